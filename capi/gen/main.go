@@ -38,6 +38,7 @@ func outputs(root string) ([]file, error) {
 	out := []file{
 		{Path: "docs/device-coverage.md", Text: device},
 		{Path: "queue/zz_calls.go", Text: deviceCalls()},
+		{Path: "device/shmem/zz_words.h", Text: deviceWords(s)},
 		{Path: "capi/core/zz_core.map", Text: coreMap()},
 		{Path: "docs/api-coverage.md", Text: page},
 		{Path: "docs/reference.md", Text: reference(s)},

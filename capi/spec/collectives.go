@@ -27,7 +27,7 @@ var collectives = Chapter{
 			Name: "barrier_all", Section: "SHMEM_BARRIER_ALL", Since: "0.1",
 			Front: "shmemi_barrier_all($call)",
 			Kernel: []Kernel{{
-				Scopes: allScopes, Body: "(void)shmemi_sync<$scope, 1>($job, $call, SHMEM_TEAM_WORLD)",
+				Scopes: allScopes, Body: "(void)shmemi_sync<$scope, 1>($job, $call, SHMEMI_TEAM_WORLD)",
 				Doc: "Waits until every PE has called it, and all operations before are complete.",
 			}},
 			Stream: &Stream{
@@ -44,7 +44,7 @@ var collectives = Chapter{
 			Name: "sync_all", Section: "SHMEM_SYNC_ALL", Since: "0.1",
 			Front: "shmemi_sync_all($call)",
 			Kernel: []Kernel{{
-				Scopes: allScopes, Body: "(void)shmemi_sync<$scope, 0>($job, $call, SHMEM_TEAM_WORLD)",
+				Scopes: allScopes, Body: "(void)shmemi_sync<$scope, 0>($job, $call, SHMEMI_TEAM_WORLD)",
 				Doc: "Waits until every PE has called it. It completes only stores and loads.",
 			}},
 			Stream: &Stream{

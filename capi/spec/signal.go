@@ -53,7 +53,7 @@ var signal = Chapter{
 			Name: "signal_set", Section: "SHMEM_SIGNAL_SET", Since: "0.1", Contexts: true, Generic: true,
 			Params: []Param{sigAddr, sigValue, paramPE},
 			Front:  "shmemi_amo64($ctx, SHMEMI_AMO_SET, sig_addr, signal, 0, pe, $call)",
-			Kernel: []Kernel{{Contexts: true, Body: "shmemi_signal($job, $call, sig_addr, signal, SHMEM_SIGNAL_SET, pe)"}},
+			Kernel: []Kernel{{Contexts: true, Body: "shmemi_signal($job, $call, sig_addr, signal, SHMEMI_SIGNAL_SET, pe)"}},
 			Doc:    "Writes a signal word of another PE.",
 			Python: &Python{Doc: "Writes a signal of another PE.", Stream: "signal_op", Op: "SHMEM_SIGNAL_SET"},
 			Errors: remoteErrors,
@@ -64,7 +64,7 @@ var signal = Chapter{
 			Params: []Param{sigAddr, sigValue, paramPE},
 			Front:  "shmemi_amo64($ctx, SHMEMI_AMO_ADD, sig_addr, signal, 0, pe, $call)",
 			Kernel: []Kernel{{
-				Contexts: true, Body: "shmemi_signal($job, $call, sig_addr, signal, SHMEM_SIGNAL_ADD, pe)",
+				Contexts: true, Body: "shmemi_signal($job, $call, sig_addr, signal, SHMEMI_SIGNAL_ADD, pe)",
 				Doc: "Adds to a signal word of another PE.",
 			}},
 			Doc:    "Adds to a signal word of another PE, modulo 2^64.",

@@ -27,7 +27,7 @@ SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image,
         const char *from = source + (BLOCKS ? (uint64_t)rank * bytes : 0);
         char *to = shmemi_direct(image, dest, pe);
         if (to == NULL && leader)
-            shmemi_put_signal_ring(image, dest, from, bytes, flag, step, SHMEM_SIGNAL_SET, pe, 0);
+            shmemi_put_signal_ring(image, dest, from, bytes, flag, step, SHMEMI_SIGNAL_SET, pe, 0);
         else if (to != NULL && to != from && (SELF || rank != me))
             shmemi_copy<SCOPE, 0>(to, from, bytes);
     }
@@ -72,7 +72,7 @@ template <class SCOPE> SHMEMI_D void shmemi_step_end(uint64_t *counter, uint64_t
 
 template <class SCOPE>
 SHMEMI_COLD int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t call,
-                                 shmem_team_t team, void *dest, const void *source, uint64_t bytes,
+                                 shmemi_team_t team, void *dest, const void *source, uint64_t bytes,
                                  int root)
 {
     struct shmemi_members m;
@@ -95,7 +95,7 @@ SHMEMI_COLD int shmemi_broadcast(const struct shmemi_device_image *image, uint32
 /* BLOCKS: alltoall, else fcollect. */
 template <class SCOPE, int BLOCKS>
 SHMEMI_COLD int shmemi_exchange(const struct shmemi_device_image *image, uint32_t call,
-                                shmem_team_t team, void *dest, const void *source, uint64_t bytes)
+                                shmemi_team_t team, void *dest, const void *source, uint64_t bytes)
 {
     struct shmemi_members m;
     if (shmemi_team_open(image, call, team, &m) != 0)

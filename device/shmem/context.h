@@ -9,9 +9,8 @@
 #ifndef SHMEM_CONTEXT_H
 #define SHMEM_CONTEXT_H
 
-#include <shmem.h>
-
 #include "fault.h"
+#include "zz_words.h"
 
 #ifndef __CUDACC_RTC__
 #ifdef __cplusplus
@@ -39,8 +38,8 @@ struct shmem_context {
     }
 
     /* Contexts of the C interface name the job of the calling unit. */
-    __device__ __forceinline__ shmem_context(shmem_ctx_t ctx)
-        : image(ctx == SHMEM_CTX_INVALID ? NULL : &shmemi_here), heap(shmemi_here.job.heap)
+    __device__ __forceinline__ shmem_context(shmemi_ctx_t ctx)
+        : image(ctx == SHMEMI_CTX_INVALID ? NULL : &shmemi_here), heap(shmemi_here.job.heap)
     {
     }
 #endif

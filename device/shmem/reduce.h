@@ -111,7 +111,7 @@ struct shmemi_rounds {
 
 template <class SCOPE>
 SHMEMI_COLD struct shmemi_rounds shmemi_reduce_begin(const struct shmemi_device_image *image,
-                                                     uint32_t call, shmem_team_t team,
+                                                     uint32_t call, shmemi_team_t team,
                                                      const void *dest, uint64_t bytes)
 {
     struct shmemi_rounds r;
@@ -145,7 +145,7 @@ SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *im
 
 template <class SCOPE, class OP, class T>
 SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t call,
-                           shmem_team_t team, T *dest, const T *source, size_t count)
+                           shmemi_team_t team, T *dest, const T *source, size_t count)
 {
     struct shmemi_rounds r = shmemi_reduce_begin<SCOPE>(image, call, team, dest, count * sizeof(T));
     if (r.chunk == 0)

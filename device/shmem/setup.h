@@ -4,8 +4,6 @@
 #ifndef SHMEM_SETUP_H
 #define SHMEM_SETUP_H
 
-#include <shmem.h>
-
 #include "team.h"
 
 #ifdef SHMEMI_KERNEL
@@ -31,7 +29,7 @@ SHMEMI_D void *shmemi_ptr(const struct shmemi_device_image *image, uint32_t call
 }
 
 SHMEMI_D int shmemi_team_my_pe(const struct shmemi_device_image *image, uint32_t call,
-                               shmem_team_t team)
+                               shmemi_team_t team)
 {
     struct shmemi_members m;
     shmemi_check_init(image, call);
@@ -39,7 +37,7 @@ SHMEMI_D int shmemi_team_my_pe(const struct shmemi_device_image *image, uint32_t
 }
 
 SHMEMI_D int shmemi_team_n_pes(const struct shmemi_device_image *image, uint32_t call,
-                               shmem_team_t team)
+                               shmemi_team_t team)
 {
     struct shmemi_members m;
     shmemi_check_init(image, call);
@@ -47,7 +45,7 @@ SHMEMI_D int shmemi_team_n_pes(const struct shmemi_device_image *image, uint32_t
 }
 
 SHMEMI_COLD int shmemi_team_translate_pe(const struct shmemi_device_image *image, uint32_t call,
-                                         shmem_team_t from, int pe, shmem_team_t to)
+                                         shmemi_team_t from, int pe, shmemi_team_t to)
 {
     struct shmemi_members m;
     shmemi_check_init(image, call);

@@ -5,30 +5,29 @@
 #ifndef SHMEM_SIGNAL_H
 #define SHMEM_SIGNAL_H
 
-#include <shmem.h>
-
 #include "order.h"
 #include "rma.h"
+#include "zz_words.h"
 
 #ifdef SHMEMI_KERNEL
 
 SHMEMI_D void shmemi_check_signal_op(const struct shmemi_device_image *image, uint32_t call,
                                      const void *signal, int op, int pe)
 {
-    if (op != SHMEM_SIGNAL_SET && op != SHMEM_SIGNAL_ADD)
+    if (op != SHMEMI_SIGNAL_SET && op != SHMEMI_SIGNAL_ADD)
         shmemi_fault(image, SHMEMI_FAULT_SIGNAL_OP, call, pe, (uint64_t)(uintptr_t)signal,
                      (uint64_t)op);
 }
 
 SHMEMI_D uint32_t shmemi_signal_kind(int op)
 {
-    return op == SHMEM_SIGNAL_SET ? SHMEMI_KIND_SET : SHMEMI_KIND_ADD;
+    return op == SHMEMI_SIGNAL_SET ? SHMEMI_KIND_SET : SHMEMI_KIND_ADD;
 }
 
 /* Ordered after all that the thread wrote before. */
 SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
 {
-    if (op == SHMEM_SIGNAL_SET)
+    if (op == SHMEMI_SIGNAL_SET)
         shmemi_store_signal(at, value);
     else
         shmemi_add_signal(at, value);
@@ -58,7 +57,7 @@ SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t ca
     shmemi_check_signal_op(image, call, signal, op, pe);
     if (at == NULL)
         shmemi_signal_ring(image, signal, value, op, pe);
-    else if (op == SHMEM_SIGNAL_SET)
+    else if (op == SHMEMI_SIGNAL_SET)
         shmemi_store_element(at, value);
     else
         shmemi_add_element(at, value);

@@ -9,8 +9,6 @@
 #ifndef SHMEM_SYNC_H
 #define SHMEM_SYNC_H
 
-#include <shmem.h>
-
 #include "signal.h"
 #include "team.h"
 #include "wait.h"
@@ -37,7 +35,7 @@ SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *fla
     if (at != NULL)
         shmemi_store_signal(at, step);
     else
-        shmemi_signal_ring(image, flag, step, SHMEM_SIGNAL_SET, pe);
+        shmemi_signal_ring(image, flag, step, SHMEMI_SIGNAL_SET, pe);
 }
 
 /*
@@ -110,7 +108,7 @@ SHMEMI_COLD void shmemi_meet_all(const struct shmemi_device_image *image,
 }
 
 template <class SCOPE, int COMPLETE>
-SHMEMI_D int shmemi_sync(const struct shmemi_device_image *image, uint32_t call, shmem_team_t team)
+SHMEMI_D int shmemi_sync(const struct shmemi_device_image *image, uint32_t call, shmemi_team_t team)
 {
     struct shmemi_members m;
     if (shmemi_team_open(image, call, team, &m) != 0)

@@ -8,10 +8,9 @@
 #ifndef SHMEM_TEAM_H
 #define SHMEM_TEAM_H
 
-#include <shmem.h>
-
 #include "order.h"
 #include "work.h"
+#include "zz_words.h"
 
 #ifdef SHMEMI_KERNEL
 
@@ -78,10 +77,10 @@ SHMEMI_D uint64_t shmemi_team_word(const void *at)
 /* The entry of a team that is not the world, or NULL: there is no such team. n has
  * how many PEs. */
 SHMEMI_D const struct shmemi_device_team *shmemi_team_entry(const struct shmemi_device_image *image,
-                                                            shmem_team_t team, int *n)
+                                                            shmemi_team_t team, int *n)
 {
     uint32_t place =
-        team == SHMEM_TEAM_SHARED ? 0 : (uint32_t)team & ((1u << SHMEMI_TEAM_BITS) - 1);
+        team == SHMEMI_TEAM_SHARED ? 0 : (uint32_t)team & ((1u << SHMEMI_TEAM_BITS) - 1);
     const struct shmemi_device_team *t =
         (const struct shmemi_device_team *)image->job.teams + place;
     if (team < 0 || place >= image->job.team_count)
@@ -103,10 +102,10 @@ SHMEMI_D void shmemi_team_read(const struct shmemi_device_team *t, struct shmemi
 }
 
 /* Fills in all but the work memory. 0: there is no such team, or no team at all. */
-SHMEMI_D int shmemi_team_find(const struct shmemi_device_image *image, shmem_team_t team,
+SHMEMI_D int shmemi_team_find(const struct shmemi_device_image *image, shmemi_team_t team,
                               struct shmemi_members *m)
 {
-    if (team == SHMEM_TEAM_WORLD) {
+    if (team == SHMEMI_TEAM_WORLD) {
         shmemi_world(image, m);
         return 1;
     }
@@ -132,7 +131,7 @@ SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
 
 /* A team of the table, for a collective. One that is none is a mistake. */
 SHMEMI_COLD void shmemi_team_load(const struct shmemi_device_image *image, uint32_t call,
-                                  shmem_team_t team, struct shmemi_members *m)
+                                  shmemi_team_t team, struct shmemi_members *m)
 {
     const struct shmemi_device_team *t = shmemi_team_entry(image, team, &m->n);
     if (t == NULL)
@@ -150,12 +149,12 @@ SHMEMI_COLD void shmemi_team_load(const struct shmemi_device_image *image, uint3
  * the host does; another number that is no team is a mistake.
  */
 SHMEMI_D int shmemi_team_open(const struct shmemi_device_image *image, uint32_t call,
-                              shmem_team_t team, struct shmemi_members *m)
+                              shmemi_team_t team, struct shmemi_members *m)
 {
     shmemi_check_init(image, call);
-    if (team == SHMEM_TEAM_INVALID)
+    if (team == SHMEMI_TEAM_INVALID)
         return -1;
-    if (team != SHMEM_TEAM_WORLD) {
+    if (team != SHMEMI_TEAM_WORLD) {
         shmemi_team_load(image, call, team, m);
         return 0;
     }

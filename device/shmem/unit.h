@@ -46,6 +46,12 @@ struct shmemi_unit {
     struct shmemi_unit *next;
 };
 
+/* Programs of another surface link its library alone, which has these under other names. */
+#ifndef SHMEMI_DEVICE_REGISTER
+#define SHMEMI_DEVICE_REGISTER shmemi_device_register
+#define SHMEMI_DEVICE_UNREGISTER shmemi_device_unregister
+#endif
+
 #ifndef __CUDACC_RTC__
 #ifdef __cplusplus
 extern "C" {
@@ -54,9 +60,9 @@ extern "C" {
  * Registers a unit. Where the job has its heap already, the unit is filled at
  * once. Ends the job with a message when the layouts differ.
  */
-void shmemi_device_register(struct shmemi_unit *unit);
+void SHMEMI_DEVICE_REGISTER(struct shmemi_unit *unit);
 /* Forgets a unit whose library is about to be unloaded. */
-void shmemi_device_unregister(struct shmemi_unit *unit);
+void SHMEMI_DEVICE_UNREGISTER(struct shmemi_unit *unit);
 #ifdef __cplusplus
 }
 #endif
@@ -131,13 +137,13 @@ static inline struct shmemi_unit *shmemi_unit(void)
 }
 static inline int shmemi_unit_begin(void)
 {
-    shmemi_device_register(shmemi_unit());
+    SHMEMI_DEVICE_REGISTER(shmemi_unit());
     return 1;
 }
 static const int shmemi_unit_begun __attribute__((unused)) = shmemi_unit_begin();
 static __attribute__((destructor)) void shmemi_unit_end(void)
 {
-    shmemi_device_unregister(shmemi_unit());
+    SHMEMI_DEVICE_UNREGISTER(shmemi_unit());
 }
 #endif
 

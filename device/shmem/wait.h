@@ -5,9 +5,8 @@
 #ifndef SHMEM_WAIT_H
 #define SHMEM_WAIT_H
 
-#include <shmem.h>
-
 #include "order.h"
+#include "zz_words.h"
 
 #ifdef SHMEMI_KERNEL
 
@@ -27,15 +26,15 @@ SHMEMI_D int shmemi_asks(uint32_t looks)
 template <class T> SHMEMI_D int shmemi_compare(T have, int cmp, T want)
 {
     switch (cmp) {
-    case SHMEM_CMP_EQ:
+    case SHMEMI_CMP_EQ:
         return have == want;
-    case SHMEM_CMP_NE:
+    case SHMEMI_CMP_NE:
         return have != want;
-    case SHMEM_CMP_GT:
+    case SHMEMI_CMP_GT:
         return have > want;
-    case SHMEM_CMP_LE:
+    case SHMEMI_CMP_LE:
         return have <= want;
-    case SHMEM_CMP_LT:
+    case SHMEMI_CMP_LT:
         return have < want;
     default:
         return have >= want;
@@ -47,7 +46,7 @@ SHMEMI_D void shmemi_check_wait(const struct shmemi_device_image *image, uint32_
 {
     shmemi_check_init(image, call);
     shmemi_check_range(image, call, image->job.me, ivar, bytes);
-    if ((uint32_t)cmp > SHMEM_CMP_GE)
+    if ((uint32_t)cmp > SHMEMI_CMP_GE)
         shmemi_fault(image, SHMEMI_FAULT_COMPARISON, call, image->job.me, (uint64_t)(uintptr_t)ivar,
                      (uint64_t)cmp);
 }

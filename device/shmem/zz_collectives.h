@@ -23,14 +23,14 @@ SHMEMI_ONLY int shmemx_team_sync_warp(shmem_team_t team) SHMEMI_RUN(int, shmemi_
 SHMEMI_ONLY int shmemx_team_sync_block(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_block, 0>(SHMEMI_JOB, 0xfd20b419u, team))
 
 /* Waits until every PE has called it, and all operations before are complete. */
-SHMEMI_SHARED void shmem_barrier_all(void) SHMEMI_DO((void)shmemi_sync<shmemi_by_thread, 1>(SHMEMI_JOB, 0xba25423u, SHMEM_TEAM_WORLD))
-SHMEMI_ONLY void shmemx_barrier_all_warp(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_warp, 1>(SHMEMI_JOB, 0x443d7068u, SHMEM_TEAM_WORLD))
-SHMEMI_ONLY void shmemx_barrier_all_block(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_block, 1>(SHMEMI_JOB, 0x479b0e07u, SHMEM_TEAM_WORLD))
+SHMEMI_SHARED void shmem_barrier_all(void) SHMEMI_DO((void)shmemi_sync<shmemi_by_thread, 1>(SHMEMI_JOB, 0xba25423u, SHMEMI_TEAM_WORLD))
+SHMEMI_ONLY void shmemx_barrier_all_warp(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_warp, 1>(SHMEMI_JOB, 0x443d7068u, SHMEMI_TEAM_WORLD))
+SHMEMI_ONLY void shmemx_barrier_all_block(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_block, 1>(SHMEMI_JOB, 0x479b0e07u, SHMEMI_TEAM_WORLD))
 
 /* Waits until every PE has called it. It completes only stores and loads. */
-SHMEMI_SHARED void shmem_sync_all(void) SHMEMI_DO((void)shmemi_sync<shmemi_by_thread, 0>(SHMEMI_JOB, 0x864755b3u, SHMEM_TEAM_WORLD))
-SHMEMI_ONLY void shmemx_sync_all_warp(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_warp, 0>(SHMEMI_JOB, 0xd022f708u, SHMEM_TEAM_WORLD))
-SHMEMI_ONLY void shmemx_sync_all_block(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_block, 0>(SHMEMI_JOB, 0xe4680027u, SHMEM_TEAM_WORLD))
+SHMEMI_SHARED void shmem_sync_all(void) SHMEMI_DO((void)shmemi_sync<shmemi_by_thread, 0>(SHMEMI_JOB, 0x864755b3u, SHMEMI_TEAM_WORLD))
+SHMEMI_ONLY void shmemx_sync_all_warp(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_warp, 0>(SHMEMI_JOB, 0xd022f708u, SHMEMI_TEAM_WORLD))
+SHMEMI_ONLY void shmemx_sync_all_block(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_block, 0>(SHMEMI_JOB, 0xe4680027u, SHMEMI_TEAM_WORLD))
 
 /* Copies an array of one PE to every PE of the team; PE_root is its number there. */
 SHMEMI_SHARED int shmem_float_broadcast(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root) SHMEMI_DO(shmemi_broadcast<shmemi_by_thread>(SHMEMI_JOB, 0xfbd84642u, team, dest, source, nelems * 4, PE_root))

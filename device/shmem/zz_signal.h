@@ -512,16 +512,16 @@ SHMEMI_ONLY void shmemx_putmem_signal_nbi_block(void *dest, const void *source, 
 SHMEMI_ONLY void shmemx_putmem_signal_nbi_block(shmem_context ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) SHMEMI_RUN(void, shmemi_put_signal<shmemi_by_block, 1>(shmemi_open(ctx, 0xa2040d1bu), 0xa2040d1bu, dest, source, nelems, sig_addr, signal, sig_op, pe))
 
 /* Writes a signal word of another PE. */
-SHMEMI_SHARED void shmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_DO(shmemi_signal(SHMEMI_JOB, 0x6c831453u, sig_addr, signal, SHMEM_SIGNAL_SET, pe))
-SHMEMI_ONLY void shmem_signal_set(shmem_context ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_RUN(void, shmemi_signal(shmemi_open(ctx, 0x6c831453u), 0x6c831453u, sig_addr, signal, SHMEM_SIGNAL_SET, pe))
-SHMEMI_SHARED void shmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_DO(shmemi_signal(shmemi_open(ctx, 0x6c831453u), 0x6c831453u, sig_addr, signal, SHMEM_SIGNAL_SET, pe))
-SHMEMI_ONLY void shmem_ctx_signal_set(shmem_context ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_RUN(void, shmemi_signal(shmemi_open(ctx, 0x6c831453u), 0x6c831453u, sig_addr, signal, SHMEM_SIGNAL_SET, pe))
+SHMEMI_SHARED void shmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_DO(shmemi_signal(SHMEMI_JOB, 0x6c831453u, sig_addr, signal, SHMEMI_SIGNAL_SET, pe))
+SHMEMI_ONLY void shmem_signal_set(shmem_context ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_RUN(void, shmemi_signal(shmemi_open(ctx, 0x6c831453u), 0x6c831453u, sig_addr, signal, SHMEMI_SIGNAL_SET, pe))
+SHMEMI_SHARED void shmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_DO(shmemi_signal(shmemi_open(ctx, 0x6c831453u), 0x6c831453u, sig_addr, signal, SHMEMI_SIGNAL_SET, pe))
+SHMEMI_ONLY void shmem_ctx_signal_set(shmem_context ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_RUN(void, shmemi_signal(shmemi_open(ctx, 0x6c831453u), 0x6c831453u, sig_addr, signal, SHMEMI_SIGNAL_SET, pe))
 
 /* Adds to a signal word of another PE. */
-SHMEMI_SHARED void shmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_DO(shmemi_signal(SHMEMI_JOB, 0x5f0a55c4u, sig_addr, signal, SHMEM_SIGNAL_ADD, pe))
-SHMEMI_ONLY void shmem_signal_add(shmem_context ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_RUN(void, shmemi_signal(shmemi_open(ctx, 0x5f0a55c4u), 0x5f0a55c4u, sig_addr, signal, SHMEM_SIGNAL_ADD, pe))
-SHMEMI_SHARED void shmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_DO(shmemi_signal(shmemi_open(ctx, 0x5f0a55c4u), 0x5f0a55c4u, sig_addr, signal, SHMEM_SIGNAL_ADD, pe))
-SHMEMI_ONLY void shmem_ctx_signal_add(shmem_context ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_RUN(void, shmemi_signal(shmemi_open(ctx, 0x5f0a55c4u), 0x5f0a55c4u, sig_addr, signal, SHMEM_SIGNAL_ADD, pe))
+SHMEMI_SHARED void shmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_DO(shmemi_signal(SHMEMI_JOB, 0x5f0a55c4u, sig_addr, signal, SHMEMI_SIGNAL_ADD, pe))
+SHMEMI_ONLY void shmem_signal_add(shmem_context ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_RUN(void, shmemi_signal(shmemi_open(ctx, 0x5f0a55c4u), 0x5f0a55c4u, sig_addr, signal, SHMEMI_SIGNAL_ADD, pe))
+SHMEMI_SHARED void shmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_DO(shmemi_signal(shmemi_open(ctx, 0x5f0a55c4u), 0x5f0a55c4u, sig_addr, signal, SHMEMI_SIGNAL_ADD, pe))
+SHMEMI_ONLY void shmem_ctx_signal_add(shmem_context ctx, uint64_t *sig_addr, uint64_t signal, int pe) SHMEMI_RUN(void, shmemi_signal(shmemi_open(ctx, 0x5f0a55c4u), 0x5f0a55c4u, sig_addr, signal, SHMEMI_SIGNAL_ADD, pe))
 
 /* Sets a signal of another PE or adds to it. */
 SHMEMI_ONLY void shmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) SHMEMI_RUN(void, shmemi_signal(SHMEMI_JOB, 0xf4a7b6c8u, sig_addr, signal, sig_op, pe))

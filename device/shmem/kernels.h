@@ -1,0 +1,21 @@
+/*
+ * kernels.h: what the names that kernels call are made of, without a name of them. Headers of
+ * another surface include it, so that a program may have any shmem.h beside them.
+ */
+#ifndef SHMEM_KERNELS_H
+#define SHMEM_KERNELS_H
+
+#include "types.h"
+
+#include "atomic.h"
+#include "coll.h"
+#include "launch.h"
+#include "names.h"
+#include "order.h"
+#include "reduce.h"
+#include "rma.h"
+#include "setup.h"
+#include "signal.h"
+#include "wait.h"
+
+#endif
