@@ -134,15 +134,17 @@ FRONT_SRC := $(wildcard capi/front/*.c)
 FRONT_GEN := $(wildcard capi/front/zz_*.c)
 FRONT_MAP := $(GEN)/front/zz_libshmem.map
 CORE_MAP  := capi/core/zz_core.map
-HEADERS := $(sort $(shell find include -type f -name '*.h' 2>/dev/null))
+HEADERS := $(sort $(shell find include -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
 # Without those that programs of NVSHMEM include.
 HEADERS_OWN := $(filter-out include/nvshmem/%,$(HEADERS))
+
+NVSHMEM_ARCHIVES := libnvshmem_device.a libnvshmem.a
 
 CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
 
-build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(if $(filter no,$(KERNELS)),no-kernels,$(BUILD)/lib/libshmem_kernels.fatbin) $(CMDS:%=$(BUILD)/bin/%)
+build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(if $(filter no,$(KERNELS)),no-kernels,$(BUILD)/lib/libshmem_kernels.fatbin) $(CMDS:%=$(BUILD)/bin/%)
 
 # What a build needs: C looks for it once, each recipe of Go when it runs.
 FIT := BUILD=$(BUILD) GO="$(GO)" CC="$(CC)" scripts/setup build
@@ -227,6 +229,13 @@ $(BUILD)/lib/libnvshmem_host.so: $(BUILD)/lib/$(NVSHMEM_NAME)
 	ln -sf $(NVSHMEM_NAME) $@
 
 -include $(NVSHMEM_OBJ:.o=.d)
+
+# Build files name them. Device code is inline, so that each holds an object of nothing.
+$(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%): Makefile | $(BUILD)/obj/fit
+	@mkdir -p $(@D) $(BUILD)/obj/nvshmem
+	$(CC) -x c -c -o $(BUILD)/obj/nvshmem/$(@F).o /dev/null
+	rm -f $@
+	ar rcsD $@ $(BUILD)/obj/nvshmem/$(@F).o
 
 # The launcher is pure Go, so that it runs where the C library is another one
 # than here. A command that asks for libfabric needs cgo; built as pie it is made of the packages
@@ -357,10 +366,10 @@ INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%)
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
              lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake
 # What programs of NVSHMEM use.
-INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/libnvshmem_host.so
+INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=lib/%)
 # Directories that are ours alone; a system's own prefix keeps its skeleton.
 SYSTEMS  := |/usr|/usr/local|
-OWN_DIRS := include/nvshmem/host include/nvshmem include/shmem include/mpp lib/cmake/shmem $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
+OWN_DIRS := $(filter include/nvshmem/%,$(patsubst %/,%,$(sort $(dir $(HEADERS))))) include/nvshmem include/shmem include/mpp lib/cmake/shmem $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
 install: build docs ## into PREFIX (/usr/local), below DESTDIR
@@ -373,8 +382,9 @@ ifeq ($(NVSHMEM),no)
 	rm -f $(foreach f,$(INSTALLED_NVSHMEM),"$(P)/$(f)")
 else
 	install -d $(foreach d,$(sort $(dir $(INSTALLED_NVSHMEM))),"$(P)/$(d)")
-	$(foreach h,$(filter %.h,$(INSTALLED_NVSHMEM)),install -m 644 $(h) "$(P)/$(h)" &&) :
+	$(foreach h,$(filter include/%,$(INSTALLED_NVSHMEM)),install -m 644 $(h) "$(P)/$(h)" &&) :
 	install -m 755 $(BUILD)/lib/$(NVSHMEM_NAME) "$(P)/lib"
+	install -m 644 $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) "$(P)/lib"
 	ln -sf $(NVSHMEM_NAME) "$(P)/lib/libnvshmem_host.so"
 endif
 	$(foreach h,$(DEVICE_HEADERS),install -m 644 $(h) "$(P)/$(h:device/%=include/%)" &&) :

@@ -11,25 +11,48 @@ import (
 
 // deviceFiles makes the headers with the names that kernels call.
 func deviceFiles(s *spec.Surface) []file {
-	host := map[string]bool{}
-	for _, c := range s.Chapters() {
-		for i := range c.Families {
-			for _, fn := range c.Families[i].Functions() {
-				host[fn.Name] = true
-			}
-			// Those that take other arguments in kernels have no name in common.
-			for _, k := range c.Families[i].Kernel {
-				if k.Params != nil {
-					delete(host, s.Prefix()+c.Families[i].Name)
-				}
-			}
-		}
-	}
+	host := hostShapes(s)
 	var out []file
+	if s.Device.File != "" {
+		for i, h := range []spec.Headers{s.Device, s.DeviceBeyond} {
+			out = append(out, file{Path: "include/" + h.File, Text: deviceNames(s, h, i == 1, host)})
+		}
+		return out
+	}
 	for _, c := range s.Kernels() {
 		out = append(out, file{Path: "device/" + s.Name + "/zz_" + c.File + ".h", Text: deviceHeader(s, c, host)})
 	}
 	return out
+}
+
+// hostShapes are the functions that host code calls, each with its parameters: a name of both
+// sides is one function to nvcc, unless it takes other arguments in kernels.
+func hostShapes(s *spec.Surface) map[string]string {
+	out := map[string]string{}
+	add := func(f *spec.Family) {
+		for _, fn := range f.Functions() {
+			out[fn.Name] = shape(fn.Params(), fn.Type)
+		}
+	}
+	for _, c := range s.Chapters() {
+		for i := range c.Families {
+			add(&c.Families[i])
+		}
+	}
+	extensions := s.Extensions()
+	for i := range extensions {
+		add(&extensions[i])
+	}
+	return out
+}
+
+// shape is the types of parameters, as a text.
+func shape(params []spec.Param, t spec.Type) string {
+	var types []string
+	for _, p := range params {
+		types = append(types, strings.ReplaceAll(cType(p.C, t), "struct ", ""))
+	}
+	return strings.Join(types, ", ")
 }
 
 const deviceTop = `#ifdef SHMEMI_KERNEL
@@ -41,7 +64,32 @@ const deviceTop = `#ifdef SHMEMI_KERNEL
 #pragma nv_diag_suppress 20040
 `
 
-func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]bool) string {
+// deviceNames is a header with names of every chapter: those of the standard, or the extensions.
+func deviceNames(s *spec.Surface, h spec.Headers, beyond bool, host map[string]string) string {
+	var b strings.Builder
+	about(&b, h)
+	b.WriteString(h.Types + "\n" + deviceTop)
+	for _, c := range s.Kernels() {
+		for _, f := range c.Families {
+			told := false
+			functions := f.Functions()
+			for j := range functions {
+				if strings.HasPrefix(functions[j].Name, s.Extension()) != beyond {
+					continue
+				}
+				if !told {
+					told = true
+					fmt.Fprintf(&b, "\n/* %s */\n", f.Doc)
+				}
+				deviceFunction(&b, &functions[j], host)
+			}
+		}
+	}
+	b.WriteString("\n#pragma nv_diagnostic pop\n#endif\n\n#endif\n")
+	return b.String()
+}
+
+func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
 	guard := s.Capitals() + "_ZZ_" + strings.ToUpper(c.File) + "_H"
@@ -66,7 +114,7 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]bool) s
 // context first, and the one whose name says so. Where the host has the latter, it
 // takes the C interface's handle there, and kernels get that one too: the handle
 // would find the host's function otherwise, which takes it as it is.
-func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]bool) {
+func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]string) {
 	late := f.Type.Kind == spec.Late && f.Form == 0 && byValue(f.Family)
 	t := f.Type
 	head := ""
@@ -104,7 +152,7 @@ func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]
 		fmt.Fprintf(b, "%s%s %s(%s) %s%s)\n", head, kind, declare(result, name), strings.Join(params, ", "), run, deviceBody(f, late, job))
 	}
 	kind := "SHMEMI_ONLY"
-	if host[f.Name] {
+	if at, ok := host[f.Name]; ok && at == shape(f.Params(), t) {
 		kind = "SHMEMI_SHARED"
 	}
 	write(kind, f.Name, "", "SHMEMI_JOB")
@@ -115,7 +163,7 @@ func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]
 		if f.Scope == spec.Thread {
 			s := f.Family.Surface()
 			name := strings.Replace(f.Name, s.Prefix(), s.Prefix()+"ctx_", 1)
-			if host[name] {
+			if _, ok := host[name]; ok {
 				write("SHMEMI_SHARED", name, in(s, "@_ctx_t ctx"), open)
 			}
 			write("SHMEMI_ONLY", name, context, open)
@@ -134,7 +182,10 @@ var scopeTypes = [...]string{"shmemi_by_thread", "shmemi_by_warp", "shmemi_by_bl
 func deviceBody(f *spec.KernelFunction, late bool, job string) string {
 	t, nbi, mark := f.Type.C, "0", ""
 	if late {
-		t, mark = "H", "late_"
+		t = "H"
+	}
+	if late || f.Type.Kind == spec.Half {
+		mark = "late_"
 	}
 	if f.Nbi {
 		nbi = "1"

@@ -63,7 +63,7 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 	}
 	out = append(append(out, streamFiles(s)...), thunks(s)...)
 	if s.HostOnly {
-		return out, nil
+		return append(out, deviceFiles(s)...), nil
 	}
 	python, err := pythonFiles(s)
 	if err != nil {

@@ -1,5 +1,7 @@
 package spec
 
+import "slices"
+
 // standardConstants are the macros of the public header. Each is an integer constant
 // expression or a string, so that #if and static initialisers can use it. The
 // team handles are integers for the same reason: the address of an exported
@@ -102,4 +104,13 @@ func old(names ...string) []Constant {
 		out = append(out, Constant{"_SHMEM_" + n, "SHMEM_" + n, ""})
 	}
 	return out
+}
+
+// enum is a group of constants of an enumeration: names and values in turn.
+func enum(doc string, words ...string) ConstantGroup {
+	g := ConstantGroup{Doc: doc, Enum: true}
+	for pair := range slices.Chunk(words, 2) {
+		g.Constants = append(g.Constants, constant(pair[0], pair[1]))
+	}
+	return g
 }

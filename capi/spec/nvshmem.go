@@ -16,6 +16,9 @@ var Nvshmem = &Surface{
 	Headers:               Headers{"nvshmem/host/nvshmem_api.h", nvshmemAbout, nvshmemTypes},
 	Beyond:                Headers{"nvshmem/host/nvshmemx_api.h", nvshmemxAbout, ""},
 	HostOnly:              true,
+	Private:               nvshmemPrivate,
+	Device:                Headers{"nvshmem/device/nvshmem_defines.h", nvshmemDeviceAbout, nvshmemDeviceTypes},
+	DeviceBeyond:          Headers{"nvshmem/device/nvshmemx_defines.h", nvshmemxDeviceAbout, nvshmemxDeviceTypes},
 	Row:                   nvshmemRow,
 	Constant:              nvshmemConstant,
 	Own:                   append(nvshmemRows, nvshmemMore...),
@@ -222,15 +225,6 @@ var nvshmemConstants = []ConstantGroup{
 		"NVSHMEMX_ERROR_INTERNAL", "7", "NVSHMEMX_ERROR_SENTINEL", "INT32_MAX"),
 	enum("Hints of regions.",
 		"NVSHMEMX_REGION_HINT_NONE", "0", "NVSHMEMX_REGION_HINT_BATCH_RMA", "1"),
-}
-
-// enum is a group of constants of an enumeration: names and values in turn.
-func enum(doc string, words ...string) ConstantGroup {
-	g := ConstantGroup{Doc: doc, Enum: true}
-	for pair := range slices.Chunk(words, 2) {
-		g.Constants = append(g.Constants, constant(pair[0], pair[1]))
-	}
-	return g
 }
 
 // nvshmemConstant keeps macros that NVSHMEM has. Its enumerations are groups of their own.

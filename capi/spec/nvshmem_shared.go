@@ -41,5 +41,6 @@ func nvshmemRow(f *Family) bool {
 		f.Params = slices.Clone(f.Params)
 		f.Params[0].C = "uint64_t *"
 	}
-	return f.Front != "" || f.Stream != nil
+	nvshmemKernels(f)
+	return f.Front != "" || f.Stream != nil || f.Kernel != nil
 }

@@ -33,10 +33,13 @@ type Surface struct {
 	// OwnConstants and OwnExtensionConstants are constants that only this surface has.
 	OwnConstants, OwnExtensionConstants []ConstantGroup
 
-	// HostOnly: no names for kernels, no functions of Python and no generated tests.
+	// HostOnly: no functions of Python and no generated tests.
 	HostOnly bool
-	Generics bool // C11 has generic names, and C++ overloads
-	Profiled bool // tools find each function by a second name, Profiled
+	// Device and DeviceBeyond are the headers with the names that kernels call: those of the
+	// standard, and the extensions. None: device/<Name> has them, a header for each chapter.
+	Device, DeviceBeyond Headers
+	Generics             bool // C11 has generic names, and C++ overloads
+	Profiled             bool // tools find each function by a second name, Profiled
 
 	// Row changes a row where this surface has another meaning, other types or parameters than the
 	// table; false leaves the row out. Constant is the same for constants. None: as the table.
@@ -126,9 +129,6 @@ type KernelChapter struct {
 
 // Kernels are the forms in kernels.
 func (s *Surface) Kernels() []KernelChapter {
-	if s.HostOnly {
-		return nil
-	}
 	out := make([]KernelChapter, len(KernelHeaders))
 	for i, h := range KernelHeaders {
 		out[i].KernelHeader = h

@@ -11,6 +11,7 @@ const (
 	Real
 	Complex
 	Late // a floating-point type of GPUs that the host does not have
+	Half // the same, where its header is there
 )
 
 // A Type is an element type. The names are the specification's; the widths are

@@ -1,10 +1,17 @@
 /*
  * nvshmem.h: for programs that were written for NVSHMEM. Its host functions are those of
- * libnvshmem_host.so.
+ * libnvshmem_host.so. nvcc finds what kernels call here, too, unless NVSHMEM_HOSTLIB_ONLY is
+ * defined.
  */
 #ifndef NVSHMEM_NVSHMEM_H
 #define NVSHMEM_NVSHMEM_H
 
 #include "nvshmem_host.h"
+
+#if defined(__CUDACC__) && !defined(NVSHMEM_HOSTLIB_ONLY)
+#include "device/nvshmem_device_macros.h"
+#include "device/nvshmem_coll_defines.cuh"
+#include "device/nvshmem_defines.h"
+#endif
 
 #endif

@@ -5,6 +5,7 @@
 #define NVSHMEM_NVSHMEM_HOST_H
 
 #include "host/nvshmem_api.h"
+#include "host/nvshmem_coll_api.h"
 #include "host/nvshmemx_api.h"
 
 #endif

@@ -6,4 +6,10 @@
 
 #include "host/nvshmemx_api.h"
 
+#if defined(__CUDACC__) && !defined(NVSHMEM_HOSTLIB_ONLY)
+#include "device/nvshmemx_coll_defines.cuh"
+#include "device/nvshmemx_collective_launch_apis.h"
+#include "device/nvshmemx_defines.h"
+#endif
+
 #endif

@@ -68,9 +68,9 @@ type left struct {
 	found   []string
 }
 
-func readLeft(t *testing.T) []*left {
+func readLeft(t *testing.T, file string) []*left {
 	t.Helper()
-	data, err := os.ReadFile("left.tsv")
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func readLeft(t *testing.T) []*left {
 		}
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(f) != 3 || len(f[2]) < 10 {
-			t.Fatalf("left.tsv: %q is not a pattern, a number and a reason", line)
+			t.Fatalf(file+": %q is not a pattern, a number and a reason", line)
 		}
 		pattern, err := regexp.Compile("^(" + strings.ReplaceAll(f[0], "<T>", "[a-z0-9]+") + ")$")
 		if err != nil {

@@ -1,0 +1,23 @@
+/*
+ * units.c: translation units with kernels, whose programs link with this library alone.
+ */
+struct shmemi_unit;
+
+/* Of libshmem.so, as device/shmem/unit.h has them. */
+void shmemi_device_register(struct shmemi_unit *unit);
+void shmemi_device_unregister(struct shmemi_unit *unit);
+
+#pragma GCC visibility push(default)
+void nvshmemi_device_register(struct shmemi_unit *unit);
+void nvshmemi_device_unregister(struct shmemi_unit *unit);
+#pragma GCC visibility pop
+
+void nvshmemi_device_register(struct shmemi_unit *unit)
+{
+    shmemi_device_register(unit);
+}
+
+void nvshmemi_device_unregister(struct shmemi_unit *unit)
+{
+    shmemi_device_unregister(unit);
+}

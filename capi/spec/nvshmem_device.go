@@ -1,0 +1,85 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+)
+
+// What kernels of programs call that were written for NVSHMEM. Each name is made of the same
+// templates as that of Shmem, and reports name it as the program has it.
+
+// nvshmemPrivate are what the headers for kernels call when a translation unit is loaded: programs
+// of NVSHMEM link with its library alone.
+var nvshmemPrivate = []string{"nvshmemi_device_register", "nvshmemi_device_unregister"}
+
+const nvshmemDeviceAbout = `device/nvshmem_defines.h: what kernels call, for programs that were written for NVSHMEM.
+
+The functions are inline, so that a program needs no -rdc and no library of device code.
+`
+
+const nvshmemxDeviceAbout = `device/nvshmemx_defines.h: the extensions of NVSHMEM that kernels call.
+
+nvshmemx_<name>_warp and nvshmemx_<name>_block are made by all threads of a warp or a
+block together.
+`
+
+const nvshmemDeviceTypes = `
+#include "../host/nvshmem_api.h"
+#include "../host/nvshmemx_api.h"
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+/* Programs use what NVSHMEM's own headers include. That of CUDA 13 refuses C++14. */
+#if __cplusplus >= 201703L || __CUDACC_VER_MAJOR__ < 13
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+#endif
+
+/* A translation unit reports to libnvshmem_host.so, which hands it on. */
+#ifndef SHMEMI_DEVICE_REGISTER
+#define SHMEMI_DEVICE_REGISTER nvshmemi_device_register
+#define SHMEMI_DEVICE_UNREGISTER nvshmemi_device_unregister
+#endif
+/* Installed headers find them by their place, those of the sources by -I. */
+#if __has_include("../../shmem/kernels.h")
+#include "../../shmem/kernels.h"
+#else
+#include <shmem/kernels.h>
+#endif
+#endif
+`
+
+const nvshmemxDeviceTypes = `
+#include "nvshmem_defines.h"
+`
+
+// nvshmemNoKernel are rows of which kernels of NVSHMEM have no form.
+var nvshmemNoKernel = []string{"signal_set", "signal_add", "sync"}
+
+// nvshmemKernels leaves of a row's forms in kernels what NVSHMEM has of them.
+func nvshmemKernels(f *Family) {
+	if slices.Contains(nvshmemNoKernel, f.Name) {
+		f.Kernel = nil
+	}
+	if f.Name == "signal_op" {
+		f.Kernel = slices.DeleteFunc(f.Kernel, func(k Kernel) bool { return !k.X })
+	}
+	for i := range f.Kernel {
+		k := &f.Kernel[i]
+		k.Contexts = false
+		// The numbers that vectors compare with are not constant there.
+		if strings.HasSuffix(f.Name, "_vector") {
+			k.Params = slices.Clone(f.Params)
+			k.Params[len(k.Params)-1].C = "T *"
+		}
+		k.Types = slices.Clone(k.Types)
+		for j, t := range k.Types {
+			// The program has the headers of both types.
+			if t.Kind == Late {
+				k.Types[j].Kind = Half
+			}
+		}
+	}
+}

@@ -1,0 +1,10 @@
+/*
+ * device/nvshmem_device_macros.h: a name that programs include; what it had is in
+ * nvshmem_defines.h.
+ */
+#ifndef NVSHMEM_DEVICE_NVSHMEM_DEVICE_MACROS_H
+#define NVSHMEM_DEVICE_NVSHMEM_DEVICE_MACROS_H
+
+#include "nvshmem_defines.h"
+
+#endif
