@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"libshmem/capi/spec"
@@ -202,6 +203,7 @@ func deviceBody(f *spec.KernelFunction, late bool, job string) string {
 		"$nbi", nbi,
 		"$late", mark,
 		"$bytes", bytes,
+		"$size", strconv.Itoa(f.Type.Bits/8),
 	).Replace(f.Family.Body)
 	if left := regexp.MustCompile(`\$\w*`).FindString(text); left != "" {
 		panic("gen: device body of " + f.Name + ": " + left + " means nothing")

@@ -17,6 +17,7 @@ import (
 //	$scope   is the scope's type
 //	$nbi     is 1 in the nonblocking form, else 0
 //	$bytes   is nelems in bytes
+//	$size    is the size of an element in bytes
 //	$late    is late_ where the type is a late one, else nothing
 
 // A Kernel is a row's form in kernels. What it leaves out is as at the host.
@@ -57,12 +58,13 @@ type KernelHeader struct {
 
 // KernelHeaders are all of them, in the order in which shmem/shmem.cuh has them.
 var KernelHeaders = []*KernelHeader{
-	kernelSetup, kernelRMA, kernelAtomics, kernelSignal, kernelWait, kernelOrdering, kernelCollectives, kernelReductions,
+	kernelSetup, kernelRMA, kernelStrided, kernelAtomics, kernelSignal, kernelWait, kernelOrdering, kernelCollectives, kernelReductions,
 }
 
 var (
 	kernelSetup       = &KernelHeader{"setup", "setup.h", "who this is, and where others are"}
 	kernelRMA         = &KernelHeader{"rma", "rma.h", "puts and gets"}
+	kernelStrided     = &KernelHeader{"strided", "strided.h", "strided puts and gets"}
 	kernelAtomics     = &KernelHeader{"atomics", "atomic.h", "atomic operations"}
 	kernelSignal      = &KernelHeader{"signal", "signal.h", "signals"}
 	kernelWait        = &KernelHeader{"wait", "wait.h", "waits and tests"}

@@ -10,7 +10,6 @@ type Later struct {
 // KernelLater is every one of them; a name that is neither there nor here is a
 // mistake.
 var KernelLater = []Later{
-	{`shmemx?_(\w+_)?i(put|get)\d*(_\w+)?`, "strided puts and gets: for a GPU they are loops of p and g"},
 	{`shmemx_qp_\w+`, "queue pairs as an argument: rings are chosen by SHMEM_RING_MAP_BY"},
 	{`shmemx::tile_\w+`, "tiles: collectives over a layout that a template library describes"},
 	{`shmemx?_\w+_reducescatter(_\w+)?`, "reductions whose result is spread over the PEs"},

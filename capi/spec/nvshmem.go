@@ -21,7 +21,7 @@ var Nvshmem = &Surface{
 	DeviceBeyond:          Headers{"nvshmem/device/nvshmemx_defines.h", nvshmemxDeviceAbout, nvshmemxDeviceTypes},
 	Row:                   nvshmemRow,
 	Constant:              nvshmemConstant,
-	Own:                   append(nvshmemRows, nvshmemMore...),
+	Own:                   slices.Concat(nvshmemRows, nvshmemMore, nvshmemOfKernels),
 	OwnBeyond:             slices.Concat(nvshmemxRows, nvshmemxStrided, nvshmemxAtomics),
 	Hand:                  "own.h",
 	OwnConstants:          nvshmemConstants,

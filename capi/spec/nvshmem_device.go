@@ -27,6 +27,14 @@ const nvshmemDeviceTypes = `
 #include "../host/nvshmem_api.h"
 #include "../host/nvshmemx_api.h"
 
+/* How much shared memory a kernel may give. */
+typedef enum {
+    NVSHMEMX_SMEM_RECOMMENDED = 0,
+    NVSHMEMX_SMEM_MINIMUM = 1,
+    NVSHMEMX_SMEM_BARRIERS_ONLY = 2,
+    NVSHMEMX_SMEM_AMOUNT_MAX = INT32_MAX
+} nvshmemx_smem_amount_t;
+
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -49,6 +57,7 @@ namespace cg = cooperative_groups;
 #include <shmem/kernels.h>
 #endif
 #endif
+#include "nvshmemi_own.h"
 `
 
 const nvshmemxDeviceTypes = `
@@ -69,6 +78,9 @@ func nvshmemKernels(f *Family) {
 	for i := range f.Kernel {
 		k := &f.Kernel[i]
 		k.Contexts = false
+		if k.Params == nil {
+			k.Params = f.Params
+		}
 		// The numbers that vectors compare with are not constant there.
 		if strings.HasSuffix(f.Name, "_vector") {
 			k.Params = slices.Clone(f.Params)

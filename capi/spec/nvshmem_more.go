@@ -73,7 +73,7 @@ var nvshmemMore = append([]Chapter{{
 			Doc:    "Exchanges a part of an array with each PE of a team.", Returns: zeroOnGood,
 		}),
 	}, halfReductions()...),
-}}, Chapter{File: "reducescatter", Title: "Reductions of which each PE gets a part", Families: reduceScatters()})
+}}, Chapter{File: "reducescatter", Title: "Reductions of which each PE gets a part", Families: scattered(reduceScatters())})
 
 var nreduce = Param{Name: "nreduce", C: "size_t", Unit: "elements", Doc: "of dest"}
 

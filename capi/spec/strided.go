@@ -19,16 +19,21 @@ var (
 )
 
 var strided = Chapter{
-	File:  "strided",
-	Title: "Remote Memory Access Routines",
-	Over:  "strided.h",
-	Range: RangeRMA,
+	File:   "strided",
+	Title:  "Remote Memory Access Routines",
+	Over:   "strided.h",
+	Range:  RangeRMA,
+	Kernel: kernelStrided,
 	Families: []Family{
 		{
 			Name: "iput", Section: "SHMEM_IPUT", Since: "0.1", Contexts: true,
 			Types: RMATypes, Variants: Sized,
 			Params: append(append([]Param{}, stridedPut...), elementParams...),
 			Front:  "shmemi_iput($ctx, dest, source, dst, sst, 1, nelems, $size, pe, $call)",
+			Kernel: []Kernel{{
+				Types: KernelTypes, Variants: Sized, Scopes: allScopes,
+				Body: "shmemi_iput<$scope, $size>($job, $call, dest, source, dst, sst, nelems, pe)",
+			}},
 			Doc: "Copies every sst-th element of an array to every dst-th one of an array of another PE. " +
 				"It returns when source may be reused; the data may still be under way.",
 			Errors: stridedErrors, Order: "As put.", Check: CheckIput,
@@ -38,6 +43,10 @@ var strided = Chapter{
 			Types: RMATypes, Variants: Sized,
 			Params: append(append([]Param{}, stridedGet...), elementParams...),
 			Front:  "shmemi_iget($ctx, dest, source, dst, sst, 1, nelems, $size, pe, $call)",
+			Kernel: []Kernel{{
+				Types: KernelTypes, Variants: Sized, Scopes: allScopes,
+				Body: "shmemi_iget<$scope, $size>($job, $call, dest, source, dst, sst, nelems, pe)",
+			}},
 			Doc: "Copies every sst-th element of an array of another PE to every dst-th one of the " +
 				"caller's. It returns when the data is in dest.",
 			Errors: stridedErrors, Order: "As get.", Check: CheckIget,

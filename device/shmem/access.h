@@ -118,6 +118,12 @@ SHMEMI_D void shmemi_load_flag(const void *at, uint64_t *v)
     asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(*v) : "l"(at) : "memory");
 }
 
+/* Until 128 threads have come to the barrier of that number. */
+SHMEMI_D void shmemi_meet_four_warps(uint32_t barrier)
+{
+    asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");
+}
+
 /*
  * A signal after its data: who sees it sees what this thread wrote before, and
  * what other threads wrote whom this one met at a barrier since.

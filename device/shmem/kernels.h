@@ -8,14 +8,14 @@
 #include "types.h"
 
 #include "atomic.h"
-#include "coll.h"
 #include "launch.h"
 #include "names.h"
 #include "order.h"
-#include "reduce.h"
 #include "rma.h"
+#include "scatter.h"
 #include "setup.h"
 #include "signal.h"
+#include "strided.h"
 #include "wait.h"
 
 #endif

@@ -5,6 +5,7 @@
 #define SHMEM_ORDER_H
 
 #include "route.h"
+#include "scope.h"
 
 #ifdef SHMEMI_KERNEL
 
@@ -110,6 +111,25 @@ SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t cal
     if (!shmemi_all_direct(image))
         shmemi_quiet_slowly(image, call);
     shmemi_complete_system();
+}
+
+/* By the threads of a scope together: for what all of them did before. */
+template <class SCOPE>
+SHMEMI_D void shmemi_quiet_together(const struct shmemi_device_image *image, uint32_t call)
+{
+    SCOPE::meet();
+    if (SCOPE::rank() == 0)
+        shmemi_quiet(image, call);
+    SCOPE::meet();
+}
+
+template <class SCOPE>
+SHMEMI_D void shmemi_fence_together(const struct shmemi_device_image *image, uint32_t call)
+{
+    SCOPE::meet();
+    if (SCOPE::rank() == 0)
+        shmemi_fence(image, call);
+    SCOPE::meet();
 }
 
 #endif

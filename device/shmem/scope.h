@@ -73,6 +73,25 @@ struct shmemi_by_block {
     }
 };
 
+/* Four warps of a block, whose threads are a multiple of 128. The barrier has a number of its own
+ * for each four: 0 is the block's. */
+struct shmemi_by_warpgroup {
+    static constexpr int inlined = 0;
+    static constexpr uint32_t batch = 8;
+    SHMEMI_D uint32_t rank()
+    {
+        return shmemi_thread_in_block() & 127;
+    }
+    SHMEMI_D uint32_t size()
+    {
+        return 128;
+    }
+    SHMEMI_D void meet()
+    {
+        shmemi_meet_four_warps(1 + shmemi_thread_in_block() / 128);
+    }
+};
+
 #endif
 
 #endif

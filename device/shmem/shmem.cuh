@@ -31,6 +31,7 @@
 #include "zz_rma.h"
 #include "zz_setup.h"
 #include "zz_signal.h"
+#include "zz_strided.h"
 #include "zz_wait.h"
 
 #endif

@@ -2423,6 +2423,10 @@ int nvshmem_uint32_xor_reducescatter(nvshmem_team_t team, uint32_t *dest, const 
 int nvshmem_uint64_xor_reducescatter(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
 int nvshmem_size_xor_reducescatter(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
 
+/* ------------------------------------------------------------------------------------ Queues */
+
+/* ------------------------------------------------------------------- What kernels alone have */
+
 #ifdef __cplusplus
 }
 #endif

@@ -58,6 +58,11 @@ static inline void __syncwarp(void)
         pthread_barrier_wait(&emulated_here->warps[threadIdx.x / 32]);
 }
 
+static inline void shmemi_meet_four_warps(uint32_t)
+{
+    __syncthreads(); /* blocks here have no more */
+}
+
 /* Runs a kernel as one block of so many threads. */
 template <class KERNEL> void emulate(uint32_t threads, KERNEL kernel)
 {

@@ -1,0 +1,148 @@
+package spec
+
+import "slices"
+
+// Rows of Nvshmem that kernels alone have, or that host code has in another table.
+
+// queued are the element types as the names of queues have them.
+func queued() []Type {
+	types := slices.Clone(KernelTypes)
+	for i := range types {
+		types[i].Name = "qp_" + types[i].Name
+	}
+	return types
+}
+
+var paramQueue = Param{Name: "qp_handle", C: "nvshmemx_qp_handle_t", Doc: "a queue; all stand for the same ring"}
+
+// kernelRow is a row of an extension of kernels.
+func kernelRow(name string, k Kernel) Family {
+	k.X = true
+	f := nvshmemFamily(Family{Name: name, Params: k.Params, Kernel: []Kernel{k}, Doc: k.Doc})
+	nvshmemKernels(&f)
+	return f
+}
+
+// queueRows are calls on a queue. There is one for all handles, whose order and completion are
+// those of the default one: more than a program may count on.
+func queueRows() []Family {
+	with := func(params ...Param) []Param { return append(params, paramQueue) }
+	dest, source := Param{Name: "dest", C: "T *", Role: Written}, Param{Name: "source", C: "const T *", Role: Source}
+	move := func(name, body, doc string, params []Param) Family {
+		return kernelRow(name, Kernel{Types: queued(), Variants: Nbi, Scopes: allScopes, Params: params, Body: body, Doc: doc})
+	}
+	one := func(name string, k Kernel) Family {
+		k.Types = queued()
+		return kernelRow(name, k)
+	}
+	queues := []Param{paramPE, {Name: "qp_handles", C: "nvshmemx_qp_handle_t *", Role: Source, Doc: "queues"}, {Name: "num_qps", C: "int", Doc: "how many"}}
+	return []Family{
+		move("put", "shmemi_put<$scope, $nbi>($job, $call, dest, source, $bytes, pe)", "Copies an array to another PE, by a queue.",
+			with(dest, source, paramNelems, paramPE)),
+		move("get", "shmemi_get<$scope, $nbi>($job, $call, dest, source, $bytes, pe)", "Copies an array from another PE, by a queue.",
+			with(dest, source, paramNelems, paramPE)),
+		move("put_signal", "shmemi_put_signal<$scope, $nbi>($job, $call, dest, source, $bytes, sig_addr, signal, sig_op, pe)",
+			"Copies an array to another PE, and then updates a signal there, by a queue.",
+			with(dest, source, paramNelems, sigAddr, sigValue, sigOp, paramPE)),
+		one("p", Kernel{Params: with(dest, Param{Name: "value", C: "T"}, paramPE), Body: "shmemi_p<$T>($job, $call, dest, value, pe)", Doc: "Writes an element of another PE, by a queue."}),
+		one("g", Kernel{Params: with(source, paramPE), Result: "T", Body: "shmemi_g<$T>($job, $call, source, pe)", Doc: "Reads an element of another PE, by a queue."}),
+		kernelRow("qp_signal_op", Kernel{
+			In: kernelSignal, Params: with(sigAddr, sigValue, sigOp, paramPE), Body: "shmemi_signal($job, $call, sig_addr, signal, sig_op, pe)",
+			Doc: "Sets a signal of another PE or adds to it, by a queue.",
+		}),
+		kernelRow("qp_quiet", Kernel{
+			In: kernelOrdering, Scopes: allScopes, Params: queues, Body: "shmemi_quiet_together<$scope>($job, $call)",
+			Doc: "Waits until the operations of queues are complete: those of all.",
+		}),
+		kernelRow("qp_fence", Kernel{
+			In: kernelOrdering, Scopes: allScopes, Params: queues, Body: "shmemi_fence_together<$scope>($job, $call)",
+			Doc: "Orders the operations of queues: those of all.",
+		}),
+	}
+}
+
+// scattered adds the form in kernels to the reductions of which each PE gets a part.
+func scattered(rows []Family) []Family {
+	for i := range rows {
+		f := &rows[i]
+		if f.Types[0].Kind == Late {
+			continue // in the row of the other types
+		}
+		op := f.Name[:len(f.Name)-len("_reducescatter")]
+		types := f.Types
+		if types[0] == tFloat {
+			types = append(slices.Clone(types), tHalf, tBFloat16)
+		}
+		f.Kernel = []Kernel{{
+			In: kernelReductions, Types: types, Scopes: allScopes,
+			Body: "shmemi_reducescatter<$scope, shmemi_$late" + op + ", $T>($job, $call, team, dest, source, nreduce)",
+		}}
+		nvshmemKernels(f)
+	}
+	return rows
+}
+
+var nvshmemOfKernels = []Chapter{
+	{File: "queues", Title: "Queues", Kernel: kernelRMA, Families: queueRows()},
+	{
+		File: "kernels", Title: "What kernels alone have", Kernel: kernelCollectives,
+		Families: []Family{
+			kernelRow("flush", Kernel{
+				In: kernelOrdering, Scopes: allScopes, Body: "shmemi_quiet_together<$scope>($job, $call)",
+				Doc: "Waits until the sources of nonblocking puts may be reused. It does what quiet does.",
+			}),
+			kernelRow("barrier_warpgroup", Kernel{
+				Result: "int", Params: []Param{nvshmemTeam}, Body: "shmemi_sync<shmemi_by_warpgroup, 1>($job, $call, team)",
+				Doc: "A barrier of a team by four warps of a block, whose threads are a multiple of 128.",
+			}),
+			kernelRow("maxloc_reduce", Kernel{
+				Types: []Type{{"double2", "double2", Half, 128, ""}}, Scopes: []Scope{Block}, Result: "int",
+				Params: []Param{nvshmemTeam, collDest, collSource, nreduce},
+				Body:   "shmemi_reduce<$scope, shmemi_maxloc, $T>($job, $call, team, dest, source, nreduce)",
+				Doc:    "Finds the greatest first numbers of pairs, each with its second number, at every PE of a team.",
+			}),
+			kernelRow("mc_ptr", Kernel{
+				In: kernelSetup, Result: "void *", Params: []Param{nvshmemTeam, {Name: "ptr", C: "const void *", Doc: "symmetric address"}},
+				Body: "((void)team, (void)ptr, (void *)NULL)", Doc: "Answers NULL: the library makes no multicast addresses.",
+			}),
+			kernelRow("vendor_get_version_info", Kernel{
+				In: kernelSetup, Params: []Param{{Name: "major", C: "int *"}, {Name: "minor", C: "int *"}, {Name: "patch", C: "int *"}},
+				Body: "nvshmemi_tell_vendor(major, minor, patch)", Doc: "Tells which release of NVSHMEM the library stands in for.",
+			}),
+			kernelRow("signal_counted_reset", Kernel{
+				In: kernelSignal, Params: []Param{{Name: "sig_addr", C: "uint64_t *", Role: Watched}},
+				Body: "shmemi_store_element(sig_addr, (uint64_t)0)", Doc: "Makes a counter of this PE 0.",
+			}),
+			kernelRow("region_start_block", Kernel{
+				In: kernelSetup, Result: "int",
+				Params: []Param{{Name: "handle", C: "nvshmemx_region_handle_t *", Role: Result}, {Name: "attrs", C: "const nvshmemx_region_attrs_t *", Role: Source}},
+				Body:   "nvshmemi_start_region(handle, attrs)", Doc: "Begins a region with hints. They have no effect.",
+			}),
+			kernelRow("region_stop_block", Kernel{
+				In: kernelSetup, Result: "int", Params: []Param{{Name: "handle", C: "nvshmemx_region_handle_t"}},
+				Body: "((void)handle, (int)NVSHMEMX_SUCCESS)", Doc: "Ends a region.",
+			}),
+			kernelRow("region_is_active", Kernel{
+				In: kernelSetup, Result: "int", Params: []Param{{Name: "hints", C: "uint32_t"}, {Name: "active", C: "int *", Role: Result}},
+				Body: "nvshmemi_no_region(hints, active)", Doc: "Answers that hints have no effect.",
+			}),
+			kernelRow("ask_smem", Kernel{
+				In: kernelSetup, Result: "int", Params: []Param{{Name: "amount", C: "nvshmemx_smem_amount_t"}},
+				Body: "((void)amount, 0)", Doc: "Tells how much shared memory helps: none does.",
+			}),
+			kernelRow("give_smem", Kernel{
+				In: kernelSetup, Params: []Param{{Name: "memory", C: "void *"}, {Name: "bytes", C: "size_t"}},
+				Body: "((void)memory, (void)bytes)", Doc: "Gives the library shared memory, which it leaves alone.",
+			}),
+			kernelRow("release_smem", Kernel{In: kernelSetup, Body: "(void)0", Doc: "Takes shared memory back."}),
+			nvshmemFamily(Family{
+				Name: "info_get_version", Params: []Param{{Name: "major", C: "int *"}, {Name: "minor", C: "int *"}},
+				Kernel: []Kernel{{In: kernelSetup, Body: "nvshmemi_tell_version(major, minor)", Doc: "Tells which version of NVSHMEM's interface the library follows."}},
+			}),
+			nvshmemFamily(Family{
+				Name: "info_get_name", Params: []Param{{Name: "name", C: "char *", Role: Result}},
+				Kernel: []Kernel{{In: kernelSetup, Body: "nvshmemi_tell_name(name)", Doc: "Copies NVSHMEM_VENDOR_STRING."}},
+			}),
+		},
+	},
+}

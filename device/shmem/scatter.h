@@ -1,0 +1,82 @@
+/*
+ * scatter.h: reductions of which each PE of a team gets a part. They take the buffers and
+ * the rounds of reduce.h, but each PE sends another part of its source to each.
+ */
+#ifndef SHMEM_SCATTER_H
+#define SHMEM_SCATTER_H
+
+#include "reduce.h"
+
+#ifdef SHMEMI_KERNEL
+
+/* The element with the greatest first number; of two that are alike the later PE's. */
+struct shmemi_maxloc {
+    template <class T> SHMEMI_D T apply(T a, T b)
+    {
+        return a.x > b.x ? a : b;
+    }
+};
+
+/*
+ * Sends each PE its part, which are stride bytes apart, waits for those of all others, and
+ * tells where they are.
+ */
+template <class SCOPE>
+SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *image,
+                                             const struct shmemi_rounds *r, const char *source,
+                                             uint64_t stride, uint64_t bytes)
+{
+    const struct shmemi_members *m = &r->team;
+    int n = m->n, me = m->me;
+    char *buffer = m->work.buffers + (r->turn & 1) * (uint64_t)n * r->chunk;
+    char *dest = buffer + (uint64_t)me * r->chunk;
+    uint64_t *flag = m->work.pushed + me;
+    if (n == 1)
+        return buffer;
+    for (int i = 1; i < n; i++) {
+        int rank = (me + i) % n, pe = shmemi_pe_of(m, rank);
+        const char *from = source + (uint64_t)rank * stride;
+        char *to = shmemi_direct(image, dest, pe);
+        if (to != NULL)
+            shmemi_copy<SCOPE, 0>(to, from, bytes);
+        else if (SCOPE::rank() == 0)
+            shmemi_put_signal_ring(image, dest, from, bytes, flag, r->turn, SHMEMI_SIGNAL_SET, pe,
+                                   0);
+    }
+    SCOPE::meet();
+    for (int i = (int)SCOPE::rank(); i < n; i += (int)SCOPE::size()) {
+        char *at = shmemi_direct(image, flag, shmemi_pe_of(m, (me + 1 + i) % n));
+        if (at != NULL)
+            shmemi_store_signal(at, r->turn);
+    }
+    shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->turn);
+    SCOPE::meet();
+    return buffer;
+}
+
+template <class SCOPE, class OP, class T>
+SHMEMI_D int shmemi_reducescatter(const struct shmemi_device_image *image, uint32_t call,
+                                  shmemi_team_t team, T *dest, const T *source, size_t count)
+{
+    struct shmemi_rounds r = shmemi_reduce_begin<SCOPE>(image, call, team, dest, count * sizeof(T));
+    if (r.chunk == 0)
+        return -1;
+    const T *mine = source + (uint64_t)r.team.me * count;
+    for (uint64_t done = 0, part; done < count; done += part, r.turn++) {
+        part = r.chunk / sizeof(T);
+        part = part < count - done ? part : count - done;
+        const char *buffer = shmemi_scatter_round<SCOPE>(
+            image, &r, (const char *)(source + done), count * sizeof(T), part * sizeof(T));
+        shmemi_combine<SCOPE, OP, T>(dest + done, mine + done, buffer, r.chunk, r.team.me, r.team.n,
+                                     part);
+        SCOPE::meet();
+        if (SCOPE::rank() == 0)
+            shmemi_order_rings(image);
+    }
+    shmemi_step_end<SCOPE>(r.team.work.turn, r.turn - 1);
+    return 0;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * device/nvshmemi_own.h: functions of kernels that are not those of shmem.cuh under another name.
+ * Part of nvshmem_defines.h.
+ */
+#ifndef NVSHMEM_DEVICE_NVSHMEMI_OWN_H
+#define NVSHMEM_DEVICE_NVSHMEMI_OWN_H
+
+#include "../host/nvshmem_api.h"
+
+#ifdef SHMEMI_KERNEL
+
+SHMEMI_D void nvshmemi_tell_version(int *major, int *minor)
+{
+    *major = NVSHMEM_MAJOR_VERSION;
+    *minor = NVSHMEM_MINOR_VERSION;
+}
+
+SHMEMI_D void nvshmemi_tell_vendor(int *major, int *minor, int *patch)
+{
+    *major = NVSHMEM_VENDOR_MAJOR_VERSION;
+    *minor = NVSHMEM_VENDOR_MINOR_VERSION;
+    *patch = NVSHMEM_VENDOR_PATCH_VERSION;
+}
+
+SHMEMI_COLD void nvshmemi_tell_name(char *name)
+{
+    const char *text = NVSHMEM_VENDOR_STRING;
+    for (size_t i = 0; i < sizeof NVSHMEM_VENDOR_STRING; i++)
+        name[i] = text[i];
+}
+
+SHMEMI_D int nvshmemi_start_region(nvshmemx_region_handle_t *handle,
+                                   const nvshmemx_region_attrs_t *attrs)
+{
+    if (handle == NULL || attrs == NULL)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    *handle = 0;
+    return NVSHMEMX_SUCCESS;
+}
+
+SHMEMI_D int nvshmemi_no_region(uint32_t hints, int *active)
+{
+    (void)hints;
+    if (active == NULL)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    *active = 0;
+    return NVSHMEMX_SUCCESS;
+}
+
+#endif
+
+#endif
