@@ -39,6 +39,7 @@ const (
 	FaultSignalOp   = 7       // the operation on the signal is none; length is the operation
 	FaultWork       = 8       // there is no memory for collectives of kernels on a team; pe is the team, length is what they need
 	FaultRoot       = 9       // the team has no such PE; length is how many it has
+	FaultExit       = 10      // none: the kernel ends the job; length is the status
 	TeamBits        = 10      // bits of the handle of a team that say which entry is its own
 	WorkHead        = 384     // bytes before the flags: the counters, and a flag for each round
 	WorkRounds      = 64      // where the rounds' flags begin; 8 bytes each, room for 40

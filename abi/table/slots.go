@@ -232,6 +232,7 @@ var Constants = join([]Constant{
 	{"FAULT_SIGNAL_OP", "FaultSignalOp", 7, "the operation on the signal is none; length is the operation"},
 	{"FAULT_WORK", "FaultWork", 8, "there is no memory for collectives of kernels on a team; pe is the team, length is what they need"},
 	{"FAULT_ROOT", "FaultRoot", 9, "the team has no such PE; length is how many it has"},
+	{"FAULT_EXIT", "FaultExit", 10, "none: the kernel ends the job; length is the status"},
 
 	// Teams.
 	{"TEAM_BITS", "TeamBits", 10, "bits of the handle of a team that say which entry is its own"},

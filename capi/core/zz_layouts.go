@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xaf5c5c184163798a
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc17126ebcae9f5ec
 import "C"

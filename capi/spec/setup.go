@@ -56,6 +56,7 @@ var setup = Chapter{
 			Name: "global_exit", Section: "SHMEM_GLOBAL_EXIT", Since: "0.1",
 			Params: []Param{{Name: "status", C: "int", Doc: "exit status of the job"}},
 			Front:  "shmemi_global_exit(status, $call)",
+			Kernel: []Kernel{{Body: "shmemi_global_exit($job, $call, status)"}},
 			Doc:    "Ends every PE of the job at once, without waiting for communication. It does not return.",
 		},
 		{

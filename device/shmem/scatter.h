@@ -65,8 +65,8 @@ SHMEMI_D int shmemi_reducescatter(const struct shmemi_device_image *image, uint3
     for (uint64_t done = 0, part; done < count; done += part, r.turn++) {
         part = r.chunk / sizeof(T);
         part = part < count - done ? part : count - done;
-        const char *buffer = shmemi_scatter_round<SCOPE>(
-            image, &r, (const char *)(source + done), count * sizeof(T), part * sizeof(T));
+        const char *buffer = shmemi_scatter_round<SCOPE>(image, &r, (const char *)(source + done),
+                                                         count * sizeof(T), part * sizeof(T));
         shmemi_combine<SCOPE, OP, T>(dest + done, mine + done, buffer, r.chunk, r.team.me, r.team.n,
                                      part);
         SCOPE::meet();

@@ -55,6 +55,21 @@ SHMEMI_COLD int shmemi_team_translate_pe(const struct shmemi_device_image *image
     return shmemi_team_find(image, to, &m) ? shmemi_rank_of(&m, pe) : -1;
 }
 
+/*
+ * Ends the job. The kernel is not trapped: its process would find an error of the GPU, and might
+ * end with a status of its own before the job does.
+ */
+__attribute__((noreturn)) SHMEMI_COLD void
+shmemi_global_exit(const struct shmemi_device_image *image, uint32_t call, int status)
+{
+    shmemi_check_init(image, call);
+    shmemi_tell(image, SHMEMI_FAULT_EXIT, call, image->job.me, 0, (uint32_t)status);
+    while (image->job.stop != NULL &&
+           (uint32_t)shmemi_load_far((const uint64_t *)image->job.stop) != UINT32_MAX)
+        ;
+    shmemi_end();
+}
+
 #endif
 
 #endif

@@ -23,6 +23,9 @@ SHMEMI_SHARED int shmem_my_pe(void) SHMEMI_DO(shmemi_my_pe(SHMEMI_JOB, 0xe5df188
 /* Tells how many PEs the job has. */
 SHMEMI_SHARED int shmem_n_pes(void) SHMEMI_DO(shmemi_n_pes(SHMEMI_JOB, 0x242b5f4du))
 
+/* Ends every PE of the job at once, without waiting for communication. */
+SHMEMI_SHARED void shmem_global_exit(int status) SHMEMI_DO(shmemi_global_exit(SHMEMI_JOB, 0x44b4354u, status))
+
 /* Finds where loads and stores reach another PE's memory, or NULL. */
 SHMEMI_SHARED void *shmem_ptr(const void *dest, int pe) SHMEMI_DO(shmemi_ptr(SHMEMI_JOB, 0xd6ee1fa6u, dest, pe))
 

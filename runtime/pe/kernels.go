@@ -61,7 +61,7 @@ func (j *Job) Kernels() (*Kernels, error) {
 	}
 	j.kernels = k
 	k.over, k.gone = make(chan struct{}), make(chan struct{})
-	go k.watch(j.fatal, j.boot.Over)
+	go k.watch(j.fatal, j.Exit, j.boot.Over)
 	j.serveRings(k.rings, true)
 	j.log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", j.NPEs-j.byRing(), j.byRing())
 	return k, nil

@@ -57,6 +57,9 @@ SHMEMI_SHARED int nvshmem_my_pe(void) SHMEMI_DO(shmemi_my_pe(SHMEMI_JOB, 0xb1d45
 /* Tells how many PEs the job has. */
 SHMEMI_SHARED int nvshmem_n_pes(void) SHMEMI_DO(shmemi_n_pes(SHMEMI_JOB, 0xf020994du))
 
+/* Ends every PE of the job at once, without waiting for communication. */
+SHMEMI_SHARED void nvshmem_global_exit(int status) SHMEMI_DO(shmemi_global_exit(SHMEMI_JOB, 0x42c6ad54u, status))
+
 /* Finds where loads and stores reach another PE's memory, or NULL. */
 SHMEMI_SHARED void *nvshmem_ptr(const void *dest, int pe) SHMEMI_DO(shmemi_ptr(SHMEMI_JOB, 0xdfce49a6u, dest, pe))
 
