@@ -44,4 +44,18 @@ var nvshmemDefects = []defect{
 		user: "SHMEMX_TEAM_SAME_MYPE_NODE has the first PE of each node, at all PEs",
 		by:   job("./tests/nvshmem", "^TestPrograms$/^sem02$"), says: `PE \d: (who has my number|how many have my number|my number among them)`,
 	},
+	{
+		id: "nvshmem/kernel-part-of-the-first", file: "device/shmem/scatter.h",
+		was:  "const char *from = source + (uint64_t)rank * stride;",
+		is:   "const char *from = source;",
+		user: "a kernel's reducescatter adds the first part of the others",
+		by:   job("./tests/nvshmem", "^TestKernels$"), says: `PE \d, line \d+: dest\[i\] == sum`,
+	},
+	{
+		id: "nvshmem/kernel-without-stride", file: "device/shmem/strided.h",
+		was:  "shmemi_p<part>(image, call, (part *)dest + (ptrdiff_t)i * dst * count + k,",
+		is:   "shmemi_p<part>(image, call, (part *)dest + (ptrdiff_t)i * count + k,",
+		user: "a kernel's iput writes elements side by side",
+		by:   job("./tests/nvshmem", "^TestKernels$"), says: `PE \d, line \d+: shorts\[i\]`,
+	},
 }
