@@ -104,6 +104,36 @@ func TestDeviceOlder(t *testing.T) {
 	}
 }
 
+// TestDeviceHeaders: each header is one that NVSHMEM has, so that a program that finds it by
+// __has_include finds it with the other library, too. The library's own begin with nvshmemi.
+func TestDeviceHeaders(t *testing.T) {
+	known := map[string]bool{}
+	for _, version := range []string{"3.4.5", "3.7.2", newest} {
+		_, _, headers := readDeviceFacts(t, version)
+		for _, h := range headers {
+			known[h] = true
+		}
+	}
+	const root = "../../include/nvshmem"
+	n := 0
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		n++
+		if !known[rel] && !strings.HasPrefix(filepath.Base(rel), "nvshmemi_") {
+			t.Errorf("NVSHMEM has no header %s", rel)
+		}
+		return err
+	})
+	if err != nil || n < 15 {
+		t.Errorf("%d headers, %v", n, err)
+	}
+}
+
+var amount = regexp.MustCompile(`(?m)^ +(NVSHMEMX_\w+) = `)
+
 // deviceShapes is a program that asserts the type of each function.
 func deviceShapes(t *testing.T) string {
 	known, _, _ := readDeviceFacts(t, newest)
@@ -111,6 +141,10 @@ func deviceShapes(t *testing.T) string {
 	b.WriteString("#include <nvshmem.h>\n#include <nvshmemx.h>\n#include <type_traits>\n")
 	for _, name := range spec.Nvshmem.KernelNames() {
 		fmt.Fprintf(&b, "static_assert(std::is_same<decltype(&%s), %s>::value, \"%s\");\n", name, known[name].pointer(), name)
+	}
+	constants := readFacts(t, newest).constants
+	for _, name := range amount.FindAllStringSubmatch(spec.Nvshmem.Device.Types, -1) {
+		fmt.Fprintf(&b, "static_assert((long long)%s == %sLL, \"%[1]s\");\n", name[1], constants[name[1]])
 	}
 	return b.String()
 }

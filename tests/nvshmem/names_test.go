@@ -44,6 +44,9 @@ func TestNames(t *testing.T) {
 	for _, macro := range regexp.MustCompile(`#define (\w+)`).FindAllStringSubmatch(spec.Nvshmem.Types, -1) {
 		there[macro[1]] = true
 	}
+	for _, enumerator := range amount.FindAllStringSubmatch(spec.Nvshmem.Device.Types, -1) {
+		there[enumerator[1]] = true
+	}
 	list := readLeft(t, "left.tsv")
 	for _, name := range slices.Sorted(maps.Keys(merge(known.exports, known.constants))) {
 		if there[name] {
