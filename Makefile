@@ -137,7 +137,6 @@ CORE_MAP  := capi/core/zz_core.map
 HEADERS := $(sort $(shell find include -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
 # Without those that programs of NVSHMEM include.
 HEADERS_OWN := $(filter-out include/nvshmem/%,$(HEADERS))
-
 NVSHMEM_ARCHIVES := libnvshmem_device.a libnvshmem.a
 
 CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
@@ -230,12 +229,13 @@ $(BUILD)/lib/libnvshmem_host.so: $(BUILD)/lib/$(NVSHMEM_NAME)
 
 -include $(NVSHMEM_OBJ:.o=.d)
 
-# Build files name them. Device code is inline, so that each holds an object of nothing.
-$(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%): Makefile | $(BUILD)/obj/fit
+# Build files of NVSHMEM's programs name archives with device code. Here that is in the headers:
+# an archive has one object with nothing in it.
+$(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%): $(BUILD)/lib/%: Makefile | $(BUILD)/obj/fit
 	@mkdir -p $(@D) $(BUILD)/obj/nvshmem
-	$(CC) -x c -c -o $(BUILD)/obj/nvshmem/$(@F).o /dev/null
-	rm -f $@
-	ar rcsD $@ $(BUILD)/obj/nvshmem/$(@F).o
+	$(CC) -x c -c -o $(BUILD)/obj/nvshmem/$*.o /dev/null
+	@rm -f $@
+	$(AR) rcD $@ $(BUILD)/obj/nvshmem/$*.o
 
 # The launcher is pure Go, so that it runs where the C library is another one
 # than here. A command that asks for libfabric needs cgo; built as pie it is made of the packages
@@ -365,11 +365,17 @@ WRAPPERS := oshcc oshc++ oshcxx oshCC
 INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_kernels.fatbin \
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
              lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake
-# What programs of NVSHMEM use.
-INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=lib/%)
+# What programs of NVSHMEM use. Links make share/nvshmem what they know as NVSHMEM_HOME.
+NVSHMEM_CMDS    := nvshmem-info nvshmrun
+NVSHMEM_HOME    := share/nvshmem
+NVSHMEM_RELEASE := $(shell awk '$$2 ~ /NVSHMEM_VENDOR_(MAJOR|MINOR|PATCH)_VERSION/ {printf "%s%s", dot, $$3; dot = "."}' include/nvshmem/host/nvshmem_api.h)
+INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=lib/%) \
+                     $(NVSHMEM_CMDS:%=bin/%) lib/pkgconfig/nvshmem.pc lib/cmake/nvshmem/nvshmem-config.cmake \
+                     lib/cmake/nvshmem/nvshmem-config-version.cmake $(NVSHMEM_HOME)/include $(NVSHMEM_HOME)/lib $(NVSHMEM_HOME)/bin
 # Directories that are ours alone; a system's own prefix keeps its skeleton.
 SYSTEMS  := |/usr|/usr/local|
-OWN_DIRS := $(filter include/nvshmem/%,$(patsubst %/,%,$(sort $(dir $(HEADERS))))) include/nvshmem include/shmem include/mpp lib/cmake/shmem $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
+OWN_DIRS := $(filter include/nvshmem/%,$(patsubst %/,%,$(sort $(dir $(HEADERS))))) include/nvshmem include/shmem include/mpp lib/cmake/shmem \
+            lib/cmake/nvshmem $(NVSHMEM_HOME) $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
 install: build docs ## into PREFIX (/usr/local), below DESTDIR
@@ -380,12 +386,20 @@ install: build docs ## into PREFIX (/usr/local), below DESTDIR
 	$(foreach h,$(HEADERS_OWN),install -m 644 $(h) "$(P)/$(h)" &&) :
 ifeq ($(NVSHMEM),no)
 	rm -f $(foreach f,$(INSTALLED_NVSHMEM),"$(P)/$(f)")
+	if [ -d "$(P)/$(NVSHMEM_HOME)" ]; then rmdir "$(P)/$(NVSHMEM_HOME)"; fi
 else
 	install -d $(foreach d,$(sort $(dir $(INSTALLED_NVSHMEM))),"$(P)/$(d)")
 	$(foreach h,$(filter include/%,$(INSTALLED_NVSHMEM)),install -m 644 $(h) "$(P)/$(h)" &&) :
 	install -m 755 $(BUILD)/lib/$(NVSHMEM_NAME) "$(P)/lib"
-	install -m 644 $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) "$(P)/lib"
 	ln -sf $(NVSHMEM_NAME) "$(P)/lib/libnvshmem_host.so"
+	install -m 644 $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) "$(P)/lib"
+	install -m 755 $(NVSHMEM_CMDS:%=scripts/install/nvshmem/%) "$(P)/bin"
+	install -m 644 scripts/install/nvshmem/nvshmem-config.cmake "$(P)/lib/cmake/nvshmem"
+	sed -e 's|@VERSION@|$(NVSHMEM_RELEASE)|' scripts/install/nvshmem/nvshmem-config-version.cmake.in > "$(P)/lib/cmake/nvshmem/nvshmem-config-version.cmake"
+	sed -e 's|@VERSION@|$(NVSHMEM_RELEASE)|' scripts/install/nvshmem/nvshmem.pc.in > "$(P)/lib/pkgconfig/nvshmem.pc"
+	ln -sfn ../../include/nvshmem "$(P)/$(NVSHMEM_HOME)/include"
+	ln -sfn ../../lib "$(P)/$(NVSHMEM_HOME)/lib"
+	ln -sfn ../../bin "$(P)/$(NVSHMEM_HOME)/bin"
 endif
 	$(foreach h,$(DEVICE_HEADERS),install -m 644 $(h) "$(P)/$(h:device/%=include/%)" &&) :
 	install -d "$(P)/share/man/man3" "$(P)/share/man/man7"

@@ -76,6 +76,40 @@ def commands(stage):
     return "[console_scripts]\n" + "".join(f"{name} = shmem._commands:main\n" for name in names)
 
 
+class Script(str):
+    """The text of a file that is run."""
+
+
+def stand_in(link):
+    """What a link becomes, for a wheel has none: a text that leads to the same file.
+
+    A command by another name runs the one that it is. A library's name for the linker is a
+    text of the linker's. What is small, or looks at its own name, is there twice.
+    """
+    target = link.resolve()
+    if target.read_bytes()[:4] != b"\x7fELF":
+        return target
+    if link.parent.name == "bin":
+        return Script(
+            f'#!/bin/sh\nself=$(readlink -f -- "$0")\nexec "${{self%/*}}/{target.name}" "$@"\n'
+        )
+    return f"/* libnvshmem_host for the linker */\nINPUT({target.name})\n"
+
+
+def home(stage):
+    """Headers by which the package's folder is what programs of NVSHMEM know as NVSHMEM_HOME.
+
+    They look for include/nvshmem.h, where an installation has links to folders.
+    """
+    folder = stage / "include" / "nvshmem"
+    out = {}
+    for path in sorted(folder.rglob("*.h")) + sorted(folder.rglob("*.cuh")):
+        name = path.relative_to(folder)
+        up = "../" * (len(name.parts) - 1)
+        out[f"shmem/include/{name}"] = f'#include "{up}nvshmem/{name}"\n'
+    return out
+
+
 def contents(stage):
     """(name in the archive, file or text), sorted."""
     out = {}
@@ -85,14 +119,13 @@ def contents(stage):
     out["shmem/py.typed"] = HERE / "shmem" / "py.typed"
     for path in sorted(stage.rglob("*")):
         if path.is_file():
-            out[f"shmem/{path.relative_to(stage)}"] = path
-    # Where the package will be is not known here; pkg-config knows where it found this.
-    name = "shmem/lib/pkgconfig/shmem.pc"
-    text, n = re.subn("^prefix=.*$", "prefix=${pcfiledir}/../..", out[name].read_text(), flags=re.M)
-    if n != 1:
-        sys.exit(f"wheel: {out[name]} has {n} lines prefix=, not 1")
-    out[name] = text
-    return out
+            name = f"shmem/{path.relative_to(stage)}"
+            out[name] = stand_in(path) if path.is_symlink() else path
+    for name, text in home(stage).items():
+        if name in out:
+            sys.exit(f"wheel: {name} is there already")
+        out[name] = text
+    return dict(sorted(out.items()))
 
 
 def entry(name, executable):
@@ -128,7 +161,11 @@ def main(stage, dist):
     with zipfile.ZipFile(out, "w") as wheel:
         for name, source in [*files.items(), *texts.items()]:
             data = source.encode() if isinstance(source, str) else source.read_bytes()
-            executable = not isinstance(source, str) and os.access(source, os.X_OK)
+            executable = (
+                isinstance(source, Script)
+                if isinstance(source, str)
+                else os.access(source, os.X_OK)
+            )
             wheel.writestr(entry(name, executable), data, compresslevel=9)
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record.append(f"{name},sha256={digest},{len(data)}\n")

@@ -42,6 +42,9 @@ const longest = 24 * 3600
 func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
 
 func run(args, environ []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == asNvshmem {
+		return nvshmemInfo(args[1:], environ, stdout, stderr)
+	}
 	fs := pflag.NewFlagSet("shmem-info", pflag.ContinueOnError)
 	fs.SortFlags = false
 	fs.SetOutput(stdout)

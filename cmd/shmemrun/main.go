@@ -53,6 +53,12 @@ func run(args []string) int {
 
 func parse(args, env []string) (*launch.Options, error) {
 	opt := &launch.Options{Env: env}
+	if len(args) > 0 && args[0] == asNvshmrun {
+		var err error
+		if args, err = spelledHere(args[1:]); err != nil {
+			return nil, err
+		}
+	}
 	var (
 		exports []string
 		how     string

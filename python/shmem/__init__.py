@@ -61,6 +61,7 @@ from shmem._errors import (
     SymmetryError,
     VersionError,
 )
+from shmem._library import nvshmem_path
 from shmem._memory import empty, free, full, reclaim, zeros
 from shmem._pointers import ptr
 from shmem._register import register
@@ -176,6 +177,7 @@ __all__ = [
     "min_reduce",
     "my_pe",
     "n_pes",
+    "nvshmem_path",
     "or_reduce",
     "p",
     "pe_accessible",

@@ -12,6 +12,7 @@ from shmem._errors import LibraryError, VersionError
 
 FILE = "libshmem.so"
 KERNELS = "libshmem_kernels.fatbin"
+_NVSHMEM = ("include/nvshmem.h", "lib/libnvshmem_host.so.3")
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -42,6 +43,27 @@ def find(library: str | os.PathLike[str] | None = None) -> str:
         if path.is_file():
             return str(path)
     return FILE
+
+
+def nvshmem_path() -> str:
+    """The folder for programs of NVSHMEM: what their build files know as NVSHMEM_HOME.
+
+    It has include/nvshmem.h, lib/libnvshmem_host.so.3 and bin/nvshmem-info. That of the
+    library that shmem.init would load comes first.
+    """
+    looked = []
+    for library in candidates():
+        prefix = library.parent.parent
+        for home in (prefix / "share" / "nvshmem", prefix):
+            looked.append(str(home))
+            if all((home / file).exists() for file in _NVSHMEM):
+                return str(home)
+    raise LibraryError(
+        "find",
+        "nvshmem.h",
+        f"not below {', '.join(looked)}",
+        "install the wheel, or put the lib of a make install into LD_LIBRARY_PATH",
+    )
 
 
 class Loaded:

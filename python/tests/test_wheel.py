@@ -64,6 +64,68 @@ def test_what_is_in_it(wheel: Path) -> None:
     assert not [n for n in names if n.startswith(("shmem/tests/", "tests/"))]
 
 
+def test_nothing_is_there_twice(wheel: Path) -> None:
+    """A wheel has no links: what is large, and has two names, has a small text by the other."""
+    seen: dict[int, str] = {}
+    for info in zipfile.ZipFile(wheel).infolist():
+        if info.file_size > 16 << 10:
+            assert info.CRC not in seen, (info.filename, seen[info.CRC])
+            seen[info.CRC] = info.filename
+
+
+NVSHMEM = """
+#include <nvshmem.h>
+#include <nvshmemx.h>
+#include <host/nvshmem_api.h>
+#include <stdio.h>
+int main(void)
+{
+    nvshmem_init();
+    printf("PE %d of %d\\n", nvshmem_my_pe(), nvshmem_n_pes());
+    nvshmem_finalize();
+    return 0;
+}
+"""
+
+
+def test_nvshmem_home(environment: Path, tmp_path: Path) -> None:
+    """What nvshmem_path() says is NVSHMEM_HOME for build files, and so is CMake's package."""
+    bin_ = environment / "bin"
+    ask = "import shmem; print(shmem.nvshmem_path())"
+    home = run(bin_ / "python", "-c", ask, cwd=tmp_path).strip()
+    assert home.startswith(str(environment)) and Path(home, "include", "nvshmem.h").is_file()
+    (tmp_path / "program.c").write_text(NVSHMEM)
+    run("gcc", f"-I{home}/include", "program.c", f"-L{home}/lib", "-lnvshmem_host",
+        "-lnvshmem_device", f"-Wl,-rpath,{home}/lib", "-o", "program", cwd=tmp_path)  # fmt: skip
+    assert run("./program", cwd=tmp_path) == "PE 0 of 1\n"
+    assert "PE 1 of 2\n" in run(bin_ / "nvshmrun", "-np", 2, "./program", cwd=tmp_path)
+    assert "PE 1 of 2\n" in run(f"{home}/bin/oshrun", "-np", 2, "./program", cwd=tmp_path)
+    assert "NVSHMEM_QP_DEPTH\n" in run(bin_ / "nvshmem-info", "-a", cwd=tmp_path)
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(elsewhere C)\n"
+        "find_package(NVSHMEM 3.4 REQUIRED)\nadd_executable(made program.c)\n"
+        "target_link_libraries(made PRIVATE nvshmem::nvshmem_host nvshmem::nvshmem_device)\n"
+    )
+    run("cmake", "-S", ".", "-B", "out", f"-DNVSHMEM_ROOT={home}", cwd=tmp_path)
+    run("cmake", "--build", "out", cwd=tmp_path)
+    assert run("out/made", cwd=tmp_path) == "PE 0 of 1\n"
+
+
+def test_nvshmem_path_of_an_installation(tmp_path: Path) -> None:
+    """The library that is first in LD_LIBRARY_PATH has its own; in a source tree is none."""
+    ask = "import shmem; print(shmem.nvshmem_path())"
+    source = [f"PYTHONPATH={ROOT}/python:{os.environ['PYTHONPATH']}", "SHMEM_HEAP=host"]
+    home = tmp_path / "prefix" / "share" / "nvshmem"
+    for file in (home / "include" / "nvshmem.h", home / "lib" / "libnvshmem_host.so.3"):
+        file.parent.mkdir(parents=True)
+        file.write_text("")
+    found = f"LD_LIBRARY_PATH={tmp_path}/prefix/lib"
+    assert run("env", *source, found, sys.executable, "-c", ask).strip() == str(home)
+    wrong = "import shmem\ntry: shmem.nvshmem_path()\nexcept shmem.LibraryError as e: print(e)"
+    said = run("env", *source, sys.executable, "-c", wrong)
+    assert said.startswith("find nvshmem.h: not below ") and "(install the wheel, or " in said
+
+
 def test_its_name_is_true(wheel: Path, tmp_path: Path) -> None:
     """It asks for the glibc that objdump sees, and no more."""
     match = re.search(r"-py3-none-manylinux_(\d+)_(\d+)_x86_64\.whl$", wheel.name)

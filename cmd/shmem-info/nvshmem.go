@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"libshmem"
+	"libshmem/cmd/internal/options"
+	"libshmem/runtime/config"
+)
+
+// asNvshmem is the first argument of the command nvshmem-info.
+const asNvshmem = "--nvshmem"
+
+const nvshmemUsage = `Usage: nvshmem-info [option]
+
+Says what programs that were written for NVSHMEM find here.
+
+`
+
+// nvshmemInfo is the command nvshmem-info, which has the options of NVSHMEM's own.
+func nvshmemInfo(args, environ []string, stdout, stderr io.Writer) int {
+	fs := pflag.NewFlagSet("nvshmem-info", pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.SetOutput(stdout)
+	fs.Usage = func() { fmt.Fprint(stdout, nvshmemUsage+fs.FlagUsages()) }
+	all := fs.BoolP("all", "a", false, "list each variable of the environment with what it does here")
+	version := fs.BoolP("version", "v", false, "print the release whose names the library has")
+	wrong := func(err error) int {
+		fmt.Fprintln(stderr, "nvshmem-info:", err)
+		return statusUsage
+	}
+	switch err := fs.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return statusOK
+	case err != nil:
+		return wrong(fmt.Errorf("%w (see nvshmem-info -h)", options.Explain(err)))
+	case fs.NArg() > 0:
+		return wrong(fmt.Errorf("there is no argument %q (see nvshmem-info -h)", fs.Arg(0)))
+	}
+	if !*all && !*version {
+		fs.Usage()
+		return statusOK
+	}
+	out := bufio.NewWriter(stdout)
+	fmt.Fprintf(out, "NVSHMEM v%s, by libshmem %s\n", config.NvshmemVersion, libshmem.Version)
+	if *all {
+		fmt.Fprintln(out, "\nA variable that begins with SHMEM_ comes first where both are set (shmem-info --env).")
+		now := map[string]string{}
+		for _, kv := range environ {
+			if name, value, _ := strings.Cut(kv, "="); now[name] == "" {
+				now[name] = value
+			}
+		}
+		for i := range config.Nvshmem {
+			t := &config.Nvshmem[i]
+			line := t.Name
+			if now[t.Name] != "" {
+				line += "=" + now[t.Name]
+			}
+			fmt.Fprintf(out, "\n%s\n    %s\n", line, t.Says())
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fail(stderr, statusError, err)
+	}
+	return statusOK
+}

@@ -1,0 +1,251 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// NvshmemVersion is the release of NVSHMEM whose names the library has.
+const NvshmemVersion = "3.8.0"
+
+// nvshmemPrefix begins the names that programs of NVSHMEM read.
+const nvshmemPrefix = "NVSHMEM_"
+
+// A Theirs is a variable of NVSHMEM. Those that are an alias of a setting count for every
+// program; the others count, and are remarked on, where a program came in by the names of
+// NVSHMEM.
+type Theirs struct {
+	Name string // with the prefix
+	Here string // the setting that it sets; "": none, it is accepted without effect
+	Text string // what is to be said of it
+
+	// take makes a value of Here from one of theirs; "" changes nothing, an error says why it
+	// is ignored. nil: the values are the same, or Here has their words in its row.
+	take func(value string) (string, error)
+}
+
+const (
+	noInfiniBand = "libfabric has settings of its own for InfiniBand"
+	noAlgorithm  = "collectives choose by size and by where the PEs are"
+	noMulticast  = "multicast by NVLink is not used"
+	noNeed       = "there is nothing to limit"
+)
+
+// Nvshmem lists the variables of NVSHMEM 3.8 and of the releases before it, sorted by name.
+var Nvshmem = []Theirs{
+	none("ASSERT_ATOMICS_SYNC", "waits always see what came before the flag"),
+	none("BARRIER_DISSEM_KVAL", noAlgorithm),
+	none("BARRIER_TG_DISSEM_KVAL", noAlgorithm),
+	none("BCAST_ALGO", noAlgorithm),
+	none("BCAST_TREE_KVAL", noAlgorithm),
+	{Name: "NVSHMEM_BOOTSTRAP", Here: "SHMEM_BOOTSTRAP", take: words("pmi", "auto", "mpi", "auto", "shmem", "auto", "uid", "auto", "plugin", "plugin"),
+		Text: "PMI, MPI and UID take what the process was started for, and what the program gives to nvshmemx_init_attr comes first. SHMEM: nvshmem_init asks the program's OpenSHMEM, as NVSHMEMX_INIT_WITH_SHMEM does."},
+	none("BOOTSTRAP_MPI_PLUGIN", "MPI is asked without a plugin"),
+	{Name: "NVSHMEM_BOOTSTRAP_PLUGIN", Here: "SHMEM_BOOTSTRAP_PLUGIN", take: same,
+		Text: "The library has the functions of shmemx_bootstrap.h: those for NVSHMEM have others."},
+	none("BOOTSTRAP_PMI", "PMI, PMI-2 and PMIx are told apart by what the launcher has set"),
+	none("BOOTSTRAP_PMI2_PLUGIN", "PMI is spoken without a plugin"),
+	none("BOOTSTRAP_PMIX_PLUGIN", "PMIx is spoken without a plugin"),
+	none("BOOTSTRAP_PMI_PLUGIN", "PMI is spoken without a plugin"),
+	none("BOOTSTRAP_SHMEM_MODE", "the program's OpenSHMEM is asked for what each has"),
+	none("BOOTSTRAP_SHMEM_PLUGIN", "the program's OpenSHMEM is asked without a plugin"),
+	none("BOOTSTRAP_TWO_STAGE", "initialisation waits for no GPU"),
+	none("BOOTSTRAP_UID_PLUGIN", "unique ids need no plugin"),
+	none("BOOTSTRAP_UID_SESSION_ID", "a unique id has the address where its PEs meet"),
+	alias("BOOTSTRAP_UID_SOCK_FAMILY", "SHMEM_BOOTSTRAP_FAMILY"),
+	alias("BOOTSTRAP_UID_SOCK_IFNAME", "SHMEM_BOOTSTRAP_INTERFACE"),
+	none("BYPASS_ACCESSIBILITY_CHECK", "what a GPU reaches is found out by trying"),
+	none("BYPASS_FLUSH", "the proxy flushes where a NIC needs it"),
+	none("CONF_FILE", "no file of settings is read: set them in the environment"),
+	{Name: "NVSHMEM_CPU_AFFINITY", Here: "SHMEM_BIND", take: words("auto", "auto", "off", "off")},
+	none("CUDA_PATH", "the loader finds the driver"),
+	none("CUMEM_GRANULARITY", "the heap grows by the driver's own granularity"),
+	none("CUMEM_HANDLE_TYPE", "file descriptors are used"),
+	alias("DEBUG", "SHMEM_LOG_LEVEL"),
+	none("DEBUG_ATTACH_DELAY", "a debugger can attach at any time"),
+	alias("DEBUG_FILE", "SHMEM_LOG_FILE"),
+	alias("DEBUG_SUBSYS", "SHMEM_LOG_SUBSYS"),
+	none("DISABLE_CE_COLLECTIVES", noAlgorithm),
+	{Name: "NVSHMEM_DISABLE_CUDA_VMM", Here: "SHMEM_GPU_SHARE", take: ifSet("ipc")},
+	none("DISABLE_DATA_DIRECT", noInfiniBand),
+	none("DISABLE_GDRCOPY", "GDRCopy is not used"),
+	none("DISABLE_IB_NATIVE_ATOMICS", noInfiniBand),
+	none("DISABLE_LOCAL_ONLY_PROXY", "a proxy that has nothing to do sleeps"),
+	none("DISABLE_MNNVL", "NVLink between machines is not used"),
+	alias("DISABLE_NCCL", "SHMEM_DISABLE_NCCL"),
+	none("DISABLE_NVLS", noMulticast),
+	none("DISABLE_NVLS_SHARING", noMulticast),
+	alias("DISABLE_P2P", "SHMEM_DISABLE_P2P"),
+	none("DISABLE_SELF_WRITE_CE_COLL", noAlgorithm),
+	none("ENABLE_ALIGNED_MALLOC", "blocks are aligned"),
+	none("ENABLE_ERROR_CHECKS", "arguments are checked (SHMEM_CHECKS)"),
+	none("ENABLE_LOGICAL_ENDPOINT", noInfiniBand),
+	none("ENABLE_MULTI_PORT", "a PE takes all NICs near to it"),
+	alias("ENABLE_NIC_PE_MAPPING", "SHMEM_ENABLE_NIC_PE_MAPPING"),
+	none("ENABLE_RAIL_OPT", "a PE takes all NICs near to it"),
+	none("FCOLLECT_ALGO", noAlgorithm),
+	none("FCOLLECT_LL128_THRESHOLD", noAlgorithm),
+	none("FCOLLECT_LL_THRESHOLD", noAlgorithm),
+	none("FCOLLECT_NTHREADS", noAlgorithm),
+	none("FCOLLECT_NVLS_THRESHOLD", noMulticast),
+	none("GDRCOPY_USE_INTERNAL_DMABUF", "GDRCopy is not used"),
+	none("GPUNETIO_ENABLE_GDAKI", "kernels reach the network by rings"),
+	none("GPUNETIO_ENABLE_ORDERING_SEMANTIC", "kernels reach the network by rings"),
+	none("GPUNETIO_NIC_HANDLER", "the proxy posts what kernels ask for"),
+	none("GPUNETIO_NUM_FETCH_SLOTS_PER_RC", noNeed),
+	none("GPUNETIO_NUM_RC_PER_PE_CPU", noNeed),
+	{Name: "NVSHMEM_GPUNETIO_NUM_RC_PER_PE_GPU", Here: "SHMEM_RING_COUNT", take: nearby("SHMEM_RING_COUNT")},
+	none("GPUNETIO_NUM_REQUESTS_IN_BATCH", "the proxy posts what is there"),
+	{Name: "NVSHMEM_GPUNETIO_RC_MAP_BY", Here: "SHMEM_RING_MAP_BY", take: mapBy},
+	none("G_BUF_SIZE", noNeed),
+	none("G_COALESCING_BUF_SIZE", noNeed),
+	alias("HCA_LIST", "SHMEM_NIC_LIST"),
+	alias("HCA_PE_MAPPING", "SHMEM_NIC_PE_MAPPING"),
+	none("HCA_PREFIX", "NICs have the names that libfabric gives them"),
+	{Name: "NVSHMEM_HEAP_KIND", Here: "SHMEM_HEAP", take: words("vidmem", "device", "device", "device", "sysmem", "pinned")},
+	{Name: "NVSHMEM_IBGDA_DCI_MAP_BY", Here: "SHMEM_RING_MAP_BY", take: mapBy},
+	none("IBGDA_ENABLE_MULTI_PORT", "a PE takes all NICs near to it"),
+	none("IBGDA_FORCE_NIC_BUF_MEMTYPE", "rings have SHMEM_RING_MEMORY"),
+	none("IBGDA_NIC_HANDLER", "the proxy posts what kernels ask for"),
+	{Name: "NVSHMEM_IBGDA_NUM_DCI", Here: "SHMEM_RING_COUNT", take: nearby("SHMEM_RING_COUNT")},
+	none("IBGDA_NUM_DCT", noNeed),
+	none("IBGDA_NUM_FETCH_SLOTS_PER_DCI", noNeed),
+	none("IBGDA_NUM_FETCH_SLOTS_PER_RC", noNeed),
+	{Name: "NVSHMEM_IBGDA_NUM_RC_PER_PE", Here: "SHMEM_RING_COUNT", take: nearby("SHMEM_RING_COUNT")},
+	none("IBGDA_NUM_REQUESTS_IN_BATCH", "the proxy posts what is there"),
+	none("IBGDA_NUM_SHARED_DCI", noNeed),
+	{Name: "NVSHMEM_IBGDA_RC_MAP_BY", Here: "SHMEM_RING_MAP_BY", take: mapBy},
+	none("IB_ADDR_FAMILY", noInfiniBand),
+	none("IB_ADDR_RANGE", noInfiniBand),
+	none("IB_ATOMIC_POLICY", noInfiniBand),
+	none("IB_DISABLE_DMABUF", "SHMEM_GPU_NET chooses the way to GPU memory"),
+	none("IB_ENABLE_IBGDA", "kernels reach the network by rings, on any NIC"),
+	none("IB_ENABLE_RELAXED_ORDERING", noInfiniBand),
+	none("IB_FORCE_GRH", noInfiniBand),
+	none("IB_GID_INDEX", noInfiniBand),
+	none("IB_NUM_RC_PER_DEVICE", noInfiniBand),
+	none("IB_PKEY_INDEX", noInfiniBand),
+	none("IB_RETRY_CNT", noInfiniBand),
+	none("IB_ROCE_VERSION_NUM", noInfiniBand),
+	none("IB_ROUTABLE_FLID_GID_INDEX", noInfiniBand),
+	none("IB_SL", noInfiniBand),
+	none("IB_TIMEOUT", noInfiniBand),
+	none("IB_TRAFFIC_CLASS", noInfiniBand),
+	none("IGNORE_CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "PEs of one GPU have the whole interface"),
+	alias("INFO", "SHMEM_INFO"),
+	none("INFO_HIDDEN", "no setting is hidden"),
+	none("LIBFABRIC_DISABLE_BATCH_RMA", "the proxy posts what is there"),
+	none("LIBFABRIC_MAX_NIC_PER_PE", "a PE takes all NICs near to it"),
+	alias("LIBFABRIC_PROVIDER", "SHMEM_PROVIDER"),
+	none("LIBFABRIC_PROXY_REQUEST_BATCH_MAX", "the proxy posts what is there"),
+	none("LIBFABRIC_SIGNAL_WAIT_SPIN_COUNT", "waits spin, then sleep"),
+	none("LIMIT_PTR_P2P_ACCESS", "NVLink between machines is not used"),
+	none("MAX_CTAS", noAlgorithm),
+	none("MAX_MEMORY_PER_GPU", "the heap is reserved by SHMEM_SYMMETRIC_SIZE"),
+	none("MAX_NICS_PER_PE", "a PE takes all NICs near to it"),
+	none("MAX_PEER_STREAMS", noNeed),
+	none("MAX_TEAMS", "the library's own number of teams holds"),
+	none("MNNVL_OVERRIDE_MC_CLIQUE_ID", "NVLink between machines is not used"),
+	none("NETDEVS_POLICY", "SHMEM_NIC_LIST and SHMEM_NIC_PE_MAPPING choose NICs"),
+	alias("NVTX", "SHMEM_NVTX"),
+	none("PROXY_REQUEST_BATCH_MAX", "the proxy posts what is there"),
+	{Name: "NVSHMEM_QP_DEPTH", Here: "SHMEM_RING_SIZE", take: nearby("SHMEM_RING_SIZE"), Text: "The power of two that is not less."},
+	none("REDMAXLOC_ALGO", noAlgorithm),
+	none("REDUCESCATTER_ALGO", noAlgorithm),
+	none("REDUCESCATTER_NTHREADS", noAlgorithm),
+	none("REDUCESCATTER_NVLS_THRESHOLD", noMulticast),
+	none("REDUCE_ALGO", noAlgorithm),
+	none("REDUCE_NTHREADS", noAlgorithm),
+	none("REDUCE_NVLS_THRESHOLD", noMulticast),
+	none("REDUCE_RECEXCH_KVAL", noAlgorithm),
+	none("REDUCE_SCRATCH_SIZE", noNeed),
+	none("REGION_DEVICE_BATCH_THRESHOLD", "regions have no effect"),
+	none("REGION_HOST_BATCH_MAX_OPS", "regions have no effect"),
+	none("REGION_MAX_SLOTS", "regions have no effect"),
+	{Name: "NVSHMEM_REMOTE_TRANSPORT", take: transport, Text: "libfabric is what is there, and none needs nothing: PEs that share memory use no network. Others are not taken, and a line says so."},
+	none("SRQ_DEPTH", noInfiniBand),
+	alias("SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_SIZE"),
+	none("TMA_MAX_BLOCKS", "TMA is not used"),
+	none("TMA_POLICY", "TMA is not used"),
+	none("TRANSPORT_BATCH_MAX_OPS", "the proxy posts what is there"),
+	none("UCX_RC_TX_INLINE_RESP", "UCX is not used"),
+	none("UCX_TLS", "UCX is not used"),
+	none("UCX_ZCOPY_THRESH", "UCX is not used"),
+	alias("VERSION", "SHMEM_VERSION"),
+}
+
+func none(name, why string) Theirs { return Theirs{Name: nvshmemPrefix + name, Text: why} }
+
+func alias(name, here string) Theirs { return Theirs{Name: nvshmemPrefix + name, Here: here} }
+
+// Says is what the variable does here, in a few words.
+func (t *Theirs) Says() string {
+	text := t.Text
+	switch {
+	case t.Here != "":
+		return strings.TrimSpace("sets " + t.Here + ". " + text)
+	case t.take != nil:
+		return text
+	}
+	return "accepted without effect: " + text
+}
+
+func same(value string) (string, error) { return value, nil }
+
+// words puts words here in the place of theirs: pairs.
+func words(pairs ...string) func(string) (string, error) {
+	return func(value string) (string, error) {
+		var known []string
+		for pair := range slices.Chunk(pairs, 2) {
+			if strings.EqualFold(value, pair[0]) {
+				return pair[1], nil
+			}
+			known = append(known, pair[0])
+		}
+		return "", fmt.Errorf("it is none of %s", strings.Join(known, ", "))
+	}
+}
+
+// mapBy is how threads find their queue: a queue of connections without one is for a PE.
+var mapBy = words("cta", "cta", "sm", "sm", "warp", "warp", "dct", "pe", "none", "")
+
+// ifSet is for a flag.
+func ifSet(here string) func(string) (string, error) {
+	return func(value string) (string, error) {
+		p, err := (&Setting{Kind: Flag}).parse(value)
+		if !p.on {
+			here = ""
+		}
+		return here, err
+	}
+}
+
+// nearby takes a number, and of one that the setting does not have the nearest that it has.
+// 0 stands for the library's own choice.
+func nearby(setting string) func(string) (string, error) {
+	return func(value string) (string, error) {
+		s := Lookup(setting)
+		n, err := strconv.ParseUint(value, 0, 31)
+		switch {
+		case err != nil:
+			return "", errors.New("it is no number")
+		case n == 0:
+			return "", nil
+		case s.PowerOf2:
+			n = 1 << bits.Len64(n-1)
+		}
+		return strconv.Itoa(int(min(max(float64(n), s.Min), s.Max))), nil
+	}
+}
+
+func transport(value string) (string, error) {
+	switch strings.ToLower(value) {
+	case "libfabric", "none":
+		return "", nil
+	}
+	return "", errors.New("the network is reached by libfabric (SHMEM_PROVIDER=verbs is for InfiniBand)")
+}

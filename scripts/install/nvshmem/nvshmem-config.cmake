@@ -1,0 +1,24 @@
+# find_package(NVSHMEM) gives the targets nvshmem::nvshmem_host, nvshmem::nvshmem_device and
+# nvshmem::nvshmem for C, C++ and CUDA, and the variable NVSHMEM_LAUNCHER, the program that
+# starts PEs. Device code is in the headers: the archives are for build files that name them.
+# Everything is found from this file, so that what is installed may be moved.
+get_filename_component(nvshmem_PREFIX "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
+get_filename_component(nvshmem_PREFIX "${nvshmem_PREFIX}/../../.." ABSOLUTE)
+set(NVSHMEM_LAUNCHER "${nvshmem_PREFIX}/bin/nvshmrun")
+set(NVSHMEM_INCLUDE_DIR "${nvshmem_PREFIX}/include/nvshmem")
+set(NVSHMEM_LIB_DIR "${nvshmem_PREFIX}/lib")
+
+if(NOT TARGET nvshmem::nvshmem_host)
+  add_library(nvshmem::nvshmem_host SHARED IMPORTED)
+  set_target_properties(nvshmem::nvshmem_host PROPERTIES
+    IMPORTED_LOCATION "${nvshmem_PREFIX}/lib/libnvshmem_host.so.3"
+    IMPORTED_SONAME libnvshmem_host.so.3
+    INTERFACE_INCLUDE_DIRECTORIES "${NVSHMEM_INCLUDE_DIR}")
+  foreach(nvshmem_ARCHIVE nvshmem_device nvshmem)
+    add_library(nvshmem::${nvshmem_ARCHIVE} STATIC IMPORTED)
+    set_target_properties(nvshmem::${nvshmem_ARCHIVE} PROPERTIES
+      IMPORTED_LOCATION "${nvshmem_PREFIX}/lib/lib${nvshmem_ARCHIVE}.a"
+      INTERFACE_LINK_LIBRARIES nvshmem::nvshmem_host
+      INTERFACE_INCLUDE_DIRECTORIES "${NVSHMEM_INCLUDE_DIR}")
+  endforeach()
+endif()
