@@ -20,6 +20,9 @@ struct __nv_bfloat16 {
     uint16_t bits;
 };
 
+/* below.c. A function of libshmem.so; NULL where there is none. */
+void *nvshmemi_below(const char *name);
+
 /* strided.c */
 void nvshmemi_iput_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,
@@ -48,6 +51,9 @@ int nvshmemi_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team
                            long xmask, nvshmem_team_t *xteam, const nvshmem_team_config_t *yconfig,
                            long ymask, nvshmem_team_t *yteam);
 void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr);
+
+/* openshmem.c */
+int nvshmemi_init_with_shmem(const char *call);
 
 /* start.c. The heap is in the memory of a GPU, whatever the program's kernels are made of, and the
  * first allocation settles which. */

@@ -48,13 +48,15 @@ int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *a
     switch (flags) {
     case 0:
         return shmemx_init_attr(0, NULL);
+    case NVSHMEMX_INIT_WITH_SHMEM:
+        return nvshmemi_init_with_shmem("nvshmemx_init_attr");
     case NVSHMEMX_INIT_WITH_MPI_COMM:
     case NVSHMEMX_INIT_WITH_UNIQUEID:
         break;
     default:
         fprintf(stderr,
                 "shmem: nvshmemx_init_attr: flags %#x (use NVSHMEMX_INIT_WITH_UNIQUEID, "
-                "NVSHMEMX_INIT_WITH_MPI_COMM, or 0)\n",
+                "NVSHMEMX_INIT_WITH_MPI_COMM, NVSHMEMX_INIT_WITH_SHMEM, or 0)\n",
                 flags);
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }

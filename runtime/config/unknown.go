@@ -2,8 +2,12 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
+
+// elsewhere are names with the library's prefix that launchers of other OpenSHMEMs set.
+var elsewhere = []string{"SHMEM_SYMMETRIC_HEAP_ALLOCATOR"} // oshrun of Open MPI
 
 // unknown remarks on names with the library's prefix that are not in the
 // table: mostly typing errors. Names of NVSHMEM that have no meaning here are
@@ -11,7 +15,7 @@ import (
 func unknown(env map[string]string) []Warning {
 	var warnings []Warning
 	for name, value := range env {
-		if value != "" && strings.HasPrefix(name, Prefix) && Lookup(name) == nil {
+		if value != "" && strings.HasPrefix(name, Prefix) && Lookup(name) == nil && !slices.Contains(elsewhere, name) {
 			warnings = append(warnings, Warning{name, fmt.Sprintf(
 				"read setting %s: there is no such setting, it is ignored (the nearest name is %s; shmem-info --env lists all)",
 				name, nearest(name))})

@@ -1,0 +1,36 @@
+/*
+ * below.S: the functions of libshmem.so under their names, for this library alone: each jumps to
+ * where below.c has found it. An entry of the linker's own table would cost as much, but be filled
+ * by whatever library of the program comes first with that name. zz_below.h, which a build makes,
+ * has a line BELOW(name) for each function that the objects of this library call.
+ */
+#if !defined(__x86_64__)
+#error "below.S: write the jump for this processor"
+#endif
+
+/* Whole pages, so that below.c can forbid writes to them. */
+    .section .bss.nvshmemi_slots, "aw", @nobits
+    .balign 4096
+    .globl nvshmemi_slots
+    .hidden nvshmemi_slots
+nvshmemi_slots:
+
+#define BELOW(name)                                \
+    .section .bss.nvshmemi_slots, "aw", @nobits;   \
+slot_##name: .skip 8;                              \
+    .text;                                         \
+    .balign 8;                                     \
+    .globl name;                                   \
+    .hidden name;                                  \
+    .type name, @function;                         \
+name: jmp *slot_##name(%rip);                      \
+    .size name, .- name;
+#include "zz_below.h"
+
+    .section .bss.nvshmemi_slots, "aw", @nobits
+    .balign 4096
+    .globl nvshmemi_slots_end
+    .hidden nvshmemi_slots_end
+nvshmemi_slots_end:
+
+    .section .note.GNU-stack, "", @progbits

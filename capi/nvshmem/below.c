@@ -1,0 +1,60 @@
+/*
+ * below.c: finds the functions of libshmem.so.
+ *
+ * A program may have another OpenSHMEM, whose functions have the same names. So this library
+ * does not need libshmem.so as the linker knows it: then each would be found where the loader
+ * looks first, and an unversioned function answers for a versioned one. It opens libshmem.so for
+ * itself, where nobody else finds its names, and takes them from there. Of several users of
+ * libshmem.so in a process, Python's package for example, all get the same one, by its soname.
+ */
+#define _GNU_SOURCE
+#include "own.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+
+extern void *nvshmemi_slots[], *nvshmemi_slots_end[];
+
+static const char names[] =
+#define BELOW(name) #name "\0"
+#include "zz_below.h"
+    ;
+
+static char why[512];
+
+/* Takes the place of a function that there is not. */
+static void missing(void)
+{
+    fprintf(stderr,
+            "shmem: load libnvshmem_host.so.3: %s (install both libraries from one release)\n",
+            why);
+    exit(1);
+}
+
+static void *library;
+
+void *nvshmemi_below(const char *name)
+{
+    return library ? dlsym(library, name) : NULL;
+}
+
+/* Before any constructor of the program, whose kernels register themselves. */
+__attribute__((constructor)) static void load(void)
+{
+    library = dlopen("libshmem.so", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        snprintf(why, sizeof why, "%s", dlerror());
+    void **slot = nvshmemi_slots;
+    for (const char *name = names; *name != '\0'; name += strlen(name) + 1, slot++) {
+        *slot = nvshmemi_below(name);
+        if (*slot != NULL)
+            continue;
+        *slot = (void *)(uintptr_t)missing;
+        if (why[0] == '\0')
+            snprintf(why, sizeof why, "libshmem.so has no %s", name);
+    }
+    /* Like the tables that the linker makes. That it fails leaves them as good. */
+    (void)mprotect(nvshmemi_slots, (size_t)((char *)nvshmemi_slots_end - (char *)nvshmemi_slots),
+                   PROT_READ);
+}

@@ -1,0 +1,75 @@
+/*
+ * openshmem.c: a job of the PEs that another OpenSHMEM of the program has brought together.
+ */
+#define _GNU_SOURCE
+#include "own.h"
+
+#include <shmemx.h>
+
+#include <dlfcn.h>
+
+/* What is asked of it: names that every version of the specification has. */
+struct other {
+    int (*my_pe)(void);
+    int (*n_pes)(void);
+    void *(*malloc_)(size_t size);
+    void (*free_)(void *ptr);
+    void (*getmem)(void *dest, const void *source, size_t nelems, int pe);
+    void (*barrier_all)(void);
+};
+
+static const char *find(struct other *o)
+{
+    const struct {
+        const char *name;
+        void **at;
+    } each[] = {
+        {"shmem_my_pe", (void **)&o->my_pe},    {"shmem_n_pes", (void **)&o->n_pes},
+        {"shmem_malloc", (void **)&o->malloc_}, {"shmem_free", (void **)&o->free_},
+        {"shmem_getmem", (void **)&o->getmem},  {"shmem_barrier_all", (void **)&o->barrier_all},
+    };
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        *each[i].at = dlsym(RTLD_DEFAULT, each[i].name);
+        if (*each[i].at == NULL)
+            return each[i].name;
+    }
+    return NULL;
+}
+
+int nvshmemi_init_with_shmem(const char *call)
+{
+    struct other o;
+    const char *lacks = find(&o);
+    if (lacks != NULL) {
+        fprintf(
+            stderr,
+            "shmem: %s: NVSHMEMX_INIT_WITH_SHMEM: the program has no OpenSHMEM with %s (link it, "
+            "and call shmem_init first)\n",
+            call, lacks);
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    /* The program is linked with libshmem.so as well: its job is this one. */
+    if ((void *)(uintptr_t)o.my_pe == nvshmemi_below("shmem_my_pe"))
+        return shmemx_init_attr(0, NULL);
+
+    int me = o.my_pe(), n = o.n_pes(), status = 0;
+    struct {
+        int status;
+        shmemx_uniqueid_t id;
+    } *sent = o.malloc_(sizeof *sent), got;
+    if (sent == NULL) {
+        fprintf(stderr, "shmem: %s: the program's OpenSHMEM has no %zu bytes left\n", call,
+                sizeof *sent);
+        return NVSHMEMX_ERROR_OUT_OF_MEMORY;
+    }
+    if (me == 0)
+        sent->status = shmemx_get_uniqueid(&sent->id);
+    o.barrier_all();
+    o.getmem(&got, sent, sizeof got, 0);
+    o.barrier_all();
+    o.free_(sent);
+    shmemx_init_attr_t attr = SHMEMX_INIT_ATTR_INITIALIZER;
+    if (got.status != 0 || shmemx_set_attr_uniqueid_args(me, n, &got.id, &attr) != 0)
+        status = NVSHMEMX_ERROR_INTERNAL; /* PE 0 has said why */
+    return status != 0 ? status : shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, &attr);
+}
