@@ -24,7 +24,6 @@ struct shmemi_init_args {
     int requested;
     int provided;
     int kernels; /* the program has some that include shmem/shmem.cuh */
-    int for_gpu; /* it has kernels of its own, and its heap grows to what the GPU has */
     /* The program's statics: bytes of whole pages, and what has to be the same on PEs
      * whose statics are symmetric; or no bytes, and why. */
     uint64_t statics_size;
@@ -39,6 +38,9 @@ struct shmemi_init_args {
     int uid_pe;
     int uid_n_pes;
     const void *mpi_comm; /* or the address of an MPI_Comm */
+    /* The program comes in by the names of NVSHMEM: those of the environment are settings, too, it
+     * has kernels of its own, and its heap grows to what the GPU has. */
+    int nvshmem;
     /* The front's abort function, for the core's own threads. */
     void (*abort_)(const char *call, const char *remedy, const char *cause, ...);
     /* Answers which of these groups of ranges there will be: none without a profiler that

@@ -87,7 +87,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 	C.shmemi_core_departs(0)
 	j, err := pe.Start(pe.Options{
 		Environ: environ(args.environ_), Lock: &s.netLock, Pollers: &s.pollers, Napping: &s.napping,
-		Wanted: &s.netWanted, Kernels: args.kernels != 0, ForGPU: args.for_gpu != 0,
+		Wanted: &s.netWanted, Kernels: args.kernels != 0, Nvshmem: args.nvshmem != 0,
 		Statics: statics(args), Given: given(args), Ranges: ranges,
 		Doing: doing, Finalized: func() { C.shmemi_core_finalized() },
 		Fatal: fatal, Stderr: os.Stderr,

@@ -35,9 +35,10 @@ int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int 
                            const shmem_team_config_t *config, long config_mask,
                            shmem_team_t *new_team);
 
-/* Before init: the program's kernels are not those that this library sees. So the heap is in the
- * memory of the GPU, where there is one, and SHMEM_HEAP does not say otherwise. */
-void shmemi_for_gpu(void);
+/* Before init: the program comes in by the names of NVSHMEM. Those of the environment are settings
+ * then, and its kernels are not those that this library sees: the heap is in the memory of the GPU,
+ * where there is one and SHMEM_HEAP does not say otherwise, and grows to what that has. */
+void shmemi_as_nvshmem(void);
 
 /*
  * Collective, before the program's first call that needs the GPU. Where no GPU was chosen at init,

@@ -9,18 +9,7 @@
 
 #include <stdlib.h>
 
-static bool for_gpu;
 static uint32_t settled; /* the number of the last join whose GPUs are settled */
-
-void shmemi_for_gpu(void)
-{
-    for_gpu = true;
-}
-
-bool shmemi_is_for_gpu(void)
-{
-    return for_gpu;
-}
 
 bool shmemi_gpu_pending(void)
 {

@@ -77,7 +77,6 @@ void shmemi_kernels_renew(int slot, const char *call);
 /* units.c: gives the kernels of this process the state of the job, or takes it
  * away. 0, or -1 and error has the reason. */
 bool shmemi_units_present(void);
-bool shmemi_is_for_gpu(void); /* chosen.c */
 int shmemi_units_begin(char *error, size_t size);
 void shmemi_units_end(bool reset);
 

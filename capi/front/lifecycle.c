@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "activity.h"
+#include "below.h"
 #include "buffers.h"
 #include "caller.h"
 #include "coll.h"
@@ -41,6 +42,15 @@ const char *shmemi_init_error(void);
 const char *shmemi_init_error(void)
 {
     return init_error;
+}
+
+static bool nvshmem; /* under lifecycle */
+
+void shmemi_as_nvshmem(void)
+{
+    pthread_mutex_lock(&lifecycle);
+    nvshmem = true;
+    pthread_mutex_unlock(&lifecycle);
 }
 
 static void init_failed(const char *call, const char *error)
@@ -91,12 +101,12 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
         .requested = requested,
         .provided = SHMEM_THREAD_MULTIPLE,
         .kernels = shmemi_units_present(),
-        .for_gpu = shmemi_is_for_gpu(),
         .environ_ = (const char *const *)environ,
         .uid = given ? given->uid : NULL,
         .uid_pe = given ? given->pe : 0,
         .uid_n_pes = given ? given->n_pes : 0,
         .mpi_comm = given ? given->mpi_comm : NULL,
+        .nvshmem = nvshmem,
         .abort_ = shmemi_abort_core,
         .ranges = shmemi_ranges_open,
         .range_enter = shmemi_range_enter,

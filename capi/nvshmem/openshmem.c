@@ -7,6 +7,7 @@
 #include <shmemx.h>
 
 #include <dlfcn.h>
+#include <strings.h>
 
 /* What is asked of it: names that every version of the specification has. */
 struct other {
@@ -34,6 +35,14 @@ static const char *find(struct other *o)
             return each[i].name;
     }
     return NULL;
+}
+
+/* Whether NVSHMEM_BOOTSTRAP asks for it. The core, which reads settings, is not loaded yet. */
+bool nvshmemi_with_shmem(void)
+{
+    const char *ours = getenv("SHMEM_BOOTSTRAP"), *theirs = getenv("NVSHMEM_BOOTSTRAP");
+    return (ours == NULL || *ours == '\0') && theirs != NULL && strcasecmp(theirs, "SHMEM") == 0 &&
+           nvshmemi_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED;
 }
 
 int nvshmemi_init_with_shmem(const char *call)

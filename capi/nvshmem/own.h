@@ -53,12 +53,13 @@ int nvshmemi_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team
 void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr);
 
 /* openshmem.c */
+bool nvshmemi_with_shmem(void);
 int nvshmemi_init_with_shmem(const char *call);
 
 /* start.c. The heap is in the memory of a GPU, whatever the program's kernels are made of, and the
  * first allocation settles which. */
-void nvshmemi_init(void);
-int nvshmemi_init_thread(int requested, int *provided);
+void nvshmemi_init(const char *call);
+int nvshmemi_init_thread(int requested, int *provided, const char *call);
 void *nvshmemi_malloc(size_t size);
 void *nvshmemi_calloc(size_t count, size_t size);
 void *nvshmemi_align(size_t alignment, size_t size);

@@ -6,18 +6,6 @@
 #include <shmem.h>
 #include <shmemx.h>
 
-void nvshmemi_init(void)
-{
-    shmemi_for_gpu();
-    shmem_init();
-}
-
-int nvshmemi_init_thread(int requested, int *provided)
-{
-    shmemi_for_gpu();
-    return shmem_init_thread(requested, provided);
-}
-
 void *nvshmemi_malloc(size_t size)
 {
     shmemi_settle_gpu("nvshmem_malloc");
@@ -41,13 +29,32 @@ static bool known(int version)
     return version == NVSHMEM_INIT_ATTR_V1_IDENTIFIER || version == NVSHMEM_INIT_ATTR_V2_IDENTIFIER;
 }
 
+int nvshmemi_init_thread(int requested, int *provided, const char *call)
+{
+    shmemi_as_nvshmem();
+    if (!nvshmemi_with_shmem())
+        return shmem_init_thread(requested, provided);
+    int status = nvshmemi_init_with_shmem(call);
+    if (status == 0)
+        shmem_query_thread(provided);
+    return status;
+}
+
+void nvshmemi_init(const char *call)
+{
+    int provided;
+    if (nvshmemi_init_thread(NVSHMEM_THREAD_SINGLE, &provided, call) != 0)
+        exit(EXIT_FAILURE);
+}
+
 int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr)
 {
     shmemx_init_attr_t a = SHMEMX_INIT_ATTR_INITIALIZER;
-    shmemi_for_gpu();
+    shmemi_as_nvshmem();
     switch (flags) {
     case 0:
-        return shmemx_init_attr(0, NULL);
+        return nvshmemi_with_shmem() ? nvshmemi_init_with_shmem("nvshmemx_init_attr")
+                                     : shmemx_init_attr(0, NULL);
     case NVSHMEMX_INIT_WITH_SHMEM:
         return nvshmemi_init_with_shmem("nvshmemx_init_attr");
     case NVSHMEMX_INIT_WITH_MPI_COMM:

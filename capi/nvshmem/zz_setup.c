@@ -15,12 +15,12 @@
 
 void nvshmem_init(void)
 {
-    nvshmemi_init();
+    nvshmemi_init("nvshmem_init");
 }
 
 int nvshmem_init_thread(int requested, int *provided)
 {
-    return nvshmemi_init_thread(requested, provided);
+    return nvshmemi_init_thread(requested, provided, "nvshmem_init_thread");
 }
 
 int nvshmem_my_pe(void)

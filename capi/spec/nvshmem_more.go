@@ -3,6 +3,15 @@ package spec
 // Rows of Nvshmem for which Shmem has none: types of GPUs, and reductions of which each PE gets
 // a part.
 
+// nvshmemFront serves rows that do more than the one below.
+var nvshmemFront = map[string]string{
+	"init":        "nvshmemi_init($call)",
+	"init_thread": "nvshmemi_init_thread($args, $call)",
+	"malloc":      "nvshmemi_malloc($args)",
+	"calloc":      "nvshmemi_calloc($args)",
+	"align":       "nvshmemi_align($args)",
+}
+
 var nvshmemHalves = []Type{tStreamHalf, tStreamBFloat16}
 
 // halfRow is a row for the two types, over functions for unsigned numbers of 16 bits.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -25,10 +26,7 @@ func nvshmemRow(f *Family) bool {
 	if f.Instead != "" || slices.Contains(nvshmemAbsent, f.Name) {
 		f.Front = ""
 	}
-	switch f.Name {
-	case "init", "init_thread", "malloc", "calloc", "align": // capi/nvshmem/start.c
-		f.Front = "nvshmemi_" + f.Name + "($args)"
-	}
+	f.Front = cmp.Or(nvshmemFront[f.Name], f.Front)
 	f.Contexts = false
 	if strings.HasPrefix(f.Name, "atomic_") {
 		f.Variants &^= Nbi

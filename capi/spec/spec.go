@@ -57,7 +57,7 @@ var private = []string{
 	"shmemi_team_split_each",   // capi/nvshmem, as those that follow
 	"shmemi_reduce_by",
 	"shmemi_reducescatter",
-	"shmemi_for_gpu",
+	"shmemi_as_nvshmem",
 	"shmemi_settle_gpu",
 	"shmemi_gpu_pending",
 	"shmemi_copies_apart", // python/shmem/torch

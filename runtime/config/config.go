@@ -7,6 +7,7 @@ type Config struct {
 	Debug         bool
 	Info          bool
 	SymmetricSize uint64 // bytes
+	growTo        uint64 // of a program of NVSHMEM; 0: not said
 	Version       bool
 
 	Checks    Checks

@@ -145,10 +145,10 @@ var Nvshmem = []Theirs{
 	none("LIBFABRIC_SIGNAL_WAIT_SPIN_COUNT", "waits spin, then sleep"),
 	none("LIMIT_PTR_P2P_ACCESS", "NVLink between machines is not used"),
 	none("MAX_CTAS", noAlgorithm),
-	none("MAX_MEMORY_PER_GPU", "the heap is reserved by SHMEM_SYMMETRIC_SIZE"),
+	{Name: maxMemory, take: noLarger, Text: "What a heap in the memory of a GPU grows to, unless SHMEM_SYMMETRIC_SIZE is set: 256 GiB."},
 	none("MAX_NICS_PER_PE", "a PE takes all NICs near to it"),
 	none("MAX_PEER_STREAMS", noNeed),
-	none("MAX_TEAMS", "the library's own number of teams holds"),
+	{Name: "NVSHMEM_MAX_TEAMS", take: maxTeams, Text: "There is room for 1,000 teams, whatever it says. A larger number is remarked on."},
 	none("MNNVL_OVERRIDE_MC_CLIQUE_ID", "NVLink between machines is not used"),
 	none("NETDEVS_POLICY", "SHMEM_NIC_LIST and SHMEM_NIC_PE_MAPPING choose NICs"),
 	alias("NVTX", "SHMEM_NVTX"),
@@ -182,6 +182,9 @@ func none(name, why string) Theirs { return Theirs{Name: nvshmemPrefix + name, T
 
 func alias(name, here string) Theirs { return Theirs{Name: nvshmemPrefix + name, Here: here} }
 
+// Counts reports whether the variable has an effect.
+func (t *Theirs) Counts() bool { return t.Here != "" || t.take != nil }
+
 // Says is what the variable does here, in a few words.
 func (t *Theirs) Says() string {
 	text := t.Text
@@ -192,6 +195,76 @@ func (t *Theirs) Says() string {
 		return text
 	}
 	return "accepted without effect: " + text
+}
+
+// taken is a variable of NVSHMEM with its value, and what that is of the setting.
+type taken struct {
+	*Theirs
+	text, here string
+}
+
+// takeNvshmem has what the variables of NVSHMEM, but for aliases, set, by the name of the setting.
+func takeNvshmem(env map[string]string) (map[string][]taken, []Warning) {
+	out := map[string][]taken{}
+	var warnings []Warning
+	known := map[string]bool{}
+	for i := range Nvshmem {
+		t := &Nvshmem[i]
+		known[t.Name] = true
+		text := env[t.Name]
+		if text == "" || t.take == nil {
+			continue
+		}
+		here, err := t.take(text)
+		if err != nil { // of another library, and no reason to end the job
+			remedy := "unset it"
+			if t.Here != "" {
+				remedy = "set " + t.Here
+			}
+			warnings = append(warnings, Warning{t.Name, fmt.Sprintf("read setting %s=%q: ignored, %v (%s)", t.Name, text, err, remedy)})
+			continue
+		}
+		if t.Here != "" {
+			out[t.Here] = append(out[t.Here], taken{t, text, here})
+		}
+	}
+	for name, text := range env {
+		if text != "" && strings.HasPrefix(name, nvshmemPrefix) && !known[name] && !forBuilds(name) {
+			warnings = append(warnings, Warning{name, fmt.Sprintf(
+				"read setting %s: NVSHMEM has no such variable, it is ignored (the nearest name is %s; nvshmem-info -a lists all)",
+				name, nearestOf(name, func(yield func(string) bool) {
+					for i := range Nvshmem {
+						if !yield(Nvshmem[i].Name) {
+							return
+						}
+					}
+				}))})
+		}
+	}
+	return out, warnings
+}
+
+// forBuilds: build files of NVSHMEM and of its programs have names that begin as its settings do,
+// for paths and for what to build with.
+func forBuilds(name string) bool {
+	for _, end := range []string{"_HOME", "_DIR", "_ROOT", "_PREFIX", "_PATH", "_INCLUDE", "_INC", "_LIB", "_LIBDIR", "_LIBS", "_SRC", "_SUPPORT", "_VERSION"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, nvshmemPrefix+"BUILD_") || strings.HasPrefix(name, nvshmemPrefix+"USE_")
+}
+
+// maxMemory has no setting of the library's: heaps of its own programs have one size.
+const maxMemory = nvshmemPrefix + "MAX_MEMORY_PER_GPU"
+
+// noLarger checks a size for maxMemory.
+func noLarger(value string) (string, error) {
+	n, err := ParseSize(value)
+	if err == nil && (n == 0 || n > MaxHeap) {
+		err = fmt.Errorf("it is from 1 to %d bytes", uint64(MaxHeap))
+	}
+	return "", err
 }
 
 func same(value string) (string, error) { return value, nil }
@@ -242,10 +315,17 @@ func nearby(setting string) func(string) (string, error) {
 	}
 }
 
+func maxTeams(value string) (string, error) {
+	if n, err := strconv.Atoi(value); err != nil || n > 1000 {
+		return "", errors.New("there is room for 1,000 teams")
+	}
+	return "", nil
+}
+
 func transport(value string) (string, error) {
 	switch strings.ToLower(value) {
 	case "libfabric", "none":
 		return "", nil
 	}
-	return "", errors.New("the network is reached by libfabric (SHMEM_PROVIDER=verbs is for InfiniBand)")
+	return "", errors.New("the network is reached by libfabric, SHMEM_PROVIDER=verbs is for InfiniBand")
 }

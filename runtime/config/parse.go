@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -34,7 +35,13 @@ func FromProcess() (*Config, []Warning, error) { return Parse(os.Environ()) }
 // The Config is complete also when the error is not nil: a setting whose value
 // is not valid has its default. The error then joins one *shmerr.Error for
 // each such setting. Warnings are sorted by name, one for each.
-func Parse(environ []string) (*Config, []Warning, error) {
+func Parse(environ []string) (*Config, []Warning, error) { return parse(environ, false) }
+
+// ParseNvshmem is Parse for a program that has come in by the names of NVSHMEM: its variables
+// count, and those that are not known are remarked on.
+func ParseNvshmem(environ []string) (*Config, []Warning, error) { return parse(environ, true) }
+
+func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 	env := make(map[string]string)
 	for _, kv := range environ {
 		name, value, ok := strings.Cut(kv, "=")
@@ -49,9 +56,13 @@ func Parse(environ []string) (*Config, []Warning, error) {
 	c := new(Config)
 	var warnings []Warning
 	var errs []error
+	var theirs map[string][]taken
+	if nvshmem {
+		theirs, warnings = takeNvshmem(env)
+	}
 	for i := range Table {
 		s := &Table[i]
-		v, w := s.choose(env)
+		v, w := s.choose(env, theirs[s.Name])
 		warnings = append(warnings, w...)
 		p, err := s.parse(v.Text)
 		if err != nil {
@@ -69,6 +80,9 @@ func Parse(environ []string) (*Config, []Warning, error) {
 		s.set(c, p)
 		c.values = append(c.values, v)
 	}
+	if _, err := noLarger(env[maxMemory]); nvshmem && err == nil {
+		c.growTo, _ = ParseSize(env[maxMemory])
+	}
 	if c.Debug && !c.isSet("SHMEM_LOG_LEVEL") {
 		c.LogLevel = LogDebug
 	}
@@ -77,13 +91,13 @@ func Parse(environ []string) (*Config, []Warning, error) {
 	return c, warnings, errors.Join(errs...)
 }
 
-// Reserve has the symmetric heap grow up to so many bytes, or to more where that is asked for, as
-// NVSHMEM has it: its own setting is then the size that a heap begins with, which costs nothing here.
-// The library's setting is the size.
+// Reserve has the symmetric heap grow up to so many bytes, or to what NVSHMEM_MAX_MEMORY_PER_GPU
+// says, as NVSHMEM has it: its setting of the size is then what a heap begins with, which costs
+// nothing here. The library's own setting is the size.
 func (c *Config) Reserve(bytes uint64) {
 	const name = "SHMEM_SYMMETRIC_SIZE"
 	if !c.isSet(name) || c.From(name) == "NV"+name {
-		c.SymmetricSize = max(c.SymmetricSize, bytes)
+		c.SymmetricSize = max(c.SymmetricSize, cmp.Or(c.growTo, bytes))
 	}
 }
 
@@ -103,9 +117,20 @@ func (c *Config) isSet(name string) bool {
 
 // choose takes the setting's own name before its aliases and remarks on an
 // alias that says something else.
-func (s *Setting) choose(env map[string]string) (Value, []Warning) {
+func (s *Setting) choose(env map[string]string, theirs []taken) (Value, []Warning) {
 	v := Value{Setting: s, Text: s.Default}
 	var warnings []Warning
+	take := func(name, text, here string) {
+		switch {
+		case here == "":
+		case v.From == "":
+			v.Text, v.From = here, name
+		case here != v.Text:
+			warnings = append(warnings, Warning{name, fmt.Sprintf(
+				"read setting %s=%q: ignored, %s=%q means the same and comes first (unset one of them)",
+				name, text, v.From, v.Text)})
+		}
+	}
 	for _, name := range append([]string{s.Name}, s.Aliases...) {
 		text := env[name]
 		if words := s.Foreign[name]; words != nil && text != "" {
@@ -115,15 +140,10 @@ func (s *Setting) choose(env map[string]string) (Value, []Warning) {
 			}
 			text = here
 		}
-		switch {
-		case text == "":
-		case v.From == "":
-			v.Text, v.From = text, name
-		case text != v.Text:
-			warnings = append(warnings, Warning{name, fmt.Sprintf(
-				"read setting %s=%q: ignored, %s=%q means the same and comes first (unset one of them)",
-				name, text, v.From, v.Text)})
-		}
+		take(name, text, text)
+	}
+	for _, t := range theirs {
+		take(t.Name, t.text, t.here)
 	}
 	return v, warnings
 }

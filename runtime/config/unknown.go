@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -27,13 +28,20 @@ func unknown(env map[string]string) []Warning {
 // nearest is the setting for users whose name takes the fewest edits; the
 // first of the table where several do.
 func nearest(name string) string {
-	best, bestDistance := "", 1<<30
-	for i := range Table {
-		if Table[i].Category == Launcher {
-			continue
+	return nearestOf(name, func(yield func(string) bool) {
+		for i := range Table {
+			if Table[i].Category != Launcher && !yield(Table[i].Name) {
+				return
+			}
 		}
-		if d := distance(name[len(Prefix):], Table[i].Name[len(Prefix):]); d < bestDistance {
-			best, bestDistance = Table[i].Name, d
+	})
+}
+
+func nearestOf(name string, names iter.Seq[string]) string {
+	best, bestDistance := "", 1<<30
+	for n := range names {
+		if d := distance(name, n); d < bestDistance {
+			best, bestDistance = n, d
 		}
 	}
 	return best

@@ -32,10 +32,12 @@ type Options struct {
 	Napping *uint32  // the proxy thread naps because of them
 	Wanted  *uint32  // threads that found the lock taken
 	Kernels bool     // the program has kernels that use the library
-	ForGPU  bool     // it has kernels of its own, and its heap grows to what the GPU has
 	Statics Statics  // the program's, as the front has found them
 	Given   Given    // what shmemx_init_attr was given
-	Ranges  Ranges   // where a profiler is shown ranges
+	// Nvshmem: the program has come in by the names of NVSHMEM. Its variables are settings, too,
+	// it has kernels of its own, and its heap grows to what the GPU has.
+	Nvshmem bool
+	Ranges  Ranges // where a profiler is shown ranges
 	// Doing says what a PE of this node does, as the end of a sentence, or "". Any goroutine
 	// may call it until Close returns.
 	Doing     func(topo.PE, How) string
@@ -114,7 +116,11 @@ type Job struct {
 // Start brings this PE into its job. It returns when every PE can be reached.
 // On error everything is undone.
 func Start(o Options) (*Job, error) {
-	cfg, warnings, err := config.Parse(o.Environ)
+	read := config.Parse
+	if o.Nvshmem {
+		read = config.ParseNvshmem
+	}
+	cfg, warnings, err := read(o.Environ)
 	if err != nil {
 		return nil, err
 	}
@@ -154,10 +160,10 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err := j.openTrace(); err != nil {
 		return err
 	}
-	if err := j.chooseHeap(o.Kernels || o.ForGPU); err != nil {
+	if err := j.chooseHeap(o.Kernels || o.Nvshmem); err != nil {
 		return err
 	}
-	if o.ForGPU && j.heap == config.HeapDevice && j.Config.GPUShare != config.GPUShareIPC && j.gpu.driver.Maps() {
+	if o.Nvshmem && j.heap == config.HeapDevice && j.Config.GPUShare != config.GPUShareIPC && j.gpu.driver.Maps() {
 		j.Config.Reserve(growingHeap)
 	}
 	if j.Me == 0 {

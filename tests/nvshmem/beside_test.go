@@ -43,12 +43,16 @@ func TestBeside(t *testing.T) {
 		run(t, 1, nil, played, "-lnvshmem_host")
 		run(t, 1, nil, "-lnvshmem_host", played)
 		run(t, 1, nil, "-lnvshmem_host", front)
+		t.Setenv("NVSHMEM_BOOTSTRAP", "shmem")
+		run(t, 1, nil, played, "-lnvshmem_host")
 	})
 	t.Run("Open MPI", func(t *testing.T) {
 		need.Command(t, "oshrun")
 		launcher := []string{"oshrun", "--allow-run-as-root", "--oversubscribe", "-n", "2"}
 		run(t, 2, launcher, "-loshmem", "-lnvshmem_host")
 		run(t, 2, launcher, "-lnvshmem_host", "-loshmem")
+		t.Setenv("NVSHMEM_BOOTSTRAP", "SHMEM")
+		run(t, 2, launcher, "-loshmem", "-lnvshmem_host")
 	})
 }
 

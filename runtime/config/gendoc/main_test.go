@@ -16,3 +16,13 @@ func TestPageIsUpToDate(t *testing.T) {
 		t.Errorf("docs/environment.md differs from the table of settings (run go generate ./runtime/config)")
 	}
 }
+
+func TestNvshmemIsUpToDate(t *testing.T) {
+	got, err := os.ReadFile("../../../docs/from-nvshmem.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := withNvshmem(got); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("docs/from-nvshmem.md differs from the table of variables: %v (run make gen)", err)
+	}
+}
