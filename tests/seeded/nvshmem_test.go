@@ -58,4 +58,18 @@ var nvshmemDefects = []defect{
 		user: "a kernel's iput writes elements side by side",
 		by:   job("./tests/nvshmem", "^TestKernels$"), says: `PE \d, line \d+: shorts\[i\]`,
 	},
+	{
+		id: "nvshmem/settings-for-all", file: "runtime/pe/job.go",
+		was:  "	if o.Nvshmem {\n",
+		is:   "	if true {\n",
+		user: "programs of OpenSHMEM are remarked on for what the environment has of NVSHMEM",
+		by:   job("./tests/nvshmem", "^TestSettings$/^shmem_init$"), says: `NVSHMEM has no such variable`,
+	},
+	{
+		id: "nvshmem/settings-of-some", file: "capi/nvshmem/start.c",
+		was:  "SHMEMX_INIT_ATTR_INITIALIZER;\n    shmemi_as_nvshmem();\n",
+		is:   "SHMEMX_INIT_ATTR_INITIALIZER;\n",
+		user: "the variables of NVSHMEM do not count in programs that call nvshmemx_init_attr",
+		by:   job("./tests/nvshmem", "^TestSettings$/^nvshmemx_init_attr"), says: `it prints`,
+	},
 }
