@@ -72,4 +72,18 @@ var nvshmemDefects = []defect{
 		user: "the variables of NVSHMEM do not count in programs that call nvshmemx_init_attr",
 		by:   job("./tests/nvshmem", "^TestSettings$/^nvshmemx_init_attr"), says: `it prints`,
 	},
+	{
+		id: "nvshmem/first-gpu", file: "capi/front/chosen.c",
+		was:  "    if (all < 0) {\n",
+		is:   "    if (all > 0) {\n",
+		user: "heaps stay on the GPUs that init took, although the program has chosen others since",
+		by:   job("./tests/nvshmem", "^TestChosen$"), says: `does not say "PE 1: gpu: GPU 0 "`,
+	},
+	{
+		id: "nvshmem/heap-of-one-size", file: "runtime/config/parse.go",
+		was:  `c.From(name) == "NV"+name`,
+		is:   `c.From(name) == name`,
+		user: "a heap does not grow beyond NVSHMEM_SYMMETRIC_SIZE",
+		by:   job("./tests/nvshmem", "^TestGrows$"), says: `with NVSHMEM_SYMMETRIC_SIZE=64m`,
+	},
 }
