@@ -90,17 +90,19 @@ $(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk
 # for the GPUs that are tested, and PTX for newer ones.
 GPU_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/gpu/*.cu))))
 GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/main.go)))
-GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so \
+GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so lib/$(NVSHMEM_NAME) \
                 $(CTESTS:%=tests/%))
 
 # run.sh reads the names of the C programs: that machine has no sources of the generated ones.
 gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_COMMANDS:%=$(GPU)/go/%)
 	@printf '%s\n' $(CTESTS) >$(GPU)/programs
 
-$(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so
+$(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so $(BUILD)/lib/libnvshmem_host.so
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -I$(GEN)/gpu -cudart static $(GPU_CODE) -o $@ $< \
-	    -Xlinker --as-needed -L$(BUILD)/lib -lshmem -lpthread
+	    -Xlinker --as-needed -L$(BUILD)/lib -lnvshmem_host -lshmem -lpthread
+
+$(GPU)/cuda/nvshmem $(GPU)/cuda/nvshmem.ptx: NVCCFLAGS += -Iinclude/nvshmem
 
 # For GPUs that are not tested, which is what it tests.
 $(GPU)/cuda/foreign $(GPU)/cuda/foreign.ptx: GPU_ARCH := 120

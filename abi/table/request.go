@@ -44,6 +44,7 @@ var stream = Unit{
 			{Name: "ALLTOALL", Doc: "the same"},
 			{Name: "REDUCE", Doc: "dest, source, count, op, width"},
 			{Name: "DRAIN", Doc: "returns when the stream has done all"},
+			{Name: "REDUCESCATTER", Doc: "as reduce, of count for each PE"},
 		}},
 		{Name: "module_what", Doc: "code that the program has loaded. Go sees these through cgo.", Values: []Value{
 			{Name: "MODULE", Doc: "CUmodule"},

@@ -26,6 +26,12 @@ int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t n
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call);
 
+/* The same on a stream: width and op as the generator writes them. */
+struct CUstream_st;
+int shmemi_stream_reducescatter(shmem_team_t team, void *dest, const void *source, size_t n,
+                                uint32_t width, int op, struct CUstream_st *stream,
+                                const char *call);
+
 /*
  * Does what shmem_team_split_strided does, but each PE of the parent passes the numbers of its
  * own team. Teams of one call have no PE in common. A PE whose numbers are not usable, or are

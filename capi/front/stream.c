@@ -3,6 +3,7 @@
  * with the call's name, and not when the stream comes to it.
  */
 #include "stream.h"
+#include "below.h"
 #include "core.h"
 #include "gpu.h"
 #include "team.h"
@@ -361,8 +362,9 @@ int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, si
     return exchange(SHMEMI_STREAM_ALLTOALL, team, dest, source, n, true, stream, call);
 }
 
-int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
-                         uint32_t width, int op, struct CUstream_st *stream, const char *call)
+/* scatter: source has a part of n elements for each PE, and each gets one. */
+static int combine(bool scatter, shmem_team_t team, void *dest, const void *source, size_t n,
+                   uint32_t width, int op, struct CUstream_st *stream, const char *call)
 {
     size_t bytes = width & 15;
     int n_pes = check_team(team, call);
@@ -370,8 +372,10 @@ int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size
         return -1;
     if (n == 0)
         return 0;
-    dest = symmetric("dest", dest, shmemi_bytes(n, bytes), bytes, call);
-    source = symmetric("source", source, shmemi_bytes(n, bytes), bytes, call);
+    size_t whole = shmemi_bytes(n, bytes);
+    dest = symmetric("dest", dest, whole, bytes, call);
+    source = symmetric("source", source, scatter ? shmemi_bytes((size_t)n_pes, whole) : whole,
+                       bytes, call);
     struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
                                    .source = (uintptr_t)source,
                                    .count = n,
@@ -379,6 +383,19 @@ int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size
                                    .width = width,
                                    .team = team,
                                    .team_pes = n_pes};
-    queue(SHMEMI_STREAM_REDUCE, &c, stream, call);
+    queue(scatter ? SHMEMI_STREAM_REDUCESCATTER : SHMEMI_STREAM_REDUCE, &c, stream, call);
     return 0;
+}
+
+int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
+                         uint32_t width, int op, struct CUstream_st *stream, const char *call)
+{
+    return combine(false, team, dest, source, n, width, op, stream, call);
+}
+
+int shmemi_stream_reducescatter(shmem_team_t team, void *dest, const void *source, size_t n,
+                                uint32_t width, int op, struct CUstream_st *stream,
+                                const char *call)
+{
+    return combine(true, team, dest, source, n, width, op, stream, call);
 }

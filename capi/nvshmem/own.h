@@ -7,6 +7,7 @@
 #include "../front/below.h"
 
 #include <nvshmem/host/nvshmem_api.h>
+#include <shmem/zz_wire.h>
 
 #include <stdbool.h>
 
@@ -74,6 +75,8 @@ void nvshmemi_vendor_get_version_info(int *major, int *minor, int *patch);
 const char *nvshmemi_status_string(int status);
 
 /* buffers.c */
+int nvshmemi_qp_create(int n, nvshmemx_qp_handle_t **handles);
+void nvshmemi_signal_counted_reset(uint64_t *counter);
 int nvshmemi_buffer_register(void *buffer, size_t length);
 int nvshmemi_buffer_unregister(void *buffer);
 int nvshmemi_region_start(nvshmemx_region_handle_t *handle, const nvshmemx_region_attrs_t *attrs);

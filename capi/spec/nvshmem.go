@@ -22,7 +22,7 @@ var Nvshmem = &Surface{
 	Row:                   nvshmemRow,
 	Constant:              nvshmemConstant,
 	Own:                   slices.Concat(nvshmemRows, nvshmemMore, nvshmemOfKernels),
-	OwnBeyond:             slices.Concat(nvshmemxRows, nvshmemxStrided, nvshmemxAtomics),
+	OwnBeyond:             slices.Concat(nvshmemxRows, nvshmemxStrided, nvshmemxScatters(), nvshmemxAtomics),
 	Hand:                  "own.h",
 	OwnConstants:          nvshmemConstants,
 	OwnExtensionConstants: nil,
@@ -426,6 +426,24 @@ var nvshmemxRows = []Family{
 	nvshmemFamily(Family{
 		Name: "buffer_unregister_all", Front: "(void)0",
 		Doc: "Says that no buffer will be used any more.",
+	}),
+	nvshmemFamily(Family{
+		Name: "qp_create", Result: "int",
+		Params: []Param{
+			{Name: "num_qps", C: "int", Doc: "how many"},
+			{Name: "out_qp_array", C: "nvshmemx_qp_handle_t **", Role: Result, Doc: "their handles, in memory that the program frees"},
+		},
+		Front: "nvshmemi_qp_create($args)",
+		Doc: "Makes handles of queues for kernels. All PEs call it. What a kernel gives to any of them goes to the ring of " +
+			"its thread, so that their order and their completion are those of the whole PE.",
+		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when num_qps is less than 1 or out_qp_array is NULL.",
+	}),
+	nvshmemFamily(Family{
+		Name:   "signal_counted_reset",
+		Params: []Param{{Name: "sig_addr", C: "uint64_t *", Role: Result, Doc: "symmetric"}},
+		Front:  "nvshmemi_signal_counted_reset($args)",
+		Doc:    "Sets the caller's own counter of counted writes to 0.",
+		Order:  "It is 0 when the call returns.",
 	}),
 	nvshmemFamily(Family{
 		Name: "region_start", Result: "int",

@@ -1,5 +1,10 @@
 package spec
 
+import (
+	"slices"
+	"strings"
+)
+
 // Rows of Nvshmem for which Shmem has none: types of GPUs, and reductions of which each PE gets
 // a part.
 
@@ -134,6 +139,26 @@ func reduceScatters() []Family {
 		if r.types[0] == tFloat {
 			out = append(out, row(r.op, nvshmemHalves, "", "nvshmemi_$type_"+r.op, r.what))
 		}
+	}
+	return out
+}
+
+// nvshmemxScatters are those that a stream is given, with GPUs' own types.
+func nvshmemxScatters() []Family {
+	var out []Family
+	for _, c := range reduceScatters() {
+		if !strings.Contains(c.Front, "$reducer") {
+			continue // the halves, which are among the types here
+		}
+		op, _, _ := strings.Cut(c.Name, "_")
+		if c.Types[0] == tFloat {
+			c.Types = slices.Concat(c.Types, nvshmemHalves)
+		}
+		c.Params = append(slices.Clone(c.Params), stream)
+		c.Reduce, c.Suffix = "", onStream
+		c.Front = "shmemi_stream_reducescatter(team, dest, source, nreduce, $element, SHMEMI_REDUCE_" + strings.ToUpper(op) + ", stream, $call)"
+		c.Errors, c.Order = streamErrors, streamOrder
+		out = append(out, c)
 	}
 	return out
 }

@@ -57,6 +57,7 @@ var private = []string{
 	"shmemi_team_split_each",   // capi/nvshmem, as those that follow
 	"shmemi_reduce_by",
 	"shmemi_reducescatter",
+	"shmemi_stream_reducescatter",
 	"shmemi_as_nvshmem",
 	"shmemi_settle_gpu",
 	"shmemi_gpu_pending",

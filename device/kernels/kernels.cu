@@ -287,6 +287,11 @@ KERNEL shmemi_stream_reduce(__grid_constant__ call_t c)
     reduce<shmemi_any>(&c, (uint32_t)c.op);
 }
 
+KERNEL shmemi_stream_reducescatter(__grid_constant__ call_t c)
+{
+    reduce<shmemi_parts>(&c, (uint32_t)c.op);
+}
+
 #define REDUCE(name, op)                                                                           \
     KERNEL shmemi_stream_packed_##name(__grid_constant__ call_t c)                                 \
     {                                                                                              \

@@ -19,7 +19,7 @@
 #ifndef SHMEM_KERNELS_REDUCE_H
 #define SHMEM_KERNELS_REDUCE_H
 
-#include <shmem/reduce.h>
+#include <shmem/scatter.h>
 
 #include "element.h"
 #include "share.h"
@@ -316,6 +316,16 @@ template <class EACH, class T> SHMEMI_D void shmemi_reduce_any(const struct shme
     if (threadIdx.x == 0)
         shmemi_store_near(m.work.turn, turn - 1);
 }
+
+/* Each PE gets a part, by one block. */
+struct shmemi_parts {
+    template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
+    {
+        shmemi_reducescatter<shmemi_by_block, EACH, T>(&shmemi_job, c->call, c->team,
+                                                       (T *)(uintptr_t)c->dest,
+                                                       (const T *)(uintptr_t)c->source, c->count);
+    }
+};
 
 /* The three of them, for who chooses the types. */
 struct shmemi_packed {

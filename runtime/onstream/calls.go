@@ -102,6 +102,8 @@ func (c *Calls) Queue(what What, call *queue.StreamCall, s gpu.Stream) error {
 		return c.move(kernelAlltoall, call, s)
 	case Reduce:
 		return c.reduce(call, s)
+	case Reducescatter:
+		return c.reducescatter(call, s)
 	}
 	return c.dev.SyncStream(s)
 }

@@ -196,6 +196,8 @@ func TestCalls(t *testing.T) {
 			"launch spread_xor 64x512 on 4 dest=0x20010 source=0x20020 count=4194304 signal=0x0 value=0 pe=0 op=7 width=0x1 way=0 nbi=0"},
 		{"max by ring", mixed(), Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 10, Op: queue.ReduceMax, Width: 2 | queue.Signed},
 			"launch reduce 1x512 on 4 dest=0x20010 source=0x20020 count=10 signal=0x0 value=0 pe=0 op=4 width=0x102 way=0 nbi=0"},
+		{"parts of a sum", direct(), Reducescatter, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 1 << 20, Op: queue.ReduceSum, Width: queue.F32},
+			"launch reducescatter 1x512 on 4 dest=0x20010 source=0x20020 count=1048576 signal=0x0 value=0 pe=0 op=1 width=0x204 way=0 nbi=0"},
 		{"min alone", alone, Reduce, queue.StreamCall{Dest: 0x10010, Source: 0x10020, Count: 10, Op: queue.ReduceMin, Width: queue.BF16}, "copy 0x20010 0x20020 20 on 4"},
 		{"sync of a team", direct(), Sync, queue.StreamCall{Team: 0x401, TeamPEs: 40}, "launch sync 1x64 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0 team=0x401/40"},
 		{"barrier of a team of one", mixed(), Barrier, queue.StreamCall{Team: 0x401, TeamPEs: 1}, "launch quiet 1x1 on 4 dest=0x0 source=0x0 count=0 signal=0x0 value=0 pe=0 op=0 width=0x0 way=0 nbi=0 team=0x401/1"},

@@ -72,14 +72,28 @@ func (c *Calls) packedRoom() uint64 {
 	return (queue.WorkStream - 128) / line / (2 * uint64(c.job.NPEs)) * data
 }
 
-func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
-	k := *call
+// reduction is a call as kernels take it, and how many bytes of dest it has.
+func (c *Calls) reduction(call *queue.StreamCall) (k queue.StreamCall, bytes uint64) {
+	k = *call
 	k.Dest, k.Source = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Source))
-	size := uint64(call.Width & 15)
+	bytes = call.Count * uint64(call.Width&15)
 	if call.Op >= queue.ReduceAnd { // the bits of bytes
-		k.Count, k.Width, size = call.Count*size, 1, 1
+		k.Count, k.Width = bytes, 1
 	}
-	bytes := k.Count * size
+	return k, bytes
+}
+
+// reducescatter takes one block: what a PE sends to each other one goes to another place.
+func (c *Calls) reducescatter(call *queue.StreamCall, s gpu.Stream) error {
+	k, bytes := c.reduction(call)
+	if call.TeamPEs == 1 {
+		return c.alone(&k, s, bytes)
+	}
+	return c.launch(kernelReducescatter, 1, block, s, &k)
+}
+
+func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
+	k, bytes := c.reduction(call)
 	op := kernel(call.Op - queue.ReduceSum)
 	switch {
 	case call.TeamPEs == 1:

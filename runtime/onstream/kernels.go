@@ -31,6 +31,7 @@ const (
 	kernelFcollect
 	kernelAlltoall
 	kernelReduce
+	kernelReducescatter
 	kernelPacked // and one for each further operation
 	kernelSpread = kernelPacked + operations
 
@@ -45,6 +46,7 @@ var names = [kernelCount]string{
 	kernelP: "p", kernelSignal: "signal",
 	kernelWait: "wait", kernelQuiet: "quiet", kernelSync: "sync", kernelBarrier: "barrier",
 	kernelBroadcast: "broadcast", kernelFcollect: "fcollect", kernelAlltoall: "alltoall", kernelReduce: "reduce",
+	kernelReducescatter: "reducescatter",
 }
 
 const prefix = "shmemi_stream_"

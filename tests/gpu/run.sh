@@ -137,6 +137,7 @@ kernels() {
     checks "kernels/$name/hosts" "$limit" "$run" -n 2 --hosts 2 --timeout "$limit" -x SHMEM_PROVIDER=tcp "$program"
 }
 kernels shift 60 "$base/cuda/shift"
+kernels nvshmem 120 "$base/cuda/nvshmem"
 kernels rma 300 "$base/cuda/rma"
 kernels atomics 120 "$base/cuda/atomics"
 kernels waits 120 "$base/cuda/waits"
@@ -164,6 +165,7 @@ checks kernels/atomics/ipc 60 "$run" -n 2 --timeout 60 -x SHMEM_GPU_SHARE=ipc "$
 tcp=(-x SHMEM_PROVIDER=tcp)
 pairs() { checks "kernels/$1/pairs" 120 "$run" -n 4 --hosts 2 --timeout 120 "${tcp[@]}" "$2"; }
 pairs shift "$base/cuda/shift"
+pairs nvshmem "$base/cuda/nvshmem"
 pairs atomics "$base/cuda/atomics"
 pairs waits "$base/cuda/waits"
 
