@@ -106,7 +106,7 @@ MADE := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated g
 $(GENERATOR): go.mod VERSION version.go $(wildcard capi/gen/*.go capi/spec/*.go internal/generated/*.go)
 	@$(FIT)
 	@mkdir -p $(@D)
-	$(GO) build -trimpath -o $@ ./capi/gen
+	$(GO) build -trimpath -buildmode=pie -o $@ ./capi/gen
 
 $(GEN)/made: $(GENERATOR)
 	$< -build $(@D)

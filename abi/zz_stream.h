@@ -27,6 +27,7 @@ enum shmemi_stream_what {
     SHMEMI_STREAM_ALLTOALL = 12, /* the same */
     SHMEMI_STREAM_REDUCE = 13, /* dest, source, count, op, width */
     SHMEMI_STREAM_DRAIN = 14, /* returns when the stream has done all */
+    SHMEMI_STREAM_REDUCESCATTER = 15, /* as reduce, of count for each PE */
 };
 
 /* Code that the program has loaded. Go sees these through cgo. */
@@ -51,6 +52,7 @@ _Static_assert(SHMEMI_STREAM_FCOLLECT == 11, "STREAM_FCOLLECT");
 _Static_assert(SHMEMI_STREAM_ALLTOALL == 12, "STREAM_ALLTOALL");
 _Static_assert(SHMEMI_STREAM_REDUCE == 13, "STREAM_REDUCE");
 _Static_assert(SHMEMI_STREAM_DRAIN == 14, "STREAM_DRAIN");
+_Static_assert(SHMEMI_STREAM_REDUCESCATTER == 15, "STREAM_REDUCESCATTER");
 _Static_assert(SHMEMI_MODULE == 0, "MODULE");
 _Static_assert(SHMEMI_LIBRARY == 1, "LIBRARY");
 

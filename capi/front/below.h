@@ -5,6 +5,7 @@
 #define SHMEMI_BELOW_H
 
 #include <shmem.h>
+#include <shmem/zz_wire.h>
 
 #include <stdbool.h>
 

@@ -7,7 +7,6 @@
 #include "../front/below.h"
 
 #include <nvshmem/host/nvshmem_api.h>
-#include <shmem/zz_wire.h>
 
 #include <stdbool.h>
 

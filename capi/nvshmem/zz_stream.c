@@ -116,6 +116,16 @@ void nvshmemx_buffer_unregister_all(void)
     (void)0;
 }
 
+int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **out_qp_array)
+{
+    return nvshmemi_qp_create(num_qps, out_qp_array);
+}
+
+void nvshmemx_signal_counted_reset(uint64_t *sig_addr)
+{
+    nvshmemi_signal_counted_reset(sig_addr);
+}
+
 int nvshmemx_region_start(nvshmemx_region_handle_t *handle, const nvshmemx_region_attrs_t *attrs)
 {
     return nvshmemi_region_start(handle, attrs);
@@ -429,6 +439,696 @@ void nvshmemx_iget64_on_stream(void *dest, const void *source, ptrdiff_t dst, pt
 void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)
 {
     nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, 16, pe, stream, "nvshmemx_iget128_on_stream");
+}
+
+int nvshmemx_float_max_reducescatter_on_stream(nvshmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_MAX, stream, "nvshmemx_float_max_reducescatter_on_stream");
+}
+
+int nvshmemx_double_max_reducescatter_on_stream(nvshmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_MAX, stream, "nvshmemx_double_max_reducescatter_on_stream");
+}
+
+int nvshmemx_char_max_reducescatter_on_stream(nvshmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "nvshmemx_char_max_reducescatter_on_stream");
+}
+
+int nvshmemx_schar_max_reducescatter_on_stream(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "nvshmemx_schar_max_reducescatter_on_stream");
+}
+
+int nvshmemx_short_max_reducescatter_on_stream(nvshmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "nvshmemx_short_max_reducescatter_on_stream");
+}
+
+int nvshmemx_int_max_reducescatter_on_stream(nvshmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "nvshmemx_int_max_reducescatter_on_stream");
+}
+
+int nvshmemx_long_max_reducescatter_on_stream(nvshmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "nvshmemx_long_max_reducescatter_on_stream");
+}
+
+int nvshmemx_longlong_max_reducescatter_on_stream(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "nvshmemx_longlong_max_reducescatter_on_stream");
+}
+
+int nvshmemx_uchar_max_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MAX, stream, "nvshmemx_uchar_max_reducescatter_on_stream");
+}
+
+int nvshmemx_ushort_max_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MAX, stream, "nvshmemx_ushort_max_reducescatter_on_stream");
+}
+
+int nvshmemx_uint_max_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MAX, stream, "nvshmemx_uint_max_reducescatter_on_stream");
+}
+
+int nvshmemx_ulong_max_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "nvshmemx_ulong_max_reducescatter_on_stream");
+}
+
+int nvshmemx_ulonglong_max_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "nvshmemx_ulonglong_max_reducescatter_on_stream");
+}
+
+int nvshmemx_int8_max_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "nvshmemx_int8_max_reducescatter_on_stream");
+}
+
+int nvshmemx_int16_max_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "nvshmemx_int16_max_reducescatter_on_stream");
+}
+
+int nvshmemx_int32_max_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "nvshmemx_int32_max_reducescatter_on_stream");
+}
+
+int nvshmemx_int64_max_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MAX, stream, "nvshmemx_int64_max_reducescatter_on_stream");
+}
+
+int nvshmemx_uint8_max_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MAX, stream, "nvshmemx_uint8_max_reducescatter_on_stream");
+}
+
+int nvshmemx_uint16_max_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MAX, stream, "nvshmemx_uint16_max_reducescatter_on_stream");
+}
+
+int nvshmemx_uint32_max_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MAX, stream, "nvshmemx_uint32_max_reducescatter_on_stream");
+}
+
+int nvshmemx_uint64_max_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "nvshmemx_uint64_max_reducescatter_on_stream");
+}
+
+int nvshmemx_size_max_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MAX, stream, "nvshmemx_size_max_reducescatter_on_stream");
+}
+
+int nvshmemx_half_max_reducescatter_on_stream(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_MAX, stream, "nvshmemx_half_max_reducescatter_on_stream");
+}
+
+int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_MAX, stream, "nvshmemx_bfloat16_max_reducescatter_on_stream");
+}
+
+int nvshmemx_float_min_reducescatter_on_stream(nvshmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_MIN, stream, "nvshmemx_float_min_reducescatter_on_stream");
+}
+
+int nvshmemx_double_min_reducescatter_on_stream(nvshmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_MIN, stream, "nvshmemx_double_min_reducescatter_on_stream");
+}
+
+int nvshmemx_char_min_reducescatter_on_stream(nvshmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "nvshmemx_char_min_reducescatter_on_stream");
+}
+
+int nvshmemx_schar_min_reducescatter_on_stream(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "nvshmemx_schar_min_reducescatter_on_stream");
+}
+
+int nvshmemx_short_min_reducescatter_on_stream(nvshmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "nvshmemx_short_min_reducescatter_on_stream");
+}
+
+int nvshmemx_int_min_reducescatter_on_stream(nvshmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "nvshmemx_int_min_reducescatter_on_stream");
+}
+
+int nvshmemx_long_min_reducescatter_on_stream(nvshmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "nvshmemx_long_min_reducescatter_on_stream");
+}
+
+int nvshmemx_longlong_min_reducescatter_on_stream(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "nvshmemx_longlong_min_reducescatter_on_stream");
+}
+
+int nvshmemx_uchar_min_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MIN, stream, "nvshmemx_uchar_min_reducescatter_on_stream");
+}
+
+int nvshmemx_ushort_min_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MIN, stream, "nvshmemx_ushort_min_reducescatter_on_stream");
+}
+
+int nvshmemx_uint_min_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MIN, stream, "nvshmemx_uint_min_reducescatter_on_stream");
+}
+
+int nvshmemx_ulong_min_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "nvshmemx_ulong_min_reducescatter_on_stream");
+}
+
+int nvshmemx_ulonglong_min_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "nvshmemx_ulonglong_min_reducescatter_on_stream");
+}
+
+int nvshmemx_int8_min_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "nvshmemx_int8_min_reducescatter_on_stream");
+}
+
+int nvshmemx_int16_min_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "nvshmemx_int16_min_reducescatter_on_stream");
+}
+
+int nvshmemx_int32_min_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "nvshmemx_int32_min_reducescatter_on_stream");
+}
+
+int nvshmemx_int64_min_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_MIN, stream, "nvshmemx_int64_min_reducescatter_on_stream");
+}
+
+int nvshmemx_uint8_min_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_MIN, stream, "nvshmemx_uint8_min_reducescatter_on_stream");
+}
+
+int nvshmemx_uint16_min_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_MIN, stream, "nvshmemx_uint16_min_reducescatter_on_stream");
+}
+
+int nvshmemx_uint32_min_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_MIN, stream, "nvshmemx_uint32_min_reducescatter_on_stream");
+}
+
+int nvshmemx_uint64_min_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "nvshmemx_uint64_min_reducescatter_on_stream");
+}
+
+int nvshmemx_size_min_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_MIN, stream, "nvshmemx_size_min_reducescatter_on_stream");
+}
+
+int nvshmemx_half_min_reducescatter_on_stream(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_MIN, stream, "nvshmemx_half_min_reducescatter_on_stream");
+}
+
+int nvshmemx_bfloat16_min_reducescatter_on_stream(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_MIN, stream, "nvshmemx_bfloat16_min_reducescatter_on_stream");
+}
+
+int nvshmemx_float_sum_reducescatter_on_stream(nvshmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_SUM, stream, "nvshmemx_float_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_double_sum_reducescatter_on_stream(nvshmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_SUM, stream, "nvshmemx_double_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_char_sum_reducescatter_on_stream(nvshmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "nvshmemx_char_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_schar_sum_reducescatter_on_stream(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "nvshmemx_schar_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_short_sum_reducescatter_on_stream(nvshmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "nvshmemx_short_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_int_sum_reducescatter_on_stream(nvshmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "nvshmemx_int_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_long_sum_reducescatter_on_stream(nvshmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "nvshmemx_long_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_longlong_sum_reducescatter_on_stream(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "nvshmemx_longlong_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_uchar_sum_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_SUM, stream, "nvshmemx_uchar_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_ushort_sum_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_SUM, stream, "nvshmemx_ushort_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_uint_sum_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_SUM, stream, "nvshmemx_uint_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_ulong_sum_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_SUM, stream, "nvshmemx_ulong_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_ulonglong_sum_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_SUM, stream, "nvshmemx_ulonglong_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_int8_sum_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "nvshmemx_int8_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_int16_sum_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "nvshmemx_int16_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_int32_sum_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "nvshmemx_int32_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_int64_sum_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_SUM, stream, "nvshmemx_int64_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_uint8_sum_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_SUM, stream, "nvshmemx_uint8_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_uint16_sum_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_SUM, stream, "nvshmemx_uint16_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_uint32_sum_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_SUM, stream, "nvshmemx_uint32_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_uint64_sum_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_SUM, stream, "nvshmemx_uint64_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_size_sum_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_SUM, stream, "nvshmemx_size_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_half_sum_reducescatter_on_stream(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_SUM, stream, "nvshmemx_half_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_bfloat16_sum_reducescatter_on_stream(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_SUM, stream, "nvshmemx_bfloat16_sum_reducescatter_on_stream");
+}
+
+int nvshmemx_float_prod_reducescatter_on_stream(nvshmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F32, SHMEMI_REDUCE_PROD, stream, "nvshmemx_float_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_double_prod_reducescatter_on_stream(nvshmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F64, SHMEMI_REDUCE_PROD, stream, "nvshmemx_double_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_char_prod_reducescatter_on_stream(nvshmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "nvshmemx_char_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_schar_prod_reducescatter_on_stream(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "nvshmemx_schar_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_short_prod_reducescatter_on_stream(nvshmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "nvshmemx_short_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_int_prod_reducescatter_on_stream(nvshmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "nvshmemx_int_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_long_prod_reducescatter_on_stream(nvshmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "nvshmemx_long_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_longlong_prod_reducescatter_on_stream(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "nvshmemx_longlong_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_uchar_prod_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_PROD, stream, "nvshmemx_uchar_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_ushort_prod_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_PROD, stream, "nvshmemx_ushort_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_uint_prod_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_PROD, stream, "nvshmemx_uint_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_ulong_prod_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_PROD, stream, "nvshmemx_ulong_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_ulonglong_prod_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_PROD, stream, "nvshmemx_ulonglong_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_int8_prod_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "nvshmemx_int8_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_int16_prod_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "nvshmemx_int16_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_int32_prod_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "nvshmemx_int32_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_int64_prod_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_PROD, stream, "nvshmemx_int64_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_uint8_prod_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_PROD, stream, "nvshmemx_uint8_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_uint16_prod_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_PROD, stream, "nvshmemx_uint16_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_uint32_prod_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_PROD, stream, "nvshmemx_uint32_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_uint64_prod_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_PROD, stream, "nvshmemx_uint64_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_size_prod_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_PROD, stream, "nvshmemx_size_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_half_prod_reducescatter_on_stream(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_F16, SHMEMI_REDUCE_PROD, stream, "nvshmemx_half_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_bfloat16_prod_reducescatter_on_stream(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, SHMEMI_BF16, SHMEMI_REDUCE_PROD, stream, "nvshmemx_bfloat16_prod_reducescatter_on_stream");
+}
+
+int nvshmemx_uchar_and_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_AND, stream, "nvshmemx_uchar_and_reducescatter_on_stream");
+}
+
+int nvshmemx_ushort_and_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_AND, stream, "nvshmemx_ushort_and_reducescatter_on_stream");
+}
+
+int nvshmemx_uint_and_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_AND, stream, "nvshmemx_uint_and_reducescatter_on_stream");
+}
+
+int nvshmemx_ulong_and_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "nvshmemx_ulong_and_reducescatter_on_stream");
+}
+
+int nvshmemx_ulonglong_and_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "nvshmemx_ulonglong_and_reducescatter_on_stream");
+}
+
+int nvshmemx_int8_and_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_AND, stream, "nvshmemx_int8_and_reducescatter_on_stream");
+}
+
+int nvshmemx_int16_and_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_AND, stream, "nvshmemx_int16_and_reducescatter_on_stream");
+}
+
+int nvshmemx_int32_and_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_AND, stream, "nvshmemx_int32_and_reducescatter_on_stream");
+}
+
+int nvshmemx_int64_and_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_AND, stream, "nvshmemx_int64_and_reducescatter_on_stream");
+}
+
+int nvshmemx_uint8_and_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_AND, stream, "nvshmemx_uint8_and_reducescatter_on_stream");
+}
+
+int nvshmemx_uint16_and_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_AND, stream, "nvshmemx_uint16_and_reducescatter_on_stream");
+}
+
+int nvshmemx_uint32_and_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_AND, stream, "nvshmemx_uint32_and_reducescatter_on_stream");
+}
+
+int nvshmemx_uint64_and_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "nvshmemx_uint64_and_reducescatter_on_stream");
+}
+
+int nvshmemx_size_and_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_AND, stream, "nvshmemx_size_and_reducescatter_on_stream");
+}
+
+int nvshmemx_uchar_or_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_OR, stream, "nvshmemx_uchar_or_reducescatter_on_stream");
+}
+
+int nvshmemx_ushort_or_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_OR, stream, "nvshmemx_ushort_or_reducescatter_on_stream");
+}
+
+int nvshmemx_uint_or_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_OR, stream, "nvshmemx_uint_or_reducescatter_on_stream");
+}
+
+int nvshmemx_ulong_or_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "nvshmemx_ulong_or_reducescatter_on_stream");
+}
+
+int nvshmemx_ulonglong_or_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "nvshmemx_ulonglong_or_reducescatter_on_stream");
+}
+
+int nvshmemx_int8_or_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_OR, stream, "nvshmemx_int8_or_reducescatter_on_stream");
+}
+
+int nvshmemx_int16_or_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_OR, stream, "nvshmemx_int16_or_reducescatter_on_stream");
+}
+
+int nvshmemx_int32_or_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_OR, stream, "nvshmemx_int32_or_reducescatter_on_stream");
+}
+
+int nvshmemx_int64_or_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_OR, stream, "nvshmemx_int64_or_reducescatter_on_stream");
+}
+
+int nvshmemx_uint8_or_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_OR, stream, "nvshmemx_uint8_or_reducescatter_on_stream");
+}
+
+int nvshmemx_uint16_or_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_OR, stream, "nvshmemx_uint16_or_reducescatter_on_stream");
+}
+
+int nvshmemx_uint32_or_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_OR, stream, "nvshmemx_uint32_or_reducescatter_on_stream");
+}
+
+int nvshmemx_uint64_or_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "nvshmemx_uint64_or_reducescatter_on_stream");
+}
+
+int nvshmemx_size_or_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_OR, stream, "nvshmemx_size_or_reducescatter_on_stream");
+}
+
+int nvshmemx_uchar_xor_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_XOR, stream, "nvshmemx_uchar_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_ushort_xor_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_XOR, stream, "nvshmemx_ushort_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_uint_xor_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_XOR, stream, "nvshmemx_uint_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_ulong_xor_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "nvshmemx_ulong_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_ulonglong_xor_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "nvshmemx_ulonglong_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_int8_xor_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1 | SHMEMI_SIGNED, SHMEMI_REDUCE_XOR, stream, "nvshmemx_int8_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_int16_xor_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2 | SHMEMI_SIGNED, SHMEMI_REDUCE_XOR, stream, "nvshmemx_int16_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_int32_xor_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4 | SHMEMI_SIGNED, SHMEMI_REDUCE_XOR, stream, "nvshmemx_int32_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_int64_xor_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8 | SHMEMI_SIGNED, SHMEMI_REDUCE_XOR, stream, "nvshmemx_int64_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_uint8_xor_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 1, SHMEMI_REDUCE_XOR, stream, "nvshmemx_uint8_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_uint16_xor_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 2, SHMEMI_REDUCE_XOR, stream, "nvshmemx_uint16_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_uint32_xor_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 4, SHMEMI_REDUCE_XOR, stream, "nvshmemx_uint32_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_uint64_xor_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "nvshmemx_uint64_xor_reducescatter_on_stream");
+}
+
+int nvshmemx_size_xor_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream)
+{
+    return shmemi_stream_reducescatter(team, dest, source, nreduce, 8, SHMEMI_REDUCE_XOR, stream, "nvshmemx_size_xor_reducescatter_on_stream");
 }
 
 struct __half nvshmemx_half_atomic_fetch_add(struct __half *dest, struct __half value, int pe)

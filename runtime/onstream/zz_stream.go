@@ -7,21 +7,22 @@ type What int
 
 // The values of What.
 const (
-	Put       What = 0  // dest, source, count, pe, nbi
-	Get       What = 1  // the same
-	P         What = 2  // dest, value, width, pe
-	PutSignal What = 3  // as put, and signal, value, op
-	Signal    What = 4  // signal, value, op, pe
-	Wait      What = 5  // dest, source or value, count, signal, op, width
-	Count     What = 6  // as wait, for one word of 64 bits that counts
-	Quiet     What = 7  // nothing
-	Sync      What = 8  // team and team_pes, as all that follow
-	Barrier   What = 9  // nothing more
-	Broadcast What = 10 // dest, source, count, pe
-	Fcollect  What = 11 // dest, source, count
-	Alltoall  What = 12 // the same
-	Reduce    What = 13 // dest, source, count, op, width
-	Drain     What = 14 // returns when the stream has done all
+	Put           What = 0  // dest, source, count, pe, nbi
+	Get           What = 1  // the same
+	P             What = 2  // dest, value, width, pe
+	PutSignal     What = 3  // as put, and signal, value, op
+	Signal        What = 4  // signal, value, op, pe
+	Wait          What = 5  // dest, source or value, count, signal, op, width
+	Count         What = 6  // as wait, for one word of 64 bits that counts
+	Quiet         What = 7  // nothing
+	Sync          What = 8  // team and team_pes, as all that follow
+	Barrier       What = 9  // nothing more
+	Broadcast     What = 10 // dest, source, count, pe
+	Fcollect      What = 11 // dest, source, count
+	Alltoall      What = 12 // the same
+	Reduce        What = 13 // dest, source, count, op, width
+	Drain         What = 14 // returns when the stream has done all
+	Reducescatter What = 15 // as reduce, of count for each PE
 )
 
 var (
@@ -40,4 +41,5 @@ var (
 	_ = [1]struct{}{}[Alltoall-(12)]
 	_ = [1]struct{}{}[Reduce-(13)]
 	_ = [1]struct{}{}[Drain-(14)]
+	_ = [1]struct{}{}[Reducescatter-(15)]
 )

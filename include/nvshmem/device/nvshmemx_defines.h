@@ -1076,7 +1076,7 @@ SHMEMI_ONLY void nvshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig
 SHMEMI_ONLY void nvshmemx_qp_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_signal(SHMEMI_JOB, 0x7b85a64au, sig_addr, signal, sig_op, pe))
 
 /* Makes a counter of this PE 0. */
-SHMEMI_ONLY void nvshmemx_signal_counted_reset(uint64_t *sig_addr) SHMEMI_RUN(void, shmemi_store_element(sig_addr, (uint64_t)0))
+SHMEMI_SHARED void nvshmemx_signal_counted_reset(uint64_t *sig_addr) SHMEMI_DO(shmemi_store_element(sig_addr, (uint64_t)0))
 
 /* Waits until the operations of queues are complete: those of all. */
 SHMEMI_ONLY void nvshmemx_qp_quiet(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, shmemi_quiet_together<shmemi_by_thread>(SHMEMI_JOB, 0xd287a1e4u))

@@ -337,6 +337,36 @@ int nvshmemx_buffer_unregister(void *addr);
 void nvshmemx_buffer_unregister_all(void);
 
 /*
+ * nvshmemx_qp_create
+ *
+ * Makes handles of queues for kernels. All PEs call it. What a kernel gives to any of them goes
+ * to the ring of its thread, so that their order and their completion are those of the whole
+ * PE.
+ *
+ * @num_qps how many
+ * @out_qp_array written here: their handles, in memory that the program frees
+ *
+ * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when num_qps is less than 1 or out_qp_array is
+ * NULL.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **out_qp_array);
+
+/*
+ * nvshmemx_signal_counted_reset
+ *
+ * Sets the caller's own counter of counted writes to 0.
+ *
+ * @sig_addr written here: symmetric
+ *
+ * Order: It is 0 when the call returns.
+ *
+ * Since libshmem 0.1.
+ */
+void nvshmemx_signal_counted_reset(uint64_t *sig_addr);
+
+/*
  * nvshmemx_region_start
  *
  * Begins a region with hints. They have no effect.
@@ -480,6 +510,298 @@ void nvshmemx_iget16_on_stream(void *dest, const void *source, ptrdiff_t dst, pt
 void nvshmemx_iget32_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
 void nvshmemx_iget64_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
 void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream);
+
+/*
+ * nvshmemx_<T>_max_reducescatter_on_stream
+ *
+ * Combines the sources of a team element by element to the greatest. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmemx_float_max_reducescatter_on_stream(nvshmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_double_max_reducescatter_on_stream(nvshmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_char_max_reducescatter_on_stream(nvshmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_schar_max_reducescatter_on_stream(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_short_max_reducescatter_on_stream(nvshmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int_max_reducescatter_on_stream(nvshmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_long_max_reducescatter_on_stream(nvshmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_longlong_max_reducescatter_on_stream(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uchar_max_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ushort_max_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint_max_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulong_max_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulonglong_max_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int8_max_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int16_max_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int32_max_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int64_max_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint8_max_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint16_max_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint32_max_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint64_max_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_size_max_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_half_max_reducescatter_on_stream(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream);
+
+/*
+ * nvshmemx_<T>_min_reducescatter_on_stream
+ *
+ * Combines the sources of a team element by element to the least. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmemx_float_min_reducescatter_on_stream(nvshmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_double_min_reducescatter_on_stream(nvshmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_char_min_reducescatter_on_stream(nvshmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_schar_min_reducescatter_on_stream(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_short_min_reducescatter_on_stream(nvshmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int_min_reducescatter_on_stream(nvshmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_long_min_reducescatter_on_stream(nvshmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_longlong_min_reducescatter_on_stream(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uchar_min_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ushort_min_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint_min_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulong_min_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulonglong_min_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int8_min_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int16_min_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int32_min_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int64_min_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint8_min_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint16_min_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint32_min_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint64_min_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_size_min_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_half_min_reducescatter_on_stream(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_bfloat16_min_reducescatter_on_stream(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream);
+
+/*
+ * nvshmemx_<T>_sum_reducescatter_on_stream
+ *
+ * Combines the sources of a team element by element to the sum. Each PE gets its part, nreduce
+ * elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmemx_float_sum_reducescatter_on_stream(nvshmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_double_sum_reducescatter_on_stream(nvshmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_char_sum_reducescatter_on_stream(nvshmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_schar_sum_reducescatter_on_stream(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_short_sum_reducescatter_on_stream(nvshmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int_sum_reducescatter_on_stream(nvshmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_long_sum_reducescatter_on_stream(nvshmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_longlong_sum_reducescatter_on_stream(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uchar_sum_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ushort_sum_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint_sum_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulong_sum_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulonglong_sum_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int8_sum_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int16_sum_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int32_sum_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int64_sum_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint8_sum_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint16_sum_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint32_sum_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint64_sum_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_size_sum_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_half_sum_reducescatter_on_stream(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_bfloat16_sum_reducescatter_on_stream(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream);
+
+/*
+ * nvshmemx_<T>_prod_reducescatter_on_stream
+ *
+ * Combines the sources of a team element by element to the product. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmemx_float_prod_reducescatter_on_stream(nvshmem_team_t team, float *dest, const float *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_double_prod_reducescatter_on_stream(nvshmem_team_t team, double *dest, const double *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_char_prod_reducescatter_on_stream(nvshmem_team_t team, char *dest, const char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_schar_prod_reducescatter_on_stream(nvshmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_short_prod_reducescatter_on_stream(nvshmem_team_t team, short *dest, const short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int_prod_reducescatter_on_stream(nvshmem_team_t team, int *dest, const int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_long_prod_reducescatter_on_stream(nvshmem_team_t team, long *dest, const long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_longlong_prod_reducescatter_on_stream(nvshmem_team_t team, long long *dest, const long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uchar_prod_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ushort_prod_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint_prod_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulong_prod_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulonglong_prod_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int8_prod_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int16_prod_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int32_prod_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int64_prod_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint8_prod_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint16_prod_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint32_prod_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint64_prod_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_size_prod_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_half_prod_reducescatter_on_stream(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_bfloat16_prod_reducescatter_on_stream(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce, struct CUstream_st *stream);
+
+/*
+ * nvshmemx_<T>_and_reducescatter_on_stream
+ *
+ * Combines the sources of a team element by element to the bitwise and. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmemx_uchar_and_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ushort_and_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint_and_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulong_and_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulonglong_and_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int8_and_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int16_and_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int32_and_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int64_and_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint8_and_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint16_and_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint32_and_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint64_and_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_size_and_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
+
+/*
+ * nvshmemx_<T>_or_reducescatter_on_stream
+ *
+ * Combines the sources of a team element by element to the bitwise or. Each PE gets its part,
+ * nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmemx_uchar_or_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ushort_or_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint_or_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulong_or_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulonglong_or_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int8_or_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int16_or_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int32_or_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int64_or_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint8_or_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint16_or_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint32_or_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint64_or_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_size_or_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
+
+/*
+ * nvshmemx_<T>_xor_reducescatter_on_stream
+ *
+ * Combines the sources of a team element by element to the bitwise exclusive or. Each PE gets
+ * its part, nreduce elements: the first PE of the team gets the first ones.
+ *
+ * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
+ * @dest symmetric, written at every PE
+ * @source symmetric, read at every PE: nreduce times the size of the team; dest may be in it,
+ *           at its start or at the caller's part
+ * @nreduce elements of dest
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and as the
+ * call without a stream.
+ * Order: After what the stream was given before, and before what it is given next.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmemx_uchar_xor_reducescatter_on_stream(nvshmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ushort_xor_reducescatter_on_stream(nvshmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint_xor_reducescatter_on_stream(nvshmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulong_xor_reducescatter_on_stream(nvshmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_ulonglong_xor_reducescatter_on_stream(nvshmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int8_xor_reducescatter_on_stream(nvshmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int16_xor_reducescatter_on_stream(nvshmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int32_xor_reducescatter_on_stream(nvshmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_int64_xor_reducescatter_on_stream(nvshmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint8_xor_reducescatter_on_stream(nvshmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint16_xor_reducescatter_on_stream(nvshmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint32_xor_reducescatter_on_stream(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_uint64_xor_reducescatter_on_stream(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, struct CUstream_st *stream);
+int nvshmemx_size_xor_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, struct CUstream_st *stream);
 
 /*
  * nvshmemx_<T>_atomic_fetch_add

@@ -2,5 +2,5 @@
 
 package expresstest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc17126ebcae9f5ec
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x493b23d342d4daa1
 import "C"
