@@ -115,7 +115,7 @@ __global__ void atomics(uint64_t *counter, float *sum, short *row, const short *
     int all = nvshmem_n_pes();
     for (int pe = 0; pe < all; pe++) {
         nvshmem_uint64_atomic_inc(counter, pe);
-        nvshmem_float_atomic_add(sum, 0.5f, pe);
+        nvshmemx_float_atomic_add(sum, 0.5f, pe);
     }
     nvshmem_short_iput(row, mine, 3, 2, 5, (nvshmem_my_pe() + 1) % all);
     nvshmem_quiet();
