@@ -23,6 +23,12 @@ struct __nv_bfloat16 {
 /* below.c. A function of libshmem.so; NULL where there is none. */
 void *nvshmemi_below(const char *name);
 
+/* What is no set adds: programs have numbers of older releases. */
+static inline int nvshmemi_signal_of(int op)
+{
+    return op == NVSHMEM_SIGNAL_SET ? SHMEM_SIGNAL_SET : SHMEM_SIGNAL_ADD;
+}
+
 /* strided.c */
 void nvshmemi_iput_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,

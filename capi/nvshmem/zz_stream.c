@@ -2038,316 +2038,379 @@ struct __nv_bfloat16 nvshmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *s
 
 void nvshmemx_float_put_signal_on_stream(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_float_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_double_put_signal_on_stream(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_double_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_char_put_signal_on_stream(char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_char_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_schar_put_signal_on_stream(signed char *dest, const signed char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_schar_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_short_put_signal_on_stream(short *dest, const short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_short_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_int_put_signal_on_stream(int *dest, const int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_int_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_long_put_signal_on_stream(long *dest, const long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_long_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_longlong_put_signal_on_stream(long long *dest, const long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_longlong_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uchar_put_signal_on_stream(unsigned char *dest, const unsigned char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uchar_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_ushort_put_signal_on_stream(unsigned short *dest, const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_ushort_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uint_put_signal_on_stream(unsigned int *dest, const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uint_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_ulong_put_signal_on_stream(unsigned long *dest, const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_ulong_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_ulonglong_put_signal_on_stream(unsigned long long *dest, const unsigned long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_ulonglong_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_int8_put_signal_on_stream(int8_t *dest, const int8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_int8_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_int16_put_signal_on_stream(int16_t *dest, const int16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_int16_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_int32_put_signal_on_stream(int32_t *dest, const int32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_int32_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_int64_put_signal_on_stream(int64_t *dest, const int64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_int64_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uint8_put_signal_on_stream(uint8_t *dest, const uint8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uint8_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uint16_put_signal_on_stream(uint16_t *dest, const uint16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uint16_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uint32_put_signal_on_stream(uint32_t *dest, const uint32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uint32_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uint64_put_signal_on_stream(uint64_t *dest, const uint64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uint64_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_size_put_signal_on_stream(size_t *dest, const size_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_size_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_ptrdiff_put_signal_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_ptrdiff_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_half_put_signal_on_stream(struct __half *dest, const struct __half *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_half_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_bfloat16_put_signal_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_bfloat16_put_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_put8_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_put8_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_put16_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_put16_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_put32_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_put32_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_put64_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_put64_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_put128_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_put128_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_putmem_signal_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_putmem_signal_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_float_put_signal_nbi_on_stream(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_float_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_double_put_signal_nbi_on_stream(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_double_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_char_put_signal_nbi_on_stream(char *dest, const char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_char_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_schar_put_signal_nbi_on_stream(signed char *dest, const signed char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_schar_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_short_put_signal_nbi_on_stream(short *dest, const short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_short_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_int_put_signal_nbi_on_stream(int *dest, const int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_int_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_long_put_signal_nbi_on_stream(long *dest, const long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_long_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_longlong_put_signal_nbi_on_stream(long long *dest, const long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_longlong_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uchar_put_signal_nbi_on_stream(unsigned char *dest, const unsigned char *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uchar_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_ushort_put_signal_nbi_on_stream(unsigned short *dest, const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_ushort_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uint_put_signal_nbi_on_stream(unsigned int *dest, const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uint_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_ulong_put_signal_nbi_on_stream(unsigned long *dest, const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_ulong_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_ulonglong_put_signal_nbi_on_stream(unsigned long long *dest, const unsigned long long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_ulonglong_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_int8_put_signal_nbi_on_stream(int8_t *dest, const int8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_int8_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_int16_put_signal_nbi_on_stream(int16_t *dest, const int16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_int16_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_int32_put_signal_nbi_on_stream(int32_t *dest, const int32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_int32_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_int64_put_signal_nbi_on_stream(int64_t *dest, const int64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_int64_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uint8_put_signal_nbi_on_stream(uint8_t *dest, const uint8_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uint8_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uint16_put_signal_nbi_on_stream(uint16_t *dest, const uint16_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uint16_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uint32_put_signal_nbi_on_stream(uint32_t *dest, const uint32_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uint32_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_uint64_put_signal_nbi_on_stream(uint64_t *dest, const uint64_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_uint64_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_size_put_signal_nbi_on_stream(size_t *dest, const size_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_size_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_ptrdiff_put_signal_nbi_on_stream(ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_ptrdiff_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_half_put_signal_nbi_on_stream(struct __half *dest, const struct __half *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_half_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_bfloat16_put_signal_nbi_on_stream(struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_bfloat16_put_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_put8_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_put8_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_put16_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_put16_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_put32_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_put32_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_put64_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_put64_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_put128_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_put128_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_putmem_signal_nbi_on_stream(dest, source, nelems, sig_addr, signal, sig_op, pe, stream);
 }
 
 void nvshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, struct CUstream_st *stream)
 {
+    sig_op = nvshmemi_signal_of(sig_op);
     shmemx_signal_op_on_stream(sig_addr, signal, sig_op, pe, stream);
 }
 

@@ -115,6 +115,7 @@ __global__ void atomics(uint64_t *counter, float *sum, short *row, const short *
     int all = nvshmem_n_pes();
     for (int pe = 0; pe < all; pe++) {
         nvshmem_uint64_atomic_inc(counter, pe);
+        nvshmemx_signal_op(counter, 100, 0, pe); /* what is no set adds */
         nvshmemx_float_atomic_add(sum, 0.5f, pe);
     }
     nvshmem_short_iput(row, mine, 3, 2, 5, (nvshmem_my_pe() + 1) % all);
@@ -133,7 +134,7 @@ void test_atomics()
     nvshmem_barrier_all();
     atomics<<<1, 1, 0, stream>>>(counter, sum, row, mine);
     nvshmemx_barrier_all_on_stream(stream);
-    expect("a counter", read(counter, 1)[0] == (uint64_t)n);
+    expect("a counter", read(counter, 1)[0] == 101 * (uint64_t)n);
     expect("a sum of floats", read(sum, 1)[0] == 0.5f * n);
     auto got = read(row, 16);
     bool good = true;
@@ -144,8 +145,7 @@ void test_atomics()
         nvshmem_free(p);
 }
 
-template <class T>
-using Scatter = int (*)(nvshmem_team_t, T *, const T *, size_t, cudaStream_t);
+template <class T> using Scatter = int (*)(nvshmem_team_t, T *, const T *, size_t, cudaStream_t);
 
 __global__ void scatter_sum(nvshmem_team_t team, int *dest, const int *source, size_t count)
 {

@@ -129,3 +129,16 @@ func TestGrows(t *testing.T) {
 		}
 	}
 }
+
+// TestPreloaded has a program load another library of the soname by its path.
+func TestPreloaded(t *testing.T) {
+	build := need.Build(t)
+	program, other := filepath.Join(t.TempDir(), "sem11"), filepath.Join(t.TempDir(), "libnvshmem_host.so.3")
+	compile(t, "gcc", "-O1", "testdata/sem11.c", "-o", program, "-ldl")
+	compile(t, "gcc", "-shared", "-fPIC", "-Wl,-soname,libnvshmem_host.so.3", "testdata/wheel.c", "-o", other)
+	cmd := exec.Command(program, other)
+	cmd.Env = append(os.Environ(), "LD_PRELOAD="+filepath.Join(build, "lib", "libnvshmem_host.so.3"))
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "all passed\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

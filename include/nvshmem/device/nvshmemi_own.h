@@ -9,6 +9,12 @@
 
 #ifdef SHMEMI_KERNEL
 
+/* What is no set adds: programs have numbers of older releases. */
+SHMEMI_D int nvshmemi_signal_of(int op)
+{
+    return op == SHMEMI_SIGNAL_SET ? SHMEMI_SIGNAL_SET : SHMEMI_SIGNAL_ADD;
+}
+
 SHMEMI_D void nvshmemi_tell_version(int *major, int *minor)
 {
     *major = NVSHMEM_MAJOR_VERSION;

@@ -158,6 +158,11 @@ static void queues(void)
     nvshmemx_qp_signal_op(signal, 4, NVSHMEM_SIGNAL_ADD, next, handles[0]);
     emulate(33, [&] { nvshmemx_qp_quiet_warp(next, handles, 2); });
     nvshmem_signal_wait_until(signal, NVSHMEM_CMP_EQ, 7);
+    /* Semantics 9: what is no set adds. */
+    nvshmem_sync_all();
+    nvshmemx_signal_op(signal, 5, 0, next);
+    nvshmem_int_put_signal(box + 4, from, 4, signal, 3, 4, next);
+    nvshmem_signal_wait_until(signal, NVSHMEM_CMP_EQ, 15);
     for (int i = 0; i < 4; i++)
         EXPECT(box[4 + i] == last + i);
     EXPECT(box[0] == last && box[1] == last + 1 && box[2] == 50 + last && box[3] == 0);

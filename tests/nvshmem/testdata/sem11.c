@@ -1,0 +1,32 @@
+/*
+ * Semantics 11: bindings of Python ask for a name among what is loaded, then in the library by its
+ * soname, after they have loaded one that they found by its path. Preloaded, this library answers.
+ * The argument is the path.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+
+typedef void version(int *major, int *minor, int *patch);
+
+/* The other one has -1. */
+static int answers(void *where)
+{
+    version *ask = (version *)dlsym(where, "nvshmemx_vendor_get_version_info");
+    int major = 0, minor = 0, patch = 0;
+    if (ask != NULL)
+        ask(&major, &minor, &patch);
+    return major == 3;
+}
+
+int main(int argc, char **argv)
+{
+    void *found = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) : NULL;
+    if (found == NULL || answers(found))
+        return 2;
+    void *named = dlopen("libnvshmem_host.so.3", RTLD_NOW);
+    if (!answers(RTLD_DEFAULT) || named == NULL || !answers(named))
+        return 3;
+    printf("all passed\n");
+    return 0;
+}
