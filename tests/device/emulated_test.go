@@ -10,10 +10,19 @@ import (
 	"libshmem/tests/need"
 )
 
-// emulate builds a program of tests/gpu for the host.
+var emulated = map[string]string{} // programs that are built, by name
+
+// emulate builds a program of tests/gpu for the host, once.
 func emulate(t *testing.T, build, name string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), name)
+	if emulated[name] != "" {
+		return emulated[name]
+	}
+	folder := filepath.Join(build, "device")
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(folder, name+"-emulated")
 	level := "-O1"
 	if name == "colls" { // to make each collective of each type quick takes longer than it saves
 		level = "-O0"
@@ -25,6 +34,7 @@ func emulate(t *testing.T, build, name string) string {
 	if out, err := exec.Command(compiler("CXX", "g++"), args...).CombinedOutput(); err != nil {
 		t.Fatalf("g++: %v\n%s", err, out)
 	}
+	emulated[name] = program
 	return program
 }
 
