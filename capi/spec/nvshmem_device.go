@@ -8,9 +8,12 @@ import (
 // What kernels of programs call that were written for NVSHMEM. Each name is made of the same
 // templates as that of Shmem, and reports name it as the program has it.
 
-// nvshmemPrivate are what the headers for kernels call when a translation unit is loaded: programs
-// of NVSHMEM link with its library alone.
-var nvshmemPrivate = []string{"nvshmemi_device_register", "nvshmemi_device_unregister"}
+// nvshmemPrivate are what the headers for kernels call when a translation unit is loaded, because
+// programs of NVSHMEM link with its library alone; and what NVIDIA's archive of device code calls.
+var nvshmemPrivate = []string{
+	"nvshmemi_device_register", "nvshmemi_device_unregister",
+	"nvshmemid_init_status", "nvshmemid_hostlib_init_attr", "nvshmemid_hostlib_finalize", "nvshmem_selected_device_transport",
+}
 
 const nvshmemDeviceAbout = `device/nvshmem_defines.h: what kernels call, for programs that were written for NVSHMEM.
 

@@ -57,6 +57,17 @@ func TestGPUPrograms(t *testing.T) {
 			t.Errorf("%s needs CUDA's libraries: %v\n%s", name, err, out)
 		}
 	}
+	// What is in run.sh is in a loop.
+	examples, err := filepath.Glob("../../examples/nvshmem/*.cu")
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("list examples/nvshmem: %d programs, error %v", len(examples), err)
+	}
+	for _, source := range examples {
+		name := strings.TrimSuffix(filepath.Base(source), ".cu")
+		if !regexp.MustCompile(`for example in [^;\n]*\b` + name + `\b|/nvshmem/` + name + `"`).Match(runner) {
+			t.Errorf("tests/gpu/run.sh does not run the example %s", name)
+		}
+	}
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
 		return
 	}

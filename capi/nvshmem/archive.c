@@ -1,0 +1,46 @@
+/*
+ * archive.c: what a program calls whose device code was linked from NVIDIA's archive. That code
+ * reads the state of the other library, so the program is refused when it begins.
+ */
+#include "own.h"
+
+#include <stdio.h>
+
+#pragma GCC visibility push(default)
+/* A program that was linked with 3.7 or later has a copy of it. */
+int nvshmem_selected_device_transport;
+
+int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags,
+                                nvshmemx_init_attr_t *attr, nvshmemi_version_t archive,
+                                int (*state)(void *, void *));
+void nvshmemid_hostlib_finalize(void *device, void *transport);
+int nvshmemid_init_status(void);
+#pragma GCC visibility pop
+
+int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags,
+                                nvshmemx_init_attr_t *attr, nvshmemi_version_t archive,
+                                int (*state)(void *, void *))
+{
+    (void)requested;
+    (void)provided;
+    (void)flags;
+    (void)attr;
+    (void)state;
+    fprintf(stderr,
+            "shmem: nvshmem_init: the program's device code is of NVIDIA's archive, NVSHMEM "
+            "%d.%d.%d, which does not fit this library (compile it against the headers of this "
+            "one, docs/from-nvshmem.md)\n",
+            archive.major, archive.minor, archive.patch);
+    return NVSHMEMX_ERROR_NOT_SUPPORTED;
+}
+
+void nvshmemid_hostlib_finalize(void *device, void *transport)
+{
+    (void)device;
+    (void)transport;
+}
+
+int nvshmemid_init_status(void)
+{
+    return NVSHMEM_STATUS_NOT_INITIALIZED;
+}
