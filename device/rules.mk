@@ -95,7 +95,7 @@ GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so 
                 $(CTESTS:%=tests/%))
 
 # run.sh reads the names of the C programs: that machine has no sources of the generated ones.
-gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_EXAMPLES:%=$(GPU)/nvshmem/%) $(GPU_COMMANDS:%=$(GPU)/go/%)
+gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_COMMANDS:%=$(GPU)/go/%)
 	@printf '%s\n' $(CTESTS) >$(GPU)/programs
 
 $(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so $(BUILD)/lib/libnvshmem_host.so
@@ -105,7 +105,7 @@ $(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.
 
 $(GPU)/cuda/nvshmem $(GPU)/cuda/nvshmem.ptx: NVCCFLAGS += -Iinclude/nvshmem
 
-$(GPU)/nvshmem/%: examples/nvshmem/%.cu $(wildcard examples/nvshmem/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libnvshmem_host.so
+$(GPU)/examples/%: examples/nvshmem/%.cu $(wildcard examples/nvshmem/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libnvshmem_host.so
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem -cudart static $(GPU_CODE) -o $@ $< -L$(BUILD)/lib -lnvshmem_host
 
@@ -115,13 +115,13 @@ $(GPU)/cuda/foreign $(GPU)/cuda/foreign.ptx: GPU_ARCH := 120
 # Each of them up to PTX. The compiler for it reads the host's part, too; what it leaves out is
 # two thirds of the time: the host's compiler and the linker, which two of them are for here.
 .PHONY: gpu-ptx
-gpu-ptx: $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx) $(GPU_EXAMPLES:%=$(GPU)/nvshmem/%.ptx) $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
+gpu-ptx: $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx) $(GPU_EXAMPLES:%=$(GPU)/examples/%.ptx) $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
 
 $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx): $(GPU)/cuda/%.ptx: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -I$(GEN)/gpu -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
 
-$(GPU)/nvshmem/%.ptx: examples/nvshmem/%.cu $(wildcard examples/nvshmem/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
+$(GPU)/examples/%.ptx: examples/nvshmem/%.cu $(wildcard examples/nvshmem/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
 

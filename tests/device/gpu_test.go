@@ -64,7 +64,7 @@ func TestGPUPrograms(t *testing.T) {
 	}
 	for _, source := range examples {
 		name := strings.TrimSuffix(filepath.Base(source), ".cu")
-		if !regexp.MustCompile(`for example in [^;\n]*\b` + name + `\b|/nvshmem/` + name + `"`).Match(runner) {
+		if !regexp.MustCompile(`for example in [^;\n]*\b` + name + `\b|/examples/` + name + `"`).Match(runner) {
 			t.Errorf("tests/gpu/run.sh does not run the example %s", name)
 		}
 	}

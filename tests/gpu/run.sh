@@ -139,11 +139,11 @@ kernels() {
 kernels shift 60 "$base/cuda/shift"
 kernels nvshmem 120 "$base/cuda/nvshmem"
 for example in shift stream blocks teams graph; do
-    shows "nvshmem/$example/direct" 60 "$run" -n 2 --timeout 60 "$base/nvshmem/$example"
-    shows "nvshmem/$example/ring" 60 "$run" -n 2 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/nvshmem/$example"
-    shows "nvshmem/$example/hosts" 60 "$run" -n 2 --hosts 2 --timeout 60 -x SHMEM_PROVIDER=tcp "$base/nvshmem/$example"
+    shows "nvshmem/$example/direct" 60 "$run" -n 2 --timeout 60 "$base/examples/$example"
+    shows "nvshmem/$example/ring" 60 "$run" -n 2 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/examples/$example"
+    shows "nvshmem/$example/hosts" 60 "$run" -n 2 --hosts 2 --timeout 60 -x SHMEM_PROVIDER=tcp "$base/examples/$example"
 done
-shows nvshmem/uid 60 tests/gpu/uid.sh "$base/lib" "$base/nvshmem/uid" 2
+shows nvshmem/uid 60 tests/gpu/uid.sh "$base/lib" "$base/examples/uid" 2
 kernels rma 300 "$base/cuda/rma"
 kernels atomics 120 "$base/cuda/atomics"
 kernels waits 120 "$base/cuda/waits"
