@@ -4,7 +4,12 @@
  * by whatever library of the program comes first with that name. zz_below.h, which a build makes,
  * has a line BELOW(name) for each function that the objects of this library call.
  */
-#if !defined(__x86_64__)
+#if defined(__x86_64__)
+#define JUMP(slot) jmp *slot(%rip)
+#elif defined(__aarch64__)
+/* By x16, which is for jumps like this one. */
+#define JUMP(slot) adrp x16, slot; ldr x16, [x16, :lo12:slot]; br x16
+#else
 #error "below.S: write the jump for this processor"
 #endif
 
@@ -23,7 +28,7 @@ slot_##name: .skip 8;                              \
     .globl name;                                   \
     .hidden name;                                  \
     .type name, @function;                         \
-name: jmp *slot_##name(%rip);                      \
+name: JUMP(slot_##name);                           \
     .size name, .- name;
 #include "zz_below.h"
 
