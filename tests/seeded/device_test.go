@@ -28,14 +28,14 @@ var deviceDefects = []defect{
 		was:  "        return status == NULL || status[i] == 0;",
 		is:   "        return status == NULL || status[i] != 0;",
 		user: "a kernel waits for the words that status excludes",
-		by:   job("./tests/device", "^TestEmulated$/^waits$"), says: `/waits: exit status 143`, hangs: true,
+		by:   job("./tests/device", "^TestEmulated$/^waits$"), says: `/waits-emulated: exit status 143`, hangs: true,
 	},
 	{
 		id: "device/less-or-equal", file: "device/shmem/wait.h",
 		was:  "        return have <= want;",
 		is:   "        return have < want;",
 		user: "a kernel's wait with SHMEM_CMP_LE waits for ever at the value itself",
-		by:   job("./tests/device", "^TestEmulated$/^waits$"), says: `/waits: exit status 143`, hangs: true,
+		by:   job("./tests/device", "^TestEmulated$/^waits$"), says: `/waits-emulated: exit status 143`, hangs: true,
 	},
 	{
 		id: "device/block-of-another-pe", file: "device/shmem/coll.h",
