@@ -74,8 +74,10 @@ $(GPU)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
 kernels: $(foreach k,$(PTX_TESTS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.ptx) $(BUILD)/device/$(k).fatbin)
 
 define ptx_rule
+# The file may be one with that of another tree (tests/seeded): nvcc would write into both.
 $(BUILD)/device/%.sm_$(1).ptx: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk
 	@mkdir -p $$(@D)
+	@rm -f $$@
 	$$(NVCC) $(NVCCFLAGS) -arch=compute_$(1) -ptx -o $$@ $$<
 endef
 $(foreach a,$(CUDA_ARCHS),$(eval $(call ptx_rule,$(a))))
