@@ -145,7 +145,7 @@ var Nvshmem = []Theirs{
 	none("LIBFABRIC_SIGNAL_WAIT_SPIN_COUNT", "waits spin, then sleep"),
 	none("LIMIT_PTR_P2P_ACCESS", "NVLink between machines is not used"),
 	none("MAX_CTAS", noAlgorithm),
-	{Name: maxMemory, take: noLarger, Text: "What a heap in the memory of a GPU grows to, unless SHMEM_SYMMETRIC_SIZE is set: 256 GiB."},
+	{Name: maxMemory, take: func(value string) (string, error) { _, err := growth(value); return "", err }, Text: "What a heap in the memory of a GPU grows to, unless SHMEM_SYMMETRIC_SIZE is set: 256 GiB."},
 	none("MAX_NICS_PER_PE", "a PE takes all NICs near to it"),
 	none("MAX_PEER_STREAMS", noNeed),
 	{Name: "NVSHMEM_MAX_TEAMS", take: maxTeams, Text: "There is room for 1,000 teams, whatever it says. A larger number is remarked on."},
@@ -258,13 +258,13 @@ func forBuilds(name string) bool {
 // maxMemory has no setting of the library's: heaps of its own programs have one size.
 const maxMemory = nvshmemPrefix + "MAX_MEMORY_PER_GPU"
 
-// noLarger checks a size for maxMemory.
-func noLarger(value string) (string, error) {
+// growth is the value of maxMemory, in bytes.
+func growth(value string) (uint64, error) {
 	n, err := ParseSize(value)
 	if err == nil && (n == 0 || n > MaxHeap) {
 		err = fmt.Errorf("it is from 1 to %d bytes", uint64(MaxHeap))
 	}
-	return "", err
+	return n, err
 }
 
 func same(value string) (string, error) { return value, nil }

@@ -80,8 +80,8 @@ func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 		s.set(c, p)
 		c.values = append(c.values, v)
 	}
-	if _, err := noLarger(env[maxMemory]); nvshmem && err == nil {
-		c.growTo, _ = ParseSize(env[maxMemory])
+	if n, err := growth(env[maxMemory]); nvshmem && err == nil {
+		c.growTo = n
 	}
 	if c.Debug && !c.isSet("SHMEM_LOG_LEVEL") {
 		c.LogLevel = LogDebug

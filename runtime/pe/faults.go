@@ -14,9 +14,9 @@ import (
 // be on the screen by then or soon after.
 const watching = 20 * time.Millisecond
 
-// watch ends the job with a message when a kernel stops because a call of it was
-// wrong, or with a status when one asks for that, and ends the waits of kernels when over says that the job is ended by
-// others.
+// watch ends the job with a message when a kernel stops because a call of it was wrong, or with a
+// status when one asks for that, and ends the waits of kernels when over says that the job is ended
+// by others.
 func (k *Kernels) watch(fatal func(error), exit func(int), over func() bool) {
 	defer close(k.gone)
 	tick := time.NewTicker(watching)

@@ -69,12 +69,20 @@ func built(t *testing.T, build, name string) string {
 	return program
 }
 
+// played starts a job on GPUs that the test plays, as settings say.
+func played(t *testing.T, build, settings string, argv ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(launcher(build), append([]string{"--timeout", "60"}, argv...)...)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+cudatest.Build(t)+":"+filepath.Join(build, "lib"), "FAKE_CUDA="+settings)
+	return cmd
+}
+
 // TestStream runs calls on the stream of a GPU that the test plays. The last call of the program is
 // refused.
 func TestStream(t *testing.T) {
 	build := need.Build(t)
-	cmd := exec.Command(launcher(build), "--timeout", "60", "-n", "2", built(t, build, "stream"))
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+cudatest.Build(t), "FAKE_CUDA=works=1", "SHMEM_HEAP=device")
+	cmd := played(t, build, "works=1", "-n", "2", built(t, build, "stream"))
+	cmd.Env = append(cmd.Env, "SHMEM_HEAP=device")
 	out, err := cmd.CombinedOutput()
 	const refused = "PE 1: nvshmemx_int_iput_on_stream: strides of 0 and 1 (use 1 or more)"
 	if err == nil || !strings.Contains(string(out), "2 passed") || !strings.Contains(string(out), refused) {
@@ -86,7 +94,7 @@ func TestStream(t *testing.T) {
 // as there are no teams.
 func TestChosen(t *testing.T) {
 	build := need.Build(t)
-	program, driver := built(t, build, "sem06"), cudatest.Build(t)
+	program := built(t, build, "sem06")
 	for _, c := range []struct {
 		args, program []string
 		status        int
@@ -98,9 +106,9 @@ func TestChosen(t *testing.T) {
 			"PE 1: nvshmem_malloc: the thread uses another GPU than init took for this PE, which has teams (call cudaSetDevice before init)",
 		}},
 	} {
-		argv := slices.Concat([]string{"--timeout", "60"}, c.args, []string{"-x", "SHMEM_PROVIDER=tcp", "--", program}, c.program)
-		cmd := exec.Command(launcher(build), argv...)
-		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver+":"+filepath.Join(build, "lib"), "FAKE_CUDA=works=1 devices=2", "SHMEM_DEBUG=1")
+		argv := slices.Concat(c.args, []string{"-x", "SHMEM_PROVIDER=tcp", "--", program}, c.program)
+		cmd := played(t, build, "works=1 devices=2", argv...)
+		cmd.Env = append(cmd.Env, "SHMEM_DEBUG=1")
 		out, _ := cmd.CombinedOutput()
 		if status := cmd.ProcessState.ExitCode(); status != c.status {
 			t.Errorf("%v ends with status %d:\n%s", argv, status, out)
@@ -116,15 +124,15 @@ func TestChosen(t *testing.T) {
 // TestGrows has PEs allocate until nothing is left of a GPU of 4 GiB, or of the heap.
 func TestGrows(t *testing.T) {
 	build := need.Build(t)
-	program, driver := built(t, build, "sem04"), cudatest.Build(t)
+	program := built(t, build, "sem04")
 	for setting, blocks := range map[string]string{
 		"SHMEM_INFO=0":               "7",
 		"NVSHMEM_SYMMETRIC_SIZE=64m": "7",
 		"SHMEM_SYMMETRIC_SIZE=1200m": "2",
 		"SHMEM_GPU_SHARE=ipc":        "1",
 	} {
-		cmd := exec.Command(launcher(build), "--timeout", "60", "-n", "2", program, blocks)
-		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver+":"+filepath.Join(build, "lib"), "FAKE_CUDA=works=1 devices=2 memory=4294967296", setting)
+		cmd := played(t, build, "works=1 devices=2 memory=4294967296", "-n", "2", program, blocks)
+		cmd.Env = append(cmd.Env, setting)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("with %s: %v\n%s", setting, err, out)
 		}
