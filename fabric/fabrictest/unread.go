@@ -163,14 +163,18 @@ var roundLines = func() (all [256][roundLine]byte) {
 }()
 
 // writeRound writes, up to most at a time, and returns when all is complete at the source, or
-// nothing has moved for the suite's patience.
+// nothing has moved for the suite's patience. The second of two writes to one place is posted
+// when the first is complete. Without that, writes that waited for the handshake of one rail
+// landed on top of later ones, which another rail had carried meanwhile.
 func writeRound(t *testing.T, e, target *end, to fabric.PE, most int) {
 	free := newPool(most)
 	deadline := time.Now().Add(patience)
-	filled := fabric.NoToken // of write i, whose bytes are at its source already
-	fruitless := 0           // polls in a row
+	filled := fabric.NoToken         // of write i, whose bytes are at its source already
+	fruitless := 0                   // polls in a row
+	places := map[fabric.Token]int{} // of the writes that are under way
+	var taken [unreadPlaces]bool
 	for i := 0; i < unreadWrites || len(free) < most; {
-		if i < unreadWrites && filled == fabric.NoToken && len(free) > 0 {
+		if i < unreadWrites && filled == fabric.NoToken && len(free) > 0 && !taken[i%unreadPlaces] {
 			// A source for each token: it is not touched before its write is complete.
 			filled = free.next()
 			free.take()
@@ -182,6 +186,7 @@ func writeRound(t *testing.T, e, target *end, to fabric.PE, most int) {
 			op := e.rma(to, target, sourceOfRound(filled), atTarget+i%unreadPlaces*unreadBytes, unreadBytes, filled)
 			switch err := e.prov.Write(&op); err {
 			case nil:
+				places[filled], taken[i%unreadPlaces] = i%unreadPlaces, true
 				filled = fabric.NoToken
 				i++
 				deadline = time.Now().Add(patience)
@@ -199,6 +204,7 @@ func writeRound(t *testing.T, e, target *end, to fabric.PE, most int) {
 				return
 			}
 			free = append(free, c.Token)
+			taken[places[c.Token]] = false
 			deadline = time.Now().Add(patience)
 		}
 		if err != nil || time.Now().After(deadline) {
