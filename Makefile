@@ -250,14 +250,14 @@ $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%): $(BUILD)/lib/%: Makefile | $(BUILD)/obj/fi
 	@rm -f $@
 	$(AR) rcD $@ $(BUILD)/obj/nvshmem/$*.o
 
-# The launcher is pure Go, so that it runs where the C library is another one
-# than here. A command that asks for libfabric needs cgo; built as pie it is made of the packages
-# that Go has compiled for the libraries, which saves 40 of their 85 s of a processor.
+# The launcher is pure Go, so that it runs where the C library is another one than here. A command
+# that asks for libfabric needs cgo. Built as pie they are made of the packages that Go has compiled
+# for the libraries: the launcher takes 6 s of a processor instead of 24.
 PURE := shmemrun
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@$(FIT)
 	@mkdir -p $(@D)
-	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO) build -trimpath -buildmode=$(if $(filter $*,$(PURE)),exe,pie) -o $@ ./cmd/$*
+	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO) build -trimpath -buildmode=pie -o $@ ./cmd/$*
 
 # shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer
 # build gets a copy of it.

@@ -15,7 +15,7 @@ func TestRing(t *testing.T) {
 		t.Skip("takes a second")
 	}
 	var out bytes.Buffer
-	if err := program([]string{"-ops", "5000", "-reps", "1", "-seconds", "0.2", "-rates", "0.1", "-slots", "256"}, &out); err != nil {
+	if err := program([]string{"-ops", "5000", "-reps", "1", "-seconds", "0.05", "-rates", "0.1", "-slots", "256"}, &out); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]int{}

@@ -28,9 +28,13 @@ func emulate(t *testing.T, build, name string) string {
 		level = "-O0"
 	}
 	// What nvcc is told by pragmas means nothing here.
-	args := []string{"-std=c++17", level, "-x", "c++", "-DEMULATED", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
-		"-I../../device", "-I../../include", "-Iemulated", "-I" + filepath.Join(build, "gen", "gpu"), "-o", program, "../gpu/" + name + ".cu",
-		"-x", "none", "-L" + filepath.Join(build, "lib"), "-lshmem", "-lpthread"}
+	args := []string{"-DEMULATED"}
+	if need.Left("emulated") {
+		args = append(args, "-DFEWER_TYPES")
+	}
+	args = append(args, "-std=c++17", level, "-x", "c++", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
+		"-I../../device", "-I../../include", "-Iemulated", "-I"+filepath.Join(build, "gen", "gpu"), "-o", program, "../gpu/"+name+".cu",
+		"-x", "none", "-L"+filepath.Join(build, "lib"), "-lshmem", "-lpthread")
 	if out, err := exec.Command(compiler("CXX", "g++"), args...).CombinedOutput(); err != nil {
 		t.Fatalf("g++: %v\n%s", err, out)
 	}

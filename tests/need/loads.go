@@ -31,17 +31,18 @@ var loads = map[string]load{
 }
 
 var left = map[string]string{
-	"architectures":  "kernels are compiled and judged for sm_75 and sm_90; in make test-full for five architectures (tests/device, and the library's own)",
+	"architectures":  "kernels are compiled and judged for sm_75 and sm_90, and the library's own compiled for sm_90; in make test-full for five architectures (tests/device, KERNEL_ARCHS in device/rules.mk)",
+	"emulated":       "kernels that run as threads of the host call each name in one type of each kind and size; in make test-full in every type (tests/device). nvcc compiles every name on each push",
 	"headers":        "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
 	"programs":       "programs for machines with a GPU are compiled to PTX, which reads their host part, too, and two are linked, and one of NVSHMEM by -rdc=true; in make test-full all are built, and that without, too (tests/device, tests/nvshmem)",
 	"engines":        "up to 128 engines are one job within a process; in make test-full 256, too (tests/efa)",
 	"core":           "programs under AddressSanitizer have the library's calls in it, and a core without; in make test-full its C, too (ASAN_CORE in the Makefile)",
 	"stub":           "the stub runs under AddressSanitizer as one of its providers; in make test-full as all, and with all that breaks its rules there (fabric/ofi/stub)",
 	"removal":        "a third of the structs of the table lose their members; in make test-full all do (abi/gen)",
-	"python":         "the package's tests run as PEs in five ways, those of torch in two, and torch's launcher starts two jobs, one of them again; in make test-full in seven and four, and it starts four (python/tests)",
+	"python":         "the package's tests run as PEs in four ways, those of torch in two, and torch's launcher starts two jobs, one of them again; in make test-full in eight and four, and it starts four (python/tests)",
 	"detector":       "with the race detector the suites of networks run on one or two of each kind; fabric/sim, fabric/chaos and fabric/rail, bench, the stub's own tests and packages that start no goroutine do not run with it; in make test-full all do",
 	"generated":      "generated programs run in 10 of the 21 ways to run a program; in make test-full in all (tests/run)",
-	"configurations": "no program runs under ThreadSanitizer, and none with 19 hosts; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
+	"configurations": "no program runs under ThreadSanitizer, none with 19 hosts, some with memory of GPUs or chaos in one way less, and on NICs of the stub with four of them sizes alone; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
 }
 
 // Full reports whether tests do all that they can: scripts/test full sets TESTS=full.

@@ -78,10 +78,20 @@ var generatedIn = []string{
 
 // fullOnly are configurations, and programs in some, that make test-full has alone.
 var fullOnly = map[string][]string{
-	"":           {"tsan-node-2", "tsan-hosts-2", "hosts-19"},
+	"": {"tsan-node-2", "tsan-hosts-2", "hosts-19"},
+	// Names whose ways through a network that does as it likes others of their kind take, too.
 	"zz_atomics": {"chaos-3"}, // 12 s of a processor
-	"zz_strided": {"gpu-node-3"},
+	"zz_reduce":  {"chaos-3"},
+	"zz_signal":  {"chaos-3"},
+	"zz_strided": {"chaos-3", "gpu-node-3"},
 	"zz_wait":    {"chaos-3"},
+	// On NICs of the stub memory of a GPU goes these ways and its own.
+	"burst":    {"gpu-hosts-4"},
+	"contexts": {"gpu-hosts-4"},
+	"memory":   {"gpu-hosts-4"},
+	"teams":    {"gpu-hosts-4"},
+	// It runs on two networks at once as stub.Newest with four NICs.
+	"sizes": {"links-3"},
 }
 
 // wholeConfigurations are for -whole: 1 to 8 PEs on one node, on two and on three

@@ -60,13 +60,13 @@ func (p program) betweenHosts(gpu bool) bool {
 }
 
 // onStub are the configurations of the stub that a program runs in: with -whole all but those that
-// the list takes away; else those of the newest network that have arguments of their own, or are
-// left out by the configuration gpu-nic-4.
+// the list takes away; else those of the newest network that have arguments of their own, and, with
+// one NIC, those of programs that the configuration gpu-nic-4 leaves out.
 func onStub(name string, all bool, pes int) (out []configuration) {
 	p := programs[name]
 	for _, c := range stubbed(all, pes) {
 		skipped := slices.ContainsFunc(skips, func(s skip) bool { return s.takes(name, c.name) })
-		if p.betweenHosts(c.gpu) && !skipped && (all || p.argsIn[c.name] != nil || !p.runsIn(gpuNIC) && !c.gpu) {
+		if p.betweenHosts(c.gpu) && !skipped && (all || p.argsIn[c.name] != nil || !p.runsIn(gpuNIC) && c.name == stub.Newest) {
 			out = append(out, c)
 		}
 	}
