@@ -2,6 +2,7 @@
 
 import datetime
 import random
+import weakref
 
 import numpy as np
 import pytest
@@ -44,9 +45,14 @@ def test_sizes(size, me, left, right):
 @pytest.mark.parametrize("size", [100, 20000])
 def test_nonblocking(size, me, left, right):
     a = shmem.zeros((30, size))
+    sources = []
     for i in range(30):
-        shmem.put_nbi(a[i], np.full(size, me * 30 + i), pe=right)  # a temporary each time
+        source = np.full(size, me * 30 + i)
+        sources.append(weakref.ref(source))
+        shmem.put_nbi(a[i], source, pe=right)
+        del source
         np.full(size, -1)  # which takes the place of one that has gone
+    assert all(s() is not None for s in sources)
     shmem.quiet()
     shmem.barrier_all()
     assert (a == np.arange(30)[:, None] + left * 30).all()
