@@ -101,6 +101,9 @@ typedef shmemx_init_attr_v1 shmemx_init_attr_t;
  */
 typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
 
+/* Host code is not for NVRTC. */
+#ifndef __CUDACC_RTC__
+
 /*
  * shmemx_get_uniqueid
  *
@@ -1539,6 +1542,8 @@ void shmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size_t
  * Since libshmem 0.1.
  */
 void shmemx_quiet_on_stream(struct CUstream_st *stream);
+
+#endif
 
 #ifdef __cplusplus
 }

@@ -46,6 +46,7 @@ func extensionHeader(s *spec.Surface) string {
 	fmt.Fprintf(&b, extensionTop, included(s))
 	constants(&b, s.ExtensionConstants())
 	b.WriteString(s.Beyond.Types)
+	b.WriteString("\n/* Host code is not for NVRTC. */\n#ifndef __CUDACC_RTC__\n")
 	extensions := s.Extensions()
 	for i := range extensions {
 		c := &extensions[i]
@@ -72,7 +73,7 @@ func extensionHeader(s *spec.Surface) string {
 			fmt.Fprintf(&b, "%s;\n", prototype(fn))
 		}
 	}
-	b.WriteString("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
+	b.WriteString("\n#endif\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
 	return b.String()
 }
 

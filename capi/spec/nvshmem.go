@@ -45,6 +45,17 @@ done when the stream comes to it. shmemx.h says more.
 
 // nvshmemTypes are the types of NVSHMEM. Names, members and sizes are facts; the rest is ours.
 const nvshmemTypes = `
+#ifdef __CUDACC_RTC__
+/* Installed headers find it by their place, that of the sources by -I. */
+#if __has_include("../../shmem/types.h")
+#include "../../shmem/types.h"
+#elif __has_include(<shmem/types.h>)
+#include <shmem/types.h>
+#else
+#error "shmem/types.h is not there: install libshmem's device headers beside those of NVSHMEM"
+#endif
+#endif
+
 /* Programs that include this header use what CUDA's headers declare. */
 #if !defined(__CUDACC_RTC__) && !defined(SHMEMI_PUBLIC) && defined(__has_include)
 #if __has_include(<cuda_runtime.h>)
@@ -225,6 +236,8 @@ var nvshmemConstants = []ConstantGroup{
 		"NVSHMEMX_ERROR_INTERNAL", "7", "NVSHMEMX_ERROR_SENTINEL", "INT32_MAX"),
 	enum("Hints of regions.",
 		"NVSHMEMX_REGION_HINT_NONE", "0", "NVSHMEMX_REGION_HINT_BATCH_RMA", "1"),
+	enum("What NVSHMEM_TMA_POLICY may be. It has no effect: kernels make no copies by shared memory.",
+		"NVSHMEMX_TMA_DISABLE", "0", "NVSHMEMX_TMA_ENABLE", "1", "NVSHMEMX_TMA_FORCE", "2", "NVSHMEMX_TMA_POLICY_MAX", "INT32_MAX"),
 }
 
 // nvshmemConstant keeps macros that NVSHMEM has. Its enumerations are groups of their own.

@@ -28,6 +28,12 @@ typedef unsigned long long uintptr_t;
 #ifndef UINT32_MAX
 #define UINT32_MAX 0xffffffffu
 #endif
+#ifndef INT32_MAX
+#define INT32_MAX 0x7fffffff
+#endif
+#ifndef INT32_MIN
+#define INT32_MIN (-0x7fffffff - 1)
+#endif
 #ifndef NULL
 #define NULL 0
 #endif

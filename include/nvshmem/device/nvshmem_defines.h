@@ -20,10 +20,17 @@ typedef enum {
 } nvshmemx_smem_amount_t;
 
 #ifdef __CUDACC__
+#if defined(__CUDACC_RTC__) && !__has_include(<cuda_fp16.h>)
+#error "NVRTC has no cuda_fp16.h: pass the folder of CUDA's headers to nvrtcCompileProgram (-I)"
+#endif
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-/* Programs use what NVSHMEM's own headers include. That of CUDA 13 refuses C++14. */
-#if __cplusplus >= 201703L || __CUDACC_VER_MAJOR__ < 13
+/*
+ * Programs use what NVSHMEM's own headers include. That of CUDA 13 refuses C++14, and NVRTC finds
+ * what it includes in the folder cccl only.
+ */
+#if (__cplusplus >= 201703L || __CUDACC_VER_MAJOR__ < 13) && \
+    (!defined(__CUDACC_RTC__) || __has_include(<cuda/std/tuple>))
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;

@@ -30,6 +30,17 @@
 #include <stdint.h>
 #endif
 
+#ifdef __CUDACC_RTC__
+/* Installed headers find it by their place, that of the sources by -I. */
+#if __has_include("../../shmem/types.h")
+#include "../../shmem/types.h"
+#elif __has_include(<shmem/types.h>)
+#include <shmem/types.h>
+#else
+#error "shmem/types.h is not there: install libshmem's device headers beside those of NVSHMEM"
+#endif
+#endif
+
 /* Programs that include this header use what CUDA's headers declare. */
 #if !defined(__CUDACC_RTC__) && !defined(SHMEMI_PUBLIC) && defined(__has_include)
 #if __has_include(<cuda_runtime.h>)
@@ -267,6 +278,14 @@ enum {
 enum {
     NVSHMEMX_REGION_HINT_NONE = 0,
     NVSHMEMX_REGION_HINT_BATCH_RMA = 1
+};
+
+/* What NVSHMEM_TMA_POLICY may be. It has no effect: kernels make no copies by shared memory. */
+enum {
+    NVSHMEMX_TMA_DISABLE = 0,
+    NVSHMEMX_TMA_ENABLE = 1,
+    NVSHMEMX_TMA_FORCE = 2,
+    NVSHMEMX_TMA_POLICY_MAX = INT32_MAX
 };
 
 /* Host code is not for NVRTC; kernels have declarations of their own. */

@@ -21,6 +21,9 @@ struct __nv_bfloat16;
 extern "C" {
 #endif
 
+/* Host code is not for NVRTC. */
+#ifndef __CUDACC_RTC__
+
 /*
  * nvshmemx_buffer_register_symmetric
  *
@@ -1846,6 +1849,8 @@ void nvshmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size
  * Since libshmem 0.1.
  */
 void nvshmemx_quiet_on_stream(struct CUstream_st *stream);
+
+#endif
 
 #ifdef __cplusplus
 }
