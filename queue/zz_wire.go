@@ -40,6 +40,8 @@ const (
 	FaultWork       = 8       // there is no memory for collectives of kernels on a team; pe is the team, length is what they need
 	FaultRoot       = 9       // the team has no such PE; length is how many it has
 	FaultExit       = 10      // none: the kernel ends the job; length is the status
+	FaultTile       = 11      // a tile of another size; address is how many elements it has, length how many it needs
+	FaultFlag       = 12      // the flag of a tile is not 0; length is the flag
 	TeamBits        = 10      // bits of the handle of a team that say which entry is its own
 	WorkHead        = 384     // bytes before the flags: the counters, and a flag for each round
 	WorkRounds      = 64      // where the rounds' flags begin; 8 bytes each, room for 40

@@ -233,6 +233,8 @@ var Constants = join([]Constant{
 	{"FAULT_WORK", "FaultWork", 8, "there is no memory for collectives of kernels on a team; pe is the team, length is what they need"},
 	{"FAULT_ROOT", "FaultRoot", 9, "the team has no such PE; length is how many it has"},
 	{"FAULT_EXIT", "FaultExit", 10, "none: the kernel ends the job; length is the status"},
+	{"FAULT_TILE", "FaultTile", 11, "a tile of another size; address is how many elements it has, length how many it needs"},
+	{"FAULT_FLAG", "FaultFlag", 12, "the flag of a tile is not 0; length is the flag"},
 
 	// Teams.
 	{"TEAM_BITS", "TeamBits", 10, "bits of the handle of a team that say which entry is its own"},

@@ -18,7 +18,7 @@ func deviceFiles(s *spec.Surface) []file {
 		for i, h := range []spec.Headers{s.Device, s.DeviceBeyond} {
 			out = append(out, file{Path: "include/" + h.File, Text: deviceNames(s, h, i == 1, host)})
 		}
-		return out
+		return append(out, file{Path: "include/" + s.TileHeader.File, Text: tileHeader(s)})
 	}
 	for _, c := range s.Kernels() {
 		out = append(out, file{Path: "device/" + s.Name + "/zz_" + c.File + ".h", Text: deviceHeader(s, c, host)})

@@ -85,7 +85,7 @@ func deviceCalls() string {
 	}
 	var calls []call
 	for _, s := range spec.Surfaces {
-		for _, n := range s.KernelNames() {
+		for _, n := range slices.Concat(s.KernelNames(), s.TileNames()) {
 			calls = append(calls, call{spec.CallNumber(n), n})
 		}
 	}

@@ -19,6 +19,8 @@ var Nvshmem = &Surface{
 	Private:               nvshmemPrivate,
 	Device:                Headers{"nvshmem/device/nvshmem_defines.h", nvshmemDeviceAbout, nvshmemDeviceTypes},
 	DeviceBeyond:          Headers{"nvshmem/device/nvshmemx_defines.h", nvshmemxDeviceAbout, nvshmemxDeviceTypes},
+	Tiles:                 nvshmemTiles(),
+	TileHeader:            Headers{"nvshmem/device/tile/nvshmemx_tile_api_defines.cuh", nvshmemTileAbout, nvshmemTileTypes},
 	Row:                   nvshmemRow,
 	Constant:              nvshmemConstant,
 	Own:                   slices.Concat(nvshmemRows, nvshmemMore, nvshmemOfKernels),

@@ -38,8 +38,11 @@ type Surface struct {
 	// Device and DeviceBeyond are the headers with the names that kernels call: those of the
 	// standard, and the extensions. None: device/<Name> has them, a header for each chapter.
 	Device, DeviceBeyond Headers
-	Generics             bool // C11 has generic names, and C++ overloads
-	Profiled             bool // tools find each function by a second name, Profiled
+	// Tiles are calls on tensors, in the header TileHeader.
+	Tiles      []Tile
+	TileHeader Headers
+	Generics   bool // C11 has generic names, and C++ overloads
+	Profiled   bool // tools find each function by a second name, Profiled
 
 	// Row changes a row where this surface has another meaning, other types or parameters than the
 	// table; false leaves the row out. Constant is the same for constants. None: as the table.

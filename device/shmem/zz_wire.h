@@ -56,6 +56,8 @@
 #define SHMEMI_FAULT_WORK 8 /* there is no memory for collectives of kernels on a team; pe is the team, length is what they need */
 #define SHMEMI_FAULT_ROOT 9 /* the team has no such PE; length is how many it has */
 #define SHMEMI_FAULT_EXIT 10 /* none: the kernel ends the job; length is the status */
+#define SHMEMI_FAULT_TILE 11 /* a tile of another size; address is how many elements it has, length how many it needs */
+#define SHMEMI_FAULT_FLAG 12 /* the flag of a tile is not 0; length is the flag */
 #define SHMEMI_TEAM_BITS 10 /* bits of the handle of a team that say which entry is its own */
 #define SHMEMI_WORK_HEAD 384 /* bytes before the flags: the counters, and a flag for each round */
 #define SHMEMI_WORK_ROUNDS 64 /* where the rounds' flags begin; 8 bytes each, room for 40 */

@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x493b23d342d4daa1
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x7515178c86e978e9
 import "C"

@@ -169,6 +169,10 @@ func explain(r *queue.Report, s *queue.State) (cause, remedy string) {
 		return fmt.Sprintf("team %d does not exist", r.PE), "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made"
 	case queue.FaultRoot:
 		return fmt.Sprintf("PE_root %d does not exist, the team has %d PEs", r.PE, r.Length), "use 0 to shmem_team_n_pes(team) - 1"
+	case queue.FaultTile:
+		return fmt.Sprintf("the destination has %d elements, the source needs %d", r.Address, r.Length), "give both tensors the same shape, or, for allgather, the destination a whole number of the source's along each dimension, one for each PE"
+	case queue.FaultFlag:
+		return fmt.Sprintf("flag %d means nothing", r.Length), "pass 0"
 	case queue.FaultContext:
 		return fmt.Sprintf("the context was made for the heap at %#x, the job's is at %#x", r.Address, s.Heap), "call shmem_ctx again after each shmem_init"
 	case queue.FaultComparison:

@@ -1,0 +1,108 @@
+package spec
+
+import "strings"
+
+// A Tile is a call on tensors, a template in each scope of Scopes. Host code has none.
+type Tile struct {
+	Name    string // without namespace and scope
+	Tensors bool   // a template of two tensors and a boundary, besides its algorithm
+	Algo    string // the type of the algorithm
+	Params  string // of the function, as C++ has them
+	Body    string // $scope and $call as in a Kernel's
+	Doc     string
+}
+
+// TileNamespace is where the names are.
+const TileNamespace = "nvshmemx"
+
+// tileScopes are the threads that make a call together, with what a name ends with.
+var tileScopes = []struct{ suffix, class string }{
+	{"", "shmemi_by_thread"}, {"_warp", "shmemi_by_warp"}, {"_warpgroup", "shmemi_by_warpgroup"}, {"_block", "shmemi_by_block"},
+}
+
+// A TileFunction is a Tile in a scope.
+type TileFunction struct {
+	*Tile
+	Name, Scope string
+}
+
+// FullName is what reports and lists call it.
+func (f *TileFunction) FullName() string { return TileNamespace + "::" + f.Name }
+
+// TileFunctions are all forms of a call.
+func (t *Tile) TileFunctions() []TileFunction {
+	var out []TileFunction
+	for _, s := range tileScopes {
+		out = append(out, TileFunction{t, t.Name + s.suffix, s.class})
+	}
+	return out
+}
+
+// TileNames are those of a surface, for reports and lists. Overloads stand behind each other.
+func (s *Surface) TileNames() []string {
+	var out []string
+	for i := range s.Tiles {
+		if i > 0 && s.Tiles[i-1].Name == s.Tiles[i].Name {
+			continue
+		}
+		for _, f := range s.Tiles[i].TileFunctions() {
+			out = append(out, f.FullName())
+		}
+	}
+	return out
+}
+
+const (
+	tileTensors   = "src_tensor_t src, dst_tensor_t dst, tuple_t start_coord, tuple_t boundary, "
+	tileTeam      = "nvshmem_team_t team, "
+	tileGiven     = "src, dst, start_coord, boundary, "
+	tileOfOne     = "tile_algo_t"
+	tileOfATeam   = "tile_coll_algo_t"
+	tileByTheRoot = "int root, uint64_t flag"
+)
+
+// nvshmemTiles have the names of NVSHMEM 3.8, where tile_<op>_reduce gives the result to all PEs,
+// and, last, those of NVSHMEM 3.4 for that, where tile_<op>_reduce was what tile_<op>_rooted_reduce
+// is now.
+func nvshmemTiles() []Tile {
+	out := []Tile{
+		{"tile_put", true, tileOfOne, tileTensors + "int pe, uint64_t flag", "nvshmemi_tile_copy<$scope, 0, algo>($job, $call, " + tileGiven + "pe, flag)", "Copies a tile to another PE. Nonblocking: nvshmem_quiet completes it."},
+		{"tile_get", true, tileOfOne, tileTensors + "int pe, uint64_t flag", "nvshmemi_tile_copy<$scope, 1, algo>($job, $call, " + tileGiven + "pe, flag)", "Copies a tile from another PE. Nonblocking: nvshmem_quiet completes it."},
+		{"tile_broadcast", true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", "nvshmemi_tile_push<$scope, 0, algo>($job, $call, team, " + tileGiven + "flag)", "Copies the caller's tile to all PEs of a team."},
+		{"tile_allgather", true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", "nvshmemi_tile_push<$scope, 1, algo>($job, $call, team, " + tileGiven + "flag)", "Copies the caller's tile to its place in the tile of each PE of a team."},
+	}
+	for _, op := range []string{"sum", "max", "min"} {
+		folded := func(kind, more string) string {
+			return "nvshmemi_tile_" + kind + "<$scope, shmemi_" + op + ", shmemi_late_" + op + ", algo" + more + ">($job, $call, team, " + tileGiven
+		}
+		for _, name := range []string{"tile_" + op + "_reduce", "tile_" + op + "_allreduce"} {
+			doc := "Combines the tiles of all PEs of a team, for all of them (" + op + ")."
+			if strings.HasSuffix(name, "allreduce") {
+				doc = "The same, by the name of NVSHMEM 3.4."
+			}
+			out = append(out,
+				Tile{name, true, tileOfATeam, tileTeam + tileTensors + tileByTheRoot, folded("reduce", ", 0") + "root, flag)", doc},
+				Tile{name, true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", folded("allreduce", "") + "flag)", "The same without a root, which NVLS_ONE_SHOT_PULL_NBI needs not."})
+		}
+		out = append(out, Tile{"tile_" + op + "_rooted_reduce", true, tileOfATeam, tileTeam + tileTensors + tileByTheRoot, folded("reduce", ", 1") + "root, flag)", "Combines the tiles of all PEs of a team, for the root (" + op + ")."})
+	}
+	return append(out, Tile{"tile_collective_wait", false, tileOfATeam, tileTeam + "uint64_t flag", "nvshmemi_tile_wait<$scope, algo>($job, $call, team, flag)", "Waits until the scope's collectives of tiles are complete: what others push, by all PEs of the team."})
+}
+
+const nvshmemTileAbout = `device/tile/nvshmemx_tile_api_defines.cuh: calls on tiles, which tensors describe
+(device_host/nvshmem_tensor.h).
+
+All threads of a scope make a call together, and those of a team all PEs of it, one scope of a PE
+at a time. An element counts where start_coord and its place in the tile are below boundary in
+each dimension. flag is 0. A program that gives two tensors which do not fit, or another flag, is
+ended with a message. A pointer that is NULL and a team that is none are answered by
+NVSHMEMX_ERROR_INVALID_VALUE.
+
+Multicast is not used: what an algorithm says that begins with NVLS is who moves the data. A
+source that others pull stays as it is until they have said that they are done; it is not the
+destination.
+`
+
+const nvshmemTileTypes = `
+#include "nvshmemi_tile.h"
+`

@@ -1,0 +1,356 @@
+/*
+ * tile.h: parts of arrays of up to five dimensions that lie at other distances in
+ * two memories: copied to a PE or from one, sent to all of a team, and reduced over
+ * it. Sizes and distances are bytes, so that one function does for all types.
+ *
+ * What a PE has an address of goes by loads and stores, all threads of the scope
+ * sharing the elements of all rows. What goes by a ring is handed over row by row,
+ * by as many threads as there are rows.
+ */
+#ifndef SHMEM_TILE_H
+#define SHMEM_TILE_H
+
+#include "reduce.h"
+#include "rma.h"
+
+#ifdef SHMEMI_KERNEL
+
+#define SHMEMI_TILE_DIMS 5
+
+/* What a caller says: how many elements, and how many lie from one to the next. */
+struct shmemi_extent {
+    int64_t n[SHMEMI_TILE_DIMS], to[SHMEMI_TILE_DIMS], from[SHMEMI_TILE_DIMS];
+    int major; /* the dimension whose elements lie side by side, if one does */
+};
+
+/* Rows, each of bytes that lie side by side on both sides. */
+struct shmemi_rows {
+    uint64_t bytes, count;
+    int64_t to, from; /* from a row to the next */
+};
+
+/* Rows that are there again and again, along dimensions with a count of more than 1. */
+struct shmemi_tile {
+    struct shmemi_rows rows;
+    uint64_t count[SHMEMI_TILE_DIMS];
+    int64_t to[SHMEMI_TILE_DIMS], from[SHMEMI_TILE_DIMS];
+};
+
+/* Joins the rows along a dimension whose steps are as long as a row. */
+SHMEMI_D void shmemi_tile_join(struct shmemi_tile *t, int d)
+{
+    if (t->count[d] > 1 && t->to[d] == (int64_t)t->rows.bytes &&
+        t->from[d] == (int64_t)t->rows.bytes) {
+        t->rows.bytes *= t->count[d];
+        t->count[d] = 1;
+    }
+}
+
+/*
+ * What of an extent is one row, what are rows, and what comes again. size: bytes of an
+ * element. The loops are unrolled: for a layout that is known at compile time little of
+ * this is left.
+ */
+SHMEMI_D struct shmemi_tile shmemi_tile_of(const struct shmemi_extent *e, uint64_t size)
+{
+    struct shmemi_tile t = {};
+    int chosen = 0;
+    t.rows.bytes = size;
+    t.rows.count = 1;
+#pragma unroll
+    for (int d = 0; d < SHMEMI_TILE_DIMS; d++) {
+        t.count[d] = e->n[d] > 0 ? (uint64_t)e->n[d] : 0;
+        t.to[d] = e->to[d] * (int64_t)size;
+        t.from[d] = e->from[d] * (int64_t)size;
+        if (t.count[d] == 0)
+            t.rows.count = 0;
+    }
+#pragma unroll
+    for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
+        if (d == e->major)
+            shmemi_tile_join(&t, d);
+    /* In the order of either layout. */
+#pragma unroll
+    for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
+        shmemi_tile_join(&t, d);
+#pragma unroll
+    for (int d = SHMEMI_TILE_DIMS - 1; d >= 0; d--)
+        shmemi_tile_join(&t, d);
+#pragma unroll
+    for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
+        if (t.count[d] > 1 && !chosen) {
+            t.rows.count *= t.count[d];
+            t.rows.to = t.to[d];
+            t.rows.from = t.from[d];
+            t.count[d] = 1;
+            chosen = 1;
+        }
+    return t;
+}
+
+/* How often the rows are there; and where they are for one of these. */
+SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
+{
+    uint64_t n = t->rows.count != 0;
+#pragma unroll
+    for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
+        n *= t->count[d];
+    return n;
+}
+
+struct shmemi_place {
+    int64_t to, from;
+};
+
+SHMEMI_D struct shmemi_place shmemi_tile_place(const struct shmemi_tile *t, uint64_t group)
+{
+    struct shmemi_place at = {0, 0};
+#pragma unroll
+    for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
+        if (t->count[d] > 1) {
+            int64_t i = (int64_t)(group % t->count[d]);
+            group /= t->count[d];
+            at.to += i * t->to[d];
+            at.from += i * t->from[d];
+        }
+    return at;
+}
+
+/* From the lowest byte of a side, and behind the first element's, to the highest. */
+struct shmemi_span {
+    int64_t low;
+    uint64_t bytes;
+};
+
+SHMEMI_D void shmemi_span_add(struct shmemi_span *s, uint64_t count, int64_t step)
+{
+    int64_t far = count > 1 ? (int64_t)(count - 1) * step : 0;
+    s->low += far < 0 ? far : 0;
+    s->bytes += (uint64_t)(far < 0 ? -far : far);
+}
+
+SHMEMI_D struct shmemi_span shmemi_tile_span(const struct shmemi_tile *t, int far)
+{
+    struct shmemi_span s = {0, t->rows.bytes};
+    if (shmemi_tile_groups(t) == 0) {
+        s.bytes = 0;
+        return s;
+    }
+    shmemi_span_add(&s, t->rows.count, far ? t->rows.to : t->rows.from);
+#pragma unroll
+    for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
+        shmemi_span_add(&s, t->count[d], far ? t->to[d] : t->from[d]);
+    return s;
+}
+
+/* The same tile from where it has been written. */
+SHMEMI_D struct shmemi_tile shmemi_tile_again(const struct shmemi_tile *t)
+{
+    struct shmemi_tile again = *t;
+    again.rows.from = again.rows.to;
+#pragma unroll
+    for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
+        again.from[d] = again.to[d];
+    return again;
+}
+
+/* The widest word, up to 16 bytes, of which all rows are made on both sides. */
+SHMEMI_D uint32_t shmemi_rows_unit(const struct shmemi_rows *r, const void *to, const void *from)
+{
+    uint64_t bits = (uint64_t)(uintptr_t)to | (uint64_t)(uintptr_t)from | r->bytes;
+    return shmemi_alignment(r->count > 1 ? bits | (uint64_t)r->to | (uint64_t)r->from : bits);
+}
+
+/* Quotient and rest, by 32 bits where both numbers have no more. */
+SHMEMI_D uint64_t shmemi_divide(uint64_t i, uint64_t by, uint64_t *rest)
+{
+    if (((i | by) >> 32) == 0) {
+        *rest = (uint32_t)i % (uint32_t)by;
+        return (uint32_t)i / (uint32_t)by;
+    }
+    *rest = i % by;
+    return i / by;
+}
+
+/* Words of all rows, spread over the threads of the scope; four under way at once. */
+template <class SCOPE, class W, int FAR>
+SHMEMI_COLD void shmemi_rows_words(struct shmemi_rows r, char *to, const char *from)
+{
+    const uint64_t across = r.bytes / sizeof(W), n = across * r.count, step = SCOPE::size();
+    W v[4];
+    char *at[4];
+#pragma unroll 1
+    for (uint64_t i = SCOPE::rank(); i < n; i += 4 * step) {
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++)
+            if (i + k * step < n) {
+                uint64_t column, row = shmemi_divide(i + k * step, across, &column);
+                at[k] = to + (int64_t)row * r.to + column * sizeof(W);
+                shmemi_load_bulk<W, FAR>(from + (int64_t)row * r.from + column * sizeof(W), &v[k]);
+            }
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++)
+            if (i + k * step < n)
+                shmemi_move<W>::store(at[k], v[k]);
+    }
+}
+
+template <class SCOPE, int FAR>
+SHMEMI_D void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const char *from)
+{
+    if (r->count == 1) {
+        shmemi_copy<SCOPE, FAR>(to, from, r->bytes);
+        return;
+    }
+    switch (shmemi_rows_unit(r, to, from)) {
+    case 1:
+        shmemi_rows_words<SCOPE, uint8_t, FAR>(*r, to, from);
+        break;
+    case 2:
+        shmemi_rows_words<SCOPE, uint16_t, FAR>(*r, to, from);
+        break;
+    case 4:
+        shmemi_rows_words<SCOPE, uint32_t, FAR>(*r, to, from);
+        break;
+    case 8:
+        shmemi_rows_words<SCOPE, uint64_t, FAR>(*r, to, from);
+        break;
+    default:
+        shmemi_rows_words<SCOPE, shmemi_wide, FAR>(*r, to, from);
+    }
+}
+
+/* FAR: from a peer's memory. The threads do not meet. */
+template <class SCOPE, int FAR>
+SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char *from)
+{
+    uint64_t groups = shmemi_tile_groups(t);
+    for (uint64_t g = 0; g < groups; g++) {
+        struct shmemi_place at = shmemi_tile_place(t, g);
+        shmemi_rows_copy<SCOPE, FAR>(&t->rows, to + at.to, from + at.from);
+    }
+}
+
+/* Rows by a ring. Their threads have met whoever wrote the source. */
+template <class SCOPE>
+SHMEMI_COLD void shmemi_rows_send(const struct shmemi_device_image *image, struct shmemi_rows r,
+                                  char *dest, const char *source, int pe)
+{
+    for (uint64_t i = SCOPE::rank(); i < r.count; i += SCOPE::size())
+        shmemi_put_ring(image, dest + (int64_t)i * r.to, source + (int64_t)i * r.from, r.bytes, pe,
+                        1);
+}
+
+template <class SCOPE>
+SHMEMI_COLD void shmemi_rows_fetch(const struct shmemi_device_image *image, struct shmemi_rows r,
+                                   char *dest, const char *source, int pe)
+{
+    for (uint64_t i = SCOPE::rank(); i < r.count; i += SCOPE::size())
+        shmemi_send_get(image, dest + (int64_t)i * r.to,
+                        shmemi_offset(image, source + (int64_t)i * r.from), r.bytes, pe, 1);
+}
+
+template <class SCOPE>
+SHMEMI_D void shmemi_tile_send(const struct shmemi_device_image *image, const struct shmemi_tile *t,
+                               char *dest, const char *source, int pe)
+{
+    uint64_t groups = shmemi_tile_groups(t);
+    for (uint64_t g = 0; g < groups; g++) {
+        struct shmemi_place at = shmemi_tile_place(t, g);
+        shmemi_rows_send<SCOPE>(image, t->rows, dest + at.to, source + at.from, pe);
+    }
+}
+
+/* Nonblocking: over a ring it is complete after a quiet. */
+template <class SCOPE>
+SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t call,
+                              const struct shmemi_tile *t, char *dest, const char *source, int pe)
+{
+    struct shmemi_span s = shmemi_tile_span(t, 1);
+    char *to = shmemi_reach(image, call, dest + s.low, s.bytes, pe);
+    if (to != NULL) {
+        shmemi_tile_copy<SCOPE, 0>(t, to - s.low, source);
+    } else {
+        SCOPE::meet();
+        shmemi_tile_send<SCOPE>(image, t, dest, source, pe);
+    }
+    SCOPE::meet();
+}
+
+template <class SCOPE>
+SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t call,
+                              const struct shmemi_tile *t, char *dest, const char *source, int pe)
+{
+    struct shmemi_span s = shmemi_tile_span(t, 0);
+    const char *from = shmemi_reach(image, call, source + s.low, s.bytes, pe);
+    if (from != NULL) {
+        shmemi_tile_copy<SCOPE, 1>(t, dest, from - s.low);
+    } else {
+        uint64_t groups = shmemi_tile_groups(t);
+        SCOPE::meet();
+        for (uint64_t g = 0; g < groups; g++) {
+            struct shmemi_place at = shmemi_tile_place(t, g);
+            shmemi_rows_fetch<SCOPE>(image, t->rows, dest + at.to, source + at.from, pe);
+        }
+    }
+    SCOPE::meet();
+}
+
+/*
+ * Sends a tile to all PEs of a team, the next one first, and to this one where SELF is 1. It
+ * has come when all have met at a barrier.
+ */
+template <class SCOPE, int SELF>
+SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
+                               const struct shmemi_members *m, const struct shmemi_tile *t,
+                               char *dest, const char *source)
+{
+    SCOPE::meet();
+    for (int i = 1; i <= m->n; i++) {
+        int rank = (m->me + i) % m->n;
+        if (rank == m->me) {
+            if (SELF && dest != source)
+                shmemi_tile_copy<SCOPE, 0>(t, dest, source);
+            continue;
+        }
+        int pe = shmemi_pe_of(m, rank);
+        char *to = shmemi_direct(image, dest, pe);
+        if (to != NULL)
+            shmemi_tile_copy<SCOPE, 0>(t, to, source);
+        else
+            shmemi_tile_send<SCOPE>(image, t, dest, source, pe);
+    }
+    SCOPE::meet();
+}
+
+/* The team of a call, and that dest is symmetric. */
+SHMEMI_D int shmemi_tile_open(const struct shmemi_device_image *image, uint32_t call,
+                              shmemi_team_t team, const struct shmemi_tile *t, const char *dest,
+                              struct shmemi_members *m)
+{
+    if (shmemi_team_open(image, call, team, m) != 0)
+        return -1;
+    struct shmemi_span s = shmemi_tile_span(t, 1);
+    shmemi_check_range(image, call, image->job.me, dest + s.low, s.bytes);
+    return 0;
+}
+
+/*
+ * Waits for the collectives of the scope on a team. PUSHED: other PEs have written here, and
+ * wait for what this one has written there.
+ */
+template <class SCOPE, int PUSHED>
+SHMEMI_D int shmemi_tile_wait(const struct shmemi_device_image *image, uint32_t call,
+                              shmemi_team_t team)
+{
+    if (PUSHED)
+        return shmemi_sync<SCOPE, 1>(image, call, team);
+    shmemi_check_init(image, call);
+    shmemi_fence_system();
+    SCOPE::meet();
+    return 0;
+}
+
+#endif
+
+#endif

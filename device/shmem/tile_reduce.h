@@ -1,0 +1,210 @@
+/*
+ * tile_reduce.h: reductions of tiles. A PE reads the tile of each PE of a team, in
+ * the order of their numbers, so that all who do so have the same result to the
+ * last bit.
+ *
+ * What a PE has an address of is read where it is. The rows of the others are
+ * fetched into the team's buffers, a part at a time, into that of the two which no
+ * PE sends to: the one of the last round of data, since the next is sent to the
+ * other, and the one after that not before this PE has sent its part of the next.
+ */
+#ifndef SHMEM_TILE_REDUCE_H
+#define SHMEM_TILE_REDUCE_H
+
+#include "tile.h"
+
+#ifdef SHMEMI_KERNEL
+
+/*
+ * How values are combined: in which type, and by what. A sum of 16-bit floating-point
+ * numbers is one of floats, rounded once; its specialisation is where their types are known.
+ */
+template <class OP, class T> struct shmemi_fold {
+    typedef T sum;
+    SHMEMI_D T first(T v)
+    {
+        return v;
+    }
+    SHMEMI_D T next(T s, T v)
+    {
+        return OP::template apply<T>(s, v);
+    }
+    SHMEMI_D T last(T s)
+    {
+        return s;
+    }
+};
+
+/* Elements of a word. */
+template <class W, class T> union shmemi_elements {
+    W word;
+    T of[sizeof(W) / sizeof(T)];
+    __device__ shmemi_elements()
+    {
+    }
+};
+
+/* One part of a reduction. */
+struct shmemi_fold_part {
+    const struct shmemi_device_image *image;
+    const struct shmemi_members *team;
+    struct shmemi_rows rows;
+    char *to;
+    const char *from; /* symmetric */
+    char *fetched;    /* rows of PEs without an address, chunk bytes from one to the next */
+    uint64_t chunk;
+};
+
+/* Where a row of a rank is. */
+SHMEMI_D const char *shmemi_fold_row(const struct shmemi_fold_part *p, int rank, uint64_t row)
+{
+    const char *mine = p->from + (int64_t)row * p->rows.from;
+    if (rank == p->team->me)
+        return mine;
+    const char *at = shmemi_direct(p->image, mine, shmemi_pe_of(p->team, rank));
+    return at != NULL ? at : p->fetched + (uint64_t)rank * p->chunk + row * p->rows.bytes;
+}
+
+/* Word by word; the loads from four PEs are under way at once. */
+template <class SCOPE, class FOLD, class T, class W>
+SHMEMI_COLD void shmemi_fold_words(const struct shmemi_fold_part *p)
+{
+    const uint64_t across = p->rows.bytes / sizeof(W), n = across * p->rows.count;
+    const int pes = p->team->n;
+    typename FOLD::sum sums[sizeof(W) / sizeof(T)];
+    shmemi_elements<W, T> v[4], out;
+#pragma unroll 1
+    for (uint64_t i = SCOPE::rank(); i < n; i += SCOPE::size()) {
+        uint64_t column, row = shmemi_divide(i, across, &column);
+#pragma unroll 1
+        for (int rank = 0; rank < pes; rank += 4) {
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (rank + k < pes)
+                    shmemi_load_bulk<W, 1>(shmemi_fold_row(p, rank + k, row) + column * sizeof(W),
+                                           &v[k].word);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (rank + k < pes)
+#pragma unroll
+                    for (uint32_t e = 0; e < sizeof(W) / sizeof(T); e++)
+                        sums[e] = rank + k == 0 ? FOLD::first(v[k].of[e])
+                                                : FOLD::next(sums[e], v[k].of[e]);
+        }
+#pragma unroll
+        for (uint32_t e = 0; e < sizeof(W) / sizeof(T); e++)
+            out.of[e] = FOLD::last(sums[e]);
+        shmemi_move<W>::store(p->to + (int64_t)row * p->rows.to + column * sizeof(W), out.word);
+    }
+}
+
+template <class SCOPE, class FOLD, class T>
+SHMEMI_D void shmemi_fold_part_of(const struct shmemi_fold_part *p)
+{
+    if (shmemi_rows_unit(&p->rows, p->to, p->from) == 16)
+        shmemi_fold_words<SCOPE, FOLD, T, shmemi_wide>(p);
+    else
+        shmemi_fold_words<SCOPE, FOLD, T, typename shmemi_bits<sizeof(T)>::type>(p);
+}
+
+/* Fetches the rows of all PEs without an address. All threads see them then. */
+template <class SCOPE> SHMEMI_COLD void shmemi_fold_fetch(const struct shmemi_fold_part *p)
+{
+    const struct shmemi_members *m = p->team;
+    struct shmemi_rows rows = p->rows;
+    rows.to = (int64_t)rows.bytes;
+    for (int rank = 0; rank < m->n; rank++) {
+        int pe = shmemi_pe_of(m, rank);
+        if (rank != m->me && shmemi_direct(p->image, p->from, pe) == NULL)
+            shmemi_rows_fetch<SCOPE>(p->image, rows, p->fetched + (uint64_t)rank * p->chunk,
+                                     p->from, pe);
+    }
+    SCOPE::meet();
+    if (SCOPE::rank() == 0) {
+        shmemi_quiet_rings(p->image);
+        shmemi_complete_system();
+    }
+    SCOPE::meet();
+}
+
+/* As many rows at a time as a chunk has room for, or a part of one. */
+template <class SCOPE, class FOLD, class T>
+SHMEMI_COLD void shmemi_fold_parts(const struct shmemi_fold_part *whole)
+{
+    const struct shmemi_rows *all = &whole->rows;
+    struct shmemi_fold_part p = *whole;
+    const uint64_t wide = all->bytes < p.chunk ? all->bytes : p.chunk;
+    const uint64_t high = p.chunk / wide;
+    for (uint64_t row = 0; row < all->count; row += high)
+        for (uint64_t column = 0; column < all->bytes; column += wide) {
+            p.rows.bytes = all->bytes - column < wide ? all->bytes - column : wide;
+            p.rows.count = all->count - row < high ? all->count - row : high;
+            p.to = whole->to + (int64_t)row * all->to + column;
+            p.from = whole->from + (int64_t)row * all->from + column;
+            shmemi_fold_fetch<SCOPE>(&p);
+            shmemi_fold_part_of<SCOPE, FOLD, T>(&p);
+            SCOPE::meet();
+        }
+}
+
+template <class SCOPE, class FOLD, class T>
+SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
+                               const struct shmemi_members *m, const struct shmemi_tile *t,
+                               char *dest, const char *source)
+{
+    struct shmemi_fold_part p;
+    p.image = image;
+    p.team = m;
+    p.chunk = shmemi_work_fit((uint64_t)m->n, m->data);
+    p.fetched = m->work.buffers + (shmemi_load_near(m->work.turn) & 1) * (uint64_t)m->n * p.chunk;
+    const uint64_t groups = shmemi_tile_groups(t);
+    for (uint64_t g = 0; g < groups; g++) {
+        struct shmemi_place at = shmemi_tile_place(t, g);
+        p.rows = t->rows;
+        p.to = dest + at.to;
+        p.from = source + at.from;
+        if (image->job.ring_count == 0 || m->n == 1)
+            shmemi_fold_part_of<SCOPE, FOLD, T>(&p);
+        else
+            shmemi_fold_parts<SCOPE, FOLD, T>(&p);
+    }
+    SCOPE::meet();
+}
+
+#define SHMEMI_TILE_EACH 0   /* each PE makes the result for itself; there is no root */
+#define SHMEMI_TILE_ROOT 1   /* the root alone makes it */
+#define SHMEMI_TILE_SPREAD 2 /* the root makes it and sends it to all */
+
+/*
+ * Waits until all PEs of the team have come, with their sources. What is made is in its
+ * maker's own dest. A source stays as it is until who reads it has said so.
+ */
+template <class SCOPE, class FOLD, class T, int WAY>
+SHMEMI_COLD int shmemi_tile_reduce(const struct shmemi_device_image *image, uint32_t call,
+                                   shmemi_team_t team, const struct shmemi_tile *t, char *dest,
+                                   const char *source, int root)
+{
+    struct shmemi_members m;
+    struct shmemi_tile again = shmemi_tile_again(t);
+    struct shmemi_span s = shmemi_tile_span(t, 0);
+    if (shmemi_team_open(image, call, team, &m) != 0)
+        return -1;
+    if (WAY != SHMEMI_TILE_EACH && (uint32_t)root >= (uint32_t)m.n)
+        shmemi_fault(image, SHMEMI_FAULT_ROOT, call, root, (uint64_t)(uintptr_t)dest,
+                     (uint64_t)m.n);
+    shmemi_check_range(image, call, image->job.me, source + s.low, s.bytes);
+    s = shmemi_tile_span(&again, 1);
+    if (WAY == SHMEMI_TILE_SPREAD)
+        shmemi_check_range(image, call, image->job.me, dest + s.low, s.bytes);
+    shmemi_meet_all<SCOPE, 0>(image, &m);
+    if (WAY != SHMEMI_TILE_EACH && root != m.me)
+        return 0;
+    shmemi_tile_fold<SCOPE, FOLD, T>(image, &m, t, dest, source);
+    if (WAY == SHMEMI_TILE_SPREAD)
+        shmemi_tile_push<SCOPE, 0>(image, &m, &again, dest, dest);
+    return 0;
+}
+
+#endif
+
+#endif
