@@ -135,7 +135,7 @@ FRONT_SRC := $(wildcard capi/front/*.c)
 FRONT_GEN := $(wildcard capi/front/zz_*.c)
 FRONT_MAP := $(GEN)/front/zz_libshmem.map
 CORE_MAP  := capi/core/zz_core.map
-HEADERS := $(sort $(shell find include -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
+HEADERS := $(sort $(shell find include -type f -name '*.h' -o -type f -name '*.cuh' -o -type f -name '*.hpp' 2>/dev/null))
 # Without those that programs of NVSHMEM include.
 HEADERS_OWN := $(filter-out include/nvshmem/%,$(HEADERS))
 NVSHMEM_ARCHIVES := libnvshmem_device.a libnvshmem.a
@@ -387,7 +387,7 @@ INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) 
                      lib/cmake/nvshmem/nvshmem-config-version.cmake $(NVSHMEM_HOME)/include $(NVSHMEM_HOME)/lib $(NVSHMEM_HOME)/bin
 # Directories that are ours alone; a system's own prefix keeps its skeleton.
 SYSTEMS  := |/usr|/usr/local|
-OWN_DIRS := $(filter include/nvshmem/%,$(patsubst %/,%,$(sort $(dir $(HEADERS))))) include/nvshmem include/shmem include/mpp lib/cmake/shmem \
+OWN_DIRS := include/nvshmem/device/tile $(filter include/nvshmem/%,$(patsubst %/,%,$(sort $(dir $(HEADERS))))) include/nvshmem include/shmem include/mpp lib/cmake/shmem \
             lib/cmake/nvshmem $(NVSHMEM_HOME) $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install

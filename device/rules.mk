@@ -107,7 +107,7 @@ $(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.
 	$(NVCC) $(NVCCFLAGS) -I$(GEN)/gpu -cudart static $(GPU_CODE) -o $@ $< \
 	    -Xlinker --as-needed -L$(BUILD)/lib -lnvshmem_host -lshmem -lpthread
 
-$(GPU)/cuda/nvshmem $(GPU)/cuda/nvshmem.ptx: NVCCFLAGS += -Iinclude/nvshmem
+$(foreach p,nvshmem tiles,$(GPU)/cuda/$(p) $(GPU)/cuda/$(p).ptx): NVCCFLAGS += -Iinclude/nvshmem
 
 $(GPU)/examples/%: examples/nvshmem/%.cu $(wildcard examples/nvshmem/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libnvshmem_host.so
 	@mkdir -p $(@D)

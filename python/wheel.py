@@ -103,7 +103,7 @@ def home(stage):
     """
     folder = stage / "include" / "nvshmem"
     out = {}
-    for path in sorted(folder.rglob("*.h")) + sorted(folder.rglob("*.cuh")):
+    for path in sorted(path for end in ("h", "cuh", "hpp") for path in folder.rglob("*." + end)):
         name = path.relative_to(folder)
         up = "../" * (len(name.parts) - 1)
         out[f"shmem/include/{name}"] = f'#include "{up}nvshmem/{name}"\n'

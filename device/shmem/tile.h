@@ -69,7 +69,7 @@ SHMEMI_D struct shmemi_tile shmemi_tile_of(const struct shmemi_extent *e, uint64
     for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
         if (d == e->major)
             shmemi_tile_join(&t, d);
-    /* In the order of either layout. */
+            /* In the order of either layout. */
 #pragma unroll
     for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
         shmemi_tile_join(&t, d);
@@ -88,7 +88,7 @@ SHMEMI_D struct shmemi_tile shmemi_tile_of(const struct shmemi_extent *e, uint64
     return t;
 }
 
-/* How often the rows are there; and where they are for one of these. */
+/* How often the rows are there. */
 SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
 {
     uint64_t n = t->rows.count != 0;
@@ -98,14 +98,15 @@ SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
     return n;
 }
 
+/* Where they are for one of these. Most tiles have one. */
 struct shmemi_place {
     int64_t to, from;
 };
 
-SHMEMI_D struct shmemi_place shmemi_tile_place(const struct shmemi_tile *t, uint64_t group)
+SHMEMI_COLD struct shmemi_place shmemi_tile_place_of(const struct shmemi_tile *t, uint64_t group)
 {
     struct shmemi_place at = {0, 0};
-#pragma unroll
+#pragma unroll 1
     for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
         if (t->count[d] > 1) {
             int64_t i = (int64_t)(group % t->count[d]);
@@ -116,31 +117,27 @@ SHMEMI_D struct shmemi_place shmemi_tile_place(const struct shmemi_tile *t, uint
     return at;
 }
 
-/* From the lowest byte of a side, and behind the first element's, to the highest. */
-struct shmemi_span {
-    int64_t low;
-    uint64_t bytes;
-};
-
-SHMEMI_D void shmemi_span_add(struct shmemi_span *s, uint64_t count, int64_t step)
+SHMEMI_D struct shmemi_place shmemi_tile_place(const struct shmemi_tile *t, uint64_t group)
 {
-    int64_t far = count > 1 ? (int64_t)(count - 1) * step : 0;
-    s->low += far < 0 ? far : 0;
-    s->bytes += (uint64_t)(far < 0 ? -far : far);
+    struct shmemi_place at = {0, 0};
+    return group == 0 ? at : shmemi_tile_place_of(t, group);
 }
 
-SHMEMI_D struct shmemi_span shmemi_tile_span(const struct shmemi_tile *t, int far)
+/* With SHMEM_CHECKS=full: refuses a tile that is not within the user heap. */
+SHMEMI_COLD void shmemi_tile_check(const struct shmemi_device_image *image, uint32_t call, int pe,
+                                   const struct shmemi_tile *t, const char *address, int far)
 {
-    struct shmemi_span s = {0, t->rows.bytes};
-    if (shmemi_tile_groups(t) == 0) {
-        s.bytes = 0;
-        return s;
+    uint64_t last = t->rows.bytes;
+    if (image->job.checks <= 1 || shmemi_tile_groups(t) == 0)
+        return;
+    for (int d = -1; d < SHMEMI_TILE_DIMS; d++) {
+        uint64_t count = d < 0 ? t->rows.count : t->count[d];
+        int64_t to = d < 0 ? t->rows.to : t->to[d], from = d < 0 ? t->rows.from : t->from[d];
+        int64_t beyond = (int64_t)(count - 1) * (far ? to : from);
+        address += beyond < 0 ? beyond : 0;
+        last += (uint64_t)(beyond < 0 ? -beyond : beyond);
     }
-    shmemi_span_add(&s, t->rows.count, far ? t->rows.to : t->rows.from);
-#pragma unroll
-    for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
-        shmemi_span_add(&s, t->count[d], far ? t->to[d] : t->from[d]);
-    return s;
+    shmemi_check_range(image, call, pe, address, last);
 }
 
 /* The same tile from where it has been written. */
@@ -196,27 +193,27 @@ SHMEMI_COLD void shmemi_rows_words(struct shmemi_rows r, char *to, const char *f
 }
 
 template <class SCOPE, int FAR>
-SHMEMI_D void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const char *from)
+SHMEMI_COLD void shmemi_rows_copy(struct shmemi_rows r, char *to, const char *from)
 {
-    if (r->count == 1) {
-        shmemi_copy<SCOPE, FAR>(to, from, r->bytes);
+    if (r.count == 1) {
+        shmemi_copy<SCOPE, FAR>(to, from, r.bytes);
         return;
     }
-    switch (shmemi_rows_unit(r, to, from)) {
+    switch (shmemi_rows_unit(&r, to, from)) {
     case 1:
-        shmemi_rows_words<SCOPE, uint8_t, FAR>(*r, to, from);
+        shmemi_rows_words<SCOPE, uint8_t, FAR>(r, to, from);
         break;
     case 2:
-        shmemi_rows_words<SCOPE, uint16_t, FAR>(*r, to, from);
+        shmemi_rows_words<SCOPE, uint16_t, FAR>(r, to, from);
         break;
     case 4:
-        shmemi_rows_words<SCOPE, uint32_t, FAR>(*r, to, from);
+        shmemi_rows_words<SCOPE, uint32_t, FAR>(r, to, from);
         break;
     case 8:
-        shmemi_rows_words<SCOPE, uint64_t, FAR>(*r, to, from);
+        shmemi_rows_words<SCOPE, uint64_t, FAR>(r, to, from);
         break;
     default:
-        shmemi_rows_words<SCOPE, shmemi_wide, FAR>(*r, to, from);
+        shmemi_rows_words<SCOPE, shmemi_wide, FAR>(r, to, from);
     }
 }
 
@@ -227,7 +224,7 @@ SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char
     uint64_t groups = shmemi_tile_groups(t);
     for (uint64_t g = 0; g < groups; g++) {
         struct shmemi_place at = shmemi_tile_place(t, g);
-        shmemi_rows_copy<SCOPE, FAR>(&t->rows, to + at.to, from + at.from);
+        shmemi_rows_copy<SCOPE, FAR>(t->rows, to + at.to, from + at.from);
     }
 }
 
@@ -266,10 +263,10 @@ template <class SCOPE>
 SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t call,
                               const struct shmemi_tile *t, char *dest, const char *source, int pe)
 {
-    struct shmemi_span s = shmemi_tile_span(t, 1);
-    char *to = shmemi_reach(image, call, dest + s.low, s.bytes, pe);
+    char *to = shmemi_reach(image, call, dest, 0, pe);
+    shmemi_tile_check(image, call, pe, t, dest, 1);
     if (to != NULL) {
-        shmemi_tile_copy<SCOPE, 0>(t, to - s.low, source);
+        shmemi_tile_copy<SCOPE, 0>(t, to, source);
     } else {
         SCOPE::meet();
         shmemi_tile_send<SCOPE>(image, t, dest, source, pe);
@@ -281,10 +278,10 @@ template <class SCOPE>
 SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t call,
                               const struct shmemi_tile *t, char *dest, const char *source, int pe)
 {
-    struct shmemi_span s = shmemi_tile_span(t, 0);
-    const char *from = shmemi_reach(image, call, source + s.low, s.bytes, pe);
+    const char *from = shmemi_reach(image, call, source, 0, pe);
+    shmemi_tile_check(image, call, pe, t, source, 0);
     if (from != NULL) {
-        shmemi_tile_copy<SCOPE, 1>(t, dest, from - s.low);
+        shmemi_tile_copy<SCOPE, 1>(t, dest, from);
     } else {
         uint64_t groups = shmemi_tile_groups(t);
         SCOPE::meet();
@@ -301,9 +298,9 @@ SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t 
  * has come when all have met at a barrier.
  */
 template <class SCOPE, int SELF>
-SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
-                               const struct shmemi_members *m, const struct shmemi_tile *t,
-                               char *dest, const char *source)
+SHMEMI_COLD void shmemi_tile_push(const struct shmemi_device_image *image,
+                                  const struct shmemi_members *m, const struct shmemi_tile *t,
+                                  char *dest, const char *source)
 {
     SCOPE::meet();
     for (int i = 1; i <= m->n; i++) {
@@ -321,18 +318,6 @@ SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
             shmemi_tile_send<SCOPE>(image, t, dest, source, pe);
     }
     SCOPE::meet();
-}
-
-/* The team of a call, and that dest is symmetric. */
-SHMEMI_D int shmemi_tile_open(const struct shmemi_device_image *image, uint32_t call,
-                              shmemi_team_t team, const struct shmemi_tile *t, const char *dest,
-                              struct shmemi_members *m)
-{
-    if (shmemi_team_open(image, call, team, m) != 0)
-        return -1;
-    struct shmemi_span s = shmemi_tile_span(t, 1);
-    shmemi_check_range(image, call, image->job.me, dest + s.low, s.bytes);
-    return 0;
 }
 
 /*

@@ -71,7 +71,7 @@ SHMEMI_COLD void shmemi_fold_words(const struct shmemi_fold_part *p)
 {
     const uint64_t across = p->rows.bytes / sizeof(W), n = across * p->rows.count;
     const int pes = p->team->n;
-    typename FOLD::sum sums[sizeof(W) / sizeof(T)];
+    typename FOLD::sum sums[sizeof(W) / sizeof(T)] = {};
     shmemi_elements<W, T> v[4], out;
 #pragma unroll 1
     for (uint64_t i = SCOPE::rank(); i < n; i += SCOPE::size()) {
@@ -99,7 +99,7 @@ SHMEMI_COLD void shmemi_fold_words(const struct shmemi_fold_part *p)
 }
 
 template <class SCOPE, class FOLD, class T>
-SHMEMI_D void shmemi_fold_part_of(const struct shmemi_fold_part *p)
+SHMEMI_COLD void shmemi_fold_part_of(const struct shmemi_fold_part *p)
 {
     if (shmemi_rows_unit(&p->rows, p->to, p->from) == 16)
         shmemi_fold_words<SCOPE, FOLD, T, shmemi_wide>(p);
@@ -186,16 +186,14 @@ SHMEMI_COLD int shmemi_tile_reduce(const struct shmemi_device_image *image, uint
 {
     struct shmemi_members m;
     struct shmemi_tile again = shmemi_tile_again(t);
-    struct shmemi_span s = shmemi_tile_span(t, 0);
     if (shmemi_team_open(image, call, team, &m) != 0)
         return -1;
     if (WAY != SHMEMI_TILE_EACH && (uint32_t)root >= (uint32_t)m.n)
         shmemi_fault(image, SHMEMI_FAULT_ROOT, call, root, (uint64_t)(uintptr_t)dest,
                      (uint64_t)m.n);
-    shmemi_check_range(image, call, image->job.me, source + s.low, s.bytes);
-    s = shmemi_tile_span(&again, 1);
+    shmemi_tile_check(image, call, image->job.me, t, source, 0);
     if (WAY == SHMEMI_TILE_SPREAD)
-        shmemi_check_range(image, call, image->job.me, dest + s.low, s.bytes);
+        shmemi_tile_check(image, call, image->job.me, t, dest, 1);
     shmemi_meet_all<SCOPE, 0>(image, &m);
     if (WAY != SHMEMI_TILE_EACH && root != m.me)
         return 0;

@@ -138,6 +138,9 @@ kernels() {
 }
 kernels shift 60 "$base/cuda/shift"
 kernels nvshmem 120 "$base/cuda/nvshmem"
+kernels tiles 120 "$base/cuda/tiles"
+checks kernels/tiles/three 120 "$run" -n 3 --hosts 2,1 --timeout 120 -x SHMEM_PROVIDER=tcp "$base/cuda/tiles"
+checks kernels/tiles/full 120 "$run" -n 2 --timeout 120 -x SHMEM_CHECKS=full "$base/cuda/tiles"
 for example in shift stream blocks teams graph; do
     shows "nvshmem/$example/direct" 60 "$run" -n 2 --timeout 60 "$base/examples/$example"
     shows "nvshmem/$example/ring" 60 "$run" -n 2 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/examples/$example"
@@ -172,6 +175,7 @@ tcp=(-x SHMEM_PROVIDER=tcp)
 pairs() { checks "kernels/$1/pairs" 120 "$run" -n 4 --hosts 2 --timeout 120 "${tcp[@]}" "$2"; }
 pairs shift "$base/cuda/shift"
 pairs nvshmem "$base/cuda/nvshmem"
+pairs tiles "$base/cuda/tiles"
 pairs atomics "$base/cuda/atomics"
 pairs waits "$base/cuda/waits"
 

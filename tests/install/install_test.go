@@ -31,6 +31,7 @@ var layout = []string{
 	"include/mpp/shmem.h",
 	"include/nvshmem/device/nvshmem_coll_defines.cuh",
 	"include/nvshmem/device/nvshmem_defines.h",
+	"include/nvshmem/device/tile/nvshmemx_tile_api.hpp",
 	"include/nvshmem/host/nvshmem_api.h",
 	"include/nvshmem/host/nvshmemx_api.h",
 	"include/nvshmem/nvshmem.h",

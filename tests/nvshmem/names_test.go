@@ -189,7 +189,7 @@ func compile(t *testing.T, compiler string, args ...string) {
 func TestHeaders(t *testing.T) {
 	const root = "../../include/nvshmem"
 	var headers []string
-	for _, pattern := range []string{"*.h", "*/*.h", "*/*.cuh"} {
+	for _, pattern := range []string{"*.h", "*/*.h", "*/*.cuh", "*/*/*.h", "*/*/*.hpp", "*/*/*.cuh"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

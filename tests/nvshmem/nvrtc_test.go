@@ -22,6 +22,13 @@ extern "C" __global__ void all(int *target, uint64_t *signal, __half *half)
     nvshmem_signal_wait_until(signal, NVSHMEM_CMP_GE, 1);
     nvshmemx_int_sum_reduce_warp(NVSHMEM_TEAM_WORLD, target, target, 10);
     nvshmemx_vendor_get_version_info(&major, &minor, &patch);
+#ifdef NVSHMEMI_TENSORS
+    auto layout = nvshmemx::make_layout(nvshmemx::make_shape(4, 4), nvshmemx::make_stride(4, ConstInt<1>{}));
+    nvshmemx::Tensor tile(half, layout);
+    struct none {};
+    nvshmemx::tile_sum_reduce_block<decltype(tile), decltype(tile), none, nvshmemx::NVLS_TWO_SHOT_PUSH_NBI>(NVSHMEM_TEAM_WORLD, tile, tile, none{}, none{}, 0, 0);
+    nvshmemx::tile_collective_wait_block<nvshmemx::NVLS_TWO_SHOT_PUSH_NBI>(NVSHMEM_TEAM_WORLD, 0);
+#endif
     *target = NVSHMEMX_TMA_POLICY_MAX + NVSHMEMX_REGION_HINT_NONE + NVSHMEMX_SUCCESS + nvshmem_sync(NVSHMEMX_TEAM_NODE);
 }
 `
@@ -42,6 +49,9 @@ func TestNVRTC(t *testing.T) {
 			ptx, log := nvrtc(t, nvrtcSource, c.options...)
 			if log != "" || !strings.Contains(ptx, " shmemi_here[1152];") {
 				t.Errorf("it says %s, or the PTX has no symbol shmemi_here of 1152 bytes", log)
+			}
+			if all := len(c.options) > 3; strings.Contains(ptx, "shmemi_tile_reduce") != all {
+				t.Errorf("tiles: %v, not %v", !all, all)
 			}
 		})
 	}

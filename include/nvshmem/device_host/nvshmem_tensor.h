@@ -108,8 +108,8 @@ template <typename T, class Layout> struct Tensor {
 };
 
 /*
- * Who moves the data of a collective: each PE its own to all, or each what it needs from all; or one
- * does both. Multicast is not used: it goes by loads and stores, or by the ring.
+ * Who moves the data of a collective: each PE its own to all, or each what it needs from all; or
+ * one does both. Multicast is not used: it goes by loads and stores, or by the ring.
  */
 typedef enum {
     NVLS_ONE_SHOT_PUSH_NBI = 0,

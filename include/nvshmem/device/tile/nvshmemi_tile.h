@@ -30,7 +30,8 @@ struct nvshmemi_rank<TUPLE, decltype((void)cuda::std::tuple_size<TUPLE>::value)>
     static constexpr int value = (int)cuda::std::tuple_size<TUPLE>::value;
 };
 
-/* A number of a tuple, or another where it has no such place. Tuples may have a get of their own. */
+/* A number of a tuple, or another where it has no such place. Tuples may have a get of their own.
+ */
 template <int I, class TUPLE> SHMEMI_D int64_t nvshmemi_number(const TUPLE &tuple, int64_t other)
 {
     using cuda::std::get;
@@ -51,20 +52,19 @@ template <int I, class TUPLE> SHMEMI_D constexpr bool nvshmemi_stride_is_one()
 {
     using cuda::std::get;
     if constexpr (I < nvshmemi_rank<TUPLE>::value)
-        return nvshmemi_is_one<cuda::std::remove_cv_t<cuda::std::remove_reference_t<
-            decltype(get<I>(cuda::std::declval<const TUPLE &>()))>>>::value;
+        return nvshmemi_is_one<cuda::std::remove_cv_t<cuda::std::remove_reference_t<decltype(get<I>(
+            cuda::std::declval<const TUPLE &>()))>>>::value;
     else
         return false;
 }
 
-template <class T> using nvshmemi_plain =
-    cuda::std::remove_cv_t<cuda::std::remove_reference_t<T>>;
-template <class TENSOR> using nvshmemi_shape_of =
-    nvshmemi_plain<decltype(cuda::std::declval<TENSOR &>().shape())>;
-template <class TENSOR> using nvshmemi_stride_of =
-    nvshmemi_plain<decltype(cuda::std::declval<TENSOR &>().stride())>;
-template <class TENSOR> using nvshmemi_element =
-    cuda::std::remove_cv_t<typename TENSOR::value_type>;
+template <class T> using nvshmemi_plain = cuda::std::remove_cv_t<cuda::std::remove_reference_t<T>>;
+template <class TENSOR>
+using nvshmemi_shape_of = nvshmemi_plain<decltype(cuda::std::declval<TENSOR &>().shape())>;
+template <class TENSOR>
+using nvshmemi_stride_of = nvshmemi_plain<decltype(cuda::std::declval<TENSOR &>().stride())>;
+template <class TENSOR>
+using nvshmemi_element = cuda::std::remove_cv_t<typename TENSOR::value_type>;
 
 /*
  * The dimension whose elements lie side by side in both tensors: the first that the types name,
@@ -134,9 +134,10 @@ SHMEMI_D struct shmemi_extent nvshmemi_extent(SRC &src, DST &dst, const TUPLE &s
 
 template <class TENSOR> SHMEMI_D uint64_t nvshmemi_elements_of(const TENSOR &tensor)
 {
-    return (uint64_t)(nvshmemi_number<0>(tensor.shape(), 1) * nvshmemi_number<1>(tensor.shape(), 1) *
-                      nvshmemi_number<2>(tensor.shape(), 1) * nvshmemi_number<3>(tensor.shape(), 1) *
-                      nvshmemi_number<4>(tensor.shape(), 1));
+    return (
+        uint64_t)(nvshmemi_number<0>(tensor.shape(), 1) * nvshmemi_number<1>(tensor.shape(), 1) *
+                  nvshmemi_number<2>(tensor.shape(), 1) * nvshmemi_number<3>(tensor.shape(), 1) *
+                  nvshmemi_number<4>(tensor.shape(), 1));
 }
 
 /* Where a tensor begins. Iterators of template libraries are asked for their first element. */
@@ -206,7 +207,8 @@ SHMEMI_D int64_t nvshmemi_part(const struct shmemi_device_image *image, uint32_t
 }
 
 /* Sends the caller's tile to dst, or to the part of it that is the caller's. */
-template <class SCOPE, int PARTS, nvshmemx::tile_coll_algo_t ALGO, class SRC, class DST, class TUPLE>
+template <class SCOPE, int PARTS, nvshmemx::tile_coll_algo_t ALGO, class SRC, class DST,
+          class TUPLE>
 SHMEMI_D int nvshmemi_tile_push(const struct shmemi_device_image *image, uint32_t call,
                                 nvshmem_team_t team, SRC src, DST dst, TUPLE start, TUPLE boundary,
                                 uint64_t flag)
@@ -229,8 +231,7 @@ SHMEMI_D int nvshmemi_tile_push(const struct shmemi_device_image *image, uint32_
     if (PARTS)
         to += nvshmemi_part(image, call, e.major, src, dst, m.me) *
               (int64_t)sizeof(nvshmemi_element<SRC>);
-    struct shmemi_span s = shmemi_tile_span(&t, 1);
-    shmemi_check_range(image, call, image->job.me, to + s.low, s.bytes);
+    shmemi_tile_check(image, call, image->job.me, &t, to, 1);
     shmemi_tile_push<SCOPE, 1>(image, &m, &t, to, nvshmemi_start(src.data()));
     return NVSHMEMX_SUCCESS;
 }
@@ -271,10 +272,9 @@ template <> struct shmemi_fold<shmemi_late_sum, __nv_bfloat16> {
 };
 
 /* The operation of a type: those of 16 bits have functions, others operators. */
-template <class T, class OP, class LATE> using nvshmemi_op =
-    cuda::std::conditional_t<cuda::std::is_same<T, __half>::value ||
-                                 cuda::std::is_same<T, __nv_bfloat16>::value,
-                             LATE, OP>;
+template <class T, class OP, class LATE>
+using nvshmemi_op = cuda::std::conditional_t<
+    cuda::std::is_same<T, __half>::value || cuda::std::is_same<T, __nv_bfloat16>::value, LATE, OP>;
 
 template <class SCOPE, class OP, class LATE, nvshmemx::tile_coll_algo_t ALGO, int ROOTED, class SRC,
           class DST, class TUPLE>
@@ -289,9 +289,9 @@ SHMEMI_D int nvshmemi_tile_reduce(const struct shmemi_device_image *image, uint3
                   "multicast here)");
     typedef nvshmemi_element<SRC> T;
     typedef nvshmemi_op<T, OP, LATE> op;
-    const int way = ROOTED                                        ? SHMEMI_TILE_ROOT
+    const int way = ROOTED                                     ? SHMEMI_TILE_ROOT
                     : ALGO == nvshmemx::NVLS_TWO_SHOT_PUSH_NBI ? SHMEMI_TILE_SPREAD
-                                                                  : SHMEMI_TILE_EACH;
+                                                               : SHMEMI_TILE_EACH;
     int wrong = nvshmemi_tile_wrong(image, call, src, dst, 1, flag);
     if (wrong != NVSHMEMX_SUCCESS)
         return wrong;

@@ -1,0 +1,214 @@
+/*
+ * tiles.h: what tiles.cu is made of that differs between a GPU and host threads
+ * (tests/device/emulated), and the kernel, with each call on tiles, in every scope.
+ */
+#ifndef TESTS_GPU_TILES_H
+#define TESTS_GPU_TILES_H
+
+#ifdef EMULATED
+#include <cuda/std/tuple>
+#include <cuda/std/type_traits>
+#include <cuda/std/utility>
+
+static inline unsigned short shmemi_fetch_add_half_at(void *, unsigned short)
+{
+    __builtin_abort(); /* an instruction of GPUs, which nothing here calls */
+}
+
+#include "emulated.h"
+
+/* Whole numbers in the place of CUDA's types. */
+#define NUMBERS(T, to_float, to_number)                                                            \
+    struct T {                                                                                     \
+        uint16_t bits;                                                                             \
+    };                                                                                             \
+    static inline float to_float(T v)                                                              \
+    {                                                                                              \
+        return v.bits;                                                                             \
+    }                                                                                              \
+    static inline T to_number(float v)                                                             \
+    {                                                                                              \
+        return T{(uint16_t)v};                                                                     \
+    }                                                                                              \
+    static inline T __hadd(T a, T b)                                                               \
+    {                                                                                              \
+        return T{(uint16_t)(a.bits + b.bits)};                                                     \
+    }                                                                                              \
+    static inline T __hmul(T a, T b)                                                               \
+    {                                                                                              \
+        return T{(uint16_t)(a.bits * b.bits)};                                                     \
+    }                                                                                              \
+    static inline bool __hlt(T a, T b)                                                             \
+    {                                                                                              \
+        return a.bits < b.bits;                                                                    \
+    }                                                                                              \
+    static inline bool __hgt(T a, T b)                                                             \
+    {                                                                                              \
+        return a.bits > b.bits;                                                                    \
+    }
+NUMBERS(__half, __half2float, __float2half_rn)
+NUMBERS(__nv_bfloat16, __bfloat162float, __float2bfloat16_rn)
+struct double2 {
+    double x, y;
+};
+
+#include <nvshmem/nvshmem.h>
+#include <nvshmem/nvshmemx.h>
+#include <shmem/kernels.h>
+
+#include <nvshmem/device/nvshmemi_own.h>
+namespace kernels
+{
+#include <nvshmem/device/nvshmem_defines.h>
+#include <nvshmem/device/nvshmemx_defines.h>
+} // namespace kernels
+#include <nvshmem/device/tile/nvshmemx_tile_api.hpp>
+
+#define KERNEL static void
+#define QUIET() shmemi_quiet(&shmemi_here, 0)
+#define LAUNCH(threads, kernel, ...) emulate(threads, [&] { kernel(__VA_ARGS__); })
+#else
+#include <nvshmem.h>
+#include <nvshmemx.h>
+
+#include <cuda_runtime.h>
+#define KERNEL static __global__ void
+#define QUIET() nvshmem_quiet()
+#define LAUNCH(threads, kernel, ...)                                                               \
+    do {                                                                                           \
+        kernel<<<1, threads, 0, stream>>>(__VA_ARGS__);                                            \
+        CHECK(cudaGetLastError());                                                                 \
+        CHECK(cudaStreamSynchronize(stream));                                                      \
+    } while (0)
+#endif
+
+namespace
+{
+
+enum { by_thread, by_warp, by_warpgroup, by_block };
+
+/* Threads of the host are dear. */
+inline unsigned threads_of(int scope)
+{
+#ifdef EMULATED
+    constexpr unsigned threads[] = {1, 3, 128, 5};
+#else
+    constexpr unsigned threads[] = {1, 32, 128, 96};
+#endif
+    return threads[scope];
+}
+
+/* A call in the scope of the kernel. */
+#define BY_SCOPE(name, algo, ...)                                                                  \
+    if constexpr (SCOPE == by_thread)                                                              \
+        got = nvshmemx::name<SRC, DST, BOUND, algo>(__VA_ARGS__);                                  \
+    else if constexpr (SCOPE == by_warp)                                                           \
+        got = nvshmemx::name##_warp<SRC, DST, BOUND, algo>(__VA_ARGS__);                           \
+    else if constexpr (SCOPE == by_warpgroup)                                                      \
+        got = nvshmemx::name##_warpgroup<SRC, DST, BOUND, algo>(__VA_ARGS__);                      \
+    else                                                                                           \
+        got = nvshmemx::name##_block<SRC, DST, BOUND, algo>(__VA_ARGS__);
+
+#define WAIT(algo)                                                                                 \
+    {                                                                                              \
+        if constexpr (SCOPE == by_thread)                                                          \
+            waited = nvshmemx::tile_collective_wait<algo>(team, 0);                                \
+        else if constexpr (SCOPE == by_warp)                                                       \
+            waited = nvshmemx::tile_collective_wait_warp<algo>(team, 0);                           \
+        else if constexpr (SCOPE == by_warpgroup)                                                  \
+            waited = nvshmemx::tile_collective_wait_warpgroup<algo>(team, 0);                      \
+        else                                                                                       \
+            waited = nvshmemx::tile_collective_wait_block<algo>(team, 0);                          \
+    }
+
+constexpr auto PUSH = nvshmemx::tile_coll_algo_t::NVLS_ONE_SHOT_PUSH_NBI;
+constexpr auto PULL = nvshmemx::tile_coll_algo_t::NVLS_ONE_SHOT_PULL_NBI;
+constexpr auto TWO = nvshmemx::tile_coll_algo_t::NVLS_TWO_SHOT_PUSH_NBI;
+
+enum op {
+    PUT,
+    GET,
+    SUM,
+    SUM_OLDER, /* by the name of NVSHMEM 3.4 */
+    SUM_SPREAD,
+    SUM_ROOTED,
+    MAX,
+    MAX_SPREAD,
+    MAX_ROOTED,
+    MIN,
+    MIN_SPREAD,
+    MIN_ROOTED,
+    BROADCAST,
+    ALLGATHER
+};
+
+#define TILE src, dst, start, bound
+#define REDUCTIONS(OP, op)                                                                         \
+    case OP:                                                                                       \
+        BY_SCOPE(tile_##op##_reduce, PULL, team, TILE, 0)                                          \
+        break;                                                                                     \
+    case OP##_SPREAD:                                                                              \
+        BY_SCOPE(tile_##op##_reduce, TWO, team, TILE, root, 0)                                     \
+        break;                                                                                     \
+    case OP##_ROOTED:                                                                              \
+        BY_SCOPE(tile_##op##_rooted_reduce, PULL, team, TILE, root, 0)                             \
+        break;
+
+/* One kernel for all: each has the functions of the ring in it. ALL: not the first three alone. */
+template <int SCOPE, bool ALL, class SRC, class DST, class BOUND>
+KERNEL call(op what, nvshmem_team_t team, SRC src, DST dst, BOUND start, BOUND bound, int root,
+            int *answer)
+{
+    int got = 0;
+    switch (what) {
+    case PUT:
+        BY_SCOPE(tile_put, nvshmemx::tile_algo_t::PEER_PUSH_NBI, TILE, root, 0)
+        break;
+    case GET:
+        BY_SCOPE(tile_get, nvshmemx::tile_algo_t::REMOTE_PULL_NBI, TILE, root, 0)
+        break;
+    case SUM:
+        BY_SCOPE(tile_sum_reduce, PULL, team, TILE, 0)
+        break;
+    default:
+        break;
+    }
+    if constexpr (ALL)
+        switch (what) {
+        case SUM_OLDER:
+            BY_SCOPE(tile_sum_allreduce, PULL, team, TILE, root, 0)
+            break;
+        case SUM_SPREAD:
+            BY_SCOPE(tile_sum_reduce, TWO, team, TILE, root, 0)
+            break;
+        case SUM_ROOTED:
+            BY_SCOPE(tile_sum_rooted_reduce, PULL, team, TILE, root, 0)
+            break;
+            REDUCTIONS(MAX, max)
+            REDUCTIONS(MIN, min)
+        case BROADCAST:
+            if (nvshmem_team_my_pe(team) == root) {
+                BY_SCOPE(tile_broadcast, PUSH, team, TILE, 0)
+            }
+            break;
+        case ALLGATHER:
+            BY_SCOPE(tile_allgather, PUSH, team, TILE, 0)
+            break;
+        default:
+            break;
+        }
+    int waited = 0;
+    if (what == PUT || what == GET)
+        QUIET();
+    else if (what == SUM_SPREAD || what == MAX_SPREAD || what == MIN_SPREAD)
+        WAIT(TWO)
+    else if (what == BROADCAST || what == ALLGATHER)
+        WAIT(PUSH)
+    else
+        WAIT(PULL)
+    *answer = got != 0 ? got : waited;
+}
+
+} // namespace
+
+#endif
