@@ -47,45 +47,41 @@ SHMEMI_D void shmemi_tile_join(struct shmemi_tile *t, int d)
 }
 
 /*
- * What of an extent is one row, what are rows, and what comes again. size: bytes of an
- * element. The loops are unrolled: for a layout that is known at compile time little of
- * this is left.
+ * What of an extent is one row, what are rows, and what comes again. size: bytes of an element.
+ * Not inlined, and what it makes stays in memory: with all of it in registers a kernel would need
+ * more than each of 1024 threads has.
  */
-SHMEMI_D struct shmemi_tile shmemi_tile_of(const struct shmemi_extent *e, uint64_t size)
+SHMEMI_COLD void shmemi_tile_of(struct shmemi_tile *t, const struct shmemi_extent *e, uint64_t size)
 {
-    struct shmemi_tile t = {};
-    int chosen = 0;
-    t.rows.bytes = size;
-    t.rows.count = 1;
-#pragma unroll
+    t->rows.bytes = size;
+    t->rows.count = 1;
+    t->rows.to = 0;
+    t->rows.from = 0;
+#pragma unroll 1
     for (int d = 0; d < SHMEMI_TILE_DIMS; d++) {
-        t.count[d] = e->n[d] > 0 ? (uint64_t)e->n[d] : 0;
-        t.to[d] = e->to[d] * (int64_t)size;
-        t.from[d] = e->from[d] * (int64_t)size;
-        if (t.count[d] == 0)
-            t.rows.count = 0;
+        t->count[d] = e->n[d] > 0 ? (uint64_t)e->n[d] : 0;
+        t->to[d] = e->to[d] * (int64_t)size;
+        t->from[d] = e->from[d] * (int64_t)size;
+        if (t->count[d] == 0)
+            t->rows.count = 0;
     }
-#pragma unroll
+    /* In the order of either layout. */
+    shmemi_tile_join(t, e->major);
+#pragma unroll 1
     for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
-        if (d == e->major)
-            shmemi_tile_join(&t, d);
-            /* In the order of either layout. */
-#pragma unroll
-    for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
-        shmemi_tile_join(&t, d);
-#pragma unroll
+        shmemi_tile_join(t, d);
+#pragma unroll 1
     for (int d = SHMEMI_TILE_DIMS - 1; d >= 0; d--)
-        shmemi_tile_join(&t, d);
-#pragma unroll
+        shmemi_tile_join(t, d);
+#pragma unroll 1
     for (int d = 0; d < SHMEMI_TILE_DIMS; d++)
-        if (t.count[d] > 1 && !chosen) {
-            t.rows.count *= t.count[d];
-            t.rows.to = t.to[d];
-            t.rows.from = t.from[d];
-            t.count[d] = 1;
-            chosen = 1;
+        if (t->count[d] > 1) {
+            t->rows.count *= t->count[d];
+            t->rows.to = t->to[d];
+            t->rows.from = t->from[d];
+            t->count[d] = 1;
+            break;
         }
-    return t;
 }
 
 /* How often the rows are there. */
@@ -171,9 +167,10 @@ SHMEMI_D uint64_t shmemi_divide(uint64_t i, uint64_t by, uint64_t *rest)
 
 /* Words of all rows, spread over the threads of the scope; four under way at once. */
 template <class SCOPE, class W, int FAR>
-SHMEMI_COLD void shmemi_rows_words(struct shmemi_rows r, char *to, const char *from)
+SHMEMI_COLD void shmemi_rows_words(const struct shmemi_rows *r, char *to, const char *from)
 {
-    const uint64_t across = r.bytes / sizeof(W), n = across * r.count, step = SCOPE::size();
+    const uint64_t across = r->bytes / sizeof(W), n = across * r->count, step = SCOPE::size();
+    const int64_t down = r->to, down_from = r->from;
     W v[4];
     char *at[4];
 #pragma unroll 1
@@ -182,8 +179,9 @@ SHMEMI_COLD void shmemi_rows_words(struct shmemi_rows r, char *to, const char *f
         for (uint32_t k = 0; k < 4; k++)
             if (i + k * step < n) {
                 uint64_t column, row = shmemi_divide(i + k * step, across, &column);
-                at[k] = to + (int64_t)row * r.to + column * sizeof(W);
-                shmemi_load_bulk<W, FAR>(from + (int64_t)row * r.from + column * sizeof(W), &v[k]);
+                at[k] = to + (int64_t)row * down + column * sizeof(W);
+                shmemi_load_bulk<W, FAR>(from + (int64_t)row * down_from + column * sizeof(W),
+                                         &v[k]);
             }
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++)
@@ -192,14 +190,12 @@ SHMEMI_COLD void shmemi_rows_words(struct shmemi_rows r, char *to, const char *f
     }
 }
 
+/* Not by shmemi_copy: its registers would come on top of those of all that leads here. */
 template <class SCOPE, int FAR>
-SHMEMI_COLD void shmemi_rows_copy(struct shmemi_rows r, char *to, const char *from)
+SHMEMI_COLD void shmemi_rows_by(uint32_t unit, const struct shmemi_rows *r, char *to,
+                                const char *from)
 {
-    if (r.count == 1) {
-        shmemi_copy<SCOPE, FAR>(to, from, r.bytes);
-        return;
-    }
-    switch (shmemi_rows_unit(&r, to, from)) {
+    switch (unit) {
     case 1:
         shmemi_rows_words<SCOPE, uint8_t, FAR>(r, to, from);
         break;
@@ -217,34 +213,57 @@ SHMEMI_COLD void shmemi_rows_copy(struct shmemi_rows r, char *to, const char *fr
     }
 }
 
+/* One row has its last bytes apart, so that they do not make all words narrow. */
+template <class SCOPE, int FAR>
+SHMEMI_D void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const char *from)
+{
+    uint64_t rest = r->bytes & 15;
+    if (r->count == 1 && rest != 0 && r->bytes > 16) {
+        struct shmemi_rows one = *r;
+        one.bytes -= rest;
+        shmemi_rows_by<SCOPE, FAR>(shmemi_rows_unit(&one, to, from), &one, to, from);
+        to += one.bytes;
+        from += one.bytes;
+        one.bytes = rest;
+        shmemi_rows_by<SCOPE, FAR>(shmemi_rows_unit(&one, to, from), &one, to, from);
+        return;
+    }
+    shmemi_rows_by<SCOPE, FAR>(shmemi_rows_unit(r, to, from), r, to, from);
+}
+
 /* FAR: from a peer's memory. The threads do not meet. */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char *from)
 {
     uint64_t groups = shmemi_tile_groups(t);
+#pragma unroll 1
     for (uint64_t g = 0; g < groups; g++) {
         struct shmemi_place at = shmemi_tile_place(t, g);
-        shmemi_rows_copy<SCOPE, FAR>(t->rows, to + at.to, from + at.from);
+        shmemi_rows_copy<SCOPE, FAR>(&t->rows, to + at.to, from + at.from);
     }
 }
 
 /* Rows by a ring. Their threads have met whoever wrote the source. */
 template <class SCOPE>
-SHMEMI_COLD void shmemi_rows_send(const struct shmemi_device_image *image, struct shmemi_rows r,
-                                  char *dest, const char *source, int pe)
+SHMEMI_COLD void shmemi_rows_send(const struct shmemi_device_image *image,
+                                  const struct shmemi_rows *r, char *dest, const char *source,
+                                  int pe)
 {
-    for (uint64_t i = SCOPE::rank(); i < r.count; i += SCOPE::size())
-        shmemi_put_ring(image, dest + (int64_t)i * r.to, source + (int64_t)i * r.from, r.bytes, pe,
-                        1);
+#pragma unroll 1
+    for (uint64_t i = SCOPE::rank(); i < r->count; i += SCOPE::size())
+        shmemi_put_ring(image, dest + (int64_t)i * r->to, source + (int64_t)i * r->from, r->bytes,
+                        pe, 1);
 }
 
 template <class SCOPE>
-SHMEMI_COLD void shmemi_rows_fetch(const struct shmemi_device_image *image, struct shmemi_rows r,
-                                   char *dest, const char *source, int pe)
+SHMEMI_COLD void shmemi_rows_fetch(const struct shmemi_device_image *image,
+                                   const struct shmemi_rows *r, char *dest, const char *source,
+                                   int pe)
 {
-    for (uint64_t i = SCOPE::rank(); i < r.count; i += SCOPE::size())
-        shmemi_send_get(image, dest + (int64_t)i * r.to,
-                        shmemi_offset(image, source + (int64_t)i * r.from), r.bytes, pe, 1);
+#pragma unroll 1
+    for (uint64_t i = SCOPE::rank(); i < r->count; i += SCOPE::size())
+        shmemi_send_get(image, dest + (int64_t)i * r->to,
+                        shmemi_offset(image, source + (int64_t)i * r->from), r->bytes, pe, 1);
 }
 
 template <class SCOPE>
@@ -252,9 +271,10 @@ SHMEMI_D void shmemi_tile_send(const struct shmemi_device_image *image, const st
                                char *dest, const char *source, int pe)
 {
     uint64_t groups = shmemi_tile_groups(t);
+#pragma unroll 1
     for (uint64_t g = 0; g < groups; g++) {
         struct shmemi_place at = shmemi_tile_place(t, g);
-        shmemi_rows_send<SCOPE>(image, t->rows, dest + at.to, source + at.from, pe);
+        shmemi_rows_send<SCOPE>(image, &t->rows, dest + at.to, source + at.from, pe);
     }
 }
 
@@ -285,9 +305,10 @@ SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t 
     } else {
         uint64_t groups = shmemi_tile_groups(t);
         SCOPE::meet();
+#pragma unroll 1
         for (uint64_t g = 0; g < groups; g++) {
             struct shmemi_place at = shmemi_tile_place(t, g);
-            shmemi_rows_fetch<SCOPE>(image, t->rows, dest + at.to, source + at.from, pe);
+            shmemi_rows_fetch<SCOPE>(image, &t->rows, dest + at.to, source + at.from, pe);
         }
     }
     SCOPE::meet();
@@ -298,11 +319,12 @@ SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t 
  * has come when all have met at a barrier.
  */
 template <class SCOPE, int SELF>
-SHMEMI_COLD void shmemi_tile_push(const struct shmemi_device_image *image,
-                                  const struct shmemi_members *m, const struct shmemi_tile *t,
-                                  char *dest, const char *source)
+SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
+                               const struct shmemi_members *m, const struct shmemi_tile *t,
+                               char *dest, const char *source)
 {
     SCOPE::meet();
+#pragma unroll 1
     for (int i = 1; i <= m->n; i++) {
         int rank = (m->me + i) % m->n;
         if (rank == m->me) {

@@ -113,10 +113,11 @@ template <class SCOPE> SHMEMI_COLD void shmemi_fold_fetch(const struct shmemi_fo
     const struct shmemi_members *m = p->team;
     struct shmemi_rows rows = p->rows;
     rows.to = (int64_t)rows.bytes;
+#pragma unroll 1
     for (int rank = 0; rank < m->n; rank++) {
         int pe = shmemi_pe_of(m, rank);
         if (rank != m->me && shmemi_direct(p->image, p->from, pe) == NULL)
-            shmemi_rows_fetch<SCOPE>(p->image, rows, p->fetched + (uint64_t)rank * p->chunk,
+            shmemi_rows_fetch<SCOPE>(p->image, &rows, p->fetched + (uint64_t)rank * p->chunk,
                                      p->from, pe);
     }
     SCOPE::meet();
@@ -158,6 +159,7 @@ SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
     p.chunk = shmemi_work_fit((uint64_t)m->n, m->data);
     p.fetched = m->work.buffers + (shmemi_load_near(m->work.turn) & 1) * (uint64_t)m->n * p.chunk;
     const uint64_t groups = shmemi_tile_groups(t);
+#pragma unroll 1
     for (uint64_t g = 0; g < groups; g++) {
         struct shmemi_place at = shmemi_tile_place(t, g);
         p.rows = t->rows;

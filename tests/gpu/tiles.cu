@@ -295,6 +295,46 @@ void sem12()
                                   all, all, 4);
 }
 
+void in_turn_with_arrays()
+{
+    const int count = 3000;
+    auto layout = nvshmemx::make_layout(nvshmemx::make_shape(1, count),
+                                        nvshmemx::make_stride(count, ConstInt<1>{}));
+    arrays<float> tiles((size_t)count), other((size_t)count);
+    float sum = 0, sum_of_other = 0;
+    for (int pe = 0; pe < n; pe++) {
+        sum += (float)(pe + 1);
+        sum_of_other += (float)(10 * pe + 5);
+    }
+    std::vector<float> mine((size_t)count, (float)(me + 1)), theirs((size_t)count, 10.f * me + 5);
+    copy_memory(tiles.source, mine.data(), count * sizeof(float));
+    copy_memory(other.source, theirs.data(), count * sizeof(float));
+    tiles.want.assign((size_t)count, sum);
+    other.want.assign((size_t)count, sum_of_other);
+    int good = 0;
+    copy_memory(answer, &good, sizeof good);
+    nvshmem_barrier_all();
+    nvshmemx::Tensor from(tiles.source, layout), to(tiles.dest, layout);
+    LAUNCH(threads_of(by_block), in_turn, from, to, other.source, other.dest, count, sum,
+           sum_of_other, answer);
+    expect("tiles in turn with arrays", by_block, tiles.wrong() + other.wrong());
+}
+
+void other_types()
+{
+    arrays<float> a(100);
+    box src = {{5, 7, 1}, {10, 1, 0}, 2, {4, 7, 1}}, dst = {{}, {9, 1, 0}, 1, {}};
+    theirs::tensor from = {a.source + 2, {5, 7}, {10, 1}}, to = {a.dest + 1, {5, 7}, {9, 1}};
+    each(src, [&](const int64_t *i) {
+        a.want[(size_t)place(dst, i)] = after(SUM, NVSHMEM_TEAM_WORLD, 0, place(src, i));
+    });
+    theirs::pair start = {3, 3}, bound = {7, 20};
+    auto kernel = call<by_block, false, theirs::tensor, theirs::tensor, theirs::pair>;
+    LAUNCH(threads_of(by_block), kernel, SUM, NVSHMEM_TEAM_WORLD, from, to, start, bound, 0,
+           answer);
+    expect("types of another library", by_block, a.wrong());
+}
+
 void by_scopes(nvshmem_team_t team)
 {
     each_name<by_thread>(team);
@@ -329,6 +369,8 @@ int main(int argc, char **argv)
             by_scopes(back);
 #endif
         shapes();
+        other_types();
+        in_turn_with_arrays();
         gathered<by_thread>();
         gathered<by_warp>();
         gathered<by_warpgroup>();

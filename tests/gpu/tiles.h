@@ -65,7 +65,7 @@ namespace kernels
 #include <nvshmem/device/tile/nvshmemx_tile_api.hpp>
 
 #define KERNEL static void
-#define QUIET() shmemi_quiet(&shmemi_here, 0)
+#define DEVICE(name) kernels::name
 #define LAUNCH(threads, kernel, ...) emulate(threads, [&] { kernel(__VA_ARGS__); })
 #else
 #include <nvshmem.h>
@@ -73,7 +73,7 @@ namespace kernels
 
 #include <cuda_runtime.h>
 #define KERNEL static __global__ void
-#define QUIET() nvshmem_quiet()
+#define DEVICE(name) name
 #define LAUNCH(threads, kernel, ...)                                                               \
     do {                                                                                           \
         kernel<<<1, threads, 0, stream>>>(__VA_ARGS__);                                            \
@@ -199,7 +199,7 @@ KERNEL call(op what, nvshmem_team_t team, SRC src, DST dst, BOUND start, BOUND b
         }
     int waited = 0;
     if (what == PUT || what == GET)
-        QUIET();
+        DEVICE(nvshmem_quiet)();
     else if (what == SUM_SPREAD || what == MAX_SPREAD || what == MIN_SPREAD)
         WAIT(TWO)
     else if (what == BROADCAST || what == ALLGATHER)
@@ -209,6 +209,69 @@ KERNEL call(op what, nvshmem_team_t team, SRC src, DST dst, BOUND start, BOUND b
     *answer = got != 0 ? got : waited;
 }
 
+/*
+ * Reductions of tiles and of arrays in turn, without a wait between them: one fetches into a buffer
+ * of the team, the other is sent into it.
+ */
+template <class TENSOR>
+KERNEL in_turn(TENSOR src, TENSOR dst, const float *from, float *to, int count, float sum,
+               float other, int *answer)
+{
+    struct nothing {
+    };
+    for (int turn = 0; turn < 40; turn++) {
+        nvshmemx::tile_sum_reduce_block<TENSOR, TENSOR, nothing, PULL>(NVSHMEM_TEAM_WORLD, src, dst,
+                                                                       nothing{}, nothing{}, 0);
+        nvshmemx::tile_collective_wait_block<PULL>(NVSHMEM_TEAM_WORLD, 0);
+        for (int i = 0; i < count; i++)
+            if (dst.data()[i] != sum)
+                *answer = 1 + turn;
+        DEVICE(nvshmemx_float_sum_reduce_block)(NVSHMEM_TEAM_WORLD, to, from, (size_t)count);
+        for (int i = 0; i < count; i++)
+            if (to[i] != other)
+                *answer = 1000 + turn;
+    }
+}
+
 } // namespace
+
+/* Types of another template library, which describe a tile as those of NVSHMEM do. */
+namespace theirs
+{
+struct pair {
+    int a, b;
+};
+template <size_t I> NVSHMEMI_BOTH constexpr int get(const pair &p)
+{
+    return I == 0 ? p.a : p.b;
+}
+struct iterator {
+    float *at;
+    NVSHMEMI_BOTH float &operator*() const
+    {
+        return *at;
+    }
+};
+struct tensor {
+    using value_type = float;
+    float *at;
+    pair sizes, steps;
+    NVSHMEMI_BOTH iterator data() const
+    {
+        return {at};
+    }
+    NVSHMEMI_BOTH pair shape() const
+    {
+        return sizes;
+    }
+    NVSHMEMI_BOTH pair stride() const
+    {
+        return steps;
+    }
+};
+} // namespace theirs
+template <> struct cuda::std::tuple_size<theirs::pair> {
+    static constexpr size_t value = 2;
+};
 
 #endif

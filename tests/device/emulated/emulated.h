@@ -161,17 +161,28 @@ SHMEMI_D void shmemi_complete_system(void)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* A GPU stops a kernel there. */
+SHMEMI_D void emulated_aligned(const void *at, size_t bytes)
+{
+    if ((uintptr_t)at % bytes != 0) {
+        fprintf(stderr, "a word of %zu bytes at %p\n", bytes, at);
+        abort();
+    }
+}
+
 template <class T> struct shmemi_move {
     SHMEMI_D void load(const void *at, T *v)
     {
+        emulated_aligned(at, sizeof(T));
         memcpy(v, at, sizeof(T));
     }
     SHMEMI_D void load_far(const void *at, T *v)
     {
-        memcpy(v, at, sizeof(T));
+        load(at, v);
     }
     SHMEMI_D void store(void *at, T v)
     {
+        emulated_aligned(at, sizeof(T));
         memcpy(at, &v, sizeof(T));
     }
     SHMEMI_D void load_if(int on, const void *at, T *v)

@@ -177,7 +177,8 @@ SHMEMI_D int nvshmemi_tile_copy(const struct shmemi_device_image *image, uint32_
     if (wrong != NVSHMEMX_SUCCESS)
         return wrong;
     struct shmemi_extent e = nvshmemi_extent(src, dst, start, boundary);
-    struct shmemi_tile t = shmemi_tile_of(&e, sizeof(nvshmemi_element<SRC>));
+    struct shmemi_tile t;
+    shmemi_tile_of(&t, &e, sizeof(nvshmemi_element<SRC>));
     char *to = nvshmemi_start(dst.data()), *from = nvshmemi_start(src.data());
     if (GET)
         shmemi_tile_get<SCOPE>(image, call, &t, to, from, pe);
@@ -226,7 +227,8 @@ SHMEMI_D int nvshmemi_tile_push(const struct shmemi_device_image *image, uint32_
     if (wrong != NVSHMEMX_SUCCESS)
         return wrong;
     struct shmemi_extent e = nvshmemi_extent(src, dst, start, boundary);
-    struct shmemi_tile t = shmemi_tile_of(&e, sizeof(nvshmemi_element<SRC>));
+    struct shmemi_tile t;
+    shmemi_tile_of(&t, &e, sizeof(nvshmemi_element<SRC>));
     char *to = nvshmemi_start(dst.data());
     if (PARTS)
         to += nvshmemi_part(image, call, e.major, src, dst, m.me) *
@@ -296,7 +298,8 @@ SHMEMI_D int nvshmemi_tile_reduce(const struct shmemi_device_image *image, uint3
     if (wrong != NVSHMEMX_SUCCESS)
         return wrong;
     struct shmemi_extent e = nvshmemi_extent(src, dst, start, boundary);
-    struct shmemi_tile t = shmemi_tile_of(&e, sizeof(T));
+    struct shmemi_tile t;
+    shmemi_tile_of(&t, &e, sizeof(T));
     if (shmemi_tile_reduce<SCOPE, shmemi_fold<op, T>, T, way>(
             image, call, team, &t, nvshmemi_start(dst.data()), nvshmemi_start(src.data()), root) !=
         0)
