@@ -167,7 +167,7 @@ SHMEMI_D uint64_t shmemi_divide(uint64_t i, uint64_t by, uint64_t *rest)
 
 /* Words of all rows, spread over the threads of the scope; four under way at once. */
 template <class SCOPE, class W, int FAR>
-SHMEMI_COLD void shmemi_rows_words(const struct shmemi_rows *r, char *to, const char *from)
+SHMEMI_D void shmemi_rows_words(const struct shmemi_rows *r, char *to, const char *from)
 {
     const uint64_t across = r->bytes / sizeof(W), n = across * r->count, step = SCOPE::size();
     const int64_t down = r->to, down_from = r->from;
@@ -190,45 +190,41 @@ SHMEMI_COLD void shmemi_rows_words(const struct shmemi_rows *r, char *to, const 
     }
 }
 
-/* Not by shmemi_copy: its registers would come on top of those of all that leads here. */
+/*
+ * One row has its last bytes apart, so that they do not make all words narrow. Not by shmemi_copy:
+ * the registers of each function on the way come on top of those of the one before.
+ */
 template <class SCOPE, int FAR>
-SHMEMI_COLD void shmemi_rows_by(uint32_t unit, const struct shmemi_rows *r, char *to,
-                                const char *from)
+SHMEMI_COLD void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const char *from)
 {
-    switch (unit) {
-    case 1:
-        shmemi_rows_words<SCOPE, uint8_t, FAR>(r, to, from);
-        break;
-    case 2:
-        shmemi_rows_words<SCOPE, uint16_t, FAR>(r, to, from);
-        break;
-    case 4:
-        shmemi_rows_words<SCOPE, uint32_t, FAR>(r, to, from);
-        break;
-    case 8:
-        shmemi_rows_words<SCOPE, uint64_t, FAR>(r, to, from);
-        break;
-    default:
-        shmemi_rows_words<SCOPE, shmemi_wide, FAR>(r, to, from);
+    struct shmemi_rows part = *r;
+    uint64_t rest = part.count == 1 && part.bytes > 16 ? part.bytes & 15 : 0;
+    part.bytes -= rest;
+#pragma unroll 1
+    for (;;) {
+        switch (shmemi_rows_unit(&part, to, from)) {
+        case 1:
+            shmemi_rows_words<SCOPE, uint8_t, FAR>(&part, to, from);
+            break;
+        case 2:
+            shmemi_rows_words<SCOPE, uint16_t, FAR>(&part, to, from);
+            break;
+        case 4:
+            shmemi_rows_words<SCOPE, uint32_t, FAR>(&part, to, from);
+            break;
+        case 8:
+            shmemi_rows_words<SCOPE, uint64_t, FAR>(&part, to, from);
+            break;
+        default:
+            shmemi_rows_words<SCOPE, shmemi_wide, FAR>(&part, to, from);
+        }
+        if (rest == 0)
+            return;
+        to += part.bytes;
+        from += part.bytes;
+        part.bytes = rest;
+        rest = 0;
     }
-}
-
-/* One row has its last bytes apart, so that they do not make all words narrow. */
-template <class SCOPE, int FAR>
-SHMEMI_D void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const char *from)
-{
-    uint64_t rest = r->bytes & 15;
-    if (r->count == 1 && rest != 0 && r->bytes > 16) {
-        struct shmemi_rows one = *r;
-        one.bytes -= rest;
-        shmemi_rows_by<SCOPE, FAR>(shmemi_rows_unit(&one, to, from), &one, to, from);
-        to += one.bytes;
-        from += one.bytes;
-        one.bytes = rest;
-        shmemi_rows_by<SCOPE, FAR>(shmemi_rows_unit(&one, to, from), &one, to, from);
-        return;
-    }
-    shmemi_rows_by<SCOPE, FAR>(shmemi_rows_unit(r, to, from), r, to, from);
 }
 
 /* FAR: from a peer's memory. The threads do not meet. */
@@ -245,9 +241,8 @@ SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char
 
 /* Rows by a ring. Their threads have met whoever wrote the source. */
 template <class SCOPE>
-SHMEMI_COLD void shmemi_rows_send(const struct shmemi_device_image *image,
-                                  const struct shmemi_rows *r, char *dest, const char *source,
-                                  int pe)
+SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const struct shmemi_rows *r,
+                               char *dest, const char *source, int pe)
 {
 #pragma unroll 1
     for (uint64_t i = SCOPE::rank(); i < r->count; i += SCOPE::size())
@@ -256,9 +251,8 @@ SHMEMI_COLD void shmemi_rows_send(const struct shmemi_device_image *image,
 }
 
 template <class SCOPE>
-SHMEMI_COLD void shmemi_rows_fetch(const struct shmemi_device_image *image,
-                                   const struct shmemi_rows *r, char *dest, const char *source,
-                                   int pe)
+SHMEMI_D void shmemi_rows_fetch(const struct shmemi_device_image *image,
+                                const struct shmemi_rows *r, char *dest, const char *source, int pe)
 {
 #pragma unroll 1
     for (uint64_t i = SCOPE::rank(); i < r->count; i += SCOPE::size())

@@ -67,7 +67,7 @@ SHMEMI_D const char *shmemi_fold_row(const struct shmemi_fold_part *p, int rank,
 
 /* Word by word; the loads from four PEs are under way at once. */
 template <class SCOPE, class FOLD, class T, class W>
-SHMEMI_COLD void shmemi_fold_words(const struct shmemi_fold_part *p)
+SHMEMI_D void shmemi_fold_words(const struct shmemi_fold_part *p)
 {
     const uint64_t across = p->rows.bytes / sizeof(W), n = across * p->rows.count;
     const int pes = p->team->n;

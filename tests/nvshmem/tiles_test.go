@@ -20,7 +20,7 @@ func TestTiles(t *testing.T) {
 	lib := filepath.Join(build, "lib")
 	// Tuples are those of CUDA's C++ library. The rest of its headers is what the test plays.
 	tuples := filepath.Join(filepath.Dir(filepath.Dir(need.NVCC(t))), "include", "cccl")
-	compile(t, "g++", "-std=c++17", "-O1", "-g", "-x", "c++", "-DEMULATED", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-parameter",
+	compile(t, "g++", "-std=c++17", "-O0", "-g", "-x", "c++", "-DEMULATED", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-parameter",
 		"-I../../device", "-I../../include", "-I../device/emulated", "-isystem", tuples, "../gpu/tiles.cu", "-x", "none",
 		"-o", program, "-L"+lib, "-lnvshmem_host", "-lshmem", "-lpthread")
 	for _, c := range []struct {
