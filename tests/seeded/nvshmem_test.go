@@ -86,4 +86,18 @@ var nvshmemDefects = []defect{
 		user: "a heap does not grow beyond NVSHMEM_SYMMETRIC_SIZE",
 		by:   job("./tests/nvshmem", "^TestGrows$"), says: `with NVSHMEM_SYMMETRIC_SIZE=64m`,
 	},
+	{
+		id: "nvshmem/tile-boundary", file: "include/nvshmem/device/tile/nvshmemi_tile.h",
+		was:  "return rest < n ? rest : n;",
+		is:   "return rest < n ? rest + 1 : n;",
+		user: "a tile that is cut by a boundary goes one row and one column too far",
+		by:   job("./tests/nvshmem", "^TestTiles$/^node$"), says: `sum, scope \d+: \d+ wrong elements`,
+	},
+	{
+		id: "nvshmem/tile-rooted", file: "device/shmem/tile_reduce.h",
+		was:  "if (WAY != SHMEMI_TILE_EACH && root != m.me)",
+		is:   "if (WAY == SHMEMI_TILE_SPREAD && root != m.me)",
+		user: "tile_sum_rooted_reduce writes the destinations of all PEs",
+		by:   job("./tests/nvshmem", "^TestTiles$/^sem12$"), says: `sem12: rooted sum, scope \d+: \d+ wrong elements`,
+	},
 }
