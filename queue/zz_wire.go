@@ -9,7 +9,7 @@ import (
 
 // The numbers that producers and the proxy share.
 const (
-	Version         = 4       // of the layout
+	Version         = 5       // of the layout
 	MaxSlots        = 3       // of one operation
 	MapCTA          = 0       // threads of a block share a ring
 	MapSM           = 1       // threads of a multiprocessor share a ring
@@ -376,11 +376,13 @@ type State struct {
 	Device    int32          // number of the GPU that the state is for; -1: threads of the host
 	Teams     unsafe.Pointer // array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone
 	TeamCount uint32         // entries of it
-	_         [12]byte
+	_         [4]byte
+	Queues    unsafe.Pointer // array of ring_count struct shmemi_device_image: the job with one of the rings alone; NULL: without rings, and in an entry of it
+	Heaps     unsafe.Pointer // array of u64: where the user heap of each PE is for loads and stores, or 0
 }
 
 var (
-	_ [128]byte = [unsafe.Sizeof(State{})]byte{}
+	_ [136]byte = [unsafe.Sizeof(State{})]byte{}
 	_ [0]byte   = [unsafe.Offsetof(State{}.Version)]byte{}
 	_ [4]byte   = [unsafe.Offsetof(State{}.Size)]byte{}
 	_ [8]byte   = [unsafe.Offsetof(State{}.Me)]byte{}
@@ -400,6 +402,8 @@ var (
 	_ [100]byte = [unsafe.Offsetof(State{}.Device)]byte{}
 	_ [104]byte = [unsafe.Offsetof(State{}.Teams)]byte{}
 	_ [112]byte = [unsafe.Offsetof(State{}.TeamCount)]byte{}
+	_ [120]byte = [unsafe.Offsetof(State{}.Queues)]byte{}
+	_ [128]byte = [unsafe.Offsetof(State{}.Heaps)]byte{}
 )
 
 // Team is struct shmemi_device_team. A team for kernels of one PE. Its entry is the one that the low TEAM_BITS bits of the handle say; that of SHMEM_TEAM_SHARED is 0.

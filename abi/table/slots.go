@@ -21,7 +21,7 @@
 package table
 
 // Version counts the changes of this table that old code cannot read.
-const Version = 4
+const Version = 5
 
 // Bits that a word has for fields; the one above them is the lap.
 const Bits = 63
@@ -144,7 +144,7 @@ var Structs = []Struct{
 		{Name: "direct", Type: "ptr", Doc: "where its symmetric segment is mapped for loads and stores, or NULL: by ring"},
 		{Name: "reserved", Type: "u64", Doc: "0"},
 	}},
-	{Name: "device_state", Go: "State", Size: 128, Doc: "All that device code knows about the job. It does not change while kernels run, but for what the pointers name.", Members: []Member{
+	{Name: "device_state", Go: "State", Size: 136, Doc: "All that device code knows about the job. It does not change while kernels run, but for what the pointers name.", Members: []Member{
 		{Name: "version", Type: "u32", Doc: "of the layout: producers of another version refuse it"},
 		{Name: "size", Type: "u32", Doc: "of this struct"},
 		{Name: "me", Type: "i32", Doc: "number of this PE"},
@@ -164,6 +164,8 @@ var Structs = []Struct{
 		{Name: "device", Type: "i32", Doc: "number of the GPU that the state is for; -1: threads of the host"},
 		{Name: "teams", Type: "ptr", Doc: "array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone"},
 		{Name: "team_count", Type: "u32", Doc: "entries of it"},
+		{Name: "queues", Type: "ptr", Doc: "array of ring_count struct shmemi_device_image: the job with one of the rings alone; NULL: without rings, and in an entry of it", At: 120},
+		{Name: "heaps", Type: "ptr", Doc: "array of u64: where the user heap of each PE is for loads and stores, or 0"},
 	}},
 	{Name: "device_team", Go: "Team", Size: 64, Doc: "A team for kernels of one PE. Its entry is the one that the low TEAM_BITS bits of the handle say; that of SHMEM_TEAM_SHARED is 0.", Members: []Member{
 		{Name: "handle", Type: "i32", Doc: "the host's; 0: no team. Read together with n_pes"},

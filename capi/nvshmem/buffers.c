@@ -1,6 +1,6 @@
 /*
- * buffers.c: hints about buffers, regions and queues, which libshmem does not need. Any memory may
- * be a local source or destination of it.
+ * buffers.c: hints about buffers and regions, which libshmem does not need: any memory may be a
+ * local source or destination of it. Handles of queues.
  */
 #include "own.h"
 
@@ -26,7 +26,7 @@ int nvshmemi_qp_create(int n, nvshmemx_qp_handle_t **handles)
     if (made == NULL)
         return NVSHMEMX_ERROR_OUT_OF_MEMORY;
     for (int i = 0; i < n; i++)
-        made[i] = i + 1;
+        made[i] = NVSHMEMX_QP_DEFAULT + 1 + i;
     *handles = made;
     return 0;
 }

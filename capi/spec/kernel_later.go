@@ -10,7 +10,7 @@ type Later struct {
 // KernelLater is every one of them; a name that is neither there nor here is a
 // mistake.
 var KernelLater = []Later{
-	{`shmemx_qp_\w+`, "queue pairs as an argument: rings are chosen by SHMEM_RING_MAP_BY"},
+	{`shmemx_qp_\w+`, "queues as an argument: the context of shmemx_queue is one"},
 	{`shmemx::tile_\w+`, "tiles: collectives over a layout that a template library describes"},
 	{`shmemx?_\w+_reducescatter(_\w+)?`, "reductions whose result is spread over the PEs"},
 	{`shmemx_double2_maxloc_reduce_block`, "the place of the greatest element"},

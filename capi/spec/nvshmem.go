@@ -449,8 +449,8 @@ var nvshmemxRows = []Family{
 			{Name: "out_qp_array", C: "nvshmemx_qp_handle_t **", Role: Result, Doc: "their handles, in memory that the program frees"},
 		},
 		Front: "nvshmemi_qp_create($args)",
-		Doc: "Makes handles of queues for kernels. All PEs call it. What a kernel gives to any of them goes to the ring of " +
-			"its thread, so that their order and their completion are those of the whole PE.",
+		Doc: "Makes handles of queues for kernels. All PEs call it. Each stands for one of the PE's rings (SHMEM_RING_COUNT), and " +
+			"for the same one as another where there are more handles than rings. Order and completion are those of the ring.",
 		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when num_qps is less than 1 or out_qp_array is NULL.",
 	}),
 	nvshmemFamily(Family{

@@ -13,7 +13,7 @@ func queued() []Type {
 	return types
 }
 
-var paramQueue = Param{Name: "qp_handle", C: "nvshmemx_qp_handle_t", Doc: "a queue; all stand for the same ring"}
+var paramQueue = Param{Name: "qp_handle", C: "nvshmemx_qp_handle_t", Doc: "a queue, by its handle"}
 
 // kernelRow is a row of an extension of kernels.
 func kernelRow(name string, k Kernel) Family {
@@ -23,8 +23,8 @@ func kernelRow(name string, k Kernel) Family {
 	return f
 }
 
-// queueRows are calls on a queue. There is one for all handles, whose order and completion are
-// those of the default one: more than a program may count on.
+// queueRows are calls on a queue. A handle stands for one of the PE's rings, whose order and
+// completion are its own; NVSHMEMX_QP_DEFAULT and the like stand for all.
 func queueRows() []Family {
 	with := func(params ...Param) []Param { return append(params, paramQueue) }
 	dest, source := Param{Name: "dest", C: "T *", Role: Written}, Param{Name: "source", C: "const T *", Role: Source}
@@ -37,26 +37,26 @@ func queueRows() []Family {
 	}
 	queues := []Param{paramPE, {Name: "qp_handles", C: "nvshmemx_qp_handle_t *", Role: Source, Doc: "queues"}, {Name: "num_qps", C: "int", Doc: "how many"}}
 	return []Family{
-		move("put", "shmemi_put<$scope, $nbi>($job, $call, dest, source, $bytes, pe)", "Copies an array to another PE, by a queue.",
+		move("put", "shmemi_put<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, pe)", "Copies an array to another PE, by a queue.",
 			with(dest, source, paramNelems, paramPE)),
-		move("get", "shmemi_get<$scope, $nbi>($job, $call, dest, source, $bytes, pe)", "Copies an array from another PE, by a queue.",
+		move("get", "shmemi_get<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, pe)", "Copies an array from another PE, by a queue.",
 			with(dest, source, paramNelems, paramPE)),
-		move("put_signal", withSignal("shmemi_put_signal<$scope, $nbi>($job, $call, dest, source, $bytes, sig_addr, signal, sig_op, pe)"),
+		move("put_signal", withSignal("shmemi_put_signal<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, sig_addr, signal, sig_op, pe)"),
 			"Copies an array to another PE, and then updates a signal there, by a queue.",
 			with(dest, source, paramNelems, sigAddr, sigValue, sigOp, paramPE)),
-		one("p", Kernel{Params: with(dest, Param{Name: "value", C: "T"}, paramPE), Body: "shmemi_p<$T>($job, $call, dest, value, pe)", Doc: "Writes an element of another PE, by a queue."}),
-		one("g", Kernel{Params: with(source, paramPE), Result: "T", Body: "shmemi_g<$T>($job, $call, source, pe)", Doc: "Reads an element of another PE, by a queue."}),
+		one("p", Kernel{Params: with(dest, Param{Name: "value", C: "T"}, paramPE), Body: "shmemi_p<$T>(nvshmemi_queue($job, qp_handle), $call, dest, value, pe)", Doc: "Writes an element of another PE, by a queue."}),
+		one("g", Kernel{Params: with(source, paramPE), Result: "T", Body: "shmemi_g<$T>(nvshmemi_queue($job, qp_handle), $call, source, pe)", Doc: "Reads an element of another PE, by a queue."}),
 		kernelRow("qp_signal_op", Kernel{
-			In: kernelSignal, Params: with(sigAddr, sigValue, sigOp, paramPE), Body: withSignal("shmemi_signal($job, $call, sig_addr, signal, sig_op, pe)"),
+			In: kernelSignal, Params: with(sigAddr, sigValue, sigOp, paramPE), Body: withSignal("shmemi_signal(nvshmemi_queue($job, qp_handle), $call, sig_addr, signal, sig_op, pe)"),
 			Doc: "Sets a signal of another PE or adds to it, by a queue.",
 		}),
 		kernelRow("qp_quiet", Kernel{
-			In: kernelOrdering, Scopes: allScopes, Params: queues, Body: "shmemi_quiet_together<$scope>($job, $call)",
-			Doc: "Waits until the operations of queues are complete: those of all.",
+			In: kernelOrdering, Scopes: allScopes, Params: queues, Body: "nvshmemi_quiet_queues<$scope>($job, $call, qp_handles, num_qps)",
+			Doc: "Waits until the operations of queues are complete, whatever their PE.",
 		}),
 		kernelRow("qp_fence", Kernel{
-			In: kernelOrdering, Scopes: allScopes, Params: queues, Body: "shmemi_fence_together<$scope>($job, $call)",
-			Doc: "Orders the operations of queues: those of all.",
+			In: kernelOrdering, Scopes: allScopes, Params: queues, Body: "nvshmemi_fence_queues<$scope>($job, $call, qp_handles, num_qps)",
+			Doc: "Orders the operations of each of some queues ahead of those that come next there, for each PE.",
 		}),
 	}
 }

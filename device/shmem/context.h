@@ -5,6 +5,8 @@
  *   auto ctx = shmem_ctx(target);            on the host, target symmetric
  *   kernel<<<...>>>(ctx, target);
  *   shmem_int_p(ctx, target, value, pe);     in the kernel
+ *
+ * A context of a queue (queue.h) has an order and a completion of its own.
  */
 #ifndef SHMEM_CONTEXT_H
 #define SHMEM_CONTEXT_H
@@ -64,6 +66,14 @@ SHMEMI_D const struct shmemi_device_image *shmemi_open(struct shmem_context ctx,
     if (ctx.heap != ctx.image->job.heap)
         shmemi_fault(ctx.image, SHMEMI_FAULT_CONTEXT, call, -1, ctx.heap, 0);
     return ctx.image;
+}
+
+SHMEMI_D struct shmem_context shmemi_context_of(const struct shmemi_device_image *image)
+{
+    struct shmem_context context;
+    context.image = image;
+    context.heap = image->job.heap;
+    return context;
 }
 #endif
 

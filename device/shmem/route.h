@@ -90,6 +90,19 @@ SHMEMI_D char *shmemi_reach(const struct shmemi_device_image *image, uint32_t ca
 }
 
 /*
+ * The job with one of its rings alone: what goes by it, whoever's it is, is in the order of
+ * pushing, and a fence waits for no other ring. A number that is greater than there are rings is
+ * another name for one of them.
+ */
+SHMEMI_D const struct shmemi_device_image *shmemi_queue(const struct shmemi_device_image *image,
+                                                        uint32_t queue)
+{
+    const struct shmemi_device_image *queues =
+        (const struct shmemi_device_image *)image->job.queues;
+    return queues == NULL ? image : queues + queue % image->job.ring_count;
+}
+
+/*
  * An operation of this thread alone goes to a ring; others' of its warp may join.
  * Not inlined: with six words and two more things to push, a kernel that puts would
  * need more than the 64 registers that each of 1024 threads has.

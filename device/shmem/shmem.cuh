@@ -23,6 +23,7 @@
 
 #include "context.h"
 #include "launch.h"
+#include "queue.h"
 
 #include "zz_atomics.h"
 #include "zz_collectives.h"

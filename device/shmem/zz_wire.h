@@ -24,7 +24,7 @@
 #define SHMEMI_WIRE_ASSERT(what, name) typedef char shmemi_wire_##name[(what) ? 1 : -1]
 #endif
 
-#define SHMEMI_WIRE_VERSION 4
+#define SHMEMI_WIRE_VERSION 5
 #define SHMEMI_MAX_SLOTS 3 /* of one operation */
 #define SHMEMI_LAP_BIT 63 /* of each word */
 #define SHMEMI_MAP_CTA 0 /* threads of a block share a ring */
@@ -245,9 +245,11 @@ struct shmemi_device_state {
     int32_t device; /* number of the GPU that the state is for; -1: threads of the host */
     void *teams; /* array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone */
     uint32_t team_count; /* entries of it */
-    unsigned char pad1[12];
+    unsigned char pad1[4];
+    void *queues; /* array of ring_count struct shmemi_device_image: the job with one of the rings alone; NULL: without rings, and in an entry of it */
+    void *heaps; /* array of u64: where the user heap of each PE is for loads and stores, or 0 */
 };
-SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_state) == 128, sizeof_device_state);
+SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_state) == 136, sizeof_device_state);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, version) == 0, device_state_version);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, size) == 4, device_state_size);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, me) == 8, device_state_me);
@@ -267,6 +269,8 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, checks) == 96, device_st
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, device) == 100, device_state_device);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, teams) == 104, device_state_teams);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, team_count) == 112, device_state_team_count);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, queues) == 120, device_state_queues);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, heaps) == 128, device_state_heaps);
 
 /* A team for kernels of one PE. Its entry is the one that the low TEAM_BITS bits of the handle say; that of SHMEM_TEAM_SHARED is 0. */
 struct shmemi_device_team {

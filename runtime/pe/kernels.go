@@ -89,7 +89,8 @@ func (j *Job) byRing() int {
 func (j *Job) makeKernels() (_ *Kernels, err error) {
 	count, size := j.ringsOfKernels(), j.Config.RingSize
 	var shared, near plan
-	image := shared.part(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
+	image, queues := shared.part(uintptr(imageBytes)), shared.part(uintptr(count)*uintptr(imageBytes))
+	heaps := shared.part(uintptr(j.NPEs) * 8)
 	peers := shared.part(uintptr(j.NPEs) * unsafe.Sizeof(queue.Peer{}))
 	descs := shared.part(uintptr(count) * unsafe.Sizeof(queue.Desc{}))
 	copied := shared.size
@@ -127,8 +128,10 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	internal := j.segment.Plan().Internal
 	first := (*[queue.ImagePEs]uint64)(here(image + uint64(unsafe.Sizeof(queue.State{}))))
 	table := unsafe.Slice((*queue.Peer)(here(peers)), j.NPEs)
+	users := unsafe.Slice((*uint64)(here(heaps)), j.NPEs)
 	for pe := range table {
 		if a := j.direct(topo.PE(pe)); a != 0 {
+			users[pe] = uint64(a)
 			table[pe].Direct = pointer(a - gpu.Address(internal))
 		}
 		if pe < len(first) && j.Config.Checks != config.ChecksFull {
@@ -158,7 +161,16 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(j.Config.RingMapBy),
 		Stop: there(stop), Work: uint64(heap) + j.work.offset, WorkSize: j.work.size,
 		Report: there(report), Checks: uint32(j.Config.Checks), Device: int32(j.gpu.dev.Number()),
-		Teams: nearby(entries), TeamCount: uint32(j.Layout.Teams),
+		Teams: nearby(entries), TeamCount: uint32(j.Layout.Teams), Heaps: nearby(heaps),
+	}
+	for i := range uint64(count) {
+		to := here(queues + i*imageBytes)
+		copy(unsafe.Slice((*byte)(to), imageBytes), unsafe.Slice((*byte)(here(image)), imageBytes))
+		one := (*queue.State)(to)
+		one.Rings, one.RingCount = unsafe.Add(one.Rings, i*uint64(unsafe.Sizeof(queue.Desc{}))), 1
+	}
+	if count > 0 {
+		k.State.Queues = nearby(queues)
 	}
 	if err := j.gpu.dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
 		return nil, err

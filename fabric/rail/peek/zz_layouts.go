@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x7515178c86e978e9
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x8d10d8b0d61d82d1
 import "C"

@@ -15,6 +15,35 @@ SHMEMI_D int nvshmemi_signal_of(int op)
     return op == SHMEMI_SIGNAL_SET ? SHMEMI_SIGNAL_SET : SHMEMI_SIGNAL_ADD;
 }
 
+/* Handles of nvshmemx_qp_create are queues; those that each program has stand for all of the PE. */
+SHMEMI_D const struct shmemi_device_image *nvshmemi_queue(const struct shmemi_device_image *image,
+                                                          nvshmemx_qp_handle_t handle)
+{
+    return handle <= NVSHMEMX_QP_DEFAULT || handle == NVSHMEMX_QP_ANY
+               ? image
+               : shmemi_queue(image, (uint32_t)(handle - NVSHMEMX_QP_DEFAULT - 1));
+}
+
+template <class SCOPE>
+SHMEMI_D void nvshmemi_quiet_queues(const struct shmemi_device_image *image, uint32_t call,
+                                    const nvshmemx_qp_handle_t *handles, int n)
+{
+    SCOPE::meet();
+    for (int i = 0; SCOPE::rank() == 0 && i < n; i++)
+        shmemi_quiet(nvshmemi_queue(image, handles[i]), call);
+    SCOPE::meet();
+}
+
+template <class SCOPE>
+SHMEMI_D void nvshmemi_fence_queues(const struct shmemi_device_image *image, uint32_t call,
+                                    const nvshmemx_qp_handle_t *handles, int n)
+{
+    SCOPE::meet();
+    for (int i = 0; SCOPE::rank() == 0 && i < n; i++)
+        shmemi_fence(nvshmemi_queue(image, handles[i]), call);
+    SCOPE::meet();
+}
+
 SHMEMI_D void nvshmemi_tell_version(int *major, int *minor)
 {
     *major = NVSHMEM_MAJOR_VERSION;

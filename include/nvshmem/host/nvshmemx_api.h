@@ -342,9 +342,9 @@ void nvshmemx_buffer_unregister_all(void);
 /*
  * nvshmemx_qp_create
  *
- * Makes handles of queues for kernels. All PEs call it. What a kernel gives to any of them goes
- * to the ring of its thread, so that their order and their completion are those of the whole
- * PE.
+ * Makes handles of queues for kernels. All PEs call it. Each stands for one of the PE's rings
+ * (SHMEM_RING_COUNT), and for the same one as another where there are more handles than rings.
+ * Order and completion are those of the ring.
  *
  * @num_qps how many
  * @out_qp_array written here: their handles, in memory that the program frees

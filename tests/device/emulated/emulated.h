@@ -299,6 +299,10 @@ static inline const struct shmemi_device_image *shmemi_open(shmem_context ctx, u
 {
     return ctx.image;
 }
+SHMEMI_D shmem_context shmemi_context_of(const struct shmemi_device_image *image)
+{
+    return shmem_context(image);
+}
 static inline shmem_context shmem_ctx(const void *)
 {
     return shmem_context(&shmemi_here);
@@ -322,6 +326,7 @@ template <class H> struct shmemi_late {
 };
 
 #include <shmem/atomic.h>
+#include <shmem/queue.h>
 #include <shmem/reduce.h>
 #include <shmem/setup.h>
 #include <shmem/work.h>
@@ -342,6 +347,26 @@ static inline void emulated_take(void)
     shmemi_context(target, &made, sizeof made);
     shmemi_here = *made.image;
     shmem_free(target);
+}
+
+/* What the host makes for kernels beside the state: queues, and the addresses of heaps. */
+static inline void emulated_queues(void)
+{
+    static std::vector<struct shmemi_device_image> queues;
+    static std::vector<uint64_t> heaps;
+    struct shmemi_device_state *job = &shmemi_here.job;
+    for (int pe = 0; pe < job->n_pes; pe++) {
+        char *at = (char *)((struct shmemi_device_peer *)job->peers)[pe].direct;
+        heaps.push_back(at == nullptr ? 0 : (uint64_t)(uintptr_t)at + job->heap - job->segment);
+    }
+    job->heaps = heaps.data();
+    queues.assign(job->ring_count, shmemi_here);
+    for (uint32_t i = 0; i < job->ring_count; i++) {
+        queues[i].job.rings = (struct shmemi_ring *)job->rings + i;
+        queues[i].job.ring_count = 1;
+    }
+    if (job->ring_count > 0)
+        job->queues = queues.data();
 }
 
 /* Fills the state in; collective. */
@@ -366,6 +391,7 @@ static inline void emulated_begin(void)
             (uint64_t)(uintptr_t)((struct shmemi_device_peer *)s->peers)[pe].direct;
     if (shmemi_here.job.stop == nullptr)
         shmemi_here.job.stop = &stop;
+    emulated_queues();
     shmem_barrier_all();
 }
 

@@ -50,6 +50,12 @@ SUMS(__nv_bfloat16)
 
 #include <nvshmem/device/nvshmemi_own.h>
 
+/* A queue as shmem.cuh has it. */
+static void kernels_add(int *counter, int value, int pe, int queue)
+{
+    kernels::shmem_int_atomic_add(shmemx_queue(queue), counter, value, pe);
+}
+
 static int right, wrong;
 #define EXPECT(good)                                                                               \
     do {                                                                                           \
@@ -173,6 +179,47 @@ static void queues(void)
     nvshmem_barrier_all();
 }
 
+/* How many positions of the ring have been taken. */
+static uint64_t taken(uint32_t ring)
+{
+    const struct shmemi_ring *rings = (const struct shmemi_ring *)shmemi_here.job.rings;
+    return shmemi_load_near(&shmemi_near_of(&rings[ring])->head);
+}
+
+/* What is given to a handle goes to its ring and to no other, whichever thread gives it. */
+static void queues_apart(void)
+{
+    enum { QUEUES = 5 };
+    uint32_t rings = shmemi_here.job.ring_count;
+    int *box = (int *)shmem_calloc(QUEUES, sizeof *box);
+    nvshmemx_qp_handle_t handles[QUEUES];
+    int far = shmem_ptr(box, next) == NULL;
+    for (int q = 0; q < QUEUES; q++)
+        handles[q] = NVSHMEMX_QP_DEFAULT + 1 + q;
+    for (int q = 0; q < QUEUES; q++) {
+        uint64_t before[64];
+        for (uint32_t i = 0; i < rings; i++)
+            before[i] = taken(i);
+        emulate(2, [&] {
+            if (threadIdx.x == 1) {
+                nvshmemx_qp_int_p(box + q, 1000 * me + q, next, handles[q]);
+                nvshmemx_qp_fence(next, handles + q, 1);
+                ::kernels_add(box + q, 1, next, q);
+            }
+        });
+        /* An element, a fence and an addition are a slot each. To a PE that is near only the fence
+         * goes there, where what came before is not complete. */
+        for (uint32_t i = 0; i < rings; i++) {
+            uint64_t slots = taken(i) - before[i];
+            EXPECT(i != q % rings ? slots == 0 : far ? slots == 3 : slots <= 1);
+        }
+    }
+    nvshmemx_qp_quiet(next, handles, QUEUES);
+    for (int q = 0; q < QUEUES; q++)
+        EXPECT(nvshmemx_qp_int_g(box + q, next, handles[q]) == 1000 * me + q + 1);
+    nvshmem_barrier_all();
+}
+
 static void others(void)
 {
     int major = 0, minor = 0, patch = -1, active = 1;
@@ -213,6 +260,7 @@ static void run(void)
     strided();
     reductions();
     queues();
+    queues_apart();
     others();
 }
 } // namespace kernels
