@@ -94,12 +94,14 @@ $(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk
 # for the GPUs that are tested, and PTX for newer ones.
 GPU_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/gpu/*.cu))))
 GPU_EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/nvshmem/*.cu))))
+GPU_DEEPEP   := $(GPU)/examples/dispatch $(GPU)/examples/settle.fatbin
+GPU_RING     := $(GPU)/examples/ring
 GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/main.go)))
 GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so lib/$(NVSHMEM_NAME) \
                 $(CTESTS:%=tests/%))
 
 # run.sh reads the names of the C programs: that machine has no sources of the generated ones.
-gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_COMMANDS:%=$(GPU)/go/%)
+gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_DEEPEP) $(GPU_RING) $(GPU_COMMANDS:%=$(GPU)/go/%)
 	@printf '%s\n' $(CTESTS) >$(GPU)/programs
 
 $(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so $(BUILD)/lib/libnvshmem_host.so
@@ -113,13 +115,26 @@ $(GPU)/examples/%: examples/nvshmem/%.cu $(wildcard examples/nvshmem/*.h) $(DEVI
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem -cudart static $(GPU_CODE) -o $@ $< -L$(BUILD)/lib -lnvshmem_host
 
+DEEPEP_DEPS := $(wildcard examples/deepep/*.cuh) examples/nvshmem/check.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
+$(GPU)/examples/dispatch: examples/deepep/dispatch.cu $(DEEPEP_DEPS) | $(BUILD)/lib/libnvshmem_host.so
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem -cudart static $(GPU_CODE) -o $@ $< -L$(BUILD)/lib -lnvshmem_host
+
+$(GPU)/examples/settle.fatbin: examples/deepep/settle.cu $(DEEPEP_DEPS)
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem $(GPU_CODE) -fatbin -o $@ $<
+
+$(GPU)/examples/ring: examples/ring/ring.cu $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -cudart static $(GPU_CODE) -o $@ $< -L$(BUILD)/lib -lshmem -lpthread
+
 # For GPUs that are not tested, which is what it tests.
 $(GPU)/cuda/foreign $(GPU)/cuda/foreign.ptx: GPU_ARCH := 120
 
 # Each of them up to PTX. The compiler for it reads the host's part, too; what it leaves out is
 # two thirds of the time: the host's compiler and the linker, which two of them are for here.
 .PHONY: gpu-ptx
-gpu-ptx: $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx) $(GPU_EXAMPLES:%=$(GPU)/examples/%.ptx) $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
+gpu-ptx: $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx) $(GPU_EXAMPLES:%=$(GPU)/examples/%.ptx) $(GPU)/examples/dispatch.ptx $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
 
 $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx): $(GPU)/cuda/%.ptx: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)
@@ -128,6 +143,14 @@ $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx): $(GPU)/cuda/%.ptx: tests/gpu/%.cu $(wildcar
 $(GPU)/examples/%.ptx: examples/nvshmem/%.cu $(wildcard examples/nvshmem/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
+
+$(GPU)/examples/dispatch.ptx: examples/deepep/dispatch.cu $(DEEPEP_DEPS)
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
+
+$(GPU)/examples/ring.ptx: examples/ring/ring.cu $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
 
 # Every collective in every type, three times: the assembler takes seven minutes to
 # make that fast, and it is run to see whether it is right.

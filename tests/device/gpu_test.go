@@ -68,6 +68,11 @@ func TestGPUPrograms(t *testing.T) {
 			t.Errorf("tests/gpu/run.sh does not run the example %s", name)
 		}
 	}
+	for _, name := range []string{"dispatch", "ring"} {
+		if !bytes.Contains(runner, []byte("$base/examples/"+name+"\"")) {
+			t.Errorf("tests/gpu/run.sh does not run the example %s", name)
+		}
+	}
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
 		return
 	}

@@ -146,7 +146,22 @@ for example in shift stream blocks teams graph; do
     shows "nvshmem/$example/ring" 60 "$run" -n 2 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/examples/$example"
     shows "nvshmem/$example/hosts" 60 "$run" -n 2 --hosts 2 --timeout 60 -x SHMEM_PROVIDER=tcp "$base/examples/$example"
 done
+# The first program of all.
+for n in 2 3 4; do
+    shows "ring/direct-$n" 60 "$run" -n "$n" --timeout 60 "$base/examples/ring"
+    shows "ring/ring-$n" 60 "$run" -n "$n" --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/examples/ring"
+    shows "ring/hosts-$n" 60 "$run" -n "$n" --hosts 2 --timeout 60 -x SHMEM_PROVIDER=tcp "$base/examples/ring"
+done
 shows nvshmem/uid 60 tests/gpu/uid.sh "$base/lib" "$base/examples/uid" 2
+
+# Experts, as kernels of the DeepEP kind have them: PEs that no launcher knows, on one GPU, which they
+# leave room on: additions that come by the network are kernels of the library's there.
+uid=(tests/gpu/uid.sh "$base/lib" "$base/examples/dispatch")
+for n in 2 4; do
+    shows "deepep/direct-$n" 150 env LIMIT=140 "${uid[@]}" "$n"
+    shows "deepep/ring-$n" 150 env LIMIT=140 NVSHMEM_DISABLE_P2P=1 "${uid[@]}" "$n"
+    shows "deepep/hosts-$n" 150 env LIMIT=140 SHMEM_PROVIDER=tcp "${uid[@]}" "$n" 2
+done
 kernels rma 300 "$base/cuda/rma"
 kernels atomics 120 "$base/cuda/atomics"
 kernels waits 120 "$base/cuda/waits"

@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# uid.sh LIBRARIES PROGRAM N: starts N processes of examples/nvshmem/uid, which no launcher knows.
+# uid.sh LIBRARIES PROGRAM N [HOSTS [ARGUMENT...]]: starts N processes of a program that takes its
+# number, N and a file, and the arguments, as examples/nvshmem/uid does. No launcher knows them. HOSTS
+# makes the machine act as several. LIMIT is how many seconds they have.
 set -u
 folder=$(mktemp -d) || exit
 trap 'rm -rf "$folder"' EXIT
 export LD_LIBRARY_PATH=$1
+program=$2 n=$3 hosts=${4:-1}
+shift $(($# < 4 ? $# : 4))
 status=0 processes=()
-for ((i = 0; i < $3; i++)); do
-    timeout 50 "$2" "$i" "$3" "$folder/id" &
+for ((i = 0; i < n; i++)); do
+    [ "$hosts" -eq 1 ] || export SHMEM_HOST_ID=host-$((i * hosts / n))
+    timeout "${LIMIT:-50}" "$program" "$i" "$n" "$folder/id" "$@" &
     processes+=($!)
 done
 for process in "${processes[@]}"; do

@@ -16,6 +16,7 @@ var loads = map[string]load{
 	"standstill":     {40, 100, "percent of the puts of each run (tests/run, TestStandstill)"},
 	"ordering":       {20_000, 100_000, "rounds of tests/c/ordering.c on one node, and between two hosts"},
 	"ordering/chaos": {8_000, 40_000, "rounds of tests/c/ordering.c in a network that does as it likes"},
+	"experts":        {20_000, 1_000_000, "messages that are counted and not signalled, on each of two networks without order (tests/examples, TestExperts)"},
 	"operations":     {1_000_000, 10_000_000, "operations of random programs on simulated networks (runtime/proxy, TestSimOrder)"},
 	"paths":          {300, 1000, "orders of events that are tried for each small program (runtime/proxy, TestSimExplore)"},
 	"memory":         {1_100, 5_000, "rounds in which 1 MiB of a heap of 1 GiB is taken and given back (tests/c/memory.c)"},

@@ -1,0 +1,221 @@
+/*
+ * moe.cuh: the kernels of dispatch.cu: tokens go to the PEs of their experts and results come back,
+ * in the low-latency manner: each by a warp of its own, then one addition that says how many came.
+ */
+#ifndef EXAMPLES_DEEPEP_MOE_CUH
+#define EXAMPLES_DEEPEP_MOE_CUH
+
+#include "ibgda_device.cuh"
+
+#ifndef WARP /* lanes of a warp */
+#define WARP 32
+#endif
+
+/* What kernels of one PE work with in one round. Expert e is number e % local of PE e / local. */
+struct moe {
+    int me, n, experts, local;
+    int tokens, top;      /* of each PE, and to how many experts each of them goes */
+    int words;            /* of a message: the token's number, its PE's, and what it holds */
+    int capacity;         /* messages that one PE may have for one expert */
+    uint32_t round;       /* makes each round's tokens and their experts others */
+    const int *expert;    /* [token][top] */
+    const int *place;     /* [token][top] where the message lies with those for the expert */
+    const int *count;     /* [expert] messages of this PE */
+    int *sent;            /* [expert] of them, so far */
+    unsigned *result;     /* [0] messages that came, [1] results, [2] what is wrong */
+    uint32_t *out;        /* [token] messages; from here on symmetric */
+    uint32_t *in;         /* [local][PE][capacity] messages that came */
+    uint32_t *made;       /* the same: their results */
+    uint32_t *back;       /* [token][top] results that came back */
+    int *arrived, *ready; /* [local][PE] -1 - messages; [expert] 1: its results are there */
+};
+
+static __host__ __device__ __forceinline__ uint32_t moe_mix(uint32_t a, uint32_t b)
+{
+    uint32_t h = a * 0x9e3779b1u ^ b * 0x85ebca6bu;
+    h = (h ^ h >> 15) * 0x2c1b3c6du;
+    return h ^ h >> 12;
+}
+
+/* The experts of a token: top different ones, since the number of all is a power of 2. */
+static __host__ __device__ __forceinline__ int moe_expert(const struct moe &m, int pe, int token,
+                                                          int k)
+{
+    uint32_t h = moe_mix(m.round * 1000003u + (uint32_t)token, (uint32_t)pe);
+    return (int)((h + (uint32_t)k * (h >> 9 | 1)) % (uint32_t)m.experts);
+}
+
+/* Word i of a message, and of what expert e makes of it. */
+static __host__ __device__ __forceinline__ uint32_t moe_word(const struct moe &m, int pe, int token,
+                                                             int i)
+{
+    return i == 0   ? (uint32_t)token
+           : i == 1 ? (uint32_t)pe
+                    : moe_mix(m.round + (uint32_t)(pe << 20 | token), (uint32_t)i);
+}
+static __host__ __device__ __forceinline__ uint32_t moe_result(uint32_t word, int e)
+{
+    return word * 3 + (uint32_t)e;
+}
+
+#ifdef SHMEMI_KERNEL
+
+static __device__ __forceinline__ int moe_look(const int *at)
+{
+    return *(const volatile int *)at;
+}
+
+/* Waits, by one lane for all of a warp, until a word is not 0. */
+static __device__ __forceinline__ int moe_wait(int *at, int lane)
+{
+    if (lane == 0)
+        nvshmem_int_wait_until(at, NVSHMEM_CMP_NE, 0);
+    __syncwarp();
+    return moe_look(at);
+}
+
+/* A message by a warp: by stores where the PE has an address here, else by a queue. */
+static __device__ __forceinline__ void moe_send(const struct moe &m, uint32_t *to,
+                                                const uint32_t *from, int pe, int queue, int lane,
+                                                int number)
+{
+    uint64_t at = reinterpret_cast<uint64_t>(to);
+    uint64_t near = nvshmemi_get_p2p_ptr(at, m.me, pe);
+    if (near == 0) {
+        nvshmemi_ibgda_put_nbi_warp(at, reinterpret_cast<uint64_t>(from), 4 * (size_t)m.words, pe,
+                                    queue, lane, number);
+        return;
+    }
+    for (int i = lane; i < m.words; i += WARP)
+        reinterpret_cast<uint32_t *>(near)[i] = from[i];
+}
+
+/* Adds to a counter of a PE, by one lane, behind what it and those that it met have sent there. */
+static __device__ __forceinline__ void moe_tell(const struct moe &m, int *counter, int value,
+                                                int pe, int queue)
+{
+    uint64_t near = nvshmemi_get_p2p_ptr(reinterpret_cast<uint64_t>(counter), m.me, pe);
+    if (near == 0) {
+        nvshmemi_ibgda_amo_nonfetch_add(counter, value, pe, queue, pe == m.me);
+        return;
+    }
+    __threadfence_system();
+    atomicAdd_system(reinterpret_cast<int *>(near), value);
+}
+
+/* The messages of one PE for one expert here: looks at each word and makes the result. */
+static __device__ __forceinline__ void moe_work(const struct moe &m, int index, int pe, int lane)
+{
+    int pair = index * m.n + pe, e = m.me * m.local + index;
+    int messages = -1 - moe_wait(m.arrived + pair, lane);
+    unsigned wrong = messages > m.capacity;
+    for (int slot = 0; slot < messages && slot < m.capacity; slot++) {
+        size_t at = ((size_t)pair * m.capacity + slot) * m.words;
+        int token = (int)m.in[at], meant = 0;
+        for (int k = 0; k < m.top; k++)
+            meant |= moe_expert(m, pe, token, k) == e;
+        wrong += lane == 0 && (!meant || (unsigned)token >= (unsigned)m.tokens);
+        for (int i = lane; i < m.words; i += WARP) {
+            wrong += m.in[at + i] != moe_word(m, pe, token, i);
+            m.made[at + i] = moe_result(m.in[at + i], e);
+        }
+    }
+    if (lane == 0)
+        atomicAdd(m.result, (unsigned)messages);
+    if (wrong != 0)
+        atomicAdd(m.result + 2, wrong);
+}
+
+/* Tokens to experts. The warp that adds is another one than those that put: only the queue's order
+ * and what they have counted here stands between. */
+static __device__ void moe_dispatch(const struct moe &m)
+{
+    int lane = threadIdx.x % WARP, warps = gridDim.x * blockDim.x / WARP;
+    int warp = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    if (ibgda_get_state()->num_rc_per_pe * ibgda_get_state()->num_devices_initialized <
+        (uint32_t)m.local) {
+        if (lane == 0)
+            atomicAdd(m.result + 2, 1u);
+        return;
+    }
+    for (int i = warp; i < m.tokens * m.top; i += warps) {
+        int e = m.expert[i], index = e % m.local;
+        size_t slot = (size_t)(index * m.n + m.me) * m.capacity + m.place[i];
+        moe_send(m, m.in + slot * m.words, m.out + (size_t)(i / m.top) * m.words, e / m.local,
+                 index, lane, m.place[i]);
+        __syncwarp();
+        if (lane == 0) {
+            __threadfence();
+            atomicAdd(m.sent + e, 1);
+        }
+    }
+    for (int e = warp; e < m.experts; e += warps) {
+        if (lane == 0) {
+            while (moe_look(m.sent + e) != m.count[e])
+                ;
+            __threadfence();
+            moe_tell(m, m.arrived + (e % m.local) * m.n + m.me, -1 - m.count[e], e / m.local,
+                     e % m.local);
+        }
+        __syncwarp();
+    }
+    for (int pair = warp; pair < m.local * m.n; pair += warps)
+        moe_work(m, pair / m.n, pair % m.n, lane);
+}
+
+/* Results to the PEs of their tokens, which look at each. */
+static __device__ void moe_combine(const struct moe &m)
+{
+    int lane = threadIdx.x % WARP, warps = gridDim.x * blockDim.x / WARP;
+    int warp = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    for (int pair = warp; pair < m.local * m.n; pair += warps) {
+        int index = pair / m.n, pe = pair % m.n, e = m.me * m.local + index;
+        int messages = -1 - moe_look(m.arrived + pair);
+        for (int slot = 0; slot < messages && slot < m.capacity; slot++) {
+            size_t at = ((size_t)pair * m.capacity + slot) * m.words;
+            int token = (int)m.in[at], k = 0;
+            while (k < m.top - 1 && moe_expert(m, pe, token, k) != e)
+                k++;
+            moe_send(m, m.back + (size_t)(token * m.top + k) * m.words, m.made + at, pe, index,
+                     lane, slot);
+        }
+        __syncwarp();
+        if (lane == 0)
+            moe_tell(m, m.ready + e, 1, pe, index);
+        __syncwarp();
+    }
+    for (int i = warp; i < m.tokens * m.top; i += warps) {
+        int token = i / m.top, e = m.expert[i];
+        unsigned wrong = moe_wait(m.ready + e, lane) != 1;
+        for (int j = lane; j < m.words; j += WARP)
+            wrong += m.back[(size_t)i * m.words + j] != moe_result(moe_word(m, m.me, token, j), e);
+        if (lane == 0)
+            atomicAdd(m.result + 1, 1u);
+        if (wrong != 0)
+            atomicAdd(m.result + 2, wrong);
+    }
+}
+
+/* The end of a round, by one block: all queues are complete, everywhere, and each PE has told each
+ * other one so. acks: symmetric, one for each PE. */
+static __device__ void moe_settle(const struct moe &m, int *acks, nvshmem_team_t team)
+{
+    for (int i = threadIdx.x; i < m.local * m.n; i += blockDim.x)
+        nvshmemi_ibgda_quiet(i / m.local, i % m.local);
+    __syncthreads();
+    for (int pe = threadIdx.x; pe < m.n; pe += blockDim.x) {
+        nvshmemi_ibgda_rma_p(acks + m.me, (int)m.round, pe, 0);
+        nvshmemi_ibgda_quiet(pe, 0);
+    }
+    nvshmemx_barrier_all_block();
+    for (int pe = threadIdx.x; pe < m.n; pe += blockDim.x)
+        if (moe_look(acks + pe) != (int)m.round)
+            atomicAdd(m.result + 2, 1u);
+    if (threadIdx.x == 0)
+        nvshmem_sync(team);
+    __syncthreads();
+}
+
+#endif
+
+#endif
