@@ -93,15 +93,18 @@ $(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk
 # carried there: it needs no compiler there, and of CUDA only the driver. Code
 # for the GPUs that are tested, and PTX for newer ones.
 GPU_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/gpu/*.cu))))
-GPU_EXAMPLES := $(sort $(notdir $(basename $(wildcard examples/nvshmem/*.cu))))
+GPU_EXAMPLES := $(sort $(notdir $(basename $(filter-out %/mpi.cu,$(wildcard examples/nvshmem/*.cu)))))
 GPU_DEEPEP   := $(GPU)/examples/dispatch $(GPU)/examples/settle.fatbin
 GPU_RING     := $(GPU)/examples/ring
+# Where there is Open MPI: its compiler says what a program needs.
+MPICC        := $(shell command -v mpicc.openmpi)
+GPU_MPI      := $(if $(MPICC),$(GPU)/examples/mpi)
 GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/main.go)))
 GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so lib/$(NVSHMEM_NAME) \
                 $(CTESTS:%=tests/%))
 
 # run.sh reads the names of the C programs: that machine has no sources of the generated ones.
-gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_DEEPEP) $(GPU_RING) $(GPU_COMMANDS:%=$(GPU)/go/%)
+gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_DEEPEP) $(GPU_RING) $(GPU_MPI) $(GPU_COMMANDS:%=$(GPU)/go/%)
 	@printf '%s\n' $(CTESTS) >$(GPU)/programs
 
 $(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so $(BUILD)/lib/libnvshmem_host.so
@@ -128,13 +131,23 @@ $(GPU)/examples/ring: examples/ring/ring.cu $(DEVICE_HEADERS) $(HEADERS) device/
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -cudart static $(GPU_CODE) -o $@ $< -L$(BUILD)/lib -lshmem -lpthread
 
+MPI_DEPS := examples/nvshmem/mpi.cu $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
+$(GPU)/examples/mpi: $(MPI_DEPS) | $(BUILD)/lib/libnvshmem_host.so
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem $$($(MPICC) --showme:compile) -cudart static $(GPU_CODE) -o $@ $< \
+	    -L$(BUILD)/lib -lnvshmem_host $$($(MPICC) --showme:link)
+
+$(GPU)/examples/mpi.ptx: $(MPI_DEPS)
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem $$($(MPICC) --showme:compile) -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
+
 # For GPUs that are not tested, which is what it tests.
 $(GPU)/cuda/foreign $(GPU)/cuda/foreign.ptx: GPU_ARCH := 120
 
 # Each of them up to PTX. The compiler for it reads the host's part, too; what it leaves out is
 # two thirds of the time: the host's compiler and the linker, which two of them are for here.
 .PHONY: gpu-ptx
-gpu-ptx: $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx) $(GPU_EXAMPLES:%=$(GPU)/examples/%.ptx) $(GPU)/examples/dispatch.ptx $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
+gpu-ptx: $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx) $(GPU_EXAMPLES:%=$(GPU)/examples/%.ptx) $(GPU)/examples/dispatch.ptx $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU_MPI:%=%.ptx) $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
 
 $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx): $(GPU)/cuda/%.ptx: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)

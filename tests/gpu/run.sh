@@ -153,6 +153,12 @@ for n in 2 3 4; do
     shows "ring/hosts-$n" 60 "$run" -n "$n" --hosts 2 --timeout 60 -x SHMEM_PROVIDER=tcp "$base/examples/ring"
 done
 shows nvshmem/uid 60 tests/gpu/uid.sh "$base/lib" "$base/examples/uid" 2
+# Where it was built and is run there has to be Open MPI.
+if [ -e "$base/examples/mpi" ] && command -v mpirun.openmpi >/dev/null; then
+    shows nvshmem/mpi 60 env LD_LIBRARY_PATH="$base/lib" mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 "$base/examples/mpi"
+elif wanted nvshmem/mpi; then
+    echo "== nvshmem/mpi: left out, for it needs Open MPI" | tee -a "$results"
+fi
 
 # Experts, as kernels of the DeepEP kind have them: PEs that no launcher knows, on one GPU, which they
 # leave room on: additions that come by the network are kernels of the library's there.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"libshmem/fabric/ofi/stub"
+	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
 )
 
@@ -25,18 +26,21 @@ func experts(t *testing.T, build string, flags ...string) string {
 // runExperts runs them with settings, and reports whether all PEs passed.
 func runExperts(build string, settings, args []string) (bool, string) {
 	cmd := exec.Command(launcher(build), append([]string{"--timeout", "120"}, args...)...)
-	cmd.Env = append(os.Environ(), append(settings, "LD_LIBRARY_PATH="+filepath.Join(build, "lib"), "SHMEM_SYMMETRIC_SIZE=1g")...)
+	cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"), "SHMEM_SYMMETRIC_SIZE=1g"), settings...)
 	out, err := cmd.CombinedOutput()
 	return err == nil && strings.Contains(string(out), ": passed\n") && !strings.Contains(string(out), "failed"), string(out)
 }
 
 // TestExperts runs the kernels that count on the order of a queue: where PEs are reached directly,
-// by rings, by both, and on networks that keep no order.
+// by rings, by both, and on networks that keep no order. With a GPU that the test plays they have the
+// state that the library makes for kernels.
 func TestExperts(t *testing.T) {
 	build := need.Build(t)
 	program := experts(t, build)
 	tcp, efa := []string{"SHMEM_PROVIDER=tcp"}, stub.Networks(false)[0].Env(filepath.Join(build, "stub", "libfabric.so.1"))
-	tokens, rounds := "128", "2"
+	played := append(tcp, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "EMULATED_GPU=1",
+		"LD_LIBRARY_PATH="+filepath.Join(build, "lib")+":"+cudatest.Build(t))
+	tokens, rounds := "256", "2"
 	if need.Full() {
 		tokens, rounds = "1024", "20"
 	}
@@ -50,8 +54,11 @@ func TestExperts(t *testing.T) {
 		{"pairs", tcp, []string{"-n", "4", "--hosts", "2"}},
 		{"by PE", append(tcp, "SHMEM_RING_MAP_BY=pe", "SHMEM_RING_COUNT=3", "SHMEM_PROXY_THREADS=2"), []string{"-n", "2", "--hosts", "2"}},
 		{"one ring", append(tcp, "SHMEM_RING_COUNT=1"), []string{"-n", "2", "--hosts", "2"}},
-		{"chaos", tcp, []string{"-n", "2", "--chaos", "7,delay=1ms"}},
-		{"EFA", efa, []string{"-n", "2", "--chaos", "3,delay=1ms"}},
+		{"GPU/direct", played, []string{"-n", "2"}},
+		{"GPU/ring", append(played, "SHMEM_DISABLE_P2P=1"), []string{"-n", "2"}},
+		{"GPU/pairs", played, []string{"-n", "4", "--hosts", "2"}},
+		{"chaos", tcp, []string{"-n", "2", "--chaos", "7,delay=10ms"}},
+		{"EFA", efa, []string{"-n", "2", "--chaos", "3,delay=10ms"}},
 	} {
 		for _, number := range []string{"8", "64"} {
 			t.Run(c.name+"/"+number, func(t *testing.T) {

@@ -59,6 +59,32 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestMPI runs the host's part of examples/nvshmem/mpi.cu as processes of Open MPI, on one host and
+// on two.
+func TestMPI(t *testing.T) {
+	build, compiler, start := need.Build(t), need.Command(t, "mpicc.openmpi"), need.Command(t, "mpirun.openmpi")
+	asked := func(what string) []string {
+		out, err := exec.Command(compiler, "--showme:"+what).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(out))
+	}
+	program, lib := filepath.Join(t.TempDir(), "mpi"), filepath.Join(build, "lib")
+	compile(t, "g++", slices.Concat([]string{"-std=c++17", "-Wall", "-Wextra", "-Werror", "-I../../include/nvshmem"}, asked("compile"),
+		[]string{"-x", "c++", "../../examples/nvshmem/mpi.cu", "-x", "none", "-o", program, "-L" + lib, "-lnvshmem_host"}, asked("link"))...)
+	for _, processes := range [][]string{
+		{"-n", "3", program},
+		{"-x", "SHMEM_HOST_ID=a", "-n", "1", program, ":", "-x", "SHMEM_HOST_ID=b", "-n", "2", program},
+	} {
+		cmd := exec.Command(start, append([]string{"--allow-run-as-root", "--oversubscribe"}, processes...)...)
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+lib, "SHMEM_PROVIDER=tcp", "SHMEM_HEAP=host")
+		if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), ": passed\n") != 3 {
+			t.Errorf("%v: %v\n%s", processes, err, out)
+		}
+	}
+}
+
 func launcher(build string) string { return filepath.Join(build, "bin", "shmemrun") }
 
 // built compiles a program of testdata as its users do.

@@ -100,4 +100,32 @@ var nvshmemDefects = []defect{
 		user: "tile_sum_rooted_reduce writes the destinations of all PEs",
 		by:   job("./tests/nvshmem", "^TestTiles$/^sem12$"), says: `sem12: rooted sum, scope \d+: \d+ wrong elements`,
 	},
+	{
+		id: "nvshmem/addition-without-order", file: "examples/deepep/ibgda_device.cuh",
+		was:  "    shmem_fence(queue);\n#endif\n",
+		is:   "#endif\n",
+		user: "a program of the DeepEP kind reads tokens that have not come, on a network without order",
+		by:   job("./tests/nvshmem", "^TestExperts$/^chaos$"), says: `[1-9]\d* words are wrong`,
+	},
+	{
+		id: "nvshmem/queue-of-the-thread", file: "device/shmem/route.h",
+		was:  "queues + queue % image->job.ring_count;",
+		is:   "queues + shmemi_ring_index(&image->job, queue);",
+		user: "what another block has put on a queue is in no order with an addition on it",
+		by:   job("./tests/nvshmem", "^TestKernels$"), says: `PE \d, line \d+: i != q % rings`,
+	},
+	{
+		id: "nvshmem/heaps-by-segment", file: "runtime/pe/kernels.go",
+		was:  "users[pe] = uint64(a)\n",
+		is:   "users[pe] = uint64(a) - internal\n",
+		user: "kernels that read where heaps are write beside them",
+		by:   job("./tests/nvshmem", "^TestExperts$/^GPU$/^direct$"), says: `[1-9]\d* words are wrong`,
+	},
+	{
+		id: "nvshmem/count-before-bytes", file: "examples/deepep/host.c",
+		was:  "    if (ordered)\n        shmem_ctx_fence(on);\n",
+		is:   "",
+		user: "threads that count what has come read what has not",
+		by:   job("./tests/examples", "^TestExperts$/^tcp$"), says: `[1-9]\d* had not come when the count said so`,
+	},
 }

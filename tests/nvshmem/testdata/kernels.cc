@@ -196,7 +196,7 @@ static void queues_apart(void)
     int far = shmem_ptr(box, next) == NULL;
     for (int q = 0; q < QUEUES; q++)
         handles[q] = NVSHMEMX_QP_DEFAULT + 1 + q;
-    for (int q = 0; q < QUEUES; q++) {
+    for (int q = QUEUES - 1; q >= 0; q--) { /* threads count upwards */
         uint64_t before[64];
         for (uint32_t i = 0; i < rings; i++)
             before[i] = taken(i);

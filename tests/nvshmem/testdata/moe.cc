@@ -90,6 +90,22 @@ static inline int nvshmem_sync(nvshmem_team_t team)
 #include "moe.cuh"
 } // namespace kernels
 
+/* What kernels read of the library's state; how much of it is wrong. */
+static unsigned addresses(const struct kernels::moe &m)
+{
+    using namespace kernels;
+    char *mine = (char *)m.out;
+    const ibgda_heaps_t heaps = nvshmemi_device_state_d;
+    unsigned wrong = (uint64_t)(uintptr_t)heaps.heap_base != shmemi_here.job.heap;
+    for (int pe = 0; pe < m.n; pe++) {
+        char *base = (char *)heaps.peer_heap_base_p2p[pe], *at = (char *)kernels::shmem_ptr(mine, pe);
+        wrong += at != (base == nullptr ? nullptr : base + (mine - (char *)heaps.heap_base));
+        uint64_t near = nvshmemi_get_p2p_ptr((uint64_t)(uintptr_t)mine, m.me, pe);
+        wrong += near != (uint64_t)(uintptr_t)(pe == m.me ? mine : at);
+    }
+    return wrong;
+}
+
 /* A kernel of so many blocks. */
 template <class KERNEL> static void launch(uint32_t blocks, KERNEL kernel)
 {
@@ -129,7 +145,7 @@ int main(int argc, char **argv)
     int *acks = (int *)shmem_align(128, (size_t)n * 4);
     if (acks == nullptr || m.back == nullptr || m.in == nullptr || m.made == nullptr)
         shmem_global_exit(2);
-    unsigned wrong = 0, lacking = 0;
+    unsigned wrong = addresses(m), lacking = 0;
     for (int r = 1; r <= rounds; r++) {
         unsigned coming = 0;
         m.round = (uint32_t)(experts * 1000 + r);
