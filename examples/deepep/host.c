@@ -3,9 +3,9 @@
  * on contexts, an addition on the same context says how many came, and results come back the same
  * way. Every word of every message is looked at when it is said to have come.
  *
- *   host [MESSAGES [EXPERTS]] [unordered]
- *   shmemrun -n 2 --chaos 1 host 100000 64
- *   shmemrun -n 2 --chaos 1 host 100000 64 unordered    fails: nothing orders the addition
+ *   deepep [MESSAGES [EXPERTS [unordered]]]
+ *   shmemrun -n 2 --chaos 1 deepep 100000 64
+ *   shmemrun -n 2 --chaos 1 deepep 100000 64 unordered    fails: nothing orders the addition
  *
  * A context stands for a queue. Any thread puts on it, and the one that was last adds. A fence of
  * the context goes before the addition: it waits for nothing.
