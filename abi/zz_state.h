@@ -64,6 +64,7 @@ struct shmemi_state {
     uint32_t node; /* this PE's entry in node_leaders */
     unsigned char pad2[4];
     const int32_t *node_of; /* n_pes entries: each PE's entry in node_leaders */
+    const int32_t *gpu_first; /* n_pes entries: the first PE that has the same GPU as each; a PE without one is alone */
     uint32_t networked; /* some PE is not on this node */
     uint32_t wakeable; /* membarrier works: sleepers may trust writers */
     uint32_t gpu; /* this PE has a GPU: buffers may be in its memory */
@@ -101,7 +102,7 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t asked; /* reports that were asked for by a signal: each waiter tells */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
-    unsigned char pad7[48];
+    unsigned char pad7[40];
     _Alignas(64) uint32_t gpu_moving; /* copies were begun and not waited for */
     uint32_t kernel_rings; /* kernels push operations into rings */
     unsigned char pad8[56];
@@ -135,39 +136,40 @@ _Static_assert(offsetof(struct shmemi_state, node_members) == 104, "state_node_m
 _Static_assert(offsetof(struct shmemi_state, node_leaders) == 112, "state_node_leaders");
 _Static_assert(offsetof(struct shmemi_state, node) == 120, "state_node");
 _Static_assert(offsetof(struct shmemi_state, node_of) == 128, "state_node_of");
-_Static_assert(offsetof(struct shmemi_state, networked) == 136, "state_networked");
-_Static_assert(offsetof(struct shmemi_state, wakeable) == 140, "state_wakeable");
-_Static_assert(offsetof(struct shmemi_state, gpu) == 144, "state_gpu");
-_Static_assert(offsetof(struct shmemi_state, copies_apart) == 148, "state_copies_apart");
-_Static_assert(offsetof(struct shmemi_state, p2p) == 152, "state_p2p");
-_Static_assert(offsetof(struct shmemi_state, grows_together) == 156, "state_grows_together");
-_Static_assert(offsetof(struct shmemi_state, timeout_ns) == 160, "state_timeout_ns");
-_Static_assert(offsetof(struct shmemi_state, inbox) == 168, "state_inbox");
-_Static_assert(offsetof(struct shmemi_state, scratch) == 176, "state_scratch");
-_Static_assert(offsetof(struct shmemi_state, inbox_offset) == 184, "state_inbox_offset");
-_Static_assert(offsetof(struct shmemi_state, scratch_size) == 192, "state_scratch_size");
-_Static_assert(offsetof(struct shmemi_state, live) == 200, "state_live");
-_Static_assert(offsetof(struct shmemi_state, teams_offset) == 208, "state_teams_offset");
-_Static_assert(offsetof(struct shmemi_state, team_size) == 216, "state_team_size");
-_Static_assert(offsetof(struct shmemi_state, agree_size) == 224, "state_agree_size");
-_Static_assert(offsetof(struct shmemi_state, max_teams) == 232, "state_max_teams");
-_Static_assert(offsetof(struct shmemi_state, net_chunk) == 240, "state_net_chunk");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 248, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 252, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 256, "state_heap_fd");
-_Static_assert(offsetof(struct shmemi_state, heap_place) == 264, "state_heap_place");
-_Static_assert(offsetof(struct shmemi_state, statics_fd) == 272, "state_statics_fd");
-_Static_assert(offsetof(struct shmemi_state, statics_place) == 280, "state_statics_place");
-_Static_assert(offsetof(struct shmemi_state, statics_offset) == 288, "state_statics_offset");
-_Static_assert(offsetof(struct shmemi_state, statics_why) == 296, "state_statics_why");
-_Static_assert(offsetof(struct shmemi_state, n_statics) == 488, "state_n_statics");
-_Static_assert(offsetof(struct shmemi_state, statics) == 496, "state_statics");
-_Static_assert(offsetof(struct shmemi_state, lost) == 688, "state_lost");
-_Static_assert(offsetof(struct shmemi_state, losses) == 696, "state_losses");
-_Static_assert(offsetof(struct shmemi_state, n_lost) == 704, "state_n_lost");
-_Static_assert(offsetof(struct shmemi_state, survives) == 708, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, asked) == 712, "state_asked");
-_Static_assert(offsetof(struct shmemi_state, ask_fd) == 716, "state_ask_fd");
+_Static_assert(offsetof(struct shmemi_state, gpu_first) == 136, "state_gpu_first");
+_Static_assert(offsetof(struct shmemi_state, networked) == 144, "state_networked");
+_Static_assert(offsetof(struct shmemi_state, wakeable) == 148, "state_wakeable");
+_Static_assert(offsetof(struct shmemi_state, gpu) == 152, "state_gpu");
+_Static_assert(offsetof(struct shmemi_state, copies_apart) == 156, "state_copies_apart");
+_Static_assert(offsetof(struct shmemi_state, p2p) == 160, "state_p2p");
+_Static_assert(offsetof(struct shmemi_state, grows_together) == 164, "state_grows_together");
+_Static_assert(offsetof(struct shmemi_state, timeout_ns) == 168, "state_timeout_ns");
+_Static_assert(offsetof(struct shmemi_state, inbox) == 176, "state_inbox");
+_Static_assert(offsetof(struct shmemi_state, scratch) == 184, "state_scratch");
+_Static_assert(offsetof(struct shmemi_state, inbox_offset) == 192, "state_inbox_offset");
+_Static_assert(offsetof(struct shmemi_state, scratch_size) == 200, "state_scratch_size");
+_Static_assert(offsetof(struct shmemi_state, live) == 208, "state_live");
+_Static_assert(offsetof(struct shmemi_state, teams_offset) == 216, "state_teams_offset");
+_Static_assert(offsetof(struct shmemi_state, team_size) == 224, "state_team_size");
+_Static_assert(offsetof(struct shmemi_state, agree_size) == 232, "state_agree_size");
+_Static_assert(offsetof(struct shmemi_state, max_teams) == 240, "state_max_teams");
+_Static_assert(offsetof(struct shmemi_state, net_chunk) == 248, "state_net_chunk");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 256, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 260, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 264, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, heap_place) == 272, "state_heap_place");
+_Static_assert(offsetof(struct shmemi_state, statics_fd) == 280, "state_statics_fd");
+_Static_assert(offsetof(struct shmemi_state, statics_place) == 288, "state_statics_place");
+_Static_assert(offsetof(struct shmemi_state, statics_offset) == 296, "state_statics_offset");
+_Static_assert(offsetof(struct shmemi_state, statics_why) == 304, "state_statics_why");
+_Static_assert(offsetof(struct shmemi_state, n_statics) == 496, "state_n_statics");
+_Static_assert(offsetof(struct shmemi_state, statics) == 504, "state_statics");
+_Static_assert(offsetof(struct shmemi_state, lost) == 696, "state_lost");
+_Static_assert(offsetof(struct shmemi_state, losses) == 704, "state_losses");
+_Static_assert(offsetof(struct shmemi_state, n_lost) == 712, "state_n_lost");
+_Static_assert(offsetof(struct shmemi_state, survives) == 716, "state_survives");
+_Static_assert(offsetof(struct shmemi_state, asked) == 720, "state_asked");
+_Static_assert(offsetof(struct shmemi_state, ask_fd) == 724, "state_ask_fd");
 _Static_assert(offsetof(struct shmemi_state, gpu_moving) == 768, "state_gpu_moving");
 _Static_assert(offsetof(struct shmemi_state, kernel_rings) == 772, "state_kernel_rings");
 _Static_assert(offsetof(struct shmemi_state, net_lock) == 832, "state_net_lock");

@@ -506,7 +506,7 @@ int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest
  * shmem_team_split_strided
  *
  * Makes a team of PEs of another that are the same distance apart. All PEs of the parent team
- * make the call together, with the same numbers. A PE has at most 508 teams at a time, or fewer
+ * make the call together, with the same numbers. A PE has at most 505 teams at a time, or fewer
  * where there are more than some hundred PEs.
  *
  * @parent_team the team to take PEs from
@@ -532,7 +532,7 @@ int shmem_team_split_strided(shmem_team_t parent_team, int start, int stride, in
  *
  * Lays the PEs of a team out in rows of xrange and makes a team of each row and of each column;
  * the last row may be shorter. All PEs of the parent team make the call together, with the same
- * numbers. A PE has at most 508 teams at a time, or fewer where there are more than some
+ * numbers. A PE has at most 505 teams at a time, or fewer where there are more than some
  * hundred PEs.
  *
  * @parent_team the team to take PEs from

@@ -39,6 +39,9 @@ extern "C" {
 /* Teams that are always there, beside those of the standard. */
 #define SHMEMX_TEAM_NODE 2 /* the PEs of this PE's node */
 #define SHMEMX_TEAM_SAME_MYPE_NODE 3 /* the PEs that have this PE's number in the team of their node, one of each node that has so many */
+#define SHMEMX_TEAM_SAME_GPU 4 /* the PEs of this PE's node that have its GPU; without one: this PE */
+#define SHMEMX_TEAM_GPU_LEADERS 5 /* the first PE of each GPU, and the PEs without one. At the others it is as SHMEM_TEAM_INVALID */
+#define SHMEMX_TEAM_MC_SHARED 6 /* the PEs that multicast by NVLink reaches, which the library does not use: this PE */
 
 /* Why a call could not do its work (shmemx_last_error), where SHMEM_ON_FAILURE=return has calls return. */
 #define SHMEMX_SUCCESS 0 /* no call has failed */

@@ -51,6 +51,7 @@ var state = Unit{
 			{Name: "node_leaders", Type: "ptr", C: "const int32_t *", GoType: "*int32", Doc: "n_nodes entries: the first PE of each node"},
 			{Name: "node", Type: "u32", Doc: "this PE's entry in node_leaders"},
 			{Name: "node_of", Type: "ptr", C: "const int32_t *", GoType: "*int32", Doc: "n_pes entries: each PE's entry in node_leaders"},
+			{Name: "gpu_first", Type: "ptr", C: "const int32_t *", GoType: "*int32", Doc: "n_pes entries: the first PE that has the same GPU as each; a PE without one is alone"},
 			{Name: "networked", Type: "u32", Doc: "some PE is not on this node"},
 			{Name: "wakeable", Type: "u32", Doc: "membarrier works: sleepers may trust writers"},
 			{Name: "gpu", Type: "u32", Doc: "this PE has a GPU: buffers may be in its memory"},

@@ -79,6 +79,7 @@ func fill(s *State, j *pe.Job) {
 	s.nodeLeaders = numbers(leaders)
 	s.node = uint32(j.Nodes.Node(j.Me))
 	s.nodeOf = nodes(j)
+	s.gpuFirst = numbers(j.GPUFirst())
 	s.teamsOffset = j.Layout.TeamsOffset
 	s.teamSize = j.Layout.TeamSize
 	s.agreeSize = j.Layout.AgreeSize
@@ -115,8 +116,9 @@ func empty(s *State) {
 	C.free(unsafe.Pointer(s.nodeMembers))
 	C.free(unsafe.Pointer(s.nodeLeaders))
 	C.free(unsafe.Pointer(s.nodeOf))
+	C.free(unsafe.Pointer(s.gpuFirst))
 	s.fastBase, s.nearBase, s.mappedBase, s.peerBase = nil, nil, nil, nil
-	s.nodeMembers, s.nodeLeaders, s.nodeOf = nil, nil, nil
+	s.nodeMembers, s.nodeLeaders, s.nodeOf, s.gpuFirst = nil, nil, nil, nil
 }
 
 // bases is a table of where the peers' memory is in this process; nil for PEs

@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x8d10d8b0d61d82d1
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xad49758a2d320346
 import "C"

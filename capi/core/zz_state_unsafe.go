@@ -58,6 +58,7 @@ type State struct {
 	node          uint32 // this PE's entry in node_leaders
 	_             [4]byte
 	nodeOf        *int32         // n_pes entries: each PE's entry in node_leaders
+	gpuFirst      *int32         // n_pes entries: the first PE that has the same GPU as each; a PE without one is alone
 	networked     uint32         // some PE is not on this node
 	wakeable      uint32         // membarrier works: sleepers may trust writers
 	gpu           uint32         // this PE has a GPU: buffers may be in its memory
@@ -95,7 +96,7 @@ type State struct {
 	survives      uint32    // SHMEM_ON_FAILURE=return
 	asked         uint32    // reports that were asked for by a signal: each waiter tells
 	askFD         int32     // an eventfd of the core's that wants to know, or 0
-	_             [48]byte
+	_             [40]byte
 	gpuMoving     uint32 // copies were begun and not waited for
 	kernelRings   uint32 // kernels push operations into rings
 	_             [56]byte
@@ -131,39 +132,40 @@ var (
 	_ [112]byte = [unsafe.Offsetof(State{}.nodeLeaders)]byte{}
 	_ [120]byte = [unsafe.Offsetof(State{}.node)]byte{}
 	_ [128]byte = [unsafe.Offsetof(State{}.nodeOf)]byte{}
-	_ [136]byte = [unsafe.Offsetof(State{}.networked)]byte{}
-	_ [140]byte = [unsafe.Offsetof(State{}.wakeable)]byte{}
-	_ [144]byte = [unsafe.Offsetof(State{}.gpu)]byte{}
-	_ [148]byte = [unsafe.Offsetof(State{}.copiesApart)]byte{}
-	_ [152]byte = [unsafe.Offsetof(State{}.p2p)]byte{}
-	_ [156]byte = [unsafe.Offsetof(State{}.growsTogether)]byte{}
-	_ [160]byte = [unsafe.Offsetof(State{}.timeoutNs)]byte{}
-	_ [168]byte = [unsafe.Offsetof(State{}.inbox)]byte{}
-	_ [176]byte = [unsafe.Offsetof(State{}.scratch)]byte{}
-	_ [184]byte = [unsafe.Offsetof(State{}.inboxOffset)]byte{}
-	_ [192]byte = [unsafe.Offsetof(State{}.scratchSize)]byte{}
-	_ [200]byte = [unsafe.Offsetof(State{}.live)]byte{}
-	_ [208]byte = [unsafe.Offsetof(State{}.teamsOffset)]byte{}
-	_ [216]byte = [unsafe.Offsetof(State{}.teamSize)]byte{}
-	_ [224]byte = [unsafe.Offsetof(State{}.agreeSize)]byte{}
-	_ [232]byte = [unsafe.Offsetof(State{}.maxTeams)]byte{}
-	_ [240]byte = [unsafe.Offsetof(State{}.netChunk)]byte{}
-	_ [248]byte = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [252]byte = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [256]byte = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [264]byte = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [272]byte = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [280]byte = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [288]byte = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [296]byte = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [488]byte = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [496]byte = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [688]byte = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [696]byte = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [704]byte = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [708]byte = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [712]byte = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [716]byte = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [136]byte = [unsafe.Offsetof(State{}.gpuFirst)]byte{}
+	_ [144]byte = [unsafe.Offsetof(State{}.networked)]byte{}
+	_ [148]byte = [unsafe.Offsetof(State{}.wakeable)]byte{}
+	_ [152]byte = [unsafe.Offsetof(State{}.gpu)]byte{}
+	_ [156]byte = [unsafe.Offsetof(State{}.copiesApart)]byte{}
+	_ [160]byte = [unsafe.Offsetof(State{}.p2p)]byte{}
+	_ [164]byte = [unsafe.Offsetof(State{}.growsTogether)]byte{}
+	_ [168]byte = [unsafe.Offsetof(State{}.timeoutNs)]byte{}
+	_ [176]byte = [unsafe.Offsetof(State{}.inbox)]byte{}
+	_ [184]byte = [unsafe.Offsetof(State{}.scratch)]byte{}
+	_ [192]byte = [unsafe.Offsetof(State{}.inboxOffset)]byte{}
+	_ [200]byte = [unsafe.Offsetof(State{}.scratchSize)]byte{}
+	_ [208]byte = [unsafe.Offsetof(State{}.live)]byte{}
+	_ [216]byte = [unsafe.Offsetof(State{}.teamsOffset)]byte{}
+	_ [224]byte = [unsafe.Offsetof(State{}.teamSize)]byte{}
+	_ [232]byte = [unsafe.Offsetof(State{}.agreeSize)]byte{}
+	_ [240]byte = [unsafe.Offsetof(State{}.maxTeams)]byte{}
+	_ [248]byte = [unsafe.Offsetof(State{}.netChunk)]byte{}
+	_ [256]byte = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [260]byte = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [264]byte = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [272]byte = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [280]byte = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [288]byte = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [296]byte = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [304]byte = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [496]byte = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [504]byte = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [696]byte = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [704]byte = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [712]byte = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [716]byte = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [720]byte = [unsafe.Offsetof(State{}.asked)]byte{}
+	_ [724]byte = [unsafe.Offsetof(State{}.askFD)]byte{}
 	_ [768]byte = [unsafe.Offsetof(State{}.gpuMoving)]byte{}
 	_ [772]byte = [unsafe.Offsetof(State{}.kernelRings)]byte{}
 	_ [832]byte = [unsafe.Offsetof(State{}.netLock)]byte{}

@@ -9,7 +9,7 @@
 #pragma GCC visibility push(hidden)
 
 /* The first slot of those that splits take. The others are for teams that are always there. */
-enum { SHMEMI_FIRST_SLOT = 4 };
+enum { SHMEMI_FIRST_SLOT = 7 };
 
 /* team_always.c. At init: 0, or -1: no memory. At finalize. */
 int shmemi_always_open(void);

@@ -204,7 +204,7 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
         return &shmemi_world;
     if (team == SHMEM_TEAM_INVALID)
         return NULL;
-    if (team > 0 && team < FIRST_SLOT && shmemi_team_always(team) != NULL)
+    if (team > 0 && team < FIRST_SLOT)
         return shmemi_team_always(team);
     int slot = team & (MOST_SLOTS - 1);
     if (team < 0 || slot < FIRST_SLOT || teams[slot] == NULL || handle_of(slot) != team)

@@ -62,10 +62,35 @@ static int add_same_place(void)
     return add(SHMEMX_TEAM_SAME_MYPE_NODE, pes, n);
 }
 
+/* The PEs that have the GPU of this PE, or the first PE of each GPU. At a PE that is not the
+ * first of its GPU there is no team of those. */
+static int add_by_gpu(shmem_team_t team)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    bool leaders = team == SHMEMX_TEAM_GPU_LEADERS;
+    int n = 0;
+    if (leaders && s->gpu_first[s->my_pe] != s->my_pe)
+        return 0;
+    int32_t *pes = malloc(s->n_pes * sizeof *pes);
+    for (int32_t pe = 0; pes != NULL && pe < (int32_t)s->n_pes; pe++)
+        if (s->gpu_first[pe] == (leaders ? pe : s->gpu_first[s->my_pe]))
+            pes[n++] = pe;
+    return add(team, pes, n);
+}
+
+static int add_alone(shmem_team_t team)
+{
+    int32_t *pes = malloc(sizeof *pes);
+    if (pes != NULL)
+        *pes = shmemi_state.my_pe;
+    return add(team, pes, 1);
+}
+
 int shmemi_always_open(void)
 {
     return add_node(SHMEM_TEAM_SHARED) != 0 || add_node(SHMEMX_TEAM_NODE) != 0 ||
-                   add_same_place() != 0
+                   add_same_place() != 0 || add_by_gpu(SHMEMX_TEAM_SAME_GPU) != 0 ||
+                   add_by_gpu(SHMEMX_TEAM_GPU_LEADERS) != 0 || add_alone(SHMEMX_TEAM_MC_SHARED) != 0
                ? -1
                : 0;
 }

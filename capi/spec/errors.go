@@ -10,6 +10,9 @@ var extensionConstants = []ConstantGroup{
 		Constants: []Constant{
 			{"SHMEMX_TEAM_NODE", "2", "the PEs of this PE's node"},
 			{"SHMEMX_TEAM_SAME_MYPE_NODE", "3", "the PEs that have this PE's number in the team of their node, one of each node that has so many"},
+			{"SHMEMX_TEAM_SAME_GPU", "4", "the PEs of this PE's node that have its GPU; without one: this PE"},
+			{"SHMEMX_TEAM_GPU_LEADERS", "5", "the first PE of each GPU, and the PEs without one. At the others it is as SHMEM_TEAM_INVALID"},
+			{"SHMEMX_TEAM_MC_SHARED", "6", "the PEs that multicast by NVLink reaches, which the library does not use: this PE"},
 		},
 	},
 	{

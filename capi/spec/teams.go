@@ -3,7 +3,7 @@ package spec
 const (
 	teamUsed   = "Ends the job when a team does not exist, and when called before init or after finalize."
 	teamSplits = "All PEs of the parent team make the call together, with the same numbers. A PE has at " +
-		"most 508 teams at a time, or fewer where there are more than some hundred PEs."
+		"most 505 teams at a time, or fewer where there are more than some hundred PEs."
 	splitErrors = teamUsed + " Also when the PEs ask for different teams, when a mask has other bits, and " +
 		"when config is needed and NULL or an answer's place is NULL."
 	splitReturns = "0, or non-zero on every PE of the parent when the numbers are not usable, when there is " +

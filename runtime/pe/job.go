@@ -65,6 +65,7 @@ type Job struct {
 	heap      config.HeapKind   // of this PE
 	kinds     []config.HeapKind // of every PE
 	mainHeaps bool              // some heap of this node is in main memory
+	gpus      []string          // of every PE, as nvidia-smi prints it; nil where none has one
 	gpu       *graphics         // nil: this PE needs none, or has none
 	ringQuiets
 	kernels *Kernels                             // nil until somebody asks
@@ -304,6 +305,9 @@ func (j *Job) shareMemory(statics Statics) error {
 		if err := j.openGPU(deviceListener, cards); err != nil {
 			return err
 		}
+	}
+	if err := j.tellGPUs(); err != nil {
+		return err
 	}
 	if err := j.reserveWork(); err != nil {
 		return err

@@ -13,7 +13,7 @@ const (
 	// Teams have areas of their own, most of which nobody ever touches: as many as
 	// fit the memory, within bounds.
 	teamMemory             = 16 << 20
-	fewestTeams, mostTeams = 12, 512
+	fewestTeams, mostTeams = 15, 512
 
 	// A PE may be one small reduction ahead of another.
 	scratchBuffers = 2

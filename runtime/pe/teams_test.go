@@ -24,7 +24,7 @@ func TestTeamAreas(t *testing.T) {
 		{128, 512, 1 << 30, 512},
 		{2, 512, 64 << 20, 248},
 		{2, 512, 1 << 20, fewestTeams},
-		{1 << 20, 12, 1 << 30, fewestTeams},
+		{1 << 20, fewestTeams, 1 << 30, fewestTeams},
 		{2, 3, 1 << 30, 3},
 	} {
 		if got := teamAreas(c.pes, c.teams, c.heap); got != c.want {

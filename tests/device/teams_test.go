@@ -25,9 +25,9 @@ func TestTeams(t *testing.T) {
 		name string
 		way  []string
 	}{
-		{"direct", []string{"-n", "4"}},
+		{"direct", []string{"-n", "4", "-x", "FAKE_CUDA=works=1 devices=2"}},
 		{"ring", []string{"-n", "3", "-x", "SHMEM_DISABLE_P2P=1", "-x", "SHMEM_PROVIDER=tcp"}},
-		{"hosts", []string{"-n", "4", "--hosts", "3,1", "--map", "cyclic", "-x", "SHMEM_PROVIDER=tcp"}},
+		{"hosts", []string{"-n", "4", "--hosts", "3,1", "--map", "cyclic", "-x", "SHMEM_PROVIDER=tcp", "-x", "FAKE_CUDA=works=1 devices=2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append(c.way, "--timeout", "300", program, "few", strconv.Itoa(need.Load("teams")))...)

@@ -8,6 +8,8 @@
  */
 #include "try.h"
 
+#include <shmemx.h>
+
 namespace kernels
 {
 
@@ -263,6 +265,14 @@ void shapes(bool few)
 {
     exercise("the world", SHMEM_TEAM_WORLD, few);
     exercise("the node", SHMEM_TEAM_SHARED, few);
+    exercise("the GPU", SHMEMX_TEAM_SAME_GPU, few);
+    bool leads = shmem_team_my_pe(SHMEMX_TEAM_GPU_LEADERS) >= 0;
+    exercise("a PE of each GPU", leads ? SHMEMX_TEAM_GPU_LEADERS : SHMEM_TEAM_INVALID, few);
+    exercise("multicast", SHMEMX_TEAM_MC_SHARED, few);
+    if (!leads) {
+        LAUNCH(1, kernels::gone, SHMEMX_TEAM_GPU_LEADERS, r.bad);
+        expect(verdict() == 0, "a PE that does not lead is told of the leaders");
+    }
     shmem_team_t all = split(SHMEM_TEAM_WORLD, 0, 1, pes);
     shmem_team_t turned = split(SHMEM_TEAM_WORLD, pes - 1, -1, pes);
     shmem_team_t even = split(SHMEM_TEAM_WORLD, 0, 2, (pes + 1) / 2);

@@ -45,6 +45,13 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestPrograms$/^sem02$"), says: `PE \d: (who has my number|how many have my number|my number among them)`,
 	},
 	{
+		id: "nvshmem/gpus-of-all-nodes", file: "runtime/pe/shares.go",
+		was:  "at := place{j.Nodes.Node(pe), j.gpus[i]}",
+		is:   "at := place{0, j.gpus[i]}",
+		user: "PEs of several nodes are in one SHMEMX_TEAM_SAME_GPU when the GPUs of the nodes have the same name",
+		by:   job("./tests/nvshmem", "^TestTeamsOfGPUs$"), says: `PE \d: (who shares|how many share|how many leaders)`,
+	},
+	{
 		id: "nvshmem/kernel-part-of-the-first", file: "device/shmem/scatter.h",
 		was:  "const char *from = source + (uint64_t)rank * stride;",
 		is:   "const char *from = source;",
