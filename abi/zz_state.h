@@ -80,6 +80,7 @@ struct shmemi_state {
     size_t teams_offset; /* of the areas of teams below the user heap */
     size_t team_size; /* of one: words, scratch, agreements */
     size_t agree_size; /* of those; the world's are in one more area, whose words say which PEs this one knows to be lost */
+    size_t desk_offset; /* below the user heap, where the PEs of a team that an id makes meet */
     uint32_t max_teams; /* how many there are but that */
     unsigned char pad3[4];
     size_t net_chunk; /* the most bytes of one put or get between nodes */
@@ -102,7 +103,7 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t asked; /* reports that were asked for by a signal: each waiter tells */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
-    unsigned char pad7[40];
+    unsigned char pad7[32];
     _Alignas(64) uint32_t gpu_moving; /* copies were begun and not waited for */
     uint32_t kernel_rings; /* kernels push operations into rings */
     unsigned char pad8[56];
@@ -152,24 +153,25 @@ _Static_assert(offsetof(struct shmemi_state, live) == 208, "state_live");
 _Static_assert(offsetof(struct shmemi_state, teams_offset) == 216, "state_teams_offset");
 _Static_assert(offsetof(struct shmemi_state, team_size) == 224, "state_team_size");
 _Static_assert(offsetof(struct shmemi_state, agree_size) == 232, "state_agree_size");
-_Static_assert(offsetof(struct shmemi_state, max_teams) == 240, "state_max_teams");
-_Static_assert(offsetof(struct shmemi_state, net_chunk) == 248, "state_net_chunk");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 256, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 260, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 264, "state_heap_fd");
-_Static_assert(offsetof(struct shmemi_state, heap_place) == 272, "state_heap_place");
-_Static_assert(offsetof(struct shmemi_state, statics_fd) == 280, "state_statics_fd");
-_Static_assert(offsetof(struct shmemi_state, statics_place) == 288, "state_statics_place");
-_Static_assert(offsetof(struct shmemi_state, statics_offset) == 296, "state_statics_offset");
-_Static_assert(offsetof(struct shmemi_state, statics_why) == 304, "state_statics_why");
-_Static_assert(offsetof(struct shmemi_state, n_statics) == 496, "state_n_statics");
-_Static_assert(offsetof(struct shmemi_state, statics) == 504, "state_statics");
-_Static_assert(offsetof(struct shmemi_state, lost) == 696, "state_lost");
-_Static_assert(offsetof(struct shmemi_state, losses) == 704, "state_losses");
-_Static_assert(offsetof(struct shmemi_state, n_lost) == 712, "state_n_lost");
-_Static_assert(offsetof(struct shmemi_state, survives) == 716, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, asked) == 720, "state_asked");
-_Static_assert(offsetof(struct shmemi_state, ask_fd) == 724, "state_ask_fd");
+_Static_assert(offsetof(struct shmemi_state, desk_offset) == 240, "state_desk_offset");
+_Static_assert(offsetof(struct shmemi_state, max_teams) == 248, "state_max_teams");
+_Static_assert(offsetof(struct shmemi_state, net_chunk) == 256, "state_net_chunk");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 264, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 268, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 272, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, heap_place) == 280, "state_heap_place");
+_Static_assert(offsetof(struct shmemi_state, statics_fd) == 288, "state_statics_fd");
+_Static_assert(offsetof(struct shmemi_state, statics_place) == 296, "state_statics_place");
+_Static_assert(offsetof(struct shmemi_state, statics_offset) == 304, "state_statics_offset");
+_Static_assert(offsetof(struct shmemi_state, statics_why) == 312, "state_statics_why");
+_Static_assert(offsetof(struct shmemi_state, n_statics) == 504, "state_n_statics");
+_Static_assert(offsetof(struct shmemi_state, statics) == 512, "state_statics");
+_Static_assert(offsetof(struct shmemi_state, lost) == 704, "state_lost");
+_Static_assert(offsetof(struct shmemi_state, losses) == 712, "state_losses");
+_Static_assert(offsetof(struct shmemi_state, n_lost) == 720, "state_n_lost");
+_Static_assert(offsetof(struct shmemi_state, survives) == 724, "state_survives");
+_Static_assert(offsetof(struct shmemi_state, asked) == 728, "state_asked");
+_Static_assert(offsetof(struct shmemi_state, ask_fd) == 732, "state_ask_fd");
 _Static_assert(offsetof(struct shmemi_state, gpu_moving) == 768, "state_gpu_moving");
 _Static_assert(offsetof(struct shmemi_state, kernel_rings) == 772, "state_kernel_rings");
 _Static_assert(offsetof(struct shmemi_state, net_lock) == 832, "state_net_lock");

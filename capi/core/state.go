@@ -83,6 +83,7 @@ func fill(s *State, j *pe.Job) {
 	s.teamsOffset = j.Layout.TeamsOffset
 	s.teamSize = j.Layout.TeamSize
 	s.agreeSize = j.Layout.AgreeSize
+	s.deskOffset = j.Layout.DeskOffset
 	s.maxTeams = uint32(j.Layout.Teams)
 	s.timeoutNs = uint64(j.Config.Timeout)
 	s.inboxOffset = j.Layout.InboxOffset

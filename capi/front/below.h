@@ -42,6 +42,15 @@ int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int 
                            const shmem_team_config_t *config, long config_mask,
                            shmem_team_t *new_team);
 
+/*
+ * A team of n PEs that know only an id and their own rank in it. The id is made by one PE, which
+ * need not be of the team, and passed on by the program. 0, or non-zero after a message on every PE
+ * of the team. One thread of a PE makes such a team at a time.
+ */
+int shmemi_team_uniqueid(uint64_t *id, const char *call);
+int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_t *new_team,
+                     const char *call);
+
 /* Before init: the program comes in by the names of NVSHMEM. Those of the environment are settings
  * then, and its kernels are not those that this library sees: the heap is in the memory of the GPU,
  * where there is one and SHMEM_HEAP does not say otherwise, and grows to what that has. */

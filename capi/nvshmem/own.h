@@ -56,6 +56,9 @@ int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, in
 int nvshmemi_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team_config_t *xconfig,
                            long xmask, nvshmem_team_t *xteam, const nvshmem_team_config_t *yconfig,
                            long ymask, nvshmem_team_t *yteam);
+int nvshmemi_team_get_uniqueid(nvshmemx_team_uniqueid_t *id, const char *call);
+int nvshmemi_team_init(nvshmem_team_t *team, const nvshmem_team_config_t *config, long mask, int n,
+                       int rank, const char *call);
 void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr);
 
 /* openshmem.c */

@@ -31,6 +31,21 @@ static shmem_team_config_t below(const nvshmem_team_config_t *config, long *mask
     return (shmem_team_config_t){counts ? config->num_contexts : 0};
 }
 
+/* A configuration is often not initialised, and its version any number. One that says version and
+ * size, but another version, is of other headers. Splits read what all versions have. */
+static int config_version(const nvshmem_team_config_t *config, const char *call)
+{
+    const int size = (int)sizeof *config, version = config->version >> 16;
+    if ((config->version & 0xffff) != size || version < 1 || version > 15 || version == 2)
+        return 0;
+    fprintf(stderr,
+            "shmem: PE %d: %s: a configuration of version %#x, the library has %#x (compile the "
+            "program against the headers of this library, and begin with "
+            "NVSHMEM_TEAM_CONFIG_INITIALIZER)\n",
+            shmem_my_pe(), call, (unsigned)config->version, (2u << 16) + (unsigned)size);
+    return -1;
+}
+
 int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
                                 const nvshmem_team_config_t *config, long mask,
                                 nvshmem_team_t *new_team)
@@ -45,6 +60,38 @@ int nvshmemi_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team
 {
     shmem_team_config_t x = below(xconfig, &xmask), y = below(yconfig, &ymask);
     return shmem_team_split_2d(parent, xrange, &x, xmask, xteam, &y, ymask, yteam);
+}
+
+static int refuse(const char *call, const char *why)
+{
+    fprintf(stderr, "shmem: PE %d: %s: %s\n", shmem_my_pe(), call, why);
+    return NVSHMEMX_ERROR_INVALID_VALUE;
+}
+
+int nvshmemi_team_get_uniqueid(nvshmemx_team_uniqueid_t *id, const char *call)
+{
+    if (id == NULL)
+        return refuse(call, "uniqueid is NULL (pass where the answer goes)");
+    return shmemi_team_uniqueid(id, call);
+}
+
+int nvshmemi_team_init(nvshmem_team_t *team, const nvshmem_team_config_t *config, long mask, int n,
+                       int rank, const char *call)
+{
+    if (team == NULL)
+        return refuse(call, "team is NULL (pass where the answer goes)");
+    *team = NVSHMEM_TEAM_INVALID;
+    if (config == NULL)
+        return refuse(call, "config is NULL (pass one with the unique ID of the team)");
+    if (config_version(config, call) != 0)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    if ((mask & NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID) == 0)
+        return refuse(call, "the mask does not say that uniqueid of config counts (pass "
+                            "NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID)");
+    shmem_team_config_t c = below(config, &mask);
+    return shmemi_team_init(config->uniqueid, n, rank, c.num_contexts, team, call) == 0
+               ? 0
+               : NVSHMEMX_ERROR_INVALID_VALUE;
 }
 
 void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr)

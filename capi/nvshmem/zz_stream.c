@@ -86,6 +86,16 @@ void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch)
     nvshmemi_vendor_get_version_info(major, minor, patch);
 }
 
+int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid)
+{
+    return nvshmemi_team_get_uniqueid(uniqueid, "nvshmemx_team_get_uniqueid");
+}
+
+int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long config_mask, int npes, int pe_idx_in_team)
+{
+    return nvshmemi_team_init(team, config, config_mask, npes, pe_idx_in_team, "nvshmemx_team_init");
+}
+
 void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr)
 {
     return nvshmemi_mc_ptr(team, ptr);

@@ -4,7 +4,7 @@ import "math/bits"
 
 // The internal area of a slice ends where the user heap begins:
 //
-//	| statics | teams | scratch | inbox | control page | user heap ...
+//	| statics | desk | teams | scratch | inbox | control page | user heap ...
 //
 // so that every part is at the same negative offset on every PE.
 const (
@@ -28,6 +28,7 @@ type Layout struct {
 	TeamSize      uint64 // the area of one team: a word for each PE, scratch, agreements
 	AgreeSize     uint64 // of those
 	Teams         uint64 // how many there are; one more is for the agreements of all PEs
+	DeskOffset    uint64 // where the PEs of a team that an id makes meet
 	StaticsOffset uint64 // of the program's statics, whole pages
 	Internal      uint64 // the whole area
 }
@@ -57,6 +58,13 @@ func agreeSize(n int) uint64 {
 	return roundUp(uint64(n)*inboxWord, cacheLine) + 2*roundUp(8+2*set, cacheLine)
 }
 
+// deskSize is for struct desk (capi/front/team_init.c): a word of each PE, an answer with a list of
+// PEs, and what each PE says.
+func deskSize(n int) uint64 {
+	const head, said = 64, 144
+	return roundUp(uint64(n)*inboxWord, cacheLine) + roundUp(head+uint64(n)*4, cacheLine) + roundUp(uint64(n)*said, cacheLine)
+}
+
 // NewLayout divides the internal area for n PEs, each with so many bytes of statics.
 func NewLayout(n int, statics uint64) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(slots(n))}
@@ -66,7 +74,8 @@ func NewLayout(n int, statics uint64) Layout {
 	l.TeamSize = roundUp(uint64(n)*inboxWord, cacheLine) + scratchBuffers*TeamSlot*uint64(teamSlots(n)) + l.AgreeSize
 	l.Teams = min(max(teamMemory/l.TeamSize, fewestTeams), mostTeams)
 	l.TeamsOffset = l.ScratchOffset + (l.Teams+1)*l.TeamSize
-	l.StaticsOffset = roundUp(l.TeamsOffset, controlPage) + roundUp(statics, controlPage)
+	l.DeskOffset = l.TeamsOffset + deskSize(n)
+	l.StaticsOffset = roundUp(l.DeskOffset, controlPage) + roundUp(statics, controlPage)
 	l.Internal = l.StaticsOffset
 	return l
 }

@@ -16,7 +16,9 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%d PEs: scratch ends %d bytes below the heap, in the inbox that begins at %d", n, scratchEnd, l.InboxOffset)
 		case l.TeamsOffset-(l.Teams+1)*l.TeamSize < l.ScratchOffset:
 			t.Errorf("%d PEs: the teams end %d bytes below the heap, in the scratch that begins at %d", n, l.TeamsOffset-(l.Teams+1)*l.TeamSize, l.ScratchOffset)
-		case l.Internal < l.TeamsOffset:
+		case l.DeskOffset-deskSize(n) < l.TeamsOffset:
+			t.Errorf("%d PEs: the desk ends %d bytes below the heap, in the teams that begin at %d", n, l.DeskOffset-deskSize(n), l.TeamsOffset)
+		case l.Internal < l.DeskOffset:
 			t.Errorf("%d PEs: the teams begin %d bytes below the heap, outside the area of %d", n, l.TeamsOffset, l.Internal)
 		case l.Internal%controlPage != 0:
 			t.Errorf("%d PEs: %d bytes are no pages", n, l.Internal)

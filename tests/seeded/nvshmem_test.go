@@ -52,6 +52,13 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestTeamsOfGPUs$"), says: `PE \d: (who shares|how many share|how many leaders)`,
 	},
 	{
+		id: "nvshmem/rank-for-a-number", file: "capi/front/team_init.c",
+		was:  "m->list[said.rank] = pe;",
+		is:   "m->list[said.rank] = said.rank;",
+		user: "a team by an id has the first PEs of the job, whoever has called",
+		by:   job("./tests/nvshmem", "^TestTeamInit$"), says: `PE \d: who is who`,
+	},
+	{
 		id: "nvshmem/kernel-part-of-the-first", file: "device/shmem/scatter.h",
 		was:  "const char *from = source + (uint64_t)rank * stride;",
 		is:   "const char *from = source;",

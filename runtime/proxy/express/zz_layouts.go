@@ -2,5 +2,5 @@
 
 package express
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xad49758a2d320346
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x872c93b5233b24e8
 import "C"

@@ -1,0 +1,390 @@
+/*
+ * team_init.c: teams of PEs that know an id and their own rank.
+ *
+ * The id says which PE has made it. That PE need not take part: the others write what they know
+ * to its desk, and the PE of rank 0 reads that. It answers each of them at its own desk. There are
+ * two rounds: who is there and which slot all have free; and that each has made its team in it. A
+ * slot that another thread has taken meanwhile costs two more.
+ *
+ * A PE has one place at each desk, and writes there again when rank 0 has answered. Its words say
+ * which round of which id what is behind them belongs to.
+ */
+#include "below.h"
+#include "gpu.h"
+#include "slots.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What a PE says. */
+struct said {
+    int32_t n, rank;
+    int64_t state;
+    uint64_t free[SHMEMI_MOST_SLOTS / 64];
+};
+_Static_assert(sizeof(struct said) == 144, "runtime/pe.deskSize has it");
+
+/* What rank 0 answers, and behind it the PEs by rank. */
+struct answer {
+    uint64_t word;
+    int32_t verdict;
+    int32_t slot;
+    int32_t pes[2], numbers[2]; /* of a verdict that is none of GOOD and AGAIN */
+    uint64_t spare[4];
+    int32_t list[];
+};
+_Static_assert(sizeof(struct answer) == 64, "runtime/pe.deskSize has it");
+
+enum { MEMORY = 1, CLAIMED = 2 }; /* state */
+enum { GOOD, AGAIN, NO_MEMORY, NO_SLOT, OTHER_SIZE, SAME_RANK };
+enum { PE_BITS = 24, ROUND_BITS = 8 };
+
+struct meeting {
+    uint64_t id, round;
+    int root, n, rank;
+    int32_t *list; /* rank 0: the PEs by rank */
+    uint64_t *words;
+    const char *call;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t made; /* ids */
+
+/* ----------------------------------------------------------------- the desk */
+
+static size_t rounded(size_t n)
+{
+    return (n + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE * SHMEMI_CACHE_LINE;
+}
+
+/* From the user heap: the word of a PE, the answer, and what a PE says. */
+static int64_t word_at(int pe)
+{
+    return -(int64_t)shmemi_state.desk_offset + (int64_t)sizeof(uint64_t) * pe;
+}
+
+static int64_t answer_at(void)
+{
+    return word_at(0) + (int64_t)rounded(sizeof(uint64_t) * shmemi_state.n_pes);
+}
+
+static int64_t said_at(int pe)
+{
+    size_t size = sizeof(struct answer) + sizeof(int32_t) * shmemi_state.n_pes;
+    return answer_at() + (int64_t)rounded(size) + (int64_t)sizeof(struct said) * pe;
+}
+
+static uint64_t word_of(const struct meeting *m)
+{
+    return m->id << ROUND_BITS | (m->round & ((1u << ROUND_BITS) - 1));
+}
+
+/* Writes n bytes to a PE, and behind them the word of this round. */
+static void tell(const struct meeting *m, int pe, int64_t offset, const void *source, size_t n,
+                 int64_t word_offset)
+{
+    char *base = shmemi_state.peer_base[pe];
+    if (base == NULL) {
+        shmemi_net_set_with(pe, offset, source, n, word_offset, word_of(m), m->call);
+        shmemi_quiet_slow(SHMEM_CTX_DEFAULT, m->call);
+        return;
+    }
+    memcpy(base + offset, source, n);
+    __atomic_store_n((uint64_t *)(base + word_offset), word_of(m), __ATOMIC_RELEASE);
+    shmemi_notify(pe);
+}
+
+static void read(const struct meeting *m, int64_t offset, void *dest, size_t n)
+{
+    char *base = shmemi_state.peer_base[m->root];
+    if (base != NULL)
+        memcpy(dest, base + offset, n);
+    else
+        shmemi_net_get(SHMEM_CTX_DEFAULT, m->root, offset, dest, n, false, m->call);
+}
+
+/* ------------------------------------------------------------------- rank 0 */
+
+static bool is_here(const struct meeting *m, int pe)
+{
+    char *base = shmemi_state.peer_base[m->root];
+    if (base == NULL)
+        return m->words[pe] == word_of(m);
+    return __atomic_load_n((uint64_t *)(base + word_at(pe)), __ATOMIC_ACQUIRE) == word_of(m);
+}
+
+/* How many have come in this round. In the first one all that have the id are counted, then those
+ * alone: others may have been here when another team was made by the same id. */
+static int count(const struct meeting *m)
+{
+    int n = 0;
+    if (shmemi_state.peer_base[m->root] == NULL)
+        read(m, word_at(0), m->words, sizeof(uint64_t) * shmemi_state.n_pes);
+    for (int rank = 0; m->round > 1 && rank < m->n; rank++)
+        n += is_here(m, m->list[rank]);
+    for (int pe = 0; m->round == 1 && pe < (int)shmemi_state.n_pes; pe++)
+        n += is_here(m, pe);
+    return n;
+}
+
+static void describe_gathering(const void *subject, char *text, size_t size)
+{
+    const struct meeting *m = subject;
+    snprintf(text, size, "for the %d PEs of the team with the id %#llx", m->n,
+             (unsigned long long)m->id);
+}
+
+static void refuse(struct answer *a, int verdict, int one, int one_says, int other, int other_says)
+{
+    a->pes[0] = one;
+    a->numbers[0] = one_says;
+    a->pes[1] = other;
+    a->numbers[1] = other_says;
+    a->verdict = verdict;
+}
+
+/* Learns who is who. */
+static void sort(const struct meeting *m, struct answer *a)
+{
+    for (int rank = 0; rank < m->n; rank++)
+        m->list[rank] = -1;
+    for (int pe = 0; a->verdict == GOOD && pe < (int)shmemi_state.n_pes; pe++) {
+        struct said said;
+        if (!is_here(m, pe))
+            continue;
+        read(m, said_at(pe), &said, sizeof said);
+        if (said.n != m->n)
+            refuse(a, OTHER_SIZE, shmemi_state.my_pe, m->n, pe, said.n);
+        else if (m->list[said.rank] >= 0)
+            refuse(a, SAME_RANK, m->list[said.rank], said.rank, pe, said.rank);
+        else
+            m->list[said.rank] = pe;
+    }
+}
+
+/* What all of them have. */
+static void combine(const struct meeting *m, struct said *all)
+{
+    all->state = MEMORY | CLAIMED;
+    memset(all->free, 0xff, sizeof all->free);
+    for (int rank = 0; rank < m->n; rank++) {
+        struct said said;
+        read(m, said_at(m->list[rank]), &said, sizeof said);
+        all->state &= said.state;
+        for (size_t i = 0; i < sizeof all->free / sizeof *all->free; i++)
+            all->free[i] &= said.free[i];
+    }
+}
+
+static void decide(const struct meeting *m, struct answer *a)
+{
+    struct said all;
+    a->verdict = GOOD;
+    if (m->round == 1)
+        sort(m, a);
+    if (a->verdict != GOOD)
+        return;
+    combine(m, &all);
+    if (!(all.state & MEMORY))
+        a->verdict = NO_MEMORY;
+    else if (!(all.state & CLAIMED))
+        a->verdict = AGAIN;
+    else if (m->round % 2 == 1 && (a->slot = shmemi_slots_lowest(all.free, SHMEMI_FIRST_SLOT)) < 0)
+        a->verdict = NO_SLOT;
+}
+
+/* Gathers what all say in this round, and answers. False: a PE was lost. */
+static bool preside(const struct meeting *m, struct answer *a)
+{
+    const int64_t behind = (int64_t)sizeof a->word;
+    size_t list = sizeof(int32_t) * (size_t)m->n;
+    struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
+                              .call = m->call,
+                              .describe = describe_gathering,
+                              .subject = m,
+                              .whom = SHMEMI_ANYBODY};
+    while (count(m) < m->n) {
+        if (!shmemi_turn(&w))
+            return false;
+        /* To count may be a get, which waits, too: a thread polls the network in one wait only. */
+        shmemi_turned(&w);
+    }
+    decide(m, a);
+    memcpy(a->list, m->list, list);
+    bool known = a->verdict == GOOD || m->round > 1; /* who they are */
+    for (int i = 0; i < (known ? m->n : (int)shmemi_state.n_pes); i++)
+        if (known || is_here(m, i))
+            tell(m, known ? m->list[i] : i, answer_at() + behind, (char *)a + behind,
+                 sizeof *a + list - (size_t)behind, answer_at());
+    return true;
+}
+
+/* -------------------------------------------------------------- every member */
+
+static void describe_answer(const void *subject, char *text, size_t size)
+{
+    const struct meeting *m = subject;
+    snprintf(text, size, "for PE 0 of the team with the id %#llx, as its PE %d",
+             (unsigned long long)m->id, m->rank);
+}
+
+/* One round: says something, and returns the answer, or NULL when a PE was lost. */
+static const struct answer *ask(struct meeting *m, const struct said *said, struct answer *own)
+{
+    const struct answer *a =
+        (const struct answer *)(shmemi_state.peer_base[shmemi_state.my_pe] + answer_at());
+    int me = shmemi_state.my_pe;
+    m->round++;
+    tell(m, m->root, said_at(me), said, sizeof *said, word_at(me));
+    if (m->rank == 0 && !preside(m, own))
+        return NULL;
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), m->call, describe_answer, m,
+                    __atomic_load_n(&a->word, __ATOMIC_ACQUIRE) == word_of(m),
+                    .whom = SHMEMI_ANYBODY);
+    return __atomic_load_n(&a->word, __ATOMIC_ACQUIRE) == word_of(m) ? a : NULL;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(const char *call, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "shmem: PE %d: %s: %s\n", shmemi_state.my_pe, call, text);
+}
+
+static void complain(const struct meeting *m, const struct answer *a)
+{
+    switch (a->verdict) {
+    case NO_MEMORY:
+        say(m->call, "a PE has no memory for a team of %d PEs (free some)", m->n);
+        break;
+    case NO_SLOT:
+        say(m->call,
+            "no place is left for a team at all of its %d PEs (destroy teams that "
+            "are not needed)",
+            m->n);
+        break;
+    case OTHER_SIZE:
+        say(m->call,
+            "PE %d says %d PEs and PE %d says %d (pass the same npes on all PEs of "
+            "the team)",
+            a->pes[0], a->numbers[0], a->pes[1], a->numbers[1]);
+        break;
+    case SAME_RANK:
+        say(m->call,
+            "PE %d and PE %d are both number %d of the team (pass another "
+            "pe_idx_in_team on each)",
+            a->pes[0], a->pes[1], a->numbers[0]);
+        break;
+    }
+}
+
+/* After an answer that ends it: the same id may be used again. */
+static void leave(struct meeting *m, struct said *said)
+{
+    int me = shmemi_state.my_pe;
+    m->round++;
+    tell(m, m->root, said_at(me), said, sizeof *said, word_at(me));
+    *(uint64_t *)(shmemi_state.peer_base[me] + answer_at()) = 0;
+}
+
+/* Makes the team in the slot that all have free. */
+static int64_t make(const struct meeting *m, const struct answer *a, int num_contexts,
+                    struct shmemi_team **t)
+{
+    int slot = a->slot;
+    int32_t *pes = malloc(sizeof(int32_t) * (size_t)m->n);
+    if (pes != NULL)
+        memcpy(pes, a->list, sizeof(int32_t) * (size_t)m->n);
+    *t = pes == NULL ? NULL : shmemi_team_new(pes, m->n, num_contexts);
+    if (*t == NULL)
+        return CLAIMED;
+    if (!shmemi_slots_claim(t, &slot, 1))
+        return MEMORY;
+    return shmemi_slot_occupy(*t, slot, m->call) == 0 ? MEMORY | CLAIMED : CLAIMED;
+}
+
+static int join(struct meeting *m, struct answer *own, int num_contexts, shmem_team_t *new_team)
+{
+    for (;;) {
+        struct said said = {.n = m->n, .rank = m->rank, .state = MEMORY | CLAIMED};
+        struct shmemi_team *t;
+        shmemi_slots_free(said.free);
+        const struct answer *a = ask(m, &said, own);
+        if (a == NULL)
+            return -1;
+        if (a->verdict != GOOD) {
+            complain(m, a);
+            leave(m, &said);
+            return -1;
+        }
+        int slot = a->slot;
+        said.state = make(m, a, num_contexts, &t);
+        a = ask(m, &said, own);
+        if (a != NULL && a->verdict == GOOD) {
+            *new_team = shmemi_slot_name(t, m->call);
+            return 0;
+        }
+        shmemi_slots_disclaim(&t, &slot, 1);
+        shmemi_team_drop(t);
+        if (a == NULL || a->verdict != AGAIN) {
+            if (a != NULL)
+                complain(m, a);
+            return -1;
+        }
+    }
+}
+
+int shmemi_team_uniqueid(uint64_t *id, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    uint64_t number = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
+    *id = number << PE_BITS | (uint64_t)shmemi_state.my_pe;
+    return 0;
+}
+
+int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_t *new_team,
+                     const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    struct meeting m = {.id = id, .n = n, .rank = rank, .call = call};
+    *new_team = SHMEM_TEAM_INVALID;
+    if (s->n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    m.root = (int)(id & ((1u << PE_BITS) - 1));
+    uint64_t number = id >> PE_BITS;
+    if (m.root >= (int)s->n_pes || number == 0 || number > UINT32_MAX) {
+        say(call,
+            "%#llx is no id of a team (pass what nvshmemx_team_get_uniqueid has "
+            "given a PE of this job)",
+            (unsigned long long)id);
+        return -1;
+    }
+    if (n < 1 || n > (int)s->n_pes || rank < 0 || rank >= n) {
+        say(call,
+            "number %d of a team of %d PEs, in a job of %u (use 1 to %u PEs, and "
+            "numbers from 0 on)",
+            rank, n, s->n_pes, s->n_pes);
+        return -1;
+    }
+    struct answer *own = NULL;
+    if (rank == 0) {
+        m.list = malloc(sizeof(int32_t) * (size_t)n);
+        m.words = malloc(sizeof(uint64_t) * s->n_pes);
+        own = calloc(1, sizeof *own + sizeof(int32_t) * (size_t)n);
+    }
+    if (rank == 0 && (m.list == NULL || m.words == NULL || own == NULL))
+        shmemi_abort(call, "free some", "no memory for the list of %d PEs", n);
+    pthread_mutex_lock(&mutex);
+    int rc = join(&m, own, num_contexts, new_team);
+    pthread_mutex_unlock(&mutex);
+    free(m.list);
+    free(m.words);
+    free(own);
+    return rc;
+}
