@@ -52,10 +52,10 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestTeamsOfGPUs$"), says: `PE \d: (who shares|how many share|how many leaders)`,
 	},
 	{
-		id: "nvshmem/rank-for-a-number", file: "capi/front/team_init.c",
-		was:  "m->list[said.rank] = pe;",
-		is:   "m->list[said.rank] = said.rank;",
-		user: "a team by an id has the first PEs of the job, whoever has called",
+		id: "nvshmem/ranks-backwards", file: "capi/front/team_init.c",
+		was:  "memcpy(a->list, m->list, list);",
+		is:   "for (int i = 0; i < m->n; i++)\n        a->list[i] = m->list[m->n - 1 - i];",
+		user: "a team by an id has its PEs the other way round",
 		by:   job("./tests/nvshmem", "^TestTeamInit$"), says: `PE \d: who is who`,
 	},
 	{
