@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "activity.h"
+#include "caller.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -109,6 +110,7 @@ static void take_entry(struct shmemi_waiter *w)
             continue;
         begin_write(e);
         snprintf(e->call, sizeof e->call, "%s", w->call);
+        shmemi_spell(e->call, sizeof e->call);
         e->what[0] = e->why[0] = 0;
         if (w->describe)
             w->describe(w->subject, e->what, sizeof e->what);

@@ -42,6 +42,10 @@ int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int 
                            const shmem_team_config_t *config, long config_mask,
                            shmem_team_t *new_team);
 
+/* Completes the caller's operations and waits until every PE of a team has called it. As
+ * shmem_team_sync answers. */
+int shmemi_team_barrier(shmem_team_t team, const char *call);
+
 /*
  * A team of n PEs that know only an id and their own rank in it. The id is made by one PE, which
  * need not be of the team, and passed on by the program. 0, or non-zero after a message on every PE

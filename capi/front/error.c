@@ -117,7 +117,10 @@ end_job(const char *caller, const char *call, const char *remedy, const char *ca
                      call, why, remedy);
     else
         n = snprintf(line, sizeof line, "shmem: %s%s: %s (%s)\n", caller, call, why, remedy);
-    if (n >= (int)sizeof line) {
+    if (n < (int)sizeof line) {
+        shmemi_spell(line, sizeof line);
+        n = (int)strlen(line);
+    } else {
         n = sizeof line - 1;
         line[n - 1] = '\n';
     }

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "failure.h"
+#include "caller.h"
 #include "remote.h"
 #include "team.h"
 
@@ -69,6 +70,7 @@ static void tell(int code, int pe, const char *call, const char *what)
     last.code = code;
     last.pe = pe;
     snprintf(last.text, sizeof last.text, "%s: %s", call, what);
+    shmemi_spell(last.text, sizeof last.text);
 
     pthread_mutex_lock(&handler_lock);
     shmemx_error_handler_t h = handler;

@@ -44,20 +44,14 @@ const char *shmemi_init_error(void)
     return init_error;
 }
 
-static bool nvshmem; /* under lifecycle */
-
-void shmemi_as_nvshmem(void)
-{
-    pthread_mutex_lock(&lifecycle);
-    nvshmem = true;
-    pthread_mutex_unlock(&lifecycle);
-}
-
 static void init_failed(const char *call, const char *error)
 {
+    char line[1280];
     snprintf(init_error, sizeof init_error, "%s", error);
+    snprintf(line, sizeof line, "shmem: %s: %s\n", call, error);
+    shmemi_spell(line, sizeof line);
     if (!shmemi_host_language_raises())
-        fprintf(stderr, "shmem: %s: %s\n", call, error);
+        fputs(line, stderr);
 }
 
 static uint32_t joined;
@@ -106,7 +100,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
         .uid_pe = given ? given->pe : 0,
         .uid_n_pes = given ? given->n_pes : 0,
         .mpi_comm = given ? given->mpi_comm : NULL,
-        .nvshmem = nvshmem,
+        .nvshmem = shmemi_is_nvshmem(),
         .abort_ = shmemi_abort_core,
         .ranges = shmemi_ranges_open,
         .range_enter = shmemi_range_enter,

@@ -33,6 +33,7 @@ static void tell(const struct shmemi_waiter *w, uint64_t now)
     snprintf(line, sizeof line, "%s%s has waited %.0f s%s%s%s%s (the wait goes on)",
              shmemi_caller(caller), w->call, (double)(now - w->clock.since) / 1e9,
              what[0] ? ": " : "", what, why[0] ? "; " : "", why);
+    shmemi_spell(line, sizeof line);
     shmemi_state.core->tell(w->about ? w->pe : -1, line);
 }
 

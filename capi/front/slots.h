@@ -17,6 +17,9 @@ void shmemi_always_close(void);
 /* The team of such a handle, the world not among them; NULL: it is none. */
 struct shmemi_team *shmemi_team_always(shmem_team_t team);
 
+/* team_ask.c. Ends the program for a handle. known: a team of its slot may have had it. */
+void shmemi_team_refuse(shmem_team_t team, bool known, const char *call) __attribute__((noreturn));
+
 /* A team of n PEs, whose numbers are taken over; NULL: no memory. */
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts);
 void shmemi_team_drop(struct shmemi_team *t); /* NULL: nothing happens */

@@ -208,8 +208,8 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
         return shmemi_team_always(team);
     int slot = team & (MOST_SLOTS - 1);
     if (team < 0 || slot < FIRST_SLOT || teams[slot] == NULL || handle_of(slot) != team)
-        shmemi_abort(call, "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made",
-                     "team %d does not exist", (int)team);
+        shmemi_team_refuse(
+            team, team >= 0 && generations[slot] >= (uint32_t)team >> SHMEMI_TEAM_BITS, call);
     return teams[slot];
 }
 

@@ -48,7 +48,6 @@ double nvshmemi_add_double(double *dest, double value, int pe);
 struct __half nvshmemi_add_half(struct __half *dest, struct __half value, int pe);
 
 /* teams.c */
-int nvshmemi_barrier(nvshmem_team_t team);
 void nvshmemi_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config);
 int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
                                 const nvshmem_team_config_t *config, long mask,
@@ -60,6 +59,9 @@ int nvshmemi_team_get_uniqueid(nvshmemx_team_uniqueid_t *id, const char *call);
 int nvshmemi_team_init(nvshmem_team_t *team, const nvshmem_team_config_t *config, long mask, int n,
                        int rank, const char *call);
 void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr);
+
+/* twice.c. Tells of another library of this one's soname. */
+void nvshmemi_warn_of_another(const char *call);
 
 /* openshmem.c */
 bool nvshmemi_with_shmem(void);

@@ -29,8 +29,42 @@ static bool known(int version)
     return version == NVSHMEM_INIT_ATTR_V1_IDENTIFIER || version == NVSHMEM_INIT_ATTR_V2_IDENTIFIER;
 }
 
+/* A version has a number in the upper half and the bytes of the struct in the lower one. One that
+ * is neither known nor looks like that is what was in memory. */
+static bool later(int version)
+{
+    int number = version >> 16, size = version & 0xffff;
+    return number > NVSHMEM_INIT_ATTR_V2_IDENTIFIER >> 16 && number < 16 && size % 8 == 0 &&
+           size >= (int)sizeof(nvshmemx_init_attr_v1) && size <= 4096;
+}
+
+/* What the headers have that the program, or a library of it, was compiled with (nvshmem_api.h). */
+extern int nvshmemi_headers_release __attribute__((weak));
+
+/* 0, or an error after a message. */
+static int check_program(const char *call)
+{
+    static bool told;
+    int is = &nvshmemi_headers_release != NULL ? nvshmemi_headers_release : 0;
+    if (!told && nvshmemi_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED)
+        nvshmemi_warn_of_another(call);
+    told = true;
+    if (is <= NVSHMEM_VENDOR_VERSION)
+        return 0;
+    fprintf(stderr,
+            "shmem: %s: the program was compiled against headers of NVSHMEM %d.%d.%d, the library "
+            "has the names of %d.%d.%d (run it with the library that came with the headers, or "
+            "compile it against those of this one)\n",
+            call, is / 10000, is / 100 % 100, is % 100, NVSHMEM_VENDOR_MAJOR_VERSION,
+            NVSHMEM_VENDOR_MINOR_VERSION, NVSHMEM_VENDOR_PATCH_VERSION);
+    return NVSHMEMX_ERROR_NOT_SUPPORTED;
+}
+
 int nvshmemi_init_thread(int requested, int *provided, const char *call)
 {
+    int refused = check_program(call);
+    if (refused != 0)
+        return refused;
     shmemi_as_nvshmem();
     if (!nvshmemi_with_shmem())
         return shmem_init_thread(requested, provided);
@@ -50,6 +84,9 @@ void nvshmemi_init(const char *call)
 int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr)
 {
     shmemx_init_attr_t a = SHMEMX_INIT_ATTR_INITIALIZER;
+    int refused = check_program("nvshmemx_init_attr");
+    if (refused != 0)
+        return refused;
     shmemi_as_nvshmem();
     switch (flags) {
     case 0:
@@ -75,9 +112,12 @@ int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *a
     if (!known(attr->version)) {
         fprintf(stderr,
                 "shmem: nvshmemx_init_attr: attributes of version %#x, the library has %#x and %#x "
-                "(begin with NVSHMEMX_INIT_ATTR_INITIALIZER)\n",
+                "(%s)\n",
                 (unsigned)attr->version, (unsigned)NVSHMEM_INIT_ATTR_V1_IDENTIFIER,
-                (unsigned)NVSHMEM_INIT_ATTR_V2_IDENTIFIER);
+                (unsigned)NVSHMEM_INIT_ATTR_V2_IDENTIFIER,
+                later(attr->version) ? "the program's headers are newer than the library: compile "
+                                       "it against those of this one"
+                                     : "begin with NVSHMEMX_INIT_ATTR_INITIALIZER");
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
     if (flags == NVSHMEMX_INIT_WITH_MPI_COMM) {
@@ -94,7 +134,7 @@ int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *a
 /* Attributes are often not initialised: a version that is none is written here. */
 int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
 {
-    if (attr != NULL && !known(attr->version)) {
+    if (attr != NULL && !known(attr->version) && !later(attr->version)) {
         const nvshmemx_init_attr_t plain = NVSHMEMX_INIT_ATTR_INITIALIZER;
         attr->version = plain.version;
         attr->args.version = plain.args.version;

@@ -7,12 +7,6 @@
 
 #include <stdio.h>
 
-int nvshmemi_barrier(nvshmem_team_t team)
-{
-    shmem_quiet();
-    return shmem_team_sync(team);
-}
-
 void nvshmemi_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)
 {
     shmem_team_config_t below = {0};

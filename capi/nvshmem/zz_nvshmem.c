@@ -20,7 +20,7 @@ void nvshmem_info_get_version(int *major, int *minor)
 
 int nvshmem_barrier(nvshmem_team_t team)
 {
-    return nvshmemi_barrier(team);
+    return shmemi_team_barrier(team, "nvshmem_barrier");
 }
 
 void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)

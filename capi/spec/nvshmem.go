@@ -73,6 +73,11 @@ const nvshmemTypes = `
 #include <stdlib.h>
 #endif
 
+/* The library refuses a program that was compiled against newer headers than it knows. */
+#if !defined(SHMEMI_PUBLIC) && !defined(__CUDA_ARCH__) && !defined(__CUDACC_RTC__)
+__attribute__((weak, visibility("default"))) int nvshmemi_headers_release = 30800;
+#endif
+
 /* CUDA's headers define them. */
 struct __half;
 struct __nv_bfloat16;
@@ -283,7 +288,7 @@ var nvshmemRows = []Chapter{{
 		}),
 		nvshmemFamily(Family{
 			Name: "barrier", Result: "int", Params: []Param{nvshmemTeam},
-			Front:   "nvshmemi_barrier($args)",
+			Front:   "shmemi_team_barrier(team, $call)",
 			Doc:     "Completes the caller's operations, as nvshmem_quiet does, and waits until every PE of a team has called it.",
 			Returns: "0, or non-zero for NVSHMEM_TEAM_INVALID.",
 		}),

@@ -55,6 +55,7 @@ var private = []string{
 	"shmemi_device_unregister", // device/shmem/unit.h
 	"shmemi_context",           // device/shmem/context.h
 	"shmemi_team_split_each",   // capi/nvshmem, as those that follow
+	"shmemi_team_barrier",
 	"shmemi_team_uniqueid",
 	"shmemi_team_init",
 	"shmemi_reduce_by",

@@ -32,7 +32,7 @@ var apiRows = []row{
 	{what: "lock_misaligned", status: aborted, say: []string{`PE \d: shmem_test_lock: the lock 0x\w+ is not aligned to 8 bytes`}},
 	{what: "lock_freed", env: full, status: aborted, say: []string{`PE \d: shmem_test_lock: 8 bytes at 0x\w+: the allocation there has 0 bytes`}},
 	{what: "hang_lock", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 1: shmem_set_lock has waited \d+ s: for the lock at 0x\w+ \(heap offset 0x\w+\) \(the wait goes on\)`}},
-	{what: "team_destroyed", status: aborted, say: []string{`PE \d: shmem_team_sync: team \d+ does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made\)`}},
+	{what: "team_destroyed", status: aborted, say: []string{`PE \d: shmem_team_sync: team \d+ was destroyed \(use its handle before shmem_team_destroy only\)`}},
 	{what: "team_destroy_world", status: aborted, say: []string{`PE \d: shmem_team_destroy: team 0 is always there \(destroy what a split has made\)`}},
 	{what: "team_destroy_shared", status: aborted, say: []string{`PE \d: shmem_team_destroy: team 1 is always there`}},
 	{what: "team_arguments_differ", status: aborted, say: []string{`PE \d: shmem_team_split_strided: number 3 of what describes the teams is 1 on a PE and 2 on another \(pass the same on every PE of the parent team\)`}},

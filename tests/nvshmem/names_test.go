@@ -1,6 +1,7 @@
 package nvshmem
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -143,6 +144,7 @@ func TestExports(t *testing.T) {
 		t.Errorf("%s, %v", dynamic, err)
 	}
 	asked, err := exec.Command("nm", "-D", "--undefined-only", library).Output()
+	asked = bytes.Replace(asked, []byte("w nvshmemi_headers_release\n"), nil, 1) // of the program
 	if err != nil || strings.Contains(string(asked), "shmem") {
 		t.Errorf("%s, %v", asked, err)
 	}

@@ -56,6 +56,11 @@
 #include <stdlib.h>
 #endif
 
+/* The library refuses a program that was compiled against newer headers than it knows. */
+#if !defined(SHMEMI_PUBLIC) && !defined(__CUDA_ARCH__) && !defined(__CUDACC_RTC__)
+__attribute__((weak, visibility("default"))) int nvshmemi_headers_release = 30800;
+#endif
+
 /* CUDA's headers define them. */
 struct __half;
 struct __nv_bfloat16;

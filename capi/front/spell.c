@@ -1,0 +1,47 @@
+/*
+ * spell.c: messages in the words of a program that has come in by the names of NVSHMEM.
+ *
+ * Calls are known here by the names of OpenSHMEM. Settings have theirs whatever the program calls.
+ */
+#include "below.h"
+#include "caller.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static int nvshmem;
+
+void shmemi_as_nvshmem(void)
+{
+    __atomic_store_n(&nvshmem, 1, __ATOMIC_RELAXED);
+}
+
+bool shmemi_is_nvshmem(void)
+{
+    return __atomic_load_n(&nvshmem, __ATOMIC_RELAXED) != 0;
+}
+
+static const struct {
+    const char *begins, *with;
+} words[] = {
+    {"shmem_", "nv"},        {"shmemx_", "nv"},       {"SHMEM_TEAM_", "NV"}, {"SHMEMX_TEAM_", "NV"},
+    {"SHMEM_THREAD_", "NV"}, {"SHMEM_SIGNAL_", "NV"}, {"SHMEM_CMP_", "NV"},
+};
+
+void shmemi_spell(char *text, size_t size)
+{
+    for (size_t at = 0; shmemi_is_nvshmem() && text[at] != '\0'; at++) {
+        if (at > 0 && (isalnum((unsigned char)text[at - 1]) || text[at - 1] == '_'))
+            continue;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            size_t n = strlen(words[i].with), rest = strlen(text + at) + 1;
+            if (strncmp(text + at, words[i].begins, strlen(words[i].begins)) != 0 ||
+                at + rest + n > size)
+                continue;
+            memmove(text + at + n, text + at, rest);
+            memcpy(text + at, words[i].with, n);
+            at += n;
+            break;
+        }
+    }
+}

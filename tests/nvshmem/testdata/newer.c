@@ -1,0 +1,2 @@
+/* What headers of a later release say. */
+int nvshmemi_headers_release = 31002;
