@@ -111,6 +111,11 @@ void nvshmemx_flush_on_stream(struct CUstream_st *stream)
     shmemx_quiet_on_stream(stream);
 }
 
+void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, size_t length, void *preferred_addr, int flags)
+{
+    return ((void)preferred_addr, shmemx_buffer_register_symmetric(buf_ptr, length, flags));
+}
+
 int nvshmemx_buffer_register(void *addr, size_t length)
 {
     return nvshmemi_buffer_register(addr, length);

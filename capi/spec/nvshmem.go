@@ -203,6 +203,17 @@ var nvshmemConstants = []ConstantGroup{
 		},
 	},
 	{
+		Doc: "The plugins of that release. The library loads none of them; it has libfabric for networks, and its own ways for PEs to meet.",
+		Constants: []Constant{
+			constant("NVSHMEM_TRANSPORT_PLUGIN_MAJOR_VERSION", "7"),
+			constant("NVSHMEM_TRANSPORT_PLUGIN_MINOR_VERSION", "0"),
+			constant("NVSHMEM_TRANSPORT_PLUGIN_PATCH_VERSION", "0"),
+			constant("NVSHMEM_BOOTSTRAP_PLUGIN_MAJOR_VERSION", "3"),
+			constant("NVSHMEM_BOOTSTRAP_PLUGIN_MINOR_VERSION", "0"),
+			constant("NVSHMEM_BOOTSTRAP_PLUGIN_PATCH_VERSION", "0"),
+		},
+	},
+	{
 		Doc: "What of a configuration counts, and what structures begin with.",
 		Constants: []Constant{
 			constant("NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS", "1"),
@@ -449,6 +460,18 @@ var nvshmemxRows = []Family{
 	nvshmemFamily(Family{
 		Name: "flush_on_stream", Params: []Param{stream}, Front: "shmemx_quiet_on_stream(stream)",
 		Doc: "Does what nvshmemx_flush does when the stream comes to it.",
+	}),
+	nvshmemFamily(Family{
+		Name: "buffer_register_symmetric_at_preferred_address", Result: "void *",
+		Params: []Param{
+			{Name: "buf_ptr", C: "void *", Doc: "as for nvshmemx_buffer_register_symmetric"},
+			{Name: "length", C: "size_t", Unit: "bytes", Doc: "of the buffer"},
+			{Name: "preferred_addr", C: "void *", Doc: "a wish, which is not granted: the library chooses the place in its heap"},
+			{Name: "flags", C: "int", Doc: "0"},
+		},
+		Front:   "((void)preferred_addr, shmemx_buffer_register_symmetric(buf_ptr, length, flags))",
+		Doc:     "Does what nvshmemx_buffer_register_symmetric does. The result says where the buffer is.",
+		Returns: "The symmetric address of the buffer, or NULL.",
 	}),
 	nvshmemFamily(Family{
 		Name: "buffer_register", Result: "int",

@@ -185,6 +185,14 @@ typedef struct nvshmemx_region_attrs {
 #define NVSHMEM_VENDOR_PACKAGE_VERSION 0
 #define NVSHMEM_VENDOR_VERSION 30800
 
+/* The plugins of that release. The library loads none of them; it has libfabric for networks, and its own ways for PEs to meet. */
+#define NVSHMEM_TRANSPORT_PLUGIN_MAJOR_VERSION 7
+#define NVSHMEM_TRANSPORT_PLUGIN_MINOR_VERSION 0
+#define NVSHMEM_TRANSPORT_PLUGIN_PATCH_VERSION 0
+#define NVSHMEM_BOOTSTRAP_PLUGIN_MAJOR_VERSION 3
+#define NVSHMEM_BOOTSTRAP_PLUGIN_MINOR_VERSION 0
+#define NVSHMEM_BOOTSTRAP_PLUGIN_PATCH_VERSION 0
+
 /* What of a configuration counts, and what structures begin with. */
 #define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS 1
 #define NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID 2

@@ -336,6 +336,22 @@ void nvshmemx_flush(void);
 void nvshmemx_flush_on_stream(struct CUstream_st *stream);
 
 /*
+ * nvshmemx_buffer_register_symmetric_at_preferred_address
+ *
+ * Does what nvshmemx_buffer_register_symmetric does. The result says where the buffer is.
+ *
+ * @buf_ptr as for nvshmemx_buffer_register_symmetric
+ * @length bytes of the buffer
+ * @preferred_addr a wish, which is not granted: the library chooses the place in its heap
+ * @flags 0
+ *
+ * Result: The symmetric address of the buffer, or NULL.
+ *
+ * Since libshmem 0.1.
+ */
+void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, size_t length, void *preferred_addr, int flags);
+
+/*
  * nvshmemx_buffer_register
  *
  * Says that a buffer will be a local source or destination. Any memory may be one without this

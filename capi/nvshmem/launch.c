@@ -1,0 +1,196 @@
+/*
+ * launch.c: kernels of which all blocks run at the same time, for callers that look the names up.
+ *
+ * Programs have the forms of the headers, which call the CUDA runtime that they are linked with.
+ * This library has none: it takes the one that the process has as a shared library. Kernels of a
+ * program that is linked with the static one are unknown to it, and the runtime says so.
+ */
+#define _GNU_SOURCE
+#include "own.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+struct dim {
+    unsigned x, y, z;
+};
+
+/* cudaLaunchAttribute and cudaLaunchConfig_t. */
+struct attribute {
+    int id;
+    int pad;
+    union {
+        int cooperative;
+        char bytes[64];
+    } value;
+};
+_Static_assert(sizeof(struct attribute) == 72, "as CUDA has it");
+struct config {
+    struct dim grid, block;
+    size_t shared;
+    void *stream;
+    struct attribute *attributes;
+    unsigned n;
+};
+_Static_assert(sizeof(struct config) == 56, "as CUDA has it");
+
+enum { ATTRIBUTE_COOPERATIVE = 2, MOST_ATTRIBUTES = 32 };
+enum { CAN_COOPERATE = 95, PROCESSORS = 16 };
+
+static struct runtime {
+    int (*device)(int *device);
+    int (*ask)(int *value, int attribute, int device);
+    int (*fit)(int *blocks, const void *func, int threads, size_t shared);
+    int (*launch)(const struct config *config, const void *func, void **args);
+    const char *(*describe)(int error);
+} runtime;
+
+static void *find(void *library, const char *name)
+{
+    return dlsym(library == NULL ? RTLD_DEFAULT : library, name);
+}
+
+static bool take(void *library)
+{
+    struct runtime r = {
+        .device = (int (*)(int *))find(library, "cudaGetDevice"),
+        .ask = (int (*)(int *, int, int))find(library, "cudaDeviceGetAttribute"),
+        .fit = (int (*)(int *, const void *, int, size_t))find(
+            library, "cudaOccupancyMaxActiveBlocksPerMultiprocessor"),
+        .launch = (int (*)(const struct config *, const void *, void **))find(
+            library, "cudaLaunchKernelExC"),
+        .describe = (const char *(*)(int))find(library, "cudaGetErrorString"),
+    };
+    if (r.device == NULL || r.ask == NULL || r.fit == NULL || r.launch == NULL ||
+        r.describe == NULL)
+        return false;
+    runtime = r;
+    return true;
+}
+
+/* The runtime that is loaded already: a second one would not know the program's kernels. */
+static int open_runtime(const char *call)
+{
+    static const char *const names[] = {"libcudart.so.13", "libcudart.so.12"};
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    bool found = runtime.launch != NULL || take(NULL);
+    for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++) {
+        void *library = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
+        found = library != NULL && take(library);
+    }
+    pthread_mutex_unlock(&mutex);
+    if (found)
+        return 0;
+    fprintf(stderr,
+            "shmem: %s: the process has no libcudart.so with cudaLaunchKernelExC (call the inline "
+            "form of nvshmemx.h, or link the program with -cudart shared)\n",
+            call);
+    return NVSHMEMX_ERROR_NOT_SUPPORTED;
+}
+
+static int refuse(const char *call, const char *what, int error)
+{
+    fprintf(stderr, "shmem: %s: %s: %s (see the cause)\n", call, what, runtime.describe(error));
+    return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
+}
+
+static unsigned long long volume(struct dim d)
+{
+    return (unsigned long long)d.x * d.y * d.z;
+}
+
+static int most_blocks(const void *func, struct dim block, size_t shared, int *most,
+                       const char *call)
+{
+    int device = 0, can = 0, processors = 0, blocks = 0;
+    if (func == NULL || most == NULL) {
+        fprintf(stderr, "shmem: %s: %s is NULL (pass a kernel, and where the answer goes)\n", call,
+                func == NULL ? "func" : "gridsize");
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    if (volume(block) == 0 || volume(block) > 1024) {
+        fprintf(stderr,
+                "shmem: %s: a block of %llu threads (pass a kernel, and blocks of 1 to 1024 "
+                "threads)\n",
+                call, volume(block));
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    if (open_runtime(call) != 0)
+        return NVSHMEMX_ERROR_NOT_SUPPORTED;
+    int error = runtime.device(&device);
+    if (error == 0)
+        error = runtime.ask(&can, CAN_COOPERATE, device);
+    if (error == 0)
+        error = runtime.ask(&processors, PROCESSORS, device);
+    if (error == 0 && can)
+        error = runtime.fit(&blocks, func, (int)volume(block), shared);
+    if (error != 0)
+        return refuse(call, "ask how many blocks fit", error);
+    if (!can) {
+        fprintf(stderr, "shmem: %s: GPU %d launches no cooperative kernels (use another GPU)\n",
+                call, device);
+        return NVSHMEMX_ERROR_NOT_SUPPORTED;
+    }
+    *most = blocks * processors;
+    return 0;
+}
+
+static int launch(struct config c, const void *func, void **args, const char *call)
+{
+    struct attribute all[MOST_ATTRIBUTES + 1];
+    int most = 0, rc = most_blocks(func, c.block, c.shared, &most, call);
+    if (rc != 0)
+        return rc;
+    if (c.grid.x == 0 && c.grid.y == 0 && c.grid.z == 0)
+        c.grid = (struct dim){(unsigned)most, 1, 1};
+    if (volume(c.grid) > (unsigned long long)most || c.n > MOST_ATTRIBUTES) {
+        fprintf(stderr,
+                "shmem: %s: %llu blocks of %llu threads with %u attributes do not run at the same "
+                "time, the GPU holds %d of them (launch fewer or smaller blocks, with at most %d "
+                "attributes)\n",
+                call, volume(c.grid), volume(c.block), c.n, most, MOST_ATTRIBUTES);
+        return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
+    }
+    unsigned n = 0;
+    for (unsigned i = 0; i < c.n; i++)
+        if (c.attributes[i].id != ATTRIBUTE_COOPERATIVE)
+            all[n++] = c.attributes[i];
+    all[n++] = (struct attribute){.id = ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+    c.attributes = all;
+    c.n = n;
+    int error = runtime.launch(&c, func, args);
+    return error == 0 ? 0 : refuse(call, "launch", error);
+}
+
+#pragma GCC visibility push(default)
+int nvshmemx_collective_launch_query_gridsize(const void *func, struct dim block, void **args,
+                                              size_t shared, int *gridsize);
+int nvshmemx_collective_launch(const void *func, struct dim grid, struct dim block, void **args,
+                               size_t shared, struct CUstream_st *stream);
+int nvshmemx_collective_launch_attr(const struct config *attr, const void *func, void **args);
+#pragma GCC visibility pop
+
+int nvshmemx_collective_launch_query_gridsize(const void *func, struct dim block, void **args,
+                                              size_t shared, int *gridsize)
+{
+    (void)args;
+    return most_blocks(func, block, shared, gridsize, __func__);
+}
+
+int nvshmemx_collective_launch(const void *func, struct dim grid, struct dim block, void **args,
+                               size_t shared, struct CUstream_st *stream)
+{
+    struct config c = {.grid = grid, .block = block, .shared = shared, .stream = stream};
+    return launch(c, func, args, __func__);
+}
+
+int nvshmemx_collective_launch_attr(const struct config *attr, const void *func, void **args)
+{
+    if (attr == NULL) {
+        fprintf(stderr, "shmem: %s: attr is NULL (pass how the kernel is launched)\n", __func__);
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    }
+    return launch(*attr, func, args, __func__);
+}
