@@ -11,53 +11,149 @@ import (
 // asNvshmrun is the first argument of the command nvshmrun.
 const asNvshmrun = "--nvshmrun"
 
-// spelledHere puts options of NVSHMEM's launcher of that name, which is Hydra, into those of
-// shmemrun. Others are shmemrun's. All PEs are on this machine, so that hosts may be this one
-// alone, and how many PEs each takes says nothing.
+// A spelling is what an option of NVSHMEM's launcher of that name, which is Hydra, becomes.
+type spelling struct {
+	values int
+	// instead says what to use where nothing here stands for the option; "": it is taken.
+	instead string
+	as      func(values []string) ([]string, error) // nil: nothing, it is so already
+}
+
+// hydra are its options but those that shmemrun has as well. All PEs are on this machine and inherit
+// the environment, so that hosts may be this one alone, and how many PEs each takes says nothing.
+var hydra = map[string]spelling{
+	"-ppn":      {values: 1, as: count},
+	"-perhost":  {values: 1, as: count},
+	"-hosts":    {values: 1, as: hosts},
+	"-host":     {values: 1, as: hosts},
+	"-f":        {values: 1, as: hostFile},
+	"-hostfile": {values: 1, as: hostFile},
+	"-genv":     {values: 2, as: variable},
+	"-env":      {values: 2, as: variable},
+	"-genvall":  {}, "-envall": {}, "-print-all-exitcodes": {},
+	"-l":               {as: tagged},
+	"-prepend-rank":    {as: tagged},
+	"-launcher":        {values: 1, as: local},
+	"-bootstrap":       {values: 1, as: local},
+	"-rmk":             {values: 1, instead: "say -n; no resource manager is asked"},
+	"-genvlist":        {values: 1, instead: "leave it out: PEs inherit the environment; env -i starts without one"},
+	"-envlist":         {values: 1, instead: "leave it out: PEs inherit the environment; env -i starts without one"},
+	"-genvnone":        {instead: "start it by env -i: PEs inherit the environment"},
+	"-envnone":         {instead: "start it by env -i: PEs inherit the environment"},
+	"-bind-to":         {values: 1, instead: "use --bind, or SHMEM_BIND"},
+	"-binding":         {values: 1, instead: "use --bind, or SHMEM_BIND"},
+	"-map-by":          {values: 1, instead: "use --bind, which gives each PE its share of the processors"},
+	"-membind":         {values: 1, instead: "start it by numactl"},
+	"-iface":           {values: 1, instead: "set SHMEM_BOOTSTRAP_INTERFACE"},
+	"-machinefile":     {values: 1, as: hostFile},
+	"-launcher-exec":   {values: 1, instead: "use mpiexec.hydra for other machines"},
+	"-bootstrap-exec":  {values: 1, instead: "use mpiexec.hydra for other machines"},
+	"-configfile":      {values: 1, instead: "say the options here"},
+	"-wdir":            {values: 1, instead: "use cd before it"},
+	"-outfile-pattern": {values: 1, instead: "redirect the output; --tag-output says which PE a line is of"},
+	"-errfile-pattern": {values: 1, instead: "redirect the output; --tag-output says which PE a line is of"},
+	"-gpus-per-proc":   {values: 1, instead: "have the program choose, by nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE)"},
+	"-usize":           {values: 1, instead: "leave it out: jobs do not grow"},
+	"-v":               {instead: "set SHMEM_LOG_LEVEL=debug"},
+	"-verbose":         {instead: "set SHMEM_LOG_LEVEL=debug"},
+	"-info":            {instead: "use nvshmem-info"},
+	"-version":         {instead: "use nvshmem-info"},
+}
+
+// spelledHere puts options of Hydra into those of shmemrun. Others are shmemrun's.
 func spelledHere(args []string) ([]string, error) {
 	var out []string
 	for i := 0; i < len(args); i++ {
 		name := args[i]
 		if !strings.HasPrefix(name, "-") || name == "--" {
+			if name != "--" && slices.Contains(args[i:], ":") {
+				return nil, fmt.Errorf("%q between two programs (all PEs are of one program: start a script that chooses by SHMEM_LAUNCHER_PE; put -- before a program with that argument)", ":")
+			}
 			return append(out, args[i:]...), nil
 		}
-		operands := map[string]int{"-ppn": 1, "-hosts": 1, "-host": 1, "-genv": 2, "-env": 2}[name]
-		if len(args)-i-1 < operands {
-			return nil, fmt.Errorf("option %s needs %d values", name, operands)
+		// Hydra takes two dashes as well, but for what shmemrun has with them.
+		o, known := hydra[name]
+		if !known && strings.HasPrefix(name, "--") && name != "--hosts" {
+			o, known = hydra[name[1:]]
 		}
-		values := args[i+1 : i+1+operands]
-		i += operands
-		switch name {
-		case "-ppn":
-			if n, err := strconv.Atoi(values[0]); err != nil || n < 1 {
-				return nil, fmt.Errorf("-ppn %s: no number of PEs (say 1 or more, or leave it out)", values[0])
-			}
-		case "-hosts", "-host":
-			if err := allHere(values[0]); err != nil {
-				return nil, fmt.Errorf("%s %s: %w", name, values[0], err)
-			}
-		case "-genv", "-env":
-			out = append(out, "-x", values[0]+"="+values[1])
-		default:
+		if !known {
 			out = append(out, name)
 			// An option with its value apart: what follows is no program yet.
 			if slices.Contains([]string{"-n", "-np", "--pes", "--hosts", "--map", "--links", "--chaos", "-x", "--export", "--timeout"}, name) && i+1 < len(args) {
 				i++
 				out = append(out, args[i])
 			}
+			continue
 		}
+		if o.instead != "" {
+			return nil, fmt.Errorf("option %s is not taken (%s)", name, o.instead)
+		}
+		if len(args)-i-1 < o.values {
+			return nil, fmt.Errorf("option %s needs %s", name, map[int]string{1: "a value", 2: "2 values"}[o.values])
+		}
+		values := args[i+1 : i+1+o.values]
+		i += o.values
+		if o.as == nil {
+			continue
+		}
+		more, err := o.as(values)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", name, values[0], err)
+		}
+		out = append(out, more...)
 	}
 	return out, nil
 }
 
+func count(values []string) ([]string, error) {
+	if n, err := strconv.Atoi(values[0]); err != nil || n < 1 {
+		return nil, fmt.Errorf("no number of PEs (say 1 or more, or leave it out)")
+	}
+	return nil, nil
+}
+
+func variable(values []string) ([]string, error) {
+	return []string{"-x", values[0] + "=" + values[1]}, nil
+}
+
+func tagged([]string) ([]string, error) { return []string{"--tag-output"}, nil }
+
+// local refuses what would start PEs elsewhere, or asks a system for them.
+func local(values []string) ([]string, error) {
+	if !slices.Contains([]string{"fork", "ssh", "rsh"}, values[0]) {
+		return nil, fmt.Errorf("PEs are started on this machine (leave it out, or use mpirun, mpiexec.hydra or srun)")
+	}
+	return nil, nil
+}
+
+func hosts(values []string) ([]string, error) {
+	return nil, allHere(strings.Split(values[0], ","))
+}
+
+// hostFile reads a file with a host on each line, and behind it what else Hydra takes.
+func hostFile(values []string) ([]string, error) {
+	data, err := os.ReadFile(values[0])
+	if err != nil {
+		return nil, fmt.Errorf("%w (say a file with a host on each line)", err)
+	}
+	var list []string
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(line, "#")
+		if f := strings.Fields(line); len(f) > 0 {
+			list = append(list, f[0])
+		}
+	}
+	return nil, allHere(list)
+}
+
 // allHere says which of the hosts is another machine.
-func allHere(list string) error {
+func allHere(list []string) error {
 	me, err := os.Hostname()
 	if err != nil {
 		return err
 	}
 	short, _, _ := strings.Cut(me, ".")
-	for host := range strings.SplitSeq(list, ",") {
+	for _, host := range list {
 		host, _, _ = strings.Cut(host, ":")
 		if !slices.Contains([]string{"localhost", "127.0.0.1", me, short}, host) {
 			return fmt.Errorf("%q is not this machine, on which all PEs start (use mpirun, mpiexec.hydra or srun for several)", host)
