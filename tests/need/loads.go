@@ -44,6 +44,7 @@ var left = map[string]string{
 	"detector":       "with the race detector the suites of networks run on one or two of each kind; fabric/sim, fabric/chaos and fabric/rail, bench, the stub's own tests and packages that start no goroutine do not run with it; in make test-full all do",
 	"generated":      "generated programs run in 10 of the 21 ways to run a program; in make test-full in all (tests/run)",
 	"configurations": "no program runs under ThreadSanitizer, none with 19 hosts, some with memory of GPUs or chaos in one way less, and on NICs of the stub with four of them sizes alone; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
+	"wheels":         "the surface of NVSHMEM is held against committed facts; in make test-full these are made anew from NVIDIA's wheels, which pip fetches (tests/nvshmem)",
 }
 
 // Full reports whether tests do all that they can: scripts/test full sets TESTS=full.
