@@ -1,7 +1,7 @@
 /*
  * nvshmem.cu: what programs of NVSHMEM do, by its names: a shift, puts with signals between blocks,
- * atomics, strided copies, reductions of which each PE gets a part, by kernels and by a stream, in
- * the world and in a team.
+ * atomics, strided copies, a collective launch, teams by GPU and by an id, reductions of which each
+ * PE gets a part, by kernels and by a stream, in the world and in a team.
  *
  * shmemrun -n 2 nvshmem
  */
@@ -206,6 +206,77 @@ template <class T> T odd(T a, T b)
     return a ^ b;
 }
 
+/* Blocks that wait for each other. */
+__global__ void together(int *come)
+{
+    if (threadIdx.x == 0) {
+        atomicAdd_system(come, 1);
+        while (*(volatile int *)come < (int)gridDim.x)
+            ;
+    }
+}
+
+void test_launch()
+{
+    int *come, most = 0;
+    CHECK(cudaMalloc((void **)&come, sizeof *come));
+    CHECK(cudaMemsetAsync(come, 0, sizeof *come, stream));
+    void *args[] = {&come};
+    const void *kernel = (const void *)together;
+    expect("how many blocks fit",
+           nvshmemx_collective_launch_query_gridsize(kernel, dim3(64), args, 0, &most) == 0 &&
+               most > 0);
+    nvshmemx_collective_launch_attr_t attr = {};
+    attr.cuda_config.blockDim = dim3(64);
+    attr.cuda_config.stream = stream;
+    attr.cuda_config.gridDim = dim3((unsigned)most + 1);
+    expect("too many blocks", nvshmemx_collective_launch_attr(&attr, kernel, args) != 0);
+    attr.cuda_config.gridDim = dim3(0, 0, 0);
+    expect("as many as fit", nvshmemx_collective_launch_attr(&attr, kernel, args) == 0);
+    expect("all of them met", read(come, 1)[0] == most);
+    CHECK(cudaFree(come));
+}
+
+__global__ void rank_in(nvshmem_team_t team, int *at)
+{
+    at[0] = nvshmem_team_my_pe(team);
+    at[1] = nvshmem_team_n_pes(team);
+    nvshmem_sync(team);
+}
+
+void test_team(const char *what, nvshmem_team_t team)
+{
+    int *at = heap<int>(2);
+    if (team != NVSHMEM_TEAM_INVALID && nvshmem_team_my_pe(team) >= 0) {
+        rank_in<<<1, 1, 0, stream>>>(team, at);
+        expect(what,
+               read(at, 2) == std::vector<int>{nvshmem_team_my_pe(team), nvshmem_team_n_pes(team)});
+    }
+    nvshmem_free(at);
+}
+
+/* The PEs of the job backwards, by an id that the last one has made. */
+void test_teams()
+{
+    uint64_t *id = heap<uint64_t>(1), own = 0;
+    expect("an id", nvshmemx_team_get_uniqueid(&own) == 0);
+    for (int pe = 0; me == n - 1 && pe < n; pe++)
+        nvshmem_uint64_p(id, own, pe);
+    nvshmem_barrier_all();
+    nvshmem_team_t team = NVSHMEM_TEAM_INVALID;
+    nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
+    config.uniqueid = read(id, 1)[0];
+    expect("a team by an id", nvshmemx_team_init(&team, &config, NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID,
+                                                 n, n - 1 - me) == 0 &&
+                                  nvshmem_team_my_pe(team) == n - 1 - me);
+    test_team("a team by an id, in a kernel", team);
+    test_team("the PEs of my GPU", NVSHMEMI_TEAM_SAME_GPU);
+    test_team("the first PEs of GPUs", NVSHMEMI_TEAM_GPU_LEADERS);
+    test_team("multicast", NVSHMEM_TEAM_MC_SHARED);
+    nvshmem_team_destroy(team);
+    nvshmem_free(id);
+}
+
 } // namespace
 
 int main()
@@ -220,6 +291,8 @@ int main()
     test_shift();
     test_parts();
     test_atomics();
+    test_launch();
+    test_teams();
     test_scatter<int>("int sum by a kernel", by_kernel, add);
     test_scatter<int>("int sum", nvshmemx_int_sum_reducescatter_on_stream, add);
     test_scatter<float>("float max", nvshmemx_float_max_reducescatter_on_stream, greater);
