@@ -38,7 +38,7 @@ struct answer {
 _Static_assert(sizeof(struct answer) == 64, "runtime/pe.deskSize has it");
 
 enum { MEMORY = 1, CLAIMED = 2 }; /* state */
-enum { GOOD, AGAIN, NO_MEMORY, NO_SLOT, OTHER_SIZE, SAME_RANK };
+enum { GOOD, AGAIN, FULL_MEMORY, NO_SLOT, OTHER_SIZE, SAME_RANK };
 enum { PE_BITS = 24, ROUND_BITS = 8 };
 
 struct meeting {
@@ -188,7 +188,7 @@ static void decide(const struct meeting *m, struct answer *a)
         return;
     combine(m, &all);
     if (!(all.state & MEMORY))
-        a->verdict = NO_MEMORY;
+        a->verdict = FULL_MEMORY;
     else if (!(all.state & CLAIMED))
         a->verdict = AGAIN;
     else if (m->round % 2 == 1 && (a->slot = shmemi_slots_lowest(all.free, SHMEMI_FIRST_SLOT)) < 0)
@@ -259,7 +259,7 @@ __attribute__((format(printf, 2, 3))) static void say(const char *call, const ch
 static void complain(const struct meeting *m, const struct answer *a)
 {
     switch (a->verdict) {
-    case NO_MEMORY:
+    case FULL_MEMORY:
         say(m->call, "a PE has no memory for a team of %d PEs (free some)", m->n);
         break;
     case NO_SLOT:

@@ -86,16 +86,6 @@ void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch)
     nvshmemi_vendor_get_version_info(major, minor, patch);
 }
 
-int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid)
-{
-    return nvshmemi_team_get_uniqueid(uniqueid, "nvshmemx_team_get_uniqueid");
-}
-
-int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long config_mask, int npes, int pe_idx_in_team)
-{
-    return nvshmemi_team_init(team, config, config_mask, npes, pe_idx_in_team, "nvshmemx_team_init");
-}
-
 void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr)
 {
     return nvshmemi_mc_ptr(team, ptr);
@@ -109,11 +99,6 @@ void nvshmemx_flush(void)
 void nvshmemx_flush_on_stream(struct CUstream_st *stream)
 {
     shmemx_quiet_on_stream(stream);
-}
-
-void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, size_t length, void *preferred_addr, int flags)
-{
-    return ((void)preferred_addr, shmemx_buffer_register_symmetric(buf_ptr, length, flags));
 }
 
 int nvshmemx_buffer_register(void *addr, size_t length)
@@ -154,6 +139,21 @@ int nvshmemx_region_stop(nvshmemx_region_handle_t handle)
 int nvshmemx_region_is_active(uint32_t hints, int *active)
 {
     return nvshmemi_region_is_active(hints, active);
+}
+
+int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid)
+{
+    return nvshmemi_team_get_uniqueid(uniqueid, "nvshmemx_team_get_uniqueid");
+}
+
+int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long config_mask, int npes, int pe_idx_in_team)
+{
+    return nvshmemi_team_init(team, config, config_mask, npes, pe_idx_in_team, "nvshmemx_team_init");
+}
+
+void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, size_t length, void *preferred_addr, int flags)
+{
+    return ((void)preferred_addr, shmemx_buffer_register_symmetric(buf_ptr, length, flags));
 }
 
 void nvshmemx_float_iput_on_stream(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe, struct CUstream_st *stream)

@@ -19,8 +19,9 @@ type spelling struct {
 	as      func(values []string) ([]string, error) // nil: nothing, it is so already
 }
 
-// hydra are its options but those that shmemrun has as well. All PEs are on this machine and inherit
-// the environment, so that hosts may be this one alone, and how many PEs each takes says nothing.
+// hydra are its options but those that shmemrun has as well. All PEs are on this machine and
+// inherit the environment, so that hosts may be this one alone, and how many PEs each takes says
+// nothing.
 var hydra = map[string]spelling{
 	"-ppn":      {values: 1, as: count},
 	"-perhost":  {values: 1, as: count},

@@ -34,8 +34,8 @@ func TestNames(t *testing.T) {
 	for _, g := range slices.Concat(spec.Nvshmem.Constants(), spec.Nvshmem.ExtensionConstants()) {
 		for _, c := range g.Constants {
 			there[c.Name] = true
-			// Enumerators with the prefix of internal names, which bindings use, are no facts; each has the
-			// value of an index.
+			// Enumerators with the prefix of internal names, which bindings use, are no facts; each
+			// has the value of an index.
 			if index, ok := strings.CutPrefix(c.Name, "NVSHMEMI_"); ok {
 				if known.constants["NVSHMEM_"+index+"_INDEX"] != c.Value {
 					t.Errorf("%s is %s", c.Name, c.Value)

@@ -265,40 +265,6 @@ const char *nvshmemx_status_string(int status);
 void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
 
 /*
- * nvshmemx_team_get_uniqueid
- *
- * Makes an id of a team. One PE calls it, of the team or not, and the program passes the id on.
- * When the team is made, the id may be used for another one.
- *
- * @uniqueid written here: the id
- *
- * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when uniqueid is NULL.
- *
- * Since libshmem 0.1.
- */
-int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid);
-
-/*
- * nvshmemx_team_init
- *
- * Makes a team of any PEs, in any order. The PEs of the team make the call, and no others; two
- * threads of a PE one after the other. The team has a slot of its own, as one that a split has
- * made.
- *
- * @team written here: the team, or NVSHMEM_TEAM_INVALID
- * @config read here: with the id of the team
- * @config_mask what of config counts: NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, and
- *                  NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS
- * @npes how many PEs the team has; the same on each
- * @pe_idx_in_team number of the caller in it; another one on each
- *
- * Result: 0, or non-zero after a message: NVSHMEMX_ERROR_INVALID_VALUE.
- *
- * Since libshmem 0.1.
- */
-int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long config_mask, int npes, int pe_idx_in_team);
-
-/*
  * nvshmemx_mc_ptr
  *
  * Finds the multicast address of symmetric memory. The library makes none.
@@ -334,22 +300,6 @@ void nvshmemx_flush(void);
  * Since libshmem 0.1.
  */
 void nvshmemx_flush_on_stream(struct CUstream_st *stream);
-
-/*
- * nvshmemx_buffer_register_symmetric_at_preferred_address
- *
- * Does what nvshmemx_buffer_register_symmetric does. The result says where the buffer is.
- *
- * @buf_ptr as for nvshmemx_buffer_register_symmetric
- * @length bytes of the buffer
- * @preferred_addr a wish, which is not granted: the library chooses the place in its heap
- * @flags 0
- *
- * Result: The symmetric address of the buffer, or NULL.
- *
- * Since libshmem 0.1.
- */
-void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, size_t length, void *preferred_addr, int flags);
 
 /*
  * nvshmemx_buffer_register
@@ -459,6 +409,56 @@ int nvshmemx_region_stop(nvshmemx_region_handle_t handle);
  * Since libshmem 0.1.
  */
 int nvshmemx_region_is_active(uint32_t hints, int *active);
+
+/*
+ * nvshmemx_team_get_uniqueid
+ *
+ * Makes an id of a team. One PE calls it, of the team or not, and the program passes the id on.
+ * When the team is made, the id may be used for another one.
+ *
+ * @uniqueid written here: the id
+ *
+ * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when uniqueid is NULL.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid);
+
+/*
+ * nvshmemx_team_init
+ *
+ * Makes a team of any PEs, in any order. The PEs of the team make the call, and no others; two
+ * threads of a PE one after the other. The team has a slot of its own, as one that a split has
+ * made.
+ *
+ * @team written here: the team, or NVSHMEM_TEAM_INVALID
+ * @config read here: with the id of the team
+ * @config_mask what of config counts: NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, and
+ *                  NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS
+ * @npes how many PEs the team has; the same on each
+ * @pe_idx_in_team number of the caller in it; another one on each
+ *
+ * Result: 0, or non-zero after a message: NVSHMEMX_ERROR_INVALID_VALUE.
+ *
+ * Since libshmem 0.1.
+ */
+int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long config_mask, int npes, int pe_idx_in_team);
+
+/*
+ * nvshmemx_buffer_register_symmetric_at_preferred_address
+ *
+ * Does what nvshmemx_buffer_register_symmetric does. The result says where the buffer is.
+ *
+ * @buf_ptr as for nvshmemx_buffer_register_symmetric
+ * @length bytes of the buffer
+ * @preferred_addr a wish, which is not granted: the library chooses the place in its heap
+ * @flags 0
+ *
+ * Result: The symmetric address of the buffer, or NULL.
+ *
+ * Since libshmem 0.1.
+ */
+void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, size_t length, void *preferred_addr, int flags);
 
 /*
  * nvshmemx_<T>_iput_on_stream, nvshmemx_iput<bits>_on_stream

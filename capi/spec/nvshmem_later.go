@@ -1,0 +1,39 @@
+package spec
+
+// nvshmemxLater are extensions of NVSHMEM 3.7 and 3.8.
+var nvshmemxLater = []Family{
+	nvshmemFamily(Family{
+		Name: "team_get_uniqueid", Result: "int",
+		Params: []Param{{Name: "uniqueid", C: "nvshmemx_team_uniqueid_t *", Role: Result, Doc: "the id"}},
+		Front:  "nvshmemi_team_get_uniqueid($args, $call)",
+		Doc: "Makes an id of a team. One PE calls it, of the team or not, and the program passes the id on. When the team is made, " +
+			"the id may be used for another one.",
+		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when uniqueid is NULL.",
+	}),
+	nvshmemFamily(Family{
+		Name: "team_init", Result: "int",
+		Params: []Param{
+			{Name: "team", C: "nvshmem_team_t *", Role: Result, Doc: "the team, or NVSHMEM_TEAM_INVALID"},
+			{Name: "config", C: "nvshmem_team_config_t *", Role: Source, Doc: "with the id of the team"},
+			{Name: "config_mask", C: "long", Doc: "what of config counts: NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, and NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS"},
+			{Name: "npes", C: "int", Doc: "how many PEs the team has; the same on each"},
+			{Name: "pe_idx_in_team", C: "int", Doc: "number of the caller in it; another one on each"},
+		},
+		Front: "nvshmemi_team_init($args, $call)",
+		Doc: "Makes a team of any PEs, in any order. The PEs of the team make the call, and no others; two threads of a PE one after the other. " +
+			"The team has a slot of its own, as one that a split has made.",
+		Returns: "0, or non-zero after a message: NVSHMEMX_ERROR_INVALID_VALUE.",
+	}),
+	nvshmemFamily(Family{
+		Name: "buffer_register_symmetric_at_preferred_address", Result: "void *",
+		Params: []Param{
+			{Name: "buf_ptr", C: "void *", Doc: "as for nvshmemx_buffer_register_symmetric"},
+			{Name: "length", C: "size_t", Unit: "bytes", Doc: "of the buffer"},
+			{Name: "preferred_addr", C: "void *", Doc: "a wish, which is not granted: the library chooses the place in its heap"},
+			{Name: "flags", C: "int", Doc: "0"},
+		},
+		Front:   "((void)preferred_addr, shmemx_buffer_register_symmetric(buf_ptr, length, flags))",
+		Doc:     "Does what nvshmemx_buffer_register_symmetric does. The result says where the buffer is.",
+		Returns: "The symmetric address of the buffer, or NULL.",
+	}),
+}
