@@ -72,7 +72,7 @@ static inline int nvshmemx_collective_launch_attr(const nvshmemx_collective_laun
     cudaError_t error = cudaLaunchKernelExC(&config, func, args);
     return error == cudaSuccess ? 0 : shmemi_launch_refuse(error, "launch");
 }
-#elif defined(CUDART_VERSION)
+#elif defined(CUDART_VERSION) && !defined(__CUDACC_RTC__)
 #ifdef __cplusplus
 extern "C" {
 #endif
