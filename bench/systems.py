@@ -126,7 +126,7 @@ class Libshmem(System):
         argv, env = self.launch(pair, "tcp", 2, [self.binary("oshm_micro"), "init"])
         env["SHMEM_LOG_LEVEL"] = "info"
         _, _, err = run(argv, 60, env)
-        found = re.search(r"network (\S+) on ", err)
+        found = re.search(r"network (?:\S+ by )?(\S+) on ", err)
         if found:
             return found.group(1)
         raise RunError(f"the banner of libshmem names no network: {err}")
