@@ -108,7 +108,7 @@ func TestSlurm(t *testing.T) {
 		}{
 			{"hosts", l, 2, []string{"APART=1"}},
 			{"cyclic", srun("--nodes=2", "--distribution=cyclic"), 2, []string{"APART=1"}},
-			{"arbitrary", srun("--nodes=2", "--distribution=arbitrary"), 2, []string{"APART=1", "SLURM_HOSTFILE=" + hostfile(t, "b", "a", "b", "b")}},
+			{"arbitrary", srun("--distribution=arbitrary"), 2, []string{"APART=1", "SLURM_HOSTFILE=" + hostfile(t, "b", "a", "b", "b")}},
 			{"folder", l, 2, []string{"APART=1", "SHMEM_BOOTSTRAP_DIR=" + folder}},
 			{"named", l, 2, []string{"APART=1", "SHMEM_BOOTSTRAP=slurm"}},
 			{"IPv4", l, 2, []string{"APART=1", "SHMEM_BOOTSTRAP_FAMILY=af_inet"}},
