@@ -101,7 +101,8 @@ clean: ## remove everything that was built
 # names of functions, which capi/front includes. The programs are listed here, so that make
 # help and make clean need no Go; tests/run fails when a generated one is missing here.
 MADE := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated generic reduce rma signal strided wait) \
-        $(GEN)/gpu/zz_functions.h $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map $(GEN)/nvshmem/front/zz_libnvshmem_host.map
+        $(foreach s,gpu nvshmem/gpu,$(GEN)/$(s)/zz_functions.h $(GEN)/$(s)/zz_names.txt) \
+        $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map $(GEN)/nvshmem/front/zz_libnvshmem_host.map
 
 $(GENERATOR): go.mod VERSION version.go $(wildcard capi/gen/*.go capi/spec/*.go internal/generated/*.go)
 	@$(FIT)

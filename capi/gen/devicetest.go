@@ -2,16 +2,69 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"libshmem/capi/spec"
 )
 
+// A testList is a list of names that kernels call, of one family and one form of its arguments.
+type testList struct {
+	name        string
+	rows, alike []string // of one type of each kind and size, and of the others
+}
+
+// testLists are those of a surface, and its names in the order of the lists: those that are alike
+// have the word behind them.
+func testLists(s *spec.Surface) ([]*testList, []string) {
+	type kind struct {
+		list  string
+		kind  spec.Kind
+		bits  int
+		scope spec.Scope
+	}
+	var lists []*testList
+	var names []string
+	seen := map[kind]bool{}
+	for _, c := range s.Kernels() {
+		for _, f := range c.Families {
+			for _, fn := range f.Functions() {
+				name := f.Name
+				switch {
+				case strings.HasPrefix(fn.Type.Name, "qp_"):
+					name += "_qp"
+				case f.X:
+					name += "_x"
+				}
+				at := slices.IndexFunc(lists, func(l *testList) bool { return l.name == name })
+				if at < 0 {
+					at, lists = len(lists), append(lists, &testList{name: name})
+				}
+				t := fn.Type.C
+				if t == "" {
+					t = "void"
+				}
+				row := fmt.Sprintf("ROW(%s, %s, %d, %s)", fn.Name, t, fn.Type.Bits/8, fn.Scope)
+				if k := (kind{name, fn.Type.Kind, fn.Type.Bits, fn.Scope}); fn.Type.Name != "" && seen[k] {
+					lists[at].alike = append(lists[at].alike, row)
+					names = append(names, fn.Name+" alike")
+				} else {
+					seen[k] = true
+					lists[at].rows = append(lists[at].rows, row)
+					names = append(names, fn.Name)
+				}
+			}
+		}
+	}
+	return lists, names
+}
+
 // deviceTests lists the names that kernels call, by family, for the programs of
 // tests/gpu that try each of them: a name, its element type and bytes, and who
-// calls it. Types that only GPUs have are lists of their own. With FEWER_TYPES a list has one type of
-// each kind and size.
-func deviceTests(s *spec.Surface) file {
+// calls it. Calls on a queue are lists of their own. With FEWER_TYPES a list has one type of
+// each kind and size. A list that only another surface has is empty, so that the programs are the
+// same for all.
+func deviceTests(s *spec.Surface) []file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
 	b.WriteString(`/* clang-format off */
@@ -22,51 +75,28 @@ func deviceTests(s *spec.Surface) file {
 #ifndef TESTS_GPU_ZZ_FUNCTIONS_H
 #define TESTS_GPU_ZZ_FUNCTIONS_H
 `)
-	var order []string
-	rows, alike := map[string][]string{}, map[string][]string{}
-	type kind struct {
-		list  string
-		kind  spec.Kind
-		bits  int
-		scope spec.Scope
+	lists, names := testLists(s)
+	for _, l := range lists {
+		const next = " \\\n    "
+		if l.alike == nil {
+			fmt.Fprintf(&b, "\n#define TEST_%s(ROW)%s%s\n", l.name, next, strings.Join(l.rows, next))
+			continue
+		}
+		fmt.Fprintf(&b, "\n#ifdef FEWER_TYPES\n#define ALIKE_%s(ROW)\n#else\n#define ALIKE_%s(ROW)%s%s\n#endif\n", l.name, l.name, next, strings.Join(l.alike, next))
+		fmt.Fprintf(&b, "#define TEST_%s(ROW)%s%s\n", l.name, next, strings.Join(append(l.rows, "ALIKE_"+l.name+"(ROW)"), next))
 	}
-	seen := map[kind]bool{}
-	for _, c := range s.Kernels() {
-		for _, f := range c.Families {
-			for _, fn := range f.Functions() {
-				list := f.Name
-				if f.X {
-					list += "_x"
-				}
-				if fn.Type.Kind == spec.Late {
-					list += "_late"
-				}
-				if rows[list] == nil {
-					order = append(order, list)
-				}
-				t := fn.Type.C
-				if t == "" {
-					t = "void"
-				}
-				into := rows
-				if k := (kind{list, fn.Type.Kind, fn.Type.Bits, fn.Scope}); fn.Type.Name != "" && seen[k] {
-					into = alike
-				} else {
-					seen[k] = true
-				}
-				into[list] = append(into[list], fmt.Sprintf("ROW(%s, %s, %d, %s)", fn.Name, t, fn.Type.Bits/8, fn.Scope))
+	b.WriteString("\n")
+	for _, other := range spec.Surfaces {
+		more, _ := testLists(other)
+		for _, l := range more {
+			if !slices.ContainsFunc(lists, func(own *testList) bool { return own.name == l.name }) {
+				fmt.Fprintf(&b, "#define TEST_%s(ROW)\n", l.name)
 			}
 		}
 	}
-	for _, list := range order {
-		const next = " \\\n    "
-		if alike[list] == nil {
-			fmt.Fprintf(&b, "\n#define TEST_%s(ROW)%s%s\n", list, next, strings.Join(rows[list], next))
-			continue
-		}
-		fmt.Fprintf(&b, "\n#ifdef FEWER_TYPES\n#define ALIKE_%s(ROW)\n#else\n#define ALIKE_%s(ROW)%s%s\n#endif\n", list, list, next, strings.Join(alike[list], next))
-		fmt.Fprintf(&b, "#define TEST_%s(ROW)%s%s\n", list, next, strings.Join(append(rows[list], "ALIKE_"+list+"(ROW)"), next))
-	}
 	b.WriteString("\n#endif\n")
-	return file{Path: made(s, "gpu/zz_functions.h"), Text: b.String()}
+	return []file{
+		{Path: made(s, "gpu/zz_functions.h"), Text: b.String()},
+		{Path: made(s, "gpu/zz_names.txt"), Text: banner("# ", "") + strings.Join(names, "\n") + "\n"},
+	}
 }

@@ -81,11 +81,11 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 // madeFiles are the tests of a surface, which call each name, its second names, and what of it
 // is exported.
 func madeFiles(s *spec.Surface) []file {
-	out := []file{{Path: mapFile(s), Text: frontMap(s)}}
+	out := append([]file{{Path: mapFile(s), Text: frontMap(s)}}, deviceTests(s)...)
 	if s.HostOnly {
 		return out
 	}
-	out = append(append(out, checks(s)...), deviceTests(s))
+	out = append(out, checks(s)...)
 	if s.Generics {
 		out = append(out, overloadChecks(s))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem/capi/spec"
 	"libshmem/tests/need"
 )
 
@@ -45,10 +46,17 @@ func emulate(t *testing.T, build, name string) string {
 // TestEmulated runs the programs that try each name of the device interface as
 // programs of the host: on one node, where peers are reached directly, and
 // between hosts, where all goes through the rings and the proxies.
+//
+// Together they call each name of the table.
 func TestEmulated(t *testing.T) {
 	build := need.Build(t)
-	for _, name := range []string{"rma", "atomics", "waits", "colls", "litmus"} {
+	called := filepath.Join(t.TempDir(), "called")
+	t.Setenv("CALLED", called)
+	names := []string{"rma", "strided", "atomics", "waits", "colls", "singles", "litmus"}
+	ran := 0
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
+			ran++
 			program := emulate(t, build, name)
 			for _, way := range [][]string{
 				{"-n", "2"},
@@ -57,6 +65,17 @@ func TestEmulated(t *testing.T) {
 				runEmulated(t, build, append(way, program)...)
 			}
 		})
+	}
+	t.Run("exit", func(t *testing.T) {
+		ran++
+		cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "2", "--timeout", "60", emulate(t, build, "singles"), "exit")
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"))
+		if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 7 {
+			t.Errorf("%v, want status 7\n%s", err, out)
+		}
+	})
+	if ran == len(names)+1 { // -run may leave some out
+		need.Called(t, called, filepath.Join(build, "gen", "gpu", "zz_names.txt"), spec.Shmem.KernelNames(), need.Left("emulated"))
 	}
 }
 

@@ -17,11 +17,6 @@ enum ids {
             TEST_atomic_fetch_and(ID) TEST_atomic_and(ID) TEST_atomic_fetch_or(ID)
                 TEST_atomic_or(ID) TEST_atomic_fetch_xor(ID) TEST_atomic_xor(ID)
                     TEST_atomic_fetch_add_x(ID) TEST_atomic_add_x(ID)
-#ifndef EMULATED
-                        TEST_atomic_fetch_late(ID) TEST_atomic_set_late(ID)
-                            TEST_atomic_swap_late(ID) TEST_atomic_fetch_add_x_late(ID)
-                                TEST_atomic_add_x_late(ID)
-#endif
 };
 
 /* How often each is applied, each time to an object of its own. */
@@ -41,50 +36,40 @@ KERNEL apply(int id, char *object, const char *operand, const char *cond, char *
     switch (id) {
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        *(T *)(void *)old = name((T *)(void *)object, pe);                                         \
+        *(T *)(void *)old = (name)((T *)(void *)object, pe);                                       \
         break;
         TEST_atomic_fetch(CASE) TEST_atomic_fetch_inc(CASE)
-#ifndef EMULATED
-            TEST_atomic_fetch_late(CASE)
-#endif
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        name((T *)(void *)object, pe);                                                             \
+        (name)((T *)(void *)object, pe);                                                           \
         break;
-                TEST_atomic_inc(CASE)
+            TEST_atomic_inc(CASE)
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        name((T *)(void *)object, *(const T *)(const void *)operand, pe);                          \
+        (name)((T *)(void *)object, *(const T *)(const void *)operand, pe);                        \
         break;
-                    TEST_atomic_set(CASE) TEST_atomic_add(CASE) TEST_atomic_and(CASE)
-                        TEST_atomic_or(CASE) TEST_atomic_xor(CASE) TEST_atomic_add_x(CASE)
-#ifndef EMULATED
-                            TEST_atomic_set_late(CASE) TEST_atomic_add_x_late(CASE)
-#endif
+                TEST_atomic_set(CASE) TEST_atomic_add(CASE) TEST_atomic_and(CASE)
+                    TEST_atomic_or(CASE) TEST_atomic_xor(CASE) TEST_atomic_add_x(CASE)
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        *(T *)(void *)old = name((T *)(void *)object, *(const T *)(const void *)operand, pe);      \
+        *(T *)(void *)old = (name)((T *)(void *)object, *(const T *)(const void *)operand, pe);    \
         break;
-                                TEST_atomic_swap(CASE) TEST_atomic_fetch_add(CASE)
-                                    TEST_atomic_fetch_and(CASE) TEST_atomic_fetch_or(CASE)
-                                        TEST_atomic_fetch_xor(CASE) TEST_atomic_fetch_add_x(CASE)
-#ifndef EMULATED
-                                            TEST_atomic_swap_late(CASE)
-                                                TEST_atomic_fetch_add_x_late(CASE)
-#endif
+                        TEST_atomic_swap(CASE) TEST_atomic_fetch_add(CASE)
+                            TEST_atomic_fetch_and(CASE) TEST_atomic_fetch_or(CASE)
+                                TEST_atomic_fetch_xor(CASE) TEST_atomic_fetch_add_x(CASE)
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        *(T *)(void *)old = name((T *)(void *)object, *(const T *)(const void *)cond,              \
-                                 *(const T *)(const void *)operand, pe);                           \
+        *(T *)(void *)old = (name)((T *)(void *)object, *(const T *)(const void *)cond,            \
+                                   *(const T *)(const void *)operand, pe);                         \
         break;
-                                                    TEST_atomic_compare_swap(CASE)
+                                    TEST_atomic_compare_swap(CASE)
 #undef CASE
     }
-    shmem_quiet();
+    LIB(quiet)();
 }
 
 enum { FETCH, SET, CSWAP, ADD, AND, OR, XOR };
@@ -129,15 +114,16 @@ template <class T> int get_value(const char *at)
 
 template <class T> void one(bench *b, int id, const char *name, int op, bool inc, bool answers)
 {
+    called(name);
     for (int i = 0; i < TIMES; i++) {
         for (int k = 0; k < 3; k++)
             put_value<T>(b->object + sizeof(T) * (size_t)(k + 1), BEFORE[i] + (k != 1));
         put_value<T>(b->operand, OPERAND[i]);
         put_value<T>(b->cond, 77);
         put_value<T>(b->answer, 99);
-        shmem_barrier_all();
+        LIB(barrier_all)();
         LAUNCH(1, apply, id, b->object + 2 * sizeof(T), b->operand, b->cond, b->answer, next_pe);
-        shmem_barrier_all();
+        LIB(barrier_all)();
         int want = model(op, BEFORE[i], inc ? 1 : OPERAND[i]);
         int have = get_value<T>(b->object + 2 * sizeof(T)), old = get_value<T>(b->answer);
         expect(have == want, std::string(name) + ": the object is " + std::to_string(have) +
@@ -148,7 +134,7 @@ template <class T> void one(bench *b, int id, const char *name, int op, bool inc
         expect(get_value<T>(b->object + sizeof(T)) == BEFORE[i] + 1 &&
                    get_value<T>(b->object + 3 * sizeof(T)) == BEFORE[i] + 1,
                std::string(name) + ": a neighbour changed");
-        shmem_barrier_all();
+        LIB(barrier_all)();
     }
 }
 
@@ -156,95 +142,78 @@ template <class T> void one(bench *b, int id, const char *name, int op, bool inc
 KERNEL sum_all(long *sums, float *real, int times)
 {
     for (int i = 0; i < times; i++) {
-        shmem_long_atomic_add(sums, 1, 0);
-        (void)shmem_long_atomic_fetch_add(sums + 1, (long)1 << 33, 0);
-        shmem_int_atomic_inc((int *)(void *)(sums + 2), 0);
-        shmemx_float_atomic_add(real, 1.0f, 0);
+        LIB(long_atomic_add)(sums, 1, 0);
+        (void)LIB(long_atomic_fetch_add)(sums + 1, (long)1 << 33, 0);
+        LIB(int_atomic_inc)((int *)(void *)(sums + 2), 0);
+        LIBX(float_atomic_add)(real, 1.0f, 0);
     }
-    shmem_quiet();
+    LIB(quiet)();
 }
 
 void run(void)
 {
     bench b;
-    b.object = (char *)shmem_align(128, 128);
+    b.object = (char *)LIB(align)(128, 128);
     b.operand = own_memory(128);
     b.cond = b.operand + 16;
     b.answer = b.operand + 32;
-    b.sums = (long *)shmem_align(128, 128);
+    b.sums = (long *)LIB(align)(128, 128);
 #define ONE(name, T, bytes, scope) one<T>(&b, id_##name, #name, OP, INC, ANSWERS);
 #define INC false
 #define ANSWERS true
 #define OP FETCH
     TEST_atomic_fetch(ONE)
-#ifndef EMULATED
-        TEST_atomic_fetch_late(ONE)
-#endif
 #undef OP
 #define OP SET
-            TEST_atomic_swap(ONE)
-#ifndef EMULATED
-                TEST_atomic_swap_late(ONE)
-#endif
+        TEST_atomic_swap(ONE)
 #undef OP
 #define OP CSWAP
-                    TEST_atomic_compare_swap(ONE)
+            TEST_atomic_compare_swap(ONE)
 #undef OP
 #define OP ADD
-                        TEST_atomic_fetch_add(ONE) TEST_atomic_fetch_add_x(ONE)
-#ifndef EMULATED
-                            TEST_atomic_fetch_add_x_late(ONE)
-#endif
+                TEST_atomic_fetch_add(ONE) TEST_atomic_fetch_add_x(ONE)
 #undef OP
 #define OP AND
-                                TEST_atomic_fetch_and(ONE)
+                    TEST_atomic_fetch_and(ONE)
 #undef OP
 #define OP OR
-                                    TEST_atomic_fetch_or(ONE)
+                        TEST_atomic_fetch_or(ONE)
 #undef OP
 #define OP XOR
-                                        TEST_atomic_fetch_xor(ONE)
+                            TEST_atomic_fetch_xor(ONE)
 #undef OP
 #undef ANSWERS
 #define ANSWERS false
 #define OP SET
-                                            TEST_atomic_set(ONE)
-#ifndef EMULATED
-                                                TEST_atomic_set_late(ONE)
-#endif
+                                TEST_atomic_set(ONE)
 #undef OP
 #define OP ADD
-                                                    TEST_atomic_add(ONE) TEST_atomic_add_x(ONE)
-#ifndef EMULATED
-                                                        TEST_atomic_add_x_late(ONE)
-#endif
+                                    TEST_atomic_add(ONE) TEST_atomic_add_x(ONE)
 #undef OP
 #define OP AND
-                                                            TEST_atomic_and(ONE)
+                                        TEST_atomic_and(ONE)
 #undef OP
 #define OP OR
-                                                                TEST_atomic_or(ONE)
+                                            TEST_atomic_or(ONE)
 #undef OP
 #define OP XOR
-                                                                    TEST_atomic_xor(ONE)
+                                                TEST_atomic_xor(ONE)
 #undef OP
 #undef INC
 #define INC true
 #define OP ADD
-                                                                        TEST_atomic_inc(ONE)
+                                                    TEST_atomic_inc(ONE)
 #undef ANSWERS
 #define ANSWERS true
-                                                                            TEST_atomic_fetch_inc(
-                                                                                ONE)
+                                                        TEST_atomic_fetch_inc(ONE)
 
-                                                                                const int times =
-                                                                                    50;
+                                                            const int times = 50;
     const long each = (long)threads_of(block) * times * pes;
     std::vector<char> none(128, 0);
     copy_memory(b.sums, none.data(), 128);
-    shmem_barrier_all();
+    LIB(barrier_all)();
     LAUNCH(threads_of(block), sum_all, b.sums, (float *)(void *)(b.sums + 4), times);
-    shmem_barrier_all();
+    LIB(barrier_all)();
     if (me == 0) {
         expect(get_value<int>((const char *)(b.sums + 2)) == each, "increments are lost");
         expect(get_value<float>((const char *)(b.sums + 4)) == each, "sums of float are lost");

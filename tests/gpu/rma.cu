@@ -33,10 +33,8 @@ BOTH place place_of(int i, size_t bytes)
 
 enum ids {
 #define ID(name, T, bytes, scope) id_##name,
-    TEST_put(ID) TEST_get(ID) TEST_put_signal(ID) TEST_p(ID) TEST_g(ID)
-#ifndef EMULATED
-        TEST_put_late(ID) TEST_get_late(ID) TEST_put_signal_late(ID) TEST_p_late(ID) TEST_g_late(ID)
-#endif
+    TEST_put(ID) TEST_get(ID) TEST_put_signal(ID) TEST_p(ID) TEST_g(ID) TEST_put_qp(ID)
+        TEST_get_qp(ID) TEST_put_signal_qp(ID) TEST_p_qp(ID) TEST_g_qp(ID)
 };
 
 struct row {
@@ -49,28 +47,32 @@ struct row {
 
 /*
  * Each name in a function of its own, which the compiler takes one by one: all
- * in one kernel took it many minutes.
+ * in one kernel took it many minutes. QUEUE is the last argument of those that take a queue.
  */
 #define CALL(name, T, bytes, scope)                                                                \
     STEP call_##name(char *dest, const char *source, size_t n, int pe)                             \
     {                                                                                              \
-        name((T *)dest, (const T *)source, n, pe);                                                 \
+        (name)((T *)dest, (const T *)source, n, pe QUEUE);                                         \
     }
+#define QUEUE
 TEST_put(CALL) TEST_get(CALL)
-#ifndef EMULATED
-    TEST_put_late(CALL) TEST_get_late(CALL)
-#endif
+#undef QUEUE
+#define QUEUE , NVSHMEMX_QP_ANY
+    TEST_put_qp(CALL) TEST_get_qp(CALL)
+#undef QUEUE
 #undef CALL
 #define CALL(name, T, bytes, scope)                                                                \
     STEP call_##name(char *dest, const char *source, size_t n, uint64_t *signal, uint64_t v,       \
                      int op, int pe)                                                               \
     {                                                                                              \
-        name((T *)dest, (const T *)source, n, signal, v, op, pe);                                  \
+        (name)((T *)dest, (const T *)source, n, signal, v, op, pe QUEUE);                          \
     }
+#define QUEUE
         TEST_put_signal(CALL)
-#ifndef EMULATED
-            TEST_put_signal_late(CALL)
-#endif
+#undef QUEUE
+#define QUEUE , NVSHMEMX_QP_ANY
+            TEST_put_signal_qp(CALL)
+#undef QUEUE
 #undef CALL
 
                 KERNEL
@@ -84,14 +86,11 @@ TEST_put(CALL) TEST_get(CALL)
     case id_##name:                                                                                \
         call_##name(dest + p.to, source + p.from, p.n, pe);                                        \
         break;
-            TEST_put(CASE)
-#ifndef EMULATED
-                TEST_put_late(CASE)
-#endif
+            TEST_put(CASE) TEST_put_qp(CASE)
         }
     }
     if (threadIdx.x == 0)
-        shmem_quiet();
+        LIB(quiet)();
 }
 
 KERNEL get_all(int id, size_t bytes, int places, char *dest, const char *source, int pe)
@@ -100,15 +99,12 @@ KERNEL get_all(int id, size_t bytes, int places, char *dest, const char *source,
     for (int i = 0; i < places; i++) {
         place p = place_of(i, bytes);
         switch (id) {
-            TEST_get(CASE)
-#ifndef EMULATED
-                TEST_get_late(CASE)
-#endif
+            TEST_get(CASE) TEST_get_qp(CASE)
 #undef CASE
         }
     }
     if (threadIdx.x == 0)
-        shmem_quiet();
+        LIB(quiet)();
 }
 
 /* Values that a slot has room for, one that it would have as a negative number, and a long one. */
@@ -124,30 +120,27 @@ KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *sour
     ONE_BY_ONE
     for (int i = 0; i < places; i++) {
         place p = place_of(i, bytes);
-        int op = i % 2 ? SHMEM_SIGNAL_ADD : SHMEM_SIGNAL_SET;
+        int op = i % 2 ? VALUE(SIGNAL_ADD) : VALUE(SIGNAL_SET);
         uint64_t v = signal_of(i);
         switch (id) {
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
         call_##name(dest + p.to, source + p.from, p.n, signals + i, v, op, pe);                    \
         break;
-            TEST_put_signal(CASE)
-#ifndef EMULATED
-                TEST_put_signal_late(CASE)
-#endif
+            TEST_put_signal(CASE) TEST_put_signal_qp(CASE)
 #undef CASE
         }
     }
     for (int i = 0; threadIdx.x == 0 && i < places; i++) {
         place p = place_of(i, bytes);
         uint64_t v = signal_of(i);
-        shmem_signal_wait_until(signals + i, SHMEM_CMP_EQ, v);
+        LIB(signal_wait_until)(signals + i, VALUE(CMP_EQ), v);
         for (size_t k = 0; k < p.n * bytes; k++)
             if ((unsigned char)dest[p.to + k] != pattern(from, i, k + p.from - (size_t)i * ROOM))
                 ++*bad;
     }
     if (threadIdx.x == 0)
-        shmem_quiet();
+        LIB(quiet)();
 }
 
 KERNEL elements(int id, char *dest, const char *source, int pe)
@@ -157,38 +150,40 @@ KERNEL elements(int id, char *dest, const char *source, int pe)
         switch (id) {
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        name((T *)dest + i, ((const T *)source)[i], pe);                                           \
+        (name)((T *)dest + i, ((const T *)source)[i], pe QUEUE);                                   \
         break;
+#define QUEUE
             TEST_p(CASE)
-#ifndef EMULATED
-                TEST_p_late(CASE)
-#endif
+#undef QUEUE
+#define QUEUE , NVSHMEMX_QP_ANY
+                TEST_p_qp(CASE)
+#undef QUEUE
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        ((T *)dest)[i] = name((const T *)source + i, pe);                                          \
+        ((T *)dest)[i] = (name)((const T *)source + i, pe QUEUE);                                  \
         break;
+#define QUEUE
                     TEST_g(CASE)
-#ifndef EMULATED
-                        TEST_g_late(CASE)
-#endif
+#undef QUEUE
+#define QUEUE , NVSHMEMX_QP_ANY
+                        TEST_g_qp(CASE)
+#undef QUEUE
 #undef CASE
         }
     }
-    shmem_quiet();
+    LIB(quiet)();
 }
 
 /* Signals without data, of each kind of value. */
 KERNEL signals_alone(uint64_t *signals, int places, int pe, int *bad)
 {
     for (int i = 0; i < places; i++) {
-        if (i % 2)
-            shmem_signal_add(signals + i, signal_of(i), pe);
-        else
-            shmem_signal_set(signals + i, signal_of(i), pe);
+        int op = i % 2 ? VALUE(SIGNAL_ADD) : VALUE(SIGNAL_SET);
+        LIBX(signal_op)(signals + i, signal_of(i), op, pe);
     }
     for (int i = 0; i < places; i++)
-        *bad += shmem_signal_wait_until(signals + i, SHMEM_CMP_NE, 0) != signal_of(i);
+        *bad += LIB(signal_wait_until)(signals + i, VALUE(CMP_NE), 0) != signal_of(i);
 }
 
 /* From and to a kernel's own variables, which no proxy reaches: whole and in pieces. */
@@ -203,19 +198,19 @@ KERNEL own_variables(char *dest, const char *source, uint64_t *signal, int pe, i
         const char *came = dest + EACH * (size_t)i + HALF;
         for (int k = 0; k < n; k++)
             mine[k + 1] = source[k];
-        shmem_putmem(dest + EACH * (size_t)i, mine + 1, (size_t)n, pe);
-        shmem_putmem_signal(dest + EACH * (size_t)i + HALF, mine + 1, (size_t)n, signal, 1,
-                            SHMEM_SIGNAL_ADD, pe);
-        shmem_signal_wait_until(signal, SHMEM_CMP_GE, (uint64_t)i + 1);
+        LIB(putmem)(dest + EACH * (size_t)i, mine + 1, (size_t)n, pe);
+        LIB(putmem_signal)
+        (dest + EACH * (size_t)i + HALF, mine + 1, (size_t)n, signal, 1, VALUE(SIGNAL_ADD), pe);
+        LIB(signal_wait_until)(signal, VALUE(CMP_GE), (uint64_t)i + 1);
         for (int k = 0; k < n; k++)
             if ((unsigned char)came[k] != pattern(from, 0, (size_t)k))
                 ++*bad;
     }
-    shmem_quiet();
+    LIB(quiet)();
     for (int i = 0; i < LENGTHS; i++) {
         int n = lengths[i];
         for (int half = 0; half < 2; half++) {
-            shmem_getmem(mine + 1, dest + EACH * (size_t)i + HALF * (size_t)half, (size_t)n, pe);
+            LIB(getmem)(mine + 1, dest + EACH * (size_t)i + HALF * (size_t)half, (size_t)n, pe);
             for (int k = 0; k < n; k++)
                 if ((unsigned char)mine[k + 1] != (unsigned char)source[k])
                     ++*bad;
@@ -259,7 +254,7 @@ void clean(bench *b)
     copy_memory(b->local, b->clear.data(), ALL);
     copy_memory(b->signals, b->clear.data(), 8 * MOST * SHIFTS);
     copy_memory(b->bad, b->clear.data(), sizeof(int));
-    shmem_barrier_all();
+    LIB(barrier_all)();
 }
 
 int bad_of(bench *b)
@@ -271,9 +266,9 @@ int bad_of(bench *b)
 
 void prepare(bench *b)
 {
-    b->dest = (char *)shmem_align(128, ALL);
-    b->source = (char *)shmem_align(128, ALL);
-    b->signals = (uint64_t *)shmem_align(128, 8 * MOST * SHIFTS);
+    b->dest = (char *)LIB(align)(128, ALL);
+    b->source = (char *)LIB(align)(128, ALL);
+    b->signals = (uint64_t *)LIB(align)(128, 8 * MOST * SHIFTS);
     b->local = own_memory(ALL);
     b->given = own_memory(ALL);
     b->bad = (int *)(void *)own_memory(sizeof(int));
@@ -288,55 +283,44 @@ void prepare(bench *b)
 
 void each_name(bench *b)
 {
-    const row puts[] = {TEST_put(ROW)
-#ifndef EMULATED
-                            TEST_put_late(ROW)
-#endif
-    };
+    const row puts[] = {TEST_put(ROW) TEST_put_qp(ROW)};
     for (const row &r : puts) {
+        called(r.name);
         clean(b);
         LAUNCH(threads_of(r.scope), put_all, r.id, r.bytes, MOST * SHIFTS, b->dest, b->given,
                next_pe);
-        shmem_barrier_all();
+        LIB(barrier_all)();
         look(b, b->dest, r, MOST * SHIFTS, last_pe);
     }
-    const row gets[] = {TEST_get(ROW)
-#ifndef EMULATED
-                            TEST_get_late(ROW)
-#endif
-    };
+    const row gets[] = {TEST_get(ROW) TEST_get_qp(ROW)};
     for (const row &r : gets) {
+        called(r.name);
         clean(b);
         LAUNCH(threads_of(r.scope), get_all, r.id, r.bytes, MOST * SHIFTS, b->local, b->source,
                next_pe);
         look(b, b->local, r, MOST * SHIFTS, next_pe);
     }
-    const row signals[] = {TEST_put_signal(ROW)
-#ifndef EMULATED
-                               TEST_put_signal_late(ROW)
-#endif
-    };
+    const row signals[] = {TEST_put_signal(ROW) TEST_put_signal_qp(ROW)};
     for (const row &r : signals) {
+        called(r.name);
         clean(b);
         LAUNCH(threads_of(r.scope), signal_all, r.id, r.bytes, FEW * SHIFTS, b->dest, b->given,
                b->signals, next_pe, last_pe, b->bad);
-        shmem_barrier_all();
+        LIB(barrier_all)();
         look(b, b->dest, r, FEW * SHIFTS, last_pe);
         expect(bad_of(b) == 0, std::string(r.name) + ": a signal came before its data");
     }
     clean(b);
     LAUNCH(1, signals_alone, b->signals, FEW * SHIFTS, next_pe, b->bad);
+    called(TEXT(LIBX(signal_op)));
     expect(bad_of(b) == 0, "signals alone: wrong values");
-    const row single[] = {TEST_p(ROW) TEST_g(ROW)
-#ifndef EMULATED
-                              TEST_p_late(ROW) TEST_g_late(ROW)
-#endif
-    };
+    const row single[] = {TEST_p(ROW) TEST_g(ROW) TEST_p_qp(ROW) TEST_g_qp(ROW)};
     for (const row &r : single) {
-        bool put = std::string(r.name).back() == 'p';
+        called(r.name);
+        bool put = r.name[strlen(r.name) - 1] == 'p';
         clean(b);
         LAUNCH(1, elements, r.id, put ? b->dest : b->local, put ? b->given : b->source, next_pe);
-        shmem_barrier_all();
+        LIB(barrier_all)();
         copy_memory(b->have.data(), put ? b->dest : b->local, 1024);
         size_t bad = 0;
         for (size_t k = 0; k < 1024; k++)

@@ -169,9 +169,11 @@ for n in 2 4; do
     shows "deepep/hosts-$n" 150 env LIMIT=140 SHMEM_PROVIDER=tcp "${uid[@]}" "$n" 2
 done
 kernels rma 300 "$base/cuda/rma"
+kernels strided 120 "$base/cuda/strided"
 kernels atomics 120 "$base/cuda/atomics"
 kernels waits 120 "$base/cuda/waits"
 kernels colls 300 "$base/cuda/colls"
+kernels singles 60 "$base/cuda/singles"
 
 # Teams: 2 PEs with a GPU each; 4, which take turns on theirs; and where the PEs of a
 # host follow no rule.

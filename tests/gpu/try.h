@@ -6,6 +6,11 @@
  *
  * All PEs run the same calls. A kernel is one block, of as many threads as the
  * scope needs, the last warp not full.
+ *
+ * With NVSHMEM_NAMES it is a program of NVSHMEM. Names that differ in their beginning alone are
+ * LIB(quiet), LIBX(signal_op) and VALUE(CMP_EQ); those of zz_functions.h are what the surface has.
+ * There a name that is called stands in brackets, so that a compiler of the host does not look for
+ * a function of the host by the types of arguments.
  */
 #ifndef TESTS_GPU_TRY_H
 #define TESTS_GPU_TRY_H
@@ -22,8 +27,6 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <shmem/shmem.cuh>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -51,8 +54,26 @@ namespace kernels
 #define ONE_BY_ONE
 #endif
 
+#ifdef NVSHMEM_NAMES
+#define LIB(name) nvshmem_##name
+#define LIBX(name) nvshmemx_##name
+#define VALUE(name) NVSHMEM_##name
+#define WORLD ((nvshmem_team_t)NVSHMEM_TEAM_WORLD)
+#define NO_TEAM ((nvshmem_team_t)NVSHMEM_TEAM_INVALID)
+#else
+#define LIB(name) shmem_##name
+#define LIBX(name) shmemx_##name
+#define VALUE(name) SHMEM_##name
+#define WORLD SHMEM_TEAM_WORLD
+#define NO_TEAM SHMEM_TEAM_INVALID
+#endif
+
+#define TEXT(name) TEXT_OF(name)
+#define TEXT_OF(name) #name
+
 #include "zz_functions.h"
 
+#include <set>
 #include <string>
 
 enum { thread, warp, block };
@@ -98,6 +119,13 @@ static inline void copy_memory(void *to, const void *from, size_t bytes)
 static const char *program;
 static int me, pes, next_pe, last_pe, right, wrong;
 
+/* The names that were called and looked at. */
+static std::set<std::string> names;
+static inline void called(const std::string &name)
+{
+    names.insert(name);
+}
+
 /* Counts a check; says what was wrong for the first few. */
 static inline void expect(bool good, const std::string &what)
 {
@@ -112,21 +140,42 @@ static inline void expect(bool good, const std::string &what)
 static inline void begin(const char *name)
 {
     program = name;
-    shmem_init();
+    LIB(init)();
 #ifdef EMULATED
     emulated_begin();
 #endif
-    me = shmem_my_pe();
-    pes = shmem_n_pes();
+    me = LIB(my_pe)();
+    pes = LIB(n_pes)();
     next_pe = (me + 1) % pes;
     last_pe = (me + pes - 1) % pes;
 }
 
+/*
+ * Puts the names at the end of the file that CALLED names: together the programs call each name of
+ * the table.
+ */
+static inline void save_names(void)
+{
+    const char *file = getenv("CALLED");
+    if (me != 0)
+        return;
+    printf("%s: %zu names called\n", program, names.size());
+    if (file == nullptr)
+        return;
+    std::string text;
+    for (const std::string &name : names)
+        text += name + "\n";
+    FILE *to = fopen(file, "a");
+    bool good = to != nullptr && fwrite(text.data(), 1, text.size(), to) == text.size();
+    expect(to != nullptr && fclose(to) == 0 && good, std::string("write the names to ") + file);
+}
+
 static inline int end(void)
 {
-    shmem_barrier_all();
+    save_names();
+    LIB(barrier_all)();
     printf("%s: PE %d of %d: %d passed, %d failed\n", program, me, pes, right, wrong);
-    shmem_finalize();
+    LIB(finalize)();
     return wrong != 0;
 }
 

@@ -42,31 +42,31 @@ KERNEL ask(int id, char *words, question q, answer *a)
     switch (id) {
 #define ONE(name, T, bytes, scope)                                                                 \
     case id_##name:                                                                                \
-        name((T *)(void *)words + 2, q.cmp, (T)q.value);                                           \
+        (name)((T *)(void *)words + 2, q.cmp, (T)q.value);                                         \
         break;
         TEST_wait_until(ONE)
 #undef ONE
 #define ONE(name, T, bytes, scope)                                                                 \
     case id_##name:                                                                                \
-        result = name((T *)(void *)words + 2, q.cmp, (T)q.value);                                  \
+        result = (name)((T *)(void *)words + 2, q.cmp, (T)q.value);                                \
         break;
             TEST_test(ONE)
 #undef ONE
 #define ONE(name, T, bytes, scope)                                                                 \
     case id_##name:                                                                                \
-        name((T *)(void *)words, WORDS, status, q.cmp, (T)q.value);                                \
+        (name)((T *)(void *)words, WORDS, status, q.cmp, (T)q.value);                              \
         break;
                 TEST_wait_until_all(ONE)
 #undef ONE
 #define ONE(name, T, bytes, scope)                                                                 \
     case id_##name:                                                                                \
-        result = (long)name((T *)(void *)words, WORDS, status, q.cmp, (T)q.value);                 \
+        result = (long)(name)((T *)(void *)words, WORDS, status, q.cmp, (T)q.value);               \
         break;
                     TEST_test_all(ONE) TEST_wait_until_any(ONE) TEST_test_any(ONE)
 #undef ONE
 #define ONE(name, T, bytes, scope)                                                                 \
     case id_##name:                                                                                \
-        result = (long)name((T *)(void *)words, WORDS, indices, status, q.cmp, (T)q.value);        \
+        result = (long)(name)((T *)(void *)words, WORDS, indices, status, q.cmp, (T)q.value);      \
         break;
                         TEST_wait_until_some(ONE) TEST_test_some(ONE)
 #undef ONE
@@ -76,14 +76,14 @@ KERNEL ask(int id, char *words, question q, answer *a)
 #define ONE(name, T, bytes, scope)                                                                 \
     case id_##name:                                                                                \
         FILL(T)                                                                                    \
-        name((T *)(void *)words, WORDS, status, q.cmp, (T *)(void *)many);                         \
+        (name)((T *)(void *)words, WORDS, status, q.cmp, (T *)(void *)many);                       \
         break;
                             TEST_wait_until_all_vector(ONE)
 #undef ONE
 #define ONE(name, T, bytes, scope)                                                                 \
     case id_##name:                                                                                \
         FILL(T)                                                                                    \
-        result = (long)name((T *)(void *)words, WORDS, status, q.cmp, (T *)(void *)many);          \
+        result = (long)(name)((T *)(void *)words, WORDS, status, q.cmp, (T *)(void *)many);        \
         break;
                                 TEST_test_all_vector(ONE) TEST_wait_until_any_vector(ONE)
                                     TEST_test_any_vector(ONE)
@@ -91,7 +91,8 @@ KERNEL ask(int id, char *words, question q, answer *a)
 #define ONE(name, T, bytes, scope)                                                                 \
     case id_##name:                                                                                \
         FILL(T)                                                                                    \
-        result = (long)name((T *)(void *)words, WORDS, indices, status, q.cmp, (T *)(void *)many); \
+        result =                                                                                   \
+            (long)(name)((T *)(void *)words, WORDS, indices, status, q.cmp, (T *)(void *)many);    \
         break;
                                         TEST_wait_until_some_vector(ONE) TEST_test_some_vector(ONE)
 #undef ONE
@@ -120,18 +121,18 @@ KERNEL converse(uint64_t *words, int pe, long *seen)
 {
     for (uint64_t round = 1; round <= 20; round++) {
         for (int i = 0; i < WORDS; i++) {
-            shmem_uint64_p(words + (i * 3 + (int)round) % WORDS, round, pe);
-            shmem_fence();
+            LIB(uint64_p)(words + (i * 3 + (int)round) % WORDS, round, pe);
+            LIB(fence)();
         }
         seen[0] +=
-            (long)shmem_uint64_wait_until_any(words, WORDS, NULL, SHMEM_CMP_GE, round) < WORDS;
+            (long)LIB(uint64_wait_until_any)(words, WORDS, NULL, VALUE(CMP_GE), round) < WORDS;
         size_t which[WORDS];
         seen[1] +=
-            shmem_uint64_wait_until_some(words, WORDS, which, NULL, SHMEM_CMP_GE, round) >= 1;
-        shmem_uint64_wait_until_all(words, WORDS, NULL, SHMEM_CMP_GE, round);
-        seen[2] += shmem_uint64_test_all(words, WORDS, NULL, SHMEM_CMP_GE, round);
+            LIB(uint64_wait_until_some)(words, WORDS, which, NULL, VALUE(CMP_GE), round) >= 1;
+        LIB(uint64_wait_until_all)(words, WORDS, NULL, VALUE(CMP_GE), round);
+        seen[2] += LIB(uint64_test_all)(words, WORDS, NULL, VALUE(CMP_GE), round);
     }
-    shmem_quiet();
+    LIB(quiet)();
 }
 
 struct bench {
@@ -165,71 +166,76 @@ void want(const char *name, const answer &a, long result, long first = 99, long 
 
 template <class T> void one(bench *b, int id, const char *name, bool wait)
 {
+    called(name);
     fill<T>(b);
     const int holds[] = {1, 0, 0, 1, 0, 1}; /* 12 against 12: EQ NE GT LE LT GE */
-    for (int cmp = SHMEM_CMP_EQ; cmp <= SHMEM_CMP_GE; cmp++) {
+    for (int cmp = VALUE(CMP_EQ); cmp <= VALUE(CMP_GE); cmp++) {
         if (!wait)
             want(name, put_question(b, id, {-1, cmp, 12, 0}), holds[cmp]);
         else if (holds[cmp])
             want(name, put_question(b, id, {-1, cmp, 12, 0}), 0);
     }
     for (int value : {11, 13}) {
-        int cmp = value < 12 ? SHMEM_CMP_GT : SHMEM_CMP_LT;
+        int cmp = value < 12 ? VALUE(CMP_GT) : VALUE(CMP_LT);
         want(name, put_question(b, id, {-1, cmp, value, 0}), wait ? 0 : 1);
-        want(name, put_question(b, id, {-1, SHMEM_CMP_NE, value, 0}), wait ? 0 : 1);
+        want(name, put_question(b, id, {-1, VALUE(CMP_NE), value, 0}), wait ? 0 : 1);
     }
 }
 
 template <class T> void every(bench *b, int id, const char *name, bool wait)
 {
+    called(name);
     bool vector = strstr(name, "vector");
     fill<T>(b);
-    want(name, put_question(b, id, {-1, vector ? SHMEM_CMP_EQ : SHMEM_CMP_GE, 10, 0}),
+    want(name, put_question(b, id, {-1, vector ? VALUE(CMP_EQ) : VALUE(CMP_GE), 10, 0}),
          wait ? 0 : 1);
-    want(name, put_question(b, id, {0, vector ? SHMEM_CMP_EQ : SHMEM_CMP_GT, 10, 1}), wait ? 0 : 1);
-    want(name, put_question(b, id, {WORDS, SHMEM_CMP_LT, 0, 0}), wait ? 0 : 1);
+    want(name, put_question(b, id, {0, vector ? VALUE(CMP_EQ) : VALUE(CMP_GT), 10, 1}),
+         wait ? 0 : 1);
+    want(name, put_question(b, id, {WORDS, VALUE(CMP_LT), 0, 0}), wait ? 0 : 1);
     if (!wait)
-        want(name, put_question(b, id, {-1, vector ? SHMEM_CMP_EQ : SHMEM_CMP_GT, 10, 1}), 0);
+        want(name, put_question(b, id, {-1, vector ? VALUE(CMP_EQ) : VALUE(CMP_GT), 10, 1}), 0);
 }
 
 template <class T> void any(bench *b, int id, const char *name, bool wait)
 {
+    called(name);
     bool vector = strstr(name, "vector");
     fill<T>(b);
     if (vector) {
-        want(name, put_question(b, id, {-1, SHMEM_CMP_NE, 0, 1}), 0);
-        want(name, put_question(b, id, {-1, SHMEM_CMP_EQ, 0, 1}), 1);
+        want(name, put_question(b, id, {-1, VALUE(CMP_NE), 0, 1}), 0);
+        want(name, put_question(b, id, {-1, VALUE(CMP_EQ), 0, 1}), 1);
     } else {
-        want(name, put_question(b, id, {-1, SHMEM_CMP_EQ, 14, 0}), 4);
-        want(name, put_question(b, id, {4, SHMEM_CMP_GE, 14, 0}), 5);
+        want(name, put_question(b, id, {-1, VALUE(CMP_EQ), 14, 0}), 4);
+        want(name, put_question(b, id, {4, VALUE(CMP_GE), 14, 0}), 5);
     }
-    want(name, put_question(b, id, {WORDS, SHMEM_CMP_EQ, 14, 0}), NONE);
+    want(name, put_question(b, id, {WORDS, VALUE(CMP_EQ), 14, 0}), NONE);
     if (!wait)
         want(name,
-             put_question(b, id, {vector ? 0 : 4, vector ? SHMEM_CMP_NE : SHMEM_CMP_EQ, 14, 1}),
+             put_question(b, id, {vector ? 0 : 4, vector ? VALUE(CMP_NE) : VALUE(CMP_EQ), 14, 1}),
              NONE);
 }
 
 template <class T> void some(bench *b, int id, const char *name, bool wait)
 {
+    called(name);
     bool vector = strstr(name, "vector");
     fill<T>(b);
     if (vector) {
-        want(name, put_question(b, id, {-1, SHMEM_CMP_NE, 0, 1}), 1, 0);
-        want(name, put_question(b, id, {2, SHMEM_CMP_LT, 0, 1}), 1, 0);
+        want(name, put_question(b, id, {-1, VALUE(CMP_NE), 0, 1}), 1, 0);
+        want(name, put_question(b, id, {2, VALUE(CMP_LT), 0, 1}), 1, 0);
     } else {
-        want(name, put_question(b, id, {-1, SHMEM_CMP_LT, 12, 0}), 2, 0, 1);
-        want(name, put_question(b, id, {5, SHMEM_CMP_GT, 14, 0}), 2, 6, 7);
+        want(name, put_question(b, id, {-1, VALUE(CMP_LT), 12, 0}), 2, 0, 1);
+        want(name, put_question(b, id, {5, VALUE(CMP_GT), 14, 0}), 2, 6, 7);
     }
-    want(name, put_question(b, id, {WORDS, SHMEM_CMP_EQ, 14, 0}), 0);
+    want(name, put_question(b, id, {WORDS, VALUE(CMP_EQ), 14, 0}), 0);
     if (!wait)
-        want(name, put_question(b, id, {-1, SHMEM_CMP_GT, 60, 0}), 0);
+        want(name, put_question(b, id, {-1, VALUE(CMP_GT), 60, 0}), 0);
 }
 
 void run(void)
 {
     bench b;
-    b.words = (char *)shmem_align(128, 8 * WORDS);
+    b.words = (char *)LIB(align)(128, 8 * WORDS);
     b.answers = (answer *)(void *)own_memory(sizeof(answer));
 #define TRY(name, T, bytes, scope) HOW<T>(&b, id_##name, #name, WAIT);
 #define WAIT true
@@ -264,9 +270,9 @@ void run(void)
                                         none(8 * WORDS, 0);
     copy_memory(b.words, none.data(), none.size());
     copy_memory(b.answers, none.data(), 24);
-    shmem_barrier_all();
+    LIB(barrier_all)();
     LAUNCH(1, converse, (uint64_t *)(void *)b.words, next_pe, (long *)(void *)b.answers);
-    shmem_barrier_all();
+    LIB(barrier_all)();
     long seen[3];
     copy_memory(seen, b.answers, sizeof seen);
     expect(seen[0] == 20 && seen[1] == 20 && seen[2] == 20, "waits for another PE's words");

@@ -33,7 +33,7 @@ var loads = map[string]load{
 
 var left = map[string]string{
 	"architectures":  "kernels are compiled and judged for sm_75 and sm_90, and the library's own compiled for sm_90; in make test-full for five architectures (tests/device, KERNEL_ARCHS in device/rules.mk)",
-	"emulated":       "kernels that run as threads of the host call each name in one type of each kind and size; in make test-full in every type (tests/device). nvcc compiles every name on each push",
+	"emulated":       "kernels that run as threads of the host call each name in one type of each kind and size, those of NVSHMEM on one node; in make test-full in every type, and between hosts (tests/device, tests/nvshmem). nvcc compiles every name of shmem on each push, and those of NVSHMEM in one type of each kind and size (device/rules.mk)",
 	"headers":        "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
 	"programs":       "programs for machines with a GPU are compiled to PTX, which reads their host part, too, and two are linked, and one of NVSHMEM by -rdc=true; in make test-full all are built, and that without, too (tests/device, tests/nvshmem)",
 	"engines":        "up to 128 engines are one job within a process; in make test-full 256, too (tests/efa)",

@@ -15,7 +15,7 @@ import (
 func TestKernels(t *testing.T) {
 	build, program := need.Build(t), filepath.Join(t.TempDir(), "kernels")
 	// What nvcc is told by pragmas means nothing here, and handles of queues are not looked at.
-	compile(t, "g++", "-std=c++17", "-O1", "-g", "-DEMULATED", "-Wno-unknown-pragmas", "-Wno-unused-parameter", "-I../../device", "-I../../include",
+	compile(t, "g++", "-std=c++17", "-O1", "-g", "-DEMULATED", "-DNVSHMEM_NAMES", "-Wno-unknown-pragmas", "-Wno-unused-parameter", "-I../../device", "-I../../include",
 		"-I../device/emulated", "testdata/kernels.cc", "-o", program, "-L"+filepath.Join(build, "lib"), "-lshmem", "-lpthread")
 	for _, way := range [][]string{
 		{"-n", "2"},

@@ -12,6 +12,8 @@
 #include <shmem/state.h>
 #include <shmem/unit.h>
 
+#include "types.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -233,6 +235,10 @@ template <> inline double shmemi_fetch_add_at<double>(void *at, double v)
 {
     return emulated_real_add(at, v);
 }
+SHMEMI_D uint16_t shmemi_fetch_add_half_at(void *at, uint16_t v)
+{
+    return shmemi_as<uint16_t>(emulated_real_add(at, shmemi_as<__half>(v)));
+}
 template <class T> SHMEMI_D void shmemi_add_at(void *at, T v)
 {
     (void)shmemi_fetch_add_at(at, v);
@@ -319,8 +325,6 @@ static inline shmem_context shmem_ctx(const void *)
         return __VA_ARGS__;                                                                        \
     }
 #define SHMEMI_JOB (&shmemi_here)
-struct __half;
-struct __nv_bfloat16;
 template <class H> struct shmemi_late {
     typedef H type;
 };
@@ -329,6 +333,7 @@ template <class H> struct shmemi_late {
 #include <shmem/queue.h>
 #include <shmem/reduce.h>
 #include <shmem/setup.h>
+#include <shmem/strided.h>
 #include <shmem/work.h>
 
 extern "C" int shmemi_context(const void *target, void *context, size_t size);
@@ -395,7 +400,19 @@ static inline void emulated_begin(void)
     shmem_barrier_all();
 }
 
-/* The names, apart from the library's own. */
+/* The names, apart from those of the host: the library's own, or those of NVSHMEM. */
+#ifdef NVSHMEM_NAMES
+#include <nvshmem/nvshmem.h>
+#include <nvshmem/nvshmemx.h>
+#include <shmem/kernels.h>
+
+#include <nvshmem/device/nvshmemi_own.h>
+namespace kernels
+{
+#include <nvshmem/device/nvshmem_defines.h>
+#include <nvshmem/device/nvshmemx_defines.h>
+} // namespace kernels
+#else
 namespace kernels
 {
 #include <shmem/zz_atomics.h>
@@ -405,7 +422,9 @@ namespace kernels
 #include <shmem/zz_rma.h>
 #include <shmem/zz_setup.h>
 #include <shmem/zz_signal.h>
+#include <shmem/zz_strided.h>
 #include <shmem/zz_wait.h>
 } // namespace kernels
+#endif
 
 #endif

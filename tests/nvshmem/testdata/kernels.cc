@@ -2,53 +2,7 @@
  * kernels.cc: names of NVSHMEM that kernels call, in kernels that are threads of the host
  * (tests/device/emulated): what they do, over loads and stores and over rings.
  */
-#include <cstdint>
-#include <cstdlib>
-
-/* An instruction of GPUs, which nothing here calls. */
-static inline uint16_t shmemi_fetch_add_half_at(void *, uint16_t)
-{
-    abort();
-}
-
 #include "emulated.h"
-
-#include <cmath>
-
-/* What CUDA's headers have. */
-struct double2 {
-    double x, y;
-};
-struct __half {
-    uint16_t bits;
-};
-struct __nv_bfloat16 {
-    uint16_t bits;
-};
-#define SUMS(T)                                                                                    \
-    static inline T __hadd(T a, T b)                                                               \
-    {                                                                                              \
-        return T{(uint16_t)(a.bits + b.bits)};                                                     \
-    }                                                                                              \
-    static inline T __hmul(T a, T b)                                                               \
-    {                                                                                              \
-        return T{(uint16_t)(a.bits * b.bits)};                                                     \
-    }                                                                                              \
-    static inline bool __hlt(T a, T b)                                                             \
-    {                                                                                              \
-        return a.bits < b.bits;                                                                    \
-    }                                                                                              \
-    static inline bool __hgt(T a, T b)                                                             \
-    {                                                                                              \
-        return a.bits > b.bits;                                                                    \
-    }
-SUMS(__half)
-SUMS(__nv_bfloat16)
-
-#include <nvshmem/nvshmem.h>
-#include <shmem/kernels.h>
-
-#include <nvshmem/device/nvshmemi_own.h>
 
 /* A queue as shmem.cuh has it. */
 static void kernels_add(int *counter, int value, int pe, int queue)
@@ -67,9 +21,6 @@ static int right, wrong;
 
 namespace kernels
 {
-#include <nvshmem/device/nvshmem_defines.h>
-#include <nvshmem/device/nvshmemx_defines.h>
-
 /* Numbers: an enumeration of the global namespace would find the host's function. */
 static const nvshmem_team_t WORLD = NVSHMEM_TEAM_WORLD, NONE = NVSHMEM_TEAM_INVALID;
 static const uint32_t BATCH = NVSHMEMX_REGION_HINT_BATCH_RMA;
@@ -245,9 +196,9 @@ static void others(void)
             abort();
     });
     __half *half = (__half *)shmem_calloc(2, sizeof(__half));
-    kernels::nvshmem_half_p(half, __half{(uint16_t)(7 + me)}, next);
+    kernels::nvshmem_half_p(half, __half(7.0f + (float)me), next);
     nvshmem_barrier_all();
-    EXPECT(half[0].bits == 7 + last && kernels::nvshmem_half_g(half, next).bits == 7 + me);
+    EXPECT((float)half[0] == 7 + last && (float)kernels::nvshmem_half_g(half, next) == 7 + me);
     nvshmem_barrier_all();
 }
 

@@ -1,0 +1,48 @@
+package nvshmem
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"libshmem/capi/spec"
+	"libshmem/tests/need"
+)
+
+// TestCalled has kernels call each name of the table, the programs of tests/gpu built with
+// NVSHMEM's names as programs of the host. What each call does is compared there. Reached directly,
+// and in make test-full between hosts, too: the names stand on the templates that tests/device and
+// TestKernels have tried so.
+func TestCalled(t *testing.T) {
+	build, work := need.Build(t), t.TempDir()
+	lists := filepath.Join(build, "gen", "nvshmem", "gpu")
+	called, fewer := filepath.Join(work, "called"), need.Left("emulated")
+	run := func(status int, args ...string) {
+		t.Helper()
+		cmd := exec.Command(launcher(build), append([]string{"--timeout", "300", "-n", "2"}, args...)...)
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"), "SHMEM_PROVIDER=tcp", "CALLED="+called)
+		out, _ := cmd.CombinedOutput() // its status says
+		if cmd.ProcessState.ExitCode() != status || status == 0 && strings.Count(string(out), " passed, 0 failed") != 2 {
+			t.Errorf("%v: status %d, want %d\n%.4000s", args, cmd.ProcessState.ExitCode(), status, out)
+		}
+	}
+	for _, name := range []string{"rma", "strided", "atomics", "waits", "colls", "singles"} {
+		program := filepath.Join(work, name)
+		// What nvcc is told by pragmas means nothing here, and handles of queues are not looked at.
+		args := []string{"-std=c++17", "-O0", "-DEMULATED", "-DNVSHMEM_NAMES", "-Wno-unknown-pragmas", "-Wno-unused-parameter",
+			"-I../../device", "-I../../include", "-I../device/emulated", "-I" + lists}
+		if fewer {
+			args = append(args, "-DFEWER_TYPES")
+		}
+		compile(t, "g++", append(args, "-x", "c++", "../gpu/"+name+".cu", "-x", "none", "-o", program,
+			"-L"+filepath.Join(build, "lib"), "-lnvshmem_host", "-lshmem", "-lpthread")...)
+		run(0, program)
+		if !fewer {
+			run(0, "--hosts", "2", program)
+		}
+	}
+	run(7, filepath.Join(work, "singles"), "exit")
+	need.Called(t, called, filepath.Join(lists, "zz_names.txt"), spec.Nvshmem.KernelNames(), fewer)
+}
