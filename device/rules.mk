@@ -93,6 +93,8 @@ $(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk
 # carried there: it needs no compiler there, and of CUDA only the driver. Code
 # for the GPUs that are tested, and PTX for newer ones.
 GPU_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/gpu/*.cu))))
+# Those that call each name, once more with those of NVSHMEM.
+GPU_NAMES    := atomics colls rma singles strided waits
 GPU_EXAMPLES := $(sort $(notdir $(basename $(filter-out %/mpi.cu,$(wildcard examples/nvshmem/*.cu)))))
 GPU_DEEPEP   := $(GPU)/examples/dispatch $(GPU)/examples/settle.fatbin
 GPU_RING     := $(GPU)/examples/ring
@@ -103,9 +105,12 @@ GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/m
 GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so lib/$(NVSHMEM_NAME) \
                 $(CTESTS:%=tests/%))
 
-# run.sh reads the names of the C programs: that machine has no sources of the generated ones.
-gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_DEEPEP) $(GPU_RING) $(GPU_MPI) $(GPU_COMMANDS:%=$(GPU)/go/%)
+# run.sh reads the names of the C programs, and those that kernels call: that machine has no
+# sources of the generated ones.
+gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%) $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_DEEPEP) $(GPU_RING) $(GPU_MPI) $(GPU_COMMANDS:%=$(GPU)/go/%)
 	@printf '%s\n' $(CTESTS) >$(GPU)/programs
+	@cp $(GEN)/gpu/zz_names.txt $(GPU)/names-shmem
+	@cp $(GEN)/nvshmem/gpu/zz_names.txt $(GPU)/names-nvshmem
 
 $(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libshmem.so $(BUILD)/lib/libnvshmem_host.so
 	@mkdir -p $(@D)
@@ -113,6 +118,13 @@ $(GPU)/cuda/%: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.
 	    -Xlinker --as-needed -L$(BUILD)/lib -lnvshmem_host -lshmem -lpthread
 
 $(foreach p,nvshmem tiles,$(GPU)/cuda/$(p) $(GPU)/cuda/$(p).ptx): NVCCFLAGS += -Iinclude/nvshmem
+
+GPU_NAMES_DEPS := $(wildcard tests/gpu/*.h) $(GEN)/nvshmem/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
+
+$(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%): NVCCFLAGS += -DNVSHMEM_NAMES -Iinclude/nvshmem -I$(GEN)/nvshmem/gpu
+$(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%): $(GPU)/cuda/nvshmem-%: tests/gpu/%.cu $(GPU_NAMES_DEPS) | $(BUILD)/lib/libnvshmem_host.so
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -cudart static $(GPU_CODE) -o $@ $< -L$(BUILD)/lib -lnvshmem_host -lpthread
 
 $(GPU)/examples/%: examples/nvshmem/%.cu $(wildcard examples/nvshmem/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk | $(BUILD)/lib/libnvshmem_host.so
 	@mkdir -p $(@D)
@@ -147,11 +159,17 @@ $(GPU)/cuda/foreign $(GPU)/cuda/foreign.ptx: GPU_ARCH := 120
 # Each of them up to PTX. The compiler for it reads the host's part, too; what it leaves out is
 # two thirds of the time: the host's compiler and the linker, which two of them are for here.
 .PHONY: gpu-ptx
-gpu-ptx: $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx) $(GPU_EXAMPLES:%=$(GPU)/examples/%.ptx) $(GPU)/examples/dispatch.ptx $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU_MPI:%=%.ptx) $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
+gpu-ptx: $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx) $(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%.ptx) $(GPU_EXAMPLES:%=$(GPU)/examples/%.ptx) $(GPU)/examples/dispatch.ptx $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU_MPI:%=%.ptx) $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
 
 $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx): $(GPU)/cuda/%.ptx: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -I$(GEN)/gpu -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
+
+# One type of each kind and size: those of shmem, whose text is the same, have all.
+$(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%.ptx): NVCCFLAGS += -DNVSHMEM_NAMES -Iinclude/nvshmem -I$(GEN)/nvshmem/gpu -DFEWER_TYPES
+$(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%.ptx): $(GPU)/cuda/nvshmem-%.ptx: tests/gpu/%.cu $(GPU_NAMES_DEPS)
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
 
 $(GPU)/examples/%.ptx: examples/nvshmem/%.cu $(wildcard examples/nvshmem/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)
@@ -167,7 +185,7 @@ $(GPU)/examples/ring.ptx: examples/ring/ring.cu $(DEVICE_HEADERS) $(HEADERS) dev
 
 # Every collective in every type, three times: the assembler takes seven minutes to
 # make that fast, and it is run to see whether it is right.
-$(GPU)/cuda/colls $(GPU)/cuda/rma: NVCCFLAGS += -Xptxas -O1
+$(foreach p,colls rma,$(GPU)/cuda/$(p) $(GPU)/cuda/nvshmem-$(p)): NVCCFLAGS += -Xptxas -O1
 
 # What a program loads while it runs.
 $(GPU)/cuda/%.fatbin: tests/gpu/code/%.cu $(DEVICE_HEADERS) $(HEADERS) device/rules.mk

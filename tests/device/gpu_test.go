@@ -57,6 +57,15 @@ func TestGPUPrograms(t *testing.T) {
 			t.Errorf("%s needs CUDA's libraries: %v\n%s", name, err, out)
 		}
 	}
+	for _, name := range calling {
+		program := filepath.Join(folder, "nvshmem-"+name)
+		if need.Left("programs") {
+			program += ".ptx"
+		}
+		if info, err := os.Stat(program); err != nil || info.Size() < 10_000 {
+			t.Errorf("%s is not there: %v", program, err)
+		}
+	}
 	// What is in run.sh is in a loop.
 	examples, err := filepath.Glob("../../examples/nvshmem/*.cu")
 	if err != nil || len(examples) == 0 {

@@ -175,6 +175,12 @@ kernels waits 120 "$base/cuda/waits"
 kernels colls 300 "$base/cuda/colls"
 kernels singles 60 "$base/cuda/singles"
 
+# Each name that kernels call, of both surfaces, compared with the table.
+checks names/shmem 600 tests/gpu/names.sh "$base" shmem
+checks names/nvshmem 600 tests/gpu/names.sh "$base" nvshmem
+checks names/nvshmem/ring 600 tests/gpu/names.sh "$base" nvshmem -x SHMEM_DISABLE_P2P=1
+checks names/nvshmem/hosts 600 tests/gpu/names.sh "$base" nvshmem --hosts 2 -x SHMEM_PROVIDER=tcp
+
 # Teams: 2 PEs with a GPU each; 4, which take turns on theirs; and where the PEs of a
 # host follow no rule.
 checks teams/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/teams"

@@ -1,10 +1,13 @@
 package nvshmem
 
 import (
+	"debug/elf"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,13 +36,14 @@ extern "C" __global__ void together(int *at, int *from, uint64_t *signal, int pe
 }
 `
 
-// TestSameCode: the names of NVSHMEM are the same code for a GPU, but for the number by which a
-// report names the call.
+// TestSameCode: the names of NVSHMEM are the same code for a GPU, as PTX and as its machine code
+// (SASS), but for the number by which a report names the call.
 func TestSameCode(t *testing.T) {
 	nvcc := need.NVCC(t)
 	own := "#include <shmem/shmem.cuh>\n" + same
 	theirs := "#include <nvshmem.h>\n#include <nvshmemx.h>\n" + spec.Nvshmem.Spell(same)
 	var texts []string
+	var codes []map[string][]uint32
 	for _, text := range []string{own, theirs} {
 		source := filepath.Join(t.TempDir(), "same.cu")
 		if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
@@ -51,6 +55,13 @@ func TestSameCode(t *testing.T) {
 			t.Fatal(err)
 		}
 		texts = append(texts, withoutNames(string(ptx)))
+		// Objects that no kernel uses have a part in where others are.
+		needed := remark.ReplaceAll(internal.ReplaceAll(ptx, []byte("_INTERNAL_")), nil)
+		if err := os.WriteFile(source+".ptx", needed, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		compile(t, nvcc, "-arch=sm_90", "-ccbin", "gcc", "-cubin", "-o", source+".cubin", source+".ptx")
+		codes = append(codes, machineCode(t, source+".cubin"))
 	}
 	if texts[0] != texts[1] || !strings.Contains(texts[0], "call_shmem_int_p") {
 		dir := t.TempDir()
@@ -62,6 +73,51 @@ func TestSameCode(t *testing.T) {
 		diff, _ := exec.Command("diff", filepath.Join(dir, "0"), filepath.Join(dir, "1")).Output() //nolint:errcheck // it has found some
 		t.Errorf("the code differs:\n%.3000s", diff)
 	}
+	if len(codes[0]) != len(codes[1]) || len(codes[0][".text.one"]) < 400 || len(codes[0][".text.together"]) < 400 {
+		t.Errorf("%d and %d sections of machine code; %d and %d words in two of them", len(codes[0]), len(codes[1]), len(codes[0][".text.one"]), len(codes[0][".text.together"]))
+	}
+	if !slices.Contains(codes[0][".text.one"], spec.CallNumber("shmem_int_p")) {
+		t.Error("the number of shmem_int_p is not in the machine code")
+	}
+	for name, words := range codes[0] {
+		if !slices.Equal(words, codes[1][name]) {
+			t.Errorf("the machine code in %s differs", name)
+		}
+	}
+}
+
+// machineCode are the instructions of a cubin, in words, by the section that has them. A call's
+// number is that of the library's own name.
+func machineCode(t *testing.T, path string) map[string][]uint32 {
+	t.Helper()
+	file, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	own := map[uint32]uint32{}
+	for _, name := range spec.Shmem.KernelNames() {
+		own[spec.CallNumber("nv"+name)] = spec.CallNumber(name)
+	}
+	code := map[string][]uint32{}
+	for _, section := range file.Sections {
+		if !strings.HasPrefix(section.Name, ".text.") {
+			continue
+		}
+		data, err := section.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := make([]uint32, len(data)/4)
+		for i := range words {
+			words[i] = binary.LittleEndian.Uint32(data[4*i:])
+			if number, ok := own[words[i]]; ok {
+				words[i] = number
+			}
+		}
+		code[internal.ReplaceAllString(section.Name, "_INTERNAL_")] = words
+	}
+	return code
 }
 
 var (
