@@ -107,6 +107,9 @@ KERNEL get_all(int id, size_t bytes, int places, char *dest, const char *source,
         LIB(quiet)();
 }
 
+/* What signals are before, so that to set one and to add to it differ. */
+constexpr uint64_t BEFORE = (uint64_t)1 << 40;
+
 /* Values that a slot has room for, one that it would have as a negative number, and a long one. */
 BOTH uint64_t signal_of(int i)
 {
@@ -133,8 +136,9 @@ KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *sour
     }
     for (int i = 0; threadIdx.x == 0 && i < places; i++) {
         place p = place_of(i, bytes);
-        uint64_t v = signal_of(i);
-        LIB(signal_wait_until)(signals + i, VALUE(CMP_EQ), v);
+        uint64_t v = signal_of(i) + (i % 2 ? BEFORE : 0);
+        if (LIB(signal_wait_until)(signals + i, VALUE(CMP_NE), BEFORE) != v)
+            ++*bad;
         for (size_t k = 0; k < p.n * bytes; k++)
             if ((unsigned char)dest[p.to + k] != pattern(from, i, k + p.from - (size_t)i * ROOM))
                 ++*bad;
@@ -183,7 +187,8 @@ KERNEL signals_alone(uint64_t *signals, int places, int pe, int *bad)
         LIBX(signal_op)(signals + i, signal_of(i), op, pe);
     }
     for (int i = 0; i < places; i++)
-        *bad += LIB(signal_wait_until)(signals + i, VALUE(CMP_NE), 0) != signal_of(i);
+        *bad += LIB(signal_wait_until)(signals + i, VALUE(CMP_NE), BEFORE) !=
+                signal_of(i) + (i % 2 ? BEFORE : 0);
 }
 
 /* From and to a kernel's own variables, which no proxy reaches: whole and in pieces. */
@@ -248,11 +253,12 @@ void look(bench *b, const char *at, const row &r, int places, int pe)
     }
 }
 
-void clean(bench *b)
+void clean(bench *b, uint64_t before = 0)
 {
+    const std::vector<uint64_t> first(MOST * SHIFTS, before);
     copy_memory(b->dest, b->clear.data(), ALL);
     copy_memory(b->local, b->clear.data(), ALL);
-    copy_memory(b->signals, b->clear.data(), 8 * MOST * SHIFTS);
+    copy_memory(b->signals, first.data(), 8 * MOST * SHIFTS);
     copy_memory(b->bad, b->clear.data(), sizeof(int));
     LIB(barrier_all)();
 }
@@ -303,14 +309,15 @@ void each_name(bench *b)
     const row signals[] = {TEST_put_signal(ROW) TEST_put_signal_qp(ROW)};
     for (const row &r : signals) {
         called(r.name);
-        clean(b);
+        clean(b, BEFORE);
         LAUNCH(threads_of(r.scope), signal_all, r.id, r.bytes, FEW * SHIFTS, b->dest, b->given,
                b->signals, next_pe, last_pe, b->bad);
         LIB(barrier_all)();
         look(b, b->dest, r, FEW * SHIFTS, last_pe);
-        expect(bad_of(b) == 0, std::string(r.name) + ": a signal came before its data");
+        expect(bad_of(b) == 0,
+               std::string(r.name) + ": a signal is wrong, or came before its data");
     }
-    clean(b);
+    clean(b, BEFORE);
     LAUNCH(1, signals_alone, b->signals, FEW * SHIFTS, next_pe, b->bad);
     called(TEXT(LIBX(signal_op)));
     expect(bad_of(b) == 0, "signals alone: wrong values");
