@@ -107,7 +107,7 @@ GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so 
 
 # run.sh reads the names of the C programs, and those that kernels call: that machine has no
 # sources of the generated ones.
-gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%) $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_DEEPEP) $(GPU_RING) $(GPU_MPI) $(GPU_COMMANDS:%=$(GPU)/go/%)
+gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%) $(GPU)/cuda/nvshmem-scatter $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_DEEPEP) $(GPU_RING) $(GPU_MPI) $(GPU_COMMANDS:%=$(GPU)/go/%)
 	@printf '%s\n' $(CTESTS) >$(GPU)/programs
 	@cp $(GEN)/gpu/zz_names.txt $(GPU)/names-shmem
 	@cp $(GEN)/nvshmem/gpu/zz_names.txt $(GPU)/names-nvshmem
@@ -121,8 +121,15 @@ $(foreach p,nvshmem tiles,$(GPU)/cuda/$(p) $(GPU)/cuda/$(p).ptx): NVCCFLAGS += -
 
 GPU_NAMES_DEPS := $(wildcard tests/gpu/*.h) $(GEN)/nvshmem/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 
-$(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%): NVCCFLAGS += -DNVSHMEM_NAMES -Iinclude/nvshmem -I$(GEN)/nvshmem/gpu
+$(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%) $(GPU)/cuda/nvshmem-scatter: NVCCFLAGS += -DNVSHMEM_NAMES -Iinclude/nvshmem -I$(GEN)/nvshmem/gpu
 $(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%): $(GPU)/cuda/nvshmem-%: tests/gpu/%.cu $(GPU_NAMES_DEPS) | $(BUILD)/lib/libnvshmem_host.so
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -cudart static $(GPU_CODE) -o $@ $< -L$(BUILD)/lib -lnvshmem_host -lpthread
+
+# In two, for the assembler (parts.h).
+$(GPU)/cuda/nvshmem-colls: NVCCFLAGS += -DNO_SCATTER
+$(GPU)/cuda/nvshmem-scatter: NVCCFLAGS += -DSCATTER_ONLY
+$(GPU)/cuda/nvshmem-scatter: tests/gpu/colls.cu $(GPU_NAMES_DEPS) | $(BUILD)/lib/libnvshmem_host.so
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -cudart static $(GPU_CODE) -o $@ $< -L$(BUILD)/lib -lnvshmem_host -lpthread
 
@@ -185,7 +192,7 @@ $(GPU)/examples/ring.ptx: examples/ring/ring.cu $(DEVICE_HEADERS) $(HEADERS) dev
 
 # Every collective in every type, three times: the assembler takes seven minutes to
 # make that fast, and it is run to see whether it is right.
-$(foreach p,colls rma,$(GPU)/cuda/$(p) $(GPU)/cuda/nvshmem-$(p)): NVCCFLAGS += -Xptxas -O1
+$(foreach p,colls rma,$(GPU)/cuda/$(p) $(GPU)/cuda/nvshmem-$(p)) $(GPU)/cuda/nvshmem-scatter: NVCCFLAGS += -Xptxas -O1
 
 # What a program loads while it runs.
 $(GPU)/cuda/%.fatbin: tests/gpu/code/%.cu $(DEVICE_HEADERS) $(HEADERS) device/rules.mk

@@ -5,12 +5,13 @@
 set -u
 base=$1 surface=$2 prefix=''
 shift 2
-[ "$surface" = shmem ] || prefix=$surface-
+programs=(rma strided atomics waits colls singles)
+[ "$surface" = shmem ] || { prefix=$surface- && programs+=(scatter); }
 called=$(mktemp) && list=$(mktemp) && wrong=$(mktemp) || exit
 trap 'rm -f "$called" "$list" "$wrong"' EXIT
 export CALLED=$called
 status=0
-for program in rma strided atomics waits colls singles; do
+for program in "${programs[@]}"; do
     "$base/bin/shmemrun" -n 2 --timeout 300 "$@" "$base/cuda/$prefix$program" || status=1
 done
 "$base/bin/shmemrun" -n 2 --timeout 60 "$@" "$base/cuda/${prefix}singles" exit
