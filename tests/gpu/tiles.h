@@ -10,58 +10,26 @@
 #include <cuda/std/type_traits>
 #include <cuda/std/utility>
 
-static inline unsigned short shmemi_fetch_add_half_at(void *, unsigned short)
-{
-    __builtin_abort(); /* an instruction of GPUs, which nothing here calls */
-}
-
+#define NVSHMEM_NAMES
 #include "emulated.h"
 
-/* Whole numbers in the place of CUDA's types. */
-#define NUMBERS(T, to_float, to_number)                                                            \
-    struct T {                                                                                     \
-        uint16_t bits;                                                                             \
-    };                                                                                             \
-    static inline float to_float(T v)                                                              \
-    {                                                                                              \
-        return v.bits;                                                                             \
-    }                                                                                              \
-    static inline T to_number(float v)                                                             \
-    {                                                                                              \
-        return T{(uint16_t)v};                                                                     \
-    }                                                                                              \
-    static inline T __hadd(T a, T b)                                                               \
-    {                                                                                              \
-        return T{(uint16_t)(a.bits + b.bits)};                                                     \
-    }                                                                                              \
-    static inline T __hmul(T a, T b)                                                               \
-    {                                                                                              \
-        return T{(uint16_t)(a.bits * b.bits)};                                                     \
-    }                                                                                              \
-    static inline bool __hlt(T a, T b)                                                             \
-    {                                                                                              \
-        return a.bits < b.bits;                                                                    \
-    }                                                                                              \
-    static inline bool __hgt(T a, T b)                                                             \
-    {                                                                                              \
-        return a.bits > b.bits;                                                                    \
-    }
-NUMBERS(__half, __half2float, __float2half_rn)
-NUMBERS(__nv_bfloat16, __bfloat162float, __float2bfloat16_rn)
-struct double2 {
-    double x, y;
-};
-
-#include <nvshmem/nvshmem.h>
-#include <nvshmem/nvshmemx.h>
-#include <shmem/kernels.h>
-
-#include <nvshmem/device/nvshmemi_own.h>
-namespace kernels
+static inline float __half2float(__half v)
 {
-#include <nvshmem/device/nvshmem_defines.h>
-#include <nvshmem/device/nvshmemx_defines.h>
-} // namespace kernels
+    return v;
+}
+static inline __half __float2half_rn(float v)
+{
+    return __half(v);
+}
+static inline float __bfloat162float(__nv_bfloat16 v)
+{
+    return v;
+}
+static inline __nv_bfloat16 __float2bfloat16_rn(float v)
+{
+    return __nv_bfloat16(v);
+}
+
 #include <nvshmem/device/tile/nvshmemx_tile_api.hpp>
 
 #define KERNEL static void

@@ -4,6 +4,11 @@
  */
 #include "emulated.h"
 
+namespace kernels
+{
+#include <shmem/zz_atomics.h>
+}
+
 /* A queue as shmem.cuh has it. */
 static void kernels_add(int *counter, int value, int pe, int queue)
 {

@@ -6,45 +6,7 @@
  *
  * IBGDA_WITHOUT_ORDER: with the fence left out, which a network without order shows.
  */
-#include <cstdint>
-#include <cstdlib>
-
-/* An instruction of GPUs, which nothing here calls. */
-static inline uint16_t shmemi_fetch_add_half_at(void *, uint16_t)
-{
-    abort();
-}
-
 #include "emulated.h"
-
-struct double2 {
-    double x, y;
-};
-struct __half {
-    uint16_t bits;
-};
-struct __nv_bfloat16 {
-    uint16_t bits;
-};
-#define NONE(T)                                                                                    \
-    static inline T __hadd(T a, T)                                                                 \
-    {                                                                                              \
-        return a;                                                                                  \
-    }                                                                                              \
-    static inline T __hmul(T a, T)                                                                 \
-    {                                                                                              \
-        return a;                                                                                  \
-    }                                                                                              \
-    static inline bool __hlt(T, T)                                                                 \
-    {                                                                                              \
-        return false;                                                                              \
-    }                                                                                              \
-    static inline bool __hgt(T, T)                                                                 \
-    {                                                                                              \
-        return false;                                                                              \
-    }
-NONE(__half)
-NONE(__nv_bfloat16)
 
 #include <nvshmem/nvshmem.h>
 #include <nvshmem/nvshmemx.h>
