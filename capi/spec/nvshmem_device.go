@@ -79,12 +79,6 @@ const nvshmemxDeviceTypes = `
 // nvshmemNoKernel are rows of which kernels of NVSHMEM have no form.
 var nvshmemNoKernel = []string{"signal_set", "signal_add", "sync"}
 
-// withSignal has a form take every number but NVSHMEM_SIGNAL_SET for an addition, as NVSHMEM 3.4.5
-// did on a GPU with 0 to 18, -1 and 100, by a thread, a warp, a block and a stream.
-func withSignal(body string) string {
-	return strings.ReplaceAll(body, "sig_op", "nvshmemi_signal_of(sig_op)")
-}
-
 // nvshmemKernels leaves of a row's forms in kernels what NVSHMEM has of them.
 func nvshmemKernels(f *Family) {
 	if slices.Contains(nvshmemNoKernel, f.Name) {
@@ -96,7 +90,9 @@ func nvshmemKernels(f *Family) {
 	for i := range f.Kernel {
 		k := &f.Kernel[i]
 		k.Contexts = false
-		k.Body = withSignal(k.Body)
+		// Every number but NVSHMEM_SIGNAL_SET is an addition, as NVSHMEM 3.4.5 did on a GPU with 0 to
+		// 18, -1 and 100, by a thread, a warp, a block and a stream.
+		k.Body = strings.ReplaceAll(k.Body, "sig_op", "nvshmemi_signal_of(sig_op)")
 		if k.Params == nil {
 			k.Params = f.Params
 		}

@@ -41,13 +41,13 @@ func queueRows() []Family {
 			with(dest, source, paramNelems, paramPE)),
 		move("get", "shmemi_get<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, pe)", "Copies an array from another PE, by a queue.",
 			with(dest, source, paramNelems, paramPE)),
-		move("put_signal", withSignal("shmemi_put_signal<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, sig_addr, signal, sig_op, pe)"),
+		move("put_signal", "shmemi_put_signal<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, sig_addr, signal, sig_op, pe)",
 			"Copies an array to another PE, and then updates a signal there, by a queue.",
 			with(dest, source, paramNelems, sigAddr, sigValue, sigOp, paramPE)),
 		one("p", Kernel{Params: with(dest, Param{Name: "value", C: "T"}, paramPE), Body: "shmemi_p<$T>(nvshmemi_queue($job, qp_handle), $call, dest, value, pe)", Doc: "Writes an element of another PE, by a queue."}),
 		one("g", Kernel{Params: with(source, paramPE), Result: "T", Body: "shmemi_g<$T>(nvshmemi_queue($job, qp_handle), $call, source, pe)", Doc: "Reads an element of another PE, by a queue."}),
 		kernelRow("qp_signal_op", Kernel{
-			In: kernelSignal, Params: with(sigAddr, sigValue, sigOp, paramPE), Body: withSignal("shmemi_signal(nvshmemi_queue($job, qp_handle), $call, sig_addr, signal, sig_op, pe)"),
+			In: kernelSignal, Params: with(sigAddr, sigValue, sigOp, paramPE), Body: "shmemi_signal(nvshmemi_queue($job, qp_handle), $call, sig_addr, signal, sig_op, pe)",
 			Doc: "Sets a signal of another PE or adds to it, by a queue.",
 		}),
 		kernelRow("qp_quiet", Kernel{

@@ -34,14 +34,6 @@ enum ids {
                             TEST_or_reducescatter(ID) TEST_xor_reducescatter(ID)
 };
 
-struct row {
-    int id;
-    const char *name;
-    size_t bytes;
-    int scope;
-};
-#define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
-
 /* Each name in a function of its own, as in rma.cu. */
 #define CALL(name, T, bytes, scope)                                                                \
     ANSWER call_##name(char *dest, const char *source, size_t n)                                   \

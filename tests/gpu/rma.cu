@@ -37,14 +37,6 @@ enum ids {
         TEST_get_qp(ID) TEST_put_signal_qp(ID) TEST_p_qp(ID) TEST_g_qp(ID)
 };
 
-struct row {
-    int id;
-    const char *name;
-    size_t bytes;
-    int scope;
-};
-#define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
-
 /*
  * Each name in a function of its own, which the compiler takes one by one: all
  * in one kernel took it many minutes. QUEUE is the last argument of those that take a queue.

@@ -20,13 +20,6 @@ enum ids {
             TEST_qp_signal_op_x(ID)
 };
 
-struct row {
-    int id;
-    const char *name;
-    int scope;
-};
-#define ROW(name, T, bytes, scope) {id_##name, #name, scope},
-
 struct bench {
     long *box;        /* symmetric */
     uint64_t *signal; /* symmetric */

@@ -28,14 +28,6 @@ enum ids {
     TEST_iput(ID) TEST_iget(ID)
 };
 
-struct row {
-    int id;
-    const char *name;
-    size_t bytes;
-    int scope;
-};
-#define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
-
 /* Each name in a function of its own, as in rma.cu. */
 #define CALL(name, T, bytes, scope)                                                                \
     STEP call_##name(char *dest, const char *source, shape s, int pe)                              \

@@ -78,6 +78,15 @@ namespace kernels
 
 enum { thread, warp, block };
 
+/* A name of the table, for programs that number those that they call as id_NAME. */
+struct row {
+    int id;
+    const char *name;
+    size_t bytes; /* of an element */
+    int scope;
+};
+#define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
+
 /* How many threads a kernel has for a scope. Threads of the host are dear. */
 static inline unsigned threads_of(int scope)
 {
