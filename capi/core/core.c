@@ -130,6 +130,14 @@ void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
     express = x;
 }
 
+void shmemi_core_flush(void)
+{
+    if (ftrylockfile(stdout) != 0)
+        return;
+    fflush_unlocked(stdout);
+    funlockfile(stdout);
+}
+
 void shmemi_core_end(const char *what, int status)
 {
     if (status != 0)

@@ -30,6 +30,9 @@ void shmemi_core_orphan_fatal(const char *what) __attribute__((noreturn));
 /* The same for what a kernel did wrong. */
 void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute__((noreturn));
 
+/* Writes what the program has printed, unless a thread of it is printing. */
+void shmemi_core_flush(void);
+
 /* Ends the process with a status, because the job has ended. */
 void shmemi_core_end(const char *what, int status) __attribute__((noreturn));
 

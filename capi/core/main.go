@@ -164,6 +164,13 @@ func fatal(err error) {
 	if errors.As(err, &k) {
 		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), text(C.shmemi_core_remedy[:], k.Remedy))
 	}
+	var exit *pe.KernelExit
+	if errors.As(err, &exit) {
+		// The kernel and what waits for it go on as soon as the job is ended: the process ends at once.
+		C.shmemi_core_flush()
+		job.Exit(exit.Status)
+		os.Exit(exit.Status)
+	}
 	var ended *pe.EndedError
 	if errors.As(err, &ended) {
 		C.shmemi_core_end(text(C.shmemi_core_text[:], err.Error()), C.int(ended.Status))

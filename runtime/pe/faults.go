@@ -17,7 +17,7 @@ const watching = 20 * time.Millisecond
 // watch ends the job with a message when a kernel stops because a call of it was wrong, or with a
 // status when one asks for that, and ends the waits of kernels when over says that the job is ended
 // by others.
-func (k *Kernels) watch(fatal func(error), exit func(int), over func() bool) {
+func (k *Kernels) watch(fatal func(error), over func() bool) {
 	defer close(k.gone)
 	tick := time.NewTicker(watching)
 	defer tick.Stop()
@@ -26,10 +26,6 @@ func (k *Kernels) watch(fatal func(error), exit func(int), over func() bool) {
 		case <-k.over:
 			return
 		case <-tick.C:
-			if status, ok := k.exit(); ok {
-				exit(status)
-				return
-			}
 			if err := k.fault(); err != nil {
 				fatal(err)
 				return
@@ -125,20 +121,21 @@ func (e *KernelFault) Error() string {
 	return fmt.Sprintf("a kernel stopped: %s (%s)", e.Cause, e.Remedy)
 }
 
-// exit reports whether a kernel ends the job, and with which status.
-func (k *Kernels) exit() (int, bool) {
-	r := k.report
-	if atomic.LoadUint32(&r.Ready) == 0 || r.Fault != queue.FaultExit {
-		return 0, false
-	}
-	return int(int32(r.Length)), true
+// KernelExit is a kernel's wish to end the job.
+type KernelExit struct{ Status int }
+
+func (e *KernelExit) Error() string {
+	return fmt.Sprintf("a kernel ends the job with status %d", e.Status)
 }
 
-// fault is what a kernel has reported, or nil.
+// fault is what a kernel has reported: nil, a KernelFault or a KernelExit.
 func (k *Kernels) fault() error {
 	r := k.report
 	if atomic.LoadUint32(&r.Ready) == 0 {
 		return nil
+	}
+	if r.Fault == queue.FaultExit {
+		return &KernelExit{Status: int(int32(r.Length))}
 	}
 	cause, remedy := explain(r, k.State)
 	return &KernelFault{

@@ -44,7 +44,7 @@ func soon(t *testing.T, what string, cond func() bool) {
 func TestWaitsEndWithTheJob(t *testing.T) {
 	k, words, line := played(t)
 	var over atomic.Bool
-	go k.watch(func(err error) { t.Error(err) }, nil, over.Load)
+	go k.watch(func(err error) { t.Error(err) }, over.Load)
 	time.Sleep(3 * watching)
 	if words[0].Load() != 0 || atomic.LoadUint32(&line.Stopped) != 0 {
 		t.Error("waits are ended while the job goes on")
@@ -105,7 +105,7 @@ func TestStopperLetsGo(t *testing.T) {
 func TestFaultEndsTheJob(t *testing.T) {
 	k, _, _ := played(t)
 	told := make(chan error, 1)
-	go k.watch(func(err error) { told <- err }, nil, func() bool { return false })
+	go k.watch(func(err error) { told <- err }, func() bool { return false })
 	*k.report = queue.Report{
 		Claimed: 1, Fault: queue.FaultRange, Call: 1, PE: 1, BlockX: 2, BlockY: 3, BlockZ: 4, ThreadX: 5, ThreadY: 6, ThreadZ: 7,
 		Address: 0x2000, Length: 8,
@@ -122,13 +122,14 @@ func TestFaultEndsTheJob(t *testing.T) {
 
 func TestKernelExits(t *testing.T) {
 	k, _, _ := played(t)
-	status := make(chan int, 1)
-	go k.watch(func(err error) { t.Error(err) }, func(n int) { status <- n }, func() bool { return false })
+	told := make(chan error, 1)
+	go k.watch(func(err error) { told <- err }, func() bool { return false })
 	minus := int32(-3)
 	*k.report = queue.Report{Claimed: 1, Fault: queue.FaultExit, Length: uint64(uint32(minus))}
 	atomic.StoreUint32(&k.report.Ready, 1)
-	if n := <-status; n != -3 {
-		t.Errorf("status %d", n)
+	var exit *KernelExit
+	if err := <-told; !errors.As(err, &exit) || exit.Status != -3 {
+		t.Error(err)
 	}
 	<-k.gone
 }

@@ -61,7 +61,7 @@ func (j *Job) Kernels() (*Kernels, error) {
 	}
 	j.kernels = k
 	k.over, k.gone = make(chan struct{}), make(chan struct{})
-	go k.watch(j.fatal, j.Exit, j.boot.Over)
+	go k.watch(j.fatal, j.boot.Over)
 	j.serveRings(k.rings, true)
 	j.log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", j.NPEs-j.byRing(), j.byRing())
 	return k, nil
@@ -221,7 +221,11 @@ func (j *Job) closeKernels() error {
 	j.teams.end()
 	close(k.over)
 	<-k.gone
-	return errors.Join(k.fault(), k.close())
+	// The last kernel may have ended since it was looked at.
+	if err := k.fault(); err != nil {
+		j.fatal(err)
+	}
+	return k.close()
 }
 
 // direct is where kernels of this PE reach the user heap of another one by
