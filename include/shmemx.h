@@ -114,7 +114,9 @@ typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void
  * becomes PE 0, and the program passes the id on to all PEs in a way of its own. Who knows the
  * id can join the job. The process that makes the id has to live until every PE has left the
  * job, and the other PEs have to reach one of its addresses by TCP; SHMEM_BOOTSTRAP_INTERFACE
- * and SHMEM_BOOTSTRAP_FAMILY say which of them the id carries. It may be called before init.
+ * and SHMEM_BOOTSTRAP_FAMILY say which of them the id carries. Where SHMEM_BOOTSTRAP_SESSION is
+ * set, every process that calls it has the id of the job that meets there. It may be called
+ * before init.
  *
  * @uid written here: the id, all 128 bytes
  *

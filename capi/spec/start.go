@@ -59,13 +59,15 @@ typedef shmemx_init_attr_v1 shmemx_init_attr_t;
 const uniqueID = "The process that makes the id has to live until every PE has left the job, and the other PEs have to " +
 	"reach one of its addresses by TCP; SHMEM_BOOTSTRAP_INTERFACE and SHMEM_BOOTSTRAP_FAMILY say which of them the id carries."
 
+const sessionID = " Where SHMEM_BOOTSTRAP_SESSION is set, every process that calls it has the id of the job that meets there."
+
 var startCalls = []Family{
 	{
 		Name: "get_uniqueid", Section: "start", Since: "0.1", Result: "int",
 		Params: []Param{{Name: "uid", C: "shmemx_uniqueid_t *", Role: Result, Doc: "the id, all 128 bytes"}},
 		Front:  "shmemi_get_uniqueid(uid, $call)",
 		Doc: "Makes a unique id, of which one job can be made. One process calls it, mostly the one that becomes PE 0, and the program " +
-			"passes the id on to all PEs in a way of its own. Who knows the id can join the job. " + uniqueID +
+			"passes the id on to all PEs in a way of its own. Who knows the id can join the job. " + uniqueID + sessionID +
 			" It may be called before init.",
 		Returns: "0, or non-zero after a message when this host has no address that the settings allow.",
 		Errors:  "None beside its result.",

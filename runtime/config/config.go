@@ -53,6 +53,7 @@ type Config struct {
 	BootstrapFile      FileConfig
 	BootstrapInterface string // as given
 	BootstrapPlugin    string
+	BootstrapSession   string // HOST:PORT, as given
 	BootstrapTimeout   time.Duration
 	HostID             string
 

@@ -55,7 +55,7 @@ var Nvshmem = []Theirs{
 	none("BOOTSTRAP_SHMEM_PLUGIN", "the program's OpenSHMEM is asked without a plugin"),
 	none("BOOTSTRAP_TWO_STAGE", "initialisation waits for no GPU"),
 	none("BOOTSTRAP_UID_PLUGIN", "unique ids need no plugin"),
-	none("BOOTSTRAP_UID_SESSION_ID", "a unique id has the address where its PEs meet"),
+	alias("BOOTSTRAP_UID_SESSION_ID", "SHMEM_BOOTSTRAP_SESSION"),
 	alias("BOOTSTRAP_UID_SOCK_FAMILY", "SHMEM_BOOTSTRAP_FAMILY"),
 	alias("BOOTSTRAP_UID_SOCK_IFNAME", "SHMEM_BOOTSTRAP_INTERFACE"),
 	none("BYPASS_ACCESSIBILITY_CHECK", "what a GPU reaches is found out by trying"),

@@ -65,6 +65,7 @@ func TestNvshmemSettings(t *testing.T) {
 		{"NVSHMEM_SYMMETRIC_SIZE=2g", "SHMEM_SYMMETRIC_SIZE", "2g"},
 		{"NVSHMEM_HCA_LIST=mlx5_0:1", "SHMEM_NIC_LIST", "mlx5_0:1"},
 		{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=eth1", "SHMEM_BOOTSTRAP_INTERFACE", "eth1"},
+		{"NVSHMEM_BOOTSTRAP_UID_SESSION_ID=10.0.0.1:7000", "SHMEM_BOOTSTRAP_SESSION", "10.0.0.1:7000"},
 	} {
 		got, _, err := ParseNvshmem(strings.Fields(c.env))
 		if err != nil {

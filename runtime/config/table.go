@@ -312,6 +312,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.BootstrapPlugin = v.text },
 	},
 	{
+		Name: "SHMEM_BOOTSTRAP_SESSION", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SESSION_ID"}, Kind: Text, Category: Launch, Since: "0.1",
+		Text: "HOST:PORT, an address of the host of PE 0 and a port that is free there. Each process that asks for a unique id has that of the job which meets there, so that a program need not hand one on; it has no secret, and whoever reaches the port can join. Empty makes a new id each time.",
+		set:  func(c *Config, v parsed) { c.BootstrapSession = v.text },
+	},
+	{
 		Name: "SHMEM_BOOTSTRAP_TIMEOUT", Kind: Seconds, Default: "60", Min: 0.001, Max: maxWait, Category: Launch, Since: "0.1",
 		Text: "Seconds to wait for the other PEs at initialisation. Those that did not come are named, and the job ends.",
 		set:  func(c *Config, v parsed) { c.BootstrapTimeout = v.span },

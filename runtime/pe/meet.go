@@ -210,11 +210,15 @@ func filter(cfg *config.Config) uid.Filter {
 	return uid.Filter{Interfaces: cfg.BootstrapInterface, Family: families[cfg.BootstrapFamily]}
 }
 
-// UniqueID makes an id, whose root lives in this process until the job is over.
+// UniqueID makes an id, whose root lives in this process until the job is over, or that of the
+// session that the environment names.
 func UniqueID(environ []string) (uid.ID, error) {
 	cfg, _, err := config.Parse(environ)
 	if err != nil {
 		return uid.ID{}, err
+	}
+	if cfg.BootstrapSession != "" {
+		return uid.Session(cfg.BootstrapSession)
 	}
 	_, id, err := uid.NewRoot(filter(cfg))
 	return id, err

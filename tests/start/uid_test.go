@@ -3,6 +3,7 @@ package start
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,6 +147,49 @@ func TestUniqueIDMissing(t *testing.T) {
 	}
 }
 
+// freePort is one that nobody listens on now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// In a session every PE makes the id, the same each time.
+func TestUniqueIDSession(t *testing.T) {
+	program := compile(t, "uid")
+	for name, setting := range map[string]string{
+		"an address": "SHMEM_BOOTSTRAP_SESSION=127.0.0.1:",
+		"a name":     "NVSHMEM_BOOTSTRAP_UID_SESSION_ID=localhost:",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for pe, e := range together(t, program, 3, []int{0, 1, 2}, same(setting+freePort(t)), "times", "5") {
+				if e.status != 0 || !strings.Contains(e.out, fmt.Sprintf("PE %d done", pe)) {
+					t.Errorf("PE %d: status %d\n%s", pe, e.status, e.out)
+				}
+			}
+		})
+	}
+	// The port belongs to another program.
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	e := together(t, program, 1, []int{0}, same("SHMEM_BOOTSTRAP_SESSION=127.0.0.1:"+port))[0]
+	if e.status != 13 || !strings.Contains(e.out, "begin the session at port "+port) || !strings.Contains(e.out, "address already in use") {
+		t.Errorf("status %d\n%s", e.status, e.out)
+	}
+}
+
 // When a PE dies nobody else waits for ever, and who notices first names it; also where it
 // was PE 0, with which the root of the id has gone.
 func TestUniqueIDDeath(t *testing.T) {
@@ -200,6 +244,8 @@ func TestUniqueIDRefused(t *testing.T) {
 		{"a PE below", nil, 2, []string{"number", "-1"}, 12, "shmemx_set_attr_uniqueid_args: PE -1 of 2"},
 		{"no such interface", []string{"SHMEM_BOOTSTRAP_INTERFACE=nosuch"}, 1, nil, 11, "shmemx_get_uniqueid: make unique id: no interface"},
 		{"its name at NVSHMEM", []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=nosuch"}, 1, nil, 11, "make unique id: no interface"},
+		{"a session without a port", []string{"SHMEM_BOOTSTRAP_SESSION=10.0.0.1"}, 1, nil, 11, `session "10.0.0.1": it has no host and port`},
+		{"a session at no port", []string{"SHMEM_BOOTSTRAP_SESSION=10.0.0.1:0"}, 1, nil, 11, `port "0" is no number from 1 to 65535`},
 		{"no such family", []string{"SHMEM_BOOTSTRAP_FAMILY=ipx"}, 1, nil, 11, `SHMEM_BOOTSTRAP_FAMILY="ipx"`},
 		{"another bootstrap forced", []string{"SHMEM_BOOTSTRAP=launcher"}, 1, nil, 13, "SHMEM_BOOTSTRAP=launcher: nothing shows"},
 	} {

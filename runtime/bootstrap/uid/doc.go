@@ -8,6 +8,9 @@
 // as well, costs some milliseconds and no more. Root and PEs prove to each other that
 // they know the secret, which never travels again.
 //
+// Where the user has said at which address and port of PE 0's host the PEs meet (session.go), each
+// process makes the same id, and the root begins with PE 0.
+//
 // What they say on the connection is runtime/bootstrap/wire, each frame in an envelope
 // with its number. A connection that breaks is made anew by the PE, and both sides go
 // on with the frame after the last one that came (stream.go). A PE whose connection

@@ -11,6 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"libshmem/runtime/bootstrap/launch/hostnet"
+	"libshmem/runtime/bootstrap/secret"
 	"libshmem/tests/need"
 )
 
@@ -174,7 +175,8 @@ func TestDuplicateAddress(t *testing.T) {
 				return err
 			}
 			if host == 0 {
-				r = newRoot(l, []netip.Addr{netip.MustParseAddr("172.17.0.1"), netip.MustParseAddr("198.18.0.1")})
+				key, port := secret.New(), netip.MustParseAddrPort(l.Addr().String()).Port()
+				r = newRoot(l, key, encode(ofRoot, key, port, []netip.Addr{netip.MustParseAddr("172.17.0.1"), netip.MustParseAddr("198.18.0.1")}))
 			} else {
 				t.Cleanup(func() { l.Close() })
 			}

@@ -16,7 +16,7 @@ const Len = 128
 //
 //	  0  version    4  of the struct in C, in the order of the machine
 //	  4  magic      4  "SHMU"
-//	  8  format     1
+//	  8  format     1  1, or 2 for one of a session
 //	  9  addresses  1  how many
 //	 10  port       2  big endian, the same at each address
 //	 12  secret    32
@@ -29,8 +29,10 @@ type ID [Len]byte
 const StructVersion = 1<<16 + Len
 
 const (
-	magic  = "SHMU"
-	format = 1
+	magic = "SHMU"
+
+	ofRoot    = 1 // whose root listens since the id was made
+	ofSession = 2 // whose root comes with PE 0
 
 	atFormat    = 8
 	atCount     = 9
@@ -42,12 +44,13 @@ const (
 
 // contents is what an id says.
 type contents struct {
+	session   bool
 	secret    secret.Secret
 	addresses []netip.AddrPort // in the order in which to try them
 }
 
 // encode makes the id of a port at addresses. What does not fit is left out.
-func encode(s secret.Secret, port uint16, addresses []netip.Addr) (id ID) {
+func encode(format byte, s secret.Secret, port uint16, addresses []netip.Addr) (id ID) {
 	binary.NativeEndian.PutUint32(id[:], StructVersion)
 	copy(id[4:], magic)
 	id[atFormat] = format
@@ -89,9 +92,10 @@ func decode(id *ID) (c contents, err error) {
 	if m := string(id[4:8]); m != magic {
 		return wrong(4, "%q, expected %q: it is an id of another library", m, magic)
 	}
-	if id[atFormat] != format {
-		return wrong(atFormat, "format %d, expected %d: it is of another version of the library", id[atFormat], format)
+	if f := id[atFormat]; f != ofRoot && f != ofSession {
+		return wrong(atFormat, "format %d, expected %d or %d: it is of another version of the library", f, ofRoot, ofSession)
 	}
+	c.session = id[atFormat] == ofSession
 	if got, want := binary.BigEndian.Uint32(id[atSum:]), crc32.ChecksumIEEE(id[4:atSum]); got != want {
 		return wrong(atSum, "checksum %#08x, expected %#08x: something has changed on the way", got, want)
 	}

@@ -69,9 +69,9 @@ func join(o Options, dial dialer) (*Member, error) {
 		me:   seat{pe: o.PE, size: o.Size, session: newSession(), fresh: true},
 		sent: make(chan struct{}), heard: make(chan struct{}), gone: make(chan struct{}),
 	}
-	rootsMu.Lock()
-	l.root = roots[o.ID]
-	rootsMu.Unlock()
+	if l.root, err = rootOf(o.ID, &c, o.PE); err != nil {
+		return nil, fmt.Errorf("join job: %w", err)
+	}
 	conn, has, err := l.connect(cmp.Or(o.Connect, o.Timeout))
 	if err != nil {
 		return nil, fmt.Errorf("join job: %w", err)

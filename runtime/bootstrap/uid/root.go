@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
 	"syscall"
@@ -91,19 +90,22 @@ func NewRoot(f Filter) (*Root, ID, error) {
 	if err != nil {
 		return nil, ID{}, err
 	}
-	listener, err := listen(f.Family)
+	listener, err := listen(f.Family, 0)
 	if err != nil {
 		return nil, ID{}, fmt.Errorf("make unique id: %w", err)
 	}
-	r := newRoot(listener, addresses)
-	return r, r.id, nil
+	port := uint16(listener.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // it listens on TCP
+	s := secret.New()
+	id := encode(ofRoot, s, port, addresses)
+	return newRoot(listener, s, id), id, nil
 }
 
-// listen takes a free port on all addresses of a family. For all families Go has "tcp", which
+// listen takes a port, or a free one for 0, on all addresses of a family. For all families Go has "tcp", which
 // leaves IPv6 out where no interface has 127.0.0.1.
-func listen(f Family) (net.Listener, error) {
+func listen(f Family, port uint16) (net.Listener, error) {
+	at := fmt.Sprintf(":%d", port)
 	if f != AnyFamily {
-		return net.Listen(map[Family]string{IPv4: "tcp4", IPv6: "tcp6"}[f], ":0")
+		return net.Listen(map[Family]string{IPv4: "tcp4", IPv6: "tcp6"}[f], at)
 	}
 	both := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var inner error
@@ -112,17 +114,15 @@ func listen(f Family) (net.Listener, error) {
 		})
 		return errors.Join(err, inner)
 	}}
-	if l, err := both.Listen(context.Background(), "tcp6", ":0"); err == nil {
+	if l, err := both.Listen(context.Background(), "tcp6", at); err == nil {
 		return l, nil
 	}
-	return net.Listen("tcp", ":0") // the machine has no IPv6
+	return net.Listen("tcp", at) // the machine has no IPv6
 }
 
-func newRoot(listener net.Listener, addresses []netip.Addr) *Root {
-	r := &Root{listener: listener, secret: secret.New(), patience: patience, over: make(chan struct{})}
+func newRoot(listener net.Listener, s secret.Secret, id ID) *Root {
+	r := &Root{id: id, listener: listener, secret: s, patience: patience, over: make(chan struct{})}
 	r.cond.L = &r.mu
-	port := uint16(listener.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // it listens on TCP
-	r.id = encode(r.secret, port, addresses)
 	rootsMu.Lock()
 	made++
 	r.number, roots[r.id] = made, r

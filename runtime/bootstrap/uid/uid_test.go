@@ -358,8 +358,8 @@ func TestID(t *testing.T) {
 		{"an initialiser", ID{0: 0x80, 2: 1}, "byte 4: nobody has filled it"},
 		{"of another library", ID{0: 0x80, 2: 1, 4: 'N'}, `byte 4: "N\x00\x00\x00", expected "SHMU"`},
 		{"another version of the struct", ID{0: 0x80, 2: 2}, "byte 0: version 0x20080, expected 0x10080"},
-		{"no addresses", encode(c.secret, 7, nil), "byte 9: no addresses"},
-		{"no port", encode(c.secret, 0, nil), "byte 10: port 0"},
+		{"no addresses", encode(ofRoot, c.secret, 7, nil), "byte 9: no addresses"},
+		{"no port", encode(ofRoot, c.secret, 0, nil), "byte 10: port 0"},
 	} {
 		if _, err := decode(&c.id); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, not %q", c.what, err, c.want)
@@ -373,7 +373,7 @@ func TestIDIsFull(t *testing.T) {
 	for i := range byte(20) {
 		many = append(many, netip.AddrFrom4([4]byte{10, 0, 0, i}), netip.AddrFrom16([16]byte{0xfd, 15: i}))
 	}
-	id := encode([32]byte{}, 9, many)
+	id := encode(ofRoot, [32]byte{}, 9, many)
 	c, err := decode(&id)
 	if err != nil || len(c.addresses) < 6 || c.addresses[0] != netip.AddrPortFrom(many[0], 9) || c.addresses[1] != netip.AddrPortFrom(many[1], 9) {
 		t.Errorf("%v, %v", c.addresses, err)
@@ -383,7 +383,7 @@ func TestIDIsFull(t *testing.T) {
 	for i := range byte(20) {
 		many = append(many, netip.AddrFrom4([4]byte{10, 0, 0, i}))
 	}
-	id = encode([32]byte{}, 9, many)
+	id = encode(ofRoot, [32]byte{}, 9, many)
 	if c, err = decode(&id); err != nil || len(c.addresses) != 16 {
 		t.Errorf("%d addresses of IPv4, want 16: %v", len(c.addresses), err)
 	}
@@ -391,7 +391,7 @@ func TestIDIsFull(t *testing.T) {
 
 // FuzzDecode: whatever 128 bytes are, they are an id or are refused.
 func FuzzDecode(f *testing.F) {
-	good := encode([32]byte{1}, 9, []netip.Addr{netip.MustParseAddr("::1"), netip.MustParseAddr("10.1.2.3")})
+	good := encode(ofRoot, [32]byte{1}, 9, []netip.Addr{netip.MustParseAddr("::1"), netip.MustParseAddr("10.1.2.3")})
 	f.Add(good[:])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var id ID

@@ -1,6 +1,6 @@
 /*
  * uid.c: PEs that nobody launched. PE 0 makes a unique id, and writes it to a file; the
- * others wait for the file.
+ * others wait for the file. In a session each makes it.
  *
  * usage: uid PE NPES FILE [times T | die PE | exit STATUS | spoil BYTE | number PE]
  */
@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +53,12 @@ static void join(int pe, int npes, const char *file, const char *what, int numbe
 {
     shmemx_uniqueid_t id = SHMEMX_UNIQUEID_INITIALIZER;
     shmemx_init_attr_t attr = SHMEMX_INIT_ATTR_INITIALIZER;
-    if (pe == 0) {
+    bool session = getenv("SHMEM_BOOTSTRAP_SESSION") || getenv("NVSHMEM_BOOTSTRAP_UID_SESSION_ID");
+    if (session || pe == 0) {
         if (shmemx_get_uniqueid(&id) != 0)
             exit(11);
-        write_id(&id, file);
+        if (!session)
+            write_id(&id, file);
     } else {
         read_id(&id, file);
     }

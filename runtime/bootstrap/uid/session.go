@@ -1,0 +1,61 @@
+package uid
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"libshmem/runtime/bootstrap/secret"
+)
+
+// lookup is how long the name of a host may take to become addresses.
+const lookup = 10 * time.Second
+
+// Session is the id of the job that meets at an address, HOST:PORT, of the host of PE 0. Each process
+// can make it; none listens until PE 0 joins. Its secret follows from what is written there: whoever
+// reaches the port can join.
+func Session(address string) (ID, error) {
+	wrong := func(why string) (ID, error) {
+		return ID{}, fmt.Errorf("make unique id: session %q: %s (set SHMEM_BOOTSTRAP_SESSION to HOST:PORT, an address of "+
+			"the host of PE 0 and a free port there, such as 10.0.0.1:7000 or [fd00::1]:7000)", address, why)
+	}
+	host, digits, err := net.SplitHostPort(address)
+	if err != nil {
+		return wrong("it has no host and port")
+	}
+	port, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil || port == 0 {
+		return wrong(fmt.Sprintf("port %q is no number from 1 to 65535", digits))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookup)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return wrong(err.Error())
+	}
+	for i, a := range addresses {
+		addresses[i] = a.Unmap().WithZone("")
+	}
+	return encode(ofSession, secret.Secret(sha256.Sum256([]byte("session "+address))), uint16(port), addresses), nil
+}
+
+// rootOf is the root of an id in this process, or nil. That of a session comes with PE 0.
+func rootOf(id ID, c *contents, pe int) (*Root, error) {
+	rootsMu.Lock()
+	r := roots[id]
+	rootsMu.Unlock()
+	if r != nil || !c.session || pe != 0 {
+		return r, nil
+	}
+	// On all addresses: its own name may stand for 127.0.1.1 on the host, and the others may come by
+	// an address that only a router before it knows.
+	port := c.addresses[0].Port()
+	l, err := listen(AnyFamily, port)
+	if err != nil {
+		return nil, fmt.Errorf("begin the session at port %d: %w (set SHMEM_BOOTSTRAP_SESSION to a port that is free on this host)", port, cause(err))
+	}
+	return newRoot(l, c.secret, id), nil
+}
