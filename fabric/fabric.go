@@ -56,6 +56,7 @@ type Caps struct {
 	MaxInject        int    // bytes of a Send that may be injected
 	MaxInjectWrite   int    // bytes of a Write that may be injected; 0: none
 	InjectBlind      bool   // an injected operation that fails has no completion: Poll fails, and names no peer
+	InjectSilent     bool   // an injected message that fails is told by nothing; with it every other operation on the peer fails, until the provider has connected again
 	WriteAfterWrite  bool   // Writes to one PE become visible in the order of posting
 	SendAfterWrite   bool   // a message arrives after the bytes of earlier Writes to the same PE are visible there
 	SendAfterSend    bool   // messages to one PE arrive in the order of posting

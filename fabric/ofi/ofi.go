@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -163,6 +164,7 @@ func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 		Provider: o.Provider, Domain: o.NIC, Fabric: o.Fabric,
 		MaxMessage: uint64(info.ep_attr.max_msg_size), MaxInject: int(info.tx_attr.inject_size), MaxInjectWrite: injectWrite(o, info),
 		InjectBlind:     o.Provider == "efa" || o.Provider == "cxi",
+		InjectSilent:    strings.HasSuffix(o.Provider, ";ofi_rxm"), // prov/rxm/src/rxm_cq.c: RXM_INJECT_TX (R15s)
 		TurnsAway:       o.Fabric == "efa-direct",
 		WriteAfterWrite: order&C.FI_ORDER_RMA_WAW != 0 && writesInOrder,
 		SendAfterWrite:  order&C.FI_ORDER_SAW != 0 && writesInOrder,

@@ -200,7 +200,7 @@ func (p *Provider) promise() error {
 	if p.resend {
 		// Copies are kept, and what is sent of them is not injected.
 		c.MaxInject = min(c.MaxInject, copied)
-		c.MaxInjectWrite, c.InjectBlind = c.MaxInject, false
+		c.MaxInjectWrite, c.InjectBlind, c.InjectSilent = c.MaxInject, false, false
 	}
 	p.caps = c
 	return nil

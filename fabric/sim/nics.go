@@ -17,7 +17,7 @@ func Verbs() Model {
 		Name: "verbs",
 		Caps: fabric.Caps{
 			MaxMessage: 1 << 30, MaxInject: ruleG61, MaxInjectWrite: ruleG61, VirtualAddress: true, LocalMR: true, PinsMemory: true,
-			WriteAfterWrite: true, SendAfterSend: true, DeliveryComplete: true,
+			WriteAfterWrite: true, SendAfterSend: true, DeliveryComplete: true, InjectSilent: true,
 			Data: ruleG62, Source: true, LocalSegments: 30, RemoteSegments: 1,
 			Atomics: fabric.Ops(0).With(fabric.OpFetchAdd, 8).With(fabric.OpCompareSwap, 8),
 		},

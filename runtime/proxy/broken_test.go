@@ -23,9 +23,10 @@ func TestBrokenConnections(t *testing.T) {
 		{"read", fabric.KindRead, unix.ECANCELED, true},
 		{"write", fabric.KindWrite, unix.EPIPE, true},
 		{"write", fabric.KindWrite, unix.EACCES, false},
+		{"write where injected messages fail in silence", fabric.KindWrite, unix.EIO, true},
 	} {
 		m := modes[1]
-		m.caps.MaxInject = 0
+		m.caps.MaxInject, m.caps.InjectSilent = 0, test.code == unix.EIO
 		m.fail = func(o *work) int32 {
 			if o.kind == test.kind && o.from == 0 {
 				return int32(test.code)

@@ -180,8 +180,9 @@ func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
 	e.note(s.pe, evBroke, uint32(c.Token), uint32(c.Err))
-	if (s.use == useWrite || s.use == useRead) && disconnected(c.Err) {
-		// It may come before a message fails, which would say the same.
+	if (s.use == useWrite || s.use == useRead) && (disconnected(c.Err) || e.caps.InjectSilent) {
+		// It may come before a message fails, which would say the same, or be all that tells of
+		// messages that were lost with the queue pair.
 		if e.unreachable(s.pe, err); s.ended && e.tookEnded(c.Token) {
 			return
 		}

@@ -36,7 +36,7 @@ func (e *Engine) OnAsked(says func() string, hears func(pe fabric.PE, doing stri
 // not asked.
 func (e *Engine) Ask(pe fabric.PE) {
 	if p := &e.peers[pe]; e.routed(p, pe) && !e.isLost(pe) {
-		e.sendBytes(pe, e.Epoch, noLane, &header{Kind: kindAsk}, nil, 0)
+		e.seen(pe, p, kindAsk)
 	}
 }
 
@@ -69,18 +69,21 @@ func (e *Engine) Ping(pe fabric.PE) Status {
 	return e.ping(pe, p)
 }
 
-func (e *Engine) ping(pe fabric.PE, p *peer) Status {
+func (e *Engine) ping(pe fabric.PE, p *peer) Status { return e.seen(pe, p, kindPing) }
+
+// seen sends a message without payload that is not injected: what is injected leaves no completion,
+// and so no error.
+func (e *Engine) seen(pe fabric.PE, p *peer, k kind) Status {
 	if e.held(p) {
 		return Again
 	}
-	// Not injected: what is injected leaves no completion, and so no error.
 	op := &e.sending
 	op.To, op.Len, op.Inject, op.Fence = pe, headerSize, false, false
 	h := e.draftBuffer(p)
 	if h == nil {
 		return Again
 	}
-	*h = header{Kind: kindPing}
+	*h = header{Kind: k}
 	st := e.send(h, nil, 0, false)
 	if st == Failed {
 		e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.err))

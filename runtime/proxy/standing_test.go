@@ -27,7 +27,7 @@ func TestAsk(t *testing.T) {
 				})
 			}
 			a, b := j.pes[0], j.pes[1]
-			for range 3 {
+			for range 10 {
 				a.store(1, 0, 8, 7)
 				a.Ask(1)
 				a.Ask(2)
