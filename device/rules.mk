@@ -31,9 +31,9 @@ $(error KERNELS=$(KERNELS): set it to yes or no)
 endif
 
 # make test compiles for fewer architectures; what is installed behind it has all. Each takes 20 s
-# of a processor.
+# of a processor, of which KERNEL_PTX=1 leaves the assembler's out.
 KERNEL_ARCHS ?= $(CUDA_ARCHS)
-ARCHS_OF := $(BUILD)/obj/archs$(subst $() ,,$(KERNEL_ARCHS:%=-%))
+ARCHS_OF := $(BUILD)/obj/archs$(subst $() ,,$(KERNEL_ARCHS:%=-%))$(KERNEL_PTX:%=-ptx)
 $(ARCHS_OF):
 	@mkdir -p $(@D)
 	@rm -f $(BUILD)/obj/archs-*
@@ -47,7 +47,7 @@ $(KERNEL_FILE): $(KERNEL_DEPS) $(ARCHS_OF)
 	    BUILD=$(BUILD) scripts/setup kernels && nvcc=$$(BUILD=$(BUILD) scripts/setup --tool nvcc) || exit; \
 	fi; \
 	echo "$$nvcc $@"; \
-	"$$nvcc" $(NVCCFLAGS) -t 2 --compress-mode=size $(foreach a,$(KERNEL_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	"$$nvcc" $(NVCCFLAGS) -t 2 --compress-mode=size $(if $(KERNEL_PTX),,$(foreach a,$(KERNEL_ARCHS),-gencode arch=compute_$(a),code=sm_$(a))) \
 	    -gencode arch=compute_$(lastword $(KERNEL_ARCHS)),code=compute_$(lastword $(KERNEL_ARCHS)) -fatbin -o $@ $<
 
 # A file of an earlier build is not to be found beside libraries that are built without it.

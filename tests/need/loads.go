@@ -11,7 +11,7 @@ type load struct {
 // What is less on each push stands in these two tables, so that make test takes ten minutes.
 // scripts/test full does all that is here, and searches that make test has never had.
 var loads = map[string]load{
-	"litmus":         {3_000, 100_000, "rounds of tests/c/litmus.c on one node, and between two hosts"},
+	"litmus":         {2_000, 100_000, "rounds of tests/c/litmus.c on one node, and between two hosts"},
 	"fences":         {8, 20, "runs without a fence, with chaos and with both (tests/run, TestMissingFence)"},
 	"standstill":     {40, 100, "percent of the puts of each run (tests/run, TestStandstill)"},
 	"ordering":       {20_000, 100_000, "rounds of tests/c/ordering.c on one node, and between two hosts"},
@@ -32,18 +32,20 @@ var loads = map[string]load{
 }
 
 var left = map[string]string{
-	"architectures":  "kernels are compiled and judged for sm_75 and sm_90, and the library's own compiled for sm_90; in make test-full for five architectures (tests/device, KERNEL_ARCHS in device/rules.mk)",
+	"architectures":  "kernels are compiled and judged for sm_75 and sm_90, and the library's own are PTX for sm_90; in make test-full they are for five architectures, and assembled (tests/device, KERNEL_ARCHS and KERNEL_PTX in device/rules.mk)",
 	"emulated":       "kernels that run as threads of the host call each name in one type of each kind and size, those of NVSHMEM on one node; in make test-full in every type, and between hosts (tests/device, tests/nvshmem). nvcc compiles every name of shmem on each push, and those of NVSHMEM in one type of each kind and size (device/rules.mk)",
 	"headers":        "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
 	"programs":       "programs for machines with a GPU are compiled to PTX, which reads their host part, too, and two are linked, and one of NVSHMEM by -rdc=true; in make test-full all are built, and that without, too (tests/device, tests/nvshmem)",
 	"engines":        "up to 128 engines are one job within a process; in make test-full 256, too (tests/efa)",
-	"core":           "programs under AddressSanitizer have the library's calls in it, and a core without; in make test-full its C, too (ASAN_CORE in the Makefile)",
+	"core":           "programs under AddressSanitizer have the library's calls in it but for generated ones, and a core without; in make test-full all C (ASAN_CORE in the Makefile)",
+	"dispatch":       "kernels that dispatch to 8 experts run in three ways, those that dispatch to 64 in all ten; in make test-full both do (tests/nvshmem, TestExperts)",
 	"stub":           "the stub runs under AddressSanitizer as one of its providers; in make test-full as all, and with all that breaks its rules there (fabric/ofi/stub)",
+	"networks":       "the suite of networks runs on one version of each of the stub's providers and fabrics; in make test-full on all (fabric/ofi/stub, TestSuite)",
 	"removal":        "a third of the structs of the table lose their members; in make test-full all do (abi/gen)",
 	"python":         "the package's tests run as PEs in four ways, those of torch in two, and torch's launcher starts two jobs, one of them again; in make test-full in eight and four, and it starts four (python/tests)",
 	"detector":       "with the race detector the suites of networks run on one or two of each kind; fabric/sim, fabric/chaos and fabric/rail, bench, the stub's own tests and packages that start no goroutine do not run with it; in make test-full all do",
 	"generated":      "generated programs run in 9 of the 21 ways to run a program, none of them with AddressSanitizer; in make test-full in all (tests/run)",
-	"configurations": "no program runs under ThreadSanitizer, none with 19 hosts, some with memory of GPUs or chaos in one way less, and on NICs of the stub with four of them sizes alone; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
+	"configurations": "no program runs under ThreadSanitizer, none with 19 hosts, those that send little neither by two proxies, between namespaces nor by two networks at once, some with memory of GPUs or chaos in one way less, and on NICs of the stub with four of them sizes alone; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
 	"wheels":         "the surface of NVSHMEM is held against committed facts; in make test-full these are made anew from NVIDIA's wheels, which pip fetches (tests/nvshmem)",
 }
 
