@@ -86,17 +86,17 @@ var fullOnly = map[string][]string{
 	"zz_strided": {"chaos-3", "gpu-node-3"},
 	"zz_wait":    {"chaos-3"},
 	// On NICs of the stub memory of a GPU goes these ways and its own. Two proxies, namespaces and two
-	// networks at once are the same to programs that send little, or in turn.
-	"activesets":    {"gpu-hosts-4"},
+	// networks at once are the same to programs that send little, or in turn, as is their C.
+	"activesets":    {"gpu-hosts-4", "asan-hosts-2"},
 	"buffers":       {"proxies-2", "netns-2", "links-3"},
 	"burst":         {"gpu-hosts-4"},
 	"contexts":      {"gpu-hosts-4"},
-	"counters":      {"proxies-2", "netns-2"},
-	"lifecycle":     {"gpu-hosts-4", "proxies-2"},
-	"locks":         {"gpu-hosts-4", "netns-2", "links-3"},
+	"counters":      {"proxies-2", "netns-2", "asan-hosts-2"},
+	"lifecycle":     {"gpu-hosts-4", "proxies-2", "asan-hosts-2"},
+	"locks":         {"gpu-hosts-4", "netns-2", "links-3", "asan-hosts-2"},
 	"memory":        {"gpu-hosts-4", "netns-2"},
 	"messages":      {"proxies-2", "netns-2"},
-	"progress":      {"gpu-hosts-4", "netns-2", "links-3"},
+	"progress":      {"gpu-hosts-4", "netns-2", "links-3", "asan-hosts-2"},
 	"statics":       {"gpu-hosts-4", "proxies-2"},
 	"sync":          {"gpu-hosts-4", "proxies-2"},
 	"teams":         {"gpu-hosts-4", "netns-2"},
