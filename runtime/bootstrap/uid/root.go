@@ -44,6 +44,7 @@ type Root struct {
 	number   uint64 // of the roots of this process
 	id       ID
 	secret   secret.Secret
+	session  bool // its id is used for other jobs, too
 	patience time.Duration
 	listener net.Listener
 	over     chan struct{} // closed when every PE has left, or the root was closed
@@ -121,7 +122,7 @@ func listen(f Family, port uint16) (net.Listener, error) {
 }
 
 func newRoot(listener net.Listener, s secret.Secret, id ID) *Root {
-	r := &Root{id: id, listener: listener, secret: s, patience: patience, over: make(chan struct{})}
+	r := &Root{id: id, listener: listener, secret: s, session: id[atFormat] == ofSession, patience: patience, over: make(chan struct{})}
 	r.cond.L = &r.mu
 	rootsMu.Lock()
 	made++
@@ -195,6 +196,9 @@ func (r *Root) talk(conn net.Conn) {
 		return // a stranger, or a connection that broke
 	}
 	c, err := r.seat(who)
+	if errors.Is(err, errNext) {
+		return // it tries again
+	}
 	if err != nil {
 		_ = answer(conn, 0, err)
 		return
@@ -223,6 +227,9 @@ func (r *Root) talk(conn net.Conn) {
 	}
 }
 
+// errNext is for a PE of the job that comes after this one.
+var errNext = errors.New("the root is that of the job before")
+
 // seat finds the chair of a PE, or says why there is none for it.
 func (r *Root) seat(who seat) (*chair, error) {
 	r.mu.Lock()
@@ -235,6 +242,11 @@ func (r *Root) seat(who seat) (*chair, error) {
 		r.room = rendezvous.New(who.size, secret.Secret{}, r.send)
 		r.room.TellAll = true
 		r.first, r.chairs = who.pe, make([]*chair, who.size)
+	}
+	// The jobs of a session have one id, and each a root of its own: PE 0 would wait for ever for the
+	// PEs of the last job that have come for the next.
+	if r.session && who.fresh && r.left > 0 {
+		return nil, errNext
 	}
 	if len(r.chairs) != who.size {
 		return nil, fmt.Errorf("PE %d says that the job has %d PEs, PE %d said %d (give every PE the same number of PEs)",

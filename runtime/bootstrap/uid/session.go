@@ -42,12 +42,16 @@ func Session(address string) (ID, error) {
 	return encode(ofSession, secret.Secret(sha256.Sum256([]byte("session "+address))), uint16(port), addresses), nil
 }
 
-// rootOf is the root of an id in this process, or nil. That of a session comes with PE 0.
+// rootOf is the root of an id in this process, or nil. That of a session comes with PE 0, once for
+// each job: the other PEs reach it by its port, for their next job may find the root of the last.
 func rootOf(id ID, c *contents, pe int) (*Root, error) {
+	if c.session && pe != 0 {
+		return nil, nil
+	}
 	rootsMu.Lock()
 	r := roots[id]
 	rootsMu.Unlock()
-	if r != nil || !c.session || pe != 0 {
+	if r != nil || !c.session {
 		return r, nil
 	}
 	// On all addresses: its own name may stand for 127.0.1.1 on the host, and the others may come by
