@@ -147,19 +147,18 @@ func TestUniqueIDMissing(t *testing.T) {
 	}
 }
 
-// freePort is one that nobody listens on now.
-func freePort(t *testing.T) string {
+// listen takes a port that was free.
+func listen(t *testing.T) (l net.Listener, port string) {
 	t.Helper()
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
+	t.Cleanup(func() { l.Close() })
+	if _, port, err = net.SplitHostPort(l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	return port
+	return l, port
 }
 
 // In a session every PE makes the id, the same each time.
@@ -170,7 +169,9 @@ func TestUniqueIDSession(t *testing.T) {
 		"a name":     "NVSHMEM_BOOTSTRAP_UID_SESSION_ID=localhost:",
 	} {
 		t.Run(name, func(t *testing.T) {
-			for pe, e := range together(t, program, 3, []int{0, 1, 2}, same(setting+freePort(t)), "times", "5") {
+			l, port := listen(t)
+			l.Close()
+			for pe, e := range together(t, program, 3, []int{0, 1, 2}, same(setting+port), "times", "5") {
 				if e.status != 0 || !strings.Contains(e.out, fmt.Sprintf("PE %d done", pe)) {
 					t.Errorf("PE %d: status %d\n%s", pe, e.status, e.out)
 				}
@@ -178,12 +179,7 @@ func TestUniqueIDSession(t *testing.T) {
 		})
 	}
 	// The port belongs to another program.
-	l, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
+	_, port := listen(t)
 	e := together(t, program, 1, []int{0}, same("SHMEM_BOOTSTRAP_SESSION=127.0.0.1:"+port))[0]
 	if e.status != 13 || !strings.Contains(e.out, "begin the session at port "+port) || !strings.Contains(e.out, "address already in use") {
 		t.Errorf("status %d\n%s", e.status, e.out)
