@@ -28,10 +28,9 @@ part_probe() {
 
 # What decision 0043 weighs, without the library; copies within the GPU also by MPS.
 part_context() (
-    mps=$(mktemp -d) || exit
     trap 'end_mps' EXIT
     BENCH_ROUTE="one GPU, bare" within 60 "$base/context"
-    if share_by_mps; then
+    if share_by_mps "$base/probe" info; then
         BENCH_ROUTE="one GPU, bare, by MPS" within 60 "$base/context" within
     fi
     exit "$status"

@@ -11,7 +11,6 @@
 # A subshell, which takes the variables and MPS with it.
 part_one() (
     started=$SECONDS
-    mps=$(mktemp -d) || exit
     trap 'end_mps' EXIT
     earlier=
     if [ -n "${BENCH_BEFORE:-}" ]; then
@@ -25,7 +24,7 @@ part_one() (
     fi
     export CUDA_VISIBLE_DEVICES=0 BENCH_BYTES=268435456
     shared="by MPS"
-    share_by_mps || shared="in turns of 2.4 ms"
+    share_by_mps "$base/probe" info || shared="in turns of 2.4 ms"
     echo "{\"facts\":{\"part\":\"one\",\"sharing\":\"$shared\"}}"
     # A round is begun if it ends in time, should it take as long as the longest.
     longest=0
@@ -40,24 +39,6 @@ part_one() (
     done
     exit "$status"
 )
-
-# As tests/gpu/run.sh does it. A server begins with its first client: a daemon that
-# runs may still serve nobody.
-share_by_mps() {
-    export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps
-    if nvidia-cuda-mps-control -d >/dev/null 2>&1 && timeout 30 "$base/probe" info >/dev/null 2>&1 &&
-        [ -n "$(echo get_server_list | timeout 10 nvidia-cuda-mps-control 2>/dev/null)" ]; then
-        return
-    fi
-    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-    echo "run.sh: MPS does not start, so that copies within the GPU would take turns of 2.4 ms: they are left out" >&2
-    return 1
-}
-
-end_mps() {
-    echo quit | CUDA_MPS_PIPE_DIRECTORY=$mps timeout 20 nvidia-cuda-mps-control >/dev/null 2>&1
-    rm -rf "$mps"
-}
 
 one_round() {
     references

@@ -15,12 +15,13 @@
 # one.sh. What a context of the proxies' own costs, on one GPU: context, 30 s.
 #
 # The machine needs NVIDIA's driver and Python; of this tree it needs bench,
-# VERSION and build/gpu.
+# scripts, VERSION and build/gpu.
 set -u
 cd "$(dirname "$0")/../.." || exit
 base=${BUILD:-build}/gpu
 out=${OUT:-$base}
 status=0
+. scripts/mps.sh
 . bench/gpu/figures.sh
 . bench/gpu/one.sh
 
