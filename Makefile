@@ -335,6 +335,7 @@ $(SEARCHES): $(GO_SRC) $(wildcard tests/run/*.go tests/need/*.go queue/*.go queu
 
 include device/rules.mk
 include tests/gpu/rules.mk
+include tests/gpu/oracle/rules.mk
 
 # What bench/gpu/run.sh runs there.
 gpu-bench: $(BUILD)/gpu/ring $(BUILD)/gpu/libringkernels.so $(BUILD)/gpu/probe gpu-test \

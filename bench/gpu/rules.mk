@@ -34,6 +34,6 @@ $(SHMEM_FIGURES): $(BUILD)/gpu/figures/%: bench/gpu/%.cu $(FIGURE_HEADERS) $(DEV
 # Not held to the warnings of the project's own code: NVSHMEM's headers have some.
 $(NVSHMEM_FIGURES): $(BUILD)/gpu/nvshmem/%: bench/gpu/%.cu $(FIGURE_HEADERS) bench/gpu/rules.mk
 	@mkdir -p $(@D)
-	at=$$(BUILD=$(BUILD) bench/gpu/fetch-nvshmem.sh) && \
+	at=$$(BUILD=$(BUILD) scripts/fetch_nvshmem.sh 3.4.5) && \
 	$(NVCC) -std=c++17 -O3 -ccbin $(CC) -w -rdc=true -DBENCH_NVSHMEM -I$$at/include -cudart static $(FIGURE_ARCH) \
 	    -o $@ $< -L$$at/lib -lnvshmem_device -l:libnvshmem_host.so.3

@@ -122,7 +122,7 @@ KERNEL meet_all(int id, bool completes, long *slots, int me, int pes, int *bad)
 #undef CASE
 #define CASE(name, T, bytes, scope)                                                                \
     case id_##name:                                                                                \
-        status = (name)(WORLD) + ((name)(NO_TEAM) == 0);                                           \
+        status = (name)(WORLD) + !REFUSES((name)(NO_TEAM));                                        \
         break;
                 TEST_barrier(CASE) TEST_team_sync(CASE) TEST_sync(CASE)
 #undef CASE

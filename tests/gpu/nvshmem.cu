@@ -7,6 +7,9 @@
  */
 #include <nvshmem.h>
 #include <nvshmemx.h>
+#ifdef ORACLE
+#include "oracle/start.h"
+#endif
 
 #include <cstdio>
 #include <cstdlib>
@@ -110,12 +113,19 @@ void test_parts()
         nvshmem_free(p);
 }
 
+/* What is no set adds. NVIDIA's did so until 3.4; that of 3.8 takes no path for it, and faults. */
+#ifdef ORACLE
+constexpr int ADDS = NVSHMEM_SIGNAL_ADD;
+#else
+constexpr int ADDS = 0;
+#endif
+
 __global__ void atomics(uint64_t *counter, float *sum, short *row, const short *mine)
 {
     int all = nvshmem_n_pes();
     for (int pe = 0; pe < all; pe++) {
         nvshmem_uint64_atomic_inc(counter, pe);
-        nvshmemx_signal_op(counter, 100, 0, pe); /* what is no set adds */
+        nvshmemx_signal_op(counter, 100, ADDS, pe);
         nvshmemx_float_atomic_add(sum, 0.5f, pe);
     }
     nvshmem_short_iput(row, mine, 3, 2, 5, (nvshmem_my_pe() + 1) % all);
@@ -258,6 +268,10 @@ void test_team(const char *what, nvshmem_team_t team)
 /* The PEs of the job backwards, by an id that the last one has made. */
 void test_teams()
 {
+#ifdef ORACLE
+    if (n > 1) /* NVIDIA's makes the team, and dies in the allocation after it */
+        return;
+#endif
     uint64_t *id = heap<uint64_t>(1), own = 0;
     expect("an id", nvshmemx_team_get_uniqueid(&own) == 0);
     for (int pe = 0; me == n - 1 && pe < n; pe++)
@@ -281,7 +295,11 @@ void test_teams()
 
 int main()
 {
+#ifdef ORACLE
+    oracle_init();
+#else
     nvshmem_init();
+#endif
     me = nvshmem_my_pe();
     n = nvshmem_n_pes();
     int gpus;

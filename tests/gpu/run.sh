@@ -18,6 +18,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit
 . scripts/stages.sh
+. scripts/mps.sh
 base=${BUILD:-build}/gpu
 results=${OUT:-$base}/gpu-test.txt
 passed=0 failed=0 counts=no
@@ -81,18 +82,13 @@ counted() {
 # Who has one GPU shares it by MPS, if that starts. Its pipe has a place of its own, so that
 # programs without CUDA_MPS_PIPE_DIRECTORY take turns as by default.
 gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU')
-mps='' left=()
+left=()
 if [ "$gpus" -eq 1 ]; then
-    mps=$(mktemp -d)
-    export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps
-    trap 'echo quit | CUDA_MPS_PIPE_DIRECTORY=$mps nvidia-cuda-mps-control >/dev/null 2>&1; rm -rf "$out" "$mps"' EXIT
-    # A server begins with its first client: a daemon that runs may still serve nobody.
-    if nvidia-cuda-mps-control -d >/dev/null 2>&1 && timeout 60 "$base/cuda/facts" >/dev/null 2>&1 &&
-        [ -n "$(echo get_server_list | timeout 10 nvidia-cuda-mps-control 2>/dev/null)" ]; then
+    trap 'end_mps; rm -f "$out"' EXIT
+    if share_by_mps "$base/cuda/facts"; then
         echo "== one GPU, shared by MPS" | tee -a "$results"
     else
         echo "== one GPU, whose PEs take turns of 2.4 ms: MPS does not start" | tee -a "$results"
-        unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
     fi
 fi
 
@@ -356,6 +352,20 @@ if [ -x "$checker" ]; then
     fi
 else
     echo "== sanitizer: there is no compute-sanitizer on this machine" | tee -a "$results"
+fi
+
+# ---- with NVSHMEM's own library (make gpu-oracle), which has to pass what this project's does
+oracle=$base/oracle
+if [ -d "$oracle" ]; then
+    export NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=lo NVSHMEM_DISABLE_NCCL=1
+    export NVSHMEM_REDUCE_SCRATCH_SIZE=8M # 100,000 elements in a kernel take more than by default
+    for pes in 1 2; do
+        for name in rma strided atomics waits colls scatter singles nvshmem; do
+            # It has collectives of several PEs of a GPU where each has a part of its processors.
+            checks "oracle/$name/$pes" 120 env PES=$pes CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$((100 / pes)) \
+                LD_LIBRARY_PATH="$oracle/lib" "$oracle/$name"
+        done
+    done
 fi
 
 # ---- without

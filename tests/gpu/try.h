@@ -7,10 +7,11 @@
  * All PEs run the same calls. A kernel is one block, of as many threads as the
  * scope needs, the last warp not full.
  *
- * With NVSHMEM_NAMES it is a program of NVSHMEM. Names that differ in their beginning alone are
- * LIB(quiet), LIBX(signal_op) and VALUE(CMP_EQ); those of zz_functions.h are what the surface has.
- * There a name that is called stands in brackets, so that a compiler of the host does not look for
- * a function of the host by the types of arguments.
+ * With NVSHMEM_NAMES it is a program of NVSHMEM, with ORACLE one of NVIDIA's library (oracle/).
+ * Names that differ in their beginning alone are LIB(quiet), LIBX(signal_op) and VALUE(CMP_EQ);
+ * those of zz_functions.h are what the surface has. There a name that is called stands in brackets,
+ * so that a compiler of the host does not look for a function of the host by the types of
+ * arguments.
  */
 #ifndef TESTS_GPU_TRY_H
 #define TESTS_GPU_TRY_H
@@ -24,6 +25,9 @@
 #define LAUNCH(threads, kernel, ...) emulate(threads, [&] { kernel(__VA_ARGS__); })
 #else
 #include "check.h"
+#ifdef ORACLE
+#include "oracle/start.h"
+#endif
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -66,6 +70,13 @@ namespace kernels
 #define VALUE(name) SHMEM_##name
 #define WORLD SHMEM_TEAM_WORLD
 #define NO_TEAM SHMEM_TEAM_INVALID
+#endif
+
+/* Whether a call in a kernel on no team refuses it: NVIDIA's takes -1 for a place. */
+#ifdef ORACLE
+#define REFUSES(call) true
+#else
+#define REFUSES(call) ((call) != 0)
 #endif
 
 #define TEXT(name) TEXT_OF(name)
@@ -149,7 +160,11 @@ static inline void expect(bool good, const std::string &what)
 static inline void begin(const char *name)
 {
     program = name;
+#ifdef ORACLE
+    oracle_init();
+#else
     LIB(init)();
+#endif
 #ifdef EMULATED
     emulated_begin();
 #endif

@@ -102,6 +102,7 @@ KERNEL ask(int id, char *words, question q, answer *a)
         a->indices[i] = (long)indices[i];
 }
 
+#ifndef ORACLE
 /* The looks of a wait at which it asks whether a PE was lost: how many there are, the
  * first, and the sum of all. */
 KERNEL questions(uint32_t looks, long *asked)
@@ -115,6 +116,7 @@ KERNEL questions(uint32_t looks, long *asked)
         asked[2] += (long)i;
     }
 }
+#endif
 
 /* Each PE makes words of the next change, in turns that answer each other. */
 KERNEL converse(uint64_t *words, int pe, long *seen)
@@ -164,6 +166,14 @@ void want(const char *name, const answer &a, long result, long first = 99, long 
                std::to_string(result));
 }
 
+/* Of several words that hold, any may be the answer. */
+void want_of(const char *name, const answer &a, long first, long last)
+{
+    expect(first <= a.result && a.result <= last,
+           std::string(name) + ": answers " + std::to_string(a.result) + ", want " +
+               std::to_string(first) + " to " + std::to_string(last));
+}
+
 template <class T> void one(bench *b, int id, const char *name, bool wait)
 {
     called(name);
@@ -203,10 +213,10 @@ template <class T> void any(bench *b, int id, const char *name, bool wait)
     fill<T>(b);
     if (vector) {
         want(name, put_question(b, id, {-1, VALUE(CMP_NE), 0, 1}), 0);
-        want(name, put_question(b, id, {-1, VALUE(CMP_EQ), 0, 1}), 1);
+        want_of(name, put_question(b, id, {-1, VALUE(CMP_EQ), 0, 1}), 1, WORDS - 1);
     } else {
         want(name, put_question(b, id, {-1, VALUE(CMP_EQ), 14, 0}), 4);
-        want(name, put_question(b, id, {4, VALUE(CMP_GE), 14, 0}), 5);
+        want_of(name, put_question(b, id, {4, VALUE(CMP_GE), 14, 0}), 5, WORDS - 1);
     }
     want(name, put_question(b, id, {WORDS, VALUE(CMP_EQ), 14, 0}), NONE);
     if (!wait)
@@ -277,12 +287,14 @@ void run(void)
     copy_memory(seen, b.answers, sizeof seen);
     expect(seen[0] == 20 && seen[1] == 20 && seen[2] == 20, "waits for another PE's words");
 
+#ifndef ORACLE
     copy_memory(b.answers, none.data(), sizeof seen);
     LAUNCH(1, questions, 4096, (long *)(void *)b.answers);
     copy_memory(seen, b.answers, sizeof seen);
     expect(seen[0] == 8 && seen[1] == 64 &&
                seen[2] == 64 + 128 + 256 + 512 + 1024 + 2048 + 3072 + 4096,
            "a wait asks whether a PE was lost at other looks");
+#endif
 }
 
 } // namespace kernels

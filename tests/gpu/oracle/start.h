@@ -1,0 +1,24 @@
+/*
+ * start.h: starts a program of this folder's neighbours with NVIDIA's library, as so many PEs as
+ * PES says. All have GPU 0.
+ */
+#ifndef TESTS_GPU_ORACLE_START_H
+#define TESTS_GPU_ORACLE_START_H
+
+#include "../../../bench/gpu/forked.h"
+
+#include <cuda_runtime.h>
+
+static inline void take_first_gpu(int)
+{
+    if (cudaSetDevice(0) != cudaSuccess || cudaFree(nullptr) != cudaSuccess)
+        end_forked("open GPU 0", cudaGetErrorString(cudaGetLastError()));
+}
+
+static inline void oracle_init(void)
+{
+    const char *pes = getenv("PES");
+    start_forked(pes == nullptr ? 1 : atoi(pes), take_first_gpu);
+}
+
+#endif
