@@ -19,7 +19,7 @@ NUMPY = Path(pytest.__file__).resolve().parents[2] / "wheels"
 
 def run(*argv: object, cwd: Path = ROOT) -> str:
     """With the environment of a user who has set nothing."""
-    names = ("PATH", "HOME", "BUILD", "CC", "GO", "CUDA_ARCHS", "KERNEL_ARCHS")
+    names = ("PATH", "HOME", "BUILD", "CC", "GO", "CUDA_ARCHS", "KERNEL_ARCHS", "KERNEL_PTX")
     kept = {k: v for k, v in os.environ.items() if k in names}
     done = subprocess.run(
         [str(a) for a in argv], env=kept, cwd=cwd, capture_output=True, text=True, timeout=300
