@@ -165,22 +165,32 @@ $(GPU)/cuda/foreign $(GPU)/cuda/foreign.ptx: GPU_ARCH := 120
 
 # Each of them up to PTX. The compiler for it reads the host's part, too; what it leaves out is
 # two thirds of the time: the host's compiler and the linker, which two of them are for here.
+# Of what is left two thirds were the headers, which most of them now have read once for all
+# (scripts/together). Some have headers or an architecture of their own.
+GPU_ALONE := facts foreign tiles visible
+GPU_TRIED := $(notdir $(basename $(shell grep -l '"try.h"' tests/gpu/*.cu)))
+GPU_OWN   := $(filter-out $(GPU_ALONE) $(GPU_TRIED) nvshmem,$(GPU_PROGRAMS))
+TOGETHER  := $(GPU)/cuda/own.ptx $(GPU)/cuda/tried.ptx $(GPU)/cuda/nvshmem-tried.ptx $(GPU)/examples/together.ptx
 .PHONY: gpu-ptx
-gpu-ptx: $(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx) $(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%.ptx) $(GPU_EXAMPLES:%=$(GPU)/examples/%.ptx) $(GPU)/examples/dispatch.ptx $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU_MPI:%=%.ptx) $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
+gpu-ptx: $(TOGETHER) $(GPU_ALONE:%=$(GPU)/cuda/%.ptx) $(GPU)/examples/dispatch.ptx $(GPU)/examples/settle.fatbin $(GPU)/examples/ring.ptx $(GPU_MPI:%=%.ptx) $(GPU)/cuda/module.fatbin $(GPU)/cuda/facts $(GPU)/cuda/launch
 
-$(GPU_PROGRAMS:%=$(GPU)/cuda/%.ptx): $(GPU)/cuda/%.ptx: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -I$(GEN)/gpu -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
-
+$(GPU)/cuda/own.ptx: $(GPU_OWN:%=tests/gpu/%.cu)
+$(GPU)/cuda/tried.ptx: $(GPU_TRIED:%=tests/gpu/%.cu)
+$(GPU)/cuda/own.ptx $(GPU)/cuda/tried.ptx: NVCCFLAGS += -I$(GEN)/gpu
 # One type of each kind and size: those of shmem, whose text is the same, have all.
-$(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%.ptx): NVCCFLAGS += -DNVSHMEM_NAMES -Iinclude/nvshmem -I$(GEN)/nvshmem/gpu -DFEWER_TYPES
-$(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%.ptx): $(GPU)/cuda/nvshmem-%.ptx: tests/gpu/%.cu $(GPU_NAMES_DEPS)
+$(GPU)/cuda/nvshmem-tried.ptx: $(GPU_NAMES:%=tests/gpu/%.cu) $(GEN)/nvshmem/gpu/zz_functions.h
+$(GPU)/cuda/nvshmem-tried.ptx: NVCCFLAGS += -DNVSHMEM_NAMES -Iinclude/nvshmem -I$(GEN)/nvshmem/gpu -DFEWER_TYPES
+$(GPU)/examples/together.ptx: $(GPU_EXAMPLES:%=examples/nvshmem/%.cu) tests/gpu/nvshmem.cu $(wildcard examples/nvshmem/*.h)
+$(GPU)/examples/together.ptx: NVCCFLAGS += -Iexamples/nvshmem -Iinclude/nvshmem
+
+$(TOGETHER): scripts/together $(wildcard tests/gpu/*.h) $(GEN)/gpu/zz_functions.h $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
+	@mkdir -p $(@D)
+	@scripts/together $(filter %.cu,$^) >$(basename $@).cu
+	$(NVCC) $(NVCCFLAGS) -Itests/gpu -arch=compute_$(GPU_ARCH) -ptx -o $@ $(basename $@).cu
+
+$(GPU_ALONE:%=$(GPU)/cuda/%.ptx): $(GPU)/cuda/%.ptx: tests/gpu/%.cu $(wildcard tests/gpu/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
-
-$(GPU)/examples/%.ptx: examples/nvshmem/%.cu $(wildcard examples/nvshmem/*.h) $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
 
 $(GPU)/examples/dispatch.ptx: examples/deepep/dispatch.cu $(DEEPEP_DEPS)
 	@mkdir -p $(@D)
