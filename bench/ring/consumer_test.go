@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
 	"libshmem/queue"
+	"libshmem/tests/need"
 )
 
 // TestRing is a short session with every consumer: all sums must be right.
@@ -15,7 +17,7 @@ func TestRing(t *testing.T) {
 		t.Skip("takes a second")
 	}
 	var out bytes.Buffer
-	if err := program([]string{"-ops", "5000", "-reps", "1", "-seconds", "0.05", "-rates", "0.1", "-slots", "256"}, &out); err != nil {
+	if err := program([]string{"-ops", strconv.Itoa(need.Load("bench/ring")), "-reps", "1", "-seconds", "0.05", "-rates", "0.1", "-slots", "256"}, &out); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]int{}

@@ -28,6 +28,7 @@ var loads = map[string]load{
 	"teams":          {24, 60, "teams at once whose collectives kernels call as threads of the host (tests/device, TestTeams)"},
 	"ring":           {800, 2000, "rounds of host threads that push into rings (tests/ring, TestThreads)"},
 	"ring/rate":      {2, 5, "millions of operations whose rate is in the log (tests/ring, TestRate)"},
+	"bench/ring":     {500, 5_000, "operations whose rate and whose way is measured for each consumer (bench/ring, TestRing)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
 
