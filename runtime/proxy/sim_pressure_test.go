@@ -77,7 +77,7 @@ func (c *crowd) serve() {
 // for the target, and what it has itself because earlier messages are still to
 // come, is bounded for all senders together.
 func TestSimPressure(t *testing.T) {
-	senders, each := *simSenders, 1200
+	senders, each := *simSenders, need.Load("senders/each")
 	if need.Race {
 		senders = min(senders, 50)
 	}

@@ -13,7 +13,7 @@ import (
 // A NIC is lost while random programs run: no order is broken, nothing is lost, and
 // what has come twice is applied once.
 func TestSimLostNIC(t *testing.T) {
-	seeds := uint64(40)
+	seeds := uint64(need.Load("NICs"))
 	if need.Race || testing.Short() {
 		seeds = 6
 	}
