@@ -86,7 +86,7 @@ runtime/gpu/cuda: runtime/gpu runtime/shmerr
     # above
 runtime/gpu/amo: runtime/gpu runtime/gpu/cuda
     # a kernel and a stream of the driver's, for the host's atomics
-runtime/gpu/cuda/cudatest:
+runtime/gpu/cuda/cudatest: tests/need
     # builds C for the tests of others
 runtime/onstream: queue runtime/gpu runtime/shmerr
     # which operation of a stream or kernel does a call: the driver is handed to
@@ -156,7 +156,7 @@ fabric/rail: fabric fabric/rail/peek runtime/shmerr
 fabric/chaos: fabric fabric/sim
     # around another provider, which it is handed; what happens to a packet is
     # the played network's to say
-fabric/ofi/stub:
+fabric/ofi/stub: tests/need
     # a libfabric for those who test what is above it: a file, and no code of
     # the project's behind it
 fabric/ofi/stub/gen:

@@ -42,9 +42,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"libshmem/tests/need"
 )
 
 //go:embed lib zz_rules.h rules.tsv
@@ -67,12 +70,29 @@ func Build(t testing.TB, flags ...string) string {
 	t.Helper()
 	mu.Lock()
 	defer mu.Unlock()
+	if len(flags) == 0 {
+		of, err := need.Sources(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of = append(of, strings.Join(usual, " ")...)
+		if dir := need.Made(t, "stub", of, func(dir string) { compile(t, dir, nil) }); dir != "" {
+			return filepath.Join(dir, "libfabric.so.1")
+		}
+	}
 	dir := kept
 	if dir == "" || len(flags) > 0 {
 		dir = t.TempDir()
 	} else if _, err := os.Stat(filepath.Join(dir, "libfabric.so.1")); err == nil {
 		return filepath.Join(dir, "libfabric.so.1")
 	}
+	return compile(t, dir, flags)
+}
+
+var usual = []string{"-std=gnu11", "-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-soname,libfabric.so.1"}
+
+func compile(t testing.TB, dir string, flags []string) string {
+	t.Helper()
 	if err := fs.WalkDir(source, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -94,10 +114,7 @@ func Build(t testing.TB, flags ...string) string {
 		t.Fatal(err)
 	}
 	library := filepath.Join(dir, "libfabric.so.1")
-	args := []string{
-		"-std=gnu11", "-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-soname,libfabric.so.1",
-		"-Wl,--version-script=" + filepath.Join(dir, "lib", "libfabric.map"), "-o", library,
-	}
+	args := slices.Concat(usual, []string{"-Wl,--version-script=" + filepath.Join(dir, "lib", "libfabric.map"), "-o", library})
 	args = append(append(args, flags...), files...)
 	if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc for the stub: %v\n%s", err, text)

@@ -16,10 +16,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"libshmem/tests/need"
 )
 
 //go:embed testdata
@@ -59,6 +62,18 @@ func Build(t testing.TB, defines ...string) string {
 	t.Helper()
 	mu.Lock()
 	defer mu.Unlock()
+	code, err := fs.Sub(sources, "testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := need.Sources(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of = append(of, strings.Join(append(defines, flags...), " ")...)
+	if dir := need.Made(t, "cuda", of, func(dir string) { compile(t, dir, code, defines) }); dir != "" {
+		return dir
+	}
 	var dir string
 	if kept == "" {
 		dir = t.TempDir()
@@ -68,18 +83,22 @@ func Build(t testing.TB, defines ...string) string {
 			return dir
 		}
 	}
-	code, err := fs.Sub(sources, "testdata")
-	if err == nil {
-		err = os.CopyFS(filepath.Join(dir, "src"), code)
-	}
-	if err != nil {
+	compile(t, dir, code, defines)
+	return dir
+}
+
+var flags = []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
+
+func compile(t testing.TB, dir string, code fs.FS, defines []string) {
+	t.Helper()
+	if err := os.CopyFS(filepath.Join(dir, "src"), code); err != nil {
 		t.Fatal(err)
 	}
 	for out, in := range map[string][]string{
 		Driver: {"libcuda.c", "memory.c", "vmm.c", "stream.c", "copy.c", "module.c", "fake.c"},
 		GDR:    {"libgdrapi.c", "fake.c"},
 	} {
-		args := []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", filepath.Join(dir, out)}
+		args := append(slices.Clone(flags), "-o", filepath.Join(dir, out))
 		for _, d := range defines {
 			args = append(args, "-D"+d)
 		}
@@ -93,7 +112,6 @@ func Build(t testing.TB, defines ...string) string {
 	if err := os.WriteFile(filepath.Join(dir, "done"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return dir
 }
 
 // Set gives the fakes their settings, words KEY=NUMBER, and a fresh log.
