@@ -7,9 +7,8 @@
  */
 #include <nvshmem.h>
 #include <nvshmemx.h>
-#ifdef ORACLE
+
 #include "oracle/start.h"
-#endif
 
 #include <cstdio>
 #include <cstdlib>

@@ -25,9 +25,7 @@
 #define LAUNCH(threads, kernel, ...) emulate(threads, [&] { kernel(__VA_ARGS__); })
 #else
 #include "check.h"
-#ifdef ORACLE
 #include "oracle/start.h"
-#endif
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

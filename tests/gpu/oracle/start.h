@@ -1,9 +1,11 @@
 /*
  * start.h: starts a program of this folder's neighbours with NVIDIA's library, as so many PEs as
- * PES says. All have GPU 0.
+ * PES says. All have GPU 0. Without ORACLE there is nothing in it.
  */
 #ifndef TESTS_GPU_ORACLE_START_H
 #define TESTS_GPU_ORACLE_START_H
+
+#ifdef ORACLE
 
 #include "../../../bench/gpu/forked.h"
 
@@ -21,4 +23,5 @@ static inline void oracle_init(void)
     start_forked(pes == nullptr ? 1 : atoi(pes), take_first_gpu);
 }
 
+#endif
 #endif
