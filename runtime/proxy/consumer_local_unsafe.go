@@ -1,14 +1,14 @@
 package proxy
 
 import (
-	"bufio"
 	"fmt"
-	"os"
+	"math"
 	"sort"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"libshmem/runtime/procmaps"
 )
 
 // pointer makes an address that a producer sent a pointer again. It names
@@ -91,28 +91,22 @@ func (l *Locals) has(at, n uint64, write bool) bool {
 
 // mapped reads the memory areas of this process.
 func mapped() ([]area, error) {
-	f, err := os.Open("/proc/self/maps")
+	maps, err := procmaps.Open()
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // read only: nothing to lose
+	defer maps.Close() // read only: nothing to lose
+	all, err := maps.Over(0, math.MaxUint64)
 	var areas []area
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var a area
-		var access string
-		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &a.begin, &a.end, &access); err != nil {
-			return nil, fmt.Errorf("read /proc/self/maps: line %q: %w", lines.Text(), err)
-		}
-		if !strings.HasPrefix(access, "r") {
+	for _, m := range all {
+		if !m.Readable {
 			continue
 		}
-		a.writable = access[1] == 'w'
-		if last := len(areas) - 1; last >= 0 && areas[last].end == a.begin && areas[last].writable == a.writable {
-			areas[last].end = a.end
+		if last := len(areas) - 1; last >= 0 && areas[last].end == m.Begin && areas[last].writable == m.Writable {
+			areas[last].end = m.End
 			continue
 		}
-		areas = append(areas, a)
+		areas = append(areas, area{m.Begin, m.End, m.Writable})
 	}
-	return areas, lines.Err()
+	return areas, err
 }

@@ -102,7 +102,9 @@ runtime/proxy/express/expresstest: fabric
     # providers in C, for tests and benchmarks of what is in C
 runtime/regcache: fabric runtime/regcache/unmapped runtime/shmerr
     # what is registered and for how long; who registers is handed to it
-runtime/regcache/unmapped: runtime/shmerr
+runtime/procmaps:
+    # the kernel's list of mappings, whatever they are for
+runtime/regcache/unmapped: runtime/procmaps runtime/shmerr
     # what the kernel says of this process's memory, whatever it is used for
 runtime/regcache/pinned: fabric
     # a NIC for tests
@@ -110,7 +112,7 @@ runtime/proxy/clock: runtime/live
     # a number from the processor: what the time is for is not its to know
 runtime/proxy/fifo:
     # a queue, of whatever
-runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog runtime/trace
+runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/procmaps runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog runtime/trace
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/stats: fabric runtime/live runtime/proxy runtime/regcache
@@ -175,9 +177,11 @@ bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/prox
 tests/abi/fold:
     # its names are held against those of the table and the generator, and so
     # share nothing with them
-tests/start: runtime/bootstrap/uid/middleman tests/need
+tests/start: runtime/bootstrap/uid/middleman tests/cc tests/need
     # what a test of the bootstrap breaks connections with, and nothing of the library
-tests/...: . capi/spec runtime/config tests/need
+tests/cc:
+    # a compiler, for tests
+tests/...: . capi/spec runtime/config tests/cc tests/need
     # see the library from outside, as a user does
 `
 

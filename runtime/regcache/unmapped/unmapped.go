@@ -37,6 +37,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem/runtime/procmaps"
 	"libshmem/runtime/shmerr"
 )
 
@@ -46,7 +47,7 @@ type Span struct{ Begin, End uint64 }
 // Watch is one listener.
 type Watch struct {
 	id      C.int
-	maps    *maps
+	maps    *procmaps.List
 	changes [C.SHMEMI_CHANGES]C.struct_shmemi_change
 }
 
@@ -69,7 +70,7 @@ func Open() (*Watch, error) {
 	if rc := C.shmemi_watch_open(&call); rc != 0 {
 		return nil, unsupported(C.GoString(call), unix.Errno(-rc))
 	}
-	m, err := openMaps()
+	m, err := procmaps.Open()
 	if err != nil {
 		C.shmemi_watch_close()
 		return nil, err
@@ -89,18 +90,18 @@ func Open() (*Watch, error) {
 // make two mappings of one, and then mremap of the whole fails. It fails for memory
 // that cannot be watched.
 func (w *Watch) Add(s Span) error {
-	whole, err := w.maps.whole(s)
+	all, err := whole(w.maps, s)
 	if err != nil {
 		return err
 	}
 	watched.mu.Lock()
-	watched.spans = join(watched.spans, whole)
+	watched.spans = join(watched.spans, all)
 	watched.mu.Unlock()
-	if rc := C.shmemi_watch_add(C.uint64_t(whole.Begin), C.uint64_t(whole.End-whole.Begin)); rc != 0 {
+	if rc := C.shmemi_watch_add(C.uint64_t(all.Begin), C.uint64_t(all.End-all.Begin)); rc != 0 {
 		return fmt.Errorf("UFFDIO_REGISTER: %w", unix.Errno(-rc))
 	}
 	// Once more, for only now it cannot become something else unnoticed.
-	_, err = w.maps.whole(s)
+	_, err = whole(w.maps, s)
 	return err
 }
 
@@ -121,7 +122,7 @@ func (w *Watch) Close() error {
 	if watched.users--; watched.users == 0 {
 		// Not left to the descriptor: a child may hold it, and then whoever unmaps
 		// would wait for a thread that has gone.
-		for _, s := range w.maps.anonymous(watched.spans) {
+		for _, s := range anonymous(w.maps, watched.spans) {
 			C.shmemi_watch_remove(C.uint64_t(s.Begin), C.uint64_t(s.End-s.Begin))
 		}
 		watched.spans = nil

@@ -124,31 +124,11 @@ func TestOnlyPrivateAnonymousMemory(t *testing.T) {
 		{"nothing", Span{page, 2 * page}, false},
 	} {
 		for _, text := range []bool{false, true} {
-			w.maps.text = text
+			w.maps.ByText = text
 			if err := w.Add(c.span); (err == nil) != c.want {
 				t.Errorf("%s, read as text %v: %v", c.what, text, err)
 			}
 		}
-	}
-}
-
-// Both ways to read the list say the same.
-func TestMaps(t *testing.T) {
-	m, err := openMaps()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	_, at := mapped(t, 4*page, unix.MAP_PRIVATE, unix.PROT_READ)
-	_, _ = mapped(t, 4*page, unix.MAP_SHARED, unix.PROT_READ)
-	near := Span{at.Begin - 64*page, at.End + 64*page}
-	asked, err := m.over(near)
-	if m.text {
-		t.Skip("needs PROCMAP_QUERY, of Linux 6.11")
-	}
-	read, err2 := m.lines(near)
-	if err != nil || err2 != nil || !slices.Equal(asked, read) || len(read) == 0 {
-		t.Errorf("asked: %v, %v\nread: %v, %v", asked, err, read, err2)
 	}
 }
 
@@ -169,7 +149,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if err := w.Add(s); err != nil {
 		t.Fatal(err)
 	}
-	fd := int(w.maps.file.Fd())
+	fd := int(w.maps.Fd())
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
