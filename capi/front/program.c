@@ -9,6 +9,8 @@
 #define _GNU_SOURCE
 #include "statics.h"
 
+#include "maps.h"
+
 #include <dirent.h>
 #include <elf.h>
 #include <inttypes.h>
@@ -190,36 +192,27 @@ static uintptr_t heap_start(void)
 static void check_mappings(struct finder *f)
 {
     struct shmemi_program *p = f->p;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    if (maps == NULL) {
+    struct shmemi_maps maps;
+    if (!shmemi_maps_open(&maps)) {
         decline(p, "/proc/self/maps cannot be read", HEAP);
         return;
     }
     uintptr_t covered[SHMEMI_STATICS] = {0};
-    char line[512];
     unsigned long program = 0;
-    bool fresh = true; /* the line is not the rest of a long one */
-    while (fgets(line, sizeof line, maps) != NULL) {
-        bool begins = fresh;
-        fresh = strchr(line, '\n') != NULL;
-        uintptr_t from, to;
-        unsigned long inode;
-        char mode[5];
-        if (!begins || sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %lu", &from, &to, mode,
-                              &inode) != 4)
-            continue;
-        if (f->headers >= from && f->headers < to)
-            program = inode;
+    struct shmemi_mapping m;
+    while (shmemi_maps_next(&maps, &m)) {
+        if (f->headers >= m.from && f->headers < m.to)
+            program = m.inode;
         for (uint32_t i = 0; i < p->n_spans; i++) {
             const struct shmemi_span *s = &p->spans[i];
             uintptr_t end = s->start + s->size;
-            if (to <= s->start || from >= end)
+            if (m.to <= s->start || m.from >= end)
                 continue;
-            if (strcmp(mode, "rw-p") == 0 && (inode == 0 || inode == program))
-                covered[i] += (to < end ? to : end) - (from > s->start ? from : s->start);
+            if (strcmp(m.access, "rw-p") == 0 && (m.inode == 0 || m.inode == program))
+                covered[i] += (m.to < end ? m.to : end) - (m.from > s->start ? m.from : s->start);
         }
     }
-    fclose(maps);
+    shmemi_maps_close(&maps);
     uintptr_t heap = heap_start();
     for (uint32_t i = 0; i < p->n_spans; i++)
         p->heap_inside |= heap == 0 || heap - p->spans[i].start < p->spans[i].size;

@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "wish.h"
 
+#include "maps.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,30 +32,22 @@ static void check_mapping(struct wish *w, uintptr_t at, const char *access, cons
  * says: pages of a file that others use would no longer be that file's. */
 static void check_mappings(struct wish *w)
 {
-    FILE *f = fopen("/proc/self/maps", "re");
-    if (f == NULL) {
+    struct shmemi_maps maps;
+    if (!shmemi_maps_open(&maps)) {
         REFUSE(w, "/proc/self/maps: %s (mount /proc, or raise ulimit -n)", strerror(errno));
         return;
     }
     uintptr_t at = w->start, end = w->start + w->length;
-    char line[512];
-    while (at < end && w->why[0] == '\0' && fgets(line, sizeof line, f) != NULL) {
-        uintptr_t from, to;
-        char access[8];
-        int name = 0;
-        bool cut = strchr(line, '\n') == NULL;
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %n", &from, &to, access,
-                   &name) == 3 &&
-            to > at) {
-            if (from > at)
-                break;
-            check_mapping(w, at, access, line + name);
-            at = to;
-        }
-        for (int c = 0; cut && c != '\n' && c != EOF;)
-            c = fgetc(f);
+    struct shmemi_mapping m;
+    while (at < end && w->why[0] == '\0' && shmemi_maps_next(&maps, &m)) {
+        if (m.to <= at)
+            continue;
+        if (m.from > at)
+            break;
+        check_mapping(w, at, m.access, m.name);
+        at = m.to;
     }
-    fclose(f);
+    shmemi_maps_close(&maps);
     if (at < end && w->why[0] == '\0')
         REFUSE(w, "nothing is mapped at %#" PRIxPTR " (pass memory that is allocated)", at);
 }

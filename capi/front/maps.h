@@ -1,0 +1,55 @@
+/*
+ * maps.h: this process's mappings, as the kernel lists them. It needs no part of the library.
+ */
+#ifndef SHMEMI_MAPS_H
+#define SHMEMI_MAPS_H
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct shmemi_mapping {
+    uintptr_t from, to;
+    char access[5]; /* as in the list: rw-p */
+    unsigned long inode;
+    const char *name; /* until the next is read */
+};
+
+struct shmemi_maps {
+    FILE *file;
+    char line[512];
+};
+
+/* False: errno says why. */
+static inline bool shmemi_maps_open(struct shmemi_maps *maps)
+{
+    maps->file = fopen("/proc/self/maps", "re");
+    return maps->file != NULL;
+}
+
+/* Reads the next mapping, in ascending order. False: there is none. A long name is cut. */
+static inline bool shmemi_maps_next(struct shmemi_maps *maps, struct shmemi_mapping *m)
+{
+    while (fgets(maps->line, sizeof maps->line, maps->file) != NULL) {
+        int name = 0;
+        bool whole = false;
+        for (const char *c = maps->line; *c != '\0'; c++)
+            whole |= *c == '\n';
+        int read = sscanf(maps->line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %lu %n", &m->from,
+                          &m->to, m->access, &m->inode, &name);
+        for (int c = 0; !whole && c != '\n' && c != EOF;)
+            c = fgetc(maps->file);
+        if (read == 4) {
+            m->name = maps->line + name;
+            return true;
+        }
+    }
+    return false;
+}
+
+static inline void shmemi_maps_close(struct shmemi_maps *maps)
+{
+    fclose(maps->file);
+}
+
+#endif
