@@ -4,16 +4,14 @@
 #define _GNU_SOURCE
 #include "core.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "_cgo_export.h"
+#include "wake.h"
 
 #define BATCH 32
 
@@ -190,15 +188,11 @@ static int gpu_settle(void)
     return rc == SHMEMI_NOT_EXPRESS ? shmemgoGPUSettle() : rc;
 }
 
-/* The counterpart of shmemi_wake in capi/front/wait.c, for this PE's page. */
+/* For this PE's page. */
 void shmemi_core_wake(struct shmemi_state *of)
 {
     struct shmemi_ctl *ctl = (struct shmemi_ctl *)of->peer_base[of->my_pe] - 1;
-    if (__atomic_load_n(&ctl->sleepers, __ATOMIC_SEQ_CST) == 0)
-        return;
-    __atomic_store_n(&ctl->sleepers, 0, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&ctl->wakes, 1, __ATOMIC_SEQ_CST);
-    syscall(SYS_futex, &ctl->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    shmemi_wake_sleepers(&ctl->sleepers, &ctl->wakes);
 }
 
 /* In C, because a producer is in the middle of its own code: a crossing into Go
@@ -206,8 +200,7 @@ void shmemi_core_wake(struct shmemi_state *of)
 void shmemi_core_rouse(void *waker)
 {
     const struct shmemi_core_waker *w = waker;
-    if (__atomic_exchange_n(w->napping, 0, __ATOMIC_SEQ_CST))
-        syscall(SYS_futex, w->napping, FUTEX_WAKE, 1, NULL, NULL, 0);
+    shmemi_end_nap(w->napping);
     if (w->wake != NULL)
         w->wake(w->self);
     else

@@ -19,6 +19,7 @@
 #include "activity.h"
 #include "gpu.h"
 #include "report.h"
+#include "wake.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -92,10 +93,7 @@ static void hand_over(struct shmemi_waiter *w)
     if (!w->polling)
         return;
     stop_polling(w);
-    if (__atomic_load_n(&shmemi_state.napping, __ATOMIC_SEQ_CST)) {
-        __atomic_store_n(&shmemi_state.napping, 0, __ATOMIC_SEQ_CST);
-        syscall(SYS_futex, &shmemi_state.napping, FUTEX_WAKE, 1, NULL, NULL, 0);
-    }
+    shmemi_end_nap(&shmemi_state.napping);
 }
 
 static void stay_awake(struct shmemi_waiter *w)
@@ -272,9 +270,7 @@ void shmemi_turned(struct shmemi_waiter *w)
 
 void shmemi_wake(struct shmemi_ctl *ctl)
 {
-    __atomic_store_n(&ctl->sleepers, 0, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&ctl->wakes, 1, __ATOMIC_SEQ_CST);
-    syscall(SYS_futex, &ctl->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    shmemi_wake_sleepers(&ctl->sleepers, &ctl->wakes);
 }
 
 /* ------------------------------------------------------- wait_until and test */

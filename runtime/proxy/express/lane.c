@@ -1,11 +1,9 @@
 #include "lane.h"
 
-#include <limits.h>
-#include <linux/futex.h>
+#include "wake.h"
+
 #include <sched.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 /* How many turns without work pass between two looks at the clock, which takes
  * as long as half a turn. */
@@ -53,16 +51,6 @@ static __attribute__((noinline)) bool lock_late(const struct shmemi_lane *l)
     if (l->wanted)
         __atomic_fetch_sub(l->wanted, 1, __ATOMIC_SEQ_CST);
     return have;
-}
-
-/* The counterpart of Engine.wakeSleepers. */
-static void wake_sleepers(const struct shmemi_lane *l)
-{
-    if (__atomic_load_n(l->sleepers, __ATOMIC_SEQ_CST) == 0)
-        return;
-    __atomic_store_n(l->sleepers, 0, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(l->wakes, 1, __ATOMIC_SEQ_CST);
-    syscall(SYS_futex, l->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Reads slot p; false: it has not been stored. */
@@ -400,7 +388,7 @@ static inline int turn(struct shmemi_lane *l, int *reason)
             return -1;
         }
     if (n > 0)
-        wake_sleepers(l);
+        shmemi_wake_sleepers(l->sleepers, l->wakes);
     unlock(l);
     if (left) {
         *reason = SHMEMI_LANE_OPERATION;
