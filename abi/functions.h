@@ -55,6 +55,8 @@ struct shmemi_init_args {
     void (*doing)(int pe, unsigned how, char *text, size_t size);
     /* From now on this PE needs no other one to finalize. */
     void (*finalized)(void);
+    /* Writes what the program has printed, unless that might wait. */
+    void (*flush)(void);
     char *error; /* out: why init failed */
     size_t error_size;
 };

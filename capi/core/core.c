@@ -130,10 +130,7 @@ void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
 
 void shmemi_core_flush(void)
 {
-    if (ftrylockfile(stdout) != 0)
-        return;
-    fflush_unlocked(stdout);
-    funlockfile(stdout);
+    front.flush();
 }
 
 void shmemi_core_end(const char *what, int status)

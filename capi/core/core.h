@@ -30,7 +30,7 @@ void shmemi_core_orphan_fatal(const char *what) __attribute__((noreturn));
 /* The same for what a kernel did wrong. */
 void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute__((noreturn));
 
-/* Writes what the program has printed, unless a thread of it is printing. */
+/* Writes what the program has printed, as struct shmemi_init_args has it. */
 void shmemi_core_flush(void);
 
 /* Ends the process with a status, because the job has ended. */

@@ -93,7 +93,7 @@ static bool has_room(int fd)
     return fd >= 0 && poll(&p, 1, FLUSH_MS) == 1 && p.revents == POLLOUT;
 }
 
-static void flush_stdout(void)
+void shmemi_flush_stdout(void)
 {
     /* In a child of fork() stdio holds what its parent will print. */
     if (shmemi_state.init_count == SHMEMI_FORKED || in_handler() || has_lock(stdout) ||
@@ -128,7 +128,7 @@ end_job(const char *caller, const char *call, const char *remedy, const char *ca
      * lock of the thread that we interrupt. */
     ssize_t ignored = write(STDERR_FILENO, line, (size_t)n);
     (void)ignored;
-    flush_stdout();
+    shmemi_flush_stdout();
     /* Without a reason: the message is out already. */
     if (shmemi_state.core)
         shmemi_state.core->abort_(EXIT_ABORTED, "");

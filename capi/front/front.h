@@ -485,6 +485,9 @@ void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
 void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
 void shmemi_abort_open(void); /* once the core is loaded */
+/* Writes what the program has printed, unless that might wait: for a thread that prints, or for
+ * who reads it. */
+void shmemi_flush_stdout(void);
 
 #pragma GCC visibility pop
 

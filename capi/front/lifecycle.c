@@ -107,6 +107,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
         .range_leave = shmemi_range_leave,
         .doing = shmemi_activity_doing,
         .finalized = shmemi_activity_finalized,
+        .flush = shmemi_flush_stdout,
         .error = error,
         .error_size = size,
     };
