@@ -9,16 +9,20 @@
 #include "gpu.h"
 #include "strided.h"
 
-/* Begins a call on a set, in t. A void function returns when a PE of it is lost. */
-#define OPEN(t)                                                                                    \
-    struct shmemi_team own_;                                                                       \
-    struct shmemi_team *t = shmemi_set_open(&own_, start, log_stride, size, psync, call);          \
-    if (!shmemi_collective_begin(t, call))                                                         \
-    return
+/* Begins a call on a set, whose team may be in own. NULL: a PE of it is lost. */
+static struct shmemi_team *begin(struct shmemi_team *own, int start, int log_stride, int size,
+                                 long *psync, const char *call)
+{
+    struct shmemi_team *t = shmemi_set_open(own, start, log_stride, size, psync, call);
+    return shmemi_collective_begin(t, call) ? t : NULL;
+}
 
 void shmemi_set_sync(int start, int log_stride, int size, long *psync, const char *call)
 {
-    OPEN(t);
+    struct shmemi_team own;
+    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    if (t == NULL)
+        return;
     shmemi_team_meet(t, call);
     shmemi_collective_end();
 }
@@ -83,7 +87,10 @@ static void broadcast(struct shmemi_team *t, void *dest, const void *source, siz
 void shmemi_set_broadcast(void *dest, const void *source, size_t nbytes, int root, int start,
                           int log_stride, int size, long *psync, const char *call)
 {
-    OPEN(t);
+    struct shmemi_team own;
+    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    if (t == NULL)
+        return;
     if (t == &shmemi_world)
         shmemi_coll_broadcast(t, dest, source, nbytes, root, false, call);
     else
@@ -138,7 +145,10 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
 void shmemi_set_collect(void *dest, const void *source, size_t nbytes, int start, int log_stride,
                         int size, long *psync, const char *call)
 {
-    OPEN(t);
+    struct shmemi_team own;
+    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    if (t == NULL)
+        return;
     if (t == &shmemi_world)
         shmemi_coll_collect(t, dest, source, nbytes, call);
     else
@@ -161,7 +171,10 @@ static void blocks(struct shmemi_team *t, void *dest, const void *source, size_t
 void shmemi_set_fcollect(void *dest, const void *source, size_t nbytes, int start, int log_stride,
                          int size, long *psync, const char *call)
 {
-    OPEN(t);
+    struct shmemi_team own;
+    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    if (t == NULL)
+        return;
     if (t == &shmemi_world)
         shmemi_coll_fcollect(t, dest, source, nbytes, call);
     else
@@ -172,7 +185,10 @@ void shmemi_set_fcollect(void *dest, const void *source, size_t nbytes, int star
 void shmemi_set_alltoall(void *dest, const void *source, size_t nbytes, int start, int log_stride,
                          int size, long *psync, const char *call)
 {
-    OPEN(t);
+    struct shmemi_team own;
+    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    if (t == NULL)
+        return;
     if (t == &shmemi_world)
         shmemi_coll_alltoall(t, dest, source, nbytes, call);
     else
@@ -203,7 +219,10 @@ void shmemi_set_alltoalls(void *dest, const void *source, ptrdiff_t dst, ptrdiff
                           size_t nelems, size_t width, int start, int log_stride, int size,
                           long *psync, const char *call)
 {
-    OPEN(t);
+    struct shmemi_team own;
+    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    if (t == NULL)
+        return;
     if (t == &shmemi_world)
         shmemi_coll_alltoalls(t, dest, source, dst, sst, nelems, width, call);
     else
@@ -292,7 +311,10 @@ void shmemi_set_reduce(void *dest, const void *source, int nreduce, int start, i
                        int size, void *pwrk, long *psync, const struct shmemi_reducer *reducer,
                        const char *call)
 {
-    OPEN(t);
+    struct shmemi_team own;
+    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    if (t == NULL)
+        return;
     if (nreduce < 0)
         shmemi_abort(call, "use 0 or more", "nreduce is %d", nreduce);
     size_t nelems = (size_t)nreduce;

@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include "gpu.h"
 
-#include <sched.h>
 #include <stdio.h>
 
 /* ------------------------------------------------------------------ checks */
@@ -87,49 +86,6 @@ int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int p
 
 /* ------------------------------------------------------------ the endpoint */
 
-static void describe_text(const void *subject, char *text, size_t size)
-{
-    snprintf(text, size, "%s", (const char *)subject);
-}
-
-/* How often who waits for the lock gives way before it waits as others do, and reports:
- * some 10 ms. So long it is had by who the driver of a GPU holds, or a debugger. */
-#define LOCK_YIELDS 20000
-
-static SHMEMI_COLD void wait_for_lock(const char *call)
-{
-    SHMEMI_WAIT_FOR(
-        shmemi_my_ctl(), call, describe_text, "for another thread that uses the network",
-        !__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE), .whom = SHMEMI_NOBODY);
-}
-
-void shmemi_net_lock(const char *call)
-{
-    /* Who posts without a pause takes the lock again before another thread sees
-     * that it is free. */
-    if (__atomic_load_n(&shmemi_state.net_wanted, __ATOMIC_RELAXED))
-        sched_yield();
-    if (!__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE))
-        return;
-    __atomic_fetch_add(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
-    uint32_t tries = 0;
-    while (__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE)) {
-        /* The holder may be off the CPU, or copying a large message. */
-        if (++tries > 100)
-            sched_yield();
-        if (tries > LOCK_YIELDS) {
-            wait_for_lock(call);
-            break;
-        }
-    }
-    __atomic_fetch_sub(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
-}
-
-void shmemi_net_unlock(void)
-{
-    __atomic_store_n(&shmemi_state.net_lock, 0, __ATOMIC_RELEASE);
-}
-
 struct posting {
     int pe;
     const char *what;
@@ -151,39 +107,68 @@ static void mark_operations(struct shmemi_context *c)
 enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
 
 /*
- * Repeats post, an expression over the core and the context's stream, while the core
- * has no room. The marks change under the lock only, so that a quiet of one thread never hides
- * what another thread posts.
+ * One operation that is posted, again and again while the core has no room:
+ *
+ *     struct post p;
+ *     post_begin(&p, ctx, call, pe, MARKED);
+ *     while (posting(&p))
+ *         p.rc = core->put(p.stream, ...);
  */
-#define POST(ctx_, call, pe_, mark, post)                                                          \
-    ({                                                                                             \
-        struct shmemi_context *c_ = shmemi_context_at(ctx_);                                       \
-        const uint32_t stream = c_->stream;                                                        \
-        struct posting p_ = {(pe_), "for room to post to"};                                        \
-        struct shmemi_waiter w_ = {.ctl = shmemi_my_ctl(),                                         \
-                                   .call = (call),                                                 \
-                                   .describe = describe_posting,                                   \
-                                   .subject = &p_,                                                 \
-                                   .whom = SHMEMI_NOBODY,                                          \
-                                   .pe = p_.pe,                                                    \
-                                   .about = true,                                                  \
-                                   .stalls = true};                                                \
-        int rc_ = SHMEMI_AGAIN;                                                                    \
-        for (;;) {                                                                                 \
-            shmemi_net_lock(call);                                                                 \
-            rc_ = (post);                                                                          \
-            if ((mark) == MARKED || ((mark) == MARKED_WHEN_PENDING && rc_ == SHMEMI_PENDING))      \
-                mark_operations(c_);                                                               \
-            shmemi_net_unlock();                                                                   \
-            if (rc_ != SHMEMI_AGAIN)                                                               \
-                break;                                                                             \
-            shmemi_turn(&w_);                                                                      \
-        }                                                                                          \
-        shmemi_turned(&w_);                                                                        \
-        if (rc_ == SHMEMI_FAILED)                                                                  \
-            shmemi_net_failed(pe_, call);                                                          \
-        rc_;                                                                                       \
-    })
+struct post {
+    int rc;
+    uint32_t stream;
+    enum mark mark;
+    bool tried;
+    int pe;
+    const char *call;
+    struct shmemi_context *context;
+    struct posting subject;
+    struct shmemi_waiter waiter;
+};
+
+SHMEMI_INLINE void post_begin(struct post *p, shmem_ctx_t ctx, const char *call, int pe,
+                              enum mark mark)
+{
+    p->context = shmemi_context_at(ctx);
+    p->stream = p->context->stream;
+    p->rc = SHMEMI_AGAIN;
+    p->mark = mark;
+    p->tried = false;
+    p->pe = pe;
+    p->call = call;
+    p->subject = (struct posting){pe, "for room to post to"};
+    p->waiter = (struct shmemi_waiter){.ctl = shmemi_my_ctl(),
+                                       .call = call,
+                                       .describe = describe_posting,
+                                       .subject = &p->subject,
+                                       .whom = SHMEMI_NOBODY,
+                                       .pe = pe,
+                                       .about = true,
+                                       .stalls = true};
+}
+
+/*
+ * Whether to post now, with the lock. The marks change under the lock only, so that a quiet of
+ * one thread never hides what another thread posts.
+ */
+SHMEMI_INLINE bool posting(struct post *p)
+{
+    if (p->tried) {
+        if (p->mark == MARKED || (p->mark == MARKED_WHEN_PENDING && p->rc == SHMEMI_PENDING))
+            mark_operations(p->context);
+        shmemi_net_unlock();
+        if (p->rc != SHMEMI_AGAIN) {
+            shmemi_turned(&p->waiter);
+            if (p->rc == SHMEMI_FAILED)
+                shmemi_net_failed(p->pe, p->call);
+            return false;
+        }
+        shmemi_turn(&p->waiter);
+    }
+    p->tried = true;
+    shmemi_net_lock(p->call);
+    return true;
+}
 
 /* False: it failed, and the thread has been told. The request is in the core's hands
  * until it is done, so a loss does not end the wait; the core does. */
@@ -204,16 +189,22 @@ bool shmemi_net_put_start(shmem_ctx_t ctx, int pe, int64_t offset, const void *s
                           struct shmemi_request *r, const char *call)
 {
     *r = (struct shmemi_request){0};
-    return POST(ctx, call, pe, MARKED, shmemi_state.core->put(stream, pe, offset, source, n, r)) ==
-           SHMEMI_PENDING;
+    struct post p;
+    post_begin(&p, ctx, call, pe, MARKED);
+    while (posting(&p))
+        p.rc = shmemi_state.core->put(p.stream, pe, offset, source, n, r);
+    return p.rc == SHMEMI_PENDING;
 }
 
 bool shmemi_net_get_start(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n,
                           struct shmemi_request *r, const char *call)
 {
     *r = (struct shmemi_request){0};
-    return POST(ctx, call, pe, UNMARKED, shmemi_state.core->get(stream, pe, offset, dest, n, r)) ==
-           SHMEMI_PENDING;
+    struct post p;
+    post_begin(&p, ctx, call, pe, UNMARKED);
+    while (posting(&p))
+        p.rc = shmemi_state.core->get(p.stream, pe, offset, dest, n, r);
+    return p.rc == SHMEMI_PENDING;
 }
 
 void shmemi_net_finish(struct shmemi_request *r, int pe, const char *call)
@@ -229,9 +220,11 @@ bool shmemi_net_put(shmem_ctx_t ctx, int pe, int64_t offset, const void *source,
     while (n > 0) {
         size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         struct shmemi_request r = {0};
-        int rc =
-            POST(ctx, call, pe, MARKED, core->put(stream, pe, offset, from, part, nbi ? NULL : &r));
-        if (rc == SHMEMI_FAILED || (rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
+        struct post p;
+        post_begin(&p, ctx, call, pe, MARKED);
+        while (posting(&p))
+            p.rc = core->put(p.stream, pe, offset, from, part, nbi ? NULL : &r);
+        if (p.rc == SHMEMI_FAILED || (p.rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
             return false;
         from += part;
         offset += (int64_t)part;
@@ -248,9 +241,11 @@ void shmemi_net_get(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t 
     while (n > 0) {
         size_t part = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         struct shmemi_request r = {0};
-        int rc = POST(ctx, call, pe, nbi ? MARKED : UNMARKED,
-                      core->get(stream, pe, offset, to, part, nbi ? NULL : &r));
-        if (rc == SHMEMI_FAILED || (rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
+        struct post p;
+        post_begin(&p, ctx, call, pe, nbi ? MARKED : UNMARKED);
+        while (posting(&p))
+            p.rc = core->get(p.stream, pe, offset, to, part, nbi ? NULL : &r);
+        if (p.rc == SHMEMI_FAILED || (p.rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
             return;
         to += part;
         offset += (int64_t)part;
@@ -274,10 +269,12 @@ void shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *
         shmemi_fence_slow(ctx, call);
     }
     struct shmemi_request r = {0};
-    int rc = POST(
-        ctx, call, pe, MARKED,
-        core->put_signal(stream, pe, offset, from, n, signal_offset, signal, op, nbi ? NULL : &r));
-    if (rc == SHMEMI_PENDING && !nbi)
+    struct post p;
+    post_begin(&p, ctx, call, pe, MARKED);
+    while (posting(&p))
+        p.rc = core->put_signal(p.stream, pe, offset, from, n, signal_offset, signal, op,
+                                nbi ? NULL : &r);
+    if (p.rc == SHMEMI_PENDING && !nbi)
         await(&r, pe, call);
 }
 
@@ -287,10 +284,12 @@ static uint64_t net_amo(shmem_ctx_t ctx, enum shmemi_amo op, int width, int64_t 
     const struct shmemi_core *core = shmemi_state.core;
     bool fetching = op >= SHMEMI_AMO_SWAP;
     struct shmemi_request r = {0};
-    int rc = POST(
-        ctx, call, pe, mark && !fetching ? MARKED : UNMARKED,
-        core->amo(stream, pe, offset, op, width, operand, compare, NULL, fetching ? &r : NULL));
-    if (rc == SHMEMI_PENDING && fetching)
+    struct post p;
+    post_begin(&p, ctx, call, pe, mark && !fetching ? MARKED : UNMARKED);
+    while (posting(&p))
+        p.rc = core->amo(p.stream, pe, offset, op, width, operand, compare, NULL,
+                         fetching ? &r : NULL);
+    if (p.rc == SHMEMI_PENDING && fetching)
         await(&r, pe, call);
     return r.value;
 }
@@ -313,9 +312,11 @@ void shmemi_net_set_with(int pe, int64_t offset, const void *source, size_t n, i
                               SHMEMI_AMO_SET, true, call);
         return;
     }
-    POST(SHMEM_CTX_DEFAULT, call, pe, MARKED_WHEN_PENDING,
-         shmemi_state.core->put_signal(stream, pe, offset, source, n, count_offset, count,
-                                       SHMEMI_AMO_SET, NULL));
+    struct post p;
+    post_begin(&p, SHMEM_CTX_DEFAULT, call, pe, MARKED_WHEN_PENDING);
+    while (posting(&p))
+        p.rc = shmemi_state.core->put_signal(p.stream, pe, offset, source, n, count_offset, count,
+                                             SHMEMI_AMO_SET, NULL);
 }
 
 /* ------------------------------------------------- the slow halves of front.h */
@@ -458,7 +459,9 @@ void shmemi_amo_nbi_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *f
         uint64_t old = apply(op, width, offset, operand, compare, pe, call);
         shmemi_move(fetch, &old, (size_t)width, call);
     } else {
-        POST(ctx, call, pe, MARKED,
-             core->amo(stream, pe, offset, op, width, operand, compare, fetch, NULL));
+        struct post p;
+        post_begin(&p, ctx, call, pe, MARKED);
+        while (posting(&p))
+            p.rc = core->amo(p.stream, pe, offset, op, width, operand, compare, fetch, NULL);
     }
 }

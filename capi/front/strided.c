@@ -40,9 +40,14 @@ static size_t extent(size_t n, size_t step, size_t bytes)
 
 /* --------------------------------------------------------------- local copies */
 
-#define LOOP(T)                                                                                    \
-    for (size_t i = 0; i < b->n; i++, to += b->to_step, from += b->from_step)                      \
-    __builtin_memcpy(to, from, sizeof(T))
+/* bytes: a constant of the caller's. */
+SHMEMI_INLINE void copy_each(const struct blocks *b, size_t bytes)
+{
+    char *to = b->to;
+    const char *from = b->from;
+    for (size_t i = 0; i < b->n; i++, to += b->to_step, from += b->from_step)
+        __builtin_memcpy(to, from, bytes);
+}
 
 static void copy(const struct blocks *b, const char *call)
 {
@@ -55,19 +60,19 @@ static void copy(const struct blocks *b, const char *call)
     }
     switch (b->bytes) {
     case 1:
-        LOOP(uint8_t);
+        copy_each(b, 1);
         break;
     case 2:
-        LOOP(uint16_t);
+        copy_each(b, 2);
         break;
     case 4:
-        LOOP(uint32_t);
+        copy_each(b, 4);
         break;
     case 8:
-        LOOP(uint64_t);
+        copy_each(b, 8);
         break;
     case 16:
-        LOOP(__int128);
+        copy_each(b, 16);
         break;
     default:
         for (size_t i = 0; i < b->n; i++, to += b->to_step, from += b->from_step)

@@ -219,15 +219,17 @@ static bool advance(const struct set *q, size_t *at)
     return *at == q->nelems;
 }
 
-#define SET(what_)                                                                                 \
-    {                                                                                              \
-        ivars, nelems, status, cmp, values, each, kind, what_, call                                \
-    }
+SHMEMI_INLINE struct set set_of(const char *what, const void *ivars, size_t nelems,
+                                const int *status, int cmp, const void *values, bool each,
+                                enum shmemi_kind kind, const char *call)
+{
+    return (struct set){ivars, nelems, status, cmp, values, each, kind, what, call};
+}
 
 void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cmp,
                      const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
-    const struct set q = SET("all");
+    const struct set q = set_of("all", ivars, nelems, status, cmp, values, each, kind, call);
     size_t at = 0;
     check(&q, NULL);
     SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &q, advance(&q, &at));
@@ -243,7 +245,7 @@ static void poll(const struct set *q)
 int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,
                     const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
-    const struct set q = SET("all");
+    const struct set q = set_of("all", ivars, nelems, status, cmp, values, each, kind, call);
     size_t at = 0;
     check(&q, NULL);
     if (advance(&q, &at))
@@ -280,7 +282,7 @@ static size_t any(const struct set *q)
 size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
-    const struct set q = SET("any");
+    const struct set q = set_of("any", ivars, nelems, status, cmp, values, each, kind, call);
     size_t found = SIZE_MAX;
     check(&q, NULL);
     if (empty(&q))
@@ -292,7 +294,7 @@ size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int 
 size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
-    const struct set q = SET("any");
+    const struct set q = set_of("any", ivars, nelems, status, cmp, values, each, kind, call);
     check(&q, NULL);
     size_t found = any(&q);
     if (found != SIZE_MAX)
@@ -315,7 +317,7 @@ size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call)
 {
-    const struct set q = SET("some");
+    const struct set q = set_of("some", ivars, nelems, status, cmp, values, each, kind, call);
     size_t n = 0;
     check(&q, indices);
     check_indices(&q, indices);
@@ -329,7 +331,7 @@ size_t shmemi_test_some(const void *ivars, size_t nelems, size_t *indices, const
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call)
 {
-    const struct set q = SET("some");
+    const struct set q = set_of("some", ivars, nelems, status, cmp, values, each, kind, call);
     check(&q, indices);
     check_indices(&q, indices);
     size_t n = some(&q, indices);

@@ -1,0 +1,51 @@
+/*
+ * netlock.c: the lock of the endpoint, which threads of this process share with the proxy.
+ */
+#define _GNU_SOURCE
+#include "remote.h"
+
+#include <sched.h>
+#include <stdio.h>
+
+static void describe_text(const void *subject, char *text, size_t size)
+{
+    snprintf(text, size, "%s", (const char *)subject);
+}
+
+/* How often who waits for the lock gives way before it waits as others do, and reports:
+ * some 10 ms. So long it is had by who the driver of a GPU holds, or a debugger. */
+#define LOCK_YIELDS 20000
+
+static SHMEMI_COLD void wait_for_lock(const char *call)
+{
+    SHMEMI_WAIT_FOR(
+        shmemi_my_ctl(), call, describe_text, "for another thread that uses the network",
+        !__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE), .whom = SHMEMI_NOBODY);
+}
+
+void shmemi_net_lock(const char *call)
+{
+    /* Who posts without a pause takes the lock again before another thread sees
+     * that it is free. */
+    if (__atomic_load_n(&shmemi_state.net_wanted, __ATOMIC_RELAXED))
+        sched_yield();
+    if (!__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE))
+        return;
+    __atomic_fetch_add(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
+    uint32_t tries = 0;
+    while (__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE)) {
+        /* The holder may be off the CPU, or copying a large message. */
+        if (++tries > 100)
+            sched_yield();
+        if (tries > LOCK_YIELDS) {
+            wait_for_lock(call);
+            break;
+        }
+    }
+    __atomic_fetch_sub(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
+}
+
+void shmemi_net_unlock(void)
+{
+    __atomic_store_n(&shmemi_state.net_lock, 0, __ATOMIC_RELEASE);
+}
