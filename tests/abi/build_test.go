@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"libshmem/tests/cc"
 )
 
 // library is the path of a built library.
@@ -45,20 +47,13 @@ func tool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-func compiler(variable, otherwise string) string {
-	if cc := os.Getenv(variable); cc != "" {
-		return cc
-	}
-	return otherwise
-}
-
 // compile builds a C file of testdata and answers the path of the result.
 func compile(t *testing.T, source string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(source, ".c"))
 	args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-pthread",
 		"-I../../include", "-I../../abi", "-o", out, filepath.Join("testdata", source)}
-	tool(t, compiler("CC", "gcc"), append(args, flags...)...)
+	tool(t, cc.C(), append(args, flags...)...)
 	return out
 }
 

@@ -4,13 +4,15 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"libshmem/tests/cc"
 )
 
 // A dialect is what users compile with.
 type dialect struct{ name, compiler, language, std string }
 
 func dialects() []dialect {
-	c, cxx := compiler("CC", "gcc"), compiler("CXX", "g++")
+	c, cxx := cc.C(), cc.CXX()
 	return []dialect{
 		{"C99", c, "c", "c99"},
 		{"C11", c, "c", "c11"},

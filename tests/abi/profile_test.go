@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"libshmem/capi/spec"
+	"libshmem/tests/cc"
 )
 
 // addresses maps each dynamic symbol of a library to where it is.
@@ -40,7 +41,7 @@ func TestProfile(t *testing.T) {
 	dir := t.TempDir()
 	toolLibrary := filepath.Join(dir, "libprofile.so")
 	flags := []string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I../../include"}
-	gcc := func(args ...string) { tool(t, compiler("CC", "gcc"), append(flags, args...)...) }
+	gcc := func(args ...string) { tool(t, cc.C(), append(flags, args...)...) }
 	gcc("-shared", "-fPIC", "-o", toolLibrary, "testdata/profile_tool.c", "-L"+libraries, "-lshmem")
 	linkedTo, plain := filepath.Join(dir, "linked"), filepath.Join(dir, "plain")
 	gcc("-o", linkedTo, "testdata/profiled.c", "-L"+dir, "-lprofile", "-L"+libraries, "-lshmem")
@@ -57,7 +58,7 @@ func TestProfile(t *testing.T) {
 func TestOverloads(t *testing.T) {
 	libraries := filepath.Dir(library(t, "libshmem.so"))
 	program := filepath.Join(t.TempDir(), "overloads")
-	tool(t, compiler("CXX", "g++"), "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I../../include",
+	tool(t, cc.CXX(), "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I../../include",
 		"-o", program, "testdata/overloads.cc", filepath.Join(libraries, "..", "gen", "abi", "zz_overloads.cc"), "-L"+libraries, "-lshmem")
 	for line := range strings.Lines(tool(t, "nm", "--defined-only", program)) {
 		if fields := strings.Fields(line); strings.HasPrefix(fields[len(fields)-1], "shmem_") {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -208,11 +209,6 @@ func (o *output) Write(b []byte) (int, error) {
 }
 
 func compile(t *testing.T, build, name string) string {
-	program := filepath.Join(t.TempDir(), name)
-	gcc := exec.CommandContext(t.Context(), "gcc", "-std=gnu11", "-Wall", "-Wextra", "-I../../include", "-I../../device",
-		"-o", program, filepath.Join("testdata", name+".c"), "-L"+filepath.Join(build, "lib"), "-lshmem")
-	if out, err := gcc.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", gcc, err, out)
-	}
-	return program
+	t.Helper()
+	return cc.Program(t, build, filepath.Join("testdata", name+".c"), "-O0", "-I../../device")
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"libshmem/capi/spec"
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -37,7 +38,7 @@ func emulate(t *testing.T, build, name string) string {
 	args = append(args, "-std=c++17", level, "-x", "c++", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
 		"-I../../device", "-I../../include", "-Iemulated", "-I"+filepath.Join(build, "gen", "gpu"), "-o", program, "../gpu/"+name+".cu",
 		"-x", "none", "-L"+filepath.Join(build, "lib"), "-lshmem", "-lpthread")
-	if out, err := exec.Command(compiler("CXX", "g++"), args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(cc.CXX(), args...).CombinedOutput(); err != nil {
 		t.Fatalf("g++: %v\n%s", err, out)
 	}
 	emulated[name] = program

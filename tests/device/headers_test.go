@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -14,7 +15,7 @@ import (
 // compiler that users have for it: what ends in .cuh is for nvcc only.
 func TestHeaders(t *testing.T) {
 	warnings := []string{"-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-c", "-o", os.DevNull, "-"}
-	nvcc := []string{need.NVCC(t), "-x", "cu", "-std=c++17", "-arch=compute_75", "-ccbin", compiler("CC", "gcc"),
+	nvcc := []string{need.NVCC(t), "-x", "cu", "-std=c++17", "-arch=compute_75", "-ccbin", cc.C(),
 		"-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra", "-c", "-o", os.DevNull, "-"}
 	dialects := []struct {
 		name    string
@@ -22,10 +23,10 @@ func TestHeaders(t *testing.T) {
 		cuda    bool
 		first   bool // on each push, too
 	}{
-		{"C99", append([]string{compiler("CC", "gcc"), "-x", "c", "-std=c99"}, warnings...), false, true},
-		{"C11", append([]string{compiler("CC", "gcc"), "-x", "c", "-std=c11"}, warnings...), false, false},
-		{"C++11", append([]string{compiler("CXX", "g++"), "-x", "c++", "-std=c++11"}, warnings...), false, true},
-		{"C++17", append([]string{compiler("CXX", "g++"), "-x", "c++", "-std=c++17"}, warnings...), false, false},
+		{"C99", append([]string{cc.C(), "-x", "c", "-std=c99"}, warnings...), false, true},
+		{"C11", append([]string{cc.C(), "-x", "c", "-std=c11"}, warnings...), false, false},
+		{"C++11", append([]string{cc.CXX(), "-x", "c++", "-std=c++11"}, warnings...), false, true},
+		{"C++17", append([]string{cc.CXX(), "-x", "c++", "-std=c++17"}, warnings...), false, false},
 		{"CUDA", nvcc, true, false},
 	}
 	headers, err := filepath.Glob("../../device/shmem/*.*h")
@@ -59,12 +60,4 @@ func compile(command []string, file string) ([]byte, error) {
 	cmd := exec.Command(command[0], append([]string{"-I../../device", "-I../../include"}, command[1:]...)...)
 	cmd.Stdin = strings.NewReader(file)
 	return cmd.CombinedOutput()
-}
-
-// compiler is the one that the environment names, as make does.
-func compiler(variable, usual string) string {
-	if c := os.Getenv(variable); c != "" {
-		return c
-	}
-	return usual
 }

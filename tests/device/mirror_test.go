@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"libshmem/queue"
+	"libshmem/tests/cc"
 )
 
 // mirrorSource has what is written down twice: the size of the work memory.
@@ -27,7 +28,7 @@ int main(int argc, char **argv)
 
 func TestMirrors(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "mirror")
-	cmd := exec.Command(compiler("CC", "gcc"), "-std=gnu11", "-Wall", "-Wextra", "-Werror",
+	cmd := exec.Command(cc.C(), "-std=gnu11", "-Wall", "-Wextra", "-Werror",
 		"-I../../device", "-I../../include", "-I../../abi", "-x", "c", "-o", program, "-")
 	cmd.Stdin = strings.NewReader(mirrorSource)
 	if out, err := cmd.CombinedOutput(); err != nil {

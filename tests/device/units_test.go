@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"libshmem/queue"
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -30,9 +31,9 @@ func TestUnits(t *testing.T) {
 	if err := os.Symlink(filepath.Join(cuda, "libcudart.so.13"), at("libcudart.so")); err != nil {
 		t.Fatal(err)
 	}
-	tool(t, compiler("CC", "gcc"), "-shared", "-fPIC", "-I../../device", "-I../../include",
+	tool(t, cc.C(), "-shared", "-fPIC", "-I../../device", "-I../../include",
 		"-o", at("libshmem.so"), "testdata/units/library.c")
-	compile := []string{"-std=c++14", "-arch=sm_75", "-ccbin", compiler("CC", "gcc"), "-Werror", "all-warnings",
+	compile := []string{"-std=c++14", "-arch=sm_75", "-ccbin", cc.C(), "-Werror", "all-warnings",
 		"-Xcompiler", "-Wall,-Wextra,-fPIC", "-I../../device", "-I../../include", "-c"}
 	for _, name := range []string{"main", "other", "late"} {
 		tool(t, nvcc, append(compile, "-o", at(name+".o"), "testdata/units/"+name+".cu")...)
@@ -44,7 +45,7 @@ func TestUnits(t *testing.T) {
 	}{
 		{"static", []string{nvcc, "-cudart", "static"}, ""},
 		{"shared", []string{nvcc, "-cudart", "shared"}, cuda},
-		{"g++", []string{compiler("CXX", "g++"), "-L" + cuda, "-lcudart_static", "-ldl", "-lrt", "-lpthread"}, ""},
+		{"g++", []string{cc.CXX(), "-L" + cuda, "-lcudart_static", "-ldl", "-lrt", "-lpthread"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			program, late := at(c.name), at("lib"+c.name+"_late.so")

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"libshmem/runtime/gpu/cuda/cudatest"
+	"libshmem/tests/cc"
 )
 
 // D3, D4 and D6: what the provider does with CUDA.
@@ -46,9 +46,7 @@ func (p *place) cuda(libraries ...string) string {
 	dir := filepath.Join(p.dir, "cuda")
 	runtime := filepath.Join(p.dir, "cudart.so")
 	driver := filepath.Join(cudatest.Build(p), cudatest.Driver)
-	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-O1", "-o", runtime, "../../fabric/ofi/stub/testdata/cudart.c").CombinedOutput(); err != nil {
-		p.Fatalf("compile cudart.c: %v\n%s", err, out)
-	}
+	cc.Source(p, runtime, "../../fabric/ofi/stub/testdata/cudart.c", "-shared", "-fPIC")
 	err := os.Mkdir(dir, 0o700)
 	for _, name := range libraries {
 		file := driver

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"libshmem/tests/cc"
 	have "libshmem/tests/need"
 )
 
@@ -27,11 +28,7 @@ func (p *place) built() string { return have.Build(p.T) }
 func (p *place) compile(source string) string {
 	p.Helper()
 	program := filepath.Join(p.dir, strings.TrimSuffix(filepath.Base(source), ".c"))
-	cc := exec.Command("gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread", "-I../../include", "-o", program, source,
-		"-L"+filepath.Join(p.built(), "lib"), "-lshmem")
-	if out, err := cc.CombinedOutput(); err != nil {
-		p.Fatalf("compile %s: %v\n%s", source, err, out)
-	}
+	cc.Source(p, program, source, "-L"+filepath.Join(p.built(), "lib"), "-lshmem")
 	return program
 }
 

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"libshmem/tests/cc"
 )
 
 // limit ends a job that hangs; none of them should take more than seconds.
@@ -62,10 +64,7 @@ func orElse(value, otherwise string) string {
 func compile(t *testing.T, args ...string) {
 	t.Helper()
 	args = append([]string{"-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"}, args...)
-	cc := orElse(os.Getenv("CC"), "gcc")
-	if out, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", cc, strings.Join(args, " "), err, out)
-	}
+	cc.Run(t, cc.C(), args...)
 }
 
 // example is the path of the program name, built from examples/dir the first

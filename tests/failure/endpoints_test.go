@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"libshmem/tests/cc"
 )
 
 // whole is for make test-full.
@@ -31,10 +33,7 @@ const kinds = 14
 func TestStrangerEndpoints(t *testing.T) {
 	shmemrun, neighbour := compile(t, "neighbour")
 	stranger := filepath.Join(t.TempDir(), "stranger")
-	cc := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-O2", "-o", stranger, "testdata/stranger.c", "-lfabric")
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("compile stranger.c: %v\n%s", err, out)
-	}
+	cc.Source(t, stranger, "testdata/stranger.c", "-lfabric")
 	for _, c := range []struct {
 		provider             string // as SHMEM_PROVIDER has it
 		processes, endpoints int

@@ -17,6 +17,7 @@ import (
 
 	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -42,13 +43,7 @@ func TestMain(m *testing.M) {
 func compile(t *testing.T, name string) (shmemrun, program string) {
 	t.Helper()
 	build := need.Build(t)
-	program = filepath.Join(t.TempDir(), name)
-	cc := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread", "-I../../include", "-o", program,
-		filepath.Join("testdata", name+".c"), "-L"+filepath.Join(build, "lib"), "-lshmem")
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("compile %s.c: %v\n%s", name, err, out)
-	}
-	return filepath.Join(build, "bin", "shmemrun"), program
+	return filepath.Join(build, "bin", "shmemrun"), cc.Program(t, build, filepath.Join("testdata", name+".c"))
 }
 
 // job is one that runs.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -34,12 +35,8 @@ var program = sync.OnceValues(func() (string, error) {
 	}
 	file := filepath.Join(dir, "job")
 	lib := filepath.Join(buildDir, "lib")
-	cc := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", file,
+	return file, cc.Try(cc.C(), "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", file,
 		"testdata/job.c", "-L"+lib, "-lshmem", "-Wl,-rpath,"+lib)
-	if out, err := cc.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("compile job.c: %w\n%s", err, out)
-	}
-	return file, nil
 })
 
 var buildDir string

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"libshmem/capi/spec"
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -190,9 +191,7 @@ func compile(t *testing.T, compiler string, args ...string) {
 	if strings.HasPrefix(compiler, "g") {
 		args = append([]string{"-Wall", "-Wextra", "-Werror"}, args...)
 	}
-	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %v: %v\n%.4000s", compiler, args, err, out)
-	}
+	cc.Run(t, compiler, args...)
 }
 
 // TestHeaders compiles each header alone, without CUDA and with it.

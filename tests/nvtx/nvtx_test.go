@@ -16,16 +16,9 @@ import (
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu/cuda/cudatest"
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
-
-func cc(t *testing.T, args ...string) {
-	t.Helper()
-	args = append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-O1", "-g", "-pthread"}, args...)
-	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc %v: %v\n%s", args, err, out)
-	}
-}
 
 // tools builds the profiler and the program.
 func tools(t *testing.T) (build, recorder, program string) {
@@ -38,10 +31,9 @@ func tools(t *testing.T) (build, recorder, program string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	recorder, program = filepath.Join(dir, "recorder.so"), filepath.Join(dir, "groups")
-	cc(t, "-shared", "-fPIC", "-isystem", strings.TrimSpace(string(headers)), "testdata/recorder.c", "-o", recorder)
-	cc(t, "-I../../include", "testdata/groups.c", "-L"+filepath.Join(build, "lib"), "-lshmem", "-o", program)
-	return build, recorder, program
+	recorder = filepath.Join(dir, "recorder.so")
+	cc.Source(t, recorder, "testdata/recorder.c", "-Wno-cast-function-type", "-shared", "-fPIC", "-isystem", strings.TrimSpace(string(headers)))
+	return build, recorder, cc.Program(t, build, "testdata/groups.c")
 }
 
 // run is a job of two PEs.

@@ -2,13 +2,13 @@ package run
 
 import (
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"testing"
 
 	"libshmem/fabric/ofi/stub"
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -23,12 +23,7 @@ func TestIdle(t *testing.T) {
 	// With -whole the figures of all others are printed.
 	networks := []idling{{"default", nil, most}, {"tcp;ofi_rxm", []string{"SHMEM_PROVIDER=tcp;ofi_rxm"}, most}}
 	here := machine{build: need.Build(t)}
-	program := filepath.Join(t.TempDir(), "idle")
-	cc := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", program, "../../bench/idle.c",
-		"-L"+filepath.Join(here.build, "lib"), "-lshmem")
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("compile idle.c: %v\n%s", err, out)
-	}
+	program := cc.Program(t, here.build, "../../bench/idle.c")
 	answer := here.providers(t)
 	if !slices.Contains(answer, "tcp;ofi_rxm") {
 		t.Log("tcp;ofi_rxm does not answer here")

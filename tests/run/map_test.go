@@ -12,6 +12,7 @@ import (
 
 	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -65,12 +66,7 @@ func hostWays(text string) []string {
 // TestMap has jobs print the ways between their PEs, and puts go those ways.
 func TestMap(t *testing.T) {
 	build := need.Build(t)
-	dir := t.TempDir()
-	program := filepath.Join(dir, "ways")
-	cc := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-O1", "-I../../include", "-o", program, "testdata/ways.c", "-L"+filepath.Join(build, "lib"), "-lshmem")
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("compile ways.c: %v\n%s", err, out)
-	}
+	program := cc.Program(t, build, "testdata/ways.c")
 	driver, library := cudatest.Build(t), stub.Build(t)
 	const (
 		asked   = "*) export SHMEM_LOG_LEVEL=debug;;"

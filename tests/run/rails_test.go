@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -17,12 +18,7 @@ import (
 func TestTwoLinks(t *testing.T) {
 	need.Namespaces(t)
 	build := need.Build(t)
-	program := filepath.Join(t.TempDir(), "stream")
-	cc := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", program, "../rails/stream.c",
-		"-L"+filepath.Join(build, "lib"), "-lshmem")
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("compile stream.c: %v\n%s", err, out)
-	}
+	program := cc.Program(t, build, "../rails/stream.c")
 	speed := regexp.MustCompile(`(put|get) ([0-9.]+) Mb/s`)
 	run := func(links int, policy string) (put, get float64) {
 		cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "2", "--hosts", "2", "--host-netns",

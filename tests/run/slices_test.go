@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"testing"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -14,12 +15,7 @@ import (
 // has short ones from then on.
 func TestSlices(t *testing.T) {
 	build := need.Build(t)
-	program := filepath.Join(t.TempDir(), "slices")
-	cc := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread", "-I../../include", "-o", program, "testdata/slices.c",
-		"-L"+filepath.Join(build, "lib"), "-lshmem")
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("compile slices.c: %v\n%s", err, out)
-	}
+	program := cc.Program(t, build, "testdata/slices.c")
 	cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "--timeout", "60", "-n", "2", program)
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"))
 	out, err := cmd.CombinedOutput()

@@ -1,11 +1,11 @@
 package start
 
 import (
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -29,9 +29,7 @@ func (m implementation) compile(t *testing.T, name string) string {
 	program := filepath.Join(t.TempDir(), name)
 	args := append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", program,
 		"testdata/mpi.c", "-L" + lib, "-lshmem", "-Wl,-rpath," + lib}, m.flags...)
-	if out, err := exec.Command(m.compiler, args...).CombinedOutput(); err != nil {
-		t.Fatalf("compile with %s: %v\n%s", m.name, err, out)
-	}
+	cc.Run(t, m.compiler, args...)
 	return program
 }
 

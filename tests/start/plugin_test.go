@@ -2,22 +2,20 @@ package start
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
+
+	"libshmem/tests/cc"
 )
 
 // shared builds a library of C.
 func shared(t *testing.T, source string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "plugin.so")
-	if text, err := exec.Command("gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", "-I../../include",
-		"-o", out, source).CombinedOutput(); err != nil {
-		t.Fatalf("compile %s: %v\n%s", source, err, text)
-	}
+	cc.Source(t, out, source, "-shared", "-fPIC")
 	return out
 }
 

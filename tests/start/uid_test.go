@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -23,13 +24,7 @@ const limit = 2 * time.Minute
 func compile(t *testing.T, name string) string {
 	t.Helper()
 	build := need.Build(t)
-	program := filepath.Join(t.TempDir(), name)
-	cc := exec.Command("gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread", "-I../../include", "-o", program,
-		filepath.Join("testdata", name+".c"), "-L"+filepath.Join(build, "lib"), "-lshmem", "-Wl,-rpath,"+filepath.Join(build, "lib"))
-	if out, err := cc.CombinedOutput(); err != nil {
-		t.Fatalf("compile %s.c: %v\n%s", name, err, out)
-	}
-	return program
+	return cc.Program(t, build, filepath.Join("testdata", name+".c"), "-Wl,-rpath,"+filepath.Join(build, "lib"))
 }
 
 // ending is how a process ended, and what it said.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -20,16 +21,8 @@ import (
 func compile(t *testing.T, build, source, flags string, last ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
-	compiler, standard := "gcc", "-std=gnu11"
-	if strings.HasSuffix(source, ".cc") {
-		compiler, standard = "g++", "-std=c++17"
-	}
-	args := append([]string{standard, "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-pthread", "-I../../include"}, strings.Fields(flags)...)
-	args = append(args, "-o", program, filepath.Join("testdata", source), "-L"+filepath.Join(build, "lib"))
-	args = append(args, last...)
-	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
-		t.Fatalf("compile: %v\n%s", err, out)
-	}
+	args := append(strings.Fields(flags), "-O1", "-g", "-L"+filepath.Join(build, "lib"))
+	cc.Source(t, program, filepath.Join("testdata", source), append(args, last...)...)
 	return program
 }
 
@@ -132,9 +125,7 @@ func TestCplusplus(t *testing.T) {
 func TestCopied(t *testing.T) {
 	build := need.Build(t)
 	library := filepath.Join(t.TempDir(), "libcopied.so")
-	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", library, "testdata/copied.c").CombinedOutput(); err != nil {
-		t.Fatalf("compile: %v\n%s", err, out)
-	}
+	cc.Run(t, cc.C(), "-shared", "-fPIC", "-o", library, "testdata/copied.c")
 	program := compile(t, build, "classic.c", "-fno-pie -no-pie -DCOPIED", "-lshmem", library)
 	job{args: "-n 2", out: "symmetric"}.run(t, build, program)
 }
@@ -157,10 +148,7 @@ func TestLoaded(t *testing.T) {
 	job{args: "-n 1", with: []string{filepath.Join(build, "lib", "libshmem.so")}, say: say}.run(t, build, program)
 
 	user := filepath.Join(t.TempDir(), "libuser.so")
-	link := exec.Command("gcc", "-shared", "-o", user, "-Wl,--no-as-needed", "-L"+filepath.Join(build, "lib"), "-lshmem")
-	if out, err := link.CombinedOutput(); err != nil {
-		t.Fatalf("link: %v\n%s", err, out)
-	}
+	cc.Run(t, cc.C(), "-shared", "-o", user, "-Wl,--no-as-needed", "-L"+filepath.Join(build, "lib"), "-lshmem")
 	program = compile(t, build, "loaded.c", "", "-ldl", "-Wl,--no-as-needed", user, "-Wl,-rpath-link="+filepath.Join(build, "lib"))
 	job{args: "-n 1", say: say}.run(t, build, program)
 }

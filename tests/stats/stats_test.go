@@ -14,18 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
 // compile builds testdata/work.c against the libraries.
 func compile(t *testing.T, build string) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "work")
-	cmd := exec.Command("gcc", "-O1", "-I../../include", "testdata/work.c", "-L"+filepath.Join(build, "lib"), "-lshmem", "-o", program)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("compile: %v\n%s", err, out)
-	}
-	return program
+	return cc.Program(t, build, "testdata/work.c")
 }
 
 func shmemrun(build, program string, env []string, args ...string) *exec.Cmd {

@@ -1,0 +1,68 @@
+// Package cc compiles the programs of tests, with the compilers that CC and CXX name, as make
+// does, and with no warning.
+package cc
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// T is the part of testing.TB that is used here.
+type T interface {
+	Helper()
+	TempDir() string
+	Fatal(args ...any)
+}
+
+// C is the compiler of C.
+func C() string { return named("CC", "gcc") }
+
+// CXX is the compiler of C++.
+func CXX() string { return named("CXX", "g++") }
+
+func named(variable, usual string) string {
+	if compiler := os.Getenv(variable); compiler != "" {
+		return compiler
+	}
+	return usual
+}
+
+// Try runs a compiler. The error has what it said.
+func Try(compiler string, args ...string) error {
+	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%.4000s", compiler, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// Run runs a compiler. Where it fails the test ends with what it said.
+func Run(t T, compiler string, args ...string) {
+	t.Helper()
+	if err := Try(compiler, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Source compiles one file of C or C++ into out. What the flags say is stronger than the usual.
+func Source(t T, out, source string, flags ...string) {
+	t.Helper()
+	compiler, standard := C(), "-std=gnu11"
+	if filepath.Ext(source) == ".cc" {
+		compiler, standard = CXX(), "-std=c++17"
+	}
+	args := []string{standard, "-Wall", "-Wextra", "-Werror", "-O2", "-pthread", "-I../../include", "-o", out, source}
+	Run(t, compiler, append(args, flags...)...)
+}
+
+// Program compiles one file into a program of the library in build, and returns where it is. It
+// lies in a folder of the test's.
+func Program(t T, build, source string, flags ...string) string {
+	t.Helper()
+	name := strings.TrimSuffix(filepath.Base(source), filepath.Ext(source))
+	program := filepath.Join(t.TempDir(), name)
+	Source(t, program, source, append(flags, "-L"+filepath.Join(build, "lib"), "-lshmem")...)
+	return program
+}
