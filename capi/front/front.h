@@ -374,12 +374,12 @@ SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *so
     shmemi_notify(pe);
 }
 
-uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call); /* wait.c */
+uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call); /* until.c */
 uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call);
 
 /* --------------------------------------------------------- wait and test */
 
-/* wait.c. One pair for each width and signedness. */
+/* until.c. One pair for each width and signedness. */
 void shmemi_wait_i16(const void *ivar, int cmp, int16_t value, const char *call);
 void shmemi_wait_u16(const void *ivar, int cmp, uint16_t value, const char *call);
 void shmemi_wait_i32(const void *ivar, int cmp, int32_t value, const char *call);

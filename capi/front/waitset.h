@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How a word is compared; the names end as the functions of wait.c. */
+/* How a word is compared; the names end as the functions of until.c. */
 enum shmemi_kind { SHMEMI_KIND_i32, SHMEMI_KIND_u32, SHMEMI_KIND_i64, SHMEMI_KIND_u64 };
 
 void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cmp,

@@ -87,7 +87,7 @@ var nodeDefects = []defect{
 		by:   program("zz_wait", "node-2"), says: `shmem_uint_wait_until_all has waited \d+ s`, hangs: true,
 	},
 	{
-		id: "node/greater-or-equal", file: "capi/front/wait.c",
+		id: "node/greater-or-equal", file: "capi/front/until.c",
 		was:  "            return now >= value;  ",
 		is:   "            return now > value;   ",
 		user: "shmem_wait_until with SHMEM_CMP_GE waits for one more",

@@ -1,0 +1,153 @@
+/*
+ * until.c: wait_until and test of one element, and of a signal.
+ */
+#define _GNU_SOURCE
+#include "gpu.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct comparison {
+    const void *ivar;
+    int cmp;
+    int width;
+    bool is_signed;
+    uint64_t value;
+};
+
+static const char *operator_text(int cmp)
+{
+    static const char *const text[] = {
+        [SHMEM_CMP_EQ] = "==", [SHMEM_CMP_NE] = "!=", [SHMEM_CMP_GT] = ">",
+        [SHMEM_CMP_LE] = "<=", [SHMEM_CMP_LT] = "<",  [SHMEM_CMP_GE] = ">=",
+    };
+    return text[cmp];
+}
+
+/* As the waiting thread reads it: others write meanwhile. */
+static uint64_t bits_now(const struct comparison *c)
+{
+    if (shmemi_on_gpu(c->ivar))
+        return shmemi_read_gpu(c->ivar, (size_t)c->width, "shmem_wait_until");
+    switch (c->width) {
+    case 2:
+        return __atomic_load_n((const uint16_t *)c->ivar, __ATOMIC_RELAXED);
+    case 4:
+        return __atomic_load_n((const uint32_t *)c->ivar, __ATOMIC_RELAXED);
+    default:
+        return __atomic_load_n((const uint64_t *)c->ivar, __ATOMIC_RELAXED);
+    }
+}
+
+static void describe_comparison(const void *subject, char *text, size_t size)
+{
+    const struct comparison *c = subject;
+    int64_t now = (int64_t)bits_now(c);
+    if (c->width == 4 && c->is_signed)
+        now = (int32_t)now;
+    if (c->width == 2 && c->is_signed)
+        now = (int16_t)now;
+    const char *f = c->is_signed ? "for %p (%s) %s %" PRId64 ", now %" PRId64
+                                 : "for %p (%s) %s %" PRIu64 ", now %" PRIu64;
+    char place[SHMEMI_PLACE];
+    snprintf(text, size, f, c->ivar, shmemi_place(place, c->ivar), operator_text(c->cmp), c->value,
+             now);
+}
+
+/* Or a static of the program, or in a buffer: then it returns. */
+static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if ((unsigned)cmp > SHMEM_CMP_GE)
+        shmemi_abort(call, "use SHMEM_CMP_EQ, NE, GT, GE, LT or LE", "comparison %d does not exist",
+                     cmp);
+    if (shmemi_outside_offset(ivar, 1) != SHMEMI_NO_OFFSET)
+        return;
+    shmemi_refuse_failed("the symmetric address", ivar, call);
+    shmemi_refuse_static(ivar, 1, call);
+    shmemi_abort(call, "wait on memory from shmem_malloc", "%p is not a symmetric address", ivar);
+}
+
+/* SHMEM_CHECKS=full: memory that was freed, or an operand across two words. */
+static SHMEMI_COLD void check_fully(const void *ivar, size_t size, const char *call)
+{
+    shmemi_check_aligned(ivar, size, call);
+    if (shmemi_in_heap(ivar, size))
+        shmemi_check_block(ivar, size, call);
+}
+
+/* Returns when the request may be served; refuse ends the process otherwise. */
+SHMEMI_INLINE void check(const void *ivar, int cmp, size_t size, const char *call)
+{
+    uintptr_t offset = (uintptr_t)ivar - shmemi_state.heap_base;
+    if (SHMEMI_UNLIKELY(offset >= shmemi_state.heap_size || (unsigned)cmp > SHMEM_CMP_GE))
+        refuse(ivar, cmp, call);
+    if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
+        check_fully(ivar, size, call);
+}
+
+#define COMPARISONS(T, suffix, width_, signed_)                                                    \
+    SHMEMI_INLINE bool holds_##suffix(const void *ivar, int cmp, T value, const char *call)        \
+    {                                                                                              \
+        T now = shmemi_on_gpu(ivar) ? (T)shmemi_read_gpu(ivar, sizeof(T), call)                    \
+                                    : __atomic_load_n((const T *)ivar, __ATOMIC_ACQUIRE);          \
+        switch (cmp) {                                                                             \
+        case SHMEM_CMP_EQ:                                                                         \
+            return now == value;                                                                   \
+        case SHMEM_CMP_NE:                                                                         \
+            return now != value;                                                                   \
+        case SHMEM_CMP_GT:                                                                         \
+            return now > value;                                                                    \
+        case SHMEM_CMP_GE:                                                                         \
+            return now >= value;                                                                   \
+        case SHMEM_CMP_LT:                                                                         \
+            return now < value;                                                                    \
+        default:                                                                                   \
+            return now <= value;                                                                   \
+        }                                                                                          \
+    }                                                                                              \
+    void shmemi_wait_##suffix(const void *ivar, int cmp, T value, const char *call)                \
+    {                                                                                              \
+        check(ivar, cmp, sizeof(T), call);                                                         \
+        struct comparison c = {ivar, cmp, width_, signed_, (uint64_t)value};                       \
+        SHMEMI_WAIT(shmemi_my_ctl(), call, describe_comparison, &c,                                \
+                    holds_##suffix(ivar, cmp, value, call));                                       \
+    }                                                                                              \
+    int shmemi_test_##suffix(const void *ivar, int cmp, T value, const char *call)                 \
+    {                                                                                              \
+        check(ivar, cmp, sizeof(T), call);                                                         \
+        if (holds_##suffix(ivar, cmp, value, call))                                                \
+            return 1;                                                                              \
+        if (shmemi_state.networked)                                                                \
+            shmemi_state.core->poll();                                                             \
+        shmemi_tell_unseen(call);                                                                  \
+        return holds_##suffix(ivar, cmp, value, call);                                             \
+    }
+
+COMPARISONS(int16_t, i16, 2, true)
+COMPARISONS(uint16_t, u16, 2, false)
+COMPARISONS(int32_t, i32, 4, true)
+COMPARISONS(uint32_t, u32, 4, false)
+COMPARISONS(int64_t, i64, 8, true)
+COMPARISONS(uint64_t, u64, 8, false)
+
+static uint64_t signal_now(const uint64_t *sig_addr, const char *call)
+{
+    return shmemi_on_gpu(sig_addr) ? shmemi_read_gpu(sig_addr, sizeof *sig_addr, call)
+                                   : __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+}
+
+uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
+{
+    check(sig_addr, SHMEM_CMP_EQ, sizeof *sig_addr, call);
+    if (shmemi_state.networked)
+        shmemi_state.core->poll();
+    return signal_now(sig_addr, call);
+}
+
+uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call)
+{
+    shmemi_wait_u64(sig_addr, cmp, value, call);
+    return signal_now(sig_addr, call);
+}
