@@ -8,7 +8,7 @@ from shmem._constants import SIGNAL_SET, comparison, signal_op
 from shmem._errors import ArgumentError, DtypeError
 from shmem._runtime import check_pe, library, whole
 from shmem._teams import Team, team_handle
-from shmem.torch import _operators
+from shmem.torch._operators import HAS_GRADIENTS
 
 _ops = torch.ops.shmem
 
@@ -38,7 +38,7 @@ def _no_gradient(call: str, tensor: torch.Tensor, why: str, remedy: str) -> None
 
 
 def _may_have_gradient(call: str, src: torch.Tensor) -> None:
-    if not _operators.HAS_GRADIENTS:
+    if not HAS_GRADIENTS:
         _no_gradient(
             call, src, f"torch {torch.__version__} has no gradients here", "use torch 2.4 or newer"
         )

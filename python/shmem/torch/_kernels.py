@@ -24,8 +24,8 @@ from shmem._errors import (
 from shmem._runtime import library, settle, state
 from shmem._streams import stream_of
 from shmem._teams import find
-from shmem.torch import _tensors
 from shmem.torch._far import finish
+from shmem.torch._tensors import symmetric_bytes
 
 REDUCTIONS = ("sum", "avg", "max", "min", "prod")
 
@@ -266,7 +266,7 @@ def _block(call: str, nbytes: int, src: torch.Tensor, team: int) -> torch.Tensor
             "the symmetric heap is " + ("in main memory" if src.is_cuda else "in GPU memory"),
             "copy it there, or set SHMEM_HEAP=" + ("device" if src.is_cuda else "host"),
         )
-    return _tensors.block(call, nbytes).view(src.dtype)
+    return symmetric_bytes(call, nbytes).view(src.dtype)
 
 
 def all_gather(src: torch.Tensor, n: int, team: int) -> torch.Tensor:

@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 
+import shmem.torch._kernels as kernels
 from shmem._errors import ArgumentError
-from shmem.torch import _inductor
-from shmem.torch import _kernels as kernels
+from shmem.torch._inductor import tell
 
 _library = torch.library.Library("shmem", "DEF")
 
@@ -114,7 +114,7 @@ def _traced(fake: Any) -> Any:
     """The same, and inductor hears of the operators if it is the one that asks."""
 
     def asked(*operands: Any) -> Any:
-        _inductor.tell(_WITH_EFFECTS)
+        tell(_WITH_EFFECTS)
         return fake(*operands)
 
     return asked

@@ -33,7 +33,7 @@ def _of_bytes(flat: Any, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Te
     return tensor.view(dtype).reshape(shape)
 
 
-def block(call: str, nbytes: int, zero: bool = False) -> torch.Tensor:
+def symmetric_bytes(call: str, nbytes: int, zero: bool = False) -> torch.Tensor:
     """Bytes of the heap, which all PEs make together."""
     flat = _memory.make(call, nbytes, "uint8", "gpu" if state.heap == "device" else None, zero)
     return _of_bytes(flat, torch.uint8, (nbytes,))
@@ -44,7 +44,7 @@ def _new(call: str, shape: Shape, dtype: Any, zero: bool) -> torch.Tensor:
     nbytes = torch.empty((), dtype=kind, device="meta").element_size()
     for n in sizes:
         nbytes *= n
-    return block(call, nbytes, zero).view(kind).reshape(sizes)
+    return symmetric_bytes(call, nbytes, zero).view(kind).reshape(sizes)
 
 
 def empty(shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
