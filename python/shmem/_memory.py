@@ -108,7 +108,6 @@ class _Heap:
         self.blocks: dict[int, Block] = {}  # those, by their start
         self.slots: dict[int, Block] = {}  # all that are not back in the heap, by slot
         self.pending: dict[int, Block] = {}  # of those, what this PE has dropped
-        self.leaving = _events.Queue()  # dropped, but the GPU may still be at work on them
         self.free_slots: list[int] = []
         self.count = 0
         # The block that was found last, which the next put or get most often is about.
@@ -118,6 +117,7 @@ class _Heap:
 
 
 heap = _Heap()
+_leaving = _events.Queue()  # blocks that were dropped, but the GPU may be at work on them
 
 
 # --------------------------------------------------------------------- looking
@@ -185,7 +185,7 @@ def _collect(wait: bool = False) -> None:
             break
         if _is_out(block):
             _leave(block)
-    for block in heap.leaving.gone(wait):
+    for block in _leaving.gone(wait):
         if _is_out(block):
             heap.pending[block.slot] = block
 
@@ -199,7 +199,7 @@ def _leave(block: Block) -> None:
     """A block that the program uses no more."""
     _hide(block)
     if state.heap == "device":
-        heap.leaving.add(block)
+        _leaving.add(block)
     else:
         heap.pending[block.slot] = block
 
@@ -480,8 +480,8 @@ def _before() -> None:
 
 
 def _after() -> None:
-    global heap
-    heap = _Heap()
+    global heap, _leaving
+    heap, _leaving = _Heap(), _events.Queue()
     _remains.restore()
 
 

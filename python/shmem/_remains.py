@@ -11,17 +11,24 @@ from __future__ import annotations
 import ctypes
 import mmap
 import warnings
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from shmem._memory import Block
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
 _FIXED_NOREPLACE = 0x100000
 _MAYMOVE_FIXED = 3
 _FAILED = ctypes.c_size_t(-1).value
 
-_saved: list[tuple[int, int, int, list[Block]]] = []  # at, nbytes, copy, whose
+
+class Kept(Protocol):
+    """What is kept: where it is, and what it refers to when the heap is gone."""
+
+    address: int
+    nbytes: int
+    remains: Pages | None
+
+
+_saved: list[tuple[int, int, int, list[Kept]]] = []  # at, nbytes, copy, whose
 
 
 def words(address: int, n: int) -> Any:
@@ -54,10 +61,10 @@ class Pages:
         self._unmap(self._at, self._nbytes)
 
 
-def save(blocks: list[Block]) -> None:
+def save(blocks: Iterable[Kept]) -> None:
     """Copies the blocks, before the heap goes."""
     page = mmap.PAGESIZE
-    ranges: list[tuple[int, int, list[Block]]] = []
+    ranges: list[tuple[int, int, list[Kept]]] = []
     for block in sorted(blocks, key=lambda b: b.address):
         start = block.address // page * page
         end = (block.address + max(block.nbytes, 1) + page - 1) // page * page
