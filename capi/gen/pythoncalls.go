@@ -372,8 +372,8 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 	})
 	b.add(2, "there = pointer_at(id(%s) + HEAD)", far.Name)
 	b.add(2, "address = there.value or 0")
-	b.add(2, "heap = _memory.heap")
-	b.add(2, "if heap.low <= address and address + n <= heap.high or _memory.find(address, n) is not None:")
+	b.add(2, "heap = _blocks.heap")
+	b.add(2, "if heap.low <= address and address + n <= heap.high or _blocks.find(address, n) is not None:")
 	b.call(3, "_"+pythonBare(name), passed(c.row.Params, map[string]string{
 		far.Name: "there", near.Name: "pointer_at(id(" + near.Name + ") + HEAD)", "nelems": "sizes[n]",
 	}))

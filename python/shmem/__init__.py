@@ -14,6 +14,7 @@ loaded by the first init.
 """
 
 from shmem._abi import VERSION as __version__
+from shmem._arrays import empty, free, full, zeros
 from shmem._collectives import (
     alltoall,
     alltoalls,
@@ -62,8 +63,8 @@ from shmem._errors import (
     VersionError,
 )
 from shmem._library import nvshmem_path
-from shmem._memory import empty, free, full, reclaim, zeros
 from shmem._pointers import ptr
+from shmem._reclaim import reclaim
 from shmem._register import register
 from shmem._runtime import (
     finalize,

@@ -8,10 +8,10 @@ from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 
-from shmem._dtypes import BITS, ORDERED, SUMMED, name_of, name_on_stream
+from shmem._describe import describe
+from shmem._dtypes import BITS, ORDERED, SUMMED, Array, name_of, name_on_stream
 from shmem._errors import ArgumentError, SizeError
-from shmem._memory import Array
-from shmem._operands import check_dtype, describe, symmetric_span, writable
+from shmem._operands import check_dtype, symmetric_span, writable
 from shmem._runtime import check_pe, integer, library, settle
 from shmem._spans import Span
 from shmem._streams import StreamLike, stream_of

@@ -6,19 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from shmem import _memory, _strided
-from shmem._device import of_cpu
+from shmem import _blocks, _strided
+from shmem._addresses import address_of, check_span, refuse_address
+from shmem._dtypes import Array
 from shmem._errors import LayoutError
-from shmem._memory import Array
+from shmem._ghosts import of_cpu
 from shmem._operands import (
-    address_of,
     as_array,
     as_source,
     check_dtype,
     check_lengths,
-    check_span,
     not_contiguous,
-    refuse_address,
     symmetric,
     writable,
 )
@@ -99,7 +97,7 @@ def _tensors(call: str, dest: Any, source: Any, there: Any) -> Row | None:
         return None
     here, other = (data, to) if there is dest else (to, data)
     check_lengths(call, to, data, here.size)
-    if _memory.find(other.address, here.nbytes) is None:
+    if _blocks.find(other.address, here.nbytes) is None:
         return None
     return to.address, data.address, here
 
@@ -114,7 +112,7 @@ def outgoing(call: str, dest: Any, source: Any) -> Row | Apart:
     if not (to.flags.c_contiguous and data.flags.c_contiguous):
         return Apart(to, data)
     check_lengths(call, to, data, data.size)
-    there = _memory.place(address_of(to), data.nbytes, to.size)
+    there = _blocks.place(address_of(to), data.nbytes, to.size)
     if there is None:
         raise refuse_address(call, "dest", to, address_of(to))
     return there, address_of(data), data
@@ -145,7 +143,7 @@ def incoming(call: str, dest: Any, source: Any) -> Row | Apart:
     if not (to.flags.c_contiguous and data.flags.c_contiguous):
         return Apart(to, data)
     check_lengths(call, to, data, to.size)
-    there = _memory.place(address_of(data), to.nbytes, data.size)
+    there = _blocks.place(address_of(data), to.nbytes, data.size)
     if there is None:
         raise refuse_address(call, "source", data, address_of(data))
     return address_of(to), there, to

@@ -1,8 +1,7 @@
 """Arrays in the memory of a GPU.
 
-Inside the package such an array is a Ghost: an array of numpy at an address that the CPU does not
-reach. Its shape, strides and type are read, its elements never. To the program it is a
-DeviceArray, or a tensor of torch or an array of cupy over the same memory.
+Inside the package such an array is a Ghost. To the program it is a DeviceArray, or a tensor of
+torch or an array of cupy over the same memory.
 """
 
 from __future__ import annotations
@@ -10,101 +9,22 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 
-from shmem import _cuda, _dlpack
-from shmem._dtypes import resolve
+from shmem import _blocks, _cuda, _dlpack
+from shmem._addresses import address_of, check_span, refuse_address
+from shmem._dtypes import Array, resolve
 from shmem._errors import DeviceError, DtypeError, FreedError, LayoutError, SizeError
+from shmem._ghosts import Ghost, ghost_at, ghost_of, refuse_elements
+from shmem._gpu import heap_gpu, is_elsewhere
 from shmem._runtime import state
-
-if TYPE_CHECKING:
-    from shmem._memory import Array
 
 Key = int | slice | EllipsisType | None | tuple[int | slice | EllipsisType | None, ...]
 
 # What an operand in GPU memory needs.
 _HEAPS = ("pinned", "device")
-
-
-def _refuse(what: str, array: object) -> NoReturn:
-    raise DeviceError(
-        what, repr(array), "it is in GPU memory", "copy it: shmem.get(array, this, pe=me)"
-    )
-
-
-class Ghost(np.ndarray[Any, np.dtype[Any]]):
-    """An array whose elements are not read here."""
-
-    # A traceback with locals or a debugger would read them.
-    def __repr__(self) -> str:
-        return f"Ghost(shape={self.shape}, dtype={self.dtype})"
-
-    __str__ = __repr__
-
-    def __format__(self, _how: str) -> str:
-        return repr(self)
-
-    def _refuse_copy(self, *_: object) -> NoReturn:
-        _refuse("copy", self)
-
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse_copy  # pickle, too, reads them
-
-
-class _Memory:
-    """Bytes at an address, and what keeps them."""
-
-    def __init__(self, address: int, nbytes: int, owner: object) -> None:
-        self._owner = owner
-        self.__array_interface__ = {
-            "version": 3,
-            "data": (address, False),
-            "shape": (nbytes,),
-            "typestr": "|u1",
-        }
-
-
-def _ghost(array: np.ndarray[Any, Any]) -> Ghost:
-    out: Any = array.view(Ghost)
-    return cast(Ghost, out)
-
-
-def ghost_at(
-    address: int,
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    owner: object,
-    strides: tuple[int, ...] | None = None,
-) -> Ghost:
-    """An array at an address; strides in bytes."""
-    # Where there are no elements numpy refuses strides that would lead to some, and torch
-    # and cupy have no address.
-    if 0 in shape:
-        from shmem._memory import address_of_nothing
-
-        address, strides = address or address_of_nothing(), None
-    if strides is None:
-        n = dtype.itemsize
-        for length in shape:
-            n *= length
-        flat = np.asarray(_Memory(address, n, owner))
-        return _ghost(flat.view(dtype).reshape(shape))
-    low = high = 0
-    for length, stride in zip(shape, strides, strict=True):
-        low += min(0, (length - 1) * stride)
-        high += max(0, (length - 1) * stride)
-    flat = np.asarray(_Memory(address + low, high + dtype.itemsize - low, owner))
-    return Ghost(shape, dtype, flat.data, -low, strides)
-
-
-def of_cpu(call: str, name: str, array: Array) -> Array:
-    """An operand that is read here, which one of a GPU cannot be."""
-    if isinstance(array, Ghost):
-        raise DeviceError(
-            call, f"{name}, an array of {array.dtype}", "it is in GPU memory", "pass one of the CPU"
-        )
-    return array
 
 
 class DeviceArray:
@@ -169,13 +89,13 @@ class DeviceArray:
         return f"shmem.DeviceArray(shape={self.shape}, dtype={self.name})"
 
     def __array__(self, *_args: Any, **_options: Any) -> NoReturn:
-        _refuse("read", self)
+        refuse_elements("read", self)
 
     def __copy__(self) -> DeviceArray:
         return self._like(self._ghost)
 
     def _refuse_copy(self, *_: object) -> NoReturn:
-        _refuse("copy", self)
+        refuse_elements("copy", self)
 
     __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse_copy
 
@@ -189,7 +109,7 @@ class DeviceArray:
                 )
         if Ellipsis not in keys:
             keys = (*keys, Ellipsis)
-        return self._like(_ghost(self._ghost[keys]))
+        return self._like(ghost_of(self._ghost[keys]))
 
     def reshape(self, *shape: Any) -> DeviceArray:
         """A view of another shape."""
@@ -198,7 +118,7 @@ class DeviceArray:
                 "reshape", repr(self), "it is not contiguous", "reshape before slicing"
             )
         try:
-            return self._like(_ghost(self._ghost.reshape(*shape)))
+            return self._like(ghost_of(self._ghost.reshape(*shape)))
         except (TypeError, ValueError) as error:
             raise SizeError("reshape", repr(self), str(error), "use as many elements") from None
 
@@ -206,14 +126,12 @@ class DeviceArray:
         """The same bytes as elements of another type."""
         kind = resolve("view", dtype)
         try:
-            return self._like(_ghost(self._ghost.view(kind)), name_of(dtype, kind))
+            return self._like(ghost_of(self._ghost.view(kind)), name_of(dtype, kind))
         except (TypeError, ValueError) as error:
             raise DtypeError("view", repr(self), str(error), "use a size that fits") from None
 
     def live(self, call: str) -> Ghost:
         """Its memory, which has to be of the job that is running."""
-        from shmem._operands import refuse_address
-
         if state.count == 0:
             raise refuse_address(call, "array", self._ghost, 0)
         if self._turn != state.turn:
@@ -223,8 +141,6 @@ class DeviceArray:
         return self._ghost
 
     def _address(self, call: str) -> int:
-        from shmem._operands import address_of, check_span
-
         ghost = self.live(call)
         return address_of(ghost) if self._peer else check_span(call, "array", ghost)
 
@@ -267,27 +183,6 @@ def name_of(dtype: Any, kind: np.dtype[Any]) -> str:
     if kind.kind != "V" and kind.isbuiltin == 1:
         return kind.name
     return str(getattr(dtype, "name", dtype)).removeprefix("torch.")
-
-
-# The job that it was asked in, and the GPU of that.
-_gpu: tuple[int, int | None] = (0, None)
-
-
-def heap_gpu() -> int | None:
-    """The number of the GPU that this PE's heap is of; None before there is anything in it."""
-    global _gpu
-    if _gpu[0] != state.turn:
-        from shmem import _memory
-
-        if not _memory.heap.vote:
-            return None
-        _gpu = (state.turn, _cuda.device_of(_memory.heap.vote))
-    return _gpu[1]
-
-
-def is_elsewhere(device: int) -> bool:
-    """Whether that is another GPU than the heap's."""
-    return heap_gpu() not in (None, device)
 
 
 # ------------------------------------------------------------------- operands
@@ -343,9 +238,7 @@ def _of_torch(call: str, what: str, tensor: Any) -> Ghost:
 
 
 def _checked(call: str, what: str, ghost: Ghost, address: int) -> Ghost:
-    from shmem import _memory
-
-    if ghost.size == 0 or _memory.find(address, 0) is not None or _memory.find_freed(address):
+    if ghost.size == 0 or _blocks.find(address, 0) is not None or _blocks.find_freed(address):
         return ghost
     device = _cuda.device_of(address)
     if device is None:
@@ -413,7 +306,7 @@ def deliver(call: str, array: Array, dtype: Any, wanted: str) -> Any:
             "leave the number out",
         )
     name = name_of(dtype, array.dtype)
-    own = DeviceArray(_ghost(array), name)
+    own = DeviceArray(ghost_of(array), name)
     if package == "gpu":
         return own
     flat = own.reshape(-1).view("uint8")

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from shmem._errors import DtypeError
+
+Array = NDArray[Any]  # of elements of any type
 
 # Types of GPUs that numpy has none for, and their bytes.
 _BYTES = {

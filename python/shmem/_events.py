@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from shmem import _cuda
-from shmem._device import Ghost, heap_gpu
+from shmem._ghosts import Ghost
+from shmem._gpu import heap_gpu
 from shmem._runtime import before_finalize
 from shmem._spans import Span
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from shmem import _memory
+from shmem import _blocks
+from shmem._addresses import HEAD, IS_DIRECT, word_at
 from shmem._dtypes import BITS
-from shmem._operands import HEAD, IS_DIRECT, word_at
 from shmem._runtime import library, state
 
 # A quick call holds the interpreter's lock while it copies; this many bytes take 1 us. None
@@ -24,7 +24,7 @@ from shmem._runtime import library, state
 QUICK = 8192 if IS_DIRECT else -1
 
 near = state.near
-_find = _memory.find
+_find = _blocks.find
 _ndarray = np.ndarray
 
 
@@ -51,7 +51,7 @@ def _element(array: Any, pe: Any, index: Any) -> int:
     ):
         address = word_at(id(array) + HEAD).value
         n = array.nbytes
-        heap = _memory.heap
+        heap = _blocks.heap
         if heap.low <= address and address + n <= heap.high or _find(address, n) is not None:
             return address + index * array.itemsize
     return 0

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from shmem._dtypes import ATOMIC
+from shmem._describe import brief, describe
+from shmem._dtypes import ATOMIC, Array
 from shmem._errors import DtypeError
-from shmem._memory import Array
-from shmem._operands import as_source, brief, describe
+from shmem._operands import as_source
 from shmem._runtime import whole
 
 _GREATEST = {np.dtype(kind): float(np.finfo(kind).max) for kind in ("f4", "f8")}

@@ -8,68 +8,17 @@ nothing of their own.
 
 from __future__ import annotations
 
-import ctypes
-import reprlib
 import sys
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from shmem import _device, _memory, _spans
-from shmem._dtypes import SIGNALS, resolve
-from shmem._errors import (
-    ArgumentError,
-    DeviceError,
-    DtypeError,
-    FreedError,
-    LayoutError,
-    ShmemError,
-    SizeError,
-    SymmetryError,
-)
-from shmem._memory import Array
-from shmem._runtime import refuse, state, whole
-
-# Where CPython's numpy has the address of an array's data: first in the object, after
-# what every object has. a.ctypes.data says the same in ten times the time; ask_numpy
-# sees whether it does, once.
-HEAD = object.__basicsize__
-word_at = ctypes.c_size_t.from_address
-# The same as what a call without types takes for a pointer.
-pointer_at = ctypes.c_void_p.from_address
-
-
-def _read_address(array: Array) -> int:
-    return word_at(id(array) + HEAD).value
-
-
-def _ask_address(array: Array) -> int:
-    return int(array.ctypes.data)
-
-
-def _is_direct() -> bool:
-    a = np.arange(6, dtype=np.int16)
-    return all(_read_address(x) == _ask_address(x) for x in (a, a[2:], a.reshape(2, 3)[1:, 1:]))
-
-
-IS_DIRECT = _is_direct()
-address_of = _read_address if IS_DIRECT else _ask_address
-
-
-def describe(name: str, operand: Any) -> str:
-    """An operand as error messages call it."""
-    if isinstance(operand, (np.ndarray, _spans.Span)):
-        return f"{name}, an array of {operand.dtype} of shape {operand.shape}"
-    return f"{name}, {type(operand).__name__}"
-
-
-_short = reprlib.Repr()
-_short.maxstring = _short.maxlong = _short.maxother = 60
-
-
-def brief(value: Any) -> str:
-    """A value as error messages show it: of a long list the beginning."""
-    return _short.repr(value)
+from shmem import _blocks, _device, _spans
+from shmem._addresses import address_of, refuse_address
+from shmem._describe import brief, describe
+from shmem._dtypes import SIGNALS, Array, resolve
+from shmem._errors import ArgumentError, DtypeError, LayoutError, SizeError
+from shmem._runtime import whole
 
 
 def as_array(call: str, name: str, operand: Any) -> Array:
@@ -208,37 +157,13 @@ def check_dtype(
         raise DtypeError(call, describe(name, array), f"the other operand is of {dtype}", remedy)
 
 
-def refuse_address(call: str, name: str, array: Any, address: int) -> ShmemError:
-    """Why an address cannot be used as a symmetric one."""
-    if state.count == 0:
-        return refuse(call)
-    what = describe(name, array)
-    if _memory.find_freed(address):
-        return FreedError(call, what, "it was freed", "use it before shmem.free only")
-    if _memory.find(address, 0) is not None:
-        return SizeError(call, what, "it ends behind its allocation", "pass a slice that is inside")
-    if state.heap == "device" and not isinstance(array, _device.Ghost):
-        return DeviceError(
-            call,
-            what,
-            "it is in main memory, and the symmetric heap in GPU memory",
-            "make it with shmem.empty, zeros or full, and device='cuda'",
-        )
-    return SymmetryError(
-        call,
-        what,
-        "it is not in symmetric memory",
-        "make it with shmem.empty, zeros or full, or register it, after the init of this job",
-    )
-
-
 def symmetric(call: str, name: str, operand: Any) -> tuple[Array, int]:
     """An operand that has to be contiguous in symmetric memory, and its address."""
     array = as_array(call, name, operand)
     if not array.flags.c_contiguous:
         raise not_contiguous(call, name, array, _NO_COPY)
     address = address_of(array)
-    there = _memory.place(address, array.nbytes, array.size)
+    there = _blocks.place(address, array.nbytes, array.size)
     if there is None:
         raise refuse_address(call, name, array, address)
     return array, there
@@ -247,7 +172,7 @@ def symmetric(call: str, name: str, operand: Any) -> tuple[Array, int]:
 def symmetric_span(call: str, name: str, operand: Any) -> tuple[Array | _spans.Span, int]:
     """The same, without making an array of a tensor."""
     span = _spans.of_tensor(operand)
-    if span is not None and _memory.find(span.address, span.nbytes) is not None:
+    if span is not None and _blocks.find(span.address, span.nbytes) is not None:
         return span, span.address
     return symmetric(call, name, operand)
 
@@ -308,19 +233,6 @@ def receiver(call: str, name: str, operand: Any, dtype: np.dtype[Any]) -> Array:
     if into.dtype != dtype or into.size < 1:
         raise DtypeError(call, name, f"it has no {dtype}", "pass an array of one")
     return into
-
-
-def check_span(call: str, name: str, array: Array) -> int:
-    """The address of an array with strides, all of which has to be symmetric memory."""
-    low = high = address_of(array)
-    for n, stride in zip(array.shape, array.strides, strict=True):
-        if n == 0:
-            break
-        low += min(0, (n - 1) * stride)
-        high += max(0, (n - 1) * stride)
-    if _memory.find(low, high + array.itemsize - low if array.size else 0) is None:
-        raise refuse_address(call, name, array, low)
-    return address_of(array)
 
 
 def check_lengths(

@@ -6,8 +6,9 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from shmem._device import DeviceArray, Ghost, ghost_at
-from shmem._memory import Array
+from shmem._device import DeviceArray
+from shmem._dtypes import Array
+from shmem._ghosts import Ghost, ghost_at
 from shmem._operands import symmetric
 from shmem._runtime import check_pe, library
 

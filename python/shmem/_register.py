@@ -17,10 +17,13 @@ from typing import Any, overload
 
 import numpy as np
 
-from shmem import _device, _memory, _room
+from shmem import _arrays, _blocks, _device, _reclaim, _room
+from shmem._addresses import address_of
+from shmem._describe import describe
+from shmem._dtypes import Array
 from shmem._errors import HeapError, LayoutError, RegisterError, ShmemError
-from shmem._memory import Array
-from shmem._operands import address_of, as_array, describe, not_contiguous, writable
+from shmem._ghosts import Ghost
+from shmem._operands import as_array, not_contiguous, writable
 from shmem._runtime import library, lock, settle
 
 _PAGE = mmap.PAGESIZE
@@ -100,11 +103,11 @@ def _same(plan: tuple[Any, ...] | None) -> bool:
     if plan is not None:
         half = zlib.crc32(repr(plan).encode())
         mine = half << 32 | (~half & 0xFFFFFFFF)
-    source, dest = _memory.heap.vote, _memory.heap.vote + 8 * _memory.heap.words
-    _memory.write_words(source, [mine])
+    source, dest = _blocks.heap.vote, _blocks.heap.vote + 8 * _blocks.heap.words
+    _reclaim.write_words(source, [mine])
     failed = functions.shmem_uint64_and_reduce(0, dest, source, 1)
     settle("register")
-    same = not failed and mine != 0 and _memory.read_words(dest, 1) == [mine]
+    same = not failed and mine != 0 and _reclaim.read_words(dest, 1) == [mine]
     # The next vote must not be written before every PE has read this one.
     functions.shmem_sync_all()
     settle("register")
@@ -167,12 +170,12 @@ def register(array: Any) -> Any:
         inside = on_gpu = False
         try:
             own = as_array("register", "array", array)
-            on_gpu = isinstance(own, _device.Ghost)
+            on_gpu = isinstance(own, Ghost)
             writable("register", "array", own)
             if not own.flags.c_contiguous:
                 raise not_contiguous("register", "array", own)
             address = address_of(own)
-            inside = _memory.find(address, own.nbytes) not in (None, _memory.NOTHING)
+            inside = _blocks.find(address, own.nbytes) not in (None, _blocks.NOTHING)
             if not inside:
                 if own.nbytes == 0:
                     raise LayoutError(
@@ -182,7 +185,7 @@ def register(array: Any) -> Any:
             plan = (inside, own.nbytes, address - start if not inside else 0, length)
         except ShmemError as caught:
             error = caught
-        _memory.prepare("register")
+        _reclaim.prepare("register")
         if not _same(plan):
             raise error or RegisterError(
                 "register",
@@ -200,5 +203,5 @@ def register(array: Any) -> Any:
             text = functions.shmemx_last_error_text() or b""
             functions.shmemx_last_error()
             raise _refusal(own, text.decode(errors="replace"))
-        adopted = _memory.adopt(own, address, there, length)
+        adopted = _arrays.adopt(own, address, there, length)
         return _deliver(array, adopted) if on_gpu else adopted

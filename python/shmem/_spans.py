@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from shmem._device import heap_gpu
 from shmem._dtypes import resolve
+from shmem._gpu import heap_gpu
 from shmem._runtime import state
 
 

@@ -9,8 +9,8 @@ import sys
 from typing import Any, Protocol
 
 from shmem._cuda import device_of_stream
-from shmem._device import heap_gpu, is_elsewhere
 from shmem._errors import DeviceError
+from shmem._gpu import heap_gpu, is_elsewhere
 from shmem._runtime import state
 
 

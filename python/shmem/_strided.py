@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from shmem._describe import describe
+from shmem._dtypes import Array
 from shmem._errors import LayoutError, SizeError
-from shmem._memory import Array
-from shmem._operands import describe
 
 # (bytes from the start of dest, of source, stride in dest, in source, bytes of a block,
 # blocks): one call of ibput8 or ibget8, or a plain copy where there is one block.

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from shmem._addresses import address_of
 from shmem._constants import comparison
 from shmem._contexts import DEFAULT, Context, handle_of
-from shmem._device import of_cpu
-from shmem._dtypes import ATOMIC, name_of
+from shmem._describe import describe
+from shmem._dtypes import ATOMIC, Array, name_of
 from shmem._errors import DtypeError, SizeError
-from shmem._memory import Array
+from shmem._ghosts import of_cpu
 from shmem._numbers import number
-from shmem._operands import address_of, as_source, describe, symmetric
+from shmem._operands import as_source, symmetric
 from shmem._runtime import library, settle, state
 from shmem._streams import StreamLike, stream_of
 from shmem._waiting import wait

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex
 
+from shmem._addresses import address_of
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._dtypes import name_of, types
 from shmem._near import Forms, is_near, near_element
 from shmem._numbers import number
-from shmem._operands import address_of, element, receiver
+from shmem._operands import element, receiver
 from shmem._runtime import check_pe, library, quick, settle, state
 
 _ATOMIC_FETCH = Forms(

@@ -8,16 +8,16 @@ from typing import Any, SupportsIndex
 
 from numpy import empty, ndarray
 
-from shmem import _memory
+from shmem import _blocks
+from shmem._addresses import HEAD, address_of, pointer_at
 from shmem._contexts import DEFAULT, Context, handle_of
 from shmem._copies import Apart, incoming, outgoing
-from shmem._device import Ghost
-from shmem._dtypes import types, words
+from shmem._dtypes import Array, types, words
 from shmem._events import keep
-from shmem._memory import Array
+from shmem._ghosts import Ghost
 from shmem._near import QUICK, Forms, is_near, near, near_element, sizes
 from shmem._numbers import one_of
-from shmem._operands import HEAD, address_of, element, pointer_at
+from shmem._operands import element
 from shmem._runtime import after_init, check_pe, library, quick, settle, state, untyped
 from shmem._streams import StreamLike, stream_of
 
@@ -70,8 +70,8 @@ def put(
     ):
         there = pointer_at(id(dest) + HEAD)
         address = there.value or 0
-        heap = _memory.heap
-        if heap.low <= address and address + n <= heap.high or _memory.find(address, n) is not None:
+        heap = _blocks.heap
+        if heap.low <= address and address + n <= heap.high or _blocks.find(address, n) is not None:
             _putmem(there, pointer_at(id(source) + HEAD), sizes[n], pe)
             return
     call = "put"
@@ -188,8 +188,8 @@ def get(
     ):
         there = pointer_at(id(source) + HEAD)
         address = there.value or 0
-        heap = _memory.heap
-        if heap.low <= address and address + n <= heap.high or _memory.find(address, n) is not None:
+        heap = _blocks.heap
+        if heap.low <= address and address + n <= heap.high or _blocks.find(address, n) is not None:
             _getmem(pointer_at(id(dest) + HEAD), there, sizes[n], pe)
             return
     call = "get"

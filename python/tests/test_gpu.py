@@ -170,8 +170,8 @@ assert type(shmem.zeros(3, device="gpu")) is shmem.DeviceArray
 del t, s, b, bad
 gc.collect()
 shmem.reclaim()
-from shmem import _memory
-assert not [x for x in _memory.heap.slots.values() if not x.freed], "tensors keep their memory"
+from shmem import _blocks
+assert not [x for x in _blocks.heap.slots.values() if not x.freed], "tensors keep their memory"
 old = shmem.zeros(4, device="gpu")
 shmem.finalize()
 try:

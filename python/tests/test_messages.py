@@ -119,9 +119,9 @@ _runtime.library("put").shmem_long_p(0, 1, 0)
     assert "PE 0: shmem_long_p: the symmetric address is NULL" in done.stderr, done.stderr
     inside = """
 import shmem
-from shmem import _memory, _room
+from shmem import _blocks, _room
 shmem.init()
-_memory.heap.vote = 1 << 40
+_blocks.heap.vote = 1 << 40
 x = shmem.zeros(1)
 """
     done = pes(1, inside)

@@ -229,8 +229,8 @@ def test_memory_of_a_gpu_is_not_copied_here() -> None:
     """pickle and copy read elements, which is the end of a process that cannot."""
     program = """
 import copy, pickle, numpy as np, shmem
-from shmem import _device
-out_of_reach = _device.ghost_at(1 << 12, (4,), np.dtype("int64"), None)
+from shmem import _ghosts
+out_of_reach = _ghosts.ghost_at(1 << 12, (4,), np.dtype("int64"), None)
 array = shmem.DeviceArray(out_of_reach, "int64")
 assert copy.copy(array).shape == (4,)
 for call in (pickle.dumps, copy.deepcopy):

@@ -17,9 +17,9 @@ var pythonDefects = []defect{
 		by:   pes("-n 2", "test_rma.py", "test_a_part_that_is_too_short"), says: `(?s)test_a_part_that_is_too_short: call failed.*DID NOT RAISE SizeError`, gen: true,
 	},
 	{
-		id: "python/freed-and-still-known", file: "python/shmem/_memory.py",
-		was:  "def _hide(block: Block) -> None:\n    heap.low, heap.high = 1, 0\n",
-		is:   "def _hide(block: Block) -> None:\n",
+		id: "python/freed-and-still-known", file: "python/shmem/_blocks.py",
+		was:  "def hide(block: Block) -> None:\n    \"\"\"Takes a block out of those that are found.\"\"\"\n    heap.low, heap.high = 1, 0\n",
+		is:   "def hide(block: Block) -> None:\n    \"\"\"Takes a block out of those that are found.\"\"\"\n",
 		user: "shmem.put to an array that was freed is not refused",
 		by:   pes("-n 2", "test_arrays.py", "test_a_quick_call_after_free"), says: `(?s)test_a_quick_call_after_free: call failed.*DID NOT RAISE FreedError`,
 	},
@@ -73,7 +73,7 @@ var pythonDefects = []defect{
 		by:   pes("-n 4", "test_collectives.py", "test_teams"), says: `(?s)test_teams: call failed.*assert .* or -1 is None`,
 	},
 	{
-		id: "python/first-slot-of-a-word", file: "python/shmem/_memory.py",
+		id: "python/first-slot-of-a-word", file: "python/shmem/_reclaim.py",
 		was:  "    words = (len(heap.slots) + len(heap.free_slots) + _WORD - 1) // _WORD\n",
 		is:   "    words = max(1, (len(heap.slots) + len(heap.free_slots)) // _WORD)\n",
 		user: "with more than 64 arrays a collective call ends in an IndexError",

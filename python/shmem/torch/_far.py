@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 import torch
 
-from shmem import _memory
-from shmem._device import heap_gpu
+from shmem import _blocks
+from shmem._gpu import heap_gpu
 from shmem._runtime import library, state
 
 # The job that it was asked in, and those of its PEs.
@@ -26,7 +26,7 @@ def _held(call: str) -> frozenset[int]:
     """The PEs of which that holds: this PE's GPU does not reach them by loads and stores."""
     global _found
     if _found[0] != state.turn:
-        reached, word = library(call).shmem_ptr, _memory.heap.vote
+        reached, word = library(call).shmem_ptr, _blocks.heap.vote
         if not word:
             return frozenset()  # nothing is on the heap
         apart = state.loaded is not None and state.loaded.private("shmemi_copies_apart") != 0

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import torch
 
-from shmem import _memory, _operands, _sync, _zz_rma, _zz_signal, _zz_wait
-from shmem._device import heap_gpu, is_elsewhere
+from shmem import _blocks, _operands, _sync, _zz_rma, _zz_signal, _zz_wait
+from shmem._addresses import refuse_address
 from shmem._errors import (
     ArgumentError,
     DeviceError,
@@ -21,6 +21,7 @@ from shmem._errors import (
     SizeError,
     SymmetryError,
 )
+from shmem._gpu import heap_gpu, is_elsewhere
 from shmem._runtime import library, settle, state
 from shmem._streams import stream_of
 from shmem._teams import find
@@ -154,10 +155,10 @@ def _row(call: str, name: str, tensor: torch.Tensor) -> int:
 def _symmetric(call: str, name: str, tensor: torch.Tensor) -> int:
     """The same of a tensor that has to be in symmetric memory."""
     address = _row(call, name, tensor)
-    there = _memory.place(address, tensor.numel() * tensor.element_size(), tensor.numel())
+    there = _blocks.place(address, tensor.numel() * tensor.element_size(), tensor.numel())
     if there is None:
         array = _operands.as_array(call, name, tensor)
-        raise _operands.refuse_address(call, name, array, address)
+        raise refuse_address(call, name, array, address)
     return there
 
 
@@ -178,7 +179,7 @@ def _spread(
     n, me, pes = meeting.team.n_pes, meeting.team.my_pe, meeting.team.members()
     nbytes = out.numel() * out.element_size() // n
     meeting.sync()
-    if not ours and _memory.find(of, size) is not None:
+    if not ours and _blocks.find(of, size) is not None:
         meeting.collective("fcollectmem" if whole else "alltoallmem", to, of, nbytes)
         return
     for i in range(1, n + 1):

@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
-from shmem import _memory, _operands, _pointers
-from shmem._device import DeviceArray, heap_gpu
+from shmem import _arrays, _operands, _pointers
+from shmem._device import DeviceArray
 from shmem._errors import DtypeError
+from shmem._gpu import heap_gpu
 from shmem._runtime import library, settle, state
 from shmem._shapes import Shape, sizes_of
 
@@ -35,7 +36,7 @@ def _of_bytes(flat: Any, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Te
 
 def symmetric_bytes(call: str, nbytes: int, zero: bool = False) -> torch.Tensor:
     """Bytes of the heap, which all PEs make together."""
-    flat = _memory.make(call, nbytes, "uint8", "gpu" if state.heap == "device" else None, zero)
+    flat = _arrays.make(call, nbytes, "uint8", "gpu" if state.heap == "device" else None, zero)
     return _of_bytes(flat, torch.uint8, (nbytes,))
 
 

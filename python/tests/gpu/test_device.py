@@ -12,18 +12,18 @@ import pytest
 from job import host
 
 import shmem
-from shmem import _memory
+from shmem import _blocks
 
 
 @pytest.fixture(autouse=True)
 def nothing_left():
     gc.collect()
     shmem.reclaim()
-    before = len(_memory.heap.slots)
+    before = len(_blocks.heap.slots)
     yield
     gc.collect()
     shmem.reclaim()
-    assert len(_memory.heap.slots) == before
+    assert len(_blocks.heap.slots) == before
 
 
 class Stream:

@@ -8,7 +8,7 @@ import pytest
 from job import host
 
 import shmem
-from shmem import _memory
+from shmem import _blocks
 
 driver = ctypes.CDLL("libcuda.so.1")
 GRANULE = 2 << 20
@@ -19,7 +19,7 @@ def nothing_left():
     yield
     gc.collect()
     shmem.reclaim()
-    assert not [b for b in _memory.heap.slots.values() if b.symmetric]
+    assert not [b for b in _blocks.heap.slots.values() if b.symmetric]
 
 
 def call(name, *args):

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import shmem
-from shmem import _memory
+from shmem import _blocks
 
 
 def live() -> int:
-    return len(_memory.heap.slots)
+    return len(_blocks.heap.slots)
 
 
 @pytest.fixture(autouse=True)

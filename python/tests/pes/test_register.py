@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import shmem
-from shmem import _memory
+from shmem import _blocks
 
 MIB = 1 << 20
 
@@ -23,11 +23,11 @@ def pages(words, dtype="int64"):
 def nothing_left():
     gc.collect()
     shmem.reclaim()
-    before = len(_memory.heap.slots)
+    before = len(_blocks.heap.slots)
     yield
     gc.collect()
     shmem.reclaim()
-    assert len(_memory.heap.slots) == before
+    assert len(_blocks.heap.slots) == before
 
 
 def test_where_it_is(me, right, left):

@@ -7,7 +7,7 @@ import torch
 
 import shmem
 import shmem.torch as st
-from shmem import _memory
+from shmem import _blocks
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int64, torch.bool]
 DTYPES += [getattr(torch, n) for n in ("float8_e4m3fn", "float8_e5m2") if hasattr(torch, n)]
@@ -32,11 +32,11 @@ def test_shapes_and_defaults(device):
     assert st.zeros(3).dtype is torch.get_default_dtype()
     filled = st.full((2, 3), 7, torch.int32)
     assert filled.tolist() == [[7] * 3] * 2
-    before = len(_memory.heap.slots)
+    before = len(_blocks.heap.slots)
     for value in (None, "7", 300, [1, 2], 1.5):
         with pytest.raises(shmem.DtypeError, match=r"torch\.full.* not of torch\.uint8"):
             st.full(3, value, torch.uint8)
-    assert len(_memory.heap.slots) == before
+    assert len(_blocks.heap.slots) == before
     for bad in ("float32", int):
         with pytest.raises(shmem.DtypeError, match=r"torch\.zeros .* is none of torch's"):
             st.zeros(3, bad)
@@ -49,15 +49,15 @@ def test_shapes_and_defaults(device):
 def test_a_view_keeps_the_memory():
     gc.collect()
     shmem.reclaim()
-    before = len(_memory.heap.slots)
+    before = len(_blocks.heap.slots)
     a = st.zeros(1000)
     view = a[500:].view(torch.int32)
     del a
     gc.collect()
-    assert shmem.reclaim() == 0 and len(_memory.heap.slots) == before + 1
+    assert shmem.reclaim() == 0 and len(_blocks.heap.slots) == before + 1
     del view
     gc.collect()
-    assert shmem.reclaim() == 4000 and len(_memory.heap.slots) == before
+    assert shmem.reclaim() == 4000 and len(_blocks.heap.slots) == before
 
 
 def test_the_same_tensor_of_a_peer(me, n, right, left):

@@ -1,0 +1,170 @@
+"""Symmetric arrays: what a program calls to make them and to free them."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from shmem import _blocks, _device, _events, _room
+from shmem._addresses import address_of, refuse_address
+from shmem._describe import describe
+from shmem._dtypes import Array, resolve
+from shmem._errors import SizeError, StateError, SymmetryError
+from shmem._operands import as_array, numbers
+from shmem._reclaim import Owner, agree, leave, prepare
+from shmem._runtime import library, lock, settle, state
+from shmem._shapes import Shape, sizes_of
+
+
+def adopt(array: Array, address: int, symmetric: int, length: int) -> Array:
+    """The memory of an array, which is registered by now, as an array of its own."""
+    block = _blocks.enter(address, array.nbytes)
+    block.symmetric, block.length, block.keeps = symmetric, length, array
+    return _own(block, array.shape, array.dtype)
+
+
+def _allocate(call: str, nbytes: int, zero: bool) -> _blocks.Block:
+    functions = library(call)
+    if state.heap == "device" and _events.in_graph():
+        raise StateError(
+            call,
+            "",
+            "the current stream is captured, and a graph does not keep symmetric memory",
+            "make it before the capture; of shmem.torch's collectives pass out=",
+        )
+    prepare(call)
+    take = max(nbytes, 1)  # an array without elements has a place, too
+    address = functions.shmem_calloc(1, take) if zero else functions.shmem_malloc(take)
+    settle(call)
+    if address == 0:
+        # The same on every PE, so that all of them come here. What is only kept by a
+        # cycle of references may be enough.
+        gc.collect()
+        if agree(call, wait=True):
+            address = functions.shmem_calloc(1, take) if zero else functions.shmem_malloc(take)
+            settle(call)
+        else:
+            functions.shmem_sync_all()
+    if address == 0:
+        raise _room.error(call, f"{nbytes} bytes", take)
+    return _blocks.enter(address, nbytes)
+
+
+def _array(call: str, shape: Shape, dtype: DTypeLike, zero: bool) -> Array:
+    kind = resolve(call, dtype)
+    sizes = sizes_of(call, shape)
+    nbytes = kind.itemsize
+    for n in sizes:
+        nbytes *= n
+    with lock:
+        block = _allocate(call, nbytes, zero)
+    return _own(block, sizes, kind)
+
+
+def _own(block: _blocks.Block, sizes: tuple[int, ...], kind: np.dtype[Any]) -> Array:
+    """A block as an array; when the array and its views have gone, so has the block."""
+    out: Array = np.asarray(Owner(block, sizes, kind))
+    # numpy knows types that it did not bring itself by object only, not by a text.
+    return out if kind.isbuiltin == 1 else out[: block.nbytes].view(kind).reshape(sizes)
+
+
+def make(call: str, shape: Shape, dtype: DTypeLike, device: str | None, zero: bool) -> Any:
+    """An array in symmetric memory, as `empty` and `zeros` make it."""
+    wanted = _device.check_device(call, device)
+    out = _array(call, shape, dtype, zero)
+    return out if wanted is None else _device.deliver(call, out, dtype, wanted)
+
+
+@overload
+def empty(shape: Shape, dtype: DTypeLike = "int64", device: None = None) -> Array: ...
+@overload
+def empty(shape: Shape, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
+def empty(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
+    """Makes an array in symmetric memory, with any values.
+
+    A numpy array without a copy; views keep its memory. All PEs make the same arrays in
+    the same order. It goes back to the heap when every PE has dropped or freed it.
+
+    With SHMEM_HEAP=device it is in the memory of the PE's GPU, and device says what it is:
+    "cuda" a tensor of torch where torch is installed, "cupy" an array of cupy, "gpu" a
+    DeviceArray, as "cuda" without torch.
+    """
+    return make("empty", shape, dtype, device, zero=False)
+
+
+@overload
+def zeros(shape: Shape, dtype: DTypeLike = "int64", device: None = None) -> Array: ...
+@overload
+def zeros(shape: Shape, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
+def zeros(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
+    """Makes an array in symmetric memory, all zero on every PE; else as `empty`."""
+    return make("zeros", shape, dtype, device, zero=True)
+
+
+@overload
+def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: None = None) -> Array: ...
+@overload
+def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
+def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
+    """Makes an array in symmetric memory, all value on every PE; else as `empty`."""
+    wanted = _device.check_device("full", device)
+    # Before there is memory, which the other PEs would believe to be ready.
+    given = numbers("full", "value", value, resolve("full", dtype))
+    sizes = sizes_of("full", shape)
+    try:
+        if given.ndim:
+            np.broadcast_to(given, (1,) if wanted else sizes)
+    except ValueError:
+        raise SizeError(
+            "full", describe("value", given), f"does not fill shape {shape!r}", "pass one number"
+        ) from None
+    out = _array("full", sizes, dtype, zero=False)
+    if wanted is None:
+        out[...] = given
+    else:
+        _fill(out, given)
+    # A neighbour may write into it as soon as it knows that this has been written.
+    library("full").shmem_sync_all()
+    settle("full")
+    return out if wanted is None else _device.deliver("full", out, dtype, wanted)
+
+
+def _fill(array: Array, value: Any) -> None:
+    """Writes a value to memory that the CPU does not reach, by pieces of 1 MiB."""
+    piece: Array = np.full(min(array.size, (1 << 20) // array.itemsize + 1), value, array.dtype)
+    to, end = array.ctypes.data, array.ctypes.data + array.nbytes
+    while to < end:
+        n = min(end - to, piece.nbytes)
+        library("full").shmem_putmem(to, piece.ctypes.data, n, state.pe)
+        to += n
+
+
+def free(array: Any) -> None:
+    """Frees an array of this PE, whatever else refers to it.
+
+    It is not collective: the memory goes back to the heap when every PE has dropped or
+    freed the array and the PEs meet in an allocation, `reclaim` or `finalize`. Until then
+    operations refuse it as the symmetric operand; after that its place may be another array's.
+    So use neither it nor its views any more.
+    """
+    with lock:
+        library("free")
+        array = as_array("free", "array", array)
+        address = address_of(array)
+        block = _blocks.find(address, 0)
+        if block is None:
+            raise refuse_address("free", "array", array, address)
+        if block is _blocks.NOTHING:
+            return  # what has no address is not known here, and goes when it is dropped
+        if block.address != address:
+            raise SymmetryError(
+                "free",
+                describe("array", array),
+                "it is a part of another one",
+                "pass what shmem.empty, zeros, full or register has made",
+            )
+        block.freed = True
+        leave(block)

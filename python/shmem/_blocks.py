@@ -1,0 +1,135 @@
+"""Blocks: which parts of the symmetric heap this PE has in use, and where.
+
+What lies in one is found by its address. Each has a slot, the same on every PE.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right, insort
+
+from shmem import _remains
+from shmem._dtypes import Array
+from shmem._runtime import after_finalize, after_init
+
+
+class Block:
+    """An allocation, the same on every PE, or memory of the program that is registered."""
+
+    __slots__ = (
+        "address",
+        "freed",
+        "keeps",
+        "length",
+        "nbytes",
+        "number",
+        "owner_alive",
+        "remains",
+        "slot",
+        "symmetric",
+    )
+
+    def __init__(self, address: int, nbytes: int, number: int, slot: int) -> None:
+        self.address = address
+        self.nbytes = nbytes
+        self.number = number  # in the order of allocation
+        self.slot = slot  # its bit in the vote
+        self.owner_alive = True
+        self.freed = False  # by free: it cannot be used, whatever else refers to it
+        self.remains: _remains.Pages | None = None  # what is in its place after finalize
+        # Of memory that is registered: its place in the heap and the bytes of its pages, and
+        # the array that has it, which may not go before it is the program's own again.
+        self.symmetric = 0
+        self.length = 0
+        self.keeps: Array | None = None
+
+
+NOTHING = Block(0, 0, -1, -1)  # that what has no elements is in
+
+
+class _Heap:
+    """The blocks of the job that is running."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []  # of the blocks that can be used, ascending
+        self.blocks: dict[int, Block] = {}  # those, by their start
+        self.slots: dict[int, Block] = {}  # all that are not back in the heap, by slot
+        self.pending: dict[int, Block] = {}  # of those, what this PE has dropped
+        self.free_slots: list[int] = []
+        self.count = 0
+        # The block that was found last, which the next put or get most often is about.
+        self.low, self.high = 1, 0
+        self.vote = 0  # address of two arrays of words, mine and the answer
+        self.words = 0
+
+
+heap = _Heap()
+
+
+def find(address: int, nbytes: int) -> Block | None:
+    """The block that has all of a range, if it can be used."""
+    i = bisect_right(heap.starts, address) - 1
+    if i >= 0:
+        block = heap.blocks[heap.starts[i]]
+        end = block.address + block.nbytes
+        if address + nbytes <= end:
+            heap.low, heap.high = block.address, end
+            return block
+    return NOTHING if nbytes == 0 and heap.vote and address == heap.vote else None
+
+
+def place(address: int, nbytes: int, elements: int) -> int | None:
+    """The symmetric address of an operand of which nbytes are used; None: it has none.
+
+    One without elements may be anywhere: a tensor of torch has no address then, and a view of
+    numpy one behind its array.
+    """
+    if find(address, nbytes) is not None:
+        return address
+    return heap.vote or None if elements == 0 else None
+
+
+def address_of_nothing() -> int:
+    """A symmetric address for what has no elements and no address; 0 while there is none."""
+    return heap.vote
+
+
+def find_freed(address: int) -> bool:
+    """Whether an address is in a block that was freed and is not back in the heap yet."""
+    return any(b.freed and b.address <= address < b.address + b.nbytes for b in heap.slots.values())
+
+
+# ---------------------------------------------------------------- the table
+
+
+def enter(address: int, nbytes: int) -> Block:
+    """Notes an allocation, as every PE does."""
+    slot = heapq.heappop(heap.free_slots) if heap.free_slots else len(heap.slots)
+    block = Block(address, nbytes, heap.count, slot)
+    heap.count += 1
+    heap.slots[slot] = block
+    heap.blocks[address] = block
+    insort(heap.starts, address)
+    return block
+
+
+def hide(block: Block) -> None:
+    """Takes a block out of those that are found."""
+    heap.low, heap.high = 1, 0
+    if heap.blocks.pop(block.address, None) is not None:
+        heap.starts.remove(block.address)
+
+
+def _open() -> None:
+    global heap
+    heap = _Heap()
+
+
+def _after() -> None:
+    global heap
+    heap = _Heap()
+    _remains.restore()
+
+
+after_init.append(_open)
+after_finalize.append(_after)

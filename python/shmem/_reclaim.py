@@ -1,0 +1,208 @@
+"""Reclaiming blocks: when those that arrays have left go back to the heap.
+
+Memory of the symmetric heap is given back by all PEs together, but a garbage collector
+runs when it likes, so that PEs drop their arrays at different times and in different
+orders. A dropped block is therefore only noted. At the next collective point (empty,
+zeros, full, register, reclaim, finalize) the PEs combine by `and` which blocks each of them has
+dropped, and free those that all have, in the order in which they were made. No PE ever
+waits for another one's collector: a block that one PE still uses stays for all.
+docs/decisions/0028 has the protocol and what it costs.
+
+A finalizer runs at any moment and in any thread, also in the middle of what is below. It
+appends to a deque and does nothing else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import heapq
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from shmem import _blocks, _events, _remains, _room
+from shmem._blocks import Block
+from shmem._runtime import after_finalize, before_finalize, library, lock, settle, state
+
+_WORD = 64  # slots in a word of the vote
+
+
+class Owner:
+    """What the arrays of a block refer to; when the last one goes, so does this."""
+
+    __slots__ = ("__array_interface__", "_block", "_drop")
+
+    def __init__(self, block: Block, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._block = block
+        self._drop = _dropped.append
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (block.address, False),
+            "shape": (block.nbytes,) if dtype.isbuiltin != 1 else shape,
+            "typestr": "|u1" if dtype.isbuiltin != 1 else dtype.str,
+        }
+
+    def __del__(self) -> None:
+        self._block.owner_alive = False
+        self._block.remains = None
+        self._drop(self._block)
+
+
+_dropped: deque[Block] = deque()
+_leaving = _events.Queue()  # blocks that were dropped, but the GPU may be at work on them
+
+
+# ------------------------------------------------------------------ the vote
+
+
+def write_words(at: int, values: list[int]) -> None:
+    """Stores words of 64 bits in the heap of this PE, which may be out of the CPU's reach."""
+    if state.heap != "device":
+        _remains.words(at, len(values))[:] = values
+        return
+    here = (ctypes.c_uint64 * len(values))(*values)
+    library("put").shmem_putmem(at, ctypes.addressof(here), ctypes.sizeof(here), state.pe)
+
+
+def read_words(at: int, n: int) -> list[int]:
+    """Loads words of the heap of this PE."""
+    here = _remains.words(at, n) if state.heap != "device" else (ctypes.c_uint64 * n)()
+    if state.heap == "device":
+        library("get").shmem_getmem(ctypes.addressof(here), at, ctypes.sizeof(here), state.pe)
+    return list(here)
+
+
+def _collect(wait: bool = False) -> None:
+    """Notes what was dropped since the last time; with wait, also what the GPU still uses."""
+    while True:
+        try:
+            block = _dropped.popleft()
+        except IndexError:
+            break
+        if _is_out(block):
+            leave(block)
+    for block in _leaving.gone(wait):
+        if _is_out(block):
+            _blocks.heap.pending[block.slot] = block
+
+
+def _is_out(block: Block) -> bool:
+    """Whether it is still to be given back. It may be of an earlier job, or freed and dropped."""
+    return _blocks.heap.slots.get(block.slot) is block
+
+
+def leave(block: Block) -> None:
+    """Notes that the program uses a block no more."""
+    _blocks.hide(block)
+    if state.heap == "device":
+        _leaving.add(block)
+    else:
+        _blocks.heap.pending[block.slot] = block
+
+
+def _widen(call: str) -> None:
+    """Makes room for the votes of the slots that there are. The same on every PE."""
+    heap = _blocks.heap
+    words = max(heap.words, 1)
+    while words * _WORD < len(heap.slots) + len(heap.free_slots) + 1:
+        words *= 2
+    if words == heap.words:
+        return
+    functions = library(call)
+    address = functions.shmem_calloc(2 * words, 8)
+    settle(call)
+    if address == 0:
+        raise _room.error(call, f"{2 * words} words for the package", 16 * words)
+    if heap.vote:
+        functions.shmem_free(heap.vote)
+    heap.vote, heap.words = address, words
+
+
+def agree(call: str, wait: bool = False) -> int:
+    """Frees what every PE has dropped; answers how many bytes. All PEs make it together."""
+    _collect(wait)
+    heap = _blocks.heap
+    if not heap.slots:
+        return 0
+    functions = library(call)
+    words = (len(heap.slots) + len(heap.free_slots) + _WORD - 1) // _WORD
+    mine = [0] * words
+    for slot in heap.pending:
+        mine[slot // _WORD] |= 1 << slot % _WORD
+    write_words(heap.vote, mine)
+    failed = functions.shmem_uint64_and_reduce(0, heap.vote + 8 * heap.words, heap.vote, words)
+    settle(call)
+    if failed:
+        return 0
+    answer = read_words(heap.vote + 8 * heap.words, words)
+    agreed = [
+        heap.pending[word * _WORD + bit]
+        for word in range(words)
+        if (bits := answer[word])
+        for bit in range(_WORD)
+        if bits >> bit & 1
+    ]
+    freed = 0
+    for block in sorted(agreed, key=lambda b: b.number):
+        if not _give_back(block):
+            continue
+        del heap.slots[block.slot], heap.pending[block.slot]
+        heapq.heappush(heap.free_slots, block.slot)
+        freed += block.nbytes
+    return freed
+
+
+def _give_back(block: Block) -> bool:
+    """Frees a block, the same on every PE; False: there was no memory to, and it stays."""
+    functions = library("free")
+    if not block.symmetric:
+        functions.shmem_free(block.address)
+        return True
+    failed = functions.shmemx_buffer_unregister_symmetric(block.symmetric, block.length)
+    if not failed:
+        block.keeps = None
+    return not failed
+
+
+def prepare(call: str) -> None:
+    """What all PEs do before one block more."""
+    agree(call)
+    _widen(call)
+
+
+def reclaim() -> int:
+    """Gives back to the heap what every PE has dropped or freed; answers how many bytes.
+
+    All PEs call it together. Allocation does the same by itself, but for what the GPU may
+    still be at work on: this waits for it.
+    """
+    with lock:
+        functions = library("reclaim")
+        freed = agree("reclaim", wait=True)
+        # The next vote must not be written before every PE has read this one.
+        functions.shmem_sync_all()
+        settle("reclaim")
+        return freed
+
+
+# ------------------------------------------------------------------ finalize
+
+
+def _before() -> None:
+    # Everything goes with the heap, so that nothing has to be agreed on. What is still
+    # referred to keeps its values.
+    _collect(wait=True)
+    if state.heap == "device":
+        return  # the CPU does not reach what they have
+    # What is registered is in memory of its own, which the library leaves in place.
+    _remains.save([b for b in _blocks.heap.slots.values() if b.owner_alive and not b.symmetric])
+
+
+def _after() -> None:
+    global _leaving
+    _leaving = _events.Queue()
+
+
+before_finalize.append(_before)
+after_finalize.append(_after)
