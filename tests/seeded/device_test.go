@@ -56,6 +56,6 @@ var deviceDefects = []defect{
 		was:  "        shmemi_fence_slowly(image, call);\n    shmemi_fence_system();",
 		is:   "        shmemi_fence_slowly(image, call);",
 		user: "on NVLink what follows a kernel's fence is seen before what it covers",
-		by:   unit("./tests/device", "^TestKernels$"), says: `one SYSTEM_FENCE: there are 0`,
+		by:   job("./tests/device", "^TestKernels$"), says: `one SYSTEM_FENCE: there are 0`,
 	},
 }

@@ -35,7 +35,7 @@ var teamDefects = []defect{
 		was:  "i == 0 ? FIRST_SLOT : slots[0] + 1);",
 		is:   "i == 0 ? FIRST_SLOT : slots[0]);",
 		user: "collectives of the two teams of shmem_team_split_2d take each other's messages",
-		by:   program("teams", "node-4"), says: `team \d+ does not exist`,
+		by:   program("teams", "node-4"), says: `team \d+ (does not exist|was destroyed)`,
 	},
 	{
 		id: "teams/slot-that-another-pe-uses", file: "capi/front/team.c",
