@@ -4,7 +4,7 @@ package table
 var request = Unit{
 	Name:   "request",
 	Doc:    "what the core's operations answer, and what a caller waits for.",
-	GoFile: "runtime/proxy/zz_request_unsafe.go",
+	GoFile: "runtime/proxy/call/zz_request_unsafe.go",
 	Enums: []Enum{
 		{Go: "Status", Base: "int32", Kind: "-", First: -1, Doc: "the answer of an operation.", Values: []Value{
 			{Name: "FAILED", Doc: "not posted: shmemi_core.error, in Go Engine.Err, has the text"},

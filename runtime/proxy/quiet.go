@@ -2,9 +2,6 @@ package proxy
 
 import "libshmem/fabric"
 
-// Ticket names a quiet. Tickets ascend; 0 is none.
-type Ticket uint64
-
 // Operations are counted in generations. The open one takes what is posted
 // now. QuietBegin closes it, unless the one before is not complete yet: then
 // the open one is closed as soon as that is, and all quiets that begin until

@@ -112,7 +112,9 @@ runtime/proxy/clock: runtime/live
     # a number from the processor: what the time is for is not its to know
 runtime/proxy/fifo:
     # a queue, of whatever
-runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/procmaps runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog runtime/trace
+runtime/proxy/call:
+    # a request, its status and a ticket, below those who ask and those who answer
+runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/procmaps runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog runtime/trace
     # the one package that sees both the fabric and the GPU's queue. It
     # gets its provider from runtime/pe, so that a test can give it another
 runtime/stats: fabric runtime/live runtime/proxy runtime/regcache

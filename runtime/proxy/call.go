@@ -1,0 +1,18 @@
+package proxy
+
+import "libshmem/runtime/proxy/call"
+
+// What callers and engines exchange, see package call.
+type (
+	Status  = call.Status
+	Request = call.Request
+	Ticket  = call.Ticket
+)
+
+// The values of Status.
+const (
+	Failed  = call.Failed
+	Done    = call.Done
+	Pending = call.Pending
+	Again   = call.Again
+)
