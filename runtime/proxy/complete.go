@@ -38,7 +38,7 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	e.settle()
 	e.retryOthers()
 	if len(comps) > 0 {
-		e.wakeSleepers()
+		e.WakeSleepers()
 	}
 }
 

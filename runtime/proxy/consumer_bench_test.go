@@ -62,7 +62,7 @@ func benchConsumer(b *testing.B, e *Engine) {
 					if _, held, err := c.turnInC(time.Second, 0); err != nil {
 						b.Fatal(err)
 					} else if held {
-						e.unlock()
+						e.Unlock()
 					}
 					c.Drain()
 					if _, err := e.Poll(); err != nil {

@@ -21,9 +21,9 @@ func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 	}
 	var st Status
 	if op.Code == queue.CodePut {
-		st = c.e.putBytes(pe, offset, source, op.Length)
+		st = c.e.PutBytes(pe, offset, source, op.Length)
 	} else {
-		st = c.e.putBytesSignal(pe, offset, source, op.Length, int64(op.SignalAt-c.e.segment.Internal), op.Signal, Op(op.Kind))
+		st = c.e.PutBytesSignal(pe, offset, source, op.Length, int64(op.SignalAt-c.e.segment.Internal), op.Signal, Op(op.Kind))
 	}
 	if op.Want != 0 && (st == Done || st == Pending) {
 		w.ring.ring.Answer(op.Reply, 0, 0) // the bytes have been read

@@ -83,7 +83,7 @@ func (c *Consumer) checkCopy(ring *queue.Ring, op *queue.Op) error {
 		return fmt.Errorf("reply %d does not exist", op.Reply)
 	case !c.inside(op.Dest, op.Length):
 		return c.outside(op.Dest, op.Length)
-	case op.Length == 0 || copies(op) && ring.Beside(op.Local, op.Length) || c.e.owns(pointer(op.Local), op.Length):
+	case op.Length == 0 || copies(op) && ring.Beside(op.Local, op.Length) || c.e.Owns(pointer(op.Local), op.Length):
 		return nil
 	}
 	if err := c.locals.check(op.Local, op.Length, op.Code == queue.CodeGet); err != nil {

@@ -37,15 +37,15 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	case queue.CodeGet:
 		return c.postCopy(op, w)
 	case queue.CodeP:
-		return c.posted(op, w, c.e.store(pe, offset, 1<<op.Width, op.Value))
+		return c.posted(op, w, c.e.Store(pe, offset, 1<<op.Width, op.Value))
 	case queue.CodePWide:
-		return c.posted(op, w, c.e.store(pe, offset, 8, op.Value))
+		return c.posted(op, w, c.e.Store(pe, offset, 8, op.Value))
 	case queue.CodePBytes:
 		c.bytes = [2]uint64{op.Value, op.Value2}
-		return c.posted(op, w, c.e.putBytes(pe, offset, unsafe.Pointer(&c.bytes), uint64(op.Size)))
+		return c.posted(op, w, c.e.PutBytes(pe, offset, unsafe.Pointer(&c.bytes), uint64(op.Size)))
 	case queue.CodePSignal:
 		c.bytes = [2]uint64{op.Value, op.Value2}
-		return c.posted(op, w, c.e.putBytesSignal(pe, offset, unsafe.Pointer(&c.bytes), uint64(op.Size),
+		return c.posted(op, w, c.e.PutBytesSignal(pe, offset, unsafe.Pointer(&c.bytes), uint64(op.Size),
 			int64(op.SignalAt-c.e.segment.Internal), op.Signal, Op(op.Kind)))
 	case queue.CodeAMO:
 		return c.posted(op, w, c.e.AMO(pe, offset, Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))

@@ -72,7 +72,7 @@ func (j *ringJob) inC(i int) {
 		j.t.Fatal(err)
 	}
 	if held {
-		p.unlock()
+		p.Unlock()
 	}
 	j.inLane += a.Taken
 	if p.applied != nil {

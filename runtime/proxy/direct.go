@@ -179,12 +179,12 @@ func (e *Engine) Locked(f func()) { e.TryLocked(math.MaxInt64, f) }
 // TryLocked is Locked for a caller that cannot wait. False: somebody has had the lock
 // for all of limit.
 func (e *Engine) TryLocked(limit time.Duration, f func()) bool {
-	for end := time.Now().Add(limit); !e.lockInTurn(); sleep(contended) {
+	for end := time.Now().Add(limit); !e.LockInTurn(); sleep(contended) {
 		if time.Now().After(end) {
 			return false
 		}
 	}
-	defer e.unlock()
+	defer e.Unlock()
 	f()
 	return true
 }

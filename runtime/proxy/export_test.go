@@ -76,7 +76,7 @@ func (e *Engine) Kept() (messages, bytes int) {
 
 // Sleeps reports whether Loop would go to sleep after a Poll with n completions.
 func (e *Engine) Sleeps(n int, pace *fabric.Pace, now time.Time) bool {
-	switch e.next(n, pace) {
+	switch e.Next(n, pace) {
 	case waitArmed:
 		return true
 	case pollUnread:

@@ -66,7 +66,7 @@ func TestFenceInC(t *testing.T) {
 	defer j.clean()
 	p, rig := j.pes[0], j.rigs[0][0]
 	p.Burst = burstAfter
-	p.post(func() Status { return p.store(1, 8, 8, 1) })
+	p.post(func() Status { return p.Store(1, 8, 8, 1) })
 	large := make([]byte, 5000)
 	p.post(func() Status { return p.Put(1, 8192, unsafe.Pointer(&large[0]), 5000, nil) })
 	if peer := &p.peers[1]; p.Held != 1 || peer.batch == nil || peer.bare != 1 {

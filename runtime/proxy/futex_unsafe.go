@@ -15,9 +15,9 @@ const (
 	futexWake = 1
 )
 
-// wakeSleepers wakes the callers of this PE that sleep: the counterpart of
+// WakeSleepers wakes the callers of this PE that sleep: the counterpart of
 // shmemi_wake in capi/front/wait.c.
-func (e *Engine) wakeSleepers() {
+func (e *Engine) WakeSleepers() {
 	if atomic.LoadUint32(e.wakers.Sleepers) == 0 {
 		return
 	}

@@ -221,7 +221,7 @@ func TestLeaves(t *testing.T) {
 		t.Helper()
 		if *p.wakers.Lock != 0 {
 			t.Errorf("%s: the lock is held", when)
-			p.unlock()
+			p.Unlock()
 		}
 	}
 	if r := lane(0, 0); r != express.Idle {
@@ -284,7 +284,7 @@ func TestLeaves(t *testing.T) {
 	if _, held, err := c.run(time.Hour, 0); err != nil || !held || p.words[0] != 1 {
 		t.Errorf("completion: held %v, lock %d, %v", held, p.words[0], err)
 	}
-	p.unlock()
+	p.Unlock()
 	if p.heap[64] != 5 || p.words[2] != 0 || p.words[3] != 1 {
 		t.Errorf("the message made %d, sleepers %d, wakes %d", p.heap[64], p.words[2], p.words[3])
 	}

@@ -48,26 +48,26 @@ func (e *Engine) Loop() {
 		}
 		if atomic.LoadUint32(e.wakers.Pollers) > 0 {
 			e.nap()
-			if e.tryLock() {
+			if e.TryLock() {
 				// They come into the engine for completions only, and room may
 				// come without one.
 				e.retry()
 				e.show(time.Now())
-				e.unlock()
+				e.Unlock()
 			}
 			continue
 		}
-		if !e.tryLock() {
+		if !e.TryLock() {
 			sleep(contended)
 			continue
 		}
 		n, err := e.Poll()
-		then := e.next(n, &pace)
-		e.unlock()
+		then := e.Next(n, &pace)
+		e.Unlock()
 		if unread && n == 0 {
 			// One-sided writes leave no completion at their target, so whoever
 			// sleeps looks again.
-			e.wakeSleepers()
+			e.WakeSleepers()
 		}
 		unread = false
 		if err == nil {
@@ -86,7 +86,7 @@ func (e *Engine) Loop() {
 			case sleepCopying:
 				sleep(contended)
 			case waitArmed:
-				unread, err = e.wait(idleWait)
+				unread, err = e.Wait(idleWait)
 				if !e.caps.WaitFD {
 					pace.Slept(time.Now())
 				}
@@ -111,8 +111,8 @@ const (
 	waitArmed
 )
 
-// next is the step after a Poll with n completions. The lock is held.
-func (e *Engine) next(n int, pace *fabric.Pace) step {
+// Next is the step after a Poll with n completions. The lock is held.
+func (e *Engine) Next(n int, pace *fabric.Pace) step {
 	if n > 0 {
 		pace.Found()
 		if n == int(e.Busy&busyCopies) {
@@ -136,22 +136,22 @@ func (e *Engine) next(n int, pace *fabric.Pace) step {
 	return waitArmed
 }
 
-// wait is Provider.Wait, and counts one that has overslept.
-func (e *Engine) wait(d time.Duration) (bool, error) {
-	limit := e.sleepsFor(d)
+// Wait is Provider.Wait, and counts one that has overslept.
+func (e *Engine) Wait(d time.Duration) (bool, error) {
+	limit := e.SleepBegins(d)
 	came, err := e.prov.Wait(d)
-	e.hasSlept(came, d, limit)
+	e.SleepEnded(came, d, limit)
 	return came, err
 }
 
-// sleepsFor records that a sleep of d begins, and returns when it is to end.
-func (e *Engine) sleepsFor(d time.Duration) time.Time {
+// SleepBegins records that a sleep of d begins, and returns when it is to end.
+func (e *Engine) SleepBegins(d time.Duration) time.Time {
 	e.noteOwn(evSleep)
 	return time.Now().Add(d)
 }
 
-// hasSlept records how a sleep has ended.
-func (e *Engine) hasSlept(came bool, d time.Duration, limit time.Time) {
+// SleepEnded records how a sleep has ended.
+func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 	if came {
 		e.noteOwn(evWoken)
 		return
@@ -164,13 +164,13 @@ func (e *Engine) hasSlept(came bool, d time.Duration, limit time.Time) {
 // ended. Where the network has something then, and no caller has polled meanwhile, the Wait
 // should have ended before: but for what came while this thread waited for a processor.
 func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
-	if !e.caps.WaitFD || d < longSleep || time.Since(limit) > wakeup || !e.tryLock() {
+	if !e.caps.WaitFD || d < longSleep || time.Since(limit) > wakeup || !e.TryLock() {
 		return
 	}
 	if e.Polls == e.armedAt && e.prov.Ready() {
 		e.shown.overslept++
 	}
-	e.unlock()
+	e.Unlock()
 }
 
 const (
@@ -205,5 +205,5 @@ func (e *Engine) Close() error {
 	return err
 }
 
-func (e *Engine) tryLock() bool { return atomic.SwapUint32(e.wakers.Lock, 1) == 0 }
-func (e *Engine) unlock()       { atomic.StoreUint32(e.wakers.Lock, 0) }
+func (e *Engine) TryLock() bool { return atomic.SwapUint32(e.wakers.Lock, 1) == 0 }
+func (e *Engine) Unlock()       { atomic.StoreUint32(e.wakers.Lock, 0) }

@@ -17,10 +17,10 @@ import (
 
 // locked calls f as callers do.
 func (p *pe) locked(f func()) {
-	for !p.tryLock() {
+	for !p.TryLock() {
 		runtime.Gosched()
 	}
-	defer p.unlock()
+	defer p.Unlock()
 	f()
 }
 

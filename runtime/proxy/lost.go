@@ -48,7 +48,7 @@ func (e *Engine) Lose(pe fabric.PE, reason string) {
 	e.losses[pe] = err
 	e.note(pe, evLost, 0, 0)
 	e.all(func(s *Engine) { s.loseOwn(pe, err) })
-	e.wakeSleepers()
+	e.WakeSleepers()
 }
 
 // loseOwn is the part of it that each stream has.

@@ -15,12 +15,12 @@ func TestBurst(t *testing.T) {
 	a, b := j.pes[0], j.pes[1]
 	bytesOf := []byte("twenty bytes of text")
 	sent := func() uint32 { return a.peers[1].sent }
-	if a.post(func() Status { return a.store(1, 0, 8, 7) }); sent() != 1 || a.Held != 0 {
+	if a.post(func() Status { return a.Store(1, 0, 8, 7) }); sent() != 1 || a.Held != 0 {
 		t.Errorf("alone: %d messages, %d held", sent(), a.Held)
 	}
 	a.Burst = burstAfter
 	for i := range 1000 {
-		a.post(func() Status { return a.store(1, 64, 8, uint64(i)) })
+		a.post(func() Status { return a.Store(1, 64, 8, uint64(i)) })
 	}
 	a.post(func() Status { return a.Put(1, 128, unsafe.Pointer(&bytesOf[0]), 20, nil) })
 	a.post(func() Status {
@@ -66,7 +66,7 @@ func TestBurstGivesWay(t *testing.T) {
 		j := newJob(t, modes[0], 1, 2, 1<<16)
 		a := j.pes[0]
 		a.Burst = burstAfter
-		a.post(func() Status { return a.store(1, 0, 8, 7) })
+		a.post(func() Status { return a.Store(1, 0, 8, 7) })
 		if a.Held != 1 || a.peers[1].sent != 0 {
 			t.Fatalf("%s: %d held, %d sent", what, a.Held, a.peers[1].sent)
 		}
@@ -80,7 +80,7 @@ func TestBurstGivesWay(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	a := j.pes[0]
 	a.Burst = burstAfter
-	a.post(func() Status { return a.store(1, 0, 8, 7) })
+	a.post(func() Status { return a.Store(1, 0, 8, 7) })
 	if st := a.Put(1, 64, at, 10000, nil); st != Pending || a.Held != 1 || j.net.writes() != 1 {
 		t.Errorf("a write: %d, %d held, %d writes", st, a.Held, j.net.writes())
 	}
@@ -107,7 +107,7 @@ func TestLoopEndsBurst(t *testing.T) {
 	wait("sleep", func() bool { return a.armed })
 	a.Locked(func() {
 		a.Burst = burstAfter
-		a.store(1, 0, 8, 7)
+		a.Store(1, 0, 8, 7)
 		if a.Held != 1 {
 			t.Error("nothing is held")
 		}

@@ -53,7 +53,7 @@ func TestNeeds(t *testing.T) {
 				t.Fatalf("signal: %d, %d queued", st, a.peers[1].queued)
 			}
 		default:
-			a.store(1, 0, 8, 1)
+			a.Store(1, 0, 8, 1)
 		}
 		o := j.net.flying[len(j.net.flying)-1]
 		if h := (*header)(unsafe.Pointer(&o.data[0])); o.kind != fabric.KindSend || len(j.net.flying) == before || h.Need != step.need {

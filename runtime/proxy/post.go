@@ -44,16 +44,16 @@ func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64
 		}
 	}
 	if n <= maxPayload {
-		return e.putBytes(pe, offset, source, n)
+		return e.PutBytes(pe, offset, source, n)
 	}
 	return e.write(pe, offset, source, n, r, nil)
 }
 
-// putBytes is Put of no more than a message holds, from main memory that may be
+// PutBytes is Put of no more than a message holds, from main memory that may be
 // used again when it returns.
-func (e *Engine) putBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) Status {
+func (e *Engine) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) Status {
 	if n <= 8 && n&(n-1) == 0 {
-		return e.store(pe, offset, uint8(n), load(source, int(n)))
+		return e.Store(pe, offset, uint8(n), load(source, int(n)))
 	}
 	if e.copies(pe, offset) {
 		return e.copyPut(pe, offset, source, n, false, nil, nil)
@@ -97,8 +97,8 @@ func (e *Engine) sendSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n
 	return st
 }
 
-// putBytesSignal is PutSignal as putBytes is Put.
-func (e *Engine) putBytesSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, signalOffset int64, signal uint64, op Op) Status {
+// PutBytesSignal is PutSignal as PutBytes is Put.
+func (e *Engine) PutBytesSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, signalOffset int64, signal uint64, op Op) Status {
 	if e.staged() {
 		if err := e.refuseAtomic(pe, signalOffset, op, 8); err != nil {
 			return e.fail(err)
@@ -205,8 +205,8 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 	return Pending
 }
 
-// store stores an element of 1, 2, 4 or 8 bytes at an offset in the heap of pe.
-func (e *Engine) store(pe fabric.PE, offset int64, width uint8, value uint64) Status {
+// Store stores an element of 1, 2, 4 or 8 bytes at an offset in the heap of pe.
+func (e *Engine) Store(pe fabric.PE, offset int64, width uint8, value uint64) Status {
 	if e.copies(pe, offset) {
 		return e.copyStore(pe, offset, width, value)
 	}

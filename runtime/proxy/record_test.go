@@ -37,7 +37,7 @@ func TestRecord(t *testing.T) {
 	defer j.close()
 	a := j.pes[0]
 	a.records(1)
-	a.store(1, 0, 8, 7)
+	a.Store(1, 0, 8, 7)
 	a.do(func(r *Request) Status { return a.Put(1, 4096, unsafe.Pointer(&a.heap[0]), 8192, r) })
 	a.do(func(r *Request) Status { return a.Get(1, 0, unsafe.Pointer(&a.heap[0]), 16, r) })
 	a.quiet()
@@ -52,12 +52,12 @@ func TestRecord(t *testing.T) {
 	j.pes[1].records(0, "applied message 1: element, 56 bytes", "sent message 1: answer, 56 bytes", "applied message 2: how far are you, 56 bytes")
 	a.records(2)
 	// What was asked for last comes first, and what is under way before that.
-	a.store(2, 0, 8, 7)
+	a.Store(2, 0, 8, 7)
 	if got := fmt.Sprint(a.Latest(5), a.Latest(1)); got != "[2 1] [2]" {
 		t.Errorf("the PEs of the latest events are %s", got)
 	}
 	j.drain()
-	a.store(1, 0, 8, 7)
+	a.Store(1, 0, 8, 7)
 	a.peers[2].tokens++
 	if got := fmt.Sprint(a.Latest(5)); got != "[2 1]" {
 		t.Errorf("with operations of PE 2 under way the PEs are %s", got)
@@ -70,7 +70,7 @@ func TestRecordRings(t *testing.T) {
 	e := newNull(t, 100, fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true})
 	had := len(e.met)
 	for _, pe := range []fabric.PE{70, 30, 70} {
-		if st := e.store(pe, 0, 8, 7); st != Done {
+		if st := e.Store(pe, 0, 8, 7); st != Done {
 			t.Fatal(st, e.Err())
 		}
 	}
@@ -109,7 +109,7 @@ func TestRecordWraps(t *testing.T) {
 	for _, m := range both(modes[0]) {
 		j := newRingJob(t, m, 1, 2, 1, 1<<16)
 		a := j.pes[0]
-		a.store(1, 0, 8, 0)
+		a.Store(1, 0, 8, 0)
 		for i := range 3 * ringEvents {
 			j.rigs[0][0].Push(&queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(0), Value: uint64(i)})
 			if m.native {
@@ -136,8 +136,8 @@ func TestRecordInC(t *testing.T) {
 	var logs [2]string
 	for i, m := range both(modes[0]) {
 		j := newRingJob(t, m, 1, 2, 1, 1<<16)
-		j.pes[0].store(1, 0, 8, 0) // Go finds the PE reachable
-		j.pes[1].store(0, 0, 8, 0)
+		j.pes[0].Store(1, 0, 8, 0) // Go finds the PE reachable
+		j.pes[1].Store(0, 0, 8, 0)
 		j.drain()
 		turn := func(pe int) {
 			if m.native {
@@ -186,9 +186,9 @@ func TestRecordContexts(t *testing.T) {
 	if n, err := a.OpenStream(3); n != 3 || err != nil {
 		t.Fatal(n, err)
 	}
-	a.store(1, 0, 8, 7)
-	a.Stream(3).store(1, 0, 8, 7)
-	a.store(1, 0, 8, 7)
+	a.Store(1, 0, 8, 7)
+	a.Stream(3).Store(1, 0, 8, 7)
+	a.Store(1, 0, 8, 7)
 	a.records(1, "sent message 1: element, 56 bytes", "sent message 1: element, 56 bytes, context 3", "sent message 2: element, 56 bytes")
 	c := a.Stream(3)
 	for t := c.QuietBegin(); c.QuietDone(t) == Pending; {
@@ -205,10 +205,10 @@ func TestRecordOwn(t *testing.T) {
 	defer j.close()
 	a := j.pes[0]
 	a.noteOwn(evNap) // before the first event of the PE: not of its time
-	a.store(1, 0, 8, 7)
+	a.Store(1, 0, 8, 7)
 	a.noteOwn(evSleep)
 	a.noteOwn(evWoken)
-	a.store(1, 0, 8, 7)
+	a.Store(1, 0, 8, 7)
 	for range 100 {
 		a.noteOwn(evSleep)
 		a.noteOwn(evLimit)
@@ -264,7 +264,7 @@ func TestRecordOfOthers(t *testing.T) {
 		t.Errorf("events before the first: %s", got)
 	}
 	for range ringEvents + 5 {
-		a.store(1, 0, 8, 7)
+		a.Store(1, 0, 8, 7)
 	}
 	if got, want := read(nil), a.texts(1); !slices.Equal(got, want) || len(got) != ringEvents {
 		t.Errorf("another process sees\n%s\nwant\n%s", got, want)
@@ -273,9 +273,9 @@ func TestRecordOfOthers(t *testing.T) {
 	ring := int64(a.shown.records) + int64(unsafe.Sizeof(entry{})*ringEvents)
 	if got, want := len(read(func(at int64) {
 		if at < ring && at > int64(fixed) {
-			a.store(1, 0, 8, 7)
-			a.store(1, 0, 8, 7)
-			a.store(1, 0, 8, 7)
+			a.Store(1, 0, 8, 7)
+			a.Store(1, 0, 8, 7)
+			a.Store(1, 0, 8, 7)
 		}
 	})), ringEvents-3; got > want || got < want-3 {
 		t.Errorf("%d events are read of those that stand, want %d or some less", got, want)

@@ -98,7 +98,7 @@ func (e *Engine) Attach(c *Consumer, device bool) {
 func (e *Engine) serve(c *Consumer) error {
 	s := &c.serve
 	inC, held, err := e.serveInC(c)
-	if err != nil || !held && !e.lockInTurn() {
+	if err != nil || !held && !e.LockInTurn() {
 		return err
 	}
 	did := c.Drain()
@@ -110,7 +110,7 @@ func (e *Engine) serve(c *Consumer) error {
 	now := time.Now()
 	e.stalls(now, stuck)
 	e.show(now)
-	e.unlock()
+	e.Unlock()
 	if err != nil {
 		return err
 	}
@@ -151,10 +151,10 @@ func (c *Consumer) spin() time.Duration {
 	return hostSpin
 }
 
-// lockInTurn takes the lock among callers that post without a pause: each time
+// LockInTurn takes the lock among callers that post without a pause: each time
 // they find somebody waiting they give way once. False: it may be long.
-func (e *Engine) lockInTurn() bool {
-	if e.tryLock() {
+func (e *Engine) LockInTurn() bool {
+	if e.TryLock() {
 		return true
 	}
 	if w := e.wakers.Wanted; w != nil {
@@ -163,7 +163,7 @@ func (e *Engine) lockInTurn() bool {
 	}
 	for until := time.Now().Add(patience); time.Now().Before(until); {
 		pause()
-		if e.tryLock() {
+		if e.TryLock() {
 			return true
 		}
 	}
@@ -171,10 +171,10 @@ func (e *Engine) lockInTurn() bool {
 	// Go's processors, while callers who do not leave theirs wait here: on a loaded
 	// machine each pause takes milliseconds (TestLockOfOneWithoutProcessor).
 	runtime.Gosched()
-	return e.tryLock()
+	return e.TryLock()
 }
 
-// patience is how long lockInTurn tries before it leaves its processor to another
+// patience is how long LockInTurn tries before it leaves its processor to another
 // goroutine. Far more than any turn of the engine takes that is not interrupted.
 const patience = 500 * time.Microsecond
 
@@ -264,11 +264,11 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 		}
 		return nil
 	}
-	if !e.tryLock() {
+	if !e.TryLock() {
 		return nil
 	}
-	armed := e.arm()
-	e.unlock()
+	armed := e.Arm()
+	e.Unlock()
 	if !armed {
 		c.serve.rest()
 		return nil
@@ -282,13 +282,13 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 	for _, s := range c.rings {
 		c.looker.Add(s.ring.HeadSlot())
 	}
-	limit := e.sleepsFor(rest)
+	limit := e.SleepBegins(rest)
 	came, failure := c.looker.Sleep(devicePoll, rest)
 	if failure != 0 {
 		return fmt.Errorf("wait for the network: error %d of libfabric", failure)
 	}
-	if e.hasSlept(came, rest, limit); came {
-		e.wakeSleepers()
+	if e.SleepEnded(came, rest, limit); came {
+		e.WakeSleepers()
 	}
 	return nil
 }
@@ -296,18 +296,18 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 // sleepArmed sleeps until something comes from the network, or wakes it; true at
 // once where there is something to do.
 func (e *Engine) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
-	if !e.tryLock() {
+	if !e.TryLock() {
 		return true, nil
 	}
-	armed := e.arm()
-	e.unlock()
+	armed := e.Arm()
+	e.Unlock()
 	if !armed {
 		c.serve.rest()
 		return true, nil
 	}
-	came, err := e.wait(d)
+	came, err := e.Wait(d)
 	if came {
-		e.wakeSleepers()
+		e.WakeSleepers()
 	}
 	return came, err
 }

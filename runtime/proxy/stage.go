@@ -302,8 +302,8 @@ func (e *Engine) holdsGPU(p unsafe.Pointer, n uint64) bool {
 	return e.stage.memory.Holds(p, n)
 }
 
-// owns tells whether a local buffer is known without a look at what is mapped.
-func (e *Engine) owns(p unsafe.Pointer, n uint64) bool {
+// Owns tells whether a local buffer is known without a look at what is mapped.
+func (e *Engine) Owns(p unsafe.Pointer, n uint64) bool {
 	return e.segment.contains(p, n) || e.onGPU(p, n)
 }
 

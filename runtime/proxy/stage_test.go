@@ -403,7 +403,7 @@ func TestStagedFence(t *testing.T) {
 	a.fence()
 	post("put behind a fence", a.Put(1, 0, second, 8192, nil))
 	a.fence()
-	post("store behind two", a.store(1, 16384, 8, 5))
+	post("store behind two", a.Store(1, 16384, 8, 5))
 	post("small put", a.Put(1, 16392, second, 100, nil))
 	a.fence()
 	post("atomic", a.AMO(1, 16384, OpAdd, 8, 1, 0, nil, nil))
@@ -412,7 +412,7 @@ func TestStagedFence(t *testing.T) {
 	if q := a.peers[1].queued; q != 6 {
 		t.Errorf("%d operations wait, want 6", q)
 	}
-	post("store to another PE", a.store(2, 0, 8, 7))
+	post("store to another PE", a.Store(2, 0, 8, 7))
 	for range 200 { // c alone: what waits goes on waiting
 		c.poll()
 	}

@@ -118,8 +118,8 @@ func (e *Engine) do(c *chore) {
 	}
 }
 
-// arm is Provider.Arm, and remembers that the loop is going to sleep.
-func (e *Engine) arm() bool {
+// Arm is Provider.Arm, and remembers that the loop is going to sleep.
+func (e *Engine) Arm() bool {
 	e.armed, e.armedAt = !e.holds() && e.prov.Arm(), e.Polls
 	return e.armed
 }

@@ -28,7 +28,7 @@ func TestAsk(t *testing.T) {
 			}
 			a, b := j.pes[0], j.pes[1]
 			for range 10 {
-				a.store(1, 0, 8, 7)
+				a.Store(1, 0, 8, 7)
 				a.Ask(1)
 				a.Ask(2)
 				b.Ask(0)

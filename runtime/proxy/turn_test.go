@@ -16,17 +16,17 @@ func TestLockOfOneWithoutProcessor(t *testing.T) {
 	const rounds = 20
 	late := 0
 	for range rounds {
-		if !e.tryLock() {
+		if !e.TryLock() {
 			t.Fatal("the lock is not free")
 		}
-		go e.unlock()
-		if !e.lockInTurn() {
+		go e.Unlock()
+		if !e.LockInTurn() {
 			late++ // now and then the scheduler takes whoever gave way first
-			for !e.tryLock() {
+			for !e.TryLock() {
 				runtime.Gosched()
 			}
 		}
-		e.unlock()
+		e.Unlock()
 	}
 	if late > rounds/2 {
 		t.Errorf("%d times of %d the one with the lock did not come to run", late, rounds)
