@@ -12,6 +12,7 @@ import (
 // product is the library's own proxy: an engine with a consumer, and its loop.
 type product struct {
 	engine   *proxy.Engine
+	loop     *proxy.Loop
 	consumer *proxy.Consumer
 	words    []uint32
 	fatal    error
@@ -42,9 +43,10 @@ func newProduct(rings []*queue.Ring, out *provider) (*product, error) {
 		return nil, err
 	}
 	p.consumer = proxy.NewConsumer(p.engine, rings, proxy.NewLocals(), func(err error) { p.said.Store(&err) })
-	go p.engine.Loop()
+	p.loop = proxy.NewLoop(p.engine)
+	go p.loop.Run()
 	// As for kernels also where threads push: it is to look, not to sleep.
-	p.engine.Attach(p.consumer, true)
+	p.loop.Attach(p.consumer, true)
 	return p, nil
 }
 
@@ -68,7 +70,7 @@ func (p *product) run(a *run, out *provider) error {
 // operations are missing: a proxy without a processor of its own says so.
 func (p *product) close() error {
 	p.consumer.Finish()
-	p.engine.Stop()
+	p.loop.Stop()
 	err := p.engine.Close()
 	freeWords(p.words)
 	if p.fatal != nil {

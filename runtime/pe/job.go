@@ -58,6 +58,8 @@ type Job struct {
 	// begins with it, and has one for each thread that serves rings.
 	Engine  *proxy.Engine
 	Engines []*proxy.Engine
+	loops   []*proxy.Loop  // of the engines, as they run
+	tracks  []*trace.Track // of each engine; nil: nothing is traced
 	// Sharing is the number of PEs of the job that compete for this machine's
 	// processors, this one included.
 	Sharing int
@@ -103,7 +105,6 @@ type Job struct {
 	cached  bool   // no operation registers its buffer
 	cache   string // what the banner says of registrations; "": none are needed
 	proxies int    // engines of each PE
-	serving int    // engines whose loop runs
 	apart   bool   // loopback does not reach all PEs
 
 	neighbours []neighbour // this PE included
@@ -394,7 +395,7 @@ func (j *Job) Close() error {
 	err := errors.Join(j.closeRings(), j.tell())
 	j.watch.stop()
 	// Nor does a PE end while another one watches its process.
-	if j.serving > 0 || j.looks() {
+	if len(j.loops) > 0 || j.looks() {
 		err = errors.Join(err, j.part())
 	}
 	if j.finalized != nil {
@@ -408,10 +409,10 @@ func (j *Job) release() error {
 	var errs []error
 	j.unbind()
 	j.watch.stop()
-	for _, e := range j.Engines[:j.serving] {
-		e.Stop()
+	for _, l := range j.loops {
+		l.Stop()
 	}
-	j.serving = 0
+	j.loops = nil
 	for _, e := range j.Engines {
 		errs = append(errs, e.Close())
 	}

@@ -61,9 +61,10 @@ func (j *Job) openNetwork(o Options) error {
 		j.mapPeers(e)
 	}
 	for i, e := range j.Engines {
-		j.bindProxy(e, i)
-		go e.Loop()
-		j.serving++
+		l := proxy.NewLoop(e)
+		j.loops = append(j.loops, l)
+		j.bindProxy(l, e, i)
+		go l.Run()
 	}
 	// Nobody sends before everybody receives.
 	return j.boot.Barrier()
@@ -106,6 +107,7 @@ func (j *Job) copies(pe topo.PE) bool {
 // and wakes the same sleepers.
 func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	track := j.trace.Track(i)
+	j.tracks = append(j.tracks, track)
 	prov, err := j.openProvider(nics, i, track)
 	if err != nil {
 		return err
@@ -139,7 +141,6 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 		j.Engine = e
 	}
 	j.keepRegistered(e)
-	e.TraceTo(track)
 	e.OnLost(j.watch.unreachable)
 	e.OnAsked(j.says, j.late.hears)
 	if err := j.stage(e); err != nil || !j.registers() {

@@ -211,13 +211,13 @@ func firstNIC(e *proxy.Engine) string {
 }
 
 // bindProxy keeps a proxy to the processors near to what it serves.
-func (j *Job) bindProxy(e *proxy.Engine, i int) {
+func (j *Job) bindProxy(l *proxy.Loop, e *proxy.Engine, i int) {
 	if j.Config.Bind == config.BindOff || topo.OneNode("") {
 		return
 	}
 	m, _ := Machine() // where it knows nothing, nothing is near
 	if cpus, where := j.near(m, firstNIC(e)); cpus != "" {
-		if n := e.Bind(cpus.List()); n > 0 {
+		if n := l.Bind(cpus.List()); n > 0 {
 			j.log.Printf("proxy", config.LogDebug, "proxy %d keeps to %d processors of %s", i, n, where)
 		}
 	}

@@ -73,13 +73,14 @@ func (j *Job) serveRings(rings []*queue.Ring, device bool) {
 		j.consumers = append(j.consumers, proxy.NewConsumer(e, mine[i], locals, j.reports.add))
 		wakes = append(wakes, e.Rouse)
 	}
-	for _, c := range j.consumers {
+	for i, c := range j.consumers {
 		c.Stall(j.Config.Timeout)
+		c.TraceTo(j.tracks[i])
 	}
 	j.held.serve(rings)
 	proxy.Join(j.consumers, wakes)
-	for i, e := range j.Engines {
-		e.Attach(j.consumers[i], device)
+	for i, l := range j.loops {
+		l.Attach(j.consumers[i], device)
 	}
 	whose := "threads"
 	if device {

@@ -15,10 +15,10 @@ type binding struct {
 // kernel's for some hundred microseconds of work.
 const looksAt = 256
 
-// Bind keeps the engine's loop on the processors, those of them that this
+// Bind keeps the loop on the processors, those of them that this
 // process may use. It returns how many those are; 0: nothing changes. It is
-// called before Loop.
-func (e *Engine) Bind(cpus []int) int {
+// called before Run.
+func (l *Loop) Bind(cpus []int) int {
 	var allowed unix.CPUSet
 	if unix.SchedGetaffinity(0, &allowed) != nil {
 		return 0
@@ -32,7 +32,7 @@ func (e *Engine) Bind(cpus []int) int {
 	if n := set.Count(); n == 0 || n == allowed.Count() {
 		return 0
 	}
-	e.binding.set, e.binding.bound = set, true
+	l.binding.set, l.binding.bound = set, true
 	return set.Count()
 }
 

@@ -21,8 +21,8 @@ func TestBind(t *testing.T) {
 	for !allowed.IsSet(first) {
 		first++
 	}
-	e := Engine{port: new(port)}
-	if n := e.Bind([]int{first, 1023}); n != 1 {
+	var l Loop
+	if n := l.Bind([]int{first, 1023}); n != 1 {
 		t.Fatalf("bound to %d processors, want 1", n)
 	}
 	for range 2 {
@@ -30,7 +30,7 @@ func TestBind(t *testing.T) {
 		go func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its binding
 			for range 2 * looksAt {
-				e.binding.keep()
+				l.binding.keep()
 			}
 			var now unix.CPUSet
 			if err := unix.SchedGetaffinity(0, &now); err != nil {
@@ -42,7 +42,7 @@ func TestBind(t *testing.T) {
 			t.Errorf("the thread may use %d processors", now.Count())
 		}
 	}
-	var other Engine
+	var other Loop
 	if n := other.Bind([]int{1023}); n != 0 {
 		t.Errorf("bound to %d processors that the process may not use", n)
 	}

@@ -69,8 +69,8 @@ func (e *Engine) retryOwn() {
 	}
 }
 
-// stuck tells whether something still finds none.
-func (e *Engine) stuck() bool {
+// NoRoom reports whether something still finds none.
+func (e *Engine) NoRoom() bool {
 	return int(e.NUnposted)+len(e.parked)+len(e.late)+len(e.sticks) > 0 || e.jammed || e.stage != nil && e.stage.waits
 }
 

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"libshmem/queue"
+	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/express"
 	"libshmem/runtime/proxy/wait"
+	"libshmem/runtime/trace"
 )
 
 // Limits of one consumer.
@@ -16,15 +18,15 @@ const (
 	// drainBatch is how many operations are taken from a ring before the network
 	// is looked at and the next ring has its turn.
 	drainBatch = 32
-	// waitingMax is how many operations wait for PEs without room before the
+	// WaitingMax is how many operations wait for PEs without room before the
 	// rings have to wait themselves: some for each of many PEs, and not so many
 	// that going through them costs more than a post.
-	waitingMax = 1024
+	WaitingMax = 1024
 )
 
 // Consumer empties rings into an engine. Its methods are called by the engine's
 // own thread with the engine's lock held, but for those that say otherwise. Drain
-// does all of it; run has C do what is simple.
+// does all of it; Run has C do what is simple.
 //
 // # Order
 //
@@ -33,12 +35,13 @@ const (
 // fence is the engine's, and an operation that had to wait is posted in an epoch
 // of its own, so that it does not share one with what came after a fence.
 type Consumer struct {
-	e      *Engine
+	e      Poster
+	limits call.Limits // of e
 	rings  []*serving
-	putMax uint64
 	locals *Locals
 	report func(error)
-	taken  uint64 // operations, ever
+	trace  *trace.Track // nil: nothing is traced
+	taken  uint64       // operations, ever
 
 	waiting  []waiting
 	spare    []waiting
@@ -67,6 +70,7 @@ type Consumer struct {
 	device   bool // kernels produce
 	looker   *wait.Looker
 	serve    serveState
+	loop     *Loop // that serves it; nil: it is not attached
 	ending   atomic.Bool
 	ended    chan struct{}
 	lastCall uint64 // the settlement that ends it
@@ -110,13 +114,17 @@ const (
 // default: for ever. It is called before Attach.
 func (c *Consumer) Stall(d time.Duration) { c.stall = d }
 
-// NewConsumer makes the consumer of rings for e. report is called on the engine's
-// thread for each operation that failed.
-func NewConsumer(e *Engine, rings []*queue.Ring, locals *Locals, report func(error)) *Consumer {
+// TraceTo has batches of the rings recorded. It is called before Attach.
+func (c *Consumer) TraceTo(t *trace.Track) { c.trace = t }
+
+// NewConsumer makes the consumer of rings for e, which is connected. report is called on
+// the engine's thread for each operation that failed.
+func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(error)) *Consumer {
+	limits := e.Limits()
 	c := &Consumer{
-		e: e, putMax: e.PutMax(), locals: locals, report: report, ended: make(chan struct{}),
-		waiting: make([]waiting, 0, waitingMax), spare: make([]waiting, 0, waitingMax),
-		perPE: make([]uint16, len(e.peers)), blocked: make([]uint32, len(e.peers)),
+		e: e, limits: limits, locals: locals, report: report, ended: make(chan struct{}),
+		waiting: make([]waiting, 0, WaitingMax), spare: make([]waiting, 0, WaitingMax),
+		perPE: make([]uint16, limits.NPEs), blocked: make([]uint32, limits.NPEs),
 	}
 	for _, r := range rings {
 		c.rings = append(c.rings, &serving{ring: r, kept: make([]queue.Op, 0, drainBatch)})
@@ -133,10 +141,10 @@ func (c *Consumer) Drain() int {
 	did := c.answers.give(c)
 	did += c.postWaiting()
 	for i, s := range c.rings {
-		begin := c.e.trace.Now()
+		begin := c.trace.Now()
 		n := c.drainRing(s)
 		if did += n; n > 0 {
-			c.e.trace.Batch(begin, i, n, len(s.kept))
+			c.trace.Batch(begin, i, n, len(s.kept))
 		}
 	}
 	if len(c.waiting) == 0 && c.fences != c.epochFor {
@@ -167,12 +175,12 @@ func (c *Consumer) drainRing(s *serving) int {
 		ops = c.batch[:n]
 	}
 	n := 0
-	c.e.Tick = clock.Now()
+	c.e.Stamp(clock.Now())
 	for ; n < len(ops) && c.room(); n++ {
 		c.take(s, ops, n)
 	}
 	c.flushMerge()
-	c.e.Tick = 0
+	c.e.Stamp(0)
 	if s.kept = append(s.kept, ops[n:]...); len(s.kept) == 0 {
 		// Not before: a quiet in another ring relies on it that what the tail has
 		// passed is posted, or waits for room.
@@ -183,7 +191,7 @@ func (c *Consumer) drainRing(s *serving) int {
 
 // room tells whether one more operation may have to wait, and the put that may
 // grow too.
-func (c *Consumer) room() bool { return len(c.waiting) < waitingMax-1 }
+func (c *Consumer) room() bool { return len(c.waiting) < WaitingMax-1 }
 
 // take starts the i-th operation of ops, which are the last that were decoded of
 // the ring.
@@ -292,6 +300,20 @@ func (c *Consumer) oldestWaiting() uint64 {
 	}
 	return c.waiting[0].number
 }
+
+// Holds reports whether operations that were decoded have not been posted.
+func (c *Consumer) Holds() bool {
+	for _, s := range c.rings {
+		if len(s.kept) > 0 {
+			return true
+		}
+	}
+	return len(c.waiting) > 0
+}
+
+// Counts returns how many operations were taken from the rings, ever, and how many of them
+// had to wait for room.
+func (c *Consumer) Counts() (taken, waited uint64) { return c.taken, c.enqueued }
 
 // statusFailed is what an answer's status is for an operation that failed.
 const statusFailed = -1

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"libshmem/queue"
+	"libshmem/runtime/proxy/call"
 )
 
 // maxAnswers is how many operations whose answer is wanted, and how many pieces
@@ -13,13 +14,13 @@ const maxAnswers = 512
 
 // answers turns the requests that the engine completes into answers in rings.
 type answers struct {
-	requests [maxAnswers]Request
+	requests [maxAnswers]call.Request
 	of       [maxAnswers]uint16 // record of a request
 	idle     []uint16           // requests
 	busy     []uint16
 	records  [maxAnswers + 1]record // 0 stands for none
 	unused   []uint16
-	seen     uint64 // Engine.Finished, when they were looked through last
+	seen     uint64 // Poster.Completed, when they were looked through last
 }
 
 // record is one answer to come.
@@ -43,7 +44,7 @@ func (a *answers) init() {
 
 // request gives the next piece of an operation something to complete. Nil: no
 // answer is wanted, or there is no room.
-func (a *answers) request(op *queue.Op, w *progress) *Request {
+func (a *answers) request(op *queue.Op, w *progress) *call.Request {
 	if op.Want == 0 || len(a.idle) == 0 {
 		return nil
 	}
@@ -58,7 +59,7 @@ func (a *answers) request(op *queue.Op, w *progress) *Request {
 	a.of[i] = w.record
 	a.records[w.record].left++
 	r := &a.requests[i]
-	*r = Request{}
+	*r = call.Request{}
 	return r
 }
 
@@ -95,10 +96,11 @@ func (a *answers) less(i uint16) {
 
 // give hands out the answers that have come.
 func (a *answers) give(c *Consumer) int {
-	if a.seen == c.e.Finished {
+	completed := c.e.Completed()
+	if a.seen == completed {
 		return 0
 	}
-	a.seen = c.e.Finished
+	a.seen = completed
 	n := 0
 	for i := 0; i < len(a.busy); {
 		at := a.busy[i]

@@ -58,8 +58,8 @@ func benchConsumer(b *testing.B, e *Engine) {
 				}
 				head := rig.Near.Head
 				b.StartTimer()
-				for rig.Line.Tail != head || len(c.waiting) > 0 {
-					if _, held, err := c.turnInC(time.Second, 0); err != nil {
+				for rig.Line.Tail != head || c.Holds() {
+					if _, held, err := c.RunCalm(time.Second, 0); err != nil {
 						b.Fatal(err)
 					} else if held {
 						e.Unlock()

@@ -5,6 +5,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/queue"
+	"libshmem/runtime/proxy/call"
 )
 
 // Bytes beside the slots of a ring are an operation's until its ring is published,
@@ -15,17 +16,17 @@ func copies(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == q
 
 // postBytes posts an operation whose bytes are in a cell, or were.
 func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
-	pe, offset, source := fabric.PE(op.PE), int64(op.Dest-c.e.segment.Internal), pointer(op.Local)
+	pe, offset, source := fabric.PE(op.PE), int64(op.Dest-c.limits.Internal), pointer(op.Local)
 	if w.bytes != nil {
 		source = unsafe.Pointer(&w.bytes[0])
 	}
-	var st Status
+	var st call.Status
 	if op.Code == queue.CodePut {
 		st = c.e.PutBytes(pe, offset, source, op.Length)
 	} else {
-		st = c.e.PutBytesSignal(pe, offset, source, op.Length, int64(op.SignalAt-c.e.segment.Internal), op.Signal, Op(op.Kind))
+		st = c.e.PutBytesSignal(pe, offset, source, op.Length, int64(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind))
 	}
-	if op.Want != 0 && (st == Done || st == Pending) {
+	if op.Want != 0 && (st == call.Done || st == call.Pending) {
 		w.ring.ring.Answer(op.Reply, 0, 0) // the bytes have been read
 	}
 	return c.posted(op, w, st)
@@ -41,7 +42,7 @@ func (c *Consumer) keepBytes(op *queue.Op, w *progress) {
 	} else {
 		w.bytes = make([]byte, queue.CellBytes)
 	}
-	copyBytes(unsafe.Pointer(&w.bytes[0]), pointer(op.Local), int(op.Length))
+	copy(w.bytes, unsafe.Slice((*byte)(pointer(op.Local)), op.Length))
 }
 
 // giveBytes comes when they have been sent.

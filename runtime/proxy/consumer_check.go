@@ -13,11 +13,11 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 	if !op.Known() {
 		return fmt.Errorf("%s does not exist (build the device code with the headers of this library)", op.Code)
 	}
-	if op.PE >= uint32(len(c.e.peers)) {
-		return fmt.Errorf("PE %d does not exist, there are %d", op.PE, len(c.e.peers))
+	if op.PE >= uint32(c.limits.NPEs) {
+		return fmt.Errorf("PE %d does not exist, there are %d", op.PE, c.limits.NPEs)
 	}
-	if !c.e.has(fabric.PE(op.PE)) {
-		return c.e.noRoute(fabric.PE(op.PE))
+	if err := c.e.Route(fabric.PE(op.PE)); err != nil {
+		return err
 	}
 	var n uint64 // bytes at the target
 	switch op.Code {
@@ -43,9 +43,9 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 		}
 	case queue.CodeAMO, queue.CodeAMOWide:
 		n = 1 << op.Width
-		k := Op(op.Kind)
+		k := fabric.Op(op.Kind)
 		switch {
-		case k < OpSet || k > OpFetchXor:
+		case k < fabric.OpSet || k > fabric.OpFetchXor:
 			return fmt.Errorf("atomic operation %d does not exist", op.Kind)
 		case op.Width < 2:
 			return fmt.Errorf("atomic operation on %d bytes: they have 4 or 8", n)
@@ -66,8 +66,8 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 }
 
 func (c *Consumer) checkSignal(op *queue.Op) error {
-	switch k := Op(op.Kind); {
-	case k != OpSet && k != OpAdd:
+	switch k := fabric.Op(op.Kind); {
+	case k != fabric.OpSet && k != fabric.OpAdd:
 		return fmt.Errorf("signal operation %d does not exist", op.Kind)
 	case op.SignalAt%8 != 0:
 		return misaligned(op.SignalAt, 8)
@@ -86,7 +86,7 @@ func (c *Consumer) checkCopy(ring *queue.Ring, op *queue.Op) error {
 	case op.Length == 0 || copies(op) && ring.Beside(op.Local, op.Length) || c.e.Owns(pointer(op.Local), op.Length):
 		return nil
 	}
-	if err := c.locals.check(op.Local, op.Length, op.Code == queue.CodeGet); err != nil {
+	if err := c.locals.Check(op.Local, op.Length, op.Code == queue.CodeGet); err != nil {
 		return err
 	}
 	c.learn(op)
@@ -95,12 +95,12 @@ func (c *Consumer) checkCopy(ring *queue.Ring, op *queue.Op) error {
 
 // inside tells whether n bytes at an offset are in the symmetric segment.
 func (c *Consumer) inside(at, n uint64) bool {
-	size := c.e.segment.Size
+	size := c.limits.Size
 	return at <= size && n <= size-at
 }
 
 func (c *Consumer) outside(at, n uint64) error {
-	return fmt.Errorf("%d bytes at offset %#x are not in the symmetric segment of %d bytes (pass memory from shmem_malloc)", n, at, c.e.segment.Size)
+	return fmt.Errorf("%d bytes at offset %#x are not in the symmetric segment of %d bytes (pass memory from shmem_malloc)", n, at, c.limits.Size)
 }
 
 func misaligned(at, n uint64) error {

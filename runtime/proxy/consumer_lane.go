@@ -3,7 +3,6 @@ package proxy
 import (
 	"fmt"
 	"math/bits"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -17,16 +16,11 @@ const laneTime = 5 * time.Millisecond
 
 // openLane makes the loop in C, where the provider has what it takes.
 func (c *Consumer) openLane() {
-	e := c.e
-	n := e.prov.Native()
-	if n.Poll == nil || n.Recv == nil || n.Inject == nil || e.MaxInject < headerSize {
+	config, ok := c.e.Lane()
+	if !ok {
 		return
 	}
-	config := express.Config{
-		Express: unsafe.Pointer(e.Express), Self: n.Self, Poll: n.Poll, Recv: n.Recv, Inject: n.Inject,
-		Lock: e.wakers.Lock, Wanted: e.wakers.Wanted, Sleepers: e.wakers.Sleepers, Wake: e.wakers.Wakes,
-		Batch: drainBatch,
-	}
+	config.Batch = drainBatch
 	for _, s := range c.rings {
 		m := s.ring.Memory()
 		config.Rings = append(config.Rings, express.Ring{
@@ -44,21 +38,21 @@ func (c *Consumer) closeLane() {
 	}
 }
 
-// calm tells whether C may serve the rings: nothing waits for room, and what the
+// Calm reports whether C may serve the rings: nothing waits for room, and what the
 // order waits for comes by a completion or with attention.
-func (c *Consumer) calm() bool {
-	if c.lane == nil || c.holds() || c.ending.Load() || c.e.stopping.Load() {
+func (c *Consumer) Calm() bool {
+	if c.lane == nil || c.Holds() || c.ending.Load() || c.loop != nil && c.loop.stopping.Load() {
 		return false
 	}
 	o := &c.order
 	return o.phase == quiets || o.phase == settled && o.asked.Load() == o.covers
 }
 
-// run lets C serve the rings until there is something for Go. held: the lock is,
+// Run lets C serve the rings until there is something for Go. held: the lock is,
 // for completions came in whose turn Go is.
 //
-// Preconditions: calm, and the lock is not held.
-func (c *Consumer) run(limit, spin time.Duration) (a express.Account, held bool, err error) {
+// Preconditions: Calm, and the lock is not held.
+func (c *Consumer) Run(limit, spin time.Duration) (a express.Account, held bool, err error) {
 	c.forget()
 	for i, s := range c.rings {
 		c.lane.Positions[i] = s.ring.Position()
@@ -86,18 +80,17 @@ func (c *Consumer) run(limit, spin time.Duration) (a express.Account, held bool,
 // mostAlone is how many turns Go goes on alone at most.
 const mostAlone = 15
 
-// turnInC lets C serve the rings when it may. Where it finds only what is Go's,
-// large puts for example, Go goes on alone for some turns, in which a look of C's
-// would be for nothing.
-func (c *Consumer) turnInC(limit, spin time.Duration) (a express.Account, held bool, err error) {
+// RunCalm is Run where C may serve the rings. Where C finds only what is Go's, large puts
+// for example, Go goes on alone for some turns, in which a look of C's would be for nothing.
+func (c *Consumer) RunCalm(limit, spin time.Duration) (a express.Account, held bool, err error) {
 	if c.alone > 0 {
 		c.alone--
 		return a, false, nil
 	}
-	if !c.calm() {
+	if !c.Calm() {
 		return a, false, nil
 	}
-	a, held, err = c.run(limit, spin)
+	a, held, err = c.Run(limit, spin)
 	if a.Taken > 0 || !a.Left {
 		c.misses = 0
 		return a, held, err
@@ -108,11 +101,9 @@ func (c *Consumer) turnInC(limit, spin time.Duration) (a express.Account, held b
 }
 
 // serveInC is the part of a turn that C does, when it may.
-func (e *Engine) serveInC(c *Consumer) (a express.Account, held bool, err error) {
+func (l *Loop) serveInC(c *Consumer) (a express.Account, held bool, err error) {
 	// Before the looks at what it announces: that is set first.
-	if atomic.LoadUint32(&e.Attention) != 0 {
-		atomic.StoreUint32(&e.Attention, 0)
-	}
+	l.e.ClearAttention()
 	s := &c.serve
 	spin := c.spin()
 	if s.looked.IsZero() {
@@ -120,16 +111,16 @@ func (e *Engine) serveInC(c *Consumer) (a express.Account, held bool, err error)
 	} else {
 		spin = max(spin-s.looked.Sub(s.worked), 0)
 	}
-	a, held, err = c.turnInC(laneTime, spin)
+	a, held, err = c.RunCalm(laneTime, spin)
 	if a.Ran > laneTime/5 {
-		e.binding.turns = 0 // the goroutine may have come back on another thread
+		l.binding.turns = 0 // the goroutine may have come back on another thread
 	}
 	return a, held, err
 }
 
 // learn tells C of local memory that an operation was found to read.
 func (c *Consumer) learn(op *queue.Op) {
-	if c.lane == nil || op.Code == queue.CodeGet || op.Length > uint64(c.e.MaxInject) {
+	if c.lane == nil || op.Code == queue.CodeGet || op.Length > c.limits.MaxInject {
 		return
 	}
 	c.forget()

@@ -36,8 +36,8 @@ type area struct {
 // NewLocals knows nothing at first.
 func NewLocals() *Locals { return &Locals{source: mapped} }
 
-// check fails unless n bytes at an address can be read, or written.
-func (l *Locals) check(at, n uint64, write bool) error {
+// Check fails unless n bytes at an address can be read, or written. Any thread may call it.
+func (l *Locals) Check(at, n uint64, write bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.has(at, n, write) {

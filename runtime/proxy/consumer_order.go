@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"sync/atomic"
+
+	"libshmem/runtime/proxy/call"
 )
 
 // order is what a consumer does about quiets and fences. A producer pushes one
@@ -22,7 +24,7 @@ type order struct {
 	phase    phase
 	covers   uint64 // asked, when the settlement under way began
 	after    uint64 // the last operation that has to find room first
-	ticket   Ticket
+	ticket   call.Ticket
 
 	quiets, fences group
 }
@@ -184,9 +186,9 @@ func (o *order) step(c *Consumer) bool {
 		o.phase = quiets
 	case quiets:
 		switch c.e.QuietDone(o.ticket) {
-		case Pending:
+		case call.Pending:
 			return false
-		case Failed:
+		case call.Failed:
 			c.report(c.e.Err())
 		}
 		o.answered.Store(o.covers)

@@ -5,6 +5,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/queue"
+	"libshmem/runtime/proxy/call"
 )
 
 // post hands a checked operation to the engine. False: there was no room, and
@@ -21,17 +22,17 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	if copies(op) && (w.bytes != nil || w.ring.ring.Beside(op.Local, op.Length)) {
 		return c.postBytes(op, w)
 	}
-	pe, offset := fabric.PE(op.PE), int64(op.Dest-c.e.segment.Internal)
+	pe, offset := fabric.PE(op.PE), int64(op.Dest-c.limits.Internal)
 	switch op.Code {
 	case queue.CodePut:
-		if op.Want == 0 && op.Length <= c.putMax { // all, or the last piece
+		if op.Want == 0 && op.Length <= c.limits.PutMax { // all, or the last piece
 			return c.posted(op, w, c.e.Put(pe, offset, pointer(op.Local), op.Length, nil))
 		}
 		return c.postCopy(op, w)
 	case queue.CodePutSignal:
-		if op.Want == 0 && op.Length <= c.putMax && w.part == whole {
+		if op.Want == 0 && op.Length <= c.limits.PutMax && w.part == whole {
 			return c.posted(op, w, c.e.PutSignal(pe, offset, pointer(op.Local), op.Length,
-				int64(op.SignalAt-c.e.segment.Internal), op.Signal, Op(op.Kind), nil))
+				int64(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind), nil))
 		}
 		return c.postCopy(op, w)
 	case queue.CodeGet:
@@ -46,19 +47,19 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	case queue.CodePSignal:
 		c.bytes = [2]uint64{op.Value, op.Value2}
 		return c.posted(op, w, c.e.PutBytesSignal(pe, offset, unsafe.Pointer(&c.bytes), uint64(op.Size),
-			int64(op.SignalAt-c.e.segment.Internal), op.Signal, Op(op.Kind)))
+			int64(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind)))
 	case queue.CodeAMO:
-		return c.posted(op, w, c.e.AMO(pe, offset, Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
+		return c.posted(op, w, c.e.AMO(pe, offset, fabric.Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
 	}
 	r := c.answers.request(op, w)
 	if r == nil && op.Want != 0 {
 		return false
 	}
-	st := c.e.AMO(pe, offset, Op(op.Kind), 1<<op.Width, op.Value, op.Value2, nil, r)
-	if r != nil && st != Pending {
+	st := c.e.AMO(pe, offset, fabric.Op(op.Kind), 1<<op.Width, op.Value, op.Value2, nil, r)
+	if r != nil && st != call.Pending {
 		c.answers.drop()
 	}
-	if st == Pending {
+	if st == call.Pending {
 		c.answers.posted(w)
 		return true
 	}
@@ -66,11 +67,11 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 }
 
 // posted looks at the outcome of an operation that has no answer to come.
-func (c *Consumer) posted(op *queue.Op, w *progress, st Status) bool {
+func (c *Consumer) posted(op *queue.Op, w *progress, st call.Status) bool {
 	switch st {
-	case Again:
+	case call.Again:
 		return false
-	case Failed:
+	case call.Failed:
 		c.failed(op, w)
 	}
 	return true
@@ -90,7 +91,7 @@ func (c *Consumer) failed(op *queue.Op, w *progress) {
 // done.
 func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	for {
-		n := min(op.Length, c.putMax)
+		n := min(op.Length, c.limits.PutMax)
 		last := n == op.Length
 		if last && op.Code == queue.CodePutSignal && w.part == begun {
 			// The signal comes after its own piece; the fence makes it come
@@ -98,20 +99,20 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 			c.e.Fence()
 			w.part = fenced
 		}
-		var r *Request
+		var r *call.Request
 		if op.Want != 0 {
 			if r = c.answers.request(op, w); r == nil {
 				return false
 			}
 		}
 		st := c.piece(op, n, last, r)
-		if r != nil && st != Pending {
+		if r != nil && st != call.Pending {
 			c.answers.drop()
 		}
 		switch {
-		case st == Again:
+		case st == call.Again:
 			return false
-		case st == Failed:
+		case st == call.Failed:
 			c.failed(op, w)
 			return true
 		case last:
@@ -123,13 +124,13 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	}
 }
 
-func (c *Consumer) piece(op *queue.Op, n uint64, last bool, r *Request) Status {
-	pe, offset, local := fabric.PE(op.PE), int64(op.Dest-c.e.segment.Internal), pointer(op.Local)
+func (c *Consumer) piece(op *queue.Op, n uint64, last bool, r *call.Request) call.Status {
+	pe, offset, local := fabric.PE(op.PE), int64(op.Dest-c.limits.Internal), pointer(op.Local)
 	switch {
 	case op.Code == queue.CodeGet:
 		return c.e.Get(pe, offset, local, n, r)
 	case op.Code == queue.CodePutSignal && last:
-		return c.e.PutSignal(pe, offset, local, n, int64(op.SignalAt-c.e.segment.Internal), op.Signal, Op(op.Kind), r)
+		return c.e.PutSignal(pe, offset, local, n, int64(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind), r)
 	}
 	return c.e.Put(pe, offset, local, n, r)
 }

@@ -17,6 +17,8 @@ import (
 type ringJob struct {
 	*job
 	rigs      [][]*queuetest.Rig // by PE
+	rings     [][]*queue.Ring
+	locals    []*Locals
 	consumers []*Consumer
 	mu        sync.Mutex // around reports, where loops run
 	reports   [][]error
@@ -27,18 +29,22 @@ const testSlots = queue.MinSlots
 
 func newRingJob(t testing.TB, m mode, seed uint64, n, rings, heap int) *ringJob {
 	t.Helper()
-	j := &ringJob{job: newJob(t, m, seed, n, heap), rigs: make([][]*queuetest.Rig, n), reports: make([][]error, n)}
+	j := &ringJob{job: newJob(t, m, seed, n, heap), rigs: make([][]*queuetest.Rig, n), rings: make([][]*queue.Ring, n), reports: make([][]error, n)}
 	for i, p := range j.pes {
-		var rs []*queue.Ring
 		for range rings {
 			rig := queuetest.New(testSlots, 0)
 			ring, err := queue.New(rig.Memory(), testSlots)
 			if err != nil {
 				t.Fatal(err)
 			}
-			j.rigs[i], rs = append(j.rigs[i], rig), append(rs, ring)
+			j.rigs[i], j.rings[i] = append(j.rigs[i], rig), append(j.rings[i], ring)
 		}
-		j.consumers = append(j.consumers, NewConsumer(p.Engine, rs, NewLocals(), func(err error) { j.reports[i] = append(j.reports[i], err) }))
+		j.locals = append(j.locals, NewLocals())
+		j.consumers = append(j.consumers, NewConsumer(p.Engine, j.rings[i], j.locals[i], func(err error) {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.reports[i] = append(j.reports[i], err)
+		}))
 	}
 	return j
 }
@@ -52,7 +58,7 @@ func (j *ringJob) step() {
 	case 1:
 		j.pes[i].poll()
 	default:
-		if c.calm() {
+		if c.Calm() {
 			j.inC(i)
 		} else {
 			c.Drain()
@@ -67,7 +73,7 @@ func (j *ringJob) inC(i int) {
 	if err := p.prov.(*boxed).arrive(); err != nil {
 		j.t.Fatal(err)
 	}
-	a, held, err := c.run(time.Hour, 0)
+	a, held, err := c.Run(time.Hour, 0)
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -398,15 +404,15 @@ func TestConsumerTail(t *testing.T) {
 		op := queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(j.pes[0].heap), Length: 8000}
 		const slots = 2
 		tails := 0
-		for range 4 * waitingMax {
+		for range 4 * WaitingMax {
 			p := g.Take(slots)
 			for range 50 {
 				if g.Room(p + slots) {
 					break
 				}
 				j.step()
-				if g.Line.Tail > slots*c.taken {
-					t.Fatalf("the tail is at %d when %d operations were started", g.Line.Tail, c.taken)
+				if taken, _ := c.Counts(); g.Line.Tail > slots*taken {
+					t.Fatalf("the tail is at %d when %d operations were started", g.Line.Tail, taken)
 				}
 			}
 			if !g.Room(p + slots) {
@@ -421,7 +427,7 @@ func TestConsumerTail(t *testing.T) {
 			t.Error("the ring was never full: nothing was kept")
 		}
 		j.quiet(0, 0)
-		if c.holds() {
+		if c.Holds() {
 			t.Error("something waits after the quiet")
 		}
 	})
@@ -474,7 +480,7 @@ func TestConsumerAllocates(t *testing.T) {
 				rig.Push(&ops[i])
 			}
 			for range 40 {
-				if j.consumers[0].calm() {
+				if j.consumers[0].Calm() {
 					j.inC(0)
 				}
 				j.consumers[0].Drain()

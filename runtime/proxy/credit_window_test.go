@@ -132,7 +132,7 @@ func TestWindowOfBytesInC(t *testing.T) {
 				t.Errorf("%d PEs, %d bytes: C took %d messages of %d units, want %d", n, size, j.inLane, cost, want)
 			}
 			j.consumers[0].Drain()
-			if !j.consumers[0].holds() {
+			if !j.consumers[0].Holds() {
 				t.Errorf("%d PEs, %d bytes: what finds no room was to wait in Go", n, size)
 			}
 			stuck = false

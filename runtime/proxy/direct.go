@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/wait"
 )
 
 // Where a NIC reaches a user heap in GPU memory, larger puts and gets are one-sided
@@ -176,10 +177,13 @@ func (s *stage) over(loan Loan) bool {
 // Locked calls f with the lock held, which the caller does not have.
 func (e *Engine) Locked(f func()) { e.TryLocked(math.MaxInt64, f) }
 
+// lockPause is the pause of TryLocked after another thread was found inside the engine.
+const lockPause = 50 * time.Microsecond
+
 // TryLocked is Locked for a caller that cannot wait. False: somebody has had the lock
 // for all of limit.
 func (e *Engine) TryLocked(limit time.Duration, f func()) bool {
-	for end := time.Now().Add(limit); !e.LockInTurn(); sleep(contended) {
+	for end := time.Now().Add(limit); !e.LockInTurn(); wait.Sleep(lockPause) {
 		if time.Now().After(end) {
 			return false
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -14,7 +13,6 @@ import (
 	"libshmem/runtime/live"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/regcache"
-	"libshmem/runtime/trace"
 )
 
 // Segment is this PE's slice of symmetric memory.
@@ -75,8 +73,8 @@ type Wakers struct {
 
 // Engine is a stream of operations of this PE: what is posted on it is ordered and
 // completed by itself. The first one is made with the end of the network, which all
-// streams share, and it drives that; the others are its contexts (context.go). All
-// methods but Loop and Stop are called with the lock held.
+// streams share, and it drives that; the others are its contexts (context.go). Methods
+// are called with the lock held, but for those that say otherwise or take it.
 type Engine struct {
 	*Express
 	*port
@@ -112,7 +110,6 @@ type port struct {
 	wasStuck bool
 
 	prov    fabric.Provider
-	trace   *trace.Track // nil: nothing is traced
 	caps    fabric.Caps
 	named   string // the provider, in reports; "": as in caps
 	me      uint32
@@ -169,13 +166,9 @@ type port struct {
 
 	reported uint64 // entries that the provider had dropped when report was last told of them
 
-	stage    *stage // nil: this PE has no GPU memory
-	armed    bool   // the loop sleeps, or is about to, until something comes from the network
-	armedAt  uint32 // the count of polls then
-	binding  binding
-	consumer atomic.Pointer[Consumer]
-	stopping atomic.Bool
-	stopped  chan struct{}
+	stage   *stage // nil: this PE has no GPU memory
+	armed   bool   // the loop sleeps, or is about to, until something comes from the network
+	armedAt uint32 // the count of polls then
 }
 
 const (
@@ -219,7 +212,7 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		port: &port{
 			prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, wakers: wakers,
 			slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
-			mostUnread: unread(npes), mostStreams: streamsMost, smallWindow: smallWindow, fatal: fatal, stopped: make(chan struct{}),
+			mostUnread: unread(npes), mostStreams: streamsMost, smallWindow: smallWindow, fatal: fatal,
 		},
 		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
 		parked:      make([]parked, 0, 64), spare: make([]parked, 0, 64),
@@ -335,6 +328,21 @@ func (e *Engine) meet(p *peer, pe fabric.PE) bool {
 // has tells whether there is a way to a PE.
 func (e *Engine) has(pe fabric.PE) bool {
 	return int(pe) < len(e.routes) && e.routes[pe].base != nowhere && !e.isLost(pe)
+}
+
+// Close releases the network. Nobody polls any more.
+func (e *Engine) Close() error {
+	err := errors.Join(e.closeStage(), e.locals.Close(), e.prov.Unregister(e.region))
+	if err2 := e.prov.Unregister(e.bufs); err == nil {
+		err = err2
+	}
+	if err2 := e.prov.Close(); err == nil {
+		err = err2
+	}
+	e.freeBuffers()
+	e.closeStreams()
+	e.closeExpress()
+	return err
 }
 
 // Err returns the reason of the last Failed, and of a request's status.

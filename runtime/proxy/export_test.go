@@ -7,6 +7,7 @@ import (
 
 	"libshmem/fabric"
 	flow "libshmem/runtime/order"
+	"libshmem/runtime/proxy/call"
 )
 
 // What the tests from outside need to know or to prepare.
@@ -77,9 +78,9 @@ func (e *Engine) Kept() (messages, bytes int) {
 // Sleeps reports whether Loop would go to sleep after a Poll with n completions.
 func (e *Engine) Sleeps(n int, pace *fabric.Pace, now time.Time) bool {
 	switch e.Next(n, pace) {
-	case waitArmed:
+	case call.WaitArmed:
 		return true
-	case pollUnread:
+	case call.PollUnread:
 		pace.Refused(now)
 	}
 	return false
@@ -88,7 +89,7 @@ func (e *Engine) Sleeps(n int, pace *fabric.Pace, now time.Time) bool {
 // FoundNoRoom reports whether something waits for room, for which nothing has to arrive.
 func (e *Engine) FoundNoRoom() bool {
 	some := false
-	e.all(func(s *Engine) { some = some || s.stuck() })
+	e.all(func(s *Engine) { some = some || s.NoRoom() })
 	return some
 }
 
@@ -109,7 +110,7 @@ func (e *Engine) AtRest() bool {
 }
 
 func (e *Engine) atRest() bool {
-	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && len(e.early) == 0 && e.NDirty == 0 && !e.stuck()
+	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && len(e.early) == 0 && e.NDirty == 0 && !e.NoRoom()
 }
 
 // Mappings are what the engine has of the operating system: the message buffers,

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"unsafe"
 
-	"libshmem/fabric"
-
 	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/express"
 )
 
 // The Express and the peers are what C works on too, under the same lock and in C's memory:
@@ -81,6 +82,19 @@ func (e *Engine) fillExpress() {
 	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.more), messageSize
 	x.Window, x.Unit = credits(len(e.peers))
 	x.Calm = x.Window / 2
+}
+
+// Lane returns what a loop in C needs of the engine and its provider; false: they have no C
+// functions for it.
+func (e *Engine) Lane() (express.Config, bool) {
+	n := e.prov.Native()
+	if n.Poll == nil || n.Recv == nil || n.Inject == nil || e.MaxInject < headerSize {
+		return express.Config{}, false
+	}
+	return express.Config{
+		Express: unsafe.Pointer(e.Express), Self: n.Self, Poll: n.Poll, Recv: n.Recv, Inject: n.Inject,
+		Lock: e.wakers.Lock, Wanted: e.wakers.Wanted, Sleepers: e.wakers.Sleepers, Wake: e.wakers.Wakes,
+	}, true
 }
 
 func (e *Engine) closeExpress() {

@@ -19,7 +19,7 @@ func heldWrites(m mode, held *bool) mode {
 func (j *ringJob) turns() {
 	for range 100 {
 		for i, p := range j.pes {
-			if c := j.consumers[i]; c.calm() {
+			if c := j.consumers[i]; c.Calm() {
 				j.inC(i)
 			} else {
 				c.Drain()

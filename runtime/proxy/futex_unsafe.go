@@ -27,24 +27,19 @@ func (e *Engine) WakeSleepers() {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(e.wakers.Wakes)), futexWake, math.MaxInt32, 0, 0, 0)
 }
 
-// sleep keeps the thread off the CPU. time.Sleep would start the timers of the
-// Go scheduler and wake another thread for each nap.
-func sleep(d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := unix.NsecToTimespec(int64(d))
-	_ = unix.Nanosleep(&t, nil) // a signal only shortens the nap
-}
+// napTime is how long the proxy leaves the network to callers that poll. The
+// last of them to go to sleep ends it; one that got what it waited for does
+// not, because it will often wait again at once.
+const napTime = time.Millisecond
 
-// nap sleeps for nap, or until a caller that goes to sleep clears the word:
+// nap sleeps for napTime, or until a caller that goes to sleep clears the word:
 // the counterpart of nap in capi/front/wait.c.
 func (e *Engine) nap() {
 	e.noteOwn(evNap)
 	atomic.StoreUint32(e.wakers.Napping, 1)
 	// A caller that stopped polling before it could see the word.
 	if atomic.LoadUint32(e.wakers.Pollers) > 0 {
-		t := unix.NsecToTimespec(int64(nap))
+		t := unix.NsecToTimespec(int64(napTime))
 		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(e.wakers.Napping)), futexWait, 1, uintptr(unsafe.Pointer(&t)), 0, 0)
 	}
 	atomic.StoreUint32(e.wakers.Napping, 0)

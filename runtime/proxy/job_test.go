@@ -91,7 +91,14 @@ type pe struct {
 	applied func() // after each poll
 	ticket  Ticket // of Quiet, 0: none
 	card    *card  // nil: it has no GPU
+	thread  *Loop
 }
+
+// Loop, Stop and Attach are those of the PE's thread.
+
+func (p *pe) Loop()                           { p.thread.Run() }
+func (p *pe) Stop()                           { p.thread.Stop() }
+func (p *pe) Attach(c *Consumer, device bool) { p.thread.Attach(c, device) }
 
 const (
 	internal = 4096
@@ -139,6 +146,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 		if err != nil {
 			t.Fatal(err)
 		}
+		p.thread = NewLoop(p.Engine)
 		t.Cleanup(func() { // of what is not closed: a fuzzer makes more of them than there may be files
 			p.freeBuffers()
 			p.closeStreams()

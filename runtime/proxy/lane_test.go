@@ -11,12 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 	"unsafe"
 
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
-	"libshmem/runtime/proxy/express"
 	"libshmem/tests/need"
 )
 
@@ -78,7 +76,7 @@ func TestSimple(t *testing.T) {
 		"reply":           {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: mine, Length: 8, Want: 1, Reply: queue.Replies}, true},
 		"reply of signal": {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 8, Kind: uint8(OpSet), SignalAt: at(64), Want: 1, Reply: queue.Replies}, true},
 	} {
-		c, rig := j.consumers[0], j.rigs[0][0]
+		rig := j.rigs[0][0]
 		answers := rig.Reply(0).Turn
 		var p uint64
 		if row.op.Known() {
@@ -93,8 +91,8 @@ func TestSimple(t *testing.T) {
 		before := j.inLane
 		j.inC(0)
 		if row.left {
-			if j.inLane != before || rig.Line.Tail != p || c.rings[0].ring.Position() != p {
-				t.Errorf("%s: C took %d operations, the tail is at %d, the next at %d, want %d", name, j.inLane-before, rig.Line.Tail, c.rings[0].ring.Position(), p)
+			if j.inLane != before || rig.Line.Tail != p || j.rings[0][0].Position() != p {
+				t.Errorf("%s: C took %d operations, the tail is at %d, the next at %d, want %d", name, j.inLane-before, rig.Line.Tail, j.rings[0][0].Position(), p)
 			}
 		} else if j.inLane != before+2 || rig.Line.Tail != head {
 			t.Errorf("%s: C took %d operations of 2", name, j.inLane-before)
@@ -121,7 +119,9 @@ func TestSimpleFar(t *testing.T) {
 	put := queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(far), Length: 8}
 	for i, inC := range []int{0, 1, 1, 0, 1} {
 		if i == 3 {
-			j.consumers[0].locals.version.Add(1)
+			if err := j.locals[0].Check(64, 8, false); err == nil { // which reads the list
+				t.Error("8 bytes at 64 can be read")
+			}
 		}
 		before := j.inLane
 		j.rigs[0][0].Push(&put)
@@ -198,7 +198,7 @@ func TestWindowInC(t *testing.T) {
 		t.Errorf("C took %d, the PE was asked %d times, %d PEs are dirty", j.inLane, peer.asked, p.NDirty)
 	}
 	j.consumers[0].Drain()
-	if !j.consumers[0].holds() || j.consumers[0].calm() {
+	if !j.consumers[0].Holds() || j.consumers[0].Calm() {
 		t.Error("what finds no room was to wait in Go")
 	}
 	stuck = false
@@ -208,87 +208,6 @@ func TestWindowInC(t *testing.T) {
 	if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != window+1 {
 		t.Errorf("%d messages arrived", got)
 	}
-}
-
-// TestLeaves says when C comes back at once.
-func TestLeaves(t *testing.T) {
-	j := newRingJob(t, native(modes[0]), 1, 2, 1, 1<<16)
-	p, c, rig := j.pes[0], j.consumers[0], j.rigs[0][0]
-	lane := func(finished, ticket uint64) express.Reason {
-		return c.lane.Run(time.Hour, 0, finished, ticket)
-	}
-	free := func(when string) {
-		t.Helper()
-		if *p.wakers.Lock != 0 {
-			t.Errorf("%s: the lock is held", when)
-			p.Unlock()
-		}
-	}
-	if r := lane(0, 0); r != express.Idle {
-		t.Errorf("nothing to do: %d", r)
-	}
-	free("idle")
-	if r := c.lane.Run(2*time.Millisecond, time.Hour, 0, 0); r != express.Time || c.lane.Account().Ran < 2*time.Millisecond {
-		t.Errorf("limit: %d after %v", r, c.lane.Account().Ran)
-	}
-	if r := c.lane.Run(time.Hour, time.Millisecond, 0, 0); r != express.Idle || c.lane.Account().Idle < time.Millisecond {
-		t.Errorf("spin: %d after %v", r, c.lane.Account().Idle)
-	}
-	free("limit")
-
-	p.Attention = 1
-	if r := lane(0, 0); r != express.Attention {
-		t.Errorf("attention: %d", r)
-	}
-	p.Attention = 0
-	p.words[0] = 1
-	if r := lane(0, 0); r != express.Busy || p.words[0] != 1 {
-		t.Errorf("locked: %d, lock %d", r, p.words[0])
-	}
-	p.words[0] = 0
-	for what, set := range map[string]func(on uint32){
-		"stuck":    func(on uint32) { p.Stuck = on },
-		"unposted": func(on uint32) { p.NUnposted = on },
-		"finished": func(on uint32) { p.Finished = uint64(on) },
-		"quiet":    func(on uint32) { p.Quieted = 6 + uint64(on) },
-	} {
-		set(1)
-		if r := lane(0, 7); r != express.State {
-			t.Errorf("%s: %d", what, r)
-		}
-		free(what)
-		if set(0); lane(0, 7) != express.Idle {
-			t.Errorf("%s: not idle after it", what)
-		}
-	}
-	p.Quieted = 0
-
-	p.end.box.Fail(-22)
-	if _, held, err := c.run(time.Hour, 0); err == nil || held || !strings.Contains(err.Error(), "poll the network: error -22 of libfabric") {
-		t.Errorf("failing poll: %v", err)
-	}
-	free("failing poll")
-	p.end.box.Fail(0)
-
-	// A completion of Go's ends it with the lock held; what came before is done.
-	rig.Push(&queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(p.heap), Length: 8})
-	c.Drain()
-	j.pes[1].AMO(0, 64, OpAdd, 8, 5, 0, nil, nil)
-	p.words[2] = 1 // somebody sleeps
-	j.until("both", func() bool {
-		if err := p.prov.(*boxed).arrive(); err != nil {
-			t.Fatal(err)
-		}
-		return p.end.box.Held() == 2
-	})
-	if _, held, err := c.run(time.Hour, 0); err != nil || !held || p.words[0] != 1 {
-		t.Errorf("completion: held %v, lock %d, %v", held, p.words[0], err)
-	}
-	p.Unlock()
-	if p.heap[64] != 5 || p.words[2] != 0 || p.words[3] != 1 {
-		t.Errorf("the message made %d, sleepers %d, wakes %d", p.heap[64], p.words[2], p.words[3])
-	}
-	j.clean()
 }
 
 // TestAsInGo gives the same operations, good and bad, to a consumer in Go alone
@@ -342,7 +261,7 @@ func TestAsInGo(t *testing.T) {
 				op.PE = 3
 			}
 			j.push(0, 0, op)
-			if m.native && when.IntN(8) == 0 && j.consumers[0].calm() {
+			if m.native && when.IntN(8) == 0 && j.consumers[0].Calm() {
 				j.inC(0)
 			}
 			if last = op; op.Length > 4000 {
@@ -456,35 +375,4 @@ func TestTwoConsumers(t *testing.T) {
 			j.close()
 		}
 	})
-}
-
-// TestStopInC ends a stay in C that would have gone on.
-func TestStopInC(t *testing.T) {
-	j := newRingJob(t, native(modes[0]), 1, 2, 1, 1<<16)
-	p, c := j.pes[0], j.consumers[0]
-	for what, end := range map[string]func(){
-		"rouse": p.Rouse,
-		"stop": func() {
-			close(p.stopped) // there is no loop to wait for
-			p.Stop()
-		},
-	} {
-		p.Attention = 0
-		back := make(chan express.Reason)
-		go func() { back <- c.lane.Run(time.Hour, time.Hour, 0, 0) }()
-		time.Sleep(5 * time.Millisecond)
-		end()
-		select {
-		case r := <-back:
-			if r != express.Attention {
-				t.Errorf("%s: reason %d", what, r)
-			}
-		case <-time.After(time.Minute):
-			t.Fatalf("%s: still in C", what)
-		}
-	}
-	if c.calm() {
-		t.Error("the stopped engine would go into C")
-	}
-	j.clean()
 }

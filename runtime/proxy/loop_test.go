@@ -113,12 +113,12 @@ func TestNapLooksAgain(t *testing.T) {
 	for range naps {
 		begin := time.Now()
 		p.nap()
-		if time.Since(begin) >= nap {
+		if time.Since(begin) >= napTime {
 			long++
 		}
 	}
 	if long > naps/2 {
-		t.Errorf("%d of %d naps without a caller that polls took %v and more", long, naps, nap)
+		t.Errorf("%d of %d naps without a caller that polls took %v and more", long, naps, napTime)
 	}
 	if napping := p.words[4]; napping != 0 {
 		t.Errorf("napping is %d after the nap", napping)

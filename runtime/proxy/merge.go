@@ -18,7 +18,7 @@ import (
 //   - one of signals behind many writes, until some of those are complete. Till
 //     then the bytes that they follow cannot be there;
 //   - one of a burst, until it is full, or somebody polls, or the loop finds that it
-//     has not been changed for holdTime.
+//     has not been changed since its last look.
 //
 // Any quiet, and whatever cannot be merged and has to follow, lets it go at once. An
 // operation that comes alone is never held.

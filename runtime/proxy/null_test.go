@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/wait"
 )
 
 // null is a network that takes everything, moves nothing and completes all of
@@ -89,7 +90,7 @@ func (n *null) Poll(c []fabric.Completion) (int, error) {
 
 func (n *null) Ready() bool                         { return len(n.queue) > 0 }
 func (n *null) Arm() bool                           { return len(n.queue) == 0 }
-func (n *null) Wait(d time.Duration) (bool, error)  { sleep(d); return false, nil }
+func (n *null) Wait(d time.Duration) (bool, error)  { wait.Sleep(d); return false, nil }
 func (n *null) Wake()                               {}
 func (n *null) Native() fabric.Native               { return fabric.Native{} }
 func (n *null) Strangers() uint64                   { return 0 }

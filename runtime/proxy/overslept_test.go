@@ -39,7 +39,7 @@ func TestOverslept(t *testing.T) {
 			if c.late {
 				limit = time.Now().Add(-2 * wakeup)
 			}
-			p.SleepEnded(c.came, idleWait, limit)
+			p.SleepEnded(c.came, 2*longSleep, limit)
 			p.end.net.mu.Lock()
 			p.end.queue = kept
 			p.end.net.mu.Unlock()

@@ -3,8 +3,6 @@ package proxy
 import (
 	"fmt"
 	"math/bits"
-
-	"libshmem/runtime/trace"
 )
 
 // What reaches an endpoint need not come from a PE of the job: a provider's listener
@@ -19,9 +17,6 @@ const truncated = 265
 // ReportTo has f hear of refused messages: of the first, and then each time that there
 // are twice as many. It is called with the lock held, and must not call the engine.
 func (e *Engine) ReportTo(f func(error)) { e.report = f }
-
-// TraceTo has batches of rings recorded. It is called before Loop.
-func (e *Engine) TraceTo(t *trace.Track) { e.trace = t }
 
 // Refused is how many messages were dropped, and entries of the completion queue.
 func (e *Engine) Refused() uint64 { return e.strange + e.prov.Strangers() }

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -85,31 +84,30 @@ type serveState struct {
 
 // Attach gives the loop a consumer to serve. From now on its rings are read.
 // device tells whether kernels produce, which cannot wake the loop.
-func (e *Engine) Attach(c *Consumer, device bool) {
-	c.device = device
+func (l *Loop) Attach(c *Consumer, device bool) {
+	c.device, c.loop = device, l
 	if c.lane != nil {
 		c.lane.Yields(!device)
 	}
-	e.consumer.Store(c)
-	e.Rouse()
+	l.consumer.Store(c)
+	l.e.Rouse()
 }
 
 // serve does one turn of the loop for an engine with rings.
-func (e *Engine) serve(c *Consumer) error {
-	s := &c.serve
-	inC, held, err := e.serveInC(c)
+func (l *Loop) serve(c *Consumer) error {
+	s, e := &c.serve, l.e
+	inC, held, err := l.serveInC(c)
 	if err != nil || !held && !e.LockInTurn() {
 		return err
 	}
 	did := c.Drain()
-	if did > 0 && e.staged() {
-		e.mark() // now: behind a look at the network signals would be 3 us late
+	if did > 0 {
+		e.MarkCopies() // now: behind a look at the network signals would be 3 us late
 	}
 	n, err := e.Poll()
-	stuck := e.stuck() || c.holds()
+	stuck := e.NoRoom() || c.Holds()
 	now := time.Now()
-	e.stalls(now, stuck)
-	e.show(now)
+	e.Publish(now, stuck)
 	e.Unlock()
 	if err != nil {
 		return err
@@ -126,21 +124,22 @@ func (e *Engine) serve(c *Consumer) error {
 	}
 	c.watchRings(now)
 	if c.ending.Load() {
-		return e.endConsumer(c)
+		l.endConsumer(c)
+		return nil
 	}
 	if now.Sub(s.worked) < c.spin() {
 		if !c.device {
-			pause() // others may have more to do on this processor
+			wait.Yield() // others may have more to do on this processor
 		}
 		return nil
 	}
 	if stuck {
-		e.noteOwn(evNoSleep)
-		sleep(contended) // room may come without a completion
+		e.StayUp()
+		wait.Sleep(contended) // room may come without a completion
 		s.looked = time.Time{}
 		return nil
 	}
-	return e.sleepWith(c)
+	return l.sleepWith(c)
 }
 
 // spin is how long the proxy looks for more work before it sleeps.
@@ -151,81 +150,44 @@ func (c *Consumer) spin() time.Duration {
 	return hostSpin
 }
 
-// LockInTurn takes the lock among callers that post without a pause: each time
-// they find somebody waiting they give way once. False: it may be long.
-func (e *Engine) LockInTurn() bool {
-	if e.TryLock() {
-		return true
-	}
-	if w := e.wakers.Wanted; w != nil {
-		atomic.AddUint32(w, 1)
-		defer atomic.AddUint32(w, ^uint32(0))
-	}
-	for until := time.Now().Add(patience); time.Now().Before(until); {
-		pause()
-		if e.TryLock() {
-			return true
-		}
-	}
-	// Who has the lock may be a goroutine that came back from C and waits for one of
-	// Go's processors, while callers who do not leave theirs wait here: on a loaded
-	// machine each pause takes milliseconds (TestLockOfOneWithoutProcessor).
-	runtime.Gosched()
-	return e.TryLock()
-}
-
-// patience is how long LockInTurn tries before it leaves its processor to another
-// goroutine. Far more than any turn of the engine takes that is not interrupted.
-const patience = 500 * time.Microsecond
-
 // Finish waits until the rings are empty and what was pushed is complete, and
 // then ends the service. No producer pushes any more, and the lock is not held.
+// Preconditions: the consumer is attached.
 func (c *Consumer) Finish() {
 	c.ending.Store(true)
-	c.e.Rouse()
+	c.loop.e.Rouse()
 	<-c.ended
 }
 
 // endConsumer comes when there is nothing to take.
-func (e *Engine) endConsumer(c *Consumer) error {
+func (l *Loop) endConsumer(c *Consumer) {
 	switch {
-	case c.holds():
-		pause()
+	case c.Holds():
+		wait.Yield()
 	case c.lastCall == 0:
 		c.lastCall = c.order.asked.Add(1)
 	case c.order.answered.Load() >= c.lastCall:
-		e.consumer.Store(nil)
+		l.consumer.Store(nil)
 		if c.looker != nil {
 			c.looker.Close()
 		}
 		c.closeLane()
 		close(c.ended)
 	default:
-		pause()
+		wait.Yield()
 	}
-	return nil
-}
-
-// holds tells whether operations that were decoded have not been posted.
-func (c *Consumer) holds() bool {
-	for _, s := range c.rings {
-		if len(s.kept) > 0 {
-			return true
-		}
-	}
-	return len(c.waiting) > 0
 }
 
 // sleepWith sleeps until an operation is pushed or something comes from the
 // network, and for idleWait at most.
-func (e *Engine) sleepWith(c *Consumer) error {
+func (l *Loop) sleepWith(c *Consumer) error {
 	defer func() { c.serve.looked = time.Time{} }()
 	rest := idleWait
 	if c.stall > 0 {
 		rest = min(rest, c.stall)
 	}
 	if c.device {
-		return e.sleepLooking(c, rest)
+		return l.sleepLooking(c, rest)
 	}
 	for _, s := range c.rings {
 		s.ring.Sleep(true)
@@ -244,21 +206,21 @@ func (e *Engine) sleepWith(c *Consumer) error {
 	if c.pushed() {
 		return nil
 	}
-	if atomic.LoadUint32(e.wakers.Pollers) > 0 {
-		e.nap() // they see to the network, and producers end the nap
+	if l.e.NapWhilePolled() { // they see to the network, and producers end the nap
 		return nil
 	}
-	_, err := e.sleepArmed(c, rest)
+	_, err := l.sleepArmed(c, rest)
 	return err
 }
 
 // sleepLooking is for kernels, which cannot wake anybody: it looks at the rings
 // each devicePoll, in C where the provider can be waited for there.
-func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
-	native := e.prov.Native()
+func (l *Loop) sleepLooking(c *Consumer, rest time.Duration) error {
+	e := l.e
+	native := e.Native()
 	if native.Wait == nil {
-		for slept := time.Duration(0); slept < rest && !c.pushed() && !e.stopping.Load() && !c.ending.Load(); slept += devicePoll {
-			if came, err := e.sleepArmed(c, devicePoll); came || err != nil {
+		for slept := time.Duration(0); slept < rest && !c.pushed() && !l.stopping.Load() && !c.ending.Load(); slept += devicePoll {
+			if came, err := l.sleepArmed(c, devicePoll); came || err != nil {
 				return err
 			}
 		}
@@ -295,7 +257,8 @@ func (e *Engine) sleepLooking(c *Consumer, rest time.Duration) error {
 
 // sleepArmed sleeps until something comes from the network, or wakes it; true at
 // once where there is something to do.
-func (e *Engine) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
+func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
+	e := l.e
 	if !e.TryLock() {
 		return true, nil
 	}
@@ -313,7 +276,7 @@ func (e *Engine) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 }
 
 // rest comes when Arm has refused: not for long, but with a provider that always does.
-func (s *serveState) rest() { sleep(s.pace.Refused(time.Now())) }
+func (s *serveState) rest() { wait.Sleep(s.pace.Refused(time.Now())) }
 
 // pushed tells whether there is something to take, or another consumer asks.
 func (c *Consumer) pushed() bool {
@@ -371,6 +334,3 @@ func (s *serveState) orderAll() bool {
 	_, _, err := unix.Syscall(unix.SYS_MEMBARRIER, membarrierPrivate, 0, 0)
 	return err == 0
 }
-
-// pause gives the processor to another thread that waits for it.
-func pause() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -20,11 +20,6 @@ func served(t *testing.T, m mode, rings int, device bool, stall time.Duration) (
 	t.Helper()
 	j := newRingJob(t, m, 1, 2, rings, 1<<16)
 	c := j.consumers[0]
-	c.report = func(err error) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.reports[0] = append(j.reports[0], err)
-	}
 	c.Stall(stall)
 	for _, p := range j.pes {
 		go p.Loop()
@@ -167,14 +162,15 @@ func BenchmarkIdle(b *testing.B) {
 				b.Fatal(err)
 			}
 			c := NewConsumer(e, []*queue.Ring{ring}, NewLocals(), func(err error) { b.Log(err) })
-			go e.Loop()
-			e.Attach(c, device)
+			l := NewLoop(e)
+			go l.Run()
+			l.Attach(c, device)
 			time.Sleep(2 * deviceSpin)
 			before, begin := processorTime(b), time.Now()
 			time.Sleep(time.Second)
 			b.ReportMetric(100*(processorTime(b)-before).Seconds()/time.Since(begin).Seconds(), "%CPU")
 			c.Finish()
-			e.Stop()
+			l.Stop()
 		})
 	}
 }

@@ -139,7 +139,7 @@ func overslept(t *testing.T, m sim.Model, pes, rounds int) (waits uint64) {
 		if !p.prov.Ready() {
 			t.Errorf("PE %d has nothing to read", p.me)
 		}
-		go p.Loop()
+		go p.thread.Run()
 	}
 	for round := 1; ; round++ {
 		for r, pe := range answers {
@@ -164,7 +164,7 @@ func overslept(t *testing.T, m sim.Model, pes, rounds int) (waits uint64) {
 		})
 	}
 	for _, p := range w.pes {
-		p.Stop()
+		p.thread.Stop()
 		waits += p.Overslept()
 	}
 	for _, p := range w.pes {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 	"unsafe"
+
+	"libshmem/runtime/proxy/call"
 )
 
 // Values of Express.Busy.
@@ -78,15 +80,15 @@ const (
 )
 
 // lookAgain is what the loop does that found nothing but streams that have work.
-func (e *Engine) lookAgain() step {
+func (e *Engine) lookAgain() call.Step {
 	s := e.stage
 	if s.looks++; s.looks%looksEach == 0 {
 		e.show(time.Now())
 	}
 	if s.looks < looksAwake {
-		return pollAgain
+		return call.PollAgain
 	}
-	return sleepCopying
+	return call.SleepCopying
 }
 
 func (e *Engine) do(c *chore) {
@@ -116,12 +118,6 @@ func (e *Engine) do(c *chore) {
 	case taskCopied:
 		e.endCopy(c.of)
 	}
-}
-
-// Arm is Provider.Arm, and remembers that the loop is going to sleep.
-func (e *Engine) Arm() bool {
-	e.armed, e.armedAt = !e.holds() && e.prov.Arm(), e.Polls
-	return e.armed
 }
 
 // copying says that there is something for streams to do. Its end wakes nobody, so

@@ -4,6 +4,7 @@
 // C takes less than 1 %, with one crossing for all of it.
 //
 // It knows words and laps, not rings, and a function that waits, not a provider.
+// Sleep and Yield are the short pauses of threads that wait in Go.
 package wait
 
 /*

@@ -1,0 +1,171 @@
+package proxy
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/wait"
+)
+
+// What the thread that drives an engine calls, besides Poll. The engine knows of that thread only
+// whether it sleeps (armed), so that what must not wait for its next look can wake it.
+
+// Next is the step after a Poll with n completions. The lock is held.
+func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
+	if n > 0 {
+		pace.Found()
+		if n == int(e.Busy&busyCopies) {
+			return e.lookAgain()
+		}
+		return call.PollAgain
+	}
+	if pace.Nothing() {
+		return call.PollAgain
+	}
+	e.show(time.Now())
+	switch {
+	case !e.prov.Arm():
+		return call.PollUnread
+	case e.NoRoom():
+		return call.SleepStuck
+	case e.holds():
+		return call.SleepHolding
+	}
+	e.armed, e.armedAt = true, e.Polls
+	return call.WaitArmed
+}
+
+// Arm is Provider.Arm, and remembers that the loop is going to sleep.
+func (e *Engine) Arm() bool {
+	e.armed, e.armedAt = !e.holds() && e.prov.Arm(), e.Polls
+	return e.armed
+}
+
+// Wait is Provider.Wait, and counts one that has overslept.
+func (e *Engine) Wait(d time.Duration) (bool, error) {
+	limit := e.SleepBegins(d)
+	came, err := e.prov.Wait(d)
+	e.SleepEnded(came, d, limit)
+	return came, err
+}
+
+// SleepBegins records that a sleep of d begins, and returns when it is to end.
+func (e *Engine) SleepBegins(d time.Duration) time.Time {
+	e.noteOwn(evSleep)
+	return time.Now().Add(d)
+}
+
+// SleepEnded records how a sleep has ended.
+func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
+	if came {
+		e.noteOwn(evWoken)
+		return
+	}
+	e.noteOwn(evLimit)
+	e.watchSleep(d, limit)
+}
+
+// StayUp records that the loop does not sleep because something has no room.
+func (e *Engine) StayUp() { e.noteOwn(evNoSleep) }
+
+// watchSleep comes behind a Wait of d that was to end at its limit, and that nothing has
+// ended. Where the network has something then, and no caller has polled meanwhile, the Wait
+// should have ended before: but for what came while this thread waited for a processor.
+func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
+	if !e.caps.WaitFD || d < longSleep || time.Since(limit) > wakeup || !e.TryLock() {
+		return
+	}
+	if e.Polls == e.armedAt && e.prov.Ready() {
+		e.shown.overslept++
+	}
+	e.Unlock()
+}
+
+const (
+	// longSleep is how long a Wait has to be for its end to say something: in a shorter one
+	// something may well come as it ends. An idle loop asks for twice as much.
+	longSleep = 125 * time.Millisecond
+	// wakeup is how long a thread whose sleep is over takes to run, on a machine that has a
+	// processor for it.
+	wakeup = time.Millisecond
+)
+
+// NapWhilePolled leaves the network to callers that poll; false: there are none.
+func (e *Engine) NapWhilePolled() bool {
+	if atomic.LoadUint32(e.wakers.Pollers) == 0 {
+		return false
+	}
+	e.nap()
+	return true
+}
+
+// Retry does what found no room before, where no other thread is inside.
+func (e *Engine) Retry() {
+	if !e.TryLock() {
+		return
+	}
+	e.retry()
+	e.show(time.Now())
+	e.Unlock()
+}
+
+// MarkCopies marks the end of what was asked of the GPU, if there is one.
+func (e *Engine) MarkCopies() {
+	if e.staged() {
+		e.mark()
+	}
+}
+
+// Publish brings what other processes see up to date. stuck says whether something waits for
+// room. The lock is held.
+func (e *Engine) Publish(now time.Time, stuck bool) {
+	e.stalls(now, stuck)
+	e.show(now)
+}
+
+// ClearAttention says that the thread is out of C. It comes before the looks at what Attention
+// announces, for that is set first.
+func (e *Engine) ClearAttention() {
+	if atomic.LoadUint32(&e.Attention) != 0 {
+		atomic.StoreUint32(&e.Attention, 0)
+	}
+}
+
+// Fatal says that the job cannot go on.
+func (e *Engine) Fatal(err error) { e.fatal(err) }
+
+// TryLock takes the lock unless another thread has it.
+func (e *Engine) TryLock() bool { return atomic.SwapUint32(e.wakers.Lock, 1) == 0 }
+
+// Unlock gives the lock back.
+func (e *Engine) Unlock() { atomic.StoreUint32(e.wakers.Lock, 0) }
+
+// LockInTurn takes the lock among callers that post without a pause: each time
+// they find somebody waiting they give way once. False: it may be long.
+func (e *Engine) LockInTurn() bool {
+	if e.TryLock() {
+		return true
+	}
+	if w := e.wakers.Wanted; w != nil {
+		atomic.AddUint32(w, 1)
+		defer atomic.AddUint32(w, ^uint32(0))
+	}
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		wait.Yield()
+		if e.TryLock() {
+			return true
+		}
+	}
+	// Who has the lock may be a goroutine that came back from C and waits for one of
+	// Go's processors, while callers who do not leave theirs wait here: on a loaded
+	// machine each pause takes milliseconds (TestLockOfOneWithoutProcessor).
+	runtime.Gosched()
+	return e.TryLock()
+}
+
+// patience is how long LockInTurn tries before it leaves its processor to another
+// goroutine. Far more than any turn of the engine takes that is not interrupted.
+const patience = 500 * time.Microsecond
