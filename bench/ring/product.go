@@ -7,13 +7,14 @@ import (
 
 	"libshmem/queue"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/loop"
 )
 
 // product is the library's own proxy: an engine with a consumer, and its loop.
 type product struct {
 	engine   *proxy.Engine
-	loop     *proxy.Loop
-	consumer *proxy.Consumer
+	loop     *loop.Loop
+	consumer *loop.Consumer
 	words    []uint32
 	fatal    error
 	said     atomic.Pointer[error] // the last report
@@ -42,8 +43,8 @@ func newProduct(rings []*queue.Ring, out *provider) (*product, error) {
 	if err := p.engine.Connect(ends); err != nil {
 		return nil, err
 	}
-	p.consumer = proxy.NewConsumer(p.engine, rings, proxy.NewLocals(), func(err error) { p.said.Store(&err) })
-	p.loop = proxy.NewLoop(p.engine)
+	p.consumer = loop.NewConsumer(p.engine, rings, loop.NewLocals(), func(err error) { p.said.Store(&err) })
+	p.loop = loop.New(p.engine)
 	go p.loop.Run()
 	// As for kernels also where threads push: it is to look, not to sleep.
 	p.loop.Attach(p.consumer, true)

@@ -19,6 +19,7 @@ import (
 	"libshmem/runtime/live"
 	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
 	"libshmem/runtime/trace"
@@ -58,7 +59,7 @@ type Job struct {
 	// begins with it, and has one for each thread that serves rings.
 	Engine  *proxy.Engine
 	Engines []*proxy.Engine
-	loops   []*proxy.Loop  // of the engines, as they run
+	loops   []*loop.Loop   // of the engines, as they run
 	tracks  []*trace.Track // of each engine; nil: nothing is traced
 	// Sharing is the number of PEs of the job that compete for this machine's
 	// processors, this one included.
@@ -79,7 +80,7 @@ type Job struct {
 	statics Statics                              // that are symmetric, or why there are none
 
 	rings     *queue.Host // nil until somebody asks
-	consumers []*proxy.Consumer
+	consumers []*loop.Consumer
 	reports   *reports
 	stderr    io.Writer
 	fatal     func(error)

@@ -12,6 +12,7 @@ import (
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/topo"
 )
@@ -61,7 +62,7 @@ func (j *Job) openNetwork(o Options) error {
 		j.mapPeers(e)
 	}
 	for i, e := range j.Engines {
-		l := proxy.NewLoop(e)
+		l := loop.New(e)
 		j.loops = append(j.loops, l)
 		j.bindProxy(l, e, i)
 		go l.Run()

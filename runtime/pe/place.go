@@ -12,6 +12,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/topo"
 	"libshmem/runtime/topo/hwloc"
 )
@@ -211,7 +212,7 @@ func firstNIC(e *proxy.Engine) string {
 }
 
 // bindProxy keeps a proxy to the processors near to what it serves.
-func (j *Job) bindProxy(l *proxy.Loop, e *proxy.Engine, i int) {
+func (j *Job) bindProxy(l *loop.Loop, e *proxy.Engine, i int) {
 	if j.Config.Bind == config.BindOff || topo.OneNode("") {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"libshmem/runtime/config"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/loop"
 )
 
 // reports prints what goes wrong in rings, where one mistake in a kernel can come
@@ -29,7 +29,7 @@ const (
 )
 
 func (r *reports) add(err error) {
-	var late *proxy.LateError
+	var late *loop.LateError
 	if errors.As(err, &late) && !late.Grave {
 		r.note(err.Error())
 		return

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/loop"
 )
 
 func TestReports(t *testing.T) {
@@ -43,9 +43,9 @@ func TestReportLate(t *testing.T) {
 		now: func() time.Time { return time.Unix(1000, 0) },
 	}
 	for range 2 * reportMost {
-		r.add(&proxy.LateError{Gap: 1100 * time.Microsecond, Times: 1})
+		r.add(&loop.LateError{Gap: 1100 * time.Microsecond, Times: 1})
 	}
-	r.add(&proxy.LateError{Gap: 12 * time.Millisecond, Times: 2, Grave: true})
+	r.add(&loop.LateError{Gap: 12 * time.Millisecond, Times: 2, Grave: true})
 	if len(noted) != 2*reportMost || !strings.HasPrefix(noted[0], "proxy: was off its processor for 1.1ms, 1 times so far") {
 		t.Errorf("noted %q", noted)
 	}

@@ -8,6 +8,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/loop"
 )
 
 // Waker is a C function that ends the sleep of a proxy, and its argument.
@@ -65,12 +66,12 @@ func (j *Job) serveRings(rings []*queue.Ring, device bool) {
 		e := i % len(j.Engines)
 		mine[e] = append(mine[e], r)
 	}
-	locals := proxy.NewLocals()
+	locals := loop.NewLocals()
 	// Nobody else may ever ask about an operation of a ring that failed.
 	j.reports = &reports{say: j.Report, note: j.note, now: time.Now}
 	var wakes []func()
 	for i, e := range j.Engines {
-		j.consumers = append(j.consumers, proxy.NewConsumer(e, mine[i], locals, j.reports.add))
+		j.consumers = append(j.consumers, loop.NewConsumer(e, mine[i], locals, j.reports.add))
 		wakes = append(wakes, e.Rouse)
 	}
 	for i, c := range j.consumers {
@@ -78,7 +79,7 @@ func (j *Job) serveRings(rings []*queue.Ring, device bool) {
 		c.TraceTo(j.tracks[i])
 	}
 	j.held.serve(rings)
-	proxy.Join(j.consumers, wakes)
+	loop.Join(j.consumers, wakes)
 	for i, l := range j.loops {
 		l.Attach(j.consumers[i], device)
 	}

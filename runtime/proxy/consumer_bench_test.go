@@ -8,6 +8,7 @@ import (
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
 	"libshmem/runtime/proxy/express/expresstest"
+	"libshmem/runtime/proxy/loop"
 )
 
 // BenchmarkConsumer is what an operation costs the proxy from its slots in the
@@ -46,7 +47,7 @@ func benchConsumer(b *testing.B, e *Engine) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			c := NewConsumer(e, []*queue.Ring{ring}, NewLocals(), func(err error) { b.Error(err) })
+			c := loop.NewConsumer(e, []*queue.Ring{ring}, loop.NewLocals(), func(err error) { b.Error(err) })
 			b.ReportAllocs()
 			b.ResetTimer()
 			for done := 0; done < b.N; done += batch {

@@ -10,6 +10,7 @@ import (
 
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
+	"libshmem/runtime/proxy/loop"
 )
 
 // ringJob is a job whose PEs have rings. Producers are the test itself, which
@@ -18,8 +19,8 @@ type ringJob struct {
 	*job
 	rigs      [][]*queuetest.Rig // by PE
 	rings     [][]*queue.Ring
-	locals    []*Locals
-	consumers []*Consumer
+	locals    []*loop.Locals
+	consumers []*loop.Consumer
 	mu        sync.Mutex // around reports, where loops run
 	reports   [][]error
 	inLane    int // operations that C took
@@ -39,8 +40,8 @@ func newRingJob(t testing.TB, m mode, seed uint64, n, rings, heap int) *ringJob 
 			}
 			j.rigs[i], j.rings[i] = append(j.rigs[i], rig), append(j.rings[i], ring)
 		}
-		j.locals = append(j.locals, NewLocals())
-		j.consumers = append(j.consumers, NewConsumer(p.Engine, j.rings[i], j.locals[i], func(err error) {
+		j.locals = append(j.locals, loop.NewLocals())
+		j.consumers = append(j.consumers, loop.NewConsumer(p.Engine, j.rings[i], j.locals[i], func(err error) {
 			j.mu.Lock()
 			defer j.mu.Unlock()
 			j.reports[i] = append(j.reports[i], err)
@@ -404,7 +405,7 @@ func TestConsumerTail(t *testing.T) {
 		op := queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(j.pes[0].heap), Length: 8000}
 		const slots = 2
 		tails := 0
-		for range 4 * WaitingMax {
+		for range 4 * loop.WaitingMax {
 			p := g.Take(slots)
 			for range 50 {
 				if g.Room(p + slots) {

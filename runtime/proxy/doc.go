@@ -1,21 +1,18 @@
 // Package proxy moves bytes between the symmetric heaps of PEs that share no
 // memory. It owns the protocol on top of a fabric.Provider: active messages,
-// one-sided writes and reads, what fence and quiet mean, and the thread that
-// serves while the program does something else. It does not know launchers,
-// teams or allocation, and it never waits for a peer: an operation is posted,
-// or refused with Again, and the caller waits in C.
+// one-sided writes and reads, and what fence and quiet mean. It does not know
+// launchers, teams or allocation, nor the rings of kernels and the thread that
+// serves while the program does something else (package loop). It never waits
+// for a peer: an operation is posted, or refused with Again, and the caller
+// waits in C.
 //
 // # Threads
 //
 // An Engine is a monitor. One lock word, shared with C, is held around every
-// method but Loop; a thread that waits in C takes it by try-lock and polls,
-// and the proxy thread (Loop) naps as long as such threads exist.
-//
-// Rings are served by a Consumer on the engine's own thread. Where the provider
-// has C functions, package express serves what is simple for some milliseconds at
-// a time, under the same lock, turn by turn; then Go does a turn of its own. What
-// C does not serve it leaves as it is, so that Go's turn is the whole of the rules
-// and C's a part of it, which changes neither order nor outcome.
+// method that does not say otherwise; a thread that waits in C takes it by
+// try-lock and polls, and the proxy thread naps as long as such threads exist.
+// The engine starts no thread. Of the one that drives it (loop.Loop) it knows
+// whether it sleeps, and wakes it for what must not wait (monitor.go).
 //
 // A PE may have several engines over one memory, each with its own provider,
 // lock and thread; engine i talks to engine i of the other PEs. They know
@@ -95,7 +92,7 @@
 //
 // # Flight recorder
 //
-// The last events with each PE are kept, and those of Loop, with their times
+// The last events with each PE are kept, and those of the loop, with their times
 // (record_unsafe.go, and docs/decisions/0042): for reports of waits that do not end, and
 // for other processes. C records what it does by itself.
 //

@@ -65,7 +65,7 @@ func (s *Segment) onGPU(p unsafe.Pointer, n uint64) bool {
 type Wakers struct {
 	Lock     *uint32 // 1 while somebody is inside the engine
 	Pollers  *uint32 // callers that poll by themselves
-	Napping  *uint32 // 1 while Loop naps because of them; futex word
+	Napping  *uint32 // 1 while the loop naps because of them; futex word
 	Sleepers *uint32 // not 0: a caller of this PE sleeps on Wakes
 	Wakes    *uint32 // futex word
 	Wanted   *uint32 // threads that found the lock taken; newcomers give way to them. nil: nobody looks

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/loop"
 )
 
 var (
@@ -91,14 +92,14 @@ type pe struct {
 	applied func() // after each poll
 	ticket  Ticket // of Quiet, 0: none
 	card    *card  // nil: it has no GPU
-	thread  *Loop
+	thread  *loop.Loop
 }
 
 // Loop, Stop and Attach are those of the PE's thread.
 
-func (p *pe) Loop()                           { p.thread.Run() }
-func (p *pe) Stop()                           { p.thread.Stop() }
-func (p *pe) Attach(c *Consumer, device bool) { p.thread.Attach(c, device) }
+func (p *pe) Loop()                                { p.thread.Run() }
+func (p *pe) Stop()                                { p.thread.Stop() }
+func (p *pe) Attach(c *loop.Consumer, device bool) { p.thread.Attach(c, device) }
 
 const (
 	internal = 4096
@@ -146,7 +147,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.thread = NewLoop(p.Engine)
+		p.thread = loop.New(p.Engine)
 		t.Cleanup(func() { // of what is not closed: a fuzzer makes more of them than there may be files
 			p.freeBuffers()
 			p.closeStreams()

@@ -15,6 +15,7 @@ import (
 
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
+	"libshmem/runtime/proxy/loop"
 	"libshmem/tests/need"
 )
 
@@ -308,7 +309,7 @@ func TestTwoConsumers(t *testing.T) {
 	eachWay(t, modes[1], func(t *testing.T, m mode) {
 		memories := [][]byte{guarded(t, internal+1<<16), guarded(t, internal+1<<16)}
 		var jobs []*job
-		var consumers []*Consumer
+		var consumers []*loop.Consumer
 		var rigs []*queuetest.Rig
 		var wakes []func()
 		for i := range 2 {
@@ -319,10 +320,10 @@ func TestTwoConsumers(t *testing.T) {
 				t.Fatal(err)
 			}
 			jobs, rigs = append(jobs, j), append(rigs, rig)
-			consumers = append(consumers, NewConsumer(j.pes[0].Engine, []*queue.Ring{ring}, NewLocals(), func(err error) { t.Error(err) }))
+			consumers = append(consumers, loop.NewConsumer(j.pes[0].Engine, []*queue.Ring{ring}, loop.NewLocals(), func(err error) { t.Error(err) }))
 			wakes = append(wakes, j.pes[0].Rouse)
 		}
-		Join(consumers, wakes)
+		loop.Join(consumers, wakes)
 		for i, j := range jobs {
 			for _, p := range j.pes {
 				go p.Loop()

@@ -10,8 +10,9 @@ import (
 	"libshmem/runtime/proxy/wait"
 )
 
-// What the thread that drives an engine calls, besides Poll. The engine knows of that thread only
-// whether it sleeps (armed), so that what must not wait for its next look can wake it.
+// What the thread that drives an engine calls, besides Poll (loop.Monitor). The engine knows of
+// that thread only whether it sleeps (armed), so that what must not wait for its next look can
+// wake it.
 
 // Next is the step after a Poll with n completions. The lock is held.
 func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {

@@ -20,7 +20,7 @@ import (
 // are never touched. The first one is the proxy thread's: what it does concerns no single PE,
 // and is put among the events of one by its time when they are printed.
 //
-// The writer of a PE's ring holds the lock; that of the first one is Loop's thread, which
+// The writer of a PE's ring holds the lock; that of the first one is the loop's thread, which
 // does not. An event is a time and one word, and the count of events is stored behind both.
 // Who reads without the lock may find the oldest event half overwritten (see recorded).
 

@@ -12,11 +12,12 @@ import (
 
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
+	"libshmem/runtime/proxy/loop"
 	"libshmem/tests/need"
 )
 
 // served is a job of two PEs whose loops run; the first has rings.
-func served(t *testing.T, m mode, rings int, device bool, stall time.Duration) (*ringJob, *Consumer) {
+func served(t *testing.T, m mode, rings int, device bool, stall time.Duration) (*ringJob, *loop.Consumer) {
 	t.Helper()
 	j := newRingJob(t, m, 1, 2, rings, 1<<16)
 	c := j.consumers[0]
@@ -29,7 +30,7 @@ func served(t *testing.T, m mode, rings int, device bool, stall time.Duration) (
 }
 
 // end finishes the service and stops the loops.
-func (j *ringJob) end(c *Consumer) {
+func (j *ringJob) end(c *loop.Consumer) {
 	c.Finish()
 	for _, p := range j.pes {
 		p.Stop()
@@ -161,11 +162,11 @@ func BenchmarkIdle(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			c := NewConsumer(e, []*queue.Ring{ring}, NewLocals(), func(err error) { b.Log(err) })
-			l := NewLoop(e)
+			c := loop.NewConsumer(e, []*queue.Ring{ring}, loop.NewLocals(), func(err error) { b.Log(err) })
+			l := loop.New(e)
 			go l.Run()
 			l.Attach(c, device)
-			time.Sleep(2 * deviceSpin)
+			time.Sleep(200 * time.Millisecond) // twice as long as a proxy for kernels looks before it sleeps
 			before, begin := processorTime(b), time.Now()
 			time.Sleep(time.Second)
 			b.ReportMetric(100*(processorTime(b)-before).Seconds()/time.Since(begin).Seconds(), "%CPU")

@@ -11,6 +11,7 @@ import (
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/loop"
 )
 
 // internal is the internal area of each PE, which these programs do not use.
@@ -58,7 +59,7 @@ func (p *tampered) Send(op *fabric.Send) error {
 // proc is one PE.
 type proc struct {
 	*proxy.Engine
-	thread *proxy.Loop
+	thread *loop.Loop
 	me     int
 	prov   fabric.Provider
 	memory []byte // the internal area, then the heap
@@ -139,7 +140,7 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.thread = proxy.NewLoop(p.Engine)
+		p.thread = loop.New(p.Engine)
 		p.ReportTo(func(err error) { w.fail("PE %d: %v", i, err) })
 		if seed%5 == 4 && !prov.Caps().Repeats { // what comes twice must not be late by as many as there are numbers
 			if p.FewNumbers(3, 4); seed%2 == 0 {

@@ -94,7 +94,7 @@ func (e *Engine) seen(pe fabric.PE, p *peer, k kind) Status {
 // Socket is the address of a PE where the fabric's is that of an IP socket.
 func (e *Engine) Socket(pe fabric.PE) (at netip.AddrPort, ok bool) { return socketOf(e.addrs[pe]) }
 
-// NameProvider has reports name the provider so. It is called before Loop.
+// NameProvider has reports name the provider so. It is called before a loop runs.
 func (e *Engine) NameProvider(name string) { e.named = name }
 
 // answerTime is what a PE may take to answer before that is remarkable.

@@ -114,9 +114,12 @@ runtime/proxy/fifo:
     # a queue, of whatever
 runtime/proxy/call:
     # a request, its status and a ticket, below those who ask and those who answer
-runtime/proxy: . fabric queue runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/procmaps runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog runtime/trace
-    # the one package that sees both the fabric and the GPU's queue. It
-    # gets its provider from runtime/pe, so that a test can give it another
+runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
+    # drives an engine that it knows by two interfaces of its own: what the engine does with an
+    # operation is not its to know
+runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
+    # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
+    # give it another; which thread drives it, and who pushes into rings, it does not know
 runtime/stats: fabric runtime/live runtime/proxy runtime/regcache
     # names and tables of what others count
 runtime/routes: runtime/shmerr runtime/topo
@@ -133,7 +136,7 @@ runtime/live: . runtime/shmerr
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/proxy/fifo runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
     # the composition root: nothing else picks an implementation
 
 queue:
@@ -173,7 +176,7 @@ tests/gpu/memory: runtime/gpu runtime/gpu/cuda
 tests/gpu/heap: runtime/bootstrap/secret runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem
     # as above
 
-bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/express/expresstest
+bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/express/expresstest runtime/proxy/loop
     # measures the rings, and the proxy behind them over a provider of its own
 
 tests/abi/fold:

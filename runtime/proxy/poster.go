@@ -5,8 +5,8 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// What the consumer of rings asks of an engine besides its operations; see express_unsafe.go for
-// Lane.
+// What the consumer of rings asks of an engine besides its operations (loop.Poster). Lane is in
+// express_unsafe.go.
 
 // Limits are what bounds the operations that the engine takes, once it is connected.
 func (e *Engine) Limits() call.Limits {

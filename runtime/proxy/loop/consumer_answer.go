@@ -1,4 +1,4 @@
-package proxy
+package loop
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package proxy
+package loop
 
 import (
 	"sync/atomic"
@@ -34,8 +34,8 @@ type Loop struct {
 	stopped  chan struct{}
 }
 
-// NewLoop makes the loop of an engine.
-func NewLoop(e Monitor) *Loop {
+// New makes the loop of an engine.
+func New(e Monitor) *Loop {
 	return &Loop{e: e, waitFD: e.Caps().WaitFD, stopped: make(chan struct{})}
 }
 
