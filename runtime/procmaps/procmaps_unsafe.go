@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"structs"
 	"unsafe"
 
@@ -106,10 +107,11 @@ func (l *List) lines(begin, end uint64) ([]Mapping, error) {
 		var m Mapping
 		var rights, offset, device string
 		var inode uint64
-		if _, err := fmt.Sscanf(in.Text(), "%x-%x %s %s %s %d", &m.Begin, &m.End, &rights, &offset, &device, &inode); err != nil || len(rights) != 4 {
+		if _, err := fmt.Sscanf(in.Text(), "%x-%x %s %s %s %d", &m.Begin, &m.End, &rights, &offset, &device, &inode); err != nil {
 			return nil, fmt.Errorf("/proc/self/maps: line %q: %w", in.Text(), err)
 		}
-		m.Readable, m.Writable, m.Anonymous = rights[0] == 'r', rights[1] == 'w', inode == 0 && rights[3] == 'p'
+		m.Readable, m.Writable = strings.HasPrefix(rights, "r"), strings.Contains(rights, "w")
+		m.Anonymous = inode == 0 && strings.HasSuffix(rights, "p")
 		if m.Begin < end && m.End > begin {
 			found = append(found, m)
 		}

@@ -294,11 +294,7 @@ void test_teams()
 
 int main()
 {
-#ifdef ORACLE
-    oracle_init();
-#else
     nvshmem_init();
-#endif
     me = nvshmem_my_pe();
     n = nvshmem_n_pes();
     int gpus;

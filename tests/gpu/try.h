@@ -158,11 +158,7 @@ static inline void expect(bool good, const std::string &what)
 static inline void begin(const char *name)
 {
     program = name;
-#ifdef ORACLE
-    oracle_init();
-#else
     LIB(init)();
-#endif
 #ifdef EMULATED
     emulated_begin();
 #endif

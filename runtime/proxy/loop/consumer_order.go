@@ -3,6 +3,7 @@ package loop
 import (
 	"sync/atomic"
 
+	"libshmem/queue"
 	"libshmem/runtime/proxy/call"
 )
 
@@ -127,6 +128,16 @@ func begin(c *Consumer, of func(*serving) *waits) bool {
 	return any
 }
 
+// end tells the producers of each ring that waits.
+func end(c *Consumer, of func(*serving) *waits, tell func(*queue.Ring, uint64)) {
+	for _, s := range c.rings {
+		if w := of(s); w.under {
+			w.under = false
+			tell(s.ring, w.now)
+		}
+	}
+}
+
 func (o *order) askRest(tickets []uint64) {
 	for i, other := range o.rest {
 		tickets[i] = other.order.settle()
@@ -147,22 +158,12 @@ func (o *order) endGroups(c *Consumer) int {
 	n := 0
 	if o.quiets.under && o.answered.Load() >= o.quiets.own && o.restAnswered(o.quiets.other) {
 		o.quiets.under = false
-		for _, s := range c.rings {
-			if s.quiet.under {
-				s.quiet.under = false
-				s.ring.Done(s.quiet.now)
-			}
-		}
+		end(c, (*serving).quietWaits, (*queue.Ring).Done)
 		n++
 	}
 	if o.fences.under && o.restAnswered(o.fences.other) {
 		o.fences.under = false
-		for _, s := range c.rings {
-			if s.fence.under {
-				s.fence.under = false
-				s.ring.Fenced(s.fence.now)
-			}
-		}
+		end(c, (*serving).fenceWaits, (*queue.Ring).Fenced)
 		n++
 	}
 	return n

@@ -70,7 +70,7 @@ func Build(t testing.TB, defines ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of = append(of, strings.Join(append(defines, flags...), " ")...)
+	of = append(of, strings.Join(slices.Concat(defines, flags), " ")...)
 	if dir := need.Made(t, "cuda", of, func(dir string) { compile(t, dir, code, defines) }); dir != "" {
 		return dir
 	}
