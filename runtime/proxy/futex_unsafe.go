@@ -15,8 +15,8 @@ const (
 	futexWake = 1
 )
 
-// WakeSleepers wakes the callers of this PE that sleep: the counterpart of
-// shmemi_wake in capi/front/wait.c.
+// WakeSleepers wakes the callers of this PE that sleep, as shmemi_wake_sleepers of
+// abi/wake.h does.
 func (e *Engine) WakeSleepers() {
 	if atomic.LoadUint32(e.wakers.Sleepers) == 0 {
 		return
