@@ -23,13 +23,13 @@ var order = Unit{
 var event = Unit{
 	Name:   "event",
 	Doc:    "the flight recorder's entries.",
-	GoFile: "runtime/proxy/zz_event_unsafe.go",
+	GoFile: "runtime/proxy/layout/zz_event_unsafe.go",
 	Constants: []Constant{
-		{"EVENTS", "ringEvents", 64, "the last so many events of a PE are kept"},
-		{"EVENT_STREAM_BITS", "streamBits", 10, "bits of the stream's number in the time of an event"},
+		{"EVENTS", "RingEvents", 64, "the last so many events of a PE are kept"},
+		{"EVENT_STREAM_BITS", "StreamBits", 10, "bits of the stream's number in the time of an event"},
 	},
 	Enums: []Enum{
-		{Name: "event_what", Prefix: "EVENT_", Go: "event", Base: "uint8", Kind: "ev", First: 1, Doc: "what happened, with the detail and the number of the entry. C records the first three. What is refused again and again is one event, which says how often.", Values: []Value{
+		{Name: "event_what", Prefix: "EVENT_", Go: "Event", Base: "uint8", Kind: "Event", First: 1, Doc: "what happened, with the detail and the number of the entry. C records the first three. What is refused again and again is one event, which says how often.", Values: []Value{
 			{Name: "SENT", Doc: "a message was handed to the provider: kind and bytes; its sequence number"},
 			{Name: "APPLIED", Doc: "a message was applied: the same"},
 			{Name: "ACKED", Doc: "the PE has said how far it is: units that are still unanswered; those that are answered"},
@@ -53,7 +53,7 @@ var event = Unit{
 		}},
 	},
 	Structs: []Struct{
-		{Name: "event", Go: "entry", Private: true, Doc: "One event.", Members: []Member{
+		{Name: "event", Go: "Entry", Doc: "One event.", Members: []Member{
 			{Name: "when", Type: "u64", Doc: "ticks, and below them in EVENT_STREAM_BITS the number of the stream"},
 			{Name: "what", Type: "u64", Doc: "enum shmemi_event_what, from bit 8 on its detail, from bit 32 on its number"},
 		}},
@@ -66,10 +66,10 @@ var express = Unit{
 	Name:      "express",
 	Doc:       "the part of an engine's state that C and Go work on under one lock.",
 	Includes:  []string{"order", "message"},
-	GoFile:    "runtime/proxy/zz_express_unsafe.go",
+	GoFile:    "runtime/proxy/layout/zz_express_unsafe.go",
 	GoImports: []string{`flow "libshmem/runtime/order"`},
 	Structs: []Struct{
-		{Name: "express_peer", Go: "peer", Private: true, Doc: "What the engine knows about one PE.", Members: []Member{
+		{Name: "express_peer", Go: "Peer", Doc: "What the engine knows about one PE.", Members: []Member{
 			{Name: "asked", Type: "u64", Doc: "messages that ask for something, in units of credits"},
 			{Name: "acked", Type: "u64", Doc: "how many of them the target is known to have applied"},
 			{Name: "epoch", Type: "u64", Doc: "of the last of them"},
@@ -112,7 +112,7 @@ var express = Unit{
 			{Name: "recorded", Type: "u32", Doc: "events in it, ever"},
 			{Name: "count", Type: "u64", Count: len(counters), Doc: "by SHMEMI_COUNT_..."},
 		}},
-		{Name: "express", Go: "Express", Doc: "The part of the engine's state that C works on too, under the same lock and in C's memory. runtime/proxy/express/express.h does with it what is quick, and leaves to the Engine whatever has to wait or to be reported.", Members: []Member{
+		{Name: "express", Go: "State", Doc: "The part of the engine's state that C works on too, under the same lock and in C's memory. runtime/proxy/express/express.h does with it what is quick, and leaves to the Engine whatever has to wait or to be reported.", Members: []Member{
 			{Name: "peers", Type: "ptr", C: "struct shmemi_express_peer *", Doc: "the first of n_pes"},
 			{Name: "dirty_list", Go: "Dirty", Type: "ptr", C: "int32_t *", Doc: "PEs that the open generation has touched, n_dirty of them"},
 			{Name: "unposted_list", Go: "Unposted", Type: "ptr", C: "uint32_t *", Doc: "receive tokens that the provider had no room for, n_unposted of them"},

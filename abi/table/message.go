@@ -3,21 +3,22 @@ package table
 // The active messages of the proxies, for small ones of which C does the work of
 // runtime/proxy (runtime/proxy/express).
 var message = Unit{
-	Name:   "message",
-	Doc:    "the active messages between proxies, and what is counted of them.",
-	GoFile: "runtime/proxy/zz_message_unsafe.go",
+	Name:      "message",
+	Doc:       "the active messages between proxies, and what is counted of them.",
+	GoImports: []string{`"libshmem/fabric"`},
+	GoFile:    "runtime/proxy/layout/zz_message_unsafe.go",
 	Constants: []Constant{
-		{"STREAMS", "streamsOpen", 1024, "the most streams of a PE, that of the default context included"},
-		{"STREAM_SHIFT", "streamShift", 20, "where the number of a stream begins in a header's from: a job has up to 2^20 PEs"},
-		{"FLUSH_TOKEN", "flushToken", 0xffff, "what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask"},
-		{"MERGE_MOST", "mergeMost", 512, "bytes of payload up to which a copy is cheaper than a message"},
-		{"BURST_AFTER", "burstAfter", 8, "how many operations of a caller have to come in a row before they are held; C counts them"},
-		{"RECORD_SIZE", "recordSize", recordSize, "the part of a header that is in a batch for each operation, its payload behind it"},
-		{"HEADER_SIZE", "headerSize", 56, "leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64"},
+		{"STREAMS", "StreamsOpen", 1024, "the most streams of a PE, that of the default context included"},
+		{"STREAM_SHIFT", "StreamShift", 20, "where the number of a stream begins in a header's from: a job has up to 2^20 PEs"},
+		{"FLUSH_TOKEN", "FlushToken", 0xffff, "what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask"},
+		{"MERGE_MOST", "MergeMost", 512, "bytes of payload up to which a copy is cheaper than a message"},
+		{"BURST_AFTER", "BurstAfter", 8, "how many operations of a caller have to come in a row before they are held; C counts them"},
+		{"RECORD_SIZE", "RecordSize", recordSize, "the part of a header that is in a batch for each operation, its payload behind it"},
+		{"HEADER_SIZE", "HeaderSize", 56, "leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64"},
 		{"COUNTED", "Counted", len(counters), "how many counters there are"},
 	},
 	Enums: []Enum{
-		{Prefix: "MESSAGE_", Go: "kind", Base: "uint8", Kind: "kind", First: 1, Doc: "what an active message asks for.", Values: []Value{
+		{Prefix: "MESSAGE_", Go: "Kind", Base: "uint8", Kind: "Kind", First: 1, Doc: "what an active message asks for.", Values: []Value{
 			{Name: "AMO", Doc: "apply op; answer with the old value when it fetches"},
 			{Name: "STORE", Doc: "store width bytes of operand"},
 			{Name: "PUT", Doc: "copy the payload"},
@@ -40,11 +41,11 @@ var message = Unit{
 		{Prefix: "COUNT_", Go: "Counter", Base: "int", Kind: "-", Doc: "what is counted for each PE of the job. Counts only grow, but for the last two, which are the most that there ever was. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them.", Values: counters},
 	},
 	Structs: []Struct{{
-		Name: "header", Go: "header", Size: 56,
+		Name: "header", Go: "Header", Size: 56,
 		Doc: "It begins every active message. All members are in the byte order of the sender, which is that of the job: PEs of different byte order are refused when addresses are exchanged. From job on, sending adds it.",
 		Members: []Member{
-			{Name: "kind", Type: "u8", Doc: "SHMEMI_MESSAGE_...", GoType: "kind"},
-			{Name: "op", Type: "u8", Doc: "atomic operation", GoType: "Op"},
+			{Name: "kind", Type: "u8", Doc: "SHMEMI_MESSAGE_...", GoType: "Kind"},
+			{Name: "op", Type: "u8", Doc: "atomic operation", GoType: "fabric.Op"},
 			{Name: "width", Type: "u8", Doc: "bytes of the operand: 1, 2, 4 or 8"},
 			{Name: "fetch", Type: "u8", Doc: "1: answer with the old value"},
 			{Name: "token", Type: "u32", Doc: "names the request in the answer: Engine.question"},

@@ -96,7 +96,7 @@ func fill(s *State, j *pe.Job) {
 		n := j.Engine.Native()
 		C.shmemi_core_serve(s.c(), &C.struct_shmemi_native{
 			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),
-		}, (*C.struct_shmemi_express)(unsafe.Pointer(j.Engine.Express)))
+		}, (*C.struct_shmemi_express)(unsafe.Pointer(j.Engine.State)))
 	}
 	fillFile(s, j)
 	fillStatics(s, j)

@@ -9,6 +9,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/live"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/stats"
 )
 
@@ -48,9 +49,12 @@ func (j *Job) Counter(number, pe int) (value uint64, ok bool) {
 	if c.Scope != stats.Peer {
 		return 0, false
 	}
-	var all [proxy.Counted]uint64
+	var all [layout.Counted]uint64
 	for _, e := range j.Engines {
-		e.Locked(func() { proxy.AddCounts(&all, e.CountOf(pe)) })
+		e.Locked(func() {
+			c := e.CountOf(pe)
+			layout.AddCounts(&all, &c)
+		})
 	}
 	return all[number], true
 }

@@ -1,19 +1,16 @@
 package proxy
 
-import "libshmem/fabric"
-
-// set makes all of a message but what send adds. It asks for no answer.
-func (h *header) set(k kind, op Op, width uint8, offset int64, operand, extra uint64) {
-	h.Kind, h.Op, h.Width, h.Fetch = k, op, width, 0
-	h.Token, h.Offset, h.Operand, h.Extra = 0, offset, operand, extra
-}
+import (
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+)
 
 // messageSize is the largest active message. 4 KiB keeps a put that is worth a
 // copy within one message and the receive buffers at half a megabyte.
 const messageSize = 4096
 
 // maxPayload is the largest put that travels as a message.
-const maxPayload = messageSize - headerSize
+const maxPayload = messageSize - layout.HeaderSize
 
 // Op is an atomic operation, enum shmemi_amo of abi/zz_fabric.h.
 type Op = fabric.Op

@@ -5,11 +5,12 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // apply does what a message asks for, or has it wait for bytes that were offered
 // before.
-func (e *Engine) apply(h *header, payload unsafe.Pointer, n int) {
+func (e *Engine) apply(h *layout.Header, payload unsafe.Pointer, n int) {
 	if e.stages(h) {
 		e.applyStaged(h, payload, n)
 	} else {
@@ -19,35 +20,35 @@ func (e *Engine) apply(h *header, payload unsafe.Pointer, n int) {
 
 // applyHost does it now, in main memory. What does not fit leaves the memory as
 // it is.
-func (e *Engine) applyHost(h *header, payload unsafe.Pointer, n int) {
+func (e *Engine) applyHost(h *layout.Header, payload unsafe.Pointer, n int) {
 	switch h.Kind {
-	case kindAMO, kindStore, kindPut, kindPutSignal:
+	case layout.KindAMO, layout.KindStore, layout.KindPut, layout.KindPutSignal:
 		e.change(h, payload, n)
-	case kindFlush:
+	case layout.KindFlush:
 		e.answer(h, 0)
-	case kindReply:
+	case layout.KindReply:
 		e.answered(h)
-	case kindOffer:
+	case layout.KindOffer:
 		e.takeOffer(h, payload, n)
-	case kindTaken:
+	case layout.KindTaken:
 		e.taken(h)
-	case kindFetch:
+	case layout.KindFetch:
 		e.takeFetch(h)
-	case kindData:
+	case layout.KindData:
 		e.takeData(h, payload, n)
-	case kindPing:
-	case kindExtent:
+	case layout.KindPing:
+	case layout.KindExtent:
 		e.takeExtent(h)
-	case kindVoid:
-	case kindBatch:
+	case layout.KindVoid:
+	case layout.KindBatch:
 		e.applyBatch(h, payload, n)
-	case kindAsk:
+	case layout.KindAsk:
 		e.tellDoing(fabric.PE(h.From))
-	case kindTold:
+	case layout.KindTold:
 		e.hearDoing(h, payload, n)
-	case kindStream:
+	case layout.KindStream:
 		e.giveStream(h)
-	case kindStreamed:
+	case layout.KindStreamed:
 		e.takeStream(h)
 	default:
 		e.malformed(h)
@@ -55,9 +56,9 @@ func (e *Engine) applyHost(h *header, payload unsafe.Pointer, n int) {
 }
 
 // change is applyHost for what changes memory; false: it was refused.
-func (e *Engine) change(h *header, payload unsafe.Pointer, n int) bool {
+func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch h.Kind {
-	case kindAMO:
+	case layout.KindAMO:
 		at := e.word(h, h.Offset, h.Width)
 		if at == nil {
 			return false
@@ -66,7 +67,7 @@ func (e *Engine) change(h *header, payload unsafe.Pointer, n int) bool {
 		if h.Fetch != 0 {
 			e.answer(h, old)
 		}
-	case kindStore:
+	case layout.KindStore:
 		w := h.Width
 		if w == 0 || w > 8 || w&(w-1) != 0 {
 			e.malformed(h)
@@ -77,13 +78,13 @@ func (e *Engine) change(h *header, payload unsafe.Pointer, n int) bool {
 			return false
 		}
 		store(at, w, h.Operand)
-	case kindPut:
+	case layout.KindPut:
 		at := e.target(h, h.Offset, uint64(n))
 		if at == nil {
 			return false
 		}
 		copyBytes(at, payload, n)
-	case kindPutSignal:
+	case layout.KindPutSignal:
 		signal := e.word(h, int64(h.Extra), 8)
 		if signal == nil {
 			return false
@@ -101,7 +102,7 @@ func (e *Engine) change(h *header, payload unsafe.Pointer, n int) bool {
 // target returns n bytes at an offset, or nil when they are not in this PE's
 // heap. The sender checked against its own heap, so the two differ: a job of
 // mixed settings.
-func (e *Engine) target(h *header, offset int64, n uint64) unsafe.Pointer {
+func (e *Engine) target(h *layout.Header, offset int64, n uint64) unsafe.Pointer {
 	at, ok := e.segment.at(offset, n)
 	if !ok {
 		e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
@@ -112,7 +113,7 @@ func (e *Engine) target(h *header, offset int64, n uint64) unsafe.Pointer {
 }
 
 // word returns what the message's atomic operation changes, or nil.
-func (e *Engine) word(h *header, offset int64, width uint8) unsafe.Pointer {
+func (e *Engine) word(h *layout.Header, offset int64, width uint8) unsafe.Pointer {
 	if width != 4 && width != 8 || h.Op < OpSet || h.Op > OpFetchXor {
 		e.malformed(h)
 		return nil
@@ -127,7 +128,7 @@ func (e *Engine) word(h *header, offset int64, width uint8) unsafe.Pointer {
 }
 
 // malformed reports a message that no engine of this version sends.
-func (e *Engine) malformed(h *header) {
+func (e *Engine) malformed(h *layout.Header) {
 	e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
 		h.From, h.Kind, h.Op, h.Width))
 }
@@ -139,14 +140,14 @@ func applyOp(op Op, at unsafe.Pointer, width uint8, operand, compare uint64) uin
 	return apply64(op, at, operand, compare)
 }
 
-func (e *Engine) answer(h *header, value uint64) {
-	e.own(fabric.PE(h.From), e.Epoch, noLane, &header{Kind: kindReply, Token: h.Token, Operand: value})
+func (e *Engine) answer(h *layout.Header, value uint64) {
+	e.own(fabric.PE(h.From), e.Epoch, noLane, &layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.
-func (e *Engine) answered(h *header) {
+func (e *Engine) answered(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
-	if t == flushToken {
+	if t == layout.FlushToken {
 		e.flushed(h)
 		return
 	}
@@ -172,6 +173,6 @@ func (e *Engine) answered(h *header) {
 	e.give(t)
 }
 
-func (e *Engine) unasked(h *header) {
+func (e *Engine) unasked(h *layout.Header) {
 	e.fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
 }

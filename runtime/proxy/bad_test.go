@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // deliver hands a message to p as if it had come from the network.
@@ -25,15 +26,15 @@ func (p *pe) takeBack() {
 }
 
 // encoded is a message as it travels.
-func encoded(h header, payload string) []byte {
+func encoded(h layout.Header, payload string) []byte {
 	h.Job = token
-	return append(bytes.Clone(unsafe.Slice((*byte)(unsafe.Pointer(&h)), headerSize)), payload...)
+	return append(bytes.Clone(unsafe.Slice((*byte)(unsafe.Pointer(&h)), layout.HeaderSize)), payload...)
 }
 
 func TestBadMessages(t *testing.T) {
 	const heap = 4096
-	good := header{From: 1, Seq: 1}
-	with := func(f func(h *header)) []byte {
+	good := layout.Header{From: 1, Seq: 1}
+	with := func(f func(h *layout.Header)) []byte {
 		h := good
 		f(&h)
 		return encoded(h, strings.Repeat("x", 16))
@@ -43,35 +44,35 @@ func TestBadMessages(t *testing.T) {
 		message []byte
 		text    string
 	}{
-		{"no kind", with(func(h *header) {}), "kind 0"},
-		{"unknown kind", with(func(h *header) { h.Kind = kindReply + 1 }), "kind 7"},
-		{"no operation", with(func(h *header) { h.Kind, h.Width = kindAMO, 8 }), "operation 0"},
-		{"unknown operation", with(func(h *header) { h.Kind, h.Op, h.Width = kindAMO, OpFetchXor+1, 8 }), "operation 13"},
-		{"atomic on 2 bytes", with(func(h *header) { h.Kind, h.Op, h.Width = kindAMO, OpAdd, 2 }), "width 2"},
-		{"atomic behind the heap", with(func(h *header) { h.Kind, h.Op, h.Width, h.Offset = kindAMO, OpSet, 8, heap }),
+		{"no kind", with(func(h *layout.Header) {}), "kind 0"},
+		{"unknown kind", with(func(h *layout.Header) { h.Kind = layout.KindReply + 1 }), "kind 7"},
+		{"no operation", with(func(h *layout.Header) { h.Kind, h.Width = layout.KindAMO, 8 }), "operation 0"},
+		{"unknown operation", with(func(h *layout.Header) { h.Kind, h.Op, h.Width = layout.KindAMO, OpFetchXor+1, 8 }), "operation 13"},
+		{"atomic on 2 bytes", with(func(h *layout.Header) { h.Kind, h.Op, h.Width = layout.KindAMO, OpAdd, 2 }), "width 2"},
+		{"atomic behind the heap", with(func(h *layout.Header) { h.Kind, h.Op, h.Width, h.Offset = layout.KindAMO, OpSet, 8, heap }),
 			"8 bytes at heap offset 0x1000, outside this PE's heap of 0x1000 bytes (set the same SHMEM_SYMMETRIC_SIZE"},
-		{"atomic across the end", with(func(h *header) { h.Kind, h.Op, h.Width, h.Offset = kindAMO, OpSet, 8, heap-4 }), "outside"},
-		{"atomic not aligned", with(func(h *header) { h.Kind, h.Op, h.Width, h.Offset = kindAMO, OpSet, 8, 4 }), "not aligned"},
-		{"store of 0 bytes", with(func(h *header) { h.Kind, h.Width = kindStore, 0 }), "width 0"},
-		{"store of 3 bytes", with(func(h *header) { h.Kind, h.Width, h.Offset = kindStore, 3, heap-3 }), "width 3"},
-		{"store of 16 bytes", with(func(h *header) { h.Kind, h.Width = kindStore, 16 }), "width 16"},
-		{"store behind the heap", with(func(h *header) { h.Kind, h.Width, h.Offset = kindStore, 1, heap }), "outside"},
-		{"store before the internal area", with(func(h *header) { h.Kind, h.Width, h.Offset = kindStore, 8, -internal-1 }), "outside"},
-		{"store at the lowest offset", with(func(h *header) { h.Kind, h.Width, h.Offset = kindStore, 8, -1<<63 }), "outside"},
-		{"store at the highest offset", with(func(h *header) { h.Kind, h.Width, h.Offset = kindStore, 8, 1<<63-1 }), "outside"},
-		{"put across the end", with(func(h *header) { h.Kind, h.Offset = kindPut, heap-15 }), "16 bytes at heap offset 0xff1"},
-		{"put_signal with bytes outside", with(func(h *header) { h.Kind, h.Op, h.Offset = kindPutSignal, OpSet, heap }), "outside"},
-		{"put_signal with signal outside", with(func(h *header) { h.Kind, h.Op, h.Extra = kindPutSignal, OpSet, heap }), "outside"},
-		{"put_signal with signal not aligned", with(func(h *header) { h.Kind, h.Op, h.Extra = kindPutSignal, OpSet, 33 }), "not aligned"},
-		{"put_signal without operation", with(func(h *header) { h.Kind, h.Extra = kindPutSignal, 32 }), "operation 0"},
-		{"answer to a receive buffer", with(func(h *header) { h.Kind, h.Token = kindReply, 3 }), "request 0x3, which was not asked"},
-		{"answer to no token", with(func(h *header) { h.Kind, h.Token = kindReply, tokens }), "not asked"},
-		{"answer to a free token", with(func(h *header) { h.Kind, h.Token = kindReply, tokens-1 }), "not asked"},
-		{"behind more writes than may be", with(func(h *header) { h.Kind, h.Width, h.Need = kindStore, 8, 1 }), "kind 2"},
-		{"acknowledges what was not written", with(func(h *header) { h.Kind, h.Width, h.Ack = kindStore, 8, 1 }), "1 writes acknowledged of 0"},
-		{"is wrong in all ways", with(func(h *header) { h.Kind, h.Op, h.Need, h.Ack = 48, 48, 1, 1 }), "kind 48"},
-		{"no write will come, and none could", with(func(h *header) { h.Kind = kindVoid }), "kind 15"},
-		{"far too early", with(func(h *header) { h.Kind, h.Width, h.Seq = kindStore, 8, 70000 }),
+		{"atomic across the end", with(func(h *layout.Header) { h.Kind, h.Op, h.Width, h.Offset = layout.KindAMO, OpSet, 8, heap-4 }), "outside"},
+		{"atomic not aligned", with(func(h *layout.Header) { h.Kind, h.Op, h.Width, h.Offset = layout.KindAMO, OpSet, 8, 4 }), "not aligned"},
+		{"store of 0 bytes", with(func(h *layout.Header) { h.Kind, h.Width = layout.KindStore, 0 }), "width 0"},
+		{"store of 3 bytes", with(func(h *layout.Header) { h.Kind, h.Width, h.Offset = layout.KindStore, 3, heap-3 }), "width 3"},
+		{"store of 16 bytes", with(func(h *layout.Header) { h.Kind, h.Width = layout.KindStore, 16 }), "width 16"},
+		{"store behind the heap", with(func(h *layout.Header) { h.Kind, h.Width, h.Offset = layout.KindStore, 1, heap }), "outside"},
+		{"store before the internal area", with(func(h *layout.Header) { h.Kind, h.Width, h.Offset = layout.KindStore, 8, -internal-1 }), "outside"},
+		{"store at the lowest offset", with(func(h *layout.Header) { h.Kind, h.Width, h.Offset = layout.KindStore, 8, -1<<63 }), "outside"},
+		{"store at the highest offset", with(func(h *layout.Header) { h.Kind, h.Width, h.Offset = layout.KindStore, 8, 1<<63-1 }), "outside"},
+		{"put across the end", with(func(h *layout.Header) { h.Kind, h.Offset = layout.KindPut, heap-15 }), "16 bytes at heap offset 0xff1"},
+		{"put_signal with bytes outside", with(func(h *layout.Header) { h.Kind, h.Op, h.Offset = layout.KindPutSignal, OpSet, heap }), "outside"},
+		{"put_signal with signal outside", with(func(h *layout.Header) { h.Kind, h.Op, h.Extra = layout.KindPutSignal, OpSet, heap }), "outside"},
+		{"put_signal with signal not aligned", with(func(h *layout.Header) { h.Kind, h.Op, h.Extra = layout.KindPutSignal, OpSet, 33 }), "not aligned"},
+		{"put_signal without operation", with(func(h *layout.Header) { h.Kind, h.Extra = layout.KindPutSignal, 32 }), "operation 0"},
+		{"answer to a receive buffer", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, 3 }), "request 0x3, which was not asked"},
+		{"answer to no token", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, tokens }), "not asked"},
+		{"answer to a free token", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, tokens-1 }), "not asked"},
+		{"behind more writes than may be", with(func(h *layout.Header) { h.Kind, h.Width, h.Need = layout.KindStore, 8, 1 }), "kind 2"},
+		{"acknowledges what was not written", with(func(h *layout.Header) { h.Kind, h.Width, h.Ack = layout.KindStore, 8, 1 }), "1 writes acknowledged of 0"},
+		{"is wrong in all ways", with(func(h *layout.Header) { h.Kind, h.Op, h.Need, h.Ack = 48, 48, 1, 1 }), "kind 48"},
+		{"no write will come, and none could", with(func(h *layout.Header) { h.Kind = layout.KindVoid }), "kind 15"},
+		{"far too early", with(func(h *layout.Header) { h.Kind, h.Width, h.Seq = layout.KindStore, 8, 70000 }),
 			"message 70000 of PE 1 came when 1 was due: provider tcp;ofi_rxm lost messages (name another by SHMEM_PROVIDER)"},
 	}
 	for _, test := range tests {
@@ -119,7 +120,7 @@ func TestBadSequence(t *testing.T) {
 				t.Errorf("%s: %v, %d refused before message %d", what, a.fatals, a.Refused(), seq)
 			}
 			a.takeBack()
-			a.deliver(encoded(header{Kind: kindStore, Width: 8, From: 1, Seq: seq}, ""))
+			a.deliver(encoded(layout.Header{Kind: layout.KindStore, Width: 8, From: 1, Seq: seq}, ""))
 		}
 		if c.refused && (a.Refused() != 1 || len(a.fatals) > 0) {
 			t.Errorf("%s: %d refused, %q", what, a.Refused(), a.fatals)
@@ -138,7 +139,7 @@ func TestBadAnswers(t *testing.T) {
 	var r Request
 	answer := func(from, token, seq uint32) {
 		a.takeBack()
-		a.deliver(encoded(header{Kind: kindReply, From: from, Token: token, Seq: seq, Operand: 7}, ""))
+		a.deliver(encoded(layout.Header{Kind: layout.KindReply, From: from, Token: token, Seq: seq, Operand: 7}, ""))
 	}
 	ask := func() uint32 {
 		r = Request{}
@@ -152,7 +153,7 @@ func TestBadAnswers(t *testing.T) {
 		t.Error("an answer of another PE was taken")
 	}
 	a.want("PE 2 answered request")
-	if answer(1|1<<streamShift, first, 1); r.Done != 0 {
+	if answer(1|1<<layout.StreamShift, first, 1); r.Done != 0 {
 		t.Error("an answer to another stream was taken")
 	}
 	a.want("not asked")
@@ -354,24 +355,24 @@ func TestRefusedSends(t *testing.T) {
 }
 
 // jobAt is where a message has the job's token.
-const jobAt = int(unsafe.Offsetof(header{}.Job))
+const jobAt = int(unsafe.Offsetof(layout.Header{}.Job))
 
 // FuzzReceive: whatever comes, memory changes only as a good message says, no
 // token is lost, and nothing is read or written outside (there are guards).
 func FuzzReceive(f *testing.F) {
-	f.Add(encoded(header{Kind: kindPut, From: 1, Seq: 1, Offset: 16}, "payload"))
-	f.Add(encoded(header{Kind: kindPutSignal, Op: OpAdd, From: 1, Seq: 1, Offset: 16, Extra: 8}, "payload"))
-	f.Add(encoded(header{Kind: kindAMO, Op: OpFetchAdd, Width: 4, Fetch: 1, From: 1, Seq: 2, Offset: -16}, ""))
-	f.Add(encoded(header{Kind: kindStore, Width: 2, From: 0, Seq: 1, Offset: 4094}, ""))
-	f.Add(encoded(header{Kind: kindFlush, From: 1, Seq: 1, Token: 99}, ""))
-	f.Add(encoded(header{Kind: kindReply, From: 1, Seq: 1, Token: 1<<16 | receives, Operand: 3}, ""))
-	f.Add(encoded(header{Kind: kindReply, From: 1, Seq: 1, Token: 1<<16 | flushToken}, ""))
-	f.Add(encoded(header{Kind: kindReply, From: 1, Seq: 1, Token: 2<<16 | flushToken}, ""))
-	stored := string(encoded(header{Kind: kindStore, Width: 8, Offset: 8, Operand: 1}, "")[:recordSize])
-	lost := string(encoded(header{Kind: kindStore, Width: 8, Offset: 4096, Operand: 1}, "")[:recordSize])
-	f.Add(encoded(header{Kind: kindBatch, From: 1, Seq: 1}, stored+stored))
-	f.Add(encoded(header{Kind: kindBatch, From: 1, Seq: 1}, stored+lost+lost))
-	f.Add(encoded(header{Kind: kindPut, From: 1, Seq: 1, Need: 5, Ack: 5, Offset: 4096}, "payload"))
+	f.Add(encoded(layout.Header{Kind: layout.KindPut, From: 1, Seq: 1, Offset: 16}, "payload"))
+	f.Add(encoded(layout.Header{Kind: layout.KindPutSignal, Op: OpAdd, From: 1, Seq: 1, Offset: 16, Extra: 8}, "payload"))
+	f.Add(encoded(layout.Header{Kind: layout.KindAMO, Op: OpFetchAdd, Width: 4, Fetch: 1, From: 1, Seq: 2, Offset: -16}, ""))
+	f.Add(encoded(layout.Header{Kind: layout.KindStore, Width: 2, From: 0, Seq: 1, Offset: 4094}, ""))
+	f.Add(encoded(layout.Header{Kind: layout.KindFlush, From: 1, Seq: 1, Token: 99}, ""))
+	f.Add(encoded(layout.Header{Kind: layout.KindReply, From: 1, Seq: 1, Token: 1<<16 | receives, Operand: 3}, ""))
+	f.Add(encoded(layout.Header{Kind: layout.KindReply, From: 1, Seq: 1, Token: 1<<16 | layout.FlushToken}, ""))
+	f.Add(encoded(layout.Header{Kind: layout.KindReply, From: 1, Seq: 1, Token: 2<<16 | layout.FlushToken}, ""))
+	stored := string(encoded(layout.Header{Kind: layout.KindStore, Width: 8, Offset: 8, Operand: 1}, "")[:layout.RecordSize])
+	lost := string(encoded(layout.Header{Kind: layout.KindStore, Width: 8, Offset: 4096, Operand: 1}, "")[:layout.RecordSize])
+	f.Add(encoded(layout.Header{Kind: layout.KindBatch, From: 1, Seq: 1}, stored+stored))
+	f.Add(encoded(layout.Header{Kind: layout.KindBatch, From: 1, Seq: 1}, stored+lost+lost))
+	f.Add(encoded(layout.Header{Kind: layout.KindPut, From: 1, Seq: 1, Need: 5, Ack: 5, Offset: 4096}, "payload"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, m []byte) {
 		j := newJob(t, modes[0], 1, 2, 4096)
@@ -379,11 +380,11 @@ func FuzzReceive(f *testing.F) {
 		var fetched uint64
 		a.post(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched), nil) })
 		a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
-		if st := a.Quiet(); st != Pending || a.pending != [3]int{0, 1, 0} || !a.peers[1].flushing {
+		if st := a.Quiet(); st != Pending || a.pending != [3]int{0, 1, 0} || !a.peers[1].Flushing {
 			t.Fatalf("quiet: %d, %d pending", st, a.pending)
 		}
 		before, free, sent := bytes.Clone(a.memory), len(a.free), len(j.net.flying)
-		if len(m) >= headerSize && m[jobAt] != 0 { // else few would get past the token
+		if len(m) >= layout.HeaderSize && m[jobAt] != 0 { // else few would get past the token
 			m = bytes.Clone(m)
 			binary.NativeEndian.PutUint64(m[jobAt:], token)
 		}
@@ -398,25 +399,25 @@ func FuzzReceive(f *testing.F) {
 		}
 		early := 0
 		a.all(func(s *Engine) { early += len(s.early) })
-		var h header
-		if len(m) >= headerSize {
-			h = *(*header)(unsafe.Pointer(&append([]byte(nil), m...)[0]))
+		var h layout.Header
+		if len(m) >= layout.HeaderSize {
+			h = *(*layout.Header)(unsafe.Pointer(&append([]byte(nil), m...)[0]))
 		}
 		switch {
 		case len(a.fatals) > 1:
 			t.Errorf("several errors: %v", a.fatals)
 		case a.Refused() > 1 || a.Refused() == 1 && len(a.fatals) > 0:
 			t.Errorf("%d refused: %v", a.Refused(), a.fatals)
-		case (len(m) < headerSize || h.Job != token || h.From&(1<<streamShift-1) > 1) && a.Refused() != 1:
+		case (len(m) < layout.HeaderSize || h.Job != token || h.From&(1<<layout.StreamShift-1) > 1) && a.Refused() != 1:
 			t.Error("a message of a stranger was not refused")
-		case len(a.fatals)+int(a.Refused()) == 1 && (changed > 0 && h.Kind != kindBatch || len(a.free) != free || len(j.net.flying) != sent || early != 0):
+		case len(a.fatals)+int(a.Refused()) == 1 && (changed > 0 && h.Kind != layout.KindBatch || len(a.free) != free || len(j.net.flying) != sent || early != 0):
 			t.Errorf("%v, and yet %d bytes changed, %d of %d tokens free, %d early", a.fatals, changed, len(a.free), free, early)
 		case a.Refused() > 0:
-		case len(a.fatals) == 0 && early == 0 && h.Kind == kindReply && len(a.free) != free+1 && a.peers[1].flushing:
+		case len(a.fatals) == 0 && early == 0 && h.Kind == layout.KindReply && len(a.free) != free+1 && a.peers[1].Flushing:
 			t.Error("an answer was taken and no request ended")
-		case len(a.fatals) == 0 && h.Kind != kindReply && len(a.free) != free:
+		case len(a.fatals) == 0 && h.Kind != layout.KindReply && len(a.free) != free:
 			t.Error("a message that is no answer ended a request")
-		case changed > max(16, len(m)-headerSize+8):
+		case changed > max(16, len(m)-layout.HeaderSize+8):
 			t.Errorf("%d bytes changed by a message of %d", changed, len(m))
 		}
 		if err := a.Close(); err != nil {

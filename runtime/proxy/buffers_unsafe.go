@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // smallMessage is what a send buffer of its own is kept for besides the one of a
@@ -76,7 +77,7 @@ func (e *Engine) postReceive(t fabric.Token) error {
 	case fabric.ErrAgain:
 		e.unposted[e.NUnposted] = t
 		e.NUnposted++
-		e.peers[e.me].count[Retries]++
+		e.peers[e.me].Count[layout.Retries]++
 		return nil
 	}
 	return fmt.Errorf("post receive buffer %d: %w", t, err)

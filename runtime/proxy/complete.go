@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/clock"
+	"libshmem/runtime/proxy/layout"
 )
 
 // Poll makes progress and handles what completed. It returns the number of
@@ -108,7 +109,7 @@ func (e *Engine) completed(c *fabric.Completion, s *slot) {
 	if s.ended && e.tookEnded(c.Token) {
 		return
 	}
-	e.note(s.pe, evDone, uint32(c.Token), 0)
+	e.note(s.pe, layout.EventDone, uint32(c.Token), 0)
 	switch s.use {
 	case useSend:
 	case useWrite:
@@ -121,7 +122,7 @@ func (e *Engine) completed(c *fabric.Completion, s *slot) {
 		if s.then {
 			e.own(s.pe, s.epoch, s.lane, &s.after)
 		} else if s.flush {
-			p.ask(1, s.epoch)
+			p.Ask(1, s.epoch)
 			e.account(s.pe, s.lane)
 		}
 		if s.request != nil {
@@ -179,7 +180,7 @@ func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 		return
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
-	e.note(s.pe, evBroke, uint32(c.Token), uint32(c.Err))
+	e.note(s.pe, layout.EventBroke, uint32(c.Token), uint32(c.Err))
 	if (s.use == useWrite || s.use == useRead) && (disconnected(c.Err) || e.caps.InjectSilent) {
 		// It may come before a message fails, which would say the same, or be all that tells of
 		// messages that were lost with the queue pair.
@@ -226,9 +227,9 @@ func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 func (e *Engine) wrote(s *slot) {
 	e.pending[s.lane]--
 	p := &e.peers[s.pe]
-	p.writes--
+	p.Writes--
 	if e.unordered && s.number == noNumber {
-		p.bare--
+		p.Bare--
 	}
 }
 
@@ -246,22 +247,22 @@ const furthest = 1 << 16
 
 // receive applies a message, or keeps it until those before it have come.
 func (e *Engine) receive(m unsafe.Pointer, size int) {
-	if size < headerSize || size > messageSize {
+	if size < layout.HeaderSize || size > messageSize {
 		e.refuse("message of %d bytes", size)
 		return
 	}
-	h := (*header)(m)
+	h := (*layout.Header)(m)
 	if h.Job != e.Job {
 		e.refuse("message with the token of another job")
 		return
 	}
-	if n := h.From >> streamShift; n != 0 && n < streamsOpen && h.From&(1<<streamShift-1) < uint32(len(e.peers)) {
+	if n := h.From >> layout.StreamShift; n != 0 && n < layout.StreamsOpen && h.From&(1<<layout.StreamShift-1) < uint32(len(e.peers)) {
 		f, err := e.openStream(n)
 		if err != nil {
-			e.fatal(fmt.Errorf("receive: PE %d uses stream %d: %w", h.From&(1<<streamShift-1), n, err))
+			e.fatal(fmt.Errorf("receive: PE %d uses stream %d: %w", h.From&(1<<layout.StreamShift-1), n, err))
 			return
 		}
-		h.From &= 1<<streamShift - 1
+		h.From &= 1<<layout.StreamShift - 1
 		f.receiveOwn(h, m, size)
 		return
 	}
@@ -269,7 +270,7 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 }
 
 // receiveOwn is receive for a message of this stream.
-func (e *Engine) receiveOwn(h *header, m unsafe.Pointer, n int) {
+func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
 	if h.From < uint32(len(e.peers)) && e.isLost(fabric.PE(h.From)) {
 		return
 	}
@@ -278,7 +279,7 @@ func (e *Engine) receiveOwn(h *header, m unsafe.Pointer, n int) {
 		return
 	}
 	p := &e.peers[h.From]
-	if due := p.received + 1; h.Seq != due || p.early > 0 {
+	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
 		if _, twice := e.early[earlyKey(h.From, h.Seq)]; twice || int32(h.Seq-due) < 0 {
 			if !e.caps.Repeats { // else its sender lost a NIC and could not know that it had come
 				e.refuse("message %d of PE %d, which has come before", h.Seq, h.From)
@@ -291,34 +292,34 @@ func (e *Engine) receiveOwn(h *header, m unsafe.Pointer, n int) {
 			return
 		}
 	}
-	if !e.follows(h, p) || !e.acknowledged(h, p) || h.Kind == kindVoid && !e.voided(h) {
+	if !e.follows(h, p) || !e.acknowledged(h, p) || h.Kind == layout.KindVoid && !e.voided(h) {
 		return
 	}
-	shown := &e.first.peers[h.From].count
-	shown[Received]++
-	shown[ReceivedBytes] += uint64(n)
-	if h.Seq == p.received+1 && reached(h, p) {
-		e.applyNext(h, p, unsafe.Add(m, headerSize), n-headerSize)
+	shown := &e.first.peers[h.From].Count
+	shown[layout.Received]++
+	shown[layout.ReceivedBytes] += uint64(n)
+	if h.Seq == p.Received+1 && reached(h, p) {
+		e.applyNext(h, p, unsafe.Add(m, layout.HeaderSize), n-layout.HeaderSize)
 		e.applyEarly(h.From, p)
 	} else {
 		if !reached(h, p) {
-			p.count[Held]++
+			p.Count[layout.Held]++
 		}
 		e.early[earlyKey(h.From, h.Seq)] = e.copyOf(m, n)
-		p.early++
-		e.noteMessage(fabric.PE(h.From), evKept, h.Kind, n, h.Seq)
-		p.count[Early]++
+		p.Early++
+		e.noteMessage(fabric.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
+		p.Count[layout.Early]++
 	}
 	e.drive(fabric.PE(h.From))
 }
 
 // applyNext applies the message whose turn it is.
-func (e *Engine) applyNext(h *header, p *peer, payload unsafe.Pointer, n int) {
-	p.received++
+func (e *Engine) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
+	p.Received++
 	if !e.isDropped(h) {
 		e.apply(h, payload, n)
 	}
-	e.noteMessage(fabric.PE(h.From), evApplied, h.Kind, headerSize+n, h.Seq)
+	e.noteMessage(fabric.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
 }
 
 // copyOf is a message that has to be kept. Most are headers, and few are kept for
@@ -358,20 +359,20 @@ const (
 func earlyKey(from, seq uint32) uint64 { return uint64(from)<<32 | uint64(seq) }
 
 // applyEarly applies the kept messages whose turn has come.
-func (e *Engine) applyEarly(from uint32, p *peer) {
-	for p.early > 0 {
-		key := earlyKey(from, p.received+1)
+func (e *Engine) applyEarly(from uint32, p *layout.Peer) {
+	for p.Early > 0 {
+		key := earlyKey(from, p.Received+1)
 		kept, ok := e.early[key]
 		if !ok {
 			return
 		}
 		m := unsafe.Pointer(unsafe.SliceData(kept))
-		if !reached((*header)(m), p) {
+		if !reached((*layout.Header)(m), p) {
 			return
 		}
 		delete(e.early, key)
-		p.early--
-		e.applyNext((*header)(m), p, unsafe.Add(m, headerSize), len(kept)-headerSize)
+		p.Early--
+		e.applyNext((*layout.Header)(m), p, unsafe.Add(m, layout.HeaderSize), len(kept)-layout.HeaderSize)
 		e.reuse(kept)
 	}
 }

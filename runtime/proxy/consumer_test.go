@@ -10,6 +10,7 @@ import (
 
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/loop"
 )
 
@@ -353,7 +354,7 @@ func TestConsumerMerges(t *testing.T) {
 			j.rigs[0][0].Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0) + i*10_000, Local: address(mine) + i*10_000, Length: 10_000})
 		}
 		j.quiet(0, 0)
-		if n := j.pes[0].Count()[Writes]; n != 1 {
+		if n := j.pes[0].Count()[layout.Writes]; n != 1 {
 			t.Errorf("32 puts to neighbouring addresses made %d writes", n)
 		}
 		if string(j.pes[1].heap[:320_000]) != string(mine[:320_000]) {
@@ -473,8 +474,7 @@ func TestConsumerAllocates(t *testing.T) {
 			{Code: queue.CodePSignal, PE: 1, Dest: at(16), Size: 9, Value: 5, Value2: 6, Kind: uint8(OpAdd), Signal: 1, SignalAt: at(40)},
 			{Code: queue.CodeAMO, PE: 1, Dest: at(8), Kind: uint8(OpAdd), Width: 3, Value: 1},
 			{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(mine), Length: 8192, Kind: uint8(OpAdd), Signal: 1, SignalAt: at(8)},
-			{Code: queue.CodeFence},
-			{Code: queue.CodeQuiet},
+			{Code: queue.CodeFence}, {Code: queue.CodeQuiet},
 		}
 		round := func() {
 			for i := range ops {

@@ -1,6 +1,9 @@
 package proxy
 
-import "libshmem/fabric"
+import (
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+)
 
 // Contexts. A stream of operations is an Engine: it has its own sequence of messages
 // to each PE, its own epochs, generations and queues, so that neither a fence nor a
@@ -65,7 +68,7 @@ func (e *Engine) openStream(number uint32) (*Engine, error) {
 		e.others = append(e.others, nil)
 	}
 	e.others[number] = f
-	e.streamTable()[number] = f.Express
+	e.streamTable()[number] = f.State
 	return f, nil
 }
 
@@ -116,12 +119,12 @@ func (e *Engine) retryOthers() {
 // been written may be compared with later (merge.go), while there is something under
 // way.
 func (e *Engine) fold(pe fabric.PE) {
-	p, to := &e.peers[pe], &e.first.peers[pe].count
-	if p.writes > 0 || p.queued > 0 {
+	p, to := &e.peers[pe], &e.first.peers[pe].Count
+	if p.Writes > 0 || p.Queued > 0 {
 		return
 	}
-	addCounts(to, &p.count)
-	p.count = [Counted]uint64{}
+	layout.AddCounts(to, &p.Count)
+	p.Count = [layout.Counted]uint64{}
 }
 
 // closeStreams releases all but the first.

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
+	"libshmem/runtime/proxy/layout"
 )
 
 // TestCounts does a known number of operations and looks at every counter, of
@@ -32,14 +33,14 @@ func TestCounts(t *testing.T) {
 	j.drain()
 
 	const (
-		asked = headerSize*(3+2+1+5) + 2*100 + 30 // and a flush
-		all   = asked + headerSize
+		asked = layout.HeaderSize*(3+2+1+5) + 2*100 + 30 // and a flush
+		all   = asked + layout.HeaderSize
 	)
-	want := [Counted]uint64{
-		MessageBytes: all, Elements: 3, Puts: 2, PutSignals: 1, Atomics: 5, Control: 1,
-		Received: 2, ReceivedBytes: 2 * headerSize, // of the fetch, and of the flush
-		Writes: 1, WriteBytes: 5000, Reads: 2, ReadBytes: 48,
-		MostUnderWay: 3, MostUnanswered: 11, // the two puts that are not injected, and the write
+	want := [layout.Counted]uint64{
+		layout.MessageBytes: all, layout.Elements: 3, layout.Puts: 2, layout.PutSignals: 1, layout.Atomics: 5, layout.Control: 1,
+		layout.Received: 2, layout.ReceivedBytes: 2 * layout.HeaderSize, // of the fetch, and of the flush
+		layout.Writes: 1, layout.WriteBytes: 5000, layout.Reads: 2, layout.ReadBytes: 48,
+		layout.MostUnderWay: 3, layout.MostUnanswered: 11, // the two puts that are not injected, and the write
 	}
 	if got := a.CountOf(1); got != want {
 		t.Errorf("for PE 1\n%v, want\n%v", got, want)
@@ -47,11 +48,11 @@ func TestCounts(t *testing.T) {
 	if got := a.Count(); got != want {
 		t.Errorf("for all\n%v, want\n%v", got, want)
 	}
-	want = [Counted]uint64{MessageBytes: 2 * headerSize, Control: 2, Received: 12, ReceivedBytes: all}
+	want = [layout.Counted]uint64{layout.MessageBytes: 2 * layout.HeaderSize, layout.Control: 2, layout.Received: 12, layout.ReceivedBytes: all}
 	if got := b.CountOf(0); got != want {
 		t.Errorf("at the target\n%v, want\n%v", got, want)
 	}
-	if none := [Counted]uint64{}; a.CountOf(2) != none || b.CountOf(1) != none {
+	if none := [layout.Counted]uint64{}; a.CountOf(2) != none || b.CountOf(1) != none {
 		t.Errorf("for PEs that were not asked: %v, %v", a.CountOf(2), b.CountOf(1))
 	}
 	j.close()
@@ -70,7 +71,7 @@ func TestLargestMessage(t *testing.T) {
 		a.putSignal(1, 512, make([]byte, c.n), 8192, 1, OpAdd, true)
 		a.quiet()
 		got := a.CountOf(1)
-		if s, w, m := got[PutSignals]-before[PutSignals], got[Writes]-before[Writes], got[Atomics]-before[Atomics]; s != c.putSignals || w != c.writes || m != c.atomics {
+		if s, w, m := got[layout.PutSignals]-before[layout.PutSignals], got[layout.Writes]-before[layout.Writes], got[layout.Atomics]-before[layout.Atomics]; s != c.putSignals || w != c.writes || m != c.atomics {
 			t.Errorf("put with signal of %d bytes: %d whole messages, %d writes, %d signals, want %d, %d, %d", c.n, s, w, m, c.putSignals, c.writes, c.atomics)
 		}
 		before = got
@@ -80,7 +81,7 @@ func TestLargestMessage(t *testing.T) {
 
 // TestCountsInC holds that C counts as Go does.
 func TestCountsInC(t *testing.T) {
-	var counts [2][2][Counted]uint64
+	var counts [2][2][layout.Counted]uint64
 	for i, inC := range []bool{false, true} {
 		j := newRingJob(t, native(modes[0]), 1, 2, 1, 1<<16)
 		rig := j.rigs[0][0]
@@ -106,8 +107,8 @@ func TestCountsInC(t *testing.T) {
 		}
 		j.quiet(0, 0)
 		j.drain()
-		counts[i] = [2][Counted]uint64{j.pes[0].CountOf(1), j.pes[1].CountOf(0)}
-		if c := counts[i][0]; c[Elements] != 3 || c[Atomics] != 5 || c[Puts] != 2 || c[MessageBytes] != 11*headerSize+2*16 || c[MostUnanswered] != 10 {
+		counts[i] = [2][layout.Counted]uint64{j.pes[0].CountOf(1), j.pes[1].CountOf(0)}
+		if c := counts[i][0]; c[layout.Elements] != 3 || c[layout.Atomics] != 5 || c[layout.Puts] != 2 || c[layout.MessageBytes] != 11*layout.HeaderSize+2*16 || c[layout.MostUnanswered] != 10 {
 			t.Errorf("in C %v: %v", inC, c)
 		}
 		j.clean()
@@ -133,14 +134,14 @@ func TestCountsOfRoughNetworks(t *testing.T) {
 		early := uint64(0)
 		for _, p := range j.pes {
 			to := j.pes[(p.me+2)%3]
-			if got := p.Count()[Retries]; got != uint64(p.end.refusals) {
+			if got := p.Count()[layout.Retries]; got != uint64(p.end.refusals) {
 				t.Errorf("PE %d counts %d retries, the network refused it %d times", p.me, got, p.end.refusals)
 			}
 			sent, came := p.CountOf(int(to.me)), to.CountOf(int(p.me))
-			if came[Received] != sent[Atomics]+sent[Elements]+sent[Puts]+sent[PutSignals]+sent[Control]-sent[Merged] || came[ReceivedBytes] != sent[MessageBytes] {
+			if came[layout.Received] != sent[layout.Atomics]+sent[layout.Elements]+sent[layout.Puts]+sent[layout.PutSignals]+sent[layout.Control]-sent[layout.Merged] || came[layout.ReceivedBytes] != sent[layout.MessageBytes] {
 				t.Errorf("PE %d sent %v, PE %d has %v", p.me, sent, to.me, came)
 			}
-			early += came[Early]
+			early += came[layout.Early]
 		}
 		if rough := m.delay > 0; early > 0 != rough { // on any of them completions change places
 			t.Errorf("%d messages came early", early)
@@ -158,17 +159,17 @@ func TestCountsOfRefusals(t *testing.T) {
 	for add() == Done {
 		posted++
 	}
-	if c := a.CountOf(1); posted == 0 || c[NoCredit] != 1 || c[Atomics] != uint64(posted) || add() != Again || a.CountOf(1)[NoCredit] != 2 {
+	if c := a.CountOf(1); posted == 0 || c[layout.NoCredit] != 1 || c[layout.Atomics] != uint64(posted) || add() != Again || a.CountOf(1)[layout.NoCredit] != 2 {
 		t.Errorf("%d posted: %v", posted, c)
 	}
 	a.quiet()
 	j.drain()
 	add()
 	a.fence()
-	before := a.CountOf(1)[Waited]
+	before := a.CountOf(1)[layout.Waited]
 	big := make([]byte, 8192)
-	if st := a.Put(1, 0, unsafe.Pointer(&big[0]), 8192, nil); st != Pending || a.CountOf(1)[Waited] != before+1 {
-		t.Errorf("a write in front of a message of before the fence: %d, %d wait", st, a.CountOf(1)[Waited]-before)
+	if st := a.Put(1, 0, unsafe.Pointer(&big[0]), 8192, nil); st != Pending || a.CountOf(1)[layout.Waited] != before+1 {
+		t.Errorf("a write in front of a message of before the fence: %d, %d wait", st, a.CountOf(1)[layout.Waited]-before)
 	}
 	a.quiet()
 	j.close()
@@ -182,9 +183,9 @@ func TestCountsOfRefusals(t *testing.T) {
 	b := j.pes[1]
 	b.post(func() Status { return b.AMO(0, 2048, OpAdd, 8, 1, 0, nil, nil) }) // takes the only place
 	a.post(func() Status { return a.AMO(1, 2048, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&big[0]), nil) })
-	j.await("the answer that is parked", func() bool { return b.CountOf(0)[Parked] > 0 })
-	if c := b.CountOf(0); c[Retries] < c[Parked] || b.peers[0].parked != 1 {
-		t.Errorf("%d times parked, %d times without room, %d parked now", c[Parked], c[Retries], b.peers[0].parked)
+	j.await("the answer that is parked", func() bool { return b.CountOf(0)[layout.Parked] > 0 })
+	if c := b.CountOf(0); c[layout.Retries] < c[layout.Parked] || b.peers[0].Parked != 1 {
+		t.Errorf("%d times parked, %d times without room, %d parked now", c[layout.Parked], c[layout.Retries], b.peers[0].Parked)
 	}
 	stuck = false
 	a.quiet()

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // An operation under way holds a token and, when it is one-sided, bytes; a
@@ -47,18 +48,18 @@ func unread(n int) uint64 { return uint64(min(mostUnread, max(leastUnread, allUn
 
 // unanswered reports whether half of either limit is used up, or all of it. Half of a window
 // of one is one.
-func (e *Engine) unanswered(p *peer) (half, full bool) {
-	bytes, most := p.wrote-p.wroteAcked, e.mostUnread
+func (e *Engine) unanswered(p *layout.Peer) (half, full bool) {
+	bytes, most := p.Wrote-p.WroteAcked, e.mostUnread
 	half, full = bytes >= most/2, bytes >= most
-	if p.stream >= streamGiven && p.bare == 0 { // the next write may have a number
-		writes, window := p.out.Unacknowledged(), e.space.Window
+	if p.Stream >= streamGiven && p.Bare == 0 { // the next write may have a number
+		writes, window := p.Out.Unacknowledged(), e.space.Window
 		half, full = half || writes >= (window+1)/2, full || writes >= window && !e.spares
 	}
 	return half, full
 }
 
 // takes reports whether a PE takes another one-sided write. Again: it owes an answer first.
-func (e *Engine) takes(pe fabric.PE, p *peer) Status {
+func (e *Engine) takes(pe fabric.PE, p *layout.Peer) Status {
 	switch half, full := e.unanswered(p); {
 	case full:
 		return e.awaitFlush(pe, p)
@@ -70,9 +71,9 @@ func (e *Engine) takes(pe fabric.PE, p *peer) Status {
 
 // noCredit counts an operation that is sent back because of the credit of a PE, or for want
 // of a token.
-func (e *Engine) noCredit(pe fabric.PE, p *peer) {
-	p.count[NoCredit]++
-	e.noteAgain(pe, evNoCredit)
+func (e *Engine) noCredit(pe fabric.PE, p *layout.Peer) {
+	p.Count[layout.NoCredit]++
+	e.noteAgain(pe, layout.EventNoCredit)
 }
 
 // credits says what each of n PEs may have without an answer at one: units, and
@@ -103,10 +104,10 @@ func (e *Engine) Full() bool { return len(e.free) <= reserve }
 func bytesOf(c *fabric.Caps) int64 { return max(maxBytes, int64(c.Speed/8/2500)) }
 
 // room tells whether a caller may have a token for p, and n bytes under way.
-func (e *Engine) room(p *peer, n uint64) bool {
+func (e *Engine) room(p *layout.Peer, n uint64) bool {
 	free := len(e.free) - reserve
-	if free <= 0 || 3*int(p.tokens) >= free && p.tokens > 0 ||
-		p.bytes != 0 && 3*int64(p.bytes+n) > e.mostBytes-int64(e.bytes) {
+	if free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||
+		p.Bytes != 0 && 3*int64(p.Bytes+n) > e.mostBytes-int64(e.bytes) {
 		e.noCredit(e.numberOf(p), p)
 		return false
 	}
@@ -117,23 +118,23 @@ func (e *Engine) room(p *peer, n uint64) bool {
 func (e *Engine) hold(s *slot, n uint64) {
 	s.bytes = n
 	e.bytes += n
-	e.peers[s.pe].bytes += n
+	e.peers[s.pe].Bytes += n
 }
 
 // admit tells whether a caller may send p a message of n bytes, and asks for an
 // answer when p owes those to half of its units.
-func (e *Engine) admit(pe fabric.PE, p *peer, n int) Status {
-	if p.asked-p.acked < uint64(e.Calm) {
+func (e *Engine) admit(pe fabric.PE, p *layout.Peer, n int) Status {
+	if p.Asked-p.Acked < uint64(e.Calm) {
 		return Done
 	}
 	return e.admitLate(pe, p, n)
 }
 
-func (e *Engine) admitLate(pe fabric.PE, p *peer, n int) Status {
+func (e *Engine) admitLate(pe fabric.PE, p *layout.Peer, n int) Status {
 	switch st := e.flush(pe); {
 	case st == Failed:
 		return Failed
-	case p.asked-p.acked+e.cost(n) > uint64(e.Window):
+	case p.Asked-p.Acked+e.cost(n) > uint64(e.Window):
 		e.noCredit(pe, p)
 		return Again
 	}

@@ -171,8 +171,8 @@ func TestBytesUnderWay(t *testing.T) {
 	}
 	j.net.mode.stuck = nil
 	a.quiet()
-	if a.bytes != 0 || a.peers[1].bytes != 0 || a.peers[1].tokens != 0 {
-		t.Errorf("at rest: %d bytes, %d and %d tokens of PE 1", a.bytes, a.peers[1].bytes, a.peers[1].tokens)
+	if a.bytes != 0 || a.peers[1].Bytes != 0 || a.peers[1].Tokens != 0 {
+		t.Errorf("at rest: %d bytes, %d and %d tokens of PE 1", a.bytes, a.peers[1].Bytes, a.peers[1].Tokens)
 	}
 	// One that is larger than all there may be passes.
 	a.bytes = maxBytes
@@ -197,8 +197,8 @@ func TestWindow(t *testing.T) {
 	for count() == Done {
 		n++
 	}
-	if n != window || a.Full() || !a.peers[1].flushing {
-		t.Errorf("%d messages without an answer, full %v, asked %v", n, a.Full(), a.peers[1].flushing)
+	if n != window || a.Full() || !a.peers[1].Flushing {
+		t.Errorf("%d messages without an answer, full %v, asked %v", n, a.Full(), a.peers[1].Flushing)
 	}
 	for range 20 * window {
 		if count() == Done {

@@ -6,13 +6,14 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
+	"libshmem/runtime/proxy/layout"
 )
 
 // The bounds that credits promises, for jobs of all sizes.
 func TestCredits(t *testing.T) {
 	for n := 1; n < 3<<20; n += 1 + n/50 {
 		units, unit := credits(n)
-		e := Engine{Express: &Express{Window: units, Unit: unit}}
+		e := Engine{State: &layout.State{Window: units, Unit: unit}}
 		most := uint64(units)
 		if most > window || most > max(allMessages/uint64(n), leastMessages) || most < leastMessages {
 			t.Errorf("%d PEs: %d messages", n, most)
@@ -20,8 +21,8 @@ func TestCredits(t *testing.T) {
 		if bytes := most << unit; bytes > max(allBytes/uint64(n), leastBytes) || bytes < leastBytes {
 			t.Errorf("%d PEs: %d bytes", n, bytes)
 		}
-		if e.cost(headerSize) != 1 || e.cost(messageSize) > most/2 || e.cost(messageSize)<<unit < messageSize {
-			t.Errorf("%d PEs: a message takes %d to %d of %d units of %d bytes", n, e.cost(headerSize), e.cost(messageSize), most, 1<<unit)
+		if e.cost(layout.HeaderSize) != 1 || e.cost(messageSize) > most/2 || e.cost(messageSize)<<unit < messageSize {
+			t.Errorf("%d PEs: a message takes %d to %d of %d units of %d bytes", n, e.cost(layout.HeaderSize), e.cost(messageSize), most, 1<<unit)
 		}
 		if n <= 16 && (most != window || e.cost(messageSize) != 1) {
 			t.Errorf("%d PEs have %d units, of which a message takes %d", n, most, e.cost(messageSize))
@@ -58,10 +59,10 @@ func TestWindowOfBytes(t *testing.T) {
 				{"large put", maxPayload, 0, func(size uint64) Status { return a.Put(1, 64, at, size, nil) }},
 				{"put with signal", 2000, 1, func(size uint64) Status { return a.PutSignal(1, 64, at, size, 0, 1, OpAdd, nil) }},
 			} {
-				if n <= 2 && headerSize+row.size > m.caps.MaxInject {
+				if n <= 2 && layout.HeaderSize+row.size > m.caps.MaxInject {
 					continue // tokens are the bound
 				}
-				cost, messages, again := a.cost(headerSize+row.size), uint64(0), 0
+				cost, messages, again := a.cost(layout.HeaderSize+row.size), uint64(0), 0
 				for again < 5 {
 					switch row.post(uint64(row.size)) {
 					case Done:
@@ -77,7 +78,7 @@ func TestWindowOfBytes(t *testing.T) {
 				if want := uint64(a.Window) / cost; messages != want {
 					t.Errorf("%s, %d PEs, %s: %d messages of %d units without an answer, want %d", m.name, n, row.what, messages, cost, want)
 				}
-				if !a.peers[1].flushing {
+				if !a.peers[1].Flushing {
 					t.Errorf("%s, %d PEs, %s: no answer was asked for", m.name, n, row.what)
 				}
 				a.quiet()
@@ -117,18 +118,18 @@ func TestWindowOfBytesInC(t *testing.T) {
 			p, rig := j.pes[0], j.rigs[0][0]
 			p.crowded(n)
 			peer := &p.peers[1]
-			cost := p.cost(headerSize + size)
+			cost := p.cost(layout.HeaderSize + size)
 			if size == 8 {
-				cost = p.cost(headerSize)
+				cost = p.cost(layout.HeaderSize)
 			}
 			want := uint64(p.Window) / cost
 			for i := range want + 1 {
 				rig.Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(p.heap), Length: uint64(size)})
-				if j.inC(0); peer.flushing != (i*cost >= uint64(p.Calm)) {
-					t.Fatalf("%d PEs, %d bytes: message %d: flushing %v", n, size, i, peer.flushing)
+				if j.inC(0); peer.Flushing != (i*cost >= uint64(p.Calm)) {
+					t.Fatalf("%d PEs, %d bytes: message %d: flushing %v", n, size, i, peer.Flushing)
 				}
 			}
-			if j.inLane != int(want) || peer.asked != want*cost {
+			if j.inLane != int(want) || peer.Asked != want*cost {
 				t.Errorf("%d PEs, %d bytes: C took %d messages of %d units, want %d", n, size, j.inLane, cost, want)
 			}
 			j.consumers[0].Drain()
@@ -136,10 +137,10 @@ func TestWindowOfBytesInC(t *testing.T) {
 				t.Errorf("%d PEs, %d bytes: what finds no room was to wait in Go", n, size)
 			}
 			stuck = false
-			j.until("the answer", func() bool { return !peer.flushing })
+			j.until("the answer", func() bool { return !peer.Flushing })
 			j.quiet(0, 0)
-			if peer.asked != (want+1)*cost {
-				t.Errorf("%d PEs, %d bytes: %d units were sent, want %d", n, size, peer.asked, (want+1)*cost)
+			if peer.Asked != (want+1)*cost {
+				t.Errorf("%d PEs, %d bytes: %d units were sent, want %d", n, size, peer.Asked, (want+1)*cost)
 			}
 			j.clean()
 		}

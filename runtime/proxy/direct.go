@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/wait"
 )
 
@@ -100,7 +101,7 @@ func (x *extents) forget(loan Loan) {
 func (e *Engine) FlushBy(f func() error) {
 	e.stage.flush = f
 	for i := range e.peers {
-		e.peers[i].behind = true // C does not flush
+		e.peers[i].Behind = true // C does not flush
 	}
 }
 
@@ -198,9 +199,9 @@ func (e *Engine) TryLocked(limit time.Duration, f func()) bool {
 const extentUnit = 4096
 
 // announce is the message that tells of an extent.
-func (s *stage) announce(f *Extent) *header {
-	h := &header{
-		Kind: kindExtent, Op: Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: int64(f.Offset),
+func (s *stage) announce(f *Extent) *layout.Header {
+	h := &layout.Header{
+		Kind: layout.KindExtent, Op: Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: int64(f.Offset),
 		Operand: f.Remote, Extra: f.Key, Token: uint32(min(f.Size/extentUnit, 1<<32-1)),
 	}
 	if s.flush != nil {
@@ -210,7 +211,7 @@ func (s *stage) announce(f *Extent) *header {
 }
 
 // takeExtent notes what another PE tells of its heap.
-func (e *Engine) takeExtent(h *header) {
+func (e *Engine) takeExtent(h *layout.Header) {
 	if !e.staged() || h.Offset < 0 || h.Token == 0 {
 		e.malformed(h)
 		return

@@ -12,6 +12,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/live"
 	flow "libshmem/runtime/order"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 )
 
@@ -76,11 +77,11 @@ type Wakers struct {
 // streams share, and it drives that; the others are its contexts (context.go). Methods
 // are called with the lock held, but for those that say otherwise or take it.
 type Engine struct {
-	*Express
+	*layout.State
 	*port
 	number uint32 // of the stream; 0: the first
 
-	peers []peer
+	peers []layout.Peer
 	generations
 
 	parked    []parked
@@ -205,8 +206,8 @@ type Endpoint struct {
 // provider from now on, also when New fails. fatal is called when the job
 // cannot go on and no operation is there to fail.
 func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fatal func(error)) (*Engine, error) {
-	if npes > 1<<streamShift {
-		return nil, errors.Join(fmt.Errorf("a job of %d PEs is too large (start at most %d)", npes, 1<<streamShift), prov.Close())
+	if npes > 1<<layout.StreamShift {
+		return nil, errors.Join(fmt.Errorf("a job of %d PEs is too large (start at most %d)", npes, 1<<layout.StreamShift), prov.Close())
 	}
 	e := &Engine{
 		port: &port{
@@ -315,14 +316,14 @@ const nowhere = ^uint64(0)
 
 // routed tells whether operations on a PE may be posted. The first of them finds
 // it out.
-func (e *Engine) routed(p *peer, pe fabric.PE) bool { return p.reachable || e.meet(p, pe) }
+func (e *Engine) routed(p *layout.Peer, pe fabric.PE) bool { return p.Reachable || e.meet(p, pe) }
 
-func (e *Engine) meet(p *peer, pe fabric.PE) bool {
-	if p.reachable = e.has(pe); p.reachable {
+func (e *Engine) meet(p *layout.Peer, pe fabric.PE) bool {
+	if p.Reachable = e.has(pe); p.Reachable {
 		e.startNumbers(p)
 		e.deal(pe)
 	}
-	return p.reachable
+	return p.Reachable
 }
 
 // has tells whether there is a way to a PE.

@@ -8,6 +8,7 @@ import (
 	"libshmem/fabric"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
 )
 
 // What the tests from outside need to know or to prepare.
@@ -16,7 +17,7 @@ import (
 const MaxPayload = maxPayload
 
 // KindBatch is the kind of a message with several operations.
-const KindBatch = byte(kindBatch)
+const KindBatch = byte(layout.KindBatch)
 
 // AllBytes is what may wait for one PE, from all others together.
 const AllBytes = allBytes
@@ -25,11 +26,11 @@ const AllBytes = allBytes
 // round. The PE does the same.
 func (e *Engine) NearWrap(pe int) {
 	p := &e.peers[pe]
-	p.sent, p.received = 1<<32-30, 1<<32-30
-	p.asked, p.acked, p.askedThen = 1<<32-20, 1<<32-20, 1<<32-20
+	p.Sent, p.Received = 1<<32-30, 1<<32-30
+	p.Asked, p.Acked, p.AskedThen = 1<<32-20, 1<<32-20, 1<<32-20
 	e.Epoch = 1<<32 - 10
 	if e.numbers {
-		p.out.Posted, p.out.In, p.out.After, p.edge = 1<<32-5, 1<<32-5, 1<<32-5, 1<<32-5
+		p.Out.Posted, p.Out.In, p.Out.After, p.Edge = 1<<32-5, 1<<32-5, 1<<32-5, 1<<32-5
 		e.flows[pe] = flow.InAt(e.space, 1<<32-5)
 	}
 }
@@ -56,7 +57,7 @@ func (e *Engine) FewStreams(n uint32) { e.mostStreams = n }
 // Streamless is how many PEs have refused this one a stream.
 func (e *Engine) Streamless() (n uint64) {
 	for i := range e.peers {
-		if e.peers[i].stream == streamRefused {
+		if e.peers[i].Stream == streamRefused {
 			n++
 		}
 	}
@@ -64,7 +65,7 @@ func (e *Engine) Streamless() (n uint64) {
 }
 
 // Due is the number of the message that the engine applies next of a PE's.
-func (e *Engine) Due(pe int) uint32 { return e.peers[pe].received + 1 }
+func (e *Engine) Due(pe int) uint32 { return e.peers[pe].Received + 1 }
 
 // Kept is how many messages the engine keeps until those before them have come,
 // and their bytes.
@@ -95,7 +96,7 @@ func (e *Engine) FoundNoRoom() bool {
 
 func (e *Engine) unqueued() bool {
 	for i := range e.peers {
-		if e.peers[i].queued > 0 {
+		if e.peers[i].Queued > 0 {
 			return false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/express"
+	"libshmem/runtime/proxy/layout"
 )
 
 // The Express and the peers are what C works on too, under the same lock and in C's memory:
@@ -20,17 +21,17 @@ import (
 
 // openExpress maps the shared state, which is zero at first.
 func (e *Engine) openExpress(npes int) error {
-	const peerSize, number = unsafe.Sizeof(peer{}), unsafe.Sizeof(fabric.PE(0))
+	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
 	lists := uintptr(npes+receives+e.more+1) / 2 * 2 * number // what is behind them is aligned
-	n := unsafe.Sizeof(Express{}) + uintptr(npes)*peerSize + lists + streamsOpen*unsafe.Sizeof(uintptr(0))
+	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.StreamsOpen*unsafe.Sizeof(uintptr(0))
 	n = recordsAt(n)
 	p, err := e.openShown(npes, n+uintptr(npes+1)*unsafe.Sizeof(ring{}))
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}
-	e.Express = (*Express)(p)
-	e.Peers = unsafe.Add(p, unsafe.Sizeof(Express{}))
-	e.peers = unsafe.Slice((*peer)(e.Peers), npes)
+	e.State = (*layout.State)(p)
+	e.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
+	e.peers = unsafe.Slice((*layout.Peer)(e.Peers), npes)
 	e.Dirty = unsafe.Add(e.Peers, uintptr(npes)*peerSize)
 	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
@@ -43,22 +44,22 @@ func (e *Engine) openExpress(npes int) error {
 
 // streamTable is where C finds the state of the streams but the first: without others
 // it costs no memory.
-func (e *Engine) streamTable() *[streamsOpen]*Express {
-	return (*[streamsOpen]*Express)(e.first.Streams)
+func (e *Engine) streamTable() *[layout.StreamsOpen]*layout.State {
+	return (*[layout.StreamsOpen]*layout.State)(e.first.Streams)
 }
 
 // openContext maps the state of one more stream. Nobody else looks at it: what it
 // counts is added to what the first one shows.
 func (e *Engine) openContext(npes int) error {
-	const peerSize, number = unsafe.Sizeof(peer{}), unsafe.Sizeof(fabric.PE(0))
-	n := unsafe.Sizeof(Express{}) + uintptr(npes)*(peerSize+number)
+	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
+	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*(peerSize+number)
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
 		return fmt.Errorf("map the state of a stream to %d PEs: %w", npes, err)
 	}
-	e.Express = (*Express)(p)
-	e.Peers = unsafe.Add(p, unsafe.Sizeof(Express{}))
-	e.peers = unsafe.Slice((*peer)(e.Peers), npes)
+	e.State = (*layout.State)(p)
+	e.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
+	e.peers = unsafe.Slice((*layout.Peer)(e.Peers), npes)
 	e.Dirty = unsafe.Add(e.Peers, uintptr(npes)*peerSize)
 	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
 	e.shareRecords()
@@ -66,18 +67,18 @@ func (e *Engine) openContext(npes int) error {
 }
 
 func (e *Engine) closeContext() {
-	const peerSize, number = unsafe.Sizeof(peer{}), unsafe.Sizeof(fabric.PE(0))
+	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
 	// The mapping is ours and nobody else's: unmapping it cannot fail.
-	_ = unix.MunmapPtr(unsafe.Pointer(e.Express), unsafe.Sizeof(Express{})+uintptr(len(e.peers))*(peerSize+number))
+	_ = unix.MunmapPtr(unsafe.Pointer(e.State), unsafe.Sizeof(layout.State{})+uintptr(len(e.peers))*(peerSize+number))
 }
 
 // fillExpress comes when the buffers are there.
 func (e *Engine) fillExpress() {
-	x := e.Express
+	x := e.State
 	x.Buffers, x.Scratch, x.Desc = e.buffers, e.scratch, e.bufDesc
 	x.Segment, x.Internal = e.segment.Base, e.segment.Internal
 	x.Size, x.Reach = e.segment.Size, e.segment.registered()
-	x.Me, x.NPEs = e.number<<streamShift|e.me, uint32(len(e.peers))
+	x.Me, x.NPEs = e.number<<layout.StreamShift|e.me, uint32(len(e.peers))
 	x.MaxInject = uint32(min(e.caps.MaxInject, messageSize))
 	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.more), messageSize
 	x.Window, x.Unit = credits(len(e.peers))
@@ -88,19 +89,19 @@ func (e *Engine) fillExpress() {
 // functions for it.
 func (e *Engine) Lane() (express.Config, bool) {
 	n := e.prov.Native()
-	if n.Poll == nil || n.Recv == nil || n.Inject == nil || e.MaxInject < headerSize {
+	if n.Poll == nil || n.Recv == nil || n.Inject == nil || e.MaxInject < layout.HeaderSize {
 		return express.Config{}, false
 	}
 	return express.Config{
-		Express: unsafe.Pointer(e.Express), Self: n.Self, Poll: n.Poll, Recv: n.Recv, Inject: n.Inject,
+		Express: unsafe.Pointer(e.State), Self: n.Self, Poll: n.Poll, Recv: n.Recv, Inject: n.Inject,
 		Lock: e.wakers.Lock, Wanted: e.wakers.Wanted, Sleepers: e.wakers.Sleepers, Wake: e.wakers.Wakes,
 	}, true
 }
 
 func (e *Engine) closeExpress() {
-	if e.Express != nil {
+	if e.State != nil {
 		// The mapping is ours and nobody else's: unmapping it cannot fail.
 		_ = e.page.Close()
-		e.Express, e.shown, e.peers, e.rings, e.dirty, e.unposted = nil, nil, nil, nil, nil, nil
+		e.State, e.shown, e.peers, e.rings, e.dirty, e.unposted = nil, nil, nil, nil, nil, nil
 	}
 }

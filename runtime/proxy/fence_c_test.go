@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/queue"
+	"libshmem/runtime/proxy/layout"
 )
 
 // heldWrites is a network on which writes stay where they are while held is true.
@@ -39,7 +40,7 @@ func TestFlushInC(t *testing.T) {
 	p, rig := j.pes[0], j.rigs[0][0]
 	peer := &p.peers[1]
 	p.put(1, 8192, make([]byte, 5000), false)
-	for i := 0; !peer.flushing; i++ {
+	for i := 0; !peer.Flushing; i++ {
 		if i > window {
 			t.Fatal("C did not ask")
 		}
@@ -48,13 +49,13 @@ func TestFlushInC(t *testing.T) {
 			t.Fatalf("C took %d operations of %d", j.inLane, i+1)
 		}
 	}
-	if j.turns(); !peer.flushing || peer.wroteAcked != 0 {
-		t.Errorf("a write is under way, and the answer says that %d bytes are there", peer.wroteAcked)
+	if j.turns(); !peer.Flushing || peer.WroteAcked != 0 {
+		t.Errorf("a write is under way, and the answer says that %d bytes are there", peer.WroteAcked)
 	}
 	held = false
 	j.quiet(0, 0)
-	if peer.wroteAcked != 5000 {
-		t.Errorf("%d bytes are there, want 5000", peer.wroteAcked)
+	if peer.WroteAcked != 5000 {
+		t.Errorf("%d bytes are there, want 5000", peer.WroteAcked)
 	}
 }
 
@@ -65,12 +66,12 @@ func TestFenceInC(t *testing.T) {
 	j := newRingJob(t, heldWrites(modes[4], &held), 1, 2, 1, 1<<16)
 	defer j.clean()
 	p, rig := j.pes[0], j.rigs[0][0]
-	p.Burst = burstAfter
+	p.Burst = layout.BurstAfter
 	p.post(func() Status { return p.Store(1, 8, 8, 1) })
 	large := make([]byte, 5000)
 	p.post(func() Status { return p.Put(1, 8192, unsafe.Pointer(&large[0]), 5000, nil) })
-	if peer := &p.peers[1]; p.Held != 1 || peer.batch == nil || peer.bare != 1 {
-		t.Fatalf("%d batches are held, and %d writes have no number", p.Held, peer.bare)
+	if peer := &p.peers[1]; p.Held != 1 || peer.Batch == nil || peer.Bare != 1 {
+		t.Fatalf("%d batches are held, and %d writes have no number", p.Held, peer.Bare)
 	}
 	p.fence()
 	rig.Push(&queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(0), Value: 7})

@@ -119,8 +119,8 @@ func TestFenceChain(t *testing.T) {
 func nearWrap(j *job) {
 	for _, a := range j.pes {
 		for _, b := range j.pes {
-			a.peers[b.me].sent, b.peers[a.me].received = 1<<32-30, 1<<32-30
-			a.peers[b.me].asked, a.peers[b.me].acked, a.peers[b.me].askedThen = 1<<32-20, 1<<32-20, 1<<32-20
+			a.peers[b.me].Sent, b.peers[a.me].Received = 1<<32-30, 1<<32-30
+			a.peers[b.me].Asked, a.peers[b.me].Acked, a.peers[b.me].AskedThen = 1<<32-20, 1<<32-20, 1<<32-20
 		}
 		a.Epoch = 1<<32 - 10
 	}
@@ -132,10 +132,10 @@ func TestManyUnacknowledged(t *testing.T) {
 	a := j.pes[0]
 	buf := make([]byte, 8192)
 	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
-	a.peers[1].asked += 1<<31 + 1
+	a.peers[1].Asked += 1<<31 + 1
 	a.fence()
-	if st := a.Put(1, 0, unsafe.Pointer(&buf[0]), 8192, nil); st != Pending || a.peers[1].queued != 1 {
-		t.Errorf("large put after %d messages and a fence: %d, %d queued", a.peers[1].asked, st, a.peers[1].queued)
+	if st := a.Put(1, 0, unsafe.Pointer(&buf[0]), 8192, nil); st != Pending || a.peers[1].Queued != 1 {
+		t.Errorf("large put after %d messages and a fence: %d, %d queued", a.peers[1].Asked, st, a.peers[1].Queued)
 	}
 	a.quiet()
 	j.close()
@@ -149,26 +149,26 @@ func TestWriteBehindMessages(t *testing.T) {
 	write := func() Status { return a.Put(1, 64, unsafe.Pointer(&buf[0]), 8192, nil) }
 	count := func() { a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) }) }
 	count()
-	if st := write(); st != Pending || a.peers[1].flushing {
-		t.Errorf("without a fence: %d, flushing %v", st, a.peers[1].flushing)
+	if st := write(); st != Pending || a.peers[1].Flushing {
+		t.Errorf("without a fence: %d, flushing %v", st, a.peers[1].Flushing)
 	}
 	a.fence()
-	if st := write(); st != Pending || !a.peers[1].flushing || a.peers[1].queued != 1 || j.net.writes() != 1 {
-		t.Errorf("behind a fence: %d, flushing %v, %d queued, %d writes posted", st, a.peers[1].flushing, a.peers[1].queued, j.net.writes())
+	if st := write(); st != Pending || !a.peers[1].Flushing || a.peers[1].Queued != 1 || j.net.writes() != 1 {
+		t.Errorf("behind a fence: %d, flushing %v, %d queued, %d writes posted", st, a.peers[1].Flushing, a.peers[1].Queued, j.net.writes())
 	}
 	count() // of this epoch: what comes later waits too
-	if st := write(); st != Pending || a.peers[1].queued != 3 || j.net.writes() != 1 {
-		t.Errorf("behind what waits: %d, %d queued, %d writes posted", st, a.peers[1].queued, j.net.writes())
+	if st := write(); st != Pending || a.peers[1].Queued != 3 || j.net.writes() != 1 {
+		t.Errorf("behind what waits: %d, %d queued, %d writes posted", st, a.peers[1].Queued, j.net.writes())
 	}
-	j.await("the answer", func() bool { return a.peers[1].queued == 0 })
+	j.await("the answer", func() bool { return a.peers[1].Queued == 0 })
 	count()
-	if st := write(); st != Pending || a.peers[1].flushing {
-		t.Errorf("behind a message of the same epoch: %d, flushing %v", st, a.peers[1].flushing)
+	if st := write(); st != Pending || a.peers[1].Flushing {
+		t.Errorf("behind a message of the same epoch: %d, flushing %v", st, a.peers[1].Flushing)
 	}
 	a.fence()
 	a.quiet()
-	if st := write(); st != Pending || a.peers[1].flushing {
-		t.Errorf("behind a fence and a quiet: %d, flushing %v", st, a.peers[1].flushing)
+	if st := write(); st != Pending || a.peers[1].Flushing {
+		t.Errorf("behind a fence and a quiet: %d, flushing %v", st, a.peers[1].Flushing)
 	}
 	j.close()
 }
@@ -185,8 +185,8 @@ func TestMessageDuringFlush(t *testing.T) {
 	b.poll() // applies and answers
 	count()
 	a.poll() // the answer
-	if a.peers[1].flushing || b.heap[0] != 1 {
-		t.Fatalf("flushing %v, counter %d", a.peers[1].flushing, b.heap[0])
+	if a.peers[1].Flushing || b.heap[0] != 1 {
+		t.Fatalf("flushing %v, counter %d", a.peers[1].Flushing, b.heap[0])
 	}
 	if st := a.Quiet(); st != Done {
 		t.Errorf("quiet of the first message: %d", st)

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"libshmem/runtime/proxy/layout"
 	"math"
 	"sync/atomic"
 	"time"
@@ -35,7 +36,7 @@ const napTime = time.Millisecond
 // nap sleeps for napTime, or until a caller that goes to sleep clears the word:
 // the counterpart of nap in capi/front/wait.c.
 func (e *Engine) nap() {
-	e.noteOwn(evNap)
+	e.noteOwn(layout.EventNap)
 	atomic.StoreUint32(e.wakers.Napping, 1)
 	// A caller that stopped polling before it could see the word.
 	if atomic.LoadUint32(e.wakers.Pollers) > 0 {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/loop"
 )
 
@@ -35,7 +36,7 @@ func seeds(n int, f func(seed uint64)) {
 // modes are networks as they exist.
 var modes = []mode{
 	{name: "tcp", caps: fabric.Caps{
-		MaxMessage: 1 << 40, MaxInject: headerSize + 24,
+		MaxMessage: 1 << 40, MaxInject: layout.HeaderSize + 24,
 		WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, ReadAfterWrite: true,
 	}},
 	{name: "verbs", caps: fabric.Caps{

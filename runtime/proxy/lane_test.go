@@ -188,15 +188,15 @@ func TestWindowInC(t *testing.T) {
 	peer := &p.peers[1]
 	for i := range window + 10 {
 		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
-		if j.inC(0); peer.flushing != (i >= window/2) {
-			t.Fatalf("message %d: flushing %v", i, peer.flushing)
+		if j.inC(0); peer.Flushing != (i >= window/2) {
+			t.Fatalf("message %d: flushing %v", i, peer.Flushing)
 		}
 		if i >= window {
 			break
 		}
 	}
-	if j.inLane != window || peer.asked != window || p.NDirty != 1 {
-		t.Errorf("C took %d, the PE was asked %d times, %d PEs are dirty", j.inLane, peer.asked, p.NDirty)
+	if j.inLane != window || peer.Asked != window || p.NDirty != 1 {
+		t.Errorf("C took %d, the PE was asked %d times, %d PEs are dirty", j.inLane, peer.Asked, p.NDirty)
 	}
 	j.consumers[0].Drain()
 	if !j.consumers[0].Holds() || j.consumers[0].Calm() {
@@ -204,7 +204,7 @@ func TestWindowInC(t *testing.T) {
 	}
 	stuck = false
 	// The target answers in C, the answer comes in C.
-	j.until("the answer", func() bool { return !peer.flushing })
+	j.until("the answer", func() bool { return !peer.Flushing })
 	j.quiet(0, 0)
 	if got := binary.NativeEndian.Uint64(j.pes[1].heap); got != window+1 {
 		t.Errorf("%d messages arrived", got)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // Losing a PE. It ended, or the network cannot reach it any more, and it never
@@ -46,7 +47,7 @@ func (e *Engine) Lose(pe fabric.PE, reason string) {
 	}
 	err := &LostError{pe, reason}
 	e.losses[pe] = err
-	e.note(pe, evLost, 0, 0)
+	e.note(pe, layout.EventLost, 0, 0)
 	e.all(func(s *Engine) { s.loseOwn(pe, err) })
 	e.WakeSleepers()
 }
@@ -54,8 +55,8 @@ func (e *Engine) Lose(pe fabric.PE, reason string) {
 // loseOwn is the part of it that each stream has.
 func (e *Engine) loseOwn(pe fabric.PE, err error) {
 	p := &e.peers[pe]
-	p.reachable = false // C leaves what is asked of it to Go
-	p.behind = true     // and its messages
+	p.Reachable = false // C leaves what is asked of it to Go
+	p.Behind = true     // and its messages
 	e.dropMessages(pe, p)
 	e.endOperations(pe, err)
 	e.endQuiets(p, err)
@@ -98,7 +99,7 @@ func disconnected(code int32) bool {
 }
 
 // dropMessages forgets what waits to go to a PE, and what came from it too early.
-func (e *Engine) dropMessages(pe fabric.PE, p *peer) {
+func (e *Engine) dropMessages(pe fabric.PE, p *layout.Peer) {
 	kept := e.parked[:0]
 	for _, m := range e.parked {
 		if m.pe == pe {
@@ -107,15 +108,15 @@ func (e *Engine) dropMessages(pe fabric.PE, p *peer) {
 		}
 		kept = append(kept, m)
 	}
-	e.parked, p.parked = kept, 0
+	e.parked, p.Parked = kept, 0
 	for key := range e.early {
 		if uint32(key>>32) == uint32(pe) {
 			delete(e.early, key)
 		}
 	}
-	p.early = 0
+	p.Early = 0
 	e.closeBatch(p)
-	p.queued = 0 // endOperations ends them
+	p.Queued = 0 // endOperations ends them
 }
 
 // endOperations ends those of callers and of quiets.
@@ -154,16 +155,16 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 
 // endQuiets has no quiet wait for a PE. Those that cover what it has not applied
 // fail.
-func (e *Engine) endQuiets(p *peer, err error) {
-	if p.unmet {
-		p.unmet = false
+func (e *Engine) endQuiets(p *layout.Peer, err error) {
+	if p.Unmet {
+		p.Unmet = false
 		e.unmet--
 		e.lose(laneOf(e.open-1), err)
 	}
-	if p.dirty && (p.asked > max(p.acked, p.goal) || p.wrote > max(p.wroteAcked, p.goalWrote)) {
+	if p.Dirty && (p.Asked > max(p.Acked, p.Goal) || p.Wrote > max(p.WroteAcked, p.GoalWrote)) {
 		e.lose(laneOf(e.open), err)
 	}
-	p.acked, p.wroteAcked, p.flushing = p.asked, p.wrote, false
+	p.Acked, p.WroteAcked, p.Flushing = p.Asked, p.Wrote, false
 }
 
 // tookEnded takes back the token of an operation that was ended before its time. Not:
@@ -203,7 +204,7 @@ func (e *Engine) suspect(text string) {
 	}
 	e.all(func(s *Engine) {
 		for i := range s.peers {
-			if pe := fabric.PE(i); s.peers[i].tokens > 0 && !e.isLost(pe) && !slices.Contains(e.suspects, pe) {
+			if pe := fabric.PE(i); s.peers[i].Tokens > 0 && !e.isLost(pe) && !slices.Contains(e.suspects, pe) {
 				e.suspects = append(e.suspects, pe)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // Small operations on one PE leave in one message when several are at hand: those that
@@ -37,82 +38,82 @@ const (
 )
 
 // size is what an operation takes in a batch.
-func recordOf(n int) uint32 { return recordSize + uint32(n+7)&^7 }
+func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 
 // merging tells whether operations of n bytes of payload may be merged: not where the
 // target may have to keep some of them for a stream.
-func (e *Engine) merging(n int) bool { return n <= mergeMost && e.stage == nil }
+func (e *Engine) merging(n int) bool { return n <= layout.MergeMost && e.stage == nil }
 
 // bursting tells whether a caller is in the middle of a burst.
-func (e *Engine) bursting(n int) bool { return e.Burst >= burstAfter && e.merging(n) }
+func (e *Engine) bursting(n int) bool { return e.Burst >= layout.BurstAfter && e.merging(n) }
 
 // grows tells whether the batch at the end of a queue has room for n bytes more of an
 // operation that is posted now.
-func (e *Engine) grows(p *peer, n int) bool {
-	return p.batch != nil && p.batchEpoch == e.Epoch && e.merging(n) &&
-		p.batchUsed+recordOf(n) <= messageSize && e.slots[p.last].lane == laneOf(e.open)
+func (e *Engine) grows(p *layout.Peer, n int) bool {
+	return p.Batch != nil && p.BatchEpoch == e.Epoch && e.merging(n) &&
+		p.BatchUsed+recordOf(n) <= messageSize && e.slots[p.Last].lane == laneOf(e.open)
 }
 
 // draftRecord is draft for an operation that goes into a batch.
-func (e *Engine) draftRecord(p *peer, pe fabric.PE, n int) (*header, Status) {
+func (e *Engine) draftRecord(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, Status) {
 	if !e.grows(p, n) {
 		if st := e.openBatch(p, pe); st != Done {
 			return nil, st
 		}
 	}
-	e.drafted, e.recording = fabric.Token(p.last), true
-	return (*header)(unsafe.Add(p.batch, p.batchUsed)), Done
+	e.drafted, e.recording = fabric.Token(p.Last), true
+	return (*layout.Header)(unsafe.Add(p.Batch, p.BatchUsed)), Done
 }
 
 // openBatch puts an empty batch at the end of a queue.
-func (e *Engine) openBatch(p *peer, pe fabric.PE) Status {
+func (e *Engine) openBatch(p *layout.Peer, pe fabric.PE) Status {
 	h, st := e.draftQueued(p, pe, 0)
 	if h == nil {
 		return st
 	}
 	t := e.drafted
 	e.drafted = 0
-	*h = header{Kind: kindBatch}
+	*h = layout.Header{Kind: layout.KindBatch}
 	s := &e.slots[t]
 	s.hold = notHeld
 	e.enqueue(t, s)
-	p.batch, p.batchUsed, p.batchEpoch = unsafe.Pointer(h), headerSize, e.Epoch
+	p.Batch, p.BatchUsed, p.BatchEpoch = unsafe.Pointer(h), layout.HeaderSize, e.Epoch
 	return Done
 }
 
 // record ends what draftRecord began.
-func (e *Engine) record(h *header, payload unsafe.Pointer, n int) Status {
+func (e *Engine) record(h *layout.Header, payload unsafe.Pointer, n int) Status {
 	p := &e.peers[e.slots[e.drafted].pe]
 	e.drafted, e.recording = 0, false
-	if h.Kind == kindPut || h.Kind == kindPutSignal {
+	if h.Kind == layout.KindPut || h.Kind == layout.KindPutSignal {
 		h.Token = uint32(n)
 	}
 	if n > 0 {
-		copyBytes(unsafe.Add(unsafe.Pointer(h), recordSize), payload, n)
+		copyBytes(unsafe.Add(unsafe.Pointer(h), layout.RecordSize), payload, n)
 	}
-	p.batchUsed += recordOf(n)
-	p.count[h.Kind]++
-	p.count[Merged]++
+	p.BatchUsed += recordOf(n)
+	p.Count[h.Kind]++
+	p.Count[layout.Merged]++
 	return Done
 }
 
 // closeBatch ends the growth of a PE's batch.
-func (e *Engine) closeBatch(p *peer) {
-	if p.batch == nil {
+func (e *Engine) closeBatch(p *layout.Peer) {
+	if p.Batch == nil {
 		return
 	}
-	s := &e.slots[p.last]
+	s := &e.slots[p.Last]
 	if s.hold == forBurst {
 		atomic.AddUint32(&e.first.Held, ^uint32(0))
 	}
-	s.hold, s.length = notHeld, p.batchUsed
-	p.batch = nil
+	s.hold, s.length = notHeld, p.BatchUsed
+	p.Batch = nil
 }
 
 // holdBurst begins to hold the batch that a burst opens.
-func (e *Engine) holdBurst(p *peer) {
-	s := &e.slots[p.last]
-	if s.hold != notHeld || p.queued != 1 {
+func (e *Engine) holdBurst(p *layout.Peer) {
+	s := &e.slots[p.Last]
+	if s.hold != notHeld || p.Queued != 1 {
 		return
 	}
 	s.hold = forBurst
@@ -124,52 +125,49 @@ func (e *Engine) holdBurst(p *peer) {
 }
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
-func (e *Engine) holdSignal(p *peer, s *slot) bool {
-	if s.epoch != e.Epoch || s.lane != laneOf(e.open) || !e.merging(0) || p.parked > 0 {
+func (e *Engine) holdSignal(p *layout.Peer, s *slot) bool {
+	if s.epoch != e.Epoch || s.lane != laneOf(e.open) || !e.merging(0) || p.Parked > 0 {
 		return false
 	}
-	if p.queued > 0 && !e.grows(p, 0) || p.queued == 0 && p.writes < manyWrites {
+	if p.Queued > 0 && !e.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {
 		return false
 	}
 	h, st := e.draftRecord(p, s.pe, 0)
 	if st != Done {
 		return false
 	}
-	batch := &e.slots[p.last]
-	if p.batchUsed == headerSize && p.queued == 1 {
-		batch.hold, batch.until = forSignals, p.written()+uint64(p.writes)/4
+	batch := &e.slots[p.Last]
+	if p.BatchUsed == layout.HeaderSize && p.Queued == 1 {
+		batch.hold, batch.until = forSignals, p.Written()+uint64(p.Writes)/4
 	}
-	*(*[recordSize]byte)(unsafe.Pointer(h)) = *(*[recordSize]byte)(unsafe.Pointer(&s.after))
+	*(*[layout.RecordSize]byte)(unsafe.Pointer(h)) = *(*[layout.RecordSize]byte)(unsafe.Pointer(&s.after))
 	e.record(h, nil, 0)
-	if p.batchUsed >= headerSize+mostSignals*recordSize {
+	if p.BatchUsed >= layout.HeaderSize+mostSignals*layout.RecordSize {
 		e.drive(s.pe)
 	}
 	return true
 }
 
-// written is how many writes to p are complete.
-func (p *peer) written() uint64 { return p.count[Writes] - uint64(p.writes) }
-
 // heldYet tells whether the batch is still to be held.
-func (e *Engine) heldYet(p *peer, s *slot) bool {
+func (e *Engine) heldYet(p *layout.Peer, s *slot) bool {
 	switch s.hold {
 	case forSignals:
-		return p.batchUsed < headerSize+mostSignals*recordSize && p.written() < s.until && p.writes > 0
+		return p.BatchUsed < layout.HeaderSize+mostSignals*layout.RecordSize && p.Written() < s.until && p.Writes > 0
 	case forBurst:
-		return p.batchUsed+recordOf(8) <= messageSize
+		return p.BatchUsed+recordOf(8) <= messageSize
 	}
 	return false
 }
 
 // holdsOnly tells whether nothing but a batch that is held waits for p, of the present
 // epoch: a write may pass it.
-func (e *Engine) holdsOnly(p *peer) bool {
-	return p.queued == 1 && p.batch != nil && p.batchEpoch == e.Epoch && e.slots[p.last].hold != notHeld
+func (e *Engine) holdsOnly(p *layout.Peer) bool {
+	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == e.Epoch && e.slots[p.Last].hold != notHeld
 }
 
 // letGo lets the batch of a PE go.
-func (e *Engine) letGo(pe fabric.PE, p *peer) {
-	if p.batch != nil {
+func (e *Engine) letGo(pe fabric.PE, p *layout.Peer) {
+	if p.Batch != nil {
 		e.closeBatch(p)
 		e.drive(pe)
 	}
@@ -206,35 +204,35 @@ func (e *Engine) holds() bool {
 }
 
 // applyBatch does what a batch holds, up to the first that is refused.
-func (e *Engine) applyBatch(h *header, payload unsafe.Pointer, n int) {
+func (e *Engine) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	if e.stage != nil {
 		e.malformed(h)
 		return
 	}
-	one := header{From: h.From, Seq: h.Seq}
+	one := layout.Header{From: h.From, Seq: h.Seq}
 	for at := 0; at < n; {
-		if n-at < recordSize {
+		if n-at < layout.RecordSize {
 			e.malformed(h)
 			return
 		}
-		*(*[recordSize]byte)(unsafe.Pointer(&one)) = *(*[recordSize]byte)(unsafe.Add(payload, at))
+		*(*[layout.RecordSize]byte)(unsafe.Pointer(&one)) = *(*[layout.RecordSize]byte)(unsafe.Add(payload, at))
 		size := uint32(0)
 		switch one.Kind {
-		case kindPut, kindPutSignal:
+		case layout.KindPut, layout.KindPutSignal:
 			size, one.Token = one.Token, 0
-		case kindStore, kindAMO:
+		case layout.KindStore, layout.KindAMO:
 		default:
 			e.malformed(h)
 			return
 		}
-		step := recordSize + int(size+7)&^7
-		if size > mergeMost || step > n-at || one.Fetch != 0 {
+		step := layout.RecordSize + int(size+7)&^7
+		if size > layout.MergeMost || step > n-at || one.Fetch != 0 {
 			e.malformed(h)
 			return
 		}
 		from := payload
 		if size > 0 { // no pointer behind the message
-			from = unsafe.Add(payload, at+recordSize)
+			from = unsafe.Add(payload, at+layout.RecordSize)
 		}
 		if !e.isDropped(&one) && !e.change(&one, from, int(size)) {
 			return

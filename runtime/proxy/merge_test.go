@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"encoding/binary"
+	"libshmem/runtime/proxy/layout"
 	"testing"
 	"time"
 	"unsafe"
@@ -14,11 +15,11 @@ func TestBurst(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]
 	bytesOf := []byte("twenty bytes of text")
-	sent := func() uint32 { return a.peers[1].sent }
+	sent := func() uint32 { return a.peers[1].Sent }
 	if a.post(func() Status { return a.Store(1, 0, 8, 7) }); sent() != 1 || a.Held != 0 {
 		t.Errorf("alone: %d messages, %d held", sent(), a.Held)
 	}
-	a.Burst = burstAfter
+	a.Burst = layout.BurstAfter
 	for i := range 1000 {
 		a.post(func() Status { return a.Store(1, 64, 8, uint64(i)) })
 	}
@@ -29,7 +30,7 @@ func TestBurst(t *testing.T) {
 	a.post(func() Status { return a.AMO(1, 72, OpAdd, 8, 3, 0, nil, nil) })
 	a.fence()
 	a.post(func() Status { return a.AMO(1, 72, OpAdd, 4, 1, 0, nil, nil) })
-	if a.Held != 1 || sent() > 1+1000*(recordSize+8)/(messageSize-headerSize)+2 {
+	if a.Held != 1 || sent() > 1+1000*(layout.RecordSize+8)/(messageSize-layout.HeaderSize)+2 {
 		t.Errorf("%d messages for 1004 operations, %d batches are held", sent(), a.Held)
 	}
 	a.quiet()
@@ -65,13 +66,13 @@ func TestBurstGivesWay(t *testing.T) {
 	} {
 		j := newJob(t, modes[0], 1, 2, 1<<16)
 		a := j.pes[0]
-		a.Burst = burstAfter
+		a.Burst = layout.BurstAfter
 		a.post(func() Status { return a.Store(1, 0, 8, 7) })
-		if a.Held != 1 || a.peers[1].sent != 0 {
-			t.Fatalf("%s: %d held, %d sent", what, a.Held, a.peers[1].sent)
+		if a.Held != 1 || a.peers[1].Sent != 0 {
+			t.Fatalf("%s: %d held, %d sent", what, a.Held, a.peers[1].Sent)
 		}
-		if st := post(a); st == Again || a.Held != 0 || a.peers[1].sent == 0 {
-			t.Errorf("%s: %d, %d held, %d sent", what, st, a.Held, a.peers[1].sent)
+		if st := post(a); st == Again || a.Held != 0 || a.peers[1].Sent == 0 {
+			t.Errorf("%s: %d, %d held, %d sent", what, st, a.Held, a.peers[1].Sent)
 		}
 		j.await("the end", func() bool { return what != "a fetch" || r.Done != 0 })
 		j.close()
@@ -79,7 +80,7 @@ func TestBurstGivesWay(t *testing.T) {
 	// A write of the same epoch passes.
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	a := j.pes[0]
-	a.Burst = burstAfter
+	a.Burst = layout.BurstAfter
 	a.post(func() Status { return a.Store(1, 0, 8, 7) })
 	if st := a.Put(1, 64, at, 10000, nil); st != Pending || a.Held != 1 || j.net.writes() != 1 {
 		t.Errorf("a write: %d, %d held, %d writes", st, a.Held, j.net.writes())
@@ -106,14 +107,14 @@ func TestLoopEndsBurst(t *testing.T) {
 	}
 	wait("sleep", func() bool { return a.armed })
 	a.Locked(func() {
-		a.Burst = burstAfter
+		a.Burst = layout.BurstAfter
 		a.Store(1, 0, 8, 7)
 		if a.Held != 1 {
 			t.Error("nothing is held")
 		}
 	})
 	start := time.Now()
-	wait("end of the burst", func() bool { return a.peers[1].sent == 1 && a.Held == 0 })
+	wait("end of the burst", func() bool { return a.peers[1].Sent == 1 && a.Held == 0 })
 	t.Logf("let go after %v", time.Since(start))
 	a.Stop()
 	j.close()
@@ -131,7 +132,7 @@ func TestSignalsMerge(t *testing.T) {
 				t.Fatalf("put with signal: %d", st)
 			}
 		}
-		if sent := a.peers[1].sent; sent < n/mostSignals || sent > manyWrites+n/mostSignals+1 {
+		if sent := a.peers[1].Sent; sent < n/mostSignals || sent > manyWrites+n/mostSignals+1 {
 			t.Errorf("mode %d: %d messages for %d signals", i, sent, n)
 		}
 		j.await("the signals", func() bool { return b.heap[0] == n })

@@ -7,6 +7,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/wait"
 )
 
@@ -55,22 +56,22 @@ func (e *Engine) Wait(d time.Duration) (bool, error) {
 
 // SleepBegins records that a sleep of d begins, and returns when it is to end.
 func (e *Engine) SleepBegins(d time.Duration) time.Time {
-	e.noteOwn(evSleep)
+	e.noteOwn(layout.EventSleep)
 	return time.Now().Add(d)
 }
 
 // SleepEnded records how a sleep has ended.
 func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 	if came {
-		e.noteOwn(evWoken)
+		e.noteOwn(layout.EventWoken)
 		return
 	}
-	e.noteOwn(evLimit)
+	e.noteOwn(layout.EventLimit)
 	e.watchSleep(d, limit)
 }
 
 // StayUp records that the loop does not sleep because something has no room.
-func (e *Engine) StayUp() { e.noteOwn(evNoSleep) }
+func (e *Engine) StayUp() { e.noteOwn(layout.EventNoSleep) }
 
 // watchSleep comes behind a Wait of d that was to end at its limit, and that nothing has
 // ended. Where the network has something then, and no caller has polled meanwhile, the Wait

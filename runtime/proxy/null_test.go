@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/wait"
 )
 
@@ -47,14 +48,14 @@ func (n *null) Recv(buf unsafe.Pointer, size int, _ uintptr, t fabric.Token) err
 }
 
 func (n *null) Send(op *fabric.Send) error {
-	if h := (*header)(op.Buf); h.Kind == kindFlush || h.Fetch != 0 {
+	if h := (*layout.Header)(op.Buf); h.Kind == layout.KindFlush || h.Fetch != 0 {
 		if n.taken == n.given {
 			return fabric.ErrAgain
 		}
 		to := n.recvs[n.taken%receives]
 		n.taken++
 		n.sent[op.To]++
-		*(*header)(to.buf) = header{Kind: kindReply, Job: h.Job, From: uint32(op.To), Seq: n.sent[op.To], Token: h.Token}
+		*(*layout.Header)(to.buf) = layout.Header{Kind: layout.KindReply, Job: h.Job, From: uint32(op.To), Seq: n.sent[op.To], Token: h.Token}
 		n.complete(to.token, fabric.KindRecv)
 	}
 	if !op.Inject {
@@ -69,7 +70,7 @@ func (n *null) complete(t fabric.Token, k fabric.Kind) {
 	n.queue = n.queue[:len(n.queue)+1]
 	c := &n.queue[len(n.queue)-1]
 	c.Token, c.Kind = t, k
-	c.Len, c.Err = headerSize, 0
+	c.Len, c.Err = layout.HeaderSize, 0
 }
 
 func (n *null) Write(op *fabric.RMA) error {

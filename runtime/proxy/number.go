@@ -5,6 +5,7 @@ import (
 
 	"libshmem/fabric"
 	flow "libshmem/runtime/order"
+	"libshmem/runtime/proxy/layout"
 )
 
 // On a network where messages overtake writes, the target keeps the order: writes
@@ -40,10 +41,10 @@ func (e *Engine) openNumbers() {
 const streamsMost = 1 << (32 - 16)
 
 // startNumbers comes when a PE is met.
-func (e *Engine) startNumbers(p *peer) {
-	p.out.Space = e.space
+func (e *Engine) startNumbers(p *layout.Peer) {
+	p.Out.Space = e.space
 	if e.numbers && e.caps.Source {
-		p.stream = streamGiven
+		p.Stream = streamGiven
 	}
 }
 
@@ -51,25 +52,25 @@ func (e *Engine) startNumbers(p *peer) {
 // none it has none either, or its number would have to wait for that. One that several
 // NICs share has none, where its completion tells as much: with a number it would go by
 // one of them. Nor has one that finds a small window full.
-func (e *Engine) numbered(pe fabric.PE, p *peer, n uint64) bool {
-	if !e.numbers || p.bare > 0 || e.spares && !p.out.Room() || e.caps.Stripe > 0 && n > e.caps.Stripe && e.caps.DeliveryComplete {
+func (e *Engine) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
+	if !e.numbers || p.Bare > 0 || e.spares && !p.Out.Room() || e.caps.Stripe > 0 && n > e.caps.Stripe && e.caps.DeliveryComplete {
 		return false
 	}
-	if p.stream == streamNone {
-		p.stream = streamAsked
-		e.own(pe, e.Epoch, noLane, &header{Kind: kindStream})
+	if p.Stream == streamNone {
+		p.Stream = streamAsked
+		e.own(pe, e.Epoch, noLane, &layout.Header{Kind: layout.KindStream})
 	}
-	return p.stream >= streamGiven
+	return p.Stream >= streamGiven
 }
 
 // data is what a write with a number brings along.
-func (e *Engine) data(p *peer, number uint32) uint32 {
-	return (p.stream-streamGiven)<<e.space.Bits | number
+func (e *Engine) data(p *layout.Peer, number uint32) uint32 {
+	return (p.Stream-streamGiven)<<e.space.Bits | number
 }
 
 // giveStream answers a PE that asks for a stream.
-func (e *Engine) giveStream(h *header) {
-	answer := header{Kind: kindStreamed}
+func (e *Engine) giveStream(h *layout.Header) {
+	answer := layout.Header{Kind: layout.KindStreamed}
 	if e.streams == nil {
 		e.malformed(h)
 		return
@@ -81,15 +82,15 @@ func (e *Engine) giveStream(h *header) {
 }
 
 // takeStream takes the answer.
-func (e *Engine) takeStream(h *header) {
+func (e *Engine) takeStream(h *layout.Header) {
 	p := &e.peers[h.From]
 	switch {
-	case p.stream != streamAsked || h.Operand > 1<<(32-e.space.Bits):
+	case p.Stream != streamAsked || h.Operand > 1<<(32-e.space.Bits):
 		e.malformed(h)
 	case h.Operand == 0:
-		p.stream = streamRefused
+		p.Stream = streamRefused
 	default:
-		p.stream = streamGiven + uint32(h.Operand) - 1
+		p.Stream = streamGiven + uint32(h.Operand) - 1
 	}
 }
 
@@ -132,21 +133,21 @@ func (e *Engine) in(from, number uint32) {
 		}
 		return
 	}
-	if edge := f.Ack(); edge != p.edge {
-		p.edge = edge
-		e.note(fabric.PE(from), evArrived, 0, edge)
+	if edge := f.Ack(); edge != p.Edge {
+		p.Edge = edge
+		e.note(fabric.PE(from), layout.EventArrived, 0, edge)
 		e.applyEarly(from, p)
 		e.drive(fabric.PE(from)) // one of them may have been an answer
 	}
 }
 
 // reached tells whether the writes that a message follows are in.
-func reached(h *header, p *peer) bool { return int32(h.Need-p.edge) <= 0 }
+func reached(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
 // follows refuses a message that follows more writes than may be under way: it would
 // wait for ever.
-func (e *Engine) follows(h *header, p *peer) bool {
-	if !reached(h, p) && (!e.numbers || h.Need-p.edge > e.space.Window) {
+func (e *Engine) follows(h *layout.Header, p *layout.Peer) bool {
+	if !reached(h, p) && (!e.numbers || h.Need-p.Edge > e.space.Window) {
 		e.malformed(h)
 		return false
 	}
@@ -155,11 +156,11 @@ func (e *Engine) follows(h *header, p *peer) bool {
 
 // acknowledged takes what a message says of the writes to its sender; false: it is
 // refused.
-func (e *Engine) acknowledged(h *header, p *peer) bool {
-	if h.Ack == p.out.In {
+func (e *Engine) acknowledged(h *layout.Header, p *layout.Peer) bool {
+	if h.Ack == p.Out.In {
 		return true
 	}
-	err := p.out.Acked(h.Ack)
+	err := p.Out.Acked(h.Ack)
 	if err != nil {
 		e.fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
 	}
@@ -167,7 +168,7 @@ func (e *Engine) acknowledged(h *header, p *peer) bool {
 }
 
 // signal sends the message that follows a write, or has it leave with others.
-func (e *Engine) signal(s *slot, p *peer) {
+func (e *Engine) signal(s *slot, p *layout.Peer) {
 	s.then = false
 	if s.number != noNumber {
 		s.signalled, s.after.Token = true, s.number+1
@@ -180,7 +181,7 @@ func (e *Engine) signal(s *slot, p *peer) {
 // void tells the target that a write, and the signal that follows it, will not come:
 // what waits for its number would wait for ever.
 func (e *Engine) void(s *slot) {
-	h := header{Kind: kindVoid, Operand: uint64(s.number)}
+	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.number)}
 	if s.signalled {
 		h.Fetch = 1
 	}
@@ -189,7 +190,7 @@ func (e *Engine) void(s *slot) {
 
 // voided comes when such a message does, whether its turn is or not; false: it is
 // refused.
-func (e *Engine) voided(h *header) bool {
+func (e *Engine) voided(h *layout.Header) bool {
 	if !e.numbers || h.Operand >= 1<<e.space.Bits {
 		e.malformed(h)
 		return false
@@ -207,8 +208,8 @@ func (e *Engine) voided(h *header) bool {
 func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
 
 // isDropped tells whether an operation is the signal of a write that did not come.
-func (e *Engine) isDropped(h *header) bool {
-	if len(e.dropped) == 0 || h.Kind != kindAMO || h.Fetch != 0 || h.Token == 0 {
+func (e *Engine) isDropped(h *layout.Header) bool {
+	if len(e.dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
 		return false
 	}
 	key := signalKey(h.From, h.Token-1)

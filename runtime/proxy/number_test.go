@@ -8,6 +8,7 @@ import (
 
 	"libshmem/fabric"
 	flow "libshmem/runtime/order"
+	"libshmem/runtime/proxy/layout"
 )
 
 // What each message says that it follows: the writes before the last fence, those
@@ -41,22 +42,22 @@ func TestNeeds(t *testing.T) {
 			a.fence()
 			// Nothing before it waits to be applied, so that a write may follow at once.
 			p := &a.peers[1]
-			p.acked = p.asked
+			p.Acked = p.Asked
 			continue
 		case "write":
-			if st := a.Put(1, 0, at, 10000, nil); st != Pending || a.peers[1].queued > 0 {
-				t.Fatalf("write: %d, %d queued", st, a.peers[1].queued)
+			if st := a.Put(1, 0, at, 10000, nil); st != Pending || a.peers[1].Queued > 0 {
+				t.Fatalf("write: %d, %d queued", st, a.peers[1].Queued)
 			}
 			continue
 		case "signal":
-			if st := a.PutSignal(1, 0, at, 10000, 16384, 1, OpSet, nil); st != Pending || a.peers[1].queued > 0 {
-				t.Fatalf("signal: %d, %d queued", st, a.peers[1].queued)
+			if st := a.PutSignal(1, 0, at, 10000, 16384, 1, OpSet, nil); st != Pending || a.peers[1].Queued > 0 {
+				t.Fatalf("signal: %d, %d queued", st, a.peers[1].Queued)
 			}
 		default:
 			a.Store(1, 0, 8, 1)
 		}
 		o := j.net.flying[len(j.net.flying)-1]
-		if h := (*header)(unsafe.Pointer(&o.data[0])); o.kind != fabric.KindSend || len(j.net.flying) == before || h.Need != step.need {
+		if h := (*layout.Header)(unsafe.Pointer(&o.data[0])); o.kind != fabric.KindSend || len(j.net.flying) == before || h.Need != step.need {
 			t.Errorf("%s: follows %d writes, want %d", step.what, h.Need, step.need)
 		}
 	}
@@ -73,14 +74,14 @@ func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put fun
 	buf := make([]byte, 10000)
 	put = func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
 	put()
-	j.await("stream", func() bool { return a.peers[1].stream == streamGiven })
+	j.await("stream", func() bool { return a.peers[1].Stream == streamGiven })
 	put()
 	a.quiet()
 	edge = 1 // the first went while the stream was asked for
 	if source {
 		edge = 2
 	}
-	j.await("arrival", func() bool { return b.peers[0].edge == edge })
+	j.await("arrival", func() bool { return b.peers[0].Edge == edge })
 	return j, put, edge
 }
 
@@ -102,8 +103,8 @@ func TestStrangeData(t *testing.T) {
 		} {
 			data := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: c.data}
 			data.SetFrom(c.from)
-			if b.Complete([]fabric.Completion{data}); b.Refused() != uint64(i+1) || b.peers[0].edge != number {
-				t.Errorf("source %v, %+v: %d refused, the edge is %d, was %d", source, c, b.Refused(), b.peers[0].edge, number)
+			if b.Complete([]fabric.Completion{data}); b.Refused() != uint64(i+1) || b.peers[0].Edge != number {
+				t.Errorf("source %v, %+v: %d refused, the edge is %d, was %d", source, c, b.Refused(), b.peers[0].Edge, number)
 			}
 		}
 		if said != 3 { // of 1, 2 and 4
@@ -111,7 +112,7 @@ func TestStrangeData(t *testing.T) {
 		}
 		put()
 		a.quiet()
-		j.await("arrival of the next", func() bool { return b.peers[0].edge == number+1 })
+		j.await("arrival of the next", func() bool { return b.peers[0].Edge == number+1 })
 		j.close()
 	}
 }
@@ -131,8 +132,8 @@ func TestForgedNumbers(t *testing.T) {
 		refused := uint64(0)
 		for _, number := range []uint32{next - 1, next + b.space.Window, next + 2*b.space.Window, 1<<b.space.Bits - 1} {
 			forge(number)
-			if refused++; b.Refused() != refused || b.peers[0].edge != next {
-				t.Errorf("source %v, number %d outside of the window: %d refused, the edge is %d, was %d", source, number, b.Refused(), b.peers[0].edge, next)
+			if refused++; b.Refused() != refused || b.peers[0].Edge != next {
+				t.Errorf("source %v, number %d outside of the window: %d refused, the edge is %d, was %d", source, number, b.Refused(), b.peers[0].Edge, next)
 			}
 		}
 		forge(next)
@@ -142,14 +143,14 @@ func TestForgedNumbers(t *testing.T) {
 		} else {
 			refused++
 		}
-		if b.Refused() != refused || b.peers[0].edge != taken {
-			t.Errorf("source %v, number %d inside of the window: %d refused, want %d; the edge is %d, want %d", source, next, b.Refused(), refused, b.peers[0].edge, taken)
+		if b.Refused() != refused || b.peers[0].Edge != taken {
+			t.Errorf("source %v, number %d inside of the window: %d refused, want %d; the edge is %d, want %d", source, next, b.Refused(), refused, b.peers[0].Edge, taken)
 		}
 		for range 3 {
 			put()
 		}
 		a.quiet()
-		j.await("arrival of the PE's own", func() bool { return b.peers[0].edge == next+3 })
+		j.await("arrival of the PE's own", func() bool { return b.peers[0].Edge == next+3 })
 		if !source {
 			refused++
 		}
@@ -206,7 +207,7 @@ func TestStreamsRunOut(t *testing.T) {
 	}
 	given := ""
 	for _, a := range j.pes[1:] {
-		given += fmt.Sprint(min(a.peers[0].stream, streamGiven), " ")
+		given += fmt.Sprint(min(a.peers[0].Stream, streamGiven), " ")
 	}
 	if want := fmt.Sprint(streamGiven, " ", streamGiven, " ", streamRefused, " ", streamRefused, " ", streamRefused, " "); given != want || b.heap[0] != 20 {
 		t.Errorf("streams %s and %d signals, want %s and 20", given, b.heap[0], want)

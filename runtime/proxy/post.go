@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // parked is a message of the engine's own that found no room. Callers'
@@ -13,7 +14,7 @@ type parked struct {
 	pe    fabric.PE
 	lane  lane
 	epoch uint64 // that it belongs to
-	h     header
+	h     layout.Header
 }
 
 // PutMax is the most bytes that Put and PutSignal take at once. Where neither
@@ -60,7 +61,7 @@ func (e *Engine) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 	}
 	h, st := e.begin(pe, int(n))
 	if h != nil {
-		h.set(kindPut, 0, 0, offset, 0, 0)
+		h.Set(layout.KindPut, 0, 0, offset, 0, 0)
 		st = e.send(h, source, int(n), true)
 	}
 	return st
@@ -75,7 +76,7 @@ func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n 
 		if err := e.refuseAtomic(pe, signalOffset, op, 8); err != nil {
 			return e.fail(err)
 		}
-		after := header{Kind: kindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
+		after := layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
 		if st, ok := e.stagePut(pe, offset, source, n, r, &after); ok {
 			return st
 		}
@@ -83,7 +84,7 @@ func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n 
 	if n <= maxPayload {
 		return e.sendSignal(pe, offset, source, n, signalOffset, signal, op)
 	}
-	h := header{Kind: kindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
+	h := layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
 	return e.write(pe, offset, source, n, r, &h)
 }
 
@@ -91,7 +92,7 @@ func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n 
 func (e *Engine) sendSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, signalOffset int64, signal uint64, op Op) Status {
 	h, st := e.begin(pe, int(n))
 	if h != nil {
-		h.set(kindPutSignal, op, 8, offset, signal, uint64(signalOffset))
+		h.Set(layout.KindPutSignal, op, 8, offset, signal, uint64(signalOffset))
 		st = e.send(h, source, int(n), true)
 	}
 	return st
@@ -104,7 +105,7 @@ func (e *Engine) PutBytesSignal(pe fabric.PE, offset int64, source unsafe.Pointe
 			return e.fail(err)
 		}
 		if e.copies(pe, offset) {
-			return e.copyPut(pe, offset, source, n, false, nil, &header{Kind: kindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal})
+			return e.copyPut(pe, offset, source, n, false, nil, &layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal})
 		}
 	}
 	return e.sendSignal(pe, offset, source, n, signalOffset, signal, op)
@@ -143,9 +144,9 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 		return e.refused(t, s, err)
 	}
 	e.hold(s, n)
-	e.note(pe, evRead, uint32(t), uint32(n))
-	p.count[Reads]++
-	p.count[ReadBytes] += n
+	e.note(pe, layout.EventRead, uint32(t), uint32(n))
+	p.Count[layout.Reads]++
+	p.Count[layout.ReadBytes] += n
 	if r == nil {
 		e.pending[s.lane]++
 	}
@@ -163,7 +164,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 			return e.fail(err)
 		}
 		if e.copies(pe, offset) {
-			h := header{Op: op, Width: width, Offset: offset, Operand: operand, Extra: compare}
+			h := layout.Header{Op: op, Width: width, Offset: offset, Operand: operand, Extra: compare}
 			if st, ok := e.mappedAMO(pe, &h); ok {
 				return st
 			}
@@ -172,7 +173,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 	if !op.Fetches() {
 		h, st := e.begin(pe, 0)
 		if h != nil {
-			h.set(kindAMO, op, width, offset, operand, compare)
+			h.Set(layout.KindAMO, op, width, offset, operand, compare)
 			st = e.send(h, nil, 0, true)
 		}
 		return st
@@ -191,7 +192,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 	s.request, s.fetch, s.width = r, fetch, width
 	h, st := e.start(pe, 0, false)
 	if h != nil {
-		h.set(kindAMO, op, width, offset, operand, compare)
+		h.Set(layout.KindAMO, op, width, offset, operand, compare)
 		h.Fetch, h.Token = 1, e.question(t)
 		st = e.send(h, nil, 0, true)
 	}
@@ -212,7 +213,7 @@ func (e *Engine) Store(pe fabric.PE, offset int64, width uint8, value uint64) St
 	}
 	h, st := e.begin(pe, 0)
 	if h != nil {
-		h.set(kindStore, 0, width, offset, value, 0)
+		h.Set(layout.KindStore, 0, width, offset, value, 0)
 		st = e.send(h, nil, 0, true)
 	}
 	return st
@@ -223,28 +224,28 @@ func (e *Engine) Store(pe fabric.PE, offset int64, width uint8, value uint64) St
 // provider takes it from. Made elsewhere and copied at once, its narrow stores
 // would still be under way when the wide loads of the copy come, which takes 8 ns
 // more.
-func (e *Engine) begin(pe fabric.PE, n int) (*header, Status) { return e.start(pe, n, true) }
+func (e *Engine) begin(pe fabric.PE, n int) (*layout.Header, Status) { return e.start(pe, n, true) }
 
 // start is begin; merges: the operation may share its message with others.
-func (e *Engine) start(pe fabric.PE, n int, merges bool) (*header, Status) {
+func (e *Engine) start(pe fabric.PE, n int, merges bool) (*layout.Header, Status) {
 	p := &e.peers[pe]
 	if !e.routed(p, pe) {
 		return nil, e.fail(e.noRoute(pe))
 	}
 	if e.held(p) {
-		p.count[NoTurn]++
-		e.noteAgain(pe, evNoTurn)
+		p.Count[layout.NoTurn]++
+		e.noteAgain(pe, layout.EventNoTurn)
 		return nil, Again
 	}
-	if p.queued > 0 || e.Burst >= burstAfter || e.overtakes(pe, p, e.Epoch) {
+	if p.Queued > 0 || e.Burst >= layout.BurstAfter || e.overtakes(pe, p, e.Epoch) {
 		if h, st := e.beginLater(p, pe, n, merges); h != nil || st != Done {
 			return h, st
 		}
 	}
-	if headerSize+n > e.caps.MaxInject && !e.room(p, 0) {
+	if layout.HeaderSize+n > e.caps.MaxInject && !e.room(p, 0) {
 		return nil, Again
 	}
-	if st := e.admit(pe, p, headerSize+n); st != Done {
+	if st := e.admit(pe, p, layout.HeaderSize+n); st != Done {
 		return nil, st
 	}
 	if h := e.draft(p, pe, n); h != nil {
@@ -256,25 +257,25 @@ func (e *Engine) start(pe fabric.PE, n int, merges bool) (*header, Status) {
 // held tells whether messages to p are parked, and so whether a caller's would
 // overtake them. It tries them first: injected messages make room without a
 // completion, and so without a call of Complete.
-func (e *Engine) held(p *peer) bool {
-	if p.parked > 0 {
+func (e *Engine) held(p *layout.Peer) bool {
+	if p.Parked > 0 {
 		e.unpark()
 	}
-	return p.parked > 0
+	return p.Parked > 0
 }
 
 // own sends a message that nobody can be asked to try again, or parks it. Its
 // turn has come: an answer, or a signal whose bytes are on their way.
-func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
+func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *layout.Header) {
 	if e.isLost(pe) {
 		return
 	}
 	p := &e.peers[pe]
-	if p.parked == 0 {
+	if p.Parked == 0 {
 		switch e.sendCopy(pe, h) {
 		case Done:
 			if l != noLane {
-				p.ask(1, epoch)
+				p.Ask(1, epoch)
 				e.account(pe, l)
 			}
 			return
@@ -286,13 +287,13 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *header) {
 	e.parked = append(e.parked, parked{pe, l, epoch, *h})
 	e.pending[l]++
 	e.stick()
-	p.parked++
-	e.note(pe, evParked, uint32(h.Kind), 0)
-	p.count[Parked]++
+	p.Parked++
+	e.note(pe, layout.EventParked, uint32(h.Kind), 0)
+	p.Count[layout.Parked]++
 }
 
 // sendCopy sends a message without payload that was made elsewhere.
-func (e *Engine) sendCopy(pe fabric.PE, h *header) Status {
+func (e *Engine) sendCopy(pe fabric.PE, h *layout.Header) Status {
 	p := &e.peers[pe]
 	if !e.routed(p, pe) {
 		return e.fail(e.noRoute(pe))
@@ -308,82 +309,73 @@ func (e *Engine) sendCopy(pe fabric.PE, h *header) Status {
 // draft puts the next message to pe, of n bytes of payload, into e.sending, and
 // returns where its header is to be made; nil: there is no room. Only send may
 // follow.
-func (e *Engine) draft(p *peer, pe fabric.PE, n int) *header {
+func (e *Engine) draft(p *layout.Peer, pe fabric.PE, n int) *layout.Header {
 	op := &e.sending
-	op.To, op.Len, op.Fence = pe, headerSize+n, e.fenced(p)
+	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, e.fenced(p)
 	if op.Inject = op.Len <= e.caps.MaxInject && !op.Fence; !op.Inject {
 		return e.draftBuffer(p)
 	}
 	op.Buf = e.scratch
-	return (*header)(e.scratch)
+	return (*layout.Header)(e.scratch)
 }
 
 // draftBuffer is for what is too large to be injected.
-func (e *Engine) draftBuffer(p *peer) *header {
+func (e *Engine) draftBuffer(p *layout.Peer) *layout.Header {
 	op := &e.sending
 	t, s := e.take(useSend, p, op.To)
 	if s == nil {
 		return nil
 	}
 	op.Token, op.Buf = t, e.sendBuffer(t, op.Len)
-	return (*header)(op.Buf)
+	return (*layout.Header)(op.Buf)
 }
 
 // send hands the draft to the provider, with its payload. One that asks the PE
 // for something counts in the present epoch and for the next quiet.
-func (e *Engine) send(h *header, payload unsafe.Pointer, n int, asks bool) Status {
+func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool) Status {
 	if e.drafted != 0 {
 		return e.keep(h, payload, n)
 	}
 	op := &e.sending
 	p := &e.peers[op.To]
 	if n > 0 {
-		copyBytes(unsafe.Add(unsafe.Pointer(h), headerSize), payload, n)
+		copyBytes(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
 	}
 	switch err := e.hand(op, p); {
 	case err == nil:
 	case !op.Inject:
 		return e.refused(op.Token, &e.slots[op.Token], err)
 	case err == fabric.ErrAgain:
-		p.count[Retries]++
-		e.noteAgain(op.To, evNoRoom)
+		p.Count[layout.Retries]++
+		e.noteAgain(op.To, layout.EventNoRoom)
 		return Again
 	default:
 		return e.fail(err)
 	}
 	if asks {
-		p.ask(e.cost(op.Len), e.Epoch)
+		p.Ask(e.cost(op.Len), e.Epoch)
 		e.touch(p, op.To)
 	}
 	return Done
 }
 
 // hand completes the header of a message and hands it to the provider.
-func (e *Engine) hand(op *fabric.Send, p *peer) error {
-	h := (*header)(op.Buf)
-	if p.writeEpoch != e.Epoch {
-		p.out.Follow()
+func (e *Engine) hand(op *fabric.Send, p *layout.Peer) error {
+	h := (*layout.Header)(op.Buf)
+	if p.WriteEpoch != e.Epoch {
+		p.Out.Follow()
 	}
-	h.Job, h.From, h.Seq, h.Need, h.Ack = e.Job, e.Me, p.sent+1, p.out.Need(), p.edge
-	if h.Kind == kindFlush {
-		h.Need = p.out.All()
+	h.Job, h.From, h.Seq, h.Need, h.Ack = e.Job, e.Me, p.Sent+1, p.Out.Need(), p.Edge
+	if h.Kind == layout.KindFlush {
+		h.Need = p.Out.All()
 	}
 	if err := e.prov.Send(op); err != nil {
 		return err
 	}
-	p.sent++
-	e.noteMessage(op.To, evSent, h.Kind, op.Len, p.sent)
-	p.countMessage(h.Kind, op.Len)
+	p.Sent++
+	e.noteMessage(op.To, layout.EventSent, h.Kind, op.Len, p.Sent)
+	p.CountMessage(h.Kind, op.Len)
 	return nil
-}
-
-// ask counts a message of an epoch, that takes so many units. A signal that had to
-// wait for its bytes may be late for its own; none of a later one has gone before it.
-func (p *peer) ask(units, epoch uint64) {
-	if epoch > p.epoch {
-		p.epoch, p.askedThen = epoch, p.asked
-	}
-	p.asked += units
 }
 
 // unpark sends what was parked, in order for each PE.
@@ -394,7 +386,7 @@ func (e *Engine) unpark() {
 	work := e.parked
 	e.parked, e.spare = e.spare[:0], work
 	for i := range work {
-		e.peers[work[i].pe].parked = 0
+		e.peers[work[i].pe].Parked = 0
 	}
 	for i := range work {
 		m := &work[i]

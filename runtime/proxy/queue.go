@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // What a fence orders behind something that is under way waits here, not in its
@@ -18,37 +19,37 @@ import (
 
 // behindWrites tells whether a message of an epoch would overtake writes of before,
 // of which the target knows nothing. The provider's own fence is better than a wait.
-func (e *Engine) behindWrites(p *peer, epoch uint64) bool {
-	return p.bare > 0 && p.writeEpoch != epoch && !e.caps.Fence
+func (e *Engine) behindWrites(p *layout.Peer, epoch uint64) bool {
+	return p.Bare > 0 && p.WriteEpoch != epoch && !e.caps.Fence
 }
 
 // behindBytes tells whether an operation of an epoch would overtake bytes of before
 // that are still to be copied out of GPU memory, or onto a mapped heap.
-func (e *Engine) behindBytes(pe fabric.PE, p *peer, epoch uint64) bool {
-	return p.staged && e.mustFollowBytes(pe, epoch)
+func (e *Engine) behindBytes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+	return p.Staged && e.mustFollowBytes(pe, epoch)
 }
 
 // bytesGone comes when an operation may have waited for what was copied.
 func (e *Engine) bytesGone(pe fabric.PE) {
-	if e.peers[pe].queued > 0 {
+	if e.peers[pe].Queued > 0 {
 		e.jam() // to be driven in this turn: the stage's comes first
 	}
 }
 
 // overtakes tells whether a message of an epoch would overtake what it has to follow
 // and what the target knows nothing of.
-func (e *Engine) overtakes(pe fabric.PE, p *peer, epoch uint64) bool {
+func (e *Engine) overtakes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
 	return e.behindWrites(p, epoch) || e.behindBytes(pe, p, epoch)
 }
 
 // mayWrite tells whether a write of an epoch may be posted now; Again: something has
 // to come first, and has been asked for.
-func (e *Engine) mayWrite(pe fabric.PE, p *peer, epoch uint64) Status {
+func (e *Engine) mayWrite(pe fabric.PE, p *layout.Peer, epoch uint64) Status {
 	if mustFollowMessages(p, epoch) {
 		return e.awaitFlush(pe, p)
 	}
-	if p.writeEpoch != epoch && (p.writes > 0 || p.wrote != p.wroteAcked) && !e.keepsWrites(p) {
-		if p.writes == 0 || !e.caps.DeliveryComplete {
+	if p.WriteEpoch != epoch && (p.Writes > 0 || p.Wrote != p.WroteAcked) && !e.keepsWrites(p) {
+		if p.Writes == 0 || !e.caps.DeliveryComplete {
 			return e.awaitFlush(pe, p)
 		}
 		return Again
@@ -57,23 +58,23 @@ func (e *Engine) mayWrite(pe fabric.PE, p *peer, epoch uint64) Status {
 }
 
 // fenced tells whether messages to p ask the provider to keep them behind writes.
-func (e *Engine) fenced(p *peer) bool { return p.bare > 0 && e.caps.Fence }
+func (e *Engine) fenced(p *layout.Peer) bool { return p.Bare > 0 && e.caps.Fence }
 
 // keepsWrites tells whether writes to p stay behind those of before a fence. Where
 // the sender holds signals back, those too have to be behind.
-func (e *Engine) keepsWrites(p *peer) bool {
+func (e *Engine) keepsWrites(p *layout.Peer) bool {
 	if e.caps.Fence {
 		return true
 	}
-	return e.caps.WriteAfterWrite && p.bare == 0
+	return e.caps.WriteAfterWrite && p.Bare == 0
 }
 
-func (e *Engine) awaitFlush(pe fabric.PE, p *peer) Status {
+func (e *Engine) awaitFlush(pe fabric.PE, p *layout.Peer) Status {
 	st := e.flush(pe)
 	if st == Failed {
 		return Failed
 	}
-	if !p.flushing {
+	if !p.Flushing {
 		e.jam()
 	}
 	return Again
@@ -90,29 +91,29 @@ func (e *Engine) enqueue(t fabric.Token, s *slot) {
 	p := &e.peers[s.pe]
 	e.closeBatch(p) // it is not the last any more
 	s.epoch, s.next = e.Epoch, 0
-	e.note(s.pe, evQueued, uint32(t), 0)
-	p.count[Waited]++
-	if p.queued++; p.queued == 1 {
-		p.first = uint32(t)
-		if !p.listed {
-			p.listed = true
+	e.note(s.pe, layout.EventQueued, uint32(t), 0)
+	p.Count[layout.Waited]++
+	if p.Queued++; p.Queued == 1 {
+		p.First = uint32(t)
+		if !p.Listed {
+			p.Listed = true
 			e.queues = append(e.queues, s.pe)
 		}
 	} else {
-		e.slots[p.last].next = t
+		e.slots[p.Last].next = t
 	}
-	p.last = uint32(t)
+	p.Last = uint32(t)
 	e.pending[s.lane]++
 }
 
 // beginLater is start for what may have to wait, or is to leave with others. Done and
 // no header: neither.
-func (e *Engine) beginLater(p *peer, pe fabric.PE, n int, merges bool) (*header, Status) {
+func (e *Engine) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*layout.Header, Status) {
 	merges = merges && e.merging(n)
-	if p.queued > 0 && !(merges && e.grows(p, n)) {
+	if p.Queued > 0 && !(merges && e.grows(p, n)) {
 		e.letGo(pe, p)
 	}
-	if p.queued > 0 || e.overtakes(pe, p, e.Epoch) {
+	if p.Queued > 0 || e.overtakes(pe, p, e.Epoch) {
 		if merges {
 			return e.draftRecord(p, pe, n)
 		}
@@ -129,7 +130,7 @@ func (e *Engine) beginLater(p *peer, pe fabric.PE, n int, merges bool) (*header,
 }
 
 // draftQueued is draft for a message that has to wait.
-func (e *Engine) draftQueued(p *peer, pe fabric.PE, n int) (*header, Status) {
+func (e *Engine) draftQueued(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, Status) {
 	if !e.routed(p, pe) {
 		return nil, e.fail(e.noRoute(pe))
 	}
@@ -140,20 +141,20 @@ func (e *Engine) draftQueued(p *peer, pe fabric.PE, n int) (*header, Status) {
 	if s == nil {
 		return nil, Again
 	}
-	s.length = uint32(headerSize + n)
+	s.length = uint32(layout.HeaderSize + n)
 	e.sending.To, e.drafted = pe, t
-	return (*header)(e.buffer(t)), Done
+	return (*layout.Header)(e.buffer(t)), Done
 }
 
 // keep puts the draft into the queue.
-func (e *Engine) keep(h *header, payload unsafe.Pointer, n int) Status {
+func (e *Engine) keep(h *layout.Header, payload unsafe.Pointer, n int) Status {
 	if e.recording {
 		return e.record(h, payload, n)
 	}
 	t := e.drafted
 	e.drafted = 0
 	if n > 0 {
-		copyBytes(unsafe.Add(unsafe.Pointer(h), headerSize), payload, n)
+		copyBytes(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
 	}
 	e.enqueue(t, &e.slots[t])
 	return Done
@@ -164,10 +165,10 @@ func (e *Engine) driveAll() {
 	e.jammed = false
 	still := e.queues[:0]
 	for _, pe := range e.queues {
-		if e.drive(pe); e.peers[pe].queued > 0 {
+		if e.drive(pe); e.peers[pe].Queued > 0 {
 			still = append(still, pe)
 		} else {
-			e.peers[pe].listed = false
+			e.peers[pe].Listed = false
 		}
 	}
 	e.queues = still
@@ -181,8 +182,8 @@ func (e *Engine) drive(pe fabric.PE) {
 	}
 	e.driving = true
 	defer func() { e.driving = false }()
-	for p.queued > 0 && p.parked == 0 {
-		t := fabric.Token(p.first)
+	for p.Queued > 0 && p.Parked == 0 {
+		t := fabric.Token(p.First)
 		s := &e.slots[t]
 		next := s.next
 		var st Status
@@ -197,15 +198,15 @@ func (e *Engine) drive(pe fabric.PE) {
 		if st == Again || e.isLost(pe) {
 			return
 		}
-		p.first = uint32(next)
-		p.queued--
+		p.First = uint32(next)
+		p.Queued--
 		if st == Failed {
 			e.driveFailed(t, s)
 		}
 	}
 }
 
-func (e *Engine) driveWrite(t fabric.Token, s *slot, p *peer) Status {
+func (e *Engine) driveWrite(t fabric.Token, s *slot, p *layout.Peer) Status {
 	if e.behindBytes(s.pe, p, s.epoch) {
 		return Again
 	}
@@ -213,8 +214,8 @@ func (e *Engine) driveWrite(t fabric.Token, s *slot, p *peer) Status {
 		return st
 	}
 	if s.then {
-		if st := e.admit(s.pe, p, headerSize); st != Done {
-			return e.jamUnless(p.flushing, st)
+		if st := e.admit(s.pe, p, layout.HeaderSize); st != Done {
+			return e.jamUnless(p.Flushing, st)
 		}
 	}
 	s.use = useWrite
@@ -233,19 +234,19 @@ func (e *Engine) jamUnless(comes bool, st Status) Status {
 	return st
 }
 
-func (e *Engine) driveMessage(t fabric.Token, s *slot, p *peer) Status {
+func (e *Engine) driveMessage(t fabric.Token, s *slot, p *layout.Peer) Status {
 	if e.overtakes(s.pe, p, s.epoch) {
 		return Again
 	}
 	if s.hold != notHeld && e.heldYet(p, s) {
 		return Again
 	}
-	if fabric.Token(p.last) == t {
+	if fabric.Token(p.Last) == t {
 		e.closeBatch(p)
 	}
 	n := int(s.length)
 	if st := e.admit(s.pe, p, n); st != Done {
-		return e.jamUnless(p.flushing, st)
+		return e.jamUnless(p.Flushing, st)
 	}
 	op, lane, epoch, pe := &e.sending, s.lane, s.epoch, s.pe
 	op.To, op.Len, op.Buf, op.Token = pe, n, e.buffer(t), t
@@ -256,15 +257,15 @@ func (e *Engine) driveMessage(t fabric.Token, s *slot, p *peer) Status {
 	if err := e.hand(op, p); err != nil {
 		s.use = useQueued
 		if err == fabric.ErrAgain {
-			p.count[Retries]++
-			e.noteAgain(pe, evNoRoom)
+			p.Count[layout.Retries]++
+			e.noteAgain(pe, layout.EventNoRoom)
 			e.jam()
 			return Again
 		}
 		return e.fail(err)
 	}
 	e.pending[lane]--
-	p.ask(e.cost(n), epoch)
+	p.Ask(e.cost(n), epoch)
 	if injected {
 		e.give(t)
 	}

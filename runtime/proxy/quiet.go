@@ -1,6 +1,9 @@
 package proxy
 
-import "libshmem/fabric"
+import (
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+)
 
 // Operations are counted in generations. The open one takes what is posted
 // now. QuietBegin closes it, unless the one before is not complete yet: then
@@ -84,10 +87,10 @@ func (e *Engine) closeGeneration() {
 	work := e.dirty[:e.NDirty]
 	for _, pe := range work {
 		p := &e.peers[pe]
-		p.dirty = false
-		p.goal, p.goalWrote = p.asked, p.wrote
-		if !p.met() {
-			p.unmet = true
+		p.Dirty = false
+		p.Goal, p.GoalWrote = p.Asked, p.Wrote
+		if !p.Met() {
+			p.Unmet = true
 			e.unmet++
 		}
 	}
@@ -104,7 +107,7 @@ func (e *Engine) closeGeneration() {
 	for _, pe := range work {
 		// A flush that cannot be sent puts its PE into dirty again, behind
 		// where work is read.
-		if e.peers[pe].unmet {
+		if e.peers[pe].Unmet {
 			e.cover(pe)
 		}
 	}
@@ -141,24 +144,21 @@ func (e *Engine) remember(t Ticket, err error) {
 // lose notes that an operation failed whose caller waits for a quiet.
 func (e *Engine) lose(l lane, err error) { e.lost[l] = err }
 
-// met tells whether p has applied what the closed generation sent it.
-func (p *peer) met() bool { return p.acked >= p.goal && p.wroteAcked >= p.goalWrote }
-
 // cover sees to it that an answer of pe will cover its goal: that of a flush
 // under way may, and is looked at when it comes.
 func (e *Engine) cover(pe fabric.PE) {
 	p := &e.peers[pe]
 	switch e.flush(pe) {
 	case Again:
-		if !p.late {
-			p.late = true
+		if !p.Late {
+			p.Late = true
 			e.late = append(e.late, pe)
 			e.stick()
 		}
 	case Failed:
 		// The next quiet tries again.
 		e.lose(laneOf(e.open-1), e.err)
-		p.unmet = false
+		p.Unmet = false
 		e.unmet--
 		e.touch(p, pe)
 	}
@@ -170,7 +170,7 @@ func (e *Engine) coverLate() {
 	e.late = e.late[:0] // cover writes behind where work is read
 	for _, pe := range work {
 		p := &e.peers[pe]
-		if p.late = false; p.unmet {
+		if p.Late = false; p.Unmet {
 			e.cover(pe)
 		}
 	}
@@ -185,8 +185,8 @@ func (e *Engine) account(pe fabric.PE, l lane) {
 		e.touch(p, pe)
 		return
 	}
-	if p.goal, p.goalWrote = p.asked, p.wrote; !p.unmet {
-		p.unmet = true
+	if p.Goal, p.GoalWrote = p.Asked, p.Wrote; !p.Unmet {
+		p.Unmet = true
 		e.unmet++
 	}
 	e.cover(pe)
@@ -197,35 +197,35 @@ func (e *Engine) account(pe fabric.PE, l lane) {
 // completions say only that the source may be reused.
 func (e *Engine) flush(pe fabric.PE) Status {
 	p := &e.peers[pe]
-	if p.flushing {
+	if p.Flushing {
 		return Pending
 	}
-	p.flushTurn++
-	if st := e.sendCopy(pe, &header{Kind: kindFlush, Token: p.question()}); st != Done {
-		p.flushTurn--
+	p.FlushTurn++
+	if st := e.sendCopy(pe, &layout.Header{Kind: layout.KindFlush, Token: p.Question()}); st != Done {
+		p.FlushTurn--
 		return st
 	}
-	p.flushAsked, p.flushWrote = p.asked, p.wrote
-	p.flushing = true
+	p.FlushAsked, p.FlushWrote = p.Asked, p.Wrote
+	p.Flushing = true
 	return Pending
 }
 
 // flushed takes the answer to a flush.
-func (e *Engine) flushed(h *header) {
+func (e *Engine) flushed(h *layout.Header) {
 	p := &e.peers[h.From]
-	if !p.flushing || h.Token != p.question() {
+	if !p.Flushing || h.Token != p.Question() {
 		e.unasked(h)
 		return
 	}
-	p.count[MostUnanswered] = max(p.count[MostUnanswered], p.asked-p.acked)
-	p.acked, p.wroteAcked = p.flushAsked, p.flushWrote
-	p.flushing = false
-	e.note(fabric.PE(h.From), evAcked, uint32(min(p.asked-p.acked, 1<<24-1)), uint32(p.acked))
-	if !p.unmet {
+	p.Count[layout.MostUnanswered] = max(p.Count[layout.MostUnanswered], p.Asked-p.Acked)
+	p.Acked, p.WroteAcked = p.FlushAsked, p.FlushWrote
+	p.Flushing = false
+	e.note(fabric.PE(h.From), layout.EventAcked, uint32(min(p.Asked-p.Acked, 1<<24-1)), uint32(p.Acked))
+	if !p.Unmet {
 		return
 	}
-	if p.met() {
-		p.unmet = false
+	if p.Met() {
+		p.Unmet = false
 		e.unmet--
 	} else {
 		e.cover(fabric.PE(h.From))
@@ -233,9 +233,9 @@ func (e *Engine) flushed(h *header) {
 }
 
 // touch remembers that the open generation has something to ask of pe.
-func (e *Engine) touch(p *peer, pe fabric.PE) {
-	if !p.dirty {
-		p.dirty = true
+func (e *Engine) touch(p *layout.Peer, pe fabric.PE) {
+	if !p.Dirty {
+		p.Dirty = true
 		e.dirty[e.NDirty] = pe
 		e.NDirty++
 	}

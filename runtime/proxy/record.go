@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/live"
 	"libshmem/runtime/proxy/clock"
+	"libshmem/runtime/proxy/layout"
 )
 
 // eventNames are what is printed of an event, with its detail and number for the verbs.
@@ -17,26 +18,26 @@ var eventNames = [...]struct {
 	format string
 	args   args
 }{
-	evSent:     {"sent message %d: %s, %d bytes", message},
-	evApplied:  {"applied message %d: %s, %d bytes", message},
-	evKept:     {"keeps message %d until those before it are in: %s, %d bytes", message},
-	evAcked:    {"the PE has applied %d units, %d are unanswered", numberDetail},
-	evWrite:    {"posted write of %d bytes, token %d", numberDetail},
-	evRead:     {"posted read of %d bytes, token %d", numberDetail},
-	evDone:     {"token %d is complete", detail},
-	evBroke:    {"token %d failed with error %d", detailNumber},
-	evArrived:  {"%d writes of the PE are in", number},
-	evQueued:   {"queued an operation, token %d", detail},
-	evParked:   {"parked a message: %s", kindOnly},
-	evNoCredit: {"refused an operation for want of credit", often},
-	evNoTurn:   {"refused an operation that has to follow others", often},
-	evNoRoom:   {"the provider had no room", often},
-	evLost:     {"gave the PE up", nothing},
-	evSleep:    {"the proxy sleeps", nothing},
-	evWoken:    {"the network wakes the proxy", often},
-	evLimit:    {"the proxy slept and nothing came", often},
-	evNap:      {"the proxy leaves the network to callers", often},
-	evNoSleep:  {"the proxy waits for room", often},
+	layout.EventSent:     {"sent message %d: %s, %d bytes", message},
+	layout.EventApplied:  {"applied message %d: %s, %d bytes", message},
+	layout.EventKept:     {"keeps message %d until those before it are in: %s, %d bytes", message},
+	layout.EventAcked:    {"the PE has applied %d units, %d are unanswered", numberDetail},
+	layout.EventWrite:    {"posted write of %d bytes, token %d", numberDetail},
+	layout.EventRead:     {"posted read of %d bytes, token %d", numberDetail},
+	layout.EventDone:     {"token %d is complete", detail},
+	layout.EventBroke:    {"token %d failed with error %d", detailNumber},
+	layout.EventArrived:  {"%d writes of the PE are in", number},
+	layout.EventQueued:   {"queued an operation, token %d", detail},
+	layout.EventParked:   {"parked a message: %s", kindOnly},
+	layout.EventNoCredit: {"refused an operation for want of credit", often},
+	layout.EventNoTurn:   {"refused an operation that has to follow others", often},
+	layout.EventNoRoom:   {"the provider had no room", often},
+	layout.EventLost:     {"gave the PE up", nothing},
+	layout.EventSleep:    {"the proxy sleeps", nothing},
+	layout.EventWoken:    {"the network wakes the proxy", often},
+	layout.EventLimit:    {"the proxy slept and nothing came", often},
+	layout.EventNap:      {"the proxy leaves the network to callers", often},
+	layout.EventNoSleep:  {"the proxy waits for room", often},
 }
 
 // args says what the verbs of a format are.
@@ -53,30 +54,15 @@ const (
 	often             // none; and how often, where more than once
 )
 
-// kindNames are what messages are called in a record.
-var kindNames = [...]string{
-	kindAMO: "atomic", kindStore: "element", kindPut: "put", kindPutSignal: "put with signal", kindFlush: "how far are you", kindReply: "answer",
-	kindOffer: "offer", kindTaken: "taken", kindFetch: "fetch", kindData: "data", kindExtent: "extent", kindPing: "ping",
-	kindStream: "stream wanted", kindStreamed: "stream", kindVoid: "void", kindBatch: "batch",
-	kindAsk: "what do you do", kindTold: "what I do",
-}
-
-func (k kind) String() string {
-	if int(k) < len(kindNames) && kindNames[k] != "" {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("kind %d", uint8(k))
-}
-
 // Recorded is one event of the flight recorder.
 type Recorded struct {
 	Ago time.Duration // before it was looked at
-	entry
+	layout.Entry
 }
 
 // String is the event for people.
 func (r Recorded) String() string {
-	what, d, n := event(r.what), uint32(r.what)>>8, uint32(r.what>>32)
+	what, d, n := layout.Event(r.What), uint32(r.What)>>8, uint32(r.What>>32)
 	var b strings.Builder
 	if int(what) >= len(eventNames) || eventNames[what].format == "" {
 		fmt.Fprintf(&b, "event %d of %d and %d", what, d, n)
@@ -87,7 +73,7 @@ func (r Recorded) String() string {
 			fmt.Fprintf(&b, ", %d times in a row", n)
 		}
 	}
-	if s := r.when % (1 << streamBits); s != 0 {
+	if s := r.When % (1 << layout.StreamBits); s != 0 {
 		fmt.Fprintf(&b, ", context %d", s)
 	}
 	return b.String()
@@ -104,9 +90,9 @@ func (a args) of(d, n uint32) []any {
 	case detailNumber:
 		return []any{d, n}
 	case message:
-		return []any{n, kind(d >> 16), d & 0xffff}
+		return []any{n, layout.Kind(d >> 16), d & 0xffff}
 	case kindOnly:
-		return []any{kind(d)}
+		return []any{layout.Kind(d)}
 	}
 	return nil
 }
@@ -119,7 +105,7 @@ type readings struct {
 
 // ago is how long before now a tick of an event was. The first bits of it are not kept.
 func (t *readings) ago(when uint64) time.Duration {
-	ticks := (t.now<<streamBits - when&^(1<<streamBits-1)) >> streamBits
+	ticks := (t.now<<layout.StreamBits - when&^(1<<layout.StreamBits-1)) >> layout.StreamBits
 	all := t.now - t.first
 	if ticks > all || all == 0 {
 		return 0 // recorded since now was
@@ -131,16 +117,16 @@ func (t *readings) ago(when uint64) time.Duration {
 // was read and so many afterwards: those that were overwritten meanwhile are left out. So is
 // the oldest one where it is being overwritten: then it is the latest.
 func (t *readings) recorded(r *ring, before, after uint32) []Recorded {
-	n := min(before, ringEvents)
-	if made := after - before; before+made > ringEvents {
-		n = min(n, ringEvents-min(made, ringEvents))
+	n := min(before, layout.RingEvents)
+	if made := after - before; before+made > layout.RingEvents {
+		n = min(n, layout.RingEvents-min(made, layout.RingEvents))
 	}
 	all := make([]Recorded, 0, n)
 	for i := before - n; i != before; i++ {
-		e := r[i%ringEvents]
-		all = append(all, Recorded{t.ago(e.when), e})
+		e := r[i%layout.RingEvents]
+		all = append(all, Recorded{t.ago(e.When), e})
 	}
-	if n == ringEvents && all[0].Ago < all[n-1].Ago {
+	if n == layout.RingEvents && all[0].Ago < all[n-1].Ago {
 		all = all[1:]
 	}
 	return all
@@ -168,7 +154,7 @@ func (e *Engine) Flight(pe fabric.PE) []Recorded {
 	t := readings{s.ticks, s.time, clock.Now(), live.Now()}
 	before := atomic.LoadUint32(&s.recorded)
 	own := e.rings[ownRing].load()
-	return merged(t.recorded(&e.rings[p.ring], p.recorded, p.recorded), t.recorded(&own, before, atomic.LoadUint32(&s.recorded)))
+	return merged(t.recorded(&e.rings[p.Ring], p.Recorded, p.Recorded), t.recorded(&own, before, atomic.LoadUint32(&s.recorded)))
 }
 
 // Latest names the PEs whose recorder an onlooker wants to see, n at most: first those with
@@ -177,8 +163,8 @@ func (e *Engine) Flight(pe fabric.PE) []Recorded {
 func (e *Engine) Latest(n int) []fabric.PE {
 	var all []latest
 	for i, pe := range e.met[ownRing+1:] {
-		if n := e.first.peers[pe].recorded; n > 0 {
-			all = append(all, latest{pe, e.busyWith(pe), e.rings[ownRing+1+i][(n-1)%ringEvents].when})
+		if n := e.first.peers[pe].Recorded; n > 0 {
+			all = append(all, latest{pe, e.busyWith(pe), e.rings[ownRing+1+i][(n-1)%layout.RingEvents].When})
 		}
 	}
 	return pick(all, n)
@@ -216,7 +202,7 @@ func pick(all []latest, n int) (pes []fabric.PE) {
 func (e *Engine) busyWith(pe fabric.PE) (busy bool) {
 	e.all(func(s *Engine) {
 		p := &s.peers[pe]
-		busy = busy || p.tokens > 0 || p.parked > 0 || p.early > 0 || p.queued > 0 || p.flushing
+		busy = busy || p.Tokens > 0 || p.Parked > 0 || p.Early > 0 || p.Queued > 0 || p.Flushing
 	})
 	return busy
 }

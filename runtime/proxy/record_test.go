@@ -14,6 +14,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/live"
+	"libshmem/runtime/proxy/layout"
 )
 
 // texts are the events of a PE with another one, without the times.
@@ -58,11 +59,11 @@ func TestRecord(t *testing.T) {
 	}
 	j.drain()
 	a.Store(1, 0, 8, 7)
-	a.peers[2].tokens++
+	a.peers[2].Tokens++
 	if got := fmt.Sprint(a.Latest(5)); got != "[2 1]" {
 		t.Errorf("with operations of PE 2 under way the PEs are %s", got)
 	}
-	a.peers[2].tokens--
+	a.peers[2].Tokens--
 }
 
 // TestRecordRings holds that only PEs that were met have rings, side by side.
@@ -74,7 +75,7 @@ func TestRecordRings(t *testing.T) {
 			t.Fatal(st, e.Err())
 		}
 	}
-	if got := e.met[had:]; !slices.Equal(got, []fabric.PE{70, 30}) || int(e.Rings) != had+2 || e.peers[30].ring != uint32(had+1) {
+	if got := e.met[had:]; !slices.Equal(got, []fabric.PE{70, 30}) || int(e.Rings) != had+2 || e.peers[30].Ring != uint32(had+1) {
 		t.Errorf("rings are those of %d, %d of them", e.met, e.Rings)
 	}
 }
@@ -93,12 +94,12 @@ func TestRecordRefused(t *testing.T) {
 			t.Fatal("tokens have no end")
 		}
 	}
-	before := a.peers[1].recorded
+	before := a.peers[1].Recorded
 	for range 100 {
 		a.Put(1, 0, unsafe.Pointer(&a.heap[0]), 8192, nil)
 	}
 	got := a.texts(1)
-	if n := len(got); a.peers[1].recorded != before || got[n-1] != "refused an operation for want of credit, 101 times in a row" ||
+	if n := len(got); a.peers[1].Recorded != before || got[n-1] != "refused an operation for want of credit, 101 times in a row" ||
 		!strings.HasPrefix(got[n-2], "posted write of 8192 bytes, token ") {
 		t.Errorf("after %d events and 101 refusals:\n\t%s", before, strings.Join(got[n-2:], "\n\t"))
 	}
@@ -110,7 +111,7 @@ func TestRecordWraps(t *testing.T) {
 		j := newRingJob(t, m, 1, 2, 1, 1<<16)
 		a := j.pes[0]
 		a.Store(1, 0, 8, 0)
-		for i := range 3 * ringEvents {
+		for i := range 3 * layout.RingEvents {
 			j.rigs[0][0].Push(&queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(0), Value: uint64(i)})
 			if m.native {
 				j.inC(0)
@@ -119,8 +120,8 @@ func TestRecordWraps(t *testing.T) {
 			}
 		}
 		var want []string
-		for i := range ringEvents {
-			want = append(want, fmt.Sprintf("sent message %d: element, 56 bytes", 2*ringEvents+2+i))
+		for i := range layout.RingEvents {
+			want = append(want, fmt.Sprintf("sent message %d: element, 56 bytes", 2*layout.RingEvents+2+i))
 		}
 		a.records(1, want...)
 		if a.Tick != 0 {
@@ -157,14 +158,14 @@ func TestRecordInC(t *testing.T) {
 		if inC := j.inLane == 4; inC != m.native {
 			t.Errorf("%s: C took %d operations", m.name, j.inLane)
 		}
-		for turns := 0; j.pes[1].peers[0].received < j.pes[0].peers[1].sent; turns++ {
+		for turns := 0; j.pes[1].peers[0].Received < j.pes[0].peers[1].Sent; turns++ {
 			turn(0)
 			if turn(1); turns > 1000 {
 				t.Fatal("the messages do not come")
 			}
 		}
 		j.pes[0].flush(1)
-		for turns := 0; j.pes[0].peers[1].flushing; turns++ {
+		for turns := 0; j.pes[0].peers[1].Flushing; turns++ {
 			turn(1)
 			if turn(0); turns > 1000 {
 				t.Fatal("the answer does not come")
@@ -204,16 +205,16 @@ func TestRecordOwn(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	defer j.close()
 	a := j.pes[0]
-	a.noteOwn(evNap) // before the first event of the PE: not of its time
+	a.noteOwn(layout.EventNap) // before the first event of the PE: not of its time
 	a.Store(1, 0, 8, 7)
-	a.noteOwn(evSleep)
-	a.noteOwn(evWoken)
+	a.noteOwn(layout.EventSleep)
+	a.noteOwn(layout.EventWoken)
 	a.Store(1, 0, 8, 7)
 	for range 100 {
-		a.noteOwn(evSleep)
-		a.noteOwn(evLimit)
+		a.noteOwn(layout.EventSleep)
+		a.noteOwn(layout.EventLimit)
 	}
-	a.noteOwn(evSleep)
+	a.noteOwn(layout.EventSleep)
 	a.records(
 		1, "sent message 1: element, 56 bytes", "the proxy sleeps", "the network wakes the proxy", "sent message 2: element, 56 bytes",
 		"the proxy sleeps", "the proxy slept and nothing came, 100 times in a row",
@@ -263,29 +264,29 @@ func TestRecordOfOthers(t *testing.T) {
 	if got := read(nil); got != nil {
 		t.Errorf("events before the first: %s", got)
 	}
-	for range ringEvents + 5 {
+	for range layout.RingEvents + 5 {
 		a.Store(1, 0, 8, 7)
 	}
-	if got, want := read(nil), a.texts(1); !slices.Equal(got, want) || len(got) != ringEvents {
+	if got, want := read(nil), a.texts(1); !slices.Equal(got, want) || len(got) != layout.RingEvents {
 		t.Errorf("another process sees\n%s\nwant\n%s", got, want)
 	}
 	// Three events come between the reading of the count and of the ring.
-	ring := int64(a.shown.records) + int64(unsafe.Sizeof(entry{})*ringEvents)
+	ring := int64(a.shown.records) + int64(unsafe.Sizeof(layout.Entry{})*layout.RingEvents)
 	if got, want := len(read(func(at int64) {
 		if at < ring && at > int64(fixed) {
 			a.Store(1, 0, 8, 7)
 			a.Store(1, 0, 8, 7)
 			a.Store(1, 0, 8, 7)
 		}
-	})), ringEvents-3; got > want || got < want-3 {
+	})), layout.RingEvents-3; got > want || got < want-3 {
 		t.Errorf("%d events are read of those that stand, want %d or some less", got, want)
 	}
 	// The oldest one is being overwritten.
 	p := &a.peers[1]
-	oldest := &a.rings[p.ring][p.recorded%ringEvents]
+	oldest := &a.rings[p.Ring][p.Recorded%layout.RingEvents]
 	was := *oldest
-	oldest.when = a.when()
-	if got := read(nil); len(got) != ringEvents-1 {
+	oldest.When = a.when()
+	if got := read(nil); len(got) != layout.RingEvents-1 {
 		t.Errorf("%d events are read while one is overwritten", len(got))
 	}
 	*oldest = was
@@ -302,26 +303,26 @@ func TestRecordOfOthers(t *testing.T) {
 
 // TestRecordTexts holds that each event has a text, and an unknown one is shown as it is.
 func TestRecordTexts(t *testing.T) {
-	for what := range event(len(eventNames)) {
-		if got := (Recorded{entry: entry{what: pack(what, uint32(kindPut)<<16|3, 2)}}).String(); what != 0 && (strings.Contains(got, "%!") || strings.HasPrefix(got, "event")) {
+	for what := range layout.Event(len(eventNames)) {
+		if got := (Recorded{Entry: layout.Entry{What: pack(what, uint32(layout.KindPut)<<16|3, 2)}}).String(); what != 0 && (strings.Contains(got, "%!") || strings.HasPrefix(got, "event")) {
 			t.Errorf("event %d is %q", what, got)
 		}
 	}
-	if got := (Recorded{entry: entry{what: pack(200, 1, 2)}}).String(); got != "event 200 of 1 and 2" {
+	if got := (Recorded{Entry: layout.Entry{What: pack(200, 1, 2)}}).String(); got != "event 200 of 1 and 2" {
 		t.Error(got)
 	}
-	for k := kindAMO; k <= kindBatch; k++ {
+	for k := layout.KindAMO; k <= layout.KindBatch; k++ {
 		if s := k.String(); strings.HasPrefix(s, "kind") {
 			t.Errorf("message of %s", s)
 		}
 	}
 	r := readings{first: 1000, firstTime: 500, now: 3000, nowTime: 1500} // a tick is half a nanosecond
 	for ticks, want := range map[uint64]time.Duration{3000: 0, 2000: 500, 1000: 1000, 4000: 0} {
-		if got := r.ago(ticks<<streamBits | 9); got != want {
+		if got := r.ago(ticks<<layout.StreamBits | 9); got != want {
 			t.Errorf("tick %d is %d ns before tick 3000, want %d", ticks, got, want)
 		}
 	}
-	if got := FlightLines([]Recorded{{1500 * time.Microsecond, entry{what: pack(evLost, 0, 0)}}}); len(got) != 1 || got[0] != "      -1.500 ms  gave the PE up" {
+	if got := FlightLines([]Recorded{{1500 * time.Microsecond, layout.Entry{What: pack(layout.EventLost, 0, 0)}}}); len(got) != 1 || got[0] != "      -1.500 ms  gave the PE up" {
 		t.Errorf("%q", got)
 	}
 }
@@ -334,7 +335,7 @@ func BenchmarkRecord(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			e.Tick = tick
 			for i := range b.N {
-				e.noteMessage(1, evSent, kindStore, headerSize, uint32(i))
+				e.noteMessage(1, layout.EventSent, layout.KindStore, layout.HeaderSize, uint32(i))
 			}
 			e.Tick = 0
 		})

@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/live"
 	"libshmem/runtime/proxy/clock"
+	"libshmem/runtime/proxy/layout"
 )
 
 // The flight recorder: the last events of the protocol with each PE, and those of the proxy's
@@ -24,7 +25,7 @@ import (
 // does not. An event is a time and one word, and the count of events is stored behind both.
 // Who reads without the lock may find the oldest event half overwritten (see recorded).
 
-type ring [ringEvents]entry
+type ring [layout.RingEvents]layout.Entry
 
 // ownRing is that of the proxy's thread.
 const ownRing = 0
@@ -57,32 +58,32 @@ func (e *Engine) shareRecords() {
 
 // deal gives a PE its ring.
 func (e *Engine) deal(pe fabric.PE) {
-	if p := &e.first.peers[pe]; p.ring == 0 {
-		p.ring = e.first.Rings
+	if p := &e.first.peers[pe]; p.Ring == 0 {
+		p.Ring = e.first.Rings
 		e.first.Rings++
 		e.met = append(e.met, pe)
 	}
 }
 
 // note puts an event into the ring of a PE.
-func (e *Engine) note(pe fabric.PE, what event, detail, number uint32) {
+func (e *Engine) note(pe fabric.PE, what layout.Event, detail, number uint32) {
 	p := &e.first.peers[pe]
-	if p.ring == 0 {
+	if p.Ring == 0 {
 		e.deal(pe)
 	}
-	at := &e.rings[p.ring][p.recorded%ringEvents]
-	at.when, at.what = e.when(), pack(what, detail, number)
-	p.recorded++
+	at := &e.rings[p.Ring][p.Recorded%layout.RingEvents]
+	at.When, at.What = e.when(), pack(what, detail, number)
+	p.Recorded++
 }
 
 // noteAgain is note for what callers try again until it succeeds: the number says how
 // often, and the time is that of the last one.
-func (e *Engine) noteAgain(pe fabric.PE, what event) {
+func (e *Engine) noteAgain(pe fabric.PE, what layout.Event) {
 	p := &e.first.peers[pe]
-	if p.recorded > 0 {
-		last, when := &e.rings[p.ring][(p.recorded-1)%ringEvents], e.when()
-		if event(last.what) == what && last.when%(1<<streamBits) == when%(1<<streamBits) {
-			last.when, last.what = when, again(last.what)
+	if p.Recorded > 0 {
+		last, when := &e.rings[p.Ring][(p.Recorded-1)%layout.RingEvents], e.when()
+		if layout.Event(last.What) == what && last.When%(1<<layout.StreamBits) == when%(1<<layout.StreamBits) {
+			last.When, last.What = when, again(last.What)
 			return
 		}
 	}
@@ -90,31 +91,31 @@ func (e *Engine) noteAgain(pe fabric.PE, what event) {
 }
 
 // noteMessage is note for a message.
-func (e *Engine) noteMessage(pe fabric.PE, what event, k kind, n int, seq uint32) {
+func (e *Engine) noteMessage(pe fabric.PE, what layout.Event, k layout.Kind, n int, seq uint32) {
 	e.note(pe, what, uint32(k)<<16|uint32(n), seq)
 }
 
 // noteOwn puts an event of the proxy's thread into its ring. An idle proxy does the same
 // again and again, which would leave nothing of what was before: it is one event, too.
-func (e *Engine) noteOwn(what event) {
+func (e *Engine) noteOwn(what layout.Event) {
 	n := e.shown.recorded
 	r := &e.rings[ownRing]
-	when := clock.Now() << streamBits
+	when := clock.Now() << layout.StreamBits
 	if n > 0 {
-		last := &r[(n-1)%ringEvents]
-		before := event(last.what)
-		if what == evSleep && before == evLimit {
+		last := &r[(n-1)%layout.RingEvents]
+		before := layout.Event(last.What)
+		if what == layout.EventSleep && before == layout.EventLimit {
 			return // it has looked, and sleeps on
 		}
 		if what == before {
-			atomic.StoreUint64(&last.what, again(last.what))
-			atomic.StoreUint64(&last.when, when)
+			atomic.StoreUint64(&last.What, again(last.What))
+			atomic.StoreUint64(&last.When, when)
 			return
 		}
 	}
-	at := &r[n%ringEvents]
-	atomic.StoreUint64(&at.when, when)
-	atomic.StoreUint64(&at.what, pack(what, 0, 1))
+	at := &r[n%layout.RingEvents]
+	atomic.StoreUint64(&at.When, when)
+	atomic.StoreUint64(&at.What, pack(what, 0, 1))
 	atomic.StoreUint32(&e.shown.recorded, n+1)
 }
 
@@ -124,10 +125,10 @@ func (e *Engine) when() uint64 {
 	if t == 0 {
 		t = clock.Now()
 	}
-	return t<<streamBits | uint64(e.number)
+	return t<<layout.StreamBits | uint64(e.number)
 }
 
-func pack(what event, detail, number uint32) uint64 {
+func pack(what layout.Event, detail, number uint32) uint64 {
 	return uint64(number)<<32 | uint64(min(detail, 1<<24-1))<<8 | uint64(what)
 }
 
@@ -140,15 +141,15 @@ func again(w uint64) uint64 {
 }
 
 // numberOf is the PE that a record of this stream is about.
-func (e *Engine) numberOf(p *peer) fabric.PE {
-	return fabric.PE((uintptr(unsafe.Pointer(p)) - uintptr(e.Peers)) / unsafe.Sizeof(peer{}))
+func (e *Engine) numberOf(p *layout.Peer) fabric.PE {
+	return fabric.PE((uintptr(unsafe.Pointer(p)) - uintptr(e.Peers)) / unsafe.Sizeof(layout.Peer{}))
 }
 
 // load copies a ring that may be written meanwhile.
 func (r *ring) load() (c ring) {
 	for i := range r {
-		c[i].when = atomic.LoadUint64(&r[i].when)
-		c[i].what = atomic.LoadUint64(&r[i].what)
+		c[i].When = atomic.LoadUint64(&r[i].When)
+		c[i].What = atomic.LoadUint64(&r[i].What)
 	}
 	return c
 }
@@ -165,8 +166,8 @@ func (s *Shown) Flight(pe int) ([]Recorded, error) {
 	if s.Peers[pe].ring == 0 {
 		return nil, nil
 	}
-	const counted = int64(unsafe.Offsetof(peer{}.recorded))
-	of, err := s.flight.read(s.Peers[pe].ring, int64(fixed)+int64(pe)*int64(unsafe.Sizeof(peer{}))+counted)
+	const counted = int64(unsafe.Offsetof(layout.Peer{}.Recorded))
+	of, err := s.flight.read(s.Peers[pe].ring, int64(fixed)+int64(pe)*int64(unsafe.Sizeof(layout.Peer{}))+counted)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // everyMode runs f on each network, well behaved and rough.
@@ -75,7 +76,7 @@ func putGet(t *testing.T, m mode) {
 	if m.gpus == nil {
 		put(internal-4, 9, false) // GPU memory does not follow it
 	}
-	if b.Messages() > a.Messages() || a.Count()[Reads] == 0 {
+	if b.Messages() > a.Messages() || a.Count()[layout.Reads] == 0 {
 		t.Errorf("counters: %+v at the origin, %+v at the target", a.Count(), b.Count())
 	}
 	j.close()
@@ -310,7 +311,7 @@ func TestReceiveBuffersExhausted(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	j := newJob(t, modes[0], 7, 2, 4096)
 	a := j.pes[0]
-	a.routes[1].base, a.peers[1].reachable = nowhere, false
+	a.routes[1].base, a.peers[1].Reachable = nowhere, false
 	buf := make([]byte, 8192)
 	at := unsafe.Pointer(&buf[0])
 	for what, f := range map[string]func() Status{

@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/live"
 	"libshmem/runtime/proxy/clock"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 )
 
@@ -65,7 +66,7 @@ func (e *Engine) openShown(npes int, n uintptr) (unsafe.Pointer, error) {
 	}
 	e.page = page
 	s := (*shown)(page.At())
-	s.peerSize, s.npes = uint32(unsafe.Sizeof(peer{})), uint32(npes)
+	s.peerSize, s.npes = uint32(unsafe.Sizeof(layout.Peer{})), uint32(npes)
 	copy(s.provider[:len(s.provider)-1], e.caps.Provider)
 	copy(s.domain[:len(s.domain)-1], e.caps.Domain)
 	e.shown = s
@@ -119,11 +120,11 @@ func (e *Engine) NICs() []fabric.RailCount {
 	return []fabric.RailCount{nicOf(e.caps.Domain, &c)}
 }
 
-func nicOf(name string, c *[Counted]uint64) fabric.RailCount {
+func nicOf(name string, c *[layout.Counted]uint64) fabric.RailCount {
 	n := fabric.RailCount{
-		NIC: name, Out: c[MessageBytes] + c[WriteBytes], In: c[ReceivedBytes] + c[ReadBytes], Ops: c[Writes] + c[Reads],
+		NIC: name, Out: c[layout.MessageBytes] + c[layout.WriteBytes], In: c[layout.ReceivedBytes] + c[layout.ReadBytes], Ops: c[layout.Writes] + c[layout.Reads],
 	}
-	for i := Atomics; i <= Control; i++ {
+	for i := layout.Atomics; i <= layout.Control; i++ {
 		n.Ops += c[i]
 	}
 	return n
@@ -161,7 +162,7 @@ type Shown struct {
 
 // ShownPeer is the state of one PE there.
 type ShownPeer struct {
-	Count      [Counted]uint64
+	Count      [layout.Counted]uint64
 	UnderWay   uint32 // operations that hold a token
 	Bytes      uint64 // of one-sided operations under way
 	Unanswered uint64 // units of messages without an answer
@@ -173,7 +174,7 @@ type ShownPeer struct {
 }
 
 // fixed is where peers begin in the page.
-const fixed = shownSize + unsafe.Sizeof(Express{})
+const fixed = shownSize + unsafe.Sizeof(layout.State{})
 
 // LookAt reads the page of an endpoint, and of its flight recorder only what is asked for later.
 func LookAt(page io.ReaderAt) (*Shown, error) {
@@ -181,7 +182,7 @@ func LookAt(page io.ReaderAt) (*Shown, error) {
 	if err := readAt(page, &s, 0); err != nil {
 		return nil, err
 	}
-	if s.peerSize != uint32(unsafe.Sizeof(peer{})) {
+	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) {
 		return nil, &live.VersionError{Version: "the same, of another build"}
 	}
 	b := make([]byte, s.records)
@@ -200,7 +201,7 @@ func lookAt(page []byte) (*Shown, error) {
 		return nil, fmt.Errorf("an endpoint's page has %d bytes", len(page))
 	}
 	s := (*shown)(unsafe.Pointer(&page[0]))
-	if s.peerSize != uint32(unsafe.Sizeof(peer{})) || (uintptr(len(page))-fixed)/unsafe.Sizeof(peer{}) < uintptr(s.npes) {
+	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) || (uintptr(len(page))-fixed)/unsafe.Sizeof(layout.Peer{}) < uintptr(s.npes) {
 		return nil, &live.VersionError{Version: "the same, of another build"}
 	}
 	view := &Shown{
@@ -211,13 +212,13 @@ func lookAt(page []byte) (*Shown, error) {
 			view.Undone = append(view.Undone, Undone{Stream: Stream(i), Ops: u.ops, Bytes: u.bytes, For: errandText(u.errand), Age: time.Duration(live.Now() - u.since)})
 		}
 	}
-	var all [Counted]uint64
+	var all [layout.Counted]uint64
 	for i := range s.npes {
-		p := (*peer)(unsafe.Pointer(&page[fixed+uintptr(i)*unsafe.Sizeof(peer{})]))
-		c := p.counts()
-		addCounts(&all, &c)
+		p := (*layout.Peer)(unsafe.Pointer(&page[fixed+uintptr(i)*unsafe.Sizeof(layout.Peer{})]))
+		c := p.Counts()
+		layout.AddCounts(&all, &c)
 		view.Peers = append(view.Peers, ShownPeer{
-			Count: c, UnderWay: p.tokens, Bytes: p.bytes, Unanswered: p.asked - p.acked, Parked: p.parked, Early: p.early, Flushing: p.flushing, ring: p.ring, recorded: p.recorded,
+			Count: c, UnderWay: p.Tokens, Bytes: p.Bytes, Unanswered: p.Asked - p.Acked, Parked: p.Parked, Early: p.Early, Flushing: p.Flushing, ring: p.Ring, recorded: p.Recorded,
 		})
 	}
 	for i := range min(s.nics, shownNICs) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"libshmem/fabric/sim"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 	"libshmem/tests/part"
 )
@@ -151,7 +151,7 @@ func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *me
 	}
 	ops = runPrograms(w, fences)
 	for _, p := range w.pes {
-		o.add(ordered{p.Count()[proxy.Numbered], p.Streamless(), p.Count()[proxy.Waited], p.Count()[proxy.Held], p.Count()[proxy.Merged], 0})
+		o.add(ordered{p.Count()[layout.Numbered], p.Streamless(), p.Count()[layout.Waited], p.Count()[layout.Held], p.Count()[layout.Merged], 0})
 	}
 	o.slept += w.slept
 	w.close(mem)

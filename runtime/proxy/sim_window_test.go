@@ -9,6 +9,7 @@ import (
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
 
@@ -216,7 +217,7 @@ func flood(w *world, messages int) error {
 	}
 	for full := 0; full < 3 && lost() == 0; full++ {
 		for _, p := range rest {
-			before := p.CountOf(last.me)[proxy.Numbered]
+			before := p.CountOf(last.me)[layout.Numbered]
 			st := proxy.Pending
 			for st == proxy.Pending {
 				st = p.Put(fabric.PE(last.me), int64(8*p.me), at(source), uint64(len(source)), nil)
@@ -229,7 +230,7 @@ func flood(w *world, messages int) error {
 					return err
 				}
 			}
-			if p.CountOf(last.me)[proxy.Numbered] > before {
+			if p.CountOf(last.me)[layout.Numbered] > before {
 				full = 0
 			}
 		}
@@ -340,16 +341,16 @@ func TestSimOneWay(t *testing.T) {
 			for range count {
 				w.until("put", func() bool { return a.Put(1, 0, at(source), windowBytes, nil) == proxy.Pending })
 			}
-			w.until("all to have left", func() bool { return a.CountOf(1)[proxy.Writes] == count })
+			w.until("all to have left", func() bool { return a.CountOf(1)[layout.Writes] == count })
 			if ended := w.net.Now(); ended > count/sim.Time(windows)*200*sim.Microsecond {
 				w.fail("%d puts took %d µs, with a window of %d", count, ended/sim.Microsecond, windows)
 			}
 			c := a.CountOf(1)
-			if stays != (c[proxy.Numbered] == count) {
-				w.fail("%d of %d puts had numbers, with a window of %d (they wait: %v)", c[proxy.Numbered], count, windows, stays)
+			if stays != (c[layout.Numbered] == count) {
+				w.fail("%d of %d puts had numbers, with a window of %d (they wait: %v)", c[layout.Numbered], count, windows, stays)
 			}
 			// One question for half of a window.
-			if got := c[proxy.Control]; got > count/uint64(max(windows/2, 1))+8 {
+			if got := c[layout.Control]; got > count/uint64(max(windows/2, 1))+8 {
 				w.fail("%d messages for %d puts, with a window of %d", got, count, windows)
 			}
 			w.close(mem)

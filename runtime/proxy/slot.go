@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 )
 
@@ -49,7 +50,7 @@ type slot struct {
 	stream     uint16 // that it belongs to
 	_          [4]byte
 
-	after    header
+	after    layout.Header
 	region   *regcache.Region
 	copied   unsafe.Pointer // what stands for memory that cannot be registered; nil: nothing
 	copySize uint64
@@ -67,7 +68,7 @@ var (
 )
 
 // take gives out a token and its slot; none when all are in flight.
-func (e *Engine) take(u use, p *peer, pe fabric.PE) (fabric.Token, *slot) {
+func (e *Engine) take(u use, p *layout.Peer, pe fabric.PE) (fabric.Token, *slot) {
 	last := len(e.free) - 1
 	if last < 0 {
 		e.noCredit(pe, p)
@@ -76,7 +77,7 @@ func (e *Engine) take(u use, p *peer, pe fabric.PE) (fabric.Token, *slot) {
 	t := e.free[last]
 	e.free = e.free[:last]
 	s := &e.slots[t]
-	p.tokens++
+	p.Tokens++
 	// The rest is of a later use only when that sets it; bytes and
 	// registered are zero between uses.
 	s.use, s.pe, s.lane, s.turn, s.stream = u, pe, laneOf(e.open), s.turn+1, uint16(e.number)
@@ -90,18 +91,15 @@ func (e *Engine) question(t fabric.Token) uint32 {
 	return uint32(e.slots[t].turn)<<16 | uint32(t)
 }
 
-// question is what the answer to a flush has to name.
-func (p *peer) question() uint32 { return p.flushTurn<<16 | flushToken }
-
 // give takes a token back.
 func (e *Engine) give(t fabric.Token) {
 	s := &e.slots[t]
 	s.use = 0
 	p := &e.peers[s.pe]
 	// There are more only until one is given back.
-	p.count[MostUnderWay] = max(p.count[MostUnderWay], uint64(p.tokens))
-	p.tokens--
-	p.bytes -= s.bytes
+	p.Count[layout.MostUnderWay] = max(p.Count[layout.MostUnderWay], uint64(p.Tokens))
+	p.Tokens--
+	p.Bytes -= s.bytes
 	e.bytes -= s.bytes
 	s.bytes = 0
 	e.free = append(e.free, t)

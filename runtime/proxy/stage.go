@@ -276,7 +276,7 @@ func (e *Engine) openLines(all []Endpoint) error {
 	for i := range all {
 		l := &e.stage.lines[i]
 		l.device, l.atomics = all[i].Device, all[i].Atomics
-		e.peers[i].fewer = l.device && l.atomics&allAtomics != allAtomics
+		e.peers[i].Fewer = l.device && l.atomics&allAtomics != allAtomics
 		l.extents, l.flushes = slices.Clone(all[i].Extents), all[i].Flushes
 	}
 	return nil
@@ -286,7 +286,7 @@ func (e *Engine) openLines(all []Endpoint) error {
 // between GPUs, which then take the place of the fabric. It comes after Connect.
 func (e *Engine) Map(pe fabric.PE, heap unsafe.Pointer) {
 	e.stage.lines[pe].mapped = heap
-	e.peers[pe].staged = true
+	e.peers[pe].Staged = true
 }
 
 // staged tells whether a part of this job is GPU memory.

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // Messages of one PE take effect in their order, as they do on main memory. On
@@ -14,12 +15,12 @@ import (
 // the stream.
 
 // stages tells whether a message of a PE is one for this file.
-func (e *Engine) stages(h *header) bool {
-	return h.Kind <= kindFlush && (e.segment.Heap != nil || e.peers[h.From].behind)
+func (e *Engine) stages(h *layout.Header) bool {
+	return h.Kind <= layout.KindFlush && (e.segment.Heap != nil || e.peers[h.From].Behind)
 }
 
 // applyStaged lets a message through or keeps it.
-func (e *Engine) applyStaged(h *header, payload unsafe.Pointer, n int) {
+func (e *Engine) applyStaged(h *layout.Header, payload unsafe.Pointer, n int) {
 	e.settleWrites()
 	l := &e.stage.lines[h.From]
 	if l.held.Len() > 0 || l.pullDone != l.pullsAll || !e.perform(l, h, payload, n, false) {
@@ -28,16 +29,16 @@ func (e *Engine) applyStaged(h *header, payload unsafe.Pointer, n int) {
 	e.listen(l, h.From)
 }
 
-func (s *stage) hold(l *line, h *header, payload unsafe.Pointer, n int) {
+func (s *stage) hold(l *line, h *layout.Header, payload unsafe.Pointer, n int) {
 	var b []byte
 	if last := len(s.kept) - 1; last >= 0 {
 		b, s.kept = s.kept[last], s.kept[:last]
 	} else {
 		b = make([]byte, messageSize)
 	}
-	*(*header)(unsafe.Pointer(&b[0])) = *h
+	*(*layout.Header)(unsafe.Pointer(&b[0])) = *h
 	if n > 0 {
-		copyBytes(unsafe.Pointer(&b[headerSize]), payload, n)
+		copyBytes(unsafe.Pointer(&b[layout.HeaderSize]), payload, n)
 	}
 	l.held.Push(held{b, n, l.pullsAll})
 	l.heldAll++
@@ -48,7 +49,7 @@ func (s *stage) hold(l *line, h *header, payload unsafe.Pointer, n int) {
 func (e *Engine) listen(l *line, pe uint32) {
 	if !l.listed && e.unfinished(l) {
 		l.listed = true
-		e.peers[pe].behind = true
+		e.peers[pe].Behind = true
 		e.stage.busy = append(e.stage.busy, fabric.PE(pe))
 	}
 }
@@ -71,7 +72,7 @@ func (e *Engine) letThroughAll() int {
 		l := &s.lines[pe]
 		for l.held.Len() > l.underway && !l.changing {
 			m := l.held.At(l.underway)
-			h := (*header)(unsafe.Pointer(&m.message[0]))
+			h := (*layout.Header)(unsafe.Pointer(&m.message[0]))
 			if l.pullDone < m.pulls {
 				break
 			}
@@ -81,7 +82,7 @@ func (e *Engine) letThroughAll() int {
 				}
 				continue
 			}
-			if l.underway > 0 || !e.perform(l, h, unsafe.Pointer(&m.message[headerSize]), m.n, true) {
+			if l.underway > 0 || !e.perform(l, h, unsafe.Pointer(&m.message[layout.HeaderSize]), m.n, true) {
 				break
 			}
 			s.letThrough(l)
@@ -92,7 +93,7 @@ func (e *Engine) letThroughAll() int {
 			continue
 		}
 		l.listed = false
-		e.peers[pe].behind = s.flush != nil || e.isLost(pe)
+		e.peers[pe].Behind = s.flush != nil || e.isLost(pe)
 	}
 	s.busy, s.fresh = still, false
 	s.yield()
@@ -106,10 +107,10 @@ func (s *stage) letThrough(l *line) {
 
 // perform does what a message asks for, as far as asking a stream for it. False:
 // not now. It may change the message into what is left of it.
-func (e *Engine) perform(l *line, h *header, payload unsafe.Pointer, n int, waits bool) bool {
+func (e *Engine) perform(l *line, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
 	e.runs(errandCame, fabric.PE(h.From))
 	in := &e.stage.tracks[StreamIn]
-	if h.Kind == kindFlush {
+	if h.Kind == layout.KindFlush {
 		if in.passed < l.issued {
 			in.later(chore{what: taskAnswer, pe: h.From, token: h.Token})
 		} else {
@@ -121,8 +122,8 @@ func (e *Engine) perform(l *line, h *header, payload unsafe.Pointer, n int, wait
 		if in.passed < l.issued {
 			return false
 		}
-		if h.Kind == kindPutSignal && int64(h.Extra) >= 0 && e.segment.Heap != nil {
-			if e.word(h, int64(h.Extra), 8) == nil || !e.change(&header{Kind: kindPut, From: h.From, Offset: h.Offset}, payload, n) {
+		if h.Kind == layout.KindPutSignal && int64(h.Extra) >= 0 && e.segment.Heap != nil {
+			if e.word(h, int64(h.Extra), 8) == nil || !e.change(&layout.Header{Kind: layout.KindPut, From: h.From, Offset: h.Offset}, payload, n) {
 				return true
 			}
 			signalOnly(h)
@@ -135,12 +136,12 @@ func (e *Engine) perform(l *line, h *header, payload unsafe.Pointer, n int, wait
 		return false
 	}
 	switch h.Kind {
-	case kindAMO:
+	case layout.KindAMO:
 		return e.changeWord(l, h, waits)
-	case kindStore:
+	case layout.KindStore:
 		return e.storeGPU(l, h)
 	}
-	if h.Kind == kindPutSignal && e.word(h, int64(h.Extra), 8) == nil {
+	if h.Kind == layout.KindPutSignal && e.word(h, int64(h.Extra), 8) == nil {
 		return true
 	}
 	if n > 0 && e.target(h, h.Offset, uint64(n)) == nil {
@@ -149,7 +150,7 @@ func (e *Engine) perform(l *line, h *header, payload unsafe.Pointer, n int, wait
 	if n > 0 && !e.copyPayload(l, h, payload, n) {
 		return false
 	}
-	if h.Kind == kindPut {
+	if h.Kind == layout.KindPut {
 		return true
 	}
 	signalOnly(h)
@@ -160,8 +161,8 @@ func (e *Engine) perform(l *line, h *header, payload unsafe.Pointer, n int, wait
 }
 
 // signalOnly makes a put with signal the signal.
-func signalOnly(h *header) {
-	h.Kind, h.Width, h.Fetch = kindAMO, 8, 0
+func signalOnly(h *layout.Header) {
+	h.Kind, h.Width, h.Fetch = layout.KindAMO, 8, 0
 	h.Offset, h.Extra = int64(h.Extra), 0
 }
 
@@ -172,7 +173,7 @@ func (s *stage) did(l *line) {
 
 // copyPayload puts the bytes of a message into place, by way of a slot: the
 // receive buffer is needed for the next message.
-func (e *Engine) copyPayload(l *line, h *header, payload unsafe.Pointer, n int) bool {
+func (e *Engine) copyPayload(l *line, h *layout.Header, payload unsafe.Pointer, n int) bool {
 	at := e.target(h, h.Offset, uint64(n))
 	if at == nil {
 		return true
@@ -213,7 +214,7 @@ func (e *Engine) storeWords(s Stream, at, payload unsafe.Pointer, n int) {
 }
 
 // storeGPU stores an element, at once for its readers where it is aligned.
-func (e *Engine) storeGPU(l *line, h *header) bool {
+func (e *Engine) storeGPU(l *line, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {
 		e.malformed(h)
@@ -231,7 +232,7 @@ func (e *Engine) storeGPU(l *line, h *header) bool {
 }
 
 // changeWord does an atomic operation, in one step where there is one.
-func (e *Engine) changeWord(l *line, h *header, waits bool) bool {
+func (e *Engine) changeWord(l *line, h *layout.Header, waits bool) bool {
 	s := e.stage
 	at := e.word(h, h.Offset, h.Width)
 	if at == nil {

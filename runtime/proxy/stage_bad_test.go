@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // unregistering is a provider that registers some regions and no more.
@@ -170,33 +171,33 @@ func TestBadStagedMessages(t *testing.T) {
 	}
 	for _, test := range []struct {
 		what    string
-		h       header
+		h       layout.Header
 		payload string
 		text    string
 	}{
-		{"offer without payload", header{Kind: kindOffer}, "", "kind 7"},
-		{"offer outside", header{Kind: kindOffer, Offset: heap}, piece(offered{N: 1}), "outside"},
-		{"offer of much", header{Kind: kindOffer}, piece(offered{N: 1 << 63}), "outside"},
-		{"offer across the end of the internal area", header{Kind: kindOffer, Offset: -8}, piece(offered{N: 16}), "outside"},
-		{"offer for no get", header{Kind: kindOffer}, piece(offered{N: 1, Get: 1<<16 | receives}), "was not asked"},
-		{"data for no get", header{Kind: kindData, Token: 1<<16 | receives}, "data", "was not asked"},
-		{"data for a receive buffer", header{Kind: kindData, Token: 3}, "data", "was not asked"},
-		{"nothing was offered", header{Kind: kindTaken, Token: 1<<16 | chunkToken}, "", "was not asked"},
-		{"no such chunk", header{Kind: kindTaken, Token: 1<<16 | chunkToken | 0x7fff}, "", "was not asked"},
-		{"no such put", header{Kind: kindTaken, Token: 1<<16 | receives}, "", "was not asked"},
-		{"fetch of main memory", header{Kind: kindFetch, Offset: -8, Operand: 8}, "", "kind 9"},
-		{"fetch outside", header{Kind: kindFetch, Offset: heap - 7, Operand: 8}, "", "outside"},
-		{"store of 3 bytes", header{Kind: kindStore, Width: 3}, "", "width 3"},
-		{"store outside", header{Kind: kindStore, Width: 8, Offset: heap}, "", "outside"},
-		{"put outside", header{Kind: kindPut, Offset: heap - 3}, "data", "outside"},
-		{"atomic on 2 bytes", header{Kind: kindAMO, Op: OpAdd, Width: 2}, "", "width 2"},
-		{"atomic not aligned", header{Kind: kindAMO, Op: OpAdd, Width: 8, Offset: 4}, "", "not aligned"},
-		{"atomic that this GPU has not", header{Kind: kindAMO, Op: OpAdd, Width: 8}, "", "operation 2"},
-		{"signal outside", header{Kind: kindPutSignal, Op: OpSet, Operand: 1, Extra: heap}, "data", "outside"},
-		{"put with signal outside", header{Kind: kindPutSignal, Op: OpSet, Operand: 1, Offset: heap, Extra: 8}, "data", "outside"},
-		{"put with signal before the internal area", header{Kind: kindPutSignal, Op: OpSet, Operand: 1, Offset: -internal - 8, Extra: 8}, "data", "outside"},
-		{"internal put with signal outside", header{Kind: kindPutSignal, Op: OpSet, Operand: 1, Offset: -8, Extra: heap}, "data", "outside"},
-		{"signal not aligned", header{Kind: kindPutSignal, Op: OpSet, Extra: 4}, "data", "not aligned"},
+		{"offer without payload", layout.Header{Kind: layout.KindOffer}, "", "kind 7"},
+		{"offer outside", layout.Header{Kind: layout.KindOffer, Offset: heap}, piece(offered{N: 1}), "outside"},
+		{"offer of much", layout.Header{Kind: layout.KindOffer}, piece(offered{N: 1 << 63}), "outside"},
+		{"offer across the end of the internal area", layout.Header{Kind: layout.KindOffer, Offset: -8}, piece(offered{N: 16}), "outside"},
+		{"offer for no get", layout.Header{Kind: layout.KindOffer}, piece(offered{N: 1, Get: 1<<16 | receives}), "was not asked"},
+		{"data for no get", layout.Header{Kind: layout.KindData, Token: 1<<16 | receives}, "data", "was not asked"},
+		{"data for a receive buffer", layout.Header{Kind: layout.KindData, Token: 3}, "data", "was not asked"},
+		{"nothing was offered", layout.Header{Kind: layout.KindTaken, Token: 1<<16 | chunkToken}, "", "was not asked"},
+		{"no such chunk", layout.Header{Kind: layout.KindTaken, Token: 1<<16 | chunkToken | 0x7fff}, "", "was not asked"},
+		{"no such put", layout.Header{Kind: layout.KindTaken, Token: 1<<16 | receives}, "", "was not asked"},
+		{"fetch of main memory", layout.Header{Kind: layout.KindFetch, Offset: -8, Operand: 8}, "", "kind 9"},
+		{"fetch outside", layout.Header{Kind: layout.KindFetch, Offset: heap - 7, Operand: 8}, "", "outside"},
+		{"store of 3 bytes", layout.Header{Kind: layout.KindStore, Width: 3}, "", "width 3"},
+		{"store outside", layout.Header{Kind: layout.KindStore, Width: 8, Offset: heap}, "", "outside"},
+		{"put outside", layout.Header{Kind: layout.KindPut, Offset: heap - 3}, "data", "outside"},
+		{"atomic on 2 bytes", layout.Header{Kind: layout.KindAMO, Op: OpAdd, Width: 2}, "", "width 2"},
+		{"atomic not aligned", layout.Header{Kind: layout.KindAMO, Op: OpAdd, Width: 8, Offset: 4}, "", "not aligned"},
+		{"atomic that this GPU has not", layout.Header{Kind: layout.KindAMO, Op: OpAdd, Width: 8}, "", "operation 2"},
+		{"signal outside", layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Operand: 1, Extra: heap}, "data", "outside"},
+		{"put with signal outside", layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Operand: 1, Offset: heap, Extra: 8}, "data", "outside"},
+		{"put with signal before the internal area", layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Operand: 1, Offset: -internal - 8, Extra: 8}, "data", "outside"},
+		{"internal put with signal outside", layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Operand: 1, Offset: -8, Extra: heap}, "data", "outside"},
+		{"signal not aligned", layout.Header{Kind: layout.KindPutSignal, Op: OpSet, Extra: 4}, "data", "not aligned"},
 	} {
 		m := modes[0]
 		m.gpus = &gpus{}

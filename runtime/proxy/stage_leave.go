@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // departure is an operation of which bytes have to be copied out of GPU memory
@@ -25,7 +26,7 @@ type departure struct {
 	open     int // pieces that are begun and not done with
 	sent     bool
 	then     bool
-	after    header
+	after    layout.Header
 }
 
 // way is which one.
@@ -68,7 +69,7 @@ func (e *Engine) mustFollowBytes(pe fabric.PE, epoch uint64) bool {
 
 // stagePut is Put, or PutSignal with the signal in after, where a side is GPU
 // memory. Not ok: it can go as it is.
-func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *header) (st Status, ok bool) {
+func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *layout.Header) (st Status, ok bool) {
 	l, p := &e.stage.lines[pe], &e.peers[pe]
 	if e.isLost(pe) {
 		return e.fail(e.losses[pe]), true
@@ -90,12 +91,12 @@ func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 	case e.held(p), !e.room(p, n):
 		return Again, true
 	}
-	if p.queued > 0 {
+	if p.Queued > 0 {
 		e.letGo(pe, p)
 	}
-	waits := p.queued > 0 || e.overtakes(pe, p, e.Epoch)
+	waits := p.Queued > 0 || e.overtakes(pe, p, e.Epoch)
 	if !waits {
-		if st := e.admit(pe, p, headerSize); st != Done {
+		if st := e.admit(pe, p, layout.HeaderSize); st != Done {
 			return st, true
 		}
 	}
@@ -122,18 +123,18 @@ func (e *Engine) stagePut(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 }
 
 // driveDeparture is for a put that waited.
-func (e *Engine) driveDeparture(t fabric.Token, s *slot, p *peer) Status {
+func (e *Engine) driveDeparture(t fabric.Token, s *slot, p *layout.Peer) Status {
 	if e.overtakes(s.pe, p, s.epoch) {
 		return Again
 	}
-	if st := e.admit(s.pe, p, headerSize); st != Done {
-		return e.jamUnless(p.flushing, st)
+	if st := e.admit(s.pe, p, layout.HeaderSize); st != Done {
+		return e.jamUnless(p.Flushing, st)
 	}
 	return e.jamUnless(false, e.leave(t, s, p))
 }
 
 // leave begins a put: its bytes are copied out, or offered where they are.
-func (e *Engine) leave(t fabric.Token, s *slot, p *peer) Status {
+func (e *Engine) leave(t fabric.Token, s *slot, p *layout.Peer) Status {
 	if !e.onGPU(s.local, s.bytes) {
 		if st := e.offerHost(t, s); st != Done {
 			return st
@@ -151,7 +152,7 @@ func (e *Engine) leave(t fabric.Token, s *slot, p *peer) Status {
 	}
 	l.departs++
 	l.departEpoch = s.epoch
-	p.staged = true
+	p.Staged = true
 	e.copying()
 	return Done
 }
@@ -166,7 +167,7 @@ func (e *Engine) offerHost(t fabric.Token, s *slot) Status {
 		}
 		source, region = at, &s.region.Region
 	}
-	h := header{Kind: kindOffer, Token: e.question(t), Offset: s.offset, Operand: e.remoteOf(region, source), Extra: region.Key}
+	h := layout.Header{Kind: layout.KindOffer, Token: e.question(t), Offset: s.offset, Operand: e.remoteOf(region, source), Extra: region.Key}
 	st := e.sendOffer(s.pe, s.epoch, s.lane, &h, &offered{N: n, Fence: uint32(s.epoch)})
 	if st != Done && s.registered {
 		e.dropRegion(s, false)
@@ -182,13 +183,13 @@ func (e *Engine) remoteOf(r *fabric.Region, at unsafe.Pointer) uint64 {
 	return uint64(uintptr(at) - uintptr(r.Base))
 }
 
-func (e *Engine) sendOffer(pe fabric.PE, epoch uint64, l lane, h *header, o *offered) Status {
+func (e *Engine) sendOffer(pe fabric.PE, epoch uint64, l lane, h *layout.Header, o *offered) Status {
 	return e.sendBytes(pe, epoch, l, h, unsafe.Pointer(o), offeredSize)
 }
 
 // sendBytes sends a message of the engine's own that has payload. Who sends it
 // tries again.
-func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *header, payload unsafe.Pointer, n int) Status {
+func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *layout.Header, payload unsafe.Pointer, n int) Status {
 	p := &e.peers[pe]
 	if e.held(p) {
 		return Again
@@ -200,7 +201,7 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *header, payloa
 	*to = *h
 	st := e.send(to, payload, n, false)
 	if st == Done && l != noLane {
-		p.ask(e.cost(headerSize+n), epoch)
+		p.Ask(e.cost(layout.HeaderSize+n), epoch)
 		e.account(pe, l)
 	}
 	return st
@@ -224,7 +225,7 @@ func (s *stage) newDeparture(w way, pe fabric.PE, local unsafe.Pointer, n uint64
 }
 
 // takeFetch begins to copy out what a PE wants to get.
-func (e *Engine) takeFetch(h *header) {
+func (e *Engine) takeFetch(h *layout.Header) {
 	if !e.staged() || e.segment.Heap == nil || h.Offset < 0 {
 		e.malformed(h)
 		return
@@ -371,8 +372,8 @@ func (e *Engine) sendPiece(p *piece) bool {
 	switch {
 	case !p.small():
 		o := &s.offers[p.index]
-		h := header{
-			Kind: kindOffer, Token: uint32(o.turn+1)<<16 | chunkToken | uint32(p.index),
+		h := layout.Header{
+			Kind: layout.KindOffer, Token: uint32(o.turn+1)<<16 | chunkToken | uint32(p.index),
 			Offset: d.offset + int64(p.at), Operand: e.remoteOf(&s.pinned, at), Extra: s.pinned.Key,
 		}
 		if st = e.sendOffer(d.pe, d.epoch, lane, &h, &offered{N: p.n, Fence: uint32(d.epoch), Get: d.question}); st == Done {
@@ -380,18 +381,18 @@ func (e *Engine) sendPiece(p *piece) bool {
 			o.piece = *p
 		}
 	case d.kind == wayServe:
-		st = e.sendBytes(d.pe, 0, noLane, &header{Kind: kindData, Token: d.question, Offset: int64(p.at)}, at, int(p.n))
+		st = e.sendBytes(d.pe, 0, noLane, &layout.Header{Kind: layout.KindData, Token: d.question, Offset: int64(p.at)}, at, int(p.n))
 	case d.then && d.begun == d.n && d.unsent == 1: // the last of them takes the signal along
 		h := d.after
-		h.Kind, h.Offset, h.Extra = kindPutSignal, d.offset+int64(p.at), uint64(d.after.Offset)
+		h.Kind, h.Offset, h.Extra = layout.KindPutSignal, d.offset+int64(p.at), uint64(d.after.Offset)
 		if st = e.sendBytes(d.pe, d.epoch, lane, &h, at, int(p.n)); st == Done {
 			d.then = false
 		}
 	case p.n <= 8 && p.n&(p.n-1) == 0:
-		h := header{Kind: kindStore, Width: uint8(p.n), Offset: d.offset + int64(p.at), Operand: load(at, int(p.n))}
+		h := layout.Header{Kind: layout.KindStore, Width: uint8(p.n), Offset: d.offset + int64(p.at), Operand: load(at, int(p.n))}
 		st = e.sendBytes(d.pe, d.epoch, lane, &h, nil, 0)
 	default:
-		st = e.sendBytes(d.pe, d.epoch, lane, &header{Kind: kindPut, Offset: d.offset + int64(p.at)}, at, int(p.n))
+		st = e.sendBytes(d.pe, d.epoch, lane, &layout.Header{Kind: layout.KindPut, Offset: d.offset + int64(p.at)}, at, int(p.n))
 	}
 	switch st {
 	case Again:
@@ -421,7 +422,7 @@ func (e *Engine) departed(d *departure) {
 			e.own(d.pe, d.epoch, e.slots[d.token].lane, &d.after)
 		}
 		if l.departs--; l.departs == 0 && l.mapped == nil {
-			e.peers[d.pe].staged = false
+			e.peers[d.pe].Staged = false
 		}
 		e.bytesGone(d.pe)
 	}
@@ -439,7 +440,7 @@ func (e *Engine) departed(d *departure) {
 }
 
 // taken comes when the other side has read what was offered.
-func (e *Engine) taken(h *header) {
+func (e *Engine) taken(h *layout.Header) {
 	if !e.staged() {
 		e.malformed(h)
 		return
@@ -466,7 +467,7 @@ func (e *Engine) taken(h *header) {
 }
 
 // takenHost ends a put of main memory.
-func (e *Engine) takenHost(h *header, t fabric.Token) {
+func (e *Engine) takenHost(h *layout.Header, t fabric.Token) {
 	if t >= tokens || e.question(t) != h.Token || e.slots[t].use != useOffer || uint32(e.slots[t].pe) != h.From {
 		e.unasked(h)
 		return
@@ -488,6 +489,6 @@ func (e *Engine) takenHost(h *header, t fabric.Token) {
 	e.give(t)
 }
 
-func readError(h *header) error {
+func readError(h *layout.Header) error {
 	return fmt.Errorf("PE %d: read what was put: error %d", h.From, int32(h.Operand))
 }

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // Heaps that are mapped in this process are written and read by copies between
@@ -19,7 +20,7 @@ func (e *Engine) copies(pe fabric.PE, offset int64) bool {
 func (e *Engine) mayCopy(pe fabric.PE, n uint64) Status {
 	l, p := &e.stage.lines[pe], &e.peers[pe]
 	switch {
-	case e.held(p), p.queued > 0, e.stage.tracks[StreamPeer].full(), l.departs > 0 && l.departEpoch != e.Epoch, l.owed > 0 && l.owedEpoch != e.Epoch, !e.room(p, n):
+	case e.held(p), p.Queued > 0, e.stage.tracks[StreamPeer].full(), l.departs > 0 && l.departEpoch != e.Epoch, l.owed > 0 && l.owedEpoch != e.Epoch, !e.room(p, n):
 		return Again
 	case mustFollowMessages(p, e.Epoch):
 		if e.flush(pe) == Failed {
@@ -45,7 +46,7 @@ func (e *Engine) begun(l *line) {
 func (l *line) inStream(op Op) bool { return l.atomics&ownerAlone == 0 && op == OpSet }
 
 // setMapped puts it there.
-func (e *Engine) setMapped(l *line, h *header) {
+func (e *Engine) setMapped(l *line, h *layout.Header) {
 	e.writeGPU(StreamPeer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
 }
 
@@ -54,17 +55,17 @@ func (e *Engine) copyStore(pe fabric.PE, offset int64, width uint8, value uint64
 	if width < 4 || offset&int64(width-1) != 0 {
 		return e.copyPut(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
 	}
-	return e.copyAMO(pe, &header{Op: OpSet, Width: width, Offset: offset, Operand: value})
+	return e.copyAMO(pe, &layout.Header{Op: OpSet, Width: width, Offset: offset, Operand: value})
 }
 
 // mappedAMO has the stream do an operation that it can do. Not ok: the owner does
 // it. Those of one PE are done in order, whoever does them.
-func (e *Engine) mappedAMO(pe fabric.PE, h *header) (st Status, ok bool) {
+func (e *Engine) mappedAMO(pe fabric.PE, h *layout.Header) (st Status, ok bool) {
 	l, p := &e.stage.lines[pe], &e.peers[pe]
 	if !l.inStream(h.Op) {
 		return Again, l.copied < l.copies
 	}
-	if p.asked > p.acked {
+	if p.Asked > p.Acked {
 		if e.flush(pe) == Failed {
 			return Failed, true
 		}
@@ -74,7 +75,7 @@ func (e *Engine) mappedAMO(pe fabric.PE, h *header) (st Status, ok bool) {
 }
 
 // copyAMO puts a set, or a store, into the stream.
-func (e *Engine) copyAMO(pe fabric.PE, h *header) Status {
+func (e *Engine) copyAMO(pe fabric.PE, h *layout.Header) Status {
 	if st := e.mayCopy(pe, 0); st != Done {
 		return st
 	}
@@ -109,7 +110,7 @@ func (e *Engine) stored(c *chore) {
 }
 
 // copyPut is Put or PutSignal on a mapped heap.
-func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *Request, after *header) Status {
+func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *Request, after *layout.Header) Status {
 	if st := e.mayCopy(pe, n); st != Done {
 		return st
 	}
@@ -141,7 +142,7 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 		return Again
 	}
 	if after != nil {
-		if st := e.admit(pe, p, headerSize); st != Done {
+		if st := e.admit(pe, p, layout.HeaderSize); st != Done {
 			return st
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // pull is bytes that another PE has in memory that the fabric reads, on their way
@@ -63,7 +64,7 @@ const offeredSize = 16
 var _ [offeredSize]byte = [unsafe.Sizeof(offered{})]byte{}
 
 // takeOffer begins to pull what a PE offers.
-func (e *Engine) takeOffer(h *header, payload unsafe.Pointer, n int) {
+func (e *Engine) takeOffer(h *layout.Header, payload unsafe.Pointer, n int) {
 	if n != offeredSize || !e.staged() {
 		e.malformed(h)
 		return
@@ -95,7 +96,7 @@ func (e *Engine) takeOffer(h *header, payload unsafe.Pointer, n int) {
 }
 
 // takeOfferOfGet is the same for a part of what this PE asked for.
-func (e *Engine) takeOfferOfGet(h *header, o *offered) {
+func (e *Engine) takeOfferOfGet(h *layout.Header, o *offered) {
 	g, s := e.getOf(h, o.Get)
 	if g == nil {
 		return
@@ -113,7 +114,7 @@ func (e *Engine) takeOfferOfGet(h *header, o *offered) {
 }
 
 // getOf finds the get that a PE answers.
-func (e *Engine) getOf(h *header, question uint32) (*get, *slot) {
+func (e *Engine) getOf(h *layout.Header, question uint32) (*get, *slot) {
 	t := fabric.Token(question & 0xffff)
 	if t >= tokens || e.question(t) != question || uint32(e.slots[t].pe) != h.From || e.slots[t].use != useGet {
 		e.unasked(h)
@@ -215,9 +216,9 @@ func (e *Engine) postRead(p *pull, to unsafe.Pointer, desc uintptr, r *read) boo
 		return false
 	}
 	e.stage.reads[t] = *r
-	from := &e.peers[p.pe].count
-	from[Reads]++
-	from[ReadBytes] += r.n
+	from := &e.peers[p.pe].Count
+	from[layout.Reads]++
+	from[layout.ReadBytes] += r.n
 	return true
 }
 
@@ -263,7 +264,7 @@ func (e *Engine) pulledSome(p *pull, n uint64) {
 		}
 	}
 	if p.token != 0 {
-		e.own(p.pe, e.Epoch, noLane, &header{Kind: kindTaken, Token: p.token, Operand: uint64(uint32(p.err))})
+		e.own(p.pe, e.Epoch, noLane, &layout.Header{Kind: layout.KindTaken, Token: p.token, Operand: uint64(uint32(p.err))})
 	}
 	s.under--
 	if p.get != 0 {
@@ -329,7 +330,7 @@ func (e *Engine) endGet(t fabric.Token) {
 }
 
 // takeData takes a small part of a get that came in a message.
-func (e *Engine) takeData(h *header, payload unsafe.Pointer, n int) {
+func (e *Engine) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 	if !e.staged() {
 		e.malformed(h)
 		return
@@ -424,7 +425,7 @@ func (e *Engine) askFor(t fabric.Token, slot *slot, pe fabric.PE, offset int64, 
 		}
 		g.dest = op.Local
 	}
-	st := e.sendCopy(pe, &header{Kind: kindFetch, Token: e.question(t), Offset: offset, Operand: g.n})
+	st := e.sendCopy(pe, &layout.Header{Kind: layout.KindFetch, Token: e.question(t), Offset: offset, Operand: g.n})
 	if st != Done {
 		if slot.registered {
 			e.dropRegion(slot, false)

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
 )
 
 // Values of Express.Busy.
@@ -43,7 +44,7 @@ func (e *Engine) writeGPU(s Stream, at unsafe.Pointer, width uint8, value uint64
 	e.gave(s, uint64(width))
 }
 
-func (e *Engine) atomicGPU(s Stream, at unsafe.Pointer, h *header, old unsafe.Pointer) {
+func (e *Engine) atomicGPU(s Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
 	e.gone(e.stage.memory.Atomic(s, at, h.Op, h.Width, h.Operand, h.Extra, old))
 	e.gave(s, uint64(h.Width))
 }
@@ -100,11 +101,11 @@ func (e *Engine) do(c *chore) {
 	case taskApplied:
 		s.coming.give(c.index)
 	case taskAnswer:
-		e.answer(&header{From: c.pe, Token: c.token}, c.value)
+		e.answer(&layout.Header{From: c.pe, Token: c.token}, c.value)
 	case taskFetched:
 		value := load(s.coming.at(c.index), int(c.width))
 		s.coming.give(c.index)
-		e.answer(&header{From: c.pe, Token: c.token}, value)
+		e.answer(&layout.Header{From: c.pe, Token: c.token}, value)
 	case taskWord:
 		e.endWord(c)
 	case taskChanged:

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // An atomic operation that a stream can do has a stream of its own, for it may be a
@@ -18,14 +19,14 @@ import (
 // done on one copy of it.
 
 // takesPlace tells whether a message is an operation for StreamWord.
-func (e *Engine) takesPlace(h *header) bool {
-	return h.Kind == kindAMO && h.Offset >= 0 && e.segment.Heap != nil && h.Op <= OpFetchXor &&
+func (e *Engine) takesPlace(h *layout.Header) bool {
+	return h.Kind == layout.KindAMO && h.Offset >= 0 && e.segment.Heap != nil && h.Op <= OpFetchXor &&
 		e.stage.atomic&AtomicBit(h.Op, h.Width) != 0
 }
 
 // changeByStream asks for the first message that the line holds and that is not
 // under way. False: not now.
-func (e *Engine) changeByStream(l *line, h *header) bool {
+func (e *Engine) changeByStream(l *line, h *layout.Header) bool {
 	s := e.stage
 	t := &s.tracks[StreamWord]
 	if t.full() || s.tracks[StreamIn].passed < l.issued {
@@ -58,7 +59,7 @@ func (e *Engine) changed(c *chore) {
 	if c.index != noSlot {
 		value := load(s.coming.at(c.index), int(c.width))
 		s.coming.give(c.index)
-		e.answer(&header{From: c.pe, Token: c.token}, value)
+		e.answer(&layout.Header{From: c.pe, Token: c.token}, value)
 	}
 	l.underway--
 	s.letThrough(l)
@@ -75,7 +76,7 @@ type word struct {
 const maxWords = 32
 
 // beginWord begins the first message that the line holds, if that can be now.
-func (e *Engine) beginWord(l *line, h *header, at unsafe.Pointer) {
+func (e *Engine) beginWord(l *line, h *layout.Header, at unsafe.Pointer) {
 	s := e.stage
 	if !s.mine && s.fresh {
 		if s.wants = !s.alone.taken.CompareAndSwap(false, true); !s.wants {
@@ -123,8 +124,8 @@ func (e *Engine) endWord(c *chore) {
 		l := &s.lines[pe]
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
 			m := l.held.At(0)
-			h := (*header)(unsafe.Pointer(&m.message[0]))
-			if h.Kind != kindAMO || l.pullDone < m.pulls || h.Width != w.width || h.Offset < 0 || e.word(h, h.Offset, h.Width) != w.at {
+			h := (*layout.Header)(unsafe.Pointer(&m.message[0]))
+			if h.Kind != layout.KindAMO || l.pullDone < m.pulls || h.Width != w.width || h.Offset < 0 || e.word(h, h.Offset, h.Width) != w.at {
 				break
 			}
 			old := applyOp(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)

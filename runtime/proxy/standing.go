@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // Probe asks a PE whether it is there, for Standing. Its proxy answers, whatever the
@@ -36,7 +37,7 @@ func (e *Engine) OnAsked(says func() string, hears func(pe fabric.PE, doing stri
 // not asked.
 func (e *Engine) Ask(pe fabric.PE) {
 	if p := &e.peers[pe]; e.routed(p, pe) && !e.isLost(pe) {
-		e.seen(pe, p, kindAsk)
+		e.seen(pe, p, layout.KindAsk)
 	}
 }
 
@@ -48,11 +49,11 @@ func (e *Engine) tellDoing(pe fabric.PE) {
 	}
 	text := []byte(e.says())
 	if n := min(len(text), maxPayload); n > 0 {
-		e.sendBytes(pe, e.Epoch, noLane, &header{Kind: kindTold}, unsafe.Pointer(&text[0]), n)
+		e.sendBytes(pe, e.Epoch, noLane, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
 	}
 }
 
-func (e *Engine) hearDoing(h *header, payload unsafe.Pointer, n int) {
+func (e *Engine) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
 	if e.hears != nil {
 		e.hears(fabric.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
 	}
@@ -63,27 +64,27 @@ func (e *Engine) hearDoing(h *header, payload unsafe.Pointer, n int) {
 // that nobody is, where a provider goes on to connect.
 func (e *Engine) Ping(pe fabric.PE) Status {
 	p := &e.peers[pe]
-	if !e.has(pe) || p.sent == 0 && p.received == 0 {
+	if !e.has(pe) || p.Sent == 0 && p.Received == 0 {
 		return Done
 	}
 	return e.ping(pe, p)
 }
 
-func (e *Engine) ping(pe fabric.PE, p *peer) Status { return e.seen(pe, p, kindPing) }
+func (e *Engine) ping(pe fabric.PE, p *layout.Peer) Status { return e.seen(pe, p, layout.KindPing) }
 
 // seen sends a message without payload that is not injected: what is injected leaves no completion,
 // and so no error.
-func (e *Engine) seen(pe fabric.PE, p *peer, k kind) Status {
+func (e *Engine) seen(pe fabric.PE, p *layout.Peer, k layout.Kind) Status {
 	if e.held(p) {
 		return Again
 	}
 	op := &e.sending
-	op.To, op.Len, op.Inject, op.Fence = pe, headerSize, false, false
+	op.To, op.Len, op.Inject, op.Fence = pe, layout.HeaderSize, false, false
 	h := e.draftBuffer(p)
 	if h == nil {
 		return Again
 	}
-	*h = header{Kind: k}
+	*h = layout.Header{Kind: k}
 	st := e.send(h, nil, 0, false)
 	if st == Failed {
 		e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.err))
@@ -105,12 +106,12 @@ const answerTime = 40 * time.Millisecond
 func (e *Engine) Standing(pe fabric.PE, asked bool) string {
 	p := &e.peers[pe]
 	var what []string
-	if since, ok := e.probed[pe]; ok && p.flushing && time.Since(since) > answerTime {
+	if since, ok := e.probed[pe]; ok && p.Flushing && time.Since(since) > answerTime {
 		what = append(what, fmt.Sprintf("has not answered for %.1f s", time.Since(since).Seconds()))
 	}
 	var tokens, bytes uint64
 	e.all(func(s *Engine) {
-		tokens, bytes = tokens+uint64(s.peers[pe].tokens), bytes+s.peers[pe].bytes
+		tokens, bytes = tokens+uint64(s.peers[pe].Tokens), bytes+s.peers[pe].Bytes
 	})
 	if tokens > 0 || asked {
 		what = append(what, fmt.Sprintf("has %d operations of %d bytes under way", tokens, bytes))
@@ -119,7 +120,7 @@ func (e *Engine) Standing(pe fabric.PE, asked bool) string {
 		return ""
 	}
 	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s over %s on %s", strings.Join(what, ", "),
-		p.sent, p.received, p.acked, p.asked, addressText(e.addrs[pe]), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
+		p.Sent, p.Received, p.Acked, p.Asked, addressText(e.addrs[pe]), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
 }
 
 // addressText is a fabric address for people: as a socket's where it is one.

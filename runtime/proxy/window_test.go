@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"libshmem/runtime/proxy/layout"
 	"testing"
 	"unsafe"
 )
@@ -19,8 +20,8 @@ func TestSmallWindow(t *testing.T) {
 		}
 		a.quiet()
 		c := a.CountOf(1)
-		if c[Writes] != puts || c[Numbered] < window || (c[Numbered] < puts) != delivery || a.WriteWindow() != window {
-			t.Errorf("delivery %v, a window of %d: %d of %d writes had numbers", delivery, a.WriteWindow(), c[Numbered], c[Writes])
+		if c[layout.Writes] != puts || c[layout.Numbered] < window || (c[layout.Numbered] < puts) != delivery || a.WriteWindow() != window {
+			t.Errorf("delivery %v, a window of %d: %d of %d writes had numbers", delivery, a.WriteWindow(), c[layout.Numbered], c[layout.Writes])
 		}
 		j.close()
 	}

@@ -4,30 +4,31 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 )
 
 // write posts a one-sided write, and the message after it as soon as it may follow;
 // or has them wait behind what comes first.
-func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *header) Status {
+func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *layout.Header) Status {
 	p := &e.peers[pe]
 	switch {
 	case !e.routed(p, pe):
 		return e.fail(e.noRoute(pe))
 	case e.held(p):
-		p.count[NoTurn]++
-		e.noteAgain(pe, evNoTurn)
+		p.Count[layout.NoTurn]++
+		e.noteAgain(pe, layout.EventNoTurn)
 		return Again
 	case !e.room(p, n):
 		return Again
 	}
-	if p.batch != nil && !e.holdsOnly(p) {
+	if p.Batch != nil && !e.holdsOnly(p) {
 		e.letGo(pe, p)
 	}
-	waits := p.queued > 0 && !e.holdsOnly(p) || e.behindBytes(pe, p, e.Epoch)
+	waits := p.Queued > 0 && !e.holdsOnly(p) || e.behindBytes(pe, p, e.Epoch)
 	if !waits {
 		st := e.mayWrite(pe, p, e.Epoch)
 		if st == Done && after != nil {
-			if st := e.admit(pe, p, headerSize); st != Done {
+			if st := e.admit(pe, p, layout.HeaderSize); st != Done {
 				return st
 			}
 		}
@@ -59,7 +60,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 }
 
 // post hands a write to the provider, that may be posted now.
-func (e *Engine) post(t fabric.Token, s *slot, p *peer, offset int64, source unsafe.Pointer, n uint64) Status {
+func (e *Engine) post(t fabric.Token, s *slot, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) Status {
 	numbered := e.numbered(s.pe, p, n)
 	op := e.move(p, s.pe, offset, source, n, t)
 	if e.segment.contains(source, n) {
@@ -67,42 +68,42 @@ func (e *Engine) post(t fabric.Token, s *slot, p *peer, offset int64, source uns
 	} else if st := e.localRegion(s, op); st != Done {
 		return st
 	}
-	older := p.writeEpoch != s.epoch
-	op.Fence = e.caps.Fence && !e.caps.WriteAfterWrite && older && (p.writes > 0 || p.wrote != p.wroteAcked)
+	older := p.WriteEpoch != s.epoch
+	op.Fence = e.caps.Fence && !e.caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
 	s.number, s.signalled = noNumber, false
 	if op.Notify = numbered; numbered {
 		if older {
-			p.out.Follow() // before it is counted: messages of its epoch do not wait for it
+			p.Out.Follow() // before it is counted: messages of its epoch do not wait for it
 		}
-		s.number = p.out.Write()
+		s.number = p.Out.Write()
 		op.Data = e.data(p, s.number)
 	}
 	if err := e.prov.Write(op); err != nil {
 		if numbered {
-			p.out.Unwrite()
+			p.Out.Unwrite()
 		}
 		if s.registered {
 			e.dropRegion(s, false)
 		}
 		if err == fabric.ErrAgain {
-			p.count[Retries]++
-			e.noteAgain(s.pe, evNoRoom)
+			p.Count[layout.Retries]++
+			e.noteAgain(s.pe, layout.EventNoRoom)
 			return Again
 		}
 		return e.fail(err)
 	}
-	e.note(s.pe, evWrite, uint32(t), uint32(n))
-	p.count[Writes]++
-	p.count[WriteBytes] += n
-	p.writes++
-	p.writeEpoch = s.epoch
+	e.note(s.pe, layout.EventWrite, uint32(t), uint32(n))
+	p.Count[layout.Writes]++
+	p.Count[layout.WriteBytes] += n
+	p.Writes++
+	p.WriteEpoch = s.epoch
 	if numbered {
-		p.count[Numbered]++
+		p.Count[layout.Numbered]++
 	} else if e.unordered {
-		p.bare++
+		p.Bare++
 	}
 	if !e.caps.DeliveryComplete {
-		p.wrote += n
+		p.Wrote += n
 		if half, _ := e.unanswered(p); half { // where there is no room for the question, the next write asks it
 			e.flush(s.pe)
 		}
@@ -116,7 +117,7 @@ func (e *Engine) post(t fabric.Token, s *slot, p *peer, offset int64, source uns
 	}
 	if s.then && (numbered || !e.unordered || e.caps.Fence) {
 		if numbered {
-			p.out.Follow()
+			p.Out.Follow()
 		}
 		e.signal(s, p)
 	}
@@ -126,7 +127,7 @@ func (e *Engine) post(t fabric.Token, s *slot, p *peer, offset int64, source uns
 // move names the bytes of a one-sided operation to the provider. It stores one
 // field at a time: a literal is made on the stack and then copied by loads that
 // are wider than the stores before them, which takes 7 ns more.
-func (e *Engine) move(p *peer, pe fabric.PE, offset int64, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
+func (e *Engine) move(p *layout.Peer, pe fabric.PE, offset int64, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
 	op := &e.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
 	op.Local, op.Len, op.Desc = local, n, 0
@@ -140,12 +141,12 @@ func (e *Engine) move(p *peer, pe fabric.PE, offset int64, local unsafe.Pointer,
 // mustFollowMessages tells whether messages from before an epoch may still wait at
 // the target, where a write would overtake them: a provider puts written bytes in
 // place as they come, a message is applied when it is polled.
-func mustFollowMessages(p *peer, epoch uint64) bool {
-	before := p.asked
-	if p.epoch == epoch {
-		before = p.askedThen
+func mustFollowMessages(p *layout.Peer, epoch uint64) bool {
+	before := p.Asked
+	if p.Epoch == epoch {
+		before = p.AskedThen
 	}
-	return before > p.acked
+	return before > p.Acked
 }
 
 // refused ends the use of a token whose operation the provider did not take.
@@ -155,8 +156,8 @@ func (e *Engine) refused(t fabric.Token, s *slot, err error) Status {
 	}
 	e.give(t)
 	if err == fabric.ErrAgain {
-		e.peers[s.pe].count[Retries]++
-		e.noteAgain(s.pe, evNoRoom)
+		e.peers[s.pe].Count[layout.Retries]++
+		e.noteAgain(s.pe, layout.EventNoRoom)
 		return Again
 	}
 	return e.fail(err)

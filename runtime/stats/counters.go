@@ -7,6 +7,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/live"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 )
 
@@ -40,7 +41,7 @@ type Counter struct {
 
 // Numbers of counters behind those of package proxy, which have its numbers.
 const (
-	Stalls = proxy.Counted + iota
+	Stalls = layout.Counted + iota
 	StallNS
 	ProxyStallNS
 	RegistrationHits
@@ -60,44 +61,44 @@ const (
 // Counters is the list. A program finds counters by name; numbers may be kept for
 // the time of a run.
 var Counters = []Counter{
-	proxy.MessageBytes:   {"message_bytes", Peer, Bytes, false},
-	proxy.Atomics:        {"atomics", Peer, Times, false},
-	proxy.Elements:       {"elements", Peer, Times, false},
-	proxy.Puts:           {"puts", Peer, Times, false},
-	proxy.PutSignals:     {"put_signals", Peer, Times, false},
-	proxy.Control:        {"control_messages", Peer, Times, false},
-	proxy.Received:       {"received_messages", Peer, Times, false},
-	proxy.ReceivedBytes:  {"received_bytes", Peer, Bytes, false},
-	proxy.Writes:         {"writes", Peer, Times, false},
-	proxy.WriteBytes:     {"write_bytes", Peer, Bytes, false},
-	proxy.Reads:          {"reads", Peer, Times, false},
-	proxy.ReadBytes:      {"read_bytes", Peer, Bytes, false},
-	proxy.Retries:        {"retries", Peer, Times, false},
-	proxy.NoCredit:       {"no_credit", Peer, Times, false},
-	proxy.NoTurn:         {"no_turn", Peer, Times, false},
-	proxy.Parked:         {"parked_messages", Peer, Times, false},
-	proxy.Early:          {"early_messages", Peer, Times, false},
-	proxy.Numbered:       {"numbered_writes", Peer, Times, false},
-	proxy.Held:           {"held_messages", Peer, Times, false},
-	proxy.Waited:         {"queued_operations", Peer, Times, false},
-	proxy.Merged:         {"merged_operations", Peer, Times, false},
-	proxy.MostUnderWay:   {"most_under_way", Peer, Times, true},
-	proxy.MostUnanswered: {"most_unanswered", Peer, Times, true},
-	Stalls:               {"stalls", Own, Times, false},
-	StallNS:              {"stall_ns", Own, Nanoseconds, false},
-	ProxyStallNS:         {"proxy_stall_ns", Own, Nanoseconds, false},
-	RegistrationHits:     {"registration_hits", Own, Times, false},
-	RegistrationMisses:   {"registration_misses", Own, Times, false},
-	RegistrationSingle:   {"registration_single", Own, Times, false},
-	RegistrationStale:    {"registration_stale", Own, Times, false},
-	RegistrationEvicted:  {"registration_evicted", Own, Times, false},
-	RegisteredBytes:      {"registered_bytes", Own, Bytes, false},
-	NICOps:               {"nic_operations", NIC, Times, false},
-	NICBytesOut:          {"nic_bytes_out", NIC, Bytes, false},
-	NICBytesIn:           {"nic_bytes_in", NIC, Bytes, false},
-	NICLost:              {"nic_lost", NIC, Times, false},
-	ProxyOverslept:       {"proxy_overslept", Own, Times, false},
-	StrangersRefused:     {"strangers_refused", Own, Times, false},
+	layout.MessageBytes:   {"message_bytes", Peer, Bytes, false},
+	layout.Atomics:        {"atomics", Peer, Times, false},
+	layout.Elements:       {"elements", Peer, Times, false},
+	layout.Puts:           {"puts", Peer, Times, false},
+	layout.PutSignals:     {"put_signals", Peer, Times, false},
+	layout.Control:        {"control_messages", Peer, Times, false},
+	layout.Received:       {"received_messages", Peer, Times, false},
+	layout.ReceivedBytes:  {"received_bytes", Peer, Bytes, false},
+	layout.Writes:         {"writes", Peer, Times, false},
+	layout.WriteBytes:     {"write_bytes", Peer, Bytes, false},
+	layout.Reads:          {"reads", Peer, Times, false},
+	layout.ReadBytes:      {"read_bytes", Peer, Bytes, false},
+	layout.Retries:        {"retries", Peer, Times, false},
+	layout.NoCredit:       {"no_credit", Peer, Times, false},
+	layout.NoTurn:         {"no_turn", Peer, Times, false},
+	layout.Parked:         {"parked_messages", Peer, Times, false},
+	layout.Early:          {"early_messages", Peer, Times, false},
+	layout.Numbered:       {"numbered_writes", Peer, Times, false},
+	layout.Held:           {"held_messages", Peer, Times, false},
+	layout.Waited:         {"queued_operations", Peer, Times, false},
+	layout.Merged:         {"merged_operations", Peer, Times, false},
+	layout.MostUnderWay:   {"most_under_way", Peer, Times, true},
+	layout.MostUnanswered: {"most_unanswered", Peer, Times, true},
+	Stalls:                {"stalls", Own, Times, false},
+	StallNS:               {"stall_ns", Own, Nanoseconds, false},
+	ProxyStallNS:          {"proxy_stall_ns", Own, Nanoseconds, false},
+	RegistrationHits:      {"registration_hits", Own, Times, false},
+	RegistrationMisses:    {"registration_misses", Own, Times, false},
+	RegistrationSingle:    {"registration_single", Own, Times, false},
+	RegistrationStale:     {"registration_stale", Own, Times, false},
+	RegistrationEvicted:   {"registration_evicted", Own, Times, false},
+	RegisteredBytes:       {"registered_bytes", Own, Bytes, false},
+	NICOps:                {"nic_operations", NIC, Times, false},
+	NICBytesOut:           {"nic_bytes_out", NIC, Bytes, false},
+	NICBytesIn:            {"nic_bytes_in", NIC, Bytes, false},
+	NICLost:               {"nic_lost", NIC, Times, false},
+	ProxyOverslept:        {"proxy_overslept", Own, Times, false},
+	StrangersRefused:      {"strangers_refused", Own, Times, false},
 }
 
 // Find is the number of a counter, or -1.
@@ -122,7 +123,7 @@ type PE struct {
 // Line is what it has counted for another PE.
 type Line struct {
 	PE    int
-	Count [proxy.Counted]uint64
+	Count [layout.Counted]uint64
 	Now   Gauges
 }
 
@@ -138,12 +139,12 @@ type Gauges struct {
 
 // BytesOut is all that went to the PE of a line.
 func (l *Line) BytesOut() uint64 {
-	return l.Count[proxy.MessageBytes] + l.Count[proxy.WriteBytes]
+	return l.Count[layout.MessageBytes] + l.Count[layout.WriteBytes]
 }
 
 // BytesIn is all that came from it.
 func (l *Line) BytesIn() uint64 {
-	return l.Count[proxy.ReceivedBytes] + l.Count[proxy.ReadBytes]
+	return l.Count[layout.ReceivedBytes] + l.Count[layout.ReadBytes]
 }
 
 // Collect makes one account of what a PE's engines show and of its page.
@@ -159,7 +160,7 @@ func Collect(page *live.PE, ends []*proxy.Shown) PE {
 		}
 		for i := range e.Peers {
 			s, l := &e.Peers[i], &lines[i]
-			proxy.AddCounts(&l.Count, s.Count)
+			layout.AddCounts(&l.Count, &s.Count)
 			l.Now.UnderWay += uint64(s.UnderWay)
 			l.Now.Bytes += s.Bytes
 			l.Now.Unanswered += s.Unanswered
@@ -175,9 +176,9 @@ func Collect(page *live.PE, ends []*proxy.Shown) PE {
 			p.nic(n)
 		}
 	}
-	var all [proxy.Counted]uint64
+	var all [layout.Counted]uint64
 	for _, l := range lines {
-		if proxy.AddCounts(&all, l.Count); l.Count != [proxy.Counted]uint64{} {
+		if layout.AddCounts(&all, &l.Count); l.Count != [layout.Counted]uint64{} {
 			p.Peers = append(p.Peers, l)
 		}
 	}

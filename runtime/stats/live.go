@@ -9,6 +9,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/layout"
 )
 
 // Look is one look at a running PE.
@@ -101,7 +102,7 @@ func livePeers(b *strings.Builder, last *Look) error {
 		if l.Now.Asked {
 			asked = "yes"
 		}
-		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t\n", l.PE, puts(c), c[proxy.Reads], c[proxy.Atomics],
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t\n", l.PE, puts(c), c[layout.Reads], c[layout.Atomics],
 			Amount(l.BytesOut(), Bytes), Amount(l.BytesIn(), Bytes), l.Now.UnderWay, Amount(l.Now.Bytes, Bytes),
 			l.Now.Unanswered, l.Now.Parked, l.Now.Early, asked)
 	}

@@ -15,6 +15,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/live"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 	"libshmem/runtime/stats"
 )
@@ -51,7 +52,7 @@ func TestList(t *testing.T) {
 		if stats.Find(c.Name) != i {
 			t.Errorf("%q is found at %d, and stands at %d", c.Name, stats.Find(c.Name), i)
 		}
-		if (c.Scope == stats.Peer) != (i < proxy.Counted) || (c.Scope == stats.NIC) != strings.HasPrefix(c.Name, "nic_") {
+		if (c.Scope == stats.Peer) != (i < layout.Counted) || (c.Scope == stats.NIC) != strings.HasPrefix(c.Name, "nic_") {
 			t.Errorf("%s: scope %d", c.Name, c.Scope)
 		}
 	}
@@ -88,12 +89,12 @@ func some(me int) stats.PE {
 	shown := func(provider string, nics ...fabric.RailCount) *proxy.Shown {
 		s := &proxy.Shown{Provider: provider, NICs: nics, Peers: make([]proxy.ShownPeer, 4), Stalled: 1500 * time.Microsecond, Overslept: 2, Strangers: 3}
 		to := &s.Peers[(me+1)%4]
-		to.Count = [proxy.Counted]uint64{
-			proxy.MessageBytes: 4000, proxy.Atomics: 5, proxy.Elements: 7, proxy.Puts: 20, proxy.Control: 3, proxy.Writes: 2, proxy.WriteBytes: 100_000 << me,
-			proxy.MostUnderWay: uint64(3 + me), proxy.Retries: uint64(me),
+		to.Count = [layout.Counted]uint64{
+			layout.MessageBytes: 4000, layout.Atomics: 5, layout.Elements: 7, layout.Puts: 20, layout.Control: 3, layout.Writes: 2, layout.WriteBytes: 100_000 << me,
+			layout.MostUnderWay: uint64(3 + me), layout.Retries: uint64(me),
 		}
 		to.UnderWay, to.Bytes, to.Unanswered, to.Flushing = 1, 50_000, 9, true
-		s.Peers[(me+3)%4].Count = [proxy.Counted]uint64{proxy.Received: 35, proxy.ReceivedBytes: 4000}
+		s.Peers[(me+3)%4].Count = [layout.Counted]uint64{layout.Received: 35, layout.ReceivedBytes: 4000}
 		s.Registered = regcache.Counts{Hits: 10, Misses: 2, Bytes: 1 << 20}
 		return s
 	}
@@ -183,7 +184,7 @@ func TestTables(t *testing.T) {
 	}
 	golden(t, "none.txt", b.String())
 	for i := range 40 {
-		p.Peers = append(p.Peers, stats.Line{PE: 100 + i, Count: [proxy.Counted]uint64{proxy.WriteBytes: uint64(1000 * i)}})
+		p.Peers = append(p.Peers, stats.Line{PE: 100 + i, Count: [layout.Counted]uint64{layout.WriteBytes: uint64(1000 * i)}})
 	}
 	most, rest := stats.Busiest(p.Peers)
 	if len(most) != 16 || rest != 26 || most[0].PE != 0 || most[1].PE != 139 {

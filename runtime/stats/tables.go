@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/layout"
 )
 
 const prefixes = "KMGTPE"
@@ -146,9 +146,9 @@ func One(w io.Writer, title string, p *PE) error {
 	fmt.Fprintln(t, "PE\tputs\tgets\tatomics\tbytes out\tbytes in\tretries\tno credit\tno turn\tearly\tmost under way\tmost unanswered\t")
 	for _, l := range most {
 		c := &l.Count
-		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", l.PE, puts(c), c[proxy.Reads], c[proxy.Atomics],
-			Amount(l.BytesOut(), Bytes), Amount(l.BytesIn(), Bytes), c[proxy.Retries], c[proxy.NoCredit], c[proxy.NoTurn], c[proxy.Early],
-			c[proxy.MostUnderWay], c[proxy.MostUnanswered])
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", l.PE, puts(c), c[layout.Reads], c[layout.Atomics],
+			Amount(l.BytesOut(), Bytes), Amount(l.BytesIn(), Bytes), c[layout.Retries], c[layout.NoCredit], c[layout.NoTurn], c[layout.Early],
+			c[layout.MostUnderWay], c[layout.MostUnanswered])
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -161,6 +161,6 @@ func One(w io.Writer, title string, p *PE) error {
 }
 
 // puts is all that moves bytes to the other PE.
-func puts(c *[proxy.Counted]uint64) uint64 {
-	return c[proxy.Elements] + c[proxy.Puts] + c[proxy.PutSignals] + c[proxy.Writes]
+func puts(c *[layout.Counted]uint64) uint64 {
+	return c[layout.Elements] + c[layout.Puts] + c[layout.PutSignals] + c[layout.Writes]
 }

@@ -112,15 +112,17 @@ runtime/proxy/clock: runtime/live
     # a number from the processor: what the time is for is not its to know
 runtime/proxy/fifo:
     # a queue, of whatever
+runtime/proxy/layout: fabric runtime/order
+    # what C and Go of an engine share in memory, and rules that look at one of its structs alone
 runtime/proxy/call:
     # a request, its status and a ticket, below those who ask and those who answer
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
-runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
+runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; which thread drives it, and who pushes into rings, it does not know
-runtime/stats: fabric runtime/live runtime/proxy runtime/regcache
+runtime/stats: fabric runtime/live runtime/proxy runtime/proxy/layout runtime/regcache
     # names and tables of what others count
 runtime/routes: runtime/shmerr runtime/topo
     # letters and a table of what each PE says of itself
@@ -136,7 +138,7 @@ runtime/live: . runtime/shmerr
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/proxy/fifo runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
     # the composition root: nothing else picks an implementation
 
 queue:

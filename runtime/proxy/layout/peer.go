@@ -1,0 +1,19 @@
+package layout
+
+// Ask counts a message of an epoch, that takes so many units. A signal that had to
+// wait for its bytes may be late for its own; none of a later one has gone before it.
+func (p *Peer) Ask(units, epoch uint64) {
+	if epoch > p.Epoch {
+		p.Epoch, p.AskedThen = epoch, p.Asked
+	}
+	p.Asked += units
+}
+
+// Question is what the answer to a flush has to name.
+func (p *Peer) Question() uint32 { return p.FlushTurn<<16 | FlushToken }
+
+// Met reports whether the PE has applied what the closed generation sent it.
+func (p *Peer) Met() bool { return p.Acked >= p.Goal && p.WroteAcked >= p.GoalWrote }
+
+// Written is how many writes to the PE are complete.
+func (p *Peer) Written() uint64 { return p.Count[Writes] - uint64(p.Writes) }
