@@ -8,6 +8,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/loop"
+	"libshmem/runtime/proxy/mem"
 )
 
 // product is the library's own proxy: an engine with a consumer, and its loop.
@@ -30,7 +31,7 @@ func newProduct(rings []*queue.Ring, out *provider) (*product, error) {
 	w := p.words
 	var err error
 	p.engine, err = proxy.New(out.native(), peers-1, peers,
-		proxy.Segment{Base: unsafe.Pointer(out.null), Size: 1 << 44},
+		mem.Segment{Base: unsafe.Pointer(out.null), Size: 1 << 44},
 		proxy.Wakers{Lock: &w[0], Pollers: &w[1], Napping: &w[2], Sleepers: &w[3], Wakes: &w[4], Wanted: &w[5]},
 		func(err error) { p.fatal = err })
 	if err != nil {

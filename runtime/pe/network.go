@@ -13,6 +13,7 @@ import (
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/loop"
+	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/topo"
 )
@@ -120,7 +121,7 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	}
 	plan := j.segment.Plan()
 	user := j.HeapOf(j.Me)
-	segment := proxy.Segment{
+	segment := mem.Segment{
 		Base: unsafe.Add(user, -int(plan.Internal)), Internal: plan.Internal, Size: plan.Internal + plan.Heap,
 	}
 	if j.heap == config.HeapDevice {

@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // apply does what a message asks for, or has it wait for bytes that were offered
@@ -63,7 +64,7 @@ func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 		if at == nil {
 			return false
 		}
-		old := applyOp(h.Op, at, h.Width, h.Operand, h.Extra)
+		old := mem.Apply(h.Op, at, h.Width, h.Operand, h.Extra)
 		if h.Fetch != 0 {
 			e.answer(h, old)
 		}
@@ -77,13 +78,13 @@ func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 		if at == nil {
 			return false
 		}
-		store(at, w, h.Operand)
+		mem.Store(at, w, h.Operand)
 	case layout.KindPut:
 		at := e.target(h, h.Offset, uint64(n))
 		if at == nil {
 			return false
 		}
-		copyBytes(at, payload, n)
+		mem.Copy(at, payload, n)
 	case layout.KindPutSignal:
 		signal := e.word(h, int64(h.Extra), 8)
 		if signal == nil {
@@ -93,8 +94,8 @@ func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 		if at == nil {
 			return false
 		}
-		copyBytes(at, payload, n)
-		applyOp(h.Op, signal, 8, h.Operand, 0)
+		mem.Copy(at, payload, n)
+		mem.Apply(h.Op, signal, 8, h.Operand, 0)
 	}
 	return true
 }
@@ -103,7 +104,7 @@ func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 // heap. The sender checked against its own heap, so the two differ: a job of
 // mixed settings.
 func (e *Engine) target(h *layout.Header, offset int64, n uint64) unsafe.Pointer {
-	at, ok := e.segment.at(offset, n)
+	at, ok := e.segment.At(offset, n)
 	if !ok {
 		e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
 			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, e.segment.Size-e.segment.Internal))
@@ -131,13 +132,6 @@ func (e *Engine) word(h *layout.Header, offset int64, width uint8) unsafe.Pointe
 func (e *Engine) malformed(h *layout.Header) {
 	e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
 		h.From, h.Kind, h.Op, h.Width))
-}
-
-func applyOp(op Op, at unsafe.Pointer, width uint8, operand, compare uint64) uint64 {
-	if width == 4 {
-		return uint64(apply32(op, at, uint32(operand), uint32(compare)))
-	}
-	return apply64(op, at, operand, compare)
 }
 
 func (e *Engine) answer(h *layout.Header, value uint64) {

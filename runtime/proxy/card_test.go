@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"fmt"
+	"libshmem/runtime/proxy/mem"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -260,9 +261,9 @@ func (c *card) finish(s Stream, d *deed) {
 		}
 		copy(c.bytes(d.to, n), c.bytes(d.from, n))
 	default:
-		old := applyOp(d.op, unsafe.Pointer(&c.bytes(d.to, uint64(d.width))[0]), d.width, d.operand, d.compare)
+		old := mem.Apply(d.op, unsafe.Pointer(&c.bytes(d.to, uint64(d.width))[0]), d.width, d.operand, d.compare)
 		if d.old != nil {
-			copyBytes(unsafe.Pointer(&c.bytes(d.old, uint64(d.width))[0]), unsafe.Pointer(&old), int(d.width))
+			mem.Copy(unsafe.Pointer(&c.bytes(d.old, uint64(d.width))[0]), unsafe.Pointer(&old), int(d.width))
 		}
 	}
 	c.changed(d.to)

@@ -13,53 +13,9 @@ import (
 	"libshmem/runtime/live"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/regcache"
 )
-
-// Segment is this PE's slice of symmetric memory.
-type Segment struct {
-	Base     unsafe.Pointer // of the internal area
-	Internal uint64         // bytes
-	Size     uint64         // bytes in all
-	Heap     unsafe.Pointer // the user heap where it is GPU memory; nil: it follows the internal area
-}
-
-// at returns the address of n bytes at an offset from the user heap, and
-// whether they are inside the segment.
-func (s *Segment) at(offset int64, n uint64) (unsafe.Pointer, bool) {
-	o := uint64(offset) + s.Internal // wraps below the segment and then fails the test
-	if o > s.Size || n > s.Size-o {
-		return nil, false
-	}
-	if s.Heap == nil {
-		return unsafe.Add(s.Base, o), true
-	}
-	if offset >= 0 {
-		return unsafe.Add(s.Heap, offset), true
-	}
-	return unsafe.Add(s.Base, o), n <= s.Internal-o
-}
-
-// registered is how many bytes from Base on the fabric reaches.
-func (s *Segment) registered() uint64 {
-	if s.Heap != nil {
-		return s.Internal
-	}
-	return s.Size
-}
-
-// contains tells whether n bytes at p are symmetric memory that the fabric
-// reaches.
-func (s *Segment) contains(p unsafe.Pointer, n uint64) bool {
-	o, size := uint64(uintptr(p)-uintptr(s.Base)), s.registered()
-	return o < size && n <= size-o
-}
-
-// onGPU tells whether n bytes at p are in a user heap of GPU memory.
-func (s *Segment) onGPU(p unsafe.Pointer, n uint64) bool {
-	o, size := uint64(uintptr(p)-uintptr(s.Heap)), s.Size-s.Internal
-	return s.Heap != nil && o < size && n <= size-o
-}
 
 // Wakers are the words in C memory by which the engine and callers in C keep
 // out of each other's way.
@@ -114,7 +70,7 @@ type port struct {
 	caps    fabric.Caps
 	named   string // the provider, in reports; "": as in caps
 	me      uint32
-	segment Segment
+	segment mem.Segment
 	region  fabric.Region
 	locals  *regcache.Cache // registrations of callers' memory
 	wakers  Wakers
@@ -205,7 +161,7 @@ type Endpoint struct {
 // New registers the segment with an open provider. The engine owns the
 // provider from now on, also when New fails. fatal is called when the job
 // cannot go on and no operation is there to fail.
-func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fatal func(error)) (*Engine, error) {
+func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers Wakers, fatal func(error)) (*Engine, error) {
 	if npes > 1<<layout.StreamShift {
 		return nil, errors.Join(fmt.Errorf("a job of %d PEs is too large (start at most %d)", npes, 1<<layout.StreamShift), prov.Close())
 	}
@@ -228,9 +184,9 @@ func New(prov fabric.Provider, me, npes int, segment Segment, wakers Wakers, fat
 		return nil, errors.Join(err, prov.Close())
 	}
 	var err error
-	if e.region, err = prov.Register(segment.Base, segment.registered()); err != nil {
+	if e.region, err = prov.Register(segment.Base, segment.Registered()); err != nil {
 		e.closeExpress()
-		return nil, errors.Join(fmt.Errorf("register symmetric heap of %d bytes: %w", segment.registered(), err), prov.Close())
+		return nil, errors.Join(fmt.Errorf("register symmetric heap of %d bytes: %w", segment.Registered(), err), prov.Close())
 	}
 	if err := e.allocateBuffers(); err != nil {
 		e.closeExpress()

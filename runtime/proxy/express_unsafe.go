@@ -77,7 +77,7 @@ func (e *Engine) fillExpress() {
 	x := e.State
 	x.Buffers, x.Scratch, x.Desc = e.buffers, e.scratch, e.bufDesc
 	x.Segment, x.Internal = e.segment.Base, e.segment.Internal
-	x.Size, x.Reach = e.segment.Size, e.segment.registered()
+	x.Size, x.Reach = e.segment.Size, e.segment.Registered()
 	x.Me, x.NPEs = e.number<<layout.StreamShift|e.me, uint32(len(e.peers))
 	x.MaxInject = uint32(min(e.caps.MaxInject, messageSize))
 	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.more), messageSize

@@ -15,6 +15,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/loop"
+	"libshmem/runtime/proxy/mem"
 )
 
 var (
@@ -136,7 +137,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 	for i := range n {
 		p := &pe{j: j, me: fabric.PE(i), end: j.net.ends[i], memory: memories[i]}
 		p.heap = p.memory[internal:]
-		segment := Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
+		segment := mem.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
 		if cards != nil && cards[i] != nil {
 			p.card = cards[i]
 			segment.Heap = unsafe.Pointer(&p.card.device[0])

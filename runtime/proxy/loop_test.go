@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/mem"
 	"libshmem/tests/need"
 )
 
@@ -308,7 +309,7 @@ func TestNewFails(t *testing.T) {
 	for at, text := range []string{"register symmetric heap of 4096 bytes: ", "register message buffers: "} {
 		e := &refusing{end: newNetwork(t, modes[0], 1, 1).ends[0], at: at, err: refuse}
 		heap := guarded(t, 4096)
-		_, err := New(e, 0, 1, Segment{Base: unsafe.Pointer(&heap[0]), Size: 4096}, Wakers{}, nil)
+		_, err := New(e, 0, 1, mem.Segment{Base: unsafe.Pointer(&heap[0]), Size: 4096}, Wakers{}, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), text) || !errors.Is(err, refuse) {
 			t.Errorf("registration %d refused: %v", at, err)
 		}

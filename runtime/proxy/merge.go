@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // Small operations on one PE leave in one message when several are at hand: those that
@@ -89,7 +90,7 @@ func (e *Engine) record(h *layout.Header, payload unsafe.Pointer, n int) Status 
 		h.Token = uint32(n)
 	}
 	if n > 0 {
-		copyBytes(unsafe.Add(unsafe.Pointer(h), layout.RecordSize), payload, n)
+		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.RecordSize), payload, n)
 	}
 	p.BatchUsed += recordOf(n)
 	p.Count[h.Kind]++

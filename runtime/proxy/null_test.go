@@ -7,6 +7,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wait"
 )
 
@@ -107,7 +108,7 @@ func newNullOn(t testing.TB, prov fabric.Provider, npes int) *Engine {
 	memory := guarded(t, internal+1<<20)
 	var words [5]uint32
 	e, err := New(prov, 0, npes,
-		Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))},
+		mem.Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))},
 		Wakers{Lock: &words[0], Pollers: &words[1], Napping: &words[4], Sleepers: &words[2], Wakes: &words[3]},
 		func(err error) { t.Fatal(err) })
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // parked is a message of the engine's own that found no room. Callers'
@@ -54,7 +55,7 @@ func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64
 // used again when it returns.
 func (e *Engine) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) Status {
 	if n <= 8 && n&(n-1) == 0 {
-		return e.Store(pe, offset, uint8(n), load(source, int(n)))
+		return e.Store(pe, offset, uint8(n), mem.Load(source, int(n)))
 	}
 	if e.copies(pe, offset) {
 		return e.copyPut(pe, offset, source, n, false, nil, nil)
@@ -134,7 +135,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	}
 	s.request = r
 	op := e.move(p, pe, offset, dest, n, t)
-	if e.segment.contains(dest, n) {
+	if e.segment.Contains(dest, n) {
 		op.Desc = e.region.Desc
 	} else if st := e.localRegion(s, op); st != Done {
 		e.give(t)
@@ -339,7 +340,7 @@ func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 	op := &e.sending
 	p := &e.peers[op.To]
 	if n > 0 {
-		copyBytes(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
+		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
 	}
 	switch err := e.hand(op, p); {
 	case err == nil:

@@ -5,6 +5,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // What a fence orders behind something that is under way waits here, not in its
@@ -154,7 +155,7 @@ func (e *Engine) keep(h *layout.Header, payload unsafe.Pointer, n int) Status {
 	t := e.drafted
 	e.drafted = 0
 	if n > 0 {
-		copyBytes(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
+		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
 	}
 	e.enqueue(t, &e.slots[t])
 	return Done

@@ -11,6 +11,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/mem"
 	"libshmem/tests/need"
 )
 
@@ -57,7 +58,7 @@ func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.Engine, err = proxy.New(prov, 0, 2, proxy.Segment{Base: unsafe.Pointer(&v.memory[0]), Internal: internal, Size: uint64(len(v.memory))},
+	v.Engine, err = proxy.New(prov, 0, 2, mem.Segment{Base: unsafe.Pointer(&v.memory[0]), Internal: internal, Size: uint64(len(v.memory))},
 		proxy.Wakers{Lock: &v.words[0], Pollers: &v.words[1], Napping: &v.words[2], Sleepers: &v.words[3], Wakes: &v.words[4]},
 		func(err error) { v.fatal = err })
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/loop"
+	"libshmem/runtime/proxy/mem"
 )
 
 // internal is the internal area of each PE, which these programs do not use.
@@ -107,7 +108,7 @@ func (m *memories) give(b []byte) {
 }
 
 // newWorld opens n PEs with heaps of so many bytes.
-func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memories) *world {
+func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *memories) *world {
 	t.Helper()
 	w := &world{
 		t: t, net: sim.New(model, seed), seed: seed, rng: rand.New(rand.NewPCG(seed, 3)), dirty: make([]bool, n),
@@ -131,9 +132,9 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, mem *memo
 		if tamper != nil {
 			prov = &tampered{prov}
 		}
-		p := &proc{me: i, prov: prov, memory: mem.take(internal + heap)}
+		p := &proc{me: i, prov: prov, memory: from.take(internal + heap)}
 		p.heap = p.memory[internal:]
-		segment := proxy.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
+		segment := mem.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
 		p.Engine, err = proxy.New(prov, i, n, segment,
 			proxy.Wakers{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[2], Sleepers: &p.words[3], Wakes: &p.words[4]},
 			func(err error) { w.fail("PE %d: fatal: %v", i, err) })
@@ -281,7 +282,7 @@ func (w *world) quiet(p *proc) {
 }
 
 // close ends the engines and looks for what should not be left.
-func (w *world) close(mem *memories) {
+func (w *world) close(to *memories) {
 	if !w.ended {
 		for _, p := range w.pes {
 			w.quiet(p)
@@ -299,6 +300,6 @@ func (w *world) close(mem *memories) {
 		if err := p.Close(); err != nil {
 			w.fail("PE %d: close: %v", p.me, err)
 		}
-		mem.give(p.memory)
+		to.give(p.memory)
 	}
 }

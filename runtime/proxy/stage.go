@@ -294,7 +294,7 @@ func (e *Engine) staged() bool { return e.stage != nil && e.stage.lines != nil }
 
 // onGPU tells whether n bytes at a local address are GPU memory.
 func (e *Engine) onGPU(p unsafe.Pointer, n uint64) bool {
-	return e.Staging != 0 && (e.segment.onGPU(p, n) || e.holdsGPU(p, n))
+	return e.Staging != 0 && (e.segment.OnGPU(p, n) || e.holdsGPU(p, n))
 }
 
 func (e *Engine) holdsGPU(p unsafe.Pointer, n uint64) bool {
@@ -304,7 +304,7 @@ func (e *Engine) holdsGPU(p unsafe.Pointer, n uint64) bool {
 
 // Owns tells whether a local buffer is known without a look at what is mapped.
 func (e *Engine) Owns(p unsafe.Pointer, n uint64) bool {
-	return e.segment.contains(p, n) || e.onGPU(p, n)
+	return e.segment.Contains(p, n) || e.onGPU(p, n)
 }
 
 // gone is for an operation of the GPU's that could not be asked for, or a stream

@@ -5,6 +5,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // Messages of one PE take effect in their order, as they do on main memory. On
@@ -38,7 +39,7 @@ func (s *stage) hold(l *line, h *layout.Header, payload unsafe.Pointer, n int) {
 	}
 	*(*layout.Header)(unsafe.Pointer(&b[0])) = *h
 	if n > 0 {
-		copyBytes(unsafe.Pointer(&b[layout.HeaderSize]), payload, n)
+		mem.Copy(unsafe.Pointer(&b[layout.HeaderSize]), payload, n)
 	}
 	l.held.Push(held{b, n, l.pullsAll})
 	l.heldAll++
@@ -189,7 +190,7 @@ func (e *Engine) copyPayload(l *line, h *layout.Header, payload unsafe.Pointer, 
 		return false
 	}
 	slot := s.coming.at(i)
-	copyBytes(slot, payload, n)
+	mem.Copy(slot, payload, n)
 	e.copyGPU(StreamIn, at, slot, uint64(n))
 	s.did(l)
 	s.tracks[StreamIn].later(chore{what: taskApplied, index: i})
@@ -208,7 +209,7 @@ func (e *Engine) storeWords(s Stream, at, payload unsafe.Pointer, n int) {
 		if uintptr(to)&7 != 0 || n-i < 8 {
 			w = 4
 		}
-		e.writeGPU(s, to, uint8(w), load(unsafe.Add(payload, i), w))
+		e.writeGPU(s, to, uint8(w), mem.Load(unsafe.Add(payload, i), w))
 		i += w
 	}
 }

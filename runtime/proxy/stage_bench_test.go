@@ -11,6 +11,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
+	"libshmem/runtime/proxy/mem"
 )
 
 // copier is a Memory whose GPU memory is main memory. Its streams do everything
@@ -33,19 +34,19 @@ func (c *copier) Pin(n uint64) (unsafe.Pointer, error) {
 func (c *copier) Unpin(unsafe.Pointer) error { return nil }
 func (c *copier) Copy(_ Stream, to, from unsafe.Pointer, n uint64) error {
 	if !c.free {
-		copyBytes(to, from, int(n))
+		mem.Copy(to, from, int(n))
 	}
 	return nil
 }
 func (c *copier) Write(_ Stream, at unsafe.Pointer, width uint8, value uint64) error {
-	store(at, width, value)
+	mem.Store(at, width, value)
 	return nil
 }
 func (c *copier) Atomics() uint64 { return allAtomics }
 
 func (c *copier) Words() uint64 { return 0 }
 func (c *copier) Atomic(_ Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, _ unsafe.Pointer) error {
-	applyOp(op, at, width, operand, compare)
+	mem.Apply(op, at, width, operand, compare)
 	return nil
 }
 func (c *copier) Mark(s Stream) (uint64, error)   { c.marks[s]++; return c.marks[s], nil }
@@ -64,7 +65,7 @@ func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps 
 		memory := guarded(b, internal+size)
 		heaps[i] = memory[internal:]
 		words := new([5]uint32)
-		segment := Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))}
+		segment := mem.Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))}
 		if staged {
 			segment.Heap = unsafe.Pointer(&memory[internal])
 		}

@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // departure is an operation of which bytes have to be copied out of GPU memory
@@ -160,7 +161,7 @@ func (e *Engine) leave(t fabric.Token, s *slot, p *layout.Peer) Status {
 // offerHost offers main memory. Its token is that of the put.
 func (e *Engine) offerHost(t fabric.Token, s *slot) Status {
 	region, source, n := &e.region, s.local, s.bytes
-	if !e.segment.contains(source, n) {
+	if !e.segment.Contains(source, n) {
 		at, err := e.registerLocal(s, source, n, false)
 		if err != nil {
 			return e.fail(err)
@@ -277,7 +278,7 @@ func (e *Engine) startDeparture(l *line, d *departure) bool {
 		e.runs(d.kind.errand(), d.pe)
 		switch d.kind {
 		case wayTo:
-			copyBytes(to, from, int(p.n))
+			mem.Copy(to, from, int(p.n))
 			to, from = unsafe.Add(l.mapped, d.offset+int64(p.at)), to
 		case wayFrom:
 			from = unsafe.Add(l.mapped, d.offset+int64(p.at))
@@ -302,7 +303,7 @@ func (e *Engine) left(c *chore) {
 	d.uncopied--
 	switch d.kind {
 	case wayFrom:
-		copyBytes(unsafe.Add(d.local, p.at), s.place(&p), int(p.n))
+		mem.Copy(unsafe.Add(d.local, p.at), s.place(&p), int(p.n))
 		s.giveBack(&p)
 	case wayTo:
 		s.giveBack(&p)
@@ -389,7 +390,7 @@ func (e *Engine) sendPiece(p *piece) bool {
 			d.then = false
 		}
 	case p.n <= 8 && p.n&(p.n-1) == 0:
-		h := layout.Header{Kind: layout.KindStore, Width: uint8(p.n), Offset: d.offset + int64(p.at), Operand: load(at, int(p.n))}
+		h := layout.Header{Kind: layout.KindStore, Width: uint8(p.n), Offset: d.offset + int64(p.at), Operand: mem.Load(at, int(p.n))}
 		st = e.sendBytes(d.pe, d.epoch, lane, &h, nil, 0)
 	default:
 		st = e.sendBytes(d.pe, d.epoch, lane, &layout.Header{Kind: layout.KindPut, Offset: d.offset + int64(p.at)}, at, int(p.n))

@@ -5,6 +5,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // Heaps that are mapped in this process are written and read by copies between
@@ -128,7 +129,7 @@ func (e *Engine) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 			if i, ok = s.going.takeFor(&l.slots); !ok {
 				return Again
 			}
-			copyBytes(s.going.at(i), source, int(n))
+			mem.Copy(s.going.at(i), source, int(n))
 			e.begun(l)
 			e.copyGPU(StreamPeer, at, s.going.at(i), n)
 		}

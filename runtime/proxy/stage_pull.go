@@ -8,6 +8,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // pull is bytes that another PE has in memory that the fabric reads, on their way
@@ -70,7 +71,7 @@ func (e *Engine) takeOffer(h *layout.Header, payload unsafe.Pointer, n int) {
 		return
 	}
 	var o offered
-	copyBytes(unsafe.Pointer(&o), payload, n)
+	mem.Copy(unsafe.Pointer(&o), payload, n)
 	if o.Get != 0 {
 		e.takeOfferOfGet(h, &o)
 		return
@@ -345,13 +346,13 @@ func (e *Engine) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 	}
 	to := unsafe.Add(g.dest, h.Offset)
 	if !g.gpu {
-		copyBytes(to, payload, n)
+		mem.Copy(to, payload, n)
 		e.gotSome(h.Token, uint64(n), 0)
 		return
 	}
 	s := e.stage
 	slot := s.coming.at(g.slot)
-	copyBytes(slot, payload, n)
+	mem.Copy(slot, payload, n)
 	e.runs(errandGet, fabric.PE(h.From))
 	e.copyGPU(StreamIn, to, slot, uint64(n))
 	s.tracks[StreamIn].later(chore{what: taskCame, token: h.Token, value: uint64(n), pe: h.From})
@@ -416,7 +417,7 @@ func (e *Engine) askFor(t fabric.Token, slot *slot, pe fabric.PE, offset int64, 
 		q.gpu, q.get = true, e.question(t)
 		return Done
 	}
-	if !g.gpu && !e.segment.contains(g.dest, g.n) {
+	if !g.gpu && !e.segment.Contains(g.dest, g.n) {
 		op := &e.moving
 		op.Local, op.Len, op.Desc = g.dest, g.n, 0
 		if st := e.localRegion(slot, op); st != Done {

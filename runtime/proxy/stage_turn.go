@@ -7,6 +7,7 @@ import (
 
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // Values of Express.Busy.
@@ -103,7 +104,7 @@ func (e *Engine) do(c *chore) {
 	case taskAnswer:
 		e.answer(&layout.Header{From: c.pe, Token: c.token}, c.value)
 	case taskFetched:
-		value := load(s.coming.at(c.index), int(c.width))
+		value := mem.Load(s.coming.at(c.index), int(c.width))
 		s.coming.give(c.index)
 		e.answer(&layout.Header{From: c.pe, Token: c.token}, value)
 	case taskWord:

@@ -5,6 +5,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // An atomic operation that a stream can do has a stream of its own, for it may be a
@@ -57,7 +58,7 @@ func (e *Engine) changed(c *chore) {
 	s := e.stage
 	l := &s.lines[c.pe]
 	if c.index != noSlot {
-		value := load(s.coming.at(c.index), int(c.width))
+		value := mem.Load(s.coming.at(c.index), int(c.width))
 		s.coming.give(c.index)
 		e.answer(&layout.Header{From: c.pe, Token: c.token}, value)
 	}
@@ -114,7 +115,7 @@ func (e *Engine) endWord(c *chore) {
 	s := e.stage
 	w := &s.words[c.index]
 	var old uint64
-	copyBytes(unsafe.Pointer(&old), s.coming.at(w.slot), int(w.width))
+	mem.Copy(unsafe.Pointer(&old), s.coming.at(w.slot), int(w.width))
 	s.coming.give(w.slot)
 	value := old
 	s.lines[c.pe].changing = false
@@ -128,7 +129,7 @@ func (e *Engine) endWord(c *chore) {
 			if h.Kind != layout.KindAMO || l.pullDone < m.pulls || h.Width != w.width || h.Offset < 0 || e.word(h, h.Offset, h.Width) != w.at {
 				break
 			}
-			old := applyOp(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)
+			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)
 			l.issued = in.last()
 			if h.Fetch != 0 {
 				in.later(chore{what: taskAnswer, pe: h.From, token: h.Token, value: old})

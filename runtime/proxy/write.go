@@ -63,7 +63,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 func (e *Engine) post(t fabric.Token, s *slot, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) Status {
 	numbered := e.numbered(s.pe, p, n)
 	op := e.move(p, s.pe, offset, source, n, t)
-	if e.segment.contains(source, n) {
+	if e.segment.Contains(source, n) {
 		op.Desc = e.region.Desc
 	} else if st := e.localRegion(s, op); st != Done {
 		return st

@@ -13,6 +13,7 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/staging"
 )
 
@@ -264,7 +265,7 @@ func (j *job) open(number fabric.PE) (*pe, error) {
 		return nil, err
 	}
 	j.undo = append(j.undo, func() error { return p.dev.HostFree(area) })
-	segment := proxy.Segment{Base: area, Internal: internal, Size: internal + heapSize}
+	segment := mem.Segment{Base: area, Internal: internal, Size: internal + heapSize}
 	p.heap = &block{kind: "main memory", dev: p.dev, base: unsafe.Add(area, internal)}
 	if j.k.device {
 		if j.k.mapped {

@@ -1,33 +1,44 @@
-package proxy
+package mem
 
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"libshmem/fabric"
 )
+
+// Apply runs op on an element of 4 or 8 bytes that is naturally aligned, and returns the old
+// value.
+func Apply(op fabric.Op, at unsafe.Pointer, width uint8, operand, compare uint64) uint64 {
+	if width == 4 {
+		return uint64(apply32(op, at, uint32(operand), uint32(compare)))
+	}
+	return apply64(op, at, operand, compare)
+}
 
 // apply32 and apply64 run op at a naturally aligned address and return the old
 // value. They are the instructions that gcc emits for the on-node path: lock
 // xadd, xchg, cmpxchg.
 
-func apply32(op Op, at unsafe.Pointer, operand, compare uint32) uint32 {
+func apply32(op fabric.Op, at unsafe.Pointer, operand, compare uint32) uint32 {
 	p := (*uint32)(at)
 	switch op {
-	case OpSet, OpSwap:
+	case fabric.OpSet, fabric.OpSwap:
 		return atomic.SwapUint32(p, operand)
-	case OpAdd, OpFetchAdd:
+	case fabric.OpAdd, fabric.OpFetchAdd:
 		return atomic.AddUint32(p, operand) - operand
-	case OpAnd, OpFetchAnd:
+	case fabric.OpAnd, fabric.OpFetchAnd:
 		return atomic.AndUint32(p, operand)
-	case OpOr, OpFetchOr:
+	case fabric.OpOr, fabric.OpFetchOr:
 		return atomic.OrUint32(p, operand)
-	case OpXor, OpFetchXor:
+	case fabric.OpXor, fabric.OpFetchXor:
 		for {
 			old := atomic.LoadUint32(p)
 			if atomic.CompareAndSwapUint32(p, old, old^operand) {
 				return old
 			}
 		}
-	case OpCompareSwap:
+	case fabric.OpCompareSwap:
 		for {
 			old := atomic.LoadUint32(p)
 			if old != compare || atomic.CompareAndSwapUint32(p, old, operand) {
@@ -39,25 +50,25 @@ func apply32(op Op, at unsafe.Pointer, operand, compare uint32) uint32 {
 	}
 }
 
-func apply64(op Op, at unsafe.Pointer, operand, compare uint64) uint64 {
+func apply64(op fabric.Op, at unsafe.Pointer, operand, compare uint64) uint64 {
 	p := (*uint64)(at)
 	switch op {
-	case OpSet, OpSwap:
+	case fabric.OpSet, fabric.OpSwap:
 		return atomic.SwapUint64(p, operand)
-	case OpAdd, OpFetchAdd:
+	case fabric.OpAdd, fabric.OpFetchAdd:
 		return atomic.AddUint64(p, operand) - operand
-	case OpAnd, OpFetchAnd:
+	case fabric.OpAnd, fabric.OpFetchAnd:
 		return atomic.AndUint64(p, operand)
-	case OpOr, OpFetchOr:
+	case fabric.OpOr, fabric.OpFetchOr:
 		return atomic.OrUint64(p, operand)
-	case OpXor, OpFetchXor:
+	case fabric.OpXor, fabric.OpFetchXor:
 		for {
 			old := atomic.LoadUint64(p)
 			if atomic.CompareAndSwapUint64(p, old, old^operand) {
 				return old
 			}
 		}
-	case OpCompareSwap:
+	case fabric.OpCompareSwap:
 		for {
 			old := atomic.LoadUint64(p)
 			if old != compare || atomic.CompareAndSwapUint64(p, old, operand) {
@@ -69,10 +80,10 @@ func apply64(op Op, at unsafe.Pointer, operand, compare uint64) uint64 {
 	}
 }
 
-// store writes an element of 1, 2, 4 or 8 bytes at once where it is naturally
+// Store writes an element of 1, 2, 4 or 8 bytes at once where it is naturally
 // aligned, so that no reader sees a part of it. Elsewhere a plain store does:
 // an atomic one across two cache lines would lock the bus of the whole machine.
-func store(at unsafe.Pointer, width uint8, value uint64) {
+func Store(at unsafe.Pointer, width uint8, value uint64) {
 	aligned := uintptr(at)&uintptr(width-1) == 0
 	switch {
 	case width == 1:
@@ -90,8 +101,8 @@ func store(at unsafe.Pointer, width uint8, value uint64) {
 	}
 }
 
-// load reads an element of 1, 2, 4 or 8 bytes.
-func load(at unsafe.Pointer, width int) uint64 {
+// Load reads an element of 1, 2, 4 or 8 bytes.
+func Load(at unsafe.Pointer, width int) uint64 {
 	switch width {
 	case 1:
 		return uint64(*(*uint8)(at))
@@ -104,7 +115,7 @@ func load(at unsafe.Pointer, width int) uint64 {
 	}
 }
 
-// copyBytes copies n bytes between memory that Go does not manage.
-func copyBytes(to, from unsafe.Pointer, n int) {
+// Copy copies n bytes between memory that Go does not manage.
+func Copy(to, from unsafe.Pointer, n int) {
 	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
 }

@@ -1,0 +1,48 @@
+package mem
+
+import "unsafe"
+
+// Segment is this PE's slice of symmetric memory.
+type Segment struct {
+	Base     unsafe.Pointer // of the internal area
+	Internal uint64         // bytes
+	Size     uint64         // bytes in all
+	Heap     unsafe.Pointer // the user heap where it is GPU memory; nil: it follows the internal area
+}
+
+// At returns the address of n bytes at an offset from the user heap, and
+// whether they are inside the segment.
+func (s *Segment) At(offset int64, n uint64) (unsafe.Pointer, bool) {
+	o := uint64(offset) + s.Internal // wraps below the segment and then fails the test
+	if o > s.Size || n > s.Size-o {
+		return nil, false
+	}
+	if s.Heap == nil {
+		return unsafe.Add(s.Base, o), true
+	}
+	if offset >= 0 {
+		return unsafe.Add(s.Heap, offset), true
+	}
+	return unsafe.Add(s.Base, o), n <= s.Internal-o
+}
+
+// Registered is how many bytes from Base on the fabric reaches.
+func (s *Segment) Registered() uint64 {
+	if s.Heap != nil {
+		return s.Internal
+	}
+	return s.Size
+}
+
+// Contains reports whether n bytes at p are symmetric memory that the fabric
+// reaches.
+func (s *Segment) Contains(p unsafe.Pointer, n uint64) bool {
+	o, size := uint64(uintptr(p)-uintptr(s.Base)), s.Registered()
+	return o < size && n <= size-o
+}
+
+// OnGPU reports whether n bytes at p are in a user heap of GPU memory.
+func (s *Segment) OnGPU(p unsafe.Pointer, n uint64) bool {
+	o, size := uint64(uintptr(p)-uintptr(s.Heap)), s.Size-s.Internal
+	return s.Heap != nil && o < size && n <= size-o
+}
