@@ -9,6 +9,7 @@ import (
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
 )
 
 // product is the library's own proxy: an engine with a consumer, and its loop.
@@ -32,7 +33,7 @@ func newProduct(rings []*queue.Ring, out *provider) (*product, error) {
 	var err error
 	p.engine, err = proxy.New(out.native(), peers-1, peers,
 		mem.Segment{Base: unsafe.Pointer(out.null), Size: 1 << 44},
-		proxy.Wakers{Lock: &w[0], Pollers: &w[1], Napping: &w[2], Sleepers: &w[3], Wakes: &w[4], Wanted: &w[5]},
+		wake.Words{Lock: &w[0], Pollers: &w[1], Napping: &w[2], Sleepers: &w[3], Wakes: &w[4], Wanted: &w[5]},
 		func(err error) { p.fatal = err })
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func waker(i int, e *proxy.Engine) pe.Waker {
 	if wakers[i] == nil {
 		w := (*C.struct_shmemi_core_waker)(C.calloc(1, C.sizeof_struct_shmemi_core_waker))
 		n := e.Native()
-		w.wake, w.self, w.napping = (*[0]byte)(n.Wake), n.Self, (*C.uint32_t)(e.Napping())
+		w.wake, w.self, w.napping = (*[0]byte)(n.Wake), n.Self, (*C.uint32_t)(e.Napping)
 		w.engine = C.int(i)
 		wakers[i] = w
 	}

@@ -15,6 +15,7 @@ import (
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/staging"
+	"libshmem/runtime/proxy/wake"
 	"libshmem/runtime/topo"
 )
 
@@ -128,7 +129,7 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 		segment.Heap = j.UserHeap()
 	}
 	page := (*control)(unsafe.Add(user, -int(unsafe.Sizeof(control{}))))
-	wakers := proxy.Wakers{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted, Sleepers: &page.sleepers, Wakes: &page.wakes}
+	wakers := wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted, Sleepers: &page.sleepers, Wakes: &page.wakes}
 	if i > 0 {
 		own := new([3]uint32)
 		wakers.Lock, wakers.Pollers, wakers.Napping, wakers.Wanted = &own[0], &own[1], &own[2], nil

@@ -3,14 +3,11 @@ package proxy
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"time"
 	"unsafe"
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/wait"
 )
 
 // Where a NIC reaches a user heap in GPU memory, larger puts and gets are one-sided
@@ -173,25 +170,6 @@ func (e *Engine) EndLoan(loan Loan) error {
 // over tells whether this PE has ended a loan.
 func (s *stage) over(loan Loan) bool {
 	return loan != 0 && !loan.after(s.lastLoan) && !slices.Contains(s.loans, loan)
-}
-
-// Locked calls f with the lock held, which the caller does not have.
-func (e *Engine) Locked(f func()) { e.TryLocked(math.MaxInt64, f) }
-
-// lockPause is the pause of TryLocked after another thread was found inside the engine.
-const lockPause = 50 * time.Microsecond
-
-// TryLocked is Locked for a caller that cannot wait. False: somebody has had the lock
-// for all of limit.
-func (e *Engine) TryLocked(limit time.Duration, f func()) bool {
-	for end := time.Now().Add(limit); !e.LockInTurn(); wait.Sleep(lockPause) {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	defer e.Unlock()
-	f()
-	return true
 }
 
 // extentUnit is the unit in which a message has the size of an extent. The rest of

@@ -14,19 +14,9 @@ import (
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
 	"libshmem/runtime/regcache"
 )
-
-// Wakers are the words in C memory by which the engine and callers in C keep
-// out of each other's way.
-type Wakers struct {
-	Lock     *uint32 // 1 while somebody is inside the engine
-	Pollers  *uint32 // callers that poll by themselves
-	Napping  *uint32 // 1 while the loop naps because of them; futex word
-	Sleepers *uint32 // not 0: a caller of this PE sleeps on Wakes
-	Wakes    *uint32 // futex word
-	Wanted   *uint32 // threads that found the lock taken; newcomers give way to them. nil: nobody looks
-}
 
 // Engine is a stream of operations of this PE: what is posted on it is ordered and
 // completed by itself. The first one is made with the end of the network, which all
@@ -58,6 +48,8 @@ type Engine struct {
 
 // port is this PE's end of the network.
 type port struct {
+	wake.Words
+
 	rings    []ring      // of events: see record_unsafe.go
 	met      []fabric.PE // whose ring each is
 	page     *live.Page  // where the state of the first stream is
@@ -73,7 +65,6 @@ type port struct {
 	segment mem.Segment
 	region  fabric.Region
 	locals  *regcache.Cache // registrations of callers' memory
-	wakers  Wakers
 
 	contexts // the streams
 
@@ -161,13 +152,13 @@ type Endpoint struct {
 // New registers the segment with an open provider. The engine owns the
 // provider from now on, also when New fails. fatal is called when the job
 // cannot go on and no operation is there to fail.
-func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers Wakers, fatal func(error)) (*Engine, error) {
+func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Words, fatal func(error)) (*Engine, error) {
 	if npes > 1<<layout.StreamShift {
 		return nil, errors.Join(fmt.Errorf("a job of %d PEs is too large (start at most %d)", npes, 1<<layout.StreamShift), prov.Close())
 	}
 	e := &Engine{
 		port: &port{
-			prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, wakers: wakers,
+			prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, Words: wakers,
 			slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
 			mostUnread: unread(npes), mostStreams: streamsMost, smallWindow: smallWindow, fatal: fatal,
 		},

@@ -94,7 +94,7 @@ func (e *Engine) Lane() (express.Config, bool) {
 	}
 	return express.Config{
 		Express: unsafe.Pointer(e.State), Self: n.Self, Poll: n.Poll, Recv: n.Recv, Inject: n.Inject,
-		Lock: e.wakers.Lock, Wanted: e.wakers.Wanted, Sleepers: e.wakers.Sleepers, Wake: e.wakers.Wakes,
+		Lock: e.Lock, Wanted: e.Wanted, Sleepers: e.Sleepers, Wake: e.Wakes,
 	}, true
 }
 

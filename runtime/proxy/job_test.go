@@ -16,6 +16,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
 )
 
 var (
@@ -144,7 +145,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 		}
 		var err error
 		p.Engine, err = New(p.end.provider(seed), i, n, segment,
-			Wakers{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[4], Sleepers: &p.words[2], Wakes: &p.words[3]},
+			wake.Words{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[4], Sleepers: &p.words[2], Wakes: &p.words[3]},
 			func(err error) { p.fatals = append(p.fatals, err) })
 		if err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@ func TestLeaves(t *testing.T) {
 	}
 	free := func(when string) {
 		t.Helper()
-		if *p.wakers.Lock != 0 {
+		if *p.Lock != 0 {
 			t.Errorf("%s: the lock is held", when)
 			p.Unlock()
 		}

@@ -13,6 +13,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
 	"libshmem/tests/need"
 )
 
@@ -102,28 +103,6 @@ func TestLoopLeavesPollersAlone(t *testing.T) {
 	atomic.StoreUint32(&b.words[1], 0)
 	need.Eventually(t, "polls of the loop", func() bool { polls, _ := b.end.counts(); return polls > 0 })
 	b.Stop()
-	j.close()
-}
-
-// A caller that stops polling just before the nap would not end it.
-func TestNapLooksAgain(t *testing.T) {
-	j := newJob(t, modes[0], 1, 1, 4096)
-	p := j.pes[0]
-	const naps = 1000
-	long := 0 // a busy machine makes some so
-	for range naps {
-		begin := time.Now()
-		p.nap()
-		if time.Since(begin) >= napTime {
-			long++
-		}
-	}
-	if long > naps/2 {
-		t.Errorf("%d of %d naps without a caller that polls took %v and more", long, naps, napTime)
-	}
-	if napping := p.words[4]; napping != 0 {
-		t.Errorf("napping is %d after the nap", napping)
-	}
 	j.close()
 }
 
@@ -309,7 +288,7 @@ func TestNewFails(t *testing.T) {
 	for at, text := range []string{"register symmetric heap of 4096 bytes: ", "register message buffers: "} {
 		e := &refusing{end: newNetwork(t, modes[0], 1, 1).ends[0], at: at, err: refuse}
 		heap := guarded(t, 4096)
-		_, err := New(e, 0, 1, mem.Segment{Base: unsafe.Pointer(&heap[0]), Size: 4096}, Wakers{}, nil)
+		_, err := New(e, 0, 1, mem.Segment{Base: unsafe.Pointer(&heap[0]), Size: 4096}, wake.Words{}, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), text) || !errors.Is(err, refuse) {
 			t.Errorf("registration %d refused: %v", at, err)
 		}

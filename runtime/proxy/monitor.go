@@ -1,14 +1,12 @@
 package proxy
 
 import (
-	"runtime"
 	"sync/atomic"
 	"time"
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/wait"
 )
 
 // What the thread that drives an engine calls, besides Poll (loop.Monitor). The engine knows of
@@ -97,11 +95,19 @@ const (
 
 // NapWhilePolled leaves the network to callers that poll; false: there are none.
 func (e *Engine) NapWhilePolled() bool {
-	if atomic.LoadUint32(e.wakers.Pollers) == 0 {
+	if !e.Polled() {
 		return false
 	}
-	e.nap()
+	e.noteOwn(layout.EventNap)
+	e.Nap()
 	return true
+}
+
+// Rouse ends the sleep or nap of the engine's thread, or its stay in C, from any thread.
+func (e *Engine) Rouse() {
+	atomic.StoreUint32(&e.Attention, 1)
+	e.EndNap()
+	e.prov.Wake()
 }
 
 // Retry does what found no room before, where no other thread is inside.
@@ -138,36 +144,3 @@ func (e *Engine) ClearAttention() {
 
 // Fatal says that the job cannot go on.
 func (e *Engine) Fatal(err error) { e.fatal(err) }
-
-// TryLock takes the lock unless another thread has it.
-func (e *Engine) TryLock() bool { return atomic.SwapUint32(e.wakers.Lock, 1) == 0 }
-
-// Unlock gives the lock back.
-func (e *Engine) Unlock() { atomic.StoreUint32(e.wakers.Lock, 0) }
-
-// LockInTurn takes the lock among callers that post without a pause: each time
-// they find somebody waiting they give way once. False: it may be long.
-func (e *Engine) LockInTurn() bool {
-	if e.TryLock() {
-		return true
-	}
-	if w := e.wakers.Wanted; w != nil {
-		atomic.AddUint32(w, 1)
-		defer atomic.AddUint32(w, ^uint32(0))
-	}
-	for until := time.Now().Add(patience); time.Now().Before(until); {
-		wait.Yield()
-		if e.TryLock() {
-			return true
-		}
-	}
-	// Who has the lock may be a goroutine that came back from C and waits for one of
-	// Go's processors, while callers who do not leave theirs wait here: on a loaded
-	// machine each pause takes milliseconds (TestLockOfOneWithoutProcessor).
-	runtime.Gosched()
-	return e.TryLock()
-}
-
-// patience is how long LockInTurn tries before it leaves its processor to another
-// goroutine. Far more than any turn of the engine takes that is not interrupted.
-const patience = 500 * time.Microsecond

@@ -9,6 +9,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wait"
+	"libshmem/runtime/proxy/wake"
 )
 
 // null is a network that takes everything, moves nothing and completes all of
@@ -109,7 +110,7 @@ func newNullOn(t testing.TB, prov fabric.Provider, npes int) *Engine {
 	var words [5]uint32
 	e, err := New(prov, 0, npes,
 		mem.Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))},
-		Wakers{Lock: &words[0], Pollers: &words[1], Napping: &words[4], Sleepers: &words[2], Wakes: &words[3]},
+		wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[4], Sleepers: &words[2], Wakes: &words[3]},
 		func(err error) { t.Fatal(err) })
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
 	"libshmem/tests/need"
 )
 
@@ -59,7 +60,7 @@ func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
 		t.Fatal(err)
 	}
 	v.Engine, err = proxy.New(prov, 0, 2, mem.Segment{Base: unsafe.Pointer(&v.memory[0]), Internal: internal, Size: uint64(len(v.memory))},
-		proxy.Wakers{Lock: &v.words[0], Pollers: &v.words[1], Napping: &v.words[2], Sleepers: &v.words[3], Wakes: &v.words[4]},
+		wake.Words{Lock: &v.words[0], Pollers: &v.words[1], Napping: &v.words[2], Sleepers: &v.words[3], Wakes: &v.words[4]},
 		func(err error) { v.fatal = err })
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
 )
 
 // TestSimHeir has a process of another job take the address of a PE that died, while
@@ -63,7 +64,7 @@ func (l *losing) inherit() uint64 {
 	heir := &proc{me: dying, prov: prov, memory: make([]byte, internal+1<<16)}
 	segment := mem.Segment{Base: unsafe.Pointer(&heir.memory[0]), Internal: internal, Size: uint64(len(heir.memory))}
 	heir.Engine, err = proxy.New(prov, dying, lossPEs, segment,
-		proxy.Wakers{Lock: &heir.words[0], Pollers: &heir.words[1], Napping: &heir.words[2], Sleepers: &heir.words[3], Wakes: &heir.words[4]},
+		wake.Words{Lock: &heir.words[0], Pollers: &heir.words[1], Napping: &heir.words[2], Sleepers: &heir.words[3], Wakes: &heir.words[4]},
 		func(err error) { l.fail("the heir: fatal: %v", err) })
 	if err != nil {
 		l.t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
 )
 
 // internal is the internal area of each PE, which these programs do not use.
@@ -136,7 +137,7 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *mem
 		p.heap = p.memory[internal:]
 		segment := mem.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
 		p.Engine, err = proxy.New(prov, i, n, segment,
-			proxy.Wakers{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[2], Sleepers: &p.words[3], Wakes: &p.words[4]},
+			wake.Words{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[2], Sleepers: &p.words[3], Wakes: &p.words[4]},
 			func(err error) { w.fail("PE %d: fatal: %v", i, err) })
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
 )
 
 // unregistering is a provider that registers some regions and no more.
@@ -50,7 +51,7 @@ func TestStageRefused(t *testing.T) {
 		net := newNetwork(t, modes[0], 1, 1)
 		e, err := New(&unregistering{net.ends[0], test.regions}, 0, 1,
 			mem.Segment{Base: unsafe.Pointer(&c.memory[0]), Internal: internal, Size: internal + 4096, Heap: unsafe.Pointer(&c.device[0])},
-			Wakers{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[4], Sleepers: &p.words[2], Wakes: &p.words[3]},
+			wake.Words{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[4], Sleepers: &p.words[2], Wakes: &p.words[3]},
 			func(err error) { t.Error(err) })
 		if err != nil {
 			t.Fatal(err)

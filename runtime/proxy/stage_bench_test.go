@@ -12,6 +12,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
 )
 
 // copier is a Memory whose GPU memory is main memory. Its streams do everything
@@ -70,7 +71,7 @@ func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps 
 			segment.Heap = unsafe.Pointer(&memory[internal])
 		}
 		e, err := New(prov, i, 2, segment,
-			Wakers{Lock: &words[0], Pollers: &words[1], Napping: &words[4], Sleepers: &words[2], Wakes: &words[3]},
+			wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[4], Sleepers: &words[2], Wakes: &words[3]},
 			func(err error) { b.Fatal(err) })
 		if err != nil {
 			b.Fatal(err)

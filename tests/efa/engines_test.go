@@ -13,6 +13,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
 )
 
 // internal is the internal area of an engine's memory, which nothing here uses.
@@ -55,7 +56,7 @@ func (p *place) engines(n, heap int, around func(fabric.Provider) fabric.Provide
 		}
 		e.heap = e.memory[internal:]
 		e.Engine, err = proxy.New(prov, i, n, mem.Segment{Base: unsafe.Pointer(&e.memory[0]), Internal: internal, Size: uint64(len(e.memory))},
-			proxy.Wakers{Lock: &e.words[0], Pollers: &e.words[1], Napping: &e.words[2], Sleepers: &e.words[3], Wakes: &e.words[4]},
+			wake.Words{Lock: &e.words[0], Pollers: &e.words[1], Napping: &e.words[2], Sleepers: &e.words[3], Wakes: &e.words[4]},
 			func(err error) { e.fatal = errors.Join(e.fatal, err) })
 		if err != nil {
 			p.Fatal(err)

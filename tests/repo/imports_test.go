@@ -114,6 +114,8 @@ runtime/proxy/fifo:
     # a queue, of whatever
 runtime/proxy/layout: fabric runtime/order
     # what C and Go of an engine share in memory, and rules that look at one of its structs alone
+runtime/proxy/wake: runtime/proxy/wait
+    # words by which threads wait for each other, whatever for
 runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
 runtime/proxy/call:
@@ -121,7 +123,7 @@ runtime/proxy/call:
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
-runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem runtime/proxy/wait runtime/regcache runtime/shmerr runtime/shmlog
+runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; which thread drives it, and who pushes into rings, it does not know
 runtime/stats: fabric runtime/live runtime/proxy runtime/proxy/layout runtime/regcache
@@ -140,7 +142,7 @@ runtime/live: . runtime/shmerr
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/proxy/fifo runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/mem runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
     # the composition root: nothing else picks an implementation
 
 queue:
@@ -173,14 +175,14 @@ fabric/ofi/stub: tests/need
 fabric/ofi/stub/gen:
     # a table into a header, and into constants of the simulated networks
 
-tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/mem runtime/proxy/staging
+tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/mem runtime/proxy/wake runtime/proxy/staging
     # the proxy on a real GPU and a real network, without the rest of the library
 tests/gpu/memory: runtime/gpu runtime/gpu/cuda
     # a test of these packages for a machine that cannot build it
 tests/gpu/heap: runtime/bootstrap/secret runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem
     # as above
 
-bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/mem runtime/proxy/express/expresstest runtime/proxy/loop
+bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/mem runtime/proxy/wake runtime/proxy/express/expresstest runtime/proxy/loop
     # measures the rings, and the proxy behind them over a provider of its own
 
 tests/abi/fold:

@@ -4,12 +4,14 @@
 // C takes less than 1 %, with one crossing for all of it.
 //
 // It knows words and laps, not rings, and a function that waits, not a provider.
-// Sleep and Yield are the short pauses of threads that wait in Go.
+// Sleep and Yield are the short pauses of threads that wait in Go. WakeSleepers
+// and EndNap are abi/wake.h, the one text of how threads are woken.
 package wait
 
 /*
-#cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror
+#cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -I${SRCDIR}/../../../abi
 #include <stdlib.h>
+#include "wake.h"
 #include "wait.h"
 */
 import "C"
@@ -62,3 +64,12 @@ func (l *Looker) Close() {
 	C.free(unsafe.Pointer(l.c.laps))
 	C.free(unsafe.Pointer(l.c))
 }
+
+// WakeSleepers wakes the threads, of any process, that sleep on wakes, if sleepers says that there
+// are some. Neither word is memory of Go's that may move.
+func WakeSleepers(sleepers, wakes *uint32) {
+	C.shmemi_wake_sleepers((*C.uint32_t)(sleepers), (*C.uint32_t)(wakes))
+}
+
+// EndNap clears the word of a thread that naps, and wakes the thread.
+func EndNap(napping *uint32) { C.shmemi_end_nap((*C.uint32_t)(napping)) }

@@ -15,6 +15,7 @@ import (
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/staging"
+	"libshmem/runtime/proxy/wake"
 )
 
 const (
@@ -303,7 +304,7 @@ func (j *job) open(number fabric.PE) (*pe, error) {
 	}
 	w := new([5]uint32)
 	p.Engine, err = proxy.New(prov, int(number), 2, segment,
-		proxy.Wakers{Lock: &w[0], Pollers: &w[1], Napping: &w[2], Sleepers: &w[3], Wakes: &w[4]},
+		wake.Words{Lock: &w[0], Pollers: &w[1], Napping: &w[2], Sleepers: &w[3], Wakes: &w[4]},
 		func(err error) { p.failed.CompareAndSwap(nil, &err) })
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package proxy
+package wake
 
 import (
 	"runtime"
@@ -11,8 +11,7 @@ import (
 func TestLockOfOneWithoutProcessor(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var words [3]uint32
-	e := &Engine{port: &port{}}
-	e.wakers = Wakers{Lock: &words[0], Pollers: &words[1], Wanted: &words[2]}
+	e := &Words{Lock: &words[0], Pollers: &words[1], Wanted: &words[2]}
 	const rounds = 20
 	late := 0
 	for range rounds {

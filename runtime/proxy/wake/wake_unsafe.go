@@ -1,0 +1,112 @@
+// Package wake has the words in memory shared with C by which the threads inside an engine, the
+// thread that drives it and the callers that sleep keep out of each other's way: the lock, the
+// nap of the driving thread, and the sleep of callers. It knows no engine and no network.
+package wake
+
+import (
+	"math"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/proxy/wait"
+)
+
+// Words are where those words are. Callers in C use the same ones (capi/front/wait.c).
+type Words struct {
+	Lock     *uint32 // 1 while a thread is inside the engine
+	Pollers  *uint32 // callers that poll by themselves
+	Napping  *uint32 // 1 while the driving thread naps because of them; futex word
+	Sleepers *uint32 // not 0: a caller of this PE sleeps on Wakes
+	Wakes    *uint32 // futex word
+	Wanted   *uint32 // threads that found the lock taken; newcomers give way to them. nil: none looks
+}
+
+// TryLock takes the lock unless another thread has it.
+func (w *Words) TryLock() bool { return atomic.SwapUint32(w.Lock, 1) == 0 }
+
+// Unlock gives the lock back.
+func (w *Words) Unlock() { atomic.StoreUint32(w.Lock, 0) }
+
+// LockInTurn takes the lock among callers that post without a pause: each time such a caller
+// finds that another thread wants the lock, it gives way once. It returns false when the lock was
+// taken for all of patience: its holder may keep it for long.
+func (w *Words) LockInTurn() bool {
+	if w.TryLock() {
+		return true
+	}
+	if n := w.Wanted; n != nil {
+		atomic.AddUint32(n, 1)
+		defer atomic.AddUint32(n, ^uint32(0))
+	}
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		wait.Yield()
+		if w.TryLock() {
+			return true
+		}
+	}
+	// The holder may be a goroutine that came back from C and waits for one of Go's processors,
+	// while callers that do not leave theirs wait here: on a loaded machine each pause takes
+	// milliseconds (TestLockOfOneWithoutProcessor).
+	runtime.Gosched()
+	return w.TryLock()
+}
+
+// patience is how long LockInTurn tries before it leaves its processor to another goroutine. Far
+// more than any turn of an engine takes that is not interrupted.
+const patience = 500 * time.Microsecond
+
+// Locked calls f with the lock held, which the caller does not have.
+func (w *Words) Locked(f func()) { w.TryLocked(math.MaxInt64, f) }
+
+// lockPause is the pause of TryLocked after it found another thread inside the engine.
+const lockPause = 50 * time.Microsecond
+
+// TryLocked is Locked for a caller that cannot wait for longer than limit. It returns false, and
+// has not called f, where others have had the lock for all of that time.
+func (w *Words) TryLocked(limit time.Duration, f func()) bool {
+	for end := time.Now().Add(limit); !w.LockInTurn(); wait.Sleep(lockPause) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	defer w.Unlock()
+	f()
+	return true
+}
+
+// WakeSleepers wakes the callers of this PE that sleep.
+func (w *Words) WakeSleepers() {
+	if atomic.LoadUint32(w.Sleepers) != 0 {
+		wait.WakeSleepers(w.Sleepers, w.Wakes)
+	}
+}
+
+// Polled reports whether callers poll by themselves.
+func (w *Words) Polled() bool { return atomic.LoadUint32(w.Pollers) != 0 }
+
+const (
+	// napTime is how long the driving thread leaves the network to callers that poll. The last of
+	// them to go to sleep ends the nap; one that got what it waited for does not, because it will
+	// often wait again at once.
+	napTime   = time.Millisecond
+	futexWait = 0 // of futex(2); the word is shared between processes
+)
+
+// Nap sleeps for napTime, or until EndNap. A caller that goes to sleep ends it too (shmemi_end_nap
+// of abi/wake.h).
+func (w *Words) Nap() {
+	atomic.StoreUint32(w.Napping, 1)
+	// A caller that stopped polling before it could see the word.
+	if w.Polled() {
+		t := unix.NsecToTimespec(int64(napTime))
+		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w.Napping)), futexWait, 1, uintptr(unsafe.Pointer(&t)), 0, 0)
+	}
+	atomic.StoreUint32(w.Napping, 0)
+}
+
+// EndNap ends the nap of the driving thread, from any thread.
+func (w *Words) EndNap() { wait.EndNap(w.Napping) }
