@@ -1,8 +1,9 @@
 package proxy
 
 import (
-	"libshmem/runtime/proxy/layout"
 	"testing"
+
+	"libshmem/runtime/proxy/layout"
 )
 
 // Of a batch in which something is bad, what stands before it is done and nothing

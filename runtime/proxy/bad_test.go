@@ -398,7 +398,7 @@ func FuzzReceive(f *testing.F) {
 			}
 		}
 		early := 0
-		a.all(func(s *Engine) { early += len(s.early) })
+		a.all(func(s *Engine) { early += s.early.Len() })
 		var h layout.Header
 		if len(m) >= layout.HeaderSize {
 			h = *(*layout.Header)(unsafe.Pointer(&append([]byte(nil), m...)[0]))

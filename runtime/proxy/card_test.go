@@ -3,13 +3,14 @@ package proxy
 import (
 	"bytes"
 	"fmt"
-	"libshmem/runtime/proxy/mem"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/proxy/mem"
 )
 
 // gpus says what GPUs the PEs of a job have; nil in a mode: none has one.

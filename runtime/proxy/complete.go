@@ -280,7 +280,7 @@ func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
 	}
 	p := &e.peers[h.From]
 	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
-		if _, twice := e.early[earlyKey(h.From, h.Seq)]; twice || int32(h.Seq-due) < 0 {
+		if int32(h.Seq-due) < 0 || e.early.Has(h.From, h.Seq) {
 			if !e.caps.Repeats { // else its sender lost a NIC and could not know that it had come
 				e.refuse("message %d of PE %d, which has come before", h.Seq, h.From)
 			}
@@ -305,7 +305,7 @@ func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
 		if !reached(h, p) {
 			p.Count[layout.Held]++
 		}
-		e.early[earlyKey(h.From, h.Seq)] = e.copyOf(m, n)
+		e.early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n), messageSize)
 		p.Early++
 		e.noteMessage(fabric.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
 		p.Count[layout.Early]++
@@ -322,57 +322,21 @@ func (e *Engine) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Poin
 	e.noteMessage(fabric.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
 }
 
-// copyOf is a message that has to be kept. Most are headers, and few are kept for
-// long, so their memory is used again.
-func (e *Engine) copyOf(m unsafe.Pointer, n int) []byte {
-	class := 0
-	if n > smallCopy {
-		class = 1
-	}
-	spare := &e.spareKept[class]
-	var b []byte
-	if last := len(*spare) - 1; last >= 0 {
-		b, *spare = (*spare)[last], (*spare)[:last]
-	} else {
-		b = make([]byte, []int{smallCopy, messageSize}[class])
-	}
-	copy(b[:n], unsafe.Slice((*byte)(m), n))
-	return b[:n]
-}
-
-// reuse takes one back.
-func (e *Engine) reuse(b []byte) {
-	class := 0
-	if cap(b) > smallCopy {
-		class = 1
-	}
-	if spare := &e.spareKept[class]; len(*spare) < spareCopies {
-		*spare = append(*spare, b)
-	}
-}
-
-const (
-	smallCopy   = 128
-	spareCopies = 128 // of each size: half a megabyte
-)
-
-func earlyKey(from, seq uint32) uint64 { return uint64(from)<<32 | uint64(seq) }
-
 // applyEarly applies the kept messages whose turn has come.
 func (e *Engine) applyEarly(from uint32, p *layout.Peer) {
 	for p.Early > 0 {
-		key := earlyKey(from, p.Received+1)
-		kept, ok := e.early[key]
-		if !ok {
+		seq := p.Received + 1
+		kept := e.early.Get(from, seq)
+		if kept == nil {
 			return
 		}
 		m := unsafe.Pointer(unsafe.SliceData(kept))
 		if !reached((*layout.Header)(m), p) {
 			return
 		}
-		delete(e.early, key)
+		e.early.Take(from, seq)
 		p.Early--
 		e.applyNext((*layout.Header)(m), p, unsafe.Add(m, layout.HeaderSize), len(kept)-layout.HeaderSize)
-		e.reuse(kept)
+		e.early.Reuse(kept)
 	}
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -57,7 +58,7 @@ func (e *Engine) openStream(number uint32) (*Engine, error) {
 		return e.others[number], nil
 	}
 	f := &Engine{
-		port: e.port, number: number, generations: generations{open: 1}, space: e.first.space, early: map[uint64][]byte{},
+		port: e.port, number: number, generations: generations{open: 1}, space: e.first.space, early: early.New(),
 	}
 	if err := f.openContext(len(e.peers)); err != nil {
 		return nil, err

@@ -12,7 +12,9 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/live"
 	flow "libshmem/runtime/order"
+	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/local"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 	"libshmem/runtime/regcache"
@@ -32,12 +34,12 @@ type Engine struct {
 
 	parked    []parked
 	spare     []parked
-	queues    []fabric.PE       // PEs whose operations wait, see queue.go; some may not any more
-	drafted   fabric.Token      // of the message that draftQueued gave, 0: none
-	driving   bool              // the head of a queue is on its way
-	recording bool              // what was drafted is a record of a batch
-	jammed    bool              // the head of some queue found no room
-	early     map[uint64][]byte // messages ahead of their turn, by PE and sequence number
+	queues    []fabric.PE  // PEs whose operations wait, see queue.go; some may not any more
+	drafted   fabric.Token // of the message that draftQueued gave, 0: none
+	driving   bool         // the head of a queue is on its way
+	recording bool         // what was drafted is a record of a batch
+	jammed    bool         // the head of some queue found no room
+	early     *early.Messages
 
 	numbers bool // writes may have numbers: see number.go
 	spares  bool // a write that finds the window full goes without
@@ -64,7 +66,7 @@ type port struct {
 	me      uint32
 	segment mem.Segment
 	region  fabric.Region
-	locals  *regcache.Cache // registrations of callers' memory
+	locals  local.Memory // of callers
 
 	contexts // the streams
 
@@ -76,10 +78,9 @@ type port struct {
 
 	mostUnread uint64 // bytes of writes to one PE that it has not said it has: see credit.go
 
-	heldTurn  uint64         // bursts that were held, ever
-	heldSeen  uint64         // when the loop last looked
-	spareKept [2][][]byte    // memory for messages ahead of their turn
-	unposted  []fabric.Token // all of Express.Unposted
+	heldTurn uint64         // bursts that were held, ever
+	heldSeen uint64         // when the loop last looked
+	unposted []fabric.Token // all of Express.Unposted
 
 	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then further receive buffers, then scratch
 	more      int            // of those: see window.go
@@ -164,7 +165,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		},
 		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
 		parked:      make([]parked, 0, 64), spare: make([]parked, 0, 64),
-		early: map[uint64][]byte{},
+		early: early.New(),
 	}
 	e.first = e
 	e.unordered, e.mostBytes = !e.caps.SendAfterWrite, bytesOf(&e.caps)

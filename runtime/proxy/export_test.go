@@ -70,10 +70,7 @@ func (e *Engine) Due(pe int) uint32 { return e.peers[pe].Received + 1 }
 // Kept is how many messages the engine keeps until those before them have come,
 // and their bytes.
 func (e *Engine) Kept() (messages, bytes int) {
-	for _, m := range e.early {
-		bytes += len(m)
-	}
-	return len(e.early), bytes
+	return e.early.Len(), e.early.Bytes()
 }
 
 // Sleeps reports whether Loop would go to sleep after a Poll with n completions.
@@ -111,7 +108,7 @@ func (e *Engine) AtRest() bool {
 }
 
 func (e *Engine) atRest() bool {
-	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && len(e.early) == 0 && e.NDirty == 0 && !e.NoRoom()
+	return len(e.free) == tokens-receives && e.pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && e.early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
 }
 
 // Mappings are what the engine has of the operating system: the message buffers,

@@ -237,9 +237,9 @@ func (j *job) close() {
 // leftovers reports what an engine at rest holds.
 func (p *pe) leftovers() {
 	p.j.t.Helper()
-	if len(p.free) != tokens-receives || p.pending != [3]int{} || len(p.parked) != 0 || len(p.early) != 0 || p.NDirty != 0 {
+	if len(p.free) != tokens-receives || p.pending != [3]int{} || len(p.parked) != 0 || p.early.Len() != 0 || p.NDirty != 0 {
 		p.j.t.Errorf("PE %d at rest: %d of %d tokens free, %d operations pending, %d messages parked, %d early, %d PEs dirty",
-			p.me, len(p.free), tokens-receives, p.pending, len(p.parked), len(p.early), p.NDirty)
+			p.me, len(p.free), tokens-receives, p.pending, len(p.parked), p.early.Len(), p.NDirty)
 	}
 	if p.closing() || p.wanted || p.unmet != 0 || len(p.late) != 0 {
 		p.j.t.Errorf("PE %d at rest: generation %d is open, %d complete, wanted %v, %d PEs unmet, %d flushes late",

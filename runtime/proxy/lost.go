@@ -109,11 +109,7 @@ func (e *Engine) dropMessages(pe fabric.PE, p *layout.Peer) {
 		kept = append(kept, m)
 	}
 	e.parked, p.Parked = kept, 0
-	for key := range e.early {
-		if uint32(key>>32) == uint32(pe) {
-			delete(e.early, key)
-		}
-	}
+	e.early.Drop(uint32(pe))
 	p.Early = 0
 	e.closeBatch(p)
 	p.Queued = 0 // endOperations ends them

@@ -3,10 +3,11 @@ package proxy
 import (
 	"bytes"
 	"encoding/binary"
-	"libshmem/runtime/proxy/layout"
 	"testing"
 	"time"
 	"unsafe"
+
+	"libshmem/runtime/proxy/layout"
 )
 
 // A burst of small operations leaves in as few messages as it fits, in its order; what

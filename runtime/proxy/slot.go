@@ -6,7 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/regcache"
+	"libshmem/runtime/proxy/local"
 )
 
 // use says what a slot's token stands for.
@@ -34,7 +34,7 @@ type slot struct {
 	width      uint8  // of fetch
 	lane       lane   // of the generation that waits for it
 	then       bool   // write: send the message in after, of the epoch, when it is done
-	registered bool   // write, read: region is its own
+	registered bool   // write, read: memory has a registration of its own
 	flush      bool   // write: the target flushes before it is done; read: this PE does
 	turn       uint16 // how often the token was given out
 	pe         fabric.PE
@@ -50,16 +50,13 @@ type slot struct {
 	stream     uint16 // that it belongs to
 	_          [4]byte
 
-	after    layout.Header
-	region   *regcache.Region
-	copied   unsafe.Pointer // what stands for memory that cannot be registered; nil: nothing
-	copySize uint64
-	home     unsafe.Pointer // where it is copied in the end; nil: nowhere
-	local    unsafe.Pointer // waits: what is written,
-	offset   int64          // and where to
-	until    uint64         // queued: writes that have to be complete, see hold
-	next     fabric.Token   // queued, waits: behind it
-	_        [12]byte       // to whole cache lines
+	after  layout.Header
+	memory local.Use      // where registered
+	local  unsafe.Pointer // waits: what is written,
+	offset int64          // and where to
+	until  uint64         // queued: writes that have to be complete, see hold
+	next   fabric.Token   // queued, waits: behind it
+	_      [12]byte       // to whole cache lines
 }
 
 var (

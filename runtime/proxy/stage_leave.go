@@ -166,7 +166,7 @@ func (e *Engine) offerHost(t fabric.Token, s *slot) Status {
 		if err != nil {
 			return e.fail(err)
 		}
-		source, region = at, &s.region.Region
+		source, region = at, &s.memory.Region.Region
 	}
 	h := layout.Header{Kind: layout.KindOffer, Token: e.question(t), Offset: s.offset, Operand: e.remoteOf(region, source), Extra: region.Key}
 	st := e.sendOffer(s.pe, s.epoch, s.lane, &h, &offered{N: n, Fence: uint32(s.epoch)})

@@ -109,7 +109,7 @@ func (e *Engine) takeOfferOfGet(h *layout.Header, o *offered) {
 	p := e.stage.newPull(fabric.PE(h.From), h.Operand, h.Extra, o.N, unsafe.Add(g.dest, h.Offset))
 	p.gpu, p.token, p.get = g.gpu, h.Token, o.Get
 	if p.desc = e.region.Desc; s.registered {
-		p.desc = s.region.Desc
+		p.desc = s.memory.Region.Desc
 	}
 	e.startPulls()
 }

@@ -1,9 +1,10 @@
 package proxy
 
 import (
-	"libshmem/runtime/proxy/layout"
 	"testing"
 	"unsafe"
+
+	"libshmem/runtime/proxy/layout"
 )
 
 // Writes that find a small window full go without a number only where their completion says

@@ -116,6 +116,10 @@ runtime/proxy/layout: fabric runtime/order
     # what C and Go of an engine share in memory, and rules that look at one of its structs alone
 runtime/proxy/wake: runtime/proxy/wait
     # words by which threads wait for each other, whatever for
+runtime/proxy/early:
+    # messages that are kept: bytes with a sender and a number
+runtime/proxy/local: fabric runtime/regcache
+    # callers' memory for the time of an operation; who registers is handed to it
 runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
 runtime/proxy/call:
@@ -123,7 +127,7 @@ runtime/proxy/call:
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
-runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog
+runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; which thread drives it, and who pushes into rings, it does not know
 runtime/stats: fabric runtime/live runtime/proxy runtime/proxy/layout runtime/regcache

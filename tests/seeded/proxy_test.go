@@ -32,8 +32,8 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/late-packet-wraps", file: "runtime/proxy/complete.go",
-		was:  "twice || int32(h.Seq-due) < 0 {",
-		is:   "twice || h.Seq < due {",
+		was:  "if int32(h.Seq-due) < 0 || e.early",
+		is:   "if h.Seq < due || e.early",
 		user: "after 2^32 messages to one PE the job ends",
 		by:   unit("./runtime/proxy", "^TestBadSequence$"), says: `behind a wrap-round: 0 refused`,
 	},

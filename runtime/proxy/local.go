@@ -1,0 +1,65 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/local"
+	"libshmem/runtime/regcache"
+)
+
+// KeepRegistered has the engine keep memory of callers registered from one operation to the next,
+// where the provider wants it registered. The watch may be nil: then none is kept. The engine
+// closes it.
+func (e *Engine) KeepRegistered(watch regcache.Watch, limits regcache.Limits) {
+	e.locals = local.New(e.prov, watch, limits)
+}
+
+// Registered returns what has been registered of callers' memory.
+func (e *Engine) Registered() regcache.Counts { return e.locals.Counts() }
+
+// localRegion registers the local buffer of op, which is not in the heap, where the provider wants
+// that, or finds it in a heap of GPU memory.
+func (e *Engine) localRegion(s *slot, op *fabric.RMA) Status {
+	if e.stage != nil {
+		if r := e.stage.region(op.Local, op.Len); r != nil {
+			op.Desc, s.flush = r.Desc, s.use == useRead && e.stage.flush != nil
+			return Done
+		}
+	}
+	if !e.caps.LocalMR {
+		return Done
+	}
+	at, err := e.registerLocal(s, op.Local, op.Len, s.use != useWrite)
+	if err != nil {
+		return e.fail(err)
+	}
+	op.Local, op.Desc = at, s.memory.Region.Desc
+	return Done
+}
+
+// registerLocal registers n bytes for the operation of s, or a copy of them. It returns where the
+// operation finds its bytes.
+func (e *Engine) registerLocal(s *slot, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
+	at, err := e.locals.Get(&s.memory, at, n, into)
+	s.registered = err == nil
+	return at, err
+}
+
+// dropRegion ends the registration, when the operation has ended; came says that the bytes of a get
+// are there. It returns what the operation's request is to get, if it has one.
+func (e *Engine) dropRegion(s *slot, came bool) (status int32) {
+	err := e.locals.Put(&s.memory, came)
+	s.registered = false
+	switch {
+	case err != nil && s.request != nil:
+		e.err = fmt.Errorf("PE %d: %s: %w", s.pe, s.use, err)
+		return int32(unix.EFAULT)
+	case err != nil:
+		e.lose(s.lane, err)
+	}
+	return 0
+}

@@ -1,0 +1,102 @@
+// Package local has the memory of callers registered for as long as an operation needs it, where a
+// provider wants that (Caps.LocalMR). Registrations are kept by a cache (package regcache). Memory
+// that a provider does not take, because it may not be written or is a file's, is replaced by a
+// copy. The package takes no lock: its caller holds the engine's.
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/regcache"
+)
+
+// Memory is what is registered of callers' memory.
+type Memory struct{ cache *regcache.Cache }
+
+// New returns a Memory whose registrations the registrar makes and ends. They are kept from one
+// operation to the next if watch tells what is unmapped; nil: none is kept. The Memory closes watch.
+func New(registrar regcache.Registrar, watch regcache.Watch, limits regcache.Limits) Memory {
+	return Memory{regcache.New(registrar, watch, limits)}
+}
+
+// Counts returns what has been registered so far.
+func (m *Memory) Counts() regcache.Counts { return m.cache.Counts() }
+
+// Close ends what is kept.
+func (m *Memory) Close() error { return m.cache.Close() }
+
+// Use is the registration of one operation, from Get to Put.
+type Use struct {
+	Region *regcache.Region
+	copied unsafe.Pointer // the copy that stands for memory that cannot be registered; nil: there is none
+	size   uint64
+	home   unsafe.Pointer // where the copy goes in the end; nil: nowhere
+}
+
+// Get registers n bytes at an address, or a copy of them, and returns where the operation finds
+// its bytes. into: the operation changes them. After an error the Use is as it was.
+func (m *Memory) Get(u *Use, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
+	region, err := m.cache.Get(at, n)
+	if err == nil {
+		u.Region = region
+		return at, nil
+	}
+	copied, err2 := unix.MmapPtr(-1, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err2 != nil {
+		return nil, errors.Join(err, err2)
+	}
+	if !into {
+		err2 = transfer(unix.SYS_PROCESS_VM_READV, copied, at, n)
+	}
+	if err2 == nil {
+		region, err2 = m.cache.Get(copied, n)
+	}
+	if err2 != nil {
+		return nil, errors.Join(err, err2, unix.MunmapPtr(copied, uintptr(n)))
+	}
+	u.Region, u.copied, u.size = region, copied, n
+	if u.home = nil; into {
+		u.home = at
+	}
+	return copied, nil
+}
+
+// Put ends what Get began, when the operation has ended. came: the bytes of a get are there.
+func (m *Memory) Put(u *Use, came bool) error {
+	err := m.cache.Put(u.Region)
+	if u.copied != nil {
+		if came && u.home != nil {
+			err = errors.Join(err, transfer(unix.SYS_PROCESS_VM_WRITEV, u.copied, u.home, u.size))
+		}
+		err = errors.Join(err, unix.MunmapPtr(u.copied, uintptr(u.size)))
+		u.copied, u.home = nil, nil
+	}
+	u.Region = nil
+	return err
+}
+
+// transfer copies between a copy and the program's memory, by the kernel: an address of the
+// program's that may not be used gives an error and no signal.
+func transfer(number uintptr, copied, at unsafe.Pointer, n uint64) error {
+	local := []unix.Iovec{{Base: (*byte)(copied), Len: n}}
+	far := []unix.RemoteIovec{{Base: uintptr(at), Len: int(n)}}
+	var got int
+	var err error
+	if number == unix.SYS_PROCESS_VM_READV {
+		got, err = unix.ProcessVMReadv(os.Getpid(), local, far, 0)
+	} else {
+		got, err = unix.ProcessVMWritev(os.Getpid(), local, far, 0)
+	}
+	if err == nil && uint64(got) != n {
+		err = unix.EFAULT
+	}
+	if err != nil {
+		return fmt.Errorf("copy %d bytes at %p: %w", n, at, err)
+	}
+	return nil
+}
