@@ -14,7 +14,7 @@ import (
 	"libshmem/fabric/rail"
 	"libshmem/runtime/config"
 	"libshmem/runtime/pe"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/credit"
 )
 
 // libfabric says which library a job would load.
@@ -114,7 +114,7 @@ func overSockets(c *fabric.Caps) bool {
 
 // granted opens what would be taken, and prints what SHMEM_REQUIRE can ask of it.
 func granted(w io.Writer, cfg *config.Config, wish ofi.Wish) error {
-	want := proxy.Config(2)
+	want := credit.Config(2)
 	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), wish.NICs, cfg.Libfabric
 	want.Data, want.Fence, want.Atomics, want.GPU = true, true, true, wish.GPU
 	p, err := open(want)

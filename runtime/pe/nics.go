@@ -10,7 +10,7 @@ import (
 	"libshmem/fabric/rail"
 	"libshmem/runtime/config"
 	"libshmem/runtime/nvtx"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/trace"
 )
 
@@ -56,7 +56,7 @@ func (j *Job) chooseNICs() (*nics, error) {
 // openProvider opens the network of an engine, and records what goes through it where
 // the settings want that.
 func (j *Job) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
-	c := proxy.Config(j.NPEs)
+	c := credit.Config(j.NPEs)
 	c.GPU = j.registers()
 	j.askFor(&c)
 	p, err := j.openPlain(n, c, i)

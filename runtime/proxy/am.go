@@ -2,15 +2,16 @@ package proxy
 
 import (
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
-// messageSize is the largest active message. 4 KiB keeps a put that is worth a
-// copy within one message and the receive buffers at half a megabyte.
-const messageSize = 4096
-
-// maxPayload is the largest put that travels as a message.
-const maxPayload = messageSize - layout.HeaderSize
+const (
+	messageSize = layout.MessageSize
+	maxPayload  = layout.MaxPayload
+	tokens      = credit.Tokens
+	receives    = credit.MaxRecv
+)
 
 // Op is an atomic operation, enum shmemi_amo of abi/zz_fabric.h.
 type Op = fabric.Op

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/credit"
 )
 
 // operations are one of each kind that takes credits, with what it adds to the
@@ -38,7 +39,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 		m.delay = 3
 		// Of the endpoint, shared by all PEs: the messages that 5 of them may
 		// have without an answer, and a write with its signal for each token.
-		m.credits = 5*window + 2*tokens
+		m.credits = 5*credit.Window + 2*tokens
 		t.Run(m.name, func(t *testing.T) {
 			var stuck func(pe fabric.PE) bool
 			m.stuck = func(o *work) bool { return stuck(o.to) }
@@ -64,7 +65,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 					for to := fabric.PE(1); to <= several; to++ {
 						k := 0
 						for again := 0; again < 3; {
-							if k++; k > 20*window {
+							if k++; k > 20*credit.Window {
 								t.Fatalf("%s to a PE that is stuck is never refused", what)
 							}
 							if add(f, to) == Again {
@@ -125,15 +126,15 @@ func TestFull(t *testing.T) {
 			t.Errorf("full after %d PEs", to)
 		}
 	}
-	if refused == 0 || total != tokens-receives-reserve {
+	if refused == 0 || total != tokens-receives-credit.Reserve {
 		t.Errorf("%d operations under way, %d PEs refused", total, refused)
 	}
-	if got := held[1]; got != (tokens-receives-reserve)/4 {
+	if got := held[1]; got != (tokens-receives-credit.Reserve)/4 {
 		t.Errorf("the first PE has %d operations under way", got)
 	}
 	// The engine's own messages still find tokens.
 	b := j.pes[1]
-	if b.post(func() Status { return b.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&buf[0]), nil) }); len(a.free) < reserve {
+	if b.post(func() Status { return b.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&buf[0]), nil) }); len(a.free) < credit.Reserve {
 		t.Error("callers have the reserve")
 	}
 	b.quiet()
@@ -160,7 +161,7 @@ func TestBytesUnderWay(t *testing.T) {
 			held[to] += 1 << 20
 		}
 	}
-	if held[0] != maxBytes/4 || held[1] < maxBytes/8 || held[2] < maxBytes/16 || a.bytes != held[0]+held[1]+held[2] {
+	if held[0] != credit.MaxBytes/4 || held[1] < credit.MaxBytes/8 || held[2] < credit.MaxBytes/16 || a.bytes != held[0]+held[1]+held[2] {
 		t.Errorf("bytes under way by PE: %d, in all %d", held, a.bytes)
 	}
 	if st := put(1, 1<<20); st != Again || a.Full() {
@@ -175,14 +176,14 @@ func TestBytesUnderWay(t *testing.T) {
 		t.Errorf("at rest: %d bytes, %d and %d tokens of PE 1", a.bytes, a.peers[1].Bytes, a.peers[1].Tokens)
 	}
 	// One that is larger than all there may be passes.
-	a.bytes = maxBytes
+	a.bytes = credit.MaxBytes
 	if st := put(1, 1<<20); st != Pending {
 		t.Errorf("a first operation beyond the bound: %d", st)
 	}
 	if st := put(1, 1<<20); st != Again {
 		t.Errorf("a second one: %d", st)
 	}
-	a.bytes -= maxBytes
+	a.bytes -= credit.MaxBytes
 	j.close()
 }
 
@@ -197,10 +198,10 @@ func TestWindow(t *testing.T) {
 	for count() == Done {
 		n++
 	}
-	if n != window || a.Full() || !a.peers[1].Flushing {
+	if n != credit.Window || a.Full() || !a.peers[1].Flushing {
 		t.Errorf("%d messages without an answer, full %v, asked %v", n, a.Full(), a.peers[1].Flushing)
 	}
-	for range 20 * window {
+	for range 20 * credit.Window {
 		if count() == Done {
 			n++
 		} else {
@@ -208,7 +209,7 @@ func TestWindow(t *testing.T) {
 		}
 		b.poll()
 	}
-	if n < 20*window || a.Messages() > n+2*n/window+2 {
+	if n < 20*credit.Window || a.Messages() > n+2*n/credit.Window+2 {
 		t.Errorf("%d operations posted with %d messages", n, a.Messages())
 	}
 	a.quiet()

@@ -8,18 +8,6 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// The bounds that unread promises, for jobs of all sizes.
-func TestUnreadBounds(t *testing.T) {
-	for n := 1; n < 3<<20; n += 1 + n/50 {
-		if got := unread(n); got > mostUnread || got < leastUnread || got > leastUnread && got > allUnread/uint64(n) {
-			t.Errorf("%d PEs: %d bytes", n, got)
-		}
-	}
-	if got := unread(64); got != mostUnread {
-		t.Errorf("64 PEs: %d bytes, want %d", got, mostUnread)
-	}
-}
-
 // A PE that does not poll is sent no more bytes of one-sided writes than its part and one
 // write more, though each write is complete at its source; those that have to wait do, with
 // or without a signal, and go on when it answers.

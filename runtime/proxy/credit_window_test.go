@@ -6,33 +6,13 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
-// The bounds that credits promises, for jobs of all sizes.
-func TestCredits(t *testing.T) {
-	for n := 1; n < 3<<20; n += 1 + n/50 {
-		units, unit := credits(n)
-		e := Engine{State: &layout.State{Window: units, Unit: unit}}
-		most := uint64(units)
-		if most > window || most > max(allMessages/uint64(n), leastMessages) || most < leastMessages {
-			t.Errorf("%d PEs: %d messages", n, most)
-		}
-		if bytes := most << unit; bytes > max(allBytes/uint64(n), leastBytes) || bytes < leastBytes {
-			t.Errorf("%d PEs: %d bytes", n, bytes)
-		}
-		if e.cost(layout.HeaderSize) != 1 || e.cost(messageSize) > most/2 || e.cost(messageSize)<<unit < messageSize {
-			t.Errorf("%d PEs: a message takes %d to %d of %d units of %d bytes", n, e.cost(layout.HeaderSize), e.cost(messageSize), most, 1<<unit)
-		}
-		if n <= 16 && (most != window || e.cost(messageSize) != 1) {
-			t.Errorf("%d PEs have %d units, of which a message takes %d", n, most, e.cost(messageSize))
-		}
-	}
-}
-
 // crowded gives an engine the credits of a job of n PEs.
 func (p *pe) crowded(n int) {
-	p.Window, p.Unit = credits(n)
+	p.Window, p.Unit = credit.Units(n)
 	p.Calm = p.Window / 2
 }
 
@@ -62,7 +42,7 @@ func TestWindowOfBytes(t *testing.T) {
 				if n <= 2 && layout.HeaderSize+row.size > m.caps.MaxInject {
 					continue // tokens are the bound
 				}
-				cost, messages, again := a.cost(layout.HeaderSize+row.size), uint64(0), 0
+				cost, messages, again := a.Cost(layout.HeaderSize+row.size), uint64(0), 0
 				for again < 5 {
 					switch row.post(uint64(row.size)) {
 					case Done:
@@ -87,7 +67,7 @@ func TestWindowOfBytes(t *testing.T) {
 			large := min(uint64(16<<10), a.PutMax())
 			big := make([]byte, large)
 			signals := uint64(0)
-			for k := 0; k < 4*window && signals < 2*uint64(a.Window); k++ {
+			for k := 0; k < 4*credit.Window && signals < 2*uint64(a.Window); k++ {
 				if st := a.PutSignal(1, 64, unsafe.Pointer(&big[0]), large, 0, 1, OpAdd, nil); st == Failed {
 					t.Fatal(a.Err())
 				} else if st != Again {
@@ -118,9 +98,9 @@ func TestWindowOfBytesInC(t *testing.T) {
 			p, rig := j.pes[0], j.rigs[0][0]
 			p.crowded(n)
 			peer := &p.peers[1]
-			cost := p.cost(layout.HeaderSize + size)
+			cost := p.Cost(layout.HeaderSize + size)
 			if size == 8 {
-				cost = p.cost(layout.HeaderSize)
+				cost = p.Cost(layout.HeaderSize)
 			}
 			want := uint64(p.Window) / cost
 			for i := range want + 1 {

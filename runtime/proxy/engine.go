@@ -12,6 +12,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/live"
 	flow "libshmem/runtime/order"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/local"
@@ -120,17 +121,7 @@ type port struct {
 	armedAt uint32 // the count of polls then
 }
 
-const (
-	receives  = 64 // receive buffers, where there are no more
-	tokens    = receives + 512
-	pollBatch = 32
-)
-
-// Tokens and MaxRecv are what the provider's Config must allow for.
-const (
-	Tokens  = tokens
-	MaxRecv = receives
-)
+const pollBatch = 32
 
 // errNoRoute is what an operation on an unreachable PE fails with.
 var errNoRoute = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
@@ -161,16 +152,16 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		port: &port{
 			prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, Words: wakers,
 			slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
-			mostUnread: unread(npes), mostStreams: streamsMost, smallWindow: smallWindow, fatal: fatal,
+			mostUnread: credit.Unread(npes), mostStreams: streamsMost, smallWindow: smallWindow, fatal: fatal,
 		},
 		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
 		parked:      make([]parked, 0, 64), spare: make([]parked, 0, 64),
 		early: early.New(),
 	}
 	e.first = e
-	e.unordered, e.mostBytes = !e.caps.SendAfterWrite, bytesOf(&e.caps)
+	e.unordered, e.mostBytes = !e.caps.SendAfterWrite, credit.Bytes(&e.caps)
 	e.space = flow.Space{Bits: flow.Default.Bits, Window: e.offeredWindow(npes)}
-	e.more = moreReceives(npes, e.space.Window, &e.caps)
+	e.more = credit.MoreReceives(npes, e.space.Window, &e.caps)
 	e.KeepRegistered(nil, regcache.Limits{})
 	if err := e.openExpress(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())

@@ -8,6 +8,7 @@ import (
 	"libshmem/fabric"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -20,7 +21,7 @@ const MaxPayload = maxPayload
 const KindBatch = byte(layout.KindBatch)
 
 // AllBytes is what may wait for one PE, from all others together.
-const AllBytes = allBytes
+const AllBytes = credit.AllBytes
 
 // NearWrap puts the counters of an engine towards a PE just below where they wrap
 // round. The PE does the same.
@@ -43,11 +44,11 @@ func (e *Engine) FewNumbers(bits, window uint32) { e.space = flow.Space{Bits: bi
 func (e *Engine) Stay() { e.smallWindow = 0 }
 
 // WriteWindowOf is the window of n PEs whose queues have room for so many arrivals.
-func WriteWindowOf(n, arrivals int) int { return int(writeWindow(n, arrivals)) }
+func WriteWindowOf(n, arrivals int) int { return int(credit.WriteWindow(n, arrivals)) }
 
 // ReceivesOf is how many receive buffers an engine of n PEs has on such a network.
 func ReceivesOf(n int, c fabric.Caps) int {
-	return receives + moreReceives(n, writeWindow(n, c.Arrivals), &c)
+	return receives + credit.MoreReceives(n, credit.WriteWindow(n, c.Arrivals), &c)
 }
 
 // FewStreams is how many PEs may number their writes to this one, where the provider

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/express"
 	"libshmem/runtime/proxy/layout"
 )
@@ -81,7 +82,7 @@ func (e *Engine) fillExpress() {
 	x.Me, x.NPEs = e.number<<layout.StreamShift|e.me, uint32(len(e.peers))
 	x.MaxInject = uint32(min(e.caps.MaxInject, messageSize))
 	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.more), messageSize
-	x.Window, x.Unit = credits(len(e.peers))
+	x.Window, x.Unit = credit.Units(len(e.peers))
 	x.Calm = x.Window / 2
 }
 

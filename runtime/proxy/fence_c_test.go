@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/queue"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -41,7 +42,7 @@ func TestFlushInC(t *testing.T) {
 	peer := &p.peers[1]
 	p.put(1, 8192, make([]byte, 5000), false)
 	for i := 0; !peer.Flushing; i++ {
-		if i > window {
+		if i > credit.Window {
 			t.Fatal("C did not ask")
 		}
 		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wait"
@@ -30,7 +31,7 @@ func (n *null) Caps() fabric.Caps { return n.caps }
 func (n *null) Addr() []byte      { return []byte("null") }
 func (n *null) Connect(addrs [][]byte) error {
 	n.sent = make([]uint32, len(addrs))
-	n.queue = make([]fabric.Completion, 0, Tokens)
+	n.queue = make([]fabric.Completion, 0, credit.Tokens)
 	return nil
 }
 

@@ -354,7 +354,7 @@ func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 		return e.fail(err)
 	}
 	if asks {
-		p.Ask(e.cost(op.Len), e.Epoch)
+		p.Ask(e.Cost(op.Len), e.Epoch)
 		e.touch(p, op.To)
 	}
 	return Done

@@ -266,7 +266,7 @@ func (e *Engine) driveMessage(t fabric.Token, s *slot, p *layout.Peer) Status {
 		return e.fail(err)
 	}
 	e.pending[lane]--
-	p.Ask(e.cost(n), epoch)
+	p.Ask(e.Cost(n), epoch)
 	if injected {
 		e.give(t)
 	}

@@ -8,6 +8,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 )
@@ -57,7 +58,7 @@ func (l *losing) inherit() uint64 {
 	l.net.Kill(dying)
 	l.pes[dying].dead = true
 
-	prov, err := l.net.Open(dying, fabric.Config{Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+	prov, err := l.net.Open(dying, fabric.Config{Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
 	if err != nil {
 		l.t.Fatal(err)
 	}

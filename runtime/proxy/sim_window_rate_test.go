@@ -8,6 +8,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/tests/need"
 )
 
@@ -33,7 +34,7 @@ func TestSimWindowRates(t *testing.T) {
 		{"256", 256, 0, nil},
 		{"1,000", 1000, 0, nil},
 		{"4,096", 9, 4, nil},
-		{"above 32,193", 9, 0, map[int]int{0: proxy.Tokens}},
+		{"above 32,193", 9, 0, map[int]int{0: credit.Tokens}},
 	} {
 		if (testing.Short() || need.Left("window rates")) && (c.pes == 64 || c.pes == 1000) {
 			continue

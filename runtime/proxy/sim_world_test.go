@@ -11,6 +11,7 @@ import (
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -182,7 +183,7 @@ func sockets(m sim.Model, seed uint64) sim.Model {
 // open opens the network for a PE: with all of its NICs where the model has several.
 // Which policy spreads operations over them follows from the seed.
 func (w *world) open(host, n, heap int) (fabric.Provider, error) {
-	c := proxy.Config(n)
+	c := credit.Config(n)
 	nics := w.net.Model().NICs
 	if nics == 1 {
 		return w.net.Open(host, c)

@@ -11,6 +11,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 )
@@ -59,7 +60,7 @@ func (c *copier) Close() error                    { return nil }
 func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps [2][]byte) {
 	ends := make([]Endpoint, 2)
 	for i := range es {
-		prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: Tokens, MaxRecv: MaxRecv})
+		prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
 		if err != nil {
 			b.Skip(err)
 		}

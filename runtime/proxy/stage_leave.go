@@ -202,7 +202,7 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *layout.Header,
 	*to = *h
 	st := e.send(to, payload, n, false)
 	if st == Done && l != noLane {
-		p.Ask(e.cost(layout.HeaderSize+n), epoch)
+		p.Ask(e.Cost(layout.HeaderSize+n), epoch)
 		e.account(pe, l)
 	}
 	return st

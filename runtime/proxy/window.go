@@ -1,63 +1,6 @@
 package proxy
 
-import (
-	"libshmem/fabric"
-	flow "libshmem/runtime/order"
-)
-
-// The completion queue of a PE has an entry for each write with a number that has come and
-// has not been read. A full queue loses entries, on EFA without an error, and a write whose
-// entry is lost never arrives. So each PE has a window: the number of such writes that it may
-// have under way to another PE. The windows of all other PEs, and the entries of the PE's own
-// operations, fit its queue. Each PE tells the window that its queue has room for with its
-// address, and all take the least of them before the first write. Where a queue has no room
-// for one write of each PE, writes have no numbers.
-
-// queueEntries is how many entries a completion queue has at most: on EFA a device grants
-// no more, and NVSHMEM asks for as many. Where it grants fewer, Caps.Arrivals says so.
-const queueEntries = 32768
-
-// Config is what a provider has to be opened with for an engine of a job of n PEs, but
-// for what names it.
-func Config(n int) fabric.Config {
-	arrivals := (n - 1) * int(writeWindow(n, queueEntries-Tokens))
-	return fabric.Config{
-		Tokens: Tokens, MaxRecv: MaxRecv, Data: true, Fence: true, IfUnordered: true,
-		Arrivals: arrivals, MoreRecv: min(mostReceives-receives, queueEntries-Tokens-arrivals),
-	}
-}
-
-// mostReceives is how many receive buffers an engine has where the network turns away messages
-// that find none, as efa-direct does, if the windows leave so many entries of the queue: each
-// buffer may become one. Of 1,020 messages at once 956 are turned away by 64 buffers, and all are
-// there after 331 us instead of 6 (TestSimIncast).
-const mostReceives = 1024
-
-// moreReceives is how many of them there are besides the first ones, for n PEs with such a
-// window.
-func moreReceives(n int, window uint32, c *fabric.Caps) int {
-	if !c.TurnsAway {
-		return 0
-	}
-	more := min(mostReceives-receives, c.Arrivals-(n-1)*int(window))
-	if c.RecvQueue > 0 {
-		more = min(more, c.RecvQueue-receives)
-	}
-	return max(0, more)
-}
-
-// writeWindow is how many writes with numbers each of n PEs may have under way to one whose
-// queue has room for so many arrivals: a power of two, or 0.
-func writeWindow(n, arrivals int) uint32 {
-	w := int(flow.Default.Window)
-	if n > 1 {
-		w = min(w, arrivals/(n-1))
-	}
-	if w < 1 {
-		return 0
-	}
-	return uint32(floor2(w))
-}
+import "libshmem/runtime/proxy/credit"
 
 // In a window of fewer writes than this the answers, of which one is under way at a time, are
 // what limits the rate, and not the wait of each signal for its bytes: 32 writes of 8 KiB to one
@@ -70,7 +13,7 @@ func (e *Engine) offeredWindow(n int) uint32 {
 	if !e.unordered || e.caps.Data < 4 {
 		return 0
 	}
-	return writeWindow(n, e.caps.Arrivals)
+	return credit.WriteWindow(n, e.caps.Arrivals)
 }
 
 // agreeOnWindow takes the least window of all PEs that can be reached.

@@ -12,6 +12,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 )
@@ -39,7 +40,7 @@ func (p *place) engines(n, heap int, around func(fabric.Provider) fabric.Provide
 			e.close(p)
 		}
 	})
-	config := proxy.Config(n)
+	config := credit.Config(n)
 	config.Library, config.Provider = p.library, p.provider()
 	addresses := make([]proxy.Endpoint, n)
 	for i := range n {

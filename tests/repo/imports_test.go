@@ -38,7 +38,7 @@ capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda 
 
 cmd/shmemrun: . cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . cmd/internal/... fabric runtime/live runtime/regcache/unmapped runtime/proxy runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr runtime/topo fabric/ofi fabric/rail
+cmd/shmem-info: . cmd/internal/... fabric runtime/live runtime/regcache/unmapped runtime/proxy runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr runtime/topo fabric/ofi fabric/rail
     # asks the packages what they are and prints it
 cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/pe runtime/regcache/unmapped runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
@@ -116,6 +116,8 @@ runtime/proxy/layout: fabric runtime/order
     # what C and Go of an engine share in memory, and rules that look at one of its structs alone
 runtime/proxy/wake: runtime/proxy/wait
     # words by which threads wait for each other, whatever for
+runtime/proxy/credit: fabric runtime/order runtime/proxy/layout
+    # bounds that follow from the size of a job and from what a provider granted
 runtime/proxy/early:
     # messages that are kept: bytes with a sender and a number
 runtime/proxy/local: fabric runtime/regcache
@@ -127,7 +129,7 @@ runtime/proxy/call:
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
-runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog
+runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; which thread drives it, and who pushes into rings, it does not know
 runtime/stats: fabric runtime/live runtime/proxy runtime/proxy/layout runtime/regcache
@@ -146,7 +148,7 @@ runtime/live: . runtime/shmerr
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/proxy/fifo runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
     # the composition root: nothing else picks an implementation
 
 queue:
@@ -179,14 +181,14 @@ fabric/ofi/stub: tests/need
 fabric/ofi/stub/gen:
     # a table into a header, and into constants of the simulated networks
 
-tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/mem runtime/proxy/wake runtime/proxy/staging
+tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/staging
     # the proxy on a real GPU and a real network, without the rest of the library
 tests/gpu/memory: runtime/gpu runtime/gpu/cuda
     # a test of these packages for a machine that cannot build it
 tests/gpu/heap: runtime/bootstrap/secret runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem
     # as above
 
-bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/mem runtime/proxy/wake runtime/proxy/express/expresstest runtime/proxy/loop
+bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/express/expresstest runtime/proxy/loop
     # measures the rings, and the proxy behind them over a provider of its own
 
 tests/abi/fold:

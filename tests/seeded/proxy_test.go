@@ -4,8 +4,8 @@ package seeded
 var proxyDefects = []defect{
 	{
 		id: "proxy/credit-by-one", file: "runtime/proxy/credit.go",
-		was:  "case p.Asked-p.Acked+e.cost(n) > uint64(e.Window):",
-		is:   "case p.Asked-p.Acked+e.cost(n) > uint64(e.Window)+1:",
+		was:  "case p.Asked-p.Acked+e.Cost(n) > uint64(e.Window):",
+		is:   "case p.Asked-p.Acked+e.Cost(n) > uint64(e.Window)+1:",
 		user: "a PE that does not answer is sent more than its node has memory for",
 		by:   unit("./runtime/proxy", "^TestWindow$"), says: `1025 messages without an answer, full false`,
 	},

@@ -17,3 +17,6 @@ func (p *Peer) Met() bool { return p.Acked >= p.Goal && p.WroteAcked >= p.GoalWr
 
 // Written is how many writes to the PE are complete.
 func (p *Peer) Written() uint64 { return p.Count[Writes] - uint64(p.Writes) }
+
+// Cost is how many units of credit a message of n bytes takes.
+func (s *State) Cost(n int) uint64 { return 1 + uint64(n-1)>>(s.Unit&63) }

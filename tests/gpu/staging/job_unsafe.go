@@ -13,6 +13,7 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/proxy/wake"
@@ -295,9 +296,9 @@ func (j *job) open(number fabric.PE) (*pe, error) {
 		}
 	}
 	// What is tcp from libfabric 1.18 on is net before, and its tcp slower.
-	prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+	prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
 	if err != nil {
-		prov, err = ofi.Open(fabric.Config{Provider: "tcp", Tokens: proxy.Tokens, MaxRecv: proxy.MaxRecv})
+		prov, err = ofi.Open(fabric.Config{Provider: "tcp", Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
 	}
 	if err != nil {
 		return nil, err
