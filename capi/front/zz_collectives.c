@@ -8,6 +8,7 @@
 #pragma GCC visibility pop
 
 #include "colls.h"
+#include "front.h"
 #include "ranges.h"
 
 void shmem_barrier_all(void)

@@ -8,6 +8,7 @@
 #pragma GCC visibility pop
 
 #include "deprecated.h"
+#include "front.h"
 #include "ranges.h"
 
 _Static_assert(sizeof(float) == 4, "float has 32 bits");

@@ -8,6 +8,8 @@
 #pragma GCC visibility pop
 
 #include "activeset.h"
+#include "colls.h"
+#include "front.h"
 #include "ranges.h"
 
 #ifndef __clang__

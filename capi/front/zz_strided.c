@@ -7,6 +7,7 @@
 #include <pshmem.h>
 #pragma GCC visibility pop
 
+#include "front.h"
 #include "strided.h"
 #include "ranges.h"
 

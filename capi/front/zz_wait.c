@@ -7,6 +7,7 @@
 #include <pshmem.h>
 #pragma GCC visibility pop
 
+#include "front.h"
 #include "waitset.h"
 #include "ranges.h"
 

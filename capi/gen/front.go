@@ -21,11 +21,8 @@ const thunkTop = `/* clang-format off */
 #pragma GCC visibility pop
 `
 
-// ownTop is for functions that are the library's own; others stand on those of a surface.
-const (
-	ownTop   = "\n#include \"%s\"\n#include \"ranges.h\"\n"
-	belowTop = "\n#define @@_ALLOW_DEPRECATED\n#include <%s>\n#include <%s>\n"
-)
+// belowTop is for functions that stand on those of another surface.
+const belowTop = "\n#define @@_ALLOW_DEPRECATED\n#include <%s>\n#include <%s>\n"
 
 // Vectorised, a sum of ints runs at the speed of memory; -O2 of gcc 12 leaves
 // loops of unknown length alone.
@@ -34,6 +31,14 @@ const reduceTop = `
 #pragma GCC optimize("O3")
 #endif
 `
+
+// ownTop includes the headers of capi/front that rows are over: front.h where they name none.
+func ownTop(over []string) string {
+	if over == nil {
+		over = []string{"front.h"}
+	}
+	return "\n#include \"" + strings.Join(append(slices.Clone(over), "ranges.h"), "\"\n#include \"") + "\"\n"
+}
 
 // standsOn includes what the functions of a surface call: the library's own, or the surface below.
 func standsOn(b *strings.Builder, s *spec.Surface, own string) {
@@ -58,7 +63,7 @@ func thunks(s *spec.Surface) []file {
 		var b strings.Builder
 		b.WriteString(banner("/* ", " */"))
 		fmt.Fprintf(&b, in(s, thunkTop), c.Title, profiledFile(s))
-		standsOn(&b, s, fmt.Sprintf(ownTop, cmp.Or(c.Over, "front.h")))
+		standsOn(&b, s, ownTop(c.Over))
 		widths(&b, c)
 		if reduces(c) {
 			b.WriteString(reduceTop)

@@ -32,7 +32,7 @@ const theSet = "PE_start, logPE_stride, PE_size, "
 var activeSets = Chapter{
 	File:   "activesets",
 	Title:  "Collective Routines",
-	Over:   "activeset.h",
+	Over:   []string{"activeset.h"},
 	Range:  RangeColl,
 	Kernel: kernelCollectives,
 	Families: []Family{

@@ -19,7 +19,7 @@ var (
 var collectives = Chapter{
 	File:   "collectives",
 	Title:  "Collective Routines",
-	Over:   "colls.h",
+	Over:   []string{"colls.h", "front.h"},
 	Range:  RangeColl,
 	Kernel: kernelCollectives,
 	Families: []Family{

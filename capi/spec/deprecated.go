@@ -5,7 +5,7 @@ package spec
 var deprecated = Chapter{
 	File:  "deprecated",
 	Title: "Deprecated Names",
-	Over:  "deprecated.h",
+	Over:  []string{"deprecated.h", "front.h"},
 	Families: append(append([]Family{
 		oldAtomic("fetch", "atomic_fetch"),
 		oldAtomic("set", "atomic_set"),

@@ -9,7 +9,7 @@ var lockWord = Param{Name: "lock", C: "long *", Doc: "symmetric, 0 on every PE b
 var locks = Chapter{
 	File:  "lock",
 	Title: "Distributed Locking Routines",
-	Over:  "lock.h",
+	Over:  []string{"lock.h"},
 	Range: RangeWait,
 	Families: []Family{
 		{

@@ -7,7 +7,7 @@ import "strings"
 var reductions = Chapter{
 	File:   "reduce",
 	Title:  "Collective Routines",
-	Over:   "activeset.h",
+	Over:   []string{"activeset.h", "colls.h", "front.h"},
 	Range:  RangeColl,
 	Kernel: kernelReductions,
 	Families: append([]Family{

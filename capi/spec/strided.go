@@ -21,7 +21,7 @@ var (
 var strided = Chapter{
 	File:   "strided",
 	Title:  "Remote Memory Access Routines",
-	Over:   "strided.h",
+	Over:   []string{"front.h", "strided.h"},
 	Range:  RangeRMA,
 	Kernel: kernelStrided,
 	Families: []Family{

@@ -18,7 +18,7 @@ var (
 var teams = Chapter{
 	File:   "teams",
 	Title:  "Team Management Routines",
-	Over:   "teams.h",
+	Over:   []string{"teams.h"},
 	Kernel: kernelSetup,
 	Families: []Family{
 		{
