@@ -4,10 +4,16 @@
  */
 #include "activeset.h"
 
-#include "set.h"
-
+#include "below.h"
+#include "coll.h"
+#include "colls.h"
+#include "error.h"
+#include "failure.h"
+#include "front.h"
 #include "gpu.h"
+#include "set.h"
 #include "strided.h"
+#include "team.h"
 
 /* Begins a call on a set, whose team may be in own. NULL: a PE of it is lost. */
 static struct shmemi_team *begin(struct shmemi_team *own, int start, int log_stride, int size,

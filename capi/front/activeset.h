@@ -4,7 +4,8 @@
 #ifndef SHMEMI_ACTIVESET_H
 #define SHMEMI_ACTIVESET_H
 
-#include "colls.h"
+#include "base.h"
+#include "below.h"
 
 #pragma GCC visibility push(hidden)
 

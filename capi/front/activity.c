@@ -7,7 +7,10 @@
  */
 #define _GNU_SOURCE
 #include "activity.h"
-#include "caller.h"
+
+#include "clock.h"
+#include "spell.h"
+#include "wait.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,9 @@
  * those that are none.
  */
 #include "buffers.h"
+#include "error.h"
 #include "remote.h"
+#include "statics.h"
 #include "symbol.h"
 
 #include <stdio.h>

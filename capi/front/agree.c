@@ -19,7 +19,12 @@
  */
 #include "agree.h"
 
-#include "gpu.h"
+#include "clock.h"
+#include "failure.h"
+#include "notify.h"
+#include "remote.h"
+#include "team.h"
+#include "wait.h"
 
 #include <stdio.h>
 

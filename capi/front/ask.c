@@ -9,7 +9,9 @@
  * library stays out of the way. One that installs its own later takes ours away.
  */
 #define _GNU_SOURCE
-#include "front.h"
+#include "ask.h"
+
+#include "base.h"
 
 #include <errno.h>
 #include <sched.h>

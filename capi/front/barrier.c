@@ -7,9 +7,16 @@
  * only once. Between nodes the first PEs exchange messages in ceil(log2 n)
  * rounds (dissemination).
  */
+#include "coll.h"
 #include "colls.h"
+#include "error.h"
+#include "failure.h"
+#include "front.h"
+#include "notify.h"
 #include "set.h"
-#include "remote.h"
+#include "team.h"
+#include "teams.h"
+#include "wait.h"
 
 #include <stdio.h>
 

@@ -9,10 +9,13 @@
 #define _GNU_SOURCE
 #include "buffers.h"
 
-#include "coll.h"
+#include "below.h"
 #include "colls.h"
+#include "error.h"
 #include "failure.h"
-#include "remote.h"
+#include "front.h"
+#include "statics.h"
+#include "team.h"
 #include "wish.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #ifndef SHMEMI_BUFFERS_H
 #define SHMEMI_BUFFERS_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

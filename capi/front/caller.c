@@ -11,6 +11,8 @@
  */
 #include "caller.h"
 
+#include "base.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef SHMEMI_CALLER_H
 #define SHMEMI_CALLER_H
 
-#include "front.h"
+#include <stdbool.h>
 
 #pragma GCC visibility push(hidden)
 
@@ -11,12 +11,6 @@
 /* Writes "shmem.zeros at train.py:12: " for the call of this thread, or "" in a program of C
  * and where the interpreter does not answer in 0.2 s. Not for handlers of signals. */
 const char *shmemi_caller(char text[SHMEMI_CALLER]);
-
-/* spell.c. Puts the names of calls and constants in a text into the words of NVSHMEM, where the
- * program has come in by them; size: of the array that the text is in. For handlers of signals,
- * too. */
-void shmemi_spell(char *text, size_t size);
-bool shmemi_is_nvshmem(void);
 
 /* Reports whether the program's language raises an exception for each failure that C returns,
  * so that nothing has to be printed. */

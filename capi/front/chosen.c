@@ -2,10 +2,11 @@
  * chosen.c: programs that choose their GPU after init, by what init tells them.
  */
 #include "below.h"
-#include "coll.h"
 #include "colls.h"
-#include "gpu.h"
+#include "error.h"
+#include "front.h"
 #include "start.h"
+#include "team.h"
 
 #include <stdlib.h>
 

@@ -6,10 +6,16 @@
  * the way. Reads of a peer's source wait for a message of that peer.
  */
 #include "coll.h"
-#include "colls.h"
 
+#include "below.h"
+#include "colls.h"
+#include "error.h"
+#include "failure.h"
+#include "front.h"
 #include "gpu.h"
+#include "remote.h"
 #include "strided.h"
+#include "team.h"
 
 /* Up to here a root writes to each PE of its node; above, they read from it, side by
  * side with each other and with the root, which copies to its own dest meanwhile. For

@@ -4,7 +4,7 @@
 #ifndef SHMEMI_COLL_H
 #define SHMEMI_COLL_H
 
-#include "colls.h"
+#include "below.h"
 #include "team.h"
 
 #pragma GCC visibility push(hidden)

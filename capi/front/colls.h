@@ -5,7 +5,8 @@
 #ifndef SHMEMI_COLLS_H
 #define SHMEMI_COLLS_H
 
-#include "front.h"
+#include "base.h"
+#include "below.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -8,6 +8,9 @@
  */
 #include "context.h"
 
+#include "error.h"
+#include "front.h"
+#include "remote.h"
 #include "team.h"
 
 #include <pthread.h>

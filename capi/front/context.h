@@ -4,7 +4,7 @@
 #ifndef SHMEMI_CONTEXT_H
 #define SHMEMI_CONTEXT_H
 
-#include "remote.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "core.h"
 
+#include "error.h"
 #include "room.h"
 
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
 #ifndef SHMEMI_CORE_H
 #define SHMEMI_CORE_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -2,7 +2,8 @@
  * counters.c: the calls that read counters.
  */
 #include "counters.h"
-#include "remote.h"
+
+#include "error.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #ifndef SHMEMI_COUNTERS_H
 #define SHMEMI_COUNTERS_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

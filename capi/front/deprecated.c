@@ -3,7 +3,8 @@
  */
 #include "deprecated.h"
 
-#include "remote.h"
+#include "error.h"
+#include "front.h"
 #include "start.h"
 
 #include <pthread.h>

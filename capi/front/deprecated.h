@@ -4,7 +4,7 @@
 #ifndef SHMEMI_DEPRECATED_H
 #define SHMEMI_DEPRECATED_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,7 +1,7 @@
 /*
  * device.c: the rings, for threads of this process.
  */
-#include "remote.h"
+#include "error.h"
 
 #include <shmem/state.h>
 

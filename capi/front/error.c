@@ -10,8 +10,10 @@
  * of a call of stdio with it, and no handler of a signal has interrupted this thread.
  */
 #define _GNU_SOURCE
+#include "error.h"
+
 #include "caller.h"
-#include "remote.h"
+#include "spell.h"
 
 #include <dlfcn.h>
 #include <poll.h>
@@ -148,4 +150,13 @@ void shmemi_abort_core(const char *call, const char *remedy, const char *cause, 
     va_list args;
     va_start(args, cause);
     end_job("", call, remedy, cause, args);
+}
+
+SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
+{
+    if (shmemi_state.init_count == SHMEMI_FORKED)
+        shmemi_abort(call, "exec a program in the child, or fork before shmem_init",
+                     "this process is a child forked after shmem_init");
+    shmemi_abort(call, "call shmem_init first and shmem_finalize last",
+                 "the library is not initialised");
 }

@@ -6,9 +6,9 @@
  * shmem_malloc of 1,000 PEs would cost 999,000 messages. Then PEs combine in
  * pairs, at distances of 1, 2, 4 and so on, which takes log2 n messages of each.
  */
-#include "team.h"
-
+#include "below.h"
 #include "gpu.h"
+#include "team.h"
 
 /* The largest power of two up to n. */
 static uint32_t power_below(uint32_t n)

@@ -3,9 +3,12 @@
  */
 #define _GNU_SOURCE
 #include "failure.h"
-#include "caller.h"
+
+#include "error.h"
 #include "remote.h"
+#include "spell.h"
 #include "team.h"
+#include "wait.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #ifndef SHMEMI_FAILURE_H
 #define SHMEMI_FAILURE_H
 
-#include "front.h"
+#include "base.h"
 
 #include <shmemx.h>
 

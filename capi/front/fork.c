@@ -20,10 +20,8 @@
  * malloc, whose locks are about to be taken.
  */
 #define _GNU_SOURCE
-#include "statics.h"
-
 #include "buffers.h"
-#include "remote.h"
+#include "statics.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

@@ -12,24 +12,10 @@
 #ifndef SHMEMI_FRONT_H
 #define SHMEMI_FRONT_H
 
-#include "amo.h"
 #include "below.h"
-#include "functions.h"
+#include "notify.h"
 
-#include <stdbool.h>
-#include <string.h>
-
-#include <shmem.h>
-
-#define SHMEMI_LIKELY(x) __builtin_expect(!!(x), 1)
-#define SHMEMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define SHMEMI_COLD __attribute__((cold, noinline))
-
-/* The version script hides what is not public; hidden visibility also spares
- * the indirection through the global offset table. */
 #pragma GCC visibility push(hidden)
-
-extern struct shmemi_state shmemi_state;
 
 /* ------------------------------------------------ reaching a peer's memory */
 
@@ -48,33 +34,6 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
         return NULL;
     char *base = s->fast_base[pe];
     return SHMEMI_LIKELY(base != NULL) ? base + offset : NULL;
-}
-
-SHMEMI_INLINE struct shmemi_ctl *shmemi_ctl_of(char *base)
-{
-    return (struct shmemi_ctl *)base - 1;
-}
-
-void shmemi_wake(struct shmemi_ctl *ctl); /* wait.c */
-
-/*
- * Wakes PE pe when it sleeps. Called after each store into its memory. The
- * load is plain: a sleeper announces itself and then runs a membarrier on
- * every process of the node, so either it sees our store or we see it.
- */
-SHMEMI_INLINE void shmemi_notify(int pe)
-{
-    struct shmemi_ctl *ctl = shmemi_ctl_of(shmemi_state.peer_base[pe]);
-    if (SHMEMI_UNLIKELY(__atomic_load_n(&ctl->sleepers, __ATOMIC_RELAXED)))
-        shmemi_wake(ctl);
-}
-
-/* nelems elements of the given size in bytes; SIZE_MAX, which no segment
- * holds, when the product does not fit. */
-SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)
-{
-    size_t n;
-    return SHMEMI_UNLIKELY(__builtin_mul_overflow(nelems, size, &n)) ? SIZE_MAX : n;
 }
 
 /* ---------------------------------------------------------------- contexts */
@@ -401,13 +360,6 @@ void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call); /* ranges.c */
 void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call);
 
-/* The marks of remote operations: other threads set them, and a thread that
- * posted an operation sees its own. */
-SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
-{
-    return __atomic_load_n(mark, __ATOMIC_RELAXED) != 0;
-}
-
 /* x86 keeps stores in order, so on the node a fence is for the compiler only;
  * copies that bypass the cache end with their own sfence (glibc's memcpy). */
 SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
@@ -469,25 +421,6 @@ void *shmemi_align(size_t alignment, size_t size, const char *call);
 void *shmemi_realloc(void *ptr, size_t size, const char *call);
 void shmemi_free(void *ptr, const char *call);
 void *shmemi_malloc_with_hints(size_t size, long hints, const char *call);
-
-/* ------------------------------------------------------------------- errors */
-
-/* ask.c: reports when the signal USR2 comes. At init, where the program has reset the signal
- * since the library was loaded; and at finalize, before the core closes state.ask_fd. */
-void shmemi_ask_open(void);
-void shmemi_ask_close(void);
-
-/* error.c. Prints PE, call, cause and remedy on standard error, tells the
- * launcher, and ends the process with a non-zero status. */
-void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
-    __attribute__((noreturn, format(printf, 3, 4)));
-/* The same for threads of the core, which make no call of the program's. */
-void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)
-    __attribute__((noreturn, format(printf, 3, 4)));
-void shmemi_abort_open(void); /* once the core is loaded */
-/* Writes what the program has printed, unless that might wait: for a thread that prints, or for
- * who reads it. */
-void shmemi_flush_stdout(void);
 
 #pragma GCC visibility pop
 

@@ -2,6 +2,9 @@
  * gpu.c: copies and words in the memory of a GPU, through the core.
  */
 #include "gpu.h"
+
+#include "error.h"
+#include "failure.h"
 #include "team.h"
 
 /* For the Python package, which would wait otherwise. */

@@ -9,7 +9,7 @@
 #define SHMEMI_GPU_H
 
 #include "buffers.h"
-#include "remote.h"
+#include "statics.h"
 
 #pragma GCC visibility push(hidden)
 

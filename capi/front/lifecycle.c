@@ -5,17 +5,22 @@
  */
 #define _GNU_SOURCE
 #include "activity.h"
-#include "below.h"
+#include "ask.h"
 #include "buffers.h"
 #include "caller.h"
 #include "coll.h"
 #include "context.h"
 #include "core.h"
+#include "error.h"
+#include "failure.h"
+#include "front.h"
 #include "gpu.h"
 #include "ranges.h"
 #include "remote.h"
+#include "spell.h"
 #include "start.h"
 #include "statics.h"
+#include "team.h"
 #include "wait.h"
 
 #include <limits.h>
@@ -24,8 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-struct shmemi_state shmemi_state;
 
 /* Guards init and finalize against each other when threads race to them. */
 static pthread_mutex_t lifecycle = PTHREAD_MUTEX_INITIALIZER;

@@ -14,7 +14,14 @@
  * they are atomic with each other.
  */
 #define _GNU_SOURCE
+#include "lock.h"
+
+#include "error.h"
+#include "failure.h"
+#include "front.h"
 #include "lock_parts.h"
+#include "remote.h"
+#include "wait.h"
 
 #include <stdio.h>
 #include <unistd.h>

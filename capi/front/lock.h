@@ -4,7 +4,7 @@
 #ifndef SHMEMI_LOCK_H
 #define SHMEMI_LOCK_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

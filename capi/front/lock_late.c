@@ -19,7 +19,11 @@
  * The lock is not first come, first served any more. Who waits asks the home, at
  * first every 10 us and at last every ms.
  */
+#include "clock.h"
+#include "failure.h"
+#include "front.h"
 #include "lock_parts.h"
+#include "wait.h"
 
 #include <stdlib.h>
 

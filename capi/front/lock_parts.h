@@ -4,9 +4,7 @@
 #ifndef SHMEMI_LOCK_PARTS_H
 #define SHMEMI_LOCK_PARTS_H
 
-#include "failure.h"
-#include "lock.h"
-
+#include "front.h"
 #include "gpu.h"
 
 #pragma GCC visibility push(hidden)

@@ -6,11 +6,16 @@
  * can differ is whether a PE has the memory to back it: when the heap grows
  * the PEs vote, and one refusal is a NULL on all of them.
  */
+#include "below.h"
 #include "buffers.h"
 #include "caller.h"
-#include "coll.h"
 #include "colls.h"
+#include "error.h"
+#include "failure.h"
+#include "front.h"
 #include "gpu.h"
+#include "remote.h"
+#include "team.h"
 
 #include <stdio.h>
 

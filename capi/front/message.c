@@ -1,9 +1,13 @@
 /*
  * message.c: counts in inboxes.
  */
-#include "team.h"
-
+#include "failure.h"
+#include "front.h"
 #include "gpu.h"
+#include "notify.h"
+#include "remote.h"
+#include "team.h"
+#include "wait.h"
 
 #include <stdio.h>
 

@@ -3,6 +3,7 @@
  * them, so the program says when one is there. Their copy of the job's state is
  * in a variable of the module, which the driver finds by its name.
  */
+#include "error.h"
 #include "gpu.h"
 #include "stream.h"
 

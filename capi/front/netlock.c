@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "remote.h"
+#include "wait.h"
 
 #include <sched.h>
 #include <stdio.h>

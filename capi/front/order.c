@@ -4,8 +4,12 @@
  * the network, which each context has for itself.
  */
 #include "context.h"
-
+#include "error.h"
+#include "failure.h"
+#include "front.h"
 #include "gpu.h"
+#include "remote.h"
+#include "wait.h"
 
 #include <stdio.h>
 

@@ -7,9 +7,8 @@
  * has it, and thread-local ones are elsewhere anyway.
  */
 #define _GNU_SOURCE
-#include "statics.h"
-
 #include "maps.h"
+#include "statics.h"
 
 #include <dirent.h>
 #include <elf.h>

@@ -7,6 +7,8 @@
  */
 #include "ranges.h"
 
+#include "front.h"
+
 #if defined __has_include
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>

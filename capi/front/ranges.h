@@ -9,7 +9,7 @@
 #ifndef SHMEMI_RANGES_H
 #define SHMEMI_RANGES_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,10 +1,14 @@
 /*
  * reduce.c: reductions and scans of a team.
  */
+#include "below.h"
 #include "coll.h"
 #include "colls.h"
-
+#include "failure.h"
+#include "front.h"
 #include "gpu.h"
+#include "remote.h"
+#include "team.h"
 
 /* Pieces of a large reduction: near peers are combined from where they are, and
  * the accumulator stays in the second-level cache; far ones are fetched. */

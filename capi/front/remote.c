@@ -7,20 +7,19 @@
  * here.
  */
 #define _GNU_SOURCE
+#include "remote.h"
+
+#include "error.h"
+#include "failure.h"
+#include "front.h"
 #include "gpu.h"
+#include "notify.h"
+#include "statics.h"
+#include "wait.h"
 
 #include <stdio.h>
 
 /* ------------------------------------------------------------------ checks */
-
-SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
-{
-    if (shmemi_state.init_count == SHMEMI_FORKED)
-        shmemi_abort(call, "exec a program in the child, or fork before shmem_init",
-                     "this process is a child forked after shmem_init");
-    shmemi_abort(call, "call shmem_init first and shmem_finalize last",
-                 "the library is not initialised");
-}
 
 static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *call)
 {

@@ -7,17 +7,8 @@
 #define SHMEMI_REMOTE_H
 
 #include "statics.h"
-#include "wait.h"
 
 #pragma GCC visibility push(hidden)
-
-/* Are the n bytes in the user heap? None behind the last one are, too: a program that
- * goes through an array in pieces ends there, with a piece of no elements. */
-SHMEMI_INLINE bool shmemi_in_heap(const void *addr, size_t n)
-{
-    uintptr_t offset = (uintptr_t)addr - shmemi_state.heap_base;
-    return offset <= shmemi_state.heap_size && n <= shmemi_state.heap_size - offset;
-}
 
 /* Or in the program's statics, or in a buffer that is registered? */
 SHMEMI_INLINE bool shmemi_symmetric(const void *addr, size_t n)
@@ -97,11 +88,6 @@ void shmemi_check_aligned(const void *addr, size_t n, const char *call);
  * the program calls `what`, is not NULL. It does not return otherwise. */
 int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int pe, const char *what,
                             const char *call);
-
-/* init_count of a process that forked after init. */
-#define SHMEMI_FORKED UINT32_MAX
-
-void shmemi_refuse_uninitialised(const char *call) __attribute__((noreturn));
 
 #pragma GCC visibility pop
 

@@ -8,6 +8,8 @@
 
 #include "activity.h"
 #include "caller.h"
+#include "spell.h"
+#include "wait.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,13 @@
  */
 #include "set.h"
 
+#include "colls.h"
+#include "error.h"
+#include "failure.h"
+#include "front.h"
 #include "gpu.h"
+#include "team.h"
+#include "wait.h"
 
 #include <pthread.h>
 #include <stdio.h>

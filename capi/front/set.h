@@ -11,7 +11,7 @@
 #ifndef SHMEMI_SET_H
 #define SHMEMI_SET_H
 
-#include "coll.h"
+#include "team.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -9,6 +9,7 @@
  * processor: so they are for those alone whose yield was that long.
  */
 #define _GNU_SOURCE
+#include "clock.h"
 #include "wait.h"
 
 #include <sched.h>

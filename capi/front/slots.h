@@ -4,7 +4,7 @@
 #ifndef SHMEMI_SLOTS_H
 #define SHMEMI_SLOTS_H
 
-#include "agree.h"
+#include "team.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -3,8 +3,10 @@
  *
  * Calls are known here by the names of OpenSHMEM. Settings have theirs whatever the program calls.
  */
+#include "spell.h"
+
+#include "base.h"
 #include "below.h"
-#include "caller.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef SHMEMI_START_H
 #define SHMEMI_START_H
 
-#include "front.h"
+#include "base.h"
 
 #include <shmemx.h>
 

@@ -11,7 +11,8 @@
 #define _GNU_SOURCE
 #include "statics.h"
 
-#include "coll.h"
+#include "error.h"
+#include "team.h"
 
 #include <errno.h>
 #include <fcntl.h>

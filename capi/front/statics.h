@@ -8,7 +8,7 @@
 #ifndef SHMEMI_STATICS_H
 #define SHMEMI_STATICS_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

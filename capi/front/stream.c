@@ -3,9 +3,14 @@
  * with the call's name, and not when the stream comes to it.
  */
 #include "stream.h"
+
 #include "below.h"
+#include "buffers.h"
 #include "core.h"
+#include "error.h"
+#include "front.h"
 #include "gpu.h"
+#include "statics.h"
 #include "team.h"
 
 #include <limits.h>

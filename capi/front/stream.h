@@ -5,7 +5,8 @@
 #ifndef SHMEMI_STREAM_H
 #define SHMEMI_STREAM_H
 
-#include "front.h"
+#include "base.h"
+
 #include "zz_stream.h"
 
 #include <shmem/zz_wire.h>

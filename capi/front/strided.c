@@ -9,7 +9,12 @@
  */
 #include "strided.h"
 
+#include "error.h"
+#include "failure.h"
+#include "front.h"
 #include "gpu.h"
+#include "notify.h"
+#include "remote.h"
 
 /* Operations of one call that are under way at once. */
 #define FLIGHTS 32

@@ -5,7 +5,7 @@
 #ifndef SHMEMI_STRIDED_H
 #define SHMEMI_STRIDED_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

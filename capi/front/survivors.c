@@ -5,10 +5,14 @@
  * when each has made its team, on that all have. When a PE dies or a thread takes
  * the slot in between, all begin again, for all get the same answers.
  */
+#include "agree.h"
+#include "error.h"
+#include "failure.h"
+#include "front.h"
+#include "remote.h"
 #include "slots.h"
-#include "teams.h"
-
-#include "gpu.h"
+#include "team.h"
+#include "wait.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef SHMEMI_SYMBOL_H
 #define SHMEMI_SYMBOL_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -7,13 +7,18 @@
  * words; after the last one nothing is under way, since each message is awaited by
  * the call that it belongs to.
  */
+#include "team.h"
+
+#include "agree.h"
+#include "below.h"
 #include "colls.h"
 #include "context.h"
+#include "error.h"
+#include "failure.h"
+#include "gpu.h"
 #include "set.h"
 #include "slots.h"
 #include "teams.h"
-
-#include "gpu.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -9,7 +9,8 @@
 #ifndef SHMEMI_TEAM_H
 #define SHMEMI_TEAM_H
 
-#include "wait.h"
+#include "base.h"
+#include "below.h"
 
 #include <shmem/zz_wire.h>
 

@@ -4,10 +4,9 @@
  * Kernels find a team by the low bits of its handle, so that each of these has its handle for a
  * slot. SHMEM_TEAM_SHARED alone has slot 0.
  */
-#include "teams.h"
-
 #include "gpu.h"
 #include "slots.h"
+#include "team.h"
 
 #include <shmemx.h>
 

@@ -1,12 +1,13 @@
 /*
  * team_ask.c: what a program asks of its teams.
  */
-#include "teams.h"
-
 #include "below.h"
-#include "caller.h"
-#include "gpu.h"
+#include "error.h"
+#include "front.h"
 #include "slots.h"
+#include "spell.h"
+#include "team.h"
+#include "teams.h"
 
 /* A handle of another library is a pointer or a small number, which no team that was made has
  * here. */

@@ -9,9 +9,15 @@
  * A PE has one place at each desk, and writes there again when rank 0 has answered. Its words say
  * which round of which id what is behind them belongs to.
  */
+#include "agree.h"
 #include "below.h"
-#include "gpu.h"
+#include "error.h"
+#include "front.h"
+#include "notify.h"
+#include "remote.h"
 #include "slots.h"
+#include "team.h"
+#include "wait.h"
 
 #include <pthread.h>
 #include <stdarg.h>

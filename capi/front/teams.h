@@ -4,7 +4,7 @@
 #ifndef SHMEMI_TEAMS_H
 #define SHMEMI_TEAMS_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

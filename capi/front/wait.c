@@ -16,8 +16,13 @@
  * was blocked for a second took 2.6 % of a processor with sleeps of 10 ms all along.
  */
 #define _GNU_SOURCE
+#include "wait.h"
+
 #include "activity.h"
+#include "clock.h"
+#include "failure.h"
 #include "report.h"
+
 #include "wake.h"
 
 #include <errno.h>
@@ -45,13 +50,6 @@
 /* A wait sleeps after this time, however few turns it has had: a thousand yields beside
  * four threads that compute took 3 to 5 s. */
 #define AWAKE_NS 10000000u
-
-uint64_t shmemi_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 bool shmemi_register_sleepers(void)
 {
@@ -265,9 +263,4 @@ void shmemi_turned(struct shmemi_waiter *w)
         __atomic_fetch_add(&shmemi_state.live->stall_ns, shmemi_now() - w->began, __ATOMIC_RELAXED);
         w->began = 0;
     }
-}
-
-void shmemi_wake(struct shmemi_ctl *ctl)
-{
-    shmemi_wake_sleepers(&ctl->sleepers, &ctl->wakes);
 }

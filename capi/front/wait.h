@@ -102,14 +102,6 @@ SHMEMI_INLINE void shmemi_tell_unseen(const char *call)
         shmemi_tell_lost(pe, call);
 }
 
-/* The control page of this PE. */
-SHMEMI_INLINE struct shmemi_ctl *shmemi_my_ctl(void)
-{
-    return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.my_pe]);
-}
-
-uint64_t shmemi_now(void); /* nanoseconds, monotonic */
-
 /* Registers the process for the membarrier that sleepers issue. Cheap while the
  * process has one thread, some milliseconds afterwards, so it is the first
  * thing that init does. Reports whether sleepers may rely on it. */

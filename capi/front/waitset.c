@@ -9,7 +9,11 @@
  */
 #include "waitset.h"
 
+#include "error.h"
 #include "gpu.h"
+#include "remote.h"
+#include "statics.h"
+#include "wait.h"
 
 #include <inttypes.h>
 #include <stdio.h>

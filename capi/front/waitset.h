@@ -5,7 +5,7 @@
 #ifndef SHMEMI_WAITSET_H
 #define SHMEMI_WAITSET_H
 
-#include "front.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "wish.h"
 
+#include "buffers.h"
 #include "maps.h"
 
 #include <errno.h>

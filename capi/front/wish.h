@@ -4,7 +4,7 @@
 #ifndef SHMEMI_WISH_H
 #define SHMEMI_WISH_H
 
-#include "buffers.h"
+#include "base.h"
 
 #pragma GCC visibility push(hidden)
 

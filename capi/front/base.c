@@ -1,0 +1,6 @@
+/*
+ * base.c: the state of the job, which the core writes and every file here reads.
+ */
+#include "base.h"
+
+struct shmemi_state shmemi_state;

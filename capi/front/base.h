@@ -1,0 +1,64 @@
+/*
+ * base.h: the state of the job, and what every file of libshmem.so needs to read it.
+ */
+#ifndef SHMEMI_BASE_H
+#define SHMEMI_BASE_H
+
+#include "amo.h"
+#include "functions.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <shmem.h>
+
+#define SHMEMI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define SHMEMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define SHMEMI_COLD __attribute__((cold, noinline))
+
+/* The version script hides what is not public; hidden visibility also spares
+ * the indirection through the global offset table. */
+#pragma GCC visibility push(hidden)
+
+extern struct shmemi_state shmemi_state;
+
+/* init_count of a process that forked after init. */
+#define SHMEMI_FORKED UINT32_MAX
+
+SHMEMI_INLINE struct shmemi_ctl *shmemi_ctl_of(char *base)
+{
+    return (struct shmemi_ctl *)base - 1;
+}
+
+/* The control page of this PE. */
+SHMEMI_INLINE struct shmemi_ctl *shmemi_my_ctl(void)
+{
+    return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.my_pe]);
+}
+
+/* nelems elements of the given size in bytes; SIZE_MAX, which no segment
+ * holds, when the product does not fit. */
+SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)
+{
+    size_t n;
+    return SHMEMI_UNLIKELY(__builtin_mul_overflow(nelems, size, &n)) ? SIZE_MAX : n;
+}
+
+/* Are the n bytes in the user heap? None behind the last one are, too: a program that
+ * goes through an array in pieces ends there, with a piece of no elements. */
+SHMEMI_INLINE bool shmemi_in_heap(const void *addr, size_t n)
+{
+    uintptr_t offset = (uintptr_t)addr - shmemi_state.heap_base;
+    return offset <= shmemi_state.heap_size && n <= shmemi_state.heap_size - offset;
+}
+
+/* The marks of remote operations: other threads set them, and a thread that
+ * posted an operation sees its own. */
+SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
+{
+    return __atomic_load_n(mark, __ATOMIC_RELAXED) != 0;
+}
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,11 @@
+/*
+ * notify.c: wakes the threads of a PE.
+ */
+#include "notify.h"
+
+#include "wake.h"
+
+void shmemi_wake(struct shmemi_ctl *ctl)
+{
+    shmemi_wake_sleepers(&ctl->sleepers, &ctl->wakes);
+}
