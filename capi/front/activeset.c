@@ -4,6 +4,7 @@
  */
 #include "activeset.h"
 
+#include "address.h"
 #include "below.h"
 #include "coll.h"
 #include "colls.h"
@@ -139,11 +140,11 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
 static void collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                     const char *call)
 {
-    shmemi_coll_check("source", source, nbytes, call);
+    shmemi_check_symmetric("source", source, nbytes, call);
     char *mine = (char *)dest + place_of(t, nbytes, call);
     if (!shmemi_collective_holds())
         return; /* it means nothing */
-    shmemi_coll_check("dest", mine, nbytes, call);
+    shmemi_check_symmetric("dest", mine, nbytes, call);
     shmemi_coll_apart(mine, nbytes, source, nbytes, false, call);
     all_to_all(t, mine, source, nbytes, 0, call);
 }
@@ -167,8 +168,8 @@ static void blocks(struct shmemi_team *t, void *dest, const void *source, size_t
                    size_t step, const char *call)
 {
     size_t all = shmemi_bytes(nbytes, (size_t)t->n), given = step == 0 ? nbytes : all;
-    shmemi_coll_check("dest", dest, all, call);
-    shmemi_coll_check("source", source, given, call);
+    shmemi_check_symmetric("dest", dest, all, call);
+    shmemi_check_symmetric("source", source, given, call);
     shmemi_coll_apart(dest, all, source, given, false, call);
     if (nbytes > 0)
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, step, call);
@@ -300,13 +301,13 @@ static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t
                    const struct shmemi_reducer *reducer, const char *call)
 {
     size_t n = nelems * reducer->size;
-    shmemi_coll_check("dest", dest, n, call);
-    shmemi_coll_check("source", source, n, call);
+    shmemi_check_symmetric("dest", dest, n, call);
+    shmemi_check_symmetric("source", source, n, call);
     shmemi_coll_apart(dest, n, source, n, true, call);
     if (nelems == 0)
         return;
     if (nelems * (size_t)(log2_below(t->n) + 2) <= ROOM) {
-        shmemi_coll_check("pWrk", pwrk, ROOM * reducer->size, call);
+        shmemi_check_symmetric("pWrk", pwrk, ROOM * reducer->size, call);
         reduce_in_pairs(t, dest, source, nelems, pwrk, reducer, call);
     } else {
         shmemi_coll_reduce_shares(t, dest, source, nelems, reducer, call);

@@ -10,7 +10,7 @@
 
 #include "clock.h"
 #include "spell.h"
-#include "wait.h"
+#include "waiter.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #ifndef SHMEMI_ACTIVITY_H
 #define SHMEMI_ACTIVITY_H
 
-#include "wait.h"
+#include "waiter.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -2,10 +2,11 @@
  * address.c: symmetric addresses that are not simply in the heap, and what is said of
  * those that are none.
  */
+#include "address.h"
+
 #include "buffers.h"
 #include "error.h"
-#include "remote.h"
-#include "statics.h"
+#include "program.h"
 #include "symbol.h"
 
 #include <stdio.h>
@@ -51,14 +52,24 @@ void shmemi_refuse_static(const void *addr, size_t n, const char *call)
                      addr, named(name, addr), s->statics_why);
 }
 
+/* The allocation that failed last, for the message about the NULL that it has returned. */
+static struct {
+    const char *call; /* NULL: none has */
+    size_t size;
+} failed;
+
+void shmemi_allocation_failed(size_t size, const char *call)
+{
+    failed.call = call;
+    failed.size = size;
+}
+
 void shmemi_refuse_failed(const char *what, const void *addr, const char *call)
 {
-    size_t size;
-    const char *failed = shmemi_failed_allocation(&size);
-    if (addr == NULL && failed != NULL)
+    if (addr == NULL && failed.call != NULL)
         shmemi_abort(call,
                      "see whether an allocation returned NULL, and raise SHMEM_SYMMETRIC_SIZE",
-                     "%s is NULL; before, %s of %zu bytes failed", what, failed, size);
+                     "%s is NULL; before, %s of %zu bytes failed", what, failed.call, failed.size);
 }
 
 void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)
@@ -100,4 +111,14 @@ void shmemi_check_aligned(const void *addr, size_t n, const char *call)
     if (shmemi_state.checks == SHMEMI_CHECKS_FULL && (uintptr_t)addr % n != 0)
         shmemi_abort(call, "pass an element of an array of that type",
                      "%p is not aligned to %zu bytes", addr, n);
+}
+
+void shmemi_check_symmetric(const char *name, const void *p, size_t n, const char *call)
+{
+    if (n == 0)
+        return;
+    if (!shmemi_symmetric(p, n))
+        shmemi_refuse_range(name, p, n, call);
+    if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
+        shmemi_check_block(p, n, call);
 }

@@ -25,6 +25,7 @@
 #include "remote.h"
 #include "team.h"
 #include "wait.h"
+#include "waiter.h"
 
 #include <stdio.h>
 

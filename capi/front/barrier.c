@@ -17,6 +17,7 @@
 #include "team.h"
 #include "teams.h"
 #include "wait.h"
+#include "waiter.h"
 
 #include <stdio.h>
 

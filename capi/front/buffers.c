@@ -1,33 +1,7 @@
 /*
- * buffers.c: registers the program's buffers as symmetric memory, and takes them back.
- *
- * All PEs agree before anything is moved, and once more after: a buffer is symmetric on
- * all of them or on none, and a refused one is as it was. Of main memory only whole pages
- * are moved, so that no byte of anybody else's is in what peers can write. Memory of a GPU
- * is not moved: the driver's chunks that it lies in are mapped into the heap as well.
+ * buffers.c: the table of the buffers that are registered.
  */
-#define _GNU_SOURCE
 #include "buffers.h"
-
-#include "below.h"
-#include "colls.h"
-#include "error.h"
-#include "failure.h"
-#include "front.h"
-#include "statics.h"
-#include "team.h"
-#include "wish.h"
-
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-/* What is copied before it is mapped over, which gives the copied pages back to the
- * system: so much memory is there twice. */
-#define PIECE ((size_t)32 << 20)
 
 /*
  * Sorted by start. A thread that makes the collective call changes it, while others look
@@ -40,8 +14,6 @@ static struct {
     uint32_t n;
     struct shmemi_static at[SHMEMI_BUFFERS];
 } table;
-
-/* -------------------------------------------------------------------- the table */
 
 static struct shmemi_static entry(uint32_t i)
 {
@@ -97,7 +69,7 @@ static void end_change(uint32_t n)
     __atomic_store_n(&table.turn, table.turn + 1, __ATOMIC_RELEASE);
 }
 
-static void add(struct shmemi_static e)
+void shmemi_buffer_add(struct shmemi_static e)
 {
     uint32_t i = table.n;
     begin_change();
@@ -107,12 +79,22 @@ static void add(struct shmemi_static e)
     end_change(table.n + 1);
 }
 
-static void drop(uint32_t i)
+void shmemi_buffer_drop(uint32_t i)
 {
     begin_change();
     for (; i + 1 < table.n; i++)
         set_entry(i, table.at[i + 1]);
     end_change(table.n - 1);
+}
+
+uint32_t shmemi_buffers_count(void)
+{
+    return table.n;
+}
+
+struct shmemi_static shmemi_buffer_at(uint32_t i)
+{
+    return table.at[i];
 }
 
 bool shmemi_buffers_full(void)
@@ -128,8 +110,7 @@ bool shmemi_buffer_within(uintptr_t start, size_t length)
     return false;
 }
 
-/* Which buffer has the block at an offset, or table.n. */
-static uint32_t of_block(int64_t offset)
+uint32_t shmemi_buffer_of_block(int64_t offset)
 {
     uint32_t i = 0;
     while (i < table.n && table.at[i].offset != offset)
@@ -139,289 +120,10 @@ static uint32_t of_block(int64_t offset)
 
 bool shmemi_buffer_block(int64_t offset)
 {
-    return of_block(offset) < table.n;
+    return shmemi_buffer_of_block(offset) < table.n;
 }
 
 void shmemi_buffers_forget(void)
 {
     table.turn = table.n = 0;
-}
-
-/* ------------------------------------------------------------------- agreement */
-
-enum {
-    WHO,
-    LENGTH,
-    MINUS_LENGTH,
-    PLACE,
-    MINUS_PLACE,
-    GRANULE,
-    MINUS_GRANULE,
-    REST,
-    MINUS_REST,
-    MINUS_BEFORE,
-    MINUS_AFTER,
-    VOTES
-};
-
-/* Whether every PE can do its part. Where not, each learns why, or which PE knows. */
-static bool agree(struct wish *w, const char *call)
-{
-    static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
-    int64_t length = (int64_t)w->length, granule = (int64_t)w->granule;
-    int64_t rest = w->granule ? (int64_t)(w->before % w->granule) : 0;
-    int64_t mine[VOTES] = {
-        [WHO] = w->why[0] ? shmemi_state.my_pe : INT64_MAX,
-        [LENGTH] = length,
-        [MINUS_LENGTH] = -length,
-        [PLACE] = w->inside,
-        [MINUS_PLACE] = -w->inside,
-        [GRANULE] = granule,
-        [MINUS_GRANULE] = -granule,
-        [REST] = rest,
-        [MINUS_REST] = -rest,
-        [MINUS_BEFORE] = -(int64_t)w->before,
-        [MINUS_AFTER] = -(int64_t)w->after,
-    };
-    int64_t all[VOTES];
-    shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
-    if (!shmemi_collective_holds())
-        return false; /* and the thread is told of that PE */
-    if (all[WHO] == INT64_MAX && all[LENGTH] != -all[MINUS_LENGTH])
-        REFUSE(w, "PEs pass %" PRId64 " to %" PRId64 " bytes (pass the same length on every PE)",
-               all[LENGTH], -all[MINUS_LENGTH]);
-    else if (all[WHO] == INT64_MAX && all[PLACE] != -all[MINUS_PLACE])
-        REFUSE(w, "it is in the symmetric heap of a PE, and not there or elsewhere in another's "
-                  "(register either memory of shmem_malloc, or other memory)");
-    else if (all[WHO] == INT64_MAX && all[GRANULE] != -all[MINUS_GRANULE])
-        REFUSE(w,
-               "PEs pass memory of a GPU in units of %" PRId64 " to %" PRId64
-               " bytes, 0 is main memory (register one kind of memory on every PE)",
-               all[GRANULE], -all[MINUS_GRANULE]);
-    else if (all[WHO] == INT64_MAX && all[REST] != -all[MINUS_REST])
-        REFUSE(w,
-               "it begins %" PRId64 " to %" PRId64 " bytes behind a multiple of %" PRId64
-               ", and has to by the same on every PE (make the same allocations on every PE)",
-               all[REST], -all[MINUS_REST], all[GRANULE]);
-    else if (all[WHO] != INT64_MAX && w->why[0] == '\0')
-        REFUSE(w, "PE %" PRId64 " cannot do it for its own (see the error of that PE)", all[WHO]);
-    w->most_before = (size_t)-all[MINUS_BEFORE];
-    w->most_after = (size_t)-all[MINUS_AFTER];
-    return w->why[0] == '\0';
-}
-
-/* Ends the collective call, and says why it has come to nothing. */
-static void leave(const struct wish *w, const char *call)
-{
-    char object[WHY + 80];
-    if (!shmemi_collective_end() || w->why[0] == '\0')
-        return;
-    snprintf(object, sizeof object, "the buffer of %zu bytes at %#" PRIxPTR ": %s", w->length,
-             w->start, w->why);
-    shmemi_tell_buffer(object, call);
-}
-
-/* ---------------------------------------------------------------------- moving */
-
-/* Where the CPU reaches a block of this PE's. */
-static char *block_at(int64_t offset)
-{
-    return shmemi_state.near_base[shmemi_state.my_pe] + offset;
-}
-
-/* What a former owner of the block has left in it. */
-static void clear(int64_t offset, size_t n)
-{
-    uint64_t place = shmemi_state.heap_place + (uint64_t)offset, end = place + n;
-    for (uint64_t from = place, to = end; shmemi_file_written(shmemi_state.heap_fd, &from, &to);
-         from = to, to = end)
-        memset(block_at(offset) + (from - place), 0, to - from);
-}
-
-/* Not by the C library's mmap: AddressSanitizer's would forget what it knows there. */
-static int move_in(const struct wish *w, int64_t offset)
-{
-    clear(offset, w->length);
-    for (size_t at = 0, n; at < w->length; at += n) {
-        n = w->length - at < PIECE ? w->length - at : PIECE;
-        const char *from = (const char *)w->start + at;
-        for (size_t page = 0; page < n; page += PAGE)
-            if (shmemi_page_holds(from + page))
-                shmemi_copy_pages(block_at(offset) + at + page, from + page, PAGE);
-        if (syscall(SYS_mmap, from, n, PROT_READ | PROT_WRITE,
-                    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, shmemi_state.heap_fd,
-                    (off_t)(shmemi_state.heap_place + (uint64_t)offset + at)) == -1)
-            return -1;
-    }
-    return 0;
-}
-
-/* A private copy of a block, NULL where there is no memory for it. */
-static char *copy_of(int64_t offset, size_t length)
-{
-    char *copy = (char *)syscall(SYS_mmap, NULL, length, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (copy == MAP_FAILED)
-        return NULL;
-    uint64_t place = shmemi_state.heap_place + (uint64_t)offset, end = place + length;
-    for (uint64_t from = place, to = end; shmemi_file_written(shmemi_state.heap_fd, &from, &to);
-         from = to, to = end)
-        shmemi_copy_pages(copy + (from - place), block_at(offset) + (from - place), to - from);
-    return copy;
-}
-
-static void move_out(char *copy, uintptr_t start, size_t length, const char *call)
-{
-    if (syscall(SYS_mremap, copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, start) == -1)
-        shmemi_abort(call, "raise vm.max_map_count",
-                     "the buffer of %zu bytes at %p cannot have pages of its own again: %s", length,
-                     (void *)start, strerror(errno));
-}
-
-/* ------------------------------------------------------------------- the calls */
-
-/* The offset of a block that holds the buffer now, or -1 and why. */
-static int64_t take_in(struct wish *w, const char *call)
-{
-    const struct shmemi_core *core = shmemi_state.core;
-    int64_t offset = w->length > shmemi_state.heap_size ? -1 : core->heap_alloc(w->length, PAGE, 0);
-    if (offset < 0)
-        REFUSE(w,
-               "the symmetric heap, which it takes room of, has none for it (free some, or raise "
-               "SHMEM_SYMMETRIC_SIZE)");
-    bool moved = agree(w, call);
-    if (moved) {
-        if (move_in(w, offset) != 0)
-            REFUSE(w,
-                   "mmap: %s (pass memory of ordinary pages, and raise vm.max_map_count if there "
-                   "are many mappings)",
-                   strerror(errno));
-        if (agree(w, call))
-            return offset;
-        char *copy = copy_of(offset, w->length);
-        if (copy == NULL)
-            shmemi_abort(call, "free some memory", "%s, and there is no memory to undo it", w->why);
-        move_out(copy, w->start, w->length, call);
-    }
-    if (offset >= 0)
-        core->heap_free(offset);
-    return -1;
-}
-
-/* Whether buffers are memory of a GPU: main memory cannot be in such a heap, and then all
- * of them are. */
-static bool all_lent(void)
-{
-    return shmemi_state.heap_fd < 0;
-}
-
-/* Ends the mappings of memory of a GPU, of whose block offset is within. */
-static void take_back(int64_t offset, const char *call)
-{
-    if (shmemi_state.core->gpu_take_back(offset) != SHMEMI_DONE)
-        shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
-}
-
-/* Makes buffer i the program's own: with copy's pages, or NULL, it was never moved. */
-static void let_go(uint32_t i, char *copy, const char *call)
-{
-    struct shmemi_static b = table.at[i];
-    drop(i);
-    if (copy == NULL)
-        take_back(b.offset, call);
-    else
-        move_out(copy, b.start, b.size, call);
-}
-
-/* The same as take_in for memory of a GPU. Its block begins where the chunks of a PE do that has
- * the most of them before the buffer. */
-static int64_t borrow(struct wish *w, const char *call)
-{
-    const struct shmemi_core *core = shmemi_state.core;
-    int64_t block = core->gpu_lend(w->most_before + w->most_after, w->most_before - w->before);
-    if (block < 0)
-        REFUSE(w, "%s", core->error());
-    if (agree(w, call))
-        return block + (int64_t)w->most_before;
-    if (block >= 0)
-        take_back(block, call);
-    return -1;
-}
-
-void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char *call)
-{
-    struct wish w = {.start = (uintptr_t)buf_ptr, .length = length, .inside = -1};
-    if (shmemi_state.n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    if (!shmemi_collective_begin(&shmemi_world, call))
-        return NULL;
-    /* What the caller has begun may still read the buffer, or write to it. */
-    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-    if (shmemi_state.grows_together)
-        shmemi_team_meet(&shmemi_world, call);
-    shmemi_wish_check(&w, flags);
-    void *symmetric = NULL;
-    if (!agree(&w, call)) {
-        if (w.granule)
-            shmemi_state.core->gpu_forget();
-    } else {
-        int64_t offset = w.inside >= 0 ? w.inside
-                         : w.granule   ? borrow(&w, call)
-                                       : take_in(&w, call);
-        if (offset >= 0) {
-            symmetric = (char *)shmemi_state.heap_base + offset;
-            if (w.inside < 0)
-                add((struct shmemi_static){w.start, length, offset});
-        }
-    }
-    leave(&w, call);
-    return symmetric;
-}
-
-int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
-{
-    struct wish w = {.start = (uintptr_t)mmap_ptr, .length = length, .inside = -1};
-    if (shmemi_state.n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    if (!shmemi_collective_begin(&shmemi_world, call))
-        return -1;
-    shmemi_barrier_all(call); /* a PE may still be reading or writing it */
-    int64_t offset = (int64_t)(w.start - shmemi_state.heap_base);
-    uint32_t i = of_block(offset);
-    bool known = i < table.n && table.at[i].size == length;
-    char *copy = NULL;
-    w.inside = offset;
-    if (known) {
-        if (!all_lent() && (copy = copy_of(offset, length)) == NULL)
-            REFUSE(&w, "%s (free some memory)", strerror(errno));
-    } else if (i < table.n) {
-        REFUSE(&w, "it was registered with %zu bytes (pass that length)", table.at[i].size);
-    } else if ((uint64_t)offset >= shmemi_state.heap_size ||
-               shmemi_state.core->heap_room(offset) < length || length == 0) {
-        REFUSE(&w, "no buffer is registered there (pass what shmemx_buffer_register_symmetric "
-                   "returned, once)");
-    }
-    bool good = agree(&w, call);
-    if (good && known) {
-        let_go(i, copy, call);
-        if (copy != NULL)
-            shmemi_state.core->heap_free(offset);
-    } else if (copy != NULL) {
-        syscall(SYS_munmap, copy, length);
-    }
-    leave(&w, call);
-    return good ? 0 : -1;
-}
-
-void shmemi_buffers_close(const char *call)
-{
-    while (table.n > 0) {
-        struct shmemi_static b = table.at[table.n - 1];
-        char *copy = all_lent() ? NULL : copy_of(b.offset, b.size);
-        if (copy == NULL && !all_lent())
-            shmemi_abort(call, "unregister buffers before, or free some memory",
-                         "no memory for the %zu bytes of the buffer at %p, which is registered: %s",
-                         b.size, (void *)b.start, strerror(errno));
-        let_go(table.n - 1, copy, call);
-    }
 }

@@ -17,9 +17,7 @@
 /* How many a PE can have at a time. */
 enum { SHMEMI_BUFFERS = 1024 };
 
-/* Behind shmemx.h. */
-void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char *call);
-int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call);
+#define SHMEMI_NO_OFFSET INT64_MIN
 
 /* The offset from the user heap of n bytes of a buffer; SHMEMI_NO_OFFSET where they are in
  * none. */
@@ -32,9 +30,16 @@ bool shmemi_buffer_within(uintptr_t start, size_t length);
 /* Is the block at that offset a buffer's? Then it is not the heap's to free. */
 bool shmemi_buffer_block(int64_t offset);
 
-/* At finalize, when nobody writes to this PE any more: the program has its own pages
- * again, with what they hold. */
-void shmemi_buffers_close(const char *call);
+/* How many there are, and the one at a place below that. */
+uint32_t shmemi_buffers_count(void);
+struct shmemi_static shmemi_buffer_at(uint32_t i);
+
+/* The place of the buffer that has the block at an offset; shmemi_buffers_count(): none has. */
+uint32_t shmemi_buffer_of_block(int64_t offset);
+
+/* Change the table: the one thread that is in the collective call. */
+void shmemi_buffer_add(struct shmemi_static e);
+void shmemi_buffer_drop(uint32_t i);
 
 /* This is a child of fork: it has no symmetric memory. */
 void shmemi_buffers_forget(void);

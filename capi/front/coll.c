@@ -7,13 +7,13 @@
  */
 #include "coll.h"
 
+#include "address.h"
 #include "below.h"
 #include "colls.h"
 #include "error.h"
 #include "failure.h"
 #include "front.h"
 #include "gpu.h"
-#include "remote.h"
 #include "strided.h"
 #include "team.h"
 
@@ -22,16 +22,6 @@
  * two PEs as well: 41 us for 1 MiB, where writing takes 111 (two cores, the least of
  * five runs; docs/decisions/0006). */
 #define PULL_BYTES ((size_t)32 << 10)
-
-void shmemi_coll_check(const char *name, const void *p, size_t n, const char *call)
-{
-    if (n == 0)
-        return;
-    if (!shmemi_symmetric(p, n))
-        shmemi_refuse_range(name, p, n, call);
-    if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
-        shmemi_check_block(p, n, call);
-}
 
 void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
                        const char *call)
@@ -90,8 +80,8 @@ static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const v
 void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, const void *source,
                                  size_t nbytes, int root, const char *call)
 {
-    shmemi_coll_check("dest", dest, nbytes, call);
-    shmemi_coll_check("source", source, nbytes, call);
+    shmemi_check_symmetric("dest", dest, nbytes, call);
+    shmemi_check_symmetric("source", source, nbytes, call);
     shmemi_coll_apart(dest, nbytes, source, nbytes, true, call);
     if (root < 0 || root >= t->n)
         shmemi_abort(call, "use 0 to the number of PEs of the team - 1",
@@ -158,8 +148,8 @@ void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source,
                           const char *call)
 {
     size_t all = shmemi_bytes(nbytes, (size_t)t->n);
-    shmemi_coll_check("dest", dest, all, call);
-    shmemi_coll_check("source", source, nbytes, call);
+    shmemi_check_symmetric("dest", dest, all, call);
+    shmemi_check_symmetric("source", source, nbytes, call);
     shmemi_coll_apart(dest, all, source, nbytes, false, call);
     if (nbytes > 0)
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, 0, call);
@@ -188,12 +178,12 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          const char *call)
 {
-    shmemi_coll_check("source", source, nbytes, call);
+    shmemi_check_symmetric("source", source, nbytes, call);
     size_t at = place_of(t, nbytes, call);
     if (!shmemi_collective_holds())
         return; /* at means nothing */
     /* Of a member that gives nothing, too: the members before it write to its dest. */
-    shmemi_coll_check("dest", dest, at + nbytes, call);
+    shmemi_check_symmetric("dest", dest, at + nbytes, call);
     shmemi_coll_apart((char *)dest + at, nbytes, source, nbytes, false, call);
     all_to_all(t, (char *)dest + at, source, nbytes, 0, call);
 }
@@ -221,8 +211,8 @@ static bool collect_room(struct shmemi_team *t, void *dest, const void *source, 
 {
     static const struct shmemi_reducer shares = {combine_shares, sizeof(struct share)};
     struct share mine = {nbytes, room}, upto;
-    shmemi_coll_check("dest", dest, room, call);
-    shmemi_coll_check("source", source, nbytes, call);
+    shmemi_check_symmetric("dest", dest, room, call);
+    shmemi_check_symmetric("source", source, nbytes, call);
     shmemi_exchange_both(t, &upto, all, &mine, 1, &shares, call);
     if (!shmemi_collective_holds())
         return false; /* they mean nothing */
@@ -265,8 +255,8 @@ void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source,
                           const char *call)
 {
     size_t all = shmemi_bytes(nbytes, (size_t)t->n);
-    shmemi_coll_check("dest", dest, all, call);
-    shmemi_coll_check("source", source, all, call);
+    shmemi_check_symmetric("dest", dest, all, call);
+    shmemi_check_symmetric("source", source, all, call);
     shmemi_coll_apart(dest, all, source, all, false, call);
     if (nbytes > 0)
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, nbytes, call);
@@ -304,8 +294,8 @@ void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, 
                      dst < 1 ? "dst" : "sst", dst < 1 ? dst : sst);
     size_t all = shmemi_bytes(nelems, (size_t)t->n);
     size_t nd = extent(all, (size_t)dst, size), ns = extent(all, (size_t)sst, size);
-    shmemi_coll_check("dest", dest, nd, call);
-    shmemi_coll_check("source", source, ns, call);
+    shmemi_check_symmetric("dest", dest, nd, call);
+    shmemi_check_symmetric("source", source, ns, call);
     shmemi_coll_apart(dest, nd, source, ns, false, call);
 }
 

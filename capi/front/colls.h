@@ -36,10 +36,6 @@ void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source
 void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                         const struct shmemi_reducer *reducer, const char *call);
 
-/* Ends the job unless n bytes at p are symmetric; with SHMEM_CHECKS=full, unless they
- * are in one allocation. */
-void shmemi_coll_check(const char *name, const void *p, size_t n, const char *call);
-
 /* SHMEM_CHECKS=full: ends the job when the arrays overlap, or are not the same either. */
 void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
                        const char *call);

@@ -5,10 +5,9 @@
 #include "failure.h"
 
 #include "error.h"
-#include "remote.h"
 #include "spell.h"
 #include "team.h"
-#include "wait.h"
+#include "waiter.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -146,20 +145,6 @@ void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left)
         if (shmemi_team_rank(all, pe) < 0 || shmemi_team_rank(left, pe) >= 0)
             return;
     }
-}
-
-void shmemi_known_by(int pe, uint64_t *words, const char *call)
-{
-    const struct shmemi_state *s = &shmemi_state;
-    int64_t at = (int64_t)(s->team_size * s->max_teams) - (int64_t)s->teams_offset;
-    if (s->peer_base[pe] == NULL) {
-        memset(words, 0, s->n_pes * sizeof *words);
-        shmemi_net_get(SHMEM_CTX_DEFAULT, pe, at, words, s->n_pes * sizeof *words, false, call);
-        return;
-    }
-    const uint64_t *there = (const uint64_t *)(const void *)(s->peer_base[pe] + at);
-    for (uint32_t i = 0; i < s->n_pes; i++)
-        words[i] = __atomic_load_n(&there[i], __ATOMIC_ACQUIRE);
 }
 
 int shmemi_breaks(enum shmemi_whom whom)

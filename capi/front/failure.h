@@ -13,13 +13,12 @@
 #ifndef SHMEMI_FAILURE_H
 #define SHMEMI_FAILURE_H
 
-#include "base.h"
+#include "waiter.h"
 
 #include <shmemx.h>
 
 #pragma GCC visibility push(hidden)
 
-enum shmemi_whom;
 struct shmemi_team;
 
 /* Forgets earlier jobs; at init. */
@@ -59,9 +58,6 @@ void shmemi_mute(bool on);
  * another one: no wait of its ends because of them. */
 void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left);
 
-/* What a PE that is not lost knows: for each PE, not 0 where it is lost. */
-void shmemi_known_by(int pe, uint64_t *words, const char *call);
-
 /* The core could not do what was asked of pe, -1: of several. Ends the job, or tells
  * the thread. The caller holds no lock. */
 void shmemi_net_failed(int pe, const char *call);
@@ -91,7 +87,6 @@ int shmemi_last_error_pe(const char *call);
 const char *shmemi_last_error_text(const char *call);
 int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, const char *call);
 int shmemi_failure_ack(const char *call);
-int shmemi_wait_limit(uint64_t limit_ns, const char *call); /* wait.c */
 void shmemi_set_error_handler(shmemx_error_handler_t h, void *arg, const char *call);
 
 #pragma GCC visibility pop

@@ -21,6 +21,7 @@
  */
 #define _GNU_SOURCE
 #include "buffers.h"
+#include "program.h"
 #include "statics.h"
 
 #include <fcntl.h>

@@ -13,7 +13,11 @@
 #define SHMEMI_FRONT_H
 
 #include "below.h"
+#include "context.h"
 #include "notify.h"
+#include "order.h"
+#include "ranges.h"
+#include "remote.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -36,61 +40,6 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
     return SHMEMI_LIKELY(base != NULL) ? base + offset : NULL;
 }
 
-/* ---------------------------------------------------------------- contexts */
-
-/*
- * A stream of operations. The handle of a context is its place in the table, in the
- * low bits, and a generation above. SHMEM_CTX_DEFAULT has the first place.
- */
-enum { SHMEMI_CTX_BITS = 10, SHMEMI_CONTEXTS = 1 << SHMEMI_CTX_BITS };
-
-struct shmemi_context {
-    /* Changed when the context is made or destroyed. */
-    _Alignas(SHMEMI_CACHE_LINE)
-        shmem_ctx_t handle; /* 0: there is none here, unless it is the first place */
-    int32_t n_pes;
-    const int32_t *pes; /* of each number in its team; NULL: the numbers of PEs */
-    uint32_t stream;    /* of the core's */
-    shmem_team_t team;
-    long options;
-    uint64_t owner; /* the thread that made it */
-
-    /* Written while the program runs, under net_lock: remote operations since the last
-     * quiet and the last fence; and what remote.c knows of that quiet. */
-    uint32_t dirty, unfenced;
-    uint64_t last_quiet;
-};
-_Static_assert(sizeof(struct shmemi_context) == SHMEMI_CACHE_LINE,
-               "contexts of two threads share no cache line");
-
-extern struct shmemi_context shmemi_contexts[SHMEMI_CONTEXTS];
-
-/* Where a context is, if there is one; any handle has a place. */
-SHMEMI_INLINE struct shmemi_context *shmemi_context_at(shmem_ctx_t ctx)
-{
-    return &shmemi_contexts[(uint32_t)ctx % SHMEMI_CONTEXTS];
-}
-
-/* context.c: why a context or a number in its team cannot be used. */
-void shmemi_ctx_refuse(shmem_ctx_t ctx, int pe, const char *call) __attribute__((noreturn));
-
-/* The same for a context that is private to another thread; it returns otherwise. */
-void shmemi_ctx_check(shmem_ctx_t ctx, const char *call);
-
-/* The PE that has a number in the context's team. Whether there is one is the affair
- * of shmemi_reach where the team is the world. */
-SHMEMI_INLINE int shmemi_ctx_pe(shmem_ctx_t ctx, int pe, const char *call)
-{
-    const struct shmemi_context *c = shmemi_context_at(ctx);
-    if (SHMEMI_UNLIKELY(c->handle != ctx))
-        shmemi_ctx_refuse(ctx, pe, call);
-    if (SHMEMI_LIKELY(c->pes == NULL))
-        return pe;
-    if (SHMEMI_UNLIKELY((uint32_t)pe >= (uint32_t)c->n_pes))
-        shmemi_ctx_refuse(ctx, pe, call);
-    return c->pes[pe];
-}
-
 /* ------------------------------------------------------------- put and get */
 
 /* The slow halves of what is inline here: in the files of public functions, which define
@@ -101,40 +50,6 @@ SHMEMI_INLINE int shmemi_ctx_pe(shmem_ctx_t ctx, int pe, const char *call)
 #else
 #define SHMEMI_SLOW(operation) shmemi_##operation##_slow
 #endif
-
-/* remote.c: the peer is far, or the request is wrong. */
-void shmemi_put_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                     const char *call);
-void shmemi_put_nbi_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                         const char *call);
-void shmemi_get_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                     const char *call);
-void shmemi_get_nbi_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                         const char *call);
-void shmemi_put_signal_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
-                            uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool nbi,
-                            const char *call);
-uint64_t shmemi_amo_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *dest,
-                         uint64_t operand, uint64_t compare, int pe, const char *call);
-void shmemi_amo_nbi_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
-                         uint64_t operand, uint64_t compare, int pe, const char *call);
-
-/* ranges.c */
-void shmemi_put_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                       const char *call);
-void shmemi_put_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                           const char *call);
-void shmemi_get_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                       const char *call);
-void shmemi_get_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
-                           const char *call);
-void shmemi_put_signal_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
-                              uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, bool nbi,
-                              const char *call);
-uint64_t shmemi_amo_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *dest,
-                           uint64_t operand, uint64_t compare, int pe, const char *call);
-void shmemi_amo_nbi_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
-                           uint64_t operand, uint64_t compare, int pe, const char *call);
 
 /* A constant length becomes one move; the library call costs 2 ns more. */
 SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
@@ -223,12 +138,6 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, si
 }
 
 /* ----------------------------------------------------------------- atomics */
-
-/* Does op write? A fetch wakes nobody. */
-SHMEMI_INLINE bool shmemi_amo_writes(enum shmemi_amo op)
-{
-    return op != SHMEMI_AMO_FETCH;
-}
 
 SHMEMI_INLINE uint32_t shmemi_amo32(shmem_ctx_t ctx, enum shmemi_amo op, const void *dest,
                                     uint32_t operand, uint32_t compare, int pe, const char *call)
@@ -353,12 +262,6 @@ int shmemi_test_i64(const void *ivar, int cmp, int64_t value, const char *call);
 int shmemi_test_u64(const void *ivar, int cmp, uint64_t value, const char *call);
 
 /* ----------------------------------------------------------------- ordering */
-
-void shmemi_fence_slow(shmem_ctx_t ctx, const char *call); /* order.c */
-void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
-void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call); /* ranges.c */
-void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
-void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call);
 
 /* x86 keeps stores in order, so on the node a fence is for the compiler only;
  * copies that bypass the cache end with their own sfence (glibc's memcpy). */

@@ -9,7 +9,6 @@
 #define SHMEMI_GPU_H
 
 #include "buffers.h"
-#include "statics.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -16,12 +16,14 @@
 #define _GNU_SOURCE
 #include "lock.h"
 
+#include "address.h"
 #include "error.h"
 #include "failure.h"
 #include "front.h"
 #include "lock_parts.h"
 #include "remote.h"
 #include "wait.h"
+#include "waiter.h"
 
 #include <stdio.h>
 #include <unistd.h>

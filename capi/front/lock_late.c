@@ -23,7 +23,9 @@
 #include "failure.h"
 #include "front.h"
 #include "lock_parts.h"
+#include "remote.h"
 #include "wait.h"
+#include "waiter.h"
 
 #include <stdlib.h>
 
@@ -64,6 +66,21 @@ static uint32_t at_home(const struct late *t, enum shmemi_amo op, uint32_t opera
     return shmemi_amo32(SHMEM_CTX_DEFAULT, op, t->l->tail, operand, compare, t->home, t->l->call);
 }
 
+/* What a PE that is not lost knows: for each PE, not 0 where it is lost. */
+static void known_by(int pe, uint64_t *words, const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    int64_t at = (int64_t)(s->team_size * s->max_teams) - (int64_t)s->teams_offset;
+    if (s->peer_base[pe] == NULL) {
+        memset(words, 0, s->n_pes * sizeof *words);
+        shmemi_net_get(SHMEM_CTX_DEFAULT, pe, at, words, s->n_pes * sizeof *words, false, call);
+        return;
+    }
+    const uint64_t *there = (const uint64_t *)(const void *)(s->peer_base[pe] + at);
+    for (uint32_t i = 0; i < s->n_pes; i++)
+        words[i] = __atomic_load_n(&there[i], __ATOMIC_ACQUIRE);
+}
+
 /* Every PE that is alive knows of all the losses that this one knows of. */
 static bool all_know(const char *call)
 {
@@ -77,7 +94,7 @@ static bool all_know(const char *call)
     for (int pe = 0; all && pe < (int)s->n_pes; pe++) {
         if (pe == s->my_pe || shmemi_is_lost(pe))
             continue;
-        shmemi_known_by(pe, words, call);
+        known_by(pe, words, call);
         for (uint32_t i = 0; i < lost; i++)
             all = all && words[s->losses[i]] != 0;
         all = all || shmemi_is_lost(pe);

@@ -6,6 +6,7 @@
  * can differ is whether a PE has the memory to back it: when the heap grows
  * the PEs vote, and one refusal is a NULL on all of them.
  */
+#include "address.h"
 #include "below.h"
 #include "buffers.h"
 #include "caller.h"
@@ -14,7 +15,6 @@
 #include "failure.h"
 #include "front.h"
 #include "gpu.h"
-#include "remote.h"
 #include "team.h"
 
 #include <stdio.h>
@@ -44,23 +44,10 @@ static int64_t agree(int64_t offset, size_t size, const char *call)
     return all[0];
 }
 
-/* The allocation that failed last, for the message about the NULL that it has returned. */
-static struct {
-    const char *call; /* NULL: none has */
-    size_t size;
-} failed;
-
-const char *shmemi_failed_allocation(size_t *size)
-{
-    *size = failed.size;
-    return failed.call;
-}
-
 /* offset: the core's answer on this PE. */
 static void *no_memory(int64_t offset, size_t size, const char *call)
 {
-    failed.call = call;
-    failed.size = size;
+    shmemi_allocation_failed(size, call);
     if (offset == SHMEMI_TELL_MEMORY && !shmemi_host_language_raises()) {
         char line[1200];
         snprintf(line, sizeof line, "%s: %s", call, shmemi_state.core->error());

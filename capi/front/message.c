@@ -1,13 +1,16 @@
 /*
  * message.c: counts in inboxes.
  */
+#include "address.h"
+#include "context.h"
 #include "failure.h"
-#include "front.h"
 #include "gpu.h"
 #include "notify.h"
+#include "order.h"
 #include "remote.h"
 #include "team.h"
 #include "wait.h"
+#include "waiter.h"
 
 #include <stdio.h>
 

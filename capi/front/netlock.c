@@ -2,8 +2,10 @@
  * netlock.c: the lock of the endpoint, which threads of this process share with the proxy.
  */
 #define _GNU_SOURCE
-#include "remote.h"
+#include "netlock.h"
+
 #include "wait.h"
+#include "waiter.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -3,13 +3,16 @@
  * of stores does not cover: copies of a GPU's, operations of kernels, and what goes by
  * the network, which each context has for itself.
  */
+#include "order.h"
+
 #include "context.h"
 #include "error.h"
 #include "failure.h"
 #include "front.h"
 #include "gpu.h"
-#include "remote.h"
+#include "netlock.h"
 #include "wait.h"
+#include "waiter.h"
 
 #include <stdio.h>
 

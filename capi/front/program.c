@@ -7,8 +7,9 @@
  * has it, and thread-local ones are elsewhere anyway.
  */
 #define _GNU_SOURCE
+#include "program.h"
+
 #include "maps.h"
-#include "statics.h"
 
 #include <dirent.h>
 #include <elf.h>

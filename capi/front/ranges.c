@@ -7,7 +7,8 @@
  */
 #include "ranges.h"
 
-#include "front.h"
+#include "order.h"
+#include "remote.h"
 
 #if defined __has_include
 #if __has_include(<nvtx3/nvToolsExt.h>)

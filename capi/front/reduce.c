@@ -1,13 +1,13 @@
 /*
  * reduce.c: reductions and scans of a team.
  */
+#include "address.h"
 #include "below.h"
 #include "coll.h"
 #include "colls.h"
 #include "failure.h"
 #include "front.h"
 #include "gpu.h"
-#include "remote.h"
 #include "team.h"
 
 /* Pieces of a large reduction: near peers are combined from where they are, and
@@ -152,8 +152,8 @@ void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, s
                         const struct shmemi_reducer *reducer, const char *call)
 {
     size_t bytes = shmemi_bytes(nelems, reducer->size);
-    shmemi_coll_check("dest", dest, bytes, call);
-    shmemi_coll_check("source", source, bytes, call);
+    shmemi_check_symmetric("dest", dest, bytes, call);
+    shmemi_check_symmetric("source", source, bytes, call);
     shmemi_coll_apart(dest, bytes, source, bytes, true, call);
     if (nelems == 0)
         return;
@@ -205,8 +205,8 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
         return -1;
     size_t bytes = shmemi_bytes(nelems, reducer->size);
     shmemi_coll_same(t, dest, source, bytes, "", 0, call);
-    shmemi_coll_check("dest", dest, bytes, call);
-    shmemi_coll_check("source", source, shmemi_bytes(bytes, (size_t)t->n), call);
+    shmemi_check_symmetric("dest", dest, bytes, call);
+    shmemi_check_symmetric("source", source, shmemi_bytes(bytes, (size_t)t->n), call);
     reducescatter(t, dest, source, nelems, reducer, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -262,8 +262,8 @@ int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems
     if (t == NULL)
         return -1;
     size_t bytes = shmemi_bytes(nelems, reducer->size);
-    shmemi_coll_check("dest", dest, bytes, call);
-    shmemi_coll_check("source", source, bytes, call);
+    shmemi_check_symmetric("dest", dest, bytes, call);
+    shmemi_check_symmetric("source", source, bytes, call);
     shmemi_coll_apart(dest, bytes, source, bytes, true, call);
     if (!shmemi_collective_begin(t, call))
         return -1;

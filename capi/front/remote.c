@@ -9,13 +9,17 @@
 #define _GNU_SOURCE
 #include "remote.h"
 
+#include "address.h"
+#include "buffers.h"
+#include "context.h"
 #include "error.h"
 #include "failure.h"
-#include "front.h"
 #include "gpu.h"
+#include "netlock.h"
 #include "notify.h"
-#include "statics.h"
+#include "order.h"
 #include "wait.h"
+#include "waiter.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,7 @@
 #include "activity.h"
 #include "caller.h"
 #include "spell.h"
-#include "wait.h"
+#include "waiter.h"
 
 #include <stdio.h>
 

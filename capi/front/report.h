@@ -2,7 +2,7 @@
 #ifndef SHMEMI_REPORT_H
 #define SHMEMI_REPORT_H
 
-#include "wait.h"
+#include "waiter.h"
 
 #pragma GCC visibility push(hidden)
 

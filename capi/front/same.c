@@ -5,11 +5,11 @@
  * Without the comparison different arguments overwrite memory, and different calls wait
  * for messages that never come. It costs one small reduction for each call.
  */
+#include "address.h"
 #include "below.h"
 #include "colls.h"
 #include "error.h"
 #include "failure.h"
-#include "remote.h"
 #include "team.h"
 
 #include <string.h>

@@ -3,13 +3,14 @@
  */
 #include "set.h"
 
-#include "colls.h"
+#include "address.h"
 #include "error.h"
 #include "failure.h"
 #include "front.h"
 #include "gpu.h"
 #include "team.h"
 #include "wait.h"
+#include "waiter.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -120,7 +121,7 @@ struct shmemi_team *shmemi_set_open(struct shmemi_team *own, int start, int log_
                      size, start, log_stride, n);
     struct shmemi_team *t = &shmemi_world;
     if (size < n) {
-        shmemi_coll_check("pSync", psync, SHMEMI_SYNC_WORDS * sizeof *psync, call);
+        shmemi_check_symmetric("pSync", psync, SHMEMI_SYNC_WORDS * sizeof *psync, call);
         *own = *members(start, log_stride, size, call);
         own->psync = psync;
         t = own;

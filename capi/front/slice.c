@@ -9,8 +9,9 @@
  * processor: so they are for those alone whose yield was that long.
  */
 #define _GNU_SOURCE
+#include "slice.h"
+
 #include "clock.h"
-#include "wait.h"
 
 #include <sched.h>
 #include <sys/syscall.h>

@@ -12,6 +12,7 @@
 #include "statics.h"
 
 #include "error.h"
+#include "program.h"
 #include "team.h"
 
 #include <errno.h>

@@ -10,7 +10,6 @@
 #include "error.h"
 #include "front.h"
 #include "gpu.h"
-#include "statics.h"
 #include "team.h"
 
 #include <limits.h>

@@ -9,6 +9,7 @@
  */
 #include "strided.h"
 
+#include "context.h"
 #include "error.h"
 #include "failure.h"
 #include "front.h"

@@ -13,6 +13,7 @@
 #include "slots.h"
 #include "team.h"
 #include "wait.h"
+#include "waiter.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include "agree.h"
 #include "below.h"
 #include "colls.h"
-#include "context.h"
+#include "context_make.h"
 #include "error.h"
 #include "failure.h"
 #include "gpu.h"

@@ -12,12 +12,13 @@
 #include "agree.h"
 #include "below.h"
 #include "error.h"
-#include "front.h"
 #include "notify.h"
+#include "order.h"
 #include "remote.h"
 #include "slots.h"
 #include "team.h"
 #include "wait.h"
+#include "waiter.h"
 
 #include <pthread.h>
 #include <stdarg.h>

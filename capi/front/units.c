@@ -5,8 +5,8 @@
  * of the job's state in its own constant memory (shmem/unit.h). What is copied
  * there is made once in a job, when the first unit needs it.
  */
+#include "context.h"
 #include "error.h"
-#include "front.h"
 #include "gpu.h"
 
 #include <shmem/unit.h>

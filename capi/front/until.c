@@ -2,11 +2,11 @@
  * until.c: wait_until and test of one element, and of a signal.
  */
 #define _GNU_SOURCE
+#include "address.h"
+#include "buffers.h"
 #include "error.h"
 #include "front.h"
 #include "gpu.h"
-#include "remote.h"
-#include "statics.h"
 #include "wait.h"
 
 #include <inttypes.h>

@@ -22,6 +22,8 @@
 #include "clock.h"
 #include "failure.h"
 #include "report.h"
+#include "slice.h"
+#include "waiter.h"
 
 #include "wake.h"
 

@@ -9,10 +9,9 @@
  */
 #include "waitset.h"
 
+#include "address.h"
 #include "error.h"
 #include "gpu.h"
-#include "remote.h"
-#include "statics.h"
 #include "wait.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #include <pshmem.h>
 #pragma GCC visibility pop
 
-#include "context.h"
+#include "context_make.h"
 #include "ranges.h"
 
 int shmem_ctx_create(long options, shmem_ctx_t *ctx)

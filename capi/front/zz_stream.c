@@ -5,13 +5,14 @@
 #include <shmemx.h>
 #pragma GCC visibility pop
 
-#include "buffers.h"
+#include "buffer_register.h"
 #include "colls.h"
 #include "counters.h"
 #include "failure.h"
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"
+#include "wait.h"
 
 int shmemx_get_uniqueid(shmemx_uniqueid_t *uid)
 {

@@ -85,13 +85,14 @@ const extensionThunkTop = `/* clang-format off */
 `
 
 const ownExtensionTop = `
-#include "buffers.h"
+#include "buffer_register.h"
 #include "colls.h"
 #include "counters.h"
 #include "failure.h"
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"
+#include "wait.h"
 `
 
 func extensionThunks(s *spec.Surface) string {

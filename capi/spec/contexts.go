@@ -16,7 +16,7 @@ var (
 var contexts = Chapter{
 	File:  "contexts",
 	Title: "Communication Management Routines",
-	Over:  []string{"context.h"},
+	Over:  []string{"context_make.h"},
 	Families: []Family{
 		{
 			Name: "ctx_create", Section: "SHMEM_CTX_CREATE", Since: "0.1",

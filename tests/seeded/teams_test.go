@@ -59,7 +59,7 @@ var teamDefects = []defect{
 		by:   job("./tests/bad", "^TestBadContexts$"), says: `nothing says .*shmem_ctx_long_iput: context .* does not exist`,
 	},
 	{
-		id: "teams/context-in-the-job", file: "capi/front/front.h",
+		id: "teams/context-in-the-job", file: "capi/front/context.h",
 		was:  "    return c->pes[pe];\n",
 		is:   "    return pe;\n",
 		user: "a put by a context of a team goes to the PE of that number in the job",

@@ -1,0 +1,189 @@
+/*
+ * context_make.c: contexts are made and destroyed.
+ *
+ * A place is free when its handle is 0. It is taken under the mutex, and read without:
+ * a program that uses a handle has got it from the call that made the context. The
+ * streams of the core have the numbers of the places, so that a job makes as many
+ * streams as it has contexts at once, however many it makes in all.
+ */
+#include "context_make.h"
+
+#include "context.h"
+#include "error.h"
+#include "front.h"
+#include "netlock.h"
+#include "team.h"
+
+#include <pthread.h>
+
+enum { OPTIONS = SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE };
+
+static uint32_t generations[SHMEMI_CONTEXTS];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* ------------------------------------------------------------------ making */
+
+/* A handle that no earlier context of the place has had lately; never 0. */
+static shmem_ctx_t handle_of(uint32_t place)
+{
+    return (shmem_ctx_t)((generations[place] << SHMEMI_CTX_BITS | place) & INT32_MAX);
+}
+
+/* The stream for a place: SHMEMI_FAILED: there is none. */
+static int open_stream(uint32_t place, const char *call)
+{
+    if (!shmemi_state.networked)
+        return 0;
+    shmemi_net_lock(call);
+    int stream = shmemi_state.core->context_open(place);
+    shmemi_net_unlock();
+    return stream;
+}
+
+static int make(const struct shmemi_team *t, shmem_team_t team, long options, shmem_ctx_t *ctx,
+                const char *call)
+{
+    int rc = -1;
+    pthread_mutex_lock(&mutex);
+    uint32_t place = 1;
+    while (place < SHMEMI_CONTEXTS && shmemi_contexts[place].handle != 0)
+        place++;
+    int stream = place < SHMEMI_CONTEXTS ? open_stream(place, call) : SHMEMI_FAILED;
+    if (stream >= 0) {
+        struct shmemi_context *c = &shmemi_contexts[place];
+        generations[place]++;
+        *c = (struct shmemi_context){.n_pes = t->n,
+                                     .pes = team == SHMEM_TEAM_WORLD ? NULL : t->pes,
+                                     .stream = (uint32_t)stream,
+                                     .team = team,
+                                     .options = options,
+                                     .owner = shmemi_this_thread()};
+        *ctx = c->handle = handle_of(place);
+        rc = 0;
+    }
+    pthread_mutex_unlock(&mutex);
+    return rc;
+}
+
+int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const char *call)
+{
+    const struct shmemi_team *t = shmemi_team_of(team, call);
+    if (options & ~(long)OPTIONS)
+        shmemi_abort(call, "use SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE or 0",
+                     "the options %#lx have bits that mean nothing", (unsigned long)options);
+    if (ctx == NULL)
+        shmemi_abort(call, "pass where the answer goes", "ctx is NULL");
+    *ctx = SHMEM_CTX_INVALID;
+    return t == NULL ? -1 : make(t, team, options, ctx, call);
+}
+
+int shmemi_ctx_create(long options, shmem_ctx_t *ctx, const char *call)
+{
+    return shmemi_team_create_ctx(SHMEM_TEAM_WORLD, options, ctx, call);
+}
+
+/* -------------------------------------------------------------- destroying */
+
+static void destroy(struct shmemi_context *c, const char *call)
+{
+    shmemi_quiet(c->handle, call);
+    shmemi_ctx_session_stop(c->handle, call);
+    pthread_mutex_lock(&mutex);
+    c->handle = 0;
+    pthread_mutex_unlock(&mutex);
+}
+
+void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (ctx == SHMEM_CTX_INVALID)
+        return;
+    shmemi_ctx_known(ctx, call);
+    if (ctx == SHMEM_CTX_DEFAULT)
+        shmemi_abort(call, "destroy what shmem_ctx_create or shmem_team_create_ctx has made",
+                     "SHMEM_CTX_DEFAULT is always there");
+    destroy(shmemi_context_at(ctx), call);
+}
+
+/* Other threads may be making contexts of other teams meanwhile. */
+static void destroy_of(shmem_team_t team, bool any, const char *call)
+{
+    for (uint32_t place = 1; place < SHMEMI_CONTEXTS; place++) {
+        struct shmemi_context *c = &shmemi_contexts[place];
+        pthread_mutex_lock(&mutex);
+        bool meant = c->handle != 0 && (any || c->team == team);
+        pthread_mutex_unlock(&mutex);
+        if (meant)
+            destroy(c, call);
+    }
+}
+
+void shmemi_ctx_end_team(shmem_team_t team, const char *call)
+{
+    destroy_of(team, false, call);
+}
+
+void shmemi_ctx_end(const char *call)
+{
+    destroy_of(SHMEM_TEAM_INVALID, true, call);
+}
+
+void shmemi_ctx_reset(void)
+{
+    shmemi_contexts[0] = (struct shmemi_context){0};
+}
+
+/* ---------------------------------------------------------------- the rest */
+
+int shmemi_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (team == NULL)
+        shmemi_abort(call, "pass where the answer goes", "team is NULL");
+    *team = SHMEM_TEAM_INVALID;
+    if (ctx == SHMEM_CTX_INVALID)
+        return -1;
+    shmemi_ctx_known(ctx, call);
+    *team = shmemi_context_at(ctx)->team;
+    return 0;
+}
+
+/* total_ops is not needed: a message that is full leaves, however many follow. */
+void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
+                              const shmem_ctx_session_config_t *config, long mask, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (ctx == SHMEM_CTX_INVALID)
+        return;
+    shmemi_ctx_known(ctx, call);
+    if (mask & SHMEM_CTX_SESSION_TOTAL_OPS && config == NULL)
+        shmemi_abort(call, "pass a configuration, or a mask of 0", "config is NULL");
+    if (options & SHMEM_CTX_SESSION_BATCH && shmemi_state.networked) {
+        shmemi_net_lock(call);
+        shmemi_state.core->batch(shmemi_context_at(ctx)->stream, 1);
+        shmemi_net_unlock();
+    }
+}
+
+void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (ctx == SHMEM_CTX_INVALID)
+        return;
+    shmemi_ctx_known(ctx, call);
+    if (shmemi_state.networked) {
+        shmemi_net_lock(call);
+        shmemi_state.core->batch(shmemi_context_at(ctx)->stream, 0);
+        shmemi_net_unlock();
+    }
+}
+
+void shmemi_pcontrol(int level, const char *call)
+{
+    (void)level;
+    (void)call;
+}

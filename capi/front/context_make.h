@@ -1,0 +1,30 @@
+/*
+ * context_make.h: the functions on contexts, behind the generated ones.
+ */
+#ifndef SHMEMI_CONTEXT_MAKE_H
+#define SHMEMI_CONTEXT_MAKE_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+int shmemi_ctx_create(long options, shmem_ctx_t *ctx, const char *call);
+int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const char *call);
+void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call);
+int shmemi_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team, const char *call);
+void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
+                              const shmem_ctx_session_config_t *config, long mask,
+                              const char *call);
+void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call);
+
+/* Destroys those of a team, before the team is given back. */
+void shmemi_ctx_end_team(shmem_team_t team, const char *call);
+
+/* At finalize: completes and destroys all but the default one; and, when nothing can
+ * be under way any more, makes that one as it was before init. */
+void shmemi_ctx_end(const char *call);
+void shmemi_ctx_reset(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * program.h: which part of the program's data can be symmetric.
+ */
+#ifndef SHMEMI_PROGRAM_H
+#define SHMEMI_PROGRAM_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Whole pages of the program's data that nothing protects. */
+struct shmemi_span {
+    uintptr_t start;
+    size_t size;
+    size_t filled; /* bytes from start on that come from the program's file */
+    uint64_t at;   /* in the area of the memory file */
+};
+
+/* What of the program's data is symmetric, or could be. */
+struct shmemi_program {
+    struct shmemi_span spans[SHMEMI_STATICS];
+    uint32_t n_spans;
+    struct shmemi_static ranges[SHMEMI_STATICS]; /* by offset from the start of the area */
+    uint32_t n_ranges;
+    size_t size;       /* of all spans */
+    char like[320];    /* the same on PEs that run the same program */
+    bool alone;        /* the process had one thread */
+    bool heap_inside;  /* the allocator's heap begins in the last page of a span */
+    const char *cause; /* NULL, or why none is symmetric */
+    const char *remedy;
+};
+
+/* moved: the spans are as found before, and in the memory file by now. */
+void shmemi_program_find(struct shmemi_program *p, bool moved);
+bool shmemi_program_holds(const void *addr); /* in its data, symmetric or not */
+/* Is the caller's stack in a global? Whoever runs there cannot move it. */
+bool shmemi_program_on_spans(const struct shmemi_program *p);
+
+#pragma GCC visibility pop
+
+#endif
