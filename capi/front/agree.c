@@ -21,6 +21,7 @@
 
 #include "clock.h"
 #include "failure.h"
+#include "front.h"
 #include "notify.h"
 #include "remote.h"
 #include "team.h"
@@ -28,6 +29,7 @@
 #include "waiter.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum step { ARRIVED, PROPOSED, ACCEPTED, COMMITTED };
 
@@ -292,5 +294,39 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
         memcpy(c, mine(given_at(&a)), a.size);
     }
     coordinate(&a, c, memory + 4 * a.size, memory);
+    shmemi_mute(false);
+}
+
+int shmemi_agree_open(struct shmemi_team *t, uint32_t slot)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    free(t->agreeing);
+    t->agreeing = malloc(4 * shmemi_common_size(t) + (size_t)t->n);
+    t->agreed = 0;
+    t->agreements = (int64_t)(s->team_size * (slot + 1) - s->agree_size) - (int64_t)s->teams_offset;
+    memset(s->peer_base[s->my_pe] + t->agreements, 0, s->agree_size);
+    return t->agreeing == NULL ? -1 : 0;
+}
+
+/* Rounds of quiet: what a lost PE makes fail, the next one does not wait for. */
+#define QUIETS 2
+
+void shmemi_team_settle(struct shmemi_team *t, const char *call)
+{
+    /* Behind all words of this PE's last agreement, and before those of the next. */
+    const uint64_t word = (t->agreed + 1) << 32;
+    shmemi_mute(true);
+    /* A quiet covers the messages of collectives too, once there is something that it
+     * has to know of. */
+    for (int rank = 0; rank < t->n; rank++) {
+        int pe = t->pes[rank];
+        if (shmemi_state.peer_base[pe] != NULL || shmemi_is_lost(pe))
+            continue;
+        shmemi_net_put(SHMEM_CTX_DEFAULT, pe, t->agreements + (int64_t)sizeof(uint64_t) * t->me,
+                       &word, sizeof word, false, call);
+        break;
+    }
+    for (int i = 0; i < QUIETS; i++)
+        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_mute(false);
 }

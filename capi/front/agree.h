@@ -31,6 +31,13 @@ SHMEMI_INLINE size_t shmemi_common_size(const struct shmemi_team *t)
  */
 void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *call);
 
+/* Gives a team room for agreements, at the end of the area of a slot. 0, or -1: no memory. */
+int shmemi_agree_open(struct shmemi_team *t, uint32_t slot);
+
+/* Nothing that this PE has sent is under way to a PE that is alive. The thread is not
+ * told of what cannot be. */
+void shmemi_team_settle(struct shmemi_team *t, const char *call);
+
 SHMEMI_INLINE bool shmemi_common_lost(const struct shmemi_common *c, int rank)
 {
     return c->lost[rank / 64] >> rank % 64 & 1;

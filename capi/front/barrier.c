@@ -1,5 +1,5 @@
 /*
- * barrier.c: barrier_all and sync_all.
+ * barrier.c: how the members of a team meet.
  *
  * Within a node by counters in shared control pages: two PEs write to each
  * other; more count in the page of the node's first PE, and the last to come
@@ -7,15 +7,13 @@
  * only once. Between nodes the first PEs exchange messages in ceil(log2 n)
  * rounds (dissemination).
  */
-#include "coll.h"
-#include "colls.h"
-#include "error.h"
+#include "barrier.h"
+
 #include "failure.h"
-#include "front.h"
+#include "message.h"
 #include "notify.h"
 #include "set.h"
 #include "team.h"
-#include "teams.h"
 #include "wait.h"
 #include "waiter.h"
 
@@ -127,7 +125,7 @@ static void sync_many(const char *call)
 
 /* Also within other collective calls, for which an exchange here would overwrite slots that
  * nobody has read (shmemi_exchange_prefix). */
-static void meet_all(const char *call)
+void shmemi_meet_all(const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     if (!shmemi_collective_begin(&shmemi_world, call))
@@ -139,23 +137,6 @@ static void meet_all(const char *call)
     else if (s->node_pes > 1 || s->n_nodes > 1)
         sync_many(call);
     shmemi_collective_end();
-}
-
-static void compare_calls(struct shmemi_team *t, const char *call)
-{
-    if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) ||
-        !shmemi_collective_begin(t, call))
-        return;
-    shmemi_coll_same(t, NULL, NULL, 0, "", 0, call);
-    shmemi_collective_end();
-}
-
-void shmemi_sync_all(const char *call)
-{
-    if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
-        shmemi_refuse_uninitialised(call);
-    compare_calls(&shmemi_world, call);
-    meet_all(call);
 }
 
 /* A team's members write to the first one of their node, and those to each other. */
@@ -181,27 +162,11 @@ void shmemi_team_meet(struct shmemi_team *t, const char *call)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (t == &shmemi_world)
-        meet_all(call);
+        shmemi_meet_all(call);
     else if (t->psync != NULL)
         shmemi_set_meet(t, call);
     else
         meet_by_messages(t, call);
-}
-
-int shmemi_team_sync(shmem_team_t team, const char *call)
-{
-    struct shmemi_team *t = shmemi_team_of(team, call);
-    if (t == NULL || !shmemi_collective_begin(t, call))
-        return -1;
-    shmemi_coll_same(t, NULL, NULL, 0, "", 0, call);
-    shmemi_team_meet(t, call);
-    return shmemi_collective_end() ? 0 : -1;
-}
-
-void shmemi_barrier_all(const char *call)
-{
-    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-    shmemi_sync_all(call);
 }
 
 void shmemi_barrier_open(void)

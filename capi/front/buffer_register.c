@@ -9,13 +9,15 @@
 #define _GNU_SOURCE
 #include "buffer_register.h"
 
+#include "barrier.h"
 #include "below.h"
 #include "buffers.h"
-#include "colls.h"
 #include "error.h"
+#include "exchange.h"
 #include "failure.h"
 #include "front.h"
 #include "statics.h"
+#include "sync.h"
 #include "team.h"
 #include "wish.h"
 

@@ -2,9 +2,10 @@
  * chosen.c: programs that choose their GPU after init, by what init tells them.
  */
 #include "below.h"
-#include "colls.h"
 #include "error.h"
+#include "exchange.h"
 #include "front.h"
+#include "slots.h"
 #include "start.h"
 #include "team.h"
 

@@ -9,11 +9,14 @@
 
 #include "address.h"
 #include "below.h"
-#include "colls.h"
 #include "error.h"
+#include "exchange.h"
 #include "failure.h"
 #include "front.h"
 #include "gpu.h"
+#include "message.h"
+#include "same.h"
+#include "slots.h"
 #include "strided.h"
 #include "team.h"
 
@@ -22,18 +25,6 @@
  * two PEs as well: 41 us for 1 MiB, where writing takes 111 (two cores, the least of
  * five runs; docs/decisions/0006). */
 #define PULL_BYTES ((size_t)32 << 10)
-
-void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
-                       const char *call)
-{
-    uintptr_t d = (uintptr_t)dest, s = (uintptr_t)source;
-    if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) || (or_same && d == s))
-        return;
-    if (nd > 0 && ns > 0 && d < s + ns && s < d + nd)
-        shmemi_abort(call, "pass arrays that have nothing in common",
-                     "dest %p with %zu bytes and source %p with %zu bytes overlap", dest, nd,
-                     source, ns);
-}
 
 /* Far puts may still read their source after shmemi_message_data. */
 static void release_sources(const char *call)

@@ -1,15 +1,42 @@
 /*
- * coll.h: what the collectives are made of.
+ * coll.h: broadcast, fcollect, collect and alltoall, behind the generated functions and, by team
+ * instead of handle, behind those of active sets.
  */
 #ifndef SHMEMI_COLL_H
 #define SHMEMI_COLL_H
 
-#include "below.h"
 #include "team.h"
 
 #pragma GCC visibility push(hidden)
 
-/* coll.c. Do the others of a node read what is broadcast, and not the root write it? */
+/* 0, or non-zero when the arguments cannot be used, or team is SHMEM_TEAM_INVALID. nbytes is what
+ * one PE contributes (to each PE, for alltoall). */
+int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
+                     const char *call);
+int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
+                    const char *call);
+int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
+                   const char *call);
+int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_t nbytes,
+                        size_t room, size_t *needed, size_t *least, const char *call);
+int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nbytes,
+                    const char *call);
+int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
+                     ptrdiff_t sst, size_t nelems, size_t size, const char *call);
+
+/* own: the root's dest is written, too. */
+void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                           int root, bool own, const char *call);
+void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                          const char *call);
+void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                         const char *call);
+void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                          const char *call);
+void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
+                           ptrdiff_t sst, size_t nelems, size_t size, const char *call);
+
+/* Do the others of a node read what is broadcast, and not the root write it? */
 bool shmemi_coll_pulls(size_t n);
 
 /* End the job when the arguments cannot be. */
@@ -18,13 +45,6 @@ void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, 
 void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, const void *source,
                                  ptrdiff_t dst, ptrdiff_t sst, size_t nelems, size_t size,
                                  const char *call);
-
-/* reduce.c. Each PE reduces a share of the elements, for any number of them. */
-void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
-                               const struct shmemi_reducer *reducer, const char *call);
-
-/* barrier.c. Starts counting again; at init. */
-void shmemi_barrier_open(void);
 
 #pragma GCC visibility pop
 

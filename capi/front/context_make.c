@@ -12,6 +12,7 @@
 #include "error.h"
 #include "front.h"
 #include "netlock.h"
+#include "slots.h"
 #include "team.h"
 
 #include <pthread.h>

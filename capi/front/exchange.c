@@ -6,8 +6,12 @@
  * shmem_malloc of 1,000 PEs would cost 999,000 messages. Then PEs combine in
  * pairs, at distances of 1, 2, 4 and so on, which takes log2 n messages of each.
  */
+#include "exchange.h"
+
+#include "barrier.h"
 #include "below.h"
 #include "gpu.h"
+#include "message.h"
 #include "team.h"
 
 /* The largest power of two up to n. */
@@ -133,4 +137,20 @@ void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const voi
     memcpy(acc, mine, nelems * reducer->size);
     combine_upto(t, round + t->slot_size / 2, acc, nelems, reducer, call);
     shmemi_exchange(t, all, mine, nelems, reducer, call);
+}
+
+void shmemi_add_u64(void *acc, const void *in, size_t n)
+{
+    uint64_t *a = acc;
+    const uint64_t *b = in;
+    for (size_t i = 0; i < n; i++)
+        a[i] += b[i];
+}
+
+void shmemi_min_i64(void *acc, const void *in, size_t n)
+{
+    int64_t *a = acc;
+    const int64_t *b = in;
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] < a[i] ? b[i] : a[i];
 }

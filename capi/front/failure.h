@@ -85,7 +85,6 @@ SHMEMI_INLINE bool shmemi_collective_holds(void)
 int shmemi_last_error(const char *call);
 int shmemi_last_error_pe(const char *call);
 const char *shmemi_last_error_text(const char *call);
-int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, const char *call);
 int shmemi_failure_ack(const char *call);
 void shmemi_set_error_handler(shmemx_error_handler_t h, void *arg, const char *call);
 

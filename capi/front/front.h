@@ -12,7 +12,6 @@
 #ifndef SHMEMI_FRONT_H
 #define SHMEMI_FRONT_H
 
-#include "below.h"
 #include "context.h"
 #include "notify.h"
 #include "order.h"
@@ -282,22 +281,6 @@ SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
                         shmemi_state.kernel_rings || c->handle != ctx || shmemi_state.unseen == 0))
         SHMEMI_SLOW(quiet)(ctx, call);
 }
-
-/* -------------------------------------------------------------- collectives */
-
-void shmemi_barrier_all(const char *call); /* barrier.c */
-void shmemi_sync_all(const char *call);
-
-/* coll.c. 0, or non-zero when the arguments cannot be used. nbytes is what one
- * PE contributes (to each PE, for alltoall). */
-int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
-                     const char *call);
-int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
-                    const char *call);
-int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nbytes,
-                    const char *call);
-int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nelems,
-                  const struct shmemi_reducer *reducer, const char *call);
 
 /* ------------------------------------------------------- library and memory */
 

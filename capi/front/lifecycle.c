@@ -7,9 +7,9 @@
 #include "activity.h"
 #include "address.h"
 #include "ask.h"
+#include "barrier.h"
 #include "buffer_register.h"
 #include "caller.h"
-#include "coll.h"
 #include "context_make.h"
 #include "core.h"
 #include "error.h"
@@ -20,7 +20,8 @@
 #include "spell.h"
 #include "start.h"
 #include "statics.h"
-#include "team.h"
+#include "sync.h"
+#include "team_always.h"
 #include "wait.h"
 
 #include <limits.h>

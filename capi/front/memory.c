@@ -7,14 +7,17 @@
  * the PEs vote, and one refusal is a NULL on all of them.
  */
 #include "address.h"
+#include "barrier.h"
 #include "below.h"
 #include "buffers.h"
 #include "caller.h"
-#include "colls.h"
 #include "error.h"
+#include "exchange.h"
 #include "failure.h"
 #include "front.h"
 #include "gpu.h"
+#include "same.h"
+#include "sync.h"
 #include "team.h"
 
 #include <stdio.h>

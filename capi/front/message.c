@@ -1,6 +1,8 @@
 /*
  * message.c: counts in inboxes.
  */
+#include "message.h"
+
 #include "address.h"
 #include "context.h"
 #include "failure.h"

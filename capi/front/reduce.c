@@ -1,34 +1,23 @@
 /*
  * reduce.c: reductions and scans of a team.
  */
+#include "reduce.h"
+
 #include "address.h"
+#include "barrier.h"
 #include "below.h"
-#include "coll.h"
-#include "colls.h"
+#include "exchange.h"
 #include "failure.h"
 #include "front.h"
 #include "gpu.h"
+#include "message.h"
+#include "same.h"
+#include "slots.h"
 #include "team.h"
 
 /* Pieces of a large reduction: near peers are combined from where they are, and
  * the accumulator stays in the second-level cache; far ones are fetched. */
 #define PIECE_BYTES ((size_t)64 << 10)
-
-void shmemi_add_u64(void *acc, const void *in, size_t n)
-{
-    uint64_t *a = acc;
-    const uint64_t *b = in;
-    for (size_t i = 0; i < n; i++)
-        a[i] += b[i];
-}
-
-void shmemi_min_i64(void *acc, const void *in, size_t n)
-{
-    int64_t *a = acc;
-    const int64_t *b = in;
-    for (size_t i = 0; i < n; i++)
-        a[i] = b[i] < a[i] ? b[i] : a[i];
-}
 
 /* acc = the elements of ranks 0 to last - 1 in bytes that all have at `at`. */
 static void gather(struct shmemi_team *t, void *acc, void *fetched, const void *at, int last,

@@ -5,10 +5,12 @@
  * Without the comparison different arguments overwrite memory, and different calls wait
  * for messages that never come. It costs one small reduction for each call.
  */
+#include "same.h"
+
 #include "address.h"
 #include "below.h"
-#include "colls.h"
 #include "error.h"
+#include "exchange.h"
 #include "failure.h"
 #include "team.h"
 
@@ -84,4 +86,16 @@ void shmemi_coll_same(struct shmemi_team *t, const void *dest, const void *sourc
             shmemi_abort(call, "pass the same on every PE of the team",
                          "%s is %lld on a PE and %lld on another", names[i], (long long)all[i],
                          (long long)-all[VALUES + i]);
+}
+
+void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
+                       const char *call)
+{
+    uintptr_t d = (uintptr_t)dest, s = (uintptr_t)source;
+    if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) || (or_same && d == s))
+        return;
+    if (nd > 0 && ns > 0 && d < s + ns && s < d + nd)
+        shmemi_abort(call, "pass arrays that have nothing in common",
+                     "dest %p with %zu bytes and source %p with %zu bytes overlap", dest, nd,
+                     source, ns);
 }

@@ -1,5 +1,5 @@
 /*
- * slots.h: how a team comes into being, for the calls that make one.
+ * slots.h: the slots of teams, and their handles.
  */
 #ifndef SHMEMI_SLOTS_H
 #define SHMEMI_SLOTS_H
@@ -11,14 +11,15 @@
 /* The first slot of those that splits take. The others are for teams that are always there. */
 enum { SHMEMI_FIRST_SLOT = 7 };
 
-/* team_always.c. At init: 0, or -1: no memory. At finalize. */
-int shmemi_always_open(void);
-void shmemi_always_close(void);
+/* The teams that are always there, but the world; without PEs: there is none. */
+extern struct shmemi_team shmemi_always[SHMEMI_FIRST_SLOT]; /* by handle */
+
 /* The team of such a handle, the world not among them; NULL: it is none. */
 struct shmemi_team *shmemi_team_always(shmem_team_t team);
 
-/* team_ask.c. Ends the program for a handle. known: a team of its slot may have had it. */
-void shmemi_team_refuse(shmem_team_t team, bool known, const char *call) __attribute__((noreturn));
+/* The team of a handle; NULL for SHMEM_TEAM_INVALID. Does not return for others
+ * that are no team. */
+struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
 
 /* A team of n PEs, whose numbers are taken over; NULL: no memory. */
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts);
@@ -40,9 +41,13 @@ int shmemi_slot_occupy(struct shmemi_team *t, int slot, const char *call);
 /* The handle of a team that has its slot from now on; kernels are told. */
 shmem_team_t shmemi_slot_name(const struct shmemi_team *t, const char *call);
 
-/* Nothing that this PE has sent is under way to a PE that is alive. The thread is not
- * told of what cannot be. */
-void shmemi_team_settle(struct shmemi_team *t, const char *call);
+/* Gives back the slot of a team, and drops it. */
+void shmemi_slot_release(struct shmemi_team *t);
+
+bool shmemi_teams_made(void); /* there are others than those that are always there */
+
+/* At finalize: drops those. */
+void shmemi_slots_close(void);
 
 #pragma GCC visibility pop
 

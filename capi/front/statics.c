@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "statics.h"
 
+#include "barrier.h"
 #include "error.h"
 #include "program.h"
 #include "team.h"

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "front.h"
 #include "gpu.h"
+#include "slots.h"
 #include "team.h"
 
 #include <limits.h>

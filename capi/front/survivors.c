@@ -5,11 +5,11 @@
  * when each has made its team, on that all have. When a PE dies or a thread takes
  * the slot in between, all begin again, for all get the same answers.
  */
+#include "survivors.h"
+
 #include "agree.h"
 #include "error.h"
 #include "failure.h"
-#include "front.h"
-#include "remote.h"
 #include "slots.h"
 #include "team.h"
 #include "wait.h"
@@ -19,29 +19,6 @@
 #include <stdlib.h>
 
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
-
-/* Rounds of quiet: what a lost PE makes fail, the next one does not wait for. */
-#define QUIETS 2
-
-void shmemi_team_settle(struct shmemi_team *t, const char *call)
-{
-    /* Behind all words of this PE's last agreement, and before those of the next. */
-    const uint64_t word = (t->agreed + 1) << 32;
-    shmemi_mute(true);
-    /* A quiet covers the messages of collectives too, once there is something that it
-     * has to know of. */
-    for (int rank = 0; rank < t->n; rank++) {
-        int pe = t->pes[rank];
-        if (shmemi_state.peer_base[pe] != NULL || shmemi_is_lost(pe))
-            continue;
-        shmemi_net_put(SHMEM_CTX_DEFAULT, pe, t->agreements + (int64_t)sizeof(uint64_t) * t->me,
-                       &word, sizeof word, false, call);
-        break;
-    }
-    for (int i = 0; i < QUIETS; i++)
-        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-    shmemi_mute(false);
-}
 
 /* What this thread knows itself. */
 static void give(const struct shmemi_team *t, struct shmemi_common *c)

@@ -1,5 +1,5 @@
 /*
- * team.h: sets of PEs, and the messages between their members.
+ * team.h: sets of PEs.
  *
  * A rank is a number in a team. Every team that a program can name has a slot, the
  * same one at all of its PEs: an area in the internal part of the heap with a word
@@ -10,7 +10,6 @@
 #define SHMEMI_TEAM_H
 
 #include "base.h"
-#include "below.h"
 
 #include <shmem/zz_wire.h>
 
@@ -50,56 +49,14 @@ struct shmemi_team {
 
 extern struct shmemi_team shmemi_world;
 
-/* The team of a handle; NULL for SHMEM_TEAM_INVALID. Does not return for others
- * that are no team. */
-struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
-
-/* team.c. At init: 0, or -1: no memory. At finalize. */
-int shmemi_teams_open(void);
-bool shmemi_teams_made(void); /* there are others than those that are always there */
-void shmemi_teams_close(void);
-
 /* The rank of a PE; -1: it is no member. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe);
+
+int32_t *shmemi_team_numbers(size_t n); /* room for n PEs */
 
 /* Fills in what follows from t->n and t->pes: 0, or -1: no memory. */
 int shmemi_team_place(struct shmemi_team *t);
 void shmemi_team_free(struct shmemi_team *t);
-
-/*
- * One-sided messages. A message is a count in the receiver's inbox, one word for
- * each sender, so a sender may run ahead and nothing is ever reset. The data of a
- * message is visible before its count. Each message is awaited by the call of the
- * receiver that matches the one that has sent it.
- */
-void shmemi_message(struct shmemi_team *t, int rank, const char *call);
-void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
-                         const char *call);
-/* The same by offset from the user heap; below 0 is the internal area. */
-void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
-                       size_t n, const char *call);
-void shmemi_await(struct shmemi_team *t, int rank, const char *call);
-
-/*
- * dest = mine combined with everyone's, in the same order on all PEs and so the
- * same bit for bit. Returns when all members have called it: also a barrier. At
- * most slot_size bytes.
- */
-void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
-                     const struct shmemi_reducer *reducer, const char *call);
-
-/* acc becomes the combination of what the members up to this one have, itself
- * included; at most slot_size bytes. Ends with a sync. */
-void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
-                            const struct shmemi_reducer *reducer, const char *call);
-
-/* Both: acc as by shmemi_exchange_prefix, and all as by shmemi_exchange; at most half of
- * slot_size bytes. */
-void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
-                          size_t nelems, const struct shmemi_reducer *reducer, const char *call);
-
-/* Waits until all members have called it. */
-void shmemi_team_meet(struct shmemi_team *t, const char *call);
 
 #pragma GCC visibility pop
 

@@ -1,10 +1,14 @@
 /*
- * team_always.c: the teams of a part of the job that are always there.
+ * team_always.c: the teams that are always there: the world, and those of a part of the job.
  *
  * Kernels find a team by the low bits of its handle, so that each of these has its handle for a
  * slot. SHMEM_TEAM_SHARED alone has slot 0.
  */
+#include "team_always.h"
+
+#include "agree.h"
 #include "gpu.h"
+#include "set.h"
 #include "slots.h"
 #include "team.h"
 
@@ -12,16 +16,9 @@
 
 #include <stdlib.h>
 
-static struct shmemi_team always[SHMEMI_FIRST_SLOT]; /* by handle; without PEs: none */
-
-struct shmemi_team *shmemi_team_always(shmem_team_t team)
-{
-    return team >= 0 && team < SHMEMI_FIRST_SLOT && always[team].n > 0 ? &always[team] : NULL;
-}
-
 static int add(shmem_team_t team, int32_t *pes, int n)
 {
-    struct shmemi_team *t = &always[team];
+    struct shmemi_team *t = &shmemi_always[team];
     *t = (struct shmemi_team){.n = n, .pes = pes};
     int slot = team == SHMEM_TEAM_SHARED ? 0 : team;
     if (pes == NULL || shmemi_team_place(t) != 0 || shmemi_slot_occupy(t, slot, "shmem_init") != 0)
@@ -85,7 +82,7 @@ static int add_alone(shmem_team_t team)
     return add(team, pes, 1);
 }
 
-int shmemi_always_open(void)
+static int open_always(void)
 {
     return add_node(SHMEM_TEAM_SHARED) != 0 || add_node(SHMEMX_TEAM_NODE) != 0 ||
                    add_same_place() != 0 || add_by_gpu(SHMEMX_TEAM_SAME_GPU) != 0 ||
@@ -94,8 +91,34 @@ int shmemi_always_open(void)
                : 0;
 }
 
-void shmemi_always_close(void)
+int shmemi_teams_open(void)
 {
+    const struct shmemi_state *s = &shmemi_state;
+    struct shmemi_team *w = &shmemi_world;
+    shmemi_world = (struct shmemi_team){.n = (int32_t)s->n_pes, .slot = -1};
+    w->pes = shmemi_team_numbers(s->n_pes);
+    w->sent = calloc(s->n_pes, sizeof *w->sent);
+    w->seen = calloc(s->n_pes, sizeof *w->seen);
+    for (int32_t pe = 0; w->pes != NULL && pe < w->n; pe++)
+        w->pes[pe] = pe;
+    if (w->pes == NULL || w->sent == NULL || w->seen == NULL || shmemi_team_place(w) != 0 ||
+        open_always() != 0 || shmemi_agree_open(w, s->max_teams) != 0) {
+        shmemi_teams_close();
+        return -1;
+    }
+    w->inbox = -(int64_t)s->inbox_offset;
+    w->scratch = s->scratch;
+    w->round_size = s->scratch_size / 2;
+    w->slot_size = SHMEMI_SLOT;
+    w->direct = s->n_pes <= SHMEMI_DIRECT_PES;
+    return 0;
+}
+
+void shmemi_teams_close(void)
+{
+    shmemi_sets_close();
+    shmemi_slots_close();
     for (int i = 0; i < SHMEMI_FIRST_SLOT; i++)
-        shmemi_team_free(&always[i]);
+        shmemi_team_free(&shmemi_always[i]);
+    shmemi_team_free(&shmemi_world);
 }

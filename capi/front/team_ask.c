@@ -1,34 +1,12 @@
 /*
  * team_ask.c: what a program asks of its teams.
  */
-#include "below.h"
+#include "team_ask.h"
+
 #include "error.h"
 #include "front.h"
 #include "slots.h"
-#include "spell.h"
 #include "team.h"
-#include "teams.h"
-
-/* A handle of another library is a pointer or a small number, which no team that was made has
- * here. */
-void shmemi_team_refuse(shmem_team_t team, bool known, const char *call)
-{
-    if (known && team >> SHMEMI_TEAM_BITS > 0)
-        shmemi_abort(call, "use its handle before shmem_team_destroy only", "team %d was destroyed",
-                     (int)team);
-    shmemi_abort(call,
-                 shmemi_is_nvshmem()
-                     ? "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split of this library "
-                       "has made"
-                     : "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made",
-                 "team %d does not exist", (int)team);
-}
-
-int shmemi_team_barrier(shmem_team_t team, const char *call)
-{
-    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-    return shmemi_team_sync(team, call);
-}
 
 int shmemi_team_my_pe(shmem_team_t team, const char *call)
 {

@@ -7,8 +7,8 @@
 #include <pshmem.h>
 #pragma GCC visibility pop
 
-#include "colls.h"
-#include "front.h"
+#include "coll.h"
+#include "sync.h"
 #include "ranges.h"
 
 void shmem_barrier_all(void)

@@ -8,8 +8,7 @@
 #pragma GCC visibility pop
 
 #include "activeset.h"
-#include "colls.h"
-#include "front.h"
+#include "reduce.h"
 #include "ranges.h"
 
 #ifndef __clang__

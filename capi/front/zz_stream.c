@@ -6,12 +6,13 @@
 #pragma GCC visibility pop
 
 #include "buffer_register.h"
-#include "colls.h"
+#include "coll.h"
 #include "counters.h"
 #include "failure.h"
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"
+#include "survivors.h"
 #include "wait.h"
 
 int shmemx_get_uniqueid(shmemx_uniqueid_t *uid)

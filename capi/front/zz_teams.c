@@ -7,7 +7,9 @@
 #include <pshmem.h>
 #pragma GCC visibility pop
 
-#include "teams.h"
+#include "sync.h"
+#include "team_ask.h"
+#include "team_split.h"
 #include "ranges.h"
 
 int shmem_team_my_pe(shmem_team_t team)

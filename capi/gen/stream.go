@@ -86,12 +86,13 @@ const extensionThunkTop = `/* clang-format off */
 
 const ownExtensionTop = `
 #include "buffer_register.h"
-#include "colls.h"
+#include "coll.h"
 #include "counters.h"
 #include "failure.h"
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"
+#include "survivors.h"
 #include "wait.h"
 `
 

@@ -7,7 +7,7 @@ import "strings"
 var reductions = Chapter{
 	File:   "reduce",
 	Title:  "Collective Routines",
-	Over:   []string{"activeset.h", "colls.h", "front.h"},
+	Over:   []string{"activeset.h", "reduce.h"},
 	Range:  RangeColl,
 	Kernel: kernelReductions,
 	Families: append([]Family{

@@ -3,7 +3,7 @@ package seeded
 // Barrier, broadcast, collect, alltoall, reductions and scans of teams.
 var collectiveDefects = []defect{
 	{
-		id: "collectives/barrier-without-quiet", file: "capi/front/barrier.c",
+		id: "collectives/barrier-without-quiet", file: "capi/front/sync.c",
 		was:  "    shmemi_quiet(SHMEM_CTX_DEFAULT, call);\n    shmemi_sync_all(call);",
 		is:   "    shmemi_sync_all(call);",
 		user: "behind shmem_barrier_all a PE does not see what others have put",

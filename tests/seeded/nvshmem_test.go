@@ -3,7 +3,7 @@ package seeded
 // NVSHMEM: what a change of names alone gets wrong.
 var nvshmemDefects = []defect{
 	{
-		id: "nvshmem/same-triple", file: "capi/front/team.c",
+		id: "nvshmem/same-triple", file: "capi/front/team_split.c",
 		was:  "{each ? 0 : p.start, each ? 0 : p.stride, each ? 0 : p.size}",
 		is:   "{p.start, p.stride, p.size}",
 		user: "nvshmem_team_split_strided ends jobs that make two teams in one call",
@@ -59,7 +59,7 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestTeamInit$"), says: `PE \d: who is who`,
 	},
 	{
-		id: "nvshmem/handle-of-any-generation", file: "capi/front/team.c",
+		id: "nvshmem/handle-of-any-generation", file: "capi/front/slots.c",
 		was:  " || handle_of(slot) != team)",
 		is:   ")",
 		user: "the handle of a team that was destroyed is one of the next team",

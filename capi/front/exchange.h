@@ -1,0 +1,34 @@
+/* exchange.h: small reductions. */
+#ifndef SHMEMI_EXCHANGE_H
+#define SHMEMI_EXCHANGE_H
+
+#include "below.h"
+#include "team.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * dest = mine combined with everyone's, in the same order on all PEs and so the
+ * same bit for bit. Returns when all members have called it: also a barrier. At
+ * most slot_size bytes.
+ */
+void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
+                     const struct shmemi_reducer *reducer, const char *call);
+
+/* acc becomes the combination of what the members up to this one have, itself
+ * included; at most slot_size bytes. Ends with a sync. */
+void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
+                            const struct shmemi_reducer *reducer, const char *call);
+
+/* Both: acc as by shmemi_exchange_prefix, and all as by shmemi_exchange; at most half of
+ * slot_size bytes. */
+void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
+                          size_t nelems, const struct shmemi_reducer *reducer, const char *call);
+
+/* Reducers. */
+void shmemi_add_u64(void *acc, const void *in, size_t n);
+void shmemi_min_i64(void *acc, const void *in, size_t n);
+
+#pragma GCC visibility pop
+
+#endif

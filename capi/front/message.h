@@ -1,0 +1,25 @@
+/* message.h: the messages between the members of a team. */
+#ifndef SHMEMI_MESSAGE_H
+#define SHMEMI_MESSAGE_H
+
+#include "team.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * One-sided messages. A message is a count in the receiver's inbox, one word for
+ * each sender, so a sender may run ahead and nothing is ever reset. The data of a
+ * message is visible before its count. Each message is awaited by the call of the
+ * receiver that matches the one that has sent it.
+ */
+void shmemi_message(struct shmemi_team *t, int rank, const char *call);
+void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
+                         const char *call);
+/* The same by offset from the user heap; below 0 is the internal area. */
+void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
+                       size_t n, const char *call);
+void shmemi_await(struct shmemi_team *t, int rank, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

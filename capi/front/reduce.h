@@ -1,0 +1,24 @@
+/* reduce.h: reductions and scans, as coll.h has the others. */
+#ifndef SHMEMI_REDUCE_H
+#define SHMEMI_REDUCE_H
+
+#include "below.h"
+#include "team.h"
+
+#pragma GCC visibility push(hidden)
+
+int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nelems,
+                  const struct shmemi_reducer *reducer, const char *call);
+int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems, bool inclusive,
+                const struct shmemi_reducer *reducer, const char *call);
+
+void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
+                        const struct shmemi_reducer *reducer, const char *call);
+
+/* Each PE reduces a share of the elements, for any number of them. */
+void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
+                               const struct shmemi_reducer *reducer, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,20 @@
+/* same.h: SHMEM_CHECKS=full: what members of a team pass to a collective. */
+#ifndef SHMEMI_SAME_H
+#define SHMEMI_SAME_H
+
+#include "team.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Ends the job when the arrays overlap, or are not the same either. */
+void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
+                       const char *call);
+
+/* Ends the job when the members make different calls, or pass
+ * different arguments; `what` names the last of them. */
+void shmemi_coll_same(struct shmemi_team *t, const void *dest, const void *source, size_t nbytes,
+                      const char *what, int64_t other, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

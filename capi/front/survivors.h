@@ -1,0 +1,13 @@
+/* survivors.h: the team of those members of a team that are alive. */
+#ifndef SHMEMI_SURVIVORS_H
+#define SHMEMI_SURVIVORS_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * sync.c: the calls that meet and do no more: barriers and syncs.
+ */
+#include "sync.h"
+
+#include "barrier.h"
+#include "below.h"
+#include "error.h"
+#include "failure.h"
+#include "front.h"
+#include "same.h"
+#include "slots.h"
+#include "team.h"
+
+static void compare_calls(struct shmemi_team *t, const char *call)
+{
+    if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) ||
+        !shmemi_collective_begin(t, call))
+        return;
+    shmemi_coll_same(t, NULL, NULL, 0, "", 0, call);
+    shmemi_collective_end();
+}
+
+void shmemi_sync_all(const char *call)
+{
+    if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
+        shmemi_refuse_uninitialised(call);
+    compare_calls(&shmemi_world, call);
+    shmemi_meet_all(call);
+}
+
+int shmemi_team_sync(shmem_team_t team, const char *call)
+{
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL || !shmemi_collective_begin(t, call))
+        return -1;
+    shmemi_coll_same(t, NULL, NULL, 0, "", 0, call);
+    shmemi_team_meet(t, call);
+    return shmemi_collective_end() ? 0 : -1;
+}
+
+void shmemi_barrier_all(const char *call)
+{
+    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
+    shmemi_sync_all(call);
+}
+
+int shmemi_team_barrier(shmem_team_t team, const char *call)
+{
+    shmemi_quiet(SHMEM_CTX_DEFAULT, call);
+    return shmemi_team_sync(team, call);
+}

@@ -1,0 +1,15 @@
+/* sync.h: the calls that meet and do no more. */
+#ifndef SHMEMI_SYNC_H
+#define SHMEMI_SYNC_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+void shmemi_barrier_all(const char *call);
+void shmemi_sync_all(const char *call);
+int shmemi_team_sync(shmem_team_t team, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,247 @@
+/*
+ * team_split.c: teams that are split from others.
+ *
+ * A new team needs the same slot at all of its PEs, so the PEs of the parent agree
+ * on one by and-ing who has which free. Teams of one split have no PE in common
+ * and share a slot. Before the first message all members have cleared the slot's
+ * words; after the last one nothing is under way, since each message is awaited by
+ * the call that it belongs to.
+ */
+#include "team_split.h"
+
+#include "agree.h"
+#include "barrier.h"
+#include "below.h"
+#include "context_make.h"
+#include "error.h"
+#include "exchange.h"
+#include "failure.h"
+#include "gpu.h"
+#include "same.h"
+#include "slots.h"
+#include "team.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* One new team, as this PE sees it: the parent's ranks that are in it. */
+struct plan {
+    int start, stride, size;
+    int num_contexts;
+    bool member;
+};
+
+/* What the PEs of the parent agree on. */
+struct vote {
+    uint64_t free[SHMEMI_MOST_SLOTS / 64];
+    int64_t ok; /* flags that all have */
+    /* The smallest of the arguments that have to be the same, and of their negatives. */
+    int64_t least[3], most[3];
+};
+_Static_assert(sizeof(struct vote) <= SHMEMI_TEAM_SLOT, "a vote fits a slot");
+
+static void combine_votes(void *acc, const void *in, size_t n)
+{
+    struct vote *a = acc;
+    const struct vote *b = in;
+    for (; n > 0; n--, a++, b++) {
+        for (size_t i = 0; i < sizeof a->free / sizeof *a->free; i++)
+            a->free[i] &= b->free[i];
+        a->ok &= b->ok;
+        for (int i = 0; i < 3; i++) {
+            a->least[i] = b->least[i] < a->least[i] ? b->least[i] : a->least[i];
+            a->most[i] = b->most[i] < a->most[i] ? b->most[i] : a->most[i];
+        }
+    }
+}
+
+static struct shmemi_team *build(const struct shmemi_team *parent, const struct plan *p)
+{
+    int32_t *pes = shmemi_team_numbers((size_t)p->size);
+    for (int i = 0; pes != NULL && i < p->size; i++)
+        pes[i] = parent->pes[p->start + p->stride * i];
+    return pes == NULL ? NULL : shmemi_team_new(pes, p->size, p->num_contexts);
+}
+
+static void check_same(const struct vote *all, const char *call)
+{
+    for (int i = 0; i < 3; i++)
+        if (all->least[i] != -all->most[i])
+            shmemi_abort(
+                call, "pass the same on every PE of the parent team",
+                "number %d of what describes the teams is %lld on a PE and %lld on another", i + 1,
+                (long long)all->least[i], (long long)-all->most[i]);
+}
+
+enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
+
+/*
+ * Agrees on slots for the teams in made and takes them: GOOD; without CLAIMED: try
+ * again; without MEMORY: give up. The same on every PE. Nothing is locked while PEs
+ * are waited for, so that threads may split several teams at once.
+ */
+static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int n, int64_t state,
+                      const int *args, int *slots, const char *call)
+{
+    static const struct shmemi_reducer votes = {combine_votes, sizeof(struct vote)};
+    struct vote mine = {.ok = state}, all;
+    for (int i = 0; i < 3; i++) {
+        mine.least[i] = args[i];
+        mine.most[i] = -(int64_t)args[i];
+    }
+    shmemi_slots_free(mine.free);
+    shmemi_exchange(parent, &all, &mine, 1, &votes, call);
+    if (!shmemi_collective_holds())
+        return 0;
+    check_same(&all, call);
+    for (int i = 0; i < n; i++)
+        slots[i] = shmemi_slots_lowest(all.free, i == 0 ? SHMEMI_FIRST_SLOT : slots[0] + 1);
+    if (!(all.ok & MEMORY) || slots[0] < 0 || slots[n - 1] < 0)
+        return 0;
+    if (!shmemi_slots_claim(made, slots, n))
+        mine.ok &= ~(int64_t)CLAIMED;
+    for (int i = 0; (mine.ok & CLAIMED) && i < n; i++)
+        if (made[i] != NULL && shmemi_slot_occupy(made[i], slots[i], call) != 0)
+            mine.ok &= ~(int64_t)MEMORY;
+    /* Also the barrier between clearing the words and the first message. */
+    shmemi_exchange(parent, &all, &mine, 1, &votes, call);
+    if (!shmemi_collective_holds())
+        all.ok = 0;
+    if (all.ok != GOOD && (mine.ok & CLAIMED))
+        shmemi_slots_disclaim(made, slots, n);
+    return all.ok;
+}
+
+/* Makes up to two teams of a parent, which all of its PEs do together. args: what
+ * has to be the same on all. 0 on every PE, or -1 on every PE. */
+static int split(struct shmemi_team *parent, const struct plan *plans, int n, const int *args,
+                 shmem_team_t **handles, const char *call)
+{
+    struct shmemi_team *made[2] = {NULL, NULL};
+    int slots[2] = {-1, -1};
+    int64_t state = GOOD, rc;
+    if (!shmemi_collective_begin(parent, call))
+        return -1;
+    shmemi_coll_same(parent, NULL, NULL, 0, "", 0, call);
+    for (int i = 0; i < n; i++) {
+        made[i] = plans[i].member ? build(parent, &plans[i]) : NULL;
+        if (plans[i].member && made[i] == NULL)
+            state = CLAIMED;
+    }
+    do
+        rc = settle(parent, made, n, state, args, slots, call);
+    while (rc == MEMORY);
+    shmemi_collective_end();
+    for (int i = 0; i < n; i++) {
+        if (made[i] == NULL)
+            continue;
+        if (rc == GOOD)
+            *handles[i] = shmemi_slot_name(made[i], call);
+        else
+            shmemi_team_drop(made[i]);
+    }
+    return rc == GOOD ? 0 : -1;
+}
+
+/* What a program asks a new team for. */
+static int contexts_of(const shmem_team_config_t *config, long mask, const char *call)
+{
+    if (mask & ~(long)SHMEM_TEAM_NUM_CONTEXTS)
+        shmemi_abort(call, "use SHMEM_TEAM_NUM_CONTEXTS or 0",
+                     "the mask %#lx has bits that mean nothing", (unsigned long)mask);
+    if (!(mask & SHMEM_TEAM_NUM_CONTEXTS))
+        return 0;
+    if (config == NULL)
+        shmemi_abort(call, "pass a configuration, or a mask of 0", "config is NULL");
+    if (config->num_contexts < 0)
+        shmemi_abort(call, "use 0 or more", "num_contexts is %d", config->num_contexts);
+    return config->num_contexts;
+}
+
+static void need(const void *p, const char *what, const char *call)
+{
+    if (p == NULL)
+        shmemi_abort(call, "pass where the answer goes", "%s is NULL", what);
+}
+
+/* each: every PE passes the numbers of its own team, and one whose numbers are not usable
+ * takes part all the same. */
+static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shmem_team_t *new_team,
+                         const char *call)
+{
+    struct shmemi_team *parent = shmemi_team_of(parent_team, call);
+    need(new_team, "new_team", call);
+    *new_team = SHMEM_TEAM_INVALID;
+    if (parent == NULL)
+        return -1;
+    int64_t last = (int64_t)p.start + (int64_t)p.stride * ((int64_t)p.size - 1);
+    bool valid = p.size >= 1 && p.start >= 0 && p.start < parent->n && last >= 0 &&
+                 last < parent->n && (p.stride != 0 || p.size == 1);
+    if (!valid && !each)
+        return -1;
+    int64_t distance = (int64_t)parent->me - p.start;
+    p.member = valid && (p.stride == 0 ? distance == 0
+                                       : distance % p.stride == 0 && distance / p.stride >= 0 &&
+                                             distance / p.stride < p.size);
+    const int args[3] = {each ? 0 : p.start, each ? 0 : p.stride, each ? 0 : p.size};
+    int rc = split(parent, &p, 1, args, &new_team, call);
+    return valid ? rc : -1;
+}
+
+int shmemi_team_split_strided(shmem_team_t parent_team, int start, int stride, int size,
+                              const shmem_team_config_t *config, long config_mask,
+                              shmem_team_t *new_team, const char *call)
+{
+    struct plan p = {start, stride, size, contexts_of(config, config_mask, call), false};
+    return split_strided(parent_team, p, false, new_team, call);
+}
+
+int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int size,
+                           const shmem_team_config_t *config, long config_mask,
+                           shmem_team_t *new_team)
+{
+    struct plan p = {start, stride, size, contexts_of(config, config_mask, __func__), false};
+    return split_strided(parent_team, p, true, new_team, "nvshmem_team_split_strided");
+}
+
+int shmemi_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_config_t *xconfig,
+                         long xmask, shmem_team_t *xteam, const shmem_team_config_t *yconfig,
+                         long ymask, shmem_team_t *yteam, const char *call)
+{
+    struct shmemi_team *parent = shmemi_team_of(parent_team, call);
+    need(xteam, "xaxis_team", call);
+    need(yteam, "yaxis_team", call);
+    *xteam = *yteam = SHMEM_TEAM_INVALID;
+    if (parent == NULL || xrange < 1)
+        return -1;
+    int n = parent->n, width = xrange < n ? xrange : n;
+    int x = parent->me % width, row = parent->me - x;
+    const struct plan plans[2] = {
+        {row, 1, n - row < width ? n - row : width, contexts_of(xconfig, xmask, call), true},
+        {x, width, (n - x + width - 1) / width, contexts_of(yconfig, ymask, call), true},
+    };
+    const int args[3] = {xrange, 0, 0};
+    shmem_team_t *handles[2] = {xteam, yteam};
+    return split(parent, plans, 2, args, handles, call);
+}
+
+void shmemi_team_destroy(shmem_team_t team, const char *call)
+{
+    struct shmemi_team *t = shmemi_team_of(team, call);
+    if (t == NULL)
+        return;
+    if (t == &shmemi_world || t == shmemi_team_always(team))
+        shmemi_abort(call, "destroy what a split has made", "team %d is always there", (int)team);
+    bool met = false;
+    shmemi_ctx_end_team(team, call);
+    /* Without its lost PEs a team is given back all the same. */
+    if (shmemi_collective_begin(t, call)) {
+        shmemi_team_meet(t, call);
+        met = shmemi_collective_end();
+    }
+    if (!met)
+        shmemi_team_settle(t, call); /* what was not awaited */
+    shmemi_kernels_hide(t, call);
+    shmemi_slot_release(t);
+}
