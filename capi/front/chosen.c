@@ -4,9 +4,8 @@
 #include "below.h"
 #include "error.h"
 #include "exchange.h"
-#include "front.h"
+#include "lifecycle.h"
 #include "slots.h"
-#include "start.h"
 #include "team.h"
 
 #include <stdlib.h>

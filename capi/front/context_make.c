@@ -182,9 +182,3 @@ void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call)
         shmemi_net_unlock();
     }
 }
-
-void shmemi_pcontrol(int level, const char *call)
-{
-    (void)level;
-    (void)call;
-}

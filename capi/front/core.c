@@ -12,6 +12,7 @@
 #include "core.h"
 
 #include "error.h"
+#include "fault.h"
 #include "room.h"
 
 #include <dlfcn.h>

@@ -10,9 +10,6 @@
  * had, with the reason and the remedy in error. */
 const struct shmemi_core *shmemi_core_open(char *error, size_t size);
 
-/* fault.c: once the core is loaded. */
-void shmemi_fault_open(void);
-
 /* The file that holds this library. */
 const char *shmemi_front_path(void);
 

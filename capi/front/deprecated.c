@@ -4,8 +4,7 @@
 #include "deprecated.h"
 
 #include "error.h"
-#include "front.h"
-#include "start.h"
+#include "lifecycle.h"
 
 #include <pthread.h>
 

@@ -12,7 +12,7 @@
  * signal of the fault.
  */
 #define _GNU_SOURCE
-#include "core.h"
+#include "fault.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,10 +1,9 @@
 /*
- * front.h: the inside of libshmem.so.
+ * front.h: what is inline in the public functions.
  *
- * The public functions are generated (zz_*.c): each is one line over the
- * size-erased functions declared here. What costs less than a microsecond on
- * the node is inline: one range check, one load of the peer's base, the access.
- * Everything else, errors included, is in the .c file that the comment names.
+ * The public functions are generated (zz_*.c): each is one line over a size-erased function. What
+ * costs less than a microsecond on the node is here: one range check, one load of the peer's base,
+ * the access. Everything else, errors included, is behind a call: in remote.c and order.c.
  *
  * `call` is the public name that the program used; it is read only when
  * something has to be reported.
@@ -241,25 +240,6 @@ SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *so
     shmemi_notify(pe);
 }
 
-uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call); /* until.c */
-uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call);
-
-/* --------------------------------------------------------- wait and test */
-
-/* until.c. One pair for each width and signedness. */
-void shmemi_wait_i16(const void *ivar, int cmp, int16_t value, const char *call);
-void shmemi_wait_u16(const void *ivar, int cmp, uint16_t value, const char *call);
-void shmemi_wait_i32(const void *ivar, int cmp, int32_t value, const char *call);
-void shmemi_wait_u32(const void *ivar, int cmp, uint32_t value, const char *call);
-void shmemi_wait_i64(const void *ivar, int cmp, int64_t value, const char *call);
-void shmemi_wait_u64(const void *ivar, int cmp, uint64_t value, const char *call);
-int shmemi_test_i16(const void *ivar, int cmp, int16_t value, const char *call);
-int shmemi_test_u16(const void *ivar, int cmp, uint16_t value, const char *call);
-int shmemi_test_i32(const void *ivar, int cmp, int32_t value, const char *call);
-int shmemi_test_u32(const void *ivar, int cmp, uint32_t value, const char *call);
-int shmemi_test_i64(const void *ivar, int cmp, int64_t value, const char *call);
-int shmemi_test_u64(const void *ivar, int cmp, uint64_t value, const char *call);
-
 /* ----------------------------------------------------------------- ordering */
 
 /* x86 keeps stores in order, so on the node a fence is for the compiler only;
@@ -281,32 +261,6 @@ SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
                         shmemi_state.kernel_rings || c->handle != ctx || shmemi_state.unseen == 0))
         SHMEMI_SLOW(quiet)(ctx, call);
 }
-
-/* ------------------------------------------------------- library and memory */
-
-/* lifecycle.c */
-void shmemi_init(const char *call);
-int shmemi_init_thread(int requested, int *provided, const char *call);
-void shmemi_finalize(const char *call);
-void shmemi_global_exit(int status, const char *call) __attribute__((noreturn));
-int shmemi_my_pe(const char *call);
-int shmemi_n_pes(const char *call);
-void shmemi_query_thread(int *provided, const char *call);
-void shmemi_query_initialized(int *initialized, const char *call);
-int shmemi_pe_accessible(int pe, const char *call);
-int shmemi_addr_accessible(const void *addr, int pe, const char *call);
-void *shmemi_ptr(const void *dest, int pe, const char *call);
-void shmemi_info_get_version(int *major, int *minor, const char *call);
-void shmemi_info_get_name(char *name, const char *call);
-void shmemi_pcontrol(int level, const char *call);
-
-/* memory.c */
-void *shmemi_malloc(size_t size, const char *call);
-void *shmemi_calloc(size_t count, size_t size, const char *call);
-void *shmemi_align(size_t alignment, size_t size, const char *call);
-void *shmemi_realloc(void *ptr, size_t size, const char *call);
-void shmemi_free(void *ptr, const char *call);
-void *shmemi_malloc_with_hints(size_t size, long hints, const char *call);
 
 #pragma GCC visibility pop
 

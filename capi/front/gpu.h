@@ -73,25 +73,6 @@ void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const
 void shmemi_kernels_hide(const struct shmemi_team *t, const char *call);
 void shmemi_kernels_renew(int slot, const char *call);
 
-/* units.c: gives the kernels of this process the state of the job, or takes it
- * away. 0, or -1 and error has the reason. */
-bool shmemi_units_present(void);
-int shmemi_units_begin(char *error, size_t size);
-void shmemi_units_end(bool reset);
-
-/* Makes sure that there is a job for kernels: 0, or -1 and error. Then the image
- * of it is what each copy of the state is to be. */
-int shmemi_units_job(char *error, size_t size);
-const void *shmemi_units_image(void);
-
-/* stream.c: loads the library's kernels, where that has not been done; the same
- * answers. Without their file it is put off until a call needs them. */
-int shmemi_streams_begin(char *error, size_t size);
-void shmemi_streams_end(void);
-
-/* modules.c: takes the job away from code that the program has loaded. */
-void shmemi_modules_end(bool reset);
-
 #pragma GCC visibility pop
 
 #endif

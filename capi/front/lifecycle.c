@@ -1,11 +1,12 @@
 /*
- * lifecycle.c: init, finalize, and what can be asked in between.
+ * lifecycle.c: init and finalize.
  *
  * Loading the library runs none of this: no thread, no output.
  */
 #define _GNU_SOURCE
+#include "lifecycle.h"
+
 #include "activity.h"
-#include "address.h"
 #include "ask.h"
 #include "barrier.h"
 #include "buffer_register.h"
@@ -15,13 +16,12 @@
 #include "error.h"
 #include "failure.h"
 #include "front.h"
-#include "gpu.h"
 #include "ranges.h"
 #include "spell.h"
-#include "start.h"
 #include "statics.h"
 #include "sync.h"
 #include "team_always.h"
+#include "units.h"
 #include "wait.h"
 
 #include <limits.h>
@@ -288,72 +288,4 @@ void shmemi_global_exit(int status, const char *call)
     fflush(NULL);
     shmemi_state.core->global_exit(status);
     _exit(status);
-}
-
-int shmemi_my_pe(const char *call)
-{
-    if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
-        shmemi_refuse_uninitialised(call);
-    return shmemi_state.my_pe;
-}
-
-int shmemi_n_pes(const char *call)
-{
-    if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
-        shmemi_refuse_uninitialised(call);
-    return (int)shmemi_state.n_pes;
-}
-
-void shmemi_query_thread(int *provided, const char *call)
-{
-    if (shmemi_state.n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    *provided = shmemi_state.thread_level;
-}
-
-void shmemi_query_initialized(int *initialized, const char *call)
-{
-    (void)call;
-    *initialized = shmemi_state.n_pes > 0;
-}
-
-int shmemi_pe_accessible(int pe, const char *call)
-{
-    if (shmemi_state.n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe);
-}
-
-int shmemi_addr_accessible(const void *addr, int pe, const char *call)
-{
-    if (shmemi_state.n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe) && shmemi_symmetric(addr, 1);
-}
-
-void *shmemi_ptr(const void *dest, int pe, const char *call)
-{
-    if (!shmemi_addr_accessible(dest, pe, call))
-        return NULL;
-    const struct shmemi_state *s = &shmemi_state;
-    int64_t offset = shmemi_offset(dest);
-    if (offset < 0)
-        return pe == s->my_pe ? (void *)dest : shmemi_near(dest, pe);
-    char *base = s->near_base[pe];
-    if (s->gpu && (s->p2p || pe == s->my_pe))
-        base = s->mapped_base[pe];
-    return base ? base + offset : NULL;
-}
-
-void shmemi_info_get_version(int *major, int *minor, const char *call)
-{
-    (void)call;
-    *major = SHMEM_MAJOR_VERSION;
-    *minor = SHMEM_MINOR_VERSION;
-}
-
-void shmemi_info_get_name(char *name, const char *call)
-{
-    (void)call;
-    snprintf(name, SHMEM_MAX_NAME_LEN, "%s", SHMEM_VENDOR_STRING);
 }

@@ -20,6 +20,7 @@
 #include "error.h"
 #include "failure.h"
 #include "front.h"
+#include "lock_late.h"
 #include "lock_parts.h"
 #include "remote.h"
 #include "wait.h"
@@ -92,14 +93,6 @@ static void leave(const struct lock *l)
 static void own(const struct lock *l)
 {
     at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, shmemi_state.my_pe);
-}
-
-void shmemi_describe_lock(const void *subject, char *text, size_t size)
-{
-    const struct lock *l = subject;
-    char place[SHMEMI_PLACE];
-    snprintf(text, size, "for the lock at %p (%s)", (void *)l->place,
-             shmemi_place(place, l->place));
 }
 
 /* Waits for this PE's turn; false: a PE was lost, and the place is still taken. */

@@ -19,6 +19,9 @@
  * The lock is not first come, first served any more. Who waits asks the home, at
  * first every 10 us and at last every ms.
  */
+#include "lock_late.h"
+
+#include "address.h"
 #include "clock.h"
 #include "failure.h"
 #include "front.h"
@@ -27,6 +30,7 @@
 #include "wait.h"
 #include "waiter.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Of the word at a home: PEs have it by this home. The owner plus one is below. */
@@ -43,6 +47,14 @@ struct late {
     int died; /* the PE that may have had the lock and is lost, or -1 */
     bool held;
 };
+
+void shmemi_describe_lock(const void *subject, char *text, size_t size)
+{
+    const struct lock *l = subject;
+    char place[SHMEMI_PLACE];
+    snprintf(text, size, "for the lock at %p (%s)", (void *)l->place,
+             shmemi_place(place, l->place));
+}
 
 /* The new home. This PE is alive, so the old home is its own again where no other is. */
 static int home_now(const struct lock *l)

@@ -44,14 +44,6 @@ SHMEMI_INLINE uint32_t my_place(const struct lock *l)
                                    : __atomic_load_n(l->place, __ATOMIC_ACQUIRE);
 }
 
-/* lock_late.c, where a PE is lost. This PE's place is taken, by nobody but this thread.
- * False, only with once: somebody else may have the lock, and the place is given back. */
-bool shmemi_lock_late(const struct lock *l, bool once);
-void shmemi_unlock_late(const struct lock *l, uint32_t place);
-
-/* For the report of a wait. */
-void shmemi_describe_lock(const void *subject, char *text, size_t size);
-
 #pragma GCC visibility pop
 
 #endif

@@ -6,6 +6,8 @@
  * can differ is whether a PE has the memory to back it: when the heap grows
  * the PEs vote, and one refusal is a NULL on all of them.
  */
+#include "memory.h"
+
 #include "address.h"
 #include "barrier.h"
 #include "below.h"

@@ -3,9 +3,12 @@
  * them, so the program says when one is there. Their copy of the job's state is
  * in a variable of the module, which the driver finds by its name.
  */
+#include "modules.h"
+
 #include "error.h"
-#include "gpu.h"
-#include "stream.h"
+#include "units.h"
+
+#include "zz_stream.h"
 
 #include <shmem/unit.h>
 

@@ -3,6 +3,8 @@
  */
 #include "start.h"
 
+#include "lifecycle.h"
+
 #include <stdio.h>
 
 _Static_assert(sizeof(shmemx_uniqueid_t) == 128, "as NVSHMEM's");

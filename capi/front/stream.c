@@ -9,9 +9,9 @@
 #include "core.h"
 #include "error.h"
 #include "front.h"
-#include "gpu.h"
 #include "slots.h"
 #include "team.h"
+#include "units.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -12,8 +12,6 @@
 #include <shmem/zz_wire.h>
 
 struct CUstream_st;
-struct CUmod_st;
-struct CUlib_st;
 
 /* As C++ passes CUDA's types: in an integer register. */
 struct __half {
@@ -63,11 +61,10 @@ int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, si
 int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
                          uint32_t width, int op, struct CUstream_st *stream, const char *call);
 
-/* modules.c */
-int shmemi_cumodule_init(struct CUmod_st *module, const char *call);
-int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call);
-int shmemi_culibrary_init(struct CUlib_st *library, const char *call);
-int shmemi_culibrary_finalize(struct CUlib_st *library, const char *call);
+/* Loads the library's kernels, where that has not been done; 0, or -1 and
+ * error has the reason. Without their file it is put off until a call needs them. */
+int shmemi_streams_begin(char *error, size_t size);
+void shmemi_streams_end(void);
 
 #pragma GCC visibility pop
 

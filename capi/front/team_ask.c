@@ -4,7 +4,7 @@
 #include "team_ask.h"
 
 #include "error.h"
-#include "front.h"
+#include "query.h"
 #include "slots.h"
 #include "team.h"
 

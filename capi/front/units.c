@@ -5,9 +5,12 @@
  * of the job's state in its own constant memory (shmem/unit.h). What is copied
  * there is made once in a job, when the first unit needs it.
  */
+#include "units.h"
+
 #include "context.h"
 #include "error.h"
-#include "gpu.h"
+#include "modules.h"
+#include "stream.h"
 
 #include <shmem/unit.h>
 

@@ -2,10 +2,11 @@
  * until.c: wait_until and test of one element, and of a signal.
  */
 #define _GNU_SOURCE
+#include "until.h"
+
 #include "address.h"
 #include "buffers.h"
 #include "error.h"
-#include "front.h"
 #include "gpu.h"
 #include "wait.h"
 

@@ -9,6 +9,9 @@
 
 #include "deprecated.h"
 #include "front.h"
+#include "memory.h"
+#include "query.h"
+#include "until.h"
 #include "ranges.h"
 
 _Static_assert(sizeof(float) == 4, "float has 32 bits");

@@ -7,7 +7,8 @@
 #include <pshmem.h>
 #pragma GCC visibility pop
 
-#include "front.h"
+#include "memory.h"
+#include "query.h"
 #include "ranges.h"
 
 void *shmem_malloc(size_t size)

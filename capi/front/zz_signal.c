@@ -8,6 +8,7 @@
 #pragma GCC visibility pop
 
 #include "front.h"
+#include "until.h"
 #include "ranges.h"
 
 void shmem_float_put_signal(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)

@@ -9,6 +9,8 @@
 #include "coll.h"
 #include "counters.h"
 #include "failure.h"
+#include "lifecycle.h"
+#include "modules.h"
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"

@@ -7,7 +7,7 @@
 #include <pshmem.h>
 #pragma GCC visibility pop
 
-#include "front.h"
+#include "until.h"
 #include "waitset.h"
 #include "ranges.h"
 

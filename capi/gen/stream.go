@@ -89,6 +89,8 @@ const ownExtensionTop = `
 #include "coll.h"
 #include "counters.h"
 #include "failure.h"
+#include "lifecycle.h"
+#include "modules.h"
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"

@@ -5,7 +5,7 @@ package spec
 var deprecated = Chapter{
 	File:  "deprecated",
 	Title: "Deprecated Names",
-	Over:  []string{"deprecated.h", "front.h"},
+	Over:  []string{"deprecated.h", "front.h", "memory.h", "query.h", "until.h"},
 	Families: append(append([]Family{
 		oldAtomic("fetch", "atomic_fetch"),
 		oldAtomic("set", "atomic_set"),

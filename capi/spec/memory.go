@@ -9,6 +9,7 @@ const (
 var memory = Chapter{
 	File:   "memory",
 	Title:  "Memory Management Routines",
+	Over:   []string{"memory.h", "query.h"},
 	Range:  RangeAlloc,
 	Kernel: kernelSetup,
 	Families: []Family{

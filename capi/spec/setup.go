@@ -3,6 +3,7 @@ package spec
 var setup = Chapter{
 	File:   "setup",
 	Title:  "Library Setup, Exit, and Query Routines",
+	Over:   []string{"lifecycle.h", "query.h"},
 	Kernel: kernelSetup,
 	Families: []Family{
 		{

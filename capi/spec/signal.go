@@ -9,6 +9,7 @@ var (
 var signal = Chapter{
 	File:   "signal",
 	Title:  "Signaling Operations",
+	Over:   []string{"front.h", "until.h"},
 	Kernel: kernelSignal,
 	Families: []Family{
 		{

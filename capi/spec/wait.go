@@ -12,7 +12,7 @@ var (
 var wait = Chapter{
 	File:   "wait",
 	Title:  "Point-To-Point Synchronization Routines",
-	Over:   []string{"front.h", "waitset.h"},
+	Over:   []string{"until.h", "waitset.h"},
 	Range:  RangeWait,
 	Kernel: kernelWait,
 	Families: append([]Family{

@@ -1,0 +1,35 @@
+/* lifecycle.h: init and finalize. */
+#ifndef SHMEMI_LIFECYCLE_H
+#define SHMEMI_LIFECYCLE_H
+
+#include "base.h"
+
+#include <shmemx.h>
+
+#pragma GCC visibility push(hidden)
+
+void shmemi_init(const char *call);
+int shmemi_init_thread(int requested, int *provided, const char *call);
+void shmemi_finalize(const char *call);
+void shmemi_global_exit(int status, const char *call) __attribute__((noreturn));
+
+/* Joins the job that is given, NULL for the launcher's. 0, or -1 after a
+ * message. */
+struct shmemi_given {
+    const shmemx_uniqueid_t *uid; /* NULL: none */
+    int pe;
+    int n_pes;
+    const void *mpi_comm; /* NULL: none */
+};
+int shmemi_init_given(const struct shmemi_given *given, const char *call);
+/* How often the process has joined a job, and whether it was given the last. */
+uint32_t shmemi_joined(void);
+bool shmemi_joined_as_given(void);
+/* Has finalize called when the program ends well. */
+void shmemi_finalize_at_exit(const char *call);
+/* Makes an id; 0, or -1 after a message. */
+int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,22 @@
+/* modules.h: the job, for kernels in modules that the program loads itself. */
+#ifndef SHMEMI_MODULES_H
+#define SHMEMI_MODULES_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+struct CUmod_st;
+struct CUlib_st;
+
+int shmemi_cumodule_init(struct CUmod_st *module, const char *call);
+int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call);
+int shmemi_culibrary_init(struct CUlib_st *library, const char *call);
+int shmemi_culibrary_finalize(struct CUlib_st *library, const char *call);
+
+/* Takes the job away from code that the program has loaded. */
+void shmemi_modules_end(bool reset);
+
+#pragma GCC visibility pop
+
+#endif

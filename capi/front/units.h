@@ -1,0 +1,22 @@
+/* units.h: the job, for translation units with kernels. */
+#ifndef SHMEMI_UNITS_H
+#define SHMEMI_UNITS_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Gives the kernels of this process the state of the job, or takes it
+ * away. 0, or -1 and error has the reason. */
+bool shmemi_units_present(void);
+int shmemi_units_begin(char *error, size_t size);
+void shmemi_units_end(bool reset);
+
+/* Makes sure that there is a job for kernels: 0, or -1 and error. Then the image
+ * of it is what each copy of the state is to be. */
+int shmemi_units_job(char *error, size_t size);
+const void *shmemi_units_image(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,28 @@
+/* until.h: wait_until and test of one element, and of a signal. */
+#ifndef SHMEMI_UNTIL_H
+#define SHMEMI_UNTIL_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+/* One pair for each width and signedness. */
+void shmemi_wait_i16(const void *ivar, int cmp, int16_t value, const char *call);
+void shmemi_wait_u16(const void *ivar, int cmp, uint16_t value, const char *call);
+void shmemi_wait_i32(const void *ivar, int cmp, int32_t value, const char *call);
+void shmemi_wait_u32(const void *ivar, int cmp, uint32_t value, const char *call);
+void shmemi_wait_i64(const void *ivar, int cmp, int64_t value, const char *call);
+void shmemi_wait_u64(const void *ivar, int cmp, uint64_t value, const char *call);
+int shmemi_test_i16(const void *ivar, int cmp, int16_t value, const char *call);
+int shmemi_test_u16(const void *ivar, int cmp, uint16_t value, const char *call);
+int shmemi_test_i32(const void *ivar, int cmp, int32_t value, const char *call);
+int shmemi_test_u32(const void *ivar, int cmp, uint32_t value, const char *call);
+int shmemi_test_i64(const void *ivar, int cmp, int64_t value, const char *call);
+int shmemi_test_u64(const void *ivar, int cmp, uint64_t value, const char *call);
+
+uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call);
+uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call);
+
+#pragma GCC visibility pop
+
+#endif
