@@ -16,9 +16,11 @@
 #include "error.h"
 #include "failure.h"
 #include "front.h"
+#include "modules.h"
 #include "ranges.h"
 #include "spell.h"
 #include "statics.h"
+#include "stream.h"
 #include "sync.h"
 #include "team_always.h"
 #include "units.h"
@@ -81,6 +83,21 @@ static int check_forked(char *error, size_t size)
     return -1;
 }
 
+static int begin_kernels(char *error, size_t size)
+{
+    bool given;
+    if (shmemi_units_begin(&given, error, size) != 0)
+        return -1;
+    return given ? shmemi_streams_begin(error, size) : 0;
+}
+
+static void end_kernels(bool reset)
+{
+    shmemi_modules_end(reset);
+    shmemi_streams_end();
+    shmemi_units_end(reset);
+}
+
 static int initialise(int requested, int *provided, const struct shmemi_given *given, char *error,
                       size_t size)
 {
@@ -131,7 +148,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     bool teams = shmemi_teams_open() == 0;
     if (!teams)
         snprintf(error, size, "no memory for the lists of %u PEs (free some)", s->n_pes);
-    if (!teams || shmemi_statics_open(error, size) != 0 || shmemi_units_begin(error, size) != 0) {
+    if (!teams || shmemi_statics_open(error, size) != 0 || begin_kernels(error, size) != 0) {
         shmemi_ask_close();
         shmemi_statics_close();
         shmemi_teams_close();
@@ -236,7 +253,7 @@ void shmemi_finalize(const char *call)
             shmemi_quiet(SHMEM_CTX_DEFAULT, call);
         else
             shmemi_barrier_all(call);
-        shmemi_units_end(reset);
+        end_kernels(reset);
         shmemi_ask_close();
         shmemi_buffers_close(call);
         shmemi_activity_part();

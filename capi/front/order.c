@@ -8,7 +8,6 @@
 #include "context.h"
 #include "error.h"
 #include "failure.h"
-#include "front.h"
 #include "gpu.h"
 #include "netlock.h"
 #include "wait.h"
@@ -119,5 +118,6 @@ void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call)
     if ((uint32_t)pe >= s->n_pes)
         shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %u", pe,
                      s->n_pes);
-    shmemi_quiet(ctx, call);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* as shmemi_quiet in front.h */
+    shmemi_quiet_slow(ctx, call);
 }

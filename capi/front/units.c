@@ -9,8 +9,6 @@
 
 #include "context.h"
 #include "error.h"
-#include "modules.h"
-#include "stream.h"
 
 #include <shmem/unit.h>
 
@@ -82,7 +80,7 @@ static int make(char *error, size_t size)
     return 0;
 }
 
-int shmemi_units_begin(char *error, size_t size)
+int shmemi_units_begin(bool *given, char *error, size_t size)
 {
     int rc = 0;
     pthread_mutex_lock(&mutex);
@@ -92,8 +90,7 @@ int shmemi_units_begin(char *error, size_t size)
         rc = make(error, size);
     for (struct shmemi_unit *u = units; active && u != NULL && rc == 0; u = u->next)
         rc = give(u, error, size);
-    if (rc == 0 && active)
-        rc = shmemi_streams_begin(error, size);
+    *given = rc == 0 && active;
     pthread_mutex_unlock(&mutex);
     return rc;
 }
@@ -117,8 +114,6 @@ const void *shmemi_units_image(void)
 
 void shmemi_units_end(bool reset)
 {
-    shmemi_modules_end(reset);
-    shmemi_streams_end();
     pthread_mutex_lock(&mutex);
     /* After a reset there is nothing to take back, and asking would make a context. */
     for (struct shmemi_unit *u = units; active && !reset && u != NULL; u = u->next)

@@ -7,9 +7,9 @@
 #pragma GCC visibility push(hidden)
 
 /* Gives the kernels of this process the state of the job, or takes it
- * away. 0, or -1 and error has the reason. */
+ * away. 0, or -1 and error has the reason. given: this PE runs kernels. */
 bool shmemi_units_present(void);
-int shmemi_units_begin(char *error, size_t size);
+int shmemi_units_begin(bool *given, char *error, size_t size);
 void shmemi_units_end(bool reset);
 
 /* Makes sure that there is a job for kernels: 0, or -1 and error. Then the image
