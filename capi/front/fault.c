@@ -6,7 +6,7 @@
  * called caused it, makes Go print a traceback and end the process. In a shared library Go
  * first sends SIGQUIT to the process, once for each of its threads, so that each prints its
  * own stack, and waits up to 10 s for them. Its threads block that signal like all others
- * (core.c), so the whole job would wait these 10 s, and then see SIGABRT.
+ * (loader.c), so the whole job would wait these 10 s, and then see SIGABRT.
  *
  * So Go's handlers run inside the one below. While they do, SIGQUIT ends the process by the
  * signal of the fault.

@@ -12,10 +12,10 @@
 #include "buffer_register.h"
 #include "caller.h"
 #include "context_make.h"
-#include "core.h"
 #include "error.h"
 #include "failure.h"
 #include "front.h"
+#include "loader.h"
 #include "modules.h"
 #include "ranges.h"
 #include "spell.h"
@@ -275,8 +275,8 @@ void shmemi_finalize(const char *call)
  * A PE that ends with an error does not meet the others: they may never come, and
  * would not be told while it waits for them. The launcher tells them.
  *
- * The thread may have no signal stack any more, as core.c's depart has it: SIGURG, by which Go
- * ended one of four processes of Python with faulthandler, is held back.
+ * The thread may have no signal stack any more, as depart of capi/core/core.c has it: SIGURG, by
+ * which Go ended one of four processes of Python with faulthandler, is held back.
  */
 static void finalize_at_exit(int status, void *call)
 {

@@ -6,9 +6,9 @@
 
 #include "below.h"
 #include "buffers.h"
-#include "core.h"
 #include "error.h"
 #include "front.h"
+#include "loader.h"
 #include "slots.h"
 #include "team.h"
 #include "units.h"

@@ -1,5 +1,5 @@
 /*
- * core.c: loads libshmem_core.so, the Go half.
+ * loader.c: loads libshmem_core.so, the Go half.
  *
  * It is loaded at the first init and never before: a Go library starts five
  * threads when it is loaded, and a child forked before its first Go call hangs
@@ -9,7 +9,7 @@
  * the mask, so the program's signals keep going to the program's threads.
  */
 #define _GNU_SOURCE
-#include "core.h"
+#include "loader.h"
 
 #include "error.h"
 #include "fault.h"

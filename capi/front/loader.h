@@ -1,6 +1,6 @@
-/* core.h: finding and loading libshmem_core.so. */
-#ifndef SHMEMI_CORE_H
-#define SHMEMI_CORE_H
+/* loader.h: finding and loading libshmem_core.so. */
+#ifndef SHMEMI_LOADER_H
+#define SHMEMI_LOADER_H
 
 #include "base.h"
 
