@@ -70,19 +70,13 @@ static void wait_node(struct shmemi_ctl *ctl, const uint32_t *word, uint32_t wan
                     .whom = SHMEMI_MEMBERS, .late = late_at_barrier);
 }
 
-static void wake_ctl(struct shmemi_ctl *ctl)
-{
-    if (__atomic_load_n(&ctl->sleepers, __ATOMIC_RELAXED))
-        shmemi_wake(ctl);
-}
-
 static void sync_two(const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     struct shmemi_ctl *peer = shmemi_ctl_of(s->peer_base[s->node_members[1 - s->node_rank]]);
     struct shmemi_ctl *mine = shmemi_my_ctl();
     __atomic_store_n(&peer->pairwise, epoch, __ATOMIC_RELEASE);
-    wake_ctl(peer);
+    shmemi_notify_at(peer);
     wait_node(mine, &mine->pairwise, epoch, call);
 }
 
@@ -109,7 +103,7 @@ static void sync_many(const char *call)
         }
     } else if (!leads) {
         __atomic_fetch_add(&c->arrived, 1, __ATOMIC_ACQ_REL);
-        wake_ctl(c);
+        shmemi_notify_at(c);
         wait_node(c, &c->released, epoch, call);
         return;
     } else {
@@ -120,7 +114,7 @@ static void sync_many(const char *call)
     }
     __atomic_store_n(&c->arrived, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&c->released, epoch, __ATOMIC_RELEASE);
-    wake_ctl(c);
+    shmemi_notify_at(c);
 }
 
 /* Also within other collective calls, for which an exchange here would overwrite slots that

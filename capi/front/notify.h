@@ -1,4 +1,4 @@
-/* notify.h: a PE that sleeps is woken by who has written to its memory. */
+/* notify.h: wakes the threads of a PE that sleep until its memory changes. */
 #ifndef SHMEMI_NOTIFY_H
 #define SHMEMI_NOTIFY_H
 
@@ -9,15 +9,20 @@
 void shmemi_wake(struct shmemi_ctl *ctl);
 
 /*
- * Wakes PE pe when it sleeps. Called after each store into its memory. The
- * load is plain: a sleeper announces itself and then runs a membarrier on
+ * Wakes the threads that sleep on a control page. Called after each store of what they wait for.
+ * The load is plain: a sleeper announces itself and then runs a membarrier on
  * every process of the node, so either it sees our store or we see it.
  */
-SHMEMI_INLINE void shmemi_notify(int pe)
+SHMEMI_INLINE void shmemi_notify_at(struct shmemi_ctl *ctl)
 {
-    struct shmemi_ctl *ctl = shmemi_ctl_of(shmemi_state.peer_base[pe]);
     if (SHMEMI_UNLIKELY(__atomic_load_n(&ctl->sleepers, __ATOMIC_RELAXED)))
         shmemi_wake(ctl);
+}
+
+/* Those of PE pe, after a store into its memory. */
+SHMEMI_INLINE void shmemi_notify(int pe)
+{
+    shmemi_notify_at(shmemi_ctl_of(shmemi_state.peer_base[pe]));
 }
 
 #pragma GCC visibility pop
