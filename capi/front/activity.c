@@ -1,9 +1,9 @@
 /*
  * activity.c: what a PE does, in its control page.
  *
- * A report that only says for which PE a wait is leaves open why that PE does not come. The
- * control page answers: the PEs of the node read it without its help, also when its process
- * has ended, and the PE's proxy sends the same to PEs of other nodes.
+ * A report that names only the awaited PE leaves open why that PE does not come. The control page
+ * answers: the PEs of the node read it without its help, even after its process has ended, and the
+ * PE's proxy sends the same to PEs of other nodes.
  */
 #define _GNU_SOURCE
 #include "activity.h"
@@ -17,15 +17,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* When what late PEs do is looked up first for other processes. It is again after a pause of a
- * second, and then after pauses that double up to 4 s: it takes a call into Go and files of /proc,
- * which are 1 to 3 ms of a processor in a process that sleeps otherwise. */
+/* When a long wait first looks up the activity of late PEs for other processes. It does so again
+ * after a second, and then after pauses that double up to 4 s: a lookup takes a call into Go and
+ * files of /proc, which are 1 to 3 ms of a processor in a process that sleeps otherwise. */
 #define FIRST_NS 100000000u
 #define REFRESH_NS 1000000000u
 #define REFRESH_DOUBLES 2
 
-/* Late PEs of other nodes, and the launcher, are asked after so many seconds, then after
- * pauses that double up to this many, so that jobs that wait for long send little. */
+/* Late PEs of other nodes, and the launcher, are asked after this time, then after pauses that
+ * double up to INQUIRY_DOUBLES times, so that jobs that wait for long send little. */
 #define INQUIRY_NS 1000000000u
 #define INQUIRY_DOUBLES 5
 
@@ -36,7 +36,7 @@ static struct shmemi_activity *mine(void)
 
 static pid_t owner; /* the process that has initialised: a child of fork has its handlers */
 
-/* The status is not known to other PEs of jobs that have no launcher. */
+/* Without a launcher other PEs learn the status nowhere else. */
 static void note_exit(int status, void *unused)
 {
     (void)unused;
@@ -134,7 +134,7 @@ static _Thread_local struct {
     uint32_t inquiries; /* how often, up to the longest pause between two */
 } present;
 
-/* Asks what the answers of the next looks are made of. */
+/* Asks the late PEs; the next looks have the answers. */
 static void inquire(const int32_t *late, int n, uint64_t now)
 {
     if (now - present.inquiry < (uint64_t)INQUIRY_NS << present.inquiries)
@@ -196,7 +196,7 @@ void shmemi_activity_unshow(struct shmemi_waiter *w)
     begin_write(e);
     e->since = 0;
     end_write(e);
-    /* The last long wait of all threads: of two that end at once, either is good. */
+    /* The last long wait of all threads: of two that end at the same time, either will do. */
     uint32_t turn = __atomic_load_n(&a->left_turn, __ATOMIC_RELAXED);
     if (!(turn & 1) && __atomic_compare_exchange_n(&a->left_turn, &turn, turn + 1, false,
                                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
@@ -211,8 +211,8 @@ void shmemi_activity_unshow(struct shmemi_waiter *w)
 
 /* ------------------------------------------------------------------- reading */
 
-/* Copies what another process may be writing, whole. False: it is written all the time, as
- * where its writer has been killed meanwhile. */
+/* Copies data that another process may be writing, as a whole. False: it was being written in every
+ * try, as where its writer has been killed meanwhile. */
 static bool copy_whole(void *to, const void *from, size_t n, const uint32_t *turn)
 {
     for (int tries = 0; tries < 1000; tries++) {
@@ -281,7 +281,7 @@ static void say_last_wait(struct text *t, const struct shmemi_activity *a, uint6
     say(t, " (none has been long since shmem_init, %.1f s ago)", seconds(a->stage_since, now));
 }
 
-/* Of a process that has ended. "": how is not known here. */
+/* The end of a process; "" where how it ended is not known here. */
 static void say_end(struct text *t, const struct shmemi_activity *a, uint64_t now)
 {
     bool left = __atomic_load_n(&a->stage, __ATOMIC_ACQUIRE) == SHMEMI_STAGE_FINALIZED;

@@ -1,8 +1,8 @@
 /*
  * activity.h: what a PE does, for the reports of PEs that wait for it.
  *
- * A PE notes what has become long or has ended: a wait of 10 ms, the barrier of
- * shmem_finalize, exit(). Calls that take less note nothing.
+ * A PE notes long waits and its ends: a wait of 10 ms, the barrier of shmem_finalize, exit().
+ * Shorter calls note nothing.
  */
 #ifndef SHMEMI_ACTIVITY_H
 #define SHMEMI_ACTIVITY_H
@@ -14,20 +14,20 @@
 /* After init. */
 void shmemi_activity_open(void);
 
-/* shmem_finalize is behind its barrier, and the core has yet to close. */
+/* shmem_finalize has passed its barrier, and the core has yet to close. */
 void shmemi_activity_part(void);
 
-/* Notes a wait that has become long, or shows anew what late PEs do where time has passed.
- * Sets w->entry where there was room for it. */
+/* Notes a wait that has become long, or shows anew, after some time, what late PEs do. Sets
+ * w->entry where there was room for it. */
 void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now);
 
-/* The end of a wait that was noted. */
+/* Ends a wait that was noted. */
 void shmemi_activity_unshow(struct shmemi_waiter *w);
 
 enum { SHMEMI_LATE = 4 };
 
-/* The PEs that a wait is for: all is how many there are, pes the first of them. Returns how many
- * of those. */
+/* The PEs that a wait is for: all is set to how many there are, pes to the first of them. Returns
+ * how many are in pes. */
 int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE], int *all);
 
 /* struct shmemi_init_args.doing and .finalized */

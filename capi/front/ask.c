@@ -1,12 +1,12 @@
 /*
- * ask.c: the signal USR2 has this PE say what it waits for.
+ * ask.c: on the signal USR2 this PE reports what it waits for.
  *
- * The handler is there from the moment the library is loaded until the process ends: a
- * launcher passes the signal to every PE, and a PE that has not come to shmem_init yet, or
- * has left shmem_finalize, must not die of it. Outside of a job the handler does nothing.
+ * The handler is there from the moment the library is loaded until the process ends: a launcher
+ * passes the signal to every PE, and a PE before shmem_init or after shmem_finalize must not die of
+ * it. Outside of a job the handler does nothing.
  *
- * A program that has a handler for the signal, or ignores it, keeps that: then the
- * library stays out of the way. One that installs its own later takes ours away.
+ * The library leaves the signal alone in a program that handles or ignores it, and a handler that
+ * the program installs later replaces the library's.
  */
 #define _GNU_SOURCE
 #include "ask.h"
@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* Handlers that run now: the core closes the descriptor when there are none. */
+/* How many handlers run now: the core closes the descriptor at 0. */
 static uint32_t running;
 
 static void on_signal(int number)
@@ -30,7 +30,7 @@ static void on_signal(int number)
     int kept = errno;
     uint64_t one = 1;
     __atomic_fetch_add(&running, 1, __ATOMIC_SEQ_CST);
-    /* Those who wait look at the count, and the core's thread at the descriptor. */
+    /* Waiting threads look at the count, and the core's thread at the descriptor. */
     __atomic_fetch_add(&shmemi_state.asked, 1, __ATOMIC_RELAXED);
     int fd = __atomic_load_n(&shmemi_state.ask_fd, __ATOMIC_SEQ_CST);
     if (fd > 0) {
@@ -48,8 +48,8 @@ void shmemi_ask_open(void)
         now.sa_handler != SIG_DFL)
         return;
     struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
-    /* No other handler comes between, which might end the process and with it the job:
-     * shmemi_ask_close would wait for this one. */
+    /* No other handler may interrupt this one: it might end the process and with it the job, and
+     * shmemi_ask_close would wait for this handler for ever. */
     sigfillset(&ours.sa_mask);
     sigaction(SIGUSR2, &ours, NULL);
 }

@@ -4,8 +4,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* At init, where the program has reset the signal
- * since the library was loaded; and at finalize, before the core closes state.ask_fd. */
+/* At init, for a program that has reset the signal since the library was loaded; and at finalize,
+ * before the core closes state.ask_fd. */
 void shmemi_ask_open(void);
 void shmemi_ask_close(void);
 

@@ -16,8 +16,8 @@
 #define SHMEMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define SHMEMI_COLD __attribute__((cold, noinline))
 
-/* The version script hides what is not public; hidden visibility also spares
- * the indirection through the global offset table. */
+/* The version script hides each name that is not public; hidden visibility also spares the
+ * indirection through the global offset table. */
 #pragma GCC visibility push(hidden)
 
 extern struct shmemi_state shmemi_state;
@@ -44,16 +44,16 @@ SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)
     return SHMEMI_UNLIKELY(__builtin_mul_overflow(nelems, size, &n)) ? SIZE_MAX : n;
 }
 
-/* Are the n bytes in the user heap? None behind the last one are, too: a program that
- * goes through an array in pieces ends there, with a piece of no elements. */
+/* Reports whether the n bytes are in the user heap. No bytes at its very end count as inside: a
+ * program that goes through an array in pieces may end there with a piece of no elements. */
 SHMEMI_INLINE bool shmemi_in_heap(const void *addr, size_t n)
 {
     uintptr_t offset = (uintptr_t)addr - shmemi_state.heap_base;
     return offset <= shmemi_state.heap_size && n <= shmemi_state.heap_size - offset;
 }
 
-/* The marks of remote operations: other threads set them, and a thread that
- * posted an operation sees its own. */
+/* The marks of remote operations. Other threads set them, too; a thread that posted an operation
+ * sees its own mark. */
 SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
 {
     return __atomic_load_n(mark, __ATOMIC_RELAXED) != 0;

@@ -1,13 +1,12 @@
 /*
  * caller.c: what the Python package and the library know of each other.
  *
- * The package raises exceptions where C returns a status, so it asks for the causes, and
- * reports name the line of Python that made the C call. The library asks for that line when
- * it reports; a call itself pays nothing for it.
+ * The package raises exceptions where C returns a status, so it asks for the causes, and reports
+ * name the line of Python that made the C call. The library asks for that line when it reports; a
+ * call itself pays nothing for it.
  *
- * The answer needs the interpreter's lock, which another thread may hold for as long as the
- * hang lasts that is to be reported. So a thread of its own asks, and the report waits for the
- * answer a short time only.
+ * The answer needs the interpreter's lock, and the thread that hangs may hold that lock. So a
+ * separate thread asks, and the report waits a short time only for the answer.
  */
 #include "caller.h"
 
@@ -41,7 +40,7 @@ bool shmemi_host_language_raises(void)
     return __atomic_load_n(&namer, __ATOMIC_ACQUIRE) != NULL;
 }
 
-/* The thread that asks and the one that reports share a question; the later one frees it. */
+/* The asking and the reporting thread share a question; the later of the two frees it. */
 struct question {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -126,8 +125,8 @@ const char *shmemi_caller(char text[SHMEMI_CALLER])
     return text;
 }
 
-/* The bytes of the user heap, those that are free, and those of the largest free block; -1
- * where there is no heap. */
+/* The bytes of the user heap, its free bytes, and the bytes of its largest free block; -1 where
+ * there is no heap. */
 int shmemi_heap_use(uint64_t use[3])
 {
     const struct shmemi_live *l = shmemi_state.live;

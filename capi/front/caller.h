@@ -8,12 +8,13 @@
 
 #define SHMEMI_CALLER 256
 
-/* Writes "shmem.zeros at train.py:12: " for the call of this thread, or "" in a program of C
- * and where the interpreter does not answer in 0.2 s. Not for handlers of signals. */
+/* Writes the place of the Python call that this thread is in, as "shmem.zeros at train.py:12: "; ""
+ * in a program of C, and where the interpreter does not answer in 0.2 s. Not for signal handlers.
+ */
 const char *shmemi_caller(char text[SHMEMI_CALLER]);
 
-/* Reports whether the program's language raises an exception for each failure that C returns,
- * so that nothing has to be printed. */
+/* Reports whether the program's language raises an exception for each failure that C returns, so
+ * that the library need not print it. */
 bool shmemi_host_language_raises(void);
 
 #pragma GCC visibility pop

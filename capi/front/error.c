@@ -1,13 +1,13 @@
 /*
  * error.c: the one way in which the library ends a process.
  *
- * OpenSHMEM gives most calls no status. A call that cannot be served then ends
- * the job here, with one message that names the PE, the call, the cause and
- * the remedy; the launcher ends the other PEs.
+ * OpenSHMEM gives most calls no status. A call that cannot be served then ends the job here, with
+ * one message that names the PE, the call, the cause and the remedy; the launcher ends the other
+ * PEs.
  *
- * What the program has printed and stdio still holds is often the best hint at the cause,
- * so stdout is flushed where that is safe: no thread, this one included, is in the middle
- * of a call of stdio with it, and no handler of a signal has interrupted this thread.
+ * Output of the program that stdio still holds is often the best hint at the cause. So stdout is
+ * flushed where that is safe: no thread, this one included, is inside a call of stdio on it, and no
+ * signal handler has interrupted this thread.
  */
 #define _GNU_SOURCE
 #include "error.h"
@@ -29,8 +29,8 @@
 /* How long an abort waits for room in the pipe that stdout may be. */
 #define FLUSH_MS 1000
 
-/* gcc's unwinder. It is looked up when the core is loaded: linked statically it would need a
- * later glibc than the rest of the library, and a handler must not load anything. */
+/* gcc's unwinder. It is looked up when the core is loaded: linked statically it would need a later
+ * glibc than the rest of the library, and a signal handler must not load a library. */
 static struct {
     _Unwind_Reason_Code (*backtrace)(_Unwind_Trace_Fn, void *);
     _Unwind_Ptr (*ip_info)(struct _Unwind_Context *, int *);
@@ -53,7 +53,7 @@ static _Unwind_Reason_Code find_signal(struct _Unwind_Context *frame, void *foun
     return interrupted ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-/* Whether a signal is blocked that has a handler: that handler may run now. */
+/* Reports whether a signal that has a handler is blocked: that handler may be running now. */
 static bool may_be_in_handler(void)
 {
     sigset_t mask;
@@ -67,8 +67,8 @@ static bool may_be_in_handler(void)
     return false;
 }
 
-/* The unwinder knows which frame of the stack a signal has interrupted. It does not come past
- * frames of Go, but then the handler runs on the signal stack, as Go demands of handlers. */
+/* The unwinder knows which frame of the stack a signal has interrupted. It cannot pass frames of
+ * Go, but then the handler runs on the signal stack, as Go demands of handlers. */
 static bool in_handler(void)
 {
     stack_t stack;
@@ -81,14 +81,14 @@ static bool in_handler(void)
     return found;
 }
 
-/* ftrylockfile gives a thread the lock that it has already. glibc keeps the owner behind two
+/* ftrylockfile succeeds for a thread that has the lock already. glibc keeps the owner behind two
  * ints. */
 static bool has_lock(const FILE *f)
 {
     return ((const pthread_t *)f->_lock)[1] == pthread_self();
 }
 
-/* False also where nobody reads any more: SIGPIPE would end the process here. */
+/* False also where the pipe has no reader any more: SIGPIPE would end the process here. */
 static bool has_room(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -126,8 +126,8 @@ end_job(const char *caller, const char *call, const char *remedy, const char *ca
         n = sizeof line - 1;
         line[n - 1] = '\n';
     }
-    /* One write, so that messages of several PEs do not mix; stdio may hold a
-     * lock of the thread that we interrupt. */
+    /* One write, so that messages of several PEs do not mix; the interrupted thread may hold a lock
+     * of stdio. */
     ssize_t ignored = write(STDERR_FILENO, line, (size_t)n);
     (void)ignored;
     shmemi_flush_stdout();

@@ -1,14 +1,14 @@
 /*
  * fault.c: a PE that faults in the Go half ends at once, by the signal of the fault.
  *
- * The Go runtime handles SIGSEGV, SIGBUS and SIGFPE from the moment the core is loaded. One
- * that it cannot turn into a panic, because kill() sent it or because C code that Go has
- * called caused it, makes Go print a traceback and end the process. In a shared library Go
- * first sends SIGQUIT to the process, once for each of its threads, so that each prints its
- * own stack, and waits up to 10 s for them. Its threads block that signal like all others
- * (loader.c), so the whole job would wait these 10 s, and then see SIGABRT.
+ * The Go runtime handles SIGSEGV, SIGBUS and SIGFPE from the moment the core is loaded. When it
+ * cannot turn one into a panic, because kill() sent it or C code called from Go caused it, Go
+ * prints a traceback and ends the process. In a shared library Go first sends SIGQUIT to the
+ * process, once for each of its threads, so that each prints its own stack, and waits up to 10 s
+ * for them. Its threads block that signal like all others (loader.c), so the whole job would wait
+ * these 10 s, and then see SIGABRT.
  *
- * So Go's handlers run inside the one below. While they do, SIGQUIT ends the process by the
+ * So Go's handlers run inside the handler below, and meanwhile SIGQUIT ends the process by the
  * signal of the fault.
  */
 #define _GNU_SOURCE
@@ -48,8 +48,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
     sigaction(SIGQUIT, &ours, &before);
     pthread_sigmask(SIG_UNBLOCK, &quit, &mask);
     go_action[number].sa_sigaction(number, info, context);
-    /* Go has made it a panic, passed it to the handler that the program had, or left the
-     * signal's default to what returns here. */
+    /* Go has made it a panic, passed it to the program's earlier handler, or left the default
+     * action to take place when this returns. */
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     if (before.sa_handler != on_quit) /* another thread's fault, which puts it back itself */
         sigaction(SIGQUIT, &before, NULL);

@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The core's function table, loaded at the first call; NULL when it cannot be
- * had, with the reason and the remedy in error. */
+/* The core's function table, loaded at the first call; NULL when the core cannot be loaded: error
+ * has the reason and the remedy. */
 const struct shmemi_core *shmemi_core_open(char *error, size_t size);
 
 /* The file that holds this library. */

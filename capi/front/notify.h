@@ -9,9 +9,9 @@
 void shmemi_wake(struct shmemi_ctl *ctl);
 
 /*
- * Wakes the threads that sleep on a control page. Called after each store of what they wait for.
- * The load is plain: a sleeper announces itself and then runs a membarrier on
- * every process of the node, so either it sees our store or we see it.
+ * Wakes the threads that sleep on a control page. Called after each store that they may wait for.
+ * The load is plain: a sleeper announces itself and then runs a membarrier on every process of the
+ * node, so either it sees the store or this load sees it (wait.c).
  */
 SHMEMI_INLINE void shmemi_notify_at(struct shmemi_ctl *ctl)
 {
@@ -19,7 +19,7 @@ SHMEMI_INLINE void shmemi_notify_at(struct shmemi_ctl *ctl)
         shmemi_wake(ctl);
 }
 
-/* Those of PE pe, after a store into its memory. */
+/* Wakes the threads of PE pe, after a store into its memory. */
 SHMEMI_INLINE void shmemi_notify(int pe)
 {
     shmemi_notify_at(shmemi_ctl_of(shmemi_state.peer_base[pe]));

@@ -1,8 +1,8 @@
 /*
- * report.c: what a wait says of itself when it lasts: to the log, when SHMEM_TIMEOUT is over or
- * a signal asks; and to other processes, which look at the live page.
+ * report.c: reports of long waits: in the log, when SHMEM_TIMEOUT is over or a signal asks for one;
+ * and for other processes, in the live page.
  *
- * Before a report the PEs that are late are asked what they do, so that it can say so.
+ * Before a report this PE asks the late PEs what they do, so that the report can say so.
  */
 #include "report.h"
 
@@ -13,13 +13,14 @@
 
 #include <stdio.h>
 
-/* How long before a report the late PEs are asked. */
+/* How long before a report this PE asks the late PEs. */
 #define PROBE_NS 1000000000u
 
 /* How long a report that a signal has asked for waits for their answers. */
 #define ANSWER_NS 50000000u
 
-/* Such a report of this thread, for the wait that began at since. */
+/* The report that a signal has asked this thread for, and the start of the wait that it is about.
+ */
 static _Thread_local struct {
     uint64_t since, at;
 } due;
@@ -87,8 +88,8 @@ void shmemi_show(struct shmemi_waiter *w)
     for (int i = 0; !w->shown && i < SHMEMI_LIVE_WAITS; i++) {
         struct shmemi_live_wait *l = &shmemi_state.live->waits[i];
         char free = 0;
-        /* The first character of call says whose the place is; since, whether it can
-         * be read. */
+        /* The first character of call says whether the place is taken; since, whether it can be
+         * read. */
         if (!__atomic_compare_exchange_n(&l->call[0], &free, '?', false, __ATOMIC_ACQUIRE,
                                          __ATOMIC_RELAXED))
             continue;

@@ -1,10 +1,10 @@
 /*
- * room.c: looks for address space, threads, descriptors and system calls before the Go half is
+ * room.c: tests for address space, threads, descriptors and system calls before the Go half is
  * loaded.
  *
- * A Go runtime that misses one of them while it starts ends the process, with a trace of
- * its own, and there is no way to hear of it before. So what it takes is taken here first
- * and given back.
+ * A Go runtime that lacks one of them at its start ends the process with a trace of its own, and
+ * reports the need to no caller before that. So this file takes the same resources first, and gives
+ * them back.
  */
 #define _GNU_SOURCE
 #include "room.h"
@@ -24,11 +24,10 @@
 #include <unistd.h>
 
 /*
- * Address space that has to be free for the Go runtime. With less, it ends the process with a
- * trace, or not: it first asks for half a gigabyte at once, and takes other ways where it
- * gets none. With Go 1.26 on amd64 every start failed below a limit of 840,000 KiB and from
- * 1,250,000 to 1,300,000, most around 1,500,000, some around 1,650,000, none of 125 from 1,700,000
- * on.
+ * Address space that has to be free for the Go runtime. With less, its start may fail and end the
+ * process with a trace: it first asks for half a gigabyte at once, and falls back where it gets
+ * none. With Go 1.26 on amd64 every start failed below a limit of 840,000 KiB and from 1,250,000 to
+ * 1,300,000, most around 1,500,000, some around 1,650,000, none of 125 from 1,700,000 on.
  */
 #define SPACE_MIB 1664UL
 
@@ -53,8 +52,8 @@ static int count(struct dl_phdr_info *object, size_t size, void *n)
 }
 
 /*
- * A static program's dlopen brings a second C library, which nobody has started: its loader knows
- * of no object, this one included, and its pthread_create goes through lists that are not there.
+ * A static program's dlopen brings a second C library that is never started: its loader knows of no
+ * object, this one included, and its pthread_create goes through lists that are not there.
  */
 static int has_libc(const char *path, char *error, size_t size)
 {
@@ -181,7 +180,7 @@ static int has_calls(const char *path, char *error, size_t size)
         close(wake);
     if (poll >= 0)
         close(poll);
-    /* Too few descriptors are has_files' to explain. */
+    /* has_files explains a lack of descriptors. */
     return ok || !forbidden(why) || refuse_call(path, call, why, error, size);
 }
 

@@ -1,4 +1,4 @@
-/* room.h: whether the process can have what the Go half needs. */
+/* room.h: whether the process has the resources that the Go half needs. */
 #ifndef SHMEMI_ROOM_H
 #define SHMEMI_ROOM_H
 
@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Whether path, which holds the Go half, can be started in this process, under its limits;
- * if not, error says what is in the way and what to do. */
+/* Reports whether the Go half, the file at path, can start in this process under its limits; if
+ * not, error has the cause and the remedy. */
 int shmemi_room_for(const char *path, char *error, size_t size);
 
 #pragma GCC visibility pop

@@ -1,12 +1,12 @@
 /*
  * slice.c: yielding beside threads that compute.
  *
- * Who yields comes behind everybody else, and a thread that computes has a slice of 3 ms before it
- * gives way, also to one that was woken. Beside six such threads on two processors eight PEs that
- * took 3 s of a processor were there for 86 s. Since Linux 6.12 a thread may have slices of its
- * own, and one with shorter slices comes first: then it was 12 s. Threads with short slices are
- * switched more often, which took up to a twentieth of what they computed where two shared a
- * processor: so they are for those alone whose yield was that long.
+ * sched_yield puts a thread behind all others, and a thread that computes keeps its slice of 3 ms
+ * before it gives way, even to one that was woken. Beside six computing threads on two processors,
+ * eight PEs with 3 s of work took 86 s. Since Linux 6.12 a thread may have slices of its own
+ * length, and the scheduler prefers one with shorter slices: then it was 12 s. Threads with short
+ * slices are switched more often, which took up to a twentieth of their throughput where two shared
+ * a processor. So a thread gets them only after one yield of half a millisecond.
  */
 #define _GNU_SOURCE
 #include "slice.h"
@@ -22,7 +22,7 @@
 
 static _Thread_local bool settled;
 
-/* struct sched_attr, which glibc has not before 2.41. */
+/* struct sched_attr, which glibc has only since 2.41. */
 struct attributes {
     uint32_t size;
     uint32_t policy;
@@ -36,7 +36,7 @@ struct attributes {
     uint32_t clamp_most;
 };
 
-/* What is refused, or means nothing to an older kernel, leaves the thread as it is. */
+/* A refusal, or a kernel that does not know the field, leaves the thread as it is. */
 static void shorten_slices(void)
 {
     struct attributes a = {.size = sizeof a};

@@ -1,7 +1,7 @@
 /*
- * spell.c: messages in the words of a program that has come in by the names of NVSHMEM.
+ * spell.c: messages in the words of NVSHMEM, for a program that calls the library by its names.
  *
- * Calls are known here by the names of OpenSHMEM. Settings have theirs whatever the program calls.
+ * The library knows calls by the names of OpenSHMEM. Settings keep their own names in both cases.
  */
 #include "spell.h"
 

@@ -1,4 +1,4 @@
-/* spell.h: messages in the words of a program that has come in by the names of NVSHMEM. */
+/* spell.h: messages in the words of NVSHMEM, for a program that calls the library by its names. */
 #ifndef SHMEMI_SPELL_H
 #define SHMEMI_SPELL_H
 
@@ -7,9 +7,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Puts the names of calls and constants in a text into the words of NVSHMEM, where the
- * program has come in by them; size: of the array that the text is in. For handlers of signals,
- * too. */
+/* Spells the names of calls and constants in a text as NVSHMEM does, where the program has come in
+ * by its names. size is that of the array. Safe in signal handlers. */
 void shmemi_spell(char *text, size_t size);
 bool shmemi_is_nvshmem(void);
 

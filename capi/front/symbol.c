@@ -1,8 +1,8 @@
 /*
  * symbol.c: the name of a global or static of the program, from the symbol table of its file.
  *
- * Reports and refusals only. The loader knows the names that a program exports, and a program
- * exports few, so the file itself is read. A stripped program has no names left.
+ * Only reports and refusals use it. The loader knows the names that a program exports, and a
+ * program exports few, so this reads the file itself. A stripped program has no names left.
  */
 #define _GNU_SOURCE
 #include "symbol.h"

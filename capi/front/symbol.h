@@ -8,8 +8,8 @@
 
 #define SHMEMI_SYMBOL 104
 
-/* Writes the object that has the address, as "name" or "name+0x10"; false: the program's file
- * names none, and text is "". */
+/* Writes the object at an address, as "name" or "name+0x10"; false: the program's file names none
+ * there, and text is "". */
 bool shmemi_symbol(char text[SHMEMI_SYMBOL], const void *addr);
 
 #pragma GCC visibility pop

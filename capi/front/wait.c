@@ -1,19 +1,18 @@
 /*
- * wait.c: spin, yield, sleep; waking.
+ * wait.c: spin, yield, sleep.
  *
- * The sleep protocol. The sleeper sets ctl->sleepers, runs a membarrier that
- * acts as a full fence on every registered process, looks at its condition
- * once more and sleeps on ctl->wakes. A writer stores and then loads
- * ctl->sleepers with no fence in between. Either its store was before the
- * membarrier, and the sleeper's last look sees it; or its load was after, and
- * it sees the sleeper. So the fast path pays one load, and the 2 us of the
- * membarrier are paid by who has time.
+ * The sleep protocol. The sleeper sets ctl->sleepers, runs a membarrier that acts as a full fence
+ * on every registered process, looks at its condition once more and sleeps on ctl->wakes. A writer
+ * stores and then loads ctl->sleepers with no fence in between (notify.h). Either its store was
+ * before the membarrier, and the sleeper's last look sees it; or its load was after, and it sees
+ * the sleeper. So the fast path pays one load, and the sleeper, which has time, pays the 2 us of
+ * the membarrier.
  *
- * Stores through shmem_ptr and writes by a NIC look at no flag. Against those
- * every sleep is bounded: 50 us at first, doubling to 10 ms, and in a long wait to a
- * sixteenth of what it has lasted, so that such a store is seen later by a sixteenth at
- * most. A sleep costs 10 to 100 us of a processor, by the machine: in a virtual one a PE that
- * was blocked for a second took 2.6 % of a processor with sleeps of 10 ms all along.
+ * Stores through shmem_ptr and writes by a NIC look at no flag. Against those every sleep is
+ * bounded: 50 us at first, doubling to 10 ms, and in a long wait to a sixteenth of its length so
+ * far, so that such a store is seen later by a sixteenth at most. A sleep costs 10 to 100 us of a
+ * processor, by the machine: in a virtual one a PE that was blocked for a second took 2.6 % of a
+ * processor with sleeps of 10 ms all along.
  */
 #define _GNU_SOURCE
 #include "wait.h"
@@ -41,11 +40,11 @@
 #define NAP_LAST_US 10000
 #define NAP_LONGEST_US 50000 /* in a wait of 16 times that, and in longer ones */
 
-/* How many turns of yielding one with a poll of the network counts for. */
+/* One poll of the network counts for this many turns of yielding. */
 #define POLL_TURNS 8
 
-/* How many turns of spinning there are between two looks at the clock, and how many of them
- * one of yielding counts for: it can take a slice of the scheduler's. */
+/* Turns of spinning between two looks at the clock, and how many of them a turn of yielding counts
+ * for: it can take a slice of the scheduler's. */
 #define CLOCK_TURNS 64
 #define YIELD_TURNS 8
 
@@ -86,7 +85,7 @@ static void stop_polling(struct shmemi_waiter *w)
     }
 }
 
-/* From here on the proxy has to serve: it must not nap any longer. */
+/* From here on the proxy has to serve the network, so its nap ends. */
 static void hand_over(struct shmemi_waiter *w)
 {
     if (!w->polling)
@@ -110,8 +109,8 @@ static void announce(struct shmemi_waiter *w)
     w->announced = true;
 }
 
-/* What the thread has asked for by shmemx_wait_limit, and the clock of the wait that ended
- * so last: a program that waits in slices is reported as one that waits. */
+/* The thread's limit of shmemx_wait_limit, and the clock of the wait that the limit ended last: a
+ * program that waits in slices is reported as one long wait. */
 static _Thread_local struct {
     uint64_t ns;
     bool ended;
@@ -151,8 +150,8 @@ static void begin(struct shmemi_waiter *w, uint64_t now)
     }
 }
 
-/* Returns the time. A wait that has gone on for long is seen by others, and reported when
- * that is due, whether it sleeps or the network keeps it awake. */
+/* Returns the time. A long wait is shown to others, and reported when that is due, whether it
+ * sleeps or the network keeps it awake. */
 static uint64_t look(struct shmemi_waiter *w)
 {
     uint64_t now = shmemi_now();
@@ -169,7 +168,7 @@ static uint64_t look(struct shmemi_waiter *w)
     return now;
 }
 
-/* How long the next sleep may be in a wait that has lasted so long. */
+/* The bound of the next sleep in a wait that has lasted waited_ns. */
 static uint32_t longest_nap(uint64_t waited_ns)
 {
     uint64_t part = waited_ns / 16 / 1000;
@@ -189,8 +188,8 @@ static bool nap(struct shmemi_waiter *w)
     struct timespec bound = {.tv_nsec = (long)ns};
     long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
     if (r < 0 && errno == ETIMEDOUT) {
-        /* Nobody has taken the announcement back: it needs no new membarrier,
-         * which costs more than the rest of the round. */
+        /* No writer has cleared the announcement: it needs no new membarrier, which costs more than
+         * the rest of the round. */
         w->announced = __atomic_load_n(&w->ctl->sleepers, __ATOMIC_RELAXED) != 0;
         w->nap_us = w->nap_us * 2 > longest ? longest : w->nap_us * 2;
         w->turns = UINT_MAX;
@@ -198,9 +197,9 @@ static bool nap(struct shmemi_waiter *w)
     }
     bool interrupted = r < 0 && errno == EINTR;
     w->announced = false;
-    /* A peer is writing to this PE, if not yet what is waited for. Staying awake
-     * for a while costs it nothing, being woken costs it a system call for each
-     * put: 64 KiB puts to a PE that slept in a barrier ran at 0.70 of memcpy. */
+    /* A peer is writing to this PE, if not yet the awaited word. Staying awake for a while costs
+     * the peer nothing, while waking costs it a system call for each put: 64 KiB puts to a PE that
+     * slept in a barrier ran at 0.70 of memcpy. */
     stay_awake(w);
     return !is_over(w, shmemi_now(), interrupted);
 }

@@ -1,11 +1,10 @@
 /*
  * wait.h: how a caller in C waits.
  *
- * All waiting in the library goes through struct shmemi_waiter: it spins, then
- * yields, then sleeps on a futex in a control page, and it polls the network
- * on the way. 4 PEs on 2 cores that spun without yielding cost a peer 8000 us
- * a barrier, yielding 3.4 us; a C thread that waits inside Go delays other
- * callers by 15 to 45 ms. So waiting is here, and nowhere else.
+ * All waiting in the library goes through struct shmemi_waiter: it spins, then yields, then sleeps
+ * on a futex in a control page, and it polls the network meanwhile. 4 PEs on 2 cores that spun
+ * without yielding cost a peer 8000 us a barrier, yielding 3.4 us; a C thread that waits inside Go
+ * delays other callers by 15 to 45 ms. So waiting is here, and nowhere else.
  */
 #ifndef SHMEMI_WAIT_H
 #define SHMEMI_WAIT_H
@@ -15,15 +14,15 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One turn of a wait whose condition does not hold yet. False: the wait ends, for a PE
- * was lost, and the thread has been told, or the thread's limit is over. */
+/* One turn of a wait whose condition does not hold yet. False: the wait ends, because a PE was
+ * lost, and the thread has been told, or because the thread's limit is over. */
 bool shmemi_turn(struct shmemi_waiter *w);
 
 /* Ends a wait that took at least one turn. */
 void shmemi_turned(struct shmemi_waiter *w);
 
-/* Waits for cond, an expression that reads memory atomically, or until somebody is
- * lost. more_: further fields of the waiter. */
+/* Waits until cond, an expression that reads memory atomically, holds, or a PE is lost. The last
+ * arguments set further fields of the waiter. */
 #define SHMEMI_WAIT_FOR(ctl_, call_, describe_, subject_, cond, ...)                               \
     do {                                                                                           \
         if (!(cond)) {                                                                             \
@@ -42,7 +41,8 @@ void shmemi_turned(struct shmemi_waiter *w);
 #define SHMEMI_WAIT(ctl_, call_, describe_, subject_, cond)                                        \
     SHMEMI_WAIT_FOR(ctl_, call_, describe_, subject_, cond, .whom = SHMEMI_ANYBODY, .limited = true)
 
-/* A test that did not succeed: what it looks for may never come. */
+/* After a test that did not succeed: tells the thread of a loss, since the store that it tests for
+ * may never come. */
 SHMEMI_INLINE void shmemi_tell_unseen(const char *call)
 {
     int pe = SHMEMI_UNLIKELY(shmemi_some_lost()) ? shmemi_breaks(SHMEMI_ANYBODY) : -1;
@@ -53,9 +53,9 @@ SHMEMI_INLINE void shmemi_tell_unseen(const char *call)
 /* Behind shmemx.h. */
 int shmemi_wait_limit(uint64_t limit_ns, const char *call);
 
-/* Registers the process for the membarrier that sleepers issue. Cheap while the
- * process has one thread, some milliseconds afterwards, so it is the first
- * thing that init does. Reports whether sleepers may rely on it. */
+/* Registers the process for the membarrier that sleepers issue. Cheap while the process has one
+ * thread, some milliseconds afterwards, so init does it first. Reports whether sleepers may rely on
+ * it. */
 bool shmemi_register_sleepers(void);
 
 #pragma GCC visibility pop

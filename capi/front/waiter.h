@@ -1,4 +1,4 @@
-/* waiter.h: a wait, for those who wait and for those who report it. */
+/* waiter.h: one wait, as the waiting thread and the reports see it. */
 #ifndef SHMEMI_WAITER_H
 #define SHMEMI_WAITER_H
 
@@ -9,50 +9,50 @@
 /* Describes the wait in the report that follows a timeout; writes into text. */
 typedef void (*shmemi_describe)(const void *subject, char *text, size_t size);
 
-/* Lists PEs that have not come, at most so many of them, and returns how many there are. */
+/* Lists up to `most` PEs that have not arrived, and returns how many there are. */
 typedef int (*shmemi_late)(const void *subject, int32_t *pes, int most);
 
 /* Whose loss ends a wait (SHMEM_ON_FAILURE=return). */
 enum shmemi_whom {
-    SHMEMI_ANYBODY, /* of any PE that the thread has not been told of: who would write
-                       to the memory that is waited for is not known */
-    SHMEMI_MEMBERS, /* of a PE that takes part in the collective call */
-    SHMEMI_NOBODY,  /* of none: the core ends what is waited for */
+    SHMEMI_ANYBODY, /* any PE that the thread has not been told of: the writer of the
+                       memory is not known */
+    SHMEMI_MEMBERS, /* any PE that takes part in the collective call */
+    SHMEMI_NOBODY,  /* no PE: the core ends the operation that this waits for */
 };
 
-/* What the reports of a wait go by. */
+/* The times that the reports of a wait depend on. */
 struct shmemi_wait_clock {
-    uint64_t since;    /* when it began, 0: nobody has looked yet */
+    uint64_t since;    /* when it began; 0: the clock was not read yet */
     uint64_t reported; /* when the last report was made */
     uint32_t asked;    /* state.asked when it was looked at */
     bool probed;
 };
 
-/* Every wait that does not end at once clears one of these. What long waits alone need is
+/* Each wait that does not end at once clears one of these, so fields that only long waits need are
  * elsewhere. */
 struct shmemi_waiter {
-    struct shmemi_ctl *ctl; /* sleeps here: writers to what is waited for wake this page */
+    struct shmemi_ctl *ctl; /* sleeps on this page, which writers wake */
     const char *call;
     shmemi_describe describe;
     const void *subject;
     struct shmemi_wait_clock clock;
-    uint64_t first; /* when the clock was looked at first, 0: not yet */
+    uint64_t first; /* when the clock was first read, 0: not yet */
     uint64_t awake; /* the same since the network was busy */
     uint32_t turns;
-    uint32_t unclocked; /* turns since the clock was looked at */
+    uint32_t unclocked; /* turns since the clock was read */
     uint32_t wakes;     /* the futex word at the announcement */
     uint32_t nap_us;
-    shmemi_late late; /* lists the PEs that are waited for, where about is not set; or NULL */
+    shmemi_late late; /* lists the awaited PEs, where about is not set; or NULL */
     uint64_t began;   /* with stalls: when the first turn was, 0: none yet */
-    bool stalls;      /* it waits for room, which is counted */
+    bool stalls;      /* a wait for room, counted as a stall */
     bool announced;
     bool polling; /* counted in state.pollers */
     enum shmemi_whom whom;
-    int pe; /* that is waited for, where about is set */
+    int pe; /* the awaited PE, where about is set */
     bool about;
     bool limited;  /* shmemx_wait_limit counts for it */
-    uint8_t shown; /* 1 + the place where other processes see it, 0: none */
-    uint8_t entry; /* the same where PEs of the node see it */
+    uint8_t shown; /* 1 + its place in the live page, 0: none */
+    uint8_t entry; /* 1 + its place in the control page, 0: none */
 };
 _Static_assert(SHMEMI_LIVE_WAITS < UINT8_MAX && SHMEMI_LONG_WAITS < UINT8_MAX, "places fit");
 
