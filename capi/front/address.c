@@ -1,6 +1,6 @@
 /*
- * address.c: symmetric addresses that are not simply in the heap, and what is said of
- * those that are none.
+ * address.c: symmetric addresses outside of the heap, and errors about addresses that are not
+ * symmetric.
  */
 #include "address.h"
 
@@ -52,9 +52,9 @@ void shmemi_refuse_static(const void *addr, size_t n, const char *call)
                      addr, named(name, addr), s->statics_why);
 }
 
-/* The allocation that failed last, for the message about the NULL that it has returned. */
+/* The last failed allocation, for the message about the NULL that it has returned. */
 static struct {
-    const char *call; /* NULL: none has */
+    const char *call; /* NULL: none has failed */
     size_t size;
 } failed;
 
@@ -93,7 +93,8 @@ const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr)
     return text;
 }
 
-/* SHMEM_CHECKS=full: memory that was freed, and the end of each allocation. */
+/* SHMEM_CHECKS=full: the memory was not freed, and the n bytes do not pass the end of their
+ * allocation. */
 void shmemi_check_block(const void *addr, size_t n, const char *call)
 {
     if (!shmemi_in_heap(addr, 0))

@@ -1,6 +1,6 @@
 /*
- * address.h: symmetric addresses, and what is said of those that are none. Offsets are from the
- * user heap; below 0 is the internal area, and the statics of the program in it.
+ * address.h: symmetric addresses, and errors about other addresses. Offsets are from the user heap;
+ * below 0 is the internal area, and the statics of the program in it.
  */
 #ifndef SHMEMI_ADDRESS_H
 #define SHMEMI_ADDRESS_H
@@ -9,12 +9,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The offset from the user heap of n bytes of symmetric memory outside of it:
- * of the program's statics, or of a buffer that is registered; SHMEMI_NO_OFFSET where they
- * are in none. */
+/* The offset from the user heap of n bytes of symmetric memory outside of it: in the program's
+ * statics, or in a registered buffer; SHMEMI_NO_OFFSET where they are in neither. */
 int64_t shmemi_outside_offset(const void *addr, size_t n);
 
-/* Are the n bytes in the user heap, in the program's statics, or in a buffer that is registered? */
+/* Reports whether the n bytes are in the user heap, in the program's statics, or in a registered
+ * buffer. */
 SHMEMI_INLINE bool shmemi_symmetric(const void *addr, size_t n)
 {
     return SHMEMI_LIKELY(shmemi_in_heap(addr, n)) ||
@@ -29,8 +29,8 @@ SHMEMI_INLINE int64_t shmemi_offset(const void *addr)
                : shmemi_outside_offset(addr, 0);
 }
 
-/* Where a valid symmetric address of PE pe is in this process's main memory;
- * NULL: the PE is on another node, or its heap is in the memory of a GPU. */
+/* The place of a valid symmetric address of PE pe in this process's main memory; NULL: the PE is on
+ * another node, or its heap is in the memory of a GPU. */
 SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
 {
     int64_t offset = shmemi_offset(addr);
@@ -38,27 +38,27 @@ SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
     return base ? base + offset : NULL;
 }
 
-/* How reports name a symmetric address: where it is the same on every PE. */
+/* The name of a symmetric address in reports, which is the same on every PE. */
 #define SHMEMI_PLACE 160
 const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr);
 
-/* Ends the program where addr is NULL and an allocation has failed before, which is why. `what`
- * names the argument. */
+/* Ends the program where addr is NULL and an allocation has failed before, which explains it.
+ * `what` names the argument. */
 void shmemi_refuse_failed(const char *what, const void *addr, const char *call);
 
-/* An allocation has failed: the next message about a NULL tells of it. */
+/* Notes a failed allocation, for the next message about a NULL. */
 void shmemi_allocation_failed(size_t size, const char *call);
 
-/* Ends the program for `what`, n bytes at addr that are not symmetric memory. */
+/* Ends the program because the n bytes at addr, which `what` names, are not symmetric memory. */
 void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)
     __attribute__((noreturn));
 
-/* Ends the program when addr is in a global of it, and says why that is not symmetric, or in
- * a buffer that is registered, and the range is not; else it returns. */
+/* Ends the program when addr is in a global of it, and says why that is not symmetric, or in a
+ * registered buffer that is too short; else it returns. */
 void shmemi_refuse_static(const void *addr, size_t n, const char *call);
 
-/* SHMEM_CHECKS=full: the n bytes, if they are in the heap, are of one allocation;
- * and an address is a multiple of n. They do not return otherwise. */
+/* SHMEM_CHECKS=full. They end the program unless the n bytes, if they are in the heap, are of one
+ * allocation; and unless the address is a multiple of n. */
 void shmemi_check_block(const void *addr, size_t n, const char *call);
 void shmemi_check_aligned(const void *addr, size_t n, const char *call);
 

@@ -1,10 +1,10 @@
 /*
- * buffer_register.c: registers the program's buffers as symmetric memory, and takes them back.
+ * buffer_register.c: registers the program's buffers as symmetric memory, and unregisters them.
  *
- * All PEs agree before anything is moved, and once more after: a buffer is symmetric on
- * all of them or on none, and a refused one is as it was. Of main memory only whole pages
- * are moved, so that no byte of anybody else's is in what peers can write. Memory of a GPU
- * is not moved: the driver's chunks that it lies in are mapped into the heap as well.
+ * All PEs agree before memory is moved, and once more after: a buffer is symmetric on all of them
+ * or on none, and a refused one is as it was. Of main memory only whole pages are moved, so that
+ * peers can write to no byte outside of the buffer. Memory of a GPU is not moved: the driver's
+ * chunks that it lies in are mapped into the heap as well.
  */
 #define _GNU_SOURCE
 #include "buffer_register.h"
@@ -28,8 +28,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What is copied before it is mapped over, which gives the copied pages back to the
- * system: so much memory is there twice. */
+/* A buffer is copied and mapped over in pieces of this size, which gives the copied pages back to
+ * the system: no more than a piece of it is in memory twice. */
 #define PIECE ((size_t)32 << 20)
 
 /* ------------------------------------------------------------------- agreement */
@@ -49,7 +49,7 @@ enum {
     VOTES
 };
 
-/* Whether every PE can do its part. Where not, each learns why, or which PE knows. */
+/* Reports whether every PE can do its part. If not, each PE learns why, or which PE knows. */
 static bool agree(struct wish *w, const char *call)
 {
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
@@ -95,7 +95,7 @@ static bool agree(struct wish *w, const char *call)
     return w->why[0] == '\0';
 }
 
-/* Ends the collective call, and says why it has come to nothing. */
+/* Ends the collective call, and tells the thread why it has failed, if it has. */
 static void leave(const struct wish *w, const char *call)
 {
     char object[WHY + 80];
@@ -108,13 +108,13 @@ static void leave(const struct wish *w, const char *call)
 
 /* ---------------------------------------------------------------------- moving */
 
-/* Where the CPU reaches a block of this PE's. */
+/* The address of a block of this PE for the CPU. */
 static char *block_at(int64_t offset)
 {
     return shmemi_state.near_base[shmemi_state.my_pe] + offset;
 }
 
-/* What a former owner of the block has left in it. */
+/* Clears what a former owner has left in the block. */
 static void clear(int64_t offset, size_t n)
 {
     uint64_t place = shmemi_state.heap_place + (uint64_t)offset, end = place + n;
@@ -141,7 +141,7 @@ static int move_in(const struct wish *w, int64_t offset)
     return 0;
 }
 
-/* A private copy of a block, NULL where there is no memory for it. */
+/* A private copy of a block; NULL if there is no memory for it. */
 static char *copy_of(int64_t offset, size_t length)
 {
     char *copy = (char *)syscall(SYS_mmap, NULL, length, PROT_READ | PROT_WRITE,
@@ -165,7 +165,7 @@ static void move_out(char *copy, uintptr_t start, size_t length, const char *cal
 
 /* ------------------------------------------------------------------- the calls */
 
-/* The offset of a block that holds the buffer now, or -1 and why. */
+/* The offset of a block that now holds the buffer, or -1 and why. */
 static int64_t take_in(struct wish *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -193,21 +193,22 @@ static int64_t take_in(struct wish *w, const char *call)
     return -1;
 }
 
-/* Whether buffers are memory of a GPU: main memory cannot be in such a heap, and then all
- * of them are. */
+/* Reports whether buffers are memory of a GPU: main memory cannot be in a heap there, so either all
+ * of them are or none is. */
 static bool all_lent(void)
 {
     return shmemi_state.heap_fd < 0;
 }
 
-/* Ends the mappings of memory of a GPU, of whose block offset is within. */
+/* Ends the mappings of memory of a GPU whose block offset is in. */
 static void take_back(int64_t offset, const char *call)
 {
     if (shmemi_state.core->gpu_take_back(offset) != SHMEMI_DONE)
         shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
 }
 
-/* Makes buffer i the program's own: with copy's pages, or NULL, it was never moved. */
+/* Makes buffer i the program's own again: with the pages of copy, or NULL, if it was never moved.
+ */
 static void let_go(uint32_t i, char *copy, const char *call)
 {
     struct shmemi_static b = shmemi_buffer_at(i);
@@ -218,8 +219,8 @@ static void let_go(uint32_t i, char *copy, const char *call)
         move_out(copy, b.start, b.size, call);
 }
 
-/* The same as take_in for memory of a GPU. Its block begins where the chunks of a PE do that has
- * the most of them before the buffer. */
+/* As take_in, for memory of a GPU. Its block begins where the chunks of the PE begin that has the
+ * most of them before the buffer. */
 static int64_t borrow(struct wish *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -240,7 +241,7 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
         shmemi_refuse_uninitialised(call);
     if (!shmemi_collective_begin(&shmemi_world, call))
         return NULL;
-    /* What the caller has begun may still read the buffer, or write to it. */
+    /* Operations of the caller may still read the buffer, or write to it. */
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
         shmemi_team_meet(&shmemi_world, call);

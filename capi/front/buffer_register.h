@@ -1,4 +1,4 @@
-/* buffer_register.h: the program's buffers become symmetric memory, and are taken back. */
+/* buffer_register.h: registers buffers of the program as symmetric memory, and unregisters them. */
 #ifndef SHMEMI_BUFFER_REGISTER_H
 #define SHMEMI_BUFFER_REGISTER_H
 
@@ -10,8 +10,8 @@
 void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char *call);
 int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call);
 
-/* At finalize, when nobody writes to this PE any more: the program has its own pages
- * again, with what they hold. */
+/* At finalize, when no PE writes to this one any more: the program has its own pages again, with
+ * their contents. */
 void shmemi_buffers_close(const char *call);
 
 #pragma GCC visibility pop

@@ -4,10 +4,9 @@
 #include "buffers.h"
 
 /*
- * Sorted by start. A thread that makes the collective call changes it, while others look
- * up addresses: those look again when turn was odd, or is another one after. Each store
- * of an entry is a release behind the odd turn, each load an acquire before the second
- * look.
+ * Sorted by start. The thread that makes the collective call changes it, while others look up
+ * addresses: those look again when turn was odd, or is another one after. Each store of an entry is
+ * a release behind the odd turn, each load an acquire before the second look.
  */
 static struct {
     uint32_t turn;

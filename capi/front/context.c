@@ -1,5 +1,5 @@
 /*
- * context.c: the table of contexts, and why one cannot be used.
+ * context.c: the table of contexts, and errors about contexts.
  */
 #include "context.h"
 

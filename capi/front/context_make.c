@@ -1,10 +1,10 @@
 /*
  * context_make.c: contexts are made and destroyed.
  *
- * A place is free when its handle is 0. It is taken under the mutex, and read without:
- * a program that uses a handle has got it from the call that made the context. The
- * streams of the core have the numbers of the places, so that a job makes as many
- * streams as it has contexts at once, however many it makes in all.
+ * A place is free when its handle is 0. A thread takes one under the mutex, and reads it without:
+ * the program has its handles from the call that made the context. The core numbers its contexts by
+ * the places, so that a job makes as many of them as it has contexts at once, however many it makes
+ * in all.
  */
 #include "context_make.h"
 
@@ -24,13 +24,13 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------------ making */
 
-/* A handle that no earlier context of the place has had lately; never 0. */
+/* A handle that no context of the place has had lately; never 0. */
 static shmem_ctx_t handle_of(uint32_t place)
 {
     return (shmem_ctx_t)((generations[place] << SHMEMI_CTX_BITS | place) & INT32_MAX);
 }
 
-/* The stream for a place: SHMEMI_FAILED: there is none. */
+/* The core's number for a place; SHMEMI_FAILED: there is none. */
 static int open_stream(uint32_t place, const char *call)
 {
     if (!shmemi_state.networked)
@@ -107,7 +107,7 @@ void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call)
     destroy(shmemi_context_at(ctx), call);
 }
 
-/* Other threads may be making contexts of other teams meanwhile. */
+/* Meanwhile other threads may make contexts of other teams. */
 static void destroy_of(shmem_team_t team, bool any, const char *call)
 {
     for (uint32_t place = 1; place < SHMEMI_CONTEXTS; place++) {
@@ -151,7 +151,7 @@ int shmemi_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team, const char *call)
     return 0;
 }
 
-/* total_ops is not needed: a message that is full leaves, however many follow. */
+/* total_ops is not used: a full message leaves, however many operations follow. */
 void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
                               const shmem_ctx_session_config_t *config, long mask, const char *call)
 {

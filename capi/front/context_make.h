@@ -17,11 +17,11 @@ void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
                               const char *call);
 void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call);
 
-/* Destroys those of a team, before the team is given back. */
+/* Destroys the contexts of a team, before its slot is released. */
 void shmemi_ctx_end_team(shmem_team_t team, const char *call);
 
-/* At finalize: completes and destroys all but the default one; and, when nothing can
- * be under way any more, makes that one as it was before init. */
+/* At finalize: the first completes and destroys all contexts but the default one; the second, when
+ * no operation can be under way any more, makes that one as it was before init. */
 void shmemi_ctx_end(const char *call);
 void shmemi_ctx_reset(void);
 

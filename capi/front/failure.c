@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <time.h>
 
-/* How long the network's word for it waits for somebody who knows what became of the
- * PE: the launcher, or the kernel. They take milliseconds. */
+/* How long an error of the network waits for the launcher or the kernel to say what became of the
+ * PE. They take milliseconds. */
 #define NEWS_MS 1000
 
 struct error {
@@ -25,15 +25,15 @@ struct error {
 
 static _Thread_local struct error last;
 
-/* What this thread has been told, of the job with that number. */
+/* What this thread has been told, in the job with that number. */
 static _Thread_local struct {
     uint32_t job;
-    uint32_t told;                  /* the first so many of state.losses */
+    uint32_t told;                  /* how many of state.losses, from the first */
     uint32_t depth;                 /* of collective calls */
     const struct shmemi_team *team; /* of the outermost one */
     bool broken;                    /* which has failed */
     bool in_handler;                /* the program's handler runs */
-    bool mute;                      /* nothing is told */
+    bool mute;                      /* the thread is told of no loss */
 } mine;
 
 static uint32_t jobs;
@@ -122,7 +122,7 @@ void shmemi_net_failed(int pe, const char *call)
     tell(SHMEMX_ERROR_NETWORK, who, call, named);
 }
 
-/* A PE of the team that is lost, or -1. */
+/* A lost PE of the team, or -1. */
 static int lost_member(const struct shmemi_team *t)
 {
     uint32_t n = __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE);

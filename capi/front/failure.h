@@ -1,14 +1,13 @@
 /*
  * failure.h: what a call does when a PE is lost.
  *
- * Without SHMEM_ON_FAILURE=return the job ends. With it the call returns, the
- * thread's last error says why, and the program's handler is called, if it has
- * one. Which PEs are lost is in shmemi_state; a thread of the core writes it.
+ * Without SHMEM_ON_FAILURE=return the job ends. With it the call returns, the thread's last error
+ * says why, and the program's handler is called, if it has one. shmemi_state lists the lost PEs; a
+ * thread of the core writes the list.
  *
- * A wait for memory may be for any PE's store, so each loss ends one wait of each
- * thread that has not been told of it; the next wait goes on, for it may be for a
- * survivor. A collective call ends when a PE is lost that takes part in it, and
- * from then on does not begin.
+ * A wait for memory may be for any PE's store, so each loss ends one wait of each thread that has
+ * not been told of it; the next wait goes on, for it may be for a survivor. A collective call ends
+ * when a PE is lost that takes part in it, and from then on does not begin.
  */
 #ifndef SHMEMI_FAILURE_H
 #define SHMEMI_FAILURE_H
@@ -50,16 +49,16 @@ SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
     return true;
 }
 
-/* From now on, until it is called with false, the thread is not told of anything:
- * who calls looks for losses itself. */
+/* From now on, until it is called with false, the thread is told of no loss: its caller looks for
+ * losses itself. */
 void shmemi_mute(bool on);
 
-/* The thread knows, without having been told, of the members of a team that are not in
- * another one: no wait of its ends because of them. */
+/* Marks the losses of members of all that are not in left as known to the thread: they end no wait
+ * of it, and it is not told of them. */
 void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left);
 
-/* The core could not do what was asked of pe, -1: of several. Ends the job, or tells
- * the thread. The caller holds no lock. */
+/* The core could not serve an operation for PE pe, or for several: -1. Ends the job, or tells the
+ * thread. The caller holds no lock. */
 void shmemi_net_failed(int pe, const char *call);
 
 /* The PE whose loss ends a wait, or -1. */
@@ -67,12 +66,12 @@ int shmemi_breaks(enum shmemi_whom whom);
 
 /*
  * Around a collective call of a team. False: a PE that takes part is lost, the thread has been
- * told, and there is nothing to end. They may be nested; the outermost tells once.
- * A thread whose call is broken gives nobody a message any more: those who get one
- * would take it that what they wait for is there.
+ * told, and there is no end to call. They may be nested; the outermost tells once. A thread whose
+ * call is broken sends no more messages: their receivers would believe that the awaited data is
+ * there.
  */
 bool shmemi_collective_begin(const struct shmemi_team *t, const char *call);
-/* False: a PE was lost meanwhile, and what the call has made is of no use. */
+/* False: a PE was lost meanwhile, and the results of the call are of no use. */
 bool shmemi_collective_end(void);
 bool shmemi_still_holds(void);
 

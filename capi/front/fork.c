@@ -1,23 +1,22 @@
 /*
- * fork.c: what fork() means after init.
+ * fork.c: fork() after init.
  *
- * A child has the parent's memory but neither its Go threads nor a seat in the job. Its
- * state says "not initialised", so that every call ends with one line instead of
- * hanging; and it must not tell the launcher anything in the parent's name.
+ * A child has the parent's memory but neither its Go threads nor a place in the job. Its state says
+ * "not initialised", so that every call ends with one line instead of hanging; and it must tell the
+ * launcher nothing in the parent's name.
  *
- * Its globals are to be its own, as fork() has it, but they are in memory that the PEs
- * share. So the parent makes a private copy before it forks, and the child moves that
- * over its globals before any code of the program runs in it: the handlers here are
- * registered when the library is loaded, which makes them the last before the fork and
- * the first after it. A copy takes time, in which another thread may write, and a fork
- * that leaves that out of a global and not out of another would show what never was.
- * Where the kernel lets it, the parent therefore holds who writes to a global until it
- * has forked (userfaultfd, which needs root, vm.unprivileged_userfaultfd or access to
+ * By the rules of fork() its globals are its own, but they are in memory that the PEs share. So the
+ * parent makes a private copy before it forks, and the child moves that copy over its globals
+ * before any code of the program runs in it: the handlers here are registered when the library is
+ * loaded, which makes them the last before the fork and the first after it. While the copy is made,
+ * another thread may write, and the child could see a later store without an earlier one. Where the
+ * kernel allows it, the parent therefore holds each thread that writes to a global until it has
+ * forked (userfaultfd, which needs root, vm.unprivileged_userfaultfd or access to
  * /dev/userfaultfd).
  *
- * system(), popen(), posix_spawn() and vfork() run none of this and need none of it:
- * their child shares the parent's memory until it execs. Nothing here allocates by
- * malloc, whose locks are about to be taken.
+ * system(), popen(), posix_spawn() and vfork() run none of this and need none of it: their child
+ * shares the parent's memory until it execs. No function here allocates by malloc, whose locks are
+ * about to be taken.
  */
 #define _GNU_SOURCE
 #include "buffers.h"
@@ -37,9 +36,9 @@
 #define NEW_USERFAULTFD _IO(0xAA, 0x00)
 
 static struct {
-    const struct shmemi_program *program; /* NULL: there is nothing to do */
-    char *copy;                           /* of its spans; NULL: there was no memory for it */
-    int held;                             /* -1: no writer is */
+    const struct shmemi_program *program; /* NULL: no statics are moved */
+    char *copy;                           /* of its spans; NULL: no memory */
+    int held;                             /* -1: writers are not held */
 } now;
 
 /* ------------------------------------------------------------------- holding */
@@ -83,11 +82,11 @@ static void let_go(const struct shmemi_program *p, int fd)
     if (fd < 0)
         return;
     protect(fd, p, 0);
-    close(fd); /* lets go of whoever is held still */
+    close(fd); /* also wakes threads that it still holds */
 }
 
-/* Not where the allocator's heap shares a page with a global: fork() itself waits for
- * the allocator. */
+/* Does nothing where the allocator's heap shares a page with a global: fork() itself waits for the
+ * allocator. */
 static int hold(const struct shmemi_program *p)
 {
     if (p->heap_inside)
@@ -149,7 +148,7 @@ static void after(void)
 static void say_and_exit(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0) {
-        /* there is nobody to tell */
+        /* stderr is closed */
     }
     _exit(127);
 }

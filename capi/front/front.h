@@ -22,10 +22,9 @@
 /* ------------------------------------------------ reaching a peer's memory */
 
 /*
- * The address in this process of n bytes at symmetric address addr of PE pe,
- * or NULL: not on this node, or not a valid request. The slow functions tell
- * which. Before init n_pes is 0, so that the first comparison also covers a
- * call before init or after finalize.
+ * The address in this process of n bytes at symmetric address addr of PE pe; NULL: the PE is not on
+ * this node, or the request is not valid, as the slow halves find out. Before init n_pes is 0, so
+ * that the first comparison also covers a call before init or after finalize.
  */
 SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 {
@@ -40,9 +39,9 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 
 /* ------------------------------------------------------------- put and get */
 
-/* The slow halves of what is inline here: in the files of public functions, which define
- * SHMEMI_PUBLIC, those that show a profiler the call (ranges.c), else those below. So the
- * fast path pays nothing for ranges, and what the library does inside a call has none. */
+/* The slow halves of the functions here. Files of public functions define SHMEMI_PUBLIC and get
+ * those that show the call to a profiler (ranges.c); others get those without. So the fast path
+ * pays nothing for ranges, and calls of the library within a call show none. */
 #ifdef SHMEMI_PUBLIC
 #define SHMEMI_SLOW(operation) shmemi_##operation##_ranged
 #else
@@ -107,8 +106,8 @@ SHMEMI_INLINE void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
         SHMEMI_SLOW(get_nbi)(ctx, dest, source, n, pe, call);
 }
 
-/* One element. n is a constant, so the switch folds; up to 8 bytes are one
- * store that no reader sees in halves. */
+/* One element. n is a constant, so the switch folds; up to 8 bytes are one store, which no reader
+ * sees in part. */
 SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size_t n, int pe,
                             const char *call)
 {

@@ -1,10 +1,9 @@
 /*
  * memory.c: the symmetric heap's collective calls.
  *
- * Every PE makes the same calls, so the core's allocator, which is pure
- * arithmetic, gives every PE the same offset without talking to anyone. What
- * can differ is whether a PE has the memory to back it: when the heap grows
- * the PEs vote, and one refusal is a NULL on all of them.
+ * Every PE makes the same calls, so the core's allocator, which is pure arithmetic, gives every PE
+ * the same offset without communication. PEs can differ in whether they have the memory to back it:
+ * when the heap grows the PEs vote, and one refusal is a NULL on all of them.
  */
 #include "memory.h"
 
@@ -31,8 +30,8 @@ static void check_initialised(const char *call)
 }
 
 /*
- * Agrees on an allocation: the offset when every PE has it, else -1. Doubles
- * as the barrier at the end of the call. Answers the same on all PEs.
+ * Agrees on an allocation: the offset when every PE has it, else -1. Doubles as the barrier at the
+ * end of the call. Returns the same on all PEs.
  */
 static int64_t agree(int64_t offset, size_t size, const char *call)
 {
@@ -41,7 +40,7 @@ static int64_t agree(int64_t offset, size_t size, const char *call)
     int64_t mine[3] = {offset, (int64_t)size, -(int64_t)size}, all[3];
     shmemi_exchange(&shmemi_world, all, mine, 3, &votes, call);
     if (!shmemi_collective_holds())
-        return -1; /* a PE was lost before it had voted */
+        return -1; /* a PE was lost before it voted */
     if (all[1] != -all[2] && shmemi_state.checks == SHMEMI_CHECKS_FULL)
         shmemi_abort(call, "make the same call with the same size on every PE",
                      "the PEs ask for different sizes, %lld to %lld bytes", (long long)all[1],
@@ -179,7 +178,7 @@ void shmemi_free(void *ptr, const char *call)
     shmemi_barrier_all(call);
     same_block(ptr, call);
     if (!shmemi_collective_end())
-        return; /* it may be, for all that is known */
+        return; /* another PE may still use the block */
     if (ptr == NULL)
         return;
     if (shmemi_state.core->heap_free(offset_of(ptr, call)) != 0)

@@ -15,8 +15,9 @@ static void describe_text(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s", (const char *)subject);
 }
 
-/* How often who waits for the lock gives way before it waits as others do, and reports:
- * some 10 ms. So long it is had by who the driver of a GPU holds, or a debugger. */
+/* How often a thread that waits for the lock yields before it waits as other waits do, and reports:
+ * some 10 ms. A thread blocked in the GPU driver, or stopped by a debugger, may hold the lock that
+ * long. */
 #define LOCK_YIELDS 20000
 
 static SHMEMI_COLD void wait_for_lock(const char *call)
@@ -28,8 +29,8 @@ static SHMEMI_COLD void wait_for_lock(const char *call)
 
 void shmemi_net_lock(const char *call)
 {
-    /* Who posts without a pause takes the lock again before another thread sees
-     * that it is free. */
+    /* A thread that posts without a pause takes the lock again before another thread sees that it
+     * is free. */
     if (__atomic_load_n(&shmemi_state.net_wanted, __ATOMIC_RELAXED))
         sched_yield();
     if (!__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE))
@@ -37,7 +38,7 @@ void shmemi_net_lock(const char *call)
     __atomic_fetch_add(&shmemi_state.net_wanted, 1, __ATOMIC_RELAXED);
     uint32_t tries = 0;
     while (__atomic_exchange_n(&shmemi_state.net_lock, 1, __ATOMIC_ACQUIRE)) {
-        /* The holder may be off the CPU, or copying a large message. */
+        /* The holder may be off the processor, or copying a large message. */
         if (++tries > 100)
             sched_yield();
         if (tries > LOCK_YIELDS) {

@@ -6,7 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Around everything that posts; and what is done under it is seen by whoever has it next. */
+/* Held around each post to the network. A thread that takes the lock sees the writes of the one
+ * that had it. */
 void shmemi_net_lock(const char *call);
 void shmemi_net_unlock(void);
 

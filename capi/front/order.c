@@ -1,7 +1,6 @@
 /*
- * order.c: fence and quiet where something is under way that this processor's order
- * of stores does not cover: copies of a GPU's, operations of kernels, and what goes by
- * the network, which each context has for itself.
+ * order.c: fence and quiet for operations that the order of this processor's stores does not cover:
+ * copies of a GPU, operations of kernels, and the network, which each context has for itself.
  */
 #include "order.h"
 
@@ -15,7 +14,7 @@
 
 #include <stdio.h>
 
-/* False: there is nothing to be done on no context. */
+/* False: the call has nothing to do, for the context is SHMEM_CTX_INVALID. */
 static bool usable(shmem_ctx_t ctx, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -31,7 +30,7 @@ void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
     struct shmemi_context *c = shmemi_context_at(ctx);
     if (!usable(ctx, call))
         return;
-    /* Copies and the stores of this processor know no order among each other. */
+    /* Copies are not ordered with the stores of this processor. */
     shmemi_settle(call);
     if (!shmemi_marked(&c->unfenced))
         return;
@@ -48,7 +47,7 @@ static void describe(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s PE %d", (const char *)subject, shmemi_state.my_pe);
 }
 
-/* What kernels of this process have pushed that the caller has waited for. */
+/* Waits for what kernels of this process had pushed when the caller came. */
 static void quiet_rings(const char *call)
 {
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
@@ -62,7 +61,7 @@ static void quiet_rings(const char *call)
     shmemi_turned(&w);
 }
 
-/* Until what was posted before on a context is complete. */
+/* Waits until the operations posted before on a context are complete. */
 static void quiet_network(struct shmemi_context *c, const char *call)
 {
     int rc;
@@ -80,8 +79,8 @@ static void quiet_network(struct shmemi_context *c, const char *call)
             c->last_quiet = ticket;
             __atomic_store_n(&c->dirty, SHMEMI_QUIETING, __ATOMIC_RELAXED);
         }
-        /* Not when another thread has posted since, or its quiet is the one
-         * that covers what it posted. */
+        /* It stays marked when another thread has posted since, or has begun a later quiet, which
+         * covers its posts. */
         if (rc == SHMEMI_DONE && c->dirty == SHMEMI_QUIETING && c->last_quiet == ticket)
             __atomic_store_n(&c->dirty, SHMEMI_CLEAN, __ATOMIC_RELAXED);
         shmemi_net_unlock();
@@ -107,8 +106,8 @@ void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call)
         quiet_network(c, call);
 }
 
-/* What is under way to other PEs is waited for as well: the engine completes what was
- * posted up to a ticket, whoever it is for. */
+/* This waits for operations to other PEs as well: the engine completes all that was posted up to a
+ * ticket, to any PE. */
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;

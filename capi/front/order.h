@@ -1,6 +1,5 @@
 /*
- * order.h: fences and quiets that the order of this processor's stores does not make. front.h
- * looks whether one is needed.
+ * order.h: the slow halves of fence and quiet; front.h looks whether they are needed.
  */
 #ifndef SHMEMI_ORDER_H
 #define SHMEMI_ORDER_H

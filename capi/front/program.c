@@ -1,10 +1,10 @@
 /*
  * program.c: which part of the program's data can be symmetric.
  *
- * That is what its writable segments hold behind the part that the dynamic linker
- * protects after relocation (RELRO), without the table of functions (.got.plt) that it
- * goes on writing to. Shared libraries' globals are not symmetric, as the specification
- * has it, and thread-local ones are elsewhere anyway.
+ * That is the content of its writable segments behind the part that the dynamic linker protects
+ * after relocation (RELRO), without the table of functions (.got.plt) that the linker goes on
+ * writing to. Globals of shared libraries are not symmetric, as the specification says, and
+ * thread-local ones lie elsewhere.
  */
 #define _GNU_SOURCE
 #include "program.h"
@@ -164,8 +164,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* Where the allocator's heap begins, field 47: older kernels begin it in the page where
- * .bss ends, unless they randomise addresses. 0: it cannot be told. */
+/* The start of the allocator's heap, field 47: older kernels put it into the page where .bss ends,
+ * unless they randomise addresses. 0: not known. */
 static uintptr_t heap_start(void)
 {
     char text[2048];
@@ -187,8 +187,8 @@ static uintptr_t heap_start(void)
     return at;
 }
 
-/* Somebody may have changed what the kernel set up: protected a part of the data,
- * made it executable, or put other memory there. All that is left alone. */
+/* The program may have changed the kernel's mappings: protected a part of the data, made it
+ * executable, or mapped other memory there. Such parts are left alone. */
 static void check_mappings(struct finder *f)
 {
     struct shmemi_program *p = f->p;

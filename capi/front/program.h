@@ -8,7 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Whole pages of the program's data that nothing protects. */
+/* Whole pages of the program's data that have no protection. */
 struct shmemi_span {
     uintptr_t start;
     size_t size;
@@ -16,7 +16,7 @@ struct shmemi_span {
     uint64_t at;   /* in the area of the memory file */
 };
 
-/* What of the program's data is symmetric, or could be. */
+/* The part of the program's data that is symmetric, or could be. */
 struct shmemi_program {
     struct shmemi_span spans[SHMEMI_STATICS];
     uint32_t n_spans;
@@ -33,7 +33,7 @@ struct shmemi_program {
 /* moved: the spans are as found before, and in the memory file by now. */
 void shmemi_program_find(struct shmemi_program *p, bool moved);
 bool shmemi_program_holds(const void *addr); /* in its data, symmetric or not */
-/* Is the caller's stack in a global? Whoever runs there cannot move it. */
+/* Reports whether the caller's stack is in a global: a thread cannot move its own stack. */
 bool shmemi_program_on_spans(const struct shmemi_program *p);
 
 #pragma GCC visibility pop

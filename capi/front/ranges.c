@@ -2,8 +2,8 @@
  * ranges.c: ranges for a profiler, by NVTX.
  *
  * NVTX is headers only: the first call loads the library that the profiler names in
- * NVTX_INJECTION64_PATH, and without one every call is a look at a pointer that is NULL.
- * A build without the headers has no ranges, and SHMEM_NVTX then fails.
+ * NVTX_INJECTION64_PATH, and without one every call looks at a pointer that is NULL. A build
+ * without the headers has no ranges, and SHMEM_NVTX then fails.
  */
 #include "ranges.h"
 
@@ -105,8 +105,8 @@ void shmemi_range_end(const bool *begun)
         shmemi_range_leave(SHMEMI_RANGES_OF_CALLS);
 }
 
-/* Of the call that initialises: what is to be shown is known in the middle of it.
- * Guarded as init is. */
+/* The range of the call that initialises: init learns the groups in its course. The lock of init
+ * guards these. */
 static const char *initialising;
 static bool shown;
 

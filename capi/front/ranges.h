@@ -1,10 +1,9 @@
 /*
- * ranges.h: what a profiler is shown of the library's calls (SHMEM_NVTX).
+ * ranges.h: ranges that show the library's calls to a profiler (SHMEM_NVTX).
  *
- * A range is a call of the program's: it has the call's name, and its group is its
- * category. Ranges of one thread nest. Without the setting, or without a profiler that
- * listens, shmemi_state.ranges is 0, and a range is a look at it; what is inline in
- * front.h does not even look.
+ * A range is a call of the program: it has the call's name, and its group is its category. Ranges
+ * of one thread nest. Without the setting, or without a profiler that listens, shmemi_state.ranges
+ * is 0, and a range costs one look at it; the inline functions of front.h do not even look.
  */
 #ifndef SHMEMI_RANGES_H
 #define SHMEMI_RANGES_H
@@ -22,7 +21,7 @@
 bool shmemi_range_begin(uint32_t group, const char *call);
 void shmemi_range_end(const bool *begun);
 
-/* The slow halves of front.h, shown. */
+/* The slow halves of front.h, with a range. */
 void shmemi_put_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                        const char *call);
 void shmemi_put_nbi_ranged(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
@@ -41,12 +40,12 @@ void shmemi_amo_nbi_ranged(shmem_ctx_t ctx, enum shmemi_amo op, int width, void 
 void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
 
-/* For the core: struct shmemi_init_args says what they do. */
+/* For the core, as struct shmemi_init_args describes them. */
 int shmemi_ranges_open(uint32_t groups);
 void shmemi_range_enter(int of, uint32_t group, const char *name);
 void shmemi_range_leave(int of);
 
-/* The call that is bringing this process into a job, before it does; and after it has. */
+/* Around init: the call that joins this process to a job, and whether it has. */
 void shmemi_ranges_await(const char *call);
 void shmemi_ranges_settle(bool joined);
 

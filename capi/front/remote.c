@@ -1,10 +1,9 @@
 /*
- * remote.c: what the inline paths of front.h do not serve.
+ * remote.c: requests that the inline functions of front.h do not serve.
  *
- * Either the request is wrong, and refuse() says why, or the peer is on
- * another node. Then the operation is handed to the core under the endpoint's
- * lock; the core posts it or says that it has no room; the waiting is done
- * here.
+ * Either the request is wrong, and refuse() says why, or the peer is on another node. Then the
+ * operation goes to the core under the endpoint's lock; the core posts it or answers that it has no
+ * room; the waiting is done here.
  */
 #define _GNU_SOURCE
 #include "remote.h"
@@ -66,7 +65,7 @@ static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
     return (int64_t)((uintptr_t)addr - s->heap_base);
 }
 
-/* SHMEM_CHECKS=full: a context that is private to a thread. */
+/* SHMEM_CHECKS=full: a private context is used by its thread only. */
 static void check_thread(shmem_ctx_t ctx, const char *call)
 {
     if (shmemi_state.checks == SHMEMI_CHECKS_FULL)
@@ -106,7 +105,7 @@ static void mark_operations(struct shmemi_context *c)
     __atomic_store_n(&c->unfenced, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether a later quiet has to know of an operation. */
+/* Whether a later quiet has to wait for an operation. */
 enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING };
 
 /*
@@ -151,8 +150,8 @@ SHMEMI_INLINE void post_begin(struct post *p, shmem_ctx_t ctx, const char *call,
 }
 
 /*
- * Whether to post now, with the lock. The marks change under the lock only, so that a quiet of
- * one thread never hides what another thread posts.
+ * Reports whether to post now, under the lock. The marks change under the lock only, so that a
+ * quiet of one thread never hides the posts of another.
  */
 SHMEMI_INLINE bool posting(struct post *p)
 {
@@ -173,8 +172,8 @@ SHMEMI_INLINE bool posting(struct post *p)
     return true;
 }
 
-/* False: it failed, and the thread has been told. The request is in the core's hands
- * until it is done, so a loss does not end the wait; the core does. */
+/* False: it failed, and the thread has been told. The core holds the request until it is done, so
+ * that the core ends this wait and a loss does not. */
 static bool await(struct shmemi_request *r, int pe, const char *call)
 {
     struct posting p = {pe, "for the completion at"};
@@ -297,16 +296,15 @@ static uint64_t net_amo(shmem_ctx_t ctx, enum shmemi_amo op, int width, int64_t 
     return r.value;
 }
 
-/* The library's own messages are no operations of the program: quiet need not
- * know of them, and a barrier that follows another has nothing to flush (36 us
- * over tcp with it, 8.5 without). */
+/* The library's own messages are no operations of the program: quiet need not wait for them, and a
+ * barrier that follows another has nothing to flush (36 us over tcp with it, 8.5 without). */
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call)
 {
     net_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, 8, offset, value, 0, pe, false, call);
 }
 
-/* The same with data. What is copied when it is posted needs no quiet either: with
- * one, an all-to-all of small blocks took three messages for each pair, not one. */
+/* The same with data. Data that is copied when it is posted needs no quiet either: with one, an
+ * all-to-all of small blocks took three messages for each pair, not one. */
 void shmemi_net_set_with(int pe, int64_t offset, const void *source, size_t n, int64_t count_offset,
                          uint64_t count, const char *call)
 {

@@ -17,9 +17,8 @@ void shmemi_net_get(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t 
 void shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
                            int64_t signal_offset, uint64_t signal, int op, bool nbi,
                            const char *call);
-/* Halves of a put and a get of at most net_chunk bytes, for callers that have
- * several under way: true when it has to be finished before source may be reused,
- * or dest be read. */
+/* Halves of a put and a get of at most net_chunk bytes, for callers that have several under way:
+ * true when the operation has to be finished before source may be reused, or dest be read. */
 bool shmemi_net_put_start(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
                           struct shmemi_request *r, const char *call);
 bool shmemi_net_get_start(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n,
@@ -42,20 +41,20 @@ uint64_t shmemi_amo_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *d
 void shmemi_amo_nbi_slow(shmem_ctx_t ctx, enum shmemi_amo op, int width, void *fetch, void *dest,
                          uint64_t operand, uint64_t compare, int pe, const char *call);
 
-/* Does op write? A fetch wakes nobody. */
+/* Reports whether op writes: a fetch needs to wake no thread. */
 SHMEMI_INLINE bool shmemi_amo_writes(enum shmemi_amo op)
 {
     return op != SHMEMI_AMO_FETCH;
 }
 
-/* The library's own messages: no quiet of the program waits for them, unless the
- * source may not be used again when the call returns. */
+/* The library's own messages: no quiet of the program waits for them, unless the source may not be
+ * reused when the call returns. */
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call);
 void shmemi_net_set_with(int pe, int64_t offset, const void *source, size_t n, int64_t count_offset,
                          uint64_t count, const char *call);
 
-/* The heap offset of n bytes at PE pe, when they are there, and when `local`, which
- * the program calls `what`, is not NULL. It does not return otherwise. */
+/* The heap offset of n bytes at PE pe. Ends the program if they are not symmetric there, or if
+ * `local`, which `what` names, is NULL. */
 int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int pe, const char *what,
                             const char *call);
 

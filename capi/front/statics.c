@@ -1,12 +1,12 @@
 /*
  * statics.c: gives the program's statics to the memory file of the node.
  *
- * What they hold is copied into the file, and the file is mapped over them. Most of a
- * large .bss has never been touched: only pages that the kernel has for it are copied,
- * and only those that hold something, so that the rest costs neither time nor memory.
+ * Their contents are copied into the file, and the file is mapped over them. Most of a large .bss
+ * has never been touched: only pages that the kernel has for it are copied, and only if they hold
+ * something, so that the rest costs neither time nor memory.
  *
- * At finalize they stay where they are, for nobody can take them back without a moment
- * in which a thread of the program may write in vain; the next init moves them on.
+ * At finalize they stay where they are: to take them back would mean a moment in which a store of a
+ * thread of the program is lost. The next init moves them on.
  */
 #define _GNU_SOURCE
 #include "statics.h"
@@ -62,8 +62,8 @@ void shmemi_statics_forget(void)
 
 /* ------------------------------------------------------------- what to move */
 
-/* Not memcpy: AddressSanitizer's looks for what lies between two globals. Nor may the
- * compiler make a call of it out of the loop. */
+/* Not memcpy: AddressSanitizer's rejects the red zones between two globals. Nor may the compiler
+ * turn the loop into a call of it. */
 __attribute__((no_sanitize("address", "thread"))) void shmemi_copy_pages(void *to, const void *from,
                                                                          size_t n)
 {
@@ -103,9 +103,10 @@ bool shmemi_file_written(int of, uint64_t *from, uint64_t *to)
     return true;
 }
 
-/* For each page of a span from `page` on: may it hold something? */
+/* The kernel's answer, for each page of a span from `first` on, to whether it may hold something.
+ */
 struct kernel_view {
-    int pagemap; /* -1: everything may */
+    int pagemap; /* -1: every page may */
     size_t first, n;
     uint64_t entries[512];
 };
@@ -127,8 +128,8 @@ static bool touched(struct kernel_view *v, uintptr_t page)
     return (v->entries[number - v->first] & (1ull << SWAPPED | 1ull << PRESENT)) != 0;
 }
 
-/* The pages from `at` on, up to `end`, that are alike in whether they may hold
- * something; the answer is where the first other one is. */
+/* Finds how far the pages from `at` on, up to `end`, are alike: in *data, whether they may hold
+ * something. Returns the end of that run. */
 static size_t run(struct kernel_view *v, const struct shmemi_span *s, size_t at, size_t end,
                   bool *data)
 {
@@ -167,9 +168,9 @@ static int map_over(const struct move *m, const struct shmemi_span *s, size_t at
 }
 
 /*
- * What another thread stores between the copy of a page and its mapping is lost. With
- * one thread there is none. Else each page that holds something is mapped by itself, so
- * that this takes less than a microsecond; holes go as a whole.
+ * A store of another thread between the copy of a page and its mapping is lost. A process with one
+ * thread has no such store. In others each page that holds something is mapped by itself, so that
+ * the gap is less than a microsecond; holes are mapped as a whole.
  */
 static int move_span(const struct move *m, const struct shmemi_span *s, bool alone,
                      struct kernel_view *v)
@@ -195,7 +196,7 @@ static void move_all(const struct move *m)
     struct kernel_view v = {.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
     sigset_t all, before;
     sigfillset(&all);
-    /* A handler of the program's would write in vain, too. */
+    /* A store of a signal handler would be lost, too. */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     int rc = 0;
     for (uint32_t i = 0; i < program.n_spans && rc == 0; i++)
@@ -204,7 +205,7 @@ static void move_all(const struct move *m)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (v.pagemap >= 0)
         close(v.pagemap);
-    if (rc != 0) /* a part of them is where fork would not find it */
+    if (rc != 0) /* fork would not find the moved part of them */
         shmemi_abort("shmem_init", "set SHMEM_STATICS=off, if the program does not need them",
                      "map %zu bytes of the program's statics: %s", program.size, strerror(cause));
 }
@@ -255,7 +256,7 @@ int shmemi_statics_open(char *error, size_t size)
     shmemi_statics_lock();
     int rc = take(error, size);
     shmemi_statics_unlock();
-    /* Nobody writes to a PE's statics before they are in the file. */
+    /* No PE may write to another one's statics before they are in the file. */
     if (rc == 0)
         shmemi_team_meet(&shmemi_world, "shmem_init");
     return rc;

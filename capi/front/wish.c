@@ -1,5 +1,5 @@
 /*
- * wish.c: why memory of the program's cannot be registered, if it cannot.
+ * wish.c: whether memory of the program can be registered, and if not, why.
  */
 #define _GNU_SOURCE
 #include "wish.h"
@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The part of a mapping's line that says what may be done with it and what it is. */
+/* Checks the access and the name of one mapping. */
 static void check_mapping(struct wish *w, uintptr_t at, const char *access, const char *name)
 {
     if (access[3] == 's')
@@ -29,8 +29,8 @@ static void check_mapping(struct wish *w, uintptr_t at, const char *access, cons
         REFUSE(w, "it is on the stack (allocate it)");
 }
 
-/* Every page has to be private memory that can be read and written, which the kernel
- * says: pages of a file that others use would no longer be that file's. */
+/* Every page has to be private memory with read and write access, as the kernel lists it: pages of
+ * a file that others use would no longer be that file's. */
 static void check_mappings(struct wish *w)
 {
     struct shmemi_maps maps;
@@ -58,7 +58,7 @@ static bool on_this_stack(const struct wish *w)
     return (uintptr_t)__builtin_frame_address(0) - w->start < w->length;
 }
 
-/* Memory of a GPU, whatever its address: the core finds the chunks. */
+/* Memory of a GPU may have any address: the core finds its chunks. */
 static void check_lent(struct wish *w)
 {
     size_t size;

@@ -1,5 +1,5 @@
 /*
- * wish.h: a buffer of the program's that is to be registered, or unregistered.
+ * wish.h: a request to register or unregister a buffer of the program.
  */
 #ifndef SHMEMI_WISH_H
 #define SHMEMI_WISH_H
@@ -16,16 +16,16 @@ struct wish {
     uintptr_t start;
     size_t length;
     int64_t inside; /* offset of memory that is in the heap already, or -1 */
-    /* Of a GPU's: the unit of the driver's chunks, and what of those lies before the first
-     * byte and from there on; with most_, the most of any PE, once they have agreed. */
+    /* For memory of a GPU: the unit of the driver's chunks, and the bytes of the chunks before the
+     * first byte and from there on; with most_, the most of any PE, once they have agreed. */
     size_t granule, before, after;
     size_t most_before, most_after;
-    char why[WHY]; /* "", or the cause and the remedy of its refusal */
+    char why[WHY]; /* "", or cause and remedy of its refusal */
 };
 
 #define REFUSE(w, ...) snprintf((w)->why, WHY, __VA_ARGS__)
 
-/* Fills in all but what is start, length and the most of the others, or why. */
+/* Fills in inside, granule, before and after; or why, if the buffer cannot be registered. */
 void shmemi_wish_check(struct wish *w, int flags);
 
 #pragma GCC visibility pop
