@@ -21,15 +21,15 @@ import (
 // operation was not posted; the caller polls and tries again.
 var ErrAgain = errors.New("fabric: try again")
 
-// ErrOverrun is what Poll fails with when completions were lost, because more
-// came than the queue holds. The endpoint is of no more use.
+// Poll fails with ErrOverrun when completions were lost, because more came than the queue holds.
+// The endpoint is then unusable.
 var ErrOverrun = errors.New("completion queue overrun")
 
 // PE is the number of a processing element, and the index of its address in
 // the address vector.
 type PE int32
 
-// NoPE is who wrote where a Completion does not tell.
+// NoPE is the writer of a Completion that names none.
 const NoPE PE = -1
 
 // Token names one operation of the caller. It comes back in the Completion,
@@ -39,15 +39,14 @@ type Token uint32
 // NoToken is the Token of a Completion that no operation of this end caused.
 const NoToken = ^Token(0)
 
-// From tells whose Write a completion of KindData is for: where Caps.Source
-// holds, else NoPE. The length of such a Write is known to few providers, so
-// the number has its place.
+// From returns the PE whose Write a completion of KindData is for, where Caps.Source holds, else
+// NoPE. Few providers know the length of such a Write, so Len holds the PE.
 func (c *Completion) From() PE { return PE(int32(uint32(c.Len))) }
 
-// SetFrom is for providers.
+// SetFrom sets the PE; providers call it.
 func (c *Completion) SetFrom(pe PE) { c.Len = uint64(uint32(pe)) }
 
-// Caps is what a provider promises once it is open.
+// Caps is the promises of an open provider.
 type Caps struct {
 	Provider         string // libfabric's provider string, for example "tcp;ofi_rxm"
 	Domain           string // the NIC as the provider names it
@@ -56,7 +55,7 @@ type Caps struct {
 	MaxInject        int    // bytes of a Send that may be injected
 	MaxInjectWrite   int    // bytes of a Write that may be injected; 0: none
 	InjectBlind      bool   // an injected operation that fails has no completion: Poll fails, and names no peer
-	InjectSilent     bool   // an injected message that fails is told by nothing; with it every other operation on the peer fails, until the provider has connected again
+	InjectSilent     bool   // an injected message that fails has no completion and no error; with it every other operation on the peer fails, until the provider has connected again
 	WriteAfterWrite  bool   // Writes to one PE become visible in the order of posting
 	SendAfterWrite   bool   // a message arrives after the bytes of earlier Writes to the same PE are visible there
 	SendAfterSend    bool   // messages to one PE arrive in the order of posting
@@ -84,7 +83,7 @@ type Caps struct {
 	RecvQueue        int    // receive buffers that there is room for; 0: not known
 	Speed            uint64 // bits a second; 0: not known
 	Rails            int    // NICs that operations are spread over, without order between them; 0: one
-	Stripe           uint64 // Writes and Reads of more bytes are cut and spread over the NICs, but for those with Notify, which go by one: callers who number their Writes cut them here
+	Stripe           uint64 // Writes and Reads of more bytes are cut and spread over the NICs, but for those with Notify, which go by one: a caller that numbers its Writes cuts them here
 	WaitFD           bool   // Wait sleeps in the kernel until there is work; else it sleeps for at most its poll interval
 }
 
@@ -130,9 +129,9 @@ type RMA struct {
 	Inject bool // Write only: as Send.Inject, up to Caps.MaxInjectWrite bytes
 	Fence  bool // as Send.Fence
 
-	// Write only: when the bytes are there, and not before, the target gets a
-	// completion of KindData, with Data. It tells of this Write; of others as
-	// much as WriteAfterWrite promises. Of an error the target is not told.
+	// Write only: the target gets a completion of KindData, with Data, once the bytes are there and
+	// not before. It confirms this Write; it confirms others as far as WriteAfterWrite promises.
+	// The target does not learn of an error.
 	Notify bool
 	Data   uint32
 }
@@ -152,16 +151,16 @@ type AMO struct {
 	Fence   bool // as Send.Fence
 }
 
-// Fetches tells whether op has a result.
+// Fetches reports whether op has a result.
 func (op Op) Fetches() bool { return op >= OpSwap }
 
 // Ops is a set of atomic operations, each for words of 4 or 8 bytes.
 type Ops uint32
 
-// With is the set and one more operation.
+// With returns the set with one more operation.
 func (s Ops) With(op Op, width int) Ops { return s | 1<<(uint(op)+uint(width/8)*16) }
 
-// Has tells whether an operation is in the set.
+// Has reports whether an operation is in the set.
 func (s Ops) Has(op Op, width int) bool {
 	return op >= OpSet && op <= OpFetchXor && (width == 4 || width == 8) && s&Ops(0).With(op, width) != 0
 }
@@ -178,9 +177,9 @@ type Config struct {
 	GPU      bool   // GPU memory may be registered. A provider without it opens all the same, see Caps.GPU
 	Queue    int    // completions that the queue must hold; 0: one for each token
 
-	// What some providers do only for those who ask, because it costs their
-	// other operations something. Caps tell what came of it.
-	Delivery bool // Writes complete at the target, also where their order would tell as much; and Sends where NICs tell of it (Caps.SendComplete)
+	// Some providers do these only on request, because they slow down other operations. Caps
+	// reports the result.
+	Delivery bool // Writes complete at the target, even where their order would show as much; and Sends do where the NIC reports it (Caps.SendComplete)
 	Data     bool // Write with immediate data
 	Fence    bool
 	Atomics  bool
@@ -231,33 +230,32 @@ type Provider interface {
 	Write(*RMA) error
 	// Read posts a one-sided read. ErrAgain: not posted.
 	Read(*RMA) error
-	// Poll makes progress and fills c with up to len(c) completions. No token
-	// comes twice. It fails where the queue has overrun (ErrOverrun: some completions never
-	// come) or cannot be read, and where an operation of this end without a token has failed.
+	// Poll makes progress and fills c with up to len(c) completions. No token comes twice. It fails
+	// where the queue has overrun (ErrOverrun: some completions never come) or cannot be read, and
+	// where an operation of this end without a token has failed.
 	//
-	// None is not the end of the work: over sockets a Poll moves one Write of a peer at a
-	// time, and such a Write leaves no completion here. Ready tells.
+	// A Poll without completions may still leave work: over sockets a Poll moves one Write of a
+	// peer at a time, and such a Write leaves no completion here. Ready reports such work.
 	Poll(c []Completion) (int, error)
-	// Ready reports whether Poll is known to have work now: completions, or bytes that it
-	// would move without one. A provider that cannot tell reports false.
+	// Ready reports whether Poll is known to have work now: completions, or bytes that it would
+	// move without one. A provider that cannot know reports false.
 	Ready() bool
-	// Arm asks leave to Wait: false says that Poll has work now, as Ready does. Whatever
-	// comes after an Arm that returned true ends the Wait.
+	// Arm prepares a Wait. False means that Poll has work now, as Ready does. Anything that comes
+	// after an Arm that returned true ends the Wait.
 	Arm() bool
-	// Wait sleeps until Poll may have work, Wake is called or d has passed.
-	// It follows an Arm that returned true and is called without the caller's
-	// lock, so that others may post and poll meanwhile. It reports whether
-	// something came; a provider that cannot tell reports false.
+	// Wait sleeps until Poll may have work, Wake is called or d has passed. It follows an Arm that
+	// returned true and is called without the caller's lock, so that other threads may post and
+	// poll meanwhile. It reports whether something came; a provider that cannot know reports false.
 	Wait(d time.Duration) (bool, error)
 	// Wake ends a Wait, from any thread.
 	Wake()
 	// Native returns the C functions behind Poll, Arm, Wait and Wake, or the
 	// zero Native where the provider is Go only.
 	Native() Native
-	// Strangers is how many entries of the completion queue Poll has dropped, because no
-	// operation of this end caused them: a process outside of the job did.
+	// Strangers counts the entries of the completion queue that Poll has dropped, because a process
+	// outside of the job caused them and no operation of this end.
 	Strangers() uint64
-	// ErrorText explains the error of c, the provider's own words included.
+	// ErrorText explains the error of c, and includes the provider's own words.
 	ErrorText(c *Completion) string
 	// Close releases everything. Operations in flight are dropped: afterwards
 	// the provider neither reads nor writes memory of this end.
@@ -267,19 +265,19 @@ type Provider interface {
 // A Sleeper is a Provider whose Wait may be left to others.
 type Sleeper interface {
 	Provider
-	// WaitFD is a descriptor that becomes readable when a Wait would end; negative:
-	// there is none. Wait(0) then takes note of what came.
+	// WaitFD returns a descriptor that becomes readable when a Wait would end, or a negative number
+	// without one. Wait(0) then takes note of what came.
 	WaitFD() int
 }
 
-// A Noter is a Provider that tells people what it has set on the NIC, and what was refused, in
-// a few words each.
+// A Noter is a Provider that lists, in a few words each, the options that it has set on the NIC and
+// the options that were refused.
 type Noter interface {
 	Provider
 	Notes() []string
 }
 
-// NotesOf are those of Providers, each once.
+// NotesOf returns the notes of Providers, each once.
 func NotesOf(ends ...Provider) []string {
 	var all []string
 	for _, e := range ends {
@@ -294,8 +292,8 @@ func NotesOf(ends ...Provider) []string {
 	return all
 }
 
-// RailCount is what one NIC of a Provider with several has carried for its own
-// end. What peers write by it one-sided it does not see.
+// RailCount is the traffic of one NIC of a Provider with several, as its own end sees it. It does
+// not see the one-sided writes of peers.
 type RailCount struct {
 	NIC  string
 	Ops  uint64 // posted, parts of larger ones each
@@ -307,7 +305,7 @@ type RailCount struct {
 // Rails is a Provider over several NICs.
 type Rails interface {
 	Provider
-	// Rails tells what each NIC has carried.
+	// Rails reports the traffic of each NIC.
 	Rails() []RailCount
 }
 

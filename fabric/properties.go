@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Property is something that a program may want of its network, by the name that
-// people use.
+// Property is a feature that a program may require of its network, under the name that people use.
 type Property struct {
 	Name string
-	Text string // what it means, for those who read a list
+	Text string // its meaning, for lists
 	has  func(*Caps) bool
 }
 
-// Has tells whether an endpoint has it.
+// Has reports whether an endpoint has it.
 func (p *Property) Has(c *Caps) bool { return p.has(c) }
 
 // Properties is the list.
@@ -32,7 +31,7 @@ var Properties = []Property{
 	{"several-nics", "operations are spread over more than one NIC", func(c *Caps) bool { return c.Rails > 1 }},
 }
 
-// overSockets tells whether a provider goes by the system's sockets.
+// overSockets reports whether a provider uses the system's sockets.
 func overSockets(provider string) bool {
 	base, _, _ := strings.Cut(provider, ";")
 	return slices.Contains([]string{"tcp", "net", "sockets", "udp"}, base)

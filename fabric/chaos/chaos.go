@@ -35,7 +35,7 @@ type Provider struct {
 	there []bool   // whether a PE can be reached
 	calls uint64   // that could be refused
 	held  queue
-	next  atomic.Int64 // when there is something to do; read by who waits
+	next  atomic.Int64 // when there is something to do; read by the waiting thread
 	clock func() int64
 
 	waiting lines // for room
@@ -58,14 +58,14 @@ type Provider struct {
 type write struct {
 	token  fabric.Token
 	left   int
-	silent bool // nobody is told
-	copy   int  // of its bytes, or noCopy
+	silent bool // the caller gets no completion
+	copy   int  // number of the copy of its bytes, or noCopy
 	late   sim.Time
 	err    int32
 	text   string
-	last   fabric.RMA // of which a byte is read to confirm all
+	last   fabric.RMA // a byte of it is read to confirm all pieces
 
-	notes     bool // note tells the target
+	notes     bool // the target gets the note
 	note      held
 	noteDelay sim.Time
 }
@@ -80,12 +80,12 @@ func Inner(c fabric.Config) fabric.Config {
 	return c
 }
 
-// New takes over a provider that was opened with Inner(c). kills: the Kills of
-// the plan are for this process, too.
+// New takes over a provider that was opened with Inner(c). kills: this process carries out the
+// Kills of the plan.
 func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provider, error) {
 	caps := inner.Caps()
 	if !caps.DeliveryComplete && !caps.ReadAfterWrite {
-		return nil, errors.Join(fmt.Errorf("play chaos on network %s: it neither tells when a write has arrived nor has reads follow writes "+
+		return nil, errors.Join(fmt.Errorf("run chaos on network %s: it neither reports when a write has arrived nor has reads follow writes "+
 			"(name another by SHMEM_PROVIDER)", caps.Provider), inner.Close())
 	}
 	p := &Provider{
@@ -99,11 +99,11 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	p.caps = caps
 	p.caps.WriteAfterWrite, p.caps.SendAfterWrite, p.caps.SendAfterSend, p.caps.ReadAfterWrite = false, false, false, false
 	p.caps.DeliveryComplete = true
-	p.caps.MaxInjectWrite = caps.MaxInject // of a copy, which is not injected
+	p.caps.MaxInjectWrite = caps.MaxInject // a write is copied, and the copy is not injected
 	p.caps.Data, p.caps.DataTakesRecv, p.caps.Source, p.caps.Fence, p.caps.Block = 0, false, false, false, 0
 	if c.Data {
 		p.caps.Data, p.caps.DataTakesRecv, p.caps.Source = 4, true, sources(plan.Seed)
-		p.caps.Arrivals = c.Arrivals // in memory
+		p.caps.Arrivals = c.Arrivals // they wait in memory
 	}
 	p.caps.Atomics, p.caps.AtomicsWithCPU, p.caps.TurnsAway = 0, false, false
 	p.received = make([]buffer, c.Tokens)
@@ -123,8 +123,7 @@ func (p *Provider) Caps() fabric.Caps { return p.caps }
 // Addr is part of fabric.Provider.
 func (p *Provider) Addr() []byte { return p.inner.Addr() }
 
-// Connect is part of fabric.Provider. Which of the PEs this is it sees by the
-// address.
+// Connect is part of fabric.Provider. It finds the own PE number by the address.
 func (p *Provider) Connect(addrs [][]byte) error {
 	if err := p.inner.Connect(addrs); err != nil {
 		return err
@@ -144,12 +143,12 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// nobody tells that a PE cannot be reached, as the other provider says best.
+// nobody reports whether a PE cannot be reached. The other provider then words the error.
 func (p *Provider) nobody(pe fabric.PE) bool {
 	return pe < 0 || int(pe) >= len(p.there) || !p.there[pe]
 }
 
-// token refuses those of the caller's that would be a piece's.
+// token refuses the caller's tokens that belong to pieces.
 func (p *Provider) token(t fabric.Token, unused bool) error {
 	if unused || int(t) < p.tokens {
 		return nil
@@ -157,14 +156,14 @@ func (p *Provider) token(t fabric.Token, unused bool) error {
 	return fmt.Errorf("token %d: there are %d", t, p.tokens)
 }
 
-// fate is what happens to the next packet to a PE; sure says that it was taken.
+// fate is what happens to the next packet to a PE; sure counts a packet that was taken.
 func (p *Provider) fate(to fabric.PE) sim.Fate {
 	return p.plan.Faults.FateOf(p.plan.Seed, p.me, uint64(to), p.sent[to])
 }
 
 func (p *Provider) sure(to fabric.PE) { p.sent[to]++ }
 
-// refuses tells whether a call finds no room, by chance or because it is so.
+// refuses reports whether a call finds no room, by chance or because too much is held.
 func (p *Provider) refuses() bool {
 	p.calls++
 	chance := sim.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
@@ -176,7 +175,7 @@ func (p *Provider) hold(delay sim.Time, h held) {
 	h.due = p.clock() + int64(delay)
 	p.held.add(h)
 	if before := p.next.Swap(p.earliest()); p.next.Load() < before {
-		p.inner.Wake() // who waits, waits for what was due then
+		p.inner.Wake() // a waiting thread waits for the time that was the earliest before
 	}
 }
 
@@ -235,8 +234,8 @@ func (p *Provider) Read(op *fabric.RMA) error {
 	return nil
 }
 
-// Write is part of fabric.Provider. All pieces are held, if only for no time: the
-// other provider may have room for some and not for the rest.
+// Write is part of fabric.Provider. All pieces are held, even for no time: the other provider may
+// have room for some of them and not for the rest.
 func (p *Provider) Write(op *fabric.RMA) error {
 	if p.nobody(op.PE) {
 		return p.inner.Write(op)
@@ -313,7 +312,7 @@ func (p *Provider) take(w *write) fabric.Token {
 	return t
 }
 
-// release posts what is due, and tells what is.
+// release posts the operations that are due, and hands over the completions that are due.
 func (p *Provider) release() {
 	now := p.clock()
 	p.waiting.each(now, p.post)
@@ -327,7 +326,7 @@ func (p *Provider) release() {
 	p.next.Store(p.earliest())
 }
 
-// post tells whether there was room for h, which is then done with.
+// post reports whether there was room for h, which is then done with.
 func (p *Provider) post(h *held) bool {
 	var err error
 	switch h.what {
@@ -353,7 +352,7 @@ func (p *Provider) post(h *held) bool {
 	return true
 }
 
-// earliest is when there is something to do.
+// earliest is the time of the next thing to do.
 func (p *Provider) earliest() int64 { return min(p.held.earliest(), p.waiting.due) }
 
 // Poll is part of fabric.Provider.
@@ -388,7 +387,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 // Ready is part of fabric.Provider.
 func (p *Provider) Ready() bool { return p.due() || p.inner.Ready() }
 
-// due tells whether Poll has something of its own to do.
+// due reports whether Poll has work of its own.
 func (p *Provider) due() bool {
 	return len(p.done) > 0 || len(p.unread) > 0 || p.held.due(p.clock())
 }

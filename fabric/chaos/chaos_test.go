@@ -30,9 +30,8 @@ func around(open fabrictest.Open, plan Plan) fabrictest.Open {
 	}
 }
 
-// TestSuite holds chaos to what every provider has to keep, around networks with
-// much order and with none. TestLibfabric has one that does not tell when a write
-// has arrived.
+// TestSuite holds chaos to the rules of every provider, around networks with much order and with
+// none. TestLibfabric has a network that does not report when a write has arrived.
 func TestSuite(t *testing.T) {
 	for i, plan := range plans {
 		for _, m := range []sim.Model{sim.Verbs(), sim.Worst()} {
@@ -92,7 +91,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %+v", text, p)
 		}
 	}
-	// What is proposed for a wrong word can be written.
+	// The words that the error proposes for a wrong word are valid.
 	for _, text := range []string{"1,nonsense=1", "1,split=1", "1,storm", "1,lose-nic=0"} {
 		if _, err := Parse(text); err == nil || !strings.HasSuffix(err.Error(), "(there are reorder, delay, late, again, drop, drop-peer)") {
 			t.Errorf("%q: error %v", text, err)

@@ -8,7 +8,7 @@ import (
 
 // How operations end: pieces of a write one by one, and the write with the last.
 
-// refused is for an operation that the caller takes for posted.
+// refused fails an operation that the caller already regards as posted.
 func (p *Provider) refused(h *held, err error) {
 	c := fabric.Completion{Err: int32(unix.EIO)}
 	switch h.what {
@@ -61,7 +61,7 @@ func (p *Provider) ended(c *fabric.Completion, text string) {
 	p.done = append(p.done, out)
 }
 
-// confirm reads a byte behind writes that are out, where that says that they have
+// confirm reads a byte behind writes that are out, on networks where the read shows that they have
 // arrived.
 func (p *Provider) confirm() {
 	for len(p.unread) > 0 && len(p.free) > 0 {

@@ -6,8 +6,7 @@ import (
 	"libshmem/fabric"
 )
 
-// held is what waits for its time: an operation for the other provider, or a
-// completion for the caller.
+// held waits for its time: an operation for the other provider, or a completion for the caller.
 type held struct {
 	due   int64 // nanoseconds of the provider's clock
 	order uint64
@@ -35,7 +34,7 @@ const (
 	aCompletion
 )
 
-// queue is a heap: the earliest first, of one instant in the order of posting.
+// queue is a heap: the earliest comes first; those of one instant keep the order of posting.
 type queue struct {
 	all   []*held
 	spare []*held
@@ -51,10 +50,10 @@ func (q *queue) Less(i, j int) bool {
 
 func (q *queue) Swap(i, j int) { q.all[i], q.all[j] = q.all[j], q.all[i] }
 
-// Push is for container/heap.
+// Push implements heap.Interface.
 func (q *queue) Push(x any) { q.all = append(q.all, x.(*held)) }
 
-// Pop is for container/heap.
+// Pop implements heap.Interface.
 func (q *queue) Pop() any {
 	last := len(q.all) - 1
 	x := q.all[last]
@@ -76,13 +75,13 @@ func (q *queue) add(h held) {
 	heap.Push(q, to)
 }
 
-// due tells whether the time of the first one has come.
+// due reports whether the time of the first one has come.
 func (q *queue) due(now int64) bool { return len(q.all) > 0 && q.all[0].due <= now }
 
-// take gives the first one away.
+// take removes the first one and returns it.
 func (q *queue) take() *held { return heap.Pop(q).(*held) }
 
-// end is for one that was taken and is done with.
+// end frees one that was taken and is done with.
 func (q *queue) end(h *held) { q.spare = append(q.spare, h) }
 
 // earliest is when the next is due, or never.

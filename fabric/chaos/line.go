@@ -2,19 +2,19 @@ package chaos
 
 import "libshmem/fabric"
 
-// line is what is due and for which the other provider had no room: of one kind and
-// for one PE, so that a PE that refuses for ever, because it is lost, holds up nothing
-// for others. One refused call tells of the whole line.
+// line holds operations that are due and found no room at the other provider: of one kind and for
+// one PE, so that a PE that refuses for ever, because it is lost, delays no operations for others.
+// One refused call counts for the whole line.
 type line struct {
 	what what
 	to   fabric.PE
 	all  []*held
 }
 
-// retry is how long a line waits at least until it is asked for again.
+// retry is the least time until the provider is asked for a line again.
 const retry = 50_000 // nanoseconds
 
-// lines are those that have something.
+// lines are the lines that hold something.
 type lines struct {
 	all   []line
 	count int   // of operations
@@ -31,7 +31,7 @@ func (l *lines) at(h *held) *line {
 	return nil
 }
 
-// add puts h behind all that go its way.
+// add appends h to the line of its kind and PE.
 func (l *lines) add(h *held, now int64) {
 	l.count++
 	if l.due == never {
@@ -50,7 +50,7 @@ func (l *lines) add(h *held, now int64) {
 	to.what, to.to, to.all = h.what, h.to(), append(to.all[:0], h)
 }
 
-// each gives the first of every line to post until that tells that there is no room.
+// each gives the first operation of every line to post, until post finds no room.
 func (l *lines) each(now int64, post func(*held) bool) {
 	if l.due > now {
 		return

@@ -25,8 +25,8 @@ func (d *deaf) Send(op *fabric.Send) error {
 	return d.Provider.Send(op)
 }
 
-// TestLine: messages to a PE for which there is never room keep up none to
-// another, and are not all asked for again and again.
+// TestLine: messages to a PE for which there is never room delay none to another, and are not
+// posted again all the time.
 func TestLine(t *testing.T) {
 	const (
 		messages = 100

@@ -12,8 +12,8 @@ import (
 // noCopy is the number of no copy.
 const noCopy = -1
 
-// arena is memory outside of Go's heap, for copies of what its owner may reuse at
-// once, and for the byte that a confirming read brings.
+// arena is memory outside of Go's heap, for copies of buffers that their owner may reuse at once,
+// and for the byte that a confirming read brings.
 type arena struct {
 	mem    []byte
 	region fabric.Region
@@ -40,7 +40,7 @@ func newArena(prov fabric.Provider, n, unit int) (*arena, error) {
 	return a, nil
 }
 
-// scratch is where confirming reads go, all to the same byte: nobody looks at it.
+// scratch is the target of confirming reads, the same byte for all: its value is not used.
 func (a *arena) scratch() unsafe.Pointer { return unsafe.Pointer(&a.mem[0]) }
 
 // keep copies n bytes.

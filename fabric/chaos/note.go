@@ -7,23 +7,22 @@ import (
 	"libshmem/fabric"
 )
 
-// A write with immediate data is one without, and a note that follows it: a message
-// to the target that has the data, sent once all pieces are known to have arrived,
-// and late by a fate of its own. So the network beneath needs none, and the data
-// never comes with the last packet of a stream that has order.
+// A write with immediate data goes as a write without, followed by a note: a message to the target
+// with the data, sent once all pieces are known to have arrived, and late by a fate of its own. So
+// the network beneath needs no immediate data, and the data never comes with the last packet of an
+// ordered flow.
 //
-// A note is told from other messages by how it begins: a number of 16 bytes that
-// no message has by chance.
+// A note begins with a number of 16 bytes that no other message has by chance.
 const noteLen = 16 + 4 + 4
 
 var noteMark = sha256.Sum256([]byte("fabric/chaos: immediate data"))
 
-// sources tells whether data names its PE. Networks of both kinds are real, and the
-// seed decides which this is: with an even one it does not, as on EFA's first
-// generation, and PEs have to give each other streams.
+// sources reports whether data names its PE. Networks of both kinds are real, and the seed decides
+// which this is: with an even seed data names no PE, as on EFA's first generation, and PEs have to
+// give each other sequence streams.
 func sources(seed uint64) bool { return seed&1 != 0 }
 
-// makeNote writes the note of a write. False: there is no room for it now.
+// makeNote writes the note of a write. It reports false when there is no room for it now.
 func (p *Provider) makeNote(op *fabric.RMA) (held, bool) {
 	var text [noteLen]byte
 	copy(text[:16], noteMark[:])
@@ -40,7 +39,7 @@ func (p *Provider) makeNote(op *fabric.RMA) (held, bool) {
 	}}, true
 }
 
-// told sends the note of a write that has arrived, or drops that of one that has not.
+// told sends the note of a write that has arrived, and drops the note of a write that failed.
 func (p *Provider) told(w *write) {
 	if !w.notes {
 		return
@@ -52,7 +51,7 @@ func (p *Provider) told(w *write) {
 	p.hold(w.noteDelay, w.note)
 }
 
-// readNote makes the arrival of data of the arrival of a note.
+// readNote turns the arrival of a note into the arrival of data.
 func (p *Provider) readNote(c *fabric.Completion) {
 	if c.Kind != fabric.KindRecv || c.Err != 0 || c.Len != noteLen {
 		return

@@ -10,7 +10,7 @@ import (
 	"libshmem/fabric/sim"
 )
 
-// Plan is what is to go wrong.
+// Plan lists the faults of a job.
 type Plan struct {
 	Seed   uint64
 	Faults sim.Faults
@@ -27,17 +27,18 @@ type Kill struct {
 // to a millisecond, so that anything which is ordered by luck is not.
 var Usual = sim.Faults{Reorder: 0.5, Delay: sim.Millisecond, Late: 0.1, Again: 0.02}
 
-// known are the words; a network that is played has more, which a real one cannot be made to do.
+// known are the words; a simulated network has more, for faults that a real one cannot be made to
+// have.
 var known = []string{"reorder", "delay", "late", "again", "drop", "drop-peer"}
 
 // Parse reads a seed and the words that change Usual, as in
 //
 //	17,reorder=0.8,delay=5ms,late=0,again=0.1,drop=0.01,drop-peer=3@2s
 //
-// reorder, late, again and drop are shares from 0 to 1 of packets that others may
-// overtake, of completions that come late, of calls that are refused, and of packets
-// that take as long as one that is lost and sent again; delay is by how much at most.
-// drop-peer kills a PE.
+// reorder, late, again and drop are shares from 0 to 1: of packets that others may overtake, of
+// completions that come late, of calls that are refused, and of packets that take as long as a
+// packet that is lost and sent again; delay is the most that a packet is late. drop-peer kills a
+// PE.
 func Parse(text string) (Plan, error) {
 	number, words, _ := strings.Cut(text, ",")
 	seed, err := strconv.ParseUint(number, 0, 64)
@@ -75,7 +76,7 @@ func Parse(text string) (Plan, error) {
 	return p, nil
 }
 
-// Check refuses what a job of so many PEs cannot have.
+// Check refuses a plan that a job of this many PEs cannot carry out.
 func (p *Plan) Check(pes int) error {
 	for _, k := range p.Kills {
 		if k.PE >= pes {

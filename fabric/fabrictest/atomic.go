@@ -33,7 +33,7 @@ func word(b []byte, width int) uint64 {
 	return binary.NativeEndian.Uint64(b)
 }
 
-// after is what a word holds after an operation.
+// after is the value of a word after an operation.
 func after(op fabric.Op, old, operand, compare uint64) uint64 {
 	switch op {
 	case fabric.OpSet, fabric.OpSwap:
@@ -70,7 +70,7 @@ func atomics(t *testing.T, s *suite) {
 				continue
 			}
 			ops++
-			for _, same := range []bool{false, true} { // as what compare-and-swap compares
+			for _, same := range []bool{false, true} { // whether compare-and-swap compares with the value that is there
 				const at, old, operand = 64, 0xf0f1_f2f3_8485_8687, 0x7172_7374_9596_9798
 				for i := range b.mem[:128] {
 					b.mem[i] = 0xee

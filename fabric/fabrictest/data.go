@@ -201,8 +201,8 @@ func notifiedByMany(t *testing.T, s *suite) {
 	})
 }
 
-// overrun: who does not poll while peers write with data gets all of it later,
-// or is told that some is lost.
+// overrun: an end that does not poll while peers write with data gets all of it later, or an error
+// reports that some is lost.
 func overrun(t *testing.T, s *suite) {
 	all := withData(t, s, 2)
 	if all == nil {

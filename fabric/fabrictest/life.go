@@ -78,9 +78,9 @@ func moreReceives(t *testing.T, s *suite) {
 	}
 }
 
-// badKey: with a key that nobody has handed out, an operation moves nothing.
-// A Read fails with a text. A Write does where its completion means delivery;
-// else it may be complete before the target has seen the key.
+// badKey: with a key that no end has handed out, an operation moves nothing. A Read fails with a
+// text. A Write does where its completion means delivery; else it may be complete before the target
+// has seen the key.
 func badKey(t *testing.T, s *suite) {
 	for _, kind := range []fabric.Kind{fabric.KindRead, fabric.KindWrite} {
 		all := s.ends(t, 2)

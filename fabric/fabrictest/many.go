@@ -45,7 +45,7 @@ func fences(t *testing.T, s *suite) {
 			}
 		case 2:
 			what = "read"
-			// It reads what the write has brought.
+			// It reads the bytes that the write has brought.
 			r := a.rma(1, b, atSource+2*flag, 0, n, firstOther+1)
 			r.Fence = true
 			posted(t, all, "read", func() error { return a.prov.Read(&r) })
@@ -158,8 +158,8 @@ func severalEndpoints(t *testing.T, s *suite) {
 	}
 }
 
-// again posts each kind of operation until there is no room, while nobody polls,
-// and wants to find exactly what was taken.
+// again posts each kind of operation until there is no room, while no end polls, and expects
+// exactly the operations that were taken.
 func again(t *testing.T, s *suite) {
 	const most = 2000
 	s = s.with(fabric.Config{Data: true, Atomics: true})
@@ -303,7 +303,7 @@ func closed(t *testing.T, s *suite) {
 	clear(b.mem)
 	left := all[:0:0]
 	left = append(left, a, c)
-	// What was under way ends, well or not, or stays away: the peer is gone.
+	// Operations under way end, with or without an error, or never: the peer is gone.
 	var q quiet
 	for !q.lasts(50*time.Millisecond, false) {
 		for _, e := range left {

@@ -258,7 +258,7 @@ func allocations(t *testing.T, s *suite) {
 			}
 		}
 	}
-	for range 200 { // what has several NICs comes to each of them
+	for range 200 { // an end with several NICs uses each of them
 		round()
 	}
 	if n := testing.AllocsPerRun(100, round); n > 0 {

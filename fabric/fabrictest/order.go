@@ -12,8 +12,8 @@ import (
 
 const rounds = 2000
 
-// writeThenFlag: where Caps say that Writes become visible in order, whoever
-// watches memory and sees the second sees the first.
+// writeThenFlag: where Caps say that Writes become visible in order, a thread that watches memory
+// and sees the second sees the first.
 func writeThenFlag(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	a, b := all[0], all[1]
@@ -24,8 +24,8 @@ func writeThenFlag(t *testing.T, s *suite) {
 	flag := (*uint64)(b.at(0))
 	const data = 64
 	var broken, seen atomic.Uint64
-	// whole tells whether the data of a round that was flagged are there. A later
-	// round may overwrite the words meanwhile, never an earlier one.
+	// whole reports whether the data of a round whose flag is up are there. A later round may
+	// overwrite the words meanwhile, never an earlier one.
 	whole := func(round uint64) bool {
 		n := size(int(round))
 		for _, at := range []int{data, data + (n/2)&^7, data + (n-8)&^7} {

@@ -1,9 +1,8 @@
-// Package fabrictest is what every fabric.Provider must do, as tests: it opens
-// endpoints in one process, joins them, and holds them to the interface's
-// promises and to their own Caps.
+// Package fabrictest tests the rules of every fabric.Provider: it opens endpoints in one process,
+// joins them, and holds them to the interface's promises and to their own Caps.
 //
-// It prefers no provider and makes none: the test that runs it hands in the
-// way to open an endpoint.
+// It prefers no provider and makes none: the test that runs it hands in the function that opens an
+// endpoint.
 package fabrictest
 
 import (
@@ -22,8 +21,8 @@ import (
 // Open opens one endpoint of the provider under test.
 type Open func(fabric.Config) (fabric.Provider, error)
 
-// Limits is what a provider cannot do, each with the reason, which the test
-// prints. The rest of that part is tested all the same.
+// Limits lists the rules that a provider breaks, each with the reason, which the test prints. The
+// rest of that part is tested all the same.
 type Limits struct {
 	BadKey string // an operation with a wrong key may fail without telling
 	Wait   string // an arrival may not end a Wait
@@ -48,7 +47,7 @@ const (
 	message = 4096 // bytes of a receive buffer
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event that must come.
 var patience time.Duration
 
 // Run runs the suite.
@@ -103,7 +102,7 @@ func RunEach(t *testing.T, opens func(*testing.T) Open, limits Limits) {
 type suite struct {
 	open   Open
 	limits Limits
-	config fabric.Config // of the endpoints to open, on top of what each needs
+	config fabric.Config // of the endpoints to open, on top of the needs of each test
 }
 
 // with is the suite for endpoints of another configuration.
@@ -115,16 +114,16 @@ type end struct {
 	caps   fabric.Caps
 	region fabric.Region
 	mem    []byte
-	comps  []fabric.Completion // what has come and was not asked for yet
+	comps  []fabric.Completion // completions that came and that no test has taken yet
 	owed   []fabric.Token      // receive buffers that found no room yet
 	batch  [16]fabric.Completion
-	came   bool // what the last Wait of serve has reported
+	came   bool // the result of the last Wait of serve
 }
 
 // layout of an end's memory
 const (
-	atTarget = 0           // what peers write
-	atSource = biggest     // what this end sends
+	atTarget = 0           // peers write here
+	atSource = biggest     // this end sends from here
 	atBuffer = 2 * biggest // receive buffers
 	memory   = 2*biggest + (tokens+further)*message
 )
@@ -185,7 +184,7 @@ func (e *end) remote(offset int) uint64 {
 	return uint64(offset)
 }
 
-// poll moves what has come to e.comps.
+// poll moves new completions to e.comps.
 func (e *end) poll(t *testing.T) int {
 	t.Helper()
 	n, err := e.pollFor(t)
@@ -195,7 +194,7 @@ func (e *end) poll(t *testing.T) int {
 	return n
 }
 
-// pollFor is poll for who expects an error.
+// pollFor is poll for a caller that expects an error.
 func (e *end) pollFor(t *testing.T) (int, error) {
 	t.Helper()
 	owed := e.owed
@@ -294,8 +293,8 @@ func (e *end) receive(t *testing.T, all []*end, tok fabric.Token, n int) {
 	})
 }
 
-// repost posts a receive buffer now, or at a later poll when there is no room. It
-// does not poll, so that who goes through completions may call it.
+// repost posts a receive buffer now, or at a later poll when there is no room. It does not poll, so
+// a loop over completions may call it.
 func (e *end) repost(t *testing.T, tok fabric.Token) {
 	t.Helper()
 	switch err := e.prov.Recv(e.at(e.buffer(tok)), message, e.region.Desc, tok); err {

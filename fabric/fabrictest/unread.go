@@ -22,10 +22,10 @@ const (
 // So many leave most of them unread at an end that sleeps between two.
 var unreadWrites = need.Load("unread")
 
-// unread: Writes reach an end that does nothing but serve, as the proxy does, and of which
-// nobody wants anything. They leave no completion there, and over sockets each Poll moves
-// one at most: who takes a Poll without completions for the end of the work, and sleeps
-// until something new arrives, moves the rest by one Write for each sleep.
+// unread: Writes reach an end that only serves, as the proxy does, and has no operation of its own.
+// They leave no completion there, and over sockets each Poll moves one at most: an end that takes a
+// Poll without completions for the end of the work, and sleeps until something new arrives, moves
+// the rest by one Write for each sleep.
 func unread(t *testing.T, s *suite) {
 	if limit := s.limits.Full; limit != "" {
 		t.Logf("not tested: known limit: %s", limit)
@@ -78,8 +78,8 @@ func unread(t *testing.T, s *suite) {
 	}
 }
 
-// arrives serves an end until the last writes to it are in place. It may be asleep for so long: a
-// clock would count what other programs of the machine do.
+// arrives serves an end until the last writes to it are in place. The limit is for the time that it
+// sleeps: a clock would count the work of other programs of the machine.
 func arrives(t *testing.T, e *end, limit time.Duration) {
 	var pace fabric.Pace
 	var asleep time.Duration
@@ -136,7 +136,7 @@ func placesOfRound(e *end, most int) int {
 	return most
 }
 
-// placeOfRound tells whether one of the last writes is in place.
+// placeOfRound reports whether one of the last writes is in place.
 func placeOfRound(e *end, place int) bool {
 	i := unreadWrites - unreadPlaces + place
 	at := atTarget + i%unreadPlaces*unreadBytes
@@ -211,7 +211,7 @@ func writeRound(t *testing.T, e, target *end, to fabric.PE, most int) {
 			t.Errorf("%d of %d writes were posted, and %d are under way; nothing in %v: %v", i, unreadWrites, most-len(free), patience, err)
 			return
 		}
-		// The other end has to read what it has got: who polls on and on keeps a simulated
+		// The other end has to read what has arrived: an end that polls on and on keeps a simulated
 		// network to itself.
 		if fruitless++; n > 0 || e.prov.Ready() {
 			fruitless = 0
@@ -225,8 +225,8 @@ func writeRound(t *testing.T, e, target *end, to fabric.PE, most int) {
 func sourceOfRound(tok fabric.Token) int { return atSource + int(tok-firstOther)*unreadBytes }
 
 // Oversleeps counts the sleeps of an end that ended by their limit although Writes to it lay
-// unread, until all bytes are in place or there are most of them. The test tells which
-// endpoints: a provider that asks too little of Arm gets some.
+// unread, until all bytes are in place or it has counted most. Its caller judges the endpoint: a
+// provider that asks too little of Arm has some.
 func Oversleeps(t *testing.T, open Open, most int) (n int) {
 	patience = time.Minute
 	s := &suite{open: open}
@@ -250,7 +250,7 @@ func Oversleeps(t *testing.T, open Open, most int) (n int) {
 				n++
 			}
 		}
-		for !stop.Load() { // the writer has to come to its end
+		for !stop.Load() { // the writer has to finish
 			if _, err := all[1].prov.Poll(all[1].batch[:]); err != nil {
 				t.Error(err)
 				return

@@ -21,7 +21,7 @@ type quiet struct {
 	looks int
 }
 
-// lasts counts a look, and tells whether there was nothing for so long.
+// lasts counts a look, and reports whether there has been nothing for d.
 func (q *quiet) lasts(d time.Duration, something bool) bool {
 	if something || q.since.IsZero() {
 		*q = quiet{since: time.Now()}
@@ -44,7 +44,7 @@ func settle(t *testing.T, all []*end) {
 	}
 }
 
-// cpu is what this process has used.
+// cpu is the processor time of this process.
 func cpu(t *testing.T) time.Duration {
 	t.Helper()
 	var u unix.Rusage
@@ -106,8 +106,8 @@ func sleep(t *testing.T, s *suite) {
 		sleeps := waitFor(t, b, d)
 		used := cpu(t) - before
 		t.Logf("%s: %d sleeps, %v of processor in %v", when, sleeps, used, d)
-		// What one look at an idle queue costs is the provider's affair, and the
-		// machine's; how often it is looked at is not.
+		// The cost of one look at an idle queue depends on the provider and the machine; the test
+		// counts only how often it is looked at.
 		if b.caps.WaitFD && (sleeps > 20 || used > d/2) {
 			t.Errorf("%s: %d sleeps and %v of processor in %v, although nothing came", when, sleeps, used, d)
 		}
@@ -121,7 +121,7 @@ func sleep(t *testing.T, s *suite) {
 	}
 }
 
-// wake ends a Wait from another thread, and the next one when nobody waits.
+// wake ends a Wait from another thread, and the next Wait when none is under way.
 func wake(t *testing.T, s *suite) {
 	e := s.ends(t, 2)[1]
 	settle(t, []*end{e})
@@ -219,7 +219,7 @@ func arrivals(t *testing.T, s *suite) {
 		}
 		last := time.Now()
 		for got < exchanges {
-			n := len(e.comps) // what came while there was no room
+			n := len(e.comps) // completions that came while there was no room
 			if n == 0 {
 				var err error
 				if n, err = e.prov.Poll(e.batch[:]); err != nil {
@@ -273,7 +273,7 @@ func arrivals(t *testing.T, s *suite) {
 				return
 			}
 		}
-		// What was said last may still be on its way out: until the other has it.
+		// The last message may still be on its way out: poll until the other end has it.
 		finished.Add(1)
 		for stop := time.Now().Add(2 * patience); finished.Load() < 2 && time.Now().Before(stop); runtime.Gosched() {
 			if _, err := e.prov.Poll(e.batch[:]); err != nil {

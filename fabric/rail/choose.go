@@ -41,8 +41,8 @@ const (
 	// over them: of half of the threshold or more, so that a posting of 300 ns allows
 	// 1.7 Tb/s, and of longestPart at most, so that no NIC is busy long after the others.
 	longestPart = 4 << 20
-	// longestCut is what parts begin at multiples of in the target's memory, so that
-	// no page and no block of a promised order is in two.
+	// longestCut caps the unit of which parts begin at multiples in the target's memory: a page, so
+	// that no page and no block of a promised order is in two parts.
 	longestCut = 4096
 )
 

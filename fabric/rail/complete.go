@@ -40,7 +40,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	return k, p.failed
 }
 
-// pollOne takes what NIC l has, and what was found of it from C before the rest.
+// pollOne polls NIC l, and first takes what the C functions have found of it.
 func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 	if p.peek != nil {
 		n, errno := p.peek.Take(l, c)
@@ -57,7 +57,7 @@ func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 	return p.nics[l].Poll(c)
 }
 
-// take handles a completion of NIC l, and tells whether it is one for the caller.
+// take handles a completion of NIC l, and reports whether the caller gets it.
 func (p *Provider) take(l int, c *fabric.Completion) bool {
 	switch {
 	case c.Kind == fabric.KindTrouble:
@@ -82,7 +82,7 @@ func (p *Provider) take(l int, c *fabric.Completion) bool {
 	return p.ended(t, i, c)
 }
 
-// takeOwn handles one of what the caller knows nothing of.
+// takeOwn handles a completion that the caller does not know of.
 func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 	if slot := int(c.Token) - p.tokens; slot < receipts {
 		return p.came(arrival{nic: int32(l), slot: int32(slot)}, c)
@@ -134,7 +134,7 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 	return false
 }
 
-// lostLetter is the end of a message that nobody waits for.
+// lostLetter ends a copied message, which the caller no longer waits for.
 func (p *Provider) lostLetter(i int32, text string) {
 	p.spare = append(p.spare, i)
 	if p.failed == nil {
@@ -142,8 +142,8 @@ func (p *Provider) lostLetter(i int32, text string) {
 	}
 }
 
-// ownFault tells whether an error is that of the operation and not of its way: then
-// another way would fail alike. The numbers are those of Linux and of libfabric.
+// ownFault reports whether an error is the operation's own and not that of its way: then another
+// way would fail alike. The numbers are those of Linux and of libfabric.
 func ownFault(err int32) bool {
 	switch err {
 	case 1, 7, 13, 14, 22, 90, 265: // not permitted, too big, denied, bad address, invalid, too long, truncated
@@ -161,8 +161,8 @@ func (p *Provider) ended(t fabric.Token, i int, c *fabric.Completion) bool {
 	return p.endedWith(t, i, c, text)
 }
 
-// endedWith ends a part, or has it go by another way when its own has failed. It tells
-// whether c now ends the operation.
+// endedWith ends a part, or sends it by another way when its own has failed. It reports whether c
+// now ends the operation.
 func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text string) bool {
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
@@ -215,7 +215,7 @@ func (p *Provider) end(t fabric.Token, i int, err int32, text string) {
 	}
 }
 
-// tell gives the caller an error of an operation that was never posted.
+// tell gives the caller the error of an operation that was never posted.
 func (p *Provider) tell(t fabric.Token, kind fabric.Kind, err int32, text string) {
 	p.texts[t] = fmt.Sprintf("%s, token %d", text, t)
 	p.done = append(p.done, fabric.Completion{Token: t, Kind: kind, Err: err})
@@ -252,8 +252,8 @@ func (p *Provider) settle() {
 	}
 }
 
-// another is the way with the least to do to a peer, by a NIC that is not troubled if there is one;
-// r is negative where there is none.
+// another returns the way to a peer with the least to do, by a NIC that is not troubled if there is
+// one; r is negative if there is no way.
 func (p *Provider) another(q *peer) (l, r int) {
 	l, r = 0, -1
 	for i, n := range p.nics {

@@ -1,60 +1,55 @@
-// Package rail makes one fabric.Provider of several, each an endpoint on a NIC of
-// its own. It owns which NIC an operation goes by, the parts that a large one is
-// cut into, the keys of memory that is registered with every NIC, and what happens
-// when one of them fails. It opens no endpoint and knows no heap and no order of
-// OpenSHMEM's: with one NIC nobody needs it.
+// Package rail makes one fabric.Provider of several, each an endpoint on a NIC of its own. It owns
+// which NIC an operation goes by, the parts that a large one is cut into, the keys of memory that
+// is registered with every NIC, and what happens when one of them fails. It opens no endpoint and
+// knows no heap and no order of OpenSHMEM's. A PE with one NIC does not use it.
 //
 // # Ways
 //
-// A way to a PE is a pair of NICs, one here and one there. The NICs of both ends are
-// numbered in the order of their lists, and the n-th operation of PE me on a peer goes
-// by number me+peer+n of both, each by its own count: so one rail of the network
-// carries it, different pairs begin on different rails, and ends with unequal numbers
-// of NICs use all of them alike. Other pairs of NICs are for the time when one
-// has failed (ways.go).
+// A way to a PE is a pair of NICs, one here and one there. The NICs of both ends are numbered in
+// the order of their lists, and the n-th operation of PE me on a peer goes by number me+peer+n of
+// both, each by its own count: so one rail of the network carries it, different pairs begin on
+// different rails, and ends with unequal numbers of NICs use all of them alike. Other pairs of NICs
+// are for the time when one has failed (ways.go).
 //
-// Small operations stay on one NIC until it has got a few of them, whoever they are
-// for, because a NIC that is rung once for all of them sends them sooner; then
-// comes the next. Large ones are cut up, or take turns, as the Policy says
-// (choose.go).
+// Small operations stay on one NIC until it has got a few of them, for any PE, because a NIC that
+// is rung once for all of them sends them sooner; then comes the next. Large ones are cut up, or
+// take turns, as the Policy says (choose.go).
 //
 // # Promises
 //
-// There is no order between NICs, so Caps promise none, no fences, and no atomic
-// operations: those of two NICs are not atomic together. A Write is complete when
-// all of its parts are. One with Notify is not cut up, so that its number means all of
-// its bytes.
+// There is no order between NICs, so Caps promise none, no fences, and no atomic operations: those
+// of two NICs are not atomic together. A Write is complete when all of its parts are. A Write with
+// Notify is not cut up, so that its number means all of its bytes.
 //
 // # Keys
 //
-// Memory has another key for each NIC and fabric.Region has one. So a Region's key
-// names a row of a table in memory of its owner, which peers read with a one-sided
-// Read at first use, while the operation is refused with ErrAgain. The rows of what was
-// registered before Addr travel with the address (keys.go).
+// Memory has another key for each NIC and fabric.Region has one. So a Region's key names a row of a
+// table in memory of its owner. Peers read the row with a one-sided Read at first use, while the
+// operation is refused with ErrAgain. The rows of memory registered before Addr travel with the
+// address (keys.go).
 //
 // # A NIC that fails
 //
-// A completion with an error ends the way it came by, unless the error is the
-// operation's own fault. What it was for goes by another way, if that may be done
-// twice. A Read and a Write may: the first attempt has ended by its error, and until
-// the second one completes nobody relies on the bytes. A Write with Notify may reach the
-// target twice, and so may a message whose answer was lost: Caps.Repeats says so, and the
-// target sorts it out by numbers. A message may not be repeated, and is not, where it
-// completes before it has arrived (Caps.SendComplete of the NICs): there others may
-// have been lost that nobody knows of, so that the error goes to the caller. Where
-// they complete at the target nothing is injected behind a NIC's back: small messages
-// are copied, and kept until they have arrived.
+// A completion with an error ends the way it came by, unless the error is the operation's own
+// fault. The operation goes by another way, if it may be done twice. A Read and a Write may: the
+// first attempt has ended by its error, and until the second one completes no program relies on the
+// bytes. A Write with Notify may reach the target twice, and so may a message whose answer was
+// lost: Caps.Repeats says so, and the target drops repetitions by their numbers. A message may not
+// be repeated, and is not, where it completes before it has arrived (Caps.SendComplete of the
+// NICs): other messages may have been lost there without an error, so the caller gets the error.
+// Where messages complete at the target nothing is injected directly: small messages are copied,
+// and kept until they have arrived.
 //
-// An operation that waits for the first contact with a NIC that has failed never ends, and is found
+// An operation that waits for the first contact with a NIC that has failed never ends; it is found
 // by its way (meet.go).
 //
-// The first failure of each NIC is told to Config.Lost, once.
+// Config.Lost gets the first failure of each NIC, once.
 //
 // # Callers in C
 //
-// Messages that come and small ones that leave are served in C (package peek), where
-// the NICs have functions for that; but messages that are kept until they have arrived,
-// because they may have to be sent again, leave by Go.
+// The C functions of package peek receive messages and send small ones, where the NICs have
+// functions for that; but messages that are kept until they have arrived, because they may have to
+// be sent again, leave by Go.
 //
 // # Threads
 //

@@ -12,8 +12,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// A NIC is lost while writes, reads and messages are under way: all of them end
-// well, all bytes are right, each message comes, and the loss is told once.
+// A NIC is lost while writes, reads and messages are under way: all of them end well, all bytes are
+// right, each message comes, and the loss is reported once.
 func TestPlayedLoss(t *testing.T) {
 	type link struct{ host, nic int }
 	again, seeds := 0, uint64(need.Load("losses"))
@@ -24,7 +24,7 @@ func TestPlayedLoss(t *testing.T) {
 		name  string
 		model sim.Model
 		links []link
-		tell  []string // NICs of end 0 that tell
+		tell  []string // NICs of end 0 that report their failure
 	}{
 		{"here", sim.EFA(), []link{{0, 1}}, []string{"nic1"}},
 		{"here, efa-direct", sim.EFADirect(), []link{{0, 1}}, []string{"nic1"}},
@@ -143,7 +143,7 @@ func work(t *testing.T, net *sim.Network, a, b *site, lose func()) (again int) {
 				if place[sent%slots] {
 					return false
 				}
-				// What is to move is new each time, at the end that it comes from.
+				// The bytes to move are new each time, at their source.
 				at := sent % slots * size
 				from, move := a, a.Write
 				if sent%4 == 1 {

@@ -85,7 +85,7 @@ func (t *table) remote() uint64 {
 
 func (t *table) region(l int) *fabric.Region { return &t.own[l] }
 
-// desc is what NIC l takes for a descriptor of the caller's.
+// desc translates a descriptor of the caller's to that of NIC l.
 func (t *table) desc(of uintptr, l int) uintptr {
 	if of == 0 || int(of) > len(t.regions) || t.regions[of-1].nics == nil {
 		return 0
@@ -162,7 +162,7 @@ func (p *Provider) Unregister(r fabric.Region) error {
 	return first
 }
 
-// appendRows puts the first rows behind an address, so that nobody has to ask.
+// appendRows puts the first rows behind an address, so that peers need not ask for them.
 func (t *table) appendRows(b []byte) []byte {
 	n := len(b)
 	b = append(b, 0)
@@ -178,7 +178,7 @@ func (t *table) appendRows(b []byte) []byte {
 	return b
 }
 
-// rows is what is known of a peer's table.
+// rows is the known part of a peer's table.
 type rows struct {
 	tables []place // by NIC of the peer
 	known  []row   // by number of the row
@@ -225,12 +225,12 @@ const (
 	fetchEnded
 )
 
-// errDenied is the error of an operation with a key that nobody handed out, as
-// libfabric numbers it.
+// errDenied is the error of an operation with a key that no peer handed out, as libfabric numbers
+// it.
 const errDenied = 13
 
-// learn gets the row of a key on its way. It answers nil while it is, and the fetch
-// when it has failed; that one is free again.
+// learn fetches the row of a key. It returns nil while the fetch is under way, and the fetch when
+// it has failed, after which its place is free again.
 func (p *Provider) learn(pe fabric.PE, key uint64) *fetch {
 	at := -1
 	for i := range p.fetches {

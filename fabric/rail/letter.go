@@ -11,7 +11,7 @@ import (
 type letter struct {
 	rma    fabric.RMA
 	send   bool // a message: PE, Len and Local only
-	probe  bool // a copy, which tells whether a way is bad
+	probe  bool // a copy whose completion shows whether a way is bad
 	nic    int
 	remote int
 	tries  int

@@ -8,20 +8,20 @@ import (
 
 // First contact. A provider may ask a peer for a handshake before the first one-sided operation
 // between two NICs. Operations that wait for it never end if the peer's NIC has failed; the
-// provider tells only that something has (fabric.KindTrouble), and neither which peer's it is nor
-// which operations. So every way of that NIC by which none has ended well yet is doubted: a copy
-// of the next message to the peer goes by it, which the target drops as a repetition, and whose
-// completion tells. Where it fails the operations that have not ended patience later are taken off
-// the way, and go by others.
+// provider reports only that something has (fabric.KindTrouble), and neither which peer's NIC nor
+// which operations. So every way of that NIC by which no operation has ended well yet is doubted: a
+// copy of the next message to the peer goes by it, which the target drops as a repetition, and its
+// completion shows whether the way works. If the copy fails, the operations that have not ended
+// patience later are taken off the way, and go by others.
 //
-// The provider keeps what it holds of them until it is closed, and does nothing with it: what
-// would let it go on is an answer of the NIC that has failed.
+// The provider keeps its record of them until it is closed, and does nothing with it: only an
+// answer of the NIC that has failed would let it go on.
 
-// patience is for operations that were under way when the NIC failed, and end by an error. One of
-// them that was taken off too soon might write after it has gone by another way.
+// patience is for operations that were under way when the NIC failed, and end by an error. An
+// operation that was taken off too soon might write after it has gone by another way.
 const patience = 2 * time.Second
 
-// stranded is a way that has failed by a NIC that is troubled.
+// stranded is a failed way of a troubled NIC.
 type stranded struct {
 	l, r  int
 	pe    fabric.PE
@@ -40,7 +40,7 @@ func (q *peer) hasMet(l, r int) bool {
 	return q.met[i/64]>>(i%64)&1 != 0
 }
 
-// trouble comes when NIC l tells of an error of no operation.
+// trouble handles an error of NIC l that belongs to no operation.
 func (p *Provider) trouble(l int) {
 	p.nics[l].troubled = true
 	p.unmet(l, func(pe fabric.PE, r int, _ func()) {
@@ -62,8 +62,8 @@ func (q *peer) doubted(l, r int) bool {
 	return false
 }
 
-// unmet goes through the one-sided operations that NIC l has, on ways that none has ended well by.
-// Each comes with what has it go by another way.
+// unmet goes through the one-sided operations of NIC l, on ways by which none has ended well yet. f
+// gets each with a function that sends it by another way.
 func (p *Provider) unmet(l int, f func(pe fabric.PE, r int, again func())) {
 	for t := range p.ops {
 		o := &p.ops[t]
@@ -106,7 +106,7 @@ func (p *Provider) strand(l int, pe fabric.PE, r int) {
 	p.stranded = append(p.stranded, stranded{l, r, pe, time.Now()})
 }
 
-// takeOff has what waits on such ways for long go by others.
+// takeOff sends operations that have waited long on such ways by others.
 func (p *Provider) takeOff() {
 	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > patience {
 		s := p.stranded[0]

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory is what NICs may read and write at any time.
+// memory may be read and written by NICs at any time.
 type memory []byte
 
 func mapMemory(n int) (memory, error) {

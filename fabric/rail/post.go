@@ -29,7 +29,7 @@ type part struct {
 	under       bool // the NIC has it
 }
 
-// job is what a token of a NIC's own is for.
+// job is the use of a token of a NIC's own.
 type job struct {
 	what   jobKind
 	slot   int32 // the row, letter, buffer or token of the operation
@@ -98,7 +98,7 @@ func (p *Provider) allowed(what string, pe fabric.PE, t fabric.Token, inject, fe
 	return nil, p.refuse(what, object, shmerr.Causef(shmerr.ErrArgument, "token %d is not below %d", t, p.tokens))
 }
 
-// theCallers tells whether an error of a post is the caller's and not a NIC's.
+// theCallers reports whether an error of a post is the caller's and not a NIC's.
 func theCallers(err error) bool {
 	return errors.Is(err, shmerr.ErrArgument) || errors.Is(err, shmerr.ErrPE) || errors.Is(err, shmerr.ErrUnsupported)
 }

@@ -11,23 +11,23 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Config is what a Provider is made with.
+// Config is the configuration of a Provider.
 type Config struct {
 	fabric.Config // of the NICs' endpoints, before Inner
 	Policy        Policy
-	// Stripe is above how many bytes an operation is cut up, a power of two; 0: 128 KiB.
+	// Stripe is the size above which an operation is cut up, a power of two; 0: 128 KiB.
 	Stripe uint64
-	// Lost is told when a NIC fails for the first time. nil: nobody is told.
+	// Lost is called when a NIC fails for the first time. It may be nil.
 	Lost func(text string)
 }
 
 const (
-	// extras are tokens of each NIC for what has no token of the caller's there:
-	// receive buffers, parts that are sent again, copied messages, rows of keys.
+	// extras are tokens of each NIC for operations without a token of the caller's there: receive
+	// buffers, parts that are sent again, copied messages, rows of keys.
 	extras = 256
-	// copies are small messages under way that the caller has been rid of.
+	// copies caps the small messages under way that have been copied from the caller.
 	copies = 128
-	// copied is how long one may be.
+	// copied is the longest message that is copied.
 	copied = 256
 	most   = 64 // NICs of one end
 )
@@ -62,16 +62,16 @@ type Provider struct {
 	ops      []op   // by the caller's token
 	parts    []part // len(nics) for each
 	waiting  []ref  // parts that found no room
-	rescued  []ref  // what was taken off its way
+	rescued  []ref  // parts taken off their way
 	stranded []stranded
 	done     []fabric.Completion
-	texts    map[fabric.Token]string // of errors that were told
+	texts    map[fabric.Token]string // of errors that the caller has got
 	failed   error                   // of Poll from now on
 
 	table   *table
 	inbox   inbox
 	fetches [fetchMost]fetch
-	resend  bool // what has failed may be sent again
+	resend  bool // a failed message may be sent again
 	spare   []int32
 	mail    [copies]letter
 
@@ -97,8 +97,8 @@ type nic struct {
 	free []fabric.Token
 	jobs []job // by token, from Provider.tokens on
 	told bool
-	// It has told of an error of no operation, and has the caller's tokens of parts that have gone
-	// by other NICs since.
+	// troubled: it has reported an error of no operation. ghosts are the caller's tokens of parts
+	// that have gone by other NICs since.
 	troubled bool
 	ghosts   map[fabric.Token]bool
 	count    fabric.RailCount
@@ -198,7 +198,7 @@ func (p *Provider) promise() error {
 		c.Stripe = p.stripe
 	}
 	if p.resend {
-		// Copies are kept, and what is sent of them is not injected.
+		// Messages are copied and kept, and the copies are not injected.
 		c.MaxInject = min(c.MaxInject, copied)
 		c.MaxInjectWrite, c.InjectBlind, c.InjectSilent = c.MaxInject, false, false
 	}

@@ -10,11 +10,11 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Nobody can know by which NIC the next message comes, so that each has buffers of
-// its own, and a message is copied into the caller's. That takes 0.1 us for 4 KiB, and
-// leaves no buffer of the caller's with a NIC that has failed.
+// The NIC of the next message is not known in advance, so each NIC has buffers of its own, and a
+// message is copied into the caller's. That takes 0.1 us for 4 KiB, and leaves no buffer of the
+// caller's with a NIC that has failed.
 
-// receipts is how many buffers each NIC has.
+// receipts is the number of buffers of each NIC.
 const receipts = peek.Receipts
 
 // tokenOf is the token of one of them, the same with each NIC.
@@ -22,7 +22,7 @@ func (p *Provider) tokenOf(slot int32) fabric.Token {
 	return fabric.Token(p.tokens) + fabric.Token(slot)
 }
 
-// inbox is what has come and what it may be given to.
+// inbox holds the messages that arrived and the buffers that they may be copied to.
 type inbox struct {
 	mem     memory
 	size    int             // of a buffer; 0: the caller has posted none yet

@@ -14,12 +14,12 @@ const slice = 500 * time.Microsecond
 // of 50 runs of the suite; a second NIC meets that more often than the first.
 const longest = 100 * time.Millisecond
 
-// idle tells whether Poll has nothing for the caller but what NICs may have.
+// idle reports whether Poll has nothing for the caller but completions of the NICs.
 func (p *Provider) idle() bool {
 	return len(p.done)+len(p.waiting)+len(p.rescued)+len(p.inbox.owed) == 0 && !p.state.Owes() && (p.inbox.arrived.n == 0 || p.state.Posted() == 0) && p.failed == nil
 }
 
-// mark tells those who look from C whether there is something in Go.
+// mark sets the words by which C sees whether there is work in Go.
 func (p *Provider) mark() {
 	p.state.Work, p.state.Arrived = 0, 0
 	if !p.idle() {

@@ -13,7 +13,7 @@ import (
 // needed only when a NIC here and another there have failed.
 const crossMost = 4096
 
-// peer is what is known of one PE.
+// peer is what this end knows of one PE.
 type peer struct {
 	rails int    // its NICs; 0: it cannot be reached
 	turn  uint64 // of the next large operation
@@ -21,7 +21,8 @@ type peer struct {
 	bad   []bool // ways that have failed, by NIC here and NIC there; nil: none has
 	ways  []way  // those to take when some have failed
 	rows  rows
-	// Ways that a one-sided operation has ended well by, a bit for each, and those that are doubted.
+	// met has a bit for each way by which a one-sided operation has ended well; doubts are the ways
+	// that are doubted.
 	met    []uint64
 	doubts []way
 }
@@ -29,8 +30,8 @@ type peer struct {
 // way is a NIC here and one there.
 type way struct{ l, r int }
 
-// remote is the NIC of a peer that the local NIC l reaches it by in turn n, the one of
-// its rail where all is well; negative: there is none.
+// remote is the NIC of a peer that the local NIC l reaches it by in turn n, the one of its rail
+// where all is well; negative: no way is left.
 func (p *Provider) remote(q *peer, l int, n uint64) int {
 	if q.bad == nil {
 		return int((uint64(l) + n*uint64(len(p.nics))) % uint64(q.rails))
@@ -58,9 +59,8 @@ func (p *Provider) remote(q *peer, l int, n uint64) int {
 	return first
 }
 
-// detour finds the ways that are left. Which end's NIC a way has failed by is not
-// known, so those without either come first; after them those that have not been seen
-// to fail.
+// detour finds the ways that are left. It is not known which end's NIC has made a way fail, so ways
+// without either NIC come first; after them the ways that have not been seen to fail.
 func (p *Provider) detour(q *peer) {
 	here, there := make([]bool, len(p.nics)), make([]bool, q.rails)
 	for i, bad := range q.bad {
@@ -90,8 +90,8 @@ func (p *Provider) detour(q *peer) {
 	}
 }
 
-// joined tells whether two NICs are a way: those of one rail are, the others where
-// their addresses are known.
+// joined reports whether two NICs are a way: NICs of one rail are, others where their addresses are
+// known.
 func (p *Provider) joined(q *peer, l, r int) bool {
 	return p.cross || (r-l)%gcd(len(p.nics), q.rails) == 0
 }
@@ -117,8 +117,8 @@ func (p *Provider) outer(inner fabric.PE) fabric.PE {
 // magic begins the address of an end with several NICs.
 var magic = []byte("rail\x01")
 
-// Addr is part of fabric.Provider: the addresses of the NICs, where the table of keys
-// is, and the rows of what is registered already.
+// Addr is part of fabric.Provider: the addresses of the NICs, the place of the table of keys, and
+// the rows of memory that is registered already.
 func (p *Provider) Addr() []byte {
 	b := append([]byte(nil), magic...)
 	b = append(b, byte(len(p.nics)))
@@ -250,7 +250,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// fails takes a way out of use, and tells of the first that its NIC has lost.
+// fails takes a way out of use, and reports the first that its NIC has lost.
 func (p *Provider) fails(l int, pe fabric.PE, r int, text string) {
 	q, n := &p.peers[pe], p.nics[l]
 	if q.bad == nil {
@@ -269,7 +269,7 @@ func (p *Provider) fails(l int, pe fabric.PE, r int, text string) {
 		return
 	}
 	n.told = true
-	others := "what is for it goes by other NICs"
+	others := "its operations go by other NICs"
 	if len(q.ways) == 0 {
 		others = "no other NIC reaches it"
 	}

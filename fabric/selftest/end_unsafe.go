@@ -33,7 +33,7 @@ type end struct {
 	again  int // refusals while nothing was under way
 	flying int
 
-	done map[fabric.Token]error // completions of this end's operations that nobody has waited for
+	done map[fabric.Token]error // completions of this end's operations that no test has waited for
 	came []uint64               // messages
 	owed []fabric.Token         // receive buffers to be posted
 	data []fabric.Completion
@@ -67,7 +67,7 @@ func newEnd(open Open, c fabric.Config) (*end, error) {
 	return e, nil
 }
 
-// close ends the endpoint first, which may write to the memory until then.
+// close ends the endpoint first: it may write to the memory until then.
 func (e *end) close() error {
 	err := e.prov.Close()
 	if e.memory != nil {
@@ -140,13 +140,13 @@ func (e *end) write(to fabric.Region, offset, n int, notify bool, data uint32) (
 // send sends a number.
 func (e *end) send(number uint64) (fabric.Token, error) {
 	return e.post(func(t fabric.Token) error {
-		at := inbox - message // the end of what is written, which no test compares
+		at := inbox - message // the end of the written part, which no test compares
 		*(*uint64)(e.at(at - 8*int(t))) = number
 		return e.prov.Send(&fabric.Send{Buf: e.at(at - 8*int(t)), Len: 8, Desc: e.region.Desc, Token: t})
 	})
 }
 
-// poll takes what has come.
+// poll takes the completions that came.
 func (e *end) poll() error {
 	var all [16]fabric.Completion
 	n, err := e.prov.Poll(all[:])

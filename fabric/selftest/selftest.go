@@ -1,9 +1,9 @@
-// Package selftest tries on one NIC what the runtime relies on, and says of each thing whether
-// it holds: an endpoint that talks to itself, over whatever provider it is given.
+// Package selftest tries on one NIC each thing that the runtime relies on, and reports whether it
+// works: an endpoint that talks to itself, over the provider that it is given.
 //
-// It is for people who look for what is wrong with a machine, so each test stands by itself and
-// one that fails does not end the others. It knows no libfabric, no GPU and no heap: who calls
-// it opens endpoints and brings memory of GPUs. Everything happens in the caller's thread.
+// It is for people who look for the fault of a machine, so each test stands by itself and a failed
+// one does not end the others. It knows no libfabric, no GPU and no heap: its caller opens
+// endpoints and brings memory of GPUs. Everything happens in the caller's thread.
 package selftest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"libshmem/fabric"
 )
 
-// Verdict is what came of a test.
+// Verdict is the result of a test.
 type Verdict uint8
 
 // The verdicts.
@@ -47,16 +47,16 @@ type GPU struct {
 	Spare bool
 }
 
-// Entries are those of the completion queue that the runtime wants at most.
+// Entries is the largest number of completion queue entries that the runtime asks for.
 const Entries = 32768
 
-// test is one of them. A text of "" with an error of nil says that there is nothing to test.
+// test is one test. Without a text and an error the NIC lacks what it tests.
 type test struct {
 	name string
 	run  func(e *end) (text string, err error)
 }
 
-// tests are all but those of memory of GPUs, in an order in which the first failure tells most.
+// tests are all tests but those of GPU memory, in an order in which the first failure says most.
 var tests = []test{
 	{"main memory", mainMemory},
 	{"immediate data", immediateData},

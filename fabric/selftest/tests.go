@@ -58,7 +58,7 @@ func immediateData(e *end) (string, error) {
 		return "", fmt.Errorf("the data is said to come from PE %d, and this is PE 0", e.data[0].From())
 	}
 	if !e.caps.Source {
-		return "4 bytes came with a write; of whom is not told", nil
+		return "4 bytes came with a write; the provider does not name its PE", nil
 	}
 	return "4 bytes came with a write, and of whom", nil
 }

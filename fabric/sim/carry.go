@@ -98,8 +98,7 @@ func (n *Network) latency(from, to *end) Time {
 	return one
 }
 
-// completesEarly tells whether an operation is complete for its sender when it
-// has left.
+// completesEarly reports whether an operation is complete for its sender when it has left.
 func (n *Network) completesEarly(m *message) bool {
 	if m.kind != fabric.KindSend && m.kind != fabric.KindWrite {
 		return false
@@ -281,13 +280,13 @@ func (p *packet) cut(at unsafe.Pointer, block int, words bool) (cut int, ascendi
 	return cut, block > 0 && (uint64(uintptr(at))+uint64(cut))%uint64(block) != 0
 }
 
-// owner is whose memory a packet is for.
+// owner is the end whose memory a packet is for.
 func (n *Network) owner(p *packet) *end {
 	_, to := p.m.ends(p.answer)
 	return to
 }
 
-// place is where the bytes of a one-sided operation go.
+// place is the target of the bytes of a one-sided operation.
 func (n *Network) place(p *packet) unsafe.Pointer {
 	offset := p.number * n.model.MTU
 	if p.answer {
@@ -358,7 +357,7 @@ func (n *Network) announceEarly(m *message, missing int) {
 	}
 }
 
-// announce is what the target of a Write with data gets.
+// announce is the completion that the target of a Write with data gets.
 func (m *message) announce() fabric.Completion {
 	c := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: m.data}
 	c.SetFrom(fabric.NoPE)

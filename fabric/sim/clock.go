@@ -7,7 +7,7 @@ import (
 	"libshmem/fabric"
 )
 
-// action is what an event does.
+// action is the effect of an event.
 type action uint8
 
 const (
@@ -95,7 +95,7 @@ func (n *Network) add(e event) {
 	}
 }
 
-// step handles the next event, if there is one, and tells whether there was.
+// step handles the next event, if there is one, and reports whether there was.
 func (n *Network) step() bool {
 	if len(n.agenda.list) == 0 {
 		return false
@@ -172,16 +172,16 @@ func (n *Network) plan(do action, at Time, m *message, p *packet) {
 	n.add(e)
 }
 
-// Manual takes the clock out of the hands of those who poll, for a test that
-// tries every order: Poll only hands over what has come, and the test picks which
-// of the Pending events is next, whatever their times.
+// Manual stops Poll from handling events, for a test that tries every order: Poll only hands over
+// completions that have come, and the test picks which of the Pending events is next, whatever
+// their times.
 func (n *Network) Manual(on bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.manual = on
 }
 
-// Pending is how many events may be next.
+// Pending counts the events that may be next.
 func (n *Network) Pending() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -195,8 +195,8 @@ func (n *Network) Pending() int {
 	}
 	clear(n.agenda.list[len(live):])
 	n.agenda.list = live
-	// In the order of planning. The heap is one no more: who goes back from Manual
-	// has picked all.
+	// In the order of planning. The list is no heap any more: a test that goes back from Manual has
+	// picked all.
 	slices.SortFunc(live, func(a, b event) int { return cmp.Compare(a.seq, b.seq) })
 	return len(live)
 }

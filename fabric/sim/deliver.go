@@ -71,15 +71,15 @@ func (n *Network) operate(m *message) {
 	n.note(didAtomic, m.to, m.from, uint64(m.op), m.operand)
 	m.old = apply(m.op, at, m.width, m.operand, m.compare)
 	if n.defect(Torn, m) {
-		// What another has done meanwhile is undone.
+		// The work of another operation in between is undone.
 		apply(fabric.OpSet, at, m.width, m.old, 0)
 	}
 	n.touched(m.to)
 	n.turn(m, 1)
 }
 
-// ended is a message that needs nothing more from its target. Its sender learns
-// of it unless it has been told.
+// ended handles a message that needs nothing more from its target. Its sender learns of it unless
+// its completion is planned already.
 func (n *Network) ended(m *message) {
 	if m.told || m.inject {
 		n.release(m)
@@ -118,7 +118,7 @@ func (e *end) match() {
 	e.inbox, e.inHead = compact(e.inbox, e.inHead)
 }
 
-// handOver completes what a message is for at its target.
+// handOver completes the message's part at its target.
 func (e *end) handOver(m *message) bool {
 	n := e.net
 	send := m.kind == fabric.KindSend
@@ -159,7 +159,7 @@ func (e *end) handOver(m *message) bool {
 	return true
 }
 
-// compact gives a list back the room of what was taken from its head, now and then.
+// compact gives back the space of entries taken from the head of a list, now and then.
 func compact[T any](list []T, head int) ([]T, int) {
 	switch {
 	case head == len(list):

@@ -41,7 +41,7 @@ type end struct {
 	queue   []fabric.Completion
 	head    int
 
-	mostQueued, overran int // what queue has held, and has not
+	mostQueued, overran int // the most completions in queue at a time, and those that found it full
 
 	fatal   error // of Poll
 	reasons map[fabric.Token]string
@@ -95,7 +95,7 @@ func (e *end) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// refuse tells whether a call finds no room, by chance or because of a storm.
+// refuse reports whether a call finds no room, by chance or because of a storm.
 func (e *end) refuse() bool {
 	n, m := e.net, &e.net.model
 	e.calls++
@@ -310,7 +310,7 @@ func (e *end) complete(c fabric.Completion) {
 	e.arrived()
 }
 
-// arrived ends a Wait because of what came.
+// arrived ends a Wait because something came.
 func (e *end) arrived() {
 	if e.net.model.Broken != LosesWake {
 		e.came = true
@@ -376,7 +376,7 @@ func (e *end) Wake() {
 	e.signal()
 }
 
-// Strangers is 0: the simulated network has the job alone.
+// Strangers is 0: only the job uses the simulated network.
 func (e *end) Strangers() uint64 { return 0 }
 
 func (e *end) ErrorText(c *fabric.Completion) string {

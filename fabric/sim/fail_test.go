@@ -84,8 +84,8 @@ func loss(t *testing.T, m Model, seed uint64) error {
 	return nil
 }
 
-// A peer that dies at any moment ends what was on its way to it, once and in
-// time, and nothing of it reaches who comes after.
+// A peer that dies at any moment ends the operations on their way to it, once and in time, and none
+// of them reaches its successor.
 func TestPlayedSuccessor(t *testing.T) {
 	for _, m := range suiteModels() {
 		for seed := uint64(1); seed <= 40; seed++ {
@@ -162,7 +162,7 @@ func TestLostNIC(t *testing.T) {
 	}
 }
 
-// What is planned happens at its time.
+// A planned fault happens at its time.
 func TestPlannedFaults(t *testing.T) {
 	m, faults, err := Parse("tcp,drop-peer=1@3ms")
 	if err != nil {

@@ -1,6 +1,6 @@
 package sim
 
-// Fate is what happens to one packet.
+// Fate is one packet's share of faults.
 type Fate struct {
 	Delay  Time   // beyond the latency
 	Again  Time   // how long after the first time it arrives again; 0: it does not
@@ -51,12 +51,12 @@ func throw(seed, from, to, n uint64) dice {
 
 func (d dice) number(purpose uint64) uint64 { return mix(uint64(d) + purpose*0x9e37_79b9_7f4a_7c15) }
 
-// hits tells whether something of a share happens.
+// hits reports whether something with this probability happens.
 func (d dice) hits(purpose uint64, share float64) bool {
 	return share > 0 && float64(d.number(purpose)>>11)*0x1p-53 < share
 }
 
-// upTo is a time from 1 to most.
+// upTo returns a time from 1 to most.
 func (d dice) upTo(purpose uint64, most Time) Time {
 	return 1 + Time(d.number(purpose)%uint64(max(most, 1)))
 }

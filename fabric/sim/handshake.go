@@ -2,10 +2,10 @@ package sim
 
 import "libshmem/fabric"
 
-// With Model.Handshake an endpoint has to know of a peer before it writes to it or reads from
-// it. The first such operation asks, the peer's next Poll answers, and a Poll of the endpoint
-// itself takes the answer. Until then operations wait at their endpoint; injected ones, and
-// those that are one too many, are refused. Messages go without.
+// With Model.Handshake an endpoint has to know a peer before it writes to it or reads from it. The
+// first such operation asks, the peer's next Poll answers, and a Poll of the endpoint itself takes
+// the answer. Until then operations wait at their endpoint; injected ones, and all beyond the
+// limit, are refused. Messages need no handshake.
 
 // acquaintance is what a pair knows of its other end.
 type acquaintance struct {
@@ -119,7 +119,7 @@ func (p *pair) unheard(errno int32, reason string) {
 	}
 }
 
-// part takes an operation that ends out of those that wait.
+// part removes an operation that ends from the waiting ones.
 func (p *pair) part(m *message) {
 	if !m.unmet {
 		return

@@ -52,7 +52,7 @@ func TestHandshakeLost(t *testing.T) {
 	}
 }
 
-// The same, where nothing waits when it shows that nobody answers.
+// The same, if no operation waits when the peer turns out not to answer.
 func TestHandshakeOfNobody(t *testing.T) {
 	n, a, b := couple(t, EFA())
 	if err := n.Link(1, 0, false); err != nil {
@@ -74,7 +74,7 @@ func TestHandshakeOfNobody(t *testing.T) {
 	}
 }
 
-// A peer that was asked and has died answers nobody: operations on it end.
+// A peer that was asked and has died answers no more: operations on it end.
 func TestHandshakeOfTheDead(t *testing.T) {
 	n, a, b := couple(t, EFA())
 	if err := first(a, b, 0, true); err != fabric.ErrAgain {

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// What a model does, in the words that the table of rules has for it (TestTable).
+// The behaviour of a model, in the words of the table of rules (TestTable).
 
 // couple is two ends that know each other and have not spoken.
 func couple(t *testing.T, m Model) (n *Network, a, b *site) {
@@ -163,8 +163,8 @@ func firstWrite(t *testing.T, m Model) string {
 	return "waits for the peer's handshake, which its polling sends"
 }
 
-// manyFirstWrites is how many operations wait for handshakes, whoever is to answer; one that
-// ends makes room.
+// manyFirstWrites counts the operations that wait for handshakes, of all peers together; an
+// operation that ends makes room.
 func manyFirstWrites(t *testing.T, m Model) string {
 	n := New(calm(m), 1)
 	var all []*site
@@ -217,7 +217,7 @@ func manyFirstWrites(t *testing.T, m Model) string {
 	return fmt.Sprint(posted)
 }
 
-// unpolled is what moves to an end that does not poll, a peer it knows.
+// unpolled lists the operations that move to an end that does not poll, a peer it knows.
 func unpolled(t *testing.T, m Model) string {
 	n, a, b := couple(t, m)
 	acquaint(n, a, b)

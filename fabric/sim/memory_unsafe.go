@@ -87,9 +87,8 @@ func (e *end) target(m *message, offset, n int) unsafe.Pointer {
 	return nil
 }
 
-// Memory of the ends is also touched by whoever owns it, as with any NIC. What
-// may be seen when is a matter of the providers' promises, not of Go's memory
-// model, so the race detector does not look.
+// The owner also touches the memory of an end, as with any NIC. The providers' promises decide when
+// bytes may be seen, and not Go's memory model, so the race detector does not look.
 
 //go:norace
 func load(to []byte, from unsafe.Pointer, n int) []byte {
@@ -101,7 +100,7 @@ func load(to []byte, from unsafe.Pointer, n int) []byte {
 
 //go:norace
 func store(to unsafe.Pointer, from []byte) {
-	// A word that is whole is stored as one: nobody sees half of it.
+	// A whole word is stored as one: no reader sees half of it.
 	if len(from) == 8 && uintptr(to)%8 == 0 {
 		*(*uint64)(to) = *(*uint64)(unsafe.Pointer(unsafe.SliceData(from)))
 		return
@@ -139,7 +138,7 @@ func apply(op fabric.Op, at unsafe.Pointer, width int, operand, compare uint64) 
 	}
 }
 
-// result is what an operation makes of a word.
+// result is the value of a word after an operation.
 func result(op fabric.Op, old, operand, compare uint64) uint64 {
 	switch op {
 	case fabric.OpSet, fabric.OpSwap:

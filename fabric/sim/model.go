@@ -20,7 +20,7 @@ const (
 // Model is a kind of network.
 type Model struct {
 	Name string
-	Caps fabric.Caps // what endpoints promise when all is asked for
+	Caps fabric.Caps // promises of endpoints that ask for everything
 
 	MTU       int    // bytes of one packet, without its header
 	Header    int    // bytes that the wire carries besides
@@ -41,7 +41,7 @@ type Model struct {
 	Retries   bool // a message that finds no receive buffer goes back, and its sender tries again (retry.go)
 	Strangers bool // Writes and Reads also reach an end that does not have their sender among its peers
 
-	Reconnects bool // who failed to reach a peer may reach its successor
+	Reconnects bool // an end that failed to reach a peer may reach its successor
 	Backlog    bool // completions that find the queue full wait at the sender; else they are lost
 
 	// PollBytes gives each endpoint a socket: what arrives lies there unread until a Poll of
@@ -53,7 +53,7 @@ type Model struct {
 	Broken Defect // for tests that are to notice
 }
 
-// Faults are what the network does by chance. Shares are from 0 to 1.
+// Faults are the chances of faults. Shares are from 0 to 1.
 type Faults struct {
 	Reorder   float64 // share of packets that are late by up to Delay, so that others overtake them
 	Delay     Time

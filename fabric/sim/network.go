@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Network is hosts with NICs and what is between them. Its methods, and those of
-// its endpoints, may be called from any goroutine.
+// Network is hosts with NICs, and the wires between them. Its methods, and those of its endpoints,
+// may be called from any goroutine.
 type Network struct {
 	mu     sync.Mutex
 	model  Model
@@ -60,12 +60,12 @@ func New(m Model, seed uint64) *Network {
 	return &Network{model: m, seed: seed, queues: map[int]int{}}
 }
 
-// normalise makes one of what there must be at least one of.
+// normalise raises to one each number that has to be at least one.
 func (m *Model) normalise() {
 	m.MTU, m.NICs, m.Rails, m.Depth = max(m.MTU, 1), max(m.NICs, 1), max(m.Rails, 1), max(m.Depth, 1)
 }
 
-// Model is what the network was made of.
+// Model returns the network's model.
 func (n *Network) Model() Model { return n.model }
 
 // Now is the time.
@@ -79,7 +79,7 @@ func (n *Network) Now() Time {
 // was changed, between two events. It must not call the network.
 func (n *Network) Landed(f func(host int)) { n.landed = f }
 
-// Idle tells whether nothing is under way.
+// Idle reports whether nothing is under way.
 func (n *Network) Idle() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -91,16 +91,16 @@ func (n *Network) Idle() bool {
 	return len(n.agenda.list) == 0
 }
 
-// Settled tells whether nothing will happen before something is posted, or read from
-// the socket of an endpoint.
+// Settled reports whether nothing will happen before something is posted, or read from the socket
+// of an endpoint.
 func (n *Network) Settled() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.agenda.list) == 0
 }
 
-// Waiting is how many bytes of messages are at targets that have not read them, or have
-// no receive buffer for them, and the most that there were.
+// Waiting returns the bytes of messages at targets that have not read them, or have no receive
+// buffer for them: now, and at most so far.
 func (n *Network) Waiting() (now, most int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -127,7 +127,7 @@ func (n *Network) host(i int) *host {
 	return n.hosts[i]
 }
 
-// address is where an endpoint is: what it tells its peers.
+// address is the place of an endpoint; peers get it.
 type address struct {
 	host, nic, port uint32
 }
@@ -155,7 +155,7 @@ func parseAddress(b []byte) (address, error) {
 	return address{binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
 }
 
-// at is who lives at an address; nil: nobody.
+// at is the endpoint at an address, or nil.
 func (n *Network) at(a address) *end {
 	if int(a.host) >= len(n.hosts) {
 		return nil
@@ -255,14 +255,14 @@ func (n *Network) LimitQueues(host, most int) {
 	n.queues[host] = most
 }
 
-// Queue is what the completion queue of an endpoint was granted and has held.
+// Queue is the size and the use of an endpoint's completion queue.
 type Queue struct {
 	Granted int
 	Most    int // completions at a time
-	Lost    int // which found it full
+	Lost    int // completions that found it full
 }
 
-// Queues are those of all endpoints, in the order in which they were opened.
+// Queues returns the queues of all endpoints, in the order in which they were opened.
 func (n *Network) Queues() []Queue {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -273,7 +273,7 @@ func (n *Network) Queues() []Queue {
 	return all
 }
 
-// caps are what an endpoint promises, by what it was asked for.
+// caps are the promises of an endpoint, by its configuration.
 func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
 	c := n.model.Caps
 	c.Provider, c.Domain, c.Fabric = n.provider(), nicName(nic), fmt.Sprintf("rail%d", nic%n.model.Rails)
@@ -314,8 +314,8 @@ type message struct {
 	operand, compare      uint64
 	old                   uint64
 
-	payload []byte   // what was injected
-	heard   []byte   // of a message what has arrived
+	payload []byte   // injected bytes
+	heard   []byte   // the bytes of a message that have arrived
 	slot    int      // in from.live
 	early   bool     // EarlyData has struck
 	answer  bool     // packets go back to the sender

@@ -3,12 +3,12 @@ package sim
 import "libshmem/fabric"
 
 // Models of NICs are as libfabric's providers of them: their figures are those of
-// fabric/ofi/stub/rules.tsv (zz_rules.go), and TestTable holds their manners to it. What the
-// table does not know, the wires among it, is an assumption. They are as of the newest
-// release in the table.
+// fabric/ofi/stub/rules.tsv (zz_rules.go), and TestTable compares their behaviour with it. Facts
+// that the table does not have, the wires among them, are assumptions as of the newest release in
+// the table.
 //
-// One thing they do that the providers do not: a queue of completions that overruns says so,
-// so that a test notices.
+// In one thing they differ from the providers: a completion queue that overruns says so, so that a
+// test notices.
 
 // Verbs is reliable connections of InfiniBand (verbs;ofi_rxm): in order, but for messages after
 // writes, which rxm does not promise beside atomic operations, and without fences.
@@ -27,10 +27,10 @@ func Verbs() Model {
 	}
 }
 
-// srd is what Amazon's NIC does under both of its fabrics, at 200 Gb/s: packets of 8 KiB that
-// take many ways, and no order at all. That of the bytes in each aligned block of 128 is an
-// option of the provider that fabric/ofi does not ask for, and without it a packet of a Write
-// may be written twice. We ask for orders that neither fabric grants together, and so get none.
+// srd is Amazon's NIC under both of its fabrics, at 200 Gb/s: packets of 8 KiB that take many ways,
+// without any order. The order of the bytes in each aligned block of 128 is an option of the
+// provider that fabric/ofi does not ask for, and without it a packet of a Write may be written
+// twice. We ask for orders that neither fabric grants together, and so get none.
 func srd() Model {
 	return Model{
 		Caps: fabric.Caps{

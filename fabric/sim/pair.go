@@ -86,7 +86,7 @@ func (p *pair) post(m *message) {
 	n.launch(m)
 }
 
-// defect tells whether the network's defect strikes a message.
+// defect reports whether the network's defect strikes a message.
 func (n *Network) defect(d Defect, m *message) bool {
 	return n.model.Broken == d && throw(n.seed, m.from.addr.number(), m.number, uint64(m.kind)).hits(forDefect, defectShare)
 }
@@ -105,7 +105,7 @@ func (n *Network) launch(m *message) {
 	h := n.hosts[e.addr.host]
 	h.cpu = max(h.cpu, n.now) + n.model.Post
 	if m.to == nil {
-		n.doom(m, errUnreachable, "nobody is at the address")
+		n.doom(m, errUnreachable, "no endpoint is at the address")
 		return
 	}
 	if p.strange(m.kind) {
@@ -115,7 +115,7 @@ func (n *Network) launch(m *message) {
 	n.depart(m)
 }
 
-// reach finds out who is at the other end.
+// reach finds the end at the peer's address.
 func (p *pair) reach() {
 	if p.to == nil && !p.peer.gone {
 		p.to = p.from.net.at(p.peer.addr)
@@ -141,9 +141,8 @@ func (m *message) begin(packets int) {
 	}
 }
 
-// ready tells whether a packet may land: after the messages that go before its
-// own, and where the bytes of one message keep their order, after the packets
-// that do.
+// ready reports whether a packet may land: after the messages that go before its own, and where the
+// bytes of one message keep their order, after the packets that do.
 func (p *pair) ready(w *packet) bool {
 	m := w.m
 	if m.after.writes > p.writesDone.done || m.after.sends > p.sendsDone.done {
@@ -152,8 +151,8 @@ func (p *pair) ready(w *packet) bool {
 	return p.from.net.model.Caps.Block < whole || w.number == m.total-m.missing
 }
 
-// retry lets those land that had to wait. Where a packet of one message has landed and nothing is
-// done, only those of the same message can have had to wait for it; nil: of any.
+// retry lands packets that had to wait. Where a packet of one message has landed and it is not
+// done, only packets of the same message can have waited for it; nil: those of any message.
 func (p *pair) retry(landed *message) {
 	n := p.from.net
 	kept := p.held[:0]
@@ -188,7 +187,7 @@ func (p *pair) done(m *message) {
 	}
 }
 
-// release ends an operation, and begins those that waited for its end.
+// release ends an operation, and begins operations that waited for its end.
 func (n *Network) release(m *message) {
 	p := m.pair
 	p.part(m)

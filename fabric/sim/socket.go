@@ -16,8 +16,8 @@ func (n *Network) socketed(p *packet, to *end) bool {
 	return !to.closed && (n.model.PollBytes > 0 || n.model.Software && p.m.kind == fabric.KindSend)
 }
 
-// queueUp puts a packet that may land, or one of a Write that comes again, into the
-// socket. That is what ends a Wait; that the packet can be read later is no event.
+// queueUp puts a packet that may land, or a packet of a Write that comes again, into the socket.
+// That ends a Wait; the later moment when the packet can be read is no event.
 func (e *end) queueUp(p *packet) {
 	n, m := e.net, p.m
 	from, to := m.ends(p.answer)
@@ -44,11 +44,10 @@ func (e *end) queueUp(p *packet) {
 	}
 }
 
-// unread tells whether there is something that a Poll would take, or answer.
+// unread reports whether a Poll would take or answer something.
 func (e *end) unread() bool { return len(e.socket) > e.read || len(e.letters) > 0 }
 
-// readSocket takes from the socket what one Poll takes: PollBytes at most, but a packet
-// in any case.
+// readSocket takes one Poll's share from the socket: PollBytes at most, but a packet in any case.
 func (e *end) readSocket() {
 	most, bytes := e.net.model.PollBytes, e.net.model.PollBytes > 0
 	if !bytes {
@@ -103,7 +102,7 @@ func (n *Network) haveRead(m *message, late Time) {
 	}
 }
 
-// emptySocket is for an end that is gone.
+// emptySocket drops the packets of an end that is gone.
 func (e *end) emptySocket() {
 	for _, p := range e.socket[e.read:] {
 		e.net.held -= p.held

@@ -36,8 +36,8 @@ func written(n *Network, a, b *site, size int) {
 	}
 }
 
-// What has arrived moves only by Polls of its end, so much each time, and leaves no
-// completion there. Until it has all been read the end is ready and must not sleep.
+// Bytes that have arrived move only by Polls of their end, a limited number each time, and leave no
+// completion there. Until all have been read the end is ready and must not sleep.
 func TestSocketReads(t *testing.T) {
 	const size, each = 100_000, 4096
 	for _, m := range Models() {
@@ -67,8 +67,8 @@ func TestSocketReads(t *testing.T) {
 	}
 }
 
-// A Wait is ended by what comes after its Arm, and not by what lies unread. Only with the
-// defect is there leave to sleep with bytes unread.
+// Events after its Arm end a Wait; unread bytes do not. Arm returns true with unread bytes only
+// with the defect.
 func TestSocketWait(t *testing.T) {
 	const size = 20_000
 	m := Unread(calm(TCP()), 1)
@@ -87,7 +87,7 @@ func TestSocketWait(t *testing.T) {
 	if came, err := b.Wait(time.Minute); !came || err != nil {
 		t.Errorf("a new arrival did not end a wait: %v, %v", came, err)
 	}
-	// It sleeps, and what is posted meanwhile gets there although no end polls.
+	// It sleeps, and operations posted meanwhile get there although no end polls.
 	b.Arm()
 	over := make(chan bool)
 	go func() {
@@ -100,8 +100,8 @@ func TestSocketWait(t *testing.T) {
 	}
 }
 
-// What comes behind a write waits for it in the socket: a message, a read, an atomic
-// operation, and the completion of the write itself where it means delivery.
+// Operations behind a write wait for it in the socket: a message, a read, an atomic operation, and
+// the completion of the write itself where it means delivery.
 func TestSocketOrder(t *testing.T) {
 	const size = 50_000
 	for _, delivery := range []bool{false, true} {

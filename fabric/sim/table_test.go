@@ -30,8 +30,8 @@ func answers(t *testing.T) map[string]string {
 	return rows
 }
 
-// claim is what a model does where a row of the table says what its provider does, in the
-// words of the row.
+// claim is a model's behaviour where a row of the table has its provider's, in the words of the
+// row.
 type claim struct {
 	row   string
 	model func() Model
@@ -59,8 +59,7 @@ func ordered(m Model) bool {
 
 func unordered(m Model) bool { return !ordered(m) }
 
-// registers is the mr_mode that a model's caps come from; asked: FI_MR_LOCAL is what a caller
-// may ask for.
+// registers is the mr_mode that a model's caps come from; asked: FI_MR_LOCAL is in the hints.
 func registers(asked bool) func(*testing.T, Model) string {
 	return func(_ *testing.T, m Model) string {
 		out := "FI_MR_PROV_KEY" // keys are always the network's
@@ -146,7 +145,7 @@ func claims() (all []claim) {
 			"FI_ORDER_RAS,FI_ORDER_WAW,FI_ORDER_RMA_WAW,FI_ORDER_ATOMIC_WAW,FI_ORDER_WAS,FI_ORDER_SAW,FI_ORDER_SAS", func(m Model) bool {
 			return m.Caps.WriteAfterWrite && m.Caps.SendAfterSend
 		}),
-		// What needs FI_ATOMIC has no order of messages after writes.
+		// A provider with FI_ATOMIC has no order of messages after writes.
 		"G68b": when("FI_ORDER_RAW,FI_ORDER_RAR,FI_ORDER_WAW,FI_ORDER_WAR,FI_ORDER_SAR,FI_ORDER_SAW", func(m Model) bool {
 			return !m.Caps.SendAfterWrite && m.Caps.Atomics != 0
 		}),
@@ -162,13 +161,13 @@ func claims() (all []claim) {
 	return all
 }
 
-// found is what a model does about a row.
+// found is a model's behaviour in the matter of a row.
 type found struct {
 	claim
 	name, done string
 }
 
-// differences are the rows that say something else than what a model does.
+// differences are the rows that differ from the model's behaviour.
 func differences(rows map[string]string, all []found) (rowsOff []string, text string) {
 	for _, f := range all {
 		if want, ok := rows[f.row]; !ok || f.done != want {
@@ -179,8 +178,8 @@ func differences(rows map[string]string, all []found) (rowsOff []string, text st
 	return rowsOff, text
 }
 
-// Each row that a model is about is what the model does; a row that says something else is
-// noticed; and no figure comes from the table without a claim.
+// Each row about a model describes the model; a row that differs is noticed; and no figure comes
+// from the table without a claim.
 func TestTable(t *testing.T) {
 	rows, claimed := answers(t), map[string]bool{}
 	var all []found

@@ -211,8 +211,7 @@ func parseFault(name, value string) (f Fault, is bool, err error) {
 	return f, true, nil
 }
 
-// String is the text that Parse reads: the name of the model and what differs
-// from it.
+// String returns the text that Parse reads: the name of the model and its differences from it.
 func (m Model) String() string {
 	base, err := Named(m.Name)
 	if err != nil {

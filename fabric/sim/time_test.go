@@ -10,9 +10,8 @@ import (
 	"libshmem/fabric"
 )
 
-// stream writes count times n bytes by each pair of sites, as much at a time as
-// there is room for, and returns how long that takes and how often each target
-// was told.
+// stream writes count times n bytes by each pair of sites, as much at a time as there is room for,
+// and returns how long that takes and how many completions each target got.
 func stream(t *testing.T, n *Network, pairs [][2]*site, bytes, count int) Time {
 	t.Helper()
 	start := n.Now()
@@ -162,7 +161,7 @@ func TestFate(t *testing.T) {
 		{"duplicates", again, f.Duplicate},
 		{"splits", split, f.Split},
 		{"delays", reordered, f.Reorder + (1-f.Reorder)*f.Drop},
-		{"losses", lost, f.Drop * f.Reorder}, // those of 2 and more are lost among them
+		{"losses", lost, f.Drop * f.Reorder}, // those of 2 and more are lost packets
 	} {
 		if got := float64(c.got) / n; got < 0.95*c.want || got > 1.1*c.want {
 			t.Errorf("%s: %.4f of the packets, want %.4f", c.what, got, c.want)

@@ -113,7 +113,7 @@ func (s *site) receive(tok fabric.Token) {
 	})
 }
 
-// run polls the sites until ok holds, and tells whether it did.
+// run polls the sites until ok holds, and reports whether it did.
 func run(ok func() bool, sites ...*site) bool {
 	for range 200_000 {
 		if ok() {

@@ -25,14 +25,14 @@ import (
 	"libshmem/fabric"
 )
 
-// NewState is one for NICs that C does not reach, with room for so many buffers.
+// NewState returns a State for NICs that C does not reach, with room for this many buffers.
 func NewState(room int) *State {
 	return &State{posted: &make([]Buffer, room)[0], room: uint32(room)}
 }
 
 func (s *State) ring() []Buffer { return unsafe.Slice(s.posted, s.room) }
 
-// Posted is how many buffers of the caller's there are.
+// Posted counts the posted buffers of the caller.
 func (s *State) Posted() int { return int(s.count) }
 
 // Post adds one; false: there are as many as there may be.
@@ -76,9 +76,9 @@ type Peek struct {
 	direct bool // all have functions that receive and inject
 }
 
-// New makes a Peek of endpoints with C functions and descriptors to wait for; nil: one
-// of them lacks these. There is room for so many buffers of the caller's, and the
-// NICs' own have tokens from first on.
+// New makes a Peek of endpoints with C functions and descriptors to wait for. It returns nil if one
+// of them lacks these. It has room for this many buffers of the caller's, and the NICs' own buffers
+// have tokens from first on.
 func New(ends []fabric.Provider, room int, first fabric.Token) *Peek {
 	for _, e := range ends {
 		s, ok := e.(fabric.Sleeper)
@@ -103,11 +103,11 @@ func New(ends []fabric.Provider, room int, first fabric.Token) *Peek {
 	return p
 }
 
-// State is what Go works on, too.
+// State returns the part that Go works on, too.
 func (p *Peek) State() *State { return (*State)(unsafe.Pointer(&p.c.s)) }
 
-// Inject has C send small messages, to PEs with so many NICs each; widest is how many
-// numbers a PE has in the address vectors.
+// Inject has C send small messages, to PEs with this many NICs each; widest is the number of
+// entries of a PE in the address vectors.
 func (p *Peek) Inject(rails []uint8, widest int) {
 	if !p.direct || len(rails) == 0 {
 		return
@@ -136,13 +136,13 @@ func (p *Peek) Owed(nic int) uint32 {
 	return owed
 }
 
-// Owes tells whether there are any; asking for those of every NIC ends it.
+// Owes reports whether any are owed; asking for those of every NIC ends it.
 func (s *State) Owes() bool { return s.owed != 0 }
 
-// Repaid comes when all have been asked for.
+// Repaid records that all have been asked for.
 func (s *State) Repaid() { s.owed = 0 }
 
-// Count adds what C has done with a NIC.
+// Count adds the traffic that C has moved by a NIC.
 func (p *Peek) Count(nic int, c *fabric.RailCount) {
 	n := &p.nics[nic]
 	c.Ops += uint64(n.ops)
@@ -150,11 +150,12 @@ func (p *Peek) Count(nic int, c *fabric.RailCount) {
 	c.In += uint64(n.in)
 }
 
-// Look is Native's Poll for who has no room for what came: it tells whether something has.
+// Look is Native's Poll for a caller without room for completions: it reports whether there are
+// any.
 func (p *Peek) Look() bool { return C.shmemi_peek_poll(unsafe.Pointer(p.c), nil, 0) != 0 }
 
-// Native is the C functions. Where Recv and Inject are nil, Poll answers with
-// completions in Go.
+// Native returns the C functions. Where Recv and Inject are nil, Poll answers with completions in
+// Go.
 func (p *Peek) Native() fabric.Native {
 	n := fabric.Native{
 		Self: unsafe.Pointer(p.c), Poll: C.shmemi_peek_poll, Arm: C.shmemi_peek_arm, Wait: C.shmemi_peek_wait, Wake: C.shmemi_peek_wake,
@@ -199,7 +200,7 @@ func (p *Peek) Wait(d time.Duration) (bool, error) {
 // Wake is part of fabric.Provider.
 func (p *Peek) Wake() { C.shmemi_peek_wake(unsafe.Pointer(p.c)) }
 
-// Close comes when nobody calls the C functions any more.
+// Close frees the state. No thread may call the C functions any more.
 func (p *Peek) Close() {
 	C.free(unsafe.Pointer(p.c.nics))
 	C.free(unsafe.Pointer(p.c.s.posted))
