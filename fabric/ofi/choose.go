@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// preference is the order in which providers are taken when nobody insists,
-// each with the reason for its place. What is not listed is taken by name only:
-// it serves one host, or nothing is known of how it behaves.
+// preference is the order in which providers are taken when the user names none, each with the
+// reason for its place. A provider that is not listed is taken by name only: it serves one host, or
+// its behaviour is not known.
 var preference = []struct{ provider, reason string }{
 	{"efa", "the NIC's own, on AWS"},
 	{"cxi", "the NIC's own, on Slingshot"},
@@ -33,9 +33,9 @@ func rank(provider string) int {
 	return len(preference)
 }
 
-// sameFamily is what a user may mean by the name of a provider: itself, or the
-// layer over it. All that speak TCP are one family, so that the name is good
-// for every version of libfabric.
+// sameFamily lists the providers that a user may mean by a name: the provider itself, or the layer
+// over it. All that speak TCP are one family, so that the name is good for every version of
+// libfabric.
 func sameFamily(provider string) []string {
 	if strings.EqualFold(provider, "tcp") {
 		return []string{"tcp", "net", "tcp;ofi_rxm"}
@@ -50,10 +50,10 @@ func sameFamily(provider string) []string {
 // virtual machines of this host, and to no other host.
 var virtual = []string{"docker", "br-", "virbr", "lxcbr", "lxdbr", "podman", "cni", "flannel", "cali"}
 
-// unreachable is the reach of what no other host can use.
+// unreachable is the reach of an address that no other host can use.
 const unreachable = 4
 
-// reach tells how far an offer's address leads, the best first.
+// reach is the distance from which an offer's address can be reached, the best first.
 func reach(o *offer) int {
 	a := o.address
 	switch {
@@ -86,8 +86,8 @@ func ranked(offers []*offer) {
 	})
 }
 
-// allowed tells whether a NIC is on the list; with ^ in front of the list,
-// whether it is not on it, as for NVSHMEM_HCA_LIST.
+// allowed reports whether a NIC is on the list; with ^ in front of the list, whether it is not on
+// it, as for NVSHMEM_HCA_LIST.
 func allowed(nic, list string) bool {
 	list, except := strings.CutPrefix(list, "^")
 	if list == "" {
@@ -95,7 +95,7 @@ func allowed(nic, list string) bool {
 	}
 	listed := slices.ContainsFunc(strings.Split(list, ","), func(name string) bool {
 		name = strings.TrimPrefix(strings.TrimSpace(name), "^")
-		// Some providers append what the domain is for: mlx5_0-rdm.
+		// Some providers append the domain's use: mlx5_0-rdm.
 		return name != "" && (nic == name || strings.HasPrefix(nic, name+"-"))
 	})
 	return listed != except

@@ -126,7 +126,7 @@ func TestChoose(t *testing.T) {
 		{"loopback is no way out of the host", two, "eth0,lo", nil, "eth0"},
 		{"loopback alone", two, "lo", nil, "lo"},
 		{"all that are as fast", p5, "", nil, "rdmap0-rdm rdmap1-rdm rdmap2-rdm"},
-		{"those that are picked, in the order of the pick", p5, "", last, "rdmap2-rdm rdmap0-rdm"},
+		{"picked NICs, in the order of the pick", p5, "", last, "rdmap2-rdm rdmap0-rdm"},
 		{"picked from a list", two, "eth0,eth1", last, "eth1 eth0"},
 		{"nothing to pick from", p5, "rdmap9", last, "rdmap9-rdm"},
 		{"all but one", p5, "^rdmap1", nil, "rdmap0-rdm rdmap2-rdm"},

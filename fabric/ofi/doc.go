@@ -1,21 +1,19 @@
-// Package ofi is the fabric over libfabric: it finds the library, chooses a
-// provider and its NICs, and is a fabric.Provider on one reliable datagram
-// endpoint. It is the only package that includes libfabric's headers.
+// Package ofi is the fabric over libfabric: it finds the library, chooses a provider and its NICs,
+// and is a fabric.Provider on one reliable datagram endpoint. It is the only package that includes
+// libfabric's headers.
 //
-// It knows no heap, no team and no order beyond what the provider granted, and
-// starts no thread. Some providers start threads of their own.
+// It knows no heap, no team and no order beyond the provider's grants, and starts no thread. Some
+// providers start threads of their own.
 //
-// libfabric is not linked: load.c opens it at the first use and stands in for
-// its few entry points, so that a job on one machine needs no libfabric and a
-// build against old headers runs with a newer library. All other calls of
-// libfabric's interface go through tables inside its objects. The headers may
-// be older than the library, so objects of libfabric's types come from the
-// library's own allocators only.
+// libfabric is not linked: load.c opens it at the first use and stands in for its few entry points,
+// so that a job on one machine needs no libfabric and a build against old headers runs with a newer
+// library. All other calls of libfabric's interface go through tables inside its objects. The
+// headers may be older than the library, so objects of libfabric's types come from the library's
+// own allocators only.
 //
-// Completions are kept in C memory, one context for each token, so that
-// posting and polling allocate nothing in Go. native.h declares the functions
-// that poll and wait without Go.
+// Completions are kept in C memory, one context for each token, so that posting and polling
+// allocate nothing in Go. native.h declares the functions that poll and wait without Go.
 //
-// Read choose.go and nics.go for what is taken when nobody insists, endpoint.c for what is
-// asked of the provider, and fabric/fabrictest for what the result must do.
+// choose.go and nics.go have the defaults, endpoint.c the requests to the provider, and
+// fabric/fabrictest the rules for the result.
 package ofi

@@ -1,7 +1,7 @@
 /*
- * efa.c: what the provider efa is told before its endpoint is used, and would do otherwise:
- * call CUDA in the midst of a transfer, and move bytes within a host by its own shared memory,
- * which of GPUs may end in a crash. It knows no other provider.
+ * efa.c: options of the provider efa, set before its endpoint is used. Without them it would call
+ * CUDA in the midst of a transfer, and move bytes within a host by its own shared memory, which for
+ * GPU memory may end in a crash. It knows no other provider.
  */
 #include "endpoint.h"
 
@@ -56,9 +56,9 @@ int shmemi_ofi_open_events(struct shmemi_ofi *o)
 }
 
 /*
- * Whether the event queue has told of an error that poll has not. It has no descriptor, and is
- * seldom of interest: it is read before a wait, after an error in the completion queue, and each
- * time that so many polls have found nothing.
+ * Whether the event queue has an error that poll has not reported. The queue has no descriptor, and
+ * seldom an entry: it is read before a wait, after an error in the completion queue, and each
+ * SELDOM polls in a row that found nothing.
  */
 int shmemi_ofi_events(struct shmemi_ofi *o, int now)
 {

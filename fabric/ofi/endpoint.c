@@ -15,9 +15,9 @@
 #define KEY_TRIES 8
 
 /*
- * Posting, polling and arming are serialised by the caller, and one endpoint
- * is all of the domain: FI_THREAD_DOMAIN saves the provider's locks. Progress
- * is made by whoever polls, so the provider needs no thread for it.
+ * Posting, polling and arming are serialised by the caller, and one endpoint is all of the domain:
+ * FI_THREAD_DOMAIN saves the provider's locks. The polling thread makes progress, so the provider
+ * needs no thread for it.
  */
 struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order)
 {
@@ -130,11 +130,11 @@ static int open_queue(struct shmemi_ofi *o, uint32_t size, uint32_t least)
 }
 
 /*
- * Learns whether fi_trywait takes back what fi_cq_signal, and so each completion, does to the
- * queue's descriptor. That of net in libfabric 1.17 does not: from its first completion on the
- * descriptor is readable for good, and a proxy that slept on it used 90 % of a core. The
- * descriptor is an epoll over the signal and what the provider listens to; the event of the
- * signal is looked up here, while there is no other.
+ * Learns whether fi_trywait undoes the effect of fi_cq_signal, and so of each completion, on the
+ * queue's descriptor. With net in libfabric 1.17 it does not: from its first completion on the
+ * descriptor is readable for good, and a proxy that slept on it used 90 % of a core. The descriptor
+ * is an epoll over the signal and the provider's sockets; the event of the signal is looked up
+ * here, while there is no other.
  */
 static void learn_signal(struct shmemi_ofi *o)
 {
@@ -150,13 +150,12 @@ static void learn_signal(struct shmemi_ofi *o)
 }
 
 /*
- * Gathers what ends a wait. The queue's descriptor counts by its level: what a poll has left
- * unread no edge tells of again. With edges alone a PE slept for seconds on 20 MB that had
- * come, and moved one write each time its sleep was over (docs/decisions/0005).
+ * Gathers the descriptors that end a wait. The queue's descriptor counts by its level: no edge
+ * reports again the entries that a poll has left unread. With edges alone a PE slept for seconds on
+ * 20 MB that had come, and moved one write each time its sleep was over (docs/decisions/0005).
  *
- * The level of one whose signal stays says nothing, so there arm looks at what is ready in it,
- * and wait goes by edges: what was there before was seen by arm, and each arrival after it
- * makes one.
+ * Where the signal stays, the level says nothing. There arm looks at the ready descriptors in it,
+ * and wait goes by edges: arm has seen earlier events, and each arrival after it makes an edge.
  */
 static int watch(struct shmemi_ofi *o, int fd, uint32_t how)
 {

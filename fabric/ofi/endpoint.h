@@ -12,7 +12,7 @@
 enum {
     FAILURES = 16,     /* texts of failed operations that are remembered */
     FAILURE_LEN = 192, /* bytes of one */
-    DROPPING = 8       /* looks of one poll that may drop entries of strangers */
+    DROPPING = 8       /* looks of one poll that may drop entries of other jobs */
 };
 
 /* Why an operation failed, until FAILURES later ones have failed too. */
@@ -24,13 +24,12 @@ struct shmemi_ofi_failure {
 
 #define NO_TOKEN UINT32_MAX
 
-/* What registered memory is used for, and what a provider may ask of who
- * registers it. */
+/* The uses of registered memory, and what a provider may demand of a registration. */
 #define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define REGISTRATION                                                                               \
     (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT)
 
-/* What an atomic operation reads when it is carried out, which may be late. */
+/* The operands of an atomic operation, which may be read late, when it is carried out. */
 struct shmemi_ofi_operand {
     uint64_t operand;
     uint64_t compare;
@@ -46,7 +45,7 @@ struct shmemi_ofi_source {
 enum {
     WITH_DELIVERY = 1, /* writes complete when their bytes are there */
     WITH_DATA = 2,     /* peers may write with immediate data */
-    WITH_SOURCE = 4,   /* and completions tell who did */
+    WITH_SOURCE = 4,   /* and completions name the writer */
     WITH_ARRIVAL = 8   /* messages complete when they are at the target, but for injected ones */
 };
 
@@ -86,9 +85,9 @@ struct shmemi_ofi {
     uint64_t write_flags; /* of each write */
     uint64_t send_flags;  /* of messages that take the long way */
     int data;             /* completions of immediate data may come */
-    int source;           /* and tell who wrote */
+    int source;           /* and name the writer */
 
-    /* Where completions of data tell who wrote: by ascending address. */
+    /* Where completions of data name the writer: by ascending address. */
     struct shmemi_ofi_source *sources;
     uint32_t nsources;
 
@@ -99,10 +98,10 @@ struct shmemi_ofi {
 
     struct shmemi_ofi_proof *proof; /* NULL: no region was to be proved, see prove.c */
 
-    int trouble;   /* an error of the event queue that poll has not told of; 0: none */
+    int trouble;   /* an error of the event queue that poll has not reported; 0: none */
     unsigned idle; /* polls that have found nothing */
 
-    int cuda_option, shm_option; /* what efa says of being told, see efa.c */
+    int cuda_option, shm_option; /* efa's answers to its options, see efa.c */
 
     uint64_t strangers; /* entries of the queue that no operation here made, and were dropped */
     int unread;         /* the last poll has left entries behind such ones */
@@ -112,11 +111,11 @@ struct shmemi_ofi {
     struct shmemi_ofi_failure failures[FAILURES];
 };
 
-/* Hints that ask for what this package can serve. prov may be NULL: all. */
+/* Hints that ask for the features that this package serves. prov may be NULL: all. */
 struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order);
 
-/* A key for memory that is registered, for providers that leave the choice to us: a
- * random one, since whoever knows it can read and write that memory. */
+/* A key for memory that is registered, for providers that leave the choice to us: a random one,
+ * since any process that knows it can read and write that memory. */
 uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o);
 
 /* Whether the provider of info can complete a write when its bytes are there.
@@ -153,11 +152,11 @@ int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late);
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
 /* Puts a peer into the address vector that is not there yet. */
 int shmemi_ofi_meet(struct shmemi_ofi *o, uint32_t pe);
-/* To be called when all peers are known, so that completions tell who wrote. */
+/* To be called when all peers are known, so that completions name the writer. */
 int shmemi_ofi_learn_sources(struct shmemi_ofi *o);
 
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr);
-/* Makes a region usable that is registered; after an error it is none. */
+/* Makes a registered region usable; after an error it is not registered. */
 int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr);
 
 /*
@@ -166,15 +165,15 @@ int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr);
  */
 struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info, int *why);
 
-/* Registers memory of GPU number device: of the dma-buf fd from offset on, or
- * where fd is negative, of what the provider finds at base. */
+/* Registers memory of GPU number device: of the dma-buf fd from offset on, or where fd is negative,
+ * the memory that the provider finds at base. */
 int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, int device, int fd,
                             uint64_t offset, struct fid_mr **mr);
 
 /*
- * Proves that this end reaches a registered region by its key: its first and its last word are
- * read, and with write written back, so that nobody else may write them meanwhile. Posts and
- * polls, for some seconds at most. After an error o->failed says what was tried.
+ * Proves that this end reaches a registered region by its key: it reads the first and the last word
+ * and, with write, writes them back, so that no other thread or device may write them meanwhile.
+ * Posts and polls, for some seconds at most. After an error o->failed names the failed operation.
  */
 int shmemi_ofi_prove(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, size_t len,
                      int write);
@@ -192,8 +191,8 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
 int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
                     uint64_t remote, uint64_t key, uint32_t token);
 
-/* As above with what few operations need: flags of libfabric, FI_FENCE and for
- * a write FI_REMOTE_CQ_DATA. A write with FI_INJECT has no completion. */
+/* As above with rarely used flags of libfabric: FI_FENCE and for a write FI_REMOTE_CQ_DATA. A write
+ * with FI_INJECT has no completion. */
 int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
                          uintptr_t desc, uint32_t token, uint64_t flags);
 int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
@@ -219,13 +218,13 @@ struct fid *shmemi_ofi_proof_region(struct shmemi_ofi *o);
 void shmemi_ofi_end_proofs(struct shmemi_ofi *o);
 /* poll, without what was kept. */
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
-/* The error of an operation, where the provider has told more of it by a number of its own. */
+/* The error of an operation, more exact if the provider's own error number says more. */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number);
 void shmemi_ofi_before_domain(struct fi_info *info);
 void shmemi_ofi_before_enable(struct shmemi_ofi *o);
 int shmemi_ofi_open_events(struct shmemi_ofi *o);
 int shmemi_ofi_events(struct shmemi_ofi *o, int now);
-/* The completion that tells of such an error: 1, or 0 when there is none. */
+/* The completion that reports such an error: 1, or 0 when there is none. */
 int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c);
 /* Remembers the text of a failure. */
 void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *said, int number);
@@ -234,9 +233,9 @@ int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token);
 void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind);
 uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *context);
 uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token);
-/* Turns the error at the head of the queue into a completion. Answers 1, 0 when
- * there is none after all or a stranger's was dropped, or a negative error that ends the
- * endpoint's use: the queue is overrun, or an operation of this end without a token failed. */
+/* Turns the error at the head of the queue into a completion. Returns 1; 0 when there is none after
+ * all or another job's entry was dropped; or a negative error that ends the endpoint's use: the
+ * queue is overrun, or an operation of this end without a token failed. */
 int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c);
 /* How often one poll has dropped entries. */
 struct shmemi_ofi_looks {
@@ -246,8 +245,8 @@ struct shmemi_ofi_looks {
 
 /*
  * Whether poll takes another look at the queue: after a full one, and after one that dropped
- * entries, since behind those there may be completions that no descriptor tells of any more.
- * DROPPING such looks are enough, so that strangers do not hold a poll.
+ * entries, since completions may be behind those that no descriptor reports any more. DROPPING such
+ * looks are enough, so that other jobs do not hold a poll.
  */
 static inline int shmemi_ofi_looks_again(struct shmemi_ofi *o, struct shmemi_ofi_looks *l, int full)
 {
@@ -261,7 +260,7 @@ static inline int shmemi_ofi_looks_again(struct shmemi_ofi *o, struct shmemi_ofi
 /* poll where completions of data may come. */
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 
-/* Whether poll is known to have work now. A provider without a descriptor does not tell: 0. */
+/* Whether poll is known to have work now. 0 for a provider without a descriptor. */
 int shmemi_ofi_ready(void *self);
 
 /* The text of the last failure of a token, or NULL. */

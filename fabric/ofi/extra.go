@@ -17,9 +17,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// withExtras takes info and returns it, or in its place what the same provider
-// grants with more of what is asked for. Capabilities are asked for one by one:
-// a provider without one of them would refuse all.
+// withExtras takes info and returns it, or in its place an info with more of the capabilities that
+// are asked for, of the same provider. Capabilities are asked for one by one: a provider without
+// one of them would refuse all.
 func (l Library) withExtras(info *C.struct_fi_info, provider string, cfg *fabric.Config) *C.struct_fi_info {
 	for _, w := range []struct {
 		want       bool
@@ -40,9 +40,9 @@ func (l Library) withExtras(info *C.struct_fi_info, provider string, cfg *fabric
 	return info
 }
 
-// sourceless are layers that grant FI_SOURCE and do not fill it in for a write
-// with data: in libfabric 1.17 all of them come from the first peer. atomicless
-// are those that crash in 1.17 when several peers post atomic operations on one.
+// sourceless are layers that grant FI_SOURCE and do not fill it in for a write with data: in
+// libfabric 1.17 all such completions name the first peer. atomicless are layers that crash in 1.17
+// when several peers post atomic operations on one.
 var (
 	sourceless = []string{";ofi_rxm", ";ofi_rxd"}
 	atomicless = []string{";ofi_rxd"}
@@ -59,12 +59,12 @@ const immediate = 4
 // and 2.3 cxi answers a write with data EBADFLAGS.
 var dataless = []string{"cxi"}
 
-// hasData tells whether a write can bring immediate data along.
+// hasData reports whether a write can bring immediate data along.
 func hasData(provider string, info *C.struct_fi_info) bool {
 	return info.domain_attr.cq_data_size >= immediate && !slices.Contains(dataless, provider)
 }
 
-// extras notes what was asked for and granted.
+// extras records the features that were asked for and granted.
 func (e *endpoint) extras(info *C.struct_fi_info, cfg *fabric.Config) C.unsigned {
 	var with C.unsigned
 	e.caps.Fence = cfg.Fence && info.caps&C.FI_FENCE != 0
@@ -104,8 +104,8 @@ func fence(yes bool) C.uint64_t {
 	return 0
 }
 
-// withoutFence is what an operation with a fence fails with where there is none,
-// and one that is injected anywhere.
+// withoutFence is the error of an operation with a fence on a network without fences, and of an
+// injected one anywhere.
 func (e *endpoint) withoutFence(op string, pe fabric.PE) error {
 	return &shmerr.Error{
 		Op: op, Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "a fence before an operation on PE %d, which was not granted", pe),

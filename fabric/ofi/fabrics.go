@@ -9,16 +9,16 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// From libfabric 2.1 on the provider efa offers each NIC twice, under one name and one
-// address: on the fabric efa, where the provider does in software what the NIC lacks, and on
-// efa-direct, which is the NIC and nothing else. Endpoints of the two do not understand each
-// other. Fabrics of other providers are subnets, whose names no job is told.
+// From libfabric 2.1 on the provider efa offers each NIC twice, under one name and one address: on
+// the fabric efa, where the provider does in software what the NIC lacks, and on efa-direct, which
+// is the NIC alone. Endpoints of the two do not understand each other. Fabrics of other providers
+// are subnets, whose names no job has to know.
 const (
 	fabricEFA    = "efa"
 	fabricDirect = "efa-direct"
 )
 
-// directFrom is the libfabric from which on efa-direct is taken unasked, as aws-ofi-nccl does.
+// directFrom is the first libfabric whose efa-direct is the default, as in aws-ofi-nccl.
 const directFrom = 2<<16 | 4
 
 // namedFabric is the name of an offer's fabric where a provider has several, else "".
@@ -92,16 +92,16 @@ func fabricsOf(offers []*offer) []string {
 	return all
 }
 
-// Fabric is the fabric of the NICs; "": those of the provider are not told apart by name.
+// Fabric is the fabric of the NICs; "" where the provider does not distinguish fabrics by name.
 func (c *Choice) Fabric() string { return namedFabric(c.offers[0]) }
 
-// Fabrics are those that MoveTo may be given.
+// Fabrics lists the fabrics that MoveTo accepts.
 func (c *Choice) Fabrics() []string { return c.fabrics }
 
-// Provider is that of the NICs.
+// Provider is the provider of the NICs.
 func (c *Choice) Provider() string { return c.offers[0].Provider }
 
-// Version is that of libfabric.
+// Version is libfabric's version.
 func (c *Choice) Version() string { return c.lib.Version }
 
 // MoveTo takes the same NICs on another fabric.

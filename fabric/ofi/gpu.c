@@ -1,6 +1,5 @@
 /*
- * gpu.c: memory of GPUs. Which providers are asked, and what is done where they
- * refuse, is decided in Go.
+ * gpu.c: memory of GPUs. Go decides which providers are asked, and what happens after a refusal.
  */
 #include "endpoint.h"
 

@@ -14,12 +14,12 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// software are providers whose bytes the CPU moves. Some say that they take GPU
-// memory, and copy it with the GPU's driver in calls that wait; and what they do
-// with an address that only a GPU can follow depends on how they were built.
+// software are providers whose bytes the CPU moves. Some claim to take GPU memory, and copy it with
+// the GPU's driver in calls that wait; and their handling of an address that only a GPU can follow
+// depends on how they were built.
 var software = []string{"tcp", "net", "sockets", "udp", "shm", "sm2"}
 
-// withDMABuf is the interface from which on dma-bufs can be registered.
+// withDMABuf is the first interface that can register dma-bufs.
 const withDMABuf = 1<<16 | 20
 
 // bySoftware reports whether the CPU moves the bytes.
@@ -28,15 +28,16 @@ func (o *offer) bySoftware() bool {
 	return slices.Contains(software, base)
 }
 
-// takesDMABuf tells of providers that take dma-bufs. cxi ignores the flag, reads the description of
-// the file as an address and a length, and registers nothing; it finds GPU memory by its address.
+// takesDMABuf reports whether a provider takes dma-bufs. cxi ignores the flag, reads the
+// description of the file as an address and a length, and registers nothing; it finds GPU memory by
+// its address.
 func takesDMABuf(provider string) bool {
 	base, _, _ := strings.Cut(provider, ";")
 	return base == "efa" || base == "verbs"
 }
 
-// withGPU asks for what to open of an offer so that GPU memory can be registered,
-// or says why it cannot.
+// withGPU asks for an info of an offer with which GPU memory can be registered, or returns why it
+// cannot.
 func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
 	if o.bySoftware() {
 		return nil, shmerr.Causef(shmerr.ErrUnsupported, "provider %s is no NIC's own: the CPU moves its bytes", o.Provider)
@@ -95,7 +96,8 @@ func (e *endpoint) learnPeerToPeer() {
 	}
 }
 
-// noteOptions notes what the provider efa was told before it was enabled (efa.c), and its refusals.
+// noteOptions notes the options that the provider efa got before it was enabled (efa.c), and its
+// refusals.
 func (e *endpoint) noteOptions() {
 	if e.caps.Provider != "efa" {
 		return

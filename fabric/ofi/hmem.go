@@ -40,9 +40,9 @@ type Obstacle struct {
 
 func (o Obstacle) String() string { return o.Text + " (" + o.Remedy + ")" }
 
-// Obstacles tells why libfabric offers no NIC for the memory of GPUs, as far as that is not the
-// NIC's own: what of the environment ("NAME=value") forbids it, and which file it cannot load.
-// It asks the loader and no GPU.
+// Obstacles lists why libfabric offers no NIC for the memory of GPUs, apart from the NIC's own
+// reasons: settings of the environment ("NAME=value") that forbid it, and files that it cannot
+// load. It asks the loader and no GPU.
 func (l Library) Obstacles(environ []string) []Obstacle {
 	var all []Obstacle
 	for _, setting := range environ {
@@ -58,7 +58,8 @@ func (l Library) Obstacles(environ []string) []Obstacle {
 	return all
 }
 
-// blindness is what libfabric could not load where a NIC does not reach the memory of GPUs.
+// blindness lists the files that libfabric could not load where a NIC does not reach the memory of
+// GPUs.
 func (l Library) blindness(o *offer, noGPU error) []string {
 	var notes []string
 	if noGPU != nil && !o.bySoftware() {
@@ -87,7 +88,8 @@ func remedyFor(file string) string {
 	return "install NVIDIA's driver; in a container, start it with the GPUs of the host"
 }
 
-// loads tells which file the loader finds for a name; with present, which the process has.
+// loads returns the file that the loader finds for a name; with present, the one that the process
+// has.
 func loads(name string, present bool) (string, bool) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))

@@ -30,7 +30,7 @@ func TestFilesForCUDA(t *testing.T) {
 	}
 }
 
-// Each file that is missing is named, with what mends it.
+// Each missing file is named, with the remedy.
 func TestObstacles(t *testing.T) {
 	if _, ok := loads("libcudart.so", false); ok {
 		t.Skip("CUDA's runtime is installed")
@@ -55,7 +55,7 @@ func TestObstacles(t *testing.T) {
 	}
 }
 
-// What the user has set is said.
+// A setting of the user's is named.
 func TestObstacleFI_HMEM(t *testing.T) {
 	all := Library{}.Obstacles([]string{"A=1", "FI_HMEM=system"})
 	if len(all) == 0 || all[0].String() != "FI_HMEM=system keeps libfabric from CUDA (unset FI_HMEM)" {

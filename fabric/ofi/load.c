@@ -57,11 +57,10 @@ const char *fi_strerror(int errnum)
 }
 
 /*
- * Libraries behind libfabric take over signals when they are loaded: those of
- * Omni-Path and its predecessor, which Debian 12 links it with, catch SIGINT,
- * SIGTERM, SIGABRT and the faults, print a backtrace and exit with status 1,
- * without an alternate stack. The program's handlers and its death by a signal
- * are its own, and the Go runtime needs its own too, so those from before are
+ * Libraries behind libfabric take over signals when they are loaded: those of Omni-Path and its
+ * predecessor, which Debian 12 links it with, catch SIGINT, SIGTERM, SIGABRT and the faults, print
+ * a backtrace and exit with status 1, without an alternate stack. The program keeps its handlers
+ * and its death by a signal, and the Go runtime needs its own handlers too, so the earlier ones are
  * put back. A signal that cannot be handled fails both times.
  */
 static void keep_signals(struct sigaction old[NSIG])
@@ -77,10 +76,10 @@ static void restore_signals(const struct sigaction old[NSIG])
 }
 
 /*
- * Where the kernel or rdma-core copies no registered pages for a child (before 5.13 and 35),
- * efa ends a process that forks, unless it was told to keep these pages out of the child: then
- * a child that touches the heap faults, and one that starts a program does not. With huge pages
- * of its own the provider cannot do that, and ends the process for the wish.
+ * Where the kernel or rdma-core copies no registered pages for a child (before 5.13 and 35), efa
+ * ends a process that forks, unless it has an option to keep these pages out of the child: then a
+ * child that touches the heap faults, and a child that starts a program does not. With huge pages
+ * of its own the provider cannot do that, and the option alone ends the process.
  */
 static void keep_forks(void)
 {
@@ -92,12 +91,12 @@ static void keep_forks(void)
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len)
 {
     struct sigaction old[NSIG];
-    /* Providers keep memory registered too, and find out that it has changed by
-     * patching the functions of the C library, which not all changes go by. Who
-     * sets the variable has decided otherwise. docs/decisions/0019 */
+    /* Providers keep memory registered too, and find out that it has changed by patching the
+     * functions of the C library, which not all changes go by. A user who sets the variable decides
+     * otherwise. docs/decisions/0019 */
     setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
     keep_forks();
-    /* A library that the program has loaded is to find GPUs for the program. */
+    /* If the program has loaded the library already, it finds GPUs for the program. */
     void *before = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (before != NULL) {
         dlclose(before);

@@ -40,14 +40,13 @@ const char *shmemi_ofi_library_file(void *library);
 void shmemi_ofi_close_library(void *library);
 
 /*
- * fi_getinfo, but for what its first call does to the process: see
- * keep_signals in load.c.
+ * fi_getinfo, without the effects of its first call on the process: see keep_signals in load.c.
  */
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list);
 
 /*
- * Whether libfabric leaves GPUs alone. It decides that when it is asked first, for the
- * whole process; later calls change nothing.
+ * Whether libfabric leaves GPUs alone. Its first call decides that for the whole process; later
+ * calls change nothing.
  */
 void shmemi_ofi_leave_gpus(int yes);
 

@@ -30,7 +30,7 @@ func TestNamesOfAnyLength(t *testing.T) {
 	}
 }
 
-// What does not end as a name does is refused.
+// An address without the end of a name is refused.
 func TestNameWithoutEnd(t *testing.T) {
 	p, err := Open(fabric.Config{Provider: "shm", Tokens: 8, MaxRecv: 4})
 	if err != nil {

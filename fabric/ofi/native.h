@@ -1,9 +1,8 @@
 /*
- * native.h: the endpoint for callers in C. These are the functions of
- * fabric.Native; self is its Self.
+ * native.h: the endpoint for callers in C. These are the functions of fabric.Native; self is its
+ * Self.
  *
- * poll and arm are called by whoever holds the endpoint's lock, wait and wake
- * without it.
+ * The holder of the endpoint's lock calls poll and arm; wait and wake need no lock.
  */
 #ifndef SHMEMI_OFI_NATIVE_H
 #define SHMEMI_OFI_NATIVE_H
@@ -35,7 +34,7 @@ int shmemi_ofi_wait(void *self, int64_t ns);
 int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
 int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n);
 
-/* Ends a wait, or the next one when nobody waits. */
+/* Ends a wait, or the next one when none is under way. */
 void shmemi_ofi_wake(void *self);
 
 #endif

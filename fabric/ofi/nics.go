@@ -23,7 +23,7 @@ type NIC struct {
 	IP   bool   // it is an interface of the host, which others use too
 }
 
-// Wish is what a job wants of its network.
+// Wish is what a job asks of its network.
 type Wish struct {
 	Provider string // "": the best
 	Fabric   string // of the provider efa; "": the one that fits the version of libfabric
@@ -116,7 +116,7 @@ func (c *Choice) keep(numbers []int) {
 	c.offers = kept
 }
 
-// overIP tells of providers whose NICs are interfaces of the host.
+// overIP reports whether a provider's NICs are interfaces of the host.
 func overIP(provider string) bool {
 	base, _, _ := strings.Cut(provider, ";")
 	return slices.Contains([]string{"tcp", "net", "sockets", "udp"}, base)

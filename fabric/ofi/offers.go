@@ -21,12 +21,12 @@ import (
 type Offer struct {
 	Provider string
 	NIC      string // the domain, as the provider names it
-	Fabric   string // what the NIC is connected to, as the provider names it
+	Fabric   string // the network of the NIC, as the provider names it
 	Chosen   bool   // Open would take it
 	Why      string // it would not, for people
 }
 
-// offer is an Offer with what is needed to compare and to open it.
+// offer is an Offer with the data to compare and to open it.
 type offer struct {
 	Offer
 	speed   uint64            // bits a second; 0: not known
@@ -43,8 +43,8 @@ func (o *offer) free() {
 	}
 }
 
-// List asks every provider, best first. Where Choose would find nothing, the error is
-// the one that it would return, and the offers are those that there are. Nobody picks.
+// List asks every provider, best first. Where Choose would find nothing, List returns the error of
+// Choose, and the offers that there are. Wish.Pick is not called.
 func List(library string, w Wish) ([]Offer, error) {
 	w.Pick = nil
 	lib, err := Load(library)
@@ -90,14 +90,14 @@ type question struct {
 	lib Library
 }
 
-// questions are those of a wish.
+// questions prepares the questions of a wish.
 func (l Library) questions(w *Wish) *question {
 	C.shmemi_ofi_leave_gpus(number(!w.GPU))
 	return &question{lib: l}
 }
 
-// ordered is what the engine would like: then no operation has to wait for
-// another. Some providers grant an order only to those who ask.
+// ordered are the orders that the engine prefers: with them no operation has to wait for another.
+// Some providers grant an order only on request.
 const ordered = C.FI_ORDER_SAS | C.FI_ORDER_SAW | C.FI_ORDER_WAW
 
 // ask returns the reliable datagram endpoints that can send and write. A

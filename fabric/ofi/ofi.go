@@ -38,7 +38,7 @@ type endpoint struct {
 	noGPU   error  // why GPU memory cannot be registered; nil: it can
 	notes   []string
 
-	regions []*C.struct_fid_mr // by Region.ID; nil where there is none now
+	regions []*C.struct_fid_mr // by Region.ID; nil where none is registered now
 }
 
 var (
@@ -85,8 +85,8 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	with := e.extras(info, &cfg)
 	e.caps.GPU = e.noGPU == nil
 	e.caps.DMABuf = e.caps.GPU && l.api >= withDMABuf && takesDMABuf(o.Provider)
-	// Where writes and messages keep their order, a message tells all that
-	// delivery completions would, and saves an answer for each write.
+	// Where writes and messages keep their order, a message proves as much as delivery completions
+	// would, and saves an answer for each write.
 	if !e.caps.SendAfterWrite || !e.caps.WriteAfterWrite || cfg.Delivery {
 		e.caps.DeliveryComplete = C.shmemi_ofi_can_deliver(l.api, info) != 0
 	}
@@ -151,7 +151,7 @@ func queue(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
 // to be of use; callers cut larger operations.
 const orderedSize = 64 << 20
 
-// granted turns what libfabric granted into what callers may rely on.
+// granted turns libfabric's grants into promises to callers.
 func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 	order := uint64(info.tx_attr.msg_order) & uint64(info.rx_attr.msg_order)
 	mode := info.domain_attr.mr_mode
@@ -181,8 +181,8 @@ func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 	}
 }
 
-// injectWrite is how many bytes of a write may be injected. inject_size is for messages and writes
-// alike, but on efa-direct, whose NICs inject messages only.
+// injectWrite is the number of bytes of a write that may be injected. inject_size is for messages
+// and writes alike, but on efa-direct, whose NICs inject messages only.
 func injectWrite(o *offer, info *C.struct_fi_info) int {
 	if o.Fabric == "efa-direct" {
 		return 0
@@ -209,9 +209,9 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	if len(addrs) == 0 {
 		return nil
 	}
-	// An address vector of TCP takes 300 bytes for each address (docs/scale.md), and
-	// a PE of a large job talks to few others. Sources are found by what it holds;
-	// and other providers may look there for who sends.
+	// An address vector of TCP takes 300 bytes for each address (docs/scale.md), and a PE of a
+	// large job talks to few others. So its addresses are inserted late, at first use, unless
+	// sources are looked up in the vector; other providers may look there for the sender.
 	late := 0
 	if e.ip && !e.caps.Source {
 		late = len(e.addr)
@@ -266,7 +266,7 @@ func (e *endpoint) Register(base unsafe.Pointer, n uint64) (fabric.Region, error
 	return e.keep(mr, base, n, object)
 }
 
-// keep makes a Region of what is registered.
+// keep makes a Region of a registration.
 func (e *endpoint) keep(mr *C.struct_fid_mr, base unsafe.Pointer, n uint64, object string) (fabric.Region, error) {
 	key := uint64(C.shmemi_ofi_key(mr))
 	if key == C.FI_KEY_NOTAVAIL {

@@ -8,7 +8,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// tested is every provider that may answer here, and what it cannot do.
+// tested is every provider that may answer here, and its limits.
 var tested = []struct {
 	provider string
 	limits   fabrictest.Limits

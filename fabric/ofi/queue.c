@@ -99,9 +99,9 @@ int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, ui
 }
 
 /*
- * Whether an error entry without a context of ours may be a stranger's doing. An overrun queue
- * has lost completions, and of an operation that this end has posted, an injected one for
- * example, only its flags tell: both are the caller's to know.
+ * Whether an error entry without a context of ours may come from another job. An overrun queue has
+ * lost completions, and an operation that this end has posted, an injected one for example, shows
+ * only by its flags: the caller has to know of both.
  */
 static int strange(const struct fi_cq_err_entry *e)
 {
@@ -168,7 +168,7 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
                     o->strangers++;
                     continue;
                 }
-                /* The kind is remembered, because not every provider tells. */
+                /* The kind is remembered, because not every provider reports it. */
                 c[n++] = (struct shmemi_completion){
                     .token = t, .kind = shmemi_ofi_kind(o, t), .len = e[i].len};
             }

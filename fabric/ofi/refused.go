@@ -13,5 +13,5 @@ var refused = map[string]string{
 	"sockets": "it stands still for good when a header comes in two parts; tcp takes its place",
 }
 
-// refusal is why nobody is given the provider, or "".
+// refusal is the reason why no job is given the provider, or "".
 func refusal(provider string) string { return refused[strings.ToLower(provider)] }

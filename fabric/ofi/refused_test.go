@@ -12,9 +12,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// What speaks TCP and is offered does not stand still in a program that knows libfabric
-// alone. What is refused does on a machine that is idle, and where both threads of the program
-// seldom run at once it may come through: that is only logged.
+// Providers over TCP that are offered do not stand still in a program that knows libfabric alone. A
+// refused provider does on a machine that is idle; where both threads of the program seldom run at
+// once it may come through: that is only logged.
 func TestWhatStandsStill(t *testing.T) {
 	program := compiled(t, "stands")
 	answers := map[string]bool{}

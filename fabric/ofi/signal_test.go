@@ -20,8 +20,8 @@ func compiled(t *testing.T, name string) string {
 	return program
 }
 
-// What a program that knows libfabric alone finds of each provider's descriptor is what an
-// endpoint has found when it was opened.
+// A program that knows libfabric alone finds of each provider's descriptor the same as an endpoint
+// has found when it was opened.
 func TestSignalsOfQueues(t *testing.T) {
 	program := compiled(t, "signal")
 	out, err := exec.Command(program).Output()

@@ -19,9 +19,8 @@ type Silent struct {
 	Why      string
 }
 
-// ListSilent names the providers that the library has and that List does not.
-// Layers and hooks, which are asked together with what is below them, are left
-// out.
+// ListSilent names the library's providers that List does not name. Layers and hooks, which are
+// asked together with the providers below them, are left out.
 func ListSilent(library string) ([]Silent, error) {
 	lib, err := Load(library)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// why tells people why an offer is not taken: what speaks against it itself, or what
-// speaks for the first that is taken.
+// why tells people why an offer is not taken: a reason against the offer itself, or the reason for
+// the first that is taken.
 func why(o, first *offer, w Wish) string {
 	provider := w.Provider
 	named := slices.ContainsFunc(sameFamily(provider), func(p string) bool { return strings.EqualFold(p, o.Provider) })
@@ -26,7 +26,7 @@ func why(o, first *offer, w Wish) string {
 	case !w.fits(o):
 		return fmt.Sprintf("SHMEM_FABRIC=%s names another", w.Fabric)
 	case first == nil:
-		return "" // what is wrong is not its own
+		return "" // its own part is not at fault
 	case o.Provider != first.Provider:
 		if i := rank(first.Provider); i < len(preference) {
 			return fmt.Sprintf("%s comes first: %s", first.Provider, preference[i].reason)

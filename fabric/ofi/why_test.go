@@ -12,7 +12,7 @@ func TestWhy(t *testing.T) {
 		name           string
 		on             machine
 		provider, nics string
-		want           string // for each offer in the machine's order, ";" between, "-" for what is taken
+		want           string // for each offer in the machine's order, ";" between, "-" for a taken one
 	}{
 		{
 			"the best of many", debian, "", "",

@@ -50,9 +50,9 @@ func TestOverrun(t *testing.T) {
 	}
 }
 
-// Error entries of no operation are a stranger's where nothing says that this end posted it:
-// they are dropped and counted, more than one poll drops at most as well. An overrun queue and
-// an operation of this end without a token end the endpoint's use.
+// Error entries of no operation count as another job's unless something shows that this end posted
+// it: they are dropped and counted, even more than one poll drops at most. An overrun queue and an
+// operation of this end without a token end the endpoint's use.
 func TestStrayErrors(t *testing.T) {
 	// Of libfabric.
 	const (

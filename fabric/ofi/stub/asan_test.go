@@ -37,13 +37,13 @@ var sanitized = []struct{ settings, fabric, what string }{
 // closed.
 func TestSanitized(t *testing.T) {
 	const sanitizer = "-fsanitize=address,undefined"
-	// Compilers take longest to make checks quick, and what they leave out is not checked.
+	// Optimised checks take compilers longest, and an access that is optimised away is not checked.
 	flags := []string{sanitizer, "-fno-omit-frame-pointer", "-O0"}
 	library := Build(t, flags...)
 	closes, pair, breaks := compiled(t, "closes", library, flags...), compiled(t, "pair", library, flags...), compiled(t, "breaks", library, flags...)
 	run := func(settings string, argv ...string) {
 		cmd := exec.Command(argv[0], argv[1:]...)
-		// Those of breaks end without closing.
+		// Programs of breaks end without closing.
 		leaks := "ASAN_OPTIONS=detect_leaks=0"
 		if argv[0] == closes {
 			leaks = "ASAN_OPTIONS=detect_leaks=1"

@@ -1,6 +1,6 @@
 package stub
 
-// What is offered, and what comes with the domain.
+// Rules about offers, and about the attributes of the domain.
 var offerBreaks = []broken{
 	{"R1a", "orders", old, "", "", "ENODATA", "what was asked"},
 	{"R1b", "order-offered", "", rdm, "", "order: SAS ATOMIC_RAR ATOMIC_RAW ATOMIC_WAR ATOMIC_WAW", "order:"},

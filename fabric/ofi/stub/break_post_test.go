@@ -1,6 +1,6 @@
 package stub
 
-// What may be posted, and how much of it.
+// Rules about posting, and its limits.
 var postBreaks = []broken{
 	{"R5a", "send-bare", "version=2.1", direct, "", "stub: R5a: ", "fine"},
 	{"R5b", "recv-bare", "version=2.1", direct, "", "stub: R5b: ", "fine"},
@@ -46,7 +46,7 @@ var postBreaks = []broken{
 	{"R19h", "fence-not-asked", "provider=cxi", "", "", "EINVAL", "fine"},
 }
 
-// What a write with data is to its target.
+// Rules about a write with data at its target.
 var dataBreaks = []broken{
 	{"R9c", "data-failed", "version=2.4 data_fails_at=1", rdm, "", "an event: EINVAL", "silence"},
 	{"R9c", "data-failed-no-eq", old + " data_fails_at=1", "", "", "stub: R9a: ", "silence"},
@@ -66,7 +66,7 @@ var dataBreaks = []broken{
 	{"R11l", "data-length", "", direct, "", "8", "0"},
 }
 
-// How operations end, and in which order.
+// Rules about how operations end, and in which order.
 var endBreaks = []broken{
 	{"R4", "stranger", "", direct, "", "ENOTCONN", "fine"},
 	{"R4b", "stranger", "", rdm, "", "fine", "EIO"},
@@ -102,7 +102,7 @@ var endBreaks = []broken{
 	{"R15p", "truncated", "", direct, "", "EMSGSIZE", "ETRUNC"},
 }
 
-// What a peer has to do for an operation to come, and the options of shm and CUDA.
+// Rules about a peer's part in the arrival of an operation, and the options of shm and CUDA.
 var peerBreaks = []broken{
 	{"R10a", "moves", "", rdm, "", "RDMA alone", "both"},
 	{"R10b", "unpolled", old, "", "", "nothing", "completed"},

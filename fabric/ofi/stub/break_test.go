@@ -26,8 +26,7 @@ type broken struct {
 // breaks are the rules that need no library of CUDA.
 var breaks = slices.Concat(offerBreaks, regionBreaks, queueBreaks, postBreaks, dataBreaks, endBreaks, peerBreaks)
 
-// holds is what holds beside the rows of the table, and in versions and on fabrics that a rule is
-// not about.
+// holds are facts beside the rows of the table, and facts of versions and fabrics without a rule.
 var holds = []struct{ what, settings, fabric, env, answer string }{
 	{"fabrics", "nics=2", "", "", "efa-direct efa-direct efa efa"},
 	{"first", old, "", "", "efa"},

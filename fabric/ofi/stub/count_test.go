@@ -12,7 +12,7 @@ import (
 
 var counted = regexp.MustCompile(`^ep \d+ of \d+: cq (\d+) of (\d+), lost (\d+), send queue (\d+) of (\d+)$`)
 
-// What queues have held is in the log: no more than they were granted, and what was lost.
+// The log has the most entries of each queue, no more than its size, and the number of lost ones.
 func TestCounts(t *testing.T) {
 	library := Build(t)
 	for _, c := range []struct {
@@ -107,7 +107,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// Options of CUDA and shm are in the log, with what came of them.
+// Options of CUDA and shm are in the log, with their results.
 func TestOptionsInLog(t *testing.T) {
 	program := compiled(t, "breaks", Build(t))
 	for _, c := range []struct{ settings, want string }{

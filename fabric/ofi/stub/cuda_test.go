@@ -34,7 +34,7 @@ var cudaBreaks = []struct {
 	{broken{"R22e", "open", "", direct, "FI_HMEM_DISABLE_P2P=1", "opened: libnvidia-ml.so.1", "opened" + once}, ""},
 }
 
-// cudaHolds is what else holds of them.
+// cudaHolds are further facts about them.
 var cudaHolds = []struct{ what, settings, fabric, env, missing, answer string }{
 	{"hmem", "", rdm, "", "libcuda.so", "fine" + once},
 	{"hmem", "", rdm, "", "libnvidia-ml.so.1", "fine: cudaMalloc cudaFree"},

@@ -48,8 +48,8 @@ func open(t *testing.T, c fabric.Config) fabric.Provider {
 	return p
 }
 
-// Both kinds of registration name the memory, the GPU and the file to libfabric,
-// and what is registered can be written and read.
+// Both kinds of registration name the memory, the GPU and the file to libfabric, and registered
+// memory can be written and read.
 func TestRegisterGPU(t *testing.T) {
 	const n, part = 1 << 20, 1 << 16
 	for _, way := range []string{"dmabuf", "peer"} {
@@ -145,7 +145,7 @@ func wait(t *testing.T, p fabric.Provider, post func() error) {
 	t.Fatal("nothing is complete after a minute")
 }
 
-// What cannot be registered is refused with the reason, and nothing is left.
+// Memory that cannot be registered is refused with the reason, and nothing is left.
 func TestRefused(t *testing.T) {
 	b, fd := Memory(t, 4096)
 	t.Cleanup(func() { _ = unix.Close(fd) })

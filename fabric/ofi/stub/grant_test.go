@@ -11,7 +11,7 @@ import (
 // A device that has no queue of so many entries is asked for the power of two below, until it
 // has one, or an endpoint's own operations would have no room.
 func TestGranted(t *testing.T) {
-	const own = 8 // of what open opens
+	const own = 8 // operations that open posts
 	for _, c := range []struct {
 		settings    string
 		asked, want int // arrivals; negative: it does not open

@@ -7,7 +7,7 @@ import (
 	"libshmem/fabric"
 )
 
-// A key of four bytes uses all of them: it is what keeps a stranger from the memory.
+// A key of four bytes uses all of them: it keeps other jobs from the memory.
 func TestKeys(t *testing.T) {
 	Set(t, "")
 	p := open(t, fabric.Config{Provider: Provider})

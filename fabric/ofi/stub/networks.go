@@ -57,12 +57,12 @@ func (n Network) NICs(each, pes int) Network {
 	return n.With(fmt.Sprintf("nics=%d", each*pes))
 }
 
-// Env is what a process needs in its environment to take the network from a library.
+// Env lists the environment variables with which a process takes the network from a library.
 func (n Network) Env(library string) []string {
 	return []string{"FAKE_NIC=" + n.Settings, "SHMEM_LIBFABRIC=" + library, "SHMEM_PROVIDER=" + n.Provider, "SHMEM_FABRIC=" + n.Fabric}
 }
 
-// Rules are the providers of the table's rows by their ids, for lists of what is not tested that
+// Rules maps the ids of the table's rows to their providers, for lists of untested features that
 // give a rule for the reason.
 func Rules() map[string]string {
 	text, err := source.ReadFile("rules.tsv")

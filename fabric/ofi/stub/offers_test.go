@@ -133,7 +133,7 @@ func less(whole, part string) func(map[string]rule) string {
 	}
 }
 
-// among are the flags of one row but those of another.
+// among lists the flags of one row without those of another.
 func among(all, but string) func(map[string]rule) string {
 	return func(rows map[string]rule) string {
 		not := strings.Split(rows[but].value(), ",")
@@ -156,7 +156,7 @@ func printed(t *testing.T, program, mode, fabric, settings, env string) map[stri
 	return all
 }
 
-// answered is what the program says.
+// answered is the program's answer.
 func answered(t *testing.T, program, what, fabric, settings, env string) string {
 	t.Helper()
 	cmd := exec.Command(program, what)

@@ -29,7 +29,7 @@ func rules(t *testing.T) map[string]rule {
 	return all
 }
 
-// played are the versions that the stub plays of a provider.
+// played are the versions of a provider that the stub simulates.
 var played = map[string][]string{
 	"efa":           {"1.22", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6"},
 	"cxi":           {"1.22", "2.0", "2.1", "2.2", "2.3"},
@@ -49,7 +49,7 @@ func (r rule) held(t *testing.T) (held, around []string) {
 		last = slices.Index(all, r.to)
 	}
 	if first < 0 || last < first {
-		t.Fatalf("%s: from %s to %s is in no version of %s that is played", r.id, r.from, r.to, r.provider)
+		t.Fatalf("%s: from %s to %s is in no simulated version of %s", r.id, r.from, r.to, r.provider)
 	}
 	held = slices.Compact([]string{all[first], all[last]})
 	if first > 0 {
@@ -61,7 +61,7 @@ func (r rule) held(t *testing.T) (held, around []string) {
 	return held, around
 }
 
-// fabrics are those that a row is about in a version. "" is the only one.
+// fabrics lists the fabrics of a row in a version. "" is the only one.
 func (r rule) fabrics(version string) []string {
 	switch {
 	case r.provider != "efa":
@@ -86,7 +86,7 @@ var (
 	numberForm = regexp.MustCompile(`\b\d+\b`)
 )
 
-// value is an answer as a program prints it: flags in alphabetical order, or a number. What is in
+// value is an answer as a program prints it: flags in alphabetical order, or a number. Text in
 // parentheses is for people.
 func (r rule) value() string {
 	answer, _, _ := strings.Cut(r.answer, " (")

@@ -32,7 +32,8 @@ type failing struct {
 	part, text string
 }
 
-// directFails is what fails on efa-direct: its queue drops what finds it full without a word.
+// directFails lists the tests that fail on efa-direct: its queue silently drops entries that find
+// it full.
 var directFails = []failing{
 	{"Overrun", "completions came and no error tells of the rest"},
 }
@@ -71,7 +72,7 @@ func TestNetwork(t *testing.T) {
 }
 
 // TestSuite holds each provider and version, as fabric/ofi opens it, to the promises of
-// fabric.Provider; and what fails is what is known to.
+// fabric.Provider; only the listed tests fail.
 func TestSuite(t *testing.T) {
 	library := Build(t)
 	for _, n := range tested() {

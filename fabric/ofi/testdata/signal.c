@@ -1,14 +1,13 @@
 /*
- * signal.c: whether fi_trywait takes back what a completion does to the descriptor of a
- * completion queue (FI_WAIT_FD), for each provider of reliable datagrams. It uses libfabric
- * alone.
+ * signal.c: whether fi_trywait undoes the effect of a completion on the descriptor of a completion
+ * queue (FI_WAIT_FD), for each provider of reliable datagrams. It uses libfabric alone.
  *
- * fi_cq_signal does what a completion does: it makes the descriptor readable. fi_trywait then
- * has to make it unreadable again, or whoever waits for it as fi_poll(3) says, trywait and
- * then poll, does not sleep from the first completion on.
+ * fi_cq_signal does the same as a completion: it makes the descriptor readable. fi_trywait then has
+ * to make it unreadable again, or a thread that waits for it as fi_poll(3) says, trywait and then
+ * poll, does not sleep from the first completion on.
  *
- * A line for each provider: its name, and "taken back", "stays", or "none" where the queue has
- * no descriptor or no signal.
+ * A line for each provider: its name, and "taken back", "stays", or "none" where the queue has no
+ * descriptor or no signal.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>

@@ -1,11 +1,11 @@
 /*
- * stands.c: whether two endpoints that write to each other come to an end, over the provider
- * that the argument names. It uses libfabric alone.
+ * stands.c: whether two endpoints that write to each other finish, over the provider that the
+ * argument names. It uses libfabric alone.
  *
- * Each end keeps 128 writes of 2 KiB under way and reads its completion queue without a pause,
- * from a thread and a domain of its own, so that both sockets' windows close now and then, at
- * any byte. It prints "stands: " and how far both came when neither end has had a completion
- * for two seconds, or "through" after 20 rounds of 4,000 writes.
+ * Each end keeps 128 writes of 2 KiB under way and reads its completion queue without a pause, from
+ * a thread and a domain of its own, so that both sockets' windows close now and then, at any byte.
+ * It prints "stands: " and how far both came when neither end has had a completion for two seconds,
+ * or "through" after 20 rounds of 4,000 writes.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>

@@ -114,7 +114,7 @@ var (
 
 // value is the answer as C has it: an error, flags, or the first number in it.
 func (r row) value() string {
-	answer, _, _ := strings.Cut(r.answer, " (") // what follows is for people
+	answer, _, _ := strings.Cut(r.answer, " (") // the rest is for people
 	switch {
 	case errorForm.MatchString(answer):
 		return "FI_" + answer

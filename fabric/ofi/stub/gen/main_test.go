@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What C gets of an answer.
+// The C value of an answer.
 func TestValue(t *testing.T) {
 	for answer, want := range map[string]string{
 		"ENODATA":                                "FI_ENODATA",

@@ -124,8 +124,8 @@ static bool data_fails(void)
 }
 
 /*
- * What the provider says of data that failed: a completion, or an error that belongs to nobody;
- * nothing where its rule is switched off.
+ * The provider's report of data that failed: a completion, or an error that belongs to no
+ * operation; nothing where its rule is switched off.
  */
 static void say_failed(struct ep *ep, struct completion *c)
 {

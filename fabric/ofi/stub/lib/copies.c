@@ -1,5 +1,5 @@
 /*
- * copies.c: fi_dupinfo and fi_freeinfo, and the part of an info that tells of the NIC.
+ * copies.c: fi_dupinfo and fi_freeinfo, and the NIC's part of an info.
  */
 #define _GNU_SOURCE
 #include "offer.h"

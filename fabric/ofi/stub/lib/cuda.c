@@ -36,7 +36,7 @@ static bool filtered(const struct settings *s)
     return rule(s, KIND_EFA, R22c) && spared;
 }
 
-/* The third library tells whether there are GPUs, where it is found. */
+/* The third library shows whether there are GPUs, where it is found. */
 static void look_for_nvml(const struct settings *s)
 {
     static void *nvml;

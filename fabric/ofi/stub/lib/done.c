@@ -1,6 +1,6 @@
 /*
- * done.c: how operations end: completions, errors, and what the provider does meanwhile to the
- * context that the caller has given.
+ * done.c: how operations end: completions, errors, and the provider's use of the caller's context
+ * meanwhile.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -69,8 +69,8 @@ size_t scribbled(const struct ep *ep)
 }
 
 /*
- * Whether the NIC has broken. Then peers find no queue pair there, and what is under way fails,
- * also where its bytes have come.
+ * Whether the NIC has broken. Then peers find no queue pair there, and operations under way fail,
+ * even if their bytes have arrived.
  */
 bool nic_broken(struct ep *ep)
 {

@@ -194,7 +194,8 @@ static void report(struct cq *cq, void *context, uint64_t flags, int err)
     cq_push(cq, &c);
 }
 
-/* What the device had in hand, receives among it; what the provider keeps of efa is not told. */
+/* Reports the operations that the device held, receives among them; those that the provider efa
+ * keeps itself are not reported. */
 static void report_posted(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;

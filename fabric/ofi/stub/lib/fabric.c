@@ -56,8 +56,8 @@ int fabric_close(struct fid *fid)
 }
 
 /*
- * Whether a wait may begin: there is nothing in the queues now, and what comes from now on
- * makes the descriptor readable.
+ * Whether a wait may begin: the queues are empty now, and each later entry makes the descriptor
+ * readable.
  */
 static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {

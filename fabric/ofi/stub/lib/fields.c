@@ -1,6 +1,6 @@
 /*
- * fields.c: the rules that are one attribute of what is offered. Where a rule is switched off
- * the attribute has another value, which a program sees: nothing, or more than there is.
+ * fields.c: the rules that are one attribute of an offer. Where a rule is switched off the
+ * attribute has another value, which a program sees: nothing, or more than there is.
  */
 #define _GNU_SOURCE
 #include "offer.h"

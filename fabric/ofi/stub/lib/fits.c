@@ -71,7 +71,8 @@ static bool sizes_fit(const struct settings *s, enum kind kind, const struct fi_
            ((r->size <= o->rx_attr->size || any) && r->iov_limit <= o->rx_attr->iov_limit);
 }
 
-/* Who wants more than the offer has: the provider's own threads, the program's, nothing said. */
+/* Whether the progress that is asked for is in the offer: the provider's own threads, the
+ * program's, or no demand. */
 static bool progresses(enum fi_progress asked, enum fi_progress offered)
 {
     return asked != FI_PROGRESS_AUTO || offered == FI_PROGRESS_AUTO;

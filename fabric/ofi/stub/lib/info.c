@@ -86,7 +86,7 @@ static void alter_domain(const struct settings *s, enum kind kind, struct fi_dom
         o->av_type = (enum fi_av_type)rule_value(G12f);
 }
 
-/* The figures of cxi's queues are not those that it offers. */
+/* The queues of cxi have other sizes than it offers. */
 static size_t queue(const struct settings *s, enum kind kind, size_t offered, size_t asked)
 {
     if (asked != 0)

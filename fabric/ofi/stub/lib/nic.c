@@ -1,7 +1,7 @@
 /*
- * nic.c: the thread that stands for the NICs of this process. Whoever polls carries out what is
- * due; the thread comes a little later, and has work only where no thread polls: RDMA goes on
- * while no thread of the program is in the library.
+ * nic.c: the thread that acts as the NICs of this process. A polling thread carries out operations
+ * that are due; this one comes a little later, and has work only where no thread polls: RDMA goes
+ * on while no thread of the program is in the library.
  */
 #define _GNU_SOURCE
 #include "stub.h"

@@ -1,7 +1,7 @@
 /*
- * offer.c: what each provider offers when nothing is asked of it. The figures are those of the
- * providers' sources where rules.tsv names them, and else of machines that print them (fi_info
- * -v); fabric/sim has the same in its models.
+ * offer.c: the offer of each provider to empty hints. The figures are those of the providers'
+ * sources where rules.tsv names them, and else of machines that print them (fi_info -v); fabric/sim
+ * has the same in its models.
  */
 #define _GNU_SOURCE
 #include "offer.h"
@@ -58,7 +58,7 @@ size_t mtu(const struct settings *s, enum kind kind)
     return 4096;
 }
 
-/* Without shm what is injected is what a packet has room for. */
+/* Without shm a packet's room is the limit of injected bytes. */
 static void inject_without_shm(const struct settings *s, enum kind kind, struct fi_info *i)
 {
     const char *shm = getenv("FI_EFA_ENABLE_SHM_TRANSFER");

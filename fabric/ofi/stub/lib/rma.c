@@ -1,5 +1,5 @@
 /*
- * rma.c: posting of writes and reads, and what each provider refuses of them.
+ * rma.c: posting of writes and reads, and each provider's refusals.
  */
 #define _GNU_SOURCE
 #include "stub.h"

@@ -10,8 +10,8 @@
 enum { LOOK_NS = 10000, ALIVE_NS = 1000000 };
 
 /*
- * The lock of targets, and of the operations that wait. It is taken with a domain's lock held;
- * whoever holds it only tries to take a domain's, and does not wake the NIC's thread.
+ * The lock of targets, and of the operations that wait. It is taken with a domain's lock held; its
+ * holder only tries to take a domain's lock, and does not wake the NIC's thread.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping *targets;

@@ -17,9 +17,9 @@ enum { FIRST_BUS = 0x50 }; /* PCI bus of NIC 0; the others follow */
 enum kind { KIND_EFA, KIND_DIRECT, KIND_CXI, KIND_VERBS };
 
 /*
- * Words KEY=VALUE. Those that a test may change while endpoints are open (fail_at,
- * unreached_at, data_fails_at, dmabuf, peer, overrun_at and the stray ones) are looked up when
- * they are needed; the rest is as it was when the fabric was opened.
+ * Words KEY=VALUE. Settings that a test may change while endpoints are open (fail_at, unreached_at,
+ * data_fails_at, dmabuf, peer, overrun_at and the stray ones) are looked up when they are needed;
+ * the others keep the values from the opening of the fabric.
  */
 struct settings {
     enum provider provider;
@@ -38,7 +38,7 @@ struct settings {
     bool sick;         /* every operation fails as on a NIC that is broken (R15) */
     uint32_t dies;     /* the NIC that breaks */
     uint64_t dies_at;  /* with which of an endpoint's operations; 0: it does not */
-    int gone;          /* how the device tells of a lost peer: a status of its own (R15) */
+    int gone;          /* the device's report of a lost peer: a status of its own (R15) */
     char without[256]; /* rules that are switched off */
 };
 
@@ -64,9 +64,9 @@ int64_t rule_value(enum rule_id id);
 /* What the settings for fork make of huge pages (nic.c, R23). */
 void nic_fork_check(const struct settings *s);
 
-/* A line in the file of FAKE_NIC_LOG: what was registered, and what was refused. */
+/* A line in the file of FAKE_NIC_LOG: a registration, or a refusal. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A line in the file of log=: what the queues have held. */
+/* A line in the file of log=: the contents of the queues. */
 void count_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Where the real provider aborts or crashes. */
 _Noreturn void die(enum rule_id id, const char *format, ...) __attribute__((format(printf, 2, 3)));

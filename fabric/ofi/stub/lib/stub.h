@@ -79,7 +79,7 @@ struct completion {
     fi_addr_t source;
     int err, status;
     struct wire *counted; /* in this endpoint's entries; NULL: in none, any more */
-    bool said;            /* a read has told of this error */
+    bool said;            /* a read has reported this error */
 };
 
 struct cq {
@@ -143,20 +143,20 @@ struct op {
     uint64_t due; /* when it is to be looked at, in nanoseconds */
     size_t moved;
     unsigned tries;
-    int order;     /* class of those that keep their order; -1: none */
+    int order;     /* class whose operations keep their order; -1: none */
     bool fence;    /* begins when all before it on its peer have ended */
     bool has_data; /* for the target */
-    bool told;     /* which has it */
+    bool told;     /* the target has it */
     bool inject;   /* it has no completion */
     bool internal; /* of the provider itself (R9) */
-    bool ack;      /* the target's processor tells that it is done */
+    bool ack;      /* the target's processor reports that it is done */
     bool lost;     /* the peer was found gone once */
     int status;    /* what the target has answered */
     /* Atomic operations. */
     enum fi_op op;
     unsigned width;
     bool fetches;
-    uint64_t operands[2]; /* and what it is compared with */
+    uint64_t operands[2]; /* operand, and value to compare with */
     void *result;
     struct record record;       /* of the provider itself */
     unsigned char scribble[64]; /* what is in its context (R7) */
@@ -281,7 +281,7 @@ void rnr_wait(struct op *op);
 uint64_t rnr_look(struct domain *held);
 void rnr_forget(const struct ep *ep, const struct peer *peer);
 
-/* arrive.c: takes what is in the ring. */
+/* arrive.c: takes entries from the ring. */
 void arrive(struct ep *ep);
 void answer(struct ep *ep, const struct record *r, int status, uint64_t data);
 bool early_match(struct ep *ep);

@@ -47,7 +47,7 @@ static void path_of(uint64_t id, char *path, size_t len)
     snprintf(path, len, "%s/" PREFIX "%010llx", folder(), (unsigned long long)id);
 }
 
-/* The FIFO of a queue has its owner's number, which tells whether it is of use still. */
+/* The FIFO of a queue has its owner's number, which shows whether it is still of use. */
 static void bell_of(uint64_t cq_id, pid_t pid, char *path, size_t len)
 {
     snprintf(path, len, "%s/" PREFIX "%010llx.%d", folder(), (unsigned long long)cq_id, (int)pid);

@@ -1,8 +1,8 @@
 /*
- * wire.h: what endpoints share. Each endpoint has a file that its peers map: its regions by
- * key, a ring of what has arrived, and the counts of its queues. The initiator of an operation
- * does all of it, as the NIC would: it writes the target's memory itself and puts a record into
- * the target's ring, so that nothing needs the target's processor.
+ * wire.h: the data that endpoints share. Each endpoint has a file that its peers map: its regions
+ * by key, a ring of arrivals, and the counts of its queues. The initiator of an operation does all
+ * of it, as the NIC would: it writes the target's memory itself and puts a record into the target's
+ * ring, so that nothing needs the target's processor.
  *
  * A ring has many writers, which hold the lock, and one reader, which needs none: records are
  * behind tail once tail has moved, with release; space is free once head has, with release. The
@@ -45,7 +45,7 @@ struct wire {
     int32_t kind;
     uint64_t space;   /* its PID namespace */
     uint64_t boot;    /* a random number that the owner has at boot_at, too */
-    uint64_t boot_at; /* which tells whether the owner is still there */
+    uint64_t boot_at; /* it shows whether the owner is still there */
     uint64_t cq_id;   /* of the FIFO that wakes it */
     _Atomic uint32_t state;
     _Atomic uint32_t armed;   /* the next record rings the bell */
@@ -116,7 +116,7 @@ struct mapping {
 
 /* Makes the file of an endpoint; NULL with errno. */
 struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id);
-/* Maps a peer's, or answers NULL: there is none, or none any more. */
+/* Maps a peer's file. Returns NULL if it never existed or is gone. */
 struct mapping *wire_open(uint64_t id);
 void wire_keep(struct mapping *m); /* as wire_open of one that is open */
 void wire_close(struct mapping *m);

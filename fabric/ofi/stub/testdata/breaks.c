@@ -1,11 +1,10 @@
 /*
  * breaks.c: a program that breaks a provider's rules, one at a time: breaks WHAT [FABRIC]. It
- * says in one line what came of it, the name of an error or what else there is to see; the test
- * has the answer that is due, and another without the rule. What there is to do is in the
- * headers, by subject.
+ * prints the result in one line, the name of an error or another observation; the test has the
+ * right answer, and another without the rule. The headers have the actions, by subject.
  *
- * It knows libfabric alone. Two endpoints of one process, a and b, know each other unless the
- * rule is about strangers.
+ * It knows libfabric alone. Two endpoints of one process, a and b, know each other unless the rule
+ * is about strangers.
  */
 #include "data.h"
 #include "ends.h"

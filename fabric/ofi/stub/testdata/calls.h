@@ -1,5 +1,5 @@
 /*
- * calls.h: calls that a provider refuses, one at a time, and what it says of its figures.
+ * calls.h: calls that a provider refuses, one at a time, and its figures.
  */
 #ifndef CALLS_H
 #define CALLS_H

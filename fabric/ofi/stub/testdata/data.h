@@ -118,7 +118,7 @@ static void data_unlike(void)
     say("nothing");
 }
 
-/* What b is told of data that its device could not take. */
+/* The events at b for data that its device could not take. */
 static void data_failed(void)
 {
     static char text[64];

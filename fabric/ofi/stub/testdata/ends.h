@@ -164,7 +164,7 @@ static void truncated(void)
     say(ret == 1 ? "fine" : named(ret));
 }
 
-/* The order of 64 writes by their completions, and of 64 messages by what they bring. */
+/* The order of 64 writes by their completions, and of 64 messages by their contents. */
 static void completion_order(void)
 {
     struct fi_cq_data_entry e;

@@ -1,5 +1,5 @@
 /*
- * offers.c: a program that prints every attribute of an info in words, or asks for what is
+ * offers.c: a program that prints every attribute of an info in words, or makes requests that are
  * refused (asks.h, calls.h): offers WHAT [FABRIC].
  */
 #include "asks.h"

@@ -1,5 +1,5 @@
 /*
- * offers.h: rules about what fi_getinfo offers, and what comes with the domain.
+ * offers.h: rules about the offers of fi_getinfo, and the attributes of the domain.
  */
 #ifndef OFFERS_H
 #define OFFERS_H

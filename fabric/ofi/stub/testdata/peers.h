@@ -96,7 +96,7 @@ static void moves(void)
     for (int came = 0; came < 2; came++)
         if (next(&a, NULL, &e, &err, 1000) != 1)
             say("nothing");
-    /* Nobody polls: it would be the NIC's thread that takes the message. */
+    /* No endpoint polls: only the NIC's thread could take the message. */
     for (int i = 0; i < 500 && *(volatile char *)b.memory != 9; i++)
         pause_us(1000);
     say(b.memory[HALF] != 9 ? "no RDMA" : b.memory[0] == 9 ? "both" : "RDMA alone");
@@ -140,7 +140,7 @@ static void backoff(void)
     say(ret == 0 ? "EAGAIN until it polls" : named(ret));
 }
 
-/* a is told of b, a peer of its host, before fi_enable closes shm. */
+/* a learns of b, a peer of its host, before fi_enable closes shm. */
 static void inject_local(void)
 {
     must(ask(hints()), "fi_getinfo");

@@ -113,7 +113,7 @@ static void inject_above(void)
 
 static unsigned char clean[sizeof contexts[0]];
 
-/* No byte is what an address or a small number has at its end. */
+/* No address and no small number ends with this byte. */
 static void post_clean(void)
 {
     both();
@@ -320,7 +320,7 @@ static void say_fenced(void)
     say(named(write_to(&a, &b, 8, a.desc, b.key, FI_COMPLETION | FI_FENCE, &contexts[0])));
 }
 
-/* cxi grants FI_FENCE where it is asked for; who has none refuses the hints. */
+/* cxi grants FI_FENCE on request; a provider without it refuses the hints. */
 static void write_fenced(void)
 {
     struct fi_info *h = hints();

@@ -15,8 +15,8 @@ static void cq_large(void)
 }
 
 /*
- * What b's queue has held of 17,000 writes with data, which is more than any that is granted by
- * default, while nobody read it.
+ * The most entries in b's queue after 17,000 writes with data, which is more than any default size,
+ * while b did not read it.
  */
 static void fill(size_t asked)
 {

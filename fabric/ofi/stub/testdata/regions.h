@@ -121,7 +121,7 @@ static void two_pieces(void)
     register_some(FI_HMEM_SYSTEM, 2);
 }
 
-/* What the key looks like, and what comes of a write with it. */
+/* The key's form, and the result of a write with it. */
 static void gpu_apart(void)
 {
     struct fid_mr *mr;
@@ -134,7 +134,7 @@ static void gpu_apart(void)
     say(text);
 }
 
-/* The same NIC counts on, so the first keys of two are what tells. */
+/* The same NIC counts on, so the first keys of two NICs show it. */
 static void two_keys(void)
 {
     must(ask(hints()), "fi_getinfo");

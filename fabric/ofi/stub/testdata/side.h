@@ -55,7 +55,7 @@ static bool with_eq = true, strangers;
 static void (*prepare)(struct side *); /* before an endpoint is enabled */
 static const char *fabric;             /* of the endpoints; NULL: the first that is offered */
 
-/* A thing to do, by its name, and what says what came of it. */
+/* An action by its name; it prints its result. */
 struct what {
     const char *name;
     void (*run)(void);
@@ -75,7 +75,7 @@ __attribute__((unused)) static void say_number(long n)
     say(text);
 }
 
-/* The name of an error; those that are no error of libfabric are a bug here. */
+/* The name of an error; a number that is no error of libfabric is a bug here. */
 static const char *named(long ret)
 {
     static char other[32];
@@ -265,7 +265,7 @@ static ssize_t write_to(struct side *s, struct side *to, size_t n, void *desc, u
     return fi_writemsg(s->ep, &m, flags);
 }
 
-/* Writes as a should, and tells what came of it. */
+/* Writes as a should, and returns the result. */
 static const char *written(uint64_t key)
 {
     struct fi_cq_data_entry e;
