@@ -7,8 +7,8 @@ import (
 	"libshmem/queue/queuetest"
 )
 
-// BenchmarkTake is what decoding costs when the slots are in the cache: each
-// operation is decoded and its fields are summed.
+// BenchmarkTake measures decoding with the slots in the cache: each operation is decoded and its
+// fields are summed.
 func BenchmarkTake(b *testing.B) {
 	const slots = 4096
 	for _, row := range []struct {

@@ -22,10 +22,10 @@ var cases = []setting{
 	{size: 4, start: 3, ops: [2][]uint8{{2, 2}, {1, 3}}},
 }
 
-// TestExplore goes through every order of the steps of two producers and the
-// consumer: each operation comes once, whole, in its producer's order and after
-// what it names, and from everywhere the end can be reached. In each state the
-// ring's own Next has to find what the model's consumer does.
+// TestExplore goes through every order of the steps of two producers and the consumer: each
+// operation comes once, whole, in its producer's order and after the data that it names, and every
+// state leads to the end. In each state the ring's own Next has to find the same as the model's
+// consumer.
 func TestExplore(t *testing.T) {
 	total := 0
 	for i := range cases {
@@ -42,7 +42,7 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// TestPlayedFlaws holds that the exploration finds what it is for.
+// TestPlayedFlaws holds that the exploration finds each flaw.
 func TestPlayedFlaws(t *testing.T) {
 	for f := sound + 1; f < flaws; f++ {
 		var found error
@@ -107,7 +107,7 @@ func explore(c *setting, f flaw, bind bool) (int, error) {
 
 // stuck finds a state from which no order of steps leads to the end.
 func stuck(c *setting, nodes []node, edges [][2]int32) (int32, bool) {
-	// Edges by where they lead: those that lead to i are in before, from at[i] on.
+	// Edges by their target: those that lead to i are in before, from at[i] on.
 	at := make([]int32, len(nodes)+1)
 	for _, e := range edges {
 		at[e[1]+1]++
@@ -181,8 +181,8 @@ func newBinding(c *setting) *binding {
 	return b
 }
 
-// check compares what Next finds in the state's slots with what the consumer of
-// the model would, were it not interrupted.
+// check compares the result of Next in the state's slots with that of the model's consumer, were it
+// not interrupted.
 func (b *binding) check(s *state) error {
 	if s.have != 0 || s.slots == b.last.slots && s.read == b.last.read {
 		return nil // in the middle, or all as in the last check

@@ -10,7 +10,7 @@ import (
 	"libshmem/queue"
 )
 
-// fenced maps n bytes, whole pages, between two that nobody may touch.
+// fenced maps n bytes, whole pages, between two inaccessible pages.
 func fenced(t testing.TB, n int) unsafe.Pointer {
 	t.Helper()
 	page := os.Getpagesize()
@@ -32,9 +32,9 @@ func fenced(t testing.TB, n int) unsafe.Pointer {
 	return unsafe.Pointer(&b[page])
 }
 
-// FuzzNext puts any bits into the slots, between pages that cannot be read: the
-// ring always goes on by what an operation has, or says that nothing is there,
-// and fields are never larger than the table says.
+// FuzzNext puts any bits into the slots, between pages that cannot be read: the ring always goes on
+// by the operation's slots, or reports that nothing is there, and fields are never larger than the
+// table says.
 func FuzzNext(f *testing.F) {
 	line := func(words ...uint64) (b []byte) {
 		for _, w := range words {

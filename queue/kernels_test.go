@@ -15,8 +15,8 @@ func TestCallName(t *testing.T) {
 	}
 }
 
-// TestWorkSize: the buffers of a few PEs are as large as they may be, those of
-// many share what there is, and no PE has less than it needs.
+// TestWorkSize: the buffers of a few PEs have the largest size, those of many PEs share the space,
+// and each PE has at least what it needs.
 func TestWorkSize(t *testing.T) {
 	for pes, chunk := range map[int]uint64{1: WorkMost, 32: WorkMost, 33: WorkMost / 2, 1024: 2048, 1 << 20: WorkLeast} {
 		if got := WorkChunk(pes); got != chunk {

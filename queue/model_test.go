@@ -6,11 +6,10 @@ import (
 	"libshmem/queue"
 )
 
-// The model is the protocol as atomic steps of two producers and the consumer.
-// A producer's slot words and what it wrote before become visible in any order
-// that its fence allows, as on a GPU, even after it has begun its next
-// operation. Those of one slot carry their operands, and need no fence. Sizes
-// need not be powers of two.
+// The model is the protocol as atomic steps of two producers and the consumer. A producer's slot
+// words and its earlier stores become visible in any order that its fence allows, as on a GPU, even
+// after it has begun its next operation. Operations of one slot carry their operands, and need no
+// fence. Sizes need not be powers of two.
 
 // A setting is a case: a ring, and how many slots each operation of each
 // producer takes. Positions in states count from start.
@@ -90,7 +89,7 @@ type late struct{ op, pos, pending uint8 }
 
 const sourcePending = 1 << 6
 
-// state is all that anybody can see or has in hand.
+// state is everything that a thread can see or hold.
 type state struct {
 	head, near, tail uint8
 	poller           bool

@@ -69,28 +69,28 @@ func newRing(m Memory, n int) *Ring {
 // Position is that of the next operation.
 func (r *Ring) Position() uint64 { return r.pos }
 
-// Seek moves to a position that somebody else who reads the ring has come to.
-// What it has read and published is not this Ring's any more.
+// Seek moves to a position that another consumer of the ring has reached. This Ring keeps no record
+// of slots read and published before.
 func (r *Ring) Seek(p uint64) { r.pos = p }
 
-// Memory is where the parts of the ring are.
+// Memory returns the parts of the ring.
 func (r *Ring) Memory() Memory { return Memory{r.slots, r.line, r.replies, r.cells} }
 
-// Beside tells whether n bytes at an address lie in a cell. They are an
-// operation's until Publish.
+// Beside reports whether n bytes at an address lie in a cell. The operation owns them until
+// Publish.
 func (r *Ring) Beside(address, n uint64) bool {
 	o := address - uint64(uintptr(r.cells))
 	return r.cells != nil && n != 0 && o < CellsBytes && n <= CellBytes-o%CellBytes
 }
 
-// Slots is how many slots the ring has.
+// Slots returns the number of slots of the ring.
 func (r *Ring) Slots() uint64 { return r.mask + 1 }
 
-// Line is what producers are told about the ring.
+// Line returns the words by which the consumer informs producers.
 func (r *Ring) Line() *Line { return r.line }
 
-// HeadSlot is where the next operation's first word will appear, and Lap what
-// its lap will be: for those who wait outside this package.
+// HeadSlot returns the place of the next operation's first word, and the lap that it will have: for
+// waits outside this package.
 func (r *Ring) HeadSlot() (word *uint64, lap uint64) {
 	return (*uint64)(r.slot(r.pos)), r.lap(r.pos)
 }
@@ -102,15 +102,15 @@ func (r *Ring) slot(p uint64) unsafe.Pointer {
 // Tail is the tail that the consumer has published. Any thread may ask.
 func (r *Ring) Tail() uint64 { return atomic.LoadUint64(&r.line.Tail) }
 
-// Taken tells whether the consumer has published that it took everything that
-// producers had stored. Any thread may ask.
+// Taken reports whether the consumer has published that it took every operation that producers had
+// stored. Any thread may call it.
 func (r *Ring) Taken() bool {
 	tail := r.Tail()
 	return (atomic.LoadUint64((*uint64)(r.slot(tail)))^r.lap(tail))>>63 != 0
 }
 
-// Waiting is how many operations producers have stored that were not given back to
-// them by Publish. Any thread may ask; it looks at each of them.
+// Waiting counts the operations that producers have stored and that Publish has not given back to
+// them. Any thread may call it; it looks at each of them.
 func (r *Ring) Waiting() int {
 	n := 0
 	for first, p := r.Tail(), r.Tail(); p-first <= r.mask; n++ {
@@ -129,7 +129,7 @@ func (r *Ring) Waiting() int {
 // lap is the lap bit of position p, in its place in a word.
 func (r *Ring) lap(p uint64) uint64 { return (^p >> (r.shift & 63)) << 63 }
 
-// Result is what Next found.
+// Result is the result of Next.
 type Result uint8
 
 // The results.
@@ -189,14 +189,14 @@ func (r *Ring) more(op *Op, w0, w1 uint64) Result {
 // Preconditions: no Publish since that Next.
 func (r *Ring) Unread(op *Op) { r.pos -= uint64(slotsOf[op.Code]) }
 
-// Take decodes as many operations as are there and as ops has room for, and
-// moves past them. It returns how many. As Next, but an operation whose code the
-// table does not have is among them: Known tells.
+// Take decodes operations and moves past them, as many as are there and as fit into ops. It returns
+// how many. It differs from Next in one point: ops gets operations with a code that the table does
+// not have, too; see Known.
 //
-// Within a round the lap stays the same and slots follow each other, so a loop
-// keeps what Next works out each time. Operations of one slot have a loop of
-// their own, whose variables stay in registers: in the cache they take 4.0 ns,
-// those of two slots 9.1 and of three 10.2; in one loop for all 6.3, 8.5 and 9.8.
+// Within a round the lap stays the same and slots follow each other, so a loop keeps values that
+// Next computes each time. Operations of one slot have a loop of their own, whose variables stay in
+// registers: in the cache they take 4.0 ns, those of two slots 9.1 and of three 10.2; in one loop
+// for all 6.3, 8.5 and 9.8.
 func (r *Ring) Take(ops []Op) int {
 	n := 0
 round:
@@ -257,28 +257,28 @@ round:
 	return n
 }
 
-// Known tells whether the table has the operation.
+// Known reports whether the table has the operation.
 func (o *Op) Known() bool { return slotsOf[o.Code] != 0 }
 
-// Slots is how many slots the operation takes in a ring.
+// Slots returns the number of slots that the operation takes in a ring.
 func (o *Op) Slots() uint64 { return max(uint64(slotsOf[o.Code]), 1) }
 
-// Publish gives the slots of what was read back to the producers.
+// Publish gives the slots that were read back to the producers.
 func (r *Ring) Publish() {
-	if r.line.Tail != r.pos { // nobody else writes it
+	if r.line.Tail != r.pos { // only the consumer writes it
 		storeRelease64(&r.line.Tail, r.pos)
 	}
 }
 
-// Done tells those who wait for the quiet that ended at position p, or for one
-// before it, that it is complete.
+// Done completes, for the threads that wait, the quiet that ended at position p and those before
+// it.
 func (r *Ring) Done(p uint64) { storeRelease64(&r.line.Done, p) }
 
-// Fenced tells those who wait for the fence that ended at position p, or for one
-// before it, that it holds for all threads.
+// Fenced completes, for the threads that wait, the fence that ended at position p and those before
+// it: it holds for all threads.
 func (r *Ring) Fenced(p uint64) { storeRelease64(&r.line.Fenced, p) }
 
-// Answer tells the one who claimed reply i what its operation gave.
+// Answer gives the operation's result to the thread that claimed reply i.
 func (r *Ring) Answer(i uint16, value uint64, status int32) {
 	reply := (*Reply)(unsafe.Add(r.replies, uintptr(i)%Replies*unsafe.Sizeof(Reply{})))
 	reply.Value, reply.Status = value, status
@@ -294,12 +294,11 @@ func (r *Ring) Sleep(asleep bool) {
 	atomic.StoreUint32(&r.line.Asleep, v)
 }
 
-// Stop tells producers that nobody will empty the ring any more.
+// Stop tells producers that the ring has no consumer any more.
 func (r *Ring) Stop() { atomic.StoreUint32(&r.line.Stopped, 1) }
 
-// Ahead tells whether some part of an operation is stored in the next slot or
-// in the n after it. When Next keeps finding nothing there, a producer took
-// positions and does not fill them.
+// Ahead reports whether some part of an operation is stored in the next slot or in the n after it.
+// When Next keeps finding nothing there, a producer took positions and does not fill them.
 func (r *Ring) Ahead(n int) bool {
 	for i := uint64(0); i <= min(uint64(n), r.mask); i++ {
 		at, lap := (*[2]uint64)(r.slot(r.pos+i)), r.lap(r.pos+i)

@@ -16,8 +16,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the scenarios in testdata give into them")
 
-// TestScenarios runs testdata/*.txt: blocks of commands, a line of dashes, and
-// what they say up to an empty line. testdata/README.md has the commands.
+// TestScenarios runs testdata/*.txt: blocks of commands, a line of dashes, and the output of the
+// commands up to an empty line. testdata/README.md has the commands.
 func TestScenarios(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -43,7 +43,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// play returns the text with what the commands say now.
+// play returns the text with the present output of the commands.
 func play(t *testing.T, text string) []byte {
 	var out bytes.Buffer
 	s := &stage{t: t, held: map[string]*held{}}
@@ -84,7 +84,7 @@ type stage struct {
 	held map[string]*held
 }
 
-// held is what a producer has begun.
+// held is an operation that a producer has begun.
 type held struct {
 	op    queue.Op
 	at    uint64

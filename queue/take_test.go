@@ -134,8 +134,8 @@ func TestTakePartial(t *testing.T) {
 	}
 }
 
-// TestTaken: whoever is not the consumer learns from the tail and the slots alone
-// whether something is left.
+// TestTaken: a thread other than the consumer learns from the tail and the slots alone whether
+// something is left.
 func TestTaken(t *testing.T) {
 	for _, start := range []uint64{0, queue.MinSlots - 1, 1<<64 - 2} {
 		g := queuetest.New(queue.MinSlots, start)
@@ -149,7 +149,7 @@ func TestTaken(t *testing.T) {
 			}
 			g.Push(&op)
 			if r.Taken() {
-				t.Errorf("from %#x, round %d: nothing is left of what was pushed", start, round)
+				t.Errorf("from %#x, round %d: nothing is left of the pushed operation", start, round)
 			}
 			if r.Next(&got) != queue.Found || r.Taken() {
 				t.Errorf("from %#x, round %d: taken before that was published", start, round)

@@ -139,8 +139,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestLine holds what the proxy tells besides: asleep, stopped, and a tail that
-// is not written when it has not moved.
+// TestLine holds the proxy's other words: asleep, stopped, and a tail that is not written when it
+// has not moved.
 func TestLine(t *testing.T) {
 	g := queuetest.New(8, 0)
 	r := queue.NewAt(g.Memory(), 8, 0)

@@ -1,7 +1,6 @@
-// Package queuetest is a ring with producers in Go, for tests of what empties
-// rings. It owns the ring's memory and does what device/shmem/ring.h does, step
-// by step, so that a test can stop a producer anywhere. It does not empty
-// rings, and nothing but tests imports it.
+// Package queuetest is a ring with producers in Go, for tests of code that empties rings. It owns
+// the ring's memory and follows the steps of device/shmem/ring.h one by one, so that a test can
+// stop a producer anywhere. It does not empty rings, and nothing but tests imports it.
 //
 // # Threads
 //
@@ -9,7 +8,7 @@
 //
 // # Order
 //
-// Every access is an atomic of Go, so the race detector sees the order that
-// slots, answers and counters make. These are stronger than a GPU's relaxed
-// stores; tests/ring runs the producers' own code.
+// Every access is an atomic of Go, so the race detector sees the order that slots, answers and
+// counters make. These are stronger than a GPU's relaxed stores; tests/ring runs the producers' own
+// code.
 package queuetest

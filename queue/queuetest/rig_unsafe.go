@@ -48,12 +48,12 @@ func aligned(n int) unsafe.Pointer {
 	return unsafe.Pointer(&b[-uintptr(unsafe.Pointer(&b[0]))%slotSize])
 }
 
-// Memory is what the consumer is made of.
+// Memory returns the ring's parts for a consumer.
 func (g *Rig) Memory() queue.Memory {
 	return queue.Memory{Slots: g.slots, Line: g.Line, Replies: g.replies, Cells: g.cells}
 }
 
-// Lap is the lap bit that makes a word of position p valid.
+// Lap returns the lap bit that makes a word of position p valid.
 func (g *Rig) Lap(p uint64) uint64 {
 	return (p>>bits.TrailingZeros64(g.size)&1 ^ 1) << 63
 }
@@ -81,10 +81,10 @@ func (g *Rig) Room(end uint64) bool {
 	return int64(end-tail-g.size) <= 0
 }
 
-// Stopped tells whether the consumer has gone for good.
+// Stopped reports whether the consumer has stopped for good.
 func (g *Rig) Stopped() bool { return atomic.LoadUint32(&g.Line.Stopped) != 0 }
 
-// Cell is the memory beside the slots that belongs to position p.
+// Cell returns the memory beside the slots that belongs to position p.
 func (g *Rig) Cell(p uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(g.cells, p>>1%queue.Cells*queue.CellBytes)), queue.CellBytes)
 }
@@ -119,10 +119,10 @@ func (g *Rig) Push(op *queue.Op) (uint64, bool) {
 	return p, true
 }
 
-// Complete tells whether the quiet pushed at position p is complete.
+// Complete reports whether the quiet pushed at position p is complete.
 func (g *Rig) Complete(p uint64) bool { return int64(atomic.LoadUint64(&g.Line.Done)-p) > 0 }
 
-// Reply is the place of answer i.
+// Reply returns answer i.
 func (g *Rig) Reply(i uint16) *queue.Reply {
 	return (*queue.Reply)(unsafe.Add(g.replies, uintptr(i)*unsafe.Sizeof(queue.Reply{})))
 }
