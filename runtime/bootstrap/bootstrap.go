@@ -16,21 +16,21 @@ import (
 
 // Bootstrap connects the PEs of one job.
 type Bootstrap interface {
-	// Name is what the banner calls it: "launcher", "singleton", "uid".
+	// Name is the banner's word for it: "launcher", "singleton", "uid".
 	Name() string
 	// Rank is this PE's number, Size the number of PEs.
 	Rank() int
 	Size() int
-	// Allgather gives every PE's bytes to every PE, in order of rank. It is
-	// collective. When PEs do not come within the timeout it returns a
-	// *MissingError that names them; when one has died or left, a *PeerError.
+	// Allgather gives every PE's bytes to every PE, in order of rank. It is collective. When PEs do
+	// not come within the timeout it returns a *MissingError that names them; when one has died or
+	// left, a *PeerError.
 	Allgather(mine []byte) ([][]byte, error)
 	// Barrier returns when every PE has called it; errors as Allgather.
 	Barrier() error
-	// Part is the Barrier of PEs that leave: those that have failed are not
-	// waited for, where the job goes on without them.
+	// Part is the Barrier of PEs that leave. It does not wait for PEs that have failed, where the
+	// job goes on without them.
 	Part() error
-	// Secret is what the PEs of the job, and only they, know.
+	// Secret is known to the PEs of the job and to no other process.
 	Secret() *secret.Secret
 	// Abort asks the launcher to end the job with the status, naming the
 	// reason. It returns; the caller then ends its own process.
@@ -38,14 +38,14 @@ type Bootstrap interface {
 	// Exit asks the launcher to end every PE and to take the status, 0
 	// included, as the job's. It returns as Abort does.
 	Exit(status int)
-	// Over tells whether the job is being ended, because a PE failed or asked
-	// for it, or because the launcher is gone. It does not wait.
+	// Over reports whether the job is being ended, because a PE failed or asked for it, or because
+	// the launcher is gone. It does not wait.
 	Over() bool
-	// Losses are PEs that have ended before they left the job, of which it has
-	// not told yet. It does not wait. Only a PE that goes on hears of them.
+	// Losses are PEs that have ended before they left the job; each is reported once. It does not
+	// wait. Only a PE that goes on without them gets any.
 	Losses() []Loss
-	// News is a descriptor that can be read when there may be Losses, or the end;
-	// -1: there never will be.
+	// News is a descriptor that can be read when there may be Losses, or the end of the job; -1:
+	// there never will be.
 	News() int
 	// Close says that this PE leaves in good order: its exit from now on ends
 	// no other PE.
@@ -61,27 +61,27 @@ type Loss struct {
 	Status int
 }
 
-// Inquirer is a Bootstrap that can say which PEs have left the job or have ended, and how, when
-// it is asked: a PE that ends well inside the job is news only to those that wait for it. Any
-// goroutine may call both.
+// Inquirer is a Bootstrap that reports, on request, which PEs have left the job or have ended, and
+// how: a PE that ends well inside the job concerns only PEs that wait for it. Any goroutine may
+// call both.
 type Inquirer interface {
 	// Inquire asks for the fates of PEs, which Fate knows a little later. It does not wait.
 	Inquire(pes []int)
-	// Fate is what is known, as the end of a sentence about the PE; "" where it has not left.
+	// Fate is the known fate of a PE, as the end of a sentence about it; "" where it has not left.
 	Fate(pe int) string
 }
 
-// Ender is a Bootstrap that knows whether the launcher ends all PEs of a job when one
-// fails. The PEs of others see to that themselves.
+// Ender is a Bootstrap that knows whether the launcher ends all PEs of a job when one fails. The
+// PEs of other bootstraps see to that themselves.
 type Ender interface{ EndsJob() bool }
 
-// Failer is a Bootstrap that tells the others, and the launcher, that this PE has not come
-// through its initialisation. Fail comes before Close.
+// Failer is a Bootstrap that reports to the other PEs and the launcher that the initialisation of
+// this PE has failed. Fail comes before Close.
 type Failer interface{ Fail() }
 
-// Launched is a Bootstrap of a launcher that ends its PEs when it ends, and cannot when it
-// is killed: PEs for which nobody else does so end by themselves. News can then be read
-// no more, and hears nothing else.
+// Launched is a Bootstrap of a launcher that ends its PEs when it ends, and cannot when it is
+// killed: its PEs then end by themselves, for no other process ends them. News can then be read all
+// the time, and reports nothing else.
 type Launched interface {
 	// Launcher names the process at the other end.
 	Launcher() string
@@ -89,7 +89,7 @@ type Launched interface {
 
 // MissingError names the PEs that did not come.
 type MissingError struct {
-	Step    string        // what the others were to join, for example "allgather 3"
+	Step    string        // the step that the other PEs were to join, for example "allgather 3"
 	Missing []int         // ascending
 	Waited  time.Duration // how long
 }
@@ -105,7 +105,7 @@ func (e *MissingError) Error() string {
 type PeerError struct {
 	Step string // as MissingError.Step
 	PE   int
-	Fate string // what became of it, for example "was killed by signal 11 (segmentation fault)"
+	Fate string // the end of the PE, for example "was killed by signal 11 (segmentation fault)"
 }
 
 // Error names the PE and its fate.

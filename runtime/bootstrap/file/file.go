@@ -1,9 +1,9 @@
-// Package file brings together PEs that share a folder: PE 0 writes a unique id into a
-// file that the others wait for, and removes it when it has joined with them. The rest is
+// Package file brings together PEs that share a folder: PE 0 writes a unique id into a file that
+// the others wait for, and removes it when it has joined with them. The rest is
 // runtime/bootstrap/uid.
 //
-// A file that an earlier job has left holds an id that nobody listens to: a PE that has
-// read it reads again until PE 0 of its own job has put another one in its place.
+// A file that an earlier job has left holds an id without a listener: a PE that has read it reads
+// again until PE 0 of its own job has put another one in its place.
 package file
 
 import (
@@ -27,7 +27,7 @@ import (
 // Env is the setting with the name of the file.
 const Env = "SHMEM_BOOTSTRAP_FILE"
 
-// Options are what a PE brings.
+// Options are a PE's inputs.
 type Options struct {
 	Path     string
 	Setting  string // that has named it, or its folder; "": Env
@@ -39,9 +39,9 @@ type Options struct {
 }
 
 const (
-	// look is how often the file is looked at: folders of a network tell of nothing.
+	// look is the interval between looks at the file: network folders do not report changes.
 	look = 20 * time.Millisecond
-	// try is how long an id may take that may be an old one.
+	// try is the time for an id that may be an old one.
 	try = time.Second
 )
 
@@ -108,8 +108,8 @@ func (e *takenError) Error() string {
 
 func (o *Options) taken() error { return &takenError{o.Path, cmp.Or(o.Setting, Env)} }
 
-// remove takes the file away, unless another job has put its id there meanwhile: then PEs
-// of each may have come to the other.
+// remove takes the file away, unless another job has put its id there meanwhile: then PEs of each
+// job may have come to the other.
 func (o *Options) remove(id uid.ID) error {
 	b, err := get(o.Path)
 	if err == nil && string(b) != string(id[:]) || errors.Is(err, fs.ErrNotExist) {
@@ -142,8 +142,8 @@ func (o *Options) clear() error {
 	return os.Remove(f.Name())
 }
 
-// put makes a file that only this user can read: who reads it can join. Nobody else can
-// have made it before, or lead it elsewhere.
+// put makes a file that only this user can read: a process that reads it can join. No other user
+// can have made it before, or have led it elsewhere.
 func put(path string, bytes []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -197,7 +197,7 @@ func follow(o Options) (*uid.Member, error) {
 			}
 			return nil, errors.Join(err, m.Close())
 		}
-		// What was wrong while the file was there says more than that it is gone.
+		// An error from the time when the file was there says more than the error that it is gone.
 		if last == nil || !errors.Is(err, fs.ErrNotExist) {
 			last = err
 		}

@@ -51,8 +51,7 @@ func TestJob(t *testing.T) {
 	job(t, path, 2)
 }
 
-// What earlier jobs have left is no hindrance: an id that nobody listens to, half of one,
-// something else.
+// Remains of earlier jobs do no harm: an id without a listener, half of one, something else.
 func TestStale(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "id")
 	root, id, err := uid.NewRoot(local)
@@ -101,8 +100,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A file that another user can have made, or can read, is not one to join by; and what is in
-// the way of PE 0's is not written to.
+// A file that another user can have made, or can read, is refused; and PE 0 does not write to an
+// object at the path of its file.
 func TestStrangersFile(t *testing.T) {
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "id"), filepath.Join(dir, "other")
@@ -200,7 +199,7 @@ func TestTwoJobs(t *testing.T) {
 	if b, err := get(path); err != nil || !bytes.Equal(b, other) {
 		t.Errorf("the other's file has %q, %v", b, err)
 	}
-	// Nobody answers by that one: it was left behind.
+	// No PE answers by that one: it was left behind.
 	job(t, path, 2)
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)

@@ -2,9 +2,8 @@ package launch
 
 import "sync"
 
-// absences are PEs that ended well although others wait for them. They are noted before
-// those others are told, and named before anything that these do then: the loop takes
-// them first.
+// absences are PEs that ended well although others wait for them. They are noted before the waiting
+// PEs learn of them, and reported before any act of those: the loop takes them first.
 type absences struct {
 	mu    sync.Mutex
 	noted []func()

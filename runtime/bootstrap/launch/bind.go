@@ -29,7 +29,7 @@ func slice(cpus []int, pe, pes int) []int {
 	return cpus[from:max(to, from+1)]
 }
 
-// bind restricts the calling thread, and what it starts, to the processors.
+// bind restricts the calling thread, and the processes that it starts, to the processors.
 func bind(cpus []int) error {
 	var set unix.CPUSet
 	for _, cpu := range cpus {

@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childInfo is what waitid tells, as Linux lays it out on 64 bits.
+// childInfo is the result of waitid, as Linux lays it out on 64 bits.
 type childInfo struct {
 	signo, errno, code, _ int32
 	pid, uid, status      int32
 	_                     [100]byte
 }
 
-// ended looks for a child that has ended, and leaves it to be waited for. pid is 0 where options
-// has WNOHANG and there is none.
+// ended looks for a child that has ended, and does not reap it. pid is 0 where options has WNOHANG
+// and no child has ended.
 func ended(which, id, options int) (pid int, ws unix.WaitStatus, err error) {
 	var info childInfo
 	if err := unix.Waitid(which, id, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT|options, nil); err != nil {

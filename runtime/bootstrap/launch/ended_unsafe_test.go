@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a child ended by is the same before it is waited for and then.
+// The status of an ended child is the same before and after it is reaped.
 func TestEnded(t *testing.T) {
 	if unsafe.Sizeof(childInfo{}) != unsafe.Sizeof(unix.Siginfo{}) {
 		t.Fatalf("%d bytes, want %d", unsafe.Sizeof(childInfo{}), unsafe.Sizeof(unix.Siginfo{}))

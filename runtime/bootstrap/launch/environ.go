@@ -47,8 +47,8 @@ func newEnviron(o *Options) environ {
 	if path != "" {
 		base = append(base, libPath+"="+path)
 	}
-	// Who asks for several links wants them used, and tcp takes several interfaces only
-	// by name.
+	// A user who asks for several links wants them used, and tcp takes several interfaces only by
+	// name.
 	if _, set := seen[nicList]; !set && o.Links.N > 1 {
 		base = append(base, nicList+"="+strings.Join(o.Links.Names(), ","))
 	}
@@ -71,5 +71,5 @@ func (e environ) pe(pe, fd, host int) []string {
 	return env
 }
 
-// hostName is what a simulated host is called towards the PEs.
+// hostName is the name of a simulated host for the PEs.
 func hostName(host int) string { return "host" + strconv.Itoa(host) }

@@ -10,12 +10,12 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// reaperDelay is between looks whether the reaper has told of an end that it knows.
+// reaperDelay is the interval between looks whether the reaper has reported an end that it knows.
 const reaperDelay = 10 * time.Millisecond
 
-// aborted ends the job as a PE wishes, unless another one ended before, which it may have missed:
-// the first cause is what the job ends by. The reaper may come later to that end than the abort
-// does, since its thread waits for a processor, or is busy with the child before.
+// aborted ends the job on request of a PE, unless another PE ended before, which the loop may not
+// know yet: the first cause decides how the job ends. The reaper may report that end later than the
+// abort comes, since its thread waits for a processor, or is busy with the child before.
 func (j *job) aborted(p *process, e wire.Ending) {
 	p.aborting = !j.ending && j.firstEnds()
 	if p.aborting {
@@ -51,8 +51,8 @@ func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 	j.fail()
 }
 
-// firstEnds judges the PEs that have ended. It tells whether there is one whose judgement takes
-// longer; those that have asked for the end of the job are none.
+// firstEnds judges the PEs that have ended. It reports whether the judgement of one of them takes
+// longer; a PE that has asked for the end of the job does not count.
 func (j *job) firstEnds() (wait bool) {
 	for _, p := range j.procs {
 		if p.leaving || p.judged {
@@ -62,7 +62,7 @@ func (j *job) firstEnds() (wait bool) {
 			pid, ws, err := ended(unix.P_PID, p.pid, unix.WNOHANG)
 			switch {
 			case errors.Is(err, unix.ECHILD):
-				wait = wait || !j.childless // the reaper has told, and that comes next
+				wait = wait || !j.childless // the reaper has seen the end, and reports it next
 				continue
 			case pid != p.pid:
 				continue // it runs

@@ -11,15 +11,15 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// A PE is killed, another one misses it and aborts the job, and the reaper has not told of the
-// first: the job ends by what became of that one.
+// A PE is killed, another one misses it and aborts the job, and the reaper has not reported the
+// first: the job ends by the fate of the first.
 func TestFirstCause(t *testing.T) {
 	const killed, aborted = "shmemrun: PE 0 was killed by signal 9 (killed)\n", "shmemrun: PE 1 aborted the job with status 134\n"
 	for _, c := range []struct {
 		name    string
 		kill    bool
 		reaped  bool // the reaper has the first one's status
-		late    bool // and tells after the one that aborts has ended
+		late    bool // and reports after the PE that aborts has ended
 		hungUp  bool
 		status  int
 		remarks string
@@ -27,7 +27,7 @@ func TestFirstCause(t *testing.T) {
 		{name: "not reaped", kill: true, hungUp: true, status: 137, remarks: killed},
 		{name: "not reaped, not heard out", kill: true, status: 137, remarks: killed},
 		{name: "reaped", kill: true, reaped: true, hungUp: true, status: 137, remarks: killed},
-		{name: "reaped, tells late", kill: true, reaped: true, late: true, hungUp: true, status: 137, remarks: killed},
+		{name: "reaped, reports late", kill: true, reaped: true, late: true, hungUp: true, status: 137, remarks: killed},
 		{name: "alive", status: 134, remarks: aborted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestFirstCause(t *testing.T) {
 			}
 			if c.reaped {
 				if j.ending {
-					t.Error("the job ends before the reaper has told of the first")
+					t.Error("the job ends before the reaper has reported the first")
 				}
 				j.exited(first.pid, ws)
 			}

@@ -19,10 +19,10 @@ import (
 const (
 	failureGrace = 2 * time.Second        // from SIGTERM to SIGKILL after a failure
 	signalGrace  = 5 * time.Second        // from the user's signal to SIGKILL
-	lastWords    = 50 * time.Millisecond  // from SIGTERM to hanging up: PEs that join a step meanwhile learn who failed
-	strayGrace   = time.Second            // from SIGTERM to SIGKILL for what PEs left behind
+	lastWords    = 50 * time.Millisecond  // from SIGTERM to hanging up: PEs that join a step meanwhile learn which PE failed
+	strayGrace   = time.Second            // from SIGTERM to SIGKILL for processes that PEs left behind
 	killAgain    = 100 * time.Millisecond // between SIGKILLs, since a stray may fork meanwhile
-	reasonDelay  = 500 * time.Millisecond // for what an aborting PE has written, while a reader of ours is slow
+	reasonDelay  = 500 * time.Millisecond // for the output of an aborting PE, while a reader of ours is slow
 	hangUpDelay  = 100 * time.Millisecond // for last words of a PE whose children hold its socket
 	noticeDelay  = time.Second            // before a PE that left early is named, if others still run
 	drainLimit   = time.Second            // for the end of a PE's output when all have ended
@@ -43,7 +43,7 @@ type job struct {
 	childless bool
 
 	ending  bool
-	hurried bool // somebody or the clock wants the job to be over
+	hurried bool // the user or the clock wants the job to be over
 	settled bool // status is final
 	status  int
 	byUser  unix.Signal // the signal from outside that ended the job
@@ -73,7 +73,7 @@ func Run(o *Options) int {
 // rest is the output that may still be on its way when a job has ended.
 type rest struct {
 	pipes    []*os.File
-	patience time.Duration // with who reads it; 0 without end
+	patience time.Duration // with the reader; 0 without end
 }
 
 func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
@@ -151,8 +151,8 @@ func newJob(o *Options, out *output) *job {
 	}
 	j.meet = rendezvous.New(o.PEs, secret.New(), j.answer)
 	j.meet.Lost = func(pe int, fate wire.Fate, step string, wait []int) {
-		// Another kind of fate is told elsewhere: a failure by judge, a PE that
-		// finalized too early by the PEs that wait for it.
+		// Other fates are reported elsewhere: a failure by judge, a PE that finalized too early by
+		// the PEs that wait for it.
 		if fate.How == wire.Exited && !fate.Bad() {
 			j.absences.note(func() { j.absent(pe, fate, step, wait) })
 			// Not from here: the loop may be the caller, and never waits for itself.
@@ -206,7 +206,7 @@ func (j *job) loop(sigs <-chan os.Signal) {
 	}
 }
 
-// serve reads what a PE says until it hangs up.
+// serve reads a PE's frames until it hangs up.
 func (j *job) serve(p *process) {
 	for {
 		f, err := wire.Read(p.conn)
@@ -247,7 +247,8 @@ func (j *job) heed(p *process, f wire.Frame) error {
 	case wire.Done:
 		return j.meet.Done(p.pe, false)
 	case wire.Fail:
-		// It is about to say why. When the job ends because of it, nobody cuts that short.
+		// It is about to give the reason. When the job ends because of it, it gets the time for
+		// that.
 		j.do(func() { p.leaving = true })
 		return j.meet.Done(p.pe, true)
 	case wire.Abort, wire.Exit:
@@ -271,7 +272,7 @@ const directAnswer = 64 << 10
 
 func (j *job) answer(pe int, frame []byte) {
 	conn := j.conns[pe]
-	write := func() { _, _ = conn.Write(frame) } // a PE that is gone reads nothing: its end is told by the reaper
+	write := func() { _, _ = conn.Write(frame) } // a PE that is gone reads nothing: the reaper reports its end
 	if len(frame) <= directAnswer {
 		write()
 	} else {
@@ -285,8 +286,8 @@ func (j *job) exited(pid int, ws unix.WaitStatus) {
 		return
 	}
 	p.exited, p.waitStat = true, ws
-	// What it said last lies in the socket and comes first: an abort has a
-	// reason, and a PE that has finalized is no failure.
+	// Its last frames lie in the socket and come first: an abort has a reason, and a PE that has
+	// finalized is no failure.
 	if p.hungUp {
 		j.judge(p)
 		return
@@ -316,8 +317,8 @@ func (j *job) judge(p *process) {
 	was := j.meet.State(p.pe)
 	fate := fateOf(p.waitStat, was.Inside)
 	if fate.Bad() {
-		// A PE that has finalized leaves nobody waiting. Of those that return a
-		// failure then, perhaps all alike, the first is told.
+		// No PE waits for a PE that has finalized. If several then return a failure, perhaps all
+		// alike, the first is reported.
 		fatal := was.Inside || !was.Finalized
 		goesOn := was.GoesOn && j.running > 0
 		if !j.ending && (fatal || !j.settled) {
@@ -422,7 +423,7 @@ func (j *job) signalled(s os.Signal) {
 	}
 }
 
-// end asks all PEs to end, and kills those that have not within the grace.
+// end asks all PEs to end, and kills those that remain after the grace.
 func (j *job) end(sig unix.Signal, grace time.Duration) {
 	j.ending = true
 	for _, p := range j.procs {
@@ -434,9 +435,8 @@ func (j *job) end(sig unix.Signal, grace time.Duration) {
 	j.after(grace, j.kill)
 }
 
-// fail ends a job that cannot come to its own end any more. PEs that outlive
-// SIGTERM, because the program handles it, see by the end of their stream that
-// nothing is worth waiting for.
+// fail ends a job that cannot finish any more. PEs that outlive SIGTERM, because the program
+// handles it, see by the end of their stream that nothing is worth waiting for.
 func (j *job) fail() {
 	j.end(unix.SIGTERM, failureGrace)
 	j.after(lastWords, func() {

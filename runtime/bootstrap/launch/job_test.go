@@ -6,8 +6,8 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// A PE that left others alone is named, also where what these do then comes to the loop
-// before the notice does.
+// A PE that left others alone is named, even where their reaction reaches the loop before the
+// notice does.
 func TestAbsenceComesFirst(t *testing.T) {
 	o, _, text := console(t, false, false)
 	j := newJob(&Options{PEs: 2}, o)

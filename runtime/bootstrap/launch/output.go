@@ -29,7 +29,7 @@ type output struct {
 	readers sync.WaitGroup
 	remarks chan string
 	said    chan struct{} // closed when every remark is written
-	lost    atomic.Bool   // something could not be written, and not because nobody reads it
+	lost    atomic.Bool   // something could not be written, for another reason than a reader that has gone
 }
 
 // sink is where lines go.
@@ -37,18 +37,17 @@ type sink struct {
 	file     *os.File
 	terminal bool
 	turn     *turn
-	told     *sync.Once // that it cannot be written
+	told     *sync.Once // the report that it cannot be written
 }
 
-// full reports whether a write would wait for who reads.
+// full reports whether a write would wait for the reader.
 func (s *sink) full() bool {
 	ready, err := unix.Poll([]unix.PollFd{{Fd: int32(s.file.Fd()), Events: unix.POLLOUT}}, 0)
 	return err == nil && ready == 0
 }
 
-// turn is whose turn it is to write. A terminal has one for both outputs; else
-// each has its own, so that a reader who has stopped holds up only what he
-// reads.
+// turn is the right to write. A terminal has one for both outputs; else each has its own, so that a
+// reader who has stopped delays only the output that it reads.
 type turn struct {
 	mu   sync.Mutex
 	open *stream // whose unfinished line stands on the terminal
@@ -61,7 +60,7 @@ type stream struct {
 	held   []byte // not yet written
 	begun  bool   // the start of the line in held has been written
 	prompt *time.Timer
-	busy   atomic.Bool // what was read last may not be written yet
+	busy   atomic.Bool // the bytes read last may not be written yet
 }
 
 func newOutput(tag bool, stdout, stderr *os.File) *output {
@@ -84,8 +83,8 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// say queues a line of shmemrun's own. It does not wait for who reads it: a
-// job must end on a signal also while nobody does.
+// say queues a line of shmemrun's own. It does not wait for the reader: a job must end on a signal
+// even if the output has none.
 func (o *output) say(line string) { o.remarks <- line }
 
 func (o *output) write() {
@@ -98,13 +97,13 @@ func (o *output) write() {
 			t.open = nil
 			b = "\n" + b
 		}
-		_, _ = o.errs.file.WriteString(b) // there is nobody else to tell
+		_, _ = o.errs.file.WriteString(b) // there is no other output for the error
 		t.mu.Unlock()
 	}
 }
 
-// forward copies what a PE writes until it ends, or until nobody reads it: then
-// it closes from, so that the PE meets the broken pipe itself.
+// forward copies a PE's output until it ends, or until the reader has gone: then it closes from, so
+// that the PE gets the broken pipe itself.
 func (o *output) forward(pe int, from *os.File, to sink) *stream {
 	s := &stream{to: to}
 	if o.tag {
@@ -134,7 +133,7 @@ func (o *output) forward(pe int, from *os.File, to sink) *stream {
 	return s
 }
 
-// read reads what has come, or waits for it.
+// read reads the bytes that have come, or waits for some.
 func (s *stream) read(from *os.File, buf []byte) (n int, err error) {
 	raw, err := from.SyscallConn()
 	if err != nil {
@@ -180,8 +179,8 @@ func unread(from *os.File) (n int) {
 	return n
 }
 
-// miss notes that an output could not be written. A reader who has gone wants no more of
-// it, and is no failure; anything else, such as a disk that is full, is told once.
+// miss notes that an output could not be written. A reader who has gone wants no more of it, and is
+// no failure; any other error, such as a full disk, is reported once.
 func (o *output) miss(to *sink, err error) {
 	if err == nil || errors.Is(err, unix.EPIPE) {
 		return
@@ -192,7 +191,7 @@ func (o *output) miss(to *sink, err error) {
 	})
 }
 
-// readNow reads what has come; without anything it is the end.
+// readNow reads the bytes that have come; without any it returns the end.
 func readNow(from *os.File, buf []byte) (n int, err error) {
 	if err := from.SetReadDeadline(time.Time{}); err != nil {
 		return 0, err
@@ -213,13 +212,13 @@ func readNow(from *os.File, buf []byte) (n int, err error) {
 	return n, from.SetReadDeadline(time.Now())
 }
 
-// finish writes what is still on its way from PEs that have all ended, and
-// shmemrun's own last words. Who reads may be slow, so it waits, but where patience is
-// not 0 no longer than that for who does not read at all, nor beyond a signal.
+// finish writes the remaining output of PEs that have all ended, and shmemrun's own last lines. The
+// reader may be slow, so it waits. If patience is not 0, it waits no longer than that for a reader
+// that does not read at all, and not beyond a signal.
 func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os.Signal) {
 	for _, p := range pipes {
-		// Somebody outside of the job may have got hold of a PE's pipe: do not
-		// wait for its end, but read all that is in it.
+		// A process outside of the job may hold a PE's pipe: do not wait for its end, but read all
+		// that is in it.
 		_ = p.SetReadDeadline(time.Now().Add(drainLimit))
 	}
 	done := make(chan struct{})
@@ -314,7 +313,7 @@ func (s *stream) finish() error {
 	return s.writeLocked(len(s.held))
 }
 
-// writeLocked writes the first n bytes of what is held.
+// writeLocked writes the first n bytes of the held output.
 func (s *stream) writeLocked(n int) error {
 	b := s.held[:n]
 	var w []byte

@@ -179,7 +179,7 @@ func TestPromptOnTerminal(t *testing.T) {
 	o.readers.Wait()
 }
 
-// When nobody reads the output, the PE meets the broken pipe itself.
+// When the reader has gone, the PE gets the broken pipe itself.
 func TestReaderLeaves(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -197,8 +197,8 @@ func TestReaderLeaves(t *testing.T) {
 	}
 }
 
-// A slow reader gets everything, and an end of a pipe that somebody keeps open
-// is not waited for.
+// A slow reader gets everything, and an end of a pipe that another process keeps open is not waited
+// for.
 func TestFinish(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -239,8 +239,8 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// A job that was ended shows what it has said, however slow the machine is: only who does
-// not read keeps it back.
+// A job that was ended shows its output, however slow the machine is: only a reader that does not
+// read keeps it back.
 func TestFinishIsSlow(t *testing.T) {
 	o, to, text := console(t, false, false)
 	w := pe(t, o, 0, to)
@@ -254,7 +254,7 @@ func TestFinishIsSlow(t *testing.T) {
 	}()
 	select {
 	case <-ended:
-		t.Error("it gave up, although who reads does")
+		t.Error("it gave up, although the reader reads")
 	case <-time.After(50 * time.Millisecond):
 	}
 	to.turn.mu.Unlock()
@@ -264,7 +264,7 @@ func TestFinishIsSlow(t *testing.T) {
 	}
 }
 
-// Who never reads does not keep the job from ending on a signal.
+// A reader that never reads does not keep the job from ending on a signal.
 func TestFinishGivesUp(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -294,7 +294,7 @@ func TestFinishGivesUp(t *testing.T) {
 	}()
 	select {
 	case <-ended:
-		t.Fatal("it ended although nobody has read")
+		t.Fatal("it ended although there was no reader")
 	case <-time.After(50 * time.Millisecond):
 	}
 	sigs <- os.Interrupt

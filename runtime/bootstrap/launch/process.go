@@ -22,11 +22,11 @@ type process struct {
 	conn     *os.File // shmemrun's end of the PE's socket
 	stdout   *os.File // read ends of its output
 	stderr   *os.File
-	errs     *stream // what passes on stderr
+	errs     *stream // its stderr on the way
 	hungUp   bool    // nothing more can come by conn
 	exited   bool
 	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
-	aborting bool // its wish waits for what came first
+	aborting bool // its abort waits for an earlier cause
 	judged   bool
 	named    bool // the user knows that it left the others alone
 	waitStat unix.WaitStatus
@@ -63,7 +63,7 @@ func (p *process) unread() bool {
 // hangUp ends what the PE hears. What it says is still read.
 func (p *process) hangUp() {
 	if raw, err := p.conn.SyscallConn(); err == nil {
-		// A PE that is gone has closed the socket, and nobody is there to be told.
+		// A PE that is gone has closed the socket, and needs no notice.
 		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_WR) })
 	}
 }
@@ -215,10 +215,9 @@ func pipe() (p [2]int, err error) {
 	return fds, err
 }
 
-// reap waits for children, and for what they left to shmemrun as the
-// subreaper, until there are none. It tells of an end before it has the kernel forget
-// the child: Linux busies itself there with the child's entries in /proc, and with a load of 20
-// that took up to two seconds.
+// reap waits for children, and for processes that they left to shmemrun as the subreaper, until
+// there are none. It reports an end before it has the kernel forget the child: Linux busies itself
+// there with the child's entries in /proc, and with a load of 20 that took up to two seconds.
 func reap(exited func(pid int, ws unix.WaitStatus)) {
 	for {
 		pid, ws, err := ended(unix.P_ALL, 0, 0)

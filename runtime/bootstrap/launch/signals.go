@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ending are the signals after which a job ends, if not by itself then by
-// force; passed are those that only the PEs know the meaning of.
+// ending are the signals after which a job ends, if not by itself then by force; passed go on to
+// the PEs, which alone know their meaning.
 var (
 	ending = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT}
 	passed = []os.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT}
 )
 
-// listen takes over signals. SIGINT is taken even where it was ignored, as in
-// the background of a shell script: kill -INT must end the job there too. An
-// ignored SIGHUP stays ignored, for nohup. SIGPIPE is taken so that a reader
-// of our output who leaves does not end us before we have cleaned up.
+// listen takes over signals. SIGINT is taken even where it was ignored, as in the background of a
+// shell script: kill -INT must end the job there too. An ignored SIGHUP stays ignored, for nohup.
+// SIGPIPE is taken so that a reader of our output who leaves does not end us before we have cleaned
+// up.
 func listen() (sigs chan os.Signal, stop func()) {
 	sigs = make(chan os.Signal, 64)
 	for _, list := range [][]os.Signal{ending, passed} {

@@ -22,7 +22,7 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// slack is what shmemrun may take beyond the time after which it names the missing.
+// slack is the time that shmemrun may take beyond the time after which it names the missing PEs.
 const slack = 2 * time.Second
 
 // Client is a PE's connection to its shmemrun.
@@ -34,8 +34,8 @@ type Client struct {
 	out  []byte
 	err  error // the stream is unusable, and why
 
-	timeout time.Duration     // after which shmemrun names who is missing; 0: never
-	late    func(text string) // is told where it does not; nil: nobody is
+	timeout time.Duration     // after which shmemrun names the missing PEs; 0: never
+	late    func(text string) // is called where it does not; may be nil
 
 	secret secret.Secret
 
@@ -43,8 +43,8 @@ type Client struct {
 	closed bool
 	failed bool // Fail was called
 
-	reading sync.Mutex // held by who reads the stream
-	lostMu  sync.Mutex // guards what follows; taken last
+	reading sync.Mutex // held by the goroutine that reads the stream
+	lostMu  sync.Mutex // guards the fields below; taken last
 	lost    []bootstrap.Loss
 	fates   map[int]string // of PEs that were asked for
 	asked   bool           // an Inquiry has no answer yet
@@ -57,11 +57,10 @@ var (
 	_ bootstrap.Inquirer  = (*Client)(nil)
 )
 
-// New takes over the descriptor, greets shmemrun and gets the job's secret; it
-// does not wait for the others. A timeout of 0 waits for them for ever. goesOn:
-// this PE wants to be told of others that fail, and not to end with them. late hears of
-// an answer that has not come in time, while the wait for it goes on; it may be nil. The
-// descriptor is close-on-exec from then on, and Close closes it.
+// New takes over the descriptor, greets shmemrun and gets the job's secret; it does not wait for
+// the others. A timeout of 0 waits for them for ever. goesOn: this PE learns of PEs that fail, and
+// does not end with them. late is called when an answer has not come in time, while the wait for it
+// goes on; it may be nil. The descriptor is close-on-exec from then on, and Close closes it.
 func New(fd, rank, size int, timeout time.Duration, goesOn bool, late func(text string)) (*Client, error) {
 	if rank < 0 || rank >= size {
 		return nil, fmt.Errorf("join job: PE %d of %d (%s and %s contradict each other: start the program with shmemrun)",
@@ -106,7 +105,7 @@ func (c *Client) welcome() error {
 	}
 }
 
-// await waits until there is something to read, or tells that shmemrun is late.
+// await waits until there is something to read, or reports that shmemrun is late.
 func (c *Client) await(step string) {
 	if c.late == nil || c.timeout <= 0 || c.conn.await(c.timeout+slack) {
 		return
@@ -206,11 +205,10 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	return nil, failure(name, f)
 }
 
-// notice reports whether a frame is no answer to a step: it tells of a loss, or answers an
-// Inquiry.
+// notice reports whether a frame is no answer to a step: it reports a loss, or answers an Inquiry.
 func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Fates }
 
-// readAnswer waits for what is no notice.
+// readAnswer waits for a frame that is no notice.
 func (c *Client) readAnswer(step string) (wire.Frame, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -245,8 +243,8 @@ func (c *Client) note(f wire.Frame) error {
 	return err
 }
 
-// Losses implements bootstrap.Bootstrap. While another goroutine waits in a step,
-// that one reads what comes.
+// Losses implements bootstrap.Bootstrap. While another goroutine waits in a step, that one reads
+// the frames.
 func (c *Client) Losses() []bootstrap.Loss {
 	c.hear()
 	c.lostMu.Lock()
@@ -320,7 +318,7 @@ func (c *Client) Fate(pe int) string {
 	return c.fates[pe]
 }
 
-// unread tells whether a notice lies in the socket, and no error is in its way.
+// unread reports whether a notice lies in the socket, and no error is in its way.
 func (c *Client) unread() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -362,8 +360,8 @@ func (c *Client) Exit(status int) {
 	c.end(wire.Exit, wire.Ending{Status: int32(status)})
 }
 
-// end tells shmemrun to end the job. It has nobody to report a failure to: a
-// shmemrun that is gone ends no job, and this process ends itself next.
+// end asks shmemrun to end the job. A failure goes unreported: a shmemrun that is gone ends no job,
+// and this process ends itself next.
 func (c *Client) end(kind wire.Kind, e wire.Ending) {
 	_ = c.send(wire.Frame{Kind: kind, Payload: e.Append(nil)})
 }

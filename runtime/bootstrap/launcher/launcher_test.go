@@ -85,7 +85,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// A shmemrun that is stopped answers nobody: the PE says so, and goes on waiting.
+// A stopped shmemrun does not answer: the PE says so, and goes on waiting.
 func TestLate(t *testing.T) {
 	c, p := pair(t)
 	c.timeout = time.Millisecond
@@ -167,7 +167,7 @@ func TestLauncherGone(t *testing.T) {
 	if err := c.Barrier(); !errors.Is(err, ErrGone) {
 		t.Errorf("afterwards: %v", err)
 	}
-	c.Abort(1, "nobody listens")
+	c.Abort(1, "shmemrun is gone")
 }
 
 // A thread may call shmem_global_exit while another waits in a collective.
@@ -196,7 +196,7 @@ func TestOver(t *testing.T) {
 	if c.Over() {
 		t.Error("over before anything happened")
 	}
-	// An answer that nobody has read yet is not the end.
+	// An unread answer is not the end.
 	p.answer(wire.Frame{Kind: wire.Released, Seq: 1})
 	if c.Over() {
 		t.Error("an answer is taken for the end")

@@ -51,7 +51,7 @@ func (s *socket) writeAll(p []byte) error {
 	return nil
 }
 
-// await tells whether there is something to read, or the end, before the time is up.
+// await reports whether there is something to read, or the end, before the time is up.
 func (s *socket) await(limit time.Duration) bool {
 	for end := time.Now().Add(limit); ; {
 		left := max(0, time.Until(end))
@@ -63,15 +63,14 @@ func (s *socket) await(limit time.Duration) bool {
 	}
 }
 
-// hungUp tells whether nothing more will come, whatever lies in the socket still.
+// hungUp reports whether nothing more will come, beyond the bytes in the socket.
 func (s *socket) hungUp() bool {
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
 
-// readable tells whether something has come that was not read, and not just the
-// end.
+// readable reports whether there are unread bytes, and not just the end.
 func (s *socket) readable() bool {
 	n, err := unix.IoctlGetInt(s.fd, unix.TIOCINQ)
 	return err == nil && n > 0

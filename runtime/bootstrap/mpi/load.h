@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Finds the library; 0: there is none in this process that is known here. */
+/* Finds the library; 0: this process has none that is known here. */
 int shmemi_mpi_find(void);
 
 /* Whether MPI_Init has been called, and MPI_Finalize has not. */
 int shmemi_mpi_up(void);
 
-/* The handle of a communicator: of the one that a pointer to an MPI_Comm points to, or, for
- * NULL, of MPI_COMM_WORLD. */
+/* The handle of a communicator: of the MPI_Comm that the pointer names, or, for NULL, of
+ * MPI_COMM_WORLD. */
 uint64_t shmemi_mpi_comm(const void *pointer);
 
 /* These answer MPI's codes: 0 or an error. */

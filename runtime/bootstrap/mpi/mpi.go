@@ -1,12 +1,11 @@
-// Package mpi brings together the PEs of an MPI communicator. It asks the MPI library
-// that the program has loaded who this PE is, and has it hand out a unique id; the rest
-// is runtime/bootstrap/uid. So MPI is called once, in the thread that initialises the
-// library, whatever level of threads the program has asked it for, and nothing is left
-// in it that MPI_Finalize could wait for.
+// Package mpi brings together the PEs of an MPI communicator. It asks the MPI library that the
+// program has loaded for this PE's rank, and has it hand out a unique id; the rest is
+// runtime/bootstrap/uid. So MPI is called once, in the thread that initialises the library, at
+// whichever level of threads the program has asked for, and nothing is left in it that MPI_Finalize
+// could wait for.
 //
-// Open MPI and MPICH, with the libraries that share their interfaces, are told apart by
-// their symbols when the program runs. No MPI is needed to build this, and none is
-// loaded.
+// Open MPI and MPICH, with the libraries that share their interfaces, are distinguished by their
+// symbols when the program runs. No MPI is needed to build this, and none is loaded.
 package mpi
 
 /*
@@ -48,7 +47,7 @@ func At(pointer unsafe.Pointer) (Comm, error) {
 	return Comm{C.shmemi_mpi_comm(pointer)}, nil
 }
 
-// Who tells this process's rank and how many there are.
+// Who returns this process's rank and the number of processes.
 func (c Comm) Who() (rank, size int, err error) {
 	var r, n C.int
 	if code := C.shmemi_mpi_who(c.handle, &r, &n); code != 0 {
@@ -57,7 +56,7 @@ func (c Comm) Who() (rank, size int, err error) {
 	return int(r), int(n), nil
 }
 
-// Options are what a PE brings.
+// Options are a PE's inputs.
 type Options struct {
 	Comm    Comm
 	Filter  uid.Filter

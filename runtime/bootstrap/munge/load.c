@@ -1,5 +1,5 @@
 /*
- * load.c: what is used of libmunge, and how it is called.
+ * load.c: the functions of libmunge, and how they are called.
  *
  * The declarations are those of munge's interface, which is the same in all versions of
  * libmunge.so.2.
@@ -98,7 +98,8 @@ int shmemi_munge_decode(const char *cred, void **bytes, size_t *n, uint32_t *uid
     }
     *bytes = NULL;
     if ((status = munge.decode(cred, context, bytes, &size, &user, &group)) != 0) {
-        free(*bytes); /* what has expired, or was read before, is told as well */
+        free(*bytes); /* an expired credential, or one that was read before, returns its bytes as
+                         well */
         *bytes = NULL;
         status = failed(context, status, why, len);
     } else {

@@ -15,7 +15,8 @@ int shmemi_munge_load(const char *name, char *why, size_t len);
 int shmemi_munge_encode(const void *bytes, size_t n, uint32_t uid, char **cred, char *why,
                         size_t len);
 
-/* Reads one: the bytes, which are the caller's to free and may be NULL, and who made it. */
+/* Reads a credential: the bytes, which are the caller's to free and may be NULL, and the user who
+ * made it. */
 int shmemi_munge_decode(const char *cred, void **bytes, size_t *n, uint32_t *uid, char *why,
                         size_t len);
 

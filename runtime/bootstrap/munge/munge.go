@@ -26,7 +26,7 @@ import (
 // number.
 type User uint32
 
-// anybody is a credential's reader where it is meant for all.
+// anybody is the reader of a credential for all users.
 const anybody = User(1<<32 - 1)
 
 // load finds the library, once for the process.
@@ -71,7 +71,7 @@ func Encode(bytes []byte, reader User) (string, error) {
 	return C.GoString(cred), nil
 }
 
-// Decode reads a credential, and says who had it made.
+// Decode reads a credential, and returns the user who had it made.
 func Decode(cred string) ([]byte, User, error) {
 	if err := load(); err != nil {
 		return nil, 0, err

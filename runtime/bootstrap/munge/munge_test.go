@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// What the daemon does, tests/launchers sees with one of its own: libmunge asks that of the
-// machine.
+// tests/launchers tests the daemon's part with a daemon of its own: libmunge asks the machine's.
 func TestNoLibrary(t *testing.T) {
 	for library, want := range map[string]string{
 		"libnosuch.so.2": "load libnosuch.so.2: libnosuch.so.2: cannot open shared object file",

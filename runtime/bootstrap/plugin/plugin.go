@@ -1,6 +1,6 @@
-// Package plugin is the bootstrap of a shared library that a user has made, with the five
-// functions of include/shmemx_bootstrap.h. It owns the calls, and makes of contributions
-// of any length those of one length that such a library knows.
+// Package plugin is the bootstrap of a shared library that a user has made, with the five functions
+// of include/shmemx_bootstrap.h. It owns the calls, and turns contributions of any length into
+// those of one length that such a library knows.
 package plugin
 
 /*
@@ -30,7 +30,7 @@ const Env = "SHMEM_BOOTSTRAP_PLUGIN"
 // maxPEs bounds what a plugin may say.
 const maxPEs = 1 << 20
 
-// grace is how much longer than it may a function takes before that is told of.
+// grace is the time beyond its limit after which a function is reported as late.
 const grace = time.Second
 
 // Plugin is a PE's part in a job of a plugin.
@@ -173,7 +173,7 @@ func (p *Plugin) Abort(status int, reason string) {
 // Exit implements bootstrap.Bootstrap.
 func (p *Plugin) Exit(status int) { p.Abort(status, "shmem_global_exit") }
 
-// Over implements bootstrap.Bootstrap: a plugin does not tell.
+// Over implements bootstrap.Bootstrap: a plugin does not report the end.
 func (p *Plugin) Over() bool { return false }
 
 // Losses implements bootstrap.Bootstrap: the PEs watch each other.

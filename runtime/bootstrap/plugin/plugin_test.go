@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestLate: a plugin that keeps no limit is told of while it goes on, and goes on.
+// TestLate: a plugin that exceeds its limit is reported while it runs, and goes on.
 func TestLate(t *testing.T) {
 	dir := t.TempDir()
 	file, goes := filepath.Join(dir, "slow.so"), filepath.Join(dir, "go")

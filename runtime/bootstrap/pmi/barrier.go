@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// tellAfter is how long a PE waits before it tells the others that it does. A
-	// step that goes well takes less.
+	// tellAfter is how long a PE waits before it publishes that it waits. A step that goes well
+	// takes less.
 	tellAfter = time.Second
-	// askFor is how long a PE whose wait is over asks who else waits.
+	// askFor is how long a PE whose wait is over asks which others wait.
 	askFor = 10 * time.Second
 )
 
@@ -33,7 +33,7 @@ func (s *session) barrier(timeout time.Duration) error {
 			missing, err := w.roll()
 			switch {
 			case err != nil:
-				return fmt.Errorf("some PEs did not come within %v, and the launcher does not tell which: %w", timeout, err)
+				return fmt.Errorf("some PEs did not come within %v, and the launcher does not name them: %w", timeout, err)
 			case w.over:
 				return nil
 			case len(missing) == 0:
@@ -85,7 +85,7 @@ func (w *waiting) read(end time.Time) error {
 	return nil
 }
 
-// name is what a PE publishes that waits in this step.
+// name is the name that a PE publishes when it waits in this step.
 func (s *session) name(pe int) string { return fmt.Sprintf("shmem-%s-%d-%d", s.kvs, s.steps.N, pe) }
 
 func (w *waiting) publish() error {

@@ -144,7 +144,7 @@ func (c *conn) wait(deadline time.Time) error {
 	}
 }
 
-// hungUp tells whether nothing more will come.
+// hungUp reports whether nothing more will come.
 func (c *conn) hungUp() bool {
 	fds := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(fds, 0)

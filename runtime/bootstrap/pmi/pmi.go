@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/bootstrap/secret"
 )
 
-// process is what the bootstraps of this process share.
+// process is the state that the bootstraps of this process share.
 var process struct {
 	mu      sync.Mutex
 	session *session
@@ -33,9 +33,9 @@ var (
 	_ bootstrap.Launched  = (*Client)(nil)
 )
 
-// New joins the job that env, the environment of the process, tells of, and waits
-// until all PEs have come. A timeout of 0 waits for them for ever. One Client of a
-// process is open at a time; after Close there may be another.
+// New joins the job that env, the environment of the process, describes, and waits until all PEs
+// have come. A timeout of 0 waits for them for ever. One Client of a process is open at a time;
+// after Close there may be another.
 func New(env map[string]string, timeout time.Duration) (*Client, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -57,10 +57,9 @@ func New(env map[string]string, timeout time.Duration) (*Client, error) {
 	})
 }
 
-// Depart tells the launcher that this process ends in good order, if it does: no
-// Client is open. Where PEs are missing it asks for the end of the job, for some
-// launchers leave them running. It is for the end of the process, after which nothing
-// is asked of this package.
+// Depart reports to the launcher that this process ends in good order, if it does: no Client is
+// open. Where PEs are missing it asks for the end of the job, for some launchers leave them
+// running. It is for the end of the process; nothing of this package may be called after it.
 func Depart() {
 	if !process.mu.TryLock() {
 		return // another thread is about to join: no good order
@@ -78,8 +77,7 @@ func Depart() {
 	}
 }
 
-// open makes a bootstrap of the conversation. The first of what it gathers is the
-// secret of PE 0.
+// open makes a bootstrap of the conversation. Its first Allgather brings the secret of PE 0.
 func open(s *session, timeout time.Duration, release func()) (*Client, error) {
 	c := &Client{s: s, timeout: timeout, release: release}
 	var mine []byte
@@ -140,7 +138,7 @@ func (c *Client) Over() bool {
 	return !c.closed && c.s.conn.hungUp()
 }
 
-// Losses implements bootstrap.Bootstrap: launchers of PMI-1 do not tell.
+// Losses implements bootstrap.Bootstrap: launchers of PMI-1 do not report any.
 func (c *Client) Losses() []bootstrap.Loss { return nil }
 
 // News implements bootstrap.Bootstrap.

@@ -25,7 +25,7 @@ func dialects(t *testing.T, run func(t *testing.T, slurm bool)) {
 	}
 }
 
-// contribution is what a PE gives to a step: of all lengths, and of all bytes.
+// contribution is the part of a PE in a step: of all lengths, and of all bytes.
 func contribution(step, pe int) []byte {
 	b := make([]byte, (step*step*step*97+pe*13)%9000)
 	for i := range b {
@@ -140,10 +140,10 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// lateness is what may lie between the first and the last of the PEs that do come.
+// lateness is the most time between the first and the last of the PEs that come.
 const lateness = 4 * time.Second
 
-// A PE that does not come is named by each that did, at the first step and later.
+// A PE that does not come is named by each PE that did, at the first step and later.
 func TestMissing(t *testing.T) {
 	dialects(t, func(t *testing.T, slurm bool) {
 		const size = 6
@@ -188,7 +188,7 @@ func TestMissing(t *testing.T) {
 	})
 }
 
-// A PE that comes after the others have begun to tell is waited for.
+// A PE that comes after the others have begun to publish is waited for.
 func TestLate(t *testing.T) {
 	s := newServer(t, 2, false)
 	late := s.env(1)
@@ -250,7 +250,7 @@ func TestLauncherDies(t *testing.T) {
 	}
 }
 
-// What a server should not say is an error that shows it, at once, and no panic.
+// A wrong reply of a server is an error that shows it, at once, and no panic.
 func TestBadReplies(t *testing.T) {
 	for _, c := range []struct {
 		at, say string

@@ -12,7 +12,7 @@ import (
 const (
 	EnvFD   = "PMI_FD"   // number of the inherited descriptor
 	EnvPort = "PMI_PORT" // host:port to connect to
-	EnvID   = "PMI_ID"   // who connects
+	EnvID   = "PMI_ID"   // the PE that connects
 	EnvRank = "PMI_RANK" // not with Port
 	EnvSize = "PMI_SIZE" // not with Port
 )
@@ -26,10 +26,10 @@ type session struct {
 	steps      bootstrap.Steps
 }
 
-// maxLine is what a line of put may have.
+// maxLine is the most bytes of values in a line of put.
 const maxLine = 900
 
-// maxPEs bounds what the launcher says of the job's size.
+// maxPEs bounds the job's size that the launcher gives.
 const maxPEs = 1 << 24
 
 // join begins the conversation that env, the environment, describes.
@@ -107,8 +107,8 @@ func (s *session) greet(env map[string]string, end time.Time) (err error) {
 	return nil
 }
 
-// introduce says who has connected, which a descriptor that is inherited says by
-// itself, and hears what the variables would say.
+// introduce names the PE that has connected, which an inherited descriptor does by itself, and gets
+// the values that the variables would have.
 func (s *session) introduce(env map[string]string, end time.Time) error {
 	id, err := number(env, EnvID, 0, maxPEs)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *session) introduce(env map[string]string, end time.Time) error {
 	return err
 }
 
-// number reads what a launcher says in its variables or lines.
+// number reads a number from a launcher's variables or lines.
 func number(from map[string]string, name string, least, most int) (int, error) {
 	n, err := strconv.Atoi(from[name])
 	if err != nil || n < least || n > most {
@@ -151,7 +151,7 @@ func (s *session) ask(end time.Time, want, line string) (reply, error) {
 	return s.expect(end, want)
 }
 
-// expect waits for a reply that tells of success.
+// expect waits for a reply that reports success.
 func (s *session) expect(end time.Time, want string) (reply, error) {
 	r, err := s.conn.read(end)
 	switch {
@@ -179,8 +179,7 @@ func (s *session) abort(status int) {
 	_ = s.conn.send(command("abort", "exitcode", strconv.Itoa(status)))
 }
 
-// leave ends the conversation in good order. Nobody hears of a failure: the process
-// ends.
+// leave ends the conversation in good order. A failure goes unreported: the process ends.
 func (s *session) leave() {
 	_, _ = s.ask(time.Now().Add(5*time.Second), "finalize_ack", command("finalize"))
 	s.conn.close()

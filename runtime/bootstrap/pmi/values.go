@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// What a PE gives to the others is text in base64, cut into values. The first value
-// begins with their number and a dot.
+// A PE's part for the others is text in base64, cut into values. The first value begins with their
+// number and a dot.
 
 var text = base64.RawURLEncoding
 
-// maxValues bounds what one PE may announce: 700 MB.
+// maxValues bounds the number of values that one PE may announce: 700 MB.
 const maxValues = 1 << 20
 
 func (s *session) key(step, pe, part int) string {

@@ -84,7 +84,7 @@ func initialise(timeout time.Duration) (rank, size int, err error) {
 	return int(r), int(n), nil
 }
 
-// finalise has nobody to report a failure to: the process ends.
+// finalise reports no failure: the process ends.
 func finalise() { C.shmemi_pmix_finalize() }
 
 func abort(status int) { C.shmemi_pmix_abort(C.int(status)) }

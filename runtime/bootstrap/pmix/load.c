@@ -132,7 +132,7 @@ static void set_flag(struct info *info, const char *key)
     info->value.data.flag = true;
 }
 
-/* A call has two owners, who began it and PMIx's thread; the last one frees it. */
+/* A call has two owners, the thread that began it and PMIx's thread; the last one frees it. */
 struct shmemi_pmix_call {
     pthread_mutex_t mutex;
     pthread_cond_t cond;

@@ -1,7 +1,7 @@
 /*
  * load.h: libpmix, found at run time, behind calls that end.
  *
- * A status is PMIx's: 0 or an error below 0. Nothing here is for a forked child.
+ * A status is PMIx's: 0 or an error below 0. A forked child may call nothing of this.
  */
 #ifndef SHMEMI_PMIX_LOAD_H
 #define SHMEMI_PMIX_LOAD_H
@@ -24,7 +24,7 @@ const char *shmemi_pmix_text(int status);
 /* Puts n bytes under the key and hands them to the server. */
 int shmemi_pmix_put(const char *key, const void *bytes, size_t n);
 
-/* A call that has begun. Whoever has one frees it once, answered or not. */
+/* A call that has begun. Its owner frees it once, answered or not. */
 struct shmemi_pmix_call;
 
 /* Begin a fence of the job, and the look-up of a key of a PE. NULL: no memory.
@@ -43,7 +43,7 @@ void shmemi_pmix_abort(int status);
 /* Whether the connection to the server is lost. */
 int shmemi_pmix_over(void);
 
-/* A socket whose other end is shut down then; -1: there is none. */
+/* A socket whose other end is shut down then, or -1. */
 int shmemi_pmix_news(void);
 
 #endif

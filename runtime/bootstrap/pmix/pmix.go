@@ -18,15 +18,15 @@ const (
 )
 
 const (
-	// tellAfter is how long a PE waits before it tells the others that it does. A
-	// step that goes well takes less.
+	// tellAfter is how long a PE waits before it publishes that it waits. A step that goes well
+	// takes less.
 	tellAfter = time.Second
-	// askFor is how long a PE whose wait is over asks who else waits: a server that
-	// has nothing of a PE does not answer.
+	// askFor is how long a PE whose wait is over asks which others wait: a server that has nothing
+	// of a PE does not answer.
 	askFor = 2 * time.Second
 )
 
-// process is what the bootstraps of this process share.
+// process is the state that the bootstraps of this process share.
 var process struct {
 	mu         sync.Mutex
 	loaded     bool
@@ -83,7 +83,7 @@ func open(timeout time.Duration) (*Client, error) {
 	}
 	process.busy = true
 	c := &Client{timeout: timeout}
-	// The first of what is gathered is the secret of PE 0.
+	// The first Allgather brings the secret of PE 0.
 	var mine []byte
 	if c.Rank() == 0 {
 		c.secret = secret.New()
@@ -100,9 +100,9 @@ func open(timeout time.Duration) (*Client, error) {
 	return c, nil
 }
 
-// Depart tells the launcher that this process ends in good order, if it does: no
-// Client is open. A process that ends without this word ends its job. Depart is for the
-// end of the process, after which nothing is asked of this package.
+// Depart reports to the launcher that this process ends in good order, if it does: no Client is
+// open. A process that ends without this ends its job. Depart is for the end of the process;
+// nothing of this package may be called after it.
 func Depart() {
 	if !process.mu.TryLock() {
 		return // another thread is about to join: no good order
@@ -263,8 +263,7 @@ func (c *Client) Exit(status int) { abort(status) }
 // Over implements bootstrap.Bootstrap: the launcher is gone.
 func (c *Client) Over() bool { return over() }
 
-// Losses implements bootstrap.Bootstrap: a launcher that does not end the job does not
-// tell.
+// Losses implements bootstrap.Bootstrap: a launcher that does not end the job reports no losses.
 func (c *Client) Losses() []bootstrap.Loss { return nil }
 
 // News implements bootstrap.Bootstrap.

@@ -102,7 +102,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	const soon = 400 * time.Millisecond // where somebody is waited for in vain
+	const soon = 400 * time.Millisecond // where a PE is waited for in vain
 	for _, c := range []struct {
 		settings string
 		want     string // of the error
@@ -135,7 +135,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A step after the first names who is missing, and there is none after it.
+// A step after the first names the missing PEs, and no step follows it.
 func TestMissing(t *testing.T) {
 	ended := play(t, "PLAY_SIZE=9", "PLAY_FENCE=3:never")
 	c, err := New(patience)

@@ -1,6 +1,6 @@
-// Package rendezvous is where PEs meet in numbered steps: whoever brings a job's
-// PEs together hands their frames to a Room, which answers, and tells it of PEs that
-// have ended. It knows frames and fates; it does not know sockets and processes.
+// Package rendezvous is where PEs meet in numbered steps. A launcher or root hands the frames of a
+// job's PEs to a Room, which answers, and reports to it PEs that have ended. It knows frames and
+// fates; it does not know sockets and processes.
 package rendezvous
 
 import (
@@ -13,14 +13,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Room is where the PEs of one job meet. Its functions may be called from any
-// goroutine, and wait for nobody.
+// Room is where the PEs of one job meet. Its functions may be called from any goroutine, and do not
+// wait.
 type Room struct {
 	send func(pe int, frame []byte) // never blocks
-	// Lost hears that a step failed since pe cannot join; nil: nobody does. It is
-	// set before the first Hello.
+	// Lost is called when a step failed since pe cannot join; it may be nil. It is set before the
+	// first Hello.
 	Lost func(pe int, fate wire.Fate, step string, wait []int)
-	// TellAll: every PE is told of those that fail, since nobody else ends them.
+	// TellAll: every PE learns of those that fail, since no launcher ends them.
 	TellAll bool
 
 	secret secret.Secret // of the job
@@ -30,13 +30,13 @@ type Room struct {
 	steps   map[stepKey]*step
 }
 
-// member is what the rendezvous knows of one PE.
+// member is the rendezvous' knowledge of one PE.
 type member struct {
 	life    uint32 // times that it has left
 	failed  bool   // in its initialisation, before it left last
 	seq     uint32 // last step that it joined in this life
 	inside  bool   // between Hello and Done or Fail
-	goesOn  bool   // it is told of others that fail, and does not end with them
+	goesOn  bool   // it learns of others that fail, and does not end with them
 	timeout time.Duration
 	waits   bool // for the answer to step seq
 	ended   bool
@@ -55,11 +55,11 @@ type step struct {
 	count   int
 	timeout time.Duration // of the PE that came first
 	timer   *time.Timer
-	failure *wire.Frame // what those who come late are told
+	failure *wire.Frame // the answer for PEs that come late
 }
 
-// New makes the room of a job of n PEs, who have the secret. send gets what the room
-// answers to a PE, a whole frame, and must not wait for anybody.
+// New makes the room of a job of n PEs with this secret. send gets the room's answer to a PE, a
+// whole frame, and must not wait.
 func New(n int, secret secret.Secret, send func(pe int, frame []byte)) *Room {
 	return &Room{send: send, secret: secret, members: make([]member, n), steps: map[stepKey]*step{}}
 }
@@ -94,8 +94,7 @@ func (r *Room) Done(pe int, failed bool) error {
 	return nil
 }
 
-// End notes that a PE's process is gone. Those that go on are told, if it had
-// not left.
+// End notes that a PE's process is gone. PEs that go on learn of it, if it had not left.
 func (r *Room) End(pe int, fate wire.Fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +111,7 @@ func (r *Room) End(pe int, fate wire.Fate) {
 	r.failAbandonedLocked()
 }
 
-// Inquire tells a PE which of those that it asks about have left the job or have ended. An
+// Inquire answers a PE which of the PEs that it asks about have left the job or have ended. An
 // error is a breach of the protocol.
 func (r *Room) Inquire(pe int, f wire.Frame) error {
 	r.mu.Lock()
@@ -149,7 +148,7 @@ type Standing struct {
 	GoesOn    bool // inside, and the others can do without it
 }
 
-// State tells where a PE is in its life.
+// State returns where a PE is in its life.
 func (r *Room) State(pe int) Standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -276,8 +275,8 @@ func (r *Room) checkAbandonedLocked(key stepKey, s *step) {
 	}
 }
 
-// restCameLocked tells whether all have come but those that the others can do
-// without, and have ended.
+// restCameLocked reports whether all have come but PEs that the others can do without, and that
+// have ended.
 func (r *Room) restCameLocked(s *step) bool {
 	for pe := range r.members {
 		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.goesOn) {
@@ -326,7 +325,7 @@ func (s *step) stop() {
 	}
 }
 
-// WaitFor words who waits for a PE that will not come.
+// WaitFor names the PEs that wait for one that will not come.
 func WaitFor(step string, wait []int) string {
 	verb := "waits"
 	if len(wait) > 1 {

@@ -216,8 +216,8 @@ func TestPeerFinalizedTooEarly(t *testing.T) {
 	}
 }
 
-// Who waits for a PE whose initialisation has failed is told so, and the PE has not finalized:
-// others may never have come.
+// A PE that waits for a PE whose initialisation has failed learns so, and the failed PE has not
+// finalized: others may never have come.
 func TestPeerFailedInInit(t *testing.T) {
 	r, m := meeting(t, 2, 0)
 	ok(t, r.Join(0, gather(1, "")))
@@ -299,7 +299,7 @@ func TestBreaches(t *testing.T) {
 	}
 }
 
-// PEs that go on are told who has failed, and part without it.
+// PEs that go on learn which PE has failed, and part without it.
 func TestGoOn(t *testing.T) {
 	const n = 4
 	m := &mailbox{got: map[int][]wire.Frame{}}
@@ -363,7 +363,7 @@ func TestPartEndsByLoss(t *testing.T) {
 	}
 }
 
-// Asked, the room tells of PEs that have left or ended, and of those only.
+// On request the room reports PEs that have left or ended, and only those.
 func TestInquire(t *testing.T) {
 	r, m := meeting(t, 6, 0)
 	ok(t, r.Done(1, false))

@@ -1,14 +1,12 @@
-// Package secret is what the PEs of one job know and nobody else: random bytes
-// that the launcher makes, and proofs that one has them which tell a listener
-// nothing.
+// Package secret is the shared secret of the PEs of one job: random bytes that the launcher makes,
+// and proofs of its possession which reveal nothing to a listener.
 //
-// The launcher hands them to a PE over the socket that the PE inherits. They are
-// in no command line, which every user of the machine can read, in no file, and
-// in no environment variable, which the PE's own children would inherit and
-// /proc shows to all processes of the user.
+// The launcher hands them to a PE over the socket that the PE inherits. They are in no command
+// line, which every user of the machine can read, in no file, and in no environment variable, which
+// the PE's own children would inherit and /proc shows to all processes of the user.
 //
-// The package owns the cryptography, which is Go's own, and knows neither
-// sockets nor frames. Its functions are safe for concurrent use.
+// The package owns the cryptography, which is Go's own, and knows neither sockets nor frames. Its
+// functions are safe for concurrent use.
 package secret
 
 import (
@@ -40,9 +38,8 @@ func NewNonce() (n Nonce) {
 // Proof shows that its maker has the secret.
 type Proof [sha256.Size]byte
 
-// Prove makes the proof of one side of a conversation, for which both have given
-// a nonce. The sides have different roles, so that nobody can send a side its own
-// proof back.
+// Prove makes the proof of one side of a conversation, for which both have given a nonce. The sides
+// have different roles, so that a proof is of no use when it is sent back to its maker.
 func (s *Secret) Prove(role string, theirs, mine Nonce) (p Proof) {
 	h := hmac.New(sha256.New, s[:])
 	h.Write([]byte(role))
@@ -53,15 +50,15 @@ func (s *Secret) Prove(role string, theirs, mine Nonce) (p Proof) {
 	return p
 }
 
-// Check tells whether p is what the other side must send, which had mine as
-// theirs. How long it takes says nothing about p.
+// Check reports whether p is the other side's proof; theirs is its nonce. The time that it takes
+// says nothing about p.
 func (s *Secret) Check(p []byte, role string, mine, theirs Nonce) bool {
 	want := s.Prove(role, mine, theirs)
 	return hmac.Equal(p, want[:])
 }
 
-// Number is one for a purpose: the same on every PE of the job, unlike that of
-// another job or purpose, and no help for who wants to know the secret.
+// Number returns a number for a purpose: the same on every PE of the job, unlike that of another
+// job or purpose, and no help to find the secret.
 func (s *Secret) Number(purpose string) uint64 {
 	p := s.Prove("number for "+purpose, Nonce{}, Nonce{})
 	return binary.LittleEndian.Uint64(p[:])

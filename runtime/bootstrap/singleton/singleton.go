@@ -1,5 +1,5 @@
-// Package singleton is the bootstrap of a program that nobody launched: one
-// PE, which has nobody to wait for.
+// Package singleton is the bootstrap of a program without a launcher: one PE, which waits for no
+// other.
 package singleton
 
 import (
@@ -29,19 +29,18 @@ func (*singleton) Part() error    { return nil }
 
 func (s *singleton) Secret() *secret.Secret { return &s.secret }
 
-// EndsJob: there is nobody else to end.
+// EndsJob: this PE is the whole job.
 func (*singleton) EndsJob() bool { return true }
 
-// There is nobody to lose.
+// This PE has no others to lose.
 func (*singleton) Losses() []bootstrap.Loss { return nil }
 func (*singleton) News() int                { return -1 }
 
-// Abort and Exit have nobody to tell: the caller ends its own process, and
-// that is the whole job.
+// Abort and Exit do nothing: the caller ends its own process, and that is the whole job.
 func (*singleton) Abort(int, string) {}
 func (*singleton) Exit(int)          {}
 
-// Over is false: there is nobody whose failure could end the job.
+// Over is false: no other PE's failure could end the job.
 func (*singleton) Over() bool { return false }
 
 func (*singleton) Close() error { return nil }

@@ -15,12 +15,12 @@ import (
 const (
 	// limit is how long one conversation may take.
 	limit = 5 * time.Second
-	// guests is how many are listened to at the same time. More push out the oldest, so
-	// that who says nothing holds nobody up.
+	// guests caps the connections that are served at the same time. More push out the oldest, so
+	// that a silent one delays no other.
 	guests = 256
 )
 
-// door is where PE 0 gives the id away.
+// door is PE 0's listener, which gives the id away.
 type door struct {
 	listener net.Listener
 	talks    sync.WaitGroup
@@ -80,7 +80,7 @@ func (d *door) welcome(conn net.Conn, p *party, id uid.ID) {
 	d.talks.Go(func() {
 		defer d.forget(conn)
 		_ = conn.SetDeadline(time.Now().Add(limit))
-		_ = p.open(conn, &id) // who knocks hears why not
+		_ = p.open(conn, &id) // the other side gets the reason
 	})
 }
 
@@ -91,7 +91,7 @@ func (d *door) forget(conn net.Conn) {
 	d.conns = slices.DeleteFunc(d.conns, func(c net.Conn) bool { return c == conn })
 }
 
-// close returns when nobody is talked to any more.
+// close returns when no connection is served any more.
 func (d *door) close() {
 	d.mu.Lock()
 	d.shut = true

@@ -56,7 +56,7 @@ func (r *reader) take(c byte) bool {
 	return true
 }
 
-// while takes what f likes.
+// while takes the bytes that f accepts.
 func (r *reader) while(f func(c byte) bool) string {
 	from := r.at
 	for r.at < len(r.text) && f(r.text[r.at]) {
@@ -71,8 +71,8 @@ func literal(c byte) bool {
 	return digit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '.' || c == '-' || c == '_'
 }
 
-// entry is what is between two commas: text and brackets in any order. The last bracket
-// counts fastest.
+// entry is the text between two commas: text and brackets in any order. The last bracket counts
+// fastest.
 func (r *reader) entry() ([]string, error) {
 	names := []string{r.while(literal)}
 	from := r.at
@@ -140,7 +140,7 @@ func (r *reader) numbers(all []string, most int) ([]string, error) {
 	return all, nil
 }
 
-// number is one as it is written, and what it is.
+// number returns a number as it is written, and its value.
 func (r *reader) number() (string, int, error) {
 	at := r.at
 	text := r.while(digit)

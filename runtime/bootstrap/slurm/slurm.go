@@ -17,7 +17,7 @@ import (
 	"libshmem/runtime/bootstrap/uid"
 )
 
-// Options are what a PE brings.
+// Options are a PE's inputs.
 type Options struct {
 	Env     map[string]string // of the process
 	Folder  string            // that all hosts share, in the place of munge; "": munge
@@ -94,8 +94,8 @@ func (o *Options) join(s *step, id uid.ID) (*uid.Member, error) {
 	return m, nil
 }
 
-// lead keeps the door open until all have come. A PE that is through it comes to no other
-// one before this PE has finalized.
+// lead keeps the listener open until all have come. A PE that has got the id comes to no other
+// listener before this PE has finalized.
 func lead(o *Options, s *step, p *party) (*uid.Member, error) {
 	l, err := listen(s.ports, o.Filter.Family)
 	if err != nil {
@@ -189,7 +189,7 @@ func (l *looker) look(ctx context.Context) (uid.ID, error) {
 		id   uid.ID
 		at   netip.AddrPort
 		err  error
-		told bool // it is the word of somebody there
+		told bool // the error comes from a peer that is there
 	}
 	n := len(l.addresses) * len(l.step.ports)
 	results := make(chan result, n)

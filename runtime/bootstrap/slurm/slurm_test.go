@@ -26,11 +26,11 @@ type cluster struct {
 	*book
 }
 
-// book is what the daemons of a cluster know.
+// book is the knowledge of a cluster's daemons.
 type book struct {
 	mu    sync.Mutex
 	creds map[string]*entry
-	ill   error // what Self says
+	ill   error // the error of Self
 }
 
 type entry struct {
@@ -80,11 +80,11 @@ func place(t *testing.T, pe, n int, ports []int, changes ...string) *step {
 	return &s
 }
 
-// free are ports that nobody has.
+// free are unused ports.
 func free(t *testing.T, n int) (ports []int) {
 	t.Helper()
 	for range 1000 {
-		// Below those that the kernel gives to who does not ask for one.
+		// Below the ports that the kernel gives to programs that ask for none.
 		port := 10000 + rand.IntN(20000)
 		l, err := net.Listen("tcp", fmt.Sprint(":", port))
 		if err != nil {
@@ -129,8 +129,8 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// Two steps of one user at the same ports, and another user's: each finds its own, also
-// where strangers have the first of the ports and say nothing, or nonsense.
+// Two steps of one user at the same ports, and another user's: each finds its own, even where
+// strangers have the first of the ports and say nothing, or nonsense.
 func TestCrowd(t *testing.T) {
 	ports := free(t, 5)
 	for i, say := range []string{"", "HTTP/1.1 400 Bad Request\r\n\r\n" + strings.Repeat("x", 100)} {
@@ -211,7 +211,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A step of one task needs nobody.
+// A step of one task needs no other process.
 func TestAlone(t *testing.T) {
 	b, err := Join(Options{Env: task("SLURM_NTASKS=1", "SLURM_PROCID=0")})
 	if err != nil || b.Size() != 1 || b.Name() != "singleton" {
@@ -255,7 +255,7 @@ func converse(knocker, opener *party, id uid.ID) (got uid.ID, heard, said error)
 	return got, heard, <-done
 }
 
-// The id goes to who is of the same user and step, and from who is, and to nobody else.
+// The id goes to a process of the same user and step, and comes from one, and from and to no other.
 func TestProof(t *testing.T) {
 	b := newBook()
 	id := uid.ID{1, 2, 3}
@@ -322,7 +322,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// FuzzOpen: whatever a stranger says, it hears no id, and the door does not fall.
+// FuzzOpen: whatever a stranger says, it gets no id, and the listener does not fail.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte(magic + "\x01\x00\x00\x000123456789abcdef\x00\x00\x00\x00\x03\x00\x00\x00abc"))
 	f.Add([]byte(magic + "\x02\x00\x00\x000123456789abcdef"))
@@ -340,7 +340,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// stranger says what it has to, whatever it hears.
+// stranger sends its text, whatever it gets.
 type stranger struct {
 	say   []byte
 	heard strings.Builder

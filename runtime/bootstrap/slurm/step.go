@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The variables that show a step of srun: its script has the others as well, which are not
-// true of what it starts by itself.
+// The variables that identify a step of srun: the step's script has others as well, which are not
+// true of the processes that it starts by itself.
 const (
 	EnvJob   = "SLURM_JOB_ID"
 	EnvStep  = "SLURM_STEP_ID"
@@ -27,11 +27,11 @@ const (
 	candidates = 64
 	// doors is how many ports there are to choose from.
 	doors = 8
-	// The ports that Linux gives to nobody by itself, unless it was told to.
+	// The ports that Linux gives to no program by itself, in its default settings.
 	firstPort, lastPort = 61000, 65535
 )
 
-// step is what the variables say.
+// step is the content of the variables.
 type step struct {
 	name     string // the same for all PEs of the step, and for no other step
 	pe, size int
@@ -39,7 +39,7 @@ type step struct {
 	ports    []int    // where its door may be
 }
 
-// Sign tells whether the variables are those of a step's task.
+// Sign reports whether the variables are those of a step's task.
 func Sign(env map[string]string) string {
 	for _, name := range []string{EnvJob, EnvStep, EnvPE, EnvSize} {
 		if env[name] == "" {
@@ -113,8 +113,8 @@ func reserved(list string) (ports []int, err error) {
 	return ports[:min(len(ports), doors)], nil
 }
 
-// derived are ports that the PEs agree about without a word. Another step may have the
-// same: what is said at the door tells them apart.
+// derived are ports that the PEs agree about without a word. Another step may have the same: the
+// credentials distinguish them.
 func derived(name string) (ports []int) {
 	for i := byte(0); len(ports) < doors; i++ {
 		sum := sha256.Sum256(append([]byte(name), 0, i))

@@ -11,10 +11,10 @@ import (
 	"libshmem/runtime/bootstrap/uid"
 )
 
-// What is said at the door: each side sends a random number, then who knocks a credential
-// for both numbers, then who opens another one, with the unique id in it. A credential that
-// was overheard is of no use: it is for numbers that are used once, and another user's host
-// cannot read it.
+// The conversation at the listener: each side sends a random number, then the PE that connects a
+// credential for both numbers, then PE 0 another one, with the unique id in it. A credential that
+// was overheard is of no use: it is for numbers that are used once, and another user's host cannot
+// read it.
 const (
 	magic   = "SHMS"
 	version = 1
@@ -38,7 +38,7 @@ type notary interface {
 // daemon is that of this host.
 type daemon struct{}
 
-// turns are for those who ask it: each takes a thread meanwhile.
+// turns limits the threads that ask the daemon: each call takes a thread meanwhile.
 var turns = make(chan struct{}, 8)
 
 func (daemon) Self() (munge.User, error) { return munge.Self() }
@@ -123,7 +123,7 @@ func (p *party) knock(conn io.ReadWriter) (id uid.ID, err error) {
 	return id, err
 }
 
-// open gives the id to who may have it.
+// open gives the id to a process that may have it.
 func (p *party) open(conn io.ReadWriter, id *uid.ID) error {
 	n := nonces{opener: secret.NewNonce()}
 	var err error

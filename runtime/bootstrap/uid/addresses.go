@@ -10,14 +10,14 @@ import (
 
 // Filter says which addresses of this host an id may carry.
 type Filter struct {
-	// Interfaces are names, with commas between them: the interfaces whose names begin
-	// so, or with = in front of the list those whose names are the same, or with ^
-	// those that do not begin so. "": all that are up, loopback last.
+	// Interfaces are names, with commas between them: the interfaces whose names begin so, or with
+	// = in front of the list those whose names are the same, or with ^ interfaces whose names do
+	// not begin so. "": all that are up, loopback last.
 	Interfaces string
 	Family     Family
 }
 
-// Family is that of addresses.
+// Family is the family of addresses.
 type Family uint8
 
 // The families.
@@ -29,7 +29,7 @@ const (
 
 func (f Family) takes(a netip.Addr) bool { return f == AnyFamily || (f == IPv4) == a.Is4() }
 
-// takes tells whether the interface of a name is wanted.
+// takes reports whether the filter lets an interface of this name through.
 func (f Filter) takes(name string) bool {
 	if f.Interfaces == "" {
 		return true
@@ -44,7 +44,7 @@ func (f Filter) takes(name string) bool {
 	return not
 }
 
-// Interface is what is asked of one of the host's.
+// Interface has the facts about one of the host's interfaces.
 type Interface struct {
 	Name     string
 	Up       bool

@@ -36,7 +36,7 @@ type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
 
-// seat is who a PE says that it is.
+// seat is the identity that a PE claims.
 type seat struct {
 	pe, size int
 	session  uint64 // the same on each connection of one init
@@ -113,7 +113,7 @@ func sit(conn net.Conn, proof secret.Proof, me seat) (received uint64, err error
 	return binary.LittleEndian.Uint64(v[8:]), nil
 }
 
-// receive is the root's part until it knows who comes.
+// receive is the root's part until it knows the PE.
 func receive(conn net.Conn, s *secret.Secret) (who seat, err error) {
 	var b [openingLen]byte
 	if _, err := io.ReadFull(conn, b[:]); err != nil {
@@ -142,7 +142,7 @@ func receive(conn net.Conn, s *secret.Secret) (who seat, err error) {
 	}, nil
 }
 
-// answer tells the PE that it may stay, or why not.
+// answer lets the PE stay, or sends the reason against it.
 func answer(conn net.Conn, received uint64, why error) error {
 	var v [verdictLen]byte
 	binary.LittleEndian.PutUint64(v[8:], received)

@@ -114,7 +114,7 @@ func (h *hosts) root(f Filter) (r *Root, id ID) {
 	return r, id
 }
 
-// The first address of the id is that of an interface that answers nobody.
+// The first address of the id is that of an interface that answers no host.
 func TestDeadInterface(t *testing.T) {
 	h := twoHosts(t)
 	h.configure(0, "eth0", netlink.LinkSetARPOff)
@@ -147,7 +147,7 @@ func TestIPv6Only(t *testing.T) {
 	h.job(id, r)
 }
 
-// Nor any address of IPv6 but those that every interface gives itself.
+// Nor any address of IPv6 but link-local ones.
 func TestLinkLocal(t *testing.T) {
 	h := twoHosts(t)
 	r, id := h.root(Filter{Interfaces: "=eth1", Family: IPv6})
@@ -157,8 +157,8 @@ func TestLinkLocal(t *testing.T) {
 	h.job(id, r)
 }
 
-// Both hosts have the first address of the id, and on the second somebody else listens
-// there, who says nothing.
+// Both hosts have the first address of the id, and on the second another program listens there,
+// which says nothing.
 func TestDuplicateAddress(t *testing.T) {
 	h := twoHosts(t)
 	var r *Root

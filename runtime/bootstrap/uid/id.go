@@ -24,8 +24,7 @@ const Len = 128
 //	124  checksum   4  CRC-32 (IEEE) of the bytes 4 to 123, big endian
 type ID [Len]byte
 
-// StructVersion is what C's struct begins with: the first version of the struct, and
-// its size.
+// StructVersion is the first word of C's struct: the first version of the struct, and its size.
 const StructVersion = 1<<16 + Len
 
 const (
@@ -42,14 +41,14 @@ const (
 	atSum       = 124
 )
 
-// contents is what an id says.
+// contents is the decoded id.
 type contents struct {
 	session   bool
 	secret    secret.Secret
 	addresses []netip.AddrPort // in the order in which to try them
 }
 
-// encode makes the id of a port at addresses. What does not fit is left out.
+// encode makes the id of a port at addresses. Addresses beyond its size are left out.
 func encode(format byte, s secret.Secret, port uint16, addresses []netip.Addr) (id ID) {
 	binary.NativeEndian.PutUint32(id[:], StructVersion)
 	copy(id[4:], magic)
@@ -74,7 +73,7 @@ func encode(format byte, s secret.Secret, port uint16, addresses []netip.Addr) (
 	return id
 }
 
-// decode reads an id. An error says which byte is wrong, and what was expected.
+// decode reads an id. An error names the wrong byte, and the expected text.
 func decode(id *ID) (c contents, err error) {
 	wrong := func(at int, format string, args ...any) (contents, error) {
 		return contents{}, fmt.Errorf("unique id, byte %d: %s (pass on all %d bytes of one that shmemx_get_uniqueid has filled)",

@@ -24,16 +24,17 @@ const (
 	comeback = 5 * time.Second
 	// lastWord is how long a PE that ends waits until the root knows.
 	lastWord = time.Second
-	// slack is what the root may take beyond the time after which it names the missing.
+	// slack is the time that the root may take beyond the time after which it names the missing
+	// PEs.
 	slack = 5 * time.Second
 )
 
-// Options are what a PE brings.
+// Options are a PE's inputs.
 type Options struct {
 	ID       ID
 	PE, Size int
 	Timeout  time.Duration // for the others to come, above 0
-	GoesOn   bool          // the PE wants to be told of others that fail, and not to end with them
+	GoesOn   bool          // the PE learns of others that fail, and does not end with them
 	Connect  time.Duration // to reach the root; 0: Timeout
 	Name     string        // of the bootstrap; "": uid
 }
@@ -109,7 +110,7 @@ func pair() (mine int, theirs net.Conn, err error) {
 	return fds[0], theirs, nil
 }
 
-// link is what keeps a PE and the root together.
+// link connects a PE and the root.
 type link struct {
 	addresses []netip.AddrPort
 	secret    secret.Secret
@@ -131,12 +132,12 @@ type link struct {
 	waits   uint32      // for the answer to this one; 0: for none
 }
 
-// connect reaches the root and takes the PE's seat, or says why that was not possible
-// for so long.
+// connect reaches the root and takes the PE's seat, or returns why that was not possible within the
+// limit.
 func (l *link) connect(limit time.Duration) (conn net.Conn, has uint64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	// While the first error is a refused connection, the last may be that time was up.
+	// The first error may be a refused connection when the last is only that time was up.
 	var last error
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		if conn, has, err = l.attempt(ctx); err == nil {
@@ -225,7 +226,7 @@ func (l *link) deliver(f wire.Frame) error {
 	defer l.mu.Unlock()
 	if f.Seq != 0 {
 		if f.Seq != l.waits {
-			return nil // it came too late: the PE has been told so
+			return nil // it came too late: the PE has the error already
 		}
 		l.waits = 0
 		l.late.Stop()
@@ -257,7 +258,7 @@ func (l *link) up() {
 		case wire.Done, wire.Fail, wire.Abort, wire.Exit:
 			l.leaving = true
 		}
-		l.stream.send(b) // before anybody sees that the PE leaves
+		l.stream.send(b) // before any other goroutine sees that the PE leaves
 		l.mu.Unlock()
 		if f.Kind == wire.Abort || f.Kind == wire.Exit {
 			close(l.sent)
@@ -295,7 +296,7 @@ func (m *Member) Rank() int { return m.client.Rank() }
 // Size is the number of PEs.
 func (m *Member) Size() int { return m.client.Size() }
 
-// EndsJob implements bootstrap.Ender: the root tells of PEs that fail, and ends none.
+// EndsJob implements bootstrap.Ender: the root reports PEs that fail, and ends none.
 func (m *Member) EndsJob() bool { return false }
 
 // Allgather implements bootstrap.Bootstrap.

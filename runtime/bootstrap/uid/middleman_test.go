@@ -21,7 +21,7 @@ func TestMiddleman(t *testing.T) {
 	for i := range *inits {
 		r, id := root(t)
 		r.mu.Lock()
-		r.patience = patient // a busy machine does not make a loss of what comes back
+		r.patience = patient // a busy machine does not make a loss of a PE that comes back
 		r.mu.Unlock()
 		m, bad, err := middleman.New(id, *seed+uint64(i))
 		if err != nil {
@@ -34,7 +34,7 @@ func TestMiddleman(t *testing.T) {
 			}
 			err = errors.Join(live(b, pe, pes, 3), b.Close())
 			if lost := b.Losses(); len(lost) > 0 {
-				t.Errorf("PE %d is told of %+v", pe, lost)
+				t.Errorf("PE %d gets %+v", pe, lost)
 			}
 			return err
 		})

@@ -128,7 +128,7 @@ func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dia
 	return proven{}, fmt.Errorf("%s", strings.Join(errs, "; "))
 }
 
-// Answers tells whether the process that made an id can be reached, within the limit.
+// Answers reports whether the process that made an id can be reached, within the limit.
 func Answers(id ID, limit time.Duration) bool {
 	c, err := decode(&id)
 	if err != nil {
@@ -150,7 +150,7 @@ func Answers(id ID, limit time.Duration) bool {
 	return true
 }
 
-// cause is what is wrong, without the address, which the caller names.
+// cause is the error without the address, which the caller names.
 func cause(err error) error {
 	if op, ok := err.(*net.OpError); ok && op.Err != nil { //nolint:errorlint // only the outermost repeats the address
 		return op.Err

@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	// patience is how long a PE may take to come back whose connection has ended, and
-	// silence the same where nobody has ended it: the PE may not know yet.
+	// patience is how long a PE whose connection has ended may take to come back, and silence the
+	// same where neither side has ended it: the PE may not know yet.
 	patience = 3 * time.Second
 	silence  = 20 * time.Second
 	// farewell is how long the root waits for PEs that have left to hang up.
 	farewell = 2 * time.Second
-	// maxUnused is how many ids that nobody has come to yet a process keeps. One that is made
-	// and forgotten costs a port and a descriptor, and nobody can tell it from one that is on
-	// its way to the PEs.
+	// maxUnused caps the ids without a PE so far that a process keeps. An id that is made and
+	// forgotten costs a port and a descriptor, and does not differ from one that is on its way to
+	// the PEs.
 	maxUnused = 64
-	// maxGuests is how many connections are listened to at the same time that have not proved yet
-	// that they know the id. More push out the oldest; a PE among them tries again.
+	// maxGuests caps the connections that are served at the same time and have not proved yet that
+	// they know the id. More push out the oldest; a PE among them tries again.
 	maxGuests = 256
-	// maxPEs bounds what the first PE may say.
+	// maxPEs bounds the size that the first PE may give.
 	maxPEs = 1 << 20
 )
 
@@ -73,7 +73,7 @@ type chair struct {
 	timer *time.Timer // until it is given up, while it has none
 }
 
-// roots are those of this process, whose PEs need no network to reach them.
+// roots are the roots of this process, whose PEs need no network to reach them.
 var (
 	rootsMu sync.Mutex
 	roots   = map[ID]*Root{}
@@ -134,7 +134,7 @@ func newRoot(listener net.Listener, s secret.Secret, id ID) *Root {
 	return r
 }
 
-// forget ends the oldest of those that nobody has come to, where there are too many.
+// forget ends the oldest roots without a PE so far, where there are too many.
 func forget(there []*Root) {
 	unused := slices.DeleteFunc(there, func(r *Root) bool {
 		r.mu.Lock()
@@ -164,7 +164,7 @@ func (r *Root) accept() {
 	}
 }
 
-// welcome talks to who has come, in a goroutine of its own.
+// welcome serves a new connection, in a goroutine of its own.
 func (r *Root) welcome(conn net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +193,7 @@ func (r *Root) talk(conn net.Conn) {
 	who, err := receive(conn, &r.secret)
 	r.heard(conn)
 	if err != nil {
-		return // a stranger, or a connection that broke
+		return // another program, or a connection that broke
 	}
 	c, err := r.seat(who)
 	if errors.Is(err, errNext) {
@@ -227,10 +227,10 @@ func (r *Root) talk(conn net.Conn) {
 	}
 }
 
-// errNext is for a PE of the job that comes after this one.
+// errNext is for a PE of the next job.
 var errNext = errors.New("the root is that of the job before")
 
-// seat finds the chair of a PE, or says why there is none for it.
+// seat finds the chair of a PE, or returns why it gets none.
 func (r *Root) seat(who seat) (*chair, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -238,13 +238,13 @@ func (r *Root) seat(who seat) (*chair, error) {
 		return nil, fmt.Errorf("it is PE %d of %d, which cannot be", who.pe, who.size)
 	}
 	if r.room == nil {
-		// What the PEs know of each other by the id is not sent over a network.
+		// The PEs share a secret by the id, so none is sent over a network.
 		r.room = rendezvous.New(who.size, secret.Secret{}, r.send)
 		r.room.TellAll = true
 		r.first, r.chairs = who.pe, make([]*chair, who.size)
 	}
-	// The jobs of a session have one id, and each a root of its own: PE 0 would wait for ever for the
-	// PEs of the last job that have come for the next.
+	// The jobs of a session have one id, and each a root of its own. Without this PE 0 would wait
+	// for ever for PEs of the last job that have come for the next.
 	if r.session && who.fresh && r.left > 0 {
 		return nil, errNext
 	}
@@ -393,7 +393,7 @@ func (r *Root) endLocked() {
 	}()
 }
 
-// Close ends the root, whoever still uses it.
+// Close ends the root, even if PEs still use it.
 func (r *Root) Close() {
 	r.mu.Lock()
 	if !r.closed {
@@ -416,7 +416,7 @@ func newSession() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// settle waits until every PE that is there has what it was told.
+// settle waits until every PE that is there has all its frames.
 func (r *Root) settle(limit time.Duration) {
 	r.mu.Lock()
 	chairs := r.chairs

@@ -14,9 +14,9 @@ import (
 // lookup is how long the name of a host may take to become addresses.
 const lookup = 10 * time.Second
 
-// Session is the id of the job that meets at an address, HOST:PORT, of the host of PE 0. Each process
-// can make it; none listens until PE 0 joins. Its secret follows from what is written there: whoever
-// reaches the port can join.
+// Session is the id of the job that meets at an address, HOST:PORT, of the host of PE 0. Each
+// process can make it; none listens until PE 0 joins. Its secret follows from the address: every
+// process that reaches the port can join.
 func Session(address string) (ID, error) {
 	wrong := func(why string) (ID, error) {
 		return ID{}, fmt.Errorf("make unique id: session %q: %s (set SHMEM_BOOTSTRAP_SESSION to HOST:PORT, an address of "+

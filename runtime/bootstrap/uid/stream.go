@@ -56,7 +56,7 @@ func (s *stream) received() uint64 {
 	return s.got
 }
 
-// settle waits until the other side has all frames, and tells whether it does.
+// settle waits until the other side has all frames, and reports whether it does.
 func (s *stream) settle(limit time.Duration) bool {
 	late := false
 	t := time.AfterFunc(limit, func() {
@@ -112,7 +112,7 @@ func (s *stream) run(conn net.Conn, has uint64, deliver func(wire.Frame) error) 
 	return err
 }
 
-// drop ends the connection that there is, and the stream when it is for good.
+// drop ends the present connection, and the stream when it is for good.
 func (s *stream) drop(forGood bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *stream) read(conn net.Conn, deliver func(wire.Frame) error) error {
 	}
 }
 
-// ended tells whether the stream was dropped for good.
+// ended reports whether the stream was dropped for good.
 func (s *stream) ended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

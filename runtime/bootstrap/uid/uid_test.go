@@ -17,7 +17,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-const patient = 30 * time.Second // for what comes at once
+const patient = 30 * time.Second // for an event that comes at once
 
 // root makes one that listens on this machine only.
 func root(t *testing.T) (*Root, ID) {
@@ -195,7 +195,7 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// PEs that do not come are named by those that wait.
+// PEs that do not come are named by the PEs that wait.
 func TestMissing(t *testing.T) {
 	_, id := root(t)
 	pes := []int{0, 2}
@@ -217,7 +217,7 @@ func TestMissing(t *testing.T) {
 	})
 }
 
-// A PE that ends without a word is named, to who waits and to who does not.
+// A PE that ends without a word is named, to PEs that wait and to PEs that do not.
 func TestDeath(t *testing.T) {
 	_, id := root(t)
 	ready := make(chan struct{})
@@ -256,7 +256,7 @@ func TestDeath(t *testing.T) {
 	})
 }
 
-// Who ends the job ends it for all, with the status.
+// A PE that ends the job ends it for all, with the status.
 func TestExit(t *testing.T) {
 	for _, abort := range []bool{false, true} {
 		_, id := root(t)
@@ -316,7 +316,7 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// The process of the id is stopped, as by a debugger: who waits for it does not for
+// The process of the id is stopped, as by a debugger: a PE that waits for it does not wait for
 // ever.
 func TestRootFallsSilent(t *testing.T) {
 	r, id := root(t)
@@ -324,7 +324,7 @@ func TestRootFallsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.mu.Lock() // what it has to do to answer
+	r.mu.Lock() // it needs this lock to answer
 	_, err = m.Allgather(nil)
 	r.mu.Unlock()
 	if err == nil || !strings.Contains(err.Error(), "did not answer within") {
@@ -339,12 +339,12 @@ func TestID(t *testing.T) {
 	if err != nil || len(c.addresses) == 0 || !c.addresses[0].Addr().IsLoopback() || c.addresses[0].Port() == 0 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	// Every byte counts, but for those that nothing is in.
+	// Every byte counts, but for the unused ones.
 	for i := range id {
 		bad := id
 		bad[i] ^= 0x40
 		if _, err := decode(&bad); err == nil {
-			t.Errorf("byte %d was changed, and nobody sees it", i)
+			t.Errorf("byte %d was changed, and decode does not see it", i)
 		} else if !strings.Contains(err.Error(), "unique id, byte ") {
 			t.Errorf("byte %d: %v", i, err)
 		}
@@ -367,7 +367,7 @@ func TestID(t *testing.T) {
 	}
 }
 
-// More addresses than fit: those that come first are in it.
+// More addresses than fit: the first ones are in it.
 func TestIDIsFull(t *testing.T) {
 	var many []netip.Addr
 	for i := range byte(20) {

@@ -1,20 +1,19 @@
-// Package wire is the protocol between shmemrun and a PE: frames over the
-// Unix stream socket that the PE inherits.
+// Package wire is the protocol between shmemrun and a PE: frames over the Unix stream socket that
+// the PE inherits.
 //
-// The PE speaks and shmemrun answers. A PE first sends Hello, which Welcome
-// answers, then any number of Gather, Barrier and Part frames, numbered from 1,
-// of which one at a time awaits its answer, and at last Done; Hello may then
-// begin anew, for a program that the same shell starts next. Abort and Exit may
-// come at any moment and have no answer. shmemrun ends its half of the stream
-// when it ends the job because a PE failed, or asked for it.
+// The PE speaks and shmemrun answers. A PE first sends Hello, which Welcome answers, then any
+// number of Gather, Barrier and Part frames, numbered from 1, of which one at a time awaits its
+// answer, and at last Done; Hello may then begin anew, for a program that the same shell starts
+// next. Abort and Exit may come at any moment and have no answer. shmemrun ends its half of the
+// stream when it ends the job because a PE failed, or asked for it.
 //
-// To PEs that asked for it in their Hello shmemrun tells of each PE that ends
-// before it has left the job, by Lost, at any moment after Welcome. What lies in
-// the socket before Welcome belongs to an earlier program.
+// shmemrun reports each PE that ends before it has left the job, by Lost, to PEs that asked for it
+// in their Hello, at any moment after Welcome. Frames that lie in the socket before Welcome belong
+// to an earlier program.
 //
 // A PE that waits for others for long may ask which of them have left the job or have ended, by
-// Inquiry, which Fates answers. Nobody else is told of a PE that ends well inside the job: most
-// would never read it, and shmemrun must not wait for those.
+// Inquiry, which Fates answers. Other PEs get no notice of a PE that ends well inside the job: most
+// would never read it, and shmemrun must not wait for them.
 //
 // A frame is a header of 16 bytes, little endian, and a payload:
 //
@@ -25,8 +24,8 @@
 //	8  seq      4  number of the step, 0 outside of steps
 //	12 length   4  bytes of payload, at most MaxPayload
 //
-// The package owns encoding and bounds. It does not own descriptors, and does
-// not decide what a frame means.
+// The package owns encoding and bounds. It does not own descriptors, and does not decide what a
+// frame means.
 package wire
 
 import (
@@ -93,7 +92,7 @@ type Frame struct {
 	Payload []byte
 }
 
-// ErrFormat is what every malformed frame or payload is.
+// ErrFormat is the error of every malformed frame or payload.
 var ErrFormat = errors.New("malformed frame")
 
 func formatErrorf(format string, args ...any) error {

@@ -16,7 +16,7 @@ var le = binary.LittleEndian
 type Greeting struct {
 	PE, Size int
 	Timeout  time.Duration // how long the others may be missing; 0 for ever
-	GoesOn   bool          // the PE wants to be told of others that fail, and not to end with them
+	GoesOn   bool          // the PE learns of others that fail, and does not end with them
 }
 
 // Append adds the encoding of g to dst.
@@ -180,12 +180,12 @@ const (
 	hows
 )
 
-// Fate is what became of a PE.
+// Fate is the end of a PE.
 type Fate struct {
 	How  How
 	Code int
 	Core bool // it left a core dump
-	Init bool // it had come to shmem_init, and not to shmem_finalize
+	Init bool // it had reached shmem_init, and not shmem_finalize
 }
 
 // Bad reports whether a PE that ended so has failed.

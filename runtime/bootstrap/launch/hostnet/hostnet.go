@@ -1,17 +1,15 @@
-// Package hostnet makes the network of simulated hosts: a named network
-// namespace for each, joined by a pair of virtual interfaces where there are
-// two, and by a bridge in a namespace of its own where there are more.
+// Package hostnet makes the network of simulated hosts: a named network namespace for each, joined
+// by a pair of virtual interfaces where there are two, and by a bridge in a namespace of its own
+// where there are more.
 //
-// Nothing of it touches the machine's own network: interfaces are made inside
-// the namespaces, so that neither names nor addresses can clash with those of
-// the machine or of another job. Addresses are from 198.18.0.0/15, which is
-// set aside for benchmarks. Every host calls its interface eth0, and where there are
-// several, each a network of its own, the others eth1 and so on.
+// It does not touch the machine's own network: interfaces are made inside the namespaces, so that
+// neither names nor addresses can clash with those of the machine or of another job. Addresses are
+// from 198.18.0.0/15, which is set aside for benchmarks. Every host calls its interface eth0, and
+// where there are several, each a network of its own, the others eth1 and so on.
 //
-// Namespaces are named shmemrun-PID-HOST after the process that made them, and
-// show in "ip netns list", so that tc or ping can be run in them while the job
-// lasts. Close removes them; what a killed process left is removed by the next
-// New.
+// Namespaces are named shmemrun-PID-HOST after the process that made them, and show in "ip netns
+// list", so that tc or ping can be run in them while the job lasts. Close removes them; the next
+// New removes those of a killed process.
 //
 // It starts no process and owns no goroutine. Enter moves the calling thread.
 package hostnet
@@ -63,7 +61,7 @@ func (l Links) maxHosts() int { return 1<<(32-l.bits()) - 2 }
 
 func name(link int) string { return device + strconv.Itoa(link) }
 
-// Names are what every host calls its interfaces.
+// Names are the names of the interfaces, the same on every host.
 func (l Links) Names() []string {
 	var all []string
 	for k := range l.N {
@@ -250,7 +248,7 @@ func await(nl *netlink.Handle, device string) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("interface %s has no carrier after %v (see dmesg for what holds the link down)", device, carrierWait)
+			return fmt.Errorf("interface %s has no carrier after %v (see dmesg for the reason)", device, carrierWait)
 		}
 	}
 }
@@ -336,14 +334,14 @@ func (n *Network) configure(nl *netlink.Handle, host, link int) error {
 	return up(nl, device)
 }
 
-// A shaped interface sends so many bytes at once, which is more than the kernel makes
-// one packet of, and keeps what takes the queue so long.
+// A shaped interface sends burst bytes at once, which is more than the kernel puts into one packet,
+// and its queue keeps the packets of this time.
 const (
 	burst = 128 << 10
 	queue = 50 * time.Millisecond
 )
 
-// shape bounds what an interface sends.
+// shape bounds the traffic that an interface sends.
 func (l Links) shape(nl *netlink.Handle, link netlink.Link) error {
 	if l.Rate == 0 {
 		return nil

@@ -201,7 +201,7 @@ func TestNeedsRoot(t *testing.T) {
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), "need root") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("%v, want one line that says who may", err)
+		t.Errorf("%v, want one line that names the user", err)
 	}
 }
 

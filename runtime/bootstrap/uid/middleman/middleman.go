@@ -33,7 +33,7 @@ type Middleman struct {
 	open     sync.WaitGroup
 }
 
-// What it does to a connection.
+// The faults of a connection.
 const (
 	Refuses = iota
 	Resets
@@ -42,8 +42,8 @@ const (
 	Kinds
 )
 
-// New makes one for the root of an id, and the id by which PEs come to it. What it does
-// follows from the seed, and from the order in which they connect.
+// New makes a Middleman for the root of an id, and the id by which PEs come to it. Its faults
+// follow from the seed, and from the order in which PEs connect.
 func New(id [128]byte, seed uint64) (*Middleman, [128]byte, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,7 +70,7 @@ func (m *Middleman) Ills() (n [Kinds]int64) {
 	return n
 }
 
-// Close ends it, and waits for what it carries.
+// Close ends it, and waits for its connections.
 func (m *Middleman) Close() {
 	m.listener.Close()
 	m.open.Wait()
