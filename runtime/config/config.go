@@ -59,11 +59,11 @@ type Config struct {
 
 	Launcher LauncherConfig
 
-	// values[i] tells where the value of Table[i] came from.
+	// values[i] has the source of the value of Table[i].
 	values []Value
 }
 
-// LauncherConfig is what shmemrun hands to its PEs.
+// LauncherConfig is shmemrun's message to its PEs.
 type LauncherConfig struct {
 	FD       int // -1 where there is no launcher
 	PE, NPEs int
@@ -91,7 +91,7 @@ type Value struct {
 // Values lists the settings with their state, in the order of the Table.
 func (c *Config) Values() []Value { return c.values }
 
-// OnFailure is what becomes of a job one of whose PEs is lost.
+// OnFailure is the fate of a job after the loss of a PE.
 type OnFailure uint8
 
 // The ways.
@@ -125,8 +125,7 @@ const (
 // HeapKind is the memory of the symmetric heap.
 type HeapKind uint8
 
-// The kinds; HeapAuto is one of the others, by what the program and the machine
-// have.
+// The kinds; HeapAuto selects one of the others, depending on the program and the machine.
 const (
 	HeapAuto HeapKind = iota
 	HeapHost
@@ -194,7 +193,7 @@ const (
 	GPUShareIPC
 )
 
-// RingMap is what decides which ring a thread uses.
+// RingMap decides which ring a thread uses.
 type RingMap uint8
 
 // The mappings.
@@ -216,7 +215,7 @@ const (
 	RingBAR
 )
 
-// Bind is what keeps to the processors near to the PE's GPU and NICs.
+// Bind selects the threads that keep to the processors near to the PE's GPU and NICs.
 type Bind uint8
 
 // The choices.
@@ -227,14 +226,14 @@ const (
 	BindPE // and the proxy
 )
 
-// Bootstrap is the way the PEs find each other: a word that SHMEM_BOOTSTRAP takes.
-// What each is, runtime/pe knows.
+// Bootstrap is the way the PEs find each other: a word that SHMEM_BOOTSTRAP takes. runtime/pe knows
+// their meanings.
 type Bootstrap string
 
-// BootstrapAuto is what the environment of the process shows.
+// BootstrapAuto chooses by the environment of the process.
 const BootstrapAuto Bootstrap = "auto"
 
-// BootstrapFamily is that of the addresses of a unique id.
+// BootstrapFamily is the family of the addresses in a unique id.
 type BootstrapFamily uint8
 
 // The families.

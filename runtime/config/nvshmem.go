@@ -15,16 +15,15 @@ const NvshmemVersion = "3.8.0"
 // nvshmemPrefix begins the names that programs of NVSHMEM read.
 const nvshmemPrefix = "NVSHMEM_"
 
-// A Theirs is a variable of NVSHMEM. Those that are an alias of a setting count for every
-// program; the others count, and are remarked on, where a program came in by the names of
-// NVSHMEM.
+// A Theirs is a variable of NVSHMEM. An alias of a setting counts for every program; the other
+// variables count, and are reported if they are unknown, where a program uses the names of NVSHMEM.
 type Theirs struct {
 	Name string // with the prefix
 	Here string // the setting that it sets; "": none, it is accepted without effect
-	Text string // what is to be said of it
+	Text string // its description
 
-	// take makes a value of Here from one of theirs; "" changes nothing, an error says why it
-	// is ignored. nil: the values are the same, or Here has their words in its row.
+	// take makes a value of Here from one of theirs; "" changes nothing, an error says why it is
+	// ignored. nil: the values are the same, or Here has their words in its row.
 	take func(value string) (string, error)
 }
 
@@ -185,7 +184,7 @@ func alias(name, here string) Theirs { return Theirs{Name: nvshmemPrefix + name,
 // Counts reports whether the variable has an effect.
 func (t *Theirs) Counts() bool { return t.Here != "" || t.take != nil }
 
-// Says is what the variable does here, in a few words.
+// Says describes the variable's effect here, in a few words.
 func (t *Theirs) Says() string {
 	text := t.Text
 	switch {
@@ -197,13 +196,14 @@ func (t *Theirs) Says() string {
 	return "accepted without effect: " + text
 }
 
-// taken is a variable of NVSHMEM with its value, and what that is of the setting.
+// taken is a variable of NVSHMEM with its value, and the value for the setting.
 type taken struct {
 	*Theirs
 	text, here string
 }
 
-// takeNvshmem has what the variables of NVSHMEM, but for aliases, set, by the name of the setting.
+// takeNvshmem returns the values that variables of NVSHMEM, but for aliases, set, by the name of
+// the setting.
 func takeNvshmem(env map[string]string) (map[string][]taken, []Warning) {
 	out := map[string][]taken{}
 	var warnings []Warning
@@ -245,7 +245,7 @@ func takeNvshmem(env map[string]string) (map[string][]taken, []Warning) {
 }
 
 // forBuilds: build files of NVSHMEM and of its programs have names that begin as its settings do,
-// for paths and for what to build with.
+// for paths and for build options.
 func forBuilds(name string) bool {
 	for _, end := range []string{"_HOME", "_DIR", "_ROOT", "_PREFIX", "_PATH", "_INCLUDE", "_INC", "_LIB", "_LIBDIR", "_LIBS", "_SRC", "_SUPPORT", "_VERSION"} {
 		if strings.HasSuffix(name, end) {
@@ -283,10 +283,10 @@ func words(pairs ...string) func(string) (string, error) {
 	}
 }
 
-// mapBy is how threads find their queue: a queue of connections without one is for a PE.
+// mapBy maps how threads find their queue: a queue of connections without one is for a PE.
 var mapBy = words("cta", "cta", "sm", "sm", "warp", "warp", "dct", "pe", "none", "")
 
-// ifSet is for a flag.
+// ifSet maps a flag.
 func ifSet(here string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		p, err := (&Setting{Kind: Flag}).parse(value)

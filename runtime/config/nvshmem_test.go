@@ -92,7 +92,8 @@ func textOf(c *Config, name string) string {
 	return ""
 }
 
-// TestNvshmemWarnings: what is ignored is named in a line, and what has no effect in none.
+// TestNvshmemWarnings: a variable that is ignored is named in a line, and one without effect in
+// none.
 func TestNvshmemWarnings(t *testing.T) {
 	for _, c := range []struct{ env, want string }{
 		{"NVSHMEM_REMOTE_TRANSPORT=libfabric", ""},

@@ -37,8 +37,8 @@ func FromProcess() (*Config, []Warning, error) { return Parse(os.Environ()) }
 // each such setting. Warnings are sorted by name, one for each.
 func Parse(environ []string) (*Config, []Warning, error) { return parse(environ, false) }
 
-// ParseNvshmem is Parse for a program that has come in by the names of NVSHMEM: its variables
-// count, and those that are not known are remarked on.
+// ParseNvshmem is Parse for a program that uses the names of NVSHMEM: its variables count, and
+// unknown ones are reported.
 func ParseNvshmem(environ []string) (*Config, []Warning, error) { return parse(environ, true) }
 
 func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
@@ -91,9 +91,9 @@ func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 	return c, warnings, errors.Join(errs...)
 }
 
-// Reserve has the symmetric heap grow up to so many bytes, or to what NVSHMEM_MAX_MEMORY_PER_GPU
-// says, as NVSHMEM has it: its setting of the size is then what a heap begins with, which costs
-// nothing here. The library's own setting is the size.
+// Reserve lets the symmetric heap grow up to this many bytes, or to the value of
+// NVSHMEM_MAX_MEMORY_PER_GPU, as in NVSHMEM: its setting of the size is then the size at the start,
+// which costs nothing here. The library's own setting is the size.
 func (c *Config) Reserve(bytes uint64) {
 	const name = "SHMEM_SYMMETRIC_SIZE"
 	if !c.isSet(name) || c.From(name) == "NV"+name {
@@ -161,7 +161,7 @@ func (s *Setting) translate(text string, words map[string]string) (string, error
 		if !ok {
 			return "", fmt.Errorf("there is no %q", word)
 		}
-		if one != "" { // what it stands for is not here
+		if one != "" { // its counterpart does not exist here
 			here = append(here, one)
 		}
 	}
@@ -271,7 +271,7 @@ func (s *Setting) remedy() string {
 	return "use " + s.Range() + ", or unset it for " + s.Default
 }
 
-// Lookup finds a setting by its name or an alias; nil where there is none.
+// Lookup finds a setting by its name or an alias; nil where none has it.
 func Lookup(name string) *Setting {
 	for i := range Table {
 		if Table[i].Name == name || slices.Contains(Table[i].Aliases, name) {

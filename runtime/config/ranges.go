@@ -7,13 +7,13 @@ const (
 	rangesCommon = RangeInit | RangeAlloc | RangeColl | RangeWait | RangeMemOrder | RangeAtomicFetch | RangeRMABlocking | RangeProxy
 )
 
-// RangesInline are those of calls whose fast path does not look for ranges: it has to be
-// shut for them.
+// RangesInline are the groups of calls whose fast path does not look for ranges: it has to be
+// closed for them.
 const RangesInline = RangeAtomicFetch | RangeAtomicSet | RangeRMABlocking | RangeRMANonblocking
 
 const rangesOff = "off"
 
-// rangeWords are what SHMEM_NVTX takes: a word for each group, and then those for several.
+// rangeWords are the words of SHMEM_NVTX: a word for each group, and then those for several.
 var rangeWords = []string{
 	"init", "alloc", "coll", "wait", "wait_on_stream", "test", "memorder", "quiet_on_stream",
 	"atomic_fetch", "atomic_set", "rma_blocking", "rma_nonblocking", "proxy", rangesOff, "common", everything,

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The words are those of NVSHMEM's setting, and mean the same, but for the one that has no
-// calls here.
+// The words are those of NVSHMEM's setting, and mean the same, but for the word of calls that do
+// not exist here.
 func TestRanges(t *testing.T) {
 	if len(rangeWords) != 13+3 || rangesAll != 1<<13-1 {
 		t.Fatalf("%d words for groups %b", len(rangeWords), rangesAll)

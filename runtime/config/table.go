@@ -49,12 +49,12 @@ type Setting struct {
 	Default  string   // as a user would write it; "" for none
 	Choices  []string // Choice: the values; List: the words that may occur, nil for any
 	Except   bool     // List: ^ in front stands for all of Choices but these
-	Foreign  foreign  // what the words of some Aliases mean here
+	Foreign  foreign  // the meanings of the words of some Aliases
 	Min, Max float64  // Size, Seconds, Integer: the range, both ends allowed
 	PowerOf2 bool     // Integer: no other value in the range is taken
 	Category Category
 	Since    string // the release that brought it
-	Text     string // what it does, one sentence or two
+	Text     string // its effect, in one sentence or two
 
 	set func(*Config, parsed)
 }

@@ -11,9 +11,9 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// groups are the folders of this process's control group and of those above it that
-// can be seen, the own one first, for a controller. v2 tells which of the kernel's
-// two interfaces their files are of.
+// groups are the visible folders of this process's control group and of the groups above it, the
+// own one first, for a controller. v2 reports whether their files are of the second of the kernel's
+// two interfaces.
 func (s *System) groups(controller string) (dirs []string, v2 bool) {
 	table, _ := s.text("proc/self/mountinfo")
 	own, _ := s.text("proc/self/cgroup")
@@ -27,7 +27,7 @@ func (s *System) groups(controller string) (dirs []string, v2 bool) {
 			}
 		}
 		for line := range strings.Lines(table) {
-			// What is mounted from the fourth word on, and after a dash its type.
+			// The mount from the fourth word on, and after a dash its type.
 			left, right, _ := strings.Cut(line, " - ")
 			at, kind := strings.Fields(left), strings.Fields(right)
 			if in == "" || len(at) < 5 || len(kind) < 3 {
@@ -97,8 +97,8 @@ func (s *System) throttled(dir string) (periods, stopped uint64, long time.Durat
 	return periods, stopped, long
 }
 
-// processors are those that this process may use, and what the control groups take
-// away again.
+// processors reports the processors that this process may use, and the limits of the control groups
+// on them.
 func (s *System) processors(*config.Config) []Finding {
 	const subject = "processors"
 	const raise = "raise the limit (docker --cpus, limits.cpu of a pod, CPUQuota of a unit), or start fewer PEs"
@@ -131,7 +131,7 @@ func (s *System) processors(*config.Config) []Finding {
 	return all
 }
 
-// memory is what the control groups grant, which the heap comes out of.
+// memory reports the limit of the control groups, which holds for the heap as well.
 func (s *System) memory(cfg *config.Config) []Finding {
 	const subject = "memory"
 	dirs, v2 := s.groups("memory")

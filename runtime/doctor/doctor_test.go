@@ -15,11 +15,11 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what is found into the files of testdata")
 
-// want is the file of a scenario that has what is found there.
+// want is the file of a scenario with the expected findings.
 const want = "want"
 
-// TestFindings looks at machines that are made of the files of an archive. Its comment
-// holds the settings, the lines that begin with a dollar sign.
+// TestFindings looks at machines that are made of the files of an archive. Its comment holds the
+// settings, the lines that begin with a dollar sign.
 func TestFindings(t *testing.T) {
 	scenarios, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(scenarios) == 0 {

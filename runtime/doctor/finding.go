@@ -15,7 +15,7 @@ type Verdict uint8
 const (
 	OK    Verdict = iota
 	Lacks         // some jobs want it, others never miss it
-	Wrong         // it has to be mended
+	Wrong         // it needs a remedy
 )
 
 // String is the word that a line begins with.
@@ -48,17 +48,17 @@ func Worst(all []Finding) Verdict {
 	return worst
 }
 
-// Well makes a finding of what is as it should be.
+// Well makes a finding of a sound object.
 func Well(subject, format string, args ...any) Finding {
 	return Finding{OK, subject, fmt.Sprintf(format, args...), ""}
 }
 
-// Lack makes a finding of what only some jobs miss.
+// Lack makes a finding of an object that only some jobs need.
 func Lack(subject, remedy, format string, args ...any) Finding {
 	return Finding{Lacks, subject, fmt.Sprintf(format, args...), remedy}
 }
 
-// Bad makes a finding of what has to be mended.
+// Bad makes a finding of an object that needs a remedy.
 func Bad(subject, remedy, format string, args ...any) Finding {
 	return Finding{Wrong, subject, fmt.Sprintf(format, args...), remedy}
 }

@@ -6,8 +6,8 @@ import (
 	"libshmem/runtime/config"
 )
 
-// gpus are those of NVIDIA on the bus, and what the kernel has for them. What they can
-// do is the driver's to say.
+// gpus reports NVIDIA's GPUs on the bus, and the kernel's files for them. Only the driver knows
+// their features.
 func (s *System) gpus(*config.Config) []Finding {
 	const nvidia = 0x10de
 	const contained = "in a container, start it with the GPUs of the host: --gpus all of docker, nvidia.com/gpu of a pod"

@@ -10,9 +10,9 @@ import (
 	"libshmem"
 )
 
-// Installed looks at the files of the installation that a command is part of: bin and
-// lib are side by side. executable is the file of that command. launched tells that a
-// launcher has started it, so that nothing is left to look for in PATH.
+// Installed looks at the files of the installation that a command is part of: bin and lib are side
+// by side. executable is the file of that command. launched: a launcher has started it, so there is
+// nothing to look for in PATH.
 func Installed(executable string, launched bool) []Finding {
 	const whole = "install the library whole: make install, or pip install the wheel"
 	if resolved, err := filepath.EvalSymlinks(executable); err == nil {
@@ -39,8 +39,8 @@ func Installed(executable string, launched bool) []Finding {
 	return append(all, launcher(prefix))
 }
 
-// launcher tells whether the shmemrun that a user starts is this library's: Open MPI
-// has one of the same name.
+// launcher reports whether the shmemrun that a user starts is this library's: Open MPI has one of
+// the same name.
 func launcher(prefix string) Finding {
 	const subject = "shmemrun"
 	ours := filepath.Join(prefix, "bin", "shmemrun")
@@ -57,7 +57,7 @@ func launcher(prefix string) Finding {
 	return Bad(subject, remedy, "%s is not this library's", found)
 }
 
-// ofPython tells of the scripts that pip makes, which become the program of the wheel.
+// ofPython recognises the scripts that pip makes, which become the program of the wheel.
 func ofPython(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {

@@ -67,8 +67,8 @@ func between(hosts []Host, failed [][]failure, name string) Finding {
 // label names a host, and its PEs where several may have one name.
 func label(h *Host) string { return fmt.Sprintf("%s (%s)", h.Name, shmerr.PEs(h.PEs)) }
 
-// Report is what each host has found, those that found the same together, and what was
-// found between them.
+// Report prints the findings of each host, hosts with the same findings together, and the findings
+// between them.
 func Report(hosts []Host, others []Finding) string {
 	var b strings.Builder
 	said := make([]bool, len(hosts))

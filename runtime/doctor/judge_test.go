@@ -85,7 +85,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// An address may be two hosts', so that somebody else answers.
+// Two hosts may have the same address, so that the wrong one answers.
 func TestTry(t *testing.T) {
 	for _, c := range []struct{ says, want string }{
 		{"right", ""}, {"wrong", "somebody else answers there"}, {"", "somebody else answers there"},
@@ -108,13 +108,13 @@ func TestTry(t *testing.T) {
 			return ""
 		}
 		if got := text(); got != c.want {
-			t.Errorf("who says %q: %q, want %q", c.says, got, c.want)
+			t.Errorf("an answer of %q: %q, want %q", c.says, got, c.want)
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
 		if got := text(); got != "connect: connection refused" {
-			t.Errorf("nobody there: %q", got)
+			t.Errorf("no listener: %q", got)
 		}
 	}
 }

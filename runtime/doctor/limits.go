@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/config"
 )
 
-// kernel is the version, and what the identity of the host is made of.
+// kernel reports the version, and the files that give the host its identity.
 func (s *System) kernel(*config.Config) []Finding {
 	const subject = "kernel"
 	release, ok := s.text("proc/sys/kernel/osrelease")
@@ -19,7 +19,7 @@ func (s *System) kernel(*config.Config) []Finding {
 	}
 	var all []Finding
 	var major, minor int
-	// What is not of this form counts as new.
+	// A version of another form counts as new.
 	if n, err := fmt.Sscanf(release, "%d.%d", &major, &minor); n == 2 && err == nil && major*1000+minor < 5011 {
 		all = append(all, Lack(subject, "Linux 5.11 or later keeps buffers registered",
 			"Linux %s: buffers outside the heap are registered for each operation, where the NIC wants that", release))
@@ -76,8 +76,8 @@ func (s *System) locked(cfg *config.Config) []Finding {
 	return []Finding{Well(subject, "%s, enough for a heap of SHMEM_SYMMETRIC_SIZE=%s", config.FormatSize(n), config.FormatSize(cfg.SymmetricSize))}
 }
 
-// fewFiles is what a job over tcp of some hundred PEs may come to: a socket for each
-// PE on another host, and what the program has itself.
+// fewFiles is about the number of files of a job over tcp of some hundred PEs: a socket for each PE
+// on another host, and the program's own.
 const fewFiles = 1024
 
 func (s *System) files(*config.Config) []Finding {
@@ -99,7 +99,7 @@ func describe(n uint64) string {
 	return fmt.Sprintf("at most %d", n)
 }
 
-// tracing is who may look into a PE with a debugger. The library itself asks for it
+// tracing reports which processes may attach a debugger to a PE. The library itself needs this
 // nowhere: PEs of a host share a file of memory that one hands to the others.
 func (s *System) tracing(*config.Config) []Finding {
 	const subject = "ptrace"

@@ -8,12 +8,12 @@ import (
 	"libshmem/runtime/config"
 )
 
-// nics are those that programs drive themselves: the state of each port, and the file
-// through which a program gets to them.
+// nics reports the NICs that programs drive themselves: the state of each port, and the file
+// through which a program reaches them.
 func (s *System) nics(*config.Config) []Finding {
 	const contained = "in a container, start it with that device: --device=%s of docker, the device plugin of Kubernetes"
 	var all []Finding
-	// One that nobody has plugged in is no fault where there are others.
+	// A NIC without a cable is no fault where there are others.
 	idle := Bad
 	for _, state := range s.glob("sys/class/infiniband/*/ports/*/state") {
 		if text, _ := s.text(state); strings.HasSuffix(text, ": ACTIVE") {
@@ -72,7 +72,7 @@ func (s *System) driverless() []Finding {
 	return all
 }
 
-// hex is the number in a file of a PCI device; 0 where there is none.
+// hex is the number in a file of a PCI device, or 0.
 func (s *System) hex(parts ...string) uint64 {
 	text, _ := s.text(parts...)
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 32)
@@ -82,7 +82,8 @@ func (s *System) hex(parts ...string) uint64 {
 	return n
 }
 
-// interfaces are those of IP, which tcp takes and others find each other by.
+// interfaces reports the IP interfaces, which tcp takes and by which other providers find each
+// other.
 func (s *System) interfaces(*config.Config) []Finding {
 	const subject = "interfaces"
 	const loopback = 0x8 // IFF_LOOPBACK
@@ -107,10 +108,10 @@ func (s *System) interfaces(*config.Config) []Finding {
 	return []Finding{Lack(subject, "start the container with a network", "there is none: jobs stay on this host")}
 }
 
-// Interfaces are those of the host that are on the same device as a NIC.
+// Interfaces are the host's interfaces on the same device as a NIC.
 func (s *System) Interfaces(nic string) []string {
 	return s.names("sys/class/infiniband/" + nic + "/device/net/*")
 }
 
-// NICs are the names of those that programs drive themselves.
+// NICs are the names of the NICs that programs drive themselves.
 func (s *System) NICs() []string { return s.names("sys/class/infiniband/*") }

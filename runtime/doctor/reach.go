@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/bootstrap"
 )
 
-// Host is what one host of a job has found.
+// Host is one host's part of the report.
 type Host struct {
 	Name     string
 	ID       string   // equal in PEs that share memory
@@ -38,9 +38,9 @@ type failure struct {
 	Why           string
 }
 
-// Reach has all hosts of a job try all addresses of all others, by TCP, from the
-// first PE of each. Every PE calls it; each gets the hosts, by the number of their
-// first PE, and what was found between them. patience is for each connection.
+// Reach has all hosts of a job try all addresses of all others, by TCP, from the first PE of each.
+// Every PE calls it; each gets the hosts, by the number of their first PE, and the findings between
+// them. patience is for each connection.
 func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration) ([]Host, []Finding, error) {
 	first, err := gather(boot, mine.ID)
 	if err != nil {
@@ -87,7 +87,7 @@ func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration) ([]Host,
 	return hosts, judge(hosts, byHost), nil
 }
 
-// gather is an allgather of what JSON can write.
+// gather is an allgather of a value that JSON can write.
 func gather[T any](boot bootstrap.Bootstrap, mine T) ([]T, error) {
 	b, err := json.Marshal(mine)
 	if err != nil {
@@ -106,8 +106,8 @@ func gather[T any](boot bootstrap.Bootstrap, mine T) ([]T, error) {
 	return out, nil
 }
 
-// listen opens a socket at each address of this host. Who calls is told a word that
-// nobody else knows: an address that two hosts have would else answer for both.
+// listen opens a socket at each address of this host. It answers each connection with a word that
+// only this process knows: an address that two hosts have would else answer for both.
 func listen() (addresses []Address, stop func()) {
 	var open []net.Listener
 	for _, a := range local() {

@@ -39,7 +39,7 @@ func (s *System) text(parts ...string) (string, bool) {
 	return strings.TrimSpace(string(b)), err == nil
 }
 
-// number is that in a file; ok is false where there is none.
+// number is the number in a file; ok is false without one.
 func (s *System) number(parts ...string) (n uint64, ok bool) {
 	text, _ := s.text(parts...)
 	n, err := strconv.ParseUint(text, 10, 64)
@@ -69,7 +69,7 @@ func (s *System) names(pattern string) []string {
 	return files
 }
 
-// status is a line of /proc/self/status; "" where there is none.
+// status is a line of /proc/self/status, or "".
 func (s *System) status(name string) string {
 	text, _ := s.text("proc/self/status")
 	for line := range strings.Lines(text) {
@@ -86,7 +86,7 @@ const (
 	capSysPtrace = 19
 )
 
-// may tells whether this process has a capability.
+// may reports whether this process has a capability.
 func (s *System) may(capability int) bool {
 	set, err := strconv.ParseUint(s.status("CapEff"), 16, 64)
 	return err == nil && set&(1<<capability) != 0
