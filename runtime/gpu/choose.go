@@ -103,8 +103,8 @@ func refusal(dev Device, want Kind, reports []Report) error {
 	}
 }
 
-// Survey tries every kind with one Page and marks the one that Ring would take.
-// Without a device it reports why there is none.
+// Survey tries every kind with one Page and marks the one that Ring would take. Without a device it
+// reports why there is none.
 func Survey(dev Device, absent error, want Kind) []Report {
 	if dev == nil {
 		reports := make([]Report, len(strategies))

@@ -22,8 +22,7 @@ func lines(reports []Report) string {
 	return b.String()
 }
 
-// TestRing: for each machine and wish, what is chosen and what is said of the
-// rest.
+// TestRing: for each machine and setting, the chosen kind and the reports on the others.
 func TestRing(t *testing.T) {
 	with := func(change func(*Facts)) Facts {
 		f := able
@@ -203,7 +202,7 @@ func TestSurvey(t *testing.T) {
 	if got, want := lines(Survey(nil, absent, Auto)), "  pinned: not available: there is no driver\n  managed: not available: there is no driver\n  bar: not available: there is no driver\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	// What cannot be released does not work, chosen or not.
+	// Memory that cannot be released does not work, chosen or not.
 	f = newFake(t, able, "HostUnregister", "Unmap")
 	if got, want := lines(Survey(f, nil, Auto)), "  pinned: not available: HostUnregister: the fake fails\n  managed: cuMemAllocManaged\n  bar: not available: Unmap: the fake fails\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

@@ -9,7 +9,7 @@ type Address uint64
 // names it.
 type Chunk uint64
 
-// Lendable is what a chunk allows, whoever has made it.
+// Lendable is what a chunk allows; its maker has decided it.
 type Lendable struct {
 	Device int  // number of the GPU that it is memory of; -1: of none
 	Shared bool // a descriptor of it can be made
@@ -23,7 +23,7 @@ type Atomic struct {
 	At               Address // a word, aligned
 	Op, Width        int     // a number of enum shmemi_amo, 4 or 8 bytes
 	Operand, Compare uint64
-	Fetched          Address // where 8 bytes of what was there before are stored
+	Fetched          Address // the old value is stored here, 8 bytes
 	// Claim is a word of 8 bytes that several streams are given with the same
 	// operation: the first of them that finds it to be Free does it, and leaves Free+2.
 	// 0: only one stream is given it.
@@ -31,7 +31,7 @@ type Atomic struct {
 	Free  uint64
 }
 
-// Facts are what a driver says of a device before anything is tried.
+// Facts are a driver's facts about a device before anything is tried.
 type Facts struct {
 	Driver string // the version of CUDA that the driver is of: "13.0"
 	PCI    string // "0000:0f:00.0", as in /sys/bus/pci/devices
@@ -59,7 +59,7 @@ type Facts struct {
 	StreamChange bool // and add to a word, and and or it
 
 	FlushWrites    int // ways to flush a NIC's writes: 1 by a call, 2 by a stream
-	WritesOrdering int // who sees a NIC's writes in order: 0 nobody, 100 the GPU, 200 all GPUs
+	WritesOrdering int // which devices see a NIC's writes in order: 0 none, 100 the GPU, 200 all GPUs
 
 	Lazy, Eager bool // kernels are loaded when they are launched first, or with their module; neither: not known
 }
@@ -101,7 +101,7 @@ const Page = 64 << 10
 // Mapping is memory of a GPU as the CPU sees it.
 type Mapping struct {
 	Host      unsafe.Pointer
-	Way       string // what made it, for print: "GDRCopy 2.5"
+	Way       string // the way it was made, for print: "GDRCopy 2.5"
 	Combining bool   // see Memory
 	Unmap     func() error
 }

@@ -1,18 +1,17 @@
-// Package gpu gets the memory of the rings between GPU threads and the proxy:
-// memory that a GPU and the CPU reach both, in one of three ways, and memory
-// near the producers for what only they touch. It says why a way is closed on
-// this machine, so that shmem-info and a failing start can print it.
+// Package gpu gets the memory of the rings between GPU threads and the proxy: memory that a GPU and
+// the CPU reach both, in one of three ways, and memory near the producers for data that only they
+// touch. It reports why a way is closed on this machine, so that shmem-info and a failing start can
+// print it.
 //
-// It also has the words in which those who need more of a GPU speak of it:
-// addresses, chunks of memory, streams, what a pointer points to.
+// It also has the types of packages that need more of a GPU: addresses, chunks of memory, streams,
+// what a pointer points to.
 //
-// It knows no driver: a Device does what is asked of it. *cuda.Device is one,
-// and runtime/pe picks it. What is in the memory, and in which order the two
-// sides store to it, is the queue's affair; of the memory itself it has to know
-// Memory.Combining.
+// It knows no driver: a Device does the work. *cuda.Device is one, and runtime/pe picks it. The
+// contents of the memory, and the order in which the two sides store to it, are the queue's affair;
+// of the memory itself it has to know Memory.Combining.
 //
-// The package starts no thread and keeps no state. Functions may be called from
-// any goroutine; a Memory has one owner. Allocating and releasing pinned memory
-// can wait in the driver until running kernels have ended, so the rings are
-// made before the first kernel that uses them and released after the last.
+// The package starts no thread and keeps no state. Functions may be called from any goroutine; a
+// Memory has one owner. Allocating and releasing pinned memory can wait in the driver until running
+// kernels have ended, so the rings are made before the first kernel that uses them and released
+// after the last.
 package gpu

@@ -97,8 +97,8 @@ func Host(n uint64) (*Memory, error) {
 	return m, nil
 }
 
-// Near allocates memory for what only the producers of a ring touch: memory of
-// their GPU, or ordinary memory where dev is nil and they are host threads.
+// Near allocates memory for data that only the producers of a ring touch: memory of their GPU, or
+// ordinary memory where dev is nil and they are host threads.
 func Near(dev Device, n uint64) (*Memory, error) {
 	if dev == nil {
 		return Host(n)

@@ -7,7 +7,7 @@ type Stream uintptr
 // Event marks a place in a Stream.
 type Event uintptr
 
-// Condition is what a stream waits for a word of 64 bits to be.
+// Condition is a stream's wait on a word of 64 bits.
 type Condition uint8
 
 // The conditions.
@@ -22,7 +22,7 @@ type Place uint8
 
 // The places.
 const (
-	Pageable   Place = iota // memory that the driver does not know: of the CPU, or of nobody
+	Pageable   Place = iota // memory that the driver does not know: of the CPU, or not mapped at all
 	PinnedHost              // main memory that the GPUs have mapped
 	OnDevice                // memory of a GPU
 	Placed                  // managed memory, which the driver moves
@@ -32,7 +32,7 @@ var placeNames = [...]string{Pageable: "pageable", PinnedHost: "pinned", OnDevic
 
 func (p Place) String() string { return placeNames[p] }
 
-// Pointer is what a driver says of an address.
+// Pointer is a driver's facts about an address.
 type Pointer struct {
 	Place  Place
 	Device int     // number of the GPU; only for OnDevice and Placed

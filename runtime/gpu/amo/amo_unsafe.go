@@ -66,8 +66,8 @@ type By struct {
 // Put has a stream apply an operation.
 func (b By) Put(s gpu.Stream, o gpu.Atomic) error { return b.put(b.Dev, s, o) }
 
-// Do applies an operation for a caller that waits: it returns when the result is
-// visible everywhere, with what was there before.
+// Do applies an operation for a caller that waits: it returns the old value when the result is
+// visible everywhere.
 func (u *Unit) Do(at gpu.Address, op, width int, operand, compare uint64) (uint64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

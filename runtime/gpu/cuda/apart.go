@@ -19,15 +19,15 @@ type apart struct {
 	dev *Device // nil: none yet
 }
 
-// Apart is the same GPU in a context of the library's own, for another caller, as For. All
-// callers have one context, which is made for the first of them: 100 to 160 ms, and 260 MiB
-// of the GPU's memory.
+// Apart is the same GPU in a context of the library's own, for another caller, as For. All callers
+// have one context, which is made for the first of them: 100 to 160 ms, and 260 MiB of the GPU's
+// memory.
 //
-// What it is for: while the program loads a kernel beside one that runs, the driver takes
-// work for any stream of the program's context and carries none out until the first kernel
-// has ended. Copies, stores and marks of another context go on (decision 0043). It reaches
-// what Map has mapped at the same address, and pinned memory. Memory of Alloc belongs to
-// the context that was current: from the other one it is copied when nothing holds its own.
+// It is needed because, while the program loads a kernel beside one that runs, the driver takes
+// work for any stream of the program's context and carries none out until the first kernel has
+// ended. Copies, stores and marks of another context go on (decision 0043). It reaches memory that
+// Map has mapped, at the same address, and pinned memory. Memory of Alloc belongs to the context
+// that was current: from the other one it is copied when nothing holds its own.
 func (v *Device) Apart(caller string) (*Device, error) {
 	v.apart.mu.Lock()
 	defer v.apart.mu.Unlock()
@@ -74,7 +74,7 @@ func (v *Device) newContext() (*Device, error) {
 	return dev, nil
 }
 
-// endApart is for Close, which has both locks.
+// endApart is for Close, which holds both locks.
 func (v *Device) endApart(op string) error {
 	dev := v.apart.dev
 	if dev == nil {

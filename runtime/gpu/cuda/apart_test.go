@@ -15,11 +15,11 @@ import (
 // useApart does in a context of the library's own what its callers do there.
 func useApart(v *Device) (err error) {
 	keep := func(e error) { err = errors.Join(err, e) }
-	own, e := v.Apart("somebody")
+	own, e := v.Apart("one caller")
 	if e != nil {
 		return e
 	}
-	again, e := v.Apart("somebody else")
+	again, e := v.Apart("another caller")
 	if e != nil {
 		return e
 	}
@@ -53,8 +53,8 @@ func useApart(v *Device) (err error) {
 	return err
 }
 
-// TestApart: work of the context that is apart goes on while the program loads a kernel, but
-// for what belongs to the program's context.
+// TestApart: work of the context that is apart goes on while the program loads a kernel, except on
+// objects of the program's context.
 func TestApart(t *testing.T) {
 	dir := cudatest.Build(t)
 	log := cudatest.Set(t, "")

@@ -49,7 +49,7 @@ func (v *Device) MapGDRCopy(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 		return nil, err
 	}
 	var m C.struct_shmemi_gdr_mapping
-	// GDRCopy may ask the driver, so the context has to be current.
+	// GDRCopy may call the driver, so the context has to be current.
 	if err := v.with("map memory of", func() error {
 		var code C.int
 		failed := C.shmemi_gdr_map(g.table, C.uint64_t(a), C.size_t(n), &m, &code)

@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// TestChange: a stream adds to a word, and and or it, by itself where the driver can. None
-// that was tried could: only the one that is played here.
+// TestChange: a stream adds to a word, and and or it, by itself where the driver can. No real
+// driver that was tried could: only the fake one can.
 func TestChange(t *testing.T) {
 	log := cudatest.Set(t, "attribute148=1")
 	v := mustDevice(t, cudatest.Build(t))

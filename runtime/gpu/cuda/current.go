@@ -12,10 +12,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Current is the number of the GPU whose context is current in the calling
-// thread of the operating system; ok is false where none is. A caller that
-// means a thread of the program has to be on it: a function that C called
-// is, until it starts a goroutine.
+// Current is the number of the GPU whose context is current in the calling thread of the operating
+// system; ok is false without one. A caller that means a thread of the program has to be on it: a
+// function that C called is, until it starts a goroutine.
 func (d *Driver) Current() (number int, ok bool, err error) {
 	const op, object = "ask for", "the GPU of this thread"
 	var context unsafe.Pointer
@@ -54,9 +53,8 @@ func (d *Driver) Maps() bool {
 	return d.Count > 0
 }
 
-// Choose is the GPU of a PE: that of the calling thread, see Current, else one
-// by the PE's rank on its node, so that PEs spread over the GPUs evenly. current
-// tells which.
+// Choose is the GPU of a PE: that of the calling thread, see Current, else one by the PE's rank on
+// its node, so that PEs spread over the GPUs evenly. current reports which of the two it is.
 func (d *Driver) Choose(rank int) (number int, current bool, err error) {
 	if rank < 0 {
 		return 0, false, &shmerr.Error{Op: "choose", Object: "a GPU", Cause: shmerr.Causef(shmerr.ErrArgument, "the rank on the node is %d", rank)}

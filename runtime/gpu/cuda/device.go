@@ -24,7 +24,7 @@ type Device struct {
 	driver  *Driver        // with the marks of the caller
 }
 
-// opened is what all callers have together.
+// opened is the state that all callers share.
 type opened struct {
 	number  int
 	handle  C.int
@@ -44,8 +44,8 @@ type opened struct {
 
 var _ gpu.Device = (*Device)(nil)
 
-// Device makes the GPU with this number, from 0, ready for use: its primary
-// context is there until Close, whoever else has or releases it.
+// Device makes the GPU with this number, from 0, ready for use: its primary context is there until
+// Close, even if other code holds or releases it.
 func (d *Driver) Device(number int) (*Device, error) {
 	object := fmt.Sprintf("GPU %d", number)
 	if number < 0 || number >= d.Count {
@@ -80,7 +80,7 @@ func (v *Device) begin(op string) error {
 	})
 }
 
-// end is for a caller that has mu.
+// end is for a caller that holds mu.
 func (v *Device) end(op string) error {
 	if v.stream == nil {
 		return nil
@@ -115,11 +115,11 @@ func (v *Device) Context() unsafe.Pointer { return v.context }
 // Name is the number and the name: "GPU 0 NVIDIA H200".
 func (v *Device) Name() string { return v.name }
 
-// Facts are what the driver said when the device was opened.
+// Facts are the driver's facts from the opening of the device.
 func (v *Device) Facts() gpu.Facts { return v.facts }
 
-// Close gives the primary context back and ends the one of Apart. What was allocated
-// and is not freed ends with its context; the program may be keeping the primary one. Further calls do
+// Close gives the primary context back and ends the one of Apart. Memory that was allocated and is
+// not freed ends with its context; the program may be keeping the primary one. Further calls do
 // nothing, and every other operation then fails.
 func (v *Device) Close() error {
 	const op = "close"
@@ -151,12 +151,11 @@ func (v *Device) with(op string, f func() error) error {
 	return v.withLocked(op, f)
 }
 
-// withLocked is with for a caller that has mu.
+// withLocked is with for a caller that holds mu.
 //
-// The thread is relaxed meanwhile, for what the driver else refuses while the program
-// captures a graph, in this thread or in any (so torch does): to wait or to ask for
-// streams, though the library's own are part of no graph, and to allocate. Refused, it
-// would end the capture, too.
+// The thread is relaxed meanwhile, for calls that the driver else refuses while the program
+// captures a graph, in this thread or in any (so torch does): to wait or to ask for streams, though
+// the library's own are part of no graph, and to allocate. A refusal would end the capture, too.
 func (v *Device) withLocked(op string, f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -223,8 +222,8 @@ func (v *Device) isClosed(op string) error {
 	return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "%w", errClosed)}
 }
 
-// take is do for a call whose effect undo takes back where the operation fails
-// after it: the context has to be put back, too.
+// take is do for a call that undo reverses when the operation fails after it: the context has to be
+// put back, too.
 func (v *Device) take(op string, f func() (string, C.int), undo func() error) error {
 	taken := false
 	err := v.do(op, func() (string, C.int) {

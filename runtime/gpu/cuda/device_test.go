@@ -192,7 +192,8 @@ func TestEveryFailureIsReportedAndLeavesNothing(t *testing.T) {
 		name, _, _ := strings.Cut(call, " ")
 		switch {
 		case name == "cuDeviceGetAttribute" || name == "cuModuleGetLoadingMode":
-			// Means that the device lacks something, or that nobody knows: an answer.
+			// Means that the device lacks something, or that the answer is not known: both are
+			// answers.
 		case err == nil && slices.Contains(log.Calls(), "cuMemHostAlloc 0"):
 			// HostAlloc has another way.
 		case err == nil:
@@ -201,7 +202,7 @@ func TestEveryFailureIsReportedAndLeavesNothing(t *testing.T) {
 			t.Errorf("call %d, %s, is not named: %v", i+1, name, err)
 		}
 		if name == "cuCtxPushCurrent_v2" {
-			log.CheckProcess() // what was to be freed went with the context
+			log.CheckProcess() // memory to be freed went with the context
 		} else {
 			log.Check()
 		}

@@ -68,7 +68,7 @@ enum {
     SHMEMI_CUDA_POINTER_SIZE = 12,
     SHMEMI_CUDA_TYPE_HOST = 1, /* what SHMEMI_CUDA_POINTER_TYPE answers */
     SHMEMI_CUDA_TYPE_DEVICE = 2,
-    SHMEMI_CUDA_TYPE_UNIFIED = 4, /* of a side of a copy: the address tells */
+    SHMEMI_CUDA_TYPE_UNIFIED = 4, /* of a side of a copy: the address shows its kind */
     SHMEMI_CUDA_STACK_SIZE = 0,   /* a limit of a context */
 
     SHMEMI_CUDA_STREAM_NON_BLOCKING = 1,
@@ -125,7 +125,7 @@ struct shmemi_cuda_wanted {
     } flags;
 };
 
-/* CUmemAccessDesc: who may reach mapped memory, and how. */
+/* CUmemAccessDesc: which GPUs may reach mapped memory, and how. */
 struct shmemi_cuda_access {
     struct shmemi_cuda_location location;
     int flags;
@@ -178,8 +178,8 @@ struct shmemi_cuda_change {
 _Static_assert(sizeof(struct shmemi_cuda_change) == sizeof(struct shmemi_cuda_step),
                "both are CUstreamBatchMemOpParams");
 
-/* NEEDED(name, symbol, parameters, arguments) for every function that has to be
- * there, OPTIONAL for those that only later drivers have. */
+/* NEEDED(name, symbol, parameters, arguments) for every required function, OPTIONAL for functions
+ * that only later drivers have. */
 #define SHMEMI_CUDA_FUNCTIONS(NEEDED, OPTIONAL)                                                    \
     NEEDED(init, "cuInit", (unsigned flags), (flags))                                              \
     NEEDED(driver_version, "cuDriverGetVersion", (int *version), (version))                        \
@@ -326,8 +326,8 @@ struct shmemi_cuda {
 #define FIELD(name, symbol, parameters, arguments) int(*name) parameters;
     SHMEMI_CUDA_FUNCTIONS(FIELD, FIELD)
 #undef FIELD
-    struct shmemi_cuda_marks *marks; /* of its calls; NULL: nobody looks at them */
-    unsigned long long birth;        /* of the context that it works in; 0: nobody can end that */
+    struct shmemi_cuda_marks *marks; /* of its calls; NULL: they are not watched */
+    unsigned long long birth; /* of the context that it works in; 0: no other code can end that */
 };
 
 /* Whether the program has ended the context by a reset. Its handle may be that of a new one, in

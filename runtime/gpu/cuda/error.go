@@ -19,7 +19,7 @@ type CallError struct {
 	Text string // "out of memory"
 }
 
-// Error is the call, and what the driver says of the code.
+// Error is the call, and the driver's name and text for the code.
 func (e *CallError) Error() string {
 	if e.Name == "" {
 		return fmt.Sprintf("%s: error %d, which the driver has no name for", e.Call, e.Code)
@@ -39,7 +39,7 @@ func (e *CallError) Unwrap() error {
 	return shmerr.ErrSystem
 }
 
-// remedy is what helps against the code, as far as one can know.
+// remedy is the remedy for the code, as far as it is known.
 func (e *CallError) remedy() string {
 	switch e.Code {
 	case C.SHMEMI_CUDA_NO_BINARY:

@@ -36,7 +36,7 @@ struct shmemi_gdr {
     void (*version)(int *major, int *minor);
 };
 
-/* A mapping and what it takes to undo it. */
+/* A mapping and the data to undo it. */
 struct shmemi_gdr_mapping {
     void *gdr;
     struct shmemi_gdr_handle handle;

@@ -115,8 +115,7 @@ func open(driverFile, gdrFile string) (_ *Driver, err error) {
 	return d, nil
 }
 
-// openLibrary loads a shared library. Its error names the file and what the
-// loader says of it.
+// openLibrary loads a shared library. Its error names the file and the loader's reason.
 func openLibrary(file, remedy string) (unsafe.Pointer, error) {
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))

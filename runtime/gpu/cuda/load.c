@@ -1,7 +1,6 @@
 /*
- * load.c: opens the driver's library and GDRCopy's and finds their functions.
- * Which file is opened, and what it means that one is missing, is decided in
- * Go.
+ * load.c: opens the driver's library and GDRCopy's and finds their functions. Go decides which file
+ * is opened, and what a missing one means.
  */
 #define _GNU_SOURCE
 #include "driver.h"

@@ -12,20 +12,20 @@ import (
 	"unsafe"
 )
 
-// MarksSize is the size of what marks.h has for one caller.
+// MarksSize is the size of the marks (marks.h) of one caller.
 const MarksSize = C.sizeof_struct_shmemi_cuda_marks
 
 // Call is a call of the driver that has not returned.
 type Call struct {
 	By   string // the caller, see Device.For
 	Name string // "cuMemcpyAsync"
-	Slot int    // among those of the caller
+	Slot int    // among the marks of the caller
 	Turn uint64 // with By and Slot: no two calls have the same
 }
 
-// callers are those of one GPU.
+// callers are the callers of one GPU.
 type callers struct {
-	mu  sync.Mutex // nobody has it who calls the driver
+	mu  sync.Mutex // it is not held over a call of the driver
 	all []caller
 }
 
@@ -52,7 +52,7 @@ func (c *callers) add(name string, of *C.struct_shmemi_cuda) *C.struct_shmemi_cu
 	return table
 }
 
-// close comes when nobody calls any more.
+// close frees the marks. No thread may call the driver any more.
 func (c *callers) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

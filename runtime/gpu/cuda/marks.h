@@ -1,10 +1,10 @@
 /*
- * marks.h: which calls of the driver are under way. The driver may hold a call for
- * ever, and then somebody has to say which one it is (runtime/pe/held.go): whoever
- * calls leaves the name here meanwhile, and takes it back.
+ * marks.h: which calls of the driver are under way. The driver may hold a call for ever, and a
+ * report has to name that call (runtime/pe/held.go): a caller stores the name here meanwhile, and
+ * takes it back.
  *
- * The two take 2.4 ns together, of calls of 1 to 6 us. No clock is read: those who look
- * remember what they saw before.
+ * The two take 2.4 ns together, of calls of 1 to 6 us. No clock is read: a watcher remembers what
+ * it saw before.
  */
 #ifndef SHMEMI_CUDA_MARKS_H
 #define SHMEMI_CUDA_MARKS_H
@@ -19,14 +19,15 @@ struct shmemi_cuda_mark {
     uint64_t turn;
 };
 
-/* Those of one caller, of which several threads may call at once. With more of them the
- * others are not seen. */
+/* The marks of one caller, of which several threads may call at once. Further calls at the same
+ * time are not seen. */
 enum { SHMEMI_CUDA_MARKS = 8 };
 struct shmemi_cuda_marks {
     _Alignas(64) struct shmemi_cuda_mark at[SHMEMI_CUDA_MARKS];
 };
 
-/* Says that a call begins. Its name stays where it is for ever. NULL: nobody looks. */
+/* Marks the beginning of a call. Its name stays where it is for ever. NULL: calls are not
+ * watched. */
 static inline struct shmemi_cuda_mark *shmemi_cuda_begin(struct shmemi_cuda_marks *marks,
                                                          const char *call)
 {

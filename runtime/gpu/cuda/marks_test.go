@@ -11,8 +11,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestCalls: calls that the driver holds are seen by who asks it nothing, with the name
-// of the function and of the caller, the same ones until they return, and then none.
+// TestCalls: code that does not call the driver sees the calls that it holds, with the name of the
+// function and of the caller, the same ones until they return, and then none.
 func TestCalls(t *testing.T) {
 	log := cudatest.Set(t, "")
 	hold := cudatest.NewHolder(t)

@@ -52,7 +52,7 @@ func pointer(address C.uint64_t) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
 
-// Alloc allocates memory of the GPU, with what was in it before.
+// Alloc allocates memory of the GPU, with its old contents.
 func (v *Device) Alloc(n uint64) (gpu.Address, error) {
 	var address C.uint64_t
 	err := v.do(amount("allocate", n, "on"), func() (string, C.int) {
@@ -128,15 +128,14 @@ func (v *Device) CopyOut(to []byte, from gpu.Address) error {
 	})
 }
 
-// run starts work on n bytes on the device's stream, piece by piece, and waits
-// for it. Start is told how many bytes are done and how many are left, and
-// answers how many it has taken on.
+// run starts work on n bytes on the device's stream, piece by piece, and waits for it. start gets
+// the number of bytes that are done and that are left, and returns how many it has taken on.
 func (v *Device) run(op string, n uint64, start func(done, left uint64) (uint64, string, C.int)) error {
 	return v.with(op, func() error {
 		for done := uint64(0); ; {
 			taken, call, code := start(done, n-done)
 			if err := v.fail(op, call, code); err != nil {
-				// What was started may still use the memory.
+				// Work that was started may still use the memory.
 				return errors.Join(err, v.finish(op, done > 0))
 			}
 			if done += taken; done >= n {

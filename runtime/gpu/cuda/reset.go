@@ -13,22 +13,22 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// cudaDeviceReset ends the primary context, whoever has it: its streams, modules and
-// memory, and what the driver has allocated for the CPU. Contexts of Apart and memory of
-// CreateChunk stay, and so does memory that HostAlloc has registered, for the CPU.
+// cudaDeviceReset ends the primary context, even while it is held: its streams, modules and memory,
+// and memory that the driver has allocated for the CPU. Contexts of Apart and memory of CreateChunk
+// stay, and so does memory that HostAlloc has registered, for the CPU.
 //
-// Who holds the context still does, and its handle stays; it is made anew when it is retained
-// next. Then the driver crashes when it is given a stream of before, and an address of before
-// may be that of new memory of the program (H100, driver 580.159). So each call asks first
-// whether the context is the old one, and after a reset nothing of it is given back.
+// Holders of the context still hold it, and its handle stays; it is made anew when it is retained
+// next. Then the driver crashes when it is given a stream of before, and an address of before may
+// be that of new memory of the program (H100, driver 580.159). So each call asks first whether the
+// context is the old one, and after a reset nothing of it is given back.
 
-// birth is what a primary context is known by.
+// birth identifies a primary context.
 type birth struct {
 	context unsafe.Pointer
 	id      C.ulonglong // 0: the driver has no numbers for contexts, which came with CUDA 12.0
 }
 
-// resets says whether the primary context is that which the device was opened with.
+// resets finds out whether the primary context is still the one that the device was opened with.
 type resets struct {
 	birth birth
 	seen  atomic.Bool // it is not; this does not change back
@@ -73,7 +73,7 @@ func (v *Device) lost() bool {
 	return lost
 }
 
-// gone tells whether the context of this Device is known to have ended by a reset.
+// gone reports whether the context of this Device is known to have ended by a reset.
 func (v *Device) gone() bool {
 	return v.resets.seen.Load() && v.context == v.resets.birth.context
 }

@@ -12,10 +12,10 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// resetText is what the user of a device that was reset is told.
+// resetText is the error for the user of a device that was reset.
 const resetText = "the program has reset GPU 0 (cudaDeviceReset) while the job used it (call it before shmem_init or after shmem_finalize)"
 
-// everything is one of each that a context has.
+// everything is one object of each kind that a context has.
 type everything struct {
 	v      *Device
 	host   unsafe.Pointer
@@ -45,9 +45,9 @@ func (e *everything) giveBack() error {
 	return errors.Join(e.v.FinishStream(e.stream), e.v.CloseStream(e.stream), e.v.CloseEvent(e.event), e.module.Close(), e.v.Free(e.block), e.v.HostFree(e.host))
 }
 
-// TestReset: a program resets the GPU and goes on in a context of its own. What polls main
-// memory does not notice, what asks the driver is told why, and giving everything back
-// leaves the program's context alone.
+// TestReset: a program resets the GPU and goes on in a context of its own. Polls of main memory do
+// not notice, calls of the driver return the reason, and giving everything back leaves the
+// program's context alone.
 func TestReset(t *testing.T) {
 	dir := cudatest.Build(t)
 	for _, settings := range []string{"", "works=1"} {
@@ -98,7 +98,7 @@ func TestReset(t *testing.T) {
 				}
 			}
 			if !v.WasReset() || !own.WasReset() || program.WasReset() || v.ResetText() != resetText {
-				t.Errorf("reset: %t, %t, and for who opened it later %t; %s", v.WasReset(), own.WasReset(), program.WasReset(), v.ResetText())
+				t.Errorf("reset: %t, %t, and for a later Device %t; %s", v.WasReset(), own.WasReset(), program.WasReset(), v.ResetText())
 			}
 			// The context apart goes on.
 			if err := own.Zero(heap, 64); err != nil {
@@ -135,10 +135,10 @@ func TestResetIsNoticed(t *testing.T) {
 		again   bool // the program uses the GPU again
 		want    bool
 	}{
-		{"nobody uses it", nil, false, true},
+		{"it is not in use", nil, false, true},
 		{"the program uses it", nil, true, true},
 		{"an older driver", []string{"NO_LATE"}, false, true},
-		{"an older driver does not tell", []string{"NO_LATE"}, true, false},
+		{"an older driver does not report it", []string{"NO_LATE"}, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := cudatest.Build(t, tt.defines...)

@@ -64,9 +64,9 @@ func (v *Device) Capturing(s gpu.Stream) (bool, error) {
 	return status != 0, err
 }
 
-// CopyAsync has a stream copy n bytes. Both addresses may be of main memory or
-// of a GPU: the driver tells them apart. Of memory that it has not mapped it
-// may copy the bytes aside, and wait until it has, before it returns.
+// CopyAsync has a stream copy n bytes. Both addresses may be of main memory or of a GPU: the driver
+// finds out which. Of memory that it has not mapped it may copy the bytes aside, and wait until it
+// has, before it returns.
 func (v *Device) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	const op = "copy memory on"
 	for {
@@ -133,8 +133,8 @@ func (v *Device) FillAsync(s gpu.Stream, a gpu.Address, value byte, n uint64) er
 	}
 }
 
-// Write64 has a stream store a word. What the stream did before is visible to
-// whoever sees the word.
+// Write64 has a stream store a word. Earlier work of the stream is visible to a thread that sees
+// the word.
 func (v *Device) Write64(s gpu.Stream, a gpu.Address, value uint64) error {
 	const op = "store a word by a stream of"
 	if err := v.needsStreamOps(op); err != nil {
@@ -158,9 +158,8 @@ func (v *Device) Write32(s gpu.Stream, a gpu.Address, value uint32) error {
 	return v.leave(op, "cuStreamWriteValue32_v2", C.shmemi_cuda_in_stream_write32(v.driver.table, v.context, handle(s), C.uint64_t(a), C.uint32_t(value), 0))
 }
 
-// Stores has a stream store words, one after the other, with one call for up to
-// gpu.MaxStores: each is visible to whoever sees a later one, as by Write64. The
-// memory is not managed.
+// Stores has a stream store words, one after the other, with one call for up to gpu.MaxStores: each
+// is visible to a thread that sees a later one, as by Write64. The memory is not managed.
 func (v *Device) Stores(s gpu.Stream, words []gpu.Store) error {
 	const op = "store words by a stream of"
 	if err := v.needsStreamOps(op); err != nil {
@@ -184,8 +183,8 @@ func (v *Device) Stores(s gpu.Stream, words []gpu.Store) error {
 // and, or.
 var changes = map[int]C.int{2: C.SHMEMI_CUDA_CHANGE_ADD, 3: C.SHMEMI_CUDA_CHANGE_AND, 4: C.SHMEMI_CUDA_CHANGE_OR}
 
-// Change has a stream do an atomic operation without a kernel: one of changes, which tells
-// nobody what was there before. Facts.StreamChange says whether it can.
+// Change has a stream do an atomic operation without a kernel: one of changes, none of which
+// returns the old value. Facts.StreamChange says whether it can.
 func (v *Device) Change(s gpu.Stream, o gpu.Atomic) error {
 	const op = "change a word by a stream of"
 	what, ok := changes[o.Op]
@@ -248,7 +247,7 @@ func (v *Device) CloseEvent(e gpu.Event) error {
 	})
 }
 
-// Record marks the place that a stream has come to in its work so far.
+// Record marks the present end of a stream's work.
 func (v *Device) Record(e gpu.Event, s gpu.Stream) error {
 	const op = "record an event on"
 	if err := v.enter(op); err != nil {
@@ -282,9 +281,9 @@ func (v *Device) After(s gpu.Stream, e gpu.Event) error {
 	return v.leave(op, "cuStreamWaitEvent", C.shmemi_cuda_in_stream_after(v.driver.table, v.context, handle(s), handle(e), 0))
 }
 
-// FlushWrites waits until what NICs have written to this GPU's memory is seen
-// by it, or by all GPUs. After a reset nothing of the program is there to see it, and the proxy,
-// which flushes before it acts on a message, has to come to the end of shmem_finalize.
+// FlushWrites waits until this GPU, or all GPUs, see the bytes that NICs have written to its
+// memory. After a reset nothing of the program is there to see them, and the proxy, which flushes
+// before it acts on a message, has to reach the end of shmem_finalize.
 func (v *Device) FlushWrites(all bool) error {
 	const op = "flush a NIC's writes to"
 	if v.driver.table.flush_writes == nil || v.facts.FlushWrites&1 == 0 {

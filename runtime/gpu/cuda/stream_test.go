@@ -127,7 +127,7 @@ func useModule(v *Device) (err error) {
 	return err
 }
 
-// TestStreamsWaitForNobody: what a stream is given it does later.
+// TestStreamsWaitForNobody: calls return before the stream does their work.
 func TestStreamsWaitForNobody(t *testing.T) {
 	log := cudatest.Set(t, "")
 	v := mustDevice(t, cudatest.Build(t))

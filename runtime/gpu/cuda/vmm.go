@@ -123,7 +123,7 @@ func (v *Device) UnmapChunk(a gpu.Address, n uint64) error {
 	})
 }
 
-// FreeMemory is what the GPU has free, and in all.
+// FreeMemory returns the free and the total memory of the GPU.
 func (v *Device) FreeMemory() (free, total uint64, err error) {
 	var f, t C.size_t
 	err = v.do("ask for free memory of", func() (string, C.int) {

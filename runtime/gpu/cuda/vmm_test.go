@@ -121,7 +121,7 @@ func TestChunksRefuse(t *testing.T) {
 	}
 }
 
-// TestShared: CUDA's IPC is for other processes, and of whole allocations.
+// TestShared: CUDA's IPC works for other processes, and for whole allocations.
 func TestShared(t *testing.T) {
 	dir := cudatest.Build(t)
 	log := cudatest.Set(t, "")
@@ -196,7 +196,7 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// TestPointer: each kind of memory is told from the others.
+// TestPointer: each kind of memory is recognised.
 func TestPointer(t *testing.T) {
 	log := cudatest.Set(t, "")
 	v := mustDevice(t, cudatest.Build(t))

@@ -126,7 +126,7 @@ func Set(t testing.TB, settings string) *Log {
 // Holder makes calls of the fakes that do not return, and streams that stand still.
 type Holder struct {
 	t   testing.TB
-	Dir string // what FAKE_CUDA_HOLD is to be in the processes that it is for
+	Dir string // the value of FAKE_CUDA_HOLD for the held processes
 }
 
 // NewHolder makes one that holds nothing.
@@ -176,7 +176,7 @@ func Reset(t testing.TB, dir string, number int) {
 	}
 }
 
-// Log is what the fakes were asked to do since Set.
+// Log is the calls of the fakes since Set.
 type Log struct {
 	t    testing.TB
 	file string
@@ -205,9 +205,9 @@ var releases = map[string]string{
 	"gdr_open":              "gdr_close", "gdr_pin_buffer": "gdr_unpin_buffer", "gdr_map": "gdr_unmap",
 }
 
-// Check fails the test where something was taken and not given back, or given
-// back and not taken. It counts what was taken with success, and each attempt
-// to give back, because those of the fakes always do their work.
+// Check fails the test where an object was taken and not given back, or given back and not taken.
+// It counts successful takes, and each attempt to give back, because those of the fakes always do
+// their work.
 func (l *Log) Check() {
 	l.t.Helper()
 	open := map[string]int{}

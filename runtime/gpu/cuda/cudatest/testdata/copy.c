@@ -59,8 +59,8 @@ int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *stream)
     return move((void *)to, (void *)from, n, stream);
 }
 
-/* CUDA_MEMCPY2D, of which only rows that lie behind each other are taken, between
- * addresses that tell what they are. */
+/* CUDA_MEMCPY2D: it takes only rows that lie behind each other, between addresses that show their
+ * kind. */
 struct side {
     size_t x, y;
     int type;

@@ -65,7 +65,7 @@ bool fake_of_primary(const void *address);
 
 void fake_drop_streams_of(const void *context);
 
-/* What a reset ends of a context. Its handles are dead, and are given to nobody else. */
+/* The parts of a context that a reset ends. Its handles are dead, and no later object gets them. */
 void fake_reset_memory(const void *context);
 void fake_reset_streams(const void *context);
 void fake_reset_modules(const void *context);

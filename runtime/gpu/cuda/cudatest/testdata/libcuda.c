@@ -1,17 +1,16 @@
 /*
- * libcuda.c: a driver for tests, with the names and arguments that NVIDIA's
- * libcuda.so.1 has: its start, its devices and their contexts. memory.c, vmm.c,
- * stream.c, copy.c and module.c are the rest of it.
+ * libcuda.c: a driver for tests, with the names and arguments that NVIDIA's libcuda.so.1 has: its
+ * start, its devices and their contexts. memory.c, vmm.c, stream.c, copy.c and module.c are the
+ * rest of it.
  *
- * Its GPU is this process: an address of the GPU is another mapping of the
- * memory, so that both sides see each other's stores and no code can take one
- * address for the other unnoticed. Fresh memory is dirty. Memory that was shared
- * between processes is so in truth, by files that have no name.
+ * Its GPU is this process: an address of the GPU is another mapping of the memory, so that both
+ * sides see each other's stores and no code can take one address for the other unnoticed. Fresh
+ * memory is dirty. Memory that is shared between processes is really shared, by files without a
+ * name.
  *
- * It holds the caller to the driver's rules: most calls need a current context
- * on the calling thread, and what is freed must have been allocated by the call
- * that belongs to it. NO_EXPORT, NO_ALLOC and NO_LATE, for what came after CUDA
- * 11.0, leave functions out.
+ * It holds the caller to the driver's rules: most calls need a current context on the calling
+ * thread, and memory must be freed by the call that belongs to its allocation. NO_EXPORT, NO_ALLOC
+ * and NO_LATE leave out functions that came after CUDA 11.0.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -21,7 +20,7 @@
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static int initialised;
 static int contexts[8];
-static bool was_reset[8];            /* and has not been retained since: nobody can use it */
+static bool was_reset[8];            /* and has not been retained since: no call works in it */
 static unsigned long long births[8]; /* of the primary contexts: what cuCtxGetId answers */
 static unsigned long long own_births[8][4], last_birth;
 static bool own[8][4]; /* of cuCtxCreate, which are alive */
@@ -223,11 +222,10 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 }
 
 /*
- * As cudaDeviceReset does it, whoever holds the context; those who do hold it still. It can be
- * made current, and no call works in it until it is retained once more, when it is made anew
- * under the same handle. What belongs to no context, memory of cuMemCreate and where it is
- * mapped, stays. A stream of before then ends the process, and an event is refused (H100,
- * driver 580.159).
+ * As cudaDeviceReset does it, even while callers hold the context; they hold it still. It can be
+ * made current, and no call works in it until it is retained once more, when it is made anew under
+ * the same handle. Objects without a context, memory of cuMemCreate and its mappings, stay. A
+ * stream of before then ends the process, and an event is refused (H100, driver 580.159).
  */
 static int reset(int device)
 {

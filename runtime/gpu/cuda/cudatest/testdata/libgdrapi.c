@@ -1,7 +1,7 @@
 /*
- * libgdrapi.c: GDRCopy for tests, on the memory of the fake driver beside it.
- * Its mappings begin a page before what was asked for, as those of the kernel
- * module may, and gdr_get_info says so. NO_INFO leaves that function out.
+ * libgdrapi.c: GDRCopy for tests, on the memory of the fake driver beside it. Its mappings begin a
+ * page before the requested address, as those of the kernel module may, and gdr_get_info says so.
+ * NO_INFO leaves that function out.
  */
 #define _GNU_SOURCE
 #include "fake.h"

@@ -1,6 +1,5 @@
 /*
- * memory.c: memory that has an address from the start, and what the driver says
- * of an address.
+ * memory.c: memory that has an address from the start, and the driver's facts about an address.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -186,9 +185,9 @@ int cuMemAdvise(uint64_t device, size_t n, int advice, int location)
 }
 
 #ifndef NO_ALLOC
-/* Memory of the GPU is a file from a multiple of PAGE on, so that it can be
- * exported there. What is handed out begins a little before, but for blocks of
- * LARGE and more, as in the real driver. memory=N is what the GPU has. */
+/* Memory of the GPU is a file from a multiple of PAGE on, so that it can be exported there. An
+ * allocation begins a little before, but for blocks of LARGE and more, as in the real driver.
+ * memory=N is the GPU's memory. */
 
 int cuMemAlloc_v2(uint64_t *device, size_t n)
 {

@@ -1,8 +1,7 @@
 /*
- * stream.c: streams, events, and what streams do. Nothing is done before
- * somebody waits or asks, and each question gets one piece of work done, so that
- * code that does not wait is found out. With works=1 a thread does what there is
- * to do by itself, for whole programs.
+ * stream.c: streams, events, and their work. Nothing is done before a caller waits or asks, and
+ * each question gets one piece of work done, so that code that does not wait is found out. With
+ * works=1 a thread does the work by itself, for whole programs.
  */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -288,8 +287,8 @@ int cuStreamDestroy_v2(void *stream)
     END(fake_needs_context() ?: LOCKED(end_stream(stream)));
 }
 
-/* Works until the stream has nothing to do; *word, where there is one, ends it
- * earlier, when it has come to that. */
+/* Works until the stream has nothing to do; *word, where there is one, ends it earlier, when it has
+ * reached until. */
 static void drain(struct stream *s, unsigned long *word, unsigned long until)
 {
     pthread_mutex_lock(&fake_lock);

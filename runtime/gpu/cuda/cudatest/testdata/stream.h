@@ -16,7 +16,7 @@ struct work {
     unsigned until; /* of ATOMIC: 4 or 8 bytes, and the operation from bit 8 on */
     uint64_t compare;
     uint64_t *fetched, *claim;
-    uint64_t free; /* what claim is before anybody has done it */
+    uint64_t free; /* the value of claim until a stream has done it */
     void *event;
 };
 

@@ -1,13 +1,12 @@
 /*
- * vmm.c: memory and addresses apart, and memory of other processes: CUDA's
- * virtual memory management and its IPC.
+ * vmm.c: memory and addresses apart, and memory of other processes: CUDA's virtual memory
+ * management and its IPC.
  *
- * A chunk is a file without a name, a range is mapped with no rights, and what
- * is mapped in it gets rights by cuMemSetAccess: whoever forgets it meets a
- * fault. foreign=CODE makes cuMemSetAccess fail for the memory of others, as
- * where there is no way between two GPUs; import=CODE and ipc=CODE refuse all of
- * it earlier. memory=N is what the GPU has. A chunk has one name, which counts how often it
- * was given out.
+ * A chunk is a file without a name, a range is mapped with no rights, and chunks mapped in it get
+ * rights by cuMemSetAccess: a caller that forgets it gets a fault. foreign=CODE makes
+ * cuMemSetAccess fail for the memory of others, as where there is no way between two GPUs;
+ * import=CODE and ipc=CODE refuse all of it earlier. memory=N is the GPU's memory. A chunk has one
+ * name, which counts how often it was given out.
  */
 #define _GNU_SOURCE
 #include "driver.h"
