@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/regcache"
 )
 
-// BenchmarkGet is what an operation pays for the registration of its buffer: a hit,
-// and without a cache, by a NIC that does no more than hold the pages.
+// BenchmarkGet measures the registration of an operation's buffer: a hit, and without a cache, by a
+// NIC that does no more than hold the pages.
 func BenchmarkGet(b *testing.B) {
 	for _, n := range []uintptr{16 << 10, 64 << 10, 1 << 20, 16 << 20} {
 		for _, kept := range []bool{true, false} {

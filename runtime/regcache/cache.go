@@ -10,26 +10,26 @@ import (
 	"libshmem/runtime/regcache/unmapped"
 )
 
-// Registrar is what registers: a fabric.Provider.
+// Registrar registers memory: a fabric.Provider.
 type Registrar interface {
 	Register(base unsafe.Pointer, n uint64) (fabric.Region, error)
 	Unregister(fabric.Region) error
 }
 
-// Watch tells which memory has changed: an *unmapped.Watch.
+// Watch reports which memory has changed: an *unmapped.Watch.
 type Watch interface {
 	Add(unmapped.Span) error
 	Changes(func(unmapped.Span)) bool
 	Close() error
 }
 
-// Limits bound what is kept.
+// Limits bound the registrations that are kept.
 type Limits struct {
 	Bytes   uint64
 	Regions int
 }
 
-// Counts are what a Cache has done, and has.
+// Counts are the events of a Cache so far, and its contents.
 type Counts struct {
 	Hits    uint64 // found
 	Misses  uint64 // registered, and kept
@@ -85,7 +85,7 @@ func (c *Cache) unwatch() error {
 	return w.Close()
 }
 
-// Counts tells what there was.
+// Counts returns them.
 func (c *Cache) Counts() Counts { return c.counts }
 
 // Get returns a registration of n bytes, for one operation. Put takes it back.
@@ -148,8 +148,8 @@ func (c *Cache) register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
 	return got, err
 }
 
-// find returns the region that all of a span lies in. Of those that begin no later
-// it is the last that ends last.
+// find returns the region that all of a span lies in. Of the regions that begin no later it is the
+// last that ends last.
 func (c *Cache) find(begin, end uint64) *Region {
 	if i := c.after(begin) - 1; i >= 0 && c.table[i].End >= end {
 		return c.table[i]
@@ -170,9 +170,9 @@ func (c *Cache) after(at uint64) int {
 	return low
 }
 
-// widen joins a span with the regions that it overlaps, as long as it grows to no
-// more than twice its size: who walks through memory in steps that overlap would
-// else register all of it with each step.
+// widen joins a span with the regions that it overlaps, as long as it grows to no more than twice
+// its size: a program that goes through memory in steps that overlap would else register all of it
+// with each step.
 func (c *Cache) widen(s unmapped.Span) unmapped.Span {
 	most := 2 * (s.End - s.Begin)
 	for i := max(c.after(s.Begin)-1, 0); i < len(c.table) && c.table[i].Begin < s.End; i++ {
@@ -225,8 +225,8 @@ func (c *Cache) use(r *Region) {
 	r.older.newer, c.oldest.older = r, r
 }
 
-// evict ends the registration that nobody uses and that was used longest ago; false:
-// there is none.
+// evict ends the registration without users that was used longest ago. It reports false when there
+// is none.
 func (c *Cache) evict() bool {
 	for r := c.oldest.newer; r != &c.oldest; r = r.newer {
 		if r.users == 0 {

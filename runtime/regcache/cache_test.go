@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/regcache/unmapped"
 )
 
-// book is a registrar that writes down what it was told.
+// book is a registrar that records its calls.
 type book struct {
 	t       *testing.T
 	live    map[int]fabric.Region
@@ -49,7 +49,7 @@ func (b *book) Unregister(r fabric.Region) error {
 	return b.unasked
 }
 
-// hearsay is a Watch that tells what the test tells it.
+// hearsay is a Watch that reports the test's changes.
 type hearsay struct {
 	changes []unmapped.Span
 	busy    bool

@@ -21,7 +21,7 @@ const page = 4096
 
 var limits = regcache.Limits{Bytes: 1 << 30, Regions: 32}
 
-// deaf is a Watch that is told nothing.
+// deaf is a Watch that learns of no change.
 type deaf struct{}
 
 func (deaf) Add(unmapped.Span) error          { return nil }
@@ -125,13 +125,13 @@ var changes = []struct {
 	}},
 }
 
-// TestOtherPages has a registration outlive its pages, and looks at the bytes that a
-// NIC then moves, both ways. A cache that is told nothing moves the old ones, which
-// shows that the test would notice.
+// TestOtherPages has a registration outlive its pages, and looks at the bytes that a NIC then
+// moves, both ways. A cache that learns of no change moves the old ones, which shows that the test
+// would notice.
 func TestOtherPages(t *testing.T) {
 	for _, c := range changes {
 		for _, told := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, told %v", c.name, told), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, watched %v", c.name, told), func(t *testing.T) {
 				var w regcache.Watch = deaf{}
 				if told {
 					w = openWatch(t)
@@ -192,8 +192,7 @@ func TestOtherPages(t *testing.T) {
 	}
 }
 
-// TestFork holds that a child parts no registration from its pages, whoever writes
-// first.
+// TestFork holds that a child parts no registration from its pages, whichever process writes first.
 func TestFork(t *testing.T) {
 	nic, w := openNIC(t), openWatch(t)
 	cache := regcache.New(nic, w, limits)
@@ -220,8 +219,8 @@ func TestFork(t *testing.T) {
 		}
 		child()
 	}
-	// A child that holds the descriptor open: nobody reads it any more, and nobody
-	// may wait for that.
+	// A child that holds the descriptor open: no thread reads it any more, and no thread may wait
+	// for that.
 	child := forkAndSleep(t)
 	if err := cache.Close(); err != nil {
 		t.Error(err)

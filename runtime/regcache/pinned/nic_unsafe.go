@@ -12,7 +12,7 @@ import (
 	"libshmem/fabric"
 )
 
-// NIC registers memory, and moves bytes by what is registered.
+// NIC registers memory, and moves bytes by its registrations.
 type NIC struct {
 	ring    int
 	file    int // the wire
@@ -180,7 +180,7 @@ func (n *NIC) Unregister(r fabric.Region) error {
 // Live is how many registrations there are.
 func (n *NIC) Live() int { return len(n.live) }
 
-// Load reads what a NIC would send for a local address of a registration.
+// Load reads the bytes that a NIC would send for a local address of a registration.
 func (n *NIC) Load(desc uintptr, at unsafe.Pointer, b []byte) error {
 	if err := n.move(writeFixed, desc, at, len(b)); err != nil {
 		return err
@@ -207,8 +207,8 @@ func (n *NIC) move(code uint8, desc uintptr, at unsafe.Pointer, size int) error 
 	}
 	n.slots[0] = 0
 	atomic.AddUint32(n.tail, 1)
-	// A signal, such as those of Go's scheduler, ends the wait: then the kernel still has
-	// the entry, and the completion that is looked at would be one of before.
+	// A signal, such as those of Go's scheduler, ends the wait: then the kernel still has the
+	// entry, and the completion in the queue would be an earlier one.
 	head := atomic.LoadUint32(n.head)
 	for submit := uintptr(1); atomic.LoadUint32(n.came) == head; {
 		done, _, errno := unix.Syscall6(sysEnter, uintptr(n.ring), submit, 1, enterWait, 0, 0)

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestInterrupted moves bytes while signals come all the time, as those do by which Go
-// takes a thread from a goroutine: a wait for the kernel that a signal ends is not the
-// end of what is waited for.
+// TestInterrupted moves bytes while signals come all the time, like those by which Go takes a
+// thread from a goroutine: a signal that ends a wait for the kernel does not complete the
+// operation.
 func TestInterrupted(t *testing.T) {
 	nic, err := Open()
 	if err != nil {

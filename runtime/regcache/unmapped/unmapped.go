@@ -1,22 +1,20 @@
-// Package unmapped tells which memory of the process has got other pages, or
-// none: by munmap, mremap, brk, madvise, or a mapping over it. It owns the
-// descriptor of userfaultfd behind that, the thread that reads it and what was
-// asked to be watched. It does not know what the memory is used for.
+// Package unmapped reports which memory of the process has got other pages, or none: by munmap,
+// mremap, brk, madvise, or a mapping over it. It owns the descriptor of userfaultfd behind that,
+// the thread that reads it and the list of watched memory. It does not know the memory's use.
 //
-// Only private anonymous memory can be watched: of other memory the pages may be
-// taken away, by a truncated file for example, and the kernel tells nobody. Of
-// watched memory two ways are not told either, see docs/decisions/0019.
+// Only private anonymous memory can be watched: pages of other memory may be taken away, by a
+// truncated file for example, and the kernel does not report it. Of watched memory two ways are not
+// reported either, see docs/decisions/0019.
 //
 // # Threads
 //
-// The thread is C's and starts with the first Watch, see watch.c. A Watch belongs to
-// one goroutine at a time; different ones are independent.
+// The thread is C's and starts with the first Watch, see watch.c. A Watch belongs to one goroutine
+// at a time; different ones are independent.
 //
 // # Order
 //
-// Changes reports everything that happened before it was called, in the order that
-// the kernel gives to system calls of all threads; or it says that something is
-// happening now.
+// Changes reports everything that happened before it was called, in the order that the kernel gives
+// to system calls of all threads; or it reports that something is happening now.
 package unmapped
 
 /*
@@ -51,14 +49,14 @@ type Watch struct {
 	changes [C.SHMEMI_CHANGES]C.struct_shmemi_change
 }
 
-// watched is what was asked for by any Watch.
+// watched is the memory that any Watch watches.
 var watched struct {
 	mu    sync.Mutex
 	users int
 	spans []Span // ascending, apart from each other
 }
 
-// Open starts to listen. It fails where the system does not offer what is needed.
+// Open starts to listen. It fails where the system lacks a feature.
 func Open() (*Watch, error) {
 	unsupported := func(call string, errno unix.Errno) error {
 		return &shmerr.Error{
@@ -86,9 +84,8 @@ func Open() (*Watch, error) {
 	return w, nil
 }
 
-// Add watches memory from now on, and what is mapped with it: watching a part would
-// make two mappings of one, and then mremap of the whole fails. It fails for memory
-// that cannot be watched.
+// Add watches memory from now on, and all that is mapped with it: watching a part would make two
+// mappings of one, and then mremap of the whole fails. It fails for memory that cannot be watched.
 func (w *Watch) Add(s Span) error {
 	all, err := whole(w.maps, s)
 	if err != nil {
@@ -105,8 +102,8 @@ func (w *Watch) Add(s Span) error {
 	return err
 }
 
-// Changes calls f for each change that was made before. False: one is being made,
-// and it is not known of what.
+// Changes calls f for each change that was made before. It reports false when a change is being
+// made, and it is not known of which memory.
 func (w *Watch) Changes(f func(Span)) bool {
 	n := C.shmemi_watch_changes(w.id, &w.changes[0], C.SHMEMI_CHANGES)
 	for i := range max(n, 0) {
@@ -120,7 +117,7 @@ func (w *Watch) Close() error {
 	C.shmemi_watch_deafen(w.id)
 	watched.mu.Lock()
 	if watched.users--; watched.users == 0 {
-		// Not left to the descriptor: a child may hold it, and then whoever unmaps
+		// This is not left to the descriptor: a child may hold it, and then a thread that unmaps
 		// would wait for a thread that has gone.
 		for _, s := range anonymous(w.maps, watched.spans) {
 			C.shmemi_watch_remove(C.uint64_t(s.Begin), C.uint64_t(s.End-s.Begin))

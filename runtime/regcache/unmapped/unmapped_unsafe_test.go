@@ -60,10 +60,10 @@ func TestEachListenerIsTold(t *testing.T) {
 			t.Errorf("got %x, want %x", got, want)
 		}
 		if got := changes(t, w); got != nil {
-			t.Errorf("told again: %x", got)
+			t.Errorf("reported again: %x", got)
 		}
 	}
-	// Who does not look is told that everything has changed.
+	// A listener that does not look gets the change of everything.
 	for i := range 300 {
 		if err := unix.Madvise(m[i%8*page:(i%8+1)*page], unix.MADV_DONTNEED); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// After the last Close nobody waits for a message to be read.
+// After the last Close no thread waits for a message to be read.
 func TestNothingIsLeft(t *testing.T) {
 	w := open(t)
 	m, s := mapped(t, 4*page, unix.MAP_PRIVATE, unix.PROT_READ|unix.PROT_WRITE)

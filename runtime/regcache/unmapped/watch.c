@@ -1,10 +1,10 @@
 /*
- * watch.c: the descriptor, the thread that reads it, and what it keeps.
+ * watch.c: the descriptor, the thread that reads it, and its records.
  *
- * Whoever unmaps watched memory waits in the kernel until its message has been
- * read. So the thread is C's: in Go it would have to get a processor from the
- * scheduler first, which a proxy may keep for milliseconds. It takes no lock but
- * its own, which nobody holds over a call that could unmap anything.
+ * A thread that unmaps watched memory waits in the kernel until its message has been read. So the
+ * reading thread is C's: in Go it would have to get a processor from the scheduler first, which a
+ * proxy may keep for milliseconds. It takes no lock but its own, which is not held over a call that
+ * could unmap anything.
  */
 #define _GNU_SOURCE
 #include "watch.h"
@@ -63,7 +63,7 @@ static void tell(uint64_t begin, uint64_t end)
     }
 }
 
-/* Reads one message. False: there is none. */
+/* Reads one message. False if there is none. */
 static bool take(void)
 {
     struct uffd_msg m;
@@ -73,8 +73,8 @@ static bool take(void)
         tell(m.arg.remove.start, m.arg.remove.end);
     } else if (m.event == UFFD_EVENT_REMAP) {
         tell(m.arg.remap.from, m.arg.remap.from + m.arg.remap.len);
-        /* The pages are watched where they are now, where nobody has asked for it,
-         * and nobody would ever end it. */
+        /* The pages are watched at their new place, although no Watch asked for it and none would
+         * ever end it. */
         shmemi_watch_remove(m.arg.remap.to, m.arg.remap.len);
     }
     return true;
@@ -99,8 +99,8 @@ static void *run(void *unused)
     }
 }
 
-/* A child that kept the descriptor open would keep the kernel sending messages to
- * it that nobody reads, after the parent has closed its own. */
+/* A child that kept the descriptor open would keep the kernel sending messages to it that no thread
+ * reads, after the parent has closed its own. */
 static void forked(void)
 {
     if (watch.fd >= 0)
@@ -179,8 +179,8 @@ void shmemi_watch_close(void)
     pthread_mutex_unlock(&watch.lifecycle);
 }
 
-/* No page is ever write-protected, so that no access waits for anybody: what is
- * wanted of the mode is that the kernel tells when memory goes. */
+/* No page is ever write-protected, so that no access waits: the mode is only there to have the
+ * kernel report when memory goes. */
 int shmemi_watch_add(uint64_t begin, uint64_t n)
 {
     struct uffdio_register r = {.range = {begin, n}, .mode = UFFDIO_REGISTER_MODE_WP};
@@ -216,11 +216,11 @@ void shmemi_watch_deafen(int listener)
 }
 
 /*
- * The kernel counts a change before it makes it, and takes it back when its message
- * has been read and the thread that made it goes on. In between it answers EAGAIN to
- * a request to write-protect, which is what it looks at first; then EINVAL, for there
- * are no 0 bytes. So without EAGAIN the messages of all changes before have been read,
- * or are in the hands of the thread, which has said so in `reading`.
+ * The kernel counts a change before it makes it, and takes it back when its message has been read
+ * and the thread that made it goes on. In between it answers EAGAIN to a request to write-protect,
+ * which it checks first; then EINVAL, for there are no 0 bytes. So without EAGAIN the messages of
+ * all changes before have been read, or are in the hands of the thread, which has said so in
+ * `reading`.
  */
 int shmemi_watch_changes(int listener, struct shmemi_change *to, int max)
 {

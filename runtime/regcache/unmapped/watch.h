@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 enum {
-    SHMEMI_WATCHERS = 8, /* of those who are told */
-    SHMEMI_CHANGES = 256 /* that one may leave unread; then everything has changed */
+    SHMEMI_WATCHERS = 8, /* the most listeners */
+    SHMEMI_CHANGES =
+        256 /* the most changes that one may leave unread; then everything has changed */
 };
 
 struct shmemi_change {
@@ -20,19 +21,18 @@ struct shmemi_change {
 int shmemi_watch_open(const char **failed);
 void shmemi_watch_close(void);
 
-/* Tells of changes within whole pages from now on; 0, or -errno. */
+/* Reports changes within whole pages from now on; 0, or -errno. */
 int shmemi_watch_add(uint64_t begin, uint64_t n);
 /* Ends it. */
 int shmemi_watch_remove(uint64_t begin, uint64_t n);
 
-/* Asks for changes to be kept for a listener; its number, or -1. */
+/* Keeps changes for a listener; its number, or -1. */
 int shmemi_watch_listen(void);
 void shmemi_watch_deafen(int listener);
 
 /*
- * Gives every change that was made before the call, up to max of them: how many, or
- * -1: a change is being made, and nobody can say of which memory. The last may be
- * all memory.
+ * Returns every change that was made before the call, up to max of them: how many, or -1 when a
+ * change is being made of memory that is not known. The last may be all memory.
  */
 int shmemi_watch_changes(int listener, struct shmemi_change *to, int max);
 
