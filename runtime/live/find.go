@@ -54,8 +54,8 @@ func Find(pid int) ([]*View, error) {
 	return views, nil
 }
 
-// pages opens those of a process; if there is none, parent is whose pages it has
-// inherited.
+// pages opens the pages of a process; if it has none of its own, parent is the process whose pages
+// it has inherited.
 func pages(pid int) (views []*View, parent int, err error) {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	files, err := os.ReadDir(folder)

@@ -23,7 +23,7 @@ const (
 	OfEndpoint
 )
 
-// fileName is what /proc shows of a page's file.
+// fileName is the name of a page's file in /proc.
 const fileName = "libshmem-live"
 
 // head begins each page. All of it is written before the file can be found, but for
@@ -40,12 +40,12 @@ type head struct {
 
 const magic = 0x6576696c6d656873
 
-// HeadSize is what the head takes of a page.
+// HeadSize is the size of the head of a page.
 const HeadSize = 64
 
 var _ [HeadSize]byte = [unsafe.Sizeof(head{})]byte{}
 
-// Page is one that this process writes.
+// Page is a page that this process writes.
 type Page struct {
 	file   int
 	memory []byte
@@ -73,10 +73,10 @@ func Create(kind Kind, n int) (*Page, error) {
 	return p, nil
 }
 
-// Bytes are those of the page.
+// Bytes returns the bytes of the page.
 func (p *Page) Bytes() []byte { return p.memory[HeadSize:] }
 
-// At is where they begin.
+// At returns their address.
 func (p *Page) At() unsafe.Pointer { return unsafe.Pointer(&p.memory[HeadSize]) }
 
 // Close takes the page back.
@@ -108,8 +108,8 @@ type View struct {
 
 func (v *View) same(w *View) bool { return os.SameFile(v.info, w.info) }
 
-// Bytes are a copy of those behind the head, as they are now. A mapping would take
-// memory for those of the page that nobody has touched.
+// Bytes returns a copy of the bytes behind the head, as they are now. A mapping would take memory
+// for untouched bytes of the page.
 func (v *View) Bytes() ([]byte, error) {
 	b := make([]byte, v.size)
 	_, err := v.file.ReadAt(b, HeadSize)
@@ -136,7 +136,7 @@ type strangerError struct{ pid int }
 
 func (e *strangerError) Error() string { return fmt.Sprintf("a page of process %d", e.pid) }
 
-// VersionError is that a page is another version's.
+// VersionError reports a page of another version.
 type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string { return "its libshmem is version " + e.Version }
@@ -172,7 +172,7 @@ func view(file string, pid int) (*View, error) {
 	return &View{h.kind, f, info, int(h.size - HeadSize)}, nil
 }
 
-// Text is what an array of a page holds, up to its end.
+// Text returns the text in an array of a page, up to its end.
 func Text(b []byte) string {
 	for i, c := range b {
 		if c == 0 {

@@ -1,11 +1,10 @@
-// Package nvtx shows a profiler what a PE's proxies do, as ranges of the threads that do
-// it: each post to the NIC, and each sleep. Polls are left out: who waits polls some
-// hundred thousand times a second.
+// Package nvtx shows a profiler what a PE's proxies do, as ranges of their threads: each post to
+// the NIC, and each sleep. Polls are left out: a waiting thread polls some hundred thousand times a
+// second.
 //
-// It owns which ranges there are; how one is shown is the front's (capi/front/ranges.c),
-// because the program's calls are shown there, too. Where nobody listens there is no
-// provider of this package, so that it costs nothing; where there is one, no operation
-// goes past it in C.
+// It owns the list of ranges; the front (capi/front/ranges.c) shows them, because it shows the
+// program's calls, too. Without a profiler there is no provider of this package, so that it costs
+// nothing; with one, no operation goes past it in C.
 package nvtx
 
 import (
@@ -25,8 +24,7 @@ type provider struct {
 	show    Show
 }
 
-// Around shows what goes through inner. Without somebody to show it to it is inner
-// itself.
+// Around shows the operations that go through inner. Without a profiler it returns inner itself.
 func Around(inner fabric.Provider, show Show) fabric.Provider {
 	if show == nil {
 		return inner
@@ -79,7 +77,7 @@ func (p *provider) Read(op *fabric.RMA) (err error) {
 	return err
 }
 
-// Atomic is part of fabric.Atomics. Nobody calls it where Caps has no atomic operation.
+// Atomic is part of fabric.Atomics. It is not called where Caps has no atomic operation.
 func (p *provider) Atomic(op *fabric.AMO) (err error) {
 	p.in(Atomic, func() { err = p.atomics.Atomic(op) })
 	return err

@@ -34,7 +34,7 @@ func (n *nic) Wait(time.Duration) (bool, error) {
 func TestAround(t *testing.T) {
 	inner := new(nic)
 	if p := Around(inner, nil); p != fabric.Provider(inner) {
-		t.Error("there is something before the provider although nobody listens")
+		t.Error("there is something before the provider although no profiler listens")
 	}
 	var got []Name
 	p := Around(inner, func(n Name) { got = append(got, n); inner.note() })
@@ -76,7 +76,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// TestSuite holds what is shown to what every provider has to keep.
+// TestSuite holds the wrapped provider to the rules of every provider.
 func TestSuite(t *testing.T) {
 	fabrictest.Run(t, func(c fabric.Config) (fabric.Provider, error) {
 		c.NICs = "lo"

@@ -39,7 +39,7 @@ type Code interface {
 // Kernel is a kernel of the library.
 type Kernel uintptr
 
-// Job is what the calls need to know of it.
+// Job is the calls' knowledge of the job.
 type Job struct {
 	Me, NPEs int
 	User     uint64        // where the program has the user heap
@@ -47,7 +47,7 @@ type Job struct {
 	Direct   []gpu.Address // of each PE, where this GPU and its copy engine reach it; 0: by ring
 	Rings    bool          // some PE is reached by ring
 	Survives bool          // the job goes on when a PE is lost
-	Image    gpu.Address   // what kernels know of the job
+	Image    gpu.Address   // the job's description for kernels
 	Bytes    uint64        // of the image
 
 	// Bounce is BounceBytes of zeroed memory that no context owns, for operands that the driver
@@ -197,8 +197,8 @@ func (c *Calls) wait(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelWait, 1, threadsFor(call.Count), s, &k)
 }
 
-// quiet: what a stream did is complete when it goes on, and so is what a kernel
-// stored; only rings hold operations that are not.
+// quiet: the stream's own operations are complete when it goes on, and so are a kernel's stores;
+// only rings hold operations that are not.
 func (c *Calls) quiet(call *queue.StreamCall, s gpu.Stream) error {
 	if !c.job.Rings {
 		return nil

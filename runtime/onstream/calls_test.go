@@ -45,7 +45,7 @@ func (r *recorder) Wait64(s gpu.Stream, a gpu.Address, v uint64, until gpu.Condi
 }
 func (r *recorder) SyncStream(s gpu.Stream) error { return r.note("sync", "%d", s) }
 
-// What is at tied is tied to the program's context, on GPU 3; at elsewhere on another one.
+// Memory at tied is tied to the program's context, on GPU 3; at elsewhere to another one.
 const (
 	tied      = 0x5000000
 	elsewhere = 0x6000000

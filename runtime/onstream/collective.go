@@ -16,15 +16,15 @@ const (
 	shareBytes  = 64 << 10
 	shareBlocks = 32
 
-	// spreadPEs is the most PEs that tell each other all at once, as
+	// spreadPEs is the most PEs that synchronise each with all others at once, as
 	// SHMEMI_SYNC_ALL_TO_ALL of the header.
 	spreadPEs = 64
-	// spreadBytes is what a block of a spread reduction combines at least: four
-	// words of 16 bytes for each thread.
+	// spreadBytes is the least that a block of a spread reduction combines: four words of 16 bytes
+	// for each thread.
 	spreadBytes  = 4 * 16 * block
 	spreadBlocks = 64
-	// packedBytes is the size up to which twice the bytes in one step are faster
-	// than three steps, which take 11 us between two H200 however little they move.
+	// packedBytes is the size up to which twice the bytes in one step are faster than three steps,
+	// which take 11 us between two H200 even for a few bytes.
 	packedBytes = 256 << 10
 
 	// teamWorld is SHMEM_TEAM_WORLD. Other teams have no room for packed words, so
@@ -40,8 +40,8 @@ func threadsFor(n uint64) uint32 { return uint32(min((n+warp-1)/warp*warp, block
 // blocksFor is how many blocks share n bytes.
 func blocksFor(n, least, most uint64) uint32 { return uint32(max(1, min((n+least-1)/least, most))) }
 
-// near tells whether all PEs of a call's team reach each other directly, so that many
-// blocks can work side by side.
+// near reports whether all PEs of a call's team reach each other directly, so that many blocks can
+// work side by side.
 func (c *Calls) near(call *queue.StreamCall) bool { return !c.job.Rings && call.TeamPEs <= spreadPEs }
 
 // move is a collective that copies.

@@ -58,7 +58,7 @@ func init() {
 	}
 }
 
-// kernels are those of the library, or why there are none.
+// kernels are the library's kernels, or the reason why there are none.
 type kernels struct {
 	code    Code
 	all     [kernelCount]Kernel

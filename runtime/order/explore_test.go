@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A program is what a PE does with one target: w writes, s writes and signals
-// behind it, m sends a message, f is a fence, q a flush, whose answer acknowledges.
-// A sender without room sends a flush by itself.
+// A program is a PE's operations on one target: w writes, s writes and signals behind it, m sends a
+// message, f is a fence, q a flush, whose answer acknowledges. A sender without room sends a flush
+// by itself.
 type program struct {
 	space Space
 	start uint32
@@ -51,8 +51,8 @@ var flawNames = [flaws]string{
 
 const most = 16 // writes and messages of a program, its own flushes included
 
-// system is all there is to know of a run: both ends, and what is under way, as
-// sets of the numbers in which writes and messages were posted.
+// system is the whole state of a run: both ends, and the operations under way, as sets of the
+// numbers in which writes and messages were posted.
 type system struct {
 	pc           uint8
 	out          Out
@@ -65,7 +65,7 @@ type system struct {
 	flushes      uint16
 	flushing     bool
 	need         [most]uint32
-	must         [most]uint16 // what the specification has a message follow
+	must         [most]uint16 // writes that a message must follow by the specification
 	acks         [2]uint32    // under way, in any order
 	nAcks        uint8
 	signal       bool // the next step is the message behind a write
@@ -250,10 +250,9 @@ func explore(p *program, f flaw) (int, error) {
 	return len(nodes), nil
 }
 
-// TestExplore holds that no message is applied before what it follows is in, that
-// no write is taken for another, and that nobody waits for ever. Each step takes
-// something away from what is to be done, so a run that does not end is one that is
-// stuck.
+// TestExplore holds that no message is applied before the writes that it follows are in, that no
+// write is taken for another, and that no end waits for ever. Each step takes something away from
+// the work left, so a run that does not end is a run that is stuck.
 func TestExplore(t *testing.T) {
 	total := 0
 	for i := range programs {

@@ -46,7 +46,7 @@ func (i *In) flip(n uint32) {
 	i.seen[n/64] ^= 1 << (n % 64)
 }
 
-// Reached tells whether a message that carries need may be applied.
+// Reached reports whether a message that carries need may be applied.
 func (i *In) Reached(need uint32) (bool, error) {
 	if d := int32(need - i.edge); d <= 0 {
 		return true, nil
@@ -56,5 +56,5 @@ func (i *In) Reached(need uint32) (bool, error) {
 	return false, nil
 }
 
-// Ack is what messages to the sender carry: writes below it are in.
+// Ack returns the number for messages to the sender: writes below it are in.
 func (i *In) Ack() uint32 { return i.edge }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Default leaves half of the immediate data to the stream. A thousand writes of 8 KiB
-// are what 100 Gb/s carry in 0.7 ms, which is many round trips.
+// Default leaves half of the immediate data to the stream. 100 Gb/s carry a thousand writes of 8
+// KiB in 0.7 ms, which is many round trips.
 var Default = Space{Bits: 16, Window: 1024}
 
 func (s Space) mask() uint32 { return 1<<s.Bits - 1 }
 
-// Check tells whether the ends of a flow can work with s.
+// Check reports whether the ends of a flow can work with s.
 func (s Space) Check() error {
 	if s.Bits < 2 || s.Bits > 16 || s.Window == 0 || s.Window > 1<<(s.Bits-1) {
 		return fmt.Errorf("order: %d bits and a window of %d writes (2 to 16 bits, and at most half of their numbers)", s.Bits, s.Window)
@@ -19,10 +19,10 @@ func (s Space) Check() error {
 	return nil
 }
 
-// Room tells whether one more write may be posted.
+// Room reports whether one more write may be posted.
 func (o *Out) Room() bool { return o.Posted-o.In < o.Space.Window }
 
-// Unacknowledged is how many writes are not known to be in.
+// Unacknowledged returns how many writes are not known to be in.
 func (o *Out) Unacknowledged() uint32 { return o.Posted - o.In }
 
 // Write counts a write, for which there is Room, and returns its number. One that
@@ -40,21 +40,20 @@ func (o *Out) Unwrite() { o.Posted-- }
 // and a signal behind its bytes.
 func (o *Out) Follow() { o.After = o.Posted }
 
-// Need is what the next message has to carry.
+// Need returns the number that the next message has to carry.
 func (o *Out) Need() uint32 { return o.After }
 
-// All is what a message has to carry that follows every write so far and has no say
-// in what later ones follow.
+// All returns the number for a message that follows every write so far and does not change the
+// number that later messages follow.
 func (o *Out) All() uint32 { return o.Posted }
 
-// ErrNumbers says that the other end tells what cannot be: it is of another job or
-// another version, or the network loses or repeats.
+// ErrNumbers reports impossible numbers from the other end: it is of another job or another
+// version, or the network loses or repeats.
 var ErrNumbers = errors.New("order: numbers that no end of this flow has given")
 
-// Acked takes an acknowledgement. An older one than the last is no mistake: those
-// of several messages may be read in any order. What is acknowledged the next
-// message follows anyway, and says so: in a flow without fences its count would
-// fall behind for ever.
+// Acked takes an acknowledgement. An older one than the last is no mistake: acknowledgements of
+// several messages may be read in any order. The next message follows acknowledged writes anyway,
+// and its count says so: in a flow without fences the count would fall behind for ever.
 func (o *Out) Acked(ack uint32) error {
 	switch {
 	case ack-o.In <= o.Posted-o.In:

@@ -86,7 +86,7 @@ type scene struct {
 	streams  *Streams[string]
 }
 
-// do does one command. A mistake in it is what it says.
+// do does one command. A mistake in it is its output.
 func (s *scene) do(words []string) error {
 	var name string
 	var numbers []uint32

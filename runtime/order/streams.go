@@ -18,7 +18,7 @@ func NewStreams[K comparable](most uint32) *Streams[K] {
 	return &Streams[K]{most: most, of: map[K]uint32{}}
 }
 
-// Open gives a flow its number, the same each time. False: there is none left.
+// Open gives a flow its number, the same each time. It reports false when none is left.
 func (s *Streams[K]) Open(k K) (uint32, bool) {
 	if n, ok := s.of[k]; ok {
 		return n, true
@@ -47,7 +47,7 @@ func (s *Streams[K]) Close(k K) {
 	}
 }
 
-// Of tells whose number it is.
+// Of returns the flow of a number.
 func (s *Streams[K]) Of(number uint32) (K, error) {
 	if uint64(number) >= uint64(len(s.to)) || !s.used[number] {
 		var none K

@@ -1,5 +1,5 @@
-// Package procmaps reads the kernel's list of this process's mappings. It knows
-// nothing of what the memory is for.
+// Package procmaps reads the kernel's list of this process's mappings. It knows no uses of the
+// memory.
 package procmaps
 
 import (
@@ -24,8 +24,8 @@ type Mapping struct {
 // List is the open list. One goroutine at a time may use it.
 type List struct {
 	file *os.File
-	// ByText is set when the kernel does not answer single questions. Who sets it has the
-	// whole text read for each.
+	// ByText is set when the kernel does not answer single questions. If it is set, each question
+	// reads the whole text.
 	ByText bool
 }
 

@@ -20,7 +20,7 @@ func mapped(t *testing.T, flags, rights int) uint64 {
 	return uint64(uintptr(unsafe.Pointer(&m[0])))
 }
 
-// Both ways to read the list say the same, and what is so.
+// Both ways to read the list agree, and are right.
 func TestOver(t *testing.T) {
 	private := mapped(t, unix.MAP_PRIVATE, unix.PROT_READ)
 	apart := mapped(t, unix.MAP_SHARED, unix.PROT_READ|unix.PROT_WRITE)
@@ -36,7 +36,7 @@ func TestOver(t *testing.T) {
 			{Begin: apart, End: apart + 4*page, Readable: true, Writable: true},
 		} {
 			got, err := l.Over(want.Begin+page, want.End-page)
-			if len(got) == 1 { // what is alike beside it may be one mapping with it
+			if len(got) == 1 { // the kernel may join a mapping of the same kind beside it
 				got[0].Begin, got[0].End = max(got[0].Begin, want.Begin), min(got[0].End, want.End)
 			}
 			if err != nil || len(got) != 1 || got[0] != want {

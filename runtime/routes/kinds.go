@@ -48,7 +48,7 @@ func (m *Map) kinds(b *strings.Builder) error {
 	return nil
 }
 
-// text is what a letter means.
+// text is the meaning of a letter.
 func (v *view) text(w Way) string {
 	for _, l := range v.ways {
 		if l.way == w {
@@ -58,8 +58,8 @@ func (v *view) text(w Way) string {
 	return ""
 }
 
-// kind draws the PEs of a host by their places on it, those that nothing tells apart
-// together.
+// kind draws the PEs of a host by their places on it, and puts those together that have the same
+// ways.
 func (m *Map) kind(b *strings.Builder, pes []topo.PE) error {
 	views := m.views()
 	classes := m.classes(views, pes)
@@ -107,8 +107,8 @@ func (m *Map) classes(views []view, pes []topo.PE) [][]int {
 	return all
 }
 
-// alike tells whether two PEs of a host have the same ways to all others and to each
-// other, and all others to them. Such PEs are classes: the same holds of any two of one.
+// alike reports whether two PEs of a host have the same ways to all others and to each other, and
+// all others to them. Such PEs are classes: the same holds of any two of one.
 func (m *Map) alike(views []view, pes []topo.PE, a, b topo.PE) bool {
 	for _, v := range views {
 		if v.of(m, a, a) != v.of(m, b, b) || v.of(m, a, b) != v.of(m, b, a) {

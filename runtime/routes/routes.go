@@ -1,7 +1,6 @@
-// Package routes is the map of a job: by which way each PE reaches the heap of each
-// other one, from calls of the host and from kernels, and the text that people read of
-// it. It decides no way and asks nobody: what a PE's ways are it is told by that PE, and
-// who shares a host with whom by runtime/topo.
+// Package routes is the map of a job: by which way each PE reaches the heap of each other one, from
+// calls of the host and from kernels, and the text that people read of it. It decides no way and
+// communicates with no PE: each PE reports its own ways, and runtime/topo which PEs share a host.
 package routes
 
 import (
@@ -14,7 +13,7 @@ import (
 // Way is how operations get to a heap, and the letter that stands for it.
 type Way byte
 
-// The ways. Kernels hand what their GPU cannot do itself to a ring, and the proxy goes
+// The ways. Kernels hand operations that their GPU cannot do itself to a ring, and the proxy goes
 // the way.
 const (
 	Own     Way = '.' // it is the PE's own
@@ -25,7 +24,7 @@ const (
 	None    Way = '-' // the PE runs no kernels
 )
 
-// Row is what one PE tells the others.
+// Row is one PE's report to the others.
 type Row struct {
 	Name     string   // of its host
 	Host     string   // the Way to each PE of its host, in their order, from calls of the host
@@ -44,7 +43,7 @@ type Map struct {
 	rows  []Row
 }
 
-// New makes the map of what all PEs have told.
+// New makes the map from the reports of all PEs.
 func New(nodes *topo.Nodes, rows []Row) (*Map, error) {
 	refuse := func(object, format string, args ...any) error {
 		return &shmerr.Error{Op: "read", Object: "the ways of " + object, Cause: shmerr.Causef(shmerr.ErrVersion, format, args...),
@@ -65,13 +64,13 @@ func New(nodes *topo.Nodes, rows []Row) (*Map, error) {
 	return &Map{nodes, rows}, nil
 }
 
-// Row is what a PE has told.
+// Row returns the report of a PE.
 func (m *Map) Row(pe topo.PE) Row { return m.rows[pe] }
 
-// Host is the way of calls that one PE makes to the heap of another.
+// Host returns the way of calls that one PE makes to the heap of another.
 func (m *Map) Host(from, to topo.PE) Way { return m.way(m.rows[from].Host, from, to) }
 
-// Kernels is the way of operations in kernels of a PE.
+// Kernels returns the way of operations in kernels of a PE.
 func (m *Map) Kernels(from, to topo.PE) Way {
 	if m.rows[from].Kernels == "" {
 		return None

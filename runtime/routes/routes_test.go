@@ -15,7 +15,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-// job is a job of PEs on hosts, with what each PE tells.
+// job is a job of PEs on hosts, with the report of each PE.
 type job struct {
 	name string
 	host func(pe int) int
@@ -70,7 +70,7 @@ func threeOne(pe int) int {
 	return 0
 }
 
-// device is a PE on a GPU of its own, which reaches those of its host.
+// device is a PE on a GPU of its own, which reaches the GPUs of its host.
 func device(pe, node, n int) routes.Row {
 	return routes.Row{
 		Host: all("c", n), Kernels: all("g", n), Heap: "device", GPU: fmt.Sprintf("0000:%02x:00.0", 0xf+pe%n),
@@ -140,7 +140,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// TestWays: each way is the one that the PE has told, and the network between hosts.
+// TestWays: each way is the one that the PE has reported, and the network between hosts.
 func TestWays(t *testing.T) {
 	for _, j := range jobs {
 		if j.name != "hosts-cyclic" && j.name != "mixed" {

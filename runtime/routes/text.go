@@ -14,7 +14,7 @@ import (
 // drawn is the most PEs whose ways are drawn one by one: as many columns fit a screen.
 const drawn = 64
 
-// view is one of the two kinds of operations, and what its letters mean in it.
+// view is one of the two kinds of operations, and the meanings of its letters.
 type view struct {
 	title string
 	ways  []legend
@@ -103,7 +103,7 @@ func (v *view) explain(b *strings.Builder, used map[Way]bool) {
 	fmt.Fprintf(b, "  %s\n", strings.Join(parts, ", "))
 }
 
-// group puts what has the same key together, in the order in which it comes.
+// group puts elements with the same key together, in the order in which they come.
 func group[K comparable](n int, key func(i int) K) (order []K, who map[K][]int) {
 	who = map[K][]int{}
 	for i := range n {
@@ -116,7 +116,7 @@ func group[K comparable](n int, key func(i int) K) (order []K, who map[K][]int) 
 	return order, who
 }
 
-// reasons say why PEs do not go a shorter way within their host.
+// reasons lists why PEs do not go a shorter way within their host.
 func (m *Map) reasons(b *strings.Builder, pes []topo.PE, what string) {
 	order, who := group(len(pes), func(i int) string { return strings.Join(m.rows[pes[i]].Why, "; ") })
 	for _, why := range order {
@@ -126,7 +126,7 @@ func (m *Map) reasons(b *strings.Builder, pes []topo.PE, what string) {
 	}
 }
 
-// end is what there is of a PE at the end of a way.
+// end is what the text shows of a PE at the end of a way.
 type end struct {
 	node                     int
 	name, heap, gpu, network string
@@ -150,8 +150,7 @@ func (m *Map) end(pe topo.PE, hosts bool) end {
 	return e
 }
 
-// table has the ends of PEs, those that are alike in one line. hosts: the PEs are of
-// several.
+// table has the ends of PEs, with one line for all that are alike. hosts: the PEs are of several.
 func (m *Map) table(b *strings.Builder, pes []topo.PE, what string, hosts bool) error {
 	order, who := group(len(pes), func(i int) end { return m.end(pes[i], hosts) })
 	some := slices.ContainsFunc(order, func(e end) bool { return e.gpu != "-" })

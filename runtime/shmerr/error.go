@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Error says what failed, on what, why, and what to do about it. It prints as
-// one line:
+// Error names what failed, on what, why, and the remedy. It prints as one line:
 //
 //	<operation> <object>: <cause> (<remedy>)
 type Error struct {
-	Op     string // what was done, a verb: "allocate", "open"
-	Object string // what it was done to; may be empty
+	Op     string // the operation, a verb: "allocate", "open"
+	Object string // the object of the operation; may be empty
 	Cause  error
-	Remedy string // what the reader can change; may be empty
+	Remedy string // a change that the reader can make; may be empty
 }
 
 // Error is the line described at the type.
@@ -54,8 +53,8 @@ type cause struct {
 func (c *cause) Error() string   { return c.text.Error() }
 func (c *cause) Unwrap() []error { return []error{c.kind, c.text} }
 
-// UnsupportedError says that a feature is absent from this build, machine or
-// library version, and what would bring it.
+// UnsupportedError reports a feature that is absent from this build, machine or library version,
+// and a way to get it.
 type UnsupportedError struct {
 	Feature string // "FI_MR_DMABUF"
 	Needs   string // "libfabric 1.20 or later; this is 1.17"

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// file is a log of its own. Where a record cannot be written, stderr is told why, once:
-// whoever waits for the next record would look for the fault elsewhere.
+// file is a log of its own. A record that cannot be written is reported on stderr, with the reason,
+// once: a user who waits for the next record would look for the fault elsewhere.
 type file struct {
 	*os.File
 	of     *Log // whose lock is held

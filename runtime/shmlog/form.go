@@ -33,13 +33,13 @@ func people(out io.Writer) io.Writer {
 	}
 }
 
-// terminal tells whether somebody looks at what is written to a file.
+// terminal reports whether a file is a terminal.
 func terminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
 }
 
-// who is what a record begins with: host:pid:tid [gpu] PE.
+// who is the beginning of a record: host:pid:tid [gpu] PE.
 type who struct {
 	host string
 	pid  int
@@ -55,7 +55,7 @@ func self() who {
 	return who{host, os.Getpid(), -1, -1}
 }
 
-// text is for people.
+// text returns it for people.
 func (w *who) text() string {
 	s := w.host + ":" + strconv.Itoa(w.pid) + ":" + strconv.Itoa(unix.Gettid())
 	if w.gpu >= 0 {
@@ -67,7 +67,7 @@ func (w *who) text() string {
 	return s
 }
 
-// fields are for programs.
+// fields adds it for programs.
 func (w *who) fields(e *zerolog.Event) *zerolog.Event {
 	e = e.Str("time", time.Now().UTC().Format(time.RFC3339Nano)).Str("host", w.host).Int("pid", w.pid).Int("tid", unix.Gettid())
 	if w.gpu >= 0 {

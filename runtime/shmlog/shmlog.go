@@ -1,6 +1,5 @@
-// Package shmlog writes the library's log: one record, one line, one write. For people
-// it begins with the host, the process and the thread, the PE's GPU where it has one,
-// and the PE:
+// Package shmlog writes the library's log: one record, one line, one write. For people it begins
+// with the host, the process and the thread, the PE's GPU where it has one, and the PE:
 //
 //	shmem: node7:4711:4712 [0] PE 3: heap: 4.0 MiB committed
 //
@@ -8,10 +7,9 @@
 //
 //	{"level":"debug","time":"2026-01-31T12:00:00.123456Z","host":"node7","pid":4711,"tid":4712,"gpu":0,"pe":3,"subsys":"heap","message":"4.0 MiB committed"}
 //
-// What is logged at which level is decided by who logs; which of it is printed
-// and where is SHMEM_LOG_LEVEL, SHMEM_LOG_SUBSYS and SHMEM_LOG_FILE. Texts are
-// in lower case and say causes, not guesses. Nothing logs on a path that a
-// put or a wait takes. zerolog does the writing.
+// Callers decide the level of each record; SHMEM_LOG_LEVEL, SHMEM_LOG_SUBSYS and SHMEM_LOG_FILE
+// decide which records are printed, and where. Texts are in lower case and name causes, not
+// guesses. Nothing logs on a path that a put or a wait takes. zerolog does the writing.
 package shmlog
 
 import (
@@ -38,7 +36,7 @@ type Log struct {
 	mu     sync.Mutex
 	who    who
 	lines  zerolog.Logger
-	people bool // who read it
+	people bool // people read it
 	out    io.Writer
 	file   *file // where it is ours to close
 }
@@ -54,8 +52,7 @@ func Open(cfg *config.Config, stderr io.Writer) (*Log, error) {
 		return l, nil
 	}
 	name := Expand(cfg.LogFile)
-	// Appended to: several PEs may share a file. A pipe that nobody reads is an error, not
-	// a wait.
+	// Appended to: several PEs may share a file. A pipe without a reader is an error, not a wait.
 	opened, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NONBLOCK, 0o644)
 	if err != nil {
 		return nil, &shmerr.Error{Op: "open", Object: fmt.Sprintf("SHMEM_LOG_FILE=%q", cfg.LogFile),
@@ -120,7 +117,7 @@ func (l *Log) Printf(subsys string, level config.LogLevel, format string, args .
 	defer l.mu.Unlock()
 	e := l.lines.WithLevel(levels[level])
 	if l.people {
-		// A text of several lines would look like lines of somebody else.
+		// A text of several lines would look like lines of another process.
 		text = strings.ReplaceAll(text, "\n", " | ")
 		e = e.Str(partWho, l.who.text())
 	} else {
@@ -144,8 +141,8 @@ func (l *Log) Say(subsys string, level config.LogLevel, text string) {
 	l.who.fields(l.lines.WithLevel(levels[level])).Str(partSubsys, subsys).Msg(text)
 }
 
-// Tell is Say with lines that belong to the text. For people each of them names the same as
-// the text, for lines of others may come between; else they are a field of the record.
+// Tell is Say with lines that belong to the text. For people each line begins as the text does, for
+// lines of others may come between; for programs they are a field of the record.
 func (l *Log) Tell(subsys string, level config.LogLevel, of, text string, below []string) {
 	if l == nil {
 		return
@@ -164,8 +161,8 @@ func (l *Log) Tell(subsys string, level config.LogLevel, of, text string, below 
 	_, _ = l.out.Write(b)
 }
 
-// Print writes text of several lines at once, whatever the level: as it is for people,
-// else in one object.
+// Print writes text of several lines at once, at any level: unchanged for people, else in one
+// object.
 func (l *Log) Print(text string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

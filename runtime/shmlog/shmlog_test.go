@@ -161,7 +161,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// What is said is one line, whatever the level is.
+// A text of Say is one line, at any level.
 func TestSay(t *testing.T) {
 	var out bytes.Buffer
 	l := open(t, &out, "SHMEM_LOG_LEVEL=error")
@@ -173,7 +173,7 @@ func TestSay(t *testing.T) {
 	none.Say("pe", config.LogError, "x")
 }
 
-// Lines below what is told say for people whose they are, and are a field else.
+// Lines below a text of Tell name their object for people, and are a field for programs.
 func TestTell(t *testing.T) {
 	var out bytes.Buffer
 	l := open(t, &out)
@@ -210,7 +210,7 @@ func TestConcurrentLinesStayWhole(t *testing.T) {
 	}
 }
 
-// A terminal is for people, also where it is named as a file.
+// A terminal gets text for people, even if it is named as a file.
 func TestTerminal(t *testing.T) {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -238,7 +238,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestFullDisk: records that are lost are told of once, and where.
+// TestFullDisk: lost records are reported once, with the file.
 func TestFullDisk(t *testing.T) {
 	for _, sort := range []string{"/dev/full", "of our own"} {
 		var stderr bytes.Buffer
@@ -267,7 +267,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestPipeWithoutReader: nobody waits for who might read the log some day.
+// TestPipeWithoutReader: no PE waits for a reader of the log.
 func TestPipeWithoutReader(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(name, 0o600); err != nil {

@@ -21,7 +21,7 @@ const (
 	NIC               // each of its NICs
 )
 
-// Unit is what is counted.
+// Unit is the unit of a counter.
 type Unit uint8
 
 // The units.
@@ -111,23 +111,23 @@ func Find(name string) int {
 	return -1
 }
 
-// PE is what one PE has counted.
+// PE is the counters of one PE.
 type PE struct {
 	Values []uint64 // by number
 	NICs   []fabric.RailCount
-	Peers  []Line // those that it has had to do with
+	Peers  []Line // peers that it had operations on
 
 	ends []*proxy.Shown
 }
 
-// Line is what it has counted for another PE.
+// Line is a PE's counters for one peer.
 type Line struct {
 	PE    int
 	Count [layout.Counted]uint64
 	Now   Gauges
 }
 
-// Gauges are what there is at the moment.
+// Gauges are the present numbers.
 type Gauges struct {
 	UnderWay   uint64 // operations that hold a token
 	Bytes      uint64 // of one-sided operations
@@ -147,7 +147,7 @@ func (l *Line) BytesIn() uint64 {
 	return l.Count[layout.ReceivedBytes] + l.Count[layout.ReadBytes]
 }
 
-// Collect makes one account of what a PE's engines show and of its page.
+// Collect makes one account of the pages of a PE and of its engines.
 func Collect(page *live.PE, ends []*proxy.Shown) PE {
 	p := PE{Values: make([]uint64, len(Counters)), ends: ends}
 	if page != nil {
@@ -229,8 +229,8 @@ func OfNIC(counter int, n *fabric.RailCount) (uint64, bool) {
 	return 0, false
 }
 
-// Encode is what of a PE goes into the table of its job, small, because all PEs get
-// it: the values, the NICs, and the PE that most bytes went to.
+// Encode returns a PE's part of the table of its job, small, because all PEs get it: the values,
+// the NICs, and the PE that most bytes went to.
 func (p *PE) Encode() []byte {
 	var b []byte
 	for _, v := range p.Values {
@@ -255,7 +255,7 @@ func (p *PE) Encode() []byte {
 	return b
 }
 
-// Row is what Encode has kept.
+// Row is the decoded part of a PE.
 type Row struct {
 	Values []uint64
 	Most   int // PE that most bytes went to, or -1

@@ -1,5 +1,4 @@
-// Package stats is what PEs count, by the names that people and programs know it
-// by, and as the tables that they read. It owns the list of counters, which only
-// grows at its end, and the text. What is counted it is given; it counts nothing
-// and asks nobody.
+// Package stats has the counters of PEs, with their names for people and programs, and the tables
+// of them. It owns the list of counters, which only grows at its end, and the text. Its callers
+// bring the values; it counts nothing and communicates with no PE.
 package stats

@@ -18,8 +18,8 @@ type Look struct {
 	At time.Time
 }
 
-// Live prints what a PE has done so far, how much of it in the time between two
-// looks, and what is under way. The first look may be nil: then there are no rates.
+// Live prints a PE's work so far, how much of it in the time between two looks, and the operations
+// under way. The first look may be nil: then there are no rates.
 func Live(w io.Writer, first, last *Look) error {
 	var b strings.Builder
 	seconds := 0.0

@@ -14,8 +14,7 @@ import (
 
 const prefixes = "KMGTPE"
 
-// Amount is a number of a unit, for people. Counts are exact, others as far as they
-// can be told apart.
+// Amount formats a number of a unit for people. Counts are exact; other numbers have a few digits.
 func Amount(v uint64, u Unit) string {
 	switch {
 	case u == Bytes && v >= 10_000:
@@ -39,8 +38,8 @@ func Amount(v uint64, u Unit) string {
 	return fmt.Sprint(v)
 }
 
-// Job prints one table for all PEs: of each counter that is not 0 everywhere the sum,
-// the median, and the least and the most with who has it.
+// Job prints one table for all PEs: of each counter that is not 0 everywhere the sum, the median,
+// and the least and the most with their PEs.
 func Job(w io.Writer, title string, rows []Row) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "shmem: %s\n", title)

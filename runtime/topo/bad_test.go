@@ -121,7 +121,7 @@ func TestReadXML(t *testing.T) {
 	}
 }
 
-// TestBadXML: what is wrong, in which line, and what was expected.
+// TestBadXML: the error names the fault, its line, and the expected text.
 func TestBadXML(t *testing.T) {
 	swap := func(old, new string) string {
 		if !strings.Contains(whole, old) {

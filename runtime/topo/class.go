@@ -1,7 +1,7 @@
 package topo
 
-// Class is how far a NIC is from a GPU or a process, the nearest first. The short
-// names are those of nvidia-smi topo, which has none for Socket.
+// Class is the distance of a NIC from a GPU or a process, the nearest first. The short names are
+// those of nvidia-smi topo, which has none for Socket.
 type Class uint8
 
 // The classes.
@@ -11,7 +11,7 @@ const (
 	SameRoot                  // PHB: the way is through a root complex of the processor
 	SameNode                  // NODE: from one root complex of a NUMA node to another
 	SameSocket                // SOC: from one NUMA node of a socket to another
-	OtherSocket               // SYS: from socket to socket, or nobody knows
+	OtherSocket               // SYS: from socket to socket, or the distance is not known
 	classes
 )
 
@@ -51,7 +51,7 @@ func (m *Machine) Distance(a, b Place) Class {
 			if len(m.Nodes) > 1 && (m.Near(a) != nil || m.Near(b) != nil) {
 				return SameSocket
 			}
-			return SameNode // nobody says more than the socket
+			return SameNode // the description has no more than the socket
 		}
 	}
 	if len(m.Packages) == 0 && len(m.Nodes) < 2 {

@@ -1,15 +1,14 @@
-// Package topo knows which PEs share a machine, and which NIC of a machine is near to
-// whom.
+// Package topo knows which PEs share a machine, and which of its NICs are near to each of them.
 //
-// It owns the description of a machine (Machine), read from the text that hwloc writes
-// (ReadXML) or from /sys (ReadSys); how far two places of it are from each other
-// (Distance); who takes which NICs (Share, Plan) and what settings say of that
-// (ParseList, ParseMapping); and how people see it (Draw, Table). The library hwloc is
-// in runtime/topo/hwloc, so that everything here is tested on described machines.
+// It owns the description of a machine (Machine), read from the text that hwloc writes (ReadXML) or
+// from /sys (ReadSys); how far two places of it are from each other (Distance); which PE takes
+// which NICs (Share, Plan) and the settings about that (ParseList, ParseMapping); and its text for
+// people (Draw, Table). The library hwloc is in runtime/topo/hwloc, so that everything here is
+// tested on described machines.
 //
-// It knows nothing of memory or networks: runtime/pe makes segments of its nodes, asks
-// it for NICs that libfabric offers, and binds threads.
+// It knows nothing of memory or networks: runtime/pe makes segments of its nodes, asks it for NICs
+// that libfabric offers, and binds threads.
 //
-// Any thread may call it; a Machine is not changed any more when its reader has
-// returned, but by Only.
+// Any thread may call it; a Machine is not changed any more when its reader has returned, but by
+// Only.
 package topo

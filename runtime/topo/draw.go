@@ -17,7 +17,7 @@ type branch struct {
 	below []*branch
 }
 
-// at is the part below with a key, made where there is none.
+// at is the part below with a key, made if it is missing.
 func (b *branch) at(key, text string) *branch {
 	for _, c := range b.below {
 		if c.key == key {
@@ -29,8 +29,8 @@ func (b *branch) at(key, text string) *branch {
 	return c
 }
 
-// Draw writes the tree of a machine and what is behind which bridge; behind an arrow,
-// for GPUs the NICs that the plan gives them, and for NICs who takes them.
+// Draw writes the tree of a machine with the devices behind each bridge; behind an arrow, for GPUs
+// the NICs that the plan gives them, and for NICs their users.
 func (m *Machine) Draw(w io.Writer, r Request, picks [][]Pick) error {
 	name := m.Name
 	if name == "" {
@@ -110,7 +110,7 @@ func (b *branch) write(w *bufio.Writer, indent string) {
 	}
 }
 
-// notes is what the drawing says of each device.
+// notes are the drawing's words about each device.
 func (m *Machine) notes(r Request, picks [][]Pick) map[string]string {
 	takes := map[string][]string{}
 	users := map[string][]string{}
@@ -148,7 +148,7 @@ func (m *Machine) notes(r Request, picks [][]Pick) map[string]string {
 	return notes
 }
 
-// who is what a PE is called: by its GPU, or by where its processors are.
+// who is the name of a PE: its GPU, or the place of its processors.
 func (m *Machine) who(p Process, pe int) string {
 	if p.GPU != "" {
 		for i, d := range m.Of(GPU) {

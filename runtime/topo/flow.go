@@ -2,8 +2,8 @@ package topo
 
 import "cmp"
 
-// cost is what an assignment costs, compared from its end: how many users are on a NIC
-// with one user more than others must have, then how many in each class.
+// cost is the cost of an assignment, compared from its end: how many users are on a NIC with one
+// user more than others must have, then how many in each class.
 type cost [classes + 1]int
 
 const crowded = int(classes)

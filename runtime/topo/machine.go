@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Machine is what of a computer decides which NIC is near to what.
+// Machine is the part of a computer that decides which NIC is near to which GPU or process.
 type Machine struct {
-	Name     string // of the product; "" where nobody says
-	Source   string // who described it, for people
+	Name     string // of the product; "" where it is not known
+	Source   string // the source of the description, for people
 	CPUs     Set
 	Packages []Set  // the sockets
 	Nodes    []Node // of memory, by number
@@ -23,7 +23,7 @@ type Node struct {
 	CPUs   Set
 }
 
-// Kind is what a device is for.
+// Kind is the use of a device.
 type Kind uint8
 
 // The kinds that matter here.
@@ -37,7 +37,7 @@ const (
 type Device struct {
 	Kind  Kind
 	PCI   string   // its address, 0000:17:00.0; "" where it is behind none
-	Names []string // the system's, those of RDMA first
+	Names []string // the system's names, the RDMA ones first
 	Speed float64  // of its PCI link, GB/s; 0: not known
 	Place
 }
@@ -91,13 +91,12 @@ func (m *Machine) Find(pci, name string) *Device {
 	return nil
 }
 
-// SameName tells whether a user may call a NIC so: libfabric appends to some names what
-// they are for.
+// SameName reports whether name means this NIC: libfabric appends to some names the domain's use.
 func SameName(nic, name string) bool {
 	return nic == name || strings.HasPrefix(nic, name+"-")
 }
 
-// beforeDash is a name without what follows its last dash.
+// beforeDash is a name without the part from its last dash on.
 func beforeDash(name string) string {
 	if i := strings.LastIndexByte(name, '-'); i > 0 {
 		return name[:i]

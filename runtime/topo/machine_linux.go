@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MachineID is equal in all processes that share a kernel, whatever host they
-// play: they compete for its processors. Empty when the kernel does not tell.
+// MachineID is equal in all processes that share a kernel, whichever simulated host they are on:
+// they compete for its processors. It is empty when the kernel does not give it.
 func MachineID() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -26,7 +26,7 @@ func CPUs() int {
 	return max(set.Count(), 1)
 }
 
-// Allowed are these processors; empty when the kernel does not tell.
+// Allowed returns the processors of this process; empty when the kernel does not give them.
 func Allowed() Set {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {

@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// syntax errors of settings say what is wrong where, and what was expected.
+// Syntax errors of settings name the fault, its place, and the expected text.
 func malformed(setting, text, format string, args ...any) error {
 	return &shmerr.Error{
 		Op: "read setting", Object: fmt.Sprintf("%s=%q", setting, text),
@@ -22,7 +22,7 @@ func malformed(setting, text, format string, args ...any) error {
 	}
 }
 
-// List is what SHMEM_NIC_LIST says.
+// List is the value of SHMEM_NIC_LIST.
 type List struct {
 	Names  []string
 	Except bool // all but these
@@ -65,8 +65,8 @@ func ParseList(words []string) (List, error) {
 	return l, nil
 }
 
-// Mapping is what SHMEM_NIC_PE_MAPPING says: which PEs of a host, in their order, take
-// which NICs.
+// Mapping is the value of SHMEM_NIC_PE_MAPPING: which PEs of a host, in their order, take which
+// NICs.
 type Mapping []Entry
 
 // Entry gives the next PEs the NICs, all of them to each.

@@ -33,12 +33,12 @@ type Request struct {
 
 // Pick is a NIC of a PE.
 type Pick struct {
-	NIC   int // among those of the Request
+	NIC   int // index in the Request
 	Class Class
 	Why   string
 }
 
-// Plan answers which NICs each PE takes. Without NICs, nobody takes any.
+// Plan decides which NICs each PE takes. Without NICs, no PE takes any.
 func (m *Machine) Plan(r Request) ([][]Pick, error) {
 	p := &plan{m: m, Request: &r, picks: make([][]Pick, len(r.PEs))}
 	for _, n := range r.NICs {
@@ -71,13 +71,13 @@ type plan struct {
 	*Request
 	m      *Machine
 	places []Place // of the NICs
-	gpus   []Place // of the machine, then those that PEs have and it does not show
+	gpus   []Place // of the machine, then those of PEs that the machine does not show
 	gpu    []int   // of each PE; -1: none
 	picks  [][]Pick
 }
 
-// findGPUs numbers the GPUs of the machine, whoever uses them: other jobs may have the
-// others, and count on the same numbers.
+// findGPUs numbers all GPUs of the machine: other jobs may use some of them, and count on the same
+// numbers.
 func (p *plan) findGPUs() {
 	var known []string
 	for _, d := range p.m.Of(GPU) {
@@ -95,10 +95,10 @@ func (p *plan) findGPUs() {
 	}
 }
 
-// number is that of a PE among those that the rule counts. Where it counts as many as
-// the job has here, or the PE has no GPU, it is its number in the job. Else the job is
-// one of several on this host, each with some of the GPUs, or it leaves GPUs out: then
-// it is that of the GPU, and PEs that share one count on beyond the last GPU.
+// number is the number of a PE for the rule. If the rule counts as many PEs as the job has here, or
+// the PE has no GPU, it is its number in the job. Else the job is one of several on this host, each
+// with some of the GPUs, or it leaves GPUs out: then it is that of the GPU, and PEs that share one
+// count on beyond the last GPU.
 func (p *plan) number(pe, counted int) int {
 	if counted == len(p.PEs) || p.gpu[pe] < 0 {
 		return pe
@@ -184,7 +184,7 @@ func (p *plan) byNearness() {
 	}
 }
 
-// deal shares NICs among PEs. before says of each NIC why it is here.
+// deal shares NICs among PEs. before is the reason of each NIC so far.
 func (p *plan) deal(pes, nics []int, all bool, who string, before []string) {
 	var users, places []Place
 	for _, pe := range pes {
@@ -199,7 +199,7 @@ func (p *plan) deal(pes, nics []int, all bool, who string, before []string) {
 		for k, n := range shares[i] {
 			reason := why[i][k]
 			if before != nil {
-				// One PE on its GPU takes all that the GPU has.
+				// One PE on its GPU takes all NICs of the GPU.
 				if reason = before[n]; len(pes) > 1 {
 					reason += fmt.Sprintf("; of %d %s: %s", len(pes), who, why[i][k])
 				}
@@ -209,7 +209,7 @@ func (p *plan) deal(pes, nics []int, all bool, who string, before []string) {
 	}
 }
 
-// explain says of each NIC of each user why it is that one.
+// explain gives the reason for each NIC of each user.
 func (p *plan) explain(users []Place, nics []int, shares [][]int, who string) [][]string {
 	count := make([]int, len(nics))
 	for _, share := range shares {
@@ -253,9 +253,8 @@ func (p *plan) explain(users []Place, nics []int, shares [][]int, who string) []
 	return why
 }
 
-// Candidates are the NICs of a machine that nobody can ask libfabric about: those that
-// programs drive themselves where there are any, else network interfaces; of these the
-// ones on the fastest links.
+// Candidates are the NICs of a machine when libfabric cannot be asked: NICs that programs drive
+// themselves where there are any, else network interfaces; of these the ones on the fastest links.
 func (m *Machine) Candidates() []NIC {
 	devices := m.Of(RDMA)
 	if len(devices) == 0 {

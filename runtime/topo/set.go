@@ -40,7 +40,7 @@ func (c Set) Count() int {
 	return n
 }
 
-// Within tells whether d has all of c.
+// Within reports whether d has all of c.
 func (c Set) Within(d Set) bool {
 	if len(c) > len(d) {
 		return false
@@ -53,7 +53,7 @@ func (c Set) Within(d Set) bool {
 	return true
 }
 
-// And is what is in both.
+// And returns the elements in both.
 func (c Set) And(d Set) Set {
 	b := make([]byte, min(len(c), len(d)))
 	for i := range b {
@@ -82,7 +82,7 @@ type Run struct{ First, Last int }
 // Len is how many there are.
 func (r Run) Len() int { return r.Last - r.First + 1 }
 
-// Runs are those of ascending numbers.
+// Runs splits numbers into runs of ascending ones.
 func Runs(numbers []int) []Run {
 	var all []Run
 	for _, n := range numbers {
@@ -108,7 +108,7 @@ func JoinRuns(runs []Run) string {
 	return strings.Join(parts, ",")
 }
 
-// ParseSet reads what String and the kernel write; no text is the empty set.
+// ParseSet reads the output of String and of the kernel; no text is the empty set.
 func ParseSet(text string) (Set, error) {
 	var cpus []int
 	if text = strings.TrimSpace(text); text == "" {

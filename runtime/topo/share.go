@@ -5,18 +5,17 @@ import (
 	"slices"
 )
 
-// Share deals NICs to users, each a GPU or a process, and returns the numbers of each
-// one's NICs, ascending. Every user has at least one where there is any NIC.
+// Share deals NICs to users, each a GPU or a process, and returns the numbers of each one's NICs,
+// ascending. Every user has at least one where there is any NIC.
 //
-// First each user gets one. Loads of NICs differ by one at most, so that nobody shares
-// a NIC while there is one for each; among all ways to do that it is one with the
-// fewest users on the other socket, then the fewest on another NUMA node, and so on:
-// the nearest that is possible. Then NICs that are left go to users that have none
-// nearer than them, to those with the fewest first. all deals out the others too, to
-// those to whom they are nearest.
+// First each user gets one. Loads of NICs differ by one at most, so that no users share a NIC while
+// there is one for each; among all ways to do that it is one with the fewest users on the other
+// socket, then the fewest on another NUMA node, and so on: the nearest that is possible. Then NICs
+// that are left go to users that have none nearer than them, to those with the fewest first. all
+// deals out the other NICs too, to the users to which they are nearest.
 //
-// The answer depends on nothing else than the arguments, so that every process of a
-// host that knows them computes the same.
+// The answer depends only on the arguments, so that every process of a host with the same arguments
+// computes the same.
 func (m *Machine) Share(users, nics []Place, all bool) [][]int {
 	got := make([][]int, len(users))
 	if len(nics) == 0 || len(users) == 0 {

@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// ReadSys describes this machine from what the kernel shows in /sys, for machines
-// without hwloc. root stands before it and is empty but in tests.
+// ReadSys describes this machine from the kernel's files in /sys, for machines without hwloc. root
+// stands before the path and is empty but in tests.
 func ReadSys(root string) (*Machine, error) {
 	s := sysfs(filepath.Join(root, "/sys"))
 	m := &Machine{Source: "this machine, " + string(s), Name: s.text("class/dmi/id/product_name")}
@@ -147,15 +147,14 @@ func (s sysfs) device(dir string) (Device, bool) {
 	return d, true
 }
 
-// function is what a device is to the kernel: the names that it has there.
+// function is a device's part in the kernel: the names that it has there.
 type function struct {
 	names []string
 	kind  Kind
 }
 
-// functions are those of a NIC, the ones that RDMA uses first. Most devices of a large
-// host are no NICs: to look once into the folder of each takes six tenths of the time of four
-// patterns.
+// functions lists those of a NIC, the RDMA ones first. Most devices of a large host are no NICs:
+// one look into the folder of each takes six tenths of the time of four patterns.
 func (s sysfs) functions(pci string) []function {
 	entries, err := os.ReadDir(s.path("bus/pci/devices", pci))
 	if err != nil {
@@ -223,9 +222,8 @@ func GPUsHere(root string) []string {
 	return list
 }
 
-// OneNode tells whether this machine has one NUMA node, so that nothing is nearer to
-// some processors than to others. It reads one file, where a whole machine takes
-// milliseconds.
+// OneNode reports whether this machine has one NUMA node, so that nothing is nearer to some
+// processors than to others. It reads one file, where a whole machine takes milliseconds.
 func OneNode(root string) bool {
 	nodes, err := ParseSet(sysfs(filepath.Join(root, "/sys")).text("devices/system/node/has_cpu"))
 	return err == nil && nodes.Count() < 2

@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Bounds of what is read. The largest machine known to anybody has a tenth of that.
+// Bounds of the input. The largest known machine has a tenth of that.
 const (
 	maxXML     = 64 << 20
 	maxDevices = 4096
@@ -125,8 +125,7 @@ func (r *reader) root(name string, list []xml.Attr) error {
 	return nil
 }
 
-// object enters the part of the machine that begins; o is what it is in, and becomes
-// it.
+// object enters the part of the machine that begins; o is the part around it, and becomes it.
 func (r *reader) object(o *object, list []xml.Attr) error {
 	parent := o.kind
 	o.kind = get(list, "type")
@@ -286,8 +285,8 @@ func (m *Machine) tidy() {
 // classDisplay is the class of PCI that GPUs have.
 const classDisplay = 0x03
 
-// isGPU tells by PCI class (display) and vendor (NVIDIA's, whose driver the library
-// uses): servers also have a display for their administrator.
+// isGPU decides by PCI class (display) and vendor (NVIDIA's, whose driver the library uses):
+// servers also have a display for their administrator.
 func isGPU(class, vendor uint64) bool { return class>>8 == classDisplay && vendor == 0x10de }
 
 // pciType reads "0302 [10de:2330] [0000:0000] 00".

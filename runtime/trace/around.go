@@ -81,7 +81,7 @@ func (p *provider) Read(op *fabric.RMA) error {
 	return p.posted("read", begin, op.PE, op.Len, op.Token, false, p.Provider.Read(op))
 }
 
-// Atomic is part of fabric.Atomics. Nobody calls it where Caps has no atomic operation.
+// Atomic is part of fabric.Atomics. It is not called where Caps has no atomic operation.
 func (p *provider) Atomic(op *fabric.AMO) error {
 	begin := time.Now()
 	return p.posted("atomic", begin, op.PE, uint64(op.Width), op.Token, false, p.atomics.Atomic(op))

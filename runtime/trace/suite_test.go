@@ -9,8 +9,8 @@ import (
 	"libshmem/fabric/ofi"
 )
 
-// TestSuite holds what is recorded to what every provider has to keep, on a network of
-// this machine.
+// TestSuite holds the recorded provider to the rules of every provider, on a network of this
+// machine.
 func TestSuite(t *testing.T) {
 	f, err := Create(filepath.Join(t.TempDir(), "t.json"), 0, "h")
 	if err != nil {

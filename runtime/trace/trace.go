@@ -1,14 +1,14 @@
-// Package trace writes what a PE's proxies, rings and NICs do, and when, as a file that
-// Perfetto and Chrome's trace viewer read: an array of JSON objects, one a line.
+// Package trace writes the actions of a PE's proxies, rings and NICs, with their times, as a file
+// that Perfetto and Chrome's trace viewer read: an array of JSON objects, one a line.
 //
-// A process of the trace is a PE. Each endpoint is a thread of it, with what is done
-// under the endpoint's lock, whoever does it: batches taken from a ring, posts,
-// polls that found something. A second one has the sleeps of its proxy. Operations of
-// the NIC, from post to completion, are asynchronous events of the PE.
+// A process of the trace is a PE. Each endpoint is a thread of it, with the actions under the
+// endpoint's lock, of any thread: batches taken from a ring, posts, polls that found something. A
+// second one has the sleeps of its proxy. Operations of the NIC, from post to completion, are
+// asynchronous events of the PE.
 //
-// Around is a provider that records what goes through it. Where nothing is traced there
-// is none, so that it costs nothing; where there is one, no operation goes past it in
-// C, so that a traced job is slower than it would be.
+// Around is a provider that records the operations that go through it. A job without a trace has no
+// such provider, so that it costs nothing; with one, no operation goes past it in C, so that a
+// traced job is slower.
 //
 // Everything may be called from any thread. A nil *Track records nothing.
 package trace
@@ -72,8 +72,8 @@ func Create(name string, pe int, host string) (*File, error) {
 	return t, nil
 }
 
-// Close ends the file, and says whether all of it could be written. It is called when
-// nobody records any more.
+// Close ends the file, and reports whether all of it could be written. It is called when no thread
+// records any more.
 func (t *File) Close() error {
 	if t == nil {
 		return nil
@@ -103,7 +103,7 @@ type arg struct {
 
 // event is one line of the file. ts and dur are microseconds.
 type event struct {
-	phase   byte // X: from at for dur; i: at once; b and e: begin and end of what id names; M: a name
+	phase   byte // X: from at for dur; i: at once; b and e: begin and end of the object that id names; M: a name
 	name    string
 	tid     int
 	at      time.Time
@@ -192,7 +192,7 @@ func (t *File) label(what string, tid int, name string) {
 	t.write(&event{phase: 'M', name: what, tid: tid, comment: name})
 }
 
-// Track is what one endpoint does.
+// Track is the record of one endpoint.
 type Track struct {
 	file *File
 	tid  int
@@ -217,8 +217,8 @@ func (k *Track) Now() time.Time {
 	return time.Now()
 }
 
-// Batch records operations that were taken from a ring since begin; left is how many of
-// those that were decoded found no room.
+// Batch records operations that were taken from a ring since begin; left is how many of the decoded
+// ones found no room.
 func (k *Track) Batch(begin time.Time, ring, operations, left int) {
 	if k != nil {
 		k.span("ring", begin, arg{"ring", int64(ring)}, arg{"operations", int64(operations)}, arg{"left", int64(left)})

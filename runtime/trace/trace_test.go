@@ -47,7 +47,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// nic completes what it is told to.
+// nic completes the operations that a test names.
 type nic struct {
 	fabric.Provider
 	refuse error

@@ -79,8 +79,8 @@ static int choose(hwloc_topology_t t)
     for (size_t i = 0; i < sizeof io / sizeof io[0]; i++)
         if (real.filter(t, io[i], HWLOC_TYPE_FILTER_KEEP_ALL) != 0)
             return -1;
-    /* They start drivers or visit every processor; the kernel has told it all. Each
-     * is unknown to some version. */
+    /* They start drivers or visit every processor, and the kernel gives the same facts. Each is
+     * unknown to some version. */
     for (size_t i = 0; i < sizeof slow / sizeof slow[0] && real.set_components != NULL; i++)
         real.set_components(t, BLACKLIST, slow[i]);
     return 0;

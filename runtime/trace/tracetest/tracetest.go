@@ -1,11 +1,11 @@
-// Package tracetest reads files in the Trace Event Format as its strictest readers do, and
-// says what is wrong with them. It shares nothing with the writer: what it knows is what
-// the format says, what Perfetto adds to that, and what JSON is.
+// Package tracetest reads files in the Trace Event Format as its strictest readers do, and lists
+// their faults. It shares nothing with the writer: its rules are those of the format, of Perfetto's
+// additions, and of JSON.
 //
-// The readers differ in what they forgive. Chrome's takes numbers as floating-point
-// ones of 64 bits, Perfetto shows no events of one row that overlap without one being
-// inside the other, and a name that is missing, or that comes too late, leaves a number
-// in the picture. None of that is forgiven here.
+// The readers differ in what they forgive. Chrome's takes numbers as floating-point ones of 64
+// bits, Perfetto shows no events of one row that overlap without one being inside the other, and a
+// name that is missing, or that comes too late, leaves a number in the picture. None of that is
+// forgiven here.
 package tracetest
 
 import (
@@ -109,7 +109,7 @@ func Check(text []byte) ([]Event, error) {
 			}
 			rows[at] = append(rows[at], span{*e.Name, begin, begin + length})
 		case "b", "e":
-			// Who reads these by category, id and name pairs them by all three.
+			// Readers that pair these by category, id and name need all three equal.
 			key := strings.Join([]string{strconv.Itoa(at.pid), e.Category, e.ID, *e.Name}, "\x00")
 			began, is := open[key]
 			switch {
