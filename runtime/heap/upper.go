@@ -9,11 +9,11 @@ import (
 // upper is a block of the upper part of a heap.
 type upper struct{ off, size uint64 }
 
-// AllocUpper takes size bytes for memory that comes from elsewhere, a multiple of
-// align from the start of the heap. It lies as high as there is room, so that the
-// blocks of Alloc and what is committed for them stay below all that AllocUpper
-// has given out, and above the byte at above: Alloc has no more room than up to
-// there for so long. Errors as Alloc, and a heap that is unchanged.
+// AllocUpper takes size bytes for memory that comes from elsewhere, a multiple of align from the
+// start of the heap. It lies as high as there is room, so that the blocks of Alloc and the memory
+// committed for them stay below everything that AllocUpper has given out, and above the byte at
+// above: until it is freed, Alloc has room only up to there. Errors as Alloc, and a heap that is
+// unchanged.
 func (h *Heap) AllocUpper(size, align, above uint64) (Offset, error) {
 	if size == 0 || align == 0 || align&(align-1) != 0 {
 		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align), Cause: shmerr.Causef(shmerr.ErrArgument, "nothing, or no power of two")}

@@ -35,7 +35,7 @@ func (s *Segment) openBlock(err error) error {
 	}
 	if err = s.links.agree(errors.Join(err, news), news); err != nil {
 		err = errors.Join(err, s.closePeers())
-		// Nobody may free what another one has open.
+		// No PE may free a heap that another one has open.
 		if s.links.broken == nil {
 			err = errors.Join(err, s.links.agree(nil, nil))
 		}

@@ -56,7 +56,7 @@ func (p *space) shrink(from uint64) error {
 	return errors.Join(errs...)
 }
 
-// lend maps a chunk that has a name of somebody else's.
+// lend maps a chunk that another owner has named.
 func (p *space) lend(c gpu.Chunk, e Extent) error {
 	err := p.dev.MapChunk(p.at+gpu.Address(e.Offset), e.Size, c)
 	if err == nil {
@@ -165,8 +165,8 @@ func (s *Segment) commitError(end uint64, cause error) error {
 	}
 }
 
-// grow adds a chunk to each heap, from what is committed up to an offset. An
-// error that the caller already has is told to the others.
+// grow adds a chunk to each heap, from the committed end up to an offset. The other PEs learn of an
+// error that the caller already has.
 func (s *Segment) grow(to uint64, err error) error {
 	e := Extent{s.committed, to - s.committed}
 	var files []int
@@ -237,8 +237,8 @@ func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 	if err == nil {
 		err = s.chunks.peers[i].grow(c, e)
 	}
-	// Where only a trial shows whether there is a way, or no other is wanted,
-	// the first chunk shows that there is none.
+	// Where only a trial shows whether there is a way, or no other is wanted, the first chunk may
+	// show that there is none.
 	if err != nil && e.Offset == 0 && (!s.reach[i] || s.plan.Way == VMM) {
 		s.why[i] = s.noWay(i, err)
 		err = s.chunks.peers[i].close()

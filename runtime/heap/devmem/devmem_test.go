@@ -68,8 +68,8 @@ func TestOnePE(t *testing.T) {
 	}
 }
 
-// TestNotEnoughMemory: a step that does not fit is not needed, and what does not
-// fit leaves the heaps of all as they were.
+// TestNotEnoughMemory: a step that does not fit is not needed, and an allocation that does not fit
+// leaves the heaps of all as they were.
 func TestNotEnoughMemory(t *testing.T) {
 	n := newNode(t, 3, Plan{})
 	n.devices[1].memory = 20 * mib
@@ -202,7 +202,7 @@ func TestPlansThatDiffer(t *testing.T) {
 	n.clean()
 }
 
-// TestOtherAllocations: PEs that do not allocate alike are told so.
+// TestOtherAllocations: PEs that do not allocate alike get an error that says so.
 func TestOtherAllocations(t *testing.T) {
 	n := newNode(t, 2, Plan{})
 	n.must(n.open())
@@ -312,7 +312,7 @@ func TestLostPeer(t *testing.T) {
 				if s.Committed() != granule {
 					t.Errorf("PE %d has committed %d", i, s.Committed())
 				}
-				s.links.plan.Timeout = time.Hour // who waits does so beyond the end of the test
+				s.links.plan.Timeout = time.Hour // the other PE waits beyond the end of the test
 				if err := s.Commit(50 * mib); !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), "an earlier call failed: ") {
 					t.Errorf("PE %d, again: %v", i, err)
 				}
@@ -322,7 +322,7 @@ func TestLostPeer(t *testing.T) {
 	}
 }
 
-// TestNobodyComes: the PEs that do not come are named, as is who came instead.
+// TestNobodyComes: the error names the PEs that do not come, and a process that came instead.
 func TestNobodyComes(t *testing.T) {
 	files := countFiles(t)
 	l, err := Listen(3)
@@ -350,18 +350,18 @@ func TestNobodyComes(t *testing.T) {
 	if _, _, err := stranger.Receive(time.Now().Add(time.Minute)); !errors.Is(err, shmerr.ErrPeerLost) {
 		t.Errorf("the stranger: %v", err)
 	}
-	// The other side: who listens is gone, or does not answer.
+	// The other side: the PE that listens is gone, or does not answer.
 	plan.Me = 1
 	_, err = Open(f, l, plan)
 	if !errors.Is(err, shmerr.ErrTimeout) || !strings.Contains(err.Error(), "meet PE 4 for the symmetric heap: nothing came within 200ms") {
-		t.Errorf("nobody answers: %v", err)
+		t.Errorf("no answer: %v", err)
 	}
 	if err := errors.Join(stranger.Close(), l.Close()); err != nil {
 		t.Error(err)
 	}
 	_, err = Open(f, l, plan)
 	if !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "meet PE 4 for the symmetric heap: connection refused (see why it ended;") {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("no listener: %v", err)
 	}
 	checkLeaks(t, f)
 	if left := countFiles(t) - files; left != 0 {

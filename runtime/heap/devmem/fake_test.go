@@ -26,7 +26,7 @@ type fake struct {
 	mu     sync.Mutex
 	uuid   string
 	facts  func(*gpu.Facts)
-	memory uint64 // what it has
+	memory uint64 // its memory in bytes
 	used   uint64
 
 	no, unknown map[string]bool // GPUs without a way, and with one to be tried
@@ -392,7 +392,7 @@ func (f *fake) CloseShared(a gpu.Address) error {
 	return f.call("CloseShared")
 }
 
-// leaks is what was not given back.
+// leaks lists the objects that were not given back.
 func (f *fake) leaks() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

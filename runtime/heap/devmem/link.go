@@ -13,8 +13,8 @@ import (
 // protocol changes with note.
 const protocol = "shmem-devmem-1"
 
-// note is what a PE tells each other in a round. Rounds are counted, so that
-// one that another version, or another call, has in mind is noticed.
+// note is a PE's message to each other in a round. Rounds are counted, so that a message of another
+// version, or of another call, is noticed.
 type note struct {
 	Protocol string
 	PE       int
@@ -118,8 +118,7 @@ func (k *links) meet(l *pass.Listener, hellos []hello) error {
 	return k.accept(l, text, hellos, deadline)
 }
 
-// accept waits for the PEs behind this one. Whoever else connects is turned
-// away.
+// accept waits for the PEs behind this one. Any other process that connects is turned away.
 func (k *links) accept(l *pass.Listener, text []byte, hellos []hello, deadline time.Time) error {
 	var away error
 	for missing := len(k.conns) - 1 - k.plan.Me; missing > 0; {
@@ -164,7 +163,7 @@ func (k *links) indexOf(n note) int {
 	return -1
 }
 
-// nobody is the error when not all came.
+// nobody is the error when PEs are missing.
 func (k *links) nobody(away error) error {
 	var missing []int
 	for i := k.plan.Me + 1; i < len(k.conns); i++ {
@@ -230,16 +229,15 @@ func (k *links) receive(i int, deadline time.Time) (note, []int, error) {
 	return n, files, err
 }
 
-// reply is what a PE told in a round.
+// reply is a PE's message in a round.
 type reply struct {
 	note
 	files []int
 }
 
-// tell exchanges notes: each PE sends its own to all, with its descriptors, and
-// gets those of all. It does so whatever fails, so that the
-// others need not wait for what will not come. The caller owns the descriptors,
-// also after an error, which says that a PE did not answer: no round can follow.
+// tell exchanges notes: each PE sends its own to all, with its descriptors, and gets those of all.
+// It does so after any failure, so that the others need not wait in vain. The caller owns the
+// descriptors, also after an error, which says that a PE did not answer: no round can follow.
 func (k *links) tell(n note, files []int) ([]reply, error) {
 	replies := make([]reply, len(k.conns))
 	k.round++
@@ -280,9 +278,9 @@ func (k *links) tell(n note, files []int) ([]reply, error) {
 	return replies, errors.Join(errs...)
 }
 
-// agree ends a growth: all PEs learn whether all have done their part. The
-// answer is nil on all of them or, but for PEs that are lost, an error on all.
-// News is what of this PE's error the others do not know yet.
+// agree ends a growth: all PEs learn whether all have done their part. The answer is nil on all of
+// them or, but for PEs that are lost, an error on all. news is the part of this PE's error that the
+// others do not know yet.
 func (k *links) agree(mine, news error) error {
 	var n note
 	n.fail(news)
@@ -302,7 +300,7 @@ func (n *note) fail(err error) {
 	}
 }
 
-// PeerError is what failed at another PE.
+// PeerError is the failure of another PE.
 type PeerError struct {
 	PE     int
 	Text   string

@@ -23,8 +23,8 @@ type piece struct {
 	size  uint64
 }
 
-// Look finds the chunks that n bytes from an address on lie in. It is Return's, or
-// Lend's, to give them up. The error is a cause: the caller has said of what.
+// Look finds the chunks that n bytes from an address on lie in. Return or Lend gives them up. The
+// error is a cause: the caller has named the object.
 func (s *Segment) Look(at gpu.Address, n uint64) (*Loan, error) {
 	l := &Loan{}
 	err := s.look(l, at, n)
@@ -71,7 +71,7 @@ func (s *Segment) look(l *Loan, at gpu.Address, n uint64) error {
 	return nil
 }
 
-// allows tells why a chunk cannot be lent.
+// allows returns why a chunk cannot be lent, or nil.
 func (s *Segment) allows(c gpu.Chunk) error {
 	switch l, err := s.dev.Lendable(c); {
 	case err != nil:
@@ -132,7 +132,7 @@ func (s *Segment) Return(l *Loan) error {
 	return errors.Join(errs...)
 }
 
-// lent tells of chunks that a PE lends, whose descriptors come with the note.
+// lent describes chunks that a PE lends, whose descriptors come with the note.
 type lent struct {
 	Block Extent
 	At    uint64 // offset of the first of them
@@ -164,8 +164,8 @@ func (s *Segment) lendError(block Extent, err error) error {
 	return &shmerr.Error{Op: "lend", Object: fmt.Sprintf("%s at offset %#x of the symmetric heap in GPU memory", amount(block.Size), block.Offset), Cause: shmerr.Causef(err, "%s", shmerr.OneLine(err))}
 }
 
-// lend maps the own chunks and exchanges them, a few in each round, until all have
-// told of their last, or one of them that it has failed.
+// lend maps the own chunks and exchanges them, a few in each round, until all have sent their last,
+// or one of them has failed.
 func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 	e := Extent{Offset: at}
 	for _, p := range l.pieces {
@@ -210,7 +210,7 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 	}
 }
 
-// shareAll makes descriptors, unless there is an error or nobody to have them.
+// shareAll makes descriptors, unless there is an error or no PE to have them.
 func (s *Segment) shareAll(some []piece, err error) (files []int, _ error) {
 	if err != nil || len(s.plan.PEs) == 1 {
 		return nil, nil
@@ -256,8 +256,7 @@ func (s *Segment) takeLent(i int, block Extent, r *reply) error {
 	return nil
 }
 
-// TakeBack ends the mappings of a block of Lend, in this process. Nobody uses them
-// any more, here or on another PE.
+// TakeBack ends the mappings of a block of Lend, in this process. No PE uses them any more.
 func (s *Segment) TakeBack(block Extent) error {
 	s.blocks = slices.DeleteFunc(s.blocks, func(b Extent) bool { return b == block })
 	if s.chunks == nil {
@@ -270,7 +269,7 @@ func (s *Segment) TakeBack(block Extent) error {
 	return errors.Join(errs...)
 }
 
-// Lent is what is lent in a block of this PE's heap, in order: each is one chunk.
+// Lent lists the lent memory in a block of this PE's heap, in order: each part is one chunk.
 func (s *Segment) Lent(block Extent) []Extent {
 	var parts []Extent
 	for _, e := range s.chunks.own.loans {

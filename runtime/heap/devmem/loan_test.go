@@ -262,7 +262,7 @@ func TestEveryFailureOfLoans(t *testing.T) {
 			t.Errorf("call %d, %s, fails: %v", k+1, name, lent[1])
 		}
 		if lent[0] == nil && name != "ReleaseChunk" {
-			t.Errorf("call %d, %s, fails, and the other PE is not told", k+1, name)
+			t.Errorf("call %d, %s, fails, and the other PE has no error", k+1, name)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func newNode(t *testing.T, pes int, plan Plan) *node {
 
 func countFiles(t *testing.T) int {
 	t.Helper()
-	time.Sleep(time.Nanosecond) // those of the Go runtime itself come with the first timer
+	time.Sleep(time.Nanosecond) // the files of the Go runtime itself come with the first timer
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func (n *node) must(errs []error) {
 	}
 }
 
-// end closes all and looks for what is left.
+// end closes all and looks for leaks.
 func (n *node) end() {
 	n.t.Helper()
 	n.must(n.close())

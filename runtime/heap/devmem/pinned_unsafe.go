@@ -29,16 +29,15 @@ type Pinned struct {
 }
 
 const (
-	// pinPage is the unit of what can be registered.
+	// pinPage is the unit of registration.
 	pinPage = 4096
 
-	// pinUnit is what is registered at once, see Ahead: all of a heap of the
-	// default size.
+	// pinUnit is the size of one registration, see Ahead: all of a heap of the default size.
 	pinUnit = 1 << 30
 )
 
-// Pin takes the heaps as this process has them mapped, size bytes each, and
-// registers nothing yet. They stay mapped until Close.
+// Pin takes the heaps as this process has them mapped, size bytes each, and registers nothing yet.
+// They stay mapped until Close.
 func Pin(dev Registrar, heaps []unsafe.Pointer, size uint64) (*Pinned, error) {
 	p := &Pinned{dev: dev, heaps: heaps, size: size}
 	switch f := dev.Facts(); {
@@ -59,10 +58,9 @@ func Pin(dev Registrar, heaps []unsafe.Pointer, size uint64) (*Pinned, error) {
 // 0.5 ms for each MiB, and takes the memory.
 func (p *Pinned) Ahead(afford func(end uint64) error) { p.afford = afford }
 
-// Commit makes sure that the GPU reaches the first end bytes of each heap. It
-// talks to nobody: each PE registers the heaps of all. Memory must be there,
-// see hostmem.Segment.Commit; registering takes it, touched or not. Where it
-// fails, what was registered before still is.
+// Commit makes sure that the GPU reaches the first end bytes of each heap. It does not communicate:
+// each PE registers the heaps of all. Memory must be there, see hostmem.Segment.Commit; registering
+// takes it, touched or not. If it fails, earlier registrations remain.
 func (p *Pinned) Commit(end uint64) error {
 	if end <= p.committed {
 		return nil

@@ -40,7 +40,7 @@ func ParseWay(s string) (Way, error) {
 type Plan struct {
 	Size  uint64 // bytes of the user heap of each PE
 	Align uint64 // it begins at a multiple of it, a power of two
-	PEs   []Peer // those of the node whose heap is in GPU memory
+	PEs   []Peer // the PEs of the node whose heap is in GPU memory
 	Me    int    // index in PEs
 	Way   Way
 	// Secret is the job's, which guarded listeners want to be known; nil: they are
@@ -55,20 +55,19 @@ type Peer struct {
 	Socket string
 }
 
-// Step is by how much heaps grow at least: a growth costs a round of messages
-// between the PEs and, for each of them, a mapping, and what is committed and
-// not used is lost to the GPU's other users. Where so much is not left, a heap
-// grows by what is asked for.
+// Step is the least growth of heaps: a growth costs a round of messages between the PEs and, for
+// each of them, a mapping, and memory that is committed and not used is lost to the GPU's other
+// users. If less than a step is left, a heap grows by the requested size.
 const Step = 32 << 20
 
-// Device is a GPU as this package needs it; *cuda.Device is one. Sizes are in
-// bytes, and what an error says of the device names it.
+// Device is a GPU as this package needs it; *cuda.Device is one. Sizes are in bytes, and its errors
+// name the device.
 type Device interface {
 	Name() string
 	Number() int
 	Facts() gpu.Facts
-	// Reaches says whether the GPU with that UUID has memory for this one's
-	// loads and stores; known is false where only a trial shows.
+	// Reaches reports whether the GPU with that UUID has memory for this one's loads and stores;
+	// known is false where only a trial shows.
 	Reaches(uuid string) (yes, known bool, err error)
 
 	Granularity() (uint64, error)

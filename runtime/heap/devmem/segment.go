@@ -23,7 +23,7 @@ type Segment struct {
 	way       Way
 	links     *links
 	heaps     []gpu.Address // by index; 0 where there is no way
-	why       []error       // why there is none
+	why       []error       // why there is no way
 	reach     []bool        // whether the driver says that there is one
 	committed uint64
 
@@ -100,7 +100,7 @@ func (s *Segment) open(hellos []hello) error {
 	if s.plan.Way == VMM || s.links.broken != nil {
 		return s.refuse(noVMM, "%s", shmerr.OneLine(noVMM))
 	}
-	s.why = why // what a trial found counts for its way only
+	s.why = why // the result of a trial counts for its way only
 	noIPC := s.openBlock(err)
 	switch {
 	case noIPC == nil:
@@ -167,12 +167,12 @@ func (s *Segment) Committed() uint64 { return s.committed }
 // Extent is a part of the own heap that is one allocation.
 type Extent struct{ Offset, Size uint64 }
 
-// has tells whether another one, which is wholly within or outside, is within.
+// has reports whether x, which is wholly inside or outside, is inside.
 func (e Extent) has(x Extent) bool {
 	return x.Offset >= e.Offset && x.Offset-e.Offset < e.Size
 }
 
-// Extents are the parts in order: what a NIC can be given, one by one.
+// Extents are the parts in order: a NIC can be given each of them.
 func (s *Segment) Extents() []Extent {
 	if s.way == IPC {
 		return []Extent{{0, s.plan.Size}}
@@ -180,9 +180,8 @@ func (s *Segment) Extents() []Extent {
 	return s.chunks.own.extents
 }
 
-// Close gives everything back. By IPC it first waits, for so long as the plan
-// says, until the other PEs have closed the mappings of this heap. Further calls
-// do nothing.
+// Close gives everything back. By IPC it first waits, up to the plan's timeout, until the other PEs
+// have closed the mappings of this heap. Further calls do nothing.
 func (s *Segment) Close() error {
 	if s.links == nil {
 		return nil

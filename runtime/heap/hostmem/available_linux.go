@@ -11,21 +11,19 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// machine reads what memory is left. root stands before every path: it is
-// empty but in tests.
+// machine reads how much memory is left. root stands before every path: it is empty but in tests.
 type machine struct{ root string }
 
-// available is the smallest of what the machine and each control group above
-// the process can still give, in bytes, and the name of the one that is the
-// smallest. Swap of the machine counts, since the symmetric heap can be
-// swapped out.
+// available is the least memory that the machine and each control group above the process can still
+// give, in bytes, and the name of the one with the least. Swap of the machine counts, since the
+// symmetric heap can be swapped out.
 func (m machine) available() (bytes uint64, source string, err error) {
 	info, err := m.meminfo()
 	if err != nil {
 		return 0, "", err
 	}
 	bytes, source = info["MemAvailable"]+info["SwapFree"], "the machine"
-	// vm.overcommit_memory=2: what is promised to all processes is bounded.
+	// vm.overcommit_memory=2: the promises to all processes together are bounded.
 	if m.number("/proc/sys/vm/overcommit_memory") == 2 {
 		left := info["CommitLimit"] - min(info["Committed_AS"], info["CommitLimit"])
 		if left < bytes {

@@ -156,7 +156,7 @@ func TestTwoProcessesShareBytes(t *testing.T) {
 }
 
 func TestOtherUsersAreTurnedAway(t *testing.T) {
-	l, err := listen(pass.User()+1, 2) // whoever comes now is another user
+	l, err := listen(pass.User()+1, 2) // every caller is now another user
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +222,8 @@ func TestPeersThatNeverCome(t *testing.T) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 
-	// One that has come is not named, and one that is stopped before it says who it is,
-	// by its process.
+	// A PE that has come is not named, and a process that is stopped before it says which PE it is
+	// is named by its number.
 	received := make(chan error)
 	go func() {
 		s, err := Receive(source(l.Name()), testPlan, time.Minute)
@@ -330,7 +330,7 @@ func TestForeignMessagesAreRefused(t *testing.T) {
 
 func countFiles(t *testing.T) int {
 	t.Helper()
-	time.Sleep(time.Nanosecond) // those of the Go runtime itself come with the first timer
+	time.Sleep(time.Nanosecond) // the files of the Go runtime itself come with the first timer
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)

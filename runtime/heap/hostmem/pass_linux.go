@@ -37,8 +37,8 @@ func listen(uid uint32, peers int) (*Listener, error) {
 	return &Listener{l}, nil
 }
 
-// Serve hands the file to these PEs and returns when all have it, or an error of the
-// kind ErrTimeout that names those that have not. Whoever else comes is turned away.
+// Serve hands the file to these PEs and returns when all have it, or an error of the kind
+// ErrTimeout that names the others. Any other process that comes is turned away.
 func (l *Listener) Serve(s *Segment, peers []int, timeout time.Duration) error {
 	const object = "the symmetric heap of this node"
 	message := binary.LittleEndian.AppendUint64(nil, passMagic)

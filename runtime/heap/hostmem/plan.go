@@ -19,9 +19,9 @@ type Plan struct {
 	Heap     uint64 // the user heap of each PE, a multiple of the page
 	Align    uint64 // every user heap begins at a multiple of it, in memory as in the file
 	PEs      int    // on this node
-	// Sparse is the beginning of the internal area that holds what the program had
-	// anyway, its statics: most of a large array that nobody touches takes no memory,
-	// so Commit does not count it.
+	// Sparse is the beginning of the internal area that holds the program's statics, which exist
+	// anyway: most of a large array that the program does not touch takes no memory, so Commit does
+	// not count it.
 	Sparse uint64
 }
 
@@ -59,8 +59,8 @@ func (p Plan) sparse(rank int) uint64 {
 // Total is the size of the file.
 func (p Plan) Total() uint64 { return p.Slice() * uint64(p.PEs) }
 
-// addressSpace is what a process can map where a pointer has 47 usable bits,
-// less the little that libraries, stacks and Go's own heap need.
+// addressSpace is the most that a process can map where a pointer has 47 usable bits, less the
+// little that libraries, stacks and Go's own heap need.
 const addressSpace = 1<<47 - 1<<33
 
 // check refuses a plan that no process of this machine could map.

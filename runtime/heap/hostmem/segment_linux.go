@@ -97,7 +97,7 @@ func unmap(p unsafe.Pointer, n uint64) error {
 	return unix.MunmapPtr(p, uintptr(n))
 }
 
-// softLimit is the limit in force, or false where there is none.
+// softLimit is the limit in force, or false without one.
 func softLimit(resource int) (uint64, bool) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(resource, &l); err != nil || l.Cur == unix.RLIM_INFINITY {
@@ -124,8 +124,8 @@ func (s *Segment) Place(rank int) (fd int, at uint64) {
 	return s.fd, uint64(rank)*s.plan.Slice() + s.plan.HeapOffset()
 }
 
-// Empty gives back the memory of a PE's user heap, which nobody uses any more, where
-// the file outlives Close: what has sparse parts stays mapped there.
+// Empty gives back the memory of a PE's user heap, which no PE uses any more, where the file
+// outlives Close: a segment with sparse parts stays mapped there.
 func (s *Segment) Empty(rank int) error {
 	_, at := s.Place(rank)
 	err := unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(s.plan.Heap))
@@ -153,7 +153,7 @@ func (s *Segment) Close() error {
 	return nil
 }
 
-// remedyFor is what helps against an error of opening a file: more files, or another remedy.
+// remedyFor is the remedy for an error of opening a file: more files, or another remedy.
 func remedyFor(err error, other string) string {
 	switch {
 	case errors.Is(err, unix.EMFILE):

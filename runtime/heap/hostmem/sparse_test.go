@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// blocks is what the file of a segment takes, in bytes.
+// blocks is the size of a segment's file on disk, in bytes.
 func blocks(t *testing.T, s *Segment) uint64 {
 	t.Helper()
 	var st unix.Stat_t
@@ -18,8 +18,8 @@ func blocks(t *testing.T, s *Segment) uint64 {
 	return uint64(st.Blocks) * 512
 }
 
-// TestSparse: what the program may or may not touch of its statics is promised to
-// nobody, and what it has touched is not taken for heap.
+// TestSparse: statics that the program may or may not touch are not counted as promised, and
+// touched ones are not taken for heap.
 func TestSparse(t *testing.T) {
 	p := NewPlan(64<<20, 4*mib, 2)
 	p.Sparse = 60 << 20
@@ -49,7 +49,7 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestEmpty: a heap gives its memory back, and what is below it stays.
+// TestEmpty: a heap gives its memory back, and the memory below it stays.
 func TestEmpty(t *testing.T) {
 	p := NewPlan(64<<10, 4*mib, 2)
 	s := newSegment(t, p)

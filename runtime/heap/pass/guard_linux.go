@@ -13,35 +13,33 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// A guarded listener talks to processes that know the job's secret, and to no other
-// one of the user's. It asks each that comes to prove it, and proves it to those
-// that did; the secret itself is never sent, and no proof is good twice:
+// A guarded listener talks to processes that know the job's secret, and to no other one of the
+// user's. It asks each process that comes to prove it, and proves it in return; the secret itself
+// is never sent, and no proof is good twice:
 //
 //	listener -> peer   magic 8, nonce 16
 //	peer -> listener   nonce 16, its PE 8, proof 32: of "peer" and its PE, over both nonces
 //	listener -> peer   proof 32: of "listener"
 //
-// Strangers who say nothing keep nobody waiting: all are listened to side by side, for
-// as long as anybody is waited for. A shorter limit would turn away a PE that gets no
-// processor for a while.
+// A silent stranger delays no PE: all connections are served side by side, for as long as a PE is
+// waited for. A shorter limit would turn away a PE that gets no processor for a while.
 const (
 	guardMagic = 0x32647261_75676d68 // changes with the messages
 	nonceBytes = len(secret.Nonce{})
 	proofBytes = len(secret.Proof{})
 
-	// guests is how many that have not answered are listened to beside those that are
-	// expected.
+	// guests caps the connections without a proof that are served beside the expected ones.
 	guests = 64
-	// named bounds how many strangers are remembered, to be named once.
+	// named caps the strangers that are remembered, to be named once.
 	named = 64
 
 	roleListener = "heap listener"
 )
 
-// rolePeer is that of a PE that dials.
+// rolePeer is the role of a PE that dials.
 func rolePeer(pe uint64) string { return fmt.Sprintf("heap peer, PE %d", pe) }
 
-// guard is what a listener knows of strangers.
+// guard is a listener's knowledge of strangers.
 type guard struct {
 	secret *secret.Secret
 	report func(text string)
@@ -50,14 +48,14 @@ type guard struct {
 	most   int
 }
 
-// guest is who has come and not proven anything yet.
+// guest is a connection that has not proven anything yet.
 type guest struct {
 	fd    int
 	nonce secret.Nonce
 }
 
-// Guard has the listener talk to none but those that know the secret. Each stranger
-// is told to report, once for each process.
+// Guard has the listener talk only to processes that know the secret. It calls report for each
+// stranger, once for each process.
 func (l *Listener) Guard(s *secret.Secret, report func(text string)) {
 	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, most: l.peers + guests}
 }
@@ -69,7 +67,7 @@ func (g *guard) close() {
 	g.guests = nil
 }
 
-// caller names who is at the other end.
+// caller names the process at the other end.
 func caller(fd int) string {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -78,7 +76,8 @@ func caller(fd int) string {
 	return fmt.Sprintf("process %d of user %d", c.Pid, c.Uid)
 }
 
-// silent is the error when the time is over: who has come and has not said who it is.
+// silent is the error when the time is over: the processes that have come and have not said which
+// PE they are.
 func (g *guard) silent() error {
 	if len(g.guests) == 0 {
 		return shmerr.ErrTimeout
@@ -90,7 +89,7 @@ func (g *guard) silent() error {
 	return shmerr.Causef(shmerr.ErrTimeout, "%s came and said nothing", strings.Join(all, ", "))
 }
 
-// away turns somebody away.
+// away turns a stranger away.
 func (g *guard) away(fd int, err error) error {
 	who := caller(fd)
 	_ = unix.Close(fd)
@@ -133,7 +132,7 @@ func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 	}
 }
 
-// welcome asks who has come for a proof.
+// welcome asks a new connection for a proof.
 func (l *Listener) welcome() error {
 	g := l.guard
 	fd, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
@@ -203,7 +202,7 @@ func (c *Conn) Prove(s *secret.Secret, pe int, deadline time.Time) error {
 	answer, files, err = c.Receive(deadline)
 	CloseAll(files)
 	if err == nil && !s.Check(answer, roleListener, mine, theirs) {
-		err = shmerr.Causef(shmerr.ErrPeerLost, "who listens does not know the job's secret")
+		err = shmerr.Causef(shmerr.ErrPeerLost, "the listener does not know the job's secret")
 	}
 	return err
 }

@@ -15,8 +15,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// guarded is a listener that talks to those who know the secret, and what it says
-// of others.
+// guarded is a listener that talks to processes with the secret, and its reports of others.
 func guarded(t *testing.T, s *secret.Secret) (*Listener, *[]string) {
 	t.Helper()
 	l := listen(t)
@@ -63,12 +62,12 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestStrangers plays those who do not know the secret. Each is turned away with a
-// reason, one line names the process, and a PE that comes among them is served at
-// once, although one of them never says anything.
+// TestStrangers connects without the secret in many ways. Each stranger is turned away with a
+// reason, one line names the process, and a PE that comes among them is served at once, although
+// one of them never says anything.
 func TestStrangers(t *testing.T) {
 	s, other := secret.New(), secret.New()
-	// What a PE said to another listener of the job, to be said again.
+	// The words of a PE to another listener of the job, to be said again.
 	var heard []byte
 	func() {
 		l, _ := guarded(t, &s)
@@ -153,10 +152,10 @@ func TestStrangers(t *testing.T) {
 	_, err := l.Accept(time.Now())
 	want = fmt.Sprintf("process %d of user %d came and said nothing", unix.Getpid(), User())
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
-		t.Errorf("who says nothing: %v, want %s", err, want)
+		t.Errorf("a silent process: %v, want %s", err, want)
 	}
 
-	// Who is late is no stranger.
+	// A late PE is no stranger.
 	go func() { proven <- silent.Prove(&s, 3, soon()) }()
 	if c, err := l.Accept(soon()); err != nil || c.Peer != 3 {
 		t.Errorf("a PE that is late: %v", err)
@@ -166,13 +165,13 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// answer is what a peer sends to the challenge.
+// answer is a peer's answer to the challenge.
 func answer(s *secret.Secret, mine secret.Nonce, pe uint64, role string, challenge []byte) []byte {
 	p := s.Prove(role, secret.Nonce(challenge[8:]), mine)
 	return append(binary.LittleEndian.AppendUint64(mine[:], pe), p[:]...)
 }
 
-// TestManyStrangers: those who say nothing take no more than their places.
+// TestManyStrangers: silent strangers take no more than their places.
 func TestManyStrangers(t *testing.T) {
 	s := secret.New()
 	l, err := Listen(User(), 2)

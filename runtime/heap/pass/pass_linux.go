@@ -1,9 +1,9 @@
-// Package pass connects processes of one user on one node by sockets that carry
-// descriptors: those of memory that they share. Which user that is, both sides
-// say: the program's own, as User has it, but for tests.
+// Package pass connects processes of one user on one node by sockets that carry descriptors: those
+// of memory that they share. Both sides name the user: the program's own, as User has it, but for
+// tests.
 //
-// It knows nothing of what is sent. A Listener and a Conn have one owner; no
-// function starts a thread, and each that waits has a deadline.
+// It does not know the contents of messages. A Listener and a Conn have one owner; no function
+// starts a thread, and each that waits has a deadline.
 package pass
 
 import (
@@ -40,8 +40,8 @@ type Listener struct {
 // User is the one that this process runs as.
 func User() uint32 { return uint32(os.Geteuid()) }
 
-// Listen opens the socket for processes of a user. From now on that many peers
-// may connect, before anybody accepts them.
+// Listen opens the socket for processes of a user. From now on that many peers may connect, before
+// any of them is accepted.
 func Listen(uid uint32, peers int) (*Listener, error) {
 	var random [16]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -62,7 +62,7 @@ func Listen(uid uint32, peers int) (*Listener, error) {
 	return l, nil
 }
 
-// Name is what peers dial.
+// Name is the name that peers dial.
 func (l *Listener) Name() string { return l.name }
 
 // Close closes the socket; peers that were not accepted are cut off.
@@ -201,7 +201,7 @@ func (c *Conn) Receive(deadline time.Time) (message []byte, files []int, err err
 	return message[:n], files, nil
 }
 
-// CloseAll closes descriptors that nobody wants.
+// CloseAll closes descriptors that are not wanted.
 func CloseAll(files []int) {
 	for _, fd := range files {
 		_ = unix.Close(fd)

@@ -42,7 +42,7 @@ func pair(t *testing.T) (a, b *Conn) {
 
 func countFiles(t *testing.T) int {
 	t.Helper()
-	time.Sleep(time.Nanosecond) // those of the Go runtime itself come with the first timer
+	time.Sleep(time.Nanosecond) // the files of the Go runtime itself come with the first timer
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// TestEnd: who reads or writes learns that the other end is gone.
+// TestEnd: a process that reads or writes learns that the other end is gone.
 func TestEnd(t *testing.T) {
 	a, b := pair(t)
 	if err := a.Send([]byte("last"), nil, soon()); err != nil {
@@ -144,7 +144,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestDeadlines: nothing waits for ever where it was told for how long, nor gives up before.
+// TestDeadlines: nothing waits for ever where it has a limit, nor gives up before.
 func TestDeadlines(t *testing.T) {
 	const short = 50 * time.Millisecond
 	a, b := pair(t)
@@ -180,7 +180,7 @@ func TestDeadlines(t *testing.T) {
 			t.Errorf("%s: %v after %v", name, err, took)
 		}
 	}
-	// What is there already is taken, however late.
+	// A message that is there already is taken, however late.
 	if err := b.Send([]byte("x"), nil, soon()); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestOtherUsers(t *testing.T) {
 		t.Errorf("accept: %v", err)
 	}
 	if _, _, err := c.Receive(soon()); !errors.Is(err, shmerr.ErrPeerLost) {
-		t.Errorf("who was turned away: %v", err)
+		t.Errorf("a process that was turned away: %v", err)
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
@@ -221,6 +221,6 @@ func TestOtherUsers(t *testing.T) {
 		t.Errorf("%d descriptors are left open", left)
 	}
 	if _, err := Dial("shmem-none", User(), soon()); !errors.Is(err, shmerr.ErrPeerLost) {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("no listener: %v", err)
 	}
 }
