@@ -1,6 +1,6 @@
 /*
- * functions.h: the functions that libshmem_core.so (Go) has for libshmem.so (C), and what they
- * take. The state that both share is zz_state.h's. Both files are built from one source tree,
+ * functions.h: the functions that libshmem_core.so (Go) has for libshmem.so (C), and their
+ * arguments. zz_state.h has the state that both share. Both files are built from one source tree,
  * and shmemi_core_open refuses a partner whose version or struct sizes differ.
  */
 #ifndef SHMEMI_FUNCTIONS_H
@@ -24,38 +24,37 @@ struct shmemi_init_args {
     int requested;
     int provided;
     int kernels; /* the program has some that include shmem/shmem.cuh */
-    /* The program's statics: bytes of whole pages, and what has to be the same on PEs
-     * whose statics are symmetric; or no bytes, and why. */
+    /* The program's statics: bytes of whole pages, and a text that has to be the same on PEs whose
+     * statics are symmetric; or no bytes, and why. */
     uint64_t statics_size;
     const char *statics_like;
     const char *statics_cause;
     const char *statics_remedy;
     const char *const
         *environ_; /* C's environ: Go's copy is made at load and misses later changes */
-    /* What the program gave to shmemx_init_attr: the 128 bytes of a unique id, or NULL, and
-     * with it this PE's number and that of the PEs. */
+    /* The program's arguments of shmemx_init_attr: the 128 bytes of a unique id, or NULL, with this
+     * PE's number and the number of PEs. */
     const void *uid;
     int uid_pe;
     int uid_n_pes;
     const void *mpi_comm; /* or the address of an MPI_Comm */
-    /* The program comes in by the names of NVSHMEM: those of the environment are settings, too, it
-     * has kernels of its own, and its heap grows to what the GPU has. */
+    /* The program uses the names of NVSHMEM: its variables of the environment are settings, too, it
+     * has kernels of its own, and its heap may grow to the GPU's memory. */
     int nvshmem;
     /* The front's abort function, for the core's own threads. */
     void (*abort_)(const char *call, const char *remedy, const char *cause, ...);
-    /* Answers which of these groups of ranges there will be: none without a profiler that
-     * listens. -1: this library cannot show any. The thread is in a range from here on, if
-     * init is one. */
+    /* Returns which of these groups of ranges there will be: none without a profiler that listens.
+     * -1: this library cannot show any. The thread is in a range from here on, if init is one. */
     int (*ranges)(uint32_t groups);
     /* The thread enters a range, and leaves the one that it entered last. */
     void (*range_enter)(int of, uint32_t group, const char *name);
     void (*range_leave)(int of);
-    /* Writes what a PE of this node does, as the end of a sentence about it, or "". how:
+    /* Writes the present work of a PE of this node, as the end of a sentence about it, or "". how:
      * SHMEMI_DOING_... */
     void (*doing)(int pe, unsigned how, char *text, size_t size);
     /* From now on this PE needs no other one to finalize. */
     void (*finalized)(void);
-    /* Writes what the program has printed, unless that might wait. */
+    /* Writes the program's buffered output, unless that might wait. */
     void (*flush)(void);
     char *error; /* out: why init failed */
     size_t error_size;
@@ -104,14 +103,13 @@ struct shmemi_core {
                       int64_t signal_offset, uint64_t signal, int op,
                       struct shmemi_request *r); /* (locked) */
     int (*fence)(uint32_t stream);               /* (locked) */
-    /* (locked) A call with *ticket 0 begins a quiet for all that was posted
-     * before, and sets it; PENDING: poll and call again with the same ticket. */
+    /* (locked) A call with *ticket 0 begins a quiet for all operations posted before, and sets it;
+     * PENDING: poll and call again with the same ticket. */
     int (*quiet)(uint32_t stream, uint64_t *ticket);
-    /* (locked) Begins to use a stream, and answers the one that there is for it:
-     * itself, 0 where there are no others, or SHMEMI_FAILED. */
+    /* (locked) Begins to use a stream, and returns the stream to use in its place: itself, 0 where
+     * there are no others, or SHMEMI_FAILED. */
     int (*context_open)(uint32_t stream);
-    /* (locked) Whether small operations of a stream are to share messages from the
-     * first one on. */
+    /* (locked) Whether small operations of a stream share messages from the first one on. */
     void (*batch)(uint32_t stream, int on);
     int (*poll)(void); /* tries the lock itself; answers the number of completions, or -1: busy */
 
@@ -123,20 +121,19 @@ struct shmemi_core {
     int (*gpu_move)(void *to, const void *from, size_t n);  /* wherever either is */
     int (*gpu_start)(void *to, const void *from, size_t n); /* begins; gpu_settle waits for all */
     int (*gpu_settle)(void);
-    /* As quiet, but for what kernels pushed that have ended, and without the lock. */
+    /* As quiet, but for operations of kernels that have ended, and without the lock. */
     int (*quiet_rings)(uint64_t *ticket);
     int (*gpu_clear)(void *at, size_t n);
     int (*gpu_amo)(void *at, int op, int width, uint64_t operand, uint64_t compare,
                    uint64_t *fetched);
     int (*gpu_holds)(const void *at); /* 1: it is in the memory of a GPU */
-    /* For finalize, which comes next. 1: the program has reset the GPU, which the core has told,
-     * and nothing of the program's context is left to be given back. */
+    /* For finalize, which comes next. 1: the program has reset the GPU, which the core has
+     * reported, and nothing of the program's context is left to be given back. */
     int (*gpu_reset)(void);
     int (*gpu_chosen)(void); /* 1: the thread that called init used a GPU already */
     int (*gpu_moved)(void);  /* 1: the calling thread uses another GPU than this PE's */
-    /* The chunks that memory of a GPU of the program's lies in, for gpu_lend, which comes
-     * next, or gpu_forget; their unit, and how much of them there is, before the memory
-     * and in all. */
+    /* Finds the chunks that GPU memory of the program's lies in, for gpu_lend, which comes next, or
+     * gpu_forget; their unit, and how much of them there is, before the memory and in all. */
     int (*gpu_look)(const void *at, size_t n, size_t *granule, size_t *before, size_t *size);
     void (*gpu_forget)(void);
     /* Maps them from an offset on into a block of the heap, at all PEs; answers where the
@@ -147,20 +144,20 @@ struct shmemi_core {
      * in *at its address for kernels. DONE with an image of NULL: this PE runs no
      * kernels. */
     int (*kernels)(const void **image, uint64_t *at);
-    /* Tells kernels of the team in a slot, of which t has all but the memory and the
-     * list; pes: of one that follows no rule, else NULL. t NULL: it is no more. */
+    /* Shows kernels the team in a slot, of which t has all but the memory and the list; pes: the
+     * PEs of a team without a stride, else NULL. t NULL: the team is no more. */
     int (*team_show)(int slot, const struct shmemi_device_team *t, const int32_t *pes);
-    /* Before that, at all PEs of the team: what kernels have left in its slot goes. */
+    /* Before that, at all PEs of the team: clears the words that kernels have left in its slot. */
     int (*team_renew)(int slot);
 
-    /* What a stream of the program does (zz_stream.h). The first call of a job is
+    /* Queues a call at a stream of the program (zz_stream.h). The first call of a job is
      * stream_open, with the file of the library's kernels. */
     int (*stream_open)(const char *file);
     int (*stream_call)(int what, const struct shmemi_stream_call *c, void *stream);
-    /* Where code that the program has loaded keeps the job's state. */
+    /* The place where code that the program has loaded keeps the job's state. */
     int (*module_job)(int what, void *handle, void **at, size_t *size);
 
-    /* Counters of this PE (runtime/stats): 0, or there is none. pe -1: all. */
+    /* Counters of this PE (runtime/stats): 0, or non-zero without such a counter. pe -1: all. */
     const char *(*counter_name)(int id);
     int (*counter)(int id, int pe, uint64_t *value);
     int (*counter_nic)(int id, int nic, uint64_t *value);
@@ -171,24 +168,24 @@ struct shmemi_core {
     /* The PE that the last failed call of the engine found lost, or -1; with the
      * text of the failure. */
     int (*error_pe)(char *text, size_t size);
-    /* What became of a lost PE, as the end of a sentence. */
+    /* The fate of a lost PE, as the end of a sentence. */
     void (*fate)(int pe, char *text, size_t size);
-    /* The program knows of all losses so far, which it is told the number of. */
+    /* The program knows of all losses so far; returns their number. */
     int (*acknowledge)(void);
-    /* Somebody else knows that a PE is lost: so it is, a little later, here too. */
+    /* Another PE knows that a PE is lost: a little later it is lost here, too. */
     void (*give_up)(int pe);
-    /* What is known of n PEs that a wait is for, the first of `all`, and of other PEs that
-     * stand out; "" if nothing. */
+    /* The known facts about n PEs that a wait is for, the first of `all`, and about other PEs that
+     * stand out; "" if none. */
     void (*explain)(const int32_t *pes, int n, int all, char *text, size_t size);
-    /* What those PEs do, in fewer words, and without a lock of the network. */
+    /* The present work of those PEs, in fewer words, and without a lock of the network. */
     void (*late)(const int32_t *pes, int n, int all, char *text, size_t size);
-    /* Says something about this PE, in one line, where the log goes. */
+    /* Writes one line about this PE to the log. */
     void (*report)(const char *text);
-    /* The same of a wait for a PE, or -1, with the last events of the network below. */
+    /* The same about a wait for a PE, or -1, with the last events of the network below. */
     void (*tell)(int pe, const char *text);
-    /* Asks n PEs over the network whether they are there and what they do, n 0: asks all
-     * whether they are there; and the launcher which of them have ended. The answers are for
-     * explain and late. */
+    /* Asks n PEs over the network whether they are there and what they do, n 0: asks all whether
+     * they are there; and the launcher which of them have ended. The answers are for explain and
+     * late. */
     void (*probe)(const int32_t *pes, int n);
 };
 

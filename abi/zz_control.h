@@ -37,8 +37,8 @@ struct shmemi_long_wait {
     uint32_t turn; /* odd while it is written */
     uint64_t since; /* 0: no wait */
     char call[48]; /* the call that waits */
-    char what[160]; /* the wait is for */
-    char why[320]; /* what the PEs do that it waits for, or "" */
+    char what[160]; /* the object of the wait */
+    char why[320]; /* the present work of the PEs that it waits for, or "" */
 };
 _Static_assert(sizeof(struct shmemi_long_wait) == 544, "sizeof_long_wait");
 _Static_assert(offsetof(struct shmemi_long_wait, taken) == 0, "long_wait_taken");
@@ -73,7 +73,7 @@ _Static_assert(offsetof(struct shmemi_activity, waits) == 88, "activity_waits");
 
 /* One PE's control words, each line written by others than the lines beside it. */
 struct shmemi_ctl {
-    _Alignas(64) uint32_t sleepers; /* written by the owner before it sleeps, cleared by whoever wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier */
+    _Alignas(64) uint32_t sleepers; /* written by the owner before it sleeps, cleared by the thread that wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier */
     uint32_t wakes; /* the futex word: incremented by each waker */
     unsigned char pad1[56];
     _Alignas(64) uint32_t arrived; /* node barrier, used in the control page of the node's first PE only */

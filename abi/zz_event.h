@@ -17,8 +17,8 @@
 enum shmemi_event_what {
     SHMEMI_EVENT_SENT = 1, /* a message was handed to the provider: kind and bytes; its sequence number */
     SHMEMI_EVENT_APPLIED = 2, /* a message was applied: the same */
-    SHMEMI_EVENT_ACKED = 3, /* the PE has said how far it is: units that are still unanswered; those that are answered */
-    SHMEMI_EVENT_KEPT = 4, /* a message came that is early, or waits for writes */
+    SHMEMI_EVENT_ACKED = 3, /* the PE has acknowledged: units that are still unanswered; answered units */
+    SHMEMI_EVENT_KEPT = 4, /* an early message came, or one that waits for writes */
     SHMEMI_EVENT_WRITE = 5, /* a one-sided write was handed to the provider */
     SHMEMI_EVENT_READ = 6, /* a one-sided read was */
     SHMEMI_EVENT_DONE = 7, /* the provider has completed an operation with a token */

@@ -20,7 +20,7 @@ struct shmemi_express_peer {
     uint64_t epoch; /* of the last of them */
     uint64_t asked_then; /* before the first of that epoch: a write must not overtake these */
     uint64_t write_epoch; /* of the last one-sided write */
-    uint64_t wrote; /* bytes of one-sided writes whose completion does not tell that they are at the target */
+    uint64_t wrote; /* bytes of one-sided writes whose completion does not confirm that they are at the target */
     uint64_t wrote_acked; /* how many of them an answer has covered */
     uint64_t goal; /* where acked has to come for the closed generation */
     uint64_t goal_wrote; /* and wrote_acked */
@@ -121,7 +121,7 @@ struct shmemi_express {
     uint64_t job; /* the token of the job's messages */
     uint64_t epoch; /* fences so far */
     uint64_t quieted; /* last generation of which every quiet is done */
-    uint64_t finished; /* requests that are done: who has many open looks at them only when it has moved */
+    uint64_t finished; /* requests that are done: a caller with many open ones looks at them only when it has moved */
     uint64_t tick; /* the time of the events of this turn; 0: each looks at the clock */
     uint32_t me; /* with the number of the stream, as messages have it */
     uint32_t n_pes; /* PEs */
@@ -139,11 +139,11 @@ struct shmemi_express {
     uint32_t n_unposted; /* see unposted_list */
     uint32_t attention; /* 1: the engine's thread is to come out of C; any thread sets it, without the lock */
     uint32_t burst; /* operations of callers in a row, which C counts: see merge.go */
-    uint32_t held; /* batches of bursts that are held; who polls comes into Go for them */
+    uint32_t held; /* batches of bursts that are held; a poller comes into Go for them */
     uint32_t staging; /* 1: local buffers may be GPU memory, which only Go can move */
-    uint32_t busy; /* who polls comes into Go, for what ends without a completion; 1: copies of the GPU's, 2: bytes that wait for room */
+    uint32_t busy; /* a poller comes into Go, for operations that end without a completion; 1: copies of the GPU's, 2: bytes that wait for room */
     uint32_t batching; /* 1: small operations share messages from the first one on; C sets it */
-    uint32_t coarse; /* 1: the processor has no counter that tells the time */
+    uint32_t coarse; /* 1: the processor has no counter that gives the time */
     uint32_t rings; /* that were dealt */
     uint32_t polls; /* looks at the network, by whichever thread */
     unsigned char pad1[4];

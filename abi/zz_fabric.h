@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_IN_GO (-2147483647 - 1) /* what a provider's poll answers in place of a number when its completions are to be had in Go */
+#define SHMEMI_IN_GO (-2147483647 - 1) /* the answer of a provider's poll when Go has to fetch its completions */
 
 /* What a Completion completes. */
 enum shmemi_completion_kind {

@@ -31,7 +31,7 @@ enum shmemi_lane_reason {
 /* One ring, as its consumer sees it. */
 struct shmemi_lane_ring {
     uint64_t *slots; /* the slots */
-    struct shmemi_ring_line *line; /* what producers are told */
+    struct shmemi_ring_line *line; /* words for producers */
     struct shmemi_reply *replies; /* the answers */
     uint64_t cells; /* where they begin, or 0 */
     uint32_t log2_slots; /* logarithm of the number of slots */
@@ -53,7 +53,7 @@ _Static_assert(sizeof(struct shmemi_lane_area) == 16, "sizeof_lane_area");
 _Static_assert(offsetof(struct shmemi_lane_area, begin) == 0, "lane_area_begin");
 _Static_assert(offsetof(struct shmemi_lane_area, end) == 8, "lane_area_end");
 
-/* One loop. Up to areas it is what the loop works on, up to ticket what is asked for, and then what came. Times are in nanoseconds. */
+/* One loop. Up to areas it has the loop's state, up to ticket the questions, and then the answers. Times are in nanoseconds. */
 struct shmemi_lane {
     struct shmemi_express *express; /* the engine's state */
     struct shmemi_native native; /* the provider's functions */

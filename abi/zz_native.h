@@ -12,7 +12,7 @@
 
 #include "zz_fabric.h"
 
-/* Whoever fills it has them from fabric.Native. */
+/* Its values are those of fabric.Native. */
 struct shmemi_native {
     void *self; /* their first argument */
     int (*poll)(void *self, struct shmemi_completion *c, int max); /* looks at the completion queue */

@@ -101,7 +101,7 @@ struct shmemi_state {
     int32_t *losses; /* see lost */
     uint32_t n_lost; /* see lost */
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
-    uint32_t asked; /* reports that were asked for by a signal: each waiter tells */
+    uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
     unsigned char pad7[32];
     _Alignas(64) uint32_t gpu_moving; /* copies were begun and not waited for */

@@ -49,7 +49,7 @@ const (
 	WorkMost        = 65536   // bytes for one PE in one buffer, at most
 	WorkLeast       = 64      // and at least
 	WorkTeam        = 16384   // bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST
-	WorkStream      = 2097280 // bytes at the end, for what the host has streams do (device/kernels/share.h)
+	WorkStream      = 2097280 // bytes at the end, for the host's calls on streams (device/kernels/share.h)
 	BounceBuffers   = 15      // buffers, each for a piece of an operand
 	BounceBytes     = 131072  // bytes of a buffer
 	BounceHead      = 4096    // bytes before the first buffer; the first word has a bit for each buffer that is taken
@@ -84,10 +84,10 @@ const (
 	CodeP         Code = 4  // Stores an element of up to 4 bytes.
 	CodePWide     Code = 5  // Stores an element of 8 bytes.
 	CodePBytes    Code = 6  // Stores up to 16 bytes, which need not be aligned.
-	CodeAMO       Code = 7  // Applies an atomic operation that nobody waits for. Signals are these.
+	CodeAMO       Code = 7  // Applies an atomic operation without a result. Signals are these.
 	CodeAMOWide   Code = 8  // As amo, with a full operand, a comparand and an answer: the value before.
 	CodeQuiet     Code = 9  // Asks that everything before it be complete; the ring's done then passes it.
-	CodeFence     Code = 10 // Orders what comes before it on this ring ahead of what comes after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings.
+	CodeFence     Code = 10 // Orders the operations before it on this ring ahead of those after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings.
 	CodePSignal   Code = 11 // Stores up to 16 bytes, then sets a signal of the target or adds to it.
 )
 
@@ -122,7 +122,7 @@ var names = [...]string{
 	CodePSignal:   "p_signal",
 }
 
-// Op is an operation out of a ring, its fields as numbers. Those that the
+// Op is an operation out of a ring, its fields as numbers. Fields that the
 // operation does not have mean nothing.
 type Op struct {
 	Code     Code   // the operation
@@ -133,17 +133,17 @@ type Op struct {
 	Context  uint16 // context that the operation belongs to; 0 is the default one
 	Value    uint64 // an element, or an operand that is sign-extended
 	Reply    uint16 // where the answer goes
-	Want     uint8  // 1: somebody waits for the answer
+	Want     uint8  // 1: the producer waits for the answer
 	Size     uint8  // how many bytes value and value2 hold, the first of them in the lowest bits: 1 to 16
 	Local    uint64 // address of the bytes at the caller
 	Length   uint64 // bytes
 	Value2   uint64 // the bytes after those of value, or the comparand
-	Signal   uint64 // what the signal is set to, or what is added
+	Signal   uint64 // the new value of the signal, or the number to add
 	SignalAt uint64 // byte offset of the signal in the target's symmetric segment
 }
 
-// head reads what the first slot of any operation has, and the value of those
-// that have no other slot. The laps may be set.
+// head reads the fields of the first slot of any operation, and the value of
+// operations without another slot. The laps may be set.
 func (o *Op) head(w0, w1 uint64) {
 	o.Code = Code(w0 & 0x1f)
 	o.Kind = uint8(w0 >> 5 & 0xf)
@@ -258,14 +258,14 @@ func (o *Op) Pack(w *[2 * MaxSlots]uint64) int {
 	return int(slotsOf[o.Code])
 }
 
-// Line is struct shmemi_ring_line. What the proxy tells producers about a ring. Only the proxy writes it.
+// Line is struct shmemi_ring_line. The proxy's words to producers about a ring. Only the proxy writes it.
 type Line struct {
 	_       structs.HostLayout
 	Tail    uint64 // positions below it may be used again; published once a batch
 	Done    uint64 // position after the last quiet that is complete
 	Fenced  uint64 // position after the last fence that holds for all rings
 	Asleep  uint32 // 1: the proxy sleeps and a host producer has to wake it
-	Stopped uint32 // 1: nobody empties the ring any more; producers give up
+	Stopped uint32 // 1: the ring has no consumer any more; producers give up
 	_       [32]byte
 }
 
@@ -298,7 +298,7 @@ type Near struct {
 	_       structs.HostLayout
 	Head    uint64 // next position to be taken; producers add to it
 	_       [120]byte
-	Tail    uint64 // the tail that producers saw last; who holds poller writes it
+	Tail    uint64 // the tail that producers saw last; the holder of poller writes it
 	_       [24]byte
 	Poller  uint32 // 1: a producer reads the proxy's tail for all that wait
 	_       [4]byte
@@ -369,7 +369,7 @@ type State struct {
 	RingCount uint32         // rings; 0: every PE is reached directly
 	RingMap   uint32         // what picks a thread's ring: SHMEMI_MAP_...
 	Stop      unsafe.Pointer // one u64: how many losses of PEs there were, all ones when the job ends; and above, from bit 32 on, how many the program has acknowledged. Waits end while the two differ
-	Work      uint64         // address, in the user heap, of what collectives of kernels work with; zeroed at init
+	Work      uint64         // address, in the user heap, of the work area of kernels' collectives; zeroed at init
 	WorkSize  uint64         // bytes of it
 	Report    unsafe.Pointer // one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host
 	Checks    uint32         // how much is checked: SHMEM_CHECKS as 0, 1 or 2
@@ -415,8 +415,8 @@ type Team struct {
 	Start    int32 // its PE i is PE start + i * stride of the job
 	Stride   int32 // see start; 0 and pes not NULL: they follow no rule
 	_        [4]byte
-	PEs      unsafe.Pointer // array of i32, the PE of the job that each is; NULL where stride tells it
-	Work     uint64         // address, in the user heap, of what its collectives work with, at the same place for each of its PEs; 0: there was no memory left
+	PEs      unsafe.Pointer // array of i32, the PE of the job that each is; NULL where stride gives it
+	Work     uint64         // address, in the user heap, of the work area of its collectives, at the same place for each of its PEs; 0: there was no memory left
 	WorkSize uint64         // bytes of it
 	Losses   uint64         // how many PEs of the job were lost when it was made, of which it has none: its collectives end when there are more
 	_        [8]byte
@@ -435,7 +435,7 @@ var (
 	_ [48]byte = [unsafe.Offsetof(Team{}.Losses)]byte{}
 )
 
-// Report is struct shmemi_device_report. Why a kernel stopped. The first thread that claims it fills it in; whoever reads it looks at ready.
+// Report is struct shmemi_device_report. Why a kernel stopped. The first thread that claims it fills it in; a reader looks at ready.
 type Report struct {
 	_       structs.HostLayout
 	Claimed uint32 // 1: a thread writes the rest, or has

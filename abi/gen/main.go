@@ -69,7 +69,7 @@ func packageOf(folder string) string {
 	return path.Base(folder)
 }
 
-// folders are those that have generated files.
+// folders are the folders that have generated files.
 func folders(files []generated.File) (all []string) {
 	for _, f := range files {
 		if folder := path.Dir(f.Path); !slices.Contains(all, folder) {

@@ -57,14 +57,14 @@ var oneSided = map[string]string{
 	"ring_near":     "producers alone have it; Go makes room for it",
 	"device_report": "of C, what a GPU runs alone names it, which this test does not compile",
 	"order_space":   "C has it within an order_out, and leaves it alone",
-	"long_wait":     "C alone notes a wait, and tells of it",
+	"long_wait":     "C alone notes a wait, and reports it",
 	"activity":      "as long_wait",
 	"static":        "C alone finds the program's variables",
 }
 
-// elsewhere are members that others name than readersOf has, and who.
+// elsewhere are members that other files name than those of readersOf, with these files.
 var elsewhere = map[string]string{
-	"express.batching":      "capi/core/core.c, which takes what cgo makes",
+	"express.batching":      "capi/core/core.c, which uses cgo's header",
 	"device_report.claimed": "device/shmem/fault.h, on a GPU",
 	"stream_call.call":      "device/kernels",
 }
@@ -73,11 +73,11 @@ var elsewhere = map[string]string{
 var copied = []string{"abi", "capi/front", "device", "fabric/rail/peek", "include", "runtime/gpu/cuda", "runtime/proxy/express",
 	"tests/device/emulated", "tests/gpu"}
 
-// TestRemoval takes the members out of each struct of the table, generates, and holds that
-// neither C nor Go compiles any more, and that each member is missed. All members of a struct
-// are out at once, because both compilers name each one that they miss: that takes two calls
-// of them for a struct, not for a member. Neither links, and Go takes what packages import as
-// it was compiled before.
+// TestRemoval takes the members out of each struct of the table, generates, and holds that neither
+// C nor Go compiles any more, and that each member is missed. All members of a struct are out at
+// once, because both compilers name each one that they miss: that takes two calls of them for a
+// struct, not for a member. Neither links, and Go takes imported packages as they were compiled
+// before.
 func TestRemoval(t *testing.T) {
 	c, g := newC(t), newGo(t)
 	n := 0
@@ -154,7 +154,7 @@ func unitsStructs() map[string][]table.Struct {
 	return all
 }
 
-// cTree is a copy of what C compiles, with the headers that are generated from the table as it is.
+// cTree is a copy of the C sources, with the headers that are generated from the table as it is.
 type cTree struct {
 	dir     string
 	written map[string]string
@@ -209,7 +209,7 @@ func (c *cTree) misses(t *testing.T, sources []string, enough func(missed map[st
 	return missed
 }
 
-// goTree is what Go compiles: the syntax of packages, and what others export.
+// goTree is the Go sources: the syntax of packages, and the exports of others.
 type goTree struct {
 	fset     *token.FileSet
 	exports  map[string]string
@@ -264,8 +264,8 @@ func newGo(t *testing.T) *goTree {
 
 var missedInGo = regexp.MustCompile(`has no field or method (\w+)|unknown field (\w+)`)
 
-// misses are the members that packages name and that there are not. The package that has the
-// unit's file comes before those that import it, and they see it without the members.
+// misses are the members that packages name and that do not exist. The package that has the unit's
+// file comes before its importers, and they see it without the members.
 func (g *goTree) misses(t *testing.T, unit string, packages []string) map[string]bool {
 	t.Helper()
 	file, text := "queue/zz_wire.go", wireGo()

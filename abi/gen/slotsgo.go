@@ -52,7 +52,7 @@ func wireGo() string {
 	for _, op := range table.Ops {
 		fmt.Fprintf(&b, "Code%s: %q,\n", camel(op.Name), op.Name)
 	}
-	b.WriteString("}\n\n// Op is an operation out of a ring, its fields as numbers. Those that the\n// operation does not have mean nothing.\ntype Op struct {\n")
+	b.WriteString("}\n\n// Op is an operation out of a ring, its fields as numbers. Fields that the\n// operation does not have mean nothing.\ntype Op struct {\n")
 	seen := map[string]bool{}
 	for _, fields := range [][]table.Field{table.Head, table.Fields} {
 		for _, f := range fields {
@@ -90,7 +90,7 @@ func goUnpack(b *strings.Builder) {
 		}
 		return get
 	}
-	b.WriteString("\n// head reads what the first slot of any operation has, and the value of those\n// that have no other slot. The laps may be set.\nfunc (o *Op) head(w0, w1 uint64) {\n")
+	b.WriteString("\n// head reads the fields of the first slot of any operation, and the value of\n// operations without another slot. The laps may be set.\nfunc (o *Op) head(w0, w1 uint64) {\n")
 	for _, f := range table.Head {
 		name, _ := goField(f)
 		fmt.Fprintf(b, "o.%s = %s\n", name, text(f, "w0", "w1"))

@@ -124,7 +124,7 @@ func cMember(m *table.Member) string {
 	return align + typ + m.Name + array
 }
 
-// cStruct writes a struct and what holds it to its layout.
+// cStruct writes a struct and the assertions of its layout.
 func cStruct(b *strings.Builder, s *table.Struct, assert func(what, name string) string) {
 	fmt.Fprintf(b, "\n/* %s */\nstruct shmemi_%s {\n", s.Doc, s.Name)
 	end, pads := 0, 0

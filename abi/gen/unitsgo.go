@@ -99,7 +99,8 @@ func goEnum(b *strings.Builder, e *table.Enum) {
 	b.WriteString(")\n")
 }
 
-// goNumbers holds the numbers against somebody who changes this file.
+// goNumbers writes checks of the numbers, so that a hand edit of the generated file does not
+// compile.
 func goNumbers(b *strings.Builder, u *table.Unit) {
 	var numbers strings.Builder
 	for _, c := range u.Constants {
@@ -165,7 +166,7 @@ func goType(m *table.Member) string {
 	return typ
 }
 
-// goStruct writes a struct and what holds it to its layout.
+// goStruct writes a struct and the assertions of its layout.
 func goStruct(b *strings.Builder, s *table.Struct) {
 	fmt.Fprintf(b, "\n// %s is struct shmemi_%s. %s\ntype %s struct {\n_ structs.HostLayout\n", s.Go, s.Name, s.Doc, s.Go)
 	end := 0

@@ -31,8 +31,8 @@ var control = Unit{
 			{Name: "turn", Type: "u32", Doc: "odd while it is written"},
 			{Name: "since", Type: "u64", Doc: "0: no wait"},
 			{Name: "call", Type: "char", Count: 48, Doc: "the call that waits"},
-			{Name: "what", Type: "char", Count: 160, Doc: "the wait is for"},
-			{Name: "why", Type: "char", Count: 320, Doc: "what the PEs do that it waits for, or \"\""},
+			{Name: "what", Type: "char", Count: 160, Doc: "the object of the wait"},
+			{Name: "why", Type: "char", Count: 320, Doc: "the present work of the PEs that it waits for, or \"\""},
 		}},
 		{Name: "activity", Go: "activity", Private: true, Doc: "What a PE does, for the reports of PEs that wait for it. The PE writes it where something has become long or has ended, never on a fast path. Readers are the PEs of its node, also after its process has ended. Times are of CLOCK_MONOTONIC, in nanoseconds.", Members: []Member{
 			{Name: "stage", Type: "u32", Doc: "enum shmemi_stage"},
@@ -46,7 +46,7 @@ var control = Unit{
 			{Name: "waits", Type: "struct long_wait", Count: longWaits, Doc: "waits that are long"},
 		}},
 		{Name: "ctl", Go: "control", Private: true, Size: page, Doc: "One PE's control words, each line written by others than the lines beside it.", Members: []Member{
-			{Name: "sleepers", Type: "u32", Align: cacheLine, Doc: "written by the owner before it sleeps, cleared by whoever wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier"},
+			{Name: "sleepers", Type: "u32", Align: cacheLine, Doc: "written by the owner before it sleeps, cleared by the thread that wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier"},
 			{Name: "wakes", Type: "u32", Doc: "the futex word: incremented by each waker"},
 			{Name: "arrived", Type: "u32", Align: cacheLine, Doc: "node barrier, used in the control page of the node's first PE only"},
 			{Name: "released", Type: "u32", Align: cacheLine, Doc: "the same"},
@@ -57,7 +57,7 @@ var control = Unit{
 	},
 }
 
-// What members and structs say too.
+// Numbers that members and structs use too.
 const (
 	cacheLine = 64
 	page      = 4096

@@ -32,8 +32,8 @@ var event = Unit{
 		{Name: "event_what", Prefix: "EVENT_", Go: "Event", Base: "uint8", Kind: "Event", First: 1, Doc: "what happened, with the detail and the number of the entry. C records the first three. What is refused again and again is one event, which says how often.", Values: []Value{
 			{Name: "SENT", Doc: "a message was handed to the provider: kind and bytes; its sequence number"},
 			{Name: "APPLIED", Doc: "a message was applied: the same"},
-			{Name: "ACKED", Doc: "the PE has said how far it is: units that are still unanswered; those that are answered"},
-			{Name: "KEPT", Doc: "a message came that is early, or waits for writes"},
+			{Name: "ACKED", Doc: "the PE has acknowledged: units that are still unanswered; answered units"},
+			{Name: "KEPT", Doc: "an early message came, or one that waits for writes"},
 			{Name: "WRITE", Doc: "a one-sided write was handed to the provider"},
 			{Name: "READ", Doc: "a one-sided read was"},
 			{Name: "DONE", Doc: "the provider has completed an operation with a token"},
@@ -60,8 +60,8 @@ var event = Unit{
 	},
 }
 
-// What C and Go both work on of an engine, under the endpoint's lock: what it takes to
-// inject a small message, to apply one and to have a PE say how far it is.
+// The part of an engine that C and Go both work on, under the endpoint's lock: the state to inject
+// a small message, to apply one and to acknowledge.
 var express = Unit{
 	Name:      "express",
 	Doc:       "the part of an engine's state that C and Go work on under one lock.",
@@ -75,7 +75,7 @@ var express = Unit{
 			{Name: "epoch", Type: "u64", Doc: "of the last of them"},
 			{Name: "asked_then", Type: "u64", Doc: "before the first of that epoch: a write must not overtake these"},
 			{Name: "write_epoch", Type: "u64", Doc: "of the last one-sided write"},
-			{Name: "wrote", Type: "u64", Doc: "bytes of one-sided writes whose completion does not tell that they are at the target"},
+			{Name: "wrote", Type: "u64", Doc: "bytes of one-sided writes whose completion does not confirm that they are at the target"},
 			{Name: "wrote_acked", Type: "u64", Doc: "how many of them an answer has covered"},
 			{Name: "goal", Type: "u64", Doc: "where acked has to come for the closed generation"},
 			{Name: "goal_wrote", Type: "u64", Doc: "and wrote_acked"},
@@ -129,7 +129,7 @@ var express = Unit{
 			{Name: "job", Type: "u64", Doc: "the token of the job's messages"},
 			{Name: "epoch", Type: "u64", Doc: "fences so far"},
 			{Name: "quieted", Type: "u64", Doc: "last generation of which every quiet is done"},
-			{Name: "finished", Type: "u64", Doc: "requests that are done: who has many open looks at them only when it has moved"},
+			{Name: "finished", Type: "u64", Doc: "requests that are done: a caller with many open ones looks at them only when it has moved"},
 			{Name: "tick", Type: "u64", Doc: "the time of the events of this turn; 0: each looks at the clock"},
 			{Name: "me", Type: "u32", Doc: "with the number of the stream, as messages have it"},
 			{Name: "n_pes", Type: "u32", Doc: "PEs"},
@@ -147,11 +147,11 @@ var express = Unit{
 			{Name: "n_unposted", Type: "u32", Doc: "see unposted_list"},
 			{Name: "attention", Type: "u32", Doc: "1: the engine's thread is to come out of C; any thread sets it, without the lock"},
 			{Name: "burst", Type: "u32", Doc: "operations of callers in a row, which C counts: see merge.go"},
-			{Name: "held", Type: "u32", Doc: "batches of bursts that are held; who polls comes into Go for them"},
+			{Name: "held", Type: "u32", Doc: "batches of bursts that are held; a poller comes into Go for them"},
 			{Name: "staging", Type: "u32", Doc: "1: local buffers may be GPU memory, which only Go can move"},
-			{Name: "busy", Type: "u32", Doc: "who polls comes into Go, for what ends without a completion; 1: copies of the GPU's, 2: bytes that wait for room"},
+			{Name: "busy", Type: "u32", Doc: "a poller comes into Go, for operations that end without a completion; 1: copies of the GPU's, 2: bytes that wait for room"},
 			{Name: "batching", Type: "u32", Doc: "1: small operations share messages from the first one on; C sets it"},
-			{Name: "coarse", Type: "u32", Doc: "1: the processor has no counter that tells the time"},
+			{Name: "coarse", Type: "u32", Doc: "1: the processor has no counter that gives the time"},
 			{Name: "rings", Type: "u32", Doc: "that were dealt"},
 			{Name: "polls", Type: "u32", Doc: "looks at the network, by whichever thread"},
 		}},

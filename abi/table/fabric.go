@@ -2,13 +2,13 @@ package table
 
 import "math"
 
-// What crosses the seam between the runtime and a network in C.
+// The types that cross between the runtime and a network in C.
 var fabric = Unit{
 	Name:   "fabric",
 	Doc:    "completions of a provider, and atomic operations.",
 	GoFile: "fabric/zz_fabric_unsafe.go",
 	Constants: []Constant{
-		{"IN_GO", "", math.MinInt32, "what a provider's poll answers in place of a number when its completions are to be had in Go"},
+		{"IN_GO", "", math.MinInt32, "the answer of a provider's poll when Go has to fetch its completions"},
 	},
 	Enums: []Enum{
 		{Name: "completion_kind", Prefix: "COMPLETION_", Go: "Kind", Base: "uint8", Kind: "Kind", First: 1, Doc: "what a Completion completes.", Values: []Value{
@@ -49,7 +49,7 @@ var atomics = []struct{ name, op, kind, doc string }{
 	{"FETCH_XOR", "OpFetchXor", "KindFetchXor", "bitwise exclusive or, and answers"},
 }
 
-// operations are those of a message.
+// operations are the operations of a message.
 func operations() (all []Value) {
 	for _, a := range atomics {
 		all = append(all, Value{Name: a.name, Go: a.op, Doc: a.doc})
@@ -57,7 +57,7 @@ func operations() (all []Value) {
 	return all
 }
 
-// kinds are those of a ring, which have the same numbers.
+// kinds are the kinds of a ring, which have the same numbers.
 func kinds() (all []Constant) {
 	for i, a := range atomics {
 		all = append(all, Constant{"KIND_" + a.name, a.kind, 1 + i, a.doc})

@@ -7,7 +7,7 @@ var native = Unit{
 	Includes: []string{"fabric"},
 	GoFile:   "runtime/proxy/express/zz_native_unsafe.go",
 	Structs: []Struct{
-		{Name: "native", Go: "native", Private: true, Doc: "Whoever fills it has them from fabric.Native.", Members: []Member{
+		{Name: "native", Go: "native", Private: true, Doc: "Its values are those of fabric.Native.", Members: []Member{
 			{Name: "self", Type: "ptr", Doc: "their first argument"},
 			{Name: "poll", Type: "ptr", C: "int (*%s)(void *self, struct shmemi_completion *c, int max)", Doc: "looks at the completion queue"},
 			{Name: "recv", Type: "ptr", C: "int (*%s)(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)", Doc: "posts a receive buffer"},
@@ -42,7 +42,7 @@ var lane = Unit{
 	Structs: []Struct{
 		{Name: "lane_ring", Go: "laneRing", Private: true, Doc: "One ring, as its consumer sees it.", Members: []Member{
 			{Name: "slots", Type: "ptr", C: "uint64_t *", Doc: "the slots"},
-			{Name: "line", Type: "ptr", C: "struct shmemi_ring_line *", Doc: "what producers are told"},
+			{Name: "line", Type: "ptr", C: "struct shmemi_ring_line *", Doc: "words for producers"},
 			{Name: "replies", Type: "ptr", C: "struct shmemi_reply *", Doc: "the answers"},
 			{Name: "cells", Type: "u64", Doc: "where they begin, or 0"},
 			{Name: "log2_slots", Type: "u32", Doc: "logarithm of the number of slots"},
@@ -51,7 +51,7 @@ var lane = Unit{
 			{Name: "begin", Type: "u64", Doc: "its first byte"},
 			{Name: "end", Type: "u64", Doc: "behind its last"},
 		}},
-		{Name: "lane", Go: "lane", Private: true, Doc: "One loop. Up to areas it is what the loop works on, up to ticket what is asked for, and then what came. Times are in nanoseconds.", Members: []Member{
+		{Name: "lane", Go: "lane", Private: true, Doc: "One loop. Up to areas it has the loop's state, up to ticket the questions, and then the answers. Times are in nanoseconds.", Members: []Member{
 			{Name: "express", Type: "ptr", C: "struct shmemi_express *", Doc: "the engine's state"},
 			{Name: "native", Type: "struct native", Doc: "the provider's functions"},
 			{Name: "lock", Type: "ptr", C: "uint32_t *", GoType: "*uint32", Doc: "the endpoint's"},

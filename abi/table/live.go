@@ -1,9 +1,9 @@
 package table
 
-// What other processes see of a PE. Each page has a head before it, which is Go's alone.
+// The data of a PE that other processes see. Each page has a head before it, which is Go's alone.
 var live = Unit{
 	Name:   "live",
-	Doc:    "what other processes see of this PE.",
+	Doc:    "the data of this PE that other processes see.",
 	GoFile: "runtime/live/zz_live_unsafe.go",
 	Constants: []Constant{
 		{"LIVE_WAITS", "liveWaits", 8, "how many threads that wait for long are shown"},
@@ -20,7 +20,7 @@ var live = Unit{
 		{Name: "live_wait", Go: "Wait", Doc: "One thread's that waits for long. It is there while since is not 0, which is written last.", Members: []Member{
 			{Name: "since", Type: "u64", Doc: "nanoseconds of CLOCK_MONOTONIC"},
 			{Name: "call", Type: "char", Count: 56, Doc: "the call that waits"},
-			{Name: "what", Type: "char", Count: 640, Doc: "it waits for, and what the PEs do that are late"},
+			{Name: "what", Type: "char", Count: 640, Doc: "the object of the wait, and the present work of the late PEs"},
 		}},
 		{Name: "live", Go: "PE", Doc: "The page of a PE. The C of the library writes some of it.", Members: []Member{
 			{Name: "me", Type: "i32", Doc: "number of the PE"},

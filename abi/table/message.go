@@ -4,7 +4,7 @@ package table
 // runtime/proxy (runtime/proxy/express).
 var message = Unit{
 	Name:      "message",
-	Doc:       "the active messages between proxies, and what is counted of them.",
+	Doc:       "the active messages between proxies, and their counters.",
 	GoImports: []string{`"libshmem/fabric"`},
 	GoFile:    "runtime/proxy/layout/zz_message_unsafe.go",
 	Constants: []Constant{
@@ -35,10 +35,10 @@ var message = Unit{
 			{Name: "STREAMED", Doc: "the answer: operand is the stream and 1, or 0"},
 			{Name: "VOID", Doc: "a write will not come: see voided"},
 			{Name: "BATCH", Doc: "several operations: see merge.go"},
-			{Name: "ASK", Doc: "tell what your program does: see standing.go"},
+			{Name: "ASK", Doc: "report what your program does: see standing.go"},
 			{Name: "TOLD", Doc: "the answer: a text in the payload"},
 		}},
-		{Prefix: "COUNT_", Go: "Counter", Base: "int", Kind: "-", Doc: "what is counted for each PE of the job. Counts only grow, but for the last two, which are the most that there ever was. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them.", Values: counters},
+		{Prefix: "COUNT_", Go: "Counter", Base: "int", Kind: "-", Doc: "the counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them.", Values: counters},
 	},
 	Structs: []Struct{{
 		Name: "header", Go: "Header", Size: 56,
@@ -64,14 +64,14 @@ var message = Unit{
 // recordSize is where job stands in a header.
 const recordSize = 32
 
-// counters are those of a PE. C counts the messages too.
+// counters are the counters of a PE. C counts the messages too.
 var counters = []Value{
 	{Name: "MESSAGE_BYTES", Doc: "sent in messages, headers included"},
 	{Name: "ATOMICS", Doc: "MESSAGE_AMO"},
 	{Name: "ELEMENTS", Doc: "MESSAGE_STORE"},
 	{Name: "PUTS", Doc: "MESSAGE_PUT"},
 	{Name: "PUT_SIGNALS", Doc: "MESSAGE_PUT_SIGNAL"},
-	{Name: "CONTROL", Doc: "the library's own messages, and those that others share"},
+	{Name: "CONTROL", Doc: "the library's own messages, and messages that others share"},
 	{Name: "RECEIVED", Doc: "messages that came in their turn, or waited for it"},
 	{Name: "RECEIVED_BYTES", Doc: "in them"},
 	{Name: "WRITES", Doc: "one-sided"},

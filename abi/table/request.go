@@ -3,7 +3,7 @@ package table
 // The answers of the engine to callers in C.
 var request = Unit{
 	Name:   "request",
-	Doc:    "what the core's operations answer, and what a caller waits for.",
+	Doc:    "the answers of the core's operations, and the words that a caller waits for.",
 	GoFile: "runtime/proxy/call/zz_request_unsafe.go",
 	Enums: []Enum{
 		{Go: "Status", Base: "int32", Kind: "-", First: -1, Doc: "the answer of an operation.", Values: []Value{
@@ -22,13 +22,13 @@ var request = Unit{
 	},
 }
 
-// What the front has the core put into a stream of the program's.
+// The work that the front has the core queue at a stream of the program's.
 var stream = Unit{
 	Name:   "stream",
-	Doc:    "what the front has the core put into a stream. The arguments travel in a struct shmemi_stream_call, of which each call sets what it has.",
+	Doc:    "the work that the front has the core queue at a stream. The arguments travel in a struct shmemi_stream_call, of which each call sets its own.",
 	GoFile: "runtime/onstream/zz_stream.go",
 	Enums: []Enum{
-		{Name: "stream_what", Prefix: "STREAM_", Go: "What", Base: "int", Kind: "-", Doc: "what a stream is to do.", Values: []Value{
+		{Name: "stream_what", Prefix: "STREAM_", Go: "What", Base: "int", Kind: "-", Doc: "the work of a stream.", Values: []Value{
 			{Name: "PUT", Doc: "dest, source, count, pe, nbi"},
 			{Name: "GET", Doc: "the same"},
 			{Name: "P", Doc: "dest, value, width, pe"},
@@ -53,7 +53,7 @@ var stream = Unit{
 	},
 }
 
-// What a driver is given of stores that a stream is to do.
+// Stores of a stream, as a driver gets them.
 var store = Unit{
 	Name:   "store",
 	Doc:    "stores that a stream of a GPU does.",
@@ -70,10 +70,10 @@ var store = Unit{
 	},
 }
 
-// What peek.c and fabric/rail/peek both work on.
+// The state that peek.c and fabric/rail/peek both work on.
 var peek = Unit{
 	Name:      "peek",
-	Doc:       "what C and Go both change of several NICs.",
+	Doc:       "the state of several NICs that C and Go both change.",
 	GoFile:    "fabric/rail/peek/zz_peek_unsafe.go",
 	GoImports: []string{`"libshmem/fabric"`},
 	Constants: []Constant{

@@ -17,10 +17,10 @@ var nvtx = Unit{
 	},
 }
 
-// What settings say, where C looks at it.
+// The values of settings that C reads.
 var settings = Unit{
 	Name:   "settings",
-	Doc:    "the values of settings that C looks at.",
+	Doc:    "the values of settings that C reads.",
 	GoFile: "runtime/config/zz_settings.go",
 	Enums: []Enum{
 		{Prefix: "CHECKS_", Go: "Checks", Base: "uint8", Kind: "Checks", Doc: "how much the library checks of its arguments (SHMEM_CHECKS), each including those before it.", Values: []Value{

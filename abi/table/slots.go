@@ -1,29 +1,28 @@
-// Package table is the table of every layout that C and Go share. abi/gen writes the C
-// headers and the Go files of it, so that the two cannot disagree.
+// Package table is the table of every layout that C and Go share. abi/gen writes the C headers and
+// the Go files of it, so that the two cannot disagree.
 //
-// What GPU threads, host threads and the proxy write for each other, the slots of a ring and
-// the structs around it, is in slots.go: of it come a C and CUDA header
+// The words that GPU threads, host threads and the proxy write for each other, the slots of a ring
+// and the structs around it, are in slots.go: abi/gen makes of them a C and CUDA header
 // (device/shmem/zz_wire.h), Go structs and codecs (queue/zz_wire.go) and the picture
-// (docs/wire.md). Everything else is a Unit, which has one header of C (abi/zz_<unit>.h) and
-// one file of Go in the package that owns it.
+// (docs/wire.md). Everything else is a Unit, which has one header of C (abi/zz_<unit>.h) and one
+// file of Go in the package that owns it.
 //
-// The package holds layout, not behaviour. It imports nothing. How slots are taken, filled
-// and given back is in device/shmem/ring.h and in package queue.
+// The package holds layout, not behaviour. It imports nothing. How slots are taken, filled and
+// given back is in device/shmem/ring.h and in package queue.
 //
 // # Slots
 //
-// A slot is two words of 64 bits. Bit 63 of each word is the lap bit, which
-// tells a slot of this round from one of the round before: each word vouches
-// for itself, so the two need not be stored at once. An operation takes one to
-// three consecutive slots, and the first always begins with the same fields.
-// Operands of 64 bits lose their top bit to the lap; it travels in the first
+// A slot is two words of 64 bits. Bit 63 of each word is the lap bit, which distinguishes a slot of
+// this round from one of the round before: each word vouches for itself, so the two need not be
+// stored at once. An operation takes one to three consecutive slots, and the first always begins
+// with the same fields. Operands of 64 bits lose their top bit to the lap; it travels in the first
 // slot.
 package table
 
 // Version counts the changes of this table that old code cannot read.
 const Version = 5
 
-// Bits that a word has for fields; the one above them is the lap.
+// Bits is the number of bits of a word for fields; the one above them is the lap.
 const Bits = 63
 
 // MaxSlots is the most slots that an operation takes.
@@ -58,17 +57,17 @@ var Head = []Field{
 	{Name: "context", Slot: 0, Word: 1, Shift: 44, Bits: 12, Doc: "context that the operation belongs to; 0 is the default one"},
 }
 
-// Fields has those that operations choose from.
+// Fields has the fields that operations choose from.
 var Fields = []Field{
 	{Name: "value32", Slot: 0, Word: 0, Shift: aux, Bits: 32, Doc: "an element, or an operand that is sign-extended"},
 	{Name: "reply", Slot: 0, Word: 0, Shift: aux, Bits: 16, Doc: "where the answer goes"},
-	{Name: "want", Slot: 0, Word: 0, Shift: aux + 16, Bits: 1, Doc: "1: somebody waits for the answer"},
+	{Name: "want", Slot: 0, Word: 0, Shift: aux + 16, Bits: 1, Doc: "1: the producer waits for the answer"},
 	{Name: "size", Slot: 0, Word: 0, Shift: aux, Bits: 5, Doc: "how many bytes value and value2 hold, the first of them in the lowest bits: 1 to 16"},
 	{Name: "local", Slot: 1, Word: 0, Bits: 64, Top: top, Doc: "address of the bytes at the caller"},
 	{Name: "length", Slot: 1, Word: 1, Bits: 44, Doc: "bytes"},
 	{Name: "value", Slot: 1, Word: 0, Bits: 64, Top: top, Doc: "an element, bytes, or an operand"},
 	{Name: "value2", Slot: 1, Word: 1, Bits: 64, Top: top + 1, Doc: "the bytes after those of value, or the comparand"},
-	{Name: "signal", Slot: 2, Word: 0, Bits: 64, Top: top + 2, Doc: "what the signal is set to, or what is added"},
+	{Name: "signal", Slot: 2, Word: 0, Bits: 64, Top: top + 2, Doc: "the new value of the signal, or the number to add"},
 	{Name: "signal_at", Slot: 2, Word: 1, Bits: 44, Doc: "byte offset of the signal in the target's symmetric segment"},
 }
 
@@ -98,25 +97,25 @@ var Ops = []Op{
 	{"p_bytes", 6, 2, []string{"pe", "context", "dest", "size", "value", "value2"},
 		"Stores up to 16 bytes, which need not be aligned."},
 	{"amo", 7, 1, []string{"pe", "context", "dest", "kind", "width", "value32"},
-		"Applies an atomic operation that nobody waits for. Signals are these."},
+		"Applies an atomic operation without a result. Signals are these."},
 	{"amo_wide", 8, 2, []string{"pe", "context", "dest", "kind", "width", "value", "value2", "want", "reply"},
 		"As amo, with a full operand, a comparand and an answer: the value before."},
 	{"quiet", 9, 1, []string{"context"},
 		"Asks that everything before it be complete; the ring's done then passes it."},
 	{"fence", 10, 1, []string{"context"},
-		"Orders what comes before it on this ring ahead of what comes after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings."},
+		"Orders the operations before it on this ring ahead of those after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings."},
 	{"p_signal", 11, 3, []string{"pe", "context", "dest", "size", "value", "value2", "kind", "signal", "signal_at"},
 		"Stores up to 16 bytes, then sets a signal of the target or adds to it."},
 }
 
-// Structs is those around the slots.
+// Structs is the structs around the slots.
 var Structs = []Struct{
-	{Name: "ring_line", Go: "Line", Size: 64, Doc: "What the proxy tells producers about a ring. Only the proxy writes it.", Members: []Member{
+	{Name: "ring_line", Go: "Line", Size: 64, Doc: "The proxy's words to producers about a ring. Only the proxy writes it.", Members: []Member{
 		{Name: "tail", Type: "u64", Doc: "positions below it may be used again; published once a batch"},
 		{Name: "done", Type: "u64", Doc: "position after the last quiet that is complete"},
 		{Name: "fenced", Type: "u64", Doc: "position after the last fence that holds for all rings"},
 		{Name: "asleep", Type: "u32", Doc: "1: the proxy sleeps and a host producer has to wake it"},
-		{Name: "stopped", Type: "u32", Doc: "1: nobody empties the ring any more; producers give up"},
+		{Name: "stopped", Type: "u32", Doc: "1: the ring has no consumer any more; producers give up"},
 	}},
 	{Name: "reply", Go: "Reply", Size: 16, Doc: "An answer. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes.", Members: []Member{
 		{Name: "value", Type: "u64", Doc: "what was fetched"},
@@ -125,7 +124,7 @@ var Structs = []Struct{
 	}},
 	{Name: "ring_near", Go: "Near", Size: 256, Doc: "The producers' own words, in memory that is near to them. The claims of the replies follow, 32 in a word.", Members: []Member{
 		{Name: "head", Type: "u64", Doc: "next position to be taken; producers add to it"},
-		{Name: "tail", Type: "u64", Doc: "the tail that producers saw last; who holds poller writes it", At: 128},
+		{Name: "tail", Type: "u64", Doc: "the tail that producers saw last; the holder of poller writes it", At: 128},
 		{Name: "poller", Type: "u32", Doc: "1: a producer reads the proxy's tail for all that wait", At: 160},
 		{Name: "quieted", Type: "u64", Doc: "position below which all was complete at the last quiet; producers keep it", At: 168},
 	}},
@@ -157,7 +156,7 @@ var Structs = []Struct{
 		{Name: "ring_count", Type: "u32", Doc: "rings; 0: every PE is reached directly"},
 		{Name: "ring_map", Type: "u32", Doc: "what picks a thread's ring: SHMEMI_MAP_..."},
 		{Name: "stop", Type: "ptr", Doc: "one u64: how many losses of PEs there were, all ones when the job ends; and above, from bit 32 on, how many the program has acknowledged. Waits end while the two differ"},
-		{Name: "work", Type: "u64", Doc: "address, in the user heap, of what collectives of kernels work with; zeroed at init"},
+		{Name: "work", Type: "u64", Doc: "address, in the user heap, of the work area of kernels' collectives; zeroed at init"},
 		{Name: "work_size", Type: "u64", Doc: "bytes of it"},
 		{Name: "report", Type: "ptr", Doc: "one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host"},
 		{Name: "checks", Type: "u32", Doc: "how much is checked: SHMEM_CHECKS as 0, 1 or 2"},
@@ -173,12 +172,12 @@ var Structs = []Struct{
 		{Name: "me", Type: "i32", Doc: "this PE's number in it"},
 		{Name: "start", Type: "i32", Doc: "its PE i is PE start + i * stride of the job"},
 		{Name: "stride", Type: "i32", Doc: "see start; 0 and pes not NULL: they follow no rule"},
-		{Name: "pes", Type: "ptr", Doc: "array of i32, the PE of the job that each is; NULL where stride tells it", At: 24},
-		{Name: "work", Type: "u64", Doc: "address, in the user heap, of what its collectives work with, at the same place for each of its PEs; 0: there was no memory left"},
+		{Name: "pes", Type: "ptr", Doc: "array of i32, the PE of the job that each is; NULL where stride gives it", At: 24},
+		{Name: "work", Type: "u64", Doc: "address, in the user heap, of the work area of its collectives, at the same place for each of its PEs; 0: there was no memory left"},
 		{Name: "work_size", Type: "u64", Doc: "bytes of it"},
 		{Name: "losses", Type: "u64", Doc: "how many PEs of the job were lost when it was made, of which it has none: its collectives end when there are more"},
 	}},
-	{Name: "device_report", Go: "Report", Size: 64, Doc: "Why a kernel stopped. The first thread that claims it fills it in; whoever reads it looks at ready.", Members: []Member{
+	{Name: "device_report", Go: "Report", Size: 64, Doc: "Why a kernel stopped. The first thread that claims it fills it in; a reader looks at ready.", Members: []Member{
 		{Name: "claimed", Type: "u32", Doc: "1: a thread writes the rest, or has"},
 		{Name: "ready", Type: "u32", Doc: "1: the rest is there; stored last"},
 		{Name: "fault", Type: "u32", Doc: "what was wrong: SHMEMI_FAULT_..."},
@@ -211,7 +210,7 @@ var Structs = []Struct{
 	}},
 }
 
-// Constants is what producers and the proxy know besides.
+// Constants is further numbers of producers and the proxy.
 var Constants = join([]Constant{
 	{"MAP_CTA", "MapCTA", 0, "threads of a block share a ring"},
 	{"MAP_SM", "MapSM", 1, "threads of a multiprocessor share a ring"},
@@ -224,7 +223,7 @@ var Constants = join([]Constant{
 	{"CELLS", "Cells", 128, "cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken"},
 	{"CELL_BYTES", "CellBytes", 2048, "the most bytes that lie beside an operation's slots"},
 }, kinds(), []Constant{
-	// What a kernel reports before it stops.
+	// A kernel's reports before it stops.
 	{"FAULT_INIT", "FaultInit", 1, "the call came before init or after finalize, or its unit was not filled"},
 	{"FAULT_PE", "FaultPE", 2, "there is no such PE"},
 	{"FAULT_RANGE", "FaultRange", 3, "the range is not within the user heap"},
@@ -248,7 +247,7 @@ var Constants = join([]Constant{
 	{"WORK_MOST", "WorkMost", 1 << 16, "bytes for one PE in one buffer, at most"},
 	{"WORK_LEAST", "WorkLeast", 64, "and at least"},
 	{"WORK_TEAM", "WorkTeam", 16 << 10, "bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST"},
-	{"WORK_STREAM", "WorkStream", 2<<20 + 128, "bytes at the end, for what the host has streams do (device/kernels/share.h)"},
+	{"WORK_STREAM", "WorkStream", 2<<20 + 128, "bytes at the end, for the host's calls on streams (device/kernels/share.h)"},
 
 	// Bounce buffers of the library's kernels (device/kernels/bounce.h).
 	{"BOUNCE_BUFFERS", "BounceBuffers", 15, "buffers, each for a piece of an operand"},
@@ -259,14 +258,14 @@ var Constants = join([]Constant{
 	{"WAY_ANY", "WayAny", 0, "by one block, over any route"},
 	{"WAY_PACKED", "WayPacked", 1, "to PEs that are all reached directly, each word with its flag"},
 	{"WAY_SPREAD", "WaySpread", 2, "to PEs that are all reached directly, by many blocks"},
-	// What its elements are: their width in bytes, and one of these.
+	// Its elements: their width in bytes, and one of these.
 	{"SIGNED", "Signed", 1 << 8, "a signed integer"},
 	{"REAL", "Real", 1 << 9, "a floating-point number"},
 	{"F16", "F16", 1<<9 | 2, "a half"},
 	{"BF16", "BF16", 1<<9 | 1<<10 | 2, "a bfloat16"},
 	{"F32", "F32", 1<<9 | 4, "a float"},
 	{"F64", "F64", 1<<9 | 8, "a double"},
-	// What it does to them.
+	// Its operation on them.
 	{"REDUCE_SUM", "ReduceSum", 1, "the sum"},
 	{"REDUCE_PROD", "ReduceProd", 2, "the product"},
 	{"REDUCE_MIN", "ReduceMin", 3, "the least"},

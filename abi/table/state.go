@@ -84,7 +84,7 @@ var state = Unit{
 			{Name: "losses", Type: "ptr", C: "int32_t *", GoType: "*int32", Doc: "see lost"},
 			{Name: "n_lost", Type: "u32", Doc: "see lost"},
 			{Name: "survives", Type: "u32", Doc: "SHMEM_ON_FAILURE=return"},
-			{Name: "asked", Type: "u32", Doc: "reports that were asked for by a signal: each waiter tells"},
+			{Name: "asked", Type: "u32", Doc: "reports that were asked for by a signal: each waiter writes one"},
 			{Name: "ask_fd", Go: "askFD", Type: "i32", Doc: "an eventfd of the core's that wants to know, or 0"},
 			{Name: "gpu_moving", Type: "u32", Align: cacheLine, Doc: "copies were begun and not waited for"},
 			{Name: "kernel_rings", Type: "u32", Doc: "kernels push operations into rings"},

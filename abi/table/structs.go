@@ -5,7 +5,7 @@ type Member struct {
 	Name  string // in C
 	Type  string // u8 to u64, i8 to i64, bool, char, size (size_t), uptr (uintptr_t), ptr, or "struct " and a Struct's Name
 	Count int    // elements of an array; 0: it is none
-	Doc   string // who writes it, who reads it
+	Doc   string // its writer and its reader
 	At    int    // offset where it must be; 0: follows the member before
 	Align int    // at a multiple of it; 0: as its type has it
 
@@ -64,10 +64,10 @@ type Value struct {
 	Go   string // all of its name in Go, where Kind and Name do not say it
 }
 
-// A Unit is what one C header and one Go file have.
+// A Unit is the contents of one C header and one Go file.
 type Unit struct {
 	Name      string   // the header is abi/zz_<Name>.h
-	Doc       string   // what it has, as the end of "<file>: "
+	Doc       string   // its contents, as the end of "<file>: "
 	Includes  []string // of the header: other units, by name
 	GoFile    string   // "": no Go
 	GoImports []string // besides structs and unsafe

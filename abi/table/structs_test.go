@@ -35,8 +35,8 @@ func TestStructs(t *testing.T) {
 	}
 }
 
-// TestVersions describes a layout of somebody else's whose third version has moved a member
-// and dropped another.
+// TestVersions describes a foreign layout whose third version has moved a member and dropped
+// another.
 func TestVersions(t *testing.T) {
 	s := Struct{Name: "invented", Members: []Member{
 		{Name: "size", Type: "u32"},

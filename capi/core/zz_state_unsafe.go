@@ -95,7 +95,7 @@ type State struct {
 	losses        *int32    // see lost
 	nLost         uint32    // see lost
 	survives      uint32    // SHMEM_ON_FAILURE=return
-	asked         uint32    // reports that were asked for by a signal: each waiter tells
+	asked         uint32    // reports that were asked for by a signal: each waiter writes one
 	askFD         int32     // an eventfd of the core's that wants to know, or 0
 	_             [32]byte
 	gpuMoving     uint32 // copies were begun and not waited for

@@ -65,7 +65,7 @@
 #define SHMEMI_WORK_MOST 65536 /* bytes for one PE in one buffer, at most */
 #define SHMEMI_WORK_LEAST 64 /* and at least */
 #define SHMEMI_WORK_TEAM 16384 /* bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST */
-#define SHMEMI_WORK_STREAM 2097280 /* bytes at the end, for what the host has streams do (device/kernels/share.h) */
+#define SHMEMI_WORK_STREAM 2097280 /* bytes at the end, for the host's calls on streams (device/kernels/share.h) */
 #define SHMEMI_BOUNCE_BUFFERS 15 /* buffers, each for a piece of an operand */
 #define SHMEMI_BOUNCE_BYTES 131072 /* bytes of a buffer */
 #define SHMEMI_BOUNCE_HEAD 4096 /* bytes before the first buffer; the first word has a bit for each buffer that is taken */
@@ -96,10 +96,10 @@ enum shmemi_op {
     SHMEMI_OP_P = 4, /* Stores an element of up to 4 bytes. */
     SHMEMI_OP_P_WIDE = 5, /* Stores an element of 8 bytes. */
     SHMEMI_OP_P_BYTES = 6, /* Stores up to 16 bytes, which need not be aligned. */
-    SHMEMI_OP_AMO = 7, /* Applies an atomic operation that nobody waits for. Signals are these. */
+    SHMEMI_OP_AMO = 7, /* Applies an atomic operation without a result. Signals are these. */
     SHMEMI_OP_AMO_WIDE = 8, /* As amo, with a full operand, a comparand and an answer: the value before. */
     SHMEMI_OP_QUIET = 9, /* Asks that everything before it be complete; the ring's done then passes it. */
-    SHMEMI_OP_FENCE = 10, /* Orders what comes before it on this ring ahead of what comes after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings. */
+    SHMEMI_OP_FENCE = 10, /* Orders the operations before it on this ring ahead of those after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings. */
     SHMEMI_OP_P_SIGNAL = 11, /* Stores up to 16 bytes, then sets a signal of the target or adds to it. */
 };
 #define SHMEMI_SLOTS_NOP 1
@@ -148,13 +148,13 @@ SHMEMI_HD int shmemi_slots_of(uint64_t op)
     }
 }
 
-/* What the proxy tells producers about a ring. Only the proxy writes it. */
+/* The proxy's words to producers about a ring. Only the proxy writes it. */
 struct shmemi_ring_line {
     uint64_t tail; /* positions below it may be used again; published once a batch */
     uint64_t done; /* position after the last quiet that is complete */
     uint64_t fenced; /* position after the last fence that holds for all rings */
     uint32_t asleep; /* 1: the proxy sleeps and a host producer has to wake it */
-    uint32_t stopped; /* 1: nobody empties the ring any more; producers give up */
+    uint32_t stopped; /* 1: the ring has no consumer any more; producers give up */
     unsigned char pad1[32];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_ring_line) == 64, sizeof_ring_line);
@@ -179,7 +179,7 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_reply, status) == 12, reply_status);
 struct shmemi_ring_near {
     uint64_t head; /* next position to be taken; producers add to it */
     unsigned char pad1[120];
-    uint64_t tail; /* the tail that producers saw last; who holds poller writes it */
+    uint64_t tail; /* the tail that producers saw last; the holder of poller writes it */
     unsigned char pad2[24];
     uint32_t poller; /* 1: a producer reads the proxy's tail for all that wait */
     unsigned char pad3[4];
@@ -238,7 +238,7 @@ struct shmemi_device_state {
     uint32_t ring_count; /* rings; 0: every PE is reached directly */
     uint32_t ring_map; /* what picks a thread's ring: SHMEMI_MAP_... */
     void *stop; /* one u64: how many losses of PEs there were, all ones when the job ends; and above, from bit 32 on, how many the program has acknowledged. Waits end while the two differ */
-    uint64_t work; /* address, in the user heap, of what collectives of kernels work with; zeroed at init */
+    uint64_t work; /* address, in the user heap, of the work area of kernels' collectives; zeroed at init */
     uint64_t work_size; /* bytes of it */
     void *report; /* one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host */
     uint32_t checks; /* how much is checked: SHMEM_CHECKS as 0, 1 or 2 */
@@ -280,8 +280,8 @@ struct shmemi_device_team {
     int32_t start; /* its PE i is PE start + i * stride of the job */
     int32_t stride; /* see start; 0 and pes not NULL: they follow no rule */
     unsigned char pad1[4];
-    void *pes; /* array of i32, the PE of the job that each is; NULL where stride tells it */
-    uint64_t work; /* address, in the user heap, of what its collectives work with, at the same place for each of its PEs; 0: there was no memory left */
+    void *pes; /* array of i32, the PE of the job that each is; NULL where stride gives it */
+    uint64_t work; /* address, in the user heap, of the work area of its collectives, at the same place for each of its PEs; 0: there was no memory left */
     uint64_t work_size; /* bytes of it */
     uint64_t losses; /* how many PEs of the job were lost when it was made, of which it has none: its collectives end when there are more */
     unsigned char pad2[8];
@@ -297,7 +297,7 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, work) == 32, device_team_
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, work_size) == 40, device_team_work_size);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_team, losses) == 48, device_team_losses);
 
-/* Why a kernel stopped. The first thread that claims it fills it in; whoever reads it looks at ready. */
+/* Why a kernel stopped. The first thread that claims it fills it in; a reader looks at ready. */
 struct shmemi_device_report {
     uint32_t claimed; /* 1: a thread writes the rest, or has */
     uint32_t ready; /* 1: the rest is there; stored last */

@@ -38,7 +38,7 @@ type Wait struct {
 	_     structs.HostLayout
 	Since uint64    // nanoseconds of CLOCK_MONOTONIC
 	Call  [56]byte  // the call that waits
-	What  [640]byte // it waits for, and what the PEs do that are late
+	What  [640]byte // the object of the wait, and the present work of the late PEs
 }
 
 var (

@@ -2,7 +2,7 @@
 
 package onstream
 
-// What is what a stream is to do.
+// What is the work of a stream.
 type What int
 
 // The values of What.

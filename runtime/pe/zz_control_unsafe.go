@@ -32,8 +32,8 @@ type longWait struct {
 	turn  uint32    // odd while it is written
 	since uint64    // 0: no wait
 	call  [48]byte  // the call that waits
-	what  [160]byte // the wait is for
-	why   [320]byte // what the PEs do that it waits for, or ""
+	what  [160]byte // the object of the wait
+	why   [320]byte // the present work of the PEs that it waits for, or ""
 }
 
 var (
@@ -76,7 +76,7 @@ var (
 // control is struct shmemi_ctl. One PE's control words, each line written by others than the lines beside it.
 type control struct {
 	_        structs.HostLayout
-	sleepers uint32 // written by the owner before it sleeps, cleared by whoever wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier
+	sleepers uint32 // written by the owner before it sleeps, cleared by the thread that wakes it. A writer that has changed the owner's memory looks here, without a fence: the sleeper pays for the order with a process-wide membarrier
 	wakes    uint32 // the futex word: incremented by each waker
 	_        [56]byte
 	arrived  uint32 // node barrier, used in the control page of the node's first PE only

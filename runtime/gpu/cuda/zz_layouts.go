@@ -2,5 +2,5 @@
 
 package cuda
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x872c93b5233b24e8
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe8793c3b422ad664
 import "C"

@@ -28,7 +28,7 @@ const (
 type laneRing struct {
 	_         structs.HostLayout
 	slots     unsafe.Pointer // the slots
-	line      unsafe.Pointer // what producers are told
+	line      unsafe.Pointer // words for producers
 	replies   unsafe.Pointer // the answers
 	cells     uint64         // where they begin, or 0
 	log2Slots uint32         // logarithm of the number of slots
@@ -57,7 +57,7 @@ var (
 	_ [8]byte  = [unsafe.Offsetof(laneArea{}.end)]byte{}
 )
 
-// lane is struct shmemi_lane. One loop. Up to areas it is what the loop works on, up to ticket what is asked for, and then what came. Times are in nanoseconds.
+// lane is struct shmemi_lane. One loop. Up to areas it has the loop's state, up to ticket the questions, and then the answers. Times are in nanoseconds.
 type lane struct {
 	_           structs.HostLayout
 	express     unsafe.Pointer        // the engine's state

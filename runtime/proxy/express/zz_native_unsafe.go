@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// native is struct shmemi_native. Whoever fills it has them from fabric.Native.
+// native is struct shmemi_native. Its values are those of fabric.Native.
 type native struct {
 	_      structs.HostLayout
 	self   unsafe.Pointer // their first argument

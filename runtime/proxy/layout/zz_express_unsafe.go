@@ -17,7 +17,7 @@ type Peer struct {
 	Epoch      uint64   // of the last of them
 	AskedThen  uint64   // before the first of that epoch: a write must not overtake these
 	WriteEpoch uint64   // of the last one-sided write
-	Wrote      uint64   // bytes of one-sided writes whose completion does not tell that they are at the target
+	Wrote      uint64   // bytes of one-sided writes whose completion does not confirm that they are at the target
 	WroteAcked uint64   // how many of them an answer has covered
 	Goal       uint64   // where acked has to come for the closed generation
 	GoalWrote  uint64   // and wrote_acked
@@ -122,7 +122,7 @@ type State struct {
 	Job        uint64         // the token of the job's messages
 	Epoch      uint64         // fences so far
 	Quieted    uint64         // last generation of which every quiet is done
-	Finished   uint64         // requests that are done: who has many open looks at them only when it has moved
+	Finished   uint64         // requests that are done: a caller with many open ones looks at them only when it has moved
 	Tick       uint64         // the time of the events of this turn; 0: each looks at the clock
 	Me         uint32         // with the number of the stream, as messages have it
 	NPEs       uint32         // PEs
@@ -140,11 +140,11 @@ type State struct {
 	NUnposted  uint32         // see unposted_list
 	Attention  uint32         // 1: the engine's thread is to come out of C; any thread sets it, without the lock
 	Burst      uint32         // operations of callers in a row, which C counts: see merge.go
-	Held       uint32         // batches of bursts that are held; who polls comes into Go for them
+	Held       uint32         // batches of bursts that are held; a poller comes into Go for them
 	Staging    uint32         // 1: local buffers may be GPU memory, which only Go can move
-	Busy       uint32         // who polls comes into Go, for what ends without a completion; 1: copies of the GPU's, 2: bytes that wait for room
+	Busy       uint32         // a poller comes into Go, for operations that end without a completion; 1: copies of the GPU's, 2: bytes that wait for room
 	Batching   uint32         // 1: small operations share messages from the first one on; C sets it
-	Coarse     uint32         // 1: the processor has no counter that tells the time
+	Coarse     uint32         // 1: the processor has no counter that gives the time
 	Rings      uint32         // that were dealt
 	Polls      uint32         // looks at the network, by whichever thread
 	_          [4]byte

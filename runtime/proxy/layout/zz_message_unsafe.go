@@ -42,11 +42,11 @@ const (
 	KindStreamed  Kind = 14 // the answer: operand is the stream and 1, or 0
 	KindVoid      Kind = 15 // a write will not come: see voided
 	KindBatch     Kind = 16 // several operations: see merge.go
-	KindAsk       Kind = 17 // tell what your program does: see standing.go
+	KindAsk       Kind = 17 // report what your program does: see standing.go
 	KindTold      Kind = 18 // the answer: a text in the payload
 )
 
-// Counter is what is counted for each PE of the job. Counts only grow, but for the last two, which are the most that there ever was. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them.
+// Counter is the counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them.
 type Counter int
 
 // The values of Counter.
@@ -56,7 +56,7 @@ const (
 	Elements       Counter = 2  // MESSAGE_STORE
 	Puts           Counter = 3  // MESSAGE_PUT
 	PutSignals     Counter = 4  // MESSAGE_PUT_SIGNAL
-	Control        Counter = 5  // the library's own messages, and those that others share
+	Control        Counter = 5  // the library's own messages, and messages that others share
 	Received       Counter = 6  // messages that came in their turn, or waited for it
 	ReceivedBytes  Counter = 7  // in them
 	Writes         Counter = 8  // one-sided
