@@ -64,7 +64,7 @@ void shmemi_core_range(unsigned name)
         front.range_enter(SHMEMI_RANGES_OF_PROXY, SHMEMI_RANGE_PROXY, names[name]);
 }
 
-static pid_t member; /* 0: nobody */
+static pid_t member; /* 0: no process */
 
 void shmemi_core_departs(int departs)
 {
@@ -72,16 +72,16 @@ void shmemi_core_departs(int departs)
 }
 
 /*
- * A destructor, and not atexit: those of the program, which may call shmem_finalize,
- * come before it. A child that was forked has no Go threads, and no seat to leave.
+ * A destructor, and not atexit: the program's handlers, which may call shmem_finalize, come before
+ * it. A child that was forked has no Go threads, and has joined no job.
  *
- * Nor is there anything to say within a job. Then the handler of a signal may have called
- * exit, while this thread was in C that Go takes no calls from.
+ * Nothing is reported within a job either. Then the handler of a signal may have called exit, while
+ * this thread was in C that Go takes no calls from.
  *
- * By now this thread may have no signal stack any more: Python's faulthandler takes the
- * main thread's away when the interpreter ends. Go sends SIGURG to a thread that has been
- * in Go for 10 ms, as on a busy machine a short call may be, and ends a process in which
- * it comes without such a stack. Held back it only comes too late.
+ * By now this thread may have no signal stack any more: Python's faulthandler takes the main
+ * thread's away when the interpreter ends. Go sends SIGURG to a thread that has been in Go for 10
+ * ms, as on a busy machine a short call may be, and ends a process in which it comes without such a
+ * stack. If it is blocked, it only comes too late.
  */
 __attribute__((destructor)) static void depart(void)
 {
@@ -219,8 +219,8 @@ static int poll_network(void)
         return -1;
     express->polls++;
     if (__atomic_load_n(&express->held, __ATOMIC_RELAXED))
-        shmemgoRelease(); /* who polls waits, perhaps for an answer to what is held */
-    /* The network may be in Go, as that of chaos mode, or what comes of it. */
+        shmemgoRelease(); /* the poller waits, perhaps for an answer to a held message */
+    /* The network may be in Go, as in chaos mode, or the handling of its completions. */
     int n = native.poll == NULL ? SHMEMI_IN_GO : native.poll(native.self, c, BATCH);
     if (n == SHMEMI_IN_GO) {
         n = shmemgoPoll();
@@ -325,8 +325,8 @@ static int put_signal(uint32_t stream, int pe, int64_t offset, const void *sourc
                               : rc);
 }
 
-/* Who waits asks often, and crosses into Go only at the beginning, when
- * something of the engine's own waits for room, and to learn of a failure. */
+/* A waiting thread asks often, and crosses into Go only at the beginning, when an operation of the
+ * engine's own waits for room, and to learn of a failure. */
 static int quiet(uint32_t stream, uint64_t *ticket)
 {
     const struct shmemi_express *x = of(stream);

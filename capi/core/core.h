@@ -27,10 +27,10 @@ void shmemi_core_fatal(const char *what) __attribute__((noreturn));
 void shmemi_core_lost_fatal(const char *what) __attribute__((noreturn));
 /* The same for a launcher that is gone. */
 void shmemi_core_orphan_fatal(const char *what) __attribute__((noreturn));
-/* The same for what a kernel did wrong. */
+/* The same for an error of a kernel's. */
 void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute__((noreturn));
 
-/* Writes what the program has printed, as struct shmemi_init_args has it. */
+/* Writes the program's buffered output, by the functions in struct shmemi_init_args. */
 void shmemi_core_flush(void);
 
 /* Ends the process with a status, because the job has ended. */

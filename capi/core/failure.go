@@ -37,22 +37,22 @@ func emptyLost(s *State) {
 	s.lost, s.losses = nil, nil
 }
 
-// lose tells the front of a lost PE, in the order that State.lost has, and wakes who
-// sleeps in it. It is called from one thread.
+// lose reports a lost PE to the front, in the order of State.lost, and wakes threads that sleep in
+// it. It is called from one thread.
 func lose(lost topo.PE) {
 	s := state
 	unsafe.Slice(s.lost, s.nPEs)[lost] = 1
 	atomic.StorePointer(&unsafe.Slice(s.fastBase, s.nPEs)[lost], nil)
 	unsafe.Slice(s.losses, s.nPEs)[s.nLost] = int32(lost)
 	atomic.AddUint32(&s.nLost, 1)
-	// Others may look whether this PE knows, which is last.
+	// Others may look whether this PE knows; that word is stored last.
 	known := unsafe.Add(unsafe.Pointer(job.HeapOf(job.Me)), int(job.Layout.Known())+8*int(lost))
 	atomic.StoreUint64((*uint64)(known), 1)
 	C.shmemi_core_wake(s.c())
 }
 
-// shmemgoErrorPE is called right after a call of the engine failed. The engine keeps
-// one error for all threads: where two calls fail at once, both may tell the same.
+// shmemgoErrorPE is called right after a call of the engine failed. The engine keeps one error for
+// all threads: where two calls fail at once, both may report the same.
 //
 //export shmemgoErrorPE
 func shmemgoErrorPE(to *C.char, size C.size_t) C.int {

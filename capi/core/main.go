@@ -41,7 +41,7 @@ func main() {}
 //
 //export shmemgoDepart
 func shmemgoDepart() {
-	defer func() { _ = recover() }() // there is nobody left to tell
+	defer func() { _ = recover() }() // there is no caller left for the error
 	pe.Depart()
 }
 
@@ -79,7 +79,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 	}()
 	quietCollector()
 	if state != nil {
-		runtime.GC() // what the job before has left, which was some 100 kB for each
+		runtime.GC() // the remains of the job before, some 100 kB for each
 	}
 	s := (*State)(unsafe.Pointer(front))
 	C.shmemi_core_set_abort(args.abort_)
@@ -110,7 +110,7 @@ var ranges = pe.Ranges{
 	Proxy: func(name nvtx.Name) { C.shmemi_core_range(C.uint(name)) },
 }
 
-// given is what the program handed to shmemx_init_attr.
+// given is the program's argument to shmemx_init_attr.
 func given(args *C.struct_shmemi_init_args) (g pe.Given) {
 	g.MPIComm = unsafe.Pointer(args.mpi_comm)
 	if args.uid != nil {
@@ -166,7 +166,8 @@ func fatal(err error) {
 	}
 	var exit *pe.KernelExit
 	if errors.As(err, &exit) {
-		// The kernel and what waits for it go on as soon as the job is ended: the process ends at once.
+		// The kernel and the threads that wait for it go on as soon as the job is ended: the
+		// process ends at once.
 		C.shmemi_core_flush()
 		job.Exit(exit.Status)
 		os.Exit(exit.Status)

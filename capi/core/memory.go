@@ -19,9 +19,9 @@ import (
 // told is the last job in which a failed allocation was printed.
 var told *pe.Job
 
-// noMemory answers a failed allocation. All PEs run out of offsets together, so PE 0 prints
-// that; alone is set where only this PE has no memory behind them. One is printed for each
-// job, the others are logged.
+// noMemory answers a failed allocation. All PEs run out of offsets together, so PE 0 prints that;
+// alone is set where only this PE has no memory behind them. One is printed for each job, the
+// others are logged.
 func noMemory(err error, alone bool) C.int64_t {
 	atomic.AddUint64(&job.Live.Heap.Failed, 1)
 	failure.Store(&err)
@@ -86,7 +86,7 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 		if r.Moved {
 			shmemgoHeapFree(C.int64_t(r.Offset))
 		} else if _, err := job.Heap.Realloc(start, old); err != nil {
-			// Shrinking back to what it was a moment ago needs no room.
+			// Shrinking back to the size of a moment ago needs no room.
 			fatal(err)
 		}
 		return noMemory(err, true)

@@ -33,8 +33,7 @@ const (
 	yieldCrowded = 1000
 )
 
-// fill publishes a job to the front. n_pes comes last: it is what opens the
-// fast path.
+// fill publishes a job to the front. n_pes comes last: it opens the fast path.
 func fill(s *State, j *pe.Job) {
 	peers := j.Nodes.Peers(j.Me)
 	control := j.HeapOf(j.Me)

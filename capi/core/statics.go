@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/pe"
 )
 
-// statics is what the front has found of the program's globals.
+// statics are the program's globals as the front has found them.
 func statics(args *C.struct_shmemi_init_args) pe.Statics {
 	if args.statics_cause != nil {
 		return pe.Statics{Cause: C.GoString(args.statics_cause), Remedy: C.GoString(args.statics_remedy)}
@@ -19,7 +19,7 @@ func statics(args *C.struct_shmemi_init_args) pe.Statics {
 	return pe.Statics{Size: uint64(args.statics_size), Like: C.GoString(args.statics_like)}
 }
 
-// fillFile tells the front which memory file its heap is a part of.
+// fillFile gives the front the memory file that its heap is a part of.
 func fillFile(s *State, j *pe.Job) {
 	s.heapFD = -1
 	if fd, place, ok := j.HeapFile(); ok {
@@ -27,7 +27,7 @@ func fillFile(s *State, j *pe.Job) {
 	}
 }
 
-// fillStatics tells the front where they go, or why they stay.
+// fillStatics gives the front their place, or the reason why they stay.
 func fillStatics(s *State, j *pe.Job) {
 	which, place, ok := j.Statics()
 	s.staticsFD = -1

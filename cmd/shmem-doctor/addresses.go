@@ -16,7 +16,7 @@ type nicAt struct {
 	ip         bool     // one of them has an address that leads to other hosts
 }
 
-// driven are those of this machine.
+// driven are the NICs of this machine that programs drive themselves.
 func driven(s *doctor.System) []nicAt {
 	var all []nicAt
 	for _, name := range s.NICs() {

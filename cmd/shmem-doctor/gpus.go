@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// gpus are those that the driver lets this process use, and what they can do.
+// gpus reports the GPUs that the driver lets this process use, and their features.
 func gpus() []doctor.Finding {
 	const subject = "CUDA"
 	driver, err := cuda.Open()

@@ -45,7 +45,7 @@ func job(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, p
 	return result
 }
 
-// interfaces are those of IP that a job would use.
+// interfaces are the IP interfaces that a job would use.
 func interfaces(cfg *config.Config) []string {
 	s, err := pe.ReadSettings(cfg)
 	if err != nil {

@@ -38,7 +38,7 @@ func set(cfg *config.Config) int {
 	return n
 }
 
-// libraries are the project's own, and those that it loads.
+// libraries reports the project's own libraries, and the libraries that they load.
 func libraries(cfg *config.Config, launched bool) []doctor.Finding {
 	executable, err := os.Executable()
 	if err != nil {

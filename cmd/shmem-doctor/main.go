@@ -1,9 +1,8 @@
-// Shmem-doctor says what on this machine keeps the library from working, or from
-// working well, and what mends it; as PEs of a job, also what is between hosts.
+// Shmem-doctor finds causes on this machine that keep the library from working, or from working
+// well, with their remedies; as PEs of a job, also those between hosts.
 //
-// This file reads the command line and prints. What the kernel shows is
-// runtime/doctor's; what libraries and drivers answer is asked in the files beside
-// this one, of the packages that own the door to each.
+// This file reads the command line and prints. The kernel's facts are runtime/doctor's; the files
+// beside this one get the facts of libraries and drivers from the packages that call them.
 package main
 
 import (
@@ -109,7 +108,7 @@ func look(cfg *config.Config, launched bool, environ []string) []doctor.Finding 
 	return slices.Concat(doctor.At("").Findings(cfg), libraries(cfg, launched), network(cfg, environ, false), gpus())
 }
 
-// tell prints the lines, and has the status.
+// tell prints the lines, and returns the status.
 func tell(w io.Writer, findings []doctor.Finding) int {
 	for _, f := range findings {
 		fmt.Fprintln(w, f)

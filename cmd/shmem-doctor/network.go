@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/pe"
 )
 
-// network is what libfabric offers between hosts. gpu: memory of GPUs is asked for later, which
+// network reports libfabric's offers between hosts. gpu: GPU memory will be registered later, which
 // the first question of a process decides.
 func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	const subject = "network"

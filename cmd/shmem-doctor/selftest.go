@@ -22,7 +22,7 @@ import (
 	"libshmem/runtime/pe"
 )
 
-// reportFile is what --fabric writes, for people who help from far away.
+// reportFile is the file that --fabric writes, for people who help from far away.
 const reportFile = "shmem-fabric-report.txt"
 
 // testFabric tests each NIC that a job would take.
@@ -76,7 +76,7 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 	return fmt.Sprintf("libfabric %s, provider %s, NICs %s", choice.Version(), choice.Provider(), strings.Join(choice.NICs(), ", ")), findings
 }
 
-// gpuBytes are those of a GPU that NICs write to: the unit of its pages for a NIC.
+// gpuBytes is the size of GPU memory that NICs write to: the unit of its pages for a NIC.
 const gpuBytes = 2 << 20
 
 // gpuMemory is memory of the first GPU, as a dma-buf and by its address. done frees it.

@@ -14,8 +14,7 @@ import (
 	"libshmem/runtime/stats"
 )
 
-// watchPE prints what a running PE has done, what of it in the time between two
-// looks, and what it waits for.
+// watchPE prints the work of a running PE, its growth in the time between two looks, and its waits.
 func watchPE(w io.Writer, process string, between time.Duration) error {
 	pid, err := strconv.Atoi(process)
 	if err != nil || pid <= 0 {

@@ -26,8 +26,8 @@ func libfabric(cfg *config.Config) string {
 	return lib.File + ", version " + lib.Version
 }
 
-// network lists the candidates, best first, each chosen or why not, and what the
-// chosen one promises when it is open.
+// network lists the candidates, best first, each chosen or why not, and the promises of the chosen
+// one when it is open.
 func network(w io.Writer, cfg *config.Config) error {
 	s, err := pe.ReadSettings(cfg)
 	if err != nil {

@@ -44,8 +44,8 @@ func rings(w io.Writer, cfg *config.Config) error {
 	return err
 }
 
-// survey tries the kinds of memory on the first GPU, or says why there is none, and what a
-// proxy's context takes there.
+// survey tries the kinds of memory on the first GPU, or returns why there is none, and the size of
+// a proxy's context there.
 func survey(want gpu.Kind) (name string, reports []gpu.Report, context string, err error) {
 	const nobody = "GPU threads"
 	driver, err := cuda.Open()

@@ -12,8 +12,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// topology draws a machine and the NICs that its PEs would take: this one with what
-// libfabric offers on it, or the one that a file describes.
+// topology draws a machine and the NICs that its PEs would take: this one with libfabric's offers
+// on it, or the one that a file describes.
 func topology(w io.Writer, cfg *config.Config, file string) error {
 	s, err := pe.ReadSettings(cfg)
 	if err != nil {

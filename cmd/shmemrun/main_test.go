@@ -239,8 +239,8 @@ func noProcess(value string) error {
 			cmd, _ := os.ReadFile(dir + "/cmdline")
 			return fmt.Errorf("process %s runs %q", filepath.Base(dir), cmd)
 		}
-		// A zombie has no environment. Ours are called pe, and those of other
-		// scripts that run now do not last.
+		// A zombie has no environment. Ours are named pe, and those of other scripts that run now
+		// do not last.
 		stat, err := os.ReadFile(dir + "/stat")
 		if err == nil && strings.Contains(string(stat), " (pe) Z ") {
 			return fmt.Errorf("process %s is a zombie", filepath.Base(dir))
@@ -249,9 +249,8 @@ func noProcess(value string) error {
 	return nil
 }
 
-// idle MILLISECONDS COMMAND ARGS: start it, wait for the file running.0, and
-// demand that the command itself uses no more processor time in a second, once it has
-// come to rest.
+// idle MILLISECONDS COMMAND ARGS: start it, wait for the file running.0, and demand that the
+// command itself uses no more processor time in a second, once it has come to rest.
 func idle(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: idle MILLISECONDS COMMAND ARGS")

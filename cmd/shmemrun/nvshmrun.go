@@ -11,17 +11,16 @@ import (
 // asNvshmrun is the first argument of the command nvshmrun.
 const asNvshmrun = "--nvshmrun"
 
-// A spelling is what an option of NVSHMEM's launcher of that name, which is Hydra, becomes.
+// A spelling translates an option of NVSHMEM's launcher of that name, which is Hydra.
 type spelling struct {
 	values int
-	// instead says what to use where nothing here stands for the option; "": it is taken.
+	// instead is the replacement of an option without a counterpart here; "": it is taken.
 	instead string
 	as      func(values []string) ([]string, error) // nil: nothing, it is so already
 }
 
-// hydra are its options but those that shmemrun has as well. All PEs are on this machine and
-// inherit the environment, so that hosts may be this one alone, and how many PEs each takes says
-// nothing.
+// hydra are the options that only Hydra has. All PEs are on this machine and inherit the
+// environment, so that hosts may be this one alone, and the number of PEs of each has no effect.
 var hydra = map[string]spelling{
 	"-ppn":      {values: 1, as: count},
 	"-perhost":  {values: 1, as: count},
@@ -61,7 +60,7 @@ var hydra = map[string]spelling{
 	"-version":         {instead: "use nvshmem-info"},
 }
 
-// spelledHere puts options of Hydra into those of shmemrun. Others are shmemrun's.
+// spelledHere translates options of Hydra into those of shmemrun. Others are shmemrun's.
 func spelledHere(args []string) ([]string, error) {
 	var out []string
 	for i := 0; i < len(args); i++ {
@@ -72,14 +71,14 @@ func spelledHere(args []string) ([]string, error) {
 			}
 			return append(out, args[i:]...), nil
 		}
-		// Hydra takes two dashes as well, but for what shmemrun has with them.
+		// Hydra takes two dashes as well, but for options that shmemrun has with them.
 		o, known := hydra[name]
 		if !known && strings.HasPrefix(name, "--") && name != "--hosts" {
 			o, known = hydra[name[1:]]
 		}
 		if !known {
 			out = append(out, name)
-			// An option with its value apart: what follows is no program yet.
+			// An option with its value apart: the next argument is no program yet.
 			if slices.Contains([]string{"-n", "-np", "--pes", "--hosts", "--map", "--links", "--chaos", "-x", "--export", "--timeout"}, name) && i+1 < len(args) {
 				i++
 				out = append(out, args[i])

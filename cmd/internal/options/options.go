@@ -1,5 +1,5 @@
-// Package options words what the programs say of a mistake in their command lines: the
-// option, the value, and what is expected in its place.
+// Package options words the errors of the programs' command lines: the option, the value, and the
+// expected value.
 package options
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// expected has what the kinds of options take that not every text is.
+// expected has the values that options of each kind take, where not every text is one.
 var expected = map[string]string{
 	"int":     "not a whole number",
 	"float64": "not a number",
 	"bool":    "neither true nor false",
 }
 
-// Explain words an error of FlagSet.Parse. What is none of a mistake, as pflag.ErrHelp, stays
-// what it is.
+// Explain words an error of FlagSet.Parse. An error without a mistake, as pflag.ErrHelp, stays
+// unchanged.
 func Explain(err error) error {
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		why := expected[e.GetFlag().Value.Type()]

@@ -1,6 +1,6 @@
-// Package poller asks the kernel for what the Go runtime's poller needs. The runtime does so
-// at the first timer or device file, and ends the process with a trace where it gets none; of
-// what it needs before main, threads and address space, nobody hears in time.
+// Package poller asks the kernel for the objects of the Go runtime's poller. The runtime does so at
+// the first timer or device file, and ends the process with a trace if it gets none. The threads
+// and the address space that it needs before main cannot be checked in time.
 package poller
 
 import (
