@@ -107,7 +107,7 @@ func explore(c *setting, f flaw, bind bool) (int, error) {
 
 // stuck finds a state from which no order of steps leads to the end.
 func stuck(c *setting, nodes []node, edges [][2]int32) (int32, bool) {
-	// Edges by their target: those that lead to i are in before, from at[i] on.
+	// Edges by their target: edges to i are in before, from at[i] on.
 	at := make([]int32, len(nodes)+1)
 	for _, e := range edges {
 		at[e[1]+1]++

@@ -245,8 +245,8 @@ struct shmemi_ofi_looks {
 
 /*
  * Whether poll takes another look at the queue: after a full one, and after one that dropped
- * entries, since completions may be behind those that no descriptor reports any more. DROPPING such
- * looks are enough, so that other jobs do not hold a poll.
+ * entries, since behind these there may be completions that no descriptor reports any more.
+ * DROPPING such looks are enough, so that other jobs do not hold a poll.
  */
 static inline int shmemi_ofi_looks_again(struct shmemi_ofi *o, struct shmemi_ofi_looks *l, int full)
 {

@@ -1,9 +1,9 @@
 // Package selftest tries on one NIC each thing that the runtime relies on, and reports whether it
 // works: an endpoint that talks to itself, over the provider that it is given.
 //
-// It is for people who look for the fault of a machine, so each test stands by itself and a failed
-// one does not end the others. It knows no libfabric, no GPU and no heap: its caller opens
-// endpoints and brings memory of GPUs. Everything happens in the caller's thread.
+// It helps people find the fault of a machine, so each test stands by itself and a failed one does
+// not end the others. It knows no libfabric, no GPU and no heap: its caller opens endpoints and
+// brings memory of GPUs. Everything happens in the caller's thread.
 package selftest
 
 import (

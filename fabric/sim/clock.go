@@ -201,7 +201,7 @@ func (n *Network) Pending() int {
 	return len(live)
 }
 
-// Pick handles event i of those that Pending has counted.
+// Pick handles event i of the list that Pending has counted.
 func (n *Network) Pick(i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

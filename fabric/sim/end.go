@@ -41,7 +41,7 @@ type end struct {
 	queue   []fabric.Completion
 	head    int
 
-	mostQueued, overran int // the most completions in queue at a time, and those that found it full
+	mostQueued, overran int // the most completions in queue at a time, and the completions that found it full
 
 	fatal   error // of Poll
 	reasons map[fabric.Token]string

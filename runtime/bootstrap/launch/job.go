@@ -423,7 +423,7 @@ func (j *job) signalled(s os.Signal) {
 	}
 }
 
-// end asks all PEs to end, and kills those that remain after the grace.
+// end asks all PEs to end, and kills after the grace the PEs that remain.
 func (j *job) end(sig unix.Signal, grace time.Duration) {
 	j.ending = true
 	for _, p := range j.procs {

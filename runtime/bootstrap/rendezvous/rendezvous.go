@@ -20,7 +20,7 @@ type Room struct {
 	// Lost is called when a step failed since pe cannot join; it may be nil. It is set before the
 	// first Hello.
 	Lost func(pe int, fate wire.Fate, step string, wait []int)
-	// TellAll: every PE learns of those that fail, since no launcher ends them.
+	// TellAll: every PE learns of PEs that fail, since no launcher ends them.
 	TellAll bool
 
 	secret secret.Secret // of the job

@@ -77,7 +77,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// The ports are the same on all PEs, differ between steps, and are not those that Linux gives away.
+// The ports are the same on all PEs, differ between steps, and are outside of Linux' own range.
 func TestPorts(t *testing.T) {
 	ports := func(changes ...string) []int {
 		s, err := read(task(changes...))

@@ -194,8 +194,8 @@ static void report(struct cq *cq, void *context, uint64_t flags, int err)
     cq_push(cq, &c);
 }
 
-/* Reports the operations that the device held, receives among them; those that the provider efa
- * keeps itself are not reported. */
+/* Reports the operations that the device held, receives among them, but not the operations that the
+ * provider efa keeps itself. */
 static void report_posted(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
