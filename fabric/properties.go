@@ -23,7 +23,7 @@ var Properties = []Property{
 	{"ordered-messages", "messages to one PE arrive in their order", func(c *Caps) bool { return c.SendAfterSend }},
 	{"messages-after-writes", "a message arrives after earlier writes", func(c *Caps) bool { return c.SendAfterWrite }},
 	{"fence", "operations may ask to begin after earlier ones", func(c *Caps) bool { return c.Fence }},
-	{"data", "a write may tell its target, by 4 bytes", func(c *Caps) bool { return c.Data >= 4 }},
+	{"data", "a write may notify its target, with 4 bytes", func(c *Caps) bool { return c.Data >= 4 }},
 	{"data-source", "4 bytes that come with a write count only from the address of a PE, or never", func(c *Caps) bool { return c.Data < 4 || c.Source }},
 	{"atomics", "the network does atomic operations", func(c *Caps) bool { return c.Atomics != 0 }},
 	{"wait", "a thread can sleep until something comes", func(c *Caps) bool { return c.WaitFD }},

@@ -66,5 +66,5 @@ func registrations(cfg *config.Config) doctor.Finding {
 	if err != nil {
 		return doctor.Failed(doctor.Lacks, subject, "sysctl vm.unprivileged_userfaultfd=1, and a container that does not refuse userfaultfd", err)
 	}
-	return doctor.Well(subject, "the kernel tells of memory that goes")
+	return doctor.Well(subject, "the kernel reports memory that goes")
 }

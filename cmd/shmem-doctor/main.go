@@ -26,15 +26,14 @@ import (
 const usage = `Usage: shmem-doctor [option]
        shmemrun -n N shmem-doctor
 
-Looks for what keeps the library from working here, one line for each thing: ok; - for
-what only some jobs miss; no for what has to be mended. Started as PEs of a job it also
+Looks for causes that keep the library from working here, one line for each thing: ok; - for
+a lack that only some jobs notice; no for a fault. Started as PEs of a job it also
 tries which interfaces lead from host to host.
 
 `
 
 const notes = `
-The exit status is 0, 1 where something has to be mended, 2 for a mistake in the
-command line.
+The exit status is 0, 1 for a fault, 2 for a mistake in the command line.
 `
 
 // The exit statuses.

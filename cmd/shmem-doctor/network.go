@@ -32,9 +32,9 @@ func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	offers, err := ofi.List(cfg.Libfabric, wish)
 	switch {
 	case err != nil && (wish.Provider != "" || wish.NICs != ""):
-		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "shmem-info --fabric lists who answers", err))
+		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "shmem-info --fabric lists the providers that answer", err))
 	case err != nil:
-		findings = append(findings, doctor.Failed(doctor.Lacks, subject, "shmem-info --fabric lists who answers", err))
+		findings = append(findings, doctor.Failed(doctor.Lacks, subject, "shmem-info --fabric lists the providers that answer", err))
 	default:
 		findings = append(findings, taken(offers)...)
 	}

@@ -53,7 +53,7 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 	wish.GPU = true
 	choice, err := ofi.Choose(cfg.Libfabric, wish)
 	if err != nil {
-		return "", []doctor.Finding{doctor.Failed(doctor.Wrong, "self-test", "shmem-info --fabric lists who answers", err)}
+		return "", []doctor.Finding{doctor.Failed(doctor.Wrong, "self-test", "shmem-info --fabric lists the providers that answer", err)}
 	}
 	defer choice.Close()
 	for _, nic := range choice.NICs() {
@@ -69,7 +69,7 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 			case selftest.Skipped:
 				findings = append(findings, doctor.Lack(subject, "not needed by every job", "%s", r.Text))
 			case selftest.Failed:
-				findings = append(findings, doctor.Bad(subject, "docs/efa.md has what each test needs", "%s", r.Text))
+				findings = append(findings, doctor.Bad(subject, "docs/efa.md lists the needs of each test", "%s", r.Text))
 			}
 		}
 	}

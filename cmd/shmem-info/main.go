@@ -53,7 +53,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	net := fs.Bool("fabric", false, "list the network providers that answer, and which one a job would take")
 	place := fs.Bool("topology", false, "draw this machine: which GPU is near to which NIC, which NICs its PE takes, and why")
 	xml := fs.String("xml", "", "with --topology: draw the machine that this file describes, written by lstopo --of xml")
-	process := fs.String("live", "", "show what the PE with this process number does now: its counters, their growth, and what it waits for")
+	process := fs.String("live", "", "show the work of the PE with this process number: its counters, their growth, and its waits")
 	between := fs.Float64("between", 1, "with --live: seconds between the two looks that rates are made of; 0 looks once")
 	version := fs.Bool("version", false, "print the version alone")
 	switch err := fs.Parse(args); {

@@ -61,7 +61,7 @@ func network(w io.Writer, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\n* is what a job takes between hosts with these settings; where it is several NICs, --topology says which PE takes which")
+	fmt.Fprintln(w, "\n* marks a job's choice between hosts with these settings; of several NICs, --topology shows which PE takes which")
 	return granted(w, cfg, wish)
 }
 
@@ -125,7 +125,7 @@ func granted(w io.Writer, cfg *config.Config, wish ofi.Wish) error {
 	if err := about(w, cfg, p); err != nil {
 		return errors.Join(err, p.Close())
 	}
-	fmt.Fprintf(w, "\nopened, %s on %s grants, of what SHMEM_REQUIRE may name (a NIC by itself):\n", c.Provider, c.Domain)
+	fmt.Fprintf(w, "\nopened, %s on %s grants, of the words of SHMEM_REQUIRE (a NIC by itself):\n", c.Provider, c.Domain)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, property := range fabric.Properties {
 		has := "no"

@@ -29,7 +29,7 @@ func nvshmemInfo(args, environ []string, stdout, stderr io.Writer) int {
 	fs.SortFlags = false
 	fs.SetOutput(stdout)
 	fs.Usage = func() { fmt.Fprint(stdout, nvshmemUsage+fs.FlagUsages()) }
-	all := fs.BoolP("all", "a", false, "list each variable of the environment with what it does here")
+	all := fs.BoolP("all", "a", false, "list each variable of the environment with its effect here")
 	version := fs.BoolP("version", "v", false, "print the release whose names the library has")
 	wrong := func(err error) int {
 		fmt.Fprintln(stderr, "nvshmem-info:", err)

@@ -26,7 +26,7 @@ func rings(w io.Writer, cfg *config.Config) error {
 	fmt.Fprintf(&b, "\nring memory: SHMEM_RING_COUNT=%d of SHMEM_RING_SIZE=%d slots, %s for each PE that starts operations on a GPU\n",
 		cfg.RingCount, cfg.RingSize, config.FormatSize(total))
 	name, reports, context, err := survey(want)
-	fmt.Fprintf(&b, "%s, SHMEM_RING_MEMORY=%s, * is what a job takes:\n", name, want)
+	fmt.Fprintf(&b, "%s, SHMEM_RING_MEMORY=%s, * marks a job's choice:\n", name, want)
 	for _, r := range reports {
 		mark := " "
 		if r.Chosen {

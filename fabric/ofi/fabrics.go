@@ -53,7 +53,7 @@ func (w *Wish) refuse() error {
 		}
 	}
 	if because := refusal(w.Provider); because != "" {
-		return refused("unset SHMEM_PROVIDER to take the best", "no job is given it: %s", because)
+		return refused("unset SHMEM_PROVIDER to take the best", "no job gets it: %s", because)
 	}
 	if strings.EqualFold(w.Provider, fabricDirect) {
 		return refused("set SHMEM_PROVIDER=efa and SHMEM_FABRIC=efa-direct", "it is a fabric of the provider efa, and no provider")
@@ -71,7 +71,7 @@ func (w *Wish) notOnFabric(others []*offer) error {
 	e := &shmerr.Error{
 		Op: "choose", Object: fmt.Sprintf("fabric %q", w.Fabric),
 		Cause:  shmerr.Causef(shmerr.ErrNoProvider, "SHMEM_FABRIC names it, and libfabric %s offers no NIC of the provider efa", version),
-		Remedy: "unset SHMEM_FABRIC; shmem-info --fabric lists what is offered",
+		Remedy: "unset SHMEM_FABRIC; shmem-info --fabric lists the offers",
 	}
 	others = slices.DeleteFunc(others, func(o *offer) bool { return !allowed(o.NIC, w.NICs) })
 	if len(others) > 0 {

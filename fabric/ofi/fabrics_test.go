@@ -41,7 +41,7 @@ func TestFabric(t *testing.T) {
 		},
 		{
 			"no NIC", machine{"tcp eth0 192.0.2.2"}, Wish{Fabric: "efa", version: "2.6"},
-			`choose fabric "efa": SHMEM_FABRIC names it, and libfabric 2.6 offers no NIC of the provider efa (unset SHMEM_FABRIC; shmem-info --fabric lists what is offered)`,
+			`choose fabric "efa": SHMEM_FABRIC names it, and libfabric 2.6 offers no NIC of the provider efa (unset SHMEM_FABRIC; shmem-info --fabric lists the offers)`,
 		},
 		{"on no NIC that is allowed", twoFabrics, Wish{Fabric: "efa", NICs: "rdmap7"}, `choose NIC: SHMEM_NIC_LIST=rdmap7 allows none of rdmap0-rdm, rdmap1-rdm (name one of them, or unset SHMEM_NIC_LIST)`},
 		{

@@ -14,7 +14,7 @@ func why(o, first *offer, w Wish) string {
 	named := slices.ContainsFunc(sameFamily(provider), func(p string) bool { return strings.EqualFold(p, o.Provider) })
 	switch {
 	case refusal(o.Provider) != "":
-		return "no job is given it: " + refusal(o.Provider)
+		return "no job gets it: " + refusal(o.Provider)
 	case provider != "" && !named:
 		return fmt.Sprintf("SHMEM_PROVIDER=%s names another", provider)
 	case !allowed(o.NIC, w.NICs):

@@ -18,7 +18,7 @@ func TestWhy(t *testing.T) {
 			"the best of many", debian, "", "",
 			"net comes first: reliable datagrams over TCP without a layer between; it leads to no other host; it is taken only when SHMEM_PROVIDER names it; " +
 				"its address holds for one link only; its address is of IPv6, which hosts may lack; it leads to containers of this host; " +
-				"it leads to no other host; -; no job is given it: it stands still for good when a header comes in two parts; tcp takes its place; " +
+				"it leads to no other host; -; no job gets it: it stands still for good when a header comes in two parts; tcp takes its place; " +
 				"net comes first: reliable datagrams over TCP without a layer between; it is taken only when SHMEM_PROVIDER names it",
 		},
 		{

@@ -149,7 +149,7 @@ func waitObjects(e *end) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("%d sleeps were ended by what came", rounds), nil
+	return fmt.Sprintf("%d sleeps were ended by messages", rounds), nil
 }
 
 // gpuMemory registers memory of a GPU and writes to it.

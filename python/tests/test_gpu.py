@@ -293,7 +293,7 @@ shmem.finalize()
     [
         ({"SHMEM_HEAP": "pinned"}, "the symmetric heap in main memory (set SHMEM_HEAP=device)"),
         ({"SHMEM_GPU_SHARE": "ipc"}, "got by CUDA's IPC, into which nothing can be mapped"),
-        ({}, "the driver does not let anybody else map it"),
+        ({}, "the driver does not let other code map it"),
     ],
 )
 def test_heaps_that_take_no_memory(

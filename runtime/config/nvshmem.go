@@ -279,7 +279,7 @@ func words(pairs ...string) func(string) (string, error) {
 			}
 			known = append(known, pair[0])
 		}
-		return "", fmt.Errorf("it is none of %s", strings.Join(known, ", "))
+		return "", fmt.Errorf("it is not one of %s", strings.Join(known, ", "))
 	}
 }
 

@@ -134,7 +134,7 @@ func TestUnknownNamesWarnOnceWithTheNearest(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for _, tt := range []struct{ env, want string }{
-		{"SHMEM_SYMMETRIC_SIZE=12q", `read setting SHMEM_SYMMETRIC_SIZE="12q": what follows the number is not k, m, g or t (use bytes, or a decimal number followed by k, m, g or t, from 1 to 16t, or unset it for 1g)`},
+		{"SHMEM_SYMMETRIC_SIZE=12q", `read setting SHMEM_SYMMETRIC_SIZE="12q": the letter after the number is not k, m, g or t (use bytes, or a decimal number followed by k, m, g or t, from 1 to 16t, or unset it for 1g)`},
 		{"SHMEM_SYMMETRIC_SIZE=0", `read setting SHMEM_SYMMETRIC_SIZE="0": 0 bytes are outside the range (use bytes, or a decimal number followed by k, m, g or t, from 1 to 16t, or unset it for 1g)`},
 		{"NVSHMEM_SYMMETRIC_SIZE=17t", `read setting NVSHMEM_SYMMETRIC_SIZE="17t": 18691697672192 bytes are outside the range (use bytes, or a decimal number followed by k, m, g or t, from 1 to 16t, or unset it for 1g)`},
 		{"SHMEM_CHECKS=maybe", `read setting SHMEM_CHECKS="maybe": there is no such choice (use one of off, on, full, or unset it for on)`},

@@ -27,7 +27,7 @@ func ParseSize(text string) (uint64, error) {
 	if suffix != "" {
 		i := strings.IndexByte("kmgt", suffix[0]|0x20)
 		if i < 0 {
-			return 0, errors.New("what follows the number is not k, m, g or t")
+			return 0, errors.New("the letter after the number is not k, m, g or t")
 		}
 		shift = 10 * uint(i+1)
 	}

@@ -146,5 +146,5 @@ func (s *System) memory(cfg *config.Config) []Finding {
 				"%s grants %s, and a PE that fills its heap of SHMEM_SYMMETRIC_SIZE=%s is killed", dir, config.FormatSize(n), config.FormatSize(cfg.SymmetricSize))}
 		}
 	}
-	return []Finding{Well(subject, "a heap of SHMEM_SYMMETRIC_SIZE=%s fits what the control groups grant; /dev/shm is not used", config.FormatSize(cfg.SymmetricSize))}
+	return []Finding{Well(subject, "a heap of SHMEM_SYMMETRIC_SIZE=%s fits the limits of the control groups; /dev/shm is not used", config.FormatSize(cfg.SymmetricSize))}
 }

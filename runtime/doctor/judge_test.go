@@ -88,7 +88,7 @@ func TestReport(t *testing.T) {
 // Two hosts may have the same address, so that the wrong one answers.
 func TestTry(t *testing.T) {
 	for _, c := range []struct{ says, want string }{
-		{"right", ""}, {"wrong", "somebody else answers there"}, {"", "somebody else answers there"},
+		{"right", ""}, {"wrong", "another process answers there"}, {"", "another process answers there"},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

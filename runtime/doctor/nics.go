@@ -105,7 +105,7 @@ func (s *System) interfaces(*config.Config) []Finding {
 	case len(down) > 0:
 		return []Finding{Lack(subject, "ip link set "+down[0]+" up", "none is up (%s): jobs stay on this host", strings.Join(down, ", "))}
 	}
-	return []Finding{Lack(subject, "start the container with a network", "there is none: jobs stay on this host")}
+	return []Finding{Lack(subject, "start the container with a network", "no interface: jobs stay on this host")}
 }
 
 // Interfaces are the host's interfaces on the same device as a NIC.

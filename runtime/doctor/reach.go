@@ -100,7 +100,7 @@ func gather[T any](boot bootstrap.Bootstrap, mine T) ([]T, error) {
 	out := make([]T, len(all))
 	for i, b := range all {
 		if err := json.Unmarshal(b, &out[i]); err != nil {
-			return nil, fmt.Errorf("read what PE %d found: %w", i, err)
+			return nil, fmt.Errorf("read the findings of PE %d: %w", i, err)
 		}
 	}
 	return out, nil
@@ -205,12 +205,12 @@ func try(a Address, patience time.Duration) error {
 	for n := 0; n < len(b); {
 		k, err := c.Read(b[n:])
 		if err != nil {
-			return errors.New("somebody else answers there")
+			return errors.New("another process answers there")
 		}
 		n += k
 	}
 	if string(b) != a.Token {
-		return errors.New("somebody else answers there")
+		return errors.New("another process answers there")
 	}
 	return nil
 }

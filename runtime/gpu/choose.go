@@ -90,7 +90,7 @@ func refusal(dev Device, want Kind, reports []Report) error {
 	}
 	var remedy string
 	if len(works) > 0 {
-		remedy = "set SHMEM_RING_MEMORY to what works here: " + strings.Join(works, ", ")
+		remedy = "set SHMEM_RING_MEMORY to one that works here: " + strings.Join(works, ", ")
 	}
 	texts := make([]string, len(causes))
 	for i, err := range causes {

@@ -65,16 +65,16 @@ func TestRing(t *testing.T) {
 		{
 			name: "main memory cannot be mapped", facts: with(func(f *Facts) { f.MapHost = false }), want: Pinned,
 			lines: "  pinned: not available: map GPU memory: the GPU cannot map main memory\n  managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
-			err:   "allocate ring memory on GPU 0 Fake, SHMEM_RING_MEMORY=pinned: map GPU memory: the GPU cannot map main memory (set SHMEM_RING_MEMORY to what works here: managed, bar)",
+			err:   "allocate ring memory on GPU 0 Fake, SHMEM_RING_MEMORY=pinned: map GPU memory: the GPU cannot map main memory (set SHMEM_RING_MEMORY to one that works here: managed, bar)",
 		},
 		{
 			name: "no managed memory", facts: with(func(f *Facts) { f.Managed = false }), want: Managed,
 			lines: "  pinned: cuMemHostRegister\n  managed: not available: map GPU memory: the GPU has no managed memory\n  bar: MapGDRCopy\n",
-			err:   "the GPU has no managed memory (set SHMEM_RING_MEMORY to what works here: pinned, bar)",
+			err:   "the GPU has no managed memory (set SHMEM_RING_MEMORY to one that works here: pinned, bar)",
 		},
 		{
 			name: "managed memory that only one side may touch", facts: with(func(f *Facts) { f.Concurrent = false }), want: Managed,
-			lines: "  pinned: cuMemHostRegister\n  managed: not available: map GPU memory: concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, which is what a ring is for\n  bar: MapGDRCopy\n",
+			lines: "  pinned: cuMemHostRegister\n  managed: not available: map GPU memory: concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, and a ring needs that\n  bar: MapGDRCopy\n",
 			err:   "concurrentManagedAccess is 0",
 		},
 		{
@@ -89,7 +89,7 @@ func TestRing(t *testing.T) {
 		{
 			name: "no GDRCopy and an older driver", facts: with(func(f *Facts) { f.Driver, f.DMABufMap = "13.0", false }), fails: []string{"MapGDRCopy"}, want: BAR,
 			lines: "  pinned: cuMemHostRegister\n  managed: cuMemAllocManaged\n  bar: not available: MapGDRCopy: the fake fails; map GPU memory: the driver, of CUDA 13.0, does not let the CPU map a dma-buf of this GPU's memory (install a driver of CUDA 13.3 or later)\n",
-			err:   "MapGDRCopy: the fake fails; map GPU memory: the driver, of CUDA 13.0, does not let the CPU map a dma-buf of this GPU's memory (install a driver of CUDA 13.3 or later) (set SHMEM_RING_MEMORY to what works here: pinned, managed)",
+			err:   "MapGDRCopy: the fake fails; map GPU memory: the driver, of CUDA 13.0, does not let the CPU map a dma-buf of this GPU's memory (install a driver of CUDA 13.3 or later) (set SHMEM_RING_MEMORY to one that works here: pinned, managed)",
 		},
 		{
 			name: "no GDRCopy and no export", facts: with(func(f *Facts) { f.DMABuf = false }), fails: []string{"MapGDRCopy"}, want: Auto,

@@ -70,7 +70,7 @@ func allocManaged(dev Device, n uint64) (*Memory, error) {
 	case !facts.Managed:
 		return nil, closed("the GPU has no managed memory", "")
 	case !facts.Concurrent:
-		return nil, closed("concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, which is what a ring is for", "")
+		return nil, closed("concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, and a ring needs that", "")
 	case n > maxManaged:
 		return nil, closed(fmt.Sprintf("%d bytes are more than the %d that are asked of managed memory", n, maxManaged), lower)
 	}

@@ -51,7 +51,7 @@ func (s *Streams[K]) Close(k K) {
 func (s *Streams[K]) Of(number uint32) (K, error) {
 	if uint64(number) >= uint64(len(s.to)) || !s.used[number] {
 		var none K
-		return none, fmt.Errorf("%w: stream %d is nobody's", ErrNumbers, number)
+		return none, fmt.Errorf("%w: stream %d has no flow", ErrNumbers, number)
 	}
 	return s.to[number], nil
 }

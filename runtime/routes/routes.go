@@ -54,7 +54,7 @@ func New(nodes *topo.Nodes, rows []Row) (*Map, error) {
 		pes += len(members)
 	}
 	if len(rows) != pes {
-		return nil, refuse(fmt.Sprintf("%d PEs", pes), "%d have told them", len(rows))
+		return nil, refuse(fmt.Sprintf("%d PEs", pes), "%d have reported them", len(rows))
 	}
 	for pe, r := range rows {
 		if n := len(nodes.Peers(topo.PE(pe))); len(r.Host) != n || len(r.Kernels) != n && r.Kernels != "" {

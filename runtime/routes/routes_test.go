@@ -183,7 +183,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%+v: %v, want %s", bad, err, want)
 		}
 	}
-	if _, err := routes.New(nodes, good[:2]); err == nil || !strings.HasPrefix(err.Error(), "read the ways of 3 PEs: 2 have told them") {
+	if _, err := routes.New(nodes, good[:2]); err == nil || !strings.HasPrefix(err.Error(), "read the ways of 3 PEs: 2 have reported them") {
 		t.Errorf("one that has not told: %v", err)
 	}
 }

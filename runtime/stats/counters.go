@@ -263,7 +263,7 @@ type Row struct {
 	NICs   []fabric.RailCount
 }
 
-var errRow = errors.New("what a PE has counted does not come whole")
+var errRow = errors.New("the counters of a PE are cut off")
 
 // Decode reads it.
 func Decode(b []byte) (Row, error) {

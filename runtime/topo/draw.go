@@ -171,7 +171,7 @@ func (m *Machine) Table(w io.Writer, r Request, picks [][]Pick) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "who\tNIC\tdistance\twhy")
+	fmt.Fprintln(t, "user\tNIC\tdistance\twhy")
 	for pe, list := range picks {
 		for _, p := range list {
 			fmt.Fprintf(t, "%s\t%s\t%s, %s\t%s\n", m.who(r.PEs[pe], pe), r.NICs[p.NIC].Name, p.Class.Short(), p.Class, p.Why)

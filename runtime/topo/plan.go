@@ -231,7 +231,7 @@ func (p *plan) explain(users []Place, nics []int, shares [][]int, who string) []
 			var reason string
 			switch {
 			case c > nearest && slices.ContainsFunc(share, func(o int) bool { return p.m.Distance(users[u], p.places[nics[o]]) < c }):
-				reason = "named, and nearer to nobody"
+				reason = "named, and nearer to no other"
 			case c > nearest:
 				reason = "nearer ones are taken"
 			case len(nics) == 1:

@@ -41,7 +41,7 @@ func TestStandardEnvironment(t *testing.T) {
 		{name: "both sizes", env: []string{"SMA_SYMMETRIC_SIZE=1m", "SHMEM_SYMMETRIC_SIZE=8m"}, bytes: 5 << 20,
 			once: []string{": yes$", `SMA_SYMMETRIC_SIZE="1m": ignored, SHMEM_SYMMETRIC_SIZE="8m"`}},
 		{name: "size that is none", env: []string{"SHMEM_SYMMETRIC_SIZE=20q"}, bytes: 1, fails: true,
-			once: []string{`SHMEM_SYMMETRIC_SIZE="20q": what follows the number is not k, m, g or t`}, never: []string{"bytes: "}},
+			once: []string{`SHMEM_SYMMETRIC_SIZE="20q": the letter after the number is not k, m, g or t`}, never: []string{"bytes: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := runPair(t, libraries, c.env, program, fmt.Sprint(c.bytes))

@@ -363,7 +363,7 @@ static void test_refused(void)
     uint64_t block;
     driver_call("cuMemAlloc_v2", allocate(&block, 2 * GRANULE));
     refused((void *)(bad ? block : good.at), GRANULE, 0,
-            bad ? "was not mapped by cuMemMap, and the driver does not let anybody else map it "
+            bad ? "was not mapped by cuMemMap, and the driver does not let other code map it "
                   "(allocate "
                   "it by cuMemCreate; of torch's: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)"
                 : other);

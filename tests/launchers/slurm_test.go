@@ -136,7 +136,7 @@ func TestSlurm(t *testing.T) {
 			}
 			l = srun("--nodes=2", "unshare", "--mount", "sh", "-c", `mount -t tmpfs none /run; exec "$@"`, "sh")
 			out, status := l.execute(t, 2, nil, doctor)
-			if status == 0 || strings.Count(out, "no  bootstrap: join job by Slurm: nobody can vouch for this process: make a credential of munge: ") != 2 {
+			if status == 0 || strings.Count(out, "no  bootstrap: join job by Slurm: prove the user of this process: make a credential of munge: ") != 2 {
 				t.Errorf("without munge: status %d, and not both say so:\n%s", status, out)
 			}
 		})
@@ -145,7 +145,7 @@ func TestSlurm(t *testing.T) {
 			t.Parallel()
 			l := srun("--nodes=2", "unshare", "--mount", "sh", "-c", `mount -t tmpfs none /run; exec "$@"`, "sh")
 			out, status := l.run(t, 2, nil, "1")
-			if status == 0 || !strings.Contains(out, "nobody can vouch for this process: make a credential of munge: ") ||
+			if status == 0 || !strings.Contains(out, "prove the user of this process: make a credential of munge: ") ||
 				!strings.Contains(out, "/run/munge/munge.socket.2") || !strings.Contains(out, "srun --mpi=pmi2") {
 				t.Errorf("status %d:\n%s", status, out)
 			}

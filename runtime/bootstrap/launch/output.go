@@ -187,7 +187,7 @@ func (o *output) miss(to *sink, err error) {
 	}
 	o.lost.Store(true)
 	to.told.Do(func() {
-		o.say(fmt.Sprintf("%v (what the PEs write there is lost: make room, or send it elsewhere)", err))
+		o.say(fmt.Sprintf("%v (the PEs' output there is lost: make room, or send it elsewhere)", err))
 	})
 }
 

@@ -90,7 +90,7 @@ func TestLate(t *testing.T) {
 	c, p := pair(t)
 	c.timeout = time.Millisecond
 	c.late = func(text string) {
-		want := "barrier 1: shmemrun has not answered for 2.001s, and was to name after 1ms who is missing (see whether it is stopped; the wait goes on)"
+		want := "barrier 1: shmemrun has not answered for 2.001s, and was to name the missing PEs after 1ms (see whether it is stopped; the wait goes on)"
 		if text != want {
 			t.Errorf("it says %q, not %q", text, want)
 		}

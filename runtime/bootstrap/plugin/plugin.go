@@ -92,7 +92,7 @@ func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
 // call calls one of the functions that have a limit.
 func (p *Plugin) call(step, function string, f func(patience C.int) C.int) error {
 	late := time.AfterFunc(p.timeout+grace, func() {
-		p.say(fmt.Sprintf("%s: shmemx_bootstrap_%s of the plugin has not returned, and had %v (see what it waits for; the wait goes on)", step, function, p.timeout))
+		p.say(fmt.Sprintf("%s: shmemx_bootstrap_%s of the plugin has not returned within %v (see what it waits for; the wait goes on)", step, function, p.timeout))
 	})
 	code := f(C.int(min(p.timeout.Milliseconds(), math.MaxInt32)))
 	late.Stop()
@@ -102,7 +102,7 @@ func (p *Plugin) call(step, function string, f func(patience C.int) C.int) error
 	case code > 0 && int(code) <= p.size:
 		return &bootstrap.MissingError{Step: step, Missing: []int{int(code) - 1}, Waited: p.timeout}
 	}
-	return fmt.Errorf("%s: shmemx_bootstrap_%s of the plugin returned %d, expected 0, or 1 to %d for the PE that did not come, counted from 1 (see what the plugin says)",
+	return fmt.Errorf("%s: shmemx_bootstrap_%s of the plugin returned %d, expected 0, or 1 to %d for the PE that did not come, counted from 1 (see the plugin's messages)",
 		step, function, code, p.size)
 }
 

@@ -271,7 +271,7 @@ func TestBadReplies(t *testing.T) {
 		{"put_result", "cmd=put_result rc=-1 msg=no room left\n", `"no room left"`},
 		{"barrier_out", "cmd=barrier_out rc=1\n", `ends the barrier with rc="1"`},
 		{"barrier_out", "cmd=get_result rc=0 value=1.AA\n", `cmd="get_result" in a barrier`},
-		{"get_result", "cmd=get_result rc=1\n", `what PE 1 has put: the launcher answers get_result with rc="1"`},
+		{"get_result", "cmd=get_result rc=1\n", `the values of PE 1: the launcher answers get_result with rc="1"`},
 		{"get_result", "cmd=get_result rc=0\n", `value "" does not begin with the number of values`},
 		{"get_result", "cmd=get_result rc=0 value=-1.AA\n", `does not begin with the number`},
 		{"get_result", "cmd=get_result rc=0 value=99999999.AA\n", `does not begin with the number`},

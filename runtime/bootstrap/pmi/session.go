@@ -137,7 +137,7 @@ func (s *session) introduce(env map[string]string, end time.Time) error {
 func number(from map[string]string, name string, least, most int) (int, error) {
 	n, err := strconv.Atoi(from[name])
 	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%w: %s=%s is no number from %d to %d (what the launcher has set contradicts itself, or was changed)",
+		return 0, fmt.Errorf("%w: %s=%s is no number from %d to %d (the launcher's variables contradict each other, or were changed)",
 			errFormat, name, show(from[name]), least, most)
 	}
 	return n, nil

@@ -98,7 +98,7 @@ func (s *session) allgather(mine []byte, timeout time.Duration) ([][]byte, error
 			return r.fields["value"], err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("what PE %d has put: %w", pe, err)
+			return nil, fmt.Errorf("the values of PE %d: %w", pe, err)
 		}
 	}
 	return all, nil

@@ -168,7 +168,7 @@ func (c *Client) collect(key string, mine []byte) (all [][]byte, err error) {
 			g.free()
 		}
 	}()
-	fail := func(pe int, err error) error { return fmt.Errorf("what PE %d has put: %w", pe, err) }
+	fail := func(pe int, err error) error { return fmt.Errorf("the values of PE %d: %w", pe, err) }
 	for pe := range c.Size() {
 		g, err := get(pe, key)
 		if err != nil {

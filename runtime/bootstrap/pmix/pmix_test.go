@@ -113,7 +113,7 @@ func TestFailures(t *testing.T) {
 		{"PLAY_SIZE=2 PLAY_RANK=2", "PE 2 of 2"},
 		{"PLAY_SIZE=2 PLAY_RANK=1", "PE 0 has put 0 bytes, not 32"},
 		{"PLAY_SIZE=2 PLAY_FENCE=1:-61", "allgather 1: PMIx says SOMETHING (-61)"},
-		{"PLAY_SIZE=2 PLAY_LOST=1", "allgather 1: what PE 1 has put: PMIx says SOMETHING (-46)"},
+		{"PLAY_SIZE=2 PLAY_LOST=1", "allgather 1: the values of PE 1: PMIx says SOMETHING (-46)"},
 		{"PLAY_SIZE=9 PLAY_FENCE=1:never PLAY_GONE=4", "allgather 1: PE 4 did not come within 400ms"},
 		{"PLAY_SIZE=2 PLAY_FENCE=1:never", "all PEs have come, but the launcher does not say so"},
 	} {

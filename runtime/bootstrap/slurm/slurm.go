@@ -74,7 +74,7 @@ func (s *step) file() string {
 func meet(o *Options, s *step, n notary) (*uid.Member, error) {
 	user, err := n.Self()
 	if err != nil {
-		return nil, fmt.Errorf("nobody can vouch for this process: %w (%s)", err, remedy)
+		return nil, fmt.Errorf("prove the user of this process: %w (%s)", err, remedy)
 	}
 	p := &party{notary: n, user: user, name: s.name}
 	if s.pe == 0 {

@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 		want   []string
 	}{
 		{"the ports are taken", place(t, 0, 2, taken), cluster{1000, b}, []string{fmt.Sprint("listen at a port of ", taken[0]), "address already in use", "srun --resv-ports"}},
-		{"no munge", place(t, 0, 2, nil), cluster{1000, ill}, []string{"nobody can vouch for this process: no daemon", "srun --mpi=pmi2", "SHMEM_BOOTSTRAP_DIR"}},
+		{"no munge", place(t, 0, 2, nil), cluster{1000, ill}, []string{"prove the user of this process: no daemon", "srun --mpi=pmi2", "SHMEM_BOOTSTRAP_DIR"}},
 		{"no such host", place(t, 1, 2, nil, "SLURM_NODEID=1", "SLURM_STEP_NODELIST=no-such-host.invalid,b"), cluster{1000, b}, []string{"no-such-host.invalid", "SLURM_STEP_NODELIST"}},
 	} {
 		_, err := meet(soon, c.step, c.notary)

@@ -86,7 +86,7 @@ func decode(id *ID) (c contents, err error) {
 		return wrong(0, "version %#x, expected %#x", v, StructVersion)
 	}
 	if [Len - 4]byte(id[4:]) == ([Len - 4]byte{}) {
-		return wrong(4, "nobody has filled it")
+		return wrong(4, "it was not filled")
 	}
 	if m := string(id[4:8]); m != magic {
 		return wrong(4, "%q, expected %q: it is an id of another library", m, magic)

@@ -355,7 +355,7 @@ func TestID(t *testing.T) {
 		want string
 	}{
 		{"nothing", ID{}, "byte 0: it is empty"},
-		{"an initialiser", ID{0: 0x80, 2: 1}, "byte 4: nobody has filled it"},
+		{"an initialiser", ID{0: 0x80, 2: 1}, "byte 4: it was not filled"},
 		{"of another library", ID{0: 0x80, 2: 1, 4: 'N'}, `byte 4: "N\x00\x00\x00", expected "SHMU"`},
 		{"another version of the struct", ID{0: 0x80, 2: 2}, "byte 0: version 0x20080, expected 0x10080"},
 		{"no addresses", encode(ofRoot, c.secret, 7, nil), "byte 9: no addresses"},

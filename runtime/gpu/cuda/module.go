@@ -27,7 +27,7 @@ type Function uintptr
 // LoadModule loads device code: a fat binary, a cubin, or PTX.
 func (v *Device) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
-		return nil, &shmerr.Error{Op: "load device code on", Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "there is none")}
+		return nil, &shmerr.Error{Op: "load device code on", Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "the image is empty")}
 	}
 	// PTX is text that ends with a zero byte.
 	code := C.CBytes(append(image[:len(image):len(image)], 0))

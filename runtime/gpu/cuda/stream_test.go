@@ -222,7 +222,7 @@ func TestModuleRefuses(t *testing.T) {
 		err  error
 		want string
 	}{
-		{none, "load device code on GPU 0 Fake G100: there is none"},
+		{none, "load device code on GPU 0 Fake G100: the image is empty"},
 		{text, "cuModuleLoadData: error 200"},
 		{function, "find kernel b on GPU 0 Fake G100: cuModuleGetFunction: error 500"},
 		{global, "find variable c on GPU 0 Fake G100: cuModuleGetGlobal_v2: error 500"},

@@ -344,7 +344,7 @@ func TestNobodyComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(f, l, plan)
-	if !errors.Is(err, shmerr.ErrTimeout) || !strings.Contains(err.Error(), "and one was turned away: what connected is no PE of this job") {
+	if !errors.Is(err, shmerr.ErrTimeout) || !strings.Contains(err.Error(), "and one was turned away: the process that connected is no PE of this job") {
 		t.Errorf("a stranger: %v", err)
 	}
 	if _, _, err := stranger.Receive(time.Now().Add(time.Minute)); !errors.Is(err, shmerr.ErrPeerLost) {

@@ -108,7 +108,7 @@ func (k *links) meet(l *pass.Listener, hellos []hello) error {
 		n, files, err := k.receive(i, deadline)
 		pass.CloseAll(files)
 		if err == nil && n.Hello == nil {
-			err = shmerr.Causef(shmerr.ErrVersion, "it does not say what it has")
+			err = shmerr.Causef(shmerr.ErrVersion, "its first message has no list of its heap")
 		}
 		if err != nil {
 			return k.peerError("meet", i, err)
@@ -137,7 +137,7 @@ func (k *links) accept(l *pass.Listener, text []byte, hellos []hello, deadline t
 		pass.CloseAll(files)
 		i := k.indexOf(n)
 		if err != nil || i < 0 {
-			away = errors.Join(shmerr.Causef(shmerr.ErrVersion, "what connected is no PE of this job"), err, c.Close())
+			away = errors.Join(shmerr.Causef(shmerr.ErrVersion, "the process that connected is no PE of this job"), err, c.Close())
 			continue
 		}
 		k.conns[i] = c
@@ -214,7 +214,7 @@ func decode(c *pass.Conn, deadline time.Time) (note, []int, error) {
 	}
 	if err := json.Unmarshal(text, &n); err != nil || n.Protocol != protocol {
 		pass.CloseAll(files)
-		return n, nil, shmerr.Causef(shmerr.ErrVersion, "what it sent, %d bytes, is not of this version of the library", len(text))
+		return n, nil, shmerr.Causef(shmerr.ErrVersion, "its message, %d bytes, is not of this version of the library", len(text))
 	}
 	return n, files, nil
 }

@@ -45,7 +45,7 @@ func (s *Segment) look(l *Loan, at gpu.Address, n uint64) error {
 		case err != nil:
 			return err
 		case !ok:
-			return shmerr.Causef(shmerr.ErrUnsupported, "what is at %#x was not mapped by cuMemMap, and the driver does not let anybody else map it "+
+			return shmerr.Causef(shmerr.ErrUnsupported, "the memory at %#x was not mapped by cuMemMap, and the driver does not let other code map it "+
 				"(allocate it by cuMemCreate; of torch's: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)", uint64(next))
 		}
 		l.pieces = append(l.pieces, piece{chunk: c})

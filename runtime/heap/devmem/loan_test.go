@@ -142,7 +142,7 @@ func TestLoansRefused(t *testing.T) {
 		kind error
 		want string
 	}{
-		"not mapped in chunks": {func(n *node, owners []*owner) { owners[1].at += 2 * granule }, shmerr.ErrUnsupported, "was not mapped by cuMemMap, and the driver does not let anybody else map it"},
+		"not mapped in chunks": {func(n *node, owners []*owner) { owners[1].at += 2 * granule }, shmerr.ErrUnsupported, "was not mapped by cuMemMap, and the driver does not let other code map it"},
 		"for one process": {func(n *node, owners []*owner) {
 			for _, k := range n.devices[1].maps {
 				k.private = true

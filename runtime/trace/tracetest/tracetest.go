@@ -93,7 +93,7 @@ func Check(text []byte) ([]Event, error) {
 		}
 		asynchronous := e.Phase == "b" || e.Phase == "e"
 		if (e.ID != "" && e.Category != "") != asynchronous || (e.Length != "") != (e.Phase == "X") || (e.Scope == "t") != (e.Phase == "i") {
-			complain(i, "a %s has not what it should have: %+v", e.Phase, e)
+			complain(i, "a %s has wrong fields: %+v", e.Phase, e)
 			continue
 		}
 		if !asynchronous && !named[at] {

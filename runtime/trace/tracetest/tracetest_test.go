@@ -39,12 +39,12 @@ func TestCheck(t *testing.T) {
 		{`"dur":2.500`, `"dur":-1`, "below 0"},
 		{`"ts":10.000,"dur":2.500`, `"ts":11.000,"dur":2.500`, "overlap"},
 		{`"ts":13.000,"dur":0.000`, `"ts":12.999,"dur":0.002`, "overlap"},
-		{`"dur":3.000}`, `"s":"t"}`, "has not what it should have"},
+		{`"dur":3.000}`, `"s":"t"}`, "has wrong fields"},
 		{`"cat":"NIC","id":"3.1","args"`, `"cat":"NIC","id":"3.2","args"`, "ends before it begins"},
 		{`"name":"write","pid":3,"tid":1,"ts":12`, `"name":"read","pid":3,"tid":1,"ts":12`, "begins and does not end"},
 		{`"ts":12.000`, `"ts":10.000`, "ends 250 ns before its begin"},
 		{`"ph":"e"`, `"ph":"b"`, "begins twice"},
-		{`"ph":"i"`, `"ph":"B"`, "has not what"},
+		{`"ph":"i"`, `"ph":"B"`, "has wrong fields"},
 	} {
 		_, err := Check([]byte(strings.Replace(good, c.from, c.to, 1)))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

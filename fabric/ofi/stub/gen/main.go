@@ -59,7 +59,7 @@ func run(check bool) error {
 			return err
 		}
 		if !bytes.Equal(have, want) {
-			return fmt.Errorf("%s is not what %s says (run: make gen)", file, table)
+			return fmt.Errorf("%s does not match %s (run: make gen)", file, table)
 		}
 	}
 	return nil
