@@ -76,11 +76,11 @@ type Caps struct {
 	Fence            bool   // operations may ask for Fence
 	Atomics          Ops    // the Provider is an Atomics, too, and does these
 	AtomicsWithCPU   bool   // and they are atomic with the CPU's instructions at the target
-	Block            int    // the bytes of each aligned block of so many bytes of a Write become visible by ascending address; 0: in any order
+	Block            int    // the bytes of each aligned block of this size of a Write become visible by ascending address; 0: in any order
 	LocalSegments    int    // pieces of local memory that one Write of the network may gather
 	RemoteSegments   int    // pieces of remote memory that it may scatter to
-	SendQueue        int    // operations of this end under way that there is room for; 0: not known
-	RecvQueue        int    // receive buffers that there is room for; 0: not known
+	SendQueue        int    // operations of this end under way that fit; 0: not known
+	RecvQueue        int    // receive buffers that fit; 0: not known
 	Speed            uint64 // bits a second; 0: not known
 	Rails            int    // NICs that operations are spread over, without order between them; 0: one
 	Stripe           uint64 // Writes and Reads of more bytes are cut and spread over the NICs, but for those with Notify, which go by one: a caller that numbers its Writes cuts them here
@@ -165,7 +165,7 @@ func (s Ops) Has(op Op, width int) bool {
 	return op >= OpSet && op <= OpFetchXor && (width == 4 || width == 8) && s&Ops(0).With(op, width) != 0
 }
 
-// Config is what a provider needs to open.
+// Config is the configuration of a provider.
 type Config struct {
 	Provider string // provider string to insist on; "" takes the best that answers
 	Fabric   string // of the provider efa, efa or efa-direct; "" takes the one that fits libfabric's version
@@ -198,16 +198,16 @@ type Native struct {
 	Arm  unsafe.Pointer // int arm(void *self)
 	Wait unsafe.Pointer // int wait(void *self, int64_t ns)
 	Wake unsafe.Pointer // void wake(void *self)
-	// Recv and Inject are Provider.Recv and an injected Provider.Send; they
-	// answer 0, or less when nothing was posted and the Provider says why. Where
-	// they are nil, Poll has no completions of its own.
+	// Recv and Inject are Provider.Recv and an injected Provider.Send; they return 0, or less when
+	// nothing was posted and the Provider has the error. Where they are nil, Poll has no
+	// completions of its own.
 	Recv   unsafe.Pointer // int recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
 	Inject unsafe.Pointer // int inject(void *self, uint32_t pe, const void *buf, size_t n)
 }
 
 // Provider is one endpoint on one network.
 type Provider interface {
-	// Caps reports what was granted.
+	// Caps reports the granted features.
 	Caps() Caps
 	// Addr is the endpoint's own address, to be handed to every peer.
 	Addr() []byte
@@ -262,7 +262,7 @@ type Provider interface {
 	Close() error
 }
 
-// A Sleeper is a Provider whose Wait may be left to others.
+// A Sleeper is a Provider with a descriptor to wait on in place of Wait.
 type Sleeper interface {
 	Provider
 	// WaitFD returns a descriptor that becomes readable when a Wait would end, or a negative number

@@ -46,8 +46,8 @@ func TestPaceOfATransfer(t *testing.T) {
 	}
 }
 
-// A provider whose Arm always refuses, and one that cannot tell, cost one poll for each rest
-// in the end.
+// A provider whose Arm always refuses, and one that cannot know, cost one poll for each rest in the
+// end.
 func TestPaceOfSilence(t *testing.T) {
 	for _, c := range []struct {
 		what string

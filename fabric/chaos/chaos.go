@@ -156,7 +156,7 @@ func (p *Provider) token(t fabric.Token, unused bool) error {
 	return fmt.Errorf("token %d: there are %d", t, p.tokens)
 }
 
-// fate is what happens to the next packet to a PE; sure counts a packet that was taken.
+// fate is the fate of the next packet to a PE; sure counts a packet that was taken.
 func (p *Provider) fate(to fabric.PE) sim.Fate {
 	return p.plan.Faults.FateOf(p.plan.Seed, p.me, uint64(to), p.sent[to])
 }

@@ -19,7 +19,7 @@ var plans = []Plan{
 	{Seed: 3, Faults: sim.Faults{Reorder: 0.2, Delay: 2 * sim.Millisecond, Late: 0.1, Drop: 0.1}},
 }
 
-// around opens what open opens, in chaos.
+// around opens the endpoints of open, in chaos.
 func around(open fabrictest.Open, plan Plan) fabrictest.Open {
 	return func(c fabric.Config) (fabric.Provider, error) {
 		inner, err := open(Inner(c))

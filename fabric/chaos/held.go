@@ -81,7 +81,7 @@ func (q *queue) due(now int64) bool { return len(q.all) > 0 && q.all[0].due <= n
 // take removes the first one and returns it.
 func (q *queue) take() *held { return heap.Pop(q).(*held) }
 
-// end frees one that was taken and is done with.
+// end frees an element that was taken.
 func (q *queue) end(h *held) { q.spare = append(q.spare, h) }
 
 // earliest is when the next is due, or never.

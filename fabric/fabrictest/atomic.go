@@ -54,8 +54,8 @@ func after(op fabric.Op, old, operand, compare uint64) uint64 {
 	return old
 }
 
-// atomics: each operation does to its word what its name says, answers with the
-// old value where it fetches, and leaves the neighbours alone.
+// atomics: each operation does to its word as its name says, returns the old value where it
+// fetches, and leaves the neighbours alone.
 func atomics(t *testing.T, s *suite) {
 	all := withAtomics(t, s, 2)
 	if all == nil {
@@ -104,8 +104,7 @@ func atomics(t *testing.T, s *suite) {
 	t.Logf("%d operations", ops)
 }
 
-// atomicSums: what several PEs add to one word adds up, and no value is fetched
-// twice.
+// atomicSums: the additions of several PEs to one word add up, and no value is fetched twice.
 func atomicSums(t *testing.T, s *suite) {
 	const adders, each = 3, 300
 	all := withAtomics(t, s, adders+1)

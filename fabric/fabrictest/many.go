@@ -10,8 +10,8 @@ import (
 	"libshmem/fabric"
 )
 
-// fences: what asks for a fence begins when all before it has ended at the
-// target, whatever the network would do by itself.
+// fences: an operation with a fence begins when all before it has ended at the target, however the
+// network orders without it.
 func fences(t *testing.T, s *suite) {
 	all := s.with(fabric.Config{Fence: true, Data: true}).ends(t, 2)
 	a, b := all[0], all[1]
@@ -65,8 +65,8 @@ func fences(t *testing.T, s *suite) {
 	}
 }
 
-// severalEndpoints: PEs with several endpoints each, over one memory. What goes
-// in at one comes out at its counterpart, and the words of all are there.
+// severalEndpoints: PEs with several endpoints each, over one memory. A message that goes in at one
+// comes out at its counterpart, and the words of all are there.
 func severalEndpoints(t *testing.T, s *suite) {
 	const lanes, pes = 3, 2
 	var lane [lanes][]*end

@@ -66,8 +66,7 @@ func writeThenFlag(t *testing.T, s *suite) {
 		f := a.rma(1, b, atSource, 0, 8, firstOther+1)
 		posted(t, all, "data", func() error { return a.prov.Write(&w) })
 		posted(t, all, "flag", func() error { return a.prov.Write(&f) })
-		// A watcher of its own sees what happens between two polls, this one what
-		// is there after each of them.
+		// A watcher of its own sees the memory between two polls, this one after each of them.
 		until(t, all, "writes", func() bool {
 			if at := atomic.LoadUint64(flag); at > 0 && !whole(at) {
 				broken.Add(1)

@@ -19,7 +19,7 @@ const (
 	unreadUnderWay = 64
 )
 
-// So many leave most of them unread at an end that sleeps between two.
+// With this number most are unread at an end that sleeps between two.
 var unreadWrites = need.Load("unread")
 
 // unread: Writes reach an end that only serves, as the proxy does, and has no operation of its own.
@@ -56,7 +56,7 @@ func unread(t *testing.T, s *suite) {
 				go func() {
 					defer writing.Done()
 					writeRound(t, all[i], all[1-i], fabric.PE(1-i), most)
-					// The other may wait for this end to take what it has written.
+					// The other may wait for this end to take its writes.
 					wrote.Add(1)
 					all[1-i].prov.Wake()
 					serveUntil(t, all[i], func() bool { return int(wrote.Load()) == c.writers })

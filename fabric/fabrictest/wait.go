@@ -70,8 +70,8 @@ func waitFor(t *testing.T, e *end, d time.Duration) (sleeps int) {
 	return sleeps
 }
 
-// serve is one turn of a thread that serves an end as the proxy does: it polls, and sleeps
-// for d at most where there is nothing. What has come is in e.comps.
+// serve is one turn of a thread that serves an end as the proxy does: it polls, and sleeps for d at
+// most where there is nothing. New completions are in e.comps.
 func (e *end) serve(pace *fabric.Pace, d time.Duration) (slept bool, err error) {
 	n, err := e.prov.Poll(e.batch[:])
 	e.comps = append(e.comps, e.batch[:n]...)

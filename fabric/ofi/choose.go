@@ -104,7 +104,7 @@ func allowed(nic, list string) bool {
 func providerOf(o *offer) string { return o.Provider }
 func nicOf(o *offer) string      { return o.NIC }
 
-// names lists what is different among the offers.
+// names lists the different values among the offers.
 func names(list []*offer, of func(*offer) string) string {
 	var found []string
 	for _, o := range list {

@@ -27,8 +27,8 @@ void shmemi_ofi_before_domain(struct fi_info *info)
 }
 
 /*
- * Of the first option EOPNOTSUPP says that the NIC does not reach the memory of GPUs, EINVAL that
- * CUDA is not in use, and of both ENOPROTOOPT that this version has none.
+ * EOPNOTSUPP for the first option means that the NIC does not reach the memory of GPUs, EINVAL that
+ * CUDA is not in use, and ENOPROTOOPT for either that this version lacks the option.
  */
 void shmemi_ofi_before_enable(struct shmemi_ofi *o)
 {
@@ -91,8 +91,8 @@ int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
 }
 
 /*
- * EINVAL says that the operation is at fault, and so that it would fail by another NIC, too. Of
- * these the NIC is: it or its peer's has lost what it knew of queue pairs, addresses or keys.
+ * EINVAL means that the operation is at fault, and so that it would fail by another NIC, too. With
+ * these numbers the NIC is: it or its peer's has lost its state of queue pairs, addresses or keys.
  */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number)
 {

@@ -1,6 +1,6 @@
 /*
- * endpoint.c: what is asked of a provider, and the making and unmaking of the
- * endpoint. It does not choose the provider; choose.go does.
+ * endpoint.c: the hints for a provider, and the making and unmaking of the endpoint. It does not
+ * choose the provider; choose.go does.
  */
 #define _GNU_SOURCE
 #include "endpoint.h"
@@ -112,8 +112,8 @@ static int open_queue_of(struct shmemi_ofi *o, uint32_t size)
 }
 
 /*
- * Opens the queue with fewer entries where the device has no queue of so many, but no fewer
- * than least. What is asked for next is the power of two below: devices round up to one.
+ * Opens the queue with fewer entries where the device has no queue of this size, but no fewer than
+ * least. The next attempt asks for the power of two below: devices round up to one.
  */
 static int open_queue(struct shmemi_ofi *o, uint32_t size, uint32_t least)
 {

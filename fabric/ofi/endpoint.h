@@ -41,7 +41,7 @@ struct shmemi_ofi_source {
     int32_t pe;
 };
 
-/* What the caller asked for, and the provider may not do for all. */
+/* Features that the caller asked for, and that the provider may not have for all operations. */
 enum {
     WITH_DELIVERY = 1, /* writes complete when their bytes are there */
     WITH_DATA = 2,     /* peers may write with immediate data */
@@ -122,7 +122,7 @@ uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o);
  */
 int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info);
 
-/* Domain, bus, device and function of the NIC of info. Answers 0 where they are not
+/* Domain, bus, device and function of the NIC of info. Returns 0 where they are not
  * known. */
 int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4]);
 
@@ -130,14 +130,14 @@ int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4]);
 uint64_t shmemi_ofi_speed(const struct fi_info *info);
 
 /*
- * Asks the provider of info for the same endpoint with one more capability.
- * Answers what to open, for the caller to free, or NULL.
+ * Asks the provider of info for the same endpoint with one more capability. Returns the info to
+ * open, for the caller to free, or NULL.
  */
 struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, uint64_t capability);
 
-/* Takes info; with is of WITH_. The queue holds so many completions, or fewer where the
- * device grants no more, but no fewer than least: o->queue. After an error o->failed names
- * the call, and close is due. */
+/* Takes info; with is of WITH_. The queue holds this many completions, or fewer where the device
+ * grants no more, but no fewer than least: o->queue. After an error o->failed names the call, and
+ * close is due. */
 int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
                     uint32_t least, unsigned with);
 int shmemi_ofi_close(struct shmemi_ofi *o);
@@ -160,8 +160,8 @@ int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, stru
 int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr);
 
 /*
- * Asks the provider of info for the same endpoint with GPU memory. Answers what
- * to open, for the caller to free, or NULL with an error of libfabric in why.
+ * Asks the provider of info for the same endpoint with GPU memory. Returns the info to open, for
+ * the caller to free, or NULL with an error of libfabric in why.
  */
 struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info, int *why);
 
@@ -212,11 +212,11 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
 /* For the parts of the endpoint: */
 /* For polls: whether a completion is that of a proof, which takes note of it. */
 int shmemi_ofi_proved(struct shmemi_ofi *o, const void *context, int err);
-/* What came while a region was proved; without c how much it is. */
+/* The completions that came while a region was proved; without c their number. */
 int shmemi_ofi_kept(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 struct fid *shmemi_ofi_proof_region(struct shmemi_ofi *o);
 void shmemi_ofi_end_proofs(struct shmemi_ofi *o);
-/* poll, without what was kept. */
+/* poll, without the kept completions. */
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 /* The error of an operation, more exact if the provider's own error number says more. */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number);

@@ -1,6 +1,6 @@
 /*
- * extra.c: what few operations and few providers have: immediate data, fences
- * and atomic operations. The rest is in queue.c, so that it stays short.
+ * extra.c: features of few operations and few providers: immediate data, fences and atomic
+ * operations. The rest is in queue.c, so that it stays short.
  */
 #define _GNU_SOURCE
 #include "endpoint.h"

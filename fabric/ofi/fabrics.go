@@ -64,7 +64,7 @@ func (w *Wish) refuse() error {
 	return nil
 }
 
-// notOnFabric explains why there is no offer on the fabric that a wish names: others are those
+// notOnFabric explains why there is no offer on the fabric that a wish names: others are the offers
 // of its provider on NICs that are allowed.
 func (w *Wish) notOnFabric(others []*offer) error {
 	version := cmp.Or(w.version, "here")

@@ -104,7 +104,7 @@ func loads(name string, present bool) (string, bool) {
 	return C.GoString(&path[0]), true
 }
 
-// explained adds to an error about GPU memory what keeps libfabric from it.
+// explained adds the obstacles of libfabric to an error about GPU memory.
 func (l Library) explained(err error) error {
 	var texts []string
 	for _, o := range l.Obstacles(nil) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The files are those of the table of rules.
+// The files are in the table of rules.
 func TestFilesForCUDA(t *testing.T) {
 	table, err := os.ReadFile("stub/rules.tsv")
 	if err != nil {

@@ -26,11 +26,11 @@ HIDDEN(fi_strerror);
 
 /*
  * Opens the library. With present, only when the process has it already.
- * Answers the handle, or NULL with the loader's reason in why.
+ * Returns the handle, or NULL with the loader's reason in why.
  */
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len);
 
-/* Takes the entry points from an open library. Answers NULL, or the missing
+/* Takes the entry points from an open library. Returns NULL, or the missing
  * one. */
 const char *shmemi_ofi_bind(void *library);
 

@@ -13,12 +13,12 @@
 #include "zz_fabric.h"
 
 /*
- * Makes progress and fills c with up to max completions. Answers their number,
+ * Makes progress and fills c with up to max completions. Returns their number,
  * or a negative error of libfabric when the queue cannot be read.
  */
 int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max);
 
-/* Answers 1 when the caller may wait, 0 when poll has work now: completions, or bytes of
+/* Returns 1 when the caller may wait, 0 when poll has work now: completions, or bytes of
  * one-sided operations of peers, which poll moves without a completion. */
 int shmemi_ofi_arm(void *self);
 

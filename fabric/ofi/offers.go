@@ -79,8 +79,7 @@ func List(library string, w Wish) ([]Offer, error) {
 	return offers, err
 }
 
-// asker answers what offers a provider makes; "" asks all of them. The offers
-// are the caller's to free.
+// asker returns the offers of a provider; "" asks all of them. The offers are the caller's to free.
 type asker interface {
 	ask(provider string) []*offer
 }
@@ -115,7 +114,7 @@ func (q *question) ask(provider string) []*offer {
 			inOrder[way] = inOrder[way] || order != 0
 			offers = append(offers, o)
 		}
-		// One fabric of a provider may grant what another does not.
+		// One fabric of a provider may grant features that another does not.
 		if provider != "" && !hasFabrics(provider) && len(offers) > 0 {
 			break
 		}

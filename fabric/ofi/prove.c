@@ -10,7 +10,7 @@
 
 enum { BATCH = 32, NAME = 256, SECONDS = 5 };
 
-/* What a proof needs, from the first one on. */
+/* The state of a proof, kept from the first one on. */
 struct shmemi_ofi_proof {
     struct fi_context2 context;
     uint64_t word;
@@ -21,7 +21,7 @@ struct shmemi_ofi_proof {
     int busy;  /* context is under way */
     int error; /* of libfabric, that it ended with; positive */
 
-    /* What else came meanwhile, for the next polls. */
+    /* Other completions that came meanwhile, for the next polls. */
     struct shmemi_completion *kept;
     int first, count, room;
 };
@@ -50,7 +50,7 @@ static int begin(struct shmemi_ofi *o)
     return ret == 1 ? 0 : ret < 0 ? ret : -FI_EADDRNOTAVAIL;
 }
 
-/* Polls, and keeps what belongs to others. */
+/* Polls, and keeps the completions of others. */
 static int pump(struct shmemi_ofi *o)
 {
     struct shmemi_ofi_proof *p = o->proof;

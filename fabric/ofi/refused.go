@@ -2,13 +2,13 @@ package ofi
 
 import "strings"
 
-// refused are providers that no job is given, each with the reason, which holds for every
-// version of libfabric that was tried (1.17, 2.1).
+// refused are providers that no job gets, each with the reason, which holds for every version of
+// libfabric that was tried (1.17, 2.1).
 //
-// sockets waits for the 24 bytes of a message's header with MSG_PEEK, which takes nothing out
-// of the socket. When the receive window closes in the midst of a header, its first bytes keep
-// the memory of the whole segment they came in, the window stays closed for good, and the rest
-// of the header never comes (testdata/stands.c; decision 0005).
+// sockets waits for the 24 bytes of a message's header with MSG_PEEK, which takes nothing out of
+// the socket. When the receive window closes in the midst of a header, its first bytes keep the
+// memory of the whole segment they came in, the window stays closed for good, and the rest of the
+// header never comes (testdata/stands.c; decision 0005).
 var refused = map[string]string{
 	"sockets": "it stands still for good when a header comes in two parts; tcp takes its place",
 }

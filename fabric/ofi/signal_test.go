@@ -47,7 +47,7 @@ func TestSignalsOfQueues(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := prov.(*endpoint)
-		if e.caps.Provider != p.provider { // tcp stands for others where there is none
+		if e.caps.Provider != p.provider { // tcp acts for others that are missing
 			t.Errorf("%s was opened for %s", e.caps.Provider, p.provider)
 		}
 		if stays := e.c.signal_stays != 0; stays != (verdict == "stays") {

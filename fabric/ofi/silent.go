@@ -56,7 +56,7 @@ func (l Library) known() []string {
 	return names
 }
 
-// whySilent asks a provider for anything at all.
+// whySilent asks a provider for any offer.
 func (l Library) whySilent(provider string) string {
 	name := C.CString(provider)
 	defer C.free(unsafe.Pointer(name))

@@ -34,12 +34,12 @@ func ParsePolicy(name string) (Policy, error) {
 }
 
 const (
-	// threshold is above how many bytes an operation is cut up. Below it a part is so
-	// short that its posting and its header cost what the other wires save.
+	// threshold is the size above which an operation is cut up. Below it a part is so short that
+	// its posting and its header cost as much as the other wires save.
 	threshold = 128 << 10
-	// Auto makes parts of which each NIC has two when what is under way is spread
-	// over them: of half of the threshold or more, so that a posting of 300 ns allows
-	// 1.7 Tb/s, and of longestPart at most, so that no NIC is busy long after the others.
+	// Auto makes so many parts that each NIC has two when all under way is spread over them: of
+	// half of the threshold or more, so that a posting of 300 ns allows 1.7 Tb/s, and of
+	// longestPart at most, so that no NIC is busy long after the others.
 	longestPart = 4 << 20
 	// longestCut caps the unit of which parts begin at multiples in the target's memory: a page, so
 	// that no page and no block of a promised order is in two parts.

@@ -40,7 +40,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	return k, p.failed
 }
 
-// pollOne polls NIC l, and first takes what the C functions have found of it.
+// pollOne polls NIC l, and first takes the completions that the C functions have found.
 func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 	if p.peek != nil {
 		n, errno := p.peek.Take(l, c)
@@ -152,7 +152,7 @@ func ownFault(err int32) bool {
 	return false
 }
 
-// ended is a part of which the NIC says that it has ended.
+// ended handles a part that has ended at its NIC.
 func (p *Provider) ended(t fabric.Token, i int, c *fabric.Completion) bool {
 	text := ""
 	if c.Err != 0 {
@@ -221,7 +221,7 @@ func (p *Provider) tell(t fabric.Token, kind fabric.Kind, err int32, text string
 	p.done = append(p.done, fabric.Completion{Token: t, Kind: kind, Err: err})
 }
 
-// settle posts what found no room.
+// settle posts operations that found no room.
 func (p *Provider) settle() {
 	if len(p.inbox.owed) > 0 || p.state.Owes() {
 		p.repay()
@@ -331,7 +331,7 @@ func (p *Provider) settlePart(f ref) {
 	w.token = fabric.NoToken
 	if err == fabric.ErrAgain {
 		if n.troubled && !p.peers[pe].hasMet(w.nic, w.remote) {
-			// It may be refused for good: what is forgotten keeps its place among first contacts.
+			// It may be refused for good: a forgotten part keeps its place among first contacts.
 			n.load -= w.n
 			p.load -= w.n
 			w.remote, w.tries = -1, max(w.tries, 2)

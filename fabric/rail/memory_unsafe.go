@@ -38,7 +38,7 @@ func (m memory) keep(offset int, from unsafe.Pointer, n int) unsafe.Pointer {
 	return unsafe.Pointer(&m[offset])
 }
 
-// copyBytes copies what a NIC has written into memory that is the caller's.
+// copyBytes copies a NIC's bytes into memory that is the caller's.
 func copyBytes(to, from unsafe.Pointer, n int) {
 	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
 }

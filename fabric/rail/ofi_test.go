@@ -9,8 +9,7 @@ import (
 	"libshmem/fabric/rail"
 )
 
-// Several endpoints of libfabric are one, over loopback: what two NICs would do, but
-// for their speed.
+// Several endpoints of libfabric are one, over loopback: as two NICs, but for their speed.
 func TestOFI(t *testing.T) {
 	for _, c := range []struct {
 		provider string

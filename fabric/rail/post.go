@@ -47,7 +47,7 @@ const (
 	jobPart
 )
 
-// ref names what waits for room: a letter, or a part of an operation.
+// ref names an object that waits for room: a letter, or a part of an operation.
 type ref struct {
 	letter bool
 	slot   int32
@@ -158,7 +158,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 	}
 }
 
-// posted counts what a NIC has taken.
+// posted counts an operation that a NIC has taken.
 func (p *Provider) posted(l int, n uint64, read bool) {
 	c := &p.nics[l].count
 	if c.Ops++; read {
@@ -287,7 +287,7 @@ func (p *Provider) start(kind fabric.Kind, m *fabric.RMA, i, l, r int, at, n uin
 	return tok, err
 }
 
-// until is where part i of n begins, and the one before it ends.
+// until is the place where part i of n begins, and the one before it ends.
 func (p *Provider) until(m *fabric.RMA, i, n int) uint64 {
 	if i == n {
 		return m.Len

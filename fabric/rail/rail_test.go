@@ -72,8 +72,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// Any NIC may be the one that all writes of the others come by, so that the one with the
-// smallest queue says how many there may be.
+// All writes of the others may come by one NIC, so the one with the smallest queue limits their
+// number.
 func TestArrivals(t *testing.T) {
 	const tokens = 64
 	for small := range 3 {

@@ -12,8 +12,8 @@ import (
 // post is the processor's time for one posting in the models of this file.
 const post = 300
 
-// transfer moves n bytes count times to or from each peer of each site, so many at a
-// time, and returns the virtual time of all.
+// transfer moves n bytes count times to or from each peer of each site, window at a time, and
+// returns the virtual time of all.
 func transfer(t *testing.T, net *sim.Network, sites []*site, n, count, window int, read bool) sim.Time {
 	t.Helper()
 	start := net.Now()
@@ -78,7 +78,7 @@ func calm(m sim.Model, nics int) sim.Model {
 	return m
 }
 
-// rate is payload over what all NICs could carry if packets had no headers.
+// rate is payload over the bytes that all NICs could carry if packets had no headers.
 func rate(m sim.Model, bytes int, took sim.Time) float64 {
 	return float64(bytes) * 8e9 / float64(took) / float64(m.Bandwidth) / float64(m.NICs)
 }

@@ -182,7 +182,7 @@ func (p *Provider) open(a arrival, c *fabric.Completion) {
 	p.kept(p.receive(a))
 }
 
-// hand gives the caller what has waited for its buffers.
+// hand gives the caller messages that have waited for its buffers.
 func (p *Provider) hand(c []fabric.Completion) int {
 	in := &p.inbox
 	k := 0

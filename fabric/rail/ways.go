@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// crossMost is up to how many addresses of other rails are worth knowing. They are
-// needed only when a NIC here and another there have failed.
+// crossMost caps the cross-rail addresses that a PE keeps. They are needed only when a NIC here and
+// another there have failed.
 const crossMost = 4096
 
 // peer is what this end knows of one PE.

@@ -180,7 +180,7 @@ var verbs = map[fabric.Kind]string{
 	fabric.KindSend: "send to", fabric.KindWrite: "write to", fabric.KindRead: "read from", fabric.KindAtomic: "atomic operation on",
 }
 
-// allowed checks what a caller asks for against what was promised.
+// allowed checks a caller's request against the promises.
 func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	switch {
 	case e.closed:
@@ -333,7 +333,7 @@ func (e *end) Ready() bool {
 
 func (e *end) completes() bool { return e.pending() > 0 || e.fatal != nil }
 
-// Arm forgets what has come so far, also where it says no: only something new ends a Wait.
+// Arm forgets earlier arrivals, also where it returns false: only something new ends a Wait.
 func (e *end) Arm() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -341,8 +341,7 @@ func (e *end) Arm() bool {
 	return !e.completes() && (!e.unread() || e.net.model.Broken == ArmsUnread)
 }
 
-// Wait moves the clock while something is under way anywhere: it may be what
-// this end waits for.
+// Wait moves the clock while something is under way anywhere: this end may wait for it.
 func (e *end) Wait(d time.Duration) (bool, error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

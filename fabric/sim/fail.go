@@ -86,7 +86,7 @@ func (n *Network) link(hostNumber, i int, up bool) {
 	n.host(hostNumber).nics[i].down = !up
 }
 
-// die drops all that an endpoint has to do with. Its address is free from now on.
+// die drops everything of an endpoint. Its address is free from now on.
 func (e *end) die() {
 	if e.closed {
 		return

@@ -9,8 +9,8 @@ import (
 	"libshmem/fabric"
 )
 
-// loss lets a PE lose its peer under way and meets a successor at the peer's
-// address. It returns what went wrong.
+// loss lets a PE lose its peer under way and meets a successor at the peer's address. It returns
+// the error.
 func loss(t *testing.T, m Model, seed uint64) error {
 	n := New(m, seed)
 	a, b := newSite(t, n, 0, fabric.Config{}), newSite(t, n, 1, fabric.Config{})
@@ -108,8 +108,8 @@ func TestPlayedSuccessor(t *testing.T) {
 	}
 }
 
-// A NIC without a link fails what goes by it, in time, and nothing else. With the
-// link back it serves again.
+// A NIC without a link fails its own operations, in time, and nothing else. With the link back it
+// serves again.
 func TestLostNIC(t *testing.T) {
 	for _, m := range []Model{TCP(), Verbs(), EFA(), EFADirect(), Worst()} {
 		t.Run(m.Name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import "libshmem/fabric"
 // the answer. Until then operations wait at their endpoint; injected ones, and all beyond the
 // limit, are refused. Messages need no handshake.
 
-// acquaintance is what a pair knows of its other end.
+// acquaintance is a pair's knowledge of its other end.
 type acquaintance struct {
 	asked, known bool
 	unmet        []*message // operations that wait for the answer, in their order
@@ -86,7 +86,7 @@ func (n *Network) shaken(l letter) {
 	}
 }
 
-// readLetters answers what has been asked, and takes answers. It is a part of Poll.
+// readLetters answers questions, and takes answers. It is a part of Poll.
 func (e *end) readLetters() {
 	for _, l := range e.letters {
 		if l.answer {
@@ -99,7 +99,7 @@ func (e *end) readLetters() {
 	e.letters = e.letters[:0]
 }
 
-// met lets go what has waited for the answer.
+// met lets operations go that have waited for the answer.
 func (p *pair) met() {
 	p.known = true
 	waiting := p.unmet
@@ -111,7 +111,8 @@ func (p *pair) met() {
 	}
 }
 
-// unheard fails what waits for an answer that will not come. The next operation asks again.
+// unheard fails operations that wait for an answer that will not come. The next operation asks
+// again.
 func (p *pair) unheard(errno int32, reason string) {
 	p.asked = false
 	for _, m := range p.unmet {

@@ -14,8 +14,8 @@ func first(a, b *site, tok fabric.Token, inject bool) error {
 	return a.Write(r)
 }
 
-// A peer that cannot be asked fails what waits for its answer, which makes room for others;
-// when it can be asked again, it is.
+// A peer that cannot be asked fails the operations that wait for its answer, which makes room for
+// others; when it can be asked again, it is.
 func TestHandshakeLost(t *testing.T) {
 	m := EFA()
 	for _, host := range []int{0, 1} {

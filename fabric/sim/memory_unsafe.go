@@ -67,8 +67,8 @@ func (e *end) local(at unsafe.Pointer, n int, desc uintptr) error {
 	return shmerr.Causef(shmerr.ErrArgument, "%d bytes of local memory are not in the region of their descriptor", n)
 }
 
-// target is the memory that a one-sided operation names, from an offset on; nil:
-// no region has the key, or not so much.
+// target is the memory that a one-sided operation names, from an offset on; nil: no region has the
+// key, or the region is too short.
 func (e *end) target(m *message, offset, n int) unsafe.Pointer {
 	for i := range e.regions {
 		r := &e.regions[i]

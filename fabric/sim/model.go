@@ -44,9 +44,9 @@ type Model struct {
 	Reconnects bool // an end that failed to reach a peer may reach its successor
 	Backlog    bool // completions that find the queue full wait at the sender; else they are lost
 
-	// PollBytes gives each endpoint a socket: what arrives lies there unread until a Poll of
-	// that endpoint takes it, at most so many bytes each time, but one packet in any case.
-	// 0: there are no sockets, and bytes go to memory as they arrive.
+	// PollBytes gives each endpoint a socket: arrivals lie there unread until a Poll of that
+	// endpoint takes them, at most PollBytes each time, but one packet in any case. 0: there are no
+	// sockets, and bytes go to memory as they arrive.
 	PollBytes int
 
 	Faults
@@ -84,7 +84,7 @@ const (
 	Unfenced              // Fence does nothing
 	Torn                  // atomic operations read and write at different times
 	AnyKey                // keys are not looked at
-	Haunts                // a successor gets what was meant for its predecessor
+	Haunts                // a successor gets messages for its predecessor
 	LosesWake             // an arrival does not end a Wait
 	Spills                // a Write touches the byte behind it
 	Silent                // completions that do not fit the queue are lost without an error
@@ -164,7 +164,7 @@ func Rough(m Model) Model {
 	return m
 }
 
-// Unread gives a model sockets, of which each Poll of their endpoint reads so many bytes.
+// Unread gives a model sockets, of which each Poll of their endpoint reads pollBytes.
 func Unread(m Model, pollBytes int) Model {
 	m.PollBytes = pollBytes
 	return m

@@ -27,7 +27,7 @@ type Network struct {
 	hosts  []*host
 	ends   []*end // all that were opened, gone ones too
 	faults []Fault
-	queues map[int]int // by host, what Model.Queue is elsewhere
+	queues map[int]int // by host; Model.Queue for the other hosts
 
 	messages []*message // to be used again
 	packets  []*packet
@@ -215,8 +215,8 @@ func nicName(i int) string { return fmt.Sprintf("nic%d", i) }
 
 func (n *Network) provider() string { return "sim;" + n.model.Name }
 
-// capacity is how many completions the queue of an endpoint holds. Where its NIC grants no
-// queue of so many, it is the largest power of two that it grants, as with fabric/ofi, and
+// capacity is the number of completions that the queue of an endpoint holds. Where its NIC grants
+// no queue of this size, it is the largest power of two that it grants, as with fabric/ofi, and
 // caps.Arrivals are the fewer for it.
 func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int, error) {
 	own, most := max(cfg.Queue, cfg.Tokens), n.model.Queue
@@ -247,8 +247,8 @@ func (n *Network) TurnedAway() int {
 	return n.turnedAway
 }
 
-// LimitQueues has the NICs of one host grant queues of so many completions at most, from
-// the next Open on; 0: of any size.
+// LimitQueues limits the queues that the NICs of one host grant to this many completions, from the
+// next Open on; 0: of any size.
 func (n *Network) LimitQueues(host, most int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

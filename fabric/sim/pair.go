@@ -132,7 +132,7 @@ func (n *Network) depart(m *message) {
 	n.plan(actLeave, max(h.cpu, e.nic.sends), m, nil)
 }
 
-// begin prepares a message for so many packets.
+// begin prepares a message of this many packets.
 func (m *message) begin(packets int) {
 	m.sent, m.total, m.missing, m.unread = 0, packets, packets, packets
 	m.landed = m.landed[:0]

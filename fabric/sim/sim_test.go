@@ -41,7 +41,7 @@ func suiteModels() []Model {
 	}
 	// As sockets: a packet for each Poll, and some.
 	models = append(models, Unread(TCP(), 1), Unread(Rough(TCP()), 4096), Unread(EFA(), 1), Unread(EFADirect(), 1), Unread(Worst(), 4096))
-	// No model of a NIC has it, and a network under chaos does.
+	// No model of a NIC has this, and a network under chaos does.
 	takes := Verbs()
 	takes.Caps.DataTakesRecv = true
 	return append(models, takes)

@@ -14,7 +14,7 @@ import (
 
 const tableFile = "../ofi/stub/rules.tsv"
 
-// answers are the rows of the table: what each says, without what follows in brackets.
+// answers are the answers of the table's rows, without the text in brackets.
 func answers(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(tableFile)

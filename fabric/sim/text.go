@@ -9,18 +9,16 @@ import (
 	"time"
 )
 
-// A network can be written as text: the name of a model, and words that change
-// it, separated by commas.
+// A network can be written as text: the name of a model, and words that change it, separated by
+// commas.
 //
 //	efa-direct,nics=4,rails=4,reorder=0.5,delay=20us,drop-peer=3@5ms
 //
-// Shares are from 0 to 1, times as Go writes them, sizes in bytes, speeds in
-// bits a second with k, M or G behind. waw, saw, sas, raw, delivery, virtual and
-// local are what the network promises or asks for, 0 or 1; so are the manners
-// software, retries and strangers. drop-peer=HOST[@TIME] kills the endpoints of a
-// host, lose-nic=HOST/NIC[@TIME] takes a link away, restore-nic gives it back.
-// Words of faults may also stand alone (ParseFaults), for a network that is not
-// simulated.
+// Shares are from 0 to 1, times as Go writes them, sizes in bytes, speeds in bits a second with k,
+// M or G behind. waw, saw, sas, raw, delivery, virtual and local are the network's promises and
+// demands, 0 or 1; software, retries and strangers are its behaviour. drop-peer=HOST[@TIME] kills
+// the endpoints of a host, lose-nic=HOST/NIC[@TIME] takes a link away, restore-nic gives it back.
+// Words of faults may also stand alone (ParseFaults), for a network that is not simulated.
 
 // knob is a word of the text.
 type knob struct {

@@ -73,7 +73,7 @@ func (n *Network) Trace() uint64 {
 	return n.trace.hash
 }
 
-// Tail lists what happened last, for the report of a failure.
+// Tail lists the last events, for the report of a failure.
 func (n *Network) Tail(most int) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

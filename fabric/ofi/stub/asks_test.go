@@ -56,7 +56,7 @@ var asks = []struct {
 	{"G63", "wait-fd", "", "", "fine", "ENOSYS"},
 }
 
-// asksHold are answers of no row that is switched off: what the rows leave alone.
+// asksHold are answers that no row changes.
 var asksHold = []struct{ what, settings, fabric, env, answer string }{
 	{"devices", "nics=2", rdm, "FI_EFA_IFACE=all", "rdmap0s6-rdm rdmap16s6-rdm"},
 	{"devices", "nics=2", direct, "FI_EFA_IFACE=all", "rdmap0s6-rdm rdmap16s6-rdm"},

@@ -69,7 +69,7 @@ var holds = []struct{ what, settings, fabric, env, answer string }{
 	{"gpu-post", "", rdm, "", "posted"},
 }
 
-// run runs a program of the test, and returns what it says.
+// run runs a program of the test, and returns its output.
 func run(t *testing.T, program, what, fabric, settings string, env ...string) string {
 	t.Helper()
 	cmd := exec.Command(program, what)
@@ -92,7 +92,7 @@ func without(settings, rule string) string {
 	return settings + " without=" + rule
 }
 
-// answers reports whether a program says what is wanted of it.
+// answers reports whether a program's output is the wanted one.
 func answers(got, want string) bool {
 	return got == want || strings.HasPrefix(want, "stub: ") && strings.HasPrefix(got, want)
 }

@@ -54,7 +54,7 @@ func TestCUDA(t *testing.T) {
 			t.Fatalf("gcc for %s.c: %v\n%s", name, err, out)
 		}
 	}
-	// call runs a program where a library is missing, and returns what it says and calls.
+	// call runs a program where a library is missing, and returns its output and calls.
 	call := func(t *testing.T, what, fabric, settings, env, missing string) string {
 		t.Helper()
 		dir := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"libshmem/fabric/ofi"
 )
 
-// A device that has no queue of so many entries is asked for the power of two below, until it
-// has one, or an endpoint's own operations would have no room.
+// A device that has no queue of this size is asked for the power of two below, until it has one, or
+// an endpoint's own operations would have no room.
 func TestGranted(t *testing.T) {
 	const own = 8 // operations that open posts
 	for _, c := range []struct {

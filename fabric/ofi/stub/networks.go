@@ -51,7 +51,7 @@ func (n Network) With(settings string) Network {
 	return n
 }
 
-// NICs is the network with so many NICs for each PE of a job on one machine.
+// NICs is the network with this many NICs for each PE of a job on one machine.
 func (n Network) NICs(each, pes int) Network {
 	n.Name = fmt.Sprintf("%s-nics-%d", n.Name, each)
 	return n.With(fmt.Sprintf("nics=%d", each*pes))

@@ -8,8 +8,8 @@ import (
 	"libshmem/fabric"
 )
 
-// A NIC that is broken says that the operation is invalid, and why by a number of its own: the
-// error is that of the NIC, so that rails send by another one (R15f).
+// A broken NIC reports that the operation is invalid, with a reason of its own: the error is that
+// of the NIC, so that rails send by another one (R15f).
 func TestSick(t *testing.T) {
 	const size, input = 4096, 5
 	Set(t, "sick=1")

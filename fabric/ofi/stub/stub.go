@@ -56,7 +56,7 @@ var source embed.FS
 // Provider is the name of the provider that takes GPU memory.
 const Provider = "efa"
 
-// kept is where what was built is kept; "": nowhere.
+// kept is the folder where built files are kept; "": nowhere.
 var (
 	mu   sync.Mutex
 	kept string
@@ -122,7 +122,7 @@ func compile(t testing.TB, dir string, flags []string) string {
 	return library
 }
 
-// Log is what the library was asked since Set.
+// Log is the library's calls since Set.
 type Log struct {
 	t    testing.TB
 	File string

@@ -14,7 +14,7 @@ enum { MOST = 64 }; /* NICs */
 /* So often in a row the NIC that had something is looked at first. */
 enum { STREAK = 8 };
 
-/* Whether the caller's next buffer may have what a completion announces. */
+/* Whether the caller's next buffer may have the message of a completion. */
 static int plain(const struct shmemi_peek *p, const struct shmemi_completion *c)
 {
     const struct shmemi_peek_state *s = &p->s;

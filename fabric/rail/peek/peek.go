@@ -1,11 +1,10 @@
-// Package peek is several NICs for callers in C. It looks at all completion queues,
-// hands over messages and sends small ones; what is more than that it keeps for
-// fabric/rail. A thread that waits in C would otherwise come into Go to find nothing,
-// every microsecond, which keeps the scheduler's monitor awake that takes the processor
-// away from it, and with a message in its hands would pay for Go twice.
+// Package peek is several NICs for callers in C. It looks at all completion queues, hands over
+// messages and sends small ones; it keeps everything else for fabric/rail. A thread that waits in C
+// would otherwise come into Go to find nothing, every microsecond, which keeps the scheduler's
+// monitor awake that takes the processor away from it, and with a message in its hands would pay
+// for Go twice.
 //
-// Its caller serialises everything but the C functions of Wait and Wake, as of any
-// fabric.Provider.
+// Its caller serialises everything but the C functions of Wait and Wake, as of any fabric.Provider.
 package peek
 
 // #cgo CFLAGS: -I${SRCDIR}/../../../abi
@@ -166,8 +165,8 @@ func (p *Peek) Native() fabric.Native {
 	return n
 }
 
-// Take moves what was found of a NIC to c, and answers how much that is, and an error
-// of libfabric that was found in its place.
+// Take moves a NIC's completions to c, and returns their number, and an error of libfabric that was
+// found in their place.
 func (p *Peek) Take(nic int, c []fabric.Completion) (n int, errno int) {
 	q := &p.nics[nic]
 	if q.error != 0 {

@@ -1,7 +1,7 @@
 /*
- * peek.h: several NICs for callers in C: what comes by any of them, and small
- * messages that leave by one. What is not the common case is kept for Go, which knows
- * what it means (fabric/rail), and is untouched till then.
+ * peek.h: several NICs for callers in C: completions of any of them, and small messages that leave
+ * by one. Anything but the common case is kept for Go, which knows its meaning (fabric/rail), and
+ * is untouched till then.
  *
  * All but wait and wake are called with the endpoint's lock.
  */
@@ -26,7 +26,7 @@ struct shmemi_peek_nic {
     int (*inject)(void *self, uint32_t pe, const void *buf, size_t n);
     uintptr_t desc;        /* of its receive buffers */
     char *buffers;         /* SHMEMI_PEEK_RECEIPTS of them */
-    uint64_t ops, out, in; /* what C has done, as fabric.RailCount */
+    uint64_t ops, out, in; /* traffic of C, as fabric.RailCount */
     uint32_t owed;         /* receive buffers that found no room, a bit for each */
     int fd;                /* readable when wait would end; negative: none */
     int error;             /* of a poll, until Go has taken it */

@@ -1,8 +1,8 @@
-// Command gen writes what the stub of libfabric and the simulated networks know of providers'
-// rules, from rules.tsv: go run ./fabric/ofi/stub/gen [-check].
+// Command gen writes the providers' rules of the stub of libfabric and of the simulated networks,
+// from rules.tsv: go run ./fabric/ofi/stub/gen [-check].
 //
-// It refuses a row whose source is not named, by tag:file:line with the line itself, or as
-// assumed with a reason.
+// It refuses a row whose source is not named, by tag:file:line with the line itself, or as assumed
+// with a reason.
 package main
 
 import (
@@ -112,7 +112,7 @@ var (
 	number    = regexp.MustCompile(`\b\d+\b`)
 )
 
-// value is the answer as C has it: an error, flags, or the first number in it.
+// value is the C form of the answer: an error, flags, or the first number in it.
 func (r row) value() string {
 	answer, _, _ := strings.Cut(r.answer, " (") // the rest is for people
 	switch {

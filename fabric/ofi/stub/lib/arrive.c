@@ -1,5 +1,5 @@
 /*
- * arrive.c: takes what has come into an endpoint's ring, in its owner's poll.
+ * arrive.c: takes entries from an endpoint's ring, in its owner's poll.
  */
 #define _GNU_SOURCE
 #include "stub.h"

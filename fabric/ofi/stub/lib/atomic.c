@@ -75,7 +75,7 @@ static ssize_t compwritemsg(struct fid_ep *e, const struct fi_msg_atomic *m,
     return post(e, m, compare, result, flags);
 }
 
-/* Those of an InfiniBand NIC are two, on words of 8 bytes. */
+/* An InfiniBand NIC has two, on words of 8 bytes. */
 static int has(struct fid_ep *e, enum fi_datatype type, enum fi_op op, size_t *count, bool fetches)
 {
     const enum kind kind = ((struct ep *)e)->domain->kind;

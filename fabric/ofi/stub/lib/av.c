@@ -114,8 +114,8 @@ static int insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t 
 }
 
 /*
- * What the device has in hand for an address that is removed: its handle is gone. What efa's
- * provider has in hand is over without a word.
+ * The device's operations on an address that is removed: its handle is gone. Operations that the
+ * provider efa still holds are silently over.
  */
 static void lose(struct ep *ep, const struct peer *p)
 {

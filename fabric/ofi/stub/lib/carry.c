@@ -79,7 +79,7 @@ static int move_part(struct ep *ep, struct op *op, uint64_t memory)
     return 0;
 }
 
-/* What the device says of a peer that is not there; a first look is not enough. */
+/* The device's error for a peer that is not there; a first look is not enough. */
 static void gone(struct ep *ep, struct op *op)
 {
     if (!op->lost) {

@@ -1,9 +1,9 @@
 /*
- * cq.c: completion queues: what is read, and waiting.
+ * cq.c: completion queues: reading and waiting.
  *
- * The device's queue holds what cq_open has granted, in the counts of the endpoint's file; what
- * finds it full is lost, and the queue is of no more use. A program reads efa-direct's as it
- * is; efa moves the entries into a queue of its own each time that it is polled.
+ * The device's queue holds as many entries as cq_open has granted, in the counts of the endpoint's
+ * file; an entry that finds it full is lost, and the queue is of no more use. A program reads
+ * efa-direct's as it is; efa moves the entries into a queue of its own each time that it is polled.
  */
 #define _GNU_SOURCE
 #include "stub.h"

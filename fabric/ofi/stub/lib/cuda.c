@@ -84,5 +84,5 @@ void cuda_copy(const struct settings *s)
     int (*copy)(void *, const void *, size_t, int) =
         (int (*)(void *, const void *, size_t, int))dlsym(runtime, "cudaMemcpy");
     if (copy != NULL)
-        copy(NULL, NULL, 0, 4); /* of no bytes: what is counted is the call */
+        copy(NULL, NULL, 0, 4); /* of no bytes: the log counts the call */
 }

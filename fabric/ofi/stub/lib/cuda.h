@@ -1,5 +1,5 @@
 /*
- * cuda.h: what the provider does with CUDA (R21, R22).
+ * cuda.h: the provider's use of CUDA (R21, R22).
  */
 #ifndef STUB_CUDA_H
 #define STUB_CUDA_H

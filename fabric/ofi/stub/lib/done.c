@@ -41,7 +41,7 @@ const char *status_text(enum kind kind, int status)
     return "Unknown error";
 }
 
-/* The providers of other NICs say that something went wrong, and the status what. */
+/* The providers of other NICs report an error, and its kind in the status. */
 int error_of(struct ep *ep, int status)
 {
     for (int i = 0; i < STATUSES; i++)
@@ -61,7 +61,7 @@ int told_status(struct ep *ep, int status)
     return status;
 }
 
-/* It keeps what it needs in the first bytes (R7a); all that were lent may change (R7c). */
+/* It keeps its data in the first bytes (R7a); all that were lent may change (R7c). */
 size_t scribbled(const struct ep *ep)
 {
     const bool all = rule(&ep->domain->fabric->set, ep->domain->kind, R7c);
@@ -124,7 +124,7 @@ static bool complete(struct ep *ep, struct completion *c)
 void op_done(struct ep *ep, struct op *op)
 {
     struct completion c = {.context = op->context, .flags = op->flags, .len = op->len};
-    /* efa-direct tells the end of an operation by its context (R7). */
+    /* efa-direct finds the end of an operation by its context (R7). */
     const bool silent = op->inject || (op->context == NULL &&
                                        rule(&ep->domain->fabric->set, ep->domain->kind, R7b));
     if (!op->internal && !silent) {

@@ -233,7 +233,7 @@ static void free_ops(struct ep *ep)
     }
 }
 
-/* What its peers have in their lists belongs to this endpoint. */
+/* The entries in its peers' lists belong to this endpoint. */
 static void forget_peers(struct ep *ep)
 {
     for (size_t i = 0; ep->av != NULL && i < ep->av->count; i++) {

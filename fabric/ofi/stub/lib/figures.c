@@ -1,5 +1,5 @@
 /*
- * figures.c: what efa answers of its sizes, to fi_getopt.
+ * figures.c: efa's answers about its sizes, to fi_getopt.
  */
 #define _GNU_SOURCE
 #include "stub.h"

@@ -22,7 +22,7 @@ static bool same(const char *asked, const char *name)
 /* FI_MR_BASIC, whose name is a warning in the headers of libfabric 2. */
 enum { MR_BASIC = 1 << 0 };
 
-/* The hints have to promise what the provider wants of registrations. */
+/* The hints have to promise the provider's demands on registrations. */
 static bool registers(int asked, int wanted)
 {
     if (asked & MR_BASIC)
@@ -87,7 +87,8 @@ static bool domain_fits(const struct settings *s, enum kind kind, const struct f
                          progresses(h->data_progress, o->data_progress));
 }
 
-/* What a provider does not have, and grants where the rule that says so is switched off. */
+/* The capabilities that a provider lacks; it grants them where the rule that says so is switched
+ * off. */
 static uint64_t lacks(const struct settings *s, enum kind kind, const struct fi_info *o,
                       const struct fi_info *h)
 {

@@ -1,6 +1,6 @@
 /*
- * hello.c: what efa has to know of a peer before it writes to it (R10). It asks once, the
- * peer's poll answers, and until then operations wait, no more than 16 of an endpoint.
+ * hello.c: efa's handshake with a peer before it writes to it (R10). It asks once, the peer's poll
+ * answers, and until then operations wait, no more than 16 of an endpoint.
  */
 #define _GNU_SOURCE
 #include "stub.h"

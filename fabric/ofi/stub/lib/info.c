@@ -1,5 +1,5 @@
 /*
- * info.c: fi_getinfo: what is granted of the offers that fit.
+ * info.c: fi_getinfo: the grants of the offers that fit.
  */
 #define _GNU_SOURCE
 #include "cuda.h"
@@ -108,7 +108,7 @@ static void alter_atomics(const struct settings *s, enum kind kind, struct fi_in
             o->ep_attr->max_order_waw_size = 0;
 }
 
-/* Sizes are as asked for; of the order, what is asked for and offered (R1). */
+/* Sizes are as asked for; orders are granted if they are asked for and offered (R1). */
 static void alter_queues(const struct settings *s, enum kind kind, struct fi_info *o,
                          const struct fi_info *h)
 {
@@ -135,7 +135,7 @@ static void alter_queues(const struct settings *s, enum kind kind, struct fi_inf
     }
 }
 
-/* Makes of an offer what is granted; an error is one of the whole answer. */
+/* Turns an offer into a grant; an error is one of the whole answer. */
 static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
                  const struct fi_info *h)
 {

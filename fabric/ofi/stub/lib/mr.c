@@ -134,7 +134,7 @@ static void pin(const struct domain *d, const struct region *r)
     if (d->kind > KIND_DIRECT || r->mapped != NULL || r->unreached || r->peer.len > MOST ||
         atomic_fetch_add(&pinned, len) + len > MOST_IN_ALL)
         return;
-    /* What may only be read is pinned, too, and needs no pages of its own. */
+    /* Read-only memory is pinned, too, and needs no pages of its own. */
     if (madvise((void *)from, len, MADV_POPULATE_WRITE) != 0)
         madvise((void *)from, len, MADV_POPULATE_READ);
 }
@@ -195,8 +195,8 @@ static int regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t
 }
 
 /*
- * A dma-buf is mapped, so that what arrives goes where the file says, whatever address it was
- * registered with. What cannot be mapped is taken to be at that address.
+ * A dma-buf is mapped, so that arrivals go to the file's memory, whatever address it was registered
+ * with. Memory that cannot be mapped is taken to be at that address.
  */
 static void find_memory(struct region *r, const struct dma_buf *f)
 {

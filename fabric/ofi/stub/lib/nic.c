@@ -34,10 +34,10 @@ static struct timespec in(uint64_t ns)
 static uint64_t round_of(struct domain *d)
 {
     uint64_t due = UINT64_MAX;
-    /* Without R10a efa has a thread that does what polling does. */
+    /* Without R10a efa has a thread that does the work of polls. */
     const bool polls = without(&d->fabric->set, d->kind, R10a);
     if (pthread_mutex_trylock(&d->lock) != 0)
-        return 0; /* another thread carries out what is due */
+        return 0; /* another thread carries out operations that are due */
     for (struct ep *ep = d->eps; ep != NULL; ep = ep->next) {
         if (ep->map == NULL)
             continue;
@@ -56,12 +56,13 @@ static void *run(void *unused)
     pthread_mutex_lock(&lock);
     while (!ends) {
         uint64_t due = UINT64_MAX;
-        idle = true; /* before the look: what is posted from now on wakes */
+        idle = true; /* before the look: operations posted from now on wake */
         for (struct domain *d = domains; d != NULL; d = d->next) {
             uint64_t next = round_of(d);
             due = next < due ? next : due;
         }
-        /* Behind the rounds: what found no receive in one, here or in a poll, is seen here. */
+        /* Behind the rounds: operations that found no receive in one, here or in a poll, are seen
+         * here. */
         const uint64_t next = rnr_look(NULL);
         due = next < due ? next : due;
         if (due == UINT64_MAX) {

@@ -1,5 +1,5 @@
 /*
- * offer.h: what each provider offers, and copies of it.
+ * offer.h: the offers of each provider, and copies of them.
  */
 #ifndef STUB_OFFER_H
 #define STUB_OFFER_H
@@ -16,7 +16,7 @@
 
 enum { EFA_ADDRESS = 32, CXI_ADDRESS = 8, VERBS_ADDRESS = 16, MOST_ADDRESS = 32 };
 
-/* What one kind of endpoint offers on one NIC. */
+/* The offer of one kind of endpoint on one NIC. */
 struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic);
 void offer_keys(const struct settings *s, struct fi_info *o);
 /* fields.c: its attributes that are rows of rules.tsv. */
@@ -29,12 +29,12 @@ bool wide(const struct settings *s, enum kind kind, const struct fi_tx_attr *t);
 /* The kind that an info is of. */
 enum kind kind_of(const struct settings *s, const char *fabric);
 
-/* What the NIC of an offer is: its PCI address has the bus alone. */
+/* The NIC of an offer: its PCI address has the bus alone. */
 struct fid_nic *nic_make(const char *device, uint32_t bus, size_t mtu);
 struct fid_nic *nic_copy(const struct fid_nic *n);
 void nic_free(struct fid_nic *n);
 
-/* Addresses: the number of an endpoint in the form of its provider; 0: it is none. */
+/* Addresses: the number of an endpoint in the form of its provider; 0: no address. */
 size_t address_size(enum kind kind);
 void address_make(enum kind kind, uint32_t nic, uint64_t id, void *addr);
 uint64_t address_id(enum kind kind, const void *addr);

@@ -11,15 +11,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The number of this process as /proc has it, and its PID namespace. */
+/* The number of this process in /proc, and its PID namespace. */
 pid_t process_number(void);
 uint64_t process_space(void);
 
 bool process_there(pid_t pid);
 
 /*
- * Moves up to n bytes between this process and another one's memory, and answers how many, or -1
- * with errno. What it opens for that it keeps in *fd, which begins as -1.
+ * Moves up to n bytes between this process and another one's memory, and returns how many, or -1
+ * with errno. It keeps the file that it opens in *fd, which begins as -1.
  */
 ssize_t process_move(pid_t pid, uint64_t space, int *fd, uint64_t at, void *local, size_t n,
                      bool write);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { HOT = 256 << 10 }; /* an empty ring begins anew behind so many bytes, to stay small */
+enum { HOT = 256 << 10 }; /* an empty ring begins anew behind this many bytes, to stay small */
 
 static struct record *slot(struct wire *w, uint64_t at)
 {

@@ -1,6 +1,6 @@
 /*
  * rnr.c: operations whose target has no receive posted (receiver not ready). They wait by target,
- * the operations of all endpoints of this process together, and one look at a target tells how many
+ * the operations of all endpoints of this process together, and one look at a target shows how many
  * may go on. When each operation tried again by itself, an all-to-all of 256 endpoints with 64
  * receives each cost the NIC's thread 12 to 27 million tries, and took from 10 s to minutes.
  */

@@ -1,5 +1,5 @@
 /*
- * settings.h: what FAKE_NIC says, what a rule is, and the log.
+ * settings.h: the words of FAKE_NIC, rules, and the log.
  */
 #ifndef STUB_SETTINGS_H
 #define STUB_SETTINGS_H
@@ -33,7 +33,7 @@ struct settings {
     bool look;         /* FI_HMEM only if CUDA's libraries are there (R21) */
     bool old_fork;     /* the kernel is older than 5.13 (R23) */
     bool one_host;     /* the peers of efa are on this host, which its shm reaches (R18, R24) */
-    bool flush;        /* what was posted is reported when its endpoint is closed (R15) */
+    bool flush;        /* posted operations are reported when their endpoint is closed (R15) */
     uint32_t part;     /* of the device: 0xefa0 (p4d), 0xefa1 (p5) or a later one (R10) */
     bool sick;         /* every operation fails as on a NIC that is broken (R15) */
     uint32_t dies;     /* the NIC that breaks */
@@ -54,14 +54,14 @@ void setting_text(const char *key, char *text, size_t len);
 /* Whether a provider keeps a rule: in this version, on this fabric, and not switched off. */
 bool rule(const struct settings *s, enum kind kind, enum rule_id id);
 /*
- * Whether a rule of this provider, version and fabric was switched off. What a rule allows is
- * refused then.
+ * Whether a rule of this provider, version and fabric was switched off. An operation that the rule
+ * allows is refused then.
  */
 bool without(const struct settings *s, enum kind kind, enum rule_id id);
 /* The number of a row: an error, flags, a size. */
 int64_t rule_value(enum rule_id id);
 
-/* What the settings for fork make of huge pages (nic.c, R23). */
+/* The effect of the settings for fork on huge pages (nic.c, R23). */
 void nic_fork_check(const struct settings *s);
 
 /* A line in the file of FAKE_NIC_LOG: a registration, or a refusal. */

@@ -19,7 +19,7 @@ bool shm_of(const struct domain *d)
     return s == NULL || strcmp(s, "0") != 0;
 }
 
-/* What fi_enable leaves of it: it has CUDA calls of its own, which option 10 forbids. */
+/* The part of it that fi_enable leaves: it has CUDA calls of its own, which option 10 forbids. */
 void shm_enable(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -52,8 +52,8 @@ void shm_inject(const struct ep *ep, const struct peer *peer)
 }
 
 /*
- * What the provider does about memory of a GPU in an operation that is posted. Which operations
- * CUDA copies depends on sizes and on what the device reaches; here it has a part in each.
+ * The provider's handling of GPU memory in an operation that is posted. Which operations CUDA
+ * copies depends on sizes and on the device's reach; here it has a part in each.
  */
 void gpu_posted(struct ep *ep, const struct peer *peer, void *const *desc)
 {

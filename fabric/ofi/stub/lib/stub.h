@@ -15,7 +15,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_rma.h>
 
-/* What a device says of an operation, as the provider hands it on (prov_errno). */
+/* A device's status of an operation, as the provider hands it on (prov_errno). */
 enum status {
     STATUS_OK = 0,
     STATUS_FLUSHED = 1,              /* the queue pair was closed */
@@ -27,7 +27,7 @@ enum status {
     STATUS_SILENT = R15k_VALUE,      /* it answered before */
     STATUS_UNKNOWN = R15n_VALUE,     /* the target does not know the sender */
     STATUS_NEVER = R15m_VALUE,       /* it never answered */
-    /* What the provider itself says of silence: after the handshake, and before (R15l). */
+    /* The provider's own status for silence: after the handshake, and before (R15l). */
     STATUS_SILENT_PEER = R15l_VALUE,
     STATUS_NO_HANDSHAKE = 4126
 };
@@ -151,7 +151,7 @@ struct op {
     bool internal; /* of the provider itself (R9) */
     bool ack;      /* the target's processor reports that it is done */
     bool lost;     /* the peer was found gone once */
-    int status;    /* what the target has answered */
+    int status;    /* the target's answer */
     /* Atomic operations. */
     enum fi_op op;
     unsigned width;
@@ -159,7 +159,7 @@ struct op {
     uint64_t operands[2]; /* operand, and value to compare with */
     void *result;
     struct record record;       /* of the provider itself */
-    unsigned char scribble[64]; /* what is in its context (R7) */
+    unsigned char scribble[64]; /* the provider's bytes in its context (R7) */
 };
 
 struct receive {
@@ -233,7 +233,7 @@ void eq_error(struct ep *ep, int err, int status); /* R9 */
 /* op.c: operations; the lock is held. */
 struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer);
 int op_copy(struct op *op);                           /* injected: takes the bytes of iov */
-uint64_t op_data(const struct ep *ep, uint64_t data); /* what of it arrives (R11) */
+uint64_t op_data(const struct ep *ep, uint64_t data); /* the part of it that arrives (R11) */
 void op_post(struct ep *ep, struct op *op);
 void op_control(struct ep *ep, struct peer *peer, const struct record *r);
 struct op *op_find(struct ep *ep, uint64_t token);
@@ -242,7 +242,7 @@ void op_drop(struct ep *ep, struct op *op);
 void ep_carry(struct ep *ep, bool all);
 uint64_t ep_due(const struct ep *ep); /* when it has something to do; UINT64_MAX: never */
 
-/* figures.c: what fi_getopt answers of sizes. */
+/* figures.c: fi_getopt's answers about sizes. */
 int ep_figure(const struct ep *ep, int name, size_t *value);
 bool injects_writes(const struct ep *ep);
 
@@ -263,7 +263,7 @@ void hello_came(struct ep *ep, struct peer *peer);
 void hello_answer(struct ep *ep, struct peer *peer);
 struct peer *ep_peer(struct ep *ep, uint64_t id); /* in the address vector, or a stranger */
 
-/* carry.c: what is done with one whose time has come. */
+/* carry.c: carries out an operation whose time has come. */
 void carry(struct ep *ep, struct op *op);
 int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned width,
           const uint64_t operands[2], uint64_t *old);
@@ -300,7 +300,7 @@ void nic_remove(struct domain *d);
 void nic_kick(void);
 void nic_fork_guard(struct domain *d);
 
-/* dice.c: a number that depends on what happens alone. */
+/* dice.c: a number that depends only on the events. */
 uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose);
 enum { FOR_DELAY = 1, FOR_LATE, FOR_PIECES, FOR_AGAIN };
 bool refused(struct ep *ep); /* again=K */

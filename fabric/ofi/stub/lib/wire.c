@@ -20,9 +20,9 @@
 /* Of this layout: a library of another one that runs at the same time leaves our files alone. */
 #define MAGIC (UINT64_C(0x6e69632d77697265) ^ sizeof(struct wire) << 8 ^ sizeof(struct record))
 #define PREFIX "libfabric-stub-"
-#define ID_BITS 40 /* what every provider's address has room for */
+#define ID_BITS 40 /* the bits that every provider's address has room for */
 
-/* What peers read of this process to see that it lives. */
+/* The numbers by which peers see that this process lives. */
 static uint64_t boot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of mappings */
@@ -80,7 +80,7 @@ static bool owner_gone(const struct wire *w)
     return n != sizeof there || there != w->boot;
 }
 
-/* Removes what processes have left that were killed. Once is enough for one process. */
+/* Removes the files of killed processes. Once is enough for one process. */
 static void sweep(void)
 {
     static bool swept;

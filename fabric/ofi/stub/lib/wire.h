@@ -84,7 +84,7 @@ enum { RECORD_ELSEWHERE = 1, RECORD_HAS_DATA = 2, RECORD_WANTS_ACK = 4 };
  * read or write follow.
  */
 struct record {
-    uint32_t size; /* with what follows, a multiple of 64 */
+    uint32_t size; /* with the data behind it, a multiple of 64 */
     uint16_t kind;
     uint16_t flags;
     uint64_t from;  /* endpoint */

@@ -134,7 +134,7 @@ static void whole_source(void)
     address(true, 32);
 }
 
-/* What an old program asks of memory of GPUs fits one fabric, and the other does not have it. */
+/* An old program's request for memory of GPUs fits one fabric, and the other does not have it. */
 static void old_hmem(void)
 {
     struct fi_info *h = hints();

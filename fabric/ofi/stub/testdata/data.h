@@ -1,5 +1,5 @@
 /*
- * data.h: rules about what a write with data is to its target.
+ * data.h: rules about a write with data at its target.
  */
 #ifndef DATA_H
 #define DATA_H

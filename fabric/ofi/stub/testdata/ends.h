@@ -52,7 +52,7 @@ static void inject_error(void)
     say(ret == 0 ? "nothing" : err.op_context == NULL ? "without context" : "with context");
 }
 
-/* What the device says, by the provider's number of an error. */
+/* The device's status, by the provider's number of an error. */
 static void say_status(int ret, const struct fi_cq_err_entry *err)
 {
     if (ret >= 0)
@@ -133,8 +133,8 @@ static void removed_status(void)
 }
 
 /*
- * What is posted when its endpoint is closed: a message that its target would have to poll for,
- * or to post a receive, and a receive, which efa has not given to the device.
+ * Operations posted when their endpoint is closed: a message that its target would have to poll
+ * for, or to post a receive, and a receive, which efa has not given to the device.
  */
 static void closed(void)
 {

@@ -65,7 +65,7 @@ static const struct name types[] = {NAME(FI_EP_UNSPEC), NAME(FI_EP_RDM)};
 
 #define IN(names) names, sizeof names / sizeof names[0]
 
-/* Flags by their names, with commas between; what has no name as a number. */
+/* Flags by their names, with commas between; a flag without a name as a number. */
 static void some(const char *what, uint64_t value, const struct name *names, size_t n)
 {
     const char *before = " ";

@@ -31,7 +31,7 @@ static void none_granted(void)
     order(0);
 }
 
-/* What is offered to a program that asks for nothing, which is granted nothing else. */
+/* The offer to a program that asks for nothing, which is granted nothing else. */
 static void order_offered(void)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /*
- * peers.h: rules about what a peer has to do for an operation to come: the handshake and the
- * polling of efa, and its shm; and about the options that close shm and keep CUDA away.
+ * peers.h: rules about a peer's part in the arrival of an operation: the handshake and the polling
+ * of efa, and its shm; and about the options that close shm and keep CUDA away.
  */
 #ifndef PEERS_H
 #define PEERS_H
@@ -65,7 +65,7 @@ static void unpolled_old(void)
     say_unpolled();
 }
 
-/* What a program of an old API version writes and reads is there, once its target polls. */
+/* A program of an old API version finds its writes and reads there, once its target polls. */
 static void old(void)
 {
     struct fi_cq_data_entry e;

@@ -1,5 +1,5 @@
 /*
- * posts.h: rules about what may be posted, and how much of it.
+ * posts.h: rules about the operations that may be posted, and their limits.
  */
 #ifndef POSTS_H
 #define POSTS_H

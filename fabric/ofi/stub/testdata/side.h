@@ -216,8 +216,8 @@ static void both(void)
 static struct fi_context2 contexts[8192];
 
 /*
- * How long what does not come is waited for. What does come comes in the polls that are made
- * meanwhile, which a busy machine delays as well.
+ * How long an operation that does not come is waited for. One that does comes in the polls that are
+ * made meanwhile, which a busy machine delays as well.
  */
 enum { LONG_MS = 100 };
 
