@@ -47,8 +47,7 @@ type Bootstrap interface {
 	// News is a descriptor that can be read when there may be Losses, or the end of the job; -1:
 	// there never will be.
 	News() int
-	// Close says that this PE leaves in good order: its exit from now on ends
-	// no other PE.
+	// Close leaves the job in good order: this PE's exit ends no other PE from now on.
 	Close() error
 }
 
@@ -100,8 +99,7 @@ func (e *MissingError) Error() string {
 		e.Step, shmerr.PEs(e.Missing), e.Waited)
 }
 
-// PeerError says that a PE can never join a step, because it ended or has
-// finalized.
+// PeerError reports that a PE can never join a step, because it ended or has finalized.
 type PeerError struct {
 	Step string // as MissingError.Step
 	PE   int

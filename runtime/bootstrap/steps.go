@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Steps are the collective calls of all bootstraps that a process has had of one
-// launcher. After one that has failed there is no other: what the launcher says next
-// belongs to that one, or the call itself is in the way.
+// Steps are the collective calls of all bootstraps that a process has had of one launcher. After
+// one that has failed there is no other: the launcher's next answer belongs to that one, or the
+// call itself is in the way.
 type Steps struct {
 	N   int   // so far: a key is used once
 	Err error // of the one that has failed

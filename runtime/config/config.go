@@ -100,10 +100,10 @@ const (
 	ReturnOnFailure
 )
 
-// Stats says whose counters are printed at the end.
+// Stats selects the PEs whose counters are printed at the end.
 type Stats uint8
 
-// The choices; the later ones print what those before do.
+// The choices; the later ones print as much as those before.
 const (
 	StatsOff Stats = iota
 	StatsJob
@@ -133,7 +133,7 @@ const (
 	HeapDevice
 )
 
-// Statics says whether the program's globals and statics are symmetric.
+// Statics reports whether the program's globals and statics are symmetric.
 type Statics uint8
 
 // The choices; StaticsAuto makes them so where they can be.

@@ -21,8 +21,7 @@ const (
 // String is the word that a line begins with.
 func (v Verdict) String() string { return [...]string{"ok", "-", "no"}[v] }
 
-// Finding is one line: about what, how it is, and where something is not as it
-// should be, what mends it.
+// Finding is one line: its subject, its state, and the remedy of a fault.
 type Finding struct {
 	Verdict Verdict
 	Subject string

@@ -33,7 +33,7 @@ func (s *System) kernel(*config.Config) []Finding {
 	return all
 }
 
-// unlimited is a limit that is none.
+// unlimited stands for no limit.
 const unlimited = math.MaxUint64
 
 // limit is the soft limit of this process by its name in /proc/self/limits.

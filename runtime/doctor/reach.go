@@ -123,7 +123,7 @@ func listen() (addresses []Address, stop func()) {
 				if err != nil {
 					return // closed
 				}
-				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the caller sees what is missing
+				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // the caller sees the missing bytes
 				_, _ = c.Write([]byte(a.Token))
 				_ = c.Close()
 			}

@@ -17,8 +17,8 @@ type System struct {
 // At is the machine whose proc, sys and dev are below a folder; "" is this one.
 func At(root string) *System { return &System{root} }
 
-// Findings are those about the machine, for a job with these settings, in the order
-// in which they are printed.
+// Findings are the findings about the machine, for a job with these settings, in the order in which
+// they are printed.
 func (s *System) Findings(cfg *config.Config) []Finding {
 	var all []Finding
 	for _, look := range []func(*config.Config) []Finding{

@@ -59,8 +59,7 @@ func Ring(dev Device, want Kind, n uint64) (*Memory, []Report, error) {
 	return got, reports, nil
 }
 
-// finish releases memory that was only tried. What cannot be released does not
-// work.
+// finish releases memory that was only tried. Memory that cannot be released does not work.
 func (r *Report) finish(m *Memory) {
 	*r = Report{Kind: r.Kind, Chosen: r.Chosen, Way: m.Way}
 	if err := m.Close(); err != nil {

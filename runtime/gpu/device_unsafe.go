@@ -51,10 +51,10 @@ type Facts struct {
 	Unified      bool // one address names the same memory for CPU and GPU
 	HostPointers bool // registered main memory has the address of the CPU
 	HostAtomics  bool // its atomic operations on main memory are atomic with those of the CPU
-	VMM          bool // memory and addresses can be had apart
+	VMM          bool // memory and addresses can be allocated apart
 	PosixFD      bool // and the memory be given to others as a descriptor
 	RDMA         bool // NICs can reach its memory
-	RDMAVMM      bool // also what came apart from its address
+	RDMAVMM      bool // also memory that came apart from its address
 	StreamOps    bool // streams can store and wait for 64 bits
 	StreamChange bool // and add to a word, and and or it
 
@@ -78,13 +78,12 @@ type Device interface {
 	HostRegister(p unsafe.Pointer, n uint64) (Address, error)
 	HostUnregister(unsafe.Pointer) error
 
-	// ManagedAlloc allocates memory that the driver places, advised to stay in
-	// main memory and to be mapped by the GPU. The CPU has it at the same
-	// address.
+	// ManagedAlloc allocates memory that the driver places, advised to stay in main memory and to
+	// be mapped by the GPU. It has the same address for the CPU.
 	ManagedAlloc(n uint64) (unsafe.Pointer, Address, error)
 	// Alloc allocates memory of the GPU.
 	Alloc(n uint64) (Address, error)
-	// Free releases what ManagedAlloc or Alloc gave.
+	// Free releases memory of ManagedAlloc or Alloc.
 	Free(Address) error
 	// Zero clears memory of the GPU and returns when that is done.
 	Zero(a Address, n uint64) error

@@ -4,10 +4,10 @@
 // print it.
 //
 // It also has the types of packages that need more of a GPU: addresses, chunks of memory, streams,
-// what a pointer points to.
+// the kinds of memory at a pointer.
 //
 // It knows no driver: a Device does the work. *cuda.Device is one, and runtime/pe picks it. The
-// contents of the memory, and the order in which the two sides store to it, are the queue's affair;
+// queue decides on the contents of the memory, and on the order in which the two sides store to it;
 // of the memory itself it has to know Memory.Combining.
 //
 // The package starts no thread and keeps no state. Functions may be called from any goroutine; a

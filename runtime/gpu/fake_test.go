@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// fake is a Device that notes what it is asked for and fails where a test says
-// so. Its memory is dirty when it is allocated.
+// fake is a Device that notes its calls and fails where a test says so. Its memory is dirty when it
+// is allocated.
 type fake struct {
 	t     *testing.T
 	facts Facts

@@ -45,7 +45,7 @@ func ParseKind(s string) (Kind, error) {
 type Memory struct {
 	Host   unsafe.Pointer // as the CPU addresses it; nil for Local
 	Device Address        // as the producers address it; of Ordinary memory the same number as Host
-	Size   uint64         // at least what was asked for
+	Size   uint64         // at least the requested size
 	Kind   Kind
 	Way    string // the call or the library that made it, for print
 
@@ -70,7 +70,7 @@ func (m *Memory) Close() error {
 	return errors.Join(errs...)
 }
 
-// drop gives back what a failed allocation has and returns why it failed.
+// drop gives back the memory of a failed allocation and returns why it failed.
 func (m *Memory) drop(err error) (*Memory, error) {
 	return nil, errors.Join(err, m.Close())
 }

@@ -60,9 +60,9 @@ func allocRegistered(dev Device, n uint64) (*Memory, error) {
 	return m, nil
 }
 
-// maxManaged bounds what is asked of managed memory. Rings of the default size
-// take half a megabyte; a driver that has to move more managed memory than the
-// card has room for can hang the GPU for every program on it.
+// maxManaged bounds managed memory. Rings of the default size take half a megabyte; a driver that
+// has to move more managed memory than the GPU has room for can hang the GPU for every program on
+// it.
 const maxManaged = 8 << 20
 
 func allocManaged(dev Device, n uint64) (*Memory, error) {

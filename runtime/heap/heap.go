@@ -263,7 +263,7 @@ func (h *Heap) fit(size, align uint64) (i int32, start uint64) {
 	return 0, 0
 }
 
-// lookup finds the live block that begins at off, or says what is there.
+// lookup finds the live block that begins at off, or returns an error that names the block there.
 func (h *Heap) lookup(op string, off Offset) (int32, error) {
 	i := h.live.floor(uint64(off))
 	var cause string
@@ -304,7 +304,7 @@ func (h *Heap) dropLive(i int32) {
 	b.want = 0
 }
 
-// trim frees what the live block i does not need.
+// trim frees the part of live block i that it does not need.
 func (h *Heap) trim(i int32) {
 	b := h.blocks.at(i)
 	if need := roundUp(b.want); need < b.size {

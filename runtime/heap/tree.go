@@ -62,7 +62,7 @@ func (t *tree) insert(n int32) {
 	for *link != 0 && t.at(*link).priority() >= p {
 		link = t.child(*link, b)
 	}
-	// Split what hangs here into the blocks before and after n.
+	// Split the subtree here into the blocks before and after n.
 	rest := *link
 	*link = n
 	l, r := &b.left, &b.right

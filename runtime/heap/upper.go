@@ -39,7 +39,7 @@ func (h *Heap) AllocUpper(size, align, above uint64) (Offset, error) {
 		Remedy: "raise SHMEM_SYMMETRIC_SIZE"}
 }
 
-// FreeUpper gives back what AllocUpper returned.
+// FreeUpper frees a block of AllocUpper.
 func (h *Heap) FreeUpper(off Offset) error {
 	i := slices.IndexFunc(h.uppers, func(u upper) bool { return u.off == uint64(off) })
 	if i < 0 {

@@ -107,7 +107,7 @@ func number(s string) int {
 // mostNamed is how many PEs a message names.
 const mostNamed = 8
 
-// others names the PEs that there are, as a remedy.
+// others names the running PEs, as a remedy.
 func others() string {
 	files, err := os.ReadDir("/proc")
 	if err != nil {

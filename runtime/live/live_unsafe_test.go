@@ -61,7 +61,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// refused checks what Find says of a process that cannot be looked at.
+// refused checks Find's error for a process that cannot be looked at.
 func refused(t *testing.T, pid int, want string) {
 	t.Helper()
 	views, err := Find(pid)

@@ -14,7 +14,7 @@ import (
 	"libshmem"
 )
 
-// Kind is whose page it is.
+// Kind is the owner of a page.
 type Kind uint32
 
 // The kinds.

@@ -1,6 +1,6 @@
-// Package nvtx shows a profiler what a PE's proxies do, as ranges of their threads: each post to
-// the NIC, and each sleep. Polls are left out: a waiting thread polls some hundred thousand times a
-// second.
+// Package nvtx shows a profiler the work of a PE's proxies, as ranges of their threads: each post
+// to the NIC, and each sleep. Polls are left out: a waiting thread polls some hundred thousand
+// times a second.
 //
 // It owns the list of ranges; the front (capi/front/ranges.c) shows them, because it shows the
 // program's calls, too. Without a profiler there is no provider of this package, so that it costs
@@ -17,7 +17,7 @@ import (
 // Show enters a range of the calling thread, or leaves it.
 type Show func(Name)
 
-// provider shows what goes through another.
+// provider shows the operations that go through another.
 type provider struct {
 	fabric.Provider
 	atomics fabric.Atomics // the same one, where it is one
@@ -49,8 +49,7 @@ func (s *several) Rails() []fabric.RailCount { return s.rails.Rails() }
 // Native is part of fabric.Provider: nothing goes past the ranges in C.
 func (p *provider) Native() fabric.Native { return fabric.Native{} }
 
-// in shows a range around what do does. A goroutine may change threads, and a range may
-// not.
+// in shows a range around do. A goroutine may change threads, and a range may not.
 func (p *provider) in(name Name, do func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

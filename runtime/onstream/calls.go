@@ -27,7 +27,7 @@ type Device interface {
 
 // Code is the library's kernels.
 type Code interface {
-	// Give copies what kernels know of the job to their variable of it.
+	// Give copies the job's description for kernels to their variable.
 	Give(job gpu.Address, n uint64) error
 	// Kernel finds one by its name.
 	Kernel(name string) (Kernel, error)
@@ -43,7 +43,7 @@ type Kernel uintptr
 type Job struct {
 	Me, NPEs int
 	User     uint64        // where the program has the user heap
-	Heap     gpu.Address   // where the GPU has it
+	Heap     gpu.Address   // its address on the GPU
 	Direct   []gpu.Address // of each PE, where this GPU and its copy engine reach it; 0: by ring
 	Rings    bool          // some PE is reached by ring
 	Survives bool          // the job goes on when a PE is lost
@@ -164,7 +164,7 @@ func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
 	return c.far(kernelPutSignal, kernelPutSignalBounced, k.Source, s, &k)
 }
 
-// signal: the driver orders a stream's store behind what the stream did before.
+// signal: the driver orders a stream's store behind the stream's earlier work.
 func (c *Calls) signal(call *queue.StreamCall, s gpu.Stream) error {
 	if at := c.at(call.Signal, call.PE); at != 0 && call.Op == signalSet && c.dev.Facts().StreamOps {
 		return c.dev.Write64(s, at, call.Value)
@@ -206,8 +206,8 @@ func (c *Calls) quiet(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelQuiet, 1, 1, s, call)
 }
 
-// barrier is a sync where there are no rings: what the streams and kernels did
-// before is complete when the kernel begins.
+// barrier is a sync where there are no rings: earlier work of the streams and kernels is complete
+// when the kernel begins.
 func (c *Calls) barrier(call *queue.StreamCall, s gpu.Stream) error {
 	if !c.job.Rings {
 		return c.meet(kernelSync, call, s)

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// recorder is a GPU that notes what it is asked to do.
+// recorder is a GPU that notes its calls.
 type recorder struct {
 	facts  gpu.Facts
 	log    []string
@@ -252,7 +252,7 @@ func TestWithoutStreamOps(t *testing.T) {
 	}
 }
 
-// TestFailures: what the GPU refuses is the call's error.
+// TestFailures: a refusal of the GPU is the call's error.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		fail string
@@ -278,8 +278,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestOpen: kernels that cannot be had are missed by the calls that need them,
-// and by no other; what was loaded is unloaded.
+// TestOpen: kernels that cannot be loaded are missed by the calls that need them, and by no other;
+// loaded code is unloaded.
 func TestOpen(t *testing.T) {
 	file := kernelFile(t)
 	for _, c := range []struct {
@@ -317,7 +317,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestPackedRoom holds the sizes that are packed against what there is room for.
+// TestPackedRoom compares the sizes that are packed with the room for them.
 func TestPackedRoom(t *testing.T) {
 	for _, pes := range []int{2, 3, 8, 64} {
 		c := &Calls{job: Job{NPEs: pes}}

@@ -83,7 +83,7 @@ func (c *Calls) reduction(call *queue.StreamCall) (k queue.StreamCall, bytes uin
 	return k, bytes
 }
 
-// reducescatter takes one block: what a PE sends to each other one goes to another place.
+// reducescatter takes one block: a PE's data for each other one goes to another place.
 func (c *Calls) reducescatter(call *queue.StreamCall, s gpu.Stream) error {
 	k, bytes := c.reduction(call)
 	if call.TeamPEs == 1 {

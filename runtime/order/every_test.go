@@ -15,8 +15,8 @@ var (
 // few are windows and numbers that a short program fills and wraps.
 var few = []Space{{Bits: 2, Window: 1}, {Bits: 2, Window: 2}, {Bits: 3, Window: 2}, {Bits: 3, Window: 3}, {Bits: 3, Window: 4}}
 
-// TestExploreEvery goes through every order of events of every short program. What
-// TestExplore takes are longer ones, chosen by hand.
+// TestExploreEvery goes through every order of events of every short program. The programs of
+// TestExplore are longer ones, chosen by hand.
 func TestExploreEvery(t *testing.T) {
 	if 2*(*length) > most {
 		t.Fatalf("-order.length=%d: a program has at most %d writes and messages", *length, most)

@@ -50,8 +50,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestLongFlow is one without fences, whose messages must not seem to follow what
-// comes 2^31 writes later.
+// TestLongFlow is a flow without fences, whose messages must not seem to follow writes that come
+// 2^31 writes later.
 func TestLongFlow(t *testing.T) {
 	s := Space{Bits: 16, Window: 1 << 15}
 	out, in := at(s, 0)

@@ -13,7 +13,7 @@ type In struct {
 // Space.Window bits.
 func NewIn(s Space) *In { return InAt(s, 0) }
 
-// InAt makes the end of a flow that has had so many.
+// InAt makes the end of a flow that has had edge writes.
 func InAt(s Space, edge uint32) *In {
 	size := uint32(64)
 	for size < s.Window {

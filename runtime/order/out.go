@@ -36,8 +36,8 @@ func (o *Out) Write() uint32 {
 // Unwrite takes the last Write back.
 func (o *Out) Unwrite() { o.Posted-- }
 
-// Follow has all later messages follow the writes of before: what a fence asks for,
-// and a signal behind its bytes.
+// Follow has all later messages follow the writes of before: a fence asks for this, and a signal
+// behind its bytes.
 func (o *Out) Follow() { o.After = o.Posted }
 
 // Need returns the number that the next message has to carry.

@@ -2,8 +2,8 @@ package order
 
 import "fmt"
 
-// Streams gives numbers to flows that lead to this PE, and knows whose a number is.
-// K says which flow: a PE, or a PE and a context.
+// Streams gives numbers to flows that lead to this PE, and finds the flow of a number. K identifies
+// a flow: a PE, or a PE and a context.
 type Streams[K comparable] struct {
 	most uint32
 	of   map[K]uint32
@@ -12,8 +12,7 @@ type Streams[K comparable] struct {
 	free []uint32
 }
 
-// NewStreams has so many numbers to give: 1 << (32 - Space.Bits) with immediate
-// data of 4 bytes.
+// NewStreams has most numbers to give: 1 << (32 - Space.Bits) with immediate data of 4 bytes.
 func NewStreams[K comparable](most uint32) *Streams[K] {
 	return &Streams[K]{most: most, of: map[K]uint32{}}
 }

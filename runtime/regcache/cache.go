@@ -139,7 +139,7 @@ func (c *Cache) single(at unsafe.Pointer, n uint64) (*Region, error) {
 	return &Region{Region: got, users: 1}, nil
 }
 
-// register gives up what is kept where there is no room beside it.
+// register gives up kept registrations where there is no room beside them.
 func (c *Cache) register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
 	got, err := c.with.Register(at, n)
 	for err != nil && c.evict() {
@@ -238,7 +238,7 @@ func (c *Cache) evict() bool {
 	return false
 }
 
-// change drops what lies over memory that has changed.
+// change drops registrations over memory that has changed.
 func (c *Cache) change(s unmapped.Span) {
 	i := max(c.after(s.Begin)-1, 0)
 	for i > 0 && c.table[i-1].End > s.Begin {

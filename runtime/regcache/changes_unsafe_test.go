@@ -266,8 +266,8 @@ func rawFork(wait int) int {
 	return int(pid)
 }
 
-// TestThreads has one goroutine unmap memory and get other pages at the same place,
-// round by round, while others register theirs; each looks at what a NIC would move.
+// TestThreads has one goroutine unmap memory and get other pages at the same place, round by round,
+// while others register theirs; each looks at the bytes that a NIC would move.
 func TestThreads(t *testing.T) {
 	const threads, rounds = 4, 150
 	var all sync.WaitGroup

@@ -7,7 +7,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// TestClasses: what is drawn of a class is so of each PE in it, whatever the ways are.
+// TestClasses: the drawing of a class is right for each PE in it, whatever the ways are.
 func TestClasses(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	together := 0

@@ -92,7 +92,7 @@ func (m *Map) each(b *strings.Builder) error {
 	return m.table(b, all, "PEs", true)
 }
 
-// explain says what the letters mean that there are.
+// explain explains the letters in use.
 func (v *view) explain(b *strings.Builder, used map[Way]bool) {
 	var parts []string
 	for _, l := range v.ways {

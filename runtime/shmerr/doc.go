@@ -1,8 +1,6 @@
-// Package shmerr holds what every package of the library says errors with:
-// status codes, the sentinel of each, and the error that names the operation,
-// its object, the cause and the remedy.
+// Package shmerr has the error types of all packages of the library: status codes, the sentinel of
+// each, and the error that names the operation, its object, the cause and the remedy.
 //
-// It does not print and does not end a job; runtime/pe decides whether an
-// error becomes a return value of the C function or the end of the job. It
-// imports nothing of this module.
+// It does not print and does not end a job; runtime/pe decides whether an error becomes a return
+// value of the C function or the end of the job. It imports nothing of this module.
 package shmerr

@@ -35,8 +35,8 @@ func open(t *testing.T, stderr *bytes.Buffer, env ...string) *Log {
 	return l
 }
 
-// bare takes off what lines begin with, and wants it there: the host, this process, a
-// thread of it.
+// bare takes off the beginning of lines, and wants it there: the host, this process, a thread of
+// it.
 func bare(t *testing.T, text string) string {
 	t.Helper()
 	host, err := os.Hostname()

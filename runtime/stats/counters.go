@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/regcache"
 )
 
-// Scope says what a counter is kept for.
+// Scope is the object that a counter is kept for.
 type Scope uint8
 
 // The scopes.
@@ -36,7 +36,7 @@ type Counter struct {
 	Name  string
 	Scope Scope
 	Unit  Unit
-	Most  bool // the most that there was at a time, and no sum
+	Most  bool // the highest number at a time, and no sum
 }
 
 // Numbers of counters behind those of package proxy, which have its numbers.
@@ -195,7 +195,7 @@ func (p *PE) register(c regcache.Counts) {
 	p.Values[RegisteredBytes] += c.Bytes
 }
 
-// nic adds what a NIC has carried: several engines may have the same.
+// nic adds the traffic of a NIC: several engines may have the same.
 func (p *PE) nic(n fabric.RailCount) {
 	p.NICs = addNIC(p.NICs, n)
 	p.Values[NICOps] += n.Ops
@@ -214,7 +214,7 @@ func addNIC(nics []fabric.RailCount, n fabric.RailCount) []fabric.RailCount {
 	return append(nics, n)
 }
 
-// OfNIC is a counter of one NIC; false: it is none of NICs.
+// OfNIC returns a counter of one NIC; false if the counter is not per NIC.
 func OfNIC(counter int, n *fabric.RailCount) (uint64, bool) {
 	switch counter {
 	case NICOps:

@@ -79,7 +79,7 @@ func large(tb testing.TB, cpus, devices int) string {
 	return root
 }
 
-// TestLarge: what the benchmark reads is the machine that it means.
+// TestLarge: the benchmark reads the machine that it means.
 func TestLarge(t *testing.T) {
 	m, err := ReadSys(large(t, 192, 400))
 	if err != nil {

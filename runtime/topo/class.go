@@ -25,9 +25,9 @@ func (c Class) Short() string { return classNames[c].short }
 
 func (c Class) String() string { return classNames[c].text }
 
-// Distance is the class of two places of this machine. It is the same both ways, and
-// a place is never nearer to a second one than both are to a third one that is near to
-// each: what belongs together is a tree.
+// Distance is the class of two places of this machine. It is the same both ways, and a place is
+// never nearer to a second one than both are to a third one that is near to each: the classes form
+// a tree.
 func (m *Machine) Distance(a, b Place) Class {
 	if len(a.Bridges) > 0 && len(b.Bridges) > 0 && a.Bridges[0] == b.Bridges[0] {
 		switch {
@@ -60,7 +60,7 @@ func (m *Machine) Distance(a, b Place) Class {
 	return OtherSocket
 }
 
-// switchOf is the bridge that stands for the switch that a device is at. A switch is
-// two levels of bridges, the port to the processor and one port for each device: so
-// it is the one above a device's own, where that is not the root complex.
+// switchOf is the bridge that represents the switch of a device. A switch is two levels of bridges,
+// the port to the processor and one port for each device: so it is the one above a device's own,
+// where that is not the root complex.
 func switchOf(bridges []string) string { return bridges[max(1, len(bridges)-2)] }

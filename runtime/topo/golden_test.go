@@ -13,15 +13,15 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files of testdata/assign anew")
 
-// TestGolden holds the assignment for each case of testdata/assign, in the form in
-// which shmem-info prints it. Above the line of dashes stands the case:
+// TestGolden holds the assignment for each case of testdata/assign, in the form in which shmem-info
+// prints it. Above the line of dashes stands the case:
 //
 //	xml FILE                   the machine is testdata/machines/FILE
 //	socket CPUS, node N CPUS   else it is made of these, and of
 //	gpu|rdma|eth PCI CPUS BRIDGES [NAMES]
 //	here PCI...                GPUs that may be used
 //	pe gpu=PCI cpus=CPUS       a PE of the job; without any, one on each GPU
-//	nics NAMES                 the network has these; without, what the machine has
+//	nics NAMES                 the network has these; without, the machine's
 //	listed, in turn, mapping TEXT   settings
 //	draw                       the tree is held too
 func TestGolden(t *testing.T) {

@@ -115,7 +115,7 @@ func ParseMapping(text string) (Mapping, error) {
 	return m, nil
 }
 
-// checkName refuses what no NIC is called.
+// checkName refuses a name that no NIC has.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("a name is missing, expected one as mlx5_0")
@@ -126,7 +126,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkPort takes the one that libfabric opens.
+// checkPort takes only the port that libfabric opens.
 func checkPort(port string) error {
 	if n, err := strconv.Atoi(port); err != nil || n < 1 {
 		return fmt.Errorf("port %q, expected 1", port)

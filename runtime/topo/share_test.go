@@ -48,7 +48,7 @@ func generate(seed uint64) (m *Machine, users, nics []Place) {
 	return m, pick(1 + r.IntN(5)), pick(1 + r.IntN(5))
 }
 
-// check holds what Share promises, against every other way to deal.
+// check compares the promises of Share with every other way to deal.
 func check(m *Machine, users, nics []Place, all bool) error {
 	got := m.Share(users, nics, all)
 	load := make([]int, len(nics))
@@ -131,7 +131,7 @@ func FuzzShare(f *testing.F) {
 	})
 }
 
-// TestDistance holds what Distance promises of trees.
+// TestDistance holds Distance's promises about trees.
 func TestDistance(t *testing.T) {
 	for seed := range uint64(500) {
 		m, users, nics := generate(seed)

@@ -153,8 +153,8 @@ type function struct {
 	kind  Kind
 }
 
-// functions lists those of a NIC, the RDMA ones first. Most devices of a large host are no NICs:
-// one look into the folder of each takes six tenths of the time of four patterns.
+// functions lists the functions of a NIC, the RDMA ones first. Most devices of a large host are no
+// NICs: one look into the folder of each takes six tenths of the time of four patterns.
 func (s sysfs) functions(pci string) []function {
 	entries, err := os.ReadDir(s.path("bus/pci/devices", pci))
 	if err != nil {
@@ -182,7 +182,7 @@ func (s sysfs) functions(pci string) []function {
 	return slices.DeleteFunc(found[:], func(f function) bool { return f.kind == 0 })
 }
 
-// bridges are those on the way to a device, by its path.
+// bridges are the bridges on the way to a device, by its path.
 func bridges(path string) []string {
 	var list []string
 	parts := strings.Split(filepath.Dir(path), "/")

@@ -248,7 +248,7 @@ func (r *reader) name(o *object, parent string, list []xml.Attr) error {
 	return nil
 }
 
-// finish checks the whole and drops what is of no interest.
+// finish checks the whole and drops objects of no interest.
 func (r *reader) finish() error {
 	if !r.seen {
 		return errors.New("there is no object of type Machine, expected one in <topology>")
@@ -260,7 +260,7 @@ func (r *reader) finish() error {
 	return nil
 }
 
-// tidy puts what a reader has found into order.
+// tidy puts a reader's objects into order.
 func (m *Machine) tidy() {
 	m.Devices = slices.DeleteFunc(m.Devices, func(d Device) bool { return d.Kind == 0 })
 	m.Packages = slices.DeleteFunc(m.Packages, func(c Set) bool { return c == "" })
@@ -298,7 +298,7 @@ func pciType(text string) (class, vendor uint64, ok bool) {
 	return class, vendor, err1 == nil && err2 == nil
 }
 
-// checkAddress refuses what is no PCI address.
+// checkAddress refuses a text that is no PCI address.
 func checkAddress(pci string) error {
 	var domain, bus, dev, fn uint32
 	if n, err := fmt.Sscanf(pci, "%x:%x:%x.%x", &domain, &bus, &dev, &fn); n != 4 || err != nil {

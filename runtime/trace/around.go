@@ -6,7 +6,7 @@ import (
 	"libshmem/fabric"
 )
 
-// provider records what goes through another.
+// provider records the operations that go through another.
 type provider struct {
 	fabric.Provider
 	atomics fabric.Atomics // the same one, where it is one
@@ -16,7 +16,7 @@ type provider struct {
 	next    uint64
 }
 
-// Around records what goes through inner, which was opened for tokens below tokens.
+// Around records the operations that go through inner, which was opened for tokens below tokens.
 // Without a track it is inner itself.
 func Around(inner fabric.Provider, tokens int, k *Track) fabric.Provider {
 	if k == nil {
@@ -116,7 +116,7 @@ func (p *provider) Wait(d time.Duration) (bool, error) {
 	return came, err
 }
 
-// Close is part of fabric.Provider. What is under way ends with it.
+// Close is part of fabric.Provider. Operations under way end with it.
 func (p *provider) Close() error {
 	for t, name := range p.name {
 		if name != "" {

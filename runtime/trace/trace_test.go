@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/trace/tracetest"
 )
 
-// line is an event as a reader has it.
+// line is an event, as readers see it.
 type line struct {
 	Ph, Name, Cat, ID string
 	PID, TID          int

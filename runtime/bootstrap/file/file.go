@@ -99,7 +99,7 @@ func publish(o Options, id uid.ID) (*uid.Member, error) {
 	return m, nil
 }
 
-// takenError says that two jobs share a name.
+// takenError reports that two jobs share a name.
 type takenError struct{ path, setting string }
 
 func (e *takenError) Error() string {
@@ -118,8 +118,8 @@ func (o *Options) remove(id uid.ID) error {
 	return errors.Join(err, os.Remove(o.Path))
 }
 
-// clear takes a file away that an earlier job has left. Between a look at it and that, PE 0
-// of another job may have put its own there, so what was taken is looked at again.
+// clear removes the file of an earlier job. Between a look at it and its removal, PE 0 of another
+// job may have put its own there, so the removed file is looked at again.
 func (o *Options) clear() error {
 	was, err := get(o.Path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,7 +20,7 @@ func ended(which, id, options int) (pid int, ws unix.WaitStatus, err error) {
 	if err := unix.Waitid(which, id, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT|options, nil); err != nil {
 		return 0, 0, err
 	}
-	// As wait4 has it: CLD_EXITED is 1, CLD_KILLED 2, CLD_DUMPED 3.
+	// As in wait4: CLD_EXITED is 1, CLD_KILLED 2, CLD_DUMPED 3.
 	switch info.code {
 	case 1:
 		ws = unix.WaitStatus(info.status&0xff) << 8

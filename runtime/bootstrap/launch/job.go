@@ -230,7 +230,7 @@ func (j *job) serve(p *process) {
 	})
 }
 
-// heed does what a frame asks for. An error is a breach of the protocol.
+// heed carries out a frame's request. An error is a breach of the protocol.
 func (j *job) heed(p *process, f wire.Frame) error {
 	switch f.Kind {
 	case wire.Hello:
@@ -459,8 +459,8 @@ func (j *job) signalAll(sig unix.Signal) {
 	}
 }
 
-// endStrays ends what the PEs have left behind: background processes of their
-// own, which are ours since we are the subreaper.
+// endStrays ends the background processes that PEs have left behind, which are ours since we are
+// the subreaper.
 func (j *job) endStrays() {
 	if j.childless {
 		return

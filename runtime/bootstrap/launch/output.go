@@ -158,11 +158,11 @@ func (s *stream) read(from *os.File, buf []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// catchUp waits until what a PE has written by now has been passed on, but no longer than
-// limit: a reader may have stopped.
+// catchUp waits until a PE's output so far has been passed on, but no longer than limit: a reader
+// may have stopped.
 func (s *stream) catchUp(from *os.File, limit time.Duration) {
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		// In this order: what is not in the pipe any more was read while busy was set.
+		// In this order: bytes that are not in the pipe any more were read while busy was set.
 		if unread(from) == 0 && !s.busy.Load() {
 			return
 		}

@@ -67,7 +67,7 @@ func console(t *testing.T, tag, terminal bool) (*output, sink, func() string) {
 	}
 }
 
-// pe returns what a PE would write to.
+// pe returns the file that a PE would write to.
 func pe(t *testing.T, o *output, n int, to sink) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -225,7 +225,7 @@ func TestFinish(t *testing.T) {
 		b, _ := io.ReadAll(r)
 		got <- len(b)
 	}()
-	// Make room for the last write to end, so that what is left lies in pipes.
+	// Make room for the last write to end, so that the rest lies in pipes.
 	var first [100 * 500]byte
 	if _, err := io.ReadFull(r, first[:]); err != nil {
 		t.Fatal(err)

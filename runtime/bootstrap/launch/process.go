@@ -42,7 +42,7 @@ func fateOf(ws unix.WaitStatus, inside bool) wire.Fate {
 // signal sends to the PE's whole process group, as a terminal would.
 func (p *process) signal(sig unix.Signal) {
 	if p.pid > 0 && !p.exited {
-		// ESRCH: it ended and the reaper has it, but its exit is not yet known here.
+		// ESRCH: it ended and the reaper knows, but its exit is not yet known here.
 		_ = unix.Kill(-p.pid, sig)
 	}
 }
@@ -60,7 +60,7 @@ func (p *process) unread() bool {
 	return err == nil && ready > 0
 }
 
-// hangUp ends what the PE hears. What it says is still read.
+// hangUp ends the stream to the PE. Its own frames are still read.
 func (p *process) hangUp() {
 	if raw, err := p.conn.SyscallConn(); err == nil {
 		// A PE that is gone has closed the socket, and needs no notice.
@@ -74,9 +74,8 @@ const (
 	filesOwn   = 64
 )
 
-// checkFiles says early what would otherwise be a failure in the middle. The
-// Go runtime has raised the soft limit to the hard one, and gives the PEs the
-// old one.
+// checkFiles reports early a lack that would otherwise be a failure in the middle. The Go runtime
+// has raised the soft limit to the hard one, and gives the PEs the old one.
 func checkFiles(pes int) error {
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {

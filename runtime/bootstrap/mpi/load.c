@@ -1,10 +1,10 @@
 /*
  * load.c: the MPI library that the program has loaded.
  *
- * Nothing is loaded here: a second MPI in a process would be another job. The library is
- * looked for among the files of the process, because its symbols need not be visible to
- * others, as under mpi4py. The two kinds differ in what a handle is: a pointer with Open
- * MPI, an int with MPICH and those made of it.
+ * Nothing is loaded here: a second MPI in a process would be another job. The library is looked for
+ * among the files of the process, because its symbols need not be visible to others, as under
+ * mpi4py. The two kinds have different handles: a pointer with Open MPI, an int with MPICH and its
+ * relatives.
  */
 #define _GNU_SOURCE
 #include "load.h"

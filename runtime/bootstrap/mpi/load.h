@@ -20,8 +20,8 @@ uint64_t shmemi_mpi_comm(const void *pointer);
 /* These answer MPI's codes: 0 or an error. */
 int shmemi_mpi_who(uint64_t comm, int *rank, int *size);
 
-/* Hands n bytes of rank 0 to all. It waits so many milliseconds; SHMEMI_MPI_LATE: they
- * were not enough, and the bytes are MPI's until the process ends. */
+/* Hands n bytes of rank 0 to all. It waits this many milliseconds; SHMEMI_MPI_LATE: they were not
+ * enough, and the bytes are MPI's until the process ends. */
 enum { SHMEMI_MPI_LATE = -1 };
 int shmemi_mpi_broadcast(uint64_t comm, void *bytes, int n, int64_t ms);
 

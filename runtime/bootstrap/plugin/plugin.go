@@ -27,7 +27,7 @@ import (
 // Env is the setting with the file of the library.
 const Env = "SHMEM_BOOTSTRAP_PLUGIN"
 
-// maxPEs bounds what a plugin may say.
+// maxPEs bounds the numbers of a plugin.
 const maxPEs = 1 << 20
 
 // grace is the time beyond its limit after which a function is reported as late.
@@ -45,9 +45,8 @@ type Plugin struct {
 
 var _ bootstrap.Bootstrap = (*Plugin)(nil)
 
-// Join loads the library and agrees with the other PEs on a secret. What it waits for only the
-// library knows: when that has not returned in time, say hears so, in another thread, and the
-// wait goes on.
+// Join loads the library and agrees with the other PEs on a secret. Only the library knows its
+// waits: when it has not returned in time, say is called, in another thread, and the wait goes on.
 func Join(path string, timeout time.Duration, say func(text string)) (*Plugin, error) {
 	p := &Plugin{timeout: timeout, say: say}
 	name := C.CString(path)
@@ -140,8 +139,8 @@ func (p *Plugin) Barrier() error {
 	})
 }
 
-// Part implements bootstrap.Bootstrap. A plugin knows nothing of PEs that are lost: what
-// it says of them is not of interest any more.
+// Part implements bootstrap.Bootstrap. A plugin knows nothing of PEs that are lost: its errors
+// about them are of no interest any more.
 func (p *Plugin) Part() error {
 	err := p.Barrier()
 	var missing *bootstrap.MissingError

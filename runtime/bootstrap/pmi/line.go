@@ -62,7 +62,7 @@ func (r reply) failed() string {
 	return ""
 }
 
-// show quotes what came from outside, shortened.
+// show quotes text from outside, shortened.
 func show(s string) string {
 	if len(s) > 80 {
 		s = s[:80] + "..."

@@ -42,7 +42,7 @@ func New(env map[string]string, timeout time.Duration) (*Client, error) {
 	if process.busy {
 		return nil, errors.New("join job by PMI: this process is in it already, or has failed to join (start it again)")
 	}
-	process.busy = true // also where this fails: what then became of the conversation is unknown
+	process.busy = true // also where this fails: the state of the conversation is then unknown
 	if process.session == nil {
 		s, err := join(env, timeout)
 		if err != nil {

@@ -222,7 +222,7 @@ func TestAbort(t *testing.T) {
 	}
 	c.Abort(7, "a reason")
 	c.Exit(0)
-	if err := c.Barrier(); err != nil { // the server has read what was sent before
+	if err := c.Barrier(); err != nil { // the server has read everything sent before
 		t.Error(err)
 	}
 	if a := s.aborted(); !slices.Equal(a, []string{"7", "0"}) {

@@ -16,13 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// server plays the launcher of one job, in the way of Hydra or of Slurm.
+// server simulates the launcher of one job, as Hydra or as Slurm.
 type server struct {
 	t     *testing.T
 	size  int
 	slurm bool
-	// reply, where there is one, may change what is sent in place of an answer, or
-	// end the connection.
+	// reply, if set, may change the answer that is sent, or end the connection.
 	reply func(rank int, answer string) (string, bool)
 
 	mu      sync.Mutex
@@ -214,8 +213,7 @@ func start(env map[string]string, timeout time.Duration) (*Client, error) {
 	return open(s, timeout, func() {})
 }
 
-// each runs PEs of a job, those whose environment is not nil, and returns their
-// errors.
+// each runs the PEs of a job whose environment is not nil, and returns their errors.
 func each(envs []map[string]string, timeout time.Duration, run func(*Client) error) []error {
 	errs := make([]error, len(envs))
 	var all sync.WaitGroup

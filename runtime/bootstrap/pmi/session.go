@@ -168,8 +168,8 @@ func (s *session) expect(end time.Time, want string) (reply, error) {
 	return r, nil
 }
 
-// heed is how long a launcher has to read what this process has printed: Hydra ends
-// the job at once, and forgets what is in the pipes.
+// heed is the time that a launcher has to read this process's output: Hydra ends the job at once,
+// and forgets the contents of the pipes.
 const heed = 250 * time.Millisecond
 
 // abort has the launcher end the job. It does not answer; Slurm gives the job a

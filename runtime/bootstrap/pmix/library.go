@@ -119,7 +119,7 @@ func made(c *C.struct_shmemi_pmix_call) (call, error) {
 	return call{c}, nil
 }
 
-// wait returns what has come, or errLate at the end, unless that is zero.
+// wait returns the answer, or errLate at the end, unless that is zero.
 func (c call) wait(end time.Time) ([]byte, error) {
 	ms := C.int64_t(-1)
 	if !end.IsZero() {

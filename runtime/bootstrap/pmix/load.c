@@ -1,9 +1,9 @@
 /*
- * load.c: what is used of libpmix, and how it is called.
+ * load.c: the functions of libpmix, and how they are called.
  *
- * The declarations are the interface's as it is in versions 3 to 5 of the PMIx
- * standard, whose library is libpmix.so.2 in all of them. PMIx calls back in a thread of
- * its own, which stays in C here.
+ * The declarations are the interface's as it is in versions 3 to 5 of the PMIx standard, whose
+ * library is libpmix.so.2 in all of them. PMIx calls back in a thread of its own, which stays in C
+ * here.
  */
 #define _GNU_SOURCE
 #include "load.h"

@@ -18,7 +18,7 @@ int shmemi_pmix_load(const char *file, char *why, size_t len);
 int shmemi_pmix_init(uint32_t *rank, uint32_t *size);
 int shmemi_pmix_finalize(void);
 
-/* What PMIx says of a status. */
+/* PMIx's text for a status. */
 const char *shmemi_pmix_text(int status);
 
 /* Puts n bytes under the key and hands them to the server. */

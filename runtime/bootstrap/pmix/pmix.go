@@ -158,9 +158,9 @@ func (c *Client) allgather(mine []byte) ([][]byte, error) {
 	return c.collect(key, mine)
 }
 
-// collect gets what each PE has put. All are asked before the first answer is waited for:
-// each comes through a thread of libpmix, and to wake that and be woken by it for each took
-// longer than the fence.
+// collect gets the part of each PE. All are asked before the first answer is waited for: each comes
+// through a thread of libpmix, and to wake that and be woken by it for each took longer than the
+// fence.
 func (c *Client) collect(key string, mine []byte) (all [][]byte, err error) {
 	var calls []call
 	defer func() {

@@ -17,8 +17,8 @@ import (
 // patience is more than any step takes that goes well.
 const patience = 30 * time.Second
 
-// play loads a library that plays the launcher, with the settings of testdata/pmix.c.
-// It returns what ended something.
+// play loads a fake launcher's library, with the settings of testdata/pmix.c. It returns a function
+// that lists the calls that ended something.
 func play(t *testing.T, settings ...string) func() string {
 	t.Helper()
 	cc := os.Getenv("CC")

@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// mailbox collects what a rendezvous answers.
+// mailbox collects the answers of a rendezvous.
 type mailbox struct {
 	mu  sync.Mutex
 	got map[int][]wire.Frame

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// maxHosts bounds what a list may say.
+// maxHosts bounds the hosts of a list.
 const maxHosts = 1 << 16
 
-// hosts reads a list of hosts as Slurm writes it: n[01-03,7],m[1-2]x. Numbers keep the zeros
-// of the first of their range. An error says at which byte what was expected.
+// hosts reads a list of hosts as Slurm writes it: n[01-03,7],m[1-2]x. Numbers keep the zeros of the
+// first of their range. An error names the byte and the expected text.
 func hosts(list string) ([]string, error) {
 	r := reader{text: list}
 	var all []string
@@ -96,7 +96,7 @@ func (r *reader) entry() ([]string, error) {
 	return names, nil
 }
 
-// brackets is the rest after "[": numbers and ranges of them, at most so many.
+// brackets is the rest after "[": numbers and ranges of them, up to most.
 func (r *reader) brackets(most int) (all []string, err error) {
 	for {
 		if all, err = r.numbers(all, most); err != nil {

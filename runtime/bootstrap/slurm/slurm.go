@@ -176,7 +176,7 @@ func (l *looker) resolve(ctx context.Context) error {
 	return nil
 }
 
-// look knocks at all ports, and returns what the first door gives away.
+// look connects to all ports, and returns the id of the first listener that gives one.
 func (l *looker) look(ctx context.Context) (uid.ID, error) {
 	if l.addresses == nil {
 		if err := l.resolve(ctx); err != nil {

@@ -21,7 +21,7 @@ const (
 
 const (
 	maxPEs = 1 << 20
-	// maxStep is the first number of a step that is none: a batch script, a shell.
+	// maxStep is the first number that is no step's: a batch script, a shell.
 	maxStep = 0xfffffff0
 	// candidates is how many hosts PE 0 is looked for on, where Slurm does not say.
 	candidates = 64

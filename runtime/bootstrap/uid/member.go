@@ -95,8 +95,8 @@ func join(o Options, dial dialer) (*Member, error) {
 	return m, nil
 }
 
-// pair makes two sockets joined to each other: one as launcher.New has it, and one as
-// Go has it.
+// pair makes two sockets joined to each other: a descriptor for launcher.New, and a connection of
+// Go's.
 func pair() (mine int, theirs net.Conn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -238,7 +238,7 @@ func (l *link) deliver(f wire.Frame) error {
 	return err
 }
 
-// up hands the root what the PE says.
+// up hands the root the PE's frames.
 func (l *link) up() {
 	defer close(l.heard)
 	for {
@@ -274,7 +274,7 @@ func (l *link) giveUp(seq uint32) {
 		l.addresses[0], l.timeout+slack)})
 }
 
-// explain puts what is wrong with the link in the place of its being gone.
+// explain replaces the error that the link is gone by its reason.
 func (m *Member) explain(err error) error {
 	if err == nil || !errors.Is(err, launcher.ErrGone) {
 		return err

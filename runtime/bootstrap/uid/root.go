@@ -277,8 +277,8 @@ func (r *Root) send(pe int, frame []byte) {
 	c.stream.send(frame)
 }
 
-// heed does what a frame asks for. An error is a breach of the protocol, after which
-// the PE may not come back.
+// heed carries out a frame's request. An error is a breach of the protocol, after which the PE may
+// not come back.
 func (r *Root) heed(pe int, c *chair, f wire.Frame) (err error) {
 	defer func() {
 		if err != nil {

@@ -48,7 +48,7 @@ const (
 
 const magic = 0x424d4853 // "SHMB"
 
-// Kind says what a frame means.
+// Kind is the meaning of a frame.
 type Kind uint8
 
 // The kinds of frame. PE: sent by a PE; run: sent by shmemrun.
@@ -67,7 +67,7 @@ const (
 	Welcome                    // run: Admission
 	Lost                       // run: Loss, no answer to anything
 	Part                       // PE: empty; as Barrier, but among those PEs that live
-	Fail                       // PE: empty; as Done, of one whose initialisation has failed
+	Fail                       // PE: empty; as Done, of a PE whose initialisation has failed
 	Inquiry                    // PE: PEs, see AppendPEs; may come at any moment
 	Fates                      // run: Loss of each PE of an Inquiry that has left or ended, no answer to a step
 	kinds
@@ -133,8 +133,8 @@ func parseHeader(h *[HeaderLen]byte) (f Frame, n int, err error) {
 	return f, int(length), nil
 }
 
-// chunk bounds what Read allocates before the bytes are there, so that a
-// malformed length costs no memory.
+// chunk bounds the memory that Read allocates before the bytes are there, so that a malformed
+// length costs none.
 const chunk = 256 << 10
 
 // Read reads one frame. It returns io.EOF where the stream ends between

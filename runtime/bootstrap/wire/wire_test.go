@@ -256,8 +256,8 @@ func reencode(f Frame) ([]byte, error) {
 	return f.Payload, nil
 }
 
-// FuzzRead reads frames from arbitrary bytes. What is accepted has only one
-// encoding: it comes out as it came in.
+// FuzzRead reads frames from arbitrary bytes. An accepted frame has only one encoding: it comes out
+// as it came in.
 func FuzzRead(f *testing.F) {
 	for _, s := range []Frame{
 		{Kind: Hello, Payload: Greeting{PE: 1, Size: 2, Timeout: time.Second}.Append(nil)},

@@ -82,8 +82,8 @@ prints the same list with the current values.
 	return b.Bytes()
 }
 
-// elsewhere says what the words of another library mean, of which those may be left out
-// that are the same where all of this setting's are.
+// elsewhere lists the meanings of another library's words. They may be left out if they are the
+// same, and all of this setting's words are among them.
 func elsewhere(s *config.Setting, words map[string]string) string {
 	head, same := "has words of its own: ", true
 	for _, c := range s.Choices {

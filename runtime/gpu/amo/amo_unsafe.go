@@ -21,7 +21,7 @@ type Unit struct {
 	dev     *cuda.Device
 	stream  gpu.Stream
 	module  *cuda.Module
-	word    unsafe.Pointer // pinned: what Do fetched
+	word    unsafe.Pointer // pinned: the result of Do
 	at      gpu.Address    // of word
 	kernels map[int]cuda.Function
 }

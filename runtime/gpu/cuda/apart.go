@@ -46,7 +46,7 @@ func (v *Device) newContext() (*Device, error) {
 	const op = "make a context on"
 	var context unsafe.Pointer
 	table := v.driver.table
-	// The driver makes what it creates the thread's own context, above the primary one.
+	// The driver makes a new context the thread's own, above the primary one.
 	err := v.with(op, func() error {
 		if err := v.fail(op, "cuCtxCreate_v2", C.shmemi_cuda_context_create(table, &context, 0, v.handle)); err != nil {
 			return err

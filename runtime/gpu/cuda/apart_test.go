@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/gpu/cuda/cudatest"
 )
 
-// useApart does in a context of the library's own what its callers do there.
+// useApart uses a context of the library's own as its callers do.
 func useApart(v *Device) (err error) {
 	keep := func(e error) { err = errors.Join(err, e) }
 	own, e := v.Apart("one caller")

@@ -16,7 +16,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Device is one GPU with a context of it, as one caller has it: see For and Apart.
+// Device is one GPU with a context of it, for one caller: see For and Apart.
 type Device struct {
 	*opened
 	context unsafe.Pointer
@@ -183,9 +183,8 @@ func (v *Device) do(op string, f func() (string, C.int)) error {
 	})
 }
 
-// enter begins an operation that is one crossing into C, which leave ends: what
-// is done for each message goes this way, without allocations and in a third of
-// the crossings of do.
+// enter begins an operation that is one crossing into C, which leave ends: operations for each
+// message go this way, without allocations and in a third of the crossings of do.
 func (v *Device) enter(op string) error {
 	v.mu.RLock()
 	if v.closed {

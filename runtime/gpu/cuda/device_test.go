@@ -270,7 +270,7 @@ func TestMemoryIsShared(t *testing.T) {
 	log.Check()
 }
 
-// TestMapsRefuse: what a machine lacks for a mapping is named.
+// TestMapsRefuse: the error names the feature that a machine lacks for a mapping.
 func TestMapsRefuse(t *testing.T) {
 	whole := cudatest.Build(t)
 	gdr, buf := (*Device).MapGDRCopy, (*Device).MapDMABuf

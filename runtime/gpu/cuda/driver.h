@@ -66,7 +66,7 @@ enum {
     SHMEMI_CUDA_POINTER_LEGACY_IPC = 10,
     SHMEMI_CUDA_POINTER_START = 11,
     SHMEMI_CUDA_POINTER_SIZE = 12,
-    SHMEMI_CUDA_TYPE_HOST = 1, /* what SHMEMI_CUDA_POINTER_TYPE answers */
+    SHMEMI_CUDA_TYPE_HOST = 1, /* the answer of SHMEMI_CUDA_POINTER_TYPE */
     SHMEMI_CUDA_TYPE_DEVICE = 2,
     SHMEMI_CUDA_TYPE_UNIFIED = 4, /* of a side of a copy: the address shows its kind */
     SHMEMI_CUDA_STACK_SIZE = 0,   /* a limit of a context */
@@ -111,7 +111,7 @@ struct shmemi_cuda_location {
     int id;
 };
 
-/* CUmemAllocationProp: what physical memory is wanted. */
+/* CUmemAllocationProp: the kind of physical memory. */
 struct shmemi_cuda_wanted {
     int type;
     int handles;
@@ -163,7 +163,7 @@ struct shmemi_cuda_step {
     unsigned operation;
     uint64_t at;
     uint64_t value;
-    unsigned flags; /* 0: what the stream did before is visible first */
+    unsigned flags; /* 0: earlier work of the stream is visible first */
     uint64_t alias;
     uint64_t rest;
 };
@@ -342,8 +342,8 @@ static inline bool shmemi_cuda_gone(const struct shmemi_cuda *driver, void *cont
     return code == 0 ? now != driver->birth : code == SHMEMI_CUDA_CONTEXT_IS_DESTROYED;
 }
 
-/* Gives the thread a mode for while graphs are captured, and answers the one it had.
- * The driver refuses a mode that is none, and nothing else. */
+/* Gives the thread a mode for while graphs are captured, and returns the earlier one. The driver
+ * refuses an unknown mode, and nothing else. */
 static inline int shmemi_cuda_capture_as(const struct shmemi_cuda *driver, int mode)
 {
     driver->capture_mode(&mode);
@@ -363,7 +363,7 @@ static inline int shmemi_cuda_capture_as(const struct shmemi_cuda *driver, int m
 SHMEMI_CUDA_FUNCTIONS(CALL, CALL)
 #undef CALL
 
-/* What became of a call that was made with a context current. */
+/* The result of a call that was made with a context current. */
 struct shmemi_cuda_outcome {
     int push, call, pop; /* results; 0 also where one was not made */
 };
@@ -435,7 +435,7 @@ static inline struct shmemi_cuda_outcome shmemi_cuda_in_change(const struct shme
     return shmemi_cuda_in_stream_batch(driver, within, stream, 1, &one.step, 0);
 }
 
-/* Answers a library, or NULL with the loader's reason in why. */
+/* Returns a library, or NULL with the loader's reason in why. */
 void *shmemi_cuda_open_library(const char *file, char *why, size_t len);
 
 /* The file that a library was loaded from. */
@@ -443,7 +443,7 @@ const char *shmemi_cuda_library_file(void *library);
 
 void shmemi_cuda_close_library(void *library);
 
-/* Takes the functions from a library. Answers NULL, or the one that is missing. */
+/* Takes the functions from a library. Returns NULL, or the one that is missing. */
 const char *shmemi_cuda_bind(struct shmemi_cuda *driver, void *library);
 
 #endif

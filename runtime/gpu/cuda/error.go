@@ -68,7 +68,7 @@ func (e *CallError) remedy() string {
 // kernelFailed: the driver answers such a code to each call that comes after.
 const kernelFailed = "a kernel failed earlier, and no call works after that: run the program under compute-sanitizer"
 
-// check is nil for success, else what the driver says of the code.
+// check is nil for success, else the driver's error for the code.
 func (d *Driver) check(call string, code C.int) *CallError {
 	if code == 0 {
 		return nil

@@ -32,7 +32,7 @@ func (v *Device) describe(number int) error {
 	}
 	number32 := func(attribute C.int) int {
 		var value C.int
-		// A driver answers an error for attributes that are newer than it is.
+		// A driver returns an error for attributes that are newer than it is.
 		if C.shmemi_cuda_device_attribute(d.table, &value, attribute, v.handle) != 0 {
 			return 0
 		}
@@ -87,10 +87,9 @@ func (d *Driver) uuid(op, object string, device C.int) (string, error) {
 	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
 }
 
-// Reaches says whether loads and stores of this GPU get to memory of the GPU
-// with that UUID. One that this process may not use, because
-// CUDA_VISIBLE_DEVICES hides it, cannot be asked about: known is false then,
-// and mapping its memory shows.
+// Reaches reports whether loads and stores of this GPU reach memory of the GPU with that UUID. A
+// GPU that this process may not use, because CUDA_VISIBLE_DEVICES hides it, is not known to the
+// driver: known is false then, and mapping its memory shows.
 func (v *Device) Reaches(uuid string) (yes, known bool, err error) {
 	const op = "ask for peers of"
 	if uuid == v.facts.UUID {

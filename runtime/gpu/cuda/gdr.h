@@ -40,21 +40,21 @@ struct shmemi_gdr {
 struct shmemi_gdr_mapping {
     void *gdr;
     struct shmemi_gdr_handle handle;
-    void *base; /* what was mapped; the memory asked for begins at host */
+    void *base; /* the mapping; the requested memory begins at host */
     size_t size;
     void *host;
     int combining; /* the CPU's stores are write-combined */
 };
 
-/* Takes the functions from a library. Answers NULL, or the one that is missing. */
+/* Takes the functions from a library. Returns NULL, or the one that is missing. */
 const char *shmemi_gdr_bind(struct shmemi_gdr *functions, void *library);
 
-/* Maps memory of a GPU. Answers NULL, or the function that failed with its error
+/* Maps memory of a GPU. Returns NULL, or the function that failed with its error
  * number, 0 where it gave none; then nothing is left behind. */
 const char *shmemi_gdr_map(const struct shmemi_gdr *functions, uint64_t address, size_t n,
                            struct shmemi_gdr_mapping *mapping, int *error);
 
-/* Undoes all of it, whatever fails. Answers as shmemi_gdr_map. */
+/* Undoes all of it, whatever fails. Returns as shmemi_gdr_map. */
 const char *shmemi_gdr_unmap(const struct shmemi_gdr *functions,
                              const struct shmemi_gdr_mapping *mapping, int *error);
 

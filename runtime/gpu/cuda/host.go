@@ -104,7 +104,7 @@ func (v *Device) mapped(op string, host unsafe.Pointer, err error) (gpu.Address,
 	return gpu.Address(address), err
 }
 
-// HostFree frees what HostAlloc gave.
+// HostFree frees memory of HostAlloc.
 func (v *Device) HostFree(host unsafe.Pointer) error {
 	if m := v.hosts.take(host); m != nil {
 		return errors.Join(v.unregister(host), m.Close())

@@ -7,8 +7,8 @@ import "C"
 
 import "libshmem/runtime/gpu"
 
-// Share names what Alloc gave to other processes. The memory must not be freed
-// while one of them has it open.
+// Share names memory of Alloc to other processes. The memory must not be freed while one of them
+// has it open.
 func (v *Device) Share(a gpu.Address) (gpu.Shared, error) {
 	var handle C.struct_shmemi_cuda_ipc
 	err := v.do("share memory on", func() (string, C.int) {

@@ -8,11 +8,10 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// joints are the addresses where one registration of main memory ends and
-// another begins, in order. The driver refuses a copy that reaches over one,
-// with CUDA_ERROR_INVALID_VALUE (H200, driver of CUDA 13.0); what runs on the
-// GPU does not see them. Memory that is registered as it grows has some, so
-// copies are cut there.
+// joints are the addresses where one registration of main memory ends and another begins, in order.
+// The driver refuses a copy that reaches over one, with CUDA_ERROR_INVALID_VALUE (H200, driver of
+// CUDA 13.0); kernels on the GPU do not see them. Memory that is registered as it grows has some,
+// so copies are cut there.
 type joints struct {
 	mu     sync.Mutex
 	ranges map[gpu.Address]uint64

@@ -33,8 +33,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses: each way in which a machine lacks the driver has an error
-// that names what is missing and says what helps.
+// TestOpenRefuses: each way in which a machine lacks the driver has an error that names the missing
+// part and the remedy.
 func TestOpenRefuses(t *testing.T) {
 	whole := cudatest.Build(t)
 	for _, tt := range []struct {

@@ -82,8 +82,8 @@ func TestCalls(t *testing.T) {
 	log.Check()
 }
 
-// BenchmarkMarks is a call of a driver that does next to nothing, seen and unseen, and
-// a look at what is under way.
+// BenchmarkMarks is a call of a driver that does next to nothing, watched and not, and a look at
+// the calls under way.
 func BenchmarkMarks(b *testing.B) {
 	cudatest.Set(b, "")
 	b.Setenv("FAKE_CUDA_LOG", "")

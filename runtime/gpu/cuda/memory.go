@@ -38,7 +38,7 @@ func (v *Device) ManagedAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
 	return pointer(address), gpu.Address(address), nil
 }
 
-// abandon frees what was allocated before the error, and returns both.
+// abandon frees memory that was allocated before the error, and returns both errors.
 func (v *Device) abandon(address C.uint64_t, err error) error {
 	if address == 0 {
 		return err
@@ -64,7 +64,7 @@ func (v *Device) Alloc(n uint64) (gpu.Address, error) {
 	return gpu.Address(address), nil
 }
 
-// Free frees what Alloc or ManagedAlloc gave.
+// Free frees memory of Alloc or ManagedAlloc.
 func (v *Device) Free(a gpu.Address) error {
 	return v.giveBack("free memory on", func() (string, C.int) {
 		return "cuMemFree_v2", C.shmemi_cuda_free(v.driver.table, C.uint64_t(a))

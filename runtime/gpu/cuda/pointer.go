@@ -12,8 +12,8 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// Pointer says what memory an address is of. One that the driver does not know
-// is no error: it is Pageable.
+// Pointer finds the kind of memory at an address. An address that the driver does not know is no
+// error: it is Pageable.
 func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	var (
 		place, managed C.int
@@ -55,7 +55,7 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	case managed != 0:
 		p.Place, p.Device, p.Tied = gpu.Placed, int(device), true
 	case place == C.SHMEMI_CUDA_TYPE_DEVICE:
-		// Of memory of a GPU only what cudaMalloc gives has handles of the old IPC.
+		// Of memory of a GPU only that of cudaMalloc has handles of the old IPC.
 		p.Place, p.Device, p.Tied = gpu.OnDevice, int(device), legacy != 0
 	case place == C.SHMEMI_CUDA_TYPE_HOST:
 		p.Place = gpu.PinnedHost
@@ -65,10 +65,9 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	return p, nil
 }
 
-// SyncMemops has the copies and fills of a program that are named synchronous be
-// so for all of the allocation at an address: without it, some return while what
-// they have written is still on its way, where a NIC does not see it. A driver may
-// have it for Alloc only, and not for MapChunk.
+// SyncMemops makes the copies and fills of a program that are named synchronous be so for all of
+// the allocation at an address: without it, some return while their bytes are still on their way,
+// where a NIC does not see them. A driver may have it for Alloc only, and not for MapChunk.
 func (v *Device) SyncMemops(a gpu.Address) error {
 	yes := C.uint(1)
 	return v.do("make copies synchronous for memory of", func() (string, C.int) {

@@ -168,7 +168,7 @@ func TestResetIsNoticed(t *testing.T) {
 	}
 }
 
-// TestHostAllocOf: whose memory a GPU is given.
+// TestHostAllocOf: which memory a GPU gets.
 func TestHostAllocOf(t *testing.T) {
 	dir := cudatest.Build(t)
 	for _, tt := range []struct {

@@ -46,7 +46,7 @@ func (v *Device) FinishStream(s gpu.Stream) error {
 	return nil
 }
 
-// StreamDone says whether a stream has no more work.
+// StreamDone reports whether a stream has no more work.
 func (v *Device) StreamDone(s gpu.Stream) (bool, error) {
 	const op = "ask a stream of"
 	if err := v.enter(op); err != nil {
@@ -55,7 +55,7 @@ func (v *Device) StreamDone(s gpu.Stream) (bool, error) {
 	return v.leaveReady(op, "cuStreamQuery", C.shmemi_cuda_in_stream_query(v.driver.table, v.context, handle(s)))
 }
 
-// Capturing says whether work of a stream becomes part of a graph.
+// Capturing reports whether work of a stream becomes part of a graph.
 func (v *Device) Capturing(s gpu.Stream) (bool, error) {
 	var status C.int
 	err := v.do("ask a stream of", func() (string, C.int) {
@@ -179,12 +179,12 @@ func (v *Device) Stores(s gpu.Stream, words []gpu.Store) error {
 	return nil
 }
 
-// changes are the driver's numbers of what a stream can do to a word, by gpu.Atomic.Op: add,
-// and, or.
+// changes are the driver's numbers of the operations that a stream can do to a word, by
+// gpu.Atomic.Op: add, and, or.
 var changes = map[int]C.int{2: C.SHMEMI_CUDA_CHANGE_ADD, 3: C.SHMEMI_CUDA_CHANGE_AND, 4: C.SHMEMI_CUDA_CHANGE_OR}
 
 // Change has a stream do an atomic operation without a kernel: one of changes, none of which
-// returns the old value. Facts.StreamChange says whether it can.
+// returns the old value. Facts.StreamChange reports whether it can.
 func (v *Device) Change(s gpu.Stream, o gpu.Atomic) error {
 	const op = "change a word by a stream of"
 	what, ok := changes[o.Op]
@@ -256,7 +256,7 @@ func (v *Device) Record(e gpu.Event, s gpu.Stream) error {
 	return v.leave(op, "cuEventRecord", C.shmemi_cuda_in_event_record(v.driver.table, v.context, handle(e), handle(s)))
 }
 
-// EventDone says whether the work before the event's mark is done.
+// EventDone reports whether the work before the event's mark is done.
 func (v *Device) EventDone(e gpu.Event) (bool, error) {
 	const op = "ask an event of"
 	if err := v.enter(op); err != nil {

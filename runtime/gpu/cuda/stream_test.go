@@ -16,8 +16,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// drain waits for a stream, and again where that fails: what the stream has to
-// do is done in memory that is freed next.
+// drain waits for a stream, and again where that fails: the stream's work uses memory that is freed
+// next.
 func drain(v *Device, s gpu.Stream) error {
 	err := v.SyncStream(s)
 	if err != nil {
@@ -61,7 +61,7 @@ func useStreams(v *Device) (err error) {
 		v.FlushWrites(true),
 	} {
 		if e != nil {
-			words[1] = 5 // or what comes first would wait for ever
+			words[1] = 5 // or the first operation would wait for ever
 			keep(e)
 		}
 	}
@@ -92,7 +92,7 @@ func useStreams(v *Device) (err error) {
 	return err
 }
 
-// useModule loads code, finds what is in it, and has it run.
+// useModule loads code, finds its parts, and has it run.
 func useModule(v *Device) (err error) {
 	keep := func(e error) { err = errors.Join(err, e) }
 	m, e := v.LoadModule([]byte("kernel store64\nglobal state\n"))
@@ -174,7 +174,7 @@ func TestStreamsWaitForNobody(t *testing.T) {
 	log.Check()
 }
 
-// TestLaterFunctions: what a driver of CUDA 11.0 lacks is refused by name.
+// TestLaterFunctions: a function that a driver of CUDA 11.0 lacks is refused by name.
 func TestLaterFunctions(t *testing.T) {
 	log := cudatest.Set(t, "version=11000 capturing=1")
 	v := mustDevice(t, cudatest.Build(t, "NO_LATE", "NO_EXPORT"))
@@ -285,7 +285,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// TestWorkAllocatesNothing: what is done for each message leaves no garbage.
+// TestWorkAllocatesNothing: operations for each message leave no garbage.
 func TestWorkAllocatesNothing(t *testing.T) {
 	log := cudatest.Set(t, "")
 	v := mustDevice(t, cudatest.Build(t))
@@ -442,8 +442,7 @@ func TestStores(t *testing.T) {
 	log.Check()
 }
 
-// TestWhileOthersCapture: a graph that another thread captures stands in the way of no
-// operation.
+// TestWhileOthersCapture: a graph that another thread captures disturbs no operation.
 func TestWhileOthersCapture(t *testing.T) {
 	log := cudatest.Set(t, "others_capture=1")
 	v := mustDevice(t, cudatest.Build(t))

@@ -87,7 +87,7 @@ func (v *Device) ShareChunk(c gpu.Chunk) (int, error) {
 func (v *Device) TakeChunk(fd int) (gpu.Chunk, error) {
 	var memory C.uint64_t
 	err := v.take("take another process's memory on", func() (string, C.int) {
-		// The descriptor itself stands in the place of a pointer.
+		// The descriptor itself is passed as the pointer.
 		handle := uintptr(fd)
 		return "cuMemImportFromShareableHandle", C.shmemi_cuda_take(v.driver.table, &memory, *(*unsafe.Pointer)(unsafe.Pointer(&handle)), C.SHMEMI_CUDA_HANDLE_POSIX)
 	}, func() error { return v.ReleaseChunk(gpu.Chunk(memory)) })

@@ -250,7 +250,7 @@ func TestPointer(t *testing.T) {
 	log.Check()
 }
 
-// TestDMABufOfAChunk: what is exported is the memory behind the address.
+// TestDMABufOfAChunk: the exported file is the memory behind the address.
 func TestDMABufOfAChunk(t *testing.T) {
 	log := cudatest.Set(t, "")
 	v := mustDevice(t, cudatest.Build(t))

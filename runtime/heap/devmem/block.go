@@ -14,7 +14,7 @@ type block struct {
 	peers []gpu.Address // opened, by index
 }
 
-// openBlock allocates the own heap and opens those of the others.
+// openBlock allocates the own heap and opens the heaps of the others.
 func (s *Segment) openBlock(err error) error {
 	s.block.peers = make([]gpu.Address, len(s.plan.PEs))
 	var offer whole
@@ -76,7 +76,7 @@ func (s *Segment) openPeer(i int, n note) error {
 	}
 	a, err := s.dev.OpenShared(shared)
 	if err != nil {
-		// The last way: what is left is the network.
+		// The last way: only the network is left.
 		s.why[i] = s.noWay(i, err)
 		return nil
 	}

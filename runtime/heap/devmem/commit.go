@@ -65,7 +65,7 @@ func (p *space) lend(c gpu.Chunk, e Extent) error {
 	return err
 }
 
-// takeBack unmaps what is lent within a block.
+// takeBack unmaps lent memory within a block.
 func (p *space) takeBack(block Extent) error {
 	var errs []error
 	p.loans = slices.DeleteFunc(p.loans, func(e Extent) bool {
@@ -130,11 +130,10 @@ func (s *Segment) openChunks(err error) error {
 	return nil
 }
 
-// Commit makes sure that memory is behind the first end bytes of each heap of
-// the node. All PEs call it with the same end, and each returns nil or none;
-// where it fails, the heaps are as they were. A PE that does not come within the
-// plan's timeout, or ends, fails this call and every later one: callers come
-// together first. What was committed once stays so.
+// Commit makes sure that memory is behind the first end bytes of each heap of the node. All PEs
+// call it with the same end, and all return nil or all an error; where it fails, the heaps are as
+// they were. A PE that does not come within the plan's timeout, or ends, fails this call and every
+// later one: callers come together first. Committed memory stays so.
 func (s *Segment) Commit(end uint64) error {
 	if end <= s.committed {
 		return nil
@@ -196,7 +195,7 @@ func (s *Segment) grow(to uint64, err error) error {
 	return nil
 }
 
-// undo takes back what is not committed.
+// undo takes back memory that is not committed.
 func (s *Segment) undo() error {
 	errs := []error{s.chunks.own.shrink(s.committed)}
 	for i := range s.chunks.peers {
@@ -221,7 +220,7 @@ func (s *Segment) makeChunk(e Extent) (int, error) {
 	return fd, nil
 }
 
-// takeChunk maps what PEs[i] offers, where there is a way to it.
+// takeChunk maps the chunk that PEs[i] offers, where there is a way to it.
 func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 	if g := r.Growth; g == nil || *g != (growth{e.Offset, e.Offset + e.Size}) || len(r.files) != 1 {
 		return &shmerr.Error{
@@ -238,7 +237,7 @@ func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 		err = s.chunks.peers[i].grow(c, e)
 	}
 	// Where only a trial shows whether there is a way, or no other is wanted, the first chunk may
-	// show that there is none.
+	// show that the peer cannot be reached.
 	if err != nil && e.Offset == 0 && (!s.reach[i] || s.plan.Way == VMM) {
 		s.why[i] = s.noWay(i, err)
 		err = s.chunks.peers[i].close()

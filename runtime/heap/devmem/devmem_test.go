@@ -25,7 +25,7 @@ func TestHeapsGrow(t *testing.T) {
 		{1, granule}, {granule, granule}, // there already
 		{granule + 1, granule + Step},
 		{40 * mib, granule + 2*Step},
-		{200*mib + 1, 202 * mib}, // more than a step: what is asked for
+		{200*mib + 1, 202 * mib}, // more than a step: the requested size
 		{256 * mib, 256 * mib},
 		{8, 256 * mib},
 	} {
@@ -222,8 +222,8 @@ func TestOtherAllocations(t *testing.T) {
 	}
 }
 
-// TestEveryFailure makes each call of one PE's GPU fail in turn: all PEs have an
-// error, which says what failed where, and nothing is left.
+// TestEveryFailure makes each call of one PE's GPU fail in turn: all PEs have an error, which names
+// the failure and its place, and nothing is left.
 func TestEveryFailure(t *testing.T) {
 	for _, way := range []Way{VMM, IPC} {
 		plan := Plan{Way: way, Size: 16 * mib, Align: 4 * mib}

@@ -19,9 +19,8 @@ import (
 
 const granule = 2 << 20
 
-// fake is a GPU made of memory of this process: a chunk is a file without a
-// name, whose descriptor is real, so that other processes can map it, too. It
-// knows what it has given out.
+// fake is a GPU made of memory of this process: a chunk is a file without a name, whose descriptor
+// is real, so that other processes can map it, too. It keeps a record of its objects.
 type fake struct {
 	mu     sync.Mutex
 	uuid   string
@@ -187,7 +186,7 @@ func (f *fake) CreateChunk(n uint64) (gpu.Chunk, error) {
 	return f.named(&fakeChunk{fd: memory(n), n: n, mine: true}), nil
 }
 
-// named gives a chunk a name, or once more the one that it has.
+// named gives a chunk a name, or counts its name once more.
 func (f *fake) named(k *fakeChunk) gpu.Chunk {
 	if k.names == 0 {
 		f.next++
@@ -235,7 +234,7 @@ func (f *fake) ReleaseChunk(c gpu.Chunk) error {
 	return f.call("ReleaseChunk")
 }
 
-// dropUnused frees what is neither mapped nor named.
+// dropUnused frees memory that is neither mapped nor named.
 func (f *fake) dropUnused(k *fakeChunk) {
 	if k.names == 0 && !slices.Contains(values(f.maps), k) {
 		f.drop(k)

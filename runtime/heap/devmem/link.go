@@ -203,7 +203,7 @@ func (k *links) encode(n note) ([]byte, error) {
 	return text, nil
 }
 
-// maxFault keeps a note within a message, whatever JSON makes of its letters.
+// maxFault keeps a note within a message, even if JSON makes its letters longer.
 const maxFault = pass.MaxMessage/6 - 200
 
 func decode(c *pass.Conn, deadline time.Time) (note, []int, error) {

@@ -140,11 +140,11 @@ type lent struct {
 	Left  int // how many come in further rounds
 }
 
-// Lend maps what each PE of the node lends into its heap, a block behind all that
-// Commit may need, which is the same on all PEs; this PE's from an offset on, within
-// the block. All PEs call it together, also with an error that they have already,
-// and each returns nil or none; where it fails, the heaps are as they were. The loan
-// is given up in any case: the mapping needs no name.
+// Lend maps the memory that each PE of the node lends into its heap, a block behind all that Commit
+// may need, which is the same on all PEs; this PE's from an offset on, within the block. All PEs
+// call it together, also with an error that they have already, and all return nil or all an error;
+// where it fails, the heaps are as they were. The loan is given up in any case: the mapping needs
+// no name.
 func (s *Segment) Lend(l *Loan, block Extent, at uint64, err error) error {
 	if s.links == nil || s.links.broken != nil {
 		return errors.Join(err, s.lendError(block, shmerr.Causef(shmerr.ErrInternal, "the heap is closed, or an earlier call failed")), s.Return(l))
@@ -225,7 +225,7 @@ func (s *Segment) shareAll(some []piece, err error) (files []int, _ error) {
 	return files, nil
 }
 
-// takeLent maps what PEs[i] lends, where there is a way to it.
+// takeLent maps the memory that PEs[i] lends, where there is a way to it.
 func (s *Segment) takeLent(i int, block Extent, r *reply) error {
 	o := r.Lent
 	if o == nil || o.Block != block || len(r.files) != len(o.Sizes) {
@@ -280,7 +280,7 @@ func (s *Segment) Lent(block Extent) []Extent {
 	return parts
 }
 
-// ceiling is where what Commit may grow into ends.
+// ceiling is the end of the space that Commit may grow into.
 func (s *Segment) ceiling() uint64 {
 	to := roundUp(s.plan.Size, s.granule)
 	for _, b := range s.blocks {

@@ -49,8 +49,8 @@ func (o *owner) end() error {
 	return errors.Join(append(errs, o.dev.Unreserve(o.at-granule, o.size))...)
 }
 
-// lend has each PE lend n bytes from an offset in what its program has; their first
-// byte is behind the block's start by as much on each.
+// lend has each PE lend n bytes from an offset in its program's memory; their first byte is behind
+// the block's start by as much on each.
 func (n *node) lend(owners []*owner, from []uint64, bytes uint64, block Extent) []error {
 	return n.each(func(i int) error {
 		s := n.segments[i]
@@ -81,7 +81,7 @@ func TestLoans(t *testing.T) {
 			want := []Loan{{Before: 12*mib + 512, Size: 66 * mib}, {Before: 512, Size: 22 * mib}, {Before: 512, Size: 60 * mib}}
 			const bytes = 20 * mib
 			block := Extent{128 * mib, 128 * mib}
-			buffer := gpu.Address(block.Offset + want[0].Before) // where each heap has it
+			buffer := gpu.Address(block.Offset + want[0].Before) // its place in each heap
 			for i, o := range owners {
 				copy(bytesAt(o.at+gpu.Address(from[i]), 4), []byte{byte(i), 1, 2, 3})
 				copy(bytesAt(o.at+gpu.Address(from[i]+bytes-4), 4), []byte{byte(i), 5, 6, 7})
@@ -134,7 +134,7 @@ func TestLoans(t *testing.T) {
 	}
 }
 
-// TestLoansRefused: what one PE cannot lend none does.
+// TestLoansRefused: if one PE cannot lend, none does.
 func TestLoansRefused(t *testing.T) {
 	block := Extent{200 * mib, 4 * mib}
 	for name, tt := range map[string]struct {
@@ -186,7 +186,7 @@ func TestLoansRefused(t *testing.T) {
 			for _, o := range owners {
 				n.must([]error{o.end()})
 			}
-			n.end() // which takes back what is lent
+			n.end() // it takes back the lent memory
 		})
 	}
 }
@@ -229,8 +229,8 @@ func TestOtherLoans(t *testing.T) {
 	ipc.end()
 }
 
-// TestEveryFailureOfLoans makes each call of one PE's GPU fail in turn: all PEs have an
-// error or what failed was giving back, and nothing is left.
+// TestEveryFailureOfLoans makes each call of one PE's GPU fail in turn: all PEs have an error or
+// the failed call was one that gives back, and nothing is left.
 func TestEveryFailureOfLoans(t *testing.T) {
 	block := Extent{32 * mib, 4 * mib}
 	whole := func(failAt int) (calls []string, lent, back []error) {

@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// registrar notes what is registered, and fails where the test wants it.
+// registrar notes registrations, and fails where the test wants it.
 type registrar struct {
 	facts   gpu.Facts
 	ranges  map[unsafe.Pointer]uint64
@@ -60,7 +60,7 @@ func heapsAt() []unsafe.Pointer {
 	return []unsafe.Pointer{pointer(1 << 40), pointer(1<<40 + 1<<34), pointer(1<<40 + 1<<35)}
 }
 
-// covered says what is registered of each heap from its start on.
+// covered returns the registered bytes of each heap from its start on.
 func (r *registrar) covered(heaps []unsafe.Pointer) []uint64 {
 	all := make([]uint64, len(heaps))
 	for i, h := range heaps {
@@ -116,7 +116,7 @@ func TestPinnedHeapsRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A step is too much, what is asked for is not.
+	// A step is too much, the requested size is not.
 	if err := p.Commit(5*mib + 1); err != nil || p.Committed() != 5*mib+pinPage {
 		t.Errorf("%d committed, %v", p.Committed(), err)
 	}

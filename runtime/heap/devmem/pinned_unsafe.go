@@ -17,8 +17,8 @@ type Registrar interface {
 	HostUnregister(p unsafe.Pointer) error
 }
 
-// Pinned is the heaps of a node in main memory that a GPU reaches, this PE's
-// and the others': the driver has locked what is committed of them.
+// Pinned is the heaps of a node in main memory that a GPU reaches, this PE's and the others': the
+// driver has locked their committed parts.
 type Pinned struct {
 	dev       Registrar
 	heaps     []unsafe.Pointer

@@ -36,7 +36,7 @@ func ParseWay(s string) (Way, error) {
 	}
 }
 
-// Plan says what the heaps of a node are. All PEs have the same, but for Me.
+// Plan describes the heaps of a node. All PEs have the same, but for Me.
 type Plan struct {
 	Size  uint64 // bytes of the user heap of each PE
 	Align uint64 // it begins at a multiple of it, a power of two

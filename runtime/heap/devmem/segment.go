@@ -133,7 +133,7 @@ func (s *Segment) compare(hellos []hello) error {
 	return nil
 }
 
-// findPeers asks the driver whose memory this GPU's loads and stores get to.
+// findPeers asks the driver which PEs' memory this GPU's loads and stores reach.
 func (s *Segment) findPeers(hellos []hello) error {
 	for i, h := range hellos {
 		yes, known, err := s.dev.Reaches(h.UUID)

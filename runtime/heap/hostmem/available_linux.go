@@ -113,8 +113,8 @@ func (m machine) groups() []group {
 // less one page.
 const unlimited = 1 << 62
 
-// groupLeft is the limit less what is in use, not counting cached files that
-// the kernel would drop first. False where there is no limit.
+// groupLeft is the limit less the memory in use, not counting cached files that the kernel would
+// drop first. It reports false where there is no limit.
 func (m machine) groupLeft(g group) (uint64, bool) {
 	limitFile, useFile, cacheName := "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"
 	if g.unified {

@@ -69,7 +69,7 @@ func heapBytes(s *Segment, rank int) []byte {
 	return unsafe.Slice((*byte)(s.Heap(rank)), s.plan.Heap)
 }
 
-// follow is the PE of rank 1: it answers in its own heap what it finds there.
+// follow is the PE of rank 1: it copies into its own heap the words that it finds there.
 func follow(name string) error {
 	s, err := Receive(source(name), testPlan, time.Minute)
 	if err != nil {

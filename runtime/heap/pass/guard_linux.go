@@ -159,7 +159,7 @@ func (l *Listener) welcome() error {
 	return nil
 }
 
-// judge looks at what a guest has sent.
+// judge checks a guest's message.
 func (g *guard) judge(x *guest, deadline time.Time) (*Conn, error) {
 	c := &Conn{fd: x.fd}
 	answer, files, err := c.Receive(time.Now())

@@ -197,7 +197,7 @@ func TestManyStrangers(t *testing.T) {
 				err = c.Prove(&s, 7, soon())
 				_ = c.Close()
 			}
-			// A PE that gets no processor before so many have come is one of them.
+			// A PE that gets no processor before this many have come is one of them.
 			if !errors.Is(err, shmerr.ErrPeerLost) {
 				proven <- err
 				return

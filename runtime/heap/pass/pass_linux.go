@@ -37,7 +37,7 @@ type Listener struct {
 	guard *guard // nil: every process of the user is talked to
 }
 
-// User is the one that this process runs as.
+// User is the user that this process runs as.
 func User() uint32 { return uint32(os.Geteuid()) }
 
 // Listen opens the socket for processes of a user. From now on that many peers may connect, before
@@ -80,7 +80,7 @@ type Conn struct {
 	Peer int
 }
 
-// Close closes the connection. The peer can still read what was sent.
+// Close closes the connection. The peer can still read messages sent before.
 func (c *Conn) Close() error { return unix.Close(c.fd) }
 
 // TurnedAway is a peer that is not talked to, as one of another user; the next

@@ -189,7 +189,7 @@ func (n *NIC) Load(desc uintptr, at unsafe.Pointer, b []byte) error {
 	return err
 }
 
-// Store writes what a NIC has received.
+// Store writes bytes that a NIC has received.
 func (n *NIC) Store(desc uintptr, at unsafe.Pointer, b []byte) error {
 	if _, err := unix.Pwrite(n.file, b, 0); err != nil {
 		return err

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of later versions than the oldest headers that this is built with: leave out what
- * set_components names (2.1); and distances between NUMA nodes, attributes of memory and
- * kinds of processors, each of them files to read for every processor (2.8). */
+/* These came later than the oldest headers that this is built with: leave out the components that
+ * set_components names (2.1); and distances between NUMA nodes, attributes of memory and kinds of
+ * processors, each of them files to read for every processor (2.8). */
 #define BLACKLIST (1UL << 0)
 #define LESS ((1UL << 7) | (1UL << 8) | (1UL << 9))
 #define WITH_LESS 0x20800
@@ -58,10 +58,9 @@ unsigned shmemi_hwloc_open(const char *file, char *why, size_t len)
 }
 
 /*
- * What is wanted: sockets, NUMA nodes, and everything between them and the devices.
- * With the levels of caches and cores a machine of 192 processors has three times as
- * many objects. Processors that this process may not use are wanted too, because
- * devices are near to them.
+ * The needed objects: sockets, NUMA nodes, and everything between them and the devices. With the
+ * levels of caches and cores a machine of 192 processors has three times as many objects.
+ * Processors that this process may not use are needed too, because devices are near to them.
  */
 static int choose(hwloc_topology_t t)
 {

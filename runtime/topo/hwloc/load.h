@@ -6,11 +6,11 @@
 
 #include <stddef.h>
 
-/* Opens the library and takes its functions. Answers its version, major * 256 +
+/* Opens the library and takes its functions. Returns its version, major * 256 +
  * minor, or 0 with the reason in why. */
 unsigned shmemi_hwloc_open(const char *file, char *why, size_t len);
 
-/* Looks at the machine. Answers the text and its length with the zero at its end, to
+/* Looks at the machine. Returns the text and its length with the zero at its end, to
  * be given to shmemi_hwloc_free, or NULL with errno set and the step that failed in
  * step. */
 char *shmemi_hwloc_read(int *len, const char **step);

@@ -17,7 +17,7 @@ const good = `[
 ]
 `
 
-// TestCheck: what is well passes, and one change makes it wrong.
+// TestCheck: a sound trace passes, and one change makes it wrong.
 func TestCheck(t *testing.T) {
 	if all, err := Check([]byte(good)); err != nil || len(all) != 8 {
 		t.Fatalf("%d events, %v", len(all), err)

@@ -45,7 +45,7 @@ const MaxLinks = 1 << (linkBits - bits)
 // Links are the networks between the hosts.
 type Links struct {
 	N    int    // 0: one
-	Rate uint64 // bits a second that an interface sends; 0: what it can
+	Rate uint64 // bits a second that an interface sends; 0: no limit
 }
 
 // bits is the length of the networks' prefix.

@@ -2,12 +2,13 @@
  * pmix.c: a fake libpmix, for one PE of a job. The others put the same values as this one. The
  * environment says what goes wrong:
  *
- * PLAY_RANK, PLAY_SIZE  this PE, and the number of PEs PLAY_INIT             the status of
- * PMIx_Init, or ":never" PLAY_FENCE            the result of the fence of that number: a status,
- * "never", or
- *                         "late", after the PE has put that it waits; as "3:never"
- * PLAY_GONE             a PE for whose keys there is no answer PLAY_LOST             a PE whose
- * keys are not there PLAY_LOG              a file to which the calls go that end something
+ *   PLAY_RANK, PLAY_SIZE  this PE, and the number of PEs
+ *   PLAY_INIT             the status of PMIx_Init, or ":never"
+ *   PLAY_FENCE            the result of the fence of that number: a status, "never", or "late",
+ *                         after the PE has put that it waits; as "3:never"
+ *   PLAY_GONE             a PE for whose keys there is no answer
+ *   PLAY_LOST             a PE whose keys are not there
+ *   PLAY_LOG              a file to which the calls go that end something
  */
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-// Package middleman breaks the connections of tests: it refuses, resets, delays and cuts
-// off what goes between the PEs of a unique id and its root. It knows how an id is laid out,
-// as runtime/bootstrap/uid says, and nothing else of it.
+// Package middleman breaks the connections of tests: it refuses, resets, delays and cuts off the
+// bytes between the PEs of a unique id and its root. It knows the layout of an id, as in
+// runtime/bootstrap/uid, and nothing else of it.
 package middleman
 
 import (
@@ -23,7 +23,7 @@ const (
 	atSum       = 124
 )
 
-// Middleman is between the PEs and the root, and breaks what goes through it.
+// Middleman is between the PEs and the root, and breaks their connections.
 type Middleman struct {
 	listener net.Listener
 	to       string
@@ -95,7 +95,7 @@ func (m *Middleman) carry(from net.Conn) {
 		return
 	}
 	defer to.Close()
-	// One side or the other, after some bytes: in the handshake, or in what follows.
+	// One side or the other, after some bytes: in the handshake, or behind it.
 	var limits [2]int
 	for i := range limits {
 		limits[i] = 1 << 30

@@ -1,11 +1,9 @@
-// Package cudatest gives tests a CUDA driver and a GDRCopy that need no GPU:
-// two shared libraries, built from C beside it, whose GPU is the process's own
-// memory. They go through the same door as the real ones, keep a log of calls,
-// and fail where a test wants it.
+// Package cudatest gives tests a CUDA driver and a GDRCopy that need no GPU: two shared libraries,
+// built from C beside it, whose GPU is the process's own memory. They are loaded as the real ones
+// are, keep a log of calls, and fail where a test wants it.
 //
-// A program takes them by LD_LIBRARY_PATH, package cuda's own tests by their
-// path. Settings are in the environment of the process that uses them, so tests
-// that change them do not run in parallel.
+// A program takes them by LD_LIBRARY_PATH, package cuda's own tests by their path. Settings are in
+// the environment of the process that uses them, so tests that change them do not run in parallel.
 package cudatest
 
 import (
@@ -36,11 +34,11 @@ const (
 
 var mu sync.Mutex // one build at a time
 
-// kept is where what was built is kept; "": nowhere.
+// kept is the folder where built files are kept; "": nowhere.
 var kept string
 
-// Keep has Build keep what it builds in a folder, until the tests of the package end:
-// it takes a second each time. TestMain calls it, or Main.
+// Keep has Build keep its files in a folder, until the tests of the package end: a build takes a
+// second. TestMain calls it, or Main.
 func Keep(dir string) { kept = dir }
 
 // Main runs the tests of a package that builds the libraries often: it keeps
@@ -143,8 +141,8 @@ func (h *Holder) Hold(process int, function string) {
 	}
 }
 
-// Load has the streams of a process's primary contexts stand still until what it returns
-// is called, as they do while a kernel is loaded beside one that runs.
+// Load stops the streams of a process's primary contexts until the returned function is called, as
+// if a kernel were being loaded beside one that runs.
 func (h *Holder) Load(process int) (loaded func()) {
 	h.t.Helper()
 	file := filepath.Join(h.Dir, strconv.Itoa(process)+".loads")
@@ -192,7 +190,7 @@ func (l *Log) Calls() []string {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-// releases says which call gives back what another one took.
+// releases names the call that gives back the object of another one.
 var releases = map[string]string{
 	"cuMemAlloc_v2": "cuMemFree_v2", "cuMemAllocManaged": "cuMemFree_v2",
 	"cuMemHostAlloc": "cuMemFreeHost", "cuMemHostRegister_v2": "cuMemHostUnregister",
@@ -217,7 +215,7 @@ func (l *Log) Check() {
 			open[back]++
 		}
 		if name == "cuCtxCreate_v2" && result == "0" {
-			open["cuCtxPopCurrent_v2"]++ // it pushes what it makes
+			open["cuCtxPopCurrent_v2"]++ // it pushes the new context
 		}
 		for _, back := range releases {
 			if name == back {

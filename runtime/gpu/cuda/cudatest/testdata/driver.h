@@ -1,6 +1,6 @@
 /*
- * driver.h: what the parts of the fake driver share. All of it is behind
- * fake_lock, but for the stack of contexts, which each thread has its own of.
+ * driver.h: the shared part of the fake driver. All of it is behind fake_lock, but for the stack of
+ * contexts, which each thread has its own of.
  */
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
@@ -25,7 +25,7 @@ struct block {
     kind kind;
     char *host, *device; /* as the two sides address it */
     size_t size;
-    char *map[2]; /* what was mapped */
+    char *map[2]; /* the mapped memory */
     size_t mapped;
     int fd;
     unsigned long id;
@@ -60,7 +60,7 @@ enum { FAKE_CONTEXT_BYTES = 260 << 20 };
 bool fake_loads(void);
 
 /* Whether an address is in memory that belongs to a primary context: of cuMemAlloc and
- * cuMemAllocManaged, and not what was mapped or pinned. */
+ * cuMemAllocManaged, and not mapped or pinned memory. */
 bool fake_of_primary(const void *address);
 
 void fake_drop_streams_of(const void *context);

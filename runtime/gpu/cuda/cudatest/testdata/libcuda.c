@@ -21,7 +21,7 @@ pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static int initialised;
 static int contexts[8];
 static bool was_reset[8];            /* and has not been retained since: no call works in it */
-static unsigned long long births[8]; /* of the primary contexts: what cuCtxGetId answers */
+static unsigned long long births[8]; /* of the primary contexts: the result of cuCtxGetId */
 static unsigned long long own_births[8][4], last_birth;
 static bool own[8][4]; /* of cuCtxCreate, which are alive */
 static __thread void *stack[8];
@@ -182,7 +182,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     (void)device;
     char key[32];
     snprintf(key, sizeof key, "attribute%d", attribute);
-    long set = fake_setting(key, attribute != 148); /* no driver that was tried has it */
+    long set = fake_setting(key, attribute != 148); /* no driver that was tried can do it */
     BEGIN(set < 0 ? INVALID_VALUE : 0);
     *value = (int)set;
     return 0;
@@ -200,7 +200,7 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
     return 0;
 }
 
-/* With its context goes what is still allocated, as in the real driver. */
+/* Its memory that is still allocated goes with the context, as in the real driver. */
 static int drop_context(int device)
 {
     if (contexts[device] == 0)
@@ -311,7 +311,7 @@ int cuCtxPushCurrent_v2(void *context)
     return 0;
 }
 
-/* What cudaSetDevice calls. */
+/* cudaSetDevice calls this. */
 int cuCtxSetCurrent(void *context)
 {
     bool known = context == NULL || LOCKED(is_alive(context)) || fake_is_primary(context);
@@ -330,7 +330,7 @@ int cuCtxPopCurrent_v2(void **context)
     END(ok ? 0 : INVALID_CONTEXT);
 }
 
-/* It fails for no other reason than a mode that is none, and is in no log. */
+/* It fails only for an unknown mode, and is in no log. */
 static __thread int capture_mode;
 
 int cuThreadExchangeStreamCaptureMode(int *mode)

@@ -73,7 +73,7 @@ void fake_reset_memory(const void *context)
 {
     for (struct block *b = fake_blocks; b < fake_blocks + BLOCKS; b++)
         if (b->kind != FREE && b->context == context)
-            fake_release(b); /* of registered memory only what is the driver's */
+            fake_release(b); /* of registered memory only the driver's part */
 }
 
 int fake_memory(size_t n)
@@ -113,7 +113,7 @@ int cuMemHostAlloc(void **host, size_t n, unsigned flags)
     struct block *b = fake_add(HOST);
     b->size = b->mapped = n;
     b->map[0] = b->host = fake_map(n, -1, MAP_SHARED | MAP_ANONYMOUS, NULL);
-    /* Whole programs count on one address for both, as every GPU of today has it. */
+    /* Whole programs count on one address for both, as with every GPU of today. */
     if (fake_setting("works", 0) != 0)
         b->device = b->host;
     else
@@ -203,7 +203,7 @@ int cuMemAlloc_v2(uint64_t *device, size_t n)
     b->fd = fake_memory(whole);
     fake_map(whole, b->fd, MAP_SHARED | MAP_FIXED, start);
     b->device = n < LARGE ? start - MISALIGNED : start;
-    /* Of large blocks a part, so that tests need not have so much memory. */
+    /* Only a part of large blocks, so that tests do not need as much memory. */
     memset(b->device, 0xaa, n < LARGE ? n : 4096);
     *device = (uintptr_t)b->device;
     pthread_mutex_unlock(&fake_lock);
@@ -248,13 +248,13 @@ int cuMemGetHandleForAddressRange(void *handle, uint64_t device, size_t n, int t
               ?: fd < 0 || type != 1 || flags != 0  ? INVALID_VALUE
              : fake_setting("attribute124", 1) != 1 ? NOT_SUPPORTED
                                                     : 0);
-    /* A driver before CUDA 13.3 exports what cannot be mapped. */
+    /* A driver before CUDA 13.3 exports a file that cannot be mapped. */
     *(int *)handle = fake_setting("unmappable", 0) ? sealed() : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return 0;
 }
 #endif
 
-/* The attributes in the order of cuda.h; what does not apply is 0. */
+/* The attributes in the order of cuda.h; those that do not apply are 0. */
 int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint64_t address)
 {
     char *at = (char *)address, *base = NULL, *host = NULL;

@@ -24,8 +24,8 @@ static struct module *module_of(void *name)
     return m >= modules && m < modules + MODULES && m->text != NULL ? m : NULL;
 }
 
-/* The error of a name that is no module. One that a reset has ended ends the process: what the
- * driver does with it is not known. */
+/* The error of a name that is no module. One that a reset has ended ends the process: the driver's
+ * behaviour with it is not known. */
 static int no_module(void *name)
 {
     struct module *m = name;

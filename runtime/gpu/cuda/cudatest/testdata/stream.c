@@ -38,7 +38,7 @@ static int no_event(const void *name)
     return e >= events && e < events + EVENTS && e->dead ? CONTEXT_IS_DESTROYED : INVALID_VALUE;
 }
 
-/* What a program holds is not NULL, but for the default stream. */
+/* A program's handle is not NULL, but for the default stream. */
 static void *name_of(struct stream *s)
 {
     return s == streams ? NULL : s;
@@ -308,7 +308,7 @@ int cuStreamSynchronize(void *stream)
     if (result == 0 && s == NULL)
         result = no_stream(stream);
     if (result == 0)
-        drain(s, NULL, 0); /* before it fails, too: what it copies may be freed then */
+        drain(s, NULL, 0); /* before it fails, too: the memory that it copies may be freed then */
     END(result);
 }
 

@@ -26,7 +26,7 @@ int fake_may_work(void *stream);
 /* The context of a stream; of the default stream the current one. */
 void *fake_stream_context(void *stream);
 
-/* Appends to a stream. Answers 0. */
+/* Appends to a stream. Returns 0. */
 int fake_later(struct work w, void *stream);
 
 #endif

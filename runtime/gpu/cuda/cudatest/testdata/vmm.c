@@ -147,8 +147,8 @@ static uint64_t keep_chunk(struct chunk c)
     return i + 1;
 }
 
-/* What this process has mapped of its GPU: own memory only, and once where there are
- * several addresses of it. */
+/* The mappings of this process on its GPU: own memory only, and once where there are several
+ * addresses of it. */
 static size_t in_use(void)
 {
     size_t n = 0;
