@@ -132,7 +132,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestAllocations holds what keeps the proxy free of the garbage collector.
+// TestAllocations holds that the proxy makes no work for the garbage collector.
 func TestAllocations(t *testing.T) {
 	g := queuetest.New(queue.MinSlots, 0)
 	r := queue.NewAt(g.Memory(), queue.MinSlots, 0)

@@ -19,8 +19,8 @@ type Host struct {
 	size  uintptr
 }
 
-// line keeps what different parties write apart: two cache lines, because
-// processors fetch them in pairs.
+// line keeps the words of different writers apart: two cache lines, because processors fetch them
+// in pairs.
 const line = 128
 
 // NewHost makes count rings of n slots each for a job of npes. Nothing is known

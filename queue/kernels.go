@@ -33,6 +33,5 @@ func WorkBuffers(pes int) uint64 {
 // work with. As shmemi_work_size.
 func WorkSize(pes int) uint64 { return WorkBuffers(pes) + 2*uint64(pes)*WorkChunk(pes) }
 
-// WorkTeamSize is the same of each other team, in a job of so many PEs. As
-// shmemi_work_team.
+// WorkTeamSize is the same of each other team, in a job of this many PEs. As shmemi_work_team.
 func WorkTeamSize(pes int) uint64 { return WorkBuffers(pes) + max(WorkTeam, 2*uint64(pes)*WorkLeast) }

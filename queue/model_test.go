@@ -45,7 +45,7 @@ func opOf(producer int, index uint8) opID { return opID(uint8(producer)<<2 | ind
 func (o opID) producer() int              { return int(o >> 2) }
 func (o opID) index() uint8               { return uint8(o & 3) }
 
-// A word of a slot: whose, which of its operation's six, and the lap.
+// A word of a slot: its producer, its place among the operation's six, and the lap.
 type word struct {
 	op  opID
 	i   uint8
@@ -63,7 +63,7 @@ const (
 	roomByOne          // a producer stores one slot too early
 	roomForFirst       // it waits for room for its first slot only
 	tornTake           // it reads the head and adds to it in two steps
-	noFence            // nothing orders what it wrote before its slots
+	noFence            // nothing orders its writes before its slots
 	lapOfFirst         // all slots of an operation get the lap of the first
 	lapConstant        // the lap does not change from round to round
 	cachesTooMuch      // it keeps the end that it waits for as the tail that it saw
@@ -137,7 +137,7 @@ func (s *state) final(c *setting) bool {
 	return int(s.producers[0].op) == len(c.ops[0]) && int(s.producers[1].op) == len(c.ops[1]) && s.tail == c.total()
 }
 
-// produce returns what producer i can do next.
+// produce returns the possible next steps of producer i.
 func (s *state) produce(c *setting, f flaw, i int, next func(label string, s state)) {
 	p := &s.producers[i]
 	// go on with the state changed by do, at another step
@@ -275,8 +275,8 @@ func (p *producer) finish() {
 	}
 }
 
-// consume returns what the consumer can do next, and an error when what it
-// found is not what was pushed.
+// consume returns the possible next steps of the consumer, and an error when it found another
+// operation than was pushed.
 func (s *state) consume(c *setting, f flaw, next func(label string, s state)) error {
 	if s.have == 0 && s.tail != s.read {
 		n := *s

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// The limits of a ring's size, in slots. The lower one holds what a warp pushes
-// at once, 32 operations of the most slots, with room to go on.
+// The limits of a ring's size, in slots. The lower one holds one push of a warp, 32 operations of
+// the most slots, with room to go on.
 const (
 	MinSlots = 256
 	MaxSize  = 1 << 20

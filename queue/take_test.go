@@ -9,8 +9,8 @@ import (
 	"libshmem/queue/queuetest"
 )
 
-// TestWaiting counts what a ring holds when it is full, empty, and in between, at the end of a
-// round, too.
+// TestWaiting counts the contents of a ring when it is full, empty, and in between, also at the end
+// of a round.
 func TestWaiting(t *testing.T) {
 	const slots = queue.MinSlots
 	for start := range uint64(3) {
@@ -109,8 +109,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestTakePartial stores an operation slot by slot: Take must not pass it before
-// it is whole, and find what comes behind it then.
+// TestTakePartial stores an operation slot by slot: Take must not pass it before it is whole, and
+// must then find the one behind it.
 func TestTakePartial(t *testing.T) {
 	for _, start := range []uint64{0, queue.MinSlots - 1, queue.MinSlots - 2, queue.MinSlots - 3} {
 		g := queuetest.New(queue.MinSlots, start)

@@ -1,11 +1,11 @@
-// Command gen writes what libshmem/abi/table makes: the layouts that C, device code and Go
-// share, once in C and once in Go, and their picture.
+// Command gen writes the files of libshmem/abi/table: the layouts that C, device code and Go share,
+// once in C and once in Go, and their picture.
 //
 //	go run ./abi/gen          writes them
 //	go run ./abi/gen -check   writes nothing and fails when one is out of date
 //
-// It owns their text, not what they say. The files are committed, so that a reader and a
-// reviewer see what a row makes, and so that a build needs no generator.
+// It owns their text, not their contents. The files are committed, so that a reader and a reviewer
+// see the effect of a row, and so that a build needs no generator.
 package main
 
 import (

@@ -30,8 +30,8 @@ const (
 	wire   = "wire" // in place of a unit: the structs around the slots
 )
 
-// readersOf are sources that between them name the members of a unit's structs: of C, and
-// packages of Go besides the one that has the unit's file.
+// readersOf are sources that together name the members of a unit's structs: of C, and packages of
+// Go besides the one that has the unit's file.
 var readersOf = map[string]struct{ c, packages []string }{
 	wire: {
 		[]string{"capi/front/device.c", "capi/front/gpu.c", "capi/front/stream.c", "tests/gpu/colls.cu"},
@@ -52,7 +52,7 @@ var readersOf = map[string]struct{ c, packages []string }{
 	"state":   {c: []string{"capi/front/address.c", "capi/front/lifecycle.c", "capi/front/statics.c"}},
 }
 
-// oneSided are structs whose members one language alone names, and why.
+// oneSided are structs whose members only one language names, and why.
 var oneSided = map[string]string{
 	"ring_near":     "producers alone have it; Go makes room for it",
 	"device_report": "of C, what a GPU runs alone names it, which this test does not compile",
@@ -123,7 +123,7 @@ func settled(s *table.Struct, members []table.Member, inC, inGo map[string]bool)
 	return cHas && goHas
 }
 
-// judge looks at what the two languages miss of a struct.
+// judge compares the members of a struct that the two languages miss.
 func judge(t *testing.T, s *table.Struct, members []table.Member, inC, inGo map[string]bool) {
 	t.Helper()
 	cHas, goHas := false, false
@@ -173,7 +173,7 @@ func newC(t *testing.T) *cTree {
 
 var missedInC = regexp.MustCompile(`has no member named '(\w+)'`)
 
-// misses are the members that sources name and that there are not. The last sources are left out
+// misses are the members that sources name and that do not exist. The last sources are left out
 // when those before them are enough.
 func (c *cTree) misses(t *testing.T, sources []string, enough func(missed map[string]bool) bool) map[string]bool {
 	t.Helper()
@@ -238,7 +238,7 @@ func newGo(t *testing.T) *goTree {
 	for list := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct {
 			ImportPath, Export, Dir string
-			CompiledGoFiles         []string // of cgo: what it makes
+			CompiledGoFiles         []string // of cgo: the files that it makes
 		}
 		if err := list.Decode(&p); errors.Is(err, io.EOF) {
 			return g

@@ -69,7 +69,7 @@ struct shmemi_words {
     uint64_t w[2 * SHMEMI_MAX_SLOTS];
 };
 
-/* What is too large for its field is cut, so that it never harms another. */
+/* A value that is too large for its field is cut, so that it never harms another. */
 `)
 	for i := range table.Ops {
 		cPack(&b, &table.Ops[i])
@@ -84,7 +84,7 @@ struct shmemi_words {
 	return b.String()
 }
 
-// cut is the C or Go text of a value without what its field has no room for.
+// cut is the C or Go text of a value, cut to the bits of its field.
 func cut(f table.Field, value string) string {
 	return fmt.Sprintf("(%s & %#x)", value, uint64(1)<<min(f.Bits, table.Bits)-1)
 }

@@ -2,9 +2,9 @@ package table
 
 import "testing"
 
-// TestFieldsFit holds what the generator and the codecs rely on: no two fields
-// of an operation share a bit, none touches the lap, and an operation's slots
-// are as many as its fields need.
+// TestFieldsFit holds the assumptions of the generator and the codecs: no two fields of an
+// operation share a bit, none touches the lap, and an operation's slots are as many as its fields
+// need.
 func TestFieldsFit(t *testing.T) {
 	codes := map[int]string{}
 	for i := range Ops {

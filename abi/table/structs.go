@@ -4,10 +4,10 @@ package table
 type Member struct {
 	Name  string // in C
 	Type  string // u8 to u64, i8 to i64, bool, char, size (size_t), uptr (uintptr_t), ptr, or "struct " and a Struct's Name
-	Count int    // elements of an array; 0: it is none
+	Count int    // elements of an array; 0: no array
 	Doc   string // its writer and its reader
 	At    int    // offset where it must be; 0: follows the member before
-	Align int    // at a multiple of it; 0: as its type has it
+	Align int    // at a multiple of it; 0: by its type
 
 	C      string // how C declares it where Type does not say it: the type, or with %s for the name all of it
 	Go     string // its name in Go; "": Name, with the case of Struct.Private; "_": none
@@ -77,7 +77,7 @@ type Unit struct {
 	Structs   []Struct
 }
 
-// Of gives the struct as a version has it.
+// Of returns the struct of a version.
 func (s *Struct) Of(version int) Struct {
 	of := *s
 	of.Members = nil

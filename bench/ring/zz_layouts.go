@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe8793c3b422ad664
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x3b80b6cd32b585d1
 import "C"

@@ -36,7 +36,7 @@ void shmemi_core_flush(void);
 /* Ends the process with a status, because the job has ended. */
 void shmemi_core_end(const char *what, int status) __attribute__((noreturn));
 
-/* What ends the sleep of one engine's proxy. */
+/* Ends the sleep of one engine's proxy. */
 struct shmemi_core_waker {
     void (*wake)(void *self); /* the provider's; NULL: it is in Go */
     void *self;
@@ -61,7 +61,7 @@ void shmemi_core_departs(int departs);
 
 /* Keeps the front's functions that args names, but for abort_. */
 void shmemi_core_keep(const struct shmemi_init_args *args);
-/* What a PE does, and that this one has finalized, as struct shmemi_init_args has them. */
+/* The work of a PE, and the news that this one has finalized, as in struct shmemi_init_args. */
 void shmemi_core_doing(int pe, unsigned how, char *text, size_t size);
 void shmemi_core_finalized(void);
 /* Ranges for a profiler, as struct shmemi_init_args has them. */

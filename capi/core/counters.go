@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/stats"
 )
 
-// counterNames are C's copies, which callers keep: one block, of so many bytes a name.
-// A variable holds it, and not memory of Go's, where checkers of leaks do not look.
+// counterNames are C's copies, which callers keep: one block, with the same number of bytes for
+// each name. A variable holds it, and not memory of Go's, where checkers of leaks do not look.
 var (
 	counterNames unsafe.Pointer
 	nameSize     int

@@ -100,7 +100,7 @@ func listed(pes *C.int32_t, n C.int) (all []topo.PE) {
 	return all
 }
 
-// doing asks the front what a PE of this node does.
+// doing asks the front for the present work of a PE of this node.
 func doing(of topo.PE, how pe.How) string {
 	var to [640]C.char
 	C.shmemi_core_doing(C.int(of), C.uint(how), &to[0], C.size_t(len(to)))

@@ -140,8 +140,8 @@ func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C
 	return 0
 }
 
-// environ is C's environment now. Go's own copy is made when the file is
-// loaded and misses what the program or Python set later. clearenv leaves nil.
+// environ is C's environment now. Go's own copy is made when the file is loaded and misses
+// variables that the program or Python set later. clearenv leaves nil.
 func environ(environment **C.char) []string {
 	if environment == nil {
 		return nil

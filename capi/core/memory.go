@@ -33,7 +33,7 @@ func noMemory(err error, alone bool) C.int64_t {
 	return answerNoMemory
 }
 
-// showHeap stores what other processes see of the heap.
+// showHeap stores the heap's numbers for other processes.
 func showHeap() {
 	s, to := job.Heap.Stats(), &job.Live.Heap
 	atomic.StoreUint64(&to.Size, s.Size)

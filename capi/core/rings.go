@@ -45,7 +45,7 @@ func waker(i int, e *proxy.Engine) pe.Waker {
 //export shmemgoWake
 func shmemgoWake(i C.int) { job.Engines[i].Rouse() }
 
-// freeWakers comes when no producer is left.
+// freeWakers is called when no producer is left.
 func freeWakers() {
 	for _, w := range wakers {
 		C.free(unsafe.Pointer(w))

@@ -40,7 +40,7 @@ func gpus() []doctor.Finding {
 // device code are built for.
 const oldest = 75
 
-// features says what of a GPU some jobs will miss.
+// features lists the features of a GPU that some jobs will miss.
 func features(name string, f gpu.Facts) []doctor.Finding {
 	has := doctor.Well(name, "compute capability %d.%d", f.Major, f.Minor)
 	findings := []doctor.Finding{has}

@@ -15,8 +15,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// job is one PE of several. PE 0 prints what all have found, and has the status. One
-// of each host would be enough to look at it, and which that is they learn later.
+// job is one PE of several. PE 0 prints the findings of all, and has the status. One PE of each
+// host would be enough to look at it, but PEs learn their hosts only later.
 func job(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, stdout, stderr io.Writer) int {
 	id, err := topo.HostID(cfg.HostID)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/topo/hwloc"
 )
 
-// settings reads them, and says what is wrong with them.
+// settings reads the settings, and reports their errors.
 func settings(environ []string) (*config.Config, []doctor.Finding) {
 	const subject = "settings"
 	cfg, warnings, err := config.Parse(environ)
@@ -53,7 +53,7 @@ func libraries(cfg *config.Config, launched bool) []doctor.Finding {
 	return append(findings, registrations(cfg))
 }
 
-// registrations says whether buffers outside the heap stay registered.
+// registrations reports whether buffers outside the heap stay registered.
 func registrations(cfg *config.Config) doctor.Finding {
 	const subject = "registration cache"
 	if cfg.RegistrationCache == 0 {

@@ -47,7 +47,7 @@ func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	return append(findings, mute(answered(silent, offers), machine.NICs(), lib.File)...)
 }
 
-// taken says what a job takes between hosts.
+// taken reports the choice of a job between hosts.
 func taken(offers []ofi.Offer) []doctor.Finding {
 	const subject = "network"
 	var nics []string

@@ -100,7 +100,7 @@ func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 		return nil, about, done
 	}
 	m := fabric.GPUMemory{Base: address(a), Len: gpuBytes, File: -1}
-	// Each way finds the bytes that it has written: what was there before is cleared.
+	// Each way must find the bytes that it has written, so earlier ones are cleared.
 	read := func(to []byte) error { return dev.CopyOut(to, a) }
 	if dev.Facts().DMABuf {
 		if fd, err := dev.ExportDMABuf(a, gpuBytes); err == nil {

@@ -64,7 +64,7 @@ func watchPE(w io.Writer, process string, between time.Duration) error {
 	return nil
 }
 
-// waits prints what the threads of a PE wait for.
+// waits prints the waits of a PE's threads.
 func waits(w io.Writer, page *live.PE) error {
 	all := page.Waiting()
 	for _, t := range all {

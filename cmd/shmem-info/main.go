@@ -1,8 +1,7 @@
-// Shmem-info says what this installation of libshmem is, what it would use on
-// this machine, and how it is set.
+// Shmem-info prints the facts of this installation of libshmem, its choices on this machine, and
+// its settings.
 //
-// This file reads the command line and prints. Every fact comes from the
-// package that owns it.
+// This file reads the command line and prints. Every fact comes from the package that owns it.
 package main
 
 import (
@@ -32,7 +31,7 @@ needs for itself, and which memory the rings can have here.
 // The exit statuses.
 const (
 	statusOK    = 0
-	statusError = 1 // a setting is not valid, or what was asked for cannot be found out
+	statusError = 1 // a setting is not valid, or the requested fact cannot be found out
 	statusUsage = 2
 )
 

@@ -65,7 +65,7 @@ func network(w io.Writer, cfg *config.Config) error {
 	return granted(w, cfg, wish)
 }
 
-// open opens what would be taken: several NICs promise less than each of them.
+// open opens the choice of a job: several NICs promise less than each of them.
 func open(want fabric.Config) (fabric.Provider, error) {
 	choice, err := ofi.Choose(want.Library, ofi.Wish{Provider: want.Provider, Fabric: want.Fabric, NICs: want.NICs, GPU: want.GPU})
 	if err != nil {
@@ -86,8 +86,8 @@ func open(want fabric.Config) (fabric.Provider, error) {
 	return ends[0], nil
 }
 
-// about says which fabric is taken, what was set and refused, and why libfabric does not know
-// the memory of GPUs.
+// about names the chosen fabric, the options that were set and refused, and why libfabric does not
+// know the memory of GPUs.
 func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 	c := p.Caps()
 	fmt.Fprintf(w, "\nfabric: %s\n", c.Fabric)
@@ -112,7 +112,7 @@ func overSockets(c *fabric.Caps) bool {
 	return !slices.ContainsFunc(fabric.Properties, func(p fabric.Property) bool { return p.Name == "rdma" && p.Has(c) })
 }
 
-// granted opens what would be taken, and prints what SHMEM_REQUIRE can ask of it.
+// granted opens the choice of a job, and prints the words of SHMEM_REQUIRE that it fulfils.
 func granted(w io.Writer, cfg *config.Config, wish ofi.Wish) error {
 	want := credit.Config(2)
 	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), wish.NICs, cfg.Libfabric

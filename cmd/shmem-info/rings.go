@@ -64,7 +64,7 @@ func survey(want gpu.Kind) (name string, reports []gpu.Report, context string, e
 	return name, reports, contextOf(dev), dev.Close()
 }
 
-// contextOf makes the context that proxies have, and says what is less then.
+// contextOf makes the context that proxies have, and reports the memory that it takes.
 func contextOf(dev *cuda.Device) string {
 	const what = "the proxies' own context, of each PE whose heap is reached through the network"
 	before, _, err := dev.FreeMemory()

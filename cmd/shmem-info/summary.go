@@ -20,7 +20,7 @@ import (
 // specification is the version of OpenSHMEM that shmem.h states.
 const specification = "1.6"
 
-// summary prints what is true of this installation and this machine.
+// summary prints the facts of this installation and this machine.
 func summary(w io.Writer, cfg *config.Config) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "libshmem\t%s, OpenSHMEM %s\n", libshmem.Version, specification)
@@ -39,7 +39,7 @@ func summary(w io.Writer, cfg *config.Config) error {
 	return rings(w, cfg)
 }
 
-// registrations says whether buffers outside the heap can stay registered here, with
+// registrations reports whether buffers outside the heap can stay registered here, with
 // NICs that want them registered.
 func registrations(cfg *config.Config) string {
 	if cfg.RegistrationCache == 0 {
@@ -71,8 +71,8 @@ func ownLibrary(name string) string {
 	return file
 }
 
-// overhead prints what the symmetric heap costs beyond its own bytes, by the
-// same arithmetic that a job uses.
+// overhead prints the cost of the symmetric heap beyond its own bytes, by the same arithmetic that
+// a job uses.
 func overhead(w io.Writer, cfg *config.Config) error {
 	var b strings.Builder
 	plan := hostmem.NewPlan(0, cfg.SymmetricSize, 1)

@@ -37,8 +37,8 @@ func TestNamespaceScripts(t *testing.T) {
 
 func runScripts(t *testing.T, dir string) {
 	if signal.Ignored(syscall.SIGHUP) {
-		// Under nohup, which shmemrun rightly respects. A signal that is handled
-		// here is at its default in what is started from here.
+		// Under nohup, which shmemrun rightly respects. A signal that is handled here is at its
+		// default in processes that are started from here.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	testscript.Run(t, testscript.Params{
@@ -153,7 +153,7 @@ func signalled(ts *testscript.TestScript, neg bool, args []string) {
 	demand(ts, cmd.Wait(), want)
 }
 
-// copied keeps what is written.
+// copied keeps the bytes that are written.
 type copied struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -118,7 +118,7 @@ func variable(values []string) ([]string, error) {
 
 func tagged([]string) ([]string, error) { return []string{"--tag-output"}, nil }
 
-// local refuses what would start PEs elsewhere, or asks a system for them.
+// local refuses hosts where PEs would start elsewhere, or by another system.
 func local(values []string) ([]string, error) {
 	if !slices.Contains([]string{"fork", "ssh", "rsh"}, values[0]) {
 		return nil, fmt.Errorf("PEs are started on this machine (leave it out, or use mpirun, mpiexec.hydra or srun)")
@@ -130,7 +130,7 @@ func hosts(values []string) ([]string, error) {
 	return nil, allHere(strings.Split(values[0], ","))
 }
 
-// hostFile reads a file with a host on each line, and behind it what else Hydra takes.
+// hostFile reads a file with a host on each line, and behind it Hydra's other words.
 func hostFile(values []string) ([]string, error) {
 	data, err := os.ReadFile(values[0])
 	if err != nil {

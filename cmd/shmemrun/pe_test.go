@@ -18,9 +18,9 @@ import (
 	"libshmem/runtime/bootstrap/launcher"
 )
 
-// pe is the program of the scripts: a PE that does what its arguments say, one
-// after the other. An argument is an operation, perhaps with a value, perhaps
-// for one PE only: "barrier", "exit=3", "1:kill=11".
+// pe is the program of the scripts: a PE that carries out its arguments, one after the other. An
+// argument is an operation, perhaps with a value, perhaps for one PE only: "barrier", "exit=3",
+// "1:kill=11".
 func pe() { os.Exit((&element{}).run(os.Args[1:])) }
 
 type element struct {
@@ -63,7 +63,7 @@ func (e *element) do(op, value string) error {
 			return err
 		}
 		fmt.Printf("%s\n", bytes.Join(all, []byte(" ")))
-	case "gather-bytes": // so many from each PE
+	case "gather-bytes": // this many from each PE
 		all, err := e.boot.Allgather(bytes.Repeat([]byte{byte(e.rank)}, int(n)))
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func (e *element) do(op, value string) error {
 		return e.boot.Barrier()
 	case "part":
 		return e.boot.Part()
-	case "losses": // wait for so many
+	case "losses": // wait for this many
 		for n > 0 {
 			for _, l := range e.boot.Losses() {
 				fmt.Printf("PE %d hears that PE %d %s\n", e.rank, l.PE, l.Fate)

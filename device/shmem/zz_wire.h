@@ -367,7 +367,7 @@ struct shmemi_words {
     uint64_t w[2 * SHMEMI_MAX_SLOTS];
 };
 
-/* What is too large for its field is cut, so that it never harms another. */
+/* A value that is too large for its field is cut, so that it never harms another. */
 SHMEMI_HD struct shmemi_words shmemi_pack_nop(void)
 {
     struct shmemi_words p;
