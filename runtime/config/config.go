@@ -133,7 +133,7 @@ const (
 	HeapDevice
 )
 
-// Statics reports whether the program's globals and statics are symmetric.
+// Statics selects whether the program's globals and statics are symmetric.
 type Statics uint8
 
 // The choices; StaticsAuto makes them so where they can be.

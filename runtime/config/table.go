@@ -107,12 +107,12 @@ var Table = []Setting{
 
 	{
 		Name: "SHMEM_CHECKS", Kind: Choice, Default: "on", Choices: []string{"off", "on", "full"}, Category: Diagnostics, Since: "0.1",
-		Text: "Checks of arguments. on: PE numbers, addresses and ranges; full: also that each range lies in one allocated block, and that the PEs of a team make the same collective calls with the same arguments; off: only those that cost nothing. At present these are all of on, which the lookup of an address makes anyway: NULL, an address that is not symmetric, a range that is too long and a PE that does not exist still end the job.",
+		Text: "Checks of arguments. on: PE numbers, addresses and ranges; full: also that each range lies in one allocated block, and that the PEs of a team make the same collective calls with the same arguments; off: only checks that cost nothing. At present these are all of on, which the lookup of an address makes anyway: NULL, an address that is not symmetric, a range that is too long and a PE that does not exist still end the job.",
 		set:  func(c *Config, v parsed) { c.Checks = Checks(v.index) },
 	},
 	{
 		Name: "SHMEM_LOG_FILE", Aliases: []string{"NVSHMEM_DEBUG_FILE"}, Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign. In a file each line is a JSON object, unless it is a terminal. For people a message begins with shmem: host:process:thread [GPU] PE, as far as there are these; the banner, warnings of settings and reports of waits and counters, which say themselves whose they are, begin with shmem: alone.",
+		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign. In a file each line is a JSON object, unless it is a terminal. For people a message begins with shmem: host:process:thread [GPU] PE, as far as there are these; the banner, warnings of settings and reports of waits and counters, which name their PE themselves, begin with shmem: alone.",
 		set:  func(c *Config, v parsed) { c.LogFile = v.text },
 	},
 	{
@@ -138,12 +138,12 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_ON_FAILURE", Kind: Choice, Default: "abort", Choices: []string{"abort", "return"}, Category: Diagnostics, Since: "0.1",
-		Text: "What becomes of the others when a PE ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: what needs the lost PE returns an error (shmemx_last_error), and the others go on among themselves (docs/failure.md). It is the same on every PE.",
+		Text: "The fate of the other PEs when one ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: a call that needs the lost PE returns an error (shmemx_last_error), and the others go on among themselves (docs/failure.md). It is the same on every PE.",
 		set:  func(c *Config, v parsed) { c.OnFailure = OnFailure(v.index) },
 	},
 	{
 		Name: "SHMEM_STATS", Kind: Choice, Default: "0", Choices: []string{"0", "1", "all"}, Category: Diagnostics, Since: "0.1",
-		Text: "What the PEs have counted, printed when they finalize (docs/counters.md). 1: PE 0 prints one table, with the sum over the PEs of each counter, the median, and the least and the most with the PE that has it; all: each PE prints a table of its own as well, with a line for each PE that it had to do with. They go where the log goes.",
+		Text: "The PEs' counters, printed when they finalize (docs/counters.md). 1: PE 0 prints one table, with the sum over the PEs of each counter, the median, and the least and the most with the PE that has it; all: each PE prints a table of its own as well, with a line for each PE that it had operations on. They go where the log goes.",
 		set:  func(c *Config, v parsed) { c.Stats = Stats(v.index) },
 	},
 	{
@@ -196,7 +196,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_ENABLE_NIC_PE_MAPPING", Aliases: []string{"NVSHMEM_ENABLE_NIC_PE_MAPPING"}, Kind: Flag, Category: Network, Since: "0.1",
-		Text: "The PEs of a host take its NICs in turn, one each, and not by what is near to them (docs/topology.md).",
+		Text: "The PEs of a host take its NICs in turn, one each, and not the nearest ones (docs/topology.md).",
 		set:  func(c *Config, v parsed) { c.NICInTurn = v.on },
 	},
 	{
@@ -211,7 +211,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_NIC_LIST", Aliases: []string{"NVSHMEM_HCA_LIST"}, Kind: List, Category: Network, Since: "0.1",
-		Text: "The NICs to use, by the name of the interface or of the libfabric domain, each with :1 for its port or without; with ^ in front of the list, those not to use. Of interfaces of tcp each PE takes all, in this order; other NICs are shared out among the PEs of the host, to each those near to its GPU (docs/topology.md). Without names it is one interface of tcp, and of other providers all NICs that are equally fast.",
+		Text: "The NICs to use, by the name of the interface or of the libfabric domain, each with :1 for its port or without; with ^ in front of the list, the NICs not to use. Of interfaces of tcp each PE takes all, in this order; other NICs are shared out among the PEs of the host, to each the NICs near to its GPU (docs/topology.md). Without names it is one interface of tcp, and of other providers all NICs that are equally fast.",
 		set:  func(c *Config, v parsed) { c.NICs = v.words },
 	},
 	{
@@ -236,7 +236,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_REQUIRE", Kind: List, Choices: []string{"rdma", "delivery", "ordered-writes", "ordered-messages", "messages-after-writes", "fence", "data", "data-source", "atomics", "wait", "gpu", "several-nics", "network", "gpu-heap", "gpu-direct", "registration-cache"}, Category: Network, Since: "0.1",
-		Text: "What the job must have, or it ends at initialisation and says what is missing. network: some PEs do not share memory; gpu-heap: the heap is in GPU memory; gpu-direct: NICs reach it there; registration-cache: buffers outside the heap stay registered, or need not be. The others are about the network, where there is one; shmem-info --fabric explains them.",
+		Text: "Features that the job must have; without one of them it ends at initialisation and names it. network: some PEs do not share memory; gpu-heap: the heap is in GPU memory; gpu-direct: NICs reach it there; registration-cache: buffers outside the heap stay registered, or need not be. The others are about the network, where there is one; shmem-info --fabric explains them.",
 		set:  func(c *Config, v parsed) { c.Require = v.words },
 	},
 
@@ -268,7 +268,7 @@ var Table = []Setting{
 
 	{
 		Name: "SHMEM_BIND", Kind: Choice, Default: "auto", Choices: []string{"auto", "off", "proxy", "pe"}, Category: Launch, Since: "0.1",
-		Text: "What keeps to the processors of the NUMA node near to the PE's GPU or else its NIC, as far as it may use them. proxy: the threads of the proxy; pe: these, and the thread that initialises the library, with those that it starts; off: neither; auto: the proxy, and the PE where it has a GPU, shares the machine with other PEs of the job, and may use every processor, so that nobody has bound it.",
+		Text: "The threads that keep to the processors of the NUMA node near to the PE's GPU or else its NIC, as far as they may use them. proxy: the threads of the proxy; pe: these, and the thread that initialises the library, with the threads that it starts; off: neither; auto: the proxy, and the PE where it has a GPU, shares the machine with other PEs of the job, and may use every processor, so that it is not bound already.",
 		set:  func(c *Config, v parsed) { c.Bind = Bind(v.index) },
 	},
 	{
@@ -293,7 +293,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_INTERFACE", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"}, Kind: Text, Category: Launch, Since: "0.1",
-		Text: "The interfaces whose addresses a unique id carries: names with commas between them, each standing for all that begin so; with = in front of the list only those of just these names, with ^ all but those that begin so. Empty takes all that are up. It counts in the process that makes the id.",
+		Text: "The interfaces whose addresses a unique id carries: names with commas between them, each standing for all that begin so; with = in front of the list only interfaces of exactly these names, with ^ all but the ones that begin so. Empty takes all that are up. It counts in the process that makes the id.",
 		set:  func(c *Config, v parsed) { c.BootstrapInterface = v.text },
 	},
 	{
@@ -313,12 +313,12 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_SESSION", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SESSION_ID"}, Kind: Text, Category: Launch, Since: "0.1",
-		Text: "HOST:PORT, an address of the host of PE 0 and a port that is free there. Each process that asks for a unique id has that of the job which meets there, so that a program need not hand one on; it has no secret, and whoever reaches the port can join. Empty makes a new id each time.",
+		Text: "HOST:PORT, an address of the host of PE 0 and a port that is free there. Each process that asks for a unique id gets the id of the job that meets there, so that a program need not hand one on; it has no secret, and every process that reaches the port can join. Empty makes a new id each time.",
 		set:  func(c *Config, v parsed) { c.BootstrapSession = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_TIMEOUT", Kind: Seconds, Default: "60", Min: 0.001, Max: maxWait, Category: Launch, Since: "0.1",
-		Text: "Seconds to wait for the other PEs at initialisation. Those that did not come are named, and the job ends.",
+		Text: "Seconds to wait for the other PEs at initialisation. PEs that did not come are named, and the job ends.",
 		set:  func(c *Config, v parsed) { c.BootstrapTimeout = v.span },
 	},
 	{

@@ -82,8 +82,8 @@ prints the same list with the current values.
 	return b.Bytes()
 }
 
-// elsewhere lists the meanings of another library's words. They may be left out if they are the
-// same, and all of this setting's words are among them.
+// elsewhere lists the meanings of another library's words. Words with the same meaning here are
+// left out if they are all of this setting's words.
 func elsewhere(s *config.Setting, words map[string]string) string {
 	head, same := "has words of its own: ", true
 	for _, c := range s.Choices {
