@@ -157,7 +157,8 @@ struct shmemi_core {
     /* The place where code that the program has loaded keeps the job's state. */
     int (*module_job)(int what, void *handle, void **at, size_t *size);
 
-    /* Counters of this PE (runtime/stats): 0, or non-zero without such a counter. pe -1: all. */
+    /* Counters of this PE (runtime/stats). They return NULL or -1 for a number without a counter.
+     * pe -1: all. */
     const char *(*counter_name)(int id);
     int (*counter)(int id, int pe, uint64_t *value);
     int (*counter_nic)(int id, int nic, uint64_t *value);

@@ -240,8 +240,8 @@ type Provider interface {
 	// Ready reports whether Poll is known to have work now: completions, or bytes that it would
 	// move without one. A provider that cannot know reports false.
 	Ready() bool
-	// Arm prepares a Wait. False means that Poll has work now, as Ready does. Anything that comes
-	// after an Arm that returned true ends the Wait.
+	// Arm reports whether the caller may Wait. False means that Poll has work now, as Ready does.
+	// Anything that comes after an Arm that returned true ends the Wait.
 	Arm() bool
 	// Wait sleeps until Poll may have work, Wake is called or d has passed. It follows an Arm that
 	// returned true and is called without the caller's lock, so that other threads may post and

@@ -27,7 +27,8 @@ const (
 	// eager is how long after the last completion each false of Arm leads to a poll without a rest.
 	eager = 20 * time.Millisecond
 	// Bursts go on for this long after the last completion; then each rest is followed by one poll.
-	// A false of Arm is wrong with only one provider, so it gets the longer time.
+	// All providers but one have a reason when Arm returns false, so the bursts after that go on
+	// for longer.
 	recent, recentUntold = time.Second, 100 * time.Millisecond
 	// Rest is the length of one rest.
 	Rest = 500 * time.Microsecond

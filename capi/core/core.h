@@ -36,7 +36,7 @@ void shmemi_core_flush(void);
 /* Ends the process with a status, because the job has ended. */
 void shmemi_core_end(const char *what, int status) __attribute__((noreturn));
 
-/* Ends the sleep of one engine's proxy. */
+/* The means to end the sleep of one engine's proxy. */
 struct shmemi_core_waker {
     void (*wake)(void *self); /* the provider's; NULL: it is in Go */
     void *self;

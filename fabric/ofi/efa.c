@@ -57,8 +57,8 @@ int shmemi_ofi_open_events(struct shmemi_ofi *o)
 
 /*
  * Whether the event queue has an error that poll has not reported. The queue has no descriptor, and
- * seldom an entry: it is read before a wait, after an error in the completion queue, and each
- * SELDOM polls in a row that found nothing.
+ * seldom an entry: it is read before a wait, after an error in the completion queue, and after
+ * every SELDOM polls that found nothing.
  */
 int shmemi_ofi_events(struct shmemi_ofi *o, int now)
 {

@@ -77,7 +77,7 @@ static void restore_signals(const struct sigaction old[NSIG])
 
 /*
  * Where the kernel or rdma-core copies no registered pages for a child (before 5.13 and 35), efa
- * ends a process that forks, unless it has an option to keep these pages out of the child: then a
+ * ends a process that forks, unless an option tells it to keep these pages out of the child: then a
  * child that touches the heap faults, and a child that starts a program does not. With huge pages
  * of its own the provider cannot do that, and the option alone ends the process.
  */
@@ -96,7 +96,7 @@ void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t l
      * otherwise. docs/decisions/0019 */
     setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
     keep_forks();
-    /* If the program has loaded the library already, it finds GPUs for the program. */
+    /* A library that the program has loaded must find the program's GPUs. */
     void *before = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (before != NULL) {
         dlclose(before);

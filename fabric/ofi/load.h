@@ -45,8 +45,8 @@ void shmemi_ofi_close_library(void *library);
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list);
 
 /*
- * Whether libfabric leaves GPUs alone. Its first call decides that for the whole process; later
- * calls change nothing.
+ * Whether libfabric leaves GPUs alone. The first call of libfabric decides that for the whole
+ * process; later calls change nothing.
  */
 void shmemi_ofi_leave_gpus(int yes);
 

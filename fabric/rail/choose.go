@@ -41,8 +41,8 @@ const (
 	// half of the threshold or more, so that a posting of 300 ns allows 1.7 Tb/s, and of
 	// longestPart at most, so that no NIC is busy long after the others.
 	longestPart = 4 << 20
-	// longestCut caps the unit of which parts begin at multiples in the target's memory: a page, so
-	// that no page and no block of a promised order is in two parts.
+	// longestCut is the largest distance of which parts begin at multiples in the target's memory:
+	// a page, so that no page and no block of a promised order is in two parts.
 	longestCut = 4096
 )
 

@@ -161,7 +161,7 @@ func TestFate(t *testing.T) {
 		{"duplicates", again, f.Duplicate},
 		{"splits", split, f.Split},
 		{"delays", reordered, f.Reorder + (1-f.Reorder)*f.Drop},
-		{"losses", lost, f.Drop * f.Reorder}, // those of 2 and more are lost packets
+		{"losses", lost, f.Drop * f.Reorder}, // only a lost packet that is late, too, exceeds the delay
 	} {
 		if got := float64(c.got) / n; got < 0.95*c.want || got > 1.1*c.want {
 			t.Errorf("%s: %.4f of the packets, want %.4f", c.what, got, c.want)

@@ -79,8 +79,8 @@ type Ender interface{ EndsJob() bool }
 type Failer interface{ Fail() }
 
 // Launched is a Bootstrap of a launcher that ends its PEs when it ends, and cannot when it is
-// killed: its PEs then end by themselves, for no other process ends them. News can then be read all
-// the time, and reports nothing else.
+// killed: its PEs then end by themselves, for no other process ends them. Its News reports only
+// that the launcher has hung up.
 type Launched interface {
 	// Launcher names the process at the other end.
 	Launcher() string

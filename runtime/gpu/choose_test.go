@@ -74,7 +74,7 @@ func TestRing(t *testing.T) {
 		},
 		{
 			name: "managed memory that only one side may touch", facts: with(func(f *Facts) { f.Concurrent = false }), want: Managed,
-			lines: "  pinned: cuMemHostRegister\n  managed: not available: map GPU memory: concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, and a ring needs that\n  bar: MapGDRCopy\n",
+			lines: "  pinned: cuMemHostRegister\n  managed: not available: map GPU memory: concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, but with a ring it has to\n  bar: MapGDRCopy\n",
 			err:   "concurrentManagedAccess is 0",
 		},
 		{

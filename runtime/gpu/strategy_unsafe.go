@@ -70,7 +70,7 @@ func allocManaged(dev Device, n uint64) (*Memory, error) {
 	case !facts.Managed:
 		return nil, closed("the GPU has no managed memory", "")
 	case !facts.Concurrent:
-		return nil, closed("concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, and a ring needs that", "")
+		return nil, closed("concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, but with a ring it has to", "")
 	case n > maxManaged:
 		return nil, closed(fmt.Sprintf("%d bytes are more than the %d that are asked of managed memory", n, maxManaged), lower)
 	}

@@ -13,8 +13,8 @@ import (
 // reaperDelay is the interval between looks whether the reaper has reported an end that it knows.
 const reaperDelay = 10 * time.Millisecond
 
-// aborted ends the job on request of a PE, unless another PE ended before, which the loop may not
-// know yet: the first cause decides how the job ends. The reaper may report that end later than the
+// aborted ends the job on request of a PE, unless another PE ended before, perhaps the one that it
+// missed: the first cause decides how the job ends. The reaper may report that end later than the
 // abort comes, since its thread waits for a processor, or is busy with the child before.
 func (j *job) aborted(p *process, e wire.Ending) {
 	p.aborting = !j.ending && j.firstEnds()

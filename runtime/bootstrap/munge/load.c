@@ -98,8 +98,7 @@ int shmemi_munge_decode(const char *cred, void **bytes, size_t *n, uint32_t *uid
     }
     *bytes = NULL;
     if ((status = munge.decode(cred, context, bytes, &size, &user, &group)) != 0) {
-        free(*bytes); /* an expired credential, or one that was read before, returns its bytes as
-                         well */
+        free(*bytes); /* expired and repeated credentials return their bytes, too */
         *bytes = NULL;
         status = failed(context, status, why, len);
     } else {

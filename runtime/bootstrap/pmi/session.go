@@ -26,7 +26,7 @@ type session struct {
 	steps      bootstrap.Steps
 }
 
-// maxLine is the most bytes of values in a line of put.
+// maxLine is the most bytes of a line of put.
 const maxLine = 900
 
 // maxPEs bounds the job's size that the launcher gives.

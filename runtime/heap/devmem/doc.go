@@ -9,8 +9,8 @@
 // way.
 //
 // Open, Commit, Lend and, for IPC, Close are collective among the PEs of the node with such heaps:
-// each sends each other its state, its failures, and whether all worked, so that the heaps of all
-// grow or none does. The caller knows the PEs, and has exchanged the names of the sockets.
+// each PE sends its state, its failures, and whether all worked to every other, so that the heaps
+// of all grow or none does. The caller knows the PEs, and has exchanged the names of the sockets.
 //
 // Lend maps memory into the heaps that the program has got by the same calls of the driver, behind
 // all that is committed.

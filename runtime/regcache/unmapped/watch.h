@@ -8,8 +8,7 @@
 
 enum {
     SHMEMI_WATCHERS = 8, /* the most listeners */
-    SHMEMI_CHANGES =
-        256 /* the most changes that one may leave unread; then everything has changed */
+    SHMEMI_CHANGES = 256 /* that one may leave unread; then everything has changed */
 };
 
 struct shmemi_change {

@@ -122,8 +122,8 @@ static int key_for(struct domain *d, struct region *r, uint64_t asked)
 
 /*
  * A registration pins its pages: they are there from then on, and not only when the first bytes
- * come. Heaps are left out, and so is memory beyond some buffers of
- * a process: tests have more of both than the machine has memory.
+ * come. Heaps are left out, and so is memory beyond some buffers of a process: tests have more of
+ * both than the machine has memory.
  */
 static void pin(const struct domain *d, const struct region *r)
 {

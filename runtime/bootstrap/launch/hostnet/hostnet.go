@@ -334,8 +334,8 @@ func (n *Network) configure(nl *netlink.Handle, host, link int) error {
 	return up(nl, device)
 }
 
-// A shaped interface sends burst bytes at once, which is more than the kernel puts into one packet,
-// and its queue keeps the packets of this time.
+// A shaped interface sends up to burst bytes at once, which is more than the kernel puts into one
+// packet, and holds packets for up to queue.
 const (
 	burst = 128 << 10
 	queue = 50 * time.Millisecond
