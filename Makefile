@@ -79,8 +79,8 @@ gen: ## write the generated files anew, from abi/table, capi/spec, runtime/confi
 	@$(GO) run ./abi/gen
 	@$(GO) run ./capi/gen
 	@$(GO) run ./fabric/ofi/stub/gen
-	@$(GO) run ./runtime/config/gendoc -o docs/environment.md
-	@$(GO) run ./runtime/config/gendoc --nvshmem docs/from-nvshmem.md
+	@$(GO) run ./runtime/config/gendoc -o docs/reference/environment.md
+	@$(GO) run ./runtime/config/gendoc --nvshmem docs/start/from-nvshmem.md
 	@$(GO) run ./runtime/config/gendoc --python -o python/shmem/_settings.py
 
 .PHONY: docs

@@ -11,7 +11,7 @@
  * their collectives in the same order, and one at a time.
  *
  * The symmetric heap has to be in memory that the GPU reaches (SHMEM_HEAP=device
- * or pinned). docs/gpu-host-calls.md says which calls work while kernels of the
+ * or pinned). docs/reference/gpu-host-calls.md says which calls work while kernels of the
  * program occupy the whole GPU.
  *
  * Neither this header nor the program needs CUDA's: a cudaStream_t and a CUstream
@@ -237,7 +237,7 @@ int shmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t length);
  *
  * Tells how many counters there are. They are numbered from 0, count from init on, and do not
  * cost what they count: they say what this PE has done over the network. Loads and stores
- * within a node are not counted. docs/counters.md of the library lists them.
+ * within a node are not counted. docs/reference/counters.md of the library lists them.
  *
  * Result: A number above 0.
  * Errors: Ends the job when called before init or after finalize.
@@ -341,7 +341,7 @@ int shmemx_pcntr_get_nic(int id, int nic, uint64_t *value);
  *
  * Tells why a call of the calling thread could not do its work: the last one that failed since
  * this function was called last. Each thread has its own. But for those that register buffers,
- * calls return after a failure only with SHMEM_ON_FAILURE=return; docs/failure.md of the
+ * calls return after a failure only with SHMEM_ON_FAILURE=return; docs/guides/failure.md of the
  * library says what they return.
  *
  * Result: SHMEMX_SUCCESS, or one of the SHMEMX_ERROR constants.
@@ -465,7 +465,8 @@ int shmemx_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team);
  * @least set to the bytes of room at the PE that has least
  *
  * Result: 0; 1, on every PE alike, when *needed is more than *least; below 0 when team is
- * SHMEM_TEAM_INVALID, or as docs/failure.md has it when a PE is lost. Below 0 nothing is set.
+ * SHMEM_TEAM_INVALID, or as docs/guides/failure.md has it when a PE is lost. Below 0 nothing is
+ * set.
  * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
  * when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the

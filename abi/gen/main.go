@@ -26,7 +26,7 @@ func outputs() []generated.File {
 	files = append(files, layouts(files)...)
 	files = append(files,
 		generated.File{Path: "queue/zz_wire.go", Text: wireGo()},
-		generated.File{Path: "docs/wire.md", Text: wirePage()})
+		generated.File{Path: "docs/reference/wire.md", Text: wirePage()})
 	for _, u := range table.Units() {
 		if u.GoFile != "" {
 			files = append(files, generated.File{Path: u.GoFile, Text: unitGo(u)})

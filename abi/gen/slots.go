@@ -10,7 +10,7 @@ import (
 const wireTop = `/* clang-format off */
 /*
  * zz_wire.h: the slots of a ring and the structs that producers and the proxy
- * share. For C99, C11, C++ and CUDA. docs/wire.md has the picture.
+ * share. For C99, C11, C++ and CUDA. docs/reference/wire.md has the picture.
  */
 #ifndef SHMEM_WIRE_H
 #define SHMEM_WIRE_H

@@ -29,7 +29,7 @@ int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags
     fprintf(stderr,
             "shmem: nvshmem_init: the program's device code is of NVIDIA's archive, NVSHMEM "
             "%d.%d.%d, which does not fit this library (compile it against the headers of this "
-            "one, docs/from-nvshmem.md)\n",
+            "one, docs/start/from-nvshmem.md)\n",
             archive.major, archive.minor, archive.patch);
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }

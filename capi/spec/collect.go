@@ -19,7 +19,7 @@ var collectCalls = []Family{
 		Doc: "Does as shmem_collectmem where there is room for it at every PE; else no PE writes anything. " +
 			"shmem_collectmem cannot know that, and writes to what lies behind dest. It takes as long.",
 		Returns: "0; 1, on every PE alike, when *needed is more than *least; below 0 when team is SHMEM_TEAM_INVALID, or as " +
-			"docs/failure.md has it when a PE is lost. Below 0 nothing is set.",
+			"docs/guides/failure.md has it when a PE is lost. Below 0 nothing is set.",
 		Errors: collErrors,
 		Order:  collOrder,
 	},

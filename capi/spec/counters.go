@@ -21,7 +21,7 @@ var counterCalls = []Family{
 		Front: "shmemi_counter_count($call)",
 		Doc: "Tells how many counters there are. They are numbered from 0, count from init on, and do not cost what they " +
 			"count: they say what this PE has done over the network. Loads and stores within a node are not counted. " +
-			"docs/counters.md of the library lists them.",
+			"docs/reference/counters.md of the library lists them.",
 		Returns: "A number above 0.",
 	}),
 	counterRow(Family{

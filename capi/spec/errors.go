@@ -54,7 +54,7 @@ var errorCalls = []Family{
 		Front: "shmemi_last_error($call)",
 		Doc: "Tells why a call of the calling thread could not do its work: the last one that failed since this " +
 			"function was called last. Each thread has its own. But for those that register buffers, calls return after a failure only with " +
-			"SHMEM_ON_FAILURE=return; docs/failure.md of the library says what they return.",
+			"SHMEM_ON_FAILURE=return; docs/guides/failure.md of the library says what they return.",
 		Returns: "SHMEMX_SUCCESS, or one of the SHMEMX_ERROR constants.",
 	}),
 	errorRow(Family{

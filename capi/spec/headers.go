@@ -47,7 +47,7 @@ may be replayed. A collective is one call in a stream of each PE; the PEs make
 their collectives in the same order, and one at a time.
 
 The symmetric heap has to be in memory that the GPU reaches (SHMEM_HEAP=device
-or pinned). docs/gpu-host-calls.md says which calls work while kernels of the
+or pinned). docs/reference/gpu-host-calls.md says which calls work while kernels of the
 program occupy the whole GPU.
 
 Neither this header nor the program needs CUDA's: a cudaStream_t and a CUstream

@@ -19,7 +19,7 @@ func settings(environ []string) (*config.Config, []doctor.Finding) {
 	}
 	if err != nil {
 		// The text ends in its remedy.
-		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/environment.md", err))
+		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/reference/environment.md", err))
 	}
 	if len(findings) == 0 {
 		findings = append(findings, doctor.Well(subject, "%d set", set(cfg)))

@@ -25,7 +25,7 @@ func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	findings := []doctor.Finding{doctor.Well("libfabric", "%s, version %s", lib.File, lib.Version)}
 	s, err := pe.ReadSettings(cfg)
 	if err != nil {
-		return append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/topology.md", err))
+		return append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/guides/topology.md", err))
 	}
 	wish := s.Wish(cfg)
 	wish.GPU = wish.GPU || gpu

@@ -8,7 +8,7 @@
  * or a block together. The names are in the zz_*.h that are included below; a
  * context (context.h) may be given as the first argument.
  *
- * Order and visibility: docs/memory-model.md.
+ * Order and visibility: docs/concepts/memory-model.md.
  */
 #ifndef SHMEM_CUH
 #define SHMEM_CUH

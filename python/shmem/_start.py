@@ -1,7 +1,7 @@
 """How the PEs of a job come together where no launcher of the library's has started them.
 
 Each way ends in a unique id, which one process makes and all have, or in a communicator
-of MPI's; the C library does the rest (docs/bootstrap.md).
+of MPI's; the C library does the rest (docs/guides/bootstrap.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/python-guide.md: its cells run, and print what it says that they print."""
+"""docs/start/python-guide.md: its cells run, and print what it says that they print."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from launch import ROOT, SHMEMRUN, run
 
-GUIDE = (ROOT / "docs" / "python-guide.md").read_text()
+GUIDE = (ROOT / "docs" / "start" / "python-guide.md").read_text()
 
 
 def cells(language: str) -> list[re.Match[str]]:

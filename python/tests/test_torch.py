@@ -33,8 +33,8 @@ def test_job(job: str, modules: str) -> None:
 
 
 def test_the_page(tmp_path: Path) -> None:
-    """docs/torch.md, as a program; releases before 2 have no torch.compile."""
-    page = (ROOT / "docs" / "torch.md").read_text()
+    """docs/guides/torch.md, as a program; releases before 2 have no torch.compile."""
+    page = (ROOT / "docs" / "guides" / "torch.md").read_text()
     cells = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     program = "".join(cells).replace('heap="device"', "")
     old = """

@@ -15,7 +15,7 @@ import (
 // held tells of calls of the GPU's driver that do not return, and of work that it has taken
 // and does not carry out. The driver lets calls of
 // the program hold those of a proxy until a stream is done, and where that stream
-// waits for the proxy nobody goes on (docs/gpu-network.md). The proxy cannot say so:
+// waits for the proxy nobody goes on (docs/guides/gpu-network.md). The proxy cannot say so:
 // it is inside the call, and has its engine's lock.
 //
 // A goroutine looks at what is under way a few times a second. It calls no driver and
@@ -163,12 +163,12 @@ func (h *held) explain(now time.Time) string {
 	var all []string
 	for i := range h.under {
 		if c := &h.under[i]; now.Sub(c.since) >= heldLong {
-			all = append(all, h.text(c, now)+" (docs/gpu-network.md)")
+			all = append(all, h.text(c, now)+" (docs/guides/gpu-network.md)")
 		}
 	}
 	for i := range h.undone.under {
 		if w := &h.undone.under[i]; now.Sub(w.since) >= heldLong {
-			all = append(all, w.text(now)+" (docs/gpu-network.md)")
+			all = append(all, w.text(now)+" (docs/guides/gpu-network.md)")
 		}
 	}
 	return strings.Join(all, "; ")
@@ -205,7 +205,7 @@ func (h *held) why(c *heldCall) string {
 		return ": it may wait for all kernels that run (allocate and free while none waits for another PE)"
 	}
 	cause, remedy := "the program copies to pageable memory behind a stream that waits for another PE",
-		"synchronize the stream before such a copy or copy to pinned memory; docs/gpu-network.md"
+		"synchronize the stream before such a copy or copy to pinned memory; docs/guides/gpu-network.md"
 	if !h.facts.Eager {
 		cause = "the program loads a kernel, by its first launch, beside one that runs, or " + strings.TrimPrefix(cause, "the program ")
 		remedy = "launch each kernel once before, and " + remedy

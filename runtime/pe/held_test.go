@@ -26,7 +26,7 @@ const (
 	lazyCause = "the program loads a kernel, by its first launch, beside one that runs"
 	copyCause = "copies to pageable memory behind a stream that waits for another PE"
 	lazyHelp  = "launch each kernel once before"
-	copyHelp  = "synchronize the stream before such a copy or copy to pinned memory; docs/gpu-network.md"
+	copyHelp  = "synchronize the stream before such a copy or copy to pinned memory; docs/guides/gpu-network.md"
 )
 
 // TestHeldOnce: a call is told of when it has been under way for the limit, and then
@@ -94,8 +94,8 @@ func TestHeldAsked(t *testing.T) {
 	ask("cuStreamBatchMemOp_v2 for 3600.0 s, called by the proxy of endpoint 0: it may be that")
 	now = now.Add(heldLong)
 	ask("cuStreamBatchMemOp_v2", "cuMemFree_v2 for 0.2 s, called by a thread of the program: it may wait for all kernels that run")
-	if s := h.explain(now); s != "the GPU's driver has not returned from cuStreamBatchMemOp_v2 for 3600.2 s, called by the proxy of endpoint 0 (docs/gpu-network.md); "+
-		"the GPU's driver has not returned from cuMemFree_v2 for 0.2 s, called by a thread of the program (docs/gpu-network.md)" {
+	if s := h.explain(now); s != "the GPU's driver has not returned from cuStreamBatchMemOp_v2 for 3600.2 s, called by the proxy of endpoint 0 (docs/guides/gpu-network.md); "+
+		"the GPU's driver has not returned from cuMemFree_v2 for 0.2 s, called by a thread of the program (docs/guides/gpu-network.md)" {
 		t.Errorf("the explanation is %s", s)
 	}
 	calls = calls[1:]

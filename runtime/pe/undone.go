@@ -11,7 +11,7 @@ import (
 
 // undone tells of work that the GPU's driver has taken from a proxy and that is not
 // carried out. No call is held then, the proxy serves all others, and only who waits for
-// these bytes stands still (docs/gpu-network.md).
+// these bytes stands still (docs/guides/gpu-network.md).
 type undone struct {
 	of     []undoneBy // one for each proxy
 	under  []undoneWork
@@ -72,5 +72,5 @@ func (w *undoneWork) why(f gpu.Facts) string {
 	default:
 		cause, help = "the program's own work is in its way", "synchronize the streams of the program"
 	}
-	return ": it may be that " + cause + " (" + help + "; docs/gpu-network.md)"
+	return ": it may be that " + cause + " (" + help + "; docs/guides/gpu-network.md)"
 }

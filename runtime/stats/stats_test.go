@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 
 // TestList: every counter has a name of its own, and a row in the documentation.
 func TestList(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/counters.md")
+	doc, err := os.ReadFile("../../docs/reference/counters.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestList(t *testing.T) {
 	slices.Sort(named)
 	slices.Sort(have)
 	if !reflect.DeepEqual(named, have) {
-		t.Errorf("docs/counters.md has %v, the list %v", named, have)
+		t.Errorf("docs/reference/counters.md has %v, the list %v", named, have)
 	}
 	if stats.Find("none") != -1 {
 		t.Error("a counter that does not exist is found")

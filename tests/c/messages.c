@@ -1,7 +1,7 @@
 /*
  * messages.c: how many messages a PE sends in collective calls, by the library's own
  * counters. Where every PE is alone on its host each of them goes by the network, and
- * the numbers are those that the simulated jobs of docs/scale.md are held to.
+ * the numbers are those that the simulated jobs of docs/concepts/scale.md are held to.
  */
 #include "check.h"
 

@@ -24,7 +24,7 @@ func TestHeld(t *testing.T) {
 		byProxy  = `cuMemcpyAsync for \d+\.\d s, called by the proxy of endpoint 0 for a get of PE 0`
 		lazy     = `the program loads a kernel, by its first launch, beside one that runs, or `
 		pageable = `copies to pageable memory behind a stream that waits for another PE`
-		help     = `synchronize the stream before such a copy or copy to pinned memory; docs/gpu-network\.md\) \(the wait goes on\)`
+		help     = `synchronize the stream before such a copy or copy to pinned memory; docs/guides/gpu-network\.md\) \(the wait goes on\)`
 	)
 	type held struct {
 		*job
@@ -76,7 +76,7 @@ func TestHeld(t *testing.T) {
 			// network, and from the other PE by its silence.
 			h.says(`PE 0: shmem_long_get has waited \d+ s: for the completion at PE 1; .*PE 1 has not answered for`)
 			step(h, "quiet")
-			h.says(`PE 1: shmem_\w+ has waited \d+ s: for another thread that uses the network; ` + driver + byProxy + ` \(docs/gpu-network\.md\) \(the wait goes on\)`)
+			h.says(`PE 1: shmem_\w+ has waited \d+ s: for another thread that uses the network; ` + driver + byProxy + ` \(docs/guides/gpu-network\.md\) \(the wait goes on\)`)
 			ends(h, 1, 1)
 		})
 
@@ -118,7 +118,7 @@ func TestHeld(t *testing.T) {
 			loaded := h.hold.Load(h.pids[1])
 			step(h, "get")
 			const what = `the GPU has carried out none of 1 operation with 8192 bytes on GPU memory, the oldest for a get of PE 0, for \d+\.\d s, asked by the proxy of endpoint 0`
-			h.says(`PE 1: ` + what + `: it may be that the program loads a kernel, by its first launch, beside one that runs \(launch each kernel once before; docs/gpu-network\.md\) \(the wait goes on\)`)
+			h.says(`PE 1: ` + what + `: it may be that the program loads a kernel, by its first launch, beside one that runs \(launch each kernel once before; docs/guides/gpu-network\.md\) \(the wait goes on\)`)
 			if err := h.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
 				t.Fatal(err)
 			}

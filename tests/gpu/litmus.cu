@@ -1,6 +1,6 @@
 /*
  * litmus.cu: what kernels of two PEs or more may see of each other's writes, many
- * rounds of each question of docs/memory-model.md. Rounds are made within one
+ * rounds of each question of docs/concepts/memory-model.md. Rounds are made within one
  * kernel, so that they follow each other as closely as the machine can.
  *
  * shmemrun -n 2 litmus [ROUNDS] [mutant]

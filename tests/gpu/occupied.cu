@@ -1,7 +1,7 @@
 /*
  * occupied.cu: which calls of the host go on while kernels of the program occupy
  * all threads and all shared memory of both PEs' GPUs. Shows a line for each, which
- * is a row of docs/gpu-host-calls.md, and fails where one of those that have to
+ * is a row of docs/reference/gpu-host-calls.md, and fails where one of those that have to
  * work does not.
  *
  * shmemrun -n 2 occupied

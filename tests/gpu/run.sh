@@ -204,7 +204,7 @@ pairs tiles "$base/cuda/tiles"
 pairs atomics "$base/cuda/atomics"
 pairs waits "$base/cuda/waits"
 
-# What kernels may see of each other's writes (docs/memory-model.md). PEs that share
+# What kernels may see of each other's writes (docs/concepts/memory-model.md). PEs that share
 # a GPU take turns of some ms, and so do PEs of two hosts that the node plays: the
 # first of each host takes the first GPU. The mutant shows that the checks can fail.
 checks litmus/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/litmus" 100000
@@ -324,7 +324,7 @@ lent ring -n 2 -x SHMEM_DISABLE_P2P=1
 lent hosts -n 2 --hosts 2 -x SHMEM_PROVIDER=tcp
 lent shared -n 3 -x CUDA_VISIBLE_DEVICES=0
 
-# Which calls go on beside kernels that fill the GPU; docs/gpu-host-calls.md has it.
+# Which calls go on beside kernels that fill the GPU; docs/reference/gpu-host-calls.md has it.
 # First what the driver does there, by itself.
 shows engines 60 "${by_turns[@]}" "$base/cuda/engines"
 shows forbidden 60 "${by_turns[@]}" "$base/cuda/forbidden"

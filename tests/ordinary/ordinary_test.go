@@ -98,14 +98,14 @@ func TestPrograms(t *testing.T) {
 // TestBanner: the recipe for one host says what PE 0 prints.
 func TestBanner(t *testing.T) {
 	dir := installed(t, "sync")
-	recipes, err := os.ReadFile("../../docs/recipes.md")
+	recipes, err := os.ReadFile("../../docs/start/recipes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	banner := regexp.MustCompile(`(?m)^    (shmem: libshmem .*; bootstrap launcher; .*)$`).FindSubmatch(recipes)
 	host, err := os.Hostname()
 	if banner == nil || err != nil {
-		t.Fatalf("docs/recipes.md has no banner, or: %v", err)
+		t.Fatalf("docs/start/recipes.md has no banner, or: %v", err)
 	}
 	want := strings.Replace(string(banner[1]), "PE 0 on n1;", "PE 0 on "+host+";", 1)
 	out, err := run(t, []string{"SHMEM_LOG_LEVEL=info"}, dir+"/bin/shmemrun", "-n", "4", dir+"/tests/sync")

@@ -1,7 +1,7 @@
 """PEs that are reached through the network, for which the host waits in some jobs.
 
 There the proxy copies by calls of the driver, and what it does in the program's context the
-driver holds while a kernel is loaded beside one that runs (docs/gpu-network.md). A stream
+driver holds while a kernel is loaded beside one that runs (docs/guides/gpu-network.md). A stream
 that waits for another PE then waits for ever. torch loads kernels when it likes: those of
 torch.compile and Triton at their first launch, others in the thread of a backward pass. So
 where the proxies have no context of their own, what waits for another PE is done before the

@@ -1,4 +1,4 @@
-// Command gendoc writes docs/environment.md from the table of settings, and the
+// Command gendoc writes docs/reference/environment.md from the table of settings, and the
 // names that shmem.init of Python takes.
 package main
 
