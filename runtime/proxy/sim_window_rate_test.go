@@ -14,8 +14,8 @@ import (
 
 // What the window costs: PE 0 of a job of so many puts to one PE, or to eight in turn, with a
 // signal behind each put, 256 at a time, on a network of 200 Gb/s. The share of the line is of
-// virtual time, with 300 ns of the processor for each posting. docs/concepts/scale.md has the table.
-// Jobs of more than 1,000 PEs are smaller ones that take the same window.
+// virtual time, with 300 ns of the processor for each posting. docs/concepts/scale.md has the
+// table. Jobs of more than 1,000 PEs are smaller ones that take the same window.
 func TestSimWindowRates(t *testing.T) {
 	if need.Race {
 		t.Skip("virtual time is the same without the detector")

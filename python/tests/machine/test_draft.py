@@ -2,10 +2,10 @@
 
 CUDA loads a kernel when it is launched for the first time. Where that is beside a kernel that
 waits for another PE, the driver carries out nothing else of the program's meanwhile, and the
-library has to bring what the kernel waits for all the same (docs/guides/gpu-network.md). In each test
-a stream waits for a PE that is late, and what the test is about is done beside. The PEs share a
-GPU, and reach each other through the ring and the proxy; gpu_machine.py runs this as jobs of
-their own.
+library has to bring what the kernel waits for all the same (docs/guides/gpu-network.md). In each
+test a stream waits for a PE that is late, and what the test is about is done beside. The PEs
+share a GPU, and reach each other through the ring and the proxy; gpu_machine.py runs this as jobs
+of their own.
 
 What waits for the whole GPU by itself is not here: cudaFree, torch.cuda.empty_cache.
 """
