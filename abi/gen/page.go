@@ -41,38 +41,54 @@ func wirePage() string {
 
 // drawWord lists the fields of a word from bit 62 down.
 func drawWord(op *table.Op, slot, word int) string {
-	type place struct {
-		name        string
-		shift, bits int
+	var b strings.Builder
+	for _, p := range placesOf(op, slot, word) {
+		name := p.name
+		if name == "" {
+			name = "-"
+		}
+		fmt.Fprintf(&b, " %s %d |", name, p.bits)
 	}
+	return b.String()
+}
+
+// A place is a range of bits of a word; without a name nothing is there.
+type place struct {
+	name string
+	bits int
+}
+
+// placesOf divides a word of an operation, from bit 62 down. ^name is the top bit of a field
+// of 64 bits.
+func placesOf(op *table.Op, slot, word int) (all []place) {
 	at := map[int]place{} // by highest bit
-	add := func(name string, shift, bits int) { at[shift+bits-1] = place{name, shift, bits} }
 	for _, f := range op.Of() {
 		if f.Slot == slot && f.Word == word {
-			add(f.Name, f.Shift, min(f.Bits, table.Bits))
+			bits := min(f.Bits, table.Bits)
+			at[f.Shift+bits-1] = place{f.Name, bits}
 		}
 		if f.Bits == 64 && slot == 0 && word == 0 {
-			add("^"+f.Name, f.Top, 1)
+			at[f.Top] = place{"^" + f.Name, 1}
 		}
 	}
-	var b strings.Builder
 	empty := 0
 	flush := func() {
 		if empty > 0 {
-			fmt.Fprintf(&b, " - %d |", empty)
+			all = append(all, place{bits: empty})
 			empty = 0
 		}
 	}
-	for bit := table.Bits - 1; bit >= 0; bit-- {
+	for bit := table.Bits - 1; bit >= 0; {
 		p, ok := at[bit]
 		if !ok {
 			empty++
+			bit--
 			continue
 		}
 		flush()
-		fmt.Fprintf(&b, " %s %d |", p.name, p.bits)
-		bit = p.shift
+		all = append(all, p)
+		bit -= p.bits
 	}
 	flush()
-	return b.String()
+	return all
 }
