@@ -1,5 +1,5 @@
 // Command gen writes the files of libshmem/abi/table: the layouts that C, device code and Go share,
-// once in C and once in Go, and their picture.
+// once in C and once in Go, and their pictures.
 //
 //	go run ./abi/gen          writes them
 //	go run ./abi/gen -check   writes nothing and fails when one is out of date
@@ -27,6 +27,7 @@ func outputs() []generated.File {
 	files = append(files,
 		generated.File{Path: "queue/zz_wire.go", Text: wireGo()},
 		generated.File{Path: "docs/reference/wire.md", Text: wirePage()})
+	files = append(files, pictures()...)
 	for _, u := range table.Units() {
 		if u.GoFile != "" {
 			files = append(files, generated.File{Path: u.GoFile, Text: unitGo(u)})

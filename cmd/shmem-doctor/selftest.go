@@ -69,7 +69,7 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 			case selftest.Skipped:
 				findings = append(findings, doctor.Lack(subject, "not needed by every job", "%s", r.Text))
 			case selftest.Failed:
-				findings = append(findings, doctor.Bad(subject, "docs/efa.md lists the needs of each test", "%s", r.Text))
+				findings = append(findings, doctor.Bad(subject, "docs/guides/efa.md lists the needs of each test", "%s", r.Text))
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // Package config is the only reader of the library's settings.
 //
 // One table (table.go) names every setting, its kind, default, range and text; parsing, the warning
-// on unknown names, `shmem-info --env` and docs/environment.md are all made from it. A setting that
+// on unknown names, `shmem-info --env` and docs/reference/environment.md are all made from it. A setting that
 // is not implemented is not in the table.
 //
 // The package reads no environment by itself: libshmem.so collects the C environment at init,
@@ -12,4 +12,4 @@
 // host, heap or fabric. It prints nothing.
 package config
 
-//go:generate go run ./gendoc -o ../../docs/environment.md
+//go:generate go run ./gendoc -o ../../docs/reference/environment.md

@@ -118,7 +118,7 @@ var Table = []Setting{
 	{
 		Name: "SHMEM_LOG_LEVEL", Aliases: []string{"NVSHMEM_DEBUG"}, Kind: Choice, Default: "warn", Choices: []string{"error", "warn", "info", "debug", "trace"}, Category: Diagnostics, Since: "0.1",
 		Foreign: foreign{"NVSHMEM_DEBUG": {"version": "error", "warn": "warn", "info": "info", "abort": "debug", "trace": "trace"}},
-		Text:    "The finest messages that are logged. From info on, PE 0 prints one banner line, and from debug on the map of the job as well: by which way each PE reaches each other one (docs/recipes.md).",
+		Text:    "The finest messages that are logged. From info on, PE 0 prints one banner line, and from debug on the map of the job as well: by which way each PE reaches each other one (docs/start/recipes.md).",
 		set:     func(c *Config, v parsed) { c.LogLevel = LogLevel(v.index) },
 	},
 	{
@@ -133,27 +133,27 @@ var Table = []Setting{
 	{
 		Name: "SHMEM_NVTX", Aliases: []string{"NVSHMEM_NVTX"}, Kind: List, Default: "off", Choices: rangeWords, Category: Diagnostics, Since: "0.1",
 		Foreign: foreign{"NVSHMEM_NVTX": rangesElsewhere},
-		Text:    "The groups of calls that a profiler is shown as NVTX ranges (docs/trace.md). common: init, alloc, coll, wait, memorder, atomic_fetch, rma_blocking and proxy; all: every group; off: none, whatever else is named. Nothing is shown, and nothing is paid, where no profiler listens.",
+		Text:    "The groups of calls that a profiler is shown as NVTX ranges (docs/guides/trace.md). common: init, alloc, coll, wait, memorder, atomic_fetch, rma_blocking and proxy; all: every group; off: none, whatever else is named. Nothing is shown, and nothing is paid, where no profiler listens.",
 		set:     func(c *Config, v parsed) { c.Ranges = rangesOf(v.words) },
 	},
 	{
 		Name: "SHMEM_ON_FAILURE", Kind: Choice, Default: "abort", Choices: []string{"abort", "return"}, Category: Diagnostics, Since: "0.1",
-		Text: "The fate of the other PEs when one ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: a call that needs the lost PE returns an error (shmemx_last_error), and the others go on among themselves (docs/failure.md). It is the same on every PE.",
+		Text: "The fate of the other PEs when one ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: a call that needs the lost PE returns an error (shmemx_last_error), and the others go on among themselves (docs/guides/failure.md). It is the same on every PE.",
 		set:  func(c *Config, v parsed) { c.OnFailure = OnFailure(v.index) },
 	},
 	{
 		Name: "SHMEM_STATS", Kind: Choice, Default: "0", Choices: []string{"0", "1", "all"}, Category: Diagnostics, Since: "0.1",
-		Text: "The PEs' counters, printed when they finalize (docs/counters.md). 1: PE 0 prints one table, with the sum over the PEs of each counter, the median, and the least and the most with the PE that has it; all: each PE prints a table of its own as well, with a line for each PE that it had operations on. They go where the log goes.",
+		Text: "The PEs' counters, printed when they finalize (docs/reference/counters.md). 1: PE 0 prints one table, with the sum over the PEs of each counter, the median, and the least and the most with the PE that has it; all: each PE prints a table of its own as well, with a line for each PE that it had operations on. They go where the log goes.",
 		set:  func(c *Config, v parsed) { c.Stats = Stats(v.index) },
 	},
 	{
 		Name: "SHMEM_TIMEOUT", Kind: Seconds, Default: "60", Min: 0, Max: maxWait, Category: Diagnostics, Since: "0.1",
-		Text: "Seconds after which a wait reports what it waits for. It goes on waiting: the report never ends a legal wait. A call of the GPU's driver that has not returned for as long is reported as well, once (docs/gpu-network.md). 0 never reports. The signal USR2 has both reported at once.",
+		Text: "Seconds after which a wait reports what it waits for. It goes on waiting: the report never ends a legal wait. A call of the GPU's driver that has not returned for as long is reported as well, once (docs/guides/gpu-network.md). 0 never reports. The signal USR2 has both reported at once.",
 		set:  func(c *Config, v parsed) { c.Timeout = v.span },
 	},
 	{
 		Name: "SHMEM_TRACE", Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "File for a trace of rings, proxies and NICs that Perfetto reads (docs/trace.md). %h becomes the name of the host, %p the process id, and the number of the PE comes before the extension: of trace.json PE 3 writes trace.3.json. A traced job is slower. Empty traces nothing and costs nothing.",
+		Text: "File for a trace of rings, proxies and NICs that Perfetto reads (docs/guides/trace.md). %h becomes the name of the host, %p the process id, and the number of the PE comes before the extension: of trace.json PE 3 writes trace.3.json. A traced job is slower. Empty traces nothing and costs nothing.",
 		set:  func(c *Config, v parsed) { c.Trace = v.text },
 	},
 
@@ -164,7 +164,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_STATICS", Kind: Choice, Default: "auto", Choices: []string{"auto", "on", "off"}, Category: Memory, Since: "0.1",
-		Text: "Whether the program's global and static variables are symmetric (docs/statics.md). auto: where the program itself needs libshmem.so and is the same on all PEs; on: else shmem_init fails; off: never, and a call that is given one says so.",
+		Text: "Whether the program's global and static variables are symmetric (docs/guides/statics.md). auto: where the program itself needs libshmem.so and is the same on all PEs; on: else shmem_init fails; off: never, and a call that is given one says so.",
 		set:  func(c *Config, v parsed) { c.Statics = Statics(v.index) },
 	},
 
@@ -191,17 +191,17 @@ var Table = []Setting{
 
 	{
 		Name: "SHMEM_CHAOS", Kind: Text, Category: Network, Since: "0.1",
-		Text: "A number, and words as reorder=0.5,delay=1ms: all PEs talk by the network, also on one host, and it is made as bad as one may be, in a way that the number decides (docs/chaos.md). shmemrun --chaos sets it. Empty leaves the network as it is.",
+		Text: "A number, and words as reorder=0.5,delay=1ms: all PEs talk by the network, also on one host, and it is made as bad as one may be, in a way that the number decides (docs/guides/chaos.md). shmemrun --chaos sets it. Empty leaves the network as it is.",
 		set:  func(c *Config, v parsed) { c.Chaos = v.text },
 	},
 	{
 		Name: "SHMEM_ENABLE_NIC_PE_MAPPING", Aliases: []string{"NVSHMEM_ENABLE_NIC_PE_MAPPING"}, Kind: Flag, Category: Network, Since: "0.1",
-		Text: "The PEs of a host take its NICs in turn, one each, and not the nearest ones (docs/topology.md).",
+		Text: "The PEs of a host take its NICs in turn, one each, and not the nearest ones (docs/guides/topology.md).",
 		set:  func(c *Config, v parsed) { c.NICInTurn = v.on },
 	},
 	{
 		Name: "SHMEM_FABRIC", Kind: Choice, Default: "auto", Choices: []string{"auto", "efa", "efa-direct"}, Category: Network, Since: "0.1",
-		Text: "The fabric of the provider efa: efa, where the provider does in software what NICs lack, or efa-direct, which libfabric 2.1 and later have (docs/efa.md). auto: efa below libfabric 2.4, and efa-direct from 2.4 on; where PEs would differ, the one that all of them are offered.",
+		Text: "The fabric of the provider efa: efa, where the provider does in software what NICs lack, or efa-direct, which libfabric 2.1 and later have (docs/guides/efa.md). auto: efa below libfabric 2.4, and efa-direct from 2.4 on; where PEs would differ, the one that all of them are offered.",
 		set:  func(c *Config, v parsed) { c.Fabric = Fabric(v.index) },
 	},
 	{
@@ -211,7 +211,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_NIC_LIST", Aliases: []string{"NVSHMEM_HCA_LIST"}, Kind: List, Category: Network, Since: "0.1",
-		Text: "The NICs to use, by the name of the interface or of the libfabric domain, each with :1 for its port or without; with ^ in front of the list, the NICs not to use. Of interfaces of tcp each PE takes all, in this order; other NICs are shared out among the PEs of the host, to each the NICs near to its GPU (docs/topology.md). Without names it is one interface of tcp, and of other providers all NICs that are equally fast.",
+		Text: "The NICs to use, by the name of the interface or of the libfabric domain, each with :1 for its port or without; with ^ in front of the list, the NICs not to use. Of interfaces of tcp each PE takes all, in this order; other NICs are shared out among the PEs of the host, to each the NICs near to its GPU (docs/guides/topology.md). Without names it is one interface of tcp, and of other providers all NICs that are equally fast.",
 		set:  func(c *Config, v parsed) { c.NICs = v.words },
 	},
 	{
@@ -278,7 +278,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_DIR", Kind: Text, Category: Launch, Since: "0.1",
-		Text: "A folder that the hosts of a Slurm step share, in which PEs that srun has started without PMI find each other by a file, in the place of munge (docs/bootstrap.md).",
+		Text: "A folder that the hosts of a Slurm step share, in which PEs that srun has started without PMI find each other by a file, in the place of munge (docs/guides/bootstrap.md).",
 		set:  func(c *Config, v parsed) { c.BootstrapDir = v.text },
 	},
 	{
@@ -288,7 +288,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_FILE", Kind: Text, Category: Launch, Since: "0.1",
-		Text: "A file in a folder that all PEs share, by which they find each other (docs/bootstrap.md). PE 0 writes it, and removes it when all have come. Each PE needs SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES with it.",
+		Text: "A file in a folder that all PEs share, by which they find each other (docs/guides/bootstrap.md). PE 0 writes it, and removes it when all have come. Each PE needs SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES with it.",
 		set:  func(c *Config, v parsed) { c.BootstrapFile.Path = v.text },
 	},
 	{
@@ -308,7 +308,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_PLUGIN", Kind: Text, Category: Launch, Since: "0.1",
-		Text: "A shared library that brings the PEs together, with the functions of shmemx_bootstrap.h (docs/bootstrap.md).",
+		Text: "A shared library that brings the PEs together, with the functions of shmemx_bootstrap.h (docs/guides/bootstrap.md).",
 		set:  func(c *Config, v parsed) { c.BootstrapPlugin = v.text },
 	},
 	{

@@ -2,5 +2,5 @@
 
 package cuda
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x3b80b6cd32b585d1
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2e38c6aaaa0beb97
 import "C"
