@@ -67,8 +67,8 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/batch-over-a-fence-in-c", file: "runtime/proxy/express/express.h",
-		was:  "if (p->batch_epoch != x->epoch || size > SHMEMI_MERGE_MOST ||",
-		is:   "if (size > SHMEMI_MERGE_MOST ||",
+		was:  "if (p->batch_epoch != x->epoch || p->parked || size > SHMEMI_MERGE_MOST ||",
+		is:   "if (p->parked || size > SHMEMI_MERGE_MOST ||",
 		user: "a put behind a fence is seen before one of before it",
 		by:   unit("./runtime/proxy", "^TestFenceInC$"), says: `what is behind the fence is there before a write of before it`,
 	},

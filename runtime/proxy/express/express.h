@@ -87,7 +87,7 @@ SHMEMI_INLINE bool shmemi_express_merge(struct shmemi_express *x, struct shmemi_
                                         size_t size)
 {
     size_t all = SHMEMI_RECORD_SIZE + ((size + 7) & ~(size_t)7);
-    if (p->batch_epoch != x->epoch || size > SHMEMI_MERGE_MOST ||
+    if (p->batch_epoch != x->epoch || p->parked || size > SHMEMI_MERGE_MOST ||
         p->batch_used + all > x->max_message)
         return false;
     struct shmemi_header *h = (struct shmemi_header *)(void *)(p->batch + p->batch_used);
@@ -361,19 +361,24 @@ static inline int shmemi_express_receive(struct shmemi_express *x, const struct 
         return SHMEMI_NOT_EXPRESS;
     uint32_t acked = h->ack;
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
-        (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in ||
-        !shmemi_express_apply(s, n, pe, h, c->len - sizeof *h))
+        (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
+        return SHMEMI_NOT_EXPRESS;
+    /* First, as in Go: an answer to the message says what follows from it. Go takes it a second
+     * time where it applies the message, which changes nothing. */
+    p->out.in = acked;
+    if ((int32_t)(acked - p->out.after) > 0)
+        p->out.after = acked;
+    if (!shmemi_express_apply(s, n, pe, h, c->len - sizeof *h))
         return SHMEMI_NOT_EXPRESS;
     p->received++;
     shmemi_express_record(s, pe, SHMEMI_EVENT_APPLIED, shmemi_event_message(h->kind, c->len),
                           p->received);
     shown->count[SHMEMI_COUNT_RECEIVED]++;
     shown->count[SHMEMI_COUNT_RECEIVED_BYTES] += c->len;
-    p->out.in = acked;
-    if ((int32_t)(acked - p->out.after) > 0)
-        p->out.after = acked;
-    if (n->recv(n->self, buffer, x->max_message, x->desc, c->token) != 0)
+    if (n->recv(n->self, buffer, x->max_message, x->desc, c->token) != 0) {
         x->unposted_list[x->n_unposted++] = c->token; /* Go tries again */
+        x->peers[x->me].count[SHMEMI_COUNT_RETRIES]++;
+    }
     return SHMEMI_DONE;
 }
 
