@@ -81,8 +81,12 @@ func (e *Engine) QuietDone(t Ticket) Status {
 // closing tells whether a closed generation is not complete.
 func (e *Engine) closing() bool { return uint64(e.open) > e.Quieted+1 }
 
-// closeGeneration notes how far each PE that was touched has to come.
+// closeGeneration notes how far each PE that was touched has to come. A batch is of the
+// generation in which it was opened, so none grows any more.
 func (e *Engine) closeGeneration() {
+	for _, pe := range e.queues {
+		e.letGo(pe, &e.peers[pe])
+	}
 	e.open++
 	work := e.dirty[:e.NDirty]
 	for _, pe := range work {
