@@ -109,7 +109,7 @@ func (e *Engine) completed(c *fabric.Completion, s *slot) {
 	if s.ended && e.tookEnded(c.Token) {
 		return
 	}
-	e.note(s.pe, layout.EventDone, uint32(c.Token), 0)
+	e.recorder.Note(s.pe, layout.EventDone, uint32(c.Token), 0)
 	switch s.use {
 	case useSend:
 	case useWrite:
@@ -180,7 +180,7 @@ func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 		return
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
-	e.note(s.pe, layout.EventBroke, uint32(c.Token), uint32(c.Err))
+	e.recorder.Note(s.pe, layout.EventBroke, uint32(c.Token), uint32(c.Err))
 	if (s.use == useWrite || s.use == useRead) && (disconnected(c.Err) || e.caps.InjectSilent) {
 		// It may come before a message fails, which would say the same, or be all that tells of
 		// messages that were lost with the queue pair.
@@ -307,7 +307,7 @@ func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
 		}
 		e.early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n), messageSize)
 		p.Early++
-		e.noteMessage(fabric.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
+		e.recorder.NoteMessage(fabric.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
 		p.Count[layout.Early]++
 	}
 	e.drive(fabric.PE(h.From))
@@ -319,7 +319,7 @@ func (e *Engine) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Poin
 	if !e.isDropped(h) {
 		e.apply(h, payload, n)
 	}
-	e.noteMessage(fabric.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
+	e.recorder.NoteMessage(fabric.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
 }
 
 // applyEarly applies the kept messages whose turn has come.

@@ -38,7 +38,7 @@ func (e *Engine) takes(pe fabric.PE, p *layout.Peer) Status {
 // of a token.
 func (e *Engine) noCredit(pe fabric.PE, p *layout.Peer) {
 	p.Count[layout.NoCredit]++
-	e.noteAgain(pe, layout.EventNoCredit)
+	e.recorder.NoteAgain(pe, layout.EventNoCredit)
 }
 
 // Full tells, after an Again, that no PE has room: the endpoint has no token

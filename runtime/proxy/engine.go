@@ -28,7 +28,8 @@ import (
 type Engine struct {
 	*layout.State
 	*port
-	number uint32 // of the stream; 0: the first
+	number   uint32 // of the stream; 0: the first
+	recorder Recorder
 
 	peers []layout.Peer
 	generations
@@ -53,10 +54,8 @@ type Engine struct {
 type port struct {
 	wake.Words
 
-	rings    []ring      // of events: see record_unsafe.go
-	met      []fabric.PE // whose ring each is
-	page     *live.Page  // where the state of the first stream is
-	shown    *shown      // the beginning of it
+	page     *live.Page // where the state of the first stream is
+	shown    *shown     // the beginning of it
 	shownAt  time.Time
 	stuckAt  time.Time // the last look of the proxy's, and whether something had found no room
 	wasStuck bool
@@ -260,7 +259,7 @@ func (e *Engine) routed(p *layout.Peer, pe fabric.PE) bool { return p.Reachable 
 func (e *Engine) meet(p *layout.Peer, pe fabric.PE) bool {
 	if p.Reachable = e.has(pe); p.Reachable {
 		e.startNumbers(p)
-		e.deal(pe)
+		e.recorder.Deal(pe)
 	}
 	return p.Reachable
 }

@@ -25,8 +25,8 @@ func (e *Engine) openExpress(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
 	lists := uintptr(npes+receives+e.more+1) / 2 * 2 * number // what is behind them is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.StreamsOpen*unsafe.Sizeof(uintptr(0))
-	n = recordsAt(n)
-	p, err := e.openShown(npes, n+uintptr(npes+1)*unsafe.Sizeof(ring{}))
+	n = RingsAt(shownAt+n) - shownAt
+	p, err := e.openShown(npes, n+RingsSize(npes))
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}
@@ -38,8 +38,7 @@ func (e *Engine) openExpress(npes int) error {
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.more)
 	e.Streams = unsafe.Add(e.Dirty, lists)
-	e.Shown = e.Peers
-	e.openRecords(unsafe.Add(p, n), npes)
+	e.recorder = Open(&e.shown.flight, e.page.At(), shownSize+n, e.State, e.peers)
 	return nil
 }
 
@@ -63,7 +62,7 @@ func (e *Engine) openContext(npes int) error {
 	e.peers = unsafe.Slice((*layout.Peer)(e.Peers), npes)
 	e.Dirty = unsafe.Add(e.Peers, uintptr(npes)*peerSize)
 	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
-	e.shareRecords()
+	e.recorder = e.first.recorder.Stream(e.State, e.number)
 	return nil
 }
 
@@ -103,6 +102,12 @@ func (e *Engine) closeExpress() {
 	if e.State != nil {
 		// The mapping is ours and nobody else's: unmapping it cannot fail.
 		_ = e.page.Close()
-		e.State, e.shown, e.peers, e.rings, e.dirty, e.unposted = nil, nil, nil, nil, nil, nil
+		e.State, e.shown, e.peers, e.dirty, e.unposted = nil, nil, nil, nil, nil
+		e.recorder = Recorder{}
 	}
+}
+
+// numberOf is the PE that a record of this stream is about.
+func (e *Engine) numberOf(p *layout.Peer) fabric.PE {
+	return fabric.PE((uintptr(unsafe.Pointer(p)) - uintptr(e.Peers)) / unsafe.Sizeof(layout.Peer{}))
 }

@@ -47,7 +47,7 @@ func (e *Engine) Lose(pe fabric.PE, reason string) {
 	}
 	err := &LostError{pe, reason}
 	e.losses[pe] = err
-	e.note(pe, layout.EventLost, 0, 0)
+	e.recorder.Note(pe, layout.EventLost, 0, 0)
 	e.all(func(s *Engine) { s.loseOwn(pe, err) })
 	e.WakeSleepers()
 }

@@ -54,22 +54,22 @@ func (e *Engine) Wait(d time.Duration) (bool, error) {
 
 // SleepBegins records that a sleep of d begins, and returns when it is to end.
 func (e *Engine) SleepBegins(d time.Duration) time.Time {
-	e.noteOwn(layout.EventSleep)
+	e.recorder.NoteOwn(layout.EventSleep)
 	return time.Now().Add(d)
 }
 
 // SleepEnded records how a sleep has ended.
 func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 	if came {
-		e.noteOwn(layout.EventWoken)
+		e.recorder.NoteOwn(layout.EventWoken)
 		return
 	}
-	e.noteOwn(layout.EventLimit)
+	e.recorder.NoteOwn(layout.EventLimit)
 	e.watchSleep(d, limit)
 }
 
 // StayUp records that the loop does not sleep because something has no room.
-func (e *Engine) StayUp() { e.noteOwn(layout.EventNoSleep) }
+func (e *Engine) StayUp() { e.recorder.NoteOwn(layout.EventNoSleep) }
 
 // watchSleep comes behind a Wait of d that was to end at its limit, and that nothing has
 // ended. Where the network has something then, and no caller has polled meanwhile, the Wait
@@ -98,7 +98,7 @@ func (e *Engine) NapWhilePolled() bool {
 	if !e.Polled() {
 		return false
 	}
-	e.noteOwn(layout.EventNap)
+	e.recorder.NoteOwn(layout.EventNap)
 	e.Nap()
 	return true
 }

@@ -135,7 +135,7 @@ func (e *Engine) in(from, number uint32) {
 	}
 	if edge := f.Ack(); edge != p.Edge {
 		p.Edge = edge
-		e.note(fabric.PE(from), layout.EventArrived, 0, edge)
+		e.recorder.Note(fabric.PE(from), layout.EventArrived, 0, edge)
 		e.applyEarly(from, p)
 		e.drive(fabric.PE(from)) // one of them may have been an answer
 	}

@@ -145,7 +145,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 		return e.refused(t, s, err)
 	}
 	e.hold(s, n)
-	e.note(pe, layout.EventRead, uint32(t), uint32(n))
+	e.recorder.Note(pe, layout.EventRead, uint32(t), uint32(n))
 	p.Count[layout.Reads]++
 	p.Count[layout.ReadBytes] += n
 	if r == nil {
@@ -235,7 +235,7 @@ func (e *Engine) start(pe fabric.PE, n int, merges bool) (*layout.Header, Status
 	}
 	if e.held(p) {
 		p.Count[layout.NoTurn]++
-		e.noteAgain(pe, layout.EventNoTurn)
+		e.recorder.NoteAgain(pe, layout.EventNoTurn)
 		return nil, Again
 	}
 	if p.Queued > 0 || e.Burst >= layout.BurstAfter || e.overtakes(pe, p, e.Epoch) {
@@ -289,7 +289,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *layout.Header) {
 	e.pending[l]++
 	e.stick()
 	p.Parked++
-	e.note(pe, layout.EventParked, uint32(h.Kind), 0)
+	e.recorder.Note(pe, layout.EventParked, uint32(h.Kind), 0)
 	p.Count[layout.Parked]++
 }
 
@@ -348,7 +348,7 @@ func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 		return e.refused(op.Token, &e.slots[op.Token], err)
 	case err == fabric.ErrAgain:
 		p.Count[layout.Retries]++
-		e.noteAgain(op.To, layout.EventNoRoom)
+		e.recorder.NoteAgain(op.To, layout.EventNoRoom)
 		return Again
 	default:
 		return e.fail(err)
@@ -374,7 +374,7 @@ func (e *Engine) hand(op *fabric.Send, p *layout.Peer) error {
 		return err
 	}
 	p.Sent++
-	e.noteMessage(op.To, layout.EventSent, h.Kind, op.Len, p.Sent)
+	e.recorder.NoteMessage(op.To, layout.EventSent, h.Kind, op.Len, p.Sent)
 	p.CountMessage(h.Kind, op.Len)
 	return nil
 }

@@ -92,7 +92,7 @@ func (e *Engine) enqueue(t fabric.Token, s *slot) {
 	p := &e.peers[s.pe]
 	e.closeBatch(p) // it is not the last any more
 	s.epoch, s.next = e.Epoch, 0
-	e.note(s.pe, layout.EventQueued, uint32(t), 0)
+	e.recorder.Note(s.pe, layout.EventQueued, uint32(t), 0)
 	p.Count[layout.Waited]++
 	if p.Queued++; p.Queued == 1 {
 		p.First = uint32(t)
@@ -259,7 +259,7 @@ func (e *Engine) driveMessage(t fabric.Token, s *slot, p *layout.Peer) Status {
 		s.use = useQueued
 		if err == fabric.ErrAgain {
 			p.Count[layout.Retries]++
-			e.noteAgain(pe, layout.EventNoRoom)
+			e.recorder.NoteAgain(pe, layout.EventNoRoom)
 			e.jam()
 			return Again
 		}

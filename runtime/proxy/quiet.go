@@ -224,7 +224,7 @@ func (e *Engine) flushed(h *layout.Header) {
 	p.Count[layout.MostUnanswered] = max(p.Count[layout.MostUnanswered], p.Asked-p.Acked)
 	p.Acked, p.WroteAcked = p.FlushAsked, p.FlushWrote
 	p.Flushing = false
-	e.note(fabric.PE(h.From), layout.EventAcked, uint32(min(p.Asked-p.Acked, 1<<24-1)), uint32(p.Acked))
+	e.recorder.Note(fabric.PE(h.From), layout.EventAcked, uint32(min(p.Asked-p.Acked, 1<<24-1)), uint32(p.Acked))
 	if !p.Unmet {
 		return
 	}

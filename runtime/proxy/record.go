@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
-	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -147,29 +144,6 @@ func merged(of, own []Recorded) []Recorded {
 	return all
 }
 
-// Flight lists the last events with a PE, and those of the proxy meanwhile, oldest first. The
-// lock is held.
-func (e *Engine) Flight(pe fabric.PE) []Recorded {
-	s, p := e.shown, &e.first.peers[pe]
-	t := readings{s.ticks, s.time, clock.Now(), live.Now()}
-	before := atomic.LoadUint32(&s.recorded)
-	own := e.rings[ownRing].load()
-	return merged(t.recorded(&e.rings[p.Ring], p.Recorded, p.Recorded), t.recorded(&own, before, atomic.LoadUint32(&s.recorded)))
-}
-
-// Latest names the PEs whose recorder an onlooker wants to see, n at most: first those with
-// something under way, of these and of the others the one with the latest event first. The
-// lock is held.
-func (e *Engine) Latest(n int) []fabric.PE {
-	var all []latest
-	for i, pe := range e.met[ownRing+1:] {
-		if n := e.first.peers[pe].Recorded; n > 0 {
-			all = append(all, latest{pe, e.busyWith(pe), e.rings[ownRing+1+i][(n-1)%layout.RingEvents].When})
-		}
-	}
-	return pick(all, n)
-}
-
 type latest struct {
 	pe   fabric.PE
 	busy bool
@@ -196,15 +170,6 @@ func pick(all []latest, n int) (pes []fabric.PE) {
 		pes = append(pes, l.pe)
 	}
 	return pes
-}
-
-// busyWith tells whether something is under way with a PE.
-func (e *Engine) busyWith(pe fabric.PE) (busy bool) {
-	e.all(func(s *Engine) {
-		p := &s.peers[pe]
-		busy = busy || p.Tokens > 0 || p.Parked > 0 || p.Early > 0 || p.Queued > 0 || p.Flushing
-	})
-	return busy
 }
 
 // FlightLines are events for people, a line for each, with the milliseconds from now on.

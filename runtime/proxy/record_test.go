@@ -14,6 +14,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/live"
+	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -69,14 +70,14 @@ func TestRecord(t *testing.T) {
 // TestRecordRings holds that only PEs that were met have rings, side by side.
 func TestRecordRings(t *testing.T) {
 	e := newNull(t, 100, fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true})
-	had := len(e.met)
+	had := e.Rings
 	for _, pe := range []fabric.PE{70, 30, 70} {
 		if st := e.Store(pe, 0, 8, 7); st != Done {
 			t.Fatal(st, e.Err())
 		}
 	}
-	if got := e.met[had:]; !slices.Equal(got, []fabric.PE{70, 30}) || int(e.Rings) != had+2 || e.peers[30].Ring != uint32(had+1) {
-		t.Errorf("rings are those of %d, %d of them", e.met, e.Rings)
+	if e.peers[70].Ring != had || e.peers[30].Ring != had+1 || e.Rings != had+2 {
+		t.Errorf("rings are %d of PE 70 and %d of PE 30, %d of them", e.peers[70].Ring, e.peers[30].Ring, e.Rings)
 	}
 }
 
@@ -205,16 +206,16 @@ func TestRecordOwn(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	defer j.close()
 	a := j.pes[0]
-	a.noteOwn(layout.EventNap) // before the first event of the PE: not of its time
+	a.recorder.NoteOwn(layout.EventNap) // before the first event of the PE: not of its time
 	a.Store(1, 0, 8, 7)
-	a.noteOwn(layout.EventSleep)
-	a.noteOwn(layout.EventWoken)
+	a.recorder.NoteOwn(layout.EventSleep)
+	a.recorder.NoteOwn(layout.EventWoken)
 	a.Store(1, 0, 8, 7)
 	for range 100 {
-		a.noteOwn(layout.EventSleep)
-		a.noteOwn(layout.EventLimit)
+		a.recorder.NoteOwn(layout.EventSleep)
+		a.recorder.NoteOwn(layout.EventLimit)
 	}
-	a.noteOwn(layout.EventSleep)
+	a.recorder.NoteOwn(layout.EventSleep)
 	a.records(
 		1, "sent message 1: element, 56 bytes", "the proxy sleeps", "the network wakes the proxy", "sent message 2: element, 56 bytes",
 		"the proxy sleeps", "the proxy slept and nothing came, 100 times in a row",
@@ -271,7 +272,7 @@ func TestRecordOfOthers(t *testing.T) {
 		t.Errorf("another process sees\n%s\nwant\n%s", got, want)
 	}
 	// Three events come between the reading of the count and of the ring.
-	ring := int64(a.shown.records) + int64(unsafe.Sizeof(layout.Entry{})*layout.RingEvents)
+	ring := int64(a.shown.flight.Rings) + int64(unsafe.Sizeof(layout.Entry{})*layout.RingEvents)
 	if got, want := len(read(func(at int64) {
 		if at < ring && at > int64(fixed) {
 			a.Store(1, 0, 8, 7)
@@ -283,9 +284,9 @@ func TestRecordOfOthers(t *testing.T) {
 	}
 	// The oldest one is being overwritten.
 	p := &a.peers[1]
-	oldest := &a.rings[p.Ring][p.Recorded%layout.RingEvents]
+	oldest := (*layout.Entry)(unsafe.Add(a.Records, uintptr(p.Ring*layout.RingEvents+p.Recorded%layout.RingEvents)*unsafe.Sizeof(layout.Entry{})))
 	was := *oldest
-	oldest.When = a.when()
+	oldest.When = clock.Now() << layout.StreamBits
 	if got := read(nil); len(got) != layout.RingEvents-1 {
 		t.Errorf("%d events are read while one is overwritten", len(got))
 	}
@@ -335,7 +336,7 @@ func BenchmarkRecord(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			e.Tick = tick
 			for i := range b.N {
-				e.noteMessage(1, layout.EventSent, layout.KindStore, layout.HeaderSize, uint32(i))
+				e.recorder.NoteMessage(1, layout.EventSent, layout.KindStore, layout.HeaderSize, uint32(i))
 			}
 			e.Tick = 0
 		})

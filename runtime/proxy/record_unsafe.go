@@ -1,9 +1,7 @@
 package proxy
 
 import (
-	"errors"
-	"fmt"
-	"io"
+	"structs"
 	"sync/atomic"
 	"unsafe"
 
@@ -25,84 +23,115 @@ import (
 // does not. An event is a time and one word, and the count of events is stored behind both.
 // Who reads without the lock may find the oldest event half overwritten (see recorded).
 
+// Head is what a page says of the recorder in it.
+type Head struct {
+	_        structs.HostLayout
+	ticks    uint64 // when the page was made, for the times of events
+	time     uint64 // the same in nanoseconds of CLOCK_MONOTONIC
+	Rings    uint64 // where rings of events begin in the page
+	recorded uint32 // events of the proxy's thread, ever
+	_        uint32
+}
+
 type ring [layout.RingEvents]layout.Entry
 
 // ownRing is that of the proxy's thread.
 const ownRing = 0
 
-// recordsAt is where rings begin in the page behind n bytes of what is shown: at a line of
-// the cache, of which none is shared by two rings.
-func recordsAt(n uintptr) uintptr {
+// RingsAt is where rings may begin in memory behind so many bytes: at a line of the cache, of
+// which none is shared by two rings.
+func RingsAt(n uintptr) uintptr {
 	const line = 64
-	return (shownAt+n+line-1)/line*line - shownAt
+	return (n + line - 1) / line * line
 }
 
-// shownAt is where that begins in its page of memory.
-const shownAt = live.HeadSize + shownSize
+// RingsSize is what the rings of a job take.
+func RingsSize(npes int) uintptr { return uintptr(npes+1) * unsafe.Sizeof(ring{}) }
 
-// openRecords comes when the page is there. Its rings are the last thing in it.
-func (e *Engine) openRecords(at unsafe.Pointer, npes int) {
-	e.Records, e.Rings, e.met = at, 1, []fabric.PE{ownRing: -1}
-	e.rings = unsafe.Slice((*ring)(at), npes+1)
+// Recorder is the flight recorder of an endpoint, as one stream of operations writes it.
+type Recorder struct {
+	*records
+	state  *layout.State // of the stream: it has the time of a turn
+	stream uint64
+}
+
+// records are what the recorders of all streams share.
+type records struct {
+	head  *Head
+	rings []ring
+	peers []layout.Peer // of the first stream: which ring is a PE's, and how many events there were
+	first *layout.State
+	met   []fabric.PE // whose ring each is
+}
+
+// Open makes the recorder of the first stream in a page that is zero: its rings begin at so
+// many bytes of it. It tells C where.
+func Open(head *Head, page unsafe.Pointer, rings uintptr, state *layout.State, peers []layout.Peer) Recorder {
+	r := &records{head: head, peers: peers, first: state, met: []fabric.PE{ownRing: -1}}
+	at := unsafe.Add(page, rings)
+	r.rings = unsafe.Slice((*ring)(at), len(peers)+1)
+	state.Shown, state.Records, state.Rings = state.Peers, at, 1
 	if !clock.Counts {
-		e.Coarse = 1
+		state.Coarse = 1
 	}
-	e.shown.records = uint64(uintptr(at) - uintptr(e.page.At()))
-	e.shown.ticks, e.shown.time = clock.Now(), live.Now()
+	head.Rings = uint64(rings)
+	head.ticks, head.time = clock.Now(), live.Now()
+	return Recorder{records: r, state: state}
 }
 
-// shareRecords has a stream record in the rings of the first one.
-func (e *Engine) shareRecords() {
-	e.Shown, e.Records, e.Coarse = e.first.Peers, e.first.Records, e.first.Coarse
+// Stream returns the recorder of one more stream, and tells C where the rings are.
+func (r *Recorder) Stream(state *layout.State, number uint32) Recorder {
+	state.Shown, state.Records, state.Coarse = r.first.Shown, r.first.Records, r.first.Coarse
+	return Recorder{r.records, state, uint64(number)}
 }
 
-// deal gives a PE its ring.
-func (e *Engine) deal(pe fabric.PE) {
-	if p := &e.first.peers[pe]; p.Ring == 0 {
-		p.Ring = e.first.Rings
-		e.first.Rings++
-		e.met = append(e.met, pe)
+// Deal gives a PE its ring, unless it has one.
+func (r *Recorder) Deal(pe fabric.PE) {
+	if p := &r.peers[pe]; p.Ring == 0 {
+		p.Ring = r.first.Rings
+		r.first.Rings++
+		r.met = append(r.met, pe)
 	}
 }
 
-// note puts an event into the ring of a PE.
-func (e *Engine) note(pe fabric.PE, what layout.Event, detail, number uint32) {
-	p := &e.first.peers[pe]
+// Note puts an event into the ring of a PE.
+func (r *Recorder) Note(pe fabric.PE, what layout.Event, detail, number uint32) {
+	p := &r.peers[pe]
 	if p.Ring == 0 {
-		e.deal(pe)
+		r.Deal(pe)
 	}
-	at := &e.rings[p.Ring][p.Recorded%layout.RingEvents]
-	at.When, at.What = e.when(), pack(what, detail, number)
+	at := &r.rings[p.Ring][p.Recorded%layout.RingEvents]
+	at.When, at.What = r.when(), pack(what, detail, number)
 	p.Recorded++
 }
 
-// noteAgain is note for what callers try again until it succeeds: the number says how
+// NoteAgain is Note for what callers try again until it succeeds: the number says how
 // often, and the time is that of the last one.
-func (e *Engine) noteAgain(pe fabric.PE, what layout.Event) {
-	p := &e.first.peers[pe]
+func (r *Recorder) NoteAgain(pe fabric.PE, what layout.Event) {
+	p := &r.peers[pe]
 	if p.Recorded > 0 {
-		last, when := &e.rings[p.Ring][(p.Recorded-1)%layout.RingEvents], e.when()
+		last, when := &r.rings[p.Ring][(p.Recorded-1)%layout.RingEvents], r.when()
 		if layout.Event(last.What) == what && last.When%(1<<layout.StreamBits) == when%(1<<layout.StreamBits) {
 			last.When, last.What = when, again(last.What)
 			return
 		}
 	}
-	e.note(pe, what, 0, 1)
+	r.Note(pe, what, 0, 1)
 }
 
-// noteMessage is note for a message.
-func (e *Engine) noteMessage(pe fabric.PE, what layout.Event, k layout.Kind, n int, seq uint32) {
-	e.note(pe, what, uint32(k)<<16|uint32(n), seq)
+// NoteMessage is Note for a message of n bytes.
+func (r *Recorder) NoteMessage(pe fabric.PE, what layout.Event, k layout.Kind, n int, seq uint32) {
+	r.Note(pe, what, uint32(k)<<16|uint32(n), seq)
 }
 
-// noteOwn puts an event of the proxy's thread into its ring. An idle proxy does the same
+// NoteOwn puts an event of the proxy's thread into its ring. An idle proxy does the same
 // again and again, which would leave nothing of what was before: it is one event, too.
-func (e *Engine) noteOwn(what layout.Event) {
-	n := e.shown.recorded
-	r := &e.rings[ownRing]
+func (r *Recorder) NoteOwn(what layout.Event) {
+	n := r.head.recorded
+	own := &r.rings[ownRing]
 	when := clock.Now() << layout.StreamBits
 	if n > 0 {
-		last := &r[(n-1)%layout.RingEvents]
+		last := &own[(n-1)%layout.RingEvents]
 		before := layout.Event(last.What)
 		if what == layout.EventSleep && before == layout.EventLimit {
 			return // it has looked, and sleeps on
@@ -113,19 +142,19 @@ func (e *Engine) noteOwn(what layout.Event) {
 			return
 		}
 	}
-	at := &r[n%layout.RingEvents]
+	at := &own[n%layout.RingEvents]
 	atomic.StoreUint64(&at.When, when)
 	atomic.StoreUint64(&at.What, pack(what, 0, 1))
-	atomic.StoreUint32(&e.shown.recorded, n+1)
+	atomic.StoreUint32(&r.head.recorded, n+1)
 }
 
 // when is the time of an event, with the stream.
-func (e *Engine) when() uint64 {
-	t := e.Tick
+func (r *Recorder) when() uint64 {
+	t := r.state.Tick
 	if t == 0 {
 		t = clock.Now()
 	}
-	return t<<layout.StreamBits | uint64(e.number)
+	return t<<layout.StreamBits | r.stream
 }
 
 func pack(what layout.Event, detail, number uint32) uint64 {
@@ -140,10 +169,29 @@ func again(w uint64) uint64 {
 	return w + 1<<32
 }
 
-// numberOf is the PE that a record of this stream is about.
-func (e *Engine) numberOf(p *layout.Peer) fabric.PE {
-	return fabric.PE((uintptr(unsafe.Pointer(p)) - uintptr(e.Peers)) / unsafe.Sizeof(layout.Peer{}))
+// Flight lists the last events with a PE, and those of the proxy meanwhile, oldest first.
+func (r *Recorder) Flight(pe fabric.PE) []Recorded {
+	p := &r.peers[pe]
+	t := r.head.since()
+	before := atomic.LoadUint32(&r.head.recorded)
+	own := r.rings[ownRing].load()
+	return merged(t.recorded(&r.rings[p.Ring], p.Recorded, p.Recorded), t.recorded(&own, before, atomic.LoadUint32(&r.head.recorded)))
 }
+
+// Latest names the PEs whose events a report is to have, n at most: first those that are busy,
+// of these and of the others the one with the latest event first.
+func (r *Recorder) Latest(n int, busy func(fabric.PE) bool) []fabric.PE {
+	var all []latest
+	for i, pe := range r.met[ownRing+1:] {
+		if n := r.peers[pe].Recorded; n > 0 {
+			all = append(all, latest{pe, busy(pe), r.rings[ownRing+1+i][(n-1)%layout.RingEvents].When})
+		}
+	}
+	return pick(all, n)
+}
+
+// since is from when the page was made to now.
+func (h *Head) since() readings { return readings{h.ticks, h.time, clock.Now(), live.Now()} }
 
 // load copies a ring that may be written meanwhile.
 func (r *ring) load() (c ring) {
@@ -152,47 +200,4 @@ func (r *ring) load() (c ring) {
 		c[i].What = atomic.LoadUint64(&r[i].What)
 	}
 	return c
-}
-
-// flight is the recorder of another process.
-type flight struct {
-	page  io.ReaderAt
-	rings int64 // where they begin
-	at    readings
-}
-
-// Flight lists the last events with a PE, as Engine.Flight.
-func (s *Shown) Flight(pe int) ([]Recorded, error) {
-	if s.Peers[pe].ring == 0 {
-		return nil, nil
-	}
-	const counted = int64(unsafe.Offsetof(layout.Peer{}.Recorded))
-	of, err := s.flight.read(s.Peers[pe].ring, int64(fixed)+int64(pe)*int64(unsafe.Sizeof(layout.Peer{}))+counted)
-	if err != nil {
-		return nil, err
-	}
-	own, err := s.flight.read(ownRing, int64(unsafe.Offsetof(shown{}.recorded)))
-	if err != nil {
-		return nil, err
-	}
-	return merged(of, own), nil
-}
-
-// read lists the events of a ring whose count is at an offset of the page.
-func (f *flight) read(n uint32, counted int64) ([]Recorded, error) {
-	var before, after uint32
-	var r ring
-	err := errors.Join(readAt(f.page, &before, counted), readAt(f.page, &r, f.rings+int64(n)*int64(unsafe.Sizeof(r))), readAt(f.page, &after, counted))
-	if err != nil {
-		return nil, err
-	}
-	return f.at.recorded(&r, before, after), nil
-}
-
-// readAt fills a variable from an offset of a page.
-func readAt[T any](page io.ReaderAt, to *T, at int64) error {
-	if _, err := page.ReadAt(unsafe.Slice((*byte)(unsafe.Pointer(to)), unsafe.Sizeof(*to)), at); err != nil {
-		return fmt.Errorf("read the page of an endpoint: %w", err)
-	}
-	return nil
 }

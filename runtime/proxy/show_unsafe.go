@@ -9,7 +9,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/live"
-	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 )
@@ -25,11 +24,7 @@ type shown struct {
 	_          uint32
 	provider   [64]byte
 	domain     [64]byte
-	ticks      uint64 // when the page was made, for the times of events
-	time       uint64 // the same in nanoseconds of CLOCK_MONOTONIC
-	records    uint64 // where rings of events begin
-	recorded   uint32 // events of the proxy's thread, ever
-	_          uint32
+	flight     Head
 	stalled    uint64 // nanoseconds for which the proxy could not go on for want of room
 	overslept  uint64 // waits that ended by their limit although the provider had something
 	strangers  uint64 // messages and completions from outside of the job that were dropped
@@ -52,6 +47,7 @@ type shownNIC struct {
 const (
 	shownNICs = 32
 	shownSize = unsafe.Sizeof(shown{})
+	shownAt   = live.HeadSize + shownSize // where what is behind it begins in its page of memory
 	showEvery = 100 * time.Millisecond
 )
 
@@ -157,7 +153,7 @@ type Shown struct {
 	Undone           []Undone
 	Peers            []ShownPeer
 
-	flight flight
+	flight Page
 }
 
 // ShownPeer is the state of one PE there.
@@ -173,6 +169,9 @@ type ShownPeer struct {
 	ring, recorded uint32
 }
 
+// Flight lists the last events with a PE, as Engine.Flight.
+func (s *Shown) Flight(pe int) ([]Recorded, error) { return s.flight.Flight(pe, s.Peers[pe].ring) }
+
 // fixed is where peers begin in the page.
 const fixed = shownSize + unsafe.Sizeof(layout.State{})
 
@@ -185,13 +184,13 @@ func LookAt(page io.ReaderAt) (*Shown, error) {
 	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) {
 		return nil, &live.VersionError{Version: "the same, of another build"}
 	}
-	b := make([]byte, s.records)
+	b := make([]byte, s.flight.Rings)
 	if _, err := page.ReadAt(b, 0); err != nil {
 		return nil, fmt.Errorf("read the page of an endpoint: %w", err)
 	}
 	view, err := lookAt(b)
 	if err == nil {
-		view.flight = flight{page, int64(s.records), readings{s.ticks, s.time, clock.Now(), live.Now()}}
+		view.flight = s.flight.Look(page, unsafe.Offsetof(s.flight), fixed)
 	}
 	return view, err
 }

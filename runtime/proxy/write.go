@@ -16,7 +16,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		return e.fail(e.noRoute(pe))
 	case e.held(p):
 		p.Count[layout.NoTurn]++
-		e.noteAgain(pe, layout.EventNoTurn)
+		e.recorder.NoteAgain(pe, layout.EventNoTurn)
 		return Again
 	case !e.room(p, n):
 		return Again
@@ -87,12 +87,12 @@ func (e *Engine) post(t fabric.Token, s *slot, p *layout.Peer, offset int64, sou
 		}
 		if err == fabric.ErrAgain {
 			p.Count[layout.Retries]++
-			e.noteAgain(s.pe, layout.EventNoRoom)
+			e.recorder.NoteAgain(s.pe, layout.EventNoRoom)
 			return Again
 		}
 		return e.fail(err)
 	}
-	e.note(s.pe, layout.EventWrite, uint32(t), uint32(n))
+	e.recorder.Note(s.pe, layout.EventWrite, uint32(t), uint32(n))
 	p.Count[layout.Writes]++
 	p.Count[layout.WriteBytes] += n
 	p.Writes++
@@ -157,7 +157,7 @@ func (e *Engine) refused(t fabric.Token, s *slot, err error) Status {
 	e.give(t)
 	if err == fabric.ErrAgain {
 		e.peers[s.pe].Count[layout.Retries]++
-		e.noteAgain(s.pe, layout.EventNoRoom)
+		e.recorder.NoteAgain(s.pe, layout.EventNoRoom)
 		return Again
 	}
 	return e.fail(err)

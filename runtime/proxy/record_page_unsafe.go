@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"unsafe"
+
+	"libshmem/runtime/proxy/layout"
+)
+
+// Page is the recorder of another process.
+type Page struct {
+	page   io.ReaderAt
+	counts int64 // where the count of the proxy's own events is
+	peers  int64 // where peers begin
+	rings  int64
+	at     readings
+}
+
+// Look returns the recorder of a page, whose head was read before from the offset head, and
+// whose peers begin at the offset peers. It reads what it is asked for.
+func (h *Head) Look(page io.ReaderAt, head, peers uintptr) Page {
+	return Page{page, int64(head + unsafe.Offsetof(h.recorded)), int64(peers), int64(h.Rings), h.since()}
+}
+
+// Flight lists the last events with a PE whose ring is known, as that of Recorder does.
+func (p *Page) Flight(pe int, ring uint32) ([]Recorded, error) {
+	if ring == ownRing {
+		return nil, nil
+	}
+	const counted = int64(unsafe.Offsetof(layout.Peer{}.Recorded))
+	of, err := p.read(ring, p.peers+int64(pe)*int64(unsafe.Sizeof(layout.Peer{}))+counted)
+	if err != nil {
+		return nil, err
+	}
+	own, err := p.read(ownRing, p.counts)
+	if err != nil {
+		return nil, err
+	}
+	return merged(of, own), nil
+}
+
+// read lists the events of a ring whose count is at an offset of the page.
+func (p *Page) read(n uint32, counted int64) ([]Recorded, error) {
+	var before, after uint32
+	var r ring
+	err := errors.Join(readAt(p.page, &before, counted), readAt(p.page, &r, p.rings+int64(n)*int64(unsafe.Sizeof(r))), readAt(p.page, &after, counted))
+	if err != nil {
+		return nil, err
+	}
+	return p.at.recorded(&r, before, after), nil
+}
+
+// readAt fills a variable from an offset of a page.
+func readAt[T any](page io.ReaderAt, to *T, at int64) error {
+	if _, err := page.ReadAt(unsafe.Slice((*byte)(unsafe.Pointer(to)), unsafe.Sizeof(*to)), at); err != nil {
+		return fmt.Errorf("read the page of an endpoint: %w", err)
+	}
+	return nil
+}
