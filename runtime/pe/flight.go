@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/topo"
 )
 
@@ -23,7 +23,7 @@ func (j *Job) flight(of int) (lines []string) {
 			name = fmt.Sprintf(" by endpoint %d", i)
 		}
 		pes := []fabric.PE{fabric.PE(of)}
-		var events [][]proxy.Recorded
+		var events [][]flight.Recorded
 		had := e.TryLocked(lockPatience, func() {
 			if of < 0 {
 				pes = e.Latest(flights)
@@ -38,7 +38,7 @@ func (j *Job) flight(of int) (lines []string) {
 		for i, all := range events {
 			if len(all) > 0 {
 				lines = append(lines, fmt.Sprintf("last events with PE %d%s, times before this report:", pes[i], name))
-				lines = append(lines, proxy.FlightLines(all)...)
+				lines = append(lines, flight.Lines(all)...)
 			}
 		}
 	}

@@ -92,9 +92,8 @@
 //
 // # Flight recorder
 //
-// The last events with each PE are kept, and those of the loop, with their times
-// (record_unsafe.go, and docs/decisions/0042): for reports of waits that do not end, and
-// for other processes. C records what it does by itself.
+// The last events with each PE are kept, and those of the loop, with their times (package
+// flight): for reports of waits that do not end, and for other processes.
 //
 // # GPU memory
 //

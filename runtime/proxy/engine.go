@@ -14,6 +14,7 @@ import (
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/early"
+	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/local"
 	"libshmem/runtime/proxy/mem"
@@ -29,7 +30,7 @@ type Engine struct {
 	*layout.State
 	*port
 	number   uint32 // of the stream; 0: the first
-	recorder Recorder
+	recorder flight.Recorder
 
 	peers []layout.Peer
 	generations

@@ -9,6 +9,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/express"
+	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -25,8 +26,8 @@ func (e *Engine) openExpress(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
 	lists := uintptr(npes+receives+e.more+1) / 2 * 2 * number // what is behind them is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.StreamsOpen*unsafe.Sizeof(uintptr(0))
-	n = RingsAt(shownAt+n) - shownAt
-	p, err := e.openShown(npes, n+RingsSize(npes))
+	n = flight.RingsAt(shownAt+n) - shownAt
+	p, err := e.openShown(npes, n+flight.RingsSize(npes))
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}
@@ -38,7 +39,7 @@ func (e *Engine) openExpress(npes int) error {
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.more)
 	e.Streams = unsafe.Add(e.Dirty, lists)
-	e.recorder = Open(&e.shown.flight, e.page.At(), shownSize+n, e.State, e.peers)
+	e.recorder = flight.Open(&e.shown.flight, e.page.At(), shownSize+n, e.State, e.peers)
 	return nil
 }
 
@@ -103,7 +104,7 @@ func (e *Engine) closeExpress() {
 		// The mapping is ours and nobody else's: unmapping it cannot fail.
 		_ = e.page.Close()
 		e.State, e.shown, e.peers, e.dirty, e.unposted = nil, nil, nil, nil, nil
-		e.recorder = Recorder{}
+		e.recorder = flight.Recorder{}
 	}
 }
 

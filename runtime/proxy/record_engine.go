@@ -1,10 +1,13 @@
 package proxy
 
-import "libshmem/fabric"
+import (
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/flight"
+)
 
 // Flight lists the last events with a PE, and those of the proxy meanwhile, oldest first. The
 // lock is held.
-func (e *Engine) Flight(pe fabric.PE) []Recorded { return e.recorder.Flight(pe) }
+func (e *Engine) Flight(pe fabric.PE) []flight.Recorded { return e.recorder.Events(pe) }
 
 // Latest names the PEs whose recorder an onlooker wants to see, n at most: first those with
 // something under way, of these and of the others the one with the latest event first. The

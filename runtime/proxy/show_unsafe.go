@@ -9,6 +9,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/live"
+	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 )
@@ -24,7 +25,7 @@ type shown struct {
 	_          uint32
 	provider   [64]byte
 	domain     [64]byte
-	flight     Head
+	flight     flight.Head
 	stalled    uint64 // nanoseconds for which the proxy could not go on for want of room
 	overslept  uint64 // waits that ended by their limit although the provider had something
 	strangers  uint64 // messages and completions from outside of the job that were dropped
@@ -153,7 +154,7 @@ type Shown struct {
 	Undone           []Undone
 	Peers            []ShownPeer
 
-	flight Page
+	flight flight.Page
 }
 
 // ShownPeer is the state of one PE there.
@@ -170,7 +171,9 @@ type ShownPeer struct {
 }
 
 // Flight lists the last events with a PE, as Engine.Flight.
-func (s *Shown) Flight(pe int) ([]Recorded, error) { return s.flight.Flight(pe, s.Peers[pe].ring) }
+func (s *Shown) Flight(pe int) ([]flight.Recorded, error) {
+	return s.flight.Events(pe, s.Peers[pe].ring)
+}
 
 // fixed is where peers begin in the page.
 const fixed = shownSize + unsafe.Sizeof(layout.State{})
@@ -178,21 +181,29 @@ const fixed = shownSize + unsafe.Sizeof(layout.State{})
 // LookAt reads the page of an endpoint, and of its flight recorder only what is asked for later.
 func LookAt(page io.ReaderAt) (*Shown, error) {
 	var s shown
-	if err := readAt(page, &s, 0); err != nil {
+	if err := readPage(page, unsafe.Slice((*byte)(unsafe.Pointer(&s)), shownSize)); err != nil {
 		return nil, err
 	}
 	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) {
 		return nil, &live.VersionError{Version: "the same, of another build"}
 	}
 	b := make([]byte, s.flight.Rings)
-	if _, err := page.ReadAt(b, 0); err != nil {
-		return nil, fmt.Errorf("read the page of an endpoint: %w", err)
+	if err := readPage(page, b); err != nil {
+		return nil, err
 	}
 	view, err := lookAt(b)
 	if err == nil {
 		view.flight = s.flight.Look(page, unsafe.Offsetof(s.flight), fixed)
 	}
 	return view, err
+}
+
+// readPage fills b from the beginning of a page.
+func readPage(page io.ReaderAt, b []byte) error {
+	if _, err := page.ReadAt(b, 0); err != nil {
+		return fmt.Errorf("read the page of an endpoint: %w", err)
+	}
+	return nil
 }
 
 func lookAt(page []byte) (*Shown, error) {

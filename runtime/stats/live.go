@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -113,15 +113,15 @@ func livePeers(b *strings.Builder, last *Look) error {
 		fmt.Fprintf(b, "and %d PEs more with fewer bytes\n", rest)
 	}
 	for _, l := range most {
-		if err := flight(b, last, l.PE); err != nil {
+		if err := events(b, last, l.PE); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// flight prints the last events with a PE.
-func flight(b *strings.Builder, last *Look, pe int) error {
+// events prints the last events with a PE.
+func events(b *strings.Builder, last *Look, pe int) error {
 	for i, e := range last.ends {
 		if pe >= len(e.Peers) {
 			continue
@@ -135,7 +135,7 @@ func flight(b *strings.Builder, last *Look, pe int) error {
 			name = fmt.Sprintf(" by endpoint %d", i)
 		}
 		if len(all) > 0 {
-			fmt.Fprintf(b, "last events with PE %d%s, times before this look:\n%s\n", pe, name, strings.Join(proxy.FlightLines(all), "\n"))
+			fmt.Fprintf(b, "last events with PE %d%s, times before this look:\n%s\n", pe, name, strings.Join(flight.Lines(all), "\n"))
 		}
 	}
 	return nil

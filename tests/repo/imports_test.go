@@ -124,15 +124,17 @@ runtime/proxy/local: fabric runtime/regcache
     # callers' memory for the time of an operation; who registers is handed to it
 runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
+runtime/proxy/flight: fabric runtime/live runtime/proxy/clock runtime/proxy/layout
+    # rings of events in a page that is handed to it
 runtime/proxy/call:
     # a request, its status and a ticket, below those who ask and those who answer
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
-runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog
+runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/wait runtime/proxy/flight
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; which thread drives it, and who pushes into rings, it does not know
-runtime/stats: fabric runtime/live runtime/proxy runtime/proxy/layout runtime/regcache
+runtime/stats: fabric runtime/live runtime/proxy runtime/proxy/flight runtime/proxy/layout runtime/regcache
     # names and tables of what others count
 runtime/routes: runtime/shmerr runtime/topo
     # letters and a table of what each PE says of itself
@@ -148,7 +150,7 @@ runtime/live: . runtime/shmerr
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/proxy/fifo runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight
     # the composition root: nothing else picks an implementation
 
 queue:

@@ -1,7 +1,7 @@
 /*
  * record.h: the flight recorder's entries, and the time in them.
  *
- * runtime/proxy/record_unsafe.go says what is recorded, and has the rest: here is what C
+ * runtime/proxy/flight says what is recorded, and has the rest: here is what C
  * records by itself. The writer holds the endpoint's lock; readers are other processes, and
  * see whole words.
  */

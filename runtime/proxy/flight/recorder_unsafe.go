@@ -1,4 +1,4 @@
-package proxy
+package flight
 
 import (
 	"structs"
@@ -11,17 +11,13 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// The flight recorder: the last events of the protocol with each PE, and those of the proxy's
-// own thread, always on, for reports of waits that do not end and for shmem-info --live.
-//
 // Each PE that this one has met has a ring of events, shared by all streams, in the page that
 // others may read. Rings are dealt in the order of meeting, so that those that nothing needs
 // are never touched. The first one is the proxy thread's: what it does concerns no single PE,
 // and is put among the events of one by its time when they are printed.
 //
-// The writer of a PE's ring holds the lock; that of the first one is the loop's thread, which
-// does not. An event is a time and one word, and the count of events is stored behind both.
-// Who reads without the lock may find the oldest event half overwritten (see recorded).
+// An event is a time and one word. A reader without the lock may find the oldest one half
+// overwritten (see recorded).
 
 // Head is what a page says of the recorder in it.
 type Head struct {
@@ -169,8 +165,8 @@ func again(w uint64) uint64 {
 	return w + 1<<32
 }
 
-// Flight lists the last events with a PE, and those of the proxy meanwhile, oldest first.
-func (r *Recorder) Flight(pe fabric.PE) []Recorded {
+// Events lists the last events with a PE, and those of the proxy meanwhile, oldest first.
+func (r *Recorder) Events(pe fabric.PE) []Recorded {
 	p := &r.peers[pe]
 	t := r.head.since()
 	before := atomic.LoadUint32(&r.head.recorded)

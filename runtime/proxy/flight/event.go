@@ -1,4 +1,4 @@
-package proxy
+package flight
 
 import (
 	"fmt"
@@ -172,8 +172,8 @@ func pick(all []latest, n int) (pes []fabric.PE) {
 	return pes
 }
 
-// FlightLines are events for people, a line for each, with the milliseconds from now on.
-func FlightLines(all []Recorded) (lines []string) {
+// Lines are events for people, a line for each, with the milliseconds from now on.
+func Lines(all []Recorded) (lines []string) {
 	for _, r := range all {
 		lines = append(lines, fmt.Sprintf("%+12.3f ms  %s", -float64(r.Ago)/1e6, r))
 	}

@@ -1,4 +1,4 @@
-package proxy
+package flight
 
 import (
 	"errors"
@@ -24,8 +24,8 @@ func (h *Head) Look(page io.ReaderAt, head, peers uintptr) Page {
 	return Page{page, int64(head + unsafe.Offsetof(h.recorded)), int64(peers), int64(h.Rings), h.since()}
 }
 
-// Flight lists the last events with a PE whose ring is known, as that of Recorder does.
-func (p *Page) Flight(pe int, ring uint32) ([]Recorded, error) {
+// Events lists the last events with a PE whose ring is known, as Recorder.Events does.
+func (p *Page) Events(pe int, ring uint32) ([]Recorded, error) {
 	if ring == ownRing {
 		return nil, nil
 	}
