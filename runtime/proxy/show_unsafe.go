@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/live"
 	"libshmem/runtime/proxy/flight"
+	"libshmem/runtime/proxy/gpuwork"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 )
@@ -31,13 +32,7 @@ type shown struct {
 	strangers  uint64 // messages and completions from outside of the job that were dropped
 	registered regcache.Counts
 	nic        [shownNICs]shownNIC
-	undone     [Streams]shownUndone
-}
-
-// shownUndone is an Undone.
-type shownUndone struct {
-	ops, bytes, errand uint64
-	since              uint64 // nanoseconds of CLOCK_MONOTONIC
+	undone     [gpuwork.Streams]gpuwork.Shown
 }
 
 type shownNIC struct {
@@ -218,8 +213,8 @@ func lookAt(page []byte) (*Shown, error) {
 		Provider: live.Text(s.provider[:]), Domain: live.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled), Overslept: s.overslept, Strangers: s.strangers,
 	}
 	for i := range s.undone {
-		if u := &s.undone[i]; u.ops > 0 {
-			view.Undone = append(view.Undone, Undone{Stream: Stream(i), Ops: u.ops, Bytes: u.bytes, For: errandText(u.errand), Age: time.Duration(live.Now() - u.since)})
+		if u, ok := s.undone[i].Undone(gpuwork.Stream(i), live.Now()); ok {
+			view.Undone = append(view.Undone, u)
 		}
 	}
 	var all [layout.Counted]uint64

@@ -11,19 +11,6 @@ import (
 	"libshmem/runtime/proxy/fifo"
 )
 
-// Stream is one queue of a Memory. What is put into one happens in order; two
-// streams know nothing of each other.
-type Stream uint8
-
-// The streams.
-const (
-	StreamIn   Stream = iota // into this PE's GPU memory: what came for it
-	StreamOut                // out of this PE's GPU memory: what it sends
-	StreamPeer               // between this PE and heaps of other PEs that are mapped here
-	StreamWord               // atomic operations, which may have to wait for a place on the GPU
-	Streams
-)
-
 // StreamQueue is the most operations, besides marks, that an engine has in one
 // stream: a driver makes a caller wait that asks for more than its queue holds,
 // which is some thousand.

@@ -1,40 +1,11 @@
 package proxy
 
 import (
-	"fmt"
 	"sync/atomic"
-	"time"
 
-	"libshmem/fabric"
 	"libshmem/runtime/live"
+	"libshmem/runtime/proxy/gpuwork"
 )
-
-// Undone is what a stream was given and has not carried out. The driver may take work, and
-// keep it for as long as something of the program's runs.
-type Undone struct {
-	Stream Stream
-	Passed uint64 // the last mark that came: while it stands still, nothing is carried out
-	Ops    uint64
-	Bytes  uint64
-	For    string        // what the oldest is for, as Errand
-	Age    time.Duration // since a mark came, or the stream was given the first; 0: not known
-}
-
-func (u *Undone) String() string {
-	of := ""
-	if u.Bytes > 0 {
-		of = fmt.Sprintf(" with %d bytes", u.Bytes)
-	}
-	operations := "operations"
-	if u.Ops == 1 {
-		operations = "operation"
-	}
-	text := fmt.Sprintf("%d %s%s on GPU memory", u.Ops, operations, of)
-	if u.For != "" {
-		text += ", the oldest " + u.For
-	}
-	return text
-}
 
 // tally is what other threads may read of a track.
 type tally struct {
@@ -90,7 +61,7 @@ func (e *Engine) Undone(to []Undone) []Undone {
 	for i := range e.stage.tallies {
 		t := &e.stage.tallies[i]
 		if ops, bytes := t.left(); ops > 0 {
-			to = append(to, Undone{Stream: Stream(i), Passed: t.passed.Load(), Ops: ops, Bytes: bytes, For: errandText(t.oldest.Load())})
+			to = append(to, Undone{Stream: Stream(i), Passed: t.passed.Load(), Ops: ops, Bytes: bytes, For: gpuwork.Text(t.oldest.Load())})
 		}
 	}
 	return to
@@ -108,23 +79,14 @@ func (t *tally) left() (ops, bytes uint64) {
 }
 
 // show brings what other processes see of the streams up to date.
-func (s *stage) show(to *[Streams]shownUndone) {
+func (s *stage) show(to *[Streams]gpuwork.Shown) {
 	for i := range s.tallies {
 		t, u := &s.tallies[i], &to[i]
 		ops, bytes := t.left()
-		if passed := t.passed.Load(); ops == 0 || u.ops == 0 || passed != t.shown {
-			t.shown, u.since = passed, live.Now()
+		if passed := t.passed.Load(); ops == 0 || u.Ops == 0 || passed != t.shown {
+			t.shown, u.Since = passed, live.Now()
 		}
-		u.bytes, u.errand = bytes, t.oldest.Load()
-		u.ops = ops
+		u.Bytes, u.Errand = bytes, t.oldest.Load()
+		u.Ops = ops
 	}
-}
-
-// errandText is what was noted by runs, to continue a sentence.
-func errandText(noted uint64) string {
-	w := errand(noted >> 32)
-	if w >= errandPut && w <= errandCame {
-		return fmt.Sprintf(errandTexts[w], fabric.PE(uint32(noted)))
-	}
-	return errandTexts[w]
 }

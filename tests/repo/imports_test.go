@@ -126,12 +126,14 @@ runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
 runtime/proxy/flight: fabric runtime/live runtime/proxy/clock runtime/proxy/layout
     # rings of events in a page that is handed to it
+runtime/proxy/gpuwork: fabric
+    # streams by number and texts of what they were given: whose streams they are is not its to know
 runtime/proxy/call:
     # a request, its status and a ticket, below those who ask and those who answer
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
-runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/wait runtime/proxy/flight
+runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/wait runtime/proxy/flight runtime/proxy/gpuwork
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; which thread drives it, and who pushes into rings, it does not know
 runtime/stats: fabric runtime/live runtime/proxy runtime/proxy/flight runtime/proxy/layout runtime/regcache
