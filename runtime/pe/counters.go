@@ -27,7 +27,7 @@ func (j *Job) openPage() error {
 func (j *Job) Counters() stats.PE {
 	var ends []*proxy.Shown
 	for _, e := range j.Engines {
-		e.Locked(func() { ends = append(ends, e.Show()) })
+		e.Locked(func() { ends = append(ends, e.Report.Show()) })
 	}
 	return stats.Collect(j.Live, ends)
 }
@@ -52,7 +52,7 @@ func (j *Job) Counter(number, pe int) (value uint64, ok bool) {
 	var all [layout.Counted]uint64
 	for _, e := range j.Engines {
 		e.Locked(func() {
-			c := e.CountOf(pe)
+			c := e.Report.CountOf(pe)
 			layout.AddCounts(&all, &c)
 		})
 	}

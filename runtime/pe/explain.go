@@ -60,7 +60,7 @@ func (j *Job) condition(pe topo.PE, asked bool, free *bool) string {
 	what := j.about(pe, asked, Deep)
 	if j.Engine != nil && pe != j.Me && j.HeapIsFar(pe) && *free {
 		*free = j.Engine.TryLocked(lockPatience, func() {
-			if s := j.Engine.Standing(fabric.PE(pe), asked); s != "" {
+			if s := j.Engine.Report.Standing(fabric.PE(pe), asked); s != "" {
 				what = append(what, s)
 			}
 		})
@@ -89,13 +89,13 @@ func (j *Job) Probe(of []topo.PE) {
 	j.Engine.TryLocked(lockPatience, func() {
 		for _, pe := range of {
 			if pe != j.Me && j.HeapIsFar(pe) {
-				j.Engine.Probe(fabric.PE(pe))
+				j.Engine.Report.Probe(fabric.PE(pe))
 				j.Engine.Ask(fabric.PE(pe))
 			}
 		}
 		for pe := range topo.PE(min(j.NPEs, probes)) {
 			if len(of) == 0 && pe != j.Me && j.HeapIsFar(pe) {
-				j.Engine.Probe(fabric.PE(pe))
+				j.Engine.Report.Probe(fabric.PE(pe))
 			}
 		}
 	})

@@ -26,10 +26,10 @@ func (j *Job) flight(of int) (lines []string) {
 		var events [][]flight.Recorded
 		had := e.TryLocked(lockPatience, func() {
 			if of < 0 {
-				pes = e.Latest(flights)
+				pes = e.Report.Latest(flights)
 			}
 			for _, pe := range pes {
-				events = append(events, e.Flight(pe))
+				events = append(events, e.Report.Events(pe))
 			}
 		})
 		if !had {

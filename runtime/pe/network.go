@@ -138,14 +138,14 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	if err != nil {
 		return err
 	}
-	e.NameProvider(providerName(j.Config.Provider, prov.Caps().Provider))
-	e.ReportTo(func(err error) { j.Report(err.Error()) })
+	e.Report.NameProvider(providerName(j.Config.Provider, prov.Caps().Provider))
+	e.Report.ReportTo(func(err error) { j.Report(err.Error()) })
 	if j.Engines = append(j.Engines, e); i == 0 {
 		j.Engine = e
 	}
 	j.keepRegistered(e)
 	e.OnLost(j.watch.unreachable)
-	e.OnAsked(j.says, j.late.hears)
+	e.Report.OnAsked(j.says, j.late.hears)
 	if err := j.stage(e); err != nil || !j.registers() {
 		return err
 	}

@@ -410,7 +410,7 @@ func (w *watch) ping() {
 		if w.silent[pe]++; w.silent[pe] < 2 {
 			continue
 		}
-		if at, ok := w.j.Engine.Socket(fabric.PE(pe)); ok && refused(at) {
+		if at, ok := w.j.Engine.Report.Socket(fabric.PE(pe)); ok && refused(at) {
 			w.suspects(pe, fmt.Sprintf("cannot be reached any more: nobody listens at %v", at))
 		}
 	}

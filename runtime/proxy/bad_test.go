@@ -114,16 +114,16 @@ func TestBadSequence(t *testing.T) {
 	} {
 		j := newJob(t, modes[0], 1, 2, 4096)
 		a := j.pes[0]
-		a.ReportTo(nil)
+		a.Report.ReportTo(nil)
 		for _, seq := range c.seqs {
-			if len(a.fatals) > 0 || a.Refused() > 0 {
-				t.Errorf("%s: %v, %d refused before message %d", what, a.fatals, a.Refused(), seq)
+			if len(a.fatals) > 0 || a.Report.Refused() > 0 {
+				t.Errorf("%s: %v, %d refused before message %d", what, a.fatals, a.Report.Refused(), seq)
 			}
 			a.takeBack()
 			a.deliver(encoded(layout.Header{Kind: layout.KindStore, Width: 8, From: 1, Seq: seq}, ""))
 		}
-		if c.refused && (a.Refused() != 1 || len(a.fatals) > 0) {
-			t.Errorf("%s: %d refused, %q", what, a.Refused(), a.fatals)
+		if c.refused && (a.Report.Refused() != 1 || len(a.fatals) > 0) {
+			t.Errorf("%s: %d refused, %q", what, a.Report.Refused(), a.fatals)
 		}
 		if !c.refused && (len(a.fatals) != 1 || !strings.Contains(a.fatals[0].Error(), "lost messages")) {
 			t.Errorf("%s: %q", what, a.fatals)
@@ -388,7 +388,7 @@ func FuzzReceive(f *testing.F) {
 			m = bytes.Clone(m)
 			binary.NativeEndian.PutUint64(m[jobAt:], token)
 		}
-		a.ReportTo(nil)
+		a.Report.ReportTo(nil)
 		a.takeBack()
 		a.deliver(m[:min(len(m), messageSize)])
 		changed := 0
@@ -406,13 +406,13 @@ func FuzzReceive(f *testing.F) {
 		switch {
 		case len(a.fatals) > 1:
 			t.Errorf("several errors: %v", a.fatals)
-		case a.Refused() > 1 || a.Refused() == 1 && len(a.fatals) > 0:
-			t.Errorf("%d refused: %v", a.Refused(), a.fatals)
-		case (len(m) < layout.HeaderSize || h.Job != token || h.From&(1<<layout.StreamShift-1) > 1) && a.Refused() != 1:
+		case a.Report.Refused() > 1 || a.Report.Refused() == 1 && len(a.fatals) > 0:
+			t.Errorf("%d refused: %v", a.Report.Refused(), a.fatals)
+		case (len(m) < layout.HeaderSize || h.Job != token || h.From&(1<<layout.StreamShift-1) > 1) && a.Report.Refused() != 1:
 			t.Error("a message of a stranger was not refused")
-		case len(a.fatals)+int(a.Refused()) == 1 && (changed > 0 && h.Kind != layout.KindBatch || len(a.free) != free || len(j.net.flying) != sent || early != 0):
+		case len(a.fatals)+int(a.Report.Refused()) == 1 && (changed > 0 && h.Kind != layout.KindBatch || len(a.free) != free || len(j.net.flying) != sent || early != 0):
 			t.Errorf("%v, and yet %d bytes changed, %d of %d tokens free, %d early", a.fatals, changed, len(a.free), free, early)
-		case a.Refused() > 0:
+		case a.Report.Refused() > 0:
 		case len(a.fatals) == 0 && early == 0 && h.Kind == layout.KindReply && len(a.free) != free+1 && a.peers[1].Flushing:
 			t.Error("an answer was taken and no request ended")
 		case len(a.fatals) == 0 && h.Kind != layout.KindReply && len(a.free) != free:
@@ -445,7 +445,7 @@ func FuzzComplete(f *testing.F) {
 		a.PutSignal(1, 0, at, 5000, 8, 1, OpAdd, nil)
 		a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil)
 		a.AMO(1, 0, OpFetch, 8, 1, 0, at, nil)
-		a.ReportTo(nil)
+		a.Report.ReportTo(nil)
 		j.net.t = ignoring{t} // tokens come back that are still busy below
 		for ; len(script) >= 4; script = script[4:] {
 			c := fabric.Completion{

@@ -160,7 +160,7 @@ func (e *Engine) completed(c *fabric.Completion, s *slot) {
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.prov.ErrorText(c)
 	if e.receiving(c.Token) && c.Err == truncated {
-		e.refuse("message of more than %d bytes", messageSize)
+		e.Report.Refuse("message of more than %d bytes", messageSize)
 		if err := e.postReceive(c.Token); err != nil {
 			e.fatal(err)
 		}
@@ -248,12 +248,12 @@ const furthest = 1 << 16
 // receive applies a message, or keeps it until those before it have come.
 func (e *Engine) receive(m unsafe.Pointer, size int) {
 	if size < layout.HeaderSize || size > messageSize {
-		e.refuse("message of %d bytes", size)
+		e.Report.Refuse("message of %d bytes", size)
 		return
 	}
 	h := (*layout.Header)(m)
 	if h.Job != e.Job {
-		e.refuse("message with the token of another job")
+		e.Report.Refuse("message with the token of another job")
 		return
 	}
 	if n := h.From >> layout.StreamShift; n != 0 && n < layout.StreamsOpen && h.From&(1<<layout.StreamShift-1) < uint32(len(e.peers)) {
@@ -275,14 +275,14 @@ func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
 		return
 	}
 	if h.From >= uint32(len(e.peers)) || !e.routed(&e.peers[h.From], fabric.PE(h.From)) {
-		e.refuse("message from PE %d, which is none of this job", h.From)
+		e.Report.Refuse("message from PE %d, which is none of this job", h.From)
 		return
 	}
 	p := &e.peers[h.From]
 	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
 		if int32(h.Seq-due) < 0 || e.early.Has(h.From, h.Seq) {
 			if !e.caps.Repeats { // else its sender lost a NIC and could not know that it had come
-				e.refuse("message %d of PE %d, which has come before", h.Seq, h.From)
+				e.Report.Refuse("message %d of PE %d, which has come before", h.Seq, h.From)
 			}
 			return
 		}

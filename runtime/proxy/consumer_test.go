@@ -354,7 +354,7 @@ func TestConsumerMerges(t *testing.T) {
 			j.rigs[0][0].Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0) + i*10_000, Local: address(mine) + i*10_000, Length: 10_000})
 		}
 		j.quiet(0, 0)
-		if n := j.pes[0].Count()[layout.Writes]; n != 1 {
+		if n := j.pes[0].Report.Count()[layout.Writes]; n != 1 {
 			t.Errorf("32 puts to neighbouring addresses made %d writes", n)
 		}
 		if string(j.pes[1].heap[:320_000]) != string(mine[:320_000]) {

@@ -42,18 +42,18 @@ func TestCounts(t *testing.T) {
 		layout.Writes: 1, layout.WriteBytes: 5000, layout.Reads: 2, layout.ReadBytes: 48,
 		layout.MostUnderWay: 3, layout.MostUnanswered: 11, // the two puts that are not injected, and the write
 	}
-	if got := a.CountOf(1); got != want {
+	if got := a.Report.CountOf(1); got != want {
 		t.Errorf("for PE 1\n%v, want\n%v", got, want)
 	}
-	if got := a.Count(); got != want {
+	if got := a.Report.Count(); got != want {
 		t.Errorf("for all\n%v, want\n%v", got, want)
 	}
 	want = [layout.Counted]uint64{layout.MessageBytes: 2 * layout.HeaderSize, layout.Control: 2, layout.Received: 12, layout.ReceivedBytes: all}
-	if got := b.CountOf(0); got != want {
+	if got := b.Report.CountOf(0); got != want {
 		t.Errorf("at the target\n%v, want\n%v", got, want)
 	}
-	if none := [layout.Counted]uint64{}; a.CountOf(2) != none || b.CountOf(1) != none {
-		t.Errorf("for PEs that were not asked: %v, %v", a.CountOf(2), b.CountOf(1))
+	if none := [layout.Counted]uint64{}; a.Report.CountOf(2) != none || b.Report.CountOf(1) != none {
+		t.Errorf("for PEs that were not asked: %v, %v", a.Report.CountOf(2), b.Report.CountOf(1))
 	}
 	j.close()
 }
@@ -63,14 +63,14 @@ func TestCounts(t *testing.T) {
 func TestLargestMessage(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	a := j.pes[0]
-	before := a.CountOf(1)
+	before := a.Report.CountOf(1)
 	for _, c := range []struct {
 		n                           int
 		putSignals, writes, atomics uint64
 	}{{4039, 1, 0, 0}, {4040, 1, 0, 0}, {4041, 0, 1, 1}, {4056, 0, 1, 1}} {
 		a.putSignal(1, 512, make([]byte, c.n), 8192, 1, OpAdd, true)
 		a.quiet()
-		got := a.CountOf(1)
+		got := a.Report.CountOf(1)
 		if s, w, m := got[layout.PutSignals]-before[layout.PutSignals], got[layout.Writes]-before[layout.Writes], got[layout.Atomics]-before[layout.Atomics]; s != c.putSignals || w != c.writes || m != c.atomics {
 			t.Errorf("put with signal of %d bytes: %d whole messages, %d writes, %d signals, want %d, %d, %d", c.n, s, w, m, c.putSignals, c.writes, c.atomics)
 		}
@@ -107,7 +107,7 @@ func TestCountsInC(t *testing.T) {
 		}
 		j.quiet(0, 0)
 		j.drain()
-		counts[i] = [2][layout.Counted]uint64{j.pes[0].CountOf(1), j.pes[1].CountOf(0)}
+		counts[i] = [2][layout.Counted]uint64{j.pes[0].Report.CountOf(1), j.pes[1].Report.CountOf(0)}
 		if c := counts[i][0]; c[layout.Elements] != 3 || c[layout.Atomics] != 5 || c[layout.Puts] != 2 || c[layout.MessageBytes] != 11*layout.HeaderSize+2*16 || c[layout.MostUnanswered] != 10 {
 			t.Errorf("in C %v: %v", inC, c)
 		}
@@ -134,10 +134,10 @@ func TestCountsOfRoughNetworks(t *testing.T) {
 		early := uint64(0)
 		for _, p := range j.pes {
 			to := j.pes[(p.me+2)%3]
-			if got := p.Count()[layout.Retries]; got != uint64(p.end.refusals) {
+			if got := p.Report.Count()[layout.Retries]; got != uint64(p.end.refusals) {
 				t.Errorf("PE %d counts %d retries, the network refused it %d times", p.me, got, p.end.refusals)
 			}
-			sent, came := p.CountOf(int(to.me)), to.CountOf(int(p.me))
+			sent, came := p.Report.CountOf(int(to.me)), to.Report.CountOf(int(p.me))
 			if came[layout.Received] != sent[layout.Atomics]+sent[layout.Elements]+sent[layout.Puts]+sent[layout.PutSignals]+sent[layout.Control]-sent[layout.Merged] || came[layout.ReceivedBytes] != sent[layout.MessageBytes] {
 				t.Errorf("PE %d sent %v, PE %d has %v", p.me, sent, to.me, came)
 			}
@@ -159,17 +159,17 @@ func TestCountsOfRefusals(t *testing.T) {
 	for add() == Done {
 		posted++
 	}
-	if c := a.CountOf(1); posted == 0 || c[layout.NoCredit] != 1 || c[layout.Atomics] != uint64(posted) || add() != Again || a.CountOf(1)[layout.NoCredit] != 2 {
+	if c := a.Report.CountOf(1); posted == 0 || c[layout.NoCredit] != 1 || c[layout.Atomics] != uint64(posted) || add() != Again || a.Report.CountOf(1)[layout.NoCredit] != 2 {
 		t.Errorf("%d posted: %v", posted, c)
 	}
 	a.quiet()
 	j.drain()
 	add()
 	a.fence()
-	before := a.CountOf(1)[layout.Waited]
+	before := a.Report.CountOf(1)[layout.Waited]
 	big := make([]byte, 8192)
-	if st := a.Put(1, 0, unsafe.Pointer(&big[0]), 8192, nil); st != Pending || a.CountOf(1)[layout.Waited] != before+1 {
-		t.Errorf("a write in front of a message of before the fence: %d, %d wait", st, a.CountOf(1)[layout.Waited]-before)
+	if st := a.Put(1, 0, unsafe.Pointer(&big[0]), 8192, nil); st != Pending || a.Report.CountOf(1)[layout.Waited] != before+1 {
+		t.Errorf("a write in front of a message of before the fence: %d, %d wait", st, a.Report.CountOf(1)[layout.Waited]-before)
 	}
 	a.quiet()
 	j.close()
@@ -183,8 +183,8 @@ func TestCountsOfRefusals(t *testing.T) {
 	b := j.pes[1]
 	b.post(func() Status { return b.AMO(0, 2048, OpAdd, 8, 1, 0, nil, nil) }) // takes the only place
 	a.post(func() Status { return a.AMO(1, 2048, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&big[0]), nil) })
-	j.await("the answer that is parked", func() bool { return b.CountOf(0)[layout.Parked] > 0 })
-	if c := b.CountOf(0); c[layout.Retries] < c[layout.Parked] || b.peers[0].Parked != 1 {
+	j.await("the answer that is parked", func() bool { return b.Report.CountOf(0)[layout.Parked] > 0 })
+	if c := b.Report.CountOf(0); c[layout.Retries] < c[layout.Parked] || b.peers[0].Parked != 1 {
 		t.Errorf("%d times parked, %d times without room, %d parked now", c[layout.Parked], c[layout.Retries], b.peers[0].Parked)
 	}
 	stuck = false

@@ -209,8 +209,8 @@ func TestWindow(t *testing.T) {
 		}
 		b.poll()
 	}
-	if n < 20*credit.Window || a.Messages() > n+2*n/credit.Window+2 {
-		t.Errorf("%d operations posted with %d messages", n, a.Messages())
+	if n < 20*credit.Window || a.Report.Messages() > n+2*n/credit.Window+2 {
+		t.Errorf("%d operations posted with %d messages", n, a.Report.Messages())
 	}
 	a.quiet()
 	if got := binary.NativeEndian.Uint64(b.heap); got != n {

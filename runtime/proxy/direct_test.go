@@ -46,18 +46,18 @@ func TestDirect(t *testing.T) {
 						{"first part again", 512, 1024, true},
 					} {
 						copy(a.heap[c.local:], fill(j.rng, n))
-						before, after := a.Count(), b.Count()
+						before, after := a.Report.Count(), b.Report.Count()
 						move(queue.CodePut, c.far, c.local)
 						differ(t, c.what+", put", b.heap[c.far:c.far+n], a.heap[c.local:c.local+n])
-						if a.PutMax() > maxPayload && c.direct != (a.Count()[layout.Writes] > before[layout.Writes]) || c.direct && a.PutMax() > maxPayload && b.Count()[layout.Reads] != after[layout.Reads] {
-							t.Errorf("%s, put: %d writes here, %d reads there", c.what, a.Count()[layout.Writes]-before[layout.Writes], b.Count()[layout.Reads]-after[layout.Reads])
+						if a.PutMax() > maxPayload && c.direct != (a.Report.Count()[layout.Writes] > before[layout.Writes]) || c.direct && a.PutMax() > maxPayload && b.Report.Count()[layout.Reads] != after[layout.Reads] {
+							t.Errorf("%s, put: %d writes here, %d reads there", c.what, a.Report.Count()[layout.Writes]-before[layout.Writes], b.Report.Count()[layout.Reads]-after[layout.Reads])
 						}
 						copy(b.heap[c.far:], fill(j.rng, n))
-						before, after = a.Count(), b.Count()
+						before, after = a.Report.Count(), b.Report.Count()
 						move(queue.CodeGet, c.far, c.local)
 						differ(t, c.what+", get", a.heap[c.local:c.local+n], b.heap[c.far:c.far+n])
-						if c.direct && (a.Count()[layout.Reads] == before[layout.Reads] || b.Count() != after) {
-							t.Errorf("%s, get: %d reads here, counts %+v and then %+v there", c.what, a.Count()[layout.Reads]-before[layout.Reads], after, b.Count())
+						if c.direct && (a.Report.Count()[layout.Reads] == before[layout.Reads] || b.Report.Count() != after) {
+							t.Errorf("%s, get: %d reads here, counts %+v and then %+v there", c.what, a.Report.Count()[layout.Reads]-before[layout.Reads], after, b.Report.Count())
 						}
 					}
 					for _, err := range j.reports[0] {
@@ -170,12 +170,12 @@ func TestLoans(t *testing.T) {
 	put := func(direct bool) {
 		t.Helper()
 		copy(a.heap, fill(j.rng, n))
-		before := a.Count()[layout.Writes]
+		before := a.Report.Count()[layout.Writes]
 		a.post(func() Status { return a.Put(1, from+100, unsafe.Pointer(&a.card.device[0]), n, nil) })
 		a.quiet()
 		differ(t, "bytes", b.heap[from+100:from+100+n], a.heap[:n])
-		if direct != (a.Count()[layout.Writes] > before) {
-			t.Errorf("%d writes by the NIC, direct: %v", a.Count()[layout.Writes]-before, direct)
+		if direct != (a.Report.Count()[layout.Writes] > before) {
+			t.Errorf("%d writes by the NIC, direct: %v", a.Report.Count()[layout.Writes]-before, direct)
 		}
 	}
 	if a.PutMax() <= maxPayload {

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/early"
@@ -55,15 +53,10 @@ type Engine struct {
 type port struct {
 	wake.Words
 
-	page     *live.Page // where the state of the first stream is
-	shown    *shown     // the beginning of it
-	shownAt  time.Time
-	stuckAt  time.Time // the last look of the proxy's, and whether something had found no room
-	wasStuck bool
+	Report *reports
 
 	prov    fabric.Provider
 	caps    fabric.Caps
-	named   string // the provider, in reports; "": as in caps
 	me      uint32
 	segment mem.Segment
 	region  fabric.Region
@@ -100,21 +93,14 @@ type port struct {
 	moving  fabric.RMA
 	comps   [pollBatch]fabric.Completion
 
-	addrs       [][]byte // of all PEs
-	probed      map[fabric.PE]time.Time
+	addrs       [][]byte     // of all PEs
 	losses      []*LostError // by PE; nil: all are there
 	onLost      func(pe fabric.PE, err error)
 	badReceives int
-	suspects    []fabric.PE                      // which a message has to be sent to, see suspect
-	says        func() string                    // what this PE does; nil: nobody knows
-	hears       func(pe fabric.PE, doing string) // nil: nobody wants to know
+	suspects    []fabric.PE // which a message has to be sent to, see suspect
 
-	err     error // of the last Failed, or of the last request that ended badly
-	fatal   func(error)
-	report  func(error) // nil: nobody hears
-	strange uint64      // messages that were none of this job's
-
-	reported uint64 // entries that the provider had dropped when report was last told of them
+	err   error // of the last Failed, or of the last request that ended badly
+	fatal func(error)
 
 	stage   *stage // nil: this PE has no GPU memory
 	armed   bool   // the loop sleeps, or is about to, until something comes from the network

@@ -115,7 +115,7 @@ func (e *Engine) atRest() bool {
 // Mappings are what the engine has of the operating system: the message buffers,
 // and the state of its peers.
 func (e *Engine) Mappings() [2][]byte {
-	page := e.page.Bytes()
+	page := e.Report.Bytes()
 	begins := unsafe.Pointer(unsafe.SliceData(page))
 	into := int(uintptr(begins) % uintptr(os.Getpagesize()))
 	return [2][]byte{

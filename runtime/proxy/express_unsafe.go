@@ -26,11 +26,12 @@ func (e *Engine) openExpress(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
 	lists := uintptr(npes+receives+e.more+1) / 2 * 2 * number // what is behind them is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.StreamsOpen*unsafe.Sizeof(uintptr(0))
-	n = flight.RingsAt(shownAt+n) - shownAt
-	p, err := e.openShown(npes, n+flight.RingsSize(npes))
+	r, err := openReports(forReports{e}, e.prov, npes, n)
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}
+	e.Report = r
+	p := r.State()
 	e.State = (*layout.State)(p)
 	e.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.peers = unsafe.Slice((*layout.Peer)(e.Peers), npes)
@@ -39,7 +40,7 @@ func (e *Engine) openExpress(npes int) error {
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.more)
 	e.Streams = unsafe.Add(e.Dirty, lists)
-	e.recorder = flight.Open(&e.shown.flight, e.page.At(), shownSize+n, e.State, e.peers)
+	e.recorder = r.Record(e.State, e.peers)
 	return nil
 }
 
@@ -102,8 +103,8 @@ func (e *Engine) Lane() (express.Config, bool) {
 func (e *Engine) closeExpress() {
 	if e.State != nil {
 		// The mapping is ours and nobody else's: unmapping it cannot fail.
-		_ = e.page.Close()
-		e.State, e.shown, e.peers, e.dirty, e.unposted = nil, nil, nil, nil, nil
+		_ = e.Report.Close()
+		e.State, e.peers, e.dirty, e.unposted = nil, nil, nil, nil
 		e.recorder = flight.Recorder{}
 	}
 }

@@ -167,7 +167,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 				t.Fatal(err)
 			}
 		}
-		p.ReportTo(func(err error) { t.Errorf("PE %d: %v", i, err) })
+		p.Report.ReportTo(func(err error) { t.Errorf("PE %d: %v", i, err) })
 		p.register(0, 2)
 		j.pes = append(j.pes, p)
 		ends[i] = p.Endpoint()

@@ -26,8 +26,8 @@ func TestSimpleApart(t *testing.T) {
 		stamp(p.heap[:64], 5)
 		rig.Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(p.heap), Length: 16})
 		rig.Push(&queue.Op{Code: queue.CodePut, PE: c.pe, Dest: at(0) + c.dest, Local: address(p.heap) + c.local, Length: 16})
-		if j.inC(0); j.inLane != 2 || p.Messages() != c.want {
-			t.Errorf("%s: C took %d operations of 2, in %d messages, want %d", c.what, j.inLane, p.Messages(), c.want)
+		if j.inC(0); j.inLane != 2 || p.Report.Messages() != c.want {
+			t.Errorf("%s: C took %d operations of 2, in %d messages, want %d", c.what, j.inLane, p.Report.Messages(), c.want)
 		}
 		j.quiet(0, 0)
 		first, second := j.pes[1].heap, j.pes[c.pe].heap[c.dest:]

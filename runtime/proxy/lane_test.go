@@ -160,17 +160,17 @@ func TestSimpleMerges(t *testing.T) {
 		}
 	}
 	push(11, 16) // 176 bytes and a header are injected
-	before := p.Messages()
-	if j.inC(0); j.inLane != 11 || p.Messages() != before+1 {
-		t.Errorf("C took %d operations of 11 and sent %d messages", j.inLane, p.Messages()-before)
+	before := p.Report.Messages()
+	if j.inC(0); j.inLane != 11 || p.Report.Messages() != before+1 {
+		t.Errorf("C took %d operations of 11 and sent %d messages", j.inLane, p.Report.Messages()-before)
 	}
 	push(13, 16)
 	if j.inC(0); j.inLane != 11 || rig.Line.Tail != 22 {
 		t.Errorf("C took %d operations of 11, the tail is at %d", j.inLane, rig.Line.Tail)
 	}
 	j.quiet(0, 0)
-	if p.Messages() != before+3 { // and the flush
-		t.Errorf("%d messages, want 3", p.Messages()-before)
+	if p.Report.Messages() != before+3 { // and the flush
+		t.Errorf("%d messages, want 3", p.Report.Messages()-before)
 	}
 	if !bytes.Equal(j.pes[1].heap[:208], p.heap[:208]) {
 		t.Error("not all of it arrived")

@@ -195,9 +195,7 @@ func (e *Engine) receiveFailed(c *fabric.Completion, text string) {
 // PE is gone which this one was about to meet, and then forgets what waits for the meeting. So
 // each PE that something is under way to gets a message, whose completion tells.
 func (e *Engine) suspect(text string) {
-	if e.report != nil {
-		e.report(fmt.Errorf("poll %s: %s, of no operation that is known: what is under way is looked into", e.caps.Provider, text))
-	}
+	e.Report.Tell(fmt.Errorf("poll %s: %s, of no operation that is known: what is under way is looked into", e.caps.Provider, text))
 	e.all(func(s *Engine) {
 		for i := range s.peers {
 			if pe := fabric.PE(i); s.peers[i].Tokens > 0 && !e.isLost(pe) && !slices.Contains(e.suspects, pe) {

@@ -25,7 +25,7 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	if pace.Nothing() {
 		return call.PollAgain
 	}
-	e.show(time.Now())
+	e.Report.Publish(time.Now())
 	switch {
 	case !e.prov.Arm():
 		return call.PollUnread
@@ -79,7 +79,7 @@ func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
 		return
 	}
 	if e.Polls == e.armedAt && e.prov.Ready() {
-		e.shown.overslept++
+		e.Report.Oversleep()
 	}
 	e.Unlock()
 }
@@ -116,7 +116,7 @@ func (e *Engine) Retry() {
 		return
 	}
 	e.retry()
-	e.show(time.Now())
+	e.Report.Publish(time.Now())
 	e.Unlock()
 }
 
@@ -130,8 +130,8 @@ func (e *Engine) MarkCopies() {
 // Publish brings what other processes see up to date. stuck says whether something waits for
 // room. The lock is held.
 func (e *Engine) Publish(now time.Time, stuck bool) {
-	e.stalls(now, stuck)
-	e.show(now)
+	e.Report.Stalls(now, stuck)
+	e.Report.Publish(now)
 }
 
 // ClearAttention says that the thread is out of C. It comes before the looks at what Attention

@@ -103,7 +103,7 @@ func (e *Engine) arrived(c *fabric.Completion) {
 		}
 	}
 	if !e.numbers {
-		e.refuse("write with data")
+		e.Report.Refuse("write with data")
 		return
 	}
 	number, stream := c.Data&(1<<e.space.Bits-1), c.Data>>e.space.Bits
@@ -111,11 +111,11 @@ func (e *Engine) arrived(c *fabric.Completion) {
 	if !e.caps.Source {
 		var err error
 		if from, err = e.streams.Of(stream); err != nil {
-			e.refuse("write of stream %d, which nobody has", stream)
+			e.Report.Refuse("write of stream %d, which nobody has", stream)
 			return
 		}
 	} else if from >= uint32(len(e.peers)) || stream != 0 {
-		e.refuse("write of stream %d of PE %d, which is none of this job", stream, int32(from))
+		e.Report.Refuse("write of stream %d of PE %d, which is none of this job", stream, int32(from))
 		return
 	}
 	e.in(from, number)
@@ -129,7 +129,7 @@ func (e *Engine) in(from, number uint32) {
 	f, p := e.flows[from], &e.peers[from]
 	if err := f.Arrive(number); err != nil {
 		if !e.caps.Repeats {
-			e.refuse("write %d of PE %d, which has come before", number, from)
+			e.Report.Refuse("write %d of PE %d, which has come before", number, from)
 		}
 		return
 	}

@@ -70,7 +70,7 @@ func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put fun
 	m.caps.Source = source
 	j = newJob(t, m, 1, 2, 1<<20)
 	a, b := j.pes[0], j.pes[1]
-	b.ReportTo(report)
+	b.Report.ReportTo(report)
 	buf := make([]byte, 10000)
 	put = func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
 	put()
@@ -103,8 +103,8 @@ func TestStrangeData(t *testing.T) {
 		} {
 			data := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: c.data}
 			data.SetFrom(c.from)
-			if b.Complete([]fabric.Completion{data}); b.Refused() != uint64(i+1) || b.peers[0].Edge != number {
-				t.Errorf("source %v, %+v: %d refused, the edge is %d, was %d", source, c, b.Refused(), b.peers[0].Edge, number)
+			if b.Complete([]fabric.Completion{data}); b.Report.Refused() != uint64(i+1) || b.peers[0].Edge != number {
+				t.Errorf("source %v, %+v: %d refused, the edge is %d, was %d", source, c, b.Report.Refused(), b.peers[0].Edge, number)
 			}
 		}
 		if said != 3 { // of 1, 2 and 4
@@ -132,8 +132,8 @@ func TestForgedNumbers(t *testing.T) {
 		refused := uint64(0)
 		for _, number := range []uint32{next - 1, next + b.space.Window, next + 2*b.space.Window, 1<<b.space.Bits - 1} {
 			forge(number)
-			if refused++; b.Refused() != refused || b.peers[0].Edge != next {
-				t.Errorf("source %v, number %d outside of the window: %d refused, the edge is %d, was %d", source, number, b.Refused(), b.peers[0].Edge, next)
+			if refused++; b.Report.Refused() != refused || b.peers[0].Edge != next {
+				t.Errorf("source %v, number %d outside of the window: %d refused, the edge is %d, was %d", source, number, b.Report.Refused(), b.peers[0].Edge, next)
 			}
 		}
 		forge(next)
@@ -143,8 +143,8 @@ func TestForgedNumbers(t *testing.T) {
 		} else {
 			refused++
 		}
-		if b.Refused() != refused || b.peers[0].Edge != taken {
-			t.Errorf("source %v, number %d inside of the window: %d refused, want %d; the edge is %d, want %d", source, next, b.Refused(), refused, b.peers[0].Edge, taken)
+		if b.Report.Refused() != refused || b.peers[0].Edge != taken {
+			t.Errorf("source %v, number %d inside of the window: %d refused, want %d; the edge is %d, want %d", source, next, b.Report.Refused(), refused, b.peers[0].Edge, taken)
 		}
 		for range 3 {
 			put()
@@ -154,8 +154,8 @@ func TestForgedNumbers(t *testing.T) {
 		if !source {
 			refused++
 		}
-		if b.Refused() != refused || len(a.fatals)+len(b.fatals) > 0 {
-			t.Errorf("source %v: %d refused, want %d; %v, %v", source, b.Refused(), refused, a.fatals, b.fatals)
+		if b.Report.Refused() != refused || len(a.fatals)+len(b.fatals) > 0 {
+			t.Errorf("source %v: %d refused, want %d; %v, %v", source, b.Report.Refused(), refused, a.fatals, b.fatals)
 		}
 		j.close()
 	}
@@ -167,11 +167,11 @@ func TestDroppedEntries(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<20)
 	b := j.pes[1]
 	var said []string
-	b.ReportTo(func(err error) { said = append(said, err.Error()) })
+	b.Report.ReportTo(func(err error) { said = append(said, err.Error()) })
 	for _, n := range []uint64{0, 1, 1, 2, 3, 5, 9} {
 		b.prov.(*end).strangers = n
-		if got := b.Show().Strangers; got != n || b.Refused() != n {
-			t.Errorf("%d entries were dropped: the page has %d, Refused says %d", n, got, b.Refused())
+		if got := b.Report.Show().Strangers; got != n || b.Report.Refused() != n {
+			t.Errorf("%d entries were dropped: the page has %d, Refused says %d", n, got, b.Report.Refused())
 		}
 	}
 	const text = "poll: dropped completions that no operation of this PE caused, %d so far (keep strangers off the network of %s)"

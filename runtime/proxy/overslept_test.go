@@ -43,7 +43,7 @@ func TestOverslept(t *testing.T) {
 			p.end.net.mu.Lock()
 			p.end.queue = kept
 			p.end.net.mu.Unlock()
-			if got := p.Overslept(); got != c.want {
+			if got := p.Report.Overslept(); got != c.want {
 				t.Errorf("overslept %d times, want %d", got, c.want)
 			}
 		})

@@ -124,23 +124,23 @@ func TestQuietsShare(t *testing.T) {
 	if second != third || second != first+1 {
 		t.Errorf("tickets %d, %d, %d", first, second, third)
 	}
-	messages := a.Messages()
+	messages := a.Report.Messages()
 	b.poll()
 	a.poll()
 	if a.QuietDone(first) != Done || a.QuietDone(second) != Pending {
 		t.Errorf("after the first answer: %d, %d", a.QuietDone(first), a.QuietDone(second))
 	}
-	if a.Messages() != messages+1 {
-		t.Errorf("%d messages for the two quiets that share", a.Messages()-messages)
+	if a.Report.Messages() != messages+1 {
+		t.Errorf("%d messages for the two quiets that share", a.Report.Messages()-messages)
 	}
 	b.poll()
 	a.poll()
 	if st := a.QuietDone(third); st != Done || b.heap[0] != 2 {
 		t.Errorf("the shared quiet: %d, counter %d", st, b.heap[0])
 	}
-	messages = a.Messages()
-	if st := a.QuietDone(a.QuietBegin()); st != Done || a.Messages() != messages {
-		t.Errorf("quiet with nothing to wait for: %d, %d messages", st, a.Messages()-messages)
+	messages = a.Report.Messages()
+	if st := a.QuietDone(a.QuietBegin()); st != Done || a.Report.Messages() != messages {
+		t.Errorf("quiet with nothing to wait for: %d, %d messages", st, a.Report.Messages()-messages)
 	}
 	j.close()
 }

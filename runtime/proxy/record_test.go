@@ -20,7 +20,7 @@ import (
 
 // texts are the events of a PE with another one, without the times.
 func (p *pe) texts(of fabric.PE) (all []string) {
-	for _, r := range p.Flight(of) {
+	for _, r := range p.Report.Events(of) {
 		all = append(all, r.String())
 	}
 	return all
@@ -55,13 +55,13 @@ func TestRecord(t *testing.T) {
 	a.records(2)
 	// What was asked for last comes first, and what is under way before that.
 	a.Store(2, 0, 8, 7)
-	if got := fmt.Sprint(a.Latest(5), a.Latest(1)); got != "[2 1] [2]" {
+	if got := fmt.Sprint(a.Report.Latest(5), a.Report.Latest(1)); got != "[2 1] [2]" {
 		t.Errorf("the PEs of the latest events are %s", got)
 	}
 	j.drain()
 	a.Store(1, 0, 8, 7)
 	a.peers[2].Tokens++
-	if got := fmt.Sprint(a.Latest(5)); got != "[2 1]" {
+	if got := fmt.Sprint(a.Report.Latest(5)); got != "[2 1]" {
 		t.Errorf("with operations of PE 2 under way the PEs are %s", got)
 	}
 	a.peers[2].Tokens--
@@ -223,7 +223,7 @@ func TestRecordOwn(t *testing.T) {
 }
 
 // pageOf reads an engine's page as another process does.
-func (p *pe) pageOf(hook func(at int64)) io.ReaderAt { return &pageReader{p.page, hook} }
+func (p *pe) pageOf(hook func(at int64)) io.ReaderAt { return &pageReader{p.Report.page, hook} }
 
 type pageReader struct {
 	*live.Page
@@ -249,7 +249,7 @@ func TestRecordOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := s.Flight(1)
+		all, err := s.Events(1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestRecordOfOthers(t *testing.T) {
 		t.Errorf("another process sees\n%s\nwant\n%s", got, want)
 	}
 	// Three events come between the reading of the count and of the ring.
-	ring := int64(a.shown.flight.Rings) + int64(unsafe.Sizeof(layout.Entry{})*layout.RingEvents)
+	ring := int64(a.Report.head.flight.Rings) + int64(unsafe.Sizeof(layout.Entry{})*layout.RingEvents)
 	if got, want := len(read(func(at int64) {
 		if at < ring && at > int64(fixed) {
 			a.Store(1, 0, 8, 7)
@@ -294,10 +294,10 @@ func TestRecordOfOthers(t *testing.T) {
 	if _, err := LookAt(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
 		t.Errorf("a page without bytes: %v", err)
 	}
-	a.shown.peerSize++
+	a.Report.head.peerSize++
 	var version *live.VersionError
 	if _, err := LookAt(a.pageOf(nil)); !errors.As(err, &version) {
 		t.Errorf("the page of another build: %v", err)
 	}
-	a.shown.peerSize--
+	a.Report.head.peerSize--
 }

@@ -76,8 +76,8 @@ func putGet(t *testing.T, m mode) {
 	if m.gpus == nil {
 		put(internal-4, 9, false) // GPU memory does not follow it
 	}
-	if b.Messages() > a.Messages() || a.Count()[layout.Reads] == 0 {
-		t.Errorf("counters: %+v at the origin, %+v at the target", a.Count(), b.Count())
+	if b.Report.Messages() > a.Report.Messages() || a.Report.Count()[layout.Reads] == 0 {
+		t.Errorf("counters: %+v at the origin, %+v at the target", a.Report.Count(), b.Report.Count())
 	}
 	j.close()
 }

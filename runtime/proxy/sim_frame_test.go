@@ -66,7 +66,7 @@ func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.ReportTo(func(err error) { v.said = err })
+	v.Report.ReportTo(func(err error) { v.said = err })
 	s := &stranger{net: n, buf: make([]byte, frame+8)}
 	if s.prov, err = n.Open(1, fabric.Config{Tokens: 4, MaxRecv: 1}); err != nil {
 		t.Fatal(err)
@@ -225,8 +225,8 @@ func TestStranger(t *testing.T) {
 		if v.said != nil {
 			got = v.said.Error()
 		}
-		if c.want == "" && got != "" || !bytes.Contains([]byte(got), []byte(c.want)) || (v.Refused() == 1) != (c.want != "") {
-			t.Errorf("%s: %d refused, %q, want %q", c.what, v.Refused(), got, c.want)
+		if c.want == "" && got != "" || !bytes.Contains([]byte(got), []byte(c.want)) || (v.Report.Refused() == 1) != (c.want != "") {
+			t.Errorf("%s: %d refused, %q, want %q", c.what, v.Report.Refused(), got, c.want)
 		}
 		if v.fatal != nil {
 			t.Errorf("%s: it ended the job: %v", c.what, v.fatal)
@@ -343,10 +343,10 @@ func TestSimFrames(t *testing.T) {
 				}
 			}
 			v.fatal = nil
-			before := v.Refused()
+			before := v.Report.Refused()
 			s.send(t, v, b)
 			switch {
-			case v.Refused() > before || v.fatal != nil:
+			case v.Report.Refused() > before || v.fatal != nil:
 				refused++
 			case v.Due(1) != due:
 				applied++

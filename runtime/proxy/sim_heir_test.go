@@ -104,7 +104,7 @@ func (l *losing) inherit() uint64 {
 			break
 		}
 	}
-	refused := heir.Refused()
+	refused := heir.Report.Refused()
 	for _, p := range l.pes {
 		_ = p.Close() // with operations under way
 	}

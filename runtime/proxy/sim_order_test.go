@@ -151,7 +151,7 @@ func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *me
 	}
 	ops = runPrograms(w, fences)
 	for _, p := range w.pes {
-		o.add(ordered{p.Count()[layout.Numbered], p.Streamless(), p.Count()[layout.Waited], p.Count()[layout.Held], p.Count()[layout.Merged], 0})
+		o.add(ordered{p.Report.Count()[layout.Numbered], p.Streamless(), p.Report.Count()[layout.Waited], p.Report.Count()[layout.Held], p.Report.Count()[layout.Merged], 0})
 	}
 	o.slept += w.slept
 	w.close(mem)

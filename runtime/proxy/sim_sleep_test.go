@@ -71,7 +71,7 @@ func (l *loops) until(what string, ok func() bool) {
 		waits := uint64(0)
 		for _, p := range l.pes {
 			l.locked(p, func() {
-				if waits += p.Overslept(); l.waits > 0 {
+				if waits += p.Report.Overslept(); l.waits > 0 {
 					if _, err := p.Poll(); err != nil {
 						l.t.Error(err)
 					}
@@ -165,7 +165,7 @@ func overslept(t *testing.T, m sim.Model, pes, rounds int) (waits uint64) {
 	}
 	for _, p := range w.pes {
 		p.thread.Stop()
-		waits += p.Overslept()
+		waits += p.Report.Overslept()
 	}
 	for _, p := range w.pes {
 		if got, want := binary.NativeEndian.Uint64(p.heap[loopsWord:]), uint64(rounds*(pes-1)); got != want {

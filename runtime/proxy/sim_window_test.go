@@ -218,7 +218,7 @@ func flood(w *world, messages int) error {
 	}
 	for full := 0; full < 3 && lost() == 0; full++ {
 		for _, p := range rest {
-			before := p.CountOf(last.me)[layout.Numbered]
+			before := p.Report.CountOf(last.me)[layout.Numbered]
 			st := proxy.Pending
 			for st == proxy.Pending {
 				st = p.Put(fabric.PE(last.me), int64(8*p.me), at(source), uint64(len(source)), nil)
@@ -231,7 +231,7 @@ func flood(w *world, messages int) error {
 					return err
 				}
 			}
-			if p.CountOf(last.me)[layout.Numbered] > before {
+			if p.Report.CountOf(last.me)[layout.Numbered] > before {
 				full = 0
 			}
 		}
@@ -342,11 +342,11 @@ func TestSimOneWay(t *testing.T) {
 			for range count {
 				w.until("put", func() bool { return a.Put(1, 0, at(source), windowBytes, nil) == proxy.Pending })
 			}
-			w.until("all to have left", func() bool { return a.CountOf(1)[layout.Writes] == count })
+			w.until("all to have left", func() bool { return a.Report.CountOf(1)[layout.Writes] == count })
 			if ended := w.net.Now(); ended > count/sim.Time(windows)*200*sim.Microsecond {
 				w.fail("%d puts took %d µs, with a window of %d", count, ended/sim.Microsecond, windows)
 			}
-			c := a.CountOf(1)
+			c := a.Report.CountOf(1)
 			if stays != (c[layout.Numbered] == count) {
 				w.fail("%d of %d puts had numbers, with a window of %d (they wait: %v)", c[layout.Numbered], count, windows, stays)
 			}

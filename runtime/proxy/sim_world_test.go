@@ -144,7 +144,7 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *mem
 			t.Fatal(err)
 		}
 		p.thread = loop.New(p.Engine)
-		p.ReportTo(func(err error) { w.fail("PE %d: %v", i, err) })
+		p.Report.ReportTo(func(err error) { w.fail("PE %d: %v", i, err) })
 		if seed%5 == 4 && !prov.Caps().Repeats { // what comes twice must not be late by as many as there are numbers
 			if p.FewNumbers(3, 4); seed%2 == 0 {
 				p.Stay()

@@ -85,7 +85,7 @@ const (
 func (e *Engine) lookAgain() call.Step {
 	s := e.stage
 	if s.looks++; s.looks%looksEach == 0 {
-		e.show(time.Now())
+		e.Report.Publish(time.Now())
 	}
 	if s.looks < looksAwake {
 		return call.PollAgain

@@ -25,8 +25,8 @@ func TestStallTime(t *testing.T) {
 		{time.Nanosecond, true, 7*time.Millisecond + time.Nanosecond},
 	} {
 		now = now.Add(look.after)
-		e.stalls(now, look.stuck)
-		if got := e.Stalled(); got != look.want {
+		e.Report.Stalls(now, look.stuck)
+		if got := e.Report.Stalled(); got != look.want {
 			t.Errorf("look %d: stalled for %v, want %v", i, got, look.want)
 		}
 	}

@@ -22,7 +22,7 @@ func TestAsk(t *testing.T) {
 				if me != 2 {
 					says = func() string { return strings.Repeat(fmt.Sprint(me), 700) }
 				}
-				p.OnAsked(says, func(pe fabric.PE, text string) {
+				p.Report.OnAsked(says, func(pe fabric.PE, text string) {
 					heard[fmt.Sprintf("%d of %d: %.3s, %d bytes", me, pe, text, len(text))]++
 				})
 			}
@@ -38,7 +38,7 @@ func TestAsk(t *testing.T) {
 			if len(heard) != 2 || heard["0 of 1: 111, 700 bytes"] == 0 || heard["1 of 0: 000, 700 bytes"] == 0 {
 				t.Errorf("%v", heard)
 			}
-			if s := a.Standing(1, false); s != "" {
+			if s := a.Report.Standing(1, false); s != "" {
 				t.Errorf("after all answers: PE 1 %s", s)
 			}
 		})
@@ -50,8 +50,8 @@ func TestAskLost(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	defer j.close()
 	a := j.pes[0]
-	a.OnAsked(func() string { return "is here" }, func(pe fabric.PE, text string) { t.Errorf("PE %d %s", pe, text) })
-	j.pes[1].OnAsked(func() string { return "is here" }, nil)
+	a.Report.OnAsked(func() string { return "is here" }, func(pe fabric.PE, text string) { t.Errorf("PE %d %s", pe, text) })
+	j.pes[1].Report.OnAsked(func() string { return "is here" }, nil)
 	a.Lose(1, "ended")
 	a.Ask(1)
 	j.drain()

@@ -33,9 +33,9 @@ func TestUndone(t *testing.T) {
 	if text := got[0].String(); text != "1 operation with 1000 bytes on GPU memory, the oldest "+what {
 		t.Errorf("it says %s", text)
 	}
-	b.Show()
+	b.Report.Show()
 	time.Sleep(time.Millisecond)
-	if s := b.Show().Undone; len(s) != 1 || s[0].Bytes != uint64(len(host)) || s[0].For != what || s[0].Age < time.Millisecond {
+	if s := b.Report.Show().Undone; len(s) != 1 || s[0].Bytes != uint64(len(host)) || s[0].For != what || s[0].Age < time.Millisecond {
 		t.Errorf("shown to others: %+v", s)
 	}
 	b.card.stands = false
@@ -43,7 +43,7 @@ func TestUndone(t *testing.T) {
 	if got := b.Undone(nil); len(got) != 0 {
 		t.Errorf("all is done, and %v is not", got)
 	}
-	if s := b.Show().Undone; len(s) != 0 {
+	if s := b.Report.Show().Undone; len(s) != 0 {
 		t.Errorf("all is done, and shown to others: %+v", s)
 	}
 	j.close()

@@ -20,7 +20,7 @@ func TestSmallWindow(t *testing.T) {
 			a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&source[0]), n, nil) })
 		}
 		a.quiet()
-		c := a.CountOf(1)
+		c := a.Report.CountOf(1)
 		if c[layout.Writes] != puts || c[layout.Numbered] < window || (c[layout.Numbered] < puts) != delivery || a.WriteWindow() != window {
 			t.Errorf("delivery %v, a window of %d: %d of %d writes had numbers", delivery, a.WriteWindow(), c[layout.Numbered], c[layout.Writes])
 		}

@@ -126,7 +126,7 @@ func events(b *strings.Builder, last *Look, pe int) error {
 		if pe >= len(e.Peers) {
 			continue
 		}
-		all, err := e.Flight(pe)
+		all, err := e.Events(pe)
 		if err != nil {
 			return err
 		}

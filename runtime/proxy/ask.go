@@ -1,0 +1,86 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpuwork"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/regcache"
+)
+
+// forReports is the engine as reports ask it.
+type forReports struct{ e *Engine }
+
+func (r forReports) EachStream(f func(peers []layout.Peer)) {
+	r.e.all(func(s *Engine) { f(s.peers) })
+}
+
+func (r forReports) Registered() regcache.Counts { return r.e.locals.Counts() }
+
+func (r forReports) ShowWork(to *[gpuwork.Streams]gpuwork.Shown) {
+	if r.e.stage != nil {
+		r.e.stage.show(to)
+	}
+}
+
+func (r forReports) AskProgress(pe fabric.PE) bool {
+	return r.e.routed(&r.e.peers[pe], pe) && r.e.flush(pe) == Pending
+}
+
+func (r forReports) Address(pe fabric.PE) []byte { return r.e.addrs[pe] }
+
+// Ask asks a PE what its program does. The PE's proxy answers. A question that finds no room is
+// not asked.
+func (e *Engine) Ask(pe fabric.PE) {
+	if p := &e.peers[pe]; e.routed(p, pe) && !e.isLost(pe) {
+		e.seen(pe, p, layout.KindAsk)
+	}
+}
+
+// tellDoing answers Ask. An answer that finds no room is not sent: the PE asks again when it
+// reports the next time.
+func (e *Engine) tellDoing(pe fabric.PE) {
+	text := []byte(e.Report.Doing())
+	if n := min(len(text), maxPayload); n > 0 {
+		e.sendBytes(pe, e.Epoch, noLane, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
+	}
+}
+
+func (e *Engine) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
+	e.Report.HearDoing(fabric.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
+}
+
+// Ping sends a PE a message that means nothing: the network finds out whether
+// anybody is there. Done also where this PE has never talked to it; Again may mean
+// that nobody is, where a provider goes on to connect.
+func (e *Engine) Ping(pe fabric.PE) Status {
+	p := &e.peers[pe]
+	if !e.has(pe) || p.Sent == 0 && p.Received == 0 {
+		return Done
+	}
+	return e.ping(pe, p)
+}
+
+func (e *Engine) ping(pe fabric.PE, p *layout.Peer) Status { return e.seen(pe, p, layout.KindPing) }
+
+// seen sends a message without payload that is not injected: what is injected leaves no completion,
+// and so no error.
+func (e *Engine) seen(pe fabric.PE, p *layout.Peer, k layout.Kind) Status {
+	if e.held(p) {
+		return Again
+	}
+	op := &e.sending
+	op.To, op.Len, op.Inject, op.Fence = pe, layout.HeaderSize, false, false
+	h := e.draftBuffer(p)
+	if h == nil {
+		return Again
+	}
+	*h = layout.Header{Kind: k}
+	st := e.send(h, nil, 0, false)
+	if st == Failed {
+		e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.err))
+	}
+	return st
+}

@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"structs"
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/live"
+	"libshmem/runtime/proxy/flight"
+	"libshmem/runtime/proxy/gpuwork"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/regcache"
+)
+
+// head begins the page of an endpoint. Behind it are the state and the peers of the first stream,
+// which are in the page because C and Go write them there anyway, what else the engine has there,
+// and the rings of the flight recorder. The engine's thread brings the head up to date, some
+// times a second.
+type head struct {
+	_          structs.HostLayout
+	peerSize   uint32 // of this build
+	npes       uint32
+	nics       uint32 // of nic that there are
+	_          uint32
+	provider   [64]byte
+	domain     [64]byte
+	flight     flight.Head
+	stalled    uint64 // nanoseconds for which the proxy could not go on for want of room
+	overslept  uint64 // waits that ended by their limit although the provider had something
+	strangers  uint64 // messages and completions from outside of the job that were dropped
+	registered regcache.Counts
+	nic        [shownNICs]shownNIC
+	undone     [gpuwork.Streams]gpuwork.Shown
+}
+
+type shownNIC struct {
+	name               [32]byte
+	ops, out, in, lost uint64
+}
+
+const (
+	shownNICs = 32
+	headSize  = unsafe.Sizeof(head{})
+	showEvery = 100 * time.Millisecond
+
+	// stateAt is where the state begins in memory, and fixed where peers begin in the page.
+	stateAt = live.HeadSize + headSize
+	fixed   = headSize + unsafe.Sizeof(layout.State{})
+)
+
+var _ [0]byte = [headSize % 64]byte{}
+
+// openReports makes the page of an endpoint of a job of npes PEs, with n bytes for the state of
+// the engine.
+func openReports(engine reported, prov fabric.Provider, npes int, n uintptr) (*reports, error) {
+	rings := flight.RingsAt(stateAt+n) - live.HeadSize
+	page, err := live.Create(live.OfEndpoint, int(rings+flight.RingsSize(npes)))
+	if err != nil {
+		return nil, err
+	}
+	r := &reports{engine: engine, prov: prov, caps: prov.Caps(), page: page, rings: rings}
+	r.head = (*head)(page.At())
+	r.head.peerSize, r.head.npes = uint32(unsafe.Sizeof(layout.Peer{})), uint32(npes)
+	copy(r.head.provider[:len(r.head.provider)-1], r.caps.Provider)
+	copy(r.head.domain[:len(r.head.domain)-1], r.caps.Domain)
+	return r, nil
+}
+
+// State is where the state of the engine begins, which is zero at first: a layout.State, then a
+// layout.Peer for each PE, then what the engine likes.
+func (r *reports) State() unsafe.Pointer { return unsafe.Add(r.page.At(), headSize) }
+
+// Record begins the flight recorder, when state names its peers.
+func (r *reports) Record(state *layout.State, peers []layout.Peer) flight.Recorder {
+	r.peers = peers
+	r.recorder = flight.Open(&r.head.flight, r.page.At(), r.rings, state, peers)
+	return r.recorder
+}
+
+// Bytes are those of the page.
+func (r *reports) Bytes() []byte { return r.page.Bytes() }
+
+// Close takes the page back, with the state.
+func (r *reports) Close() error {
+	r.peers, r.recorder, r.head = nil, flight.Recorder{}, nil
+	return r.page.Close()
+}
+
+// Publish brings the page up to date.
+func (r *reports) Publish(now time.Time) {
+	if now.Sub(r.shownAt) < showEvery {
+		return
+	}
+	r.shownAt = now
+	h := r.head
+	h.registered = r.engine.Registered()
+	h.strangers = r.Refused()
+	r.tellDropped()
+	r.engine.ShowWork(&h.undone)
+	p, ok := r.prov.(fabric.Rails)
+	if !ok {
+		return // whoever looks adds up what is counted for the PEs: a look at all of them costs memory for those never used
+	}
+	nics := p.Rails()
+	h.nics = uint32(min(len(nics), shownNICs))
+	for i := range h.nics {
+		n, c := &h.nic[i], &nics[i]
+		copy(n.name[:len(n.name)-1], c.NIC)
+		n.ops, n.out, n.in, n.lost = c.Ops, c.Out, c.In, c.Lost
+	}
+}
+
+// Show is what others see of the engine, now.
+func (r *reports) Show() *Shown {
+	r.shownAt = time.Time{}
+	r.Publish(time.Now())
+	s, err := lookAt(r.page.Bytes())
+	if err != nil {
+		panic(err) // the page is of this very build
+	}
+	return s
+}
+
+// Stalled is for how long the proxy could not go on for want of room.
+func (r *reports) Stalled() time.Duration { return time.Duration(r.head.stalled) }
+
+// Stalls adds the time since the last look, if there was no room then and is none
+// now.
+func (r *reports) Stalls(now time.Time, stuck bool) {
+	if stuck && r.wasStuck {
+		r.head.stalled += uint64(now.Sub(r.stuckAt))
+	}
+	r.wasStuck, r.stuckAt = stuck, now
+}
+
+// Overslept is how many waits for the network ended by their limit although it had
+// something.
+func (r *reports) Overslept() uint64 { return r.head.overslept }
+
+// Oversleep counts one.
+func (r *reports) Oversleep() { r.head.overslept++ }

@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+)
+
+// Probe asks a PE whether it is there, for Standing. Its proxy answers, whatever the
+// program does.
+func (r *reports) Probe(pe fabric.PE) {
+	if !r.engine.AskProgress(pe) {
+		return // no room: there is something else to say of it
+	}
+	if r.probed == nil {
+		r.probed = map[fabric.PE]time.Time{}
+	}
+	r.probed[pe] = time.Now()
+}
+
+// Socket is the address of a PE where the fabric's is that of an IP socket.
+func (r *reports) Socket(pe fabric.PE) (at netip.AddrPort, ok bool) {
+	return socketOf(r.engine.Address(pe))
+}
+
+// NameProvider has reports name the provider so. It is called before a loop runs.
+func (r *reports) NameProvider(name string) { r.named = name }
+
+// answerTime is what a PE may take to answer before that is remarkable.
+const answerTime = 40 * time.Millisecond
+
+// Standing is how far the engine is with a PE, for people; "" where that is not
+// remarkable and nobody asked.
+func (r *reports) Standing(pe fabric.PE, asked bool) string {
+	p := &r.peers[pe]
+	var what []string
+	if since, ok := r.probed[pe]; ok && p.Flushing && time.Since(since) > answerTime {
+		what = append(what, fmt.Sprintf("has not answered for %.1f s", time.Since(since).Seconds()))
+	}
+	var tokens, bytes uint64
+	r.engine.EachStream(func(peers []layout.Peer) {
+		tokens, bytes = tokens+uint64(peers[pe].Tokens), bytes+peers[pe].Bytes
+	})
+	if tokens > 0 || asked {
+		what = append(what, fmt.Sprintf("has %d operations of %d bytes under way", tokens, bytes))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s over %s on %s", strings.Join(what, ", "),
+		p.Sent, p.Received, p.Acked, p.Asked, addressText(r.engine.Address(pe)), cmp.Or(r.named, r.caps.Provider), r.caps.Domain)
+}
+
+// addressText is a fabric address for people: as a socket's where it is one.
+func addressText(a []byte) string {
+	if at, ok := socketOf(a); ok {
+		return at.String()
+	}
+	return fmt.Sprintf("%x", a)
+}
+
+func socketOf(a []byte) (at netip.AddrPort, ok bool) {
+	const inet, inet6 = 2, 10
+	if len(a) < 16 {
+		return at, false
+	}
+	port := binary.BigEndian.Uint16(a[2:])
+	switch family := binary.NativeEndian.Uint16(a); {
+	case family == inet && len(a) == 16:
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(a[4:8])), port), true
+	case family == inet6 && len(a) == 28:
+		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(a[8:24])), port), true
+	}
+	return at, false
+}
