@@ -4,12 +4,12 @@
  * shmem.h: OpenSHMEM 1.6 for C and C++.
  *
  * A symmetric address is an address within a block of shmem_malloc and its
- * relatives, or a global or static variable of the program. It names the same
- * place in every PE's memory; a pe argument says whose. Wherever a function takes
- * one it must be the caller's own address, and the whole range must be within the
- * heap or among those variables.
+ * relatives, or within a global or static variable of the program. It names the same
+ * place in every PE's memory; the argument pe selects the PE. Pass the caller's own
+ * address wherever a function takes a symmetric address. The whole range must be
+ * within the heap or within those variables.
  *
- * A mistake that the specification gives no return value for ends the job: the
+ * A mistake for which the specification has no return value ends the job: the
  * caller prints the PE, the function, the cause and the remedy on standard
  * error, and every PE ends with a non-zero status.
  *
@@ -21,19 +21,19 @@
 #ifndef SHMEM_H
 #define SHMEM_H
 
-/* To nvcc a name of the host and the same one of kernels are one, and that is not deprecated. */
+/* nvcc sees the host's and the kernels' function of one name as one, which is not deprecated. */
 #if defined(__GNUC__) && !defined(SHMEM_ALLOW_DEPRECATED) && !defined(__CUDACC__)
 #define SHMEMI_DEPRECATED(text) __attribute__((deprecated(text)))
 #else
 #define SHMEMI_DEPRECATED(text)
 #endif
 #ifdef __cplusplus
-#define SHMEMI_DEPRECATED_C(text) /* an overload of C++ has the name */
+#define SHMEMI_DEPRECATED_C(text) /* in C++ the name is an overload */
 #else
 #define SHMEMI_DEPRECATED_C(text) SHMEMI_DEPRECATED(text)
 #endif
 
-/* NVRTC compiles kernels without a C library; shmem/shmem.cuh brings the types. */
+/* NVRTC compiles kernels without a C library; shmem/shmem.cuh defines the types. */
 #ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <stdint.h>
@@ -51,17 +51,17 @@ typedef float _Complex shmemi_complexf;
 /* A set of PEs. Handles may be copied and compared. */
 typedef int32_t shmem_team_t;
 
-/* What a new team is asked for. */
+/* Requirements of a new team. */
 typedef struct {
-    int num_contexts; /* that will exist at once; 0 unless SHMEM_TEAM_NUM_CONTEXTS says that it counts */
+    int num_contexts; /* that will exist at once; counts with SHMEM_TEAM_NUM_CONTEXTS in the mask, else 0 */
 } shmem_team_config_t;
 
-/* A stream of operations that is ordered and completed by itself. Handles may be copied and compared. */
+/* A context: operations with their own order and completion. Handles may be copied and compared. */
 typedef int32_t shmem_ctx_t;
 
-/* What a session is expected to have. */
+/* The expected size of a session. */
 typedef struct {
-    size_t total_ops; /* calls at most; it counts where SHMEM_CTX_SESSION_TOTAL_OPS says so */
+    size_t total_ops; /* calls at most; counts with SHMEM_CTX_SESSION_TOTAL_OPS in the mask */
 } shmem_ctx_session_config_t;
 
 /* The version of the OpenSHMEM specification that this header follows. */
@@ -78,7 +78,7 @@ typedef struct {
 #define SHMEM_THREAD_SERIALIZED 2 /* any thread, one at a time */
 #define SHMEM_THREAD_MULTIPLE 3 /* any thread at any time */
 
-/* Comparisons of wait and test: variable, operator, value. The numbers are NVSHMEM's, which callers outside C write as numbers. */
+/* Comparisons of wait and test: variable, operator, value. The numbers are NVSHMEM's. */
 #define SHMEM_CMP_EQ 0 /* equal */
 #define SHMEM_CMP_NE 1 /* not equal */
 #define SHMEM_CMP_GT 2 /* greater */
@@ -94,9 +94,9 @@ typedef struct {
 #define SHMEM_MALLOC_ATOMICS_REMOTE 1L /* mostly for atomics by other PEs */
 #define SHMEM_MALLOC_SIGNAL_REMOTE 2L /* mostly for signals by other PEs */
 
-/* The arrays that collectives on active sets take. docs/decisions/0024 of the library says what the elements are for. */
-#define SHMEM_SYNC_VALUE 0L /* what every element of pSync has before the first call */
-#define SHMEM_SYNC_SIZE 128 /* elements of pSync, enough for each of them, and for a pWrk of that size */
+/* The arrays of collectives on active sets, whose elements docs/decisions/0024 describes. */
+#define SHMEM_SYNC_VALUE 0L /* the value of every element of pSync before the first call */
+#define SHMEM_SYNC_SIZE 128 /* elements of pSync, enough for each collective, and for a pWrk of that size */
 #define SHMEM_BARRIER_SYNC_SIZE 128
 #define SHMEM_BCAST_SYNC_SIZE 128
 #define SHMEM_COLLECT_SYNC_SIZE 128
@@ -107,7 +107,7 @@ typedef struct {
 
 /* Contexts. */
 #define SHMEM_CTX_INVALID (-1) /* no context */
-#define SHMEM_CTX_DEFAULT 0 /* the one that calls without a context use */
+#define SHMEM_CTX_DEFAULT 0 /* the context of calls that name none */
 #define SHMEM_CTX_SERIALIZED 1L /* option: threads use it one at a time */
 #define SHMEM_CTX_PRIVATE 2L /* option: only the thread that makes it uses it */
 #define SHMEM_CTX_NOSTORE 4L /* option: its quiet and fence need not order plain stores */
@@ -138,7 +138,7 @@ typedef struct {
 #define _SHMEM_CMP_LT SHMEM_CMP_LT
 #define _SHMEM_CMP_GE SHMEM_CMP_GE
 
-/* Host code is not for NVRTC; kernels have declarations of their own. */
+/* NVRTC compiles no host code; kernels have declarations of their own. */
 #ifndef __CUDACC_RTC__
 #ifdef __cplusplus
 extern "C" {
@@ -149,12 +149,12 @@ extern "C" {
 /*
  * shmem_init
  *
- * Joins the job and makes the symmetric heap. Every PE calls it, and returns when all have
- * come. It may be called again: each call counts, and the library lives until shmem_finalize
- * has been called as often.
+ * Joins the job and makes the symmetric heap. Every PE calls it; it returns when all PEs have
+ * called it. It may be called again: the library stays in use until shmem_finalize has been
+ * called as often.
  *
- * Errors: Ends the job with a message when the PEs cannot find each other, or when memory or
- * the network that the settings ask for cannot be had.
+ * Errors: Ends the job with a message when the PEs cannot find each other, or when the memory
+ * or the network that the settings ask for is not available.
  *
  * OpenSHMEM 1.6, SHMEM_INIT. Since libshmem 0.1.
  */
@@ -164,12 +164,12 @@ void shmem_init(void);
  * shmem_init_thread
  *
  * Does what shmem_init does, and says which threads of this PE will call the library. The first
- * call of a program settles the level.
+ * call of a program sets the level.
  *
  * @requested one of the SHMEM_THREAD constants
  * @provided written here: the level that the library grants; may be NULL
  *
- * Result: 0, or non-zero after a message when the job cannot be joined or requested is no
+ * Result: 0, or non-zero after a message when the PE cannot join the job or requested is not a
  * level.
  *
  * OpenSHMEM 1.6, SHMEM_INIT_THREAD. Since libshmem 0.1.
@@ -179,7 +179,7 @@ int shmem_init_thread(int requested, int *provided);
 /*
  * shmem_my_pe
  *
- * Tells the number of the calling PE.
+ * Returns the number of the calling PE.
  *
  * Result: 0 to shmem_n_pes() - 1.
  * Errors: Ends the job when called before init or after finalize.
@@ -191,7 +191,7 @@ int shmem_my_pe(void);
 /*
  * shmem_n_pes
  *
- * Tells how many PEs the job has.
+ * Returns the number of PEs in the job.
  *
  * Result: 1 or more.
  * Errors: Ends the job when called before init or after finalize.
@@ -203,11 +203,11 @@ int shmem_n_pes(void);
 /*
  * shmem_finalize
  *
- * Completes all communication, waits for every PE, and gives the symmetric heap and everything
- * else back. After the last one that matches an init no other function may be called but those
- * that query the version and the state.
+ * Completes all communication, waits for every PE, and frees the symmetric heap and all other
+ * resources. After the call that matches the first init, only the functions that query the
+ * version and the state may be called.
  *
- * Errors: A call more than there were inits does nothing but warn on standard error.
+ * Errors: A call without a matching init only prints a warning on standard error.
  *
  * OpenSHMEM 1.6, SHMEM_FINALIZE. Since libshmem 0.1.
  */
@@ -227,7 +227,7 @@ void shmem_global_exit(int status);
 /*
  * shmem_pe_accessible
  *
- * Tells whether pe is a PE that the caller can reach.
+ * Reports whether pe is a PE that the caller can reach.
  *
  * @pe any number
  *
@@ -241,8 +241,8 @@ int shmem_pe_accessible(int pe);
 /*
  * shmem_info_get_version
  *
- * Tells which version of the specification the loaded library follows. It may be called at any
- * time.
+ * Returns the version of the specification that the loaded library follows. It may be called at
+ * any time.
  *
  * @major written here: SHMEM_MAJOR_VERSION of the library
  * @minor written here: SHMEM_MINOR_VERSION of the library
@@ -265,7 +265,7 @@ void shmem_info_get_name(char *name);
 /*
  * shmem_query_initialized
  *
- * Tells whether the library is in use. It may be called at any time.
+ * Reports whether the library is in use. It may be called at any time.
  *
  * @initialized written here: non-zero between init and the finalize that matches it
  *
@@ -276,7 +276,7 @@ void shmem_query_initialized(int *initialized);
 /*
  * shmem_query_thread
  *
- * Tells the thread level that init granted.
+ * Returns the thread level that init granted.
  *
  * @provided written here: one of the SHMEM_THREAD constants
  *
@@ -289,11 +289,11 @@ void shmem_query_thread(int *provided);
 /*
  * shmem_pcontrol
  *
- * Tells a profiling tool, which has put its own function in the place of this one, how much to
- * record. Without such a tool nothing happens. It may be called at any time.
+ * Sets how much a profiling tool records. Such a tool replaces this function by its own;
+ * without one the call does nothing. It may be called at any time.
  *
- * @level 0 or less: none; 1: the default; 2 or more: what the tool makes of it
- * @... what the tool wants to know
+ * @level 0 or less: no records; 1: the default; 2 or more: defined by the tool
+ * @... arguments for the tool
  *
  * OpenSHMEM 1.6, SHMEM_PCONTROL. Since libshmem 0.1.
  */
@@ -304,14 +304,13 @@ void shmem_pcontrol(const int level, ...);
 /*
  * shmem_malloc
  *
- * Allocates symmetric memory: a block at the same place of every PE's heap, whose address names
- * the block of any PE in the other functions. Every PE makes the same call with the same
- * arguments.
+ * Allocates symmetric memory: a block at the same place of every PE's heap. In other functions
+ * its address names the block of any PE. Every PE makes the same call with the same arguments.
  *
  * @size bytes wanted
  *
  * Result: The block, aligned for any type; NULL when size is 0.
- * Errors: NULL on every PE alike when the heap has no room.
+ * Errors: NULL on every PE when the heap has no room.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
  * OpenSHMEM 1.6, SHMEM_MALLOC. Since libshmem 0.1.
@@ -321,7 +320,7 @@ void *shmem_malloc(size_t size);
 /*
  * shmem_free
  *
- * Gives a block back. Every PE makes the same call with the same arguments.
+ * Frees a block. Every PE makes the same call with the same arguments.
  *
  * @ptr what an allocation returned, or NULL to free nothing
  *
@@ -342,8 +341,8 @@ void shmem_free(void *ptr);
  * @size bytes wanted; 0 frees the block
  *
  * Result: The block, or NULL when size is 0.
- * Errors: NULL on every PE alike when the heap has no room; the old block then stays as it is.
- * Ends the job when ptr is not a block of the heap.
+ * Errors: NULL on every PE when the heap has no room; the old block then stays as it is. Ends
+ * the job when ptr is not a block of the heap.
  * Order: Begins and ends with a barrier.
  *
  * OpenSHMEM 1.6, SHMEM_REALLOC. Since libshmem 0.1.
@@ -360,7 +359,7 @@ void *shmem_realloc(void *ptr, size_t size);
  * @size bytes wanted
  *
  * Result: The block; NULL when size is 0.
- * Errors: NULL on every PE alike when the heap has no room. Ends the job when alignment is no
+ * Errors: NULL on every PE when the heap has no room. Ends the job when alignment is not a
  * power of two.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
@@ -371,15 +370,15 @@ void *shmem_align(size_t alignment, size_t size);
 /*
  * shmem_malloc_with_hints
  *
- * Allocates as shmem_malloc does; the hints say what the memory is for and change nothing but
- * speed; bits that the library does not know are ignored. Every PE makes the same call with the
+ * Allocates as shmem_malloc does. The hints say how the memory will be used and change only
+ * speed; the library ignores bits that it does not know. Every PE makes the same call with the
  * same arguments.
  *
  * @size bytes wanted
  * @hints SHMEM_MALLOC constants combined with |, or 0
  *
  * Result: The block; NULL when size is 0.
- * Errors: NULL on every PE alike when the heap has no room.
+ * Errors: NULL on every PE when the heap has no room.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
  * OpenSHMEM 1.6, SHMEM_MALLOC_WITH_HINTS. Since libshmem 0.1.
@@ -396,7 +395,7 @@ void *shmem_malloc_with_hints(size_t size, long hints);
  * @size bytes of one element
  *
  * Result: The array; NULL when count or size is 0.
- * Errors: NULL on every PE alike when the heap has no room or count times size overflows.
+ * Errors: NULL on every PE when the heap has no room or count times size overflows.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
  * OpenSHMEM 1.6, SHMEM_CALLOC. Since libshmem 0.1.
@@ -406,7 +405,7 @@ void *shmem_calloc(size_t count, size_t size);
 /*
  * shmem_addr_accessible
  *
- * Tells whether addr is a symmetric address that the caller can use with pe.
+ * Reports whether addr is a symmetric address that the caller can use with pe.
  *
  * @addr any address
  * @pe any number
@@ -421,9 +420,9 @@ int shmem_addr_accessible(const void *addr, int pe);
 /*
  * shmem_ptr
  *
- * Finds the memory of another PE in the caller's address space, for plain loads and stores. A
- * PE that waits for memory to change notices such a store later than one made by a function of
- * this library.
+ * Returns the address of another PE's memory in the caller's address space, for plain loads and
+ * stores. A PE that waits for memory to change notices such a store later than a change by a
+ * function of this library.
  *
  * @dest symmetric address
  * @pe number of a PE
@@ -441,7 +440,7 @@ void *shmem_ptr(const void *dest, int pe);
 /*
  * shmem_team_my_pe
  *
- * Tells the caller's number in a team.
+ * Returns the caller's number in a team.
  *
  * @team a team that the caller is in, or SHMEM_TEAM_INVALID
  *
@@ -456,7 +455,7 @@ int shmem_team_my_pe(shmem_team_t team);
 /*
  * shmem_team_n_pes
  *
- * Tells how many PEs a team has.
+ * Returns the number of PEs in a team.
  *
  * @team a team that the caller is in, or SHMEM_TEAM_INVALID
  *
@@ -471,11 +470,11 @@ int shmem_team_n_pes(shmem_team_t team);
 /*
  * shmem_team_get_config
  *
- * Tells what a team was made with.
+ * Returns the configuration of a team.
  *
  * @team a team that the caller is in, or SHMEM_TEAM_INVALID
- * @config_mask what is asked for: SHMEM_TEAM_NUM_CONTEXTS, or 0
- * @config written here: only what the mask names
+ * @config_mask the fields to return: SHMEM_TEAM_NUM_CONTEXTS, or 0
+ * @config written here: only the fields in the mask
  *
  * Result: 0, or non-zero for SHMEM_TEAM_INVALID.
  * Errors: Ends the job when a team does not exist, and when called before init or after
@@ -488,7 +487,7 @@ int shmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config
 /*
  * shmem_team_translate_pe
  *
- * Finds the number that a PE of one team has in another.
+ * Returns the number that a PE of one team has in another.
  *
  * @src_team the team in which src_pe is a number
  * @src_pe any number
@@ -505,23 +504,23 @@ int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest
 /*
  * shmem_team_split_strided
  *
- * Makes a team of PEs of another that are the same distance apart. All PEs of the parent team
- * make the call together, with the same numbers. A PE has at most 505 teams at a time, or fewer
- * where there are more than some hundred PEs.
+ * Makes a team of PEs of a parent team that are the same distance apart. All PEs of the parent
+ * team make the call together, with the same numbers. A PE has at most 505 teams at a time; in
+ * jobs of more than some hundred PEs the limit is lower.
  *
  * @parent_team the team to take PEs from
  * @start number, in the parent, of the first PE
  * @stride from one PE to the next; negative: downwards; 0: for one PE
  * @size how many PEs
  * @config read here: may be NULL when the mask is 0
- * @config_mask what of config counts: SHMEM_TEAM_NUM_CONTEXTS, or 0
+ * @config_mask the fields of config that count: SHMEM_TEAM_NUM_CONTEXTS, or 0
  * @new_team written here: the team, or SHMEM_TEAM_INVALID at PEs that are not in it
  *
  * Result: 0, or non-zero on every PE of the parent when the numbers are not usable, when there
  * is no room for another team, and when the parent is SHMEM_TEAM_INVALID.
  * Errors: Ends the job when a team does not exist, and when called before init or after
- * finalize. Also when the PEs ask for different teams, when a mask has other bits, and when
- * config is needed and NULL or an answer's place is NULL.
+ * finalize. Also when the PEs ask for different teams, when a mask has other bits, and when a
+ * config that the mask needs or a pointer for a result is NULL.
  *
  * OpenSHMEM 1.6, SHMEM_TEAM_SPLIT_STRIDED. Since libshmem 0.1.
  */
@@ -532,23 +531,23 @@ int shmem_team_split_strided(shmem_team_t parent_team, int start, int stride, in
  *
  * Lays the PEs of a team out in rows of xrange and makes a team of each row and of each column;
  * the last row may be shorter. All PEs of the parent team make the call together, with the same
- * numbers. A PE has at most 505 teams at a time, or fewer where there are more than some
- * hundred PEs.
+ * numbers. A PE has at most 505 teams at a time; in jobs of more than some hundred PEs the
+ * limit is lower.
  *
  * @parent_team the team to take PEs from
  * @xrange length of a row, at least 1
  * @xaxis_config read here: may be NULL when the mask is 0
- * @xaxis_mask what of xaxis_config counts
+ * @xaxis_mask the fields of xaxis_config that count
  * @xaxis_team written here: the PEs of the caller's row
  * @yaxis_config read here: may be NULL when the mask is 0
- * @yaxis_mask what of yaxis_config counts
+ * @yaxis_mask the fields of yaxis_config that count
  * @yaxis_team written here: the PEs of the caller's column
  *
  * Result: 0, or non-zero on every PE of the parent when the numbers are not usable, when there
  * is no room for another team, and when the parent is SHMEM_TEAM_INVALID.
  * Errors: Ends the job when a team does not exist, and when called before init or after
- * finalize. Also when the PEs ask for different teams, when a mask has other bits, and when
- * config is needed and NULL or an answer's place is NULL.
+ * finalize. Also when the PEs ask for different teams, when a mask has other bits, and when a
+ * config that the mask needs or a pointer for a result is NULL.
  *
  * OpenSHMEM 1.6, SHMEM_TEAM_SPLIT_2D. Since libshmem 0.1.
  */
@@ -557,12 +556,12 @@ int shmem_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_c
 /*
  * shmem_team_destroy
  *
- * Gives a team back. All of its PEs make the call together.
+ * Destroys a team. All of its PEs make the call together.
  *
- * @team what a split has made; SHMEM_TEAM_INVALID: nothing happens
+ * @team a team made by a split; SHMEM_TEAM_INVALID: nothing happens
  *
  * Errors: Ends the job when a team does not exist, and when called before init or after
- * finalize. Also for the teams that are always there.
+ * finalize. Also for predefined teams.
  *
  * OpenSHMEM 1.6, SHMEM_TEAM_DESTROY. Since libshmem 0.1.
  */
@@ -606,15 +605,14 @@ void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe);
 /*
  * shmem_ctx_create
  *
- * Makes a context of all PEs. It has an order and a completion of its own: its fence and quiet
- * concern its own operations only, and those of others do not concern it. With a heap in GPU
- * memory its quiet may wait for other contexts, too. No other PE takes part.
+ * Makes a context of all PEs. A context has its own order and completion: its fence and quiet
+ * concern only its own operations, and the fence and quiet of other contexts do not concern it.
+ * With a heap in GPU memory its quiet may also wait for other contexts. No other PE takes part.
  *
  * @options SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE, combined with |, or 0
  * @ctx written here: the context, or SHMEM_CTX_INVALID
  *
- * Result: 0, or non-zero when there is no room: a PE has at most 1023 contexts at a time,
- * beside the default one.
+ * Result: 0, or non-zero when the PE has 1023 contexts already, beside the default one.
  * Errors: Ends the job when options has other bits, when ctx is NULL, and when called before
  * init or after finalize.
  *
@@ -625,8 +623,8 @@ int shmem_ctx_create(long options, shmem_ctx_t *ctx);
 /*
  * shmem_team_create_ctx
  *
- * Makes a context on which PEs have the numbers that they have in a team. It lives until it is
- * destroyed or the team is. No other PE takes part.
+ * Makes a context on which PEs have the numbers that they have in a team. It lives until the
+ * context or the team is destroyed. No other PE takes part.
  *
  * @team a team that the caller is in, or SHMEM_TEAM_INVALID
  * @options SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE, combined with |, or 0
@@ -642,9 +640,9 @@ int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx);
 /*
  * shmem_ctx_destroy
  *
- * Completes the operations of a context as quiet does, and gives it back.
+ * Completes the operations of a context as quiet does, and destroys it.
  *
- * @ctx what was made here; SHMEM_CTX_INVALID: nothing happens
+ * @ctx a context that this PE has made; SHMEM_CTX_INVALID: nothing happens
  *
  * Errors: Ends the job when the context does not exist, and when called before init or after
  * finalize. Also for SHMEM_CTX_DEFAULT.
@@ -656,9 +654,10 @@ void shmem_ctx_destroy(shmem_ctx_t ctx);
 /*
  * shmem_ctx_get_team
  *
- * Tells the team that a context was made of; SHMEM_TEAM_WORLD without one.
+ * Finds the team of which a context was made; SHMEM_TEAM_WORLD for a context that was made
+ * without a team.
  *
- * @ctx what was made here, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
+ * @ctx a context that this PE has made, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
  * @team written here: its team, or SHMEM_TEAM_INVALID
  *
  * Result: 0, or non-zero for SHMEM_CTX_INVALID.
@@ -672,13 +671,13 @@ int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
 /*
  * shmem_ctx_session_start
  *
- * Says what is to come on a context. With SHMEM_CTX_SESSION_BATCH small operations between
- * hosts share messages from the first one on. What they mean does not change.
+ * Announces the operations that are to come on a context. With SHMEM_CTX_SESSION_BATCH small
+ * operations between hosts share messages from the first one on. Their meaning does not change.
  *
- * @ctx what was made here, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
+ * @ctx a context that this PE has made, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
  * @options SHMEM_CTX_SESSION_BATCH, or 0; other bits mean nothing
  * @config read here: may be NULL when the mask is 0
- * @config_mask what of config counts: SHMEM_CTX_SESSION_TOTAL_OPS, or 0
+ * @config_mask the fields of config that count: SHMEM_CTX_SESSION_TOTAL_OPS, or 0
  *
  * Errors: Ends the job when the context does not exist, and when called before init or after
  * finalize.
@@ -690,9 +689,9 @@ void shmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_sess
 /*
  * shmem_ctx_session_stop
  *
- * Ends what ctx_session_start has begun, if it has.
+ * Ends the session that ctx_session_start began on a context; does nothing without one.
  *
- * @ctx what was made here, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
+ * @ctx a context that this PE has made, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
  *
  * Errors: Ends the job when the context does not exist, and when called before init or after
  * finalize.
@@ -2238,7 +2237,7 @@ void shmem_ctx_uint64_atomic_xor(shmem_ctx_t ctx, uint64_t *dest, uint64_t value
  * @sig_op SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when sig_op is none of the two, and as put.
+ * Errors: Ends the job when sig_op is neither of the two, and as put.
  * Order: The signal follows its own data, not the caller's earlier puts: shmem_fence before the
  * call orders those.
  *
@@ -2433,8 +2432,8 @@ uint64_t shmem_signal_fetch(const uint64_t *sig_addr);
 /*
  * shmem_barrier_all
  *
- * Waits until every PE has called it, and until all operations that were issued before are
- * complete at every PE.
+ * Waits until every PE has called it, and until all operations that were issued before the call
+ * are complete at every PE.
  *
  * Errors: Ends the job when called before init or after finalize.
  * Order: Includes a quiet.
@@ -2468,7 +2467,7 @@ void shmem_sync_all(void);
  * @PE_root number, in the team, of the PE that sends
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: As fcollect, and when there is no PE_root.
+ * Errors: As fcollect, and when the team has no PE_root.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2512,8 +2511,8 @@ int shmem_broadcastmem(shmem_team_t team, void *dest, const void *source, size_t
  * @nelems elements (mem: bytes) from each PE
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2557,8 +2556,8 @@ int shmem_fcollectmem(shmem_team_t team, void *dest, const void *source, size_t 
  * @nelems elements (mem: bytes) for each PE
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2597,13 +2596,13 @@ int shmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t 
  * Every PE of the team makes the same call with the same arrays, each with its own nelems.
  *
  * @team the PEs that take part
- * @dest symmetric, written at every PE: room for what all PEs give
+ * @dest symmetric, written at every PE: room for the arrays of all PEs
  * @source symmetric, read at every PE
  * @nelems elements (mem: bytes) from the caller; may differ from PE to PE, and be 0
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2650,8 +2649,8 @@ int shmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t n
  * @nelems elements (mem: bytes) for each PE
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize. Also when a stride is less than 1.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize. Also when a stride is less than 1.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2688,8 +2687,8 @@ int shmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdif
  *
  * Makes each element of dest, at every PE of the team, the greatest of the elements at that
  * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap. Which one of two elements
- * remains when one is not a number is not defined.
+ * arguments. dest and source are the same array or do not overlap. When one of two elements is
+ * not a number, it is undefined which of them remains.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -2697,8 +2696,8 @@ int shmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdif
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2734,8 +2733,8 @@ int shmem_ptrdiff_max_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
  *
  * Makes each element of dest, at every PE of the team, the least of the elements at that place
  * in the team's sources. Every PE of the team makes the same call with the same arguments. dest
- * and source are the same array or do not overlap. Which one of two elements remains when one
- * is not a number is not defined.
+ * and source are the same array or do not overlap. When one of two elements is not a number, it
+ * is undefined which of them remains.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -2743,8 +2742,8 @@ int shmem_ptrdiff_max_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2789,8 +2788,8 @@ int shmem_ptrdiff_min_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2837,8 +2836,8 @@ int shmem_complexf_sum_reduce(shmem_team_t team, shmemi_complexf *dest, const sh
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2884,8 +2883,8 @@ int shmem_complexf_prod_reduce(shmem_team_t team, shmemi_complexf *dest, const s
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2919,8 +2918,8 @@ int shmem_size_and_reduce(shmem_team_t team, size_t *dest, const size_t *source,
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2954,8 +2953,8 @@ int shmem_size_or_reduce(shmem_team_t team, size_t *dest, const size_t *source, 
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -2990,8 +2989,8 @@ int shmem_size_xor_reduce(shmem_team_t team, size_t *dest, const size_t *source,
  * @nelems elements of each array
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -3038,8 +3037,8 @@ int shmem_complexf_sum_inscan(shmem_team_t team, shmemi_complexf *dest, const sh
  * @nelems elements of each array
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -3090,14 +3089,14 @@ int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_complexf *dest, const sh
  * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
  *                SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object. Also when nreduce is negative.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_and_reduce on a team.
  * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
@@ -3125,14 +3124,14 @@ SHMEMI_DEPRECATED("use shmem_and_reduce on a team") void shmem_longlong_and_to_a
  * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
  *                SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object. Also when nreduce is negative.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_or_reduce on a team.
  * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
@@ -3160,14 +3159,14 @@ SHMEMI_DEPRECATED("use shmem_or_reduce on a team") void shmem_longlong_or_to_all
  * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
  *                SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object. Also when nreduce is negative.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_xor_reduce on a team.
  * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
@@ -3195,14 +3194,14 @@ SHMEMI_DEPRECATED("use shmem_xor_reduce on a team") void shmem_longlong_xor_to_a
  * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
  *                SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object. Also when nreduce is negative.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_max_reduce on a team.
  * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
@@ -3233,14 +3232,14 @@ SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_longdouble_max_to
  * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
  *                SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object. Also when nreduce is negative.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_min_reduce on a team.
  * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
@@ -3271,14 +3270,14 @@ SHMEMI_DEPRECATED("use shmem_min_reduce on a team") void shmem_longdouble_min_to
  * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
  *                SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object. Also when nreduce is negative.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_sum_reduce on a team.
  * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
@@ -3311,14 +3310,14 @@ SHMEMI_DEPRECATED("use shmem_sum_reduce on a team") void shmem_complexf_sum_to_a
  * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
  *                SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object. Also when nreduce is negative.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object. Also when nreduce is negative.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_prod_reduce on a team.
  * OpenSHMEM 1.6, SHMEM_REDUCTIONS. Since libshmem 0.1.
@@ -3336,8 +3335,9 @@ SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_complexf_prod_to
 /*
  * shmem_barrier
  *
- * Waits until every PE of the active set has called it, and until all operations that they
- * issued before are complete. The next barrier or sync of the same set may have the same pSync.
+ * Waits until every PE of the active set has called it, and until all operations that these PEs
+ * issued before the call are complete. The next barrier or sync of the same set may have the
+ * same pSync.
  *
  * @PE_start the lowest PE of the set
  * @logPE_stride log2 of the distance from one PE to the next
@@ -3345,11 +3345,11 @@ SHMEMI_DEPRECATED("use shmem_prod_reduce on a team") void shmem_complexf_prod_to
  * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
  *                SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object.
  * Order: Includes a quiet.
  *
  * Deprecated: use shmem_quiet and shmem_team_sync.
@@ -3369,11 +3369,11 @@ SHMEMI_DEPRECATED("use shmem_quiet and shmem_team_sync") void shmem_barrier(int 
  * @pSync symmetric, written at every PE: elements SHMEM_SYNC_SIZE of them, each
  *                SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object.
  *
  * Deprecated: use shmem_team_sync.
  * OpenSHMEM 1.6, SHMEM_SYNC. Since libshmem 0.1.
@@ -3386,7 +3386,7 @@ SHMEMI_DEPRECATED("use shmem_team_sync") void shmem_sync(int PE_start, int logPE
  * Copies an array of one PE to every other PE of the active set. Every PE of the set makes the
  * same call with the same arguments.
  *
- * @dest symmetric, written at every PE: but for that of PE_root
+ * @dest symmetric, written at every PE: except that of PE_root
  * @source symmetric, read at PE_root
  * @nelems elements of T or of <bits> bits to copy
  * @PE_root number, in the set, of the PE that sends
@@ -3396,14 +3396,14 @@ SHMEMI_DEPRECATED("use shmem_team_sync") void shmem_sync(int PE_start, int logPE
  * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
  *                them, each SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_broadcast on a team.
  * OpenSHMEM 1.6, SHMEM_BROADCAST. Since libshmem 0.1.
@@ -3417,7 +3417,7 @@ SHMEMI_DEPRECATED("use shmem_broadcast on a team") void shmem_broadcast64(void *
  * Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every
  * PE. Every PE of the set makes the same call with the same arguments.
  *
- * @dest symmetric, written at every PE: room for what all PEs give
+ * @dest symmetric, written at every PE: room for the arrays of all PEs
  * @source symmetric, read at every PE
  * @nelems elements of T or of <bits> bits from the caller; may differ from PE to PE, and be 0
  * @PE_start the lowest PE of the set
@@ -3426,14 +3426,14 @@ SHMEMI_DEPRECATED("use shmem_broadcast on a team") void shmem_broadcast64(void *
  * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
  *                them, each SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_collect on a team.
  * OpenSHMEM 1.6, SHMEM_COLLECT. Since libshmem 0.1.
@@ -3457,14 +3457,14 @@ SHMEMI_DEPRECATED("use shmem_collect on a team") void shmem_collect64(void *dest
  * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
  *                them, each SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_fcollect on a team.
  * OpenSHMEM 1.6, SHMEM_FCOLLECT. Since libshmem 0.1.
@@ -3487,14 +3487,14 @@ SHMEMI_DEPRECATED("use shmem_fcollect on a team") void shmem_fcollect64(void *de
  * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
  *                them, each SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_alltoall on a team.
  * OpenSHMEM 1.6, SHMEM_ALLTOALL. Since libshmem 0.1.
@@ -3519,14 +3519,14 @@ SHMEMI_DEPRECATED("use shmem_alltoall on a team") void shmem_alltoall64(void *de
  * @pSync symmetric, written at every PE: elements of T or of <bits> bits SHMEM_SYNC_SIZE of
  *                them, each SHMEM_SYNC_VALUE before the first call
  *
- * Errors: Ends the job when the set has PEs that do not exist or not the caller, and when an
- * array that the call uses is not symmetric or too short; a set of all PEs uses neither pSync
- * nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised,
- * and one that was used again too early, as far as it shows. Nobody can see whether pWrk is as
- * long as it should be where it is within a larger object.
+ * Errors: Ends the job when the set names a PE that does not exist or leaves the caller out,
+ * and when an array that the call uses is not symmetric or too short; a set of all PEs uses
+ * neither pSync nor pWrk. SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was
+ * not initialised, and most uses of a pSync before the earlier call is over. The library cannot
+ * check the length of a pWrk that lies within a larger object.
  * Order: dest, pSync and pWrk must be ready on every PE before the first one calls; on return
  * dest of the caller is complete, source may be reused, and pSync is as it was. It is not a
- * barrier: pSync and pWrk may be used again when the call is over on every PE.
+ * barrier: pSync and pWrk may be used again once the call is over on every PE.
  *
  * Deprecated: use shmem_alltoalls on a team.
  * OpenSHMEM 1.6, SHMEM_ALLTOALLS. Since libshmem 0.1.
@@ -3539,8 +3539,8 @@ SHMEMI_DEPRECATED("use shmem_alltoalls on a team") void shmem_alltoalls64(void *
 /*
  * shmem_<T>_wait_until
  *
- * Waits until a variable of the caller compares as asked. The caller spins, then yields, then
- * sleeps.
+ * Waits until a variable of the caller satisfies the comparison. The caller spins, then yields,
+ * then sleeps.
  *
  * @ivar symmetric, read here: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
@@ -3569,7 +3569,7 @@ void shmem_ptrdiff_wait_until(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
 /*
  * shmem_<T>_test
  *
- * Tells at once whether a variable of the caller compares as asked.
+ * Reports at once whether a variable of the caller satisfies the comparison.
  *
  * @ivar symmetric, read here: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
@@ -3598,7 +3598,7 @@ int shmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
 /*
  * shmem_signal_wait_until
  *
- * Waits until a signal word of the caller compares as asked.
+ * Waits until a signal word of the caller satisfies the comparison.
  *
  * @sig_addr symmetric, read here: the caller's own signal word
  * @cmp one of the SHMEM_CMP constants
@@ -3615,18 +3615,18 @@ uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value
 /*
  * shmem_<T>_wait_until_all
  *
- * Waits until every variable of an array has compared as asked. It returns at once when there
- * is none.
+ * Waits until every variable of an array has satisfied the comparison. It returns at once when
+ * the array is empty or every variable is ignored.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ALL. Since libshmem 0.1.
  */
@@ -3646,18 +3646,18 @@ void shmem_ptrdiff_wait_until_all(ptrdiff_t *ivars, size_t nelems, const int *st
 /*
  * shmem_<T>_wait_until_all_vector
  *
- * Waits until every variable of an array has compared as asked. It returns at once when there
- * is none.
+ * Waits until every variable of an array has satisfied the comparison. It returns at once when
+ * the array is empty or every variable is ignored.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_values read here: right-hand side of the comparison for each variable
  *
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ALL_VECTOR. Since libshmem 0.1.
  */
@@ -3677,19 +3677,19 @@ void shmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t nelems, const 
 /*
  * shmem_<T>_wait_until_any
  *
- * Waits until one variable of an array compares as asked. Which one is answered goes round
- * among those that do, so that each has its turn.
+ * Waits until one variable of an array satisfies the comparison. When several do, the calls
+ * return them in turn.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Result: The index of the variable; SIZE_MAX at once when there is none to wait for.
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ANY. Since libshmem 0.1.
  */
@@ -3709,19 +3709,19 @@ size_t shmem_ptrdiff_wait_until_any(ptrdiff_t *ivars, size_t nelems, const int *
 /*
  * shmem_<T>_wait_until_any_vector
  *
- * Waits until one variable of an array compares as asked. Which one is answered goes round
- * among those that do, so that each has its turn.
+ * Waits until one variable of an array satisfies the comparison. When several do, the calls
+ * return them in turn.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_values read here: right-hand side of the comparison for each variable
  *
  * Result: The index of the variable; SIZE_MAX at once when there is none to wait for.
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ANY_VECTOR. Since libshmem 0.1.
  */
@@ -3741,19 +3741,20 @@ size_t shmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_t nelems, cons
 /*
  * shmem_<T>_wait_until_some
  *
- * Waits until at least one variable of an array compares as asked, and lists all that do.
+ * Waits until at least one variable of an array satisfies the comparison, and lists all that
+ * do.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
  * @indices written here: room for nelems indices; each is written once, in ascending order
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Result: How many indices were written; 0 at once when there is no variable to wait for.
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_SOME. Since libshmem 0.1.
  */
@@ -3773,19 +3774,20 @@ size_t shmem_ptrdiff_wait_until_some(ptrdiff_t *ivars, size_t nelems, size_t *in
 /*
  * shmem_<T>_wait_until_some_vector
  *
- * Waits until at least one variable of an array compares as asked, and lists all that do.
+ * Waits until at least one variable of an array satisfies the comparison, and lists all that
+ * do.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
  * @indices written here: room for nelems indices; each is written once, in ascending order
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_values read here: right-hand side of the comparison for each variable
  *
  * Result: How many indices were written; 0 at once when there is no variable to wait for.
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_SOME_VECTOR. Since libshmem 0.1.
  */
@@ -3805,18 +3807,18 @@ size_t shmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size_t nelems, siz
 /*
  * shmem_<T>_test_all
  *
- * Tells at once whether every variable of an array compares as asked.
+ * Reports at once whether every variable of an array satisfies the comparison.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
- * Result: 1 or 0; 1 when there is none.
+ * Result: 1 or 0; 1 when the array is empty or every variable is ignored.
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ALL. Since libshmem 0.1.
  */
@@ -3836,18 +3838,18 @@ int shmem_ptrdiff_test_all(ptrdiff_t *ivars, size_t nelems, const int *status, i
 /*
  * shmem_<T>_test_all_vector
  *
- * Tells at once whether every variable of an array compares as asked.
+ * Reports at once whether every variable of an array satisfies the comparison.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_values read here: right-hand side of the comparison for each variable
  *
- * Result: 1 or 0; 1 when there is none.
+ * Result: 1 or 0; 1 when the array is empty or every variable is ignored.
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ALL_VECTOR. Since libshmem 0.1.
  */
@@ -3867,19 +3869,19 @@ int shmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems, const int *st
 /*
  * shmem_<T>_test_any
  *
- * Finds a variable of an array that compares as asked, without waiting. Which one is answered
- * goes round among those that do, so that each has its turn.
+ * Finds a variable of an array that satisfies the comparison, without waiting. When several do,
+ * the calls return them in turn.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Result: The index of the variable, or SIZE_MAX.
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ANY. Since libshmem 0.1.
  */
@@ -3899,19 +3901,19 @@ size_t shmem_ptrdiff_test_any(ptrdiff_t *ivars, size_t nelems, const int *status
 /*
  * shmem_<T>_test_any_vector
  *
- * Finds a variable of an array that compares as asked, without waiting. Which one is answered
- * goes round among those that do, so that each has its turn.
+ * Finds a variable of an array that satisfies the comparison, without waiting. When several do,
+ * the calls return them in turn.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_values read here: right-hand side of the comparison for each variable
  *
  * Result: The index of the variable, or SIZE_MAX.
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ANY_VECTOR. Since libshmem 0.1.
  */
@@ -3931,19 +3933,19 @@ size_t shmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nelems, const int 
 /*
  * shmem_<T>_test_some
  *
- * Lists the variables of an array that compare as asked, without waiting.
+ * Lists the variables of an array that satisfy the comparison, without waiting.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
  * @indices written here: room for nelems indices; each is written once, in ascending order
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Result: How many indices were written.
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_SOME. Since libshmem 0.1.
  */
@@ -3963,19 +3965,19 @@ size_t shmem_ptrdiff_test_some(ptrdiff_t *ivars, size_t nelems, size_t *indices,
 /*
  * shmem_<T>_test_some_vector
  *
- * Lists the variables of an array that compare as asked, without waiting.
+ * Lists the variables of an array that satisfy the comparison, without waiting.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
  * @indices written here: room for nelems indices; each is written once, in ascending order
- * @status read here: for each variable, non-zero when it is ignored; NULL: none is
+ * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_values read here: right-hand side of the comparison for each variable
  *
  * Result: How many indices were written.
  * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
  * cmp_values is NULL, and when called before init or after finalize.
- * Order: What holds is seen as by wait_until.
+ * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_SOME_VECTOR. Since libshmem 0.1.
  */
@@ -3997,9 +3999,9 @@ size_t shmem_ptrdiff_test_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *i
 /*
  * shmem_fence
  *
- * Puts an order between the caller's operations: for each PE, the puts, atomics and signals
- * before the call are delivered before those after it. It does not complete them, and says
- * nothing about gets and fetching nonblocking atomics.
+ * Orders the caller's operations: for each PE, the puts, atomics and signals before the call
+ * are delivered before those after it. It does not complete them, and does not order gets and
+ * fetching nonblocking atomics.
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -4034,7 +4036,7 @@ void shmem_ctx_quiet(shmem_ctx_t ctx);
  *
  * @target_pe number of a PE
  *
- * Errors: As quiet, and when there is no target_pe.
+ * Errors: As quiet, and when target_pe is not a PE.
  *
  * OpenSHMEM 1.6, SHMEM_PE_QUIET. Since libshmem 0.1.
  */
@@ -4048,16 +4050,15 @@ void shmem_ctx_pe_quiet(shmem_ctx_t ctx, int target_pe);
 /*
  * shmem_set_lock
  *
- * Waits until no other PE has the lock, and takes it. PEs get it in the order in which they
- * came. A PE has a lock once: threads of one PE take turns, in no particular order.
+ * Waits until no other PE holds the lock, and takes it. PEs get the lock in the order of their
+ * requests. A PE holds a lock once: threads of one PE take turns, in no particular order.
  *
- * @lock symmetric, 0 on every PE before its first use; not to be touched by anything but these
- *        functions
+ * @lock symmetric, 0 on every PE before its first use; only these functions may touch it
  *
  * Errors: Ends the job when lock is not an aligned symmetric address, and when called before
- * init or after finalize. Under SHMEM_CHECKS=full also when the calling thread has the lock
- * already; else such a call waits without end.
- * Order: What the PEs that had the lock before did to symmetric memory is visible.
+ * init or after finalize. With SHMEM_CHECKS=full also when the calling thread holds the lock
+ * already; without it such a call never returns.
+ * Order: Changes to symmetric memory by the PEs that held the lock before are visible.
  *
  * OpenSHMEM 1.6, SHMEM_SET_LOCK. Since libshmem 0.1.
  */
@@ -4066,14 +4067,13 @@ void shmem_set_lock(long *lock);
 /*
  * shmem_clear_lock
  *
- * Completes all operations of the caller, as shmem_quiet does, and gives the lock to the PE
- * that waits longest.
+ * Completes all operations of the caller, as shmem_quiet does, and passes the lock to the PE
+ * that has waited longest.
  *
- * @lock symmetric, 0 on every PE before its first use; not to be touched by anything but these
- *        functions
+ * @lock symmetric, 0 on every PE before its first use; only these functions may touch it
  *
  * Errors: Ends the job when lock is not an aligned symmetric address, and when called before
- * init or after finalize. Also when the PE does not have the lock.
+ * init or after finalize. Also when the PE does not hold the lock.
  * Order: Includes a quiet.
  *
  * OpenSHMEM 1.6, SHMEM_CLEAR_LOCK. Since libshmem 0.1.
@@ -4083,12 +4083,12 @@ void shmem_clear_lock(long *lock);
 /*
  * shmem_test_lock
  *
- * Takes the lock if no PE has it, without waiting.
+ * Takes the lock if no PE holds it, without waiting.
  *
- * @lock symmetric, 0 on every PE before its first use; not to be touched by anything but these
- *        functions
+ * @lock symmetric, 0 on every PE before its first use; only these functions may touch it
  *
- * Result: 0 when the caller has the lock now, 1 when it was taken, by the caller too.
+ * Result: 0 when the caller now holds the lock; 1 when a PE held it already, the caller
+ * included.
  * Errors: Ends the job when lock is not an aligned symmetric address, and when called before
  * init or after finalize.
  * Order: After 0, as set_lock.
@@ -4362,7 +4362,7 @@ SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_ptrdiff_add(ptrdiff_t *dest
  * Waits until a variable of the caller is not equal to cmp_value.
  *
  * @ivar symmetric, read here: changed by other PEs
- * @cmp_value what it is to be no longer
+ * @cmp_value the wait ends when the variable differs from it
  *
  * Errors: As wait_until.
  * Order: As wait_until.
@@ -4388,7 +4388,7 @@ SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_ptrdiff_w
 /*
  * shmem_<T>_wait_until
  *
- * Waits until a variable of the caller compares as asked.
+ * Waits until a variable of the caller satisfies the comparison.
  *
  * @ivar symmetric, read here: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
@@ -4406,7 +4406,7 @@ SHMEMI_DEPRECATED("use a type of at least 32 bits") void shmem_ushort_wait_until
 /*
  * shmem_<T>_test
  *
- * Tells at once whether a variable of the caller compares as asked.
+ * Reports at once whether a variable of the caller satisfies the comparison.
  *
  * @ivar symmetric, read here: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
@@ -4425,7 +4425,7 @@ SHMEMI_DEPRECATED("use a type of at least 32 bits") int shmem_ushort_test(unsign
 /*
  * shmem_wait_until
  *
- * Waits until a variable of the caller compares as asked. In C11 the name stands for the
+ * Waits until a variable of the caller satisfies the comparison. In C11 the name stands for the
  * functions of all types, and is not deprecated.
  *
  * @ivar symmetric, read here: changed by other PEs
@@ -4446,7 +4446,7 @@ SHMEMI_DEPRECATED_C("use shmem_long_wait_until") void shmem_wait_until(long *iva
  * Waits until a variable of the caller is not equal to cmp_value.
  *
  * @ivar symmetric, read here: changed by other PEs
- * @cmp_value what it is to be no longer
+ * @cmp_value the wait ends when the variable differs from it
  *
  * Errors: As shmem_long_wait_until.
  * Order: As shmem_long_wait_until.
@@ -4460,7 +4460,7 @@ SHMEMI_DEPRECATED("use shmem_long_wait_until with SHMEM_CMP_NE") void shmem_wait
  * start_pes
  *
  * Does what shmem_init does, and has shmem_finalize called when the program ends by exit(0) or
- * by returning 0 from main. A program that ends otherwise ends the job. Calling it again does
+ * by returning 0 from main. A program that ends in another way ends the job. A second call does
  * nothing.
  *
  * @npes ignored
@@ -4475,7 +4475,7 @@ SHMEMI_DEPRECATED("use shmem_init") void start_pes(int npes);
 /*
  * _my_pe
  *
- * Tells the number of the calling PE.
+ * Returns the number of the calling PE.
  *
  * Result: 0 to shmem_n_pes() - 1.
  * Errors: As shmem_my_pe.
@@ -4488,7 +4488,7 @@ SHMEMI_DEPRECATED("use shmem_my_pe") int _my_pe(void);
 /*
  * _num_pes
  *
- * Tells how many PEs the job has.
+ * Returns the number of PEs in the job.
  *
  * Result: 1 or more.
  * Errors: As shmem_n_pes.
@@ -4516,7 +4516,7 @@ SHMEMI_DEPRECATED("use shmem_malloc") void *shmalloc(size_t size);
 /*
  * shfree
  *
- * Gives a block of symmetric memory back.
+ * Frees a block of symmetric memory.
  *
  * @ptr what an allocation returned, or NULL to free nothing
  *
@@ -4562,8 +4562,8 @@ SHMEMI_DEPRECATED("use shmem_align") void *shmemalign(size_t alignment, size_t s
 /*
  * shmem_clear_cache_inv
  *
- * Makes what other PEs have written visible to the caller's loads, as it always is where caches
- * are coherent: it does no more than keep the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
+ * always are, and the call only keeps the compiler from moving loads across it.
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -4575,8 +4575,8 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_clear_cache_inv
 /*
  * shmem_set_cache_inv
  *
- * Makes what other PEs have written visible to the caller's loads, as it always is where caches
- * are coherent: it does no more than keep the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
+ * always are, and the call only keeps the compiler from moving loads across it.
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -4588,8 +4588,8 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_set_cache_inv(v
 /*
  * shmem_clear_cache_line_inv
  *
- * Makes what other PEs have written visible to the caller's loads, as it always is where caches
- * are coherent: it does no more than keep the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
+ * always are, and the call only keeps the compiler from moving loads across it.
  *
  * @dest any object of the caller
  *
@@ -4603,8 +4603,8 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_clear_cache_lin
 /*
  * shmem_set_cache_line_inv
  *
- * Makes what other PEs have written visible to the caller's loads, as it always is where caches
- * are coherent: it does no more than keep the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
+ * always are, and the call only keeps the compiler from moving loads across it.
  *
  * @dest any object of the caller
  *
@@ -4618,8 +4618,8 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_set_cache_line_
 /*
  * shmem_udcflush
  *
- * Makes what other PEs have written visible to the caller's loads, as it always is where caches
- * are coherent: it does no more than keep the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
+ * always are, and the call only keeps the compiler from moving loads across it.
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -4631,8 +4631,8 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush(void);
 /*
  * shmem_udcflush_line
  *
- * Makes what other PEs have written visible to the caller's loads, as it always is where caches
- * are coherent: it does no more than keep the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
+ * always are, and the call only keeps the compiler from moving loads across it.
  *
  * @dest any object of the caller
  *
@@ -4643,7 +4643,7 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush(void);
  */
 SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush_line(void *dest);
 
-/* Deprecated functions by names of which no compiler warns, for generic names and overloads. */
+/* Deprecated functions under names without a warning, for generic names and overloads. */
 #if defined(__GNUC__) && !defined(SHMEM_ALLOW_DEPRECATED) && !defined(__CUDACC__)
 void shmemi_short_wait_until(short *ivar, int cmp, short cmp_value) __asm__("shmem_short_wait_until");
 void shmemi_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_wait_until");
@@ -4672,14 +4672,14 @@ void shmemi_complexf_prod_to_all(shmemi_complexf *dest, const shmemi_complexf *s
 
 #if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 /*
- * shmem_<name>(...) for each shmem_<T>_<name>: the first argument that points to
- * an element says which. shmemi_pick_<name> is that function. Where a context may
- * come first, it is told from an element by being no pointer; each branch has to be
- * an expression whatever the arguments are, so one that is not taken may name
- * shmemi_no_such_type, which takes none.
+ * shmem_<name>(...) for each shmem_<T>_<name>: the first argument that points to an
+ * element selects the function, shmemi_pick_<name>. Where a context may come first,
+ * it differs from an element by not being a pointer. Each branch must be an
+ * expression for any arguments, so a branch that is not taken may name
+ * shmemi_no_such_type, which takes no arguments.
  *
- * Where no type fits, the compiler's own message names the argument's. SHMEMI_REFUSE adds those
- * that there are: points is whether the argument, SHMEMI_TYPED behind a context, points to one.
+ * When no type fits, the compiler's own message names the argument's type. SHMEMI_REFUSE adds the list
+ * of types: points says whether the argument, or SHMEMI_TYPED behind a context, points to one of them.
  */
 void shmemi_no_such_type(void);
 #define SHMEMI_REFUSE(points, text) ((void)sizeof(struct { _Static_assert(points, text); int unused; }))

@@ -10,8 +10,8 @@ import (
 	"libshmem/capi/spec"
 )
 
-// in puts a text of the generator into a surface's words: @_ and @@_ begin functions and
-// constants, @i_ and @@I_ those that headers need for themselves.
+// in puts a text of the generator into a surface's words: @_ and @@_ begin its functions and
+// constants, @i_ and @@I_ its private ones.
 func in(s *spec.Surface, text string) string {
 	return strings.NewReplacer("@_", s.Prefix(), "@i_", s.Inner(), "@@_", s.Capitals()+"_",
 		"@@I_", s.Capitals()+"I_").Replace(text)
@@ -138,7 +138,7 @@ func body(f spec.Function) string {
 	return "    " + strings.Join(lines, ";\n    ") + ";\n"
 }
 
-// has tells whether a function has a parameter.
+// has reports whether a function has a parameter.
 func has(f spec.Function, name string) bool {
 	return slices.ContainsFunc(f.Params(), func(p spec.Param) bool { return p.Name == name })
 }

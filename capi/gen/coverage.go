@@ -17,8 +17,7 @@ const (
 	genericList    = "capi/spec/testdata/generics.tsv"
 )
 
-// A tally counts names of the specification, those that the table makes, and those
-// that a test program calls.
+// A tally counts names: those of the specification, of the table, and of calls in test programs.
 type tally struct{ wanted, there, tested int }
 
 func (t *tally) add(there, tested bool) {

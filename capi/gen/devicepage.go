@@ -58,11 +58,10 @@ func deviceCoverage(root string) (string, error) {
 	b.WriteString(banner("<!-- ", " -->"))
 	b.WriteString(`# What kernels can call
 
-NVSHMEM's device functions, without the leading nv, and those that
-` + "`#include <shmem/shmem.cuh>`" + ` has. A name that is not there is not declared either.
-Each of the names that begin a put, get, signal or atomic operation takes a
-context as its first argument, too. Those of teams and collectives take every team of
-the host's: ` + in(spec.Shmem, "@@_TEAM_WORLD, @@_TEAM_SHARED") + ` and what splits have made.
+NVSHMEM's device functions, without the leading nv, and how many of them
+` + "`#include <shmem/shmem.cuh>`" + ` declares. Each function that begins a put, get, signal or
+atomic operation also takes a context as an additional first argument. Functions of teams and
+collectives take every team of the host: ` + in(spec.Shmem, "@@_TEAM_WORLD, @@_TEAM_SHARED") + ` and the teams made by splits.
 
 | family | there | in NVSHMEM 3.8.0 |
 |---|--:|--:|

@@ -14,8 +14,8 @@ type testList struct {
 	rows, alike []string // of one type of each kind and size, and of the others
 }
 
-// testLists are those of a surface, and its names in the order of the lists: those that are alike
-// have the word behind them.
+// testLists are the lists of a surface, and its names in the order of the lists. A name from alike
+// has that word behind it.
 func testLists(s *spec.Surface) ([]*testList, []string) {
 	type kind struct {
 		list  string
@@ -59,11 +59,10 @@ func testLists(s *spec.Surface) ([]*testList, []string) {
 	return lists, names
 }
 
-// deviceTests lists the names that kernels call, by family, for the programs of
-// tests/gpu that try each of them: a name, its element type and bytes, and who
-// calls it. Calls on a queue are lists of their own. With FEWER_TYPES a list has one type of
-// each kind and size. A list that only another surface has is empty, so that the programs are the
-// same for all.
+// deviceTests lists the names that kernels call, by family, for the programs of tests/gpu that try
+// each of them: a name, its element type and bytes, and the scope that calls it. Calls on a queue
+// are lists of their own. With FEWER_TYPES a list has one type of each kind and size. A list that
+// only another surface has is empty, so that the programs are the same for all.
 func deviceTests(s *spec.Surface) []file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

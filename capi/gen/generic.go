@@ -13,14 +13,14 @@ const genericsTop = `
 
 #if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 /*
- * @_<name>(...) for each @_<T>_<name>: the first argument that points to
- * an element says which. @i_pick_<name> is that function. Where a context may
- * come first, it is told from an element by being no pointer; each branch has to be
- * an expression whatever the arguments are, so one that is not taken may name
- * @i_no_such_type, which takes none.
+ * @_<name>(...) for each @_<T>_<name>: the first argument that points to an
+ * element selects the function, @i_pick_<name>. Where a context may come first,
+ * it differs from an element by not being a pointer. Each branch must be an
+ * expression for any arguments, so a branch that is not taken may name
+ * @i_no_such_type, which takes no arguments.
  *
- * Where no type fits, the compiler's own message names the argument's. @@I_REFUSE adds those
- * that there are: points is whether the argument, @@I_TYPED behind a context, points to one.
+ * When no type fits, the compiler's own message names the argument's type. @@I_REFUSE adds the list
+ * of types: points says whether the argument, or @@I_TYPED behind a context, points to one of them.
  */
 void @i_no_such_type(void);
 #define @@I_REFUSE(points, text) ((void)sizeof(struct { _Static_assert(points, text); int unused; }))
@@ -95,7 +95,7 @@ func aliases(s *spec.Surface) string {
 		}
 	}
 	return in(s, `
-/* Deprecated functions by names of which no compiler warns, for generic names and overloads. */
+/* Deprecated functions under names without a warning, for generic names and overloads. */
 #if defined(__GNUC__) && !defined(@@_ALLOW_DEPRECATED) && !defined(__CUDACC__)
 `) + declared.String() + "#else\n" + defined.String() + "#endif\n"
 }

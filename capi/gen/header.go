@@ -9,21 +9,21 @@ import (
 	"libshmem/capi/spec"
 )
 
-// headerTop follows what a header says of itself.
+// headerTop follows the description of a header.
 const headerTop = `
-/* To nvcc a name of the host and the same one of kernels are one, and that is not deprecated. */
+/* nvcc sees the host's and the kernels' function of one name as one, which is not deprecated. */
 #if defined(__GNUC__) && !defined(@@_ALLOW_DEPRECATED) && !defined(__CUDACC__)
 #define @@I_DEPRECATED(text) __attribute__((deprecated(text)))
 #else
 #define @@I_DEPRECATED(text)
 #endif
 #ifdef __cplusplus
-#define @@I_DEPRECATED_C(text) /* an overload of C++ has the name */
+#define @@I_DEPRECATED_C(text) /* in C++ the name is an overload */
 #else
 #define @@I_DEPRECATED_C(text) @@I_DEPRECATED(text)
 #endif
 
-/* NVRTC compiles kernels without a C library; shmem/shmem.cuh brings the types. */
+/* NVRTC compiles kernels without a C library; shmem/shmem.cuh defines the types. */
 #ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <stdint.h>
@@ -41,9 +41,9 @@ typedef float _Complex shmemi_complexf;
 #endif
 `
 
-// headerCalls begins what host code calls.
+// headerCalls begins the functions of host code.
 const headerCalls = `
-/* Host code is not for NVRTC; kernels have declarations of their own. */
+/* NVRTC compiles no host code; kernels have declarations of their own. */
 #ifndef __CUDACC_RTC__
 #ifdef __cplusplus
 extern "C" {

@@ -3,10 +3,10 @@
 // of the library and how its functions forward, the page that counts what is there, and
 // for a build the C tests, the functions' second names and the version script.
 //
-//	go run ./capi/gen             writes those that are committed
+//	go run ./capi/gen             writes the files that are committed
 //	go run ./capi/gen -check      writes nothing and fails when one is out of date
-//	go run ./capi/gen -build DIR  writes there those that are not
-//	go run ./capi/gen -man DIR    writes the manual pages there
+//	go run ./capi/gen -build DIR  writes the other files to DIR
+//	go run ./capi/gen -man DIR    writes the manual pages to DIR
 //
 // It owns their text, not what they say: a change of a name, an argument or a
 // sentence belongs in the table. What users install and what Go compiles is

@@ -336,7 +336,7 @@ a size; most have a form _nbi, which does not wait, and one with ctx_ and a cont
 	return b.String()
 }
 
-// synopsisNames are the spellings of a topic, without those that are made of others.
+// synopsisNames are the spellings of a topic's names, without forms with _nbi or a context.
 func (t topic) synopsisNames() string {
 	var out []string
 	for _, fn := range t.functions {

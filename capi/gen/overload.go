@@ -93,7 +93,7 @@ func named(fn spec.Function, name string) string {
 }
 
 func overload(b *strings.Builder, fn spec.Function) {
-	// What is deprecated does what the newer name does, of which nobody is warned.
+	// An overload of a deprecated name calls the newer function, so that it causes no warning.
 	callee := unwarned(fn)
 	if like := fn.Family.Like; like != "" {
 		callee = fn.Family.Surface().Prefix() + fn.Type.Name + "_" + like

@@ -47,7 +47,7 @@ func pythonFunctions(s *spec.Surface) []spec.Function {
 	return out
 }
 
-// movesLate tells whether a function takes or returns an element of a type that only
+// movesLate reports whether a function takes or returns an element of a type that only
 // GPUs have.
 func movesLate(f spec.Function) bool {
 	return f.Type.Kind == spec.Late && (f.Result() == "T" ||

@@ -5,11 +5,11 @@ package spec
 const (
 	setOrder = "dest, pSync and pWrk must be ready on every PE before the first one calls; on return dest of " +
 		"the caller is complete, source may be reused, and pSync is as it was. It is not a barrier: pSync and " +
-		"pWrk may be used again when the call is over on every PE."
-	setErrors = "Ends the job when the set has PEs that do not exist or not the caller, and when an array that " +
+		"pWrk may be used again once the call is over on every PE."
+	setErrors = "Ends the job when the set names a PE that does not exist or leaves the caller out, and when an array that " +
 		"the call uses is not symmetric or too short; a set of all PEs uses neither pSync nor pWrk. " +
-		"SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised, and one that was used again too early, as far as it shows. Nobody can see whether pWrk is " +
-		"as long as it should be where it is within a larger object."
+		"SHMEM_CHECKS=full also finds arrays that overlap, a pSync that was not initialised, and most uses of a pSync " +
+		"before the earlier call is over. The library cannot check the length of a pWrk that lies within a larger object."
 	sameForSet = "Every PE of the set makes the same call with the same arguments."
 )
 
@@ -40,19 +40,19 @@ var activeSets = Chapter{
 			Name: "barrier", Section: "SHMEM_BARRIER", Since: "0.1", Instead: "shmem_quiet and shmem_team_sync",
 			Params: onSet(),
 			Front:  "shmemi_set_barrier(" + theSet + "pSync, $call)",
-			// Kernels and streams have teams alone.
+			// Kernels and streams have teams only, no active sets.
 			Kernel: []Kernel{{
 				Scopes: allScopes, Result: "int", Params: []Param{collTeam},
 				Body: "shmemi_sync<$scope, 1>($job, $call, team)",
-				Doc:  "Waits until every PE of a team has called it, and all operations before are complete.",
+				Doc:  "Waits until every PE of a team has called it, and all earlier operations are complete.",
 			}},
 			Stream: &Stream{
 				Range: RangeColl, Result: "int", Params: []Param{collTeam},
 				Front: "shmemi_stream_barrier(team, stream, $call)",
-				Doc:   "Does as barrier_all, for the PEs of a team.", Returns: zeroOnGood,
+				Doc:   "Does what barrier_all does, for the PEs of a team.", Returns: zeroOnGood,
 			},
-			Doc: "Waits until every PE of the active set has called it, and until all operations that they issued " +
-				"before are complete. The next barrier or sync of the same set may have the same pSync.",
+			Doc: "Waits until every PE of the active set has called it, and until all operations that these PEs issued " +
+				"before the call are complete. The next barrier or sync of the same set may have the same pSync.",
 			Errors: setErrors, Order: "Includes a quiet.",
 		},
 		{
@@ -62,7 +62,7 @@ var activeSets = Chapter{
 			Kernel: []Kernel{{
 				Scopes: allScopes, Result: "int", Params: []Param{collTeam},
 				Body: "shmemi_sync<$scope, 0>($job, $call, team)",
-				Doc:  "As team_sync, by the specification's other name.",
+				Doc:  "Does the same as team_sync, under the specification's other name.",
 			}},
 			Doc: "Waits until every PE of the active set has called it. It completes only plain stores, not the " +
 				"operations of this library. The next barrier or sync of the same set may have the same pSync.",
@@ -71,7 +71,7 @@ var activeSets = Chapter{
 		setRow(Family{
 			Name: "broadcast", Section: "SHMEM_BROADCAST",
 			Params: onSet(
-				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "but for that of PE_root"},
+				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "except that of PE_root"},
 				Param{Name: "source", C: "const T *", Doc: "symmetric, read at PE_root"},
 				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "to copy"},
 				Param{Name: "PE_root", C: "int", Doc: "number, in the set, of the PE that sends"},
@@ -82,7 +82,7 @@ var activeSets = Chapter{
 		setRow(Family{
 			Name: "collect", Section: "SHMEM_COLLECT",
 			Params: onSet(
-				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "room for what all PEs give"},
+				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "room for the arrays of all PEs"},
 				collSource,
 				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "from the caller; may differ from PE to PE, and be 0"},
 			),

@@ -1,7 +1,7 @@
 package spec
 
-// What a program that knows how long its arrays are asks of collect. It costs nothing more: the
-// PEs tell each other how much they give in any case.
+// collect with the length of dest, for programs that know it. It costs no more than collect, in
+// which the PEs also exchange the lengths of their contributions.
 
 var collectCalls = []Family{
 	{
@@ -12,14 +12,14 @@ var collectCalls = []Family{
 			{Name: "source", C: "const void *", Doc: "symmetric, read at every PE"},
 			{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "from the caller; may differ from PE to PE, and be 0"},
 			{Name: "room", C: "size_t", Unit: "bytes", Doc: "at dest of the caller; may differ from PE to PE"},
-			{Name: "needed", C: "size_t *", Doc: "set to the bytes that all PEs give together"},
-			{Name: "least", C: "size_t *", Doc: "set to the bytes of room at the PE that has least"},
+			{Name: "needed", C: "size_t *", Doc: "set to the sum of nbytes over all PEs"},
+			{Name: "least", C: "size_t *", Doc: "set to the smallest room of any PE"},
 		},
 		Front: "shmemi_collect_room(team, dest, source, nbytes, room, needed, least, $call)",
-		Doc: "Does as shmem_collectmem where there is room for it at every PE; else no PE writes anything. " +
-			"shmem_collectmem cannot know that, and writes to what lies behind dest. It takes as long.",
-		Returns: "0; 1, on every PE alike, when *needed is more than *least; below 0 when team is SHMEM_TEAM_INVALID, or as " +
-			"docs/guides/failure.md has it when a PE is lost. Below 0 nothing is set.",
+		Doc: "Does what shmem_collectmem does when every PE has room for the result; else no PE writes anything. " +
+			"shmem_collectmem does not know the room, and writes beyond the end of dest. Both calls take the same time.",
+		Returns: "0; 1, on every PE, when *needed is more than *least; a negative number when team is SHMEM_TEAM_INVALID, and when a PE is " +
+			"lost (docs/failure.md). With a negative result needed and least are not set.",
 		Errors: collErrors,
 		Order:  collOrder,
 	},

@@ -3,7 +3,7 @@ package spec
 const (
 	collOrder = "dest must be ready on every PE before the first one calls; on return dest of the " +
 		"caller is complete and source may be reused. It is not a barrier."
-	collErrors = "Ends the job when team is no team, when an array is not symmetric or too short, and " +
+	collErrors = "Ends the job when team is not a team, when an array is not symmetric or too short, and " +
 		"when called before init or after finalize."
 	zeroOnGood  = "0, or non-zero when team is SHMEM_TEAM_INVALID."
 	sameForAll  = "Every PE of the team makes the same call with the same arguments."
@@ -28,14 +28,14 @@ var collectives = Chapter{
 			Front: "shmemi_barrier_all($call)",
 			Kernel: []Kernel{{
 				Scopes: allScopes, Body: "(void)shmemi_sync<$scope, 1>($job, $call, SHMEMI_TEAM_WORLD)",
-				Doc: "Waits until every PE has called it, and all operations before are complete.",
+				Doc: "Waits until every PE has called it, and all earlier operations are complete.",
 			}},
 			Stream: &Stream{
 				Range: RangeColl, Front: "(void)shmemi_stream_barrier(SHMEM_TEAM_WORLD, stream, $call)",
-				Doc: "Has the stream wait until a stream of every PE has come to the call, and until all operations of streams and " +
-					"kernels before are complete at every PE.",
+				Doc: "Has the stream wait until a stream of every PE has reached the call, and until all earlier operations of streams and " +
+					"kernels are complete at every PE.",
 			},
-			Doc: "Waits until every PE has called it, and until all operations that were issued before " +
+			Doc: "Waits until every PE has called it, and until all operations that were issued before the call " +
 				"are complete at every PE.",
 			Errors: "Ends the job when called before init or after finalize.",
 			Order:  "Includes a quiet.",
@@ -49,7 +49,7 @@ var collectives = Chapter{
 			}},
 			Stream: &Stream{
 				Range: RangeColl, Front: "(void)shmemi_stream_sync(SHMEM_TEAM_WORLD, stream, $call)",
-				Doc: "Has the stream wait until a stream of every PE has come to the call.",
+				Doc: "Has the stream wait until a stream of every PE has reached the call.",
 			},
 			Doc: "Waits until every PE has called it. Unlike a barrier it completes only plain stores, " +
 				"not the operations of this library.",
@@ -76,7 +76,7 @@ var collectives = Chapter{
 				Doc:   "Copies an array of one PE to every PE of the team, that one included.",
 			},
 			Doc:     "Copies an array of one PE to every PE of the team, that one included. " + sameForAll,
-			Returns: zeroOnGood, Errors: "As fcollect, and when there is no PE_root.", Order: collOrder,
+			Returns: zeroOnGood, Errors: "As fcollect, and when the team has no PE_root.", Order: collOrder,
 			Check: CheckMove,
 		},
 		{
@@ -134,7 +134,7 @@ var collectives = Chapter{
 			Types: RMATypes, Variants: Mem, Result: "int",
 			Params: []Param{
 				collTeam,
-				{Name: "dest", C: "T *", Role: CollWrite, Doc: "room for what all PEs give"},
+				{Name: "dest", C: "T *", Role: CollWrite, Doc: "room for the arrays of all PEs"},
 				collSource,
 				{Name: "nelems", C: "size_t", Unit: "elements", Doc: "from the caller; may differ from PE to PE, and be 0"},
 			},

@@ -31,7 +31,7 @@ var standardConstants = []ConstantGroup{
 		},
 	},
 	{
-		Doc: "Comparisons of wait and test: variable, operator, value. The numbers are NVSHMEM's, which callers outside C write as numbers.",
+		Doc: "Comparisons of wait and test: variable, operator, value. The numbers are NVSHMEM's.",
 		Constants: []Constant{
 			{"SHMEM_CMP_EQ", "0", "equal"},
 			{"SHMEM_CMP_NE", "1", "not equal"},
@@ -56,10 +56,10 @@ var standardConstants = []ConstantGroup{
 		},
 	},
 	{
-		Doc: "The arrays that collectives on active sets take. docs/decisions/0024 of the library says what the elements are for.",
+		Doc: "The arrays of collectives on active sets, whose elements docs/decisions/0024 describes.",
 		Constants: []Constant{
-			{"SHMEM_SYNC_VALUE", "0L", "what every element of pSync has before the first call"},
-			{"SHMEM_SYNC_SIZE", "128", "elements of pSync, enough for each of them, and for a pWrk of that size"},
+			{"SHMEM_SYNC_VALUE", "0L", "the value of every element of pSync before the first call"},
+			{"SHMEM_SYNC_SIZE", "128", "elements of pSync, enough for each collective, and for a pWrk of that size"},
 			{"SHMEM_BARRIER_SYNC_SIZE", "128", ""},
 			{"SHMEM_BCAST_SYNC_SIZE", "128", ""},
 			{"SHMEM_COLLECT_SYNC_SIZE", "128", ""},
@@ -73,7 +73,7 @@ var standardConstants = []ConstantGroup{
 		Doc: "Contexts.",
 		Constants: []Constant{
 			{"SHMEM_CTX_INVALID", "(-1)", "no context"},
-			{"SHMEM_CTX_DEFAULT", "0", "the one that calls without a context use"},
+			{"SHMEM_CTX_DEFAULT", "0", "the context of calls that name none"},
 			{"SHMEM_CTX_SERIALIZED", "1L", "option: threads use it one at a time"},
 			{"SHMEM_CTX_PRIVATE", "2L", "option: only the thread that makes it uses it"},
 			{"SHMEM_CTX_NOSTORE", "4L", "option: its quiet and fence need not order plain stores"},

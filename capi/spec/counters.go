@@ -1,8 +1,7 @@
 package spec
 
-// What a program asks about its own communication. The names begin as those of
-// Sandia OpenSHMEM's counters; what they count is found by name, so that a release
-// may add counters.
+// Counters of the program's own communication. The function names begin as those of Sandia
+// OpenSHMEM's counters. A program finds a counter by its name, so that a release may add counters.
 
 func counterRow(f Family) Family {
 	f.Since, f.Section = "0.1", "counters"
@@ -19,25 +18,25 @@ var counterCalls = []Family{
 	counterRow(Family{
 		Name: "pcntr_count", Result: "int",
 		Front: "shmemi_counter_count($call)",
-		Doc: "Tells how many counters there are. They are numbered from 0, count from init on, and do not cost what they " +
-			"count: they say what this PE has done over the network. Loads and stores within a node are not counted. " +
-			"docs/reference/counters.md of the library lists them.",
+		Doc: "Returns the number of counters. They are numbered from 0 and count from init on. They cover the work of this " +
+			"PE over the network, not loads and stores within a node. Counting costs next to nothing. " +
+			"docs/counters.md of the library lists them.",
 		Returns: "A number above 0.",
 	}),
 	counterRow(Family{
 		Name: "pcntr_name", Result: "const char *",
 		Params: []Param{counterID},
 		Front:  "shmemi_counter_name(id, $call)",
-		Doc: "Tells the name of a counter, for example write_bytes. Names keep their meaning in later releases; numbers " +
+		Doc: "Returns the name of a counter, for example write_bytes. Names keep their meaning in later releases; numbers " +
 			"hold for one run.",
-		Returns: "The name, which stays valid, or NULL: there is no such counter.",
+		Returns: "The name, which stays valid, or NULL when there is no such counter.",
 	}),
 	counterRow(Family{
 		Name: "pcntr_find", Result: "int",
 		Params:  []Param{{Name: "name", C: "const char *", Role: Source}},
 		Front:   "shmemi_counter_find(name, $call)",
 		Doc:     "Finds a counter by its name.",
-		Returns: "The number of the counter, or -1: this release has none of that name.",
+		Returns: "The number of the counter, or -1 when this release has no counter of that name.",
 	}),
 	counterRow(Family{
 		Name: "pcntr_get", Result: "int",
@@ -50,21 +49,21 @@ var counterCalls = []Family{
 	counterRow(Family{
 		Name: "pcntr_nics", Result: "int",
 		Front:   "shmemi_counter_nics($call)",
-		Doc:     "Tells how many NICs this PE uses, 0 when all PEs share memory.",
+		Doc:     "Returns the number of NICs that this PE uses, 0 when all PEs share memory.",
 		Returns: "0 or more; NICs are numbered from 0.",
 	}),
 	counterRow(Family{
 		Name: "pcntr_nic_name", Result: "const char *",
 		Params:  []Param{{Name: "nic", C: "int", Doc: "number of a NIC"}},
 		Front:   "shmemi_counter_nic_name(nic, $call)",
-		Doc:     "Tells the name of a NIC, as SHMEM_NIC_LIST takes it.",
-		Returns: "The name, which is valid until the next call of this function, or NULL: there is no such NIC.",
+		Doc:     "Returns the name of a NIC, as SHMEM_NIC_LIST takes it.",
+		Returns: "The name, which is valid until the next call of this function, or NULL when there is no such NIC.",
 	}),
 	counterRow(Family{
 		Name: "pcntr_get_nic", Result: "int",
 		Params:  []Param{counterID, {Name: "nic", C: "int", Doc: "number of a NIC"}, counterValue},
 		Front:   "shmemi_counter_get_nic(id, nic, value, $call)",
-		Doc:     "Reads a counter of one NIC of this PE: those whose names begin with nic_.",
+		Doc:     "Reads a counter of one NIC of this PE. The names of such counters begin with nic_.",
 		Returns: "0; non-zero when there is no such counter or NIC, or when it is not kept for each NIC.",
 	}),
 }

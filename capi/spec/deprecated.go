@@ -1,7 +1,6 @@
 package spec
 
-// Old names for what has a newer one. The specification keeps them, and has users
-// told of it.
+// Old names of functions that have newer ones. The specification keeps them and deprecates them.
 var deprecated = Chapter{
 	File:  "deprecated",
 	Title: "Deprecated Names",
@@ -39,14 +38,14 @@ func oldAtomic(name, now string) Family {
 	panic("spec: no " + now)
 }
 
-// waitedTypes are those of the waits that compare with nothing.
+// waitedTypes are the types of the waits without a comparison operator.
 var waitedTypes = append([]Type{tShort, tUShort}, AMOTypes...)
 
 var oldWaits = []Family{
 	{
 		Name: "wait", Section: "SHMEM_WAIT", Since: "0.1", Range: RangeWait,
 		Types: waitedTypes, Plain: true, Instead: "shmem_wait_until with SHMEM_CMP_NE",
-		Params: []Param{waitVar, {Name: "cmp_value", C: "T", Doc: "what it is to be no longer"}},
+		Params: []Param{waitVar, {Name: "cmp_value", C: "T", Doc: "the wait ends when the variable differs from it"}},
 		Front:  "shmemi_wait_$S(ivar, SHMEM_CMP_NE, cmp_value, $call)",
 		Doc:    "Waits until a variable of the caller is not equal to cmp_value.",
 		Errors: "As wait_until.", Order: "As wait_until.",
@@ -57,7 +56,7 @@ var oldWaits = []Family{
 		Types: []Type{tShort, tUShort}, Plain: true, Instead: "a type of at least 32 bits",
 		Params: []Param{waitVar, waitCmp, waitValue},
 		Front:  "shmemi_wait_$S(ivar, cmp, cmp_value, $call)",
-		Doc:    "Waits until a variable of the caller compares as asked.",
+		Doc:    "Waits until a variable of the caller satisfies the comparison.",
 		Errors: "As wait_until of other types.", Order: "As wait_until of other types.",
 		Check: CheckWait,
 	},
@@ -66,7 +65,7 @@ var oldWaits = []Family{
 		Types: []Type{tShort, tUShort}, Plain: true, Result: "int", Instead: "a type of at least 32 bits",
 		Params:  []Param{waitVar, waitCmp, waitValue},
 		Front:   "shmemi_test_$S(ivar, cmp, cmp_value, $call)",
-		Doc:     "Tells at once whether a variable of the caller compares as asked.",
+		Doc:     "Reports at once whether a variable of the caller satisfies the comparison.",
 		Returns: "1 or 0.",
 		Errors:  "As test of other types.", Order: "As test of other types.",
 		Check: CheckTest,
@@ -98,7 +97,7 @@ var oldSingles = []Family{
 			{Name: "cmp_value", C: "long", Doc: "right-hand side of the comparison"},
 		},
 		Front: "shmemi_wait_i64(ivar, cmp, cmp_value, $call)",
-		Doc: "Waits until a variable of the caller compares as asked. In C11 the name stands for the functions of " +
+		Doc: "Waits until a variable of the caller satisfies the comparison. In C11 the name stands for the functions of " +
 			"all types, and is not deprecated.",
 		Errors: "As shmem_long_wait_until.", Order: "As shmem_long_wait_until.",
 	},
@@ -107,7 +106,7 @@ var oldSingles = []Family{
 		Instead: "shmem_long_wait_until with SHMEM_CMP_NE",
 		Params: []Param{
 			{Name: "ivar", C: "long *", Role: Watched, Doc: "changed by other PEs"},
-			{Name: "cmp_value", C: "long", Doc: "what it is to be no longer"},
+			{Name: "cmp_value", C: "long", Doc: "the wait ends when the variable differs from it"},
 		},
 		Front:  "shmemi_wait_i64(ivar, SHMEM_CMP_NE, cmp_value, $call)",
 		Doc:    "Waits until a variable of the caller is not equal to cmp_value.",
@@ -118,18 +117,18 @@ var oldSingles = []Family{
 		Params: []Param{{Name: "npes", C: "int", Doc: "ignored"}},
 		Front:  "shmemi_start_pes(npes, $call)",
 		Doc: "Does what shmem_init does, and has shmem_finalize called when the program ends by exit(0) or by " +
-			"returning 0 from main. A program that ends otherwise ends the job. Calling it again does nothing.",
+			"returning 0 from main. A program that ends in another way ends the job. A second call does nothing.",
 		Errors: "As shmem_init.",
 	},
 	oldSingle("_my_pe", "SHMEM_MY_PE", "shmem_my_pe", "shmemi_my_pe($call)",
-		"Tells the number of the calling PE.", "int", "0 to shmem_n_pes() - 1."),
+		"Returns the number of the calling PE.", "int", "0 to shmem_n_pes() - 1."),
 	oldSingle("_num_pes", "SHMEM_N_PES", "shmem_n_pes", "shmemi_n_pes($call)",
-		"Tells how many PEs the job has.", "int", "1 or more."),
+		"Returns the number of PEs in the job.", "int", "1 or more."),
 	oldMemory("shmalloc", "SHMEM_MALLOC", "shmem_malloc", "shmemi_malloc(size, $call)",
 		"Allocates symmetric memory.", "void *", "As shmem_malloc.",
 		Param{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"}),
 	oldMemory("shfree", "SHMEM_FREE", "shmem_free", "shmemi_free(ptr, $call)",
-		"Gives a block of symmetric memory back.", "", "",
+		"Frees a block of symmetric memory.", "", "",
 		Param{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL to free nothing"}),
 	oldMemory("shrealloc", "SHMEM_REALLOC", "shmem_realloc", "shmemi_realloc(ptr, size, $call)",
 		"Changes the size of a block of symmetric memory.", "void *", "As shmem_realloc.",
@@ -149,8 +148,8 @@ func cacheRow(name, param string) Family {
 	f := Family{
 		Name: name, Section: "SHMEM_CACHE", Since: "0.1", Instead: "nothing: caches are coherent",
 		Front: "shmemi_coherent($call)",
-		Doc: "Makes what other PEs have written visible to the caller's loads, as it always is where caches are " +
-			"coherent: it does no more than keep the compiler from moving loads across it.",
+		Doc: "Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they always are, " +
+			"and the call only keeps the compiler from moving loads across it.",
 		Errors: "Ends the job when called before init or after finalize.",
 	}
 	if param != "" {

@@ -27,7 +27,7 @@ func (f *Family) Functions() []Function {
 	return out
 }
 
-// Surface is the one whose names the family has.
+// Surface is the surface whose names the family has.
 func (f *Family) Surface() *Surface {
 	if f.surface == nil {
 		return Shmem
@@ -42,7 +42,7 @@ func (f *Family) prefix() string {
 	return f.Surface().Prefix()
 }
 
-// plain lists those without a context.
+// plain lists the functions without a context.
 func (f *Family) plain() []Function {
 	var out []Function
 	for _, nbi := range []bool{false, true} {
@@ -103,7 +103,7 @@ func (f *Function) Params() []Param {
 	return append(out, paramsOf(f.Family.Params, f.Nbi)...)
 }
 
-// paramsOf leaves out those that only a nonblocking form has, unless it is one.
+// paramsOf leaves out the parameters of nonblocking forms unless nbi.
 func paramsOf(params []Param, nbi bool) []Param {
 	var out []Param
 	for _, p := range params {

@@ -1,16 +1,16 @@
 package spec
 
-// What the headers of Shmem say before the first row.
+// The text of Shmem's headers before the first row.
 
 const shmemAbout = `shmem.h: OpenSHMEM 1.6 for C and C++.
 
 A symmetric address is an address within a block of shmem_malloc and its
-relatives, or a global or static variable of the program. It names the same
-place in every PE's memory; a pe argument says whose. Wherever a function takes
-one it must be the caller's own address, and the whole range must be within the
-heap or among those variables.
+relatives, or within a global or static variable of the program. It names the same
+place in every PE's memory; the argument pe selects the PE. Pass the caller's own
+address wherever a function takes a symmetric address. The whole range must be
+within the heap or within those variables.
 
-A mistake that the specification gives no return value for ends the job: the
+A mistake for which the specification has no return value ends the job: the
 caller prints the PE, the function, the cause and the remedy on standard
 error, and every PE ends with a non-zero status.
 
@@ -23,33 +23,33 @@ const shmemTypes = `
 /* A set of PEs. Handles may be copied and compared. */
 typedef int32_t shmem_team_t;
 
-/* What a new team is asked for. */
+/* Requirements of a new team. */
 typedef struct {
-    int num_contexts; /* that will exist at once; 0 unless SHMEM_TEAM_NUM_CONTEXTS says that it counts */
+    int num_contexts; /* that will exist at once; counts with SHMEM_TEAM_NUM_CONTEXTS in the mask, else 0 */
 } shmem_team_config_t;
 
-/* A stream of operations that is ordered and completed by itself. Handles may be copied and compared. */
+/* A context: operations with their own order and completion. Handles may be copied and compared. */
 typedef int32_t shmem_ctx_t;
 
-/* What a session is expected to have. */
+/* The expected size of a session. */
 typedef struct {
-    size_t total_ops; /* calls at most; it counts where SHMEM_CTX_SESSION_TOTAL_OPS says so */
+    size_t total_ops; /* calls at most; counts with SHMEM_CTX_SESSION_TOTAL_OPS in the mask */
 } shmem_ctx_session_config_t;
 `
 
-const shmemxAbout = `shmemx.h: what libshmem has beyond OpenSHMEM: jobs that the program brings together
-itself, buffers of the program as symmetric memory, counters, the errors of calls that
+const shmemxAbout = `shmemx.h: libshmem's extensions of OpenSHMEM: jobs that start without a launcher,
+buffers of the program as symmetric memory, counters, the errors of calls that
 return although a PE is lost, and calls for programs with a GPU.
 
-shmemx_..._on_stream puts a call into a CUDA stream: it returns at once, and is
-done when the stream comes to it. Such calls may be captured in a graph, which
-may be replayed. A collective is one call in a stream of each PE; the PEs make
-their collectives in the same order, and one at a time.
+shmemx_..._on_stream enqueues a call on a CUDA stream: the function returns at
+once, and the stream carries the call out in its order. Such calls may be captured
+in a graph, which may be replayed. A collective is one call on a stream of each PE;
+the PEs make their collectives in the same order, and one at a time.
 
-The symmetric heap has to be in memory that the GPU reaches (SHMEM_HEAP=device
-or pinned). docs/reference/gpu-host-calls.md says which calls work while kernels of the
+The symmetric heap must be in memory that the GPU reaches (SHMEM_HEAP=device
+or pinned). docs/gpu-host-calls.md says which calls work while kernels of the
 program occupy the whole GPU.
 
-Neither this header nor the program needs CUDA's: a cudaStream_t and a CUstream
-are a struct CUstream_st *.
+Neither this header nor the program needs CUDA's headers: a cudaStream_t and a
+CUstream are a struct CUstream_st *.
 `

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// What kernels may call. Names are those of the host with the same arguments; a form for a
-// warp or a block is shmemx_<name>_warp or _block. capi/gen makes device/shmem/zz_*.h of it,
-// one line of C++ for each name over the templates of device/shmem.
+// The functions that kernels may call. They have the names and arguments of the host's; the form
+// for a warp or a block is shmemx_<name>_warp or _block. capi/gen generates device/shmem/zz_*.h
+// from them, one line of C++ for each name over the templates of device/shmem.
 //
 // In a Body
 //
@@ -20,7 +20,7 @@ import (
 //	$size    is the size of an element in bytes
 //	$late    is late_ where the type is a late one, else nothing
 
-// A Kernel is a row's form in kernels. What it leaves out is as at the host.
+// A Kernel is a row's form in kernels. Fields that it leaves out have the host's values.
 type Kernel struct {
 	In       *KernelHeader // none: the chapter's
 	Types    []Type
@@ -62,7 +62,7 @@ var KernelHeaders = []*KernelHeader{
 }
 
 var (
-	kernelSetup       = &KernelHeader{"setup", "setup.h", "who this is, and where others are"}
+	kernelSetup       = &KernelHeader{"setup", "setup.h", "this PE's number, and the memory of other PEs"}
 	kernelRMA         = &KernelHeader{"rma", "rma.h", "puts and gets"}
 	kernelStrided     = &KernelHeader{"strided", "strided.h", "strided puts and gets"}
 	kernelAtomics     = &KernelHeader{"atomics", "atomic.h", "atomic operations"}
@@ -126,15 +126,15 @@ func (k *KernelFamily) Functions() []KernelFunction {
 	return out
 }
 
-// Surface is the one whose names the family has.
+// Surface is the surface whose names the family has.
 func (k *KernelFamily) Surface() *Surface { return k.row.Surface() }
 
 // Params are the parameters that this form of the function has.
 func (fn *KernelFunction) Params() []Param { return paramsOf(fn.Family.Params, fn.Nbi) }
 
-// CallNumber is what a kernel's report calls a function. It depends on the name
-// only, so that a library can read the reports of programs that were built with
-// another release: the FNV-1a hash, 32 bits.
+// CallNumber is the number of a function in a kernel's report: the FNV-1a hash of its name, 32
+// bits. It depends only on the name, so that a library can read the reports of programs that were
+// built with another release.
 func CallNumber(name string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(name) {
@@ -143,9 +143,9 @@ func CallNumber(name string) uint32 {
 	return h
 }
 
-// Late types are those whose header a program may leave out: their functions
-// that need to know more than the name are templates, so that the type is asked
-// for at a call only. The two headers would take as long to compile as the rest.
+// Late types have headers that a program may leave out. Their functions that need more than the
+// type's name are templates, so that the compiler needs the type only at a call. The two headers
+// would take as long to compile as the rest.
 var (
 	tHalf     = Type{"half", "__half", Late, 16, ""}
 	tBFloat16 = Type{"bfloat16", "__nv_bfloat16", Late, 16, ""}
@@ -154,11 +154,11 @@ var (
 var (
 	allScopes = []Scope{Thread, Warp, Block}
 
-	// KernelTypes: those of the host without long double, which GPUs do not have.
+	// KernelTypes: the host's types without long double, which GPUs do not have.
 	KernelTypes = append(without(RMATypes, tLongDouble), tHalf, tBFloat16)
 	// KernelWaitTypes: the specification's, and short words.
 	KernelWaitTypes = append(append([]Type{}, AMOTypes...), tShort, tUShort)
-	// KernelNumbers: those that can be put in order, added and multiplied.
+	// KernelNumbers: the types with an order, a sum and a product.
 	KernelNumbers = append(without(without(RMATypes, tLongDouble), tPtrdiff), tHalf, tBFloat16)
 
 	kernelReal = []Type{tFloat, tDouble}

@@ -1,14 +1,13 @@
 package spec
 
-// A Later is a group of names of NVSHMEM's device interface that is not there,
-// and why.
+// A Later is a group of names of NVSHMEM's device interface that the library lacks, with the
+// reason.
 type Later struct {
 	Pattern string // a regular expression for the whole name
 	Why     string
 }
 
-// KernelLater is every one of them; a name that is neither there nor here is a
-// mistake.
+// KernelLater has all such groups. A name that is neither in the table nor here is a mistake.
 var KernelLater = []Later{
 	{`shmemx_qp_\w+`, "queues as an argument: the context of shmemx_queue is one"},
 	{`shmemx::tile_\w+`, "tiles: collectives over a layout that a template library describes"},

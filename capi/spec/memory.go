@@ -2,7 +2,7 @@ package spec
 
 const (
 	collectiveHeap = "Every PE makes the same call with the same arguments."
-	heapErrors     = "NULL on every PE alike when the heap has no room."
+	heapErrors     = "NULL on every PE when the heap has no room."
 	heapOrder      = "Ends with a barrier, so that the memory of every PE may be used at once."
 )
 
@@ -18,8 +18,8 @@ var memory = Chapter{
 			Result: "void *",
 			Params: []Param{{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"}},
 			Front:  "shmemi_malloc(size, $call)",
-			Doc: "Allocates symmetric memory: a block at the same place of every PE's heap, whose " +
-				"address names the block of any PE in the other functions. " + collectiveHeap,
+			Doc: "Allocates symmetric memory: a block at the same place of every PE's heap. In other " +
+				"functions its address names the block of any PE. " + collectiveHeap,
 			Returns: "The block, aligned for any type; NULL when size is 0.",
 			Errors:  heapErrors, Order: heapOrder,
 		},
@@ -27,7 +27,7 @@ var memory = Chapter{
 			Name: "free", Section: "SHMEM_FREE", Since: "0.1",
 			Params: []Param{{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL to free nothing"}},
 			Front:  "shmemi_free(ptr, $call)",
-			Doc:    "Gives a block back. " + collectiveHeap,
+			Doc:    "Frees a block. " + collectiveHeap,
 			Errors: "Ends the job when ptr is not a block of the heap.",
 			Order:  "Begins with a barrier.",
 		},
@@ -42,7 +42,7 @@ var memory = Chapter{
 			Doc: "Changes the size of a block and keeps its contents up to the smaller size; the block " +
 				"may move. " + collectiveHeap,
 			Returns: "The block, or NULL when size is 0.",
-			Errors: "NULL on every PE alike when the heap has no room; the old block then stays as it is. " +
+			Errors: "NULL on every PE when the heap has no room; the old block then stays as it is. " +
 				"Ends the job when ptr is not a block of the heap.",
 			Order: "Begins and ends with a barrier.",
 		},
@@ -56,7 +56,7 @@ var memory = Chapter{
 			Front:   "shmemi_align(alignment, size, $call)",
 			Doc:     "Allocates as shmem_malloc does, at a multiple of alignment. " + collectiveHeap,
 			Returns: "The block; NULL when size is 0.",
-			Errors:  heapErrors + " Ends the job when alignment is no power of two.",
+			Errors:  heapErrors + " Ends the job when alignment is not a power of two.",
 			Order:   heapOrder,
 		},
 		{
@@ -67,8 +67,8 @@ var memory = Chapter{
 				{Name: "hints", C: "long", Doc: "SHMEM_MALLOC constants combined with |, or 0"},
 			},
 			Front: "shmemi_malloc_with_hints(size, hints, $call)",
-			Doc: "Allocates as shmem_malloc does; the hints say what the memory is for and change " +
-				"nothing but speed; bits that the library does not know are ignored. " + collectiveHeap,
+			Doc: "Allocates as shmem_malloc does. The hints say how the memory will be used and change " +
+				"only speed; the library ignores bits that it does not know. " + collectiveHeap,
 			Returns: "The block; NULL when size is 0.",
 			Errors:  heapErrors, Order: heapOrder,
 		},
@@ -82,7 +82,7 @@ var memory = Chapter{
 			Front:   "shmemi_calloc(count, size, $call)",
 			Doc:     "Allocates an array whose bytes are all zero on every PE. " + collectiveHeap,
 			Returns: "The array; NULL when count or size is 0.",
-			Errors:  "NULL on every PE alike when the heap has no room or count times size overflows.",
+			Errors:  "NULL on every PE when the heap has no room or count times size overflows.",
 			Order:   heapOrder,
 		},
 		{
@@ -93,7 +93,7 @@ var memory = Chapter{
 				{Name: "pe", C: "int", Doc: "any number"},
 			},
 			Front:   "shmemi_addr_accessible(addr, pe, $call)",
-			Doc:     "Tells whether addr is a symmetric address that the caller can use with pe.",
+			Doc:     "Reports whether addr is a symmetric address that the caller can use with pe.",
 			Returns: "1 or 0.",
 			Errors:  "Ends the job when called before init or after finalize.",
 		},
@@ -107,11 +107,11 @@ var memory = Chapter{
 			Front: "shmemi_ptr(dest, pe, $call)",
 			Kernel: []Kernel{{
 				Body: "shmemi_ptr($job, $call, dest, pe)",
-				Doc:  "Finds where loads and stores reach another PE's memory, or NULL.",
+				Doc:  "Returns the address at which loads and stores reach another PE's memory, or NULL.",
 			}},
-			Doc: "Finds the memory of another PE in the caller's address space, for plain loads and " +
-				"stores. A PE that waits for memory to change notices such a store later than one " +
-				"made by a function of this library.",
+			Doc: "Returns the address of another PE's memory in the caller's address space, for plain loads and " +
+				"stores. A PE that waits for memory to change notices such a store later than a " +
+				"change by a function of this library.",
 			Returns: "An address, or NULL when pe is not on the caller's node, is not a PE, or dest is " +
 				"not symmetric.",
 			Errors: "Ends the job when called before init or after finalize.",

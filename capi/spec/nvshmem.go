@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Nvshmem has the rows under the names of NVSHMEM 3.8, for programs that were written for it.
-// Its library forwards to that of Shmem. capi/spec/testdata/nvshmem-3.8.0.tsv has the names,
-// types and numbers that it is held against, and tests/nvshmem/left.tsv those that it lacks.
+// Nvshmem has the rows under the names of NVSHMEM 3.8, for programs that were written for NVSHMEM.
+// Its library forwards to Shmem's. The tests compare its names, types and numbers with
+// capi/spec/testdata/nvshmem-3.8.0.tsv; tests/nvshmem/left.tsv lists the names that it lacks.
 var Nvshmem = &Surface{
 	Name:                  "nvshmem",
 	Over:                  Shmem,
@@ -32,17 +32,17 @@ var Nvshmem = &Surface{
 
 const nvshmemAbout = `host/nvshmem_api.h: what programs that were written for NVSHMEM call on the host.
 
-The functions are those of shmem.h under the names of NVSHMEM, for its element types. They
-have its arguments, and its meaning where that is another one. shmem.h describes symmetric
-addresses and mistakes.
+The functions are those of shmem.h under the names of NVSHMEM, for NVSHMEM's element types.
+They have NVSHMEM's arguments and, where the two differ, NVSHMEM's meaning. shmem.h describes
+symmetric addresses and mistakes.
 
 Below, <T> is the name of an element type and T the type itself.
 `
 
 const nvshmemxAbout = `host/nvshmemx_api.h: the extensions of NVSHMEM that host code calls.
 
-nvshmemx_..._on_stream puts a call into a CUDA stream: it returns at once, and is
-done when the stream comes to it. shmemx.h says more.
+nvshmemx_..._on_stream enqueues a call on a CUDA stream: the function returns at once, and
+the stream carries the call out in its order. shmemx.h says more.
 `
 
 // nvshmemTypes are the types of NVSHMEM. Names, members and sizes are facts; the rest is ours.
@@ -211,7 +211,7 @@ var nvshmemRows = []Chapter{{
 				{Name: "minor", C: "int *", Role: Result, Doc: "NVSHMEM_MINOR_VERSION"},
 			},
 			Front: "nvshmemi_info_get_version($args)",
-			Doc:   "Tells which version of NVSHMEM's interface the library follows: 1.3. It may be called at any time.",
+			Doc:   "Returns the version of NVSHMEM's interface that the library follows: 1.3. It may be called at any time.",
 		}),
 		nvshmemFamily(Family{
 			Name: "barrier", Result: "int", Params: []Param{nvshmemTeam},
@@ -226,7 +226,7 @@ var nvshmemRows = []Chapter{{
 				{Name: "config", C: "nvshmem_team_config_t *", Role: Result, Doc: "all of it"},
 			},
 			Front: "nvshmemi_team_get_config($args)",
-			Doc:   "Tells what a team was made with.",
+			Doc:   "Returns the configuration of a team.",
 		}),
 		nvshmemFamily(Family{
 			Name: "team_split_strided", Result: "int",
@@ -240,7 +240,7 @@ var nvshmemRows = []Chapter{{
 				{Name: "new_team", C: "nvshmem_team_t *", Role: Result, Doc: "the team, or NVSHMEM_TEAM_INVALID where the caller is not in it"},
 			},
 			Front: "nvshmemi_team_split_strided($args)",
-			Doc: "Makes teams of PEs of another that are the same distance apart. All PEs of the parent team make the call together. Each passes the " +
+			Doc: "Makes teams of PEs of a parent team that are the same distance apart. All PEs of the parent team make the call together. Each passes the " +
 				"numbers of its own team, so that one call makes several teams that have no PE in common.",
 			Returns: "0, or non-zero where the caller's numbers are not usable, on every PE when there is no room for another team, and when the parent is NVSHMEM_TEAM_INVALID.",
 		}),
@@ -271,8 +271,8 @@ var nvshmemxRows = []Family{
 			{Name: "attributes", C: "nvshmemx_init_attr_t *", Role: Updated, Doc: "what the flags need"},
 		},
 		Front: "nvshmemi_init_attr($args)",
-		Doc: "Does what nvshmem_init does, in a job that the program itself brings together. Attributes need no initializer: " +
-			"a version that is none is written here.",
+		Doc: "Does what nvshmem_init does, in a job that starts without a launcher. Attributes need no initializer: " +
+			"the call writes a missing version.",
 		Returns: "0, or non-zero after a message.",
 	}),
 	nvshmemFamily(Family{
@@ -302,7 +302,7 @@ var nvshmemxRows = []Family{
 			{Name: "attr", C: "nvshmemx_init_attr_t *", Role: Result, Doc: "for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_UNIQUEID"},
 		},
 		Front:   "nvshmemi_set_attr_uniqueid_args($args)",
-		Doc:     "Notes the number of this PE and the id by which it meets the others.",
+		Doc:     "Stores the number of this PE and the unique id of its job.",
 		Returns: "0, or non-zero after a message.",
 	}),
 	nvshmemFamily(Family{
@@ -312,19 +312,19 @@ var nvshmemxRows = []Family{
 			{Name: "nvshmem_attr", C: "nvshmemx_init_attr_t *", Role: Result, Doc: "for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_MPI_COMM"},
 		},
 		Front:   "nvshmemi_set_attr_mpi_comm_args($args)",
-		Doc:     "Notes the communicator by which this PE meets the others.",
+		Doc:     "Stores the communicator of the job's PEs.",
 		Returns: "0, or non-zero when a pointer is NULL.",
 	}),
 	nvshmemFamily(Family{
 		Name: "init_status", Result: "int", Front: "nvshmemi_init_status()",
-		Doc:     "Tells whether the library is in use. It may be called at any time.",
+		Doc:     "Reports whether the library is in use. It may be called at any time.",
 		Returns: "One of the NVSHMEM_STATUS constants.",
 	}),
 	nvshmemFamily(Family{
 		Name: "status_string", Result: "const char *",
 		Params:  []Param{{Name: "status", C: "int", Doc: "one of the NVSHMEMX_SUCCESS and NVSHMEMX_ERROR constants"}},
 		Front:   "nvshmemi_status_string($args)",
-		Doc:     "Describes what a call has answered.",
+		Doc:     "Describes the result of a call.",
 		Returns: "A text that stays valid.",
 	}),
 	nvshmemFamily(Family{
@@ -335,7 +335,7 @@ var nvshmemxRows = []Family{
 			{Name: "patch", C: "int *", Role: Result, Doc: "NVSHMEM_VENDOR_PATCH_VERSION"},
 		},
 		Front: "nvshmemi_vendor_get_version_info($args)",
-		Doc:   "Tells which release of NVSHMEM the library stands in for. It may be called at any time.",
+		Doc:   "Returns the release of NVSHMEM that the library stands in for. It may be called at any time.",
 	}),
 	nvshmemFamily(Family{
 		Name: "mc_ptr", Result: "void *",
@@ -362,19 +362,19 @@ var nvshmemxRows = []Family{
 			{Name: "length", C: "size_t", Unit: "bytes", Doc: "of the buffer"},
 		},
 		Front:   "nvshmemi_buffer_register($args)",
-		Doc:     "Says that a buffer will be a local source or destination. Any memory may be one without this call.",
+		Doc:     "Announces a buffer as a local source or destination. Memory may be one without this call.",
 		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when addr is NULL or length is 0.",
 	}),
 	nvshmemFamily(Family{
 		Name: "buffer_unregister", Result: "int",
 		Params:  []Param{{Name: "addr", C: "void *", Doc: "as it was registered"}},
 		Front:   "nvshmemi_buffer_unregister($args)",
-		Doc:     "Says that a buffer will not be used any more.",
+		Doc:     "Announces that a buffer will no longer be used.",
 		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when addr is NULL.",
 	}),
 	nvshmemFamily(Family{
 		Name: "buffer_unregister_all", Front: "(void)0",
-		Doc: "Says that no buffer will be used any more.",
+		Doc: "Announces that no buffer will be used any more.",
 	}),
 	nvshmemFamily(Family{
 		Name: "qp_create", Result: "int",
@@ -383,8 +383,8 @@ var nvshmemxRows = []Family{
 			{Name: "out_qp_array", C: "nvshmemx_qp_handle_t **", Role: Result, Doc: "their handles, in memory that the program frees"},
 		},
 		Front: "nvshmemi_qp_create($args)",
-		Doc: "Makes handles of queues for kernels. All PEs call it. Each stands for one of the PE's rings (SHMEM_RING_COUNT), and " +
-			"for the same one as another where there are more handles than rings. Order and completion are those of the ring.",
+		Doc: "Makes handles of queues for kernels. All PEs call it. Each handle stands for one of the PE's rings (SHMEM_RING_COUNT); " +
+			"several handles share a ring when there are more handles than rings. Order and completion are those of the ring.",
 		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when num_qps is less than 1 or out_qp_array is NULL.",
 	}),
 	nvshmemFamily(Family{
@@ -418,7 +418,7 @@ var nvshmemxRows = []Family{
 			{Name: "active", C: "int *", Role: Result, Doc: "0, as hints have no effect"},
 		},
 		Front:   "nvshmemi_region_is_active($args)",
-		Doc:     "Tells whether hints have an effect.",
+		Doc:     "Reports whether hints have an effect.",
 		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when active is NULL.",
 	}),
 }

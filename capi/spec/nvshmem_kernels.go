@@ -52,16 +52,16 @@ func queueRows() []Family {
 		}),
 		kernelRow("qp_quiet", Kernel{
 			In: kernelOrdering, Scopes: allScopes, Params: queues, Body: "nvshmemi_quiet_queues<$scope>($job, $call, qp_handles, num_qps)",
-			Doc: "Waits until the operations of queues are complete, whatever their PE.",
+			Doc: "Waits until the operations of some queues are complete at all PEs.",
 		}),
 		kernelRow("qp_fence", Kernel{
 			In: kernelOrdering, Scopes: allScopes, Params: queues, Body: "nvshmemi_fence_queues<$scope>($job, $call, qp_handles, num_qps)",
-			Doc: "Orders the operations of each of some queues ahead of those that come next there, for each PE.",
+			Doc: "Orders the earlier operations of each queue before the later operations of that queue, for each PE.",
 		}),
 	}
 }
 
-// scattered adds the form in kernels to the reductions of which each PE gets a part.
+// scattered adds the forms in kernels to the reduce-scatter rows.
 func scattered(rows []Family) []Family {
 	for i := range rows {
 		f := &rows[i]
@@ -103,15 +103,15 @@ var nvshmemOfKernels = []Chapter{
 			}),
 			kernelRow("mc_ptr", Kernel{
 				In: kernelSetup, Result: "void *", Params: []Param{nvshmemTeam, {Name: "ptr", C: "const void *", Doc: "symmetric address"}},
-				Body: "((void)team, (void)ptr, (void *)NULL)", Doc: "Answers NULL: the library makes no multicast addresses.",
+				Body: "((void)team, (void)ptr, (void *)NULL)", Doc: "Returns NULL: the library makes no multicast addresses.",
 			}),
 			kernelRow("vendor_get_version_info", Kernel{
 				In: kernelSetup, Params: []Param{{Name: "major", C: "int *"}, {Name: "minor", C: "int *"}, {Name: "patch", C: "int *"}},
-				Body: "nvshmemi_tell_vendor(major, minor, patch)", Doc: "Tells which release of NVSHMEM the library stands in for.",
+				Body: "nvshmemi_tell_vendor(major, minor, patch)", Doc: "Returns the release of NVSHMEM that the library stands in for.",
 			}),
 			kernelRow("signal_counted_reset", Kernel{
 				In: kernelSignal, Params: []Param{{Name: "sig_addr", C: "uint64_t *", Role: Watched}},
-				Body: "shmemi_store_element(sig_addr, (uint64_t)0)", Doc: "Makes a counter of this PE 0.",
+				Body: "shmemi_store_element(sig_addr, (uint64_t)0)", Doc: "Sets a counter of this PE to 0.",
 			}),
 			kernelRow("region_start_block", Kernel{
 				In: kernelSetup, Result: "int",
@@ -124,11 +124,11 @@ var nvshmemOfKernels = []Chapter{
 			}),
 			kernelRow("region_is_active", Kernel{
 				In: kernelSetup, Result: "int", Params: []Param{{Name: "hints", C: "uint32_t"}, {Name: "active", C: "int *", Role: Result}},
-				Body: "nvshmemi_no_region(hints, active)", Doc: "Answers that hints have no effect.",
+				Body: "nvshmemi_no_region(hints, active)", Doc: "Reports that hints have no effect.",
 			}),
 			kernelRow("ask_smem", Kernel{
 				In: kernelSetup, Result: "int", Params: []Param{{Name: "amount", C: "nvshmemx_smem_amount_t"}},
-				Body: "((void)amount, 0)", Doc: "Tells how much shared memory helps: none does.",
+				Body: "((void)amount, 0)", Doc: "Returns how much shared memory helps: none does.",
 			}),
 			kernelRow("give_smem", Kernel{
 				In: kernelSetup, Params: []Param{{Name: "memory", C: "void *"}, {Name: "bytes", C: "size_t"}},
@@ -137,7 +137,7 @@ var nvshmemOfKernels = []Chapter{
 			kernelRow("release_smem", Kernel{In: kernelSetup, Body: "(void)0", Doc: "Takes shared memory back."}),
 			nvshmemFamily(Family{
 				Name: "info_get_version", Params: []Param{{Name: "major", C: "int *"}, {Name: "minor", C: "int *"}},
-				Kernel: []Kernel{{In: kernelSetup, Body: "nvshmemi_tell_version(major, minor)", Doc: "Tells which version of NVSHMEM's interface the library follows."}},
+				Kernel: []Kernel{{In: kernelSetup, Body: "nvshmemi_tell_version(major, minor)", Doc: "Returns the version of NVSHMEM's interface that the library follows."}},
 			}),
 			nvshmemFamily(Family{
 				Name: "info_get_name", Params: []Param{{Name: "name", C: "char *", Role: Result}},

@@ -20,8 +20,8 @@ var nvshmemxLater = []Family{
 			{Name: "pe_idx_in_team", C: "int", Doc: "number of the caller in it; another one on each"},
 		},
 		Front: "nvshmemi_team_init($args, $call)",
-		Doc: "Makes a team of any PEs, in any order. The PEs of the team make the call, and no others; two threads of a PE one after the other. " +
-			"The team has a slot of its own, as one that a split has made.",
+		Doc: "Makes a team of any PEs, in any order. Only the PEs of the team make the call; two threads of a PE make it one after the other. " +
+			"The team counts against the limit of teams, as one that a split has made.",
 		Returns: "0, or non-zero after a message: NVSHMEMX_ERROR_INVALID_VALUE.",
 	}),
 	nvshmemFamily(Family{
@@ -29,7 +29,7 @@ var nvshmemxLater = []Family{
 		Params: []Param{
 			{Name: "buf_ptr", C: "void *", Doc: "as for nvshmemx_buffer_register_symmetric"},
 			{Name: "length", C: "size_t", Unit: "bytes", Doc: "of the buffer"},
-			{Name: "preferred_addr", C: "void *", Doc: "a wish, which is not granted: the library chooses the place in its heap"},
+			{Name: "preferred_addr", C: "void *", Doc: "ignored: the library chooses the place in its heap"},
 			{Name: "flags", C: "int", Doc: "0"},
 		},
 		Front:   "((void)preferred_addr, shmemx_buffer_register_symmetric(buf_ptr, length, flags))",

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Rows of Nvshmem for which Shmem has none: types of GPUs, and reductions of which each PE gets
-// a part.
+// Rows of Nvshmem that Shmem lacks: types of GPUs, and reduce-scatter.
 
-// nvshmemFront serves rows that do more than the one below.
+// nvshmemFront is the Front of rows that do more than the row of the surface below.
 var nvshmemFront = map[string]string{
 	"init":        "nvshmemi_init($call)",
 	"init_thread": "nvshmemi_init_thread($args, $call)",
@@ -143,12 +142,12 @@ func reduceScatters() []Family {
 	return out
 }
 
-// nvshmemxScatters are those that a stream is given, with GPUs' own types.
+// nvshmemxScatters are the reduce-scatter calls on streams, with the GPU's own types as well.
 func nvshmemxScatters() []Family {
 	var out []Family
 	for _, c := range reduceScatters() {
 		if !strings.Contains(c.Front, "$reducer") {
-			continue // the halves, which are among the types here
+			continue // the row of the halves, which this row has among its types
 		}
 		op, _, _ := strings.Cut(c.Name, "_")
 		if c.Types[0] == tFloat {
@@ -163,7 +162,7 @@ func nvshmemxScatters() []Family {
 	return out
 }
 
-// nvshmemxStrided are strided copies that a stream is given.
+// nvshmemxStrided are strided copies on streams.
 var nvshmemxStrided = []Family{
 	nvshmemFamily(Family{
 		Name: "iput", Suffix: onStream, Types: StreamTypes, Variants: Sized,
@@ -192,13 +191,13 @@ var nvshmemxAtomics = []Family{
 	nvshmemFamily(Family{
 		Name: "atomic_fetch_add", Result: "T", Types: []Type{tStreamHalf, tFloat, tDouble}, Params: addParams,
 		Front: "nvshmemi_add_$type($args)",
-		Doc: "Adds to a number of another PE, and answers what was there. It reads the number and swaps it until nobody has changed it " +
-			"meanwhile, and is one step to all atomics on words of that size; a half is changed with the word of 32 bits that it is in.",
+		Doc: "Adds to a number of another PE, and returns the value before. It reads the number and repeats a compare-and-swap until no other " +
+			"operation has changed it in between. It is atomic with all atomics on words of that size; a half is changed with the 32-bit word around it.",
 		Returns: "The number before.",
 	}),
 	nvshmemFamily(Family{
 		Name: "atomic_add", Types: []Type{tStreamHalf, tFloat, tDouble}, Params: addParams,
 		Front: "(void)nvshmemi_add_$type($args)",
-		Doc:   "Does what atomic_fetch_add does, without an answer.",
+		Doc:   "Does what atomic_fetch_add does, without a result.",
 	}),
 }

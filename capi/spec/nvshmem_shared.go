@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// nvshmemAbsent are rows that host code of NVSHMEM has not, or not with this meaning: those are
-// among nvshmemRows. A row may have a form on streams all the same.
+// nvshmemAbsent are rows that NVSHMEM's host interface lacks or has with another meaning; the
+// latter are among nvshmemRows. A row may still have a form on streams.
 var nvshmemAbsent = strings.Fields(`
 	pe_accessible query_initialized pcontrol realloc malloc_with_hints addr_accessible team_ptr
 	ctx_create team_create_ctx ctx_destroy ctx_get_team ctx_session_start ctx_session_stop
@@ -21,7 +21,7 @@ var nvshmemAbsent = strings.Fields(`
 	pcntr_count pcntr_name pcntr_find pcntr_get pcntr_nics pcntr_nic_name pcntr_get_nic
 	last_error last_error_pe last_error_text set_error_handler wait_limit failure_ack team_survivors collectmem_room`)
 
-// nvshmemRow leaves of a row what NVSHMEM has of it.
+// nvshmemRow reduces a row to what NVSHMEM has of it.
 func nvshmemRow(f *Family) bool {
 	if f.Instead != "" || slices.Contains(nvshmemAbsent, f.Name) {
 		f.Front = ""

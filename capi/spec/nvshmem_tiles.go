@@ -61,9 +61,9 @@ const (
 	tileByTheRoot = "int root, uint64_t flag"
 )
 
-// nvshmemTiles have the names of NVSHMEM 3.8, where tile_<op>_reduce gives the result to all PEs,
-// and, last, those of NVSHMEM 3.4 for that, where tile_<op>_reduce was what tile_<op>_rooted_reduce
-// is now.
+// nvshmemTiles have the names of NVSHMEM 3.8, where tile_<op>_reduce gives the result to all PEs.
+// tile_<op>_allreduce is NVSHMEM 3.4's name for that; its tile_<op>_reduce is now
+// tile_<op>_rooted_reduce.
 func nvshmemTiles() []Tile {
 	out := []Tile{
 		{"tile_put", true, tileOfOne, tileTensors + "int pe, uint64_t flag", "nvshmemi_tile_copy<$scope, 0, algo>($job, $call, " + tileGiven + "pe, flag)", "Copies a tile to another PE. Nonblocking: nvshmem_quiet completes it."},
@@ -82,25 +82,24 @@ func nvshmemTiles() []Tile {
 			}
 			out = append(out,
 				Tile{name, true, tileOfATeam, tileTeam + tileTensors + tileByTheRoot, folded("reduce", ", 0") + "root, flag)", doc},
-				Tile{name, true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", folded("allreduce", "") + "flag)", "The same without a root, which NVLS_ONE_SHOT_PULL_NBI needs not."})
+				Tile{name, true, tileOfATeam, tileTeam + tileTensors + "uint64_t flag", folded("allreduce", "") + "flag)", "The same without a root, which NVLS_ONE_SHOT_PULL_NBI does not need."})
 		}
 		out = append(out, Tile{"tile_" + op + "_rooted_reduce", true, tileOfATeam, tileTeam + tileTensors + tileByTheRoot, folded("reduce", ", 1") + "root, flag)", "Combines the tiles of all PEs of a team, for the root (" + op + ")."})
 	}
-	return append(out, Tile{"tile_collective_wait", false, tileOfATeam, tileTeam + "uint64_t flag", "nvshmemi_tile_wait<$scope, algo>($job, $call, team, flag)", "Waits until the scope's collectives of tiles are complete: what others push, by all PEs of the team."})
+	return append(out, Tile{"tile_collective_wait", false, tileOfATeam, tileTeam + "uint64_t flag", "nvshmemi_tile_wait<$scope, algo>($job, $call, team, flag)", "Waits until the scope's tile collectives are complete, including the data that other PEs of the team push."})
 }
 
 const nvshmemTileAbout = `device/tile/nvshmemx_tile_api_defines.cuh: calls on tiles, which tensors describe
 (device_host/nvshmem_tensor.h).
 
-All threads of a scope make a call together, and those of a team all PEs of it, one scope of a PE
-at a time. An element counts where start_coord and its place in the tile are below boundary in
-each dimension. flag is 0. A program that gives two tensors which do not fit, or another flag, is
-ended with a message. A pointer that is NULL and a team that is none are answered by
-NVSHMEMX_ERROR_INVALID_VALUE.
+All threads of a scope make a call together. All PEs of a team make the team's calls, one scope of
+a PE at a time. An element counts if start_coord plus its place in the tile is below boundary in
+each dimension. flag is 0. Two tensors that do not fit, or another flag, end the program with a
+message. A NULL pointer and an invalid team give NVSHMEMX_ERROR_INVALID_VALUE.
 
-Multicast is not used: what an algorithm says that begins with NVLS is who moves the data. A
-source that others pull stays as it is until they have said that they are done; it is not the
-destination.
+The library does not use multicast: an algorithm whose name begins with NVLS selects the PEs that
+move the data. A source that other PEs pull must stay unchanged until they have reported that they
+are done; it is not the destination.
 `
 
 const nvshmemTileTypes = `

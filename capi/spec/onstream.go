@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// What the host has a stream do. The names are shmemx_<name>_on_stream.
+// Calls that the host enqueues on a CUDA stream. The names are shmemx_<name>_on_stream.
 //
-// In the Front of such a form, beside what package spec says of it, $element is the
-// number of the element type.
+// In the Front of such a form, beside the words of package spec, $element is the number of the
+// element type.
 
-// A Stream is a row's form on a stream, which is its last argument. What it leaves out is
-// as at the host; Errors and Order are those of all calls on streams.
+// A Stream is a row's form on a stream, which is its last argument. Fields that it leaves out
+// have the host's values; Errors and Order default to the text for all calls on streams.
 type Stream struct {
 	Types    []Type
 	Variants Variant
@@ -29,9 +29,9 @@ type Stream struct {
 const (
 	onStream     = "_on_stream"
 	streamErrors = "Ends the job when the PE has no GPU or its heap is in main memory, when the file of the " +
-		"library's kernels is missing and the call needs it, when the driver refuses, and as the call " +
-		"without a stream."
-	streamOrder = "After what the stream was given before, and before what it is given next."
+		"library's kernels is missing and the call needs it, when the driver refuses, and for the errors of the " +
+		"call without a stream."
+	streamOrder = "In the order of the stream: after earlier work on it, and before later work."
 )
 
 var stream = Param{Name: "stream", C: "struct CUstream_st *", Doc: "a cudaStream_t or CUstream of this PE's GPU"}
@@ -78,11 +78,11 @@ func Element(t Type) string {
 }
 
 var (
-	// A program in C, or without CUDA's headers, can pass pointers to them.
+	// Incomplete types: a program in C, or without CUDA's headers, can pass pointers to them.
 	tStreamHalf     = Type{"half", "struct __half", Late, 16, ""}
 	tStreamBFloat16 = Type{"bfloat16", "struct __nv_bfloat16", Late, 16, ""}
 
-	// StreamTypes: those of the host that GPUs have, and their own.
+	// StreamTypes: the host's types that GPUs have, and the GPU's own.
 	StreamTypes = append(without(RMATypes, tLongDouble), tStreamHalf, tStreamBFloat16)
 	// StreamReduceTypes: the same without ptrdiff_t.
 	StreamReduceTypes = without(StreamTypes, tPtrdiff)

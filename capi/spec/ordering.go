@@ -10,11 +10,11 @@ var ordering = Chapter{
 			Front: "shmemi_fence($ctx, $call)",
 			Kernel: []Kernel{{
 				Contexts: true, Body: "shmemi_fence($job, $call)",
-				Doc: "Orders the operations before it ahead of those after it, at each PE.",
+				Doc: "Orders earlier operations before later ones, at each PE.",
 			}},
-			Doc: "Puts an order between the caller's operations: for each PE, the puts, atomics and " +
-				"signals before the call are delivered before those after it. It does not complete " +
-				"them, and says nothing about gets and fetching nonblocking atomics.",
+			Doc: "Orders the caller's operations: for each PE, the puts, atomics and signals before the " +
+				"call are delivered before those after it. It does not complete " +
+				"them, and does not order gets and fetching nonblocking atomics.",
 			Errors: "Ends the job when called before init or after finalize.",
 		},
 		{
@@ -39,7 +39,7 @@ var ordering = Chapter{
 			Front:  "shmemi_pe_quiet($ctx, target_pe, $call)",
 			Doc: "Waits until the caller's operations at one PE are complete, as quiet does for all PEs. It may " +
 				"wait for those at other PEs, too.",
-			Errors: "As quiet, and when there is no target_pe.",
+			Errors: "As quiet, and when target_pe is not a PE.",
 		},
 	},
 }

@@ -12,9 +12,9 @@ var reductions = Chapter{
 	Kernel: kernelReductions,
 	Families: append([]Family{
 		reduction("max", byOrder, "b > a ? b : a", "the greatest",
-			"Which one of two elements remains when one is not a number is not defined."),
+			"When one of two elements is not a number, it is undefined which of them remains."),
 		reduction("min", byOrder, "b < a ? b : a", "the least",
-			"Which one of two elements remains when one is not a number is not defined."),
+			"When one of two elements is not a number, it is undefined which of them remains."),
 		reduction("sum", bySum, "a + b", "the sum",
 			"Integers wrap around modulo their width; floating-point numbers are added in no "+
 				"particular order."),

@@ -29,7 +29,7 @@ var rma = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
 				Front:  "shmemi_stream_put$nbi(dest, source, $nbytes, pe, stream, $call)",
-				Doc:    "Copies an array to another PE when the stream comes to it. source may be reused by what follows in the stream.",
+				Doc:    "Copies an array to another PE when the stream comes to it. Later work in the stream may reuse source.",
 				DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
 			},
 			Doc: "Copies an array to another PE. It returns when source may be reused; the data may " +
@@ -91,7 +91,7 @@ var rma = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
 				Front:  "shmemi_stream_get$nbi(dest, source, $nbytes, pe, stream, $call)",
-				Doc:    "Copies an array from another PE when the stream comes to it. What follows in the stream finds it in dest.",
+				Doc:    "Copies an array from another PE when the stream comes to it. Later work in the stream finds it in dest.",
 				DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
 			},
 			Doc:    "Copies an array from another PE. It returns when the data is in dest.",
@@ -119,7 +119,7 @@ var rma = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Range: RangeRMA,
 				Front: "$T value;\nshmemi_stream_g(&value, source, sizeof value, pe, stream, $call);\nvalue",
-				Doc:   "Waits until the stream has done what it was given, and reads one element of another PE. It cannot be captured.",
+				Doc:   "Waits until the stream has done its earlier work, and reads one element of another PE. It cannot be captured.",
 			},
 			Doc:     "Reads one element of another PE.",
 			Returns: "The element.",

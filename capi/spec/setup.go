@@ -9,11 +9,11 @@ var setup = Chapter{
 		{
 			Name: "init", Section: "SHMEM_INIT", Since: "0.1",
 			Front: "shmemi_init($call)",
-			Doc: "Joins the job and makes the symmetric heap. Every PE calls it, and returns when all " +
-				"have come. It may be called again: each call counts, and the library lives until " +
+			Doc: "Joins the job and makes the symmetric heap. Every PE calls it; it returns when all " +
+				"PEs have called it. It may be called again: the library stays in use until " +
 				"shmem_finalize has been called as often.",
-			Errors: "Ends the job with a message when the PEs cannot find each other, or when memory or " +
-				"the network that the settings ask for cannot be had.",
+			Errors: "Ends the job with a message when the PEs cannot find each other, or when the memory or " +
+				"the network that the settings ask for is not available.",
 		},
 		{
 			Name: "init_thread", Section: "SHMEM_INIT_THREAD", Since: "0.1",
@@ -24,15 +24,15 @@ var setup = Chapter{
 			},
 			Front: "shmemi_init_thread(requested, provided, $call)",
 			Doc: "Does what shmem_init does, and says which threads of this PE will call the library. " +
-				"The first call of a program settles the level.",
-			Returns: "0, or non-zero after a message when the job cannot be joined or requested is no level.",
+				"The first call of a program sets the level.",
+			Returns: "0, or non-zero after a message when the PE cannot join the job or requested is not a level.",
 		},
 		{
 			Name: "my_pe", Section: "SHMEM_MY_PE", Since: "0.1",
 			Result:  "int",
 			Front:   "shmemi_my_pe($call)",
 			Kernel:  []Kernel{{Body: "shmemi_my_pe($job, $call)"}},
-			Doc:     "Tells the number of the calling PE.",
+			Doc:     "Returns the number of the calling PE.",
 			Returns: "0 to shmem_n_pes() - 1.",
 			Errors:  "Ends the job when called before init or after finalize.",
 		},
@@ -41,17 +41,17 @@ var setup = Chapter{
 			Result:  "int",
 			Front:   "shmemi_n_pes($call)",
 			Kernel:  []Kernel{{Body: "shmemi_n_pes($job, $call)"}},
-			Doc:     "Tells how many PEs the job has.",
+			Doc:     "Returns the number of PEs in the job.",
 			Returns: "1 or more.",
 			Errors:  "Ends the job when called before init or after finalize.",
 		},
 		{
 			Name: "finalize", Section: "SHMEM_FINALIZE", Since: "0.1",
 			Front: "shmemi_finalize($call)",
-			Doc: "Completes all communication, waits for every PE, and gives the symmetric heap and " +
-				"everything else back. After the last one that matches an init no other function may " +
-				"be called but those that query the version and the state.",
-			Errors: "A call more than there were inits does nothing but warn on standard error.",
+			Doc: "Completes all communication, waits for every PE, and frees the symmetric heap and " +
+				"all other resources. After the call that matches the first init, only the functions " +
+				"that query the version and the state may be called.",
+			Errors: "A call without a matching init only prints a warning on standard error.",
 		},
 		{
 			Name: "global_exit", Section: "SHMEM_GLOBAL_EXIT", Since: "0.1",
@@ -65,7 +65,7 @@ var setup = Chapter{
 			Result:  "int",
 			Params:  []Param{{Name: "pe", C: "int", Doc: "any number"}},
 			Front:   "shmemi_pe_accessible(pe, $call)",
-			Doc:     "Tells whether pe is a PE that the caller can reach.",
+			Doc:     "Reports whether pe is a PE that the caller can reach.",
 			Returns: "1 or 0.",
 			Errors:  "Ends the job when called before init or after finalize.",
 		},
@@ -76,7 +76,7 @@ var setup = Chapter{
 				{Name: "minor", C: "int *", Role: Result, Doc: "SHMEM_MINOR_VERSION of the library"},
 			},
 			Front: "shmemi_info_get_version(major, minor, $call)",
-			Doc: "Tells which version of the specification the loaded library follows. It may be " +
+			Doc: "Returns the version of the specification that the loaded library follows. It may be " +
 				"called at any time.",
 		},
 		{
@@ -91,25 +91,25 @@ var setup = Chapter{
 			Params: []Param{{Name: "initialized", C: "int *", Role: Result,
 				Doc: "non-zero between init and the finalize that matches it"}},
 			Front: "shmemi_query_initialized(initialized, $call)",
-			Doc:   "Tells whether the library is in use. It may be called at any time.",
+			Doc:   "Reports whether the library is in use. It may be called at any time.",
 		},
 		{
 			Name: "query_thread", Section: "SHMEM_QUERY_THREAD", Since: "0.1",
 			Params: []Param{{Name: "provided", C: "int *", Role: Result,
 				Doc: "one of the SHMEM_THREAD constants"}},
 			Front:  "shmemi_query_thread(provided, $call)",
-			Doc:    "Tells the thread level that init granted.",
+			Doc:    "Returns the thread level that init granted.",
 			Errors: "Ends the job when called before init or after finalize.",
 		},
 		{
 			Name: "pcontrol", Section: "SHMEM_PCONTROL", Since: "0.1",
 			Params: []Param{
-				{Name: "level", C: "const int", Doc: "0 or less: none; 1: the default; 2 or more: what the tool makes of it"},
-				{Name: "...", Doc: "what the tool wants to know"},
+				{Name: "level", C: "const int", Doc: "0 or less: no records; 1: the default; 2 or more: defined by the tool"},
+				{Name: "...", Doc: "arguments for the tool"},
 			},
 			Front: "shmemi_pcontrol(level, $call)",
-			Doc: "Tells a profiling tool, which has put its own function in the place of this one, how much " +
-				"to record. Without such a tool nothing happens. It may be called at any time.",
+			Doc: "Sets how much a profiling tool records. Such a tool replaces this function by its own; " +
+				"without one the call does nothing. It may be called at any time.",
 		},
 	},
 }

@@ -45,7 +45,7 @@ var signal = Chapter{
 				DocNbi: "Does as put_signal, but source may be reused only after the next quiet.",
 				Stream: "put_signal",
 			},
-			Errors: "Ends the job when sig_op is none of the two, and as put.",
+			Errors: "Ends the job when sig_op is neither of the two, and as put.",
 			Order: "The signal follows its own data, not the caller's earlier puts: shmem_fence before " +
 				"the call orders those.",
 			Check: CheckSignal,
@@ -73,7 +73,7 @@ var signal = Chapter{
 			Errors: remoteErrors,
 			Order:  atomicOrder,
 		},
-		{ // which kernels have by both names, and a stream
+		{ // in kernels under both names, and on streams
 			Name: "signal_op", Since: "0.1",
 			Params: []Param{sigAddr, sigValue, sigOp, paramPE},
 			Doc:    "Sets a signal of another PE or adds to it.",

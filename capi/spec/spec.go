@@ -8,9 +8,9 @@
 // The rows are spelled as Shmem, the library's own surface, has them. Another Surface
 // has them under names of its own.
 //
-// The package holds facts, not behaviour: what a name is called, what it takes,
-// and which function of capi/front stands behind it. It imports nothing of
-// this tree, so that a row can be read without knowing the rest.
+// The package holds facts, not behaviour: the names, their parameters, and the function of
+// capi/front behind each. It imports nothing of this tree, so that a reader of a row needs no
+// other package.
 //
 // # Front
 //
@@ -54,7 +54,7 @@ var private = []string{
 	"shmemi_device_register",   // device/shmem/unit.h
 	"shmemi_device_unregister", // device/shmem/unit.h
 	"shmemi_context",           // device/shmem/context.h
-	"shmemi_team_split_each",   // capi/nvshmem, as those that follow
+	"shmemi_team_split_each",   // capi/nvshmem, as the next ones
 	"shmemi_team_barrier",
 	"shmemi_team_uniqueid",
 	"shmemi_team_init",
@@ -65,7 +65,7 @@ var private = []string{
 	"shmemi_settle_gpu",
 	"shmemi_gpu_pending",
 	"shmemi_copies_apart", // python/shmem/torch
-	"shmemi_set_caller",   // python/shmem, as those that follow
+	"shmemi_set_caller",   // python/shmem, as the next ones
 	"shmemi_heap_use",
 	"shmemi_init_error",
 }
@@ -89,8 +89,8 @@ var standard = []Chapter{
 	deprecated,
 }
 
-// beyond has what OpenSHMEM does not, in the order of the header of the extensions. The forms
-// on streams of all rows follow it there.
+// beyond has the extensions of OpenSHMEM, in the order of their header. There the forms on streams
+// of all rows follow them.
 var beyond = []Chapter{
 	{Families: startCalls},
 	{Families: bufferCalls},
@@ -104,8 +104,8 @@ var beyond = []Chapter{
 type Chapter struct {
 	File     string        // zz_<File>.c
 	Title    string        // as in the specification
-	Over     []string      // headers of capi/front with what Front calls; none: front.h
-	Range    string        // of its families that have none
+	Over     string        // header of capi/front with what Front calls; none: front.h
+	Range    string        // of families without a Range of their own
 	Kernel   *KernelHeader // with its families' forms in kernels
 	Families []Family
 }
@@ -118,15 +118,15 @@ type Family struct {
 	Since    string // release of libshmem that first had it
 	Types    []Type // none: the family is a single function without an element type
 	Variants Variant
-	Contexts bool   // shmem_ctx_<name> is there for each name, too
+	Contexts bool   // each name also exists as shmem_ctx_<name>
 	Widths   []int  // of the Sized variant, in bits; none: all of Sizes
 	Result   string // C type of the result; T is the element type
 	Params   []Param
 	Front    string // none: the host has no such function
 	FrontNbi string // the nonblocking form, where it differs by more than $nbi
 	Reduce   string // the operation of a reduction: a C expression over a and b
-	// Kernel and Stream are the forms that kernels call and that a stream is given. Without a Front
-	// they are the only ones.
+	// Kernel and Stream are the forms in kernels and on streams. Without a Front they are the only
+	// forms.
 	Kernel  []Kernel
 	Stream  *Stream
 	Python  *Python // none: Python has no such function, or one written by hand
@@ -136,22 +136,21 @@ type Family struct {
 	Errors  string
 	Order   string
 	Check   Check // how the generated test exercises it
-	// Instead says what the specification would have programs use: the family is
-	// deprecated. Plain families have no generic name of their own for C11; their types join
-	// that of another family of the same name.
+	// Instead names the replacement: the specification deprecates the family. Plain families have
+	// no generic name of their own for C11; the generic name of another family takes their types.
 	Instead string
 	Plain   bool
-	// Generic: the name takes a context first in C11 and C++, although no type selects.
+	// Generic: in C11 and C++ the name takes a context first, although the family has no types.
 	Generic bool
 	// Like is the family that does the same under another name.
 	Like string
-	// Range is the group of SHMEM_NVTX in which a profiler is shown the calls. Puts, gets,
-	// atomics, fences and quiets are inline in front.h and have none: their slow halves look for themselves
-	// (capi/front/ranges.c), so that the fast path has nothing to look at.
+	// Range is the group of SHMEM_NVTX in which a profiler shows the calls. Puts, gets, atomics,
+	// fences and quiets are inline in front.h and have no Range: only their slow halves check for a
+	// profiler (capi/front/ranges.c), so that the fast path has no check.
 	Range string
-	// OnlyC: C++ has the name as an overload, which is not deprecated.
+	// OnlyC: in C++ the name is an overload, which is not deprecated.
 	OnlyC bool
-	// X: it is beyond the standard, and its names begin as those of extensions.
+	// X: the family is an extension, and its names begin as those of extensions.
 	X      bool
 	Suffix string // what its names end with
 
@@ -170,7 +169,7 @@ const (
 
 // The groups of SHMEM_NVTX that rows name.
 const (
-	RangeNone         = "none" // also where the chapter has one
+	RangeNone         = "none" // overrides the chapter's
 	RangeAlloc        = "alloc"
 	RangeColl         = "coll"
 	RangeWait         = "wait"
@@ -195,7 +194,7 @@ type Param struct {
 	Python string // its name in Python; none: Name
 }
 
-// Role says whose memory a parameter points to and which way data flows.
+// Role says which PE's memory a parameter points to and which way data flows.
 type Role int
 
 // The roles.
@@ -211,7 +210,7 @@ const (
 	CollWrite             // symmetric address, the same on every PE, written at each
 )
 
-// String is what the header says about an argument of the role.
+// String is the header's text for an argument of the role.
 func (r Role) String() string {
 	switch r {
 	case Written:

@@ -101,7 +101,7 @@ func (s *Surface) Chapters() []Chapter {
 	return s.chapters
 }
 
-// Extensions are the rows beyond it: those that the host calls, and the forms on streams.
+// Extensions are the rows beyond the standard: host functions, and the forms on streams.
 func (s *Surface) Extensions() []Family {
 	s.expand()
 	return s.extensions

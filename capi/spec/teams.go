@@ -3,9 +3,9 @@ package spec
 const (
 	teamUsed   = "Ends the job when a team does not exist, and when called before init or after finalize."
 	teamSplits = "All PEs of the parent team make the call together, with the same numbers. A PE has at " +
-		"most 505 teams at a time, or fewer where there are more than some hundred PEs."
+		"most 505 teams at a time; in jobs of more than some hundred PEs the limit is lower."
 	splitErrors = teamUsed + " Also when the PEs ask for different teams, when a mask has other bits, and " +
-		"when config is needed and NULL or an answer's place is NULL."
+		"when a config that the mask needs or a pointer for a result is NULL."
 	splitReturns = "0, or non-zero on every PE of the parent when the numbers are not usable, when there is " +
 		"no room for another team, and when the parent is SHMEM_TEAM_INVALID."
 )
@@ -27,9 +27,9 @@ var teams = Chapter{
 			Front: "shmemi_team_my_pe(team, $call)",
 			Kernel: []Kernel{{
 				Body: "shmemi_team_my_pe($job, $call, team)",
-				Doc:  "Tells the number of this PE in a team, or -1 when there is no such team.",
+				Doc:  "Returns the number of this PE in a team, or -1 when there is no such team.",
 			}},
-			Doc:     "Tells the caller's number in a team.",
+			Doc:     "Returns the caller's number in a team.",
 			Returns: "0 to shmem_team_n_pes(team) - 1; -1 for SHMEM_TEAM_INVALID.",
 			Errors:  teamUsed,
 		},
@@ -39,9 +39,9 @@ var teams = Chapter{
 			Front: "shmemi_team_n_pes(team, $call)",
 			Kernel: []Kernel{{
 				Body: "shmemi_team_n_pes($job, $call, team)",
-				Doc:  "Tells how many PEs a team has, or -1 when there is no such team.",
+				Doc:  "Returns the number of PEs in a team, or -1 when there is no such team.",
 			}},
-			Doc:     "Tells how many PEs a team has.",
+			Doc:     "Returns the number of PEs in a team.",
 			Returns: "1 or more; -1 for SHMEM_TEAM_INVALID.",
 			Errors:  teamUsed,
 		},
@@ -50,11 +50,11 @@ var teams = Chapter{
 			Result: "int",
 			Params: []Param{
 				teamHandle,
-				{Name: "config_mask", C: "long", Doc: "what is asked for: SHMEM_TEAM_NUM_CONTEXTS, or 0"},
-				{Name: "config", C: "shmem_team_config_t *", Role: Result, Doc: "only what the mask names"},
+				{Name: "config_mask", C: "long", Doc: "the fields to return: SHMEM_TEAM_NUM_CONTEXTS, or 0"},
+				{Name: "config", C: "shmem_team_config_t *", Role: Result, Doc: "only the fields in the mask"},
 			},
 			Front:   "shmemi_team_get_config(team, config_mask, config, $call)",
-			Doc:     "Tells what a team was made with.",
+			Doc:     "Returns the configuration of a team.",
 			Returns: "0, or non-zero for SHMEM_TEAM_INVALID.",
 			Errors:  teamUsed + " Also when the mask has other bits, and when config is needed and NULL.",
 		},
@@ -69,9 +69,9 @@ var teams = Chapter{
 			Front: "shmemi_team_translate_pe(src_team, src_pe, dest_team, $call)",
 			Kernel: []Kernel{{
 				Body: "shmemi_team_translate_pe($job, $call, src_team, src_pe, dest_team)",
-				Doc:  "Tells the number that a team's PE has in another, or -1.",
+				Doc:  "Returns the number that a PE of one team has in another, or -1.",
 			}},
-			Doc:     "Finds the number that a PE of one team has in another.",
+			Doc:     "Returns the number that a PE of one team has in another.",
 			Returns: "The number; -1 when the PE is not in both, and for SHMEM_TEAM_INVALID.",
 			Errors:  teamUsed,
 		},
@@ -84,12 +84,12 @@ var teams = Chapter{
 				{Name: "stride", C: "int", Doc: "from one PE to the next; negative: downwards; 0: for one PE"},
 				{Name: "size", C: "int", Doc: "how many PEs"},
 				{Name: "config", C: "const shmem_team_config_t *", Role: Source, Doc: "may be NULL when the mask is 0"},
-				{Name: "config_mask", C: "long", Doc: "what of config counts: SHMEM_TEAM_NUM_CONTEXTS, or 0"},
+				{Name: "config_mask", C: "long", Doc: "the fields of config that count: SHMEM_TEAM_NUM_CONTEXTS, or 0"},
 				{Name: "new_team", C: "shmem_team_t *", Role: Result, Doc: "the team, or SHMEM_TEAM_INVALID at PEs that " +
 					"are not in it"},
 			},
 			Front:   "shmemi_team_split_strided(parent_team, start, stride, size, config, config_mask, new_team, $call)",
-			Doc:     "Makes a team of PEs of another that are the same distance apart. " + teamSplits,
+			Doc:     "Makes a team of PEs of a parent team that are the same distance apart. " + teamSplits,
 			Returns: splitReturns,
 			Errors:  splitErrors,
 		},
@@ -100,10 +100,10 @@ var teams = Chapter{
 				parentHandle,
 				{Name: "xrange", C: "int", Doc: "length of a row, at least 1"},
 				{Name: "xaxis_config", C: "const shmem_team_config_t *", Role: Source, Doc: "may be NULL when the mask is 0"},
-				{Name: "xaxis_mask", C: "long", Doc: "what of xaxis_config counts"},
+				{Name: "xaxis_mask", C: "long", Doc: "the fields of xaxis_config that count"},
 				{Name: "xaxis_team", C: "shmem_team_t *", Role: Result, Doc: "the PEs of the caller's row"},
 				{Name: "yaxis_config", C: "const shmem_team_config_t *", Role: Source, Doc: "may be NULL when the mask is 0"},
-				{Name: "yaxis_mask", C: "long", Doc: "what of yaxis_config counts"},
+				{Name: "yaxis_mask", C: "long", Doc: "the fields of yaxis_config that count"},
 				{Name: "yaxis_team", C: "shmem_team_t *", Role: Result, Doc: "the PEs of the caller's column"},
 			},
 			Front: "shmemi_team_split_2d(parent_team, xrange, xaxis_config, xaxis_mask, xaxis_team, " +
@@ -115,10 +115,10 @@ var teams = Chapter{
 		},
 		{
 			Name: "team_destroy", Section: "SHMEM_TEAM_DESTROY", Since: "0.1",
-			Params: []Param{{Name: "team", C: "shmem_team_t", Doc: "what a split has made; SHMEM_TEAM_INVALID: nothing happens"}},
+			Params: []Param{{Name: "team", C: "shmem_team_t", Doc: "a team made by a split; SHMEM_TEAM_INVALID: nothing happens"}},
 			Front:  "shmemi_team_destroy(team, $call)",
-			Doc:    "Gives a team back. All of its PEs make the call together.",
-			Errors: teamUsed + " Also for the teams that are always there.",
+			Doc:    "Destroys a team. All of its PEs make the call together.",
+			Errors: teamUsed + " Also for predefined teams.",
 		},
 		{
 			Name: "team_sync", Section: "SHMEM_SYNC", Since: "0.1",
@@ -131,7 +131,7 @@ var teams = Chapter{
 			Stream: &Stream{
 				Range: RangeColl, Front: "shmemi_stream_sync(team, stream, $call)",
 				Params: []Param{collTeam},
-				Doc:    "Does as sync_all, for the PEs of a team.", Returns: zeroOnGood,
+				Doc:    "Does what sync_all does, for the PEs of a team.", Returns: zeroOnGood,
 			},
 			Doc: "Waits until every PE of the team has called it. It completes only plain stores, not the " +
 				"operations of this library. In C11 shmem_sync(team) is the same.",

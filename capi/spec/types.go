@@ -11,7 +11,7 @@ const (
 	Real
 	Complex
 	Late // a floating-point type of GPUs that the host does not have
-	Half // the same, where its header is there
+	Half // the same, when its header is included
 )
 
 // A Type is an element type. The names are the specification's; the widths are
@@ -85,18 +85,18 @@ var (
 		tInt, tLong, tLongLong, tUInt, tULong, tULongLong,
 		tInt32, tInt64, tUInt32, tUInt64, tSize, tPtrdiff,
 	}
-	// ExtendedAMOTypes: those that can also be set, fetched and swapped, 14.
+	// ExtendedAMOTypes: the types of atomic set, fetch and swap, 14.
 	ExtendedAMOTypes = append([]Type{tFloat, tDouble}, AMOTypes...)
-	// BitwiseAMOTypes: those with and, or, xor, 7.
+	// BitwiseAMOTypes: the types of atomic and, or, xor, 7.
 	BitwiseAMOTypes = []Type{tUInt, tULong, tULongLong, tInt32, tInt64, tUInt32, tUInt64}
-	// OrderedTypes: those that team reductions can put in order, 24.
+	// OrderedTypes: the types of max and min over teams, 24.
 	OrderedTypes = RMATypes
-	// BitwiseTypes: those of team reductions that combine bits, 14.
+	// BitwiseTypes: the types of and, or, xor over teams, 14.
 	BitwiseTypes = []Type{
 		tUChar, tUShort, tUInt, tULong, tULongLong,
 		tInt8, tInt16, tInt32, tInt64, tUInt8, tUInt16, tUInt32, tUInt64, tSize,
 	}
-	// SummedTypes: those that team reductions can add, 26.
+	// SummedTypes: the types of sum and prod over teams, 26.
 	SummedTypes = append(append([]Type{}, RMATypes...), tComplexD, tComplexF)
 )
 

@@ -23,17 +23,17 @@ var wait = Chapter{
 			Front:  "shmemi_wait_$S(ivar, cmp, cmp_value, $call)",
 			Kernel: []Kernel{{
 				Types: KernelWaitTypes, Body: "(void)shmemi_wait<$T>($job, $call, ivar, cmp, cmp_value)",
-				Doc: "Waits until a word of this PE compares as asked.",
+				Doc: "Waits until a word of this PE satisfies the comparison.",
 			}},
 			Stream: &Stream{
 				Types: KernelWaitTypes, Range: RangeWaitOnStream,
 				Front: "shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, $element, stream, $call)",
-				Doc:   "Has the stream wait until a variable of the caller compares as asked.",
+				Doc:   "Has the stream wait until a variable of the caller satisfies the comparison.",
 			},
-			Doc: "Waits until a variable of the caller compares as asked. The caller spins, then " +
+			Doc: "Waits until a variable of the caller satisfies the comparison. The caller spins, then " +
 				"yields, then sleeps.",
 			Python: &Python{
-				Doc: "Waits until an element of this PE compares as asked: `wait_until(flags, \">=\", 2)`.\n\n" +
+				Doc: "Waits until an element of this PE satisfies the comparison: `wait_until(flags, \">=\", 2)`.\n\n" +
 					"ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write.",
 				Stream: "wait_until", Waits: true,
 			},
@@ -49,11 +49,11 @@ var wait = Chapter{
 			Front:  "shmemi_test_$S(ivar, cmp, cmp_value, $call)",
 			Kernel: []Kernel{{
 				Types: KernelWaitTypes, Body: "shmemi_test<$T>($job, $call, ivar, cmp, cmp_value)",
-				Doc: "Tells whether a word of this PE compares as asked.",
+				Doc: "Reports whether a word of this PE satisfies the comparison.",
 			}},
-			Doc:     "Tells at once whether a variable of the caller compares as asked.",
+			Doc:     "Reports at once whether a variable of the caller satisfies the comparison.",
 			Returns: "1 or 0.",
-			Python:  &Python{Doc: "Tells at once whether an element of this PE compares as asked."},
+			Python:  &Python{Doc: "Reports at once whether an element of this PE satisfies the comparison."},
 			Errors:  waitErrors,
 			Order:   "After 1, as wait_until.",
 			Check:   CheckTest,
@@ -69,22 +69,22 @@ var wait = Chapter{
 			Front: "shmemi_signal_wait_until(sig_addr, cmp, cmp_value, $call)",
 			Kernel: []Kernel{{
 				Body: "shmemi_wait<uint64_t>($job, $call, sig_addr, cmp, cmp_value)",
-				Doc:  "Waits until a signal of this PE compares as asked, and returns it.",
+				Doc:  "Waits until a signal of this PE satisfies the comparison, and returns it.",
 			}},
 			Stream: &Stream{
 				Range: RangeWaitOnStream, Result: "void",
 				Front: "shmemi_stream_signal_wait(sig_addr, cmp, cmp_value, stream, $call)",
-				Doc: "Has the stream wait until a signal word of the caller compares as asked. SHMEM_CMP_EQ and SHMEM_CMP_GE " +
-					"take no place on the GPU; SHMEM_CMP_GE is that of a counter, which is at or after cmp_value when it is " +
-					"less than 2^63 ahead of it.",
+				Doc: "Has the stream wait until a signal word of the caller satisfies the comparison. With SHMEM_CMP_EQ and SHMEM_CMP_GE " +
+					"the wait occupies no processor of the GPU. SHMEM_CMP_GE compares counters: it holds if the word is " +
+					"less than 2^63 ahead of cmp_value.",
 			},
-			Doc:     "Waits until a signal word of the caller compares as asked.",
+			Doc:     "Waits until a signal word of the caller satisfies the comparison.",
 			Returns: "The value that ended the wait.",
 			Python: &Python{
-				Doc: "Waits until a signal of this PE compares as asked; answers what ended the wait.\n\n" +
-					"Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. On a\n" +
-					"stream it is the stream that waits, and the answer is value; \">=\" is that of a counter\n" +
-					"there, and holds where the signal is less than 2^63 ahead of value.",
+				Doc: "Waits until a signal of this PE satisfies the comparison; returns the value that ended the wait.\n\n" +
+					"Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. With\n" +
+					"stream= the stream waits, and the result is value; \">=\" then compares counters:\n" +
+					"it holds if the signal is less than 2^63 ahead of value.",
 				Stream: "signal_wait_until", Waits: true,
 			},
 			Errors: "As wait_until.",

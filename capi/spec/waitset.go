@@ -1,6 +1,6 @@
 package spec
 
-// What a call over an array of variables asks for.
+// The condition of a call over an array of variables: all, any or some.
 type quorum struct {
 	name   string // all in wait_until_all
 	result string
@@ -15,32 +15,32 @@ type quorum struct {
 var quorums = []quorum{
 	{
 		name:   "all",
-		waits:  "Waits until every variable of an array has compared as asked. It returns at once when there is none.",
-		tests:  "Tells at once whether every variable of an array compares as asked.",
-		tested: "1 or 0; 1 when there is none.",
+		waits:  "Waits until every variable of an array has satisfied the comparison. It returns at once when the array is empty or every variable is ignored.",
+		tests:  "Reports at once whether every variable of an array satisfies the comparison.",
+		tested: "1 or 0; 1 when the array is empty or every variable is ignored.",
 		result: "int",
 
-		kernels: "all words compare as asked",
+		kernels: "all words satisfy the comparison",
 	},
 	{
 		name: "any", result: "size_t",
-		waits: "Waits until one variable of an array compares as asked. Which one is answered goes round " +
-			"among those that do, so that each has its turn.",
-		tests: "Finds a variable of an array that compares as asked, without waiting. Which one is " +
-			"answered goes round among those that do, so that each has its turn.",
+		waits: "Waits until one variable of an array satisfies the comparison. When several do, the calls " +
+			"return them in turn.",
+		tests: "Finds a variable of an array that satisfies the comparison, without waiting. When several do, " +
+			"the calls return them in turn.",
 		answer: "The index of the variable; SIZE_MAX at once when there is none to wait for.",
 		tested: "The index of the variable, or SIZE_MAX.",
 
-		kernels: "one word compares as asked; its index, or SIZE_MAX",
+		kernels: "one word satisfies the comparison; its index, or SIZE_MAX",
 	},
 	{
 		name: "some", result: "size_t",
-		waits:  "Waits until at least one variable of an array compares as asked, and lists all that do.",
-		tests:  "Lists the variables of an array that compare as asked, without waiting.",
+		waits:  "Waits until at least one variable of an array satisfies the comparison, and lists all that do.",
+		tests:  "Lists the variables of an array that satisfy the comparison, without waiting.",
 		answer: "How many indices were written; 0 at once when there is no variable to wait for.",
 		tested: "How many indices were written.",
 
-		kernels: "words compare as asked: how many, and which",
+		kernels: "words satisfy the comparison: how many, and which",
 	},
 }
 
@@ -50,9 +50,9 @@ var (
 	setPlaces = Param{Name: "indices", C: "size_t *", Role: Result, Doc: "room for nelems indices; each is " +
 		"written once, in ascending order"}
 	setMask = Param{Name: "status", C: "const int *", Role: Source, Doc: "for each variable, non-zero " +
-		"when it is ignored; NULL: none is"}
-	streamMask = Param{Name: "status", C: "const int *", Role: Source, Doc: "for each element, non-zero when it does " +
-		"not count; NULL: all count. Of memory that the GPU reads while the stream waits"}
+		"if it is ignored; NULL: none is ignored"}
+	streamMask = Param{Name: "status", C: "const int *", Role: Source, Doc: "for each element, non-zero if it is " +
+		"ignored; NULL: none is. In memory that the GPU reads while the stream waits"}
 	setValues = Param{Name: "cmp_values", C: "const T *", Role: Source, Doc: "right-hand side of the " +
 		"comparison for each variable"}
 )
@@ -75,7 +75,7 @@ func waitSet(q quorum, waits, each bool) Family {
 	f := Family{
 		Name: "test_" + q.name, Section: "SHMEM_TEST_", Since: "0.1", Range: RangeTest,
 		Types: AMOTypes, Result: q.result, Returns: q.tested, Doc: q.tests,
-		Order: "What holds is seen as by wait_until.",
+		Order: "As wait_until.",
 		Errors: "Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or " +
 			"cmp_values is NULL, and when called before init or after finalize.",
 		Params: []Param{setVars, setNelems},
@@ -124,7 +124,7 @@ func (q quorum) kernel(verb string, each bool) Kernel {
 		Types: KernelWaitTypes,
 		Body: "shmemi_" + verb + "_" + q.name + "<$T>($job, $call, shmemi_words_of<$T>(ivars, nelems, status, cmp, " + values +
 			")" + indices + ")",
-		Doc: map[string]string{"wait": "Waits until ", "test": "Tells whether "}[verb] + q.kernels + ".",
+		Doc: map[string]string{"wait": "Waits until ", "test": "Reports whether "}[verb] + q.kernels + ".",
 	}
 	if each {
 		k.Doc = "The same, each word with a right-hand side of its own."
@@ -137,12 +137,12 @@ func allOnStream(each bool) *Stream {
 	s := &Stream{
 		Types: KernelWaitTypes, Range: RangeWaitOnStream,
 		Front:  "shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, $element, stream, $call)",
-		Doc:    "Has the stream wait until all elements that count compare as asked.",
+		Doc:    "Has the stream wait until all elements that are not ignored satisfy the comparison.",
 		Params: []Param{setVars, setNelems, streamMask, waitCmp, waitValue},
 	}
 	if each {
 		s.Front = "shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, $element, stream, $call)"
-		s.Doc = "Has the stream wait until all elements that count compare as asked, each with a value of its own."
+		s.Doc = "Has the stream wait until all elements that are not ignored satisfy the comparison, each with a value of its own."
 		s.Params[4] = Param{Name: "cmp_values", C: "T *", Role: Source, Doc: "right-hand side for each element; as status"}
 	}
 	return s

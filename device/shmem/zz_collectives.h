@@ -22,7 +22,7 @@ SHMEMI_SHARED int shmem_team_sync(shmem_team_t team) SHMEMI_DO(shmemi_sync<shmem
 SHMEMI_ONLY int shmemx_team_sync_warp(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_warp, 0>(SHMEMI_JOB, 0x78a700f6u, team))
 SHMEMI_ONLY int shmemx_team_sync_block(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_block, 0>(SHMEMI_JOB, 0xfd20b419u, team))
 
-/* Waits until every PE has called it, and all operations before are complete. */
+/* Waits until every PE has called it, and all earlier operations are complete. */
 SHMEMI_SHARED void shmem_barrier_all(void) SHMEMI_DO((void)shmemi_sync<shmemi_by_thread, 1>(SHMEMI_JOB, 0xba25423u, SHMEMI_TEAM_WORLD))
 SHMEMI_ONLY void shmemx_barrier_all_warp(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_warp, 1>(SHMEMI_JOB, 0x443d7068u, SHMEMI_TEAM_WORLD))
 SHMEMI_ONLY void shmemx_barrier_all_block(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_block, 1>(SHMEMI_JOB, 0x479b0e07u, SHMEMI_TEAM_WORLD))
@@ -272,12 +272,12 @@ SHMEMI_ONLY int shmemx_half_alltoall_block(shmem_team_t team, __half *dest, cons
 SHMEMI_ONLY int shmemx_bfloat16_alltoall_block(shmem_team_t team, __nv_bfloat16 *dest, const __nv_bfloat16 *source, size_t nelems) SHMEMI_RUN(int, shmemi_exchange<shmemi_by_block, 1>(SHMEMI_JOB, 0x27c7c5a9u, team, dest, source, nelems * 2))
 SHMEMI_ONLY int shmemx_alltoallmem_block(shmem_team_t team, void *dest, const void *source, size_t nelems) SHMEMI_RUN(int, shmemi_exchange<shmemi_by_block, 1>(SHMEMI_JOB, 0x902ca8d2u, team, dest, source, nelems))
 
-/* Waits until every PE of a team has called it, and all operations before are complete. */
+/* Waits until every PE of a team has called it, and all earlier operations are complete. */
 SHMEMI_ONLY int shmem_barrier(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_thread, 1>(SHMEMI_JOB, 0x626ace2fu, team))
 SHMEMI_ONLY int shmemx_barrier_warp(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_warp, 1>(SHMEMI_JOB, 0x2e3c8998u, team))
 SHMEMI_ONLY int shmemx_barrier_block(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_block, 1>(SHMEMI_JOB, 0x21d487f7u, team))
 
-/* As team_sync, by the specification's other name. */
+/* Does the same as team_sync, under the specification's other name. */
 SHMEMI_ONLY int shmem_sync(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_thread, 0>(SHMEMI_JOB, 0x56a2585fu, team))
 SHMEMI_ONLY int shmemx_sync_warp(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_warp, 0>(SHMEMI_JOB, 0x8d876778u, team))
 SHMEMI_ONLY int shmemx_sync_block(shmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_block, 0>(SHMEMI_JOB, 0x8a3bfa57u, team))

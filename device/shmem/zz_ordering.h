@@ -17,7 +17,7 @@
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20040
 
-/* Orders the operations before it ahead of those after it, at each PE. */
+/* Orders earlier operations before later ones, at each PE. */
 SHMEMI_SHARED void shmem_fence(void) SHMEMI_DO(shmemi_fence(SHMEMI_JOB, 0x8f1983du))
 SHMEMI_ONLY void shmem_fence(shmem_context ctx) SHMEMI_RUN(void, shmemi_fence(shmemi_open(ctx, 0x8f1983du), 0x8f1983du))
 SHMEMI_SHARED void shmem_ctx_fence(shmem_ctx_t ctx) SHMEMI_DO(shmemi_fence(shmemi_open(ctx, 0x8f1983du), 0x8f1983du))

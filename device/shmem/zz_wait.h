@@ -17,7 +17,7 @@
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20040
 
-/* Waits until a word of this PE compares as asked. */
+/* Waits until a word of this PE satisfies the comparison. */
 SHMEMI_SHARED void shmem_int_wait_until(int *ivar, int cmp, int cmp_value) SHMEMI_DO((void)shmemi_wait<int>(SHMEMI_JOB, 0xad87ac44u, ivar, cmp, cmp_value))
 SHMEMI_SHARED void shmem_long_wait_until(long *ivar, int cmp, long cmp_value) SHMEMI_DO((void)shmemi_wait<long>(SHMEMI_JOB, 0xeaf49f8du, ivar, cmp, cmp_value))
 SHMEMI_SHARED void shmem_longlong_wait_until(long long *ivar, int cmp, long long cmp_value) SHMEMI_DO((void)shmemi_wait<long long>(SHMEMI_JOB, 0x9a72ed7bu, ivar, cmp, cmp_value))
@@ -33,7 +33,7 @@ SHMEMI_SHARED void shmem_ptrdiff_wait_until(ptrdiff_t *ivar, int cmp, ptrdiff_t 
 SHMEMI_SHARED void shmem_short_wait_until(short *ivar, int cmp, short cmp_value) SHMEMI_DO((void)shmemi_wait<short>(SHMEMI_JOB, 0x4946ae31u, ivar, cmp, cmp_value))
 SHMEMI_SHARED void shmem_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value) SHMEMI_DO((void)shmemi_wait<unsigned short>(SHMEMI_JOB, 0x2243f36u, ivar, cmp, cmp_value))
 
-/* Tells whether a word of this PE compares as asked. */
+/* Reports whether a word of this PE satisfies the comparison. */
 SHMEMI_SHARED int shmem_int_test(int *ivar, int cmp, int cmp_value) SHMEMI_DO(shmemi_test<int>(SHMEMI_JOB, 0xf6995336u, ivar, cmp, cmp_value))
 SHMEMI_SHARED int shmem_long_test(long *ivar, int cmp, long cmp_value) SHMEMI_DO(shmemi_test<long>(SHMEMI_JOB, 0x92a4af0bu, ivar, cmp, cmp_value))
 SHMEMI_SHARED int shmem_longlong_test(long long *ivar, int cmp, long long cmp_value) SHMEMI_DO(shmemi_test<long long>(SHMEMI_JOB, 0xd5aa4b29u, ivar, cmp, cmp_value))
@@ -49,10 +49,10 @@ SHMEMI_SHARED int shmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_val
 SHMEMI_SHARED int shmem_short_test(short *ivar, int cmp, short cmp_value) SHMEMI_DO(shmemi_test<short>(SHMEMI_JOB, 0xb731912fu, ivar, cmp, cmp_value))
 SHMEMI_SHARED int shmem_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value) SHMEMI_DO(shmemi_test<unsigned short>(SHMEMI_JOB, 0xcbe205d8u, ivar, cmp, cmp_value))
 
-/* Waits until a signal of this PE compares as asked, and returns it. */
+/* Waits until a signal of this PE satisfies the comparison, and returns it. */
 SHMEMI_SHARED uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value) SHMEMI_DO(shmemi_wait<uint64_t>(SHMEMI_JOB, 0xd25cf207u, sig_addr, cmp, cmp_value))
 
-/* Waits until all words compare as asked. */
+/* Waits until all words satisfy the comparison. */
 SHMEMI_SHARED void shmem_int_wait_until_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_DO(shmemi_wait_all<int>(SHMEMI_JOB, 0xf20ade58u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED void shmem_long_wait_until_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_DO(shmemi_wait_all<long>(SHMEMI_JOB, 0xaed002f5u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED void shmem_longlong_wait_until_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_DO(shmemi_wait_all<long long>(SHMEMI_JOB, 0xec43cf57u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -84,7 +84,7 @@ SHMEMI_SHARED void shmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t 
 SHMEMI_ONLY void shmem_short_wait_until_all_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) SHMEMI_RUN(void, shmemi_wait_all<short>(SHMEMI_JOB, 0x8fa67361u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY void shmem_ushort_wait_until_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) SHMEMI_RUN(void, shmemi_wait_all<unsigned short>(SHMEMI_JOB, 0x7bce0660u, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Waits until one word compares as asked; its index, or SIZE_MAX. */
+/* Waits until one word satisfies the comparison; its index, or SIZE_MAX. */
 SHMEMI_SHARED size_t shmem_int_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_DO(shmemi_wait_any<int>(SHMEMI_JOB, 0x30f7649u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED size_t shmem_long_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_DO(shmemi_wait_any<long>(SHMEMI_JOB, 0x95d458c8u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED size_t shmem_longlong_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_DO(shmemi_wait_any<long long>(SHMEMI_JOB, 0xfb3f69c6u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -116,7 +116,7 @@ SHMEMI_SHARED size_t shmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_
 SHMEMI_ONLY size_t shmem_short_wait_until_any_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_any<short>(SHMEMI_JOB, 0x5221cac6u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY size_t shmem_ushort_wait_until_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_any<unsigned short>(SHMEMI_JOB, 0xdf8061cbu, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Waits until words compare as asked: how many, and which. */
+/* Waits until words satisfy the comparison: how many, and which. */
 SHMEMI_SHARED size_t shmem_int_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) SHMEMI_DO(shmemi_wait_some<int>(SHMEMI_JOB, 0xe70e37a5u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_SHARED size_t shmem_long_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) SHMEMI_DO(shmemi_wait_some<long>(SHMEMI_JOB, 0x3fb59926u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_SHARED size_t shmem_longlong_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) SHMEMI_DO(shmemi_wait_some<long long>(SHMEMI_JOB, 0xbf304bcu, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
@@ -148,7 +148,7 @@ SHMEMI_SHARED size_t shmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size
 SHMEMI_ONLY size_t shmem_short_wait_until_some_vector(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_some<short>(SHMEMI_JOB, 0xb45f95a4u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1), indices))
 SHMEMI_ONLY size_t shmem_ushort_wait_until_some_vector(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_some<unsigned short>(SHMEMI_JOB, 0x8a8a58c7u, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1), indices))
 
-/* Tells whether all words compare as asked. */
+/* Reports whether all words satisfy the comparison. */
 SHMEMI_SHARED int shmem_int_test_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_DO(shmemi_test_all<int>(SHMEMI_JOB, 0x42d3ddeeu, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED int shmem_long_test_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_DO(shmemi_test_all<long>(SHMEMI_JOB, 0x55e5007u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED int shmem_longlong_test_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_DO(shmemi_test_all<long long>(SHMEMI_JOB, 0x101d73f9u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -180,7 +180,7 @@ SHMEMI_SHARED int shmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems,
 SHMEMI_ONLY int shmem_short_test_all_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) SHMEMI_RUN(int, shmemi_test_all<short>(SHMEMI_JOB, 0x9952ef3u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY int shmem_ushort_test_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) SHMEMI_RUN(int, shmemi_test_all<unsigned short>(SHMEMI_JOB, 0xbefa95feu, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Tells whether one word compares as asked; its index, or SIZE_MAX. */
+/* Reports whether one word satisfies the comparison; its index, or SIZE_MAX. */
 SHMEMI_SHARED size_t shmem_int_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_DO(shmemi_test_any<int>(SHMEMI_JOB, 0x2bcf3c8bu, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED size_t shmem_long_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_DO(shmemi_test_any<long>(SHMEMI_JOB, 0xf459b816u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED size_t shmem_longlong_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_DO(shmemi_test_any<long long>(SHMEMI_JOB, 0x1f2208c4u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -212,7 +212,7 @@ SHMEMI_SHARED size_t shmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nele
 SHMEMI_ONLY size_t shmem_short_test_any_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_any<short>(SHMEMI_JOB, 0x86b00f6cu, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY size_t shmem_ushort_test_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_any<unsigned short>(SHMEMI_JOB, 0x4bad661du, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Tells whether words compare as asked: how many, and which. */
+/* Reports whether words satisfy the comparison: how many, and which. */
 SHMEMI_SHARED size_t shmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) SHMEMI_DO(shmemi_test_some<int>(SHMEMI_JOB, 0x7dca42a7u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_SHARED size_t shmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) SHMEMI_DO(shmemi_test_some<long>(SHMEMI_JOB, 0x7bc1ed2cu, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_SHARED size_t shmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) SHMEMI_DO(shmemi_test_some<long long>(SHMEMI_JOB, 0x5afcda8au, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))

@@ -25,7 +25,7 @@ def wait_until(
     index: SupportsIndex = 0,
     stream: StreamLike | None = None,
 ) -> None:
-    """Waits until an element of this PE compares as asked: `wait_until(flags, ">=", 2)`.
+    """Waits until an element of this PE satisfies the comparison: `wait_until(flags, ">=", 2)`.
 
     ivar is a symmetric array of int32, int64, uint32 or uint64, which other PEs write.
     """
@@ -45,7 +45,7 @@ def wait_until(
 
 
 def test(ivar: Any, cmp: str | int, value: Any, *, index: SupportsIndex = 0) -> bool:
-    """Tells at once whether an element of this PE compares as asked."""
+    """Reports at once whether an element of this PE satisfies the comparison."""
     call = "test"
     functions = library(call)
     array, address = element(call, "ivar", ivar, index)
@@ -66,11 +66,11 @@ def signal_wait_until(
     index: SupportsIndex = 0,
     stream: StreamLike | None = None,
 ) -> int:
-    """Waits until a signal of this PE compares as asked; answers what ended the wait.
+    """Waits until a signal of this PE satisfies the comparison; returns the value that ended the wait.
 
-    Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. On a
-    stream it is the stream that waits, and the answer is value; ">=" is that of a counter
-    there, and holds where the signal is less than 2^63 ahead of value.
+    Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. With
+    stream= the stream waits, and the result is value; ">=" then compares counters:
+    it holds if the signal is less than 2^63 ahead of value.
     """
     call = "signal_wait_until"
     functions = library(call)

@@ -58,28 +58,28 @@ namespace cg = cooperative_groups;
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20040
 
-/* Tells the number of the calling PE. */
+/* Returns the number of the calling PE. */
 SHMEMI_SHARED int nvshmem_my_pe(void) SHMEMI_DO(shmemi_my_pe(SHMEMI_JOB, 0xb1d45284u))
 
-/* Tells how many PEs the job has. */
+/* Returns the number of PEs in the job. */
 SHMEMI_SHARED int nvshmem_n_pes(void) SHMEMI_DO(shmemi_n_pes(SHMEMI_JOB, 0xf020994du))
 
 /* Ends every PE of the job at once, without waiting for communication. */
 SHMEMI_SHARED void nvshmem_global_exit(int status) SHMEMI_DO(shmemi_global_exit(SHMEMI_JOB, 0x42c6ad54u, status))
 
-/* Finds where loads and stores reach another PE's memory, or NULL. */
+/* Returns the address at which loads and stores reach another PE's memory, or NULL. */
 SHMEMI_SHARED void *nvshmem_ptr(const void *dest, int pe) SHMEMI_DO(shmemi_ptr(SHMEMI_JOB, 0xdfce49a6u, dest, pe))
 
-/* Tells the number of this PE in a team, or -1 when there is no such team. */
+/* Returns the number of this PE in a team, or -1 when there is no such team. */
 SHMEMI_SHARED int nvshmem_team_my_pe(nvshmem_team_t team) SHMEMI_DO(shmemi_team_my_pe(SHMEMI_JOB, 0xd066b0aeu, team))
 
-/* Tells how many PEs a team has, or -1 when there is no such team. */
+/* Returns the number of PEs in a team, or -1 when there is no such team. */
 SHMEMI_SHARED int nvshmem_team_n_pes(nvshmem_team_t team) SHMEMI_DO(shmemi_team_n_pes(SHMEMI_JOB, 0x13a1bf87u, team))
 
-/* Tells the number that a team's PE has in another, or -1. */
+/* Returns the number that a PE of one team has in another, or -1. */
 SHMEMI_SHARED int nvshmem_team_translate_pe(nvshmem_team_t src_team, int src_pe, nvshmem_team_t dest_team) SHMEMI_DO(shmemi_team_translate_pe(SHMEMI_JOB, 0xc2aa562u, src_team, src_pe, dest_team))
 
-/* Tells which version of NVSHMEM's interface the library follows. */
+/* Returns the version of NVSHMEM's interface that the library follows. */
 SHMEMI_SHARED void nvshmem_info_get_version(int *major, int *minor) SHMEMI_DO(nvshmemi_tell_version(major, minor))
 
 /* Copies NVSHMEM_VENDOR_STRING. */
@@ -579,7 +579,7 @@ SHMEMI_ONLY void nvshmem_putmem_signal_nbi(void *dest, const void *source, size_
 /* Reads a signal of this PE. */
 SHMEMI_SHARED uint64_t nvshmem_signal_fetch(uint64_t *sig_addr) SHMEMI_DO(shmemi_signal_fetch(SHMEMI_JOB, 0x7a5a8ed3u, sig_addr))
 
-/* Waits until a word of this PE compares as asked. */
+/* Waits until a word of this PE satisfies the comparison. */
 SHMEMI_ONLY void nvshmem_int_wait_until(int *ivar, int cmp, int cmp_value) SHMEMI_RUN(void, (void)shmemi_wait<int>(SHMEMI_JOB, 0x82cdba44u, ivar, cmp, cmp_value))
 SHMEMI_ONLY void nvshmem_long_wait_until(long *ivar, int cmp, long cmp_value) SHMEMI_RUN(void, (void)shmemi_wait<long>(SHMEMI_JOB, 0xa83ca98du, ivar, cmp, cmp_value))
 SHMEMI_ONLY void nvshmem_longlong_wait_until(long long *ivar, int cmp, long long cmp_value) SHMEMI_RUN(void, (void)shmemi_wait<long long>(SHMEMI_JOB, 0x9eb1977bu, ivar, cmp, cmp_value))
@@ -595,7 +595,7 @@ SHMEMI_ONLY void nvshmem_ptrdiff_wait_until(ptrdiff_t *ivar, int cmp, ptrdiff_t 
 SHMEMI_ONLY void nvshmem_short_wait_until(short *ivar, int cmp, short cmp_value) SHMEMI_RUN(void, (void)shmemi_wait<short>(SHMEMI_JOB, 0x41ae6c31u, ivar, cmp, cmp_value))
 SHMEMI_ONLY void nvshmem_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value) SHMEMI_RUN(void, (void)shmemi_wait<unsigned short>(SHMEMI_JOB, 0xd745936u, ivar, cmp, cmp_value))
 
-/* Tells whether a word of this PE compares as asked. */
+/* Reports whether a word of this PE satisfies the comparison. */
 SHMEMI_ONLY int nvshmem_int_test(int *ivar, int cmp, int cmp_value) SHMEMI_RUN(int, shmemi_test<int>(SHMEMI_JOB, 0x4aff5136u, ivar, cmp, cmp_value))
 SHMEMI_ONLY int nvshmem_long_test(long *ivar, int cmp, long cmp_value) SHMEMI_RUN(int, shmemi_test<long>(SHMEMI_JOB, 0x6f33890bu, ivar, cmp, cmp_value))
 SHMEMI_ONLY int nvshmem_longlong_test(long long *ivar, int cmp, long long cmp_value) SHMEMI_RUN(int, shmemi_test<long long>(SHMEMI_JOB, 0x1accc529u, ivar, cmp, cmp_value))
@@ -611,10 +611,10 @@ SHMEMI_ONLY int nvshmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_val
 SHMEMI_ONLY int nvshmem_short_test(short *ivar, int cmp, short cmp_value) SHMEMI_RUN(int, shmemi_test<short>(SHMEMI_JOB, 0xec12bf2fu, ivar, cmp, cmp_value))
 SHMEMI_ONLY int nvshmem_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value) SHMEMI_RUN(int, shmemi_test<unsigned short>(SHMEMI_JOB, 0xa5d6fd8u, ivar, cmp, cmp_value))
 
-/* Waits until a signal of this PE compares as asked, and returns it. */
+/* Waits until a signal of this PE satisfies the comparison, and returns it. */
 SHMEMI_ONLY uint64_t nvshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value) SHMEMI_RUN(uint64_t, shmemi_wait<uint64_t>(SHMEMI_JOB, 0xddad0c07u, sig_addr, cmp, cmp_value))
 
-/* Waits until all words compare as asked. */
+/* Waits until all words satisfy the comparison. */
 SHMEMI_ONLY void nvshmem_int_wait_until_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_RUN(void, shmemi_wait_all<int>(SHMEMI_JOB, 0xc123cc58u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY void nvshmem_long_wait_until_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_RUN(void, shmemi_wait_all<long>(SHMEMI_JOB, 0xb30eacf5u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY void nvshmem_longlong_wait_until_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(void, shmemi_wait_all<long long>(SHMEMI_JOB, 0xd8431957u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -646,7 +646,7 @@ SHMEMI_ONLY void nvshmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t 
 SHMEMI_ONLY void nvshmem_short_wait_until_all_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(void, shmemi_wait_all<short>(SHMEMI_JOB, 0xc6d05d61u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY void nvshmem_ushort_wait_until_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(void, shmemi_wait_all<unsigned short>(SHMEMI_JOB, 0x52c96460u, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Waits until one word compares as asked; its index, or SIZE_MAX. */
+/* Waits until one word satisfies the comparison; its index, or SIZE_MAX. */
 SHMEMI_ONLY size_t nvshmem_int_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_wait_any<int>(SHMEMI_JOB, 0xd2286449u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_long_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_any<long>(SHMEMI_JOB, 0x9a1302c8u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_longlong_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_any<long long>(SHMEMI_JOB, 0xe73eb3c6u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -678,7 +678,7 @@ SHMEMI_ONLY size_t nvshmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_
 SHMEMI_ONLY size_t nvshmem_short_wait_until_any_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_any<short>(SHMEMI_JOB, 0x894bb4c6u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY size_t nvshmem_ushort_wait_until_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_any<unsigned short>(SHMEMI_JOB, 0xb67bbfcbu, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Waits until words compare as asked: how many, and which. */
+/* Waits until words satisfy the comparison: how many, and which. */
 SHMEMI_ONLY size_t nvshmem_int_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_wait_some<int>(SHMEMI_JOB, 0xeb4ce1a5u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_long_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_some<long>(SHMEMI_JOB, 0xee5b3726u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_longlong_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_some<long long>(SHMEMI_JOB, 0x8ed482bcu, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
@@ -710,7 +710,7 @@ SHMEMI_ONLY size_t nvshmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size
 SHMEMI_ONLY size_t nvshmem_short_wait_until_some_vector(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_some<short>(SHMEMI_JOB, 0x8b5af3a4u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1), indices))
 SHMEMI_ONLY size_t nvshmem_ushort_wait_until_some_vector(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_some<unsigned short>(SHMEMI_JOB, 0xf83f52c7u, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1), indices))
 
-/* Tells whether all words compare as asked. */
+/* Reports whether all words satisfy the comparison. */
 SHMEMI_ONLY int nvshmem_int_test_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_RUN(int, shmemi_test_all<int>(SHMEMI_JOB, 0x9f1bbbeeu, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY int nvshmem_long_test_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_RUN(int, shmemi_test_all<long>(SHMEMI_JOB, 0x4a80ca07u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY int nvshmem_longlong_test_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(int, shmemi_test_all<long long>(SHMEMI_JOB, 0x1b6d8df9u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -742,7 +742,7 @@ SHMEMI_ONLY int nvshmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems,
 SHMEMI_ONLY int nvshmem_short_test_all_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(int, shmemi_test_all<short>(SHMEMI_JOB, 0xf84ce8f3u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY int nvshmem_ushort_test_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(int, shmemi_test_all<unsigned short>(SHMEMI_JOB, 0x8a3463feu, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Tells whether one word compares as asked; its index, or SIZE_MAX. */
+/* Reports whether one word satisfies the comparison; its index, or SIZE_MAX. */
 SHMEMI_ONLY size_t nvshmem_int_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_test_any<int>(SHMEMI_JOB, 0x88171a8bu, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_long_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_test_any<long>(SHMEMI_JOB, 0x397c3216u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_longlong_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_test_any<long long>(SHMEMI_JOB, 0x2a7222c4u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -774,7 +774,7 @@ SHMEMI_ONLY size_t nvshmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nele
 SHMEMI_ONLY size_t nvshmem_short_test_any_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_any<short>(SHMEMI_JOB, 0x7567c96cu, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY size_t nvshmem_ushort_test_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_any<unsigned short>(SHMEMI_JOB, 0x16e7341du, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Tells whether words compare as asked: how many, and which. */
+/* Reports whether words satisfy the comparison: how many, and which. */
 SHMEMI_ONLY size_t nvshmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_test_some<int>(SHMEMI_JOB, 0xc2ecbca7u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_test_some<long>(SHMEMI_JOB, 0x5107fb2cu, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_test_some<long long>(SHMEMI_JOB, 0x2a15c88au, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
@@ -806,7 +806,7 @@ SHMEMI_ONLY size_t nvshmem_ptrdiff_test_some_vector(ptrdiff_t *ivars, size_t nel
 SHMEMI_ONLY size_t nvshmem_short_test_some_vector(short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_some<short>(SHMEMI_JOB, 0x6ffd1892u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1), indices))
 SHMEMI_ONLY size_t nvshmem_ushort_test_some_vector(unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_some<unsigned short>(SHMEMI_JOB, 0x3cfb6a61u, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1), indices))
 
-/* Orders the operations before it ahead of those after it, at each PE. */
+/* Orders earlier operations before later ones, at each PE. */
 SHMEMI_SHARED void nvshmem_fence(void) SHMEMI_DO(shmemi_fence(SHMEMI_JOB, 0xd4e6d23du))
 
 /* Waits until all operations are complete. */
@@ -815,7 +815,7 @@ SHMEMI_SHARED void nvshmem_quiet(void) SHMEMI_DO(shmemi_quiet(SHMEMI_JOB, 0x208f
 /* Waits until every PE of a team has called it. It completes only stores and loads. */
 SHMEMI_SHARED int nvshmem_team_sync(nvshmem_team_t team) SHMEMI_DO(shmemi_sync<shmemi_by_thread, 0>(SHMEMI_JOB, 0x3eb138f5u, team))
 
-/* Waits until every PE has called it, and all operations before are complete. */
+/* Waits until every PE has called it, and all earlier operations are complete. */
 SHMEMI_SHARED void nvshmem_barrier_all(void) SHMEMI_DO((void)shmemi_sync<shmemi_by_thread, 1>(SHMEMI_JOB, 0x4a1dbe23u, SHMEMI_TEAM_WORLD))
 
 /* Waits until every PE has called it. It completes only stores and loads. */
@@ -905,7 +905,7 @@ SHMEMI_SHARED int nvshmem_half_alltoall(nvshmem_team_t team, __half *dest, const
 SHMEMI_SHARED int nvshmem_bfloat16_alltoall(nvshmem_team_t team, __nv_bfloat16 *dest, const __nv_bfloat16 *source, size_t nelems) SHMEMI_DO(shmemi_exchange<shmemi_by_thread, 1>(SHMEMI_JOB, 0xfae16c95u, team, dest, source, nelems * 2))
 SHMEMI_SHARED int nvshmem_alltoallmem(nvshmem_team_t team, void *dest, const void *source, size_t nelems) SHMEMI_DO(shmemi_exchange<shmemi_by_thread, 1>(SHMEMI_JOB, 0x87cae512u, team, dest, source, nelems))
 
-/* Waits until every PE of a team has called it, and all operations before are complete. */
+/* Waits until every PE of a team has called it, and all earlier operations are complete. */
 SHMEMI_SHARED int nvshmem_barrier(nvshmem_team_t team) SHMEMI_DO(shmemi_sync<shmemi_by_thread, 1>(SHMEMI_JOB, 0x5ba3982fu, team))
 
 /* Combines the elements at each place of the sources of a team, at every PE of it. */

@@ -19,10 +19,10 @@
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20040
 
-/* Answers NULL: the library makes no multicast addresses. */
+/* Returns NULL: the library makes no multicast addresses. */
 SHMEMI_SHARED void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr) SHMEMI_DO(((void)team, (void)ptr, (void *)NULL))
 
-/* Tells which release of NVSHMEM the library stands in for. */
+/* Returns the release of NVSHMEM that the library stands in for. */
 SHMEMI_SHARED void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch) SHMEMI_DO(nvshmemi_tell_vendor(major, minor, patch))
 
 /* Begins a region with hints. They have no effect. */
@@ -31,10 +31,10 @@ SHMEMI_ONLY int nvshmemx_region_start_block(nvshmemx_region_handle_t *handle, co
 /* Ends a region. */
 SHMEMI_ONLY int nvshmemx_region_stop_block(nvshmemx_region_handle_t handle) SHMEMI_RUN(int, ((void)handle, (int)NVSHMEMX_SUCCESS))
 
-/* Answers that hints have no effect. */
+/* Reports that hints have no effect. */
 SHMEMI_SHARED int nvshmemx_region_is_active(uint32_t hints, int *active) SHMEMI_DO(nvshmemi_no_region(hints, active))
 
-/* Tells how much shared memory helps: none does. */
+/* Returns how much shared memory helps: none does. */
 SHMEMI_ONLY int nvshmemx_ask_smem(nvshmemx_smem_amount_t amount) SHMEMI_RUN(int, ((void)amount, 0))
 
 /* Gives the library shared memory, which it leaves alone. */
@@ -1075,15 +1075,15 @@ SHMEMI_ONLY void nvshmemx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig
 /* Sets a signal of another PE or adds to it, by a queue. */
 SHMEMI_ONLY void nvshmemx_qp_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, nvshmemx_qp_handle_t qp_handle) SHMEMI_RUN(void, shmemi_signal(nvshmemi_queue(SHMEMI_JOB, qp_handle), 0x7b85a64au, sig_addr, signal, nvshmemi_signal_of(sig_op), pe))
 
-/* Makes a counter of this PE 0. */
+/* Sets a counter of this PE to 0. */
 SHMEMI_SHARED void nvshmemx_signal_counted_reset(uint64_t *sig_addr) SHMEMI_DO(shmemi_store_element(sig_addr, (uint64_t)0))
 
-/* Waits until the operations of queues are complete, whatever their PE. */
+/* Waits until the operations of some queues are complete at all PEs. */
 SHMEMI_ONLY void nvshmemx_qp_quiet(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_quiet_queues<shmemi_by_thread>(SHMEMI_JOB, 0xd287a1e4u, qp_handles, num_qps))
 SHMEMI_ONLY void nvshmemx_qp_quiet_warp(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_quiet_queues<shmemi_by_warp>(SHMEMI_JOB, 0xb7ddcc73u, qp_handles, num_qps))
 SHMEMI_ONLY void nvshmemx_qp_quiet_block(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_quiet_queues<shmemi_by_block>(SHMEMI_JOB, 0xfb380c96u, qp_handles, num_qps))
 
-/* Orders the operations of each of some queues ahead of those that come next there, for each PE. */
+/* Orders the earlier operations of each queue before the later operations of that queue, for each PE. */
 SHMEMI_ONLY void nvshmemx_qp_fence(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_fence_queues<shmemi_by_thread>(SHMEMI_JOB, 0x949d28edu, qp_handles, num_qps))
 SHMEMI_ONLY void nvshmemx_qp_fence_warp(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_fence_queues<shmemi_by_warp>(SHMEMI_JOB, 0xdc6a58b4u, qp_handles, num_qps))
 SHMEMI_ONLY void nvshmemx_qp_fence_block(int pe, nvshmemx_qp_handle_t *qp_handles, int num_qps) SHMEMI_RUN(void, nvshmemi_fence_queues<shmemi_by_block>(SHMEMI_JOB, 0x8afd7693u, qp_handles, num_qps))
@@ -1097,7 +1097,7 @@ SHMEMI_ONLY void nvshmemx_flush_block(void) SHMEMI_RUN(void, shmemi_quiet_togeth
 SHMEMI_ONLY int nvshmemx_team_sync_warp(nvshmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_warp, 0>(SHMEMI_JOB, 0x35ef0af6u, team))
 SHMEMI_ONLY int nvshmemx_team_sync_block(nvshmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_block, 0>(SHMEMI_JOB, 0xf5887219u, team))
 
-/* Waits until every PE has called it, and all operations before are complete. */
+/* Waits until every PE has called it, and all earlier operations are complete. */
 SHMEMI_ONLY void nvshmemx_barrier_all_warp(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_warp, 1>(SHMEMI_JOB, 0x4f8d8a68u, SHMEMI_TEAM_WORLD))
 SHMEMI_ONLY void nvshmemx_barrier_all_block(void) SHMEMI_RUN(void, (void)shmemi_sync<shmemi_by_block, 1>(SHMEMI_JOB, 0x16b3fc07u, SHMEMI_TEAM_WORLD))
 
@@ -1267,7 +1267,7 @@ SHMEMI_ONLY int nvshmemx_half_alltoall_block(nvshmem_team_t team, __half *dest, 
 SHMEMI_ONLY int nvshmemx_bfloat16_alltoall_block(nvshmem_team_t team, __nv_bfloat16 *dest, const __nv_bfloat16 *source, size_t nelems) SHMEMI_RUN(int, shmemi_exchange<shmemi_by_block, 1>(SHMEMI_JOB, 0xaaa943a9u, team, dest, source, nelems * 2))
 SHMEMI_ONLY int nvshmemx_alltoallmem_block(nvshmem_team_t team, void *dest, const void *source, size_t nelems) SHMEMI_RUN(int, shmemi_exchange<shmemi_by_block, 1>(SHMEMI_JOB, 0x5f4596d2u, team, dest, source, nelems))
 
-/* Waits until every PE of a team has called it, and all operations before are complete. */
+/* Waits until every PE of a team has called it, and all earlier operations are complete. */
 SHMEMI_ONLY int nvshmemx_barrier_warp(nvshmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_warp, 1>(SHMEMI_JOB, 0x735f0398u, team))
 SHMEMI_ONLY int nvshmemx_barrier_block(nvshmem_team_t team) SHMEMI_RUN(int, shmemi_sync<shmemi_by_block, 1>(SHMEMI_JOB, 0xf71a95f7u, team))
 

@@ -3,28 +3,28 @@
 /*
  * host/nvshmem_api.h: what programs that were written for NVSHMEM call on the host.
  *
- * The functions are those of shmem.h under the names of NVSHMEM, for its element types. They
- * have its arguments, and its meaning where that is another one. shmem.h describes symmetric
- * addresses and mistakes.
+ * The functions are those of shmem.h under the names of NVSHMEM, for NVSHMEM's element types.
+ * They have NVSHMEM's arguments and, where the two differ, NVSHMEM's meaning. shmem.h describes
+ * symmetric addresses and mistakes.
  *
  * Below, <T> is the name of an element type and T the type itself.
  */
 #ifndef NVSHMEM_HOST_NVSHMEM_API_H
 #define NVSHMEM_HOST_NVSHMEM_API_H
 
-/* To nvcc a name of the host and the same one of kernels are one, and that is not deprecated. */
+/* nvcc sees the host's and the kernels' function of one name as one, which is not deprecated. */
 #if defined(__GNUC__) && !defined(NVSHMEM_ALLOW_DEPRECATED) && !defined(__CUDACC__)
 #define NVSHMEMI_DEPRECATED(text) __attribute__((deprecated(text)))
 #else
 #define NVSHMEMI_DEPRECATED(text)
 #endif
 #ifdef __cplusplus
-#define NVSHMEMI_DEPRECATED_C(text) /* an overload of C++ has the name */
+#define NVSHMEMI_DEPRECATED_C(text) /* in C++ the name is an overload */
 #else
 #define NVSHMEMI_DEPRECATED_C(text) NVSHMEMI_DEPRECATED(text)
 #endif
 
-/* NVRTC compiles kernels without a C library; shmem/shmem.cuh brings the types. */
+/* NVRTC compiles kernels without a C library; shmem/shmem.cuh defines the types. */
 #ifndef __CUDACC_RTC__
 #include <stddef.h>
 #include <stdint.h>
@@ -308,7 +308,7 @@ enum {
     NVSHMEMX_TMA_POLICY_MAX = INT32_MAX
 };
 
-/* Host code is not for NVRTC; kernels have declarations of their own. */
+/* NVRTC compiles no host code; kernels have declarations of their own. */
 #ifndef __CUDACC_RTC__
 #ifdef __cplusplus
 extern "C" {
@@ -319,12 +319,12 @@ extern "C" {
 /*
  * nvshmem_init
  *
- * Joins the job and makes the symmetric heap. Every PE calls it, and returns when all have
- * come. It may be called again: each call counts, and the library lives until nvshmem_finalize
- * has been called as often.
+ * Joins the job and makes the symmetric heap. Every PE calls it; it returns when all PEs have
+ * called it. It may be called again: the library stays in use until nvshmem_finalize has been
+ * called as often.
  *
- * Errors: Ends the job with a message when the PEs cannot find each other, or when memory or
- * the network that the settings ask for cannot be had.
+ * Errors: Ends the job with a message when the PEs cannot find each other, or when the memory
+ * or the network that the settings ask for is not available.
  *
  * OpenSHMEM 1.6, SHMEM_INIT. Since libshmem 0.1.
  */
@@ -334,12 +334,12 @@ void nvshmem_init(void);
  * nvshmem_init_thread
  *
  * Does what nvshmem_init does, and says which threads of this PE will call the library. The
- * first call of a program settles the level.
+ * first call of a program sets the level.
  *
  * @requested one of the SHMEM_THREAD constants
  * @provided written here: the level that the library grants; may be NULL
  *
- * Result: 0, or non-zero after a message when the job cannot be joined or requested is no
+ * Result: 0, or non-zero after a message when the PE cannot join the job or requested is not a
  * level.
  *
  * OpenSHMEM 1.6, SHMEM_INIT_THREAD. Since libshmem 0.1.
@@ -349,7 +349,7 @@ int nvshmem_init_thread(int requested, int *provided);
 /*
  * nvshmem_my_pe
  *
- * Tells the number of the calling PE.
+ * Returns the number of the calling PE.
  *
  * Result: 0 to nvshmem_n_pes() - 1.
  * Errors: Ends the job when called before init or after finalize.
@@ -361,7 +361,7 @@ int nvshmem_my_pe(void);
 /*
  * nvshmem_n_pes
  *
- * Tells how many PEs the job has.
+ * Returns the number of PEs in the job.
  *
  * Result: 1 or more.
  * Errors: Ends the job when called before init or after finalize.
@@ -373,11 +373,11 @@ int nvshmem_n_pes(void);
 /*
  * nvshmem_finalize
  *
- * Completes all communication, waits for every PE, and gives the symmetric heap and everything
- * else back. After the last one that matches an init no other function may be called but those
- * that query the version and the state.
+ * Completes all communication, waits for every PE, and frees the symmetric heap and all other
+ * resources. After the call that matches the first init, only the functions that query the
+ * version and the state may be called.
  *
- * Errors: A call more than there were inits does nothing but warn on standard error.
+ * Errors: A call without a matching init only prints a warning on standard error.
  *
  * OpenSHMEM 1.6, SHMEM_FINALIZE. Since libshmem 0.1.
  */
@@ -408,7 +408,7 @@ void nvshmem_info_get_name(char *name);
 /*
  * nvshmem_query_thread
  *
- * Tells the thread level that init granted.
+ * Returns the thread level that init granted.
  *
  * @provided written here: one of the SHMEM_THREAD constants
  *
@@ -423,14 +423,13 @@ void nvshmem_query_thread(int *provided);
 /*
  * nvshmem_malloc
  *
- * Allocates symmetric memory: a block at the same place of every PE's heap, whose address names
- * the block of any PE in the other functions. Every PE makes the same call with the same
- * arguments.
+ * Allocates symmetric memory: a block at the same place of every PE's heap. In other functions
+ * its address names the block of any PE. Every PE makes the same call with the same arguments.
  *
  * @size bytes wanted
  *
  * Result: The block, aligned for any type; NULL when size is 0.
- * Errors: NULL on every PE alike when the heap has no room.
+ * Errors: NULL on every PE when the heap has no room.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
  * OpenSHMEM 1.6, SHMEM_MALLOC. Since libshmem 0.1.
@@ -440,7 +439,7 @@ void *nvshmem_malloc(size_t size);
 /*
  * nvshmem_free
  *
- * Gives a block back. Every PE makes the same call with the same arguments.
+ * Frees a block. Every PE makes the same call with the same arguments.
  *
  * @ptr what an allocation returned, or NULL to free nothing
  *
@@ -461,7 +460,7 @@ void nvshmem_free(void *ptr);
  * @size bytes wanted
  *
  * Result: The block; NULL when size is 0.
- * Errors: NULL on every PE alike when the heap has no room. Ends the job when alignment is no
+ * Errors: NULL on every PE when the heap has no room. Ends the job when alignment is not a
  * power of two.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
@@ -479,7 +478,7 @@ void *nvshmem_align(size_t alignment, size_t size);
  * @size bytes of one element
  *
  * Result: The array; NULL when count or size is 0.
- * Errors: NULL on every PE alike when the heap has no room or count times size overflows.
+ * Errors: NULL on every PE when the heap has no room or count times size overflows.
  * Order: Ends with a barrier, so that the memory of every PE may be used at once.
  *
  * OpenSHMEM 1.6, SHMEM_CALLOC. Since libshmem 0.1.
@@ -489,9 +488,9 @@ void *nvshmem_calloc(size_t count, size_t size);
 /*
  * nvshmem_ptr
  *
- * Finds the memory of another PE in the caller's address space, for plain loads and stores. A
- * PE that waits for memory to change notices such a store later than one made by a function of
- * this library.
+ * Returns the address of another PE's memory in the caller's address space, for plain loads and
+ * stores. A PE that waits for memory to change notices such a store later than a change by a
+ * function of this library.
  *
  * @dest symmetric address
  * @pe number of a PE
@@ -509,7 +508,7 @@ void *nvshmem_ptr(const void *dest, int pe);
 /*
  * nvshmem_team_my_pe
  *
- * Tells the caller's number in a team.
+ * Returns the caller's number in a team.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  *
@@ -524,7 +523,7 @@ int nvshmem_team_my_pe(nvshmem_team_t team);
 /*
  * nvshmem_team_n_pes
  *
- * Tells how many PEs a team has.
+ * Returns the number of PEs in a team.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  *
@@ -539,7 +538,7 @@ int nvshmem_team_n_pes(nvshmem_team_t team);
 /*
  * nvshmem_team_translate_pe
  *
- * Finds the number that a PE of one team has in another.
+ * Returns the number that a PE of one team has in another.
  *
  * @src_team the team in which src_pe is a number
  * @src_pe any number
@@ -556,12 +555,12 @@ int nvshmem_team_translate_pe(nvshmem_team_t src_team, int src_pe, nvshmem_team_
 /*
  * nvshmem_team_destroy
  *
- * Gives a team back. All of its PEs make the call together.
+ * Destroys a team. All of its PEs make the call together.
  *
- * @team what a split has made; NVSHMEM_TEAM_INVALID: nothing happens
+ * @team a team made by a split; NVSHMEM_TEAM_INVALID: nothing happens
  *
  * Errors: Ends the job when a team does not exist, and when called before init or after
- * finalize. Also for the teams that are always there.
+ * finalize. Also for predefined teams.
  *
  * OpenSHMEM 1.6, SHMEM_TEAM_DESTROY. Since libshmem 0.1.
  */
@@ -1354,8 +1353,8 @@ uint64_t nvshmem_signal_fetch(uint64_t *sig_addr);
 /*
  * nvshmem_barrier_all
  *
- * Waits until every PE has called it, and until all operations that were issued before are
- * complete at every PE.
+ * Waits until every PE has called it, and until all operations that were issued before the call
+ * are complete at every PE.
  *
  * Errors: Ends the job when called before init or after finalize.
  * Order: Includes a quiet.
@@ -1389,7 +1388,7 @@ void nvshmem_sync_all(void);
  * @PE_root number, in the team, of the PE that sends
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: As fcollect, and when there is no PE_root.
+ * Errors: As fcollect, and when the team has no PE_root.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1432,8 +1431,8 @@ int nvshmem_broadcastmem(nvshmem_team_t team, void *dest, const void *source, si
  * @nelems elements (mem: bytes) from each PE
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1476,8 +1475,8 @@ int nvshmem_fcollectmem(nvshmem_team_t team, void *dest, const void *source, siz
  * @nelems elements (mem: bytes) for each PE
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1513,8 +1512,8 @@ int nvshmem_alltoallmem(nvshmem_team_t team, void *dest, const void *source, siz
  *
  * Makes each element of dest, at every PE of the team, the greatest of the elements at that
  * place in the team's sources. Every PE of the team makes the same call with the same
- * arguments. dest and source are the same array or do not overlap. Which one of two elements
- * remains when one is not a number is not defined.
+ * arguments. dest and source are the same array or do not overlap. When one of two elements is
+ * not a number, it is undefined which of them remains.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -1522,8 +1521,8 @@ int nvshmem_alltoallmem(nvshmem_team_t team, void *dest, const void *source, siz
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1557,8 +1556,8 @@ int nvshmem_size_max_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
  *
  * Makes each element of dest, at every PE of the team, the least of the elements at that place
  * in the team's sources. Every PE of the team makes the same call with the same arguments. dest
- * and source are the same array or do not overlap. Which one of two elements remains when one
- * is not a number is not defined.
+ * and source are the same array or do not overlap. When one of two elements is not a number, it
+ * is undefined which of them remains.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -1566,8 +1565,8 @@ int nvshmem_size_max_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1610,8 +1609,8 @@ int nvshmem_size_min_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1654,8 +1653,8 @@ int nvshmem_size_sum_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1697,8 +1696,8 @@ int nvshmem_size_prod_reduce(nvshmem_team_t team, size_t *dest, const size_t *so
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1732,8 +1731,8 @@ int nvshmem_size_and_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1767,8 +1766,8 @@ int nvshmem_size_or_reduce(nvshmem_team_t team, size_t *dest, const size_t *sour
  * @nreduce elements of each array
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
- * Errors: Ends the job when team is no team, when an array is not symmetric or too short, and
- * when called before init or after finalize.
+ * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
+ * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the
  * caller is complete and source may be reused. It is not a barrier.
  *
@@ -1796,9 +1795,9 @@ int nvshmem_size_xor_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
 /*
  * nvshmem_fence
  *
- * Puts an order between the caller's operations: for each PE, the puts, atomics and signals
- * before the call are delivered before those after it. It does not complete them, and says
- * nothing about gets and fetching nonblocking atomics.
+ * Orders the caller's operations: for each PE, the puts, atomics and signals before the call
+ * are delivered before those after it. It does not complete them, and does not order gets and
+ * fetching nonblocking atomics.
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -1824,8 +1823,8 @@ void nvshmem_quiet(void);
 /*
  * nvshmem_info_get_version
  *
- * Tells which version of NVSHMEM's interface the library follows: 1.3. It may be called at any
- * time.
+ * Returns the version of NVSHMEM's interface that the library follows: 1.3. It may be called at
+ * any time.
  *
  * @major written here: NVSHMEM_MAJOR_VERSION
  * @minor written here: NVSHMEM_MINOR_VERSION
@@ -1851,7 +1850,7 @@ int nvshmem_barrier(nvshmem_team_t team);
 /*
  * nvshmem_team_get_config
  *
- * Tells what a team was made with.
+ * Returns the configuration of a team.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @config written here: all of it
@@ -1863,8 +1862,8 @@ void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)
 /*
  * nvshmem_team_split_strided
  *
- * Makes teams of PEs of another that are the same distance apart. All PEs of the parent team
- * make the call together. Each passes the numbers of its own team, so that one call makes
+ * Makes teams of PEs of a parent team that are the same distance apart. All PEs of the parent
+ * team make the call together. Each passes the numbers of its own team, so that one call makes
  * several teams that have no PE in common.
  *
  * @parent_team the team to take PEs from

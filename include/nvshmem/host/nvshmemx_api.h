@@ -3,8 +3,8 @@
 /*
  * host/nvshmemx_api.h: the extensions of NVSHMEM that host code calls.
  *
- * nvshmemx_..._on_stream puts a call into a CUDA stream: it returns at once, and is
- * done when the stream comes to it. shmemx.h says more.
+ * nvshmemx_..._on_stream enqueues a call on a CUDA stream: the function returns at once, and
+ * the stream carries the call out in its order. shmemx.h says more.
  */
 #ifndef NVSHMEM_HOST_NVSHMEMX_API_H
 #define NVSHMEM_HOST_NVSHMEMX_API_H
@@ -27,26 +27,27 @@ extern "C" {
 /*
  * nvshmemx_buffer_register_symmetric
  *
- * Makes a buffer of the program symmetric memory, with what it holds: private memory of the
- * host, from any allocator, or, with SHMEM_HEAP=device, memory of this PE's GPU that was mapped
- * by cuMemMap; that has to begin as far behind a multiple of the driver's granularity on every
- * PE. It stays where it is, and pointers into it stay valid; it also has a place in the
- * symmetric heap, of which it takes room, and the result is its address there. Both show the
- * same memory. Host calls take either address, for the other PEs the one that the caller has it
- * at, and so do calls on streams; kernels take the result only, and with it puts are as fast as
- * to any memory of the heap. Memory that is in the symmetric heap already is its own result.
- * Nobody writes to the buffer during the call, and it is not freed before it has been
- * unregistered. Every PE makes the call together, up to 1024 buffers at a time.
+ * Makes a buffer of the program symmetric memory and keeps its contents. The buffer is private
+ * host memory from any allocator or, with SHMEM_HEAP=device, memory of this PE's GPU that was
+ * mapped by cuMemMap; GPU memory must begin at the same offset from a multiple of the driver's
+ * granularity on every PE. The buffer stays where it is, and pointers into it stay valid. It
+ * also takes room in the symmetric heap, and the result is its address there. Both addresses
+ * show the same memory. Host calls and calls on streams take either one; to name the buffer of
+ * another PE, pass an address of the caller's own. Kernels take only the result, and puts to it
+ * are as fast as to any memory of the heap. For memory that is in the symmetric heap already
+ * the result is buf_ptr. The program must not write to the buffer during the call, nor free it
+ * before it has been unregistered. All PEs make the call together. At most 1024 buffers are
+ * registered at a time.
  *
  * @buf_ptr the buffer; in main memory at the start of a page. Each PE may have it at another
  *           address
  * @length bytes of the buffer, in main memory whole pages; the same on every PE
  * @flags 0
  *
- * Result: The symmetric address of the buffer, or NULL on every PE alike when one cannot
- * register its own, which then is as it was. The reason is the last error of the calling
- * thread, NVSHMEMX_ERROR_BUFFER; nvshmemx_last_error_text has it, and at the other PEs the
- * number of the first PE that refused.
+ * Result: The symmetric address of the buffer, or NULL on every PE when one PE cannot register
+ * its own; every buffer then stays as it was. The call then sets the calling thread's last
+ * error to NVSHMEMX_ERROR_BUFFER. nvshmemx_last_error_text gives the reason; on the other PEs
+ * it gives the number of the first PE that refused.
  * Errors: NULL. Ends the job when called before init or after finalize.
  * Order: Begins as nvshmem_quiet does, for the caller's operations on the default context, and
  * ends with a barrier, so that the buffer of every PE may be used at once.
@@ -58,19 +59,19 @@ void *nvshmemx_buffer_register_symmetric(void *buf_ptr, size_t length, int flags
 /*
  * nvshmemx_buffer_unregister_symmetric
  *
- * Makes a buffer the program's own again, where it is and with what it holds: in main memory it
- * has private pages, of which there are two until the call returns. On memory of a GPU no
- * stream or kernel may be at work by its address in the heap. Its place in the symmetric heap
- * is free. Every PE makes the call together. nvshmem_finalize does the same for all buffers
- * that are registered.
+ * Makes a buffer the program's own again, at its place and with its contents, and frees its
+ * room in the symmetric heap. A buffer in main memory gets private pages, so that its memory is
+ * needed twice until the call returns. No stream or kernel may still use the heap address of a
+ * buffer in GPU memory. All PEs make the call together. nvshmem_finalize unregisters all
+ * buffers that are still registered.
  *
  * @mmap_ptr what nvshmemx_buffer_register_symmetric returned
  * @length bytes as it was registered
  *
- * Result: 0, or non-zero on every PE alike when one cannot; the buffer is symmetric still. The
- * reason is the last error of the calling thread, NVSHMEMX_ERROR_BUFFER;
- * nvshmemx_last_error_text has it, and at the other PEs the number of the first PE that
- * refused.
+ * Result: 0, or non-zero on every PE when one PE cannot unregister its own; the buffers then
+ * stay symmetric. The call then sets the calling thread's last error to NVSHMEMX_ERROR_BUFFER.
+ * nvshmemx_last_error_text gives the reason; on the other PEs it gives the number of the first
+ * PE that refused.
  * Errors: Its result. Ends the job when called before init or after finalize.
  * Order: Begins with a barrier.
  *
@@ -81,13 +82,13 @@ int nvshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t length);
 /*
  * nvshmemx_cumodule_init
  *
- * Gives the job to the kernels of a module that was loaded with the driver's cuModuleLoad and
- * its relatives. It has to be called before they use the library.
+ * Initialises the library in the kernels of a module that was loaded with the driver's
+ * cuModuleLoad and its relatives. Call it before they use the library.
  *
  * @module as the driver names it
  *
  * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
- * include shmem/shmem.cuh or another release of it.
+ * include this release of shmem/shmem.cuh.
  * Errors: Ends the job when called before init or after finalize.
  *
  * Since libshmem 0.1.
@@ -97,13 +98,13 @@ int nvshmemx_cumodule_init(struct CUmod_st *module);
 /*
  * nvshmemx_cumodule_finalize
  *
- * Takes the job away from the kernels of a module. It has to be called before the module is
- * unloaded; nvshmem_finalize does it for those that are left.
+ * Ends the library's use in the kernels of a module. Call it before the module is unloaded;
+ * nvshmem_finalize does it for all remaining modules.
  *
  * @module as the driver names it
  *
  * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
- * include shmem/shmem.cuh or another release of it.
+ * include this release of shmem/shmem.cuh.
  * Errors: Ends the job when called before init or after finalize.
  *
  * Since libshmem 0.1.
@@ -113,13 +114,13 @@ int nvshmemx_cumodule_finalize(struct CUmod_st *module);
 /*
  * nvshmemx_culibrary_init
  *
- * Gives the job to the kernels of a library that was loaded with the driver's cuLibraryLoad and
- * its relatives. It has to be called before they use the library.
+ * Initialises libshmem in the kernels of a CUDA library that was loaded with the driver's
+ * cuLibraryLoad and its relatives. Call it before they use libshmem.
  *
  * @library as the driver names it
  *
  * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
- * include shmem/shmem.cuh or another release of it.
+ * include this release of shmem/shmem.cuh.
  * Errors: Ends the job when called before init or after finalize.
  *
  * Since libshmem 0.1.
@@ -129,13 +130,13 @@ int nvshmemx_culibrary_init(struct CUlib_st *library);
 /*
  * nvshmemx_culibrary_finalize
  *
- * Takes the job away from the kernels of a library. It has to be called before the library is
- * unloaded; nvshmem_finalize does it for those that are left.
+ * Ends libshmem's use in the kernels of a CUDA library. Call it before that library is
+ * unloaded; nvshmem_finalize does it for all remaining libraries.
  *
  * @library as the driver names it
  *
  * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
- * include shmem/shmem.cuh or another release of it.
+ * include this release of shmem/shmem.cuh.
  * Errors: Ends the job when called before init or after finalize.
  *
  * Since libshmem 0.1.
@@ -145,8 +146,8 @@ int nvshmemx_culibrary_finalize(struct CUlib_st *library);
 /*
  * nvshmemx_init_attr
  *
- * Does what nvshmem_init does, in a job that the program itself brings together. Attributes
- * need no initializer: a version that is none is written here.
+ * Does what nvshmem_init does, in a job that starts without a launcher. Attributes need no
+ * initializer: the call writes a missing version.
  *
  * @flags one of the NVSHMEMX_INIT constants, or 0: as nvshmem_init
  * @attributes symmetric, updated at pe: what the flags need
@@ -199,7 +200,7 @@ int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t *uniqueid);
 /*
  * nvshmemx_set_attr_uniqueid_args
  *
- * Notes the number of this PE and the id by which it meets the others.
+ * Stores the number of this PE and the unique id of its job.
  *
  * @myrank number of this PE in the job
  * @nranks number of PEs
@@ -215,7 +216,7 @@ int nvshmemx_set_attr_uniqueid_args(const int myrank, const int nranks, const nv
 /*
  * nvshmemx_set_attr_mpi_comm_args
  *
- * Notes the communicator by which this PE meets the others.
+ * Stores the communicator of the job's PEs.
  *
  * @mpi_comm the address of an MPI_Comm
  * @nvshmem_attr written here: for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_MPI_COMM
@@ -229,7 +230,7 @@ int nvshmemx_set_attr_mpi_comm_args(void *mpi_comm, nvshmemx_init_attr_t *nvshme
 /*
  * nvshmemx_init_status
  *
- * Tells whether the library is in use. It may be called at any time.
+ * Reports whether the library is in use. It may be called at any time.
  *
  * Result: One of the NVSHMEM_STATUS constants.
  *
@@ -240,7 +241,7 @@ int nvshmemx_init_status(void);
 /*
  * nvshmemx_status_string
  *
- * Describes what a call has answered.
+ * Describes the result of a call.
  *
  * @status one of the NVSHMEMX_SUCCESS and NVSHMEMX_ERROR constants
  *
@@ -253,7 +254,7 @@ const char *nvshmemx_status_string(int status);
 /*
  * nvshmemx_vendor_get_version_info
  *
- * Tells which release of NVSHMEM the library stands in for. It may be called at any time.
+ * Returns the release of NVSHMEM that the library stands in for. It may be called at any time.
  *
  * @major written here: NVSHMEM_VENDOR_MAJOR_VERSION
  * @minor written here: NVSHMEM_VENDOR_MINOR_VERSION
@@ -304,8 +305,7 @@ void nvshmemx_flush_on_stream(struct CUstream_st *stream);
 /*
  * nvshmemx_buffer_register
  *
- * Says that a buffer will be a local source or destination. Any memory may be one without this
- * call.
+ * Announces a buffer as a local source or destination. Memory may be one without this call.
  *
  * @addr of a buffer of the program
  * @length bytes of the buffer
@@ -319,7 +319,7 @@ int nvshmemx_buffer_register(void *addr, size_t length);
 /*
  * nvshmemx_buffer_unregister
  *
- * Says that a buffer will not be used any more.
+ * Announces that a buffer will no longer be used.
  *
  * @addr as it was registered
  *
@@ -332,7 +332,7 @@ int nvshmemx_buffer_unregister(void *addr);
 /*
  * nvshmemx_buffer_unregister_all
  *
- * Says that no buffer will be used any more.
+ * Announces that no buffer will be used any more.
  *
  *
  * Since libshmem 0.1.
@@ -342,9 +342,9 @@ void nvshmemx_buffer_unregister_all(void);
 /*
  * nvshmemx_qp_create
  *
- * Makes handles of queues for kernels. All PEs call it. Each stands for one of the PE's rings
- * (SHMEM_RING_COUNT), and for the same one as another where there are more handles than rings.
- * Order and completion are those of the ring.
+ * Makes handles of queues for kernels. All PEs call it. Each handle stands for one of the PE's
+ * rings (SHMEM_RING_COUNT); several handles share a ring when there are more handles than
+ * rings. Order and completion are those of the ring.
  *
  * @num_qps how many
  * @out_qp_array written here: their handles, in memory that the program frees
@@ -399,7 +399,7 @@ int nvshmemx_region_stop(nvshmemx_region_handle_t handle);
 /*
  * nvshmemx_region_is_active
  *
- * Tells whether hints have an effect.
+ * Reports whether hints have an effect.
  *
  * @hints asked for
  * @active written here: 0, as hints have no effect
@@ -427,9 +427,9 @@ int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid);
 /*
  * nvshmemx_team_init
  *
- * Makes a team of any PEs, in any order. The PEs of the team make the call, and no others; two
- * threads of a PE one after the other. The team has a slot of its own, as one that a split has
- * made.
+ * Makes a team of any PEs, in any order. Only the PEs of the team make the call; two threads of
+ * a PE make it one after the other. The team counts against the limit of teams, as one that a
+ * split has made.
  *
  * @team written here: the team, or NVSHMEM_TEAM_INVALID
  * @config read here: with the id of the team
@@ -451,7 +451,7 @@ int nvshmemx_team_init(nvshmem_team_t *team, nvshmem_team_config_t *config, long
  *
  * @buf_ptr as for nvshmemx_buffer_register_symmetric
  * @length bytes of the buffer
- * @preferred_addr a wish, which is not granted: the library chooses the place in its heap
+ * @preferred_addr ignored: the library chooses the place in its heap
  * @flags 0
  *
  * Result: The symmetric address of the buffer, or NULL.
@@ -477,7 +477,7 @@ void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, siz
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when a stride is less than 1, and as nvshmemx_putmem_on_stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -529,7 +529,7 @@ void nvshmemx_iput128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when a stride is less than 1, and as nvshmemx_getmem_on_stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -579,9 +579,9 @@ void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -625,9 +625,9 @@ int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -671,9 +671,9 @@ int nvshmemx_bfloat16_min_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -717,9 +717,9 @@ int nvshmemx_bfloat16_sum_reducescatter_on_stream(nvshmem_team_t team, struct __
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -763,9 +763,9 @@ int nvshmemx_bfloat16_prod_reducescatter_on_stream(nvshmem_team_t team, struct _
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -799,9 +799,9 @@ int nvshmemx_size_and_reducescatter_on_stream(nvshmem_team_t team, size_t *dest,
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -835,9 +835,9 @@ int nvshmemx_size_or_reducescatter_on_stream(nvshmem_team_t team, size_t *dest, 
  *
  * Result: 0, or non-zero when team is SHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -859,9 +859,9 @@ int nvshmemx_size_xor_reducescatter_on_stream(nvshmem_team_t team, size_t *dest,
 /*
  * nvshmemx_<T>_atomic_fetch_add
  *
- * Adds to a number of another PE, and answers what was there. It reads the number and swaps it
- * until nobody has changed it meanwhile, and is one step to all atomics on words of that size;
- * a half is changed with the word of 32 bits that it is in.
+ * Adds to a number of another PE, and returns the value before. It reads the number and repeats
+ * a compare-and-swap until no other operation has changed it in between. It is atomic with all
+ * atomics on words of that size; a half is changed with the 32-bit word around it.
  *
  * @dest symmetric, updated at pe
  * @value to add
@@ -878,7 +878,7 @@ double nvshmemx_double_atomic_fetch_add(double *dest, double value, int pe);
 /*
  * nvshmemx_<T>_atomic_add
  *
- * Does what atomic_fetch_add does, without an answer.
+ * Does what atomic_fetch_add does, without a result.
  *
  * @dest symmetric, updated at pe
  * @value to add
@@ -894,16 +894,16 @@ void nvshmemx_double_atomic_add(double *dest, double value, int pe);
 /*
  * nvshmemx_team_sync_on_stream
  *
- * Does as sync_all, for the PEs of a team.
+ * Does what sync_all does, for the PEs of a team.
  *
  * @team the PEs that take part
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -912,8 +912,8 @@ int nvshmemx_team_sync_on_stream(nvshmem_team_t team, struct CUstream_st *stream
 /*
  * nvshmemx_<T>_put_on_stream, nvshmemx_put<bits>_on_stream, nvshmemx_putmem_on_stream
  *
- * Copies an array to another PE when the stream comes to it. source may be reused by what
- * follows in the stream.
+ * Copies an array to another PE when the stream comes to it. Later work in the stream may reuse
+ * source.
  *
  * @dest symmetric, written at pe
  * @source read here
@@ -922,9 +922,9 @@ int nvshmemx_team_sync_on_stream(nvshmem_team_t team, struct CUstream_st *stream
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1004,9 +1004,9 @@ void nvshmemx_putmem_nbi_on_stream(void *dest, const void *source, size_t nelems
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1039,7 +1039,7 @@ void nvshmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloa
 /*
  * nvshmemx_<T>_get_on_stream, nvshmemx_get<bits>_on_stream, nvshmemx_getmem_on_stream
  *
- * Copies an array from another PE when the stream comes to it. What follows in the stream finds
+ * Copies an array from another PE when the stream comes to it. Later work in the stream finds
  * it in dest.
  *
  * @dest written here
@@ -1049,9 +1049,9 @@ void nvshmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloa
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1123,7 +1123,7 @@ void nvshmemx_getmem_nbi_on_stream(void *dest, const void *source, size_t nelems
 /*
  * nvshmemx_<T>_g_on_stream
  *
- * Waits until the stream has done what it was given, and reads one element of another PE. It
+ * Waits until the stream has done its earlier work, and reads one element of another PE. It
  * cannot be captured.
  *
  * @source symmetric, read at pe
@@ -1132,9 +1132,9 @@ void nvshmemx_getmem_nbi_on_stream(void *dest, const void *source, size_t nelems
  *
  * Result: The element.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1181,9 +1181,9 @@ struct __nv_bfloat16 nvshmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *s
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1264,9 +1264,9 @@ void nvshmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1275,15 +1275,15 @@ void nvshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_o
 /*
  * nvshmemx_barrier_all_on_stream
  *
- * Has the stream wait until a stream of every PE has come to the call, and until all operations
- * of streams and kernels before are complete at every PE.
+ * Has the stream wait until a stream of every PE has reached the call, and until all earlier
+ * operations of streams and kernels are complete at every PE.
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1292,14 +1292,14 @@ void nvshmemx_barrier_all_on_stream(struct CUstream_st *stream);
 /*
  * nvshmemx_sync_all_on_stream
  *
- * Has the stream wait until a stream of every PE has come to the call.
+ * Has the stream wait until a stream of every PE has reached the call.
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1319,9 +1319,9 @@ void nvshmemx_sync_all_on_stream(struct CUstream_st *stream);
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1365,9 +1365,9 @@ int nvshmemx_broadcastmem_on_stream(nvshmem_team_t team, void *dest, const void 
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1411,9 +1411,9 @@ int nvshmemx_fcollectmem_on_stream(nvshmem_team_t team, void *dest, const void *
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1460,9 +1460,9 @@ int nvshmemx_alltoallmem_on_stream(nvshmem_team_t team, void *dest, const void *
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1506,9 +1506,9 @@ int nvshmemx_bfloat16_max_reduce_on_stream(nvshmem_team_t team, struct __nv_bflo
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1552,9 +1552,9 @@ int nvshmemx_bfloat16_min_reduce_on_stream(nvshmem_team_t team, struct __nv_bflo
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1599,9 +1599,9 @@ int nvshmemx_bfloat16_sum_reduce_on_stream(nvshmem_team_t team, struct __nv_bflo
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1646,9 +1646,9 @@ int nvshmemx_bfloat16_prod_reduce_on_stream(nvshmem_team_t team, struct __nv_bfl
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1683,9 +1683,9 @@ int nvshmemx_size_and_reduce_on_stream(nvshmem_team_t team, size_t *dest, const 
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1720,9 +1720,9 @@ int nvshmemx_size_or_reduce_on_stream(nvshmem_team_t team, size_t *dest, const s
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1744,16 +1744,16 @@ int nvshmemx_size_xor_reduce_on_stream(nvshmem_team_t team, size_t *dest, const 
 /*
  * nvshmemx_barrier_on_stream
  *
- * Does as barrier_all, for the PEs of a team.
+ * Does what barrier_all does, for the PEs of a team.
  *
  * @team the PEs that take part
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Result: 0, or non-zero when team is NVSHMEM_TEAM_INVALID.
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1762,7 +1762,7 @@ int nvshmemx_barrier_on_stream(nvshmem_team_t team, struct CUstream_st *stream);
 /*
  * nvshmemx_<T>_wait_until_on_stream
  *
- * Has the stream wait until a variable of the caller compares as asked.
+ * Has the stream wait until a variable of the caller satisfies the comparison.
  *
  * @ivar symmetric, read here: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
@@ -1770,9 +1770,9 @@ int nvshmemx_barrier_on_stream(nvshmem_team_t team, struct CUstream_st *stream);
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1794,9 +1794,9 @@ void nvshmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigne
 /*
  * nvshmemx_signal_wait_until_on_stream
  *
- * Has the stream wait until a signal word of the caller compares as asked. NVSHMEM_CMP_EQ and
- * NVSHMEM_CMP_GE take no place on the GPU; NVSHMEM_CMP_GE is that of a counter, which is at or
- * after cmp_value when it is less than 2^63 ahead of it.
+ * Has the stream wait until a signal word of the caller satisfies the comparison. With
+ * NVSHMEM_CMP_EQ and NVSHMEM_CMP_GE the wait occupies no processor of the GPU. NVSHMEM_CMP_GE
+ * compares counters: it holds if the word is less than 2^63 ahead of cmp_value.
  *
  * @sig_addr symmetric, read here: the caller's own signal word
  * @cmp one of the SHMEM_CMP constants
@@ -1804,9 +1804,9 @@ void nvshmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigne
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1815,20 +1815,20 @@ void nvshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t 
 /*
  * nvshmemx_<T>_wait_until_all_on_stream
  *
- * Has the stream wait until all elements that count compare as asked.
+ * Has the stream wait until all elements that are not ignored satisfy the comparison.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each element, non-zero when it does not count; NULL: all count. Of
- *             memory that the GPU reads while the stream waits
+ * @status read here: for each element, non-zero if it is ignored; NULL: none is. In memory that
+ *             the GPU reads while the stream waits
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1850,21 +1850,21 @@ void nvshmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nele
 /*
  * nvshmemx_<T>_wait_until_all_vector_on_stream
  *
- * Has the stream wait until all elements that count compare as asked, each with a value of its
- * own.
+ * Has the stream wait until all elements that are not ignored satisfy the comparison, each with
+ * a value of its own.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each element, non-zero when it does not count; NULL: all count. Of
- *              memory that the GPU reads while the stream waits
+ * @status read here: for each element, non-zero if it is ignored; NULL: none is. In memory that
+ *              the GPU reads while the stream waits
  * @cmp one of the SHMEM_CMP constants
  * @cmp_values read here: right-hand side for each element; as status
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
@@ -1892,9 +1892,9 @@ void nvshmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
- * the library's kernels is missing and the call needs it, when the driver refuses, and as the
- * call without a stream.
- * Order: After what the stream was given before, and before what it is given next.
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
  *
  * Since libshmem 0.1.
  */
