@@ -1,26 +1,26 @@
-# How device code is compiled. A file of its own, because all of it depends on this
-# file, and to compile it takes minutes.
+# The rules for device code. They are in a file of their own because all device code depends on this
+# file, and compiling it takes minutes.
 
-# Kernels that exist to be compiled: tests/device compares their PTX with what
-# their comments promise. The fat binary shows that the assembler takes each of
-# them, too, and has PTX for the GPUs of later years. To look at one kernel:
+# Kernels that exist to be compiled: tests/device compares their PTX with the promises in their
+# comments. The fat binary shows that the assembler accepts each of them, too, and has PTX for later
+# GPUs. To look at one kernel:
 #   make build/device/NAME.sm_90.ptx
 CUDA_ARCHS ?= 75 80 90 100 120
 PTX_TESTS  := $(sort $(notdir $(basename $(wildcard tests/device/*.cu))))
 
-# The one that set-up has installed, else one in PATH. Asked for only by those
-# recipes that need it.
+# The compiler that set-up has installed, else one in PATH. Only the recipes that need it look for
+# it.
 NVCC_GIVEN := $(filter-out undefined,$(origin NVCC))
 NVCC ?= $(or $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvcc)),nvcc)
 NVCCFLAGS := -std=c++17 -O3 -ccbin $(CC) -Werror all-warnings -Xcompiler -Wall,-Wextra -Idevice -Iinclude
 
-# What device code includes lies in a folder of its own here and beside the other
-# headers once it is installed.
+# The headers of device code lie in a folder of their own here, and beside the other headers once
+# they are installed.
 DEVICE_HEADERS := $(sort $(shell find device/shmem -type f -name '*.h' -o -type f -name '*.cuh' 2>/dev/null))
 
-# The library's own kernels, for calls on streams and the operators of shmem.torch. Set-up gets
-# the compiler where there is none. Compressed for size they are a seventh. KERNELS=no builds
-# the library without them; those calls say so then.
+# The library's own kernels, for calls on streams and the operators of shmem.torch. Set-up gets the
+# compiler where there is none. Compressed for size they are a seventh. KERNELS=no builds the
+# library without them; the calls that need them then fail with that reason.
 KERNELS     ?= yes
 KERNEL_SRC  := device/kernels/kernels.cu
 KERNEL_DEPS := $(KERNEL_SRC) $(wildcard device/kernels/*.h) $(DEVICE_HEADERS) device/rules.mk
@@ -30,8 +30,8 @@ ifeq ($(filter yes no,$(KERNELS)),)
 $(error KERNELS=$(KERNELS): set it to yes or no)
 endif
 
-# make test compiles for fewer architectures; what is installed behind it has all. Each takes 20 s
-# of a processor, of which KERNEL_PTX=1 leaves the assembler's out.
+# make test compiles for fewer architectures; an installed library has all. Each takes 20 s of a
+# processor; KERNEL_PTX=1 leaves the assembler's part out.
 KERNEL_ARCHS ?= $(CUDA_ARCHS)
 ARCHS_OF := $(BUILD)/obj/archs$(subst $() ,,$(KERNEL_ARCHS:%=-%))$(KERNEL_PTX:%=-ptx)
 $(ARCHS_OF):
@@ -50,15 +50,15 @@ $(KERNEL_FILE): $(KERNEL_DEPS) $(ARCHS_OF)
 	"$$nvcc" $(NVCCFLAGS) -t 2 --compress-mode=size $(if $(KERNEL_PTX),,$(foreach a,$(KERNEL_ARCHS),-gencode arch=compute_$(a),code=sm_$(a))) \
 	    -gencode arch=compute_$(lastword $(KERNEL_ARCHS)),code=compute_$(lastword $(KERNEL_ARCHS)) -fatbin -o $@ $<
 
-# A file of an earlier build is not to be found beside libraries that are built without it.
+# Libraries built without the kernels must not find a file of an earlier build.
 .PHONY: no-kernels
 no-kernels:
 	@rm -f $(KERNEL_FILE)
 
-# What is for a machine with a GPU. There the assembler's work is needed, which is
-# three quarters of the time; GPU_PTX=1 leaves it out, in a folder of its own, to see that
-# all of it compiles. Kernels that are not run need not be fast. The host's part has to be: without
-# -O3 calls of the driver stay in that nothing reaches, and do not link.
+# Programs for a machine with a GPU. They need the assembler's work, which is three quarters of the
+# time; GPU_PTX=1 leaves it out, in a folder of its own, to check only that everything compiles.
+# Kernels that are not run need not be fast. The host's part needs -O3: without it unreachable calls
+# of the driver stay in the code and do not link.
 GPU      := $(BUILD)/gpu$(if $(GPU_PTX),-ptx)
 GPU_ARCH := 90
 ifneq ($(GPU_PTX),)
@@ -67,7 +67,7 @@ endif
 GPU_CODE  = $(if $(GPU_PTX),,-gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH)) \
             -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH)
 
-# The same for the GPUs that are tested.
+# The same options for the architectures that are tested.
 $(GPU)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) --compress-mode=size $(GPU_CODE) -fatbin -o $@ $<
@@ -76,7 +76,7 @@ $(GPU)/lib/libshmem_kernels.fatbin: $(KERNEL_DEPS)
 kernels: $(foreach k,$(PTX_TESTS),$(CUDA_ARCHS:%=$(BUILD)/device/$(k).sm_%.ptx) $(BUILD)/device/$(k).fatbin)
 
 define ptx_rule
-# The file may be one with that of another tree (tests/seeded): nvcc would write into both.
+# The file may be shared with another tree (tests/seeded): nvcc would write into both.
 $(BUILD)/device/%.sm_$(1).ptx: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk
 	@mkdir -p $$(@D)
 	@rm -f $$@
@@ -89,24 +89,24 @@ $(BUILD)/device/%.fatbin: tests/device/%.cu $(DEVICE_HEADERS) device/rules.mk
 	$(NVCC) $(NVCCFLAGS) $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
 	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -fatbin -o $@ $<
 
-# What tests/gpu/run.sh runs on a machine with a GPU, in one folder that can be
-# carried there: it needs no compiler there, and of CUDA only the driver. Code
-# for the GPUs that are tested, and PTX for newer ones.
+# The files that tests/gpu/run.sh runs on a machine with a GPU, in one folder that can be copied
+# there: that machine needs no compiler, and of CUDA only the driver. The code is for the GPUs that
+# are tested, with PTX for newer ones.
 GPU_PROGRAMS := $(sort $(notdir $(basename $(wildcard tests/gpu/*.cu))))
-# Those that call each name, once more with those of NVSHMEM.
+# The programs that call each name, built once more with NVSHMEM's names.
 GPU_NAMES    := atomics colls rma singles strided waits
 GPU_EXAMPLES := $(sort $(notdir $(basename $(filter-out %/mpi.cu,$(wildcard examples/nvshmem/*.cu)))))
 GPU_DEEPEP   := $(GPU)/examples/dispatch $(GPU)/examples/settle.fatbin
 GPU_RING     := $(GPU)/examples/ring
-# Where there is Open MPI: its compiler says what a program needs.
+# Where Open MPI is installed, its compiler wrapper gives a program's flags.
 MPICC        := $(shell command -v mpicc.openmpi)
 GPU_MPI      := $(if $(MPICC),$(GPU)/examples/mpi)
 GPU_COMMANDS := $(sort $(patsubst tests/gpu/%/main.go,%,$(wildcard tests/gpu/*/main.go)))
 GPU_COPIES   := $(addprefix $(GPU)/,bin/shmemrun bin/shmem-info lib/libshmem.so lib/libshmem_core.so lib/$(NVSHMEM_NAME) \
                 $(CTESTS:%=tests/%))
 
-# run.sh reads the names of the C programs, and those that kernels call: that machine has no
-# sources of the generated ones.
+# run.sh reads the names of the C programs and of the functions that kernels call: the machine with
+# the GPU has no sources of the generated programs.
 gpu-test: $(GPU_COPIES) $(GPU)/lib/libshmem_kernels.fatbin $(GPU)/cuda/module.fatbin $(GPU_PROGRAMS:%=$(GPU)/cuda/%) $(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%) $(GPU)/cuda/nvshmem-scatter $(GPU_EXAMPLES:%=$(GPU)/examples/%) $(GPU_DEEPEP) $(GPU_RING) $(GPU_MPI) $(GPU_COMMANDS:%=$(GPU)/go/%)
 	@printf '%s\n' $(CTESTS) >$(GPU)/programs
 	@cp $(GEN)/gpu/zz_names.txt $(GPU)/names-shmem
@@ -126,7 +126,7 @@ $(GPU_NAMES:%=$(GPU)/cuda/nvshmem-%): $(GPU)/cuda/nvshmem-%: tests/gpu/%.cu $(GP
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -cudart static $(GPU_CODE) -o $@ $< -L$(BUILD)/lib -lnvshmem_host -lpthread
 
-# In two, for the assembler (parts.h).
+# In two parts, for the assembler (parts.h).
 $(GPU)/cuda/nvshmem-colls: NVCCFLAGS += -DNO_SCATTER
 $(GPU)/cuda/nvshmem-scatter: NVCCFLAGS += -DSCATTER_ONLY
 $(GPU)/cuda/nvshmem-scatter: tests/gpu/colls.cu $(GPU_NAMES_DEPS) | $(BUILD)/lib/libnvshmem_host.so
@@ -160,12 +160,12 @@ $(GPU)/examples/mpi.ptx: $(MPI_DEPS)
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -Iinclude/nvshmem $$($(MPICC) --showme:compile) -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
 
-# For GPUs that are not tested, which is what it tests.
+# For architectures that are not tested; the program tests exactly that.
 $(GPU)/cuda/foreign $(GPU)/cuda/foreign.ptx: GPU_ARCH := 120
 
-# Each of them up to PTX. The compiler for it reads the host's part, too; what it leaves out is
-# two thirds of the time: the host's compiler and the linker, which two of them are for here.
-# Of what is left two thirds were the headers, which most of them now have read once for all
+# Each of them compiled up to PTX. nvcc reads the host's part as well; leaving out the host's
+# compiler and the linker saves two thirds of the time, so only two programs run them here. Of the
+# remaining time two thirds went to the headers, which most programs now read once for all
 # (scripts/together). Some have headers or an architecture of their own.
 GPU_ALONE := facts foreign tiles visible
 GPU_TRIED := $(notdir $(basename $(shell grep -l '"try.h"' tests/gpu/*.cu)))
@@ -177,7 +177,7 @@ gpu-ptx: $(TOGETHER) $(GPU_ALONE:%=$(GPU)/cuda/%.ptx) $(GPU)/examples/dispatch.p
 $(GPU)/cuda/own.ptx: $(GPU_OWN:%=tests/gpu/%.cu)
 $(GPU)/cuda/tried.ptx: $(GPU_TRIED:%=tests/gpu/%.cu)
 $(GPU)/cuda/own.ptx $(GPU)/cuda/tried.ptx: NVCCFLAGS += -I$(GEN)/gpu
-# One type of each kind and size: those of shmem, whose text is the same, have all.
+# One type of each kind and size; the programs of shmem, which have the same text, have all types.
 $(GPU)/cuda/nvshmem-tried.ptx: $(GPU_NAMES:%=tests/gpu/%.cu) $(GEN)/nvshmem/gpu/zz_functions.h
 $(GPU)/cuda/nvshmem-tried.ptx: NVCCFLAGS += -DNVSHMEM_NAMES -Iinclude/nvshmem -I$(GEN)/nvshmem/gpu -DFEWER_TYPES
 $(GPU)/examples/together.ptx: $(GPU_EXAMPLES:%=examples/nvshmem/%.cu) tests/gpu/nvshmem.cu $(wildcard examples/nvshmem/*.h)
@@ -200,11 +200,11 @@ $(GPU)/examples/ring.ptx: examples/ring/ring.cu $(DEVICE_HEADERS) $(HEADERS) dev
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -arch=compute_$(GPU_ARCH) -ptx -o $@ $<
 
-# Every collective in every type, three times: the assembler takes seven minutes to
-# make that fast, and it is run to see whether it is right.
+# Every collective in every type, three times: the assembler takes seven minutes to optimise that,
+# and the program only checks results.
 $(foreach p,colls rma,$(GPU)/cuda/$(p) $(GPU)/cuda/nvshmem-$(p)) $(GPU)/cuda/nvshmem-scatter: NVCCFLAGS += -Xptxas -O1
 
-# What a program loads while it runs.
+# Modules that programs load while they run.
 $(GPU)/cuda/%.fatbin: tests/gpu/code/%.cu $(DEVICE_HEADERS) $(HEADERS) device/rules.mk
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) $(GPU_CODE) -fatbin -o $@ $<

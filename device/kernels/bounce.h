@@ -39,7 +39,7 @@ SHMEMI_D void shmemi_bounce_give(uint32_t *taken, uint32_t buffer)
 
 enum shmemi_bounced { SHMEMI_BOUNCED_PUT, SHMEMI_BOUNCED_GET, SHMEMI_BOUNCED_PUT_SIGNAL };
 
-/* Block b moves pieces b, b + gridDim.x, ... A put with signal has one block. */
+/* Block b moves pieces b, b + gridDim.x, ... A put with signal uses one block only. */
 template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shmemi_stream_call *c)
 {
     uint32_t *taken = (uint32_t *)(uintptr_t)c->bounce;

@@ -1,8 +1,7 @@
 /*
- * element.h: the elements of reductions, and what is done to two of them. The
- * 16-bit floating-point types are computed as float and rounded once, which
- * gives what the GPU's own instructions for them give, and needs none of
- * CUDA's headers.
+ * element.h: the elements of reductions, and the operations on two of them. The 16-bit
+ * floating-point types are computed as float and rounded once. That gives the results of the GPU's
+ * own instructions for them, and needs none of CUDA's headers.
  */
 #ifndef SHMEM_KERNELS_ELEMENT_H
 #define SHMEM_KERNELS_ELEMENT_H
@@ -32,8 +31,7 @@ SHMEMI_D void shmemi_narrow(float f, struct shmemi_f16 *v)
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(v->bits) : "f"(f));
 }
 
-/* To the nearest, and to the even one of two; what is not a number stays one.
- * The GPUs before sm_80 have no instruction for it. */
+/* Rounds to nearest even; a NaN stays a NaN. The GPUs before sm_80 have no instruction for it. */
 SHMEMI_D void shmemi_narrow(float f, struct shmemi_bf16 *v)
 {
     uint32_t u = __float_as_uint(f);
@@ -83,7 +81,7 @@ struct shmemi_odd_bits {
     }
 };
 
-/* What EACH does to all elements of two words. */
+/* Applies EACH to all elements of two words. */
 template <class EACH, class T> SHMEMI_D uint64_t shmemi_apply_word(uint64_t a, uint64_t b)
 {
     union word {
@@ -102,9 +100,9 @@ template <class EACH, class T> SHMEMI_D uint64_t shmemi_apply_word(uint64_t a, u
 }
 
 /*
- * What is done to two elements, and to all of those in two words of 8 bytes. batch
- * is how many words of 16 bytes a thread has under way at once (reduce.h): one of
- * small integers, which take much code for each.
+ * The operation on two elements, and on all elements in two words of 8 bytes. batch is the number
+ * of 16-byte words that a thread has under way at once (reduce.h): one for small integers, which
+ * take much code for each word.
  */
 template <class OP, class T> struct shmemi_each {
     static constexpr uint32_t batch = sizeof(T) < 4 ? 1 : 4;

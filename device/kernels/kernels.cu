@@ -1,7 +1,7 @@
 /*
- * kernels.cu: the library's own kernels, which the host launches on a stream of
- * the program for a call of shmemx.h. Built into libshmem_kernels.fatbin; the
- * host finds each by its name. It has checked the arguments.
+ * kernels.cu: the library's own kernels, which the host launches on a stream of the program for a
+ * call of shmemx.h. Built into libshmem_kernels.fatbin; the host finds each by its name. The host
+ * has checked the arguments.
  */
 #define SHMEMI_READS_SOURCE 0
 
@@ -87,7 +87,7 @@ KERNEL shmemi_stream_p(__grid_constant__ call_t c)
     }
 }
 
-/* What the stream did before is visible to who sees the signal. */
+/* The fence makes earlier work of the stream visible to a reader that sees the signal. */
 KERNEL shmemi_stream_signal(__grid_constant__ call_t c)
 {
     shmemi_fence_system();
@@ -96,7 +96,10 @@ KERNEL shmemi_stream_signal(__grid_constant__ call_t c)
 
 /* --------------------------------------------------------------- waiting */
 
-/* Word i, i + threads, ... of those that count, against one value or one each. */
+/*
+ * Waits for words i, i + threads, ... that status does not exclude; one value for all words, or one
+ * for each.
+ */
 template <class T> SHMEMI_D void wait_words(call_t *c)
 {
     const T *words = (const T *)address(c->dest), *values = (const T *)address(c->source);
@@ -198,8 +201,8 @@ KERNEL shmemi_stream_alltoall(__grid_constant__ call_t c)
 
 /* ------------------------------------------------------------ reductions */
 
-/* By the numbers of the wire's constants. Sums and products of integers do not depend
- * on the sign, nor do bits on the type: of those the host counts bytes. */
+/* Numbered by the wire's constants. Sums and products of integers do not depend on the sign, and
+ * bit operations not on the type: for these the host counts bytes. */
 template <class WAY, class OP> SHMEMI_D void reduce_integers(call_t *c)
 {
     switch (c->width & ~(uint32_t)SHMEMI_SIGNED) {
@@ -279,8 +282,8 @@ template <class WAY> SHMEMI_D void reduce(call_t *c, uint32_t op)
 }
 
 /*
- * A kernel for each way and operation. One for all would take the assembler four
- * times as long; one for each type would have what they share in it 100 times.
+ * A kernel for each algorithm and operation. One kernel for all would take the assembler four times
+ * as long; one kernel for each type would hold the shared code 100 times.
  */
 KERNEL shmemi_stream_reduce(__grid_constant__ call_t c)
 {

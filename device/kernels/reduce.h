@@ -1,20 +1,19 @@
 /*
- * reduce.h: reductions over a team, for a stream. Three ways, of which the host
- * takes the fastest that the team and the size allow:
+ * reduce.h: reductions over a team, for a stream. There are three algorithms; the host takes the
+ * fastest that the team and the size allow:
  *
- * packed, of the world alone: each PE stores its source into every other's memory, in words of
- * which one half is data and one half says which call it belongs to. Who finds the right number in
- * a word has the data: no flag follows, and nobody says that it has come or that it is done. Twice
- * the bytes, and the fastest while there are few.
+ * packed, of the world alone: each PE stores its source into every other PE's memory, in words of
+ * which one half is data and the other half is the number of the call. A reader that finds the
+ * right number in a word has its data, so there is no flag behind the data and no message that it
+ * has been read. It moves twice the bytes, and is the fastest algorithm for short arrays.
  *
- * spread: PE i combines the i-th part of all sources, which it reads from where
- * they are, and stores the result into every dest. Of each link's two directions
- * both are used alike.
+ * spread: PE i combines the i-th part of all sources, which it reads in place, and stores the
+ * result into every dest. Both directions of each link carry the same load.
  *
- * any: by one block, over any route, as a kernel of the program would do it.
+ * any: one block reduces over any route, as a kernel of the program would.
  *
- * In all of them the sources are combined in the order of the PEs, by one PE or
- * by all alike, so that all PEs have the same bits.
+ * All algorithms combine the sources in the order of the PEs, on one PE or in the same way on all,
+ * so that all PEs have the same bits.
  */
 #ifndef SHMEM_KERNELS_REDUCE_H
 #define SHMEM_KERNELS_REDUCE_H
@@ -85,9 +84,9 @@ static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32
 }
 
 /*
- * The lines are there twice, for calls in turn: a PE that writes those of call
- * t + 2 has what all PEs sent in call t + 1, so that all are done with call t.
- * No line is ever 0 as a whole, which memory is at first.
+ * There are two sets of lines, used alternately. A PE that writes the lines of call t + 2 has the
+ * data of all PEs for call t + 1, so all PEs are done with call t. No line is ever all zero, as
+ * memory is at first.
  */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
@@ -172,7 +171,7 @@ template <class EACH, class T> struct shmemi_elements {
     }
 };
 
-/* Units first to last of all sources, this block's share of them. */
+/* This block's share of units first to last of all sources. */
 template <class LANE>
 SHMEMI_D void shmemi_reduce_range(const struct shmemi_members *m, const char *source, char *dest,
                                   uint64_t first, uint64_t last)
@@ -218,8 +217,8 @@ SHMEMI_D void shmemi_reduce_part(const struct shmemi_members *m, const char *sou
 }
 
 /*
- * Sources are read when all PEs have come: the first block tells them, every
- * block waits for them.
+ * Sources may be read once all PEs have come: the first block tells the other PEs, every block
+ * waits for them.
  */
 static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_members *m)
 {
@@ -264,8 +263,8 @@ SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)
     shmemi_spread_end(&m, step);
 }
 
-/* A round of a reduction over any route: all chunks have come when it returns.
- * Not inlined, so that it is there once for all types. */
+/* One round of a reduction over any route: all chunks have come when it returns. Not inlined, so
+ * that the code exists once for all types. */
 static __device__ __noinline__ void shmemi_any_round(const struct shmemi_members *m, char *buffer,
                                                      const char *source, uint64_t bytes,
                                                      uint64_t turn)
@@ -281,7 +280,7 @@ static __device__ __noinline__ uint64_t shmemi_any_begin(const struct shmemi_mem
     return shmemi_step_begin<shmemi_by_block>(&shmemi_job, m->work.turn);
 }
 
-/* As shmemi_reduce of the header, and over the same buffers. */
+/* As shmemi_reduce of the device header, and over the same buffers. */
 template <class EACH, class T> SHMEMI_D void shmemi_reduce_any(const struct shmemi_stream_call *c)
 {
     struct shmemi_members m;
@@ -317,7 +316,7 @@ template <class EACH, class T> SHMEMI_D void shmemi_reduce_any(const struct shme
         shmemi_store_near(m.work.turn, turn - 1);
 }
 
-/* Each PE gets a part, by one block. */
+/* Reduce-scatter, by one block. */
 struct shmemi_parts {
     template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
     {
@@ -327,7 +326,7 @@ struct shmemi_parts {
     }
 };
 
-/* The three of them, for who chooses the types. */
+/* The three algorithms for one type. */
 struct shmemi_packed {
     template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
     {

@@ -1,23 +1,22 @@
 /*
- * share.h: what the library's own kernels have in common: the job, who of several
- * blocks is the last, and a block's share of an array.
+ * share.h: the parts that the library's own kernels share: the job, the test for the last of
+ * several blocks, and a block's share of an array.
  *
- * Nothing that changes from call to call comes from the host, so that a call may
- * be captured in a graph and replayed: what counts the calls is in the GPU's
- * memory. Only one collective of a team runs at a time, as the specification asks,
- * so all of a team use the same words.
+ * The host passes nothing that changes from call to call, so that a call may be captured in a graph
+ * and replayed: the counters of calls are in the GPU's memory. Only one collective of a team runs
+ * at a time, as the specification asks, so all collectives of a team use the same words.
  */
 #ifndef SHMEM_KERNELS_SHARE_H
 #define SHMEM_KERNELS_SHARE_H
 
 #include <shmem/sync.h>
 
-/* The state of the job. The host fills it when it has loaded this file. */
+/* The state of the job. The host fills it after it has loaded this file. */
 extern "C" {
 __constant__ struct shmemi_device_image shmemi_job;
 }
 
-/* The library launches all of its kernels with as many threads, or fewer. */
+/* The most threads with which the library launches its kernels. */
 #define SHMEMI_THREADS 512
 
 /* At the end of the work memory, of the world alone: the count of packed
@@ -38,10 +37,10 @@ SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
 }
 
 /*
- * Whether this block is the last one of the kernel to come here. What the others
- * did before they came is visible to it then, and it passes it on with its own
- * fences. Each block makes a fence of the system's scope, all at the same time,
- * so that the last one does not wait for the stores of all.
+ * Reports whether this block is the last one of the kernel to come here. The last block sees all
+ * that the other blocks did before they came, and passes it on with its own fences. Each block
+ * makes a fence of system scope, all at the same time, so that the last one does not wait for the
+ * stores of all.
  */
 SHMEMI_D int shmemi_last_block(uint32_t *ticket)
 {
@@ -71,8 +70,8 @@ SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes)
 }
 
 /*
- * The end of a collective of many blocks whose PEs are all reached directly: the
- * last block tells all PEs that this one is done, and waits for them.
+ * The end of a collective of many blocks whose PEs are all reached directly: the last block tells
+ * all PEs that this PE is done, and waits for them.
  */
 SHMEMI_D void shmemi_meet_last(const struct shmemi_members *m)
 {

@@ -1,12 +1,11 @@
 /*
- * access.h: every access of a kernel to symmetric memory, its own or a peer's,
- * named by its purpose. Each is one instruction, whose scope and order the tests
- * pin in the PTX. A peer's memory is reached at an address of this GPU's: over
- * NVLink, over PCIe, or in the same memory.
+ * access.h: every access of a kernel to symmetric memory, its own or a peer's, named by its
+ * purpose. Each is one instruction, whose scope and order the tests pin in the PTX. A peer's memory
+ * has an address of this GPU's: over NVLink, over PCIe, or in the same memory.
  *
- * Bulk data is moved by weak accesses, which say nothing to others by
- * themselves; a fence or a signal after them does. Elements and flags, which
- * somebody may look at while they change, are moved by strong ones.
+ * Bulk data is moved by weak accesses, which are not visible to others until a fence or a signal
+ * follows them. Elements and flags, which others may read while they change, are moved by strong
+ * accesses.
  */
 #ifndef SHMEM_ACCESS_H
 #define SHMEM_ACCESS_H
@@ -17,13 +16,13 @@
 
 #define SHMEMI_D static __device__ __forceinline__
 /*
- * What goes through the ring, is wrong, or takes many steps anyway, is a function
- * of its own. Inlined, the ring would be 300 instructions at each call, most of
- * which never run, and take registers from those that do.
+ * Code that goes through the ring, handles an error, or takes many steps anyway is a function of
+ * its own. Inlined, the ring would be 300 instructions at each call, most of which never run and
+ * whose registers the other instructions would lack.
  */
 #define SHMEMI_COLD static inline __device__ __noinline__
 
-/* An integer of so many bytes, as which an element of any type travels. */
+/* The integer type of this many bytes, which carries an element of any type. */
 template <int BYTES> struct shmemi_bits;
 template <> struct shmemi_bits<1> {
     typedef uint8_t type;
@@ -58,7 +57,7 @@ struct alignas(16) shmemi_wide {
     uint64_t a, b;
 };
 
-/* An element for a reader who may look at it any time: whole, in no order. */
+/* Stores an element that others may read at any time: whole, in no order. */
 SHMEMI_D void shmemi_store_element(void *at, uint8_t v)
 {
     asm volatile("st.relaxed.sys.global.u8 [%0], %1;" ::"l"(at), "r"((uint32_t)v) : "memory");
@@ -95,14 +94,14 @@ SHMEMI_D void shmemi_load_element(const void *at, uint64_t *v)
     asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(*v) : "l"(at) : "memory");
 }
 
-/* Adds to a word without an answer, in no order. */
+/* Adds to a word without a result, in no order. */
 SHMEMI_D void shmemi_add_element(void *at, uint64_t v)
 {
     asm volatile("red.relaxed.sys.global.add.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
 }
 
 /*
- * A word that somebody waits for. What its writer had seen or written before is
+ * Loads a word that this thread waits for. Everything that the writer had seen or written before is
  * visible to this thread afterwards.
  */
 SHMEMI_D void shmemi_load_flag(const void *at, uint16_t *v)
@@ -118,15 +117,15 @@ SHMEMI_D void shmemi_load_flag(const void *at, uint64_t *v)
     asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(*v) : "l"(at) : "memory");
 }
 
-/* Until 128 threads have come to the barrier of that number. */
+/* Waits until 128 threads have come to the barrier of this number. */
 SHMEMI_D void shmemi_meet_four_warps(uint32_t barrier)
 {
     asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");
 }
 
 /*
- * A signal after its data: who sees it sees what this thread wrote before, and
- * what other threads wrote whom this one met at a barrier since.
+ * Stores a signal behind its data: a reader of the signal sees what this thread wrote before, and
+ * what other threads wrote before this one met them at a barrier.
  */
 SHMEMI_D void shmemi_store_signal(void *at, uint64_t v)
 {
@@ -137,16 +136,16 @@ SHMEMI_D void shmemi_add_signal(void *at, uint64_t v)
     asm volatile("red.release.sys.global.add.u64 [%0], %1;" ::"l"(at), "l"(v) : "memory");
 }
 
-/* Puts what this thread wrote before in order ahead of what it writes next. */
+/* Orders this thread's earlier writes before its later ones. */
 SHMEMI_D void shmemi_fence_system(void)
 {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
 /*
- * Waits until what this thread wrote before is where everybody sees it. The
- * stronger fence, since a get after a quiet must not be answered from before it:
- * two PEs that each put, quiet and get must not both miss the other's put.
+ * Waits until this thread's earlier writes are visible everywhere. It is the stronger fence,
+ * because a get after a quiet must not return a value from before it: two PEs that each put, quiet
+ * and get must not both miss the other's put.
  */
 SHMEMI_D void shmemi_complete_system(void)
 {
@@ -154,11 +153,10 @@ SHMEMI_D void shmemi_complete_system(void)
 }
 
 /*
- * Bulk data. What is this PE's own may be shared or local memory too, so that
- * the instruction takes any address. A load from a peer is a strong one: a weak
- * one may be answered by the first-level cache from before the peer wrote. Those
- * with a predicate do nothing where it is 0, without a branch, so that the loads
- * of a batch leave together.
+ * Bulk data. This PE's own side may be shared or local memory too, so the instruction takes any
+ * address. A load from a peer is a strong one: the first-level cache may answer a weak one with
+ * data from before the peer's write. The versions with a predicate do nothing where it is 0,
+ * without a branch, so that the loads of a batch leave together.
  */
 template <class T> struct shmemi_move;
 

@@ -56,7 +56,7 @@ template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)
     return old;
 }
 
-/* The same by the ring, for 4 or 8 bytes. What has no answer is not waited for. */
+/* The same by the ring, for 4 or 8 bytes. It does not wait for operations without a result. */
 SHMEMI_COLD uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint32_t kind,
                                       uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
                                       int pe)
@@ -95,7 +95,9 @@ SHMEMI_D T shmemi_amo(const struct shmemi_device_image *image, uint32_t call, co
     return shmemi_as<T>(old);
 }
 
-/* What an addition or an exchange makes of a word, for rings that have no such operation. */
+/*
+ * The new value of a word after an addition or an exchange, for rings that have no such operation.
+ */
 struct shmemi_then_add {
     template <class T> SHMEMI_D T apply(T old, T v)
     {
@@ -109,7 +111,7 @@ struct shmemi_then_set {
     }
 };
 
-/* By comparing and swapping until nobody was in between. */
+/* Repeats a compare-and-swap until no other thread has changed the word in between. */
 template <class THEN, class T>
 SHMEMI_D T shmemi_update_ring(const struct shmemi_device_image *image, uint64_t at, T value, int pe)
 {
@@ -148,8 +150,8 @@ SHMEMI_D void shmemi_add_real(const struct shmemi_device_image *image, uint32_t 
 }
 
 /*
- * Half precision. Rings work on words of 4 bytes, so there the half changes
- * within its word, and its neighbour is written as it was.
+ * Half precision. Rings work on words of 4 bytes, so there the half changes within its word, and
+ * its neighbour is written back unchanged.
  */
 template <class THEN, class H>
 SHMEMI_D H shmemi_update_half(const struct shmemi_device_image *image, uint64_t at, H value, int pe)
@@ -187,7 +189,7 @@ SHMEMI_D H shmemi_fetch_add_half(const struct shmemi_device_image *image, uint32
                                                        pe);
 }
 
-/* There is no 16-bit exchange, only a comparing one. */
+/* There is no 16-bit exchange, only a compare-and-swap. */
 template <class H>
 SHMEMI_D H shmemi_swap_half(const struct shmemi_device_image *image, uint32_t call, H *object,
                             H value, int pe)

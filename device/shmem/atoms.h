@@ -1,7 +1,7 @@
 /*
- * atoms.h: atomic instructions on a word of symmetric memory, this PE's or a
- * peer's, one each. In no order with other accesses, and atomic with those of
- * every other thread of the machine. Those that answer give the value before.
+ * atoms.h: atomic instructions on a word of symmetric memory, this PE's or a peer's, one
+ * instruction each. They are in no order with other accesses, and atomic with the atomics of every
+ * other thread of the machine. Instructions with a result return the value before.
  */
 #ifndef SHMEM_ATOMS_H
 #define SHMEM_ATOMS_H

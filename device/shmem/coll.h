@@ -39,7 +39,10 @@ SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image,
     }
 }
 
-/* Begins a step: all threads of the scope know its number, and rings keep it behind the last. */
+/*
+ * Begins a step: all threads of the scope know its number, and rings keep it behind the step
+ * before.
+ */
 template <class SCOPE>
 SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
                                     const uint64_t *counter)

@@ -1,6 +1,6 @@
 /*
- * context.h: an explicit context: the job as an argument of a kernel, for code
- * that does not count on its translation unit having been filled.
+ * context.h: an explicit context: the job as an argument of a kernel, for code that does not rely
+ * on its translation unit having been filled.
  *
  *   auto ctx = shmem_ctx(target);            on the host, target symmetric
  *   kernel<<<...>>>(ctx, target);
@@ -19,8 +19,8 @@
 extern "C" {
 #endif
 /*
- * Fills a shmem_context of size bytes for the heap that target is in. Ends the
- * job with a message when target is in none.
+ * Fills a shmem_context of size bytes for the heap that target is in. Ends the job with a message
+ * when target is in no heap.
  */
 int shmemi_context(const void *target, void *context, size_t size);
 #ifdef __cplusplus
@@ -29,7 +29,7 @@ int shmemi_context(const void *target, void *context, size_t size);
 #endif
 
 #ifdef __cplusplus
-/* Where the job's state is for kernels, and the heap that it was made for. */
+/* The address of the job's state for kernels, and the heap that it was made for. */
 struct shmem_context {
     const struct shmemi_device_image *image;
     uint64_t heap;
@@ -58,7 +58,7 @@ static inline struct shmem_context shmem_ctx(const void *target)
 #endif
 
 #ifdef __CUDACC__
-/* The job of a context. One that was made for a heap that is gone is refused. */
+/* The job of a context. A context of a heap that no longer exists is refused. */
 SHMEMI_D const struct shmemi_device_image *shmemi_open(struct shmem_context ctx, uint32_t call)
 {
     if (ctx.image == NULL)

@@ -40,13 +40,13 @@ SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t n, uint32_t
     }
 }
 
-/* The largest power of two, to 16, that divides all of what was or-ed together. */
+/* The largest power of two, up to 16, that divides all values that were or-ed together. */
 SHMEMI_D uint32_t shmemi_alignment(uint64_t bits)
 {
     return (uint32_t)((bits | 16) & (~(bits | 16) + 1));
 }
 
-/* By words of so many bytes, at most 8. */
+/* Copies by words of W bytes, at most 8. */
 template <int FAR>
 SHMEMI_D void shmemi_copy_by(uint32_t width, char *to, const char *from, uint64_t bytes,
                              uint32_t rank, uint32_t size)
@@ -67,11 +67,10 @@ SHMEMI_D void shmemi_copy_by(uint32_t width, char *to, const char *from, uint64_
 }
 
 /*
- * Any alignment. The ends are copied in the largest unit that divides both
- * addresses and the length, so that no element of the caller's is ever seen in
- * halves; what is between in the widest words that both sides allow. One
- * function for all scopes and not inlined: whoever comes here is not in a hurry,
- * and the code of a kernel stays small.
+ * Copies at any alignment. The ends are copied in the largest unit that divides both addresses and
+ * the length, so that no reader ever sees half of an element; the middle is copied in the widest
+ * words that both sides allow. One function for all scopes and not inlined: such copies need not be
+ * fast, and the code of a kernel stays small.
  */
 template <int FAR>
 SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, uint32_t rank,
@@ -97,12 +96,11 @@ SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, 
 }
 
 /*
- * Whole 16-byte words, less than 4 GiB of them: with indices of 64 bits the
- * additions would be twice as many. The loads of a batch are all under way before
- * the first store, by predicates: those of a loop would wait for each other. The
- * first goes ahead of the tests for the others, since a thread of a block often
- * has one word in all: on an H200 a get of 2 KiB by a block of 1024 took 1.18 us
- * behind them and takes 1.08.
+ * Copies whole 16-byte words, less than 4 GiB of them: with 64-bit indices there would be twice as
+ * many additions. Predicates let all loads of a batch leave before the first store; the loads of a
+ * loop would wait for each other. The first load goes ahead of the tests for the others, since a
+ * thread of a block often has one word in all: on an H200 a get of 2 KiB by a block of 1024 took
+ * 1.18 us with the load behind the tests and takes 1.08.
  */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint32_t n)
@@ -135,7 +133,9 @@ SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint32_t n)
     }
 }
 
-/* What is no multiple of 16 bytes, anywhere, or has 4 GiB or more, is not 0. */
+/*
+ * Not 0 if an address or the length is not a multiple of 16 bytes, or the length is 4 GiB or more.
+ */
 SHMEMI_D uint32_t shmemi_not_wide(const void *to, const void *from, uint64_t bytes)
 {
     return (((uint32_t)(uintptr_t)to | (uint32_t)(uintptr_t)from | (uint32_t)bytes) & 15) |
@@ -154,10 +154,10 @@ SHMEMI_D void shmemi_copy_part(void *to, const void *from, uint64_t bytes)
 }
 
 /*
- * Whether this thread has nothing to do for a copy but to meet the others: its
- * words are beyond the end, and there is no ring, so that nobody asks for it. The
- * checks are the first thread's then. In a block with 32 warps, most of which
- * have no word of a few KiB, it pays to find that out before all else.
+ * Reports whether this thread has no part in a copy except to meet the others: its words are beyond
+ * the end, and there is no ring, so no other thread needs its help. The first thread then makes the
+ * checks. In a block with 32 warps, most of which have no word of a few KiB, it pays to find that
+ * out first.
  */
 template <class SCOPE>
 SHMEMI_D int shmemi_idle(const struct shmemi_device_image *image, const void *to, const void *from,
@@ -176,8 +176,8 @@ SHMEMI_COLD void shmemi_copy_call(void *to, const void *from, uint64_t bytes)
 }
 
 /*
- * Copies; FAR when the source is a peer's. A block's copy of a few KiB is over so
- * soon that a call would count; others' are out of line, to keep kernels small.
+ * Copies; FAR when the source is a peer's. A block copies a few KiB so fast that a function call
+ * would count, so that copy is inlined; the copies of other scopes are not, to keep kernels small.
  */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)

@@ -1,7 +1,7 @@
 /*
- * fault.h: what a kernel does when a call is wrong: it says which and why, where
- * the host finds it, and stops. A trap ends the kernel and makes every later
- * call of the CUDA runtime fail, so that nobody goes on with wrong data.
+ * fault.h: reports of wrong calls. A kernel writes the call and the cause where the host finds
+ * them, and traps. A trap ends the kernel and makes every later call of the CUDA runtime fail, so
+ * that the program does not go on with wrong data.
  */
 #ifndef SHMEM_FAULT_H
 #define SHMEM_FAULT_H
@@ -16,10 +16,9 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * Without a job, or on a GPU of the process that is not the PE's, nobody on the
- * host reads a report. The driver has to say it, and prints what a kernel says
- * before it dies of assertions alone: the text, and the block and thread of each
- * that comes here.
+ * Without a job, or on a GPU of the process that is not the PE's, the host has no reader of
+ * reports. The driver then prints the cause: before the kernel dies it prints only assertions, with
+ * their text and the block and thread of each thread that comes here.
  */
 SHMEMI_COLD void shmemi_no_job(void)
 {
@@ -32,9 +31,9 @@ SHMEMI_COLD void shmemi_no_job(void)
 }
 
 /*
- * The first thread that comes fills the report in; ready is stored last. The
- * others wait for it before they trap, since the first trap ends them all. call
- * is the public name's number, a hash of it (capi/spec).
+ * The first thread that comes fills the report in and stores ready last. The others wait for it
+ * before they trap, since the first trap ends them all. call is the number of the public name, a
+ * hash of it (capi/spec).
  */
 SHMEMI_D void shmemi_tell(const struct shmemi_device_image *image, uint32_t fault, uint32_t call,
                           int pe, uint64_t address, uint64_t length)
@@ -77,7 +76,7 @@ __attribute__((noreturn)) SHMEMI_COLD void shmemi_fault(const struct shmemi_devi
     __builtin_unreachable();
 }
 
-/* Ends the calling thread, because the job ends and what it waits for will not come. */
+/* Ends the calling thread, because the job ends and the thread would wait without end. */
 __attribute__((noreturn)) SHMEMI_D void shmemi_end(void)
 {
     asm volatile("exit;");

@@ -1,6 +1,6 @@
 /*
- * kernels.h: what the names that kernels call are made of, without a name of them. Headers of
- * another surface include it, so that a program may have any shmem.h beside them.
+ * kernels.h: the templates behind the names that kernels call, without the names. Headers of
+ * another surface include it, so that a program may have another library's shmem.h beside them.
  */
 #ifndef SHMEM_KERNELS_H
 #define SHMEM_KERNELS_H

@@ -1,7 +1,7 @@
 /*
- * launch.h: kernels of which all blocks have to run at the same time, because
- * they wait for each other or for other PEs' blocks. For the host's part of a
- * unit: only the CUDA runtime that the unit is linked with knows its kernels.
+ * launch.h: launching kernels whose blocks must all run at the same time, because they wait for
+ * each other or for other PEs' blocks. For the host's part of a unit: only the CUDA runtime that
+ * the unit is linked with knows its kernels.
  */
 #ifndef SHMEM_LAUNCH_H
 #define SHMEM_LAUNCH_H
@@ -18,12 +18,12 @@ static inline int shmemi_launch_refuse(cudaError_t error, const char *what)
 }
 
 /*
- * The most blocks of a kernel that the current GPU holds at the same time. 0, or
- * non-zero after a message.
+ * Finds the most blocks of a kernel that the current GPU holds at the same time. 0, or non-zero
+ * after a message.
  *
  * @func      a __global__ function
  * @block     threads of a block
- * @args      not looked at
+ * @args      ignored
  * @shared    bytes of dynamic shared memory of a block
  * @gridsize  written here
  */
@@ -49,9 +49,8 @@ static inline int shmemx_collective_launch_query_gridsize(const void *func, dim3
 }
 
 /*
- * Launches a kernel whose blocks all run at the same time. Every PE makes the
- * call. 0, or non-zero after a message: more blocks than the GPU holds are
- * refused before anything is launched.
+ * Launches a kernel whose blocks all run at the same time. Every PE makes the call. 0, or non-zero
+ * after a message; a grid of more blocks than the GPU holds is refused and nothing is launched.
  *
  * @func    a __global__ function
  * @grid    blocks; 0, 0, 0: as many as fit

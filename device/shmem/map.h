@@ -1,5 +1,5 @@
 /*
- * map.h: which ring a thread uses.
+ * map.h: the choice of a thread's ring.
  */
 #ifndef SHMEM_MAP_H
 #define SHMEM_MAP_H
@@ -28,11 +28,11 @@ static __device__ __forceinline__ uint32_t shmemi_multiprocessor(void)
     return n;
 }
 #else
-/* The number of the calling host thread, in the order in which threads asked. */
+/* The number of the calling host thread, in the order of their first calls of this function. */
 static inline uint32_t shmemi_thread(void)
 {
     static uint32_t threads;
-    static __thread uint32_t mine; /* 0: not asked yet */
+    static __thread uint32_t mine; /* 0: no number yet */
     if (mine == 0)
         mine = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
     return mine - 1;
@@ -40,10 +40,9 @@ static inline uint32_t shmemi_thread(void)
 #endif
 
 /*
- * The ring of the calling thread for an operation on pe, by SHMEM_RING_MAP_BY.
- * Threads that share a ring share an atomic counter; threads of a warp that
- * come together pay for it once. Host threads have no blocks or warps: each has
- * a ring, unless rings go by PE.
+ * The ring of the calling thread for an operation on pe, by SHMEM_RING_MAP_BY. Threads that share a
+ * ring share an atomic counter; threads of a warp that push together add to it once. Host threads
+ * have no blocks or warps: each has a ring, unless rings go by PE.
  */
 SHMEMI_HD uint32_t shmemi_ring_index(const struct shmemi_device_state *s, uint32_t pe)
 {

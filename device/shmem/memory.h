@@ -1,10 +1,10 @@
 /*
- * memory.h: every access of a producer to memory that others see, named by
- * its purpose. On the GPU each is one instruction, whose scope and order the
- * tests pin in the PTX; on the host a builtin.
+ * memory.h: every access of a producer to memory that others see, named by its purpose. On the GPU
+ * each is one instruction, whose scope and order the tests pin in the PTX; on the host it is a
+ * builtin.
  *
- * Near memory is shared among producers only (device memory for a GPU), far
- * memory also with the proxy (pinned host memory).
+ * Near memory is shared among producers only (device memory for a GPU); far memory also with the
+ * proxy (pinned host memory).
  */
 #ifndef SHMEM_MEMORY_H
 #define SHMEM_MEMORY_H
@@ -16,15 +16,14 @@
 #endif
 
 #ifdef SHMEMI_TSAN
-/* Whether the thread's next slots have a fence before them. */
+/* Whether a fence comes before the thread's next slots. */
 static __thread int shmemi_fenced __attribute__((unused));
 #endif
 
 /*
- * Before slots whose operation names memory that was just written: makes the
- * writes visible to the proxy and the NIC first. Once for a burst. A release on
- * each slot would cost the same each time: 1117 cycles on an H200, where a
- * relaxed slot costs 26.
+ * Before slots whose operation names memory that was just written: makes the writes visible to the
+ * proxy and the NIC. Once for a burst. A release on each slot would cost the same each time: 1117
+ * cycles on an H200, where a relaxed slot costs 26.
  */
 SHMEMI_HD void shmemi_before_slots(void)
 {
@@ -38,10 +37,10 @@ SHMEMI_HD void shmemi_before_slots(void)
 }
 
 /*
- * Both words of a slot. Relaxed: each carries a lap, so it does not matter
- * which comes first, and what must come before them has a fence of its own.
- * ThreadSanitizer knows no fences: for it the stores of a push that has one are
- * releases, so that it reports a push which lacks it.
+ * Stores both words of a slot. Relaxed: each carries a lap, so their order does not matter, and
+ * writes that must come before them have a fence of their own. ThreadSanitizer does not know
+ * fences: for it the stores of a push with a fence are releases, so that it reports a push that
+ * lacks one.
  */
 SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
 {
@@ -78,9 +77,9 @@ SHMEMI_HD uint64_t shmemi_take_near(uint64_t *word, uint64_t n)
 }
 
 /*
- * The cached tail. Acquire on the host: the slots that it frees were read by
- * the proxy before it published them, and the next stores must not be seen by
- * those reads. A GPU does not store ahead of the branch that decides on it.
+ * Loads the cached tail. Acquire on the host: the proxy has read the slots that the tail frees
+ * before it published the tail, and must not see the next stores in those reads. A GPU does not
+ * store ahead of the branch that tests the tail.
  */
 SHMEMI_HD uint64_t shmemi_load_near(const uint64_t *word)
 {
@@ -117,7 +116,7 @@ SHMEMI_HD uint32_t shmemi_claim_near(uint32_t *word, uint32_t bits)
 #endif
 }
 
-/* Clears bits, after the last look at what they stood for. */
+/* Clears bits, after the last use of what they stood for. */
 SHMEMI_HD void shmemi_release_claim(uint32_t *word, uint32_t bits)
 {
 #ifdef __CUDA_ARCH__
@@ -139,7 +138,7 @@ SHMEMI_HD uint32_t shmemi_load_far32(const uint32_t *word)
 #endif
 }
 
-/* The proxy's tail (as shmemi_load_near), or a value that an acquire went before. */
+/* Loads the proxy's tail (as shmemi_load_near), or a value that an earlier acquire covers. */
 SHMEMI_HD uint64_t shmemi_load_far(const uint64_t *word)
 {
 #ifdef __CUDA_ARCH__
@@ -151,7 +150,7 @@ SHMEMI_HD uint64_t shmemi_load_far(const uint64_t *word)
 #endif
 }
 
-/* A word that the proxy writes last: what it wrote before is visible after. */
+/* Loads a word that the proxy writes last: the proxy's earlier writes are visible afterwards. */
 SHMEMI_HD uint32_t shmemi_acquire_far32(const uint32_t *word)
 {
 #ifdef __CUDA_ARCH__
@@ -175,9 +174,9 @@ SHMEMI_HD uint64_t shmemi_acquire_far(const uint64_t *word)
 }
 
 /*
- * Between two looks at a word that the proxy changes; looks counts them. A
- * GPU's look takes a microsecond over PCIe and needs no pause. A host thread
- * gives way after a while, for the one it waits for may need its processor.
+ * Pauses between two looks at a word that the proxy changes; looks counts them. A GPU's look takes
+ * a microsecond over PCIe and needs no pause. A host thread yields after a while, because the
+ * thread that it waits for may need its processor.
  */
 SHMEMI_HD void shmemi_pause(uint32_t *looks)
 {
@@ -192,7 +191,7 @@ SHMEMI_HD void shmemi_pause(uint32_t *looks)
 #endif
 }
 
-/* The same for near memory, where a GPU's looks would be many. */
+/* The same for near memory, at which a GPU would look too often. */
 SHMEMI_HD void shmemi_pause_near(uint32_t *looks)
 {
 #ifdef __CUDA_ARCH__
@@ -203,7 +202,7 @@ SHMEMI_HD void shmemi_pause_near(uint32_t *looks)
 #endif
 }
 
-/* After the slots of a push: the compiler must not move what follows ahead of them. */
+/* After the slots of a push: keeps the compiler from moving later accesses ahead of them. */
 SHMEMI_HD void shmemi_after_slots(void)
 {
 #ifndef __CUDA_ARCH__

@@ -1,11 +1,11 @@
 /*
  * names.h: how the generated headers define a name.
  *
- * nvcc compiles a file once for the host and once for each GPU. A name that
- * libshmem.so has too is declared for both sides: in a GPU's turn it has a body,
- * in the host's turn none, so that host code calls the library's symbol. A name
- * of kernels only has a body in the GPU's turn; in the host's, which only has to
- * know that it is there, it asks for nothing, and costs little to compile.
+ * nvcc compiles a file once for the host and once for each GPU. A name that libshmem.so has too is
+ * declared for both sides: when nvcc compiles for a GPU it has a body, when nvcc compiles for the
+ * host it has none, so that host code calls the library's symbol. A name of kernels alone has a
+ * body for the GPU only; the host needs just its declaration, which uses no other type or function
+ * and costs little to compile.
  */
 #ifndef SHMEM_NAMES_H
 #define SHMEM_NAMES_H
@@ -41,7 +41,7 @@ template <class T> static __device__ T shmemi_nothing()
 /* The job of the calling unit. */
 #define SHMEMI_JOB (&shmemi_here)
 
-/* A type that is asked for where a function is called, not where it is defined. */
+/* A type that the compiler needs where a function is called, not where it is defined. */
 struct __half;
 struct __nv_bfloat16;
 template <class H> struct shmemi_late {

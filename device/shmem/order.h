@@ -15,15 +15,15 @@ SHMEMI_D void shmemi_check_init(const struct shmemi_device_image *image, uint32_
         shmemi_fault(image, SHMEMI_FAULT_INIT, call, -1, 0, 0);
 }
 
-/* The ring that this thread flushes. Any would do; its own is the least shared. */
+/* The ring that this thread flushes. Any ring would do; its own is shared the least. */
 SHMEMI_D uint32_t shmemi_own_ring(const struct shmemi_device_image *image)
 {
     return shmemi_ring_index(&image->job, (uint32_t)image->job.me);
 }
 
 /*
- * Whether a ring has taken something since all was complete. It costs two loads
- * of near memory for each ring, where asking the proxy costs two trips over PCIe.
+ * Reports whether a ring has taken operations since all was complete. It costs two loads of near
+ * memory for each ring; asking the proxy costs two trips over PCIe.
  */
 SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
 {
@@ -36,12 +36,12 @@ SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
     return 0;
 }
 
-/* Rings that a quiet keeps account of; with more, each quiet asks the proxy. */
+/* The most rings that a quiet keeps account of; with more rings, each quiet asks the proxy. */
 #define SHMEMI_QUIETED 64
 
 /*
- * Completes what the rings hold, if anything, and notes for each how far. The heads are read
- * before the proxy is asked: what is pushed meanwhile is not covered.
+ * Completes the operations in the rings, if there are any, and notes for each ring how far. The
+ * heads are read before the proxy is asked: operations that are pushed meanwhile are not covered.
  */
 SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
 {
@@ -54,7 +54,7 @@ SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
         heads[i] = shmemi_load_near(&shmemi_near_of(&rings[i])->head);
     if (shmemi_ring_quiet(rings, count, mine, 0) != 0)
         shmemi_end();
-    /* The quiet itself is complete, too, if it is the next in its ring. */
+    /* The quiet itself is complete, too, if it is the next operation in its ring. */
     if (mine < SHMEMI_QUIETED &&
         shmemi_load_near(&shmemi_near_of(&rings[mine])->head) == heads[mine] + 1)
         heads[mine]++;
@@ -63,7 +63,7 @@ SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
         shmemi_store_near(&shmemi_near_of(&rings[i])->quieted, heads[i]);
 }
 
-/* Puts what was pushed before, into any ring, ahead of what is pushed next. */
+/* Orders the operations pushed before, into any ring, before those that are pushed next. */
 SHMEMI_COLD void shmemi_fence_rings(const struct shmemi_device_image *image)
 {
     if (shmemi_ring_fence((const struct shmemi_ring *)image->job.rings, image->job.ring_count,
@@ -84,15 +84,18 @@ SHMEMI_COLD void shmemi_quiet_slowly(const struct shmemi_device_image *image, ui
     shmemi_quiet_rings(image);
 }
 
-/* A job, of which each PE has an address here: there is nothing but loads and stores. */
+/*
+ * Reports whether each PE of the job has an address here: then there are only loads and stores, no
+ * rings.
+ */
 SHMEMI_D int shmemi_all_direct(const struct shmemi_device_image *image)
 {
     return __builtin_expect((image->job.n_pes != 0) & (image->job.ring_count == 0), 1);
 }
 
 /*
- * Puts what happened before, by this thread and by those that it met since,
- * ahead of what it does next, at each PE.
+ * Orders the earlier operations of this thread, and of the threads it has met since, before its
+ * later ones, at each PE.
  */
 SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t call)
 {
@@ -102,9 +105,8 @@ SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t cal
 }
 
 /*
- * Waits until all of it is complete everywhere. The rings come first: who finds
- * that another thread has completed them sees, behind the fence, what that
- * thread saw.
+ * Waits until all of these operations are complete everywhere. The rings come first: a thread that
+ * finds them completed by another thread sees, behind the fence, what that thread saw.
  */
 SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t call)
 {
@@ -113,7 +115,7 @@ SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t cal
     shmemi_complete_system();
 }
 
-/* By the threads of a scope together: for what all of them did before. */
+/* By the threads of a scope together: for the earlier operations of all of them. */
 template <class SCOPE>
 SHMEMI_D void shmemi_quiet_together(const struct shmemi_device_image *image, uint32_t call)
 {

@@ -1,5 +1,5 @@
 /*
- * queue.h: queues: contexts whose order and completion are their own.
+ * queue.h: queues: contexts with their own order and completion.
  *
  *   shmemx_putmem_nbi_warp(shmemx_queue(q), dest, source, bytes, pe);    many warps
  *   if (...) {                                                           one that met them
@@ -7,9 +7,9 @@
  *       shmem_int_atomic_add(shmemx_queue(q), counter, count, pe);       is behind their bytes
  *   }
  *
- * A queue is one of the PE's rings, of which there are SHMEM_RING_COUNT. Numbers from 0 on name
- * one, whatever the block that asks: one that is greater than there are rings names a ring that
- * has another number, too. PEs that have an address here are reached by it, as in any context.
+ * A queue is one of the PE's rings, of which there are SHMEM_RING_COUNT. Any block may use a queue
+ * by its number, from 0 on. A number beyond the last ring is another number of one of the rings.
+ * PEs that have an address here are reached by it, as in any context.
  */
 #ifndef SHMEM_QUEUE_H
 #define SHMEM_QUEUE_H
@@ -20,17 +20,17 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * The context of a queue. What threads start in it, of whatever block, is one row, in the order in
- * which they do. A fence in it puts what came before ahead of what comes next, for each PE, and
- * waits for nothing, while a fence of the whole job waits until the proxy has met it. A quiet in
- * it completes what came before. Not for longer than a kernel.
+ * The context of a queue. The operations that threads of any block start in it are in one sequence,
+ * in the order in which they start. A fence in it orders earlier operations before later ones, for
+ * each PE, and waits for nothing; a fence of the whole job waits until the proxy has met it. A
+ * quiet in it completes the earlier operations. The context is valid until the kernel ends.
  */
 SHMEMI_ONLY shmem_context shmemx_queue(int queue)
     SHMEMI_RUN(shmem_context, shmemi_context_of(shmemi_queue(SHMEMI_JOB, (uint32_t)queue)))
 
     /*
-     * Where the heap of each PE is for loads and stores, or 0: as many numbers as there are PEs.
-     * NULL without a job.
+     * The addresses of each PE's heap for loads and stores, or 0: one entry for each PE. NULL
+     * without a job.
      */
     SHMEMI_ONLY const uint64_t *shmemx_heaps(void)
         SHMEMI_RUN(const uint64_t *, (const uint64_t *)SHMEMI_JOB->job.heaps)

@@ -1,12 +1,12 @@
 /*
- * reduce.h: reductions over a team. Each PE sends a chunk of its source into
- * every other's buffer and combines what came, in the order of the PEs, so that
- * all have the same result to the last bit.
+ * reduce.h: reductions over a team. Each PE sends a chunk of its source into every other PE's
+ * buffer and combines the chunks that came, in the order of the PEs, so that all have the same
+ * result to the last bit.
  *
- * There are two buffers, used in turn. Who sends the chunk of round t + 2 has
- * waited for all chunks of round t + 1, and a PE sends that one only when it is
- * done with round t: so the buffer that is written again is free, without
- * anybody saying so. Rounds are counted over all reductions of a team.
+ * There are two buffers, used alternately. A PE that sends the chunk of round t + 2 has waited for
+ * all chunks of round t + 1, and every PE sends its chunk of round t + 1 only when it is done with
+ * round t: so the buffer that is written again is free without a message that says so. Rounds are
+ * counted over all reductions of a team.
  */
 #ifndef SHMEM_REDUCE_H
 #define SHMEM_REDUCE_H
@@ -103,10 +103,10 @@ SHMEMI_D void shmemi_combine(T *dest, const T *mine, const char *buffer, uint64_
     }
 }
 
-/* What a reduction works with, between its rounds. */
+/* The data of a reduction between its rounds. */
 struct shmemi_rounds {
     struct shmemi_members team;
-    uint64_t turn, chunk; /* chunk 0: the team is none */
+    uint64_t turn, chunk; /* chunk 0: the team is invalid */
 };
 
 template <class SCOPE>
@@ -125,7 +125,7 @@ SHMEMI_COLD struct shmemi_rounds shmemi_reduce_begin(const struct shmemi_device_
     return r;
 }
 
-/* Sends this PE's part, waits for all others, and tells where they are. */
+/* Sends this PE's part, waits for all others, and returns their addresses. */
 template <class SCOPE>
 SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *image,
                                             const struct shmemi_rounds *r, const void *source,

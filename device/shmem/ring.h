@@ -1,18 +1,17 @@
 /*
- * ring.h: how a thread hands an operation to the proxy.
+ * ring.h: how a thread passes an operation to the proxy.
  *
- * One text for GPU threads (nvcc) and host threads (any C99 or C++11 compiler
- * with GCC's builtins), so that what runs under ThreadSanitizer on a machine
- * without a GPU is the code that a kernel runs. zz_wire.h has the layout,
- * memory.h every access to memory that others see.
+ * One text for GPU threads (nvcc) and host threads (any C99 or C++11 compiler with GCC's builtins),
+ * so that the code that runs under ThreadSanitizer on a machine without a GPU is the code of a
+ * kernel. zz_wire.h has the layout, memory.h every access to memory that others see.
  *
- * A producer takes positions by one addition to the head, waits until the
- * consumer has passed what they held before, and stores its slots. Slots
- * vouch for themselves, so nothing follows them; what must be visible before
- * an operation is seen goes before its slots (shmemi_before_slots).
+ * A producer takes positions by one addition to the head, waits until the consumer is done with the
+ * earlier slots at these positions, and stores its slots. Slots carry their own mark of validity,
+ * so no flag follows them; writes that must be visible before an operation is seen go before its
+ * slots (shmemi_before_slots).
  *
- * Positions that were taken must be filled: a thread that dies in between
- * stops its ring there, and the proxy names the ring and the position.
+ * Positions that were taken must be filled: a thread that dies in between stops its ring there, and
+ * the proxy names the ring and the position.
  */
 #ifndef SHMEM_RING_H
 #define SHMEM_RING_H
@@ -21,8 +20,8 @@
 #include "zz_wire.h"
 
 /*
- * What a wait answers when the ring was stopped: the job ends, and what the
- * wait was for may not have happened.
+ * The result of a wait when the ring was stopped: the job ends, and the awaited event may not have
+ * happened.
  */
 #define SHMEMI_STOPPED (-1)
 
@@ -37,9 +36,9 @@ SHMEMI_HD struct shmemi_ring_line *shmemi_line_of(const struct shmemi_ring *r)
 }
 
 /*
- * Between two looks at what the proxy writes: pauses, and tells whether nobody
- * empties the ring any more. It asks only at each 64th look, since over PCIe it
- * takes as long as the look itself.
+ * Pauses between two looks at a word that the proxy writes, and reports whether the ring was
+ * stopped. It checks that only at each 64th look, since over PCIe the check takes as long as the
+ * look itself.
  */
 SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *looks)
 {
@@ -48,10 +47,10 @@ SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *looks)
 }
 
 /*
- * Waits until the proxy has taken what is below goal. Producers look at the tail
- * that one of them saw last; one at a time reads the proxy's, over PCIe for a
- * GPU. When each reads it for itself, a thousand warps that wait for room keep
- * PCIe so busy that 2.5 M operations a second get through.
+ * Waits until the proxy has taken all positions below goal. Producers look at the tail that one of
+ * them saw last; one at a time reads the proxy's, over PCIe for a GPU. When each reads it for
+ * itself, a thousand warps that wait for room keep PCIe so busy that 2.5 M operations a second get
+ * through.
  */
 SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
 {
@@ -71,7 +70,7 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
                 return SHMEMI_STOPPED;
         }
         shmemi_pause_near(&looks);
-        /* Who reads the tail may have died; then only this ends the wait. */
+        /* The thread that reads the tail may have died; then only this ends the wait. */
         if ((looks & 4095) == 0 && shmemi_load_far32(&line->stopped))
             return SHMEMI_STOPPED;
     }
@@ -79,10 +78,10 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
 }
 
 /*
- * Takes n positions and waits until what is so many positions behind their end has
- * been taken; *room is then 0, or SHMEMI_STOPPED. The cached tail is read first, so that the two
- * reads overlap (on an H200 708 cycles one after the other, 361 together); that it is older than
- * the position only makes it reach less far.
+ * Takes n positions and waits until the proxy has taken the position that lies so many before their
+ * end; *room is then 0, or SHMEMI_STOPPED. The cached tail is read first, so that the two reads
+ * overlap (on an H200 708 cycles one after the other, 361 together). It may be older than the
+ * position, which at worst costs another look.
  */
 SHMEMI_HD uint64_t shmemi_take_within(const struct shmemi_ring *r, uint64_t n, uint64_t positions,
                                       int *room)
@@ -101,14 +100,14 @@ SHMEMI_HD uint64_t shmemi_take(const struct shmemi_ring *r, uint64_t n, int *roo
 }
 
 /*
- * Bytes beside the slots, where a ring has room for them: a producer copies them to
- * its cell, orders that ahead of its slots (shmemi_before_slots), and names the cell
- * as it would other memory, with nobody waiting for an answer. The proxy has read
- * them before it publishes that it took the operation, wherever they go.
+ * Bytes beside the slots, where a ring has room for them. A producer copies them to its cell,
+ * orders them before its slots (shmemi_before_slots), and names the cell as it would name other
+ * memory; it does not wait for a reply. The proxy has read the cell before it publishes that it
+ * took the operation, whatever the operation's target.
  *
- * A cell belongs to a position. Operations of two slots and more that are less than
- * 2 * SHMEMI_CELLS positions apart have different ones; so whoever takes a position
- * waits until those that are further back have been taken, as in a smaller ring.
+ * A cell belongs to a position. Operations of two slots and more that are less than 2 *
+ * SHMEMI_CELLS positions apart have different cells; so a thread that takes a position waits until
+ * the proxy has taken all positions further back, as in a smaller ring.
  */
 SHMEMI_HD char *shmemi_cell(const struct shmemi_ring *r, uint64_t p)
 {
@@ -121,7 +120,7 @@ SHMEMI_HD uint64_t shmemi_take_cell(const struct shmemi_ring *r, uint64_t n, int
     return shmemi_take_within(r, n, size < 2 * SHMEMI_CELLS ? size : 2 * SHMEMI_CELLS, room);
 }
 
-/* Stores the slots of an operation from position p on, which was taken. */
+/* Stores the slots of an operation from position p on, which the caller has taken. */
 SHMEMI_HD void shmemi_store_slots(const struct shmemi_ring *r, uint64_t p,
                                   const struct shmemi_words *words, int slots)
 {
@@ -138,10 +137,9 @@ SHMEMI_HD void shmemi_store_slots(const struct shmemi_ring *r, uint64_t p,
 }
 
 /*
- * Wakes a proxy that sleeps. Only host producers can: a proxy that serves a
- * GPU looks by itself. It announces its sleep, makes every running thread
- * order its memory accesses (membarrier), and looks at its rings once more:
- * so either it finds these slots, or this finds it asleep.
+ * Wakes a proxy that sleeps. Only host producers can: a proxy that serves a GPU polls. The proxy
+ * announces its sleep, makes every running thread order its memory accesses (membarrier), and looks
+ * at its rings once more: so either it finds these slots, or this function finds it asleep.
  */
 SHMEMI_HD void shmemi_rouse(const struct shmemi_ring *r)
 {
@@ -155,8 +153,8 @@ SHMEMI_HD void shmemi_rouse(const struct shmemi_ring *r)
 }
 
 /*
- * Pushes one operation. Returns the position of its first slot; where the ring
- * was stopped nothing is stored and the position means nothing to anybody.
+ * Pushes one operation. Returns the position of its first slot; if the ring was stopped nothing is
+ * stored and the position has no meaning.
  */
 SHMEMI_HD uint64_t shmemi_push(const struct shmemi_ring *r, const struct shmemi_words *words,
                                int slots)
@@ -207,9 +205,9 @@ SHMEMI_HD void shmemi_burst_end(const struct shmemi_burst *b)
 
 #ifdef __CUDACC__
 /*
- * Pushes one operation for each lane that comes here together with others for
- * the same ring: one addition and one look at the tail for all of them. Every
- * lane has an operation of its own with the same number of slots.
+ * Pushes one operation for each lane that comes here together with others for the same ring: one
+ * addition and one look at the tail for all of them. Every lane has an operation of its own, all
+ * with the same number of slots.
  */
 static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi_ring *r,
                                                              const struct shmemi_words *words,
@@ -221,7 +219,7 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
         return shmemi_push(r, words, slots);
     unsigned long long alike = (unsigned long long)(uintptr_t)r + (unsigned)slots;
     __match_all_sync(mask, alike, &same);
-    if (!same) /* one ring for each PE or warp; finding out takes 200 cycles */
+    if (!same) /* one ring for each PE or warp; comparing takes 200 cycles */
         mask = __match_any_sync(mask, alike);
     asm("mov.u32 %0, %%laneid;" : "=r"(lane));
     unsigned leader = (unsigned)__ffs((int)mask) - 1;
@@ -238,14 +236,13 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
 }
 #endif
 
-/* All places are claimed, and the ring was stopped. */
+/* All reply places are claimed, and the ring was stopped. */
 #define SHMEMI_NO_REPLY UINT32_MAX
 
 /*
- * Claims a place for an answer, or SHMEMI_NO_REPLY. It is the caller's until
- * shmemi_reply_wait has returned. A claim waits only for another's answer,
- * never for its own. Those who wait when a ring is stopped keep their places,
- * so that a claim must look whether it is before it goes round again.
+ * Claims a reply place, or returns SHMEMI_NO_REPLY. The place is the caller's until shmemi_reply_wait
+ * has returned. A claim waits only for another thread's reply, never for its own. Threads that wait
+ * when a ring is stopped keep their places, so a claim must check for that before it tries again.
  */
 SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint)
 {
@@ -270,16 +267,15 @@ SHMEMI_HD struct shmemi_reply *shmemi_reply_at(const struct shmemi_ring *r, uint
     return (struct shmemi_reply *)r->replies + i;
 }
 
-/* How many answers the place has had; to be read before the operation is pushed. */
+/* How many replies the place has had; to be read before the operation is pushed. */
 SHMEMI_HD uint32_t shmemi_reply_turn(const struct shmemi_ring *r, uint32_t i)
 {
     return shmemi_load_far32(&shmemi_reply_at(r, i)->turn);
 }
 
 /*
- * Waits for the answer, stores its value and gives the place back. Returns
- * the status of the operation, or SHMEMI_STOPPED; then the place is not given
- * back, for the answer may still come.
+ * Waits for the reply, stores its value and releases the place. Returns the status of the operation,
+ * or SHMEMI_STOPPED; then the place is not released, because the reply may still come.
  */
 SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_t turn,
                                 uint64_t *value)
@@ -298,10 +294,10 @@ SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_
 }
 
 /*
- * Waits until the proxy has taken what was pushed into the other rings before
- * this call, by any thread. A quiet or fence in one ring then covers it. What
- * was pushed is known from the heads, not from what is visible in the slots: a
- * position that was taken and not filled yet may stand before others that were.
+ * Waits until the proxy has taken the operations that any thread pushed into the other rings before
+ * this call. A quiet or fence in one ring then covers them. The heads say what was pushed; visible
+ * slots do not, because a position that was taken and is not filled yet may stand before filled
+ * ones.
  */
 SHMEMI_HD int shmemi_rings_taken(const struct shmemi_ring *rings, uint32_t count, uint32_t mine)
 {
@@ -325,9 +321,9 @@ SHMEMI_HD int shmemi_wait_past(const struct shmemi_ring *r, const uint64_t *word
 }
 
 /*
- * Waits until everything that happens before this call, of any thread and in
- * any of the count rings, is complete. mine is the ring that is used; threads
- * that wait at once share one flush.
+ * Waits until all operations that happen before this call, of any thread and in any of the count
+ * rings, are complete. mine is the ring that is used; threads that wait at the same time share one
+ * flush.
  */
 SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count, uint32_t mine,
                                 uint32_t context)
@@ -342,11 +338,10 @@ SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count,
 }
 
 /*
- * Orders what happens before this call, of any thread and in any ring, ahead of
- * what happens after it. A job's only ring keeps its order by itself. Among
- * several, a later operation of another thread in another ring could be met
- * before this fence, so the caller waits until the proxy has met it; the
- * network is not waited for.
+ * Orders the operations that happen before this call, of any thread and in any ring, before those
+ * that happen after it. A single ring keeps its order by itself. Among several, the proxy could
+ * meet a later operation of another thread in another ring before this fence, so the caller waits
+ * until the proxy has met the fence; it does not wait for the network.
  */
 SHMEMI_HD int shmemi_ring_fence(const struct shmemi_ring *rings, uint32_t count, uint32_t mine,
                                 uint32_t context)

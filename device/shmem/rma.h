@@ -10,7 +10,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* An element to a PE that has no address here: it rides in the slot. */
+/* Puts an element to a PE that has no address here: the element rides in the slot. */
 SHMEMI_COLD void shmemi_send_element(const struct shmemi_device_image *image, uint64_t dest,
                                      uint64_t bits, uint32_t bytes, int pe)
 {
@@ -25,8 +25,8 @@ SHMEMI_COLD void shmemi_send_element(const struct shmemi_device_image *image, ui
 }
 
 /*
- * An element of a PE that has no address here. Answers carry words of 4 or 8
- * bytes, so a smaller element comes within its word.
+ * Gets an element from a PE that has no address here. Replies carry words of 4 or 8 bytes, so a
+ * smaller element comes within its word.
  */
 SHMEMI_COLD uint64_t shmemi_ask_element(const struct shmemi_device_image *image, uint64_t source,
                                         uint32_t bytes, int pe)
@@ -65,10 +65,10 @@ SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, cons
     return shmemi_as<T>(v);
 }
 
-/* The most bytes that travel in slots, where the proxy need not look for them. */
+/* The most bytes that travel in slots, so that the proxy need not read them from elsewhere. */
 #define SHMEMI_SLOT_BYTES 16
 
-/* So many bytes of any memory that this thread can read, the first in the lowest bits. */
+/* Loads so many bytes from any memory that this thread can read, the first in the lowest bits. */
 SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
 {
     const unsigned char *at = (const unsigned char *)source;
@@ -88,8 +88,8 @@ SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
 }
 
 /*
- * Puts up to SHMEMI_SLOT_BYTES that lie anywhere. They are read here, so nobody waits
- * for an answer, and nothing has to be visible to others.
+ * Puts up to SHMEMI_SLOT_BYTES from any memory. The thread reads them here, so it waits for no
+ * reply, and they need not be visible to others.
  */
 SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_device_image *image, uint64_t dest,
                                    const char *source, uint64_t bytes, int pe)
@@ -101,8 +101,8 @@ SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_device_image *image, uint
 }
 
 /*
- * A put that goes by the ring; kind 0: without a signal. In memory, since what is in
- * registers here and in the calls below adds up to more than a thread of 1024 has.
+ * A put by the ring; kind 0: without a signal. The arguments are in memory, since in registers,
+ * with those of the calls below, they would be more than a thread of 1024 has.
  */
 struct shmemi_put_call {
     const struct shmemi_device_image *image;
@@ -113,8 +113,8 @@ struct shmemi_put_call {
 };
 
 /*
- * What is a kernel's own variables or in shared memory goes in as many operations as it
- * takes: all but the last of them. Returns where that begins.
+ * Puts data from a kernel's own variables or from shared memory, in as many operations as it takes:
+ * all but the last of them. Returns where the last one begins.
  */
 SHMEMI_COLD uint64_t shmemi_send_pieces(const struct shmemi_put_call *c)
 {
@@ -125,16 +125,16 @@ SHMEMI_COLD uint64_t shmemi_send_pieces(const struct shmemi_put_call *c)
 }
 
 /*
- * Whether the thread reads the bytes of a small put by itself. The library's own
- * kernels do not: a call on a stream may be given memory that the CPU alone reaches.
+ * Reports whether the thread reads the bytes of a small put by itself. The library's own kernels do
+ * not: a call on a stream may have memory that only the CPU reaches.
  */
 #ifndef SHMEMI_READS_SOURCE
 #define SHMEMI_READS_SOURCE 1
 #endif
 
 /*
- * The ring of this thread, where it has room beside its slots for so many bytes and
- * they are words; else NULL. One thread copies them, single bytes too slowly.
+ * The ring of this thread, if it has room beside its slots for so many bytes and they are words;
+ * else NULL. One thread copies them, and single bytes would be too slow.
  */
 SHMEMI_D const struct shmemi_ring *shmemi_cells_for(const struct shmemi_device_image *image,
                                                     const void *source, uint64_t bytes, int pe)
@@ -146,7 +146,9 @@ SHMEMI_D const struct shmemi_ring *shmemi_cells_for(const struct shmemi_device_i
                : NULL;
 }
 
-/* So many words by one thread, four under way at once: more take too many registers. */
+/*
+ * Copies so many words by one thread, four under way at once: more would take too many registers.
+ */
 template <class W> SHMEMI_COLD void shmemi_fill_words(char *to, const char *from, uint32_t n)
 {
     W v[4];
@@ -167,9 +169,8 @@ template <class W> SHMEMI_COLD void shmemi_fill_words(char *to, const char *from
 }
 
 /*
- * The rest of an operation that was taken with its cell. Not by shmemi_copy: its
- * registers, below those of all that leads here, would be more than a thread of
- * 1024 has.
+ * The rest of an operation whose position and cell are taken. It does not use shmemi_copy: with the
+ * registers of all callers there would be more than a thread of 1024 has.
  */
 SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_ring *r, uint64_t p, const char *source,
                                   uint32_t bytes, const struct shmemi_words *words, int slots)
@@ -188,9 +189,8 @@ SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_ring *r, uint64_t p, const
 }
 
 /*
- * Puts words that lie anywhere, by way of a cell, with a signal unless kind is 0. This
- * thread copies it, to main memory: on an H200 1 KiB take 2.3 us, where a copy
- * engine and its mark take 7.5.
+ * Puts words from any memory by way of a cell, with a signal unless kind is 0. This thread copies
+ * them, to main memory: on an H200 1 KiB takes 2.3 us; a copy engine and its mark take 7.5.
  */
 SHMEMI_COLD void shmemi_send_cell(const struct shmemi_ring *r, const struct shmemi_put_call *c)
 {
@@ -206,9 +206,8 @@ SHMEMI_COLD void shmemi_send_cell(const struct shmemi_ring *r, const struct shme
 }
 
 /*
- * The proxy reaches global memory only. What is to come into a kernel's own
- * variables or into shared memory comes element by element, in the largest unit
- * that divides both addresses and the length.
+ * The proxy reaches global memory only. Data for a kernel's own variables or for shared memory
+ * comes element by element, in the largest unit that divides both addresses and the length.
  */
 SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, char *dest,
                                      uint64_t source, uint64_t bytes, int pe)
@@ -221,15 +220,15 @@ SHMEMI_COLD void shmemi_get_elements(const struct shmemi_device_image *image, ch
     }
 }
 
-/* Whether the thread reads a put's source for slots. */
+/* Reports whether the thread reads a put's source into slots. */
 SHMEMI_D int shmemi_in_slots(const void *source, uint64_t bytes)
 {
     return bytes <= SHMEMI_SLOT_BYTES && (SHMEMI_READS_SOURCE || !__isGlobal(source));
 }
 
 /*
- * Hands a put over. The fence makes what this thread wrote, and what those wrote
- * whom it met, visible to the proxy and the NIC.
+ * Passes a put to the proxy. The fence makes the writes of this thread, and of the threads that it
+ * has met, visible to the proxy and the NIC.
  */
 SHMEMI_COLD void shmemi_send_put(const struct shmemi_put_call *c, int nbi)
 {
@@ -261,7 +260,7 @@ SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const voi
     shmemi_send_put(&c, nbi);
 }
 
-/* The fence: what was written to dest before must not arrive there later. */
+/* The fence keeps earlier writes to dest from arriving later than the get's data. */
 SHMEMI_COLD void shmemi_send_get(const struct shmemi_device_image *image, void *dest,
                                  uint64_t source, uint64_t bytes, int pe, int nbi)
 {
@@ -280,8 +279,8 @@ SHMEMI_COLD void shmemi_send_get(const struct shmemi_device_image *image, void *
 }
 
 /*
- * Over the ring one thread hands the whole over, after all threads of the scope
- * have come: any of them may have written the source.
+ * Over the ring one thread passes the whole put on, after all threads of the scope have come: any
+ * of them may have written the source.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call, void *dest,

@@ -10,8 +10,8 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * Refuses a PE that there is not. Without a job there is none at all: then the
- * call came before init or after finalize.
+ * Refuses a number that is not a PE. Without a job no number is one: then the call came before init
+ * or after finalize.
  */
 SHMEMI_D void shmemi_check_pe(const struct shmemi_device_image *image, uint32_t call, int pe,
                               const void *address, uint64_t length)
@@ -37,15 +37,15 @@ SHMEMI_D uint64_t shmemi_offset(const struct shmemi_device_image *image, const v
     return (uint64_t)(uintptr_t)address - image->job.segment;
 }
 
-/* Of a PE that the image has no room for. */
+/* The address of a PE for which the image has no room. */
 SHMEMI_COLD uint64_t shmemi_direct_beyond(const struct shmemi_device_image *image, int pe)
 {
     return (uint64_t)(uintptr_t)((const struct shmemi_device_peer *)image->job.peers)[pe].direct;
 }
 
 /*
- * Where PE pe's copy of a symmetric address is for loads and stores, or NULL. The
- * image has no addresses where every range is to be checked.
+ * The address of PE pe's copy of a symmetric address for loads and stores, or NULL. The image has
+ * no addresses when every range is to be checked.
  */
 SHMEMI_D char *shmemi_direct(const struct shmemi_device_image *image, const void *address, int pe)
 {
@@ -56,10 +56,9 @@ SHMEMI_D char *shmemi_direct(const struct shmemi_device_image *image, const void
 }
 
 /*
- * The same where nothing is to be checked and nothing to be looked up: a PE that
- * the image has an address of, as only PEs of the job have. 0: it is not so. One
- * branch decides. Each test and load that waits for the one before costs a put
- * with its quiet some 0.02 us (H200).
+ * The same without checks and lookups, for a PE whose address the image has, as it has only for PEs
+ * of the job. Returns 0 for other PEs. One branch decides. Each test or load that waits for the one
+ * before costs a put with its quiet some 0.02 us (H200).
  */
 SHMEMI_D int shmemi_plain(const struct shmemi_device_image *image, const void *address, int pe,
                           char **at)
@@ -70,7 +69,7 @@ SHMEMI_D int shmemi_plain(const struct shmemi_device_image *image, const void *a
     return __builtin_expect((base != 0) & (place == (uint32_t)pe), 1);
 }
 
-/* Checks the arguments that every operation has, and finds the way. */
+/* Checks the arguments that every operation has, and finds the route. */
 SHMEMI_COLD char *shmemi_reach_slowly(const struct shmemi_device_image *image, uint32_t call,
                                       const void *address, uint64_t length, int pe)
 {
@@ -85,14 +84,14 @@ SHMEMI_D char *shmemi_reach(const struct shmemi_device_image *image, uint32_t ca
     char *at;
     if (!shmemi_plain(image, address, pe, &at))
         return shmemi_reach_slowly(image, call, address, length, pe);
-    __builtin_assume(at != NULL); /* so that the caller does not ask again */
+    __builtin_assume(at != NULL); /* so that the caller does not test it again */
     return at;
 }
 
 /*
- * The job with one of its rings alone: what goes by it, whoever's it is, is in the order of
- * pushing, and a fence waits for no other ring. A number that is greater than there are rings is
- * another name for one of them.
+ * The job with only one of its rings: all operations in it, of any thread, are in the order of
+ * pushing, and a fence waits for no other ring. A number beyond the last ring is another number of
+ * one of the rings.
  */
 SHMEMI_D const struct shmemi_device_image *shmemi_queue(const struct shmemi_device_image *image,
                                                         uint32_t queue)
@@ -103,9 +102,9 @@ SHMEMI_D const struct shmemi_device_image *shmemi_queue(const struct shmemi_devi
 }
 
 /*
- * An operation of this thread alone goes to a ring; others' of its warp may join.
- * Not inlined: with six words and two more things to push, a kernel that puts would
- * need more than the 64 registers that each of 1024 threads has.
+ * Pushes an operation of this thread alone; other threads of its warp may join. Not inlined: with
+ * six words and two more arguments, a kernel that puts would need more than the 64 registers that
+ * each of 1024 threads has.
  */
 SHMEMI_COLD void shmemi_hand_over(const struct shmemi_ring *r, const struct shmemi_words *words,
                                   int slots)
@@ -119,7 +118,7 @@ SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
     shmemi_hand_over(shmemi_ring_for(&image->job, (uint32_t)pe), words, slots);
 }
 
-/* A place for an answer, claimed on the ring that the operation then goes to. */
+/* A reply place, claimed on the ring that the operation then goes to. */
 struct shmemi_answer {
     const struct shmemi_ring *ring;
     uint32_t place, turn;
@@ -137,8 +136,8 @@ SHMEMI_D struct shmemi_answer shmemi_expect(const struct shmemi_device_image *im
 }
 
 /*
- * Waits for an answer. Where its operation failed, or where nobody answers any more,
- * the job ends and says why on the host; the thread ends too.
+ * Waits for a reply. If the operation failed, or if the ring was stopped, the job ends and the host
+ * reports the cause; the thread ends too.
  */
 SHMEMI_D uint64_t shmemi_answered(const struct shmemi_answer *a)
 {
@@ -148,7 +147,7 @@ SHMEMI_D uint64_t shmemi_answered(const struct shmemi_answer *a)
     return value;
 }
 
-/* Pushes the operation that was packed for the answer and waits for it. */
+/* Pushes the operation that was packed for the reply and waits for it. */
 SHMEMI_D uint64_t shmemi_ask(const struct shmemi_answer *a, const struct shmemi_words *words,
                              int slots)
 {
@@ -156,7 +155,7 @@ SHMEMI_D uint64_t shmemi_ask(const struct shmemi_answer *a, const struct shmemi_
     return shmemi_answered(a);
 }
 
-/* The same for an operation that somebody may wait for or not: place is 0 then. */
+/* Pushes an operation that may have a reply; place is 0 if it has none. */
 SHMEMI_D struct shmemi_answer shmemi_expect_if(const struct shmemi_device_image *image, int pe,
                                                int wait)
 {

@@ -1,6 +1,6 @@
 /*
- * scatter.h: reductions of which each PE of a team gets a part. They take the buffers and
- * the rounds of reduce.h, but each PE sends another part of its source to each.
+ * scatter.h: reduce-scatter over a team. It uses the buffers and the rounds of reduce.h, but each
+ * PE sends a different part of its source to each PE.
  */
 #ifndef SHMEM_SCATTER_H
 #define SHMEM_SCATTER_H
@@ -9,7 +9,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The element with the greatest first number; of two that are alike the later PE's. */
+/* The element with the greatest first number; of two equal ones the later PE's. */
 struct shmemi_maxloc {
     template <class T> SHMEMI_D T apply(T a, T b)
     {
@@ -18,8 +18,8 @@ struct shmemi_maxloc {
 };
 
 /*
- * Sends each PE its part, which are stride bytes apart, waits for those of all others, and
- * tells where they are.
+ * Sends each PE its part, which are stride bytes apart, waits for the parts of all others, and
+ * returns their addresses.
  */
 template <class SCOPE>
 SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *image,

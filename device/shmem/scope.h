@@ -1,7 +1,6 @@
 /*
- * scope.h: who carries out an operation together: one thread, the threads of a
- * warp, or those of a block. All threads of a scope make the call with the same
- * arguments.
+ * scope.h: the threads that carry out an operation together: one thread, the threads of a warp, or
+ * those of a block. All threads of a scope make the call with the same arguments.
  */
 #ifndef SHMEM_SCOPE_H
 #define SHMEM_SCOPE_H
@@ -31,7 +30,7 @@ struct shmemi_by_thread {
     {
         return 1;
     }
-    /* Until all threads of the scope have come; what each wrote is visible to the others then. */
+    /* Waits until all threads of the scope have come; each then sees what the others wrote. */
     SHMEMI_D void meet()
     {
     }
@@ -73,8 +72,8 @@ struct shmemi_by_block {
     }
 };
 
-/* Four warps of a block, whose threads are a multiple of 128. The barrier has a number of its own
- * for each four: 0 is the block's. */
+/* Four warps of a block, whose threads are a multiple of 128. Each four warps have a barrier
+ * number of their own: 0 is the block's. */
 struct shmemi_by_warpgroup {
     static constexpr int inlined = 0;
     static constexpr uint32_t batch = 8;

@@ -1,5 +1,5 @@
 /*
- * setup.h: who this PE is, which others there are, and where their memory is.
+ * setup.h: this PE's number, the number of PEs, and the addresses of their memory.
  */
 #ifndef SHMEM_SETUP_H
 #define SHMEM_SETUP_H
@@ -56,8 +56,8 @@ SHMEMI_COLD int shmemi_team_translate_pe(const struct shmemi_device_image *image
 }
 
 /*
- * Ends the job. The kernel is not trapped: its process would find an error of the GPU, and might
- * end with a status of its own before the job does.
+ * Ends the job. The kernel does not trap: its process would find an error of the GPU, and might end
+ * with a status of its own before the job does.
  */
 __attribute__((noreturn)) SHMEMI_COLD void
 shmemi_global_exit(const struct shmemi_device_image *image, uint32_t call, int status)

@@ -1,12 +1,10 @@
 /*
- * shmem.cuh: what kernels call, in a header that is all there is: no library of
- * device code, no -rdc. Compile with nvcc (C++14 or later) or NVRTC, and link
- * the host's part with -lshmem.
+ * shmem.cuh: the functions that kernels call, complete in this header: no library of device code,
+ * no -rdc. Compile with nvcc (C++14 or later) or NVRTC, and link the host's part with -lshmem.
  *
- * A call by a kernel does what the call of the same name in shmem.h does.
- * shmemx_<name>_warp and shmemx_<name>_block are made by all threads of a warp
- * or a block together. The names are in the zz_*.h that are included below; a
- * context (context.h) may be given as the first argument.
+ * A call by a kernel does what the call of the same name in shmem.h does. All threads of a warp or
+ * a block make a call of shmemx_<name>_warp or shmemx_<name>_block together. The names are in the
+ * zz_*.h that are included below; a context (context.h) may be the first argument.
  *
  * Order and visibility: docs/concepts/memory-model.md.
  */

@@ -24,7 +24,7 @@ SHMEMI_D uint32_t shmemi_signal_kind(int op)
     return op == SHMEMI_SIGNAL_SET ? SHMEMI_KIND_SET : SHMEMI_KIND_ADD;
 }
 
-/* Ordered after all that the thread wrote before. */
+/* Ordered after all earlier writes of the thread. */
 SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
 {
     if (op == SHMEMI_SIGNAL_SET)
@@ -49,7 +49,7 @@ SHMEMI_COLD void shmemi_signal_ring(const struct shmemi_device_image *image, con
     }
 }
 
-/* A signal alone, in no order with what came before: a fence says so where it matters. */
+/* A signal alone, in no order with earlier operations: where that matters, a fence precedes it. */
 SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t call,
                             uint64_t *signal, uint64_t value, int op, int pe)
 {
@@ -74,7 +74,7 @@ SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_device_image *imag
     shmemi_send(image, pe, &words, SHMEMI_SLOTS_P_SIGNAL);
 }
 
-/* By themselves the pieces are in no order with the signal. */
+/* Without a fence the pieces are in no order with the signal. */
 SHMEMI_COLD void shmemi_send_pieces_signal(const struct shmemi_put_call *c)
 {
     uint64_t i = shmemi_send_pieces(c);
@@ -124,8 +124,8 @@ SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, co
 }
 
 /*
- * The threads of a scope meet once their stores are issued; the one that then
- * sends the signal with a release makes all of them visible before it.
+ * The threads of a scope meet once their stores are issued; the one that then sends the signal with
+ * a release makes all of them visible before it.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_t call, void *dest,
@@ -143,7 +143,7 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
         if (!idle)
             shmemi_copy<SCOPE, 0>(to, source, bytes);
         SCOPE::meet();
-        /* As far from the caller's word as the data is. */
+        /* At the distance of the data from the caller's word. */
         if (SCOPE::rank() == 0)
             shmemi_signal_at((char *)signal + (to - (char *)dest), value, op);
     } else {

@@ -15,10 +15,9 @@ extern "C" {
 #endif
 
 /*
- * The state for threads of this process, which stays valid until
- * shmem_finalize. The first call makes the rings. Ends the job with a message
- * when the library is of another version than the header, or when memory for
- * the rings cannot be had.
+ * The state for threads of this process, which stays valid until shmem_finalize. The first call
+ * makes the rings. Ends the job with a message when the library is of another version than the
+ * header, or when there is no memory for the rings.
  */
 const void *shmemi_device_state(uint32_t version, uint32_t size);
 

@@ -1,6 +1,6 @@
 /*
- * strided.h: arrays of which every so many elements are copied. Each element goes by
- * itself, as p and g do, spread over the threads of the scope.
+ * strided.h: strided copies. Each element goes by itself, as p and g do, spread over the threads of
+ * the scope.
  */
 #ifndef SHMEM_STRIDED_H
 #define SHMEM_STRIDED_H
@@ -9,7 +9,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* What an element of SIZE bytes is made of. */
+/* The type of an element of SIZE bytes. */
 template <int SIZE> struct shmemi_parts {
     typedef typename shmemi_bits<(SIZE < 8 ? SIZE : 8)>::type type;
     static constexpr ptrdiff_t count = SIZE < 8 ? 1 : SIZE / 8;

@@ -1,10 +1,9 @@
 /*
- * sync.h: sync and barrier of a team, by the threads of a scope, and the steps
- * that the other collectives are made of.
+ * sync.h: sync and barrier of a team, by the threads of a scope, and the steps of the other
+ * collectives.
  *
- * Each PE counts its steps, and all of a team count alike, since all call the same
- * collectives in the same order. One scope of a PE at a time may be in a
- * collective of a team.
+ * Each PE counts its steps, and the counts of a team agree, since all PEs call the same collectives
+ * in the same order. One scope of a PE at a time may be in a collective of a team.
  */
 #ifndef SHMEM_SYNC_H
 #define SHMEM_SYNC_H
@@ -15,10 +14,13 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* Up to here each PE tells each other; beyond, and by rings, they tell it in rounds. */
+/*
+ * Up to this number of PEs each PE tells every other one; with more, and over rings, they tell each
+ * other in rounds.
+ */
 #define SHMEMI_SYNC_ALL_TO_ALL 64
 
-/* Waits until a flag of this PE's has come to a step. */
+/* Waits until a flag of this PE has reached a step. */
 SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct shmemi_members *m,
                            const uint64_t *flag, uint64_t step)
 {
@@ -27,7 +29,7 @@ SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct
         shmemi_keep_waiting_for(image, &looks, m->losses);
 }
 
-/* Orders what this thread has seen ahead of a flag, by whichever route it goes. */
+/* Orders what this thread has seen before a flag, on whichever route the flag goes. */
 SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *flag, uint64_t step,
                           int pe)
 {
@@ -39,11 +41,10 @@ SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *fla
 }
 
 /*
- * Dissemination: in round k a PE tells the one 2^k further and hears from the
- * one 2^k before, so that after log2 n rounds it has heard of all. By one
- * thread: what it hears in a round it passes on in the next. A flag may not
- * overtake the one of the step before on its way through a network that keeps no
- * order.
+ * Dissemination: in round k a PE tells the PE 2^k further and hears from the one 2^k before, so
+ * that after log2 n rounds it has heard of all. One thread does it: in each round it passes on what
+ * it heard in the round before. A flag must not overtake the one of the step before on its way
+ * through a network that keeps no order.
  */
 SHMEMI_COLD void shmemi_disseminate(const struct shmemi_device_image *image,
                                     const struct shmemi_members *m, uint64_t step)
@@ -56,7 +57,7 @@ SHMEMI_COLD void shmemi_disseminate(const struct shmemi_device_image *image,
     }
 }
 
-/* Tells the rings, where there are some, to keep what follows behind what went before. */
+/* Tells the rings, if there are any, to keep later operations behind earlier ones. */
 SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
 {
     if (image->job.ring_count != 0)
@@ -64,13 +65,12 @@ SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
 }
 
 /*
- * Waits until all PEs of the team have come. COMPLETE: what the threads of the scope
- * did before is complete then, too.
+ * Waits until all PEs of the team have come. COMPLETE: the earlier operations of the threads of the
+ * scope are then complete, too.
  *
- * Where all PEs are reached directly, thread i tells one of them and waits for it. Each
- * of these threads makes its own fence, at the same time as the others: it
- * carries what the whole scope did, since they have met, and is the only one
- * that the step takes.
+ * Where all PEs are reached directly, thread i tells one of them and waits for it. Each of these
+ * threads makes its own fence, at the same time as the others. The fence covers the whole scope,
+ * since its threads have met, and is the only one of the step.
  */
 template <class SCOPE, int COMPLETE>
 SHMEMI_COLD void shmemi_meet_all(const struct shmemi_device_image *image,

@@ -1,9 +1,9 @@
 /*
- * team.h: the teams that a kernel may name: the job's, of which all is known from
- * the start, and those in the table that the host keeps (struct shmemi_device_team).
+ * team.h: the teams that a kernel may name: the job's, whose data is constant, and those in the
+ * table that the host keeps (struct shmemi_device_team).
  *
- * A handle is the same number in a kernel as on the host. An entry changes while
- * kernels run, when a team comes or goes, but not while the team is in use.
+ * A handle is the same number in a kernel as on the host. An entry changes while kernels run, when
+ * a team comes or goes, but not while the team is in use.
  */
 #ifndef SHMEM_TEAM_H
 #define SHMEM_TEAM_H
@@ -14,7 +14,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* Where the parts of a team's work memory are. */
+/* The addresses of the parts of a team's work memory. */
 struct shmemi_work {
     uint64_t *step;    /* the last step that this PE has finished */
     uint64_t *turn;    /* the last round of data */
@@ -27,15 +27,15 @@ struct shmemi_work {
 
 /* A team as its calls need it. A rank is the number of a PE in it. */
 struct shmemi_members {
-    int n, me;          /* how many, and this PE's rank */
+    int n, me;          /* number of PEs, and this PE's rank */
     int start, stride;  /* rank i is PE start + i * stride, */
     const int32_t *pes; /* or pes[i] where this is not NULL */
-    uint32_t losses;    /* of PEs that none of them is one of */
+    uint32_t losses;    /* how many PEs were lost when it was made, none of them in it */
     uint64_t data;      /* bytes that the buffers have, at most */
     struct shmemi_work work;
 };
 
-/* The PE of a rank. The list is the host's, written while other kernels run. */
+/* The PE of a rank. The list is the host's, which writes it while other kernels run. */
 SHMEMI_D int shmemi_pe_of(const struct shmemi_members *m, int rank)
 {
     if (m->pes == NULL)
@@ -74,8 +74,8 @@ SHMEMI_D uint64_t shmemi_team_word(const void *at)
     return shmemi_load_near((const uint64_t *)at);
 }
 
-/* The entry of a team that is not the world, or NULL: there is no such team. n has
- * how many PEs. */
+/* The entry of a team that is not the world, or NULL when there is no such team. n receives the
+ * number of its PEs. */
 SHMEMI_D const struct shmemi_device_team *shmemi_team_entry(const struct shmemi_device_image *image,
                                                             shmemi_team_t team, int *n)
 {
@@ -90,7 +90,7 @@ SHMEMI_D const struct shmemi_device_team *shmemi_team_entry(const struct shmemi_
     return (int32_t)head == team ? t : NULL;
 }
 
-/* What an entry says but how many PEs there are. */
+/* Reads the rest of an entry, without the number of PEs. */
 SHMEMI_D void shmemi_team_read(const struct shmemi_device_team *t, struct shmemi_members *m)
 {
     uint64_t place = shmemi_team_word(&t->me);
@@ -101,7 +101,10 @@ SHMEMI_D void shmemi_team_read(const struct shmemi_device_team *t, struct shmemi
     m->losses = (uint32_t)shmemi_team_word(&t->losses);
 }
 
-/* Fills in all but the work memory. 0: there is no such team, or no team at all. */
+/*
+ * Fills in everything but the work memory. Returns 0 when there is no such team, or for
+ * SHMEM_TEAM_INVALID.
+ */
 SHMEMI_D int shmemi_team_find(const struct shmemi_device_image *image, shmemi_team_t team,
                               struct shmemi_members *m)
 {
@@ -116,7 +119,7 @@ SHMEMI_D int shmemi_team_find(const struct shmemi_device_image *image, shmemi_te
     return 1;
 }
 
-/* base: of n PEs' work memory. */
+/* base: the work memory of a team of n PEs. */
 SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
 {
     char *at = (char *)(uintptr_t)base;
@@ -129,7 +132,7 @@ SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
     w->buffers = at + shmemi_work_buffers(n);
 }
 
-/* A team of the table, for a collective. One that is none is a mistake. */
+/* A team of the table, for a collective. A handle that is no team is a mistake. */
 SHMEMI_COLD void shmemi_team_load(const struct shmemi_device_image *image, uint32_t call,
                                   shmemi_team_t team, struct shmemi_members *m)
 {
@@ -145,8 +148,8 @@ SHMEMI_COLD void shmemi_team_load(const struct shmemi_device_image *image, uint3
 }
 
 /*
- * Makes a team ready for a collective. Returns 0, or -1 for SHMEM_TEAM_INVALID, as
- * the host does; another number that is no team is a mistake.
+ * Makes a team ready for a collective. Returns 0, or -1 for SHMEM_TEAM_INVALID, as the host does;
+ * any other number that is no team is a mistake.
  */
 SHMEMI_D int shmemi_team_open(const struct shmemi_device_image *image, uint32_t call,
                               shmemi_team_t team, struct shmemi_members *m)

@@ -1,11 +1,11 @@
 /*
- * tile.h: parts of arrays of up to five dimensions that lie at other distances in
- * two memories: copied to a PE or from one, sent to all of a team, and reduced over
- * it. Sizes and distances are bytes, so that one function does for all types.
+ * tile.h: parts of arrays of up to five dimensions with different strides in two memories: copied
+ * to a PE or from one, sent to all of a team, and reduced over it. Sizes and distances are bytes,
+ * so that one function serves all types.
  *
- * What a PE has an address of goes by loads and stores, all threads of the scope
- * sharing the elements of all rows. What goes by a ring is handed over row by row,
- * by as many threads as there are rows.
+ * Data of a PE with an address goes by loads and stores, and all threads of the scope share the
+ * elements of all rows. Data that goes by a ring is passed on row by row, by as many threads as
+ * there are rows.
  */
 #ifndef SHMEM_TILE_H
 #define SHMEM_TILE_H
@@ -17,19 +17,19 @@
 
 #define SHMEMI_TILE_DIMS 5
 
-/* What a caller says: how many elements, and how many lie from one to the next. */
+/* The caller's description: the number of elements, and the distance from one to the next. */
 struct shmemi_extent {
     int64_t n[SHMEMI_TILE_DIMS], to[SHMEMI_TILE_DIMS], from[SHMEMI_TILE_DIMS];
     int major; /* the dimension whose elements lie side by side, if one does */
 };
 
-/* Rows, each of bytes that lie side by side on both sides. */
+/* Rows, each of bytes that are contiguous on both sides. */
 struct shmemi_rows {
     uint64_t bytes, count;
     int64_t to, from; /* from a row to the next */
 };
 
-/* Rows that are there again and again, along dimensions with a count of more than 1. */
+/* Sets of rows that repeat along dimensions with a count of more than 1. */
 struct shmemi_tile {
     struct shmemi_rows rows;
     uint64_t count[SHMEMI_TILE_DIMS];
@@ -47,9 +47,9 @@ SHMEMI_D void shmemi_tile_join(struct shmemi_tile *t, int d)
 }
 
 /*
- * What of an extent is one row, what are rows, and what comes again. size: bytes of an element.
- * Not inlined, and what it makes stays in memory: with all of it in registers a kernel would need
- * more than each of 1024 threads has.
+ * Divides an extent into a row, the rows of a set, and the repeats of the set. size: bytes of an
+ * element. Not inlined, and its result stays in memory: with all of it in registers a kernel would
+ * need more than each of 1024 threads has.
  */
 SHMEMI_COLD void shmemi_tile_of(struct shmemi_tile *t, const struct shmemi_extent *e, uint64_t size)
 {
@@ -84,7 +84,7 @@ SHMEMI_COLD void shmemi_tile_of(struct shmemi_tile *t, const struct shmemi_exten
         }
 }
 
-/* How often the rows are there. */
+/* The number of repeats of the rows. */
 SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
 {
     uint64_t n = t->rows.count != 0;
@@ -94,7 +94,7 @@ SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
     return n;
 }
 
-/* Where they are for one of these. Most tiles have one. */
+/* The addresses of the rows in one repeat. Most tiles have one. */
 struct shmemi_place {
     int64_t to, from;
 };
@@ -136,7 +136,7 @@ SHMEMI_COLD void shmemi_tile_check(const struct shmemi_device_image *image, uint
     shmemi_check_range(image, call, pe, address, last);
 }
 
-/* The same tile from where it has been written. */
+/* The same tile, read from the place to which it was written. */
 SHMEMI_D struct shmemi_tile shmemi_tile_again(const struct shmemi_tile *t)
 {
     struct shmemi_tile again = *t;
@@ -147,14 +147,14 @@ SHMEMI_D struct shmemi_tile shmemi_tile_again(const struct shmemi_tile *t)
     return again;
 }
 
-/* The widest word, up to 16 bytes, of which all rows are made on both sides. */
+/* The widest word, up to 16 bytes, that divides all rows on both sides. */
 SHMEMI_D uint32_t shmemi_rows_unit(const struct shmemi_rows *r, const void *to, const void *from)
 {
     uint64_t bits = (uint64_t)(uintptr_t)to | (uint64_t)(uintptr_t)from | r->bytes;
     return shmemi_alignment(r->count > 1 ? bits | (uint64_t)r->to | (uint64_t)r->from : bits);
 }
 
-/* Quotient and rest, by 32 bits where both numbers have no more. */
+/* Quotient and rest, by 32 bits if both numbers fit. */
 SHMEMI_D uint64_t shmemi_divide(uint64_t i, uint64_t by, uint64_t *rest)
 {
     if (((i | by) >> 32) == 0) {
@@ -191,8 +191,8 @@ SHMEMI_D void shmemi_rows_words(const struct shmemi_rows *r, char *to, const cha
 }
 
 /*
- * One row has its last bytes apart, so that they do not make all words narrow. Not by shmemi_copy:
- * the registers of each function on the way come on top of those of the one before.
+ * A single row has its last bytes apart, so that they do not make all words narrow. It does not use
+ * shmemi_copy: the registers of each function on the way add up.
  */
 template <class SCOPE, int FAR>
 SHMEMI_COLD void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const char *from)
@@ -239,7 +239,7 @@ SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char
     }
 }
 
-/* Rows by a ring. Their threads have met whoever wrote the source. */
+/* Rows by a ring. The threads have met since the source was written. */
 template <class SCOPE>
 SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const struct shmemi_rows *r,
                                char *dest, const char *source, int pe)
@@ -309,8 +309,8 @@ SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t 
 }
 
 /*
- * Sends a tile to all PEs of a team, the next one first, and to this one where SELF is 1. It
- * has come when all have met at a barrier.
+ * Sends a tile to all PEs of a team, the next one first, and to this one if SELF is 1. It has
+ * arrived when all have met at a barrier.
  */
 template <class SCOPE, int SELF>
 SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
@@ -337,8 +337,8 @@ SHMEMI_D void shmemi_tile_push(const struct shmemi_device_image *image,
 }
 
 /*
- * Waits for the collectives of the scope on a team. PUSHED: other PEs have written here, and
- * wait for what this one has written there.
+ * Waits for the scope's collectives on a team. PUSHED: other PEs have written here, and wait for
+ * what this one has written there.
  */
 template <class SCOPE, int PUSHED>
 SHMEMI_D int shmemi_tile_wait(const struct shmemi_device_image *image, uint32_t call,

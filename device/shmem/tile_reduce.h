@@ -1,12 +1,11 @@
 /*
- * tile_reduce.h: reductions of tiles. A PE reads the tile of each PE of a team, in
- * the order of their numbers, so that all who do so have the same result to the
- * last bit.
+ * tile_reduce.h: reductions of tiles. A PE reads the tile of each PE of a team, in the order of
+ * their numbers, so that all PEs that do so have the same result to the last bit.
  *
- * What a PE has an address of is read where it is. The rows of the others are
- * fetched into the team's buffers, a part at a time, into that of the two which no
- * PE sends to: the one of the last round of data, since the next is sent to the
- * other, and the one after that not before this PE has sent its part of the next.
+ * The tiles of PEs with an address are read in place. The rows of the others are fetched into the
+ * team's buffers, a part at a time, into the one of the two buffers to which no PE sends: that of
+ * the last round of data. The next round is sent to the other buffer, and the round after that
+ * begins only after this PE has sent its part of the next one.
  */
 #ifndef SHMEM_TILE_REDUCE_H
 #define SHMEM_TILE_REDUCE_H
@@ -16,8 +15,8 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * How values are combined: in which type, and by what. A sum of 16-bit floating-point
- * numbers is one of floats, rounded once; its specialisation is where their types are known.
+ * How values are combined: in which type, and by which operation. A sum of 16-bit floating-point
+ * numbers is a sum of floats, rounded once; its specialisation is where their types are known.
  */
 template <class OP, class T> struct shmemi_fold {
     typedef T sum;
@@ -55,7 +54,7 @@ struct shmemi_fold_part {
     uint64_t chunk;
 };
 
-/* Where a row of a rank is. */
+/* The address of a rank's row. */
 SHMEMI_D const char *shmemi_fold_row(const struct shmemi_fold_part *p, int rank, uint64_t row)
 {
     const char *mine = p->from + (int64_t)row * p->rows.from;
@@ -128,7 +127,7 @@ template <class SCOPE> SHMEMI_COLD void shmemi_fold_fetch(const struct shmemi_fo
     SCOPE::meet();
 }
 
-/* As many rows at a time as a chunk has room for, or a part of one. */
+/* As many rows at a time as fit into a chunk, or a part of one. */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_COLD void shmemi_fold_parts(const struct shmemi_fold_part *whole)
 {
@@ -178,8 +177,8 @@ SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
 #define SHMEMI_TILE_SPREAD 2 /* the root makes it and sends it to all */
 
 /*
- * Waits until all PEs of the team have come, with their sources. What is made is in its
- * maker's own dest. A source stays as it is until who reads it has said so.
+ * Waits until all PEs of the team have come, with their sources. The result is in its maker's own
+ * dest. A source stays unchanged until each reader has said that it is done.
  */
 template <class SCOPE, class FOLD, class T, int WAY>
 SHMEMI_COLD int shmemi_tile_reduce(const struct shmemi_device_image *image, uint32_t call,

@@ -1,7 +1,7 @@
 /*
- * types.h: the C library's types and limits that the device headers use. NVRTC
- * has no C library, so there they come from CUDA's own headers when those are in
- * its search path, and are written out when they are not.
+ * types.h: the C library's types and limits that the device headers use. NVRTC has no C library, so
+ * there they come from CUDA's own headers if those are in its search path; else this header defines
+ * them.
  */
 #ifndef SHMEM_TYPES_H
 #define SHMEM_TYPES_H
@@ -39,7 +39,7 @@ typedef unsigned long long uintptr_t;
 #endif
 #endif
 
-/* Whether what only kernels can run is there. */
+/* Whether the functions that only kernels can run are declared. */
 #ifdef __CUDACC__
 #define SHMEMI_KERNEL 1
 #endif

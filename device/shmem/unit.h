@@ -1,16 +1,15 @@
 /*
  * unit.h: how the job reaches the kernels of a translation unit.
  *
- * Each translation unit that includes shmem.cuh has a copy of the job's state in
- * the GPU's constant memory, in a symbol of its own: without -rdc no symbol of
- * device code is shared. The unit tells libshmem.so where it is, before main or
- * when its library is loaded, and libshmem.so has it filled when the job has a
- * heap, and cleared when the job ends. The function that copies is compiled in
- * the unit, because only the CUDA runtime that the unit is linked with, which
- * may be a static one, knows the symbol.
+ * Each translation unit that includes shmem.cuh has a copy of the job's state in the GPU's constant
+ * memory, in a symbol of its own: without -rdc no symbol of device code is shared. The unit tells
+ * libshmem.so where it is, before main or when its library is loaded. libshmem.so fills the copy
+ * when the job has a heap, and clears it when the job ends. The function that copies is compiled in
+ * the unit, because only the CUDA runtime that the unit is linked with, which may be a static one,
+ * knows the symbol.
  *
- * Modules that are loaded at run time have no host code. Their symbol is called
- * shmemi_here too, and whoever loads them copies the same bytes to it.
+ * Modules that are loaded at run time have no host code. Their symbol is called shmemi_here too,
+ * and the code that loads them copies the same bytes to it.
  */
 #ifndef SHMEM_UNIT_H
 #define SHMEM_UNIT_H
@@ -18,21 +17,21 @@
 #include "zz_wire.h"
 
 /*
- * What the symbol holds: the state, and the way to the first PEs once more. The
- * table is in constant memory because a fence empties the first-level cache but
- * not the constant one: a put after each fence would wait for the second level
- * each time, 0.15 us of the 0.96 us that a store and a fence take.
+ * The contents of the symbol: the state, and a second copy of the addresses of the first PEs. These
+ * addresses are in constant memory because a fence empties the first-level cache but not the
+ * constant one: a put after each fence would wait for the second level each time, 0.15 us of the
+ * 0.96 us that a store and a fence take.
  */
 struct shmemi_device_image {
     struct shmemi_device_state job;
-    /* As shmemi_device_peer's, of PE 0, 1, ...; all 0 where checks is 2. */
+    /* As shmemi_device_peer's, of PE 0, 1, ...; all 0 if checks is 2. */
     uint64_t direct[SHMEMI_IMAGE_PES];
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_image) ==
                        sizeof(struct shmemi_device_state) + 8 * SHMEMI_IMAGE_PES,
                    sizeof_device_image);
 
-/* A translation unit. It belongs to the unit, but for next, which is libshmem.so's. */
+/* A translation unit. It belongs to the unit, except for next, which is libshmem.so's. */
 struct shmemi_unit {
     uint32_t version;    /* of the layout, SHMEMI_WIRE_VERSION */
     uint32_t size;       /* of this struct */
@@ -46,7 +45,10 @@ struct shmemi_unit {
     struct shmemi_unit *next;
 };
 
-/* Programs of another surface link its library alone, which has these under other names. */
+/*
+ * Programs of another surface link only with its library, which has these functions under other
+ * names.
+ */
 #ifndef SHMEMI_DEVICE_REGISTER
 #define SHMEMI_DEVICE_REGISTER shmemi_device_register
 #define SHMEMI_DEVICE_UNREGISTER shmemi_device_unregister
@@ -57,8 +59,8 @@ struct shmemi_unit {
 extern "C" {
 #endif
 /*
- * Registers a unit. Where the job has its heap already, the unit is filled at
- * once. Ends the job with a message when the layouts differ.
+ * Registers a unit. If the job has its heap already, the unit is filled at once. Ends the job with
+ * a message when the layouts differ.
  */
 void SHMEMI_DEVICE_REGISTER(struct shmemi_unit *unit);
 /* Forgets a unit whose library is about to be unloaded. */
@@ -70,9 +72,9 @@ void SHMEMI_DEVICE_UNREGISTER(struct shmemi_unit *unit);
 
 #ifdef __CUDACC__
 /*
- * The unit's copy. All zero: there is no job, and no PE either, so that every
- * operation finds its PE out of range. NVRTC has no host code that would name
- * the symbol, so there it is global, to be found by its name.
+ * The unit's copy. All zero: there is no job and no PE, so that every operation finds its PE out of
+ * range. NVRTC has no host code that would name the symbol, so there it is global, to be found by
+ * its name.
  */
 #ifdef __CUDACC_RTC__
 extern "C" {
@@ -118,10 +120,10 @@ static inline const char *shmemi_unit_why(int error)
 }
 
 /*
- * Registers the unit as long as its code is loaded. All of it is static: the
- * linker, or the loader, must not take one unit's function for another's. An
- * initialiser of C++, not a constructor by attribute: those run in the order of
- * the text, and nvcc makes the unit's kernels known at its end.
+ * Registers the unit while its code is loaded. All of it is static: the linker or the loader must
+ * not take one unit's function for another's. An initialiser of C++, not a constructor by
+ * attribute: those run in the order of the text, and nvcc makes the unit's kernels known at its
+ * end.
  */
 static inline struct shmemi_unit *shmemi_unit(void)
 {

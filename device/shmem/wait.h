@@ -1,6 +1,5 @@
 /*
- * wait.h: waiting for a word of this PE's memory that others write, and looking
- * at it.
+ * wait.h: waits and tests of a word of this PE's memory that others write.
  */
 #ifndef SHMEM_WAIT_H
 #define SHMEM_WAIT_H
@@ -11,9 +10,9 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * How often a wait looks at its word before it asks whether a PE was lost. A look at
- * a word in main memory takes microseconds, so the first questions come earlier: at
- * looks that are powers of two, from SHMEMI_LOOKS_FIRST on.
+ * How often a wait looks at its word before it asks whether a PE was lost. A look at a word in main
+ * memory takes microseconds, so the first questions come earlier: at looks that are powers of two,
+ * from SHMEMI_LOOKS_FIRST on.
  */
 #define SHMEMI_LOOKS 1024
 #define SHMEMI_LOOKS_FIRST 64
@@ -51,7 +50,7 @@ SHMEMI_D void shmemi_check_wait(const struct shmemi_device_image *image, uint32_
                      (uint64_t)cmp);
 }
 
-/* The word as it is now; what its writer wrote before it is visible after. */
+/* The word as it is now; earlier writes of its writer are visible after. */
 template <class T> SHMEMI_D T shmemi_look(const T *ivar)
 {
     typename shmemi_bits<sizeof(T)>::type v;
@@ -60,12 +59,12 @@ template <class T> SHMEMI_D T shmemi_look(const T *ivar)
 }
 
 /*
- * Between two looks: ends the thread when the job ends, or a PE was lost of which the
- * program has not said that it knows (shmemx_failure_ack): that PE may be the one that
- * would write. A wait names no PE, so all of them end till then, those of threads too
- * that come to theirs later: a kernel whose blocks run one after the other ends.
- * losses: how many there may have been, whatever the program knows, because every PE
- * that was there then is waited for.
+ * Between two looks: ends the thread when the job ends, or when a PE was lost that the program has
+ * not acknowledged (shmemx_failure_ack): that PE may be the writer of the word. A wait names no PE,
+ * so until then all waits end, also those of threads that begin to wait later; so a kernel whose
+ * blocks run one after the other ends. losses: the wait also ends when more PEs than this were
+ * lost, whatever the program has acknowledged, because it waits for all PEs that were alive at that
+ * count.
  */
 SHMEMI_D void shmemi_keep_waiting_for(const struct shmemi_device_image *image, uint32_t *looks,
                                       uint32_t losses)
@@ -105,9 +104,9 @@ SHMEMI_D int shmemi_test(const struct shmemi_device_image *image, uint32_t call,
 }
 
 /*
- * Several words. status, which may be NULL, excludes those whose entry is not 0;
- * values has one right-hand side for all, or one for each. SOME: the indices of
- * those that compare as asked go to indices.
+ * Several words. status, which may be NULL, excludes the words whose entry is not 0; values has one
+ * right-hand side for all words, or one for each. SOME: the indices of the words that satisfy the
+ * comparison go to indices.
  */
 template <class T> struct shmemi_vector {
     const T *ivars;
@@ -115,7 +114,7 @@ template <class T> struct shmemi_vector {
     const int *status;
     int cmp;
     const T *values;
-    int each; /* values has one for each word */
+    int each; /* values has one entry for each word */
 
     __device__ __forceinline__ int in(size_t i) const
     {
@@ -151,7 +150,7 @@ SHMEMI_D int shmemi_test_all(const struct shmemi_device_image *image, uint32_t c
     return 1;
 }
 
-/* The first that compares as asked; *any tells whether one was looked at. */
+/* The first word that satisfies the comparison; *any reports whether one was looked at. */
 template <class T> SHMEMI_D size_t shmemi_find(const struct shmemi_vector<T> &v, int *any)
 {
     for (size_t i = 0; i < v.n; i++) {

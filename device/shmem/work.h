@@ -1,6 +1,6 @@
 /*
- * work.h: the memory that collectives of kernels work with. It is symmetric, at
- * the same place in every PE's heap, and zero when the job begins:
+ * work.h: the work memory of kernels' collectives. It is symmetric, at the same place in every PE's
+ * heap, and zero when the job begins:
  *
  *   a counter of steps, a counter of rounds of data, a count of blocks: this PE's own
  *   a flag for each round of a dissemination          written by one peer each
@@ -8,19 +8,19 @@
  *   pushed[n]           the round of data that it has sent, written by that PE
  *   two buffers, each with room for a chunk from every PE
  *
- * Flags only grow, so nothing is ever reset, and a PE that is ahead does no harm:
- * who waits for a step is content with a later one.
+ * Flags only grow, so nothing is ever reset, and a PE that is ahead does no harm: a wait for a step
+ * also ends at a later step.
  *
- * Each team has an area of its own, since teams overlap. Where a team has been
- * destroyed and another one gets its area, the host sets counters and flags back
- * to zero before any PE of the new one has the handle.
+ * Each team has an area of its own, since teams overlap. When a team has been destroyed and another
+ * one gets its area, the host sets counters and flags back to zero before any PE of the new team
+ * has the handle.
  */
 #ifndef SHMEM_WORK_H
 #define SHMEM_WORK_H
 
 #include "zz_wire.h"
 
-/* Bytes of a chunk, a power of two, where both buffers of n PEs together have so many. */
+/* Bytes of a chunk, a power of two, if both buffers of n PEs together have so many bytes. */
 SHMEMI_HD uint64_t shmemi_work_fit(uint64_t n_pes, uint64_t data)
 {
     uint64_t chunk = SHMEMI_WORK_MOST;

@@ -1,6 +1,6 @@
 /*
- * device/nvshmemi_own.h: functions of kernels that are not those of shmem.cuh under another name.
- * Part of nvshmem_defines.h.
+ * device/nvshmemi_own.h: functions for kernels that are more than a function of shmem.cuh under
+ * another name. Part of nvshmem_defines.h.
  */
 #ifndef NVSHMEM_DEVICE_NVSHMEMI_OWN_H
 #define NVSHMEM_DEVICE_NVSHMEMI_OWN_H
@@ -9,13 +9,15 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* What is no set adds: programs have numbers of older releases. */
+/* Every number but that of set adds: programs may have the numbers of older releases. */
 SHMEMI_D int nvshmemi_signal_of(int op)
 {
     return op == SHMEMI_SIGNAL_SET ? SHMEMI_SIGNAL_SET : SHMEMI_SIGNAL_ADD;
 }
 
-/* Handles of nvshmemx_qp_create are queues; those that each program has stand for all of the PE. */
+/*
+ * Handles of nvshmemx_qp_create are queues; the predefined handles stand for all queues of the PE.
+ */
 SHMEMI_D const struct shmemi_device_image *nvshmemi_queue(const struct shmemi_device_image *image,
                                                           nvshmemx_qp_handle_t handle)
 {

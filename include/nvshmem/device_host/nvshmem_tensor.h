@@ -49,7 +49,7 @@ NVSHMEMI_BOTH constexpr stride<Steps...> make_stride(const Steps &...steps)
     return stride<Steps...>(steps...);
 }
 
-/* A pair, in which what is part of the types takes no room. */
+/* A pair; members that are part of the types take no room. */
 template <class Shape, class Stride> struct Layout : private cuda::std::tuple<Shape, Stride> {
     NVSHMEMI_BOTH constexpr Layout(const Shape &sizes = {}, const Stride &steps = {})
         : cuda::std::tuple<Shape, Stride>(sizes, steps)
@@ -108,8 +108,9 @@ template <typename T, class Layout> struct Tensor {
 };
 
 /*
- * Who moves the data of a collective: each PE its own to all, or each what it needs from all; or
- * one does both. Multicast is not used: it goes by loads and stores, or by the ring.
+ * The PEs that move the data of a collective: each PE pushes its data to all, or pulls the data
+ * that it needs from all, or one PE does both. Multicast is not used: the data goes by loads and
+ * stores, or by the ring.
  */
 typedef enum {
     NVLS_ONE_SHOT_PUSH_NBI = 0,
@@ -119,7 +120,7 @@ typedef enum {
     NVSHMEMI_TILE_COLL_ALGO_SENTINEL = INT32_MAX
 } tile_coll_algo_t;
 
-/* The way to the PE is chosen by what there is, whichever of them is given. */
+/* The library chooses the route to the PE itself, whatever the program gives here. */
 typedef enum {
     PEER_PUSH_NBI = 0,
     PEER_PULL_NBI = 0,
