@@ -1466,8 +1466,8 @@ void shmem_ctx_ibget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH. Since libshmem 0.1.
  */
@@ -1544,8 +1544,8 @@ void shmem_ctx_ptrdiff_atomic_fetch_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, const
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SET. Since libshmem 0.1.
  */
@@ -1595,8 +1595,8 @@ void shmem_ctx_ptrdiff_atomic_set(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_COMPARE_SWAP. Since libshmem 0.1.
  */
@@ -1656,7 +1656,7 @@ void shmem_ctx_ptrdiff_atomic_compare_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch
 /*
  * shmem_<T>_atomic_swap
  *
- * Writes an object of another PE and tells what it was.
+ * Writes an object of another PE and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -1667,8 +1667,8 @@ void shmem_ctx_ptrdiff_atomic_compare_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SWAP. Since libshmem 0.1.
  */
@@ -1736,7 +1736,7 @@ void shmem_ctx_ptrdiff_atomic_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdif
 /*
  * shmem_<T>_atomic_fetch_inc
  *
- * Adds one to an object of another PE, modulo its width, and tells what it was.
+ * Adds one to an object of another PE, modulo its width, and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -1746,8 +1746,8 @@ void shmem_ctx_ptrdiff_atomic_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdif
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_INC. Since libshmem 0.1.
  */
@@ -1815,8 +1815,8 @@ void shmem_ctx_ptrdiff_atomic_fetch_inc_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, p
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_INC. Since libshmem 0.1.
  */
@@ -1850,7 +1850,7 @@ void shmem_ctx_ptrdiff_atomic_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe);
 /*
  * shmem_<T>_atomic_fetch_add
  *
- * Adds to an object of another PE, modulo its width, and tells what it was.
+ * Adds to an object of another PE, modulo its width, and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -1861,8 +1861,8 @@ void shmem_ctx_ptrdiff_atomic_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_ADD. Since libshmem 0.1.
  */
@@ -1931,8 +1931,8 @@ void shmem_ctx_ptrdiff_atomic_fetch_add_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, p
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_ADD. Since libshmem 0.1.
  */
@@ -1966,7 +1966,7 @@ void shmem_ctx_ptrdiff_atomic_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
 /*
  * shmem_<T>_atomic_fetch_and
  *
- * Combines an object of another PE with value by a bitwise AND and tells what it was.
+ * Combines an object of another PE with value by a bitwise AND and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -1977,8 +1977,8 @@ void shmem_ctx_ptrdiff_atomic_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_AND. Since libshmem 0.1.
  */
@@ -2027,8 +2027,8 @@ void shmem_ctx_uint64_atomic_fetch_and_nbi(shmem_ctx_t ctx, uint64_t *fetch, uin
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_AND. Since libshmem 0.1.
  */
@@ -2052,7 +2052,7 @@ void shmem_ctx_uint64_atomic_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value
 /*
  * shmem_<T>_atomic_fetch_or
  *
- * Combines an object of another PE with value by a bitwise OR and tells what it was.
+ * Combines an object of another PE with value by a bitwise OR and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -2063,8 +2063,8 @@ void shmem_ctx_uint64_atomic_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_OR. Since libshmem 0.1.
  */
@@ -2113,8 +2113,8 @@ void shmem_ctx_uint64_atomic_fetch_or_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_OR. Since libshmem 0.1.
  */
@@ -2138,7 +2138,7 @@ void shmem_ctx_uint64_atomic_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value,
 /*
  * shmem_<T>_atomic_fetch_xor
  *
- * Combines an object of another PE with value by a bitwise XOR and tells what it was.
+ * Combines an object of another PE with value by a bitwise XOR and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -2149,8 +2149,8 @@ void shmem_ctx_uint64_atomic_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value,
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_XOR. Since libshmem 0.1.
  */
@@ -2199,8 +2199,8 @@ void shmem_ctx_uint64_atomic_fetch_xor_nbi(shmem_ctx_t ctx, uint64_t *fetch, uin
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_XOR. Since libshmem 0.1.
  */
@@ -2274,7 +2274,7 @@ void shmem_put64_signal(void *dest, const void *source, size_t nelems, uint64_t 
 void shmem_put128_signal(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_putmem_signal(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
-/* Nonblocking. Does as put_signal, but source may be reused only after the next quiet. */
+/* Nonblocking. Does what put_signal does, but source may be reused only after the next quiet. */
 void shmem_float_put_signal_nbi(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_double_put_signal_nbi(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_longdouble_put_signal_nbi(long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
@@ -2380,8 +2380,8 @@ void shmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_SIGNAL_SET. Since libshmem 0.1.
  */
@@ -2402,8 +2402,8 @@ void shmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, 
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_SIGNAL_ADD. Since libshmem 0.1.
  */
@@ -4111,8 +4111,8 @@ int shmem_test_lock(long *lock);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * Deprecated: use shmem_atomic_fetch.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH. Since libshmem 0.1.
@@ -4144,8 +4144,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch") ptrdiff_t shmem_ptrdiff_fetch(const 
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * Deprecated: use shmem_atomic_set.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SET. Since libshmem 0.1.
@@ -4179,8 +4179,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_ptrdiff_set(ptrdiff_t *dest
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * Deprecated: use shmem_atomic_compare_swap.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_COMPARE_SWAP. Since libshmem 0.1.
@@ -4201,7 +4201,7 @@ SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") ptrdiff_t shmem_ptrdiff_cswap
 /*
  * shmem_<T>_swap
  *
- * Writes an object of another PE and tells what it was.
+ * Writes an object of another PE and returns the value before.
  *
  * @dest symmetric, updated at pe
  * @value operand
@@ -4211,8 +4211,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") ptrdiff_t shmem_ptrdiff_cswap
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * Deprecated: use shmem_atomic_swap.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SWAP. Since libshmem 0.1.
@@ -4235,7 +4235,7 @@ SHMEMI_DEPRECATED("use shmem_atomic_swap") ptrdiff_t shmem_ptrdiff_swap(ptrdiff_
 /*
  * shmem_<T>_finc
  *
- * Adds one to an object of another PE, modulo its width, and tells what it was.
+ * Adds one to an object of another PE, modulo its width, and returns the value before.
  *
  * @dest symmetric, updated at pe
  * @pe number of the other PE, or the caller's own
@@ -4244,8 +4244,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_swap") ptrdiff_t shmem_ptrdiff_swap(ptrdiff_
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * Deprecated: use shmem_atomic_fetch_inc.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_INC. Since libshmem 0.1.
@@ -4274,8 +4274,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") ptrdiff_t shmem_ptrdiff_finc(ptr
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * Deprecated: use shmem_atomic_inc.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_INC. Since libshmem 0.1.
@@ -4296,7 +4296,7 @@ SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_ptrdiff_inc(ptrdiff_t *dest
 /*
  * shmem_<T>_fadd
  *
- * Adds to an object of another PE, modulo its width, and tells what it was.
+ * Adds to an object of another PE, modulo its width, and returns the value before.
  *
  * @dest symmetric, updated at pe
  * @value operand
@@ -4306,8 +4306,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_ptrdiff_inc(ptrdiff_t *dest
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * Deprecated: use shmem_atomic_fetch_add.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_ADD. Since libshmem 0.1.
@@ -4337,8 +4337,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") ptrdiff_t shmem_ptrdiff_fadd(ptr
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * shmem_fence and shmem_quiet.
+ * it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it
+ * with other operations.
  *
  * Deprecated: use shmem_atomic_add.
  * OpenSHMEM 1.6, SHMEM_ATOMIC_ADD. Since libshmem 0.1.

@@ -81,10 +81,10 @@ class Script(str):
 
 
 def stand_in(link):
-    """What a link becomes, for a wheel has none: a text that leads to the same file.
+    """The replacement of a link, which a wheel cannot have: a text that leads to the same file.
 
-    A command by another name runs the one that it is. A library's name for the linker is a
-    text of the linker's. What is small, or looks at its own name, is there twice.
+    A command under another name runs the command itself. A library's name for the linker is a
+    linker script. Files that are small, or look at their own name, are there twice.
     """
     target = link.resolve()
     if target.read_bytes()[:4] != b"\x7fELF":
@@ -97,7 +97,7 @@ def stand_in(link):
 
 
 def home(stage):
-    """Headers by which the package's folder is what programs of NVSHMEM know as NVSHMEM_HOME.
+    """Headers that make the package's folder a NVSHMEM_HOME for programs of NVSHMEM.
 
     They look for include/nvshmem.h, where an installation has links to folders.
     """
@@ -129,7 +129,7 @@ def contents(stage):
 
 
 def entry(name, executable):
-    """One time for all, so that the same files make the same wheel."""
+    """One time for all files, so that the same files make the same wheel."""
     info = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
     info.compress_type = zipfile.ZIP_DEFLATED
     info.external_attr = (0o100755 if executable else 0o100644) << 16

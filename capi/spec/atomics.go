@@ -1,8 +1,8 @@
 package spec
 
 const atomicOrder = "Atomic with every other atomic of this library on the object, whichever PE and " +
-	"route it comes from; not with plain loads and stores. Not ordered with other operations " +
-	"but by shmem_fence and shmem_quiet."
+	"route it comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it " +
+	"with other operations."
 
 const atomicNbi = "The same, but fetch is written and the object changed only after the next quiet."
 
@@ -61,7 +61,7 @@ var atomics = Chapter{
 			Kernel:   inKernel(AMOTypes, "CSWAP", "dest, value, cond", true),
 			Doc:      "Replaces an object of another PE if it has the expected value.",
 			DocNbi:   atomicNbi, Returns: oldValue + " The object was changed if that equals cond.",
-			Python: &Python{Doc: "Writes value if the element is cond; answers what it was."},
+			Python: &Python{Doc: "Writes value if the element is cond; returns the value before."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -73,9 +73,9 @@ var atomics = Chapter{
 			Kernel: append(inKernel(ExtendedAMOTypes, "SWAP", "dest, value, ($T)0", true), Kernel{
 				Types: kernelHalf, Contexts: true, Body: "shmemi_swap_half<$T>($job, $call, dest, value, pe)", Doc: halfOnly,
 			}),
-			Doc:    "Writes an object of another PE and tells what it was.",
+			Doc:    "Writes an object of another PE and returns the value before.",
 			DocNbi: atomicNbi, Returns: oldValue,
-			Python: &Python{Doc: "Writes an element and answers what it was."},
+			Python: &Python{Doc: "Writes an element and returns the value before."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -85,9 +85,9 @@ var atomics = Chapter{
 			Front:    "shmemi_amo$W($ctx, SHMEMI_AMO_FETCH_ADD, dest, 1, 0, pe, $call)",
 			FrontNbi: "shmemi_amo$W_nbi($ctx, SHMEMI_AMO_FETCH_ADD, fetch, dest, 1, 0, pe, $call)",
 			Kernel:   inKernel(AMOTypes, "FETCH_ADD", "dest, ($T)1, ($T)0", true),
-			Doc:      "Adds one to an object of another PE, modulo its width, and tells what it was.",
+			Doc:      "Adds one to an object of another PE, modulo its width, and returns the value before.",
 			DocNbi:   atomicNbi, Returns: oldValue,
-			Python: &Python{Doc: "Adds one to an element and answers what it was."},
+			Python: &Python{Doc: "Adds one to an element and returns the value before."},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
@@ -109,11 +109,11 @@ var atomics = Chapter{
 			Kernel: append(inKernel(AMOTypes, "FETCH_ADD", "dest, value, ($T)0", true),
 				sumInKernel(kernelReal, "shmemi_fetch_add_real<$T>($job, $call, dest, value, pe)"),
 				sumInKernel(kernelHalf, "shmemi_fetch_add_half<$T>($job, $call, dest, value, pe)")),
-			Doc:    "Adds to an object of another PE, modulo its width, and tells what it was.",
+			Doc:    "Adds to an object of another PE, modulo its width, and returns the value before.",
 			DocNbi: atomicNbi, Returns: oldValue,
 			Python: &Python{
-				Doc: "Adds to an element and answers what it was.",
-				DocNbi: "Does as atomic_fetch_add; the old value is in fetch after the next quiet.\n\n" +
+				Doc: "Adds to an element and returns the value before.",
+				DocNbi: "Does what atomic_fetch_add does; the old value is in fetch after the next quiet.\n\n" +
 					"fetch is an array of the same dtype, of which the first element is written.",
 			},
 			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
@@ -161,8 +161,8 @@ func bitwiseFetch(name, word string) Family {
 			", fetch, dest, bits(value), 0, pe, $call)",
 		Kernel: inKernel(BitwiseAMOTypes, "FETCH_"+word, "dest, value, ($T)0", true),
 		Doc: "Combines an object of another PE with value by a bitwise " + word +
-			" and tells what it was.",
-		Python: &Python{Doc: "Does as atomic_" + name + ", and answers what the element was."},
+			" and returns the value before.",
+		Python: &Python{Doc: "Does what atomic_" + name + " does, and returns the value before."},
 		DocNbi: atomicNbi, Returns: oldValue,
 		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
 	}

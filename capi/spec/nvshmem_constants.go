@@ -54,7 +54,7 @@ var nvshmemConstants = []ConstantGroup{
 	enum("Queue pairs.",
 		"NVSHMEMX_QP_HOST", "0", "NVSHMEMX_QP_DEFAULT", "1", "NVSHMEMX_QP_ANY", "INT32_MAX",
 		"NVSHMEMX_QP_ALL", "INT32_MAX"),
-	enum("What nvshmemx_init_status answers.",
+	enum("The results of nvshmemx_init_status.",
 		"NVSHMEM_STATUS_NOT_INITIALIZED", "0", "NVSHMEM_STATUS_IS_BOOTSTRAPPED", "1",
 		"NVSHMEM_STATUS_IS_INITIALIZED", "2", "NVSHMEM_STATUS_LIMITED_MPG", "3",
 		"NVSHMEM_STATUS_FULL_MPG", "4", "NVSHMEM_STATUS_INVALID", "INT32_MAX"),

@@ -38,8 +38,8 @@ var rma = Chapter{
 			Python: &Python{
 				Doc: "Copies source into dest at another PE, and returns when source may be reused.\n\n" +
 					"dest is symmetric, of the same dtype, and at least as long. Slices with strides are\n" +
-					"copied as they are, and then have to have one shape.",
-				DocNbi: "Does as put, but source may be reused only after the next quiet.\n\n" +
+					"copied as they are, and must then have one shape.",
+				DocNbi: "Does what put does, but source may be reused only after the next quiet.\n\n" +
 					"Temporary arrays are kept until then.",
 				Stream: "put",
 			},
@@ -68,7 +68,7 @@ var rma = Chapter{
 			Doc: "Writes one element to another PE. An aligned element of at most 8 bytes arrives whole, so " +
 				"that a reader never sees half of it.",
 			Python: &Python{
-				Doc:    "Writes one element of dest, which arrives whole where it has at most 8 bytes.",
+				Doc:    "Writes one element of dest, which arrives whole if it has at most 8 bytes.",
 				Longer: "put",
 			},
 			Errors: remoteErrors,
@@ -97,10 +97,10 @@ var rma = Chapter{
 			Doc:    "Copies an array from another PE. It returns when the data is in dest.",
 			DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
 			Python: &Python{
-				Doc: "Fills dest with what source has at another PE, and returns when it is there.\n\n" +
+				Doc: "Copies source at another PE into dest, and returns when the data is there.\n\n" +
 					"source is symmetric, of the same dtype, and at least as long as dest. Slices with\n" +
-					"strides are copied as they are, and then have to have one shape.",
-				DocNbi: "Does as get, but the data is in dest only after the next quiet. Both are contiguous.",
+					"strides are copied as they are, and must then have one shape.",
+				DocNbi: "Does what get does, but the data is in dest after the next quiet. Both are contiguous.",
 				Stream: "get",
 			},
 			Errors: remoteErrors,

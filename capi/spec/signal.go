@@ -33,16 +33,16 @@ var signal = Chapter{
 				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
 				Front:  "shmemi_stream_put_signal$nbi(dest, source, $nbytes, sig_addr, signal, sig_op, pe, stream, $call)",
 				Doc:    "Copies an array to another PE when the stream comes to it, and then updates a signal word there: a PE that sees the signal also sees the data.",
-				DocNbi: "Does as put_signal, but source may be reused only after the next quiet.",
+				DocNbi: "Does what put_signal does, but source may be reused only after the next quiet.",
 			},
 			Doc: "Copies an array to another PE and then updates a signal word there: a PE that sees " +
 				"the signal also sees the data. It returns when source may be reused.",
-			DocNbi: "Does as put_signal, but source may be reused only after the next quiet.",
+			DocNbi: "Does what put_signal does, but source may be reused only after the next quiet.",
 			Python: &Python{
 				Doc: "Copies as put does, and then updates element `index` of signal at that PE.\n\n" +
 					"A PE that sees the signal also sees the data. signal is a symmetric array of int64 or\n" +
 					"uint64; op is \"set\" or \"add\".",
-				DocNbi: "Does as put_signal, but source may be reused only after the next quiet.",
+				DocNbi: "Does what put_signal does, but source may be reused only after the next quiet.",
 				Stream: "put_signal",
 			},
 			Errors: "Ends the job when sig_op is neither of the two, and as put.",

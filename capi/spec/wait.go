@@ -81,7 +81,7 @@ var wait = Chapter{
 			Doc:     "Waits until a signal word of the caller satisfies the comparison.",
 			Returns: "The value that ended the wait.",
 			Python: &Python{
-				Doc: "Waits until a signal of this PE satisfies the comparison; returns the value that ended the wait.\n\n" +
+				Doc: "Waits until a signal of this PE satisfies the comparison, and returns it.\n\n" +
 					"Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. With\n" +
 					"stream= the stream waits, and the result is value; \">=\" then compares counters:\n" +
 					"it holds if the signal is less than 2^63 ahead of value.",

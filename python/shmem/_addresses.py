@@ -14,12 +14,11 @@ from shmem._errors import DeviceError, FreedError, ShmemError, SizeError, Symmet
 from shmem._ghosts import Ghost
 from shmem._runtime import refuse, state
 
-# Where CPython's numpy has the address of an array's data: first in the object, after
-# what every object has. a.ctypes.data says the same in ten times the time; _is_direct
-# sees whether it does, once.
+# In CPython a numpy array has the address of its data first in the object, behind the header of
+# every object. a.ctypes.data takes ten times as long. _is_direct checks once that both agree.
 HEAD = object.__basicsize__
 word_at = ctypes.c_size_t.from_address
-# The same as what a call without types takes for a pointer.
+# The same address as a value for parameters that are pointers, in calls without types.
 pointer_at = ctypes.c_void_p.from_address
 
 
@@ -65,7 +64,7 @@ def refuse_address(call: str, name: str, array: Any, address: int) -> ShmemError
 
 
 def check_span(call: str, name: str, array: Array) -> int:
-    """The address of an array with strides, all of which has to be symmetric memory."""
+    """The address of an array with strides, all of which must be symmetric memory."""
     low = high = address_of(array)
     for n, stride in zip(array.shape, array.strides, strict=True):
         if n == 0:

@@ -1,4 +1,4 @@
-"""Symmetric arrays: what a program calls to make them and to free them."""
+"""Symmetric arrays: the functions that make them and free them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shmem._shapes import Shape, sizes_of
 
 
 def adopt(array: Array, address: int, symmetric: int, length: int) -> Array:
-    """The memory of an array, which is registered by now, as an array of its own."""
+    """The memory of an array, which has been registered, as an array of its own."""
     block = _blocks.enter(address, array.nbytes)
     block.symmetric, block.length, block.keeps = symmetric, length, array
     return _own(block, array.shape, array.dtype)
@@ -40,8 +40,8 @@ def _allocate(call: str, nbytes: int, zero: bool) -> _blocks.Block:
     address = functions.shmem_calloc(1, take) if zero else functions.shmem_malloc(take)
     settle(call)
     if address == 0:
-        # The same on every PE, so that all of them come here. What is only kept by a
-        # cycle of references may be enough.
+        # The result is the same on every PE, so all of them come here. A garbage collection may
+        # free enough: arrays that only a cycle of references keeps.
         gc.collect()
         if agree(call, wait=True):
             address = functions.shmem_calloc(1, take) if zero else functions.shmem_malloc(take)
@@ -65,9 +65,9 @@ def _array(call: str, shape: Shape, dtype: DTypeLike, zero: bool) -> Array:
 
 
 def _own(block: _blocks.Block, sizes: tuple[int, ...], kind: np.dtype[Any]) -> Array:
-    """A block as an array; when the array and its views have gone, so has the block."""
+    """A block as an array; the block is dropped when the array and its views have gone."""
     out: Array = np.asarray(Owner(block, sizes, kind))
-    # numpy knows types that it did not bring itself by object only, not by a text.
+    # numpy knows the types of other packages by object only, not by name.
     return out if kind.isbuiltin == 1 else out[: block.nbytes].view(kind).reshape(sizes)
 
 
@@ -85,12 +85,12 @@ def empty(shape: Shape, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
 def empty(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
     """Makes an array in symmetric memory, with any values.
 
-    A numpy array without a copy; views keep its memory. All PEs make the same arrays in
-    the same order. It goes back to the heap when every PE has dropped or freed it.
+    The array is numpy's, without a copy; views keep its memory. All PEs make the same arrays in the
+    same order. The memory goes back to the heap when every PE has dropped or freed the array.
 
-    With SHMEM_HEAP=device it is in the memory of the PE's GPU, and device says what it is:
-    "cuda" a tensor of torch where torch is installed, "cupy" an array of cupy, "gpu" a
-    DeviceArray, as "cuda" without torch.
+    With SHMEM_HEAP=device the array is in the memory of the PE's GPU, and device selects its type:
+    "cuda" for a tensor of torch (a DeviceArray if torch is not installed), "cupy" for an array of
+    cupy, "gpu" for a DeviceArray.
     """
     return make("empty", shape, dtype, device, zero=False)
 
@@ -100,7 +100,7 @@ def zeros(shape: Shape, dtype: DTypeLike = "int64", device: None = None) -> Arra
 @overload
 def zeros(shape: Shape, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
 def zeros(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
-    """Makes an array in symmetric memory, all zero on every PE; else as `empty`."""
+    """Makes an array in symmetric memory, all zero on every PE; otherwise as `empty`."""
     return make("zeros", shape, dtype, device, zero=True)
 
 
@@ -109,9 +109,9 @@ def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: None = No
 @overload
 def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", *, device: str) -> Any: ...
 def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: str | None = None) -> Any:
-    """Makes an array in symmetric memory, all value on every PE; else as `empty`."""
+    """Makes an array in symmetric memory, all value on every PE; otherwise as `empty`."""
     wanted = _device.check_device("full", device)
-    # Before there is memory, which the other PEs would believe to be ready.
+    # Checked before the allocation, after which the other PEs would believe the array to be ready.
     given = numbers("full", "value", value, resolve("full", dtype))
     sizes = sizes_of("full", shape)
     try:
@@ -126,14 +126,14 @@ def full(shape: Shape, value: Any, dtype: DTypeLike = "int64", device: str | Non
         out[...] = given
     else:
         _fill(out, given)
-    # A neighbour may write into it as soon as it knows that this has been written.
+    # A neighbour may write into the array as soon as it knows that these writes are done.
     library("full").shmem_sync_all()
     settle("full")
     return out if wanted is None else _device.deliver("full", out, dtype, wanted)
 
 
 def _fill(array: Array, value: Any) -> None:
-    """Writes a value to memory that the CPU does not reach, by pieces of 1 MiB."""
+    """Writes a value to memory that the CPU does not reach, in pieces of 1 MiB."""
     piece: Array = np.full(min(array.size, (1 << 20) // array.itemsize + 1), value, array.dtype)
     to, end = array.ctypes.data, array.ctypes.data + array.nbytes
     while to < end:
@@ -143,12 +143,12 @@ def _fill(array: Array, value: Any) -> None:
 
 
 def free(array: Any) -> None:
-    """Frees an array of this PE, whatever else refers to it.
+    """Frees an array of this PE, even if other references to it exist.
 
-    It is not collective: the memory goes back to the heap when every PE has dropped or
-    freed the array and the PEs meet in an allocation, `reclaim` or `finalize`. Until then
-    operations refuse it as the symmetric operand; after that its place may be another array's.
-    So use neither it nor its views any more.
+    The call is not collective: the memory goes back to the heap when every PE has dropped or freed
+    the array and the PEs meet in an allocation, `reclaim` or `finalize`. Until then operations
+    refuse it as the symmetric operand; after that its place may belong to another array. Do not use
+    the array or its views after this call.
     """
     with lock:
         library("free")
@@ -158,7 +158,7 @@ def free(array: Any) -> None:
         if block is None:
             raise refuse_address("free", "array", array, address)
         if block is _blocks.NOTHING:
-            return  # what has no address is not known here, and goes when it is dropped
+            return  # an array without an address has no block here, and goes when it is dropped
         if block.address != address:
             raise SymmetryError(
                 "free",

@@ -1,6 +1,6 @@
-"""Blocks: which parts of the symmetric heap this PE has in use, and where.
+"""Blocks: the parts of the symmetric heap that this PE uses.
 
-What lies in one is found by its address. Each has a slot, the same on every PE.
+The block of an operand is found by its address. Each block has a slot, the same on every PE.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class Block:
         self.number = number  # in the order of allocation
         self.slot = slot  # its bit in the vote
         self.owner_alive = True
-        self.freed = False  # by free: it cannot be used, whatever else refers to it
-        self.remains: _remains.Pages | None = None  # what is in its place after finalize
-        # Of memory that is registered: its place in the heap and the bytes of its pages, and
-        # the array that has it, which may not go before it is the program's own again.
+        self.freed = False  # by free: it cannot be used, even if references to it exist
+        self.remains: _remains.Pages | None = None  # the copy of its contents after finalize
+        # For registered memory: its place in the heap, the bytes of its pages, and the array that
+        # owns it, which must live until the memory is the program's own again.
         self.symmetric = 0
         self.length = 0
         self.keeps: Array | None = None
 
 
-NOTHING = Block(0, 0, -1, -1)  # that what has no elements is in
+NOTHING = Block(0, 0, -1, -1)  # the block of operands without elements
 
 
 class _Heap:
@@ -52,14 +52,14 @@ class _Heap:
 
     def __init__(self) -> None:
         self.starts: list[int] = []  # of the blocks that can be used, ascending
-        self.blocks: dict[int, Block] = {}  # those, by their start
-        self.slots: dict[int, Block] = {}  # all that are not back in the heap, by slot
-        self.pending: dict[int, Block] = {}  # of those, what this PE has dropped
+        self.blocks: dict[int, Block] = {}  # these blocks, by their start
+        self.slots: dict[int, Block] = {}  # all blocks that are not back in the heap, by slot
+        self.pending: dict[int, Block] = {}  # the blocks among them that this PE has dropped
         self.free_slots: list[int] = []
         self.count = 0
-        # The block that was found last, which the next put or get most often is about.
+        # The block that was found last: the next put or get most often uses it again.
         self.low, self.high = 1, 0
-        self.vote = 0  # address of two arrays of words, mine and the answer
+        self.vote = 0  # address of two arrays of words: this PE's vote and the result
         self.words = 0
 
 
@@ -79,10 +79,10 @@ def find(address: int, nbytes: int) -> Block | None:
 
 
 def place(address: int, nbytes: int, elements: int) -> int | None:
-    """The symmetric address of an operand of which nbytes are used; None: it has none.
+    """The symmetric address of an operand of which nbytes are used; None if it has none.
 
-    One without elements may be anywhere: a tensor of torch has no address then, and a view of
-    numpy one behind its array.
+    An operand without elements may be anywhere: a tensor of torch then has no address, and a view
+    of numpy has one behind its array.
     """
     if find(address, nbytes) is not None:
         return address
@@ -90,7 +90,7 @@ def place(address: int, nbytes: int, elements: int) -> int | None:
 
 
 def address_of_nothing() -> int:
-    """A symmetric address for what has no elements and no address; 0 while there is none."""
+    """A symmetric address for an operand without elements and address; 0 if there is none."""
     return heap.vote
 
 
@@ -103,7 +103,7 @@ def find_freed(address: int) -> bool:
 
 
 def enter(address: int, nbytes: int) -> Block:
-    """Notes an allocation, as every PE does."""
+    """Records an allocation, as every PE does."""
     slot = heapq.heappop(heap.free_slots) if heap.free_slots else len(heap.slots)
     block = Block(address, nbytes, heap.count, slot)
     heap.count += 1
@@ -114,7 +114,7 @@ def enter(address: int, nbytes: int) -> Block:
 
 
 def hide(block: Block) -> None:
-    """Takes a block out of those that are found."""
+    """Removes a block from the blocks that lookups find."""
     heap.low, heap.high = 1, 0
     if heap.blocks.pop(block.address, None) is not None:
         heap.starts.remove(block.address)

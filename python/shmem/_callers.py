@@ -1,7 +1,7 @@
-"""The line of the program that a call of the library was made for, which its reports name.
+"""The line of the program from which a call of the library came, for the library's reports.
 
-The library asks, in a thread of its own, when it reports a wait or ends the job. A call itself
-pays nothing for it.
+The library asks for it in a thread of its own, when it reports a wait or ends the job. It costs a
+call nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _function(frame: FrameType) -> str:
 
 
 def describe(frame: FrameType | None) -> str:
-    """`shmem.zeros at train.py:12`, of the innermost frames; "" where none is the package's."""
+    """`shmem.zeros at train.py:12`, of the innermost frames; "" if none is the package's."""
     called = None
     while frame is not None and _is_own(frame):
         called, frame = frame, frame.f_back
@@ -44,7 +44,7 @@ def describe(frame: FrameType | None) -> str:
 
 
 def _name(thread: int, text: int, size: int) -> None:
-    # Threads that Python has not made, as those of the library, have no frame.
+    # Threads that Python has not made, such as the library's, have no frame.
     try:
         line = describe(sys._current_frames().get(thread)).encode(errors="replace")[: size - 1]
         ctypes.memmove(text, line + b"\0", len(line) + 1)
@@ -56,10 +56,10 @@ _namer = _NAMER(_name)
 
 
 def begin(loaded: Loaded) -> None:
-    """Has the library ask from now on."""
+    """Lets the library ask from now on."""
     loaded.untyped("shmemi_set_caller")(_namer)
 
 
 def end(loaded: Loaded) -> None:
-    """Has it ask no more: the interpreter ends."""
+    """Stops the library from asking: the interpreter ends."""
     loaded.untyped("shmemi_set_caller")(None)

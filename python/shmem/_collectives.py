@@ -40,7 +40,7 @@ def _need(call: str, name: str, array: Operand, elements: int) -> None:
 
 
 def _apart(call: str, address: int, written: int, origin: int, read: int, same: bool) -> None:
-    """What is written may not be what is still to be read; same: unless it is the same array."""
+    """Refuses operands that overlap; same allows one array for both."""
     if written == 0 or read == 0 or (same and address == origin):
         return
     if address < origin + read and origin < address + written:
@@ -70,7 +70,7 @@ def broadcast(
     team: Team | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Copies source of PE root, of the team, to dest of every PE of the team."""
+    """Copies source of PE root, a number in the team, to dest of every PE of the team."""
     call = "broadcast"
     functions = library(call)
     to, address, data, origin = _both(call, dest, source)
@@ -90,7 +90,7 @@ def broadcast(
 def fcollect(
     dest: Any, source: Any, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Concatenates the sources of all PEs of the team, of one length, in dest of each."""
+    """Concatenates the sources of all PEs of the team, of one length, in dest of each PE."""
     call = "fcollect"
     functions = library(call)
     to, address, data, origin = _both(call, dest, source)
@@ -107,17 +107,17 @@ def fcollect(
 
 
 def collect(dest: Any, source: Any, *, team: Team | None = None) -> None:
-    """Does as fcollect, where each PE's source has a length of its own, also 0.
+    """Does what fcollect does, for sources of different lengths, also 0.
 
-    Where dest of one PE is too short for all of them, every PE of the team raises SizeError,
-    and nothing is written.
+    If dest of one PE is too short for all of them, every PE of the team raises SizeError, and
+    nothing is written.
     """
     call = "collect"
     functions = library(call)
     to, address, data, origin = _both(call, dest, source)
     handle, n = team_handle(call, team)
-    # How long all parts are together the PEs find out in the call, so that nothing is refused
-    # before. What is written may reach up to source, and no further.
+    # The PEs find the length of all parts together in the call, so the operands cannot be checked
+    # for it before. The call may write up to source, but no further.
     room = to.nbytes
     if data.nbytes and not (n == 1 and address == origin):
         if address <= origin:
@@ -155,7 +155,7 @@ def alltoall(
 ) -> None:
     """Exchanges blocks: block j of PE i's source becomes block i of PE j's dest.
 
-    source has as many blocks of one length as the team has PEs.
+    source has one block for each PE of the team, all of one length.
     """
     call = "alltoall"
     functions = library(call)
@@ -183,7 +183,7 @@ def alltoall(
 def alltoalls(
     dest: Any, source: Any, dst: int, sst: int, nelems: int, *, team: Team | None = None
 ) -> None:
-    """Does as alltoall with nelems elements for each PE, dst apart in dest and sst in source."""
+    """Does what alltoall does, with elements that are dst apart in dest and sst in source."""
     call = "alltoalls"
     functions = library(call)
     to, address, data, origin = _both(call, dest, source)
@@ -206,7 +206,8 @@ def alltoalls(
             read * to.itemsize,
             same=n == 1 and dst == sst,
         )
-    # By bytes the strides would be of bytes, too: by the size of an element instead.
+    # The variant for bytes would also count strides in bytes, so the one for the element size is
+    # used.
     form: Callable[..., int] | None = {
         1: functions.shmem_uint8_alltoalls,
         2: functions.shmem_uint16_alltoalls,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Runs what the caller was started as."""
+    """Runs the program of the name by which this one was started."""
     name = Path(sys.argv[0]).name
     program = Path(__file__).resolve().parent / "bin" / name
     try:

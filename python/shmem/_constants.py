@@ -41,7 +41,7 @@ def comparison(call: str, cmp: str | int) -> int:
 
 
 def signal_op(call: str, op: str | int) -> int:
-    """The number of what is done to a signal."""
+    """The number of a signal operation."""
     if not isinstance(op, Hashable) or op not in _SIGNALS:
         raise ArgumentError(call, f"op {op!r}", "is no operation on a signal", "use set or add")
     return _SIGNALS[op]

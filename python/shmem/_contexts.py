@@ -1,4 +1,4 @@
-"""Contexts: streams of operations that are ordered and completed by themselves."""
+"""Contexts: operations with their own order and completion."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from shmem._teams import Team, after_destroy, team_handle
 
 
 class Context(Own):
-    """A context; `context=` of an operation names it.
+    """A context; `context=` of an operation selects it.
 
-    With a team, a PE has the number in it that it has in the team. It ends by `destroy`,
-    by a `with` statement, with its team, or at finalize. A copy of a context is the context itself.
+    On a context of a team, PEs have the numbers that they have in the team. A context ends by
+    `destroy`, by a `with` statement, with its team, or at finalize. A copy of a context is the
+    context itself.
     """
 
     _kind = "context"
@@ -75,9 +76,9 @@ class Context(Own):
             self._kept.append(operand)
 
     def take(self) -> list[Any]:
-        """What is kept by now, for a quiet that begins after this and then lets go of it.
+        """The operands kept so far, for a quiet that begins after this call and then drops them.
 
-        What another thread has kept meanwhile stays: its operation may not be complete.
+        Operands that another thread has kept meanwhile stay: their operations may not be complete.
         """
         fresh: list[Any] = []
         with self._guard:
@@ -98,7 +99,7 @@ class Context(Own):
         settle("Context.quiet")
 
     def destroy(self) -> None:
-        """Completes the context's operations and gives it back."""
+        """Completes the context's operations and destroys it."""
         call = "Context.destroy"
         functions = library(call)
         functions.shmem_ctx_destroy(self.handle(call))
@@ -106,7 +107,7 @@ class Context(Own):
         settle(call)
 
     def end(self) -> None:
-        """Forgets what the library has given back already."""
+        """Forgets a context that the library has destroyed already."""
         self._handle = None
         self._kept.clear()
         _contexts.discard(self)
@@ -125,7 +126,7 @@ class Context(Own):
 
 
 class _Default(Context):
-    """What operations without a context use."""
+    """The default context, which operations without `context=` use."""
 
     def __init__(self) -> None:
         self._handle = _abi.SHMEM_CTX_DEFAULT

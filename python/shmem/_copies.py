@@ -23,7 +23,7 @@ from shmem._operands import (
 from shmem._runtime import library, settle, state
 from shmem._spans import Span, of_tensor
 
-# The addresses of dest and source, and the operand of this PE, which has the length of the copy.
+# The addresses of dest and source, and this PE's operand, which has the length of the copy.
 Row = tuple[int, int, Array | Span]
 
 
@@ -35,7 +35,7 @@ class Apart:
         self._source = source
 
     def refused(self, call: str) -> LayoutError:
-        """The error where strides are not taken."""
+        """The error for arrays with gaps where the call takes none."""
         at_source = self._dest.flags.c_contiguous
         name, which = ("source", self._source) if at_source else ("dest", self._dest)
         return not_contiguous(call, name, which, "pass slices without strides")
@@ -88,9 +88,7 @@ class Apart:
 
 
 def _tensors(call: str, dest: Any, source: Any, there: Any) -> Row | None:
-    """A copy between two tensors of a GPU; None where they are something else, or not as they
-    should be.
-    """
+    """A copy between two tensors of a GPU; None for other operands, or wrong ones."""
     to = of_tensor(dest)
     data = None if to is None else of_tensor(source)
     if to is None or data is None or to.dtype != data.dtype:
@@ -119,7 +117,7 @@ def outgoing(call: str, dest: Any, source: Any) -> Row | Apart:
 
 
 def outgoing_row(call: str, dest: Any, source: Any) -> Row:
-    """Does as outgoing, but refuses gaps."""
+    """Does what outgoing does, but refuses gaps."""
     row = _tensors(call, dest, source, dest)
     if row is not None:
         return row

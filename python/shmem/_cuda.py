@@ -1,7 +1,7 @@
-"""What the CUDA driver says of an address and of a stream, where a driver is.
+"""What the CUDA driver says of an address and of a stream, if there is a driver.
 
-It is asked by ctypes, and only in jobs whose heap a GPU reaches: there the library has
-loaded the driver already.
+The package calls it by ctypes, and only in jobs with a heap that a GPU reaches: there the library
+has loaded the driver already.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 _TYPE, _ORDINAL = 2, 9  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE, _DEVICE_ORDINAL
 _NO_CONTEXT = 201
-_DEFAULTS = 2  # a stream by one of the numbers up to this is whichever GPU's that is meant
+_DEFAULTS = 2  # streams with one of the numbers up to this are default streams, of any GPU
 
 
 @functools.cache
@@ -30,7 +30,7 @@ def _ask(address: int) -> tuple[int, int, int]:
 
 
 def _ask_in_context(address: int) -> tuple[int, int, int]:
-    """The same in a thread without a context, for a driver that wants one."""
+    """The same in a thread without a context, for a driver that needs one."""
     cuda, context = driver(), ctypes.c_void_p()
     if cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
         return _NO_CONTEXT, 0, 0
@@ -42,7 +42,7 @@ def _ask_in_context(address: int) -> tuple[int, int, int]:
 
 
 def device_of(address: int) -> int | None:
-    """The number of the GPU that memory belongs to; None where the driver knows of none there."""
+    """The number of the GPU that memory belongs to; None if the driver knows of none."""
     code, kind, ordinal = _ask(address)
     if code == _NO_CONTEXT:
         code, kind, ordinal = _ask_in_context(address)
@@ -50,13 +50,13 @@ def device_of(address: int) -> int | None:
 
 
 def device_of_stream(stream: int) -> int | None:
-    """The number of the GPU that a stream is of; None of a default stream, which each GPU has.
+    """The number of the GPU that a stream is of; None for a default stream, which each GPU has.
 
-    Nothing is kept of the answer: the next stream may have the same address.
+    The result is not cached: the next stream may have the same address.
     """
     if stream <= _DEFAULTS:
         return None
-    # cuStreamGetDevice would be one call, and is there from CUDA 12.8 on only.
+    # cuStreamGetDevice would be one call, but exists only from CUDA 12.8 on.
     cuda, context, device = driver(), ctypes.c_void_p(), ctypes.c_int()
     if (
         cuda.cuStreamGetCtx(ctypes.c_void_p(stream), ctypes.byref(context)) != 0

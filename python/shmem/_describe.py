@@ -1,4 +1,4 @@
-"""Operands as error messages call them."""
+"""Operands as error messages show them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shmem._spans import Span
 
 
 def describe(name: str, operand: Any) -> str:
-    """An operand as error messages call it."""
+    """An operand as error messages show it."""
     if isinstance(operand, (np.ndarray, Span)):
         return f"{name}, an array of {operand.dtype} of shape {operand.shape}"
     return f"{name}, {type(operand).__name__}"
@@ -22,5 +22,5 @@ _short.maxstring = _short.maxlong = _short.maxother = 60
 
 
 def brief(value: Any) -> str:
-    """A value as error messages show it: of a long list the beginning."""
+    """A value as error messages show it: only the beginning of a long list."""
     return _short.repr(value)

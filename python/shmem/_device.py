@@ -1,6 +1,6 @@
 """Arrays in the memory of a GPU.
 
-Inside the package such an array is a Ghost. To the program it is a DeviceArray, or a tensor of
+Inside the package such an array is a Ghost. For the program it is a DeviceArray, or a tensor of
 torch or an array of cupy over the same memory.
 """
 
@@ -23,7 +23,7 @@ from shmem._runtime import state
 
 Key = int | slice | EllipsisType | None | tuple[int | slice | EllipsisType | None, ...]
 
-# What an operand in GPU memory needs.
+# What a function needs to know of an operand in GPU memory.
 _HEAPS = ("pinned", "device")
 
 
@@ -31,16 +31,16 @@ class DeviceArray:
     """An array in GPU memory, for other packages by `__cuda_array_interface__` and DLPack.
 
     Slices and reshapes are views. Elements are read and written by `put`, `get`, `p` and `g`, also
-    of this PE.
+    those of this PE.
     """
 
     __slots__ = ("_ghost", "_peer", "_turn", "name")
 
     def __init__(self, ghost: Ghost, name: str, peer: bool = False) -> None:
         self._ghost = ghost
-        self.name = name  # of its type, also one that numpy lacks
-        self._peer = peer  # it is another PE's
-        self._turn = state.turn  # the job that it is of
+        self.name = name  # of its type, also of a type that numpy lacks
+        self._peer = peer  # it belongs to another PE
+        self._turn = state.turn  # the job that it belongs to
 
     def _like(self, ghost: Ghost, name: str | None = None) -> DeviceArray:
         out = DeviceArray(ghost, name or self.name, self._peer)
@@ -131,7 +131,7 @@ class DeviceArray:
             raise DtypeError("view", repr(self), str(error), "use a size that fits") from None
 
     def live(self, call: str) -> Ghost:
-        """Its memory, which has to be of the job that is running."""
+        """Its memory, if it belongs to the job that is running."""
         if state.count == 0:
             raise refuse_address(call, "array", self._ghost, 0)
         if self._turn != state.turn:
@@ -154,7 +154,7 @@ class DeviceArray:
             "strides": None if g.flags.c_contiguous else g.strides,
             "typestr": g.dtype.str,
             "descr": g.dtype.descr,
-            "stream": None,  # what the package has done to it is done
+            "stream": None,  # the package's earlier work on it is done
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -179,7 +179,7 @@ class DeviceArray:
 
 
 def name_of(dtype: Any, kind: np.dtype[Any]) -> str:
-    """What a type is called, also where numpy has only its bytes."""
+    """The name of a type, also of one for which numpy has only bytes."""
     if kind.kind != "V" and kind.isbuiltin == 1:
         return kind.name
     return str(getattr(dtype, "name", dtype)).removeprefix("torch.")
@@ -189,12 +189,12 @@ def name_of(dtype: Any, kind: np.dtype[Any]) -> str:
 
 
 def as_ghost(call: str, what: str, operand: Any) -> Ghost | None:
-    """The memory of an operand in GPU memory; None of one that is elsewhere."""
+    """The memory of an operand in GPU memory; None for an operand elsewhere."""
     if isinstance(operand, DeviceArray):
         return operand.live(call)
     if getattr(operand, "is_cuda", False) and hasattr(operand, "data_ptr"):
         return _of_torch(call, what, operand)
-    # A tensor's own answer is an error of torch's where it has no memory of the CPU either.
+    # A tensor without memory of the CPU raises torch's own error here.
     if hasattr(operand, "is_cuda") or not hasattr(operand, "__cuda_array_interface__"):
         return None
     _check_heap(call, what)
@@ -266,12 +266,12 @@ _DEVICES = "None, 'cpu', 'cuda', 'cupy' or 'gpu'"
 def installed(package: str) -> bool:
     """Whether a package of another project can be imported."""
     spec = importlib.util.find_spec(package)
-    # A folder of that name in the path of modules would be found, too; it has no origin.
+    # A folder of that name in the module path would be found, too, but has no origin.
     return spec is not None and spec.origin is not None
 
 
 def check_device(call: str, device: str | None) -> str | None:
-    """How an array is wanted: None of the CPU, else torch, cupy or gpu."""
+    """The kind of array that the program wants: None for the CPU, else torch, cupy or gpu."""
     name, _, number = str(device).partition(":")
     on_gpu = state.count > 0 and state.heap == "device"
     if device in (None, "cpu"):
@@ -296,7 +296,7 @@ def check_device(call: str, device: str | None) -> str | None:
 
 
 def deliver(call: str, array: Array, dtype: Any, wanted: str) -> Any:
-    """A block of the heap as the program wants it."""
+    """A block of the heap as the kind of array that the program wants."""
     package, _, number = wanted.partition(":")
     if number and is_elsewhere(int(number)):
         raise DeviceError(

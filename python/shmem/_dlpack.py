@@ -1,4 +1,4 @@
-"""DLPack: a capsule that tells another package of memory, without a copy."""
+"""DLPack: capsules that give another package access to memory, without a copy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 CUDA = 2  # kDLCUDA
 
-# Codes of element types: by numpy's kind, and of those that numpy lacks by name.
+# Codes of element types: by numpy's kind; types that numpy lacks, by name.
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _NAMED = {
     "bfloat16": 4,
@@ -42,7 +42,7 @@ class _Managed(ctypes.Structure):
     _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", _DELETER))
 
 
-# What capsules refer to, until their consumer has called the deleter.
+# The objects that capsules refer to, until their consumer has called the deleter.
 _kept: dict[int, tuple[Any, ...]] = {}
 
 
@@ -50,8 +50,8 @@ _NAME = b"dltensor"
 _api = ctypes.PyDLL(None)
 
 
-# Both may be called when the interpreter ends and the names of this module are gone, so
-# that what they need is theirs.
+# Both may be called when the interpreter ends and the names of this module are gone, so they hold
+# what they need themselves.
 def _let_go(at: int | None, kept: dict[int, tuple[Any, ...]] = _kept) -> None:
     kept.pop(at or 0, None)
 
@@ -62,7 +62,7 @@ def _destroy(
     name: bytes = _NAME,
     let_go: Callable[[int | None], None] = _let_go,
 ) -> None:
-    # A consumer renames what it takes; this one nobody took.
+    # A consumer renames the capsule that it takes; this capsule had no consumer.
     if api.PyCapsule_IsValid(capsule, name):
         let_go(api.PyCapsule_GetPointer(capsule, name))
 
@@ -79,7 +79,7 @@ _api.PyCapsule_GetPointer.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 
 
 def code_of(kind: str, name: str) -> int | None:
-    """The code of an element type, None where DLPack has none."""
+    """The code of an element type, None if DLPack has none."""
     return _NAMED.get(name, _CODES.get(kind))
 
 
@@ -92,7 +92,7 @@ def capsule(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
 ) -> Any:
-    """A capsule of memory of a GPU; owner stays until the consumer lets go. Strides in bytes."""
+    """A capsule of GPU memory; owner lives until the deleter is called. Strides in bytes."""
     n = len(shape)
     lengths = (ctypes.c_int64 * n)(*shape)
     steps = (ctypes.c_int64 * n)(*(s // itemsize for s in strides))

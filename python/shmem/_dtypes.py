@@ -1,4 +1,4 @@
-"""Element types: how the library calls them."""
+"""Element types: their names in the library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shmem._errors import DtypeError
 
 Array = NDArray[Any]  # of elements of any type
 
-# Types of GPUs that numpy has none for, and their bytes.
+# Types of GPUs that numpy lacks, and their bytes.
 _BYTES = {
     "bfloat16": 2,
     "float8_e4m3fn": 1,
@@ -25,10 +25,10 @@ _WORDS = {"half": "float16", "float": "float32"}  # torch's names; numpy's float
 
 
 def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
-    """The dtype for what a program asks for; a type that numpy lacks is bytes.
+    """The dtype for a type that a program asks for; a type that numpy lacks is bytes.
 
-    Where ml_dtypes is installed its types are used, and numpy can compute with them; else
-    the metadata of the dtype, which numpy does not compare, has the name.
+    If ml_dtypes is installed its types are used, and numpy can compute with them; else the metadata
+    of the dtype, which numpy does not compare, has the name.
     """
     said = "" if isinstance(dtype, type) else str(dtype)
     name = said.removeprefix("torch.")
@@ -77,17 +77,17 @@ def types(names: str) -> dict[np.dtype[Any], str]:
 
 
 def words(function: str, names: str) -> dict[int, tuple[str, np.dtype[Any]]]:
-    """By bytes, the function for a word of a type, and the type."""
+    """By bytes: the function for a word of that size, and the type."""
     return {d.itemsize: (function.format(name), d) for d, name in types(names).items()}
 
 
 ATOMIC = types("int32 uint32 int64 uint64")
 SIGNALS = types("uint64 int64")
-# What is combined: reductions by and, or, xor; by max and min; by sum and prod.
+# The types of reductions: by and, or, xor; by max and min; by sum and prod.
 BITS = {**ATOMIC, **types("int8 uint8 int16 uint16")}
 ORDERED = {**BITS, **types("float double longdouble")}
 SUMMED = {**ORDERED, **types("complexf complexd")}
-# What max, min, sum and prod combine on a stream, by its name.
+# The types of max, min, sum and prod on a stream, by name.
 _ON_GPU = types("float double half")
 STREAM = {str(d): name for d, name in {**BITS, **_ON_GPU}.items()} | {"bfloat16": "bfloat16"}
 
@@ -103,7 +103,7 @@ def _said(dtype: np.dtype[Any]) -> str:
 
 
 def name_of(call: str, dtype: np.dtype[Any], table: dict[np.dtype[Any], str]) -> str:
-    """The library's name of a type, of those that an operation takes."""
+    """The library's name of a type, if the operation takes it."""
     name = table.get(dtype)
     if name is None:
         raise _no_such(call, _said(dtype), table)
@@ -111,7 +111,7 @@ def name_of(call: str, dtype: np.dtype[Any], table: dict[np.dtype[Any], str]) ->
 
 
 def name_on_stream(call: str, dtype: np.dtype[Any]) -> str:
-    """The same for what is combined on a stream."""
+    """The same for reductions on a stream."""
     said = _said(dtype)
     if said not in STREAM:
         raise _no_such(call, said, STREAM)

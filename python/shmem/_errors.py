@@ -1,4 +1,4 @@
-"""The exceptions. Each says what was done, to which object, why it failed, and what helps."""
+"""The exceptions. Each has the operation, the object, the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ShmemError(Exception):
-    """What all exceptions of this package are. `str` is one line with all four parts."""
+    """The base class of all exceptions of this package. `str` is one line with all four parts."""
 
     def __init__(self, operation: str, subject: str, cause: str, remedy: str) -> None:
         super().__init__(operation, subject, cause, remedy)
@@ -15,14 +15,14 @@ class ShmemError(Exception):
         self.cause = cause
         self.remedy = remedy
 
-    # Which arguments are kept is up to the other class that an exception is of: OSError keeps two.
+    # The exception's other base class decides which arguments are kept: OSError keeps two.
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.operation, self.subject, self.cause, self.remedy)
         return type(self), parts, dict(self.__dict__)
 
     def __str__(self) -> str:
         head = f"{self.operation} {self.subject}".rstrip()
-        # What numpy and torch say may have several lines.
+        # Texts of numpy and torch may have several lines.
         return " ".join(f"{head}: {self.cause} ({self.remedy})".split())
 
 
@@ -31,11 +31,11 @@ class StateError(ShmemError, RuntimeError):
 
 
 class ForkedError(StateError):
-    """A call in a child of fork(), which has no place in the job."""
+    """A call in a child of fork(), which is not part of the job."""
 
 
 class InitError(ShmemError, RuntimeError):
-    """The job could not be joined."""
+    """The PE could not join the job."""
 
 
 class LibraryError(ShmemError, ImportError):
@@ -49,7 +49,7 @@ class VersionError(LibraryError):
 class HeapError(ShmemError, MemoryError):
     """The symmetric heap has no room.
 
-    In bytes: `nbytes` were asked for, `free` of `size` were free, `largest` in one block.
+    In bytes: the call asked for `nbytes`; `free` of `size` were free, `largest` in one block.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Events: whether the streams of the GPU have done what they had been given at some time.
+"""Events: whether the streams of the GPU have finished the work that they had at some time.
 
-What a program drops may still be read by work that it has queued, so that memory of the
-heap, and numpy's that a stream copies from or to, goes only when that is done.
+Queued work may still read an object that the program has dropped. Memory of the heap, and numpy's
+memory that a stream copies from or to, is therefore freed only when that work is done.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _context(gpu: int) -> Number:
 def _current() -> Iterator[Any]:
     """The driver, with the context of the heap's GPU in this thread.
 
-    Events are asked for also while another thread captures a graph, which a mode allows.
+    The capture mode allows queries of events also while another thread captures a graph.
     """
     driver, mode = _cuda.driver(), ctypes.c_int(_RELAXED)
     driver.cuCtxPushCurrent_v2(_context(heap_gpu() or 0))
@@ -63,10 +63,11 @@ def _mark(driver: Any, stream: int) -> Number:
 
 
 def _streams() -> set[int]:
-    """Those that a program most often gives work to: the default one, and the current ones."""
+    """The streams that programs use most: the default stream, and the current ones."""
     out, gpu = {0}, heap_gpu()
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
-    # A torch without CUDA has no streams, and one that has not begun has given none any work.
+    # A torch without CUDA has no streams, and a torch that has not initialised CUDA has no work on
+    # them.
     if torch is not None and torch.cuda.is_initialized():
         out.add(int(torch.cuda.current_stream(gpu).cuda_stream))
     if cupy is not None:
@@ -82,16 +83,16 @@ def _is_captured(driver: Any, stream: int, unknown: bool = True) -> bool:
 
 
 def in_graph() -> bool:
-    """Whether what this thread gives its current stream becomes part of a graph."""
+    """Whether this thread's current stream is being captured into a graph."""
     # Not in the context of the heap's GPU, which is not known before the first allocation.
     driver = _cuda.driver()
     return any(_is_captured(driver, s, unknown=False) for s in _streams())
 
 
 class Queue:
-    """Things that wait for streams, in the order in which they came.
+    """Objects that wait for streams, in the order in which they came.
 
-    Of a stream that is captured nothing is asked, for that would end the capture.
+    A stream that is being captured is not queried, for that would end the capture.
     """
 
     def __init__(self) -> None:
@@ -100,17 +101,17 @@ class Queue:
         self._unmarked: list[Any] = []
 
     def add(self, thing: Any) -> None:
-        """Takes what may go when the streams have done what they have been given."""
+        """Adds an object that may be freed when the streams have done their present work."""
         with self._lock:
             self._unmarked.append(thing)
 
     def behind(self, driver: Any, stream: int, thing: Any) -> None:
-        """Takes what may go when one stream has."""
+        """Adds an object that may be freed when one stream has."""
         with self._lock:
             self._marked.append(([_mark(driver, stream)], [thing]))
 
     def gone(self, wait: bool = False) -> list[Any]:
-        """What may go by now; with wait, all that there is."""
+        """The objects that may be freed by now; with wait, all objects."""
         if not self._marked and not self._unmarked:
             return []
         with self._lock, _current() as driver:
@@ -142,10 +143,10 @@ _captured: list[Any] = []
 
 
 def keep(operand: Any, stream: int) -> None:
-    """Keeps an operand in main memory until a stream has copied it; a graph's for good.
+    """Keeps an operand in main memory until a stream has copied it; for a graph, for good.
 
-    One in GPU memory is not kept: torch and cupy reuse theirs in the order of the stream, and a
-    block of the heap waits by itself.
+    An operand in GPU memory is not kept: torch and cupy reuse their memory in the order of the
+    stream, and a block of the heap waits by itself.
     """
     if isinstance(operand, (Ghost, Span)):
         return

@@ -1,7 +1,7 @@
-"""Ghosts: arrays in the memory of a GPU, as the package itself has them.
+"""Ghosts: arrays in the memory of a GPU, inside the package.
 
-Such an array is one of numpy at an address that the CPU does not reach. Its shape, strides and
-type are read, its elements never.
+Such an array is one of numpy at an address that the CPU does not reach. The package reads its
+shape, strides and type, and never its elements.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from shmem._errors import DeviceError
 
 
 def refuse_elements(what: str, array: object) -> NoReturn:
-    """Refuses what would read an array's elements."""
+    """Refuses calls that would read an array's elements."""
     raise DeviceError(
         what, repr(array), "it is in GPU memory", "copy it: shmem.get(array, this, pe=me)"
     )
 
 
 class Ghost(np.ndarray[Any, np.dtype[Any]]):
-    """An array whose elements are not read here."""
+    """An array whose elements the CPU does not read."""
 
-    # A traceback with locals or a debugger would read them.
+    # A traceback with locals, or a debugger, would read them.
     def __repr__(self) -> str:
         return f"Ghost(shape={self.shape}, dtype={self.dtype})"
 
@@ -37,11 +37,11 @@ class Ghost(np.ndarray[Any, np.dtype[Any]]):
     def _refuse_copy(self, *_: object) -> NoReturn:
         refuse_elements("copy", self)
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse_copy  # pickle, too, reads them
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse_copy  # pickle also reads them
 
 
 class _Memory:
-    """Bytes at an address, and what keeps them."""
+    """Bytes at an address, and the object that keeps them."""
 
     def __init__(self, address: int, nbytes: int, owner: object) -> None:
         self._owner = owner
@@ -67,8 +67,8 @@ def ghost_at(
     strides: tuple[int, ...] | None = None,
 ) -> Ghost:
     """An array at an address; strides in bytes."""
-    # Where there are no elements numpy refuses strides that would lead to some, and torch
-    # and cupy have no address.
+    # Without elements numpy refuses strides that would lead to some, and torch and cupy have no
+    # address.
     if 0 in shape:
         address, strides = address or address_of_nothing(), None
     if strides is None:
@@ -86,7 +86,7 @@ def ghost_at(
 
 
 def of_cpu(call: str, name: str, array: Array) -> Array:
-    """An operand that is read here, which one of a GPU cannot be."""
+    """An operand that the CPU reads, so that it cannot be in GPU memory."""
     if isinstance(array, Ghost):
         raise DeviceError(
             call, f"{name}, an array of {array.dtype}", "it is in GPU memory", "pass one of the CPU"

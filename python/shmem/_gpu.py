@@ -1,16 +1,16 @@
-"""The GPU that the symmetric heap of this PE is of."""
+"""The GPU of this PE's symmetric heap."""
 
 from __future__ import annotations
 
 from shmem import _blocks, _cuda
 from shmem._runtime import state
 
-# The job that it was asked in, and the GPU of that.
+# The job for which the GPU was looked up, and that GPU.
 _gpu: tuple[int, int | None] = (0, None)
 
 
 def heap_gpu() -> int | None:
-    """The number of the GPU that this PE's heap is of; None before there is anything in it."""
+    """The number of the GPU of this PE's heap; None while the heap is empty."""
     global _gpu
     if _gpu[0] != state.turn:
         if not _blocks.heap.vote:

@@ -24,7 +24,7 @@ _init_error: Callable[[], bytes | None] = _nothing  # the function of the loaded
 
 
 def candidates() -> list[Path]:
-    """Where the library may be, in order; the system's loader is asked after these."""
+    """The places where the library may be, in order; the system's loader comes after these."""
     found = []
     # A program that runs under shmemrun takes the library that belongs to it.
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
@@ -36,7 +36,7 @@ def candidates() -> list[Path]:
 
 
 def find(library: str | os.PathLike[str] | None = None) -> str:
-    """The library to load: as named, or the first candidate, or what the loader has."""
+    """The library to load: as named, or the first candidate, or the loader's choice."""
     if library is not None:
         return os.fspath(library)
     for path in candidates():
@@ -46,9 +46,9 @@ def find(library: str | os.PathLike[str] | None = None) -> str:
 
 
 def nvshmem_path() -> str:
-    """The folder for programs of NVSHMEM: what their build files know as NVSHMEM_HOME.
+    """The folder that the build files of NVSHMEM programs call NVSHMEM_HOME.
 
-    It has include/nvshmem.h, lib/libnvshmem_host.so.3 and bin/nvshmem-info. That of the
+    It has include/nvshmem.h, lib/libnvshmem_host.so.3 and bin/nvshmem-info. The folder of the
     library that shmem.init would load comes first.
     """
     looked = []
@@ -67,19 +67,19 @@ def nvshmem_path() -> str:
 
 
 class Loaded:
-    """One loaded library, in the two ways in which it is called.
+    """One loaded library, with two ways of calling it.
 
-    A call by `waiting` gives the interpreter's lock up, so that other threads of Python
-    run meanwhile. A call by `quick` keeps it: giving it up and taking it again costs more
-    than a store into a neighbour's memory, and whoever takes it in between keeps it for
-    5 ms. Only what cannot wait is called so.
+    A call by `waiting` releases the interpreter's lock, so that other threads of Python run
+    meanwhile. A call by `quick` keeps it: releasing it and taking it again costs more than a store
+    into a neighbour's memory, and a thread that takes it in between keeps it for 5 ms. Only calls
+    that cannot wait are quick.
     """
 
     def __init__(self, path: str) -> None:
         handle = _open(path)
         self.path = path
-        # Beside it are the kernels of calls on streams; a build may have left them out. Of a
-        # library that the loader has found the folder is not known.
+        # The kernels of calls on streams are beside the library; a build may have left them out.
+        # The folder of a library that the loader has found is not known.
         beside = Path(path).with_name(KERNELS)
         self.lacks = str(beside) if os.path.dirname(path) and not beside.exists() else ""
         self.name = _name(handle)
@@ -93,7 +93,7 @@ class Loaded:
         _init_error = function
 
     def private(self, name: str) -> int:
-        """What a function of the library's own answers, which has no operands."""
+        """The result of a private function of the library, without parameters."""
         function = self._keeping[name]
         function.restype = ctypes.c_int
         return int(function())
@@ -101,7 +101,7 @@ class Loaded:
     def untyped(self, name: str) -> Callable[..., None]:
         """A quick call whose operands are ctypes' own objects, and ints that are C's int.
 
-        Nothing is converted, which is half of what a typed call takes.
+        Nothing is converted, which is half of the cost of a typed call.
         """
         function = self._keeping[name]
         function.restype = None

@@ -1,11 +1,12 @@
-"""How processes that torchrun's variables describe pass a unique id around by themselves.
+"""Passing a unique id among processes that torchrun's variables describe, without a store.
 
-It is for those that have no store of an agent. PE 0 listens at the first free port above
-MASTER_PORT: torch picks that one by chance, and the next may be anybody's. The others ask
-at each of these ports until one answers for their job.
+It serves processes without the store of a torchrun agent. PE 0 listens at the first free port above
+MASTER_PORT: torch picks that port by chance, and the next one may belong to another program. The
+other PEs ask at each of these ports until one replies for their job.
 
-Asking is 32 bytes that stand for the job; the answer 32 others and the id; a last byte says
-that the id has come. Whoever reaches the port can join, as with torch's own store.
+A request is 32 bytes derived from the job; the reply is 32 other bytes and the id; a last byte
+confirms that the id has arrived. A process that reaches the port can join, as with torch's own
+store.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ ID_BYTES = 128
 # How many ports above MASTER_PORT PE 0 tries.
 PORTS = 16
 
-# How long PE 0 lets a stranger think of what to ask; and how long the others let one think
-# of how to answer, at first and at most: PE 0 may be on a busy machine.
+# How long PE 0 waits for the request of a connection; and how long the others wait for a reply, at
+# first and at most: PE 0 may be on a busy machine.
 _QUESTION_S = 5.0
 _ANSWER_S = 1.0
 _MOST_S = 8.0
@@ -42,7 +43,7 @@ class Meeting(NamedTuple):
         return range(self.port + 1, min(self.port + PORTS, 65535) + 1)
 
     def token(self, side: str) -> bytes:
-        import hashlib  # as with socket: most programs do without
+        import hashlib  # imported here as socket is: most programs need neither
 
         return hashlib.sha256(f"shmem {side} {self.port} {self.job}".encode()).digest()
 
@@ -51,7 +52,7 @@ class Meeting(NamedTuple):
 
 
 def hand_out(at: Meeting, uid: bytes, n: int, until: float) -> None:
-    """Gives the id to n others, who come until then (time.monotonic)."""
+    """Gives the id to n other PEs, which come until then (time.monotonic)."""
     with _listen(at, n) as server:
         served = 0
         while served < n:
@@ -66,19 +67,19 @@ def hand_out(at: Meeting, uid: bytes, n: int, until: float) -> None:
             try:
                 one, _ = server.accept()
             except OSError:
-                continue  # one that went away comes again if it is a PE
+                continue  # a PE that went away comes again
             with one:
                 served += _serve(one, at, uid, until)
 
 
 def _serve(one: socket.socket, at: Meeting, uid: bytes, until: float) -> bool:
-    """Whether it was a PE of the job, and has the id."""
+    """Whether the peer was a PE of the job, and has the id."""
     question = at.token("question")
     try:
         one.settimeout(_QUESTION_S)
         if _read(one, len(question)) != question:
             return False
-        # One that has asked says that it has the id, or is gone.
+        # A peer that has sent a request confirms that it has the id, or is gone.
         one.settimeout(max(until - time.monotonic(), 0.001))
         one.sendall(at.token("answer") + uid)
         return one.recv(1) == b"+"
@@ -89,8 +90,8 @@ def _serve(one: socket.socket, at: Meeting, uid: bytes, until: float) -> bool:
 def _listen(at: Meeting, backlog: int) -> socket.socket:
     import socket
 
-    # A name may be another address here than elsewhere (127.0.1.1 on Debian), so all are
-    # taken but for a job of one machine.
+    # A name may have another address here than elsewhere (127.0.1.1 on Debian), so PE 0 listens at
+    # all addresses, except in a job of one machine.
     here = at.host == "localhost" or at.host.startswith("127.")
     both = not here and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if both else socket.AF_INET
@@ -141,7 +142,7 @@ def fetch(at: Meeting, until: float) -> bytes:
 
 
 def _ask(at: Meeting, port: int, until: float, patience: float) -> socket.socket | str:
-    """A connection on which the id comes, or why there is none."""
+    """A connection on which the id comes, or the reason why there is none."""
     import socket
 
     answer = at.token("answer")

@@ -1,9 +1,8 @@
-"""Neighbours: PEs that are reached by loads and stores, and what is quick with them.
+"""Neighbours: PEs that loads and stores reach, and fast paths for operations on them.
 
-A call on one element takes 0.4 us from Python into C; to look at what it was given, with an
-error for whatever may be wrong, takes six times that. So what is usual is looked at by
-itself: a plain array, numbers of Python, a neighbour. All else goes the long way, also for its
-error.
+A call on one element takes 0.4 us from Python into C; to check its arguments, with an error for
+each mistake, takes six times that. So common arguments have a short check of their own: a plain
+array, numbers of Python, a neighbour. All others take the long way, which also raises the errors.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from shmem._addresses import HEAD, IS_DIRECT, word_at
 from shmem._dtypes import BITS
 from shmem._runtime import library, state
 
-# A quick call holds the interpreter's lock while it copies; this many bytes take 1 us. None
-# is made where numpy's own object does not say where its data is.
+# A quick call holds the interpreter's lock while it copies; this many bytes take 1 us. There is no
+# quick call when numpy's own object does not have the address of its data.
 QUICK = 8192 if IS_DIRECT else -1
 
 near = state.near
@@ -29,11 +28,11 @@ _ndarray = np.ndarray
 
 
 def is_near(pe: int, address: int) -> bool:
-    """Whether a PE is reached by loads and stores; such PEs are served by quick calls."""
+    """Whether loads and stores reach a PE; quick calls serve such PEs."""
     if pe in near:
         return True
-    # With SHMEM_ON_FAILURE=return a call can fail, and for other heaps it goes by a
-    # driver, so that it may wait.
+    # With SHMEM_ON_FAILURE=return a call can fail, and for other heaps it uses the driver, so that
+    # it may wait.
     if state.survives or state.heap != "host" or library("put").shmem_ptr(address, pe) == 0:
         return False
     near.add(pe)
@@ -77,8 +76,8 @@ sizes = _Sizes()
 Form = Callable[..., Any]
 Number = type[int] | type[float]
 
-# Which numbers of Python are of a dtype without a second look: their type, the least and the
-# greatest. What is as small as that no float rounds to infinity.
+# The numbers of Python that fit a dtype without a further check: their type, the least and the
+# greatest. The bound of floats is so small that none rounds to infinity.
 _NUMBERS: dict[np.dtype[Any], tuple[Number, float, float]] = {
     **{d: (int, int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in BITS},
     np.dtype("f4"): (float, -65504.0, 65504.0),
@@ -89,7 +88,7 @@ _NUMBERS: dict[np.dtype[Any], tuple[Number, float, float]] = {
 class Forms(dict[np.dtype[Any], tuple[Form | None, Number, float, float]]):
     """The quick calls of an operation, by dtype: each with the number that it takes.
 
-    None for a dtype that goes the long way, of which there is no number.
+    None for a dtype that takes the long way, for which there is no number.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Numbers as the library takes them; ctypes would cut off what does not fit."""
+"""Numbers in the types of the library; ctypes would cut off what does not fit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def number(call: str, name: str, dtype: np.dtype[Any], value: Any) -> int | floa
 
 
 def unsigned(call: str, value: Any) -> int:
-    """A signal's value: 64 bits, of which a negative number is the upper half."""
+    """A signal's value: 64 bits; a negative number stands for the upper half of the range."""
     given = whole(value)
     if given is None or not -(1 << 63) <= given < 1 << 64:
         raise DtypeError(
@@ -49,7 +49,7 @@ def unsigned(call: str, value: Any) -> int:
 
 
 def one_of(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
-    """A value of whatever dtype, as an array of one element."""
+    """A value of any dtype, as an array of one element."""
     one = as_source(call, value, dtype, name)
     if one.size != 1:
         raise DtypeError(call, describe(name, one), "it is not one element", "use put")

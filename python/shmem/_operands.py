@@ -1,9 +1,8 @@
-"""Operands: what a program passes, as addresses that the library can take.
+"""Operands: the arguments of a program, as addresses that the library can take.
 
-The library ends the job when an address is not symmetric or a range too long, so
-everything is checked here first. Where an array lies in symmetric memory is found by its
-address: views, arrays of other packages on the same memory, and slices of slices need
-nothing of their own.
+The library ends the job when an address is not symmetric or a range too long, so everything is
+checked here first. An array in symmetric memory is recognised by its address: views, arrays of
+other packages on the same memory, and slices of slices need no code of their own.
 """
 
 from __future__ import annotations
@@ -55,22 +54,22 @@ def _is_tensor(operand: Any) -> bool:
 
 
 def _of_torch(tensor: Any) -> Array:
-    """The memory of a tensor; DLPack would say that nobody may write to it."""
+    """The memory of a tensor; by DLPack it would be read-only."""
     plain = tensor.detach()
     try:
         out: Array = plain.numpy()
     except TypeError:
-        # A type that numpy lacks: the same bytes as a type of that size which it has.
+        # A type that numpy lacks: the same bytes as a type of that size that it has.
         kind = resolve("operand", str(plain.dtype))
         if kind.itemsize > 2:
-            raise  # it is the tensor that has no memory here, as one that is sparse
+            raise  # the tensor has no memory here, for example because it is sparse
         torch = sys.modules["torch"]
         out = plain.view({1: torch.uint8, 2: torch.int16}[kind.itemsize]).numpy().view(kind)
     return out
 
 
 def as_source(call: str, operand: Any, dtype: np.dtype[Any], name: str = "source") -> Array:
-    """What is read: an array of that dtype, or numbers, which become one."""
+    """An operand that is read: an array of that dtype, or numbers, which become one."""
     if isinstance(operand, (list, tuple, int, float, complex, np.generic)):
         return numbers(call, name, operand, dtype)
     array = as_array(call, name, operand)
@@ -79,10 +78,10 @@ def as_source(call: str, operand: Any, dtype: np.dtype[Any], name: str = "source
 
 
 def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
-    """Numbers as an array of that dtype, in which whole ones are what they were.
+    """Numbers as an array of that dtype, in which whole numbers keep their values.
 
-    numpy cuts off what a type has no room for: a fraction, the upper bits of its own integers,
-    and the imaginary part of its own complex numbers. Large numbers it makes infinite, None NaN.
+    numpy would drop what a type has no room for: a fraction, the upper bits of its own integers,
+    and the imaginary part of its own complex numbers. It makes large numbers infinite and None NaN.
     """
     if isinstance(value, np.generic) and value.dtype == dtype and dtype.kind in "iufc":
         return np.asarray(value)
@@ -100,7 +99,7 @@ def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
             out = np.asarray(value, dtype=dtype)
             same = out.item() == value
         else:
-            with np.errstate(invalid="ignore"):  # one that is no number is refused below
+            with np.errstate(invalid="ignore"):  # an invalid number is refused below
                 out = np.asarray(value, dtype=dtype)
             same = np.array_equal(out, value)
     except (TypeError, ValueError, OverflowError) as error:
@@ -117,7 +116,7 @@ def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
     return out
 
 
-_SMALL = 65504.0  # every floating-point type has it
+_SMALL = 65504.0  # every floating-point type can represent it
 
 
 def _floats(value: Any, dtype: np.dtype[Any]) -> Array:
@@ -126,7 +125,7 @@ def _floats(value: Any, dtype: np.dtype[Any]) -> Array:
         raise TypeError("it is complex")
     if kind in "SUmM":  # numpy would read numbers in texts
         raise TypeError("it has no numbers")
-    with np.errstate(over="ignore"):  # found below, also where numpy says nothing
+    with np.errstate(over="ignore"):  # found below, also where numpy does not warn
         out: Array = np.asarray(value, dtype=dtype)
     endless = np.isinf(out)
     if endless.any() and not np.isinf(np.asarray(value, "G"))[endless].all():
@@ -137,7 +136,7 @@ def _floats(value: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def _is_all(out: Array, value: Any) -> bool:
-    """Whether texts and times are what they were: numpy shortens the one and rounds the other."""
+    """Whether texts and times keep their values: numpy shortens texts and rounds times."""
     given, kind = np.asarray(value), out.dtype.kind
     if kind in "SU":
         return np.array_equal(given.astype(kind), out)
@@ -152,13 +151,13 @@ def check_dtype(
     dtype: np.dtype[Any],
     remedy: str = "make both of one dtype",
 ) -> None:
-    """Both operands have to have the same type; nothing is converted under way."""
+    """Both operands must have the same type; nothing is converted on the way."""
     if array.dtype != dtype:
         raise DtypeError(call, describe(name, array), f"the other operand is of {dtype}", remedy)
 
 
 def symmetric(call: str, name: str, operand: Any) -> tuple[Array, int]:
-    """An operand that has to be contiguous in symmetric memory, and its address."""
+    """An operand that must be contiguous in symmetric memory, and its address."""
     array = as_array(call, name, operand)
     if not array.flags.c_contiguous:
         raise not_contiguous(call, name, array, _NO_COPY)
@@ -206,7 +205,7 @@ def element(
 
 
 def writable(call: str, name: str, array: Array) -> None:
-    """What is written here has to allow it."""
+    """An operand that is written must allow it."""
     if not array.flags.writeable:
         raise LayoutError(
             call, describe(name, array), "it is read-only", "pass an array that can be written"
@@ -238,7 +237,7 @@ def receiver(call: str, name: str, operand: Any, dtype: np.dtype[Any]) -> Array:
 def check_lengths(
     call: str, dest: Array | _spans.Span, source: Array | _spans.Span, copied: int
 ) -> None:
-    """What is copied has to fit both."""
+    """The number of elements to copy, which must fit both operands."""
     for name, array in (("dest", dest), ("source", source)):
         if array.size < copied:
             raise SizeError(

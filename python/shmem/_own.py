@@ -1,4 +1,4 @@
-"""Things of this process alone, which are not copied."""
+"""Objects of this process alone, which are not copied."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _Self = TypeVar("_Self", bound="Own")
 
 
 class Own:
-    """A copy is the thing itself: whoever had another would not know when it is destroyed."""
+    """A copy is the object itself: a second one would not learn when it is destroyed."""
 
-    _kind: str  # what messages call it
+    _kind: str  # its name in messages
 
     def __copy__(self: _Self) -> _Self:
         return self

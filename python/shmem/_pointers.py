@@ -1,4 +1,4 @@
-"""ptr: another PE's array, where loads and stores reach it."""
+"""ptr: another PE's array, if loads and stores reach it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shmem._runtime import check_pe, library
 
 
 class _Peer:
-    """A peer's memory; it keeps the array of this PE, and so the block, alive."""
+    """A peer's memory; it keeps this PE's array, and so the block, alive."""
 
     def __init__(self, address: int, array: Array) -> None:
         self._array = array
@@ -27,10 +27,10 @@ class _Peer:
 
 
 def ptr(array: Any, pe: SupportsIndex) -> Any:
-    """The same array of another PE, for plain loads and stores; None where there is no way.
+    """The same array of another PE, for plain loads and stores; None if they do not reach it.
 
-    Of an array in GPU memory it is a DeviceArray. A PE that waits notices such a store
-    later than one by this package.
+    For an array in GPU memory the result is a DeviceArray. A PE that waits notices such a store
+    later than a change by this package.
     """
     functions = library("ptr")
     mine, address = symmetric("ptr", "array", array)

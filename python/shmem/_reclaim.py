@@ -1,15 +1,15 @@
-"""Reclaiming blocks: when those that arrays have left go back to the heap.
+"""Reclaiming blocks: when dropped blocks go back to the heap.
 
-Memory of the symmetric heap is given back by all PEs together, but a garbage collector
-runs when it likes, so that PEs drop their arrays at different times and in different
-orders. A dropped block is therefore only noted. At the next collective point (empty,
-zeros, full, register, reclaim, finalize) the PEs combine by `and` which blocks each of them has
-dropped, and free those that all have, in the order in which they were made. No PE ever
-waits for another one's collector: a block that one PE still uses stays for all.
-docs/decisions/0028 has the protocol and what it costs.
+All PEs free memory of the symmetric heap together, but each garbage collector runs at its own
+times, so PEs drop their arrays at different times and in different orders. A dropped block is
+therefore only recorded. At the next collective point (empty, zeros, full, register, reclaim,
+finalize) the PEs combine by `and` which blocks each of them has dropped, and free the blocks that
+all have dropped, in the order in which they were made. No PE ever waits for another one's
+collector: a block that one PE still uses stays for all. docs/decisions/0028 has the protocol and
+its cost.
 
-A finalizer runs at any moment and in any thread, also in the middle of what is below. It
-appends to a deque and does nothing else.
+A finalizer runs at any moment and in any thread, also in the middle of the code below. It appends
+to a deque and does nothing else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORD = 64  # slots in a word of the vote
 
 
 class Owner:
-    """What the arrays of a block refer to; when the last one goes, so does this."""
+    """The object that the arrays of a block refer to; it goes with the last one."""
 
     __slots__ = ("__array_interface__", "_block", "_drop")
 
@@ -50,14 +50,14 @@ class Owner:
 
 
 _dropped: deque[Block] = deque()
-_leaving = _events.Queue()  # blocks that were dropped, but the GPU may be at work on them
+_leaving = _events.Queue()  # blocks that were dropped, on which the GPU may still work
 
 
 # ------------------------------------------------------------------ the vote
 
 
 def write_words(at: int, values: list[int]) -> None:
-    """Stores words of 64 bits in the heap of this PE, which may be out of the CPU's reach."""
+    """Stores words of 64 bits in this PE's heap, which the CPU may not reach."""
     if state.heap != "device":
         _remains.words(at, len(values))[:] = values
         return
@@ -74,7 +74,7 @@ def read_words(at: int, n: int) -> list[int]:
 
 
 def _collect(wait: bool = False) -> None:
-    """Notes what was dropped since the last time; with wait, also what the GPU still uses."""
+    """Records the blocks dropped since the last call; with wait, also those still in use."""
     while True:
         try:
             block = _dropped.popleft()
@@ -88,12 +88,12 @@ def _collect(wait: bool = False) -> None:
 
 
 def _is_out(block: Block) -> bool:
-    """Whether it is still to be given back. It may be of an earlier job, or freed and dropped."""
+    """Whether the block is still to be freed. It may be of an earlier job, or freed and dropped."""
     return _blocks.heap.slots.get(block.slot) is block
 
 
 def leave(block: Block) -> None:
-    """Notes that the program uses a block no more."""
+    """Records that the program no longer uses a block."""
     _blocks.hide(block)
     if state.heap == "device":
         _leaving.add(block)
@@ -102,7 +102,7 @@ def leave(block: Block) -> None:
 
 
 def _widen(call: str) -> None:
-    """Makes room for the votes of the slots that there are. The same on every PE."""
+    """Makes room for the votes of all present slots. The same on every PE."""
     heap = _blocks.heap
     words = max(heap.words, 1)
     while words * _WORD < len(heap.slots) + len(heap.free_slots) + 1:
@@ -120,7 +120,7 @@ def _widen(call: str) -> None:
 
 
 def agree(call: str, wait: bool = False) -> int:
-    """Frees what every PE has dropped; answers how many bytes. All PEs make it together."""
+    """Frees the blocks that every PE has dropped; returns their bytes. All PEs call it together."""
     _collect(wait)
     heap = _blocks.heap
     if not heap.slots:
@@ -154,7 +154,7 @@ def agree(call: str, wait: bool = False) -> int:
 
 
 def _give_back(block: Block) -> bool:
-    """Frees a block, the same on every PE; False: there was no memory to, and it stays."""
+    """Frees a block, the same on every PE; False: there was no memory for that, and it stays."""
     functions = library("free")
     if not block.symmetric:
         functions.shmem_free(block.address)
@@ -166,16 +166,16 @@ def _give_back(block: Block) -> bool:
 
 
 def prepare(call: str) -> None:
-    """What all PEs do before one block more."""
+    """The preparation for one more block, the same on every PE."""
     agree(call)
     _widen(call)
 
 
 def reclaim() -> int:
-    """Gives back to the heap what every PE has dropped or freed; answers how many bytes.
+    """Frees all arrays that every PE has dropped or freed; returns their bytes.
 
-    All PEs call it together. Allocation does the same by itself, but for what the GPU may
-    still be at work on: this waits for it.
+    All PEs call it together. Allocation does the same by itself, except for arrays on which the GPU
+    may still work: this call waits for it.
     """
     with lock:
         functions = library("reclaim")
@@ -190,12 +190,12 @@ def reclaim() -> int:
 
 
 def _before() -> None:
-    # Everything goes with the heap, so that nothing has to be agreed on. What is still
-    # referred to keeps its values.
+    # Everything goes with the heap, so the PEs need not agree on anything. Arrays that still have
+    # references keep their values.
     _collect(wait=True)
     if state.heap == "device":
-        return  # the CPU does not reach what they have
-    # What is registered is in memory of its own, which the library leaves in place.
+        return  # the CPU does not reach their values
+    # Registered memory is the program's own, which the library leaves in place.
     _remains.save([b for b in _blocks.heap.slots.values() if b.owner_alive and not b.symmetric])
 
 

@@ -1,11 +1,11 @@
-"""register: memory that a program has already, as symmetric memory, where it is.
+"""register: makes memory that a program has already symmetric, where it is.
 
-Of main memory the library moves whole pages, and peers may write to all of them. So what is
-registered has to have its pages to itself: an array that fills pages, one in memory of mmap, or
-one whose memory numpy has by malloc and that glibc has mapped for it alone. Elsewhere the
-first and last page may hold somebody else's data, which nobody can promise to leave alone.
+The library moves whole pages of main memory, and peers may write to all of them. So registered
+memory must have its pages to itself: an array that fills pages, an array in memory of mmap, or one
+whose memory numpy has from malloc and that glibc has mapped for it alone. In other memory the first
+and last page may hold other data, whose owner knows nothing of the registration.
 
-Memory of a GPU is mapped a second time and not moved, so that any part of it will do.
+Memory of a GPU is mapped a second time and not moved, so any part of it can be registered.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _COPY = (
 
 
 def _base(array: Array) -> Any:
-    """What the memory of an array belongs to: an array that owns it, or another object."""
+    """The owner of an array's memory: an array that owns it, or another object."""
     owner: Any = array
     while True:
         if isinstance(owner, memoryview):
@@ -50,7 +50,7 @@ def _base(array: Array) -> Any:
 
 
 def _has_malloc(array: Array) -> bool:
-    """Whether numpy has got an array's memory in its own way, which is by malloc."""
+    """Whether numpy has allocated an array's memory in its own way, which is by malloc."""
     core: Any = getattr(np, "_core", None) or np.core
     try:
         name = core.multiarray.get_handler_name(array)
@@ -77,7 +77,7 @@ def _is_mapped(address: int) -> bool:
 
 
 def _pages(array: Array, address: int) -> tuple[int, int]:
-    """Whole pages around an array that nobody else has data in: start and length."""
+    """Whole pages around an array that hold no other data: start and length."""
     start = address // _PAGE * _PAGE
     length = (address + array.nbytes - start + _PAGE - 1) // _PAGE * _PAGE
     base = _base(array)
@@ -144,25 +144,24 @@ def register(array: Any) -> Any: ...
 def register(array: Any) -> Any:
     """Makes the memory of an array symmetric, where it is; returns it as such an array.
 
-    Nothing is copied that the program could see: the array, its views and what it holds
-    stay as they are, and every operation takes them as it takes what `empty` makes. The
-    memory takes room of the symmetric heap. All PEs register arrays of the same size
-    together, each its own; an array that is symmetric already is returned as it is.
-    Nobody writes to it during the call.
+    The program sees no copy: the array, its views and its contents stay as they are, and every
+    operation takes them as it takes an array of `empty`. The memory takes room of the symmetric
+    heap. All PEs register arrays of the same size together, each its own; an array that is
+    symmetric already is returned as it is. Do not write to the array during the call.
 
-    With SHMEM_HEAP=device it is an array in the memory of the PE's GPU, a tensor of torch, an
-    array of cupy or another with `__cuda_array_interface__`, and so is the result. Its memory
-    has to have come by cuMemCreate and cuMemMap, as torch has it with
-    PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; what cudaMalloc gave is a RegisterError, for
-    the driver lets nobody else map it.
+    With SHMEM_HEAP=device it is an array in the memory of the PE's GPU, a tensor of torch, an array
+    of cupy or another with `__cuda_array_interface__`, and so is the result. Its memory must come
+    from cuMemCreate and cuMemMap, as torch's does with
+    PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. Memory of cudaMalloc is a RegisterError,
+    because the driver does not let it be mapped a second time.
 
-    It is symmetric for as long as what is returned, or a view of that, is there on any
-    PE, or until `free`. Then, at the next allocation, `register`, `reclaim` or `finalize`, it
-    becomes the program's own memory again, with what it holds.
+    The memory is symmetric while any PE has the result, or a view of it, or until `free`. Then, at
+    the next allocation, `register`, `reclaim` or `finalize`, it becomes the program's own memory
+    again, with its contents.
     """
     with lock:
         library("register")
-        # What one PE cannot do none does, so an error waits for the others.
+        # If one PE cannot register its array no PE does, so an error waits for the others.
         own: Array | None = None
         error: ShmemError | None = None
         start = length = address = 0

@@ -1,9 +1,8 @@
-"""What arrays refer to when the heap is gone.
+"""The memory of arrays that live longer than the heap.
 
-The library unmaps the heap at finalize. An array that a program still has would then end
-the process when it is read, and after another init it could be in the middle of somebody
-else's array. So the pages of such arrays are copied before, and put in the same place
-after; they go when the last array goes.
+The library unmaps the heap at finalize. A read of an array that a program still has would then end
+the process, and after another init the array could lie in the middle of a new one. So the pages of
+such arrays are copied before, and put in the same place after; they are freed with the last array.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ _FAILED = ctypes.c_size_t(-1).value
 
 
 class Kept(Protocol):
-    """What is kept: where it is, and what it refers to when the heap is gone."""
+    """A kept block: its address, and the object that its arrays refer to without the heap."""
 
     address: int
     nbytes: int
     remains: Pages | None
 
 
-_saved: list[tuple[int, int, int, list[Kept]]] = []  # at, nbytes, copy, whose
+_saved: list[tuple[int, int, int, list[Kept]]] = []  # address, nbytes, copy, blocks
 
 
 def words(address: int, n: int) -> Any:
@@ -91,7 +90,7 @@ def save(blocks: Iterable[Kept]) -> None:
 def restore() -> None:
     """Puts the copies where the blocks were, after the heap has gone."""
     for start, nbytes, copy, whose in _saved:
-        # Where another thread has been given the place meanwhile there is no remedy.
+        # If another thread has been given the place meanwhile there is no remedy.
         if _map(start, nbytes, _FIXED_NOREPLACE) != start:
             _system("munmap", 2)(copy, nbytes)
             continue

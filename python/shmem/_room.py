@@ -1,4 +1,4 @@
-"""What is said of a symmetric heap that has no room."""
+"""The error for a symmetric heap that has no room."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MORE = "free arrays on every PE, or raise SHMEM_SYMMETRIC_SIZE"
 
 
 def use() -> tuple[int, int, int]:
-    """The bytes of the heap, those that are free, and those of the largest free block."""
+    """The bytes of the heap, its free bytes, and the bytes of the largest free block."""
     numbers = (ctypes.c_uint64 * 3)()
     if state.loaded is not None:
         state.loaded.untyped("shmemi_heap_use")(numbers)

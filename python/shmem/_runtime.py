@@ -1,7 +1,7 @@
-"""Init, finalize, and what every call looks at: is there a job, and who is near.
+"""Init, finalize, and the state that every call checks: the job, and the near PEs.
 
-Importing this starts nothing. After a fork the child's state says so, and every call
-raises there; the parent's is as before.
+Importing this starts nothing. After a fork the child's state says so, and every call in it raises;
+the parent's state is as before.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ class _State:
 
     def __init__(self) -> None:
         self.loaded: Loaded | None = None
-        self.count = 0  # inits without their finalize
+        self.count = 0  # inits without a matching finalize
         self.turn = 0  # jobs that were joined
         self.forked = False
         self.ended = False
         self.pe = -1
         self.n_pes = 0
         self.heap = "host"
-        # The PEs that quick calls may be made to: they are known to be reached by loads
-        # and stores. Empty where a call may fail and be told so.
+        # The PEs for quick calls: loads and stores reach them. Empty if a call may fail and return
+        # an error.
         self.near: set[int] = set()
         self.survives = False
-        self.failed = False  # some thread has an error that it has not raised
+        self.failed = False  # a thread has an error that it has not raised
 
 
 class _Lock:
-    """A lock that the child of a fork has anew: the thread that held it is not there."""
+    """A lock that the child of a fork makes anew: the thread that held it does not exist there."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -73,8 +73,8 @@ state = _State()
 lock = _Lock()
 _failure = threading.local()
 
-# What has to be done after init and before and after the C library's finalize, by the
-# modules that own it.
+# Functions to call after init, and before and after the C library's finalize, registered by the
+# modules that own them.
 after_init: list[Callable[[], None]] = []
 before_finalize: list[Callable[[], None]] = []
 after_finalize: list[Callable[[], None]] = []
@@ -125,10 +125,10 @@ def untyped(name: str) -> Callable[..., None]:
 
 
 def whole(value: Any) -> int | None:
-    """A whole number of whatever kind, as an int; None of anything else.
+    """A whole number of any kind, as an int; None for anything else.
 
-    A narrow number of numpy's may not be added to an address: numpy takes the sum for one of
-    the narrow type.
+    A narrow number of numpy's must not be added to an address: numpy makes the sum a number of the
+    narrow type.
     """
     try:
         return index(value)
@@ -147,7 +147,7 @@ def integer(call: str, name: str, value: Any) -> int:
 
 
 def check_pe(call: str, pe: SupportsIndex, n_pes: int | None = None) -> int:
-    """A PE's number, which has to exist."""
+    """The number of a PE, which must exist."""
     n = state.n_pes if n_pes is None else n_pes
     number = whole(pe)
     if number is None:
@@ -162,7 +162,7 @@ def check_pe(call: str, pe: SupportsIndex, n_pes: int | None = None) -> int:
 
 def _note(error: int, pe: int, text: bytes | None, _arg: int | None) -> None:
     if error == _abi.SHMEMX_ERROR_BUFFER:
-        return  # register asks itself
+        return  # register checks the error itself
     _failure.error = (error, pe, (text or b"").decode(errors="replace"))
     state.failed = True
 
@@ -171,7 +171,7 @@ _handler = _HANDLER(_note)
 
 
 def settle(call: str) -> None:
-    """Raises what went wrong in this thread's last call."""
+    """Raises the error of this thread's last call."""
     error = getattr(_failure, "error", None)
     if error is None:
         return
@@ -193,7 +193,7 @@ def _text(value: Setting) -> str:
 
 @contextmanager
 def _environment(settings: dict[str, Setting]) -> Iterator[None]:
-    """Sets variables, which the library reads at init, and puts them back."""
+    """Sets variables, which the library reads at init, and restores them."""
     before: dict[str, str | None] = {}
     names = {word: "SHMEM_" + word.upper() for word in settings}
     for word, name in names.items():
@@ -239,8 +239,8 @@ def _load(call: str, library: str | os.PathLike[str] | None) -> Loaded:
 def get_uniqueid(*, library: str | os.PathLike[str] | None = None) -> bytes:
     """Makes the id of a job, 128 bytes for `init(uid=..., pe=..., n_pes=...)` of each PE.
 
-    One process calls it, mostly PE 0, before init; it has to live until the job is over.
-    Who knows the id can join the job.
+    One process calls it, usually PE 0, before init; it must live until the job is over. A process
+    that knows the id can join the job.
     """
     with lock:
         if state.forked:
@@ -259,20 +259,20 @@ def init(
     comm: Any = None,
     **settings: Setting,
 ) -> None:
-    """Joins the job; every PE calls it, and returns when all have come.
+    """Joins the job; every PE calls it, and it returns when all PEs have called it.
 
-    Under shmemrun the job is shmemrun's, as under mpirun, srun or Hydra it is theirs; below
-    torchrun it is that of its variables; without any it is this process alone. One of these
-    says otherwise, the same in all PEs:
+    Under shmemrun, mpirun, srun or Hydra the job is the launcher's; under torchrun its variables
+    describe the job; without a launcher the job is this process alone. One of these arguments
+    selects another job, the same on all PEs:
 
-    - uid: what `get_uniqueid` has given one of them, with pe and n_pes;
+    - uid: the id that `get_uniqueid` has made on one of them, with pe and n_pes;
     - store: of torch.distributed, with pe and n_pes, or RANK and WORLD_SIZE for them;
     - group: a process group of torch.distributed, or True for the default one;
     - comm: a communicator of mpi4py.
 
-    A setting is a variable of the environment without SHMEM_ and in lower case, and beats
-    it, unless it is None: `shmem.init(symmetric_size="64m")`. Each call counts: the library
-    lives until `finalize` has been called as often.
+    A setting is an environment variable without SHMEM_ and in lower case. It overrides the
+    variable, unless it is None: `shmem.init(symmetric_size="64m")`. Each call counts: the library
+    stays in use until `finalize` has been called as often.
     """
     with lock:
         if state.forked:
@@ -300,7 +300,7 @@ def _way(
     group: Any,
     comm: Any,
 ) -> _start.Start | None:
-    """How the arguments of init say that the PEs come together."""
+    """How the arguments of init bring the PEs together."""
     ways = {"uid": uid, "store": store, "group": group, "comm": comm}
     given = [name for name, value in ways.items() if value is not None]
     if len(given) > 1:
@@ -333,13 +333,13 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
     # The library takes its words in either case.
     heap = (os.environ.get("SHMEM_HEAP") or "auto").lower()
     survives = (os.environ.get("SHMEM_ON_FAILURE") or "").lower() == "return"
-    # Arrays are numpy's unless the program says otherwise. The library would take a GPU
-    # for kernels that an extension brings, and does not tell.
+    # Arrays are numpy's unless the program asks for others. By itself the library would take a GPU
+    # for kernels of an extension, without a message.
     chosen: dict[str, Setting] = {"heap": "host"} if heap == "auto" else {}
     with _environment(chosen):
         failed = start(loaded.waiting) != 0
     if failed:
-        # multiprocessing itself says so only when it has run the program once more.
+        # multiprocessing itself reports this only after it has run the program once more.
         is_child = any("from multiprocessing." in word for word in sys.orig_argv)
         cause, remedy = init_error()
         if is_child:
@@ -365,10 +365,10 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
 
 
 def _at_exit() -> None:
-    """Has the job finalized for a program that ends well without it.
+    """Has the job finalized for a program that ends with success without a call of finalize.
 
-    How it ends only the C library finds out. It is left alone where daemon threads may be in
-    calls, and where kernels may have to read the memory of a GPU yet.
+    Only the C library finds out how the program ends. The job is not finalized if daemon threads
+    may be in calls, or if kernels may still read the memory of a GPU.
     """
     if state.loaded is None:
         return
@@ -377,18 +377,18 @@ def _at_exit() -> None:
         return
     if state.heap == "device" or threading.active_count() > 1:
         return
-    state.loaded.waiting.shmemx_set_error_handler(0, 0)  # Python is gone by then
+    state.loaded.waiting.shmemx_set_error_handler(0, 0)  # Python has ended by then
     state.loaded.waiting.shmemx_finalize_at_exit()
 
 
 def finalize() -> None:
     """Completes all communication and leaves the job; every PE calls it.
 
-    Arrays that are still there keep their values, in memory of this process alone. A wait of
-    another thread for memory ends with a StateError.
+    Arrays that still exist keep their values, in memory of this process alone. A wait for memory in
+    another thread ends with a StateError.
 
-    A program that ends well without it has it called, unless it has daemon threads or a heap
-    in GPU memory.
+    A program that ends with success without a call of finalize has it called, unless it has daemon
+    threads or a heap in GPU memory.
     """
     with lock:
         functions = library("finalize")
@@ -419,14 +419,14 @@ def my_pe() -> int:
 
 
 def n_pes() -> int:
-    """How many PEs the job has."""
+    """The number of PEs in the job."""
     if state.count == 0:
         raise refuse("n_pes")
     return state.n_pes
 
 
 def pe_accessible(pe: SupportsIndex) -> bool:
-    """Whether pe is a PE that can be reached: not one that is lost."""
+    """Whether pe is a PE that this one can reach: not a lost one."""
     functions = library("pe_accessible")
     number = whole(pe)
     if number is None:

@@ -1,8 +1,8 @@
 """Contiguous tensors of torch in GPU memory, as the two numbers that a call needs.
 
-Other operands become an array of numpy first, which tells of shape and strides. Of two
-tensors that takes some 20 us, as long as two GPUs take to exchange 4 MiB. What is unusual
-in any way is left to that, also for its error.
+Other operands become an array of numpy first, for its shape and strides. For two tensors that takes
+some 20 us, as long as two GPUs take to exchange 4 MiB. Tensors that are unusual in any way take
+that path, which also raises the errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shmem._runtime import state
 
 
 class Span:
-    """What is asked of an array whose elements are in a row."""
+    """The fields of an array whose elements are contiguous."""
 
     __slots__ = ("address", "dtype", "itemsize", "nbytes", "size", "tensor")
 
@@ -35,7 +35,7 @@ class Span:
         return tuple(self.tensor.shape)
 
 
-# By torch's dtype; None of complex ones, which may be conjugated when they are read.
+# By torch's dtype; None for complex ones, which may be conjugated when they are read.
 _kinds: dict[Any, np.dtype[Any] | None] = {}
 
 
@@ -46,7 +46,7 @@ def _kind(dtype: Any) -> np.dtype[Any] | None:
 
 
 def of_tensor(operand: Any) -> Span | None:
-    """A plain tensor on the heap's GPU; None of anything else."""
+    """A plain tensor on the heap's GPU; None for anything else."""
     if state.heap != "device":
         return None
     torch = sys.modules.get("torch")

@@ -1,7 +1,7 @@
-"""How the PEs of a job come together where no launcher of the library's has started them.
+"""How the PEs of a job find each other without a launcher of the library's.
 
-Each way ends in a unique id, which one process makes and all have, or in a communicator
-of MPI's; the C library does the rest (docs/guides/bootstrap.md).
+Each way ends in a unique id, which one process makes and all get, or in a communicator of MPI's;
+the C library does the rest (docs/bootstrap.md).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from shmem._meeting import ID_BYTES, Meeting, fetch, hand_out
 
 Start = Callable[[_abi.Library], int]
 
-# The variables by which torchrun, or whoever sets the same, describes a job, and those
-# that say that another launcher is there.
+# The variables by which torchrun, or a launcher like it, describes a job, and the variables of
+# other launchers.
 TORCH = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 OTHERS = (
     "SHMEM_BOOTSTRAP",
@@ -35,7 +35,7 @@ OTHERS = (
 
 
 class Store(Protocol):
-    """What is needed of a torch.distributed.Store."""
+    """The methods of a torch.distributed.Store that are used."""
 
     def set(self, key: str, value: Any, /) -> Any: ...
     def get(self, key: str, /) -> Any: ...
@@ -87,7 +87,7 @@ _joined: set[bytes] = set()  # ids of jobs of this process; an id serves one job
 
 
 def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
-    """Joins as a PE of those that have the same id."""
+    """Joins as one of the PEs that have the same id."""
     try:
         raw = bytes(memoryview(uid))
         wrong = "" if len(raw) == ID_BYTES else f"has {len(raw)} bytes, not {ID_BYTES}"
@@ -120,16 +120,16 @@ def by_id(uid: bytes, pe: int, n_pes: int) -> Start:
 
 
 def by_store(store: Store, name: str, pe: int, n_pes: int) -> Start:
-    """Joins as a PE of those that share a store; PE 0 puts the id there."""
+    """Joins as one of the PEs that share a store; PE 0 puts the id there."""
 
     def start(functions: _abi.Library) -> int:
         made = make_id(functions).hex() if pe == 0 else ""
         try:
-            # As text: not every store has values of any bytes.
+            # As text: not every store takes values of any bytes.
             if pe == 0:
                 store.set(name, made)
             found = store.get(name)
-        except Exception as error:  # each store has its own
+        except Exception as error:  # each store has exceptions of its own
             raise InitError(
                 "init",
                 f"store, key {name}",
@@ -149,7 +149,7 @@ def by_store(store: Store, name: str, pe: int, n_pes: int) -> Start:
 
 
 def _first_line(error: Exception) -> str:
-    """What an error of torch says: the rest may be a page of C++."""
+    """The first line of a torch error: the rest may be a page of C++."""
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
@@ -206,7 +206,7 @@ def by_communicator(comm: Any) -> Start:
 
 
 def torchrun() -> bool:
-    """Whether torchrun's variables describe the job, and no launcher does."""
+    """Whether torchrun's variables describe the job, and those of no launcher do."""
     others = [word for v in OTHERS if (word := os.environ.get(v)) and word.lower() != "auto"]
     return all(os.environ.get(v) for v in TORCH) and not others
 
@@ -221,7 +221,7 @@ def _number(name: str, low: int, high: int) -> int:
 
 
 def place() -> tuple[int, int]:
-    """RANK and WORLD_SIZE, by which torch numbers processes."""
+    """RANK and WORLD_SIZE, torch's number of this process and of all processes."""
     for name in TORCH[:2]:
         if name not in os.environ:
             raise ArgumentError(
@@ -232,12 +232,12 @@ def place() -> tuple[int, int]:
 
 
 def key(turn: int) -> str:
-    """Under which a store has the id of a job: turn counts those of this process."""
+    """The key of a job's id in a store: turn counts the jobs of this process."""
     return f"shmem/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{turn}"
 
 
 def by_torchrun(turn: int) -> Start:
-    """Joins as torchrun's variables say."""
+    """Joins the job that torchrun's variables describe."""
     pe, n_pes = place()
     host, port = os.environ["MASTER_ADDR"], _number("MASTER_PORT", 1, 65534)
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
@@ -259,7 +259,7 @@ def by_torchrun(turn: int) -> Start:
 
 
 def _agent(host: str, port: int) -> Store:
-    """The store in which torchrun's agent listens already."""
+    """The store of torchrun's agent, which listens already."""
     from torch import distributed
 
     wait = datetime.timedelta(seconds=_patience())
@@ -279,4 +279,4 @@ def _patience() -> float:
     try:
         return float(os.environ.get("SHMEM_BOOTSTRAP_TIMEOUT", "60").removesuffix("s"))
     except ValueError:
-        return 60  # the library says what is wrong with it
+        return 60  # the library reports the mistake in it

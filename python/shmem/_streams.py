@@ -1,4 +1,4 @@
-"""Streams of CUDA: what `stream=` takes, and where one can be used.
+"""Streams of CUDA: the argument `stream=`, and the operands that allow one.
 
 A stream is a number that the program has from torch, cupy, numba or the driver.
 """
@@ -35,11 +35,11 @@ def _check_device(call: str, stream: StreamLike, number: int) -> None:
 
 
 def _says(call: str, stream: StreamLike) -> bool:
-    """Whether a stream says which GPU's it is, as those of torch, cupy and cuda.core do.
+    """Whether a stream has the number of its GPU, as those of torch, cupy and cuda.core do.
 
-    Refuses it where that is another one.
+    Refuses a stream of another GPU than the heap's.
     """
-    number = getattr(stream, "device_index", None)  # torch's, and first since it is asked most
+    number = getattr(stream, "device_index", None)  # torch's, the most frequent
     if number is None:
         number = getattr(stream, "device_id", None)
     if number is None:
@@ -51,7 +51,7 @@ def _says(call: str, stream: StreamLike) -> bool:
 
 
 def stream_of(call: str, stream: StreamLike, context: object | None = None) -> int:
-    """The address of a stream, where operations on one are possible."""
+    """The address of a stream, if operations on one are possible."""
     if context is not None:
         raise DeviceError(
             call,
@@ -75,7 +75,8 @@ def stream_of(call: str, stream: StreamLike, context: object | None = None) -> i
         )
     if isinstance(stream, str):
         return _current(call, stream)
-    # A default stream has the same address on each GPU; of any other one the driver knows.
+    # A default stream has the same address on each GPU; for any other stream the driver knows its
+    # GPU.
     said = not isinstance(stream, int) and _says(call, stream)
     address = _address(call, stream)
     number = None if said else device_of_stream(address)
@@ -92,14 +93,14 @@ def _current(call: str, stream: str) -> int:
     if torch is None:
         raise DeviceError(call, "stream", "torch is not loaded", "import torch, or pass a stream")
     gpu = heap_gpu() or 0
-    # What torch's compiler calls; an object that tells the same takes 2 us.
+    # torch's compiler calls the same; an object with these numbers takes 2 us.
     raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
     return int(torch.cuda.current_stream(gpu).cuda_stream if raw is None else raw(gpu))
 
 
 def _address(call: str, stream: StreamLike) -> int:
     if isinstance(stream, int) and not isinstance(stream, bool) and 0 <= stream < 1 << 64:
-        return stream  # True would be the number of a default stream
+        return stream  # True would be taken as the number of a default stream
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         return int((protocol() if callable(protocol) else protocol)[1])

@@ -1,4 +1,4 @@
-"""Copies between arrays with strides: which calls of the library make one up."""
+"""Copies between arrays with strides, as a sequence of calls of the library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Piece = tuple[int, int, int, int, int, int]
 
 
 def same_shape(call: str, dest: Array, source: Array) -> tuple[Array, Array]:
-    """Both without dimensions of length 1, which have to be of one shape."""
+    """Both without dimensions of length 1; they must have one shape."""
     d, s = dest.squeeze(), source.squeeze()
     if d.shape != s.shape:
         raise SizeError(
@@ -30,7 +30,7 @@ def same_shape(call: str, dest: Array, source: Array) -> tuple[Array, Array]:
 
 
 def forwards(call: str, name: str, far: Array, near: Array) -> tuple[Array, Array]:
-    """Turns both around where the far one runs backwards: the library's strides do not."""
+    """Reverses both where the far one runs backwards: the library takes no negative strides."""
     turn: list[Any] = [slice(None)] * far.ndim
     for axis, stride in enumerate(far.strides):
         if stride < 0:
@@ -47,7 +47,7 @@ def forwards(call: str, name: str, far: Array, near: Array) -> tuple[Array, Arra
 
 
 def runs_forwards(array: Array) -> bool:
-    """Whether all strides can be given to the library."""
+    """Whether the library takes all strides."""
     return all(stride > 0 for stride in array.strides)
 
 
@@ -61,7 +61,7 @@ def pieces(dest: Array, source: Array) -> Iterator[Piece]:
     while dims and dims[-1][1] == run and dims[-1][2] == run:
         run *= dims.pop()[0]
     blocks, to_step, from_step = dims.pop() if dims else (1, run, run)
-    # And those that go on in the same steps are one row of blocks.
+    # Dimensions that continue with the same steps are one row of blocks.
     while dims and dims[-1][1] == blocks * to_step and dims[-1][2] == blocks * from_step:
         blocks *= dims.pop()[0]
     for place in np.ndindex(*(n for n, _, _ in dims)):

@@ -24,7 +24,7 @@ _NONE = (1 << 64) - 1  # SIZE_MAX: no index
 
 
 def quiet(*, context: Context | None = None, stream: StreamLike | None = None) -> None:
-    """Waits until this PE's operations are complete at the others."""
+    """Waits until this PE's operations are complete at the other PEs."""
     functions = library("quiet")
     if stream is not None:
         functions.shmemx_quiet_on_stream(stream_of("quiet", stream, context))
@@ -46,7 +46,7 @@ def fence(*, context: Context | None = None) -> None:
 
 
 def barrier_all(*, stream: StreamLike | None = None) -> None:
-    """Waits until every PE has called it and all operations before it are complete."""
+    """Waits until every PE has called it and all earlier operations are complete."""
     functions = library("barrier_all")
     if stream is not None:
         functions.shmemx_barrier_all_on_stream(stream_of("barrier_all", stream))
@@ -79,7 +79,7 @@ def _at_once(_call: str, form: Callable[..., int | None], *operands: Any) -> Any
 def _set(
     call: str, ivars: Any, cmp: str | int, values: Any, status: Any, places: bool
 ) -> tuple[int, Array]:
-    """One of the calls over an array of variables: its answer, and the indices."""
+    """One of the calls over an array of variables: its result, and the indices."""
     functions = library(call)
     array, address = symmetric(call, "ivars", ivars)
     kind = name_of(call, array.dtype, ATOMIC)
@@ -126,38 +126,38 @@ def _same_size(call: str, name: str, array: Array, n: int) -> None:
 
 
 def wait_until_all(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> None:
-    """Waits until all elements compare as asked.
+    """Waits until all elements satisfy the comparison.
 
-    values is one number, or one for each element; status, where given, is non-zero for
-    elements that do not count.
+    values is one number, or one for each element; status, if given, is non-zero for elements to
+    ignore.
     """
     _set("wait_until_all", ivars, cmp, values, status, places=False)
 
 
 def wait_until_any(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> int | None:
-    """Waits until one element compares as asked; answers its index, None when none counts."""
+    """Waits until an element satisfies the comparison; returns its index, None if all are ignored."""
     answer, _ = _set("wait_until_any", ivars, cmp, values, status, places=False)
     return None if answer == _NONE else answer
 
 
 def wait_until_some(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> Array:
-    """Waits until at least one element compares as asked; answers the indices of all that do."""
+    """Waits until an element satisfies the comparison; returns the indices of all that do."""
     n, indices = _set("wait_until_some", ivars, cmp, values, status, places=True)
     return indices[:n].astype(np.intp)
 
 
 def test_all(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> bool:
-    """Tells at once whether all elements compare as asked."""
+    """Reports at once whether all elements satisfy the comparison."""
     return _set("test_all", ivars, cmp, values, status, places=False)[0] != 0
 
 
 def test_any(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> int | None:
-    """The index of an element that compares as asked, or None."""
+    """The index of an element that satisfies the comparison, or None."""
     answer, _ = _set("test_any", ivars, cmp, values, status, places=False)
     return None if answer == _NONE else answer
 
 
 def test_some(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> Array:
-    """The indices of the elements that compare as asked."""
+    """The indices of the elements that satisfy the comparison."""
     n, indices = _set("test_some", ivars, cmp, values, status, places=True)
     return indices[:n].astype(np.intp)

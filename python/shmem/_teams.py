@@ -1,4 +1,4 @@
-"""Teams: sets of PEs that have numbers of their own and do collectives together."""
+"""Teams: sets of PEs with numbers of their own, for collectives."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class _Config(ctypes.Structure):
 
 
 class Team(Own):
-    """A team. `Team.world()` and `Team.shared()` are always there; a split makes others.
+    """A team. `Team.world()` and `Team.shared()` are predefined; a split makes others.
 
-    A split answers None at PEs that are not in the new team. A copy of a team is the team itself.
+    A split returns None on PEs that are not in the new team. A copy of a team is the team itself.
     """
 
     _kind = "team"
@@ -61,7 +61,7 @@ class Team(Own):
         return self._handle
 
     def translate_pe(self, pe: int, team: Team) -> int | None:
-        """The number that a PE of this team has in another; None when it is not in it."""
+        """The number of this team's PE in another team; None if it is not in that team."""
         call = "Team.translate_pe"
         functions = library(call)
         own, other = self.handle(call), team_handle(call, team)[0]
@@ -104,7 +104,7 @@ class Team(Own):
     def split_2d(
         self, xrange: int, *, num_contexts: int | None = None
     ) -> tuple[Team | None, Team | None]:
-        """Lays the PEs out in rows of xrange; answers the teams of this PE's row and column."""
+        """Lays the PEs out in rows of xrange; returns the teams of this PE's row and column."""
         call = "Team.split_2d"
         functions = library(call)
         config, mask = _config(call, num_contexts)
@@ -139,7 +139,7 @@ class Team(Own):
         settle(call)
 
     def destroy(self) -> None:
-        """Gives the team back, and its contexts. All of its PEs call it together."""
+        """Destroys the team and its contexts. All of its PEs call it together."""
         call = "Team.destroy"
         handle = self.handle(call)
         if handle in (_abi.SHMEM_TEAM_WORLD, _abi.SHMEM_TEAM_SHARED):
@@ -147,7 +147,8 @@ class Team(Own):
         library(call).shmem_team_destroy(handle)
         self._handle = None
         del _teams[handle]
-        # The library ends the job for whoever uses what went with the team.
+        # The library ends the job when a program uses a context or other object of the team after
+        # that.
         for step in after_destroy:
             step(handle)
         settle(call)
@@ -157,12 +158,12 @@ _teams: dict[int, Team] = {}  # by handle
 
 
 def _always(handle: int, call: str) -> Team:
-    """A team that the library makes by itself."""
+    """A predefined team."""
     library(call)
     return _teams.get(handle) or Team(handle, call)
 
 
-# What is done for a team, by its handle, when the library has given it back.
+# The functions to call with a team's handle when the library has destroyed the team.
 after_destroy: list[Callable[[int], None]] = []
 
 
@@ -189,7 +190,7 @@ def _unusable(call: str, what: str) -> ArgumentError:
 
 
 def team_handle(call: str, team: Team | None) -> tuple[int, int]:
-    """The handle of a team, or of all PEs, and how many PEs it has."""
+    """The handle of a team, or of all PEs, and the number of its PEs."""
     if team is None:
         return _abi.SHMEM_TEAM_WORLD, state.n_pes
     if not isinstance(team, Team):

@@ -10,23 +10,23 @@ from typing import Any
 from shmem._errors import StateError
 from shmem._runtime import after_finalize, before_finalize, quick, refuse, state
 
-# How long a wait keeps the main thread from the handler of a signal that came just before it
-# slept, and finalize from going on; a signal that comes later ends the sleep.
+# How long a wait keeps the main thread from running the handler of a signal that came just before
+# it slept, and keeps finalize waiting; a signal that comes later ends the sleep.
 _SLICE_NS = 100_000_000
 
-# The threads that wait, and of these those that are in the library; several times those whose
-# handlers of signals wait, too.
+# The waiting threads, and those of them that are in the library. A thread counts several times if
+# its signal handlers wait, too.
 _waiting: list[int] = []
 _inside: list[int] = []
 _leaving = False
 
 
 def wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
-    """Makes a call that waits for memory, and lets others have their turn meanwhile.
+    """Makes a call that waits for memory, and lets other threads run meanwhile.
 
-    Python runs handlers of signals in the main thread, and there between its own instructions
-    only: Ctrl-C in a wait would else do nothing for as long as that takes. And finalize takes
-    away the memory that is looked at.
+    Python runs signal handlers in the main thread, and there between its own instructions only:
+    without this, Ctrl-C would have no effect during a wait. And finalize unmaps the memory that a
+    wait reads.
     """
     me = threading.get_ident()
     limit = quick(call).shmemx_wait_limit
@@ -37,7 +37,7 @@ def wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
             _inside.append(me)
             try:
                 if state.count == 0:
-                    raise refuse(call)  # another thread has finalized, or a handler
+                    raise refuse(call)  # another thread, or a signal handler, has finalized
                 if _leaving:
                     raise StateError(
                         call, "", "shmem.finalize was called while it waited", "end the wait first"
@@ -53,7 +53,7 @@ def wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
 
 
 def _send_out() -> None:
-    """Before finalize: sees to it that no other thread looks at memory that goes."""
+    """Before finalize: makes sure that no other thread reads memory that goes."""
     global _leaving
     _leaving = True
     me = threading.get_ident()

@@ -97,7 +97,7 @@ def atomic_compare_swap(
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Writes value if the element is cond; answers what it was."""
+    """Writes value if the element is cond; returns the value before."""
     if context is None and (address := near_element(dest, pe, index)):
         dtype = dest.dtype
         form, of, low, high = _ATOMIC_COMPARE_SWAP[dtype]
@@ -135,7 +135,7 @@ def atomic_swap(
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Writes an element and answers what it was."""
+    """Writes an element and returns the value before."""
     if context is None and (address := near_element(dest, pe, index)):
         dtype = dest.dtype
         form, of, low, high = _ATOMIC_SWAP[dtype]
@@ -161,7 +161,7 @@ def atomic_swap(
 def atomic_fetch_inc(
     dest: Any, pe: SupportsIndex, *, index: SupportsIndex = 0, context: Context | None = None
 ) -> Any:
-    """Adds one to an element and answers what it was."""
+    """Adds one to an element and returns the value before."""
     if context is None and (address := near_element(dest, pe, index)):
         dtype = dest.dtype
         form = _ATOMIC_FETCH_INC[dtype][0]
@@ -215,7 +215,7 @@ def atomic_fetch_add(
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Adds to an element and answers what it was."""
+    """Adds to an element and returns the value before."""
     if context is None and (address := near_element(dest, pe, index)):
         dtype = dest.dtype
         form, of, low, high = _ATOMIC_FETCH_ADD[dtype]
@@ -247,7 +247,7 @@ def atomic_fetch_add_nbi(
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> None:
-    """Does as atomic_fetch_add; the old value is in fetch after the next quiet.
+    """Does what atomic_fetch_add does; the old value is in fetch after the next quiet.
 
     fetch is an array of the same dtype, of which the first element is written.
     """
@@ -305,7 +305,7 @@ def atomic_fetch_and(
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Does as atomic_and, and answers what the element was."""
+    """Does what atomic_and does, and returns the value before."""
     if context is None and (address := near_element(dest, pe, index)):
         dtype = dest.dtype
         form, of, low, high = _ATOMIC_FETCH_AND[dtype]
@@ -366,7 +366,7 @@ def atomic_fetch_or(
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Does as atomic_or, and answers what the element was."""
+    """Does what atomic_or does, and returns the value before."""
     if context is None and (address := near_element(dest, pe, index)):
         dtype = dest.dtype
         form, of, low, high = _ATOMIC_FETCH_OR[dtype]
@@ -427,7 +427,7 @@ def atomic_fetch_xor(
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> Any:
-    """Does as atomic_xor, and answers what the element was."""
+    """Does what atomic_xor does, and returns the value before."""
     if context is None and (address := near_element(dest, pe, index)):
         dtype = dest.dtype
         form, of, low, high = _ATOMIC_FETCH_XOR[dtype]

@@ -53,7 +53,7 @@ def put(
     """Copies source into dest at another PE, and returns when source may be reused.
 
     dest is symmetric, of the same dtype, and at least as long. Slices with strides are
-    copied as they are, and then have to have one shape.
+    copied as they are, and must then have one shape.
     """
     if (
         type(dest) is ndarray
@@ -104,7 +104,7 @@ def put_nbi(
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Does as put, but source may be reused only after the next quiet.
+    """Does what put does, but source may be reused only after the next quiet.
 
     Temporary arrays are kept until then.
     """
@@ -137,7 +137,7 @@ def p(
     index: SupportsIndex = 0,
     context: Context | None = None,
 ) -> None:
-    """Writes one element of dest, which arrives whole where it has at most 8 bytes."""
+    """Writes one element of dest, which arrives whole if it has at most 8 bytes."""
     if context is None and (address := near_element(dest, pe, index)):
         form, of, low, high = _P[dest.dtype]
         if form is not None and type(value) is of and low <= value <= high:
@@ -168,10 +168,10 @@ def get(
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Fills dest with what source has at another PE, and returns when it is there.
+    """Copies source at another PE into dest, and returns when the data is there.
 
     source is symmetric, of the same dtype, and at least as long as dest. Slices with
-    strides are copied as they are, and then have to have one shape.
+    strides are copied as they are, and must then have one shape.
     """
     if (
         type(dest) is ndarray
@@ -222,7 +222,7 @@ def get_nbi(
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Does as get, but the data is in dest only after the next quiet. Both are contiguous."""
+    """Does what get does, but the data is in dest after the next quiet. Both are contiguous."""
     call = "get_nbi"
     functions = library(call)
     ctx = context or DEFAULT

@@ -69,7 +69,7 @@ def put_signal_nbi(
     context: Context | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Does as put_signal, but source may be reused only after the next quiet."""
+    """Does what put_signal does, but source may be reused only after the next quiet."""
     call = "put_signal_nbi"
     functions = library(call)
     ctx = context or DEFAULT

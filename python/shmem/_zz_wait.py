@@ -66,7 +66,7 @@ def signal_wait_until(
     index: SupportsIndex = 0,
     stream: StreamLike | None = None,
 ) -> int:
-    """Waits until a signal of this PE satisfies the comparison; returns the value that ended the wait.
+    """Waits until a signal of this PE satisfies the comparison, and returns it.
 
     Signals are compared as unsigned numbers, also those of int64: -1 is the greatest. With
     stream= the stream waits, and the result is value; ">=" then compares counters:

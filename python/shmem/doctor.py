@@ -1,8 +1,8 @@
-"""`python -m shmem.doctor`: what is there, what is missing, and what to do about it.
+"""`python -m shmem.doctor`: what is installed, what is missing, and the remedies.
 
-Each line says ok, no or - about one thing: no is what has to be mended, with the remedy;
-- is what only some jobs miss. The status is 1 where something has to be mended. What is
-not about Python is said by the program shmem-doctor, in the same form.
+Each line begins with ok, no or -. no is a fault, with the remedy; - is something that only
+some jobs need. The status is 1 if there is a fault. The program shmem-doctor reports on
+everything but Python, in the same form.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _alone() -> dict[str, str]:
 
 
 def _job() -> Iterator[Finding]:
-    """One PE, in a process of its own: what fails there does not end this one."""
+    """One PE, in a process of its own, so that an error there does not end this one."""
     package = str(Path(__file__).resolve().parent.parent)
     variables = _alone()
     variables["PYTHONPATH"] = os.pathsep.join([package, *filter(None, sys.path)])
@@ -121,7 +121,7 @@ def findings() -> Iterator[Finding]:
 
 
 def main() -> int:
-    """Prints the findings; 1 where something has to be mended."""
+    """Prints the findings; returns 1 if there is a fault."""
     status = 0
     for finding in findings():
         print(finding, flush=True)

@@ -18,8 +18,8 @@ var pythonDefects = []defect{
 	},
 	{
 		id: "python/freed-and-still-known", file: "python/shmem/_blocks.py",
-		was:  "def hide(block: Block) -> None:\n    \"\"\"Takes a block out of those that are found.\"\"\"\n    heap.low, heap.high = 1, 0\n",
-		is:   "def hide(block: Block) -> None:\n    \"\"\"Takes a block out of those that are found.\"\"\"\n",
+		was:  "def hide(block: Block) -> None:\n    \"\"\"Removes a block from the blocks that lookups find.\"\"\"\n    heap.low, heap.high = 1, 0\n",
+		is:   "def hide(block: Block) -> None:\n    \"\"\"Removes a block from the blocks that lookups find.\"\"\"\n",
 		user: "shmem.put to an array that was freed is not refused",
 		by:   pes("-n 2", "test_arrays.py", "test_a_quick_call_after_free"), says: `(?s)test_a_quick_call_after_free: call failed.*DID NOT RAISE FreedError`,
 	},

@@ -262,7 +262,7 @@ enum {
     NVSHMEMX_QP_ALL = INT32_MAX
 };
 
-/* What nvshmemx_init_status answers. */
+/* The results of nvshmemx_init_status. */
 enum {
     NVSHMEM_STATUS_NOT_INITIALIZED = 0,
     NVSHMEM_STATUS_IS_BOOTSTRAPPED = 1,
@@ -934,8 +934,8 @@ void nvshmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t ss
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH. Since libshmem 0.1.
  */
@@ -966,8 +966,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch(const ptrdiff_t *source, int pe);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SET. Since libshmem 0.1.
  */
@@ -1001,8 +1001,8 @@ void nvshmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_COMPARE_SWAP. Since libshmem 0.1.
  */
@@ -1022,7 +1022,7 @@ ptrdiff_t nvshmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, p
 /*
  * nvshmem_<T>_atomic_swap
  *
- * Writes an object of another PE and tells what it was.
+ * Writes an object of another PE and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -1033,8 +1033,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, p
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_SWAP. Since libshmem 0.1.
  */
@@ -1056,7 +1056,7 @@ ptrdiff_t nvshmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
 /*
  * nvshmem_<T>_atomic_fetch_inc
  *
- * Adds one to an object of another PE, modulo its width, and tells what it was.
+ * Adds one to an object of another PE, modulo its width, and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -1066,8 +1066,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_INC. Since libshmem 0.1.
  */
@@ -1095,8 +1095,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch_inc(ptrdiff_t *dest, int pe);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_INC. Since libshmem 0.1.
  */
@@ -1116,7 +1116,7 @@ void nvshmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe);
 /*
  * nvshmem_<T>_atomic_fetch_add
  *
- * Adds to an object of another PE, modulo its width, and tells what it was.
+ * Adds to an object of another PE, modulo its width, and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -1127,8 +1127,8 @@ void nvshmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_ADD. Since libshmem 0.1.
  */
@@ -1157,8 +1157,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch_add(ptrdiff_t *dest, ptrdiff_t value, int
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_ADD. Since libshmem 0.1.
  */
@@ -1178,7 +1178,7 @@ void nvshmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
 /*
  * nvshmem_<T>_atomic_fetch_and
  *
- * Combines an object of another PE with value by a bitwise AND and tells what it was.
+ * Combines an object of another PE with value by a bitwise AND and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -1189,8 +1189,8 @@ void nvshmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_AND. Since libshmem 0.1.
  */
@@ -1214,8 +1214,8 @@ uint64_t nvshmem_uint64_atomic_fetch_and(uint64_t *dest, uint64_t value, int pe)
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_AND. Since libshmem 0.1.
  */
@@ -1230,7 +1230,7 @@ void nvshmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe);
 /*
  * nvshmem_<T>_atomic_fetch_or
  *
- * Combines an object of another PE with value by a bitwise OR and tells what it was.
+ * Combines an object of another PE with value by a bitwise OR and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -1241,8 +1241,8 @@ void nvshmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_OR. Since libshmem 0.1.
  */
@@ -1266,8 +1266,8 @@ uint64_t nvshmem_uint64_atomic_fetch_or(uint64_t *dest, uint64_t value, int pe);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_OR. Since libshmem 0.1.
  */
@@ -1282,7 +1282,7 @@ void nvshmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe);
 /*
  * nvshmem_<T>_atomic_fetch_xor
  *
- * Combines an object of another PE with value by a bitwise XOR and tells what it was.
+ * Combines an object of another PE with value by a bitwise XOR and returns the value before.
  *
  * @fetch written here: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
@@ -1293,8 +1293,8 @@ void nvshmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe);
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_FETCH_XOR. Since libshmem 0.1.
  */
@@ -1318,8 +1318,8 @@ uint64_t nvshmem_uint64_atomic_fetch_xor(uint64_t *dest, uint64_t value, int pe)
  * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
  * and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and route
- * it comes from; not with plain loads and stores. Not ordered with other operations but by
- * nvshmem_fence and nvshmem_quiet.
+ * it comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
+ * with other operations.
  *
  * OpenSHMEM 1.6, SHMEM_ATOMIC_XOR. Since libshmem 0.1.
  */

@@ -6,13 +6,13 @@
     x = st.full((1024,), shmem.my_pe(), dtype=torch.float32)
     everybody = st.all_gather(x)
 
-A heap in main memory gives tensors of the CPU, one in GPU memory tensors of that GPU, and
-there everything below is done by torch's current stream: no call waits for the GPU, and
-work that was queued before and after it sees what it should.
+A heap in main memory gives tensors of the CPU. A heap in GPU memory gives tensors of that GPU; then
+torch's current stream does everything below: no call waits for the GPU, and work queued before and
+after a call sees the right data.
 
-In compiled code (and only there) torch may move a plain read of a tensor that another PE
-writes, for it does not know that. `get` and the result of `signal_wait_until` are read when
-they are called.
+In compiled code (and only there) torch may move a plain read of a tensor that another PE writes,
+because torch does not know of that write. `get` and the result of `signal_wait_until` are read at
+the call.
 """
 
 from shmem.torch._calls import (

@@ -1,4 +1,4 @@
-"""What a program calls: teams and words become the numbers that operators take."""
+"""The functions for programs: teams and words become the numbers that operators take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ops = torch.ops.shmem
 
 
 def _check(call: str, **tensors: object) -> None:
-    """Refuses what torch's own error would not say a word about."""
+    """Refuses mistakes for which torch's own error would not name the cause."""
     for name, tensor in tensors.items():
         if not isinstance(tensor, torch.Tensor):
             raise DtypeError(
@@ -51,7 +51,7 @@ def _has_none(call: str, src: torch.Tensor) -> None:
 def _collective(
     call: str, src: torch.Tensor, team: Team | None, out: torch.Tensor | None, *options: str
 ) -> torch.Tensor:
-    """The operator of that name, or the one that writes to out."""
+    """The operator of that name, or its variant that writes to out."""
     library(call)
     _check(call, src=src)
     handle, n = team_handle(call, team)
@@ -67,12 +67,12 @@ def _collective(
 def all_gather(
     src: torch.Tensor, *, team: Team | None = None, out: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Puts the tensors of all PEs of the team, of one shape, one after the other.
+    """Concatenates the tensors of all PEs of the team, of one shape, along the first dimension.
 
-    Along the first dimension, in the order of the PEs. src is any tensor of the heap's
-    device, with the result in a new one in symmetric memory. With out the result is there,
-    contiguous and symmetric, and src is the same symmetric tensor on all PEs or on none. A
-    team of some PEs needs out, since memory is made by all.
+    The order is that of the PEs. src is any tensor of the heap's device, with the result in a new
+    one in symmetric memory. With out the result is there, contiguous and symmetric, and src is the
+    same symmetric tensor on all PEs or on none. A team of some PEs needs out, since all PEs make
+    memory together.
     """
     return _collective("all_gather", src, team, out)
 
@@ -82,7 +82,7 @@ def all_to_all(
 ) -> torch.Tensor:
     """Exchanges blocks: block j of PE i's src becomes block i of PE j's result.
 
-    src has as many blocks along its first dimension as the team has PEs. Else as `all_gather`.
+    src has one block for each PE of the team along its first dimension. Otherwise as `all_gather`.
     """
     return _collective("all_to_all", src, team, out)
 
@@ -94,11 +94,11 @@ def reduce_scatter(
     team: Team | None = None,
     out: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Combines the tensors of all PEs of the team, and gives PE i the i-th block of that.
+    """Combines the tensors of all PEs of the team, and gives PE i the i-th block of the result.
 
-    op is sum, avg, max, min or prod; values are combined in the order of the PEs. The
-    result, and so out, is in ordinary memory; with out, src is symmetric and contiguous.
-    Else as `all_to_all`.
+    op is sum, avg, max, min or prod; values are combined in the order of the PEs. The result, and
+    so out, is in ordinary memory; with out, src is symmetric and contiguous. Otherwise as
+    `all_to_all`.
     """
     return _collective("reduce_scatter", src, team, out, op)
 
@@ -132,7 +132,7 @@ def put_signal(
 ) -> None:
     """Copies as put does, and then updates signal, an int64 of that PE's symmetric memory.
 
-    Who sees the signal also sees the data.
+    A PE that sees the signal also sees the data.
     """
     call = "torch.put_signal"
     library(call)
@@ -145,10 +145,10 @@ def put_signal(
 def signal_wait_until(
     signal: torch.Tensor, cmp: str | int, value: int, of: torch.Tensor
 ) -> torch.Tensor:
-    """Waits until a signal of this PE compares as asked; answers a copy of `of` from after that.
+    """Waits until a signal of this PE satisfies the comparison; returns a later copy of `of`.
 
-    Signals are compared as unsigned numbers: -1 is the greatest. On a GPU it is the stream
-    that waits, and ">=" is that of a counter: less than 2^63 ahead of value.
+    Signals are compared as unsigned numbers: -1 is the greatest. On a GPU the stream waits, and
+    ">=" compares counters: it holds if the signal is less than 2^63 ahead of value.
     """
     call = "torch.signal_wait_until"
     library(call)
@@ -158,12 +158,12 @@ def signal_wait_until(
 
 
 def quiet() -> None:
-    """Completes this PE's operations at the others, before what comes next on the stream."""
+    """Completes this PE's operations at the others, before later work on the stream."""
     library("torch.quiet")
     _ops.quiet.default()
 
 
 def barrier_all() -> None:
-    """Waits until every PE is here and all operations before are complete, as `quiet` does."""
+    """Waits until every PE is here and all earlier operations are complete, as `quiet` does."""
     library("torch.barrier_all")
     _ops.barrier_all.default()

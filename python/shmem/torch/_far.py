@@ -1,11 +1,11 @@
 """PEs that are reached through the network, for which the host waits in some jobs.
 
-There the proxy copies by calls of the driver, and what it does in the program's context the
-driver holds while a kernel is loaded beside one that runs (docs/guides/gpu-network.md). A stream
-that waits for another PE then waits for ever. torch loads kernels when it likes: those of
-torch.compile and Triton at their first launch, others in the thread of a backward pass. So
-where the proxies have no context of their own, what waits for another PE is done before the
-next kernel of torch's is launched.
+The proxy copies their data by calls of the driver. If the proxy uses the program's context, the
+driver holds these calls while a kernel is loaded beside a running one (docs/gpu-network.md), and a
+stream that waits for another PE then waits for ever. torch loads kernels at times of its own: those
+of torch.compile and Triton at their first launch, others in the thread of a backward pass. So where
+the proxies have no context of their own, the host waits for the stream's waits for other PEs before
+torch launches its next kernel.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from shmem import _blocks
 from shmem._gpu import heap_gpu
 from shmem._runtime import library, state
 
-# The job that it was asked in, and those of its PEs.
+# The job for which these PEs were looked up, and the PEs.
 _found: tuple[int, frozenset[int]] = (0, frozenset())
 
 
 def _held(call: str) -> frozenset[int]:
-    """The PEs of which that holds: this PE's GPU does not reach them by loads and stores."""
+    """The PEs that this PE's GPU does not reach by loads and stores."""
     global _found
     if _found[0] != state.turn:
         reached, word = library(call).shmem_ptr, _blocks.heap.vote
@@ -36,9 +36,9 @@ def _held(call: str) -> frozenset[int]:
 
 
 def finish(call: str, pes: Iterable[int] | None = None) -> None:
-    """Waits for torch's current stream where some of those PEs, or of all, is such a one.
+    """Waits for torch's current stream if one of those PEs, or of all PEs, is far.
 
-    A stream that is captured only takes down what there is to do.
+    A stream that is being captured only records work.
     """
     held = _held(call)
     if not held or not (pes is None or held.intersection(pes)):

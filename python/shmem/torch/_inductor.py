@@ -1,7 +1,7 @@
-"""What inductor, torch's compiler, is told of the operators beside their effects.
+"""Properties of the operators for inductor, torch's compiler, beside their effects.
 
-It is told while it traces them, since it is not loaded before a program compiles something,
-and takes a second to load.
+It gets them while it traces the operators, since it is not loaded before a program compiles
+something, and takes a second to load.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 
 
 def tell(operators: tuple[str, ...]) -> None:
-    """Tells it of torch.ops.shmem.* with these names, as far as it is loaded."""
+    """Registers the operators torch.ops.shmem.* of these names, if inductor is loaded."""
     config: Any = sys.modules.get("torch._inductor.config")
     if config is not None:
         _keep_out_of_graphs(config, [f"shmem::{name}" for name in operators])
@@ -25,8 +25,8 @@ def tell(operators: tuple[str, ...]) -> None:
 def _keep_out_of_graphs(config: Any, operators: list[str]) -> None:
     """Has it divide its CUDA graphs at them.
 
-    The operands in a graph are copies in the graph's own memory, which is not symmetric. A
-    tag would say so of operators without an effect only (torch 2.11).
+    The operands in a graph are copies in the graph's own memory, which is not symmetric. A tag
+    would say so only for operators without an effect (torch 2.11).
     """
     known = getattr(config, "custom_should_partition_ops", None)
     if known is not None and not set(operators).issubset(known):
@@ -42,9 +42,9 @@ def _lower(operators: tuple[str, ...]) -> None:
 
 
 def _keep_types() -> None:
-    """Has it leave the operands of what has an effect as they are.
+    """Has it leave the operands of operators with an effect as they are.
 
-    torch 2.4 and 2.5 convert them to one dtype, as those of a sum, and what is converted is a
+    torch 2.4 and 2.5 convert them to one dtype, like those of a sum, and a converted operand is a
     copy.
     """
     from torch._inductor.lowering import lowerings, register_lowering
@@ -56,11 +56,11 @@ def _keep_types() -> None:
 
 
 def _keep_in_order(operator: Any) -> None:
-    """Has each wait for the one before it.
+    """Has each of them wait for the one before it.
 
-    It is to see to that itself for operators with an effect, but from torch 2.10 on notes the
-    dependence under a name that nobody looks up (pytorch/pytorch#188301), and is free to move
-    a wait before the put that ends it: dividing a graph, it did.
+    torch should order operators with an effect itself, but from torch 2.10 on it records the
+    dependence under a wrong name (pytorch/pytorch#188301), and may move a wait before the put that
+    ends it: when it divided a graph, it did.
     """
     from torch._inductor.ir import FallbackKernel, IRNode, TensorBox
     from torch._inductor.lowering import register_lowering

@@ -1,8 +1,8 @@
-"""What the operators do, on tensors that are there.
+"""The work of the operators, on real tensors.
 
-Each collective begins with a meeting of the PEs, on the stream where there is one: until
-then a slower PE may still read what the result is written over. With that a loop that
-calls them is as safe as one that calls torch.distributed.
+Each collective begins with a meeting of the PEs, on the stream if there is one: until then a slower
+PE may still read the memory that the result overwrites. So a loop that calls them is as safe as one
+that calls torch.distributed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REDUCTIONS = ("sum", "avg", "max", "min", "prod")
 
 
 def _stream(*tensors: torch.Tensor) -> str | None:
-    """Everything goes by the stream where GPU memory is in it."""
+    """In GPU memory everything is on the stream."""
     on_gpu = any(t.is_cuda for t in tensors) if tensors else state.heap == "device"
     return "current" if on_gpu else None
 
@@ -61,7 +61,7 @@ def _check(
 
 
 def check_blocks(call: str, src: torch.Tensor, n: int) -> None:
-    """src has to be n blocks of one length, one after the other."""
+    """src must be n blocks of one length, one after the other."""
     if src.dim() == 0 or src.shape[0] % n:
         raise SizeError(
             call,
@@ -72,7 +72,7 @@ def check_blocks(call: str, src: torch.Tensor, n: int) -> None:
 
 
 class _Meeting:
-    """The calls of one collective, on torch's current stream where GPU memory is in it."""
+    """The calls of one collective, on torch's current stream if GPU memory is involved."""
 
     def __init__(self, call: str, team: int, *tensors: torch.Tensor) -> None:
         functions = library(call)
@@ -97,7 +97,7 @@ class _Meeting:
             self.team.sync()
 
     def collective(self, name: str, to: int, of: int, nbytes: int) -> None:
-        """One of the library's."""
+        """Calls one of the library's collectives."""
         name = f"shmemx_{name}_on_stream" if self._on else f"shmem_{name}"
         getattr(self._functions, name)(self._handle, to, of, nbytes, *self._on)
         settle(self._call)
@@ -126,7 +126,7 @@ class _Meeting:
 
 
 def _row(call: str, name: str, tensor: torch.Tensor) -> int:
-    """Where its elements are, one after the other."""
+    """The address of a tensor's elements, which are contiguous."""
     if tensor.layout is not torch.strided:
         raise LayoutError(
             call,
@@ -153,7 +153,7 @@ def _row(call: str, name: str, tensor: torch.Tensor) -> int:
 
 
 def _symmetric(call: str, name: str, tensor: torch.Tensor) -> int:
-    """The same of a tensor that has to be in symmetric memory."""
+    """The same for a tensor that must be in symmetric memory."""
     address = _row(call, name, tensor)
     there = _blocks.place(address, tensor.numel() * tensor.element_size(), tensor.numel())
     if there is None:
@@ -165,11 +165,11 @@ def _symmetric(call: str, name: str, tensor: torch.Tensor) -> int:
 def _spread(
     call: str, out: torch.Tensor, src: torch.Tensor, team: int, whole: bool, ours: bool
 ) -> None:
-    """Puts src, or its block for each PE, to this PE's place in everybody's out.
+    """Puts src, or its block for each PE, to this PE's place in every PE's out.
 
-    By a collective of the library where src is symmetric: that takes a third of the host's
-    time. Else by puts, and always where out is ours: then src may be symmetric on some PEs,
-    and in compiled code it is what torch has just computed.
+    A collective of the library does it if src is symmetric: that takes a third of the host's time.
+    Otherwise puts do it, and always if out is ours: then src may be symmetric on some PEs only, and
+    in compiled code it is what torch has just computed.
     """
     to, of = _symmetric(call, "out", out), _row(call, "src", src)
     size = src.numel() * src.element_size()
@@ -207,7 +207,7 @@ def all_to_all_out(
 def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, team: int) -> None:
     """Reads this PE's block at every PE and combines them in the order of the PEs.
 
-    So the result does not depend on who came first, and any dtype of torch will do.
+    So the result does not depend on the order in which PEs arrive, and any dtype of torch will do.
     """
     call = "reduce_scatter"
     check_blocks(call, src, n)
@@ -223,7 +223,7 @@ def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, te
     for i in range(1, n + 1):
         peer = (me + i) % n  # not all from one PE
         meeting.get(to + peer * nbytes, of + me * nbytes, nbytes, pes[peer])
-    # src is this PE's again when all have read it.
+    # src belongs to this PE again when all have read it.
     meeting.barrier()
     out.copy_(_result(call, op, found))
 
@@ -285,7 +285,7 @@ def all_to_all(src: torch.Tensor, n: int, team: int) -> torch.Tensor:
 
 def reduce_scatter(src: torch.Tensor, n: int, op: str, team: int) -> torch.Tensor:
     check_blocks("reduce_scatter", src, n)
-    # Whether src is symmetric itself is not asked: another PE may find otherwise.
+    # Whether src itself is symmetric does not count: another PE may find otherwise.
     copy = _block("reduce_scatter", src.numel() * src.element_size(), src, team)
     copy = copy.reshape(src.shape).copy_(src.detach())
     out = torch.empty(scattered(src, n), dtype=src.dtype, device=src.device)
@@ -294,12 +294,12 @@ def reduce_scatter(src: torch.Tensor, n: int, op: str, team: int) -> torch.Tenso
 
 
 def gathered(src: torch.Tensor, n: int) -> tuple[int, ...]:
-    """The shape of what all_gather makes."""
+    """The shape of the result of all_gather."""
     return (n * src.shape[0], *src.shape[1:]) if src.dim() else (n,)
 
 
 def scattered(src: torch.Tensor, n: int) -> tuple[int, ...]:
-    """The shape of what reduce_scatter makes."""
+    """The shape of the result of reduce_scatter."""
     return (src.shape[0] // n, *src.shape[1:])
 
 
@@ -315,7 +315,7 @@ def _one_sided(
     try:
         run()
     except SymmetryError:
-        _symmetric(call, name, symmetric)  # the same of the tensor, instead of its bytes
+        _symmetric(call, name, symmetric)  # the same for the tensor, instead of its bytes
         raise
     if on:
         finish(call, (pe,))

@@ -1,15 +1,15 @@
-"""The operators torch.ops.shmem.*: what torch is told of each.
+"""The operators torch.ops.shmem.*: their registration in torch.
 
-That is a schema, what it does, and what its result looks like where nothing is computed
-(the Meta key, which stands for the fake implementation in every release of torch). Newer
-releases are told three things more:
+Each has a schema, an implementation, and the form of its result when nothing is computed (the Meta
+key, which stands for the fake implementation in every release of torch). Newer releases get three
+more properties:
 
-- which operators have an effect that no operand shows. A put changes memory of another PE:
+- the operators with an effect that no operand shows. A put changes memory of another PE:
   torch.compile would drop it, or move it across a barrier, if it did not know. Those
-  operators do not say that they write to dest, though one to this PE does: what is said to
-  be written may be given to them as a copy, which is not symmetric.
+  operators do not declare that they write to dest, though one to this PE does: torch may give
+  them a copy of an operand that they declare as written, and the copy is not symmetric;
 - the gradients of the collectives that return their result;
-- what inductor cannot know by itself (`_inductor.py`).
+- properties that inductor cannot know by itself (`_inductor.py`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _fake_nothing(*_: Any) -> None:
     return None
 
 
-# The schema, what it does, what its result looks like.
+# The schema, the implementation, and the form of the result.
 _RESULTS = [
     (
         "all_gather(Tensor src, int n, int team) -> Tensor",
@@ -87,7 +87,7 @@ _RESULTS = [
     ("barrier_all() -> ()", kernels.barrier_all, _fake_nothing),
 ]
 
-# These write to an operand, which is why they are no effect: torch orders them by that.
+# These write to an operand, so they need no effect: torch orders them by the operand.
 _INTO = [
     ("all_gather_out(Tensor(a!) out, Tensor src, int n, int team) -> ()", kernels.all_gather_out),
     ("all_to_all_out(Tensor(a!) out, Tensor src, int n, int team) -> ()", kernels.all_to_all_out),
@@ -99,7 +99,7 @@ _INTO = [
 
 
 def _has_effect(name: str) -> None:
-    """Tells the releases of torch that know of effects that the operator has one."""
+    """Declares the operator's effect, in releases of torch that know of effects."""
     try:
         from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
     except ImportError:
@@ -111,7 +111,7 @@ _WITH_EFFECTS = tuple(schema.partition("(")[0] for schema, _, _ in _RESULTS)
 
 
 def _traced(fake: Any) -> Any:
-    """The same, and inductor hears of the operators if it is the one that asks."""
+    """The same; it also registers the operators with inductor if inductor traces them."""
 
     def asked(*operands: Any) -> Any:
         tell(_WITH_EFFECTS)
@@ -126,7 +126,7 @@ def _define(schema: str, run: Any, fake: Any) -> str:
     _library.impl(name, run, "CompositeExplicitAutograd")
     _library.impl(name, fake, "Meta")
     if not HAS_GRADIENTS:
-        _library.impl(name, fake, "AutogradMeta")  # else a release that old finds no way to it
+        _library.impl(name, fake, "AutogradMeta")  # old releases find no other way
     return name
 
 

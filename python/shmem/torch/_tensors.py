@@ -35,7 +35,7 @@ def _of_bytes(flat: Any, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Te
 
 
 def symmetric_bytes(call: str, nbytes: int, zero: bool = False) -> torch.Tensor:
-    """Bytes of the heap, which all PEs make together."""
+    """Bytes of the heap, which all PEs allocate together."""
     flat = _arrays.make(call, nbytes, "uint8", "gpu" if state.heap == "device" else None, zero)
     return _of_bytes(flat, torch.uint8, (nbytes,))
 
@@ -51,23 +51,23 @@ def _new(call: str, shape: Shape, dtype: Any, zero: bool) -> torch.Tensor:
 def empty(shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
     """Makes a tensor in symmetric memory, with any values, of torch's default dtype by default.
 
-    All PEs make the same tensors in the same order. The memory goes back to the heap when
-    every PE has dropped the tensor and its views. Work on them that torch's current stream
-    was given before they went is waited for; where another stream has such work, wait for
-    that stream first.
+    All PEs make the same tensors in the same order. The memory goes back to the heap when every PE
+    has dropped the tensor and its views. The library waits for work on them that torch's current
+    stream had before they were dropped; if another stream has such work, wait for that stream
+    first.
     """
     return _new("torch.empty", shape, dtype, zero=False)
 
 
 def zeros(shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Makes a tensor in symmetric memory, all zero on every PE; else as `empty`."""
+    """Makes a tensor in symmetric memory, all zero on every PE; otherwise as `empty`."""
     return _new("torch.zeros", shape, dtype, zero=True)
 
 
 def full(shape: Shape, value: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """Makes a tensor in symmetric memory, all value on every PE; else as `empty`."""
+    """Makes a tensor in symmetric memory, all value on every PE; otherwise as `empty`."""
     kind = _type("torch.full", dtype)
-    # Before there is memory, which the other PEs would believe to be ready.
+    # Checked before the allocation, after which the other PEs would believe the tensor to be ready.
     try:
         one = torch.empty((), dtype=kind).fill_(value)
         is_whole = not (kind.is_floating_point or kind.is_complex or kind is torch.bool)
@@ -79,7 +79,7 @@ def full(shape: Shape, value: Any, dtype: torch.dtype | None = None) -> torch.Te
         ) from None
     out = _new("torch.full", shape, kind, zero=False)
     out.fill_(value)
-    # A neighbour may write into it as soon as it knows that this has been written.
+    # A neighbour may write into the tensor as soon as it knows that these writes are done.
     if out.is_cuda:
         torch.cuda.current_stream(out.device).synchronize()
     library("torch.full").shmem_sync_all()
@@ -88,9 +88,9 @@ def full(shape: Shape, value: Any, dtype: torch.dtype | None = None) -> torch.Te
 
 
 def ptr(tensor: torch.Tensor, pe: int) -> torch.Tensor | None:
-    """The same tensor of another PE, for kernels that load and store; None where none can.
+    """The same tensor of another PE, for kernels that load and store; None if none can.
 
-    Its data_ptr() is what a kernel of one's own takes.
+    The program's own kernels take its data_ptr().
     """
     mine = _operands.as_array("torch.ptr", "tensor", tensor)
     there = _pointers.ptr(mine, pe)
