@@ -135,7 +135,7 @@ def wait_until_all(ivars: Any, cmp: str | int, values: Any, *, status: Any = Non
 
 
 def wait_until_any(ivars: Any, cmp: str | int, values: Any, *, status: Any = None) -> int | None:
-    """Waits until an element satisfies the comparison; returns its index, None if all are ignored."""
+    """Waits until an element satisfies the comparison; returns its index, or None for none."""
     answer, _ = _set("wait_until_any", ivars, cmp, values, status, places=False)
     return None if answer == _NONE else answer
 

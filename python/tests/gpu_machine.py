@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Runs the tests of Python on a machine with GPUs, with what `make gpu-test` built:
+"""Runs the tests of Python on a machine with GPUs, with the files that `make gpu-test` built:
 
     python3 python/tests/gpu_machine.py [NAME...]    all rows, or those with NAME in theirs
 
-The machine needs NVIDIA's driver, numpy, pytest, torch, cupy and numba with its part for
-CUDA; of this tree it needs python/, examples/ and build/gpu. A row is a job; what fails in
-it is shown, and then the job is run again without the test that failed, so that one run
-shows all failures. Everything that was said goes to gpu-python.txt in the folder that OUT
-names, else into build/gpu. The status is 1 when a row failed.
+The machine needs NVIDIA's driver, numpy, pytest, torch, cupy and numba with its part for CUDA; of
+this tree it needs python/, examples/ and build/gpu. A row is a job; a failure in it is shown, and
+then the job is run again without the test that failed, so that one run shows all failures. All
+output goes to gpu-python.txt in the folder that OUT names, else into build/gpu. The status is 1
+when a row failed.
 
 On a machine with one GPU all PEs share it, by NVIDIA's MPS if that starts, as with
-tests/gpu/run.sh. Rows that are about several GPUs are left out there, and named at the end.
+tests/gpu/run.sh. Rows for several GPUs are left out there, and named at the end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ os.environ.setdefault("BUILD", "build/gpu")
 from launch import BUILD, ROOT, SHMEMRUN, variables  # noqa: E402
 
 LIMIT = 150  # seconds of a job
-AGAIN = 5  # tests that a job is repeated without
+AGAIN = 5  # tests without which a job is repeated
 
 TESTS = ROOT / "python" / "tests"
 TCP = {"SHMEM_PROVIDER": "tcp"}
@@ -41,12 +41,12 @@ RING = {"SHMEM_DISABLE_P2P": "1"}
 GPU = {"SHMEM_HEAP": "device"}
 GROWS = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 
-# Programs as they are written first: their PEs share a GPU without MPS, by default.
+# Programs as users write them first: their PEs share a GPU without MPS, by default.
 DRAFT = "machine/test_draft.py"
 MPS = ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY")
 
-# A job's name, its options, its variables, its tests: a folder or a file, and behind -k the
-# words that choose some of them.
+# A job's name, its options, its variables, its tests: a folder or a file, and behind -k the words
+# that select some of them.
 Row = tuple[str, str, dict[str, str], str]
 
 CPU = {"SHMEM_HEAP": "host"}
@@ -59,8 +59,8 @@ ON_CPU: list[Row] = [
     ("cpu/torch", "-n 2", CPU, "torch"),
 ]
 
-# As tests/gpu/run.sh has them: alone, by loads and stores, through the ring and the
-# proxy, and between two hosts that the node plays.
+# The ways of tests/gpu/run.sh: alone, by loads and stores, through the ring and the proxy, and
+# between two simulated hosts on the node.
 WAYS: list[tuple[str, str, dict[str, str]]] = [
     ("one", "-n 1", GPU),
     ("direct", "-n 2", GPU),
@@ -77,7 +77,7 @@ ON_GPU: list[Row] = [
     ("expandable/torch", "-n 2", GPU | GROWS, "torch"),
 ]
 
-# By way of the proxy, on a GPU that all share also where there are several.
+# Through the proxy, on one GPU that all PEs share, also on machines with several.
 SHARED = GPU | {"CUDA_VISIBLE_DEVICES": "0"}
 SOME = f"{DRAFT} -k driver or triton or numba"
 ROUTES: list[tuple[str, str, dict[str, str]]] = [
@@ -122,7 +122,7 @@ def say(line: str) -> None:
 
 
 def culprit(text: str) -> str | None:
-    """The test that failed, or that a PE was in when its time was over."""
+    """The test that failed, or the test in which a PE was when its time was over."""
     if found := FAILED.search(text):
         return found[1]
     names = [f"{file}::{function}" for file, function in HUNG.findall(text)]
@@ -155,7 +155,7 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     """One row: a job whose PEs all run the tests of a folder or a file."""
     began, left_out, whole, shown = time.monotonic(), [], "", ""
     n = int(options.split()[1])
-    env = env | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # of what else is installed there
+    env = env | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # for plugins installed there
     pytest = [sys.executable, "-m", "pytest", "-v", "-rs", "--tb=short", "--showlocals"]
     pytest += ["--durations=1"]
     # Compiling takes torch a while.
@@ -187,7 +187,7 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
 
 
 def example() -> None:
-    """examples/kv_transfer on one GPU and on two: the same answers, to the last bit."""
+    """examples/kv_transfer on one GPU and on two: the same results, to the last bit."""
     program = [sys.executable, str(ROOT / "examples/kv_transfer/kv_transfer.py")]
     program += ["--steps", "30", "--device", "cuda"]
     first: list[str] = []
@@ -229,7 +229,7 @@ def kernels() -> None:
             ("shared", "-n 2", {"CUDA_VISIBLE_DEVICES": "0"}),
         ):
             name, began = f"{language}/{way}", time.monotonic()
-            # On one GPU it is what the next row is.
+            # On one GPU it is the same as the next row.
             if not wanted(name) or (way == "direct" and not several(name)):
                 continue
             program = str(ROOT / "examples" / language / "exchange.py")
@@ -246,7 +246,7 @@ def wanted(name: str) -> bool:
 
 @functools.cache
 def gpus() -> int:
-    """How many the machine has."""
+    """The number of GPUs of the machine."""
     try:
         listed = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True)
     except OSError:
@@ -255,13 +255,13 @@ def gpus() -> int:
 
 
 def several(name: str) -> bool:
-    """Whether a row that is about several GPUs has them; else it is named at the end."""
+    """Whether a row for several GPUs has them; else it is named at the end."""
     if gpus() < 2:
         left.append(name)
     return gpus() > 1
 
 
-# A server begins with its first client: a daemon that runs may still serve nobody.
+# A server begins with its first client: a daemon that runs may still have no server.
 CLIENT = """
 import ctypes
 driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
@@ -271,7 +271,7 @@ raise SystemExit(bad != 0)
 
 
 def control(word: str) -> str:
-    """What MPS' daemon answers; nothing where there is none."""
+    """The reply of MPS' daemon; empty without a daemon."""
     argv = ["nvidia-cuda-mps-control"]
     try:
         done = subprocess.run(argv, input=f"{word}\n", capture_output=True, text=True, timeout=20)
@@ -284,7 +284,7 @@ def mps_serves() -> bool:
     """Starts MPS where the variables say, and tries it."""
     facts = BUILD / "cuda" / "facts"
     client = [str(facts)] if facts.exists() else [sys.executable, "-c", CLIENT]
-    # The daemon keeps what it is given to write to.
+    # The daemon keeps its standard streams open.
     nothing = subprocess.DEVNULL
     try:
         for argv in (["nvidia-cuda-mps-control", "-d"], client):
@@ -297,7 +297,7 @@ def mps_serves() -> bool:
 
 
 def end_mps() -> None:
-    """Ends the daemon that the variables name, and has programs do without."""
+    """Ends the daemon that the variables name, and has programs run without it."""
     if MPS[0] in os.environ:
         control("quit")
     for name in MPS:
@@ -306,7 +306,7 @@ def end_mps() -> None:
 
 @contextmanager
 def one_gpu() -> Iterator[None]:
-    """PEs share the GPU by MPS, with a pipe of its own, as far as that starts."""
+    """PEs share the GPU by MPS, with a pipe of its own, if MPS starts."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as pipe:
         os.environ.update(dict.fromkeys(MPS, pipe))
         try:
@@ -325,8 +325,8 @@ def main() -> int:
         sys.exit(f"gpu_machine: find {SHMEMRUN}: it is not there (make gpu-test)")
     began = time.monotonic()
     results.write_text("")
-    # The jobs on CPUs are beside the others, which need little of the processors, and so are
-    # drafts, which torch compiles for most of their time.
+    # The jobs on CPUs run beside the others, which need little of the processors, and so do the
+    # drafts, which spend most of their time in torch's compiler.
     sharing = one_gpu() if gpus() == 1 else nullcontext()
     with sharing, ThreadPoolExecutor(1) as drafts, ThreadPoolExecutor(2) as beside:
         for pool, rows in ((beside, ON_CPU), (drafts, DRAFTS)):

@@ -1,8 +1,8 @@
-"""What the tests that run as PEs share: one job for all of them.
+"""The shared setup of tests that run as PEs: one job for all of them.
 
-Every PE runs the same tests in the same order, so that collectives meet. A PE whose test
-fails ends at once, before it waits for PEs that wait for it, and the launcher ends them.
-The heap is where SHMEM_HEAP says.
+Every PE runs the same tests in the same order, so that collectives meet. A PE whose test fails ends
+at once, before it waits for PEs that wait for it, and the launcher ends them. SHMEM_HEAP selects
+the heap.
 """
 
 import gc
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves out what WITHOUT names, a line each: a test, or a file and a function."""
+    """Leaves out the tests named in WITHOUT, one a line: a test, or a file and a function."""
     without = set(os.environ.get("WITHOUT", "").splitlines())
     items[:] = [
         i for i in items if not {i.nodeid, f"{i.path.name}::{i.name.partition('[')[0]}"} & without
@@ -44,7 +44,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the machine of gpu_machine.py reads: nobody comes here after a failure."""
+    """Progress for gpu_machine.py: after a failure a PE does not come here."""
     passed, skipped = (len(terminalreporter.stats.get(k, ())) for k in ("passed", "skipped"))
     print(f"{passed} passed, 0 failed, {skipped} skipped", flush=True)
 
@@ -54,8 +54,8 @@ size = "64m"  # of the heap; a conftest may want another one
 
 @pytest.fixture(scope="session", autouse=True)
 def job() -> Iterator[None]:
-    # What pytest and numpy have made lives until the end. Tests that collect garbage would
-    # go through all of it each time, which took most of the time of this job.
+    # The objects of pytest and numpy live until the end. Tests that collect garbage would visit all
+    # of them each time, which took most of the time of this job.
     gc.collect()
     gc.freeze()
     shmem.init(symmetric_size=size)
@@ -80,7 +80,7 @@ def gpu(job: None) -> int:
 
 
 def host(array: Any, pe: int | None = None) -> np.ndarray[Any, Any]:
-    """What an array in GPU memory of this PE holds, or the same of another one."""
+    """The values of an array in GPU memory of this PE, or of the same array of another one."""
     out = np.empty(array.shape, array.dtype)
     if out.size:
         shmem.get(out, array, pe=shmem.my_pe() if pe is None else pe)

@@ -15,22 +15,22 @@ SHMEMRUN = BUILD / "bin" / "shmemrun"
 
 
 def full(name: str, *what: str) -> list[str]:
-    """What make test-full has besides, by its name in the table of tests/need/loads.go."""
+    """The additional cases of make test-full, by their names in tests/need/loads.go."""
     assert f'"{name}":' in (ROOT / "tests/need/loads.go").read_text(), name
     return list(what) if os.environ.get("TESTS") == "full" else []
 
 
 def variables(**more: str) -> dict[str, str]:
-    """The environment, without what the caller's own job would say.
+    """The environment, without the variables of the caller's own job.
 
-    Tests start some hundred processes. The package is compiled by the first of them only, and
-    numpy starts no threads, which no test uses; test_wheel has what a user has.
+    Tests start some hundred processes. Only the first of them compiles the package, and numpy
+    starts no threads, which no test uses; test_wheel has a user's environment.
     """
     out = {k: v for k, v in os.environ.items() if not k.startswith("SHMEM_")}
     out.pop("PYTHONDONTWRITEBYTECODE", None)
     out["OPENBLAS_NUM_THREADS"] = "1"
     path = [str(ROOT / "python"), *filter(None, sys.path)]
-    # A program that is started alone has no launcher that says where the library is.
+    # A program that is started alone has no launcher to name the library.
     libraries = ":".join(filter(None, [str(LIBRARY.parent), os.environ.get("LD_LIBRARY_PATH")]))
     return {**out, "PYTHONPATH": ":".join(path), "LD_LIBRARY_PATH": libraries, **more}
 
@@ -53,7 +53,7 @@ def pes(n: int, program: str, *options: str, **more: str) -> subprocess.Complete
 
 
 def prints(program: str, **more: str) -> str:
-    """The output of a program that has to end well."""
+    """The output of a program that must succeed."""
     done = python(program, **more)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -61,10 +61,10 @@ def prints(program: str, **more: str) -> str:
 
 @functools.cache
 def torch_python() -> str | None:
-    """A Python that has torch, the one that scripts/setup looks for; None if it has not.
+    """A Python that has torch, the one that scripts/setup looks for; None if there is none.
 
-    Its programs get their environment from torch_variables: torch is built for one numpy,
-    which need not be the one that the other tests use.
+    Its programs get their environment from torch_variables: torch is built for one numpy, which
+    need not be the one that the other tests use.
     """
     argv = [os.environ.get("TORCH_PYTHON") or "/usr/bin/python3", "-c"]
     find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
@@ -81,7 +81,7 @@ def torch_variables(**more: str) -> dict[str, str]:
 
 
 def need_torch() -> str:
-    """torch_python for a test that cannot do without."""
+    """torch_python for a test that needs it."""
     python = torch_python()
     if python is None:
         lack = "no Python with torch: scripts/setup test installs it, or set TORCH_PYTHON"
@@ -98,7 +98,7 @@ _DRIVER = {
 
 
 def simulated_gpu(folder: Path, library: Path = LIBRARY) -> dict[str, str]:
-    """The variables under which PEs have a GPU, whose driver is made in the folder."""
+    """The variables that give PEs a GPU, whose fake driver is built in the folder."""
     sources = ROOT / "runtime/gpu/cuda/cudatest/testdata"
     for name, parts in _DRIVER.items():
         files = [str(sources / f"{part}.c") for part in parts]

@@ -15,7 +15,7 @@ def doctor(**more: str) -> tuple[int, str]:
 
 def test_all_is_well() -> None:
     status, said = doctor(SHMEM_CHECKS="full")
-    # What is too little may be true of the machine that this runs on.
+    # The machine that runs this may in fact have too little of something.
     wrong = [line for line in said.splitlines() if line.startswith("no ")]
     assert all(line.startswith(("no  processors:", "no  throttling:")) for line in wrong), said
     assert status == bool(wrong), said

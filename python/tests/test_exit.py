@@ -1,4 +1,4 @@
-"""How a program ends that does not call finalize."""
+"""How a program ends without a call of finalize."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from launch import pes
 @pytest.mark.parametrize("hosts", ["1", "2"])
 @pytest.mark.parametrize("inits", [1, 2])
 def test_the_first_to_end_waits(hosts: str, inits: int, tmp_path: Path) -> None:
-    """PE 0 is through long before the others, which still get what it has put."""
+    """PE 0 ends long before the others, which still get the data that it has put."""
     program = f"""
 import os, time, shmem
 for _ in range({inits}):
@@ -43,7 +43,7 @@ def test_who_fails_does_not_wait(end: str) -> None:
 
 
 def test_a_daemon_thread_in_a_wait() -> None:
-    """It may be in a call until the process is gone."""
+    """The thread may be in a call until the process is gone."""
     program = """
 import threading, shmem
 shmem.init()

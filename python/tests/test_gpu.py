@@ -1,7 +1,7 @@
-"""Arrays in GPU memory, as jobs: the driver is played, and so are torch and cupy.
+"""Arrays in GPU memory, as jobs, with a fake driver, a fake torch and a fake cupy.
 
-The GPU that is played is in main memory; what the CPU reads of it all the same is not found
-out here. It runs no kernels of the library.
+The fake GPU's memory is main memory, so these tests do not notice accesses of the CPU to it. It
+runs no kernels of the library.
 """
 
 import subprocess
@@ -14,7 +14,7 @@ from launch import LIBRARY, ROOT, SHMEMRUN, pes, run, simulated_gpu
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The variables under which PEs have a GPU."""
+    """The variables that give PEs a GPU."""
     return simulated_gpu(tmp_path_factory.mktemp("driver"))
 
 
@@ -28,7 +28,7 @@ def test_job(job: str, driver: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("job", ["-n 2", "-n 2 --hosts 2"])
 def test_while_another_thread_captures(job: str, driver: dict[str, str]) -> None:
-    """The driver then refuses many calls, but not those of this library."""
+    """The driver then refuses many calls, but not this library's."""
     argv = [str(SHMEMRUN), "--timeout", "240", *job.split(), "--", sys.executable, "-m", "pytest"]
     tests = ["-q", "-p", "no:cacheprovider", "-c", "python/pyproject.toml"]
     file = str(ROOT / "python/tests/gpu/test_device.py")
@@ -36,7 +36,7 @@ def test_while_another_thread_captures(job: str, driver: dict[str, str]) -> None
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
 
 
-# As much of torch as is used: tensors over what has __cuda_array_interface__.
+# The part of torch that is used: tensors over objects with __cuda_array_interface__.
 TORCH = """
 strided = object()
 
@@ -257,7 +257,7 @@ shmem.finalize()
 
 
 def test_streams_of_two_gpus(driver: dict[str, str]) -> None:
-    """An address says nothing of its GPU, so that the driver has to."""
+    """The address does not determine its GPU, so the driver must."""
     done = pes(1, STREAMS, **{**driver, "FAKE_CUDA": "works=1 devices=2"})
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -428,7 +428,7 @@ except shmem.DeviceError:
 shmem.finalize()
 """
 
-# As much of a unit of device code as the library looks at before it has kernels.
+# The part of a unit of device code that the library reads before it has kernels.
 UNIT = """
 #include <stddef.h>
 #include <stdint.h>
@@ -474,6 +474,6 @@ def test_which_heap(word: str, heap: str, driver: dict[str, str], tmp_path: Path
 
 
 def test_doctor(driver: dict[str, str]) -> None:
-    """Its job has the heap that jobs have with these settings."""
+    """The job has the heap that these settings select."""
     said = run(sys.executable, "-m", "shmem.doctor", **driver).stdout
     assert "ok  a job of one PE\n" in said, said

@@ -1,4 +1,4 @@
-"""gpu_machine.py: one run names all tests that fail, also those that hang; how GPUs are shared."""
+"""gpu_machine.py: one run names all tests that fail or hang; PEs share GPUs."""
 
 import os
 import sys
@@ -56,7 +56,7 @@ def test_rows(tmp_path: Path) -> None:
     assert "test_good" in (tmp_path / "gpu-python.txt").read_text()
 
 
-# In place of what is on a machine with GPUs. The jobs tell only how they were started.
+# Replaces the programs of a machine with GPUs. The jobs print only how they were started.
 FAKES = {
     "path/nvidia-smi": """for i in $(seq "$GPUS"); do echo "GPU $i: a made up one"; done""",
     "path/nvidia-cuda-mps-control": """
@@ -78,7 +78,7 @@ exit "$STATUS"
 
 
 def machine(folder: Path, gpus: int, mps: str = "serves", status: int = 0) -> tuple[str, str, str]:
-    """What some rows say, how their jobs were started, and what MPS was asked."""
+    """The output of some rows, how their jobs were started, and the requests to MPS."""
     for name, text in FAKES.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -98,13 +98,13 @@ def machine(folder: Path, gpus: int, mps: str = "serves", status: int = 0) -> tu
 
 
 def jobs(said: str, word: str) -> list[str]:
-    """How those jobs were started that have a word in their command."""
+    """How the jobs with a word in their command were started."""
     return [line for line in said.splitlines() if line.startswith("pipe") and word in line]
 
 
 @pytest.mark.parametrize("status", [0, 3])
 def test_one_gpu(status: int, tmp_path: Path) -> None:
-    """All share it by MPS, but the drafts; MPS ends also where rows fail."""
+    """All share it by MPS, except the drafts; MPS also ends when rows fail."""
     shown, said, asked = machine(tmp_path, 1, status=status)
     assert shown.startswith("== one GPU, shared by MPS\n") and "MPS" in said
     assert "\nleft for several GPUs: triton/direct\n" in shown and "triton/direct:" not in said
@@ -126,7 +126,7 @@ def test_one_gpu(status: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mps", ["nobody", "ends"])
 def test_mps_does_not_start(mps: str, tmp_path: Path) -> None:
-    """A daemon that serves nobody, and a client that it ends."""
+    """A daemon without a server, and a client that it ends."""
     shown, said, asked = machine(tmp_path, 1, mps)
     assert shown.startswith("== one GPU, whose PEs take turns of 2.4 ms: MPS does not start\n")
     assert len(jobs(said, "")) == 6 and len(jobs(said, "pipe ''")) == 6

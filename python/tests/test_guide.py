@@ -1,4 +1,4 @@
-"""docs/start/python-guide.md: its cells run, and print what it says that they print."""
+"""docs/python-guide.md: its cells run, and print the output in the text."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ def cells(language: str) -> list[re.Match[str]]:
 
 
 def program() -> str:
-    """The cells of Python in the lines that they have in the guide, for tracebacks."""
+    """The cells of Python, on the lines that they have in the guide, for tracebacks."""
     out = ""
     for cell in cells("python"):
         line = GUIDE.count("\n", 0, cell.start(2))
@@ -27,7 +27,7 @@ def program() -> str:
 
 @pytest.mark.parametrize("hosts", ["1", "2"])
 def test_cells(hosts: str, tmp_path: Path) -> None:
-    # The charts go to the folder of the program, where nothing else is.
+    # The charts go to the folder of the program, which is otherwise empty.
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     file = tmp_path / "guide.py"
     file.write_text(program())

@@ -1,4 +1,4 @@
-"""examples/kv_transfer: its gradients, and one answer whoever computes it."""
+"""examples/kv_transfer: its gradients, and one result for all numbers of PEs."""
 
 import re
 import sys
@@ -22,7 +22,7 @@ def weights(s: model.Shape) -> tuple[model.Array, model.Weights]:
 
 
 def test_gradients() -> None:
-    """Each one is what the loss does when its weight moves."""
+    """Each gradient is the change of the loss when its weight moves."""
     s = SMALL
     flat, w = weights(s)
     tokens = np.random.default_rng(5).integers(s.vocabulary, size=(2, s.context + 1))
@@ -53,7 +53,7 @@ def test_gradients() -> None:
 
 
 def test_serving_is_the_same_model() -> None:
-    """Pages and single tokens give what the whole text at once does."""
+    """Pages and single tokens give the result of the whole text at once."""
     s = SMALL
     w = s.views(s.start(3), 0, s.layers)
     blocks = s.context // s.page
@@ -72,7 +72,7 @@ def test_serving_is_the_same_model() -> None:
 
 
 def example(*options: str) -> str:
-    """What it prints with a training that is short: the weights and logits of it, too."""
+    """Its output after a short training, with the weights and logits."""
     launcher = [str(SHMEMRUN), "--timeout", "240", *options, "--"] if options else []
     done = run(*launcher, sys.executable, str(EXAMPLE / "kv_transfer.py"), "--steps", "12")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -82,7 +82,7 @@ def example(*options: str) -> str:
 
 
 def test_two_pes_answer_as_one() -> None:
-    """To the last bit, on a node, over a network, and over one that is as bad as it may be."""
+    """To the last bit, on a node, over a network, and over a network with chaos."""
     alone = example()
     found = re.search(r"^loss ([\d.]+) -> ([\d.]+) in 12 steps$", alone, re.MULTILINE)
     assert found and float(found[2]) < float(found[1]) - 0.3, alone

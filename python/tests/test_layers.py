@@ -1,7 +1,7 @@
-"""The modules of the package are in layers: whatever one imports is below it.
+"""The modules of the package are in layers: each imports only modules below it.
 
-Every import counts, also one inside a function or for type checkers only: a reader has to
-know both modules to understand either.
+Every import counts, also one inside a function or for type checkers only: a reader must know both
+modules to understand either.
 """
 
 import ast
@@ -26,7 +26,7 @@ def modules(package: Path) -> dict[str, Path]:
 
 
 def sources(node: ast.Import | ast.ImportFrom, module: str, file: Path) -> Iterator[list[str]]:
-    """What a statement imports, in full, the likeliest first: x of a package may be a module."""
+    """The modules that a statement imports, likeliest first: x of a package may be a module."""
     if isinstance(node, ast.Import):
         yield from ([alias.name] for alias in node.names)
         return
@@ -48,8 +48,8 @@ def own_imports(package: Path) -> Iterator[tuple[str, str, ast.stmt, bool]]:
                 continue
             for names in sources(node, module, file):
                 found = [name for name in names if name in all_modules]
-                # `from shmem import _abi` is about _abi alone. With a package inside of shmem it
-                # would be about its __init__, too, which imports the modules that are there.
+                # `from shmem import _abi` concerns _abi alone. For a package inside shmem it would
+                # also concern its __init__, which imports the modules of that package.
                 if found[1:] == [package.name]:
                     found.pop()
                 for name in found:
@@ -64,7 +64,7 @@ def imports_of(package: Path) -> Imports:
 
 
 def circle(imports: Imports) -> list[str]:
-    """Modules of which each imports the next, and the last is the first; empty if none do."""
+    """Modules of which each imports the next, and the last the first; empty if there are none."""
     done: set[str] = set()
 
     def walk(module: str, above: list[str]) -> list[str]:
@@ -88,7 +88,7 @@ def test_no_module_imports_itself_by_others() -> None:
 
 
 def test_imports_are_at_the_top() -> None:
-    """But for those of packages that are optional, which are no part of this one."""
+    """Except those of optional packages, which are not part of this one."""
     inside = {
         f"{module}:{node.lineno}: {other}"
         for module, other, node, top in own_imports(PACKAGE)

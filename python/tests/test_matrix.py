@@ -26,7 +26,7 @@ def test_job(job: str) -> None:
 
 
 def test_without_a_launcher() -> None:
-    """One PE, as a program that is simply started."""
+    """One PE, as a program that is started without a launcher."""
     as_pes([], str(ROOT / "python/tests/pes/test_rma.py"))
 
 

@@ -1,4 +1,4 @@
-"""What exceptions and reports name: numbers, causes, and the line of the program."""
+"""The texts of exceptions and reports: numbers, causes, and the line of the program."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ except shmem.HeapError as e:
 shmem.finalize()
 """
     done = python(program)
-    # The exception says it, so the library prints nothing.
+    # The exception has the text, so the library prints nothing.
     assert (done.returncode, done.stdout, done.stderr) == (0, "told\n", ""), done.stderr
 
 
@@ -43,7 +43,7 @@ for settings in ({"symmetric_size": "many"}, {"uid": bytes(128), "pe": 0, "n_pes
 
 
 def test_advice_after_finalize() -> None:
-    """Each remedy is followed, and then the call works or has another remedy."""
+    """Follows each remedy; then the call works or has another remedy."""
     program = """
 import shmem
 uid = shmem.get_uniqueid()
@@ -129,7 +129,7 @@ x = shmem.zeros(1)
 
 
 def test_a_thread_that_keeps_the_interpreter_holds_up_no_report() -> None:
-    """The line is left out, and the report is made."""
+    """The line is left out, and the report is still made."""
     program = """
 import ctypes, threading
 import shmem

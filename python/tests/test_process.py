@@ -1,4 +1,4 @@
-"""Import, init, finalize and fork: what happens to the process."""
+"""Import, init, finalize and fork: their effects on the process."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from launch import LIBRARY, SHMEMRUN, pes, prints, python, run
 
 
 def test_import_starts_nothing() -> None:
-    """No thread, no file, no library beyond those of numpy and Python."""
+    """No thread, no file, no library except those of numpy and Python."""
     program = """
 import os, bisect, ctypes, grp, heapq, mmap, zlib, numpy
 def seen():
@@ -129,7 +129,7 @@ shmem.finalize()
 
 
 def test_fork() -> None:
-    """A child is told so by every call, and its finalizers leave the parent alone."""
+    """Every call in a child says so, and its finalizers leave the parent alone."""
     program = """
 import gc, os, multiprocessing, numpy as np, shmem
 shmem.init()
@@ -168,7 +168,7 @@ shmem.finalize()
 
 
 def test_fork_while_another_thread_is_in_the_package() -> None:
-    """Its lock would never be given back in the child, which waited for it."""
+    """Its lock would never be released in the child, which would wait for it."""
     program = """
 import os, signal, sys, threading
 import shmem
@@ -202,7 +202,7 @@ shmem.finalize()
 
 
 def test_a_child_that_comes_to_init(tmp_path: Path) -> None:
-    """multiprocessing's spawn runs the program once more in the child, which is told what helps."""
+    """multiprocessing's spawn runs the program again in the child; its error has the remedy."""
     program = tmp_path / "program.py"
     program.write_text("""
 import multiprocessing
@@ -226,7 +226,7 @@ if __name__ == "__main__":
 
 
 def test_memory_of_a_gpu_is_not_copied_here() -> None:
-    """pickle and copy read elements, which is the end of a process that cannot."""
+    """pickle and copy read elements, which would end a process that cannot."""
     program = """
 import copy, pickle, numpy as np, shmem
 from shmem import _ghosts
@@ -245,7 +245,7 @@ for call in (pickle.dumps, copy.deepcopy):
 
 
 def test_exceptions_go_to_other_processes() -> None:
-    """As from the worker of a pool, which waited for ever for one that could not be read."""
+    """As from the worker of a pool: the pool would wait for ever for one that cannot be read."""
     program = """
 import copy, pickle, shmem
 for kind in vars(shmem).values():
@@ -417,7 +417,7 @@ except shmem.StateError as e:
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_finalize_ends_the_waits_of_threads(n: int) -> None:
-    """They look at memory that goes: it was the end of the process."""
+    """Their waits read memory that is unmapped; without the check that ended the process."""
     program = """
 import threading
 import shmem
@@ -450,7 +450,7 @@ for _ in range(5):
 
 
 def test_a_wait_in_slices_is_reported() -> None:
-    """After SHMEM_TIMEOUT, and not from the last look for signals on."""
+    """After SHMEM_TIMEOUT, which does not begin anew at each check for signals."""
     program = """
 import os, re, shmem, threading
 shmem.init()

@@ -1,4 +1,4 @@
-"""The ways in which PEs come together without the library's own launcher."""
+"""Starts without the library's own launcher."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from launch import need_torch, python, run, torch_variables, variables
 
-# What every job does: each PE writes its number to the next one.
+# The program of every job: each PE writes its number to the next one.
 RING = """
 def ring():
     me, n = shmem.my_pe(), shmem.n_pes()
@@ -50,9 +50,9 @@ class Store:
 
 
 def job(program: str, n: int, *args: str, torch: str = "", **more: str) -> list[str]:
-    """Runs n processes side by side, as torchrun numbers them; gives what each prints.
+    """Runs n processes side by side, numbered as by torchrun; returns the output of each.
 
-    torch is the Python that has it, for those that need it.
+    torch is a Python with torch, for the tests that need it.
     """
     out, errors, all_well = [], [], True
     environment = torch_variables if torch else variables
@@ -80,9 +80,9 @@ def job(program: str, n: int, *args: str, torch: str = "", **more: str) -> list[
 
 
 def free_port() -> int:
-    """A port that nobody listens at, nor at the next ones.
+    """A port without a listener, as are the next ones.
 
-    They are below those that the kernel gives to who does not ask for one.
+    The ports are below the range that the kernel assigns by itself.
     """
     while True:
         port = random.randrange(10000, 30000)
@@ -150,8 +150,9 @@ def test_variables_of_torchrun(host: str, word: str) -> None:
 
 
 def test_taken_ports() -> None:
-    """The ports above MASTER_PORT are anybody's: one that says nothing, one that says
-    something else, and one that hangs up are passed over."""
+    """The ports above MASTER_PORT may have other listeners: one that is silent, one that sends
+    something else, and one that closes are skipped.
+    """
     port = free_port()
     sockets = [socket.create_server(("127.0.0.1", port + 1 + i)) for i in range(3)]
 
@@ -181,7 +182,7 @@ def test_taken_ports() -> None:
 
 
 def test_two_jobs_of_the_same_variables() -> None:
-    """The second PE 0 says so, and the first job goes on."""
+    """The second PE 0 reports it, and the first job goes on."""
     begin = "import shmem\n" + RING + "shmem.init()\nring()\n"
     place = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     with subprocess.Popen(
@@ -204,7 +205,7 @@ def listens(port: int) -> bool:
 
 
 def play_torch(folder: Path, what: str) -> str:
-    """Writes a package torch with some functions, and gives how a program finds it."""
+    """Writes a package torch with some functions, and returns how a program finds it."""
     (folder / "torch").mkdir()
     (folder / "torch" / "__init__.py").write_text("")
     (folder / "torch" / "distributed.py").write_text(STORE + what)
@@ -212,7 +213,7 @@ def play_torch(folder: Path, what: str) -> str:
 
 
 def test_store_of_the_agent(tmp_path: Path) -> None:
-    """Where torchrun's agent listens at MASTER_PORT, its store has the id."""
+    """If torchrun's agent listens at MASTER_PORT, its store has the id."""
     program = play_torch(
         tmp_path,
         f"""
@@ -231,7 +232,7 @@ def TCPStore(host, port, *, is_master, timeout):
 
 @pytest.mark.parametrize("group", ["True", "'of three'"])
 def test_group(tmp_path: Path, group: str) -> None:
-    """The default process group, and one in which the ranks are others than the world's."""
+    """The default process group, and one whose ranks differ from the world's."""
     program = play_torch(
         tmp_path,
         f"""
@@ -252,7 +253,7 @@ def broadcast_object_list(box, src, group):
     assert said == [f"PE {i} of 3\n" for i in places]
 
 
-# How each process of a job of torch's gets there: rank, size and a store.
+# The start of each process of a torch job: rank, size and a store.
 TORCH = """
 import os, sys
 from datetime import timedelta
@@ -281,7 +282,7 @@ for each in (store, store, dist.PrefixStore("part", store), dist.FileStore(sys.a
 
 
 def test_stores_without_an_id() -> None:
-    """PE 0 does not come, or torchrun's agent is not there: the others say so in time."""
+    """PE 0 does not come, or torchrun's agent is missing: the others report it in time."""
     program = """
 import contextlib
 import os
@@ -351,7 +352,7 @@ dist.barrier()
 
 
 def mpich(folder: Path) -> dict[str, str]:
-    """Has mpi4py take Debian's MPICH, whose library has a name of its own there."""
+    """Makes mpi4py load Debian's MPICH, whose library has a name of its own there."""
     (library,) = (
         line.split()[-1]
         for line in subprocess.check_output(["/sbin/ldconfig", "-p"], text=True).splitlines()
@@ -366,7 +367,7 @@ def mpich(folder: Path) -> dict[str, str]:
 def test_communicator(vendor: str, tmp_path: Path) -> None:
     """A part of MPI's world, in another order."""
     starts = {
-        # Root may, and there may be fewer cores than processes.
+        # Root may run, and there may be fewer cores than processes.
         "Open MPI": (["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"], "openmpi-bin"),
         "MPICH": (["mpiexec.hydra"], "mpich"),
     }
@@ -392,7 +393,7 @@ assert world.allreduce(1) == 4
     more = mpich(tmp_path) if vendor == "MPICH" else {}
     done = run(*launcher, "-n", "4", sys.executable, "-c", program, TMPDIR="/tmp", **more)
     assert done.returncode == 0, done.stdout + done.stderr
-    # mpirun may pass on a line in pieces, with those of others between them.
+    # mpirun may split a line and mix it with those of other PEs.
     said = re.findall(r"PE \d of \d", done.stdout)
     assert sorted(said) == ["PE 0 of 2"] * 2 + ["PE 1 of 2"] * 2
 
@@ -430,7 +431,7 @@ assert shmem.n_pes() == 1
 
 
 def test_bad_places() -> None:
-    """What of torchrun's is wrong, and who does not come."""
+    """Mistakes in torchrun's variables, and PEs that do not come."""
     program = "import shmem\nshmem.init()\n"
     torch = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     for bad, why in (
@@ -444,7 +445,7 @@ def test_bad_places() -> None:
 
 
 def test_an_id_of_nothing() -> None:
-    """128 bytes that are no id: an exception, and the process lives on."""
+    """128 bytes that are not an id: an exception, and the process lives on."""
     program = """
 import shmem
 try:

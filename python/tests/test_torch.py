@@ -1,4 +1,4 @@
-"""The tests in torch, as jobs, with the Python that has torch."""
+"""The tests in torch, as jobs, with a Python that has torch."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from launch import ROOT, SHMEMRUN, full, need_torch, run, torch_variables
 
-# pytest itself, and what it imports: nothing of numpy, which torch has its own of.
+# pytest itself, and its imports: nothing of numpy, because torch has a numpy of its own.
 PYTEST = ["pytest", "_pytest", "pluggy", "py.py", "iniconfig", "packaging", "pygments"]
 
 

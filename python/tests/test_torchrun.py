@@ -10,14 +10,15 @@ from test_start import RING, free_port
 
 def torchrun() -> list[str]:
     """The command that starts a job by torch itself; its environment is torch_variables."""
-    # With --redirects and --tee, because torch 1.13 cannot do without on Python 3.11.
+    # With --redirects and --tee, because torch 1.13 fails without them on Python 3.11.
     return [need_torch(), "-m", "torch.distributed.run", "--redirects=1", "--tee=1"]
 
 
 @pytest.mark.parametrize("meeting", ["two agents", *full("python", "standalone", "agent")])
 def test_torchrun(meeting: str, tmp_path: Path) -> None:
-    """A job of torch's own launcher: where its agent listens at MASTER_PORT, the id is in
-    the agent's store, else PE 0 hands it out beside that port."""
+    """A job of torch's own launcher: if its agent listens at MASTER_PORT, the id is in the agent's
+    store, else PE 0 passes it on at a port beside that one.
+    """
     (tmp_path / "ring.py").write_text(
         "import shmem\n" + RING + "for _ in range(2):\n    shmem.init(); ring(); shmem.finalize()\n"
     )
@@ -52,7 +53,7 @@ def test_torchrun(meeting: str, tmp_path: Path) -> None:
 
 
 def test_torchrun_again(tmp_path: Path) -> None:
-    """The PEs of a job that torch starts anew meet among themselves."""
+    """The PEs of a job that torch restarts find each other without help."""
     (tmp_path / "die.py").write_text(
         "import os, shmem\n"
         + RING

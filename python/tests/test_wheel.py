@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from launch import ROOT
 
-# One of the programs that the library itself is tested with.
+# One of the test programs of the library itself.
 PROGRAM = ROOT / "tests" / "c" / "ordering.c"
 
-# numpy's wheel lies beside the modules that the tests run with.
+# numpy's wheel lies beside the modules of the tests.
 NUMPY = Path(pytest.__file__).resolve().parents[2] / "wheels"
 
 
 def run(*argv: object, cwd: Path = ROOT) -> str:
-    """With the environment of a user who has set nothing."""
+    """The environment of a user without settings."""
     names = ("PATH", "HOME", "BUILD", "CC", "GO", "CUDA_ARCHS", "KERNEL_ARCHS", "KERNEL_PTX")
     kept = {k: v for k, v in os.environ.items() if k in names}
     done = subprocess.run(
@@ -65,7 +65,9 @@ def test_what_is_in_it(wheel: Path) -> None:
 
 
 def test_nothing_is_there_twice(wheel: Path) -> None:
-    """A wheel has no links: what is large, and has two names, has a small text by the other."""
+    """A wheel has no links: a large file with two names is stored once, with a small text under the
+    other name.
+    """
     seen: dict[int, str] = {}
     for info in zipfile.ZipFile(wheel).infolist():
         if info.file_size > 16 << 10:
@@ -89,7 +91,7 @@ int main(void)
 
 
 def test_nvshmem_home(environment: Path, tmp_path: Path) -> None:
-    """What nvshmem_path() says is NVSHMEM_HOME for build files, and so is CMake's package."""
+    """The folder of nvshmem_path() is NVSHMEM_HOME for build files, and has CMake's package."""
     bin_ = environment / "bin"
     ask = "import shmem; print(shmem.nvshmem_path())"
     home = run(bin_ / "python", "-c", ask, cwd=tmp_path).strip()
@@ -112,7 +114,7 @@ def test_nvshmem_home(environment: Path, tmp_path: Path) -> None:
 
 
 def test_nvshmem_path_of_an_installation(tmp_path: Path) -> None:
-    """The library that is first in LD_LIBRARY_PATH has its own; in a source tree is none."""
+    """The first library in LD_LIBRARY_PATH has its own; a source tree has none."""
     ask = "import shmem; print(shmem.nvshmem_path())"
     source = [f"PYTHONPATH={ROOT}/python:{os.environ['PYTHONPATH']}", "SHMEM_HEAP=host"]
     home = tmp_path / "prefix" / "share" / "nvshmem"
@@ -127,7 +129,7 @@ def test_nvshmem_path_of_an_installation(tmp_path: Path) -> None:
 
 
 def test_its_name_is_true(wheel: Path, tmp_path: Path) -> None:
-    """It asks for the glibc that objdump sees, and no more."""
+    """It needs the glibc that objdump reports, and no newer one."""
     match = re.search(r"-py3-none-manylinux_(\d+)_(\d+)_x86_64\.whl$", wheel.name)
     assert match
     zipfile.ZipFile(wheel).extractall(tmp_path)
@@ -173,7 +175,7 @@ file(WRITE launcher "${{shmem_LAUNCHER}}")
 
 @pytest.fixture(scope="module")
 def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where pip has unpacked it without an environment, and where it was moved to then."""
+    """Where pip has unpacked it without an environment, and where it was moved later."""
     made = tmp_path_factory.mktemp("made") / "target"
     run(sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index",
         "--no-deps", "--target", made, wheel)  # fmt: skip
@@ -182,7 +184,7 @@ def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("prefix", [".", "shmem"])
 def test_cmake_from_elsewhere(elsewhere: Path, prefix: str, tmp_path: Path) -> None:
-    """With the folder of pip's as the prefix, or that of the package."""
+    """With pip's folder as the prefix, or the package's."""
     (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(source=PROGRAM))
     out = run("cmake", "-S", ".", "-B", "out", f"-DCMAKE_PREFIX_PATH={elsewhere / prefix}",
               cwd=tmp_path)  # fmt: skip
@@ -207,7 +209,7 @@ def test_pkg_config_from_elsewhere(elsewhere: Path, tmp_path: Path) -> None:
 
 def test_the_doctor(environment: Path, tmp_path: Path) -> None:
     path = f"{environment}/bin:/usr/bin:/bin"
-    # The machine that this runs on may have too little of something: status 1.
+    # The machine that runs this may have too little of something: status 1.
     doctor = f"{environment}/bin/python -m shmem.doctor || test $? = 1"
     out = run("env", f"PATH={path}", "sh", "-c", doctor, cwd=tmp_path)
     assert "/site-packages/shmem/lib/libshmem.so, libshmem " in out

@@ -1,4 +1,4 @@
-"""Arrays in the memory of a GPU: what others see of them, and every operation on them."""
+"""Arrays in the memory of a GPU: what other packages see of them, and every operation on them."""
 
 import copy
 import ctypes
@@ -63,7 +63,7 @@ def test_interface():
 
 
 def test_nobody_reads_it_to_show_it():
-    """A traceback that shows the values of locals has such arrays among them."""
+    """A traceback that shows the values of locals may have such arrays among them."""
     ghost = shmem.zeros((2, 3), "float32", device="gpu").live("test")
     for text in (repr(ghost), str(ghost), f"{ghost}", f"{ghost:>3}"):
         assert text == "Ghost(shape=(2, 3), dtype=float32)"
@@ -86,7 +86,7 @@ class Tensor(ctypes.Structure):
 
 
 def consume(capsule):
-    """What a package does that takes a capsule: the tensor, and what gives it back."""
+    """Acts as a package that takes a capsule: the tensor, and a call of its deleter."""
     api = ctypes.pythonapi
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -97,7 +97,7 @@ def consume(capsule):
     return tensor, lambda: tensor.deleter(at)
 
 
-consume.used = b"used_dltensor"  # CPython keeps the pointer
+consume.used = b"used_dltensor"  # CPython keeps the pointer to this name
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_types_of_gpus(dtype, me, right, left):
 
 
 def test_words(me, n, right, left):
-    """Those that need none of the library's kernels, which the GPU that is played lacks."""
+    """Collectives without the library's own kernels, which the fake GPU lacks."""
     flags, data = shmem.zeros(4, "uint64", device="gpu"), shmem.zeros(4, device="gpu")
     shmem.put_signal(data, [me] * 4, flags, 3, pe=right)
     assert shmem.signal_wait_until(flags, "==", 3) == 3
@@ -199,7 +199,7 @@ def test_collectives(me, n):
     a, b = shmem.full(2, me + 1, device="gpu"), shmem.zeros(2 * n, device="gpu")
     shmem.fcollect(b, a)
     assert host(b).tolist() == [pe + 1 for pe in range(n) for _ in range(2)]
-    shmem.barrier_all()  # who is ahead may write to what is read here
+    shmem.barrier_all()  # a PE that is ahead may write to the memory that is read here
     shmem.sum_reduce(b[:2], a)
     assert host(b)[:2].tolist() == [n * (n + 1) // 2] * 2
     shmem.barrier_all()
@@ -213,7 +213,7 @@ def test_collectives(me, n):
 
 
 def test_streams(me, n, right, left, gpu):
-    """The GPU that is played takes copies of streams between PEs of a node only."""
+    """The fake GPU supports copies of streams between PEs of a node only."""
     a = shmem.zeros(8, device="gpu")
     with pytest.raises(
         shmem.DeviceError, match=f"of GPU {gpu + 1}, and this PE's heap on GPU {gpu}"
@@ -230,7 +230,7 @@ def test_streams(me, n, right, left, gpu):
 
 @pytest.mark.parametrize("dtype", ["half", "bfloat16", "float32"])
 def test_sums_on_a_stream(dtype, me, n):
-    """They have types that the host's lack. The GPU that is played can add to nobody's."""
+    """They have types that the host's collectives lack. The fake GPU adds values of no type."""
     a, b = shmem.zeros(4, dtype, device="gpu"), shmem.zeros(4, dtype, device="gpu")
     shmem.put(a, np.full(4 * a.itemsize, 64, "u1").view(a.dtype), pe=me)
     if n == 1:
@@ -273,7 +273,7 @@ def test_freed(me):
 
 
 class Foreign:
-    """Memory that says that it is a GPU's."""
+    """Memory that reports itself as a GPU's."""
 
     def __init__(self, array, shape=None):
         self.keep = array
@@ -358,7 +358,7 @@ def test_a_list_lives_until_the_stream_has_read_it(me):
     shmem.signal_wait_until(signal, "==", 1, stream=0)
     shmem.put(a, [me + 5] * 4, pe=me, stream=0)
     for _ in range(100):
-        np.full(4, 77)  # what it would find if the list's memory had gone
+        np.full(4, 77)  # the kernel would find this if the list's memory had been freed
     shmem.signal_set(signal, 1, pe=me)
     while host(a)[3] == 0:
         pass
@@ -366,7 +366,7 @@ def test_a_list_lives_until_the_stream_has_read_it(me):
 
 
 def test_copies():
-    """What would read the elements says of which array it speaks."""
+    """The error of a call that would read the elements names the array."""
     a = shmem.zeros((2, 3), device="gpu")
     b = copy.copy(a)
     shmem.p(b, 5, pe=shmem.my_pe(), index=1)

@@ -34,7 +34,7 @@ class Access(ctypes.Structure):
 
 
 class Property(ctypes.Structure):
-    """CUmemAllocationProp, without what is not used."""
+    """CUmemAllocationProp, without unused fields."""
 
     _fields_ = (
         ("type", ctypes.c_int),
@@ -49,7 +49,7 @@ class Property(ctypes.Structure):
 
 
 class Chunks:
-    """Memory of the GPU as torch's expandable segments have it."""
+    """Memory of the GPU as torch's expandable segments allocate it."""
 
     def __init__(self, gpu, granules, handles=1):
         self.n = granules * GRANULE
@@ -72,7 +72,7 @@ class Chunks:
 
 
 class Foreign:
-    """Some of it, as packages show memory of a GPU."""
+    """A part of it, as packages describe memory of a GPU."""
 
     def __init__(self, chunks, shape, dtype="int64", offset=0, strides=None):
         self.chunks, self.shape, self.dtype = chunks, shape, np.dtype(dtype)
@@ -119,7 +119,7 @@ def test_signal_and_collectives(me, n, right, left, gpu):
 
 
 def test_on_a_stream(me, right, left, gpu):
-    """By its own address."""
+    """By the address that the program has mapped."""
     a = shmem.register(Foreign(Chunks(gpu, 1), (64,)))
     shmem.put(a, np.full(64, me), pe=me)
     shmem.barrier_all()
@@ -145,7 +145,7 @@ def test_it_keeps_the_memory_and_gives_it_back(me, right, left, gpu):
     del part
     gc.collect()
     assert shmem.reclaim() > 0
-    # It is the program's own again, with what it holds.
+    # The memory is the program's own again, with its contents.
     with pytest.raises(shmem.SymmetryError, match="not in symmetric memory"):
         shmem.put(there, [1] * 16, pe=right)
     b = shmem.zeros(16, device="gpu")
@@ -162,7 +162,7 @@ def test_other_types(me, gpu):
 
 
 def test_nothing_with_strides(me, gpu):
-    """As torch shows a tensor without elements."""
+    """An empty tensor as torch describes it."""
     a = shmem.zeros(4, device="gpu")
     nothing = Foreign(Chunks(gpu, 1), (0,), strides=(8,))
     shmem.put(a[:0], nothing, pe=me)

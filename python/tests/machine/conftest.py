@@ -1,7 +1,7 @@
 """One job for all tests of this folder, which need a GPU, torch, cupy and numba.
 
-Their GPU is that of the PE's heap. Where one of them is missing the tests fail: gpu_machine.py
-runs them on machines that have them.
+Their GPU is that of the PE's heap. The tests fail if one of these is missing: gpu_machine.py runs
+them on machines that have them.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from job import *  # noqa: F403
 
 import shmem
 
-of_all.size = "256m"  # what is registered comes on top of what was allocated before
+of_all.size = "256m"  # registered memory comes on top of allocated memory
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -33,7 +33,7 @@ def nothing_under_way(same_gpu: None) -> Iterator[None]:
 
 @pytest.fixture
 def host() -> Callable[..., np.ndarray]:
-    """What an array on the heap of this PE holds."""
+    """The values of an array on the heap of this PE."""
 
     def read(array: torch.Tensor) -> np.ndarray:
         out = np.empty(array.shape, str(array.dtype).removeprefix("torch."))
@@ -45,7 +45,7 @@ def host() -> Callable[..., np.ndarray]:
 
 @pytest.fixture
 def other_gpu(gpu: int) -> int:
-    """The number of a GPU that has not this PE's heap."""
+    """The number of a GPU without this PE's heap."""
     n = torch.cuda.device_count()
     if n < 2:
         pytest.skip("there is one GPU only")

@@ -1,4 +1,4 @@
-"""Tensors of torch and arrays of cupy and numba on the heap: they are what they say."""
+"""Tensors of torch and arrays of cupy and numba on the heap."""
 
 import gc
 
@@ -27,7 +27,7 @@ TYPES = [
 
 
 def pattern(nbytes, pe):
-    """Bytes that are a PE's own, and valid as bool."""
+    """Bytes that differ from PE to PE and are valid as bool."""
     return torch.arange(nbytes, device="cuda").add_(pe).remainder_(2).to(torch.uint8)
 
 
@@ -52,7 +52,7 @@ def test_types(dtype, me, right, left, gpu):
 
 
 def test_no_elements(me, right):
-    """torch and cupy have no address of them."""
+    """torch and cupy give such arrays no address."""
     a = shmem.zeros(8, torch.float32, device="cuda")
     for empty in (a[:0], torch.zeros((0, 3), device="cuda"), cupy.zeros(0, "float32")):
         for stream in (None, "current"):
@@ -85,7 +85,7 @@ def test_operations(me, n, right, left, host):
     shmem.sum_reduce(sums, ones)
     torch.cuda.synchronize()
     assert (host(sums) == n * (n + 1) // 2).all()
-    shmem.barrier_all()  # who is ahead may write to what is read here
+    shmem.barrier_all()  # a PE that is ahead may write to the memory that is read here
     shmem.max_reduce(sums, ones)
     assert (host(sums) == n).all()
 
@@ -107,7 +107,7 @@ def test_strides(me, right, left):
 
 
 def test_without_a_copy(me, gpu):
-    """What takes a DeviceArray has the same memory, by both protocols."""
+    """A package that takes a DeviceArray has the same memory, by both protocols."""
     a = shmem.full((4, 6), me + 1, "float32", device="gpu")
     at = a.__cuda_array_interface__["data"][0]
     takes = {
@@ -158,7 +158,7 @@ def test_cupy(me, right, left):
 
 
 def test_words(me, right, left):
-    """A signal that a kernel of torch waits behind, and a word that one of torch writes."""
+    """A signal after which a kernel of torch runs, and a word that one of torch writes."""
     data, flags = shmem.zeros(16, device="cuda"), shmem.zeros(4, "uint64", device="cuda")
     shmem.put_signal(data, [me] * 16, flags, 3, pe=right)
     assert shmem.signal_wait_until(flags, "==", 3) == 3
@@ -186,6 +186,6 @@ def test_memory_goes_back(me):
     del b
     gc.collect()
     assert shmem.reclaim() == 8 << 20
-    for _ in range(50):  # of 64 MiB: without what goes back there is no room
+    for _ in range(50):  # of 64 MiB: there is room only if they go back
         shmem.zeros(1 << 20, torch.float64, device="cuda").fill_(me)
-        torch.cuda.synchronize()  # what is written to has not gone back
+        torch.cuda.synchronize()  # memory that is written has not gone back

@@ -1,13 +1,12 @@
-"""Programs as one writes them first: nothing is set, and the operands are torch's own tensors.
+"""Programs as users write them first: no settings, and operands that are torch's own tensors.
 
-CUDA loads a kernel when it is launched for the first time. Where that is beside a kernel that
-waits for another PE, the driver carries out nothing else of the program's meanwhile, and the
-library has to bring what the kernel waits for all the same (docs/guides/gpu-network.md). In each
-test a stream waits for a PE that is late, and what the test is about is done beside. The PEs
-share a GPU, and reach each other through the ring and the proxy; gpu_machine.py runs this as jobs
-of their own.
+CUDA loads a kernel when it is launched for the first time. If that happens beside a kernel that
+waits for another PE, the driver carries out no other work of the program meanwhile, and the library
+must still bring the data that the kernel waits for (docs/gpu-network.md). In each test a stream
+waits for a PE that is late, and the tested work is done beside it. The PEs share a GPU, and reach
+each other through the ring and the proxy; gpu_machine.py runs this as jobs of their own.
 
-What waits for the whole GPU by itself is not here: cudaFree, torch.cuda.empty_cache.
+Calls that wait for the whole GPU themselves are not here: cudaFree, torch.cuda.empty_cache.
 """
 
 import ctypes
@@ -32,7 +31,7 @@ IS_SET = "CUDA_MODULE_LOADING" in os.environ  # torch sets it itself when it sta
 LAZY = 2  # CU_MODULE_LAZY_LOADING
 
 LATE = 0.03  # seconds
-LATER = 0.3  # beside what compiles: PEs do not take equally long for that
+LATER = 0.3  # beside compilers: PEs do not all take the same time for that
 SIZES = (64 << 10, 1, 4096, 3, 40_001, 1000, 17)  # in bytes
 DTYPES = (torch.float64, torch.bfloat16, torch.float32, torch.float16)
 
@@ -47,7 +46,7 @@ def content(pe, number, size):
 
 
 def sent(pe, number):
-    """What a PE sends to all others in a turn."""
+    """The bytes of a PE for all others in a turn."""
     return content(pe, number, SIZES[(pe + number) % len(SIZES)])
 
 
@@ -62,7 +61,7 @@ def by_stream(word, value):
 
 
 class Turn(NamedTuple):
-    """What the body of the loop is told."""
+    """The arguments of the loop's body."""
 
     number: int
     waits: bool  # this PE is not the late one
@@ -75,12 +74,12 @@ class Turn(NamedTuple):
 def beside(me, n, gpu):
     """A loop with turns, whose body runs while a stream waits for the PE that is late.
 
-    All other PEs send their bytes to everybody, and then wait for everybody's. The late one
-    sends its own when it has theirs. So each wait needs what goes out of this PE as well as
-    what comes in, and no wait needs what the body does. The loop has to come to its end.
+    All other PEs send their bytes to every PE, and then wait for those of every PE. The late one
+    sends its own when it has theirs. So each wait needs data from this PE and to it, and no wait
+    needs the work of the body. The loop must come to its end.
     """
     inbox = shmem.zeros((n, max(SIZES)), torch.uint8, device="cuda")
-    # 16 bytes for each: of words at other places Triton makes another kernel, to be loaded.
+    # 16 bytes for each: for words at other alignments Triton makes another kernel, to be loaded.
     flags = shmem.zeros((n, 2), torch.int64, device="cuda")
     ours = torch.empty(max(SIZES), dtype=torch.uint8, device="cuda")
     symmetric = shmem.zeros(max(SIZES), torch.uint8, device="cuda")
@@ -98,10 +97,10 @@ def beside(me, n, gpu):
             wait(flags[pe, :1], number + 1)
 
     def turns(count=4 * n, *, together=False, wait=None, late=LATE):
-        """Gives the body so many turns, in each of which another PE is late.
+        """Runs the body in so many turns, in each of which another PE is late.
 
-        That one runs the body first, and then is late by so many seconds more. With together
-        it runs it last, which is for a body that needs all PEs.
+        The late PE runs the body first, and then is late by so many seconds more. With together it
+        runs it last, for a body that needs all PEs.
         """
         for number in range(count):
             last, kind = number % n, number // n % 4
@@ -116,7 +115,7 @@ def beside(me, n, gpu):
                 with torch.cuda.stream(stream):
                     send(source, number)
                     receive(how, number)
-            shmem.sync_all()  # the late one is later than all who wait
+            shmem.sync_all()  # the late PE is later than all PEs that wait
             if turn.waits:
                 assert not stream.query(), f"turn {number}: the wait for PE {last} is over"
             else:
@@ -138,7 +137,7 @@ def beside(me, n, gpu):
 
 
 def test_kernels_are_loaded_lazily():
-    """Else the other tests show nothing."""
+    """Without this the other tests would show nothing."""
     mode = ctypes.c_int(-1)
     assert ctypes.CDLL("libcuda.so.1").cuModuleGetLoadingMode(ctypes.byref(mode)) == 0
     assert mode.value == LAZY and not IS_SET
@@ -148,7 +147,7 @@ def test_kernels_are_loaded_lazily():
 
 
 def test_first_matmul(beside, n):
-    """cuBLAS begins with its first call, and a process has one: no test above has a matmul."""
+    """cuBLAS begins with its first call, and once in a process: no test above has a matmul."""
     for turn in beside():
         if turn.waits:
             size, dtype = 16 * (turn.number + 1), DTYPES[turn.number // n]
@@ -175,7 +174,7 @@ def test_kernels_of_torch(together, beside):
 
 
 def printed(x):
-    """The numbers; behind them a tensor of a GPU names that."""
+    """The numbers; a tensor of a GPU behind them is named for that."""
     out = io.StringIO()
     print(x, file=out)
     return out.getvalue().partition("]")[0]
@@ -191,7 +190,7 @@ READS = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_what_the_host_reads(read, beside):
-    """Once what was there before the wait, and once what comes behind it."""
+    """Once data from before the wait, and once the data that comes behind it."""
     for turn in beside():
         assert read(turn.wanted.cuda()) == read(turn.wanted)
         with torch.cuda.stream(turn.stream):
@@ -202,7 +201,7 @@ def test_what_the_host_reads(read, beside):
 @pytest.mark.parametrize("non_blocking", [False, True])
 @pytest.mark.parametrize("pinned", [False, True])
 def test_copies(pinned, non_blocking, beside):
-    """To the GPU and back; and what came behind the wait."""
+    """To the GPU and back; and the data that came behind the wait."""
     for turn in beside():
         host = turn.wanted.pin_memory() if pinned else turn.wanted
         back, behind = torch.empty((2, len(host)), dtype=torch.uint8, pin_memory=pinned)
@@ -217,7 +216,7 @@ def test_copies(pinned, non_blocking, beside):
 
 
 def test_memory_of_a_new_size(beside):
-    """torch has none that is as large, and asks cudaMalloc."""
+    """torch has no cached block as large, and calls cudaMalloc."""
     made = []
     for turn in beside():
         before = torch.cuda.memory_reserved()
@@ -250,7 +249,7 @@ LOOKS = (
 
 
 def test_operators(beside, me, n, right, left):
-    """torch.ops.shmem: what came is looked at by kernels that were not launched before."""
+    """torch.ops.shmem: kernels that were not launched before read the data that came."""
     box, signal = st.zeros(max(SIZES), torch.uint8), st.zeros(1, torch.int64)
     for turn in beside(2 * n, together=True):
         size, look = SIZES[turn.number % len(SIZES)], LOOKS[turn.number % len(LOOKS)]
@@ -271,7 +270,7 @@ def test_gradients(name, beside, me, n):
         x = torch.full((n * rows, 5), float(me + 1), dtype=dtype, device="cuda", requires_grad=True)
         y = getattr(st, name)(x * factor)
         (y * (me + 1)).sum().backward()
-        # A block for each PE: its number and one, which is what it has, and its weight.
+        # A block for each PE: its number plus one, which is its value, and its weight.
         numbers = torch.arange(1, n + 1, dtype=dtype) * factor
         total = numbers.sum()
         blocks = numbers.repeat_interleave(rows).reshape(-1, 1)
@@ -326,12 +325,12 @@ def test_compiled_behind_a_wait(beside, n):
 
 @pytest.fixture
 def other():
-    """A stream that is not the one that waits."""
+    """Another stream than the one that waits."""
     return cupy.cuda.Stream(non_blocking=True)
 
 
 def test_driver_allocates(beside, other):
-    """What it gave goes back at the end, since that waits for the GPU."""
+    """Its memory is freed at the end, since that waits for the GPU."""
     size = 5 << 20
     host = np.empty(size, np.uint8)
     plain, of_stream = [], []
@@ -386,7 +385,7 @@ def test_driver_graphs(beside, gpu, other):
     Not by torch.cuda.graph, which waits for the GPU before it captures.
     """
     side, memory = torch.cuda.Stream(gpu), cupy.empty(1000, cupy.uint8)
-    torch.zeros(8, device="cuda").add_(2)  # what is captured is not loaded meanwhile
+    torch.zeros(8, device="cuda").add_(2)  # the captured kernel is not loaded meanwhile
     kept = []
     for turn in beside():
         x = torch.zeros(100 + turn.number, device="cuda")

@@ -17,6 +17,6 @@ def test_capture(me, n, right, gpu):
     for _ in range(3):
         graph.replay()
     torch.cuda.synchronize()
-    # After the first replay all PEs have the same, and each one more takes n times as much.
+    # After the first replay all PEs have the same value; each replay multiplies it by n.
     assert mine.tolist() == [n * (n + 1) / 2 * n**2] * 1000
     shmem.barrier_all()

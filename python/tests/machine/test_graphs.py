@@ -1,4 +1,4 @@
-"""Graphs of CUDA: what is captured once sends other data each time."""
+"""Graphs of CUDA: each replay sends other data."""
 
 import threading
 
@@ -11,7 +11,7 @@ REPLAYS = 100
 
 
 def replayed(once, gpu):
-    """Does something once, then as a graph; both have to leave no error in `bad`."""
+    """Does something once, then as a graph; both must leave no error in `bad`."""
     bad = torch.zeros(1, dtype=torch.int64, device="cuda")
     count = torch.zeros(1, dtype=torch.int64, device="cuda")
     s = torch.cuda.Stream(gpu)
@@ -33,7 +33,7 @@ def replayed(once, gpu):
 
 
 def made(ramp, count, pe):
-    """What a PE sends in a round."""
+    """The data that a PE sends in a round."""
     return ramp + count.to(torch.float32) * 3 + pe
 
 
@@ -62,7 +62,7 @@ def test_put(me, right, left, gpu, ramp):
 
 
 def test_put_signal_and_wait(me, right, left, gpu, ramp):
-    """The signal alone says that the data is there; the wait is one that waits each time."""
+    """Only the signal says that the data is there; each replay waits for it."""
     source, inbox, flag = new(ramp.numel()), new(ramp.numel()), new(1, dtype=torch.int64)
 
     def once(count, bad):
@@ -118,7 +118,7 @@ def test_collectives(me, n, gpu, ramp):
 
 
 def test_calls_of_the_host_are_not_captured(me, right, left, gpu):
-    """They are done at once, and no replay does them again."""
+    """These calls act at once, and no replay repeats them."""
     box, count = new(1000), new(1, dtype=torch.int64)
     mine, x = torch.full((1000,), float(me), device="cuda"), torch.zeros(10, device="cuda")
     torch.cuda.synchronize()
@@ -139,7 +139,7 @@ def test_calls_of_the_host_are_not_captured(me, right, left, gpu):
 
 
 def test_another_thread_goes_on(me, right, left, gpu):
-    """While this one captures, as torch does: the driver then refuses much in all threads."""
+    """While this thread captures, as torch does, the driver refuses many calls in all threads."""
     box, x = new(1000), torch.zeros(1000, device="cuda")
     source, got = torch.ones(1000, device="cuda"), torch.zeros(1000, device="cuda")
     torch.cuda.synchronize()

@@ -1,8 +1,8 @@
-"""Local operands in memory of torch's allocator, in both ways in which it gets memory.
+"""Local operands in memory of torch's allocator, in both of its modes.
 
-PYTORCH_CUDA_ALLOC_CONF decides, before torch comes: gpu_machine.py runs this with
-expandable_segments on and off. A segment that can grow is many small pieces of memory
-in a row, and an operand may begin in one and end in another.
+PYTORCH_CUDA_ALLOC_CONF selects the mode before torch starts: gpu_machine.py runs this with
+expandable_segments on and off. A segment that can grow is many small pieces of memory in a row, and
+an operand may begin in one and end in another.
 """
 
 import os
@@ -92,7 +92,7 @@ def test_register_refuses_what_cudamalloc_gave(ours):
 @pytest.mark.skipif(not EXPANDABLE, reason="the driver lets nobody else map it")
 @pytest.mark.parametrize("stream", [None, "current"])
 def test_register(stream, me, right, left):
-    """A tensor that was there before, with what it holds, also in the middle of a segment."""
+    """A tensor from before the call keeps its values, also in the middle of a segment."""
     kept = torch.full((3 << 18,), 5.0, device="cuda")
     x = torch.arange(12 << 18, dtype=torch.float32, device="cuda").remainder_(1000) + me
     torch.cuda.synchronize()
@@ -138,7 +138,7 @@ def test_registered_ones_come_and_go(me, right, left):
         torch.cuda.synchronize()
         s = shmem.register(x)
         shmem.barrier_all()
-        del x  # what was registered keeps it
+        del x  # the registration keeps it
         back = torch.empty_like(s)
         shmem.get(back, s, pe=right)
         assert bool((back == torch.tensor(10 * i + right, dtype=torch.bfloat16)).all())

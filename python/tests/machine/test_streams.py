@@ -1,7 +1,7 @@
-"""stream=: what is done on a stream comes after its kernels before, and before those after.
+"""stream=: an operation on a stream runs after earlier kernels of it, and before later ones.
 
-Each round a kernel that takes milliseconds is in front of the one that makes the data. A put
-that did not wait for it would send what the last round has left.
+In each round a kernel that takes milliseconds runs before the one that makes the data. A put that
+did not wait for it would send the data of the last round.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ SLOW = 20_000_000  # clock cycles of a kernel that only waits
 
 
 class Protocol:
-    """A stream that is known by the protocol alone."""
+    """A stream that only the protocol describes."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -103,7 +103,7 @@ def test_order(kind, me, right, left, gpu):
             shmem.put_signal(inbox, source, flag, 1, pe=right, op="add", stream=stream)
             shmem.signal_wait_until(flag, ">=", i, stream=stream)
             bad += (inbox != i * 100 + left).sum()
-            # Neither the source nor what is looked at changes before all have done so.
+            # Neither the source nor the result changes before all PEs have read them.
             shmem.barrier_all(stream=stream)
     on.synchronize()
     assert int(bad) == 0 and int(flag[0]) == rounds
@@ -140,7 +140,7 @@ def test_put_get_quiet(me, right, left, gpu):
 
 
 def test_collectives(me, n, gpu):
-    """Each one once after a slow kernel, and looked at by the next."""
+    """Each operation once after a slow kernel, and read by the next kernel."""
     m = 30_011
     source = shmem.zeros((n, m), torch.float32, device="cuda")
     dest = shmem.zeros((n, m), torch.float32, device="cuda")
@@ -194,8 +194,8 @@ def test_waits(me, right):
     s = torch.cuda.Stream()
     torch.cuda.synchronize()
     shmem.barrier_all()
-    # First what has no need to wait: a kernel is loaded by its first launch, and that may
-    # wait for those that run, while nobody is there yet to end their waits.
+    # First operations without a wait: a kernel is loaded by its first launch, and that may wait for
+    # the running kernels, whose waits no PE ends yet.
     for first, second in ((0, 0), (5, 7)):
         with torch.cuda.stream(s):
             shmem.wait_until(word, "==", first, stream=s)
@@ -216,7 +216,7 @@ def test_waits(me, right):
 
 
 def test_the_driver_knows_the_gpu_of_a_stream(gpu):
-    """By the older calls and, where the driver has it, by the one of CUDA 12.8."""
+    """By the older calls and, if the driver has it, by the one of CUDA 12.8."""
     from shmem import _cuda
 
     newer = getattr(ctypes.CDLL("libcuda.so.1"), "cuStreamGetDevice", None)
@@ -227,4 +227,4 @@ def test_the_driver_knows_the_gpu_of_a_stream(gpu):
             found = ctypes.c_int(-1)
             assert newer(ctypes.c_void_p(s.cuda_stream), ctypes.byref(found)) == 0
             assert found.value == number
-    assert torch.cuda.current_device() == gpu  # the question has changed nothing
+    assert torch.cuda.current_device() == gpu  # the query does not change the device

@@ -1,4 +1,4 @@
-"""Collectives and teams, against what numpy computes."""
+"""Collectives and teams, compared with numpy's results."""
 
 import copy
 import pickle
@@ -10,12 +10,12 @@ import shmem
 
 
 def row(pe, size, dtype):
-    """What a PE gives: small, so that products fit, and not the same twice."""
+    """A PE's values: small, so that products fit, and different for each PE."""
     return ((np.arange(size) * (pe + 1)) % 3 + 1).astype(dtype)
 
 
 def teams(n):
-    """All PEs, the node's, and those of even numbers where the caller is one."""
+    """All PEs, the node's, and those of even numbers if the caller is one."""
     yield None, list(range(n))
     even = shmem.Team.world().split_strided(0, 2, (n + 1) // 2)
     if even is not None:
@@ -182,7 +182,7 @@ def test_teams(me, n):
 
 
 def test_teams_and_contexts_are_not_copied(me, n):
-    """A copy would not know of destroy: the library ended the job for whoever used one."""
+    """A copy would not notice destroy: the library would end the job at its next use."""
     world = shmem.Team.world()
     assert shmem.Team.world() is world and shmem.Team.shared() is shmem.Team.shared()
     team, context = world.split_strided(0, 1, n), shmem.Context()
@@ -213,7 +213,7 @@ def test_a_context_goes_with_its_team(me, n, right):
                 use()
     shmem.barrier_all()
     assert a.tolist() == [(me - 1) % n + 1, 7]
-    # Another one may have its number by now.
+    # Another team may have its number by now.
     again = shmem.Context()
     with pytest.raises(shmem.ArgumentError, match="it was destroyed"):
         context.destroy()
@@ -223,7 +223,7 @@ def test_a_context_goes_with_its_team(me, n, right):
 
 
 def test_operands_that_overlap(me, n):
-    """In place, blocks would be written over before they are read: wrong data, and no word."""
+    """In place, blocks would be overwritten before they are read: wrong data, and no error."""
     a = shmem.zeros(4 * n + 2)
     a[:] = me
     shmem.barrier_all()
@@ -253,7 +253,7 @@ def test_operands_that_overlap(me, n):
 
 
 def test_a_read_only_array_is_not_written(me, n):
-    """Who has locked an array has a reason; the collectives wrote to it all the same."""
+    """A read-only array stays unchanged; without the check the collectives would write to it."""
     a, b = shmem.full(4 * n, me), shmem.full(4 * n, 7)
     locked = b.view()
     locked.flags.writeable = False
@@ -273,7 +273,7 @@ def test_a_read_only_array_is_not_written(me, n):
             call(locked)
     assert (b == 7).all()
     shmem.barrier_all()
-    # To read from one is no harm, and a refusal leaves nothing behind.
+    # Reading from a read-only array is allowed, and a refusal has no effect.
     a.flags.writeable = False
     for call in calls:
         call(b)
@@ -282,14 +282,14 @@ def test_a_read_only_array_is_not_written(me, n):
 
 
 def test_collect_needs_room_at_every_pe(me, n):
-    """What lay behind dest was overwritten, and nobody was told."""
+    """Without the check the memory behind dest would be overwritten, without an error."""
     a, source = shmem.full(3 * n + 8, -1), shmem.full(4, me)
     for team, pes in teams(n):
         k, rank = len(pes), pes.index(me)
         parts = [2 + i % 3 for i in range(k)]
         needed = sum(parts)
         mine = source[: parts[rank]]
-        # The one that has less refuses for all: everybody raises, and nobody has been written to.
+        # The PE with less room refuses for all: every PE raises, and no memory was written.
         for short in {0, k - 1}:
             dest = a[: needed - 1] if rank == short else a[:needed]
             text = f"{needed} elements together, and a PE has room for {needed - 1}"

@@ -1,4 +1,4 @@
-"""register: arrays that were there before, as symmetric ones, where they are."""
+"""register: arrays that exist already, as symmetric ones, where they are."""
 
 import gc
 import mmap
@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 def pages(words, dtype="int64"):
-    """An array in pages of its own, at an address of each PE's own."""
+    """An array in pages of its own, at an address that differs from PE to PE."""
     kind = np.dtype(dtype)
     memory = mmap.mmap(-1, words * kind.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return np.frombuffer(memory, kind, words)
@@ -47,7 +47,7 @@ def test_where_it_is(me, right, left):
 
 
 def test_large_arrays_of_numpy(me, right, left):
-    """malloc maps what is large by itself, and its header is in nobody else's way."""
+    """malloc maps large blocks by themselves, so that the header shares no page with other data."""
     a = np.arange(8 * MIB, dtype="int64")  # beyond what malloc ever takes from its arenas
     assert a.ctypes.data % mmap.PAGESIZE != 0
     s = shmem.register(a.reshape(8, -1)[2:4])
@@ -189,7 +189,7 @@ def test_a_part_of_a_registered_one():
 
 
 def test_all_or_none(me, n, right):
-    """What one PE cannot register, or has in another size, none does."""
+    """If one PE cannot register its array, or has another size, no PE registers its own."""
     if n == 1:
         return
     # 512 words of malloc are a page of their own once in 256 times, by their address.

@@ -1,4 +1,4 @@
-"""put, get, p, g, strides, signals, streams of operations."""
+"""put, get, p, g, strides, signals, contexts."""
 
 import datetime
 import random
@@ -33,7 +33,7 @@ def test_put_get_p_g(dtype, me, left, right):
 def test_sizes(size, me, left, right):
     a, b = shmem.zeros(size, "u1"), np.zeros(size, "u1")
     data = np.arange(size).astype("u1") ^ np.uint8(me)
-    for _ in range(2):  # the second one may go another way
+    for _ in range(2):  # the second one may take another path
         shmem.put(a, data, pe=right)
         shmem.barrier_all()
         assert (a == np.arange(size).astype("u1") ^ np.uint8(left)).all()
@@ -51,7 +51,7 @@ def test_nonblocking(size, me, left, right):
         sources.append(weakref.ref(source))
         shmem.put_nbi(a[i], source, pe=right)
         del source
-        np.full(size, -1)  # which takes the place of one that has gone
+        np.full(size, -1)  # it takes the place of one that was dropped
     assert all(s() is not None for s in sources)
     shmem.quiet()
     shmem.barrier_all()
@@ -97,7 +97,7 @@ def some_slice(rng, shape):
 
 
 def layouts(rng, shape):
-    """An array of this shape with strides of one kind or another."""
+    """An array of this shape with one of several kinds of strides."""
     steps = [rng.choice([1, 2, -1]) for _ in shape]
     big = np.zeros([n * abs(s) for n, s in zip(shape, steps, strict=True)], "i4")
     return big[tuple(slice(None, None, s) for s in steps)]
@@ -192,7 +192,7 @@ def test_bad_input(me, n):
     refused(shmem.DtypeError, shmem.put_signal, a, [1], b, 1, pe=me)
     refused(shmem.DtypeError, shmem.signal_set, signal, 1 << 64, pe=me)
     refused(shmem.ArgumentError, shmem.put_signal, a, [1], signal, 1, pe=me, op="mul")
-    # Longer than its block, though inside the heap.
+    # Longer than its block, but inside the heap.
     longer = np.lib.stride_tricks.as_strided(a, (9,), (8,))
     refused(shmem.SizeError, shmem.put, longer, np.zeros(9, "i8"), pe=me)
     refused(
@@ -215,7 +215,7 @@ def test_bad_input(me, n):
 
 
 def test_a_part_that_is_too_short(me):
-    """Behind a part of an array there is more of it, which is not what was asked for."""
+    """Behind a part of an array there is more of it, which the call does not name."""
     a, near = shmem.zeros(8), np.ones(4, "i8")
     for _ in range(2):  # the second ones are quick
         shmem.put(a[:2], near[:2], pe=me)
@@ -227,7 +227,7 @@ def test_a_part_that_is_too_short(me):
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int32", "uint64"])
 def test_numbers_of_numpy(kind, me, right, left):
-    """Loops over arrays of numpy have its narrow integers as indices, PEs and values."""
+    """Loops over numpy arrays give its narrow integers as indices, PEs and values."""
     a, signal = shmem.zeros(4), shmem.zeros(4, "u8")
     for i in np.arange(4, dtype=kind):
         shmem.p(a, i, pe=np.dtype(kind).type(right), index=i)
@@ -264,7 +264,7 @@ def test_numbers_that_do_not_fit(me):
 
 
 def test_numbers_that_are_too_large(me):
-    """numpy would make them infinite, and None no number."""
+    """numpy would make the large ones infinite, and None NaN."""
     for kind in ("f2", "f4", "c8"):
         a = shmem.zeros(2, kind)
         for value in (1e300, 1 << 200, np.float64(-1e300), None):
@@ -292,7 +292,7 @@ QUICK = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]
 
 @pytest.mark.parametrize("dtype", QUICK)
 def test_quick_calls_are_the_long_ones(dtype, me, right, left):
-    """A neighbour is served in another way once it is known, but not with numbers of numpy."""
+    """A known neighbour is served on the fast path, but not with numbers of numpy."""
     kind = np.dtype(dtype)
     a, far = shmem.zeros(8, dtype), np.int64(right)
     extent = np.iinfo(kind) if kind.kind in "iu" else np.finfo(kind)
@@ -310,7 +310,7 @@ def test_quick_calls_are_the_long_ones(dtype, me, right, left):
         shmem.p(a, np.nan, pe=right)
         shmem.quiet()
         assert np.isnan(shmem.g(a, right))
-    # What is wrong is seen in either way.
+    # Both paths find mistakes.
     long = np.lib.stride_tricks.as_strided(a, (9,), (kind.itemsize,))
     wrong = (1j, "1", None) if kind.kind == "f" else (extent.max + 1, extent.min - 1, 0.5, None)
     for pe in (far, right):
@@ -346,13 +346,13 @@ def test_quick_calls_are_the_long_ones(dtype, me, right, left):
 
 
 def test_remedies_that_help(me):
-    """What an error proposes can be done, and is about the argument that is wrong."""
+    """The remedy of an error is possible, and names the argument that is wrong."""
     a, b, flag = shmem.zeros((4, 2)), shmem.zeros(8, "f4"), shmem.zeros(1, "u8")
     for shape in (-1, None, (2, -1)):
         says("full shape", shmem.full, shape, 1)
     says("SHMEM_SYMMETRIC_SIZE", shmem.full, 1 << 62, 1)
     says("the shape as a tuple", shmem.zeros, 2, 3)
-    # An element of an array is a copy: what is done to it would be lost.
+    # An element of an array is a copy: a change to it would be lost.
     number = flag[0]
     for call in (shmem.atomic_inc, shmem.put_nbi, shmem.put):
         says("index=", call, number, *([[1]] if call is not shmem.atomic_inc else []), pe=me)
@@ -382,7 +382,7 @@ def test_remedies_that_help(me):
 
 
 def test_nothing_is_copied_from_anywhere(me, n, right):
-    """Where a view without elements begins is up to numpy: often not in its array."""
+    """numpy decides where a view without elements begins: often not in its array."""
     e, a = shmem.zeros((3, 0, 4)), shmem.zeros((3, 4))
     for view in (e, e[::-1], e[::-2, :, ::-1], a[:0], a[::-1, 4:], np.zeros((0, 3), "i8"), []):
         shmem.put(e[::-1], view, pe=right)
@@ -395,13 +395,13 @@ def test_nothing_is_copied_from_anywhere(me, n, right):
             shmem.collect(e[::-1], view)
             shmem.barrier_all()
     assert a.sum() == 1
-    # What has elements is to be in its place though none of them is copied.
+    # An array with elements must be in its place although none of them is copied.
     refused(shmem.SymmetryError, shmem.put, np.zeros(3, "i8"), [], pe=right)
     refused(shmem.SymmetryError, shmem.get, np.zeros(0, "i8"), np.zeros(3, "i8"), pe=right)
 
 
 def test_texts_and_times_that_do_not_fit(me):
-    """numpy would shorten the one and round the other."""
+    """numpy would shorten texts and round times."""
     s, u = shmem.zeros(2, "S3"), shmem.zeros(2, "U3")
     day, second = shmem.zeros(2, "M8[D]"), shmem.zeros(2, "m8[s]")
     hour, nothing = np.datetime64("2020-01-02T05"), np.datetime64("NaT")
@@ -433,7 +433,7 @@ def test_texts_and_times_that_do_not_fit(me):
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_values_of_a_signal(dtype, me):
-    """Modulo 2^64, whichever number says it; the second time is the quick way."""
+    """Modulo 2^64, for every type of number; the second call takes the fast path."""
     signal = shmem.zeros(2, dtype)
     for value in (-1, (1 << 64) - 1, 1 << 63, -(1 << 63), 7, True, np.int8(-2)):
         for _ in range(2):
@@ -445,7 +445,7 @@ def test_values_of_a_signal(dtype, me):
 
 
 def test_a_signal_has_the_order_of_the_machine(me):
-    """In another one its values would be others, and waits for them would not end."""
+    """In another dtype its values would differ, and waits for them would not end."""
     a, signal = shmem.zeros(1), shmem.zeros(1, np.dtype("uint64").newbyteorder())
     refused(shmem.DtypeError, shmem.signal_set, signal, 1, pe=me)
     refused(shmem.DtypeError, shmem.put_signal, a, [1], signal, 1, pe=me)

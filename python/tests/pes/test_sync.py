@@ -21,7 +21,7 @@ def test_atomics(dtype, me, n):
     assert old.dtype == dtype
     shmem.barrier_all()
     assert shmem.atomic_fetch(a, pe=0) == 350 * n
-    # One PE wins; the others see who.
+    # One PE wins; the others get its number.
     was = shmem.atomic_compare_swap(a, 0, me + 1, pe=0, index=1)
     shmem.barrier_all()
     winner = shmem.atomic_fetch(a, pe=0, index=1)
@@ -59,7 +59,7 @@ def test_atomics_of_real_numbers(dtype, me, right, left):
 
 def test_bad_operands(me):
     a = shmem.zeros(1, "int32")
-    shmem.atomic_set(a, 0, pe=me)  # from here on the quick way is open
+    shmem.atomic_set(a, 0, pe=me)  # from here on the fast path is open
     for value in (1 << 31, -(1 << 31) - 1, 1.5, "1", None):
         with pytest.raises(shmem.DtypeError):
             shmem.atomic_add(a, value, pe=me)
@@ -114,7 +114,7 @@ def test_a_fence_orders(me, left, right):
 
 
 def test_other_threads_run_while_one_waits(me, right):
-    """Waiting gives the interpreter's lock up: else this would never end."""
+    """A wait releases the interpreter's lock: else this would never end."""
     a = shmem.zeros(1)
     ran = []
 
@@ -158,7 +158,7 @@ def test_contexts(me, n, left, right):
 
 
 def test_a_quiet_keeps_what_other_threads_have_begun(me, right, monkeypatch):
-    """When it was over it let go of all operands, also of those that had come too late for it."""
+    """A quiet drops only the operands that were kept before it began."""
     functions = shmem._runtime.state.loaded.waiting
     a, own = shmem.zeros(4), shmem.Context()
 

@@ -20,7 +20,7 @@ def compiled(f, backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_one_sided(backend, me, n, right, left, device):
-    """Effects stay, in their order; what was received is not read too early."""
+    """Effects stay, in their order; received data is not read too early."""
 
     def step(x, box, signal):
         st.put_signal(box, x * 2, signal, 1, right)
@@ -42,7 +42,7 @@ def test_one_sided(backend, me, n, right, left, device):
 
 
 def test_order_is_a_dependence(me, n, right, left, device, monkeypatch):
-    """inductor may begin with whatever waits for nothing, to save memory, say."""
+    """inductor may begin with operations that wait for nothing, for example to save memory."""
     memory = pytest.importorskip("torch._inductor.memory")
 
     def latest_first(nodes, *_, **__):
@@ -88,7 +88,7 @@ def test_collectives(backend, me, n, device):
 
 
 def test_in_place(me, n, device):
-    """inductor gives out itself to an operator that writes to it; src is what it has computed."""
+    """inductor passes out itself to an operator that writes to it; src is computed data."""
 
     def step(out, x):
         st.all_to_all(x * 2, out=out)
@@ -99,7 +99,7 @@ def test_in_place(me, n, device):
         [2 * (torch.arange(2.0 * n, device=device) + i)[2 * me :][:2] for i in range(n)]
     )
     assert torch.equal(compiled(step, "inductor")(out, x), want + 1) and torch.equal(out, want)
-    # A backend that gives a copy instead is told.
+    # A backend that passes a copy instead gets an error.
     with pytest.raises((shmem.SymmetryError, shmem.DeviceError)):
         compiled(step, "aot_eager")(out, x)
 

@@ -39,7 +39,7 @@ def test_collectives(me, n, device):
     graph = captured(step)
     numbers = torch.arange(float(n), device=device)
     for turn in range(100):
-        # What PE i has for PE j.
+        # The data of PE i for PE j.
         x.copy_((turn * n * n + me * n + numbers).reshape(n, 1).expand(n, 1000))
         graph.replay()
         i, j = numbers.reshape(n, 1), numbers.reshape(1, n)
@@ -66,7 +66,7 @@ def test_one_sided(me, n, right, left, device):
 
 
 def test_no_memory(me, n, device):
-    """What makes memory says so, and neither the graph nor the job ends by it."""
+    """An operator that makes memory raises an error, and neither the graph nor the job ends."""
     x = torch.zeros(n, device=device)
     out = st.zeros(n * n)
     graph = torch.cuda.CUDAGraph()
@@ -84,7 +84,7 @@ def test_no_memory(me, n, device):
 
 @pytest.mark.skipif(torch.__version__ < (2, 10), reason="this torch makes graphs around them")
 def test_reduce_overhead(me, n, right, left, device):
-    """torch.compile makes the graphs, of what can be in one."""
+    """torch.compile makes the graphs, of the operators that a graph can have."""
 
     def collectives(x):
         return st.all_to_all(st.all_gather(x.relu() + 1) * 2).sum(0) + 1

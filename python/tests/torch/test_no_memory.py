@@ -19,7 +19,7 @@ def test_refused(dtype, me):
 
 
 def test_values_that_are_not_in_memory(me):
-    """A conjugate, and the imaginary part of one, are made when they are read."""
+    """A conjugate, and its imaginary part, are computed when they are read."""
     a, b = st.zeros(8, dtype=torch.complex64), st.zeros(8, dtype=torch.complex64)
     c = st.zeros(8, dtype=torch.float32)
     for dest, bad in ((a, b.conj()), (c, b.conj().imag)):

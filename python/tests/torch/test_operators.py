@@ -1,4 +1,4 @@
-"""torch.ops.shmem: the results, wrong operands, and what torch is told of the operators."""
+"""torch.ops.shmem: the results, wrong operands, and the operators' properties in torch."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ import shmem.torch as st
 
 
 def source(pe, shape, dtype, device):
-    """What a PE gives: other numbers than any other PE."""
+    """A PE's values, different from those of any other PE."""
     numbers = torch.arange(torch.Size(shape).numel(), device=device).reshape(shape)
     return (numbers + 100 * pe).to(dtype)
 
@@ -117,7 +117,7 @@ def test_put_with_a_signal(me, n, right, left, device):
 
 
 def test_tensors_without_elements(me, n, right, device):
-    """As the last batch of a loader may be one: torch has no address of it."""
+    """Like the last batch of a loader: torch gives an empty tensor no address."""
     x = torch.zeros((0, 3), device=device)
     signal = st.zeros(1, torch.int64)
     shmem.barrier_all()
@@ -134,7 +134,7 @@ def test_tensors_without_elements(me, n, right, device):
 
 
 def test_no_tensors(me, right, device):
-    """torch's own errors are about what the package asks of them."""
+    """torch's own errors would be about the package's calls."""
     a, signal = st.zeros(4), st.zeros(1, torch.int64)
     for bad in ([1.0, 2.0, 3.0, 4.0], None, 1.0):
         for call in (
@@ -157,7 +157,7 @@ def test_no_tensors(me, right, device):
 
 
 def test_errors_are_about_the_operand(me, n, right, device):
-    """Puts and gets go by bytes, and torch has errors of its own: of both nothing is seen."""
+    """Puts and gets copy bytes, and torch has errors of its own: neither shows."""
     a, flag, plain = st.zeros(4), st.zeros(1, torch.int64), torch.zeros(4, device=device)
     with pytest.raises(shmem.SizeError, match=r"torch\.put dest.*src has 3"):
         st.put(a, plain[:3], right)
@@ -222,7 +222,7 @@ def test_bad_operands(me, n, right, device):
 
 
 def test_meta(n):
-    """Shapes without computing anything, which is what tracing needs."""
+    """Shapes without computation, which tracing needs."""
     x = torch.empty((2 * n, 3), dtype=torch.bfloat16, device="meta")
     ops = torch.ops.shmem
     assert ops.all_gather(x, n, 0).shape == (2 * n * n, 3)

@@ -1,4 +1,4 @@
-"""Tensors in symmetric memory: what they are, and how long they are there."""
+"""Tensors in symmetric memory: their properties, and their lifetime."""
 
 import gc
 
@@ -80,11 +80,11 @@ def test_the_same_tensor_of_a_peer(me, n, right, left):
 
 
 def test_the_package_takes_tensors(me, right, left, device):
-    """The calls of `shmem` itself, which are for numpy first."""
+    """The functions of `shmem` itself, which are primarily for numpy."""
     stream = {"stream": "current"} if device.type == "cuda" else {}
     a = st.zeros(8, torch.bfloat16)
     part = torch.full((4,), me + 1, dtype=torch.bfloat16, device=device)
-    if stream:  # a call without one reads memory as it is
+    if stream:  # a call without a stream reads memory as it is
         torch.cuda.current_stream().synchronize()
     shmem.put(a[2:6], part, pe=right)
     shmem.barrier_all()

@@ -1,4 +1,4 @@
-"""What programs pass, for the type checker to look at; nobody runs it.
+"""Arguments of programs, for the type checker; this file is never run.
 
 Numbers of numpy are as good as Python's wherever there is a shape, a PE or an index.
 """
