@@ -21,10 +21,10 @@ done
 bold='' plain=''
 progress=()
 if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
-# shmemrun stands between reshard and the terminal, so it has to be told.
+# shmemrun stands between reshard and the terminal, so reshard needs an option to draw its bar.
 if [ -t 2 ]; then progress=(--progress); fi
 
-# show TEXT COMMAND...: says what is to be seen, then shows it.
+# show TEXT COMMAND...: prints the text, then runs the command.
 show() {
     printf '\n%s%s%s\n' "$bold" "$1" "$plain"
     shift

@@ -1,11 +1,11 @@
 /*
  * dispatch: mixture of experts over the calls of DeepEP V1 kernels (ibgda_device.cuh). Each token
- * goes to its experts, which lie on all PEs, and a result of each comes back; every word of every
- * token and result is looked at, for 8 experts and for 64.
+ * goes to its experts, which are spread over all PEs, and each expert returns a result; every word
+ * of every token and result is checked, for 8 experts and for 64.
  *
  *   dispatch NUMBER HOW_MANY FILE [TOKENS [ROUNDS]]
  *
- * starts PE NUMBER of HOW_MANY, which meet by a unique id in FILE.
+ * starts PE NUMBER of HOW_MANY, which find each other by a unique id in FILE.
  */
 #include "../nvshmem/check.h"
 #include "moe.cuh"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <vector>
 
-constexpr int BLOCKS = 16, THREADS = 256, TOP = 2, WORDS = 1792; /* 7 KiB, as tokens have */
+constexpr int BLOCKS = 16, THREADS = 256, TOP = 2, WORDS = 1792; /* 7 KiB for each token */
 
 /* -rdc=true and IPO aside: each by a name that the launch takes. */
 __global__ void dispatch(struct moe m)
@@ -45,7 +45,7 @@ template <class T> static T *symmetric(size_t count)
     return at;
 }
 
-/* What such programs set before they start. Settings of the user come first. */
+/* The settings of such programs. Settings of the user take precedence. */
 static void settings(int queues)
 {
     setenv("NVSHMEM_DISABLE_P2P", "0", 0);
@@ -58,14 +58,14 @@ static void settings(int queues)
     setenv("NVSHMEM_DISABLE_MNNVL", "1", 0);
 }
 
-/* Every PE makes an id, and all take that of PE 0. */
+/* Every PE makes an id, and all use that of PE 0. */
 static void meet(int number, int all, const std::string &file)
 {
     nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
     nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
     bool good = nvshmemx_get_uniqueid(&id) == 0;
     FILE *f;
-    if (good && number == 0) { /* whole, or not there */
+    if (good && number == 0) { /* the file is complete, or not there */
         f = fopen((file + ".part").c_str(), "wb");
         good = f != NULL && fwrite(&id, sizeof id, 1, f) == 1 && fclose(f) == 0 &&
                rename((file + ".part").c_str(), file.c_str()) == 0;
@@ -97,7 +97,7 @@ struct buffers {
         m.count = count = local<int>(experts);
         m.sent = local<int>(experts);
         m.result = local<unsigned>(3);
-        /* No PE has more for an expert than this in any round: route() looks. */
+        /* No PE sends more to an expert than this in any round: route() checks it. */
         m.capacity = 2 * tokens * TOP / experts + 64;
         size_t slots = (size_t)m.local * n * m.capacity;
         m.out = symmetric<uint32_t>((size_t)tokens * WORDS);
@@ -121,7 +121,7 @@ struct buffers {
     }
 };
 
-/* Where this PE's tokens go, and what they hold. Returns how many come here from all PEs. */
+/* The targets of this PE's tokens, and their contents. Returns how many come here from all PEs. */
 static unsigned route(buffers &b, cudaStream_t stream)
 {
     struct moe &m = b.m;
@@ -179,7 +179,7 @@ int main(int argc, char **argv)
     meet(number, all, argv[3]);
     job j(true);
 
-    /* Teams of the PEs that have the same number in their group: made in one call, disjoint. */
+    /* Teams of the PEs with the same number in their group: one call makes all, disjoint. */
     int groups = all > 1 ? 2 : 1;
     nvshmem_team_t team = NVSHMEM_TEAM_INVALID;
     nvshmem_team_config_t config = {};

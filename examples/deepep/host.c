@@ -1,14 +1,14 @@
 /*
  * host: the protocol of dispatch.cu by threads of the host: tokens go to the PEs of their experts
- * on contexts, an addition on the same context says how many came, and results come back the same
- * way. Every word of every message is looked at when it is said to have come.
+ * on contexts, an addition on the same context gives the number of messages, and results come back
+ * the same way. Every word of every message is checked when the addition has announced it.
  *
  *   deepep [MESSAGES [EXPERTS [unordered]]]
  *   shmemrun -n 2 --chaos 1 deepep 100000 64
  *   shmemrun -n 2 --chaos 1 deepep 100000 64 unordered    fails: nothing orders the addition
  *
- * A context stands for a queue. Any thread puts on it, and the one that was last adds. A fence of
- * the context goes before the addition: it waits for nothing.
+ * A context stands for a queue. Any thread puts on it, and the last one adds. A fence of the
+ * context goes before the addition: it waits for nothing.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
@@ -45,7 +45,7 @@ static int expert_of(int pe, int token, int k)
     return (int)((h + (uint32_t)k * (h >> 9 | 1)) % (uint32_t)experts);
 }
 
-/* Some messages fit a message of the network, and most do not. */
+/* Some messages fit into a message of the network, and most do not. */
 static int words_of(int pe, int token)
 {
     static const int words[] = {16, 256, 1104, WORDS, WORDS, WORDS, WORDS, WORDS};
@@ -138,7 +138,10 @@ static void *thread(void *argument)
     }
 }
 
-/* Where this PE's tokens of the round go, and what they hold; how many messages come here. */
+/*
+ * The targets of this PE's tokens in the round, and their contents; returns how many messages come
+ * here.
+ */
 static void route(void)
 {
     for (int pe = 0; pe < n; pe++)

@@ -1,6 +1,7 @@
 /*
  * moe.cuh: the kernels of dispatch.cu: tokens go to the PEs of their experts and results come back,
- * in the low-latency manner: each by a warp of its own, then one addition that says how many came.
+ * in the low-latency manner: each by a warp of its own, then one addition with the number of
+ * messages.
  */
 #ifndef EXAMPLES_DEEPEP_MOE_CUH
 #define EXAMPLES_DEEPEP_MOE_CUH
@@ -11,18 +12,18 @@
 #define WARP 32
 #endif
 
-/* What kernels of one PE work with in one round. Expert e is number e % local of PE e / local. */
+/* The data of one PE's kernels in one round. Expert e is number e % local of PE e / local. */
 struct moe {
     int me, n, experts, local;
     int tokens, top;      /* of each PE, and to how many experts each of them goes */
     int words;            /* of a message: the token's number, its PE's, and what it holds */
     int capacity;         /* messages that one PE may have for one expert */
-    uint32_t round;       /* makes each round's tokens and their experts others */
+    uint32_t round;       /* changes the tokens and their experts from round to round */
     const int *expert;    /* [token][top] */
     const int *place;     /* [token][top] where the message lies with those for the expert */
     const int *count;     /* [expert] messages of this PE */
     int *sent;            /* [expert] of them, so far */
-    unsigned *result;     /* [0] messages that came, [1] results, [2] what is wrong */
+    unsigned *result;     /* [0] messages that came, [1] results, [2] errors */
     uint32_t *out;        /* [token] messages; from here on symmetric */
     uint32_t *in;         /* [local][PE][capacity] messages that came */
     uint32_t *made;       /* the same: their results */
@@ -45,7 +46,7 @@ static __host__ __device__ __forceinline__ int moe_expert(const struct moe &m, i
     return (int)((h + (uint32_t)k * (h >> 9 | 1)) % (uint32_t)m.experts);
 }
 
-/* Word i of a message, and of what expert e makes of it. */
+/* Word i of a message, and of the result that expert e makes of it. */
 static __host__ __device__ __forceinline__ uint32_t moe_word(const struct moe &m, int pe, int token,
                                                              int i)
 {
@@ -90,7 +91,10 @@ static __device__ __forceinline__ void moe_send(const struct moe &m, uint32_t *t
         reinterpret_cast<uint32_t *>(near)[i] = from[i];
 }
 
-/* Adds to a counter of a PE, by one lane, behind what it and those that it met have sent there. */
+/*
+ * Adds to a counter of a PE, by one lane, after this lane's earlier messages there and those of the
+ * threads that it has met.
+ */
 static __device__ __forceinline__ void moe_tell(const struct moe &m, int *counter, int value,
                                                 int pe, int queue)
 {
@@ -103,7 +107,7 @@ static __device__ __forceinline__ void moe_tell(const struct moe &m, int *counte
     atomicAdd_system(reinterpret_cast<int *>(near), value);
 }
 
-/* The messages of one PE for one expert here: looks at each word and makes the result. */
+/* The messages of one PE for one expert here: checks each word and makes the result. */
 static __device__ __forceinline__ void moe_work(const struct moe &m, int index, int pe, int lane)
 {
     int pair = index * m.n + pe, e = m.me * m.local + index;
@@ -126,8 +130,8 @@ static __device__ __forceinline__ void moe_work(const struct moe &m, int index, 
         atomicAdd(m.result + 2, wrong);
 }
 
-/* Tokens to experts. The warp that adds is another one than those that put: only the queue's order
- * and what they have counted here stands between. */
+/* Tokens to experts. The warp that adds is not one of the warps that put: only the queue's order
+ * and their count in this kernel connect them. */
 static __device__ void moe_dispatch(const struct moe &m)
 {
     int lane = threadIdx.x % WARP, warps = gridDim.x * blockDim.x / WARP;
@@ -163,7 +167,7 @@ static __device__ void moe_dispatch(const struct moe &m)
         moe_work(m, pair / m.n, pair % m.n, lane);
 }
 
-/* Results to the PEs of their tokens, which look at each. */
+/* Results to the PEs of their tokens, which check each. */
 static __device__ void moe_combine(const struct moe &m)
 {
     int lane = threadIdx.x % WARP, warps = gridDim.x * blockDim.x / WARP;
@@ -196,8 +200,8 @@ static __device__ void moe_combine(const struct moe &m)
     }
 }
 
-/* The end of a round, by one block: all queues are complete, everywhere, and each PE has told each
- * other one so. acks: symmetric, one for each PE. */
+/* The end of a round, by one block: all queues are complete, everywhere, and each PE has told
+ * every other one. acks: symmetric, one for each PE. */
 static __device__ void moe_settle(const struct moe &m, int *acks, nvshmem_team_t team)
 {
     for (int i = threadIdx.x; i < m.local * m.n; i += blockDim.x)

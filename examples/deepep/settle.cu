@@ -1,6 +1,6 @@
 /*
- * settle.cu: the kernel that dispatch.cu loads while it runs, as programs do that compile kernels
- * for what they were asked: nvshmemx_culibrary_init gives it the job.
+ * settle.cu: a kernel that dispatch.cu loads while it runs, as programs do that compile kernels at
+ * run time: nvshmemx_culibrary_init initialises the library in it.
  */
 #include "moe.cuh"
 

@@ -3,10 +3,10 @@
  *
  *   shmemrun -n 4 ./gups [words of each PE [updates of each PE]]
  *
- * By default 2^20 words and four updates for each. An update combines a random word of
- * the table with a random number by an atomic exclusive or, so none is lost however
- * they meet; the rate is in giga-updates per second. Since the order of exclusive ors
- * does not matter, each PE can tell serially what its words must have become.
+ * By default 2^20 words and four updates for each. An update combines a random word of the table
+ * with a random number by an atomic exclusive or, so no update is lost when several meet; the rate
+ * is in giga-updates per second. Since the order of exclusive ors does not matter, each PE can
+ * compute serially the values that its words must have.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
@@ -31,7 +31,7 @@ static void fail(const char *what, const char *remedy)
     shmem_global_exit(EXIT_FAILURE);
 }
 
-/* The i-th random number of a PE: what is combined with the word that it names. */
+/* The i-th random number of a PE, which selects a word and is combined with it. */
 static uint64_t number(int pe, uint64_t i)
 {
     uint64_t x = ((uint64_t)pe << 40) + i + 0x9E3779B97F4A7C15u;

@@ -23,7 +23,7 @@ struct block {
 /* The block of one of n PEs; the grid is as near to a cube as n allows. */
 struct block block_of(const size_t *box, int n, int pe);
 
-/* Where the point is in an array of a block; 0 and size + 1 are in the border. */
+/* The index of a point in the array of a block; 0 and size + 1 are in the border. */
 size_t point(const struct block *b, size_t x, size_t y, size_t z);
 
 /* Points of an array that holds a block of any PE. */
@@ -32,7 +32,7 @@ size_t block_points(const struct block *b);
 /* The PE on a side of an axis, or -1. */
 int neighbour(const struct block *b, int axis, int up);
 
-/* What the box holds at the beginning. */
+/* The initial values of the box. */
 double initial(const size_t *box, size_t x, size_t y, size_t z);
 
 /* One step for the rows y from begin up to but not including end, counted from 1. */

@@ -47,8 +47,8 @@ static void fail(const char *what, const char *remedy)
     shmem_global_exit(EXIT_FAILURE);
 }
 
-/* The layer that goes to a neighbour, and where it goes: to the other side of the
- * neighbour's block, whose size along the axis may be another one. */
+/* The layer that goes to a neighbour, and its place there: the other side of the neighbour's
+ * block, whose size along the axis may differ. */
 static void layers(int axis, int up, size_t *from, size_t *to)
 {
     int pe = neighbour(&block, axis, up);
@@ -96,14 +96,14 @@ static void *work(void *arg)
     unsigned long id = (unsigned long)(uintptr_t)arg;
     size_t begin = 1 + block.size[Y] * id / threads, end = 1 + block.size[Y] * (id + 1) / threads;
     shmem_ctx_t ctx;
-    /* A context is more than a library has to have: the default one does, too. */
+    /* A library need not have more contexts than the default one, which serves as well. */
     if (shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx) != 0)
         ctx = SHMEM_CTX_DEFAULT;
     for (unsigned long i = 0; i < steps; i++) {
         double *from = plates[i % 2], *to = plates[(i + 1) % 2];
         exchange(ctx, from, begin, end, i + 1);
         step(&block, to, from, begin, end);
-        shmem_ctx_quiet(ctx); /* what was put is written to in the next step */
+        shmem_ctx_quiet(ctx); /* the next step writes to the arrays that were put */
         pthread_barrier_wait(&together);
     }
     if (ctx != SHMEM_CTX_DEFAULT)

@@ -112,8 +112,8 @@ static int neighbour(int side)
     return x < 0 || y < 0 || x == grid.across || y == grid.down ? -1 : y * grid.across + x;
 }
 
-/* Writes this block's edges into the borders of the neighbours, and waits for theirs.
- * A border is where the neighbour's own part ends, so that depends on its size. */
+/* Writes this block's edges into the borders of the neighbours, and waits for theirs. A border
+ * begins where the neighbour's own part ends, so its place depends on the neighbour's size. */
 static void exchange(double *plate, uint64_t *signals, uint64_t turn)
 {
     size_t s = grid.stride, up_high = 0, left_wide = 0;

@@ -17,8 +17,8 @@ then, and a second job has its heap there.
 
 import os
 
-# How a library splits a product over threads decides about the last bits; two PEs on two
-# cores need no more. It has to be said before numpy comes.
+# The number of threads over which a library splits a product decides its last bits; two PEs on two
+# cores need no more than one. The variable must be set before numpy is imported.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # the same for a GPU's products
 
@@ -68,8 +68,8 @@ def main() -> None:
     starts = [text.index("\n\n", len(text) * i // PROMPTS) + 2 for i in range(PROMPTS)]
     prompts = [tokens[a : a + KNOWN] for a in starts]
     if on_gpu:
-        # A kernel's first launch loads it, for which the GPU may have to be at rest. It is
-        # not while a stream waits for a page, so every kernel is launched once before.
+        # A kernel's first launch loads it, for which the GPU may have to be idle. It is not idle
+        # while a stream waits for a page, so every kernel is launched once before.
         alone(s, served_with, prompts[:1], ANSWER)
     began_serving = time.monotonic()
     serve = together if n == 2 else alone
@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def to_gpu(w: Weights) -> Weights:
-    """Weights on the GPU of this PE, in a second job, whose heap is there."""
+    """Weights on the GPU of this PE, in a second job, which has its heap there."""
     import torch
 
     shmem.finalize()

@@ -1,13 +1,13 @@
 """A small causal transformer of characters in numpy, with its gradients by hand.
 
-The weights are one vector, of which every matrix is a view: a layer's weights lie
-together, so that a range of layers is a slice that one put can move. `forward` and
-`backward` take such a range. Serving runs the same layers over a cache of keys and
-values, a page of tokens at a time (`prefill`) or one token at a time (`decode`).
+The weights are one vector, of which every matrix is a view: a layer's weights lie together, so that
+a range of layers is a slice that one put can move. `forward` and `backward` take such a range.
+Serving runs the same layers over a cache of keys and values, a page of tokens at a time (`prefill`)
+or one token at a time (`decode`).
 
-Every function makes the same calls of numpy in the same order wherever it runs, so that
-results agree to the last bit between processes. What serves is written in the names that
-numpy and torch share, and runs on a GPU when the weights are tensors there.
+Every function makes the same calls of numpy in the same order wherever it runs, so that results
+agree to the last bit between processes. The functions of serving use only names that numpy and
+torch share, and run on a GPU when the weights are tensors there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]  # or, in what serves, a tensor of torch
+Array = NDArray[Any]  # or, in serving, a tensor of torch
 Weights = dict[str, Array]
 
 
@@ -68,7 +68,7 @@ class Shape:
             if view.ndim == 1:
                 view[...] = 1
                 continue
-            # What is added to the sum of all layers is smaller the more of them there are.
+            # The deeper the model, the smaller the terms that are added to the sum of all layers.
             last = name.endswith((".out", ".down"))
             spread = 0.08 if name in ("token", "place") else len(view) ** -0.5
             view[...] = rng.normal(0, spread / (2 * self.layers) ** (0.5 * last), view.shape)
@@ -111,7 +111,7 @@ def _join(x: Array) -> Array:
 
 
 def embed(w: Weights, tokens: Array, first: int = 0) -> Array:
-    """What the first layer gets for texts of tokens that begin at a place."""
+    """The input of the first layer for texts of tokens that begin at a place."""
     place = w["place"][first : first + tokens.shape[-1]]
     return (w["token"][tokens] + place).reshape(-1, place.shape[1])
 
@@ -123,7 +123,7 @@ def embed_back(g: Weights, tokens: Array, dx: Array) -> None:
 
 
 def forward(s: Shape, w: Weights, x: Array, batch: int, layers: range) -> tuple[Array, list[Any]]:
-    """x after some layers, and what `backward` needs to know of them."""
+    """x after some layers, and the data that `backward` needs of them."""
     tokens = len(x) // batch
     later = np.triu(np.full((tokens, tokens), -1e9, x.dtype), 1)
     root = x.dtype.type((s.width // s.heads) ** -0.5)
@@ -215,7 +215,7 @@ class Cache:
         page[0, :, at], page[1, :, at] = k, v
 
     def read(self, layer: int, last: int) -> tuple[Array, Array]:
-        """What is known of the tokens before a place, as (heads, tokens, width)."""
+        """The keys and values of the tokens before a place, as (heads, tokens, width)."""
         blocks = -(-last // self.pool.shape[3])
         pages = self.pool[self.where[layer, :blocks].tolist()]
         pages = package_of(pages).moveaxis(pages, 0, 2)

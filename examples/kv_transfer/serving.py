@@ -1,13 +1,13 @@
-"""Answers prompts on two PEs: PE 0 reads them, PE 1 writes on.
+"""Answers prompts on two PEs: PE 0 reads them, PE 1 writes the continuation.
 
-PE 1 owns the cache that it decodes from, in symmetric memory, and says for each prompt
-which pages of it are for which layer and block. PE 0 runs the model over the prompt, a
-block of tokens at a time, and as soon as a layer has the keys and values of a block, they
-go to their page at PE 1 by one put with signal. PE 1 waits for the signals of the pages.
-Meanwhile PE 0 is at the next prompt, so that one PE reads while the other one writes.
+PE 1 owns the cache that it decodes from, in symmetric memory, and says for each prompt which pages
+of it are for which layer and block. PE 0 runs the model over the prompt, a block of tokens at a
+time, and as soon as a layer has the keys and values of a block, they go to their page at PE 1 by
+one put with signal. PE 1 waits for the signals of the pages. Meanwhile PE 0 works on the next
+prompt, so that one PE reads while the other one writes.
 
-With weights that are tensors on a GPU, so are the pages, each PE's on its own GPU. They leave on
-the stream that has computed them, and the stream of PE 1 waits for them.
+If the weights are tensors on a GPU, so are the pages, each PE's on its own GPU. They leave on the
+stream that has computed them, and the stream of PE 1 waits for them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _zeros(shape: tuple[int, ...], like: Array) -> Array:
 
 
 def alone(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
-    """What one process answers, without communication: n tokens for each prompt."""
+    """The answers of one process, without communication: n tokens for each prompt."""
     out = Answers()
     blocks = s.context // s.page
     for prompt in prompts:
@@ -51,7 +51,7 @@ def alone(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
 
 
 def together(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
-    """What two PEs answer; PE 1 has the logits. Each prompt is whole blocks and one token."""
+    """The answers of two PEs; PE 1 has the logits. Each prompt is whole blocks and one token."""
     blocks = s.context // s.page
     each = s.layers * blocks
     on = "cpu" if package_of(w["token"]) is np else "cuda"
@@ -60,7 +60,7 @@ def together(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
     where = shmem.zeros((len(prompts), s.layers, blocks), device=on)
     asked = shmem.zeros(len(prompts), "u8", device=on)
     out = Answers()
-    # On a GPU what is sent, and what is waited for, has its turn among the kernels.
+    # On a GPU a put and a wait take their place among the kernels of the stream.
     stream = None if on == "cpu" else "current"
     if shmem.my_pe() == 0:
         _read(s, w, prompts, pool, arrived, where, asked, out, stream)
@@ -82,7 +82,7 @@ def _read(s: Shape, w: Weights, prompts: list[Array], pool: Array, arrived: Arra
 
         def send(layer: int, block: int, i: int = i, mine: Array = mine) -> None:
             page = int(mine[layer, block])
-            # The same page here and there: what is symmetric has one number on all PEs.
+            # The same page here and there: symmetric memory has one number on all PEs.
             shmem.put_signal_nbi(
                 pool[page], pool[page], arrived, 1, pe=1, index=page, stream=stream
             )
@@ -93,7 +93,7 @@ def _read(s: Shape, w: Weights, prompts: list[Array], pool: Array, arrived: Arra
 
 def _write(s: Shape, w: Weights, prompts: list[Array], n: int, pool: Array, arrived: Array,
            where: Array, asked: Array, out: Answers, stream: str | None) -> None:  # fmt: skip
-    # Pages are given out in any order, as a cache does that has been in use for a while.
+    # Pages are assigned in random order, as by a cache that has been in use for a while.
     order = np.random.default_rng(7).permutation(len(pool)).reshape(where.shape)
     for i in range(len(prompts)):
         shmem.put_signal(where[i], order[i], asked, 1, pe=0, index=i)

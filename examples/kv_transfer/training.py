@@ -1,11 +1,11 @@
 """Trains a model whose layers are split between the PEs, as a pipeline.
 
-PE 0 has the first half of the layers and PE 1 the second; a PE that is alone has all. A
-batch goes through in parts: while PE 1 works on one, PE 0 works on the next. What is
-between the halves, and its gradient on the way back, moves by put with signal into an
-array that is there for that part; the signal is the number of the step. Nobody has to
-say that such an array may be written again: the gradient of a part tells PE 0 that PE 1
-has read the part, and the next step's part tells PE 1 that PE 0 has read the gradient.
+PE 0 has the first half of the layers and PE 1 the second; a PE that is alone has all. A batch goes
+through in parts: while PE 1 works on one, PE 0 works on the next. The data between the halves, and
+its gradient on the way back, moves by put with signal into an array for that part; the signal is
+the number of the step. No message has to say that such an array may be written again: the gradient
+of a part tells PE 0 that PE 1 has read the part, and the next step's part tells PE 1 that PE 0 has
+read the gradient.
 """
 
 from __future__ import annotations

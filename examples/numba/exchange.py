@@ -2,10 +2,9 @@
 
     shmemrun -n 2 python exchange.py [--length N] [--steps N]
 
-The numbers are spread over the PEs. In each step a kernel stores the first and the last
-of this PE's to the neighbours' memory, whose addresses it has from shmem.ptr, and raises a
-flag there; the next one waits for its own two flags, and then each number becomes the mean
-of itself and its neighbours.
+The numbers are spread over the PEs. In each step a kernel stores this PE's first and last number to
+the neighbours' memory, whose addresses shmem.ptr gives, and raises a flag there; the next one waits
+for its own two flags, and then each number becomes the mean of itself and its neighbours.
 """
 
 import argparse
@@ -16,7 +15,7 @@ import shmem
 from numba import cuda
 
 BLOCK = 128
-LEFT, RIGHT = 0, 1  # places in edges and flags: what comes from the left, from the right
+LEFT, RIGHT = 0, 1  # places in edges and flags: from the left and from the right neighbour
 
 
 @cuda.jit
@@ -26,14 +25,14 @@ def send(numbers, left_edges, left_flags, right_edges, right_flags, step):
     half = 2 * (step % 2)
     left_edges[half + RIGHT] = numbers[0]
     right_edges[half + LEFT] = numbers[numbers.size - 1]
-    cuda.threadfence_system()  # who sees a flag sees the edge
+    cuda.threadfence_system()  # a PE that sees a flag sees the edge
     cuda.atomic.max(left_flags, RIGHT, step)
     cuda.atomic.max(right_flags, LEFT, step)
 
 
 @cuda.jit
 def receive(flags, step):
-    """By one thread. An atomic operation, since a plain load may be done once for all."""
+    """By one thread. An atomic operation, because a plain load may move out of the loop."""
     while cuda.atomic.max(flags, LEFT, 0) < step:
         pass
     while cuda.atomic.max(flags, RIGHT, 0) < step:

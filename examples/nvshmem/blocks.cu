@@ -1,6 +1,6 @@
 /*
  * blocks: each block sends its part with a signal, and goes on when the part of the same block of
- * the PE before it is there. No block waits for all of them, and the host for none.
+ * the previous PE has arrived. No block waits for all of them, and the host for none.
  */
 #include "check.h"
 
@@ -23,7 +23,7 @@ __global__ void exchange(int *to, int *from, uint64_t *signals, int *wrong)
             if (theirs[i] != left * 1000 + round)
                 atomicAdd(wrong, 1);
         __syncthreads();
-        /* The next round may come when its reader is through: it says so to the PE before it. */
+        /* The next round may come when the reader is done: it tells the previous PE. */
         if (threadIdx.x == 0) {
             nvshmemx_signal_op(signals + BLOCKS + blockIdx.x, round, NVSHMEM_SIGNAL_SET, left);
             nvshmem_signal_wait_until(signals + BLOCKS + blockIdx.x, NVSHMEM_CMP_GE, round);
@@ -41,7 +41,7 @@ int main()
     int *wrong, got;
     CHECK(cudaMalloc((void **)&wrong, sizeof(int)));
     CHECK(cudaMemset(wrong, 0, sizeof(int)));
-    /* Blocks that wait for blocks of another PE have to run together with theirs. */
+    /* Blocks that wait for blocks of another PE must all run at the same time. */
     void *args[] = {&to, &from, &signals, &wrong};
     if (nvshmemx_collective_launch((const void *)exchange, BLOCKS, THREADS, args, 0, j.stream) != 0)
         nvshmem_global_exit(EXIT_FAILURE);

@@ -1,5 +1,5 @@
 /*
- * check.h: what the examples share: a PE with its GPU and a stream.
+ * check.h: the shared parts of the examples: a PE with its GPU and a stream.
  */
 #ifndef EXAMPLES_NVSHMEM_CHECK_H
 #define EXAMPLES_NVSHMEM_CHECK_H
@@ -22,7 +22,7 @@
         }                                                                                          \
     } while (0)
 
-/* A PE takes the GPU of its number on the node; where there are fewer, some share one. */
+/* A PE takes the GPU with its number on the node; if there are fewer GPUs, some PEs share one. */
 struct job {
     int me, n;
     cudaStream_t stream;
@@ -39,7 +39,7 @@ struct job {
         CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     }
 
-    /* Prints the PE's line, leaves the job and tells the status of the program. */
+    /* Prints the PE's line, leaves the job and returns the exit status of the program. */
     int says(bool good, const char *format, ...)
     {
         char text[200];

@@ -1,5 +1,5 @@
 /*
- * stream: a put in a stream, behind the kernel that makes what it sends.
+ * stream: a put in a stream, behind the kernel that makes its source.
  */
 #include "check.h"
 

@@ -16,7 +16,7 @@ __global__ void fill(double *at, double value)
         at[i] = value + i;
 }
 
-/* 0 where each element is the sum of what the PEs first, first + stride, ... have. */
+/* 0 if each element is the sum of the values of PEs first, first + stride, ... */
 static int differs(const job &j, const double *at, int first, int stride)
 {
     double got[N];

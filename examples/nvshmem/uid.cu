@@ -1,6 +1,6 @@
 /*
- * uid: processes that know of each other already, here by MPI's launcher or any other that gives a
- * number to each, become PEs by a unique id. It goes through a file.
+ * uid: processes with numbers, from MPI's launcher or any other, become PEs by a unique id. It goes
+ * through a file.
  *
  *   uid NUMBER HOW_MANY FILE
  */
@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
     nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
     std::string part = std::string(argv[3]) + ".part";
-    if (number == 0) { /* whole, or not there */
+    if (number == 0) { /* the file is complete, or not there */
         nvshmemx_get_uniqueid(&id);
         FILE *f = fopen(part.c_str(), "wb");
         if (f == NULL || fwrite(&id, sizeof id, 1, f) != 1 || fclose(f) != 0 ||

@@ -1,6 +1,6 @@
 /*
- * graph.h: WordNet as a directed graph. A node is a synset, a set of words of one
- * meaning; an edge is a pointer from one to another, of whatever kind.
+ * graph.h: WordNet as a directed graph. A node is a synset, a set of words of one meaning; an edge
+ * is a pointer of any kind from one to another.
  */
 #ifndef GRAPH_H
 #define GRAPH_H
@@ -15,8 +15,8 @@ struct graph {
     char **word;      /* the first word of each node */
 };
 
-/* Reads data.noun, data.verb, data.adj and data.adv of a folder; parallel pointers stay
- * parallel edges. NULL: *error says why not, and what can be done. */
+/* Reads data.noun, data.verb, data.adj and data.adv of a folder; parallel pointers stay parallel
+ * edges. NULL: *error has the cause and the remedy. */
 struct graph *read_graph(const char *folder, const char **error);
 
 void free_graph(struct graph *g);

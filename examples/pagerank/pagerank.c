@@ -1,13 +1,13 @@
 /*
- * pagerank: which meanings of words do others lead to? PageRank on the graph of
- * WordNet, whose nodes are divided among the PEs.
+ * pagerank: to which meanings do other words lead? PageRank on the graph of WordNet, whose nodes
+ * are divided among the PEs.
  *
  *   shmemrun -n 4 ./pagerank [iterations [folder of WordNet]]
  *
- * 50 and /usr/share/wordnet, or what WNSEARCHDIR names, by default. In each iteration a node hands
- * 85 % of its rank on to its targets in equal parts. What goes from one PE to another is first
- * added up for each target, and then is one put with a signal: the sums stand in an order that both
- * PEs have agreed on at the start. PE 0 computes all ranks by itself and compares.
+ * By default 50, and /usr/share/wordnet or the value of WNSEARCHDIR. In each iteration a node
+ * passes 85 % of its rank on to its targets in equal parts. The parts from one PE to another are
+ * first added up for each target, and then are one put with signal: the sums stand in an order on
+ * which both PEs have agreed at the start. PE 0 computes all ranks by itself and compares.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
@@ -64,7 +64,7 @@ static size_t degree(size_t node)
     return g->first[node + 1] - g->first[node];
 }
 
-/* What goes between this PE and the others. */
+/* The data between this PE and the others. */
 static struct {
     size_t begin, end; /* of this PE's nodes */
     uint32_t *slot;    /* for each of their edges: which sum it is added to */
@@ -135,8 +135,8 @@ static void make_plan(void)
     free(targets);
 }
 
-/* One iteration over this PE's nodes. Nodes without edges would hand nothing on: what
- * they have, of all PEs, is given to all nodes in equal parts. */
+/* One iteration over this PE's nodes. Nodes without edges have no targets: their rank, of all
+ * PEs, is given to all nodes in equal parts. */
 static void iterate(double *rank, double *sums, double dangling, uint64_t turn)
 {
     size_t base = g->first[plan.begin];
@@ -191,7 +191,7 @@ static double *serial(unsigned long iterations)
     return rank;
 }
 
-/* Fetches all ranks; how much one of them differs from a serial run, in parts of it. */
+/* Fetches all ranks; returns the greatest relative difference from a serial run. */
 static double verify(const double *rank, double *all, unsigned long iterations)
 {
     for (int pe = 0; pe < n; pe++)
@@ -200,7 +200,7 @@ static double verify(const double *rank, double *all, unsigned long iterations)
     double *want = serial(iterations), most = 0;
     for (size_t u = 0; u < g->nodes; u++) {
         double part = (all[u] > want[u] ? all[u] - want[u] : want[u] - all[u]) / want[u];
-        most = part <= most ? most : part; /* also when part is no number */
+        most = part <= most ? most : part; /* also when part is not a number */
     }
     free(want);
     return most;
@@ -247,7 +247,7 @@ int main(int argc, char **argv)
     double begin = now();
     for (unsigned long i = 1; i <= iterations; i++) {
         dangling[0] = dangling_of(rank, plan.begin, plan.end);
-        /* Nobody leaves it before all have entered, and so have read what came. */
+        /* No PE leaves the barrier before all have entered, and so have read their sums. */
         shmem_double_sum_reduce(SHMEM_TEAM_WORLD, dangling + 1, dangling, 1);
         iterate(rank, sums, dangling[1], i);
     }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a collective reads and writes is symmetric memory. */
+/* The operands of a collective are symmetric memory. */
 static int *failed, *first;
 static unsigned char *mine, *theirs;
 

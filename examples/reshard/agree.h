@@ -20,7 +20,7 @@ void agree(const char *error);
 
 enum { AGREE_SAME_BYTES = 32 };
 
-/* Collective: true where the bytes are those that PE 0 passes. */
+/* Collective: true if PE 0 passes the same bytes. */
 bool agree_same(const unsigned char bytes[AGREE_SAME_BYTES]);
 
 #endif

@@ -1,5 +1,4 @@
-/* json.c: the grammar is RFC 8259; what it allows and json.h does not name is
- * refused. */
+/* json.c: the grammar is RFC 8259; anything that it allows and json.h does not name is refused. */
 #include "json.h"
 
 static bool fail(struct json *j, const char *why)
@@ -71,7 +70,7 @@ static bool hex4(struct json *j, uint32_t *value)
     return true;
 }
 
-/* What follows \u: one code point, which above 0xffff takes two escapes. */
+/* The rest of an escape behind \u: one code point, which above 0xffff takes two escapes. */
 static bool code_point(struct json *j, uint32_t *value)
 {
     if (!hex4(j, value))

@@ -1,11 +1,10 @@
 /*
- * json.h: a reader for the part of JSON that a safetensors header is made of:
- * objects, arrays, strings and non-negative integers.
+ * json.h: a reader for the part of JSON that a safetensors header uses: objects, arrays, strings
+ * and non-negative integers.
  *
- * It pulls: the caller asks for what must come next, and gets it or false.
- * The first failure stays in `error`, with `at` where it happened, and every
- * later call fails too, so that a caller may check once at the end of a group.
- * Nothing recurses; what the caller does not ask for is an error.
+ * It pulls: the caller asks for the next item, and gets it or false. The first failure stays in
+ * `error`, with its place in `at`, and every later call fails too, so that a caller may check once
+ * at the end of a group. Nothing recurses; an item that the caller does not ask for is an error.
  */
 #ifndef RESHARD_JSON_H
 #define RESHARD_JSON_H
@@ -23,7 +22,7 @@ struct json {
 /* Skips white space, then takes the character c, which must come. */
 bool json_expect(struct json *j, char c);
 
-/* The same where c may come or not: no error if it does not. */
+/* The same for an optional character: no error if it does not come. */
 bool json_accept(struct json *j, char c);
 
 /* Takes a string and writes its characters as UTF-8 with a final NUL to

@@ -5,7 +5,7 @@
  *   shmemrun -n 4 reshard model.safetensors
  *
  * In the beginning each PE holds a range of columns of every tensor, in the
- * end each tensor is whole on one PE (layout.h says who uses which). In
+ * end each tensor is whole on one PE (layout.h describes both layouts). In
  * between, the bytes go from PE to PE by put-with-signal (pipeline.h): by
  * plain stores between PEs of one node, over the network between nodes. The
  * program is the same for both; it only asks which it was, for the report.

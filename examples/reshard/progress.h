@@ -1,8 +1,8 @@
 /*
  * progress.h: shows on PE 0 how far all PEs together have come.
  *
- * Every PE adds what it has done to one counter in PE 0's memory by a remote
- * atomic add: nobody waits for an answer, and PE 0 looks when it has time.
+ * Every PE adds its progress to one counter in PE 0's memory by a remote atomic add: it waits for
+ * no answer, and PE 0 reads the counter when it has time.
  */
 #ifndef RESHARD_PROGRESS_H
 #define RESHARD_PROGRESS_H
@@ -23,7 +23,7 @@ struct progress {
     bool finished;       /* the last picture is drawn */
 };
 
-/* Seconds of a clock that nobody sets. */
+/* Seconds of a monotonic clock. */
 double progress_clock(void);
 
 /* Collective. The bar is drawn when stderr is a terminal, or when asked for. */

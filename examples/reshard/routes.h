@@ -1,9 +1,8 @@
 /*
- * routes.h: which way the bytes took between PEs, and how many.
+ * routes.h: the routes of the bytes between PEs, and their number.
  *
- * For a PE whose memory this one can load from and store to, shmem_ptr gives
- * its address here; for any other it gives NULL. That is the same question
- * that the library asks itself at each put.
+ * For a PE whose memory this one can load from and store to, shmem_ptr gives its address here; for
+ * any other it gives NULL. The library makes the same distinction at each put.
  */
 #ifndef RESHARD_ROUTES_H
 #define RESHARD_ROUTES_H

@@ -77,7 +77,7 @@ static bool parse_shape(struct json *j, struct tensor *t, char *error)
     return json_expect(j, ']');
 }
 
-/* Checks that the bytes between the offsets are what the shape needs. */
+/* Checks that the number of bytes between the offsets is that of the shape. */
 static bool check_size(struct tensor *t, uint64_t end, uint64_t data_bytes, char *error)
 {
     if (end < t->begin)
@@ -139,7 +139,7 @@ static bool parse_tensor(struct json *j, struct tensor *t, uint64_t data_bytes, 
     return check_size(t, end, data_bytes, error);
 }
 
-/* __metadata__: strings by name, of no use here, but no place to hide in. */
+/* __metadata__: strings by name, which are checked and not used. */
 static bool skip_metadata(struct json *j, char *text, size_t size)
 {
     json_expect(j, '{');

@@ -1,12 +1,12 @@
 /*
- * safetensors.h: which tensors a safetensors file holds, and their bytes.
+ * safetensors.h: the tensors of a safetensors file, and their bytes.
  *
- * The format: 8 bytes, little-endian, with the length of the header; the
- * header, a JSON object with dtype, shape and data_offsets for each name; then
- * the data, row-major and little-endian, tensor after tensor without a gap.
+ * The format: 8 bytes, little-endian, with the length of the header; the header, a JSON object with
+ * dtype, shape and data_offsets for each name; then the data, row-major and little-endian, tensor
+ * after tensor without a gap.
  *
- * A file comes from outside, so nothing in it is believed: whoever holds a
- * struct model may rely on every offset, size and shape in it.
+ * A file comes from outside, so nothing in it is trusted: a function with a struct model may rely
+ * on every offset, size and shape in it.
  */
 #ifndef RESHARD_SAFETENSORS_H
 #define RESHARD_SAFETENSORS_H
@@ -42,7 +42,7 @@ struct model {
     size_t count;
     uint64_t nbytes;                           /* of all tensors together */
     unsigned char header_digest[SHA256_BYTES]; /* the same file has the same */
-    /* The rest is what safetensors_open keeps for safetensors_read. */
+    /* The rest is for safetensors_open and safetensors_read. */
     int fd;
     uint64_t header_bytes;
     char *path;

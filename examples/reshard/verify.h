@@ -1,9 +1,9 @@
 /*
  * verify.h: proves by SHA-256 that each tensor is the one in the file.
  *
- * The PE that holds a tensor hashes its symmetric memory; the PE after it
- * hashes the file; PE 0 compares. So the two digests come from two PEs, and
- * from two ways of the same bytes, which meet nowhere before the comparison.
+ * The PE that holds a tensor hashes its symmetric memory; the next PE hashes the file; PE 0
+ * compares. So the two digests come from two PEs, and the bytes from two routes, which meet nowhere
+ * before the comparison.
  */
 #ifndef RESHARD_VERIFY_H
 #define RESHARD_VERIFY_H
@@ -21,8 +21,8 @@ struct proof {
 /* Collective: symmetric memory for the proofs of all tensors. */
 struct proof *verify_alloc(struct symmetric *heap, const struct model *m);
 
-/* Each PE hashes what is its part and puts the digests to PE 0, where they
- * are after the next barrier. False when the file could not be read. */
+/* Each PE hashes its part and puts the digests to PE 0, where they are after the next barrier.
+ * False when the file could not be read. */
 bool verify_hash(const struct layout *l, int me, const unsigned char *block, struct proof *proofs,
                  char error[SAFETENSORS_ERROR]);
 

@@ -30,7 +30,7 @@ __global__ void pass_on(int *from)
 
 int main()
 {
-    /* It also makes a GPU of the node the thread's: the PEs share them out. */
+    /* It also selects a GPU of the node for the thread: the PEs share them out. */
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes(), got;
 
@@ -49,7 +49,7 @@ int main()
     pass_on<<<1, 1, 0, stream>>>(from);
     CHECK(cudaGetLastError());
 
-    /* In the stream, so behind the kernel: it completes what every PE has put. */
+    /* In the stream, so behind the kernel: it completes the puts of every PE. */
     shmemx_barrier_all_on_stream(stream);
     CHECK(cudaMemcpyAsync(&got, from, sizeof got, cudaMemcpyDefault, stream));
     CHECK(cudaStreamSynchronize(stream));

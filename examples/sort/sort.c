@@ -3,11 +3,11 @@
  *
  *   shmemrun -n 4 ./sort [keys]           10,000,000 keys by default
  *
- * Each PE makes a share of the keys and is to end with those of one range of values.
- * Three steps: every PE counts how many of its keys go to whom; an all-to-all of the
- * counts tells each receiver where the keys of each sender will lie, and another one
- * tells the senders; then every PE puts each of its buckets in one piece, and sorts
- * what it was given. PE 0 sorts all keys by itself and compares.
+ * Each PE makes a share of the keys and ends with the keys of one range of values. Three steps:
+ * every PE counts how many of its keys go to each PE; an all-to-all of the counts tells each
+ * receiver where the keys of each sender will lie, and another one tells the senders; then every PE
+ * puts each of its buckets in one piece, and sorts the keys that it has received. PE 0 sorts all
+ * keys by itself and compares.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
@@ -90,7 +90,7 @@ static void radix_sort(uint32_t *keys, size_t count)
     free(other); /* after four turns the buffer is the other one again */
 }
 
-/* Puts the buckets of `mine` to their PEs; the answer is symmetric, and *count long. */
+/* Puts the buckets of `mine` to their PEs; the result is symmetric, and *count long. */
 static uint32_t *exchange(const uint32_t *mine, size_t held, size_t *count)
 {
     size_t pes = (size_t)n;

@@ -73,13 +73,13 @@ def main():
 
     wrong = torch.zeros((), dtype=torch.int64, device=out.device)
     for turn in range(1, args.turns + 1):
-        # What PE i sends PE j in this turn: a number that nobody else sends.
+        # The value from PE i to PE j in this turn: a number that no other PE sends.
         src = (columns + 1000 * (turn + 100 * (me * n + rows))).to(torch.float32)
         send[(n, parts)](src, outs_at, flags_at, me, args.length, BLOCK=block)
         receive[(n,)](flags, turn * parts)
         want = (columns + 1000 * (turn + 100 * (rows * n + me))).to(torch.float32)
         wrong += (out != want).sum()
-        st.barrier_all()  # nobody writes the next turn over what is still read
+        st.barrier_all()  # no PE overwrites in the next turn what another one still reads
     count = int(wrong)
     print(f"PE {me} of {n}: {args.turns} turns, {count} wrong elements", flush=True)
     del outs, others

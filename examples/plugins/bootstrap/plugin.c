@@ -1,6 +1,7 @@
 /*
- * plugin.c: a bootstrap of one's own, for PEs of one machine that share a file: MYJOB_FILE,
- * which is empty when they begin. MYJOB_RANK and MYJOB_SIZE say who is who.
+ * plugin.c: a program's own bootstrap, for PEs of one machine that share a file: MYJOB_FILE, which
+ * is empty when they begin. MYJOB_RANK and MYJOB_SIZE give each PE its number and the number of
+ * PEs.
  *
  *   cc -shared -fPIC plugin.c -o plugin.so
  *   SHMEM_BOOTSTRAP_PLUGIN=./plugin.so MYJOB_FILE=... MYJOB_RANK=0 MYJOB_SIZE=2 ./prog
@@ -19,7 +20,7 @@
 
 enum { MAX_PES = 64, ROOM = 1 << 20 };
 
-/* In the file: for each PE how many barriers it has come to, its process, and its bytes. */
+/* In the file, for each PE: the number of barriers it has reached, its process, and its bytes. */
 struct desk {
     uint64_t barriers;
     int pid;
@@ -95,7 +96,7 @@ int shmemx_bootstrap_allgather(const void *mine, void *all, size_t nbytes, int t
         return missing;
     for (int pe = 0; pe < shmemx_bootstrap_size(); pe++)
         memcpy((char *)all + (size_t)pe * nbytes, desks[pe].bytes, nbytes);
-    /* Nobody writes again before all have read. */
+    /* No PE writes again before all have read. */
     return shmemx_bootstrap_barrier(timeout_ms);
 }
 
