@@ -1,22 +1,23 @@
 # The one entry to the project. `make` alone lists the targets.
 #
-# Variables: BUILD (default build), CC, GO, NVCC, KERNELS (no: without the library's own
-# kernels), NVSHMEM (no: install leaves out what programs of NVSHMEM use), PREFIX (default /usr/local), DESTDIR, DIST (default dist). Everything that is made goes below $(BUILD), but
-# the wheel, which goes below $(DIST).
+# Variables: BUILD (default build), CC, GO, NVCC, KERNELS (no: without the library's own kernels),
+# NVSHMEM (no: install leaves out the files for NVSHMEM programs), PREFIX (default /usr/local),
+# DESTDIR, DIST (default dist). All outputs go below $(BUILD), except the wheel, which goes below
+# $(DIST).
 
 BUILD  ?= build
 DIST   ?= dist
 PREFIX ?= /usr/local
 GO     ?= go
-# make's own default for CC is cc, which may be another compiler than the one
-# that set-up has checked.
+# make's own default for CC is cc, which may be another compiler than the one that set-up has
+# checked.
 ifeq ($(origin CC),default)
 CC := gcc
 endif
 
 VERSION := $(shell cat VERSION)
 
-# The generator of files that are not committed, and the folder that has them.
+# The generator of files that are not committed, and the folder of its output.
 GENERATOR := $(BUILD)/obj/gen
 GEN       := $(BUILD)/gen
 
@@ -127,8 +128,8 @@ CFLAGS_LIB := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fwrapv -fvisibility
 # cannot be unloaded, so dlclose must not take its caller away.
 LDFLAGS_SO := -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete
 
-# NVTX is headers only. Where set-up has not fetched them, the compiler may have them;
-# else the library has no ranges, and says so when it is asked for some.
+# NVTX is headers only. Where set-up has not fetched them, the compiler may have them; else the
+# library has no ranges, and says so when the program asks for some.
 NVTX         := $(lastword $(sort $(wildcard $(BUILD)/tools/nvtx-*)))
 FLAGS_ranges := $(NVTX:%=-isystem %)
 
@@ -138,7 +139,7 @@ FRONT_OWN := $(filter-out $(FRONT_GEN),$(FRONT_SRC))
 FRONT_MAP := $(GEN)/front/zz_libshmem.map
 CORE_MAP  := capi/core/zz_core.map
 HEADERS := $(sort $(shell find include -type f -name '*.h' -o -type f -name '*.cuh' -o -type f -name '*.hpp' 2>/dev/null))
-# Without those that programs of NVSHMEM include.
+# Without the headers that only NVSHMEM programs include.
 HEADERS_OWN := $(filter-out include/nvshmem/%,$(HEADERS))
 NVSHMEM_ARCHIVES := libnvshmem_device.a libnvshmem.a
 
@@ -148,22 +149,21 @@ GO_SRC := go.mod VERSION $(wildcard go.sum) \
 
 build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(if $(filter no,$(KERNELS)),no-kernels,$(BUILD)/lib/libshmem_kernels.fatbin) $(CMDS:%=$(BUILD)/bin/%)
 
-# What a build needs: C looks for it once, each recipe of Go when it runs.
+# The prerequisites of a build: recipes of C check them once, each recipe of Go when it runs.
 FIT := BUILD=$(BUILD) GO="$(GO)" CC="$(CC)" scripts/setup build
 $(BUILD)/obj/fit:
 	@$(FIT)
 	@mkdir -p $(@D)
 	@touch $@
 
-# The libraries, plain and under two sanitizers. In a sanitizer build the C of
-# the core is instrumented too; cgo then also tells ThreadSanitizer about the
-# order that the Go runtime makes between threads. The arguments: name, compiler
-# flags, folder, linker flags, and whose objects of generated sources it has: its own or another's.
+# The libraries, plain and under two sanitizers. In a sanitizer build the C of the core is
+# instrumented too; cgo then also tells ThreadSanitizer about the order that the Go runtime makes
+# between threads. The arguments: name, compiler flags, folder, linker flags, and the build with the
+# objects of generated sources: this one or another.
 #
-# The core's version script can only be given here: #cgo LDFLAGS refuses the
-# option, and without it some 45 names of the Go runtime would be exported. The
-# header that go build writes beside the library is of no use to anybody: the
-# functions are behind one table.
+# The core's version script can only be given here: #cgo LDFLAGS refuses the option, and without it
+# some 45 names of the Go runtime would be exported. The header that go build writes beside the
+# library has no use: the functions are behind one table.
 define library_rules
 $(BUILD)/obj/$(1)/%.o: capi/front/%.c VERSION Makefile | $(BUILD)/obj/fit
 	@mkdir -p $$(@D)
@@ -192,14 +192,14 @@ $(3)/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
 	cp $(BUILD)/obj/$(1)/libshmem_core.so $$@.new
 	mv -f $$@.new $$@
 endef
-# ThreadSanitizer does not see fences: -Wno-tsan keeps gcc from refusing them.
-# -O1: with -O2 the compiler takes half as long again, and reports are no better.
+# ThreadSanitizer does not see fences: -Wno-tsan keeps gcc from refusing them. -O1: with -O2 the
+# compiler takes half as long again, and reports are no better.
 ASAN := -O1 -fsanitize=address -fno-omit-frame-pointer
 TSAN := -O1 -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan -DSHMEMI_TSAN
-# A sanitizer's own symbols come from the program, so -z defs must give way.
+# A sanitizer's own symbols come from the program, so -z defs must not be used.
 UNDEFS := -Wl,-z,undefs
-# ASAN_CORE=plain leaves it to what is written by hand, and saves the 25 s that Go takes for a core of
-# its own, and 15 s of the compiler (scripts/test).
+# ASAN_CORE=plain instruments only the hand-written C, and saves the 25 s that Go takes for a core
+# of its own, and 15 s of the compiler (scripts/test).
 $(eval $(call library_rules,plain,,$(BUILD)/lib,,plain))
 $(eval $(call library_rules,asan,$(ASAN),$(BUILD)/asan/lib,$(UNDEFS),$(if $(filter plain,$(ASAN_CORE)),plain,asan)))
 $(eval $(call library_rules,tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS),tsan))
@@ -213,9 +213,9 @@ else
 $(eval $(call core_rules,asan,$(ASAN),$(BUILD)/asan/lib,$(UNDEFS)))
 endif
 
-# The names of NVSHMEM, which forward to libshmem.so. It is found beside this library when that
-# is loaded, under names that no other library answers for: those that the objects lack, as far as
-# they are of libshmem.so, are in zz_below.h (capi/nvshmem/below.c).
+# The names of NVSHMEM, which forward to libshmem.so. This library finds that one beside it when it
+# is loaded, and reaches its functions under names that no other library defines: zz_below.h lists
+# the undefined names of the objects that are libshmem.so's (capi/nvshmem/below.c).
 NVSHMEM_SRC  := $(filter-out capi/nvshmem/below.c,$(wildcard capi/nvshmem/*.c))
 NVSHMEM_OBJ  := $(NVSHMEM_SRC:capi/nvshmem/%.c=$(BUILD)/obj/nvshmem/%.o)
 NVSHMEM_LOAD := $(BUILD)/obj/nvshmem/below.o $(BUILD)/obj/nvshmem/below.S.o
@@ -245,25 +245,25 @@ $(BUILD)/lib/libnvshmem_host.so: $(BUILD)/lib/$(NVSHMEM_NAME)
 
 -include $(NVSHMEM_OBJ:.o=.d) $(BUILD)/obj/nvshmem/below.d
 
-# Build files of NVSHMEM's programs name archives with device code. Here that is in the headers:
-# an archive has one object with nothing in it.
+# Build files of NVSHMEM programs name archives with device code. Here device code is in the
+# headers, so an archive has one empty object.
 $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%): $(BUILD)/lib/%: Makefile | $(BUILD)/obj/fit
 	@mkdir -p $(@D) $(BUILD)/obj/nvshmem
 	$(CC) -x c -c -o $(BUILD)/obj/nvshmem/$*.o /dev/null
 	@rm -f $@
 	$(AR) rcD $@ $(BUILD)/obj/nvshmem/$*.o
 
-# The launcher is pure Go, so that it runs where the C library is another one than here. A command
-# that asks for libfabric needs cgo. Built as pie they are made of the packages that Go has compiled
-# for the libraries: the launcher takes 6 s of a processor instead of 24.
+# The launcher is pure Go, so that it runs where the C library is another one than here. Commands
+# that use libfabric need cgo. Built as pie they share the packages that Go has compiled for the
+# libraries: the launcher takes 6 s of a processor instead of 24.
 PURE := shmemrun
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@$(FIT)
 	@mkdir -p $(@D)
 	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO) build -trimpath -buildmode=pie -o $@ ./cmd/$*
 
-# shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer
-# build gets a copy of it.
+# shmemrun puts the lib beside its own bin first for the PEs, so each sanitizer build gets a copy of
+# it.
 $(BUILD)/asan/bin/shmemrun $(BUILD)/tsan/bin/shmemrun: $(BUILD)/bin/shmemrun
 	@mkdir -p $(@D)
 	cp $< $@
@@ -284,10 +284,9 @@ $(BUILD)/examples/$(1): $(wildcard examples/$(1)/*.c) $(wildcard examples/$(1)/*
 endef
 $(foreach e,$(EXAMPLES),$(eval $(call example_rule,$(e))))
 
-# The C tests, plain and under two sanitizers. -O1 keeps the compile of the
-# generated ones short: they are wide, not hot. The arguments: suffix, compiler
-# flags, folder.
-# Make test takes tests-asan-written, which leaves generated programs out.
+# The C tests, plain and under two sanitizers. -O1 keeps the compilation of the generated ones
+# short: they are long and need not be fast. The arguments: suffix, compiler flags, folder. make
+# test builds tests-asan-written, which leaves generated programs out.
 .PHONY: tests tests-asan tests-asan-written tests-tsan
 define ctest_rules
 tests$(1): $(3)/bin/shmemrun $(3)/lib/libshmem_core.so $(CTESTS:%=$(3)/tests/%)
@@ -317,9 +316,9 @@ $(BUILD)/chaos/%: tests/chaos/%.c $(HEADERS_OWN) $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_C) -O2 -Iinclude -o $@ $< -L$(BUILD)/lib -lshmem
 
-# The long searches, as programs that need neither Go nor a C library where they
-# run: scripts/parts spreads them over the cores of a machine. The linker's warning
-# is about dlopen, which they never reach: their networks are simulated.
+# The long searches, as programs that need neither Go nor a C library where they run: scripts/parts
+# spreads them over the cores of a machine. The linker's warning is about dlopen, which they never
+# reach: their networks are simulated.
 SEARCHES := $(BUILD)/search/proxy.test $(BUILD)/search/order.test $(BUILD)/search/wire.test $(BUILD)/search/run.test
 .PHONY: searches
 searches: $(SEARCHES)
@@ -337,14 +336,13 @@ include device/rules.mk
 include tests/gpu/rules.mk
 include tests/gpu/oracle/rules.mk
 
-# What bench/gpu/run.sh runs there.
+# The programs that bench/gpu/run.sh runs there.
 gpu-bench: $(BUILD)/gpu/ring $(BUILD)/gpu/libringkernels.so $(BUILD)/gpu/probe gpu-test \
     $(BUILD)/gpu/proxy.test $(BUILD)/gpu/wait.test $(BUILD)/gpu/rings
 
 include bench/gpu/rules.mk
 
-# What the proxy itself costs: Go's benchmarks, and threads of the host through
-# the library.
+# The cost of the proxy itself: Go's benchmarks, and threads of the host through the library.
 $(BUILD)/gpu/proxy.test: $(GO_SRC) $(wildcard queue/*.go queue/queuetest/*.go)
 	CGO_ENABLED=1 CC="$(CC)" $(GO) test -c -trimpath -ldflags=-s -o $@ ./runtime/proxy
 $(BUILD)/gpu/wait.test: $(GO_SRC)
@@ -362,13 +360,14 @@ $(BUILD)/gpu/libringkernels.so: bench/gpu/kernels.cu $(wildcard bench/ring/*.h) 
 	$(NVCC) $(NVCCFLAGS) -cudart static -shared -Xcompiler -fPIC -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
 	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -o $@ $<
 
-# The limits of the machine. Not held to the warnings of the project's own code.
+# The benchmarks of the machine's limits. They are exempt from the warnings of the project's own
+# code.
 $(BUILD)/gpu/probe: bench/gpu/probe.cu Makefile
 	@mkdir -p $(@D)
 	$(NVCC) -std=c++17 -O3 -ccbin $(CC) -cudart static -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) \
 	    -gencode arch=compute_$(GPU_ARCH),code=compute_$(GPU_ARCH) -o $@ $< -lpthread
 
-# The rest is what runs here, without what debuggers read.
+# The other benchmarks, which run on this machine, without debug information.
 $(GPU_COPIES): $(GPU)/%: $(BUILD)/%
 	@mkdir -p $(@D)
 	strip -g -o $@ $<
@@ -378,20 +377,20 @@ $(GPU_COPIES): $(GPU)/%: $(BUILD)/%
 ##@ Install
 # Either may have spaces, so that make itself never takes P apart.
 P := $(DESTDIR)$(PREFIX)
-# The compiler's wrapper by its names; the launcher and the information by those that
-# programs of other implementations know.
+# The compiler's wrapper under its names; the launcher and the information program under the names
+# of other implementations.
 WRAPPERS := oshcc oshc++ oshcxx oshCC
 INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_kernels.fatbin \
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
              lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake
-# What programs of NVSHMEM use. Links make share/nvshmem what they know as NVSHMEM_HOME.
+# The files for NVSHMEM programs. Links make share/nvshmem a NVSHMEM_HOME.
 NVSHMEM_CMDS    := nvshmem-info nvshmrun
 NVSHMEM_HOME    := share/nvshmem
 NVSHMEM_RELEASE := $(shell awk '$$2 ~ /NVSHMEM_VENDOR_(MAJOR|MINOR|PATCH)_VERSION/ {printf "%s%s", dot, $$3; dot = "."}' include/nvshmem/host/nvshmem_api.h)
 INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=lib/%) \
                      $(NVSHMEM_CMDS:%=bin/%) lib/pkgconfig/nvshmem.pc lib/cmake/nvshmem/nvshmem-config.cmake \
                      lib/cmake/nvshmem/nvshmem-config-version.cmake $(NVSHMEM_HOME)/include $(NVSHMEM_HOME)/lib $(NVSHMEM_HOME)/bin
-# Directories that are ours alone; a system's own prefix keeps its skeleton.
+# Directories of this project alone; a system's own prefix keeps its directories.
 SYSTEMS  := |/usr|/usr/local|
 OWN_DIRS := include/nvshmem/device/tile $(filter include/nvshmem/%,$(patsubst %/,%,$(sort $(dir $(HEADERS))))) include/nvshmem include/shmem include/mpp lib/cmake/shmem \
             lib/cmake/nvshmem $(NVSHMEM_HOME) $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/man/man3 share/man/man7 share/man share lib/pkgconfig lib/cmake lib include bin)
@@ -432,8 +431,8 @@ endif
 	install -m 644 scripts/install/shmem-config.cmake "$(P)/lib/cmake/shmem"
 	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem-config-version.cmake.in > "$(P)/lib/cmake/shmem/shmem-config-version.cmake"
 
-# What debuggers read is two thirds of the libraries, and not in the wheel. The
-# package has what PREFIX has, below its own folder.
+# Debug information is two thirds of the libraries, and not in the wheel. The package has the files
+# of PREFIX, below its own folder.
 .PHONY: wheel
 ifeq ($(KERNELS),no)
 wheel:

@@ -2,9 +2,9 @@
 # mps.sh: several PEs of one GPU, whose kernels NVIDIA's MPS lets run at once. Without it they take
 # turns of 2.4 ms. Sourced.
 
-# share_by_mps CLIENT...: whether MPS runs now and serves that program, and what is started after
-# it. Its pipe has a folder of its own, so that programs of others are not its clients. A server
-# begins with its first client: a daemon that runs may still serve nobody.
+# share_by_mps CLIENT...: reports whether MPS runs now and serves that program, and later ones. Its
+# pipe has a folder of its own, so that programs of other users are not its clients. A server begins
+# with its first client: a daemon that runs may still have no server.
 share_by_mps() {
     mps=$(mktemp -d) || return
     export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps

@@ -86,7 +86,7 @@ class Wheel:
         self.flags += [f"-I{home}/include", f"-I{cuda}", f"-I{cuda}/cccl"]
 
     def compiler(self, text, *args):
-        """Gives a program to g++; answers what it prints, or None and its errors."""
+        """Compiles a program with g++; returns its output, or None and its errors."""
         source = os.path.join(self.root, "facts.cc")
         with open(source, "w", encoding="utf-8") as f:
             f.write(text)
@@ -96,7 +96,7 @@ class Wheel:
         return (done.stdout if done.returncode == 0 else None), done.stderr
 
     def run(self, text):
-        """Compiles a program, without a link to the library, and answers what it prints."""
+        """Compiles a program, without a link to the library, and returns its output."""
         program = os.path.join(self.root, "facts")
         out, errors = self.compiler(text, "-Wl,--unresolved-symbols=ignore-all", "-o", program)
         if out is None:
@@ -104,7 +104,7 @@ class Wheel:
         return subprocess.run([program], capture_output=True, text=True, check=True).stdout
 
     def usable(self, names, line):
-        """Those of names for which line, a statement of C++, compiles."""
+        """The names for which line, a statement of C++, compiles."""
         names = list(names)
         while True:
             body = "".join(f'#line {i + 1} "n"\n{line(n)}\n' for i, n in enumerate(names))
@@ -164,7 +164,7 @@ class Wheel:
                     kinds[name] = "enum"
         for name in re.findall(r"^#define (_?NVSHMEMX?_\w+) \S", macros or "", re.M):
             kinds.setdefault(name, "macro")
-        kinds.pop("NVSHMEM_HOSTLIB_ONLY", None)  # of the command
+        kinds.pop("NVSHMEM_HOSTLIB_ONLY", None)  # defined by the command line
         number = (
             "static_assert(std::is_integral<decltype({0})>::value || "
             'std::is_enum<decltype({0})>::value, "");'
@@ -196,7 +196,7 @@ class Wheel:
         ).splitlines()
 
     def device_facts(self):
-        """What the headers define for kernels, by the text that nvcc's device pass sees."""
+        """The headers' definitions for kernels, from the text of nvcc's device pass."""
         source = os.path.join(self.root, "device.cu")
         with open(source, "w", encoding="utf-8") as f:
             f.write(INCLUDES)
@@ -226,7 +226,7 @@ class Wheel:
         return lines
 
 
-# A function's head: what stands before the name, the name, the parameters.
+# A function's head: the text before the name, the name, the parameters.
 HEAD = re.compile(
     r"(?<![^;{}])([^;{}()]*(?:\(\(\w+\)\)[^;{}()]*)+)"
     r"\b(nvshmemx?_\w+|tile_\w+)\s*\(([^;{}()]*)\)\s*[;{]"
@@ -235,7 +235,7 @@ SPECIFIERS = r"\b(?:static|inline|extern|__noinline__|__forceinline__|__inline__
 
 
 def shape_line(line, kind):
-    """A line of facts from what show printed."""
+    """A line of facts from the output of show."""
     _, name, pretty = line.split("\t")
     shape = re.fullmatch(r".*T = (.*?) ?\(\*\)\((.*)\)\]", pretty)
     if shape is None:

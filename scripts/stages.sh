@@ -11,8 +11,8 @@ seconds_since() {
     printf '%d.%d' $((us / 1000000)) $((us / 100000 % 10))
 }
 
-# stage NAME COMMAND...: a failed stage does not end the run, so that one look
-# shows all that is wrong. It answers with the stage's own status.
+# stage NAME COMMAND...: a failed stage does not end the run, so that one run shows all failures. It
+# returns the stage's own status.
 stage() {
     local name=$1 begin=$EPOCHREALTIME status=0
     shift

@@ -1,5 +1,5 @@
-# What bench/gpu/run.sh runs of the figures of kernels: each program twice, for
-# libshmem and for NVSHMEM, whose device library is linked in, which takes -rdc.
+# The programs of bench/gpu/run.sh for figures of kernels: each program twice, for libshmem and for
+# NVSHMEM, whose device library is linked in, which takes -rdc.
 
 FIGURES         := bandwidth latency signal atomic barrier stream host
 NVSHMEM_FIGURES := $(FIGURES:%=$(BUILD)/gpu/nvshmem/%)
@@ -31,7 +31,7 @@ $(SHMEM_FIGURES): $(BUILD)/gpu/figures/%: bench/gpu/%.cu $(FIGURE_HEADERS) $(DEV
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) -cudart static $(FIGURE_ARCH) -o $@ $< -L$(BUILD)/lib -lshmem
 
-# Not held to the warnings of the project's own code: NVSHMEM's headers have some.
+# Exempt from the warnings of the project's own code: NVSHMEM's headers cause some.
 $(NVSHMEM_FIGURES): $(BUILD)/gpu/nvshmem/%: bench/gpu/%.cu $(FIGURE_HEADERS) bench/gpu/rules.mk
 	@mkdir -p $(@D)
 	at=$$(BUILD=$(BUILD) scripts/fetch_nvshmem.sh 3.4.5) && \

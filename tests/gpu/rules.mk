@@ -1,10 +1,10 @@
-# What tests/gpu/run.sh runs of several translation units, of libraries that come
-# while a program runs, and of kernels that are made at run time.
+# Programs of tests/gpu/run.sh that consist of several translation units, load libraries while they
+# run, or compile kernels at run time.
 
 CUDA_HOME  := $(patsubst %/bin/,%,$(dir $(shell command -v $(NVCC))))
 
-# CUDA's run time: in each of them, or one for all, which is carried along. The
-# wheel has no name for the linker, so that it is told the file.
+# CUDA's run time: in each of them, or one shared library, which is copied along. The wheel has no
+# name for the linker, so the file is given.
 CUDART     := $(firstword $(wildcard $(CUDA_HOME)/lib*/libcudart.so.1[0-9]))
 RUNTIME_static := -cudart static
 RUNTIME_shared := -cudart none -L$(dir $(CUDART)) -Xlinker -l:$(notdir $(CUDART))
