@@ -1,6 +1,6 @@
 /*
- * activesets.c: barrier and sync on active sets: nobody leaves before all have come,
- * whatever set came before and however far ahead a PE runs; and sets in two threads.
+ * activesets.c: barrier and sync on active sets: no PE leaves before all have come, whatever set
+ * came before and however far ahead a PE runs; and sets in two threads.
  */
 #define SHMEM_ALLOW_DEPRECATED
 #include "check_sets.h"
@@ -21,7 +21,7 @@ static void meet(const struct check_set *set, int kind, bool barrier)
         shmem_sync(set->start, set->log_stride, set->size, check_sync(kind));
 }
 
-/* Each PE says which round it is in, and finds that nobody is behind. */
+/* Each PE publishes its round, and checks that no PE is behind. */
 static void rounds(bool barrier)
 {
     for (int kind = 0; kind < CHECK_SETS; kind++) {
@@ -61,7 +61,7 @@ static void test_sync(void)
     rounds(false);
 }
 
-/* A barrier completes what was issued before: large puts, which are under way long. */
+/* A barrier completes earlier operations: large puts, which are under way for long. */
 static void test_completes(void)
 {
     check_start(COMPLETES, "shmem_barrier completes operations");
@@ -91,7 +91,7 @@ static void test_completes(void)
     free(from);
 }
 
-/* Sets in turn, each with its pSync, without anything else between them. */
+/* Sets in turn, each with its pSync, without other calls between them. */
 static void test_in_turn(void)
 {
     check_start(IN_TURN, "overlapping sets in turn");
@@ -113,8 +113,8 @@ static void test_in_turn(void)
     shmem_free(count);
 }
 
-/* Two pSyncs by turns, as programs do that broadcast in a loop. The barrier between a
- * call and the next but one with its pSync is that of the set. */
+/* Two pSyncs alternately, as in programs that broadcast in a loop. The barrier between a call
+ * and the next but one with its pSync is that of the set. */
 static void test_parity(void)
 {
     check_start(PARITY, "pSync by turns");
@@ -203,7 +203,7 @@ static void test_threaded(void)
     shmem_barrier_all();
     pthread_t other;
     int first = 0, second = 1;
-    /* A set of all PEs is the world's, and one thread's at a time. */
+    /* A set of all PEs is the world's, and only one thread at a time uses it. */
     bool alone = set.size == check.n;
     bool runs = !alone && pthread_create(&other, NULL, sum, &second) == 0;
     CHECK(alone || runs, "no thread");

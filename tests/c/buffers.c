@@ -1,6 +1,6 @@
 /*
- * buffers.c: memory of the program's own that is registered as symmetric memory, used by
- * its own address, which differs between PEs, and by the one that registering returns.
+ * buffers.c: the program's own memory, registered as symmetric memory. It is used by its own
+ * address, which differs between PEs, and by the address that registration returns.
  */
 #define _GNU_SOURCE
 #include "check_buffer.h"
@@ -28,7 +28,7 @@ enum {
 };
 enum { PAGE = 4096, WORDS = 64 * PAGE / 8, ROUNDS = 50, SOME = 40 };
 
-/* Pages at an address of this PE's own. */
+/* Pages at an address that differs from PE to PE. */
 static void *pages(size_t n)
 {
     static int calls;
@@ -48,7 +48,7 @@ static void test_contents(void)
     buffer = aligned_alloc(PAGE, WORDS * sizeof *buffer);
     for (size_t i = 0; i < WORDS; i++)
         buffer[i] = i / 512 % 3 == 0 ? 0 : check_mix((uint64_t)check.me * WORDS + i);
-    /* What the heap's block held before is not in it. */
+    /* The earlier contents of the heap's block are not in it. */
     void *block = check_alloc(WORDS * sizeof *buffer);
     memset(block, 0x77, WORDS * sizeof *buffer);
     shmem_free(block);
@@ -209,7 +209,7 @@ static void test_again(void)
     release(at, WORDS * sizeof *buffer);
     CHECK(buffer[7] == 70 + (uint64_t)check.me && buffer[8] == 80, "what it holds");
     CHECK(shmem_addr_accessible(buffer, check_right()) == 0, "it is symmetric still");
-    /* The place in the heap is somebody else's, and the buffer is not there. */
+    /* The place in the heap belongs to another block, and the buffer is not there. */
     uint64_t *block = check_alloc(WORDS * sizeof *buffer);
     memset(block, 1, WORDS * sizeof *buffer);
     CHECK(buffer[7] == 70 + (uint64_t)check.me, "the block is the buffer's still");
@@ -231,7 +231,7 @@ static void test_many(void)
 {
     check_start(MANY, "many buffers");
     char *all = pages(SOME), *at[SOME];
-    for (int i = 0; i < SOME; i++) /* neighbours, in an order that is not theirs */
+    for (int i = 0; i < SOME; i++) /* neighbours, in another order */
         at[i * 7 % SOME] = symmetric(all + i * 7 % SOME * PAGE, PAGE);
     for (int i = 0; i < SOME; i++) {
         shmem_char_p(all + i * PAGE, (char)(i + 1), check_right());
@@ -253,7 +253,9 @@ static void test_many(void)
 static void test_refused(void)
 {
     check_start(REFUSED, "what cannot be registered");
-    /* By its length AddressSanitizer leaves it on the stack: newer ones take the rest elsewhere. */
+    /*
+     * Its length makes AddressSanitizer leave it on the stack: newer versions move smaller arrays.
+     */
     size_t room = 2 * PAGE + (size_t)check.me;
     char *p = pages(8), here[room];
     char *aligned = here + (PAGE - (uintptr_t)here % PAGE) % PAGE;
@@ -296,7 +298,7 @@ static void test_sizes(void)
     void *rest[4096];
     int count = 0;
     while (count < 4096 && (rest[count] = shmem_malloc(PAGE)) != NULL)
-        if (++count == 1) /* what is left beside the largest block, in halves */
+        if (++count == 1) /* the rest beside the largest block, in halves */
             for (size_t m = n; m > PAGE && count < 4000; m /= 2)
                 if ((rest[count] = shmem_malloc(m)) != NULL)
                     count++;
@@ -322,7 +324,7 @@ static void test_fork(void)
     shmem_barrier_all();
 }
 
-/* One that stays registered is the program's own after shmem_finalize. */
+/* A buffer that stays registered is the program's own after shmem_finalize. */
 static int after_finalize(uint64_t word)
 {
     buffer[1]++;

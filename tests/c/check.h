@@ -1,14 +1,13 @@
 /*
- * check.h: what the C tests share.
+ * check.h: the shared parts of the C tests.
  *
- * A test program runs under any number of PEs, checks one symbol after the
- * other on all of them, and ends with one line of PE 0, "<family>: N passed, N
- * failed", counting symbols. A symbol that fails on any PE has failed. The
- * checks themselves are in check_<kind>.h; a generated program (zz_*.c) adds
- * a table of symbols, each with a function that calls it.
+ * A test program runs under any number of PEs, checks one symbol after the other on all of them,
+ * and ends with one line of PE 0, "<family>: N passed, N failed", counting symbols. A symbol that
+ * fails on any PE has failed. The checks themselves are in check_<kind>.h; a generated program
+ * (zz_*.c) adds a table of symbols, each with a function that calls it.
  *
- * With the argument "whole" a generated program takes many more lengths, those
- * around each limit at which the library goes another way among them.
+ * With the argument "whole" a generated program tries many more lengths: those around each limit at
+ * which the library changes its path.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -22,10 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sentinel bytes on either side of what a function may write. */
+/* Sentinel bytes on either side of the memory that a function may write. */
 enum { CHECK_GUARD = 64, CHECK_SENTINEL = 0xA5 };
 
-/* A program with many failures is read from its first ones. */
+/* A program with many failures prints only its first ones. */
 enum { CHECK_LINES = 3 };
 
 enum check_kind { CHECK_RAW, CHECK_SIGNED, CHECK_UNSIGNED, CHECK_REAL, CHECK_COMPLEX };
@@ -37,14 +36,14 @@ struct check_type {
     size_t used; /* bytes that carry the value: 10 of 16 in a long double */
 };
 
-/* The arguments of any function of the table, by the names it gives them. */
+/* The arguments of any function of the table, under the names in the table. */
 struct check_call {
     void *dest;
     const void *source;
     const void *value;
     const void *cond;
     void *fetch;
-    void *result; /* where a function's result of the element type goes */
+    void *result; /* receives a function's result of the element type */
     int answer;   /* a result of type int */
     size_t count; /* a result of type size_t */
     size_t nelems;
@@ -87,9 +86,9 @@ static struct {
     size_t symbols;
     size_t current;
     unsigned char *failed; /* one flag for each symbol */
-    bool whole;            /* what takes minutes, too */
+    bool whole;            /* also runs the checks that take minutes */
     int lines;             /* printed for this symbol */
-    /* Of all PEs in reverse, for symbols that take a context. */
+    /* A team of all PEs in reverse order, for symbols with a context. */
     shmem_team_t reverse;
     shmem_ctx_t ctx;
 } check;
@@ -140,7 +139,7 @@ static inline void check_open(const char *family, size_t symbols)
         abort();
 }
 
-/* The PEs next to this one, in a ring. */
+/* The neighbours of this PE in a ring. */
 static inline int check_right(void)
 {
     return (check.me + 1) % check.n;
@@ -163,7 +162,7 @@ static inline void *check_alloc(size_t size)
     return p;
 }
 
-/* Counts on PE 0 what failed anywhere, prints the closing line, and leaves. */
+/* Counts the failures of all PEs on PE 0, prints the closing line, and leaves. */
 static inline int check_close(void)
 {
     size_t votes = check.symbols * (size_t)check.n;
@@ -194,7 +193,7 @@ static inline int check_close(void)
 
 /* ------------------------------------------------------------------ lengths */
 
-/* What a whole run adds, in bytes: around the powers of two and around 4040, the
+/* The additional lengths of a whole run, in bytes: around the powers of two and around 4040, the
  * longest operand of a message. */
 static const size_t check_bytes[] = {
     2,    3,    4,    5,    8,    12,   15,    16,    17,    24,    32,    33,
@@ -204,8 +203,8 @@ static const size_t check_bytes[] = {
 };
 enum { CHECK_BYTES = sizeof check_bytes / sizeof check_bytes[0], CHECK_MOST_BYTES = 65552 };
 
-/* The l-th length in elements: one of the few that every run takes, then those of a
- * whole one; of several that come to the same number of elements the first. */
+/* The l-th length in elements: one of the few of every run, then those of a whole run. When
+ * several give the same number of elements, only the first counts. */
 static inline bool check_length(size_t l, const size_t *few, size_t nfew, size_t size, size_t *n)
 {
     if (l < nfew) {
@@ -227,7 +226,7 @@ static inline uint64_t check_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* What distinguishes the contents of one array from those of all others. */
+/* The seed that distinguishes the contents of one array from those of all others. */
 static inline uint64_t check_seed(int pe, size_t nelems, size_t round)
 {
     return check_mix(check_mix(check.current * 64 + round) + nelems * 4096 + (uint64_t)pe);
@@ -336,7 +335,7 @@ static inline void check_untouched(const void *area, size_t begin, size_t end, c
 
 /* ----------------------------------------------------------------- patterns */
 
-/* Who talks to whom. In the last one, PE 0 does it with every PE. */
+/* The pairs of PEs that communicate. In the last pattern, PE 0 communicates with every PE. */
 enum check_pattern { CHECK_RIGHT, CHECK_SELF, CHECK_FROM_0, CHECK_PATTERNS };
 
 static const char *const check_pattern_names[] = {"left to right", "to itself", "PE 0 to all"};
@@ -363,7 +362,7 @@ static inline void check_targets(enum check_pattern p, int *first, int *end)
 
 /* ------------------------------------------------------------------- tables */
 
-/* Completes what a symbol has begun; and all of it, at all PEs. */
+/* Completes the operations of a symbol; or all operations, at all PEs. */
 static inline void check_quiet(const struct check_symbol *s)
 {
     if (s->flags & CHECK_CTX)
@@ -379,15 +378,14 @@ static inline void check_barrier(const struct check_symbol *s)
     shmem_barrier_all();
 }
 
-/* A symbol with a context is another way to what its namesake does, which is tested in
- * all patterns. */
+/* A symbol with a context is another way to its namesake's function, which is tested in all
+ * patterns. */
 static inline int check_patterns(const struct check_symbol *s)
 {
     return s->flags & CHECK_CTX ? CHECK_RIGHT + 1 : CHECK_PATTERNS;
 }
 
-/* Makes the context, if some symbol wants one: in the team of all PEs from the last to
- * the first. */
+/* Makes the context, if a symbol needs one: in the team of all PEs from the last to the first. */
 static inline void check_context(const struct check_symbol *symbols, size_t n)
 {
     int flags = 0;

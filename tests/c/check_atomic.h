@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-/* Odd, so that a bit toggled so often ends as set. */
+/* Odd, so that a bit toggled this often ends as set. */
 enum { CHECK_TIMES = 51 };
 
 enum check_op {
@@ -57,7 +57,7 @@ static inline struct check_amo check_amo_of(const struct check_symbol *s)
     abort();
 }
 
-/* What the object becomes. */
+/* The new value of the object. */
 static inline uint64_t check_amo_model(const struct check_amo *a, uint64_t old, uint64_t value,
                                        uint64_t cond)
 {
@@ -82,7 +82,7 @@ static inline uint64_t check_amo_model(const struct check_amo *a, uint64_t old, 
     }
 }
 
-/* Does the operation on PE pe; the old value, if it fetches one. */
+/* Does the operation on PE pe; returns the old value, if it fetches one. */
 static inline uint64_t check_amo_do(const struct check_amo *a, uint64_t value, uint64_t cond,
                                     int pe)
 {
@@ -146,7 +146,7 @@ static inline struct check_amo_case check_amo_round(const struct check_amo *a, i
     const uint64_t values[] = {a->mask, 1, high, check_mix(check.current + 1000)};
     c.initial = initials[round] & a->mask;
     c.value = values[round] & a->mask;
-    /* Every second round fails to match. */
+    /* In every second round the condition does not match. */
     c.cond = round % 2 ? c.initial : c.initial ^ 1;
     return c;
 }
@@ -176,8 +176,8 @@ static inline void check_amo_alone(const struct check_amo *a)
     }
 }
 
-/* A value that only this PE writes, and only in this turn: a whole number, so
- * that it is exact in a float. */
+/* A value that only this PE writes, and only in this turn: a whole number, so that a float has
+ * it exactly. */
 static inline uint64_t check_amo_own(const struct check_amo *a, int pe, int turn)
 {
     uint64_t number = (uint64_t)pe * CHECK_TIMES + (uint64_t)turn + 1;
@@ -186,9 +186,9 @@ static inline uint64_t check_amo_own(const struct check_amo *a, int pe, int turn
     return number;
 }
 
-/* All PEs at once on PE 0. given and taken are sums over the values that went
- * in and came out; what PE 0 then holds must account for all of them. The
- * bitwise ones give each PE a bit of its own, which suffices for 32 PEs. */
+/* All PEs at once on PE 0. given and taken are sums over the values that went in and came out;
+ * PE 0's final value must account for all of them. The bitwise operations give each PE a bit of
+ * its own, which suffices for 32 PEs. */
 static inline void check_amo_together(const struct check_amo *a)
 {
     uint64_t n = (uint64_t)check.n, bit = (uint64_t)1 << (check.me % (int)(8 * a->s->type->size));

@@ -1,5 +1,5 @@
 /*
- * check_buffer.h: memory of the program's own that is registered, and what is refused.
+ * check_buffer.h: registration of the program's own memory, and refusals.
  */
 #ifndef CHECK_BUFFER_H
 #define CHECK_BUFFER_H
@@ -23,7 +23,7 @@ static void release(void *s, size_t n)
     CHECK(rc == 0, "unregister: %s", shmemx_last_error_text());
 }
 
-/* The error that a refusal leaves, of this PE's buffer or of another's. */
+/* The error after a refusal, of this PE's buffer or of another's. */
 static void refused(void *p, size_t n, int flags, const char *why)
 {
     void *s = shmemx_buffer_register_symmetric(p, n, flags);

@@ -1,6 +1,6 @@
 /*
- * check_collective.h: what collectives that move data must leave on every PE,
- * from every root, in several lengths, and several times in a row.
+ * check_collective.h: the results of collectives that move data, on every PE, from every root, in
+ * several lengths, and several times in a row.
  */
 #ifndef CHECK_COLLECTIVE_H
 #define CHECK_COLLECTIVE_H
@@ -35,7 +35,7 @@ struct check_move {
     bool uneven;           /* PEs give different numbers of elements */
 };
 
-/* How many elements a PE gives when the longest share is n. */
+/* The number of a PE's elements when the longest share is n. */
 static inline size_t check_given(const struct check_move *m, size_t pe, size_t n)
 {
     if (!m->uneven)
@@ -78,7 +78,9 @@ static inline void check_move_call(const struct check_move *m, char *dest, const
     size_t given = check_given(m, (size_t)check.me, n);
     struct check_call c = {.team = SHMEM_TEAM_WORLD,
                            .dest = dest,
-                           /* A PE that gives nothing to a collect may name no array. */
+                           /*
+                            * A PE that contributes no elements to a collect need not pass an array.
+                            */
                            .source = m->uneven && given == 0 ? NULL : source,
                            .nelems = given,
                            .PE_root = root,
@@ -107,7 +109,7 @@ static inline void check_collective_null(const struct check_symbol *s)
     shmem_barrier_all();
 }
 
-/* The elements of alltoalls lie apart; what is between them stays as it is. */
+/* The elements of alltoalls lie apart; the bytes between them stay unchanged. */
 static inline void check_alltoalls(const struct check_symbol *s)
 {
     enum { DST = 3, SST = 2 };

@@ -8,10 +8,10 @@
 
 #include "check_collective.h"
 
-/* Set where the values are to be multiplied. */
+/* Set when the values are to be multiplied. */
 static bool check_multiplies;
 
-/* The i-th element that a PE contributes. */
+/* The i-th element of a PE's source. */
 static inline void check_share(const struct check_type *t, void *at, int pe, size_t i, size_t round)
 {
     static const long double factors[] = {1, -1, 2, -2, 0.5L, -0.5L, 1, -1};
@@ -138,7 +138,7 @@ static inline void check_reduce(const struct check_symbol *s)
     check_areas(&dest, &source, &area);
     check_multiplies = check_operation(s) == 'p';
     char *to = dest + CHECK_GUARD;
-    /* How the PEs work together does not depend on the operation: three in full. */
+    /* The PEs' algorithm does not depend on the operation: three operations run in full. */
     bool whole = check_operation(s) == 's' || s->family[0] == 'm';
     check_collective_null(s);
     for (size_t l = 0; l < CHECK_LENGTHS; l++) {

@@ -15,13 +15,13 @@ enum {
     CHECK_AREA = 2 * CHECK_GUARD + CHECK_ARRAY
 };
 
-/* What a symbol does for the l-th length, if it has that one. The arrays start on
- * boundaries of elements that are none of words, each time on others. */
+/* The data of a symbol's l-th length, if it has that one. The arrays start at multiples of the
+ * element size that are not multiples of a word, each time at others. */
 struct check_span {
     size_t n;
     size_t dest, source; /* where they start, in bytes */
     size_t end;          /* of dest */
-    size_t area;         /* bytes to look at */
+    size_t area;         /* bytes to check */
 };
 
 static inline bool check_span(const struct check_symbol *s, size_t l, struct check_span *to)

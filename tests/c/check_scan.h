@@ -47,7 +47,7 @@ static inline void check_scan(const struct check_symbol *s)
     check_areas(&dest, &source, &area);
     check_multiplies = false;
     char *to = dest + CHECK_GUARD;
-    /* Types differ in how they add; two in full. */
+    /* Types differ in their additions; two run in full. */
     bool whole = s->type->kind == CHECK_COMPLEX;
     check_collective_null(s);
     for (size_t l = 0; l < FEW + CHECK_BYTES; l++) {

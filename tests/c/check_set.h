@@ -1,7 +1,7 @@
 /*
- * check_set.h: wait_until and test over arrays. First on values that nobody
- * writes, against a model, with every comparison, length and kind of mask; then
- * on words that all PEs write meanwhile.
+ * check_set.h: wait_until and test over arrays. First on values that do not change, against a
+ * model, with every comparison, length and kind of mask; then on words that all PEs write
+ * meanwhile.
  */
 #ifndef CHECK_SET_H
 #define CHECK_SET_H
@@ -10,7 +10,7 @@
 
 enum { CHECK_SET_MOST = 600, CHECK_SET_ROUNDS = 1, CHECK_MASKS = 4 };
 
-/* What a symbol's name asks for. */
+/* The condition in a symbol's name. */
 struct check_set {
     const struct check_symbol *s;
     bool waits, each;
@@ -26,7 +26,7 @@ static inline struct check_set check_set_of(const struct check_symbol *s)
     return q;
 }
 
-/* Arguments and answer of one call. */
+/* Arguments and result of one call. */
 struct check_asked {
     void *ivars;
     size_t n;
@@ -71,8 +71,8 @@ static inline bool check_set_holds(const struct check_set *q, const struct check
     return check_in(a, i) && check_compares(t, now, a->cmp, a->values[i]);
 }
 
-/* Compares the answer with what holds now; members are in the set, hold also
- * compare as asked. */
+/* Compares the result with the present values; members are in the set, hold also satisfy the
+ * comparison. */
 static inline void check_set_answer(const struct check_set *q, const struct check_asked *a,
                                     size_t members, size_t hold)
 {
@@ -98,7 +98,7 @@ static inline void check_set_answer(const struct check_set *q, const struct chec
     }
 }
 
-/* Who is left out: nobody, nobody in words, some, all. */
+/* The masks: no mask, a mask of zeros, some words excluded, all excluded. */
 static inline const int *check_mask(int kind, int *status, size_t n)
 {
     static const int marks[] = {1, -1, 7, 1 << 30};
@@ -121,7 +121,7 @@ static inline void check_set_still(const struct check_set *q, void *ivars)
         int mask = k / 5 % CHECK_MASKS, cmp = check_cmps[k / 5 / CHECK_MASKS % CHECK_CMPS];
         int shape = k / 5 / CHECK_MASKS / CHECK_CMPS; /* 0: mixed, 1: all hold, 2: one does */
         if (n == CHECK_SET_MOST && (mask != 2 || cmp != SHMEM_CMP_GE))
-            continue; /* filling it costs more than the rest together */
+            continue; /* filling it takes longer than the rest together */
         a = (struct check_asked){
             .ivars = ivars, .n = n, .cmp = cmp, .status = check_mask(mask, status, n)};
         a.values = values;
@@ -147,7 +147,7 @@ static inline void check_set_still(const struct check_set *q, void *ivars)
     }
 }
 
-/* What holds all the time does not keep the others from their turn. */
+/* A word that always satisfies the comparison does not keep the others from their turn. */
 static inline void check_set_fair(const struct check_set *q, void *ivars)
 {
     enum { N = 7, CALLS = 3 * N };
@@ -175,8 +175,8 @@ static inline void check_set_write(const struct check_type *t, void *at, uint64_
         shmem_uint64_p(at, value, pe);
 }
 
-/* Each PE writes its word of everyone, and each PE waits for all of them. The
- * last word holds from the start and is left out. */
+/* Each PE writes its word of every PE, and each PE waits for all of them. The last word
+ * satisfies the comparison from the start and is excluded. */
 static inline void check_set_live(const struct check_set *q, char *ivars)
 {
     static struct check_asked a;

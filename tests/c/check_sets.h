@@ -20,15 +20,15 @@ static inline struct check_set check_set_of(int start, int log_stride, int size)
     return (struct check_set){start, log_stride, size, in ? rank : -1};
 }
 
-/* How many PEs a set from start with that stride has at most. */
+/* The most PEs of a set from start with that stride. */
 static inline int check_set_most(int start, int log_stride)
 {
     return start >= check.n ? 0 : ((check.n - 1 - start) >> log_stride) + 1;
 }
 
 /*
- * Whole, all but one, one of two, one of four, an odd part, as many as one of two and from
- * the same PE but side by side, and the last PE alone.
+ * All PEs, all but one, one of two, one of four, an odd part, as many as one of two from the same
+ * PE but consecutive, and the last PE alone.
  */
 static inline struct check_set check_set(int kind)
 {
@@ -71,7 +71,7 @@ static inline long *check_sync(int kind)
     return all + kind * SHMEM_SYNC_SIZE;
 }
 
-/* On return from anything but a barrier pSync is as it was. */
+/* After any call but a barrier pSync is as before. */
 static inline void check_sync_restored(int kind)
 {
     const long *sync = check_sync(kind);

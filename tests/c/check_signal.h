@@ -1,6 +1,6 @@
 /*
- * check_signal.h: put with signal. The target looks at the data as soon as the
- * signal says so, without a barrier.
+ * check_signal.h: put with signal. The target reads the data as soon as the signal says so, without
+ * a barrier.
  */
 #ifndef CHECK_SIGNAL_H
 #define CHECK_SIGNAL_H
@@ -13,7 +13,7 @@ static inline void check_signal_word(const char *what, uint64_t got, uint64_t wa
           (uintmax_t)got);
 }
 
-/* The signal of a put of no elements at NULL comes, whichever operation it is. */
+/* The signal of a put of no elements at NULL arrives, with either operation. */
 static inline void check_signal_null(const struct check_symbol *s, uint64_t *sig)
 {
     const uint64_t before = 5, operand = 11;

@@ -9,7 +9,7 @@
 
 static const struct check_stride {
     size_t dst, sst, bsize, nblocks;
-    size_t widest; /* bytes of an element that it is for */
+    size_t widest; /* bytes of the largest element type */
 } check_strides[] = {
     {1, 1, 1, 0, 16},      {1, 1, 1, 1, 16},     {5, 3, 1, 1, 16},    {1, 1, 1, 700, 16},
     {1, 3, 1, 400, 16},    {3, 1, 1, 400, 16},   {2, 5, 1, 333, 16},  {7, 2, 3, 90, 16},
@@ -31,7 +31,7 @@ static inline size_t check_stride_span(size_t step, const struct check_stride *s
     return span * size;
 }
 
-/* Does the symbol take blocks? And is this shape for it and its type? */
+/* Does the symbol take blocks? And does this shape suit it and its type? */
 static inline bool check_stride_fits(const struct check_symbol *s, const struct check_stride *k)
 {
     bool blocks = s->family[1] == 'b';
@@ -60,7 +60,7 @@ static inline void check_stride_call(const struct check_symbol *s, const struct 
     s->call(&c);
 }
 
-/* Bytes of a PE for a round; any bytes are a value, since nobody looks at it. */
+/* Bytes of a PE for a round; they may have any value, since they are only copied. */
 static inline void check_stride_fill(char *at, size_t n, int pe, size_t round)
 {
     uint64_t word = 0;
@@ -97,7 +97,7 @@ static inline char *check_strided_area(void)
     return area;
 }
 
-/* Every shape for the namesake of a symbol with a context; it does the same with them. */
+/* Every shape for the namesake of a symbol with a context, which behaves the same with them. */
 static inline size_t check_stride_step(const struct check_symbol *s)
 {
     return s->flags & CHECK_CTX ? 4 : 1;

@@ -1,7 +1,6 @@
 /*
- * check_subset.h: what collectives that move data on active sets must leave at every
- * PE, for each set, in several lengths, and on one set after the other without a
- * barrier between them.
+ * check_subset.h: the results of collectives that move data on active sets, at every PE, for each
+ * set, in several lengths, and on one set after the other without a barrier between them.
  */
 #ifndef CHECK_SUBSET_H
 #define CHECK_SUBSET_H
@@ -34,7 +33,7 @@ static inline size_t check_subset_given(const struct check_subset *u, int rank)
     return rank % 3 == 1 ? 0 : u->n - (size_t)rank % 2 * (u->n / 2);
 }
 
-/* What a PE gives to the rank-th PE of the set, or to all. */
+/* The data of a PE for the rank-th PE of the set, or for all. */
 static inline uint64_t check_subset_seed(const struct check_subset *u, int pe, int rank)
 {
     return check_block(pe, check_subset_exchanges(u) ? (size_t)rank : 0, u->n, u->round);

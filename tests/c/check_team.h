@@ -1,5 +1,5 @@
 /*
- * check_team.h: teams to try things on, and what each of their PEs contributes.
+ * check_team.h: teams for the tests, and the contributions of their PEs.
  */
 #ifndef CHECK_TEAM_H
 #define CHECK_TEAM_H
@@ -9,7 +9,7 @@
 /* Any symmetric word; set by the program. */
 static uint64_t *check_word;
 
-/* The i-th element that a PE of the world contributes in a round. */
+/* The i-th element of a PE of the world in a round. */
 static inline uint64_t element(int pe, size_t i, uint64_t round)
 {
     return check_mix((uint64_t)pe << 40 ^ round << 24 ^ i);
@@ -26,7 +26,7 @@ static inline int world_pe(shmem_team_t team, int pe)
     return shmem_team_translate_pe(team, pe, SHMEM_TEAM_WORLD);
 }
 
-/* Does the team have the PEs start, start + stride ..., as all of its functions say? */
+/* Do all functions of the team report the PEs start, start + stride, ...? */
 static inline void check_members(shmem_team_t team, int start, int stride, int size,
                                  const char *what)
 {

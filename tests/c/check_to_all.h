@@ -63,7 +63,7 @@ static inline void check_to_all(const struct check_symbol *s)
     check_areas(&dest, &source, &area);
     check_multiplies = check_operation(s) == 'p';
     char *to = dest + CHECK_GUARD;
-    /* How the PEs work together does not depend on the operation, nor on the type. */
+    /* The PEs' algorithm depends neither on the operation nor on the type. */
     bool whole = check_operation(s) == 's' && (s->type->size == 2 || s->type->size == 16);
     for (int kind = 0; kind < CHECK_SETS; kind++)
         check_to_all_call(s, kind, NULL, NULL, 0);

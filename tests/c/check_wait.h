@@ -40,7 +40,7 @@ static inline uint64_t check_edge(const struct check_type *t, int i)
     return check_load(t, at);
 }
 
-/* What the symbol answers; wait_until has no answer but its return. */
+/* The symbol's result; wait_until has none but its return. */
 static inline int check_ask(const struct check_symbol *s, void *ivar, int cmp, uint64_t value)
 {
     struct check_call c = {.ivar = ivar, .cmp = cmp, .cmp_value = &value, .answer = 1};
@@ -67,7 +67,7 @@ static inline void check_asked_for(const struct check_symbol *s, bool waits, int
         CHECK(got == want, "0x%jx %s 0x%jx: expected %d, got %d", (uintmax_t)a, check_cmp_names[c],
               (uintmax_t)b, want, got);
     }
-    /* The left neighbour writes a value that changes the answer to yes. */
+    /* The left neighbour writes a value that makes the comparison true. */
     for (int k = 0; k < CHECK_CMPS * CHECK_EDGES * CHECK_EDGES; k++) {
         int c = k % CHECK_CMPS;
         uint64_t first = check_edge(t, k / CHECK_CMPS % CHECK_EDGES);
@@ -85,7 +85,7 @@ static inline void check_asked_for(const struct check_symbol *s, bool waits, int
             shmem_uint32_p((uint32_t *)ivar, (uint32_t)then, right);
         else
             shmem_uint64_p(ivar, then, right);
-        /* With more PEs than cores, one that only tests keeps the writer off. */
+        /* With more PEs than cores, a PE that only tests keeps the writer from running. */
         while (check_ask(s, ivar, check_cmps[c], value) != 1)
             sched_yield();
         CHECK(check_load(t, ivar) == then, "%s 0x%jx: ended with 0x%jx, expected 0x%jx",
@@ -105,7 +105,7 @@ static inline void check_wait(const struct check_symbol *s)
     check_asked(s, true);
 }
 
-/* The waits that have no comparison: for a change. */
+/* The waits without a comparison: they wait for a change. */
 static inline void check_change(const struct check_symbol *s)
 {
     check_asked_for(s, true, SHMEM_CMP_NE);

@@ -90,7 +90,7 @@ static void test_teams(void)
         shmem_ctx_destroy(world);
         shmem_ctx_destroy(ctx);
     }
-    /* What a team's contexts have under way is complete when the team is gone. */
+    /* A team's contexts complete their operations before the team is gone. */
     shmem_ctx_t ctx = SHMEM_CTX_INVALID;
     clear();
     CHECK(shmem_team_create_ctx(back, SHMEM_CTX_SERIALIZED, &ctx) == 0, "no context of the team");
@@ -153,8 +153,8 @@ static void test_again(void)
     CHECK(*words == TURNS, "%ju increments, should be %d", (uintmax_t)*words, TURNS);
 }
 
-/* Data, fence, flag; the other side looks at the data when it sees the flag, and
- * answers through the default context. */
+/* Data, fence, flag; the other side reads the data when it sees the flag, and replies through
+ * the default context. */
 static void test_fence(void)
 {
     check_start(FENCE, "shmem_ctx_fence");
@@ -179,8 +179,8 @@ static void test_fence(void)
     shmem_barrier_all();
 }
 
-/* After the quiet of a context what it has put is there, and what it gets is here,
- * whatever others do. */
+/* After the quiet of a context its puts are there, and its gets are here, whatever other
+ * contexts do. */
 static void test_quiet(void)
 {
     check_start(QUIET, "shmem_ctx_quiet");
@@ -269,7 +269,7 @@ static void test_pcontrol(void)
 static shmem_ctx_t common;
 static int bad[THREADS];
 
-/* A context of its own, as programs with threads have it. */
+/* A context for each thread, as programs with threads have it. */
 static void *alone(void *arg)
 {
     int id = (int)(intptr_t)arg;

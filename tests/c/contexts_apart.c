@@ -1,8 +1,8 @@
 /*
- * contexts_apart.c: a PE that does not answer holds up the context that has something
- * to do with it, and no other. PE 0 stops a PE that it reaches by the network, uses
- * one context with it and others with another PE, and lets it go on. A quiet that
- * waited for the wrong context would never end, and the test with it.
+ * contexts_apart.c: a PE that does not answer holds up only contexts with operations on it. PE 0
+ * stops a PE that it reaches by the network, uses one context with it and others with another PE,
+ * and lets it go on. A quiet that waited for the wrong context would never end, and neither would
+ * the test.
  */
 #include "check.h"
 

@@ -1,6 +1,6 @@
 /*
- * deprecated.c: a program of earlier days. It has the old names only, and no
- * shmem_finalize: start_pes has it called.
+ * deprecated.c: an old program. It uses only the deprecated names, and has no shmem_finalize:
+ * start_pes has it called.
  */
 #define SHMEM_ALLOW_DEPRECATED
 #include "check.h"
@@ -66,7 +66,7 @@ static void caches(void)
     NEED(here == 3);
 }
 
-/* Constants where nothing else is allowed. */
+/* The constants, where the compiler accepts only constants. */
 static long sync_words[_SHMEM_BCAST_SYNC_SIZE + _SHMEM_BARRIER_SYNC_SIZE +
                        _SHMEM_COLLECT_SYNC_SIZE + _SHMEM_REDUCE_SYNC_SIZE +
                        _SHMEM_REDUCE_MIN_WRKDATA_SIZE] = {_SHMEM_SYNC_VALUE};

@@ -1,10 +1,9 @@
 /*
- * edges.c: the first and the last bytes of the heap are like any other.
+ * edges.c: operations on the first and the last bytes of the heap.
  *
- * The program takes the whole heap as one block, and has every kind of operation
- * reach its first and its last bytes at the PE on the right. What checks the range
- * of an operation is wrong by one byte in one direction or in the other; here a
- * check that is too strict ends the job.
+ * The program takes the whole heap as one block, and has every kind of operation reach its first
+ * and its last bytes at the PE on the right. A wrong check of an operation's range is off by one
+ * byte in one direction or in the other; here a check that is too strict ends the job.
  */
 #include "check.h"
 
@@ -14,7 +13,7 @@ enum { PUT, GET, ELEMENTS, ATOMIC, SIGNAL, STRIDED, WAITING, LOCK, COLLECTIVE, N
 static char *begin, *end; /* of the heap */
 static int right, left;
 
-/* The largest block there is: the first one that is granted, coming down by halves. */
+/* Takes the largest possible block, found by bisection. */
 static void take(void)
 {
     size_t size = 0;
@@ -222,7 +221,7 @@ static void test_collective(int which)
     }
 }
 
-/* No bytes behind the last one are within the heap, too. */
+/* An empty range at the end of the heap is within the heap, too. */
 static void test_nothing(void)
 {
     check_start(NOTHING, "nothing at the end of the heap");
@@ -239,7 +238,7 @@ static void test_nothing(void)
 
 int main(void)
 {
-    /* As large as the pieces above need; each of its bytes is looked at by nobody else. */
+    /* As large as the pieces above need; no other piece uses any of its bytes. */
     setenv("SHMEM_SYMMETRIC_SIZE", "4m", 1);
     check_open("edges", TESTS);
     right = (check.me + 1) % check.n;

@@ -1,10 +1,9 @@
 /*
- * growth.c: blocks that the heap has to grow for are like any other, from the
- * first operation on.
+ * growth.c: operations on blocks for which the heap has just grown.
  *
- * Memory of a heap is taken, and given to networks, part by part. Every PE puts
- * into such a block of its neighbour and gets from it as soon as it has the block,
- * in pieces that begin and end anywhere and so lie in one part or in two.
+ * The heap's memory is allocated, and registered with networks, part by part. Every PE puts into
+ * such a block of its neighbour and gets from it as soon as it has the block, in pieces that begin
+ * and end anywhere and so lie in one part or in two.
  */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /*
- * large.c: operations that are longer than the library hands to the network at once, 64 MiB.
+ * large.c: operations longer than 64 MiB, the most that the library passes to the network at once.
  *
  * They travel in parts. Each part has its own place, and a signal comes behind all of them.
  */
@@ -26,7 +26,7 @@ static void verify(const uint64_t *words, uint64_t seed)
         }
 }
 
-/* What the array of a PE has in a test. */
+/* The contents of a PE's array in a test. */
 static uint64_t seed_of(int pe, int test)
 {
     return (uint64_t)(pe + 1) << 48 | (uint64_t)test << 40;
@@ -70,7 +70,7 @@ static void test_signal(int test, const char *name, uint64_t *signal)
     else
         shmem_uint64_put_signal_nbi(area, local, WORDS, signal, 1, SHMEM_SIGNAL_ADD, check_right());
     shmem_signal_wait_until(signal, SHMEM_CMP_EQ, (uint64_t)(test - SIGNAL + 1));
-    /* First: who reads from the front would be behind one who copies only now. */
+    /* First: a reader that begins at the front could miss a copy that is made only now. */
     uint64_t last = __atomic_load_n(area + WORDS - 1, __ATOMIC_ACQUIRE);
     CHECK(last == seed_of(check_left(), test) + WORDS - 1,
           "the signal is there, and the last word is 0x%jx", (uintmax_t)last);

@@ -1,6 +1,6 @@
 /*
- * lent.c: memory of the GPU that the program has mapped itself, registered as symmetric
- * memory: used by its own address, which differs between PEs, and by the one that registering
+ * lent.c: memory of the GPU that the program has mapped itself, registered as symmetric memory. It
+ * is used by its own address, which differs between PEs, and by the address that registration
  * returns. It needs heaps in the memory of GPUs.
  */
 #define _GNU_SOURCE
@@ -82,7 +82,7 @@ static void open_driver(void)
     SYMBOL(stream_wait, "cuStreamSynchronize");
     SYMBOL(context_device, "cuCtxGetDevice");
     driver_call("cuCtxGetDevice", context_device(&property.device));
-    /* A driver may not grant NICs this memory; the one that is played always does. */
+    /* A driver may not grant NICs this memory; the fake driver always does. */
     property.rdma = 1;
     size_t granule;
     if (ask_granularity(&granule, &property, 0) != 0)
@@ -95,7 +95,7 @@ static void open_driver(void)
     }
 }
 
-/* Chunks in a row, as an allocator of the program has them. */
+/* Chunks in a row, as a program's allocator has them. */
 struct chunks {
     uint64_t at;
     size_t n, bytes, granules[MOST];
@@ -142,7 +142,7 @@ static uint64_t word(const uint64_t *at)
     return value;
 }
 
-/* It begins and ends within chunks, of which PEs have others. */
+/* It begins and ends within chunks, which differ from PE to PE. */
 enum { BEHIND = 4096 + 64, WORDS = (5 * GRANULE) / 8 };
 
 static struct chunks owned;
@@ -268,7 +268,7 @@ static void test_collectives(void)
     shmem_barrier_all();
 }
 
-/* Where the program's streams copy by themselves. */
+/* The program's streams copy such memory themselves. */
 static void test_stream(void)
 {
     check_start(STREAM, "on a stream");
@@ -293,7 +293,7 @@ static void test_stream(void)
     shmem_barrier_all();
 }
 
-/* The heap grows below what is lent. */
+/* The heap grows below the registered memory. */
 static void test_growth(void)
 {
     check_start(GROWTH, "growth");
@@ -328,7 +328,7 @@ static void test_neighbours(void)
     shmem_barrier_all();
 }
 
-/* Some of a chunk each, and given back in another order. */
+/* A part of a chunk each, and unregistered in another order. */
 static void test_many(void)
 {
     check_start(MANY, "many");
@@ -382,7 +382,7 @@ static void test_refused(void)
     property.handles = 0;
     struct chunks own = take(1, granules);
     property.handles = 1;
-    /* Which is no matter where PE 0 has no neighbour. */
+    /* Which does not matter if PE 0 has no neighbour. */
     int near = 0, *of_first = check_alloc(sizeof *of_first);
     for (int pe = 0; pe < check.n; pe++)
         near += shmem_ptr(returned, pe) != NULL;
@@ -397,7 +397,7 @@ static void test_refused(void)
                       "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR among its requestedHandleTypes)"
                     : other);
     drop(&own);
-    /* None of that is in the way of what is right. */
+    /* None of these errors affects correct calls. */
     void *s = symmetric((void *)good.at, 2 * GRANULE);
     CHECK(shmemx_buffer_unregister_symmetric(s, GRANULE) != 0 &&
               strstr(shmemx_last_error_text(), "it was registered with 4194304 bytes") != NULL,

@@ -1,5 +1,5 @@
 /*
- * lifecycle.c: init and finalize, counted and repeated, and what can be asked.
+ * lifecycle.c: init and finalize, counted and repeated, and the queries that are always allowed.
  */
 #include "check.h"
 
@@ -61,7 +61,7 @@ static void test_reach(void)
     shmem_free(p);
 }
 
-/* The library comes up a second and a third time in one process. */
+/* The library starts a second and a third time in one process. */
 static void test_again(void)
 {
     check_start(AGAIN, "shmem_init after shmem_finalize");

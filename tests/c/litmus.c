@@ -43,7 +43,7 @@ static void verify(size_t bytes, uint64_t round)
     }
 }
 
-/* The neighbour on the left has been told, and so we, that the data was read. */
+/* Tells the left neighbour that its data was read, and waits for the right one to tell this PE. */
 static void turn_around(uint64_t round)
 {
     int left = (check.me + check.n - 1) % check.n;

@@ -1,6 +1,6 @@
 /*
- * locks.c: set_lock, clear_lock and test_lock: one PE at a time, in the order in
- * which they came, and with what the PE before has written.
+ * locks.c: set_lock, clear_lock and test_lock: one PE at a time, in the order of their requests,
+ * and with the writes of the holder before.
  */
 #include "check.h"
 
@@ -25,7 +25,7 @@ static void reset(int test, const char *name)
     shmem_barrier_all();
 }
 
-/* Counters that are read, and written one higher, without an atomic operation. */
+/* Counters that are read and written back one higher, without an atomic operation. */
 static void test_exclusion(void)
 {
     reset(EXCLUSION, "shmem_set_lock");
@@ -47,9 +47,8 @@ static void test_exclusion(void)
 }
 
 /*
- * PE 0 has the lock while the others come, each when the one before is in the
- * queue: to see that, and only here, the test looks into the lock, whose lower
- * half at a PE names the PE behind it.
+ * PE 0 holds the lock while the others come, each when the one before is in the queue. Only here,
+ * to see that, the test reads the lock word, whose lower half at a PE names the PE behind it.
  */
 static void test_order(void)
 {
@@ -114,7 +113,7 @@ static void test_try(void)
           ROUNDS / 4 * check.n);
 }
 
-/* Who gets the lock finds what the one before has put, at any PE. */
+/* A PE that gets the lock sees the puts of the holder before, at any PE. */
 static void test_complete(void)
 {
     static uint64_t out[WORDS], in[WORDS];
@@ -132,7 +131,7 @@ static void test_complete(void)
             out[i] = in[0] + 1;
         shmem_uint64_put_nbi(data, out, WORDS, at);
         shmem_clear_lock(locks);
-        memset(out, 0, sizeof out); /* the quiet gives it back */
+        memset(out, 0, sizeof out); /* after the quiet it may be reused */
     }
     shmem_barrier_all();
     uint64_t last = shmem_uint64_g(&data[WORDS - 1], at);

@@ -1,6 +1,6 @@
 /*
- * memory.c [ROUNDS]: the symmetric heap's collective calls. ROUNDS: how often 1 MiB is taken and
- * given back, of a heap of 1 GiB.
+ * memory.c [ROUNDS]: the symmetric heap's collective calls. ROUNDS: how often 1 MiB is allocated
+ * and freed, in a heap of 1 GiB.
  */
 #include "check.h"
 
@@ -79,7 +79,7 @@ static void test_rounded(void)
     }
 }
 
-/* A hint that this release does not know, of a later specification perhaps, changes nothing. */
+/* A hint that this release does not know, perhaps of a later specification, changes nothing. */
 static void test_hinted(void)
 {
     check_start(HINTED, "shmem_malloc_with_hints");
@@ -116,7 +116,7 @@ static void test_realloc(void)
     unsigned char *p = shmem_realloc(NULL, 1000);
     for (int i = 0; i < 1000; i++)
         p[i] = (unsigned char)(i * 7 + check.me);
-    void *wall = shmem_malloc(64); /* so that it cannot always grow in place */
+    void *wall = shmem_malloc(64); /* so that the block above cannot always grow in place */
     static const size_t sizes[] = {2000, (size_t)1 << 20, 500, 100000};
     size_t kept = 1000;
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {

@@ -1,7 +1,7 @@
 /*
- * messages.c: how many messages a PE sends in collective calls, by the library's own
- * counters. Where every PE is alone on its host each of them goes by the network, and
- * the numbers are those that the simulated jobs of docs/concepts/scale.md are held to.
+ * messages.c: how many messages a PE sends in collective calls, by the library's own counters. When
+ * every PE is alone on its host each message goes by the network, and the numbers are the ones in
+ * docs/scale.md, which the simulated jobs check as well.
  */
 #include "check.h"
 
@@ -12,7 +12,7 @@ enum { BARRIER, SUM, ALLTOALL, TESTS };
 static bool alone, together; /* no two PEs share memory, or all do */
 static uint64_t *from, *to;
 
-/* What was sent so far, but for the proxy's questions how far a PE is and the answers. */
+/* The messages sent so far, without the proxies' progress requests and replies. */
 static uint64_t sent(void)
 {
     static const char *const names[] = {"atomics", "elements", "puts", "put_signals"};
@@ -45,7 +45,7 @@ static void start(void)
 static void compare(const char *what, uint64_t want)
 {
     uint64_t got = sent() - before;
-    /* Between PEs of one host there are none; where only some are, it depends on who. */
+    /* Between PEs of one host there are none; on mixed hosts the number depends on the pair. */
     if (alone || together)
         CHECK(got == (alone ? want : 0), "%s: %ju messages, want %ju", what, (uintmax_t)got,
               (uintmax_t)(alone ? want : 0));
@@ -59,7 +59,7 @@ static unsigned log2_up(unsigned n)
     return k;
 }
 
-/* Of a small reduction: to each PE up to 16 of them, else in pairs. */
+/* The messages of a small reduction: to each PE if there are up to 16, else in pairs. */
 static uint64_t sum_messages(unsigned n, unsigned me)
 {
     if (n <= 16)

@@ -1,16 +1,15 @@
 /*
- * ordering.c: what fence, quiet, signals and atomics promise, as litmus tests.
+ * ordering.c: the guarantees of fence, quiet, signals and atomics, as litmus tests.
  *
- * Each litmus is played many times, in batches whose instances have words of their
- * own and run into each other; each PE plays it with the PE on its right. One
- * instance in sixteen moves a block that goes by another way than the words that
- * tell of it, and so may be overtaken.
+ * Each litmus runs many times, in batches whose instances have words of their own and overlap; each
+ * PE runs it with the PE on its right. One instance in sixteen moves a block that takes another
+ * route than the words that announce it, and so may be overtaken.
  *
  * usage: ordering [rounds [litmus]]
  *
- * With the name of a litmus only that one is played, without what orders it: a
- * mutant, which has to end with a line that says how often order was lost. A litmus
- * whose mutant passes proves nothing.
+ * With the name of a litmus only that one runs, without the call that orders it: a mutant, which
+ * must end with a line that says how often order was lost. A litmus whose mutant passes proves
+ * nothing.
  */
 #include "check.h"
 
@@ -58,7 +57,7 @@ static void complete(void)
         shmem_quiet();
 }
 
-/* Writes what instance i passes on, without waiting for it. */
+/* Writes the data of instance i, without waiting for it. */
 static void write_data(size_t i, uint64_t value, int pe)
 {
     if (!has_block(i)) {
@@ -79,7 +78,7 @@ static bool data_is(size_t i, uint64_t value)
     return at[0] == value && at[BLOCK / 2] == value && at[BLOCK - 1] == value;
 }
 
-/* Waits for the flags in turn, and looks at once at what each tells of. */
+/* Waits for the flags in turn, and checks at once the data that each announces. */
 static void read_data(uint64_t batch, const char *what)
 {
     for (size_t i = 0; i < BATCH; i++) {
@@ -159,7 +158,7 @@ static void put_fence_put(uint64_t batch)
         seen(batch, i, data_is(i, batch), "the first put came after the second");
 }
 
-/* A get after quiet answers what was put. */
+/* A get after quiet returns the data of the put. */
 static void put_quiet_get(uint64_t batch)
 {
     static uint64_t got[BATCH];
@@ -173,10 +172,10 @@ static void put_quiet_get(uint64_t batch)
         seen(batch, i, got[i] == batch, "a get did not see an earlier put");
 }
 
-/* Store buffering: each PE writes to the right and then looks at what was written
- * here. Of a ring of PEs, one at least sees the other's write. By loads and stores the
- * instances are played one by one, so that the PEs meet in some; over a network, where
- * each quiet is a round trip, all at once. */
+/* Store buffering: each PE writes to the right and then reads the word that its left neighbour
+ * writes here. In a ring of PEs, at least one sees the other's write. By loads and stores the
+ * instances run one by one, so that the PEs meet in some; over a network, where each quiet is a
+ * round trip, all at once. */
 static void store_buffering(uint64_t batch)
 {
     static bool answers[BATCH];
@@ -200,7 +199,7 @@ static void store_buffering(uint64_t batch)
         seen(batch, i, all[i] > 0, "no PE saw the write of the one before it");
 }
 
-/* What a PE has completed is there for whoever hears of it from a third one: each PE
+/* Data that a PE has completed is visible to a PE that hears of it from a third one: each PE
  * writes to the one after the next, and tells the next, which tells that one. */
 static void passed_on(uint64_t batch)
 {
@@ -217,8 +216,8 @@ static void passed_on(uint64_t batch)
     read_data(batch, "a PE that heard of the data did not find it");
 }
 
-/* All PEs add to words of each, by four kinds of atomic operations and, each to its
- * own, by those of C. The mutant reads and writes. */
+/* All PEs add to words of each PE, by four kinds of atomic operations and, each to its own, by
+ * C's. The mutant reads and writes. */
 static void atomicity(uint64_t batch)
 {
     (void)batch;
@@ -263,8 +262,8 @@ static void atomicity(uint64_t batch)
     }
 }
 
-/* A lock of compare_swap, which is a few turns for each batch of the others: who has it reads and
- * writes a block, in pieces that go by different ways. */
+/* A lock of compare_swap, taken a few times for each batch of the others: its holder reads and
+ * writes a block, in pieces that take different routes. */
 static void exclusion(uint64_t batch)
 {
     enum { TURNS = 4 };

@@ -1,9 +1,9 @@
 /*
- * progress.c: a PE that is asleep in its own code still serves the others.
+ * progress.c: a PE that sleeps in its own code still serves the others.
  *
- * Every PE in turn sleeps and calls nothing; the others meanwhile put, get and add
- * to its memory, each time waiting for the answer, and leave a mark when they are
- * through. The sleeper looks at its marks only, and all of them come.
+ * Every PE in turn sleeps without a call; the others meanwhile put, get and add to its memory, each
+ * time waiting for the reply, and leave a mark when they are done. The sleeper reads only its
+ * marks, and all of them come.
  */
 #include "check.h"
 

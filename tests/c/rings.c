@@ -1,6 +1,6 @@
 /*
- * rings.c: threads of each PE hand operations to the proxy by rings, as kernels
- * do. Where all PEs share memory there is no network and no ring is used.
+ * rings.c: threads of each PE pass operations to the proxy by rings, as kernels do. Where all PEs
+ * share memory there is no network and no ring is used.
  */
 #include "check.h"
 
@@ -79,7 +79,7 @@ static void quiet(uint32_t ring)
         check_fail("the ring was stopped");
 }
 
-/* Other threads must be done before what they did is looked at. */
+/* Other threads must be done before their results are checked. */
 static void meet(void)
 {
     if (pthread_barrier_wait(&together) == PTHREAD_BARRIER_SERIAL_THREAD)
@@ -125,7 +125,7 @@ static void *work(void *arg)
     for (uint32_t i = 0; i < WORDS / 4; i++)
         bad[ELEMENTS][id] += mine->words[i] != UINT64_MAX - i - left;
 
-    /* Everybody adds to one word of PE 0. */
+    /* Every thread adds to one word of PE 0. */
     for (int i = 0; i < 1000; i++)
         push(ring, shmemi_pack_amo(0, 0, place(counter), 2, 3, i % 2 ? (uint32_t)-3 : 7),
              SHMEMI_SLOTS_AMO);
@@ -134,7 +134,7 @@ static void *work(void *arg)
     if (check.me == 0)
         bad[ATOMICS][id] += *counter != (uint64_t)check.n * THREADS * 500 * 4;
 
-    /* Tickets are drawn once each. */
+    /* Each ticket is drawn once. */
     for (int i = 0; i < 200; i++) {
         uint64_t t = ask(ring, fetch_add, tickets, SHMEMI_SLOTS_AMO_WIDE);
         if (t >= THREADS * 200 || __atomic_exchange_n(&seen[t], 1, __ATOMIC_RELAXED))
@@ -169,7 +169,7 @@ static void *work(void *arg)
         quiet(ring);
     }
 
-    /* A get that is waited for, into memory outside the heap. */
+    /* A blocking get, into memory outside the heap. */
     memset(block, 0, BLOCK);
     struct get g = {mine->block, block, BLOCK};
     ask(ring, get, &g, SHMEMI_SLOTS_GET);

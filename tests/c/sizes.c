@@ -21,14 +21,14 @@ static uint64_t *signals;
 static size_t most; /* of dest and of source */
 static unsigned char *pattern;
 
-/* What PE pe puts: a part of one text, which the target has, too. It repeats after a prime, so
- * that no byte is right that comes from a place a power of two away. */
+/* The data of PE pe: a part of one text, which the target has, too. It repeats after a prime, so
+ * that a byte from a place a power of two away is wrong. */
 static const unsigned char *text(int pe, size_t size)
 {
     return pattern + (check_mix(size + ((uint64_t)pe << 32)) & 4095);
 }
 
-/* Where a put of a batch begins: not at multiples of anything. */
+/* The start of a put in a batch: never a round number. */
 static size_t place(size_t in_batch, size_t size, size_t room)
 {
     return in_batch * room + GUARD + size % GUARD;
@@ -58,7 +58,7 @@ static void put_signal_nbi(void *to, const void *from, size_t n, uint64_t *signa
     shmem_putmem_signal_nbi(to, from, n, signal, value, SHMEM_SIGNAL_SET, check_right());
 }
 
-/* Every second put of a batch is the one that does not wait. */
+/* Every second put of a batch is nonblocking. */
 static put_call *const now[WAYS] = {put, put_signal}, *const later[WAYS] = {put_nbi,
                                                                             put_signal_nbi};
 

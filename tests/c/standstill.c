@@ -31,8 +31,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Each size has a place of its own, so that all can be looked at when the rounds are over:
- * a look between them would need a barrier more, which the defect does not have. */
+/* Each size has a place of its own, so that all can be checked when the rounds are over: a check
+ * between them would need one more barrier, with which the defect does not occur. */
 static size_t place(int round)
 {
     return (size_t)LEAST * ((1U << round) - 1);
@@ -75,8 +75,8 @@ static void look_at_contents(const char *dest)
         CHECK(dest[i] == 0, "byte %zu was written", i);
 }
 
-/* The longest that a PE was in a call after the last one had entered it; each PE that was
- * longer in it than the limit is named. */
+/* The longest time that a PE was in a call after the last one had entered it; each PE above the
+ * limit is named. */
 static double longest(const double (*at)[ROUNDS][MOMENTS], int round, int enter, const char *call)
 {
     double last = 0, most = 0;
@@ -93,7 +93,7 @@ static double longest(const double (*at)[ROUNDS][MOMENTS], int round, int enter,
     return most;
 }
 
-/* On PE 0, which has the moments of all. */
+/* On PE 0, which has the times of all. */
 static void judge(const double (*at)[ROUNDS][MOMENTS])
 {
     for (int round = 0; round < ROUNDS; round++) {

@@ -1,7 +1,6 @@
 /*
- * statics.c: the program's globals and statics as symmetric memory, in the style in which
- * OpenSHMEM programs have been written since there are any: arrays, flags, locks and
- * counters at file scope, and no shmem_malloc.
+ * statics.c: the program's globals and statics as symmetric memory, in the oldest style of
+ * OpenSHMEM programs: arrays, flags, locks and counters at file scope, and no shmem_malloc.
  */
 #define SHMEM_ALLOW_DEPRECATED
 #include "check.h"
@@ -43,7 +42,7 @@ static double sums_from[LONG], sums_to[LONG];
 static long lock, guarded;
 static _Thread_local long mine = 5;
 
-/* The last byte of .bss may be anybody's; a large array makes the end uneven. */
+/* The page with the end of .bss may hold other data as well; a large array makes the end uneven. */
 static char uneven[4099];
 
 static void test_contents(void)
@@ -246,7 +245,7 @@ static void test_reductions(void)
     }
 }
 
-/* As all programs began before teams. */
+/* Active sets, as in all programs before teams. */
 static long psync[SHMEM_REDUCE_SYNC_SIZE], psync_bcast[SHMEM_BCAST_SYNC_SIZE],
     psync_barrier[SHMEM_BARRIER_SYNC_SIZE];
 static long pwrk[SHMEM_REDUCE_MIN_WRKDATA_SIZE + MANY];

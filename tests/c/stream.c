@@ -1,6 +1,6 @@
 /*
- * stream.c: calls on a stream that need no kernel of the library: the default
- * stream of a GPU that a test plays, whose work another thread does.
+ * stream.c: calls on a stream that need no kernel of the library: the default stream of a fake GPU,
+ * whose work another thread does.
  */
 #include <shmem.h>
 #include <shmemx.h>
@@ -31,7 +31,7 @@ static int has(const long *words, int pe)
     return 1;
 }
 
-/* Every PE to the next: what it waits for comes from the one before. */
+/* From every PE to the next: it waits for data of the PE before it. */
 static void round_of(long *to, uint64_t *signal, long *near, uint64_t turn)
 {
     int next = (me + 1) % n, before = (me + n - 1) % n;

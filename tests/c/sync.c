@@ -1,6 +1,6 @@
 /*
- * sync.c: what fence, quiet, barrier and sync promise to a third party, and
- * signal words without data.
+ * sync.c: the guarantees of fence, quiet, barrier and sync for a third PE, and signal words without
+ * data.
  */
 #include "check.h"
 
@@ -48,7 +48,7 @@ static void reset(void)
     shmem_barrier_all();
 }
 
-/* Who sees the flag sees the data that was put before the fence. */
+/* A PE that sees the flag sees the data that was put before the fence. */
 static void test_fence(void)
 {
     static uint64_t out[WORDS];
@@ -65,7 +65,7 @@ static void test_fence(void)
     }
 }
 
-/* After a quiet, whoever is told of the data finds it, and not only its target. */
+/* After a quiet, every PE that is told of the data finds it, and not only its target. */
 static void test_quiet(bool one)
 {
     static uint64_t out[WORDS], in[WORDS];
@@ -78,7 +78,7 @@ static void test_quiet(bool one)
             shmem_pe_quiet(neighbour(1));
         else
             shmem_quiet();
-        memset(out, 0, sizeof out); /* quiet gives the source back */
+        memset(out, 0, sizeof out); /* quiet allows its reuse */
         shmem_uint64_p(flag, round, neighbour(2));
         shmem_uint64_wait_until(flag, SHMEM_CMP_EQ, round);
         shmem_uint64_get_nbi(in, data, WORDS, neighbour(-1));
@@ -91,7 +91,7 @@ static void test_quiet(bool one)
     }
 }
 
-/* A barrier completes what was issued before it. */
+/* A barrier completes the operations that were issued before it. */
 static void test_barrier(void)
 {
     static uint64_t out[WORDS];
@@ -193,7 +193,7 @@ static void ring(int number)
     rung = 1;
 }
 
-/* A wait for what does not come ends after the limit, and by a signal; others do not. */
+/* A wait without an event ends after the limit, and by a signal; other waits do not. */
 static void test_limit(void)
 {
     check_start(LIMIT, "shmemx_wait_limit");
@@ -211,7 +211,7 @@ static void test_limit(void)
     shmem_uint64_wait_until(flag, SHMEM_CMP_EQ, 0);
     CHECK(shmemx_wait_limit(1000000) == 0, "a limit ended a wait that held");
 
-    /* Again and again, for one may come before the wait sleeps. */
+    /* Again and again, because a signal may come before the wait sleeps. */
     struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
     signal(SIGALRM, ring);
     shmemx_wait_limit(UINT64_C(3600) * 1000000000);
@@ -220,7 +220,7 @@ static void test_limit(void)
     setitimer(ITIMER_REAL, &never, NULL);
     CHECK(rung && shmemx_wait_limit(0) == 1, "no signal ended it");
 
-    /* Nor does it need a pause of the network: the others send until PE 0's is over. */
+    /* It needs no pause of the network either: the others send until PE 0's wait is over. */
     shmem_barrier_all();
     if (check.me == 0) {
         shmemx_wait_limit(30000000);

@@ -1,6 +1,6 @@
 /*
- * teams.c: who is in a team, and every collective on teams that overlap, come and
- * go, and are used one after the other without a barrier.
+ * teams.c: the members of teams, and every collective on teams that overlap, come and go, and are
+ * used one after the other without a barrier.
  */
 #include "check_team.h"
 
@@ -152,14 +152,14 @@ static void compare(const uint64_t *at, int pe, size_t first, size_t n, uint64_t
         }
 }
 
-/* How many elements a member gives to collect. */
+/* The number of a member's elements in collect. */
 static size_t share(int pe, size_t n)
 {
     return pe % 3 == 1 ? 0 : n < 5 ? n : n - (size_t)pe % 5;
 }
 
-/* dest has what collect has put there, `all` elements: one member that has too little room for
- * them, and the same with room for all. */
+/* dest has the result of collect, `all` elements; once one member has too little room for them,
+ * and once all have room. */
 static void collect_room(shmem_team_t team, size_t n, uint64_t round, size_t all)
 {
     int pes = shmem_team_n_pes(team), me = shmem_team_my_pe(team), last = pes - 1;
@@ -184,7 +184,7 @@ static void collect_room(shmem_team_t team, size_t n, uint64_t round, size_t all
     shmem_team_sync(team);
 }
 
-/* All moves once, n elements from each; every PE of the team is in the same round. */
+/* Every data movement once, n elements from each; every PE of the team is in the same round. */
 static void move(shmem_team_t team, size_t n, uint64_t round)
 {
     int pes = shmem_team_n_pes(team), me = shmem_team_my_pe(team);
@@ -217,7 +217,7 @@ static void move(shmem_team_t team, size_t n, uint64_t round)
     shmem_team_sync(team);
 }
 
-/* All sums once. */
+/* Every sum once. */
 static void sum(shmem_team_t team, size_t n, uint64_t round)
 {
     int pes = shmem_team_n_pes(team), me = shmem_team_my_pe(team);
@@ -291,8 +291,8 @@ static void test_sync(void)
         shmem_team_destroy(teams[i]);
 }
 
-/* Scans in a row: the first PE waits for nobody, the last is late. Then one in place,
- * so large that PEs finish at different times. */
+/* Scans in a row: the first PE does not wait, the last is late. Then one in place, so large that
+ * PEs finish at different times. */
 static void scan_ahead(shmem_team_t team)
 {
     int me = shmem_team_my_pe(team);
@@ -327,8 +327,8 @@ static void scan_ahead(shmem_team_t team)
     shmem_barrier_all();
 }
 
-/* One broadcast after the other, by turns on two teams, without a wait between
- * them: the roots run ahead of those that sleep. */
+/* One broadcast after the other, alternately on two teams, without a wait between them: the
+ * roots run ahead of sleeping PEs. */
 static void test_ahead(void)
 {
     shmem_team_t teams[KINDS];
@@ -367,7 +367,7 @@ static void test_ahead(void)
         shmem_team_destroy(teams[i]);
 }
 
-/* Hundreds at a time; then as many as there are, and one more. */
+/* Hundreds at a time; then the most that are possible, and one more. */
 static void test_many(void)
 {
     static shmem_team_t teams[1000];
@@ -399,7 +399,7 @@ static void test_many(void)
     shmem_barrier_all();
 }
 
-/* A team's place is used again, by other PEs and in another order. */
+/* A team's slot is used again, by other PEs and in another order. */
 static void test_reuse(void)
 {
     check_start(REUSE, "teams that follow each other");
@@ -444,7 +444,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Each of two threads has a team of its own, of the same PEs; who is first differs. */
+/* Each of two threads has a team of its own, of the same PEs; which thread comes first differs. */
 static void test_threaded(void)
 {
     check_start(THREADED, "a team for each thread");

@@ -41,7 +41,7 @@ static void *work(void *arg)
 
 static uint32_t talking;
 
-/* Never quiet: posts for as long as anybody listens. */
+/* Never calls quiet: posts until the others are done. */
 static void *talk(void *arg)
 {
     int right = (check.me + 1) % check.n;
@@ -55,8 +55,7 @@ static void *talk(void *arg)
     return NULL;
 }
 
-/* What one thread has put is there after its quiet, which ends although the
- * others go on. */
+/* The puts of one thread are complete after its quiet, which ends although the others go on. */
 static int quiet_among_talkers(void)
 {
     int right = (check.me + 1) % check.n, wrong = 0;
