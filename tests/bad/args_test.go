@@ -6,7 +6,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// For what only the full checks see.
+// For mistakes that only the full checks find.
 var argsRows = []row{
 	{what: "put_freed", say: []string{`PE \d: shmem_long_put: 8 bytes at 0x\w+: the allocation there has 0 bytes from that address on \(check the number of elements, and that the memory was not freed\)`}},
 	{what: "put_nbi_freed", say: []string{`PE \d: shmem_long_put_nbi: 8 bytes at 0x\w+: the allocation there has 0 bytes`}},

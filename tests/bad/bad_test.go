@@ -25,12 +25,12 @@ const (
 	aborted = 134
 )
 
-// A row is one bad program: what it does, and what must come of it.
+// A row is one bad program: its name, and the expected report and status.
 type row struct {
 	what   string
 	env    []string
 	only   string // onNode, onHosts, or both when empty
-	pes    string // how many; empty: 2
+	pes    string // number of PEs; empty: 2
 	status int
 	say    []string // regular expressions; each must match a line of standard error or output
 }
@@ -189,9 +189,9 @@ func (r row) run(t *testing.T, build, program, where string) {
 	}
 }
 
-// output is what a job says. When it has said all that its row wants, said is called:
-// who holds another PE up goes on then, and not after a time in which a busy machine
-// may not have come to it.
+// output is a job's output. When it has everything that the row wants, said is called: a PE that
+// holds another one up then goes on, and not after a fixed time in which a busy machine may not
+// have got there.
 type output struct {
 	row  row
 	text []byte

@@ -1,4 +1,3 @@
-// Package bad runs programs that do what cannot be served and reads what the
-// library says: one line that names the PE, the call, the cause and the
-// remedy, and a status that is not 0.
+// Package bad runs programs with calls that cannot be served and reads the library's report: one
+// line that names the PE, the call, the cause and the remedy, and a status that is not 0.
 package bad

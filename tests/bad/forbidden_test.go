@@ -14,8 +14,8 @@ import (
 )
 
 // TestForbiddenCalls takes one system call at a time from the PEs, by a seccomp filter, as
-// sandboxes do. Each PE that cannot do without says so in a line; the others work, on the node
-// and between hosts.
+// sandboxes do. Each PE that needs the call says so in a line; the others work, on the node and
+// between hosts.
 func TestForbiddenCalls(t *testing.T) {
 	build := need.Build(t)
 	forbid, program := compile(t, build, "forbid"), compile(t, build, "forbidden")
@@ -65,8 +65,8 @@ func TestForbiddenCalls(t *testing.T) {
 	}
 }
 
-// TestForbiddenCallsOfTools does it to the tools, which are Go programs. What their runtime needs
-// before their first line is clone of threads; of the rest they tell themselves.
+// TestForbiddenCallsOfTools does it to the tools, which are Go programs. Their runtime needs clone
+// of threads before their first line; for other calls the tools report the filter themselves.
 func TestForbiddenCallsOfTools(t *testing.T) {
 	build := need.Build(t)
 	forbid := compile(t, build, "forbid")

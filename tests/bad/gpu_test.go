@@ -8,8 +8,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// onGPU are the rows of PEs with a GPU, which is played: it runs none of the
-// library's kernels.
+// onGPU are the rows of PEs with a fake GPU: it runs none of the library's kernels.
 var onGPU = []row{
 	{what: "stream_kernel", status: aborted, say: []string{`PE \d: shmemx_sync_all_on_stream: load /\S+/libshmem_kernels.fatbin: .*\(see the cause\)`}},
 	{what: "stream_wrong_pe", status: aborted, say: []string{`PE \d: shmemx_long_put_on_stream: PE 2 does not exist, there are 2 \(use 0 to shmem_n_pes\(\) - 1\)`}},

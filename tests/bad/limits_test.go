@@ -12,9 +12,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestFewDescriptorsForTheNetwork gives PEs that talk by tcp fewer and fewer open files: a
-// job goes on or says which limit is in its way. One that can accept no connection would
-// wait for ever.
+// TestFewDescriptorsForTheNetwork gives PEs that use tcp fewer and fewer open files: a job goes on
+// or names the limit. A PE that can accept no connection would wait for ever.
 func TestFewDescriptorsForTheNetwork(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "bad")
@@ -37,9 +36,9 @@ func TestFewDescriptorsForTheNetwork(t *testing.T) {
 	}
 }
 
-// TestFewDescriptorsForPEs gives one PE the fewest open files with which its network is opened.
-// That is fewer than the PEs of the other host, to each of which tcp may have a connection, and
-// is warned of.
+// TestFewDescriptorsForPEs gives one PE the fewest open files with which its network opens. They
+// are fewer than the PEs of the other host, each of which may need a tcp connection, and the
+// library warns of that.
 func TestFewDescriptorsForPEs(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "bad")

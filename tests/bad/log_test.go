@@ -14,8 +14,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestReportInTheLog: what a wait has to tell goes where the log goes, as a record of its
-// own, and nowhere else.
+// TestReportInTheLog: the report of a wait goes to the log, as a record of its own, and nowhere
+// else.
 func TestReportInTheLog(t *testing.T) {
 	build := need.Build(t)
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ const afterFailure = `before, shmem_malloc of 9895604649984 bytes failed \(see w
 
 var small = []string{"SHMEM_SYMMETRIC_SIZE=1m"}
 
-// For what messages have to name.
+// For the names in messages.
 var messagesRows = []row{
 	{what: "malloc_too_large", say: []string{noRoom, `went on`}},
 	{what: "realloc_too_large", say: []string{noRoom, `went on`}},
@@ -37,7 +37,7 @@ var messagesRows = []row{
 
 func TestMessages(t *testing.T) { runRows(t, "messages", messagesRows) }
 
-// TestAllocationIsToldOnce counts the lines about two allocations that fail on two PEs.
+// TestAllocationIsToldOnce counts the lines about two failed allocations on two PEs.
 func TestAllocationIsToldOnce(t *testing.T) {
 	build := need.Build(t)
 	out, err := exec.CommandContext(t.Context(), build+"/bin/shmemrun", "-n", "2", compile(t, build, "messages"), "malloc_too_large").CombinedOutput()
@@ -46,7 +46,7 @@ func TestAllocationIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestStrippedProgram: where the program has no names left, reports give the offset alone.
+// TestStrippedProgram: for a program without names, reports give only the offset.
 func TestStrippedProgram(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "messages")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestAbortFlushes has a PE abort the job while stdio holds what the program has printed. It
-// comes out where nothing else can be using stdout, and in no case does the PE hang.
+// TestAbortFlushes has a PE abort the job while stdio holds output of the program. The output
+// appears if no other thread can be using stdout, and the PE never hangs.
 func TestAbortFlushes(t *testing.T) {
 	shmemrun, program := compile(t, "abort")
 	const text, reason = "the last that PE 0 printed", "shmem: PE 0: shmem_int_p: PE 2 does not exist"
@@ -43,8 +43,8 @@ func TestAbortFlushes(t *testing.T) {
 	})
 }
 
-// TestAbortReasonFirst: shmemrun says that a PE aborted the job when it has passed on what
-// the PE says of it.
+// TestAbortReasonFirst: shmemrun reports that a PE aborted the job only after it has passed on the
+// PE's own report.
 func TestAbortReasonFirst(t *testing.T) {
 	shmemrun, program := compile(t, "abort")
 	for range 20 {

@@ -12,8 +12,8 @@ import (
 )
 
 // TestFirstContact has PE 0 write to a PE that it has never met and that is stopped, so that no
-// processor of that PE answers. If the PE goes on the bytes are there; if it is killed PE 0 is
-// told, and goes on with the others.
+// processor of that PE answers. If the PE goes on the bytes are there; if it is killed PE 0 gets an
+// error, and goes on with the others.
 func TestFirstContact(t *testing.T) {
 	shmemrun, program := compile(t, "contact")
 	for _, r := range routes(t, list(tcp, []string{"--hosts", "8"}), true) {

@@ -26,16 +26,16 @@ var small = []string{"FI_OFI_RXM_RX_SIZE=64", "FI_OFI_RXM_TX_SIZE=64", "FI_OFI_R
 // with another.
 const kinds = 14
 
-// TestStrangerEndpoints has endpoints that are no part of a job send every kind of operation to
-// those of its PEs: from before shmem_init, when the ports refuse connections, until after
-// shmem_finalize. The PEs' data stays right, the job ends as without them, and each PE counts
-// what it has refused.
+// TestStrangerEndpoints has endpoints outside a job send every kind of operation to its PEs'
+// endpoints: from before shmem_init, when the ports refuse connections, until after shmem_finalize.
+// The PEs' data stays right, the job ends as without them, and each PE counts the operations that
+// it has refused.
 func TestStrangerEndpoints(t *testing.T) {
 	shmemrun, neighbour := compile(t, "neighbour")
 	stranger := filepath.Join(t.TempDir(), "stranger")
 	cc.Source(t, stranger, "testdata/stranger.c", "-lfabric")
 	for _, c := range []struct {
-		provider             string // as SHMEM_PROVIDER has it
+		provider             string // as in SHMEM_PROVIDER
 		processes, endpoints int
 		rounds               int // that begin and end while the PEs are at work; 0: as many as in half a minute
 	}{
@@ -44,7 +44,8 @@ func TestStrangerEndpoints(t *testing.T) {
 		{"tcp;ofi_rxm", 1, 1, 4},
 		{"tcp;ofi_rxm", 4, 8, 1},
 		{"tcp", 1, 1000, 0},
-		// To close the endpoints of a process takes ofi_rxm time by the square of their number.
+		// ofi_rxm closes the endpoints of a process in a time that grows with the square of their
+		// number.
 		{"tcp;ofi_rxm", 8, 125, 0},
 	} {
 		if c.rounds == 0 && !*whole {
@@ -82,8 +83,8 @@ exec "$0" "$@"`, first), neighbour, begin, end)
 				}
 				s.says(fmt.Sprintf(`round %d\n`, strings.Count(s.output(), "round")+1+c.rounds))
 			}
-			// On a busy machine a few rounds may post little, and nothing but what the provider refuses
-			// itself.
+			// On a busy machine a few rounds may post little, and only operations that the provider
+			// refuses itself.
 			if c.rounds > 0 && c.processes*c.endpoints > kinds {
 				strangers[0].says("each kind is posted")
 			}
@@ -104,7 +105,7 @@ exec "$0" "$@"`, first), neighbour, begin, end)
 	}
 }
 
-// operations logs how many of each kind were posted, and checks which kinds a provider has not.
+// operations logs how many of each kind were posted, and checks which kinds a provider lacks.
 func operations(t *testing.T, provider string, strangers []*job) {
 	t.Helper()
 	counts, unsupported := map[string]int{}, map[string]bool{}
@@ -138,7 +139,7 @@ func inner(t *testing.T, provider string) string {
 	return provider
 }
 
-// twoPorts finds a free port with a free one behind it, outside of those that the system gives
+// twoPorts finds a free port with a free one behind it, outside the range that the system assigns
 // to connections.
 func twoPorts(t *testing.T) int {
 	t.Helper()

@@ -14,9 +14,9 @@ import (
 	"libshmem/runtime/gpu/cuda/cudatest"
 )
 
-// TestHeld has the driver of the GPU, which is played, not return from a call: the PE
-// that it holds says so by itself, although its proxy and whoever needs the proxy
-// stand still, and the job ends well when the call returns.
+// TestHeld has the GPU's fake driver not return from a call: the PE that waits in it reports that
+// by itself, although its proxy and all that need the proxy stand still, and the job ends well when
+// the call returns.
 func TestHeld(t *testing.T) {
 	shmemrun, program := compile(t, "held")
 	const (
@@ -72,8 +72,8 @@ func TestHeld(t *testing.T) {
 			h.hold.Hold(h.pids[1], "cuMemcpyAsync")
 			step(h, "get")
 			h.says(`PE 1: ` + driver + byProxy + `: it may be that ` + lazy + pageable + ` \(launch each kernel once before, and ` + help)
-			// Who waits for it hears of it: on the PE itself, where nobody else gets at the
-			// network, and from the other PE by its silence.
+			// The PEs that wait for it report it: the PE itself, whose only user of the network is
+			// held, and the other PE, to which it is silent.
 			h.says(`PE 0: shmem_long_get has waited \d+ s: for the completion at PE 1; .*PE 1 has not answered for`)
 			step(h, "quiet")
 			h.says(`PE 1: shmem_\w+ has waited \d+ s: for another thread that uses the network; ` + driver + byProxy + ` \(docs/guides/gpu-network\.md\) \(the wait goes on\)`)
@@ -84,7 +84,7 @@ func TestHeld(t *testing.T) {
 			h := begin(t, r, "loading=1", "0", 2)
 			h.hold.Hold(h.pids[1], "cuMemcpyAsync")
 			step(h, "get")
-			// Each signal is one question; what has just begun is no answer to it.
+			// Each signal is one question; a call that has just begun does not answer it.
 			for asked := time.Now(); !strings.Contains(h.output(), pageable); time.Sleep(100 * time.Millisecond) {
 				if time.Since(asked) > limit/2 {
 					t.Fatalf("nobody says it\n%s", h.output())
@@ -101,7 +101,7 @@ func TestHeld(t *testing.T) {
 			}
 		})
 
-		// Nothing waits for what the program's context cannot do.
+		// Operations that the program's context cannot do are not waited for.
 		t.Run("loads"+r.name, func(t *testing.T) {
 			h := begin(t, r, "", "0", 2)
 			defer h.hold.Load(h.pids[1])()
@@ -112,7 +112,7 @@ func TestHeld(t *testing.T) {
 			}
 		})
 
-		// A heap that belongs to the program's context waits for it, and the PE says so.
+		// A heap in the program's context waits for it, and the PE says so.
 		t.Run("undone"+r.name, func(t *testing.T) {
 			h := begin(t, r, "", "1", 2, "-x", "SHMEM_GPU_SHARE=ipc", "-x", "SHMEM_SYMMETRIC_SIZE=64M")
 			loaded := h.hold.Load(h.pids[1])
@@ -136,7 +136,7 @@ func TestHeld(t *testing.T) {
 		})
 	}
 
-	// A thread of the program, of a job that has no network.
+	// A thread of the program, in a job without a network.
 	t.Run("program", func(t *testing.T) {
 		h := begin(t, route{}, "", "1", 1)
 		h.hold.Hold(h.pids[0], "cuStreamSynchronize")

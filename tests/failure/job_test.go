@@ -21,11 +21,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// limit is how long a job may take. What it waits for takes milliseconds; the
-// machine may be busy.
+// limit is how long a job may take. Its events take milliseconds; the machine may be busy.
 const limit = 2 * time.Minute
 
-// TestMain keeps the driver and the NICs that are played.
+// TestMain makes the folder of the fake driver and NICs.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "played")
 	if err != nil {
@@ -46,7 +45,7 @@ func compile(t *testing.T, name string) (shmemrun, program string) {
 	return filepath.Join(build, "bin", "shmemrun"), cc.Program(t, build, filepath.Join("testdata", name+".c"))
 }
 
-// job is one that runs.
+// job is a running job.
 type job struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -115,7 +114,7 @@ func (j *job) says(pattern string) []string {
 	return nil
 }
 
-// passed counts the PEs that say that all their checks passed.
+// passed counts the PEs that report that all their checks passed.
 func passed(t *testing.T, out string) int {
 	t.Helper()
 	if regexp.MustCompile(`, [1-9]\d* failed`).MatchString(out) {
@@ -124,8 +123,8 @@ func passed(t *testing.T, out string) int {
 	return strings.Count(out, " passed, 0 failed")
 }
 
-// onGPU is the environment of a job whose heaps are in the memory of a GPU, which is
-// played: the CPU reaches it, but the library goes by the driver.
+// onGPU is the environment of a job whose heaps are in the memory of a fake GPU: the CPU reaches
+// it, but the library follows the driver.
 func onGPU(t *testing.T) []string {
 	t.Helper()
 	return []string{"SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH=" + cudatest.Build(t)}

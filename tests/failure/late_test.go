@@ -15,10 +15,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// latePEs, of which the last leaves a barrier out.
+// latePEs is the number of PEs, of which the last leaves a barrier out.
 const latePEs, latePE = 4, 3
 
-// ways are those to start a job of late.c, and the routes of each.
+// ways are the ways to start a job of late.c, and the routes of each.
 func ways(t *testing.T, how string) []route {
 	t.Helper()
 	if how == "hosts" {
@@ -27,14 +27,14 @@ func ways(t *testing.T, how string) []route {
 	return routes(t, nil, false)
 }
 
-// begin starts a job of late.c in one of them.
+// begin starts a job of late.c in one of these ways.
 func begin(t *testing.T, how string, r route, shmemrun, program, what, file string, env ...string) *job {
 	t.Helper()
 	args := []string{program, what, strconv.Itoa(latePE), file}
 	if how == "node" || how == "hosts" {
 		return start(t, list(env, r.env), shmemrun, list(options(strconv.Itoa(latePEs), r.options...), args)...)
 	}
-	// Without a launcher: the shell only starts the PEs, and leaves their ends to them.
+	// Without a launcher: the shell only starts the PEs, and does not end them.
 	const pes = `n=$1; shift; pe=0; while [ $pe -lt $n ]; do SHMEM_BOOTSTRAP_PE=$pe LATE_PE=$pe "$@" & pe=$((pe+1)); done; wait`
 	id := filepath.Join(t.TempDir(), "id")
 	n := strconv.Itoa(latePEs)
@@ -47,14 +47,14 @@ func begin(t *testing.T, how string, r route, shmemrun, program, what, file stri
 	return start(t, env, "sh", list([]string{"-c", pes, "pes", n}, args)...)
 }
 
-// lives asks for what shmem-info says of a running PE until that matches.
+// lives asks shmem-info about a running PE until its output matches.
 func (j *job) lives(pe int, pattern string) {
 	j.t.Helper()
 	info, pid := filepath.Join(need.Build(j.t), "bin", "shmem-info"), j.process(pe)
 	re := regexp.MustCompile(pattern)
 	var out []byte
 	for end := time.Now().Add(limit / 2); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		out, _ = exec.Command(info, "--live", pid, "--between", "0").CombinedOutput() // it says what is wrong
+		out, _ = exec.Command(info, "--live", pid, "--between", "0").CombinedOutput() // out has the error
 		if re.Match(out) {
 			return
 		}
@@ -82,8 +82,8 @@ const (
 	exited    = `exited with status 0 without shmem_finalize`
 )
 
-// lateness is what the last PE does instead, in a job that is started some way, and what is said
-// of it.
+// lateness is the last PE's behaviour in its place, in a job that is started some way, and the
+// expected report of it.
 type lateness struct{ what, how, does string }
 
 // late is a job with such a PE, which goes on when the file is there.
@@ -93,8 +93,8 @@ type late struct {
 	name, file string
 }
 
-// TestLate has a PE leave a barrier out: the reports of those that wait, and shmem-info --live,
-// say what it does, or how it has ended, also where others wait for those that wait for it.
+// TestLate has a PE leave a barrier out: the reports of waiting PEs, and shmem-info --live, say
+// what it does, or how it has ended, also for PEs that wait for other waiting PEs.
 func TestLate(t *testing.T) {
 	shmemrun, program := compile(t, "late")
 	cases := []lateness{
@@ -116,7 +116,7 @@ func TestLate(t *testing.T) {
 		{"gone", "hosts", exited},
 	}
 	for i := range ways(t, "hosts") {
-		// All jobs of a network wait at the same time, which takes no processor.
+		// The jobs of a network all wait at the same time, which takes no processor.
 		var jobs []late
 		for _, c := range cases {
 			all := ways(t, c.how)
@@ -133,7 +133,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// judge looks at what the PEs say, and lets them go on where they can.
+// judge checks the output of the PEs, and lets them go on where they can.
 func (l *late) judge(t *testing.T) {
 	j := l.job
 	j.t = t
@@ -163,8 +163,8 @@ func (l *late) judge(t *testing.T) {
 	}
 }
 
-// TestLateEnds has a PE of a job without a launcher end before a barrier, which loses it to the
-// others: they say with what status, where the PE could note it, and else that it is not known.
+// TestLateEnds has a PE of a job without a launcher end before a barrier, so that the others lose
+// it: they report its status if the PE could record it, and else that it is unknown.
 func TestLateEnds(t *testing.T) {
 	shmemrun, program := compile(t, "late")
 	const noted, unknown = `ended with status %d, \d+\.\d s ago, without shmem_finalize`, `has ended \(its process, \d+, is gone, and its status is not known\)`
@@ -185,8 +185,8 @@ func TestLateEnds(t *testing.T) {
 	}
 }
 
-// TestLateAsked has the signal USR2 ask a PE that waits: its report says what the late one does,
-// of another host, too, which is asked only then.
+// TestLateAsked sends the signal USR2 to a waiting PE: its report says what the late one does, also
+// for a PE of another host, which is asked only then.
 func TestLateAsked(t *testing.T) {
 	shmemrun, program := compile(t, "late")
 	for _, c := range []struct{ what, how, does string }{

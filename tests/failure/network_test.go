@@ -11,20 +11,20 @@ import (
 	"libshmem/fabric/ofi/stub"
 )
 
-// tcp has a job go by sockets, in one row of a test's table; routes has it go by others, too.
+// tcp has a job use sockets, in one row of a test's table; routes has it use other routes, too.
 var tcp = []string{"-x", "SHMEM_PROVIDER=tcp"}
 
 // A route is how PEs of different hosts reach each other.
 type route struct {
-	name    string   // "": as the row says
+	name    string   // "": as in the row
 	options []string // of shmemrun
 	env     []string
-	network *stub.Network // nil: sockets, or none at all
+	network *stub.Network // nil: sockets, or no network
 }
 
-// routes are those of a row. One over sockets is run over NICs that this machine does not have,
-// too (fabric/ofi/stub): with -whole over all of them; else, where it says something about NICs that
-// no other row does, over the newest of EFA's.
+// routes are the routes of a row. A row over sockets also runs over NICs that this machine does not
+// have (fabric/ofi/stub): with -whole over all of them; else, if it checks something about NICs
+// that no other row does, over the newest of EFA's.
 func routes(t *testing.T, options []string, always bool) []route {
 	t.Helper()
 	all := []route{{options: options}}
@@ -39,7 +39,7 @@ func routes(t *testing.T, options []string, always bool) []route {
 	return all
 }
 
-// onGPU is onGPU where NICs reach the memory of a GPU.
+// onGPU is the function above for NICs that reach the memory of a GPU.
 func (r *route) onGPU(t *testing.T) []string {
 	t.Helper()
 	env := onGPU(t)
@@ -53,15 +53,15 @@ func (r *route) onGPU(t *testing.T) []string {
 	return env
 }
 
-// unrouted are the tests between hosts that routes has no part in, with the rule of the stub that
-// is the reason.
+// unrouted are the tests between hosts that do not use routes, with the rule of the stub that is
+// the reason.
 var unrouted = map[string]string{
-	// Strangers find a PE by a port of a range. An address of EFA has the number of a queue pair and
-	// a random key, which a stranger would have to be told.
+	// Strangers find a PE by a port of a range. An address of EFA has the number of a queue pair
+	// and a random key, which a stranger cannot guess.
 	"TestStrangerEndpoints": "G13b",
 }
 
-// TestRoutes: every test with a job between hosts runs over NICs of the stub, too, or is in the
+// TestRoutes: every test with a job between hosts also runs over NICs of the stub, or is in the
 // list.
 func TestRoutes(t *testing.T) {
 	files, err := filepath.Glob("*_test.go")

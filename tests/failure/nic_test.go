@@ -14,7 +14,7 @@ import (
 const nicPEs = 4
 
 // dies starts a program of tests/c over a network. A NIC breaks with an operation of PE 1; of NICs
-// in a row each PE has every fourth, so that this one is its second, where it has several.
+// in a row each PE has every fourth, so that this one is its second, if it has several.
 func dies(t *testing.T, n stub.Network, nic, operation int, argv ...string) *job {
 	t.Helper()
 	build := need.Build(t)
@@ -23,15 +23,16 @@ func dies(t *testing.T, n stub.Network, nic, operation int, argv ...string) *job
 	return start(t, n.Env(stub.Build(t)), filepath.Join(build, "bin", "shmemrun"), args...)
 }
 
-// TestNICDies has one of the four NICs of a PE break at work: programs end well and all that they
-// check is right, by the NICs that are left, and PEs tell of the loss.
+// TestNICDies has one of the four NICs of a PE break at work: programs end well with right results,
+// over the remaining NICs, and PEs report the loss.
 func TestNICDies(t *testing.T) {
 	const second = nicPEs + 1
 	lost := regexp.MustCompile(`PE \d: fabric: NIC \S+ does not reach PE \d at its NIC \S+ any more`)
 	for _, n := range stub.Networks(true) {
 		for _, argv := range [][]string{{"sizes", "1048576", "7"}, {"ordering", "5000"}, {"zz_atomics"}} {
 			for _, at := range []int{1, 100, 200} {
-				// Of what make test has, efa-2.6 is there for the first contact by a NIC that has broken.
+				// Among the cases of make test, efa-2.6 is there for the first contact by a NIC
+				// that has broken.
 				short := at == 100 && (n.Name == stub.Newest && argv[0] != "zz_atomics" || n.Name == "efa-2.6" && argv[0] == "ordering")
 				if !*whole && !short {
 					continue
@@ -55,8 +56,8 @@ func TestNICDies(t *testing.T) {
 func TestOnlyNICDies(t *testing.T) {
 	why := regexp.MustCompile(`shmem: PE \d: .*(Internal queue pair error|Bad queue pair|libfabric error 5)`)
 	for _, n := range stub.Networks(true) {
-		// Over verbs nothing tells of injected messages that are lost: a write that fails does, and where
-		// there is none what is asked of a PE that does not answer.
+		// Over verbs a lost injected message causes no error: a failed write does, and without a
+		// write the missing answer of a PE.
 		if n.Name != stub.Newest && n.Name != "verbs" && !*whole {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// phases is a job of phases.c and the folder that it looks in.
+// phases is a job of phases.c and its folder.
 type phases struct {
 	*job
 	folder string
@@ -24,7 +24,7 @@ func startPhases(t *testing.T, env []string, pes string, options []string, more 
 	return p
 }
 
-// goOn lets the PEs that stand before a file go on.
+// goOn lets the PEs that wait for a file go on.
 func (p *phases) goOn(file string) {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.folder, file), nil, 0o666); err != nil {
@@ -32,7 +32,7 @@ func (p *phases) goOn(file string) {
 	}
 }
 
-// stands waits for a PE to stand before a file, and returns its process.
+// stands waits until a PE waits for a file, and returns its process.
 func (p *phases) stands(pe int, file string) (pid int) {
 	p.t.Helper()
 	m := p.says(`PE ` + strconv.Itoa(pe) + ` is process (\d+) and stands before ` + file + `\n`)
@@ -54,8 +54,8 @@ func (p *phases) ask() {
 	}
 }
 
-// standsInInit waits for a process to have loaded the core, and to have had time to wait
-// for the others.
+// standsInInit waits for a process to have loaded the core, and to have had time to wait for the
+// others.
 func standsInInit(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(limit / 2); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -127,8 +127,8 @@ func TestFaultInInit(t *testing.T) {
 	}
 }
 
-// TestFinalizeAfterLoss: PE 0 stands in finalize after the loss of PE 2 and waits for PE 1. It
-// reports after SHMEM_TIMEOUT and when it is asked.
+// TestFinalizeAfterLoss: PE 0 is in finalize after the loss of PE 2 and waits for PE 1. It reports
+// after SHMEM_TIMEOUT and when it is asked.
 func TestFinalizeAfterLoss(t *testing.T) {
 	const report = `shmem: PE 0: shmem_finalize has waited \d+ s: for the PEs that are alive to finalize; PE 2 .*\(the wait goes on\)`
 	for _, c := range []struct {

@@ -56,16 +56,15 @@ func descendants(t *testing.T, below int, name string, n int) []int {
 	return nil
 }
 
-// TestStopped stops one PE of eight: the reports of those that wait say which one
-// does not go on, and the job ends well when it does.
+// TestStopped stops one PE of eight: the reports of the waiting PEs name the one that does not go
+// on, and the job ends well when it does.
 func TestStopped(t *testing.T) {
 	shmemrun, program := compile(t, "stand")
 	for _, c := range []struct {
 		name, way, pes, wrapper string
 		options                 []string
 		say                     []string
-		// Over NICs PE 0 reaches the memory of the PE that is stopped; what that PE's processor has
-		// to do waits for it.
+		// Over NICs PE 0 reaches the memory of the stopped PE; work for that PE's processor waits.
 		nics []string
 	}{
 		{name: "node", way: "barrier", pes: "8", say: []string{
@@ -74,18 +73,18 @@ func TestStopped(t *testing.T) {
 		{name: "wait", way: "wait", pes: "8", say: []string{
 			`PE [0-7]: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(heap offset 0x\w+\) == 1, now 0; PE 5 is stopped by`}},
 		{name: "hosts", way: "get", pes: "8", options: list(tcp, []string{"--hosts", "4"}), say: []string{
-			// The operation, the peer, its address, the NIC, and how far both are.
+			// The operation, the peer, its address, the NIC, and the progress of both.
 			`PE 0: shmem_long_g has waited \d+ s: for the completion at PE 5; PE 5 is stopped by a signal or a debugger \(process \d+\), ` +
 				`(is in no call of the library that waits \(.* ago\)(, as of \d+\.\d s ago)?, )?has not answered for \d+\.\d s, has 1 operations of 8 bytes under way, \d+ messages posted and \d+ received, \d+ of \d+ units completed, ` +
 				`at [0-9a-f.:\[\]]+ over tcp( by net)? on \S+`,
-			// What came before, and the question that is not answered.
+			// The events before, and the question without an answer.
 			`PE 0:   last events with PE 5, times before this report:\n(shmem: PE 0: .*\n)*shmem: PE 0: +-\d+\.\d{3} ms  posted read of 8 bytes, token \d+\n` +
 				`(shmem: PE 0: .*\n)*shmem: PE 0: +-\d+\.\d{3} ms  sent message \d+: how far are you, 56 bytes\n`,
 			`PE 4: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 5; PE 5 is stopped`}, nics: []string{
 			`PE 0 has reached the memory of PE 5`,
 			`PE 0: shmem_long_atomic_fetch_add has waited \d+ s: for the completion at PE 5; PE 5 is stopped by a signal or a debugger \(process \d+\)`,
 			`PE 4: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 5; PE 5 is stopped`}},
-		// Nobody sees the process: the network says that it does not answer.
+		// No PE sees the process: the network reports that it does not answer.
 		{name: "network", way: "get", pes: "8", wrapper: "unshare --pid --fork --kill-child ", options: list(tcp, []string{"--hosts", "8"}), say: []string{
 			`PE 0: shmem_long_g has waited \d+ s: for the completion at PE 5; PE 5 has not answered for \d+\.\d s`}, nics: []string{
 			`PE 0 has reached the memory of PE 5`,
@@ -134,8 +133,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestAsked has the signal USR2 ask for reports. It asks until they come: a PE that has
-// not begun to wait yet has nothing to tell.
+// TestAsked asks for reports by the signal USR2. It repeats the signal until they come: a PE that
+// does not wait yet has nothing to report.
 func TestAsked(t *testing.T) {
 	shmemrun, program := compile(t, "stand")
 	dir := t.TempDir()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestReset has each PE reset its GPU before it finalizes. The job ends well and each PE says
-// what was wrong, once; who needs the GPU after it is told why that is not to be had.
+// TestReset has each PE reset its GPU before it finalizes. The job ends well and each PE reports
+// the reset, once; a later use of the GPU gets the reason why it fails.
 func TestReset(t *testing.T) {
 	shmemrun, program := compile(t, "reset")
 	const text = `the program has reset GPU 0 \(cudaDeviceReset\) while the job used it \(call it before shmem_init or after shmem_finalize\)`

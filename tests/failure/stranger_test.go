@@ -13,10 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestStranger plays a process of the same user that wants the symmetric heap of a
-// job that comes up: it connects to the job's sockets and says nothing, nonsense, too
-// much, too little, and what it was told itself. The job comes up, and one line names
-// the process.
+// TestStranger acts as a process of the same user that tries to get the symmetric heap of a
+// starting job: it connects to the job's sockets and sends nothing, garbage, too much, too little,
+// and copies of what it received. The job starts, and one line names the process.
 func TestStranger(t *testing.T) {
 	shmemrun, program := compile(t, "stand")
 	file := filepath.Join(t.TempDir(), "go")
@@ -70,8 +69,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// socketOf finds the abstract name of a socket at which the first PE listens, whose
-// process is one of some.
+// socketOf finds the abstract name of a socket at which the first of some PEs listens.
 func socketOf(t *testing.T, pids []int) string {
 	t.Helper()
 	re := regexp.MustCompile(`(?m) 00010000 0005 01 +(\d+) @(shmem-\S+)$`)

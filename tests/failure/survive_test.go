@@ -14,8 +14,8 @@ import (
 
 var goOn = []string{"SHMEM_ON_FAILURE=return"}
 
-// TestSurvive kills one PE of a job, on one node and over a network. The others know
-// within seconds, from whatever call they are in, and go on among themselves.
+// TestSurvive kills one PE of a job, on one node and over a network. The others notice within
+// seconds, from whatever call they are in, and go on among themselves.
 func TestSurvive(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestSettingDiffers: PEs of one job do not do different things.
+// TestSettingDiffers: all PEs of one job act by one setting.
 func TestSettingDiffers(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
 	j := start(t, nil, shmemrun, "-n", "2", "sh", "-c", `[ $SHMEM_LAUNCHER_PE = 1 ] && export SHMEM_ON_FAILURE=return; exec "$0" 0 kill`, program)
@@ -76,8 +76,8 @@ func TestSettingDiffers(t *testing.T) {
 	}
 }
 
-// TestOrphans ends shmemrun first, and then a PE: the others see by its process, or by
-// the network alone, that it is gone. A shell keeps shmemrun's end from the PEs.
+// TestOrphans ends shmemrun first, and then a PE: the others see by its process, or only by the
+// network, that it is gone. A shell hides shmemrun's end from the PEs.
 func TestOrphans(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
 	for _, c := range []struct {
@@ -87,7 +87,7 @@ func TestOrphans(t *testing.T) {
 		wrapper string
 		options []string
 		say     string
-		count   int // PEs that say so
+		count   int // PEs that report it
 	}{
 		{name: "node", way: "kill", env: goOn, say: " passed, 0 failed", count: 3},
 		{name: "hosts", way: "kill", env: goOn, options: list(tcp, []string{"--hosts", "2"}), say: " passed, 0 failed", count: 3},

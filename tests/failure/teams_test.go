@@ -9,12 +9,12 @@ import (
 	"libshmem/tests/need"
 )
 
-// seeds is how often each way is tried; -seeds=40 is for make test-full.
+// seeds is how often each way runs; -seeds=40 is for make test-full.
 var seeds = flag.Uint64("seeds", 1, "seeds of each way to die")
 
-// TestTeams has PEs die one after another, outside of calls, in collective calls, and
-// while the others agree on who is left. Each time these make a team of themselves,
-// the same at each, and all collective calls work in it.
+// TestTeams has PEs die one after another, outside calls, in collective calls, and while the
+// survivors agree on their team. Each time the survivors make a team, the same on each, and all
+// collective calls work in it.
 func TestTeams(t *testing.T) {
 	shmemrun, program := compile(t, "teams")
 	for _, c := range []struct {

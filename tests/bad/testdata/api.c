@@ -1,5 +1,5 @@
 /*
- * api.c: as bad.c, for the later families: does one thing that cannot be served.
+ * api.c: as bad.c, for the later families: makes one call that cannot be served.
  */
 #include "cases.h"
 

@@ -1,6 +1,6 @@
 /*
- * args.c: as bad.c, for what only SHMEM_CHECKS=full sees: memory that was freed, operands
- * that lie badly, and arguments that are not the same on every PE.
+ * args.c: as bad.c, for mistakes that only SHMEM_CHECKS=full finds: memory that was freed, operands
+ * in wrong places, and arguments that are not the same on every PE.
  */
 #include "cases.h"
 

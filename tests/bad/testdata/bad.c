@@ -1,6 +1,6 @@
 /*
- * bad.c: does one thing that cannot be served. The argument names it; the test
- * beside this file knows what the library has to say.
+ * bad.c: makes one call that cannot be served. The argument names it; the test beside this file
+ * knows the library's report.
  */
 #include "go.h"
 
@@ -292,7 +292,7 @@ static void leaves(void)
         exit(0);
     shmem_barrier_all();
 }
-/* The put is complete when PE 0 has ended, and PE 1 is not left alone meanwhile. */
+/* The put is complete when PE 0 has ended, and PE 1 has company meanwhile. */
 static void ends_without_finalize(void)
 {
     static long *word;
@@ -419,7 +419,7 @@ static const struct {
     {"hang_busy", hang_busy},
 };
 
-/* What a translation unit with kernels is to the library. */
+/* The library's view of a translation unit with kernels. */
 static int set_fails(const struct shmemi_device_image *image, int device)
 {
     (void)device;

@@ -1,5 +1,5 @@
 /*
- * cases.h: programs of which each run does one thing, by its name.
+ * cases.h: programs of which each run makes one call, by its name.
  */
 #ifndef CASES_H
 #define CASES_H

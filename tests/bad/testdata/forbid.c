@@ -1,12 +1,11 @@
 /*
- * forbid.c: runs a program to which one system call is forbidden, as a sandbox's seccomp
- * filter does it.
+ * forbid.c: runs a program under a seccomp filter that forbids one system call, as a sandbox does.
  *
  *     forbid CALL ERROR PROGRAM ARGS...
  *
- * ERROR is EPERM or ENOSYS. CALL is the system call's name; "thread" is clone of a thread.
- * The arguments of clone3 are where no filter sees them, so it is then missing altogether,
- * and the C library takes clone instead.
+ * ERROR is EPERM or ENOSYS. CALL is the system call's name; "thread" is clone of a thread. No
+ * filter sees the arguments of clone3, so it is then missing altogether, and the C library takes
+ * clone instead.
  */
 #define _GNU_SOURCE
 #include <errno.h>

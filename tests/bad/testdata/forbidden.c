@@ -1,6 +1,6 @@
 /*
- * forbidden.c: what a job does under a filter of system calls: it puts, gets, adds, locks,
- * forks and leaves. Its memory is large, small, on the heap, and a global.
+ * forbidden.c: the work of a job under a filter of system calls: it puts, gets, adds, locks, forks
+ * and leaves. Its memory is large, small, on the heap, and a global.
  */
 #include <shmem.h>
 

@@ -1,6 +1,6 @@
 /*
- * messages.c: as bad.c, for what messages have to name: failed allocations, the arguments of
- * collect, and statics.
+ * messages.c: as bad.c, for the names in messages: failed allocations, the arguments of collect,
+ * and statics.
  */
 #include "cases.h"
 
@@ -34,7 +34,7 @@ CASE(wait_failed)
     long *large = shmem_malloc((size_t)9 << 40);
     shmem_long_wait_until(large, SHMEM_CMP_EQ, 1);
 }
-/* The last PE gives nothing, and has no place for what the others give. */
+/* The last PE contributes no elements, and has no room for those of the others. */
 CASE(collect_null)
 {
     int last = me == n - 1;
@@ -45,14 +45,14 @@ CASE(collect_private)
     int last = me == n - 1;
     shmem_long_collect(SHMEM_TEAM_WORLD, last ? here : block, block + 5, last ? 0 : 2);
 }
-/* Nobody gives anything, so that nothing is wrong. */
+/* No PE contributes elements, so there is no mistake. */
 CASE(collect_nothing)
 {
     if (shmem_long_collect(SHMEM_TEAM_WORLD, NULL, NULL, 0) == 0 && me == 0)
         puts("went on");
 }
-/* In a heap of 1 MiB: dest ends where the heap does, and the last of two PEs gives nothing, so
- * that its share begins behind the heap. */
+/* In a heap of 1 MiB: dest ends where the heap does, and the last of two PEs contributes no
+ * elements, so that its share begins behind the heap. */
 CASE(collect_to_the_end)
 {
     char *source = shmem_malloc((size_t)600 << 10), *dest = NULL;

@@ -65,7 +65,7 @@ CASE(set_short_sync)
     if (me < n - 1)
         shmem_sync(0, 0, n - 1, block);
 }
-/* Programs take the size of one for the other. */
+/* A mistake of programs: the size of one in place of the other. */
 CASE(set_work_of_sync_size)
 {
     long *sync = new_sync(), *work = shmem_malloc(SHMEM_REDUCE_SYNC_SIZE * sizeof *work);
@@ -78,7 +78,7 @@ CASE(set_overlap)
 {
     shmem_long_sum_to_all(block + 1, block, 2, 0, 0, n, new_work(), new_sync());
 }
-/* On all PEs, and on some: those of a set may have messages before they come. */
+/* On all PEs, and on some: members of a set may have messages before they make the call. */
 CASE(set_not_initialised)
 {
     long *sync = new_sync();
@@ -93,7 +93,7 @@ CASE(set_not_initialised_of_some)
     if (me < n - 1)
         shmem_sync(0, 0, n - 1, sync);
 }
-/* The root gives twice what the others take once. */
+/* The root sends twice the elements that the others receive. */
 CASE(set_sync_again)
 {
     long *sync = new_sync();

@@ -63,11 +63,11 @@ int main(int argc, char **argv)
         system_call(mount(argv[1], "/proc/meminfo", NULL, MS_BIND, NULL), "mount meminfo");
     }
     refused(old);
-    refused(old); /* what was taken for the first refusal was given back */
+    refused(old); /* the memory taken for the first refusal was given back */
     if (me == 1)
         system_call(umount("/proc/meminfo"), "umount meminfo");
 
-    /* The heaps are still alike: a put lands in the block of the same call. */
+    /* The heaps are still alike: a put arrives in the block of the same call. */
     int *again = shmem_malloc(LARGE);
     expect(again != NULL, "no memory after the shortage");
     *again = -1;

@@ -1,10 +1,9 @@
 /*
- * abort.c: PE 0 makes a call that ends the job while stdio holds what the program printed.
+ * abort.c: PE 0 makes a call that ends the job while stdio holds output of the program.
  *
- * The argument says where: plain; locked, while another thread has the lock of stdout; own,
- * while this thread has it; handler, in a handler of a signal that interrupts nothing of
- * stdio; stack, in one on the signal stack; child, in a child of fork(); thread, in a thread
- * of the program's.
+ * The argument says where: plain; locked, while another thread has the lock of stdout; own, while
+ * this thread has it; handler, in a handler of a signal that interrupts nothing of stdio; stack, in
+ * one on the signal stack; child, in a child of fork(); thread, in a thread of the program's.
  */
 #include <pthread.h>
 #include <shmem.h>

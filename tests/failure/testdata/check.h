@@ -1,6 +1,6 @@
 /*
- * check.h: counts what holds in passed and what does not in failed, for a program that has
- * those and its number in me.
+ * check.h: counts passed and failed checks for a program that has those two variables and its
+ * number in me.
  */
 #ifndef CHECK_H
 #define CHECK_H

@@ -1,6 +1,6 @@
 /*
- * handler.c: the handler of a signal that comes while the library sends ends the process
- * by exit, which programs do although they should not.
+ * handler.c: a signal handler that runs while the library sends ends the process by exit. Programs
+ * do that although they should not.
  *
  * usage: handler STATUS MICROSECONDS
  */
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     struct itimerval once = {.it_value.tv_usec = argc == 3 ? atoi(argv[2]) : 1};
     if (setitimer(ITIMER_REAL, &once, NULL) != 0)
         abort();
-    /* As many bytes as are sent with the signal, in Go: larger and smaller ones go by C. */
+    /* As many bytes as are sent with the signal, in Go: smaller and larger puts go by C. */
     for (;;)
         shmem_putmem_signal_nbi(data, data + (1 << 20), 3000, &sent, 1, SHMEM_SIGNAL_ADD, right);
 }

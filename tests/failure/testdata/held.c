@@ -1,8 +1,8 @@
 /*
- * held.c: PEs of which one is held by the driver of its GPU.
+ * held.c: PEs, one of which waits in the driver of its GPU.
  *
- * The argument is a folder. Each PE says its number of a process, and goes on when the
- * file is there that says so:
+ * The argument is a folder. Each PE writes its process number, and does each step when the file of
+ * that name exists:
  *
  *   get    PE 0 gets from the last PE, whose proxy copies the bytes out of its GPU
  *   quiet  the last PE puts and waits for it

@@ -1,11 +1,10 @@
 /*
  * late.c: one PE leaves a barrier out, and does something else.
  *
- * The first argument is what: compute (in no call), wait (in shmem_long_wait_until), finalize,
- * exit (by exit(0)), return (from main), fail (by exit(3)) or gone (by _exit(0)). The second is
- * the PE; the third a file, whose existence has the PE go on where it can. Where LATE_UID
- * names a file, the PEs bring themselves together by the unique id in it, as LATE_PE of
- * LATE_NPES.
+ * The first argument is its behaviour: compute (in no call), wait (in shmem_long_wait_until),
+ * finalize, exit (by exit(0)), return (from main), fail (by exit(3)) or gone (by _exit(0)). The
+ * second is the PE; the third a file: when it exists the PE goes on where it can. Where LATE_UID
+ * names a file, the PEs start without a launcher by the unique id in it, as LATE_PE of LATE_NPES.
  */
 #include <pthread.h>
 #include <shmemx.h>

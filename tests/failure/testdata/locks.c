@@ -1,6 +1,6 @@
 /*
- * locks.c: PEs die that have locks, wait for them, or are their homes, and the others
- * go on to use them.
+ * locks.c: PEs die that hold locks, wait for them, or are their homes, and the others go on to use
+ * them.
  *
  * The arguments: the way, seed, and the PEs that die.
  *   holder  the first of them has the lock, and all others wait for it
@@ -26,7 +26,7 @@ static uint64_t random_state;
 
 #include "check.h"
 
-/* Symmetric. owners and counts are the keeper's, who stays alive. */
+/* Symmetric. owners and counts are on the keeper, which stays alive. */
 static long *locks, *owners, *counts, *came;
 
 static uint64_t chance(uint64_t below)
@@ -50,7 +50,7 @@ static bool dies(int pe, int argc, char **argv)
     return false;
 }
 
-/* One of those that die does not yet. */
+/* Whether a PE of the list is still alive. */
 static bool alive(int argc, char **argv)
 {
     for (int i = 3; i < argc; i++)
@@ -59,7 +59,7 @@ static bool alive(int argc, char **argv)
     return false;
 }
 
-/* This PE has the lock now, and nobody else; whoever is named is lost. */
+/* This PE alone holds the lock now; a PE named as its owner is lost. */
 static void enter(int i, int argc, char **argv)
 {
     int error = shmemx_last_error();
@@ -109,8 +109,8 @@ static void meet(int survivors)
         ;
 }
 
-/* Plays PEs that were in the queue behind this one when another was lost, and say so
- * only now: the lower half of a lock names who comes next (capi/front/lock.c). */
+/* Acts as PEs that were in the queue behind this one when another was lost, and report so only
+ * now: the lower half of a lock names the next PE (capi/front/lock.c). */
 static void tell_late(void)
 {
     for (int i = 0; i < LOCKS; i++)
@@ -146,11 +146,11 @@ int main(int argc, char **argv)
     if (one_dies && me == victim) {
         pthread_t thread;
         pthread_create(&thread, NULL, end_soon, (void *)(uintptr_t)100000);
-        shmem_set_lock(&locks[chance(LOCKS)]); /* the holder's own: this is the end of it */
+        shmem_set_lock(&locks[chance(LOCKS)]); /* the holder's own: it dies here */
     } else if (one_dies && strcmp(argv[1], "waiter") == 0 && me == keeper) {
         while (shmem_pe_accessible(victim))
             usleep(1000);
-        usleep(20000); /* for who would take them from this PE */
+        usleep(20000); /* time for PEs that would take the locks from this one */
         (void)shmemx_last_error();
         for (int i = 0; i < LOCKS; i++)
             leave(i);
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
     for (int round = 0; round < ROUNDS || alive(argc, argv); round++)
         use((int)chance(LOCKS), argc, argv);
     meet(survivors);
-    /* Who had a lock and died is told to the next one, and not to those after it. */
+    /* The death of a lock's holder is reported to the next holder, and not to those after it. */
     for (int i = 0; i < LOCKS; i++) {
         shmem_set_lock(&locks[i]);
         enter(i, argc, argv);

@@ -1,11 +1,11 @@
 /*
  * neighbour.c: PEs that put, get and add to each other's memory and compare every word, while
- * strangers are at their endpoints.
+ * strangers send to their endpoints.
  *
  *     neighbour BEGIN END
  *
  * The PEs call shmem_init when the file BEGIN exists, and end when END does. Each prints a line
- * when it has refused something of a stranger.
+ * when it has refused an operation of a stranger.
  */
 #include <shmem.h>
 #include <shmemx.h>

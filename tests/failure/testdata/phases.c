@@ -1,10 +1,10 @@
 /*
- * phases.c: PEs that stand in each part of their life until a file is there.
+ * phases.c: PEs that wait in each phase of their life for a file.
  *
- * The argument is a folder. Every PE waits for the file "before" in it, then calls
- * shmem_init, where PE 1 comes only when the file "init" is there, then shmem_finalize,
- * which PE 1 calls when "finalize" is there, and ends when "after" is there. With a second
- * argument PE 2 kills itself where the others finalize.
+ * The argument is a folder. Every PE waits for the file "before" in it, then calls shmem_init,
+ * which PE 1 calls only when the file "init" exists, then shmem_finalize, which PE 1 calls when
+ * "finalize" exists, and ends when "after" exists. With a second argument PE 2 kills itself where
+ * the others finalize.
  */
 #include <shmem.h>
 #include <signal.h>

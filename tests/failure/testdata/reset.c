@@ -51,7 +51,7 @@ static void job(const char *when)
     long *words = shmem_malloc(WORDS * sizeof *words), *sum = shmem_calloc(1, sizeof *sum);
     if (words == NULL || sum == NULL || got == NULL)
         exit(2);
-    /* The first call on a stream makes what kernels work with, which the proxies serve. */
+    /* The first call on a stream makes the data of kernels, which the proxies serve. */
     shmemx_long_put_on_stream(sum, sum, 1, shmem_my_pe(), NULL);
     shmem_barrier_all();
     work(words, sum, got, 1);

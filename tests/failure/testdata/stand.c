@@ -1,13 +1,12 @@
 /*
  * stand.c: PEs that wait, and one that does not do its part.
  *
- * The first argument is what they wait in: barrier, get, wait, reach or nothing; the second
- * the PE that is waited for, which says its process number and does its part when the
- * file is there that the third names. With a fourth, the program has a handler of its
- * own for USR2.
+ * The first argument is the wait: barrier, get, wait, reach or nothing. The second is the PE that
+ * they wait for, which prints its process number and does its part when the file of the third
+ * argument exists. With a fourth, the program has a handler of its own for USR2.
  *
- * reach: PE 0 writes and reads the memory of that PE as soon as there is a file with
- * .stopped behind its name, says that it has, and then asks its processor for something.
+ * reach: PE 0 writes and reads the memory of that PE as soon as there is a file with .stopped
+ * behind its name, reports that it has, and then needs that PE's processor.
  */
 #include <shmem.h>
 #include <shmemx.h>
@@ -33,8 +32,8 @@ static void wait_for(const char *file)
 
 enum { REACH = 1 << 20 };
 
-/* Puts to the memory of another PE, and gets it until the bytes are there: to say that they are,
- * as quiet does, takes that PE's processor. */
+/* Puts to the memory of another PE, and gets it until the bytes are there: a report of arrival,
+ * which quiet needs, takes that PE's processor. */
 static void reach(unsigned char *memory, int pe)
 {
     unsigned char *text = malloc(REACH), *back = calloc(1, REACH);

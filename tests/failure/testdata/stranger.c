@@ -1,14 +1,14 @@
 /*
- * stranger.c: a process outside of the job that plays every kind of operation of libfabric
- * against the job's endpoints. It uses libfabric alone.
+ * stranger.c: a process outside the job that sends every kind of libfabric operation to the job's
+ * endpoints. It uses libfabric alone.
  *
  *     stranger PROVIDER ENDPOINTS END HOST PORT...
  *
- * Each round opens ENDPOINTS endpoints, posts each kind with each length from each of them to
- * each port, and closes them with some operations under way. Ports that do not listen yet refuse
- * the connection; the next round tries them again. Each round ends with a line, and one more
- * says when each kind has been posted. When the file END exists, the process prints one line for
- * each kind and ends.
+ * Each round opens ENDPOINTS endpoints, posts each kind with each length from each of them to each
+ * port, and closes them with some operations under way. Ports that do not listen yet refuse the
+ * connection; the next round tries them again. Each round ends with a line, and one more says when
+ * each kind has been posted. When the file END exists, the process prints one line for each kind
+ * and ends.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One with nothing in its name has neither a buffer nor a remote address. */
+/* A kind with neither word in its name has neither a buffer nor a remote address. */
 #define KINDS(X)                                                                                   \
     X(SEND, "send")                                                                                \
     X(SEND_DATA, "send-data")                                                                      \
@@ -94,7 +94,7 @@ static int ended(void)
     return access(end_file, F_OK) == 0;
 }
 
-/* Asks for what the provider has of the four kinds of operation. */
+/* Requests those of the four kinds of operation that the provider has. */
 static struct fi_info *ask(const char *provider, const char *host, const char *port, uint64_t caps)
 {
     struct fi_info *hints = fi_allocinfo(), *found = NULL;
@@ -171,7 +171,7 @@ static ssize_t post(struct fid_ep *ep, fi_addr_t to, size_t n, struct operation 
     return -FI_EINVAL;
 }
 
-/* Posts as soon as there is room, or gives up: the peer may take nothing more, or not be there. */
+/* Posts as soon as there is room, or gives up: the peer may accept no more, or not be there. */
 static int posted(struct fid_ep *ep, fi_addr_t to, size_t n, struct operation *o, double patience)
 {
     for (const double stop = now() + patience; now() < stop;) {
@@ -181,7 +181,7 @@ static int posted(struct fid_ep *ep, fi_addr_t to, size_t n, struct operation *o
         if (ret != -FI_EAGAIN)
             return ret == 0;
         take_completions();
-        usleep(100); /* for the PEs, which have the same processors */
+        usleep(100); /* for the PEs, which share the processors */
     }
     return 0;
 }
@@ -199,9 +199,9 @@ static struct fid_ep *open_endpoint(void)
 }
 
 /*
- * A port that has no room for PATIENCE, and to begin with for CONNECTING, is left alone by that
- * endpoint until the next round, so that ports where nothing listens take little time. Each
- * endpoint begins with a kind of its own, since after some kinds the peer closes the connection.
+ * A port without room for PATIENCE, and at first for CONNECTING, is skipped by that endpoint until
+ * the next round, so that ports without a listener take little time. Each endpoint begins with a
+ * kind of its own, since after some kinds the peer closes the connection.
  */
 static void play_round(int endpoints, unsigned round)
 {

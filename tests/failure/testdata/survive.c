@@ -1,10 +1,10 @@
 /*
  * survive.c: one PE is killed, and the others go on among themselves.
  *
- * Each survivor is in a call that needs the victim when it dies, another one for
- * each PE: what the first argument is modulo the number of ways. Then all ask it for
- * everything, and at last do without it. The arguments: the victim, the way to end:
- * kill, exit or segv, and perhaps a file for which the victim waits before it does.
+ * Each survivor is in a call that needs the victim when it dies, another one for each PE: the first
+ * argument modulo the number of ways selects it. Then all ask the victim for everything, and at
+ * last do without it. The arguments: the victim, the way to end: kill, exit or segv, and optionally
+ * a file for which the victim waits before.
  */
 #define SHMEM_ALLOW_DEPRECATED
 #include <pthread.h>
@@ -41,7 +41,7 @@ static void handler(int error, int pe, const char *text, void *arg)
     ++*(_Atomic int *)arg;
 }
 
-/* The last call has told that the victim is lost, and the handler too. */
+/* The last call has reported the loss of the victim, and so has the handler. */
 static void lost(const char *call)
 {
     int error = shmemx_last_error();
@@ -69,7 +69,7 @@ static long *words, *source_words, *counter, *arrived, *released;
 static uint64_t *death, *never, *signal_word;
 static char *large, *from;
 
-/* What a survivor is in the middle of when the victim dies. */
+/* The call in which a survivor is when the victim dies. */
 static const char *be_in_call(int way)
 {
     long sum;
@@ -93,7 +93,7 @@ static const char *be_in_call(int way)
     }
 }
 
-/* Something for quiet to do. */
+/* An operation for quiet to complete. */
 static void p_to_all(void)
 {
     for (int pe = 0; pe < n; pe++)
@@ -130,7 +130,7 @@ static void ask_the_dead(void)
     CHECK(fetched == 0, "fetched %ld", fetched);
     shmem_putmem_signal(large, from, LARGE, signal_word, 1, SHMEM_SIGNAL_SET, victim);
     lost("shmem_putmem_signal");
-    /* What was sent to it before may not have come, as one quiet tells. */
+    /* Earlier operations to the victim may be lost, which one quiet reports. */
     p_to_all();
     shmem_quiet();
     if (told > 0)
@@ -156,7 +156,7 @@ static void ask_the_dead(void)
     lost("shmem_malloc");
 }
 
-/* All survivors come, by what they have left. */
+/* All survivors meet, by the calls that they have left. */
 static long meetings;
 
 static void gather(void)
@@ -188,7 +188,7 @@ static void go_on(void)
     for (int pe = to; pe != me; pe = next_survivor(pe))
         prev = pe;
     meet();
-    *counter = 0; /* of what was before */
+    *counter = 0; /* of the earlier rounds */
     meet();
     for (int round = 1; round <= ROUNDS; round++) {
         for (int i = 0; i < WORDS; i++)
@@ -237,7 +237,7 @@ static void work_in_set(int first, int size)
           shmemx_last_error_text());
 }
 
-/* A team of which the victim was no member has all its collectives. */
+/* A team without the victim has all its collectives. */
 static void work_in_team(shmem_team_t team, int first, int size)
 {
     long want = 0;

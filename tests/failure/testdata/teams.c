@@ -1,13 +1,12 @@
 /*
- * teams.c: PEs die one after another, and those that are left make a team of
- * themselves and work in it.
+ * teams.c: PEs die one after another, and the survivors make a team and work in it.
  *
  * The arguments: how they die, seed, and the PEs that do, in this order.
  *   before   outside of any call
  *   inside   while the survivors agree, after some microseconds that the seed chooses
  *   working  in the middle of collective calls of the team
- * The last team has to be that of those that live; on the way each team has to be the
- * same at all.
+ * The last team must be that of all living PEs; on the way each team must be the same on all of its
+ * PEs.
  */
 #include <pthread.h>
 #include <shmem.h>
@@ -26,7 +25,7 @@ static uint64_t random_state;
 
 #include "check.h"
 
-/* Symmetric. sets[i * MOST_PES + pe] is who is in the i-th team of PE pe. */
+/* Symmetric. sets[i * MOST_PES + pe] has the members of the i-th team of PE pe. */
 static uint64_t *sets;
 static long *from, *to;
 
@@ -51,7 +50,7 @@ static uint64_t members(shmem_team_t team)
     return set;
 }
 
-/* Whether the calls of a team went well; what they gave is looked at then. */
+/* Whether the calls of a team succeeded; their results are checked then. */
 static bool worked;
 
 static bool did(int rc)
@@ -129,7 +128,7 @@ static void divide(shmem_team_t team)
     shmem_team_destroy(y);
 }
 
-/* The team of those that are alive, as this PE sees it. */
+/* The team of the living PEs, as this PE sees it. */
 static shmem_team_t survivors(shmem_team_t parent)
 {
     shmem_team_t team;
@@ -165,7 +164,7 @@ int main(int argc, char **argv)
         int victim = atoi(argv[i]);
         random_state = strtoull(argv[2], NULL, 10) * 1000 + (uint64_t)i;
         uint64_t delay = strcmp(way, "working") == 0 ? chance(3000) : chance(400);
-        /* The victim may be through the last sync, and dead, before it has told the others. */
+        /* The victim may have passed the last sync, and died, before it has told the others. */
         CHECK(work(next, 2) || (me != victim && shmemx_last_error() == SHMEMX_ERROR_PE_LOST &&
                                 shmemx_last_error_pe() == victim),
               "team of %d: %s", shmem_team_n_pes(next), shmemx_last_error_text());
@@ -189,7 +188,7 @@ int main(int argc, char **argv)
             shmem_team_t none;
             CHECK(shmem_team_split_strided(team, 0, 1, 1, NULL, 0, &none) != 0, "a split of it");
         }
-        /* One more each time that somebody dies after it was agreed on. */
+        /* One more for each PE that dies after the team was agreed on. */
         for (next = survivors(team); members(next) != alive; next = survivors(team)) {
             CHECK((members(next) & alive) == alive, "somebody is missing: %#lx",
                   (unsigned long)members(next));
@@ -203,7 +202,7 @@ int main(int argc, char **argv)
         CHECK(work(next, 5), "team of survivors: %s", shmemx_last_error_text());
         divide(next);
     }
-    /* All have come, and what each got is there. */
+    /* All have come, and each has its results. */
     CHECK(shmem_team_sync(next) == 0, "the last sync");
     for (int i = 0; i < made; i++)
         for (int pe = 0; pe < n; pe++)
