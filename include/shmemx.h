@@ -11,7 +11,7 @@
  * the PEs make their collectives in the same order, and one at a time.
  *
  * The symmetric heap must be in memory that the GPU reaches (SHMEM_HEAP=device
- * or pinned). docs/gpu-host-calls.md says which calls work while kernels of the
+ * or pinned). docs/reference/gpu-host-calls.md says which calls work while kernels of the
  * program occupy the whole GPU.
  *
  * Neither this header nor the program needs CUDA's headers: a cudaStream_t and a
@@ -240,7 +240,7 @@ int shmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t length);
  *
  * Returns the number of counters. They are numbered from 0 and count from init on. They cover
  * the work of this PE over the network, not loads and stores within a node. Counting costs next
- * to nothing. docs/counters.md of the library lists them.
+ * to nothing. docs/reference/counters.md of the library lists them.
  *
  * Result: A number above 0.
  * Errors: Ends the job when called before init or after finalize.
@@ -344,7 +344,7 @@ int shmemx_pcntr_get_nic(int id, int nic, uint64_t *value);
  *
  * Returns the error of the last call of the calling thread that failed since the thread last
  * called this function. Calls that register buffers always return after a failure; other calls
- * do so only with SHMEM_ON_FAILURE=return. docs/failure.md of the library says what they
+ * do so only with SHMEM_ON_FAILURE=return. docs/guides/failure.md of the library says what they
  * return.
  *
  * Result: SHMEMX_SUCCESS, or one of the SHMEMX_ERROR constants.
@@ -471,8 +471,8 @@ int shmemx_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team);
  * @least set to the smallest room of any PE
  *
  * Result: 0; 1, on every PE, when *needed is more than *least; a negative number when team is
- * SHMEM_TEAM_INVALID, and when a PE is lost (docs/failure.md). With a negative result needed
- * and least are not set.
+ * SHMEM_TEAM_INVALID, and when a PE is lost (docs/guides/failure.md). With a negative result
+ * needed and least are not set.
  * Errors: Ends the job when team is not a team, when an array is not symmetric or too short,
  * and when called before init or after finalize.
  * Order: dest must be ready on every PE before the first one calls; on return dest of the

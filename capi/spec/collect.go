@@ -19,7 +19,7 @@ var collectCalls = []Family{
 		Doc: "Does what shmem_collectmem does when every PE has room for the result; else no PE writes anything. " +
 			"shmem_collectmem does not know the room, and writes beyond the end of dest. Both calls take the same time.",
 		Returns: "0; 1, on every PE, when *needed is more than *least; a negative number when team is SHMEM_TEAM_INVALID, and when a PE is " +
-			"lost (docs/failure.md). With a negative result needed and least are not set.",
+			"lost (docs/guides/failure.md). With a negative result needed and least are not set.",
 		Errors: collErrors,
 		Order:  collOrder,
 	},

@@ -20,7 +20,7 @@ var counterCalls = []Family{
 		Front: "shmemi_counter_count($call)",
 		Doc: "Returns the number of counters. They are numbered from 0 and count from init on. They cover the work of this " +
 			"PE over the network, not loads and stores within a node. Counting costs next to nothing. " +
-			"docs/counters.md of the library lists them.",
+			"docs/reference/counters.md of the library lists them.",
 		Returns: "A number above 0.",
 	}),
 	counterRow(Family{

@@ -54,7 +54,7 @@ var errorCalls = []Family{
 		Front: "shmemi_last_error($call)",
 		Doc: "Returns the error of the last call of the calling thread that failed since the thread last called this " +
 			"function. Calls that register buffers always return after a failure; other calls do so only with " +
-			"SHMEM_ON_FAILURE=return. docs/failure.md of the library says what they return.",
+			"SHMEM_ON_FAILURE=return. docs/guides/failure.md of the library says what they return.",
 		Returns: "SHMEMX_SUCCESS, or one of the SHMEMX_ERROR constants.",
 	}),
 	errorRow(Family{

@@ -104,7 +104,7 @@ var beyond = []Chapter{
 type Chapter struct {
 	File     string        // zz_<File>.c
 	Title    string        // as in the specification
-	Over     string        // header of capi/front with what Front calls; none: front.h
+	Over     []string      // headers of capi/front that declare the functions Front calls; none: front.h
 	Range    string        // of families without a Range of their own
 	Kernel   *KernelHeader // with its families' forms in kernels
 	Families []Family

@@ -1,7 +1,7 @@
 """How the PEs of a job find each other without a launcher of the library's.
 
 Each way ends in a unique id, which one process makes and all get, or in a communicator of MPI's;
-the C library does the rest (docs/bootstrap.md).
+the C library does the rest (docs/guides/bootstrap.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/python-guide.md: its cells run, and print the output in the text."""
+"""docs/start/python-guide.md: its cells run, and print the output in the text."""
 
 import re
 import sys
