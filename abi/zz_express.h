@@ -116,7 +116,7 @@ struct shmemi_express {
     uint64_t reach; /* of the part of it that is main memory */
     struct shmemi_express **streams; /* the Express of each stream but the first, by number; NULL where there is none. Only the first has it */
     struct shmemi_express_peer *shown; /* peers of the first stream, whose rings of events all streams share */
-    struct shmemi_event *records; /* the rings: see record_unsafe.go */
+    struct shmemi_event *records; /* the rings of the flight recorder */
     uintptr_t desc; /* of the buffers */
     uint64_t job; /* the token of the job's messages */
     uint64_t epoch; /* fences so far */

@@ -37,7 +37,7 @@ enum {
     SHMEMI_MESSAGE_STREAMED = 14, /* the answer: operand is the stream and 1, or 0 */
     SHMEMI_MESSAGE_VOID = 15, /* a write will not come: see voided */
     SHMEMI_MESSAGE_BATCH = 16, /* several operations: see merge.go */
-    SHMEMI_MESSAGE_ASK = 17, /* report what your program does: see standing.go */
+    SHMEMI_MESSAGE_ASK = 17, /* report what your program does: see ask.go */
     SHMEMI_MESSAGE_TOLD = 18, /* the answer: a text in the payload */
 };
 

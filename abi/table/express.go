@@ -124,7 +124,7 @@ var express = Unit{
 			{Name: "reach", Type: "u64", Doc: "of the part of it that is main memory"},
 			{Name: "streams", Type: "ptr", C: "struct shmemi_express **", Doc: "the Express of each stream but the first, by number; NULL where there is none. Only the first has it"},
 			{Name: "shown", Type: "ptr", C: "struct shmemi_express_peer *", Doc: "peers of the first stream, whose rings of events all streams share"},
-			{Name: "records", Type: "ptr", C: "struct shmemi_event *", Doc: "the rings: see record_unsafe.go"},
+			{Name: "records", Type: "ptr", C: "struct shmemi_event *", Doc: "the rings of the flight recorder"},
 			{Name: "desc", Type: "uptr", Doc: "of the buffers"},
 			{Name: "job", Type: "u64", Doc: "the token of the job's messages"},
 			{Name: "epoch", Type: "u64", Doc: "fences so far"},

@@ -35,7 +35,7 @@ var message = Unit{
 			{Name: "STREAMED", Doc: "the answer: operand is the stream and 1, or 0"},
 			{Name: "VOID", Doc: "a write will not come: see voided"},
 			{Name: "BATCH", Doc: "several operations: see merge.go"},
-			{Name: "ASK", Doc: "report what your program does: see standing.go"},
+			{Name: "ASK", Doc: "report what your program does: see ask.go"},
 			{Name: "TOLD", Doc: "the answer: a text in the payload"},
 		}},
 		{Prefix: "COUNT_", Go: "Counter", Base: "int", Kind: "-", Doc: "the counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them.", Values: counters},

@@ -9,7 +9,7 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/live"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/shmerr"
 	"libshmem/runtime/stats"
 )
@@ -101,9 +101,9 @@ func look(views []*live.View) (*live.PE, *stats.Look, error) {
 		return nil, nil, err
 	}
 	at := time.Now()
-	var ends []*proxy.Shown
+	var ends []*report.Shown
 	for _, v := range views[1:] {
-		end, err := proxy.LookAt(v)
+		end, err := report.LookAt(v)
 		var version *live.VersionError
 		if errors.As(err, &version) {
 			return nil, nil, &shmerr.Error{Op: "read", Object: "an endpoint", Cause: err, Remedy: "run the shmem-info that is installed beside that library"}

@@ -3,7 +3,7 @@
 // PE, so a PE that hangs or is stopped is seen as well, and nothing is left when it is killed.
 //
 // It owns the files, the head of each page, how they are found again and the contents of the page
-// of a PE. The contents of an endpoint's page are its engine's (runtime/proxy).
+// of a PE. The contents of an endpoint's page are those of runtime/proxy/report.
 //
 // # Threads and order
 //

@@ -8,8 +8,8 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/config"
 	"libshmem/runtime/live"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/stats"
 )
 
@@ -25,7 +25,7 @@ func (j *Job) openPage() error {
 
 // Counters is what this PE has counted so far, with what its engines count.
 func (j *Job) Counters() stats.PE {
-	var ends []*proxy.Shown
+	var ends []*report.Shown
 	for _, e := range j.Engines {
 		e.Locked(func() { ends = append(ends, e.Report.Show()) })
 	}

@@ -5,31 +5,8 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/gpuwork"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/regcache"
 )
-
-// forReports is the engine as reports ask it.
-type forReports struct{ e *Engine }
-
-func (r forReports) EachStream(f func(peers []layout.Peer)) {
-	r.e.all(func(s *Engine) { f(s.peers) })
-}
-
-func (r forReports) Registered() regcache.Counts { return r.e.locals.Counts() }
-
-func (r forReports) ShowWork(to *[gpuwork.Streams]gpuwork.Shown) {
-	if r.e.stage != nil {
-		r.e.stage.show(to)
-	}
-}
-
-func (r forReports) AskProgress(pe fabric.PE) bool {
-	return r.e.routed(&r.e.peers[pe], pe) && r.e.flush(pe) == Pending
-}
-
-func (r forReports) Address(pe fabric.PE) []byte { return r.e.addrs[pe] }
 
 // Ask asks a PE what its program does. The PE's proxy answers. A question that finds no room is
 // not asked.

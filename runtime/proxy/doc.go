@@ -30,7 +30,7 @@
 // one-sided reads.
 //
 // Each message carries the token of its job and the number of its sender. What does
-// not, and what has come before, is dropped and counted (refuse.go).
+// not, and what has come before, is dropped and counted (package report).
 //
 // # Order
 //

@@ -16,6 +16,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/local"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/wake"
 	"libshmem/runtime/regcache"
 )
@@ -53,7 +54,7 @@ type Engine struct {
 type port struct {
 	wake.Words
 
-	Report *reports
+	Report *report.Endpoint
 
 	prov    fabric.Provider
 	caps    fabric.Caps

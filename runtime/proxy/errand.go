@@ -2,13 +2,13 @@ package proxy
 
 import (
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/gpuwork"
+	"libshmem/runtime/proxy/backlog"
 )
 
 // runs notes an errand; pe means nothing where it has none. It comes before each call of the
 // driver, because one that the driver holds has the engine's lock, and nobody could ask then.
 func (e *Engine) runs(w errand, pe fabric.PE) {
-	e.stage.errand.Store(gpuwork.Noted(w, pe))
+	e.stage.errand.Store(uint64(w)<<32 | uint64(uint32(pe)))
 }
 
 // Errand is what the engine asked the driver for last, to continue a sentence about a
@@ -18,7 +18,7 @@ func (e *Engine) Errand() string {
 	if e.stage == nil {
 		return ""
 	}
-	return gpuwork.Text(e.stage.errand.Load())
+	return backlog.CallText(e.stage.errand.Load())
 }
 
 func (w way) errand() errand {

@@ -11,6 +11,7 @@ import (
 	"libshmem/runtime/proxy/express"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/report"
 )
 
 // The Express and the peers are what C works on too, under the same lock and in C's memory:
@@ -26,7 +27,7 @@ func (e *Engine) openExpress(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
 	lists := uintptr(npes+receives+e.more+1) / 2 * 2 * number // what is behind them is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.StreamsOpen*unsafe.Sizeof(uintptr(0))
-	r, err := openReports(forReports{e}, e.prov, npes, n)
+	r, err := report.Open(forReports{e}, e.prov, npes, n)
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}

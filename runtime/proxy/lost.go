@@ -178,6 +178,9 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 	return true
 }
 
+// truncated is libfabric's error of a receive whose message was larger than its buffer.
+const truncated = 265
+
 // receiveFailed posts a buffer again whose message broke off, as happens when its
 // sender ends. Who that is the provider does not say; it is found out elsewhere.
 func (e *Engine) receiveFailed(c *fabric.Completion, text string) {

@@ -1,20 +1,14 @@
 package proxy
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"libshmem/fabric"
 	"libshmem/queue"
-	"libshmem/runtime/live"
-	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -220,84 +214,4 @@ func TestRecordOwn(t *testing.T) {
 		1, "sent message 1: element, 56 bytes", "the proxy sleeps", "the network wakes the proxy", "sent message 2: element, 56 bytes",
 		"the proxy sleeps", "the proxy slept and nothing came, 100 times in a row",
 	)
-}
-
-// pageOf reads an engine's page as another process does.
-func (p *pe) pageOf(hook func(at int64)) io.ReaderAt { return &pageReader{p.Report.page, hook} }
-
-type pageReader struct {
-	*live.Page
-	hook func(at int64)
-}
-
-func (r *pageReader) ReadAt(b []byte, at int64) (int, error) {
-	n, err := bytes.NewReader(r.Bytes()).ReadAt(b, at)
-	if r.hook != nil {
-		r.hook(at)
-	}
-	return n, err
-}
-
-// TestRecordOfOthers reads the events as another process does, also while they are written.
-func TestRecordOfOthers(t *testing.T) {
-	j := newJob(t, modes[0], 1, 2, 1<<16)
-	defer j.close()
-	a := j.pes[0]
-	read := func(hook func(at int64)) []string {
-		t.Helper()
-		s, err := LookAt(a.pageOf(hook))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := s.Events(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var texts []string
-		for _, r := range all {
-			texts = append(texts, r.String())
-			if r.Ago < 0 || r.Ago > time.Minute {
-				t.Errorf("%s was %v ago", r, r.Ago)
-			}
-		}
-		return texts
-	}
-	if got := read(nil); got != nil {
-		t.Errorf("events before the first: %s", got)
-	}
-	for range layout.RingEvents + 5 {
-		a.Store(1, 0, 8, 7)
-	}
-	if got, want := read(nil), a.texts(1); !slices.Equal(got, want) || len(got) != layout.RingEvents {
-		t.Errorf("another process sees\n%s\nwant\n%s", got, want)
-	}
-	// Three events come between the reading of the count and of the ring.
-	ring := int64(a.Report.head.flight.Rings) + int64(unsafe.Sizeof(layout.Entry{})*layout.RingEvents)
-	if got, want := len(read(func(at int64) {
-		if at < ring && at > int64(fixed) {
-			a.Store(1, 0, 8, 7)
-			a.Store(1, 0, 8, 7)
-			a.Store(1, 0, 8, 7)
-		}
-	})), layout.RingEvents-3; got > want || got < want-3 {
-		t.Errorf("%d events are read of those that stand, want %d or some less", got, want)
-	}
-	// The oldest one is being overwritten.
-	p := &a.peers[1]
-	oldest := (*layout.Entry)(unsafe.Add(a.Records, uintptr(p.Ring*layout.RingEvents+p.Recorded%layout.RingEvents)*unsafe.Sizeof(layout.Entry{})))
-	was := *oldest
-	oldest.When = clock.Now() << layout.StreamBits
-	if got := read(nil); len(got) != layout.RingEvents-1 {
-		t.Errorf("%d events are read while one is overwritten", len(got))
-	}
-	*oldest = was
-	if _, err := LookAt(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
-		t.Errorf("a page without bytes: %v", err)
-	}
-	a.Report.head.peerSize++
-	var version *live.VersionError
-	if _, err := LookAt(a.pageOf(nil)); !errors.As(err, &version) {
-		t.Errorf("the page of another build: %v", err)
-	}
-	a.Report.head.peerSize--
 }

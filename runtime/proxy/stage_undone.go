@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 
 	"libshmem/runtime/live"
-	"libshmem/runtime/proxy/gpuwork"
+	"libshmem/runtime/proxy/backlog"
 )
 
 // tally is what other threads may read of a track.
@@ -61,7 +61,7 @@ func (e *Engine) Undone(to []Undone) []Undone {
 	for i := range e.stage.tallies {
 		t := &e.stage.tallies[i]
 		if ops, bytes := t.left(); ops > 0 {
-			to = append(to, Undone{Stream: Stream(i), Passed: t.passed.Load(), Ops: ops, Bytes: bytes, For: gpuwork.Text(t.oldest.Load())})
+			to = append(to, Undone{Stream: Stream(i), Passed: t.passed.Load(), Ops: ops, Bytes: bytes, For: backlog.CallText(t.oldest.Load())})
 		}
 	}
 	return to
@@ -79,14 +79,14 @@ func (t *tally) left() (ops, bytes uint64) {
 }
 
 // show brings what other processes see of the streams up to date.
-func (s *stage) show(to *[Streams]gpuwork.Shown) {
+func (s *stage) show(to *[Streams]backlog.Shown) {
 	for i := range s.tallies {
 		t, u := &s.tallies[i], &to[i]
 		ops, bytes := t.left()
 		if passed := t.passed.Load(); ops == 0 || u.Ops == 0 || passed != t.shown {
 			t.shown, u.Since = passed, live.Now()
 		}
-		u.Bytes, u.Errand = bytes, t.oldest.Load()
+		u.Bytes, u.Call = bytes, t.oldest.Load()
 		u.Ops = ops
 	}
 }

@@ -1,27 +1,27 @@
 package proxy
 
-import "libshmem/runtime/proxy/gpuwork"
+import "libshmem/runtime/proxy/backlog"
 
-// What is said of the streams of a GPU is gpuwork's.
+// What is said of the streams of a GPU is backlog's.
 type (
-	Stream = gpuwork.Stream
-	Undone = gpuwork.Undone
-	errand = gpuwork.Errand
+	Stream = backlog.Stream
+	Undone = backlog.Work
+	errand = backlog.Call
 )
 
 // The streams, and what the driver is asked for.
 const (
-	StreamIn   = gpuwork.StreamIn
-	StreamOut  = gpuwork.StreamOut
-	StreamPeer = gpuwork.StreamPeer
-	StreamWord = gpuwork.StreamWord
-	Streams    = gpuwork.Streams
+	StreamIn   = backlog.StreamIn
+	StreamOut  = backlog.StreamOut
+	StreamPeer = backlog.StreamPeer
+	StreamWord = backlog.StreamWord
+	Streams    = backlog.Streams
 
-	errandPut    = gpuwork.Put
-	errandServe  = gpuwork.Serve
-	errandGet    = gpuwork.Get
-	errandCame   = gpuwork.Came
-	errandMark   = gpuwork.Mark
-	errandFollow = gpuwork.Follow
-	errandHolds  = gpuwork.Holds
+	errandPut    = backlog.CallPut
+	errandServe  = backlog.CallServe
+	errandGet    = backlog.CallGet
+	errandCame   = backlog.CallCame
+	errandMark   = backlog.CallMark
+	errandFollow = backlog.CallFollow
+	errandHolds  = backlog.CallHolds
 )

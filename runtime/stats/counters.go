@@ -6,8 +6,8 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/live"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/regcache"
 )
 
@@ -117,7 +117,7 @@ type PE struct {
 	NICs   []fabric.RailCount
 	Peers  []Line // peers that it had operations on
 
-	ends []*proxy.Shown
+	ends []*report.Shown
 }
 
 // Line is a PE's counters for one peer.
@@ -148,7 +148,7 @@ func (l *Line) BytesIn() uint64 {
 }
 
 // Collect makes one account of the pages of a PE and of its engines.
-func Collect(page *live.PE, ends []*proxy.Shown) PE {
+func Collect(page *live.PE, ends []*report.Shown) PE {
 	p := PE{Values: make([]uint64, len(Counters)), ends: ends}
 	if page != nil {
 		p.Values[Stalls], p.Values[StallNS] = page.Stalls, page.Stall

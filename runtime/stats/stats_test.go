@@ -14,8 +14,8 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/live"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/regcache"
 	"libshmem/runtime/stats"
 )
@@ -86,8 +86,8 @@ func TestAmount(t *testing.T) {
 
 // some is a PE with engines that have counted this and that.
 func some(me int) stats.PE {
-	shown := func(provider string, nics ...fabric.RailCount) *proxy.Shown {
-		s := &proxy.Shown{Provider: provider, NICs: nics, Peers: make([]proxy.ShownPeer, 4), Stalled: 1500 * time.Microsecond, Overslept: 2, Strangers: 3}
+	shown := func(provider string, nics ...fabric.RailCount) *report.Shown {
+		s := &report.Shown{Provider: provider, NICs: nics, Peers: make([]report.Peer, 4), Stalled: 1500 * time.Microsecond, Overslept: 2, Strangers: 3}
 		to := &s.Peers[(me+1)%4]
 		to.Count = [layout.Counted]uint64{
 			layout.MessageBytes: 4000, layout.Atomics: 5, layout.Elements: 7, layout.Puts: 20, layout.Control: 3, layout.Writes: 2, layout.WriteBytes: 100_000 << me,
@@ -99,7 +99,7 @@ func some(me int) stats.PE {
 		return s
 	}
 	rail := fabric.RailCount{NIC: "rail0", Ops: 10, Out: 500, In: 70}
-	return stats.Collect(&live.PE{Stalls: 2, Stall: 3_000_000}, []*proxy.Shown{
+	return stats.Collect(&live.PE{Stalls: 2, Stall: 3_000_000}, []*report.Shown{
 		shown("tcp", rail, fabric.RailCount{NIC: "rail1", Ops: 1, Out: 400, Lost: 2}), shown("tcp", rail),
 	})
 }

@@ -38,7 +38,7 @@ capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda 
 
 cmd/shmemrun: . cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . cmd/internal/... fabric runtime/live runtime/regcache/unmapped runtime/proxy runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr runtime/topo fabric/ofi fabric/rail
+cmd/shmem-info: . cmd/internal/... fabric runtime/live runtime/regcache/unmapped runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
     # asks the packages what they are and prints it
 cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/pe runtime/regcache/unmapped runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
@@ -126,17 +126,19 @@ runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
 runtime/proxy/flight: fabric runtime/live runtime/proxy/clock runtime/proxy/layout
     # rings of events in a page that is handed to it
-runtime/proxy/gpuwork: fabric
-    # streams by number and texts of what they were given: whose streams they are is not its to know
+runtime/proxy/backlog: fabric
+    # names and texts for work that a GPU was given: whose streams have it is not its to know
+runtime/proxy/report: fabric runtime/live runtime/proxy/flight runtime/proxy/backlog runtime/proxy/layout runtime/regcache
+    # what an engine says of itself, asked by an interface; other processes read it, and need no engine
 runtime/proxy/call:
     # a request, its status and a ticket, below those who ask and those who answer
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
-runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/wait runtime/proxy/flight runtime/proxy/gpuwork
+runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; which thread drives it, and who pushes into rings, it does not know
-runtime/stats: fabric runtime/live runtime/proxy runtime/proxy/flight runtime/proxy/layout runtime/regcache
+runtime/stats: fabric runtime/live runtime/proxy/flight runtime/proxy/layout runtime/regcache runtime/proxy/report
     # names and tables of what others count
 runtime/routes: runtime/shmerr runtime/topo
     # letters and a table of what each PE says of itself
@@ -152,7 +154,7 @@ runtime/live: . runtime/shmerr
 runtime/proxy/staging: runtime/gpu runtime/proxy runtime/proxy/fifo runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight runtime/proxy/report
     # the composition root: nothing else picks an implementation
 
 queue:

@@ -42,7 +42,7 @@ const (
 	KindStreamed  Kind = 14 // the answer: operand is the stream and 1, or 0
 	KindVoid      Kind = 15 // a write will not come: see voided
 	KindBatch     Kind = 16 // several operations: see merge.go
-	KindAsk       Kind = 17 // report what your program does: see standing.go
+	KindAsk       Kind = 17 // report what your program does: see ask.go
 	KindTold      Kind = 18 // the answer: a text in the payload
 )
 

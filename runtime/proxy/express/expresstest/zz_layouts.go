@@ -2,5 +2,5 @@
 
 package expresstest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2e38c6aaaa0beb97
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x4f44e1beca97e8a5
 import "C"

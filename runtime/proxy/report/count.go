@@ -1,4 +1,4 @@
-package proxy
+package report
 
 import (
 	"libshmem/fabric"
@@ -7,8 +7,8 @@ import (
 
 // Count adds up what is counted for all PEs; of what is a maximum it is the
 // largest.
-func (r *reports) Count() (all [layout.Counted]uint64) {
-	r.engine.EachStream(func(peers []layout.Peer) {
+func (e *Endpoint) Count() (all [layout.Counted]uint64) {
+	e.engine.EachStream(func(peers []layout.Peer) {
 		for i := range peers {
 			c := peers[i].Counts()
 			layout.AddCounts(&all, &c)
@@ -18,8 +18,8 @@ func (r *reports) Count() (all [layout.Counted]uint64) {
 }
 
 // CountOf is what is counted for one PE.
-func (r *reports) CountOf(pe int) (all [layout.Counted]uint64) {
-	r.engine.EachStream(func(peers []layout.Peer) {
+func (e *Endpoint) CountOf(pe int) (all [layout.Counted]uint64) {
+	e.engine.EachStream(func(peers []layout.Peer) {
 		c := peers[pe].Counts()
 		layout.AddCounts(&all, &c)
 	})
@@ -27,8 +27,8 @@ func (r *reports) CountOf(pe int) (all [layout.Counted]uint64) {
 }
 
 // Messages is how many messages were sent.
-func (r *reports) Messages() (n uint64) {
-	c := r.Count()
+func (e *Endpoint) Messages() (n uint64) {
+	c := e.Count()
 	for i := layout.Atomics; i <= layout.Control; i++ {
 		n += c[i]
 	}
@@ -37,10 +37,10 @@ func (r *reports) Messages() (n uint64) {
 
 // NICs tells what each NIC has carried. A provider with one does not count: there it
 // is what the PEs' counters say.
-func (r *reports) NICs() []fabric.RailCount {
-	if p, ok := r.prov.(fabric.Rails); ok {
+func (e *Endpoint) NICs() []fabric.RailCount {
+	if p, ok := e.prov.(fabric.Rails); ok {
 		return p.Rails()
 	}
-	c := r.Count()
-	return []fabric.RailCount{nicOf(r.caps.Domain, &c)}
+	c := e.Count()
+	return []fabric.RailCount{nicOf(e.caps.Domain, &c)}
 }

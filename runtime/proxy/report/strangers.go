@@ -1,4 +1,4 @@
-package proxy
+package report
 
 import (
 	"fmt"
@@ -13,37 +13,37 @@ import (
 
 // ReportTo has f hear of refused messages: of the first, and then each time that there
 // are twice as many. It is called with the lock held, and must not call the engine.
-func (r *reports) ReportTo(f func(error)) { r.tell = f }
+func (e *Endpoint) ReportTo(f func(error)) { e.tell = f }
 
 // Tell reports an error that ends nothing.
-func (r *reports) Tell(err error) {
-	if r.tell != nil {
-		r.tell(err)
+func (e *Endpoint) Tell(err error) {
+	if e.tell != nil {
+		e.tell(err)
 	}
 }
 
 // Refused is how many messages were dropped, and entries of the completion queue.
-func (r *reports) Refused() uint64 { return r.strange + r.prov.Strangers() }
+func (e *Endpoint) Refused() uint64 { return e.strange + e.prov.Strangers() }
 
 // Refuse counts a message that is dropped.
-func (r *reports) Refuse(format string, args ...any) {
-	r.strange++
-	if n := r.strange; r.tell != nil && bits.OnesCount64(n) == 1 {
-		r.tell(fmt.Errorf("receive: dropped a "+format+", %d dropped so far (keep strangers off the network of %s)",
-			append(args, n, r.caps.Domain)...))
+func (e *Endpoint) Refuse(format string, args ...any) {
+	e.strange++
+	if n := e.strange; e.tell != nil && bits.OnesCount64(n) == 1 {
+		e.tell(fmt.Errorf("receive: dropped a "+format+", %d dropped so far (keep strangers off the network of %s)",
+			append(args, n, e.caps.Domain)...))
 	}
 }
 
 // tellDropped tells of entries of the completion queue that the provider dropped, as Refuse
 // does of messages.
-func (r *reports) tellDropped() {
-	n := r.prov.Strangers()
-	if n < max(1, 2*r.told) {
+func (e *Endpoint) tellDropped() {
+	n := e.prov.Strangers()
+	if n < max(1, 2*e.told) {
 		return
 	}
-	r.told = n
-	if r.tell != nil {
-		r.tell(fmt.Errorf("poll: dropped completions that no operation of this PE caused, %d so far (keep strangers off the network of %s)",
-			n, r.caps.Domain))
+	e.told = n
+	if e.tell != nil {
+		e.tell(fmt.Errorf("poll: dropped completions that no operation of this PE caused, %d so far (keep strangers off the network of %s)",
+			n, e.caps.Domain))
 	}
 }

@@ -1,34 +1,34 @@
-package proxy
+package report
 
 import (
 	"time"
 
 	"libshmem/fabric"
 	"libshmem/runtime/live"
+	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/flight"
-	"libshmem/runtime/proxy/gpuwork"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 )
 
-// reported is what reports ask of an engine.
-type reported interface {
+// Engine is what reports ask of an engine, whose lock is held then.
+type Engine interface {
 	// EachStream calls f with the peers of each stream of operations.
 	EachStream(f func(peers []layout.Peer))
 	// Registered counts the registrations of callers' memory.
 	Registered() regcache.Counts
 	// ShowWork shows what the streams of a GPU have not carried out.
-	ShowWork(to *[gpuwork.Streams]gpuwork.Shown)
+	ShowWork(to *[backlog.Streams]backlog.Shown)
 	// AskProgress asks a PE how far it is. False: there is no room, or no way to it.
 	AskProgress(pe fabric.PE) bool
 	// Address is the fabric address of a PE.
 	Address(pe fabric.PE) []byte
 }
 
-// reports are what an endpoint says of itself: to other processes by its page, and to people.
-// The engine's lock is held around each method.
-type reports struct {
-	engine   reported
+// Endpoint is what an endpoint of the network says of itself: to other processes by its page, and
+// to people. The engine's lock is held around each method.
+type Endpoint struct {
+	engine   Engine
 	prov     fabric.Provider
 	caps     fabric.Caps
 	page     *live.Page
@@ -54,35 +54,35 @@ type reports struct {
 // OnAsked has says answer what this PE's program does, as the end of a sentence, when another PE
 // asks, and hears take such an answer of a PE. Both are called with the lock held, and take no
 // lock of an engine. It comes before Connect.
-func (r *reports) OnAsked(says func() string, hears func(pe fabric.PE, doing string)) {
-	r.says, r.hears = says, hears
+func (e *Endpoint) OnAsked(says func() string, hears func(pe fabric.PE, doing string)) {
+	e.says, e.hears = says, hears
 }
 
 // Doing is what this PE's program does; "" where that is not known.
-func (r *reports) Doing() string {
-	if r.says == nil {
+func (e *Endpoint) Doing() string {
+	if e.says == nil {
 		return ""
 	}
-	return r.says()
+	return e.says()
 }
 
 // HearDoing takes what a PE has answered.
-func (r *reports) HearDoing(pe fabric.PE, doing string) {
-	if r.hears != nil {
-		r.hears(pe, doing)
+func (e *Endpoint) HearDoing(pe fabric.PE, doing string) {
+	if e.hears != nil {
+		e.hears(pe, doing)
 	}
 }
 
 // Events lists the last events with a PE, and those of the proxy meanwhile, oldest first.
-func (r *reports) Events(pe fabric.PE) []flight.Recorded { return r.recorder.Events(pe) }
+func (e *Endpoint) Events(pe fabric.PE) []flight.Recorded { return e.recorder.Events(pe) }
 
 // Latest names the PEs whose events a report is to have, n at most: first those with something
 // under way, of these and of the others the one with the latest event first.
-func (r *reports) Latest(n int) []fabric.PE { return r.recorder.Latest(n, r.busyWith) }
+func (e *Endpoint) Latest(n int) []fabric.PE { return e.recorder.Latest(n, e.busyWith) }
 
 // busyWith reports whether something is under way with a PE.
-func (r *reports) busyWith(pe fabric.PE) (busy bool) {
-	r.engine.EachStream(func(peers []layout.Peer) {
+func (e *Endpoint) busyWith(pe fabric.PE) (busy bool) {
+	e.engine.EachStream(func(peers []layout.Peer) {
 		p := &peers[pe]
 		busy = busy || p.Tokens > 0 || p.Parked > 0 || p.Early > 0 || p.Queued > 0 || p.Flushing
 	})

@@ -1,4 +1,4 @@
-package proxy
+package report
 
 import (
 	"structs"
@@ -7,8 +7,8 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/live"
+	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/flight"
-	"libshmem/runtime/proxy/gpuwork"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 )
@@ -31,7 +31,7 @@ type head struct {
 	strangers  uint64 // messages and completions from outside of the job that were dropped
 	registered regcache.Counts
 	nic        [shownNICs]shownNIC
-	undone     [gpuwork.Streams]gpuwork.Shown
+	undone     [backlog.Streams]backlog.Shown
 }
 
 type shownNIC struct {
@@ -51,54 +51,54 @@ const (
 
 var _ [0]byte = [headSize % 64]byte{}
 
-// openReports makes the page of an endpoint of a job of npes PEs, with n bytes for the state of
+// Open makes the page of an endpoint of a job of npes PEs, with n bytes for the state of
 // the engine.
-func openReports(engine reported, prov fabric.Provider, npes int, n uintptr) (*reports, error) {
+func Open(engine Engine, prov fabric.Provider, npes int, n uintptr) (*Endpoint, error) {
 	rings := flight.RingsAt(stateAt+n) - live.HeadSize
 	page, err := live.Create(live.OfEndpoint, int(rings+flight.RingsSize(npes)))
 	if err != nil {
 		return nil, err
 	}
-	r := &reports{engine: engine, prov: prov, caps: prov.Caps(), page: page, rings: rings}
-	r.head = (*head)(page.At())
-	r.head.peerSize, r.head.npes = uint32(unsafe.Sizeof(layout.Peer{})), uint32(npes)
-	copy(r.head.provider[:len(r.head.provider)-1], r.caps.Provider)
-	copy(r.head.domain[:len(r.head.domain)-1], r.caps.Domain)
-	return r, nil
+	e := &Endpoint{engine: engine, prov: prov, caps: prov.Caps(), page: page, rings: rings}
+	e.head = (*head)(page.At())
+	e.head.peerSize, e.head.npes = uint32(unsafe.Sizeof(layout.Peer{})), uint32(npes)
+	copy(e.head.provider[:len(e.head.provider)-1], e.caps.Provider)
+	copy(e.head.domain[:len(e.head.domain)-1], e.caps.Domain)
+	return e, nil
 }
 
 // State is where the state of the engine begins, which is zero at first: a layout.State, then a
 // layout.Peer for each PE, then what the engine likes.
-func (r *reports) State() unsafe.Pointer { return unsafe.Add(r.page.At(), headSize) }
+func (e *Endpoint) State() unsafe.Pointer { return unsafe.Add(e.page.At(), headSize) }
 
 // Record begins the flight recorder, when state names its peers.
-func (r *reports) Record(state *layout.State, peers []layout.Peer) flight.Recorder {
-	r.peers = peers
-	r.recorder = flight.Open(&r.head.flight, r.page.At(), r.rings, state, peers)
-	return r.recorder
+func (e *Endpoint) Record(state *layout.State, peers []layout.Peer) flight.Recorder {
+	e.peers = peers
+	e.recorder = flight.Open(&e.head.flight, e.page.At(), e.rings, state, peers)
+	return e.recorder
 }
 
 // Bytes are those of the page.
-func (r *reports) Bytes() []byte { return r.page.Bytes() }
+func (e *Endpoint) Bytes() []byte { return e.page.Bytes() }
 
 // Close takes the page back, with the state.
-func (r *reports) Close() error {
-	r.peers, r.recorder, r.head = nil, flight.Recorder{}, nil
-	return r.page.Close()
+func (e *Endpoint) Close() error {
+	e.peers, e.recorder, e.head = nil, flight.Recorder{}, nil
+	return e.page.Close()
 }
 
 // Publish brings the page up to date.
-func (r *reports) Publish(now time.Time) {
-	if now.Sub(r.shownAt) < showEvery {
+func (e *Endpoint) Publish(now time.Time) {
+	if now.Sub(e.shownAt) < showEvery {
 		return
 	}
-	r.shownAt = now
-	h := r.head
-	h.registered = r.engine.Registered()
-	h.strangers = r.Refused()
-	r.tellDropped()
-	r.engine.ShowWork(&h.undone)
-	p, ok := r.prov.(fabric.Rails)
+	e.shownAt = now
+	h := e.head
+	h.registered = e.engine.Registered()
+	h.strangers = e.Refused()
+	e.tellDropped()
+	e.engine.ShowWork(&h.undone)
+	p, ok := e.prov.(fabric.Rails)
 	if !ok {
 		return // whoever looks adds up what is counted for the PEs: a look at all of them costs memory for those never used
 	}
@@ -112,10 +112,10 @@ func (r *reports) Publish(now time.Time) {
 }
 
 // Show is what others see of the engine, now.
-func (r *reports) Show() *Shown {
-	r.shownAt = time.Time{}
-	r.Publish(time.Now())
-	s, err := lookAt(r.page.Bytes())
+func (e *Endpoint) Show() *Shown {
+	e.shownAt = time.Time{}
+	e.Publish(time.Now())
+	s, err := lookAt(e.page.Bytes())
 	if err != nil {
 		panic(err) // the page is of this very build
 	}
@@ -123,20 +123,20 @@ func (r *reports) Show() *Shown {
 }
 
 // Stalled is for how long the proxy could not go on for want of room.
-func (r *reports) Stalled() time.Duration { return time.Duration(r.head.stalled) }
+func (e *Endpoint) Stalled() time.Duration { return time.Duration(e.head.stalled) }
 
 // Stalls adds the time since the last look, if there was no room then and is none
 // now.
-func (r *reports) Stalls(now time.Time, stuck bool) {
-	if stuck && r.wasStuck {
-		r.head.stalled += uint64(now.Sub(r.stuckAt))
+func (e *Endpoint) Stalls(now time.Time, stuck bool) {
+	if stuck && e.wasStuck {
+		e.head.stalled += uint64(now.Sub(e.stuckAt))
 	}
-	r.wasStuck, r.stuckAt = stuck, now
+	e.wasStuck, e.stuckAt = stuck, now
 }
 
 // Overslept is how many waits for the network ended by their limit although it had
 // something.
-func (r *reports) Overslept() uint64 { return r.head.overslept }
+func (e *Endpoint) Overslept() uint64 { return e.head.overslept }
 
 // Oversleep counts one.
-func (r *reports) Oversleep() { r.head.overslept++ }
+func (e *Endpoint) Oversleep() { e.head.overslept++ }

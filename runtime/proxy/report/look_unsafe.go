@@ -1,4 +1,4 @@
-package proxy
+package report
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/live"
+	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/flight"
-	"libshmem/runtime/proxy/gpuwork"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/regcache"
 )
@@ -22,14 +22,14 @@ type Shown struct {
 	Stalled          time.Duration
 	Overslept        uint64
 	Strangers        uint64
-	Undone           []gpuwork.Undone
-	Peers            []ShownPeer
+	Undone           []backlog.Work
+	Peers            []Peer
 
 	flight flight.Page
 }
 
-// ShownPeer is the state of one PE there.
-type ShownPeer struct {
+// Peer is the state of one PE there.
+type Peer struct {
 	Count      [layout.Counted]uint64
 	UnderWay   uint32 // operations that hold a token
 	Bytes      uint64 // of one-sided operations under way
@@ -86,7 +86,7 @@ func lookAt(page []byte) (*Shown, error) {
 		Provider: live.Text(s.provider[:]), Domain: live.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled), Overslept: s.overslept, Strangers: s.strangers,
 	}
 	for i := range s.undone {
-		if u, ok := s.undone[i].Undone(gpuwork.Stream(i), live.Now()); ok {
+		if u, ok := s.undone[i].Work(backlog.Stream(i), live.Now()); ok {
 			view.Undone = append(view.Undone, u)
 		}
 	}
@@ -95,7 +95,7 @@ func lookAt(page []byte) (*Shown, error) {
 		p := (*layout.Peer)(unsafe.Pointer(&page[fixed+uintptr(i)*unsafe.Sizeof(layout.Peer{})]))
 		c := p.Counts()
 		layout.AddCounts(&all, &c)
-		view.Peers = append(view.Peers, ShownPeer{
+		view.Peers = append(view.Peers, Peer{
 			Count: c, UnderWay: p.Tokens, Bytes: p.Bytes, Unanswered: p.Asked - p.Acked, Parked: p.Parked, Early: p.Early, Flushing: p.Flushing, ring: p.Ring, recorded: p.Recorded,
 		})
 	}

@@ -1,4 +1,4 @@
-package proxy
+package report
 
 import (
 	"cmp"
@@ -14,37 +14,37 @@ import (
 
 // Probe asks a PE whether it is there, for Standing. Its proxy answers, whatever the
 // program does.
-func (r *reports) Probe(pe fabric.PE) {
-	if !r.engine.AskProgress(pe) {
+func (e *Endpoint) Probe(pe fabric.PE) {
+	if !e.engine.AskProgress(pe) {
 		return // no room: there is something else to say of it
 	}
-	if r.probed == nil {
-		r.probed = map[fabric.PE]time.Time{}
+	if e.probed == nil {
+		e.probed = map[fabric.PE]time.Time{}
 	}
-	r.probed[pe] = time.Now()
+	e.probed[pe] = time.Now()
 }
 
 // Socket is the address of a PE where the fabric's is that of an IP socket.
-func (r *reports) Socket(pe fabric.PE) (at netip.AddrPort, ok bool) {
-	return socketOf(r.engine.Address(pe))
+func (e *Endpoint) Socket(pe fabric.PE) (at netip.AddrPort, ok bool) {
+	return socketOf(e.engine.Address(pe))
 }
 
 // NameProvider has reports name the provider so. It is called before a loop runs.
-func (r *reports) NameProvider(name string) { r.named = name }
+func (e *Endpoint) NameProvider(name string) { e.named = name }
 
 // answerTime is what a PE may take to answer before that is remarkable.
 const answerTime = 40 * time.Millisecond
 
 // Standing is how far the engine is with a PE, for people; "" where that is not
 // remarkable and nobody asked.
-func (r *reports) Standing(pe fabric.PE, asked bool) string {
-	p := &r.peers[pe]
+func (e *Endpoint) Standing(pe fabric.PE, asked bool) string {
+	p := &e.peers[pe]
 	var what []string
-	if since, ok := r.probed[pe]; ok && p.Flushing && time.Since(since) > answerTime {
+	if since, ok := e.probed[pe]; ok && p.Flushing && time.Since(since) > answerTime {
 		what = append(what, fmt.Sprintf("has not answered for %.1f s", time.Since(since).Seconds()))
 	}
 	var tokens, bytes uint64
-	r.engine.EachStream(func(peers []layout.Peer) {
+	e.engine.EachStream(func(peers []layout.Peer) {
 		tokens, bytes = tokens+uint64(peers[pe].Tokens), bytes+peers[pe].Bytes
 	})
 	if tokens > 0 || asked {
@@ -54,7 +54,7 @@ func (r *reports) Standing(pe fabric.PE, asked bool) string {
 		return ""
 	}
 	return fmt.Sprintf("%s, %d messages posted and %d received, %d of %d units completed, at %s over %s on %s", strings.Join(what, ", "),
-		p.Sent, p.Received, p.Acked, p.Asked, addressText(r.engine.Address(pe)), cmp.Or(r.named, r.caps.Provider), r.caps.Domain)
+		p.Sent, p.Received, p.Acked, p.Asked, addressText(e.engine.Address(pe)), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
 }
 
 // addressText is a fabric address for people: as a socket's where it is one.

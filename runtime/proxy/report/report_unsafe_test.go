@@ -1,0 +1,92 @@
+package report
+
+import (
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/flight"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/regcache"
+)
+
+// engine is one that has what a test says, and does nothing.
+type engine struct {
+	streams    [][]layout.Peer
+	registered regcache.Counts
+	work       [backlog.Streams]backlog.Shown
+	mute       bool // it finds no room for questions
+	asked      []fabric.PE
+	addresses  map[fabric.PE][]byte
+}
+
+func (e *engine) EachStream(f func(peers []layout.Peer)) {
+	for _, s := range e.streams {
+		f(s)
+	}
+}
+func (e *engine) Registered() regcache.Counts                 { return e.registered }
+func (e *engine) ShowWork(to *[backlog.Streams]backlog.Shown) { *to = e.work }
+func (e *engine) Address(pe fabric.PE) []byte                 { return e.addresses[pe] }
+func (e *engine) AskProgress(pe fabric.PE) bool {
+	e.asked = append(e.asked, pe)
+	return !e.mute
+}
+
+// network has one NIC, and nothing but a name.
+type network struct {
+	fabric.Provider
+	strangers uint64
+}
+
+func (n *network) Caps() fabric.Caps { return fabric.Caps{Provider: "none", Domain: "card0"} }
+func (n *network) Strangers() uint64 { return n.strangers }
+
+// rails is one that counts by itself.
+type rails struct {
+	network
+	nics []fabric.RailCount
+}
+
+func (r *rails) Rails() []fabric.RailCount { return r.nics }
+
+// rig is an endpoint whose engine has the first stream in the page, and a context.
+type rig struct {
+	*Endpoint
+	engine  engine
+	net     network
+	record  flight.Recorder
+	context []layout.Peer
+}
+
+// peersAt is where peers begin behind the state.
+const peersAt = unsafe.Sizeof(layout.State{})
+
+func newRig(t *testing.T, npes int) *rig {
+	r := &rig{context: make([]layout.Peer, npes)}
+	r.Endpoint = open(t, &r.engine, &r.net, npes)
+	state := (*layout.State)(r.State())
+	state.Peers = unsafe.Add(r.State(), peersAt)
+	peers := unsafe.Slice((*layout.Peer)(state.Peers), npes)
+	r.engine.streams = [][]layout.Peer{peers, r.context}
+	r.record = r.Record(state, peers)
+	return r
+}
+
+func open(t *testing.T, engine Engine, net fabric.Provider, npes int) *Endpoint {
+	t.Helper()
+	e, err := Open(engine, net, npes, peersAt+uintptr(npes)*unsafe.Sizeof(layout.Peer{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// first are the peers of the first stream.
+func (r *rig) first() []layout.Peer { return r.engine.streams[0] }

@@ -1,0 +1,29 @@
+package proxy
+
+import (
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/regcache"
+)
+
+// forReports is the engine as reports ask it.
+type forReports struct{ e *Engine }
+
+func (r forReports) EachStream(f func(peers []layout.Peer)) {
+	r.e.all(func(s *Engine) { f(s.peers) })
+}
+
+func (r forReports) Registered() regcache.Counts { return r.e.locals.Counts() }
+
+func (r forReports) ShowWork(to *[backlog.Streams]backlog.Shown) {
+	if r.e.stage != nil {
+		r.e.stage.show(to)
+	}
+}
+
+func (r forReports) AskProgress(pe fabric.PE) bool {
+	return r.e.routed(&r.e.peers[pe], pe) && r.e.flush(pe) == Pending
+}
+
+func (r forReports) Address(pe fabric.PE) []byte { return r.e.addrs[pe] }
