@@ -1,6 +1,6 @@
 /*
- * activeset.c: the collectives on active sets. Those on all PEs of the job are the
- * world's; the others count their messages in pSync (set.h).
+ * activeset.c: the collectives on active sets. A set of all PEs of the job is the world; the others
+ * count their messages in pSync (set.h).
  */
 #include "activeset.h"
 
@@ -60,7 +60,7 @@ static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, 
         shmemi_set_await(t, SHMEMI_READ, t->n_near - 1, call);
 }
 
-/* The other side of it. */
+/* The receiving side of spread_on_node. */
 static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const void *from, size_t n,
                             const char *call)
 {
@@ -124,8 +124,8 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
     shmemi_set_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
 }
 
-/* Where this PE's bytes go, when the members before it have theirs first: at distance
- * d each passes on what it knows of the 2d - 1 up to itself. */
+/* The place of this PE's bytes, behind those of the members before it: at distance d each passes on
+ * the sum of the 2d - 1 up to itself. */
 static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     uint64_t upto = nbytes;
@@ -241,7 +241,7 @@ void shmemi_set_alltoalls(void *dest, const void *source, ptrdiff_t dst, ptrdiff
 
 /* -------------------------------------------------------------- reductions */
 
-/* What fits pWrk whatever its type, in elements; and the bytes of an element at most. */
+/* The elements that fit pWrk for every type, and the most bytes of an element. */
 enum { ROOM = SHMEM_REDUCE_MIN_WRKDATA_SIZE, WIDEST = 16 };
 _Static_assert(ROOM / 2 * WIDEST <= 2048, "what is sent from acc needs no release");
 
@@ -259,10 +259,10 @@ static void take(struct shmemi_team *t, void *in, const char *slot, size_t n, in
 }
 
 /*
- * PEs combine in pairs at distances of 1, 2, 4 and so on; those beyond the largest
- * power of two have one below combine theirs. Both of a pair combine the same two
- * operands in the same order, that of the lower number first, so that all PEs have the
- * same result bit for bit. Each step has a slot of pWrk and a word of pSync.
+ * PEs combine in pairs at distances of 1, 2, 4 and so on; a PE beyond the largest power of two
+ * gives its elements to one below. Both of a pair combine the same two operands in the same order,
+ * that of the lower number first, so that all PEs have the same result bit for bit. Each step has a
+ * slot of pWrk and a word of pSync.
  */
 static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                             char *pwrk, const struct shmemi_reducer *reducer, const char *call)

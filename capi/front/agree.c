@@ -1,21 +1,20 @@
 /*
- * agree.c: an agreement among the members of a team of whom any may die at any time.
+ * agree.c: an agreement among the members of a team, of whom any may die at any time.
  *
- * The first member that is alive coordinates: it collects what each has, proposes the
- * result, and commits it when all have accepted. When it is lost, the next one takes
- * over, and whoever waited turns to that. It looks at what each member has accepted,
- * and proposes that of the latest coordinator, if there is one: what has been
- * committed was accepted by all, so nothing else can be proposed any more (Paxos
- * with a coordinator for each round, and the failure detector for a timeout).
+ * The first member that is alive coordinates: it collects the contributions, proposes the result,
+ * and commits it when all have accepted. When it is lost, the next one takes over, and members that
+ * waited for it turn to that one. A new coordinator looks at what each member has accepted, and
+ * proposes what the latest coordinator has proposed, if there is such: a committed result was
+ * accepted by all, so no other can be proposed any more (Paxos with a coordinator for each round,
+ * and the failure detector for a timeout).
  *
- * What a PE gave and accepted is in its own memory, and others read it there. So who
- * has left the call, because it was committed in time, need not be there when another
- * coordinator asks. What PEs tell each other is one word for each sender in the
- * receiver's memory, which only grows: the number of the agreement, the coordinator,
- * and a step.
+ * The contribution of a PE and the result that it has accepted are in its own memory, where others
+ * read them. So a PE that has left the call, because it heard of the commit in time, need not be
+ * there when another coordinator asks. PEs notify each other by one word for each sender in the
+ * receiver's memory, which only grows: the number of the agreement, the coordinator, and a step.
  *
- * A PE is two agreements ahead of another only when that has finished, so two
- * records, by turns, are enough.
+ * A PE can be two agreements ahead of another only when the older one has finished, so two records,
+ * by turns, are enough.
  */
 #include "agree.h"
 
@@ -33,9 +32,9 @@
 
 enum step { ARRIVED, PROPOSED, ACCEPTED, COMMITTED };
 
-/* One PE's part in an agreement. stamp is written last: the agreement's number, the
- * rank of the coordinator whose proposal was accepted, plus one, and whether that is
- * committed. Behind it is what the PE gave, then what it accepted. */
+/* One PE's part in an agreement. stamp is written last: the agreement's number, the rank of the
+ * coordinator whose proposal was accepted, plus one, and whether that is committed. Behind it are
+ * the PE's contribution and what it has accepted. */
 struct record {
     uint64_t stamp;
 };
@@ -102,7 +101,7 @@ static bool is_lost(const struct agreement *a, int rank)
     return shmemi_is_lost(a->t->pes[rank]);
 }
 
-/* False: the PE is lost, and what was read means nothing. */
+/* False: the PE is lost, and the bytes mean nothing. */
 static bool read_of(const struct agreement *a, int rank, int64_t offset, void *to, size_t n)
 {
     int pe = a->t->pes[rank];
@@ -148,10 +147,10 @@ static void tell(const struct agreement *a, int rank, int coordinator, enum step
 
 /* ------------------------------------------------------------------ waiting */
 
-/* How often a record is read from afar that its PE may have left behind. */
+/* The pause between two reads of a far record whose PE may have left. */
 #define ASK_NS 2000000u
 
-/* Who has been told of the end by another coordinator says nothing any more. */
+/* A member that another coordinator has told of the commit sends no more words. */
 static void look(struct agreement *a)
 {
     uint64_t s;
@@ -172,7 +171,7 @@ static void describe(const void *subject, char *text, size_t size)
     snprintf(text, size, "for PE %d %s who is alive", a->t->pes[a->about], what[a->want & 3]);
 }
 
-/* Waits for a word of another member, or for its end. early: it may have left. */
+/* Waits for a word of another member, or for its end. early: it may have left the call. */
 static bool await(struct agreement *a, int rank, int coordinator, enum step step, bool early)
 {
     a->about = rank;
@@ -208,7 +207,7 @@ static void fold(struct shmemi_common *all, const struct shmemi_common *c, int n
         all->lost[i] |= c->lost[i];
 }
 
-/* As a member: c is what was committed; or false, and the coordinator is lost. */
+/* As a member. True: c is what was committed; false: the coordinator is lost. */
 static bool follow(struct agreement *a, int coordinator, struct shmemi_common *c)
 {
     bool early = coordinator > 0; /* the first one is the first to know */
@@ -226,8 +225,8 @@ static bool follow(struct agreement *a, int coordinator, struct shmemi_common *c
     return true;
 }
 
-/* What a member has is taken into account; part is memory for it. False: it is lost,
- * or not there any more. */
+/* Takes the contribution of a member into account; part is memory for it. False: the member is
+ * lost, or has left. */
 static bool collect(struct agreement *a, int rank, struct shmemi_common *all, int *latest,
                     struct shmemi_common *chosen, struct shmemi_common *part)
 {
@@ -249,7 +248,7 @@ static bool collect(struct agreement *a, int rank, struct shmemi_common *all, in
     return !left;
 }
 
-/* As the coordinator. there: who takes part, by rank. */
+/* As the coordinator. there: for each rank, whether it takes part. */
 static void coordinate(struct agreement *a, struct shmemi_common *c, char *there, char *memory)
 {
     struct shmemi_common *chosen = (void *)memory, *part = (void *)(memory + a->size);
@@ -279,7 +278,7 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
     struct agreement a = {
         .t = t, .number = ++t->agreed, .call = call, .size = shmemi_common_size(t)};
     char *memory = t->agreeing;
-    /* Until the stamp is there, the record is one of two agreements before. */
+    /* Until the stamp is written, the record holds an older agreement. */
     __atomic_store_n((uint64_t *)mine(record_at(&a)), 0, __ATOMIC_RELEASE);
     memcpy(mine(given_at(&a)), c, a.size);
     __atomic_store_n((uint64_t *)mine(record_at(&a)), stamp(a.number, -1, false), __ATOMIC_RELEASE);
@@ -308,7 +307,7 @@ int shmemi_agree_open(struct shmemi_team *t, uint32_t slot)
     return t->agreeing == NULL ? -1 : 0;
 }
 
-/* Rounds of quiet: what a lost PE makes fail, the next one does not wait for. */
+/* Rounds of quiet: a lost PE makes the first one fail, and the next one does not wait for it. */
 #define QUIETS 2
 
 void shmemi_team_settle(struct shmemi_team *t, const char *call)
@@ -316,8 +315,8 @@ void shmemi_team_settle(struct shmemi_team *t, const char *call)
     /* Behind all words of this PE's last agreement, and before those of the next. */
     const uint64_t word = (t->agreed + 1) << 32;
     shmemi_mute(true);
-    /* A quiet covers the messages of collectives too, once there is something that it
-     * has to know of. */
+    /* A quiet waits for the messages of collectives only once there is an operation of the program;
+     * this put is one. */
     for (int rank = 0; rank < t->n; rank++) {
         int pe = t->pes[rank];
         if (shmemi_state.peer_base[pe] != NULL || shmemi_is_lost(pe))

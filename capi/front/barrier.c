@@ -1,11 +1,10 @@
 /*
  * barrier.c: how the members of a team meet.
  *
- * Within a node by counters in shared control pages: two PEs write to each
- * other; more count in the page of the node's first PE, and the last to come
- * releases the others, so that with more PEs than cores each PE needs to run
- * only once. Between nodes the first PEs exchange messages in ceil(log2 n)
- * rounds (dissemination).
+ * Within a node by counters in shared control pages: two PEs write to each other; more count in the
+ * page of the node's first PE, and the last to come releases the others, so that with more PEs than
+ * cores each PE needs to run only once. Between nodes the first PEs exchange messages in ceil(log2
+ * n) rounds (dissemination).
  */
 #include "barrier.h"
 
@@ -48,7 +47,7 @@ static void describe_barrier(const void *subject, char *text, size_t size)
         snprintf(text + used, size - used, " a PE of another node");
 }
 
-/* Of a node that is complete, the first PE waits for another node. */
+/* When the whole node has come, its first PE is waiting for another node. */
 static int late_at_barrier(const void *subject, int32_t *pes, int most)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -117,8 +116,8 @@ static void sync_many(const char *call)
     shmemi_notify_at(c);
 }
 
-/* Also within other collective calls, for which an exchange here would overwrite slots that
- * nobody has read (shmemi_exchange_prefix). */
+/* Other collective calls use it, too. So it is no exchange, which would overwrite slots that are
+ * still to be read (shmemi_exchange_prefix). */
 void shmemi_meet_all(const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -133,7 +132,7 @@ void shmemi_meet_all(const char *call)
     shmemi_collective_end();
 }
 
-/* A team's members write to the first one of their node, and those to each other. */
+/* The members on a node write to the first one there, and the first ones to each other. */
 static void meet_by_messages(struct shmemi_team *t, const char *call)
 {
     int leader = t->near[0];

@@ -1,4 +1,4 @@
-/* barrier.h: the members of a team meet. */
+/* barrier.h: meetings of the members of a team. */
 #ifndef SHMEMI_BARRIER_H
 #define SHMEMI_BARRIER_H
 
@@ -12,7 +12,7 @@ void shmemi_team_meet(struct shmemi_team *t, const char *call);
 /* The same for all PEs of the job, without a fence. */
 void shmemi_meet_all(const char *call);
 
-/* Starts counting again; at init. */
+/* At init: starts counting again. */
 void shmemi_barrier_open(void);
 
 #pragma GCC visibility pop

@@ -1,9 +1,9 @@
 /*
  * coll.c: broadcast, fcollect, collect and alltoall of a team.
  *
- * The specification has the caller make sure, before anyone enters, that dest
- * is ready on every PE, so data goes straight into dest and needs no copy on
- * the way. Reads of a peer's source wait for a message of that peer.
+ * By the specification the caller makes sure that dest is ready on every PE before any PE enters,
+ * so data goes straight into dest and needs no copy on the way. Before a PE reads a peer's source,
+ * it waits for a message of that peer.
  */
 #include "coll.h"
 
@@ -20,10 +20,10 @@
 #include "strided.h"
 #include "team.h"
 
-/* Up to here a root writes to each PE of its node; above, they read from it, side by
- * side with each other and with the root, which copies to its own dest meanwhile. For
- * two PEs as well: 41 us for 1 MiB, where writing takes 111 (two cores, the least of
- * five runs; docs/decisions/0006). */
+/* Below this size a root writes to each PE of its node; from here on they read from it, side by
+ * side with each other and with the root, which copies to its own dest meanwhile. For two PEs as
+ * well: 41 us for 1 MiB, where writing takes 111 (two cores, the least of five runs;
+ * docs/decisions/0006). */
 #define PULL_BYTES ((size_t)32 << 10)
 
 /* Far puts may still read their source after shmemi_message_data. */
@@ -40,8 +40,8 @@ bool shmemi_coll_pulls(size_t n)
     return n >= PULL_BYTES;
 }
 
-/* Gives n bytes at from, which are at heap address `at` of this PE where peers
- * are to read them, to every other member on this node. */
+/* Gives n bytes at from to every other member on this node; peers that read them find them at the
+ * same symmetric address. */
 static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, size_t n,
                            const char *call)
 {
@@ -57,7 +57,7 @@ static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, 
         shmemi_await(t, t->near[(t->near_rank + i) % t->n_near], call);
 }
 
-/* The other side of spread_on_node. */
+/* The receiving side of spread_on_node. */
 static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const void *from, size_t n,
                             const char *call)
 {
@@ -157,7 +157,7 @@ int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nb
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* Where this PE's bytes go, when the members before it have theirs first. */
+/* The place of this PE's bytes, behind those of the members before it. */
 static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     static const struct shmemi_reducer add = {shmemi_add_u64, sizeof(uint64_t)};
@@ -172,17 +172,17 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     shmemi_check_symmetric("source", source, nbytes, call);
     size_t at = place_of(t, nbytes, call);
     if (!shmemi_collective_holds())
-        return; /* at means nothing */
-    /* Of a member that gives nothing, too: the members before it write to its dest. */
+        return; /* at is not valid */
+    /* This holds for a member without bytes, too: the members before it write to its dest. */
     shmemi_check_symmetric("dest", dest, at + nbytes, call);
     shmemi_coll_apart((char *)dest + at, nbytes, source, nbytes, false, call);
     all_to_all(t, (char *)dest + at, source, nbytes, 0, call);
 }
 
-/* What one PE, or several together, have for collect. */
+/* What one PE, or several together, contribute to collect. */
 struct share {
-    uint64_t nbytes; /* that they give */
-    uint64_t room;   /* the least at their dest */
+    uint64_t nbytes; /* of their blocks */
+    uint64_t room;   /* the least room at their dest */
 };
 
 static void combine_shares(void *acc, const void *in, size_t n)
@@ -195,8 +195,8 @@ static void combine_shares(void *acc, const void *in, size_t n)
     }
 }
 
-/* All members see the same of what all have together, so that they refuse together, before a
- * byte has moved. The exchange takes the place, and the time, of the sync in place_of. */
+/* All members get the same totals, so that they refuse together, before a byte has moved. The
+ * exchange takes the place, and the time, of the sync in place_of. */
 static bool collect_room(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          size_t room, struct share *all, const char *call)
 {
@@ -206,7 +206,7 @@ static bool collect_room(struct shmemi_team *t, void *dest, const void *source, 
     shmemi_check_symmetric("source", source, nbytes, call);
     shmemi_exchange_both(t, &upto, all, &mine, 1, &shares, call);
     if (!shmemi_collective_holds())
-        return false; /* they mean nothing */
+        return false; /* the totals are not valid */
     if (all->nbytes > all->room)
         return false;
     char *at = (char *)dest + (upto.nbytes - nbytes);

@@ -36,10 +36,11 @@ void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source,
 void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
                            ptrdiff_t sst, size_t nelems, size_t size, const char *call);
 
-/* Do the others of a node read what is broadcast, and not the root write it? */
+/* Reports whether, on a node, the others read the data of a broadcast, rather than the root writing
+ * it. */
 bool shmemi_coll_pulls(size_t n);
 
-/* End the job when the arguments cannot be. */
+/* End the job when the arguments are wrong. */
 void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, const void *source,
                                  size_t nbytes, int root, const char *call);
 void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, const void *source,

@@ -1,10 +1,10 @@
 /*
  * exchange.c: small reductions, by messages into the slots of the scratch.
  *
- * Up to SHMEMI_DIRECT_PES everybody writes to everybody, which takes one step.
- * With more of them that would be a message, and a connection, for each pair: each
- * shmem_malloc of 1,000 PEs would cost 999,000 messages. Then PEs combine in
- * pairs, at distances of 1, 2, 4 and so on, which takes log2 n messages of each.
+ * Up to SHMEMI_DIRECT_PES each PE writes to each other one, which takes one step. With more PEs
+ * that would be a message, and a connection, for each pair: each shmem_malloc of 1,000 PEs would
+ * cost 999,000 messages. Then PEs combine in pairs, at distances of 1, 2, 4 and so on, which takes
+ * log2 n messages of each.
  */
 #include "exchange.h"
 
@@ -47,11 +47,11 @@ static void exchange_direct(struct shmemi_team *t, void *dest, char *round, cons
 }
 
 /*
- * Both of a pair combine the same two operands in the same order, that of the PE
- * of the lower number first, so all PEs have the same result bit for bit.
+ * Both of a pair combine the same two operands in the same order, that of the PE of the lower
+ * number first, so all PEs have the same result bit for bit.
  *
- * What is sent is not changed before it has left: small puts are copied when they
- * are posted, and larger ones are waited for.
+ * The source of a message does not change before the message has left: small puts are copied when
+ * they are posted, and larger ones are waited for.
  */
 static void exchange_in_pairs(struct shmemi_team *t, void *dest, char *round, const void *mine,
                               size_t nelems, const struct shmemi_reducer *reducer, const char *call)
@@ -92,9 +92,8 @@ static void exchange_in_pairs(struct shmemi_team *t, void *dest, char *round, co
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call)
 {
-    /* The scratch holds two rounds of slots. Two are enough: a PE starts round k+2
-     * only when every PE has begun round k+1, and a PE begins that after it has read
-     * round k. */
+    /* The scratch holds two rounds of slots. Two are enough: a PE starts round k+2 only when every
+     * PE has begun round k+1, and a PE begins that after it has read round k. */
     char *round = t->scratch + (t->exchanges++ % 2) * t->round_size;
     if (t->direct)
         exchange_direct(t, dest, round, mine, nelems, reducer, call);
@@ -102,8 +101,8 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
         exchange_in_pairs(t, dest, round, mine, nelems, reducer, call);
 }
 
-/* At distance d each member passes on what it has combined of the 2d - 1 up to itself.
- * step: its place in the first slot that is used. */
+/* At distance d each member passes on the combination of the 2d - 1 up to itself. step: its place
+ * in the first slot that is used. */
 static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
@@ -119,8 +118,8 @@ static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t ne
     }
 }
 
-/* A member depends on those before it only, so that the sync at the end keeps them from
- * running ahead over slots that nobody has read. */
+/* A member depends only on those before it, so the sync at the end keeps them from running ahead
+ * and overwriting slots that it has yet to read. */
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {
@@ -128,8 +127,8 @@ void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
     shmemi_team_meet(t, call);
 }
 
-/* Both are one round, so that the exchange keeps members from running ahead for both. It has
- * the first half of each slot, and of no more slots than it has the others need the second. */
+/* Both are one round, so that the exchange keeps members from running ahead for both. The exchange
+ * has the first half of each slot. The other has the second half, and needs no more slots. */
 void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
                           size_t nelems, const struct shmemi_reducer *reducer, const char *call)
 {

@@ -8,15 +8,14 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * dest = mine combined with everyone's, in the same order on all PEs and so the
- * same bit for bit. Returns when all members have called it: also a barrier. At
- * most slot_size bytes.
+ * dest = mine combined with that of all others, in the same order on all PEs and so the same bit
+ * for bit. Returns when all members have called it: also a barrier. At most slot_size bytes.
  */
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call);
 
-/* acc becomes the combination of what the members up to this one have, itself
- * included; at most slot_size bytes. Ends with a sync. */
+/* acc becomes the combination of the values of the members up to this one, itself included; at most
+ * slot_size bytes. Ends with a sync. */
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call);
 

@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 
-/* The word of this PE in the inboxes of the team's members, from their user heap. */
+/* The offset from the user heap of this PE's word in the inboxes of the team's members. */
 static int64_t inbox_word(const struct shmemi_team *t)
 {
     return t->inbox + (int64_t)sizeof(uint64_t) * t->me;
@@ -57,8 +57,8 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
         shmemi_net_set_with(pe, offset, source, n, inbox_word(t), count, call);
         return;
     }
-    /* A heap in GPU memory that this process cannot map. All counts go to that PE
-     * by one way, since a count that comes late would undo a later one. */
+    /* A heap in GPU memory that this process cannot map. All counts go to that PE on one path,
+     * since a count that comes late would undo a later one. */
     shmemi_net_put(SHMEM_CTX_DEFAULT, pe, offset, source, n, false, call);
     shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
     shmemi_message(t, rank, call);
@@ -67,7 +67,7 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
 void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
                          const char *call)
 {
-    /* No bytes go to any place: dest may then be NULL. */
+    /* Without bytes there is no destination: dest may then be NULL. */
     shmemi_message_at(t, rank, n == 0 ? 0 : shmemi_offset(dest), source, n, call);
 }
 

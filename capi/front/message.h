@@ -7,10 +7,9 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * One-sided messages. A message is a count in the receiver's inbox, one word for
- * each sender, so a sender may run ahead and nothing is ever reset. The data of a
- * message is visible before its count. Each message is awaited by the call of the
- * receiver that matches the one that has sent it.
+ * One-sided messages. A message is a count in the receiver's inbox, one word for each sender, so a
+ * sender may run ahead and no count is ever reset. The data of a message is visible before its
+ * count. Each message is awaited by the call of the receiver that matches the call of the sender.
  */
 void shmemi_message(struct shmemi_team *t, int rank, const char *call);
 void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,

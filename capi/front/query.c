@@ -1,5 +1,5 @@
 /*
- * query.c: what a program asks of its job.
+ * query.c: what a program asks about its job.
  */
 #include "query.h"
 

@@ -1,4 +1,4 @@
-/* query.h: what a program asks of its job. */
+/* query.h: what a program asks about its job. */
 #ifndef SHMEMI_QUERY_H
 #define SHMEMI_QUERY_H
 

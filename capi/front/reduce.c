@@ -19,7 +19,7 @@
  * the accumulator stays in the second-level cache; far ones are fetched. */
 #define PIECE_BYTES ((size_t)64 << 10)
 
-/* acc = the elements of ranks 0 to last - 1 in bytes that all have at `at`. */
+/* acc = the combination of the elements of ranks 0 to last - 1, in the bytes at `at` on each. */
 static void gather(struct shmemi_team *t, void *acc, void *fetched, const void *at, int last,
                    size_t nelems, const struct shmemi_reducer *reducer, const char *call)
 {
@@ -65,8 +65,8 @@ void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *so
     shmemi_team_meet(t, call);
 }
 
-/* The pieces of this PE's share, which the others have written into the blocks of dest;
- * its own are in source. The result takes the place of its own block. */
+/* Combines this PE's share, which the others have written into the blocks of dest; its own elements
+ * are in source. The result takes the place of its own block. */
 static void combine_blocks(struct shmemi_team *t, char *dest, const char *source, size_t share,
                            const struct shmemi_reducer *reducer, const char *call)
 {
@@ -93,10 +93,10 @@ static void combine_blocks(struct shmemi_team *t, char *dest, const char *source
 }
 
 /*
- * Between nodes, where reading is a round trip and writing is not: every PE writes what
- * it has for the share of another into its own block of that one's dest, and what comes
- * of it later into the same block, once the other says that it has used what was there.
- * nelems is a multiple of the number of PEs, and dest is not source.
+ * Between nodes, where reading takes a round trip and writing does not: every PE writes its
+ * elements of another PE's share into its own block of that PE's dest, and later the result of its
+ * share into the same block, once that PE reports that it has used the elements there. nelems is a
+ * multiple of the number of PEs, and dest is not source.
  */
 static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call)
@@ -123,7 +123,7 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     shmemi_quiet(SHMEM_CTX_DEFAULT, call); /* the caller may change source and dest */
 }
 
-/* What does not fit the scratch. */
+/* Reductions that do not fit the scratch. */
 static void reduce_large(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
@@ -169,8 +169,8 @@ int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t n
     return shmemi_reduce(team, dest, source, nelems, reducer, call);
 }
 
-/* Only this PE reads its part of the sources. Nobody writes a piece before all have read it, so
- * that dest may be in source. */
+/* Only this PE reads its part of the sources. No PE writes a piece before all have read it, so that
+ * dest may be in source. */
 static void reducescatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                           const struct shmemi_reducer *reducer, const char *call)
 {
@@ -202,8 +202,8 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
 
 /* -------------------------------------------------------------------- scans */
 
-/* Each PE reads what the ones before it have. Nobody writes a piece before all
- * have read it, so dest may be source. */
+/* Each PE reads the elements of the PEs before it. No PE writes a piece before all have read it, so
+ * dest may be source. */
 static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                         int last, const struct shmemi_reducer *reducer, const char *call)
 {
@@ -221,8 +221,8 @@ static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, s
     }
 }
 
-/* The sum up to this PE is that before it, and its own: for the exclusive one the
- * sums go one PE further on. */
+/* An inclusive scan is the prefix up to this PE. For an exclusive one each PE passes its prefix to
+ * the next PE. */
 static void scan_small(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                        bool inclusive, const struct shmemi_reducer *reducer, const char *call)
 {

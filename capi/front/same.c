@@ -1,9 +1,9 @@
 /*
- * same.c: under SHMEM_CHECKS=full, the members of a team compare their calls and
- * arguments before a collective starts.
+ * same.c: under SHMEM_CHECKS=full, the members of a team compare their calls and arguments before a
+ * collective starts.
  *
- * Without the comparison different arguments overwrite memory, and different calls wait
- * for messages that never come. It costs one small reduction for each call.
+ * Without the comparison different arguments overwrite memory, and different calls wait for
+ * messages that never come. It costs one small reduction for each call.
  */
 #include "same.h"
 
@@ -18,10 +18,10 @@
 
 enum { CALL, DEST, SOURCE, BYTES, OTHER, VALUES };
 
-/* Of an address that is not symmetric, which is reported by what comes next. */
+/* For an address that is not symmetric, which a later check reports. */
 #define NOWHERE ((int64_t)1 << 62)
 
-/* An address as all PEs know it. */
+/* An address in a form that is the same on all PEs. */
 static int64_t place(const void *p)
 {
     return shmemi_symmetric(p, 1) ? shmemi_offset(p) : NOWHERE;
@@ -37,9 +37,9 @@ static int64_t hash(const char *text)
 
 enum { WORDS = 8 }; /* of 8 bytes, of the name of a call */
 
-/* The members of a team are in different calls. They exchange the names with the least and
- * the greatest hash. A word of a name is ASCII, so it is not negative, and the minimum of
- * negated words and zeros is the name, negated. */
+/* The members of a team are in different calls. They exchange the names with the least and the
+ * greatest hash. A word of a name is ASCII, so it is not negative, and the minimum of negated words
+ * and zeros is the name, negated. */
 static void tell_calls(struct shmemi_team *t, int64_t least, int64_t most,
                        const struct shmemi_reducer *minimum, const char *call)
 {

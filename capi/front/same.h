@@ -1,4 +1,4 @@
-/* same.h: SHMEM_CHECKS=full: what members of a team pass to a collective. */
+/* same.h: checks of what the members of a team pass to a collective, under SHMEM_CHECKS=full. */
 #ifndef SHMEMI_SAME_H
 #define SHMEMI_SAME_H
 
@@ -6,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Ends the job when the arrays overlap, or are not the same either. */
+/* Ends the job when the arrays overlap, unless or_same is set and they are the same. */
 void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
                        const char *call);
 

@@ -1,5 +1,5 @@
 /*
- * set.c: who is in an active set, and its messages.
+ * set.c: the members of an active set, and its messages.
  */
 #include "set.h"
 
@@ -16,9 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Programs use few sets and use them often, so what is known of one is kept until
- * finalize. Entries are added in front and never change, so that they are looked up
- * without a lock. */
+/* Programs use few sets and use them often, so an entry is kept until finalize. Entries are added
+ * in front and never change, so that lookups take no lock. */
 struct entry {
     int start, log_stride, size;
     struct shmemi_team team;
@@ -86,9 +85,9 @@ static uint64_t word_now(const long *word, const char *call)
 }
 
 /*
- * SHMEM_CHECKS=full: do the words have what they can have when a call begins? Of an
- * active set others may have sent messages already, but no more than one each, and
- * none to words that no phase uses.
+ * SHMEM_CHECKS=full: the words have values that they can have when a call begins. Other PEs of the
+ * set may have sent messages already, but no more than one each, and none to words that no phase
+ * uses.
  */
 static void check_initialised(const struct shmemi_team *t, const long *psync, const char *call)
 {
@@ -143,9 +142,9 @@ void shmemi_set_message(struct shmemi_team *t, int rank, int word, const char *c
         shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_ADD, t->psync + word, 1, 0, t->pes[rank], call);
 }
 
-/* Up to here a put copies what it sends when it is posted, so that waiting for the
- * source costs nothing: a sum of one element between two hosts took 75 us with a quiet
- * for the source and takes 20 without. Above, puts to several PEs are under way at once. */
+/* Up to this size a put copies its source when it is posted, so that waiting for the source costs
+ * nothing: a sum of one element between two hosts took 75 us with a quiet for the source and takes
+ * 20 without. Above, puts to several PEs are under way at once. */
 #define COPIED_BYTES ((size_t)2048)
 
 void shmemi_set_release(size_t n, const char *call)
@@ -199,7 +198,7 @@ void shmemi_set_await(struct shmemi_team *t, int word, uint64_t n, const char *c
                      (const void *)t->psync, (unsigned long long)had, (unsigned long long)n);
 }
 
-/* 0 is no message, so what is told is one more. */
+/* 0 stands for no message, so the word has the number plus one. */
 void shmemi_set_tell(struct shmemi_team *t, int rank, int word, uint64_t value, const char *call)
 {
     if (SHMEMI_LIKELY(shmemi_collective_holds()))

@@ -65,7 +65,8 @@ static shmem_team_t handle_of(int slot)
     return (shmem_team_t)((generations[slot] << SHMEMI_TEAM_BITS | (uint32_t)slot) & INT32_MAX);
 }
 
-/* A handle that no earlier team of the slot has had, nor one that is always there. */
+/* A handle that no earlier team of the slot has had, and that is none of a team that is always
+ * there. */
 shmem_team_t shmemi_slot_name(const struct shmemi_team *t, const char *call)
 {
     do
@@ -81,8 +82,8 @@ struct shmemi_team *shmemi_team_always(shmem_team_t team)
                                                                               : NULL;
 }
 
-/* A handle of another library is a pointer or a small number, which no team that was made has
- * here. */
+/* A handle of another library is a pointer or a small number, which is the handle of no made team.
+ */
 static SHMEMI_COLD __attribute__((noreturn)) void refuse(shmem_team_t team, bool known,
                                                          const char *call)
 {

@@ -1,9 +1,9 @@
 /*
- * survivors.c: the team of those members of a team that are alive.
+ * survivors.c: the team of the members of a team that are alive.
  *
- * Two agreements: on who is lost and on a slot that all others have free; then,
- * when each has made its team, on that all have. When a PE dies or a thread takes
- * the slot in between, all begin again, for all get the same answers.
+ * It takes two agreements: on the lost members and on a slot that all others have free; then, when
+ * each member has made its team, on that. When a PE dies or a thread takes the slot in between, all
+ * begin again, for all get the same answers.
  */
 #include "survivors.h"
 
@@ -20,7 +20,7 @@
 
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
 
-/* What this thread knows itself. */
+/* The contribution of this PE. */
 static void give(const struct shmemi_team *t, struct shmemi_common *c)
 {
     memset(c, 0, shmemi_common_size(t));
@@ -36,8 +36,8 @@ static void describe(const void *subject, char *text, size_t size)
     snprintf(text, size, "to hear of the loss of PE %d", *(const int *)subject);
 }
 
-/* From here on what the lost ones have sent is dropped, also where another PE was the
- * first to know. */
+/* From here on messages of the lost PEs are dropped, also where another PE was the first to know.
+ */
 static void learn(const struct shmemi_team *t, const struct shmemi_common *c, const char *call)
 {
     for (int rank = 0; rank < t->n; rank++) {
@@ -61,7 +61,7 @@ static struct shmemi_team *rest_of(const struct shmemi_team *t, const struct shm
     return pes == NULL ? NULL : shmemi_team_new(pes, n, t->num_contexts);
 }
 
-/* 1: made; 0: once more; -1: it cannot be. The same on every PE that is alive. */
+/* 1: the team is made; 0: try again; -1: it cannot be made. The same on every PE that is alive. */
 static int attempt(struct shmemi_team *parent, struct shmemi_team **made, int *slot,
                    const char *call)
 {
@@ -98,8 +98,8 @@ int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, cons
     *new_team = SHMEM_TEAM_INVALID;
     if (parent == NULL)
         return -1;
-    /* A message of a collective call that was broken off must not come when its slot is
-     * another team's. */
+    /* A message of a collective call that was broken off must not arrive when another team has the
+     * slot. */
     shmemi_team_settle(parent, call);
     do
         rc = attempt(parent, &made, &slot, call);

@@ -1,4 +1,4 @@
-/* survivors.h: the team of those members of a team that are alive. */
+/* survivors.h: the team of the members of a team that are alive. */
 #ifndef SHMEMI_SURVIVORS_H
 #define SHMEMI_SURVIVORS_H
 

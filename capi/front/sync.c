@@ -1,5 +1,5 @@
 /*
- * sync.c: the calls that meet and do no more: barriers and syncs.
+ * sync.c: barriers and syncs.
  */
 #include "sync.h"
 

@@ -1,4 +1,4 @@
-/* sync.h: the calls that meet and do no more. */
+/* sync.h: barriers and syncs. */
 #ifndef SHMEMI_SYNC_H
 #define SHMEMI_SYNC_H
 

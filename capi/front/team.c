@@ -1,5 +1,5 @@
 /*
- * team.c: who is in a team.
+ * team.c: the members of a team.
  */
 #include "team.h"
 
@@ -12,7 +12,7 @@ int32_t *shmemi_team_numbers(size_t n)
     return malloc((n ? n : 1) * sizeof(int32_t));
 }
 
-/* start, stride: of those that follow a rule. */
+/* Sets start and stride of teams that follow a rule. */
 static void find_rule(struct shmemi_team *t)
 {
     t->start = t->pes[0];

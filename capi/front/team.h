@@ -1,10 +1,9 @@
 /*
  * team.h: sets of PEs.
  *
- * A rank is a number in a team. Every team that a program can name has a slot, the
- * same one at all of its PEs: an area in the internal part of the heap with a word
- * for each rank and scratch for small reductions. An active set has none; set.h has
- * its messages.
+ * A rank is a number in a team. Every team that a program can name has a slot, the same one at all
+ * of its PEs: an area in the internal part of the heap with a word for each rank and scratch for
+ * small reductions. An active set has none; its messages are in set.h.
  */
 #ifndef SHMEMI_TEAM_H
 #define SHMEMI_TEAM_H
@@ -18,15 +17,15 @@
 struct shmemi_team {
     int32_t n;
     int32_t me;   /* this PE's rank */
-    int32_t *pes; /* of each rank */
-    /* pes[i] is start + stride * i; stride 0: they follow no rule. */
+    int32_t *pes; /* by rank */
+    /* pes[i] is start + stride * i; stride 0: there is no such rule. */
     int32_t start, stride;
     /* The members on this PE's node, and the first one of each node, by rank. */
     int32_t *near, *leaders;
     uint32_t n_near, near_rank;
     uint32_t n_nodes, node;
-    /* Messages: how many went to each member and were seen of each, and where the
-     * words are, below the user heap. */
+    /* Messages: how many were sent to and received from each member, and the offset of their words,
+     * below the user heap. */
     uint64_t *sent, *seen;
     int64_t inbox;
     /* Two rounds of slots of slot_size bytes; NULL: none. */
@@ -34,27 +33,27 @@ struct shmemi_team {
     size_t round_size, slot_size;
     long *psync; /* of an active set, instead: where its messages are counted (set.h) */
     uint64_t exchanges;
-    /* Agreements (agree.c): how many there were, where they are below the user heap,
-     * and memory for four contributions and a byte for each member. */
+    /* Agreements (agree.c): how many there were, their offset below the user heap, and memory for
+     * four contributions and a byte for each member. */
     uint64_t agreed;
     int64_t agreements;
     char *agreeing;
-    bool direct; /* small reductions take one step: everybody to everybody */
+    bool direct; /* small reductions take one step: each PE to each other one */
     int slot;
     int num_contexts;
 };
 
-/* The handle of a team is its slot, in the low SHMEMI_TEAM_BITS bits, and a generation
- * above; kernels have the same. */
+/* The handle of a team is its slot, in the low SHMEMI_TEAM_BITS bits, and a generation above.
+ * Kernels use the same handles. */
 
 extern struct shmemi_team shmemi_world;
 
-/* The rank of a PE; -1: it is no member. */
+/* The rank of a PE; -1 if it is no member. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe);
 
 int32_t *shmemi_team_numbers(size_t n); /* room for n PEs */
 
-/* Fills in what follows from t->n and t->pes: 0, or -1: no memory. */
+/* Fills in the fields that follow from t->n and t->pes: 0, or -1: no memory. */
 int shmemi_team_place(struct shmemi_team *t);
 void shmemi_team_free(struct shmemi_team *t);
 

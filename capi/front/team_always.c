@@ -1,8 +1,8 @@
 /*
- * team_always.c: the teams that are always there: the world, and those of a part of the job.
+ * team_always.c: the teams that are always there: the world, and some parts of the job.
  *
  * Kernels find a team by the low bits of its handle, so that each of these has its handle for a
- * slot. SHMEM_TEAM_SHARED alone has slot 0.
+ * slot. Only SHMEM_TEAM_SHARED has slot 0.
  */
 #include "team_always.h"
 
@@ -37,7 +37,7 @@ static int add_node(shmem_team_t team)
     return add(team, pes, (int)s->node_pes);
 }
 
-/* The PE of each node that has the place there that this PE has on its own. */
+/* The PE of each node with the same place there that this PE has on its own node. */
 static int add_same_place(void)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -58,8 +58,8 @@ static int add_same_place(void)
     return add(SHMEMX_TEAM_SAME_MYPE_NODE, pes, n);
 }
 
-/* The PEs that have the GPU of this PE, or the first PE of each GPU. At a PE that is not the
- * first of its GPU there is no team of those. */
+/* The PEs that have the GPU of this PE, or the first PE of each GPU. A PE that is not the first of
+ * its GPU has no team of first PEs. */
 static int add_by_gpu(shmem_team_t team)
 {
     const struct shmemi_state *s = &shmemi_state;

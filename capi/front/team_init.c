@@ -1,13 +1,13 @@
 /*
  * team_init.c: teams of PEs that know an id and their own rank.
  *
- * The id says which PE has made it. That PE need not take part: the others write what they know
- * to its desk, and the PE of rank 0 reads that. It answers each of them at its own desk. There are
- * two rounds: who is there and which slot all have free; and that each has made its team in it. A
- * slot that another thread has taken meanwhile costs two more.
+ * The id names the PE that has made it. That PE need not take part: the others write what they know
+ * to its desk, and the PE of rank 0 reads it there. Rank 0 answers each of them at its own desk.
+ * There are two rounds: the first finds the PEs and a slot that all have free; the second, that
+ * each has made its team in it. A slot that another thread has taken meanwhile costs two more.
  *
  * A PE has one place at each desk, and writes there again when rank 0 has answered. Its words say
- * which round of which id what is behind them belongs to.
+ * which round of which id the data behind them belongs to.
  */
 #include "agree.h"
 #include "below.h"
@@ -25,7 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a PE says. */
+/* The message of a PE. */
 struct said {
     int32_t n, rank;
     int64_t state;
@@ -33,12 +33,12 @@ struct said {
 };
 _Static_assert(sizeof(struct said) == 144, "runtime/pe.deskSize has it");
 
-/* What rank 0 answers, and behind it the PEs by rank. */
+/* The answer of rank 0, and behind it the PEs by rank. */
 struct answer {
     uint64_t word;
     int32_t verdict;
     int32_t slot;
-    int32_t pes[2], numbers[2]; /* of a verdict that is none of GOOD and AGAIN */
+    int32_t pes[2], numbers[2]; /* two PEs and their numbers, when the verdict is a refusal */
     uint64_t spare[4];
     int32_t list[];
 };
@@ -66,7 +66,7 @@ static size_t rounded(size_t n)
     return (n + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE * SHMEMI_CACHE_LINE;
 }
 
-/* From the user heap: the word of a PE, the answer, and what a PE says. */
+/* Offsets from the user heap: of the word of a PE, the answer, and the message of a PE. */
 static int64_t word_at(int pe)
 {
     return -(int64_t)shmemi_state.desk_offset + (int64_t)sizeof(uint64_t) * pe;
@@ -122,8 +122,8 @@ static bool is_here(const struct meeting *m, int pe)
     return __atomic_load_n((uint64_t *)(base + word_at(pe)), __ATOMIC_ACQUIRE) == word_of(m);
 }
 
-/* How many have come in this round. In the first one all that have the id are counted, then those
- * alone: others may have been here when another team was made by the same id. */
+/* How many have come in this round. In the first round it counts all PEs with the id, later only
+ * the PEs of the team: others may have been here when another team was made by the same id. */
 static int count(const struct meeting *m)
 {
     int n = 0;
@@ -152,7 +152,7 @@ static void refuse(struct answer *a, int verdict, int one, int one_says, int oth
     a->verdict = verdict;
 }
 
-/* Learns who is who. */
+/* Sorts the PEs by rank. */
 static void sort(const struct meeting *m, struct answer *a)
 {
     for (int rank = 0; rank < m->n; rank++)
@@ -171,7 +171,7 @@ static void sort(const struct meeting *m, struct answer *a)
     }
 }
 
-/* What all of them have. */
+/* What all of them have in common. */
 static void combine(const struct meeting *m, struct said *all)
 {
     all->state = MEMORY | CLAIMED;
@@ -202,7 +202,7 @@ static void decide(const struct meeting *m, struct answer *a)
         a->verdict = NO_SLOT;
 }
 
-/* Gathers what all say in this round, and answers. False: a PE was lost. */
+/* Gathers the messages of this round, and answers. False: a PE was lost. */
 static bool preside(const struct meeting *m, struct answer *a)
 {
     const int64_t behind = (int64_t)sizeof a->word;
@@ -215,12 +215,13 @@ static bool preside(const struct meeting *m, struct answer *a)
     while (count(m) < m->n) {
         if (!shmemi_turn(&w))
             return false;
-        /* To count may be a get, which waits, too: a thread polls the network in one wait only. */
+        /* Counting may take a get, which waits, too: a thread polls the network in one wait only.
+         */
         shmemi_turned(&w);
     }
     decide(m, a);
     memcpy(a->list, m->list, list);
-    bool known = a->verdict == GOOD || m->round > 1; /* who they are */
+    bool known = a->verdict == GOOD || m->round > 1; /* whether the PEs are known */
     for (int i = 0; i < (known ? m->n : (int)shmemi_state.n_pes); i++)
         if (known || is_here(m, i))
             tell(m, known ? m->list[i] : i, answer_at() + behind, (char *)a + behind,
@@ -237,7 +238,7 @@ static void describe_answer(const void *subject, char *text, size_t size)
              (unsigned long long)m->id, m->rank);
 }
 
-/* One round: says something, and returns the answer, or NULL when a PE was lost. */
+/* One round: sends a message, and returns the answer, or NULL when a PE was lost. */
 static const struct answer *ask(struct meeting *m, const struct said *said, struct answer *own)
 {
     const struct answer *a =
@@ -290,7 +291,7 @@ static void complain(const struct meeting *m, const struct answer *a)
     }
 }
 
-/* After an answer that ends it: the same id may be used again. */
+/* After the last answer: the same id may be used again. */
 static void leave(struct meeting *m, struct said *said)
 {
     int me = shmemi_state.my_pe;

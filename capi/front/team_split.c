@@ -1,11 +1,10 @@
 /*
  * team_split.c: teams that are split from others.
  *
- * A new team needs the same slot at all of its PEs, so the PEs of the parent agree
- * on one by and-ing who has which free. Teams of one split have no PE in common
- * and share a slot. Before the first message all members have cleared the slot's
- * words; after the last one nothing is under way, since each message is awaited by
- * the call that it belongs to.
+ * A new team needs the same slot at all of its PEs, so the PEs of the parent agree on one by
+ * and-ing their sets of free slots. Teams of one split have no PE in common and share a slot.
+ * Before the first message all members have cleared the slot's words; after the last one no message
+ * is under way, since each one is awaited by the call that it belongs to.
  */
 #include "team_split.h"
 
@@ -25,7 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One new team, as this PE sees it: the parent's ranks that are in it. */
+/* One new team, as this PE sees it, by ranks of the parent. */
 struct plan {
     int start, stride, size;
     int num_contexts;
@@ -35,8 +34,8 @@ struct plan {
 /* What the PEs of the parent agree on. */
 struct vote {
     uint64_t free[SHMEMI_MOST_SLOTS / 64];
-    int64_t ok; /* flags that all have */
-    /* The smallest of the arguments that have to be the same, and of their negatives. */
+    int64_t ok; /* flags that all have set */
+    /* The smallest of the arguments that have to be equal, and of their negatives. */
     int64_t least[3], most[3];
 };
 _Static_assert(sizeof(struct vote) <= SHMEMI_TEAM_SLOT, "a vote fits a slot");
@@ -77,9 +76,9 @@ static void check_same(const struct vote *all, const char *call)
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
 
 /*
- * Agrees on slots for the teams in made and takes them: GOOD; without CLAIMED: try
- * again; without MEMORY: give up. The same on every PE. Nothing is locked while PEs
- * are waited for, so that threads may split several teams at once.
+ * Agrees on slots for the teams in made and takes them: GOOD; without CLAIMED: try again; without
+ * MEMORY: give up. The same on every PE. No lock is held while PEs wait for each other, so that
+ * threads may split several teams at once.
  */
 static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int n, int64_t state,
                       const int *args, int *slots, const char *call)
@@ -113,8 +112,8 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
     return all.ok;
 }
 
-/* Makes up to two teams of a parent, which all of its PEs do together. args: what
- * has to be the same on all. 0 on every PE, or -1 on every PE. */
+/* Makes up to two teams of a parent, which all of its PEs do together. args: numbers that have to
+ * be equal on all. 0 on every PE, or -1 on every PE. */
 static int split(struct shmemi_team *parent, const struct plan *plans, int n, const int *args,
                  shmem_team_t **handles, const char *call)
 {
@@ -144,7 +143,7 @@ static int split(struct shmemi_team *parent, const struct plan *plans, int n, co
     return rc == GOOD ? 0 : -1;
 }
 
-/* What a program asks a new team for. */
+/* The number of contexts that the program asks for in a configuration. */
 static int contexts_of(const shmem_team_config_t *config, long mask, const char *call)
 {
     if (mask & ~(long)SHMEM_TEAM_NUM_CONTEXTS)
@@ -165,8 +164,8 @@ static void need(const void *p, const char *what, const char *call)
         shmemi_abort(call, "pass where the answer goes", "%s is NULL", what);
 }
 
-/* each: every PE passes the numbers of its own team, and one whose numbers are not usable
- * takes part all the same. */
+/* each: every PE passes the numbers of its own team, and a PE whose numbers are not usable takes
+ * part all the same. */
 static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shmem_team_t *new_team,
                          const char *call)
 {
@@ -235,13 +234,13 @@ void shmemi_team_destroy(shmem_team_t team, const char *call)
         shmemi_abort(call, "destroy what a split has made", "team %d is always there", (int)team);
     bool met = false;
     shmemi_ctx_end_team(team, call);
-    /* Without its lost PEs a team is given back all the same. */
+    /* A team with lost PEs is given back all the same. */
     if (shmemi_collective_begin(t, call)) {
         shmemi_team_meet(t, call);
         met = shmemi_collective_end();
     }
     if (!met)
-        shmemi_team_settle(t, call); /* what was not awaited */
+        shmemi_team_settle(t, call); /* messages that were not awaited */
     shmemi_kernels_hide(t, call);
     shmemi_slot_release(t);
 }
