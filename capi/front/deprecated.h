@@ -1,5 +1,5 @@
 /*
- * deprecated.h: what only deprecated names need.
+ * deprecated.h: functions of deprecated names only.
  */
 #ifndef SHMEMI_DEPRECATED_H
 #define SHMEMI_DEPRECATED_H
@@ -8,7 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* deprecated.c. As shmemi_init, with finalize when the program ends well. */
+/* As shmemi_init, with finalize when the program ends well. */
 void shmemi_start_pes(int npes, const char *call);
 void shmemi_coherent(const char *call);
 

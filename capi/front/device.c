@@ -1,5 +1,5 @@
 /*
- * device.c: the rings, for threads of this process.
+ * device.c: gives the rings to threads of this process.
  */
 #include "error.h"
 

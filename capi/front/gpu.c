@@ -7,7 +7,7 @@
 #include "failure.h"
 #include "team.h"
 
-/* For the Python package, which would wait otherwise. */
+/* For the Python package, which waits for copies unless they run apart. */
 #pragma GCC visibility push(default)
 int shmemi_copies_apart(void);
 #pragma GCC visibility pop
@@ -23,8 +23,8 @@ static void done(int rc, const char *call)
         shmemi_abort(call, "see the cause", "%s", shmemi_state.core->error());
 }
 
-/* The program's own main memory needs no driver; asking where a pointer is
- * costs less than a copy through it. */
+/* Main memory of the program needs no driver; asking where a pointer is costs less than a copy
+ * through the driver. */
 static bool touches_gpu(const void *p)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -52,8 +52,8 @@ void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
         return;
     }
     done(shmemi_state.core->gpu_start(to, from, n), call);
-    /* Last: a quiet of another thread that clears the mark before this may have
-     * begun to wait before the copy was there. */
+    /* Last: a quiet of another thread that clears the mark before this may have begun its wait
+     * before the copy was there. */
     __atomic_store_n(&shmemi_state.gpu_moving, 1, __ATOMIC_RELAXED);
 }
 
@@ -94,7 +94,7 @@ void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const
         .handle = handle, .n_pes = t->n, .me = t->me, .start = t->start, .stride = t->stride};
     if (!shmemi_state.gpu)
         return;
-    /* Each of them is counted for kernels, too, or will be soon. */
+    /* Kernels count each of these losses, too, or will soon. */
     for (int pe = 0; shmemi_state.survives && pe < (int)shmemi_state.n_pes; pe++)
         shown.losses += shmemi_is_lost(pe) && shmemi_team_rank(t, pe) < 0;
     done(shmemi_state.core->team_show(t->slot, &shown, t->stride != 0 ? NULL : t->pes), call);

@@ -1,9 +1,9 @@
 /*
  * gpu.h: buffers that may be in the memory of a GPU.
  *
- * Where this PE has a GPU, its heap and its peers' may be there, and so may any
- * buffer of the program. Everything that touches what the program named goes
- * through here; without a GPU it is one test and the plain access.
+ * Where this PE has a GPU, its heap and its peers' may be there, and so may any buffer of the
+ * program. Every access to memory that the program names goes through here; without a GPU it is one
+ * test and the plain access.
  */
 #ifndef SHMEMI_GPU_H
 #define SHMEMI_GPU_H
@@ -23,7 +23,7 @@ SHMEMI_INLINE void shmemi_move(void *to, const void *from, size_t n, const char 
         memmove(to, from, n);
 }
 
-/* Begins to; shmemi_settle waits for all that was begun. */
+/* Begins to copy; shmemi_settle waits for all copies that have begun. */
 void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call);
 
 SHMEMI_INLINE void shmemi_move_nbi(void *to, const void *from, size_t n, const char *call)
@@ -39,8 +39,8 @@ void shmemi_settle(const char *call);
 /* Zeroes n bytes of this PE's symmetric memory. */
 void shmemi_clear(void *at, size_t n, const char *call);
 
-/* From where shmemi_move reaches an offset from the user heap of PE pe, or NULL. Below
- * it is main memory. */
+/* The base from which shmemi_move reaches an offset from the user heap of PE pe, or NULL. An offset
+ * below 0 is in main memory. */
 SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -53,8 +53,8 @@ SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
 uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
                         const char *call);
 
-/* Is symmetric memory of this PE in the memory of its GPU? Then so are all buffers that are
- * registered. */
+/* Reports whether symmetric memory of this PE is in the memory of its GPU. Then all registered
+ * buffers are there as well. */
 SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -62,12 +62,12 @@ SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
            (shmemi_in_heap(at, 0) || shmemi_buffer_offset(at, 0) != SHMEMI_NO_OFFSET);
 }
 
-/* A word of this PE's heap, as it is now. */
+/* The present value of a word of this PE's heap. */
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call);
 
-/* What kernels of this PE know of teams: a new one, with its handle; one that goes; and,
- * before all PEs of the next team in a slot have met, what the last one has left there.
- * Without a GPU they do nothing. */
+/* The teams of kernels of this PE: one appears, with its handle; one goes; and, before all PEs of
+ * the next team in a slot have met, the slot is cleared of the last one's words. Without a GPU they
+ * do nothing. */
 struct shmemi_team;
 void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const char *call);
 void shmemi_kernels_hide(const struct shmemi_team *t, const char *call);

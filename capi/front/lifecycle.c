@@ -33,12 +33,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Guards init and finalize against each other when threads race to them. */
+/* Guards init and finalize when threads race to them. */
 static pthread_mutex_t lifecycle = PTHREAD_MUTEX_INITIALIZER;
 
 extern char **environ;
 
-/* Why the last init or unique id failed, for the Python package, which raises it. */
+/* The error of the last init or unique id that failed, for the Python package, which raises it. */
 static char init_error[1024];
 
 #pragma GCC visibility push(default)
@@ -110,7 +110,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
         *provided = s->thread_level;
         return 0;
     }
-    /* First, while the process has one thread if it ever does. */
+    /* This is first, while the process has one thread if it ever does. */
     bool wakeable = shmemi_register_sleepers();
     struct shmemi_init_args args = {
         .requested = requested,
@@ -178,7 +178,7 @@ static int join(int requested, int *provided, const struct shmemi_given *given, 
                 call, requested);
         return -1;
     }
-    SHMEMI_RANGE(INIT, call); /* of one who joins a job that is there */
+    SHMEMI_RANGE(INIT, call); /* a call that finds the process in a job shows its range from here */
     pthread_mutex_lock(&lifecycle);
     shmemi_ranges_await(call);
     int rc = initialise(requested, &level, given, error, sizeof error);
@@ -248,7 +248,7 @@ void shmemi_finalize(const char *call)
     } else {
         bool reset = s->gpu && s->core->gpu_reset();
         shmemi_ctx_end(call);
-        /* Survivors part in the core, when each has completed what is its own. */
+        /* Survivors leave in the core, when each has completed its own operations. */
         if (shmemi_some_lost())
             shmemi_quiet(SHMEM_CTX_DEFAULT, call);
         else
@@ -272,11 +272,11 @@ void shmemi_finalize(const char *call)
 }
 
 /*
- * A PE that ends with an error does not meet the others: they may never come, and
- * would not be told while it waits for them. The launcher tells them.
+ * A PE that ends with an error does not meet the others: they may never come, and would not be told
+ * while it waits for them. The launcher tells them.
  *
- * The thread may have no signal stack any more, as depart of capi/core/core.c has it: SIGURG, by
- * which Go ended one of four processes of Python with faulthandler, is held back.
+ * The thread may have no signal stack any more (depart in capi/core/core.c). So SIGURG is held
+ * back, by which Go ended one of four processes of Python with faulthandler.
  */
 static void finalize_at_exit(int status, void *call)
 {

@@ -13,8 +13,7 @@ int shmemi_init_thread(int requested, int *provided, const char *call);
 void shmemi_finalize(const char *call);
 void shmemi_global_exit(int status, const char *call) __attribute__((noreturn));
 
-/* Joins the job that is given, NULL for the launcher's. 0, or -1 after a
- * message. */
+/* Joins the given job; NULL: that of the launcher. 0, or -1 after a message. */
 struct shmemi_given {
     const shmemx_uniqueid_t *uid; /* NULL: none */
     int pe;
@@ -22,10 +21,10 @@ struct shmemi_given {
     const void *mpi_comm; /* NULL: none */
 };
 int shmemi_init_given(const struct shmemi_given *given, const char *call);
-/* How often the process has joined a job, and whether it was given the last. */
+/* How often the process has joined a job, and whether the last one was given. */
 uint32_t shmemi_joined(void);
 bool shmemi_joined_as_given(void);
-/* Has finalize called when the program ends well. */
+/* Makes the process call finalize when the program ends well. */
 void shmemi_finalize_at_exit(const char *call);
 /* Makes an id; 0, or -1 after a message. */
 int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call);

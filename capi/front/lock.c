@@ -1,17 +1,16 @@
 /*
  * lock.c: set_lock, test_lock and clear_lock, first come first served.
  *
- * A lock is a queue, and the long of each PE has two halves. The upper half at
- * the lock's home, one PE for each lock, names the last of the queue, 0 when the
- * lock is free. The lower half is its PE's place in the queue: what it waits for,
- * and who comes next. Who comes swaps itself into the tail, tells the one before,
- * and waits on its own memory; who leaves passes the lock on. So a lock that
- * changes hands costs one message between the two, however many wait.
+ * A lock is a queue, and the long of each PE has two halves. The upper half at the lock's home, one
+ * PE for each lock, names the last PE of the queue, 0 when the lock is free. The lower half is its
+ * PE's place in the queue: whether it waits, and the PE that comes next. A PE that comes swaps
+ * itself into the tail, tells the one before, and waits on its own memory; a PE that leaves passes
+ * the lock on. So a lock that changes hands costs one message between the two, however many wait.
  *
  * Where PEs are lost the queue is left for good (lock_late.c).
  *
- * Everything is an atomic operation of the library, on this node and across, and
- * they are atomic with each other.
+ * All accesses are atomic operations of the library, on this node and across, and they are atomic
+ * with each other.
  */
 #define _GNU_SOURCE
 #include "lock.h"
@@ -32,7 +31,7 @@
 static struct lock lock_of(long *lock, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
-    /* Checks the whole, which is more than the halves; a get of nothing. */
+    /* Checks the whole long, not only its halves, as a get of no bytes does. */
     if (SHMEMI_UNLIKELY(s->n_pes == 0 || !shmemi_symmetric(lock, sizeof *lock) ||
                         (uintptr_t)lock % sizeof *lock != 0 || s->checks == SHMEMI_CHECKS_FULL)) {
         if (s->n_pes == 0)
@@ -47,8 +46,8 @@ static struct lock lock_of(long *lock, const char *call)
     return (struct lock){halves, halves + 1, (int)(number % s->n_pes), call};
 }
 
-/* Under SHMEM_CHECKS=full: which thread of this PE has a lock. Locks share
- * entries, so one may be forgotten. */
+/* Under SHMEM_CHECKS=full: the thread of this PE that has a lock. Locks share entries, so an entry
+ * may be overwritten. */
 struct holder {
     const uint32_t *place;
     pid_t thread;
@@ -72,8 +71,8 @@ static void given(const struct lock *l)
         *holder(l) = (struct holder){0};
 }
 
-/* Takes the place of this PE, which is free without QUEUED. Where a PE was lost, one that
- * had come behind this one may say so when this one has left. */
+/* Takes the place of this PE, which is free without QUEUED. Where a PE was lost, one that had come
+ * behind this one may still write itself into the place after this one has left. */
 static bool enter(const struct lock *l)
 {
     uint32_t was = 0, now;
@@ -101,7 +100,7 @@ static bool queue_up(const struct lock *l)
     uint32_t before = shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, l->tail, me_plus_one(), 0,
                                    l->home, l->call);
     if (shmemi_is_lost(l->home))
-        return false; /* it may have answered, or not: the queue is gone */
+        return false; /* with or without an answer, the queue is gone */
     if (before == 0) {
         own(l);
         return true;
@@ -123,7 +122,7 @@ void shmemi_set_lock(long *lock, const char *call)
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, shmemi_describe_lock, &l, enter(&l),
                         .whom = SHMEMI_NOBODY);
     }
-    /* The look at the losses comes behind the place, which others see: lock_late.c. */
+    /* The look at the losses comes after the place is taken, which others see: lock_late.c. */
     shmemi_mute(true);
     bool late = SHMEMI_UNLIKELY(shmemi_some_lost()) || !queue_up(&l);
     shmemi_mute(false);
@@ -156,7 +155,7 @@ int shmemi_test_lock(long *lock, const char *call)
     return 0;
 }
 
-/* Passes the lock to who is behind, and frees the place. */
+/* Passes the lock to the PE behind, and frees the place. */
 static void pass(const struct lock *l, uint32_t place)
 {
     if ((place & NEXT) == 0) {
@@ -166,20 +165,21 @@ static void pass(const struct lock *l, uint32_t place)
             leave(l);
             return;
         }
-        /* Someone has taken the tail and is about to say so. */
+        /* A PE has taken the tail and is about to say so. */
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), l->call, shmemi_describe_lock, l,
                         (my_place(l) & NEXT) != 0 || shmemi_some_lost(), .whom = SHMEMI_NOBODY);
         place = my_place(l);
     }
     if (SHMEMI_UNLIKELY(shmemi_some_lost())) {
-        /* Whoever waits comes late; and who does shall not think that a lost PE had it. */
+        /* Waiting PEs will come by lock_late.c, and must not believe that a lost PE had the lock.
+         */
         shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, l->tail, 0, 0, l->home, l->call);
         leave(l);
         return;
     }
-    /* The place after it: until then nobody who has left the queue takes the lock, and the
-     * one behind may be one that has. Else it could have taken the lock, cleared it and come
-     * again before it is told. */
+    /* The place is freed after the lock is passed: until then no PE that has left the queue takes
+     * the lock, and the PE behind may have left it. Else that one could have taken the lock,
+     * cleared it and come again before it is told. */
     at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, (int)(place & NEXT) - 1);
     leave(l);
 }

@@ -1,23 +1,21 @@
 /*
  * lock_late.c: locks when PEs are lost.
  *
- * The queue of a lock has no use any more when one of it may be lost: who was behind
- * whom only those two know. So each PE that knows of a loss leaves the queue, and
- * from then on a lock is a word that names who has it, at another home: the first PE
- * after the old one that is alive. When that is lost too, the next one is the home, and
- * the old one when its PE is the only one left.
- * A PE that is named there and is lost has the lock no more: whoever comes next takes
- * it, and is told.
+ * The queue of a lock is of no use when a PE of it may be lost: the order of two PEs is known only
+ * to those two. So each PE that knows of a loss leaves the queue, and from then on a lock is a word
+ * that names its owner, at another home: the first PE after the old home that is alive. When that
+ * is lost too, the next one is the home, and the old one when its PE is the only one left. An owner
+ * that is lost has the lock no more: the next PE that comes takes it, and is told.
  *
- * PEs learn of losses at different times, and two may not have the lock by different
- * homes. So who is the first at a home makes sure that every PE that is alive knows
- * of the losses, for then nobody comes to an earlier home, and that none has a place
- * in the queue or by an earlier home. A PE takes its place first and looks at the
- * losses after it; that a PE knows of a loss is seen by others after it does. Each
- * place says by which home, as the distance from the first one, in eight bits.
+ * PEs learn of losses at different times, and two must not have the lock by different homes. So the
+ * first PE at a home makes sure that every PE that is alive knows of the losses, for then no PE
+ * comes to an earlier home, and that none has a place in the queue or by an earlier home. A PE
+ * takes its place first and looks at the losses after it, and others see that it knows of a loss
+ * only after it does. Each place says by which home, as the distance from the first one, in eight
+ * bits.
  *
- * The lock is not first come, first served any more. Who waits asks the home, at
- * first every 10 us and at last every ms.
+ * The lock is not first come, first served any more. A waiting PE asks the home, at first every 10
+ * us and at last every ms.
  */
 #include "lock_late.h"
 
@@ -33,7 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of the word at a home: PEs have it by this home. The owner plus one is below. */
+/* In the word at a home: PEs take the lock by this home. The lower bits have the owner plus one. */
 #define OPENED QUEUED
 
 enum { DISTANCE = 21 }; /* where in a place */
@@ -78,7 +76,7 @@ static uint32_t at_home(const struct late *t, enum shmemi_amo op, uint32_t opera
     return shmemi_amo32(SHMEM_CTX_DEFAULT, op, t->l->tail, operand, compare, t->home, t->l->call);
 }
 
-/* What a PE that is not lost knows: for each PE, not 0 where it is lost. */
+/* What a PE that is alive knows: for each PE, not 0 if it is lost. */
 static void known_by(int pe, uint64_t *words, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -93,7 +91,7 @@ static void known_by(int pe, uint64_t *words, const char *call)
         words[i] = __atomic_load_n(&there[i], __ATOMIC_ACQUIRE);
 }
 
-/* Every PE that is alive knows of all the losses that this one knows of. */
+/* Reports whether every PE that is alive knows of all the losses that this one knows of. */
 static bool all_know(const char *call)
 {
     static uint32_t known;
@@ -117,7 +115,7 @@ static bool all_know(const char *call)
     return all;
 }
 
-/* Nobody has a place by another home. */
+/* Reports whether no PE has a place by another home. */
 static bool none_elsewhere(const struct late *t)
 {
     uint32_t here = QUEUED | LATE | distance(t->l, t->home);
@@ -133,14 +131,16 @@ static bool none_elsewhere(const struct late *t)
     return true;
 }
 
-/* Who may have had the lock, in the queue or by an earlier home, and not cleared it, or -1. */
+/* The lost PE that may have had the lock, in the queue or by an earlier home, and not cleared it,
+ * or -1. */
 static int left_behind(const struct late *t)
 {
     const struct shmemi_state *s = &shmemi_state;
     int first = t->l->home, n = (int)s->n_pes;
     if (shmemi_is_lost(first))
-        return first; /* what it knew of the lock is lost */
-    /* So it is with those between. Of two PEs the other one was no home: that takes a loss. */
+        return first; /* its word of the lock is lost */
+    /* The same holds for the PEs in between. With two PEs the other one was no home: that takes a
+     * loss. */
     for (int pe = (first + 1) % n; n > 2 && pe != t->home; pe = (pe + 1) % n)
         if (shmemi_is_lost(pe))
             return pe;
@@ -173,7 +173,7 @@ static bool try(struct late *t)
 {
     uint32_t me = OPENED | me_plus_one();
     if (shmemi_is_lost(t->home))
-        move(t); /* it was late before, so nobody passes it the lock */
+        move(t); /* it has left the queue, so no PE passes it the lock */
     if (!all_know(t->l->call))
         return false;
     uint32_t now = at_home(t, SHMEMI_AMO_FETCH, 0, 0);
@@ -188,7 +188,7 @@ static bool try(struct late *t)
             return false;
         t->died = owner;
     }
-    /* What a home has answered that is lost by now counts for nothing. */
+    /* The answer of a home that is lost by now counts for nothing. */
     return at_home(t, SHMEMI_AMO_CSWAP, me, now) == now && !shmemi_is_lost(t->home);
 }
 
@@ -202,7 +202,7 @@ static void try_at_times(struct late *t)
     uint64_t next = 0, pace = PACE_FIRST_NS;
     for (;;) {
         if (shmemi_now() >= next) {
-            shmemi_turned(&w); /* who tries may wait himself, and only one of the two polls */
+            shmemi_turned(&w); /* a try may wait, too, and only one of the two polls */
             if (try(t))
                 break;
             next = shmemi_now() + pace;

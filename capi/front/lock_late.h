@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Where a PE is lost. This PE's place is taken, by nobody but this thread.
- * False, only with once: somebody else may have the lock, and the place is given back. */
+/* Where a PE is lost: take a lock, and clear one. This PE's place is taken, by this thread. False,
+ * only with once: another PE may have the lock, and the place is given back. */
 bool shmemi_lock_late(const struct lock *l, bool once);
 void shmemi_unlock_late(const struct lock *l, uint32_t place);
 

@@ -1,5 +1,5 @@
 /*
- * lock_parts.h: what a lock is made of, for lock.c, and lock_late.c behind it.
+ * lock_parts.h: the parts of a lock, for lock.c and lock_late.c.
  */
 #ifndef SHMEMI_LOCK_PARTS_H
 #define SHMEMI_LOCK_PARTS_H
@@ -31,7 +31,7 @@ SHMEMI_INLINE uint32_t me_plus_one(void)
     return (uint32_t)shmemi_state.my_pe + 1;
 }
 
-/* An operation on a place; fetching ones answer what was there. */
+/* An operation on a place; fetching ones return the old value. */
 SHMEMI_INLINE uint32_t at_place(const struct lock *l, enum shmemi_amo op, uint32_t operand,
                                 uint32_t compare, int pe)
 {

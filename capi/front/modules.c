@@ -1,7 +1,7 @@
 /*
- * modules.c: kernels in modules that the program loads itself. Nothing registers
- * them, so the program says when one is there. Their copy of the job's state is
- * in a variable of the module, which the driver finds by its name.
+ * modules.c: kernels in modules that the program loads itself. These do not register, so the
+ * program passes each one. Its copy of the job's state is in a variable of the module, which the
+ * driver finds by its name.
  */
 #include "modules.h"
 
@@ -18,14 +18,14 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Those that have been given the job. */
+/* The modules that have the job. */
 static struct module {
     struct module *next;
     const void *handle;
     void *at; /* the variable, in the memory of the GPU */
 } * modules;
 
-/* A program that loads code goes on without it, so these return. */
+/* A program that loads code can go on without it, so these return. */
 static int complain(const char *call, const char *cause, const char *remedy)
 {
     char line[2048];

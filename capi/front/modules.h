@@ -14,7 +14,7 @@ int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call);
 int shmemi_culibrary_init(struct CUlib_st *library, const char *call);
 int shmemi_culibrary_finalize(struct CUlib_st *library, const char *call);
 
-/* Takes the job away from code that the program has loaded. */
+/* Takes the job away from the modules and libraries that the program has loaded. */
 void shmemi_modules_end(bool reset);
 
 #pragma GCC visibility pop

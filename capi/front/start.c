@@ -1,5 +1,5 @@
 /*
- * start.c: what a program says of the job that it brings together itself.
+ * start.c: the arguments of a program that brings its job together itself.
  */
 #include "start.h"
 

@@ -1,5 +1,5 @@
 /*
- * start.h: how a program joins a job by what it knows itself.
+ * start.h: how a program joins a job that it brings together itself.
  */
 #ifndef SHMEMI_START_H
 #define SHMEMI_START_H

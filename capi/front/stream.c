@@ -1,6 +1,6 @@
 /*
- * stream.c: the checks of calls that a stream does. What is wrong is said now,
- * with the call's name, and not when the stream comes to it.
+ * stream.c: checks of calls that a CUDA stream executes. A wrong argument is reported when the call
+ * is made, with the call's name, and not when the stream comes to it.
  */
 #include "stream.h"
 
@@ -19,11 +19,11 @@
 
 #define KERNELS_FILE "libshmem_kernels.fatbin"
 
-/* Guards the first use of streams in a job. */
+/* Guards the first use of CUDA streams in a job. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool ready;
 
-/* The file beside the library, as the core's. */
+/* The file lies beside the library, as the core does. */
 static void kernels_path(char *path, size_t size)
 {
     const char *front = shmemi_front_path(), *slash = strrchr(front, '/');
@@ -55,7 +55,7 @@ void shmemi_streams_end(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Before anything else of a call: there is a job, and it has a GPU. */
+/* The first check of a call: there is a job, and it has a GPU. */
 static void begin(const char *call)
 {
     char error[1024] = "";
@@ -85,7 +85,8 @@ static void check_pe(int pe, const char *call)
                      shmemi_state.n_pes);
 }
 
-/* The address in the heap: of a buffer that is registered the program may pass its own. */
+/* The address in the heap. For a registered buffer the program may pass the buffer's own address.
+ */
 static void *symmetric(const char *name, const void *p, size_t n, size_t align, const char *call)
 {
     int64_t offset = shmemi_in_heap(p, n) ? (int64_t)((uintptr_t)p - shmemi_state.heap_base)
@@ -283,7 +284,7 @@ void shmemi_stream_quiet(struct CUstream_st *stream, const char *call)
 
 /* ------------------------------------------------------------------ all PEs */
 
-/* How many PEs the team has; -1: it is none, and so is what to return. */
+/* The number of PEs of a team; -1, also the result of the call, if there is no team. */
 static int check_team(shmem_team_t team, const char *call)
 {
     begin(call);

@@ -1,6 +1,6 @@
 /*
- * stream.h: calls that a stream does, behind shmemx.h. Here the arguments are
- * checked and packed; what a stream does for each is up to the core.
+ * stream.h: calls that a CUDA stream executes, behind shmemx.h. Here the arguments are checked and
+ * packed; the core decides how the stream executes each.
  */
 #ifndef SHMEMI_STREAM_H
 #define SHMEMI_STREAM_H
@@ -13,7 +13,7 @@
 
 struct CUstream_st;
 
-/* As C++ passes CUDA's types: in an integer register. */
+/* C++ passes these types of CUDA in an integer register, and so does this. */
 struct __half {
     uint16_t bits;
 };
@@ -45,7 +45,7 @@ void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int p
                           struct CUstream_st *stream, const char *call);
 void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
                                struct CUstream_st *stream, const char *call);
-/* value: one for all words; values: one for each. The other is NULL. */
+/* value: one value for all words; values: one value for each. The other is NULL. */
 void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp, const void *value,
                         const void *values, uint32_t width, struct CUstream_st *stream,
                         const char *call);
@@ -61,8 +61,8 @@ int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, si
 int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
                          uint32_t width, int op, struct CUstream_st *stream, const char *call);
 
-/* Loads the library's kernels, where that has not been done; 0, or -1 and
- * error has the reason. Without their file it is put off until a call needs them. */
+/* Loads the library's kernels, if they are not loaded. 0, or -1 and error has the reason. Without
+ * their file the error comes only when a call needs them. */
 int shmemi_streams_begin(char *error, size_t size);
 void shmemi_streams_end(void);
 

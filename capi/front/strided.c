@@ -1,11 +1,10 @@
 /*
  * strided.c: iput, iget, ibput and ibget.
  *
- * On the node they are loops of loads and stores. Between nodes a put has a
- * message for each block, unless the blocks lie side by side at the other end;
- * a get fetches what is between the blocks too while that is little, and else has
- * a message for each block. Several are under way at once, so that a block costs
- * what it costs to post, and not a round trip.
+ * On the node they are loops of loads and stores. Between nodes a put has a message for each block,
+ * unless the blocks lie side by side at the other end; a get fetches the bytes between the blocks
+ * as well while they are few, and else has a message for each block. Several are under way at once,
+ * so that a block costs its post, and not a round trip.
  */
 #include "strided.h"
 
@@ -46,7 +45,7 @@ static size_t extent(size_t n, size_t step, size_t bytes)
 
 /* --------------------------------------------------------------- local copies */
 
-/* bytes: a constant of the caller's. */
+/* bytes: a constant in each caller. */
 SHMEMI_INLINE void copy_each(const struct blocks *b, size_t bytes)
 {
     char *to = b->to;
@@ -164,9 +163,9 @@ static void put_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int
     land_all(&f);
 }
 
-/* What lies between two blocks is fetched along up to here. Over tcp, 1000 elements
- * of 8 bytes: a get for each costs 10 to 13 us an element; with what lies between,
- * 0.08 us at a stride of 16 bytes, 1.3 at 1 KiB, 5.0 at 4 KiB and 9.7 at 8 KiB. */
+/* Up to this many bytes between two blocks are fetched as well. Over tcp, 1000 elements of 8 bytes:
+ * a get for each costs 10 to 13 us an element; with the bytes between, 0.08 us at a stride of 16
+ * bytes, 1.3 at 1 KiB, 5.0 at 4 KiB and 9.7 at 8 KiB. */
 #define BETWEEN ((size_t)4096)
 
 static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
@@ -228,7 +227,7 @@ static void check_strides(ptrdiff_t dst, ptrdiff_t sst, const char *call)
         refuse_stride("sst", sst, call);
 }
 
-/* Blocks that touch each other at both ends are one. */
+/* Blocks that touch each other at both ends become one. */
 static void join(struct blocks *b)
 {
     size_t all;

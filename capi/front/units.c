@@ -1,9 +1,9 @@
 /*
  * units.c: translation units with kernels.
  *
- * A unit registers before main or when its library is loaded, and keeps a copy
- * of the job's state in its own constant memory (shmem/unit.h). What is copied
- * there is made once in a job, when the first unit needs it.
+ * A unit registers before main or when its library is loaded, and keeps a copy of the job's state
+ * in its own constant memory (shmem/unit.h). The image of that copy is made once in a job, when the
+ * first unit needs it.
  */
 #include "units.h"
 
@@ -24,7 +24,7 @@ int shmemi_context(const void *target, void *context, size_t size);
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct shmemi_unit *units;
 
-/* The job's, valid while active: its kernels have been given it. */
+/* The image of the job, valid while active: kernels have it. */
 static bool active;
 static struct shmemi_device_image image;
 static uint64_t image_at; /* for kernels */
@@ -115,7 +115,7 @@ const void *shmemi_units_image(void)
 void shmemi_units_end(bool reset)
 {
     pthread_mutex_lock(&mutex);
-    /* After a reset there is nothing to take back, and asking would make a context. */
+    /* After a reset no copy is left to take back, and asking would make a context. */
     for (struct shmemi_unit *u = units; active && !reset && u != NULL; u = u->next)
         (void)u->set(NULL, image.job.device);
     active = false;

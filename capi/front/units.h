@@ -6,14 +6,14 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Gives the kernels of this process the state of the job, or takes it
- * away. 0, or -1 and error has the reason. given: this PE runs kernels. */
+/* Gives the kernels of this process the state of the job, or takes it away. 0, or -1 and error has
+ * the reason. given: this PE runs kernels. */
 bool shmemi_units_present(void);
 int shmemi_units_begin(bool *given, char *error, size_t size);
 void shmemi_units_end(bool reset);
 
-/* Makes sure that there is a job for kernels: 0, or -1 and error. Then the image
- * of it is what each copy of the state is to be. */
+/* Makes the image of the job for kernels, if it is not made yet: 0, or -1 and error. Each copy of
+ * the state is a copy of the image. */
 int shmemi_units_job(char *error, size_t size);
 const void *shmemi_units_image(void);
 

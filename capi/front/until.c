@@ -30,7 +30,7 @@ static const char *operator_text(int cmp)
     return text[cmp];
 }
 
-/* As the waiting thread reads it: others write meanwhile. */
+/* The value as the waiting thread reads it: others write meanwhile. */
 static uint64_t bits_now(const struct comparison *c)
 {
     if (shmemi_on_gpu(c->ivar))
@@ -60,7 +60,8 @@ static void describe_comparison(const void *subject, char *text, size_t size)
              now);
 }
 
-/* Or a static of the program, or in a buffer: then it returns. */
+/* Ends the program, unless the address is that of a static, or in a registered buffer: then it
+ * returns. */
 static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -75,7 +76,7 @@ static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
     shmemi_abort(call, "wait on memory from shmem_malloc", "%p is not a symmetric address", ivar);
 }
 
-/* SHMEM_CHECKS=full: memory that was freed, or an operand across two words. */
+/* SHMEM_CHECKS=full: the memory was not freed, and the operand is aligned. */
 static SHMEMI_COLD void check_fully(const void *ivar, size_t size, const char *call)
 {
     shmemi_check_aligned(ivar, size, call);
@@ -83,7 +84,7 @@ static SHMEMI_COLD void check_fully(const void *ivar, size_t size, const char *c
         shmemi_check_block(ivar, size, call);
 }
 
-/* Returns when the request may be served; refuse ends the process otherwise. */
+/* Returns if the request is valid; else refuse ends the process. */
 SHMEMI_INLINE void check(const void *ivar, int cmp, size_t size, const char *call)
 {
     uintptr_t offset = (uintptr_t)ivar - shmemi_state.heap_base;

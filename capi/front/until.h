@@ -6,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One pair for each width and signedness. */
+/* A wait and a test for each width and signedness. */
 void shmemi_wait_i16(const void *ivar, int cmp, int16_t value, const char *call);
 void shmemi_wait_u16(const void *ivar, int cmp, uint16_t value, const char *call);
 void shmemi_wait_i32(const void *ivar, int cmp, int32_t value, const char *call);

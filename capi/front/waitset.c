@@ -1,11 +1,10 @@
 /*
  * waitset.c: wait and test over arrays of variables.
  *
- * The wait set is the elements that status does not exclude. It is scanned from
- * one end to the other in each turn of a wait, without an order among the
- * elements but one: any begins behind the element that the last call on the same
- * array has answered, so that an element which holds all the time cannot hide
- * the others.
+ * The wait set is the elements that status does not exclude. Each turn of a wait scans it from one
+ * end to the other, with one rule about the order of elements: any begins behind the element that
+ * the last call on the same array has answered, so that an element which holds all the time cannot
+ * hide the others.
  */
 #include "waitset.h"
 
@@ -17,18 +16,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A heap in GPU memory is read this much at a time, by one copy. */
+/* A heap in GPU memory is read in copies of this many elements. */
 #define WINDOW 512
 
 struct set {
     const char *ivars;
     size_t nelems;
-    const int *status; /* NULL: nothing is excluded */
+    const int *status; /* NULL: no element is excluded */
     int cmp;
     const void *values;
     bool each; /* a value for each element, else one for all */
     enum shmemi_kind kind;
-    const char *what; /* how many have to hold, for the report */
+    const char *what; /* how many elements have to hold, for the report */
     const char *call;
 };
 
@@ -37,7 +36,7 @@ static size_t size_of(enum shmemi_kind kind)
     return kind == SHMEMI_KIND_i32 || kind == SHMEMI_KIND_u32 ? 4 : 8;
 }
 
-/* Elements from..to as this processor can read them; at most WINDOW. */
+/* Elements from..to where this processor can read them; at most WINDOW. */
 static const void *window(const struct set *q, size_t from, size_t to, void *copy)
 {
     size_t size = size_of(q->kind);
@@ -54,8 +53,8 @@ SHMEMI_INLINE bool included(const struct set *q, size_t i)
 }
 
 /*
- * The first element in from..to of the set for which the comparison's answer is
- * `wanted`; to when there is none.
+ * The first element in from..to of the set for which the comparison's result is `wanted`; to if
+ * there is none.
  */
 #define FIND(T, suffix)                                                                            \
     static size_t find_##suffix(const struct set *q, size_t from, size_t to, bool wanted)          \
@@ -215,7 +214,7 @@ static void describe(const void *subject, char *text, size_t size)
 
 /* ---------------------------------------------------------------------- all */
 
-/* Elements that have held once are not looked at again. */
+/* Elements that have held once are not read again. */
 static bool advance(const struct set *q, size_t *at)
 {
     *at = find(q, *at, q->nelems, false);
@@ -259,8 +258,8 @@ int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp
 
 /* ---------------------------------------------------------------------- any */
 
-/* Where the next call on an array begins. Arrays that share an entry are served
- * fairly still, as long as they are not asked in turns. */
+/* Where the next call on an array begins. Arrays that share an entry are still served fairly,
+ * unless calls on them alternate. */
 static size_t *cursor(const struct set *q)
 {
     static size_t next[64];

@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How a word is compared; the names end as the functions of until.c. */
+/* How a word is compared; the names end like the functions of until.c. */
 enum shmemi_kind { SHMEMI_KIND_i32, SHMEMI_KIND_u32, SHMEMI_KIND_i64, SHMEMI_KIND_u64 };
 
 void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cmp,
@@ -23,7 +23,7 @@ size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int 
 size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call);
 
-/* How many indices were written. */
+/* Return how many indices were written. */
 size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call);
