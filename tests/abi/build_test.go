@@ -47,7 +47,7 @@ func tool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// compile builds a C file of testdata and answers the path of the result.
+// compile builds a C file of testdata and returns the path of the result.
 func compile(t *testing.T, source string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(source, ".c"))
@@ -69,8 +69,8 @@ type result struct {
 	status         int
 }
 
-// start runs a program with the libraries of a directory. A program that does
-// not end is the failure that many of these tests look for.
+// start runs a program with the libraries of a directory. Many of these tests look for a program
+// that does not end.
 func start(t *testing.T, libraries, name string, args ...string) result {
 	t.Helper()
 	const limit = 2 * time.Minute

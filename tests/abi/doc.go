@@ -1,5 +1,4 @@
-// Package abi looks at the two libraries as a stranger would: what they export
-// and need, whether the header compiles alone, and what loading them does to a
-// process. It owns symbols.txt, the list of what is exported, which no generator
-// writes. What the functions do is tested by the programs of tests/c.
+// Package abi tests the two libraries from outside: their exports and needs, whether the header
+// compiles alone, and the effects of loading them on a process. It owns symbols.txt, the list of
+// exported names, which no generator writes. The programs of tests/c test the functions themselves.
 package abi

@@ -15,8 +15,8 @@ import (
 	"libshmem/runtime/config"
 )
 
-// TestStandardEnvironment: the four variables of the specification, each by itself, and
-// by the names that it calls deprecated. What they print comes once, from PE 0.
+// TestStandardEnvironment: the four variables of the specification, each by itself, and under the
+// names that it deprecates. Their output comes once, from PE 0.
 func TestStandardEnvironment(t *testing.T) {
 	program := linked(t, "environment.c")
 	libraries := filepath.Dir(library(t, "libshmem.so"))
@@ -49,7 +49,7 @@ func TestStandardEnvironment(t *testing.T) {
 				t.Errorf("ended with %v", err)
 			}
 			for _, want := range c.once {
-				// Each PE may say what is wrong, until the first ends the job.
+				// Each PE may report the error, until the first ends the job.
 				if n := len(regexp.MustCompile("(?m)"+want).FindAllString(out, -1)); n != 1 && !(c.fails && n == 2) {
 					t.Errorf("%d lines match %s", n, want)
 				}
@@ -66,8 +66,7 @@ func TestStandardEnvironment(t *testing.T) {
 	}
 }
 
-// TestInfo: SHMEM_INFO lists every setting that users may set, once, with its value and
-// what it does.
+// TestInfo: SHMEM_INFO lists every setting for users, once, with its value and its effect.
 func TestInfo(t *testing.T) {
 	program := linked(t, "environment.c")
 	out, err := runPair(t, filepath.Dir(library(t, "libshmem.so")), []string{"SHMEM_INFO=1", "SHMEM_TIMEOUT=77"}, program)

@@ -8,7 +8,7 @@ import (
 	"libshmem/tests/cc"
 )
 
-// A dialect is what users compile with.
+// A dialect is a compiler with the flags of a language version.
 type dialect struct{ name, compiler, language, std string }
 
 func dialects() []dialect {
@@ -29,8 +29,8 @@ func (d dialect) args(more ...string) []string {
 		"-I../../include", "-fsyntax-only"}, more...)
 }
 
-// TestHeader compiles a file that includes shmem.h first and uses what only a
-// compiler can judge, in each dialect that users have.
+// TestHeader compiles a file that includes shmem.h first and uses constructs that only a compiler
+// can check, in each dialect of users.
 func TestHeader(t *testing.T) {
 	for _, d := range dialects() {
 		t.Run(d.name, func(t *testing.T) {
@@ -39,8 +39,8 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestDeprecated: a compiler warns of each use of a deprecated name, once, and of
-// nothing else; and not when the program says that it knows.
+// TestDeprecated: a compiler warns of each use of a deprecated name, once, and of nothing else; and
+// not when the program allows deprecated names.
 func TestDeprecated(t *testing.T) {
 	const file = "testdata/deprecated.c"
 	for _, d := range dialects() {
@@ -49,7 +49,7 @@ func TestDeprecated(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			// What the dialect does not compile is not there for it.
+			// The dialect lacks the constructs that it does not compile.
 			seen := tool(t, d.compiler, d.args("-E", "-C", file)...)
 			_, seen, _ = strings.Cut(seen, "void use(void)\n{")
 			want := strings.Count(seen, "WARNED")

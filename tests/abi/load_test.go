@@ -23,8 +23,8 @@ func TestLoadTwice(t *testing.T) {
 	succeeds(t, "used twice\n", filepath.Dir(front), compile(t, "twice.c", "-ldl"), front)
 }
 
-// TestStaticProgram: a program without a loader of its own can load the library, and not use
-// it: the first initialisation says so, where it ended by a segmentation fault.
+// TestStaticProgram: a program without a dynamic loader can load the library, but not use it: the
+// first initialisation says so; it used to end by a segmentation fault.
 func TestStaticProgram(t *testing.T) {
 	front := library(t, "libshmem.so")
 	for _, how := range []string{"-static", "-static-pie"} {
@@ -43,8 +43,8 @@ func TestFork(t *testing.T) {
 	succeeds(t, "child done\nparent done\n", dir, linked(t, "fork.c"))
 }
 
-// TestForkAfterInit: the child of a PE is no PE. What it calls ends with one
-// line, and does not hang or disturb the parent.
+// TestForkAfterInit: the child of a PE is not a PE. Its call ends with one line, and does not hang
+// or disturb the parent.
 func TestForkAfterInit(t *testing.T) {
 	dir := filepath.Dir(library(t, "libshmem.so"))
 	program := linked(t, "forked.c")
@@ -59,8 +59,8 @@ func TestForkAfterInit(t *testing.T) {
 	}
 }
 
-// TestWithoutSignalStack: a process ends well although its main thread has no signal stack
-// by then. It took some 130 runs to see that fail.
+// TestWithoutSignalStack: a process ends well although its main thread has no signal stack by then.
+// Without the fix one of some 130 runs failed.
 func TestWithoutSignalStack(t *testing.T) {
 	dir := filepath.Dir(library(t, "libshmem.so"))
 	program := linked(t, "stackless.c")
@@ -71,15 +71,15 @@ func TestWithoutSignalStack(t *testing.T) {
 	}
 }
 
-// TestPython: ctypes loads the library late, into a process with threads, and
-// settings made by then count.
+// TestPython: ctypes loads the library late, into a process with threads, and earlier settings
+// count.
 func TestPython(t *testing.T) {
 	front := library(t, "libshmem.so")
 	r := start(t, filepath.Dir(front), "python3", filepath.Join("testdata", "late.py"), front)
 	if r.status != 0 || r.stdout != "ok\n" {
 		t.Errorf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
 	}
-	// The program allocates more than its setting leaves.
+	// The program allocates more than its setting allows.
 	oneMessage(t, r.stderr, "shmem_malloc", "SHMEM_SYMMETRIC_SIZE")
 }
 

@@ -11,7 +11,7 @@ import (
 	"libshmem/tests/cc"
 )
 
-// addresses maps each dynamic symbol of a library to where it is.
+// addresses maps each dynamic symbol of a library to its address.
 func addresses(t *testing.T, path string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -34,8 +34,8 @@ func TestProfilingNames(t *testing.T) {
 	}
 }
 
-// TestProfile has a tool count the calls of a program, those of the program only: the
-// library's own barriers and puts are not seen. The tool is linked, and then preloaded.
+// TestProfile has a tool count the calls of a program, and only those: the tool does not see the
+// library's own barriers and puts. The tool is linked, and then preloaded.
 func TestProfile(t *testing.T) {
 	libraries := filepath.Dir(library(t, "libshmem.so"))
 	dir := t.TempDir()

@@ -68,7 +68,7 @@ func global(t *testing.T, path string) []string {
 	return names
 }
 
-// differ reports both directions.
+// differ reports the differences in both directions.
 func differ(t *testing.T, a string, as []string, b string, bs []string) {
 	t.Helper()
 	for _, name := range as {
@@ -96,16 +96,16 @@ func TestFrontExports(t *testing.T) {
 	differ(t, "symbols.txt", versioned, "libshmem.so", exported(t, library(t, "libshmem.so")))
 }
 
-// TestCoreExports: the Go half has one public name. Any other would be a Go
-// runtime's, and clash with a second Go library in the process.
+// TestCoreExports: the Go half has one public name. Any other would be a Go runtime's, and clash
+// with a second Go library in the process.
 func TestCoreExports(t *testing.T) {
 	want := []string{spec.CoreSymbol}
 	differ(t, "capi/spec", want, "zz_core.map", global(t, "../../capi/core/zz_core.map"))
 	differ(t, "capi/spec", want, "libshmem_core.so", exported(t, library(t, "libshmem_core.so")))
 }
 
-// TestNeeds: both libraries load on a machine that has a C library and nothing
-// else; libfabric and hwloc are opened when they are there.
+// TestNeeds: both libraries load on a machine that has only a C library; libfabric and hwloc are
+// opened if they are there.
 func TestNeeds(t *testing.T) {
 	needed := regexp.MustCompile(`\(NEEDED\).*\[(.*)\]`)
 	allowed := regexp.MustCompile(`^(libc|libdl|libpthread|ld-linux[\w-]*)\.so\.\d+$`)
@@ -122,8 +122,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestEveryNameIsCalled: a public function that no program of tests/c calls
-// could be missing its effect, and nobody would see it.
+// TestEveryNameIsCalled: a public function that no program of tests/c calls could do nothing
+// without a test that fails.
 func TestEveryNameIsCalled(t *testing.T) {
 	programs, err := filepath.Glob("../c/*.h")
 	if err != nil || len(programs) == 0 {

@@ -30,7 +30,7 @@ func named(variable, usual string) string {
 	return usual
 }
 
-// Try runs a compiler. The error has what it said.
+// Try runs a compiler. The error has the compiler's output.
 func Try(compiler string, args ...string) error {
 	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%.4000s", compiler, strings.Join(args, " "), err, out)
@@ -38,7 +38,7 @@ func Try(compiler string, args ...string) error {
 	return nil
 }
 
-// Run runs a compiler. Where it fails the test ends with what it said.
+// Run runs a compiler. If it fails the test ends with its output.
 func Run(t T, compiler string, args ...string) {
 	t.Helper()
 	if err := Try(compiler, args...); err != nil {
@@ -46,7 +46,7 @@ func Run(t T, compiler string, args ...string) {
 	}
 }
 
-// Source compiles one file of C or C++ into out. What the flags say is stronger than the usual.
+// Source compiles one file of C or C++ into out. The flags override the usual ones.
 func Source(t T, out, source string, flags ...string) {
 	t.Helper()
 	compiler, standard := C(), "-std=gnu11"
@@ -57,8 +57,8 @@ func Source(t T, out, source string, flags ...string) {
 	Run(t, compiler, append(args, flags...)...)
 }
 
-// Program compiles one file into a program of the library in build, and returns where it is. It
-// lies in a folder of the test's.
+// Program compiles one file into a program of the library in build, and returns its path, in a
+// folder of the test's.
 func Program(t T, build, source string, flags ...string) string {
 	t.Helper()
 	name := strings.TrimSuffix(filepath.Base(source), filepath.Ext(source))

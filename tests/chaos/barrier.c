@@ -1,5 +1,5 @@
 /*
- * barrier.c: each PE writes a block into one that has no message of it in a barrier of four
+ * barrier.c: each PE writes a block into a PE to which it sends no message in a barrier of four
  * hosts: those go to the next PE and to the one after it. Behind the barrier the block is there.
  *
  *   shmemrun -n 4 --chaos 1 barrier

@@ -1,8 +1,8 @@
 /*
- * missing_fence.c: PE 0 writes a block into PE 1 and then a number that says so. A
- * fence between the two is missing, unless the program is asked for it:
+ * missing_fence.c: PE 0 writes a block into PE 1 and then a number that announces it. A fence
+ * between the two is missing, unless the argument asks for it:
  *
- *   shmemrun -n 2 missing_fence            passes: on one host what comes second is second
+ *   shmemrun -n 2 missing_fence            passes: on one host the second write arrives second
  *   shmemrun -n 2 --chaos 1 missing_fence  fails: nothing has ordered the two
  *   shmemrun -n 2 --chaos 1 missing_fence fence
  *

@@ -1,6 +1,6 @@
-// Package daemons runs the daemons that a test talks to, and watches them. A command that waits
-// for a daemon which is dead may wait for limits of its own, minutes each; so the death of a
-// daemon ends the test, which says how the daemon ended and what its log says last.
+// Package daemons runs the daemons that a test uses, and watches them. A command that waits for a
+// dead daemon may have time limits of its own, minutes each; so the death of a daemon ends the
+// test, which reports how the daemon ended and the last lines of its log.
 package daemons
 
 import (
@@ -24,10 +24,10 @@ import (
 // limit is how long daemons may take to start. They take seconds; the machine may be busy.
 const limit = 2 * time.Minute
 
-// lines is how much of each log a report has.
+// lines is the number of lines of each log in a report.
 const lines = 20
 
-// watcher reads what the script says.
+// watcher reads the script's output.
 type watcher struct {
 	t        testing.TB
 	dir      string
@@ -37,13 +37,13 @@ type watcher struct {
 	stopping atomic.Bool   // the test ends the daemons
 }
 
-// Start runs a script that starts daemons with the functions of start.sh, then says "ready",
-// and lives until its standard input ends. The logs of a daemon are the files NAME.* in dir.
-// The script leads a process group of its own; whatever it starts has to end with it.
+// Start runs a script that starts daemons with the functions of start.sh, then says "ready", and
+// lives until its standard input ends. The logs of a daemon are the files NAME.* in dir. The script
+// leads a process group of its own; all processes that it starts must end with it.
 //
-// The context ends with the test, and when a daemon ends before that: then the test has failed
-// with a report, and the context's cause is the report's first line. Every command that waits for
-// a daemon needs it.
+// The context ends with the test, and when a daemon ends before that: then the test has failed with
+// a report, and the context's cause is the report's first line. Every command that waits for a
+// daemon needs it.
 func Start(t testing.TB, cmd *exec.Cmd, dir string) context.Context {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -110,7 +110,7 @@ func (w *watcher) report(what, name string) {
 	}
 }
 
-// how says what a shell's exit status means.
+// how describes a shell's exit status.
 func how(status string) string {
 	if n, err := strconv.Atoi(status); err == nil && n > 128 {
 		return fmt.Sprintf("by signal %d (%v)", n-128, syscall.Signal(n-128))

@@ -46,7 +46,7 @@ func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
 func (r *recorder) FailNow() { panic(r) }
 
-// end is the end of the test, and returns what it has reported.
+// end ends the test, and returns its report.
 func (r *recorder) end() string {
 	for _, f := range r.cleanups {
 		f()
@@ -102,7 +102,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestStopped: daemons that the test stops are no failure.
+// TestStopped: daemons that the test stops are not a failure.
 func TestStopped(t *testing.T) {
 	r := &recorder{TB: t}
 	ctx := start(r, t.TempDir(), script)
@@ -117,7 +117,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestNeverReady: no test waits for the start of a daemon that is dead, nor for a script that is.
+// TestNeverReady: no test waits for the start of a dead daemon, nor for a dead script.
 func TestNeverReady(t *testing.T) {
 	for _, c := range []struct{ script, want string }{
 		{`. ./start.sh; dir=$1; watched "$dir/broken" sh -c 'echo no port; exit 3'; exec sleep 600`, "broken ended unasked, with status 3\nbroken.out ends:\nno port"},

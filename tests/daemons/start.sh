@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # Sourced by scripts that daemons.Start runs.
 
-# watched DIR/NAME COMMAND...: starts a daemon that stays in the foreground, writes what it
-# prints to DIR/NAME.out, and says on standard output when it ends.
+# watched DIR/NAME COMMAND...: starts a daemon that stays in the foreground, writes its output to
+# DIR/NAME.out, and says on standard output when it ends.
 watched() {
     log=$1
     shift

@@ -10,8 +10,8 @@ func listing(body string) string {
 	return ".version 9.0\n.target sm_75\n.address_size 64\n\n.visible .entry k(\n\t.param .u64 k_param_0\n)\n{\n" + body + "\n}\n"
 }
 
-// right is what a push of freshly written memory looks like: wait for room,
-// fence, and two stores of the same slot's size.
+// right is a push of freshly written memory: wait for room, fence, and two stores of the same
+// slot's size.
 const right = `
 	.reg .pred 	%p<2>;
 	.reg .b64 	%rd<5>;
@@ -43,7 +43,7 @@ func TestRules(t *testing.T) {
 	last := "\tst.relaxed.sys.v2.u64 [%rd1+16], {%rd2, %rd3};\n"
 	for _, c := range []struct {
 		rule     string
-		old, new string // what makes the text wrong
+		old, new string // the edit that makes the text wrong
 		want     string
 	}{
 		{"one FENCE", fence, "", "k: one FENCE: there are 0"},
@@ -98,14 +98,14 @@ $ALONE:
 $END:
 	ret;`
 
-// TestParts: from and without leave the paths that they say, and each copy of a
-// step is held to the rules of its own way.
+// TestParts: from and without leave the paths that they name, and each copy of a step has the rules
+// of its own way.
 func TestParts(t *testing.T) {
 	alone, shfl := "[%rd1], 2;\n", "\tshfl.sync.idx.b32 %r1, %r2, 0, 31, -1;\n"
 	last := "\tst.relaxed.sys.v2.u64 [%rd1], {%rd2, %rd4};\n"
 	for _, c := range []struct {
 		rule     string
-		old, new string // what makes the text wrong
+		old, new string // the edit that makes the text wrong
 		want     string
 	}{
 		{"one atom from match", "\tbra $END", "\t@%p2 bra $AGAIN;\n\tbra $END",
@@ -141,7 +141,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// judge gives the complaint about a text.
+// judge returns the complaint about a text.
 func judge(t *testing.T, rule, body string) string {
 	t.Helper()
 	kernels, err := parseSource(names + "// PTX: " + rule + "\nextern \"C\" __global__ void k(int *p)\n")
@@ -182,7 +182,7 @@ $OUT:
 	}
 }
 
-// TestUnreadable: what cannot be judged is refused, not passed.
+// TestUnreadable: a text that the checker cannot read is refused, not passed.
 func TestUnreadable(t *testing.T) {
 	for body, want := range map[string]string{
 		"call.uni (r), f, (p); ret;": `instruction "call.uni (r), f, (p)": what is called cannot be judged (let it be inlined)`,

@@ -23,7 +23,7 @@
         __builtin_assume(shmemi_here.job.ring_count == 0);                                         \
     } while (0)
 
-// One strong store, so that a reader who polls sees it whole, and no fence.
+// One strong store, so that a reader that polls sees it whole, and no fence.
 // PTX: one ELEMENT
 // PTX: one st.relaxed.sys.global.u32
 // PTX: none FENCE | atom | red | ld.acquire

@@ -27,10 +27,10 @@ func emulate(t *testing.T, build, name string) string {
 	}
 	program := filepath.Join(folder, name+"-emulated")
 	level := "-O1"
-	if name == "colls" { // to make each collective of each type quick takes longer than it saves
+	if name == "colls" { // optimising each collective of each type takes longer than it saves
 		level = "-O0"
 	}
-	// What nvcc is told by pragmas means nothing here.
+	// nvcc's pragmas mean nothing here.
 	args := []string{"-DEMULATED"}
 	if need.Left("emulated") {
 		args = append(args, "-DFEWER_TYPES")
@@ -45,9 +45,9 @@ func emulate(t *testing.T, build, name string) string {
 	return program
 }
 
-// TestEmulated runs the programs that try each name of the device interface as
-// programs of the host: on one node, where peers are reached directly, and
-// between hosts, where all goes through the rings and the proxies.
+// TestEmulated runs the programs that try each name of the device interface as programs of the
+// host: on one node, where PEs reach each other directly, and between hosts, where all operations
+// go through the rings and the proxies.
 //
 // Together they call each name of the table.
 func TestEmulated(t *testing.T) {
@@ -82,15 +82,15 @@ func TestEmulated(t *testing.T) {
 }
 
 // TestEmulatedVariables has a kernel send its own variables, in pieces, by a network that keeps no
-// order of its own. That a signal does not overtake them is not seen here: one ring is served in
-// turn, and so are messages to one PE, with and without the fence between the two.
+// order of its own. It does not test that a signal stays behind them: one ring is served in turn,
+// and so are messages to one PE, with and without the fence between the two.
 func TestEmulatedVariables(t *testing.T) {
 	build := need.Build(t)
 	program := emulate(t, build, "rma")
 	runEmulated(t, build, "-n", "2", "--chaos", "7,delay=300us", "-x", "SHMEM_PROVIDER=tcp", program, "variables")
 }
 
-// runEmulated runs a program as two PEs, each of which says that all has passed.
+// runEmulated runs a program as two PEs, each of which reports that all checks have passed.
 func runEmulated(t *testing.T, build string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append([]string{"--timeout", "300"}, args...)...)

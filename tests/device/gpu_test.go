@@ -13,10 +13,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestGPUPrograms builds what is for a machine with a GPU: here it can only be
-// seen that it builds, up to PTX, brings CUDA's run time along, and is run there. What the
-// assembler makes of PTX the other tests see, of smaller programs. On each push two of
-// them are linked, and most are compiled together.
+// TestGPUPrograms builds the programs for a machine with a GPU: here the test can only see that
+// each builds, up to PTX, that it takes CUDA's run time along, and that run.sh runs it. Other tests
+// run the assembler on PTX of smaller programs. On each push two of them are linked, and most are
+// compiled together.
 func TestGPUPrograms(t *testing.T) {
 	folder, linked := filepath.Join(need.Folder(t), "gpu-ptx", "cuda"), []string{"facts", "launch"}
 	examples := filepath.Join(need.Folder(t), "gpu-ptx", "examples")
@@ -70,7 +70,7 @@ func TestGPUPrograms(t *testing.T) {
 			t.Errorf("%s is not there: %v", program, err)
 		}
 	}
-	// What is in run.sh is in a loop.
+	// run.sh runs them in a loop.
 	sources, err = filepath.Glob("../../examples/nvshmem/*.cu")
 	if err != nil || len(sources) == 0 {
 		t.Fatalf("list examples/nvshmem: %d programs, error %v", len(sources), err)
@@ -98,7 +98,8 @@ func TestGPUPrograms(t *testing.T) {
 	}
 }
 
-// hasPTX reports whether a program has PTX: its own, or that of several programs, whose text has it.
+// hasPTX reports whether a program has PTX: its own, or that of several programs, whose text
+// includes it.
 func hasPTX(folder, name string, several ...string) bool {
 	for _, file := range append(several, name) {
 		text, err := os.ReadFile(filepath.Join(folder, file+".cu"))
@@ -117,8 +118,7 @@ var seconds = regexp.MustCompile(`\d+\.\d s\n`)
 // others is the part of run.sh with programs that need a GPU.
 var others = regexp.MustCompile(`(?s)# ---- with a GPU\n.*\n# ---- without\n`)
 
-// TestRunner runs tests/gpu/run.sh over programs that are made up; of those for
-// a GPU, facts alone.
+// TestRunner runs tests/gpu/run.sh over invented programs; of those for a GPU, facts alone.
 func TestRunner(t *testing.T) {
 	good := map[string]string{
 		"bin/shmem-info": `echo info`,

@@ -11,8 +11,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestHeaders compiles each header alone, and twice in one file, with every
-// compiler that users have for it: what ends in .cuh is for nvcc only.
+// TestHeaders compiles each header alone, and twice in one file, with every compiler of its users:
+// a header that ends in .cuh is for nvcc only.
 func TestHeaders(t *testing.T) {
 	warnings := []string{"-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-c", "-o", os.DevNull, "-"}
 	nvcc := []string{need.NVCC(t), "-x", "cu", "-std=c++17", "-arch=compute_75", "-ccbin", cc.C(),
@@ -48,7 +48,7 @@ func TestHeaders(t *testing.T) {
 			})
 		}
 	}
-	// The commands themselves: a wrong one that always succeeds proves nothing.
+	// The commands themselves: a command that always succeeds would prove nothing.
 	for _, d := range dialects {
 		if out, err := compile(d.command, "static int unused(void) { return 0; }\n"); err == nil {
 			t.Errorf("%s: an unused function is no error\n%s", d.name, out)

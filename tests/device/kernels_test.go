@@ -11,8 +11,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// promised are the architectures that the library supports: the oldest that
-// CUDA 13 compiles for, and one of each generation since; or those that make is told to compile for.
+// promised are the architectures that the library supports: the oldest one of CUDA 13, and one of
+// each generation since; or the ones that make's variables name.
 var promised = func() (all []string) {
 	archs := "75 80 90 100 120"
 	if fewer := os.Getenv("CUDA_ARCHS"); fewer != "" {
@@ -37,7 +37,7 @@ func makeTarget(t *testing.T, args ...string) {
 	}
 }
 
-// compiled has make compile the kernels and gives PTX by file and architecture.
+// compiled has make compile the kernels and returns PTX by file and architecture.
 func compiled(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	makeTarget(t, "kernels")
@@ -73,7 +73,7 @@ func sourceOf(t *testing.T, file string) []kernel {
 	return kernels
 }
 
-// TestKernels holds the PTX of each kernel to its rules.
+// TestKernels checks the PTX of each kernel against its rules.
 func TestKernels(t *testing.T) {
 	for file, archs := range compiled(t) {
 		kernels := sourceOf(t, file)

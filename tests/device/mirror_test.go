@@ -11,7 +11,7 @@ import (
 	"libshmem/tests/cc"
 )
 
-// mirrorSource has what is written down twice: the size of the work memory.
+// mirrorSource has a number that is written down twice: the size of the work memory.
 const mirrorSource = `#include <shmem/work.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A mutation makes one kind of mistake in an instruction, or says that it does
-// not apply.
+// A mutation makes one kind of mistake in an instruction, or reports that it does not apply.
 type mutation struct {
 	name  string
 	apply func(op []string) ([]string, bool)
@@ -36,9 +35,9 @@ const (
 	head = "atom.relaxed.gpu.add"
 )
 
-// strict are mistakes that the rules of every kernel that can make them have to
-// notice, in each copy that the compiler makes of a step: they are about the
-// order of slots, and about what the lanes of a warp tell each other.
+// strict are mistakes that the rules of every kernel that can have them must notice, in each copy
+// of a step that the compiler makes: they concern the order of slots, and the exchanges among the
+// lanes of a warp.
 var strict = []mutation{
 	lose("a fence is lost", "fence", "membar"),
 	lose("a slot is lost", slot),
@@ -53,12 +52,12 @@ var strict = []mutation{
 	lose("lost", "match.all", "shfl"),
 }
 
-// alone is the kernel that is nothing but the wait for room, which the others
-// have in themselves. Its rules have to notice each shared mistake, too.
+// alone is the kernel that only waits for room, as the others do in part. Its rules must notice
+// each shared mistake, too.
 const alone = "back_pressure"
 
-// shared are mistakes in a step that several kernels have: one of them has to
-// notice when all make it.
+// shared are mistakes in a step that several kernels have: if all make it, the rules of one must
+// notice.
 var shared = []mutation{
 	lose("lost", "atom", "bar", "barrier", "ld.acquire", "ld.relaxed", "match", "red", "shfl", "st.relaxed"),
 	swap("sys", "gpu", "ld"),
@@ -70,7 +69,7 @@ var shared = []mutation{
 	swap("relaxed", "acq_rel", "atom"),
 }
 
-// mutants gives a function with the mistake in one instruction at a time.
+// mutants returns the function with the mistake in one instruction at a time.
 func (f function) mutants(m mutation) (all []function, where []string) {
 	for i := range f.body {
 		op, ok := m.apply(f.body[i].op)
@@ -85,11 +84,11 @@ func (f function) mutants(m mutation) (all []function, where []string) {
 	return all, where
 }
 
-// TestMistakesAreNoticed makes mistakes in the PTX of the kernels. Rules that
-// let one pass would let it pass in the header, too.
+// TestMistakesAreNoticed makes mistakes in the PTX of the kernels. Rules that miss one there would
+// miss it in the header, too.
 func TestMistakesAreNoticed(t *testing.T) {
 	noticed := map[string]bool{} // of shared mistakes, with the instruction's words
-	seen := false                // the kernel that has to notice them all
+	seen := false                // the kernel that must notice them all
 	for file, archs := range compiled(t) {
 		functions, err := parsePTX(archs["sm_90"])
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 // calling are the programs of tests/gpu that call each name, which tests/gpu/names.sh runs.
 var calling = []string{"rma", "strided", "atomics", "waits", "colls", "singles"}
 
-// TestNames runs tests/gpu/names.sh over programs that are made up.
+// TestNames runs tests/gpu/names.sh over invented programs.
 func TestNames(t *testing.T) {
 	const end = `[ "$1" = exit ] && { echo %_global_exit >>"$CALLED"; exit 7; }; `
 	for _, c := range []struct {

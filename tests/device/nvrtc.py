@@ -1,4 +1,4 @@
-"""Compiles a CUDA source with NVRTC, as programs do that make kernels at run time.
+"""Compiles a CUDA source with NVRTC, as programs do that compile kernels at run time.
 
     nvrtc.py LIBRARY SOURCE OPTION...
 

@@ -29,9 +29,9 @@ extern "C" __global__ void given(shmem_context ctx, int *target)
 }
 `
 
-// TestNVRTC compiles the header as programs do that make kernels at run time:
-// with no C library's headers, with and without CUDA's own. What they look for
-// afterwards is the symbol of the state.
+// TestNVRTC compiles the header as programs do that compile kernels at run time: without a C
+// library's headers, with and without CUDA's own. Such programs then look for the symbol of the
+// state.
 func TestNVRTC(t *testing.T) {
 	library := filepath.Join(need.Folder(t), "tools", "nvrtc-13.0.88", "libnvrtc.so.13")
 	if _, err := os.Stat(library); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// An instr is one instruction of a function, with where a thread goes from it.
+// An instr is one instruction of a function, with the next instructions of a thread.
 type instr struct {
 	op        []string // its words: st relaxed sys global v2 u64
 	predicate bool     // runs only when a predicate says so
@@ -15,7 +15,7 @@ type instr struct {
 	text      string
 	scope     []map[string]int // labels that it can name, the innermost last
 	next      []int            // indices of instructions; len(body) is the end
-	outside   bool             // on no path that is looked at
+	outside   bool             // on no path that the rule is about
 }
 
 // A function is the instructions of one entry, in the order of the text.
@@ -49,7 +49,7 @@ func parsePTX(text string) (map[string]function, error) {
 	return all, nil
 }
 
-// parseFunction reads what follows the parenthesis of a kernel's parameters.
+// parseFunction reads the text behind the parenthesis of a kernel's parameters.
 func parseFunction(name, text string) (function, error) {
 	f := function{name: name, starts: []int{0}}
 	open := strings.IndexByte(text, '{')
@@ -115,16 +115,16 @@ func parseInstr(statement string, scope []map[string]int) instr {
 	}
 	op, args, _ := strings.Cut(rest, " ")
 	in.op, in.args = strings.Split(op, "."), args
-	// A function of the header's that is not inlined is a step by its own name.
+	// A function of the header that is not inlined is a step with its own name.
 	if m := called.FindStringSubmatch(args); m != nil && in.op[0] == "call" {
 		in.op = []string{"call", m[1]}
 	}
 	return in
 }
 
-// link says where each instruction leads. A call leads out of what is seen, so
-// it is refused, but for the functions that the header keeps out of line on
-// purpose: rules speak of them by name. From shmemi_fault nobody returns.
+// link finds the successors of each instruction. A call leads out of the text, so it is refused,
+// except for the functions that the header keeps out of line on purpose: rules name them.
+// shmemi_fault does not return.
 func (f *function) link(tables map[string][]string) error {
 	for i := range f.body {
 		in := &f.body[i]
@@ -152,7 +152,7 @@ func (f *function) link(tables map[string][]string) error {
 		case "ret", "exit":
 			in.next = append(in.next, len(f.body))
 		case "trap":
-			// A thread that traps takes the whole grid with it: no path goes on.
+			// A thread that traps ends the whole grid: no path goes on.
 		case "call":
 			if len(in.op) == 2 && in.op[1] == "shmemi_fault" {
 				break
@@ -181,8 +181,8 @@ func (in *instr) resolve(label string) (int, error) {
 	return 0, fmt.Errorf("instruction %q: there is no label %s", in.text, label)
 }
 
-// reach gives the instructions that paths from the given places come to. A
-// path ends after an instruction for which stop is true; that one is reached.
+// reach returns the instructions that paths from the given places reach. A path ends after an
+// instruction for which stop is true; that one is reached.
 func (f *function) reach(from []int, stop func(*instr) bool) []bool {
 	seen := make([]bool, len(f.body)+1)
 	todo := append([]int(nil), from...)
@@ -205,9 +205,9 @@ func (f *function) looped(i int) bool {
 	return f.reach(f.body[i].next, func(*instr) bool { return false })[i]
 }
 
-// narrow gives the function with those of its paths only that begin after one
-// of from, where from is not empty, and then carry out none of without. What
-// has to be there to begin or to end a path has to be in the function.
+// narrow returns the function with only those of its paths that begin after one of from, unless
+// from is empty, and then carry out none of without. The instructions that begin or end a path must
+// be in the function.
 func (f *function) narrow(from, without set) (*function, error) {
 	g := *f
 	if from.any != nil {

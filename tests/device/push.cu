@@ -1,4 +1,4 @@
-// What a GPU thread does to hand over an operation.
+// How a GPU thread passes an operation to the proxy.
 #include <shmem/ring.h>
 
 // The two halves of a slot carry a lap each, so one relaxed store of both is
@@ -36,10 +36,11 @@ extern "C" __global__ void push_p(const struct shmemi_ring *r, uint32_t value)
     shmemi_push(r, &words, SHMEMI_SLOTS_P);
 }
 
-// No room: the seen tail first, which is near. Who then finds nobody reading
-// the proxy's reads it for all: tail, whether the ring was stopped, the tail
-// kept, the claim given back, once each. The others look at the near tail again
-// after a pause, and themselves, seldom, whether the ring was stopped.
+// No room: the seen tail first, which is near. A thread that then finds no other
+// reading the proxy's tail reads it for all: the tail, whether the ring was stopped,
+// the store of the tail, the release of the claim, once each. The others look at the
+// near tail again after a pause, and seldom check themselves whether the ring was
+// stopped.
 // PTX: none FENCE | SLOT
 // PTX: none atom | red except CLAIM | GIVE_BACK
 // PTX: none st.relaxed except KEEP_TAIL
@@ -139,7 +140,7 @@ extern "C" __global__ void burst(const struct shmemi_ring *r, uint64_t *source)
 // PTX: every HEAD before SLOT | STOPPED without match.all.sync
 // PTX: every SLOT after HEAD without match.all.sync
 //
-// With others; those whose ring is not everybody's find out who shares theirs.
+// With others; lanes whose ring is not that of all find the lanes that share it.
 // PTX: one match.all.sync
 // PTX: one match.any.sync
 // PTX: every match.any.sync after match.all.sync

@@ -1,4 +1,4 @@
-// What a GPU thread does to wait for the proxy.
+// How a GPU thread waits for the proxy.
 #include <shmem/ring.h>
 
 // PTX let SLOT = st.relaxed.sys.global.v2.u64

@@ -12,7 +12,7 @@ import (
 	"libshmem/tests/cc"
 )
 
-// D3, D4 and D6: what the provider does with CUDA.
+// D3, D4 and D6: the provider's use of CUDA.
 var cudaNeeds = []need{
 	{name: "D3: the log names libcudart.so", nic: "version=2.6 cuda=look", test: namesMissing("libcudart.so", "libcuda.so", "libcuda.so.1")},
 	{name: "D3: the log names libcuda.so", nic: "version=1.22 cuda=look", test: namesMissing("libcuda.so", "libcudart.so", "libcuda.so.1")},
@@ -39,8 +39,8 @@ func (p *place) onGPU(libraries ...string) []string {
 	}
 }
 
-// cuda is a folder with some of CUDA's libraries: the fake driver, and a runtime that notes
-// its calls.
+// cuda is a folder with some of CUDA's libraries: the fake driver, and a runtime that records its
+// calls.
 func (p *place) cuda(libraries ...string) string {
 	p.Helper()
 	dir := filepath.Join(p.dir, "cuda")
@@ -64,8 +64,7 @@ func (p *place) cuda(libraries ...string) string {
 // program is one of tests/c, as make has built it.
 func (p *place) program(name string) string { return filepath.Join(p.built(), "tests", name) }
 
-// missing returns an error where a text does not name a file that is missing, with the line
-// that should.
+// missing returns an error if a text does not name a missing file, with the line that should.
 func missing(out, file string) error {
 	for word := range strings.FieldsSeq(out) {
 		if strings.Trim(word, `:;,.()"`) == file {
@@ -94,14 +93,14 @@ func namesMissing(file string, there ...string) func(*place) error {
 // tellsMissing is a command that finds all of CUDA's libraries but its runtime.
 func tellsMissing(file string, argv ...string) func(*place) error {
 	return func(p *place) error {
-		// Its status says what else is wrong with the machine.
+		// Its status reflects other faults of the machine as well.
 		out, _ := p.run(p.onGPU("libcuda.so", "libcuda.so.1"), argv...)
 		return missing(out, file)
 	}
 }
 
-// options are what every endpoint of a job of two is told, before it is enabled, with what the
-// provider says.
+// options are the options that the library sets on every endpoint of a job of two, before it is
+// enabled, with the provider's answers.
 func options(want ...string) func(*place) error {
 	return func(p *place) error {
 		env, program := p.onGPU("libcuda.so", "libcuda.so.1", "libcudart.so"), p.program("growth")
@@ -132,8 +131,8 @@ func options(want ...string) func(*place) error {
 	}
 }
 
-// staged is a job whose NIC does not reach the memory of GPUs, and says so when option 10 is
-// set: no such memory is registered, and what is moved goes by the host.
+// staged is a job whose NIC does not reach the memory of GPUs, and says so when option 10 is set:
+// no such memory is registered, and its data goes through the host.
 func staged(p *place) error {
 	out, err := p.job(2, p.onGPU("libcuda.so", "libcuda.so.1", "libcudart.so"), p.program("growth"))
 	if err := ends(out, err, 1); err != nil {
@@ -150,7 +149,7 @@ func staged(p *place) error {
 	return nil
 }
 
-// noCUDA is a command, or a job with heaps of the host, for which the provider calls nothing of
+// noCUDA is a command, or a job with heaps of the host, for which the provider makes no call of
 // CUDA's: the first call would make a context on GPU 0.
 func noCUDA(argv ...string) func(*place) error {
 	return func(p *place) error {

@@ -30,8 +30,8 @@ type engine struct {
 	closed       bool
 }
 
-// engines opens PEs over the stub, each with a heap. Around is put around each PE's end of the
-// network, where it is not nil.
+// engines opens PEs over the stub, each with a heap. around wraps each PE's end of the network, if
+// it is not nil.
 func (p *place) engines(n, heap int, around func(fabric.Provider) fabric.Provider) ([]*engine, error) {
 	p.Helper()
 	var all []*engine
@@ -98,7 +98,7 @@ func until(what string, all []*engine, holds func() bool) error {
 	return nil
 }
 
-// post asks for an operation until there is room.
+// post repeats an operation until there is room.
 func post(what string, all []*engine, e *engine, f func() proxy.Status) error {
 	var st proxy.Status
 	err := until(what, all, func() bool {
@@ -111,7 +111,7 @@ func post(what string, all []*engine, e *engine, f func() proxy.Status) error {
 	return err
 }
 
-// quiet waits until all that an engine has posted is done.
+// quiet waits until all operations that an engine has posted are done.
 func quiet(all []*engine, e *engine) error {
 	ticket, st := e.QuietBegin(), proxy.Pending
 	err := until("quiet", all, func() bool {
@@ -124,8 +124,8 @@ func quiet(all []*engine, e *engine) error {
 	return err
 }
 
-// allToAll has every engine put to every other one, with a signal behind the bytes, and looks
-// at every byte once its signal is there.
+// allToAll has every engine put to every other one, with a signal behind the bytes, and checks
+// every byte once its signal is there.
 func allToAll(all []*engine, size int) error {
 	n := len(all)
 	signals, part := 0, (size+7)&^7

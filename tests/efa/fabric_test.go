@@ -10,7 +10,7 @@ import (
 	"libshmem/fabric/ofi"
 )
 
-// D8: which of the provider's two fabrics is taken.
+// D8: the choice between the provider's two fabrics.
 var fabricNeeds = []need{
 	{name: "D8: efa of 1.22", nic: "version=1.22", test: takes("efa")},
 	{name: "D8: efa of 2.1", nic: "version=2.1", test: takes("efa")},
@@ -26,7 +26,7 @@ var fabricNeeds = []need{
 	{name: "D8: the banner names the fabric", nic: "version=2.6", test: banner},
 }
 
-// takes tells which fabric is opened where no setting says.
+// takes is the fabric that the library opens when no setting names one.
 func takes(want string) func(*place) error {
 	return func(p *place) error {
 		end, err := ofi.Open(fabric.Config{Library: p.library, Provider: "efa", Tokens: 8, MaxRecv: 4})
@@ -44,10 +44,10 @@ func takes(want string) func(*place) error {
 	}
 }
 
-// noSetting is what a job says of a setting that it does not have.
+// noSetting is a job's report of an unknown setting.
 const noSetting = "there is no such setting, it is ignored"
 
-// settled is a job of two with a setting that has to be known.
+// settled is a job of two with a setting that must be known.
 func (p *place) settled(setting string, argv ...string) (string, error) {
 	p.Helper()
 	out, err := p.job(2, []string{"SHMEM_FABRIC=" + setting, "SHMEM_LOG_LEVEL=info"}, append(argv, p.compile("testdata/alltoall.c"))...)
@@ -57,8 +57,8 @@ func (p *place) settled(setting string, argv ...string) (string, error) {
 	return out, ends(out, err, 2)
 }
 
-// chosen is a job on the fabric that the setting names. That it is, the size of its queues
-// tells: on efa they hold what both queues of operations do (R3d).
+// chosen is a job on the fabric that the setting names. The size of its queues proves that it is:
+// on efa they hold the sum of both queues of operations (R3d).
 func chosen(want string) func(*place) error {
 	return func(p *place) error {
 		if _, err := p.settled(want); err != nil {
@@ -73,7 +73,7 @@ func chosen(want string) func(*place) error {
 	}
 }
 
-// notOffered is a fabric that the version does not have: the job is refused, and told so.
+// notOffered is a fabric that the version lacks: the job is refused, with that reason.
 func notOffered(p *place) error {
 	out, err := p.settled("efa-direct")
 	if strings.Contains(fmt.Sprint(err), noSetting) {
@@ -87,8 +87,8 @@ func notOffered(p *place) error {
 	return nil
 }
 
-// mixed has PE 1 use another libfabric than PE 0. With a setting that keeps it from the fabric
-// that both have, the job is refused by name of PE, version and fabric.
+// mixed has PE 1 use another libfabric than PE 0. With a setting that excludes the fabric that both
+// have, the job is refused, and the report names the PE, the version and the fabric.
 func mixed(other, setting string) func(*place) error {
 	return func(p *place) error {
 		own := "FAKE_NIC='" + strings.Replace(p.nic, "version=1.22", other, 1) + "'"
@@ -115,7 +115,7 @@ func mixed(other, setting string) func(*place) error {
 	}
 }
 
-// banner is the line of a job that says what it has taken.
+// banner is the line of a job that names its choice.
 func banner(p *place) error {
 	out, err := p.job(2, []string{"SHMEM_LOG_LEVEL=info"}, p.compile("testdata/alltoall.c"))
 	if err := ends(out, err, 2); err != nil {

@@ -32,7 +32,7 @@ func (p *place) compile(source string) string {
 	return program
 }
 
-// provider is whose NICs these are.
+// provider is the provider of the NICs.
 func (p *place) provider() string {
 	for _, word := range strings.Fields(p.nic) {
 		if name, ok := strings.CutPrefix(word, "provider="); ok {
@@ -42,7 +42,7 @@ func (p *place) provider() string {
 	return "efa"
 }
 
-// run runs a command of the build, with more in its environment.
+// run runs a command of the build, with additional environment variables.
 func (p *place) run(env []string, argv ...string) (string, error) {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.Context(), patience-10*time.Second)
@@ -65,13 +65,13 @@ func (p *place) job(n int, env []string, argv ...string) (string, error) {
 	return p.run(env, append([]string{"shmemrun", "--timeout", strconv.Itoa(int(p.limit.Seconds())), "-n", pes, "--hosts", pes}, argv...)...)
 }
 
-// because are the lines of a job that say why it came to nothing, what says most first.
+// because are the lines of a job that give the cause of its failure, the most specific first.
 var because = []*regexp.Regexp{
 	died, regexp.MustCompile(`(?m)^shmem: shmem_init: open .*$`), regexp.MustCompile(`(?m)^shmem: PE \d+: .*$`),
 	regexp.MustCompile(`(?m)^shmem: shmem_init: .*$`),
 }
 
-// ends returns why a job has not ended well: so many PEs have to say that all is right.
+// ends returns why a job has not ended well: so many PEs must report that all is right.
 func ends(out string, err error, pes int) error {
 	right := len(regexp.MustCompile(`(?m)^(?:\w+: )?[1-9]\d* passed, 0 failed$`).FindAllString(out, -1))
 	if err == nil && right == pes {
@@ -97,14 +97,14 @@ func (p *place) lines(file string) []string {
 
 var held = regexp.MustCompile(`^ep \d+ of \d+: cq (\d+) of (\d+), lost (\d+), send queue (\d+) of (\d+)\n$`)
 
-// queues returns what is wrong with what the queues of so many endpoints have held.
+// queues returns the error in the records of so many endpoints' queues.
 func (p *place) queues(ends int) error {
 	p.Helper()
 	_, err := p.held(ends)
 	return err
 }
 
-// held is how many completions one of so many queues has held at most.
+// held is the most completions that one of so many queues has held.
 func (p *place) held(ends int) (most int, err error) {
 	p.Helper()
 	seen := 0
@@ -133,7 +133,7 @@ func (p *place) held(ends int) (most int, err error) {
 	return most, nil
 }
 
-// differs are the words of a shell that gives one PE other settings than the rest.
+// differs is a shell text that gives one PE other settings than the rest.
 func (p *place) differs(pe int, setting string) []string {
 	return []string{"sh", "-c", `[ "$SHMEM_LAUNCHER_PE" = ` + strconv.Itoa(pe) + ` ] && export ` + setting + `; exec "$0" "$@"`}
 }

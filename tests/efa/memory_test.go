@@ -14,14 +14,14 @@ import (
 	"libshmem/fabric/ofi"
 )
 
-// D10: memory of GPUs that is within a dma-buf.
+// D10: memory of GPUs within a dma-buf.
 var memoryNeeds = []need{
 	{name: "D10: a dma-buf without an offset", nic: "version=2.6", test: withOffset(0)},
 	{name: "D10: a dma-buf with an offset, efa", nic: "version=1.22", test: withOffset(1 << 16)},
 	{name: "D10: a dma-buf with an offset, efa-direct", nic: "version=2.6", test: withOffset(1 << 16)},
 }
 
-// slingshotNeeds are C1 and C2, and the proof of what is registered, which any NIC needs.
+// slingshotNeeds are C1 and C2, and the proof of registered memory, which any NIC needs.
 var slingshotNeeds = []need{
 	{name: "C1: puts above 4040 bytes, cxi 1.22", nic: "provider=cxi version=1.22", test: everyByteOnCXI},
 	{name: "C1: puts above 4040 bytes, cxi 2.3", nic: "provider=cxi version=2.3", test: everyByteOnCXI},
@@ -30,8 +30,8 @@ var slingshotNeeds = []need{
 	{name: "C2: a region that nothing reaches is found", nic: "version=2.6 unreached_at=2 peer=0", test: proved},
 }
 
-// withOffset registers a part of a dma-buf that stands for memory of a GPU. What is written to
-// the address of the part is in the part.
+// withOffset registers a part of a dma-buf that stands for memory of a GPU. A write to the address
+// of the part arrives in the part.
 func withOffset(offset int) func(*place) error {
 	return func(p *place) error {
 		const whole, size, token = 1 << 18, 4096, 1
@@ -126,9 +126,9 @@ func noDMABuf(p *place) error {
 	return err
 }
 
-// proved is such a job on a NIC that takes the second registration of each PE and does not
-// reach what it is for, and has no other way to register: a write to oneself finds that, and the
-// heap is staged.
+// proved is such a job on a NIC that accepts the second registration of each PE but does not reach
+// its memory, and has no other way to register: a write to itself finds that, and the heap is
+// staged.
 func proved(p *place) error {
 	out, err := p.grown()
 	if err == nil && !strings.Contains(out, "staged") {

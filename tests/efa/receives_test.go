@@ -23,7 +23,7 @@ func (r receiving) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token)
 	return err
 }
 
-// receives is how many each of n PEs has posted once it is connected.
+// receives is the number of receives that each of n PEs has posted once it is connected.
 func receives(n, want int) func(*place) error {
 	return func(p *place) error {
 		posted := make([]int, n)
@@ -44,8 +44,8 @@ func receives(n, want int) func(*place) error {
 	}
 }
 
-// rush has all engines but the first send messages and put to it, as many as there may be, while
-// it does not poll. Its queue then holds a completion of each write in the windows, and of each
+// rush has all engines but the first send messages and put to it, as many as possible, while it
+// does not poll. Its queue then holds a completion of each write in the windows, and of each
 // receive.
 func rush(n, window, buffers int) func(*place) error {
 	return func(p *place) error {
@@ -60,7 +60,7 @@ func rush(n, window, buffers int) func(*place) error {
 			if err := post("add", rest, e, func() proxy.Status { return e.AMO(0, 0, proxy.OpAdd, 8, 1, 0, nil, nil) }); err != nil {
 				return err
 			}
-			if _, err := e.Poll(); err != nil { // what shares a message leaves
+			if _, err := e.Poll(); err != nil { // sends the messages that operations share
 				return err
 			}
 		}

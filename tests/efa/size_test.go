@@ -7,7 +7,7 @@ import (
 	loads "libshmem/tests/need"
 )
 
-// D1 and D9: what a job's size asks of a queue, and how many receives are posted.
+// D1 and D9: the demands of a job's size on a queue, and the number of posted receives.
 var sizeNeeds = []need{
 	{name: "D1: 32 engines, efa", nic: "version=1.22", test: manyEngines(32)},
 	{name: "D1: 33 engines, efa", nic: "version=1.22", test: manyEngines(33)},
@@ -36,8 +36,8 @@ var sizeNeeds = []need{
 	{name: "D9: 32 engines at one", nic: "version=2.6", test: rush(32, 1024, 512)},
 }
 
-// everyByte is a job of an all-to-all, every byte of which is looked at: so many PEs with so
-// many NICs each. PE 1 may have a word of its own in FAKE_NIC.
+// everyByte is a job of an all-to-all that checks every byte: so many PEs with so many NICs each.
+// PE 1 may have a word of its own in FAKE_NIC.
 func everyByte(pes, nics int, own string) func(*place) error {
 	return func(p *place) error {
 		var names []string
@@ -57,8 +57,8 @@ func everyByte(pes, nics int, own string) func(*place) error {
 	}
 }
 
-// tellsWindow is a job in which the device of PE 1 grants a smaller queue than the others: all
-// take the window that fits it, and say so.
+// tellsWindow is a job in which the device of PE 1 grants a smaller queue than the others: all use
+// the window that fits it, and report it.
 func tellsWindow(p *place) error {
 	argv := append(p.differs(1, "FAKE_NIC='"+p.nic+" max_cq=4096'"), p.compile("testdata/alltoall.c"), "1")
 	out, err := p.job(5, []string{"SHMEM_LOG_LEVEL=debug"}, argv...)

@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/gpu/cuda/cudatest"
 )
 
-// need is something that a user needs, as a test: it returns why it is not so. It runs in a
-// process of its own, which has the settings of the stub in its environment.
+// need is a need of users, as a test: it returns why the need is not met. It runs in a process of
+// its own, which has the settings of the stub in its environment.
 type need struct {
 	name string
 	nic  string // FAKE_NIC
@@ -22,24 +22,24 @@ type need struct {
 	long bool // for make test-full
 }
 
-// place is where a need is tested.
+// place is the environment of a test of a need.
 type place struct {
 	*testing.T
 	library string // the stub
 	nic     string
 	dir     string        // of its own
 	limit   time.Duration // of a job
-	log     string        // of the stub: what its queues held, and options
+	log     string        // of the stub: contents of its queues, and options
 	regions string        // of the stub: registrations of GPU memory
 }
 
 // role names the need that a child process tests.
 const role = "EFA_NEED"
 
-// patience is how long a need may take, which takes a second or some.
+// patience is how long a need may take; it takes seconds.
 const patience = 2 * time.Minute
 
-// TestMain keeps the stub and the fake driver, which each test would compile.
+// TestMain keeps the stub and the fake driver, which each test would otherwise compile.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("EFA_KEPT")
 	if dir == "" {
@@ -61,8 +61,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// TestNeeds tests what users need. A need that the list of known failures has must fail, and
-// for the reason that the list has; any other need must hold.
+// TestNeeds tests the needs of users. A need in the list of known failures must fail, for the
+// reason in the list; any other need must hold.
 func TestNeeds(t *testing.T) {
 	if os.Getenv(role) != "" {
 		t.Skip("this is the process of one need")
@@ -89,8 +89,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// compare judges a need by the reason for which it is known to fail, a regular expression of
-// all of it, and by the reason for which it does; "": it does not.
+// compare judges a need by the reason for which it is known to fail, a regular expression for the
+// whole text, and by its actual reason; "": it does not fail.
 func compare(known, reason string) string {
 	switch {
 	case known == "" && reason != "":
@@ -121,7 +121,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestQueues finds each thing that may be wrong with what queues have held.
+// TestQueues finds each possible error in the records of queues.
 func TestQueues(t *testing.T) {
 	for _, c := range []struct {
 		log   string
@@ -147,7 +147,7 @@ func TestQueues(t *testing.T) {
 // died is the line of the stub where the provider would end the process.
 var died = regexp.MustCompile(`(?m)^stub: R\d+[a-z]?: .*$`)
 
-// reason is why a need is not met, and "" where it is.
+// reason is why a need is not met, or "".
 func reason(t *testing.T, n need) string {
 	t.Helper()
 	answer := t.TempDir() + "/reason"
@@ -167,7 +167,7 @@ func reason(t *testing.T, n need) string {
 	return fmt.Sprintf("the test itself failed: %v\n%s", err, out)
 }
 
-// TestNeed is one need, in the process that is there for it.
+// TestNeed tests one need, in a process of its own.
 func TestNeed(t *testing.T) {
 	name := os.Getenv(role)
 	if name == "" {

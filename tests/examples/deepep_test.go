@@ -23,8 +23,8 @@ func experts(t *testing.T) map[string][]string {
 	}
 }
 
-// TestExperts sends tokens to experts and results back, of which a count is believed: what has not
-// come by then is a violation. It is the program that counts them.
+// TestExperts sends tokens to experts and results back. The receivers trust a count: a message that
+// has not come by then is a violation, which the program counts.
 func TestExperts(t *testing.T) {
 	host := example(t, "deepep", "deepep", "-pthread")
 	const most = 100_000 // messages of a run
@@ -50,7 +50,8 @@ func TestExperts(t *testing.T) {
 	}
 }
 
-// TestExpertsUnordered leaves the order out: where that goes unnoticed, TestExperts shows nothing.
+// TestExpertsUnordered leaves the order out: if no run fails without it, TestExperts proves
+// nothing.
 func TestExpertsUnordered(t *testing.T) {
 	host := example(t, "deepep", "deepep", "-pthread")
 	for name, settings := range experts(t) {
@@ -69,7 +70,7 @@ func TestExpertsUnordered(t *testing.T) {
 	}
 }
 
-// TestExpertsRefuse has numbers that do not fit.
+// TestExpertsRefuse passes numbers that do not fit.
 func TestExpertsRefuse(t *testing.T) {
 	host := example(t, "deepep", "deepep", "-pthread")
 	for _, args := range [][]string{{"100", "6"}, {"100", "1"}, {"0", "8"}, {"100", "512"}} {

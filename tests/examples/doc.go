@@ -1,7 +1,6 @@
-// Package examples builds the programs of examples/ as a user would, with a C
-// compiler, the public headers and libshmem.so, and runs them under shmemrun:
-// on input that is right, and on input that is not.
+// Package examples builds the programs of examples/ as a user would, with a C compiler, the public
+// headers and libshmem.so, and runs them under shmemrun, with good and bad input.
 //
-// What an example computes, the example checks. This package checks that it
-// says so, that its figures add up, and that it fails when it must.
+// The examples check their own results. This package tests that they report so, that their figures
+// add up, and that they fail when they must.
 package examples

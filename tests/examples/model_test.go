@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// tensor describes one tensor of a model that is made up for a test.
+// tensor describes one tensor of an invented model.
 type tensor struct {
 	name  string
 	dtype string
@@ -25,16 +25,15 @@ func (x tensor) nbytes() int {
 	return n
 }
 
-// entry is a tensor as the header of a safetensors file has it.
+// entry is a tensor in the header of a safetensors file.
 type entry struct {
 	Dtype   string `json:"dtype"`
 	Shape   []int  `json:"shape"`
 	Offsets [2]int `json:"data_offsets"`
 }
 
-// odd is a model of everything that is not a matrix of a round size: nothing
-// divides by a number of PEs, some tensors are empty or have fewer columns
-// than there are PEs, and the first ones end between two words.
+// odd is a model of tensors with awkward sizes: none divides by a number of PEs, some tensors are
+// empty or have fewer columns than there are PEs, and the first ones end between two words.
 var odd = []tensor{
 	{"flags", "BOOL", 1, []int{7}},
 	{"scalar", "F64", 8, []int{}},

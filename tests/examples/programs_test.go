@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 	programs = dir
 	code := m.Run()
-	_ = os.RemoveAll(dir) // the result stands, with or without an empty /tmp
+	_ = os.RemoveAll(dir) // the result counts, with or without an empty /tmp
 	os.Exit(code)
 }
 
@@ -60,15 +60,15 @@ func orElse(value, otherwise string) string {
 	return value
 }
 
-// compile runs the C compiler; an example must not need a single warning.
+// compile runs the C compiler; an example must compile without a warning.
 func compile(t *testing.T, args ...string) {
 	t.Helper()
 	args = append([]string{"-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"}, args...)
 	cc.Run(t, cc.C(), args...)
 }
 
-// example is the path of the program name, built from examples/dir the first
-// time. More arguments are for the compiler.
+// example is the path of the program name, built from examples/dir the first time. More arguments
+// are for the compiler.
 func example(t *testing.T, dir, name string, more ...string) string {
 	t.Helper()
 	program := filepath.Join(programs, name)
@@ -89,7 +89,7 @@ func example(t *testing.T, dir, name string, more ...string) string {
 	return program
 }
 
-// result is what a job did.
+// result is the outcome of a job.
 type result struct {
 	status int
 	stdout string

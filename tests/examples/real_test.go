@@ -21,7 +21,7 @@ type real struct {
 	// small are arguments for seconds on a busy machine; without any the program takes
 	// its own, larger sizes.
 	small []string
-	// says is what it ends with: what it has verified, and a rate.
+	// says is its last output: its verification, and a rate.
 	says string
 	// bad are arguments that it refuses, and why.
 	bad map[string]string
@@ -67,7 +67,7 @@ var reals = []real{
 	},
 }
 
-// places are where the programs run; shmemrun takes the rest.
+// places are the hosts of a run; shmemrun takes the options.
 func places() map[string][]string {
 	tcp := []string{"-x", "SHMEM_PROVIDER=tcp"}
 	out := map[string][]string{
@@ -91,7 +91,8 @@ func TestRealPrograms(t *testing.T) {
 		for place, how := range places() {
 			t.Run(p.name+"/"+place, func(t *testing.T) {
 				args := append(append([]string{}, how...), program)
-				// Each update of gups is a message between hosts, and each of chaos's waits.
+				// Each update of gups is a message between hosts, and under chaos each message
+				// waits.
 				if !*whole || p.name == "gups" && !strings.HasPrefix(place, "node") {
 					args = append(args, p.small...)
 				}
@@ -104,7 +105,7 @@ func TestRealPrograms(t *testing.T) {
 		for bad, why := range p.bad {
 			t.Run(p.name+"/"+bad, func(t *testing.T) {
 				r := shmemrun(t, nil, append([]string{"-n", "2", program}, strings.Fields(bad)...)...)
-				stderr := strings.ReplaceAll(r.stderr, "PE 1:", "PE 0:") // whoever is first
+				stderr := strings.ReplaceAll(r.stderr, "PE 1:", "PE 0:") // whichever PE is first
 				if r.status != 1 || !strings.Contains(stderr, why) {
 					t.Errorf("it does not fail with %q: %v", why, r)
 				}

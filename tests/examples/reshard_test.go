@@ -83,8 +83,8 @@ func TestReshard(t *testing.T) {
 	}
 }
 
-// TestReshardShapes runs models whose sizes divide by nothing, through chunks
-// that begin and end anywhere and slots that are nearly always full.
+// TestReshardShapes runs models with awkward sizes, through chunks that begin and end anywhere and
+// slots that are nearly always full.
 func TestReshardShapes(t *testing.T) {
 	reshard := example(t, "reshard", "reshard")
 	model := write(t, "odd.safetensors", bytesOf(t, odd))
@@ -234,8 +234,8 @@ func TestReshardBadArguments(t *testing.T) {
 	}
 }
 
-// TestReshardOneFails gives the PEs files of their own: as on hosts of which
-// one has none, or another one.
+// TestReshardOneFails gives the PEs files of their own: as on hosts of which one has no file, or
+// another one.
 func TestReshardOneFails(t *testing.T) {
 	reshard := example(t, "reshard", "reshard")
 	dir := t.TempDir()
@@ -279,7 +279,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestDemo runs what `make demo` shows, with the small model.
+// TestDemo runs the programs of `make demo`, with the small model.
 func TestDemo(t *testing.T) {
 	settings := []string{"BUILD=" + build}
 	r := command(t, settings, filepath.Join(sources, "demo.sh"), realModel(t))

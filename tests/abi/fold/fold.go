@@ -1,6 +1,6 @@
-// Package fold expands a list of names that has one line for each family of them. It owns that
-// form alone: it imports nothing of the table of functions or of its generator, because the
-// names that it gives are held against theirs.
+// Package fold expands a list of names that has one line for each family of them. It owns only that
+// form: it imports neither the table of functions nor its generator, because tests compare its
+// names with theirs.
 //
 //	real = float double      a set: its words, and after them those of sets in <>
 //	all = <real> int
@@ -17,11 +17,11 @@ import (
 	"strings"
 )
 
-// Expand gives the names of a list, sorted. A list that has a name twice, or a set that no line
-// uses, is refused: one of the two lines is a mistake.
+// Expand returns the names of a list, sorted. It refuses a list that has a name twice, or a set
+// that no line uses: one of the two lines is a mistake.
 func Expand(text string) ([]string, error) {
 	sets, used := map[string][]string{}, map[string]bool{}
-	line := map[string]int{} // that has the name
+	line := map[string]int{} // the line of each name
 	n := 0
 	for row := range strings.Lines(text) {
 		n++
@@ -67,7 +67,7 @@ func Expand(text string) ([]string, error) {
 	return names, nil
 }
 
-// product is all that a row stands for. Choices do not contain each other.
+// product returns all names of a row. Choices do not contain each other.
 func product(row string, sets map[string][]string, used map[string]bool) ([]string, error) {
 	out := []string{""}
 	rest := row

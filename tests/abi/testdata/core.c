@@ -1,6 +1,6 @@
 /*
- * core.c: a libshmem_core.so that the front must not use. Its functions are
- * NULL, so that a front that did would crash.
+ * core.c: a libshmem_core.so that the front must not use. Its functions are NULL, so that a front
+ * that used them would crash.
  */
 #include "functions.h"
 

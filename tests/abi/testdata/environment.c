@@ -1,5 +1,5 @@
 /*
- * environment.c: says whether the heap has room for as many bytes as its argument.
+ * environment.c: reports whether the heap has room for as many bytes as its argument.
  */
 #include <shmem.h>
 

@@ -15,8 +15,8 @@ threads = [threading.Thread(target=stop.wait, daemon=True) for _ in range(8)]
 for thread in threads:
     thread.start()
 
-# After the start of the process: the library must look at the environment when
-# it is initialised, not when it is loaded.
+# After the start of the process: the library must read the environment when it is initialised, not
+# when it is loaded.
 lib = ctypes.CDLL(sys.argv[1])
 os.environ["SHMEM_SYMMETRIC_SIZE"] = "4m"
 

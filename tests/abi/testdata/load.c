@@ -1,5 +1,5 @@
 /*
- * load.c: what does loading the library do to a process?
+ * load.c: tests the effects of loading the library on a process.
  *
  * usage: load libshmem.so
  */
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     }
     for (int s = 1; s < NSIG; s++) {
         sigaction(s, NULL, &after[s]);
-        /* The signal asks for a report, and a PE must not die of it before shmem_init. */
+        /* The signal asks for a report, and must not kill a PE before shmem_init. */
         if (s == SIGUSR2) {
             if (after[s].sa_handler == SIG_DFL) {
                 fprintf(stderr, "signal %d has its default after loading\n", s);

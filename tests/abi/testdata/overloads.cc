@@ -1,5 +1,5 @@
-// overloads.cc: what the overloads of C++ do, in every type that they are for. Linked
-// with zz_overloads.cc, which has a pointer to each.
+// overloads.cc: tests the overloads of C++, for every type. Linked with zz_overloads.cc, which has
+// a pointer to each.
 #define SHMEM_ALLOW_DEPRECATED
 #include <shmem.h>
 

@@ -1,5 +1,5 @@
 /*
- * profile_tool.c: a library that takes calls of a program for itself, and counts.
+ * profile_tool.c: a library that intercepts calls of a program and counts them.
  */
 #define SHMEM_ALLOW_DEPRECATED
 #include <pshmem.h>

@@ -1,5 +1,5 @@
 /*
- * profiled.c: a program that knows nothing of the tool that watches it.
+ * profiled.c: a program that knows nothing of the tool that profiles it.
  */
 #define SHMEM_ALLOW_DEPRECATED
 #include <shmem.h>
@@ -8,7 +8,7 @@ int main(void)
 {
     long here[300] = {5};
     start_pes(0);
-    long *at = shmem_calloc(600, sizeof *at); /* which has a barrier of its own */
+    long *at = shmem_calloc(600, sizeof *at); /* it contains a barrier */
     shmem_put(at, here, 300, 0);              /* of long, by C11's name */
     shmem_putmem(at + 300, here, sizeof here, 0);
     shmem_barrier_all();

@@ -1,5 +1,5 @@
 /*
- * single.h: a whole job in one process, as a program without a launcher is.
+ * single.h: a whole job in one process, like a program without a launcher.
  */
 #include <shmem.h>
 

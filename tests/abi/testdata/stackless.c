@@ -1,5 +1,5 @@
 /*
- * stackless.c: ends when the main thread has no signal stack any more, as with Python's
+ * stackless.c: ends when the main thread no longer has a signal stack, as with Python's
  * faulthandler, while another thread sends it the signal by which Go preempts.
  */
 #define _GNU_SOURCE
@@ -29,7 +29,7 @@ int main(void)
     if (sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL) != 0 ||
         pthread_create(&thread, NULL, disturb, NULL) != 0)
         return 2;
-    usleep(1000); /* the other thread has begun by then, mostly */
+    usleep(1000); /* usually the other thread has begun by then */
     puts("ends");
     return 0;
 }

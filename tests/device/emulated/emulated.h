@@ -1,9 +1,9 @@
 /*
- * emulated.h: what a GPU has and a host compiler has not, so that the device
- * header's own text runs as threads of the host, against the library's real rings
- * and proxies. In place of access.h, atoms.h, fault.h, context.h and names.h,
- * whose guards it defines: those are instructions, and what the compiler for GPUs
- * has to be told. A block is a group of host threads with a barrier.
+ * emulated.h: replacements for GPU features that a host compiler lacks, so that the device header's
+ * own text runs as threads of the host, with the library's real rings and proxies. It stands in for
+ * access.h, atoms.h, fault.h, context.h and names.h, whose guards it defines: those are
+ * instructions and directives for the GPU's compiler. A block is a group of host threads with a
+ * barrier.
  */
 #ifndef SHMEM_EMULATED_H
 #define SHMEM_EMULATED_H
@@ -134,7 +134,7 @@ template <class T> SHMEMI_D void shmemi_load_element(const void *at, T *v)
 {
     *v = __atomic_load_n((const T *)at, __ATOMIC_ACQUIRE);
 }
-/* Who waits looks again and again, and whom it waits for may have no processor. */
+/* A thread that waits polls, and the thread that it waits for may have no processor. */
 template <class T> SHMEMI_D void shmemi_load_flag(const void *at, T *v)
 {
     static thread_local unsigned looks;
@@ -281,7 +281,7 @@ template <class T> SHMEMI_D void shmemi_xor_at(void *at, T v)
 SHMEMI_D void shmemi_tell(const struct shmemi_device_image *, uint32_t, uint32_t, int, uint64_t,
                           uint64_t length)
 {
-    shmem_global_exit((int)length); /* nothing else tells and goes on */
+    shmem_global_exit((int)length); /* the only report after which a thread would go on */
 }
 [[noreturn]] SHMEMI_D void shmemi_end(void)
 {
@@ -339,8 +339,8 @@ template <class H> struct shmemi_late {
 extern "C" int shmemi_context(const void *target, void *context, size_t size);
 
 /*
- * With EMULATED_GPU=1 it is the state of the PE's kernels itself: where the GPU is
- * played by the process, its memory is the process's own.
+ * With EMULATED_GPU=1 it is the state of the PE's kernels itself: the process simulates the GPU, so
+ * the GPU's memory is the process's own.
  */
 static inline void emulated_take(void)
 {
@@ -354,7 +354,7 @@ static inline void emulated_take(void)
     shmem_free(target);
 }
 
-/* What the host makes for kernels beside the state: queues, and the addresses of heaps. */
+/* The host's data for kernels beside the state: queues, and the addresses of heaps. */
 static inline void emulated_queues(void)
 {
     static std::vector<struct shmemi_device_image> queues;
@@ -374,7 +374,7 @@ static inline void emulated_queues(void)
         job->queues = queues.data();
 }
 
-/* Fills the state in; collective. */
+/* Fills the state; collective. */
 static inline void emulated_begin(void)
 {
     if (getenv("EMULATED_GPU") != nullptr) {
@@ -389,7 +389,7 @@ static inline void emulated_begin(void)
     memset(work, 0, size);
     shmemi_here.job.work = (uint64_t)(uintptr_t)work;
     shmemi_here.job.work_size = size;
-    /* Some PEs take the way of kernels that check ranges, some the short one. */
+    /* Some PEs use the path of kernels that check ranges, some the short one. */
     shmemi_here.job.checks = shmemi_here.job.me & 1 ? 2 : 1;
     for (int pe = 0; pe < s->n_pes && pe < SHMEMI_IMAGE_PES && shmemi_here.job.checks < 2; pe++)
         shmemi_here.direct[pe] =

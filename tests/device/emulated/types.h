@@ -1,6 +1,6 @@
 /*
- * types.h: types that CUDA's headers have. Half precision holds what tests use, the numbers that
- * are exact in it: it rounds towards zero, and knows no denormal numbers.
+ * types.h: types of CUDA's headers. Half precision holds only the numbers of the tests, which are
+ * exact in it: it rounds towards zero, and has no denormal numbers.
  */
 #ifndef SHMEM_EMULATED_TYPES_H
 #define SHMEM_EMULATED_TYPES_H

@@ -1,6 +1,6 @@
 /*
- * lost.c: one PE is killed while PE 0 puts to it, until PE 0 is told that the PE is lost; then
- * PE 0 writes to all others. Arguments: the PE, and how many bytes a put has.
+ * lost.c: one PE is killed while PE 0 puts to it, until PE 0 gets the error that the PE is lost;
+ * then PE 0 writes to all others. Arguments: the PE, and the number of bytes of a put.
  */
 #include <shmem.h>
 #include <shmemx.h>
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
         }
         failed += error != SHMEMX_ERROR_PE_LOST || shmemx_last_error_pe() != victim;
     }
-    /* The others go on: a word goes round them. */
+    /* The others go on: a word travels around them. */
     for (int pe = 0; me == 0 && pe < n; pe++)
         if (pe != victim)
             shmem_uint64_atomic_set(word, 7, pe);

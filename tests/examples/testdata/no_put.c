@@ -1,5 +1,4 @@
-/* no_put.c: linked into a program, this takes the place of libshmem.so's own
- * shmem_int_p, and puts nothing anywhere. */
+/* no_put.c: linked into a program, it replaces libshmem.so's shmem_int_p, and puts nothing. */
 #include <shmem.h>
 
 void shmem_int_p(int *dest, int value, int pe)

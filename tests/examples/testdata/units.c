@@ -75,8 +75,7 @@ static void test_sha256(void)
     }
 }
 
-/* Parses from memory of exactly the header's size, so that a read beyond it
- * is found. */
+/* Parses from memory of exactly the header's size, so that a read beyond it is found. */
 static bool parse(struct model *m, const char *header, size_t nbytes, uint64_t data_bytes,
                   char *error)
 {
@@ -202,7 +201,7 @@ static uint64_t next_random(void)
     return x;
 }
 
-/* Damaged headers: whatever the answer, it must be one that can be relied on. */
+/* Damaged headers: an accepted header must be valid. */
 static void test_damage(void)
 {
     static const char alphabet[] = "{}[]:,\"\\u0129 -.ea\n\xc3";
