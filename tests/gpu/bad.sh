@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs of kernels that do what cannot be served, on a machine with a GPU:
-# each has to end with the status and the line that a user can work with.
+# Programs whose kernels make calls that cannot be served, on a machine with a GPU: each must end
+# with the status and the line that helps a user.
 #
 #   tests/gpu/bad.sh FAULTS FOREIGN RESET [NAME...]      all cases, or those named,
 #                                   of the programs faults, foreign and reset
@@ -14,8 +14,8 @@ only=("$@")
 out=$(mktemp) || exit
 trap 'rm -f "$out"' EXIT
 
-# bad NAME STATUS TEXT PROGRAM [OPTIONS OF SHMEMRUN...]: TEXT is an extended
-# regular expression that a line has to match. The program is told the name.
+# bad NAME STATUS TEXT PROGRAM [OPTIONS OF SHMEMRUN...]: TEXT is an extended regular expression that
+# a line must match. NAME is the program's argument.
 bad() {
     local name=$1 want=$2 text=$3 program=$4 status=0
     shift 4

@@ -1,9 +1,9 @@
 /*
- * beside.cu: calls of CUDA beside a kernel that waits for a PE. Each PE's kernel sends to its
- * right neighbour and waits for its left one's; one PE is late, and the others make the call
- * while their kernels wait. Some calls wait for the kernel, and the driver may hold others
- * meanwhile, the library's copies among them, which the kernel waits for: all have to end.
- * Shows how long each took, and whether it came back beside the kernel.
+ * beside.cu: calls of CUDA beside a kernel that waits for a PE. Each PE's kernel sends to its right
+ * neighbour and waits for its left one's; one PE is late, and the others make the call while their
+ * kernels wait. Some calls wait for the kernel, and the driver may hold others meanwhile, including
+ * the library's copies, for which the kernel waits: all must end. Shows how long each took, and
+ * whether it returned beside the kernel.
  *
  * shmemrun -n N beside [WORD]      all calls, or those with WORD in their names
  */
@@ -39,17 +39,17 @@ namespace
 using clock_type = std::chrono::steady_clock;
 
 constexpr int ROUNDS = 4, LATE_MS = 30, STILL_S = 5, THREADS = 128;
-constexpr unsigned MOST = 64 << 10, STAGED = 2 << 10; /* what is larger is always staged */
+constexpr unsigned MOST = 64 << 10, STAGED = 2 << 10; /* larger operands are always staged */
 constexpr size_t MIB = 1 << 20;
 
-/* What a PE sends in a step, which both ends know. */
+/* The data of a PE in a step, which both ends know. */
 struct sent {
     unsigned bytes;
     int op;         /* of the signal */
     uint64_t value; /* of the signal when this step's has come */
 };
 
-/* A call, and what it needs before and leaves behind: then no kernel of this PE runs. */
+/* A call, and its preparation and cleanup: during those no kernel of this PE runs. */
 struct trial {
     const char *name;
     std::function<void(int)> call, before = nullptr, after = nullptr;
@@ -58,7 +58,7 @@ struct trial {
 /* Of a trial on one PE. */
 struct result {
     double ms;           /* the longest */
-    int tried, returned; /* beside a kernel that could not end: how often, and came back */
+    int tried, returned; /* beside a kernel that could not end: tries, and returns */
 };
 
 int me, n, to, from, right, wrong;
@@ -68,14 +68,14 @@ struct result *results;
 cudaStream_t sends, other;
 unsigned *bad;
 
-/* What the calls work on. */
+/* The operands of the calls. */
 char pageable[MIB], *pinned, *operand;
 void *memory;
 cudaStream_t made;
 cudaEvent_t event;
 CUmodule module;
 
-/* For the thread that says where a PE stands still. */
+/* For the thread that reports where a PE hangs. */
 std::atomic<const char *> trying{"begin"}, doing{"begin"};
 std::atomic<int> steps{0};
 
@@ -110,7 +110,7 @@ __device__ void send(unsigned char *dest, const unsigned char *source, uint64_t 
     shmemx_putmem_signal_block(dest, source, s.bytes, word, with, s.op, to);
 }
 
-/* Who does not send first hands on: its own bytes leave when others' have come. */
+/* A PE that does not send first passes the data on: its own bytes leave when others' have come. */
 __global__ void exchange(unsigned char *dest, const unsigned char *source, uint64_t *word,
                          sent mine, sent theirs, int to, bool first)
 {
@@ -138,7 +138,7 @@ __global__ void touch(char *at)
     *at = 1;
 }
 
-/* Another one for each round: this process has not used it before. */
+/* A new one for each round: this process has not used it before. */
 template <int ROUND> __global__ void asked(char *at)
 {
     *at = (char)(ROUND + 2);
@@ -156,7 +156,7 @@ const kernel unlaunched[ROUNDS] = {launched<0>, launched<1>, launched<2>, launch
 const char module_text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                            ".visible .entry nothing()\n{\n    ret;\n}\n";
 
-/* A function of the driver, which the program is not linked with. */
+/* A function of the driver, with which the program is not linked. */
 template <class F> F driver(const char *name)
 {
     void *f = nullptr;
@@ -184,7 +184,7 @@ void graph()
 {
     cudaGraph_t g;
     cudaGraphExec_t run;
-    /* Global, the default, forbids other threads' calls the most, the proxy's among them. */
+    /* Global, the default, forbids the most calls of other threads, including the proxy's. */
     CHECK(cudaStreamBeginCapture(other, cudaStreamCaptureModeGlobal));
     CHECK(cudaMemsetAsync(operand, 1, 4096, other));
     touch<<<1, 1, 0, other>>>(operand);
@@ -199,7 +199,7 @@ trial copies(const char *name, void *to, const void *from)
     return {name, [=](int) { CHECK(cudaMemcpyAsync(to, from, MIB, cudaMemcpyDefault, other)); }};
 }
 
-/* What is allocated is kept, so that the next round's is memory that the process never had. */
+/* Allocations are kept, so that the next round's is memory that the process never had. */
 trial allocates(const char *name, size_t bytes)
 {
     return {name, [=](int) { CHECK(cudaMalloc(&memory, bytes)); }};
@@ -241,7 +241,7 @@ std::vector<trial> trials()
         copies("cudaMemcpyAsync from pinned memory", operand, pinned),
         copies("cudaMemcpyAsync to pinned memory", pinned, operand),
         {"cudaMemset", [](int) { CHECK(cudaMemset(operand, 1, MIB)); }},
-        /* The first load ever finds the driver's compiler, which takes its time. */
+        /* The very first load starts the driver's compiler, which takes its time. */
         {"cuModuleLoadData", [](int) { load(); },
          [](int) {
              load();
@@ -286,11 +286,11 @@ sent plan(int pe, int step, bool adds)
     return {bytes, adds ? SHMEM_SIGNAL_ADD : SHMEM_SIGNAL_SET, (uint64_t)step + 1};
 }
 
-/* The call, beside a kernel that cannot end before the late PE's has begun if waits is true. */
+/* The call, beside a kernel that, if waits is true, cannot end before the late PE's has begun. */
 void call_beside(const trial &t, int step, bool waits, clock_type::time_point begin, result *r)
 {
     bool before = running();
-    /* A host that is this slow has told nothing. */
+    /* A host this slow gives no result. */
     if (waits && ms_since(begin) < LATE_MS / 2)
         expect(before, "the kernel runs when the call begins", step);
     doing = "the call does not return";
@@ -338,7 +338,7 @@ void round(const trial &t, int step, result *r)
     steps++;
 }
 
-/* PE 0 says what was seen by all PEs. The next round's barrier keeps their next results off. */
+/* PE 0 prints the results of all PEs. The next round's barrier keeps their next results off. */
 void show(const trial &t, const result &mine)
 {
     shmem_putmem(&results[me], &mine, sizeof mine, 0);
@@ -361,7 +361,7 @@ void show(const trial &t, const result &mine)
     printf("\n");
 }
 
-/* Says where this PE is when nothing has ended for some seconds, and ends it. */
+/* Reports where this PE is when it has hung for some seconds, and ends it. */
 void watch()
 {
     int seen = -1;
@@ -375,7 +375,7 @@ void watch()
         if (ms_since(since) < STILL_S * 1000)
             continue;
         printf("beside: PE %d: %s, round %d: %s\n", me, trying.load(), seen % ROUNDS, doing.load());
-        std::this_thread::sleep_for(std::chrono::seconds(1)); /* the others say so, too */
+        std::this_thread::sleep_for(std::chrono::seconds(1)); /* the others report, too */
         _exit(1);
     }
 }
@@ -412,7 +412,7 @@ int main(int argc, char **argv)
     std::thread(watch).detach();
     int step = 0;
     for (const trial &t : trials()) {
-        /* The first one loads the kernels that the others are beside. */
+        /* The first call loads the kernels that run beside the others. */
         if (step > 0 && argc > 1 && strstr(t.name, argv[1]) == nullptr)
             continue;
         trying = t.name;

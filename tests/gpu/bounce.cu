@@ -1,7 +1,7 @@
 /*
- * bounce.cu: puts, gets and puts with signal on CUDA streams whose operands are
- * memory of cudaMalloc and managed memory, which go through bounce buffers. More
- * streams at once than there are buffers, all sizes and alignments, and in a graph.
+ * bounce.cu: puts, gets and puts with signal on CUDA streams whose operands are memory of
+ * cudaMalloc and managed memory, which go through bounce buffers. It uses more streams at once than
+ * there are buffers, all sizes and alignments, and a graph.
  *
  * shmemrun -n N bounce
  */
@@ -34,7 +34,7 @@ __global__ void compare(const unsigned char *p, size_t bytes, int pe, int salt, 
             atomicAdd(bad, 1u);
 }
 
-/* Each stream has a box of the heap, memory of the program's, and a signal. */
+/* Each stream has a box of the heap, ordinary memory of the program, and a signal. */
 struct lane {
     cudaStream_t stream;
     unsigned char *box, *source, *dest;
@@ -59,8 +59,8 @@ lane open(bool managed)
     return l;
 }
 
-/* Sends to the right neighbour with a signal, checks what the left one sent, and gets from
- * the right neighbour what this PE sent there. turn counts the calls on this lane. */
+/* Sends to the right neighbour with a signal, checks the data of the left one, and gets from the
+ * right neighbour the data that this PE sent there. turn counts the calls on this lane. */
 void exchange(const lane &l, size_t bytes, size_t odd, int salt, uint64_t turn, bool apart)
 {
     const int right = (me + 1) % n, left = (me + n - 1) % n;
@@ -74,7 +74,7 @@ void exchange(const lane &l, size_t bytes, size_t odd, int salt, uint64_t turn, 
         shmemx_putmem_signal_on_stream(l.box, source, bytes, l.signal, turn, SHMEM_SIGNAL_SET,
                                        right, l.stream);
     }
-    /* The source may be written again behind the put. */
+    /* The source may be written again after the put. */
     fill<<<1, 256, 0, l.stream>>>(source, bytes, me, salt + 1);
     shmemx_signal_wait_until_on_stream(l.signal, SHMEM_CMP_GE, turn, l.stream);
     compare<<<1, 256, 0, l.stream>>>(l.box, bytes, left, salt, l.bad);

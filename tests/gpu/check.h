@@ -1,4 +1,4 @@
-/* check.h: a call of CUDA that fails ends the job of a test, with its name. */
+/* check.h: ends the job of a test when a call of CUDA fails, with the call's name. */
 #ifndef TESTS_GPU_CHECK_H
 #define TESTS_GPU_CHECK_H
 

@@ -1,7 +1,6 @@
 /*
- * colls.cu: each collective of kernels, in each type, by a thread, a warp and a
- * block, several in a row without anything between them, of lengths that need one
- * chunk and more.
+ * colls.cu: each collective of kernels, in each type, by a thread, a warp and a block, several in a
+ * row without other calls between them, of lengths that need one chunk and more.
  *
  * shmemrun -n 2 colls
  */
@@ -14,9 +13,9 @@ namespace kernels
 
 constexpr int CALLS = 5, ROUNDS = 30;
 constexpr size_t LONGEST = 20000; /* elements; of 8 bytes three chunks */
-constexpr size_t BLOCK = 2000;    /* the most of a block that each PE has */
+constexpr size_t BLOCK = 2000;    /* the largest block of a PE */
 
-/* parts: the PEs of a reduction of which each gets a part, else 1; 0: no reduction. */
+/* parts: the PEs of a reduce-scatter, 1 for other reductions; 0: no reduction. */
 BOTH size_t length_of(int call, int parts)
 {
     const size_t lengths[CALLS] = {7, 1, 250, 2000, 0};
@@ -99,8 +98,8 @@ KERNEL reduce_all(int id, char *dest, char *source, size_t room, int parts, int 
 }
 
 /*
- * Each PE writes the round to all, and after the call finds no PE behind. The
- * calls that complete nothing get a quiet first.
+ * Each PE writes the round to all, and checks after the call that no PE is behind. The calls that
+ * do not complete operations are preceded by a quiet.
  */
 KERNEL meet_all(int id, bool completes, long *slots, int me, int pes, int *bad)
 {

@@ -1,8 +1,7 @@
 /*
- * draft.cu: a program as one writes it first. One kernel sends and waits for what comes;
- * the kernel that looks at what came is launched while the first one runs, and never was
- * before: CUDA loads it then, and carries out nothing else of the program's context until
- * the first kernel has ended.
+ * draft.cu: a program as users write it first. One kernel sends and waits for data; the kernel that
+ * checks the data is launched for the first time while the first one runs: CUDA then loads it, and
+ * carries out no other work of the program's context until the first kernel has ended.
  *
  * shmemrun -n N draft
  */
@@ -27,8 +26,8 @@ enum what { BY_THREAD, BY_WARP, BY_BLOCK, ADD, FETCH_ADD, COMPARE_SWAP, WAYS };
 struct round_of {
     what way;
     int op;           /* of the signal */
-    unsigned bytes;   /* or what is added */
-    uint64_t signal;  /* the value when this round's has come */
+    unsigned bytes;   /* or the number that is added */
+    uint64_t signal;  /* the value when this round's signal has come */
     uint64_t word[2]; /* the values before and after */
 };
 
@@ -46,7 +45,7 @@ __global__ void fill(unsigned char *source, int pe, int round)
         source[i] = content(pe, round, i);
 }
 
-/* mine is this round as this PE sends it, theirs as the PE sends it that sends here. */
+/* mine is this PE's round, theirs the round of the PE that sends here. */
 __global__ void send(unsigned char *dest, const unsigned char *source, uint64_t *signal,
                      uint64_t *word, round_of mine, round_of theirs, int to, uint64_t *fetched,
                      unsigned *wrong)
@@ -82,7 +81,7 @@ __global__ void send(unsigned char *dest, const unsigned char *source, uint64_t 
     }
 }
 
-/* Another kernel for each round: this process has launched none of them before. */
+/* A new kernel for each round: this process has launched none of them before. */
 template <int ROUND>
 __global__ void receive(const unsigned char *dest, uint64_t *signal, uint64_t *word,
                         round_of theirs, int from, unsigned *wrong)
@@ -111,7 +110,7 @@ template <int... ROUND> receiver nth(int round, std::integer_sequence<int, ROUND
     return all[round];
 }
 
-/* What a PE sends in a round, which both ends know. */
+/* The data of a PE in a round, which both ends know. */
 round_of plan(int pe, int round, uint64_t *signals, uint64_t *word)
 {
     std::mt19937 random((unsigned)(pe * 1000 + round));

@@ -1,11 +1,10 @@
 /*
- * engines.cu: which of the driver's calls are done while kernels of the same
- * context occupy a GPU. Between two places of one GPU the driver may copy by a
- * kernel of its own: that waits for a place, and for ever where the kernels there
- * wait for it. A row for each call: on how many streams it was done beside the
- * kernels, streams of the usual priority and of the highest, for 8 bytes and for
- * 1 MiB; how long the call itself takes and how fast it copies on a GPU that is
- * idle; whether a graph was done that was captured from it.
+ * engines.cu: the driver's calls that complete while kernels of the same context occupy a GPU.
+ * Between two places of one GPU the driver may copy by a kernel of its own: that waits for room,
+ * and for ever if the kernels there wait for it. A row for each call: on how many streams it
+ * completed beside the kernels, streams of the usual priority and of the highest, for 8 bytes and
+ * for 1 MiB; how long the call itself takes and how fast it copies on an idle GPU; whether a graph
+ * captured from it completed.
  *
  *   engines           the kernels have all threads and all shared memory
  *   engines shared    all shared memory, and half of the threads
@@ -48,7 +47,7 @@ namespace
 
 using clock_type = std::chrono::steady_clock;
 
-/* What a program may start itself: it waits for a place. */
+/* A kernel that a program itself may start: it waits for room. */
 __global__ void one(unsigned long long *at)
 {
     *at = 1;
@@ -87,7 +86,7 @@ auto fill8 = DRIVER(cuMemsetD8Async, 3020);
 auto fill32 = DRIVER(cuMemsetD32Async, 3020);
 auto write64 = DRIVER(cuStreamWriteValue64, 12000);
 
-/* Of CUDA 12.8, before an argument went away. */
+/* Of CUDA 12.8, before an argument was removed. */
 using batch_first = CUresult (*)(CUdeviceptr *, CUdeviceptr *, size_t *, size_t,
                                  CUmemcpyAttributes *, size_t *, size_t, size_t *, CUstream);
 batch_first copy_batch_first;
@@ -124,7 +123,7 @@ CUresult batch_3d(CUdeviceptr t, CUdeviceptr s, size_t n)
     return copy_batch_3d(1, &op, 0, stream);
 }
 
-/* As rows, where there are some. */
+/* As rows, if there are any. */
 CUresult flat(CUdeviceptr t, CUdeviceptr s, size_t n)
 {
     CUDA_MEMCPY2D c = {};
@@ -171,8 +170,8 @@ CUresult by_pinned(CUdeviceptr t, CUdeviceptr s, size_t n)
     return r != CUDA_SUCCESS ? r : copy_any(t, (CUdeviceptr)pinned, n, stream);
 }
 
-/* Fills the GPU, has a thread make work's calls, which may wait too, and waits for
- * the streams. How many of them are done with it? */
+/* Fills the GPU, has a thread make work's calls, which may wait too, and waits for the streams.
+ * Returns how many of them completed. */
 int beside(int count, const std::function<void(int)> &work)
 {
     CHECK(full_begin(&gpu));
@@ -222,7 +221,7 @@ void speed(const call &c, double *us, double *rate)
     }
 }
 
-/* How many streams of one priority do a graph that was captured from the call. */
+/* How many streams of one priority complete a graph that was captured from the call. */
 void graph(const call &c, size_t n)
 {
     cudaGraph_t g;
@@ -248,7 +247,7 @@ void graph(const call &c, size_t n)
 /* Of the streams of one priority, and of those of the other. */
 void show(const call &c, size_t n)
 {
-    for (int i = 0; i < both; i++) { /* what is made when it is used first is, now */
+    for (int i = 0; i < both; i++) { /* objects that are made at the first use are made here */
         stream = streams[i];
         NEED(c(to, from, n));
     }

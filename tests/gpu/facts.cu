@@ -1,11 +1,11 @@
 /*
- * facts.cu: what this machine's GPUs and driver can do, as far as the library
- * has to decide by it: attributes, and kinds of shared memory by trying them.
- * A fact per line: what, a tab, its value. What cannot be had is a fact, too,
- * with the driver's reason; the status is not 0 only where nothing can be said.
+ * facts.cu: facts of this machine's GPUs and driver on which the library's decisions depend:
+ * attributes, and kinds of shared memory by trying them. A line per fact: its name, a tab, its
+ * value. A feature that is not available is a fact, too, with the driver's reason; the status is
+ * not 0 only when there are no facts.
  *
- * The driver is asked by the run time, so that this starts, and says so, where
- * there is none.
+ * The program calls the driver through the run time, so that it starts, and says so, where there is
+ * no driver.
  */
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -41,7 +41,7 @@ void need(cudaError_t e, const char *what)
         give_up(what, cudaGetErrorString(e));
 }
 
-// A function of the driver, or NULL where it is older than the function.
+// A function of the driver, or NULL if the driver is older than the function.
 template <typename F> F driver(const char *name, unsigned version, F)
 {
     void *f = nullptr;
@@ -150,7 +150,7 @@ void try_pinned()
     cudaFreeHost(host);
 }
 
-// As the library's heap is: a file in memory that several processes map.
+// Like the library's heap: a file in memory that several processes map.
 void try_registered()
 {
     const char *step = nullptr, *why = nullptr;

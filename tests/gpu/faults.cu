@@ -1,6 +1,6 @@
 /*
- * faults.cu: does one thing in a kernel that cannot be served; tests/gpu/bad.sh
- * and killed.sh know what has to come of it.
+ * faults.cu: makes one call in a kernel that cannot be served; tests/gpu/bad.sh and killed.sh know
+ * the expected outcome.
  *
  * shmemrun -n 2 faults WHAT
  */
@@ -88,7 +88,7 @@ __global__ void too_early(uint64_t *word)
         shmem_uint64_p(word, 1, 0);
 }
 
-/* Waits that nobody ends: for a word, at a barrier of all, for room of the ring. */
+/* Waits that never end: for a word, at a barrier of all, for room of the ring. */
 __global__ void wait_word(uint64_t *word)
 {
     shmem_uint64_wait_until(word, SHMEM_CMP_EQ, 99);
@@ -105,7 +105,7 @@ __global__ void wait_answers(uint64_t *word, int other)
 
 const dim3 blocks(3, 2, 1), threads(8, 2, 2);
 
-/* Whether what was launched ended well. */
+/* Reports whether the launched kernel ended well. */
 int finish()
 {
     cudaError_t e = cudaDeviceSynchronize();
@@ -119,7 +119,7 @@ int finish()
     return e != cudaSuccess;
 }
 
-/* PE 1 dies while PE 0, which does not heed SIGTERM, waits in a kernel. */
+/* PE 1 dies while PE 0, which ignores SIGTERM, waits in a kernel. */
 int survive(const char *what)
 {
     shmem_barrier_all();

@@ -1,13 +1,14 @@
 /*
- * forbidden.cu: which of CUDA's calls wait by themselves until a kernel has ended. Between a
- * kernel that waits for a PE and the PE's own end of that wait none of these may come. A
- * kernel waits for a word of main memory, a thread makes the call, and after a while the word
- * is set. A line for each call, with what it did when it was made first and what it did then.
+ * forbidden.cu: the CUDA calls that wait until a kernel has ended. Between a kernel that waits for
+ * a PE and that PE's own end of the wait, a program must not make these. A kernel waits for a word
+ * of main memory, a thread makes the call, and after a while the word is set. A line for each call,
+ * with its behaviour at the first call and at the second.
  *
- * Then copies that a second context makes while the program's loads a kernel beside one that
- * runs: which kind of memory ties them to the program's context, which stands still.
+ * Then copies that a second context makes while the program's context loads a kernel beside a
+ * running one: the kinds of memory that tie them to the program's context, which stands still.
  *
- * Without the library. The status is 0 when the kernel ran beside all calls, whatever they did.
+ * Without the library. The status is 0 when the kernel ran beside all calls, whatever their
+ * results.
  */
 #include "full.h"
 
@@ -35,8 +36,8 @@ constexpr size_t MIB = 1 << 20;
 constexpr size_t COPIED = 64 << 10; /* which a copy engine does, not the one that runs kernels */
 constexpr int WAIT_MS = 100, LOAD_MS = 20, KERNELS = 32;
 
-struct full gpu;             /* of one block: it fills nothing, and runs until it is told to end */
-cudaStream_t other, loading; /* what the calls are given, and what is loaded */
+struct full gpu; /* of one block: it does not fill the GPU, and runs until it is told to end */
+cudaStream_t other, loading; /* the operand of the calls, and the stream of loads */
 int wrong;
 
 /* The driver's errors have the run time's numbers. */
@@ -75,7 +76,7 @@ kernel next_kernel()
     return nth(used++, std::make_integer_sequence<int, KERNELS>{});
 }
 
-/* A function of the driver, which the program is not linked with, as of that version. */
+/* A function of the driver of that version, with which the program is not linked. */
 template <class F> F driver(const char *name, unsigned version)
 {
     void *f = nullptr;
@@ -94,7 +95,7 @@ double ms_since(clock_type::time_point begin)
     return std::chrono::duration<double, std::milli>(clock_type::now() - begin).count();
 }
 
-/* Only full_end ends it, so it runs beside all that comes before. */
+/* Only full_end ends it, so it runs beside all earlier work. */
 void begin_kernel(const char *name)
 {
     CHECK(full_begin(&gpu));
@@ -124,7 +125,7 @@ struct worker {
             std::this_thread::yield();
     }
 
-    /* Whether it has done it so soon. */
+    /* Whether it has finished within this time. */
     bool within(int ms)
     {
         auto begin = clock_type::now();
@@ -189,9 +190,9 @@ void *memory;
 char *pinned, *operand;
 alignas(4096) char pageable[MIB];
 
-/* Memory with an address of its own, as the library's heap has it. */
+/* Memory with an address of its own, like the library's heap. */
 struct mapping {
-    static constexpr size_t size = 64 * MIB; /* a multiple of what any GPU wants */
+    static constexpr size_t size = 64 * MIB; /* a multiple of every GPU's granularity */
     CUdeviceptr at;
     CUmemGenericAllocationHandle chunk;
 
@@ -261,7 +262,7 @@ void end_graph()
 
 /* ---- the calls */
 
-/* What is allocated first is kept: the next call is to find none that was given back. */
+/* The first allocations are kept: the next call must not find memory that was freed. */
 void allocations()
 {
     auto give_back = [] { CHECK(cudaFree(memory)); };
@@ -291,7 +292,7 @@ void allocations()
 
 void code()
 {
-    load(); /* the first one finds the driver's compiler, which takes its time */
+    load(); /* the first one starts the driver's compiler, which takes its time */
     unload();
     row("cuModuleLoadData", load, nullptr, unload);
     row("cuModuleGetFunction", find, load, unload);
@@ -367,7 +368,7 @@ char *apart_pinned;
 void make_apart()
 {
     std::thread([] {
-        /* As it was before it had parameters. It is this thread's own then. */
+        /* Its version before it had parameters. It is this thread's own then. */
         CHECK(DRIVER(cuCtxCreate, 3020)(&apart, 0, 0));
         CHECK(DRIVER(cuStreamCreate, 2000)(&apart_stream, CU_STREAM_NON_BLOCKING));
         CHECK(
@@ -376,7 +377,7 @@ void make_apart()
     }).join();
 }
 
-/* A copy behind a load: by the second context, or by the program's where by is NULL. */
+/* A copy behind a load: by the second context, or by the program's if by is NULL. */
 struct copy_behind {
     CUcontext by;
     const void *from;
@@ -427,7 +428,7 @@ void say(const char *name, CUcontext by, const void *from, void *to)
     printf("%-24s", text);
 }
 
-/* From the memory and to it; the other side is of the kind that is tied to nobody. */
+/* From the memory and to it; the other side is of a kind that no context owns. */
 void row_behind(const char *name, CUcontext by, void *memory, bool is_host)
 {
     void *beyond = is_host ? (void *)mapped.at : apart_pinned;
@@ -450,7 +451,7 @@ void behind_loads()
     CHECK(cudaStreamSynchronize(other));
     row_behind("cudaMallocAsync", apart, memory, false);
     CHECK(cudaMallocManaged(&memory, COPIED));
-    CHECK(cudaMemset(memory, 1, COPIED)); /* which brings it to the GPU */
+    CHECK(cudaMemset(memory, 1, COPIED)); /* which moves it to the GPU */
     CHECK(cudaDeviceSynchronize());
     row_behind("cudaMallocManaged", apart, memory, false);
     CHECK(cudaMallocHost(&memory, COPIED));

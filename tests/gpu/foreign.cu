@@ -1,6 +1,6 @@
 /*
- * foreign.cu: a program whose kernels no tested GPU runs: the Makefile compiles it
- * for a later architecture. Its init has to say so.
+ * foreign.cu: a program whose kernels run on no tested GPU: the Makefile compiles it for a later
+ * architecture. Its init must report that.
  */
 #include <shmem/shmem.cuh>
 

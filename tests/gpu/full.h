@@ -13,7 +13,7 @@ struct full_flags {
     volatile unsigned running, stop;
 };
 
-/* One thread looks at the flag: all of them would take the bus that others copy by. */
+/* One thread reads the flag: if all did, they would take the bus that copies use. */
 static __global__ void __launch_bounds__(1024, 2) occupy(struct full_flags *f)
 {
     extern __shared__ char taken[];

@@ -1,7 +1,6 @@
 /*
- * graph.cu: calls on a stream that were captured in a graph, which is replayed.
- * Kernels of the graph itself make what is sent, another one each time, and check
- * what came.
+ * graph.cu: calls on a stream, captured in a graph that is replayed. Kernels of the graph itself
+ * make the data to send, different in each replay, and check the received data.
  *
  * shmemrun -n N graph [replays]
  */
@@ -29,7 +28,7 @@ __global__ void graph_begin(board *b, float *many, int count, int me)
     }
 }
 
-/* Compares what came with what all PEs had in this replay. */
+/* Compares the received data with the data of all PEs in this replay. */
 __global__ void graph_end(board *b, const float *sums, int count, int me, int n)
 {
     __shared__ unsigned int bad;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A PE is killed while a kernel of another waits for it: the job has to name the
-# PE and end within seconds, the kernel has to end although its process heeds no
-# SIGTERM, and nothing of the job may be left, on the GPU neither.
+# A PE is killed while a kernel of another waits for it: the job must name the PE and end within
+# seconds, the kernel must end although its process ignores SIGTERM, and nothing of the job may be
+# left, not even on the GPU.
 #
 #   tests/gpu/killed.sh FAULTS      the program
 set -u
@@ -26,7 +26,7 @@ expect() {
 
 says() { grep -Eq "$1" "$out"; }
 
-# MiB of memory that are in use on all GPUs.
+# MiB of memory in use on all GPUs.
 used() {
     local one sum=0
     for one in $(nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits); do

@@ -1,7 +1,7 @@
 /*
- * large.cu: transfers of more than 4 GiB, whose lengths and offsets do not fit 32
- * bits anywhere on their way: each a single call, of a kernel, of the host, on a
- * stream. Every byte is looked at, and those behind the last one.
+ * large.cu: transfers of more than 4 GiB, so that a length or offset in 32 bits anywhere on their
+ * way is noticed: each a single call, of a kernel, of the host, on a stream. Every byte is checked,
+ * and the ones behind the last.
  *
  * shmemrun -n 2 -x SHMEM_SYMMETRIC_SIZE=12g large
  */
@@ -18,7 +18,7 @@ struct place {
     unsigned long long *wrong; /* pinned */
 } place;
 
-/* What the word with this number is to be. */
+/* The expected word of this number. */
 __device__ uint64_t value(size_t i, uint64_t salt)
 {
     return (i + salt) * 0x9e3779b97f4a7c15ull ^ i;
@@ -31,7 +31,7 @@ __global__ void fill(uint64_t *at, size_t n, uint64_t salt)
         at[i] = value(i, salt);
 }
 
-/* Counts words that are not those of salt; behind n there have to be zeros. */
+/* Counts words that are not those of salt; behind n there must be zeros. */
 __global__ void look(const uint64_t *at, size_t n, size_t behind, uint64_t salt,
                      unsigned long long *wrong)
 {
@@ -70,8 +70,8 @@ uint64_t salt_of(int pe, uint64_t round)
 }
 
 /*
- * All PEs make the call, to or from the next. What came has the source's salt; for
- * a signal only what is behind the wait counts.
+ * All PEs make the call, to or from the next. The received data has the source's salt; for a signal
+ * only words behind the wait count.
  */
 template <class CALL> void way(const char *what, bool put, CALL call)
 {

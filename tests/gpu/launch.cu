@@ -48,7 +48,7 @@ void launches()
     shmem_barrier_all();
 }
 
-/* A function of the driver, which the program is not linked with. */
+/* A function of the driver, with which the program is not linked. */
 template <class F> F driver(const char *name)
 {
     void *f = nullptr;
@@ -57,7 +57,7 @@ template <class F> F driver(const char *name)
     return (F)f;
 }
 
-/* The kernel of module.cu, with the job that it has been given. */
+/* The kernel of module.cu, initialised for the job. */
 template <class LAUNCH> void shift(const char *what, LAUNCH launch)
 {
     int *to = word;

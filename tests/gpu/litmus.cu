@@ -1,11 +1,11 @@
 /*
- * litmus.cu: what kernels of two PEs or more may see of each other's writes, many
- * rounds of each question of docs/concepts/memory-model.md. Rounds are made within one
- * kernel, so that they follow each other as closely as the machine can.
+ * litmus.cu: the visibility of writes between kernels of two PEs or more, many rounds of each
+ * question of docs/concepts/memory-model.md. Rounds run within one kernel, so that they follow each other as
+ * closely as the machine can.
  *
  * shmemrun -n 2 litmus [ROUNDS] [mutant]
  *
- * mutant: the flag goes before the data, which the checks have to notice.
+ * mutant: the flag goes before the data, which the checks must notice.
  */
 #include "try.h"
 
@@ -55,7 +55,7 @@ __device__ void send(int way, board *b, uint64_t *source, int n, uint64_t round,
     if (way == by_late_data) {
         if (threadIdx.x == 0)
             shmem_uint64_p(&b->flag, round, pe);
-        /* One of two PEs is late, or both would look when both had sent. */
+        /* One of two PEs is late, or both would read when both had sent. */
         if (threadIdx.x == 0 && ((round ^ (uint64_t)shmem_my_pe()) & 1) != 0)
             for (int k = 0; k < LATE; k++)
                 (void)shmem_uint64_g(&b->flag, pe);
@@ -118,7 +118,7 @@ __device__ void send(int way, board *b, uint64_t *source, int n, uint64_t round,
     }
 }
 
-/* The words of the message that are wrong, each thread looking at its share in one of five ways. */
+/* Returns the wrong words of the message; each thread reads its share in one of five ways. */
 __device__ int look(board *b, uint64_t *copy, int n, uint64_t round, int self)
 {
     int bad = 0, how = (int)(round % 5);
@@ -176,8 +176,8 @@ KERNEL pass(int way, board *b, uint64_t *source, uint64_t rounds, int right, int
 }
 
 /*
- * Two PEs write a word each, complete it, and read the other's: not both may miss
- * what the other wrote. mine and other are where the words are.
+ * Two PEs write a word each, complete it, and read the other's: at least one must see the other's
+ * write. mine and other are the places of the words.
  */
 KERNEL cross(board *b, uint64_t rounds, int self, int peer, int at_mine, int at_other,
              uint64_t *seen)
@@ -223,8 +223,8 @@ KERNEL race(board *b, uint64_t rounds, int self, uint64_t *seen)
 #endif
 
 /*
- * What a PE has completed at a second one is seen there by who was told of it by a
- * third: PE p puts to p + 2, completes it, tells p + 1, and that one tells p + 2.
+ * Data that a PE has completed at a second one is visible to a PE that a third one has told: PE p
+ * puts to p + 2, completes it, tells p + 1, and that one tells p + 2.
  */
 KERNEL relay(board *b, uint64_t *source, uint64_t rounds, int self, int n, unsigned *bad)
 {
@@ -232,7 +232,7 @@ KERNEL relay(board *b, uint64_t *source, uint64_t rounds, int self, int n, unsig
     for (uint64_t round = 1; round <= rounds; round++) {
         for (int i = (int)threadIdx.x; i < SMALL; i += (int)blockDim.x)
             source[i] = round * 7 + (uint64_t)i;
-        __syncthreads(); /* each thread copies words that others have written */
+        __syncthreads(); /* each thread copies words of other threads */
         shmemx_putmem_nbi_block(b->data, source, SMALL * 8, second);
         if (threadIdx.x == 0) {
             shmem_quiet();

@@ -1,7 +1,7 @@
 /*
- * locals.cu: the local side of puts and gets in every kind of memory that a
- * program may have, by calls of the host and of kernels; and memory that was
- * freed and comes back at the same address.
+ * locals.cu: local operands of puts and gets in every kind of memory that a program may have, by
+ * calls of the host and of kernels; and memory that was freed and allocated again at the same
+ * address.
  *
  * shmemrun -n 2 locals
  */
@@ -106,7 +106,7 @@ void fill(bench *x, char *p, size_t n, int place)
     copy_memory(p, x->want.data(), n);
 }
 
-/* Whether the heap, or p, has what PE pe filled its memory with. */
+/* Whether the heap, or p, has the data of PE pe. */
 void verify(bench *x, const char *p, size_t n, int pe, int place, const std::string &what)
 {
     size_t bad = 0;
@@ -163,7 +163,7 @@ void again(bench *x, int kind)
            names[kind], same);
 }
 
-/* The same for pages, where the address is ours to choose; then a GPU's memory is not there. */
+/* The same for pages, whose address the test can choose; then there is no GPU memory. */
 void again_pages(bench *x)
 {
     const size_t bytes = 1 << 20;

@@ -1,7 +1,7 @@
 /*
- * lost.cu: a PE is killed while kernels of the others wait for it. Their kernels end,
- * and after shmemx_failure_ack kernels of the survivors wait for each other again, put
- * and signal; so do their streams and hosts, and a team of theirs.
+ * lost.cu: a PE is killed while kernels of the others wait for it. Their kernels end, and after
+ * shmemx_failure_ack kernels of the survivors wait for each other again, put and signal; so do
+ * their streams and hosts, and a team of them.
  *
  * SHMEM_ON_FAILURE=return shmemrun -n 3 lost VICTIM BLOCKS
  */
@@ -43,7 +43,7 @@ void expect(bool good, const char *what, long got = 0)
     printf("lost: PE %d: not so: %s (%ld)\n", me, what, got);
 }
 
-/* Who comes here has not been ended by a loss. */
+/* A thread that comes here was not ended by a loss. */
 __global__ void wait_forever(uint64_t *never, unsigned *passed)
 {
     shmem_uint64_wait_until(never, SHMEM_CMP_NE, 0);
@@ -70,7 +70,7 @@ __global__ void fetch(uint64_t *from, int pe, uint64_t *value)
     *value = shmem_uint64_g(from, pe);
 }
 
-/* One block: gives the next survivor its data, and takes those of the one before. */
+/* One block: gives the next survivor its data, and takes that of the previous one. */
 __global__ void pass_on(uint64_t *data, uint64_t *signal_word, uint64_t round, int me, int next,
                         int last, unsigned *bad)
 {
@@ -99,7 +99,7 @@ int survivor(int from, int step)
     return from;
 }
 
-/* How long a kernel that was launched goes on. */
+/* How long a launched kernel takes. */
 long ended()
 {
     auto begin = std::chrono::steady_clock::now();
@@ -149,8 +149,7 @@ int main(int argc, char **argv)
         pause();
     }
 
-    /* Where there are more blocks than the GPU holds at once: those that come after the loss
-     * end, too. */
+    /* With more blocks than the GPU holds at once: those that begin after the loss end, too. */
     wait_forever<<<blocks, 64>>>(never, counter);
     long ms = ended();
     printf("lost: PE %d: the kernel ended after %ld ms\n", me, ms);
@@ -167,10 +166,10 @@ int main(int argc, char **argv)
 
     int lost = shmemx_failure_ack();
     expect(lost == 1, "one PE is lost", lost);
-    /* Others may not have acknowledged yet; a wait of theirs is not ended by this PE's call,
-     * and what is put to them waits in their memory. */
+    /* Other PEs may not have acknowledged yet; this PE's call does not end their waits, and puts
+     * to them wait in their memory. */
     for (uint64_t round = 1; round <= ROUNDS; round++) {
-        /* The data of a round may be overwritten when the next PE has looked at them. */
+        /* The data of a round may be overwritten when the next PE has read it. */
         pass_on<<<1, 256>>>(data, signal_word, round, me, next, last, counter);
         ended();
         unsigned bad = take(counter);

@@ -1,7 +1,7 @@
 /*
- * mixed.cu: PEs with and without a GPU in one job. What a PE does, it does in a
- * kernel when it has a GPU and in a thread of the host when it has none; the text
- * is the same. So data and the flag that tells of it lie in heaps of all kinds.
+ * mixed.cu: PEs with and without a GPU in one job. A PE with a GPU does its work in a kernel, a PE
+ * without one in a thread of the host; the text is the same. So data and its flag lie in heaps of
+ * all kinds.
  *
  * shmemrun -n 3 tests/gpu/mixed.sh '* * -' mixed [ROUNDS]
  */
@@ -54,7 +54,7 @@ BOTH void converse(board *b, uint64_t *own, uint64_t rounds, int self, int n, un
         shmem_getmem(got, b->data, bytes, self);
         bad[SIGNAL] += (unsigned)differs(got, words, round * 1000 + (uint64_t)last * 100);
 
-        /* At the next PE there is data, and the one behind it is told so. */
+        /* The next PE has the data, and the PE behind it is told. */
         shmem_putmem_nbi(b->far, own, bytes, next);
         shmem_quiet();
         shmem_uint64_p(&b->told, round, second);
@@ -65,7 +65,7 @@ BOTH void converse(board *b, uint64_t *own, uint64_t rounds, int self, int n, un
         shmem_quiet();
         bad[GET] += (unsigned)differs(got, words, round * 1000 + (uint64_t)self * 100);
 
-        /* Nobody writes the next round before all have read this one. */
+        /* No PE writes the next round before all have read this one. */
         for (int pe = 0; pe < n; pe++)
             shmem_uint64_atomic_add(&b->count, 1, pe);
         shmem_uint64_wait_until(&b->count, SHMEM_CMP_GE, round * (uint64_t)n);

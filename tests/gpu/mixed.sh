@@ -3,7 +3,7 @@
 #
 #   shmemrun -n 3 tests/gpu/mixed.sh '* 1 -' PROGRAM [ARGUMENTS]
 #
-# One word for each PE: the GPUs that it sees, as CUDA_VISIBLE_DEVICES has them;
+# One word for each PE: its GPUs, in the form of CUDA_VISIBLE_DEVICES;
 # * for all, - for none.
 set -u
 read -ra gpus <<<"$1"

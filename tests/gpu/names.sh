@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# names.sh BASE SURFACE [ARGUMENT...]: the programs that have kernels call each name of a surface,
-# shmem or nvshmem, each as 2 PEs with these arguments of the launcher, and whether they called all
+# names.sh BASE SURFACE [ARGUMENT...]: runs the programs whose kernels call each name of a surface,
+# shmem or nvshmem, as 2 PEs with these arguments of the launcher, and checks that they called all
 # names of the table.
 set -u
 base=$1 surface=$2 prefix=''

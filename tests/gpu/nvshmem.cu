@@ -1,7 +1,7 @@
 /*
- * nvshmem.cu: what programs of NVSHMEM do, by its names: a shift, puts with signals between blocks,
- * atomics, strided copies, a collective launch, teams by GPU and by an id, reductions of which each
- * PE gets a part, by kernels and by a stream, in the world and in a team.
+ * nvshmem.cu: typical work of NVSHMEM programs, under NVSHMEM's names: a shift, puts with signals
+ * between blocks, atomics, strided copies, a collective launch, teams by GPU and by an id,
+ * reduce-scatter by kernels and by a stream, in the world and in a team.
  *
  * shmemrun -n 2 nvshmem
  */
@@ -77,7 +77,7 @@ void test_shift()
 
 constexpr int BLOCKS = 8, PART = 1000;
 
-/* Each block sends its part, and waits for that of the same block of the PE before it. */
+/* Each block sends its part, and waits for that of the same block of the previous PE. */
 __global__ void parts(float *to, const float *from, uint64_t *signals, int *wrong)
 {
     int mine = nvshmem_my_pe(), all = nvshmem_n_pes(), at = blockIdx.x * PART;
@@ -112,7 +112,10 @@ void test_parts()
         nvshmem_free(p);
 }
 
-/* What is no set adds. NVIDIA's did so until 3.4; that of 3.8 takes no path for it, and faults. */
+/*
+ * Every number but that of set adds. NVIDIA's did so until 3.4; 3.8 takes no path for it, and
+ * faults.
+ */
 #ifdef ORACLE
 constexpr int ADDS = NVSHMEM_SIGNAL_ADD;
 #else

@@ -1,8 +1,7 @@
 /*
- * occupied.cu: which calls of the host go on while kernels of the program occupy
- * all threads and all shared memory of both PEs' GPUs. Shows a line for each, which
- * is a row of docs/reference/gpu-host-calls.md, and fails where one of those that have to
- * work does not.
+ * occupied.cu: the calls of the host that complete while kernels of the program occupy all threads
+ * and all shared memory of both PEs' GPUs. Shows a line for each, which is a row of
+ * docs/reference/gpu-host-calls.md, and fails if a call that must work does not.
  *
  * shmemrun -n 2 occupied
  */
@@ -33,7 +32,7 @@ struct place {
     char to[1 << 20], from[1 << 20];
 } * place;
 
-/* Runs what there is to run beside kernels that fill both GPUs. */
+/* Runs a call beside kernels that fill both GPUs. */
 bool beside(const std::function<void()> &call)
 {
     std::atomic<bool> done{false};
@@ -48,7 +47,7 @@ bool beside(const std::function<void()> &call)
     while (!done && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     bool good = done;
-    /* The other PE's GPU stays full as long as this one has not come to an end. */
+    /* The other PE's GPU stays full until this PE is done. */
     std::this_thread::sleep_until(end);
     CHECK(full_end(&gpu));
     caller.join();
@@ -56,7 +55,7 @@ bool beside(const std::function<void()> &call)
     return good;
 }
 
-/* all: every PE makes the call; needed: it has to work. */
+/* all: every PE makes the call; needed: it must work. */
 void row(const char *name, bool all, bool needed, const std::function<void()> &call)
 {
     bool good = beside([&] {
@@ -187,7 +186,7 @@ int main(void)
     CHECK(full_open(&gpu, me % gpus));
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     place = (struct place *)shmem_calloc(1, sizeof *place);
-    (void)beside([] {}); /* what is loaded or made when it is used first is, now */
+    (void)beside([] {}); /* objects that are loaded or made at the first use are made here */
     host_calls();
     stream_calls();
     if (me == 0)

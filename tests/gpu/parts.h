@@ -1,7 +1,6 @@
 /*
  * parts.h: parts of colls.cu. With the names of NVSHMEM the assembler took 6 GiB for all in one
- * program: with SCATTER_ONLY it has the reductions of which each PE gets a part, with NO_SCATTER
- * all others.
+ * program: SCATTER_ONLY selects the reduce-scatter calls, NO_SCATTER all others.
  */
 #ifdef NO_SCATTER
 #undef TEST_sum_reducescatter

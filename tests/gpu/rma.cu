@@ -1,7 +1,6 @@
 /*
- * rma.cu: each put, get, p, g and put with signal, in each type and size, by a
- * thread, a warp and a block, at whole and odd alignments: what arrives, and that
- * nothing beside it does.
+ * rma.cu: each put, get, p, g and put with signal, in each type and size, by a thread, a warp and a
+ * block, at whole and odd alignments: the data that arrives, and that no byte beside it changes.
  *
  * shmemrun -n 2 rma [variables]
  *
@@ -38,8 +37,8 @@ enum ids {
 };
 
 /*
- * Each name in a function of its own, which the compiler takes one by one: all
- * in one kernel took it many minutes. QUEUE is the last argument of those that take a queue.
+ * Each name in a function of its own, which the compiler takes one by one: all in one kernel took
+ * it many minutes. QUEUE is the last argument of functions that take a queue.
  */
 #define CALL(name, T, bytes, scope)                                                                \
     STEP call_##name(char *dest, const char *source, size_t n, int pe)                             \
@@ -99,16 +98,16 @@ KERNEL get_all(int id, size_t bytes, int places, char *dest, const char *source,
         LIB(quiet)();
 }
 
-/* What signals are before, so that to set one and to add to it differ. */
+/* The signals' initial value, so that setting one and adding to it differ. */
 constexpr uint64_t BEFORE = (uint64_t)1 << 40;
 
-/* Values that a slot has room for, one that it would have as a negative number, and a long one. */
+/* Values that fit into a slot, one that would fit only as a negative number, and a long one. */
 BOTH uint64_t signal_of(int i)
 {
     return i % 5 == 4 ? 0x123456789abcdefu : i % 5 == 3 ? 0x80000000u : (uint64_t)i + 1;
 }
 
-/* Waits for the other PE's signals and looks at what came before each. */
+/* Waits for the other PE's signals and checks the data before each. */
 KERNEL signal_all(int id, size_t bytes, int places, char *dest, const char *source,
                   uint64_t *signals, int pe, int from, int *bad)
 {
@@ -225,7 +224,7 @@ struct bench {
     std::vector<char> clear, made, have;
 };
 
-/* Whether a place has PE pe's bytes, and a margin around it has nothing. */
+/* Whether a place has PE pe's bytes, and its margin is unchanged. */
 void look(bench *b, const char *at, const row &r, int places, int pe)
 {
     copy_memory(b->have.data(), at, ALL);

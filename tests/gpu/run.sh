@@ -1,19 +1,18 @@
 #!/usr/bin/env bash
-# Runs on a machine with a GPU what `make gpu-test` built, here or elsewhere:
+# Runs on a machine with a GPU the programs that `make gpu-test` built, here or elsewhere:
 #
 #   tests/gpu/run.sh [NAME...]      all programs, or those whose name has NAME in it
 #
-# FULL=1 takes some minutes more: graphs are replayed ten times as often, 10^5 times,
-# and more programs run under compute-sanitizer.
+# FULL=1 takes some minutes more: graphs are replayed ten times as often, 10^5 times, and more
+# programs run under compute-sanitizer.
 #
-# On a machine with one GPU all PEs share it. Kernels of two processes take turns of 2.4 ms
-# there, unless NVIDIA's MPS runs: it is started, and most programs run by it. What is about
-# several GPUs is left out, and named at the end.
+# On a machine with one GPU all PEs share it. Kernels of two processes take turns of 2.4 ms there,
+# unless NVIDIA's MPS runs: it is started, and most programs run by it. Programs for several GPUs
+# are left out, and named at the end.
 #
-# The machine needs NVIDIA's driver, bash and coreutils; of this tree it needs
-# scripts/, tests/ and build/gpu. Each program is shown with its seconds, what a
-# failing one said included; everything that was said goes to gpu-test.txt in
-# the folder that OUT names, else beside the programs. The status is 1 when a
+# The machine needs NVIDIA's driver, bash and coreutils; of this tree it needs scripts/, tests/ and
+# build/gpu. Each program is shown with its seconds, a failing one with its output; all output goes
+# to gpu-test.txt in the folder that OUT names, else beside the programs. The status is 1 when a
 # program failed. To add one: a file in tests/gpu, and a line below.
 set -u
 cd "$(dirname "$0")/../.." || exit
@@ -44,7 +43,7 @@ wanted() {
     return 1
 }
 
-# program NAME SECONDS COMMAND...: runs it for so long at most.
+# program NAME SECONDS COMMAND...: runs it for this long at most.
 program() {
     local name=$1 limit=$2 begin=$EPOCHREALTIME status=0 verdict=ok seconds
     shift 2
@@ -73,13 +72,13 @@ program() {
     echo "== $name: $verdict, $seconds s"
 }
 
-# counted: one line or more says how many checks were made, none that one failed.
+# counted: one line or more gives the number of checks, and none reports a failure.
 counted() {
     grep -Eq '(^|[^0-9])[1-9][0-9]* passed, 0 failed' "$out" &&
         ! grep -Eq '(^|[^0-9])0 passed,|passed, [1-9]' "$out"
 }
 
-# Who has one GPU shares it by MPS, if that starts. Its pipe has a place of its own, so that
+# With one GPU PEs share it by MPS, if that starts. Its pipe has a place of its own, so that
 # programs without CUDA_MPS_PIPE_DIRECTORY take turns as by default.
 gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU')
 left=()
@@ -92,7 +91,7 @@ if [ "$gpus" -eq 1 ]; then
     fi
 fi
 
-# Before a command: without MPS, as most users have it.
+# Before a command: without MPS, as for most users.
 by_turns=(env -u CUDA_MPS_PIPE_DIRECTORY -u CUDA_MPS_LOG_DIRECTORY)
 
 # several KIND NAME SECONDS COMMAND...: for more than one GPU.
@@ -104,8 +103,8 @@ several() {
     fi
 }
 
-# What a program shows is the result of the first kind, and its status; the
-# second kind counts its checks.
+# A program of the first kind shows its result, and its status counts; one of the second kind counts
+# its checks.
 shows() { counts=no program "$@"; }
 checks() { counts=yes program "$@"; }
 
@@ -121,8 +120,8 @@ checks staging 60 "${by_turns[@]}" "$base/go/staging"
 checks visible 120 "$base/cuda/visible"
 
 # The device header: 2 PEs by loads and stores, sharing a GPU, through the ring and
-# the proxy on one node, with a copy engine behind it, and between two hosts that
-# the node plays.
+# the proxy on one node, with a copy engine behind it, and between two
+# simulated hosts on the node.
 copy=(-x SHMEM_DISABLE_P2P=1 -x SHMEM_GPU_NET=copy)
 kernels() {
     local name=$1 limit=$2 program=$3
@@ -149,15 +148,15 @@ for n in 2 3 4; do
     shows "ring/hosts-$n" 60 "$run" -n "$n" --hosts 2 --timeout 60 -x SHMEM_PROVIDER=tcp "$base/examples/ring"
 done
 shows nvshmem/uid 60 tests/gpu/uid.sh "$base/lib" "$base/examples/uid" 2
-# Where it was built and is run there has to be Open MPI.
+# Open MPI must be installed where it was built and where it runs.
 if [ -e "$base/examples/mpi" ] && command -v mpirun.openmpi >/dev/null; then
     shows nvshmem/mpi 60 env LD_LIBRARY_PATH="$base/lib" mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 "$base/examples/mpi"
 elif wanted nvshmem/mpi; then
     echo "== nvshmem/mpi: left out, for it needs Open MPI" | tee -a "$results"
 fi
 
-# Experts, as kernels of the DeepEP kind have them: PEs that no launcher knows, on one GPU, which they
-# leave room on: additions that come by the network are kernels of the library's there.
+# Experts, in kernels like DeepEP's: PEs without a launcher, on one GPU, on which they leave room:
+# there, additions that come by the network are kernels of the library.
 uid=(tests/gpu/uid.sh "$base/lib" "$base/examples/dispatch")
 for n in 2 4; do
     shows "deepep/direct-$n" 150 env LIMIT=140 "${uid[@]}" "$n"
@@ -190,12 +189,12 @@ checks kernels/shift/one 60 "$run" -n 1 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$ba
 checks kernels/colls/one 60 "$run" -n 1 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/cuda/colls"
 checks kernels/rma/copy-shared 120 "$run" -n 2 --timeout 120 "${copy[@]}" -x CUDA_VISIBLE_DEVICES=0 "$base/cuda/rma"
 
-# Heaps whose memory the PEs give each other by CUDA's IPC handles.
+# Heaps that the PEs share by CUDA's IPC handles.
 checks kernels/shift/ipc 60 "$run" -n 2 --timeout 60 -x SHMEM_GPU_SHARE=ipc "$base/cuda/shift"
 checks kernels/rma/ipc 60 "$run" -n 2 --timeout 60 -x SHMEM_GPU_SHARE=ipc "$base/cuda/rma"
 checks kernels/atomics/ipc 60 "$run" -n 2 --timeout 60 -x SHMEM_GPU_SHARE=ipc "$base/cuda/atomics"
 
-# The programs that are quick, on two hosts with two PEs each.
+# The quick programs, on two hosts with two PEs each.
 tcp=(-x SHMEM_PROVIDER=tcp)
 pairs() { checks "kernels/$1/pairs" 120 "$run" -n 4 --hosts 2 --timeout 120 "${tcp[@]}" "$2"; }
 pairs shift "$base/cuda/shift"
@@ -204,9 +203,9 @@ pairs tiles "$base/cuda/tiles"
 pairs atomics "$base/cuda/atomics"
 pairs waits "$base/cuda/waits"
 
-# What kernels may see of each other's writes (docs/concepts/memory-model.md). PEs that share
-# a GPU take turns of some ms, and so do PEs of two hosts that the node plays: the
-# first of each host takes the first GPU. The mutant shows that the checks can fail.
+# Visibility of kernels' writes (docs/concepts/memory-model.md). PEs that share a GPU take turns of some ms,
+# and so do PEs of two simulated hosts: the first of each host takes the first GPU. The mutant shows
+# that the checks can fail.
 checks litmus/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/litmus" 100000
 checks litmus/mutant 60 "$run" -n 2 --timeout 60 "$base/cuda/litmus" 2000 mutant
 checks litmus/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/litmus" 1000
@@ -237,8 +236,8 @@ checks bounce/ring 60 "$run" -n 2 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/cud
 checks bounce/copy 60 "$run" -n 2 --timeout 60 "${copy[@]}" "$base/cuda/bounce"
 checks bounce/hosts 60 "$run" -n 3 --hosts 2 --timeout 60 "${tcp[@]}" "$base/cuda/bounce"
 
-# A program as one writes it first: each kernel is loaded beside one that waits.
-# Then other calls of CUDA there, each of which may hold the driver.
+# A program as users write it first: each kernel is loaded beside one that waits. Then other calls
+# of CUDA there, each of which may hold the driver.
 waiting() { checks "${1##*/}/$2" 20 "${by_turns[@]}" "$run" --timeout 20 "${@:3}" "$1"; }
 for waits in "$base/cuda/draft" "$base/cuda/beside"; do
     for n in 2 3 4; do
@@ -249,8 +248,8 @@ for waits in "$base/cuda/draft" "$base/cuda/beside"; do
 done
 waiting "$base/cuda/draft" direct -n 2
 
-# Words that their owner's kernel and the network change while the owner loads kernels, and
-# while its kernel fills the GPU, too.
+# Words that their owner's kernel and the network change while the owner loads kernels, and while
+# its kernel fills the GPU, too.
 sums_loads() {
     checks "sums/$1" 20 "${by_turns[@]}" "$run" -n 2 --hosts 2 --timeout 20 "${tcp[@]}" -x CUDA_VISIBLE_DEVICES=0 \
         "$base/cuda/sums_loads" "${@:2}"
@@ -284,13 +283,13 @@ for when in before again end used; do
     checks "reset/$when/hosts" 30 "$run" -n 2 --hosts 2 --timeout 30 "${tcp[@]}" "$base/cuda/reset" $when
 done
 
-# What cannot be served, and a PE that is killed.
+# Calls that cannot be served, and a PE that is killed.
 checks bad 200 "${by_turns[@]}" tests/gpu/bad.sh "$base/cuda/faults" "$base/cuda/foreign" "$base/cuda/reset"
 checks killed 120 "${by_turns[@]}" tests/gpu/killed.sh "$base/cuda/faults"
 checks lost 480 "${by_turns[@]}" tests/gpu/lost.sh "$base/cuda/lost"
 
-# What the host has streams do. PEs that share a GPU take turns of some ms there,
-# and so do the waits of one for the other: fewer types and replays.
+# Calls on streams. PEs that share a GPU take turns of some ms there, and so do the waits of one for
+# the other: fewer types and replays.
 on_streams() {
     local way=$1
     shift
@@ -324,8 +323,8 @@ lent ring -n 2 -x SHMEM_DISABLE_P2P=1
 lent hosts -n 2 --hosts 2 -x SHMEM_PROVIDER=tcp
 lent shared -n 3 -x CUDA_VISIBLE_DEVICES=0
 
-# Which calls go on beside kernels that fill the GPU; docs/reference/gpu-host-calls.md has it.
-# First what the driver does there, by itself.
+# Calls beside kernels that fill the GPU; docs/reference/gpu-host-calls.md has the results. First the driver's
+# behaviour there, without the library.
 shows engines 60 "${by_turns[@]}" "$base/cuda/engines"
 shows forbidden 60 "${by_turns[@]}" "$base/cuda/forbidden"
 several shows occupied 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"
@@ -361,7 +360,7 @@ if [ -d "$oracle" ]; then
     export NVSHMEM_REDUCE_SCRATCH_SIZE=8M # 100,000 elements in a kernel take more than by default
     for pes in 1 2; do
         for name in rma strided atomics waits colls scatter singles nvshmem; do
-            # It has collectives of several PEs of a GPU where each has a part of its processors.
+            # It has collectives of several PEs of a GPU if each has a part of its processors.
             checks "oracle/$name/$pes" 120 env PES=$pes CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$((100 / pes)) \
                 LD_LIBRARY_PATH="$oracle/lib" "$oracle/$name"
         done
@@ -369,12 +368,12 @@ if [ -d "$oracle" ]; then
 fi
 
 # ---- without
-# The programs without a GPU's part, on this kernel, C library and network: on
-# the node, and between two hosts that it plays.
+# The programs without a GPU's part, on this kernel, C library and network: on the node, and
+# between two simulated hosts on it.
 mapfile -t names <"$base/programs"
 for name in "${names[@]}"; do
-    case $name in stream | lent) continue ;; esac # which need a heap in the memory of a GPU
-    # It is about PEs that are reached by the network.
+    case $name in stream | lent) continue ;; esac # these need a heap in the memory of a GPU
+    # The program is about PEs that are reached by the network.
     [ "$name" = contexts_apart ] || checks "c/$name/node" 120 "$run" -n 4 --timeout 110 "$base/tests/$name"
     checks "c/$name/hosts" 120 "$run" -n 4 --hosts 2 --timeout 110 -x SHMEM_PROVIDER=tcp "$base/tests/$name"
 done

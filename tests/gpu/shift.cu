@@ -1,8 +1,7 @@
 /*
- * shift.cu: each PE writes its number to the next, by every simple way there is:
- * p, put and put with signal by a thread, a warp and a block, with the unit's
- * state and with a context. The whole path to kernels in one short program: when
- * it passes, the rest of tests/gpu is worth running.
+ * shift.cu: each PE writes its number to the next, by every simple call: p, put and put with signal
+ * by a thread, a warp and a block, with the unit's state and with a context. The whole path to
+ * kernels in one short program: when it passes, the rest of tests/gpu is worth running.
  *
  * shmemrun -n 2 shift
  */
@@ -17,7 +16,7 @@
 namespace
 {
 
-constexpr int WORDS = 1000; /* of a put; no multiple of 16 bytes for a block's part */
+constexpr int WORDS = 1000; /* of a put; not a multiple of 16 bytes for a block's part */
 
 struct board {
     int plain, context, got, put[3][WORDS], signalled[WORDS];

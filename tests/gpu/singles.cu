@@ -1,6 +1,7 @@
 /*
- * singles.cu: names of kernels that no other program of tests/gpu calls from a list: who this is,
- * order, signals, and what NVSHMEM alone has; each against what the program computes itself.
+ * singles.cu: names of kernels that no other program of tests/gpu calls from a list: the PE's
+ * number, order, signals, and names of NVSHMEM alone; each compared with the program's own
+ * computation.
  *
  * shmemrun -n 2 singles [exit]
  *
@@ -55,7 +56,7 @@ KERNEL who(long *out, long *box, const char *own, int next)
     out[7] = LIB(team_translate_pe)(WORLD, next, NO_TEAM);
     out[8] = LIB(ptr)(box, self) == box;
     out[9] = LIB(ptr)(own, self) == NULL;
-    /* Where the peer's memory is reached by stores, they come there; else by the library. */
+    /* If stores reach the peer's memory, they arrive there; else the library puts. */
     long *theirs = (long *)LIB(ptr)(box + 1, next);
     out[10] = theirs != NULL;
     if (theirs != NULL)
@@ -97,8 +98,8 @@ void identity(bench *b)
 /* ------------------------------------------------------------------------ order */
 
 /*
- * A put, the call, and a signal. Who has seen the signal has seen the put. A call that completes
- * lets the source change; a flush says no more than that.
+ * A put, the call, and a signal. A PE that has seen the signal has seen the put. After a call that
+ * completes operations the source may change; a flush guarantees no more than that.
  */
 KERNEL order(int id, bool reuse, long value, long *box, long *own, uint64_t *signal, int pe,
              long *out)
@@ -236,7 +237,7 @@ KERNEL facts(long *out, char *name, uint64_t *signal)
 }
 
 #ifndef ORACLE
-/* What NVIDIA's hardware would do something for. */
+/* Hints for NVIDIA's hardware. */
 KERNEL hints(long *out)
 {
     nvshmemx_region_handle_t handle = 77;
@@ -300,7 +301,7 @@ void own_facts(bench *b)
     expect(strcmp(have, NVSHMEM_VENDOR_STRING) == 0, std::string("nvshmem_info_get_name: ") + have);
 }
 
-/* Each PE writes the round to all, and after the barrier finds no PE behind. */
+/* Each PE writes the round to all, and checks after the barrier that no PE is behind. */
 KERNEL four_warps(long *box, int me, int pes, long *out)
 {
     for (long round = 1; round <= 20; round++) {
@@ -376,7 +377,7 @@ KERNEL leave(int status)
     LIB(global_exit)(status);
 }
 
-/* Comes back where the call did nothing. */
+/* Returns if the call did nothing. */
 void end_job(void)
 {
     called(TEXT(LIB(global_exit)));

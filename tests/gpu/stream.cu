@@ -1,6 +1,5 @@
 /*
- * stream.cu: what the host has streams do: each function in each type against
- * what a CPU computes.
+ * stream.cu: the calls on streams: each function in each type, compared with a CPU's results.
  *
  * shmemrun -n N stream [few]
  */
@@ -12,7 +11,7 @@
 namespace
 {
 
-constexpr size_t most = 300000; /* elements: of every type enough for all ways of a reduction */
+constexpr size_t most = 300000; /* elements: enough for all algorithms of a reduction */
 
 /* Room for the largest type on every PE. */
 struct room {
@@ -20,7 +19,7 @@ struct room {
     uint64_t *signal;
 } r;
 
-/* What PE pe has at place i: small, so that sums and products are exact in every type. */
+/* PE pe's element i: small, so that sums and products are exact in every type. */
 template <class T> T value(int pe, size_t i)
 {
     return (T)(float)(1 + (pe + i) % 3);
@@ -141,7 +140,7 @@ WORDS(WAITS)
 
 /* --------------------------------------------------- one PE with another */
 
-/* Each of two PEs of a pair waits for the other's signal before it looks. */
+/* Each of two PEs of a pair waits for the other's signal before it checks. */
 template <class C> void moves()
 {
     typedef typename C::T T;

@@ -1,7 +1,6 @@
 /*
- * streamteams.cu: collectives on streams, on teams: of each way that the host takes
- * for them, of teams that have PEs in common, each on a stream of its own, and in a
- * graph.
+ * streamteams.cu: collectives on streams, on teams: with each algorithm of the host, on teams that
+ * have PEs in common, each on a stream of its own, and in a graph.
  *
  * shmemrun -n N streamteams
  */
@@ -84,7 +83,7 @@ void exercise(const std::string &name, shmem_team_t team, size_t count)
     done();
 }
 
-/* Sums over rows, of which those over columns are sums over all, in a graph. */
+/* Sums over rows, whose sums over columns are sums over all, in a graph. */
 void overlap(int replays)
 {
     shmem_team_t row, column;

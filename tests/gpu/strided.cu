@@ -1,6 +1,6 @@
 /*
- * strided.cu: each strided put and get, in each type and size, by a thread, a warp and a block:
- * what arrives, and that nothing between it does.
+ * strided.cu: each strided put and get, in each type and size, by a thread, a warp and a block: the
+ * data that arrives, and that no byte between changes.
  *
  * shmemrun -n 2 strided
  */
@@ -55,7 +55,7 @@ TEST_iput(CALL) TEST_iget(CALL)
         LIB(quiet)();
 }
 
-/* Whether each byte is one of PE pe's where an element comes, and is as it was elsewhere. */
+/* Whether each byte is one of PE pe's where an element arrives, and is unchanged elsewhere. */
 void look(const char *at, const row &r, int pe)
 {
     std::vector<char> have(ALL);

@@ -1,9 +1,9 @@
 /*
  * sums_loads.cu: additions and swaps of the same words by a kernel of their owner and by the
- * network at once, while the owner's host loads kernels beside that one: then the driver
- * carries out nothing of the owner's context, and what comes by the network is done in
- * another one. Nothing may be lost or done twice. PE 0 owns the words; PE 1 changes them
- * by the network, by a kernel and by its host in turn, and then has PE 0's kernel end.
+ * network at once, while the owner's host loads kernels beside that one: then the driver does no
+ * work of the owner's context, and operations of the network are done in another one. None may be
+ * lost or done twice. PE 0 owns the words; PE 1 changes them by the network, alternately by a
+ * kernel and by its host, and then has PE 0's kernel end.
  *
  * shmemrun -n 2 --hosts 2 -x SHMEM_PROVIDER=tcp sums_loads [TIMES] [fill]
  *
@@ -24,11 +24,11 @@ namespace kernels
 constexpr int ROUNDS = 6, LOADS = 3, MOST = 100;
 constexpr unsigned WARP = 32, ROLES = 6;
 
-/* What fetch_add may tell. The owner's one thread adds some 10^6 a second. */
+/* The largest result of fetch_add. The owner's one thread adds some 10^6 a second. */
 constexpr uint64_t BITS = (uint64_t)1 << 27;
 
-/* PE 0 leaves a word that ends in these bits to PE 1 for so long, in ns: it gets there once in
- * some turns of 2.4 ms. Then both try. */
+/* PE 0 leaves a word that ends in these bits to PE 1 for this long, in ns: PE 1 gets there once
+ * in some turns of 2.4 ms. Then both try. */
 constexpr uint64_t LEFT = 7, PATIENCE = 20000000;
 
 template <class T> struct words {
@@ -41,13 +41,13 @@ struct board {
     uint64_t begun, done; /* signals: the round of PE 0's kernel, and of PE 1's part */
 };
 
-/* What PE 0's kernels have done to words of one size. */
+/* The work of PE 0's kernels on words of one size. */
 struct owned {
     unsigned long long added, told, swapped, bad;
     uint32_t *bits; /* one for each answer of fetch_add */
 };
 
-/* What PE 1 has done. */
+/* The work of PE 1. */
 template <class T> struct part {
     T told[ROUNDS * MOST], seen;
     uint64_t swapped;
@@ -124,7 +124,7 @@ static __device__ void keep_adding(T *word, owned *o, const board *b, uint64_t r
     atomicAdd(&o->added, count);
 }
 
-/* No answer may be told twice. */
+/* No value may be returned twice. */
 template <class T>
 static __device__ void keep_asking(T *word, owned *o, const board *b, uint64_t round)
 {
@@ -138,7 +138,7 @@ static __device__ void keep_asking(T *word, owned *o, const board *b, uint64_t r
     atomicAdd(&o->bad, bad);
 }
 
-/* Also tries what cannot be: swaps of a value that the word has left, for it only grows. */
+/* Also tries swaps that must fail: of a value that the word has left, for it only grows. */
 template <class T>
 static __device__ void keep_swapping(T *word, owned *o, const board *b, uint64_t round)
 {
@@ -159,7 +159,7 @@ static __device__ void keep_swapping(T *word, owned *o, const board *b, uint64_t
     atomicAdd(&o->bad, bad);
 }
 
-/* PE 0's. The first warps change the words; what else there is fills the GPU. */
+/* PE 0's. The first warps change the words; the other threads fill the GPU. */
 static __global__ void __launch_bounds__(1024, 2)
     own(board *b, owned *wide, owned *narrow, uint64_t round)
 {
@@ -183,7 +183,7 @@ static __global__ void __launch_bounds__(1024, 2)
     __syncthreads();
 }
 
-/* Another one for each load. They add, too. */
+/* A new kernel for each load. They add, too. */
 template <int LOAD> static __global__ void loaded(board *b)
 {
     add_by_hand(&b->wide.added);
@@ -349,7 +349,7 @@ static void run(int times, bool fill)
     shmem_barrier_all();
     if (me != 0)
         return;
-    /* A host that is slow may come late in a few. */
+    /* A slow host may be late in a few. */
     expect(loaded_beside >= ROUNDS / 2, "kernels are loaded beside the one that adds");
     board have;
     shmem_getmem(&have, b, sizeof have, 0);

@@ -1,8 +1,7 @@
 /*
- * teams.cu: collectives of kernels on teams: of every shape that the host can make,
- * by a thread, a warp and a block, one after the other without anything between
- * them, with PEs in several teams at once, and on hundreds of teams, some of which
- * have the memory of teams that are no more.
+ * teams.cu: collectives of kernels on teams: of every shape that the host can make, by a thread, a
+ * warp and a block, one after the other without other calls between them, with PEs in several teams
+ * at once, and on hundreds of teams, some of which use the memory of destroyed teams.
  *
  * shmemrun -n N teams [few [TEAMS]]
  */
@@ -15,7 +14,7 @@ namespace kernels
 
 constexpr int ROUNDS = 4;
 constexpr size_t WORDS = 700;    /* of a broadcast */
-constexpr size_t BLOCK = 90;     /* of what each PE has for each other */
+constexpr size_t BLOCK = 90;     /* the data of each PE for each other one */
 constexpr size_t LONGEST = 5000; /* of a reduction: several chunks of a team of two */
 
 struct team_call {
@@ -33,7 +32,7 @@ struct team_call {
      : c.scope == warp ? shmemx_##name##_warp(__VA_ARGS__)                                         \
                        : shmemx_##name##_block(__VA_ARGS__))
 
-/* What a kernel is told of a team is what the host is told. */
+/* A kernel's view of a team is the host's. */
 STEP ask(const team_call &c)
 {
     int wrong = shmem_team_my_pe(c.team) != c.me || shmem_team_n_pes(c.team) != c.n;
@@ -51,7 +50,7 @@ STEP ask(const team_call &c)
         *c.bad = 1;
 }
 
-/* Each PE writes the round to all, and after the call finds none of them behind. */
+/* Each PE writes the round to all, and checks after the call that none of them is behind. */
 STEP meet(const team_call &c, long round)
 {
     if (threadIdx.x == 0) {
@@ -85,8 +84,8 @@ KERNEL exercise(team_call c)
     }
 }
 
-/* Sums over rows, of which the sums over columns are those over all, again and again;
- * a barrier of all PEs between some of them. */
+/* Sums over rows, whose sums over columns are those over all, again and again; a barrier of all
+ * PEs between some of them. */
 KERNEL overlap(shmem_team_t row, shmem_team_t column, int *source, int *between, int *dest,
                int rounds, int *bad)
 {
@@ -101,7 +100,7 @@ KERNEL overlap(shmem_team_t row, shmem_team_t column, int *source, int *between,
     }
 }
 
-/* One sum over each of many teams, of which a PE may be in none. */
+/* One sum over each of many teams; a PE may be in none of them. */
 KERNEL many(const shmem_team_t *teams, int count, int *source, int *dest, int *bad)
 {
     ONE_BY_ONE
@@ -161,7 +160,7 @@ struct room {
     int *bad;
 } r;
 
-/* 0 since the last time that it was asked for. */
+/* 0 since the last call of this function. */
 int verdict()
 {
     int was, none = 0;
@@ -202,7 +201,7 @@ int sum_of(const std::vector<int> &all, size_t i)
     return sum;
 }
 
-/* Everything on a team, by each scope. All PEs come here, members or not. */
+/* Every call on a team, by each scope. All PEs come here, members or not. */
 void exercise(const std::string &name, shmem_team_t team, bool few)
 {
     std::vector<int> all = members(team);
@@ -326,7 +325,7 @@ void overlaps(int rounds)
     shmem_team_destroy(column);
 }
 
-/* The i-th of many: of another start, stride and size than its neighbours. */
+/* The i-th of many: its start, stride and size differ from its neighbours'. */
 shmem_team_t one_of_many(int i)
 {
     int size = 1 + i % pes, stride = i % 2 && size == pes ? -1 : 1;

@@ -1,7 +1,7 @@
 /*
- * tiles.cu: the calls of NVSHMEM on tiles: each in every scope, and some in more types, layouts
- * and boundaries. What is in the memory of each PE afterwards is compared with a model that goes
- * element by element.
+ * tiles.cu: the calls of NVSHMEM on tiles: each in every scope, and some in more types, layouts and
+ * boundaries. Afterwards the memory of each PE is compared with a model that goes element by
+ * element.
  *
  * shmemrun -n 2 tiles
  */
@@ -61,7 +61,7 @@ template <> float value<__half>(__half v)
     return __half2float(v);
 }
 
-/* What element i of a source of a PE is: its sums over a few PEs are exact in every type. */
+/* Element i of a PE's source: sums over a few PEs are exact in every type. */
 float pattern(int pe, size_t i)
 {
     return (float)(1 + (i * 7 + (size_t)pe * 3) % 11);
@@ -104,7 +104,7 @@ template <class T> struct arrays {
         copy_memory(dest, want.data(), size * sizeof(T));
         nvshmem_barrier_all();
     }
-    /* What other than want is there. */
+    /* Counts the elements that differ from want. */
     size_t wrong()
     {
         nvshmem_barrier_all();
@@ -128,7 +128,7 @@ float less(float a, float b)
     return a < b ? a : b;
 }
 
-/* What a destination's element is after an operation on the sources' element at. */
+/* A destination's element after an operation on the sources' element at. */
 float after(op o, nvshmem_team_t team, int root, int64_t at)
 {
     int last = (me + n - 1) % n, next = (me + 1) % n;
@@ -165,8 +165,8 @@ const char *const names[] = {
     "max by a root", "rooted max", "min", "min by a root", "rooted min",    "broadcast"};
 
 /*
- * Runs a call and compares. src and dst are what the tensors of the layouts from and to say of the
- * same tile.
+ * Runs a call and compares. src and dst are the tensors' descriptions of the same tile in the
+ * layouts from and to.
  */
 template <class T, int SCOPE, bool ALL, class FROM, class TO, class BOUND>
 void run(const std::string &what, op o, nvshmem_team_t team, FROM from, TO to, BOUND start,
@@ -185,7 +185,7 @@ void run(const std::string &what, op o, nvshmem_team_t team, FROM from, TO to, B
     expect(what + ": " + names[o], SCOPE, a.wrong());
 }
 
-/* Rows of another distance on both sides, cut by a boundary at odd places. */
+/* Rows with different distances on the two sides, cut by a boundary at odd places. */
 template <int SCOPE> void each_name(nvshmem_team_t team)
 {
     auto layout = [](int64_t step) {
@@ -215,7 +215,7 @@ void shapes()
     ConstInt<1> one;
     box src, dst;
 
-    /* Columns that lie side by side, wide words, and no boundary. */
+    /* Contiguous columns, wide words, and no boundary. */
     src = {{64, 12, 1}, {1, 80, 0}, 16, {64, 12, 1}}, dst = {{}, {1, 64, 0}, 0, {}};
     shape<__half>("columns", make_layout(make_shape(64, 12), make_stride(one, 80)),
                   make_layout(make_shape(64, 12), make_stride(one, 64)), none{}, none{}, src, dst,
@@ -229,7 +229,7 @@ void shapes()
     src.limit[0] = 0;
     shape<double>("all outside", rows(31), rows(50), make_shape(8), make_shape(7), src, dst, 600);
 
-    /* Nothing lies side by side. */
+    /* No dimension is contiguous. */
     src = {{7, 6, 1}, {60, 2, 0}, 1, {7, 5, 1}}, dst = {{}, {3, 70, 0}, 0, {}};
     shape<float>("elements", make_layout(make_shape(7, 6), make_stride(60, 2)),
                  make_layout(make_shape(7, 6), make_stride(3, 70)), make_shape(0, 0),
@@ -257,7 +257,9 @@ void shapes()
                  40000);
 }
 
-/* The parts of all PEs side by side, below each other, and in two columns where they are even. */
+/*
+ * The parts of all PEs side by side, below each other, and in two columns if their number is even.
+ */
 template <int SCOPE> void gathered()
 {
     using namespace nvshmemx;
@@ -282,8 +284,8 @@ template <int SCOPE> void gathered()
 }
 
 /*
- * What a change of the name alone would get wrong: tile_sum_reduce gives all PEs the sum, as
- * tile_sum_allreduce did with NVSHMEM 3.4, and tile_sum_rooted_reduce the root alone.
+ * Differences behind a name: tile_sum_reduce gives all PEs the sum, as tile_sum_allreduce did with
+ * NVSHMEM 3.4, and tile_sum_rooted_reduce only the root.
  */
 void sem12()
 {
@@ -362,7 +364,7 @@ int main(int argc, char **argv)
     sem12();
     if (argc < 2 || strcmp(argv[1], "sem12") != 0) {
         by_scopes(NVSHMEM_TEAM_WORLD);
-#ifndef EMULATED /* a team has a buffer that is a sixteenth */
+#ifndef EMULATED /* a team's buffer is a sixteenth */
         nvshmem_team_t back;
         nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, n - 1, -1, n, nullptr, 0, &back);
         if (back != NVSHMEM_TEAM_INVALID)

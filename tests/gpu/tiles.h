@@ -1,5 +1,5 @@
 /*
- * tiles.h: what tiles.cu is made of that differs between a GPU and host threads
+ * tiles.h: the parts of tiles.cu that differ between a GPU and host threads
  * (tests/device/emulated), and the kernel, with each call on tiles, in every scope.
  */
 #ifndef TESTS_GPU_TILES_H
@@ -55,7 +55,7 @@ namespace
 
 enum { by_thread, by_warp, by_warpgroup, by_block };
 
-/* Threads of the host are dear. */
+/* Host threads are expensive. */
 inline unsigned threads_of(int scope)
 {
 #ifdef EMULATED
@@ -178,8 +178,8 @@ KERNEL call(op what, nvshmem_team_t team, SRC src, DST dst, BOUND start, BOUND b
 }
 
 /*
- * Reductions of tiles and of arrays in turn, without a wait between them: one fetches into a buffer
- * of the team, the other is sent into it.
+ * Reductions of tiles and of arrays alternate, without a wait between them: one fetches into a
+ * buffer of the team, the other is sent into it.
  */
 template <class TENSOR>
 KERNEL in_turn(TENSOR src, TENSOR dst, const float *from, float *to, int count, float sum,
@@ -203,7 +203,7 @@ KERNEL in_turn(TENSOR src, TENSOR dst, const float *from, float *to, int count, 
 
 } // namespace
 
-/* Types of another template library, which describe a tile as those of NVSHMEM do. */
+/* Types of another template library, which describe a tile as NVSHMEM's do. */
 namespace theirs
 {
 struct pair {

@@ -1,17 +1,17 @@
 /*
- * try.h: what the programs share that try each name of the device interface
- * against a model on the CPU. The same text is a CUDA program, and with EMULATED
- * a program of the host, in which threads are the kernels' and the device
- * header's instructions are builtins (tests/device/emulated).
+ * try.h: the shared parts of the programs that compare each name of the device interface with a
+ * model on the CPU. The same text is a CUDA program, and with EMULATED a program of the host, whose
+ * threads run the kernels, with builtins for the device header's instructions
+ * (tests/device/emulated).
  *
- * All PEs run the same calls. A kernel is one block, of as many threads as the
- * scope needs, the last warp not full.
+ * All PEs run the same calls. A kernel is one block, of as many threads as the scope needs, the
+ * last warp not full.
  *
  * With NVSHMEM_NAMES it is a program of NVSHMEM, with ORACLE one of NVIDIA's library (oracle/).
- * Names that differ in their beginning alone are LIB(quiet), LIBX(signal_op) and VALUE(CMP_EQ);
- * those of zz_functions.h are what the surface has. There a name that is called stands in brackets,
- * so that a compiler of the host does not look for a function of the host by the types of
- * arguments.
+ * LIB(quiet), LIBX(signal_op) and VALUE(CMP_EQ) are names that differ only in their prefix;
+ * zz_functions.h has the names of the surface. In it the name of a called function stands in
+ * parentheses, so that a compiler of the host does not look for a function of the host by the types
+ * of arguments.
  */
 #ifndef TESTS_GPU_TRY_H
 #define TESTS_GPU_TRY_H
@@ -70,7 +70,7 @@ namespace kernels
 #define NO_TEAM SHMEM_TEAM_INVALID
 #endif
 
-/* Whether a call in a kernel on no team refuses it: NVIDIA's takes -1 for a place. */
+/* Whether a call in a kernel on no team is refused: NVIDIA's takes -1 for an index. */
 #ifdef ORACLE
 #define REFUSES(call) true
 #else
@@ -87,7 +87,7 @@ namespace kernels
 
 enum { thread, warp, block };
 
-/* A name of the table, for programs that number those that they call as id_NAME. */
+/* A name of the table, for programs that number the called names as id_NAME. */
 struct row {
     int id;
     const char *name;
@@ -96,7 +96,7 @@ struct row {
 };
 #define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
 
-/* How many threads a kernel has for a scope. Threads of the host are dear. */
+/* How many threads a kernel has for a scope. Host threads are expensive. */
 static inline unsigned threads_of(int scope)
 {
 #ifdef EMULATED
@@ -120,9 +120,9 @@ static inline char *own_memory(size_t bytes)
 }
 
 /*
- * Between this process's memory and memory that kernels use, symmetric or not. A
- * copy of ordinary memory to a GPU returns before it has come there, and another
- * PE's addition would be overwritten by it: 1280 of 12000 were, on 2 H200.
+ * Between this process's memory and memory that kernels use, symmetric or not. A copy of ordinary
+ * memory to a GPU returns before it has arrived, and would overwrite another PE's addition: 1280 of
+ * 12000 were, on 2 H200.
  */
 static inline void copy_memory(void *to, const void *from, size_t bytes)
 {
@@ -137,14 +137,14 @@ static inline void copy_memory(void *to, const void *from, size_t bytes)
 static const char *program;
 static int me, pes, next_pe, last_pe, right, wrong;
 
-/* The names that were called and looked at. */
+/* The names that were called and checked. */
 static std::set<std::string> names;
 static inline void called(const std::string &name)
 {
     names.insert(name);
 }
 
-/* Counts a check; says what was wrong for the first few. */
+/* Counts a check; prints the first few failures. */
 static inline void expect(bool good, const std::string &what)
 {
     if (good) {
@@ -169,8 +169,7 @@ static inline void begin(const char *name)
 }
 
 /*
- * Puts the names at the end of the file that CALLED names: together the programs call each name of
- * the table.
+ * Appends the names to the file in CALLED: together the programs call each name of the table.
  */
 static inline void save_names(void)
 {

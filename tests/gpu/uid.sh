@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # uid.sh LIBRARIES PROGRAM N [HOSTS [ARGUMENT...]]: starts N processes of a program that takes its
-# number, N and a file, and the arguments, as examples/nvshmem/uid does. No launcher knows them. HOSTS
-# makes the machine act as several. LIMIT is how many seconds they have.
+# number, N and a file, and the arguments, as examples/nvshmem/uid does, without a launcher. HOSTS
+# makes the machine act as several. LIMIT is the number of seconds that they have.
 set -u
 folder=$(mktemp -d) || exit
 trap 'rm -rf "$folder"' EXIT

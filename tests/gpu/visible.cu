@@ -1,19 +1,17 @@
 /*
- * visible.cu: what a GPU thread wrote just before a put is visible to the CPU
- * once the put's slots are. Each operation names 8 bytes that its thread has
- * just written; the CPU reads them as soon as it finds the slots, and both the
- * operation's number and the bytes must agree. A place is written again as soon
- * as the tail says that its last operation was consumed, so the tail is held
- * too: published too early, a later value would be seen.
+ * visible.cu: the data that a GPU thread wrote just before a put is visible to the CPU once the
+ * put's slots are. Each operation names 8 bytes that its thread has just written; the CPU reads
+ * them as soon as it finds the slots, and both the operation's number and the bytes must agree. A
+ * place is written again as soon as the tail says that its last operation was consumed, so the tail
+ * is tested too: published too early, a later value would be seen.
  *
- * The bytes are in main memory, which the CPU reads itself, and in the GPU's
- * own, which the copy engine reads for it, as a NIC would. Copies are slow: some
- * 310 000 of them took most of 180 s on an H200. A run there looks at as many
- * operations as its time allows, and then stops the ring.
+ * The bytes are in main memory, which the CPU reads itself, and in the GPU's own, which the copy
+ * engine reads for it, as a NIC would. Copies are slow: some 310 000 of them took most of 180 s on
+ * an H200. A run there checks as many operations as its time allows, and then stops the ring.
  *
- * Two more kernels show that the test can fail. One writes the bytes after the
- * slots, and must be found out in one run or other. One has no fence; what the hardware then does
- * is printed and nothing is asked of it.
+ * Two more kernels show that the test can fail. One writes the bytes after the slots, and at least
+ * one run must notice it. One has no fence; the hardware's behaviour then is printed and not
+ * judged.
  *
  * nvcc -std=c++17 -O3 -arch=sm_90 -Idevice -o visible tests/gpu/visible.cu
  * visible [operations]
@@ -43,8 +41,8 @@ enum fault { NONE, NO_FENCE, LATE };
 constexpr uint32_t PLACES = 8; /* of each thread, in turn */
 constexpr uint32_t LOG2_SLOTS = 12, LOG2_REPLIES = 5;
 constexpr double LIMIT_S = 20;   /* of a run in main memory, to its end */
-constexpr double COPIES_S = 3;   /* of a run in the GPU's; of one that shows faults half */
-constexpr uint64_t COPIES = 500; /* that there have to be in that time */
+constexpr double COPIES_S = 3;   /* of a run in the GPU's; half for a run that shows faults */
+constexpr uint64_t COPIES = 500; /* the least number in that time */
 
 __host__ __device__ uint64_t value_of(uint64_t id)
 {
@@ -76,7 +74,7 @@ __global__ void producer(struct shmemi_ring ring, uint64_t *sources, uint64_t ea
     }
 }
 
-/* How the CPU reads what a put names. */
+/* How the CPU reads the operand of a put. */
 struct reader {
     virtual uint64_t read(uint64_t address) = 0;
     virtual ~reader() = default;
@@ -162,7 +160,7 @@ double seconds()
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-/* Ends when all operations were looked at or the time is over. */
+/* Ends when all operations were checked or the time is over. */
 outcome run(int fault, int blocks, int threads, uint64_t operations, double limit_s,
             uint64_t *sources, reader &from)
 {
@@ -194,7 +192,7 @@ outcome run(int fault, int blocks, int threads, uint64_t operations, double limi
         o.consumed++;
         __atomic_store_n(&ring.line->tail, ring.position, __ATOMIC_RELEASE);
     }
-    /* What waits for the tail then ends, so that the kernel does. */
+    /* Waits for the tail then end, so that the kernel does. */
     if (o.consumed < o.all)
         __atomic_store_n(&ring.line->stopped, 1u, __ATOMIC_RELEASE);
     CHECK(cudaStreamSynchronize(stream));
@@ -251,8 +249,8 @@ int main(int argc, char **argv)
                 (bad ? failed : passed)++;
             }
         }
-    /* In which run depends on the machine: on one H200 0 of 270,336 late bytes of 132x256 were
-     * found, and 3,110 of 250,880 of 32x32. */
+    /* Which run notices it depends on the machine: on one H200 0 of 270,336 late bytes of
+     * 132x256 were found, and 3,110 of 250,880 of 32x32. */
     bool blind = found == 0;
     printf("%s bytes that are written too late: %llu found\n", blind ? "FAIL" : "ok", found);
     (blind ? failed : passed)++;

@@ -1,6 +1,6 @@
 /*
- * waits.cu: each wait and test of kernels, in each type: which words they are
- * content with, what they answer, and that a wait sees what another PE writes.
+ * waits.cu: each wait and test of kernels, in each type: the words that satisfy them, their
+ * results, and that a wait sees another PE's write.
  *
  * shmemrun -n 2 waits
  */
@@ -22,8 +22,9 @@ enum ids {
 };
 
 struct question {
-    int out, cmp, value; /* which word is left out, or -1, or all: WORDS */
-    int shift; /* with a value for each word: value i is 10 + i, but that of word 0 this more */
+    int out, cmp, value; /* which word is ignored, or -1, or all: WORDS */
+    int shift; /* with a value for each word: value i is 10 + i, but that of word 0 is greater by
+                  this */
 };
 struct answer {
     long result, indices[WORDS];
@@ -103,8 +104,8 @@ KERNEL ask(int id, char *words, question q, answer *a)
 }
 
 #ifndef ORACLE
-/* The looks of a wait at which it asks whether a PE was lost: how many there are, the
- * first, and the sum of all. */
+/* The looks of a wait at which it checks whether a PE was lost: their number, the first, and the
+ * sum of all. */
 KERNEL questions(uint32_t looks, long *asked)
 {
     ONE_BY_ONE
@@ -166,7 +167,7 @@ void want(const char *name, const answer &a, long result, long first = 99, long 
                std::to_string(result));
 }
 
-/* Of several words that hold, any may be the answer. */
+/* If several words satisfy the comparison, any may be the result. */
 void want_of(const char *name, const answer &a, long first, long last)
 {
     expect(first <= a.result && a.result <= last,

@@ -28,12 +28,12 @@ again:
 }
 `
 
-// patience is how long a kernel spins at most: a driver that waits for it before
-// it does something shows by that time.
+// patience is how long a kernel spins at most: a driver that waits for it before an operation
+// becomes visible by that time.
 const patience = 2 * time.Second
 
-// busy does something while a kernel runs on this PE's GPU, as it may when the
-// program allocates, and says whether that had to wait for the kernel.
+// busy runs something while a kernel runs on this PE's GPU, as can happen when the program
+// allocates, and reports whether it had to wait for the kernel.
 func (p *player) busy(what string, f func() error) error {
 	m, err := p.dev.LoadModule([]byte(spin))
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *player) whileSpinning(m *cuda.Module, what string, f func() error) erro
 		return errors.Join(err, p.dev.HostFree(host))
 	}
 	one := [3]uint32{1, 1, 1}
-	// The first launch of a kernel loads it, which nothing here is to wait for.
+	// The first launch of a kernel loads it, which must not delay the test.
 	atomic.StoreUint32(word, 1)
 	launch := func() error {
 		return p.dev.Launch(kernel, cuda.Grid{Blocks: one, Threads: one}, stream, binary.LittleEndian.AppendUint64(nil, uint64(at)))

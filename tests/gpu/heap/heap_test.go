@@ -36,8 +36,7 @@ func program(t *testing.T, dir, settings string) (string, int) {
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// TestOnAFakeGPU: the program's PEs share memory in truth, and it notices a GPU
-// that is not what it has to be.
+// TestOnAFakeGPU: the program's PEs really share memory, and it notices a GPU that misbehaves.
 func TestOnAFakeGPU(t *testing.T) {
 	dir := cudatest.Build(t)
 	for _, tt := range []struct {

@@ -1,10 +1,10 @@
-// Command heap proves, on a machine with a GPU, that symmetric heaps in GPU
-// memory are what runtime/heap/devmem says: PEs, which are processes, see each
-// other's stores, through heaps that grow, on one GPU and between GPUs, by VMM
-// and by IPC; and so do heaps in pinned memory. It prints what each step costs.
+// Command heap proves, on a machine with a GPU, that symmetric heaps in GPU memory behave as
+// runtime/heap/devmem says: PEs, which are processes, see each other's stores, through heaps that
+// grow, on one GPU and between GPUs, by VMM and by IPC; and so do heaps in pinned memory. It prints
+// the cost of each step.
 //
-// It needs the driver and nothing else. The exit status is 0 when all works, 1
-// when something does not, 2 where there is no GPU.
+// It needs only the driver. The exit status is 0 when all works, 1 when something fails, 2 where
+// there is no GPU.
 package main
 
 import (
@@ -80,9 +80,9 @@ type pe struct {
 // limit ends a job that hangs.
 const limit = 60 * time.Second
 
-// job runs one PE for each GPU. They speak by lines: "say WORD" goes, with the
-// words of all, to all, which is also how they wait for each other; "note TEXT"
-// is printed; "failed TEXT" or an end without "done" is a failure.
+// job runs one PE for each GPU. They communicate by lines: "say WORD" is sent, with the words of
+// all, to all, which is also how they wait for each other; "note TEXT" is printed; "failed TEXT" or
+// an end without "done" is a failure.
 func job(out io.Writer, kind string, gpus []int) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -161,7 +161,7 @@ func converse(out io.Writer, pes []*pe) error {
 	}
 }
 
-// next is the next word that a PE says, or nothing when it is done.
+// next is the next word of a PE, or "" when it is done.
 func (p *pe) next(out io.Writer, i int) (string, error) {
 	for {
 		line, err := p.out.ReadString('\n')

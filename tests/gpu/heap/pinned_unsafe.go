@@ -13,7 +13,7 @@ import (
 
 func address(p *byte) gpu.Address { return gpu.Address(uintptr(unsafe.Pointer(p))) }
 
-// pinned plays with heaps in main memory that the GPUs reach.
+// pinned tests heaps in main memory that the GPUs reach.
 func (p *player) pinned() error {
 	const timeout = 20 * time.Second
 	l, err := hostmem.Listen(p.n)

@@ -25,7 +25,7 @@ type player struct {
 	dev        *cuda.Device
 }
 
-// heaps is what both kinds of heaps do.
+// heaps is the interface of both kinds of heaps.
 type heaps interface {
 	Heap(i int) gpu.Address
 	Commit(end uint64) error
@@ -61,7 +61,7 @@ func (p *player) note(format string, args ...any) {
 	fmt.Fprintf(p.out, "note "+format+"\n", args...)
 }
 
-// say tells a word to all PEs and gets those of all.
+// say sends a word to all PEs and returns those of all.
 func (p *player) say(word string) ([]string, error) {
 	fmt.Fprintln(p.out, "say", word)
 	line, err := p.in.ReadString('\n')
@@ -83,7 +83,7 @@ const (
 	most  = 1 << 30
 )
 
-// device plays with heaps in GPU memory.
+// device tests heaps in GPU memory.
 func (p *player) device() error {
 	way, err := devmem.ParseWay(p.kind)
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *player) device() error {
 	return err
 }
 
-// size is that of the heap: less on a GPU of a test than on a real one.
+// size is that of the heap: less on a fake GPU than on a real one.
 func size(dev *cuda.Device) uint64 {
 	return min(most, max(dev.Facts().Memory/8/align, 1)*align)
 }
@@ -162,8 +162,8 @@ func (p *player) grow(s heaps, size uint64) error {
 	return nil
 }
 
-// gap says whether some PE has no way to the next, which is then left out; ways
-// are there in both directions or in none.
+// gap reports whether some PE has no route to the next, which is then left out; routes exist in
+// both directions or in none.
 func (p *player) gap(s heaps) bool {
 	for i := range p.n {
 		if s.Heap(i) == 0 {
@@ -173,8 +173,8 @@ func (p *player) gap(s heaps) bool {
 	return false
 }
 
-// exchange has each PE write into its own heap and into that of the next, and
-// all read what all have written: at both ends and where a chunk may begin.
+// exchange has each PE write into its own heap and into that of the next, and all read what all
+// have written: at both ends and where a chunk may begin.
 func (p *player) exchange(s heaps, round byte, end uint64) error {
 	at := []uint64{0, 2*mib - 4, 34*mib - 4, end/2 - 4, end - 8}
 	block := func(by int) []byte { return bytes.Repeat([]byte{byte(by + 1), round}, 4) }
@@ -226,7 +226,7 @@ func (p *player) exchange(s heaps, round byte, end uint64) error {
 	return errors.Join(check(p.me, by), p.together())
 }
 
-// pointers prints what the driver says of addresses in the heaps.
+// pointers prints the driver's attributes of addresses in the heaps.
 func (p *player) pointers(s *devmem.Segment) error {
 	if p.me != 0 {
 		return nil

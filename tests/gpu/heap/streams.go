@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/heap/devmem"
 )
 
-// streams has a stream of each PE store a word into the heap of the next and
-// wait for the one of the PE before.
+// streams has a stream of each PE store a word into the heap of the next and wait for the word of
+// the PE before.
 func (p *player) streams(s *devmem.Segment) error {
 	if p.gap(s) || !p.dev.Facts().StreamOps {
 		if p.me == 0 {
@@ -41,8 +41,8 @@ func (p *player) streams(s *devmem.Segment) error {
 	return errors.Join(err, p.dev.CloseStream(stream))
 }
 
-// rate is the speed of copies into the next heap: all at once, as the copy
-// engines of all GPUs are then at work.
+// rate is the speed of copies into the next heap: all at once, so that the copy engines of all GPUs
+// are at work.
 func (p *player) rate(s heaps) error {
 	const rounds = 10
 	n := s.Committed() / 4

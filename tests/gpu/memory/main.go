@@ -1,10 +1,9 @@
-// Command memory proves, on a machine with a GPU, that each kind of ring memory
-// is what runtime/gpu says: the GPU's stores are read by the CPU, the CPU's
-// stores by the GPU. It prints what is chosen, why other kinds are not
-// available, and what each costs.
+// Command memory proves, on a machine with a GPU, that each kind of ring memory behaves as
+// runtime/gpu says: the CPU reads the GPU's stores, and the GPU the CPU's. It prints the choice,
+// why other kinds are not available, and the cost of each.
 //
-// It needs the driver and nothing else. The exit status is 0 when every kind
-// that is available works, 1 when one does not, 2 where there is no GPU.
+// It needs only the driver. The exit status is 0 when every available kind works, 1 when one does
+// not, 2 where there is no GPU.
 package main
 
 import (
@@ -76,7 +75,7 @@ func device(out io.Writer, driver *cuda.Driver, n int) error {
 	return errors.Join(errs...)
 }
 
-// kind allocates one kind of memory, checks it and prints what it costs.
+// kind allocates one kind of memory, checks it and prints its cost.
 func kind(out io.Writer, dev *cuda.Device, k gpu.Kind) error {
 	begin := time.Now()
 	m, _, err := gpu.Ring(dev, k, size)
@@ -96,7 +95,7 @@ func kind(out io.Writer, dev *cuda.Device, k gpu.Kind) error {
 	return err
 }
 
-// staged checks the memory that copies of the proxies go through.
+// staged checks the memory through which the proxies copy.
 func staged(out io.Writer, dev *cuda.Device) error {
 	p, a, err := dev.HostAlloc(size)
 	if err != nil {
@@ -130,8 +129,8 @@ func near(out io.Writer, dev *cuda.Device) error {
 	return err
 }
 
-// check moves patterns both ways through memory that begins zeroed, and says
-// how fast the CPU reads and writes it.
+// check moves patterns both ways through memory that begins zeroed, and prints how fast the CPU
+// reads and writes it.
 func check(dev *cuda.Device, p unsafe.Pointer, a gpu.Address) (string, error) {
 	host := unsafe.Slice((*byte)(p), size)
 	got := make([]byte, size)

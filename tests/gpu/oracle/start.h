@@ -1,6 +1,6 @@
 /*
- * start.h: starts a program of this folder's neighbours with NVIDIA's library, as so many PEs as
- * PES says. All have GPU 0. Without ORACLE there is nothing in it.
+ * start.h: starts a program of the folder above with NVIDIA's library, as PES PEs. All have GPU 0.
+ * Without ORACLE it is empty.
  */
 #ifndef TESTS_GPU_ORACLE_START_H
 #define TESTS_GPU_ORACLE_START_H

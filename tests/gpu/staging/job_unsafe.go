@@ -22,10 +22,10 @@ import (
 const (
 	internal = 4096
 	heapSize = 64 << 20
-	heapAt   = 4096 // where bytes go; words and signals are before it
+	heapAt   = 4096 // start of the bytes; words and signals are before it
 )
 
-// kinds says what a job is about.
+// kinds are the kinds of memory in a job.
 type kinds struct{ device, mapped bool }
 
 // job is two PEs, which may have one GPU or two.
@@ -36,14 +36,13 @@ type job struct {
 	undo []func() error
 }
 
-// pe is one of them; its engine is served by a thread of its own, which also
-// posts what the test asks for.
+// pe is one of them; a thread of its own serves its engine, and also posts the test's operations.
 type pe struct {
 	*proxy.Engine
 	j      *job
 	dev    *cuda.Device
 	module *cuda.Module
-	chunk  gpu.Chunk // of the heap, where heaps are mapped
+	chunk  gpu.Chunk // of the heap, if heaps are mapped
 	number fabric.PE
 	heap   *block
 	host   *block // a buffer of main memory
@@ -98,9 +97,8 @@ func (b *block) writeWords(n, seed uint64) error {
 
 func encode(v uint64) []byte { return binary.NativeEndian.AppendUint64(nil, v) }
 
-// bounce is pinned memory by which move copies. It is kept until the process ends:
-// the driver frees pinned memory when all kernels have ended, and some wait for
-// what move brings.
+// bounce is pinned memory through which move copies. It is kept until the process ends: the driver
+// frees pinned memory when all kernels have ended, and some wait for the data of move.
 type bounce struct {
 	host   unsafe.Pointer
 	at     gpu.Address
@@ -161,7 +159,7 @@ func (b *block) move(o uint64, d []byte, in bool) error {
 	return err
 }
 
-// pattern is n bytes that are not those of before.
+// pattern is n bytes that differ from the ones before.
 var salt byte
 
 func pattern(n uint64) []byte {
@@ -295,7 +293,8 @@ func (j *job) open(number fabric.PE) (*pe, error) {
 			return nil, err
 		}
 	}
-	// What is tcp from libfabric 1.18 on is net before, and its tcp slower.
+	// The provider that is tcp from libfabric 1.18 on was net before, and the tcp of then is
+	// slower.
 	prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
 	if err != nil {
 		prov, err = ofi.Open(fabric.Config{Provider: "tcp", Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
@@ -395,7 +394,7 @@ func (p *pe) do(f func() proxy.Status) error {
 	return p.quiet()
 }
 
-// main is the buffer of the kind that the job is about.
+// main is the buffer of the job's kind.
 func (p *pe) main() *block {
 	if p.j.k.device {
 		return p.local

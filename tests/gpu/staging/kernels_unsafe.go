@@ -16,9 +16,8 @@ import (
 var code []byte
 
 // load launches each kernel once, with a signal that has come. CUDA loads kernels at their first
-// launch. The proxies of this test copy in the program's context, where the driver carries
-// nothing out while it loads a kernel beside one that waits: PE 1's relay beside PE 0's, on one
-// GPU.
+// launch. The proxies of this test copy in the program's context, where the driver does no work
+// while it loads a kernel beside one that waits: PE 1's relay beside PE 0's, on one GPU.
 func (p *pe) load() error {
 	scratch, a, err := p.dev.HostAlloc(16)
 	if err != nil {
@@ -54,7 +53,7 @@ func (p *pe) launch(name string, blocks, threads uint32, args ...uint64) error {
 	return p.dev.Launch(kernel, grid, p.stream, bytes...)
 }
 
-// relay makes the PE's signals seen by the host.
+// relay makes the PE's signals visible to the host.
 func (p *pe) relay(last uint64) error {
 	if err := p.heap.writeAt(0, encode(0)); err != nil {
 		return err
@@ -73,9 +72,9 @@ func (p *pe) relay(last uint64) error {
 	return p.launch("relay", 1, 1, uint64(p.heap.address(0)), uint64(a), last)
 }
 
-// spin fills the GPU with threads that wait until the word at signal is want. It
-// returns when they all run; wait then returns when they have ended, and says
-// whether one of words at data was not seed plus its index.
+// spin fills the GPU with threads that wait until the word at signal is want. It returns when they
+// all run; wait then returns when they have ended, and reports whether one of words at data was not
+// seed plus its index.
 func (j *job) spin(signal gpu.Address, want uint64, data gpu.Address, words, seed uint64) (wait func(time.Duration) error, err error) {
 	p := j.pes[1]
 	counts, a, err := p.dev.HostAlloc(8)
@@ -86,8 +85,8 @@ func (j *job) spin(signal gpu.Address, want uint64, data gpu.Address, words, see
 	started, wrong := (*uint32)(counts), (*uint32)(unsafe.Add(counts, 4))
 	atomic.StoreUint32(started, 0)
 	atomic.StoreUint32(wrong, 0)
-	// Two blocks of 1024 threads are all that a multiprocessor has room for. A copy
-	// within one GPU, which was not done beside these, gets half of it.
+	// Two blocks of 1024 threads are all for which a multiprocessor has room. A copy within one
+	// GPU, which did not complete beside these, gets half of it.
 	blocks := uint32(2 * p.dev.Facts().SMs)
 	if j.k.mapped && j.devs[0] == j.devs[1] {
 		blocks /= 2

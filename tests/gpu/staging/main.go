@@ -1,12 +1,11 @@
-// Command staging proves, on a machine with a GPU, that the proxy moves GPU
-// memory where the fabric does not reach it. Two PEs in one process talk over
-// tcp: bytes of each kind of memory to each kind of heap, atomic operations, and
-// a signal behind its bytes while a kernel that waits for it fills the GPU; then
-// heaps that are mapped, with no network between. It prints figures beside those
-// of main memory over the same network.
+// Command staging proves, on a machine with a GPU, that the proxy moves GPU memory that the fabric
+// does not reach. Two PEs in one process communicate by tcp: bytes of each kind of memory to each
+// kind of heap, atomic operations, and a signal behind its bytes while a kernel that waits for it
+// fills the GPU; then heaps that are mapped, without a network. It prints figures beside those of
+// main memory over the same network.
 //
-// It needs the driver and libfabric. The exit status is 0 when all checks pass,
-// 1 when one does not, 2 where there is no GPU.
+// It needs the driver and libfabric. The exit status is 0 when all checks pass, 1 when one does
+// not, 2 where there is no GPU.
 package main
 
 import (
@@ -101,16 +100,16 @@ func run() int {
 	return 0
 }
 
-// sizes are what is measured.
+// sizes are the measured sizes.
 var sizes = []uint64{64 << 10, 1 << 20, 16 << 20}
 
-// figures are what was measured.
+// figures are the results.
 type figures struct {
 	rate []float64 // GB/s of each size
 	trip float64   // us
 }
 
-// pair checks and measures two PEs of one kind. Nil: something failed.
+// pair checks and measures two PEs of one kind. nil: a check failed.
 func (s *score) pair(name string, devs [2]*cuda.Device, k kinds) (f *figures) {
 	j, err := open(devs, k)
 	if !s.check("open "+name, err) {
@@ -199,8 +198,8 @@ func (s *score) words(name string, j *job) {
 	s.check(name+", additions", err)
 }
 
-// spins has a kernel fill the GPU until a signal comes, and look at what was to
-// come before it.
+// spins has a kernel fill the GPU until a signal comes, and check the data that must come before
+// it.
 func (s *score) spins(name string, j *job) {
 	a, b := j.pes[0], j.pes[1]
 	const words = 1 << 17
@@ -217,14 +216,14 @@ func (s *score) spins(name string, j *job) {
 		}
 		err = a.do(func() proxy.Status { return a.putSignal(heapAt, a.local.at(0), 8*words, 0, round+1) })
 		if !s.check(fmt.Sprintf("%s, signal %d to a GPU that is full", name, round), errors.Join(err, wait(5*time.Second))) {
-			// The kernel must not stay: whoever closes waits for it.
+			// The kernel must not stay: closing waits for it.
 			_ = b.heap.writeAt(0, encode(round+1))
 			return
 		}
 	}
 }
 
-// deadline ends what does not end.
+// deadline ends a program that hangs.
 const deadline = 20 * time.Second
 
 func (j *job) bandwidth(size uint64) (float64, error) {
@@ -246,9 +245,9 @@ func (j *job) bandwidth(size uint64) (float64, error) {
 	return best, nil
 }
 
-// roundTrip is the median of a put with signal of 8 bytes there and back. Where
-// heaps are GPU memory a kernel of each PE waits for the signal and tells main
-// memory, and the PE answers when it sees that.
+// roundTrip is the median of a put with signal of 8 bytes there and back. If heaps are GPU memory a
+// kernel of each PE waits for the signal and tells main memory, and the PE replies when it sees
+// that.
 func (j *job) roundTrip() (float64, error) {
 	const rounds = 2000
 	for _, p := range j.pes {

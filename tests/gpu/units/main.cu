@@ -1,9 +1,9 @@
 /*
- * main.cu: several translation units with kernels, and several libraries, in one
- * process. Two units are the program's; of the libraries that it is told, the
- * first comes before the library is initialised, the others after, and each goes
- * again and comes back. They may have CUDA's run time in them or share one, and so
- * may the program. All of it twice: a process may have one job after the other.
+ * main.cu: several translation units with kernels, and several libraries, in one process. Two units
+ * are the program's; of the libraries in its arguments, the first is loaded before the library is
+ * initialised, the others after, and each is unloaded and loaded again. Each may contain CUDA's run
+ * time or share one, and so may the program. All of it runs twice: a process may have one job after
+ * the other.
  *
  * shmemrun -n 2 units LIBRARY...
  */
@@ -42,7 +42,7 @@ void *load(const char *file)
     return library;
 }
 
-/* All PEs start the kernel of one unit, and see what the PE before has put. */
+/* All PEs start the kernel of one unit, and check the put of the previous PE. */
 void shift(const char *of, unit_start start)
 {
     static int number;
@@ -91,7 +91,7 @@ void job(int argc, char **argv)
         for (int i = 2; i < argc; i++) {
             void *late = load(argv[i]);
             shift_late(argv[i], late);
-            /* One that is gone must not be asked for any more. */
+            /* A unit that is unloaded must not be used any more. */
             shmem_barrier_all();
             expect("the end", argv[i], dlclose(late) == 0);
         }

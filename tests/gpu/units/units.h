@@ -8,12 +8,12 @@
 
 #include <cuda_runtime.h>
 
-/* What a unit's kernel writes to the next PE: by a thread, and by the block. */
+/* The words that a unit's kernel writes to the next PE: by a thread, and by the block. */
 struct unit_words {
     int one, all[100];
 };
 
-/* Not in main's unit alone: each has a copy, with the state of its own. */
+/* Not only in main's unit: each has a copy, with the state of its own. */
 static __global__ void unit_kernel(struct unit_words *to, int *from, int number)
 {
     int me = shmem_my_pe(), next = (me + 1) % shmem_n_pes();
@@ -27,7 +27,7 @@ static __global__ void unit_kernel(struct unit_words *to, int *from, int number)
     }
 }
 
-/* Where it cannot be started or stops, CUDA's error. Of C, to be found by name. */
+/* Returns CUDA's error if the kernel cannot be started or stops. In C, to be found by name. */
 typedef int (*unit_start)(struct unit_words *to, int *from, int number);
 
 static inline int unit_run(struct unit_words *to, int *from, int number)
