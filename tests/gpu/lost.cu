@@ -149,7 +149,7 @@ int main(int argc, char **argv)
         pause();
     }
 
-    /* With more blocks than the GPU holds at once: those that begin after the loss end, too. */
+    /* With more blocks than the GPU holds at once: blocks that begin after the loss end, too. */
     wait_forever<<<blocks, 64>>>(never, counter);
     long ms = ended();
     printf("lost: PE %d: the kernel ended after %ld ms\n", me, ms);

@@ -41,7 +41,7 @@ struct bench {
     }
 };
 
-/* ------------------------------------------------------------------ who this is */
+/* ------------------------------------------------------ this PE and others */
 
 KERNEL who(long *out, long *box, const char *own, int next)
 {

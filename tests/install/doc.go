@@ -1,4 +1,3 @@
-// Package install checks what make install puts where: the layout, that a
-// program outside the tree builds and runs against it without any setting, and
-// that make uninstall takes all of it away again.
+// Package install checks the places of make install's files: the layout, that a program outside the
+// tree builds and runs against it without any setting, and that make uninstall removes all of it.
 package install

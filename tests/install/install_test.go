@@ -15,7 +15,7 @@ import (
 
 const root = "../.."
 
-// layout is what every installation has; headers and commands may be more.
+// layout is in every installation, which may have more headers and commands.
 var layout = []string{
 	"bin/nvshmem-info",
 	"bin/nvshmrun",
@@ -65,7 +65,7 @@ var layout = []string{
 	"share/nvshmem/lib",
 }
 
-// bare is the environment of a user who has set nothing.
+// bare is the environment of a user without settings.
 var bare = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
 
 func command(t *testing.T, dir string, env []string, argv ...string) string {
@@ -164,7 +164,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestSpaces: PREFIX and DESTDIR may have spaces, and what is installed works there.
+// TestSpaces: PREFIX and DESTDIR may have spaces, and the installation works there.
 func TestSpaces(t *testing.T) {
 	prefix, stage := filepath.Join(t.TempDir(), "my programs", "shmem 1"), filepath.Join(t.TempDir(), "a stage")
 	makeTarget(t, "install", "PREFIX="+prefix)
@@ -194,8 +194,8 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
-// TestDestdir: a package is made below one directory and used in another, so
-// the files must not know the first.
+// TestDestdir: a package is made below one directory and used in another, so the files must not
+// know the first.
 func TestDestdir(t *testing.T) {
 	stage := t.TempDir()
 	makeTarget(t, "install", "DESTDIR="+stage, "PREFIX=/usr")
@@ -203,7 +203,7 @@ func TestDestdir(t *testing.T) {
 		path := filepath.Join(stage, f)
 		text, err := os.ReadFile(path)
 		if to, linked := os.Readlink(path); linked == nil {
-			text, err = []byte(to), nil // perhaps to a folder
+			text, err = []byte(to), nil // or a link to a folder
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func TestDestdir(t *testing.T) {
 			t.Errorf("%s knows the folder %s", f, stage)
 		}
 	}
-	// Somebody else's file stays, and so do a system's own directories.
+	// A file of another package stays, and so do a system's own directories.
 	other := filepath.Join(stage, "usr/lib/other.so")
 	if err := os.WriteFile(other, nil, 0o644); err != nil {
 		t.Fatal(err)

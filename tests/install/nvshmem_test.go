@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/config"
 )
 
-// What users of NVSHMEM build: a program in C, one in C++, and a project of CMake with both.
+// The builds of NVSHMEM's users: a program in C, one in C++, and a project of CMake with both.
 const (
 	nvshmemProgram = `#include <nvshmem.h>
 #include <nvshmemx.h>
@@ -40,7 +40,7 @@ message(STATUS "launcher ${NVSHMEM_LAUNCHER} of ${NVSHMEM_VERSION}")
 )
 
 // nvshmem builds programs of NVSHMEM as their users do, by an installation that may have been
-// moved. Then it installs over it without.
+// moved. Then it installs over it without NVSHMEM.
 func nvshmem(t *testing.T, prefix, work string) {
 	for _, name := range []string{"nv.c", "nv.cc"} {
 		if err := os.WriteFile(filepath.Join(work, name), []byte(nvshmemProgram), 0o644); err != nil {

@@ -9,7 +9,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// What users build: a program in C, one in C++, and a project of CMake with both.
+// The builds of users: a program in C, one in C++, and a project of CMake with both.
 const (
 	programC = `#include <mpp/shmem.h>
 #include <shmemx.h>
@@ -51,9 +51,8 @@ message(STATUS "launcher ${shmem_LAUNCHER}")
 `
 )
 
-// TestWays builds programs outside the tree in each way that users have, against an
-// installation that was made for another folder than it is in, and runs them by
-// oshrun.
+// TestWays builds programs outside the tree in each way of users, against an installation that was
+// made for another folder than it is in, and runs them by oshrun.
 func TestWays(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made")
 	makeTarget(t, "install", "PREFIX="+made)

@@ -22,9 +22,9 @@ import (
 // limit is how long a job may take. It takes a second or two; the machine may be busy.
 const limit = 2 * time.Minute
 
-// lateness is SHMEM_BOOTSTRAP_TIMEOUT where PEs are missing: more than lies between the
-// first and the last PE that do come. Where a busy machine makes that more, PEs are
-// missing that were only late, and the next is taken.
+// lateness is SHMEM_BOOTSTRAP_TIMEOUT where PEs are missing: more than the time between the first
+// and the last PE that do come. On a busy machine that time may be longer, so that PEs count as
+// missing that were only late; then the next value is used.
 var lateness = []string{"4", "16", "60"}
 
 // program is testdata/job.c, built once for all tests.
@@ -68,20 +68,20 @@ var once sync.Once
 type launcher struct {
 	command []string
 	env     []string
-	// reports tells whether its exit status is the one that shmem_global_exit has.
+	// reports says whether its exit status is that of shmem_global_exit.
 	reports bool
-	// strict tells whether it may end a job by itself in which a PE ends without
-	// shmem_init.
+	// strict says whether it may end a job by itself when a PE ends without shmem_init.
 	strict bool
-	boot   string // what the banner says
-	// farewell is what PEs say when it was killed; "": it has left somebody who ends them.
+	boot   string // the launcher's name in the banner
+	// farewell is the PEs' report when it was killed; "": another process of the launcher ends
+	// them.
 	farewell string
-	// daemons ends when a daemon does that the launcher needs; nil: it needs none.
+	// daemons ends when a daemon ends that the launcher needs; nil: it needs none.
 	daemons context.Context
 }
 
-// context ends a job when the test ends, a daemon does, or the job's time is over; its cause
-// says which.
+// context ends a job when the test ends, a daemon does, or the job's time is over; its cause names
+// which.
 func (l *launcher) context(t *testing.T) (context.Context, context.CancelFunc) {
 	ctx := l.daemons
 	if ctx == nil {
@@ -90,7 +90,7 @@ func (l *launcher) context(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, errors.New("does not end"))
 }
 
-// prepare is a job of n PEs that ends with ctx. It is given its arguments by argv.
+// prepare is a job of n PEs that ends with ctx. argv makes its arguments.
 func (l *launcher) prepare(ctx context.Context, t *testing.T, n int, env []string, argv ...string) *exec.Cmd {
 	t.Helper()
 	tmp := t.TempDir() // where mpirun leaves files
@@ -134,11 +134,11 @@ func (l *launcher) execute(t *testing.T, n int, env []string, argv ...string) (s
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// mark is a variable by which the processes of a test are known.
+// mark is a variable that identifies the processes of a test.
 func mark(t *testing.T) string { return "MARK=" + strings.ReplaceAll(t.Name(), "/", "-") + "." }
 
-// alone waits for the end of all processes that the test has started: a launcher may
-// return a moment before those that it ends.
+// alone waits for the end of all processes that the test has started: a launcher may return a
+// moment before the processes that it ends.
 func alone(ctx context.Context, t *testing.T) {
 	t.Helper()
 	var left []string
@@ -167,7 +167,7 @@ func alone(ctx context.Context, t *testing.T) {
 	}
 }
 
-// check runs what every launcher has to do.
+// check runs the tests that every launcher must pass.
 func (l *launcher) check(t *testing.T) {
 	t.Run("jobs", func(t *testing.T) {
 		t.Parallel()
@@ -217,8 +217,8 @@ func (l *launcher) check(t *testing.T) {
 	})
 }
 
-// orphaned kills the launcher of PEs that wait for each other. They end: by what the
-// launcher has left to see to that, or by themselves.
+// orphaned kills the launcher of PEs that wait for each other. They end: by another process of the
+// launcher, or by themselves.
 func (l *launcher) orphaned(t *testing.T) {
 	t.Helper()
 	ctx, cancel := l.context(t)

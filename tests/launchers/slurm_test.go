@@ -16,8 +16,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// cluster starts testdata/cluster.sh. It returns a context for what needs the cluster, and the
-// variable that leads to it.
+// cluster starts testdata/cluster.sh. It returns a context for commands that need the cluster, and
+// the variable that leads to it.
 func cluster(t *testing.T) (context.Context, string) {
 	t.Helper()
 	for _, name := range []string{"munged", "slurmctld", "slurmd", "sinfo", "srun"} {
@@ -41,8 +41,8 @@ func cluster(t *testing.T) (context.Context, string) {
 	return daemons.Start(t, cmd, dir), "SLURM_CONF=" + filepath.Join(dir, "slurm.conf")
 }
 
-// ports returns ports that are free, and stay so: they are below those that the kernel
-// gives to who does not ask for one.
+// ports returns ports that are free, and stay so: they are below the range that the kernel assigns
+// by itself.
 func ports(t *testing.T, n int) (all []string) {
 	t.Helper()
 	for range 1000 {
@@ -95,7 +95,7 @@ func TestSlurm(t *testing.T) {
 			return launcher{command: command, env: []string{conf}, boot: "slurm", daemons: ctx}
 		}
 		l := srun("--nodes=2")
-		strict := srun("--nodes=2", "--kill-on-bad-exit") // for those that nobody else ends: they did not come
+		strict := srun("--nodes=2", "--kill-on-bad-exit") // it also ends PEs that did not come
 		strict.check(t)
 		alone := srun()
 		alone.boot = "singleton"
@@ -124,7 +124,7 @@ func TestSlurm(t *testing.T) {
 				c.l.works(t, n, c.hosts, c.env, "2")
 			})
 		}
-		// The doctor finds its peers on both nodes as a job does; and says why not.
+		// The doctor finds its peers on both nodes as a job does, or reports why not.
 		t.Run("doctor", func(t *testing.T) {
 			t.Parallel()
 			job(t)
@@ -140,7 +140,7 @@ func TestSlurm(t *testing.T) {
 				t.Errorf("without munge: status %d, and not both say so:\n%s", status, out)
 			}
 		})
-		// What munge does not vouch for.
+		// Without munge's credential.
 		t.Run("no munge", func(t *testing.T) {
 			t.Parallel()
 			l := srun("--nodes=2", "unshare", "--mount", "sh", "-c", `mount -t tmpfs none /run; exec "$@"`, "sh")
@@ -150,7 +150,7 @@ func TestSlurm(t *testing.T) {
 				t.Errorf("status %d:\n%s", status, out)
 			}
 		})
-		// The script has the variables of a task, and is none.
+		// The script has the variables of a task, but is none.
 		t.Run("script", func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -169,8 +169,8 @@ func TestSlurm(t *testing.T) {
 			}
 		})
 	})
-	// The daemons that mpirun starts are tasks of the allocation: what Slurm says of
-	// them is not true of the PEs.
+	// The daemons that mpirun starts are tasks of the allocation: Slurm's variables describe them,
+	// not the PEs.
 	t.Run("mpirun", func(t *testing.T) {
 		t.Parallel()
 		l := launcher{

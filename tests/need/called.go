@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Called compares the names that programs say they called, in the file that CALLED named, with
-// those of a table. The generator's list tells which of them programs with FEWER_TYPES leave out.
+// Called compares the names that programs called, from the file that CALLED named, with those of a
+// table. The generator's list says which of them programs with FEWER_TYPES leave out.
 func Called(t *testing.T, file, list string, table []string, fewer bool) {
 	t.Helper()
 	lines := func(path string) []string {

@@ -2,13 +2,13 @@ package need
 
 import "os"
 
-// A load is how much of something a test does: on each push, and in make test-full.
+// A load is the amount of work of a test: on each push, and in make test-full.
 type load struct {
 	push, full int
 	what       string
 }
 
-// What is less on each push stands in these two tables, so that make test takes ten minutes.
+// These two tables list what is reduced on each push, so that make test takes ten minutes.
 // scripts/test full does all that is here, and searches that make test has never had.
 var loads = map[string]load{
 	"litmus":         {1_500, 100_000, "rounds of tests/c/litmus.c on one node, and between two hosts"},
@@ -54,10 +54,10 @@ var left = map[string]string{
 	"wheels":         "the surface of NVSHMEM is held against committed facts; in make test-full these are made anew from NVIDIA's wheels, which pip fetches (tests/nvshmem)",
 }
 
-// Full reports whether tests do all that they can: scripts/test full sets TESTS=full.
+// Full reports whether tests run in full: scripts/test full sets TESTS=full.
 func Full() bool { return os.Getenv("TESTS") == "full" }
 
-// Load is how much a test does, by its name in the table.
+// Load is the amount of a test's work, by its name in the table.
 func Load(name string) int {
 	l, ok := loads[name]
 	switch {

@@ -23,9 +23,9 @@ func Sources(of fs.FS) (all []byte, err error) {
 	return all, err
 }
 
-// Made is a folder with what build writes into it. Where scripts/test names a folder in MADE, it is
-// built there once for all packages, and again when what it is made of, or how, has changed. Else
-// Made is "", and the test builds for itself.
+// Made is a folder with the output of build. If scripts/test names a folder in MADE, it is built
+// there once for all packages, and again when its sources or commands have changed. Else Made is
+// "", and the test builds for itself.
 func Made(t testing.TB, name string, of []byte, build func(dir string)) string {
 	t.Helper()
 	shared := os.Getenv("MADE")

@@ -1,6 +1,6 @@
-// Package need says what a test needs of its machine. A test that lacks it is
-// skipped on a developer's machine, and fails where CI=true is set: there the
-// machine is known, and a skip would hide that something is no longer tested.
+// Package need checks the machine for a test's requirements. A test that lacks one is skipped on a
+// developer's machine, and fails where CI=true is set: there the machine is known, and a skip would
+// hide that something is no longer tested.
 package need
 
 import (
@@ -23,8 +23,8 @@ func Namespaces(t T) {
 		lack(t, "needs root to make network namespaces")
 		return
 	}
-	// A child asks: a thread of this process that tried it could be the first one,
-	// which does not end with its goroutine, and whose namespace /proc/net shows.
+	// A child tries it: a thread of this process could be the first one, which does not end with
+	// its goroutine, and whose namespace /proc/net shows.
 	child := exec.Command("true")
 	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if err := child.Run(); err != nil {
@@ -32,7 +32,7 @@ func Namespaces(t T) {
 	}
 }
 
-// Command needs a program and says where it is. An ordinary user's PATH leaves sbin out.
+// Command needs a program and returns its path. An ordinary user's PATH leaves sbin out.
 func Command(t T, name string) string {
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin") {
 		file := filepath.Join(dir, name)

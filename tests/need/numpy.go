@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Numpy needs numpy and says where set-up has installed it, for PYTHONPATH. For a test in a
+// Numpy needs numpy and returns where set-up has installed it, for PYTHONPATH. For a test in a
 // package two levels below the root.
 func Numpy(t *testing.T) string {
 	t.Helper()

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// NVCC needs CUDA's compiler and says where it is: what NVCC names, else the
-// one that set-up installs, else one in PATH. For a test in a package two
-// levels below the root.
+// NVCC needs CUDA's compiler and returns its path: the one that NVCC names, else the one that
+// set-up installs, else one in PATH. For a test in a package two levels below the root.
 func NVCC(t *testing.T) string {
 	t.Helper()
 	if nvcc := os.Getenv("NVCC"); nvcc != "" {

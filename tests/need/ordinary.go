@@ -2,7 +2,7 @@ package need
 
 import "os"
 
-// Root needs to be root, to become somebody with fewer rights from there.
+// Root needs to be root, to become a user with fewer rights.
 func Root(t T) {
 	if os.Geteuid() != 0 {
 		lack(t, "needs root, to take rights away")

@@ -2,5 +2,5 @@
 
 package need
 
-// Race says whether the test was built with the race detector.
+// Race reports whether the test was built with the race detector.
 const Race = true

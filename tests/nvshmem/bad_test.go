@@ -10,7 +10,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestBad: one clear message for each mistake, which names the call as the program has it.
+// TestBad: one clear message for each mistake, which names the call as the program does.
 func TestBad(t *testing.T) {
 	build := need.Build(t)
 	lib := filepath.Join(build, "lib")

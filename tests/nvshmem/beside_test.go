@@ -11,8 +11,8 @@ import (
 )
 
 // TestBeside runs a program with two libraries of the same names, linked in either order. The other
-// library is one that the test makes, or Open MPI's. Behind a library of its own it comes as late
-// as one that libnvshmem_host.so.3 needed would come.
+// library is the test's own, or Open MPI's. Behind a library of its own it is loaded as late as one
+// that libnvshmem_host.so.3 needed would be.
 func TestBeside(t *testing.T) {
 	build := need.Build(t)
 	lib, work := filepath.Join(build, "lib"), t.TempDir()
@@ -22,7 +22,7 @@ func TestBeside(t *testing.T) {
 	}
 	compile(t, "gcc", "-std=gnu11", "-shared", "-fPIC", "-Wl,-soname,liboshmem.so", "testdata/liboshmem.c", "-o", played)
 	compile(t, "gcc", "-shared", "-fPIC", empty, "-Wl,--no-as-needed", played, "-Wl,-soname,libbehind.so", "-o", behind)
-	// What the linker sees of it: it has the names itself.
+	// The linker's view: it defines the names itself.
 	front := filepath.Join(t.TempDir(), "libbehind.so")
 	compile(t, "gcc", "-std=gnu11", "-shared", "-fPIC", "-Wl,-soname,libbehind.so", "testdata/liboshmem.c", "-o", front)
 
@@ -56,8 +56,8 @@ func TestBeside(t *testing.T) {
 	})
 }
 
-// TestAlone: without another OpenSHMEM there is nothing that could bring the PEs together, and
-// without libshmem.so nothing at all.
+// TestAlone: without another OpenSHMEM the PEs have no way to find each other, and without
+// libshmem.so there is nothing to call.
 func TestAlone(t *testing.T) {
 	build := need.Build(t)
 	program, work := filepath.Join(t.TempDir(), "alone"), t.TempDir()

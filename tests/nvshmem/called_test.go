@@ -11,10 +11,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestCalled has kernels call each name of the table, the programs of tests/gpu built with
-// NVSHMEM's names as programs of the host. What each call does is compared there. Reached directly,
-// and in make test-full between hosts, too: the names stand on the templates that tests/device and
-// TestKernels have tried so.
+// TestCalled has kernels call each name of the table, in the programs of tests/gpu built with
+// NVSHMEM's names as programs of the host. They compare the result of each call. Reached directly,
+// and in make test-full between hosts, too: the names use the templates that tests/device and
+// TestKernels have tested so.
 func TestCalled(t *testing.T) {
 	build, work := need.Build(t), t.TempDir()
 	lists := filepath.Join(build, "gen", "nvshmem", "gpu")
@@ -23,14 +23,14 @@ func TestCalled(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command(launcher(build), append([]string{"--timeout", "300", "-n", "2"}, args...)...)
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"), "SHMEM_PROVIDER=tcp", "CALLED="+called)
-		out, _ := cmd.CombinedOutput() // its status says
+		out, _ := cmd.CombinedOutput() // its status reports the result
 		if cmd.ProcessState.ExitCode() != status || status == 0 && strings.Count(string(out), " passed, 0 failed") != 2 {
 			t.Errorf("%v: status %d, want %d\n%.4000s", args, cmd.ProcessState.ExitCode(), status, out)
 		}
 	}
 	for _, name := range []string{"rma", "strided", "atomics", "waits", "colls", "singles"} {
 		program := filepath.Join(work, name)
-		// What nvcc is told by pragmas means nothing here, and handles of queues are not looked at.
+		// nvcc's pragmas mean nothing here, and handles of queues are ignored.
 		args := []string{"-std=c++17", "-O0", "-DEMULATED", "-DNVSHMEM_NAMES", "-Wno-unknown-pragmas", "-Wno-unused-parameter",
 			"-I../../device", "-I../../include", "-I../device/emulated", "-I" + lists}
 		if fewer {

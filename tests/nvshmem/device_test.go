@@ -15,7 +15,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// A shape is what a function of kernels answers and takes, as C++ spells it.
+// A shape is the result and the parameters of a function of kernels, as C++ spells it.
 type shape struct {
 	result string
 	params []string
@@ -56,9 +56,9 @@ func readDeviceFacts(t *testing.T, version string) (map[string]shape, []string, 
 	return functions, tiles, headers
 }
 
-// TestDeviceNames: kernels have each function of the newest release, or left_device.tsv says why
-// not; a row of that list that names fewer than it says has to become shorter. No other name is
-// there.
+// TestDeviceNames: kernels have each function of the newest release, or left_device.tsv gives the
+// reason; a row of that list that names fewer than it says must become shorter. There is no other
+// name.
 func TestDeviceNames(t *testing.T) {
 	known, tiles, _ := readDeviceFacts(t, newest)
 	there := map[string]bool{}
@@ -94,7 +94,7 @@ func TestDeviceNames(t *testing.T) {
 // the others a wrong number of bits.
 var withdrawn = regexp.MustCompile(`^nvshmem_\w+_alltoalls$|^nvshmemx_put6_signal(_nbi)?_(warp|block)$`)
 
-// TestDeviceOlder: what older releases have is in the newest one.
+// TestDeviceOlder: every name of older releases is in the newest one.
 func TestDeviceOlder(t *testing.T) {
 	now, _, _ := readDeviceFacts(t, newest)
 	for _, version := range []string{"3.4.5", "3.7.2"} {
@@ -107,7 +107,7 @@ func TestDeviceOlder(t *testing.T) {
 	}
 }
 
-// TestDeviceHeaders: each header is one that NVSHMEM has, so that a program that finds it by
+// TestDeviceHeaders: each header is one that NVSHMEM has, so that a program that looks for it by
 // __has_include finds it with the other library, too. The library's own begin with nvshmemi.
 func TestDeviceHeaders(t *testing.T) {
 	known := map[string]bool{}
@@ -152,7 +152,8 @@ func deviceShapes(t *testing.T) string {
 	return b.String()
 }
 
-// deviceCalls is a program whose kernels call one type of each family, and how many names it calls.
+// deviceCalls is a program whose kernels call one type of each family, and the number of names that
+// it calls.
 func deviceCalls(t *testing.T) (string, int) {
 	known, _, _ := readDeviceFacts(t, newest)
 	var b strings.Builder
@@ -177,7 +178,7 @@ func deviceCalls(t *testing.T) (string, int) {
 	return b.String(), calls
 }
 
-// deviceCall calls a function with any arguments, and keeps what it answers.
+// deviceCall calls a function with any arguments, and keeps its result.
 func deviceCall(name string, s shape) string {
 	var args []string
 	for _, p := range s.params {
@@ -199,7 +200,7 @@ func deviceCall(name string, s shape) string {
 }
 
 // TestDevice has nvcc compile programs for kernels: each type of a function, a call of each family,
-// and what the headers bring in.
+// and the headers that they include.
 func TestDevice(t *testing.T) {
 	nvcc, work := need.NVCC(t), t.TempDir()
 	calls, n := deviceCalls(t)
@@ -221,7 +222,7 @@ func TestDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 			args := []string{"-std=" + c.standard, "-arch=sm_75", "-ccbin", "gcc", "-I../../include/nvshmem", "-I../../device", "-Werror", "all-warnings", "-ptx", "-o", source + ".ptx"}
-			if c.name == "calls" { // nobody runs it: to make it quick takes most of the time
+			if c.name == "calls" { // it is never run: optimising it takes most of the time
 				args = append(args, "-Xcicc", "-O0")
 			}
 			if c.more != "-Werror" {
@@ -232,7 +233,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// torchDefines switch off what torch's builds have off: operators and conversions of half.
+// torchDefines switch off the operators and conversions of half, as torch's builds do.
 const torchDefines = `#define __CUDA_NO_HALF_OPERATORS__
 #define __CUDA_NO_HALF_CONVERSIONS__
 #define __CUDA_NO_HALF2_OPERATORS__
@@ -240,8 +241,8 @@ const torchDefines = `#define __CUDA_NO_HALF_OPERATORS__
 #define __CUDA_NO_BFLOAT16_OPERATORS__
 `
 
-// deviceBrings is what programs use without an include of their own, and how they declare again
-// what the library has.
+// deviceBrings uses what the headers bring without an include of its own, and declares again what
+// the library has.
 const deviceBrings = `#include <nvshmem.h>
 #include <nvshmemx.h>
 namespace theirs {
@@ -285,8 +286,8 @@ __global__ void kernel(int *at)
 }
 `
 
-// TestDeviceLink builds a program as its users do, with headers that lie as they are installed, and
-// looks at what it needs: the library of this surface alone.
+// TestDeviceLink builds a program as its users do, with the installed headers, and checks what it
+// needs: the library of this surface alone.
 func TestDeviceLink(t *testing.T) {
 	nvcc, build, home := need.NVCC(t), need.Build(t), t.TempDir()
 	for from, to := range map[string]string{"../../include/nvshmem": "nvshmem", "../../device/shmem": "shmem"} {

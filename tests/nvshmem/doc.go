@@ -1,3 +1,3 @@
-// Package nvshmem holds the surface of NVSHMEM against its facts, and runs programs as their users
-// have them. capi/spec/testdata/nvshmem-*.tsv has the facts; left.tsv lists what is absent.
+// Package nvshmem compares the surface of NVSHMEM with its facts, and runs typical programs.
+// capi/spec/testdata/nvshmem-*.tsv has the facts; left.tsv lists the absent names.
 package nvshmem

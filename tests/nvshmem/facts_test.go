@@ -11,7 +11,7 @@ import (
 // newest is the release whose names the library has. Older releases have the same, and fewer.
 const newest = "3.8.0"
 
-// facts are what a release of NVSHMEM has.
+// facts are the names, types and numbers of a release of NVSHMEM.
 type facts struct {
 	functions map[string]string // C++ type of a pointer to each
 	exports   map[string]bool   // functions and data of its library

@@ -11,10 +11,10 @@ import (
 )
 
 // TestKernels runs kernels as threads of the host: on one node, where peers are reached directly,
-// between hosts, where all goes by rings and proxies, and with both.
+// between hosts, where all operations go by rings and proxies, and with both.
 func TestKernels(t *testing.T) {
 	build, program := need.Build(t), filepath.Join(t.TempDir(), "kernels")
-	// What nvcc is told by pragmas means nothing here, and handles of queues are not looked at.
+	// nvcc's pragmas mean nothing here, and handles of queues are ignored.
 	compile(t, "g++", "-std=c++17", "-O1", "-g", "-DEMULATED", "-DNVSHMEM_NAMES", "-Wno-unknown-pragmas", "-Wno-unused-parameter", "-I../../device", "-I../../include",
 		"-I../device/emulated", "testdata/kernels.cc", "-o", program, "-L"+filepath.Join(build, "lib"), "-lshmem", "-lpthread")
 	for _, way := range [][]string{

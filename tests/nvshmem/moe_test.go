@@ -16,7 +16,7 @@ import (
 func experts(t *testing.T, build string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "moe")
-	// What nvcc is told by pragmas means nothing here, and some arguments are hints.
+	// nvcc's pragmas mean nothing here, and some arguments are hints.
 	args := append([]string{"-std=c++17", "-O1", "-g", "-DEMULATED", "-Wno-unknown-pragmas", "-Wno-unused-parameter", "-I../../device", "-I../../include",
 		"-I../../include/nvshmem", "-I../device/emulated", "-I../../examples/deepep"}, flags...)
 	compile(t, "g++", append(args, "testdata/moe.cc", "-o", program, "-L"+filepath.Join(build, "lib"), "-lshmem", "-lpthread")...)
@@ -31,9 +31,9 @@ func runExperts(build string, settings, args []string) (bool, string) {
 	return err == nil && strings.Contains(string(out), ": passed\n") && !strings.Contains(string(out), "failed"), string(out)
 }
 
-// TestExperts runs the kernels that count on the order of a queue: where PEs are reached directly,
-// by rings, by both, and on networks that keep no order. With a GPU that the test plays they have the
-// state that the library makes for kernels.
+// TestExperts runs the kernels that rely on the order of a queue: where PEs are reached directly,
+// by rings, by both, and on networks that keep no order. With a fake GPU they have the state that
+// the library makes for kernels.
 func TestExperts(t *testing.T) {
 	build := need.Build(t)
 	program := experts(t, build)
@@ -74,7 +74,7 @@ func TestExperts(t *testing.T) {
 	}
 }
 
-// TestExpertsWithoutOrder leaves the fence of the queue out, which the test above has to notice.
+// TestExpertsWithoutOrder leaves the fence of the queue out, which the test above must notice.
 func TestExpertsWithoutOrder(t *testing.T) {
 	build := need.Build(t)
 	program := experts(t, build, "-DIBGDA_WITHOUT_ORDER")

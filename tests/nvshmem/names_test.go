@@ -17,9 +17,9 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestNames: the surface has each function and constant of the newest release, or left.tsv says why
-// not; a row of that list that names fewer than it says has to become shorter. No other name is
-// there.
+// TestNames: the surface has each function and constant of the newest release, or left.tsv gives
+// the reason; a row of that list that names fewer than it says must become shorter. There is no
+// other name.
 func TestNames(t *testing.T) {
 	known := readFacts(t, newest)
 	there := map[string]bool{}
@@ -87,7 +87,7 @@ func merge(exports map[string]bool, constants map[string]string) map[string]bool
 	return all
 }
 
-// TestOlder: what older releases have is in the newest one, so that its list is enough.
+// TestOlder: every name of older releases is in the newest one, so that its list is enough.
 func TestOlder(t *testing.T) {
 	now := readFacts(t, newest)
 	for _, version := range []string{"3.4.5", "3.7.2"} {
@@ -111,7 +111,7 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// TestExports compares what the library exports with the surface, and looks at how it is named.
+// TestExports compares the library's exports with the surface, and checks its names.
 func TestExports(t *testing.T) {
 	library := filepath.Join(need.Build(t), "lib", "libnvshmem_host.so.3")
 	out, err := exec.Command("nm", "-D", "--defined-only", library).Output()

@@ -33,8 +33,8 @@ extern "C" __global__ void all(int *target, uint64_t *signal, __half *half)
 }
 `
 
-// TestNVRTC compiles kernels of NVSHMEM as programs do that make them at run time. Host code is not
-// declared there: NVRTC refuses it.
+// TestNVRTC compiles kernels of NVSHMEM as programs do that compile them at run time. The headers
+// declare no host code there: NVRTC refuses it.
 func TestNVRTC(t *testing.T) {
 	cuda := filepath.Join(filepath.Dir(filepath.Dir(need.NVCC(t))), "include")
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestNVRTC(t *testing.T) {
 	}
 }
 
-// nvrtc compiles a text, and answers the PTX and what NVRTC says.
+// nvrtc compiles a text, and returns the PTX and NVRTC's output.
 func nvrtc(t *testing.T, text string, options ...string) (ptx, log string) {
 	t.Helper()
 	library := filepath.Join(need.Folder(t), "tools", "nvrtc-13.0.88", "libnvrtc.so.13")

@@ -12,14 +12,14 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestPrograms runs what users of NVSHMEM write, with heaps in main memory. The programs sem01 and
-// those that follow it are for what a change of names alone would get wrong.
+// TestPrograms runs typical programs of NVSHMEM's users, with heaps in main memory. The programs
+// sem01 and following test differences in meaning, which a change of names alone would get wrong.
 func TestPrograms(t *testing.T) {
 	build := need.Build(t)
 	for _, c := range []struct {
 		program string
 		pes     int
-		job     []string // options of shmemrun; none: the program is no job
+		job     []string // options of shmemrun; nil: the program is not a job
 		says    string   // on standard error
 	}{
 		{"ring", 2, []string{"-n", "2"}, ""},
@@ -95,7 +95,7 @@ func built(t *testing.T, build, name string) string {
 	return program
 }
 
-// played starts a job on GPUs that the test plays, as settings say.
+// played starts a job on fake GPUs, with these settings.
 func played(t *testing.T, build, settings string, argv ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(launcher(build), append([]string{"--timeout", "60"}, argv...)...)
@@ -103,8 +103,7 @@ func played(t *testing.T, build, settings string, argv ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestStream runs calls on the stream of a GPU that the test plays. The last call of the program is
-// refused.
+// TestStream runs calls on the stream of a fake GPU. The last call of the program is refused.
 func TestStream(t *testing.T) {
 	build := need.Build(t)
 	cmd := played(t, build, "works=1", "-n", "2", built(t, build, "stream"))
@@ -116,8 +115,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestChosen has PEs choose GPUs after init: other ones than init took, which is possible as long
-// as there are no teams.
+// TestChosen has PEs choose GPUs after init: other GPUs than init took, which is possible before
+// the first team.
 func TestChosen(t *testing.T) {
 	build := need.Build(t)
 	program := built(t, build, "sem06")
@@ -147,7 +146,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestGrows has PEs allocate until nothing is left of a GPU of 4 GiB, or of the heap.
+// TestGrows has PEs allocate until a GPU of 4 GiB, or the heap, is full.
 func TestGrows(t *testing.T) {
 	build := need.Build(t)
 	program := built(t, build, "sem04")

@@ -36,8 +36,8 @@ extern "C" __global__ void together(int *at, int *from, uint64_t *signal, int pe
 }
 `
 
-// TestSameCode: the names of NVSHMEM are the same code for a GPU, as PTX and as its machine code
-// (SASS), but for the number by which a report names the call.
+// TestSameCode: the names of NVSHMEM have the same code for a GPU, as PTX and as its machine code
+// (SASS), except for the number of the call in reports.
 func TestSameCode(t *testing.T) {
 	nvcc := need.NVCC(t)
 	own := "#include <shmem/shmem.cuh>\n" + same
@@ -55,7 +55,7 @@ func TestSameCode(t *testing.T) {
 			t.Fatal(err)
 		}
 		texts = append(texts, withoutNames(string(ptx)))
-		// Objects that no kernel uses have a part in where others are.
+		// Objects that no kernel uses affect the places of others.
 		needed := remark.ReplaceAll(internal.ReplaceAll(ptx, []byte("_INTERNAL_")), nil)
 		if err := os.WriteFile(source+".ptx", needed, 0o644); err != nil {
 			t.Fatal(err)
@@ -86,8 +86,8 @@ func TestSameCode(t *testing.T) {
 	}
 }
 
-// machineCode are the instructions of a cubin, in words, by the section that has them. A call's
-// number is that of the library's own name.
+// machineCode is the instructions of a cubin, in words, by section. A call's number is that of the
+// library's own name.
 func machineCode(t *testing.T, path string) map[string][]uint32 {
 	t.Helper()
 	file, err := elf.Open(path)
@@ -127,8 +127,8 @@ var (
 	remark = regexp.MustCompile(`(?m)^(//|\.global \.align 1 \.b8 _ZN32_INTERNAL_7_same_cu_one4cuda3std).*\n`)
 )
 
-// withoutNames puts the name of a call, as the library itself has it, into the place of its number,
-// and takes out what depends on the file.
+// withoutNames replaces the number of a call by the library's own name for it, and removes the
+// parts that depend on the file.
 func withoutNames(ptx string) string {
 	names := map[string]string{}
 	for _, name := range spec.Shmem.KernelNames() {

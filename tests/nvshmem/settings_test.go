@@ -12,8 +12,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestSettings: the variables of NVSHMEM count, and wrong ones are named once, where a program
-// calls NVSHMEM's names; a program with OpenSHMEM's alone never hears of them.
+// TestSettings: the variables of NVSHMEM count, and wrong ones are reported once, where a program
+// calls NVSHMEM's names; a program with only OpenSHMEM's names gets no such report.
 func TestSettings(t *testing.T) {
 	build := need.Build(t)
 	lib := filepath.Join(build, "lib")
@@ -56,7 +56,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// TestRelease: commands say the release whose names the headers have.
+// TestRelease: commands print the release whose names the headers have.
 func TestRelease(t *testing.T) {
 	var release []string
 	for _, part := range []string{"MAJOR", "MINOR", "PATCH"} {

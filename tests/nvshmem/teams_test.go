@@ -11,8 +11,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestTeamsOfGPUs has PEs share GPUs that the test plays: as init gives them out, as the program
-// chooses after init, and without any.
+// TestTeamsOfGPUs has PEs share fake GPUs: as init assigns them, as the program chooses after init,
+// and without any.
 func TestTeamsOfGPUs(t *testing.T) {
 	build := need.Build(t)
 	program := built(t, build, "sem02gpu")
@@ -44,7 +44,7 @@ func TestTeamsOfGPUs(t *testing.T) {
 }
 
 // TestTeamInit makes teams of any PEs by a unique ID, on one node, between hosts and with both, and
-// has what is no team refused.
+// checks that wrong teams are refused.
 func TestTeamInit(t *testing.T) {
 	build := need.Build(t)
 	program := built(t, build, "teaminit")

@@ -14,11 +14,11 @@ import (
 )
 
 // TestTiles runs the calls on tiles as threads of the host: on one node, where peers are reached
-// directly, between hosts, where all goes by rings and proxies, and with both.
+// directly, between hosts, where all operations go by rings and proxies, and with both.
 func TestTiles(t *testing.T) {
 	build, program := need.Build(t), filepath.Join(t.TempDir(), "tiles")
 	lib := filepath.Join(build, "lib")
-	// Tuples are those of CUDA's C++ library. The rest of its headers is what the test plays.
+	// Tuples are those of CUDA's C++ library. The test replaces the rest of its headers.
 	tuples := filepath.Join(filepath.Dir(filepath.Dir(need.NVCC(t))), "include", "cccl")
 	compile(t, "g++", "-std=c++17", "-O0", "-g", "-x", "c++", "-DEMULATED", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-parameter",
 		"-I../../device", "-I../../include", "-I../device/emulated", "-isystem", tuples, "../gpu/tiles.cu", "-x", "none",
@@ -52,8 +52,8 @@ using tensor = nvshmemx::Tensor<float, layout>;
 using bound = nvshmemx::shape<int, int>;
 `
 
-// tileShapes is a program that asserts the type of each function, and what the types of tensors
-// are: facts of the newest release.
+// tileShapes is a program that asserts the type of each function, and the types of tensors: facts
+// of the newest release.
 func tileShapes(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(tileTop)
@@ -91,7 +91,7 @@ func tileShapes(t *testing.T) string {
 	return b.String()
 }
 
-// refused are calls that a compiler has to refuse, and what it says.
+// refused are calls that a compiler must refuse, and its messages.
 var refused = []struct{ call, says string }{
 	{"nvshmemx::tile_broadcast<tensor, tensor, none, nvshmemx::NVLS_ONE_SHOT_PULL_NBI>(0, t, t, none{}, none{}, 0);", "take NVLS_ONE_SHOT_PUSH_NBI, which needs no multicast here"},
 	{"nvshmemx::tile_allgather_block<tensor, tensor, none, nvshmemx::NVLS_TWO_SHOT_PUSH_NBI>(0, t, t, none{}, none{}, 0);", "take NVLS_ONE_SHOT_PUSH_NBI, which needs no multicast here"},
@@ -104,7 +104,8 @@ var refused = []struct{ call, says string }{
 	{"nvshmemx::tile_put<tensor, tensor, nvshmemx::shape<int, int, int>, nvshmemx::PEER_PUSH_NBI>(t, t, {}, {}, 0, 0);", "the boundary has more dimensions than the source"},
 }
 
-// TestTileTypes has nvcc compile what tensors and calls on them are, and what is to be refused.
+// TestTileTypes has nvcc compile the types of tensors and calls on them, and calls that it must
+// refuse.
 func TestTileTypes(t *testing.T) {
 	nvcc, work := need.NVCC(t), t.TempDir()
 	args := []string{"-std=c++17", "-arch=sm_75", "-ccbin", "gcc", "-I../../include/nvshmem", "-I../../device", "-ptx", "-o", filepath.Join(work, "out.ptx")}

@@ -10,9 +10,9 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestWheels makes the facts anew from the wheels themselves: those that are committed, which all
-// other tests compare the surface with, are the same. It fetches some 500 MB by pip, or takes the
-// wheels from the folder NVSHMEM_WHEELS.
+// TestWheels makes the facts anew from the wheels and compares them with the committed facts, which
+// all other tests use. It fetches some 500 MB by pip, or takes the wheels from the folder
+// NVSHMEM_WHEELS.
 func TestWheels(t *testing.T) {
 	if need.Left("wheels") {
 		t.Skip("make test-full fetches the wheels")

@@ -1,5 +1,5 @@
-// Package nvtx runs programs under a profiler of its own, and looks at the ranges that
-// they showed it.
+// Package nvtx runs programs under a profiler of its own, and checks the ranges that they showed
+// it.
 package nvtx
 
 import (
@@ -47,13 +47,11 @@ func run(t *testing.T, build string, env []string, args ...string) (string, erro
 	return out.String(), err
 }
 
-// shown is what the processes of a job showed: how often each range, as "domain group
-// name".
+// shown is the ranges of a job's processes: the count of each, as "domain group name".
 type shown map[string]int
 
-// read holds what the processes showed to what every profiler expects: domains that are
-// made before they are used and groups that have names, and on each thread as many ranges
-// left as entered, the one that was entered last first.
+// read checks the rules of every profiler: domains are made before they are used and groups have
+// names, and on each thread as many ranges are left as entered, the last one first.
 func read(t *testing.T, record string) shown {
 	t.Helper()
 	files, err := filepath.Glob(record + ".*")
@@ -105,8 +103,8 @@ func read(t *testing.T, record string) shown {
 	return all
 }
 
-// What the program shows of each group, with both jobs, PEs and threads; of the proxy, it
-// is only known that it is something.
+// The program's ranges in each group, with both jobs, PEs and threads; of the proxy the test knows
+// only that there are some.
 var want = map[string]shown{
 	"init":            {"shmem_init_thread": 4, "shmem_finalize": 4},
 	"alloc":           {"shmem_calloc": 8, "shmem_free": 8},
@@ -123,7 +121,7 @@ var want = map[string]shown{
 	"rma_nonblocking": {"shmem_long_get_nbi": 8, "shmem_long_put_signal_nbi": 8},
 }
 
-// And what it shows with streams.
+// And its ranges with streams.
 var onStreams = map[string]shown{
 	"wait":            {"shmem_signal_wait_until": 4},
 	"wait_on_stream":  {"shmemx_long_wait_until_on_stream": 4},
@@ -132,7 +130,7 @@ var onStreams = map[string]shown{
 		"shmem_long_put_signal": 8, "shmem_long_iput": 8, "shmemx_long_p_on_stream": 4, "shmemx_long_g_on_stream": 4},
 }
 
-// TestGroups: the groups that were asked for, each call in its own, and no other.
+// TestGroups: the selected groups, each call in its own, and no other.
 func TestGroups(t *testing.T) {
 	build, recorder, program := tools(t)
 	words := config.Lookup("SHMEM_NVTX").Choices
@@ -203,8 +201,8 @@ func (s shown) String() string {
 	return b.String()
 }
 
-// TestNobodyListens: without a profiler, or with one that cannot be had, a job runs as
-// ever, and says so where it says anything.
+// TestNobodyListens: without a profiler, or with one that cannot be loaded, a job runs as ever, and
+// reports it if it reports anything.
 func TestNobodyListens(t *testing.T) {
 	build, recorder, program := tools(t)
 	for _, c := range []struct {
@@ -214,7 +212,7 @@ func TestNobodyListens(t *testing.T) {
 		{[]string{"SHMEM_NVTX=all"}, false},
 		{[]string{"SHMEM_NVTX=all", "SHMEM_LOG_LEVEL=info"}, true},
 		{[]string{"SHMEM_NVTX=all", "SHMEM_LOG_LEVEL=info", "NVTX_INJECTION64_PATH=/nosuch.so"}, true},
-		{[]string{"SHMEM_LOG_LEVEL=info", "NVTX_INJECTION64_PATH=" + recorder}, false}, // nothing is asked for: it is not loaded
+		{[]string{"SHMEM_LOG_LEVEL=info", "NVTX_INJECTION64_PATH=" + recorder}, false}, // no group: it is not loaded
 	} {
 		record := filepath.Join(t.TempDir(), "record")
 		out, err := run(t, build, append(c.env, "RECORD="+record), program)

@@ -13,8 +13,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// cage makes what a plain container is: the mounts in place, nobody may get more rights
-// than it has, and it has none.
+// cage makes a plain container: the mounts in place, no process may get more rights than it has,
+// and it has none.
 const cage = `set -e
 mount -t tmpfs -o size=64m,mode=1777 tmpfs /dev/shm
 exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs -- "$@"`
@@ -31,7 +31,7 @@ func run(t *testing.T, env []string, argv ...string) (string, error) {
 	return string(out), err
 }
 
-// installed is what the programs need, in a folder that everybody may read.
+// installed is the files that the programs need, in a folder that all users may read.
 func installed(t *testing.T, programs ...string) string {
 	t.Helper()
 	need.Root(t)
@@ -64,7 +64,7 @@ func installed(t *testing.T, programs ...string) string {
 	return dir
 }
 
-// TestCage: the cage takes away what it says.
+// TestCage: the cage takes the rights away that it names.
 func TestCage(t *testing.T) {
 	need.Root(t)
 	out, err := run(t, nil, "sh", "-c", "id -u; grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status; df -k --output=size /dev/shm | tail -1; dd if=/proc/1/mem of=/dev/null count=1 2>&1 | head -1")
@@ -78,8 +78,8 @@ func TestCage(t *testing.T) {
 	}
 }
 
-// TestPrograms: all of it works there, on one host and between two, with a heap many
-// times as large as /dev/shm.
+// TestPrograms: all of it works there, on one host and between two, with a heap many times as large
+// as /dev/shm.
 func TestPrograms(t *testing.T) {
 	names := []string{"lifecycle", "memory", "zz_rma", "sync", "teams", "contexts", "statics", "rings", "locks"}
 	dir := installed(t, names...)
@@ -95,7 +95,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestBanner: the recipe for one host says what PE 0 prints.
+// TestBanner: the recipe for one host shows the output of PE 0.
 func TestBanner(t *testing.T) {
 	dir := installed(t, "sync")
 	recipes, err := os.ReadFile("../../docs/start/recipes.md")
@@ -114,8 +114,8 @@ func TestBanner(t *testing.T) {
 	}
 }
 
-// TestTools: the commands say what is there, and the doctor finds nothing that has to be
-// mended but what is true of the machine.
+// TestTools: the commands list what is there, and the doctor finds no fault except those of the
+// machine.
 func TestTools(t *testing.T) {
 	dir := installed(t)
 	path := "PATH=" + dir + "/bin:/usr/bin:/bin"

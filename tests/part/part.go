@@ -10,7 +10,7 @@ import (
 // used as well.
 type Part struct{ K, N uint64 }
 
-// Flag is a part that a test program is told by a flag of that name.
+// Flag is a part that a flag of a test program gives.
 func Flag(name, usage string) *Part {
 	p := &Part{N: 1}
 	flag.Var(p, name, "k/n: one process of n, "+usage+"; k counts from 0")
@@ -30,14 +30,14 @@ func (p *Part) Set(s string) error {
 	return nil
 }
 
-// Share is how many of so many are this part's, rounded up.
+// Share is this part's share of n, rounded up.
 func (p *Part) Share(of int) int {
 	n := int(max(p.N, 1))
 	return (of + n - 1) / n
 }
 
-// Has tells whether what has a number is this part's.
+// Has reports whether the item with a number belongs to this part.
 func (p *Part) Has(number uint64) bool { return number%max(p.N, 1) == p.K }
 
-// Seed is the first seed of this part. Those that follow are no other's.
+// Seed is the first seed of this part. The seeds after it belong to no other part.
 func (p *Part) Seed() uint64 { return p.K<<32 + 1 }

@@ -14,10 +14,10 @@ import (
 	"libshmem/queue/queuetest"
 )
 
-// codecSource is a C program made of the table. A line of its input is a code,
-// the ring's position, the values of the operation's fields and six words; its
-// answer is the slots that a push of the fields stored, and what the getters
-// find in the words. A line that begins with 99 asks for the layout.
+// codecSource is a C program made of the table. A line of its input is a code, the ring's position,
+// the values of the operation's fields and six words; its output is the slots that a push of the
+// fields stored, and the values of the getters for the words. A line that begins with 99 asks for
+// the layout.
 func codecSource() string {
 	var b strings.Builder
 	b.WriteString(`#include "memory_layout.h"
@@ -77,7 +77,7 @@ static void layout(void)
 	return b.String()
 }
 
-// ask gives the program its lines and returns the numbers of each answer.
+// ask gives the program its lines and returns the numbers of each line of output.
 func ask(t *testing.T, lines [][]uint64) [][]uint64 {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "codec.c")
@@ -115,7 +115,7 @@ func ask(t *testing.T, lines [][]uint64) [][]uint64 {
 	return answers
 }
 
-// member is the field of Op that belongs to one of the table.
+// member is the field of Op that belongs to a member of the table.
 func member(op *queue.Op, f table.Field) reflect.Value {
 	name := map[string]string{"pe": "PE", "value32": "Value"}[f.Name]
 	if name == "" {
@@ -126,15 +126,14 @@ func member(op *queue.Op, f table.Field) reflect.Value {
 	return reflect.ValueOf(op).Elem().FieldByName(name)
 }
 
-// values are those of a field at which something can go wrong, and one that has
-// nothing to do with the others.
+// values are the values of a field at the limits, and one unrelated to the others.
 func values(f table.Field, salt int) []uint64 {
 	all := ^uint64(0) >> (64 - f.Bits)
 	return []uint64{0, all, 1, all>>1 + 1, all >> 1, 0x9e3779b97f4a7c15 * uint64(salt+1) >> (64 - f.Bits)}
 }
 
-// TestCodec holds that what C pushes is what Go reads and what Go packs is what
-// C reads, for every operation and over every turn of a position.
+// TestCodec checks that Go reads what C pushes and C reads what Go packs, for every operation and
+// over every turn of a position.
 func TestCodec(t *testing.T) {
 	var lines [][]uint64
 	var ops []queue.Op
@@ -149,14 +148,14 @@ func TestCodec(t *testing.T) {
 				v := values(f, n+j)[(n+n/6*j)%6]
 				line = append(line, v)
 				if f.Name == "value32" {
-					v = uint64(int64(int32(v))) // as Go gives it
+					v = uint64(int64(int32(v))) // as Go returns it
 				}
 				member(&op, f).SetUint(v)
 			}
 			var w [2 * queue.MaxSlots]uint64
 			slots := op.Pack(&w)
 			for k := range w[:2*slots] {
-				w[k] |= uint64(n) % 2 << 63 // getters do not mind the lap
+				w[k] |= uint64(n) % 2 << 63 // getters ignore the lap
 			}
 			lines, ops, rows = append(lines, append(line, w[:]...)), append(ops, op), append(rows, row)
 		}
@@ -171,8 +170,8 @@ func TestCodec(t *testing.T) {
 		for k, v := range got[:2*row.Slots] {
 			g.Set(start+uint64(k/2), k%2, v)
 		}
-		// The consumer begins at 0: it gets the slots from where they were stored,
-		// with the lap of position 0.
+		// The consumer begins at 0: it gets the slots from where they were stored, with the lap of
+		// position 0.
 		flip := g.Lap(start) ^ 1<<63
 		at0 := queuetest.New(queue.MinSlots, 0)
 		for k := range uint64(row.Slots) {
@@ -208,8 +207,7 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// TestLayout holds that C and Go have each member of each struct at one place,
-// the table's.
+// TestLayout checks that C and Go have each member of each struct at one place, the table's.
 func TestLayout(t *testing.T) {
 	goTypes := map[string]any{
 		"Line": queue.Line{}, "Reply": queue.Reply{}, "Near": queue.Near{}, "Desc": queue.Desc{}, "Peer": queue.Peer{}, "State": queue.State{}, "Report": queue.Report{}, "StreamCall": queue.StreamCall{}, "Team": queue.Team{},

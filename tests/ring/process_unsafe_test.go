@@ -70,7 +70,7 @@ func rings(t *testing.T, count, log2 int) (path string, all []*queue.Ring, near 
 	return file.Name(), all, near
 }
 
-// reader checks what testdata/process.c pushes.
+// reader checks the operations that testdata/process.c pushes.
 type reader struct {
 	next map[uint32]uint64 // of each thread
 	had  int
@@ -88,7 +88,7 @@ func (c *reader) check(op *queue.Op) error {
 	case 2:
 		want.Code, want.Local, want.Length, want.Kind, want.Signal, want.SignalAt = queue.CodePutSignal, ^i, i, 5, ^i, i
 	}
-	var got, sent [2 * queue.MaxSlots]uint64 // other fields mean nothing
+	var got, sent [2 * queue.MaxSlots]uint64 // other fields are meaningless
 	if op.Pack(&got) != want.Pack(&sent) || got != sent {
 		return fmt.Errorf("thread %d, operation %d: %+v, want %+v", op.PE, i, *op, want)
 	}
@@ -97,8 +97,8 @@ func (c *reader) check(op *queue.Op) error {
 	return nil
 }
 
-// drain reads a batch, completes its quiets and gives its slots back. It returns
-// how many operations it was.
+// drain reads a batch, completes its quiets and releases its slots. It returns the number of
+// operations.
 func (c *reader) drain(r *queue.Ring) (n int, err error) {
 	for ; n < 64; n++ {
 		var op queue.Op
@@ -119,7 +119,7 @@ func (c *reader) drain(r *queue.Ring) (n int, err error) {
 	return n, nil
 }
 
-// producers starts testdata/process.c and returns it with what it will say.
+// producers starts testdata/process.c and returns it with its output.
 func producers(t *testing.T, program, path string, log2, count, ring int, what string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	args := append([]string{path, fmt.Sprint(log2), fmt.Sprint(count), fmt.Sprint(ring)}, strings.Fields(what)...)
@@ -155,8 +155,8 @@ func ended(t *testing.T, cmd *exec.Cmd, out *bufio.Reader) {
 	}
 }
 
-// TestProcess has threads of another process push into rings that Go reads, the
-// smallest ring among them, which is always full.
+// TestProcess has threads of another process push into rings that Go reads, including the smallest
+// ring, which is always full.
 func TestProcess(t *testing.T) {
 	program := compile(t, "process")
 	for _, row := range []struct{ log2, threads, count int }{{8, 1, 500000}, {8, 16, 5000}, {12, 16, 50000}, {8, 64, 500}} {
@@ -183,9 +183,9 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestKilled kills a process that has taken positions and not stored all: its
-// ring stops there, and can tell; another ring goes on; and producers that wait
-// for room in the first go when it is stopped.
+// TestKilled kills a process that has taken positions and not stored all: its ring stops there, and
+// reports it; another ring goes on; and producers that wait for room in the first go on when it is
+// stopped.
 func TestKilled(t *testing.T) {
 	const log2 = 8
 	program := compile(t, "process")

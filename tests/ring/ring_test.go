@@ -31,8 +31,8 @@ func compileFile(t *testing.T, source string, flags ...string) string {
 	return program
 }
 
-// tsan compiles for ThreadSanitizer, which warns of every fence: it does not
-// see them, and memory.h has something else for it.
+// tsan compiles for ThreadSanitizer, which warns of every fence because it does not see them;
+// memory.h replaces them.
 var tsan = []string{"-fsanitize=thread", "-Wno-tsan", "-DSHMEMI_TSAN"}
 
 // command is a program that does not outlive the test. Each has an alarm of its
@@ -49,7 +49,7 @@ func command(t *testing.T, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a program and returns what it says and its status.
+// run runs a program and returns its output and its status.
 func run(t *testing.T, program, args string) (string, int) {
 	t.Helper()
 	cmd := command(t, program, strings.Fields(args)...)
@@ -61,7 +61,7 @@ func run(t *testing.T, program, args string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// good runs a program that has to end well.
+// good runs a program that must end well.
 func good(t *testing.T, program, args string) string {
 	t.Helper()
 	start := time.Now()
@@ -77,8 +77,8 @@ func TestTurns(t *testing.T) {
 	good(t, compile(t, "turns"), "")
 }
 
-// TestVisible writes what an operation names, pushes it at once and reads it at
-// the other end, ten million times.
+// TestVisible writes the operand of an operation, pushes the operation at once and reads the
+// operand at the other end, ten million times.
 func TestVisible(t *testing.T) {
 	program := compile(t, "threads")
 	good(t, program, "1 1 8 4000000 puts")
@@ -106,7 +106,7 @@ func TestThreadSanitizer(t *testing.T) {
 	good(t, compile(t, "turns", tsan...), "")
 }
 
-// TestSeededBugs holds that the run above would tell.
+// TestSeededBugs checks that the run above would notice them.
 func TestSeededBugs(t *testing.T) {
 	for bug, row := range []struct{ what, args string }{
 		1: {"slots before their source", "8 2 8 3000 mixed"},
@@ -119,8 +119,8 @@ func TestSeededBugs(t *testing.T) {
 			continue
 		}
 		program := compile(t, "threads", append([]string{fmt.Sprintf("-DSEEDED_BUG=%d", bug)}, tsan...)...)
-		// Which threads meet is the scheduler's choice: on a busy machine one run
-		// in many shows nothing.
+		// The scheduler decides which threads meet: on a busy machine one run in many shows
+		// nothing.
 		var out string
 		var status int
 		reported := false

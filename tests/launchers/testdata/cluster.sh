@@ -9,8 +9,8 @@ dir=$1
 PATH=$PATH:/usr/sbin:/sbin
 here=$(hostname -s)
 
-# Names of hosts have to lead somewhere, and munge's daemon is where its library looks: both
-# only for the processes of the cluster.
+# Host names must resolve, and munge's daemon must be where its library looks: both only for the
+# processes of the cluster.
 {
     cat /etc/hosts
     echo "127.0.0.2 a"
@@ -23,7 +23,7 @@ ln -s "$dir/munge.sock" /run/munge/munge.socket.2
 
 mkdir "$dir/state" "$dir/tmp-a" "$dir/tmp-b"
 
-# What the nodes know each other by. Below /tmp munged wants to be told that it may.
+# The secret that the nodes share. Below /tmp munged needs an option that allows it.
 head -c 1024 /dev/urandom >"$dir/munge.key"
 chmod 400 "$dir/munge.key"
 watched "$dir/munged" munged --foreground --force --key-file="$dir/munge.key" --socket="$dir/munge.sock" \

@@ -1,12 +1,11 @@
 /*
- * job.c: what the PEs of a job do: everybody writes to everybody, in several jobs one
+ * job.c: the work of the PEs of a job: every PE writes to every other one, in several jobs one
  * after the other.
  *
- * The arguments: how many jobs, and then any number of pairs, a PE and what becomes of it
- * in the first one: "sleeps" or "ends" before shmem_init, is "killed" after it, or calls
- * shmem_"global_exit". Where APART is set, each host name is a host of its own. Where STARTS
- * is set, PE 1 starts the program once more: as it is, and by the command STARTS, which is to
- * make a job of its own of it.
+ * The arguments: how many jobs, and then any number of pairs, a PE and its fate in the first one:
+ * "sleeps" or "ends" before shmem_init, is "killed" after it, or calls shmem_"global_exit". Where
+ * APART is set, each host name is a host of its own. Where STARTS is set, PE 1 starts the program
+ * once more: as it is, and by the command STARTS, which is to make a job of its own of it.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
@@ -26,7 +25,7 @@ static const char *fate(int argc, char **argv, int pe)
     return "";
 }
 
-/* What the launcher says, before the library does. */
+/* The launcher's own report, before the library does. */
 static int rank(void)
 {
     const char *names[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"};

@@ -1,4 +1,4 @@
-/* What NVIDIA's archive of device code calls when a program begins. */
+/* The function that NVIDIA's archive of device code calls when a program begins. */
 #include <nvshmem.h>
 
 #include <stdio.h>

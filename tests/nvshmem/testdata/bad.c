@@ -1,4 +1,4 @@
-/* Bad input, each by its name: what the library says, bad_test.go has. */
+/* Bad input, each by its name: bad_test.go has the library's messages. */
 #define _GNU_SOURCE
 #include <nvshmem.h>
 #include <nvshmemx.h>
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
         printf("%s\n", nvshmemx_status_string(rc));
         return rc == 0;
     }
-    if (strcmp(what, "garbage") == 0) /* no version at all: it is written */
+    if (strcmp(what, "garbage") == 0) /* no version at all: the library writes it */
         return with(0x5a5a5a5a);
     if (strcmp(what, "twice") == 0 && (argc < 3 || dlopen(argv[2], RTLD_NOW) == NULL))
         return 2;
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
     nvshmem_init();
     nvshmem_team_t team = NVSHMEM_TEAM_WORLD;
     if (strcmp(what, "foreign") == 0) {
-        nvshmem_team_sync((nvshmem_team_t)8); /* as NVSHMEM numbers the second team that is made */
+        nvshmem_team_sync((nvshmem_team_t)8); /* NVSHMEM's number of a program's second team */
     } else if (strcmp(what, "pointer") == 0) {
         nvshmem_long_sum_reduce((nvshmem_team_t)0x5613a2c0, NULL, NULL, 0);
     } else if (strcmp(what, "ask") == 0) {

@@ -1,6 +1,6 @@
 /*
- * Two libraries with the same names: an OpenSHMEM that brings the program together, and that of
- * NVSHMEM's names, which has an OpenSHMEM below it. Each name is answered by its own.
+ * Two libraries with the same names: an OpenSHMEM that starts the program's job, and the library of
+ * NVSHMEM's names, with an OpenSHMEM below it. Each calls its own functions.
  */
 #define _GNU_SOURCE
 #include <nvshmem.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As any OpenSHMEM has them. */
+/* Like any OpenSHMEM's. */
 void shmem_init(void);
 void shmem_finalize(void);
 int shmem_my_pe(void);
@@ -30,7 +30,7 @@ void shmem_int_put(int *dest, const int *source, size_t nelems, int pe);
         }                                                                                          \
     } while (0)
 
-/* The file that has a function. */
+/* The file that defines a function. */
 static int in(const void *function, const char *library)
 {
     Dl_info info;
@@ -52,7 +52,7 @@ int main(void)
         REQUIRE(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_SHMEM, &attr) == 0);
     REQUIRE(nvshmem_my_pe() == me && nvshmem_n_pes() == n);
 
-    /* Each has a heap of its own, and moves what is in it. */
+    /* Each has a heap of its own, and moves data in it. */
     int *theirs = shmem_malloc(2 * sizeof *theirs), *ours = nvshmem_malloc(2 * sizeof *ours);
     REQUIRE(theirs != NULL && ours != NULL);
     theirs[0] = theirs[1] = ours[0] = ours[1] = -1;

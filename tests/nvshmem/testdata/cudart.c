@@ -1,5 +1,5 @@
-/* A CUDA runtime with one GPU of 4 processors, which hold two blocks of up to 256 threads each. It
- * says what is launched. */
+/* A CUDA runtime with one GPU of 4 processors, which hold two blocks of up to 256 threads each.
+ * It prints each launch. */
 #include <stdio.h>
 
 struct config {

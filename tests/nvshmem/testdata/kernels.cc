@@ -1,6 +1,6 @@
 /*
  * kernels.cc: names of NVSHMEM that kernels call, in kernels that are threads of the host
- * (tests/device/emulated): what they do, over loads and stores and over rings.
+ * (tests/device/emulated): their results over loads and stores and over rings.
  */
 #include "emulated.h"
 
@@ -120,7 +120,7 @@ static void queues(void)
     nvshmemx_qp_signal_op(signal, 4, NVSHMEM_SIGNAL_ADD, next, handles[0]);
     emulate(33, [&] { nvshmemx_qp_quiet_warp(next, handles, 2); });
     nvshmem_signal_wait_until(signal, NVSHMEM_CMP_EQ, 7);
-    /* Semantics 9: what is no set adds. */
+    /* Semantics 9: every number but that of set adds. */
     nvshmem_sync_all();
     nvshmemx_signal_op(signal, 5, 0, next);
     nvshmem_int_put_signal(box + 4, from, 4, signal, 3, 4, next);
@@ -142,7 +142,7 @@ static uint64_t taken(uint32_t ring)
     return shmemi_load_near(&shmemi_near_of(&rings[ring])->head);
 }
 
-/* What is given to a handle goes to its ring and to no other, whichever thread gives it. */
+/* Operations on a handle go to its ring and to no other, from any thread. */
 static void queues_apart(void)
 {
     enum { QUEUES = 5 };
@@ -163,8 +163,8 @@ static void queues_apart(void)
                 ::kernels_add(box + q, 1, next, q);
             }
         });
-        /* An element, a fence and an addition are a slot each. To a PE that is near only the fence
-         * goes there, where what came before is not complete. */
+        /* An element, a fence and an addition are a slot each. To a near PE only the fence goes
+         * there, if earlier operations are not complete. */
         for (uint32_t i = 0; i < rings; i++) {
             uint64_t slots = taken(i) - before[i];
             EXPECT(i != q % rings ? slots == 0 : far ? slots == 3 : slots <= 1);

@@ -1,5 +1,4 @@
-/* The collective launch as callers have it that look its names up. The argument is a CUDA runtime.
- */
+/* The collective launch for callers that look its names up. The argument is a CUDA runtime. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * An OpenSHMEM of one PE, with more of the names than the test calls: one that any of them
- * reaches by mistake ends the process.
+ * An OpenSHMEM of one PE, with more of the names than the test calls: a call that reaches one of
+ * them by mistake ends the process.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 
 #define __host__
 #define __constant__
-#define SHMEM_CUH /* emulated.h has what it has */
+#define SHMEM_CUH /* emulated.h replaces it */
 #define WARP 1
 static thread_local emulated_dim blockIdx = {0, 0, 0}, gridDim = {1, 1, 1};
 
@@ -31,7 +31,7 @@ template <class T> static inline T atomicAdd_system(T *at, T value)
 static inline void __threadfence(void)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    sched_yield(); /* whom it waits for may have no processor */
+    sched_yield(); /* the thread that it waits for may have no processor */
 }
 static inline void __threadfence_system(void)
 {
@@ -52,7 +52,7 @@ static inline int nvshmem_sync(nvshmem_team_t team)
 #include "moe.cuh"
 } // namespace kernels
 
-/* What kernels read of the library's state; how much of it is wrong. */
+/* The library's state as kernels read it; returns how much of it is wrong. */
 static unsigned addresses(const struct kernels::moe &m)
 {
     using namespace kernels;

@@ -1,2 +1,2 @@
-/* What headers of a later release say. */
+/* The symbol of headers of a later release. */
 int nvshmemi_headers_release = 31002;

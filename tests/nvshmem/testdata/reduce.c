@@ -1,5 +1,4 @@
-/* Half and bfloat16, and reductions of which each PE gets a part. The compiler's own half is the
- * reference. */
+/* Half and bfloat16, and reduce-scatter. The compiler's own half is the reference. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
@@ -53,7 +52,7 @@ static int same(float a, float b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Each half at PE 0, and what differs a little from it at the others. */
+/* Each half at PE 0, and slightly different values at the others. */
 static struct __half half_at(int pe, int i)
 {
     return (struct __half){(uint16_t)(pe == 0 ? i : i * 7 + pe * 1000)};
@@ -84,7 +83,7 @@ static void halves(int n)
     nvshmem_free(from);
 }
 
-/* Small integers, exact in bfloat16; and one that has to be rounded to even. */
+/* Small integers, exact in bfloat16; and one that must be rounded to even. */
 static void bfloat16s(int me, int n)
 {
     struct __nv_bfloat16 *from = nvshmem_malloc(16 * sizeof *from);

@@ -1,4 +1,4 @@
-/* As an author of NVSHMEM would begin: a ring, teams, atomics, reductions. */
+/* A first program of an NVSHMEM user: a ring, teams, atomics, reductions. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
 

@@ -19,7 +19,7 @@ int main(void)
     int me = nvshmem_my_pe(), n = nvshmem_n_pes();
     int *in = nvshmem_malloc(sizeof *in), *out = nvshmem_malloc(2 * sizeof *out);
 
-    /* Halves, which nobody else knows of. */
+    /* Halves, each known only to its own PEs. */
     int half = n / 2, first = me < half ? 0 : half;
     nvshmem_team_t team = NVSHMEM_TEAM_INVALID;
     check(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, first, 1, half, NULL, 0, &team) == 0,

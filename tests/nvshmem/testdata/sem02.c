@@ -1,4 +1,4 @@
-/* Semantics 2: the teams that are always there, and what they are for. */
+/* Semantics 2: the predefined teams, and their uses. */
 #include <nvshmem.h>
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ int main(void)
     check(nvshmem_team_n_pes(node) == nvshmem_team_n_pes(NVSHMEM_TEAM_SHARED),
           "the PEs of the node");
 
-    /* Who is where: each PE says its number on its node, and how many PEs that has. */
+    /* Places: each PE publishes its number on its node, and the number of PEs there. */
     long *from = nvshmem_malloc(2 * sizeof *from),
          *all = nvshmem_malloc(2 * (size_t)n * sizeof *all);
     from[0] = mine;
@@ -53,7 +53,7 @@ int main(void)
         check(nvshmem_barrier(node) == 0 && nvshmem_barrier(lane) == 0, "barriers");
     }
 
-    /* A split of a team that is always there; its handle is none of theirs. */
+    /* A split of a predefined team; its handle differs from theirs. */
     nvshmem_team_t part;
     check(nvshmem_team_split_strided(node, mine, 1, 1, NULL, 0, &part) == 0, "a split");
     check(part >= NVSHMEM_TEAMS_MIN, "a handle of its own");

@@ -1,6 +1,6 @@
 /*
- * Semantics 2: the teams that follow from who has which GPU, also where that is chosen after init.
- * "chosen": half of the PEs of a node take GPU 0, the others GPU 1, where init has given them out
+ * Semantics 2: the teams that follow from the GPUs of the PEs, also if those are chosen after init.
+ * "chosen": half of the PEs of a node take GPU 0, the others GPU 1, although init has assigned them
  * in turn.
  */
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@ static void check(int good, const char *what)
     }
 }
 
-/* What cudaSetDevice does. */
+/* The effect of cudaSetDevice. */
 static void use(int number)
 {
     void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     int me = nvshmem_my_pe(), n = nvshmem_n_pes();
     int mine = nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE);
     int near = nvshmem_team_n_pes(NVSHMEMX_TEAM_NODE);
-    int gpu = gpus == 0 ? mine : mine % gpus; /* without any each PE is alone */
+    int gpu = gpus == 0 ? mine : mine % gpus; /* without a GPU each PE is alone */
     if (chosen)
         use(gpu = mine >= (near + 1) / 2);
 

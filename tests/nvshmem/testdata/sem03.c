@@ -1,4 +1,4 @@
-/* Semantics 3: attributes that nobody has initialised, an id that every PE makes, and versions. */
+/* Semantics 3: uninitialised attributes, an id that every PE makes, and versions. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
 

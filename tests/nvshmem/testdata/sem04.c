@@ -1,5 +1,5 @@
-/* Semantics 4: the heap grows to what the GPU has. What NVSHMEM_SYMMETRIC_SIZE says is no limit,
- * what SHMEM_SYMMETRIC_SIZE says is one: the argument is how many blocks of 512 MiB there are. */
+/* Semantics 4: the heap grows up to the GPU's memory. NVSHMEM_SYMMETRIC_SIZE is no limit,
+ * SHMEM_SYMMETRIC_SIZE is one: the argument is the number of blocks of 512 MiB. */
 #include <nvshmem.h>
 
 #include <stdio.h>

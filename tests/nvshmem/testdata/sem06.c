@@ -1,4 +1,4 @@
-/* Semantics 5 and 6: the heap is in the memory of the GPU, and that may be chosen after init. */
+/* Semantics 5 and 6: the heap is in the memory of the GPU, which may be chosen after init. */
 #define _GNU_SOURCE
 #include <nvshmem.h>
 #include <nvshmemx.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What cudaSetDevice does. */
+/* The effect of cudaSetDevice. */
 static void use(int number)
 {
     void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     nvshmem_team_t team = NVSHMEM_TEAM_INVALID;
     if (teams && nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &team) != 0)
         return 5;
-    if (me != 0) /* PE 0 keeps what init has taken for it */
+    if (me != 0) /* PE 0 keeps the GPU of init */
         use((near + 1) % n);
     int *box = nvshmem_malloc(sizeof *box);
     if (box == NULL || kind(box) != 2)

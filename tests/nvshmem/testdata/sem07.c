@@ -1,4 +1,4 @@
-/* Semantics 7: nvshmem_barrier of a team completes what its PEs have put anywhere. Versions. */
+/* Semantics 7: nvshmem_barrier of a team completes its PEs' puts to any PE. Versions. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
@@ -26,7 +26,7 @@ int main(void)
     int *from = nvshmem_malloc(WORDS * sizeof *from);
     nvshmem_barrier_all();
     for (int round = 1; round <= ROUNDS; round++) {
-        if (odd) { /* what came before the flag */
+        if (odd) { /* the data before the flag */
             while (nvshmem_int_g(flag, me) < round)
                 sched_yield();
             for (int i = 0; i < WORDS; i++)

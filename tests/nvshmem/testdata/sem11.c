@@ -1,7 +1,7 @@
 /*
- * Semantics 11: bindings of Python ask for a name among what is loaded, then in the library by its
- * soname, after they have loaded one that they found by its path. Preloaded, this library answers.
- * The argument is the path.
+ * Semantics 11: bindings of Python look for a name among the loaded libraries, then in the library
+ * by its soname, after they have loaded one by its path. Preloaded, this library is found. The
+ * argument is the path.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /*
- * shift.cu: what a user of NVSHMEM writes first: each PE puts its number at the next one.
+ * shift.cu: a first program of an NVSHMEM user: each PE puts its number at the next one.
  */
 #include <nvshmem.h>
 #include <nvshmemx.h>

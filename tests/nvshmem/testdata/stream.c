@@ -1,4 +1,4 @@
-/* What a stream is given: strided copies and flush. */
+/* Calls on a stream: strided copies and flush. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
 

@@ -1,4 +1,4 @@
-/* Teams of any PEs, made by a unique ID: in any order, several at once, by the PEs of one alone. */
+/* Teams of any PEs, made by a unique ID: in any order, several at once, by only the PEs of one. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
@@ -16,7 +16,7 @@ static void check(int good, const char *what)
     }
 }
 
-/* What a PE knows, at all of them. */
+/* The data of a PE, on all of them. */
 static uint64_t from_pe(int pe, uint64_t value)
 {
     uint64_t *box = nvshmem_malloc(sizeof *box);
@@ -50,7 +50,7 @@ static void try(nvshmem_team_t team, const int *pes, int size)
     check(nvshmem_team_sync(team) == 0, "a sync");
 }
 
-/* The same with collectives, which need symmetric memory that was there before. */
+/* The same with collectives, which need symmetric memory from before. */
 static void collect(nvshmem_team_t team, const int *pes, int size, long *from, long *all)
 {
     long sum = 0;

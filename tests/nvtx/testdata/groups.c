@@ -1,6 +1,6 @@
 /*
- * groups.c: calls of every group of SHMEM_NVTX. Two PEs, each with two threads; with an
- * argument, on streams, too. It is done in two jobs one after the other.
+ * groups.c: calls of every group of SHMEM_NVTX. Two PEs, each with two threads; with an argument,
+ * on streams, too. All of it runs in two jobs one after the other.
  */
 #include <shmem.h>
 #include <shmemx.h>

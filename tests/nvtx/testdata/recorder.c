@@ -1,7 +1,7 @@
 /*
- * recorder.c: a profiler that writes down the ranges it is shown. NVTX's headers load it
- * by NVTX_INJECTION64_PATH, and it takes the functions of domains. RECORD names its file,
- * to which the process id is added; a line is one write.
+ * recorder.c: a profiler that records the ranges that it is shown. NVTX's headers load it by
+ * NVTX_INJECTION64_PATH, and it takes the functions of domains. RECORD names its file, to which the
+ * process id is added; a line is one write.
  */
 #define _GNU_SOURCE
 #include <nvtx3/nvToolsExt.h>

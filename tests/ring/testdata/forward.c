@@ -1,13 +1,11 @@
 /*
- * forward.c FORWARDERS OPERATIONS HOPS HOW: two processes, each with a ring of
- * four slots that the other's threads push into. What comes out of one ring
- * goes into the other, until it has made its hops, and both rings are full all
- * the time.
+ * forward.c FORWARDERS OPERATIONS HOPS HOW: two processes, each with a ring of four slots into
+ * which the other's threads push. Operations from one ring go into the other, until they have made
+ * their hops, and both rings are full all the time.
  *
- * HOW threads: consumers hand on to threads that push. They never wait, so all
- * ends. HOW blocking: a consumer pushes by itself, as the proxy must not do.
- * Then both wait for each other; the program sees that nothing moves and ends
- * with status 3.
+ * HOW threads: consumers pass operations to threads that push. They never wait, so all ends. HOW
+ * blocking: a consumer pushes by itself, as the proxy must not do. Then both wait for each other;
+ * the program sees that nothing moves and ends with status 3.
  */
 #include "consumer.h"
 
@@ -29,7 +27,7 @@ static struct shmemi_ring ring[2];
 static uint64_t operations, hops;
 static int mine, blocking;
 
-/* What the consumer has handed on: never full, for it has a place for all. */
+/* The operations that the consumer has passed on: never full, for it has a place for all. */
 static uint64_t *handed;
 static uint64_t n_handed, n_fetched;
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
@@ -89,7 +87,7 @@ static void *consume(void *arg)
         if (slots == 1)
             left = shmemi_get_value32(w);
         else
-            left = shmemi_get_value(w); /* local is in the same place */
+            left = shmemi_get_value(w); /* local is at the same place */
         if (slots != 1 + (int)((number + left) % 3) ||
             (slots == 2 && shmemi_get_value2(w) != number) ||
             (slots == 3 && (shmemi_get_signal(w) != number || shmemi_get_signal_at(w) != number)))
@@ -128,8 +126,8 @@ static void *begin(void *arg)
     return NULL;
 }
 
-/* Ends the process when nothing has moved: for two seconds where that is expected, else
- * for so long that it is not a busy machine. */
+/* Ends the process when nothing has moved: after two seconds where that is expected, else after
+ * a time longer than any delay of a busy machine. */
 static void *watch(void *arg)
 {
     uint64_t before = UINT64_MAX;

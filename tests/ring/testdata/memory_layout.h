@@ -70,7 +70,7 @@ static inline struct shmemi_ring ring_new(uint32_t log2_slots, uint64_t start)
     return r;
 }
 
-/* Ends the program: what it is for is not so. */
+/* Ends the program: its test has failed. */
 #define FAIL(...)                                                                                  \
     do {                                                                                           \
         fprintf(stderr, __VA_ARGS__);                                                              \

@@ -1,12 +1,11 @@
 /*
- * threads.c PRODUCERS RINGS LOG2_SLOTS ROUNDS WHAT: host threads as GPU threads,
- * one consumer for each ring.
+ * threads.c PRODUCERS RINGS LOG2_SLOTS ROUNDS WHAT: host threads as GPU threads, one consumer for
+ * each ring.
  *
- * Each operation names what its producer wrote just before, and the consumer
- * reads it there. The producer writes the same place anew as soon as the room
- * that it got tells that the consumer has read it. So both orders are at work
- * at every operation, and ThreadSanitizer or the values tell when one is not
- * kept. WHAT is puts, or mixed for every kind of operation.
+ * Each operation names a place that its producer wrote just before, and the consumer reads it
+ * there. The producer writes the same place anew as soon as the room that it got shows that the
+ * consumer has read it. So both orders are needed at every operation, and ThreadSanitizer or the
+ * values show a missing one. WHAT is puts, or mixed for every kind of operation.
  *
  * SEEDED_BUG, for the proof that this is found:
  *   1  slots are stored before what they name is written
@@ -38,17 +37,17 @@ static uint64_t rounds;
 static int mixed, over;
 
 /*
- * How many operations a ring's consumer has had of each producer, and how many
- * of them had a fence. The producer reads the latter after a quiet: plainly,
- * for quiet and fence have to make it safe.
+ * How many operations of each producer a ring's consumer has taken, and how many of them had a
+ * fence. The producer reads the latter after a quiet, by a plain load, because quiet and fence must
+ * make that safe.
  */
 static struct {
     uint64_t of[MAX_PRODUCERS], fenced[MAX_PRODUCERS];
 } seen[MAX_RINGS];
 
 /*
- * What each producer wrote last before its quiet or fence, without any slot that
- * names it: as a direct store to a peer, which these have to cover too.
+ * The last word that each producer wrote before its quiet or fence, which no slot names: like a
+ * direct store to a peer, which these must cover too.
  */
 static uint64_t direct[MAX_PRODUCERS];
 
@@ -88,7 +87,7 @@ static void write_source(const struct producer *p, uint32_t ring, uint64_t seque
     write_words(source_of(p, ring, sequence), p, ring, sequence);
 }
 
-/* Before count operations for the ring that name what was just written. */
+/* Before count operations for the ring that name words just written. */
 static void before_slots(struct producer *p, uint32_t ring, uint32_t count)
 {
     p->fenced[ring] += count;
@@ -130,7 +129,7 @@ static void put_signal(struct producer *p, uint32_t ring)
     shmemi_push(&rings[ring], &words, SHMEMI_SLOTS_PUT_SIGNAL);
 }
 
-/* What it names is in a cell, which others write before and after. */
+/* Its operand is in a cell, which others write before and after. */
 static void put_cell(struct producer *p, uint32_t ring)
 {
     const struct shmemi_ring *r = &rings[ring];
@@ -219,7 +218,7 @@ static void quiet(struct producer *p, uint32_t ring)
 
 static void fence(struct producer *p, uint32_t ring)
 {
-    /* The only ring's fence does not wait until it was met. */
+    /* The only ring's fence does not wait until the proxy has met it. */
     if (n_rings > 1)
         direct[p->number] = p->sent[ring];
     if (shmemi_ring_fence(rings, n_rings, ring, n_rings > 1 ? p->number : NOBODY) != 0)
@@ -351,9 +350,8 @@ int main(int argc, char **argv)
     log2_slots = (uint32_t)atoi(argv[3]);
     rounds = (uint64_t)atoll(argv[4]);
     mixed = strcmp(argv[5], "mixed") == 0;
-    /* No more places than it takes: the first that is written anew is one whose
-     * slots the room of the last push has freed. Mixed operations are of one slot
-     * or more. */
+    /* No more places than the window: the first place that is written anew is one whose slots
+     * the room of the last push has freed. Mixed operations have one slot or more. */
     uint32_t puts = (1u << log2_slots) / SHMEMI_SLOTS_PUT;
     largest = puts < BURST ? puts : BURST;
     window = mixed ? (1u << log2_slots) + largest : puts + 1;

@@ -1,6 +1,6 @@
 /*
- * turns.c: one thread is producer and consumer in turn, over every width at
- * which a counter turns, and what a stopped ring answers.
+ * turns.c: one thread is producer and consumer in turn, over every width at which a counter wraps,
+ * and checks the results of a stopped ring.
  */
 #include "consumer.h"
 
@@ -123,7 +123,7 @@ static void stopped(uint32_t log2_slots)
     b = shmemi_burst_begin(&r, 2, 1);
     shmemi_burst_store(&b, 0, &nop, 1);
     shmemi_burst_end(&b);
-    near_of(&r)->poller = 1; /* as of a thread that died while it read the tail */
+    near_of(&r)->poller = 1; /* as from a thread that died while it read the tail */
     shmemi_push(&r, &nop, 1);
     if (shmemi_ring_quiet(&r, 1, 0, 0) != SHMEMI_STOPPED)
         FAIL("quiet in a stopped ring is complete");
