@@ -17,13 +17,13 @@ import (
 	"libshmem/tests/need"
 )
 
-// runs are how many of each kind; -runs=100 is for make test-full.
+// runs is the number of runs of each kind; -runs=100 is for make test-full.
 var runs = flag.Int("runs", need.Load("fences"), "runs without chaos, and seeds with it")
 
 var numbered = regexp.MustCompile(`numbered_writes +(\d+)`)
 
-// TestMissingFence runs a program that lacks a fence on a network that is made bad,
-// and the same program with it.
+// TestMissingFence runs a program that lacks a fence on a network with chaos, and the same program
+// with the fence.
 func TestMissingFence(t *testing.T) {
 	build := need.Build(t)
 	program := filepath.Join(build, "chaos", "missing_fence")
@@ -54,7 +54,7 @@ func TestMissingFence(t *testing.T) {
 			t.Errorf("seed %d with the fence: no write had a number, so that it was not the target that kept the order:\n%s", seed, out)
 		}
 	}
-	// Two PEs want two cores.
+	// Two PEs need two cores.
 	seeds := make(chan int)
 	var wg sync.WaitGroup
 	for range max(1, runtime.NumCPU()/2) {
@@ -75,7 +75,7 @@ func TestMissingFence(t *testing.T) {
 	t.Logf("%d runs without chaos passed; with it %d of %d seeds missed the fence", *runs, caught.Load(), *runs)
 }
 
-// TestChaosBarrier has PEs of four hosts that hear of each other's arrival from a third one.
+// TestChaosBarrier has PEs of four hosts that learn of each other's arrival from a third one.
 func TestChaosBarrier(t *testing.T) {
 	build := need.Build(t)
 	for seed := 1; seed <= 5; seed++ {

@@ -12,15 +12,15 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestIdle: a PE that sleeps in its own code, and one that is blocked in a barrier, take
-// less than 1 % of a processor over TCP, also behind 64 MB of puts, and over NICs of the stub whose
-// descriptor stays readable. Where there is none it is a look every 0.5 ms. What is measured is
-// the processor's time and not how long something takes, but other work on the machine
-// adds to it, too: the best of a few counts.
+// TestIdle: a PE that sleeps in its own code, and one that is blocked in a barrier, take less than
+// 1 % of a processor over TCP, also behind 64 MB of puts, and over NICs of the stub whose
+// descriptor stays readable. Without a descriptor a PE polls every 0.5 ms. The test measures the
+// processor's time and not a duration, but other work on the machine adds to it, too, so it takes
+// the best of a few counts.
 func TestIdle(t *testing.T) {
 	const most, byTime, tries = 1.0, 50.0, 5
-	// Over these a thread sleeps until the provider's descriptor says that something came.
-	// With -whole the figures of all others are printed.
+	// Over these a thread sleeps until the provider's descriptor reports an event. With -whole the
+	// figures of all other networks are printed.
 	networks := []idling{{"default", nil, most}, {"tcp;ofi_rxm", []string{"SHMEM_PROVIDER=tcp;ofi_rxm"}, most}}
 	here := machine{build: need.Build(t)}
 	program := cc.Program(t, here.build, "../../bench/idle.c")
@@ -61,8 +61,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// idling is a network, what has a job take it, and the percents of a processor that an idle PE may
-// use; 0: any.
+// idling is a network, the settings that select it, and the percents of a processor that an idle PE
+// may use; 0: any.
 type idling struct {
 	name string
 	env  []string

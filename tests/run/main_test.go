@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/gpu/cuda/cudatest"
 )
 
-// TestMain keeps the driver and the NIC that are played: dozens of jobs take them, and
-// to compile them takes as long as such a job.
+// TestMain keeps the fake driver and NIC: dozens of jobs use them, and compiling them takes as long
+// as such a job.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "played")
 	if err != nil {

@@ -24,7 +24,7 @@ var (
 	wayLine = regexp.MustCompile(`(?m)^PE (\d+) sent ([n-]+)$`)
 )
 
-// plain is a map without what differs from machine to machine.
+// plain is a map without the parts that differ from machine to machine.
 func plain(t *testing.T, text string, nics bool) string {
 	t.Helper()
 	name, err := os.Hostname()
@@ -63,7 +63,7 @@ func hostWays(text string) []string {
 	return all
 }
 
-// TestMap has jobs print the ways between their PEs, and puts go those ways.
+// TestMap has jobs print the routes between their PEs, and puts take those routes.
 func TestMap(t *testing.T) {
 	build := need.Build(t)
 	program := cc.Program(t, build, "testdata/ways.c")
@@ -76,7 +76,7 @@ func TestMap(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name, args string
-		each       string // what a shell does by the number of the PE
+		each       string // shell text by the number of the PE
 		gpu        string // settings of the driver
 		env        []string
 		golden     string // "": the name
@@ -95,7 +95,7 @@ func TestMap(t *testing.T) {
 		{name: "no-p2p", args: "-n 3 --hosts 2,1", each: devices, gpu: "works=1", env: []string{"SHMEM_DISABLE_P2P=1"}},
 		{name: "copy", args: "-n 3 --hosts 2,1", each: devices, gpu: "works=1", env: []string{"SHMEM_DISABLE_P2P=1", "SHMEM_GPU_NET=copy"}},
 		{name: "mixed", args: "-n 4", each: mixed, gpu: "works=1"},
-		// Each heap says how the network gets to it.
+		// Each heap says how the network reaches it.
 		{name: "nics", args: "-n 3 --hosts 3", each: ways, gpu: "works=1", env: []string{
 			"SHMEM_LOG_LEVEL=debug", "SHMEM_HEAP=device", "SHMEM_PROVIDER=" + stub.Provider, "SHMEM_LIBFABRIC=" + library,
 		}},

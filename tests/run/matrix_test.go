@@ -16,23 +16,22 @@ type configuration struct {
 	// build is the directory below the build directory that holds bin and
 	// tests: "" or a sanitizer's.
 	build string
-	// namespaces says that it makes network namespaces.
+	// namespaces: it makes network namespaces.
 	namespaces bool
-	// gpu says that PEs have their heaps in the memory of a GPU, which is a fake
-	// one: the CPU reaches it, but the library goes by the driver.
+	// gpu: PEs have their heaps in the memory of a fake GPU: the CPU reaches it, but the library
+	// follows the driver.
 	gpu bool
-	// nic is how a NIC reaches those heaps, as SHMEM_GPU_NET has it: one of the stub's; "": none
-	// does.
+	// nic is how a NIC of the stub reaches those heaps, as in SHMEM_GPU_NET; "": none does.
 	nic string
-	// network is one of NICs that this machine does not have; nil: its own.
+	// network is a network of NICs that this machine does not have; nil: its own.
 	network *stub.Network
-	// many says that there are more PEs than write to each other directly in a
-	// small reduction, which is for the programs that say so.
+	// many: there are more PEs than write to each other directly in a small reduction; for the
+	// programs that ask for it.
 	many bool
 }
 
-// onTCP pins the provider, so that the same route is tested on every machine.
-// The run between network namespaces leaves the choice to the library.
+// onTCP pins the provider, so that the same route is tested on every machine. The run between
+// network namespaces leaves the choice to the library.
 var onTCP = []string{"-x", "SHMEM_PROVIDER=tcp"}
 
 func rounds(load string) string { return strconv.Itoa(need.Load(load)) }
@@ -54,9 +53,9 @@ var configurations = []configuration{
 	// 16 and 3 beyond.
 	{name: "node-19", args: on("19"), many: true},
 	{name: "hosts-19", args: on("19", append(onTCP, "--hosts", "19")...), many: true},
-	// Rings, and what goes through them, spread over two proxy threads.
+	// Rings, and their operations, spread over two proxy threads.
 	{name: "proxies-2", args: on("4", append(onTCP, "--hosts", "2", "-x", "SHMEM_PROXY_THREADS=2")...)},
-	// All PEs by a network that does as it likes.
+	// All PEs by a network with chaos.
 	{name: "chaos-3", args: on("3", append(onTCP, "--chaos", "7,delay=300us")...)},
 	{name: "netns-2", args: on("2", "--hosts", "2", "--host-netns"), namespaces: true},
 	// All PEs by two networks at once.
@@ -76,17 +75,18 @@ var generatedIn = []string{
 	"node-1", "node-2", "node-3", "node-8", "node-19", "hosts-2", "hosts-3-1", "chaos-3", "gpu-node-3",
 }
 
-// fullOnly are configurations, and programs in some, that make test-full has alone.
+// fullOnly are configurations, and programs in some, that only make test-full runs.
 var fullOnly = map[string][]string{
 	"": {"tsan-node-2", "tsan-hosts-2", "hosts-19"},
-	// Names whose ways through a network that does as it likes others of their kind take, too.
+	// Programs whose paths through a network with chaos other programs of their kind take, too.
 	"zz_atomics": {"chaos-3"}, // 12 s of a processor
 	"zz_reduce":  {"chaos-3"},
 	"zz_signal":  {"chaos-3"},
 	"zz_strided": {"chaos-3", "gpu-node-3"},
 	"zz_wait":    {"chaos-3"},
-	// On NICs of the stub memory of a GPU goes these ways and its own. Two proxies, namespaces and two
-	// networks at once are the same to programs that send little, or in turn, as is their C.
+	// On NICs of the stub memory of a GPU takes these routes and its own. Two proxies, namespaces
+	// and two networks at once make no difference to programs that send little, or in turn, and
+	// neither does their C code.
 	"activesets":    {"gpu-hosts-4", "asan-hosts-2"},
 	"buffers":       {"proxies-2", "netns-2", "links-3"},
 	"burst":         {"gpu-hosts-4"},
@@ -106,8 +106,8 @@ var fullOnly = map[string][]string{
 	"sizes": {"links-3"},
 }
 
-// wholeConfigurations are for -whole: 1 to 8 PEs on one node, on two and on three
-// simulated hosts, and by a network that does as it likes.
+// wholeConfigurations are for -whole: 1 to 8 PEs on one node, on two and on three simulated hosts,
+// and by a network with chaos.
 func wholeConfigurations() []configuration {
 	var out []configuration
 	add := func(kind string, pes int, args ...string) {
@@ -129,21 +129,19 @@ func wholeConfigurations() []configuration {
 	return out
 }
 
-// A program differs from the rule in what is set here. The rule: a program
-// runs without arguments in every configuration, ends with status 0, and says
-// in a line of its own how many checks it made.
+// A program differs from the rule by the fields here. The rule: a program runs without arguments in
+// every configuration, ends with status 0, and prints a line with the number of its checks.
 type program struct {
 	// only names the configurations; none means all.
 	only []string
 	args []string
 	// argsIn are the arguments in some configurations, in place of args.
 	argsIn map[string][]string
-	// whole are the arguments with -whole, for programs that have such a way to run:
-	// the conformance suite.
+	// whole are the arguments with -whole, for programs with such a run: the conformance suite.
 	whole []string
 	// many: it runs in the configurations of many PEs too.
 	many bool
-	// hostOnly: it is about heaps in main memory.
+	// hostOnly: it tests heaps in main memory.
 	hostOnly bool
 	// limit is the longest a run may take; 0 means the default.
 	limit time.Duration
@@ -153,15 +151,15 @@ var (
 	whole  = []string{"whole"}
 	asItIs = []string{}
 	to64M  = []string{"67108864"}
-	// The same code is behind the heap's edges everywhere else.
+	// Elsewhere the same code serves the heap's edges.
 	onHeapEdges = []string{"node-1", "node-3", "hosts-4", "chaos-3"}
 )
 
 var programs = map[string]program{
 	// Bytes of GPU memory go by other messages.
 	"counters": {hostOnly: true},
-	// Many rounds of everything on the node and between two hosts; elsewhere
-	// the program's own, smaller number.
+	// Many rounds of all checks on the node and between two hosts; elsewhere the program's own,
+	// smaller number.
 	"litmus": {
 		argsIn: map[string][]string{"node-2": {rounds("litmus"), rounds("litmus")}, "hosts-2": {rounds("litmus"), rounds("litmus")}},
 		limit:  15 * time.Minute,
@@ -174,7 +172,7 @@ var programs = map[string]program{
 		argsIn: map[string][]string{"node-2": {rounds("ordering")}, "hosts-2": {rounds("ordering")}, "chaos-3": {rounds("ordering/chaos")}},
 		limit:  15 * time.Minute,
 	},
-	// Its limits of time are for TestStandstill; here sanitizers slow it down.
+	// TestStandstill tests its limits of time; here sanitizers slow it down.
 	"standstill": {
 		only: []string{"node-2", "proxies-2", "asan-hosts-2", "tsan-hosts-2"},
 		args: []string{"200", "60"},
@@ -193,41 +191,40 @@ var programs = map[string]program{
 		only:   []string{"node-2", "hosts-2", "links-3", "gpu-nic-4", "asan-hosts-2"},
 		argsIn: map[string][]string{"hosts-2": to64M, stub.Newest: to64M, stub.Newest + "-nics-4": to64M, "gpu-nic-4": {"1048576", "7"}},
 	},
-	// Where heaps are taken part by part, on one node and over a network.
+	// Where heaps are allocated part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
 	// An operation between hosts is cut into parts of 64 MiB.
 	"large": {only: []string{"node-2", "hosts-2", "chaos-3"}, hostOnly: true},
-	// Copies of single elements to GPU memory are slow, and the driver that is played
-	// makes them slower still; one configuration of the network shows them.
+	// Copies of single elements to GPU memory are slow, and slower still with the fake driver; one
+	// configuration of the network has them.
 	"zz_strided": {whole: whole, only: []string{
 		"node-1", "node-2", "node-3", "node-8", "hosts-2", "hosts-4", "hosts-3-1", "chaos-3", "netns-2",
 		"gpu-node-3", "gpu-hosts-4", "asan-hosts-2", "tsan-hosts-2",
 	}},
-	// Of the collectives on active sets what is their own is how they count messages.
+	// Of the collectives on active sets only the count of messages differs.
 	"activesets": {many: true, only: []string{
 		"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "node-19", "hosts-19", "chaos-3", "gpu-node-3", "gpu-hosts-4",
 		"asan-hosts-2", "tsan-node-2", "tsan-hosts-2",
 	}},
 	"zz_activesets": {whole: whole, only: []string{"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "chaos-3", "gpu-hosts-4", "asan-hosts-2"}},
-	// Other names for what other programs test everywhere.
+	// Other names of functions that other programs test everywhere.
 	"deprecated":    {only: []string{"node-1", "node-3", "hosts-4", "gpu-node-3", "asan-node-2"}},
 	"zz_deprecated": {only: []string{"node-1", "node-3", "hosts-2", "gpu-node-3", "asan-node-2"}},
-	// A PE is stopped that another reaches by the network, beside a second one. Where
-	// copies of a GPU's are in between all contexts wait for each other.
+	// A PE is stopped that another reaches by the network, beside a second one. With a GPU's copies
+	// in between all contexts wait for each other.
 	"contexts_apart": {only: []string{"hosts-4", "chaos-3", "links-3"}},
 	// The routes are those of the heap; every kind of them once.
 	"statics": {only: []string{
 		"node-1", "node-2", "node-8", "hosts-2", "hosts-3-1", "proxies-2", "chaos-3", "netns-2",
 		"gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-node-2", "asan-hosts-2", "tsan-node-2", "tsan-hosts-2",
 	}},
-	// Heaps in the memory of a GPU take no main memory, which tests/bad has.
+	// Heaps in the memory of a GPU use no main memory; tests/bad covers them.
 	"buffers": {hostOnly: true},
 	"lent":    {only: []string{"gpu-node-3", "gpu-hosts-4", "gpu-nic-4"}},
-	// What the compiler has chosen is the same everywhere.
+	// The compiler's choice is the same everywhere.
 	"zz_generic": {only: []string{"node-1"}},
 	// Threads of the host store to their neighbours' heaps themselves.
 	"rings": {hostOnly: true},
-	// The GPU that is played runs none of the library's kernels, so no PE may be
-	// elsewhere.
+	// The fake GPU runs none of the library's kernels, so no PE may be elsewhere.
 	"stream": {only: []string{"gpu-node-3"}},
 }

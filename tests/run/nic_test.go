@@ -13,9 +13,9 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestNIC has a program whose heap grows, or that lends memory to it, use a NIC that cannot do
-// all of it: the bytes are right by whatever way is left, and the log says which and why. Where
-// the user insists on a way, it is that one or none.
+// TestNIC has a program whose heap grows, or that lends memory to it, use a NIC that cannot
+// register all of it: the bytes arrive by a remaining route, and the log says which and why. If the
+// user's setting requires a route, it is that one or none.
 func TestNIC(t *testing.T) {
 	build := need.Build(t)
 	library, driver := stub.Build(t), cudatest.Build(t)
@@ -53,7 +53,7 @@ func TestNIC(t *testing.T) {
 		{way: "peermem", nic: "peer=0", say: []string{"SHMEM_GPU_NET=peermem: register ", "function not implemented (set it to auto to take what works)"}},
 		{
 			way: "auto", program: "lent", passes: true, never: "staged",
-			// The driver that is played exports no two chunks together.
+			// The fake driver exports no two chunks together.
 			say: []string{"PE 2: gpu: 14680064 bytes that are lent to the heap are registered in 3 parts: ", ", GPU memory by dma-buf"},
 		},
 		{
@@ -62,7 +62,7 @@ func TestNIC(t *testing.T) {
 		},
 		{way: "peermem", program: "lent", passes: true, say: []string{", GPU memory by peer memory"}, never: "dma-buf"},
 		{
-			// Every PE fails, and the first to say so ends the others.
+			// Every PE fails, and the first report ends the others.
 			way: "dmabuf", program: "lent", nic: "fail_at=3",
 			say: []string{": shmemx_buffer_register_symmetric: the buffer of 10485760 bytes at ", "SHMEM_GPU_NET=dmabuf: register "},
 		},

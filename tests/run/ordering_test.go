@@ -14,8 +14,8 @@ import (
 // litmusRow finds the rows of the table in ordering.c.
 var litmusRow = regexp.MustCompile(`(?m)^    \{"(\w+)", \w+, BATCH\},$`)
 
-// TestLostOrder plays each litmus without what orders it, on a network that does as it
-// likes: where that goes unnoticed, the litmus shows nothing either.
+// TestLostOrder runs each litmus without the call that orders it, on a network with chaos: if that
+// passes, the litmus proves nothing.
 func TestLostOrder(t *testing.T) {
 	build := need.Build(t)
 	source, err := os.ReadFile("../c/ordering.c")
@@ -38,8 +38,8 @@ func TestLostOrder(t *testing.T) {
 	}
 }
 
-// losesOrder plays the mutant of a litmus. On a busy machine the PEs may all be slower than
-// the network is, and a longer delay shows what a short one does not.
+// losesOrder runs the mutant of a litmus. On a busy machine the PEs may all be slower than the
+// network, and a longer delay shows what a short one does not.
 func losesOrder(t *testing.T, build, name, chaos string) bool {
 	cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "3", "-x", "SHMEM_PROVIDER=tcp", "--timeout", "180",
 		"--chaos", chaos, filepath.Join(build, "tests", "ordering"), "2000", name)

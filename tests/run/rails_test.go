@@ -13,8 +13,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// Two networks of 200 Mb/s carry 1.9 times what one does, in both directions, whichever
-// way operations are spread over them.
+// Two networks of 200 Mb/s carry 1.9 times the data of one, in both directions, however operations
+// are spread over them.
 func TestTwoLinks(t *testing.T) {
 	need.Namespaces(t)
 	build := need.Build(t)
@@ -56,7 +56,7 @@ func TestTwoLinks(t *testing.T) {
 		}
 		return put, get
 	}
-	const full, times = 0.95 * 200, 1.9 // Mb/s of one link, what two are of that
+	const full, times = 0.95 * 200, 1.9 // Mb/s of one link, and the factor of two
 	onePut, oneGet := best(1, "auto", full, full)
 	for _, policy := range []string{"auto", "split", "round-robin"} {
 		put, get := best(2, policy, times*onePut, times*oneGet)

@@ -25,7 +25,7 @@ import (
 
 const defaultLimit = 3 * time.Minute
 
-// counted is in the line that every program ends with, on at least one PE.
+// counted is part of the line with which every program ends, on at least one PE.
 var counted = regexp.MustCompile(`\b(\d+) passed, (\d+) failed\b`)
 
 func TestPrograms(t *testing.T) {
@@ -42,7 +42,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// leaves reports whether a program runs in a configuration in make test-full alone.
+// leaves reports whether only make test-full runs a program in a configuration.
 func leaves(name string, c configuration) bool {
 	if slices.Contains(fullOnly[""], c.name) || slices.Contains(fullOnly[name], c.name) {
 		return need.Left("configurations")
@@ -69,9 +69,9 @@ func (p program) runsIn(c configuration) bool {
 // TestStandstill an hour.
 var runWhole = flag.Bool("whole", false, "run TestWhole, the whole conformance suite, and 300 runs of TestStandstill")
 
-// TestWhole runs the programs of the conformance suite with all that they have, and
-// with every number of PEs. TestPrograms has the same functions and types, with fewer
-// lengths and in fewer configurations.
+// TestWhole runs the programs of the conformance suite with all their lengths, and with every
+// number of PEs. TestPrograms has the same functions and types, with fewer lengths and in fewer
+// configurations.
 func TestWhole(t *testing.T) {
 	if !*runWhole {
 		t.Skip("takes a quarter of an hour (-whole)")
@@ -91,7 +91,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestTable finds rows that no longer stand for anything.
+// TestTable finds rows that match nothing any more.
 func TestTable(t *testing.T) {
 	known := map[string]bool{}
 	for _, c := range slices.Concat(configurations, stubbed(true, stubPEs)) {
@@ -157,7 +157,7 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 	}
 }
 
-// launch runs shmemrun, which argv names with this limit, and judges what the program says.
+// launch runs shmemrun, which argv names with this limit, and judges the program's output.
 func launch(limit time.Duration, argv, env []string) (string, error) {
 	// The launcher has its own limit; ours is for a launcher that hangs.
 	ctx, cancel := context.WithTimeout(context.Background(), limit+15*time.Second)
@@ -210,8 +210,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// smallRandomisation tells whether gcc's ThreadSanitizer can map its shadow:
-// with more than 28 bits of address randomisation it cannot, on some starts.
+// smallRandomisation reports whether gcc's ThreadSanitizer can map its shadow: with more than 28
+// bits of address randomisation it cannot, on some starts.
 func smallRandomisation() bool {
 	b, err := os.ReadFile("/proc/sys/vm/mmap_rnd_bits")
 	if err != nil {
@@ -235,8 +235,7 @@ func sanitizerOptions(t *testing.T) []string {
 	}
 }
 
-// excerpt is the part of the output that says most: the first report of a
-// sanitizer, else the end.
+// excerpt is the most useful part of the output: the first report of a sanitizer, else the end.
 func excerpt(out string) string {
 	const most = 60
 	all := strings.Split(strings.TrimRight(out, "\n"), "\n")

@@ -12,7 +12,7 @@ import (
 )
 
 // TestSlices: a PE that waits beside a thread that computes, and so has given a whole slice away,
-// has short ones from then on.
+// has short slices from then on.
 func TestSlices(t *testing.T) {
 	build := need.Build(t)
 	program := cc.Program(t, build, "testdata/slices.c")

@@ -19,11 +19,11 @@ import (
 
 // A standstill is a way to run tests/c/standstill.c.
 type standstill struct {
-	// provider is what SHMEM_PROVIDER names, "" the library's own choice.
+	// provider is the value of SHMEM_PROVIDER, "" for the library's own choice.
 	provider    string
 	pes, hosts  int
 	namespaces  bool
-	busy        bool // two loops have the processors too
+	busy        bool // two loops use the processors too
 	puts, times int
 	network     *stub.Network // of NICs that this machine does not have; nil: its own
 }
@@ -51,7 +51,7 @@ var standstills = []standstill{
 	{provider: "shm", pes: 4, hosts: 2, puts: 500, times: 1},
 }
 
-// wholePuts is what every run has with -whole.
+// wholePuts is the number of puts of every run with -whole.
 const wholePuts = 10000
 
 func (s *standstill) String() string {
@@ -80,8 +80,8 @@ func (m *machine) command(program ...string) []string {
 	return append(slices.Clone(m.enter), program...)
 }
 
-// answers has the line of a provider that a job takes, or would take if SHMEM_PROVIDER
-// named it; every other line gives what is wrong with it.
+// answers has the line of a provider that a job takes, or would take if SHMEM_PROVIDER named it;
+// every other line names the error.
 var answers = regexp.MustCompile(`(?m)^[* ] +(\S+) +\S+ +\S+ +(?:-|\S+ comes first: .*|it is taken only when SHMEM_PROVIDER names it)$`)
 
 func (m *machine) providers(t *testing.T) []string {
@@ -128,8 +128,8 @@ func TestStandstill(t *testing.T) {
 	})
 }
 
-// TestStubStandstill has the same puts over NICs of the stub: what comes to a PE that sleeps is there
-// within a second, be it woken by a descriptor or sleep by time, and no wait is overslept.
+// TestStubStandstill has the same puts over NICs of the stub: data for a sleeping PE is there
+// within a second, whether a descriptor wakes it or it sleeps by time, and no wait is overslept.
 func TestStubStandstill(t *testing.T) {
 	here := machine{build: need.Build(t)}
 	puts := 2000
@@ -145,8 +145,8 @@ func TestStubStandstill(t *testing.T) {
 	}
 }
 
-// enter runs a command in a root, with the build directory as /libshmem. What it mounts is
-// in a mount namespace of its own, so that nothing is left however it ends.
+// enter runs a command in a root, with the build directory as /libshmem. Its mounts are in a mount
+// namespace of its own, so that nothing is left however it ends.
 const enter = `root=$1 build=$2; shift 2
 for at in proc dev sys; do mount --rbind "/$at" "$root/$at"; done
 mkdir -p "$root/libshmem"
@@ -163,8 +163,8 @@ func debian(t *testing.T) machine {
 	}
 }
 
-// standstills has each row of the table so many times. Where a provider does not answer
-// its runs are over the default one.
+// standstills runs each row of the table so many times. If a provider is not available its runs are
+// over the default one.
 func (m *machine) standstills(t *testing.T, rounds int) {
 	need.Namespaces(t)
 	names := m.providers(t)
@@ -218,7 +218,7 @@ func (m *machine) standstill(t *testing.T, s standstill) {
 	if s.network != nil {
 		env = append(env, s.network.Env(stub.Build(t))...)
 		if s.network.Blind {
-			argv = append(argv, "0") // waits by time are none that are overslept
+			argv = append(argv, "0") // waits by time are never overslept
 		}
 	}
 	if s.provider != "" {
@@ -243,7 +243,7 @@ func (m *machine) standstill(t *testing.T, s standstill) {
 		most, overslept.FindString(out))
 }
 
-// spin keeps two processors busy until what it returns is called.
+// spin keeps two processors busy until its result is called.
 func spin(t *testing.T) (stop func()) {
 	var loops []*exec.Cmd
 	for range 2 {

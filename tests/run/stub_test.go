@@ -10,11 +10,11 @@ import (
 	"libshmem/tests/need"
 )
 
-// A skip is what runs between hosts over tcp and not on NICs of the stub, by the names of programs
-// and configurations that contain these words, and the rule of the stub that is the reason.
+// A skip names runs between hosts over tcp that NICs of the stub leave out, by words in the names
+// of programs and configurations, and the rule of the stub that is the reason.
 type skip struct{ program, configuration, rule string }
 
-// What a row takes away is tested as the comment says.
+// A row's comment says where its skipped runs are tested.
 var skips = []skip{
 	// The provider takes a dma-buf for something else. Its NICs reach the memory of GPUs by
 	// address, which the configurations gpu-peermem-cxi have.
@@ -59,9 +59,9 @@ func (p program) betweenHosts(gpu bool) bool {
 	})
 }
 
-// onStub are the configurations of the stub that a program runs in: with -whole all but those that
-// the list takes away; else those of the newest network that have arguments of their own, and, with
-// one NIC, those of programs that the configuration gpu-nic-4 leaves out.
+// onStub are the configurations of the stub in which a program runs: with -whole all except the
+// list's; else those of the newest network that have arguments of their own, and, with one NIC,
+// those of programs that the configuration gpu-nic-4 leaves out.
 func onStub(name string, all bool, pes int) (out []configuration) {
 	p := programs[name]
 	for _, c := range stubbed(all, pes) {
@@ -73,13 +73,13 @@ func onStub(name string, all bool, pes int) (out []configuration) {
 	return out
 }
 
-// TestStubNICs runs what runs between hosts over tcp on NICs of other kinds.
+// TestStubNICs runs the programs between hosts over tcp on NICs of other kinds.
 func TestStubNICs(t *testing.T) {
 	build := need.Build(t)
 	for _, name := range programNames(t) {
 		ways := onStub(name, *runWhole, stubPEs)
 		if ways == nil {
-			continue // TestPrograms has it, in the configuration gpu-nic-4
+			continue // TestPrograms runs it, in the configuration gpu-nic-4
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,8 +90,8 @@ func TestStubNICs(t *testing.T) {
 	}
 }
 
-// TestStubLoads has programs do on each network what they do between two hosts over tcp, where
-// that is more than elsewhere.
+// TestStubLoads runs programs on each network with their load between two hosts over tcp, if that
+// is greater than elsewhere.
 func TestStubLoads(t *testing.T) {
 	if !*runWhole {
 		t.Skip("takes half an hour (-whole)")
@@ -115,7 +115,7 @@ func TestStubLoads(t *testing.T) {
 	}
 }
 
-// TestSkips finds rows of the list that take nothing away, or have no rule of that provider for a
+// TestSkips finds rows of the list that skip nothing, or have no rule of that provider for a
 // reason; and programs between hosts that no network of the stub would run.
 func TestSkips(t *testing.T) {
 	rules := stub.Rules()

@@ -12,9 +12,9 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestTrace: what a job writes is one JSON array for each PE, with the rings, the posts,
-// the polls and the sleeps of its proxy, and each operation of the NIC from post to
-// completion; and it is what the strictest reader of the format wants.
+// TestTrace: a job writes one JSON array for each PE, with the rings, the posts, the polls and the
+// sleeps of its proxy, and each operation of the NIC from post to completion; the strictest reader
+// of the format accepts it.
 func TestTrace(t *testing.T) {
 	build, dir := need.Build(t), t.TempDir()
 	run := func(file, program string) (string, error) {

@@ -1,6 +1,6 @@
 package seeded
 
-// How the PEs of a job come together: frames, unique ids, files, Slurm.
+// How the PEs of a job find each other: frames, unique ids, files, Slurm.
 var bootstrapDefects = []defect{
 	{
 		id: "bootstrap/longest-frame", file: "runtime/bootstrap/wire/frame.go",

@@ -81,7 +81,7 @@ var collectiveDefects = []defect{
 	},
 }
 
-// Active sets, and what is theirs alone: pSync, pWrk and a root without a copy.
+// Active sets, and their own rules: pSync, pWrk and a root without a copy.
 var setDefects = []defect{
 	{
 		id: "sets/root-is-written", file: "capi/front/activeset.c",

@@ -1,6 +1,6 @@
 package seeded
 
-// Settings, and what becomes of values that are none.
+// Settings, and the treatment of invalid values.
 var configDefects = []defect{
 	{
 		id: "config/last-of-two", file: "runtime/config/parse.go",

@@ -8,22 +8,22 @@ import (
 
 // defect is a row of the list: a mistake in one file, and the test that notices it.
 type defect struct {
-	id   string // its area, and what is wrong
-	file string // that has the mistake
+	id   string // its area, and the mistake
+	file string // the file with the mistake
 	was  string // the text that it replaces, which the file has once
 	is   string
-	user string // what a user would see of it
+	user string // its effect on a user
 	by   test
-	says string // a regular expression of what the test reports
+	says string // a regular expression of the test's report
 
-	// gen: the mistake is in what files are generated from, and those are made anew, with the
-	// program of the test.
+	// gen: the mistake is in a source of generated files, and those are made anew, with the program
+	// of the test.
 	gen bool
 	// hangs: the test notices it by its own limit of time, or that of shmemrun.
 	hangs bool
 }
 
-// test is the command that has to fail, and what has to be built for it.
+// test is the command that must fail, and the targets to build for it.
 type test struct {
 	pkg, run string   // of go test
 	py, name string   // of pytest: the file and the function
@@ -53,7 +53,7 @@ func pes(options, file, name string) test {
 	return test{py: "python/tests/pes/" + file, name: name, pes: strings.Fields(options), needs: libraries}
 }
 
-// key tells one command from another.
+// key distinguishes commands.
 func (t *test) key() string { return strings.Join(append(t.pes, t.pkg, t.run, t.py, t.name), " ") }
 
 // function is the name of the test in its source.
@@ -65,7 +65,7 @@ func (t *test) function() string {
 	return strings.Trim(first, "^$")
 }
 
-// targets are what make has to build for the test, when a file has changed.
+// targets are the targets that make must build for the test, when a file has changed.
 func (d *defect) targets() []string {
 	var out []string
 	switch {

@@ -1,6 +1,6 @@
 package seeded
 
-// The table of functions and what makes C and Python of it.
+// The table of functions and the generators of C and Python.
 var generatedDefects = []defect{
 	{
 		id: "generated/sum-of-a-narrower-type", file: "capi/spec/types.go",

@@ -1,6 +1,6 @@
 package seeded
 
-// The symmetric heap: its allocator, what backs it, and the calls of shmem.h.
+// The symmetric heap: its allocator, its memory, and the calls of shmem.h.
 var heapDefects = []defect{
 	{
 		id: "heap/exact-fit", file: "runtime/heap/heap.go",

@@ -1,6 +1,6 @@
 package seeded
 
-// NVSHMEM: what a change of names alone gets wrong.
+// NVSHMEM: differences in meaning, which a change of names alone gets wrong.
 var nvshmemDefects = []defect{
 	{
 		id: "nvshmem/same-triple", file: "capi/front/team_split.c",

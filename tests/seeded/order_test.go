@@ -1,6 +1,6 @@
 package seeded
 
-// What fence, quiet and put with signal promise.
+// The guarantees of fence, quiet and put with signal.
 var orderDefects = []defect{
 	{
 		id: "order/one-write-early", file: "runtime/order/in.go",

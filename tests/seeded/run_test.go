@@ -20,13 +20,13 @@ import (
 	"libshmem/tests/need"
 )
 
-// How long a test may take, and what it needs may take to be built, on a busy machine.
+// How long a test may take, and how long its build may take, on a busy machine.
 const (
 	testLimit  = 6 * time.Minute
 	buildLimit = 15 * time.Minute
 )
 
-// outcome is what came of a test.
+// outcome is the outcome of a test.
 type outcome struct {
 	verdict verdict
 	out     string
@@ -47,12 +47,12 @@ func (v verdict) String() string {
 	return [...]string{"passed", "failed", "did not come to an end", "was skipped", "could not be run"}[v]
 }
 
-// expired is what a test prints that has come to its limit, or whose job has come to that of
+// expired matches the output of a test that has come to its limit, or whose job has come to that of
 // shmemrun: one of seconds at least, since tests of shmemrun itself have shorter ones.
 var expired = regexp.MustCompile(`panic: test timed out after|shmemrun: timeout of [0-9.]+(m\d+s|s) |its own limit has passed|subprocess.TimeoutExpired`)
 
-// refused is what a compiler says of a program that a test builds: the mistake was noticed by it
-// and not by the test.
+// refused matches a compiler's errors in a program that a test builds: the compiler noticed the
+// mistake and not the test.
 var refused = regexp.MustCompile(`(?m)^\s*\S+\.(h|c|cu|cuh|cc|cpp):\d+:\d+: error: `)
 
 // try runs the test in a tree that has been built.
@@ -74,7 +74,7 @@ func (t *test) argv(build string) []string {
 	return append(append([]string{filepath.Join(build, "bin", "shmemrun"), "--timeout", limit}, t.pes...), append([]string{"--"}, pytest...)...)
 }
 
-// judge tells a test that has failed from one that was never run.
+// judge distinguishes a test that has failed from one that was never run.
 func (t *test) judge(out string, err error) verdict {
 	var exit *exec.ExitError
 	switch {
@@ -98,7 +98,7 @@ func (t *test) judge(out string, err error) verdict {
 	return passed
 }
 
-// command runs a command in a tree, and ends it with all that it has started.
+// command runs a command in a tree, and ends it with all processes that it has started.
 func command(tree, build string, limit time.Duration, argv []string, variables ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -117,11 +117,11 @@ func command(tree, build string, limit time.Duration, argv []string, variables .
 	return out.String(), err
 }
 
-// lastWords is how long a command has for what it says when its limit has passed.
+// lastWords is how long a command may still print when its limit has passed.
 const lastWords = 10 * time.Second
 
-// end ends a command. What a job has said comes from the test that started it, once shmemrun has
-// ended: so shmemrun is asked first. Where there is none, a test of Go says where it is.
+// end ends a command. The test that started a job prints the job's output once shmemrun has ended,
+// so shmemrun is asked first. Without a shmemrun, a test of Go prints its stacks.
 func end(pid int) error {
 	all := descendants(pid)
 	if !ask(all, "shmemrun", syscall.SIGTERM) {
@@ -139,7 +139,8 @@ func end(pid int) error {
 	return os.ErrProcessDone
 }
 
-// ask sends a signal to those whose program has such a name, and tells whether there are any.
+// ask sends a signal to the processes whose program has such a name, and reports whether there are
+// any.
 func ask(all map[int]string, program string, signal syscall.Signal) bool {
 	found := false
 	for one := range all {
@@ -151,9 +152,9 @@ func ask(all map[int]string, program string, signal syscall.Signal) bool {
 	return found
 }
 
-// descendants are a process and all that it has started, each with the moment at which it began.
-// Tests give what they start groups of its own, so that a signal to one group would leave a job
-// running.
+// descendants are a process and all processes that it has started, each with the moment at which it
+// began. Tests put their processes into groups of their own, so that a signal to one group would
+// leave a job running.
 func descendants(pid int) map[int]string {
 	list, all := []int{pid}, map[int]string{pid: started(pid)}
 	for i := 0; i < len(list); i++ {
@@ -170,7 +171,7 @@ func descendants(pid int) map[int]string {
 	return all
 }
 
-// started is when a process began, by which it is told from a later one of its number; "-": it
+// started is when a process began, which distinguishes it from a later one of its number; "-": it
 // has ended.
 func started(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -193,7 +194,7 @@ func environment(tree, build string) []string {
 	return append(env, "BUILD="+build, "PWD="+tree, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
 }
 
-// variables are those that a test of Python has besides: where the package is, and the modules
+// variables are the additional variables of a test of Python: where the package is, and the modules
 // that set-up has installed.
 func (t *test) variables(tree, build string) []string {
 	if t.py == "" {
@@ -215,7 +216,7 @@ func (t *test) base(tree, build string) outcome {
 	return once.(func() outcome)()
 }
 
-// catch seeds a defect and tells why its test does not notice it as the row says; "": it does.
+// catch seeds a defect and returns why its test does not notice it as the row says; "": it does.
 func (d *defect) catch(t *testing.T, build string) string {
 	base := d.by.base(root(t), build)
 	if base.verdict == skipped {
@@ -224,7 +225,7 @@ func (d *defect) catch(t *testing.T, build string) string {
 		return fmt.Sprintf("without the defect the test %s:\n%s", base.verdict, tail(base.out))
 	}
 	limit, variables := testLimit, []string(nil)
-	if d.hangs { // long enough for the test to have ended, were it not for the defect
+	if d.hangs { // long enough for the test to end without the defect
 		limit = min(limit, 20*time.Second+3*base.took)
 		variables = []string{"SHMEM_TIMEOUT=5"}
 	}
@@ -272,12 +273,12 @@ func (d *defect) catch(t *testing.T, build string) string {
 	return ""
 }
 
-// tail is the end of what a test prints.
+// tail is the end of a test's output.
 func tail(out string) string {
 	const most = 60
 	lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// built is the folder of what make has built, where a row needs that.
+// built is the folder of make's output, if a row needs that.
 func built(t *testing.T) string { return need.Build(t) }

@@ -26,7 +26,7 @@ func asked(t *testing.T) {
 	}
 }
 
-// TestSeeded seeds each defect of the list, and wants its test to notice it.
+// TestSeeded seeds each defect of the list, and expects its test to notice it.
 func TestSeeded(t *testing.T) {
 	asked(t)
 	build := built(t)
@@ -56,10 +56,10 @@ func TestSeeded(t *testing.T) {
 	}
 }
 
-// least is how many defects the list has at least, without those of suites.
+// least is the least number of defects in the list, without those of suites.
 const least = 66
 
-// TestList holds the list to its form: a row that no longer fits the code shows nothing.
+// TestList checks the form of the list: a row that no longer fits the code proves nothing.
 func TestList(t *testing.T) {
 	list := defects()
 	if len(list) < least {
@@ -79,7 +79,7 @@ func TestList(t *testing.T) {
 
 var goodID = regexp.MustCompile(`^[a-z]+/[a-z0-9-]+$`)
 
-// form tells what is wrong with a row; "": nothing.
+// form returns the error in a row; "": none.
 func (d *defect) form(root string) string {
 	text, err := os.ReadFile(filepath.Join(root, d.file))
 	switch {
@@ -102,7 +102,7 @@ func (d *defect) form(root string) string {
 	return d.by.form(root)
 }
 
-// form tells why there is no such test; "": there is.
+// form returns why there is no such test; "": there is one.
 func (t *test) form(root string) string {
 	if there, err := declared(filepath.Join(root, t.pkg, t.py)); err != nil {
 		return err.Error()

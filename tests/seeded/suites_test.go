@@ -14,8 +14,8 @@ type suite struct {
 	id   string
 	file string // that has its defects
 	by   test
-	// each finds in what the test prints the name of each defect that it has noticed; "": it
-	// prints none, and the file has all names.
+	// each finds the names of the noticed defects in the test's output; "": the test prints none,
+	// and the file has all names.
 	each  string
 	names []string
 }
@@ -102,8 +102,8 @@ var suites = []suite{
 	},
 }
 
-// TestSuites wants each suite to notice what the list has of it, and the list to have all that
-// the suite has.
+// TestSuites expects each suite to notice its defects in the list, and the list to have all defects
+// of the suite.
 func TestSuites(t *testing.T) {
 	for _, s := range suites {
 		if fault := s.form(root(t)); fault != "" {
@@ -137,7 +137,7 @@ func TestSuites(t *testing.T) {
 	}
 }
 
-// form tells what is wrong with a suite; "": nothing.
+// form returns the error in a suite; "": none.
 func (s *suite) form(root string) string {
 	text, err := os.ReadFile(filepath.Join(root, s.file))
 	if err != nil {

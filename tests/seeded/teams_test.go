@@ -1,6 +1,6 @@
 package seeded
 
-// Teams: who is in one, what its PEs are called, and what of it is shared.
+// Teams: their members, the numbers of their PEs, and their shared state.
 var teamDefects = []defect{
 	{
 		id: "teams/last-of-the-parent", file: "capi/front/team_split.c",

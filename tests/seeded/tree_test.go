@@ -22,8 +22,8 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// plant makes a copy of the tree with one mistake. What is compiled in it has no path in it
-// (-trimpath), so that Go's build cache has what the mistake does not touch.
+// plant makes a copy of the tree with one mistake. Files compiled in it have no path in them
+// (-trimpath), so that Go's build cache has everything that the mistake does not touch.
 func plant(t *testing.T, d *defect, build string) string {
 	t.Helper()
 	tree := place(t, build)
@@ -49,8 +49,8 @@ func plant(t *testing.T, d *defect, build string) string {
 	return tree
 }
 
-// place is a folder that no other defect has, the same ones time and again: what cgo compiles
-// has the path of its folder in it, and is in Go's build cache for that one.
+// place is a folder that no other defect has, from the same few folders: the output of cgo has the
+// path of its folder in it, and is in Go's build cache for that one.
 func place(t *testing.T, build string) string {
 	t.Helper()
 	dir := filepath.Join(build, "seeded")
@@ -87,9 +87,9 @@ func changeFile(file string, d *defect) error {
 	return os.WriteFile(file, []byte(strings.Replace(string(text), d.was, d.is, 1)), 0o644)
 }
 
-// copyBuild takes along what was built, so that make builds only what the mistake changes.
-// Compilers write through the names of dependency files, so that objects are copied; linkers
-// and Go make a file anew.
+// copyBuild copies the build, so that make builds only the files that the mistake changes.
+// Compilers write through the names of dependency files, so objects are copied; linkers and Go make
+// a file anew.
 func copyBuild(from, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
@@ -114,7 +114,7 @@ func copyBuild(from, to string) error {
 
 func never(string) bool { return false }
 
-// copyFolder copies a folder, file by file, but for names that are left out.
+// copyFolder copies a folder, file by file, without the names that are left out.
 func copyFolder(from, to string, file func(from, to string) error, without func(rel string) bool) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -144,7 +144,7 @@ func copyFolder(from, to string, file func(from, to string) error, without func(
 	})
 }
 
-// copyFile keeps the time of a file, by which make knows what has changed.
+// copyFile keeps the time of a file, by which make sees what has changed.
 func copyFile(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {

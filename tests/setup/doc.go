@@ -1,3 +1,3 @@
-// Package setup runs scripts/setup on machines that lack something. A machine
-// is a folder of commands, some of them made up, and nothing else in PATH.
+// Package setup runs scripts/setup on machines that lack something. A machine is a folder of
+// commands, some of them invented, and nothing else in PATH.
 package setup

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// planned is what make says that it would do in a build folder of its own, or its refusal.
+// planned is make's plan for a build folder of its own, or its refusal.
 func planned(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("make", append([]string{"-n", "-C", "../..", "BUILD=" + t.TempDir()}, args...)...)
-	for _, v := range os.Environ() { // what this test runs under is not what it asks
+	for _, v := range os.Environ() { // the caller's variables are not the test's
 		if !strings.HasPrefix(v, "KERNELS=") && !strings.HasPrefix(v, "NVCC=") && !strings.HasPrefix(v, "MAKE") {
 			cmd.Env = append(cmd.Env, v)
 		}
@@ -20,8 +20,8 @@ func planned(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// Every build has the library's kernels, and set-up gets the compiler where there is none.
-// KERNELS=no leaves them out, and what an earlier build has made of them.
+// Every build has the library's kernels, and set-up gets the compiler if there is none. KERNELS=no
+// leaves them out, with those of an earlier build.
 func TestKernelsInEveryBuild(t *testing.T) {
 	const compiles, fetches, drops = "-fatbin -o", "scripts/setup kernels", "rm -f"
 	for _, target := range []string{"build", "install", "wheel"} {
@@ -38,7 +38,7 @@ func TestKernelsInEveryBuild(t *testing.T) {
 	}
 }
 
-// What cannot be meant is refused with one line.
+// An invalid value is refused with one line.
 func TestKernelsRefused(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"build KERNELS=maybe", "KERNELS=maybe: set it to yes or no"},

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// real are the commands that a made-up machine takes from this one.
+// real are the commands that an invented machine takes from this one.
 var real = []string{
 	"bash", "cat", "chmod", "cmp", "cp", "dirname", "env", "grep", "head", "mkdir", "mktemp",
 	"mv", "printf", "realpath", "rm", "sed", "sort", "tail",
@@ -40,8 +40,8 @@ func wide() map[string]string {
 	return commands
 }
 
-// python stands for the interpreter: -c asks its version, -m pip downloads, and
-// a program on standard input unpacks what was downloaded.
+// python stands for the interpreter: -c asks its version, -m pip downloads, and a program on
+// standard input unpacks the downloads.
 func python(version, download string) string {
 	return `case "$*" in
 -c*) echo ` + version + ` ;;
@@ -51,8 +51,8 @@ func python(version, download string) string {
 esac`
 }
 
-// system stands for unshare, which has debootstrap make a system with this libfabric in
-// the folder that is named last, and the packages that it is to include.
+// system stands for unshare, which has debootstrap make a system with this libfabric in the folder
+// that is named last, and the packages that it is to include.
 func system(libfabric string) string {
 	return `for to; do case $to in --include=*) packages=${to#*=} ;; esac; done
 mkdir -p "$to/var/lib/dpkg"
@@ -118,7 +118,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// pin is the version of a linter, which only the script says.
+// pin is the version of a linter, which only the script names.
 func pin(t *testing.T, name string) string {
 	t.Helper()
 	script, err := os.ReadFile("../../scripts/setup")
@@ -132,7 +132,7 @@ func pin(t *testing.T, name string) string {
 	return string(m[1])
 }
 
-// TestRefusals: where set-up cannot go on, it says so in one line.
+// TestRefusals: if set-up cannot go on, it says so in one line.
 func TestRefusals(t *testing.T) {
 	ruff, staticcheck, nvcc := pin(t, "ruff"), pin(t, "staticcheck"), pin(t, "nvcc")
 	nvtx := pin(t, "nvtx")
@@ -209,7 +209,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestInstalls: it says what it installs, and a second run has nothing to do.
+// TestInstalls: it names what it installs, and a second run has nothing to do.
 func TestInstalls(t *testing.T) {
 	commands := fit()
 	delete(commands, "shellcheck")
@@ -232,8 +232,8 @@ func TestInstalls(t *testing.T) {
 	}
 }
 
-// TestSystem: Debian 13 comes with make test-full alone, once, where --tool says that it is,
-// and again when its libfabric is another one or it lacks a package.
+// TestSystem: Debian 13 comes only with make test-full, once, at the place that --tool prints, and
+// again when its libfabric is another one or it lacks a package.
 func TestSystem(t *testing.T) {
 	commands := wide()
 	commands["unshare"] = system("2.1.0-1.1")
@@ -254,8 +254,8 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// TestHeaders: NVTX's come with whatever builds the library, once, where --tool says that
-// they are.
+// TestHeaders: NVTX's come with every profile that builds the library, once, at the place that
+// --tool prints.
 func TestHeaders(t *testing.T) {
 	for _, profile := range []string{"demo", "test", "bench"} {
 		run, dir := machine(t, wide())
@@ -272,8 +272,9 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestCompiler: CUDA's compiler comes with whatever builds the library, once, where --tool says
-// that it is. The demo leaves it where there is one, and where the build is to have no kernels.
+// TestCompiler: CUDA's compiler comes with every profile that builds the library, once, at the
+// place that --tool prints. The demo leaves it out if there is one, and if the build is to have no
+// kernels.
 func TestCompiler(t *testing.T) {
 	fetched := regexp.MustCompile(`setup: fetching nvcc ` + pin(t, "nvcc") + ` .*100 MB.*\n(?s:.*)setup: nvcc ` + pin(t, "nvcc") + `: [0-9]+ s\n`)
 	for _, profile := range []string{"demo", "test", "bench", "kernels"} {

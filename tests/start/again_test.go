@@ -11,8 +11,8 @@ import (
 
 var rounds = flag.Int("rounds", 102, "jobs one after the other in a set of processes")
 
-// fresh gives PEs a folder for temporary files, and, where this user may, shared memory of
-// their own. What they leave in either is an error.
+// fresh gives PEs a folder for temporary files, and, if this user may, shared memory of their own.
+// Files left in either are an error.
 func fresh(t *testing.T) (env []string, wrap []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func TestManyJobs(t *testing.T) {
 	}
 }
 
-// The same of parts of MPI_COMM_WORLD.
+// The same with parts of MPI_COMM_WORLD.
 func TestManyCommunicators(t *testing.T) {
 	m := implementations[0]
 	m.flags = append(m.flags, "-DMPI")

@@ -8,8 +8,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestIPv6Alone brings PEs together where no interface has an address of IPv4, loopback
-// included.
+// TestIPv6Alone starts PEs where no interface has an address of IPv4, loopback included.
 func TestIPv6Alone(t *testing.T) {
 	need.Namespaces(t)
 	unshare, ip := need.Command(t, "unshare"), need.Command(t, "ip")

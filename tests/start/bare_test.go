@@ -9,8 +9,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// clearenv leaves environ NULL: there are no variables, so every setting has its default and
-// no launcher is seen.
+// clearenv leaves environ NULL: there are no variables, so every setting has its default and no
+// launcher is seen.
 func TestClearedEnvironment(t *testing.T) {
 	program := compile(t, "bare")
 	for _, args := range [][]string{nil, {"plain"}} {
@@ -20,8 +20,8 @@ func TestClearedEnvironment(t *testing.T) {
 	}
 }
 
-// Without the address space that the library needs for itself, the first call says so, and the
-// program goes on or ends as it likes.
+// Without the address space that the library needs for itself, the first call reports it, and the
+// program goes on or ends as it decides.
 func TestLittleAddressSpace(t *testing.T) {
 	program := compile(t, "bare")
 	want := regexp.MustCompile(`^shmem: shmem(x_get_uniqueid|_init): \S*libshmem_core.so cannot be loaded: it needs \d+ MiB of address space, ` +
@@ -36,8 +36,8 @@ func TestLittleAddressSpace(t *testing.T) {
 	}
 }
 
-// Without the threads or the descriptors that the library needs for itself it is the same: the
-// Go runtime, which would end the process with a trace, is not started.
+// Without the threads or the descriptors that the library needs for itself the same holds: the Go
+// runtime, which would end the process with a trace, is not started.
 func TestFewThreads(t *testing.T) {
 	need.Root(t) // to become a user that has no processes and may read this one's files
 	setpriv, prlimit := need.Command(t, "setpriv"), need.Command(t, "prlimit")
@@ -54,7 +54,7 @@ func TestFewThreads(t *testing.T) {
 	}
 }
 
-// No thread has a stack as small as thread-local variables then are.
+// No thread has a stack as small as the thread-local variables then are.
 func TestManyThreadLocals(t *testing.T) {
 	if e := run(t, nil, compile(t, "local")); e.status != 0 || e.out != "PE 0 of 1 done\n" {
 		t.Errorf("status %d\n%s", e.status, e.out)
@@ -71,7 +71,7 @@ func TestFewDescriptors(t *testing.T) {
 			t.Errorf("%d open files: status %d\n%s", limit, e.status, e.out)
 		}
 	}
-	// What is little at first and may become more is enough.
+	// A limit that is low at first and may be raised is enough.
 	if e := run(t, nil, "sh", "-c", `ulimit -Hn 64; ulimit -Sn 5; exec "$0" plain`, program); e.status != 0 {
 		t.Errorf("status %d\n%s", e.status, e.out)
 	}

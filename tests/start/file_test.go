@@ -11,8 +11,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// A program that calls plain shmem_init, and PEs that share a file, in whose place a job that
-// was killed has left its own.
+// A program that calls plain shmem_init, and PEs that share a file, in whose place a killed job has
+// left its own.
 func TestFile(t *testing.T) {
 	program := compile(t, "plain")
 	path := filepath.Join(t.TempDir(), "job")
@@ -49,7 +49,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// Two jobs of one name at once: PE 0 of the second ends and says so, the first goes on.
+// Two jobs of one name at once: PE 0 of the second ends and reports it, the first goes on.
 func TestTwoJobsByAFile(t *testing.T) {
 	program := compile(t, "plain")
 	path := filepath.Join(t.TempDir(), "job")
@@ -79,8 +79,8 @@ func TestTwoJobsByAFile(t *testing.T) {
 	}
 }
 
-// Children of a PE have its variables and not its place: they are refused, and the job goes
-// on. What the refusal says helps.
+// Children of a PE have its variables and not its place: they are refused, and the job goes on. The
+// refusal has a remedy.
 func TestChildrenByAFile(t *testing.T) {
 	program := compile(t, "child")
 	path := filepath.Join(t.TempDir(), "job")

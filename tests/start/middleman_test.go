@@ -17,8 +17,8 @@ var (
 	seed  = flag.Uint64("seed", 1, "of the middleman")
 )
 
-// between hands the id of each round on, with a middleman in the place of PE 0's addresses.
-// They live as long as the jobs: a PE may still be leaving when the next round begins.
+// between passes the id of each round on, with a middleman in the place of PE 0's addresses. The
+// middlemen live as long as the jobs: a PE may still be leaving when the next round begins.
 func between(t *testing.T, from, to string, rounds int) (all []*middleman.Middleman) {
 	for round := range rounds {
 		name := fmt.Sprintf("id.%d", round)
@@ -49,8 +49,8 @@ func between(t *testing.T, from, to string, rounds int) (all []*middleman.Middle
 	return all
 }
 
-// Programs that begin and end jobs get on with connections that are refused, reset,
-// delayed and cut off.
+// Programs that begin and end jobs cope with connections that are refused, reset, delayed and cut
+// off.
 func TestMiddleman(t *testing.T) {
 	program, from, to := compile(t, "again"), t.TempDir(), t.TempDir()
 	men := make(chan []*middleman.Middleman)

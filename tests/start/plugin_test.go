@@ -71,8 +71,8 @@ func TestPluginRefused(t *testing.T) {
 	}
 }
 
-// Each function of a plugin fails, at once or later; and its abort is called, with the status
-// and the reason, when a PE ends the job or the library does.
+// Each function of a plugin fails, at once or later; and its abort is called, with the status and
+// the reason, when a PE ends the job or the library does.
 func TestPluginFails(t *testing.T) {
 	program, plugin := compile(t, "plain"), shared(t, "testdata/sick.c")
 	const of3 = ", expected 0, or 1 to 3 for the PE that did not come"
@@ -101,7 +101,7 @@ func TestPluginFails(t *testing.T) {
 			})
 			out := ""
 			for pe, e := range ends {
-				// shmem_finalize has no status: it says what failed.
+				// shmem_finalize has no status: it prints the failure.
 				if out += e.out; (e.status == 0) != c.finalize {
 					t.Errorf("PE %d: status 0:\n%s", pe, e.out)
 				}

@@ -16,8 +16,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// limit is how long anything here may take. It takes milliseconds; the machine may be
-// busy.
+// limit is how long an operation may take here. It takes milliseconds; the machine may be busy.
 const limit = 2 * time.Minute
 
 // compile builds a program of testdata.
@@ -27,7 +26,7 @@ func compile(t *testing.T, name string) string {
 	return cc.Program(t, build, filepath.Join("testdata", name+".c"), "-Wl,-rpath,"+filepath.Join(build, "lib"))
 }
 
-// ending is how a process ended, and what it said.
+// ending is how a process ended, and its output.
 type ending struct {
 	status int // -1: by a signal
 	out    string
@@ -108,7 +107,7 @@ func TestUniqueID(t *testing.T) {
 	}
 }
 
-// init and finalize, with a new id each time, keeps nothing.
+// init and finalize, with a new id each time, leave nothing.
 func TestUniqueIDAgain(t *testing.T) {
 	for pe, e := range together(t, compile(t, "uid"), 2, []int{0, 1}, same(), "times", "20") {
 		if e.status != 0 {
@@ -117,11 +116,11 @@ func TestUniqueIDAgain(t *testing.T) {
 	}
 }
 
-// lateness is SHMEM_BOOTSTRAP_TIMEOUT where a PE is missing. Where a busy machine lets
-// more lie between those that do come, each misses the other too, and the next is taken.
+// lateness is SHMEM_BOOTSTRAP_TIMEOUT where a PE is missing. If on a busy machine more lies between
+// the PEs that do come, each misses the other too, and the next value is used.
 var lateness = []string{"2", "10", "60"}
 
-// Who waits for a PE that does not come names it.
+// A PE that waits for one that does not come names it.
 func TestUniqueIDMissing(t *testing.T) {
 	program := compile(t, "uid")
 	for i, late := range lateness {
@@ -181,8 +180,8 @@ func TestUniqueIDSession(t *testing.T) {
 	}
 }
 
-// When a PE dies nobody else waits for ever, and who notices first names it; also where it
-// was PE 0, with which the root of the id has gone.
+// When a PE dies no other PE waits for ever, and the first to notice names it; also if it was PE 0,
+// with which the root of the id has gone.
 func TestUniqueIDDeath(t *testing.T) {
 	program := compile(t, "uid")
 	for name, env := range map[string]func(int) []string{"one host": same(), "a host each": apart} {

@@ -26,7 +26,7 @@ func compile(t *testing.T, build, source, flags string, last ...string) string {
 	return program
 }
 
-// job is how a program is run, and what must come of it.
+// job is a run of a program, and its expected outcome.
 type job struct {
 	args string   // of shmemrun
 	with []string // of the program
@@ -54,8 +54,8 @@ func (j job) run(t *testing.T, build, program string) {
 	}
 }
 
-// TestBuilds: wherever the linker puts them, they are symmetric, keep their contents,
-// and what is protected around them goes on working.
+// TestBuilds: wherever the linker puts them, they are symmetric and keep their contents, and
+// protected data around them goes on working.
 func TestBuilds(t *testing.T) {
 	build := need.Build(t)
 	for _, flags := range []string{
@@ -74,7 +74,7 @@ func TestBuilds(t *testing.T) {
 	}
 }
 
-// TestWays: one program, in the ways in which a job may be run.
+// TestWays: one program, in the ways to run a job.
 func TestWays(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "classic.c", "", "-lshmem")
@@ -120,8 +120,8 @@ func TestCplusplus(t *testing.T) {
 	}
 }
 
-// TestCopied: a variable of a library that the linker has copied into the program is
-// the program's, for the library as well.
+// TestCopied: a variable of a library that the linker has copied into the program is the program's,
+// for the library as well.
 func TestCopied(t *testing.T) {
 	build := need.Build(t)
 	library := filepath.Join(t.TempDir(), "libcopied.so")
@@ -130,7 +130,7 @@ func TestCopied(t *testing.T) {
 	job{args: "-n 2", out: "symmetric"}.run(t, build, program)
 }
 
-// TestHuge: a large .bss costs what is used of it.
+// TestHuge: a large .bss costs only its used part.
 func TestHuge(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "huge.c", "-mcmodel=medium", "-lshmem")
@@ -138,8 +138,8 @@ func TestHuge(t *testing.T) {
 	job{args: "-n 2 --hosts 2 -x SHMEM_PROVIDER=tcp", out: "symmetric"}.run(t, build, program)
 }
 
-// TestLoaded: a program that does not need the library itself keeps its statics, also
-// where a library that it needs does.
+// TestLoaded: a program that does not need the library itself keeps its statics, even if a library
+// that it needs does.
 func TestLoaded(t *testing.T) {
 	build := need.Build(t)
 	say := `PE 0: shmem_long_p: 0x\w+ \(here\) is in a global or static of the program, and those are not symmetric: ` +
@@ -153,8 +153,8 @@ func TestLoaded(t *testing.T) {
 	job{args: "-n 1", say: say}.run(t, build, program)
 }
 
-// TestTwoPrograms: a job of two programs has no symmetric statics, and goes on; unless
-// the user has asked for them.
+// TestTwoPrograms: a job of two programs has no symmetric statics, and goes on, unless the user has
+// asked for them.
 func TestTwoPrograms(t *testing.T) {
 	build := need.Build(t)
 	one := compile(t, build, "classic.c", "", "-lshmem")
@@ -171,15 +171,15 @@ func TestTwoPrograms(t *testing.T) {
 	}.run(t, build, script)
 }
 
-// TestAddressSanitizer: it still sees what is written between two globals.
+// TestAddressSanitizer: it still sees writes between two globals.
 func TestAddressSanitizer(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "classic.c", "-fsanitize=address", "-lshmem")
 	job{args: "-n 1", with: []string{"overflow"}, say: `AddressSanitizer: global-buffer-overflow`}.run(t, build, program)
 }
 
-// holdsWriters tells whether the kernel, which has to be Linux 5.19 at least, lets a
-// process of this user hold its own writers, as fork.c does.
+// holdsWriters reports whether the kernel, which must be Linux 5.19 at least, lets a process of
+// this user hold its own writers, as fork.c does.
 func holdsWriters(t *testing.T) bool {
 	var name unix.Utsname
 	var major, minor int
@@ -203,9 +203,8 @@ func holdsWriters(t *testing.T) bool {
 	return unix.Close(int(fd)) == nil
 }
 
-// TestFork: children have globals of their own, as of the moment of the fork, while
-// another thread and another PE write. "copied" is a user whom the kernel does not let
-// hold the other thread.
+// TestFork: children have globals of their own, as of the moment of the fork, while another thread
+// and another PE write. "copied" is a user whom the kernel does not let hold the other thread.
 func TestFork(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "fork.c", "", "-lshmem")

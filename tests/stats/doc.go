@@ -1,3 +1,3 @@
-// Package stats looks at what jobs count as a user does: by SHMEM_STATS, by
-// shmem-info --live, and at what SHMEM_REQUIRE refuses.
+// Package stats reads the counters of jobs as a user does: by SHMEM_STATS, by shmem-info --live,
+// and tests the refusals of SHMEM_REQUIRE.
 package stats

@@ -95,10 +95,10 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// stranger looks at a PE as another user, who may not.
+// stranger asks for a PE's counters as another user, without the right to.
 func stranger(t *testing.T, build string, pid int) {
 	need.Root(t)
-	// Folders of the test, and those above the build, are not the other user's to enter.
+	// The other user may not enter folders of the test, and those above the build.
 	dir, err := os.MkdirTemp("", "stranger")
 	if err != nil {
 		t.Fatal(err)
@@ -125,8 +125,8 @@ func stranger(t *testing.T, build string, pid int) {
 	}
 }
 
-// TestFabric: of several NICs that are opened each is marked, and the others say why
-// they are not.
+// TestFabric: of several NICs each opened one is marked, and the others have the reason why they
+// are not.
 func TestFabric(t *testing.T) {
 	need.Namespaces(t)
 	build := need.Build(t)
@@ -158,7 +158,7 @@ func TestFabric(t *testing.T) {
 	}
 }
 
-// TestLive looks at PEs that work, wait, are stopped, and have been killed.
+// TestLive reads the counters of PEs that work, wait, are stopped, and have been killed.
 func TestLive(t *testing.T) {
 	build := need.Build(t)
 	file := filepath.Join(t.TempDir(), "go on")
@@ -172,7 +172,7 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill() }()
-	// What one PE says may come behind what another one said later.
+	// A PE's line may come behind a later one of another PE.
 	pids, done := map[int]int{}, false
 	for lines := bufio.NewScanner(out); !(done && len(pids) == 2) && lines.Scan(); {
 		var pe, pid int
@@ -198,7 +198,7 @@ func TestLive(t *testing.T) {
 			}
 		}
 	}
-	// soon looks until it is so: a PE shows what it does some time later.
+	// soon repeats a check until it holds: a PE shows its work some time later.
 	soon := func(look func() string, wants ...string) {
 		t.Helper()
 		text := look()

@@ -1,6 +1,6 @@
 /*
- * slices.c: two PEs on a processor that a thread computes on. Each sends the other a word, which
- * it waits for; then its slices are to be short. "old": the system knows no slices of a thread.
+ * slices.c: two PEs on a processor on which a thread computes. Each sends the other a word, for
+ * which it waits; then its slices must be short. "old": the system has no slices of a thread.
  */
 #define _GNU_SOURCE
 #include <shmem.h>

@@ -1,6 +1,6 @@
 /*
- * ways.c: each PE puts a word into the heap of each, and says in a line of its own, a
- * letter for each PE, which of them its counters say that the network has taken: n.
+ * ways.c: each PE puts a word into the heap of each, and prints in a line of its own, a letter for
+ * each PE, to which of them its counters show network traffic: n.
  */
 #include <shmem.h>
 #include <shmemx.h>

@@ -1,11 +1,11 @@
 /*
- * again.c: jobs of different sizes, one after the other, in the same processes; and what of
- * them is left in the process.
+ * again.c: jobs of different sizes, one after the other, in the same processes; and the resources
+ * that they leave in the process.
  *
  * usage: again PE NPES FILE ROUNDS
  *
- * In each round the first 1 to NPES processes are a job. With MPI (-DMPI) a communicator is
- * split for it, else PE 0 makes a unique id and writes it to FILE.
+ * In each round the first 1 to NPES processes are a job. With MPI (-DMPI) a communicator is split
+ * for it, else PE 0 makes a unique id and writes it to FILE.
  */
 #define _GNU_SOURCE
 #include <shmemx.h>
@@ -119,9 +119,9 @@ int main(int argc, char **argv)
 #endif
     char before[1024], after[1024];
     namespaces(before, sizeof before);
-    /* What is lowest in the last sixth may not be above what was highest in the third:
-     * what is kept of each job adds up over a third of them all, and what comes and goes
-     * does not. The first third is unlike the rest. */
+    /* The lowest value in the last sixth may not be above the highest in the third: resources
+     * kept by each job add up over a third of them all, and temporary ones do not. The first
+     * third is unlike the rest. */
     long most[KINDS] = {0}, least[KINDS], now[KINDS], between = 0;
     for (int k = 0; k < KINDS; k++)
         least[k] = LONG_MAX;
@@ -158,14 +158,14 @@ int main(int argc, char **argv)
             printf("round %d: %ld %ld %ld %ld %ld\n", round, now[0], now[1], now[2], now[3],
                    now[4]);
     }
-    /* Provider net of libfabric 1.17 keeps 1.1 kB of each job, for which C's heap grows by
-     * 132 kB at a time; Go's did by one mapping of 512 kB beside busy threads. A mapping of
-     * each job would be many. */
+    /* Provider net of libfabric 1.17 keeps 1.1 kB of each job, for which C's heap grows by 132
+     * kB at a time; Go's did by one mapping of 512 kB beside busy threads. A mapping of each job
+     * would be many. */
     most[MAPPINGS] += between / 4;
     most[SIZE] += 1100;
     most[RESIDENT] += 150;
-    /* On a busy machine Go starts a thread where it had enough before, and keeps it, with
-     * a stack and an arena: one or the other in all these rounds is not of a job. */
+    /* On a busy machine Go starts a thread although it had enough before, and keeps it, with a
+     * stack and an arena: one or the other in all these rounds does not belong to a job. */
     long more = least[THREADS] - most[THREADS];
     if (more > 0 && more <= 3) {
         most[THREADS] += more;

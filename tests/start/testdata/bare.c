@@ -1,6 +1,6 @@
 /*
- * bare.c: a program that clears its environment, which leaves no list of variables at all,
- * and then makes a unique id and starts a job by it, or with "plain" without one.
+ * bare.c: a program that clears its environment, which leaves no list of variables at all, and then
+ * makes a unique id and starts a job by it, or with "plain" without one.
  */
 #include <shmem.h>
 #include <shmemx.h>

@@ -1,4 +1,4 @@
-/* lacks.c: a plugin that is not whole. */
+/* lacks.c: an incomplete plugin. */
 #include <shmemx_bootstrap.h>
 
 int shmemx_bootstrap_rank(void)

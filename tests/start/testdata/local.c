@@ -1,5 +1,5 @@
 /*
- * local.c: a program that has more in thread-local variables than the smallest stack holds.
+ * local.c: a program with more thread-local variables than the smallest stack holds.
  */
 #include <shmem.h>
 

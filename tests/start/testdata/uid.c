@@ -1,6 +1,6 @@
 /*
- * uid.c: PEs that nobody launched. PE 0 makes a unique id, and writes it to a file; the
- * others wait for the file. In a session each makes it.
+ * uid.c: PEs without a launcher. PE 0 makes a unique id, and writes it to a file; the others wait
+ * for the file. In a session each makes it.
  *
  * usage: uid PE NPES FILE [times T | die PE | exit STATUS | spoil BYTE | number PE]
  */

@@ -1,8 +1,8 @@
 /*
- * classic.c: a program of file-scope arrays and flags, which the test builds in many ways.
- * The argument says what is to come of it: "yes", or "no" where the statics are its own.
- * With "overflow" it reads past the end of a global, which is for AddressSanitizer to see;
- * with "protected" and "stack" it does what makes the library leave its data alone.
+ * classic.c: a program of file-scope arrays and flags, which the test builds in many ways. The
+ * argument is the expectation: "yes", or "no" where the statics are its own. With "overflow" it
+ * reads past the end of a global, which AddressSanitizer must see; with "protected" and "stack" it
+ * does what makes the library leave its data alone.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
         if (yes || shmem_addr_accessible(zeros, right))
             fail("statics are symmetric");
         long *heap = shmem_malloc(sizeof *heap);
-        shmem_long_p(heap, me, right); /* the rest goes on */
+        shmem_long_p(heap, me, right); /* the rest works */
         shmem_barrier_all();
         if (*heap != left)
             fail("the heap");
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     shmem_barrier_all();
     shmem_finalize();
 
-    /* A second job: what the first has left is there. */
+    /* A second job: the contents of the first are there. */
     shmem_init();
     if (zeros[101] != 20 || counter != (me == 0 ? n * (n + 1) / 2 : 0))
         fail("the second job has lost the contents");

@@ -1,6 +1,6 @@
 /*
- * classic.cc: statics as C++ has them: of classes and templates, inline, and with
- * constructors; and virtual functions, whose tables stay where they were.
+ * classic.cc: statics of C++: of classes and templates, inline, and with constructors; and virtual
+ * functions, whose tables stay where they were.
  */
 #include <shmem.h>
 

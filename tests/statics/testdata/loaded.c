@@ -1,6 +1,6 @@
 /*
- * loaded.c: a program that does not need the library itself: it loads the file that the
- * first argument names. Its statics are its own, and a call that is given one says why.
+ * loaded.c: a program that does not need the library itself: it loads the file that the first
+ * argument names. Its statics are its own, and a call with one of them reports why.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * work.c: PE 0 puts a known amount to PE 1, and then does nothing until the file
- * that the argument names exists. The others wait for it in a barrier.
+ * work.c: PE 0 puts a known amount to PE 1, and then does nothing until the file that the argument
+ * names exists. The others wait for it in a barrier.
  */
 #include <shmem.h>
 
