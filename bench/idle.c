@@ -1,12 +1,12 @@
 /*
  * idle: how much of a core a PE uses while it has nothing to do.
  *
- * For a second, PE 0 is asleep in its own code and the other PEs are blocked in
- * a barrier, which PE 0 joins afterwards. Each PE takes the CPU time of its
- * whole process, all threads together, over that second.
+ * For a second, PE 0 is asleep in its own code and the other PEs are blocked in a barrier, which PE
+ * 0 joins afterwards. Each PE takes the CPU time of its whole process, all threads together, over
+ * that second.
  *
- * An argument is a number of puts of 64 KiB that each PE does to the next one before:
- * what is left of them must not keep a thread awake.
+ * An argument is a number of puts of 64 KiB that each PE makes to the next one before: their
+ * remains must not keep a thread awake.
  *
  * Output, from PE 0, tab-separated:   metric  size  value  unit
  */

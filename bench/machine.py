@@ -1,4 +1,4 @@
-"""What a figure depends on: the machine, the versions, and how busy it was."""
+"""The facts on which a figure depends: the machine, the versions, and how busy it was."""
 
 import os
 import platform

@@ -382,7 +382,7 @@ static void do_sync_all(long n)
 static size_t coll_n;    /* longs */
 static double off_clock; /* time spent between collectives, not counted */
 
-/* The root goes round, so that each broadcast waits for the one before. */
+/* The root changes from call to call, so that each broadcast waits for the one before. */
 static void do_broadcast(long n)
 {
     for (long i = 0; i < n; i++) {

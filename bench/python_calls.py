@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a call from Python costs: put, allocation, import; writes bench/results/python.md.
+"""The cost of a call from Python: put, allocation, import; writes bench/results/python.md.
 
-Started alone it starts itself as two PEs. Each figure is the median of batches, in one
-run, so that the ways of calling can be compared on a machine that does other things too.
+Started alone it starts itself as two PEs. Each figure is the median of batches, in one run, so that
+the ways of calling can be compared on a machine that does other things too.
 """
 
 import ctypes
@@ -44,7 +44,7 @@ def rows_of_pe():
 
     shmem.init()
     box, one, peer = shmem.zeros(1), np.ones(1, "i8"), 1
-    # PE 1 sleeps meanwhile: one that waits uses a core, and two may be one that is shared.
+    # PE 1 sleeps meanwhile: a PE that waits uses a core, and two may be one that is shared.
     done = shmem.zeros(1)
     shmem.put(box, one, pe=peer)
     if shmem.my_pe() == 0:
@@ -65,7 +65,7 @@ def rows_of_pe():
         time.sleep(0.01)
     shmem.barrier_all()
     for name, make in (("empty", shmem.empty), ("zeros", shmem.zeros)):
-        # What is dropped by one call goes back to the heap in the next one.
+        # An array dropped by one call goes back to the heap in the next one.
         figure = per_call(lambda m=make: m(1000), 200, 10)
         if shmem.my_pe() == 0:
             yield f"{name} of 8000 bytes, 2 PEs, the one before given back", *figure
@@ -84,7 +84,7 @@ def importing():
     program = (
         "import numpy, time; t = time.process_time(); import shmem; print(time.process_time() - t)"
     )
-    # As an installed package: with its bytecode, which the first one leaves.
+    # Like an installed package: with its bytecode, which the first run leaves.
     kept = {**os.environ, "PYTHONPYCACHEPREFIX": str(BUILD / "pycache")}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
     argv = [sys.executable, "-c", program]

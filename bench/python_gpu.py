@@ -3,10 +3,10 @@
 
     python3 bench/python_gpu.py    writes python-gpu.md, into bench/results or OUT, and prints it
 
-What C takes is of bench/gpu/host.cu and stream.cu (`make gpu-figures`), run in turn with the
-same calls from Python: a put of 64 MiB with a quiet, and puts of 64 MiB on a stream. An
-alltoall of shmem and torch.distributed's all_to_all_single by NCCL take turns in the same
-processes, on the same stream. A ratio is the median of those within a round.
+C's times are those of bench/gpu/host.cu and stream.cu (`make gpu-figures`), which alternate with
+the same calls from Python: a put of 64 MiB with a quiet, and puts of 64 MiB on a stream. An
+alltoall of shmem and torch.distributed's all_to_all_single by NCCL alternate in the same processes,
+on the same stream. A ratio is the median of those within a round.
 
 The machine needs two GPUs, torch with NCCL, and numpy; of this tree it needs bench, python and
 build/gpu.
@@ -34,8 +34,8 @@ EXCHANGED = 4 << 20  # a PE's whole source
 ROUNDS = 3
 LIMIT = 60  # seconds of a job
 
-# What is compared: title, the row of Python, the row that it is held against, who that is,
-# and what the ratio may be.
+# The comparisons: title, the row of Python, the row of its bound, the system of that row, and the
+# bound of the ratio.
 FIGURES = [
     ("put of 64 MiB and quiet, host call", "host_put", "host_put", "C", 1.02),
     ("put of 64 MiB on a stream", "put_on_stream", "put_on_stream", "C", 1.02),
@@ -173,14 +173,14 @@ def exchange(meeting: str) -> None:
 
 
 def rows(*command: str) -> list[dict]:
-    """What a job of two PEs prints, as objects."""
+    """The output of a job of two PEs, as objects."""
     path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
     env = {
         **os.environ,
         "PYTHONPATH": path.rstrip(os.pathsep),
         "SHMEM_HEAP": "device",
         "SHMEM_SYMMETRIC_SIZE": "512m",
-        "NCCL_NVLS_ENABLE": "0",  # multicast in the switch is not what is compared
+        "NCCL_NVLS_ENABLE": "0",  # the comparison excludes multicast in the switch
     }
     argv = [str(BUILD / "bin/shmemrun"), "-n", "2", "--timeout", str(LIMIT), "--", *command]
     done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -194,7 +194,7 @@ def values(found: list[dict], size: int) -> dict[str, float]:
 
 
 def measure() -> tuple[list[dict[str, tuple[float, float]]], dict[str, str]]:
-    """Of each round, what Python and the other took for each figure, in microseconds."""
+    """For each round, the times of Python and of the other for each figure, in microseconds."""
     rounds, about = [], {}
     for _ in range(ROUNDS):
         c = rows(str(BUILD / "figures/host"), str(PUT)) + rows(str(BUILD / "figures/stream"), "put")

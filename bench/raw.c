@@ -1,7 +1,6 @@
 /*
- * raw: what a bare loop over libfabric's fi_write gets between two network
- * namespaces, with nothing of ours above it: the limit that the library is held
- * against. One PE a side, one thread, one endpoint.
+ * raw: the figures of a bare loop over libfabric's fi_write between two network namespaces, without
+ * any of this library: the library's limit. One PE a side, one thread, one endpoint.
  *
  *   raw PROVIDER NAMESPACE ADDRESS NAMESPACE ADDRESS [milliseconds a figure]
  *
@@ -33,7 +32,7 @@ enum { BATCHES = 11, WINDOW = 64, BURST = 512 };
 
 static double budget_ns = 100e6;
 
-/* What the other side needs to know. */
+/* The data that the other side needs. */
 struct card {
     char address[128];
     size_t length;
@@ -46,7 +45,7 @@ static struct side {
     struct fid_cq *cq;
     fi_addr_t peer;
     char *memory;
-    volatile uint64_t *word; /* that the other side writes */
+    volatile uint64_t *word; /* the word that the other side writes */
     uint64_t turn;           /* of both words */
     uint64_t base, key;      /* of the other side's memory */
     void *desc;
@@ -174,7 +173,7 @@ static void drain(void)
 {
     while (side.n_free < WINDOW)
         reap();
-    volley(); /* a completion says that the source is free; now it is there */
+    volley(); /* a completion only frees the source; now the data has arrived */
 }
 
 static void op_volley(long n, size_t size)
@@ -234,7 +233,7 @@ static double timed(void (*op)(long, size_t), size_t size)
     return v[BATCHES / 2];
 }
 
-/* The other side takes part in volleys until the first says that it is over. */
+/* The other side takes part in volleys until the first side ends them. */
 static void answer(int other)
 {
     char over;

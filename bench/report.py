@@ -1,4 +1,4 @@
-"""The figures that are asked for, and the page that says which are met."""
+"""The figures and their bounds, and the page that says which are met."""
 
 import statistics
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ class Results:
         return statistics.median(pairs) if pairs else None
 
     def against(self, f: Figure):
-        """The keys of what the figure is held against; none for a plain bound."""
+        """The keys of the figure's bound; none for a plain number."""
         if f.against in UNITS:
             return ()
         if f.against == "memcpy":
@@ -132,7 +132,7 @@ class Results:
         return ((f.against, f.place, f.pes, f.metric, f.size),)
 
     def limit(self, f: Figure) -> Optional[float]:
-        """What the figure is held against, when it is not a peer."""
+        """The bound of the figure, if it is not a peer."""
         if f.against == "oshmem":
             return None
         found = [m for m in (self.median(*base) for base in self.against(f)) if m is not None]

@@ -32,8 +32,8 @@ class Job:
     pes: int
     program: str
     args: tuple
-    last: str  # a row that a whole run has
-    only: str = ""  # the one system that it is for
+    last: str  # a row of every complete run
+    only: str = ""  # the one system that it measures
 
     def title(self):
         return f"{self.place}, {self.pes} PEs, {self.program} {' '.join(self.args)}".strip()
@@ -45,13 +45,13 @@ def jobs(budget_ms):
     yield Job("node", 8, "oshm_micro", ("init",), "mem_pss_init")
     yield Job("node", 2, "oshm_micro", ("all", budget), "errors")
     yield Job("node", 4, "oshm_micro", ("coll", budget), "errors")
-    # OSHMEM's PEs wait without giving up their cores.
+    # OSHMEM's PEs wait without yielding their cores.
     yield Job("node", 8, "oshm_micro", ("coll", budget), "errors", only="libshmem")
     yield Job("node", 2, "idle", (), "idle_barrier")
     yield Job("tcp", 2, "oshm_micro", ("all", budget), "errors")
     yield Job("tcp", 2, "idle", (), "idle_barrier")
     yield Job("tcp", 2, "words", (budget,), "errors")
-    # Nobody serves an OSHMEM target that is elsewhere.
+    # OSHMEM has no thread that serves a target whose program is elsewhere.
     yield Job("tcp", 2, "words", ("served", budget), "errors", only="libshmem")
 
 

@@ -1,6 +1,6 @@
 /*
- * scale: what a PE holds in a job of so many PEs: memory and connections after
- * init, after barriers and after an all-to-all. Public API only.
+ * scale: the resources of a PE in a job of so many PEs: memory and connections after init, after
+ * barriers and after an all-to-all. Public API only.
  *
  * Output, from PE 0, tab-separated:   metric  PEs  value  unit
  */
@@ -59,14 +59,14 @@ struct state {
     double pss, anon, sockets;
 };
 
-/* Taken before anything is said about it, for that needs messages. */
+/* Taken before the report, which needs messages. */
 static struct state look(void)
 {
     return (struct state){kib("/proc/self/smaps_rollup", "Pss:"),
                           kib("/proc/self/status", "RssAnon:"), sockets()};
 }
 
-/* The mean and the most of all PEs. */
+/* The mean and the maximum over all PEs. */
 static void row(const char *metric, const char *when, double v, const char *unit)
 {
     *mine = v;

@@ -1,8 +1,8 @@
 /*
- * start: what bench/start.py takes the time of, one program for each value of WHAT.
+ * start: the programs that bench/start.py times, one for each value of WHAT.
  *
- * PMIx_Init and PMIx_Finalize are declared here: they take no arguments that need the
- * header, which is there less often than the library.
+ * PMIx_Init and PMIx_Finalize are declared here: they take no arguments that need the header, which
+ * is there less often than the library.
  */
 #include <stddef.h>
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures what it takes until a job runs: initialisation below each launcher, and the
-reading of a machine's topology.
+"""Measures the start of a job: initialisation under each launcher, and the reading of a machine's
+topology.
 
-A program that initialises, meets in a barrier and finalises is held against one that does
-nothing, started in turn by the same launcher: the difference is the library's. Below mpirun
-there is a third, which only joins and leaves by PMIx. Standard library only.
+A program that initialises, meets in a barrier and finalises is compared with one that does nothing,
+started alternately by the same launcher: the difference is the library's. Under mpirun there is a
+third, which only joins and leaves by PMIx. Standard library only.
 """
 
 import argparse
@@ -33,7 +33,7 @@ WHAT = {
     "pmix": ("-DWHAT=1", "-l:libpmix.so.2"),
     "init": ("-DWHAT=2", "-Iinclude", "-Lbuild/lib", "-lshmem", "-Wl,-rpath,build/lib"),
 }
-# Milliseconds that are wanted at most.
+# The bounds in milliseconds.
 INIT, READ = 50, 20
 
 
@@ -44,7 +44,7 @@ class Row:
     name: str
     median: float
     least: float
-    wanted: float = 0  # 0: nothing is
+    wanted: float = 0  # 0: no bound
 
     def line(self):
         met = "" if self.wanted == 0 else "yes" if self.median <= self.wanted else "no"
@@ -53,7 +53,7 @@ class Row:
 
 
 def build(work):
-    """The programs, by what they do."""
+    """The programs, by their work."""
     made = {}
     for what, flags in WHAT.items():
         made[what] = os.path.join(work, what)
@@ -79,7 +79,7 @@ def seconds(argv):
 
 
 def starts(made, rounds):
-    """The rows of initialisation: what each program takes beyond the one that does nothing."""
+    """The rows of initialisation: the time of each program beyond the one that does nothing."""
     for name, launcher in LAUNCHERS.items():
         if shutil.which(launcher[0]) is None:
             print(f"bench: no rows of {name}: {launcher[0]} is not installed", file=sys.stderr)
@@ -91,7 +91,7 @@ def starts(made, rounds):
             ]
             beyond = {what: [] for what in more}
             alone = []
-            # The first round warms the files up.
+            # The first round fills the file cache.
             for number in range(rounds + 1):
                 base = seconds([*argv, made["nothing"]])
                 for what in more if number % 2 else more[::-1]:
@@ -111,7 +111,7 @@ def summary(values):
     return statistics.median(values), min(values)
 
 
-# What the benchmarks of runtime/topo read, and what is wanted of it.
+# The values that the benchmarks of runtime/topo read, and their bounds.
 READS = {
     "BenchmarkRead": ("topology of this machine, by hwloc", READ),
     "BenchmarkReadSys": ("topology of 192 processors and 400 devices, by /sys", READ),

@@ -11,11 +11,11 @@ import netns
 
 
 class RunError(Exception):
-    """A run that did not give its figures."""
+    """A run that did not produce its figures."""
 
 
 def environment(**more):
-    """Ours without the caller's settings of either library."""
+    """Our library without the caller's settings of either."""
     drop = ("SHMEM_", "NVSHMEM_", "OMPI_", "UCX_", "FI_")
     env = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
     env.update(more)
@@ -85,7 +85,7 @@ class System:
             raise SystemExit(f"bench: build {program} for {self.name} failed\n{out}{err}")
 
     def measure(self, pair, place, pes, program, args, last, limit):
-        """One run: its rows and exit status. `last` is a row that a whole run has."""
+        """One run: its rows and exit status. `last` is a row of every complete run."""
         argv, env = self.launch(pair, place, pes, [self.binary(program), *args])
         status, out, err = run(argv, limit, env)
         found = rows(out)
@@ -111,8 +111,8 @@ class Libshmem(System):
         if place == "node":
             bind = ["--bind"] if pes <= len(os.sched_getaffinity(0)) else []
             return [*shmemrun, *bind, *argv], environment()
-        # Every PE is a host of its own and moves into its namespace before the
-        # program starts; the launcher's socket is inherited through it.
+        # Every PE is a host of its own and moves into its namespace before the program starts; the
+        # launcher's socket is inherited through it.
         names = " ".join(pair.names)
         enter = f'set -- {names} "$@"; shift "$SHMEM_LAUNCHER_PE"; ns=$1; '
         enter += (
@@ -122,7 +122,7 @@ class Libshmem(System):
         return [*shmemrun, "--hosts", str(pes), *wrapped], environment(SHMEM_PROVIDER=self.provider)
 
     def route(self, pair):
-        """The provider string that the library says it uses, from its banner."""
+        """The provider string of the library's banner."""
         argv, env = self.launch(pair, "tcp", 2, [self.binary("oshm_micro"), "init"])
         env["SHMEM_LOG_LEVEL"] = "info"
         _, _, err = run(argv, 60, env)
@@ -146,8 +146,8 @@ class OpenMPI(System):
 
     def launch(self, pair, place, pes, argv):
         oshrun = ["oshrun", "--allow-run-as-root", "-n", str(pes)]
-        # Where it always is, but in a folder that goes when the driver ends:
-        # after its crash the segments would stay.
+        # At its usual place, but in a folder that goes when the driver ends: after its crash the
+        # segments would stay.
         oshrun += ["--mca", "btl_vader_backing_directory", self.memory]
         if place == "node":
             # Oversubscribed, its processes yield; else they are bound and spin,

@@ -1,4 +1,4 @@
-"""Tests of the driver: what is read, and when a figure counts as met."""
+"""Tests of the driver: its parsing, and when a figure counts as met."""
 
 import unittest
 

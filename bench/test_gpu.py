@@ -1,4 +1,4 @@
-"""What bench/gpu/figures.py and page.py say about rows that are made up."""
+"""The results of bench/gpu/figures.py and page.py for invented rows."""
 
 import json
 import os
@@ -208,7 +208,7 @@ def program(*path_and_text):
 
 
 class One(unittest.TestCase):
-    """The part of run.sh for one GPU, with programs that are made up."""
+    """The part of run.sh for one GPU, with invented programs."""
 
     def test_rounds(self):
         programs = {
@@ -253,7 +253,7 @@ class One(unittest.TestCase):
                     self.assertEqual({r["launcher"] for r in found}, {launcher})
 
 
-# What was asked of it, as a row.
+# Its request, as a row.
 SAYS = r"""
 how=${SHMEM_DISABLE_P2P:+ring }${SHMEM_GPU_NET:-direct}${SHMEM_PROVIDER:+ $SHMEM_PROVIDER}
 row='{"system":"%s","route":"%s","figure":"%s","how":"%s","launcher":"%s","value":1}\n'

@@ -1,4 +1,4 @@
-"""What bench/python_gpu.py says about figures that are made up."""
+"""The results of bench/python_gpu.py for invented figures."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Tests of bench/start.py: what is read, and when a figure counts as met."""
+"""Tests of bench/start.py: its parsing, and when a figure counts as met."""
 
 import unittest
 

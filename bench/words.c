@@ -1,8 +1,8 @@
 /*
- * words: 8-byte non-blocking puts to random words of 64 MiB and to successive ones,
- * and with the argument `served` what the target spends on them while its program is
- * elsewhere: asleep in code of its own, so that all of it is the library's threads.
- * Public API only, so that the same file builds against any OpenSHMEM.
+ * words: 8-byte non-blocking puts to random words of 64 MiB and to successive ones, and with the
+ * argument `served` the target's processor time for them while its program is elsewhere: asleep in
+ * code of its own, so that only the library's threads run. Public API only, so that the same file
+ * builds against any OpenSHMEM.
  *
  *   words [served] [milliseconds a figure]
  *
@@ -113,7 +113,7 @@ static void served(const char *name, void (*op)(long))
         shmem_uint64_p(over, 1, peer);
         shmem_quiet();
     } else {
-        /* Asleep; once in a while it looks at its own memory. */
+        /* Asleep; once in a while it reads its own memory. */
         const struct timespec nap = {.tv_nsec = 5000000};
         while (*(volatile uint64_t *)over == 0)
             nanosleep(&nap, NULL);

@@ -1,12 +1,11 @@
 /*
- * bandwidth: PE 0 puts into PE 1's memory, and gets from it, by blocks that take
- * a share each. The quiet at the end is inside the timed part, as the fence is
- * in the limits (probe.cu, k_copy), whose sizes and shapes these are.
+ * bandwidth: PE 0 puts into PE 1's memory, and gets from it, by blocks that take a share each. The
+ * quiet at the end is inside the timed part, as the fence is in the limits (probe.cu, k_copy),
+ * which have the same sizes and shapes.
  *
- * One kernel goes over a window that is larger than caches, each pass over the
- * bytes behind those of the pass before, in both heaps: a byte is touched again
- * only after the whole window. Going over the same bytes again and again has
- * rows of other names; caches answer there.
+ * One kernel goes over a window that is larger than caches, each pass over the bytes behind those
+ * of the previous pass, in both heaps: a byte is touched again only after the whole window. Rows
+ * over the same bytes again and again, which caches answer, have other names.
  *
  * bandwidth [put] [get] [each] [best] [same] [few]
  *   each     with a quiet of every block after each pass over the bytes
@@ -14,8 +13,7 @@
  *   same     also over the same bytes again and again
  *   few      only when named: two sizes, and no more launches than 100 ms take
  *
- * BENCH_BYTES is how many bytes a launch moves: whole rounds of the window, which
- * is no larger.
+ * BENCH_BYTES is how many bytes a launch moves: whole rounds of the window, which is no larger.
  */
 #include "names.h"
 #include "rows.h"
@@ -104,7 +102,7 @@ struct bench {
         need(cudaEventCreate(&end), "create an event");
     }
 
-    // Whole rounds of the window, or so often over the same bytes.
+    // Whole rounds of the window, or as many over the same bytes.
     int passes(bool walk, size_t bytes) const
     {
         if (walk)
@@ -152,7 +150,7 @@ struct bench {
             if (bad != 0)
                 give_up(name.c_str(), "other bytes arrived than were sent");
         }
-        // A row is only of bytes that have arrived.
+        // A row counts only bytes that have arrived.
         shmem_barrier_all();
         if (shmem_my_pe() == 0)
             row(BENCH_SYSTEM, {name.c_str(), "block", bytes, ctas, threads, "GB/s"}, rates);

@@ -1,13 +1,13 @@
 /*
- * bell.cuh: how a kernel and a thread of the host tell each other something without a
- * library: by words that are stored and waited for.
+ * bell.cuh: how a kernel and a thread of the host exchange notices without a library: by words that
+ * one stores and the other waits for.
  */
 #ifndef BENCH_GPU_BELL_CUH
 #define BENCH_GPU_BELL_CUH
 
 #include "clock.cuh"
 
-// What a kernel tells that has waited in vain.
+// The notice of a kernel that has waited in vain.
 const uint64_t gave_up = ~uint64_t(0);
 
 __device__ __forceinline__ void ring(uint64_t *bell, uint64_t value)

@@ -1,10 +1,9 @@
 /*
- * context: what decision 0043 weighs, without the library. How much memory of the GPU a
- * second context of the process takes, and each thing that the proxies have in it; and how
- * soon bytes that the CPU has are in memory of the GPU where a kernel waits for them: when
- * the second context copies them, and when the kernel that waits reads them out of main
- * memory by itself; and what a copy within the GPU takes in either context, alone and
- * beside a kernel of the program.
+ * context: the figures of decision 0043, without the library. The memory of the GPU that a second
+ * context of the process takes, and each object of the proxies in it; how soon bytes of the CPU are
+ * in memory of the GPU where a kernel waits for them, when the second context copies them, and when
+ * the waiting kernel reads them out of main memory by itself; and the time of a copy within the GPU
+ * in either context, alone and beside a kernel of the program.
  *
  * context [memory] [arrive] [within]
  */
@@ -30,7 +29,7 @@ void need(CUresult e, const char *what)
     need((cudaError_t)e, what);
 }
 
-// A function of the driver, which the program is not linked with, as of that version.
+// A function of the driver of that version, with which the program is not linked.
 template <class F> F driver(const char *name, unsigned version)
 {
     void *f = nullptr;
@@ -53,7 +52,7 @@ const char *const one_thread = ".version 6.4\n.target sm_75\n.address_size 64\n"
                                ".visible .entry touch(.param .u64 at)\n"
                                "{ .reg .b64 %at; ld.param.u64 %at, [at]; st.u64 [%at], 1; ret; }\n";
 
-// What a step has taken since the last one.
+// The memory that a step has taken since the last one.
 struct steps {
     double before = free_mib();
 
@@ -65,7 +64,7 @@ struct steps {
     }
 };
 
-// Memory that belongs to no context, as the heap is.
+// Memory that belongs to no context, like the heap.
 struct mapped {
     CUdeviceptr at = 0;
     size_t size = 0;
@@ -93,7 +92,7 @@ struct mapped {
     }
 };
 
-// Two rows, so that a copy engine does it whatever its size.
+// Two rows, so that a copy engine copies it at any size.
 CUDA_MEMCPY2D two_rows(const void *from, CUdeviceptr to, size_t bytes)
 {
     CUDA_MEMCPY2D c = {};
@@ -177,8 +176,8 @@ void memory()
 
 // ------------------------------------------------------------------------- arrive
 
-// Of each trip: waits for signal, reads bytes from `from` into `to` if there are any to be
-// read, and tells the CPU. One block.
+// For each trip: waits for signal, reads bytes from `from` into `to` if there are any, and tells
+// the CPU. One block.
 __global__ void arrive(const uint64_t *signal, const uint4 *from, uint4 *to, size_t bytes,
                        uint64_t *told)
 {
@@ -204,7 +203,7 @@ struct words {
     alignas(64) uint64_t told;
 };
 
-// Microseconds of a trip, from the CPU's store or call until it hears from the kernel.
+// Microseconds of a trip, from the CPU's store or call until the kernel's notice.
 template <class Start> double trip_us(words *w, cudaStream_t stream, Start start)
 {
     std::chrono::steady_clock::time_point begin;
@@ -288,7 +287,7 @@ void arrivals()
 
 // ------------------------------------------------------------------------- within
 
-// 32 blocks of it are what the figures of windows launch.
+// 32 blocks of it are the launch of the figures of windows.
 __global__ void held(const uint64_t *signal, uint64_t *told)
 {
     if (threadIdx.x == 0 && !await(signal, 1))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what the figures of a GPU machine depend on, as a JSON object in one line.
+"""Prints the facts on which the figures of a GPU machine depend, as a JSON object in one line.
 
 facts.py PART: the part of bench/gpu/run.sh whose rows follow.
 """

@@ -1,4 +1,4 @@
-"""The figures of kernels on two GPUs: what each is held against, and whether it is met."""
+"""The figures of kernels on two GPUs: their bounds, and whether they are met."""
 
 import csv
 import dataclasses
@@ -10,7 +10,7 @@ KEYS = ("figure", "how", "bytes", "ctas", "threads")
 
 
 class Rows:
-    """What the programs printed, and the limits of the bare machine."""
+    """The output of the programs, and the limits of the bare machine."""
 
     def __init__(self, paths, limits):
         self.rows, self.sessions, self.probe = [], [], {}
@@ -25,11 +25,11 @@ class Rows:
         for path in limits:
             with open(path, encoding="utf-8") as f:
                 for cells in csv.reader(f, delimiter="\t"):
-                    # Of two GPUs: a loop within one is no limit of what is between them.
+                    # Of two GPUs: a loop within one is no limit for the path between them.
                     if len(cells) == 9 and cells[0] != "section" and "SAME_GPU" not in cells[5]:
                         # section, variant, bytes, ctas, threads, metric
                         key = (*cells[:2], *map(int, cells[2:5]), cells[6])
-                        # Of the same row for several places, the peer's.
+                        # Of the same row for several targets, the peer's.
                         if key not in self.probe or cells[5] == "peer":
                             self.probe[key] = float(cells[7])
 
@@ -52,8 +52,9 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """One figure. What it is held against: a row of the probe (its key and what to
-    multiply it by), or a row of another system, or nothing; and the number itself."""
+    """One figure. Its bound is a row of the probe (its key and a factor), or a row of another
+    system, or nothing; and the number itself.
+    """
 
     what: str
     unit: str
@@ -63,10 +64,10 @@ class Figure:
     probe: tuple = ()
     scale: float = 1.0
     other: tuple = ()  # system, route, and the columns where its row differs
-    factor: Optional[float] = None  # of what it is held against
-    plus: float = 0.0  # and so much more
+    factor: Optional[float] = None  # factor of the bound
+    plus: float = 0.0  # and this much more
     bound: Optional[float] = None
-    beat: bool = False  # NVSHMEM, too
+    beat: bool = False  # also compared with NVSHMEM
 
     def want(self):
         return dict(zip(KEYS, self.row))
@@ -94,7 +95,7 @@ class Figure:
         return ", ".join(parts)
 
     def verdict(self, rows: Rows):
-        """(ours, NVSHMEM's, limit, met); met is None while something is not measured."""
+        """(ours, NVSHMEM's, limit, met); met is None while a value is missing."""
         ours = rows.median(system="libshmem", route=self.route, **self.want())
         peer = rows.median(system="nvshmem", route=self.route, **self.want())
         limit = self.limit(rows)
@@ -139,8 +140,8 @@ def blocks(walk):
                     most=True,
                     probe=(section, variant, n, 32, 1024, "bw"),
                     factor=0.9,
-                    # NVSHMEM's get of the same bytes is no get: the first-level cache answers
-                    # it, at up to 3200 GB/s. With a quiet each pass it is.
+                    # NVSHMEM's get of the same bytes is not a get: the first-level cache answers
+                    # it, at up to 3200 GB/s. With a quiet after each pass it is one.
                     beat=walk or name == "put",
                 )
             )
@@ -159,7 +160,7 @@ def blocks(walk):
 
 
 def figures():
-    """All but those of blocks()."""
+    """All figures but those of blocks()."""
     out = []
     fence = ("atomic", "store_then_fence", 8, 1, 1, "latency_avg")
     out.append(
@@ -222,7 +223,7 @@ def figures():
             probe=("memcpy", "cudaMemcpyPeerAsync", 64 << 20, 0, 0, "bw"),
         )
     )
-    # A call that comes back when the copy is done has no next one beside it.
+    # A call that returns when the copy is done has no other call beside it.
     out.append(
         Figure(
             "host put + quiet, 64 MiB",

@@ -11,7 +11,7 @@ figures() {
     } >>"$out/gpu.jsonl"
 }
 
-# within SECONDS COMMAND...: whatever it says when it fails is on stderr.
+# within SECONDS COMMAND...: a failure's output is on stderr.
 within() {
     local limit=$1
     shift
@@ -21,12 +21,12 @@ within() {
     }
 }
 
-# The bare machine. One process, so that nothing of a library is in it.
+# The bare machine. One process, without any library.
 part_probe() {
     within 100 "$base/probe" info copy window putlat memcpy pingpong atomic >"$out/gpu-limits.tsv"
 }
 
-# What decision 0043 weighs, without the library; copies within the GPU also by MPS.
+# The figures of decision 0043, without the library; copies within the GPU also by MPS.
 part_context() (
     trap 'end_mps' EXIT
     BENCH_ROUTE="one GPU, bare" within 60 "$base/context"
@@ -36,8 +36,8 @@ part_context() (
     exit "$status"
 )
 
-# Where NVSHMEM's libraries are: NVSHMEM_LIB, Python's wheel, or what was
-# fetched to build with. It loads its bootstrap by a name that wheels lack.
+# Where NVSHMEM's libraries are: NVSHMEM_LIB, Python's wheel, or the files fetched for the build. It
+# loads its bootstrap by a name that wheels lack.
 nvshmem_library() {
     local from=${NVSHMEM_LIB:-}
     [ -n "$from" ] || from=$(python3 -c 'import importlib.util as u; print(u.find_spec("nvidia.nvshmem").submodule_search_locations[0] + "/lib")' 2>/dev/null) ||
@@ -56,8 +56,7 @@ nvshmem_library() {
     echo "$links"
 }
 
-# nvshmem SECONDS PROGRAM ARG...: two PEs of NVSHMEM, without launcher and
-# network.
+# nvshmem SECONDS PROGRAM ARG...: two PEs of NVSHMEM, without launcher and network.
 nvshmem() {
     local limit=$1 program=$2
     shift 2
@@ -76,7 +75,7 @@ part_nvshmem() {
     nvshmem 40 signal
     nvshmem 20 atomic
     nvshmem 20 barrier
-    # Its reductions are NCCL's where it finds NCCL.
+    # Its reductions are NCCL's if it finds NCCL.
     NVSHMEM_DISABLE_NCCL=1 nvshmem 40 stream
     BENCH_SYSTEM=nvshmem_nccl nvshmem 40 stream reduce
     nvshmem 40 host
@@ -104,8 +103,7 @@ part_p2p() {
     ours 40 host
 }
 
-# Through the ring, the proxy and the copy engine, and what the copy engine
-# alone would take.
+# Through the ring, the proxy and the copy engine, and the time of the copy engine alone.
 part_copy() {
     within 40 env BENCH_ROUTE=copy "$base/copyloop"
     export BENCH_ROUTE=copy SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=copy
@@ -149,7 +147,7 @@ pingpong() {
     sleep 1
     result=$(timeout -k 5 30 "$program" -p "$1" -e rdm -I 5000 -S "$2" 127.0.0.1)
     wait $! || status=1
-    # It tells the time of a transfer, which is half of a round trip.
+    # It prints the time of a transfer, which is half of a round trip.
     awk -v provider="$1" -v bytes="$2" '
         $1 == "bytes" { for (i = 1; i <= NF; i++) if ($i == "usec/xfer") column = i; next }
         column && NF >= column { half = $column }

@@ -1,6 +1,6 @@
 /*
- * forked.h: PEs of NVSHMEM that start themselves, by fork, and meet by its unique
- * ID, so that no launcher and no MPI is needed.
+ * forked.h: PEs of NVSHMEM that start themselves, by fork, and find each other by its unique ID, so
+ * that no launcher and no MPI is needed.
  */
 #ifndef BENCH_GPU_FORKED_H
 #define BENCH_GPU_FORKED_H
@@ -31,7 +31,7 @@ struct meeting {
     _Exit(1);
 }
 
-// In the parent: waits for the PEs, and ends the program as they do.
+// In the parent: waits for the PEs, and ends the program with their status.
 [[noreturn]] static inline void watch(const pid_t *pes, int n)
 {
     for (int left = n; left > 0; --left) {

@@ -1,8 +1,8 @@
 /*
- * host: calls of the host on the symmetric heap, wherever that is: a put with
- * quiet, one after the other, as a bandwidth and as a time; the same for nbi
- * with one quiet for all; a get. Where the heap is in GPU memory and the peer's
- * GPU is in reach this is the copy engine's figure, else the network's.
+ * host: calls of the host on the symmetric heap, in any memory: a put with quiet, one after the
+ * other, as a bandwidth and as a time; the same for nbi with one quiet for all; a get. If the heap
+ * is in GPU memory and the peer's GPU is in reach this is the copy engine's figure, else the
+ * network's.
  *
  * host [BYTES...]
  */
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     size_t largest = *std::max_element(sizes.begin(), sizes.end());
     char *to = static_cast<char *>(symmetric(largest));
     char *from = static_cast<char *>(symmetric(largest));
-    // A copy takes host and device memory alike, a memset does not.
+    // A copy takes both host and device memory, a memset does not.
     std::vector<char> bytes(largest, 'x');
     need(cudaMemcpy(shmem_my_pe() == 0 ? from : to, bytes.data(), largest, cudaMemcpyDefault),
          "fill the heap");

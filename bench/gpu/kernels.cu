@@ -1,6 +1,6 @@
 /*
- * kernels.cu: threads of a GPU as producers of the benchmark in bench/ring, a
- * shared library with CUDA's run time in it. The memory comes from outside.
+ * kernels.cu: threads of a GPU as producers of the benchmark in bench/ring, a shared library that
+ * contains CUDA's run time. The caller passes the memory.
  *
  * nvcc -shared -Xcompiler -fPIC -Idevice -o libringkernels.so bench/gpu/kernels.cu
  */

@@ -1,7 +1,7 @@
 /*
- * latency: one operation of PE 0's kernel on PE 1 and the quiet after it, again
- * and again by one thread, one warp or one block; and what the quiet costs when
- * it is not asked for after each. The kernel times its own loop.
+ * latency: one operation of PE 0's kernel on PE 1 and the quiet after it, again and again by one
+ * thread, one warp or one block; and the cost of quiet when it does not follow each operation. The
+ * kernel times its own loop.
  *
  * latency [quiet] [ways] [few]
  *   quiet    put, get and p with quiet after each, by scope and size
@@ -38,7 +38,7 @@ __device__ __forceinline__ void once(char *to, char *from, size_t bytes, uint64_
     }
 }
 
-// quiet after every so many; 0: only at the end. The first tenth is not timed.
+// every: operations before each quiet; 0: only at the end. The first tenth is not timed.
 template <scope S, operation O>
 __global__ void loop(char *to, char *from, size_t bytes, int n, int every, int peer, uint64_t *ns)
 {
@@ -75,7 +75,7 @@ struct bench {
         shmem_barrier_all();
     }
 
-    // us an operation. The first launch shows how many fit into some 10 ms.
+    // us an operation. The first launch finds how many fit into some 10 ms.
     template <scope S, operation O>
     void run(const char *name, const char *how, size_t bytes, int threads, int every)
     {

@@ -8,7 +8,7 @@
 # lays them out, which each round measures in turn with this one. The programs are this
 # build's for both.
 
-# A subshell, which takes the variables and MPS with it.
+# A subshell, to which the variables and MPS are limited.
 part_one() (
     started=$SECONDS
     trap 'end_mps' EXIT
@@ -26,7 +26,7 @@ part_one() (
     shared="by MPS"
     share_by_mps "$base/probe" info || shared="in turns of 2.4 ms"
     echo "{\"facts\":{\"part\":\"one\",\"sharing\":\"$shared\"}}"
-    # A round is begun if it ends in time, should it take as long as the longest.
+    # A round begins only if it ends in time even when it takes as long as the longest.
     longest=0
     for round in 1 2 3 4 5; do
         begin=$SECONDS
@@ -54,8 +54,8 @@ one_round() {
     unset SHMEM_DISABLE_P2P SHMEM_GPU_NET
 }
 
-# both WAY: this build's library, and the earlier one, which begins every second round:
-# what runs first found the GPU's clocks lower.
+# both WAY: this build's library, and the earlier one, which begins every second round: the first to
+# run finds the GPU's clocks lower.
 both() {
     export BENCH_ROUTE="one GPU, $1"
     [ -z "$earlier" ] || [ $((round % 2)) -eq 1 ] || before

@@ -86,7 +86,7 @@ def shapes(rows, walk):
 
 
 def bandwidths(rows, walk):
-    """A section, or that there is none yet."""
+    """A section, or a note that there is none yet."""
     heading = "over a window" if walk else "the same bytes again and again"
     out = [f"## Block puts and gets, {heading}", ""]
     if not any(rows.of(route="p2p", how=f.row[1], figure=f.row[0]) for f in blocks(walk)):
@@ -116,7 +116,7 @@ AGAIN = [
 
 
 def one_gpu(rows):
-    """What two PEs that share a GPU reach, beside loops of the same shapes; and before."""
+    """The figures of two PEs that share a GPU, beside loops of the same shapes; and before."""
     found = [r for r in rows.rows if r["route"].startswith(ONE) and r["system"] == "libshmem"]
     if not found:
         return []
@@ -180,7 +180,7 @@ def quiets(rows):
 
 
 def plots(rows):
-    """File names, and what goes into them."""
+    """File names, and their contents."""
     for route, how in ROUTES.items():
         series = {}
         for w in WAYS:

@@ -1,7 +1,6 @@
 /*
- * rows.h: what a program of the figures prints, a JSON object a line, and how
- * repetitions become one value: the median, with the least and the most beside
- * it.
+ * rows.h: the output of the programs of the figures, a JSON object a line, and how repetitions
+ * become one value: the median, with the least and the most beside it.
  */
 #ifndef BENCH_GPU_ROWS_H
 #define BENCH_GPU_ROWS_H
@@ -27,7 +26,7 @@ static inline void need(cudaError_t e, const char *what)
         give_up(what, cudaGetErrorString(e));
 }
 
-// What was measured, but for the number. Zero means that it does not apply.
+// The measured quantity, without the number. Zero means that it does not apply.
 struct figure {
     const char *name;
     const char *how; // scope or variant
@@ -43,8 +42,7 @@ static inline const char *setting(const char *name, const char *otherwise)
     return v != nullptr && *v != 0 ? v : otherwise;
 }
 
-// BENCH_ROUTE is how the runner has told the library to go, BENCH_SYSTEM what it
-// has told it to be.
+// BENCH_ROUTE is the route that the runner has set for the library, BENCH_SYSTEM the library.
 static inline void row(const char *system, const figure &f, std::vector<double> v)
 {
     if (v.empty())
@@ -58,7 +56,7 @@ static inline void row(const char *system, const figure &f, std::vector<double> 
     fflush(stdout);
 }
 
-// Is this part of the program asked for? Without arguments all are.
+// Whether the arguments select this part of the program. Without arguments all are selected.
 static inline bool wanted(const std::vector<std::string> &names, const char *name)
 {
     return names.empty() || std::find(names.begin(), names.end(), name) != names.end();

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Runs on a machine with a GPU what `make gpu-bench` built, here or elsewhere:
+# Runs on a machine with a GPU the programs that `make gpu-bench` built, here or elsewhere:
 #
 #   bench/gpu/run.sh [PART...]
 #
-# Parts for rings: basic (the default), sustained, memory, proxy, limits; their
-# rows go to ring-gpu.jsonl, the limits of the machine to ring-limits.tsv, what
-# the proxy costs to ring-proxy.txt, in the folder that OUT names, else beside
-# the programs; in bench/results, bench/ring/report.py makes the page of them.
-# basic takes about three minutes, each of the others two.
+# Parts for rings: basic (the default), sustained, memory, proxy, limits; their rows go to
+# ring-gpu.jsonl, the limits of the machine to ring-limits.tsv, the cost of the proxy to
+# ring-proxy.txt, in the folder that OUT names, else beside the programs; in bench/results,
+# bench/ring/report.py makes the page of them. basic takes about three minutes, each of the others
+# two.
 #
-# Parts for kernels on two GPUs: probe, nvshmem, p2p, copy, net, each less than
-# two minutes. Rows go to gpu.jsonl, the limits to gpu-limits.tsv, the page is by
-# bench/gpu/page.py; see figures.sh. One GPU, which two PEs share: one, 150 s; see
-# one.sh. What a context of the proxies' own costs, on one GPU: context, 30 s.
+# Parts for kernels on two GPUs: probe, nvshmem, p2p, copy, net, each less than two minutes. Rows go
+# to gpu.jsonl, the limits to gpu-limits.tsv, the page is by bench/gpu/page.py; see figures.sh. One
+# GPU, which two PEs share: one, 150 s; see one.sh. The cost of a context of the proxies' own, on
+# one GPU: context, 30 s.
 #
-# The machine needs NVIDIA's driver and Python; of this tree it needs bench,
-# scripts, VERSION and build/gpu.
+# The machine needs NVIDIA's driver and Python; of this tree it needs bench, scripts, VERSION and
+# build/gpu.
 set -u
 cd "$(dirname "$0")/../.." || exit
 base=${BUILD:-build}/gpu
@@ -25,7 +25,7 @@ status=0
 . bench/gpu/figures.sh
 . bench/gpu/one.sh
 
-# ring SECONDS FLAG...: one session of so long at most.
+# ring SECONDS FLAG...: one session of this length at most.
 ring() {
     local limit=$1
     shift
@@ -42,7 +42,7 @@ for part in "${@:-basic}"; do
         ring 150 -producer gpu -seconds 2 -reps 3 paced
         ring 90 -producer host -seconds 1 -reps 1 -consumers go,c rate ack
         ;;
-    sustained) # 10^8 operations whatever the rate, but for puts with a fence each
+    sustained) # 10^8 operations at any rate, except for puts with a fence each
         ring 280 -producer gpu -seconds 60 -reps 1 -consumers go,c -match '^(p|burst) .* 1$' rate
         ring 60 -producer host -seconds 20 -reps 1 -consumers go,c -match '1x1' rate
         ;;
@@ -51,7 +51,7 @@ for part in "${@:-basic}"; do
             ring 100 -producer gpu -memory "$memory" -seconds 0.5 -reps 2 -match ' (1x1|1x32|32x32|132x256) 1$' rate ack
         done
         ;;
-    proxy) # what an operation costs it, and what idling does
+    proxy) # its cost of an operation, and of idling
         {
             "$base/proxy.test" -test.run '^$' -test.bench 'Consumer|Engine/ordered' -test.benchtime 1000000x -test.count 3 &&
                 "$base/wait.test" -test.run '^$' -test.bench . -test.benchtime 1x -test.count 3 &&

@@ -1,6 +1,6 @@
 /*
- * scope.cuh: the operations that exist for a thread, a warp and a block, as one
- * template each, so that a kernel of the figures is written once.
+ * scope.cuh: the operations of a thread, a warp and a block, as one template each, so that a kernel
+ * of the figures is written once.
  */
 #ifndef BENCH_GPU_SCOPE_CUH
 #define BENCH_GPU_SCOPE_CUH
@@ -14,7 +14,7 @@
 enum scope { THREAD, WARP, BLOCK };
 static const char *const scope_names[] = {"thread", "warp", "block"};
 
-// All threads of the scope have come here.
+// Returns when all threads of the scope have come here.
 template <scope S> __device__ __forceinline__ void join()
 {
     if (S == WARP)
@@ -66,7 +66,7 @@ __device__ __forceinline__ void put_signal(void *to, const void *from, size_t n,
         shmemx_putmem_signal_block(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
 }
 
-// The others are told by join: quiet speaks for the PE, so one thread asks.
+// join tells the others: quiet acts for the whole PE, so one thread makes the call.
 template <scope S> __device__ __forceinline__ void quiet()
 {
     join<S>();

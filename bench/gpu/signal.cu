@@ -17,7 +17,7 @@ const int launches = 8; // the first is not counted
 
 enum trip { SIGNAL, PUT_SIGNAL };
 
-// Signals count on from one launch to the next, so nobody has to reset them.
+// Signals count on from one launch to the next, so they need no reset.
 template <scope S, trip T>
 __global__ void __launch_bounds__(1024) trips(char *to, char *from, size_t bytes, uint64_t *signal,
                                               uint64_t first, int n, int me, uint64_t *ns)

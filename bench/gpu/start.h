@@ -1,9 +1,8 @@
 /*
- * start.h: two PEs, each with a GPU of its own where there are two.
+ * start.h: two PEs, each with a GPU of its own if there are two.
  *
- * libshmem's are started by shmemrun, NVSHMEM's as in forked.h. GPUs are
- * dealt by the number of the PE, not by its place on its host: two PEs on two
- * simulated hosts have two GPUs, too.
+ * libshmem's are started by shmemrun, NVSHMEM's as in forked.h. GPUs are assigned by the number of
+ * the PE, not by its place on its host: two PEs on two simulated hosts have two GPUs, too.
  */
 #ifndef BENCH_GPU_START_H
 #define BENCH_GPU_START_H
@@ -44,7 +43,7 @@ static inline void start()
 
 #endif
 
-// Symmetric memory, which a benchmark always gets or ends.
+// Symmetric memory; the benchmark ends without it.
 static inline void *symmetric(size_t bytes)
 {
     void *p = shmem_malloc(bytes);

@@ -1,7 +1,6 @@
 /*
- * stream: what the library queues on a stream for the host, one call after the
- * other without a wait between them; events before and after the row of calls
- * give its time.
+ * stream: calls of the host on a stream, one after the other without a wait between them; events
+ * before and after the sequence of calls give its time.
  *
  * stream [reduce] [barrier] [put]
  */

@@ -18,7 +18,7 @@ import (
 // row is one line of the results.
 type row map[string]any
 
-// shape is how many producers there are.
+// shape is the number of producers.
 type shape struct{ blocks, threads int }
 
 func (s shape) String() string { return fmt.Sprintf("%dx%d", s.blocks, s.threads) }
@@ -46,7 +46,7 @@ func (b *bench) write(r row) {
 	}
 }
 
-// figure writes a row with what every row has.
+// figure writes a row with the common fields.
 func (b *bench) figure(r row) {
 	r["producer"], r["slots"] = b.producer, b.slots
 	r["memory"] = "ordinary"
@@ -56,7 +56,7 @@ func (b *bench) figure(r row) {
 	b.write(r)
 }
 
-// fail notes that a figure could not be had, and writes that down.
+// fail records a missing figure, and writes its row.
 func (b *bench) fail(what string, err error) {
 	b.failures = append(b.failures, fmt.Errorf("%s: %w", what, err))
 	b.figure(row{"metric": "failed", "what": what, "error": err.Error()})
@@ -66,7 +66,7 @@ func (b *bench) fail(what string, err error) {
 // for the producers.
 func (b *bench) execute(who string, s *rings, a *run, start func() error) error {
 	if a.limit == 0 {
-		a.limit = 20e9 // a shared machine has its moments
+		a.limit = 20e9 // a shared machine has slow moments
 	}
 	a.yields = runtime.NumCPU() <= 4
 	runtime.GC() // the collector is off while consuming
@@ -79,8 +79,8 @@ func (b *bench) execute(who string, s *rings, a *run, start func() error) error 
 		s.stop()
 	}
 	err = errors.Join(err, <-done)
-	// A producer that finds the ring stopped gives up, though what it waits for
-	// may be there: only those are stopped whose operations nobody takes.
+	// A producer that finds the ring stopped gives up, although there may be room for it: rings are
+	// stopped only when no consumer takes their operations any more.
 	if err != nil || a.gaveUp {
 		s.stop()
 	}
@@ -153,7 +153,7 @@ func (b *bench) readClock() (err error) {
 	return err
 }
 
-// hostRate is how many ns of CLOCK_MONOTONIC pass in one of the producers'.
+// hostRate is the ns of CLOCK_MONOTONIC in one ns of the producers' clock.
 func (b *bench) hostRate() float64 {
 	if b.clock.own <= b.clock0.own {
 		return 1
@@ -161,12 +161,12 @@ func (b *bench) hostRate() float64 {
 	return float64(b.clock.host-b.clock0.host) / float64(b.clock.own-b.clock0.own)
 }
 
-// host is a time of the producers' clock by CLOCK_MONOTONIC.
+// host converts a time of the producers' clock to CLOCK_MONOTONIC.
 func (b *bench) host(own uint64) uint64 {
 	return b.clock.host + uint64(int64(float64(int64(own-b.clock.own))*b.hostRate()))
 }
 
-// machine is what figures depend on.
+// machine is the facts on which figures depend.
 func machine() row {
 	first := func(path, key string) string {
 		text, err := os.ReadFile(path)

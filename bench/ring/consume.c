@@ -1,7 +1,6 @@
 /*
- * consume.c: the reference loop in C. It pops what package queue pops, decodes
- * the same fields and posts to the same provider; the difference between the
- * two is what Go costs.
+ * consume.c: the reference loop in C. It pops the same operations as package queue, decodes the
+ * same fields and posts to the same provider; the difference between the two is the cost of Go.
  */
 #define _GNU_SOURCE
 #include "consume.h"
@@ -26,7 +25,7 @@ int bench_pin(int core)
     return sched_setaffinity(0, sizeof set, &set);
 }
 
-/* The next operation's words, or 0 where it is not whole yet; else its slots, -1: no such code. */
+/* The next operation's words, or 0 if it is not complete yet; else its slots, -1: no such code. */
 static inline int next(const struct bench_view *v, uint64_t *w)
 {
     uint64_t mask = ((uint64_t)1 << v->log2_slots) - 1;
@@ -75,7 +74,7 @@ static struct bench_request request(const uint64_t *w)
     return r;
 }
 
-/* Consumes one batch of a ring and returns how many operations it was. */
+/* Consumes one batch of a ring and returns the number of operations. */
 static int batch(struct bench_view *v, struct bench_run *run, struct bench_null *provider)
 {
     struct bench_request requests[BENCH_BATCH];

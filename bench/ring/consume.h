@@ -1,6 +1,6 @@
 /*
- * consume.h: the consumer in C that the one in Go is held against, and what
- * both share: the request that a null provider takes, and a run's account.
+ * consume.h: the consumer in C with which the one in Go is compared, and the data of both: the
+ * request that a null provider takes, and a run's account.
  */
 #ifndef BENCH_CONSUME_H
 #define BENCH_CONSUME_H
@@ -10,7 +10,7 @@
 #include "null.h"
 #include "producer.h"
 
-/* What a provider is handed for one operation. */
+/* The request to a provider for one operation. */
 struct bench_request {
     uint64_t dest, local, length, value;
     uint32_t pe;
@@ -29,13 +29,12 @@ struct bench_delays {
 void bench_delay(struct bench_delays *delays, int64_t ns);
 
 /*
- * A provider that takes each request into a queue of 64-byte entries, as the
- * driver of a NIC does, rings a doorbell, and completes nothing. Under steady
- * load it looks at the clock for each request and counts how late that is: here,
- * so that it costs all consumers the same.
+ * A provider that takes each request into a queue of 64-byte entries, as the driver of a NIC does,
+ * rings a doorbell, and completes nothing. Under steady load it reads the clock for each request
+ * and counts the delay: here, so that it costs all consumers the same.
  */
 struct bench_null {
-    struct null null; /* first: what an engine calls besides bench_inject */
+    struct null null; /* first: the other functions of an engine use it */
     uint64_t entries[256][8];
     uint64_t posted;
     uint64_t doorbell;
@@ -53,7 +52,7 @@ void bench_post(struct bench_null *provider, const struct bench_request *request
 /* Takes a message of the product's engine, as fabric.Native.Inject does. */
 int bench_inject(void *provider, uint32_t pe, const void *message, size_t n);
 
-/* Waits until so many are posted, or none has been for ns. Returns how many are. */
+/* Waits until so many are posted, or none has been for ns. Returns the number posted. */
 uint64_t bench_await(const struct bench_null *provider, uint64_t count, uint64_t ns);
 
 /* A ring as its consumer sees it. */
@@ -65,12 +64,12 @@ struct bench_view {
     uint32_t log2_slots, log2_replies;
 };
 
-/* One run: what is asked for, then what came. */
+/* One run: the request, then the results. */
 struct bench_run {
     uint64_t operations; /* to be consumed */
     uint64_t limit_ns;   /* after which the run is given up */
     int paced;           /* post */
-    int yields;          /* no core of its own: give way when nothing comes */
+    int yields;          /* no core of its own: yield when nothing comes */
 
     uint64_t consumed, sum, unknown, batches;
     uint64_t first_ns, last_ns;
@@ -83,7 +82,7 @@ int bench_yield(void);
 void bench_consume(struct bench_view *rings, int count, struct bench_run *run,
                    struct bench_null *provider);
 
-/* What the fields of all operations of a run add up to. */
+/* The sum of the fields of all operations of a run. */
 uint64_t bench_expected(int load, uint64_t threads, uint64_t each, uint64_t sources);
 
 /* Calls through the table, which Go cannot make. */

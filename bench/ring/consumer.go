@@ -4,17 +4,17 @@ import (
 	"libshmem/queue"
 )
 
-// batchSize is how many operations of one ring are taken between two looks at
-// others; BENCH_BATCH in C.
+// batchSize is how many operations of one ring are taken between two looks at others; BENCH_BATCH
+// in C.
 const batchSize = 64
 
-// run is one run: what is asked for, then what came. As struct bench_run.
+// run is one run: the request, then the results. As struct bench_run.
 type run struct {
 	operations uint64
-	quiets     uint64 // how many of them
+	quiets     uint64 // their number
 	limit      uint64 // ns without an operation after which it gives up
 	paced      bool
-	yields     bool   // no core of its own: give way when nothing comes
+	yields     bool   // no core of its own: yield when nothing comes
 	start      uint64 // of the schedule, CLOCK_MONOTONIC in ns
 	rate       float64
 	skip       uint64
@@ -32,7 +32,7 @@ type consumer struct {
 	ops   [batchSize]queue.Op
 }
 
-// batch takes one batch of a ring and returns how many operations it was.
+// batch takes one batch of a ring and returns the number of operations.
 func (c *consumer) batch(r *queue.Ring, a *run) int {
 	n := r.Take(c.ops[:])
 	var sum uint64
@@ -68,7 +68,7 @@ func (c *consumer) batch(r *queue.Ring, a *run) int {
 	return n
 }
 
-// consume runs until all has come, or too much time has passed since the last that came.
+// consume runs until all operations have come, or too much time has passed since the last.
 func (c *consumer) consume(a *run) {
 	since, seen, idle := now(), a.consumed, 0
 	for a.consumed < a.operations {

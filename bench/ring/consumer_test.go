@@ -37,7 +37,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestSumIsOfTheFields holds the two decoders and the expectation together.
+// TestSumIsOfTheFields compares the two decoders with each other and with the expectation.
 func TestSumIsOfTheFields(t *testing.T) {
 	p := place{producer: hostProducer()}
 	for _, load := range []int{loadP, loadBurst, loadPut} {
@@ -85,8 +85,8 @@ func TestMissingOperationsAreReported(t *testing.T) {
 	}
 }
 
-// BenchmarkConsume is what one operation costs a consumer that finds the slots
-// in its cache: the rest of a rate is the way there.
+// BenchmarkConsume is the cost of one operation for a consumer that finds the slots in its cache:
+// the rest of a rate is the route to there.
 func BenchmarkConsume(b *testing.B) {
 	const slots = 4096
 	p := place{producer: hostProducer()}

@@ -36,7 +36,7 @@ var (
 	_ [C.sizeof_struct_bench_delays]byte  = [unsafe.Sizeof(delays{})]byte{}
 )
 
-// provider takes requests, one crossing a batch.
+// provider takes requests, one call of C a batch.
 type provider struct {
 	requests []request
 	memory   *C.struct_bench_request
@@ -58,28 +58,27 @@ func newProvider(a *run) *provider {
 
 func (p *provider) post(n int) { C.bench_post(p.null, p.memory, C.int(n)) }
 
-// await waits in C, so that no timer of the scheduler's is in the measurement.
-// It returns how many were posted.
+// await waits in C, so that no timer of the scheduler's is in the measurement. It returns the
+// number posted.
 func (p *provider) await(posts, ns uint64) uint64 {
 	return uint64(C.bench_await(p.null, C.uint64_t(posts), C.uint64_t(ns)))
 }
 
-// close hands over what was measured.
+// close returns the results.
 func (p *provider) close(a *run) {
 	a.delays = *(*delays)(unsafe.Pointer(&p.null.delays))
 	C.free(unsafe.Pointer(p.memory))
 	C.free(unsafe.Pointer(p.null))
 }
 
-// native is the provider as an engine of the product gets it: what is not posted
-// is expresstest's.
+// native is the provider as an engine of the product gets it: expresstest's, except for posting.
 type native struct {
 	*expresstest.Null
 	to *provider
 }
 
 func (p *provider) native() native {
-	// An element goes into any heap, and nothing else is posted.
+	// An element goes into any heap; no other operation is posted.
 	caps := fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true}
 	return native{expresstest.NewNull(unsafe.Pointer(&p.null.null), caps), p}
 }
@@ -138,8 +137,8 @@ func yield() { C.bench_yield() }
 // pin binds the calling thread to a core.
 func pin(core int) bool { return C.bench_pin(C.int(core)) == 0 }
 
-// epoch is a reading of Go's clock with CLOCK_MONOTONIC's at the same time: the
-// two are one clock, but package time does not say from where it counts.
+// epoch is a reading of Go's clock with CLOCK_MONOTONIC's at the same time: the two are one clock,
+// but package time does not say from where it counts.
 var epoch = func() (e struct {
 	at time.Time
 	ns uint64

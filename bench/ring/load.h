@@ -1,8 +1,7 @@
 /*
- * load.h: what the producers of the benchmark push, and what the fields of an
- * operation add up to. Producers on the GPU and on the host, the consumer in C
- * and the check of the sum all use this one text; the Go consumer adds the same
- * fields of what package queue decodes.
+ * load.h: the operations that the producers of the benchmark push, and the sum of their fields.
+ * Producers on the GPU and on the host, the consumer in C and the check of the sum all use this one
+ * text; the Go consumer adds the same fields of the operations that package queue decodes.
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
@@ -18,7 +17,7 @@ enum bench_load {
 
 #define BENCH_BURST_OPS 32
 
-/* How often a producer asks whether the run was given up. */
+/* How often a producer checks whether the run was given up. */
 #define BENCH_LOOK 1024
 
 SHMEMI_HD int bench_slots(int load)
@@ -55,8 +54,8 @@ SHMEMI_HD uint64_t bench_fields(const uint64_t *w)
 }
 
 /*
- * Where thread number thread writes the 8 bytes of its i-th put: 64 places in
- * turn, so that no two threads share one.
+ * The place of the 8 bytes of thread number thread's i-th put: 64 places in turn, so that no two
+ * threads share one.
  */
 SHMEMI_HD uint64_t bench_source(uint64_t sources, uint64_t thread, uint64_t i)
 {

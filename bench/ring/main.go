@@ -27,9 +27,9 @@ type options struct {
 	out                       string
 }
 
-// consumers are the ways to consume, in the order of the tables: proxy is the
-// library's own, go a goroutine that takes and posts batches, c the reference. The
-// proxy takes no part in rates, whose PEs and contexts are only to be added up.
+// consumers are the consumers, in the order of the tables: proxy is the library's own, go a
+// goroutine that takes and posts batches, c the reference. The proxy takes no part in rates whose
+// PEs and contexts are only to be added up.
 var consumers = []string{"proxy", "go", "c"}
 
 func main() {
@@ -75,8 +75,7 @@ func program(args []string, stdout io.Writer) (err error) {
 	return o.session(sections, stdout)
 }
 
-// session runs the sections one after the other; a failed figure does not keep
-// the next from being measured.
+// session runs the sections one after the other; after a failed figure the next is still measured.
 func (o *options) session(sections []string, stdout io.Writer) (err error) {
 	b := &bench{options: o, to: []io.Writer{stdout}, place: place{producer: hostProducer()}}
 	if o.out != "" {
@@ -97,8 +96,8 @@ func (o *options) session(sections []string, stdout io.Writer) (err error) {
 	}
 	b.write(row{"facts": facts})
 
-	// The collector would only look at the few objects of this program, but the
-	// proxy runs without it too.
+	// The collector would scan only the few objects of this program, but the proxy runs without it
+	// too.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	if err := b.setClock(); err != nil {
 		return err

@@ -19,14 +19,14 @@ type ring struct {
 	shared *gpu.Memory
 }
 
-// place is where rings are, and who pushes into them.
+// place is where rings are, and the producers that push into them.
 type place struct {
 	producer producer
 	device   *cuda.Device // nil: host threads
 	kind     gpu.Kind
 }
 
-// rings are some rings and what their producers need.
+// rings are some rings and the data of their producers.
 type rings struct {
 	all    []*ring
 	target target
@@ -55,7 +55,7 @@ func (p place) shared(n int) (*gpu.Memory, error) {
 	}
 	m, _, err := gpu.Ring(p.device, p.kind, uint64(n))
 	if err == nil && m.Combining {
-		// Stores of the consumer would need a fence that the protocol has not.
+		// Stores of the consumer would need a fence that the protocol lacks.
 		return nil, errors.Join(fmt.Errorf("the CPU's mapping by %s is write-combining", m.Way), m.Close())
 	}
 	return m, err
@@ -75,7 +75,7 @@ func (p place) near(n int) (*gpu.Memory, error) {
 	return gpu.Near(p.device, uint64(n))
 }
 
-// make makes count rings of so many slots each, with room for what threads put.
+// make makes count rings of so many slots each, with room for the operands of threads.
 func (p place) make(count, slots, threads int) (s *rings, err error) {
 	s = &rings{}
 	defer func() {
@@ -110,7 +110,7 @@ func (p place) make(count, slots, threads int) (s *rings, err error) {
 	if err != nil {
 		return s, err
 	}
-	// What threads put is in main memory, wherever the rings are.
+	// The operands of puts are in main memory, wherever the rings are.
 	sources, err := s.keep(p.main(threads * 512))
 	if err != nil {
 		return s, err
@@ -124,7 +124,7 @@ func (p place) make(count, slots, threads int) (s *rings, err error) {
 	return s, p.device.CopyIn(table.Device, bytes)
 }
 
-// address is a pointer as the producers have it: only its bits are taken over.
+// address is a pointer for the producers: only its bits count.
 func address(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // stop ends producers that wait.

@@ -8,26 +8,26 @@
 
 #include <shmem/ring.h>
 
-/* Whom the operations of a run go through. All pointers as the producers see them. */
+/* The rings and memory of a run's operations. All pointers as the producers see them. */
 struct bench_target {
     const struct shmemi_ring *rings; /* block b uses ring b modulo count */
     uint32_t count;
-    uint64_t sources; /* memory for what is put: 512 bytes a thread */
+    uint64_t sources; /* memory for operands: 512 bytes a thread */
 };
 
-/* The way on which a push is known to be consumed. */
+/* The event by which a push is known to be consumed. */
 enum bench_ack {
     BENCH_ACK_TAIL,  /* the tail passes its position */
     BENCH_ACK_QUIET, /* a quiet after it returns */
     BENCH_ACK_FETCH, /* a fetching operation is answered */
-    BENCH_ACK_BARE,  /* the tail, by a loop that looks at nothing else */
+    BENCH_ACK_BARE,  /* the tail, by a loop that reads nothing else */
     BENCH_ACKS,
 };
 
 /* The producers' clock against CLOCK_MONOTONIC, both in ns. */
 struct bench_clock {
     uint64_t host, own;
-    uint64_t window; /* of the host's clock, in the middle of which own was read */
+    uint64_t window; /* of the host's clock; own was read in the middle of it */
 };
 
 /*

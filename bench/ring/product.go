@@ -22,7 +22,7 @@ type product struct {
 	said     atomic.Pointer[error] // the last report
 }
 
-// peers is how many PEs it has: the loads that are acknowledged name as many.
+// peers is its number of PEs: the acknowledged loads name as many.
 const peers = 1 << 16
 
 // newProduct makes one that posts to a provider. Its heap takes every offset of
@@ -48,13 +48,12 @@ func newProduct(rings []*queue.Ring, out *provider) (*product, error) {
 	p.consumer = loop.NewConsumer(p.engine, rings, loop.NewLocals(), func(err error) { p.said.Store(&err) })
 	p.loop = loop.New(p.engine)
 	go p.loop.Run()
-	// As for kernels also where threads push: it is to look, not to sleep.
+	// As for kernels also where threads push: it must poll, not sleep.
 	p.loop.Attach(p.consumer, true)
 	return p, nil
 }
 
-// run waits until everything has been posted, or too much time has passed since the last
-// that was.
+// run waits until everything has been posted, or too much time has passed since the last operation.
 func (p *product) run(a *run, out *provider) error {
 	posts := a.operations - a.quiets
 	if got := out.await(posts, a.limit); got < posts {
@@ -69,8 +68,8 @@ func (p *product) run(a *run, out *provider) error {
 	return nil
 }
 
-// close ends it, when producers have. What was reported matters only where
-// operations are missing: a proxy without a processor of its own says so.
+// close ends it after the producers. Reports matter only where operations are missing: a proxy
+// without a processor of its own makes one.
 func (p *product) close() error {
 	p.consumer.Finish()
 	p.loop.Stop()

@@ -1,4 +1,4 @@
-/* provider.c: where all consumers post, and where it is measured how late. */
+/* provider.c: the provider to which all consumers post, and which measures their delay. */
 #define _GNU_SOURCE
 #include "consume.h"
 

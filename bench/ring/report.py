@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the page and the plots of what bench/ring has measured.
+"""Makes the page and the plots of the measurements of bench/ring.
 
 report.py [ROWS.jsonl...] [--out bench/results]
 
-Without names, the rows are those in the folder, ring-*.jsonl, and the limits
-ring-limits.tsv, where it is there. Writes ring.md, ring-rates.svg and
-ring-paced.svg. Standard library only.
+Without names, the rows are those in the folder, ring-*.jsonl, and the limits ring-limits.tsv, if it
+is there. Writes ring.md, ring-rates.svg and ring-paced.svg. Standard library only.
 """
 
 import argparse
@@ -17,7 +16,7 @@ import sys
 
 import plot
 
-# locked and tick are in rows of before the proxy's loop was in C.
+# Rows from before the proxy's loop was in C have locked and tick.
 WHO = ["proxy", "go", "locked", "tick", "c"]
 NAMES = {
     "proxy": "the proxy",
@@ -27,7 +26,7 @@ NAMES = {
     "c": "C",
 }
 
-# What, where it is found, a number of it, and which bound it has.
+# The figure, its place in the rows, a number of it, and its bound.
 FIGURES = [
     ("one thread, operand in the slot", "gpu", "rate", ("p", "1x1"), 3, "M/s"),
     ("one thread, bursts", "gpu", "rate", ("burst", "1x1"), 3, "M/s"),
@@ -200,7 +199,7 @@ def paced(rows):
 
 
 def limits(path):
-    """The rows of bench/gpu/probe.cu that speak of the same path."""
+    """The rows of bench/gpu/probe.cu for the same path."""
     out = []
     with open(path, encoding="utf-8") as f:
         for line in f:
@@ -266,7 +265,7 @@ def page(rows, limit):
 
 
 def plots(rows):
-    """File names, and what goes into them."""
+    """File names, and their contents."""
     fields = ["producer", "op", "shape", "rings"]
     groups, consumers = [], rows.who(metric="rate")
     for key in rows.keys(fields, metric="rate"):

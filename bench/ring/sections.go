@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// job is one rate to be measured.
+// job is one rate to measure.
 type job struct {
 	what  string
 	load  int
@@ -61,7 +61,7 @@ func (b *bench) rates() error {
 					continue
 				}
 				what := fmt.Sprintf("rate of %s, %v, %d rings, %s", j.what, j.shape, j.rings, who)
-				if rate == 0 { // how many are pushed depends on how fast it is
+				if rate == 0 { // the rate decides how many are pushed
 					first, _, err := b.rate(j, who, 20_000)
 					if err != nil {
 						b.fail(what, err)
@@ -85,8 +85,7 @@ func (b *bench) rates() error {
 	return nil
 }
 
-// rate pushes about so many operations and returns how many million a second
-// came.
+// rate pushes about so many operations and returns the rate in millions a second.
 func (b *bench) rate(j job, who string, about float64) (rate float64, a *run, err error) {
 	threads := j.shape.blocks * j.shape.threads
 	each := (uint64(about)/uint64(threads) + burstOps) / burstOps * burstOps
@@ -123,7 +122,7 @@ func (b *bench) acks() error {
 		for rep := range b.reps {
 			for _, who := range b.order(rep) {
 				if who == "proxy" && k.kind == ackFetch {
-					continue // it would refuse them: they are to be answered, and fetch from nowhere
+					continue // it would refuse them: they need a reply, and fetch from nowhere
 				}
 				samples, err := b.ack(k.kind, k.ops, who)
 				if err != nil {
@@ -170,8 +169,7 @@ func (b *bench) ack(kind, ops int, who string) (us []float64, err error) {
 	return us, nil
 }
 
-// pace measures how late operations are consumed that come at a steady rate,
-// whatever the consumer does.
+// pace measures the delay of operations that come at a steady rate, whatever the consumer does.
 func (b *bench) pace() error {
 	for _, rate := range b.options.rates {
 		for rep := range b.reps {
@@ -186,7 +184,7 @@ func (b *bench) pace() error {
 }
 
 func (b *bench) paced(rate float64, who string, rep int) (err error) {
-	const lead, skip = 30e6, 50e6 // ns until the first, and that do not count
+	const lead, skip = 30e6, 50e6 // ns until the first, and ns that do not count
 	s, err := b.place.make(1, b.slots, 1)
 	if err != nil {
 		return err
@@ -201,7 +199,7 @@ func (b *bench) paced(rate float64, who string, rep int) (err error) {
 	}
 	period := uint64(1e6 / rate) // ps
 	count := uint64((b.seconds*1e9 + skip) * rate / 1e3)
-	// One clock's start is the other's by the reading of a moment ago.
+	// The latest reading of both clocks converts the start.
 	own := b.clock.own + uint64(float64(now()-b.clock.host)/b.hostRate()) + lead
 	a := &run{operations: count, paced: true, start: b.host(own), rate: b.hostRate(), skip: skip}
 	if err := b.execute(who, s, a, func() error { return b.place.producer.paced(own, period, count, s.target) }); err != nil {
