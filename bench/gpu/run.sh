@@ -63,7 +63,7 @@ for part in "${@:-basic}"; do
         ;;
     probe | nvshmem | p2p | copy | net | one | context) figures "$part" ;;
     *)
-        echo "run.sh: part $part: there is none of this name (use basic, sustained, memory, proxy, limits, probe, nvshmem, p2p, copy, net, one, context)" >&2
+        echo "run.sh: select part $part: no part has this name (use basic, sustained, memory, proxy, limits, probe, nvshmem, p2p, copy, net, one, context)" >&2
         exit 2
         ;;
     esac

@@ -126,7 +126,7 @@ func (b *bench) consume(who string, s *rings, a *run, ready chan struct{}) (err 
 		consumeInC(s.all, a, out)
 	default:
 		close(ready)
-		return fmt.Errorf("consumer %q: there is none of this name (use %s)", who, strings.Join(consumers, ", "))
+		return fmt.Errorf("select consumer %q: no consumer has this name (use %s)", who, strings.Join(consumers, ", "))
 	}
 	return nil
 }

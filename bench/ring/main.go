@@ -42,10 +42,10 @@ func main() {
 func program(args []string, stdout io.Writer) (err error) {
 	var o options
 	f := flag.NewFlagSet("ring", flag.ContinueOnError)
-	f.StringVar(&o.producer, "producer", "host", "who pushes: host or gpu")
+	f.StringVar(&o.producer, "producer", "host", "threads that push: host or gpu")
 	f.StringVar(&o.library, "library", "build/gpu/libringkernels.so", "the kernels of a GPU that pushes")
 	f.StringVar(&o.memory, "memory", "pinned", "memory of a GPU's rings: pinned, managed or bar")
-	names := f.String("consumers", strings.Join(consumers, ","), "who consumes: proxy (the library's own), go, c")
+	names := f.String("consumers", strings.Join(consumers, ","), "the consumers: proxy (the library's own), go, c")
 	f.IntVar(&o.slots, "slots", 4096, "of each ring")
 	f.IntVar(&o.core, "core", -1, "that the consumer in C is bound to; -1: none")
 	f.IntVar(&o.reps, "reps", 3, "repetitions of each figure")
@@ -105,7 +105,7 @@ func (o *options) session(sections []string, stdout io.Writer) (err error) {
 	for _, section := range sections {
 		run, ok := map[string]func() error{"rate": b.rates, "ack": b.acks, "paced": b.pace}[section]
 		if !ok {
-			return fmt.Errorf("section %q: there is none of this name (use rate, ack, paced)", section)
+			return fmt.Errorf("select section %q: no section has this name (use rate, ack, paced)", section)
 		}
 		if err := run(); err != nil {
 			return err

@@ -156,7 +156,7 @@ def _ask(at: Meeting, port: int, until: float, patience: float) -> socket.socket
         if _read(one, len(answer)) == answer:
             one.settimeout(max(until - time.monotonic(), 0.001))
             return one
-        cause = "who listens there is not PE 0 of this job"
+        cause = "the listener there is not PE 0 of this job"
     except OSError as error:
         cause = str(error)
     one.close()

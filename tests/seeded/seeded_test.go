@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	whole = flag.Bool("whole", false, "seed every defect of the list; without it TestSeeded and TestSuites seed those that -run names")
+	whole = flag.Bool("whole", false, "seed every defect of the list; without it TestSeeded and TestSuites seed the ones that -run names")
 	keep  = flag.Bool("keep", false, "leave the copy of the tree with each defect, and say where it is")
 	jobs  = flag.Int("jobs", 2, "how many defects are seeded side by side")
 
