@@ -66,7 +66,7 @@ echo "$word $CUDA_MPS_PIPE_DIRECTORY" >>"$OUT/mps"
 [ "$word" != get_server_list ] || [ ! -e "$OUT/server" ] || cat "$OUT/server"
 """,
     "cuda/facts": """
-[ "$MPS" = nobody ] || echo 4711 >"$OUT/server"
+[ "$MPS" = idle ] || echo 4711 >"$OUT/server"
 [ "$MPS" != ends ] && [ -d "$CUDA_MPS_PIPE_DIRECTORY" ]
 """,
     "bin/shmemrun": """
@@ -124,7 +124,7 @@ def test_one_gpu(status: int, tmp_path: Path) -> None:
     assert all(line.startswith(f"pipe '{pipe}'") for line in jobs(said, "triton/exchange"))
 
 
-@pytest.mark.parametrize("mps", ["nobody", "ends"])
+@pytest.mark.parametrize("mps", ["idle", "ends"])
 def test_mps_does_not_start(mps: str, tmp_path: Path) -> None:
     """A daemon without a server, and a client that it ends."""
     shown, said, asked = machine(tmp_path, 1, mps)

@@ -42,7 +42,7 @@ class Store:
         name = os.path.join(self.folder, key.replace("/", "-"))
         until = time.time() + 60
         while not os.path.exists(name):
-            assert time.time() < until, "nobody has set " + key
+            assert time.time() < until, "no process has set " + key
             time.sleep(0.01)
         with open(name, "rb") as f:
             return f.read()

@@ -87,7 +87,7 @@ func TestHeld(t *testing.T) {
 			// Each signal is one question; a call that has just begun does not answer it.
 			for asked := time.Now(); !strings.Contains(h.output(), pageable); time.Sleep(100 * time.Millisecond) {
 				if time.Since(asked) > limit/2 {
-					t.Fatalf("nobody says it\n%s", h.output())
+					t.Fatalf("no PE says it\n%s", h.output())
 				}
 				if err := h.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
 					t.Fatal(err)

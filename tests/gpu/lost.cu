@@ -155,14 +155,14 @@ int main(int argc, char **argv)
     printf("lost: PE %d: the kernel ended after %ld ms\n", me, ms);
     expect(ms < 5500, "a kernel that waits ends within 5 s of the loss", ms);
     unsigned passed = take(counter);
-    expect(passed == 0, "nobody passes a wait for a lost PE", passed);
+    expect(passed == 0, "no thread passes a wait for a lost PE", passed);
     while (shmem_pe_accessible(victim))
         usleep(1000);
     wait_forever<<<1, 32>>>(never, counter);
     ms = ended();
     expect(ms < 1000, "a wait that begins after the loss ends", ms);
     passed = take(counter);
-    expect(passed == 0, "nobody passes it", passed);
+    expect(passed == 0, "no thread passes it", passed);
 
     int lost = shmemx_failure_ack();
     expect(lost == 1, "one PE is lost", lost);
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
     ms = ended();
     expect(ms < 1000, "a barrier of all ends", ms);
     passed = take(counter);
-    expect(passed == 0, "who waits for the lost PE does not pass it", passed);
+    expect(passed == 0, "a thread that waits for the lost PE does not pass it", passed);
     fetch<<<1, 1>>>(never, victim, value);
     ms = ended();
     expect(ms < 1000, "a fetch from the lost PE ends", ms);

@@ -317,7 +317,7 @@ template <class T> void judge(words<T> have, const owned *o, const part<T> &p, i
     sum(size + "additions", have.added, (T)(o->added + 2 * asked + ROUNDS * LOADS));
     sum(size + "additions that answer", have.told, o->told + asked);
     sum(size + "answers told twice, and swaps that cannot be", bad, 0);
-    sum(size + "answers told to nobody", missing, 0);
+    sum(size + "answers that no addition returned", missing, 0);
     sum(size + "swaps", have.swapped, o->swapped + p.swapped);
     expect(o->swapped > 0 && p.swapped > 0, size + "both PEs swap");
     printf("sums_loads: %sPE 0 made %llu additions, %llu that answer, %llu swaps; PE 1 %llu, "

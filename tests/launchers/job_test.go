@@ -186,7 +186,7 @@ func (l *launcher) check(t *testing.T) {
 				break
 			}
 			if late == lateness[len(lateness)-1] || !strings.Contains(out, " did not come within "+late+"s") {
-				t.Fatalf("status %d, and nobody says %q:\n%s", status, want, out)
+				t.Fatalf("status %d, and no PE says %q:\n%s", status, want, out)
 			}
 		}
 	})

@@ -178,7 +178,7 @@ func TestProcess(t *testing.T) {
 		t.Logf("%d threads, %d slots: %.1f M/s", row.threads, 1<<row.log2, float64(c.had)/1e6/time.Since(start).Seconds())
 		ended(t, cmd, out) // each quiet has operations after it, so none is left
 		if all[0].Position() != 0 || all[0].Ahead(256) {
-			t.Error("the ring that nobody uses is not empty")
+			t.Error("the unused ring is not empty")
 		}
 	}
 }
@@ -227,7 +227,7 @@ func TestKilled(t *testing.T) {
 	ended(t, going, goes)
 	for until := time.Now().Add(time.Minute); atomic.LoadUint64(&near[0].Head) <= 2+1<<log2; {
 		if time.Now().After(until) {
-			t.Fatal("nobody fills the ring")
+			t.Fatal("no producer fills the ring")
 		}
 		time.Sleep(time.Millisecond)
 	}

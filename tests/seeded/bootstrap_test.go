@@ -48,7 +48,7 @@ var bootstrapDefects = []defect{
 		id: "bootstrap/those-who-came", file: "runtime/bootstrap/rendezvous/rendezvous.go",
 		was:  "		if !in {\n			a.PEs = append(a.PEs, pe)",
 		is:   "		if in {\n			a.PEs = append(a.PEs, pe)",
-		user: "the report about PEs that are missing names those that have come",
+		user: "the report about missing PEs names the PEs that have come",
 		by:   unit("./runtime/bootstrap/rendezvous", "^TestMissingPEs$"), says: `PE 1: missing .*PEs:\[1 3\]`,
 	},
 	{

@@ -27,7 +27,7 @@ var heapDefects = []defect{
 		id: "heap/stale-end", file: "runtime/heap/heap.go",
 		was:  "		h.blocks.at(next.next).prev = i\n	} else {\n		h.lastIdx = i\n	}\n",
 		is:   "		h.blocks.at(next.next).prev = i\n	}\n",
-		user: "the heap keeps memory that nobody uses, or grows from the wrong place",
+		user: "the heap keeps unused memory, or grows from the wrong place",
 		by:   unit("./runtime/heap", "^TestEndFollowsTheLastBlock$"), says: `after freeing 0x400: End = 0x0`,
 	},
 	{

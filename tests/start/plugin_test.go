@@ -50,7 +50,7 @@ func TestPlugin(t *testing.T) {
 		}
 		// The first PE that gives up ends the others.
 		if said := ends[0].out + ends[1].out; !regexp.MustCompile(c.want).MatchString(said) {
-			t.Errorf("nobody says %s:\n%s", c.want, said)
+			t.Errorf("no PE says %s:\n%s", c.want, said)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestPluginFails(t *testing.T) {
 				}
 			}
 			if !strings.Contains(out, c.want) {
-				t.Errorf("nobody says %q:\n%s", c.want, out)
+				t.Errorf("no PE says %q:\n%s", c.want, out)
 			}
 			if c.arg == "exit" && ends[1].status != 5 {
 				t.Errorf("PE 1 ends with %d, not 5:\n%s", ends[1].status, out)

@@ -198,7 +198,7 @@ func TestUniqueIDDeath(t *testing.T) {
 					}
 				}
 				if !strings.Contains(others, fmt.Sprintf("PE %d ", dead)) {
-					t.Errorf("nobody names PE %d:\n%s", dead, others)
+					t.Errorf("no PE names PE %d:\n%s", dead, others)
 				}
 			})
 		}

@@ -89,7 +89,7 @@ def test_register_refuses_what_cudamalloc_gave(ours):
     assert "expandable_segments:True" in str(caught.value)
 
 
-@pytest.mark.skipif(not EXPANDABLE, reason="the driver lets nobody else map it")
+@pytest.mark.skipif(not EXPANDABLE, reason="the driver does not let it be mapped again")
 @pytest.mark.parametrize("stream", [None, "current"])
 def test_register(stream, me, right, left):
     """A tensor from before the call keeps its values, also in the middle of a segment."""
@@ -131,7 +131,7 @@ def test_register(stream, me, right, left):
     shmem.barrier_all()
 
 
-@pytest.mark.skipif(not EXPANDABLE, reason="the driver lets nobody else map it")
+@pytest.mark.skipif(not EXPANDABLE, reason="the driver does not let it be mapped again")
 def test_registered_ones_come_and_go(me, right, left):
     for i in range(8):
         x = torch.full((3 << 20,), float(10 * i + me), device="cuda", dtype=torch.bfloat16)

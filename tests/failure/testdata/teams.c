@@ -190,7 +190,7 @@ int main(int argc, char **argv)
         }
         /* One more for each PE that dies after the team was agreed on. */
         for (next = survivors(team); members(next) != alive; next = survivors(team)) {
-            CHECK((members(next) & alive) == alive, "somebody is missing: %#lx",
+            CHECK((members(next) & alive) == alive, "a living PE is missing: %#lx",
                   (unsigned long)members(next));
             while (work(next, 1))
                 ;

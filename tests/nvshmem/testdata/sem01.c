@@ -27,7 +27,7 @@ int main(void)
     check(nvshmem_team_n_pes(team) == half && nvshmem_team_my_pe(team) == me - first, "my half");
     for (int i = 0; i < half; i++)
         check(nvshmem_team_translate_pe(team, i, NVSHMEM_TEAM_WORLD) == first + i,
-              "who is in my half");
+              "the members of my half");
     *in = me;
     check(nvshmem_int_fcollect(team, out, in, 1) == 0, "a collective of my half");
     check(out[0] == first && out[half - 1] == first + half - 1, "what my half has collected");
@@ -53,7 +53,7 @@ int main(void)
     nvshmem_team_t other = NVSHMEM_TEAM_WORLD;
     check(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &other) == 0,
           "the first alone");
-    check((other != NVSHMEM_TEAM_INVALID) == (me == 0), "who is the first");
+    check((other != NVSHMEM_TEAM_INVALID) == (me == 0), "only the first PE is in it");
     if (other != NVSHMEM_TEAM_INVALID)
         nvshmem_team_destroy(other);
     nvshmem_finalize();

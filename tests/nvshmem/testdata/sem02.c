@@ -33,7 +33,8 @@ int main(void)
     for (int pe = 0; pe < n; pe++) {
         if (all[2 * pe] != mine)
             continue;
-        check(nvshmem_team_translate_pe(lane, same, NVSHMEM_TEAM_WORLD) == pe, "who has my number");
+        check(nvshmem_team_translate_pe(lane, same, NVSHMEM_TEAM_WORLD) == pe,
+              "the PE with my number");
         if (pe == me)
             check(nvshmem_team_my_pe(lane) == same, "my number among them");
         same++;

@@ -65,17 +65,18 @@ int main(int argc, char **argv)
         }
         if (all[2 * pe] != from[0] || all[2 * pe + 1] != gpu)
             continue;
-        check(nvshmem_team_translate_pe(same, sharing, NVSHMEM_TEAM_WORLD) == pe, "who shares");
+        check(nvshmem_team_translate_pe(same, sharing, NVSHMEM_TEAM_WORLD) == pe,
+              "the PEs that share");
         if (pe == me)
             rank = sharing;
         sum += pe;
         sharing++;
     }
-    check(nvshmem_team_my_pe(same) == rank, "my number of those that share");
+    check(nvshmem_team_my_pe(same) == rank, "my number among the PEs that share");
     check(nvshmem_team_n_pes(same) == sharing, "how many share");
     check(nvshmem_team_my_pe(leaders) == first, "my number of the leaders");
     check(nvshmem_team_n_pes(leaders) == (first < 0 ? -1 : firsts), "how many leaders");
-    check(nvshmem_team_translate_pe(same, 0, leaders) == (first < 0 ? -1 : first), "who leads me");
+    check(nvshmem_team_translate_pe(same, 0, leaders) == (first < 0 ? -1 : first), "my leader");
     check(nvshmem_team_n_pes(NVSHMEM_TEAM_MC_SHARED) == 1, "multicast");
     check(nvshmem_team_translate_pe(NVSHMEM_TEAM_MC_SHARED, 0, NVSHMEM_TEAM_WORLD) == me, "me");
 

@@ -43,7 +43,8 @@ static void try(nvshmem_team_t team, const int *pes, int size)
 {
     check(nvshmem_team_n_pes(team) == size, "how many are in it");
     for (int rank = 0; rank < size; rank++) {
-        check(nvshmem_team_translate_pe(team, rank, NVSHMEM_TEAM_WORLD) == pes[rank], "who is who");
+        check(nvshmem_team_translate_pe(team, rank, NVSHMEM_TEAM_WORLD) == pes[rank],
+              "the PE of a rank");
         check(nvshmem_team_translate_pe(NVSHMEM_TEAM_WORLD, pes[rank], team) == rank, "and back");
         check(pes[rank] != me || nvshmem_team_my_pe(team) == rank, "my number");
     }
