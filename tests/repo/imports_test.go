@@ -75,7 +75,7 @@ runtime/heap: runtime/shmerr
 runtime/heap/hostmem: runtime/bootstrap/secret runtime/heap runtime/heap/pass runtime/shmerr
     # maps memory and hands descriptors over a socket; bytes of no meaning
 runtime/heap/pass: runtime/bootstrap/secret runtime/shmerr
-    # sockets and descriptors, of whatever, and who may have them
+    # sockets and descriptors of any kind, and the processes that may receive them
 runtime/heap/devmem: runtime/bootstrap/secret runtime/gpu runtime/heap/pass runtime/shmerr
     # heaps of a device that is handed to it, so that a test can give it another
 runtime/gpu: runtime/shmerr
@@ -101,7 +101,7 @@ runtime/proxy/express: fabric
 runtime/proxy/express/expresstest: fabric
     # providers in C, for tests and benchmarks of what is in C
 runtime/regcache: fabric runtime/regcache/unmapped runtime/shmerr
-    # what is registered and for how long; who registers is handed to it
+    # which memory is registered, and for how long; its caller passes the function that registers
 runtime/procmaps:
     # the kernel's list of mappings, whatever they are for
 runtime/regcache/unmapped: runtime/procmaps runtime/shmerr
@@ -121,7 +121,7 @@ runtime/proxy/credit: fabric runtime/order runtime/proxy/layout
 runtime/proxy/early:
     # messages that are kept: bytes with a sender and a number
 runtime/proxy/local: fabric runtime/regcache
-    # callers' memory for the time of an operation; who registers is handed to it
+    # callers' memory for the time of an operation; its caller passes the function that registers
 runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
 runtime/proxy/flight: fabric runtime/live runtime/proxy/clock runtime/proxy/layout
@@ -131,14 +131,14 @@ runtime/proxy/backlog: fabric
 runtime/proxy/report: fabric runtime/live runtime/proxy/flight runtime/proxy/backlog runtime/proxy/layout runtime/regcache
     # what an engine says of itself, asked by an interface; other processes read it, and need no engine
 runtime/proxy/call:
-    # a request, its status and a ticket, below those who ask and those who answer
+    # a request, its status and a ticket, below the packages that make requests and serve them
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
 runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
-    # give it another; which thread drives it, and who pushes into rings, it does not know
-runtime/stats: fabric runtime/live runtime/proxy/flight runtime/proxy/layout runtime/regcache runtime/proxy/report
+    # give it another; it knows neither its thread nor the producers of rings
+runtime/stats: fabric runtime/live runtime/proxy runtime/proxy/flight runtime/proxy/layout runtime/regcache
     # names and tables of what others count
 runtime/routes: runtime/shmerr runtime/topo
     # letters and a table of what each PE says of itself
@@ -172,18 +172,18 @@ fabric/ofi: fabric runtime/shmerr
 fabric/fabrictest: fabric tests/need
     # the suite for any provider, so it may prefer none
 fabric/sim: fabric runtime/shmerr
-    # a network of its own, ignorant of who sends what, as fabric/ofi
+    # a network of its own, ignorant of senders and messages, as fabric/ofi
 fabric/rail/peek: fabric
-    # C for those who wait: queues, and no meaning of what is in them
+    # C for threads that wait: completion queues, whose entries it does not interpret
 fabric/rail: fabric fabric/rail/peek runtime/shmerr
-    # several providers as one: which they are it is told, so that a test can
-    # give it a played network
+    # several providers as one: its caller names them, so that a test can
+    # give it a simulated network
 fabric/chaos: fabric fabric/sim
-    # around another provider, which it is handed; what happens to a packet is
-    # the played network's to say
+    # around another provider, which its caller passes; the simulated network
+    # decides what happens to a packet
 fabric/ofi/stub: tests/need
-    # a libfabric for those who test what is above it: a file, and no code of
-    # the project's behind it
+    # a libfabric for tests of the packages above it: a file, and no code of
+    # the project behind it
 fabric/ofi/stub/gen:
     # a table into a header, and into constants of the simulated networks
 
@@ -294,7 +294,7 @@ func TestImportGraph(t *testing.T) {
 
 // TestGraphIsAcyclic holds the rows themselves to one direction, fabric and
 // the proxy's queue included: a row is a permission, and two that permit each
-// other would be a mistake even before somebody uses both.
+// other would be a mistake even before a package uses both.
 func TestGraphIsAcyclic(t *testing.T) {
 	allowed, _ := parse(t, graph)
 	const (
@@ -331,7 +331,7 @@ var cgo = map[string]string{
 	"bench/ring":                        "producers and the reference consumer that Go is held against",
 	"capi/core":                         "the C function table that the front gets",
 	"fabric/ofi":                        "libfabric",
-	"fabric/rail/peek":                  "a look at the queues of several NICs for those who wait in C",
+	"fabric/rail/peek":                  "looks at the completion queues of several NICs, for threads that wait in C",
 	"runtime/bootstrap/mpi":             "libmpi",
 	"runtime/bootstrap/munge":           "libmunge",
 	"runtime/bootstrap/plugin":          "a bootstrap of the user's",
@@ -339,9 +339,9 @@ var cgo = map[string]string{
 	"runtime/gpu/cuda":                  "NVIDIA's driver and GDRCopy",
 	"runtime/gpu/cuda/cudatest":         "a call of the driver that a program makes and the library does not",
 	"runtime/proxy/express":             "small messages, and the proxy's inner loop",
-	"runtime/proxy/express/expresstest": "providers in C for those who test it",
+	"runtime/proxy/express/expresstest": "providers in C for its tests",
 	"runtime/proxy/wait":                "the sleep of an idle proxy",
-	"runtime/regcache/unmapped":         "a thread that those who unmap memory wait for, and that must not wait for Go's scheduler",
+	"runtime/regcache/unmapped":         "a thread for which threads that unmap memory wait, and which must not wait for Go's scheduler",
 	"runtime/topo/hwloc":                "hwloc",
 }
 

@@ -19,7 +19,7 @@ var (
 	goType  = regexp.MustCompile(`(?m)^type (\w+) `)
 )
 
-// TestLayoutsStandOnce finds layouts and numbers of abi/table that somebody has written down
+// TestLayoutsStandOnce finds layouts and numbers of abi/table that a file has written down
 // once more.
 func TestLayoutsStandOnce(t *testing.T) {
 	layouts, numbers, types := map[string]bool{}, map[string]bool{}, map[string]bool{}

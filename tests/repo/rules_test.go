@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// environment says who may call these functions of package os. Elsewhere a
-// setting would escape the table: no documentation, no check of its value, no
-// warning about a misspelt name.
+// environment lists the packages that may call these functions of package os. Elsewhere a
+// setting would escape the table: no documentation, no check of its value, no warning about a
+// misspelt name.
 var environment = map[string]map[string]string{
 	"Getenv":    {},
 	"LookupEnv": {},
@@ -49,8 +49,8 @@ func TestEnvironment(t *testing.T) {
 	for _, f := range files(t) {
 		if (strings.HasSuffix(f.path, ".c") || strings.HasSuffix(f.path, ".h")) && !strings.Contains(f.path, "/testdata/") &&
 			!strings.HasPrefix(f.path, "fabric/ofi/stub/lib/") && // in place of libfabric, which reads its own
-			f.path != "capi/nvshmem/openshmem.c" && // whom to ask before that is loaded
-			f.path != "fabric/ofi/load.c" && // sets libfabric's settings that nobody has set
+			f.path != "capi/nvshmem/openshmem.c" && // reads before runtime/config is loaded
+			f.path != "fabric/ofi/load.c" && // sets libfabric's settings that are not set
 			(strings.HasPrefix(f.path, "capi/") || strings.HasPrefix(f.path, "fabric/") || strings.HasPrefix(f.path, "include/")) {
 			if at := getenv.FindIndex(f.data); at != nil {
 				t.Errorf("%s:%d: getenv: only runtime/config reads the environment", f.path, lineOf(f.data, at[0]))
@@ -79,7 +79,7 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// lines is how long a file may be that somebody has to read.
+// lines is the most lines that a hand-written file may have.
 const lines = 500
 
 // long are the files that are longer, with the reason.
@@ -102,7 +102,7 @@ func TestFileLength(t *testing.T) {
 	}
 }
 
-// forbidden is what no file of the project contains. The words are put
+// forbidden is the patterns that no file of the project may match. The words are put
 // together here, so that this file does not contain them either.
 var forbidden = []struct {
 	pattern *regexp.Regexp
