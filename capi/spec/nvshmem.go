@@ -362,7 +362,7 @@ var nvshmemxRows = []Family{
 			{Name: "length", C: "size_t", Unit: "bytes", Doc: "of the buffer"},
 		},
 		Front:   "nvshmemi_buffer_register($args)",
-		Doc:     "Announces a buffer as a local source or destination. Memory may be one without this call.",
+		Doc:     "Announces a buffer as a local source or destination. Any memory may be one without this call.",
 		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when addr is NULL or length is 0.",
 	}),
 	nvshmemFamily(Family{

@@ -31,7 +31,7 @@ var quorums = []quorum{
 		answer: "The index of the variable; SIZE_MAX at once when there is none to wait for.",
 		tested: "The index of the variable, or SIZE_MAX.",
 
-		kernels: "one word satisfies the comparison; its index, or SIZE_MAX",
+		kernels: "one word satisfies the comparison; returns its index, or SIZE_MAX",
 	},
 	{
 		name: "some", result: "size_t",
@@ -40,7 +40,7 @@ var quorums = []quorum{
 		answer: "How many indices were written; 0 at once when there is no variable to wait for.",
 		tested: "How many indices were written.",
 
-		kernels: "words satisfy the comparison: how many, and which",
+		kernels: "some words satisfy the comparison; returns how many, and writes their indices",
 	},
 }
 

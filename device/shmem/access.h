@@ -1,7 +1,7 @@
 /*
  * access.h: every access of a kernel to symmetric memory, its own or a peer's, named by its
  * purpose. Each is one instruction, whose scope and order the tests pin in the PTX. A peer's memory
- * has an address of this GPU's: over NVLink, over PCIe, or in the same memory.
+ * has an address on this GPU: over NVLink, over PCIe, or in the same memory.
  *
  * Bulk data is moved by weak accesses, which are not visible to others until a fence or a signal
  * follows them. Elements and flags, which others may read while they change, are moved by strong

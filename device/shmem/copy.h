@@ -46,7 +46,7 @@ SHMEMI_D uint32_t shmemi_alignment(uint64_t bits)
     return (uint32_t)((bits | 16) & (~(bits | 16) + 1));
 }
 
-/* Copies by words of W bytes, at most 8. */
+/* Copies by words of width bytes, at most 8. */
 template <int FAR>
 SHMEMI_D void shmemi_copy_by(uint32_t width, char *to, const char *from, uint64_t bytes,
                              uint32_t rank, uint32_t size)

@@ -63,7 +63,7 @@ SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
         shmemi_store_near(&shmemi_near_of(&rings[i])->quieted, heads[i]);
 }
 
-/* Orders the operations pushed before, into any ring, before those that are pushed next. */
+/* Orders the operations pushed before, into any ring, before the ones pushed next. */
 SHMEMI_COLD void shmemi_fence_rings(const struct shmemi_device_image *image)
 {
     if (shmemi_ring_fence((const struct shmemi_ring *)image->job.rings, image->job.ring_count,
@@ -94,8 +94,8 @@ SHMEMI_D int shmemi_all_direct(const struct shmemi_device_image *image)
 }
 
 /*
- * Orders the earlier operations of this thread, and of the threads it has met since, before its
- * later ones, at each PE.
+ * Orders the earlier operations of this thread, and of the threads that it has met since, before
+ * its later ones, at each PE.
  */
 SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t call)
 {

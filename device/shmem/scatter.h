@@ -18,7 +18,7 @@ struct shmemi_maxloc {
 };
 
 /*
- * Sends each PE its part, which are stride bytes apart, waits for the parts of all others, and
+ * Sends each PE its part (parts are stride bytes apart), waits for the parts of all others, and
  * returns their addresses.
  */
 template <class SCOPE>

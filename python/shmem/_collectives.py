@@ -183,7 +183,7 @@ def alltoall(
 def alltoalls(
     dest: Any, source: Any, dst: int, sst: int, nelems: int, *, team: Team | None = None
 ) -> None:
-    """Does what alltoall does, with elements that are dst apart in dest and sst in source."""
+    """Does what alltoall does, nelems elements per PE, dst apart in dest and sst in source."""
     call = "alltoalls"
     functions = library(call)
     to, address, data, origin = _both(call, dest, source)

@@ -131,7 +131,7 @@ class DeviceArray:
             raise DtypeError("view", repr(self), str(error), "use a size that fits") from None
 
     def live(self, call: str) -> Ghost:
-        """Its memory, if it belongs to the job that is running."""
+        """Its memory, which must belong to the running job."""
         if state.count == 0:
             raise refuse_address(call, "array", self._ghost, 0)
         if self._turn != state.turn:
@@ -170,7 +170,7 @@ class DeviceArray:
     ) -> Any:
         address = self._address("__dlpack__")
         if copy or dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError(f"{self!r}: another device or a copy is not to be had this way")
+            raise BufferError(f"{self!r}: another device or a copy is not possible this way")
         g = self._ghost
         code = _dlpack.code_of(g.dtype.kind, self.name)
         if code is None:

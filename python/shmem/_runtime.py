@@ -387,8 +387,8 @@ def finalize() -> None:
     Arrays that still exist keep their values, in memory of this process alone. A wait for memory in
     another thread ends with a StateError.
 
-    A program that ends with success without a call of finalize has it called, unless it has daemon
-    threads or a heap in GPU memory.
+    For a program that ends with success without it, finalize is called at exit, unless the program
+    has daemon threads or a heap in GPU memory.
     """
     with lock:
         functions = library("finalize")

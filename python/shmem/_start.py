@@ -206,7 +206,7 @@ def by_communicator(comm: Any) -> Start:
 
 
 def torchrun() -> bool:
-    """Whether torchrun's variables describe the job, and those of no launcher do."""
+    """Whether torchrun's variables describe the job, and no launcher's do."""
     others = [word for v in OTHERS if (word := os.environ.get(v)) and word.lower() != "auto"]
     return all(os.environ.get(v) for v in TORCH) and not others
 

@@ -646,7 +646,7 @@ SHMEMI_ONLY void nvshmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t 
 SHMEMI_ONLY void nvshmem_short_wait_until_all_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(void, shmemi_wait_all<short>(SHMEMI_JOB, 0xc6d05d61u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY void nvshmem_ushort_wait_until_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(void, shmemi_wait_all<unsigned short>(SHMEMI_JOB, 0x52c96460u, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Waits until one word satisfies the comparison; its index, or SIZE_MAX. */
+/* Waits until one word satisfies the comparison; returns its index, or SIZE_MAX. */
 SHMEMI_ONLY size_t nvshmem_int_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_wait_any<int>(SHMEMI_JOB, 0xd2286449u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_long_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_any<long>(SHMEMI_JOB, 0x9a1302c8u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_longlong_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_any<long long>(SHMEMI_JOB, 0xe73eb3c6u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -678,7 +678,7 @@ SHMEMI_ONLY size_t nvshmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_
 SHMEMI_ONLY size_t nvshmem_short_wait_until_any_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_any<short>(SHMEMI_JOB, 0x894bb4c6u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY size_t nvshmem_ushort_wait_until_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_any<unsigned short>(SHMEMI_JOB, 0xb67bbfcbu, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Waits until words satisfy the comparison: how many, and which. */
+/* Waits until some words satisfy the comparison; returns how many, and writes their indices. */
 SHMEMI_ONLY size_t nvshmem_int_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_wait_some<int>(SHMEMI_JOB, 0xeb4ce1a5u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_long_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_some<long>(SHMEMI_JOB, 0xee5b3726u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_longlong_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_some<long long>(SHMEMI_JOB, 0x8ed482bcu, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
@@ -742,7 +742,7 @@ SHMEMI_ONLY int nvshmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems,
 SHMEMI_ONLY int nvshmem_short_test_all_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(int, shmemi_test_all<short>(SHMEMI_JOB, 0xf84ce8f3u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY int nvshmem_ushort_test_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(int, shmemi_test_all<unsigned short>(SHMEMI_JOB, 0x8a3463feu, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Reports whether one word satisfies the comparison; its index, or SIZE_MAX. */
+/* Reports whether one word satisfies the comparison; returns its index, or SIZE_MAX. */
 SHMEMI_ONLY size_t nvshmem_int_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_test_any<int>(SHMEMI_JOB, 0x88171a8bu, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_long_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_test_any<long>(SHMEMI_JOB, 0x397c3216u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_longlong_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_test_any<long long>(SHMEMI_JOB, 0x2a7222c4u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -774,7 +774,7 @@ SHMEMI_ONLY size_t nvshmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nele
 SHMEMI_ONLY size_t nvshmem_short_test_any_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_any<short>(SHMEMI_JOB, 0x7567c96cu, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY size_t nvshmem_ushort_test_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_any<unsigned short>(SHMEMI_JOB, 0x16e7341du, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Reports whether words satisfy the comparison: how many, and which. */
+/* Reports whether some words satisfy the comparison; returns how many, and writes their indices. */
 SHMEMI_ONLY size_t nvshmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_test_some<int>(SHMEMI_JOB, 0xc2ecbca7u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_test_some<long>(SHMEMI_JOB, 0x5107fb2cu, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_test_some<long long>(SHMEMI_JOB, 0x2a15c88au, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))

@@ -305,7 +305,7 @@ void nvshmemx_flush_on_stream(struct CUstream_st *stream);
 /*
  * nvshmemx_buffer_register
  *
- * Announces a buffer as a local source or destination. Memory may be one without this call.
+ * Announces a buffer as a local source or destination. Any memory may be one without this call.
  *
  * @addr of a buffer of the program
  * @length bytes of the buffer

@@ -292,7 +292,7 @@ static void leaves(void)
         exit(0);
     shmem_barrier_all();
 }
-/* The put is complete when PE 0 has ended, and PE 1 has company meanwhile. */
+/* PE 0 only exits: shmem_finalize at exit completes its put and waits for PE 1. */
 static void ends_without_finalize(void)
 {
     static long *word;
