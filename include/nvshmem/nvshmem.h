@@ -1,6 +1,6 @@
 /*
- * nvshmem.h: for programs that were written for NVSHMEM. Its host functions are those of
- * libnvshmem_host.so. nvcc finds what kernels call here, too, unless NVSHMEM_HOSTLIB_ONLY is
+ * nvshmem.h: for programs that were written for NVSHMEM. It declares the host functions of
+ * libnvshmem_host.so and, for nvcc, the functions of kernels, unless NVSHMEM_HOSTLIB_ONLY is
  * defined.
  */
 #ifndef NVSHMEM_NVSHMEM_H

@@ -1,5 +1,5 @@
 /*
- * nvshmem_host.h: what programs that were written for NVSHMEM call on the host.
+ * nvshmem_host.h: the host functions, for programs that were written for NVSHMEM.
  */
 #ifndef NVSHMEM_NVSHMEM_HOST_H
 #define NVSHMEM_NVSHMEM_HOST_H

@@ -1,5 +1,5 @@
 /*
- * device/nvshmem_device_macros.h: a name that programs include; what it had is in
+ * device/nvshmem_device_macros.h: a name that programs include; its contents are in
  * nvshmem_defines.h.
  */
 #ifndef NVSHMEM_DEVICE_NVSHMEM_DEVICE_MACROS_H

@@ -1,5 +1,5 @@
 /*
- * device_host/nvshmem_common.cuh: what both sides have, by the name of older releases.
+ * device_host/nvshmem_common.cuh: declarations of both sides, under the name of older releases.
  */
 #ifndef NVSHMEM_DEVICE_HOST_NVSHMEM_COMMON_CUH
 #define NVSHMEM_DEVICE_HOST_NVSHMEM_COMMON_CUH

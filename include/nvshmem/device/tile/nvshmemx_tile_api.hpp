@@ -1,5 +1,5 @@
 /*
- * device/tile/nvshmemx_tile_api.hpp: a name that programs include; what it had is in
+ * device/tile/nvshmemx_tile_api.hpp: a name that programs include; its contents are in
  * nvshmemx_tile_api_defines.cuh.
  */
 #ifndef NVSHMEM_DEVICE_TILE_NVSHMEMX_TILE_API_HPP
