@@ -1,7 +1,7 @@
 /*
  * litmus.cu: the visibility of writes between kernels of two PEs or more, many rounds of each
- * question of docs/concepts/memory-model.md. Rounds run within one kernel, so that they follow each other as
- * closely as the machine can.
+ * question of docs/concepts/memory-model.md. Rounds run within one kernel, so that they follow each
+ * other as closely as the machine can.
  *
  * shmemrun -n 2 litmus [ROUNDS] [mutant]
  *

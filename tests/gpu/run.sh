@@ -203,9 +203,9 @@ pairs tiles "$base/cuda/tiles"
 pairs atomics "$base/cuda/atomics"
 pairs waits "$base/cuda/waits"
 
-# Visibility of kernels' writes (docs/concepts/memory-model.md). PEs that share a GPU take turns of some ms,
-# and so do PEs of two simulated hosts: the first of each host takes the first GPU. The mutant shows
-# that the checks can fail.
+# Visibility of kernels' writes (docs/concepts/memory-model.md). PEs that share a GPU take turns of
+# some ms, and so do PEs of two simulated hosts: the first of each host takes the first GPU. The
+# mutant shows that the checks can fail.
 checks litmus/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/litmus" 100000
 checks litmus/mutant 60 "$run" -n 2 --timeout 60 "$base/cuda/litmus" 2000 mutant
 checks litmus/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/litmus" 1000
@@ -323,8 +323,8 @@ lent ring -n 2 -x SHMEM_DISABLE_P2P=1
 lent hosts -n 2 --hosts 2 -x SHMEM_PROVIDER=tcp
 lent shared -n 3 -x CUDA_VISIBLE_DEVICES=0
 
-# Calls beside kernels that fill the GPU; docs/reference/gpu-host-calls.md has the results. First the driver's
-# behaviour there, without the library.
+# Calls beside kernels that fill the GPU; docs/reference/gpu-host-calls.md has the results. First the
+# driver's behaviour there, without the library.
 shows engines 60 "${by_turns[@]}" "$base/cuda/engines"
 shows forbidden 60 "${by_turns[@]}" "$base/cuda/forbidden"
 several shows occupied 120 "$run" -n 2 --timeout 110 "$base/cuda/occupied"

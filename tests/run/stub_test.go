@@ -50,8 +50,8 @@ func stubbed(all bool, pes int) (out []configuration) {
 	return out
 }
 
-// betweenHosts reports whether a program runs between hosts, with its heap in main memory or in that
-// of a GPU.
+// betweenHosts reports whether a program runs between hosts, with its heap in main memory or in
+// that of a GPU.
 func (p program) betweenHosts(gpu bool) bool {
 	return slices.ContainsFunc(configurations, func(c configuration) bool {
 		over := slices.Contains(c.args, "--hosts") || slices.Contains(c.args, "--chaos")

@@ -1,6 +1,6 @@
 /*
- * moe.cc: the kernels of examples/deepep by threads of the host (tests/device/emulated), through the
- * library's rings and proxies. Each thread is a block of one warp with one lane.
+ * moe.cc: the kernels of examples/deepep by threads of the host (tests/device/emulated), through
+ * the library's rings and proxies. Each thread is a block of one warp with one lane.
  *
  *   shmemrun -n 2 moe EXPERTS TOKENS ROUNDS
  *
