@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"libshmem/abi/table"
+	"libshmem/internal/generated"
 )
 
 // wirePage draws the slots, high bits on the left.
@@ -36,7 +37,7 @@ func wirePage() string {
 			fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", at, m.Name, m.Type, m.Doc)
 		}
 	}
-	return b.String()
+	return generated.Wrap(b.String())
 }
 
 // drawWord lists the fields of a word from bit 62 down.

@@ -1,5 +1,6 @@
 // Package generated writes the files that a generator makes, or tells which of them are out
-// of date. It knows nothing of what is in them, but for the line that says who made them.
+// of date. It knows nothing of what is in them, but for the line that says who made them, and that
+// pages have lines of 100 columns.
 package generated
 
 import (

@@ -53,7 +53,7 @@ runtime/shmlog: runtime/config runtime/shmerr
     # the log of every package, set up from the settings
 runtime/config: . runtime/shmerr
     # settings are read before anything else exists
-runtime/config/gendoc: runtime/config
+runtime/config/gendoc: internal/generated runtime/config
     # writes the documentation of the table
 runtime/bootstrap: runtime/bootstrap/secret runtime/shmerr
     # bytes and ranks; it knows of no fabric, or a new network would mean a new

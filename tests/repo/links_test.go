@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // TestLinks follows each link of a page: the file has to be in the tree, and the heading in the
@@ -77,6 +78,25 @@ func TestIndex(t *testing.T) {
 		}
 	}
 }
+
+// TestColumns holds lines of pages to 100 columns, but for tables, code and single links. The pages of
+// bench/results are of benchmarks that ran before.
+func TestColumns(t *testing.T) {
+	for _, page := range newTree(files(t)).pages {
+		if strings.HasPrefix(page.path, "bench/results/") {
+			continue
+		}
+		for i, line := range strings.Split(withoutBlocks(string(page.data)), "\n") {
+			free := strings.HasPrefix(line, "|") || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "![") || strings.HasPrefix(line, "<!--")
+			if n := utf8.RuneCountInString(line); n > columns && !free {
+				t.Errorf("%s:%d: %d columns, more than %d (break the line)", page.path, i+1, n, columns)
+			}
+		}
+	}
+}
+
+// columns is how wide a page may be.
+const columns = 100
 
 var (
 	link     = regexp.MustCompile(`\]\(([^()\s]+)\)`)

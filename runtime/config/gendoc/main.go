@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"libshmem/internal/generated"
 	"libshmem/runtime/config"
 )
 
@@ -79,7 +80,7 @@ prints the same list with the current values.
 		}
 		fmt.Fprintf(&b, "- Since: %s\n", s.Since)
 	}
-	return b.Bytes()
+	return []byte(generated.Wrap(b.String()))
 }
 
 // elsewhere lists the meanings of another library's words. Words with the same meaning here are
