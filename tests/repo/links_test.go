@@ -73,6 +73,9 @@ func TestIndex(t *testing.T) {
 		}
 	}
 	for _, page := range tree.pages {
+		if strings.HasPrefix(page.path, "docs/") && !heading.Match(page.data) {
+			t.Errorf("%s: has no heading (a page says what it is about)", page.path)
+		}
 		if strings.HasPrefix(page.path, "docs/") && page.path != "docs/README.md" && !linked[page.path] {
 			t.Errorf("%s: has no line in an index (add it to docs/README.md, a decision to docs/decisions/README.md)", page.path)
 		}
