@@ -1,13 +1,11 @@
-// Package fabric is the seam between the runtime and a network.
+// Package fabric is the interface between the runtime and a network.
 //
-// It holds the Provider interface and the plain structs that cross it. It
-// moves bytes between endpoints that the address vector knows by PE number and
-// knows nothing of the symmetric heap, of teams or of OpenSHMEM's ordering:
-// the proxy builds those from the guarantees that Caps reports.
+// It holds the Provider interface and the plain structs that cross it. It moves bytes between
+// endpoints that the address vector knows by PE number and knows nothing of the symmetric heap, of
+// teams or of OpenSHMEM's ordering: the proxy builds those from the guarantees that Caps reports.
 //
-// A Provider is not safe for concurrent use. Its caller serialises every
-// method but Wait and Wake; the proxy does so with one lock per endpoint
-// (runtime/proxy).
+// A Provider is not safe for concurrent use. Its caller serialises every method but Wait and Wake;
+// the proxy does so with one lock per endpoint (runtime/proxy).
 package fabric
 
 import (
@@ -17,8 +15,8 @@ import (
 	"unsafe"
 )
 
-// ErrAgain says that the provider has no room for the operation now. The
-// operation was not posted; the caller polls and tries again.
+// ErrAgain means that the provider has no room for the operation now. The operation was not posted;
+// the caller polls and tries again.
 var ErrAgain = errors.New("fabric: try again")
 
 // Poll fails with ErrOverrun when completions were lost, because more came than the queue holds.

@@ -48,8 +48,8 @@ func headers() []generated.File {
 // readers are the packages whose C includes these headers.
 var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/peek", "runtime/gpu/cuda", "runtime/proxy/express", "runtime/proxy/express/expresstest"}
 
-// layouts has those packages compiled anew when a header changes: go build looks at the C of
-// a package's own folder alone.
+// layouts makes those packages be compiled anew when a header changes: go build looks only at the C
+// in a package's own folder.
 func layouts(headers []generated.File) (all []generated.File) {
 	sum := fnv.New64a()
 	for _, h := range headers {

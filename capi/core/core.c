@@ -147,8 +147,8 @@ void shmemi_core_move_by(const struct shmemi_core_gpu *g)
     gpu = g ? *g : (struct shmemi_core_gpu){0};
 }
 
-/* Whatever the driver refuses is done once more by Go, which knows where copies
- * have to be cut, and why one cannot be done. */
+/* Go repeats each operation that the driver refuses: it knows where copies have to be cut, and why
+ * one cannot be done. */
 static int gpu_work(void *to, const void *from, size_t n, bool wait)
 {
     const struct shmemi_cuda *driver = &gpu.driver;
@@ -238,12 +238,11 @@ static int poll_network(void)
 }
 
 /*
- * A burst is operations that follow each other without a pause of more than
- * BURST_GAP cycles, about 2 us: in the time between two of them nothing is done
- * that a message would disturb. From SHMEMI_BURST_AFTER on they share messages,
- * of which Go opens one for each PE (runtime/proxy/merge.go); till then each
- * leaves by itself. Over tcp a message takes 2 to 3 us of the sender's time, and
- * an operation in a batch some 30 ns.
+ * A burst is a row of operations without a pause of more than BURST_GAP cycles, about 2 us: in the
+ * time between two of them nothing is done that a message would disturb. From SHMEMI_BURST_AFTER on
+ * they share messages, of which Go opens one for each PE (runtime/proxy/merge.go); till then each
+ * leaves by itself. Over tcp a message takes 2 to 3 us of the sender's time, and an operation in a
+ * batch some 30 ns.
  */
 #define BURST_GAP 5000
 

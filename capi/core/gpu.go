@@ -39,8 +39,7 @@ func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
 //export shmemgoGPUSettle
 func shmemgoGPUSettle() C.int { return answer(job.Settle()) }
 
-// The import also has this package compiled anew when driver.h or marks.h
-// changes.
+// Because of the import this package is compiled anew when driver.h or marks.h changes.
 var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
 
 // moveBy lets C copy where this PE has a GPU.

@@ -36,8 +36,7 @@ import (
 
 func main() {}
 
-// shmemgoDepart is the last that this process asks for, after the destructors of the
-// program.
+// shmemgoDepart is this process's last call, after the destructors of the program.
 //
 //export shmemgoDepart
 func shmemgoDepart() {
@@ -61,9 +60,9 @@ func text(to []C.char, s string) *C.char {
 	return &to[0]
 }
 
-// quietCollector keeps the garbage collector out of the way: the library
-// allocates at init, at finalize and for each live allocation, and nothing in
-// between. The limit is the net below that promise.
+// quietCollector keeps the garbage collector from running: the library allocates at init, at
+// finalize and for each live allocation, and nothing in between. The limit is there in case this is
+// not so.
 var quietCollector = sync.OnceFunc(func() {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(64 << 20)

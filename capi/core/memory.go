@@ -12,9 +12,8 @@ import (
 	"libshmem/runtime/pe"
 )
 
-// The allocator's answers depend on the calls alone, so they are the same on
-// every PE. Whether there is memory behind them is not, which is why the
-// front lets the PEs vote after each of these.
+// The allocator's answers depend on the calls alone, so they are the same on every PE. Whether
+// there is memory behind them may differ, so the front lets the PEs vote after each of these.
 
 // told is the last job in which a failed allocation was printed.
 var told *pe.Job

@@ -42,8 +42,8 @@ func hasAddress(name string) bool {
 	})
 }
 
-// withoutAddress are NICs that the provider verbs leaves out because their interfaces have no
-// IP address. tcp is taken then, without a word.
+// withoutAddress are NICs that the provider verbs leaves out because their interfaces have no IP
+// address. A job then silently takes tcp.
 func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, n := range nics {

@@ -72,7 +72,7 @@ func taken(offers []ofi.Offer) []doctor.Finding {
 	return []doctor.Finding{doctor.Well(subject, "%s", text)}
 }
 
-// blind says which files libfabric cannot load for the memory of GPUs, where a NIC is taken
+// blind names the files that libfabric cannot load for the memory of GPUs, where a NIC is taken
 // that could reach it.
 func blind(offers []ofi.Offer, obstacles []ofi.Obstacle) []doctor.Finding {
 	var findings []doctor.Finding

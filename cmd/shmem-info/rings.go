@@ -14,8 +14,8 @@ import (
 // slotSize is the bytes of a slot of a ring.
 const slotSize = 16
 
-// rings prints which memory the rings of GPU and of host threads can have on
-// this machine, and why they cannot have another one.
+// rings prints which memory the rings of GPU and of host threads can have on this machine, and why
+// not another.
 func rings(w io.Writer, cfg *config.Config) error {
 	want, err := gpu.ParseKind(cfg.RingMemory.String())
 	if err != nil {

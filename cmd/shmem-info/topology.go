@@ -56,8 +56,8 @@ func offered(cfg *config.Config, s *pe.Settings) ([]ofi.NIC, error) {
 	return c.Candidates(), nil
 }
 
-// described are the NICs of a machine that libfabric cannot be asked about, as far as
-// the settings allow them. Of interfaces of IP a job takes one unless several are named.
+// described are the NICs of a machine that libfabric cannot be asked about, as far as the settings
+// allow them. A job takes one IP interface unless several are named.
 func described(m *topo.Machine, s *pe.Settings) []ofi.NIC {
 	var nics []ofi.NIC
 	for _, n := range m.Candidates() {

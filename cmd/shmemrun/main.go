@@ -132,8 +132,8 @@ func parse(args, env []string) (*launch.Options, error) {
 	return opt, nil
 }
 
-// spellOut turns -np, which is no option of one letter, into -n, wherever it
-// is an option and not a value or an argument of the program.
+// spellOut turns -np, which is not a one-letter option, into -n, wherever it is an option and not a
+// value or an argument of the program.
 func spellOut(fs *pflag.FlagSet, args []string) []string {
 	args = append([]string(nil), args...)
 	for i := 0; i < len(args); i++ {

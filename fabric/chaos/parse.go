@@ -23,8 +23,8 @@ type Kill struct {
 	After time.Duration // since its endpoint was connected
 }
 
-// Usual are the faults where the text names none: half of all packets are late by up
-// to a millisecond, so that anything which is ordered by luck is not.
+// Usual are the faults that a text without words stands for: half of all packets are late by up to
+// a millisecond, so that an order that was only luck does not last.
 var Usual = sim.Faults{Reorder: 0.5, Delay: sim.Millisecond, Late: 0.1, Again: 0.02}
 
 // known are the words; a simulated network has more, for faults that a real one cannot be made to

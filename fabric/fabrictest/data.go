@@ -268,7 +268,7 @@ func overrun(t *testing.T, s *suite) {
 			}
 		}
 		if time.Now().After(stop) {
-			t.Fatalf("%d of %d completions came and no error tells of the rest", len(got), sent)
+			t.Fatalf("%d of %d completions came and no error reports the rest", len(got), sent)
 		}
 	}
 }

@@ -52,8 +52,8 @@ func unreachable(t *testing.T, s *suite) {
 	}
 }
 
-// moreReceives posts the further receive buffers of a network that turns messages away, whose
-// tokens are behind all others. Elsewhere there are none.
+// moreReceives posts the further receive buffers of a network that turns messages away; their
+// tokens are behind all others. Other networks have none.
 func moreReceives(t *testing.T, s *suite) {
 	all := s.with(fabric.Config{MoreRecv: further}).ends(t, 2)
 	a, b := all[0], all[1]

@@ -331,8 +331,8 @@ func fill(b []byte, seed int) {
 
 func pattern(i, seed int) byte { return byte(i*7 + i>>8*13 + seed*31 + 1) }
 
-// A line of a pattern are the bytes whose places differ in the lowest eight bits alone. Each is
-// a part of sevens: the race detector takes ten times as long for single bytes as for many.
+// A line of a pattern is the bytes whose places differ only in the lowest eight bits. Each is a
+// part of sevens: the race detector takes ten times as long for single bytes as for many.
 const line = 256
 
 var sevens = func() (b [2 * line]byte) {

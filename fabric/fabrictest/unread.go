@@ -67,8 +67,7 @@ func unread(t *testing.T, s *suite) {
 			stop.Store(true)
 			all[1].prov.Wake()
 			idle.Wait()
-			// One end after the other: where memory is written in Go, it is read by no
-			// goroutine that does not write it.
+			// One end after the other: no goroutine reads memory that another one writes in Go.
 			limit := cmp.Or(s.limits.Unread, time.Second)
 			for i := range c.writers {
 				arrives(t, all[1-i], limit)
@@ -121,9 +120,9 @@ func serveUntil(t *testing.T, e *end, ok func() bool) {
 	}
 }
 
-// placesOfRound are how many of the last writes of writeRound are in place in a row, which were
-// most before. Most of them come in their order, so that a look at the next one is enough. When
-// none is left, all are looked at once more.
+// placesOfRound counts the last writes of writeRound that are in place in a row; there were most
+// before. Most of them come in their order, so that a look at the next one is enough. When none is
+// left, all are looked at once more.
 func placesOfRound(e *end, most int) int {
 	for most < unreadPlaces && placeOfRound(e, most) {
 		most++

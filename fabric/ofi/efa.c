@@ -17,8 +17,8 @@ static int is_efa(const struct fi_info *info)
 }
 
 /*
- * Shared memory is decided on when the domain is opened: by then the option for it, which is the
- * endpoint's, comes too late, and completion queues have no descriptor beside it (2.5 and later).
+ * The opening of the domain decides on shared memory: the option for it, which is the endpoint's,
+ * comes too late, and completion queues have no descriptor beside it (2.5 and later).
  */
 void shmemi_ofi_before_domain(struct fi_info *info)
 {

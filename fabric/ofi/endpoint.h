@@ -1,7 +1,6 @@
 /*
- * endpoint.h: one endpoint with its completion queue and address vector, as
- * the Go side of this package uses it. Functions answer 0 or a negative error
- * of libfabric.
+ * endpoint.h: one endpoint with its completion queue and address vector, as the Go side of this
+ * package uses it. Functions return 0 or a negative error of libfabric.
  */
 #ifndef SHMEMI_OFI_ENDPOINT_H
 #define SHMEMI_OFI_ENDPOINT_H
@@ -64,8 +63,9 @@ struct shmemi_ofi {
     int wake_fd;
     int events_fd; /* epoll over both */
 
-    /* Where fi_trywait does not take the queue's signals back, queue_fd stays readable from
-     * the first completion on: 1, and the event that queue_fd, an epoll, has of it. */
+    /* Where fi_trywait does not take the queue's signals back, queue_fd stays readable from the
+     * first completion on. signal_stays is then 1, and signal the event of it in queue_fd, an
+     * epoll. */
     int signal_stays;
     uint64_t signal;
 
@@ -77,8 +77,8 @@ struct shmemi_ofi {
     fi_addr_t *peers;
     uint32_t npeers;
 
-    /* Addresses of peers that go into the address vector when they are first used,
-     * one behind another; all zero: that PE has none. NULL: all are there. */
+    /* Addresses of peers that go into the address vector at first use, one behind another; all
+     * zero: that PE has none. NULL: all are there. */
     char *addresses;
     size_t address_size;
 
@@ -145,8 +145,8 @@ int shmemi_ofi_close(struct shmemi_ofi *o);
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
 
 /*
- * Makes room for n peers, all without an address. late is the size of one where
- * they are to be put into the address vector when they are first used, else 0.
+ * Makes room for n peers, all without an address. late is the size of an address where they go into
+ * the address vector at first use, else 0.
  */
 int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late);
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);

@@ -104,9 +104,8 @@ static int32_t pe_of(const struct shmemi_ofi *o, fi_addr_t addr)
 }
 
 /*
- * A completion of data names no operation of this end, or the receive buffer
- * that it has used up. Nothing but a write carries data here, but a provider
- * may hand a write's own flags back to its sender.
+ * A completion of data names no operation of this end, or the receive buffer that it has used up.
+ * Only writes carry data here, but a provider may hand a write's own flags back to its sender.
  */
 static int is_data(const struct shmemi_ofi *o, const struct fi_cq_data_entry *e, uint32_t token)
 {

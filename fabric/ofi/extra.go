@@ -55,8 +55,8 @@ func layered(provider string, layers []string) bool {
 // immediate is the bytes of fabric.RMA.Data.
 const immediate = 4
 
-// dataless are providers that offer immediate data and have them with messages alone: in 1.22
-// and 2.3 cxi answers a write with data EBADFLAGS.
+// dataless are providers that offer immediate data and take it only with messages: in 1.22 and 2.3
+// cxi refuses a write with data by EBADFLAGS.
 var dataless = []string{"cxi"}
 
 // hasData reports whether a write can bring immediate data along.

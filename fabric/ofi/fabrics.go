@@ -32,8 +32,8 @@ func namedFabric(o *offer) string {
 // hasFabrics reports whether a provider offers a NIC on fabrics that SHMEM_FABRIC names.
 func hasFabrics(provider string) bool { return strings.EqualFold(provider, "efa") }
 
-// second reports whether an offer is on the fabric that the version of libfabric takes only
-// where the other is not offered.
+// second reports whether an offer is on the fabric that this version of libfabric takes only when
+// the other one is not offered.
 func (l Library) second(o *offer) bool {
 	usual := fabricEFA
 	if l.number >= directFrom {

@@ -6,8 +6,8 @@
 #include <sys/uio.h>
 
 /*
- * Since 1.20, and as the headers from then on have them. The headers that this is
- * built with may be older than the library that runs.
+ * These came with 1.20, as the headers from then on have them. The headers that this is built with
+ * may be older than the library that runs.
  */
 #ifndef FI_MR_DMABUF
 #define FI_MR_DMABUF (1ULL << 40)

@@ -13,8 +13,8 @@ import (
 )
 
 // libfabric knows the memory of NVIDIA's GPUs (FI_HMEM) only if it can load CUDA's runtime and
-// driver by these names. A program that is linked with the runtime, and torch, have it by a
-// name with a version, which is another one to the loader.
+// driver by these names. A program that is linked with the runtime, and torch, load it by a name
+// with a version, which is another name to the loader.
 const (
 	cudaRuntime   = "libcudart.so"
 	cudaDriver    = "libcuda.so.1"

@@ -23,14 +23,14 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max);
 int shmemi_ofi_arm(void *self);
 
 /*
- * Sleeps until poll may have work, wake is called or ns nanoseconds have
- * passed. Follows an arm that answered 1, after a poll that answered 0. Answers
- * 1 when something came, 0 when not, or a negative error.
+ * Sleeps until poll may have work, wake is called or ns nanoseconds have passed. Follows an arm
+ * that returned 1, after a poll that returned 0. Returns 1 when something came, 0 when not, or a
+ * negative error.
  */
 int shmemi_ofi_wait(void *self, int64_t ns);
 
-/* Post a receive buffer, and a message that is copied at once. As poll, called
- * with the lock held. Answer 0, or a negative error: nothing was posted. */
+/* Post a receive buffer, and a message that is copied at once. As poll, called with the lock held.
+ * They return 0, or a negative error: nothing was posted. */
 int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
 int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n);
 

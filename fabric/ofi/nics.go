@@ -29,10 +29,10 @@ type Wish struct {
 	Fabric   string // of the provider efa; "": the one that fits the version of libfabric
 	NICs     string // names with commas between them, and ^ in front for all but these; "": any
 	Setting  string // where NICs comes from, for errors; "": SHMEM_NIC_LIST
-	// GPU says that memory of GPUs may be registered. Without it libfabric leaves GPUs
-	// alone, in the whole process and for good, if it is the first Wish of the process.
+	// GPU: memory of GPUs may be registered. Without it libfabric leaves GPUs alone, in the whole
+	// process and for good, if it is the first Wish of the process.
 	GPU bool
-	// Pick is asked where there are several NICs, which of them to take, at least one,
+	// Pick is called where there are several NICs, and returns which of them to take, at least one,
 	// and in which order; nil: all.
 	Pick func([]NIC) ([]int, error)
 
@@ -41,10 +41,9 @@ type Wish struct {
 
 // Choose loads libfabric and chooses.
 //
-// Where the NICs are listed by name, all of the list may be taken, in its order. Else it
-// is the best one, and where NICs are made for this, others of its kind that are as
-// fast. Interfaces of tcp are not joined unasked: they often lead to the same wire, or
-// to different networks.
+// Where the user lists NICs by name, all of the list may be taken, in its order. Else the choice is
+// the best one, and where NICs are made for this, others of its kind that are as fast. Interfaces
+// of tcp are not joined by default: they often lead to the same wire, or to different networks.
 func Choose(library string, w Wish) (*Choice, error) {
 	lib, err := Load(library)
 	if err != nil {

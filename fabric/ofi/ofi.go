@@ -92,9 +92,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	}
 	if e.caps.DeliveryComplete {
 		with |= C.WITH_DELIVERY
-		// Over a socket each message would have an answer of its own, which takes a
-		// quarter of a round trip more; and the kernel reports a lost interface after a
-		// quarter of an hour, so that little could be made of it.
+		// Over a socket each message would have an answer of its own, which takes a quarter of a
+		// round trip more; and the kernel reports a lost interface only after a quarter of an hour,
+		// so that the answers would be of little use.
 		if e.caps.SendComplete = cfg.Delivery && !overIP(o.Provider); e.caps.SendComplete {
 			with |= C.WITH_ARRIVAL
 		}
@@ -237,9 +237,9 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 }
 
 func (e *endpoint) connectOne(pe int, a []byte) error {
-	// The address vector reads a name up to its end, with the number of a process and of
-	// an endpoint in it, and of other addresses as many bytes as its own have. The kind of
-	// an IP address is in its first two.
+	// The address vector reads a name up to its end, with the number of a process and of an
+	// endpoint in it; of other addresses it reads as many bytes as its own have. The kind of an IP
+	// address is in its first two bytes.
 	same := len(a) == len(e.addr) && (!e.ip || bytes.Equal(a[:2], e.addr[:2]))
 	if e.named {
 		same = a[len(a)-1] == 0

@@ -1,6 +1,6 @@
 /*
- * prove.c: proves a region of GPU memory. A provider may register one that no NIC reaches; so its
- * first and its last word are read by the NIC, by the region's key, and written back.
+ * prove.c: proves a region of GPU memory. A provider may register one that no NIC reaches; so the
+ * NIC reads the first and the last word, by the region's key, and writes them back.
  */
 #include "endpoint.h"
 

@@ -10,8 +10,8 @@ type Policy uint8
 
 // The policies, numbered as SHMEM_NIC_POLICY lists them.
 const (
-	// Auto cuts a large operation into the more parts, the less there is under way:
-	// cutting makes one operation quick, and costs many of them a posting for each part.
+	// Auto cuts a large operation into more parts when less is under way: cutting makes one
+	// operation quick, and costs many of them a posting for each part.
 	Auto Policy = iota
 	// Split cuts each large operation up among all NICs.
 	Split

@@ -28,8 +28,8 @@ type row struct {
 // place is remote memory: an address or an offset, and a key.
 type place struct{ at, key uint64 }
 
-// A key is the row's number and, above it, random bits, so that one that was made
-// up or is of a region that is gone names nothing.
+// A key is the row's number and, above it, random bits, so that an invented key, or the key of a
+// region that is gone, names nothing.
 func rowOf(key uint64) int { return int(key % rowsMost) }
 
 // table is the registered regions of this end, and in memory that peers may read

@@ -139,7 +139,7 @@ func (p *Provider) again(t fabric.Token, i int) {
 }
 
 // tokenAt is the token by which a part of an operation of the caller's begins at a NIC: the
-// caller's, unless one that was taken off the NIC has it still.
+// caller's, unless a part that was taken off the NIC still holds it.
 func (p *Provider) tokenAt(l int, t fabric.Token, i int, pe fabric.PE, r int) (fabric.Token, bool) {
 	if n := p.nics[l]; n.ghosts[t] {
 		return n.take(job{what: jobPart, slot: int32(t), part: int32(i), pe: pe, remote: int32(r)})

@@ -57,7 +57,7 @@ type ref struct {
 const (
 	errUnreachable = 113
 	errTruncated   = 265
-	// triesMost is on how many ways an operation is tried. One that has failed so
+	// triesMost is the most ways on which an operation is tried. An operation that has failed so
 	// often has lost its peer, not a NIC.
 	triesMost = 4
 )

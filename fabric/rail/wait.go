@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// slice is how long a Wait sleeps at most where NICs have no descriptors: it is spent
-// with one of them, and the others cannot end it.
+// slice is the longest sleep of a Wait where NICs have no descriptors: it sleeps on one of them,
+// and the others cannot end it.
 const slice = 500 * time.Microsecond
 
 // longest bounds every sleep. With net of libfabric 1.17, on a busy machine, the first

@@ -245,8 +245,8 @@ func (n *Network) deposit(p *packet) bool {
 	}
 	block := n.model.Caps.Block
 	if p.answer && block < whole {
-		// A promise about Writes only. And where the caller has its buffer may
-		// differ between runs, so that nothing must follow from it.
+		// Only Writes have this promise. The place of the caller's buffer may differ between runs,
+		// so that nothing must follow from it.
 		block = 0
 	}
 	cut, ascending := p.cut(at, block, block > 0 || n.model.Caps.WriteAfterWrite)
@@ -268,10 +268,9 @@ func (n *Network) deposit(p *packet) bool {
 	return false
 }
 
-// cut is where a packet is cut in two, and whether the lower piece must be first:
-// inside of a block of which the order was promised. 0: it is not cut. With words
-// it leaves aligned words whole, which an order of Writes is of little use
-// without.
+// cut is where a packet is cut in two, and whether the lower piece must be first: inside of a block
+// of which the order was promised. 0: it is not cut. With words it leaves aligned words whole, for
+// an order of Writes is of little use without.
 func (p *packet) cut(at unsafe.Pointer, block int, words bool) (cut int, ascending bool) {
 	cut = 1 + int(p.fate.Cut%uint64(p.n-1))
 	if words {

@@ -157,8 +157,8 @@ func (n *Network) deny(m *message) {
 	}
 }
 
-// acquainted reports whether the target of a Write or Read has its sender among its peers,
-// where it has to.
+// acquainted reports whether the target of a Write or Read has its sender among its peers, where
+// the model requires it.
 func (n *Network) acquainted(m *message, to *end) bool {
 	p := m.pair
 	if !n.model.Strangers && !p.listed {

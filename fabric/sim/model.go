@@ -65,8 +65,7 @@ type Faults struct {
 	Storm     float64 // share of the time in which all calls of an endpoint are refused
 }
 
-// Defect is a promise that a network breaks. Tests use them to see that a test
-// notices.
+// Defect is a promise that a network breaks. Tests use defects to check that a test notices them.
 type Defect uint8
 
 // The defects.
@@ -111,8 +110,8 @@ func allOps() fabric.Ops {
 	return s
 }
 
-// TCP is connections: everything between two ends keeps its order, the target's
-// CPU places the bytes, and a completion says that the source may be reused.
+// TCP is connections: everything between two ends keeps its order, the target's CPU places the
+// bytes, and a completion means that the source may be reused.
 func TCP() Model {
 	return Model{
 		Name: "tcp",

@@ -1,8 +1,8 @@
 package sim
 
-// With Model.Retries the receive buffers are the caller's alone: a message that finds none is
-// at its sender again, which tries again after a while, for as long as it takes. Which of
-// several is the first to find a buffer is chance.
+// With Model.Retries the receive buffers are the caller's alone: a message that finds none goes
+// back to its sender, which tries again after a while, for as long as it takes. Which of several is
+// the first to find a buffer is chance.
 
 // turnAway sends a message back for which there is no receive buffer.
 func (e *end) turnAway(m *message) {

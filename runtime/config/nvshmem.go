@@ -297,8 +297,8 @@ func ifSet(here string) func(string) (string, error) {
 	}
 }
 
-// nearby takes a number, and of one that the setting does not have the nearest that it has.
-// 0 stands for the library's own choice.
+// nearby takes a number; for one that the setting does not allow it takes the nearest one that it
+// does. 0 stands for the library's own choice.
 func nearby(setting string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		s := Lookup(setting)

@@ -115,8 +115,8 @@ func (c *Config) isSet(name string) bool {
 	return c.From(name) != ""
 }
 
-// choose takes the setting's own name before its aliases and remarks on an
-// alias that says something else.
+// choose takes the setting's own name before its aliases and remarks on an alias with another
+// value.
 func (s *Setting) choose(env map[string]string, theirs []taken) (Value, []Warning) {
 	v := Value{Setting: s, Text: s.Default}
 	var warnings []Warning

@@ -25,8 +25,8 @@ func unknown(env map[string]string) []Warning {
 	return warnings
 }
 
-// nearest is the setting for users whose name takes the fewest edits; the
-// first of the table where several do.
+// nearest is the setting for users whose name takes the fewest edits; the first of the table if
+// several do.
 func nearest(name string) string {
 	return nearestOf(name, func(yield func(string) bool) {
 		for i := range Table {

@@ -49,10 +49,9 @@ type Memory struct {
 	Kind   Kind
 	Way    string // the call or the library that made it, for print
 
-	// Combining says that stores of the CPU wait in write-combining buffers:
-	// they come in any order and at any time, until a store fence or a locked
-	// instruction on other memory sends them. A release store alone orders
-	// nothing there, and a locked instruction on this memory, such as Go's
+	// Combining: stores of the CPU wait in write-combining buffers. They come in any order and at
+	// any time, until a store fence or a locked instruction on other memory sends them. A release
+	// store alone orders nothing there, and a locked instruction on this memory, such as Go's
 	// atomic stores on x86-64, locks the bus.
 	Combining bool
 

@@ -24,7 +24,7 @@ func allocPinned(dev Device, n uint64) (*Memory, error) {
 		return nil, closed("the GPU cannot map main memory", "")
 	}
 	// Memory of the process stays when the program resets the GPU, and proxies poll it. The
-	// driver's own goes.
+	// driver's own memory is lost then.
 	var first error
 	if facts.RegisterHost {
 		m, err := allocRegistered(dev, n)
@@ -80,8 +80,7 @@ func allocManaged(dev Device, n uint64) (*Memory, error) {
 	}
 	m := &Memory{Host: p, Device: a, Size: n, Kind: Managed, Way: "cuMemAllocManaged"}
 	m.onClose(func() error { return dev.Free(a) })
-	// Cleared by the CPU: the first touch puts the pages where the advice wants
-	// them.
+	// The CPU clears it: the first touch puts the pages where the advice wants them.
 	clear(unsafe.Slice((*byte)(p), n))
 	return m, nil
 }

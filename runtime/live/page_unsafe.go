@@ -26,8 +26,8 @@ const (
 // fileName is the name of a page's file in /proc.
 const fileName = "libshmem-live"
 
-// head begins each page. All of it is written before the file can be found, but for
-// magic, which is last.
+// head begins each page. All of it is written before the file can be found, but for magic, which is
+// last.
 type head struct {
 	_       structs.HostLayout
 	magic   uint64

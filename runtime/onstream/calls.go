@@ -63,8 +63,8 @@ type Calls struct {
 	kernels
 }
 
-// Open makes the calls of a job ready, with the kernels of a file. Where they
-// cannot be had, those calls that need one say so, and the others work.
+// Open makes the calls of a job ready, with the kernels of a file. If they cannot be loaded, calls
+// that need one return the reason, and the others work.
 func Open(dev Device, job Job, file string) *Calls {
 	c := &Calls{dev: dev, job: job}
 	c.missing = c.load(dev, job, file)

@@ -3,9 +3,8 @@ package topo
 // PE is the number of a processing element.
 type PE int32
 
-// Nodes says which PEs share a node. Nodes are numbered in the order of their
-// first PE, so every PE that has the same host identities in the same order
-// computes the same numbers.
+// Nodes records which PEs share a node. Nodes are numbered in the order of their first PE, so every
+// PE that has the same host identities in the same order computes the same numbers.
 type Nodes struct {
 	Members [][]PE // of each node, ascending; the first is its leader
 	node    []int32

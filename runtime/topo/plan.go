@@ -20,8 +20,8 @@ type Process struct {
 	CPUs Set    // that it may use
 }
 
-// Request is a question which PE takes which NICs. All processes of the host that ask
-// the same get the same answer.
+// Request asks which PE takes which NICs. All processes of the host that ask the same get the same
+// answer.
 type Request struct {
 	NICs []NIC     // in their order
 	PEs  []Process // in the order of the job
@@ -274,8 +274,7 @@ func (m *Machine) Candidates() []NIC {
 	return nics
 }
 
-// Everybody is a PE on each GPU of a machine, or one on each NUMA node where there is
-// no GPU.
+// Everybody returns a PE on each GPU of a machine, or one on each NUMA node where there is no GPU.
 func (m *Machine) Everybody() []Process {
 	var pes []Process
 	for _, d := range m.Of(GPU) {

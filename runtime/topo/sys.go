@@ -52,9 +52,9 @@ func (s sysfs) path(parts ...string) string {
 	return filepath.Join(append([]string{string(s)}, parts...)...)
 }
 
-// text is that of a file; "" where it cannot be read. Hundreds of files are read of a large
-// host, and three system calls for each take half the time of the seven of os.ReadFile: a
-// file of /sys is at its end where a read gives less than there is room for.
+// text is the text of a file; "" where it cannot be read. A large host has hundreds of files to
+// read, and three system calls for each take half the time of the seven of os.ReadFile: a file of
+// /sys is at its end where a read gives less than there is room for.
 func (s sysfs) text(parts ...string) string {
 	fd, err := unix.Open(s.path(parts...), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	for err == unix.EINTR {
@@ -106,9 +106,9 @@ func (s sysfs) packages(m *Machine) {
 	}
 }
 
-// noNIC are the classes of PCI that most devices of a large host have, none of which is a
-// NIC's: storage, memory, bridges, parts of the system, instruments. Their folders are not
-// looked into. Serial buses (0x0c) are: older NICs of InfiniBand count as such.
+// noNIC are the classes of PCI that most devices of a large host have, none of which is a NIC's:
+// storage, memory, bridges, parts of the system, instruments. Their folders are not looked into.
+// Serial buses (0x0c) are not among them: older NICs of InfiniBand count as such.
 var noNIC = []uint64{0x01, 0x05, 0x06, 0x08, 0x13}
 
 // device is a PCI device, where it is a GPU or a NIC.

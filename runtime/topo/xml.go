@@ -21,9 +21,8 @@ const (
 )
 
 // ReadXML reads a machine as hwloc 2 writes it, by lstopo or for this package (see
-// runtime/topo/hwloc). source names it in errors and to people. It is read here and
-// not by hwloc, because hwloc says of a damaged file that it is damaged, and not
-// where.
+// runtime/topo/hwloc). source names it in errors and to people. This package reads it and not
+// hwloc, because hwloc reports a damaged file without the place of the damage.
 func ReadXML(text []byte, source string) (*Machine, error) {
 	r := &reader{dec: xml.NewDecoder(bytes.NewReader(text)), m: Machine{Source: source}}
 	var err error

@@ -27,9 +27,9 @@ import (
 )
 
 // round is the distance of the moments from which time is counted. Readers keep it in
-// floating-point numbers of 64 bits, as microseconds: from 1970 on they would be exact to
-// a quarter of one, and events that touch would overlap. The hosts of a job count from
-// the same moment, but for a job that begins around one.
+// floating-point numbers of 64 bits, as microseconds: from 1970 on they would be exact to a quarter
+// of one, and events that touch would overlap. The hosts of a job count from the same moment, but
+// for a job that begins around one.
 const round = 30 * 24 * time.Hour
 
 // most bounds the events of a file: some 500 MB.

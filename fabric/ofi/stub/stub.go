@@ -1,26 +1,26 @@
-// Package stub gives tests a libfabric with NICs that the machine does not have: efa as of
-// several versions, cxi and verbs, each with the rules of rules.tsv. It is a shared library in
-// C (lib), which moves the bytes itself, between processes and between the ends of one. A
-// program takes it by SHMEM_LIBFABRIC, and its settings from FAKE_NIC, words KEY=VALUE:
+// Package stub gives tests a libfabric with NICs that the machine does not have: efa as of several
+// versions, cxi and verbs, each with the rules of rules.tsv. It is a shared library in C (lib),
+// which moves the bytes itself, between processes and between the ends of one. A program takes it
+// by SHMEM_LIBFABRIC, and its settings from FAKE_NIC, words KEY=VALUE:
 //
 //	provider=  efa (the default), cxi or verbs
-//	version=   of libfabric, 1.22 to 2.6; minor=N says 1.N
-//	nics=      how many NICs are offered (1)
-//	seed=      what delays, orders and refusals follow from (1)
-//	dir=       where the files of endpoints are (/dev/shm)
-//	log=       a file that gets a line for each endpoint that is closed: what its queues held;
-//	           and for each option of CUDA and shm that is set (R20)
-//	without=   rules that are switched off, R5,R6a: what one allows is refused then, what it
-//	           refuses is done, and a constant is another
+//	version=   of libfabric, 1.22 to 2.6; minor=N means 1.N
+//	nics=      the number of NICs that are offered (1)
+//	seed=      of delays, orders and refusals (1)
+//	dir=       the folder of the endpoints' files (/dev/shm)
+//	log=       a file that gets a line for each endpoint that is closed, with the counts of its
+//	           queues; and for each option of CUDA and shm that is set (R20)
+//	without=   rules that are switched off, R5,R6a: operations that one allows are refused then,
+//	           operations that it refuses are done, and a constant is another
 //	wide=1     efa-direct's send queue has wide entries, too, for more injected bytes (G5)
 //	max_cq=    the entries of a completion queue that the device grants (32768, assumed)
 //	again=K    a K-th of all postings is refused by FI_EAGAIN, and all for a while now and then
 //	unsolicited=0  writes with data take a receive of the target (R11)
-//	gone=      how the device tells of a lost peer: silent or never answered (else: no such endpoint)
+//	gone=      how a lost peer is reported: silent or never answered (else: no such endpoint)
 //	sick=1     every operation fails as on a NIC that is broken
 //	host=one   the peers of efa are on this host, which its shm reaches (R18, R20, R24)
 //	part=      of efa's device: efa1 (the default, of p5), efa0 (p4d) or a later one (R10)
-//	flush=1    what is posted when its endpoint is closed ends with an error (R15)
+//	flush=1    operations posted when their endpoint is closed end with an error (R15)
 //	dies_at=K  a NIC breaks, for this process and for its peers, with the K-th operation of an
 //	           endpoint; dies=N: NIC N (0)
 //	p2p=no     the NIC does not reach the memory of GPUs (R20)
@@ -32,8 +32,8 @@
 //	overrun_at=K   the K-th look at a completion queue finds it overrun
 //	stray=N    the first N looks find errors of no operation, stray_err (5) and stray_flags (0)
 //
-// FAKE_NIC_LOG names a file that gets a line for each registration of GPU memory and for each
-// end of one.
+// FAKE_NIC_LOG names a file that gets a line for each registration of GPU memory and for each end
+// of one.
 package stub
 
 import (

@@ -35,7 +35,7 @@ type failing struct {
 // directFails lists the tests that fail on efa-direct: its queue silently drops entries that find
 // it full.
 var directFails = []failing{
-	{"Overrun", "completions came and no error tells of the rest"},
+	{"Overrun", "completions came and no error reports the rest"},
 }
 
 // tested are all networks, or one of each provider and fabric, and one that refuses a third of

@@ -10,8 +10,8 @@
 /* Loads the library. On failure why says the cause. */
 int shmemi_munge_load(const char *name, char *why, size_t len);
 
-/* Makes a credential of n bytes that only the user can read. uid -1: everybody. 0, and *cred
- * is the caller's to free, or why says the cause. */
+/* Makes a credential of n bytes that only the user can read. uid -1: all users. Returns 0, and
+ * *cred is the caller's to free, or the cause is in why. */
 int shmemi_munge_encode(const void *bytes, size_t n, uint32_t uid, char **cred, char *why,
                         size_t len);
 

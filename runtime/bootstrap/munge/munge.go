@@ -1,10 +1,10 @@
-// Package munge has the hosts of a cluster vouch for the users of processes: a credential
-// is some bytes that the cluster's key has encrypted and signed, with the user of the
-// process that had them made. Only a host with that key reads it, only for the user that it
-// is meant for, only once, and only for some minutes.
+// Package munge proves the users of processes to the hosts of a cluster: a credential is some bytes
+// that the cluster's key has encrypted and signed, with the user of the process that had them made.
+// Only a host with that key reads it, only for the user that it is meant for, only once, and only
+// for some minutes.
 //
-// libmunge is looked for when the program runs, and asks the daemon of its host. Nothing
-// of munge is needed to build this. The functions are safe for concurrent use.
+// libmunge is looked for when the program runs, and asks the daemon of its host. Nothing of munge
+// is needed to build this. The functions are safe for concurrent use.
 package munge
 
 /*

@@ -147,8 +147,7 @@ func (c *Client) News() int { return c.s.conn.fd }
 // Launcher implements bootstrap.Launched.
 func (c *Client) Launcher() string { return "the PMI server of mpiexec.hydra or srun" }
 
-// Close implements bootstrap.Bootstrap. That the launcher takes the end of this
-// process well, Depart sees to.
+// Close implements bootstrap.Bootstrap. Depart makes the launcher accept the end of this process.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,8 +15,7 @@ import (
 	"unsafe"
 )
 
-// library is the name of the client's library. Where one is loaded already, MPI's, it
-// is that one.
+// library is the name of the client's library. If one is loaded already, MPI's, it is that one.
 var library = "libpmix.so.2"
 
 // status is an error of PMIx.
@@ -51,8 +50,8 @@ func load() error {
 
 var errSilent = errors.New("its PMIx server does not answer")
 
-// initialise connects to the server. PMIx_Init waits without end for one that is stopped: a call
-// that does not return in time is left behind, which is errSilent.
+// initialise connects to the server. PMIx_Init waits without end for a stopped one: a call that
+// does not return in time is left behind, and the error is errSilent.
 func initialise(timeout time.Duration) (rank, size int, err error) {
 	type answer struct {
 		rank, size C.uint32_t

@@ -272,8 +272,7 @@ func (c *Client) News() int { return news() }
 // Launcher implements bootstrap.Launched.
 func (c *Client) Launcher() string { return "the PMIx server of mpirun or srun" }
 
-// Close implements bootstrap.Bootstrap. That the launcher takes the end of this
-// process well, Depart sees to.
+// Close implements bootstrap.Bootstrap. Depart makes the launcher accept the end of this process.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -101,8 +101,8 @@ func NewRoot(f Filter) (*Root, ID, error) {
 	return newRoot(listener, s, id), id, nil
 }
 
-// listen takes a port, or a free one for 0, on all addresses of a family. For all families Go has "tcp", which
-// leaves IPv6 out where no interface has 127.0.0.1.
+// listen takes a port, or a free one for 0, on all addresses of a family. For all families Go has
+// "tcp", which leaves IPv6 out where no interface has 127.0.0.1.
 func listen(f Family, port uint16) (net.Listener, error) {
 	at := fmt.Sprintf(":%d", port)
 	if f != AnyFamily {

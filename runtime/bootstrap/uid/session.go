@@ -54,8 +54,8 @@ func rootOf(id ID, c *contents, pe int) (*Root, error) {
 	if r != nil || !c.session {
 		return r, nil
 	}
-	// On all addresses: its own name may stand for 127.0.1.1 on the host, and the others may come by
-	// an address that only a router before it knows.
+	// It listens on all addresses: its own name may stand for 127.0.1.1 on the host, and the others
+	// may come by an address that only a router before it knows.
 	port := c.addresses[0].Port()
 	l, err := listen(AnyFamily, port)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// HostAlloc allocates main memory that is locked and mapped into every GPU. It is memory of
-// the process that is registered with the driver: a reset of the GPU unmaps what the driver has
-// allocated, and proxies poll this memory. Copies are as fast: 47.6 GB/s in pieces of 1 MiB and
-// 54.9 in pieces of 64, either way (H100). The driver's own is taken where a GPU has no such
-// memory, or only at another address than the CPU.
+// HostAlloc allocates main memory that is locked and mapped into every GPU. It is memory of the
+// process that is registered with the driver: a reset of the GPU unmaps the driver's own memory,
+// and proxies poll this memory. Copies are as fast: 47.6 GB/s in pieces of 1 MiB and 54.9 in pieces
+// of 64, either way (H100). The driver's own is taken where a GPU has no such memory, or only at
+// another address than the CPU.
 func (v *Device) HostAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
 	var first error
 	if v.facts.RegisterHost && v.facts.HostPointers {

@@ -3,8 +3,8 @@ package cuda
 /*
 #include "driver.h"
 
-// A kernel with one parameter. The list that the driver wants is made here: one
-// of Go's could not hold the pointer without pinning it.
+// A kernel with one parameter. The list of parameters for the driver is made here: one of Go's
+// could not hold the pointer without pinning it.
 static inline struct shmemi_cuda_outcome launch_one(const struct shmemi_cuda *driver, void *within, void *function,
                                                     unsigned blocks, unsigned threads, void *stream, void *argument)
 {

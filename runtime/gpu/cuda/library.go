@@ -26,8 +26,8 @@ const (
 	gdrName    = "libgdrapi.so.2"
 )
 
-// oldest is the driver that this package was written for: with it came the
-// last of the needed functions.
+// oldest is the oldest driver that this package takes: the last of the needed functions came with
+// it.
 const oldest = Version(11000)
 
 // Version is a version of CUDA as the driver counts.

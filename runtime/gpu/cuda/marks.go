@@ -63,9 +63,8 @@ func (c *callers) close() {
 	c.all = nil
 }
 
-// Calls appends the calls of this GPU's callers that are under way, and asks the
-// driver nothing: it returns also where all of them are held. After Close there are
-// none.
+// Calls appends the calls of this GPU's callers that are under way. It does not call the driver, so
+// it returns even if all of them are held. After Close there are none.
 func (v *Device) Calls(to []Call) []Call {
 	v.callers.mu.Lock()
 	defer v.callers.mu.Unlock()

@@ -44,7 +44,7 @@ func (v *Device) born(context unsafe.Pointer) birth {
 }
 
 // WasReset asks whether the program has reset the GPU (cudaDeviceReset) since the device was
-// opened. A driver before CUDA 12.0 does not say so if the program has used the GPU again.
+// opened. A driver before CUDA 12.0 does not report it if the program has used the GPU again.
 func (v *Device) WasReset() bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -92,8 +92,8 @@ func (v *Device) resetError(op string) error {
 	return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrSystem, "%s", v.resetCause()), Remedy: resetRemedy}
 }
 
-// giveBack is do for a call that a reset leaves nothing to do: it ends or frees something of the
-// context, or waits for its sake.
+// giveBack is do for a call that needs not be made after a reset: it ends or frees something of the
+// context, or waits for that purpose.
 func (v *Device) giveBack(op string, f func() (string, C.int)) error {
 	if err := v.do(op, f); err != nil && !v.gone() {
 		return err

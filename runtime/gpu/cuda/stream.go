@@ -82,14 +82,14 @@ func (v *Device) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	}
 }
 
-// fewRows is the size from which a plain copy from main memory is by a copy engine. One
-// of 1 byte to 24 KiB is by the engine that runs kernels (H200, driver of CUDA 13.0), where
-// a context waits up to 2.4 ms for its time slice while a kernel of another one runs.
+// fewRows is the size from which a copy engine makes a plain copy from main memory. The engine that
+// runs kernels makes copies of 1 byte to 24 KiB (H200, driver of CUDA 13.0); there a context waits
+// up to 2.4 ms for its time slice while a kernel of another one runs.
 const fewRows = 28 << 10
 
-// CopyInAsync is CopyAsync from main memory. In a context of the library's own a copy engine
-// does it also where it is small, for a copy of two rows is given to no other: 1.2 us more
-// than the plain one on an idle GPU. Of one byte no two rows can be made.
+// CopyInAsync is CopyAsync from main memory. In a context of the library's own a copy engine makes
+// small copies, too: only a copy engine can make a copy of two rows. It takes 1.2 us more than a
+// plain copy on an idle GPU. One byte cannot be split into two rows.
 func (v *Device) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	if n < 2 || n >= fewRows || v.context == v.primary.context {
 		return v.CopyAsync(s, to, from, n)

@@ -45,9 +45,9 @@ func (s *Segment) openBlock(err error) error {
 	return nil
 }
 
-// allocate gets the own heap. The driver aligns large blocks to 2 MiB; where the
-// heap wants more, the block has more, which is not tried first: two blocks of
-// the size of a heap need not fit.
+// allocate gets the own heap. The driver aligns large blocks to 2 MiB; where the heap needs more
+// alignment, the block is larger, which is not tried first: two blocks of the size of a heap need
+// not fit.
 func (s *Segment) allocate() (whole, error) {
 	const driverAlign = 2 << 20
 	extra := s.plan.Align - min(s.plan.Align, driverAlign)

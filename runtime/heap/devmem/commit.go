@@ -102,9 +102,8 @@ func (c *chunks) close() error {
 	return errors.Join(append(errs, c.own.close())...)
 }
 
-// openChunks reserves the heaps and maps a first chunk of each, which shows
-// whether the way works: that a driver has all the functions does not mean that
-// a container lets a descriptor through.
+// openChunks reserves the heaps and maps a first chunk of each, which shows whether the way works:
+// a driver may have all the functions, and a container still refuse to pass a descriptor.
 func (s *Segment) openChunks(err error) error {
 	s.chunks = &chunks{peers: make([]space, len(s.plan.PEs))}
 	size := roundUp(s.plan.Size, s.granule)

@@ -52,7 +52,7 @@ type links struct {
 	conns []*pass.Conn // by index; nil for this PE
 	round int
 
-	// broken is why no round can follow: a PE is gone, or late, and would be
+	// broken is the reason why no round can follow: a PE is gone, or late, and its message would be
 	// taken for a later round's.
 	broken error
 }

@@ -51,11 +51,10 @@ func Pin(dev Registrar, heaps []unsafe.Pointer, size uint64) (*Pinned, error) {
 	return p, nil
 }
 
-// Ahead has Commit register a GiB at once where afford says that there is memory
-// for the heaps up to an offset, as hostmem.Segment.Commit does. CUDA's copies
-// refuse to reach from one registration into the next; cuda.Device cuts its own,
-// but a program's cudaMemcpy of symmetric memory fails there. Registering costs
-// 0.5 ms for each MiB, and takes the memory.
+// Ahead has Commit register a GiB at once where afford reports that there is memory for the heaps
+// up to an offset, as hostmem.Segment.Commit does. CUDA's copies refuse to reach from one
+// registration into the next; cuda.Device cuts its own, but a program's cudaMemcpy of symmetric
+// memory fails there. Registering costs 0.5 ms for each MiB, and takes the memory.
 func (p *Pinned) Ahead(afford func(end uint64) error) { p.afford = afford }
 
 // Commit makes sure that the GPU reaches the first end bytes of each heap. It does not communicate:

@@ -43,8 +43,7 @@ type Plan struct {
 	PEs   []Peer // the PEs of the node whose heap is in GPU memory
 	Me    int    // index in PEs
 	Way   Way
-	// Secret is the job's, which guarded listeners want to be known; nil: they are
-	// not guarded.
+	// Secret is the job's secret for guarded listeners; nil: they are not guarded.
 	Secret  *secret.Secret
 	Timeout time.Duration // of each step that waits for other PEs
 }

@@ -75,8 +75,8 @@ func closed(dev Device, why string) error {
 	return &shmerr.Error{Op: "share memory of", Object: dev.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, "%s", why)}
 }
 
-// open takes the way that all PEs can go. They have the same notes, so that they
-// decide alike, without another round.
+// open takes the way that all PEs can go. They have the same notes, so that they decide alike,
+// without another round.
 func (s *Segment) open(hellos []hello) error {
 	if err := s.compare(hellos); err != nil {
 		return err

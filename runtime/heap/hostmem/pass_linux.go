@@ -25,8 +25,8 @@ const (
 // file, to the PEs of its job.
 type Listener struct{ *pass.Listener }
 
-// Listen opens the socket. Peers may connect from now on and wait for Serve. Its owner
-// calls Guard before Serve, and so learns which PE it is that comes.
+// Listen opens the socket. Peers may connect from now on and wait for Serve. Its owner calls Guard
+// before Serve, and so learns which PE connects.
 func Listen(peers int) (*Listener, error) { return listen(pass.User(), peers) }
 
 func listen(uid uint32, peers int) (*Listener, error) {

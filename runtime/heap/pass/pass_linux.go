@@ -83,15 +83,14 @@ type Conn struct {
 // Close closes the connection. The peer can still read messages sent before.
 func (c *Conn) Close() error { return unix.Close(c.fd) }
 
-// TurnedAway is a peer that is not talked to, as one of another user; the next
-// one may be.
+// TurnedAway is the error of a refused peer, as one of another user; the next one may be right.
 type TurnedAway struct{ error }
 
 // Unwrap is the reason.
 func (e TurnedAway) Unwrap() error { return e.error }
 
-// Accept waits for a peer. The error is a TurnedAway where one came that is not
-// of this user, and of the kind ErrTimeout where none came.
+// Accept waits for a peer. The error is a TurnedAway where a peer of another user came, and of the
+// kind ErrTimeout where none came.
 func (l *Listener) Accept(deadline time.Time) (*Conn, error) {
 	if l.guard != nil {
 		return l.accept(deadline)

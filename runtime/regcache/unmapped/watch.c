@@ -114,9 +114,9 @@ static void forked(void)
 static int start(const char **failed)
 {
     static bool told;
-    /* Without UFFD_USER_MODE_ONLY, which came with 5.11, only root gets one. That
-     * kernel is also the first in which a child gets copies of pinned pages, so
-     * that a fork does not part this process from its own. */
+    /* Without UFFD_USER_MODE_ONLY, which came with 5.11, only root gets a descriptor. That kernel
+     * is also the first in which a child gets copies of pinned pages, so that a fork does not part
+     * this process from its own. */
     *failed = "userfaultfd";
     watch.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
     if (watch.fd < 0)

@@ -54,8 +54,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Build compiles both libraries into a folder. The defines leave functions out;
-// testdata says which there are.
+// Build compiles both libraries into a folder. The defines leave functions out; testdata has their
+// list.
 func Build(t testing.TB, defines ...string) string {
 	t.Helper()
 	mu.Lock()
@@ -232,9 +232,9 @@ func (l *Log) Check() {
 	l.CheckProcess()
 }
 
-// CheckProcess fails the test where this process still has GPU memory mapped
-// or exported. It is all that can be asked where a device has been closed that
-// nothing could be freed on: the memory went with its context.
+// CheckProcess fails the test where this process still has GPU memory mapped or exported. No more
+// can be checked after the close of a device on which nothing could be freed: the memory went with
+// its context.
 func (l *Log) CheckProcess() {
 	l.t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")

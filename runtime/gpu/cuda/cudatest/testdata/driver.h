@@ -36,12 +36,12 @@ enum { BLOCKS = 256 };
 extern struct block fake_blocks[BLOCKS];
 extern pthread_mutex_t fake_lock;
 
-/* 0, or the error of a call that needs a current context and has none, or one that a reset
- * has ended. */
+/* 0, or the error of a call that needs a current context and has none, or whose context a reset has
+ * ended. */
 int fake_needs_context(void);
 
-/* The same of a call that may wait for the GPU, which the driver refuses while another
- * thread captures a graph (others_capture=1), but to a thread that is relaxed. */
+/* The same for a call that may wait for the GPU, which the driver refuses while another thread
+ * captures a graph (others_capture=1), but not to a relaxed thread. */
 int fake_may_wait(void);
 
 /* The current context of the calling thread, or NULL. */

@@ -254,7 +254,7 @@ int cuMemGetHandleForAddressRange(void *handle, uint64_t device, size_t n, int t
 }
 #endif
 
-/* The attributes in the order of cuda.h; those that do not apply are 0. */
+/* The attributes in the order of cuda.h; an attribute that does not apply is 0. */
 int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint64_t address)
 {
     char *at = (char *)address, *base = NULL, *host = NULL;
