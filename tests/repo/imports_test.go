@@ -98,7 +98,7 @@ runtime/proxy/wait:
 runtime/proxy/express: fabric
     # the proxy's inner loop in C: words and functions, as above, and completions
     # that it leaves to Go
-runtime/proxy/express/expresstest: fabric
+runtime/proxy/express/expresstest: fabric runtime/proxy/express
     # providers in C, for tests and benchmarks of what is in C
 runtime/regcache: fabric runtime/regcache/unmapped runtime/shmerr
     # which memory is registered, and for how long; its caller passes the function that registers

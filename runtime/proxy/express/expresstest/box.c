@@ -26,7 +26,7 @@ int box_poll(void *self, struct shmemi_completion *c, int max)
 int box_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
 {
     struct box *b = self;
-    if (b->receives == BOX_RECEIVES || refuse(b))
+    if (b->shut || b->receives == BOX_RECEIVES || refuse(b))
         return -EAGAIN;
     b->receive[b->receives++] =
         (struct box_receive){.buf = buf, .size = n, .desc = desc, .token = token};

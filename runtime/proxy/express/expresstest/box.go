@@ -87,5 +87,13 @@ func (b *Box) Unsent() int { return int(b.c.messages) }
 // Injected is how many messages C has posted.
 func (b *Box) Injected() uint64 { return uint64(b.c.injected) }
 
+// Limit says how many messages more it takes, and whether it takes receive buffers.
+func (b *Box) Limit(messages int, receives bool) {
+	b.c.room, b.c.shut = C.uint32_t(min(int(b.c.messages)+messages, C.BOX_MESSAGES)), 1
+	if receives {
+		b.c.shut = 0
+	}
+}
+
 // Fail has polls of C's answer a negative error; 0: no more.
 func (b *Box) Fail(err int) { b.c.failure = C.int(err) }

@@ -24,6 +24,7 @@ struct box_receive {
 
 struct box {
     uint32_t room;  /* messages that are taken, at most BOX_MESSAGES */
+    uint32_t shut;  /* 1: no receive buffer is taken */
     uint32_t again; /* percent of what is posted that is refused */
     int failure;    /* not 0: what poll answers */
     uint64_t seed;

@@ -1,0 +1,102 @@
+package expresstest
+
+/*
+#include <stdlib.h>
+#include "express.h"
+
+#cgo noescape path_put
+#cgo nocallback path_put
+#cgo noescape path_signal
+#cgo nocallback path_signal
+#cgo nocallback path_amo
+#cgo nocallback path_store
+#cgo noescape path_receive
+#cgo nocallback path_receive
+
+static struct shmemi_express *path_of(struct shmemi_express *x, uint32_t stream)
+{
+    return stream == 0 ? x : x->streams[stream];
+}
+static int path_put(struct shmemi_express *x, struct shmemi_native *n, uint32_t stream,
+                    uint32_t pe, int64_t offset, const void *source, size_t size)
+{
+    return shmemi_express_put(path_of(x, stream), n, pe, offset, source, size) == SHMEMI_DONE;
+}
+static int path_signal(struct shmemi_express *x, struct shmemi_native *n, uint32_t stream,
+                       uint32_t pe, int64_t offset, const void *source, size_t size,
+                       int64_t at, uint64_t signal, int op)
+{
+    return shmemi_express_put_signal(path_of(x, stream), n, pe, offset, source, size, at, signal,
+                                     op) == SHMEMI_DONE;
+}
+static int path_amo(struct shmemi_express *x, struct shmemi_native *n, uint32_t stream,
+                    uint32_t pe, int64_t offset, int op, int width, uint64_t operand,
+                    uint64_t compare)
+{
+    return shmemi_express_amo(path_of(x, stream), n, pe, offset, op, width, operand, compare) ==
+           SHMEMI_DONE;
+}
+static int path_store(struct shmemi_express *x, struct shmemi_native *n, uint32_t stream,
+                      uint32_t pe, int64_t offset, int width, uint64_t value)
+{
+    return shmemi_express_store(path_of(x, stream), n, pe, offset, width, value) == SHMEMI_DONE;
+}
+static int path_receive(struct shmemi_express *x, struct shmemi_native *n, void *c)
+{
+    return shmemi_express_receive(x, n, (const struct shmemi_completion *)c) == SHMEMI_DONE;
+}
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/express" // also for Go's cache, which knows no header of another package
+)
+
+// Path is the fast path of an engine as callers in C have it: the functions of express.h, on
+// the engine's state and with its provider. Each reports whether C has done the whole of it;
+// otherwise nothing has changed, and the caller asks Go.
+type Path struct {
+	x      *C.struct_shmemi_express
+	native *C.struct_shmemi_native // in C's memory
+}
+
+// NewPath is the path of the engine whose lane has such a Config.
+func NewPath(c express.Config) *Path {
+	native := (*C.struct_shmemi_native)(C.calloc(1, C.sizeof_struct_shmemi_native))
+	native.self = c.Self
+	native.poll, native.recv, native.inject = (*[0]byte)(c.Poll), (*[0]byte)(c.Recv), (*[0]byte)(c.Inject)
+	return &Path{(*C.struct_shmemi_express)(c.Express), native}
+}
+
+// Close frees the memory.
+func (p *Path) Close() { C.free(unsafe.Pointer(p.native)) }
+
+// Put is Engine.Put on a stream.
+func (p *Path) Put(stream uint32, pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) bool {
+	return C.path_put(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n)) != 0
+}
+
+// PutSignal is Engine.PutSignal.
+func (p *Path) PutSignal(stream uint32, pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, at int64, signal uint64, op fabric.Op) bool {
+	return C.path_signal(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n),
+		C.int64_t(at), C.uint64_t(signal), C.int(op)) != 0
+}
+
+// AMO is Engine.AMO of an operation that does not fetch.
+func (p *Path) AMO(stream uint32, pe fabric.PE, offset int64, op fabric.Op, width uint8, operand, compare uint64) bool {
+	return C.path_amo(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), C.int(op), C.int(width),
+		C.uint64_t(operand), C.uint64_t(compare)) != 0
+}
+
+// Store is Engine.Store.
+func (p *Path) Store(stream uint32, pe fabric.PE, offset int64, width uint8, value uint64) bool {
+	return C.path_store(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), C.int(width), C.uint64_t(value)) != 0
+}
+
+// Receive takes a completion, as Engine.Complete.
+func (p *Path) Receive(c *fabric.Completion) bool {
+	return C.path_receive(p.x, p.native, unsafe.Pointer(c)) != 0
+}

@@ -1,0 +1,403 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/express"
+	"libshmem/runtime/proxy/express/expresstest"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
+)
+
+// Two jobs of equal state take the same steps. One posts and receives in Go alone, the other in C
+// first, as callers in C do (capi/core). The network is a list from which the test takes what
+// arrives next. After each step the messages that left, the state of the engine, its memory and
+// its reports are compared, byte for byte.
+
+// twins are the two jobs.
+type twins struct {
+	t      testing.TB
+	rng    *rand.Rand
+	name   string
+	pes    [2][]*twin // in Go; in C first
+	source []byte     // what puts read
+	flying []underWay
+	owed   []owed
+	asked  []asked
+	last   []byte // the message that arrived last
+	bare   bool   // no completion tells that a write is there
+	steps  int
+	step   string // the present one
+	sent   int    // messages
+}
+
+// twin is one PE of one job.
+type twin struct {
+	*Engine
+	wire    *wire
+	path    *expresstest.Path // nil: in Go alone
+	memory  []byte
+	fetched [16]uint64 // where operations without a request put what they read
+	reports []string
+	served  int // calls that C served
+}
+
+// underWay is an operation under way, in both jobs.
+type underWay struct {
+	from fabric.PE
+	of   [2]onWire
+}
+
+// owed is a completion that a PE gets some time, in both jobs.
+type owed struct {
+	pe fabric.PE
+	c  fabric.Completion
+}
+
+// asked is a request of a PE, in both jobs.
+type asked [2]*Request
+
+// onWire is one operation that an engine has posted.
+type onWire struct {
+	kind      fabric.Kind
+	to        fabric.PE
+	token     fabric.Token // not of a message that is injected
+	inject    bool
+	notify    bool
+	data      uint32
+	remote, n uint64
+	local     unsafe.Pointer // of a write or a read
+	message   []byte
+}
+
+func (o *onWire) same(p *onWire) bool {
+	return o.kind == p.kind && o.to == p.to && o.token == p.token && o.inject == p.inject && o.notify == p.notify &&
+		o.data == p.data && o.remote == p.remote && o.n == p.n && bytes.Equal(o.message, p.message)
+}
+
+func (o *onWire) String() string {
+	if o.kind != fabric.KindSend {
+		return fmt.Sprintf("kind %d of %d bytes to %#x of PE %d, token %d, data %v %d", o.kind, o.n, o.remote, o.to, o.token, o.notify, o.data)
+	}
+	return fmt.Sprintf("message to PE %d, injected %v, token %d: %+v and % x", o.to, o.inject, o.token, *(*layout.Header)(unsafe.Pointer(&o.message[0])), o.message[layout.HeaderSize:])
+}
+
+// wire is the provider of one engine: a list of what it posts.
+type wire struct {
+	caps  fabric.Caps
+	box   *expresstest.Box // where C posts
+	room  int              // posts that it takes before it has no more room
+	shut  bool             // it has no room for receive buffers
+	posts []onWire
+	recvs []posted
+	keys  uint64
+}
+
+var _ fabric.Provider = (*wire)(nil)
+
+func (w *wire) Caps() fabric.Caps      { return w.caps }
+func (w *wire) Addr() []byte           { return []byte("wire") }
+func (w *wire) Connect([][]byte) error { return nil }
+
+func (w *wire) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
+	w.keys++
+	return fabric.Region{Base: base, Len: n, Key: w.keys}, nil
+}
+
+func (w *wire) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	return w.Register(m.Base, m.Len)
+}
+
+func (w *wire) Unregister(fabric.Region) error { return nil }
+
+func (w *wire) Recv(buf unsafe.Pointer, n int, _ uintptr, t fabric.Token) error {
+	if w.shut {
+		return fabric.ErrAgain
+	}
+	w.recvs = append(w.recvs, posted{buf, n, t})
+	return nil
+}
+
+func (w *wire) Send(op *fabric.Send) error {
+	o := onWire{kind: fabric.KindSend, to: op.To, inject: op.Inject, message: unsafe.Slice((*byte)(op.Buf), op.Len)}
+	if !op.Inject {
+		o.token = op.Token
+	}
+	return w.post(o)
+}
+
+func (w *wire) Write(op *fabric.RMA) error {
+	o := onWire{
+		kind: fabric.KindWrite, to: op.PE, token: op.Token, notify: op.Notify, remote: op.Remote, n: op.Len, local: op.Local,
+	}
+	if op.Notify {
+		o.data = op.Data
+	}
+	return w.post(o)
+}
+
+func (w *wire) Read(op *fabric.RMA) error {
+	return w.post(onWire{kind: fabric.KindRead, to: op.PE, token: op.Token, remote: op.Remote, n: op.Len, local: op.Local})
+}
+
+func (w *wire) post(o onWire) error {
+	if w.room == 0 {
+		return fabric.ErrAgain
+	}
+	w.room--
+	o.message = bytes.Clone(o.message)
+	w.posts = append(w.posts, o)
+	return nil
+}
+
+func (w *wire) Poll([]fabric.Completion) (int, error) { return 0, nil }
+func (w *wire) Ready() bool                           { return false }
+func (w *wire) Arm() bool                             { return true }
+func (w *wire) Wait(time.Duration) (bool, error)      { return false, nil }
+func (w *wire) Wake()                                 {}
+func (w *wire) Native() fabric.Native                 { return fabric.Native{} }
+func (w *wire) Strangers() uint64                     { return 0 }
+func (w *wire) ErrorText(c *fabric.Completion) string { return fmt.Sprintf("error %d", c.Err) }
+func (w *wire) Close() error                          { return nil }
+
+// inC asks the fast path, where the twin has one, and puts what it posts on the wire.
+func (p *twin) inC(call func(f *expresstest.Path) bool) bool {
+	if p.path == nil {
+		return false
+	}
+	w := p.wire
+	w.box.Limit(w.room, !w.shut)
+	did := call(p.path)
+	w.box.Messages(func(pe fabric.PE, m []byte) bool {
+		return w.post(onWire{kind: fabric.KindSend, to: pe, inject: true, message: m}) == nil
+	})
+	w.box.Receives(func(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) bool {
+		return w.Recv(buf, n, desc, t) == nil
+	})
+	if did {
+		p.served++
+	}
+	return did
+}
+
+const (
+	twinHeap    = 8192
+	twinStreams = 2
+	plenty      = 1 << 20
+)
+
+func newTwins(t testing.TB, m mode, seed uint64, n int) *twins {
+	m.caps.VirtualAddress = false // the jobs' memories lie at different addresses
+	tw := &twins{t: t, rng: rand.New(rand.NewPCG(seed, 3)), name: fmt.Sprintf("seed %d on %s", seed, m.name), bare: !m.caps.DeliveryComplete}
+	tw.source = guarded(t, twinHeap)
+	for i := range tw.source {
+		tw.source[i] = byte(tw.rng.Uint32())
+	}
+	for side := range tw.pes {
+		ends := make([]Endpoint, n)
+		for i := range n {
+			p := &twin{wire: &wire{caps: m.caps, room: plenty}, memory: guarded(t, internal+twinHeap)}
+			tell := func(err error) { p.reports = append(p.reports, err.Error()) }
+			words := new([5]uint32)
+			var err error
+			p.Engine, err = New(p.wire, i, n, mem.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))},
+				wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[4], Sleepers: &words[2], Wakes: &words[3]}, tell)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.ReportTo(tell)
+			ends[i] = p.Endpoint()
+			ends[i].Job = token
+			tw.pes[side] = append(tw.pes[side], p)
+		}
+		for _, p := range tw.pes[side] {
+			if err := p.Connect(ends); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.OpenStream(twinStreams - 1); err != nil {
+				t.Fatal(err)
+			}
+			if side == 1 {
+				p.wire.box = expresstest.NewBox(seed, 0, 0)
+				n := p.wire.box.Native()
+				p.path = expresstest.NewPath(express.Config{Express: unsafe.Pointer(p.State), Self: n.Self, Poll: n.Poll, Recv: n.Recv, Inject: n.Inject})
+			}
+		}
+	}
+	return tw
+}
+
+func (tw *twins) close() {
+	for _, side := range tw.pes {
+		for _, p := range side {
+			if p.path != nil {
+				p.path.Close()
+				p.wire.box.Close()
+			}
+			if err := p.Close(); err != nil {
+				tw.t.Error(err)
+			}
+		}
+	}
+}
+
+// each does something to PE i of both jobs, and compares what has come of it.
+func (tw *twins) each(i fabric.PE, step string, do func(side int, p *twin) any) {
+	tw.steps++
+	tw.step = step
+	a, b := tw.pes[0][i], tw.pes[1][i]
+	x, y := do(0, a), do(1, b)
+	if x != y {
+		tw.differ(i, "answer", x, y)
+	}
+	tw.compare(i, a, b)
+	tw.flew(i, a, b)
+}
+
+func (tw *twins) differ(i fabric.PE, what string, a, b any) {
+	tw.t.Fatalf("%s, step %d (%s): PE %d differs: %s\nin Go: %+v\nin C:  %+v", tw.name, tw.steps, tw.step, i, what, a, b)
+}
+
+// flew compares what left, and has it under way.
+func (tw *twins) flew(i fabric.PE, a, b *twin) {
+	for k := range max(len(a.wire.posts), len(b.wire.posts)) {
+		if k >= len(a.wire.posts) || k >= len(b.wire.posts) {
+			tw.differ(i, "number of posts", len(a.wire.posts), len(b.wire.posts))
+		}
+		x, y := a.wire.posts[k], b.wire.posts[k]
+		if !x.same(&y) {
+			tw.differ(i, "post", &x, &y)
+		}
+		tw.flying = append(tw.flying, underWay{i, [2]onWire{x, y}})
+		switch {
+		case x.kind == fabric.KindSend:
+			if tw.sent++; !x.inject {
+				tw.owed = append(tw.owed, owed{i, fabric.Completion{Token: x.token, Kind: x.kind}})
+			}
+		case x.kind == fabric.KindWrite && tw.bare:
+			tw.owed = append(tw.owed, owed{i, fabric.Completion{Token: x.token, Kind: x.kind}})
+		}
+	}
+	a.wire.posts, b.wire.posts = a.wire.posts[:0], b.wire.posts[:0]
+}
+
+// compare compares PE i of both jobs.
+func (tw *twins) compare(i fabric.PE, a, b *twin) {
+	if !slices.Equal(a.reports, b.reports) {
+		tw.differ(i, "reports", a.reports, b.reports)
+	}
+	a.reports, b.reports = a.reports[:0], b.reports[:0]
+	if !bytes.Equal(a.memory, b.memory) || a.fetched != b.fetched {
+		tw.differ(i, "memory", "", "")
+	}
+	if !slices.EqualFunc(a.wire.recvs, b.wire.recvs, func(x, y posted) bool { return x.token == y.token && x.n == y.n }) {
+		tw.differ(i, "receive buffers", a.wire.recvs, b.wire.recvs)
+	}
+	if !slices.Equal(a.free, b.free) || a.bytes != b.bytes || a.strange != b.strange || a.heldTurn != b.heldTurn {
+		tw.differ(i, "state of the port", []any{len(a.free), a.bytes, a.strange, a.heldTurn}, []any{len(b.free), b.bytes, b.strange, b.heldTurn})
+	}
+	tw.compareStream(i, a.Engine, b.Engine)
+	for s := range a.others {
+		if a.others[s] != nil {
+			tw.compareStream(i, a.others[s], b.others[s])
+		}
+	}
+	for _, r := range tw.asked {
+		if *r[0] != *r[1] {
+			tw.differ(i, "request", *r[0], *r[1])
+		}
+	}
+	tw.asked = slices.DeleteFunc(tw.asked, func(r asked) bool { return r[0].Done != 0 })
+}
+
+// compareStream compares one stream of PE i.
+func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
+	if x, y := alike(a), alike(b); x != y {
+		tw.differ(i, "what C sees", fields(x, y), fields(y, x))
+	}
+	if x, y := a.rest(), b.rest(); x != y {
+		tw.differ(i, "engine", fields(x, y), fields(y, x))
+	}
+	if !slices.Equal(a.dirty[:a.NDirty], b.dirty[:b.NDirty]) || !slices.Equal(a.unposted[:a.NUnposted], b.unposted[:b.NUnposted]) {
+		tw.differ(i, "lists", a.dirty[:a.NDirty], b.dirty[:b.NDirty])
+	}
+	if !slices.Equal(a.late, b.late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {
+		tw.differ(i, "what waits", []any{a.late, a.queues, a.parked}, []any{b.late, b.queues, b.parked})
+	}
+	for pe := range a.peers {
+		x, y := a.peers[pe], b.peers[pe]
+		v, w := a.within(x.Batch), b.within(y.Batch)
+		x.Batch, y.Batch = nil, nil
+		if x != y || v != w {
+			tw.differ(i, fmt.Sprintf("peer %d of stream %d", pe, a.number), fields(x, y)+fmt.Sprint(v), fields(y, x)+fmt.Sprint(w))
+		}
+		if a.number == 0 {
+			for k := range min(x.Recorded, 4) {
+				at := (x.Recorded - 1 - k) % layout.RingEvents
+				if v, w := a.rings[x.Ring][at].What, b.rings[x.Ring][at].What; v != w {
+					tw.differ(i, fmt.Sprintf("event %d before the last of PE %d", k, pe), Recorded{Entry: layout.Entry{What: v}}, Recorded{Entry: layout.Entry{What: w}})
+				}
+			}
+		}
+	}
+}
+
+// within is how far into the buffers of an engine a place is; 0: there is none.
+func (e *Engine) within(at unsafe.Pointer) uintptr {
+	if at == nil {
+		return 0
+	}
+	return uintptr(at) - uintptr(e.buffers)
+}
+
+// fields are those of x in which y differs.
+func fields[T any](x, y T) (text string) {
+	v, w := reflect.ValueOf(x), reflect.ValueOf(y)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; name != "_" && fmt.Sprint(v.Field(i)) != fmt.Sprint(w.Field(i)) {
+			text += fmt.Sprintf("%s %v, ", name, v.Field(i))
+		}
+	}
+	return text
+}
+
+// alike is the state that C sees without what two of equal state have of their own.
+func alike(e *Engine) layout.State {
+	x := *e.State
+	x.Peers, x.Dirty, x.Unposted, x.Buffers, x.Scratch, x.Segment, x.Streams, x.Shown, x.Records = nil, nil, nil, nil, nil, nil, nil, nil, nil
+	x.Tick = 0
+	return x
+}
+
+// rests is what C does not see of a stream.
+type rests struct {
+	open                                               Ticket
+	wanted, listed, drafts, records, jams              bool
+	pending                                            [3]int
+	unmet, failed, kept, bytes, dropped, sticks, flows int
+	lost                                               [2]string
+	err                                                string
+}
+
+func (e *Engine) rest() rests {
+	text := func(err error) string {
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
+	return rests{
+		open: e.open, wanted: e.wanted, listed: e.listed, drafts: e.drafted != 0, records: e.recording, jams: e.jammed, pending: e.pending,
+		unmet: e.unmet, failed: e.nFailed, kept: e.early.Len(), bytes: e.early.Bytes(), dropped: len(e.dropped), sticks: len(e.sticks), flows: len(e.flows),
+		lost: [2]string{text(e.lost[0]), text(e.lost[1])}, err: text(e.err),
+	}
+}
