@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"libshmem/fabric"
+	"libshmem/tests/cc"
 )
 
 // compiled is a program of testdata that knows libfabric alone.
 func compiled(t *testing.T, name string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)
-	argv := []string{"-O2", "-Wall", "-Werror", "-pthread", "-o", program, "testdata/" + name + ".c", "-lfabric"}
-	if text, err := exec.Command("gcc", argv...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, text)
-	}
+	cc.Run(t, cc.C(), "-O2", "-Wall", "-Werror", "-pthread", "-o", program, "testdata/"+name+".c", "-lfabric")
 	return program
 }
 

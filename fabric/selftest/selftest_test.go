@@ -12,6 +12,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/fabric/ofi/stub"
+	"libshmem/tests/need"
 )
 
 // gpus are two ways to memory that stands for a GPU's.
@@ -95,13 +96,4 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "stub")
-	if err != nil {
-		panic(err)
-	}
-	stub.Keep(dir)
-	code := m.Run()
-	_ = os.RemoveAll(dir) // of temporary files
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(need.Keep(m)) }

@@ -11,6 +11,7 @@ import (
 
 	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
+	made "libshmem/tests/need"
 )
 
 // need is a need of users, as a test: it returns why the need is not met. It runs in a process of
@@ -39,27 +40,8 @@ const role = "EFA_NEED"
 // patience is how long a need may take; it takes seconds.
 const patience = 2 * time.Minute
 
-// TestMain keeps the stub and the fake driver, which each test would otherwise compile.
-func TestMain(m *testing.M) {
-	dir := os.Getenv("EFA_KEPT")
-	if dir == "" {
-		var err error
-		if dir, err = os.MkdirTemp("", "efa"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		if err := os.Setenv("EFA_KEPT", dir); err != nil {
-			panic(err)
-		}
-	}
-	cudatest.Keep(dir)
-	stub.Keep(dir)
-	status := m.Run()
-	if os.Getenv(role) == "" {
-		_ = os.RemoveAll(dir)
-	}
-	os.Exit(status)
-}
+// TestMain keeps the stub and the fake driver, which each test would compile.
+func TestMain(m *testing.M) { os.Exit(made.Keep(m)) }
 
 // TestNeeds tests the needs of users. A need in the list of known failures must fail, for the
 // reason in the list; any other need must hold.

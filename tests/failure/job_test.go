@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/cc"
 	"libshmem/tests/need"
@@ -24,19 +22,8 @@ import (
 // limit is how long a job may take. Its events take milliseconds; the machine may be busy.
 const limit = 2 * time.Minute
 
-// TestMain makes the folder of the fake driver and NICs.
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "played")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	cudatest.Keep(dir)
-	stub.Keep(dir)
-	status := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(status)
-}
+// TestMain keeps the driver and the NICs that are played.
+func TestMain(m *testing.M) { os.Exit(need.Keep(m)) }
 
 // compile builds a program of testdata once.
 func compile(t *testing.T, name string) (shmemrun, program string) {

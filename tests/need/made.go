@@ -23,14 +23,33 @@ func Sources(of fs.FS) (all []byte, err error) {
 	return all, err
 }
 
-// Made is a folder with the output of build. If scripts/test names a folder in MADE, it is built
-// there once for all packages, and again when its sources or commands have changed. Else Made is
-// "", and the test builds for itself.
+// Keep runs the tests of a package. Where MADE names no folder it names a new one until they end,
+// also to the programs that they start, so that Made builds each thing once. TestMain calls it.
+func Keep(m *testing.M) int {
+	if os.Getenv("MADE") == "" {
+		dir, err := os.MkdirTemp("", "made")
+		if err == nil {
+			defer os.RemoveAll(dir)
+			err = os.Setenv("MADE", dir)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+// Made is a folder with what build writes into it. Where MADE names a folder, as in scripts/test
+// and with Keep, it is built there once for all packages, and again when what it is made of, or
+// how, has changed. Else it is built in a folder of the test's.
 func Made(t testing.TB, name string, of []byte, build func(dir string)) string {
 	t.Helper()
 	shared := os.Getenv("MADE")
 	if shared == "" {
-		return ""
+		dir := t.TempDir()
+		build(dir)
+		return dir
 	}
 	sum := sha256.Sum256(of)
 	final := filepath.Join(shared, name+"-"+hex.EncodeToString(sum[:8]))

@@ -86,7 +86,7 @@ runtime/gpu/cuda: runtime/gpu runtime/shmerr
     # above
 runtime/gpu/amo: runtime/gpu runtime/gpu/cuda
     # a kernel and a stream of the driver's, for the host's atomics
-runtime/gpu/cuda/cudatest: tests/need
+runtime/gpu/cuda/cudatest: tests/cc tests/need
     # builds C for the tests of others
 runtime/onstream: queue runtime/gpu runtime/shmerr
     # which operation of a stream or kernel does a call: the driver is handed to
@@ -179,11 +179,11 @@ fabric/rail: fabric fabric/rail/peek runtime/shmerr
     # several providers as one: its caller names them, so that a test can
     # give it a simulated network
 fabric/chaos: fabric fabric/sim
-    # around another provider, which its caller passes; the simulated network
-    # decides what happens to a packet
-fabric/ofi/stub: tests/need
-    # a libfabric for tests of the packages above it: a file, and no code of
-    # the project behind it
+    # around another provider, which it is handed; what happens to a packet is
+    # the played network's to say
+fabric/ofi/stub: tests/cc tests/need
+    # a libfabric for those who test what is above it: a file, and no code of
+    # the project's behind it
 fabric/ofi/stub/gen:
     # a table into a header, and into constants of the simulated networks
 

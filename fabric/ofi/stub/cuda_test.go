@@ -2,10 +2,11 @@ package stub
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"libshmem/tests/cc"
 )
 
 const (
@@ -49,10 +50,7 @@ func TestCUDA(t *testing.T) {
 	program := compiled(t, "breaks", Build(t))
 	built := t.TempDir()
 	for _, name := range []string{"cudart", "nvml"} {
-		args := []string{"-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", filepath.Join(built, name), "testdata/" + name + ".c"}
-		if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-			t.Fatalf("gcc for %s.c: %v\n%s", name, err, out)
-		}
+		cc.Run(t, cc.C(), "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", filepath.Join(built, name), "testdata/"+name+".c")
 	}
 	// call runs a program where a library is missing, and returns its output and calls.
 	call := func(t *testing.T, what, fabric, settings, env, missing string) string {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"libshmem/tests/cc"
 )
 
 // compiled is a program of testdata on the library.
@@ -17,9 +19,7 @@ func compiled(t *testing.T, name, library string, flags ...string) string {
 		return program
 	}
 	args := []string{"-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/" + name + ".c", library, "-Wl,-rpath," + filepath.Dir(library)}
-	if out, err := exec.Command("gcc", append(args, flags...)...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc for %s.c: %v\n%s", name, err, out)
-	}
+	cc.Run(t, cc.C(), append(args, flags...)...)
 	return program
 }
 

@@ -40,13 +40,13 @@ import (
 	"embed"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -56,42 +56,34 @@ var source embed.FS
 // Provider is the name of the provider that takes GPU memory.
 const Provider = "efa"
 
-// kept is the folder where built files are kept; "": nowhere.
-var (
-	mu   sync.Mutex
-	kept string
-)
-
-// Keep has Build keep the library in a folder, until the tests of the package end.
-func Keep(dir string) { kept = dir }
+var mu sync.Mutex // one build at a time
 
 // Build compiles the library, with more flags for the compiler, and returns its file.
 func Build(t testing.TB, flags ...string) string {
 	t.Helper()
 	mu.Lock()
 	defer mu.Unlock()
-	if len(flags) == 0 {
+	dir := ""
+	if len(flags) > 0 {
+		dir = t.TempDir()
+		compile(t, dir, flags)
+	} else {
 		of, err := need.Sources(source)
 		if err != nil {
 			t.Fatal(err)
 		}
 		of = append(of, strings.Join(usual, " ")...)
-		if dir := need.Made(t, "stub", of, func(dir string) { compile(t, dir, nil) }); dir != "" {
-			return filepath.Join(dir, "libfabric.so.1")
-		}
+		dir = need.Made(t, "stub", of, func(dir string) { compile(t, dir, nil) })
 	}
-	dir := kept
-	if dir == "" || len(flags) > 0 {
-		dir = t.TempDir()
-	} else if _, err := os.Stat(filepath.Join(dir, "libfabric.so.1")); err == nil {
-		return filepath.Join(dir, "libfabric.so.1")
-	}
-	return compile(t, dir, flags)
+	return filepath.Join(dir, file)
 }
+
+// file is what Build makes.
+const file = "libfabric.so.1"
 
 var usual = []string{"-std=gnu11", "-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-Wl,-soname,libfabric.so.1"}
 
-func compile(t testing.TB, dir string, flags []string) string {
+func compile(t testing.TB, dir string, flags []string) {
 	t.Helper()
 	if err := fs.WalkDir(source, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -113,13 +105,8 @@ func compile(t testing.TB, dir string, flags []string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	library := filepath.Join(dir, "libfabric.so.1")
-	args := slices.Concat(usual, []string{"-Wl,--version-script=" + filepath.Join(dir, "lib", "libfabric.map"), "-o", library})
-	args = append(append(args, flags...), files...)
-	if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc for the stub: %v\n%s", err, text)
-	}
-	return library
+	args := slices.Concat(usual, []string{"-Wl,--version-script=" + filepath.Join(dir, "lib", "libfabric.map"), "-o", filepath.Join(dir, file)})
+	cc.Run(t, cc.C(), append(append(args, flags...), files...)...)
 }
 
 // Log is the library's calls since Set.

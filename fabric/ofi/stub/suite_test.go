@@ -15,16 +15,7 @@ import (
 	"libshmem/tests/need"
 )
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "stub")
-	if err != nil {
-		panic(err)
-	}
-	Keep(dir)
-	code := m.Run()
-	_ = os.RemoveAll(dir) // of temporary files
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(need.Keep(m)) }
 
 // failing is a part of the suite that fails on a network, and the text that it fails with. A
 // cure of fabric/ofi takes its row away.

@@ -2,19 +2,18 @@ package plugin
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"libshmem/tests/cc"
 )
 
 // TestLate: a plugin that exceeds its limit is reported while it runs, and goes on.
 func TestLate(t *testing.T) {
 	dir := t.TempDir()
 	file, goes := filepath.Join(dir, "slow.so"), filepath.Join(dir, "go")
-	if out, err := exec.Command("gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", file, "testdata/slow.c").CombinedOutput(); err != nil {
-		t.Fatalf("build the plugin: %v\n%s", err, out)
-	}
+	cc.Run(t, cc.C(), "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", file, "testdata/slow.c")
 	t.Setenv("SLOW_GO", goes)
 	said := make(chan string, 9)
 	p, err := Join(file, 20*time.Millisecond, func(text string) {

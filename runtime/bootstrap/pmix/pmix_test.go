@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"libshmem/runtime/bootstrap"
+	"libshmem/tests/cc"
 )
 
 // patience is more than any step takes that goes well.
@@ -21,15 +21,9 @@ const patience = 30 * time.Second
 // that lists the calls that ended something.
 func play(t *testing.T, settings ...string) func() string {
 	t.Helper()
-	cc := os.Getenv("CC")
-	if cc == "" {
-		cc = "gcc"
-	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "libpmix.so.2")
-	if out, err := exec.Command(cc, "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-o", file, "testdata/pmix.c").CombinedOutput(); err != nil {
-		t.Fatalf("build the library: %v\n%s", err, out)
-	}
+	cc.Run(t, cc.C(), "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-o", file, "testdata/pmix.c")
 	log := filepath.Join(dir, "log")
 	for _, s := range append(settings, "PLAY_LOG="+log) {
 		name, value, _ := strings.Cut(s, "=")

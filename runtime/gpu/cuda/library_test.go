@@ -9,9 +9,10 @@ import (
 
 	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/runtime/shmerr"
+	"libshmem/tests/need"
 )
 
-func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(need.Keep(m)) }
 
 // openFake opens the fake driver in dir.
 func openFake(dir string) (*Driver, error) {

@@ -9,10 +9,8 @@ package cudatest
 import (
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,6 +18,7 @@ import (
 	"sync"
 	"testing"
 
+	"libshmem/tests/cc"
 	"libshmem/tests/need"
 )
 
@@ -34,28 +33,8 @@ const (
 
 var mu sync.Mutex // one build at a time
 
-// kept is the folder where built files are kept; "": nowhere.
-var kept string
-
-// Keep has Build keep its files in a folder, until the tests of the package end: a build takes a
-// second. TestMain calls it, or Main.
-func Keep(dir string) { kept = dir }
-
-// Main runs the tests of a package that builds the libraries often: it keeps
-// them until the end. TestMain calls it.
-func Main(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "cudatest")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	Keep(dir)
-	return m.Run()
-}
-
-// Build compiles both libraries into a folder. The defines leave functions out; testdata has their
-// list.
+// Build compiles both libraries into a folder. The defines leave functions out;
+// testdata says which there are.
 func Build(t testing.TB, defines ...string) string {
 	t.Helper()
 	mu.Lock()
@@ -69,20 +48,7 @@ func Build(t testing.TB, defines ...string) string {
 		t.Fatal(err)
 	}
 	of = append(of, strings.Join(slices.Concat(defines, flags), " ")...)
-	if dir := need.Made(t, "cuda", of, func(dir string) { compile(t, dir, code, defines) }); dir != "" {
-		return dir
-	}
-	var dir string
-	if kept == "" {
-		dir = t.TempDir()
-	} else {
-		dir = filepath.Join(kept, "build-"+strings.Join(defines, "-"))
-		if _, err := os.Stat(filepath.Join(dir, "done")); err == nil {
-			return dir
-		}
-	}
-	compile(t, dir, code, defines)
-	return dir
+	return need.Made(t, "cuda", of, func(dir string) { compile(t, dir, code, defines) })
 }
 
 var flags = []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"}
@@ -103,12 +69,7 @@ func compile(t testing.TB, dir string, code fs.FS, defines []string) {
 		for _, file := range in {
 			args = append(args, filepath.Join(dir, "src", file))
 		}
-		if text, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
-			t.Fatalf("gcc for %s: %v\n%s", out, err, text)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "done"), nil, 0o600); err != nil {
-		t.Fatal(err)
+		cc.Run(t, cc.C(), args...)
 	}
 }
 
