@@ -61,7 +61,8 @@ func deviceCoverage(root string) (string, error) {
 NVSHMEM's device functions, without the leading nv, and how many of them
 ` + "`#include <shmem/shmem.cuh>`" + ` declares. Each function that begins a put, get, signal or
 atomic operation also takes a context as an additional first argument. Functions of teams and
-collectives take every team of the host: ` + in(spec.Shmem, "@@_TEAM_WORLD, @@_TEAM_SHARED") + ` and the teams made by splits.
+collectives take every team of the host: ` + in(spec.Shmem, "@@_TEAM_WORLD, @@_TEAM_SHARED") + ` and the teams
+made by splits.
 
 | family | there | in NVSHMEM 3.8.0 |
 |---|--:|--:|

@@ -138,7 +138,7 @@ runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/pro
 runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
-runtime/stats: fabric runtime/live runtime/proxy runtime/proxy/flight runtime/proxy/layout runtime/regcache
+runtime/stats: fabric runtime/live runtime/proxy/flight runtime/proxy/layout runtime/proxy/report runtime/regcache
     # names and tables of what others count
 runtime/routes: runtime/shmerr runtime/topo
     # letters and a table of what each PE says of itself
