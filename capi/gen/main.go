@@ -36,12 +36,12 @@ func outputs(root string) ([]file, error) {
 		return nil, err
 	}
 	out := []file{
-		{Path: "docs/reference/device-coverage.md", Text: device},
+		{Path: "docs/reference/device-coverage.md", Text: generated.Wrap(device)},
 		{Path: "queue/zz_calls.go", Text: deviceCalls()},
 		{Path: "device/shmem/zz_words.h", Text: deviceWords(s)},
 		{Path: "capi/core/zz_core.map", Text: coreMap()},
-		{Path: "docs/reference/api-coverage.md", Text: page},
-		{Path: "docs/reference/functions.md", Text: reference(s)},
+		{Path: "docs/reference/api-coverage.md", Text: generated.Wrap(page)},
+		{Path: "docs/reference/functions.md", Text: generated.Wrap(reference(s))},
 	}
 	for _, s := range spec.Surfaces {
 		files, err := surfaceFiles(s)
