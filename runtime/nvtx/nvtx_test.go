@@ -12,38 +12,23 @@ import (
 	"libshmem/fabric/ofi"
 )
 
-// nic notes on which thread it was called.
-type nic struct {
-	fabric.Provider
-	threads []int
-}
-
-func (n *nic) note() { n.threads = append(n.threads, unix.Gettid()) }
-
-func (n *nic) Send(*fabric.Send) error  { n.note(); return fabric.ErrAgain }
-func (n *nic) Write(*fabric.RMA) error  { n.note(); return nil }
-func (n *nic) Read(*fabric.RMA) error   { n.note(); return nil }
-func (n *nic) Atomic(*fabric.AMO) error { n.note(); return nil }
-func (n *nic) Native() fabric.Native    { panic("asked for") }
-func (n *nic) Wait(time.Duration) (bool, error) {
-	n.note()
-	time.Sleep(time.Millisecond) // another goroutine may take the thread, where it can
-	return true, nil
-}
-
 func TestAround(t *testing.T) {
-	inner := new(nic)
+	var threads []int
+	note := func() { threads = append(threads, unix.Gettid()) }
+	inner := &fabrictest.NIC{Called: note}
 	if p := Around(inner, nil); p != fabric.Provider(inner) {
 		t.Error("there is something before the provider although no profiler listens")
 	}
 	var got []Name
-	p := Around(inner, func(n Name) { got = append(got, n); inner.note() })
+	p := Around(inner, func(n Name) { got = append(got, n); note() })
 	if p.Native() != (fabric.Native{}) {
 		t.Error("something may go past the ranges")
 	}
+	inner.Refuse = fabric.ErrAgain
 	if err := p.Send(new(fabric.Send)); err != fabric.ErrAgain {
 		t.Errorf("send: %v", err)
 	}
+	inner.Refuse = nil
 	if err := p.Write(new(fabric.RMA)); err != nil {
 		t.Error(err)
 	}
@@ -59,19 +44,15 @@ func TestAround(t *testing.T) {
 	if want := []Name{Send, Leave, Write, Leave, Read, Leave, Atomic, Leave, Sleep, Leave}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	for i := 0; i < len(inner.threads); i += 3 {
-		if at := inner.threads[i : i+3]; at[0] != at[1] || at[1] != at[2] {
+	for i := 0; i < len(threads); i += 3 {
+		if at := threads[i : i+3]; at[0] != at[1] || at[1] != at[2] {
 			t.Errorf("a range began on thread %d, worked on %d, and ended on %d", at[0], at[1], at[2])
 		}
 	}
 }
 
-type rails struct{ nic }
-
-func (*rails) Rails() []fabric.RailCount { return []fabric.RailCount{{NIC: "eth0"}} }
-
 func TestSeveral(t *testing.T) {
-	if p, ok := Around(new(rails), func(Name) {}).(fabric.Rails); !ok || len(p.Rails()) != 1 {
+	if p, ok := Around(new(fabrictest.NICs), func(Name) {}).(fabric.Rails); !ok || len(p.Rails()) != 1 {
 		t.Error("several NICs became one")
 	}
 }

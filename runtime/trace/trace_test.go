@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"libshmem/fabric"
+	"libshmem/fabric/fabrictest"
 	"libshmem/runtime/shmerr"
 	"libshmem/runtime/trace/tracetest"
 )
@@ -47,33 +48,13 @@ func TestName(t *testing.T) {
 	}
 }
 
-// nic completes the operations that a test names.
-type nic struct {
-	fabric.Provider
-	refuse error
-	done   []fabric.Completion
-}
-
-func (n *nic) Send(*fabric.Send) error          { return n.refuse }
-func (n *nic) Write(*fabric.RMA) error          { return n.refuse }
-func (n *nic) Read(*fabric.RMA) error           { return n.refuse }
-func (n *nic) Atomic(*fabric.AMO) error         { return n.refuse }
-func (n *nic) Close() error                     { return nil }
-func (n *nic) Native() fabric.Native            { panic("asked for") }
-func (n *nic) Wait(time.Duration) (bool, error) { return true, nil }
-func (n *nic) Poll(c []fabric.Completion) (int, error) {
-	k := copy(c, n.done)
-	n.done = n.done[k:]
-	return k, nil
-}
-
 func TestAround(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "t.json")
 	f, err := Create(name, 3, `a "host"`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner := new(nic)
+	inner := new(fabrictest.NIC)
 	k := f.Track(1)
 	p := Around(inner, 8, k)
 	if p.Native() != (fabric.Native{}) {
@@ -92,11 +73,11 @@ func TestAround(t *testing.T) {
 	must(p.Send(&fabric.Send{To: 1, Len: 8, Inject: true, Token: 2}))
 	must(p.Read(&fabric.RMA{PE: 6, Len: 64, Token: 7}))
 	must(p.(fabric.Atomics).Atomic(&fabric.AMO{PE: 1, Width: 8, Token: 3}))
-	inner.refuse = fabric.ErrAgain
+	inner.Refuse = fabric.ErrAgain
 	if err := p.Send(&fabric.Send{To: 1, Len: 500, Token: 4}); err != fabric.ErrAgain {
 		t.Errorf("refused: %v", err)
 	}
-	inner.done = []fabric.Completion{{Token: 7, Kind: fabric.KindRead}, {Token: 0, Kind: fabric.KindRecv, Len: 8}, {Token: 2, Kind: fabric.KindWrite, Err: 5}}
+	inner.Done = []fabric.Completion{{Token: 7, Kind: fabric.KindRead}, {Token: 0, Kind: fabric.KindRecv, Len: 8}, {Token: 2, Kind: fabric.KindWrite, Err: 5}}
 	c := make([]fabric.Completion, 4)
 	for _, want := range []int{3, 0} {
 		if n, err := p.Poll(c); n != want || err != nil {
@@ -151,16 +132,12 @@ e NIC 3.771 atomic {"unfinished":1}`
 	}
 }
 
-type rails struct{ nic }
-
-func (*rails) Rails() []fabric.RailCount { return []fabric.RailCount{{NIC: "eth0"}} }
-
 func TestSeveral(t *testing.T) {
 	f, err := Create(filepath.Join(t.TempDir(), "t"), 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, ok := Around(new(rails), 1, f.Track(0)).(fabric.Rails)
+	p, ok := Around(new(fabrictest.NICs), 1, f.Track(0)).(fabric.Rails)
 	if !ok || len(p.Rails()) != 1 {
 		t.Error("several NICs became one")
 	}
@@ -172,7 +149,7 @@ func TestSeveral(t *testing.T) {
 // Where nothing is traced nothing stands before the provider, and nothing is allocated.
 func TestOff(t *testing.T) {
 	var f *File
-	inner := new(nic)
+	inner := new(fabrictest.NIC)
 	k := f.Track(0)
 	if Around(inner, 8, k) != fabric.Provider(inner) {
 		t.Error("something stands before the provider")
