@@ -72,7 +72,7 @@ func TestOnePE(t *testing.T) {
 // leaves the heaps of all as they were.
 func TestNotEnoughMemory(t *testing.T) {
 	n := newNode(t, 3, Plan{})
-	n.devices[1].memory = 20 * mib
+	n.devices[1].Memory = 20 * mib
 	n.must(n.open())
 	n.must(n.commit(10 * mib))
 	n.shared(10*mib, 1)
@@ -103,9 +103,9 @@ func TestNoWayBetween(t *testing.T) {
 		wantWay Way
 		why     string
 	}{
-		"the driver says no":          {Auto, func(f *fake) { f.no = b }, VMM, "map the heap of PE 20: GPU a has no way to memory of b"},
-		"the driver says no, IPC":     {IPC, func(f *fake) { f.no = b }, IPC, "map the heap of PE 20: GPU a has no way to memory of b"},
-		"a trial shows it":            {Auto, func(f *fake) { f.unknown = b; f.refuse = map[string]bool{"TakeChunk": true} }, VMM, "map the heap of PE 20: TakeChunk GPU a: the test wants it"},
+		"the driver says no":          {Auto, func(f *fake) { f.No = b }, VMM, "map the heap of PE 20: GPU a has no way to memory of b"},
+		"the driver says no, IPC":     {IPC, func(f *fake) { f.No = b }, IPC, "map the heap of PE 20: GPU a has no way to memory of b"},
+		"a trial shows it":            {Auto, func(f *fake) { f.Unknown = b; f.refuse = map[string]bool{"TakeChunk": true} }, VMM, "map the heap of PE 20: TakeChunk GPU a: the test wants it"},
 		"mapping shows it":            {VMM, func(f *fake) { f.refuse = map[string]bool{"TakeChunk": true} }, VMM, "map the heap of PE 20: TakeChunk GPU a: the test wants it"},
 		"VMM fails, and IPC is tried": {Auto, func(f *fake) { f.refuse = map[string]bool{"TakeChunk": true} }, IPC, ""},
 		"both fail": {Auto, func(f *fake) { f.refuse = map[string]bool{"TakeChunk": true, "OpenShared": true} }, IPC,
@@ -136,16 +136,16 @@ func TestNoWayBetween(t *testing.T) {
 func TestNoWayAtAll(t *testing.T) {
 	noVMM := func(f *gpu.Facts) { f.VMM = false }
 	noFD := func(f *gpu.Facts) { f.PosixFD = false }
-	small := func(f *fake) { f.memory = mib }
+	small := func(f *fake) { f.Memory = mib }
 	for name, tt := range map[string]struct {
 		way  Way
 		set  func(f *fake)
 		kind error
 		want string
 	}{
-		"no VMM, no memory": {Auto, func(f *fake) { f.facts = noVMM; small(f) }, shmerr.ErrNoMemory,
+		"no VMM, no memory": {Auto, func(f *fake) { noVMM(&f.Can); small(f) }, shmerr.ErrNoMemory,
 			"reserve SHMEM_SYMMETRIC_SIZE of 64.0 MiB in GPU memory: by VMM: PE 20: share memory of GPU b: it does not have memory and addresses apart; by IPC: PE 20: allocate 67108864 bytes on GPU b: out of memory (lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the GPU, or set SHMEM_HEAP to host or pinned)"},
-		"VMM is wanted": {VMM, func(f *fake) { f.facts = noFD }, shmerr.ErrUnsupported,
+		"VMM is wanted": {VMM, func(f *fake) { noFD(&f.Can) }, shmerr.ErrUnsupported,
 			"reserve SHMEM_SYMMETRIC_SIZE of 64.0 MiB in GPU memory: PE 20: share memory of GPU b: its memory cannot be given to other processes as a descriptor (set SHMEM_HEAP to host or pinned)"},
 		"IPC is wanted": {IPC, func(f *fake) { f.refuse = map[string]bool{"Share": true} }, shmerr.ErrSystem,
 			"reserve SHMEM_SYMMETRIC_SIZE of 64.0 MiB in GPU memory: PE 20: Share GPU b: the test wants it (set SHMEM_HEAP to host or pinned)"},
@@ -234,14 +234,12 @@ func TestEveryFailure(t *testing.T) {
 				return n, opened, nil, nil
 			}
 			committed = n.commit(16 * mib)
-			n.devices[1].mu.Lock()
-			n.devices[1].calls = append(n.devices[1].calls, "closing")
-			n.devices[1].mu.Unlock()
+			n.devices[1].Note("closing")
 			return n, opened, committed, n.close()
 		}
 		n, opened, committed, closed := whole(0)
 		n.must(append(append(opened, committed...), closed...))
-		calls := n.devices[1].calls
+		calls := n.devices[1].Calls()
 		if len(calls) < 11 {
 			t.Fatalf("%s: only %v", way, calls)
 		}
@@ -330,7 +328,7 @@ func TestNobodyComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := Plan{Size: mib, Align: 64, Timeout: 200 * time.Millisecond, PEs: []Peer{{PE: 4, Socket: l.Name()}, {PE: 5}, {PE: 9}}}
-	f := newFake("a")
+	f := newFake(t, "a")
 	_, err = Open(f, l, plan)
 	want := "meet the other PEs of the node: PEs 5, 9 did not come within 200ms (see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {

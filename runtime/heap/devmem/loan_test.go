@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/gputest"
 	"libshmem/runtime/shmerr"
 )
 
@@ -71,7 +72,7 @@ func TestLoans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, 3, Plan{Size: 256 * mib, Align: granule})
 			if !way {
-				n.devices[0].no = map[string]bool{"b": true}
+				n.devices[0].No = map[string]bool{"b": true}
 			}
 			n.must(n.open())
 			// The buffer begins in one chunk and ends in the next but one, has eleven
@@ -144,14 +145,10 @@ func TestLoansRefused(t *testing.T) {
 	}{
 		"not mapped in chunks": {func(n *node, owners []*owner) { owners[1].at += 2 * granule }, shmerr.ErrUnsupported, "was not mapped by cuMemMap, and the driver does not let other code map it"},
 		"for one process": {func(n *node, owners []*owner) {
-			for _, k := range n.devices[1].maps {
-				k.private = true
-			}
+			n.devices[1].Mapped(func(k *gputest.Chunk) { k.Private = true })
 		}, shmerr.ErrUnsupported, "it was made for its own process only"},
 		"of another GPU": {func(n *node, owners []*owner) {
-			for _, k := range n.devices[1].maps {
-				k.device = 1
-			}
+			n.devices[1].Mapped(func(k *gputest.Chunk) { k.Device = 1 })
 		}, shmerr.ErrArgument, "it is not memory of GPU b, which the symmetric heap of this PE is in"},
 		"no descriptor":     {func(n *node, _ []*owner) { n.devices[1].refuse = map[string]bool{"ShareChunk": true} }, errFake, "ShareChunk GPU b: the test wants it"},
 		"not taken":         {func(n *node, _ []*owner) { n.devices[2].refuse = map[string]bool{"TakeChunk": true} }, errFake, "TakeChunk GPU c: the test wants it"},
@@ -174,12 +171,8 @@ func TestLoansRefused(t *testing.T) {
 			}
 			owners[1].at = was
 			for _, d := range n.devices {
-				d.mu.Lock()
-				d.refuse = nil
-				for _, k := range d.maps {
-					k.private, k.device = false, 0
-				}
-				d.mu.Unlock()
+				d.Locked(func() { d.refuse = nil })
+				d.Mapped(func(k *gputest.Chunk) { k.Private, k.Device = false, 0 })
 			}
 			// All is as before, and the next try works.
 			n.must(n.lend(owners, []uint64{0, 0, 0}, 4*mib, block))
@@ -238,12 +231,12 @@ func TestEveryFailureOfLoans(t *testing.T) {
 		n.must(n.open())
 		owners := []*owner{n.program(0, 1, 1), n.program(1, 1, 1)}
 		d := n.devices[1]
-		before := len(d.calls)
+		before := len(d.Calls())
 		if failAt > 0 {
 			d.failAt = before + failAt
 		}
 		lent = n.lend(owners, []uint64{0, 0}, 4*mib, block)
-		calls = d.calls[before:]
+		calls = d.Calls()[before:]
 		back = n.each(func(i int) error { return n.segments[i].TakeBack(block) })
 		d.failAt = 0
 		for _, o := range owners {

@@ -32,7 +32,7 @@ func newNode(t *testing.T, pes int, plan Plan) *node {
 		n.plan.Size, n.plan.Align = 256*mib, 8*mib
 	}
 	for i := range pes {
-		n.devices = append(n.devices, newFake(string(rune('a'+i))))
+		n.devices = append(n.devices, newFake(t, string(rune('a'+i))))
 	}
 	return n
 }

@@ -14,9 +14,9 @@ func drivers(t *testing.T, f func(t *testing.T, dev *fake)) {
 	for name, ops := range map[string]bool{"stores": true, "copies": false} {
 		t.Run(name, func(t *testing.T) {
 			dev := newFake(t)
-			dev.facts.StreamOps = ops
+			dev.Can.StreamOps = ops
 			f(t, dev)
-			dev.empty()
+			dev.Empty()
 		})
 	}
 }
@@ -56,7 +56,7 @@ func TestMarks(t *testing.T) {
 		if host[0] != 0 {
 			t.Errorf("pinned memory begins with %#x", host[0])
 		}
-		seen := dev.device[a]
+		seen := dev.words(a, 512)
 		base := func(s proxy.Stream) uint64 {
 			n, err := m.Marked(s)
 			if err != nil {
@@ -84,13 +84,13 @@ func TestMarks(t *testing.T) {
 				t.Fatalf("mark %d, %v, want %d", n, err, first[0]+round+1)
 			}
 			s := m.streams[proxy.StreamIn].handle
-			for dev.run(s, 1); base(proxy.StreamIn) < n; dev.run(s, 1) {
-				if len(dev.stream(s)) == 0 {
+			for dev.Run(s, 1); base(proxy.StreamIn) < n; dev.Run(s, 1) {
+				if dev.Waiting(s) == 0 {
 					t.Fatal("the stream has done everything and the mark has not come")
 				}
 			}
-			if len(dev.stream(s)) != 0 || seen[0] != round || seen[1] != round<<32+1 || seen[2] != round+2 {
-				t.Fatalf("at mark %d %d operations are left and memory is %#x", n, len(dev.stream(s)), seen[:3])
+			if dev.Waiting(s) != 0 || seen[0] != round || seen[1] != round<<32+1 || seen[2] != round+2 {
+				t.Fatalf("at mark %d %d operations are left and memory is %#x", n, dev.Waiting(s), seen[:3])
 			}
 		}
 		for s := proxy.StreamOut; s < proxy.Streams; s++ {
@@ -140,7 +140,7 @@ func TestHolds(t *testing.T) {
 		t.Error("freed memory is still the GPU's")
 	}
 	shut(t, m)
-	dev.empty()
+	dev.Empty()
 }
 
 func TestAtomics(t *testing.T) {
@@ -151,7 +151,7 @@ func TestAtomics(t *testing.T) {
 
 func testAtomics(t *testing.T, changes bool) {
 	dev := newFake(t)
-	dev.facts.StreamChange = changes
+	dev.Can.StreamChange = changes
 	m := open(t, dev)
 	if set := m.Atomics(); set&proxy.AtomicBit(proxy.OpFetchAdd, 8) == 0 || set&proxy.AtomicBit(proxy.OpXor, 4) == 0 || set&proxy.AtomicBit(proxy.OpSet, 8) != 0 {
 		t.Errorf("set of operations is %#x", set)
@@ -171,8 +171,8 @@ func testAtomics(t *testing.T, changes bool) {
 		t.Fatal(err)
 	}
 	s := m.streams[proxy.StreamIn].handle
-	dev.run(s, len(dev.stream(s)))
-	if got := dev.device[a][0]; got != 12 || *(*uint64)(old) != 5 {
+	dev.Run(s, dev.Waiting(s))
+	if got := dev.words(a, 1)[0]; got != 12 || *(*uint64)(old) != 5 {
 		t.Errorf("word is %d and was %d before the second addition", got, *(*uint64)(old))
 	}
 	if err := m.Unpin(old); err != nil {
@@ -182,7 +182,7 @@ func testAtomics(t *testing.T, changes bool) {
 	if err := dev.Free(a); err != nil {
 		t.Error(err)
 	}
-	dev.empty()
+	dev.Empty()
 	if m, err := New(dev, nil, nil); err != nil || m.Atomics() != 0 {
 		t.Errorf("without kernels: %v", err)
 	} else {
@@ -206,22 +206,22 @@ func TestFailures(t *testing.T) {
 			} else if !strings.Contains(err.Error(), dev.failed+" fails") {
 				t.Errorf("call %d, %s, failed: %v", i, dev.failed, err)
 			}
-			dev.empty()
+			dev.Empty()
 		}
 		for i := calls + 1; i <= all; i++ {
 			dev.calls, dev.failing = 0, i
 			if err := open(t, dev).Close(); err == nil || !strings.Contains(err.Error(), dev.failed+" fails") {
 				t.Errorf("call %d, %s, failed: %v", i, dev.failed, err)
 			}
-			dev.empty()
+			dev.Empty()
 		}
 		dev.failing = 0
 		m = open(t, dev)
-		dev.apart = true
+		dev.Apart = true
 		if _, err := m.Pin(4096); err == nil || !strings.Contains(err.Error(), "pin 4096 bytes for GPU 7: the GPU has them at") {
 			t.Errorf("pinned memory at two addresses: %v", err)
 		}
-		dev.apart = false
+		dev.Apart = false
 		use := func() error {
 			_, err := m.Mark(proxy.StreamOut)
 			for _, f := range []func() error{
@@ -247,12 +247,12 @@ func TestFailures(t *testing.T) {
 			}
 			dev.failing = 0
 			s := m.streams[proxy.StreamOut].handle
-			dev.run(s, len(dev.stream(s)))
+			dev.Run(s, dev.Waiting(s))
 		}
 		shut(t, m)
 	})
 	dev := newFake(t)
-	dev.facts.Unified = false
+	dev.Can.Unified = false
 	if _, err := New(dev, nil, nil); err == nil || err.Error() != "open staging for GPU 7: the GPU and the CPU have different addresses for pinned memory (set SHMEM_HEAP=host)" {
 		t.Errorf("addresses apart: %v", err)
 	}

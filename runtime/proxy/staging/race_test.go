@@ -59,7 +59,7 @@ func (c *context) NewStream() (gpu.Stream, error) {
 }
 
 func (c *context) CopyAsync(_ gpu.Stream, to, from gpu.Address, n uint64) error {
-	return c.put("CopyAsync", func() { copy(c.bytes(to, n), c.bytes(from, n)) })
+	return c.put("CopyAsync", func() { copy(c.At(to, n), c.At(from, n)) })
 }
 
 func (c *context) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
@@ -70,19 +70,19 @@ func (c *context) Stores(_ gpu.Stream, stores []gpu.Store) error {
 	stores = append([]gpu.Store(nil), stores...)
 	return c.put("Stores", func() {
 		for _, w := range stores {
-			*(*uint64)(unsafe.Pointer(&c.bytes(w.At, 8)[0])) = w.Value
+			*(*uint64)(unsafe.Pointer(&c.At(w.At, 8)[0])) = w.Value
 		}
 	})
 }
 
 func (c *context) Put(_ gpu.Stream, o gpu.Atomic) error {
 	return c.put("Put", func() {
-		word := func(a gpu.Address) *uint64 { return (*uint64)(unsafe.Pointer(&c.bytes(a, 8)[0])) }
+		word := func(a gpu.Address) *uint64 { return (*uint64)(unsafe.Pointer(&c.At(a, 8)[0])) }
 		if o.Claim != 0 {
 			claim := word(o.Claim)
 			if *claim != o.Free {
 				if *claim < o.Free {
-					c.t.Errorf("a claim is %d where it is free at %d", *claim, o.Free)
+					c.T.Errorf("a claim is %d where it is free at %d", *claim, o.Free)
 				}
 				return
 			}
@@ -94,8 +94,8 @@ func (c *context) Put(_ gpu.Stream, o gpu.Atomic) error {
 }
 
 func (c *context) Change(_ gpu.Stream, o gpu.Atomic) error {
-	c.mayChange(o)
-	return c.put("Change", func() { *(*uint64)(unsafe.Pointer(&c.bytes(o.At, 8)[0])) += o.Operand })
+	c.MayChange(o)
+	return c.put("Change", func() { *(*uint64)(unsafe.Pointer(&c.At(o.At, 8)[0])) += o.Operand })
 }
 
 // contexts are the program's and the one that is apart.
@@ -126,7 +126,7 @@ func TestRace(t *testing.T) {
 			const words, rounds = 3, 300
 			rng := rand.New(rand.NewPCG(seed, 1))
 			quick, apart, m, at := raced(t, words)
-			quick.facts.StreamChange = seed%2 == 1
+			quick.Can.StreamChange = seed%2 == 1
 			fetched, err := m.Pin(8 * rounds)
 			if err != nil {
 				t.Fatal(err)
@@ -208,14 +208,14 @@ func TestRace(t *testing.T) {
 			}
 			shut(t, m)
 			for w, sum := range sums {
-				if got := quick.device[at][w]; got != sum {
+				if got := quick.words(at, words)[w]; got != sum {
 					t.Errorf("word %d is %d, want %d", w, got, sum)
 				}
 			}
 			if err := apart.Free(at); err != nil {
 				t.Error(err)
 			}
-			quick.empty()
+			quick.Empty()
 		})
 	}
 }
@@ -245,14 +245,14 @@ func TestRaceIsQuick(t *testing.T) {
 			}
 		}
 	}
-	if got := quick.device[at][0]; got != 5*raceClaims {
+	if got := quick.words(at, 1)[0]; got != 5*raceClaims {
 		t.Errorf("the word is %d", got)
 	}
 	shut(t, m)
 	if err := apart.Free(at); err != nil {
 		t.Error(err)
 	}
-	quick.empty()
+	quick.Empty()
 }
 
 // TestRaceFails: what the goroutine cannot do is told to who asks for the marks.
@@ -271,5 +271,5 @@ func TestRaceFails(t *testing.T) {
 	if err := apart.Free(at); err != nil {
 		t.Error(err)
 	}
-	quick.empty()
+	quick.Empty()
 }

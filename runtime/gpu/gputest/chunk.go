@@ -1,0 +1,208 @@
+package gputest
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/gpu"
+)
+
+// Chunk is memory that has no address before it is mapped.
+type Chunk struct {
+	Private bool // made for its own process only
+	Device  int  // of which GPU it is
+
+	fd    int
+	n     uint64
+	mine  bool // this GPU has made it
+	name  gpu.Chunk
+	names int // how often it was given out
+}
+
+// Granularity is the unit of chunks.
+func (d *Driver) Granularity() (uint64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.Granule, d.call("Granularity")
+}
+
+// Reserve gives a range of addresses.
+func (d *Driver) Reserve(n, align uint64) (gpu.Address, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call("Reserve"); err != nil {
+		return 0, err
+	}
+	align = max(align, d.Granule)
+	room := mapFile(-1, n+align, 0, unix.PROT_NONE)
+	at := gpu.Address(roundUp(uint64(room), align))
+	unmapFile(room, uint64(at-room))
+	end := at + gpu.Address(n)
+	unmapFile(end, uint64(room)+n+align-uint64(end))
+	d.ranges[at] = n
+	return at, nil
+}
+
+// Unreserve is the end of Reserve.
+func (d *Driver) Unreserve(a gpu.Address, n uint64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ranges[a] != n || n == 0 {
+		return fmt.Errorf("unreserve %#x", uint64(a))
+	}
+	for at := range d.maps {
+		if at >= a && at < a+gpu.Address(n) {
+			return fmt.Errorf("unreserve %#x while %#x is mapped", uint64(a), uint64(at))
+		}
+	}
+	unmapFile(a, n)
+	delete(d.ranges, a)
+	return d.call("Unreserve")
+}
+
+// CreateChunk makes one.
+func (d *Driver) CreateChunk(n uint64) (gpu.Chunk, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call("CreateChunk"); err != nil {
+		return 0, err
+	}
+	if err := d.take(n); err != nil {
+		return 0, err
+	}
+	return d.named(&Chunk{fd: newFile(n), n: n, mine: true}), nil
+}
+
+// named gives a chunk a name, or once more the one that it has.
+func (d *Driver) named(k *Chunk) gpu.Chunk {
+	if k.names == 0 {
+		d.next++
+		k.name = gpu.Chunk(d.next)
+		d.chunks[k.name] = k
+	}
+	k.names++
+	return k.name
+}
+
+// ChunkAt names the chunk that is mapped at an address.
+func (d *Driver) ChunkAt(a gpu.Address) (gpu.Chunk, bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call("ChunkAt"); err != nil {
+		return 0, false, err
+	}
+	for at, k := range d.maps {
+		if a >= at && uint64(a-at) < k.n {
+			return d.named(k), true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// Lendable goes by the fields of a Chunk.
+func (d *Driver) Lendable(c gpu.Chunk) (gpu.Lendable, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.chunks[c]
+	return gpu.Lendable{Device: k.Device, Shared: !k.Private}, d.call("Lendable")
+}
+
+// ReleaseChunk takes a name back.
+func (d *Driver) ReleaseChunk(c gpu.Chunk) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.chunks[c]
+	if k == nil {
+		return fmt.Errorf("release chunk %d", c)
+	}
+	if k.names--; k.names == 0 {
+		delete(d.chunks, c)
+		d.dropUnused(k)
+	}
+	return d.call("ReleaseChunk")
+}
+
+// dropUnused frees what is neither mapped nor named.
+func (d *Driver) dropUnused(k *Chunk) {
+	for _, mapped := range d.maps {
+		if mapped == k {
+			return
+		}
+	}
+	if k.names > 0 {
+		return
+	}
+	if k.mine {
+		d.used -= k.n
+	}
+	_ = unix.Close(k.fd) // a file without a name
+}
+
+// ShareChunk gives a descriptor of the file.
+func (d *Driver) ShareChunk(c gpu.Chunk) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call("ShareChunk"); err != nil {
+		return -1, err
+	}
+	return unix.FcntlInt(uintptr(d.chunks[c].fd), unix.F_DUPFD_CLOEXEC, 0)
+}
+
+// TakeChunk names a chunk whose descriptor came from another process.
+func (d *Driver) TakeChunk(fd int) (gpu.Chunk, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call("TakeChunk"); err != nil {
+		return 0, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0, err
+	}
+	return d.named(&Chunk{fd: must(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)), n: uint64(st.Size)}), nil
+}
+
+// MapChunk maps a chunk into a range.
+func (d *Driver) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call("MapChunk"); err != nil {
+		return err
+	}
+	k := d.chunks[c]
+	if k == nil || k.n != n || d.maps[a] != nil {
+		return fmt.Errorf("map %d bytes at %#x", n, uint64(a))
+	}
+	for at, size := range d.ranges {
+		if a >= at && uint64(a-at)+n <= size {
+			mapFile(k.fd, n, a, unix.PROT_READ|unix.PROT_WRITE)
+			d.maps[a] = k
+			return nil
+		}
+	}
+	return fmt.Errorf("map at %#x, which is not reserved", uint64(a))
+}
+
+// UnmapChunk is the end of MapChunk.
+func (d *Driver) UnmapChunk(a gpu.Address, n uint64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.maps[a]
+	if k == nil || k.n != n {
+		return fmt.Errorf("unmap %d bytes at %#x", n, uint64(a))
+	}
+	mapFile(-1, n, a, unix.PROT_NONE)
+	delete(d.maps, a)
+	d.dropUnused(k)
+	return d.call("UnmapChunk")
+}
+
+// Mapped calls f for each chunk that is mapped.
+func (d *Driver) Mapped(f func(*Chunk)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range d.maps {
+		f(k)
+	}
+}

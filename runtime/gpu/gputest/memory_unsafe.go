@@ -1,0 +1,293 @@
+package gputest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/gpu"
+)
+
+// block is memory that one call gives and another one takes back.
+type block struct {
+	by string // the call
+	n  uint64
+	fd int // of the file behind it; -1: none
+}
+
+// dirt is how much of new memory is dirty at most.
+const dirt = 1 << 20
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Pointer is an address of the GPU as the CPU has it.
+func Pointer(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+func addressOf(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
+
+// Bytes is memory at an address of the GPU.
+func Bytes(a gpu.Address, n int) []byte { return unsafe.Slice((*byte)(Pointer(a)), n) }
+
+// mapFile maps a file at an address, or nowhere in particular; fd -1: no file.
+func mapFile(fd int, n uint64, at gpu.Address, prot int) gpu.Address {
+	flags := unix.MAP_SHARED
+	if fd < 0 {
+		flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
+	}
+	if at != 0 {
+		flags |= unix.MAP_FIXED
+	}
+	return addressOf(must(unix.MmapPtr(fd, 0, Pointer(at), uintptr(n), prot, flags)))
+}
+
+func unmapFile(a gpu.Address, n uint64) {
+	if n == 0 {
+		return
+	}
+	if err := unix.MunmapPtr(Pointer(a), uintptr(n)); err != nil {
+		panic(err)
+	}
+}
+
+// newFile is one for n bytes.
+func newFile(n uint64) int {
+	fd := must(unix.MemfdCreate("fake-gpu", unix.MFD_CLOEXEC))
+	if err := unix.Ftruncate(fd, int64(n)); err != nil {
+		panic(err)
+	}
+	return fd
+}
+
+func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
+
+func soil(a gpu.Address, n uint64) {
+	b := Bytes(a, int(min(n, dirt)))
+	for i := range b {
+		b[i] = 0xaa
+	}
+}
+
+// pinned is what n bytes of main memory take.
+func pinned(n uint64) uint64 { return roundUp(n, gpu.Page) }
+
+// hostAlloc is HostAlloc and ManagedAlloc.
+func (d *Driver) hostAlloc(by string, n uint64) (unsafe.Pointer, gpu.Address, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call(by); err != nil {
+		return nil, 0, err
+	}
+	a := mapFile(-1, pinned(n), 0, unix.PROT_READ|unix.PROT_WRITE)
+	soil(a, n)
+	d.host[a] = &block{by: by, n: n, fd: -1}
+	if d.Apart {
+		return Pointer(a), a + gpu.Page, nil
+	}
+	return Pointer(a), a, nil
+}
+
+// HostAlloc gives main memory.
+func (d *Driver) HostAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
+	return d.hostAlloc("HostAlloc", n)
+}
+
+// ManagedAlloc gives main memory, too.
+func (d *Driver) ManagedAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
+	return d.hostAlloc("ManagedAlloc", n)
+}
+
+// hostGive takes main memory back, by whichever call gave it.
+func (d *Driver) hostGive(a gpu.Address, calls string) {
+	b := d.host[a]
+	if b == nil || !strings.Contains(calls, b.by) {
+		d.T.Errorf("%#x is not main memory by %s", uint64(a), calls)
+		return
+	}
+	if b.by != "HostRegister" {
+		unmapFile(a, pinned(b.n))
+	}
+	delete(d.host, a)
+}
+
+// HostFree takes back what HostAlloc gave.
+func (d *Driver) HostFree(p unsafe.Pointer) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hostGive(addressOf(p), "HostAlloc")
+	return d.call("HostFree")
+}
+
+// HostRegister touches nothing.
+func (d *Driver) HostRegister(p unsafe.Pointer, n uint64) (gpu.Address, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call("HostRegister"); err != nil {
+		return 0, err
+	}
+	d.host[addressOf(p)] = &block{by: "HostRegister", n: n, fd: -1}
+	return addressOf(p), nil
+}
+
+// HostUnregister is the end of HostRegister.
+func (d *Driver) HostUnregister(p unsafe.Pointer) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hostGive(addressOf(p), "HostRegister")
+	return d.call("HostUnregister")
+}
+
+// Alloc gives memory of the GPU whose address is a multiple of a granule, and of no more, and
+// then Skew.
+func (d *Driver) Alloc(n uint64) (gpu.Address, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call("Alloc"); err != nil {
+		return 0, err
+	}
+	if err := d.take(n); err != nil {
+		return 0, err
+	}
+	b := &block{by: "Alloc", n: n, fd: newFile(uint64(d.Skew) + n)}
+	size := roundUp(uint64(d.Skew)+n, gpu.Page)
+	room := mapFile(-1, size+2*d.Granule, 0, unix.PROT_NONE)
+	at := gpu.Address(roundUp(uint64(room), d.Granule))
+	if uint64(at)%(2*d.Granule) == 0 {
+		at += gpu.Address(d.Granule)
+	}
+	mapFile(b.fd, size, at, unix.PROT_READ|unix.PROT_WRITE)
+	unmapFile(room, uint64(at-room))
+	end := at + gpu.Address(size)
+	unmapFile(end, uint64(room)+size+2*d.Granule-uint64(end))
+	at += d.Skew
+	if d.Dirty {
+		soil(at, n)
+	}
+	d.blocks[at] = b
+	return at, nil
+}
+
+// Free takes back what Alloc or ManagedAlloc gave.
+func (d *Driver) Free(a gpu.Address) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if b := d.blocks[a]; b != nil {
+		unmapFile(a-d.Skew, roundUp(uint64(d.Skew)+b.n, gpu.Page))
+		_ = unix.Close(b.fd) // a file without a name
+		d.used -= b.n
+		delete(d.blocks, a)
+	} else {
+		d.hostGive(a, "ManagedAlloc")
+	}
+	return d.call("Free")
+}
+
+// at is memory that the GPU reaches.
+func (d *Driver) at(a gpu.Address, n uint64) []byte {
+	for _, blocks := range []map[gpu.Address]*block{d.blocks, d.host} {
+		for base, b := range blocks {
+			if o := uint64(a - base); o < b.n && n <= b.n-o {
+				return Bytes(a, int(n))
+			}
+		}
+	}
+	d.T.Fatalf("the GPU reaches no %d bytes at %#x", n, uint64(a))
+	return nil
+}
+
+// At is memory at an address that was given out.
+func (d *Driver) At(a gpu.Address, n uint64) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.at(a, n)
+}
+
+// Zero clears memory.
+func (d *Driver) Zero(a gpu.Address, n uint64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.at(a, n))
+	return d.call("Zero")
+}
+
+// MapGDRCopy gives the memory itself.
+func (d *Driver) MapGDRCopy(a gpu.Address, n uint64) (*gpu.Mapping, error) {
+	return d.mapIt("MapGDRCopy", a, n)
+}
+
+// MapDMABuf gives the memory itself.
+func (d *Driver) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
+	return d.mapIt("MapDMABuf", a, n)
+}
+
+func (d *Driver) mapIt(name string, a gpu.Address, n uint64) (*gpu.Mapping, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if a%gpu.Page != 0 || n%gpu.Page != 0 {
+		d.T.Errorf("%s of %d bytes at %#x, which are not whole pages", name, n, uint64(a))
+	}
+	if err := d.call(name); err != nil {
+		return nil, err
+	}
+	d.at(a, n)
+	d.barMaps++
+	return &gpu.Mapping{Host: Pointer(a), Way: name, Combining: true, Unmap: func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.at(a, n) // must still be there
+		d.barMaps--
+		return d.call("Unmap")
+	}}, nil
+}
+
+// Share names a block for other processes.
+func (d *Driver) Share(a gpu.Address) (gpu.Shared, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var s gpu.Shared
+	k := d.blocks[a]
+	if k == nil {
+		return s, fmt.Errorf("share %#x", uint64(a))
+	}
+	b := binary.LittleEndian.AppendUint64(nil, uint64(os.Getpid()))
+	b = binary.LittleEndian.AppendUint64(b, uint64(k.fd))
+	copy(s[:], binary.LittleEndian.AppendUint64(b, k.n))
+	return s, d.call("Share")
+}
+
+// OpenShared maps what another process shares.
+func (d *Driver) OpenShared(s gpu.Shared) (gpu.Address, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.call("OpenShared"); err != nil {
+		return 0, err
+	}
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(s[8*i:]) }
+	fd, err := unix.Open(fmt.Sprintf("/proc/%d/fd/%d", word(0), word(1)), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	a := mapFile(fd, word(2), 0, unix.PROT_READ|unix.PROT_WRITE)
+	d.opened[a] = word(2)
+	return a, unix.Close(fd)
+}
+
+// CloseShared is the end of OpenShared.
+func (d *Driver) CloseShared(a gpu.Address) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.opened[a] == 0 {
+		return fmt.Errorf("close %#x", uint64(a))
+	}
+	unmapFile(a, d.opened[a])
+	delete(d.opened, a)
+	return d.call("CloseShared")
+}
