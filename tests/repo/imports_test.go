@@ -81,6 +81,8 @@ runtime/heap/devmem: runtime/bootstrap/secret runtime/gpu runtime/heap/pass runt
 runtime/gpu: runtime/shmerr
     # memory for rings, of a device that is handed to it: which driver, or that
     # of a test, is picked above
+runtime/gpu/gputest: fabric runtime/gpu runtime/shmerr
+    # a GPU for tests, with the errors of a driver and the operations of atomics
 runtime/gpu/cuda: runtime/gpu runtime/shmerr
     # the door to NVIDIA's driver; what a ring needs it leaves to the package
     # above
