@@ -140,7 +140,7 @@ runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/pro
 runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
-runtime/stats: fabric runtime/live runtime/proxy/flight runtime/proxy/layout runtime/proxy/report runtime/regcache
+runtime/stats: fabric runtime/live runtime/proxy/flight runtime/proxy/layout runtime/regcache runtime/proxy/report
     # names and tables of what others count
 runtime/routes: runtime/shmerr runtime/topo
     # letters and a table of what each PE says of itself
@@ -181,11 +181,11 @@ fabric/rail: fabric fabric/rail/peek runtime/shmerr
     # several providers as one: its caller names them, so that a test can
     # give it a simulated network
 fabric/chaos: fabric fabric/sim
-    # around another provider, which it is handed; what happens to a packet is
-    # the played network's to say
-fabric/ofi/stub: tests/cc tests/need
-    # a libfabric for those who test what is above it: a file, and no code of
-    # the project's behind it
+    # around another provider, which its caller passes; the simulated network
+    # decides what happens to a packet
+fabric/ofi/stub: tests/need
+    # a libfabric for tests of the packages above it: a file, and no code of
+    # the project behind it
 fabric/ofi/stub/gen:
     # a table into a header, and into constants of the simulated networks
 
