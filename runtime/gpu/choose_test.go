@@ -75,7 +75,7 @@ func TestRing(t *testing.T) {
 		},
 		{
 			name: "managed memory that only one side may touch", facts: with(func(f *gpu.Facts) { f.Concurrent = false }), want: gpu.Managed,
-			lines: "  pinned: cuMemHostRegister\n  managed: not available: map GPU memory: concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, which is what a ring is for\n  bar: MapGDRCopy\n",
+			lines: "  pinned: cuMemHostRegister\n  managed: not available: map GPU memory: concurrentManagedAccess is 0: the CPU must not touch managed memory while a kernel runs, but with a ring it has to\n  bar: MapGDRCopy\n",
 			err:   "concurrentManagedAccess is 0",
 		},
 		{

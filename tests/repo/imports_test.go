@@ -183,7 +183,7 @@ fabric/rail: fabric fabric/rail/peek runtime/shmerr
 fabric/chaos: fabric fabric/sim
     # around another provider, which its caller passes; the simulated network
     # decides what happens to a packet
-fabric/ofi/stub: tests/need
+fabric/ofi/stub: tests/cc tests/need
     # a libfabric for tests of the packages above it: a file, and no code of
     # the project behind it
 fabric/ofi/stub/gen:
