@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"libshmem/runtime/config"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/topo"
 )
 
@@ -36,8 +36,8 @@ type endpointCard struct {
 	Key      uint64
 	Window   uint32 // see proxy.Endpoint
 	Device   bool   // the heap is GPU memory
-	Atomics  uint64 // operations on it, see proxy.Endpoint
-	Extents  []proxy.Extent
+	Atomics  uint64 // operations on it, see gpustage.Endpoint
+	Extents  []gpustage.Extent
 	Flushes  bool
 	Provider string
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"libshmem"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 )
 
 func TestCards(t *testing.T) {
@@ -81,7 +81,7 @@ func TestDecodeFails(t *testing.T) {
 // there are bytes for.
 func FuzzCards(f *testing.F) {
 	f.Add(mustEncode(f, card{Version: "1", Host: "h", Socket: "s", Proxies: 3}))
-	f.Add(mustEncode(f, []endpointCard{{Addr: []byte{1}, Extents: []proxy.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}))
+	f.Add(mustEncode(f, []endpointCard{{Addr: []byte{1}, Extents: []gpustage.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if cards, err := decodeAll[card]([][]byte{in}); err == nil {
 			again, err := decodeAll[card]([][]byte{mustEncode(t, cards[0])})

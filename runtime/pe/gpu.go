@@ -16,6 +16,7 @@ import (
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/topo"
 )
 
@@ -33,8 +34,8 @@ type graphics struct {
 	apart  bool            // proxies copy in a context of the library's own
 	chosen bool            // by the program, before init
 
-	loans    map[heap.Offset]proxy.Loan // by the start of the block
-	lastLoan proxy.Loan
+	loans    map[heap.Offset]gpustage.Loan // by the start of the block
+	lastLoan gpustage.Loan
 
 	mu    sync.Mutex
 	units map[unsafe.Pointer]*amo.Unit // by the context that they are for
@@ -61,7 +62,7 @@ func (j *Job) chooseHeap(kernels bool) error {
 	driver, err := cuda.Open()
 	switch {
 	case err == nil:
-		j.gpu = &graphics{driver: driver, loans: map[heap.Offset]proxy.Loan{}}
+		j.gpu = &graphics{driver: driver, loans: map[heap.Offset]gpustage.Loan{}}
 		if j.heap = want; want == config.HeapAuto {
 			j.heap = config.HeapDevice
 		}

@@ -19,6 +19,7 @@ import (
 	"libshmem/runtime/live"
 	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
@@ -59,8 +60,9 @@ type Job struct {
 	// begins with it, and has one for each thread that serves rings.
 	Engine  *proxy.Engine
 	Engines []*proxy.Engine
-	loops   []*loop.Loop   // of the engines, as they run
-	tracks  []*trace.Track // of each engine; nil: nothing is traced
+	stages  []*gpustage.Stage // of the engines; nil: no PE has GPU memory
+	loops   []*loop.Loop      // of the engines, as they run
+	tracks  []*trace.Track    // of each engine; nil: nothing is traced
 	// Sharing is the number of PEs of the job that compete for this machine's
 	// processors, this one included.
 	Sharing int

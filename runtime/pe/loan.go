@@ -7,7 +7,7 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/shmerr"
 )
 
@@ -43,8 +43,8 @@ func (j *Job) Lend(size, offset uint64) (heap.Offset, error) {
 	}
 	g.loan = nil
 	g.lastLoan = g.lastLoan.Next() // also where it fails, so that all PEs have the same numbers
-	for _, e := range j.Engines {
-		e.Locked(func() { e.BeginLoan(g.lastLoan) })
+	for i, e := range j.Engines {
+		e.Locked(func() { j.stages[i].BeginLoan(g.lastLoan) })
 	}
 	off, noRoom := j.Heap.AllocUpper(size, g.device.Granule(), g.device.Committed())
 	block := devmem.Extent{Offset: uint64(off), Size: size}
@@ -78,9 +78,9 @@ func (j *Job) TakeBack(off heap.Offset) error {
 }
 
 // endLoan has NICs let go of what is lent.
-func (j *Job) endLoan(loan proxy.Loan) (err error) {
-	for _, e := range j.Engines {
-		e.Locked(func() { err = errors.Join(err, e.EndLoan(loan)) })
+func (j *Job) endLoan(loan gpustage.Loan) (err error) {
+	for i, e := range j.Engines {
+		e.Locked(func() { err = errors.Join(err, j.stages[i].EndLoan(loan)) })
 	}
 	return err
 }

@@ -49,19 +49,11 @@ func (j *Job) openNetwork(o Options) error {
 		return err
 	}
 	for i, e := range j.Engines {
-		ends := make([]proxy.Endpoint, len(all))
-		for pe, cards := range all {
-			c := &cards[i]
-			ends[pe] = proxy.Endpoint{
-				Addr: c.Addr, Job: j.boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i)), Base: c.Base, Key: c.Key, Window: c.Window,
-				Device: c.Device, Atomics: c.Atomics, Extents: c.Extents, Flushes: c.Flushes,
-			}
-		}
-		if err := e.Connect(ends); err != nil {
+		ends, err := j.connect(i, all)
+		if err != nil {
 			return err
 		}
 		j.log.Printf("fabric", config.LogDebug, "endpoint %d: %s", i, windows(j.NPEs, e, ends))
-		j.mapPeers(e)
 	}
 	for i, e := range j.Engines {
 		l := loop.New(e)
@@ -89,15 +81,6 @@ func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 		return "writes need no numbers, or can have none"
 	}
 	return fmt.Sprintf("writes have no numbers: the queue of PE %d has no room for one of each of %d PEs", least, npes)
-}
-
-// mapPeers has an engine reach heaps of this host that are mapped here by copies.
-func (j *Job) mapPeers(e *proxy.Engine) {
-	for _, pe := range j.Nodes.Peers(j.Me) {
-		if j.copies(pe) {
-			e.Map(fabric.PE(pe), j.Mapped(pe))
-		}
-	}
 }
 
 // copies tells whether engines reach the heap of a PE of this host by copies.
@@ -140,6 +123,7 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	}
 	e.Report.NameProvider(providerName(j.Config.Provider, prov.Caps().Provider))
 	e.Report.ReportTo(func(err error) { j.Report(err.Error()) })
+	j.stages = append(j.stages, nil)
 	if j.Engines = append(j.Engines, e); i == 0 {
 		j.Engine = e
 	}
@@ -149,7 +133,7 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	if err := j.stage(e); err != nil || !j.registers() {
 		return err
 	}
-	return j.register(e)
+	return j.register(nicEnd{e, j.stages[i]})
 }
 
 // stage lets an engine move GPU memory, where this PE has a GPU.
@@ -177,16 +161,17 @@ func (j *Job) stage(e *proxy.Engine) error {
 	if err != nil {
 		return err
 	}
-	j.held.errand(name, e.Errand)
+	last := len(j.Engines) - 1
 	m, err := staging.New(dev, by, quick)
 	if err != nil {
 		return err
 	}
-	// All engines together pin as much as one would.
-	if err := e.Stage(m, proxy.StageConfig{Chunks: max(2, proxy.StageChunks/j.proxies)}); err != nil {
+	if err := j.useStage(last, m); err != nil {
 		return err
 	}
-	j.held.streams(undoneBy{name, apart, e.Undone})
+	s := j.stages[last]
+	j.held.errand(name, s.Errand)
+	j.held.streams(undoneBy{name, apart, s.Undone})
 	return nil
 }
 
@@ -219,12 +204,14 @@ func providerName(asked, opened string) string {
 // of all.
 func (j *Job) exchangeEndpoints() ([][]endpointCard, error) {
 	var mine []endpointCard
-	for _, e := range j.Engines {
+	for i, e := range j.Engines {
 		end := e.Endpoint()
-		mine = append(mine, endpointCard{
-			Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Device: end.Device, Atomics: end.Atomics,
-			Extents: end.Extents, Flushes: end.Flushes, Provider: e.Caps().Provider,
-		})
+		c := endpointCard{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider}
+		if s := j.stages[i]; s != nil {
+			gpu := s.Endpoint()
+			c.Device, c.Atomics, c.Extents, c.Flushes = gpu.Device, gpu.Atomics, gpu.Extents, gpu.Flushes
+		}
+		mine = append(mine, c)
 	}
 	b, err := encode(mine)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap/devmem"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/shmerr"
 )
 
@@ -37,16 +37,14 @@ type nicGPU struct {
 
 func (g nicGPU) FlushWrites(all bool) error { return g.flushes.FlushWrites(all) }
 
-// registrant is what a heap is registered with: a *proxy.Engine.
+// registrant is what a heap is registered with: a nicEnd.
 type registrant interface {
 	Caps() fabric.Caps
 	FlushBy(f func() error)
-	RegisterHeap(offset uint64, loan proxy.Loan, m fabric.GPUMemory) error
+	RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMemory) error
 	UnregisterHeap() error
 	Locked(f func())
 }
-
-var _ registrant = (*proxy.Engine)(nil)
 
 // registry lets NICs reach the user heap of this PE in GPU memory.
 type registry struct {
@@ -150,7 +148,7 @@ func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
 }
 
 // register registers one part of the heap, which may be of a loan.
-func (r *registry) register(with registrant, way config.GPUNet, loan proxy.Loan, x devmem.Extent) error {
+func (r *registry) register(with registrant, way config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
 	at := r.heap + gpu.Address(x.Offset)
 	m := fabric.GPUMemory{Base: pointer(at), Len: x.Size, Device: r.dev.Number(), File: -1, Live: loan != 0}
 	if way == config.GPUNetDMABuf {
@@ -191,7 +189,7 @@ func (r *registry) grow(parts []devmem.Extent) error {
 
 // lend registers chunks in a row that are lent to the heap: together, and where the driver
 // or the provider does not take them so, one by one.
-func (r *registry) lend(loan proxy.Loan, chunks []devmem.Extent) error {
+func (r *registry) lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 	last := chunks[len(chunks)-1]
 	all := devmem.Extent{Offset: chunks[0].Offset, Size: last.Offset + last.Size - chunks[0].Offset}
 	for i := range r.ends {
@@ -217,7 +215,7 @@ func (r *registry) lend(loan proxy.Loan, chunks []devmem.Extent) error {
 }
 
 // add registers a part of the heap with an endpoint that others are connected to.
-func (r *registry) add(e *registration, loan proxy.Loan, x devmem.Extent) (err error) {
+func (r *registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (err error) {
 	e.with.Locked(func() { err = r.register(e.with, e.way, loan, x) })
 	return err
 }
@@ -242,7 +240,7 @@ func (j *Job) registers() bool { return j.heap == config.HeapDevice && reaches(j
 func reaches(way config.GPUNet) bool { return way != config.GPUNetStage && way != config.GPUNetCopy }
 
 // register lets the NIC of an engine reach the heap.
-func (j *Job) register(e *proxy.Engine) error {
+func (j *Job) register(e nicEnd) error {
 	g := j.gpu
 	if g.nics == nil {
 		neighbours := 0

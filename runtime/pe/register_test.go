@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/heap/devmem"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/shmerr"
 )
 
@@ -70,7 +70,7 @@ func (r *recorder) SyncMemops(a gpu.Address) error { return r.note("sync %#x", u
 func (r *recorder) FlushWrites(all bool) error     { return r.note("flush all=%v", all) }
 func (r *recorder) FlushBy(f func() error)         { r.flush = f }
 
-func (r *recorder) RegisterHeap(offset uint64, loan proxy.Loan, m fabric.GPUMemory) error {
+func (r *recorder) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMemory) error {
 	way := "peer"
 	if m.File >= 0 {
 		way = "dmabuf"

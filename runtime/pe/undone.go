@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/backlog"
 )
 
 // undone tells of work that the GPU's driver has taken from a proxy and that is not
@@ -16,19 +16,19 @@ type undone struct {
 	of     []undoneBy // one for each proxy
 	under  []undoneWork
 	before []undoneWork
-	seen   []proxy.Undone
+	seen   []backlog.Work
 }
 
 // undoneBy is who asks the GPU.
 type undoneBy struct {
 	name  string
 	apart bool // in a context of the library's own
-	what  func(to []proxy.Undone) []proxy.Undone
+	what  func(to []backlog.Work) []backlog.Work
 }
 
 // undoneWork is a stream that stands still since it was first seen so.
 type undoneWork struct {
-	proxy.Undone
+	backlog.Work
 	by    *undoneBy
 	since time.Time
 	told  bool
@@ -41,7 +41,7 @@ func (u *undone) look(now time.Time) {
 		by := &u.of[i]
 		u.seen = by.what(u.seen[:0])
 		for _, w := range u.seen {
-			work := undoneWork{Undone: w, by: by, since: now}
+			work := undoneWork{Work: w, by: by, since: now}
 			at := slices.IndexFunc(u.before, func(o undoneWork) bool {
 				return o.by == by && o.Stream == w.Stream && o.Passed == w.Passed
 			})
@@ -54,7 +54,7 @@ func (u *undone) look(now time.Time) {
 }
 
 func (w *undoneWork) text(now time.Time) string {
-	return fmt.Sprintf("the GPU has carried out none of %s, for %.1f s, asked by %s", &w.Undone, now.Sub(w.since).Seconds(), w.by.name)
+	return fmt.Sprintf("the GPU has carried out none of %s, for %.1f s, asked by %s", &w.Work, now.Sub(w.since).Seconds(), w.by.name)
 }
 
 // why is what is known to keep a stream, and what helps.
@@ -62,10 +62,10 @@ func (w *undoneWork) why(f gpu.Facts) string {
 	const loads, remedy = "the program loads a kernel, by its first launch, beside one that runs", "launch each kernel once before"
 	cause, help := "kernels fill the GPU and leave no place for an atomic operation", "leave one multiprocessor free where kernels wait"
 	switch {
-	case w.Stream == proxy.StreamWord && w.by.apart:
+	case w.Stream == backlog.StreamWord && w.by.apart:
 	case w.by.apart:
 		cause, help = "memory that is no part of the heap is copied, as of cudaMalloc, while "+loads, "have buffers in the heap, or "+remedy
-	case w.Stream == proxy.StreamWord && !f.Eager:
+	case w.Stream == backlog.StreamWord && !f.Eager:
 		cause, help = loads+", or "+cause, remedy+", and "+help
 	case !f.Eager:
 		cause, help = loads, remedy

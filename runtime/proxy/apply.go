@@ -12,9 +12,7 @@ import (
 // apply does what a message asks for, or has it wait for bytes that were offered
 // before.
 func (e *Engine) apply(h *layout.Header, payload unsafe.Pointer, n int) {
-	if e.stages(h) {
-		e.applyStaged(h, payload, n)
-	} else {
+	if e.gpu == nil || !e.gpu.Apply(h, payload, n) {
 		e.applyHost(h, payload, n)
 	}
 }
@@ -29,17 +27,7 @@ func (e *Engine) applyHost(h *layout.Header, payload unsafe.Pointer, n int) {
 		e.answer(h, 0)
 	case layout.KindReply:
 		e.answered(h)
-	case layout.KindOffer:
-		e.takeOffer(h, payload, n)
-	case layout.KindTaken:
-		e.taken(h)
-	case layout.KindFetch:
-		e.takeFetch(h)
-	case layout.KindData:
-		e.takeData(h, payload, n)
 	case layout.KindPing:
-	case layout.KindExtent:
-		e.takeExtent(h)
 	case layout.KindVoid:
 	case layout.KindBatch:
 		e.applyBatch(h, payload, n)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/mem"
 )
 
@@ -19,7 +20,7 @@ type gpus struct {
 	mapped  bool              // each PE has the heaps of the others mapped for copies
 	atomics uint64            // what streams can do
 	alone   bool              // words may be changed in steps
-	shared  []*Alone          // by PE, with other engines; nil: with none
+	shared  []*gpustage.Alone // by PE, with other engines; nil: with none
 	words   uint64            // Memory.Words
 	delay   int               // most looks from one step of a stream to the next
 	chunk   uint64
@@ -40,9 +41,9 @@ type card struct {
 	device  []byte // heap and rest as addresses that nobody may touch
 	heap    int
 	at      int // of what local has given out
-	streams [Streams][]deed
-	marks   [Streams]uint64
-	passed  [Streams]uint64
+	streams [gpustage.Streams][]deed
+	marks   [gpustage.Streams]uint64
+	passed  [gpustage.Streams]uint64
 	pinned  map[unsafe.Pointer][]byte
 	done    func(c *card, to unsafe.Pointer) // after memory has changed
 	full    bool                             // of kernels: an atomic operation finds no place
@@ -68,7 +69,7 @@ type deed struct {
 	due      int
 }
 
-var _ Memory = (*card)(nil)
+var _ gpustage.Memory = (*card)(nil)
 
 // rest is how much memory a card has besides the heap.
 const rest = 32 << 20
@@ -171,17 +172,17 @@ func (c *card) bytes(p unsafe.Pointer, n uint64) []byte {
 	return nil
 }
 
-func (c *card) put(s Stream, d deed) {
+func (c *card) put(s gpustage.Stream, d deed) {
 	if c.asked != nil {
 		c.asked()
 	}
 	d.due = c.rng.IntN(c.g.delay + 1)
-	if c.streams[s] = append(c.streams[s], d); len(c.streams[s]) > 2*StreamQueue {
+	if c.streams[s] = append(c.streams[s], d); len(c.streams[s]) > 2*gpustage.StreamQueue {
 		c.t.Errorf("memory misused: %d operations in a stream", len(c.streams[s]))
 	}
 }
 
-func (c *card) Copy(s Stream, to, from unsafe.Pointer, n uint64) error {
+func (c *card) Copy(s gpustage.Stream, to, from unsafe.Pointer, n uint64) error {
 	if n == 0 || !c.Holds(to, n) && !c.Holds(from, n) {
 		c.t.Errorf("memory misused: copy of %d bytes from main memory to main memory", n)
 	}
@@ -191,13 +192,13 @@ func (c *card) Copy(s Stream, to, from unsafe.Pointer, n uint64) error {
 	return c.fails("Copy")
 }
 
-func (c *card) Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error {
+func (c *card) Write(s gpustage.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	return c.word(s, deed{to: at, op: OpSet, width: width, operand: value}, "Write")
 }
 
 func (c *card) Words() uint64 { return c.g.words }
 
-func (c *card) word(s Stream, d deed, call string) error {
+func (c *card) word(s gpustage.Stream, d deed, call string) error {
 	if d.width != 4 && d.width != 8 || uintptr(d.to)%uintptr(d.width) != 0 || !c.Holds(d.to, uint64(d.width)) {
 		c.t.Errorf("memory misused: %s of %d bytes at %p", call, d.width, d.to)
 	}
@@ -207,28 +208,28 @@ func (c *card) word(s Stream, d deed, call string) error {
 
 func (c *card) Atomics() uint64 { return c.g.atomics }
 
-func (c *card) Atomic(s Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
-	if c.g.atomics&AtomicBit(op, width) == 0 || op.Fetches() != (old != nil) {
+func (c *card) Atomic(s gpustage.Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
+	if c.g.atomics&gpustage.AtomicBit(op, width) == 0 || op.Fetches() != (old != nil) {
 		c.t.Errorf("memory misused: operation %d on %d bytes, value wanted: %v", op, width, old != nil)
 	}
 	return c.word(s, deed{to: at, op: op, width: width, operand: operand, compare: compare, old: old, kernel: true}, "Atomic")
 }
 
-func (c *card) Mark(s Stream) (uint64, error) {
+func (c *card) Mark(s gpustage.Stream) (uint64, error) {
 	c.marks[s]++
 	c.put(s, deed{mark: c.marks[s]})
 	return c.marks[s], c.fails("Mark")
 }
 
-func (c *card) Marked(s Stream) (uint64, error) {
+func (c *card) Marked(s gpustage.Stream) (uint64, error) {
 	for i := range c.streams {
-		c.step(Stream(i))
+		c.step(gpustage.Stream(i))
 	}
 	return c.passed[s], c.fails("Marked")
 }
 
 // step lets a stream do some of what it has, or all at once.
-func (c *card) step(s Stream) {
+func (c *card) step(s gpustage.Stream) {
 	for len(c.streams[s]) > 0 && !c.stands {
 		d := &c.streams[s][0]
 		if d.kernel && c.full {
@@ -250,7 +251,7 @@ func (c *card) step(s Stream) {
 	}
 }
 
-func (c *card) finish(s Stream, d *deed) {
+func (c *card) finish(s gpustage.Stream, d *deed) {
 	switch {
 	case d.mark != 0:
 		c.passed[s] = d.mark
@@ -303,7 +304,7 @@ func (c *card) twin(seed uint64) *card {
 	t := *c
 	t.rng = rand.New(rand.NewPCG(seed, 200))
 	t.pinned = map[unsafe.Pointer][]byte{}
-	t.streams = [Streams][]deed{}
+	t.streams = [gpustage.Streams][]deed{}
 	return &t
 }
 

@@ -19,15 +19,12 @@ func (e *Engine) Poll() (int, error) {
 		return n, err
 	}
 	e.Complete(e.comps[:n])
-	return n + int(e.Busy&busyCopies), nil
+	return n + int(e.Busy&layout.BusyCopies), nil
 }
 
 // Complete handles completions that a caller in C took from the queue, in
 // their order.
 func (e *Engine) Complete(comps []fabric.Completion) {
-	if e.stage != nil {
-		e.stage.flushed = false
-	}
 	if len(comps) > 1 {
 		e.Tick = clock.Now()
 	}
@@ -48,8 +45,8 @@ func (e *Engine) retry() {
 	if e.NUnposted > 0 {
 		e.postReceives()
 	}
-	if e.staged() {
-		e.advance()
+	if e.gpu != nil {
+		e.gpu.Advance()
 	}
 	if len(e.suspects) > 0 {
 		e.findLost()
@@ -72,7 +69,7 @@ func (e *Engine) retryOwn() {
 
 // NoRoom reports whether something still finds none.
 func (e *Engine) NoRoom() bool {
-	return int(e.NUnposted)+len(e.parked)+len(e.late)+len(e.sticks) > 0 || e.jammed || e.stage != nil && e.stage.waits
+	return int(e.NUnposted)+len(e.parked)+len(e.late)+len(e.sticks) > 0 || e.jammed || e.gpu != nil && e.gpu.NoRoom()
 }
 
 func (e *Engine) complete(c *fabric.Completion) {
@@ -137,7 +134,7 @@ func (e *Engine) completed(c *fabric.Completion, s *slot) {
 			status = e.dropRegion(s, true)
 		}
 		if s.flush {
-			e.settleWrites()
+			e.gpu.Flush()
 		}
 		if s.request != nil {
 			e.finish(s.request, status, 0)
@@ -145,7 +142,7 @@ func (e *Engine) completed(c *fabric.Completion, s *slot) {
 			e.pending[s.lane]--
 		}
 	case usePull:
-		e.landed(c.Token, 0)
+		e.gpu.Landed(c.Token, 0)
 	default:
 		e.notInFlight(c.Token)
 		return
@@ -190,7 +187,7 @@ func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 	}
 	switch s.use {
 	case usePull:
-		e.landed(c.Token, c.Err) // which tells the PE that offered it, or ends the get
+		e.gpu.Landed(c.Token, c.Err) // which tells the PE that offered it, or ends the get
 		e.give(c.Token)
 		return
 	case useSend:
@@ -238,7 +235,7 @@ func (e *Engine) notInFlight(t fabric.Token) {
 }
 
 func (u use) String() string {
-	return [...]string{"idle", "send", "write", "read", "atomic", "put", "put", "get", "read", "send", "write"}[u]
+	return [...]string{"idle", "send", "write", "read", "atomic", "put", "get", "read", "send", "write"}[u]
 }
 
 // furthest bounds how many messages of one PE may come before their turn: more

@@ -38,7 +38,7 @@ type contexts struct {
 // number tells that a write has come.
 func (e *Engine) OpenStream(number uint32) (uint32, error) {
 	ordered := !e.unordered && e.caps.WriteAfterWrite
-	if e.stage != nil || !ordered && !e.caps.DeliveryComplete && e.PutMax() > maxPayload {
+	if e.gpu != nil || !ordered && !e.caps.DeliveryComplete && e.PutMax() > maxPayload {
 		return 0, nil
 	}
 	_, err := e.openStream(number)

@@ -10,6 +10,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/queue"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -106,61 +107,52 @@ func TestRegisterHeapRefused(t *testing.T) {
 	}
 	no := errors.New("the NIC is full")
 	j.net.mode.noGPU = func(fabric.GPUMemory) error { return no }
-	if err := a.RegisterHeap(0, 0, at(0)); !errors.Is(err, no) || len(a.stage.regions) != 0 || len(a.Endpoint().Extents) != 0 {
-		t.Errorf("error %v, regions %+v", err, a.stage.regions)
+	if err := a.stage.RegisterHeap(0, 0, at(0)); !errors.Is(err, no) || a.stage.Regions() != 0 || len(a.stage.Endpoint().Extents) != 0 {
+		t.Errorf("error %v, %d regions", err, a.stage.Regions())
 	}
 	j.net.mode.noGPU = nil
-	if err := a.RegisterHeap(1<<14, 0, at(1<<14)); err != nil {
+	if err := a.stage.RegisterHeap(1<<14, 0, at(1<<14)); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.RegisterHeap(1<<13, 0, at(1<<13)); err == nil || !strings.Contains(err.Error(), "lies in another one") || len(a.stage.regions) != 1 {
-		t.Errorf("parts that overlap: error %v, regions %+v", err, a.stage.regions)
+	if err := a.stage.RegisterHeap(1<<13, 0, at(1<<13)); err == nil || !strings.Contains(err.Error(), "lies in another one") || a.stage.Regions() != 1 {
+		t.Errorf("parts that overlap: error %v, %d regions", err, a.stage.Regions())
 	}
 	j.drain()
-	if x := b.stage.lines[0].extents; len(x) != 1 || x[0] != a.stage.extents[0] {
-		t.Errorf("PE 1 knows %+v, PE 0 has %+v", x, a.stage.extents)
+	if x := b.stage.Extents(0); len(x) != 1 || x[0] != a.stage.Endpoint().Extents[0] {
+		t.Errorf("PE 1 knows %+v, PE 0 has %+v", x, a.stage.Endpoint().Extents)
 	}
 	j.close()
 }
 
 // What is lent is reached while the loan lasts, whoever tells of it when: PEs learn of
 // loans that they have not begun, and late of those that are over.
-// Loans are counted from 1 on, and from 1 on again: 0 is no loan.
-func TestLoanNumbers(t *testing.T) {
-	for _, c := range []struct{ loan, next Loan }{{0, 1}, {1, 2}, {1<<15 - 1, 1 << 15}, {1<<16 - 2, 1<<16 - 1}, {1<<16 - 1, 1}} {
-		if got := c.loan.Next(); got != c.next || !got.after(c.loan) || c.loan.after(got) {
-			t.Errorf("after loan %d comes %d, want %d, which is later", c.loan, got, c.next)
-		}
-	}
-}
-
 func TestLoans(t *testing.T) {
 	const from, n = 1 << 15, 20_000
 	m := modes[0]
 	m.gpus = &gpus{alone: true, chunk: 4 * messageSize, chunks: 2}
 	j := newJob(t, m, 1, 2, 1<<17)
 	a, b := j.pes[0], j.pes[1]
-	lend := func(p *pe, loan Loan) {
+	lend := func(p *pe, loan gpustage.Loan) {
 		t.Helper()
 		half := uint64(1 << 15)
 		for i := range uint64(2) {
 			at := from + i*half
-			if err := p.RegisterHeap(at, loan, fabric.GPUMemory{Base: unsafe.Pointer(&p.card.device[at]), Len: half, File: -1}); err != nil {
+			if err := p.stage.RegisterHeap(at, loan, fabric.GPUMemory{Base: unsafe.Pointer(&p.card.device[at]), Len: half, File: -1}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	end := func(p *pe, loan Loan) {
+	end := func(p *pe, loan gpustage.Loan) {
 		t.Helper()
-		regions := len(p.stage.regions)
-		if err := p.EndLoan(loan); err != nil || len(p.stage.regions) != regions-2 {
-			t.Errorf("%d of %d regions after the end of a loan of two, error %v", len(p.stage.regions), regions, err)
+		regions := p.stage.Regions()
+		if err := p.stage.EndLoan(loan); err != nil || p.stage.Regions() != regions-2 {
+			t.Errorf("%d of %d regions after the end of a loan of two, error %v", p.stage.Regions(), regions, err)
 		}
 	}
-	knows := func(when string, want ...Loan) {
+	knows := func(when string, want ...gpustage.Loan) {
 		t.Helper()
-		var got []Loan
-		for _, x := range a.stage.lines[1].extents {
+		var got []gpustage.Loan
+		for _, x := range a.stage.Extents(1) {
 			got = append(got, x.Loan)
 		}
 		if !slices.Equal(got, want) {
@@ -181,19 +173,19 @@ func TestLoans(t *testing.T) {
 	if a.PutMax() <= maxPayload {
 		t.Fatal("puts are no writes of the NIC here, which is no test")
 	}
-	if err := a.RegisterHeap(0, 0, fabric.GPUMemory{Base: unsafe.Pointer(&a.card.device[0]), Len: 1 << 15, File: -1}); err != nil {
+	if err := a.stage.RegisterHeap(0, 0, fabric.GPUMemory{Base: unsafe.Pointer(&a.card.device[0]), Len: 1 << 15, File: -1}); err != nil {
 		t.Fatal(err)
 	}
 	put(false)
-	loan := Loan(0)
+	loan := gpustage.Loan(0)
 	for range 2 * 0xffff / 0x4000 { // the numbers begin again
 		loan += 0x4000
 		first, second := loan.Next(), loan.Next().Next()
-		b.BeginLoan(first)
+		b.stage.BeginLoan(first)
 		lend(b, first)
 		j.drain()
 		knows("before it begins with it", first, first)
-		a.BeginLoan(first)
+		a.stage.BeginLoan(first)
 		lend(a, first)
 		j.drain()
 		put(true)
@@ -204,8 +196,8 @@ func TestLoans(t *testing.T) {
 		put(false)
 
 		// Others at the same place, of which PE 0 has had enough before it learns of them.
-		b.BeginLoan(second)
-		a.BeginLoan(second)
+		b.stage.BeginLoan(second)
+		a.stage.BeginLoan(second)
 		lend(b, second)
 		lend(a, second)
 		end(a, second)
@@ -215,7 +207,7 @@ func TestLoans(t *testing.T) {
 		end(b, second)
 		j.drain()
 	}
-	if x := a.Endpoint().Extents; len(x) != 1 || len(b.Endpoint().Extents) != 0 {
+	if x := a.stage.Endpoint().Extents; len(x) != 1 || len(b.stage.Endpoint().Extents) != 0 {
 		t.Errorf("in the end PE 0 has %+v", x)
 	}
 	j.close()
@@ -236,35 +228,4 @@ func TestFlushFails(t *testing.T) {
 	}
 	b.fatals, b.card.failing = nil, ""
 	j.close()
-}
-
-func TestExtents(t *testing.T) {
-	var x extents
-	for _, f := range []Extent{{Offset: 200, Size: 100}, {Offset: 100, Size: 50}, {Offset: 150, Size: 10, Loan: 7}} {
-		if err := x.add(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		offset int64
-		n      uint64
-		want   int // index, or -1
-	}{
-		{0, 1, -1}, {99, 1, -1}, {99, 2, -1}, {100, 0, 0}, {100, 50, 0}, {100, 51, -1}, {149, 1, 0}, {149, 2, -1},
-		{150, 10, 1}, {160, 0, -1}, {170, 1, -1}, {200, 100, 2}, {299, 1, 2}, {300, 1, -1}, {1 << 40, 1, -1}, {-1, 1, -1},
-		{200, 1<<64 - 1, -1},
-	} {
-		f := x.find(c.offset, c.n)
-		if c.want < 0 && f != nil || c.want >= 0 && f != &x[c.want] {
-			t.Errorf("%d bytes at %d are in %+v, want %d", c.n, c.offset, f, c.want)
-		}
-	}
-	for _, f := range []Extent{{Offset: 100, Size: 1}, {Offset: 149, Size: 1}, {Offset: 90, Size: 11}, {Offset: 0, Size: 1 << 40}, {Offset: 299, Size: 10}} {
-		if err := x.add(f); err == nil || len(x) != 3 {
-			t.Errorf("%+v: error %v, %d parts", f, err, len(x))
-		}
-	}
-	if x.forget(7); len(x) != 2 || x[0].Offset != 100 || x[1].Offset != 200 {
-		t.Errorf("%+v is left", x)
-	}
 }

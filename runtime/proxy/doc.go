@@ -97,16 +97,6 @@
 //
 // # GPU memory
 //
-// Where the fabric reaches GPU memory (RegisterHeap), larger puts and gets are
-// one-sided there too, and the owner flushes what a NIC has written before anybody
-// learns of it, if the GPU demands that (direct.go, and docs/decisions/0012). The
-// rest is the affair of streams.
-//
-// Where the fabric does not reach GPU memory, copy engines do, by the Memory that
-// Stage gets: a signal follows its bytes by the order of a stream, and quiet
-// answers when the stream has come so far. Larger puts are offered by a message
-// and read by the target, by way of chunks of pinned memory (stage.go, and
-// docs/decisions/0009). Heaps of other PEs that are mapped in the process are
-// written by copies between GPUs (Map). The loop never waits for a GPU, and C
-// leaves to Go what concerns one.
+// What concerns GPU memory is done by a GPU, which an engine is given (Use; package gpustage).
+// The engine asks it first, and does what it does not. C leaves to Go what concerns GPU memory.
 package proxy

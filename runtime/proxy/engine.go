@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"unsafe"
 
 	"libshmem/fabric"
@@ -57,6 +56,7 @@ type port struct {
 	Report *report.Endpoint
 
 	prov    fabric.Provider
+	gpu     GPU // nil: no PE of this job has GPU memory
 	caps    fabric.Caps
 	me      uint32
 	segment mem.Segment
@@ -88,11 +88,12 @@ type port struct {
 	smallWindow uint32                // windows of fewer writes are not waited for
 	streams     *flow.Streams[uint32] // of numbers; nil: the provider tells who wrote
 
-	// Operands of calls through the Provider interface, which would each be
+	// Operands of calls through Provider and GPU, which would each be
 	// allocated if they were on the stack.
 	sending fabric.Send
 	moving  fabric.RMA
 	comps   [pollBatch]fabric.Completion
+	after   layout.Header // an atomic operation, or the signal of a put, for GPU
 
 	addrs       [][]byte     // of all PEs
 	losses      []*LostError // by PE; nil: all are there
@@ -103,7 +104,6 @@ type port struct {
 	err   error // of the last Failed, or of the last request that ended badly
 	fatal func(error)
 
-	stage   *stage // nil: this PE has no GPU memory
 	armed   bool   // the loop sleeps, or is about to, until something comes from the network
 	armedAt uint32 // the count of polls then
 }
@@ -121,11 +121,6 @@ type Endpoint struct {
 	Key  uint64
 
 	Window uint32 // writes with numbers that each other PE may have under way to this one; 0: none
-
-	Device  bool     // the user heap is GPU memory
-	Atomics uint64   // AtomicBits of what the PE does there
-	Extents []Extent // what the fabric reaches of it; more may come
-	Flushes bool     // the PE has to flush what the fabric writes there
 }
 
 // New registers the segment with an open provider. The engine owns the
@@ -175,13 +170,7 @@ func (e *Engine) Endpoint() Endpoint {
 	if e.caps.VirtualAddress {
 		base += uint64(uintptr(e.segment.Base))
 	}
-	end := Endpoint{Addr: e.prov.Addr(), Job: chance(), Base: base, Key: e.region.Key, Window: e.space.Window}
-	if e.segment.Heap != nil {
-		end.Device = true
-		end.Atomics = e.stage.canAtomic()
-		end.Extents, end.Flushes = slices.Clone(e.stage.extents), e.stage.flush != nil
-	}
-	return end
+	return Endpoint{Addr: e.prov.Addr(), Job: chance(), Base: base, Key: e.region.Key, Window: e.space.Window}
 }
 
 func chance() uint64 {
@@ -199,6 +188,9 @@ func (e *Engine) Native() fabric.Native { return e.prov.Native() }
 // Connect takes the endpoints of all PEs, in order; one without an address
 // stays unreachable. Then it posts the receive buffers.
 func (e *Engine) Connect(all []Endpoint) error {
+	if e.segment.Heap != nil && e.Staging == 0 {
+		return errors.New("connect: the heap is GPU memory, and nothing was given to copy it with")
+	}
 	addrs := make([][]byte, len(all))
 	e.routes = make([]route, len(all))
 	e.addrs = addrs
@@ -211,9 +203,6 @@ func (e *Engine) Connect(all []Endpoint) error {
 	}
 	e.agreeOnWindow(all)
 	e.openNumbers()
-	if err := e.openLines(all); err != nil {
-		return err
-	}
 	if err := e.prov.Connect(addrs); err != nil {
 		return fmt.Errorf("connect %d PEs: %w", len(all), err)
 	}
@@ -259,7 +248,11 @@ func (e *Engine) has(pe fabric.PE) bool {
 
 // Close releases the network. Nobody polls any more.
 func (e *Engine) Close() error {
-	err := errors.Join(e.closeStage(), e.locals.Close(), e.prov.Unregister(e.region))
+	var err error
+	if e.gpu != nil {
+		err = e.gpu.Close()
+	}
+	err = errors.Join(err, e.locals.Close(), e.prov.Unregister(e.region))
 	if err2 := e.prov.Unregister(e.bufs); err == nil {
 		err = err2
 	}

@@ -35,7 +35,7 @@ func TestErrands(t *testing.T) {
 			a := j.pes[0]
 			var said [2]map[string]bool
 			for i, p := range j.pes {
-				p.card.asked = func() { said[i][p.Errand()] = true }
+				p.card.asked = func() { said[i][p.stage.Errand()] = true }
 			}
 			device, _ := a.card.local(make([]byte, n))
 			host := make([]byte, n)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
@@ -92,9 +93,10 @@ type pe struct {
 	heap    []byte
 	words   [5]uint32 // lock, pollers, sleepers, wakes, napping
 	fatals  []error
-	applied func() // after each poll
-	ticket  Ticket // of Quiet, 0: none
-	card    *card  // nil: it has no GPU
+	applied func()          // after each poll
+	ticket  Ticket          // of Quiet, 0: none
+	card    *card           // nil: it has no GPU
+	stage   *gpustage.Stage // nil: no PE has one
 	thread  *loop.Loop
 }
 
@@ -134,7 +136,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 	n := len(memories)
 	j := &job{t: t, net: newNetwork(t, m, seed, n), rng: rand.New(rand.NewPCG(seed, 2))}
 	j.net.cards = cards
-	ends := make([]Endpoint, n)
+	ends, stages := make([]Endpoint, n), make([]gpustage.Endpoint, n)
 	for i := range n {
 		p := &pe{j: j, me: fabric.PE(i), end: j.net.ends[i], memory: memories[i]}
 		p.heap = p.memory[internal:]
@@ -157,25 +159,39 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 			p.closeExpress()
 		})
 		if p.card != nil {
-			config := StageConfig{Chunk: m.gpus.chunk, Chunks: m.gpus.chunks}
+			config := gpustage.Config{Chunk: m.gpus.chunk, Chunks: m.gpus.chunks}
 			if m.gpus.alone {
-				if config.Alone = new(Alone); m.gpus.shared != nil {
+				if config.Alone = new(gpustage.Alone); m.gpus.shared != nil {
 					config.Alone = m.gpus.shared[i]
 				}
 			}
-			if err := p.Stage(p.card, config); err != nil {
+			if p.stage, err = gpustage.New(p.Host(), p.card, config); err != nil {
 				t.Fatal(err)
 			}
+			p.Use(p.stage)
 		}
 		p.Report.ReportTo(func(err error) { t.Errorf("PE %d: %v", i, err) })
 		p.register(0, 2)
 		j.pes = append(j.pes, p)
 		ends[i] = p.Endpoint()
 		ends[i].Job = token
+		if p.stage != nil {
+			stages[i] = p.stage.Endpoint()
+		}
 	}
 	for _, p := range j.pes {
+		if cards != nil && p.stage == nil {
+			var err error
+			if p.stage, err = gpustage.New(p.Host(), nil, gpustage.Config{}); err != nil {
+				t.Fatal(err)
+			}
+			p.Use(p.stage)
+		}
 		if err := p.Connect(ends); err != nil {
 			t.Fatal(err)
+		}
+		if p.stage != nil {
+			p.stage.Connect(stages)
 		}
 		// C leaves to Go what is asked of a PE first, and these tests look at which
 		// of the two has done something.
@@ -190,12 +206,27 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 		for i, p := range j.pes {
 			for k, c := range cards {
 				if p.card != nil && c != nil && i != k {
-					p.Map(fabric.PE(k), unsafe.Pointer(&c.device[0]))
+					p.stage.Map(fabric.PE(k), unsafe.Pointer(&c.device[0]))
 				}
 			}
 		}
 	}
 	return j
+}
+
+// pulls is how many pulls are not complete.
+func (p *pe) pulls() int {
+	n, _ := p.stage.Working()
+	return n
+}
+
+// stageWorks reports whether something of GPU memory is under way.
+func (p *pe) stageWorks() bool {
+	if p.stage == nil {
+		return false
+	}
+	pulls, pes := p.stage.Working()
+	return pulls > 0 || pes > 0
 }
 
 // guarded is memory between two pages that nobody may touch. It is a multiple
@@ -247,12 +278,12 @@ func (p *pe) leftovers() {
 	}
 	regions := 2
 	if p.card != nil {
-		regions = 3 + len(p.stage.regions)
+		regions = 3 + p.stage.Regions()
 	}
 	if len(p.end.recvs) != receives+p.end.more() || len(p.end.regions) != regions {
 		p.j.t.Errorf("PE %d at rest: %d receive buffers, %d regions", p.me, len(p.end.recvs), len(p.end.regions))
 	}
-	if p.staged() {
+	if p.stage != nil {
 		p.staleStage()
 	}
 	for _, err := range p.fatals {
@@ -294,7 +325,7 @@ func (j *job) drain() {
 			return false
 		}
 		for _, p := range j.pes {
-			if len(p.parked) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stage != nil && (p.stage.under > 0 || len(p.stage.busy) > 0) {
+			if len(p.parked) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stageWorks() {
 				return false
 			}
 		}

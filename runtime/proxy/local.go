@@ -24,9 +24,9 @@ func (e *Engine) Registered() regcache.Counts { return e.locals.Counts() }
 // localRegion registers the local buffer of op, which is not in the heap, where the provider wants
 // that, or finds it in a heap of GPU memory.
 func (e *Engine) localRegion(s *slot, op *fabric.RMA) Status {
-	if e.stage != nil {
-		if r := e.stage.region(op.Local, op.Len); r != nil {
-			op.Desc, s.flush = r.Desc, s.use == useRead && e.stage.flush != nil
+	if e.gpu != nil {
+		if r, flush := e.gpu.Region(op.Local, op.Len); r != nil {
+			op.Desc, s.flush = r.Desc, s.use == useRead && flush
 			return Done
 		}
 	}

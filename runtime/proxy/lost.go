@@ -60,8 +60,8 @@ func (e *Engine) loseOwn(pe fabric.PE, err error) {
 	e.dropMessages(pe, p)
 	e.endOperations(pe, err)
 	e.endQuiets(p, err)
-	if e.staged() {
-		e.loseStaged(pe)
+	if e.gpu != nil && e.number == 0 {
+		e.gpu.Lose(pe)
 	}
 	e.settle()
 }

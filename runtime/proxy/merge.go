@@ -43,7 +43,7 @@ func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 
 // merging tells whether operations of n bytes of payload may be merged: not where the
 // target may have to keep some of them for a stream.
-func (e *Engine) merging(n int) bool { return n <= layout.MergeMost && e.stage == nil }
+func (e *Engine) merging(n int) bool { return n <= layout.MergeMost && e.gpu == nil }
 
 // bursting tells whether a caller is in the middle of a burst.
 func (e *Engine) bursting(n int) bool { return e.Burst >= layout.BurstAfter && e.merging(n) }
@@ -206,7 +206,7 @@ func (e *Engine) holds() bool {
 
 // applyBatch does what a batch holds, up to the first that is refused.
 func (e *Engine) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
-	if e.stage != nil {
+	if e.gpu != nil {
 		e.malformed(h)
 		return
 	}

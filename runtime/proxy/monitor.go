@@ -17,7 +17,7 @@ import (
 func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	if n > 0 {
 		pace.Found()
-		if n == int(e.Busy&busyCopies) {
+		if n == int(e.Busy&layout.BusyCopies) {
 			return e.lookAgain()
 		}
 		return call.PollAgain
@@ -36,6 +36,26 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	}
 	e.armed, e.armedAt = true, e.Polls
 	return call.WaitArmed
+}
+
+const (
+	// looksEach is how many looks at the streams of a GPU come for one look at the clock.
+	looksEach = 1 << 10
+	// looksAwake is how many come in a row, some milliseconds. Whoever waits longer waits for
+	// something of the program's.
+	looksAwake = 1 << 13
+)
+
+// lookAgain is what the loop does that found nothing but streams that have work.
+func (e *Engine) lookAgain() call.Step {
+	looks := e.gpu.Looks()
+	if looks%looksEach == 0 {
+		e.Report.Publish(time.Now())
+	}
+	if looks < looksAwake {
+		return call.PollAgain
+	}
+	return call.SleepCopying
 }
 
 // Arm is Provider.Arm, and remembers that the loop is going to sleep.
@@ -122,8 +142,8 @@ func (e *Engine) Retry() {
 
 // MarkCopies marks the end of what was asked of the GPU, if there is one.
 func (e *Engine) MarkCopies() {
-	if e.staged() {
-		e.mark()
+	if e.gpu != nil {
+		e.gpu.Mark()
 	}
 }
 

@@ -40,8 +40,8 @@ func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64
 	if n == 0 {
 		return Done
 	}
-	if e.staged() {
-		if st, ok := e.stagePut(pe, offset, source, n, r, nil); ok {
+	if e.gpu != nil {
+		if st, ok := e.gpu.Put(pe, offset, source, n, r, nil); ok {
 			return st
 		}
 	}
@@ -57,8 +57,10 @@ func (e *Engine) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 	if n <= 8 && n&(n-1) == 0 {
 		return e.Store(pe, offset, uint8(n), mem.Load(source, int(n)))
 	}
-	if e.copies(pe, offset) {
-		return e.copyPut(pe, offset, source, n, false, nil, nil)
+	if e.gpu != nil {
+		if st, ok := e.gpu.PutBytes(pe, offset, source, n, nil); ok {
+			return st
+		}
 	}
 	h, st := e.begin(pe, int(n))
 	if h != nil {
@@ -73,12 +75,9 @@ func (e *Engine) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64,
 	signalOffset int64, signal uint64, op Op, r *Request,
 ) Status {
-	if e.staged() {
-		if err := e.refuseAtomic(pe, signalOffset, op, 8); err != nil {
-			return e.fail(err)
-		}
-		after := layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
-		if st, ok := e.stagePut(pe, offset, source, n, r, &after); ok {
+	if e.gpu != nil {
+		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
+		if st, ok := e.gpu.Put(pe, offset, source, n, r, &e.after); ok {
 			return st
 		}
 	}
@@ -101,12 +100,10 @@ func (e *Engine) sendSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n
 
 // PutBytesSignal is PutSignal as PutBytes is Put.
 func (e *Engine) PutBytesSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, signalOffset int64, signal uint64, op Op) Status {
-	if e.staged() {
-		if err := e.refuseAtomic(pe, signalOffset, op, 8); err != nil {
-			return e.fail(err)
-		}
-		if e.copies(pe, offset) {
-			return e.copyPut(pe, offset, source, n, false, nil, &layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal})
+	if e.gpu != nil {
+		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
+		if st, ok := e.gpu.PutBytes(pe, offset, source, n, &e.after); ok {
+			return st
 		}
 	}
 	return e.sendSignal(pe, offset, source, n, signalOffset, signal, op)
@@ -118,8 +115,8 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	if n == 0 {
 		return Done
 	}
-	if e.staged() {
-		if st, ok := e.stageGet(pe, offset, dest, n, r); ok {
+	if e.gpu != nil {
+		if st, ok := e.gpu.Get(pe, offset, dest, n, r); ok {
 			return st
 		}
 	}
@@ -160,15 +157,10 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, compare uint64,
 	fetch unsafe.Pointer, r *Request,
 ) Status {
-	if e.staged() {
-		if err := e.refuseAtomic(pe, offset, op, width); err != nil {
-			return e.fail(err)
-		}
-		if e.copies(pe, offset) {
-			h := layout.Header{Op: op, Width: width, Offset: offset, Operand: operand, Extra: compare}
-			if st, ok := e.mappedAMO(pe, &h); ok {
-				return st
-			}
+	if e.gpu != nil {
+		e.after = layout.Header{Op: op, Width: width, Offset: offset, Operand: operand, Extra: compare}
+		if st, ok := e.gpu.AMO(pe, &e.after); ok {
+			return st
 		}
 	}
 	if !op.Fetches() {
@@ -209,8 +201,10 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 
 // Store stores an element of 1, 2, 4 or 8 bytes at an offset in the heap of pe.
 func (e *Engine) Store(pe fabric.PE, offset int64, width uint8, value uint64) Status {
-	if e.copies(pe, offset) {
-		return e.copyStore(pe, offset, width, value)
+	if e.gpu != nil {
+		if st, ok := e.gpu.Store(pe, offset, width, value); ok {
+			return st
+		}
 	}
 	h, st := e.begin(pe, 0)
 	if h != nil {
@@ -305,6 +299,26 @@ func (e *Engine) sendCopy(pe fabric.PE, h *layout.Header) Status {
 	}
 	*to = *h
 	return e.send(to, nil, 0, false)
+}
+
+// sendBytes sends a message of the engine's own that has payload. Who sends it
+// tries again.
+func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *layout.Header, payload unsafe.Pointer, n int) Status {
+	p := &e.peers[pe]
+	if e.held(p) {
+		return Again
+	}
+	to := e.draft(p, pe, n)
+	if to == nil {
+		return Again
+	}
+	*to = *h
+	st := e.send(to, payload, n, false)
+	if st == Done && l != noLane {
+		p.Ask(e.Cost(layout.HeaderSize+n), epoch)
+		e.account(pe, l)
+	}
+	return st
 }
 
 // draft puts the next message to pe, of n bytes of payload, into e.sending, and

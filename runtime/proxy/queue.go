@@ -27,14 +27,7 @@ func (e *Engine) behindWrites(p *layout.Peer, epoch uint64) bool {
 // behindBytes tells whether an operation of an epoch would overtake bytes of before
 // that are still to be copied out of GPU memory, or onto a mapped heap.
 func (e *Engine) behindBytes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
-	return p.Staged && e.mustFollowBytes(pe, epoch)
-}
-
-// bytesGone comes when an operation may have waited for what was copied.
-func (e *Engine) bytesGone(pe fabric.PE) {
-	if e.peers[pe].Queued > 0 {
-		e.jam() // to be driven in this turn: the stage's comes first
-	}
+	return p.Staged && e.gpu.MustFollow(pe, epoch)
 }
 
 // overtakes tells whether a message of an epoch would overtake what it has to follow
@@ -46,7 +39,7 @@ func (e *Engine) overtakes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
 // mayWrite tells whether a write of an epoch may be posted now; Again: something has
 // to come first, and has been asked for.
 func (e *Engine) mayWrite(pe fabric.PE, p *layout.Peer, epoch uint64) Status {
-	if mustFollowMessages(p, epoch) {
+	if p.MustFollow(epoch) {
 		return e.awaitFlush(pe, p)
 	}
 	if p.WriteEpoch != epoch && (p.Writes > 0 || p.Wrote != p.WroteAcked) && !e.keepsWrites(p) {
@@ -205,6 +198,23 @@ func (e *Engine) drive(pe fabric.PE) {
 			e.driveFailed(t, s)
 		}
 	}
+}
+
+// driveDeparture is for a put that waited because GPU memory is at one side.
+func (e *Engine) driveDeparture(t fabric.Token, s *slot, p *layout.Peer) Status {
+	if e.overtakes(s.pe, p, s.epoch) {
+		return Again
+	}
+	if st := e.admit(s.pe, p, layout.HeaderSize); st != Done {
+		return e.jamUnless(p.Flushing, st)
+	}
+	s.use = usePut
+	st := e.gpu.Leave(t)
+	if st == Done {
+		return Done
+	}
+	s.use = useDeparts
+	return e.jamUnless(false, st)
 }
 
 func (e *Engine) driveWrite(t fabric.Token, s *slot, p *layout.Peer) Status {

@@ -20,7 +20,7 @@ func (p *pe) register(from, to int) {
 		return
 	}
 	if g.lazy && from == 0 {
-		p.FlushBy(p.card.flush)
+		p.stage.FlushBy(p.card.flush)
 	}
 	n := p.card.heap / parts
 	for i := from; i < to; i++ {
@@ -28,7 +28,7 @@ func (p *pe) register(from, to int) {
 		if i == parts-1 {
 			m.Len = uint64(p.card.heap - i*n)
 		}
-		if err := p.RegisterHeap(uint64(i*n), 0, m); err != nil {
+		if err := p.stage.RegisterHeap(uint64(i*n), 0, m); err != nil {
 			p.j.t.Fatal(err)
 		}
 	}

@@ -17,8 +17,8 @@ func (r forReports) EachStream(f func(peers []layout.Peer)) {
 func (r forReports) Registered() regcache.Counts { return r.e.locals.Counts() }
 
 func (r forReports) ShowWork(to *[backlog.Streams]backlog.Shown) {
-	if r.e.stage != nil {
-		r.e.stage.show(to)
+	if r.e.gpu != nil {
+		r.e.gpu.Show(to)
 	}
 }
 

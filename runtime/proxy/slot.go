@@ -17,10 +17,9 @@ const (
 	useWrite                  // a one-sided write
 	useRead                   // a one-sided read
 	useReply                  // an answer is expected: fetching atomic
-	useStage                  // a put from GPU memory, or a copy to or from a mapped heap
-	useOffer                  // a put that the target reads
-	useGet                    // a get with GPU memory at one side
-	usePull                   // a read of what was offered
+	usePut                    // a put that GPU does
+	useGet                    // a get that it does
+	usePull                   // a read of its own
 	useQueued                 // a message in the slot's buffer waits, see queue.go
 	useWaits                  // a one-sided write does
 	useDeparts                // a put with GPU memory at one side does
@@ -39,6 +38,7 @@ type slot struct {
 	turn       uint16 // how often the token was given out
 	pe         fabric.PE
 	ended      bool           // the PE was lost, and its caller told: the provider still has it
+	awaited    bool           // GPU's: quiets wait for it
 	bytes      uint64         // write, read: under way
 	request    *Request       // nil: quiet waits for it
 	fetch      unsafe.Pointer // where a non-blocking fetch puts its value

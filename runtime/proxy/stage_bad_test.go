@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -31,18 +32,18 @@ func (u *unregistering) Register(base unsafe.Pointer, n uint64) (fabric.Region, 
 func TestStageRefused(t *testing.T) {
 	for _, test := range []struct {
 		what    string
-		config  StageConfig
+		config  gpustage.Config
 		failing string
 		regions int
 		text    string
 	}{
-		{"odd chunks", StageConfig{Chunk: messageSize + 1}, "", 9, "8 chunks of 4097 bytes are not possible (take 1 to 64, each a multiple of 4096)"},
-		{"small chunks", StageConfig{Chunk: messageSize / 2}, "", 9, "not possible"},
-		{"many chunks", StageConfig{Chunks: maxChunks + 1}, "", 9, "not possible"},
-		{"fewer than no chunks", StageConfig{Chunks: -1}, "", 9, "not possible"},
-		{"no pinned memory", StageConfig{}, "Pin", 9, "stage GPU memory: pin 18874368 bytes: Pin fails"},
-		{"no region", StageConfig{}, "", 2, "stage GPU memory: register 18874368 bytes: Register fails"},
-		{"not even closed", StageConfig{Chunks: -1}, "Close", 9, "Close fails"},
+		{"odd chunks", gpustage.Config{Chunk: messageSize + 1}, "", 9, "8 chunks of 4097 bytes are not possible (take 1 to 64, each a multiple of 4096)"},
+		{"small chunks", gpustage.Config{Chunk: messageSize / 2}, "", 9, "not possible"},
+		{"many chunks", gpustage.Config{Chunks: gpustage.MaxChunks + 1}, "", 9, "not possible"},
+		{"fewer than no chunks", gpustage.Config{Chunks: -1}, "", 9, "not possible"},
+		{"no pinned memory", gpustage.Config{}, "Pin", 9, "stage GPU memory: pin 18874368 bytes: Pin fails"},
+		{"no region", gpustage.Config{}, "", 2, "stage GPU memory: register 18874368 bytes: Register fails"},
+		{"not even closed", gpustage.Config{Chunks: -1}, "Close", 9, "Close fails"},
 	} {
 		c := newCard(t, new(gpus), nil, 4096)
 		c.all = &[]*card{c}
@@ -56,7 +57,7 @@ func TestStageRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Stage(c, test.config); err == nil || !strings.Contains(err.Error(), test.text) {
+		if _, err := gpustage.New(e.Host(), c, test.config); err == nil || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v, want %q", test.what, err, test.text)
 		}
 		if !c.closed || len(c.pinned) != 0 {
@@ -74,7 +75,7 @@ func TestStageRefused(t *testing.T) {
 // A GPU that fails ends the job, which names the call.
 func TestStagedFailures(t *testing.T) {
 	for _, call := range []string{"Copy", "Write", "Atomic", "Mark", "Marked"} {
-		g := gpus{atomics: allAtomics}
+		g := gpus{atomics: gpustage.AllAtomics}
 		m := modes[0]
 		m.gpus = &g
 		j := newJob(t, m, 1, 2, 4096)
@@ -168,8 +169,8 @@ func TestStagedErrors(t *testing.T) {
 // Messages that no engine sends leave everything as it is.
 func TestBadStagedMessages(t *testing.T) {
 	const heap = 4096
-	piece := func(o offered) string {
-		return string(bytes.Clone(unsafe.Slice((*byte)(unsafe.Pointer(&o)), offeredSize)))
+	piece := func(o layout.Offer) string {
+		return string(bytes.Clone(unsafe.Slice((*byte)(unsafe.Pointer(&o)), layout.OfferSize)))
 	}
 	for _, test := range []struct {
 		what    string
@@ -178,14 +179,14 @@ func TestBadStagedMessages(t *testing.T) {
 		text    string
 	}{
 		{"offer without payload", layout.Header{Kind: layout.KindOffer}, "", "kind 7"},
-		{"offer outside", layout.Header{Kind: layout.KindOffer, Offset: heap}, piece(offered{N: 1}), "outside"},
-		{"offer of much", layout.Header{Kind: layout.KindOffer}, piece(offered{N: 1 << 63}), "outside"},
-		{"offer across the end of the internal area", layout.Header{Kind: layout.KindOffer, Offset: -8}, piece(offered{N: 16}), "outside"},
-		{"offer for no get", layout.Header{Kind: layout.KindOffer}, piece(offered{N: 1, Get: 1<<16 | receives}), "was not asked"},
+		{"offer outside", layout.Header{Kind: layout.KindOffer, Offset: heap}, piece(layout.Offer{N: 1}), "outside"},
+		{"offer of much", layout.Header{Kind: layout.KindOffer}, piece(layout.Offer{N: 1 << 63}), "outside"},
+		{"offer across the end of the internal area", layout.Header{Kind: layout.KindOffer, Offset: -8}, piece(layout.Offer{N: 16}), "outside"},
+		{"offer for no get", layout.Header{Kind: layout.KindOffer}, piece(layout.Offer{N: 1, Get: 1<<16 | receives}), "was not asked"},
 		{"data for no get", layout.Header{Kind: layout.KindData, Token: 1<<16 | receives}, "data", "was not asked"},
 		{"data for a receive buffer", layout.Header{Kind: layout.KindData, Token: 3}, "data", "was not asked"},
-		{"nothing was offered", layout.Header{Kind: layout.KindTaken, Token: 1<<16 | chunkToken}, "", "was not asked"},
-		{"no such chunk", layout.Header{Kind: layout.KindTaken, Token: 1<<16 | chunkToken | 0x7fff}, "", "was not asked"},
+		{"nothing was offered", layout.Header{Kind: layout.KindTaken, Token: 1<<16 | layout.ChunkToken}, "", "was not asked"},
+		{"no such chunk", layout.Header{Kind: layout.KindTaken, Token: 1<<16 | layout.ChunkToken | 0x7fff}, "", "was not asked"},
 		{"no such put", layout.Header{Kind: layout.KindTaken, Token: 1<<16 | receives}, "", "was not asked"},
 		{"fetch of main memory", layout.Header{Kind: layout.KindFetch, Offset: -8, Operand: 8}, "", "kind 9"},
 		{"fetch outside", layout.Header{Kind: layout.KindFetch, Offset: heap - 7, Operand: 8}, "", "outside"},
@@ -214,7 +215,7 @@ func TestBadStagedMessages(t *testing.T) {
 		if len(a.fatals) != 1 || !strings.Contains(a.fatals[0].Error(), test.text) {
 			t.Errorf("%s: %q, want an error with %q", test.what, a.fatals, test.text)
 		}
-		if !bytes.Equal(a.memory, before) || len(a.free) != tokens-receives || a.stage.under != 0 {
+		if !bytes.Equal(a.memory, before) || len(a.free) != tokens-receives || a.pulls() != 0 {
 			t.Errorf("%s: it did something", test.what)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 )
@@ -23,7 +24,7 @@ type copier struct {
 	base  uintptr
 	n     uintptr
 	free  bool
-	marks [Streams]uint64
+	marks [gpustage.Streams]uint64
 }
 
 func (c *copier) Holds(p unsafe.Pointer, n uint64) bool {
@@ -34,31 +35,33 @@ func (c *copier) Pin(n uint64) (unsafe.Pointer, error) {
 	return unsafe.Pointer(&make([]byte, n)[0]), nil
 }
 func (c *copier) Unpin(unsafe.Pointer) error { return nil }
-func (c *copier) Copy(_ Stream, to, from unsafe.Pointer, n uint64) error {
+func (c *copier) Copy(_ gpustage.Stream, to, from unsafe.Pointer, n uint64) error {
 	if !c.free {
 		mem.Copy(to, from, int(n))
 	}
 	return nil
 }
-func (c *copier) Write(_ Stream, at unsafe.Pointer, width uint8, value uint64) error {
+func (c *copier) Write(_ gpustage.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	mem.Store(at, width, value)
 	return nil
 }
-func (c *copier) Atomics() uint64 { return allAtomics }
+func (c *copier) Atomics() uint64 { return gpustage.AllAtomics }
 
 func (c *copier) Words() uint64 { return 0 }
-func (c *copier) Atomic(_ Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, _ unsafe.Pointer) error {
+func (c *copier) Atomic(_ gpustage.Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, _ unsafe.Pointer) error {
 	mem.Apply(op, at, width, operand, compare)
 	return nil
 }
-func (c *copier) Mark(s Stream) (uint64, error)   { c.marks[s]++; return c.marks[s], nil }
-func (c *copier) Marked(s Stream) (uint64, error) { return c.marks[s], nil }
-func (c *copier) Close() error                    { return nil }
+func (c *copier) Mark(s gpustage.Stream) (uint64, error)   { c.marks[s]++; return c.marks[s], nil }
+func (c *copier) Marked(s gpustage.Stream) (uint64, error) { return c.marks[s], nil }
+func (c *copier) Close() error                             { return nil }
 
 // endpoints is two engines over libfabric, polled by the caller in turn, so that
 // a busy machine counts for both ways alike.
 func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps [2][]byte) {
 	ends := make([]Endpoint, 2)
+	var stages []*gpustage.Stage
+	var gpus []gpustage.Endpoint
 	for i := range es {
 		prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
 		if err != nil {
@@ -83,9 +86,12 @@ func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps 
 			}
 		})
 		if staged {
-			if err := e.Stage(&copier{base: uintptr(segment.Heap), n: uintptr(size), free: free}, StageConfig{}); err != nil {
+			s, err := gpustage.New(e.Host(), &copier{base: uintptr(segment.Heap), n: uintptr(size), free: free}, gpustage.Config{})
+			if err != nil {
 				b.Fatal(err)
 			}
+			e.Use(s)
+			stages, gpus = append(stages, s), append(gpus, s.Endpoint())
 		}
 		es[i], ends[i] = e, e.Endpoint()
 	}
@@ -93,6 +99,9 @@ func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps 
 		if err := e.Connect(ends); err != nil {
 			b.Fatal(err)
 		}
+	}
+	for _, s := range stages {
+		s.Connect(gpus)
 	}
 	return es, heaps
 }

@@ -108,7 +108,7 @@ func (l *stagedLoss) run(stays bool) {
 	}
 	l.await("rest", func() bool {
 		for _, p := range survivors {
-			if len(p.parked) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stage.under > 0 || len(p.stage.busy) > 0 || len(p.end.inbox) > 0 || len(p.end.queue) > 0 {
+			if len(p.parked) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stageWorks() || len(p.end.inbox) > 0 || len(p.end.queue) > 0 {
 				return false
 			}
 		}
@@ -161,7 +161,7 @@ func (l *stagedLoss) ask(p *pe, to fabric.PE) {
 		if r == nil {
 			r = new(Request)
 		}
-		if p.stage.lines[to].device && p.stage.lines[to].atomics&AtomicBit(OpFetchAdd, 8) == 0 {
+		if !p.stage.Does(to, OpFetchAdd, 8) {
 			return
 		}
 		st = p.AMO(to, 200_000, OpFetchAdd, 8, 1, 0, nil, r)

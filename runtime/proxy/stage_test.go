@@ -8,46 +8,26 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/tests/need"
 )
 
 // staleStage reports what staging holds at rest.
 func (p *pe) staleStage() {
 	p.j.t.Helper()
-	s := p.stage
-	if len(s.busy) != 0 || s.departs.Len() != 0 || s.ready.Len() != 0 || len(s.pulls) != 0 || s.under != 0 || s.mine || s.waits {
-		p.j.t.Errorf("PE %d at rest: %d PEs busy, %d departures, %d pieces ready, %d pulls, %d of them begun, alone %v, waits %v",
-			p.me, len(s.busy), s.departs.Len(), s.ready.Len(), len(s.pulls), s.under, s.mine, s.waits)
-	}
-	for i := range s.lines {
-		l := &s.lines[i]
-		if l.held.Len() != 0 || l.pulls.Len() != 0 || l.changing || l.underway != 0 || l.departs != 0 || l.copies != l.copied || l.owed != 0 || l.chunks != 0 || l.slots != 0 || l.landing != 0 || l.listed {
-			p.j.t.Errorf("PE %d at rest: line of PE %d: %+v", p.me, i, l)
-		}
-	}
-	if s.memory == nil {
-		return
-	}
-	for _, pool := range []*pool{&s.landing, &s.leaving, &s.coming, &s.going} {
-		if len(pool.free) != cap(pool.free) {
-			p.j.t.Errorf("PE %d at rest: %d of %d pieces of %d bytes are free", p.me, len(pool.free), cap(pool.free), pool.size)
-		}
-	}
-	for i := range s.tracks {
-		if t := &s.tracks[i]; !t.idle() || t.chores.Len() != 0 {
-			p.j.t.Errorf("PE %d at rest: stream %d: %d chores", p.me, i, t.chores.Len())
-		}
+	if err := p.stage.Rest(); err != nil {
+		p.j.t.Errorf("PE %d at rest: %v", p.me, err)
 	}
 }
 
 // cards are the ways in which GPUs differ.
 var cards = map[string]gpus{
-	"atomics": {atomics: allAtomics, words: 3, delay: 4, chunk: messageSize, chunks: 3},
+	"atomics": {atomics: gpustage.AllAtomics, words: 3, delay: 4, chunk: messageSize, chunks: 3},
 	"alone":   {alone: true, delay: 4, chunk: messageSize, chunks: 4},
 	"mixed":   {words: 3, has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 2 * messageSize, chunks: 2},
-	"mapped":  {mapped: true, atomics: allAtomics, delay: 4, chunk: messageSize, chunks: 2},
+	"mapped":  {mapped: true, atomics: gpustage.AllAtomics, delay: 4, chunk: messageSize, chunks: 2},
 	"both":    {mapped: true, words: 3, alone: true, delay: 4, chunk: messageSize, chunks: 2},
-	"nic":     {nic: every, atomics: allAtomics, delay: 4, chunk: messageSize, chunks: 3},
+	"nic":     {nic: every, atomics: gpustage.AllAtomics, delay: 4, chunk: messageSize, chunks: 3},
 	"lazy":    {words: 3, nic: every, lazy: true, alone: true, delay: 4, chunk: messageSize, chunks: 3},
 	"some":    {nic: func(pe int) bool { return pe%2 == 1 }, lazy: true, alone: true, delay: 3, chunk: messageSize, chunks: 2},
 }
@@ -95,7 +75,7 @@ func TestPlayedStagedOperations(t *testing.T) {
 // the other.
 func TestStagedEnginesShare(t *testing.T) {
 	const engines, each, heap = 3, 300, 4096
-	g := gpus{alone: true, delay: 3, shared: []*Alone{new(Alone), new(Alone)}, chunk: messageSize, chunks: 2}
+	g := gpus{alone: true, delay: 3, shared: []*gpustage.Alone{new(gpustage.Alone), new(gpustage.Alone)}, chunk: messageSize, chunks: 2}
 	memories := make([][]byte, 2)
 	own := g.open(t, 1, memories, heap)
 	var jobs []*job
@@ -336,7 +316,7 @@ func TestStagedTwoMemories(t *testing.T) {
 // its PE puts behind it. Signals of others come: a kernel may be waiting for one.
 func TestStagedFull(t *testing.T) {
 	for _, m := range modes {
-		m.gpus = &gpus{atomics: allAtomics &^ plainAtomics, delay: 3, chunk: messageSize, chunks: 3}
+		m.gpus = &gpus{atomics: gpustage.AllAtomics &^ gpustage.PlainAtomics, delay: 3, chunk: messageSize, chunks: 3}
 		t.Run(m.name, func(t *testing.T) {
 			j := newJob(t, m, 1, 3, 1<<16)
 			a, b, c := j.pes[0], j.pes[1], j.pes[2]
@@ -388,7 +368,7 @@ func TestStagedFetchThenGet(t *testing.T) {
 // of the same PE, whose operations queue, nor one of another.
 func TestStagedFence(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{atomics: allAtomics, words: 3, delay: 50, chunk: messageSize, chunks: 3}
+	m.gpus = &gpus{atomics: gpustage.AllAtomics, words: 3, delay: 50, chunk: messageSize, chunks: 3}
 	j := newJob(t, m, 1, 3, 1<<16)
 	a, b, c := j.pes[0], j.pes[1], j.pes[2]
 	first, _ := a.card.local(fill(j.rng, 8192))

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"libshmem/runtime/proxy/gpustage"
 )
 
 // TestUndone: what a stream does not carry out is shown with what it is for, its bytes and
@@ -13,7 +15,7 @@ func TestUndone(t *testing.T) {
 	m.gpus = &g
 	j := newJob(t, m, 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]
-	if got := append(a.Undone(nil), b.Undone(nil)...); len(got) != 0 {
+	if got := append(a.stage.Undone(nil), b.stage.Undone(nil)...); len(got) != 0 {
 		t.Errorf("nothing was asked for, and %v is undone", got)
 	}
 	b.card.stands = true
@@ -25,9 +27,9 @@ func TestUndone(t *testing.T) {
 		a.poll()
 		b.poll()
 	}
-	got := b.Undone(nil)
+	got := b.stage.Undone(nil)
 	const what = "for a put, a signal or an atomic operation of PE 0"
-	if len(got) != 1 || got[0].Stream != StreamIn || got[0].Bytes != uint64(len(host)) || got[0].For != what {
+	if len(got) != 1 || got[0].Stream != gpustage.StreamIn || got[0].Bytes != uint64(len(host)) || got[0].For != what {
 		t.Fatalf("undone: %+v", got)
 	}
 	if text := got[0].String(); text != "1 operation with 1000 bytes on GPU memory, the oldest "+what {
@@ -40,7 +42,7 @@ func TestUndone(t *testing.T) {
 	}
 	b.card.stands = false
 	j.drain()
-	if got := b.Undone(nil); len(got) != 0 {
+	if got := b.stage.Undone(nil); len(got) != 0 {
 		t.Errorf("all is done, and %v is not", got)
 	}
 	if s := b.Report.Show().Undone; len(s) != 0 {

@@ -107,7 +107,7 @@ func (e *Engine) post(t fabric.Token, s *slot, p *layout.Peer, offset int64, sou
 		if half, _ := e.unanswered(p); half { // where there is no room for the question, the next write asks it
 			e.flush(s.pe)
 		}
-	} else if e.staged() && offset >= 0 && e.stage.lines[s.pe].flushes {
+	} else if e.gpu != nil && e.gpu.Flushes(s.pe, offset) {
 		s.flush = true
 	}
 	if s.lane == laneOf(e.open) {
@@ -132,21 +132,10 @@ func (e *Engine) move(p *layout.Peer, pe fabric.PE, offset int64, local unsafe.P
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
 	op.Local, op.Len, op.Desc = local, n, 0
 	op.Remote, op.Key = e.routes[pe].base+uint64(offset), e.routes[pe].key
-	if e.stage != nil {
-		e.aim(op, offset)
+	if e.gpu != nil {
+		e.gpu.Aim(op, offset)
 	}
 	return op
-}
-
-// mustFollowMessages tells whether messages from before an epoch may still wait at
-// the target, where a write would overtake them: a provider puts written bytes in
-// place as they come, a message is applied when it is polled.
-func mustFollowMessages(p *layout.Peer, epoch uint64) bool {
-	before := p.Asked
-	if p.Epoch == epoch {
-		before = p.AskedThen
-	}
-	return before > p.Acked
 }
 
 // refused ends the use of a token whose operation the provider did not take.

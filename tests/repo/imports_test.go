@@ -137,6 +137,9 @@ runtime/proxy/call:
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
+runtime/proxy/gpustage: fabric runtime/live runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
+    # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
+    # handed to it: neither the protocol nor a driver is its to know
 runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
@@ -153,10 +156,10 @@ runtime/trace: fabric runtime/shmerr
 runtime/live: . runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's to know
-runtime/proxy/staging: runtime/gpu runtime/proxy runtime/proxy/fifo runtime/shmerr
+runtime/proxy/staging: fabric runtime/gpu runtime/proxy/fifo runtime/proxy/gpustage runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight runtime/proxy/report
+runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/backlog runtime/proxy/gpustage runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight runtime/proxy/report
     # the composition root: nothing else picks an implementation
 
 queue:
@@ -189,7 +192,7 @@ fabric/ofi/stub: tests/cc tests/need
 fabric/ofi/stub/gen:
     # a table into a header, and into constants of the simulated networks
 
-tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/staging
+tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/credit runtime/proxy/gpustage runtime/proxy/mem runtime/proxy/wake runtime/proxy/staging
     # the proxy on a real GPU and a real network, without the rest of the library
 tests/gpu/memory: runtime/gpu runtime/gpu/cuda
     # a test of these packages for a machine that cannot build it

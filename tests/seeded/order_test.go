@@ -66,7 +66,7 @@ var orderDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `after quiet PE \d does not see a put`,
 	},
 	{
-		id: "order/write-behind-messages", file: "runtime/proxy/write.go",
+		id: "order/write-behind-messages", file: "runtime/proxy/layout/peer.go",
 		was:  "	if p.Epoch == epoch {\n		before = p.AskedThen\n	}\n	return before > p.Acked",
 		is:   "	if p.Epoch == epoch {\n		before = p.AskedThen\n	}\n	return before > p.Acked+1",
 		user: "a large put behind a fence is written before a small one of before it is applied",

@@ -9,8 +9,8 @@ import (
 
 const (
 	// Tokens and MaxRecv are what the provider's Config must allow for.
-	Tokens  = MaxRecv + 512
-	MaxRecv = 64 // receive buffers, where there are no more
+	Tokens  = layout.Tokens
+	MaxRecv = layout.Receives // receive buffers, where there are no more
 )
 
 // An operation under way holds a token and, when it is one-sided, bytes; a

@@ -20,3 +20,14 @@ func (p *Peer) Written() uint64 { return p.Count[Writes] - uint64(p.Writes) }
 
 // Cost is how many units of credit a message of n bytes takes.
 func (s *State) Cost(n int) uint64 { return 1 + uint64(n-1)>>(s.Unit&63) }
+
+// MustFollow reports whether messages from before an epoch may still wait at
+// the target, where a write would overtake them: a provider puts written bytes in
+// place as they come, a message is applied when it is polled.
+func (p *Peer) MustFollow(epoch uint64) bool {
+	before := p.Asked
+	if p.Epoch == epoch {
+		before = p.AskedThen
+	}
+	return before > p.Acked
+}

@@ -6,3 +6,16 @@ const MessageSize = 4096
 
 // MaxPayload is the largest put that travels as a message.
 const MaxPayload = MessageSize - HeaderSize
+
+// Tokens of an endpoint: those of its receive buffers, where there are no more, and then those of
+// operations under way.
+const (
+	Receives = 64
+	Tokens   = Receives + 512
+)
+
+// Values of State.Busy.
+const (
+	BusyCopies = 1 // a stream of a GPU has work
+	BusyRoom   = 2 // something of GPU memory waits for room
+)

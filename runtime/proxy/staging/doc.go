@@ -1,4 +1,4 @@
-// Package staging is the proxy's way to GPU memory: a proxy.Memory on the streams
+// Package staging is the proxy's way to GPU memory: a gpustage.Memory on the streams
 // of a driver. It owns four streams and some pinned memory for each engine. What
 // is copied where and in which order is the engine's affair; which driver is
 // behind it, its caller's.

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"unsafe"
 
-	"libshmem/runtime/proxy"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage"
 )
 
 // drivers are with and without streams that store words.
@@ -57,34 +58,34 @@ func TestMarks(t *testing.T) {
 			t.Errorf("pinned memory begins with %#x", host[0])
 		}
 		seen := dev.words(a, 512)
-		base := func(s proxy.Stream) uint64 {
+		base := func(s gpustage.Stream) uint64 {
 			n, err := m.Marked(s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
-		first := [proxy.Streams]uint64{base(0), base(1), base(2)}
-		if first != [proxy.Streams]uint64{} {
+		first := [gpustage.Streams]uint64{base(0), base(1), base(2)}
+		if first != [gpustage.Streams]uint64{} {
 			t.Errorf("marks %v have passed before one was asked for", first)
 		}
 		for round := range uint64(3 * words) {
 			host[0] = round
-			if err := m.Copy(proxy.StreamIn, at(uint64(a)), pinned, 8); err != nil {
+			if err := m.Copy(gpustage.StreamIn, at(uint64(a)), pinned, 8); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Write(proxy.StreamIn, at(uint64(a)+8), 8, round<<32+1); err != nil {
+			if err := m.Write(gpustage.StreamIn, at(uint64(a)+8), 8, round<<32+1); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Write(proxy.StreamIn, at(uint64(a)+16), 4, round+2); err != nil {
+			if err := m.Write(gpustage.StreamIn, at(uint64(a)+16), 4, round+2); err != nil {
 				t.Fatal(err)
 			}
-			n, err := m.Mark(proxy.StreamIn)
+			n, err := m.Mark(gpustage.StreamIn)
 			if err != nil || n != first[0]+round+1 {
 				t.Fatalf("mark %d, %v, want %d", n, err, first[0]+round+1)
 			}
-			s := m.streams[proxy.StreamIn].handle
-			for dev.Run(s, 1); base(proxy.StreamIn) < n; dev.Run(s, 1) {
+			s := m.streams[gpustage.StreamIn].handle
+			for dev.Run(s, 1); base(gpustage.StreamIn) < n; dev.Run(s, 1) {
 				if dev.Waiting(s) == 0 {
 					t.Fatal("the stream has done everything and the mark has not come")
 				}
@@ -93,7 +94,7 @@ func TestMarks(t *testing.T) {
 				t.Fatalf("at mark %d %d operations are left and memory is %#x", n, dev.Waiting(s), seen[:3])
 			}
 		}
-		for s := proxy.StreamOut; s < proxy.Streams; s++ {
+		for s := gpustage.StreamOut; s < gpustage.Streams; s++ {
 			if base(s) != first[s] {
 				t.Errorf("stream %d is at mark %d, and was at %d", s, base(s), first[s])
 			}
@@ -153,7 +154,7 @@ func testAtomics(t *testing.T, changes bool) {
 	dev := newFake(t)
 	dev.Can.StreamChange = changes
 	m := open(t, dev)
-	if set := m.Atomics(); set&proxy.AtomicBit(proxy.OpFetchAdd, 8) == 0 || set&proxy.AtomicBit(proxy.OpXor, 4) == 0 || set&proxy.AtomicBit(proxy.OpSet, 8) != 0 {
+	if set := m.Atomics(); set&gpustage.AtomicBit(fabric.OpFetchAdd, 8) == 0 || set&gpustage.AtomicBit(fabric.OpXor, 4) == 0 || set&gpustage.AtomicBit(fabric.OpSet, 8) != 0 {
 		t.Errorf("set of operations is %#x", set)
 	}
 	a, err := dev.Alloc(8)
@@ -164,13 +165,13 @@ func testAtomics(t *testing.T, changes bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Atomic(proxy.StreamIn, at(uint64(a)), proxy.OpAdd, 8, 5, 0, nil); err != nil {
+	if err := m.Atomic(gpustage.StreamIn, at(uint64(a)), fabric.OpAdd, 8, 5, 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Atomic(proxy.StreamIn, at(uint64(a)), proxy.OpFetchAdd, 8, 7, 0, old); err != nil {
+	if err := m.Atomic(gpustage.StreamIn, at(uint64(a)), fabric.OpFetchAdd, 8, 7, 0, old); err != nil {
 		t.Fatal(err)
 	}
-	s := m.streams[proxy.StreamIn].handle
+	s := m.streams[gpustage.StreamIn].handle
 	dev.Run(s, dev.Waiting(s))
 	if got := dev.words(a, 1)[0]; got != 12 || *(*uint64)(old) != 5 {
 		t.Errorf("word is %d and was %d before the second addition", got, *(*uint64)(old))
@@ -223,12 +224,12 @@ func TestFailures(t *testing.T) {
 		}
 		dev.Apart = false
 		use := func() error {
-			_, err := m.Mark(proxy.StreamOut)
+			_, err := m.Mark(gpustage.StreamOut)
 			for _, f := range []func() error{
-				func() error { return m.Copy(proxy.StreamOut, m.block, m.block, 8) },
-				func() error { return m.Write(proxy.StreamOut, m.block, 8, 1) },
-				func() error { return m.Atomic(proxy.StreamOut, m.block, proxy.OpAdd, 8, 1, 0, nil) },
-				func() error { _, err := m.Marked(proxy.StreamOut); return err },
+				func() error { return m.Copy(gpustage.StreamOut, m.block, m.block, 8) },
+				func() error { return m.Write(gpustage.StreamOut, m.block, 8, 1) },
+				func() error { return m.Atomic(gpustage.StreamOut, m.block, fabric.OpAdd, 8, 1, 0, nil) },
+				func() error { _, err := m.Marked(gpustage.StreamOut); return err },
 			} {
 				if err == nil {
 					err = f()
@@ -246,7 +247,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("call %d, %s, failed: %v", i+1, dev.failed, err)
 			}
 			dev.failing = 0
-			s := m.streams[proxy.StreamOut].handle
+			s := m.streams[gpustage.StreamOut].handle
 			dev.Run(s, dev.Waiting(s))
 		}
 		shut(t, m)

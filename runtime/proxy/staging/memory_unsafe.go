@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/shmerr"
 )
 
@@ -43,17 +44,17 @@ type Kernels interface {
 	Put(s gpu.Stream, o gpu.Atomic) error
 }
 
-// Memory is a proxy.Memory.
+// Memory is a gpustage.Memory.
 type Memory struct {
 	dev     Device
 	kernels Kernels
 	race    *race // nil: StreamWord does them
 	store   bool  // streams store words by themselves
-	streams [proxy.Streams]stream
+	streams [gpustage.Streams]stream
 	block   unsafe.Pointer // words of all streams
 }
 
-var _ proxy.Memory = (*Memory)(nil)
+var _ gpustage.Memory = (*Memory)(nil)
 
 // stream is one of them.
 type stream struct {
@@ -71,7 +72,7 @@ type stream struct {
 type word struct{ value, old uint64 }
 
 // words is more than the operations that a stream has at once.
-const words = 2 * proxy.StreamQueue
+const words = 2 * gpustage.StreamQueue
 
 // area is the pinned memory of a stream: its mark has a cache line to itself.
 const area = 64 + words*unsafe.Sizeof(word{})
@@ -94,7 +95,7 @@ func New(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 			err = errors.Join(err, m.Close())
 		}
 	}()
-	if m.block, err = m.Pin(uint64(proxy.Streams) * uint64(area)); err != nil {
+	if m.block, err = m.Pin(uint64(gpustage.Streams) * uint64(area)); err != nil {
 		return nil, err
 	}
 	for i := range m.streams {
@@ -107,7 +108,7 @@ func New(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 		}
 	}
 	if err = m.warm(); err == nil && quick != nil && m.store && kernels != nil {
-		m.race, err = newRace(dev, kernels, &m.streams[proxy.StreamWord], *quick)
+		m.race, err = newRace(dev, kernels, &m.streams[gpustage.StreamWord], *quick)
 	}
 	return m, err
 }
@@ -134,12 +135,12 @@ func (m *Memory) warm() error {
 			err = m.dev.CopyAsync(s.handle, address(back), a, n)
 		}
 		for _, width := range []int{4, 8} {
-			if err == nil && m.kernels != nil && proxy.Stream(i) == proxy.StreamWord {
-				err = m.kernels.Put(s.handle, gpu.Atomic{At: a, Op: int(proxy.OpAdd), Width: width, Fetched: address(unsafe.Pointer(&s.words[2].old))})
+			if err == nil && m.kernels != nil && gpustage.Stream(i) == gpustage.StreamWord {
+				err = m.kernels.Put(s.handle, gpu.Atomic{At: a, Op: int(fabric.OpAdd), Width: width, Fetched: address(unsafe.Pointer(&s.words[2].old))})
 			}
 		}
 		if err == nil {
-			_, err = m.Mark(proxy.Stream(i))
+			_, err = m.Mark(gpustage.Stream(i))
 		}
 		err = errors.Join(err, m.dev.SyncStream(s.handle)) // also what came before a failure uses the memory
 		// The engine's first mark is 1, and must not have passed before it was made.
@@ -152,13 +153,13 @@ func (m *Memory) warm() error {
 // address is what the GPU calls memory, which is what the CPU calls it.
 func address(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
 
-// Holds is part of proxy.Memory. What the driver does not know is no GPU's.
+// Holds is part of gpustage.Memory. What the driver does not know is no GPU's.
 func (m *Memory) Holds(p unsafe.Pointer, n uint64) bool {
 	at, err := m.dev.Pointer(address(p))
 	return err == nil && at.Place == gpu.OnDevice && n <= at.Size-uint64(address(p)-at.Base)
 }
 
-// Pin is part of proxy.Memory.
+// Pin is part of gpustage.Memory.
 func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 	p, a, err := m.dev.HostAlloc(n)
 	switch {
@@ -171,16 +172,16 @@ func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// Unpin is part of proxy.Memory.
+// Unpin is part of gpustage.Memory.
 func (m *Memory) Unpin(p unsafe.Pointer) error { return m.dev.HostFree(p) }
 
-// Copy is part of proxy.Memory.
-func (m *Memory) Copy(i proxy.Stream, to, from unsafe.Pointer, n uint64) error {
+// Copy is part of gpustage.Memory.
+func (m *Memory) Copy(i gpustage.Stream, to, from unsafe.Pointer, n uint64) error {
 	s := &m.streams[i]
 	if err := m.give(s); err != nil {
 		return err
 	}
-	if i == proxy.StreamIn {
+	if i == gpustage.StreamIn {
 		return m.dev.CopyInAsync(s.handle, address(to), address(from), n)
 	}
 	return m.dev.CopyAsync(s.handle, address(to), address(from), n)
@@ -215,9 +216,9 @@ func (s *stream) word() *word {
 	return w
 }
 
-// Write is part of proxy.Memory. Where the stream cannot store by itself it
+// Write is part of gpustage.Memory. Where the stream cannot store by itself it
 // copies, which orders as much: a stream does one thing after the other.
-func (m *Memory) Write(i proxy.Stream, at unsafe.Pointer, width uint8, value uint64) error {
+func (m *Memory) Write(i gpustage.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	s := &m.streams[i]
 	if m.store {
 		return m.keep(s, at, width, value)
@@ -232,7 +233,7 @@ func (m *Memory) Write(i proxy.Stream, at unsafe.Pointer, width uint8, value uin
 // copy after 6.8 (H200).
 const storesOfCopy = 2
 
-// Words is part of proxy.Memory.
+// Words is part of gpustage.Memory.
 func (m *Memory) Words() uint64 {
 	if m.store {
 		return storesOfCopy
@@ -240,19 +241,19 @@ func (m *Memory) Words() uint64 {
 	return 0
 }
 
-// Atomics is part of proxy.Memory.
+// Atomics is part of gpustage.Memory.
 func (m *Memory) Atomics() uint64 {
 	var set uint64
-	for op := proxy.OpSet; m.kernels != nil && op <= proxy.OpFetchXor; op++ {
-		if op != proxy.OpSet && op != proxy.OpFetch { // a store and a copy do these
-			set |= proxy.AtomicBit(op, 4) | proxy.AtomicBit(op, 8)
+	for op := fabric.OpSet; m.kernels != nil && op <= fabric.OpFetchXor; op++ {
+		if op != fabric.OpSet && op != fabric.OpFetch { // a store and a copy do these
+			set |= gpustage.AtomicBit(op, 4) | gpustage.AtomicBit(op, 8)
 		}
 	}
 	return set
 }
 
-// Atomic is part of proxy.Memory.
-func (m *Memory) Atomic(i proxy.Stream, at unsafe.Pointer, op proxy.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
+// Atomic is part of gpustage.Memory.
+func (m *Memory) Atomic(i gpustage.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
 	s := &m.streams[i]
 	changes := old == nil && m.changes(op)
 	if old == nil {
@@ -274,13 +275,13 @@ func (m *Memory) Atomic(i proxy.Stream, at unsafe.Pointer, op proxy.Op, width ui
 // changes tells whether a stream does an operation by itself. Only the driver that the
 // tests play has had it: CUDA 13.1 is the first with it, and no machine that this was built
 // on has that.
-func (m *Memory) changes(op proxy.Op) bool {
-	return m.dev.Facts().StreamChange && (op == proxy.OpAdd || op == proxy.OpAnd || op == proxy.OpOr)
+func (m *Memory) changes(op fabric.Op) bool {
+	return m.dev.Facts().StreamChange && (op == fabric.OpAdd || op == fabric.OpAnd || op == fabric.OpOr)
 }
 
-// Mark is part of proxy.Memory.
-func (m *Memory) Mark(i proxy.Stream) (uint64, error) {
-	if m.race != nil && i == proxy.StreamWord {
+// Mark is part of gpustage.Memory.
+func (m *Memory) Mark(i gpustage.Stream) (uint64, error) {
+	if m.race != nil && i == gpustage.StreamWord {
 		return m.race.mark()
 	}
 	s := &m.streams[i]
@@ -312,9 +313,9 @@ func (m *Memory) Mark(i proxy.Stream) (uint64, error) {
 	return s.asked, nil
 }
 
-// Marked is part of proxy.Memory.
-func (m *Memory) Marked(i proxy.Stream) (uint64, error) {
-	if m.race != nil && i == proxy.StreamWord {
+// Marked is part of gpustage.Memory.
+func (m *Memory) Marked(i gpustage.Stream) (uint64, error) {
+	if m.race != nil && i == gpustage.StreamWord {
 		return m.race.marked()
 	}
 	s := &m.streams[i]
@@ -333,7 +334,7 @@ func (m *Memory) Marked(i proxy.Stream) (uint64, error) {
 	return s.passed, nil
 }
 
-// Close is part of proxy.Memory. It may be called for what New has made of a
+// Close is part of gpustage.Memory. It may be called for what New has made of a
 // Memory.
 func (m *Memory) Close() error {
 	var errs []error

@@ -8,8 +8,9 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 )
 
 // context is one of two contexts of a GPU whose memory is main memory. All that it is given
@@ -142,7 +143,7 @@ func TestRace(t *testing.T) {
 			look := func() {
 				// The engine's thread reads what the GPU writes without a lock; here both
 				// are this thread, but for the goroutine, which only calls.
-				n, err := m.Marked(proxy.StreamWord)
+				n, err := m.Marked(gpustage.StreamWord)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -161,14 +162,14 @@ func TestRace(t *testing.T) {
 				want[i] = sums[w]
 				sums[w] += uint64(i + 1)
 				a := at + gpu.Address(8*w)
-				op, old := proxy.OpFetchAdd, unsafe.Pointer(&olds[i])
+				op, old := fabric.OpFetchAdd, unsafe.Pointer(&olds[i])
 				if rng.IntN(3) == 0 { // one that a stream may do by itself
-					op, old, want[i] = proxy.OpAdd, nil, olds[i]
+					op, old, want[i] = fabric.OpAdd, nil, olds[i]
 				}
-				if err := m.Atomic(proxy.StreamWord, *(*unsafe.Pointer)(unsafe.Pointer(&a)), op, 8, uint64(i+1), 0, old); err != nil {
+				if err := m.Atomic(gpustage.StreamWord, *(*unsafe.Pointer)(unsafe.Pointer(&a)), op, 8, uint64(i+1), 0, old); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := m.Mark(proxy.StreamWord); err != nil {
+				if _, err := m.Mark(gpustage.StreamWord); err != nil {
 					t.Fatal(err)
 				}
 				switch rng.IntN(30) {
@@ -226,15 +227,15 @@ func TestRaceIsQuick(t *testing.T) {
 	m.race.patience = time.Hour
 	p := *(*unsafe.Pointer)(unsafe.Pointer(&at))
 	for i := range 5 * raceClaims {
-		if err := m.Atomic(proxy.StreamWord, p, proxy.OpAdd, 8, 1, 0, nil); err != nil {
+		if err := m.Atomic(gpustage.StreamWord, p, fabric.OpAdd, 8, 1, 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		n, err := m.Mark(proxy.StreamWord)
+		n, err := m.Mark(gpustage.StreamWord)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for begin := time.Now(); ; quick.step() {
-			if done, err := m.Marked(proxy.StreamWord); err != nil || done >= n {
+			if done, err := m.Marked(gpustage.StreamWord); err != nil || done >= n {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -260,9 +261,9 @@ func TestRaceFails(t *testing.T) {
 	quick, apart, m, at := raced(t, 1)
 	quick.fail = "Put"
 	p := *(*unsafe.Pointer)(unsafe.Pointer(&at))
-	err := m.Atomic(proxy.StreamWord, p, proxy.OpAdd, 8, 1, 0, nil)
+	err := m.Atomic(gpustage.StreamWord, p, fabric.OpAdd, 8, 1, 0, nil)
 	for begin := time.Now(); err == nil && time.Since(begin) < 10*time.Second; {
-		_, err = m.Marked(proxy.StreamWord)
+		_, err = m.Marked(gpustage.StreamWord)
 	}
 	if err == nil || err.Error() != "Put fails" {
 		t.Errorf("error %v", err)

@@ -7,9 +7,10 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem/fabric"
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/gpustage"
 )
 
 // Quick is the program's own context of the GPU, in which kernels start at once.
@@ -84,13 +85,13 @@ const (
 	patience = time.Millisecond
 	// quickMost bounds what is in quick, which may stand still for long: the driver makes a
 	// caller wait who asks for more.
-	quickMost = proxy.StreamQueue
+	quickMost = gpustage.StreamQueue
 	// markEach is how many operations quick may do in a row before it is seen.
 	markEach  = 16
-	apartMost = proxy.StreamQueue
+	apartMost = gpustage.StreamQueue
 	// raceClaims is for what the engine has under way, for what is done and in quick, and for
 	// what is done and in apart.
-	raceClaims = 4 * proxy.StreamQueue
+	raceClaims = 4 * gpustage.StreamQueue
 	claimBytes = 8 * (raceClaims + 1) // with a word to try the kernels on
 )
 
@@ -136,7 +137,7 @@ func (r *race) warm() error {
 	}
 	for _, width := range []int{4, 8} {
 		err = errors.Join(err, r.in.Kernels.Put(r.quick, gpu.Atomic{
-			At: r.claims + 8*raceClaims, Op: int(proxy.OpAdd), Width: width, Fetched: address(zeros),
+			At: r.claims + 8*raceClaims, Op: int(fabric.OpAdd), Width: width, Fetched: address(zeros),
 		}))
 	}
 	return errors.Join(err, r.in.Dev.SyncStream(r.quick))

@@ -14,6 +14,7 @@ import (
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/proxy/wake"
@@ -39,6 +40,7 @@ type job struct {
 // pe is one of them; a thread of its own serves its engine, and also posts the test's operations.
 type pe struct {
 	*proxy.Engine
+	stage  *gpustage.Stage
 	j      *job
 	dev    *cuda.Device
 	module *cuda.Module
@@ -178,24 +180,25 @@ func open(devs [2]*cuda.Device, k kinds) (_ *job, err error) {
 			err = errors.Join(err, j.close())
 		}
 	}()
-	ends := make([]proxy.Endpoint, 2)
+	ends, stages := make([]proxy.Endpoint, 2), make([]gpustage.Endpoint, 2)
 	for i := range ends {
 		p, err := j.open(fabric.PE(i))
 		if err != nil {
 			return nil, err
 		}
-		ends[i] = p.Endpoint()
+		ends[i], stages[i] = p.Endpoint(), p.stage.Endpoint()
 	}
 	for i, p := range j.pes {
 		if err := p.Connect(ends); err != nil {
 			return nil, err
 		}
+		p.stage.Connect(stages)
 		if k.mapped {
 			at, err := p.mapped(j.pes[1-i].chunk)
 			if err != nil {
 				return nil, err
 			}
-			p.Map(fabric.PE(1-i), at)
+			p.stage.Map(fabric.PE(1-i), at)
 		}
 	}
 	for _, p := range j.pes {
@@ -314,9 +317,10 @@ func (j *job) open(number fabric.PE) (*pe, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Stage(m, proxy.StageConfig{Alone: new(proxy.Alone)}); err != nil {
+	if p.stage, err = gpustage.New(p.Host(), m, gpustage.Config{Alone: new(gpustage.Alone)}); err != nil {
 		return nil, err
 	}
+	p.Use(p.stage)
 	j.pes = append(j.pes, p)
 	return p, nil
 }

@@ -1,9 +1,10 @@
-package proxy
+package gpustage
 
 import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -20,20 +21,19 @@ import (
 // done on one copy of it.
 
 // takesPlace tells whether a message is an operation for StreamWord.
-func (e *Engine) takesPlace(h *layout.Header) bool {
-	return h.Kind == layout.KindAMO && h.Offset >= 0 && e.segment.Heap != nil && h.Op <= OpFetchXor &&
-		e.stage.atomic&AtomicBit(h.Op, h.Width) != 0
+func (s *Stage) takesPlace(h *layout.Header) bool {
+	return h.Kind == layout.KindAMO && h.Offset >= 0 && s.segment.Heap != nil && h.Op <= fabric.OpFetchXor &&
+		s.atomic&AtomicBit(h.Op, h.Width) != 0
 }
 
 // changeByStream asks for the first message that the line holds and that is not
 // under way. False: not now.
-func (e *Engine) changeByStream(l *line, h *layout.Header) bool {
-	s := e.stage
+func (s *Stage) changeByStream(l *line, h *layout.Header) bool {
 	t := &s.tracks[StreamWord]
 	if t.full() || s.tracks[StreamIn].passed < l.issued {
 		return false
 	}
-	at := e.word(h, h.Offset, h.Width)
+	at := s.engine.Word(h, h.Offset, h.Width)
 	if at == nil { // and the job has failed
 		return false
 	}
@@ -46,21 +46,20 @@ func (e *Engine) changeByStream(l *line, h *layout.Header) bool {
 		}
 		c.index, old = i, s.coming.at(i)
 	}
-	e.runs(errandCame, fabric.PE(h.From))
-	e.atomicGPU(StreamWord, at, h, old)
+	s.runs(backlog.CallCame, fabric.PE(h.From))
+	s.atomicGPU(StreamWord, at, h, old)
 	t.later(c)
 	l.underway++
 	return true
 }
 
 // changed comes when it is done.
-func (e *Engine) changed(c *chore) {
-	s := e.stage
+func (s *Stage) changed(c *chore) {
 	l := &s.lines[c.pe]
 	if c.index != noSlot {
 		value := mem.Load(s.coming.at(c.index), int(c.width))
 		s.coming.give(c.index)
-		e.answer(&layout.Header{From: c.pe, Token: c.token}, value)
+		s.engine.Answer(fabric.PE(c.pe), c.token, value)
 	}
 	l.underway--
 	s.letThrough(l)
@@ -77,8 +76,7 @@ type word struct {
 const maxWords = 32
 
 // beginWord begins the first message that the line holds, if that can be now.
-func (e *Engine) beginWord(l *line, h *layout.Header, at unsafe.Pointer) {
-	s := e.stage
+func (s *Stage) beginWord(l *line, h *layout.Header, at unsafe.Pointer) {
 	if !s.mine && s.fresh {
 		if s.wants = !s.alone.taken.CompareAndSwap(false, true); !s.wants {
 			s.mine, s.until = true, 0
@@ -98,7 +96,7 @@ func (e *Engine) beginWord(l *line, h *layout.Header, at unsafe.Pointer) {
 	if !ok {
 		return
 	}
-	e.copyGPU(StreamIn, s.coming.at(i), at, uint64(h.Width))
+	s.copyGPU(StreamIn, s.coming.at(i), at, uint64(h.Width))
 	s.did(l)
 	l.changing = true
 	s.words = append(s.words, word{at, h.Width, i})
@@ -111,8 +109,7 @@ func overlap(a unsafe.Pointer, n uint8, b unsafe.Pointer, m uint8) bool {
 
 // endWord comes when the value of a word is there. It does what the PE has asked
 // for and whatever else is first in its line and about the same word.
-func (e *Engine) endWord(c *chore) {
-	s := e.stage
+func (s *Stage) endWord(c *chore) {
 	w := &s.words[c.index]
 	var old uint64
 	mem.Copy(unsafe.Pointer(&old), s.coming.at(w.slot), int(w.width))
@@ -126,7 +123,7 @@ func (e *Engine) endWord(c *chore) {
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
 			m := l.held.At(0)
 			h := (*layout.Header)(unsafe.Pointer(&m.message[0]))
-			if h.Kind != layout.KindAMO || l.pullDone < m.pulls || h.Width != w.width || h.Offset < 0 || e.word(h, h.Offset, h.Width) != w.at {
+			if h.Kind != layout.KindAMO || l.pullDone < m.pulls || h.Width != w.width || h.Offset < 0 || s.engine.Word(h, h.Offset, h.Width) != w.at {
 				break
 			}
 			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)
@@ -137,14 +134,14 @@ func (e *Engine) endWord(c *chore) {
 			s.letThrough(l)
 		}
 	}
-	e.runs(errandCame, fabric.PE(c.pe))
-	e.writeGPU(StreamIn, w.at, w.width, value)
+	s.runs(backlog.CallCame, fabric.PE(c.pe))
+	s.writeGPU(StreamIn, w.at, w.width, value)
 	s.until = in.last()
 	w.at = nil
 }
 
 // yield gives Alone back when all words have been stored.
-func (s *stage) yield() {
+func (s *Stage) yield() {
 	if !s.mine || s.tracks[StreamIn].passed < s.until {
 		return
 	}

@@ -1,7 +1,9 @@
-package proxy
+package gpustage
 
 import (
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
 )
 
 // Losing a PE where heaps are in GPU memory. What streams have been asked to do they
@@ -14,34 +16,33 @@ import (
 // All of this is done at the beginning of a turn: a loss may be noticed in the middle
 // of one.
 
-// loseStaged notes that a PE has to be given up in the next turn.
-func (e *Engine) loseStaged(pe fabric.PE) {
-	e.stage.lost = append(e.stage.lost, pe)
-	e.copying()
+// Lose notes that a PE has to be given up in the next turn.
+func (s *Stage) Lose(pe fabric.PE) {
+	s.lost = append(s.lost, pe)
+	s.copying()
 }
 
 // giveUpLost gives up the PEs that were lost since the last turn.
-func (e *Engine) giveUpLost() {
-	s := e.stage
+func (s *Stage) giveUpLost() {
 	for len(s.lost) > 0 {
 		pe := s.lost[len(s.lost)-1]
 		s.lost = s.lost[:len(s.lost)-1]
 		l := &s.lines[pe]
 		s.dropHeld(l)
-		e.dropDepartures(pe)
-		e.dropPulls(pe, l)
-		e.endStaged(pe)
+		s.dropDepartures(pe)
+		s.dropPulls(pe, l)
+		s.endStaged(pe)
 	}
 }
 
 // dropHeld forgets messages that wait. Those that a stream is at stay until it is done.
-func (s *stage) dropHeld(l *line) {
+func (s *Stage) dropHeld(l *line) {
 	keep := l.underway
 	if l.changing {
 		keep = max(keep, 1)
 	}
 	for l.held.Len() > keep {
-		s.kept = append(s.kept, l.held.PopLast().message[:messageSize])
+		s.kept = append(s.kept, l.held.PopLast().message[:layout.MessageSize])
 		l.heldDone++
 	}
 }
@@ -50,8 +51,7 @@ func (s *stage) dropHeld(l *line) {
 func (d *departure) leaves() bool { return d.kind == wayPut || d.kind == wayServe }
 
 // dropDepartures ends what leaves for a PE, but for what streams are at (left).
-func (e *Engine) dropDepartures(pe fabric.PE) {
-	s := e.stage
+func (s *Stage) dropDepartures(pe fabric.PE) {
 	for range s.departs.Len() {
 		d := s.departs.Pop()
 		if d.pe != pe || !d.leaves() {
@@ -59,7 +59,7 @@ func (e *Engine) dropDepartures(pe fabric.PE) {
 			continue
 		}
 		d.n = d.begun
-		e.departed(d)
+		s.departed(d)
 	}
 	for range s.ready.Len() {
 		p := s.ready.Pop()
@@ -67,7 +67,7 @@ func (e *Engine) dropDepartures(pe fabric.PE) {
 			s.ready.Push(p)
 			continue
 		}
-		e.dropPiece(&p)
+		s.dropPiece(&p)
 	}
 	for i := range s.offers {
 		p := s.offers[i].piece
@@ -77,26 +77,25 @@ func (e *Engine) dropDepartures(pe fabric.PE) {
 		s.offers[i].piece = piece{}
 		s.giveBack(&p)
 		p.of.open--
-		e.departed(p.of)
+		s.departed(p.of)
 	}
 }
 
 // dropPiece gives up a piece that is in main memory and was not sent.
-func (e *Engine) dropPiece(p *piece) {
+func (s *Stage) dropPiece(p *piece) {
 	d := p.of
-	e.stage.giveBack(p)
+	s.giveBack(p)
 	d.unsent--
 	d.open--
-	e.departed(d)
+	s.departed(d)
 }
 
 // dropPulls forgets what a PE has offered. Reads that the provider has come back to
 // landedLost.
-func (e *Engine) dropPulls(pe fabric.PE, l *line) {
-	s := e.stage
-	for t := fabric.Token(receives); t < tokens; t++ {
-		if o := &e.slots[t]; o.use == usePull && o.pe == pe {
-			s.reads[t].of.lost = true
+func (s *Stage) dropPulls(pe fabric.PE, l *line) {
+	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
+		if p := s.reads[t].of; p != nil && p.pe == pe {
+			p.lost = true
 		}
 	}
 	still := s.pulls[:0]
@@ -112,7 +111,7 @@ func (e *Engine) dropPulls(pe fabric.PE, l *line) {
 	for l.pulls.Len() > 0 {
 		switch p := l.pulls.Pop(); {
 		case p.done:
-			s.pulled = append(s.pulled, p)
+			s.sparePulls = append(s.sparePulls, p)
 		case !p.lost:
 			s.forget(p)
 		}
@@ -120,22 +119,24 @@ func (e *Engine) dropPulls(pe fabric.PE, l *line) {
 	l.pullDone = l.pullsAll
 }
 
-func (s *stage) forget(p *pull) {
+func (s *Stage) forget(p *pull) {
 	s.under--
-	s.pulled = append(s.pulled, p)
+	s.sparePulls = append(s.sparePulls, p)
 }
 
 // landedLost takes back a read from a lost PE.
-func (e *Engine) landedLost(r *read) {
-	s, p := e.stage, r.of
+func (s *Stage) landedLost(r *read) {
+	p := r.of
 	if p.gpu {
 		s.landing.give(r.chunk)
 		s.lines[p.pe].landing--
 	}
 	if p.get != 0 {
 		t := fabric.Token(p.get & 0xffff)
-		if s.gets[t].reads--; s.gets[t].reads == 0 {
-			e.tookEnded(t)
+		if g := &s.ops[t].get; g.reads > 0 {
+			if g.reads--; g.reads == 0 && g.ended {
+				s.end(t)
+			}
 		}
 	}
 	if p.landed += r.n; p.landed == p.begun {
@@ -144,51 +145,43 @@ func (e *Engine) landedLost(r *read) {
 }
 
 // endStaged ends the operations of callers.
-func (e *Engine) endStaged(pe fabric.PE) {
-	s := e.stage
-	for t := fabric.Token(receives); t < tokens; t++ {
-		o := &e.slots[t]
-		if o.pe != pe || o.ended {
+func (s *Stage) endStaged(pe fabric.PE) {
+	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
+		o := &s.ops[t]
+		if o.pe != pe || o.get.ended {
 			continue
 		}
 		switch o.use {
 		case useOffer:
-			if o.registered {
-				e.dropRegion(o, false)
-			}
-			e.endLost(t)
+			s.engine.Deregister(t, false)
+			s.conclude(t)
 		case useGet:
-			g := &s.gets[t]
-			g.left, g.reads, g.status = 0, 0, int32(Failed)
+			g := &o.get
+			g.left, g.reads, g.status = 0, 0, int32(call.Failed)
 			in := &s.tracks[StreamIn].chores
 			for i := range in.Len() {
-				if c := in.At(i); c.what == taskCame && c.token == e.question(t) {
+				if c := in.At(i); c.what == taskCame && c.token == s.engine.Question(t) {
 					g.left += c.value
 				}
 			}
-			for r := fabric.Token(receives); r < tokens; r++ {
-				if e.slots[r].use == usePull && s.reads[r].of.get == e.question(t) {
+			for r := fabric.Token(layout.Receives); r < layout.Tokens; r++ {
+				if p := s.reads[r].of; p != nil && p.get == s.engine.Question(t) {
 					g.reads++
 				}
 			}
 			if g.left == 0 {
-				e.endGet(t)
+				s.endGet(t)
 			}
 		}
 	}
 }
 
-// endLost ends an operation on a lost PE that a caller or a quiet waits for.
-func (e *Engine) endLost(t fabric.Token) {
-	o := &e.slots[t]
-	err := e.losses[o.pe]
-	if o.request != nil {
-		e.err = err
-		e.finish(o.request, int32(Failed), 0)
-		o.request = nil
+// conclude ends an operation, with the reason if its PE was lost.
+func (s *Stage) conclude(t fabric.Token) {
+	if err := s.engine.Lost(s.ops[t].pe); err != nil {
+		s.engine.Conclude(t, int32(call.Failed), err)
 	} else {
-		e.lose(o.lane, err)
+		s.engine.Conclude(t, 0, nil)
 	}
-	e.pending[o.lane]--
-	e.give(t)
+	s.end(t)
 }

@@ -1,12 +1,13 @@
-package proxy
+package gpustage
 
 import (
 	"fmt"
 	"slices"
-	"structs"
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -46,88 +47,76 @@ type get struct {
 	dest   unsafe.Pointer
 	n      uint64
 	left   uint64
+	desc   uintptr
 	reads  int    // of a lost PE, that the provider has
+	ended  bool   // the PE was lost, and its caller told: the provider still has reads
 	slot   uint16 // for what comes in a message; only of GPU memory
 	gpu    bool
 	status int32
+	err    error
 }
-
-// offered is the payload of an offer.
-type offered struct {
-	_     structs.HostLayout
-	N     uint64
-	Fence uint32 // epoch of the sender: offers of one are not ordered
-	Get   uint32 // question of the get; 0: a put
-}
-
-const offeredSize = 16
-
-var _ [offeredSize]byte = [unsafe.Sizeof(offered{})]byte{}
 
 // takeOffer begins to pull what a PE offers.
-func (e *Engine) takeOffer(h *layout.Header, payload unsafe.Pointer, n int) {
-	if n != offeredSize || !e.staged() {
-		e.malformed(h)
+func (s *Stage) takeOffer(h *layout.Header, payload unsafe.Pointer, n int) {
+	if n != layout.OfferSize {
+		s.engine.Malformed(h)
 		return
 	}
-	var o offered
+	var o layout.Offer
 	mem.Copy(unsafe.Pointer(&o), payload, n)
 	if o.Get != 0 {
-		e.takeOfferOfGet(h, &o)
+		s.takeOfferOfGet(h, &o)
 		return
 	}
-	at := e.target(h, h.Offset, o.N)
+	at := s.engine.Target(h, h.Offset, o.N)
 	if at == nil {
 		return
 	}
-	e.settleWrites()
-	s := e.stage
+	s.Flush()
 	l := &s.lines[h.From]
 	if o.Fence != l.fence || l.pullsAll == 0 {
 		l.fence = o.Fence
 		l.behind.pulls, l.behind.held = l.pullsAll, l.heldAll
 	}
 	p := s.newPull(fabric.PE(h.From), h.Operand, h.Extra, o.N, at)
-	p.gpu = e.segment.Heap != nil && h.Offset >= 0
-	p.desc, p.token, p.after = e.region.Desc, h.Token, l.behind
+	p.gpu = s.segment.Heap != nil && h.Offset >= 0
+	p.desc, p.token, p.after = s.heap.Desc, h.Token, l.behind
 	l.pulls.Push(p)
 	l.pullsAll++
-	e.listen(l, h.From)
-	e.startPulls()
+	s.listen(l, h.From)
+	s.startPulls()
 }
 
 // takeOfferOfGet is the same for a part of what this PE asked for.
-func (e *Engine) takeOfferOfGet(h *layout.Header, o *offered) {
-	g, s := e.getOf(h, o.Get)
+func (s *Stage) takeOfferOfGet(h *layout.Header, o *layout.Offer) {
+	g := s.getOf(h, o.Get)
 	if g == nil {
 		return
 	}
 	if uint64(h.Offset) > g.n || o.N > g.n-uint64(h.Offset) {
-		e.malformed(h)
+		s.engine.Malformed(h)
 		return
 	}
-	p := e.stage.newPull(fabric.PE(h.From), h.Operand, h.Extra, o.N, unsafe.Add(g.dest, h.Offset))
+	p := s.newPull(fabric.PE(h.From), h.Operand, h.Extra, o.N, unsafe.Add(g.dest, h.Offset))
 	p.gpu, p.token, p.get = g.gpu, h.Token, o.Get
-	if p.desc = e.region.Desc; s.registered {
-		p.desc = s.memory.Region.Desc
-	}
-	e.startPulls()
+	p.desc = g.desc
+	s.startPulls()
 }
 
 // getOf finds the get that a PE answers.
-func (e *Engine) getOf(h *layout.Header, question uint32) (*get, *slot) {
+func (s *Stage) getOf(h *layout.Header, question uint32) *get {
 	t := fabric.Token(question & 0xffff)
-	if t >= tokens || e.question(t) != question || uint32(e.slots[t].pe) != h.From || e.slots[t].use != useGet {
-		e.unasked(h)
-		return nil, nil
+	if t >= layout.Tokens || s.engine.Question(t) != question || uint32(s.ops[t].pe) != h.From || s.ops[t].use != useGet {
+		s.engine.Unasked(h)
+		return nil
 	}
-	return &e.stage.gets[t], &e.slots[t]
+	return &s.ops[t].get
 }
 
-func (s *stage) newPull(pe fabric.PE, remote, key, n uint64, dest unsafe.Pointer) *pull {
+func (s *Stage) newPull(pe fabric.PE, remote, key, n uint64, dest unsafe.Pointer) *pull {
 	var p *pull
-	if last := len(s.pulled) - 1; last >= 0 {
-		p, s.pulled = s.pulled[last], s.pulled[:last]
+	if last := len(s.sparePulls) - 1; last >= 0 {
+		p, s.sparePulls = s.sparePulls[last], s.sparePulls[:last]
 	} else {
 		p = new(pull)
 	}
@@ -139,8 +128,7 @@ func (s *stage) newPull(pe fabric.PE, remote, key, n uint64, dest unsafe.Pointer
 
 // startPulls posts reads while there is room. A PE that has none does not keep
 // the others from theirs.
-func (e *Engine) startPulls() {
-	s := e.stage
+func (s *Stage) startPulls() {
 	if len(s.pulls) == 0 {
 		return
 	}
@@ -149,7 +137,7 @@ func (e *Engine) startPulls() {
 	still := work[:0]
 	for _, p := range work {
 		l := &s.lines[p.pe]
-		if l.blocked == s.pass || !e.pullNow(l, p) || !e.startPull(l, p) {
+		if l.blocked == s.pass || !s.pullNow(l, p) || !s.startPull(l, p) {
 			still = append(still, p)
 		}
 	}
@@ -158,21 +146,20 @@ func (e *Engine) startPulls() {
 }
 
 // pullNow tells whether what a fence puts before the pull is done.
-func (e *Engine) pullNow(l *line, p *pull) bool {
+func (s *Stage) pullNow(l *line, p *pull) bool {
 	if p.get != 0 || p.token == 0 {
 		return true
 	}
 	if l.pullDone < p.after.pulls || l.heldDone < p.after.held {
 		return false
 	}
-	return p.gpu || l.issued <= e.stage.tracks[StreamIn].passed
+	return p.gpu || l.issued <= s.tracks[StreamIn].passed
 }
 
 // startPull posts what it can of a pull; true: all of it.
-func (e *Engine) startPull(l *line, p *pull) bool {
-	s := e.stage
+func (s *Stage) startPull(l *line, p *pull) bool {
 	for p.begun < p.n && p.err == 0 {
-		r := read{of: p, at: p.begun, n: min(p.n-p.begun, e.caps.MaxMessage)}
+		r := read{of: p, at: p.begun, n: min(p.n-p.begun, s.caps.MaxMessage)}
 		to, desc := unsafe.Add(p.dest, r.at), p.desc
 		if p.gpu {
 			i, ok := s.landing.takeFor(&l.landing)
@@ -182,7 +169,7 @@ func (e *Engine) startPull(l *line, p *pull) bool {
 			r.chunk, r.n = i, min(r.n, s.landing.size)
 			to, desc = s.landing.at(i), s.pinned.Desc
 		}
-		if !e.postRead(p, to, desc, &r) {
+		if !s.postRead(p, to, desc, &r) {
 			if p.gpu {
 				s.landing.give(r.chunk)
 				l.landing--
@@ -197,39 +184,30 @@ func (e *Engine) startPull(l *line, p *pull) bool {
 	}
 	if p.err != 0 {
 		p.n = p.begun // no more of it
-		e.pulledSome(p, 0)
+		s.pulledSome(p, 0)
 	}
 	return true
 }
 
-func (e *Engine) postRead(p *pull, to unsafe.Pointer, desc uintptr, r *read) bool {
-	t, slot := e.take(usePull, &e.peers[p.pe], p.pe)
-	if slot == nil {
-		return false
-	}
-	op := &e.moving
-	op.PE, op.Token, op.Local, op.Len, op.Desc = p.pe, t, to, r.n, desc
-	op.Remote, op.Key = p.remote+r.at, p.key
-	if err := e.prov.Read(op); err != nil {
-		if e.refused(t, slot, err) == Failed {
+func (s *Stage) postRead(p *pull, to unsafe.Pointer, desc uintptr, r *read) bool {
+	t, st := s.engine.Read(p.pe, p.remote+r.at, p.key, to, r.n, desc)
+	if st != call.Done {
+		if st == call.Failed {
 			p.err = -1
 		}
 		return false
 	}
-	e.stage.reads[t] = *r
-	from := &e.peers[p.pe].Count
-	from[layout.Reads]++
-	from[layout.ReadBytes] += r.n
+	s.reads[t] = *r
 	return true
 }
 
-// landed comes when a read is complete, or has failed.
-func (e *Engine) landed(t fabric.Token, failed int32) {
-	s := e.stage
+// Landed comes when a read is complete, or has failed.
+func (s *Stage) Landed(t fabric.Token, failed int32) {
 	r := s.reads[t]
+	s.reads[t].of = nil
 	p := r.of
 	if p.lost {
-		e.landedLost(&r)
+		s.landedLost(&r)
 		return
 	}
 	l := &s.lines[p.pe]
@@ -242,19 +220,18 @@ func (e *Engine) landed(t fabric.Token, failed int32) {
 		s.landing.give(r.chunk)
 		l.landing--
 	default:
-		e.runs(p.errand(), p.pe)
-		e.copyGPU(StreamIn, unsafe.Add(p.dest, r.at), s.landing.at(r.chunk), r.n)
+		s.runs(p.errand(), p.pe)
+		s.copyGPU(StreamIn, unsafe.Add(p.dest, r.at), s.landing.at(r.chunk), r.n)
 		if p.get == 0 {
 			l.issued = in.last()
 		}
 		in.later(chore{what: taskLanded, index: r.chunk, pe: uint32(p.pe)})
 	}
-	e.pulledSome(p, r.n)
+	s.pulledSome(p, r.n)
 }
 
 // pulledSome ends the pull when all of it has come.
-func (e *Engine) pulledSome(p *pull, n uint64) {
-	s := e.stage
+func (s *Stage) pulledSome(p *pull, n uint64) {
 	if p.landed += n; p.landed < p.n && p.err == 0 || p.landed < p.begun {
 		return
 	}
@@ -265,7 +242,7 @@ func (e *Engine) pulledSome(p *pull, n uint64) {
 		}
 	}
 	if p.token != 0 {
-		e.own(p.pe, e.Epoch, noLane, &layout.Header{Kind: layout.KindTaken, Token: p.token, Operand: uint64(uint32(p.err))})
+		s.engine.Own(p.pe, layout.Header{Kind: layout.KindTaken, Token: p.token, Operand: uint64(uint32(p.err))})
 	}
 	s.under--
 	if p.get != 0 {
@@ -273,165 +250,141 @@ func (e *Engine) pulledSome(p *pull, n uint64) {
 		if p.gpu && status == 0 {
 			s.tracks[StreamIn].later(chore{what: taskCame, token: p.get, value: p.size, pe: uint32(p.pe)})
 		} else {
-			e.gotSome(p.get, p.size, status)
+			s.gotSome(p.get, p.size, status)
 		}
-		s.pulled = append(s.pulled, p)
+		s.sparePulls = append(s.sparePulls, p)
 		return
 	}
 	p.done = true
 	l := &s.lines[p.pe]
 	for l.pulls.Len() > 0 && (*l.pulls.At(0)).done {
-		s.pulled = append(s.pulled, l.pulls.Pop())
+		s.sparePulls = append(s.sparePulls, l.pulls.Pop())
 		l.pullDone++
 	}
 }
 
 // gotSome counts bytes of a get that are in place, or will not come.
-func (e *Engine) gotSome(question uint32, n uint64, status int32) {
+func (s *Stage) gotSome(question uint32, n uint64, status int32) {
 	t := fabric.Token(question & 0xffff)
-	g, s := &e.stage.gets[t], &e.slots[t]
+	g := &s.ops[t].get
 	if status != 0 && g.status == 0 {
 		g.status = status
-		e.err = fmt.Errorf("PE %d: %s: error %d", s.pe, s.use, status)
+		g.err = fmt.Errorf("PE %d: get: error %d", s.ops[t].pe, status)
 	}
 	if g.left -= n; g.left == 0 {
-		e.endGet(t)
+		s.endGet(t)
 	}
 }
 
 // endGet ends a get of which everything is in place, or will not come.
-func (e *Engine) endGet(t fabric.Token) {
-	g, s := &e.stage.gets[t], &e.slots[t]
-	lost := e.isLost(s.pe)
-	if lost {
-		e.err, g.status = e.losses[s.pe], int32(Failed)
+func (s *Stage) endGet(t fabric.Token) {
+	g := &s.ops[t].get
+	lost := s.engine.Lost(s.ops[t].pe)
+	if lost != nil {
+		g.err, g.status = lost, int32(call.Failed)
 	}
 	if g.gpu {
-		e.stage.coming.give(g.slot)
+		s.coming.give(g.slot)
 	}
-	if s.registered && !lost {
-		g.status = max(g.status, e.dropRegion(s, g.status == 0))
+	if lost == nil {
+		g.status = max(g.status, s.engine.Deregister(t, g.status == 0))
 	}
-	if s.request != nil {
-		e.finish(s.request, g.status, 0)
-	} else {
-		e.pending[s.lane]--
-		if g.status != 0 {
-			e.lose(s.lane, e.err)
-		}
+	s.engine.Conclude(t, g.status, g.err)
+	if g.ended = lost != nil && g.reads > 0; !g.ended {
+		s.end(t)
 	}
-	if lost {
-		s.request, s.ended = nil, true
-		if g.reads == 0 {
-			e.tookEnded(t)
-		}
-		return
-	}
-	e.give(t)
 }
 
 // takeData takes a small part of a get that came in a message.
-func (e *Engine) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
-	if !e.staged() {
-		e.malformed(h)
-		return
-	}
-	g, _ := e.getOf(h, h.Token)
+func (s *Stage) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
+	g := s.getOf(h, h.Token)
 	if g == nil {
 		return
 	}
 	if uint64(h.Offset) > g.n || uint64(n) > g.n-uint64(h.Offset) {
-		e.malformed(h)
+		s.engine.Malformed(h)
 		return
 	}
 	to := unsafe.Add(g.dest, h.Offset)
 	if !g.gpu {
 		mem.Copy(to, payload, n)
-		e.gotSome(h.Token, uint64(n), 0)
+		s.gotSome(h.Token, uint64(n), 0)
 		return
 	}
-	s := e.stage
 	slot := s.coming.at(g.slot)
 	mem.Copy(slot, payload, n)
-	e.runs(errandGet, fabric.PE(h.From))
-	e.copyGPU(StreamIn, to, slot, uint64(n))
+	s.runs(backlog.CallGet, fabric.PE(h.From))
+	s.copyGPU(StreamIn, to, slot, uint64(n))
 	s.tracks[StreamIn].later(chore{what: taskCame, token: h.Token, value: uint64(n), pe: h.From})
 }
 
-// stageGet is Get where one of the two sides is GPU memory. Not ok: neither is.
-func (e *Engine) stageGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *Request) (st Status, ok bool) {
-	s := e.stage
-	l, p := &s.lines[pe], &e.peers[pe]
-	if e.isLost(pe) {
-		return e.fail(e.losses[pe]), true
+// Get is Get where one of the two sides is GPU memory. Not ok: neither is.
+func (s *Stage) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool) {
+	l := &s.lines[pe]
+	if err := s.engine.Lost(pe); err != nil {
+		return s.engine.Fail(err), true
 	}
-	gpu := e.onGPU(dest, n)
+	gpu := s.Holds(dest, n)
 	far := l.device && offset >= 0
 	if far && l.mapped != nil {
-		return e.copyGet(pe, offset, dest, n, gpu, r), true
+		return s.copyGet(pe, offset, dest, n, gpu, r), true
 	}
-	switch {
-	case e.reaches(l, offset, far, dest, n, gpu):
+	if s.reaches(l, offset, far, dest, n, gpu) {
 		return 0, false
-	case !e.routed(p, pe):
-		return e.fail(errNoRoute), true
-	case e.held(p), !e.room(p, n):
-		return Again, true
+	}
+	if st := s.engine.Ready(pe, n); st != call.Done {
+		return st, true
 	}
 	var small uint16
 	if gpu {
 		if small, ok = s.coming.take(); !ok {
-			return Again, true
+			return call.Again, true
 		}
 	}
-	t, slot := e.take(useGet, p, pe)
-	if slot == nil {
-		st = Again
-	} else {
-		slot.request = r
-		s.gets[t] = get{dest: dest, n: n, left: n, slot: small, gpu: gpu}
-		st = e.askFor(t, slot, pe, offset, far && l.extents.find(offset, n) == nil)
+	st = call.Again
+	t, ok := s.engine.BeginGet(pe, r, n)
+	if ok {
+		o := &s.ops[t]
+		o.use, o.pe = useGet, pe
+		o.get = get{dest: dest, n: n, left: n, desc: s.heap.Desc, slot: small, gpu: gpu}
+		st = s.askFor(t, pe, offset, far && l.extents.find(offset, n) == nil)
 	}
-	if st != Done {
+	if st != call.Done {
 		if gpu {
 			s.coming.give(small)
 		}
 		return st, true
 	}
-	e.hold(slot, n)
 	if r == nil {
-		e.pending[slot.lane]++
+		s.engine.Await(t)
 	}
-	e.startPulls()
-	return Pending, true
+	s.startPulls()
+	return call.Pending, true
 }
 
 // askFor begins a get: by a message where the other side has to copy, else by
 // reading.
-func (e *Engine) askFor(t fabric.Token, slot *slot, pe fabric.PE, offset int64, far bool) Status {
-	s, p := e.stage, &e.peers[pe]
-	g := &s.gets[t]
+func (s *Stage) askFor(t fabric.Token, pe fabric.PE, offset int64, far bool) call.Status {
+	g := &s.ops[t].get
 	if !far {
-		op := e.move(p, pe, offset, g.dest, g.n, t)
+		op := fabric.RMA{PE: pe, Len: g.n}
+		op.Remote, op.Key = s.engine.Route(pe, offset)
+		s.Aim(&op, offset)
 		q := s.newPull(pe, op.Remote, op.Key, g.n, g.dest)
-		q.gpu, q.get = true, e.question(t)
-		return Done
+		q.gpu, q.get = true, s.engine.Question(t)
+		return call.Done
 	}
-	if !g.gpu && !e.segment.Contains(g.dest, g.n) {
-		op := &e.moving
-		op.Local, op.Len, op.Desc = g.dest, g.n, 0
-		if st := e.localRegion(slot, op); st != Done {
-			e.give(t)
-			return st
+	if !g.gpu && s.caps.LocalMR && !s.segment.Contains(g.dest, g.n) {
+		at, region, err := s.engine.RegisterLocal(t, g.dest, g.n, true)
+		if err != nil {
+			s.end(t)
+			return s.engine.Fail(err)
 		}
-		g.dest = op.Local
+		g.dest, g.desc = at, region.Desc
 	}
-	st := e.sendCopy(pe, &layout.Header{Kind: layout.KindFetch, Token: e.question(t), Offset: offset, Operand: g.n})
-	if st != Done {
-		if slot.registered {
-			e.dropRegion(slot, false)
-		}
-		e.give(t)
+	st := s.engine.Send(0, pe, layout.Header{Kind: layout.KindFetch, Token: s.engine.Question(t), Offset: offset, Operand: g.n}, nil, 0)
+	if st != call.Done {
+		s.end(t)
 	}
 	return st
 }

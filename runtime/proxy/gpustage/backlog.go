@@ -1,4 +1,4 @@
-package proxy
+package gpustage
 
 import (
 	"sync/atomic"
@@ -52,16 +52,13 @@ func (t *track) came(p *tally) {
 	p.passed.Store(t.passed)
 }
 
-// Undone appends what this engine's streams have not carried out. Any thread may ask, and
+// Undone appends what this PE's streams of an engine have not carried out. Any thread may ask, and
 // needs no lock for it; what it learns of a stream that goes on is of several moments.
-func (e *Engine) Undone(to []Undone) []Undone {
-	if e.stage == nil {
-		return to
-	}
-	for i := range e.stage.tallies {
-		t := &e.stage.tallies[i]
+func (s *Stage) Undone(to []backlog.Work) []backlog.Work {
+	for i := range s.tallies {
+		t := &s.tallies[i]
 		if ops, bytes := t.left(); ops > 0 {
-			to = append(to, Undone{Stream: Stream(i), Passed: t.passed.Load(), Ops: ops, Bytes: bytes, For: backlog.CallText(t.oldest.Load())})
+			to = append(to, backlog.Work{Stream: Stream(i), Passed: t.passed.Load(), Ops: ops, Bytes: bytes, For: backlog.CallText(t.oldest.Load())})
 		}
 	}
 	return to
@@ -78,8 +75,8 @@ func (t *tally) left() (ops, bytes uint64) {
 	return given - done, bytesGiven - bytesDone
 }
 
-// show brings what other processes see of the streams up to date.
-func (s *stage) show(to *[Streams]backlog.Shown) {
+// Show brings what other processes see of the streams up to date.
+func (s *Stage) Show(to *[Streams]backlog.Shown) {
 	for i := range s.tallies {
 		t, u := &s.tallies[i], &to[i]
 		ops, bytes := t.left()

@@ -1,4 +1,4 @@
-package proxy
+package gpustage
 
 import (
 	"errors"
@@ -8,7 +8,10 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // StreamQueue is the most operations, besides marks, that an engine has in one
@@ -45,7 +48,7 @@ type Memory interface {
 	// kernels. Where it fetches, the value before is stored at old, which is
 	// pinned. It may be a kernel itself, for which a GPU that is full has no
 	// place: nothing else is put into its stream.
-	Atomic(s Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, old unsafe.Pointer) error
+	Atomic(s Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error
 	// Mark puts a mark into a stream and returns its number: 1, and one more
 	// each time. Operations may be kept back until the mark behind them.
 	Mark(s Stream) (uint64, error)
@@ -58,16 +61,16 @@ type Memory interface {
 }
 
 // AtomicBit stands for an atomic operation on 4 or 8 bytes in a set of them.
-func AtomicBit(op Op, width uint8) uint64 { return 1 << (uint(op)*2 + uint(width)/8) }
+func AtomicBit(op fabric.Op, width uint8) uint64 { return 1 << (uint(op)*2 + uint(width)/8) }
 
 // ownerAlone says in such a set that the owner changes words in several steps.
 const ownerAlone = 1 << 63
 
-// allAtomics is the set of every operation.
-const allAtomics = 1<<(2*(uint(OpFetchXor)+1)) - 1
+// AllAtomics is the set of every operation.
+const AllAtomics = 1<<(2*(uint(fabric.OpFetchXor)+1)) - 1
 
-// plainAtomics are those that one copy or one store does.
-var plainAtomics = AtomicBit(OpSet, 4) | AtomicBit(OpSet, 8) | AtomicBit(OpFetch, 4) | AtomicBit(OpFetch, 8)
+// PlainAtomics are those that one copy or one store does.
+var PlainAtomics = AtomicBit(fabric.OpSet, 4) | AtomicBit(fabric.OpSet, 8) | AtomicBit(fabric.OpFetch, 4) | AtomicBit(fabric.OpFetch, 8)
 
 // Alone is what the engines of a PE share so that atomic operations on its GPU
 // memory, done by reading, computing and writing, are atomic together. It may
@@ -76,10 +79,10 @@ var plainAtomics = AtomicBit(OpSet, 4) | AtomicBit(OpSet, 8) | AtomicBit(OpFetch
 // copies (Map) leave such operations to the owner.
 type Alone struct{ taken atomic.Bool }
 
-// StageConfig is how an engine moves GPU memory. The zero value is usable.
-type StageConfig struct {
+// Config is how an engine moves GPU memory. The zero value is usable.
+type Config struct {
 	Chunk  uint64 // bytes of one chunk; 0: 1 MiB
-	Chunks int    // of those that come, and as many of those that leave; 0: StageChunks
+	Chunks int    // of those that come, and as many of those that leave; 0: Chunks
 	Alone  *Alone // nil: what Memory.Atomic cannot do is refused
 }
 
@@ -88,17 +91,17 @@ const (
 	// 16 of 512 KiB 4.9 and 16 of 256 KiB 6.0, where main memory takes 3.4: each
 	// chunk costs three messages, and few chunks stay in the cache.
 	defaultChunk = 1 << 20
-	maxChunks    = 64
+	MaxChunks    = 64
 	smallSlots   = 256 // for what travels in messages, each way
 )
 
-// StageChunks is how many chunks an engine has each way. Over tcp between two H200,
+// Chunks is how many chunks an engine has each way. Over tcp between two H200,
 // each end on processors of its own, puts of 1 MiB in a row took 160 to 183 us with
 // 4, 8, 12, 16, 24 and 32 of them, in no order, and twice with 8 the two ends of that.
-const StageChunks = 8
+const Chunks = 8
 
-// stage is what an engine knows of GPU memory: its own, and that of the PEs that
-// it talks to. It does not exist in a job without.
+// Stage is what an engine knows of GPU memory: its own, and that of the PEs that
+// it talks to. There is none in a job without.
 //
 // Bytes that a message cannot hold and that one side cannot have written or read
 // by the fabric are pulled. Their holder has them in main memory that is
@@ -108,7 +111,14 @@ const StageChunks = 8
 // neither side keeps room for the other, no order of writes and messages is
 // asked of the provider, and a chunk that is read into needs nobody else to get
 // free again.
-type stage struct {
+type Stage struct {
+	engine  Engine
+	state   *layout.State
+	peers   []layout.Peer
+	segment mem.Segment
+	heap    fabric.Region // of it, as far as the fabric reaches it
+	caps    fabric.Caps
+
 	memory Memory // nil: this PE has no GPU
 	atomic uint64 // Memory.Atomics
 	alone  *Alone
@@ -132,27 +142,29 @@ type stage struct {
 	flushed  bool         // in this turn
 	writes   bool         // one-sided writes are usable
 
-	block    unsafe.Pointer // all pinned memory
-	pinned   fabric.Region
-	landing  pool // chunks that are read into
-	leaving  pool // chunks that are copied out to
-	coming   pool // slots for messages
-	going    pool
-	offers   []offer // of leaving chunks
-	words    []word
-	reads    [tokens]read
-	gets     [tokens]get
-	departs  fifo.Queue[*departure] // with bytes of which no copy has begun
-	ready    fifo.Queue[piece]      // copied out, and not sent
-	pulls    []*pull                // with bytes that no read has begun for
-	pass     uint32
-	departed []*departure // spare
-	pulled   []*pull      // spare
-	kept     [][]byte     // spare
-	under    int          // pulls that are not complete
-	lost     []fabric.PE  // PEs of which nothing was given up yet
-	waits    bool         // for room, which may come without a completion
-	looks    int          // for a mark, since one has passed
+	block           unsafe.Pointer // all pinned memory
+	pinned          fabric.Region
+	landing         pool // chunks that are read into
+	leaving         pool // chunks that are copied out to
+	coming          pool // slots for messages
+	going           pool
+	offers          []offer // of leaving chunks
+	words           []word
+	ops             [layout.Tokens]operation
+	reads           [layout.Tokens]read
+	offering        layout.Offer           // payload of the message that is sent
+	part            layout.Header          // of a message, that is applied to main memory
+	departs         fifo.Queue[*departure] // with bytes of which no copy has begun
+	ready           fifo.Queue[piece]      // copied out, and not sent
+	pulls           []*pull                // with bytes that no read has begun for
+	pass            uint32
+	spareDepartures []*departure
+	sparePulls      []*pull
+	kept            [][]byte    // spare
+	under           int         // pulls that are not complete
+	lost            []fabric.PE // PEs of which nothing was given up yet
+	waits           bool        // for room, which may come without a completion
+	looks           int         // for a mark, since one has passed
 }
 
 // line is one PE as staging sees it.
@@ -198,128 +210,138 @@ type held struct {
 	pulls   uint64 // that have to be done before
 }
 
-// Stage gives the engine the memory of this PE's GPU, of which it takes care
-// from now on, also when Stage fails. It comes after New, before Endpoint.
-func (e *Engine) Stage(m Memory, c StageConfig) error {
+// New makes a Stage for an engine. It moves GPU memory of this PE by m, which it closes in the end,
+// also when New fails; without m only that of other PEs.
+func New(e Engine, m Memory, c Config) (*Stage, error) {
+	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps()}
+	s.segment, s.heap = e.Segment()
+	for i := range s.tracks {
+		s.tracks[i].stream = Stream(i)
+	}
+	if m == nil {
+		return s, nil
+	}
 	if c.Chunk == 0 {
 		c.Chunk = defaultChunk
 	}
 	if c.Chunks == 0 {
-		c.Chunks = StageChunks
+		c.Chunks = Chunks
 	}
-	if c.Chunk < messageSize || c.Chunk%messageSize != 0 || c.Chunks < 1 || c.Chunks > maxChunks {
-		return errors.Join(fmt.Errorf("stage GPU memory: %d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)",
-			c.Chunks, c.Chunk, maxChunks, messageSize), m.Close())
+	if c.Chunk < layout.MessageSize || c.Chunk%layout.MessageSize != 0 || c.Chunks < 1 || c.Chunks > MaxChunks {
+		return nil, errors.Join(fmt.Errorf("stage GPU memory: %d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)",
+			c.Chunks, c.Chunk, MaxChunks, layout.MessageSize), m.Close())
 	}
-	s := &stage{memory: m, atomic: m.Atomics(), alone: c.Alone}
-	for i := range s.tracks {
-		s.tracks[i].stream = Stream(i)
-	}
-	chunks, slots := c.Chunk*uint64(c.Chunks), uint64(smallSlots*messageSize)
+	s.memory, s.atomic, s.alone = m, m.Atomics(), c.Alone
+	chunks, slots := c.Chunk*uint64(c.Chunks), uint64(smallSlots*layout.MessageSize)
 	n := 2*chunks + 2*slots
 	block, err := m.Pin(n)
 	if err != nil {
-		return errors.Join(fmt.Errorf("stage GPU memory: pin %d bytes: %w", n, err), m.Close())
+		return nil, errors.Join(fmt.Errorf("stage GPU memory: pin %d bytes: %w", n, err), m.Close())
 	}
 	s.block = block
-	if s.pinned, err = e.prov.Register(block, n); err != nil {
-		return errors.Join(fmt.Errorf("stage GPU memory: register %d bytes: %w", n, err), m.Unpin(block), m.Close())
+	if s.pinned, err = e.Register(block, n); err != nil {
+		return nil, errors.Join(fmt.Errorf("stage GPU memory: register %d bytes: %w", n, err), m.Unpin(block), m.Close())
 	}
 	s.landing.init(block, c.Chunk, c.Chunks)
 	s.leaving.init(unsafe.Add(block, chunks), c.Chunk, c.Chunks)
-	s.coming.init(unsafe.Add(block, 2*chunks), messageSize, smallSlots)
-	s.going.init(unsafe.Add(block, 2*chunks+slots), messageSize, smallSlots)
+	s.coming.init(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
+	s.going.init(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
 	s.offers = make([]offer, c.Chunks)
-	e.stage = s
-	e.Staging = 1
-	return nil
+	s.state.Staging = 1
+	return s, nil
 }
 
 // canAtomic is what this PE does for others on its GPU memory.
-func (s *stage) canAtomic() uint64 {
+func (s *Stage) canAtomic() uint64 {
 	if s.alone != nil {
-		return allAtomics | ownerAlone
+		return AllAtomics | ownerAlone
 	}
-	return s.atomic | plainAtomics
+	return s.atomic | PlainAtomics
 }
 
-// openLines comes when the endpoints of all PEs are known.
-func (e *Engine) openLines(all []Endpoint) error {
-	if e.segment.Heap != nil && e.Staging == 0 {
-		return errors.New("connect: the heap is GPU memory, and nothing was given to copy it with")
+// Endpoint is what a PE tells the others about its GPU memory.
+type Endpoint struct {
+	Device  bool     // the user heap is GPU memory
+	Atomics uint64   // AtomicBits of what the PE does there
+	Extents []Extent // what the fabric reaches of it; more may come
+	Flushes bool     // the PE has to flush what the fabric writes there
+}
+
+// Endpoint returns what the other PEs need to reach the GPU memory of this one.
+func (s *Stage) Endpoint() Endpoint {
+	if s.segment.Heap == nil {
+		return Endpoint{}
 	}
-	some := e.Staging != 0
+	return Endpoint{Device: true, Atomics: s.canAtomic(), Extents: slices.Clone(s.extents), Flushes: s.flush != nil}
+}
+
+// Connect takes the endpoints of all PEs, in order. It comes after that of the engine.
+func (s *Stage) Connect(all []Endpoint) {
+	s.lines = make([]line, len(all))
+	s.writes = s.engine.PutMax() > layout.MaxPayload
 	for i := range all {
-		some = some || all[i].Device
-	}
-	if !some {
-		return nil
-	}
-	if e.stage == nil {
-		e.stage = new(stage)
-	}
-	e.stage.lines = make([]line, len(all))
-	e.stage.writes = e.PutMax() > maxPayload
-	for i := range all {
-		l := &e.stage.lines[i]
+		l := &s.lines[i]
 		l.device, l.atomics = all[i].Device, all[i].Atomics
-		e.peers[i].Fewer = l.device && l.atomics&allAtomics != allAtomics
+		s.peers[i].Fewer = l.device && l.atomics&AllAtomics != AllAtomics
 		l.extents, l.flushes = slices.Clone(all[i].Extents), all[i].Flushes
 	}
-	return nil
 }
 
 // Map tells where the user heap of pe is mapped in this process for copies
 // between GPUs, which then take the place of the fabric. It comes after Connect.
-func (e *Engine) Map(pe fabric.PE, heap unsafe.Pointer) {
-	e.stage.lines[pe].mapped = heap
-	e.peers[pe].Staged = true
+func (s *Stage) Map(pe fabric.PE, heap unsafe.Pointer) {
+	s.lines[pe].mapped = heap
+	s.peers[pe].Staged = true
 }
 
-// staged tells whether a part of this job is GPU memory.
-func (e *Engine) staged() bool { return e.stage != nil && e.stage.lines != nil }
-
-// onGPU tells whether n bytes at a local address are GPU memory.
-func (e *Engine) onGPU(p unsafe.Pointer, n uint64) bool {
-	return e.Staging != 0 && (e.segment.OnGPU(p, n) || e.holdsGPU(p, n))
+// Holds reports whether n bytes at a local address are GPU memory.
+func (s *Stage) Holds(p unsafe.Pointer, n uint64) bool {
+	return s.state.Staging != 0 && (s.segment.OnGPU(p, n) || s.memoryHolds(p, n))
 }
 
-func (e *Engine) holdsGPU(p unsafe.Pointer, n uint64) bool {
-	e.runs(errandHolds, 0)
-	return e.stage.memory.Holds(p, n)
-}
-
-// Owns tells whether a local buffer is known without a look at what is mapped.
-func (e *Engine) Owns(p unsafe.Pointer, n uint64) bool {
-	return e.segment.Contains(p, n) || e.onGPU(p, n)
+func (s *Stage) memoryHolds(p unsafe.Pointer, n uint64) bool {
+	s.runs(backlog.CallHolds, 0)
+	return s.memory.Holds(p, n)
 }
 
 // gone is for an operation of the GPU's that could not be asked for, or a stream
 // that failed: nothing is known of its memory any more.
-func (e *Engine) gone(err error) {
+func (s *Stage) gone(err error) {
 	if err != nil {
-		e.fatal(fmt.Errorf("GPU memory: %w", err))
+		s.engine.Fatal(fmt.Errorf("GPU memory: %w", err))
 	}
 }
 
-// closeStage releases what Stage took.
-func (e *Engine) closeStage() error {
-	s := e.stage
-	if s == nil || s.memory == nil {
+// Close releases what New took, and takes back what RegisterHeap did.
+func (s *Stage) Close() error {
+	if s.memory == nil {
 		return nil
 	}
-	err := errors.Join(e.UnregisterHeap(), e.prov.Unregister(s.pinned), s.memory.Close(), s.memory.Unpin(s.block))
+	err := errors.Join(s.UnregisterHeap(), s.engine.Unregister(s.pinned), s.memory.Close(), s.memory.Unpin(s.block))
 	s.memory = nil
 	return err
 }
 
-// refuseAtomic is the error of an atomic operation that the owner of the memory
+// refuse is the error of an atomic operation that the owner of the memory
 // cannot do.
-func (e *Engine) refuseAtomic(pe fabric.PE, offset int64, op Op, width uint8) error {
-	l := &e.stage.lines[pe]
+func (s *Stage) refuse(pe fabric.PE, offset int64, op fabric.Op, width uint8) error {
+	l := &s.lines[pe]
 	if !l.device || offset < 0 || l.atomics&AtomicBit(op, width) != 0 {
 		return nil
 	}
 	return fmt.Errorf("atomic operation %d on %d bytes of GPU memory of PE %d: its driver has none in a stream, and kernels change the memory too "+
 		"(set SHMEM_HEAP=host, or SHMEM_DISABLE_P2P=1 so that all atomic operations meet in the owner's proxy)", op, width, pe)
+}
+
+// refuseSignal is refuse for the signal of a put, if there is one.
+func (s *Stage) refuseSignal(pe fabric.PE, after *layout.Header) error {
+	if after == nil {
+		return nil
+	}
+	return s.refuse(pe, after.Offset, after.Op, after.Width)
+}
+
+// Does reports whether a PE does an atomic operation on its user heap.
+func (s *Stage) Does(pe fabric.PE, op fabric.Op, width uint8) bool {
+	return s.refuse(pe, 0, op, width) == nil
 }

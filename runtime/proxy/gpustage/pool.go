@@ -1,4 +1,4 @@
-package proxy
+package gpustage
 
 import (
 	"unsafe"
@@ -55,7 +55,7 @@ type chore struct {
 	mark  uint64
 	what  task
 	width uint8
-	lane  lane
+	lane  uint8  // of Pend
 	index uint16 // of a piece of a pool, or of a word
 	pe    uint32
 	token uint32
@@ -108,7 +108,7 @@ func (t *track) full() bool { return t.asked-t.done >= StreamQueue-queueSlack }
 
 // queueSlack is for what cannot wait: the second halves of operations, and what
 // pools bound.
-const queueSlack = maxChunks + maxWords + smallSlots
+const queueSlack = MaxChunks + maxWords + smallSlots
 
 // last is the mark that will be, or is, behind everything in the stream.
 func (t *track) last() uint64 {

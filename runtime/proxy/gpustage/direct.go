@@ -1,4 +1,4 @@
-package proxy
+package gpustage
 
 import (
 	"errors"
@@ -95,52 +95,50 @@ func (x *extents) forget(loan Loan) {
 
 // FlushBy has the engine call f before anybody learns that a NIC has written to
 // the user heap. It comes before Connect, where the GPU demands it.
-func (e *Engine) FlushBy(f func() error) {
-	e.stage.flush = f
-	for i := range e.peers {
-		e.peers[i].Behind = true // C does not flush
+func (s *Stage) FlushBy(f func() error) {
+	s.flush = f
+	for i := range s.peers {
+		s.peers[i].Behind = true // C does not flush
 	}
 }
 
 // RegisterHeap lets the other PEs reach a part of the user heap, from an offset on,
 // by the fabric. It comes after Stage; after Connect the others learn of it, and
 // the lock is held. A part of a loan comes between its BeginLoan and its EndLoan.
-func (e *Engine) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
-	s := e.stage
-	r, err := e.prov.RegisterGPU(m)
+func (s *Stage) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
+	r, err := s.engine.RegisterGPU(m)
 	if err != nil {
 		return err
 	}
-	f := Extent{Offset: offset, Size: m.Len, Remote: e.remoteOf(&r, m.Base), Key: r.Key, Loan: loan}
+	f := Extent{Offset: offset, Size: m.Len, Remote: s.remoteOf(&r, m.Base), Key: r.Key, Loan: loan}
 	if err := s.extents.add(f); err != nil {
-		_ = e.prov.Unregister(r) // the caller is told what went wrong first
+		_ = s.engine.Unregister(r) // the caller is told what went wrong first
 		return err
 	}
 	s.regions = append(s.regions, region{r, loan})
 	if s.lines == nil || f.Size < extentUnit {
 		return nil
 	}
-	for pe := range e.peers {
-		if e.has(fabric.PE(pe)) && uint32(pe) != e.me {
-			e.own(fabric.PE(pe), e.Epoch, noLane, s.announce(&f))
+	for pe := range s.peers {
+		if s.engine.Reachable(fabric.PE(pe)) && uint32(pe) != s.state.Me {
+			s.engine.Own(fabric.PE(pe), s.announce(&f))
 		}
 	}
-	return s.lines[e.me].extents.add(f)
+	return s.lines[s.state.Me].extents.add(f)
 }
 
 // UnregisterHeap takes back all that RegisterHeap did, before Connect.
-func (e *Engine) UnregisterHeap() error {
-	s := e.stage
-	err := e.unregister(func(region) bool { return true })
+func (s *Stage) UnregisterHeap() error {
+	err := s.unregister(func(region) bool { return true })
 	s.extents = nil
 	return err
 }
 
-func (e *Engine) unregister(which func(region) bool) (err error) {
-	e.stage.regions = slices.DeleteFunc(e.stage.regions, func(r region) bool {
+func (s *Stage) unregister(which func(region) bool) (err error) {
+	s.regions = slices.DeleteFunc(s.regions, func(r region) bool {
 		gone := which(r)
 		if gone {
-			err = errors.Join(err, e.prov.Unregister(r.Region))
+			err = errors.Join(err, s.engine.Unregister(r.Region))
 		}
 		return gone
 	})
@@ -149,26 +147,24 @@ func (e *Engine) unregister(which func(region) bool) (err error) {
 
 // BeginLoan says that parts of the heap may be registered that belong to a loan, here
 // and by the others. Each PE has the same loans in the same order. The lock is held.
-func (e *Engine) BeginLoan(loan Loan) {
-	s := e.stage
+func (s *Stage) BeginLoan(loan Loan) {
 	s.lastLoan = loan
 	s.loans = append(s.loans, loan)
 }
 
 // EndLoan takes back what RegisterHeap did for a loan, and forgets what the others did,
 // who must not use it any more and end it, too. The lock is held.
-func (e *Engine) EndLoan(loan Loan) error {
-	s := e.stage
+func (s *Stage) EndLoan(loan Loan) error {
 	s.loans = slices.DeleteFunc(s.loans, func(l Loan) bool { return l == loan })
 	s.extents.forget(loan)
 	for i := range s.lines {
 		s.lines[i].extents.forget(loan)
 	}
-	return e.unregister(func(r region) bool { return r.loan == loan })
+	return s.unregister(func(r region) bool { return r.loan == loan })
 }
 
 // over tells whether this PE has ended a loan.
-func (s *stage) over(loan Loan) bool {
+func (s *Stage) over(loan Loan) bool {
 	return loan != 0 && !loan.after(s.lastLoan) && !slices.Contains(s.loans, loan)
 }
 
@@ -177,9 +173,9 @@ func (s *stage) over(loan Loan) bool {
 const extentUnit = 4096
 
 // announce is the message that tells of an extent.
-func (s *stage) announce(f *Extent) *layout.Header {
-	h := &layout.Header{
-		Kind: layout.KindExtent, Op: Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: int64(f.Offset),
+func (s *Stage) announce(f *Extent) layout.Header {
+	h := layout.Header{
+		Kind: layout.KindExtent, Op: fabric.Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: int64(f.Offset),
 		Operand: f.Remote, Extra: f.Key, Token: uint32(min(f.Size/extentUnit, 1<<32-1)),
 	}
 	if s.flush != nil {
@@ -189,19 +185,19 @@ func (s *stage) announce(f *Extent) *layout.Header {
 }
 
 // takeExtent notes what another PE tells of its heap.
-func (e *Engine) takeExtent(h *layout.Header) {
-	if !e.staged() || h.Offset < 0 || h.Token == 0 {
-		e.malformed(h)
+func (s *Stage) takeExtent(h *layout.Header) {
+	if h.Offset < 0 || h.Token == 0 {
+		s.engine.Malformed(h)
 		return
 	}
-	l := &e.stage.lines[h.From]
+	l := &s.lines[h.From]
 	l.flushes = h.Fetch != 0
 	loan := Loan(h.Op)<<8 | Loan(h.Width)
-	if e.stage.over(loan) {
+	if s.over(loan) {
 		return
 	}
 	if err := l.extents.add(Extent{uint64(h.Offset), uint64(h.Token) * extentUnit, h.Operand, h.Extra, loan}); err != nil {
-		e.fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
+		s.engine.Fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
 	}
 }
 
@@ -212,7 +208,7 @@ type region struct {
 }
 
 // region returns the part of the own heap that has n bytes at p.
-func (s *stage) region(p unsafe.Pointer, n uint64) *fabric.Region {
+func (s *Stage) region(p unsafe.Pointer, n uint64) *fabric.Region {
 	for i := range s.regions {
 		r := &s.regions[i].Region
 		if o := uint64(uintptr(p) - uintptr(r.Base)); o < r.Len && n <= r.Len-o {
@@ -222,26 +218,35 @@ func (s *stage) region(p unsafe.Pointer, n uint64) *fabric.Region {
 	return nil
 }
 
-// reaches tells whether the fabric can move bytes between an offset of a line's
-// heap and a local buffer; gpu and far: they are GPU memory.
-func (e *Engine) reaches(l *line, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
-	return (!far || l.extents.find(offset, n) != nil) && (!gpu || e.stage.region(local, n) != nil)
+// Region is the region of n bytes at p of the own heap, and flush says that the GPU sees what a
+// NIC writes there only when it is flushed.
+func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool) {
+	return s.region(p, n), s.flush != nil
 }
 
-// aim names the remote side of an operation where it is GPU memory.
-func (e *Engine) aim(op *fabric.RMA, offset int64) {
-	if e.stage.lines == nil || offset < 0 {
+// Flushes reports whether a PE has to flush what NICs write at an offset of its heap.
+func (s *Stage) Flushes(pe fabric.PE, offset int64) bool { return offset >= 0 && s.lines[pe].flushes }
+
+// reaches tells whether the fabric can move bytes between an offset of a line's
+// heap and a local buffer; gpu and far: they are GPU memory.
+func (s *Stage) reaches(l *line, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
+	return (!far || l.extents.find(offset, n) != nil) && (!gpu || s.region(local, n) != nil)
+}
+
+// Aim names the remote side of an operation where it is GPU memory.
+func (s *Stage) Aim(op *fabric.RMA, offset int64) {
+	if offset < 0 {
 		return
 	}
-	if f := e.stage.lines[op.PE].extents.find(offset, op.Len); f != nil {
+	if f := s.lines[op.PE].extents.find(offset, op.Len); f != nil {
 		op.Remote, op.Key = f.Remote+uint64(offset)-f.Offset, f.Key
 	}
 }
 
-// settleWrites has the GPU see what NICs have written before what came in this turn.
-func (e *Engine) settleWrites() {
-	if s := e.stage; s != nil && s.flush != nil && !s.flushed {
-		e.gone(s.flush())
+// Flush has the GPU see what NICs have written before what came in this turn.
+func (s *Stage) Flush() {
+	if s.flush != nil && !s.flushed {
+		s.gone(s.flush())
 		s.flushed = true
 	}
 }

@@ -1,0 +1,43 @@
+package gpustage
+
+import "testing"
+
+// Loans are counted from 1 on, and from 1 on again: 0 is no loan.
+func TestLoanNumbers(t *testing.T) {
+	for _, c := range []struct{ loan, next Loan }{{0, 1}, {1, 2}, {1<<15 - 1, 1 << 15}, {1<<16 - 2, 1<<16 - 1}, {1<<16 - 1, 1}} {
+		if got := c.loan.Next(); got != c.next || !got.after(c.loan) || c.loan.after(got) {
+			t.Errorf("after loan %d comes %d, want %d, which is later", c.loan, got, c.next)
+		}
+	}
+}
+
+func TestExtents(t *testing.T) {
+	var x extents
+	for _, f := range []Extent{{Offset: 200, Size: 100}, {Offset: 100, Size: 50}, {Offset: 150, Size: 10, Loan: 7}} {
+		if err := x.add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		offset int64
+		n      uint64
+		want   int // index, or -1
+	}{
+		{0, 1, -1}, {99, 1, -1}, {99, 2, -1}, {100, 0, 0}, {100, 50, 0}, {100, 51, -1}, {149, 1, 0}, {149, 2, -1},
+		{150, 10, 1}, {160, 0, -1}, {170, 1, -1}, {200, 100, 2}, {299, 1, 2}, {300, 1, -1}, {1 << 40, 1, -1}, {-1, 1, -1},
+		{200, 1<<64 - 1, -1},
+	} {
+		f := x.find(c.offset, c.n)
+		if c.want < 0 && f != nil || c.want >= 0 && f != &x[c.want] {
+			t.Errorf("%d bytes at %d are in %+v, want %d", c.n, c.offset, f, c.want)
+		}
+	}
+	for _, f := range []Extent{{Offset: 100, Size: 1}, {Offset: 149, Size: 1}, {Offset: 90, Size: 11}, {Offset: 0, Size: 1 << 40}, {Offset: 299, Size: 10}} {
+		if err := x.add(f); err == nil || len(x) != 3 {
+			t.Errorf("%+v: error %v, %d parts", f, err, len(x))
+		}
+	}
+	if x.forget(7); len(x) != 2 || x[0].Offset != 100 || x[1].Offset != 200 {
+		t.Errorf("%+v is left", x)
+	}
+}

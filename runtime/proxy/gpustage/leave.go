@@ -1,0 +1,460 @@
+package gpustage
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// departure is an operation of which bytes have to be copied out of GPU memory
+// before they can be sent: a put, or the get of another PE. On mapped heaps it is
+// a copy that goes by way of main memory.
+type departure struct {
+	kind     way
+	pe       fabric.PE
+	epoch    uint64
+	token    fabric.Token // of a put
+	question uint32       // of a get
+	local    unsafe.Pointer
+	offset   int64 // in the heap of pe; of a get 0
+	n        uint64
+	begun    uint64
+	uncopied int // pieces that a stream has
+	unsent   int // pieces that are begun and not sent
+	open     int // pieces that are begun and not done with
+	sent     bool
+	then     bool
+	after    layout.Header
+}
+
+// way is which one.
+type way uint8
+
+const (
+	wayPut   way = iota + 1 // GPU memory to the heap of pe, by offer or message
+	wayServe                // GPU memory to a get of pe
+	wayTo                   // main memory to the mapped heap of pe
+	wayFrom                 // the mapped heap of pe to main memory
+)
+
+// piece is a part of a departure that is in a chunk or slot.
+type piece struct {
+	of    *departure
+	at    uint64
+	n     uint64
+	index uint16
+}
+
+// offer is what a leaving chunk is for, while another PE may read it.
+type offer struct {
+	piece piece
+	turn  uint16
+}
+
+// operation is a put or a get of a caller's under way, by token.
+type operation struct {
+	use    use
+	pe     fabric.PE
+	epoch  uint64
+	local  unsafe.Pointer
+	offset int64
+	n      uint64
+	then   bool
+	after  layout.Header
+	get    get
+}
+
+// use is what a token stands for here.
+type use uint8
+
+const (
+	usePut   use = iota + 1 // from GPU memory, or a copy to or from a mapped heap
+	useOffer                // a put that the target reads
+	useGet                  // with GPU memory at one side
+)
+
+// MustFollow reports whether an operation of an epoch on pe has to wait for bytes
+// from before a fence that have not been sent.
+func (s *Stage) MustFollow(pe fabric.PE, epoch uint64) bool {
+	l := &s.lines[pe]
+	before := l.copies
+	if l.copyEpoch == epoch {
+		before = l.copyBefore
+	}
+	return l.departs > 0 && l.departEpoch != epoch || l.copied < before
+}
+
+// Put is Put, or PutSignal with the signal in after, where a side is GPU
+// memory. Not ok: it can go as it is.
+func (s *Stage) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool) {
+	if err := s.refuseSignal(pe, after); err != nil {
+		return s.engine.Fail(err), true
+	}
+	l := &s.lines[pe]
+	if err := s.engine.Lost(pe); err != nil {
+		return s.engine.Fail(err), true
+	}
+	gpu := n > 0 && s.Holds(source, n)
+	far := l.device && offset >= 0
+	if far && l.mapped != nil {
+		return s.copyPut(pe, offset, source, n, gpu, r, after), true
+	}
+	if !gpu && (!far || n <= layout.MaxPayload) {
+		return 0, false
+	}
+	if s.writes && s.reaches(l, offset, far, source, n, gpu) {
+		return s.engine.Write(pe, offset, source, n, r, after), true
+	}
+	if st := s.engine.Ready(pe, n); st != call.Done {
+		return st, true
+	}
+	turn := s.engine.Turn(pe)
+	if turn != call.Done && turn != call.Pending {
+		return turn, true
+	}
+	t, ok := s.engine.BeginPut(pe, r, n)
+	if !ok {
+		return call.Again, true
+	}
+	o := &s.ops[t]
+	o.pe, o.epoch, o.local, o.offset, o.n = pe, s.state.Epoch, source, offset, n
+	if o.then = after != nil; o.then {
+		o.after = *after
+	}
+	if turn == call.Pending {
+		s.engine.Enqueue(t)
+		return call.Pending, true
+	}
+	if st := s.Leave(t); st != call.Done {
+		s.end(t)
+		return st, true
+	}
+	s.engine.Await(t)
+	s.engine.Touch(pe)
+	return call.Pending, true
+}
+
+// end ends the use of a token.
+func (s *Stage) end(t fabric.Token) {
+	s.ops[t].use, s.ops[t].get.ended = 0, false
+	s.engine.End(t)
+}
+
+// Leave begins a put: its bytes are copied out, or offered where they are.
+func (s *Stage) Leave(t fabric.Token) call.Status {
+	o := &s.ops[t]
+	if !s.Holds(o.local, o.n) {
+		if st := s.offerHost(t, o); st != call.Done {
+			return st
+		}
+		if o.use = useOffer; o.then {
+			s.engine.OwnFor(t, o.after)
+		}
+		return call.Done
+	}
+	o.use = usePut
+	d, l := s.depart(wayPut, o.pe, o.local, o.n), &s.lines[o.pe]
+	d.epoch, d.token, d.offset = o.epoch, t, o.offset
+	if o.then {
+		d.then, d.after = true, o.after
+	}
+	l.departs++
+	l.departEpoch = o.epoch
+	s.peers[o.pe].Staged = true
+	s.copying()
+	return call.Done
+}
+
+// offerHost offers main memory. Its token is that of the put.
+func (s *Stage) offerHost(t fabric.Token, o *operation) call.Status {
+	region, source := s.heap, o.local
+	if !s.segment.Contains(source, o.n) {
+		var err error
+		if source, region, err = s.engine.RegisterLocal(t, source, o.n, false); err != nil {
+			return s.engine.Fail(err)
+		}
+	}
+	h := layout.Header{Kind: layout.KindOffer, Token: s.engine.Question(t), Offset: o.offset, Operand: s.remoteOf(&region, source), Extra: region.Key}
+	st := s.sendOffer(t, o.pe, &h, layout.Offer{N: o.n, Fence: uint32(o.epoch)})
+	if st != call.Done {
+		s.engine.Deregister(t, false)
+	}
+	return st
+}
+
+// remoteOf is what other PEs call an address of a region.
+func (s *Stage) remoteOf(r *fabric.Region, at unsafe.Pointer) uint64 {
+	if s.caps.VirtualAddress {
+		return uint64(uintptr(at))
+	}
+	return uint64(uintptr(at) - uintptr(r.Base))
+}
+
+func (s *Stage) sendOffer(t fabric.Token, pe fabric.PE, h *layout.Header, o layout.Offer) call.Status {
+	s.offering = o
+	return s.engine.Send(t, pe, *h, unsafe.Pointer(&s.offering), layout.OfferSize)
+}
+
+func (s *Stage) depart(w way, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
+	d := s.newDeparture(w, pe, local, n)
+	s.departs.Push(d)
+	return d
+}
+
+func (s *Stage) newDeparture(w way, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
+	var d *departure
+	if last := len(s.spareDepartures) - 1; last >= 0 {
+		d, s.spareDepartures = s.spareDepartures[last], s.spareDepartures[:last]
+	} else {
+		d = new(departure)
+	}
+	*d = departure{kind: w, pe: pe, local: local, n: n}
+	return d
+}
+
+// takeFetch begins to copy out what a PE wants to get.
+func (s *Stage) takeFetch(h *layout.Header) {
+	if s.segment.Heap == nil || h.Offset < 0 {
+		s.engine.Malformed(h)
+		return
+	}
+	if at := s.engine.Target(h, h.Offset, h.Operand); at != nil {
+		d := s.depart(wayServe, fabric.PE(h.From), at, h.Operand)
+		d.question = h.Token
+		s.copying()
+	}
+}
+
+// startDepartures has streams copy while there are chunks. What goes to one PE
+// keeps its order.
+func (s *Stage) startDepartures() {
+	s.pass++
+	for range s.departs.Len() {
+		d := s.departs.Pop()
+		if l := &s.lines[d.pe]; l.blocked == s.pass || !s.startDeparture(l, d) {
+			l.blocked = s.pass
+			s.departs.Push(d)
+		}
+	}
+}
+
+// startDeparture begins what it can; true: all.
+func (s *Stage) startDeparture(l *line, d *departure) bool {
+	stream := StreamOut
+	if d.kind >= wayTo {
+		stream = StreamPeer
+	}
+	t := &s.tracks[stream]
+	for d.begun < d.n {
+		if t.full() {
+			return false
+		}
+		p := piece{of: d, at: d.begun, n: min(d.n-d.begun, s.leaving.size)}
+		var ok bool
+		if p.small() {
+			p.index, ok = s.going.takeFor(&l.slots)
+		} else {
+			p.index, ok = s.leaving.takeFor(&l.chunks)
+		}
+		if !ok {
+			return false
+		}
+		to, from := s.place(&p), unsafe.Add(d.local, p.at)
+		s.runs(d.kind.errand(), d.pe)
+		switch d.kind {
+		case wayTo:
+			mem.Copy(to, from, int(p.n))
+			to, from = unsafe.Add(l.mapped, d.offset+int64(p.at)), to
+		case wayFrom:
+			from = unsafe.Add(l.mapped, d.offset+int64(p.at))
+		}
+		s.copyGPU(stream, to, from, p.n)
+		d.begun += p.n
+		d.uncopied++
+		d.unsent++
+		d.open++
+		t.later(chore{what: taskLeft, index: p.index, value: p.at, n: p.n, of: d})
+	}
+	if d.kind >= wayTo {
+		s.endCopies(l, d)
+	}
+	return true
+}
+
+// left comes when a piece is in main memory, or on a mapped heap.
+func (s *Stage) left(c *chore) {
+	d := c.of
+	p := piece{d, c.value, c.n, c.index}
+	d.uncopied--
+	switch d.kind {
+	case wayFrom:
+		mem.Copy(unsafe.Add(d.local, p.at), s.place(&p), int(p.n))
+		s.giveBack(&p)
+	case wayTo:
+		s.giveBack(&p)
+	default:
+		if s.engine.Lost(d.pe) != nil {
+			d.n = d.begun
+			s.dropPiece(&p)
+			return
+		}
+		s.ready.Push(p)
+		if d.kind == wayPut && d.begun == d.n && d.uncopied == 0 {
+			s.engine.Finish(d.token)
+		}
+	}
+}
+
+func (p *piece) small() bool { return p.n <= layout.MaxPayload }
+
+// place is where a piece is.
+func (s *Stage) place(p *piece) unsafe.Pointer {
+	if p.small() {
+		return s.going.at(p.index)
+	}
+	return s.leaving.at(p.index)
+}
+
+func (s *Stage) giveBack(p *piece) {
+	l := &s.lines[p.of.pe]
+	if p.small() {
+		s.going.give(p.index)
+		l.slots--
+	} else {
+		s.leaving.give(p.index)
+		l.chunks--
+	}
+}
+
+// sendReady sends or offers what is in main memory, in order for each PE.
+func (s *Stage) sendReady() {
+	s.pass++
+	for range s.ready.Len() {
+		p := s.ready.Pop()
+		if l := &s.lines[p.of.pe]; l.blocked == s.pass || !s.sendPiece(&p) {
+			l.blocked = s.pass
+			s.waits = true
+			s.ready.Push(p)
+		}
+	}
+}
+
+// sendPiece sends a piece in a message where it fits one. False: no room.
+func (s *Stage) sendPiece(p *piece) bool {
+	d := p.of
+	if s.engine.Lost(d.pe) != nil {
+		d.n = d.begun
+		s.dropPiece(p)
+		return true
+	}
+	at := s.place(p)
+	var st call.Status
+	switch {
+	case !p.small():
+		o := &s.offers[p.index]
+		h := layout.Header{
+			Kind: layout.KindOffer, Token: uint32(o.turn+1)<<16 | layout.ChunkToken | uint32(p.index),
+			Offset: d.offset + int64(p.at), Operand: s.remoteOf(&s.pinned, at), Extra: s.pinned.Key,
+		}
+		if st = s.sendOffer(d.token, d.pe, &h, layout.Offer{N: p.n, Fence: uint32(d.epoch), Get: d.question}); st == call.Done {
+			o.turn++
+			o.piece = *p
+		}
+	case d.kind == wayServe:
+		st = s.engine.Send(d.token, d.pe, layout.Header{Kind: layout.KindData, Token: d.question, Offset: int64(p.at)}, at, int(p.n))
+	case d.then && d.begun == d.n && d.unsent == 1: // the last of them takes the signal along
+		h := d.after
+		h.Kind, h.Offset, h.Extra = layout.KindPutSignal, d.offset+int64(p.at), uint64(d.after.Offset)
+		if st = s.engine.Send(d.token, d.pe, h, at, int(p.n)); st == call.Done {
+			d.then = false
+		}
+	case p.n <= 8 && p.n&(p.n-1) == 0:
+		h := layout.Header{Kind: layout.KindStore, Width: uint8(p.n), Offset: d.offset + int64(p.at), Operand: mem.Load(at, int(p.n))}
+		st = s.engine.Send(d.token, d.pe, h, nil, 0)
+	default:
+		st = s.engine.Send(d.token, d.pe, layout.Header{Kind: layout.KindPut, Offset: d.offset + int64(p.at)}, at, int(p.n))
+	}
+	switch st {
+	case call.Again:
+		return false
+	case call.Failed:
+		s.engine.SendFailed(d.pe)
+		return false
+	}
+	d.unsent--
+	if p.small() {
+		s.giveBack(p)
+		d.open--
+	}
+	s.departed(d)
+	return true
+}
+
+// departed ends a departure of which everything has been sent and taken.
+func (s *Stage) departed(d *departure) {
+	if d.begun < d.n || d.unsent > 0 {
+		return
+	}
+	if !d.sent && d.kind == wayPut {
+		l := &s.lines[d.pe]
+		if d.then {
+			s.engine.OwnFor(d.token, d.after)
+		}
+		if l.departs--; l.departs == 0 && l.mapped == nil {
+			s.peers[d.pe].Staged = false
+		}
+		s.engine.Moved(d.pe)
+	}
+	if d.sent = true; d.open > 0 {
+		return
+	}
+	if d.kind == wayPut {
+		s.conclude(d.token)
+	}
+	s.spareDepartures = append(s.spareDepartures, d)
+}
+
+// taken comes when the other side has read what was offered.
+func (s *Stage) taken(h *layout.Header) {
+	turn, t := uint16(h.Token>>16), h.Token&0xffff
+	if t&layout.ChunkToken == 0 {
+		s.takenHost(h, fabric.Token(t))
+		return
+	}
+	i := int(t &^ layout.ChunkToken)
+	if i >= len(s.offers) || s.offers[i].piece.of == nil || s.offers[i].turn != turn || uint32(s.offers[i].piece.of.pe) != h.From {
+		s.engine.Unasked(h)
+		return
+	}
+	p := s.offers[i].piece
+	s.offers[i].piece = piece{}
+	if d := p.of; h.Operand != 0 && d.kind == wayPut {
+		s.engine.Spoil(d.token, readError(h))
+	}
+	s.giveBack(&p)
+	p.of.open--
+	s.departed(p.of)
+}
+
+// takenHost ends a put of main memory.
+func (s *Stage) takenHost(h *layout.Header, t fabric.Token) {
+	if t >= layout.Tokens || s.engine.Question(t) != h.Token || s.ops[t].use != useOffer || uint32(s.ops[t].pe) != h.From {
+		s.engine.Unasked(h)
+		return
+	}
+	s.engine.Deregister(t, false)
+	var err error
+	if h.Operand != 0 {
+		err = readError(h)
+	}
+	s.engine.Conclude(t, int32(h.Operand), err)
+	s.end(t)
+}
+
+func readError(h *layout.Header) error {
+	return fmt.Errorf("PE %d: read what was put: error %d", h.From, int32(h.Operand))
+}

@@ -1,0 +1,273 @@
+package gpustage
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// Heaps that are mapped in this process are written and read by copies between
+// GPUs, all in one stream: in the order of posting, with the signal behind its
+// bytes.
+
+// copies reports whether bytes for pe at an offset go this way.
+func (s *Stage) copies(pe fabric.PE, offset int64) bool {
+	return offset >= 0 && s.lines[pe].mapped != nil && s.engine.Lost(pe) == nil
+}
+
+// PutBytes puts bytes that may be used again when it returns, with the signal in after or none,
+// on a mapped heap. Not ok: it is none.
+func (s *Stage) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool) {
+	if err := s.refuseSignal(pe, after); err != nil {
+		return s.engine.Fail(err), true
+	}
+	if !s.copies(pe, offset) {
+		return 0, false
+	}
+	return s.copyPut(pe, offset, source, n, false, nil, after), true
+}
+
+// Store is store on a mapped heap. Not ok: it is none.
+func (s *Stage) Store(pe fabric.PE, offset int64, width uint8, value uint64) (st call.Status, ok bool) {
+	if !s.copies(pe, offset) {
+		return 0, false
+	}
+	return s.copyStore(pe, offset, width, value), true
+}
+
+// AMO refuses an atomic operation that the owner cannot do, and has the stream do one that it
+// can do on a mapped heap. Not ok: the owner does it.
+func (s *Stage) AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
+	if err := s.refuse(pe, h.Offset, h.Op, h.Width); err != nil {
+		return s.engine.Fail(err), true
+	}
+	if !s.copies(pe, h.Offset) {
+		return 0, false
+	}
+	return s.mappedAMO(pe, h)
+}
+
+// mayCopy is for an operation on a mapped heap of n bytes.
+func (s *Stage) mayCopy(pe fabric.PE, n uint64) call.Status {
+	l, p := &s.lines[pe], &s.peers[pe]
+	switch {
+	case s.engine.Parked(pe), p.Queued > 0, s.tracks[StreamPeer].full(), l.departs > 0 && l.departEpoch != s.state.Epoch, l.owed > 0 && l.owedEpoch != s.state.Epoch, !s.engine.Room(pe, n):
+		return call.Again
+	case p.MustFollow(s.state.Epoch):
+		if s.engine.Flush(pe) == call.Failed {
+			return call.Failed
+		}
+		return call.Again
+	}
+	return call.Done
+}
+
+// begun counts an operation that the stream has, or will have. Those of one
+// epoch are complete before any of a later one.
+func (s *Stage) begun(l *line) {
+	if l.copyEpoch != s.state.Epoch {
+		l.copyEpoch, l.copyBefore = s.state.Epoch, l.copies
+	}
+	l.copies++
+	s.copying()
+}
+
+// inStream tells whether an atomic operation on a mapped heap can be put into
+// the stream: a set, but where the owner counts on being alone with its words.
+func (l *line) inStream(op fabric.Op) bool { return l.atomics&ownerAlone == 0 && op == fabric.OpSet }
+
+// setMapped puts it there.
+func (s *Stage) setMapped(l *line, h *layout.Header) {
+	s.writeGPU(StreamPeer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
+}
+
+// copyStore is store on a mapped heap.
+func (s *Stage) copyStore(pe fabric.PE, offset int64, width uint8, value uint64) call.Status {
+	if width < 4 || offset&int64(width-1) != 0 {
+		return s.copyPut(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
+	}
+	return s.copyAMO(pe, &layout.Header{Op: fabric.OpSet, Width: width, Offset: offset, Operand: value})
+}
+
+// mappedAMO has the stream do an operation that it can do. Not ok: the owner does
+// it. Those of one PE are done in order, whoever does them.
+func (s *Stage) mappedAMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
+	l, p := &s.lines[pe], &s.peers[pe]
+	if !l.inStream(h.Op) {
+		return call.Again, l.copied < l.copies
+	}
+	if p.Asked > p.Acked {
+		if s.engine.Flush(pe) == call.Failed {
+			return call.Failed, true
+		}
+		return call.Again, true
+	}
+	return s.copyAMO(pe, h), true
+}
+
+// copyAMO puts a set, or a store, into the stream.
+func (s *Stage) copyAMO(pe fabric.PE, h *layout.Header) call.Status {
+	if st := s.mayCopy(pe, 0); st != call.Done {
+		return st
+	}
+	l := &s.lines[pe]
+	s.begun(l)
+	s.runs(backlog.CallPut, pe)
+	s.setMapped(l, h)
+	s.storedLater(pe, noSlot)
+	return call.Done
+}
+
+// noSlot is no index of a slot.
+const noSlot = 0xffff
+
+func (s *Stage) storedLater(pe fabric.PE, slot uint16) {
+	s.tracks[StreamPeer].later(chore{what: taskStored, lane: s.engine.Pend(), pe: uint32(pe), index: slot})
+}
+
+// stored ends what storedLater began.
+func (s *Stage) stored(c *chore) {
+	l := &s.lines[c.pe]
+	if c.index != noSlot {
+		s.going.give(c.index)
+		l.slots--
+	}
+	l.copied++
+	s.engine.Unpend(c.lane)
+	s.engine.Moved(fabric.PE(c.pe))
+}
+
+// copyPut is Put or PutSignal on a mapped heap.
+func (s *Stage) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
+	if st := s.mayCopy(pe, n); st != call.Done {
+		return st
+	}
+	l := &s.lines[pe]
+	s.runs(backlog.CallPut, pe)
+	small := !gpu && n > 0 && n <= layout.MaxPayload // whose source may be another thing when this returns
+	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
+		at, i := unsafe.Add(l.mapped, offset), uint16(noSlot)
+		if s.storable(at, int(n)) {
+			s.begun(l)
+			s.storeWords(StreamPeer, at, source, int(n))
+		} else {
+			var ok bool
+			if i, ok = s.going.takeFor(&l.slots); !ok {
+				return call.Again
+			}
+			mem.Copy(s.going.at(i), source, int(n))
+			s.begun(l)
+			s.copyGPU(StreamPeer, at, s.going.at(i), n)
+		}
+		if after != nil {
+			s.setMapped(l, after)
+		}
+		s.storedLater(pe, i)
+		return call.Done
+	}
+	if small && !s.going.mayTakeFor(l.slots) {
+		return call.Again
+	}
+	if after != nil {
+		if st := s.engine.Admit(pe); st != call.Done {
+			return st
+		}
+	}
+	t, ok := s.beginCopy(pe, r, n)
+	if !ok {
+		return call.Again
+	}
+	s.begun(l)
+	d := s.newDeparture(wayTo, pe, source, n)
+	d.epoch, d.token, d.offset = s.state.Epoch, t, offset
+	if after != nil {
+		d.then, d.after = true, *after
+		if after.Offset < 0 || !l.inStream(after.Op) {
+			l.owed++
+			l.owedEpoch = s.state.Epoch
+		}
+	}
+	if !gpu && n > 0 {
+		l.departs++
+		l.departEpoch = s.state.Epoch
+		if !small || !s.startDeparture(l, d) {
+			s.departs.Push(d)
+		}
+		return call.Pending
+	}
+	if n > 0 {
+		s.copyGPU(StreamPeer, unsafe.Add(l.mapped, offset), source, n)
+	}
+	d.begun = n
+	s.endCopies(l, d)
+	return call.Pending
+}
+
+// beginCopy takes a token for a copy, for which quiets wait.
+func (s *Stage) beginCopy(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+	t, ok := s.engine.BeginPut(pe, r, n)
+	if ok {
+		s.ops[t].pe, s.ops[t].use = pe, usePut
+		s.engine.Await(t)
+	}
+	return t, ok
+}
+
+// copyGet is Get from a mapped heap. Nothing is ordered with it.
+func (s *Stage) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
+	l := &s.lines[pe]
+	if !s.engine.Room(pe, n) || s.tracks[StreamPeer].full() {
+		return call.Again
+	}
+	t, ok := s.beginCopy(pe, r, n)
+	if !ok {
+		return call.Again
+	}
+	s.copying()
+	d := s.newDeparture(wayFrom, pe, dest, n)
+	d.token, d.offset = t, offset
+	if !gpu {
+		s.departs.Push(d)
+		return call.Pending
+	}
+	s.runs(backlog.CallGet, pe)
+	s.copyGPU(StreamPeer, dest, unsafe.Add(l.mapped, offset), n)
+	d.begun = n
+	s.endCopies(l, d)
+	return call.Pending
+}
+
+// endCopies comes when all of an operation is in the stream. The signal follows
+// its bytes there, or is sent when they are done.
+func (s *Stage) endCopies(l *line, d *departure) {
+	if d.kind == wayTo && d.open > 0 {
+		l.departs--
+	}
+	if h := &d.after; d.then && h.Offset >= 0 && l.inStream(h.Op) {
+		s.setMapped(l, h)
+		d.then = false
+	}
+	t := &s.tracks[StreamPeer]
+	t.fresh = true
+	t.later(chore{what: taskCopied, of: d})
+}
+
+// endCopy comes when the stream has done it.
+func (s *Stage) endCopy(d *departure) {
+	l := &s.lines[d.pe]
+	if d.then {
+		s.engine.OwnFor(d.token, d.after)
+		l.owed--
+	}
+	if d.kind == wayTo {
+		l.copied++
+		s.engine.Moved(d.pe)
+	}
+	s.engine.Conclude(d.token, 0, nil)
+	s.end(d.token)
+	s.spareDepartures = append(s.spareDepartures, d)
+}

@@ -1,0 +1,46 @@
+package gpustage
+
+import (
+	"fmt"
+
+	"libshmem/fabric"
+)
+
+// What tests look at from outside.
+
+// Working is how many pulls are not complete, and how many PEs have messages that wait.
+func (s *Stage) Working() (pulls, pes int) { return s.under, len(s.busy) }
+
+// Regions is how many parts of the heap are registered.
+func (s *Stage) Regions() int { return len(s.regions) }
+
+// Extents is what the fabric is known to reach of the heap of a PE.
+func (s *Stage) Extents(pe fabric.PE) []Extent { return s.lines[pe].extents }
+
+// Rest says what a Stage still holds when nothing is under way; nil: nothing.
+func (s *Stage) Rest() error {
+	if len(s.busy) != 0 || s.departs.Len() != 0 || s.ready.Len() != 0 || len(s.pulls) != 0 || s.under != 0 || s.mine || s.waits {
+		return fmt.Errorf("%d PEs busy, %d departures, %d pieces ready, %d pulls, %d of them begun, alone %v, waits %v",
+			len(s.busy), s.departs.Len(), s.ready.Len(), len(s.pulls), s.under, s.mine, s.waits)
+	}
+	for i := range s.lines {
+		l := &s.lines[i]
+		if l.held.Len() != 0 || l.pulls.Len() != 0 || l.changing || l.underway != 0 || l.departs != 0 || l.copies != l.copied || l.owed != 0 || l.chunks != 0 || l.slots != 0 || l.landing != 0 || l.listed {
+			return fmt.Errorf("line of PE %d: %+v", i, l)
+		}
+	}
+	if s.memory == nil {
+		return nil
+	}
+	for _, pool := range []*pool{&s.landing, &s.leaving, &s.coming, &s.going} {
+		if len(pool.free) != cap(pool.free) {
+			return fmt.Errorf("%d of %d pieces of %d bytes are free", len(pool.free), cap(pool.free), pool.size)
+		}
+	}
+	for i := range s.tracks {
+		if t := &s.tracks[i]; !t.idle() || t.chores.Len() != 0 {
+			return fmt.Errorf("stream %d: %d chores", i, t.chores.Len())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,299 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// Host is an engine as what moves GPU memory for it (GPU) knows it. The lock is held whenever it
+// is called.
+type Host struct{ e *Engine }
+
+// Host returns it.
+func (e *Engine) Host() Host { return Host{e} }
+
+// State returns what the engine shares with C.
+func (h Host) State() *layout.State { return h.e.State }
+
+// Peers returns what the engine knows about each PE.
+func (h Host) Peers() []layout.Peer { return h.e.peers }
+
+// Segment returns this PE's memory and the region of it.
+func (h Host) Segment() (mem.Segment, fabric.Region) { return h.e.segment, h.e.region }
+
+// Caps reports what the provider granted.
+func (h Host) Caps() fabric.Caps { return h.e.caps }
+
+// PutMax is the most bytes that a put takes at once.
+func (h Host) PutMax() uint64 { return h.e.PutMax() }
+
+// Register lets the fabric reach n bytes of main memory.
+func (h Host) Register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
+	return h.e.prov.Register(at, n)
+}
+
+// RegisterGPU lets it reach GPU memory.
+func (h Host) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) { return h.e.prov.RegisterGPU(m) }
+
+// Unregister ends either.
+func (h Host) Unregister(r fabric.Region) error { return h.e.prov.Unregister(r) }
+
+// Ready reports whether an operation of n bytes on a PE may begin.
+func (h Host) Ready(pe fabric.PE, n uint64) Status {
+	p := &h.e.peers[pe]
+	switch {
+	case !h.e.routed(p, pe):
+		return h.e.fail(errNoRoute)
+	case h.e.held(p), !h.e.room(p, n):
+		return Again
+	}
+	return Done
+}
+
+// Room reports whether one that needs no message may.
+func (h Host) Room(pe fabric.PE, n uint64) bool { return h.e.room(&h.e.peers[pe], n) }
+
+// Parked reports whether messages of the engine's own to a PE wait.
+func (h Host) Parked(pe fabric.PE) bool { return h.e.held(&h.e.peers[pe]) }
+
+// Turn reports whether a message may be sent to a PE. Pending: something comes first.
+func (h Host) Turn(pe fabric.PE) Status {
+	p := &h.e.peers[pe]
+	if p.Queued > 0 {
+		h.e.letGo(pe, p)
+	}
+	if p.Queued > 0 || h.e.overtakes(pe, p, h.e.Epoch) {
+		return Pending
+	}
+	return h.Admit(pe)
+}
+
+// Admit is Turn where it is known that nothing comes first.
+func (h Host) Admit(pe fabric.PE) Status {
+	return h.e.admit(pe, &h.e.peers[pe], layout.HeaderSize)
+}
+
+// Send sends a message of GPU's, for an operation or for none.
+func (h Host) Send(t fabric.Token, pe fabric.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
+	if t == 0 {
+		return h.e.sendBytes(pe, 0, noLane, &m, payload, n)
+	}
+	s := &h.e.slots[t]
+	return h.e.sendBytes(pe, s.epoch, s.lane, &m, payload, n)
+}
+
+// Own sends a message for which no quiet waits, or parks it.
+func (h Host) Own(pe fabric.PE, m layout.Header) { h.e.own(pe, h.e.Epoch, noLane, &m) }
+
+// OwnFor sends one that belongs to an operation.
+func (h Host) OwnFor(t fabric.Token, m layout.Header) {
+	s := &h.e.slots[t]
+	h.e.own(s.pe, s.epoch, s.lane, &m)
+}
+
+// Answer sends the answer that a PE has asked for by a token.
+func (h Host) Answer(pe fabric.PE, token uint32, value uint64) {
+	h.Own(pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
+}
+
+// SendFailed gives up a PE because Send has failed.
+func (h Host) SendFailed(pe fabric.PE) {
+	h.e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, h.e.err))
+}
+
+// Flush asks a PE how far it is.
+func (h Host) Flush(pe fabric.PE) Status { return h.e.flush(pe) }
+
+// Moved says that bytes for a PE have left, for which an operation may have waited.
+func (h Host) Moved(pe fabric.PE) {
+	if h.e.peers[pe].Queued > 0 {
+		h.e.jam() // to be driven in this turn: GPU's comes first
+	}
+}
+
+// Apply does what a message asks for in main memory.
+func (h Host) Apply(m *layout.Header, payload unsafe.Pointer, n int) { h.e.applyHost(m, payload, n) }
+
+// Change does what changes memory; false: it was refused.
+func (h Host) Change(m *layout.Header, payload unsafe.Pointer, n int) bool {
+	return h.e.change(m, payload, n)
+}
+
+// Target returns n bytes at an offset, or nil.
+func (h Host) Target(m *layout.Header, offset int64, n uint64) unsafe.Pointer {
+	return h.e.target(m, offset, n)
+}
+
+// Word returns what an atomic operation changes, or nil.
+func (h Host) Word(m *layout.Header, offset int64, width uint8) unsafe.Pointer {
+	return h.e.word(m, offset, width)
+}
+
+// Malformed reports a message that no engine of this version sends.
+func (h Host) Malformed(m *layout.Header) { h.e.malformed(m) }
+
+// Unasked reports an answer to nothing.
+func (h Host) Unasked(m *layout.Header) { h.e.unasked(m) }
+
+// BeginPut takes a token for a put of n bytes.
+func (h Host) BeginPut(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+	return h.begin(usePut, pe, r, n)
+}
+
+// BeginGet takes one for a get.
+func (h Host) BeginGet(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+	return h.begin(useGet, pe, r, n)
+}
+
+func (h Host) begin(u use, pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+	t, s := h.e.take(u, &h.e.peers[pe], pe)
+	if s == nil {
+		return 0, false
+	}
+	s.request, s.epoch, s.awaited = r, h.e.Epoch, false
+	h.e.hold(s, n)
+	return t, true
+}
+
+// Await has quiets wait for an operation.
+func (h Host) Await(t fabric.Token) {
+	s := &h.e.slots[t]
+	s.awaited = true
+	h.e.pending[s.lane]++
+}
+
+// Enqueue puts one behind what was posted to its PE before.
+func (h Host) Enqueue(t fabric.Token) {
+	s := &h.e.slots[t]
+	s.use, s.awaited = useDeparts, true
+	h.e.enqueue(t, s)
+}
+
+// Touch says that the next quiet has something to ask of a PE.
+func (h Host) Touch(pe fabric.PE) { h.e.touch(&h.e.peers[pe], pe) }
+
+// Finish ends the request of an operation whose source may be reused.
+func (h Host) Finish(t fabric.Token) {
+	if s := &h.e.slots[t]; s.request != nil {
+		h.e.finish(s.request, 0, 0)
+		s.request = nil
+	}
+}
+
+// Conclude ends an operation for whatever waits for it.
+func (h Host) Conclude(t fabric.Token, status int32, err error) {
+	e, s := h.e, &h.e.slots[t]
+	switch {
+	case s.request != nil:
+		if err != nil {
+			e.err = err
+		}
+		e.finish(s.request, status, 0)
+		s.request = nil
+	case err != nil:
+		e.lose(s.lane, err)
+	}
+	if s.awaited {
+		s.awaited = false
+		e.pending[s.lane]--
+	}
+}
+
+// Spoil has the quiet fail that waits for an operation.
+func (h Host) Spoil(t fabric.Token, err error) { h.e.lose(h.e.slots[t].lane, err) }
+
+// End gives a token back.
+func (h Host) End(t fabric.Token) {
+	h.Deregister(t, false)
+	h.e.give(t)
+}
+
+// Question is what an answer has to name.
+func (h Host) Question(t fabric.Token) uint32 { return h.e.question(t) }
+
+// Pend has quiets wait for something without a token.
+func (h Host) Pend() uint8 {
+	l := laneOf(h.e.open)
+	h.e.pending[l]++
+	return uint8(l)
+}
+
+// Unpend ends it.
+func (h Host) Unpend(l uint8) { h.e.pending[l]-- }
+
+// RegisterLocal registers n bytes of a caller's for an operation, or a copy of them.
+func (h Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error) {
+	s := &h.e.slots[t]
+	at, err := h.e.registerLocal(s, at, n, into)
+	if err != nil {
+		return nil, fabric.Region{}, err
+	}
+	return at, s.memory.Region.Region, nil
+}
+
+// Deregister ends that, if there is something registered.
+func (h Host) Deregister(t fabric.Token, came bool) int32 {
+	if s := &h.e.slots[t]; s.registered {
+		return h.e.dropRegion(s, came)
+	}
+	return 0
+}
+
+// Write posts a one-sided write, and the message after it.
+func (h Host) Write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) Status {
+	return h.e.write(pe, offset, source, n, r, after)
+}
+
+// Read posts a one-sided read.
+func (h Host) Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, Status) {
+	e, p := h.e, &h.e.peers[pe]
+	t, s := e.take(usePull, p, pe)
+	if s == nil {
+		return 0, Again
+	}
+	op := &e.moving
+	op.PE, op.Token, op.Local, op.Len, op.Desc = pe, t, to, n, desc
+	op.Remote, op.Key = remote, key
+	if err := e.prov.Read(op); err != nil {
+		return 0, e.refused(t, s, err)
+	}
+	p.Count[layout.Reads]++
+	p.Count[layout.ReadBytes] += n
+	return t, Done
+}
+
+// Route returns the remote address and the key of an offset in a PE's heap.
+func (h Host) Route(pe fabric.PE, offset int64) (remote, key uint64) {
+	r := &h.e.routes[pe]
+	return r.base + uint64(offset), r.key
+}
+
+// Reachable reports whether there is a way to a PE.
+func (h Host) Reachable(pe fabric.PE) bool { return h.e.has(pe) }
+
+// Lost returns why there is none any more; nil: the PE was not lost.
+func (h Host) Lost(pe fabric.PE) error {
+	if h.e.isLost(pe) {
+		return h.e.losses[pe]
+	}
+	return nil
+}
+
+// Fail notes the reason of a Failed.
+func (h Host) Fail(err error) Status { return h.e.fail(err) }
+
+// Fatal says that the job cannot go on.
+func (h Host) Fatal(err error) { h.e.fatal(err) }
+
+// Wake ends the sleep of the engine's thread.
+func (h Host) Wake() {
+	if h.e.armed {
+		h.e.armed = false
+		h.e.prov.Wake()
+	}
+}
