@@ -7,6 +7,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/quiet"
 )
 
 // apply does what a message asks for, or has it wait for bytes that were offered
@@ -123,7 +124,7 @@ func (e *Engine) malformed(h *layout.Header) {
 }
 
 func (e *Engine) answer(h *layout.Header, value uint64) {
-	e.own(fabric.PE(h.From), e.Epoch, noLane, &layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
+	e.own(fabric.PE(h.From), e.Epoch, quiet.NoLane, &layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.
@@ -150,7 +151,7 @@ func (e *Engine) answered(h *layout.Header) {
 		} else {
 			*(*uint64)(s.fetch) = h.Operand
 		}
-		e.pending[s.lane]--
+		e.quiets.Pending[s.lane]--
 	}
 	e.give(t)
 }

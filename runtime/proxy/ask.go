@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/quiet"
 )
 
 // Ask asks a PE what its program does. The PE's proxy answers. A question that finds no room is
@@ -21,7 +22,7 @@ func (e *Engine) Ask(pe fabric.PE) {
 func (e *Engine) tellDoing(pe fabric.PE) {
 	text := []byte(e.Report.Doing())
 	if n := min(len(text), maxPayload); n > 0 {
-		e.sendBytes(pe, e.Epoch, noLane, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
+		e.sendBytes(pe, e.Epoch, quiet.NoLane, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
 	}
 }
 

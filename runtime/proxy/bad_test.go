@@ -380,8 +380,8 @@ func FuzzReceive(f *testing.F) {
 		var fetched uint64
 		a.post(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched), nil) })
 		a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
-		if st := a.Quiet(); st != Pending || a.pending != [3]int{0, 1, 0} || !a.peers[1].Flushing {
-			t.Fatalf("quiet: %d, %d pending", st, a.pending)
+		if st := a.Quiet(); st != Pending || a.quiets.Pending != [3]int{0, 1, 0} || !a.peers[1].Flushing {
+			t.Fatalf("quiet: %d, %d pending", st, a.quiets.Pending)
 		}
 		before, free, sent := bytes.Clone(a.memory), len(a.free), len(j.net.flying)
 		if len(m) >= layout.HeaderSize && m[jobAt] != 0 { // else few would get past the token
@@ -463,7 +463,7 @@ func FuzzComplete(f *testing.F) {
 			}
 			seen[token] = true
 		}
-		if p := a.pending; min(p[0], p[1], p[2]) < 0 || p[0]+p[1]+p[2] > 5 {
+		if p := a.quiets.Pending; min(p[0], p[1], p[2]) < 0 || p[0]+p[1]+p[2] > 5 {
 			t.Errorf("%d operations pending", p)
 		}
 	})

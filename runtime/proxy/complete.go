@@ -33,7 +33,7 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	}
 	e.Tick = 0
 	e.retry()
-	e.settle()
+	e.quiets.Settle()
 	e.retryOthers()
 	if len(comps) > 0 {
 		e.WakeSleepers()
@@ -60,16 +60,16 @@ func (e *Engine) retryOwn() {
 		return
 	}
 	e.unpark()
-	e.coverLate()
+	e.quiets.CoverLate()
 	e.driveAll()
-	if len(e.parked)+len(e.late) == 0 && !e.jammed {
+	if len(e.parked)+len(e.quiets.Late) == 0 && !e.jammed {
 		e.Stuck = 0
 	}
 }
 
 // NoRoom reports whether something still finds none.
 func (e *Engine) NoRoom() bool {
-	return int(e.NUnposted)+len(e.parked)+len(e.late)+len(e.sticks) > 0 || e.jammed || e.gpu != nil && e.gpu.NoRoom()
+	return int(e.NUnposted)+len(e.parked)+len(e.quiets.Late)+len(e.sticks) > 0 || e.jammed || e.gpu != nil && e.gpu.NoRoom()
 }
 
 func (e *Engine) complete(c *fabric.Completion) {
@@ -120,7 +120,7 @@ func (e *Engine) completed(c *fabric.Completion, s *slot) {
 			e.own(s.pe, s.epoch, s.lane, &s.after)
 		} else if s.flush {
 			p.Ask(1, s.epoch)
-			e.account(s.pe, s.lane)
+			e.quiets.Account(s.pe, s.lane)
 		}
 		if s.request != nil {
 			e.finish(s.request, status, 0)
@@ -139,7 +139,7 @@ func (e *Engine) completed(c *fabric.Completion, s *slot) {
 		if s.request != nil {
 			e.finish(s.request, status, 0)
 		} else {
-			e.pending[s.lane]--
+			e.quiets.Pending[s.lane]--
 		}
 	case usePull:
 		e.gpu.Landed(c.Token, 0)
@@ -199,7 +199,7 @@ func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 		}
 	case useRead:
 		if s.request == nil {
-			e.pending[s.lane]--
+			e.quiets.Pending[s.lane]--
 		}
 	default:
 		e.notInFlight(c.Token)
@@ -214,7 +214,7 @@ func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 		e.err = err
 		e.finish(s.request, c.Err, 0)
 	default:
-		e.lose(s.lane, err)
+		e.quiets.Fail(s.lane, err)
 	}
 	e.give(c.Token)
 	e.drive(s.pe)
@@ -222,7 +222,7 @@ func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
 
 // wrote counts a write off that is complete, or failed.
 func (e *Engine) wrote(s *slot) {
-	e.pending[s.lane]--
+	e.quiets.Pending[s.lane]--
 	p := &e.peers[s.pe]
 	p.Writes--
 	if e.unordered && s.number == noNumber {

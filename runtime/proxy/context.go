@@ -58,7 +58,7 @@ func (e *Engine) openStream(number uint32) (*Engine, error) {
 		return e.others[number], nil
 	}
 	f := &Engine{
-		port: e.port, number: number, generations: generations{open: 1}, space: e.first.space, early: early.New(),
+		port: e.port, number: number, space: e.first.space, early: early.New(),
 	}
 	if err := f.openContext(len(e.peers)); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (e *Engine) retryOthers() {
 	if len(e.closers) > 0 {
 		still := e.closers[:0]
 		for _, o := range e.closers {
-			if o.settle(); o.closing() {
+			if o.quiets.Settle(); o.quiets.Closing() {
 				still = append(still, o)
 			} else {
 				o.listed = false

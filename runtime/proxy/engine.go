@@ -15,6 +15,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/local"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/wake"
 	"libshmem/runtime/regcache"
@@ -30,8 +31,9 @@ type Engine struct {
 	number   uint32 // of the stream; 0: the first
 	recorder flight.Recorder
 
-	peers []layout.Peer
-	generations
+	peers  []layout.Peer
+	quiets quiet.Generations
+	listed bool // among the contexts with a closed generation: contexts.closers
 
 	parked    []parked
 	spare     []parked
@@ -136,8 +138,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 			slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
 			mostUnread: credit.Unread(npes), mostStreams: streamsMost, smallWindow: smallWindow, fatal: fatal,
 		},
-		generations: generations{open: 1, late: make([]fabric.PE, 0, npes)},
-		parked:      make([]parked, 0, 64), spare: make([]parked, 0, 64),
+		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
 		early: early.New(),
 	}
 	e.first = e

@@ -11,6 +11,7 @@ import (
 	"libshmem/runtime/proxy/express"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/proxy/report"
 )
 
@@ -37,7 +38,7 @@ func (e *Engine) openExpress(npes int) error {
 	e.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.peers = unsafe.Slice((*layout.Peer)(e.Peers), npes)
 	e.Dirty = unsafe.Add(e.Peers, uintptr(npes)*peerSize)
-	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
+	e.quiets = quiet.New(asker{e}, e.State, e.peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.more)
 	e.Streams = unsafe.Add(e.Dirty, lists)
@@ -64,7 +65,7 @@ func (e *Engine) openContext(npes int) error {
 	e.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.peers = unsafe.Slice((*layout.Peer)(e.Peers), npes)
 	e.Dirty = unsafe.Add(e.Peers, uintptr(npes)*peerSize)
-	e.dirty = unsafe.Slice((*fabric.PE)(e.Dirty), npes)
+	e.quiets = quiet.New(asker{e}, e.State, e.peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
 	e.recorder = e.first.recorder.Stream(e.State, e.number)
 	return nil
 }
@@ -105,7 +106,7 @@ func (e *Engine) closeExpress() {
 	if e.State != nil {
 		// The mapping is ours and nobody else's: unmapping it cannot fail.
 		_ = e.Report.Close()
-		e.State, e.peers, e.dirty, e.unposted = nil, nil, nil, nil
+		e.State, e.peers, e.unposted = nil, nil, nil
 		e.recorder = flight.Recorder{}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/quiet"
 )
 
 // Host is an engine as what moves GPU memory for it (GPU) knows it. The lock is held whenever it
@@ -81,14 +82,14 @@ func (h Host) Admit(pe fabric.PE) Status {
 // Send sends a message of GPU's, for an operation or for none.
 func (h Host) Send(t fabric.Token, pe fabric.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
 	if t == 0 {
-		return h.e.sendBytes(pe, 0, noLane, &m, payload, n)
+		return h.e.sendBytes(pe, 0, quiet.NoLane, &m, payload, n)
 	}
 	s := &h.e.slots[t]
 	return h.e.sendBytes(pe, s.epoch, s.lane, &m, payload, n)
 }
 
 // Own sends a message for which no quiet waits, or parks it.
-func (h Host) Own(pe fabric.PE, m layout.Header) { h.e.own(pe, h.e.Epoch, noLane, &m) }
+func (h Host) Own(pe fabric.PE, m layout.Header) { h.e.own(pe, h.e.Epoch, quiet.NoLane, &m) }
 
 // OwnFor sends one that belongs to an operation.
 func (h Host) OwnFor(t fabric.Token, m layout.Header) {
@@ -164,7 +165,7 @@ func (h Host) begin(u use, pe fabric.PE, r *call.Request, n uint64) (fabric.Toke
 func (h Host) Await(t fabric.Token) {
 	s := &h.e.slots[t]
 	s.awaited = true
-	h.e.pending[s.lane]++
+	h.e.quiets.Pending[s.lane]++
 }
 
 // Enqueue puts one behind what was posted to its PE before.
@@ -175,7 +176,7 @@ func (h Host) Enqueue(t fabric.Token) {
 }
 
 // Touch says that the next quiet has something to ask of a PE.
-func (h Host) Touch(pe fabric.PE) { h.e.touch(&h.e.peers[pe], pe) }
+func (h Host) Touch(pe fabric.PE) { h.e.quiets.Touch(&h.e.peers[pe], pe) }
 
 // Finish ends the request of an operation whose source may be reused.
 func (h Host) Finish(t fabric.Token) {
@@ -196,16 +197,16 @@ func (h Host) Conclude(t fabric.Token, status int32, err error) {
 		e.finish(s.request, status, 0)
 		s.request = nil
 	case err != nil:
-		e.lose(s.lane, err)
+		e.quiets.Fail(s.lane, err)
 	}
 	if s.awaited {
 		s.awaited = false
-		e.pending[s.lane]--
+		e.quiets.Pending[s.lane]--
 	}
 }
 
 // Spoil has the quiet fail that waits for an operation.
-func (h Host) Spoil(t fabric.Token, err error) { h.e.lose(h.e.slots[t].lane, err) }
+func (h Host) Spoil(t fabric.Token, err error) { h.e.quiets.Fail(h.e.slots[t].lane, err) }
 
 // End gives a token back.
 func (h Host) End(t fabric.Token) {
@@ -218,13 +219,13 @@ func (h Host) Question(t fabric.Token) uint32 { return h.e.question(t) }
 
 // Pend has quiets wait for something without a token.
 func (h Host) Pend() uint8 {
-	l := laneOf(h.e.open)
-	h.e.pending[l]++
+	l := h.e.quiets.Lane()
+	h.e.quiets.Pending[l]++
 	return uint8(l)
 }
 
 // Unpend ends it.
-func (h Host) Unpend(l uint8) { h.e.pending[l]-- }
+func (h Host) Unpend(l uint8) { h.e.quiets.Pending[l]-- }
 
 // RegisterLocal registers n bytes of a caller's for an operation, or a copy of them.
 func (h Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error) {

@@ -17,6 +17,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -268,13 +269,13 @@ func (j *job) close() {
 // leftovers reports what an engine at rest holds.
 func (p *pe) leftovers() {
 	p.j.t.Helper()
-	if len(p.free) != tokens-receives || p.pending != [3]int{} || len(p.parked) != 0 || p.early.Len() != 0 || p.NDirty != 0 {
+	if len(p.free) != tokens-receives || p.quiets.Pending != [3]int{} || len(p.parked) != 0 || p.early.Len() != 0 || p.NDirty != 0 {
 		p.j.t.Errorf("PE %d at rest: %d of %d tokens free, %d operations pending, %d messages parked, %d early, %d PEs dirty",
-			p.me, len(p.free), tokens-receives, p.pending, len(p.parked), p.early.Len(), p.NDirty)
+			p.me, len(p.free), tokens-receives, p.quiets.Pending, len(p.parked), p.early.Len(), p.NDirty)
 	}
-	if p.closing() || p.wanted || p.unmet != 0 || len(p.late) != 0 {
+	if p.quiets.Closing() || p.quiets.Wanted || p.quiets.Unmet != 0 || len(p.quiets.Late) != 0 {
 		p.j.t.Errorf("PE %d at rest: generation %d is open, %d complete, wanted %v, %d PEs unmet, %d flushes late",
-			p.me, p.open, p.Quieted, p.wanted, p.unmet, len(p.late))
+			p.me, p.quiets.Open, p.Quieted, p.quiets.Wanted, p.quiets.Unmet, len(p.quiets.Late))
 	}
 	regions := 2
 	if p.card != nil {
@@ -385,8 +386,8 @@ func (p *pe) quiet() {
 		}
 		return Again
 	})
-	if p.pending != [3]int{0, 0, p.pending[noLane]} {
-		p.j.t.Errorf("PE %d: %d operations pending after quiet", p.me, p.pending)
+	if p.quiets.Pending != [3]int{0, 0, p.quiets.Pending[quiet.NoLane]} {
+		p.j.t.Errorf("PE %d: %d operations pending after quiet", p.me, p.quiets.Pending)
 	}
 }
 

@@ -59,7 +59,7 @@ func (e *Engine) dropRegion(s *slot, came bool) (status int32) {
 		e.err = fmt.Errorf("PE %d: %s: %w", s.pe, s.use, err)
 		return int32(unix.EFAULT)
 	case err != nil:
-		e.lose(s.lane, err)
+		e.quiets.Fail(s.lane, err)
 	}
 	return 0
 }

@@ -59,11 +59,11 @@ func (e *Engine) loseOwn(pe fabric.PE, err error) {
 	p.Behind = true     // and its messages
 	e.dropMessages(pe, p)
 	e.endOperations(pe, err)
-	e.endQuiets(p, err)
+	e.quiets.LosePE(p, err)
 	if e.gpu != nil && e.number == 0 {
 		e.gpu.Lose(pe)
 	}
-	e.settle()
+	e.quiets.Settle()
 }
 
 func (e *Engine) isLost(pe fabric.PE) bool { return e.losses != nil && e.losses[pe] != nil }
@@ -103,7 +103,7 @@ func (e *Engine) dropMessages(pe fabric.PE, p *layout.Peer) {
 	kept := e.parked[:0]
 	for _, m := range e.parked {
 		if m.pe == pe {
-			e.pending[m.lane]--
+			e.quiets.Pending[m.lane]--
 			continue
 		}
 		kept = append(kept, m)
@@ -126,10 +126,10 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 		case useWrite:
 			e.wrote(s)
 		case useWaits, useDeparts, useQueued:
-			e.pending[s.lane]--
+			e.quiets.Pending[s.lane]--
 		case useRead, useReply:
 			if s.request == nil {
-				e.pending[s.lane]--
+				e.quiets.Pending[s.lane]--
 			}
 		default:
 			continue // a message: nobody waits for it. The rest is staging's.
@@ -139,7 +139,7 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 			e.finish(s.request, int32(Failed), 0)
 			s.request = nil
 		} else {
-			e.lose(s.lane, err)
+			e.quiets.Fail(s.lane, err)
 		}
 		if s.use == useReply || s.use == useWaits || s.use == useDeparts || s.use == useQueued {
 			e.give(t)
@@ -147,20 +147,6 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 			s.ended = true
 		}
 	}
-}
-
-// endQuiets has no quiet wait for a PE. Those that cover what it has not applied
-// fail.
-func (e *Engine) endQuiets(p *layout.Peer, err error) {
-	if p.Unmet {
-		p.Unmet = false
-		e.unmet--
-		e.lose(laneOf(e.open-1), err)
-	}
-	if p.Dirty && (p.Asked > max(p.Acked, p.Goal) || p.Wrote > max(p.WroteAcked, p.GoalWrote)) {
-		e.lose(laneOf(e.open), err)
-	}
-	p.Acked, p.WroteAcked, p.Flushing = p.Asked, p.Wrote, false
 }
 
 // tookEnded takes back the token of an operation that was ended before its time. Not:

@@ -52,7 +52,7 @@ func (e *Engine) bursting(n int) bool { return e.Burst >= layout.BurstAfter && e
 // operation that is posted now.
 func (e *Engine) grows(p *layout.Peer, n int) bool {
 	return p.Batch != nil && p.BatchEpoch == e.Epoch && e.merging(n) &&
-		p.BatchUsed+recordOf(n) <= messageSize && e.slots[p.Last].lane == laneOf(e.open)
+		p.BatchUsed+recordOf(n) <= messageSize && e.slots[p.Last].lane == e.quiets.Lane()
 }
 
 // draftRecord is draft for an operation that goes into a batch.
@@ -127,7 +127,7 @@ func (e *Engine) holdBurst(p *layout.Peer) {
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
 func (e *Engine) holdSignal(p *layout.Peer, s *slot) bool {
-	if s.epoch != e.Epoch || s.lane != laneOf(e.open) || !e.merging(0) || p.Parked > 0 {
+	if s.epoch != e.Epoch || s.lane != e.quiets.Lane() || !e.merging(0) || p.Parked > 0 {
 		return false
 	}
 	if p.Queued > 0 && !e.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {

@@ -6,6 +6,7 @@ import (
 	"libshmem/fabric"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/quiet"
 )
 
 // On a network where messages overtake writes, the target keeps the order: writes
@@ -58,7 +59,7 @@ func (e *Engine) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
 	}
 	if p.Stream == streamNone {
 		p.Stream = streamAsked
-		e.own(pe, e.Epoch, noLane, &layout.Header{Kind: layout.KindStream})
+		e.own(pe, e.Epoch, quiet.NoLane, &layout.Header{Kind: layout.KindStream})
 	}
 	return p.Stream >= streamGiven
 }
@@ -78,7 +79,7 @@ func (e *Engine) giveStream(h *layout.Header) {
 	if n, ok := e.streams.Open(h.From); ok {
 		answer.Operand = uint64(n) + 1
 	}
-	e.own(fabric.PE(h.From), e.Epoch, noLane, &answer)
+	e.own(fabric.PE(h.From), e.Epoch, quiet.NoLane, &answer)
 }
 
 // takeStream takes the answer.
@@ -185,7 +186,7 @@ func (e *Engine) void(s *slot) {
 	if s.signalled {
 		h.Fetch = 1
 	}
-	e.own(s.pe, e.Epoch, noLane, &h)
+	e.own(s.pe, e.Epoch, quiet.NoLane, &h)
 }
 
 // voided comes when such a message does, whether its turn is or not; false: it is

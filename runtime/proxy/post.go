@@ -7,13 +7,14 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/quiet"
 )
 
 // parked is a message of the engine's own that found no room. Callers'
 // messages are never parked: they get Again.
 type parked struct {
 	pe    fabric.PE
-	lane  lane
+	lane  quiet.Lane
 	epoch uint64 // that it belongs to
 	h     layout.Header
 }
@@ -146,7 +147,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	p.Count[layout.Reads]++
 	p.Count[layout.ReadBytes] += n
 	if r == nil {
-		e.pending[s.lane]++
+		e.quiets.Pending[s.lane]++
 	}
 	return Pending
 }
@@ -194,7 +195,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		return st
 	}
 	if r == nil {
-		e.pending[s.lane]++
+		e.quiets.Pending[s.lane]++
 	}
 	return Pending
 }
@@ -261,7 +262,7 @@ func (e *Engine) held(p *layout.Peer) bool {
 
 // own sends a message that nobody can be asked to try again, or parks it. Its
 // turn has come: an answer, or a signal whose bytes are on their way.
-func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *layout.Header) {
+func (e *Engine) own(pe fabric.PE, epoch uint64, l quiet.Lane, h *layout.Header) {
 	if e.isLost(pe) {
 		return
 	}
@@ -269,9 +270,9 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *layout.Header) {
 	if p.Parked == 0 {
 		switch e.sendCopy(pe, h) {
 		case Done:
-			if l != noLane {
+			if l != quiet.NoLane {
 				p.Ask(1, epoch)
-				e.account(pe, l)
+				e.quiets.Account(pe, l)
 			}
 			return
 		case Failed:
@@ -280,7 +281,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l lane, h *layout.Header) {
 		}
 	}
 	e.parked = append(e.parked, parked{pe, l, epoch, *h})
-	e.pending[l]++
+	e.quiets.Pending[l]++
 	e.stick()
 	p.Parked++
 	e.recorder.Note(pe, layout.EventParked, uint32(h.Kind), 0)
@@ -303,7 +304,7 @@ func (e *Engine) sendCopy(pe fabric.PE, h *layout.Header) Status {
 
 // sendBytes sends a message of the engine's own that has payload. Who sends it
 // tries again.
-func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *layout.Header, payload unsafe.Pointer, n int) Status {
+func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l quiet.Lane, h *layout.Header, payload unsafe.Pointer, n int) Status {
 	p := &e.peers[pe]
 	if e.held(p) {
 		return Again
@@ -314,9 +315,9 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l lane, h *layout.Header,
 	}
 	*to = *h
 	st := e.send(to, payload, n, false)
-	if st == Done && l != noLane {
+	if st == Done && l != quiet.NoLane {
 		p.Ask(e.Cost(layout.HeaderSize+n), epoch)
-		e.account(pe, l)
+		e.quiets.Account(pe, l)
 	}
 	return st
 }
@@ -369,7 +370,7 @@ func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 	}
 	if asks {
 		p.Ask(e.Cost(op.Len), e.Epoch)
-		e.touch(p, op.To)
+		e.quiets.Touch(p, op.To)
 	}
 	return Done
 }
@@ -405,7 +406,7 @@ func (e *Engine) unpark() {
 	}
 	for i := range work {
 		m := &work[i]
-		e.pending[m.lane]--
+		e.quiets.Pending[m.lane]--
 		e.own(m.pe, m.epoch, m.lane, &m.h)
 	}
 }

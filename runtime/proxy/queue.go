@@ -97,7 +97,7 @@ func (e *Engine) enqueue(t fabric.Token, s *slot) {
 		e.slots[p.Last].next = t
 	}
 	p.Last = uint32(t)
-	e.pending[s.lane]++
+	e.quiets.Pending[s.lane]++
 }
 
 // beginLater is start for what may have to wait, or is to leave with others. Done and
@@ -275,23 +275,23 @@ func (e *Engine) driveMessage(t fabric.Token, s *slot, p *layout.Peer) Status {
 		}
 		return e.fail(err)
 	}
-	e.pending[lane]--
+	e.quiets.Pending[lane]--
 	p.Ask(e.Cost(n), epoch)
 	if injected {
 		e.give(t)
 	}
-	e.account(pe, lane)
+	e.quiets.Account(pe, lane)
 	return Done
 }
 
 // driveFailed ends an operation that waited and that the provider then refused for
 // good.
 func (e *Engine) driveFailed(t fabric.Token, s *slot) {
-	e.pending[s.lane]--
+	e.quiets.Pending[s.lane]--
 	if s.request != nil {
 		e.finish(s.request, -1, 0)
 	} else {
-		e.lose(s.lane, e.err)
+		e.quiets.Fail(s.lane, e.err)
 	}
 	e.give(t)
 }

@@ -182,7 +182,7 @@ func TestQuietFails(t *testing.T) {
 					read := j.rng.IntN(3) == 0 || a.PutMax() < n
 					var open Ticket
 					a.post(func() Status {
-						if open = a.open; read {
+						if open = a.quiets.Open; read {
 							return a.Get(to, 0, at, n, nil)
 						}
 						return a.Put(to, 0, at, n, nil)
@@ -229,7 +229,7 @@ func TestQuietAskedLate(t *testing.T) {
 	var bad, good []Ticket
 	for k := range 12 {
 		err := fmt.Errorf("failure %d", k)
-		a.lose(laneOf(a.open), err)
+		a.quiets.Fail(a.quiets.Lane(), err)
 		bad = append(bad, a.QuietBegin())
 		good = append(good, a.QuietBegin())
 		if st := a.QuietDone(bad[k]); st != Failed || a.Err() != err {

@@ -7,6 +7,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/local"
+	"libshmem/runtime/proxy/quiet"
 )
 
 // use says what a slot's token stands for.
@@ -30,12 +31,12 @@ const (
 // buffer was registered.
 type slot struct {
 	use        use
-	width      uint8  // of fetch
-	lane       lane   // of the generation that waits for it
-	then       bool   // write: send the message in after, of the epoch, when it is done
-	registered bool   // write, read: memory has a registration of its own
-	flush      bool   // write: the target flushes before it is done; read: this PE does
-	turn       uint16 // how often the token was given out
+	width      uint8      // of fetch
+	lane       quiet.Lane // of the generation that waits for it
+	then       bool       // write: send the message in after, of the epoch, when it is done
+	registered bool       // write, read: memory has a registration of its own
+	flush      bool       // write: the target flushes before it is done; read: this PE does
+	turn       uint16     // how often the token was given out
 	pe         fabric.PE
 	ended      bool           // the PE was lost, and its caller told: the provider still has it
 	awaited    bool           // GPU's: quiets wait for it
@@ -77,7 +78,7 @@ func (e *Engine) take(u use, p *layout.Peer, pe fabric.PE) (fabric.Token, *slot)
 	p.Tokens++
 	// The rest is of a later use only when that sets it; bytes and
 	// registered are zero between uses.
-	s.use, s.pe, s.lane, s.turn, s.stream = u, pe, laneOf(e.open), s.turn+1, uint16(e.number)
+	s.use, s.pe, s.lane, s.turn, s.stream = u, pe, e.quiets.Lane(), s.turn+1, uint16(e.number)
 	s.then, s.flush, s.request = false, false, nil
 	return t, s
 }

@@ -193,7 +193,7 @@ func (tw *twins) post(i fabric.PE, s uint32, to fabric.PE, small bool) {
 func (tw *twins) quiet(i fabric.PE) {
 	s := tw.stream(i)
 	e := tw.pes[0][i].Stream(s)
-	t := e.open - 1
+	t := e.quiets.Open - 1
 	if tw.rng.IntN(2) == 0 {
 		tw.each(i, "quiet", func(_ int, p *twin) any { return p.Stream(s).QuietBegin() })
 	} else if t > 0 {

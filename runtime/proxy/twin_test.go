@@ -327,11 +327,11 @@ func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	if x, y := a.rest(), b.rest(); x != y {
 		tw.differ(i, "engine", fields(x, y), fields(y, x))
 	}
-	if !slices.Equal(a.dirty[:a.NDirty], b.dirty[:b.NDirty]) || !slices.Equal(a.unposted[:a.NUnposted], b.unposted[:b.NUnposted]) {
-		tw.differ(i, "lists", a.dirty[:a.NDirty], b.dirty[:b.NDirty])
+	if !slices.Equal(a.quiets.Dirty(), b.quiets.Dirty()) || !slices.Equal(a.unposted[:a.NUnposted], b.unposted[:b.NUnposted]) {
+		tw.differ(i, "lists", a.quiets.Dirty(), b.quiets.Dirty())
 	}
-	if !slices.Equal(a.late, b.late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {
-		tw.differ(i, "what waits", []any{a.late, a.queues, a.parked}, []any{b.late, b.queues, b.parked})
+	if !slices.Equal(a.quiets.Late, b.quiets.Late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {
+		tw.differ(i, "what waits", []any{a.quiets.Late, a.queues, a.parked}, []any{b.quiets.Late, b.queues, b.parked})
 	}
 	for pe := range a.peers {
 		x, y := a.peers[pe], b.peers[pe]
@@ -399,8 +399,8 @@ func (e *Engine) rest() rests {
 		return err.Error()
 	}
 	return rests{
-		open: e.open, wanted: e.wanted, listed: e.listed, drafts: e.drafted != 0, records: e.recording, jams: e.jammed, pending: e.pending,
-		unmet: e.unmet, failed: e.nFailed, kept: e.early.Len(), bytes: e.early.Bytes(), dropped: len(e.dropped), sticks: len(e.sticks), flows: len(e.flows),
-		lost: [2]string{text(e.lost[0]), text(e.lost[1])}, err: text(e.err),
+		open: e.quiets.Open, wanted: e.quiets.Wanted, listed: e.listed, drafts: e.drafted != 0, records: e.recording, jams: e.jammed, pending: e.quiets.Pending,
+		unmet: e.quiets.Unmet, failed: e.quiets.Failed(), kept: e.early.Len(), bytes: e.early.Bytes(), dropped: len(e.dropped), sticks: len(e.sticks), flows: len(e.flows),
+		lost: [2]string{text(e.quiets.Lost()[0]), text(e.quiets.Lost()[1])}, err: text(e.err),
 	}
 }

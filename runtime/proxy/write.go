@@ -55,7 +55,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		return st
 	}
 	e.hold(s, n)
-	e.pending[s.lane]++
+	e.quiets.Pending[s.lane]++
 	return Pending
 }
 
@@ -110,10 +110,10 @@ func (e *Engine) post(t fabric.Token, s *slot, p *layout.Peer, offset int64, sou
 	} else if e.gpu != nil && e.gpu.Flushes(s.pe, offset) {
 		s.flush = true
 	}
-	if s.lane == laneOf(e.open) {
-		e.touch(p, s.pe)
+	if s.lane == e.quiets.Lane() {
+		e.quiets.Touch(p, s.pe)
 	} else if !e.caps.DeliveryComplete {
-		e.account(s.pe, s.lane)
+		e.quiets.Account(s.pe, s.lane)
 	}
 	if s.then && (numbered || !e.unordered || e.caps.Fence) {
 		if numbered {

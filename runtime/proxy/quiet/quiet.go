@@ -1,0 +1,254 @@
+// Package quiet counts the operations of one context in generations, so that a quiet ends when
+// everything that was posted before it has taken effect, however much is posted later. It knows
+// which PEs owe an answer, and asks for answers by an interface; it knows no message and takes no
+// lock: its caller holds the engine's.
+package quiet
+
+import (
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// Asker asks PEs for answers. It is the engine, as far as Generations needs one.
+type Asker interface {
+	// Flush asks a PE to answer when it has applied all that was sent to it. Pending: it has been
+	// asked, now or before; Again: there is no room; Failed: Err says why.
+	Flush(pe fabric.PE) call.Status
+	Err() error
+	// Stick says that something waits for room: CoverLate is called when there may be some.
+	Stick()
+	// LetGo comes before the open generation is closed: from then on nothing may join it.
+	LetGo()
+	// Closed names the PEs that a generation has touched, when it is closed and before they are
+	// asked. They are not kept.
+	Closed(pes []fabric.PE)
+}
+
+// Generations are those of one context. The open one takes what is posted now. Begin closes it,
+// unless the one before is not complete yet: then the open one is closed as soon as that is, and
+// all quiets that begin until then share it. So at most two generations have operations under way,
+// which two counters tell apart by the last bit of the generation's number, and a quiet ends
+// however much is posted after it: it waits for two generations at most, and neither grows once it
+// is closed.
+type Generations struct {
+	Open    call.Ticket // takes what is posted now; State.Quieted is the last complete one
+	Pending [3]int      // operations and parked messages under way, by lane
+	Late    []fabric.PE // PEs whose flush found no room
+	Wanted  bool        // close the open one as soon as the one before it is complete
+	Unmet   int         // PEs of the closed generation that owe an answer
+
+	asker     Asker
+	state     *layout.State
+	peers     []layout.Peer
+	dirty     []fabric.PE // all of State.Dirty
+	lost      [2]error
+	failed    [8]failure // generations, newest last
+	nFailed   int
+	forgotten failure // the newest that found no place there
+}
+
+type failure struct {
+	ticket call.Ticket
+	err    error
+}
+
+// Lane is the last bit of a generation, or NoLane for messages that no quiet waits for.
+type Lane uint8
+
+// NoLane is the lane of messages that no quiet waits for.
+const NoLane Lane = 2
+
+// New returns the generations of a context whose state and peers C works on too. dirty is the
+// memory of State.Dirty, with a place for each PE.
+func New(asker Asker, state *layout.State, peers []layout.Peer, dirty []fabric.PE) Generations {
+	return Generations{Open: 1, asker: asker, state: state, peers: peers, dirty: dirty}
+}
+
+// Lane is that of the open generation.
+func (g *Generations) Lane() Lane { return Lane(g.Open & 1) }
+
+// closed is the lane of the one before.
+func (g *Generations) closed() Lane { return Lane((g.Open - 1) & 1) }
+
+// Begin begins a quiet: it asks for the completion of everything that was posted before. It waits
+// for nothing and allocates nothing.
+func (g *Generations) Begin() call.Ticket {
+	if !g.Closing() {
+		g.close()
+		t := g.Open - 1
+		g.Settle()
+		return t
+	}
+	g.Wanted = true
+	return g.Open
+}
+
+// Done answers call.Done when everything that was posted before the ticket's Begin has taken effect
+// at its target, Pending before, and Failed with a reason when an operation that the ticket covers
+// failed and no caller was told. Each failure is in one generation: all quiets that share it hear
+// of it, and none after them. A ticket that is asked for only after eight later generations failed
+// is answered Failed too, for it is no longer known.
+func (g *Generations) Done(t call.Ticket) (call.Status, error) {
+	if g.Settle(); uint64(t) > g.state.Quieted {
+		return call.Pending, nil
+	}
+	for i := range g.failed[:g.nFailed] {
+		if f := &g.failed[i]; f.ticket == t {
+			return call.Failed, f.err
+		}
+	}
+	if t <= g.forgotten.ticket {
+		return call.Failed, g.forgotten.err
+	}
+	return call.Done, nil
+}
+
+// Closing reports whether a closed generation is not complete.
+func (g *Generations) Closing() bool { return uint64(g.Open) > g.state.Quieted+1 }
+
+// close notes how far each PE that was touched has to come.
+func (g *Generations) close() {
+	g.asker.LetGo()
+	g.Open++
+	work := g.dirty[:g.state.NDirty]
+	for _, pe := range work {
+		p := &g.peers[pe]
+		p.Dirty = false
+		p.Goal, p.GoalWrote = p.Asked, p.Wrote
+		if !p.Met() {
+			p.Unmet = true
+			g.Unmet++
+		}
+	}
+	g.state.NDirty = 0
+	g.asker.Closed(work)
+	for _, pe := range work {
+		// A flush that cannot be sent puts its PE into dirty again, behind where work is read.
+		if g.peers[pe].Unmet {
+			g.cover(pe)
+		}
+	}
+}
+
+// Settle notices that the closed generation is complete.
+func (g *Generations) Settle() {
+	for g.Closing() && g.Unmet == 0 && g.Pending[g.closed()] == 0 {
+		t := g.Open - 1
+		if lost := &g.lost[g.closed()]; *lost != nil {
+			g.remember(t, *lost)
+			*lost = nil
+		}
+		g.state.Quieted = uint64(t)
+		if !g.Wanted {
+			return
+		}
+		g.Wanted = false
+		g.close()
+	}
+}
+
+func (g *Generations) remember(t call.Ticket, err error) {
+	if g.nFailed == len(g.failed) {
+		g.forgotten = g.failed[0]
+		copy(g.failed[:], g.failed[1:])
+		g.nFailed--
+	}
+	g.failed[g.nFailed] = failure{t, err}
+	g.nFailed++
+	g.state.Failures = 1
+}
+
+// Fail notes that an operation failed whose caller waits for a quiet.
+func (g *Generations) Fail(l Lane, err error) { g.lost[l] = err }
+
+// cover sees to it that an answer of a PE will cover its goal: that of a flush under way may, and
+// is looked at when it comes.
+func (g *Generations) cover(pe fabric.PE) {
+	p := &g.peers[pe]
+	switch g.asker.Flush(pe) {
+	case call.Again:
+		if !p.Late {
+			p.Late = true
+			g.Late = append(g.Late, pe)
+			g.asker.Stick()
+		}
+	case call.Failed:
+		// The next quiet tries again.
+		g.Fail(g.closed(), g.asker.Err())
+		p.Unmet = false
+		g.Unmet--
+		g.Touch(p, pe)
+	}
+}
+
+// CoverLate tries the flushes again that found no room.
+func (g *Generations) CoverLate() {
+	work := g.Late
+	g.Late = g.Late[:0] // cover writes behind where work is read
+	for _, pe := range work {
+		p := &g.peers[pe]
+		if p.Late = false; p.Unmet {
+			g.cover(pe)
+		}
+	}
+}
+
+// Account has a message to a PE that was just sent waited for by the generation of a lane. A signal
+// that had to wait for its bytes may belong to the closed one.
+func (g *Generations) Account(pe fabric.PE, l Lane) {
+	p := &g.peers[pe]
+	if l == g.Lane() {
+		g.Touch(p, pe)
+		return
+	}
+	if p.Goal, p.GoalWrote = p.Asked, p.Wrote; !p.Unmet {
+		p.Unmet = true
+		g.Unmet++
+	}
+	g.cover(pe)
+}
+
+// Touch remembers that the open generation has something to ask of a PE.
+func (g *Generations) Touch(p *layout.Peer, pe fabric.PE) {
+	if !p.Dirty {
+		p.Dirty = true
+		g.dirty[g.state.NDirty] = pe
+		g.state.NDirty++
+	}
+}
+
+// Answered comes when a PE has said how far it is.
+func (g *Generations) Answered(p *layout.Peer, pe fabric.PE) {
+	if !p.Unmet {
+		return
+	}
+	if p.Met() {
+		p.Unmet = false
+		g.Unmet--
+	} else {
+		g.cover(pe)
+	}
+}
+
+// LosePE has no quiet wait for a PE that is lost. Those that cover what it has not applied fail.
+func (g *Generations) LosePE(p *layout.Peer, err error) {
+	if p.Unmet {
+		p.Unmet = false
+		g.Unmet--
+		g.Fail(g.closed(), err)
+	}
+	if p.Dirty && (p.Asked > max(p.Acked, p.Goal) || p.Wrote > max(p.WroteAcked, p.GoalWrote)) {
+		g.Fail(g.Lane(), err)
+	}
+	p.Acked, p.WroteAcked, p.Flushing = p.Asked, p.Wrote, false
+}
+
+// Dirty names the PEs that the open generation has touched.
+func (g *Generations) Dirty() []fabric.PE { return g.dirty[:g.state.NDirty] }
+
+// Failed counts the generations that failed and whose tickets are still known.
+func (g *Generations) Failed() int { return g.nFailed }
+
+// Lost is why operations of each lane's generation failed.
+func (g *Generations) Lost() [2]error { return g.lost }

@@ -1,0 +1,269 @@
+package quiet
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// rig is a context whose PEs answer when the test says so.
+type rig struct {
+	Generations
+	t      *testing.T
+	state  layout.State
+	peers  []layout.Peer
+	full   bool  // no flush finds room
+	broken error // why every flush fails; nil: none does
+	stuck  int
+	batch  bool // a batch is open that goes to PE 1
+	closes [][]fabric.PE
+}
+
+func newRig(t *testing.T, n int) *rig {
+	r := &rig{t: t, peers: make([]layout.Peer, n)}
+	r.Generations = New(r, &r.state, r.peers, make([]fabric.PE, n))
+	return r
+}
+
+func (r *rig) Flush(pe fabric.PE) call.Status {
+	p := &r.peers[pe]
+	switch {
+	case p.Flushing:
+		return call.Pending
+	case r.broken != nil:
+		return call.Failed
+	case r.full:
+		return call.Again
+	}
+	p.FlushAsked, p.FlushWrote, p.Flushing = p.Asked, p.Wrote, true
+	return call.Pending
+}
+
+func (r *rig) Err() error { return r.broken }
+func (r *rig) Stick()     { r.stuck++ }
+
+// LetGo has the last message of the generation leave, as a batch does.
+func (r *rig) LetGo() {
+	if r.batch {
+		r.batch = false
+		r.post(1)
+	}
+}
+
+func (r *rig) Closed(pes []fabric.PE) { r.closes = append(r.closes, append([]fabric.PE(nil), pes...)) }
+
+// post is a message that a PE has to apply.
+func (r *rig) post(pe fabric.PE) {
+	r.peers[pe].Asked++
+	r.Touch(&r.peers[pe], pe)
+}
+
+// answer has a PE answer the flush under way.
+func (r *rig) answer(pe fabric.PE) {
+	p := &r.peers[pe]
+	if !p.Flushing {
+		r.t.Fatalf("PE %d was not asked", pe)
+	}
+	p.Acked, p.WroteAcked, p.Flushing = p.FlushAsked, p.FlushWrote, false
+	r.Answered(p, pe)
+}
+
+func (r *rig) want(what string, ticket call.Ticket, want call.Status) {
+	r.t.Helper()
+	if st, err := r.Done(ticket); st != want {
+		r.t.Errorf("%s: %v (%v), want %v", what, st, err, want)
+	}
+}
+
+// TestCovers has quiets wait for what was posted before them and for nothing else.
+func TestCovers(t *testing.T) {
+	r := newRig(t, 3)
+	r.want("a quiet of nothing", r.Begin(), call.Done)
+	r.post(1)
+	first := r.Begin()
+	r.want("before the answer", first, call.Pending)
+	r.post(2)
+	second, third := r.Begin(), r.Begin()
+	if second != third || second == first {
+		t.Errorf("tickets %d, %d and %d: those that begin while one is under way share a generation", first, second, third)
+	}
+	if r.peers[2].Flushing {
+		t.Error("a generation was closed before the one before it was complete")
+	}
+	r.answer(1)
+	r.want("after the answer", first, call.Done)
+	r.want("the next, without its answer", second, call.Pending)
+	r.answer(2)
+	r.want("the next", second, call.Done)
+	if got := fmt.Sprint(r.closes); got != "[[] [1] [2]]" {
+		t.Errorf("closed %v", got)
+	}
+}
+
+// TestClosing has what leaves as a generation is closed belong to it.
+func TestClosing(t *testing.T) {
+	r := newRig(t, 2)
+	r.batch = true
+	ticket := r.Begin()
+	r.want("the batch has left", ticket, call.Pending)
+	r.answer(1)
+	r.want("the batch is applied", ticket, call.Done)
+}
+
+// TestOldAnswer has an answer that covers less than the goal ask again.
+func TestOldAnswer(t *testing.T) {
+	r := newRig(t, 2)
+	r.post(1)
+	r.Flush(1)
+	r.post(1)
+	ticket := r.Begin()
+	r.answer(1)
+	r.want("an answer from before", ticket, call.Pending)
+	r.answer(1)
+	r.want("the answer", ticket, call.Done)
+}
+
+// TestLate asks again where a flush found no room, and says so once.
+func TestLate(t *testing.T) {
+	r := newRig(t, 2)
+	r.post(1)
+	r.full = true
+	ticket := r.Begin()
+	if r.CoverLate(); r.stuck != 2 || len(r.Late) != 1 {
+		t.Errorf("stuck %d times, %d late", r.stuck, len(r.Late))
+	}
+	r.full = false
+	r.CoverLate()
+	r.answer(1)
+	r.want("after room", ticket, call.Done)
+}
+
+var errBroken = errors.New("the link is down")
+
+// TestFailures tells each failure to the quiets of its generation and to no other, and answers
+// tickets that are too old to know with a failure.
+func TestFailures(t *testing.T) {
+	r := newRig(t, 2)
+	r.Fail(r.Lane(), errBroken)
+	bad := r.Begin()
+	good := r.Begin()
+	r.want("the generation that failed", bad, call.Failed)
+	r.want("the one behind it", good, call.Done)
+	if _, err := r.Done(bad); err != errBroken || r.state.Failures != 1 {
+		t.Errorf("failed because of %v; C is told: %d", err, r.state.Failures)
+	}
+	for range 9 {
+		r.Fail(r.Lane(), errBroken)
+		r.Begin()
+	}
+	r.want("after nine others", bad, call.Failed)
+	r.want("one that did not fail, after nine others", good, call.Failed)
+	r.want("the present one", r.Begin(), call.Done)
+}
+
+// TestFlushFails fails the quiet whose flush the network refuses; the next one asks again.
+func TestFlushFails(t *testing.T) {
+	r := newRig(t, 2)
+	r.post(1)
+	r.broken = errBroken
+	r.want("the network refuses", r.Begin(), call.Failed)
+	r.broken = nil
+	next := r.Begin()
+	r.want("the next", next, call.Pending)
+	r.answer(1)
+	r.want("the next, answered", next, call.Done)
+}
+
+// TestLosePE fails the quiets that cover what a lost PE has not applied, and no others.
+func TestLosePE(t *testing.T) {
+	r := newRig(t, 3)
+	r.post(1)
+	first := r.Begin()
+	r.post(2)
+	r.LosePE(&r.peers[1], errBroken)
+	r.want("it covers messages to the lost PE", first, call.Failed)
+	second := r.Begin()
+	r.answer(2)
+	r.want("it does not", second, call.Done)
+	r.post(2)
+	r.LosePE(&r.peers[2], errBroken)
+	r.want("posted and not asked for yet", r.Begin(), call.Failed)
+}
+
+// TestAccount counts a message that left late for the generation of its lane.
+func TestAccount(t *testing.T) {
+	r := newRig(t, 2)
+	lane := r.Lane()
+	r.Pending[lane]++ // a write, whose signal waits for it
+	ticket := r.Begin()
+	r.want("the write is under way", ticket, call.Pending)
+	r.peers[1].Asked++
+	r.Account(1, lane)
+	r.Pending[lane]--
+	r.want("the signal has left", ticket, call.Pending)
+	r.answer(1)
+	r.want("the signal is applied", ticket, call.Done)
+}
+
+// TestRandom takes random steps: a quiet is done only when all that was posted before it is
+// applied, and every quiet ends when all answer.
+func TestRandom(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		r := newRig(t, 4)
+		type asked struct {
+			ticket call.Ticket
+			posted [4]uint64
+		}
+		var quiets []asked
+		for range 200 {
+			pe := fabric.PE(rng.IntN(4))
+			switch rng.IntN(6) {
+			case 0, 1:
+				r.post(pe)
+			case 2:
+				q := asked{ticket: r.Begin()}
+				for i := range q.posted {
+					q.posted[i] = r.peers[i].Asked
+				}
+				quiets = append(quiets, q)
+			case 3:
+				r.full = rng.IntN(3) == 0
+				r.CoverLate()
+			default:
+				if r.peers[pe].Flushing {
+					r.answer(pe)
+				}
+			}
+			for _, q := range quiets {
+				st, err := r.Done(q.ticket)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, n := range q.posted {
+					if st == call.Done && r.peers[i].Acked < n {
+						t.Fatalf("seed %d: a quiet is done, and PE %d has applied %d of %d", seed, i, r.peers[i].Acked, n)
+					}
+				}
+			}
+		}
+		r.full = false
+		for range 10 {
+			r.CoverLate()
+			r.Settle()
+			for pe := range fabric.PE(4) {
+				if r.peers[pe].Flushing {
+					r.answer(pe)
+				}
+			}
+		}
+		for _, q := range quiets {
+			r.want(fmt.Sprintf("seed %d, at the end", seed), q.ticket, call.Done)
+		}
+	}
+}
