@@ -30,9 +30,9 @@ func (e *Engine) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
 	e.Report.HearDoing(fabric.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
 }
 
-// Ping sends a PE a message that means nothing: the network finds out whether
-// anybody is there. Done also where this PE has never talked to it; Again may mean
-// that nobody is, where a provider goes on to connect.
+// Ping sends a PE a message without a meaning, so that the network notices if the PE is gone. It
+// returns Done also for a PE that this one has never talked to. Again may mean that the PE is gone:
+// some providers try to connect for ever.
 func (e *Engine) Ping(pe fabric.PE) Status {
 	p := &e.peers[pe]
 	if !e.has(pe) || p.Sent == 0 && p.Received == 0 {
@@ -43,8 +43,8 @@ func (e *Engine) Ping(pe fabric.PE) Status {
 
 func (e *Engine) ping(pe fabric.PE, p *layout.Peer) Status { return e.seen(pe, p, layout.KindPing) }
 
-// seen sends a message without payload that is not injected: what is injected leaves no completion,
-// and so no error.
+// seen sends a message without payload, and does not inject it: an injected message has no
+// completion, and so reports no error.
 func (e *Engine) seen(pe fabric.PE, p *layout.Peer, k layout.Kind) Status {
 	if e.held(p) {
 		return Again

@@ -7,7 +7,7 @@ import (
 	"libshmem/runtime/regcache"
 )
 
-// forReports is the engine as reports ask it.
+// forReports is an engine as its report.Endpoint asks it (report.Engine).
 type forReports struct{ e *Engine }
 
 func (r forReports) EachStream(f func(peers []layout.Peer)) {

@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// eventNames are what is printed of an event, with its detail and number for the verbs.
+// eventNames has the text of each event. Its verbs take the detail and the number of the entry.
 var eventNames = [...]struct {
 	format string
 	args   args
@@ -37,7 +37,7 @@ var eventNames = [...]struct {
 	layout.EventNoSleep:  {"the proxy waits for room", often},
 }
 
-// args says what the verbs of a format are.
+// args names the arguments that a format takes.
 type args int
 
 const (
@@ -48,16 +48,16 @@ const (
 	detailNumber      // in the other order
 	message           // number, kind and bytes
 	kindOnly          // the detail, as a kind
-	often             // none; and how often, where more than once
+	often             // none; the text ends with the number of repetitions if there were any
 )
 
 // Recorded is one event of the flight recorder.
 type Recorded struct {
-	Ago time.Duration // before it was looked at
+	Ago time.Duration // the time from the event to the look at it
 	layout.Entry
 }
 
-// String is the event for people.
+// String returns the event as a sentence for people.
 func (r Recorded) String() string {
 	what, d, n := layout.Event(r.What), uint32(r.What)>>8, uint32(r.What>>32)
 	var b strings.Builder
@@ -94,25 +94,27 @@ func (a args) of(d, n uint32) []any {
 	return nil
 }
 
-// readings are two moments by both clocks, for what a tick is in nanoseconds.
+// readings are two moments by the processor's counter and by CLOCK_MONOTONIC. Together they give
+// the length of a tick in nanoseconds.
 type readings struct {
 	first, firstTime uint64 // when the page was made
 	now, nowTime     uint64
 }
 
-// ago is how long before now a tick of an event was. The first bits of it are not kept.
+// ago returns the time from the tick of an event to now. The entry lacks the highest bits of the
+// tick.
 func (t *readings) ago(when uint64) time.Duration {
 	ticks := (t.now<<layout.StreamBits - when&^(1<<layout.StreamBits-1)) >> layout.StreamBits
 	all := t.now - t.first
 	if ticks > all || all == 0 {
-		return 0 // recorded since now was
+		return 0 // the event is younger than now
 	}
 	return time.Duration(float64(ticks) / float64(all) * float64(t.nowTime-t.firstTime))
 }
 
-// recorded lists the events of a ring, oldest first, of which there were so many before it
-// was read and so many afterwards: those that were overwritten meanwhile are left out. So is
-// the oldest one where it is being overwritten: then it is the latest.
+// recorded lists the events of a ring, oldest first. The ring was copied between two looks at its
+// count, before and after: events that were overwritten in between are left out. So is the oldest
+// event if its writer was about to overwrite it: it then has the latest time.
 func (t *readings) recorded(r *ring, before, after uint32) []Recorded {
 	n := min(before, layout.RingEvents)
 	if made := after - before; before+made > layout.RingEvents {
@@ -129,8 +131,8 @@ func (t *readings) recorded(r *ring, before, after uint32) []Recorded {
 	return all
 }
 
-// merged puts the events of the proxy's thread that fall into the time of a PE's events, and
-// behind it, among those.
+// merged adds events of the proxy's thread to those of a PE, in the order of time. It leaves out
+// what the thread did before the PE's first event.
 func merged(of, own []Recorded) []Recorded {
 	if len(of) == 0 {
 		return nil
@@ -172,7 +174,8 @@ func pick(all []latest, n int) (pes []fabric.PE) {
 	return pes
 }
 
-// Lines are events for people, a line for each, with the milliseconds from now on.
+// Lines formats events for people, one line for each, with its time in milliseconds relative to
+// now.
 func Lines(all []Recorded) (lines []string) {
 	for _, r := range all {
 		lines = append(lines, fmt.Sprintf("%+12.3f ms  %s", -float64(r.Ago)/1e6, r))

@@ -9,22 +9,22 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Page is the recorder of another process.
+// Page reads the recorder of another process.
 type Page struct {
 	page   io.ReaderAt
-	counts int64 // where the count of the proxy's own events is
-	peers  int64 // where peers begin
+	counts int64 // offset of the count of the proxy thread's events
+	peers  int64 // offset of the first peer
 	rings  int64
 	at     readings
 }
 
-// Look returns the recorder of a page, whose head was read before from the offset head, and
-// whose peers begin at the offset peers. It reads what it is asked for.
+// Look returns a reader of a page's recorder. The caller has read h from the offset head, and the
+// peers begin at the offset peers. The reader reads a ring when it is asked for its events.
 func (h *Head) Look(page io.ReaderAt, head, peers uintptr) Page {
 	return Page{page, int64(head + unsafe.Offsetof(h.recorded)), int64(peers), int64(h.Rings), h.since()}
 }
 
-// Events lists the last events with a PE whose ring is known, as Recorder.Events does.
+// Events lists the last events with a PE, as Recorder.Events does. The caller knows the PE's ring.
 func (p *Page) Events(pe int, ring uint32) ([]Recorded, error) {
 	if ring == ownRing {
 		return nil, nil
@@ -41,7 +41,7 @@ func (p *Page) Events(pe int, ring uint32) ([]Recorded, error) {
 	return merged(of, own), nil
 }
 
-// read lists the events of a ring whose count is at an offset of the page.
+// read lists the events of a ring. The count of its events is at the offset counted of the page.
 func (p *Page) read(n uint32, counted int64) ([]Recorded, error) {
 	var before, after uint32
 	var r ring

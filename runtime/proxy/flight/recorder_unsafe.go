@@ -11,57 +11,59 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Each PE that this one has met has a ring of events, shared by all streams, in the page that
-// others may read. Rings are dealt in the order of meeting, so that those that nothing needs
-// are never touched. The first one is the proxy thread's: what it does concerns no single PE,
-// and is put among the events of one by its time when they are printed.
+// Each PE that this one has met has a ring of events in the page that other processes may read. All
+// streams of operations share it. PEs get rings in the order of meeting, so that an unused ring is
+// never touched and costs no memory. The first ring is the proxy thread's: its actions concern no
+// single PE, and a printout puts them among the events of a PE by their times.
 //
-// An event is a time and one word. A reader without the lock may find the oldest one half
+// An event is a time and one word. A reader without the lock may find the oldest event half
 // overwritten (see recorded).
 
-// Head is what a page says of the recorder in it.
+// Head describes the recorder of a page, in the head of that page.
 type Head struct {
 	_        structs.HostLayout
-	ticks    uint64 // when the page was made, for the times of events
-	time     uint64 // the same in nanoseconds of CLOCK_MONOTONIC
-	Rings    uint64 // where rings of events begin in the page
-	recorded uint32 // events of the proxy's thread, ever
+	ticks    uint64 // the time at which the page was made, by the processor's counter
+	time     uint64 // the same time in nanoseconds of CLOCK_MONOTONIC
+	Rings    uint64 // offset of the first ring in the page
+	recorded uint32 // all events of the proxy's thread so far
 	_        uint32
 }
 
 type ring [layout.RingEvents]layout.Entry
 
-// ownRing is that of the proxy's thread.
+// ownRing is the ring of the proxy's thread.
 const ownRing = 0
 
-// RingsAt is where rings may begin in memory behind so many bytes: at a line of the cache, of
-// which none is shared by two rings.
+// RingsAt returns the first offset in memory, from n on, at which rings may begin. It is the start
+// of a cache line, so that two rings share no line.
 func RingsAt(n uintptr) uintptr {
 	const line = 64
 	return (n + line - 1) / line * line
 }
 
-// RingsSize is what the rings of a job take.
+// RingsSize returns the bytes that the rings of a job of npes PEs take.
 func RingsSize(npes int) uintptr { return uintptr(npes+1) * unsafe.Sizeof(ring{}) }
 
-// Recorder is the flight recorder of an endpoint, as one stream of operations writes it.
+// Recorder is the flight recorder of an endpoint, for one stream of operations. Recorders of
+// further streams write into the same rings.
 type Recorder struct {
 	*records
-	state  *layout.State // of the stream: it has the time of a turn
+	state  *layout.State // the state of the stream; it has the time of a turn
 	stream uint64
 }
 
-// records are what the recorders of all streams share.
+// records is the part of a recorder that all streams share.
 type records struct {
 	head  *Head
 	rings []ring
-	peers []layout.Peer // of the first stream: which ring is a PE's, and how many events there were
+	peers []layout.Peer // of the first stream: each has the number of its ring, and its count of events
 	first *layout.State
-	met   []fabric.PE // whose ring each is
+	met   []fabric.PE // the PE of each ring
 }
 
-// Open makes the recorder of the first stream in a page that is zero: its rings begin at so
-// many bytes of it. It tells C where.
+// Open makes the recorder of the first stream. All bytes of the page are zero, and rings is the
+// offset of the first ring in it. Open stores the address of the rings in the state, where C finds
+// it.
 func Open(head *Head, page unsafe.Pointer, rings uintptr, state *layout.State, peers []layout.Peer) Recorder {
 	r := &records{head: head, peers: peers, first: state, met: []fabric.PE{ownRing: -1}}
 	at := unsafe.Add(page, rings)
@@ -75,7 +77,7 @@ func Open(head *Head, page unsafe.Pointer, rings uintptr, state *layout.State, p
 	return Recorder{records: r, state: state}
 }
 
-// Stream returns the recorder of one more stream, and tells C where the rings are.
+// Stream returns the recorder of one more stream, and stores the address of the rings in its state.
 func (r *Recorder) Stream(state *layout.State, number uint32) Recorder {
 	state.Shown, state.Records, state.Coarse = r.first.Shown, r.first.Records, r.first.Coarse
 	return Recorder{r.records, state, uint64(number)}
@@ -101,8 +103,8 @@ func (r *Recorder) Note(pe fabric.PE, what layout.Event, detail, number uint32) 
 	p.Recorded++
 }
 
-// NoteAgain is Note for what callers try again until it succeeds: the number says how
-// often, and the time is that of the last one.
+// NoteAgain is Note for an event that repeats until a caller's retries succeed. Repetitions are one
+// event: its number counts them, and its time is that of the last one.
 func (r *Recorder) NoteAgain(pe fabric.PE, what layout.Event) {
 	p := &r.peers[pe]
 	if p.Recorded > 0 {
@@ -120,8 +122,8 @@ func (r *Recorder) NoteMessage(pe fabric.PE, what layout.Event, k layout.Kind, n
 	r.Note(pe, what, uint32(k)<<16|uint32(n), seq)
 }
 
-// NoteOwn puts an event of the proxy's thread into its ring. An idle proxy does the same
-// again and again, which would leave nothing of what was before: it is one event, too.
+// NoteOwn puts an event of the proxy's thread into its ring. An idle proxy repeats the same events,
+// and they would overwrite all earlier ones: repetitions are one event.
 func (r *Recorder) NoteOwn(what layout.Event) {
 	n := r.head.recorded
 	own := &r.rings[ownRing]
@@ -130,7 +132,7 @@ func (r *Recorder) NoteOwn(what layout.Event) {
 		last := &own[(n-1)%layout.RingEvents]
 		before := layout.Event(last.What)
 		if what == layout.EventSleep && before == layout.EventLimit {
-			return // it has looked, and sleeps on
+			return // the thread has looked, and goes on sleeping
 		}
 		if what == before {
 			atomic.StoreUint64(&last.What, again(last.What))
@@ -144,7 +146,7 @@ func (r *Recorder) NoteOwn(what layout.Event) {
 	atomic.StoreUint32(&r.head.recorded, n+1)
 }
 
-// when is the time of an event, with the stream.
+// when returns the time of an event, with the number of the stream.
 func (r *Recorder) when() uint64 {
 	t := r.state.Tick
 	if t == 0 {
@@ -157,7 +159,7 @@ func pack(what layout.Event, detail, number uint32) uint64 {
 	return uint64(number)<<32 | uint64(min(detail, 1<<24-1))<<8 | uint64(what)
 }
 
-// again is the word of an event that has happened once more.
+// again returns the word of an event with one repetition more.
 func again(w uint64) uint64 {
 	if w>>32 == 1<<32-1 {
 		return w
@@ -165,7 +167,7 @@ func again(w uint64) uint64 {
 	return w + 1<<32
 }
 
-// Events lists the last events with a PE, and those of the proxy meanwhile, oldest first.
+// Events lists the last events with a PE and the proxy thread's events of that time, oldest first.
 func (r *Recorder) Events(pe fabric.PE) []Recorded {
 	p := &r.peers[pe]
 	t := r.head.since()
@@ -174,8 +176,8 @@ func (r *Recorder) Events(pe fabric.PE) []Recorded {
 	return merged(t.recorded(&r.rings[p.Ring], p.Recorded, p.Recorded), t.recorded(&own, before, atomic.LoadUint32(&r.head.recorded)))
 }
 
-// Latest names the PEs whose events a report is to have, n at most: first those that are busy,
-// of these and of the others the one with the latest event first.
+// Latest returns at most n PEs, whose events a report shows: first the busy PEs, then the others,
+// both by the time of their last events, the latest first.
 func (r *Recorder) Latest(n int, busy func(fabric.PE) bool) []fabric.PE {
 	var all []latest
 	for i, pe := range r.met[ownRing+1:] {
@@ -186,10 +188,10 @@ func (r *Recorder) Latest(n int, busy func(fabric.PE) bool) []fabric.PE {
 	return pick(all, n)
 }
 
-// since is from when the page was made to now.
+// since reads both clocks, for times relative to now.
 func (h *Head) since() readings { return readings{h.ticks, h.time, clock.Now(), live.Now()} }
 
-// load copies a ring that may be written meanwhile.
+// load copies a ring while its writer may write to it.
 func (r *ring) load() (c ring) {
 	for i := range r {
 		c[i].When = atomic.LoadUint64(&r[i].When)

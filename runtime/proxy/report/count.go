@@ -5,8 +5,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Count adds up what is counted for all PEs; of what is a maximum it is the
-// largest.
+// Count returns the counters of all PEs together: sums, and for a maximum the largest.
 func (e *Endpoint) Count() (all [layout.Counted]uint64) {
 	e.engine.EachStream(func(peers []layout.Peer) {
 		for i := range peers {
@@ -17,7 +16,7 @@ func (e *Endpoint) Count() (all [layout.Counted]uint64) {
 	return all
 }
 
-// CountOf is what is counted for one PE.
+// CountOf returns the counters of one PE.
 func (e *Endpoint) CountOf(pe int) (all [layout.Counted]uint64) {
 	e.engine.EachStream(func(peers []layout.Peer) {
 		c := peers[pe].Counts()
@@ -26,7 +25,7 @@ func (e *Endpoint) CountOf(pe int) (all [layout.Counted]uint64) {
 	return all
 }
 
-// Messages is how many messages were sent.
+// Messages returns the number of messages that were sent.
 func (e *Endpoint) Messages() (n uint64) {
 	c := e.Count()
 	for i := layout.Atomics; i <= layout.Control; i++ {
@@ -35,8 +34,8 @@ func (e *Endpoint) Messages() (n uint64) {
 	return n - c[layout.Merged]
 }
 
-// NICs tells what each NIC has carried. A provider with one does not count: there it
-// is what the PEs' counters say.
+// NICs returns the traffic of each NIC. A provider with one NIC counts nothing itself: its traffic
+// is the sum of the PEs' counters.
 func (e *Endpoint) NICs() []fabric.RailCount {
 	if p, ok := e.prov.(fabric.Rails); ok {
 		return p.Rails()

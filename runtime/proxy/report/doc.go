@@ -1,14 +1,13 @@
-// Package report is what an endpoint says of itself. Other processes read its page: counts, NICs,
-// registrations, work of a GPU that is not done, and the events of the flight recorder. People
-// read how far it is with a PE, and which messages it has dropped.
+// Package report describes an endpoint of the network. Other processes read its page: counters,
+// NICs, registrations, work that a GPU has not carried out, and the events of the flight recorder.
+// People read sentences about its work with a PE, and about messages that it has dropped.
 //
-// It owns the page: its head, where the state of the engine is in it, and where the recorder's
-// rings begin. It knows the engine by the interface Engine, and does nothing of the protocol: a
-// question to a PE is sent by the engine. What the state is used for is the engine's, and which
-// events are noted, too.
+// The package owns the page: its head, and the places of the engine's state and of the recorder's
+// rings. It does not own the contents of the state, nor the choice of events to note. It knows the
+// engine by the interface Engine, and sends nothing itself: the engine sends a question to a PE.
 //
 // # Threads and order
 //
-// The lock of the engine is held around each method of Endpoint. A reader of the page is another
-// process without a lock: it may see words of different moments, each word whole.
+// The engine's lock is held in each method of Endpoint. A reader of the page is another process
+// without a lock: it may see words of different moments, each word whole.
 package report

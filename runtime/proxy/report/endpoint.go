@@ -11,54 +11,55 @@ import (
 	"libshmem/runtime/regcache"
 )
 
-// Engine is what reports ask of an engine, whose lock is held then.
+// Engine is an engine as its endpoint asks it. Its lock is held in each call.
 type Engine interface {
 	// EachStream calls f with the peers of each stream of operations.
 	EachStream(f func(peers []layout.Peer))
-	// Registered counts the registrations of callers' memory.
+	// Registered returns the counts of registrations of callers' memory.
 	Registered() regcache.Counts
-	// ShowWork shows what the streams of a GPU have not carried out.
+	// ShowWork fills in the work that each stream of a GPU has not carried out.
 	ShowWork(to *[backlog.Streams]backlog.Shown)
-	// AskProgress asks a PE how far it is. False: there is no room, or no way to it.
+	// AskProgress asks a PE how many messages it has applied. False: the question found no room, or
+	// the PE is out of reach.
 	AskProgress(pe fabric.PE) bool
-	// Address is the fabric address of a PE.
+	// Address returns the fabric address of a PE.
 	Address(pe fabric.PE) []byte
 }
 
-// Endpoint is what an endpoint of the network says of itself: to other processes by its page, and
-// to people. The engine's lock is held around each method.
+// Endpoint describes one end of the network: to other processes by its page, and to people by
+// sentences. The engine's lock is held in each method.
 type Endpoint struct {
 	engine   Engine
 	prov     fabric.Provider
 	caps     fabric.Caps
 	page     *live.Page
-	head     *head           // the beginning of it
-	rings    uintptr         // where they begin in it
+	head     *head           // the beginning of the page
+	rings    uintptr         // offset of the recorder's rings in the page
 	peers    []layout.Peer   // of the first stream
 	recorder flight.Recorder // of the first stream
 
 	shownAt  time.Time
-	stuckAt  time.Time // the last look of the proxy's, and whether something had found no room
+	stuckAt  time.Time // the time of the last call of Stalls, and its stuck
 	wasStuck bool
 
-	named  string // the provider; "": as in caps
-	probed map[fabric.PE]time.Time
-	says   func() string                    // what this PE does; nil: nothing is known of that
-	hears  func(pe fabric.PE, doing string) // nil: answers are dropped
+	named  string                           // the name of the provider for people; "": that of caps
+	probed map[fabric.PE]time.Time          // the last Probe of each PE
+	says   func() string                    // returns what this PE's program does; nil: not known
+	hears  func(pe fabric.PE, doing string) // takes an answer; nil: answers are dropped
 
-	tell    func(error) // nil: errors that end nothing are dropped
-	strange uint64      // messages that were none of this job's
-	told    uint64      // entries that the provider had dropped when tell was last called for them
+	tell    func(error) // takes errors that end nothing; nil: they are dropped
+	strange uint64      // messages from outside of the job
+	told    uint64      // completions that the provider had dropped at the last report of them
 }
 
-// OnAsked has says answer what this PE's program does, as the end of a sentence, when another PE
-// asks, and hears take such an answer of a PE. Both are called with the lock held, and take no
-// lock of an engine. It comes before Connect.
+// OnAsked sets the functions of questions between PEs. When another PE asks, says returns what this
+// PE's program does, as the end of a sentence. When a PE answers, hears takes its answer. Both are
+// called with the lock held, and take no lock of an engine. OnAsked is called before Connect.
 func (e *Endpoint) OnAsked(says func() string, hears func(pe fabric.PE, doing string)) {
 	e.says, e.hears = says, hears
 }
 
-// Doing is what this PE's program does; "" where that is not known.
+// Doing returns what this PE's program does; "": not known.
 func (e *Endpoint) Doing() string {
 	if e.says == nil {
 		return ""
@@ -66,18 +67,18 @@ func (e *Endpoint) Doing() string {
 	return e.says()
 }
 
-// HearDoing takes what a PE has answered.
+// HearDoing takes the answer of a PE.
 func (e *Endpoint) HearDoing(pe fabric.PE, doing string) {
 	if e.hears != nil {
 		e.hears(pe, doing)
 	}
 }
 
-// Events lists the last events with a PE, and those of the proxy meanwhile, oldest first.
+// Events lists the last events with a PE and the proxy thread's events of that time, oldest first.
 func (e *Endpoint) Events(pe fabric.PE) []flight.Recorded { return e.recorder.Events(pe) }
 
-// Latest names the PEs whose events a report is to have, n at most: first those with something
-// under way, of these and of the others the one with the latest event first.
+// Latest returns at most n PEs, whose events a report shows: first PEs with something under way,
+// then the others, both by the time of their last events, the latest first.
 func (e *Endpoint) Latest(n int) []fabric.PE { return e.recorder.Latest(n, e.busyWith) }
 
 // busyWith reports whether something is under way with a PE.

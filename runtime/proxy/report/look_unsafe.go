@@ -28,7 +28,7 @@ type Shown struct {
 	flight flight.Page
 }
 
-// Peer is the state of one PE there.
+// Peer is the state of that endpoint for one PE.
 type Peer struct {
 	Count      [layout.Counted]uint64
 	UnderWay   uint32 // operations that hold a token
@@ -36,17 +36,18 @@ type Peer struct {
 	Unanswered uint64 // units of messages without an answer
 	Parked     uint32 // messages that wait for room
 	Early      uint32 // messages that wait for earlier ones
-	Flushing   bool   // it has been asked how far it is
+	Flushing   bool   // the PE was asked how many messages it has applied, and has not answered
 
 	ring, recorded uint32
 }
 
-// Events lists the last events with a PE, as those of the endpoint itself.
+// Events lists the last events with a PE, as Endpoint.Events does.
 func (s *Shown) Events(pe int) ([]flight.Recorded, error) {
 	return s.flight.Events(pe, s.Peers[pe].ring)
 }
 
-// LookAt reads the page of an endpoint, and of its flight recorder only what is asked for later.
+// LookAt reads the page of an endpoint. It leaves the rings of the flight recorder to later calls
+// of Events.
 func LookAt(page io.ReaderAt) (*Shown, error) {
 	var s head
 	if err := readPage(page, unsafe.Slice((*byte)(unsafe.Pointer(&s)), headSize)); err != nil {

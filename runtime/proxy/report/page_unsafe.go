@@ -13,21 +13,21 @@ import (
 	"libshmem/runtime/regcache"
 )
 
-// head begins the page of an endpoint. Behind it are the state and the peers of the first stream,
-// which are in the page because C and Go write them there anyway, what else the engine has there,
-// and the rings of the flight recorder. The engine's thread brings the head up to date, some
+// head is the beginning of an endpoint's page. The state and the peers of the first stream follow:
+// C and Go work on them in the page itself, so that showing them costs nothing. Then come the
+// engine's lists and the rings of the flight recorder. The proxy's thread updates the head some
 // times a second.
 type head struct {
 	_          structs.HostLayout
-	peerSize   uint32 // of this build
+	peerSize   uint32 // bytes of a layout.Peer in this build
 	npes       uint32
-	nics       uint32 // of nic that there are
+	nics       uint32 // entries of nic that are in use
 	_          uint32
 	provider   [64]byte
 	domain     [64]byte
 	flight     flight.Head
-	stalled    uint64 // nanoseconds for which the proxy could not go on for want of room
-	overslept  uint64 // waits that ended by their limit although the provider had something
+	stalled    uint64 // nanoseconds in which the proxy could not go on because the provider had no room
+	overslept  uint64 // waits that ended at their limit although the provider had a completion
 	strangers  uint64 // messages and completions from outside of the job that were dropped
 	registered regcache.Counts
 	nic        [shownNICs]shownNIC
@@ -44,15 +44,15 @@ const (
 	headSize  = unsafe.Sizeof(head{})
 	showEvery = 100 * time.Millisecond
 
-	// stateAt is where the state begins in memory, and fixed where peers begin in the page.
+	// stateAt is the offset of the state in the page's memory, and fixed that of the peers in the
+	// page.
 	stateAt = live.HeadSize + headSize
 	fixed   = headSize + unsafe.Sizeof(layout.State{})
 )
 
 var _ [0]byte = [headSize % 64]byte{}
 
-// Open makes the page of an endpoint of a job of npes PEs, with n bytes for the state of
-// the engine.
+// Open makes the page of an endpoint in a job of npes PEs, with n bytes for the engine's state.
 func Open(engine Engine, prov fabric.Provider, npes int, n uintptr) (*Endpoint, error) {
 	rings := flight.RingsAt(stateAt+n) - live.HeadSize
 	page, err := live.Create(live.OfEndpoint, int(rings+flight.RingsSize(npes)))
@@ -67,27 +67,27 @@ func Open(engine Engine, prov fabric.Provider, npes int, n uintptr) (*Endpoint, 
 	return e, nil
 }
 
-// State is where the state of the engine begins, which is zero at first: a layout.State, then a
-// layout.Peer for each PE, then what the engine likes.
+// State returns the address of the engine's state, whose bytes are zero at first. A layout.State
+// comes first, then a layout.Peer for each PE. The engine divides the rest.
 func (e *Endpoint) State() unsafe.Pointer { return unsafe.Add(e.page.At(), headSize) }
 
-// Record begins the flight recorder, when state names its peers.
+// Record makes the flight recorder of the first stream. state.Peers is set.
 func (e *Endpoint) Record(state *layout.State, peers []layout.Peer) flight.Recorder {
 	e.peers = peers
 	e.recorder = flight.Open(&e.head.flight, e.page.At(), e.rings, state, peers)
 	return e.recorder
 }
 
-// Bytes are those of the page.
+// Bytes returns the bytes of the page.
 func (e *Endpoint) Bytes() []byte { return e.page.Bytes() }
 
-// Close takes the page back, with the state.
+// Close unmaps the page, and the state with it.
 func (e *Endpoint) Close() error {
 	e.peers, e.recorder, e.head = nil, flight.Recorder{}, nil
 	return e.page.Close()
 }
 
-// Publish brings the page up to date.
+// Publish updates the head of the page, unless that was done less than showEvery ago.
 func (e *Endpoint) Publish(now time.Time) {
 	if now.Sub(e.shownAt) < showEvery {
 		return
@@ -100,7 +100,7 @@ func (e *Endpoint) Publish(now time.Time) {
 	e.engine.ShowWork(&h.undone)
 	p, ok := e.prov.(fabric.Rails)
 	if !ok {
-		return // whoever looks adds up what is counted for the PEs: a look at all of them costs memory for those never used
+		return // the reader adds up the counters of PEs: doing so here would touch the memory of unused ones
 	}
 	nics := p.Rails()
 	h.nics = uint32(min(len(nics), shownNICs))
@@ -111,22 +111,22 @@ func (e *Endpoint) Publish(now time.Time) {
 	}
 }
 
-// Show is what others see of the engine, now.
+// Show returns the state of the endpoint as other processes see it now.
 func (e *Endpoint) Show() *Shown {
 	e.shownAt = time.Time{}
 	e.Publish(time.Now())
 	s, err := lookAt(e.page.Bytes())
 	if err != nil {
-		panic(err) // the page is of this very build
+		panic(err) // this build has written the page itself
 	}
 	return s
 }
 
-// Stalled is for how long the proxy could not go on for want of room.
+// Stalled returns the time in which the proxy could not go on because the provider had no room.
 func (e *Endpoint) Stalled() time.Duration { return time.Duration(e.head.stalled) }
 
-// Stalls adds the time since the last look, if there was no room then and is none
-// now.
+// Stalls notes whether something waits for room now. If something did at the last call, too, it
+// adds the time in between to Stalled.
 func (e *Endpoint) Stalls(now time.Time, stuck bool) {
 	if stuck && e.wasStuck {
 		e.head.stalled += uint64(now.Sub(e.stuckAt))
@@ -134,9 +134,9 @@ func (e *Endpoint) Stalls(now time.Time, stuck bool) {
 	e.wasStuck, e.stuckAt = stuck, now
 }
 
-// Overslept is how many waits for the network ended by their limit although it had
-// something.
+// Overslept returns the number of waits that ended at their limit although the network had a
+// completion.
 func (e *Endpoint) Overslept() uint64 { return e.head.overslept }
 
-// Oversleep counts one.
+// Oversleep counts such a wait.
 func (e *Endpoint) Oversleep() { e.head.overslept++ }

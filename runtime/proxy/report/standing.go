@@ -12,11 +12,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Probe asks a PE whether it is there, for Standing. Its proxy answers, whatever the
-// program does.
+// Probe asks a PE for a sign of life, for Standing. The PE's proxy answers, whatever its program
+// does.
 func (e *Endpoint) Probe(pe fabric.PE) {
 	if !e.engine.AskProgress(pe) {
-		return // no room: there is something else to say of it
+		return // no room: Standing has other things to say of the PE
 	}
 	if e.probed == nil {
 		e.probed = map[fabric.PE]time.Time{}
@@ -24,19 +24,19 @@ func (e *Endpoint) Probe(pe fabric.PE) {
 	e.probed[pe] = time.Now()
 }
 
-// Socket is the address of a PE where the fabric's is that of an IP socket.
+// Socket returns the address of a PE if its fabric address is that of an IP socket.
 func (e *Endpoint) Socket(pe fabric.PE) (at netip.AddrPort, ok bool) {
 	return socketOf(e.engine.Address(pe))
 }
 
-// NameProvider has reports name the provider so. It is called before a loop runs.
+// NameProvider sets the name that reports give the provider. It is called before a loop runs.
 func (e *Endpoint) NameProvider(name string) { e.named = name }
 
-// answerTime is what a PE may take to answer before that is remarkable.
+// answerTime is the longest time to an answer that Standing leaves out.
 const answerTime = 40 * time.Millisecond
 
-// Standing is how far the engine is with a PE, for people; "" where that is not
-// remarkable and nobody asked.
+// Standing describes the state of the engine's work with a PE, as the end of a sentence. It is ""
+// if nothing is remarkable and the caller did not ask about this PE.
 func (e *Endpoint) Standing(pe fabric.PE, asked bool) string {
 	p := &e.peers[pe]
 	var what []string
@@ -57,7 +57,7 @@ func (e *Endpoint) Standing(pe fabric.PE, asked bool) string {
 		p.Sent, p.Received, p.Acked, p.Asked, addressText(e.engine.Address(pe)), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
 }
 
-// addressText is a fabric address for people: as a socket's where it is one.
+// addressText formats a fabric address for people: an IP socket as such, any other in hexadecimal.
 func addressText(a []byte) string {
 	if at, ok := socketOf(a); ok {
 		return at.String()

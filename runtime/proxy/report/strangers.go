@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// What reaches an endpoint need not come from a PE of the job: a provider's listener
-// takes connections from whoever knows its address. A message that does not carry the
-// job's token and a PE's number, is no whole message, or has come before is dropped:
-// nobody who does not belong to the job may end it. What carries the token is a PE's,
-// and from there on a mistake is the job's own.
+// A message need not come from a PE of the job: the listener of a provider takes connections from
+// any process that knows its address, and no process outside of the job may end the job. So the
+// engine drops a message that lacks the job's token or a PE's number, that is incomplete, or that
+// has come before. A message with the token is a PE's, and a mistake in it is a mistake of the job.
 
-// ReportTo has f hear of refused messages: of the first, and then each time that there
-// are twice as many. It is called with the lock held, and must not call the engine.
+// ReportTo sets the function that takes reports of dropped messages: of the first one, and then
+// each time that their number has doubled. f is called with the lock held, and must not call the
+// engine.
 func (e *Endpoint) ReportTo(f func(error)) { e.tell = f }
 
 // Tell reports an error that ends nothing.
@@ -22,10 +22,10 @@ func (e *Endpoint) Tell(err error) {
 	}
 }
 
-// Refused is how many messages were dropped, and entries of the completion queue.
+// Refused returns the number of messages and completions that were dropped.
 func (e *Endpoint) Refused() uint64 { return e.strange + e.prov.Strangers() }
 
-// Refuse counts a message that is dropped.
+// Refuse counts a message that the engine drops, which format describes.
 func (e *Endpoint) Refuse(format string, args ...any) {
 	e.strange++
 	if n := e.strange; e.tell != nil && bits.OnesCount64(n) == 1 {
@@ -34,8 +34,8 @@ func (e *Endpoint) Refuse(format string, args ...any) {
 	}
 }
 
-// tellDropped tells of entries of the completion queue that the provider dropped, as Refuse
-// does of messages.
+// tellDropped reports completions that the provider has dropped, as often as Refuse reports
+// messages.
 func (e *Endpoint) tellDropped() {
 	n := e.prov.Strangers()
 	if n < max(1, 2*e.told) {
