@@ -143,6 +143,48 @@ func TestLatest(t *testing.T) {
 	}
 }
 
+// hooked is a page that calls a function after each read.
+type hooked struct {
+	io.ReaderAt
+	after func()
+}
+
+func (h hooked) ReadAt(b []byte, at int64) (int, error) {
+	n, err := h.ReaderAt.ReadAt(b, at)
+	h.after()
+	return n, err
+}
+
+// TestOverwritten: a reader leaves out the events that the writer overwrites while the ring is
+// read, and has the others.
+func TestOverwritten(t *testing.T) {
+	for _, made := range []int{0, 1, 5, layout.RingEvents - 1, layout.RingEvents, 3 * layout.RingEvents} {
+		r := newRig(2)
+		for i := range uint32(layout.RingEvents + 7) {
+			r.Note(1, layout.EventDone, i, 0)
+		}
+		reads := 0
+		page := r.head.Look(hooked{bytes.NewReader(r.page), func() {
+			if reads++; reads == 1 { // of the count
+				for range made {
+					r.Note(1, layout.EventLost, 0, 0)
+				}
+			}
+		}}, 0, r.peers)
+		all, err := page.Events(1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for i := 7 + made; i < layout.RingEvents+7; i++ {
+			want = append(want, fmt.Sprintf("token %d is complete", i))
+		}
+		if got := texts(all); !slices.Equal(got, want) {
+			t.Errorf("%d events while the ring is read leave %q, want %q", made, got, want)
+		}
+	}
+}
+
 // TestShortPage: a page that ends before its rings is an error.
 func TestShortPage(t *testing.T) {
 	r := newRig(2)
