@@ -2,10 +2,10 @@
 // has messages that change GPU memory take effect there in their order.
 //
 // A Stage belongs to one engine, which asks it first about each operation and each message
-// (proxy.GPU). It owns what it knows of GPU memory: the streams of this PE's GPU by way of a Memory,
-// chunks and slots of pinned memory, bytes on their way, messages that wait for a stream, heaps of
-// other PEs that are mapped here, and the parts of heaps that NICs reach. It does not own tokens,
-// credit, order and the network: for those it asks its Engine.
+// (proxy.GPU). It owns what it knows of GPU memory: the streams of this PE's GPU by way of a
+// Memory, chunks and slots of pinned memory, bytes on their way, messages that wait for a stream,
+// heaps of other PEs that are mapped here, and the parts of heaps that NICs reach. It does not own
+// tokens, credit, order and the network: for those it asks its Engine.
 //
 // Copy engines do what the fabric does not: a signal follows its bytes by the order of a stream,
 // and quiet answers when the stream has come so far. Larger puts are offered by a message and read

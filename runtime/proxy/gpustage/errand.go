@@ -5,7 +5,8 @@ import (
 	"libshmem/runtime/proxy/backlog"
 )
 
-// runs notes an errand; pe means nothing where it has none.
+// runs notes an errand; pe means nothing where it has none. It comes before each call of the
+// driver, because one that the driver holds has the engine's lock, and nobody could ask then.
 func (s *Stage) runs(w backlog.Call, pe fabric.PE) {
 	s.errand.Store(uint64(w)<<32 | uint64(uint32(pe)))
 }
