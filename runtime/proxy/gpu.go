@@ -33,7 +33,7 @@ type GPU interface {
 	// posted before a fence.
 	MustFollow(pe fabric.PE, epoch uint64) bool
 
-	// Holds reports whether n bytes at p are GPU memory, and Region the region of those that the
+	// Holds reports whether n bytes at p are GPU memory, and Region the region of bytes that the
 	// fabric reaches; nil: it does not. flush: what is read into them has to be flushed.
 	Holds(p unsafe.Pointer, n uint64) bool
 	Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool)

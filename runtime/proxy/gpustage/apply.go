@@ -11,13 +11,13 @@ import (
 
 // Messages of one PE take effect in their order, as they do on main memory. On
 // GPU memory that is the order of one stream: bytes, signals and elements are put
-// into it as their messages come, and nobody waits. A message waits only for
+// into it as their messages come, without a wait. A message waits only for
 // bytes that have been offered before it and have not come yet, for an atomic
 // operation that takes more than one step, and, where the CPU has to do it, for
 // the stream.
 
-// Apply takes a message of a PE that is one for this file, or about bytes on their way; false:
-// it is neither.
+// Apply takes a message that has to keep its order with GPU memory, or that is about bytes on
+// their way. It returns false for any other message.
 func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch {
 	case h.Kind <= layout.KindFlush:
@@ -76,7 +76,7 @@ func (s *Stage) listen(l *line, pe uint32) {
 	}
 }
 
-// unfinished tells whether something of the line is not finished.
+// unfinished reports whether something of the line is not finished.
 func (s *Stage) unfinished(l *line) bool {
 	return l.held.Len() > 0 || l.pullDone != l.pullsAll || l.issued > s.tracks[StreamIn].passed
 }
@@ -217,7 +217,7 @@ func (s *Stage) copyPayload(l *line, h *layout.Header, payload unsafe.Pointer, n
 	return true
 }
 
-// storable tells whether bytes are there sooner word by word than by a copy.
+// storable reports whether bytes are there sooner word by word than by a copy.
 func (s *Stage) storable(at unsafe.Pointer, n int) bool {
 	odd := int(uintptr(at) & 4)
 	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+odd+7)/8 <= s.memory.Words()

@@ -15,20 +15,20 @@ import (
 // and atomic operations are done by the owner's streams, in their order.
 //
 // A heap is registered part by part, as it grows. The others learn of each part by
-// a message. Until that comes, and for what lies in two parts, they go the way of
-// memory that no NIC reaches, so nobody has to wait for anybody.
+// a message. Until that comes, and for bytes that lie in two parts, they go the way of
+// memory that no NIC reaches, so no PE waits for another.
 //
 // Memory that the program lends to the heap (docs/decisions/0038) goes away again, by
-// a collective call before which nobody uses it any more. Each PE then forgets for
-// itself what the others have told it of that loan, so there is no message for that.
-// What they tell of it may come later, or before this PE has begun with it. Loans are
-// numbered, alike on all PEs, so that such a message says whether it is too late.
+// a collective call. No PE uses the memory any more when the call begins. Each PE then
+// forgets what the others have told it of that loan, so there is no message for that.
+// What they tell of it may come later, or before this PE has begun with it. Loans have
+// the same numbers on all PEs, so that a PE knows when such a message is too late.
 //
 // A GPU may see what a NIC has written later than the CPU sees that it has been
 // written. Then the owner flushes: before it does what a message asks for, which
 // may be behind such bytes, and before it says that it has read into its own. One
-// flush is for all that has come in one turn. Who writes there asks for an answer
-// also where completions tell of delivery, for that is not enough.
+// flush is for all that has come in one turn. A PE that writes there asks for an answer
+// also where completions tell of delivery, for the GPU may not see the bytes yet.
 
 // Extent is a part of a user heap in GPU memory that the fabric reaches.
 type Extent struct {
@@ -152,8 +152,8 @@ func (s *Stage) BeginLoan(loan Loan) {
 	s.loans = append(s.loans, loan)
 }
 
-// EndLoan takes back what RegisterHeap did for a loan, and forgets what the others did,
-// who must not use it any more and end it, too. The lock is held.
+// EndLoan takes back what RegisterHeap did for a loan, and forgets what the others did. They
+// must not use it any more, and end it too. The lock is held.
 func (s *Stage) EndLoan(loan Loan) error {
 	s.loans = slices.DeleteFunc(s.loans, func(l Loan) bool { return l == loan })
 	s.extents.forget(loan)
@@ -163,7 +163,7 @@ func (s *Stage) EndLoan(loan Loan) error {
 	return s.unregister(func(r region) bool { return r.loan == loan })
 }
 
-// over tells whether this PE has ended a loan.
+// over reports whether this PE has ended a loan.
 func (s *Stage) over(loan Loan) bool {
 	return loan != 0 && !loan.after(s.lastLoan) && !slices.Contains(s.loans, loan)
 }
@@ -227,7 +227,7 @@ func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool
 // Flushes reports whether a PE has to flush what NICs write at an offset of its heap.
 func (s *Stage) Flushes(pe fabric.PE, offset int64) bool { return offset >= 0 && s.lines[pe].flushes }
 
-// reaches tells whether the fabric can move bytes between an offset of a line's
+// reaches reports whether the fabric can move bytes between an offset of a line's
 // heap and a local buffer; gpu and far: they are GPU memory.
 func (s *Stage) reaches(l *line, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
 	return (!far || l.extents.find(offset, n) != nil) && (!gpu || s.region(local, n) != nil)

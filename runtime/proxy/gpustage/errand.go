@@ -5,8 +5,9 @@ import (
 	"libshmem/runtime/proxy/backlog"
 )
 
-// runs notes an errand; pe means nothing where it has none. It comes before each call of the
-// driver, because one that the driver holds has the engine's lock, and nobody could ask then.
+// runs notes what the next call of the driver is for; pe means nothing where the call is for no
+// PE. It comes before each call: while the driver holds a call, the caller has the engine's lock,
+// and reports can only read what was noted.
 func (s *Stage) runs(w backlog.Call, pe fabric.PE) {
 	s.errand.Store(uint64(w)<<32 | uint64(uint32(pe)))
 }

@@ -47,7 +47,7 @@ func (s *Stage) dropHeld(l *line) {
 	}
 }
 
-// leaves tells whether a departure goes to its PE by the fabric.
+// leaves reports whether a departure goes to its PE by the fabric.
 func (d *departure) leaves() bool { return d.kind == wayPut || d.kind == wayServe }
 
 // dropDepartures ends what leaves for a PE, but for what streams are at (left).

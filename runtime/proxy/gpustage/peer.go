@@ -76,7 +76,7 @@ func (s *Stage) begun(l *line) {
 	s.copying()
 }
 
-// inStream tells whether an atomic operation on a mapped heap can be put into
+// inStream reports whether an atomic operation on a mapped heap can be put into
 // the stream: a set, but where the owner counts on being alone with its words.
 func (l *line) inStream(op fabric.Op) bool { return l.atomics&ownerAlone == 0 && op == fabric.OpSet }
 
@@ -94,7 +94,7 @@ func (s *Stage) copyStore(pe fabric.PE, offset int64, width uint8, value uint64)
 }
 
 // mappedAMO has the stream do an operation that it can do. Not ok: the owner does
-// it. Those of one PE are done in order, whoever does them.
+// it. Operations on one PE are done in order, by the stream or by the owner.
 func (s *Stage) mappedAMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
 	l, p := &s.lines[pe], &s.peers[pe]
 	if !l.inStream(h.Op) {

@@ -103,7 +103,7 @@ func (t *track) add(n, errand uint64) {
 	t.bytes += n
 }
 
-// full tells whether the stream has to be left alone until it has done some.
+// full reports whether the stream has to be left alone until it has done some.
 func (t *track) full() bool { return t.asked-t.done >= StreamQueue-queueSlack }
 
 // queueSlack is for what cannot wait: the second halves of operations, and what
@@ -118,7 +118,7 @@ func (t *track) last() uint64 {
 	return t.marked
 }
 
-// idle tells whether the stream has done everything.
+// idle reports whether the stream has done everything.
 func (t *track) idle() bool { return !t.fresh && t.passed == t.marked }
 
 // later has something done when all that is in the stream now has happened.

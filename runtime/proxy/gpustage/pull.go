@@ -26,7 +26,7 @@ type pull struct {
 	dest   unsafe.Pointer
 	desc   uintptr // of dest in main memory
 	gpu    bool    // dest is GPU memory
-	token  uint32  // that the offer had; 0: nobody waits to hear of it
+	token  uint32  // that the offer had; 0: its PE waits for no answer
 	get    uint32  // question of the get that it belongs to; 0: a put
 	err    int32
 	done   bool
@@ -145,7 +145,7 @@ func (s *Stage) startPulls() {
 	s.pulls = still
 }
 
-// pullNow tells whether what a fence puts before the pull is done.
+// pullNow reports whether what a fence puts before the pull is done.
 func (s *Stage) pullNow(l *line, p *pull) bool {
 	if p.get != 0 || p.token == 0 {
 		return true

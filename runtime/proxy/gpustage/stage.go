@@ -26,7 +26,7 @@ const StreamQueue = 512
 //
 // Addresses of main memory that it gets are in what Pin gave.
 type Memory interface {
-	// Holds tells whether n bytes at p are memory of a GPU that the CPU cannot
+	// Holds reports whether n bytes at p are memory of a GPU that the CPU cannot
 	// touch. It is asked of every local buffer, and a freed address may be
 	// another kind of memory the next time.
 	Holds(p unsafe.Pointer, n uint64) bool
@@ -69,7 +69,7 @@ const ownerAlone = 1 << 63
 // AllAtomics is the set of every operation.
 const AllAtomics = 1<<(2*(uint(fabric.OpFetchXor)+1)) - 1
 
-// PlainAtomics are those that one copy or one store does.
+// PlainAtomics are the operations that one copy or one store does.
 var PlainAtomics = AtomicBit(fabric.OpSet, 4) | AtomicBit(fabric.OpSet, 8) | AtomicBit(fabric.OpFetch, 4) | AtomicBit(fabric.OpFetch, 8)
 
 // Alone is what the engines of a PE share so that atomic operations on its GPU
@@ -109,8 +109,8 @@ const Chunks = 8
 // filled. It offers them by a message; the other side reads them, into place
 // where that is main memory, else into a chunk that a copy engine empties. So
 // neither side keeps room for the other, no order of writes and messages is
-// asked of the provider, and a chunk that is read into needs nobody else to get
-// free again.
+// asked of the provider, and a chunk that is read into gets free without the other
+// side.
 type Stage struct {
 	engine  Engine
 	state   *layout.State

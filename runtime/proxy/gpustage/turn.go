@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Advance does what streams and room allow, as often as somebody polls.
+// Advance does what streams and room allow, at each poll.
 func (s *Stage) Advance() {
 	s.waits, s.flushed = false, false
 	s.giveUpLost()
@@ -103,15 +103,15 @@ func (s *Stage) do(c *chore) {
 	}
 }
 
-// copying says that there is something for streams to do. Its end wakes nobody, so
+// copying says that there is something for streams to do. Its end wakes no thread, so
 // the loop has to look.
 func (s *Stage) copying() {
 	s.state.Busy |= layout.BusyCopies
 	s.engine.Wake()
 }
 
-// Mark puts a mark behind what this turn has put into each stream, and says
-// whether somebody has to come back for it.
+// Mark puts a mark behind what this turn has put into each stream, and sets
+// Busy while a stream has work or something waits for room.
 func (s *Stage) Mark() {
 	s.state.Busy = 0
 	for i := range s.tracks {

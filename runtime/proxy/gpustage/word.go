@@ -16,11 +16,11 @@ import (
 // it is held until it is done itself, but for more of the kind.
 //
 // One that no stream can do is done in three steps: the word is copied to main
-// memory, the new value is computed, and it is stored. That is atomic while nobody
+// memory, the new value is computed, and it is stored. That is atomic while nothing
 // else changes the word (Alone). All operations that wait for the same word are
 // done on one copy of it.
 
-// takesPlace tells whether a message is an operation for StreamWord.
+// takesPlace reports whether a message is an operation for StreamWord.
 func (s *Stage) takesPlace(h *layout.Header) bool {
 	return h.Kind == layout.KindAMO && h.Offset >= 0 && s.segment.Heap != nil && h.Op <= fabric.OpFetchXor &&
 		s.atomic&AtomicBit(h.Op, h.Width) != 0
