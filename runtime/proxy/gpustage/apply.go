@@ -217,23 +217,6 @@ func (s *Stage) copyPayload(l *line, h *layout.Header, payload unsafe.Pointer, n
 	return true
 }
 
-// storable reports whether bytes are there sooner word by word than by a copy.
-func (s *Stage) storable(at unsafe.Pointer, n int) bool {
-	odd := int(uintptr(at) & 4)
-	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+odd+7)/8 <= s.memory.Words()
-}
-
-func (s *Stage) storeWords(on Stream, at, payload unsafe.Pointer, n int) {
-	for i := 0; i < n; {
-		to, w := unsafe.Add(at, i), 8
-		if uintptr(to)&7 != 0 || n-i < 8 {
-			w = 4
-		}
-		s.writeGPU(on, to, uint8(w), mem.Load(unsafe.Add(payload, i), w))
-		i += w
-	}
-}
-
 // storeGPU stores an element, at once for its readers where it is aligned.
 func (s *Stage) storeGPU(l *line, h *layout.Header) bool {
 	w := h.Width

@@ -1,11 +1,6 @@
 package gpustage
 
-import (
-	"sync/atomic"
-
-	"libshmem/runtime/live"
-	"libshmem/runtime/proxy/backlog"
-)
+import "sync/atomic"
 
 // tally is what other threads may read of a track.
 type tally struct {
@@ -52,18 +47,6 @@ func (t *track) came(p *tally) {
 	p.passed.Store(t.passed)
 }
 
-// Undone appends what this PE's streams of an engine have not carried out. Any thread may ask, and
-// needs no lock for it; what it learns of a stream that goes on is of several moments.
-func (s *Stage) Undone(to []backlog.Work) []backlog.Work {
-	for i := range s.tallies {
-		t := &s.tallies[i]
-		if ops, bytes := t.left(); ops > 0 {
-			to = append(to, backlog.Work{Stream: Stream(i), Passed: t.passed.Load(), Ops: ops, Bytes: bytes, For: backlog.CallText(t.oldest.Load())})
-		}
-	}
-	return to
-}
-
 // left is what the stream has not carried out of what a mark is behind.
 func (t *tally) left() (ops, bytes uint64) {
 	passed := t.passed.Load()
@@ -73,17 +56,4 @@ func (t *tally) left() (ops, bytes uint64) {
 		return 0, 0
 	}
 	return given - done, bytesGiven - bytesDone
-}
-
-// Show brings what other processes see of the streams up to date.
-func (s *Stage) Show(to *[Streams]backlog.Shown) {
-	for i := range s.tallies {
-		t, u := &s.tallies[i], &to[i]
-		ops, bytes := t.left()
-		if passed := t.passed.Load(); ops == 0 || u.Ops == 0 || passed != t.shown {
-			t.shown, u.Since = passed, live.Now()
-		}
-		u.Bytes, u.Call = bytes, t.oldest.Load()
-		u.Ops = ops
-	}
 }

@@ -119,19 +119,16 @@ type Stage struct {
 	heap    fabric.Region // of it, as far as the fabric reaches it
 	caps    fabric.Caps
 
-	memory Memory // nil: this PE has no GPU
+	streams
 	atomic uint64 // Memory.Atomics
 	alone  *Alone
-	mine   bool          // alone is taken
-	until  uint64        // mark of StreamIn that has to pass before it is given back
-	errand atomic.Uint64 // see runs
-	fresh  bool          // alone may be taken in this turn, and words begun
-	wants  bool          // another engine has it
+	mine   bool   // alone is taken
+	until  uint64 // mark of StreamIn that has to pass before it is given back
+	fresh  bool   // alone may be taken in this turn, and words begun
+	wants  bool   // another engine has it
 
-	tracks  [Streams]track
-	tallies [Streams]tally
-	lines   []line
-	busy    []fabric.PE // PEs whose messages wait for bytes, or may have to
+	lines []line
+	busy  []fabric.PE // PEs whose messages wait for bytes, or may have to
 
 	// What NICs reach of the own heap, see direct.go.
 	extents  extents
@@ -213,7 +210,7 @@ type held struct {
 // New makes a Stage for an engine. It moves GPU memory of this PE by m, which it closes in the end,
 // also when New fails; without m only that of other PEs.
 func New(e Engine, m Memory, c Config) (*Stage, error) {
-	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps()}
+	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps(), streams: streams{fatal: e.Fatal}}
 	s.segment, s.heap = e.Segment()
 	for i := range s.tracks {
 		s.tracks[i].stream = Stream(i)
@@ -302,14 +299,6 @@ func (s *Stage) Holds(p unsafe.Pointer, n uint64) bool {
 func (s *Stage) memoryHolds(p unsafe.Pointer, n uint64) bool {
 	s.runs(backlog.CallHolds, 0)
 	return s.memory.Holds(p, n)
-}
-
-// gone is for an operation of the GPU's that could not be asked for, or a stream
-// that failed: nothing is known of its memory any more.
-func (s *Stage) gone(err error) {
-	if err != nil {
-		s.engine.Fatal(fmt.Errorf("GPU memory: %w", err))
-	}
 }
 
 // Close releases what New took, and takes back what RegisterHeap did.

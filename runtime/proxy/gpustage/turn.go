@@ -2,7 +2,6 @@ package gpustage
 
 import (
 	"fmt"
-	"unsafe"
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
@@ -28,25 +27,6 @@ func (s *Stage) Advance() {
 
 // NoRoom reports whether something waits for room, which may come without a completion.
 func (s *Stage) NoRoom() bool { return s.waits }
-
-// copyGPU, writeGPU and atomicGPU ask a stream for something.
-
-func (s *Stage) copyGPU(on Stream, to, from unsafe.Pointer, n uint64) {
-	s.gone(s.memory.Copy(on, to, from, n))
-	s.gave(on, n)
-}
-
-func (s *Stage) writeGPU(on Stream, at unsafe.Pointer, width uint8, value uint64) {
-	s.gone(s.memory.Write(on, at, width, value))
-	s.gave(on, uint64(width))
-}
-
-func (s *Stage) atomicGPU(on Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
-	s.gone(s.memory.Atomic(on, at, h.Op, h.Width, h.Operand, h.Extra, old))
-	s.gave(on, uint64(h.Width))
-}
-
-func (s *Stage) gave(on Stream, n uint64) { s.tracks[on].add(n, s.errand.Load()) }
 
 // follow does the chores of a stream whose marks have passed.
 func (s *Stage) follow(t *track) {
