@@ -93,8 +93,18 @@ func (x *extents) forget(loan Loan) {
 	*x = slices.DeleteFunc(*x, func(f Extent) bool { return f.Loan == loan })
 }
 
-// FlushBy has the engine call f before anybody learns that a NIC has written to
-// the user heap. It comes before Connect, where the GPU demands it.
+// ownHeap is the user heap of this PE as far as NICs reach it.
+type ownHeap struct {
+	network  Network
+	extents  extents
+	regions  []region
+	loans    []Loan       // that have begun and not ended
+	lastLoan Loan         // that has begun
+	flush    func() error // nil: nothing has to be flushed
+}
+
+// FlushBy has f called before anything acts on what a NIC has written to the user heap. It
+// comes before Connect, where the GPU demands it.
 func (s *Stage) FlushBy(f func() error) {
 	s.flush = f
 	for i := range s.peers {
@@ -103,7 +113,7 @@ func (s *Stage) FlushBy(f func() error) {
 }
 
 // RegisterHeap lets the other PEs reach a part of the user heap, from an offset on,
-// by the fabric. It comes after Stage; after Connect the others learn of it, and
+// by the fabric. It comes after New; after Connect the others learn of it, and
 // the lock is held. A part of a loan comes between its BeginLoan and its EndLoan.
 func (s *Stage) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
 	r, err := s.engine.RegisterGPU(m)
@@ -128,17 +138,17 @@ func (s *Stage) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error
 }
 
 // UnregisterHeap takes back all that RegisterHeap did, before Connect.
-func (s *Stage) UnregisterHeap() error {
-	err := s.unregister(func(region) bool { return true })
-	s.extents = nil
+func (o *ownHeap) UnregisterHeap() error {
+	err := o.unregister(func(region) bool { return true })
+	o.extents = nil
 	return err
 }
 
-func (s *Stage) unregister(which func(region) bool) (err error) {
-	s.regions = slices.DeleteFunc(s.regions, func(r region) bool {
+func (o *ownHeap) unregister(which func(region) bool) (err error) {
+	o.regions = slices.DeleteFunc(o.regions, func(r region) bool {
 		gone := which(r)
 		if gone {
-			err = errors.Join(err, s.engine.Unregister(r.Region))
+			err = errors.Join(err, o.network.Unregister(r.Region))
 		}
 		return gone
 	})
@@ -147,9 +157,9 @@ func (s *Stage) unregister(which func(region) bool) (err error) {
 
 // BeginLoan says that parts of the heap may be registered that belong to a loan, here
 // and by the others. Each PE has the same loans in the same order. The lock is held.
-func (s *Stage) BeginLoan(loan Loan) {
-	s.lastLoan = loan
-	s.loans = append(s.loans, loan)
+func (o *ownHeap) BeginLoan(loan Loan) {
+	o.lastLoan = loan
+	o.loans = append(o.loans, loan)
 }
 
 // EndLoan takes back what RegisterHeap did for a loan, and forgets what the others did. They
@@ -164,8 +174,8 @@ func (s *Stage) EndLoan(loan Loan) error {
 }
 
 // over reports whether this PE has ended a loan.
-func (s *Stage) over(loan Loan) bool {
-	return loan != 0 && !loan.after(s.lastLoan) && !slices.Contains(s.loans, loan)
+func (o *ownHeap) over(loan Loan) bool {
+	return loan != 0 && !loan.after(o.lastLoan) && !slices.Contains(o.loans, loan)
 }
 
 // extentUnit is the unit in which a message has the size of an extent. The rest of
@@ -173,12 +183,12 @@ func (s *Stage) over(loan Loan) bool {
 const extentUnit = 4096
 
 // announce is the message that tells of an extent.
-func (s *Stage) announce(f *Extent) layout.Header {
+func (o *ownHeap) announce(f *Extent) layout.Header {
 	h := layout.Header{
 		Kind: layout.KindExtent, Op: fabric.Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: int64(f.Offset),
 		Operand: f.Remote, Extra: f.Key, Token: uint32(min(f.Size/extentUnit, 1<<32-1)),
 	}
-	if s.flush != nil {
+	if o.flush != nil {
 		h.Fetch = 1
 	}
 	return h
@@ -208,10 +218,10 @@ type region struct {
 }
 
 // region returns the part of the own heap that has n bytes at p.
-func (s *Stage) region(p unsafe.Pointer, n uint64) *fabric.Region {
-	for i := range s.regions {
-		r := &s.regions[i].Region
-		if o := uint64(uintptr(p) - uintptr(r.Base)); o < r.Len && n <= r.Len-o {
+func (o *ownHeap) region(p unsafe.Pointer, n uint64) *fabric.Region {
+	for i := range o.regions {
+		r := &o.regions[i].Region
+		if at := uint64(uintptr(p) - uintptr(r.Base)); at < r.Len && n <= r.Len-at {
 			return r
 		}
 	}
@@ -220,8 +230,8 @@ func (s *Stage) region(p unsafe.Pointer, n uint64) *fabric.Region {
 
 // Region is the region of n bytes at p of the own heap, and flush says that the GPU sees what a
 // NIC writes there only when it is flushed.
-func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool) {
-	return s.region(p, n), s.flush != nil
+func (o *ownHeap) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool) {
+	return o.region(p, n), o.flush != nil
 }
 
 // Flushes reports whether a PE has to flush what NICs write at an offset of its heap.

@@ -130,14 +130,9 @@ type Stage struct {
 	lines []line
 	busy  []fabric.PE // PEs whose messages wait for bytes, or may have to
 
-	// What NICs reach of the own heap, see direct.go.
-	extents  extents
-	regions  []region
-	loans    []Loan       // that have begun and not ended
-	lastLoan Loan         // that has begun
-	flush    func() error // nil: nothing has to be flushed
-	flushed  bool         // in this turn
-	writes   bool         // one-sided writes are usable
+	ownHeap
+	flushed bool // it was, in this turn
+	writes  bool // one-sided writes are usable
 
 	block           unsafe.Pointer // all pinned memory
 	pinned          fabric.Region
@@ -210,7 +205,7 @@ type held struct {
 // New makes a Stage for an engine. It moves GPU memory of this PE by m, which it closes in the end,
 // also when New fails; without m only that of other PEs.
 func New(e Engine, m Memory, c Config) (*Stage, error) {
-	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps(), streams: streams{fatal: e.Fatal}}
+	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps(), streams: streams{fatal: e.Fatal}, ownHeap: ownHeap{network: e}}
 	s.segment, s.heap = e.Segment()
 	for i := range s.tracks {
 		s.tracks[i].stream = Stream(i)
