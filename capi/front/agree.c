@@ -168,7 +168,7 @@ static void describe(const void *subject, char *text, size_t size)
 {
     const struct agreement *a = subject;
     static const char *const what[] = {"to come", "to propose", "to accept", "to commit"};
-    snprintf(text, size, "for PE %d %s who is alive", a->t->pes[a->about], what[a->want & 3]);
+    snprintf(text, size, "for PE %d, which is alive, %s", a->t->pes[a->about], what[a->want & 3]);
 }
 
 /* Waits for a word of another member, or for its end. early: it may have left the call. */

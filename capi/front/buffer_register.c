@@ -284,8 +284,8 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
         REFUSE(&w, "it was registered with %zu bytes (pass that length)", shmemi_buffer_at(i).size);
     } else if ((uint64_t)offset >= shmemi_state.heap_size ||
                shmemi_state.core->heap_room(offset) < length || length == 0) {
-        REFUSE(&w, "no buffer is registered there (pass what shmemx_buffer_register_symmetric "
-                   "returned, once)");
+        REFUSE(&w, "no buffer is registered there (pass the address that "
+                   "shmemx_buffer_register_symmetric returned, once)");
     }
     bool good = agree(&w, call);
     if (good && known) {

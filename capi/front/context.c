@@ -14,10 +14,9 @@ void shmemi_ctx_known(shmem_ctx_t ctx, const char *call)
     if (ctx == SHMEM_CTX_INVALID)
         shmemi_abort(call, "see whether the call that made it returned 0",
                      "the context is SHMEM_CTX_INVALID");
-    shmemi_abort(call,
-                 "pass SHMEM_CTX_DEFAULT or what shmem_ctx_create has made and nobody has "
-                 "destroyed",
-                 "context %d does not exist", (int)ctx);
+    shmemi_abort(
+        call, "pass SHMEM_CTX_DEFAULT or a context of shmem_ctx_create that no call has destroyed",
+        "context %d does not exist", (int)ctx);
 }
 
 SHMEMI_COLD void shmemi_ctx_refuse(shmem_ctx_t ctx, int pe, const char *call)

@@ -71,7 +71,7 @@ int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, co
     const struct shmemi_team *t = shmemi_team_of(team, call);
     if (options & ~(long)OPTIONS)
         shmemi_abort(call, "use SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE or 0",
-                     "the options %#lx have bits that mean nothing", (unsigned long)options);
+                     "the options %#lx have unknown bits", (unsigned long)options);
     if (ctx == NULL)
         shmemi_abort(call, "pass where the answer goes", "ctx is NULL");
     *ctx = SHMEM_CTX_INVALID;
@@ -102,7 +102,7 @@ void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call)
         return;
     shmemi_ctx_known(ctx, call);
     if (ctx == SHMEM_CTX_DEFAULT)
-        shmemi_abort(call, "destroy what shmem_ctx_create or shmem_team_create_ctx has made",
+        shmemi_abort(call, "destroy only contexts of shmem_ctx_create and shmem_team_create_ctx",
                      "SHMEM_CTX_DEFAULT is always there");
     destroy(shmemi_context_at(ctx), call);
 }

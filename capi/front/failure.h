@@ -28,7 +28,7 @@ SHMEMI_INLINE bool shmemi_some_lost(void)
     return __atomic_load_n(&shmemi_state.n_lost, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* pe is a number of the job's. */
+/* Reports whether a PE of the job is lost. */
 SHMEMI_INLINE bool shmemi_is_lost(int pe)
 {
     return SHMEMI_UNLIKELY(shmemi_some_lost()) && shmemi_state.lost[pe];
@@ -40,7 +40,7 @@ void shmemi_tell_lost(int pe, const char *call);
 /* Tells the thread that a buffer cannot be registered, or taken back. */
 void shmemi_tell_buffer(const char *what, const char *call);
 
-/* The same where pe is lost; else false. */
+/* Reports whether pe is lost, and then tells the thread. */
 SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
 {
     if (SHMEMI_LIKELY(!shmemi_is_lost(pe)))

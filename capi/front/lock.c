@@ -189,8 +189,8 @@ void shmemi_clear_lock(long *lock, const char *call)
     const struct lock l = lock_of(lock, call);
     uint32_t place = my_place(&l);
     if (SHMEMI_UNLIKELY(!(place & QUEUED) || place & WAITS))
-        shmemi_abort(call, "clear what this PE has set", "this PE has not set the lock %p",
-                     (void *)lock);
+        shmemi_abort(call, "clear only locks that this PE has set",
+                     "this PE has not set the lock %p", (void *)lock);
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     given(&l);
     shmemi_mute(true);

@@ -122,7 +122,7 @@ static int64_t offset_of(const void *ptr, const char *call)
 {
     uintptr_t offset = (uintptr_t)ptr - shmemi_state.heap_base;
     if (offset >= shmemi_state.heap_size)
-        shmemi_abort(call, "pass what shmem_malloc, calloc, align or realloc returned",
+        shmemi_abort(call, "pass a pointer that shmem_malloc, calloc, align or realloc returned",
                      "%p is not in the symmetric heap", ptr);
     if (shmemi_buffer_block((int64_t)offset))
         shmemi_abort(call, "use shmemx_buffer_unregister_symmetric",
@@ -147,7 +147,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
     size_t old_size = 0;
     int64_t to = shmemi_state.core->heap_realloc(from, size, &old_size);
     if (to == SHMEMI_NO_BLOCK)
-        shmemi_abort(call, "pass what shmem_malloc, calloc, align or realloc returned",
+        shmemi_abort(call, "pass a pointer that shmem_malloc, calloc, align or realloc returned",
                      "%p is not the start of an allocation", ptr);
     int64_t agreed = agree(to, size, call);
     if (agreed < 0) {

@@ -78,7 +78,8 @@ static int take(const void *handle, const char *call)
         free(m);
         return rc == SHMEMI_DONE ? 0 : complain(call, shmemi_state.core->error(), "see the cause");
     }
-    return complain(call, "the code was not given the job", "pass what an init was called with");
+    return complain(call, "the code was not given the job",
+                    "pass a handle that an init was called with");
 }
 
 static void begin(const char *call)

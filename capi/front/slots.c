@@ -92,9 +92,9 @@ static SHMEMI_COLD __attribute__((noreturn)) void refuse(shmem_team_t team, bool
                      (int)team);
     shmemi_abort(call,
                  shmemi_is_nvshmem()
-                     ? "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split of this library "
-                       "has made"
-                     : "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made",
+                     ? "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split of this "
+                       "library has made"
+                     : "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split has made",
                  "team %d does not exist", (int)team);
 }
 

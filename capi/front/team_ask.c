@@ -27,8 +27,8 @@ int shmemi_team_get_config(shmem_team_t team, long mask, shmem_team_config_t *co
     if (t == NULL)
         return -1;
     if (mask & ~(long)SHMEM_TEAM_NUM_CONTEXTS)
-        shmemi_abort(call, "use SHMEM_TEAM_NUM_CONTEXTS or 0",
-                     "the mask %#lx has bits that mean nothing", (unsigned long)mask);
+        shmemi_abort(call, "use SHMEM_TEAM_NUM_CONTEXTS or 0", "the mask %#lx has unknown bits",
+                     (unsigned long)mask);
     if (mask & SHMEM_TEAM_NUM_CONTEXTS) {
         if (config == NULL)
             shmemi_abort(call, "pass where the answer goes", "config is NULL");

@@ -368,7 +368,7 @@ int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_
     uint64_t number = id >> PE_BITS;
     if (m.root >= (int)s->n_pes || number == 0 || number > UINT32_MAX) {
         say(call,
-            "%#llx is no id of a team (pass what nvshmemx_team_get_uniqueid has "
+            "%#llx is no id of a team (pass an id that nvshmemx_team_get_uniqueid has "
             "given a PE of this job)",
             (unsigned long long)id);
         return -1;

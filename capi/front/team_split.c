@@ -69,8 +69,8 @@ static void check_same(const struct vote *all, const char *call)
         if (all->least[i] != -all->most[i])
             shmemi_abort(
                 call, "pass the same on every PE of the parent team",
-                "number %d of what describes the teams is %lld on a PE and %lld on another", i + 1,
-                (long long)all->least[i], (long long)-all->most[i]);
+                "number %d of the description of the teams is %lld on a PE and %lld on another",
+                i + 1, (long long)all->least[i], (long long)-all->most[i]);
 }
 
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
@@ -147,8 +147,8 @@ static int split(struct shmemi_team *parent, const struct plan *plans, int n, co
 static int contexts_of(const shmem_team_config_t *config, long mask, const char *call)
 {
     if (mask & ~(long)SHMEM_TEAM_NUM_CONTEXTS)
-        shmemi_abort(call, "use SHMEM_TEAM_NUM_CONTEXTS or 0",
-                     "the mask %#lx has bits that mean nothing", (unsigned long)mask);
+        shmemi_abort(call, "use SHMEM_TEAM_NUM_CONTEXTS or 0", "the mask %#lx has unknown bits",
+                     (unsigned long)mask);
     if (!(mask & SHMEM_TEAM_NUM_CONTEXTS))
         return 0;
     if (config == NULL)
@@ -231,7 +231,8 @@ void shmemi_team_destroy(shmem_team_t team, const char *call)
     if (t == NULL)
         return;
     if (t == &shmemi_world || t == shmemi_team_always(team))
-        shmemi_abort(call, "destroy what a split has made", "team %d is always there", (int)team);
+        shmemi_abort(call, "destroy only teams that a split has made", "team %d is always there",
+                     (int)team);
     bool met = false;
     shmemi_ctx_end_team(team, call);
     /* A team with lost PEs is given back all the same. */

@@ -23,7 +23,7 @@ static void check_mapping(struct wish *w, uintptr_t at, const char *access, cons
     else if (memcmp(access, "rw-", 3) != 0)
         REFUSE(w,
                "its page at %#" PRIxPTR
-               " is mapped %.3s, not rw- (give it back what mprotect took)",
+               " is mapped %.3s, not rw- (restore read and write access by mprotect)",
                at, access);
     else if (strstr(name, "[stack]") != NULL)
         REFUSE(w, "it is on the stack (allocate it)");
@@ -77,7 +77,7 @@ void shmemi_wish_check(struct wish *w, int flags)
     const struct shmemi_state *s = &shmemi_state;
     uintptr_t start = w->start, end;
     if (flags != 0)
-        REFUSE(w, "flags %#x mean nothing (pass 0)", (unsigned)flags);
+        REFUSE(w, "flags %#x are unknown (pass 0)", (unsigned)flags);
     else if (start == 0 || w->length == 0)
         REFUSE(w, "there is no buffer of %zu bytes at %#" PRIxPTR " (pass memory of this PE)",
                w->length, start);
@@ -99,7 +99,8 @@ void shmemi_wish_check(struct wish *w, int flags)
         check_lent(w);
     else if (start % PAGE != 0 || w->length % PAGE != 0)
         REFUSE(w,
-               "%zu bytes at %#" PRIxPTR " are not whole pages (pass what aligned_alloc(%zu, n) "
+               "%zu bytes at %#" PRIxPTR
+               " are not whole pages (pass memory that aligned_alloc(%zu, n) "
                "returns, and a multiple of %zu bytes)",
                w->length, start, PAGE, PAGE);
     else if (s->heap_fd < 0)

@@ -105,8 +105,8 @@ int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *a
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
     if (attr == NULL) {
-        fprintf(stderr,
-                "shmem: nvshmemx_init_attr: attributes is NULL (pass what the flags need)\n");
+        fprintf(stderr, "shmem: nvshmemx_init_attr: attributes is NULL (pass the attributes that "
+                        "the flags need)\n");
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
     if (!known(attr->version)) {

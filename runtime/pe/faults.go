@@ -163,7 +163,7 @@ func explain(r *queue.Report, s *queue.State) (cause, remedy string) {
 	case queue.FaultRange:
 		return fmt.Sprintf("%d bytes at %#x are not within the symmetric heap of %d bytes at %#x", r.Length, r.Address, s.HeapSize, s.Heap), "pass memory from shmem_malloc"
 	case queue.FaultTeam:
-		return fmt.Sprintf("team %d does not exist", r.PE), "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made"
+		return fmt.Sprintf("team %d does not exist", r.PE), "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split has made"
 	case queue.FaultRoot:
 		return fmt.Sprintf("PE_root %d does not exist, the team has %d PEs", r.PE, r.Length), "use 0 to shmem_team_n_pes(team) - 1"
 	case queue.FaultTile:

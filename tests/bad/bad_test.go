@@ -71,7 +71,7 @@ var rows = []row{
 	{what: "wait_private", status: aborted, say: []string{`PE \d: shmem_long_wait_until: 0x\w+ is not a symmetric address \(wait on memory from shmem_malloc\)`}},
 	{what: "broadcast_root", status: aborted, say: []string{`PE \d: shmem_long_broadcast: root PE 2 does not exist, there are 2`}},
 	{what: "broadcast_private", status: aborted, say: []string{`PE \d: shmem_long_broadcast: dest 0x\w+ with 8 bytes is not in the symmetric heap`}},
-	{what: "team_unknown", status: aborted, say: []string{`PE \d: shmem_long_broadcast: team 4711 does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made\)`}},
+	{what: "team_unknown", status: aborted, say: []string{`PE \d: shmem_long_broadcast: team 4711 does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split has made\)`}},
 	{what: "free_twice", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not the start of an allocation \(free each allocation once`}},
 	{what: "free_inside", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not the start of an allocation`}},
 	{what: "free_private", status: aborted, say: []string{`PE \d: shmem_free: 0x\w+ is not in the symmetric heap`}},
@@ -80,7 +80,7 @@ var rows = []row{
 	{what: "register_before_init", only: onNode, status: aborted, say: []string{`shmem: shmemx_buffer_register_symmetric: the library is not initialised`}},
 	{what: "register_apart", status: 0, say: []string{
 		`PE 0: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: PE 1 cannot do it for its own \(see the error of that PE\)`,
-		`PE 1: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: 4096 bytes at 0x\w+ are not whole pages \(pass what aligned_alloc\(4096, n\) returns, and a multiple of 4096 bytes\)`,
+		`PE 1: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: 4096 bytes at 0x\w+ are not whole pages \(pass memory that aligned_alloc\(4096, n\) returns, and a multiple of 4096 bytes\)`,
 	}},
 	{what: "align_odd", status: aborted, say: []string{`PE \d: shmem_align: alignment 24 is not usable \(use a power of two\)`}},
 	{what: "sizes_differ", env: []string{"SHMEM_CHECKS=full"}, status: aborted, say: []string{`PE \d: shmem_malloc: the PEs ask for different sizes, 100 to 101 bytes`}},

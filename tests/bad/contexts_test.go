@@ -3,15 +3,15 @@ package bad
 import "testing"
 
 var contextRows = []row{
-	{what: "ctx_unknown", status: aborted, say: []string{`PE \d: shmem_ctx_long_p: context 4711 does not exist \(pass SHMEM_CTX_DEFAULT or what shmem_ctx_create has made and nobody has destroyed\)`}},
+	{what: "ctx_unknown", status: aborted, say: []string{`PE \d: shmem_ctx_long_p: context 4711 does not exist \(pass SHMEM_CTX_DEFAULT or a context of shmem_ctx_create that no call has destroyed\)`}},
 	{what: "ctx_negative", status: aborted, say: []string{`PE \d: shmem_ctx_long_g: context -7 does not exist`}},
 	{what: "ctx_invalid", status: aborted, say: []string{`PE \d: shmem_ctx_long_put: the context is SHMEM_CTX_INVALID \(see whether the call that made it returned 0\)`}},
 	{what: "ctx_destroyed", status: aborted, say: []string{`PE \d: shmem_ctx_long_atomic_fetch_add: context \d+ does not exist`}},
 	{what: "ctx_destroyed_and_made", status: aborted, say: []string{`PE \d: shmem_ctx_putmem_signal: context \d+ does not exist`}},
 	{what: "ctx_of_destroyed_team", status: aborted, say: []string{`PE \d: shmem_ctx_long_iput: context \d+ does not exist`}},
-	{what: "ctx_destroy_default", status: aborted, say: []string{`PE \d: shmem_ctx_destroy: SHMEM_CTX_DEFAULT is always there \(destroy what shmem_ctx_create or shmem_team_create_ctx has made\)`}},
+	{what: "ctx_destroy_default", status: aborted, say: []string{`PE \d: shmem_ctx_destroy: SHMEM_CTX_DEFAULT is always there \(destroy only contexts of shmem_ctx_create and shmem_team_create_ctx\)`}},
 	{what: "ctx_destroy_twice", status: aborted, say: []string{`PE \d: shmem_ctx_destroy: context \d+ does not exist`}},
-	{what: "ctx_options", status: aborted, say: []string{`PE \d: shmem_ctx_create: the options 0x101 have bits that mean nothing \(use SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE or 0\)`}},
+	{what: "ctx_options", status: aborted, say: []string{`PE \d: shmem_ctx_create: the options 0x101 have unknown bits \(use SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE or 0\)`}},
 	{what: "ctx_no_place", status: aborted, say: []string{`PE \d: shmem_team_create_ctx: ctx is NULL \(pass where the answer goes\)`}},
 	{what: "ctx_no_team_place", status: aborted, say: []string{`PE \d: shmem_ctx_get_team: team is NULL \(pass where the answer goes\)`}},
 	{what: "ctx_unknown_team", status: aborted, say: []string{`PE \d: shmem_team_create_ctx: team 4711 does not exist`}},

@@ -19,7 +19,7 @@ var onGPU = []row{
 	{what: "stream_operation", status: aborted, say: []string{`PE \d: shmemx_signal_op_on_stream: signal operation 77 does not exist \(use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD\)`}},
 	{what: "stream_comparison", status: aborted, say: []string{`PE \d: shmemx_long_wait_until_on_stream: comparison 42 does not exist`}},
 	{what: "stream_root", status: aborted, say: []string{`PE \d: shmemx_long_broadcast_on_stream: root PE 2 does not exist, the team has 2 \(use 0 to shmem_team_n_pes\(team\) - 1\)`}},
-	{what: "stream_team", status: aborted, say: []string{`PE \d: shmemx_long_sum_reduce_on_stream: team 4711 does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made\)`}},
+	{what: "stream_team", status: aborted, say: []string{`PE \d: shmemx_long_sum_reduce_on_stream: team 4711 does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split has made\)`}},
 	{what: "register_apart", status: 0, say: []string{`PE 0: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: the symmetric heap is in the memory of a GPU, and memory of the host cannot be in it \(set SHMEM_HEAP=host or pinned\)`}},
 	{what: "module_without_gpu", status: 0, say: []string{`PE \d: shmemx_cumodule_init: find variable shmemi_here on .*cuModuleGetGlobal.*\(compile the code with shmem/shmem.cuh, and use the library in it\)`, `PE 0 went on`}},
 	{what: "unit_newer", status: 1, say: []string{`shmem: shmem_init: .*the kernels of bad.cu were compiled with version \d+ of shmem/shmem.cuh \(\d+ bytes of state\), the library has version \d+ \(\d+ bytes\) \(compile them with the header that came with this library\)`}},
@@ -27,7 +27,7 @@ var onGPU = []row{
 	{what: "unit_architecture", status: 1, say: []string{`shmem: shmem_init: .*the kernels of bad.cu cannot be given the job's state on GPU 0: no kernel image is available .* \(compile them for the architecture of this GPU\)`}},
 	{what: "nothing", env: []string{"FAKE_CUDA=version=10020"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_HEAP=device: .*libcuda.so.1 is of CUDA 10.2, older than 11.0 \(install a newer driver\)`}},
 	{what: "nothing", env: []string{"FAKE_CUDA=init=100"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_HEAP=device: .*no CUDA-capable device is detected \(nvidia-smi must list a GPU`}},
-	{what: "module_finalized", status: 0, say: []string{`PE \d: shmemx_cumodule_finalize: the code was not given the job \(pass what an init was called with\)`, `PE 1 went on`}},
+	{what: "module_finalized", status: 0, say: []string{`PE \d: shmemx_cumodule_finalize: the code was not given the job \(pass a handle that an init was called with\)`, `PE 1 went on`}},
 }
 
 func TestBadInputWithGPU(t *testing.T) {

@@ -262,7 +262,7 @@ static void test_refused(void)
     memset(p, check.me + 1, 8 * PAGE);
     refused(p + 8, PAGE, 0, "are not whole pages");
     refused(p, PAGE + 8, 0, "are not whole pages");
-    refused(p, PAGE, 3, "flags 0x3 mean nothing");
+    refused(p, PAGE, 3, "flags 0x3 are unknown");
     refused(NULL, PAGE, 0, "there is no buffer");
     refused(p, 0, 0, "there is no buffer");
     refused(p, (size_t)-PAGE, 0, "run past the address space");

@@ -43,7 +43,7 @@ bad past-end 134 "a kernel stopped: shmem_putmem $where: 1099511627776 bytes at 
 bad comparison 134 "a kernel stopped: shmem_uint64_wait_until $where: comparison 42 does not exist" "$faults"
 bad signal-operation 134 "a kernel stopped: shmemx_signal_op $where: signal operation 77 does not exist" "$faults"
 bad team 134 "a kernel stopped: shmem_team_sync $where: team 4711 does not exist" "$faults"
-bad team-destroyed 134 "a kernel stopped: shmem_team_sync $where: team [0-9]+ does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or what a split has made\)" "$faults"
+bad team-destroyed 134 "a kernel stopped: shmem_team_sync $where: team [0-9]+ does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split has made\)" "$faults"
 bad team-root 134 "a kernel stopped: shmem_uint64_broadcast $where: PE_root 1 does not exist, the team has 1 PEs" "$faults"
 bad no-context 134 "a kernel stopped: shmem_uint64_p $where: the context was made for the heap at 0x?0, the job's is at 0x" "$faults"
 bad context-of-another-heap 134 "a kernel stopped: shmem_uint64_p $where: the context was made for the heap at 0x[0-9a-f]+, the job's is at 0x[0-9a-f]+" "$faults"

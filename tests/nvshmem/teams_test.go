@@ -64,7 +64,7 @@ func TestTeamInit(t *testing.T) {
 			"PE 0: nvshmemx_team_init: PE 1 and PE 2 are both number 1 of the team (pass another pe_idx_in_team on each)",
 		}},
 		{[]string{"-n", "1"}, []string{"refusals"}, 1, []string{
-			"PE 0: nvshmemx_team_init: 0xffffffffffffffff is no id of a team (pass what nvshmemx_team_get_uniqueid has given a PE of this job)",
+			"PE 0: nvshmemx_team_init: 0xffffffffffffffff is no id of a team (pass an id that nvshmemx_team_get_uniqueid has given a PE of this job)",
 			"PE 0: nvshmemx_team_init: the mask does not say that uniqueid of config counts (pass NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID)",
 			"PE 0: nvshmemx_team_init: config is NULL (pass one with the unique ID of the team)",
 			"PE 0: nvshmemx_team_init: number 0 of a team of 2 PEs, in a job of 1 (use 1 to 1 PEs, and numbers from 0 on)",

@@ -7,7 +7,7 @@ var nvshmemDefects = []defect{
 		was:  "{each ? 0 : p.start, each ? 0 : p.stride, each ? 0 : p.size}",
 		is:   "{p.start, p.stride, p.size}",
 		user: "nvshmem_team_split_strided ends jobs that make two teams in one call",
-		by:   job("./tests/nvshmem", "^TestPrograms$/^sem01$"), says: `number 1 of what describes the teams is`,
+		by:   job("./tests/nvshmem", "^TestPrograms$/^sem01$"), says: `number 1 of the description of the teams is`,
 	},
 	{
 		id: "nvshmem/any-version", file: "capi/nvshmem/start.c",

@@ -49,7 +49,7 @@ var teamDefects = []defect{
 		was:  "    memset(s->peer_base[s->my_pe] + t->inbox, 0, words);\n",
 		is:   "",
 		user: "a new team counts the messages of one that was destroyed",
-		by:   program("teams", "node-4"), says: `of what describes the teams is 0 on a PE and 2 on another`,
+		by:   program("teams", "node-4"), says: `of the description of the teams is 0 on a PE and 2 on another`,
 	},
 	{
 		id: "teams/contexts-are-forgotten", file: "capi/front/team_split.c",
