@@ -6,13 +6,13 @@ import (
 	"libshmem/fabric"
 )
 
-// NIC is a fake provider for what stands between an engine and its own. It does what its test
-// says and moves no bytes. A method that is missing here panics.
+// NIC is a fake provider, for tests of layers between an engine and its provider. It moves no
+// bytes. A call of a method that it lacks panics.
 type NIC struct {
 	fabric.Provider
-	Refuse error               // what each post returns
-	Done   []fabric.Completion // what Poll finds
-	Called func()              // hears of each post and each Wait; nil: nothing does
+	Refuse error               // the result of each post
+	Done   []fabric.Completion // for Poll
+	Called func()              // called in each post and each Wait; may be nil
 }
 
 func (n *NIC) called() {
@@ -26,20 +26,20 @@ func (n *NIC) post() error {
 	return n.Refuse
 }
 
-// Send is a post, as the next three are.
+// Send is a post, as are the next three methods.
 func (n *NIC) Send(*fabric.Send) error  { return n.post() }
 func (n *NIC) Write(*fabric.RMA) error  { return n.post() }
 func (n *NIC) Read(*fabric.RMA) error   { return n.post() }
 func (n *NIC) Atomic(*fabric.AMO) error { return n.post() }
 
-// Poll takes what is done.
+// Poll returns the next completions of Done.
 func (n *NIC) Poll(c []fabric.Completion) (int, error) {
 	k := copy(c, n.Done)
 	n.Done = n.Done[k:]
 	return k, nil
 }
 
-// Wait ends after a millisecond, as if something had come. Another goroutine may take the thread
+// Wait ends after a millisecond and reports an arrival. Another goroutine may run on the thread
 // meanwhile.
 func (n *NIC) Wait(time.Duration) (bool, error) {
 	n.called()
@@ -47,14 +47,14 @@ func (n *NIC) Wait(time.Duration) (bool, error) {
 	return true, nil
 }
 
-// Native must not be asked for: it goes past what stands before the NIC.
+// Native panics: a layer before the NIC must not let callers bypass it.
 func (n *NIC) Native() fabric.Native { panic("asked for") }
 
 // Close does nothing.
 func (n *NIC) Close() error { return nil }
 
-// NICs is a NIC that tells of its rails.
+// NICs is a NIC that lists its rails.
 type NICs struct{ NIC }
 
-// Rails are one.
+// Rails returns one rail.
 func (*NICs) Rails() []fabric.RailCount { return []fabric.RailCount{{NIC: "eth0"}} }

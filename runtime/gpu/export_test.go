@@ -1,10 +1,10 @@
 package gpu
 
-// What tests from outside need to know.
+// Limits for the tests.
 const (
 	MaxManaged = maxManaged
 	MaxSize    = maxSize
 )
 
-// Kinds is how many kinds of memory are tried.
+// Kinds is the number of kinds of memory that Ring tries.
 var Kinds = len(strategies)

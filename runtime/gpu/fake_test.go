@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/gpu/gputest"
 )
 
-// fake is a GPU, of which a test has calls fail by their names.
+// fake is a GPU on which calls fail by their names.
 type fake struct {
 	*gputest.Driver
 	fails map[string]error

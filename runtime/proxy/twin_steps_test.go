@@ -41,7 +41,7 @@ func TestTwins(t *testing.T) {
 	t.Logf("%d messages in %d steps, of which C took %d", sent, calls, served)
 }
 
-// prepare gives some of the jobs little credit, and others counters that wrap round soon.
+// prepare sets small windows in two of three seeds, and counters close to their wrap in one of four.
 func (tw *twins) prepare(seed uint64) {
 	for _, side := range tw.pes {
 		for _, p := range side {
@@ -62,7 +62,7 @@ func (tw *twins) prepare(seed uint64) {
 
 func (tw *twins) pe() fabric.PE { return fabric.PE(tw.rng.IntN(len(tw.pes[0]))) }
 
-// stream is one of PE i.
+// stream picks a stream of PE i.
 func (tw *twins) stream(i fabric.PE) uint32 {
 	if len(tw.pes[0][i].others) == 0 {
 		return 0
@@ -100,7 +100,7 @@ func (tw *twins) random() {
 	}
 }
 
-// place is where n bytes fit into the heap or the internal area.
+// place picks an offset of n bytes in the heap or in the internal area.
 func (tw *twins) place(n, align int) int64 {
 	if tw.rng.IntN(20) == 0 {
 		return -int64(internal) + int64(tw.rng.IntN((internal-n%internal)/align)*align)
@@ -108,7 +108,7 @@ func (tw *twins) place(n, align int) int64 {
 	return int64(tw.rng.IntN((twinHeap-n)/align+1) * align)
 }
 
-// size is that of a put.
+// size picks the size of a put.
 func (tw *twins) size() int {
 	switch tw.rng.IntN(8) {
 	case 0:
@@ -121,8 +121,8 @@ func (tw *twins) size() int {
 	return 1 + tw.rng.IntN(40)
 }
 
-// post posts one operation, on both paths as capi/core does: in C unless the operation is of a
-// burst whose PE has no batch. A small one may share its message with others.
+// post posts one operation in both jobs. As in capi/core, C is asked unless a burst is under way
+// and the PE has no open batch. A small operation may share a message with others.
 func (tw *twins) post(i fabric.PE, s uint32, to fabric.PE, small bool) {
 	rng := tw.rng
 	n, what, value, operand := tw.size(), rng.IntN(12), rng.Uint64(), rng.Uint64()
@@ -161,7 +161,7 @@ func (tw *twins) post(i fabric.PE, s uint32, to fabric.PE, small bool) {
 		})
 		return
 	case 6, 7:
-		n = max(n, 1) // what is empty does not come here
+		n = max(n, 1) // an empty put posts nothing
 		tw.each(i, "put", func(side int, p *twin) any {
 			if inC(p, func(f *expresstest.Path) bool { return f.Put(s, to, at, from, uint64(n)) }) {
 				return Done
@@ -201,7 +201,7 @@ func (tw *twins) quiet(i fabric.PE) {
 	}
 }
 
-// burst begins or ends one. Some fill a batch at once.
+// burst begins or ends a burst. Some bursts fill a batch at once.
 func (tw *twins) burst(i fabric.PE) {
 	s, burst := tw.stream(i), uint32(tw.rng.IntN(2)*layout.BurstAfter)
 	tw.each(i, "burst", func(_ int, p *twin) any {
@@ -219,7 +219,7 @@ func (tw *twins) burst(i fabric.PE) {
 	}
 }
 
-// end gives an engine a completion that it is owed, now and then with an error.
+// end delivers one of the owed completions, now and then with an error.
 func (tw *twins) end() {
 	if len(tw.owed) == 0 {
 		return
@@ -234,19 +234,19 @@ func (tw *twins) end() {
 	tw.complete(o.pe, "completion", o.c)
 }
 
-// complete gives a completion to C, and to Go where C does not take it.
+// complete delivers a completion: to C if the twin has a path, and to Go if C declines.
 func (tw *twins) complete(i fabric.PE, step string, c fabric.Completion) {
 	tw.each(i, step, func(_ int, p *twin) any {
 		if !p.inC(func(f *expresstest.Path) bool { return f.Receive(&c) }) {
 			p.Complete([]fabric.Completion{c})
 		} else if p.NUnposted > 0 || p.Stuck != 0 || len(p.sticks)+len(p.closers) > 0 {
-			p.Complete(nil) // Go has done so at once
+			p.Complete(nil) // in Go alone Complete has done this already
 		}
 		return nil
 	})
 }
 
-// arrive has some of what is under way arrive, mostly in its order.
+// arrive lets up to three operations arrive, mostly in the order of posting.
 func (tw *twins) arrive() {
 	for range 1 + tw.rng.IntN(3) {
 		if len(tw.flying) == 0 {
@@ -299,7 +299,7 @@ func (tw *twins) arrives(k int) {
 	}
 }
 
-// message puts one into the next receive buffer of PE i.
+// message delivers a message in the next receive buffer of PE i.
 func (tw *twins) message(i fabric.PE, step string, m []byte, n int) {
 	var c fabric.Completion
 	for _, side := range tw.pes {
@@ -315,7 +315,7 @@ func (tw *twins) message(i fabric.PE, step string, m []byte, n int) {
 	tw.complete(i, step, c)
 }
 
-// bad changes a message that is under way, or has one come that is none of the job's.
+// bad changes a message that is under way, or delivers a message that the PE has to refuse.
 func (tw *twins) bad() {
 	rng := tw.rng
 	if rng.IntN(2) == 0 {
@@ -332,7 +332,7 @@ func (tw *twins) bad() {
 	m := bytes.Clone(f[0].message)
 	h := (*layout.Header)(unsafe.Pointer(&m[0]))
 	if h.Kind == layout.KindFlush || h.Kind == layout.KindReply || h.Kind == layout.KindStream || h.Kind == layout.KindStreamed || h.Fetch != 0 {
-		return // without them the job stands still
+		return // the job would hang without them
 	}
 	switch rng.IntN(8) {
 	case 0:
@@ -357,7 +357,7 @@ func (tw *twins) bad() {
 	f[0].message, f[1].message = m, m
 }
 
-// edge is an offset at an end of the segment, or anywhere.
+// edge picks an offset near an end of the segment, inside it, or anywhere.
 func (tw *twins) edge() int64 {
 	near := int64(tw.rng.IntN(32)) - 16
 	switch tw.rng.IntN(6) {
@@ -375,8 +375,7 @@ func (tw *twins) edge() int64 {
 	return int64(tw.rng.Uint64())
 }
 
-// stranger has a message come whose number is not the next one of its PE, or that is none of
-// the job's.
+// stranger delivers a message with a wrong sequence number, sender, job or length.
 func (tw *twins) stranger() {
 	rng := tw.rng
 	if len(tw.last) == 0 {
@@ -385,7 +384,7 @@ func (tw *twins) stranger() {
 	m := bytes.Clone(tw.last)
 	h, n := (*layout.Header)(unsafe.Pointer(&m[0])), len(m)
 	switch rng.IntN(7) {
-	case 0: // it comes a second time
+	case 0: // a duplicate
 	case 1:
 		h.Job ^= 1 << rng.IntN(64)
 	case 2:

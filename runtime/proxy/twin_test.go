@@ -18,25 +18,25 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// Two jobs of equal state take the same steps. One posts and receives in Go alone, the other in C
-// first, as callers in C do (capi/core). The network is a list from which the test takes what
-// arrives next. After each step the messages that left, the state of the engine, its memory and
-// its reports are compared, byte for byte.
+// Two jobs start in the same state and take the same steps. The first one posts and receives in Go.
+// The second one calls C first and Go only if C declines, as capi/core does. The network is a list
+// of operations, and the test picks the next one that arrives. After each step the test compares
+// the posted operations, the state of the engine, its memory and its reports, byte for byte.
 
 // twins are the two jobs.
 type twins struct {
 	t      testing.TB
 	rng    *rand.Rand
 	name   string
-	pes    [2][]*twin // in Go; in C first
-	source []byte     // what puts read
+	pes    [2][]*twin // by job: Go only, C first
+	source []byte     // the source of puts
 	flying []underWay
 	owed   []owed
 	asked  []asked
-	last   []byte // the message that arrived last
-	bare   bool   // no completion tells that a write is there
+	last   []byte // the last message that arrived
+	bare   bool   // completions of writes do not imply delivery
 	steps  int
-	step   string // the present one
+	step   string // the current one
 	sent   int    // messages
 }
 
@@ -44,33 +44,33 @@ type twins struct {
 type twin struct {
 	*Engine
 	wire    *wire
-	path    *expresstest.Path // nil: in Go alone
+	path    *expresstest.Path // nil: Go only
 	memory  []byte
-	fetched [16]uint64 // where operations without a request put what they read
+	fetched [16]uint64 // destinations of operations without a request
 	reports []string
 	served  int // calls that C served
 }
 
-// underWay is an operation under way, in both jobs.
+// underWay is a posted operation of both jobs that has not arrived.
 type underWay struct {
 	from fabric.PE
 	of   [2]onWire
 }
 
-// owed is a completion that a PE gets some time, in both jobs.
+// owed is a completion that a PE of both jobs will get.
 type owed struct {
 	pe fabric.PE
 	c  fabric.Completion
 }
 
-// asked is a request of a PE, in both jobs.
+// asked is the same request in both jobs.
 type asked [2]*Request
 
-// onWire is one operation that an engine has posted.
+// onWire is an operation that an engine has posted.
 type onWire struct {
 	kind      fabric.Kind
 	to        fabric.PE
-	token     fabric.Token // not of a message that is injected
+	token     fabric.Token // 0 for an injected message
 	inject    bool
 	notify    bool
 	data      uint32
@@ -91,12 +91,12 @@ func (o *onWire) String() string {
 	return fmt.Sprintf("message to PE %d, injected %v, token %d: %+v and % x", o.to, o.inject, o.token, *(*layout.Header)(unsafe.Pointer(&o.message[0])), o.message[layout.HeaderSize:])
 }
 
-// wire is the provider of one engine: a list of what it posts.
+// wire is the provider of one engine. It lists the posted operations.
 type wire struct {
 	caps  fabric.Caps
-	box   *expresstest.Box // where C posts
-	room  int              // posts that it takes before it has no more room
-	shut  bool             // it has no room for receive buffers
+	box   *expresstest.Box // takes the posts of C
+	room  int              // how many more posts it takes
+	shut  bool             // it refuses receive buffers
 	posts []onWire
 	recvs []posted
 	keys  uint64
@@ -169,7 +169,7 @@ func (w *wire) Strangers() uint64                     { return 0 }
 func (w *wire) ErrorText(c *fabric.Completion) string { return fmt.Sprintf("error %d", c.Err) }
 func (w *wire) Close() error                          { return nil }
 
-// inC asks the fast path, where the twin has one, and puts what it posts on the wire.
+// inC calls the fast path, if the twin has one, and moves the posts of C to the wire.
 func (p *twin) inC(call func(f *expresstest.Path) bool) bool {
 	if p.path == nil {
 		return false
@@ -250,7 +250,7 @@ func (tw *twins) close() {
 	}
 }
 
-// each does something to PE i of both jobs, and compares what has come of it.
+// each does one step on PE i of both jobs, and compares the results.
 func (tw *twins) each(i fabric.PE, step string, do func(side int, p *twin) any) {
 	tw.steps++
 	tw.step = step
@@ -267,7 +267,7 @@ func (tw *twins) differ(i fabric.PE, what string, a, b any) {
 	tw.t.Fatalf("%s, step %d (%s): PE %d differs: %s\nin Go: %+v\nin C:  %+v", tw.name, tw.steps, tw.step, i, what, a, b)
 }
 
-// flew compares what left, and has it under way.
+// flew compares the operations that PE i has posted, and moves them to flying.
 func (tw *twins) flew(i fabric.PE, a, b *twin) {
 	for k := range max(len(a.wire.posts), len(b.wire.posts)) {
 		if k >= len(a.wire.posts) || k >= len(b.wire.posts) {
@@ -322,7 +322,7 @@ func (tw *twins) compare(i fabric.PE, a, b *twin) {
 // compareStream compares one stream of PE i.
 func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	if x, y := alike(a), alike(b); x != y {
-		tw.differ(i, "what C sees", fields(x, y), fields(y, x))
+		tw.differ(i, "state", fields(x, y), fields(y, x))
 	}
 	if x, y := a.rest(), b.rest(); x != y {
 		tw.differ(i, "engine", fields(x, y), fields(y, x))
@@ -330,8 +330,8 @@ func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	if !slices.Equal(a.quiets.Dirty(), b.quiets.Dirty()) || !slices.Equal(a.unposted[:a.NUnposted], b.unposted[:b.NUnposted]) {
 		tw.differ(i, "lists", a.quiets.Dirty(), b.quiets.Dirty())
 	}
-	if !slices.Equal(a.quiets.Late, b.quiets.Late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {
-		tw.differ(i, "what waits", []any{a.quiets.Late, a.queues, a.parked}, []any{b.quiets.Late, b.queues, b.parked})
+	if !slices.Equal(a.late, b.late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {
+		tw.differ(i, "queues", []any{a.late, a.queues, a.parked}, []any{b.late, b.queues, b.parked})
 	}
 	for pe := range a.peers {
 		x, y := a.peers[pe], b.peers[pe]
@@ -354,7 +354,7 @@ func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	}
 }
 
-// within is how far into the buffers of an engine a place is; 0: there is none.
+// within is the offset of an address in the buffers of an engine, or 0 for nil.
 func (e *Engine) within(at unsafe.Pointer) uintptr {
 	if at == nil {
 		return 0
@@ -362,7 +362,7 @@ func (e *Engine) within(at unsafe.Pointer) uintptr {
 	return uintptr(at) - uintptr(e.buffers)
 }
 
-// fields are those of x in which y differs.
+// fields lists the fields of x that differ in y.
 func fields[T any](x, y T) (text string) {
 	v, w := reflect.ValueOf(x), reflect.ValueOf(y)
 	for i := range v.NumField() {
@@ -373,7 +373,7 @@ func fields[T any](x, y T) (text string) {
 	return text
 }
 
-// alike is the state that C sees without what two of equal state have of their own.
+// alike is the state that C works on, without addresses and times.
 func alike(e *Engine) layout.State {
 	x := *e.State
 	x.Peers, x.Dirty, x.Unposted, x.Buffers, x.Scratch, x.Segment, x.Streams, x.Shown, x.Records = nil, nil, nil, nil, nil, nil, nil, nil, nil
@@ -381,7 +381,7 @@ func alike(e *Engine) layout.State {
 	return x
 }
 
-// rests is what C does not see of a stream.
+// rests is the state of a stream that only Go works on.
 type rests struct {
 	open                                               Ticket
 	wanted, listed, drafts, records, jams              bool

@@ -23,8 +23,9 @@ func Sources(of fs.FS) (all []byte, err error) {
 	return all, err
 }
 
-// Keep runs the tests of a package. Where MADE names no folder it names a new one until they end,
-// also to the programs that they start, so that Made builds each thing once. TestMain calls it.
+// Keep runs the tests of a package, for TestMain. If MADE names no folder, Keep sets it to a new
+// one until the tests end, also for the programs that they start, so that Made builds everything
+// once.
 func Keep(m *testing.M) int {
 	if os.Getenv("MADE") == "" {
 		dir, err := os.MkdirTemp("", "made")
@@ -40,9 +41,9 @@ func Keep(m *testing.M) int {
 	return m.Run()
 }
 
-// Made is a folder with what build writes into it. Where MADE names a folder, as in scripts/test
-// and with Keep, it is built there once for all packages, and again when what it is made of, or
-// how, has changed. Else it is built in a folder of the test's.
+// Made returns a folder that build has filled. If MADE names a folder, as in scripts/test and with
+// Keep, the result is shared by all packages and is built again only when of changes: the text of
+// the sources and of the way to build them. Otherwise build fills a folder of the test.
 func Made(t testing.TB, name string, of []byte, build func(dir string)) string {
 	t.Helper()
 	shared := os.Getenv("MADE")

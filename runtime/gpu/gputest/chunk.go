@@ -8,26 +8,26 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// Chunk is memory that has no address before it is mapped.
+// Chunk is GPU memory that has an address only while it is mapped.
 type Chunk struct {
-	Private bool // made for its own process only
-	Device  int  // of which GPU it is
+	Private bool // only its own process may use it
+	Device  int  // the number of its GPU
 
 	fd    int
 	n     uint64
-	mine  bool // this GPU has made it
+	mine  bool // CreateChunk made it
 	name  gpu.Chunk
-	names int // how often it was given out
+	names int // how many calls returned the name and were not followed by a release
 }
 
-// Granularity is the unit of chunks.
+// Granularity returns Granule.
 func (d *Driver) Granularity() (uint64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.Granule, d.call("Granularity")
 }
 
-// Reserve gives a range of addresses.
+// Reserve reserves a range of addresses.
 func (d *Driver) Reserve(n, align uint64) (gpu.Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,7 +44,7 @@ func (d *Driver) Reserve(n, align uint64) (gpu.Address, error) {
 	return at, nil
 }
 
-// Unreserve is the end of Reserve.
+// Unreserve releases a range of addresses.
 func (d *Driver) Unreserve(a gpu.Address, n uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,7 +61,7 @@ func (d *Driver) Unreserve(a gpu.Address, n uint64) error {
 	return d.call("Unreserve")
 }
 
-// CreateChunk makes one.
+// CreateChunk creates a chunk.
 func (d *Driver) CreateChunk(n uint64) (gpu.Chunk, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,7 +74,7 @@ func (d *Driver) CreateChunk(n uint64) (gpu.Chunk, error) {
 	return d.named(&Chunk{fd: newFile(n), n: n, mine: true}), nil
 }
 
-// named gives a chunk a name, or once more the one that it has.
+// named returns the name of a chunk, and counts one more use of it.
 func (d *Driver) named(k *Chunk) gpu.Chunk {
 	if k.names == 0 {
 		d.next++
@@ -85,7 +85,7 @@ func (d *Driver) named(k *Chunk) gpu.Chunk {
 	return k.name
 }
 
-// ChunkAt names the chunk that is mapped at an address.
+// ChunkAt returns the chunk that is mapped at an address.
 func (d *Driver) ChunkAt(a gpu.Address) (gpu.Chunk, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +100,7 @@ func (d *Driver) ChunkAt(a gpu.Address) (gpu.Chunk, bool, error) {
 	return 0, false, nil
 }
 
-// Lendable goes by the fields of a Chunk.
+// Lendable returns the fields of a Chunk.
 func (d *Driver) Lendable(c gpu.Chunk) (gpu.Lendable, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,7 +108,7 @@ func (d *Driver) Lendable(c gpu.Chunk) (gpu.Lendable, error) {
 	return gpu.Lendable{Device: k.Device, Shared: !k.Private}, d.call("Lendable")
 }
 
-// ReleaseChunk takes a name back.
+// ReleaseChunk ends one use of a name.
 func (d *Driver) ReleaseChunk(c gpu.Chunk) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,7 +123,7 @@ func (d *Driver) ReleaseChunk(c gpu.Chunk) error {
 	return d.call("ReleaseChunk")
 }
 
-// dropUnused frees what is neither mapped nor named.
+// dropUnused frees a chunk that is neither mapped nor named.
 func (d *Driver) dropUnused(k *Chunk) {
 	for _, mapped := range d.maps {
 		if mapped == k {
@@ -139,7 +139,7 @@ func (d *Driver) dropUnused(k *Chunk) {
 	_ = unix.Close(k.fd) // a file without a name
 }
 
-// ShareChunk gives a descriptor of the file.
+// ShareChunk returns a descriptor of the chunk's file.
 func (d *Driver) ShareChunk(c gpu.Chunk) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,7 +149,7 @@ func (d *Driver) ShareChunk(c gpu.Chunk) (int, error) {
 	return unix.FcntlInt(uintptr(d.chunks[c].fd), unix.F_DUPFD_CLOEXEC, 0)
 }
 
-// TakeChunk names a chunk whose descriptor came from another process.
+// TakeChunk returns a chunk for a descriptor from another process.
 func (d *Driver) TakeChunk(fd int) (gpu.Chunk, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -184,7 +184,7 @@ func (d *Driver) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
 	return fmt.Errorf("map at %#x, which is not reserved", uint64(a))
 }
 
-// UnmapChunk is the end of MapChunk.
+// UnmapChunk unmaps a chunk.
 func (d *Driver) UnmapChunk(a gpu.Address, n uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,14 +1,13 @@
-// Package gputest has a GPU and its driver made of main memory, for tests. A Driver is a
-// gpu.Device, a devmem.Device, and what stages copies with streams (runtime/proxy/staging); it
-// prefers none of them. It knows what it has given out, and reports what is misused or not given
-// back.
+// Package gputest has a fake GPU with its driver, for tests. A Driver implements gpu.Device, the
+// devices of runtime/heap/devmem and runtime/proxy/staging, and staging's Kernels. It records what
+// it hands out, and reports misuse and leaks.
 //
-// Memory of the GPU is at addresses of this process: a chunk or a block is a file without a name,
-// whose descriptor is real, so that other processes can map it. Main memory is dirty when it comes.
-// Calls that give something back do so even when they fail.
+// GPU memory is at addresses of this process. Each chunk and each block is a file without a name
+// whose descriptor is real, so another process can map it. Main memory that the driver allocates
+// is dirty at first. A call that releases something releases it even when the call fails.
 //
-// All methods may be called from any goroutine. Streams have no thread: they do what they have
-// when Run or a wait for them says so.
+// Methods may be called from any goroutine. A stream has no thread: its operations are carried out
+// by Run and by the calls that wait for the stream.
 package gputest
 
 import (
@@ -28,19 +27,19 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Driver is one GPU with its driver. Fields are set before it is used, or in Locked.
+// Driver is one GPU with its driver. A test sets the fields before the first call, or in Locked.
 type Driver struct {
 	T       T
 	Title   string                         // Name
 	Can     gpu.Facts                      // Facts
-	Fail    func(call string, n int) error // called in the n-th call: an error fails it; nil: none fails
-	Memory  uint64                         // bytes that it has
-	Granule uint64                         // unit of chunks
-	Skew    gpu.Address                    // how far into a page the addresses of Alloc are
-	Dirty   bool                           // memory of Alloc is dirty, too
-	Apart   bool                           // the GPU has pinned memory at other addresses than the CPU
-	No      map[string]bool                // UUIDs of GPUs whose memory it does not reach
-	Unknown map[string]bool                // and of those where only a trial shows it
+	Fail    func(call string, n int) error // called in the n-th call, which fails with the error; nil: no call fails
+	Memory  uint64                         // of the GPU, in bytes
+	Granule uint64                         // the unit of chunks
+	Skew    gpu.Address                    // of the addresses of Alloc from the start of a page
+	Dirty   bool                           // Alloc returns dirty memory
+	Apart   bool                           // pinned memory has different addresses for the GPU and the CPU
+	No      map[string]bool                // by UUID: GPUs whose memory this one cannot reach
+	Unknown map[string]bool                // by UUID: GPUs for which only a trial shows it
 
 	mu      sync.Mutex
 	calls   []string
@@ -56,10 +55,10 @@ type Driver struct {
 	opened map[gpu.Address]uint64
 
 	streams map[gpu.Stream][]func()
-	events  map[gpu.Event]bool // whether they have come
+	events  map[gpu.Event]bool // true: the event has occurred
 }
 
-// New returns a GPU with 1 GiB, of which a test knows the facts.
+// New returns a GPU with 1 GiB of memory.
 func New(t T, name string, facts gpu.Facts) *Driver {
 	return &Driver{
 		T: t, Title: name, Can: facts, Memory: 1 << 30, Granule: 2 << 20,
@@ -69,28 +68,28 @@ func New(t T, name string, facts gpu.Facts) *Driver {
 	}
 }
 
-// Locked calls f while no call is in the driver.
+// Locked calls f while no other call is in the driver.
 func (d *Driver) Locked(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f()
 }
 
-// Calls are the names of all calls so far that may fail.
+// Calls returns the names of all calls so far, in order.
 func (d *Driver) Calls() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.calls)
 }
 
-// Note adds a name to those of the calls.
+// Note adds a name to Calls.
 func (d *Driver) Note(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls = append(d.calls, name)
 }
 
-// call notes one, which may have to fail.
+// call records a call and returns the error that it fails with.
 func (d *Driver) call(name string) error {
 	d.calls = append(d.calls, name)
 	if d.Fail == nil {
@@ -99,23 +98,23 @@ func (d *Driver) call(name string) error {
 	return d.Fail(name, len(d.calls))
 }
 
-// Name and the others are as the interfaces of their callers say.
+// Name and the other methods of the interfaces are documented there.
 func (d *Driver) Name() string { return d.Title }
 
-// Facts are those that the test has set.
+// Facts returns Can.
 func (d *Driver) Facts() gpu.Facts { return d.Can }
 
-// Number is 0.
+// Number returns 0.
 func (d *Driver) Number() int { return 0 }
 
-// Reaches goes by No and Unknown.
+// Reaches looks the GPU up in No and Unknown.
 func (d *Driver) Reaches(uuid string) (yes, known bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return !d.No[uuid], !d.Unknown[uuid], d.call("Reaches")
 }
 
-// take counts memory of the GPU.
+// take accounts for n bytes of GPU memory.
 func (d *Driver) take(n uint64) error {
 	if d.used+n > d.Memory {
 		return &shmerr.Error{Op: "allocate", Object: fmt.Sprintf("%d bytes on %s", n, d.Title), Cause: shmerr.Causef(shmerr.ErrNoMemory, "out of memory")}
@@ -124,7 +123,7 @@ func (d *Driver) take(n uint64) error {
 	return nil
 }
 
-// Left says what was not given back; "": all was.
+// Left lists the kinds of objects that were not released; "": none is left.
 func (d *Driver) Left() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -142,7 +141,7 @@ func (d *Driver) Left() string {
 	return strings.Join(all, ", ")
 }
 
-// Empty fails the test where something was not given back.
+// Empty fails the test when an object was not released.
 func (d *Driver) Empty() {
 	d.T.Helper()
 	if left := d.Left(); left != "" {

@@ -12,14 +12,14 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// block is memory that one call gives and another one takes back.
+// block is memory from one allocating or registering call.
 type block struct {
-	by string // the call
+	by string // the name of the call
 	n  uint64
-	fd int // of the file behind it; -1: none
+	fd int // of its file; -1: it has none
 }
 
-// dirt is how much of new memory is dirty at most.
+// dirt is the most bytes of new memory that are made dirty.
 const dirt = 1 << 20
 
 func must[V any](v V, err error) V {
@@ -29,15 +29,15 @@ func must[V any](v V, err error) V {
 	return v
 }
 
-// Pointer is an address of the GPU as the CPU has it.
+// Pointer converts an address of the GPU to one of the CPU.
 func Pointer(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 func addressOf(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
 
-// Bytes is memory at an address of the GPU.
+// Bytes returns n bytes at an address of the GPU.
 func Bytes(a gpu.Address, n int) []byte { return unsafe.Slice((*byte)(Pointer(a)), n) }
 
-// mapFile maps a file at an address, or nowhere in particular; fd -1: no file.
+// mapFile maps a file at an address, or anywhere for address 0; fd -1 maps no file.
 func mapFile(fd int, n uint64, at gpu.Address, prot int) gpu.Address {
 	flags := unix.MAP_SHARED
 	if fd < 0 {
@@ -58,7 +58,7 @@ func unmapFile(a gpu.Address, n uint64) {
 	}
 }
 
-// newFile is one for n bytes.
+// newFile creates a file of n bytes without a name.
 func newFile(n uint64) int {
 	fd := must(unix.MemfdCreate("fake-gpu", unix.MFD_CLOEXEC))
 	if err := unix.Ftruncate(fd, int64(n)); err != nil {
@@ -76,10 +76,10 @@ func soil(a gpu.Address, n uint64) {
 	}
 }
 
-// pinned is what n bytes of main memory take.
+// pinned rounds n bytes of main memory up to whole pages.
 func pinned(n uint64) uint64 { return roundUp(n, gpu.Page) }
 
-// hostAlloc is HostAlloc and ManagedAlloc.
+// hostAlloc implements HostAlloc and ManagedAlloc.
 func (d *Driver) hostAlloc(by string, n uint64) (unsafe.Pointer, gpu.Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,18 +95,18 @@ func (d *Driver) hostAlloc(by string, n uint64) (unsafe.Pointer, gpu.Address, er
 	return Pointer(a), a, nil
 }
 
-// HostAlloc gives main memory.
+// HostAlloc allocates main memory.
 func (d *Driver) HostAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
 	return d.hostAlloc("HostAlloc", n)
 }
 
-// ManagedAlloc gives main memory, too.
+// ManagedAlloc allocates main memory, as HostAlloc does.
 func (d *Driver) ManagedAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
 	return d.hostAlloc("ManagedAlloc", n)
 }
 
-// hostGive takes main memory back, by whichever call gave it.
-func (d *Driver) hostGive(a gpu.Address, calls string) {
+// hostFree releases main memory that came from one of the named calls.
+func (d *Driver) hostFree(a gpu.Address, calls string) {
 	b := d.host[a]
 	if b == nil || !strings.Contains(calls, b.by) {
 		d.T.Errorf("%#x is not main memory by %s", uint64(a), calls)
@@ -118,15 +118,15 @@ func (d *Driver) hostGive(a gpu.Address, calls string) {
 	delete(d.host, a)
 }
 
-// HostFree takes back what HostAlloc gave.
+// HostFree releases memory of HostAlloc.
 func (d *Driver) HostFree(p unsafe.Pointer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.hostGive(addressOf(p), "HostAlloc")
+	d.hostFree(addressOf(p), "HostAlloc")
 	return d.call("HostFree")
 }
 
-// HostRegister touches nothing.
+// HostRegister records the range and does not touch it.
 func (d *Driver) HostRegister(p unsafe.Pointer, n uint64) (gpu.Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,16 +137,16 @@ func (d *Driver) HostRegister(p unsafe.Pointer, n uint64) (gpu.Address, error) {
 	return addressOf(p), nil
 }
 
-// HostUnregister is the end of HostRegister.
+// HostUnregister ends a registration.
 func (d *Driver) HostUnregister(p unsafe.Pointer) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.hostGive(addressOf(p), "HostRegister")
+	d.hostFree(addressOf(p), "HostRegister")
 	return d.call("HostUnregister")
 }
 
-// Alloc gives memory of the GPU whose address is a multiple of a granule, and of no more, and
-// then Skew.
+// Alloc allocates GPU memory. Its address is Skew plus an odd multiple of a granule, so that no
+// test is aligned to more by accident.
 func (d *Driver) Alloc(n uint64) (gpu.Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,7 +175,7 @@ func (d *Driver) Alloc(n uint64) (gpu.Address, error) {
 	return at, nil
 }
 
-// Free takes back what Alloc or ManagedAlloc gave.
+// Free releases memory of Alloc or ManagedAlloc.
 func (d *Driver) Free(a gpu.Address) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,12 +185,12 @@ func (d *Driver) Free(a gpu.Address) error {
 		d.used -= b.n
 		delete(d.blocks, a)
 	} else {
-		d.hostGive(a, "ManagedAlloc")
+		d.hostFree(a, "ManagedAlloc")
 	}
 	return d.call("Free")
 }
 
-// at is memory that the GPU reaches.
+// at returns memory that the GPU can reach.
 func (d *Driver) at(a gpu.Address, n uint64) []byte {
 	for _, blocks := range []map[gpu.Address]*block{d.blocks, d.host} {
 		for base, b := range blocks {
@@ -203,14 +203,14 @@ func (d *Driver) at(a gpu.Address, n uint64) []byte {
 	return nil
 }
 
-// At is memory at an address that was given out.
+// At returns n bytes at an address inside an allocation.
 func (d *Driver) At(a gpu.Address, n uint64) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.at(a, n)
 }
 
-// Zero clears memory.
+// Zero clears n bytes.
 func (d *Driver) Zero(a gpu.Address, n uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -218,12 +218,12 @@ func (d *Driver) Zero(a gpu.Address, n uint64) error {
 	return d.call("Zero")
 }
 
-// MapGDRCopy gives the memory itself.
+// MapGDRCopy returns the memory itself.
 func (d *Driver) MapGDRCopy(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	return d.mapIt("MapGDRCopy", a, n)
 }
 
-// MapDMABuf gives the memory itself.
+// MapDMABuf returns the memory itself.
 func (d *Driver) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	return d.mapIt("MapDMABuf", a, n)
 }
@@ -242,13 +242,13 @@ func (d *Driver) mapIt(name string, a gpu.Address, n uint64) (*gpu.Mapping, erro
 	return &gpu.Mapping{Host: Pointer(a), Way: name, Combining: true, Unmap: func() error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.at(a, n) // must still be there
+		d.at(a, n) // the memory must still be allocated
 		d.barMaps--
 		return d.call("Unmap")
 	}}, nil
 }
 
-// Share names a block for other processes.
+// Share returns a name of a block for other processes.
 func (d *Driver) Share(a gpu.Address) (gpu.Shared, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -263,7 +263,7 @@ func (d *Driver) Share(a gpu.Address) (gpu.Shared, error) {
 	return s, d.call("Share")
 }
 
-// OpenShared maps what another process shares.
+// OpenShared maps a block that another process shares.
 func (d *Driver) OpenShared(s gpu.Shared) (gpu.Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -280,7 +280,7 @@ func (d *Driver) OpenShared(s gpu.Shared) (gpu.Address, error) {
 	return a, unix.Close(fd)
 }
 
-// CloseShared is the end of OpenShared.
+// CloseShared unmaps a shared block.
 func (d *Driver) CloseShared(a gpu.Address) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

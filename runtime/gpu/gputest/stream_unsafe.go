@@ -8,7 +8,7 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// NewStream gives one that has nothing to do.
+// NewStream returns an empty stream.
 func (d *Driver) NewStream() (gpu.Stream, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -21,7 +21,7 @@ func (d *Driver) NewStream() (gpu.Stream, error) {
 	return s, nil
 }
 
-// CloseStream is the end of one. What it still has is dropped.
+// CloseStream drops a stream with the operations that are left in it.
 func (d *Driver) CloseStream(s gpu.Stream) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -38,14 +38,14 @@ func (d *Driver) stream(s gpu.Stream) []func() {
 	return work
 }
 
-// Waiting is how many operations a stream has.
+// Waiting returns how many operations are left in a stream.
 func (d *Driver) Waiting(s gpu.Stream) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.stream(s))
 }
 
-// Run has a stream do n of its operations.
+// Run carries out the next n operations of a stream.
 func (d *Driver) Run(s gpu.Stream, n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,10 +60,10 @@ func (d *Driver) run(s gpu.Stream, n int) {
 	d.streams[s] = work[n:]
 }
 
-// FinishStream is SyncStream.
+// FinishStream does the same as SyncStream.
 func (d *Driver) FinishStream(s gpu.Stream) error { return d.SyncStream(s) }
 
-// SyncStream has a stream do all that it has. One that failed does nothing more.
+// SyncStream carries out all operations of a stream. When the call fails, it drops them.
 func (d *Driver) SyncStream(s gpu.Stream) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,7 +75,7 @@ func (d *Driver) SyncStream(s gpu.Stream) error {
 	return nil
 }
 
-// put gives a stream an operation.
+// put appends an operation to a stream.
 func (d *Driver) put(call string, s gpu.Stream, w func()) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +86,7 @@ func (d *Driver) put(call string, s gpu.Stream, w func()) error {
 	return nil
 }
 
-// CopyInAsync is CopyAsync from main memory.
+// CopyInAsync is CopyAsync for a source in main memory.
 func (d *Driver) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	d.Locked(func() {
 		if d.blocks[from] != nil {
@@ -96,12 +96,12 @@ func (d *Driver) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 	return d.CopyAsync(s, to, from, n)
 }
 
-// CopyAsync copies.
+// CopyAsync appends a copy to a stream.
 func (d *Driver) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	return d.put("CopyAsync", s, func() { copy(d.at(to, n), d.at(from, n)) })
 }
 
-// Stores stores words, one after the other.
+// Stores appends stores of words to a stream.
 func (d *Driver) Stores(s gpu.Stream, words []gpu.Store) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,7 +123,7 @@ func (d *Driver) Stores(s gpu.Stream, words []gpu.Store) error {
 	return nil
 }
 
-// NewEvent gives an event that has come.
+// NewEvent returns an event that counts as recorded and done.
 func (d *Driver) NewEvent() (gpu.Event, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -136,7 +136,7 @@ func (d *Driver) NewEvent() (gpu.Event, error) {
 	return e, nil
 }
 
-// CloseEvent is the end of one.
+// CloseEvent drops an event.
 func (d *Driver) CloseEvent(e gpu.Event) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +147,7 @@ func (d *Driver) CloseEvent(e gpu.Event) error {
 	return d.call("CloseEvent")
 }
 
-// Record has an event come when the stream comes to it.
+// Record appends an event to a stream.
 func (d *Driver) Record(e gpu.Event, s gpu.Stream) error {
 	d.Locked(func() {
 		if !d.events[e] {
@@ -161,14 +161,14 @@ func (d *Driver) Record(e gpu.Event, s gpu.Stream) error {
 	return err
 }
 
-// EventDone reports whether an event has come.
+// EventDone reports whether the stream has reached the event.
 func (d *Driver) EventDone(e gpu.Event) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.events[e], d.call("EventDone")
 }
 
-// Pointer says what an address is.
+// Pointer describes an address.
 func (d *Driver) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,7 +180,7 @@ func (d *Driver) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	return gpu.Pointer{}, d.call("Pointer")
 }
 
-// Put has a kernel do an atomic operation in a stream. Of the operations it knows the sum.
+// Put appends an atomic operation of a kernel to a stream. It supports additions only.
 func (d *Driver) Put(s gpu.Stream, o gpu.Atomic) error {
 	if op := fabric.Op(o.Op); op != fabric.OpFetchAdd && op != fabric.OpAdd || o.Width != 4 && o.Width != 8 {
 		d.T.Errorf("operation %d on %d bytes was put", o.Op, o.Width)
@@ -206,13 +206,13 @@ func (d *Driver) Put(s gpu.Stream, o gpu.Atomic) error {
 	})
 }
 
-// Change has a stream do an operation by itself. Of those it knows the sum, too.
+// Change appends an atomic operation of the stream itself. It supports additions only.
 func (d *Driver) Change(s gpu.Stream, o gpu.Atomic) error {
 	d.MayChange(o)
 	return d.put("Change", s, func() { *d.word(o.At) += o.Operand })
 }
 
-// MayChange fails the test where a stream does not do such an operation.
+// MayChange fails the test when the driver cannot do such an operation in a stream.
 func (d *Driver) MayChange(o gpu.Atomic) {
 	if !d.Can.StreamChange || fabric.Op(o.Op) != fabric.OpAdd || o.Width != 8 || o.Claim != 0 {
 		d.T.Errorf("operation %+v of a stream by itself, which has such operations: %v", o, d.Can.StreamChange)

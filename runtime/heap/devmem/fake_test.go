@@ -11,7 +11,7 @@ import (
 
 const granule = 2 << 20
 
-// fake is a GPU, of which a test has calls fail.
+// fake is a GPU on which calls fail by name or by number.
 type fake struct {
 	*gputest.Driver
 	refuse map[string]bool // calls that always fail

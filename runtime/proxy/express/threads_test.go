@@ -11,7 +11,7 @@ import (
 	"libshmem/tests/cc"
 )
 
-// program compiles testdata/threads.c, which has lane.c in it, for a sanitizer.
+// program compiles testdata/threads.c, which includes lane.c, for a sanitizer.
 func program(t *testing.T, sanitizer string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "threads")
@@ -19,14 +19,14 @@ func program(t *testing.T, sanitizer string, flags ...string) string {
 		"-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-strict-aliasing", "-fsanitize=" + sanitizer,
 		"-I.", "-I../../../abi", "-I../../../device", "-o", out, "testdata/threads.c",
 	}
-	if sanitizer == "thread" { // it sees no fences: device/shmem/memory.h has something else for it
+	if sanitizer == "thread" { // it does not model fences, and device/shmem/memory.h avoids them
 		args = append(args, "-Wno-tsan", "-DSHMEMI_TSAN")
 	}
 	cc.Run(t, cc.C(), append(args, flags...)...)
 	return out
 }
 
-// run runs it for so many rounds and returns what it says.
+// run runs the program and returns its output.
 func run(t *testing.T, program, rounds string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -37,7 +37,7 @@ func run(t *testing.T, program, rounds string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// TestThreads has a lane and a caller in C work on one endpoint, without Go.
+// TestThreads lets a lane and a caller in C share an endpoint, in a program without Go.
 func TestThreads(t *testing.T) {
 	for _, sanitizer := range []string{"address", "thread"} {
 		out, err := run(t, program(t, sanitizer), "1000")
@@ -48,9 +48,9 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestThreadsSeeded holds that the run above would report a mistake.
+// TestThreadsSeeded checks that ThreadSanitizer reports two mistakes.
 func TestThreadsSeeded(t *testing.T) {
-	for bug, what := range map[string]string{"1": "a caller without the lock", "2": "a signal that is looked at without order"} {
+	for bug, what := range map[string]string{"1": "a caller without the lock", "2": "a signal that is loaded without acquire"} {
 		out, err := run(t, program(t, "thread", "-DSEEDED_BUG="+bug), "1000")
 		if err == nil || !strings.Contains(out, "ThreadSanitizer: data race") {
 			t.Errorf("%s: not reported: %v\n%s", what, err, out)

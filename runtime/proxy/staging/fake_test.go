@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/gpu/gputest"
 )
 
-// fake is a GPU, of which a test has one call fail.
+// fake is a GPU on which one call fails.
 type fake struct {
 	*gputest.Driver
 	calls   int
@@ -29,7 +29,7 @@ func newFake(t testing.TB) *fake {
 	return f
 }
 
-// words are those from an address of the GPU on.
+// words returns n words at an address of the GPU.
 func (f *fake) words(a gpu.Address, n uint64) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(&f.At(a, 8*n)[0])), n)
 }

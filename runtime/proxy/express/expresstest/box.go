@@ -87,7 +87,7 @@ func (b *Box) Unsent() int { return int(b.c.messages) }
 // Injected is how many messages C has posted.
 func (b *Box) Injected() uint64 { return uint64(b.c.injected) }
 
-// Limit says how many messages more it takes, and whether it takes receive buffers.
+// Limit sets how many more messages it takes, and whether it takes receive buffers.
 func (b *Box) Limit(messages int, receives bool) {
 	b.c.room, b.c.shut = C.uint32_t(min(int(b.c.messages)+messages, C.BOX_MESSAGES)), 1
 	if receives {

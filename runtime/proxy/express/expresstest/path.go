@@ -52,18 +52,18 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/express" // also for Go's cache, which knows no header of another package
+	"libshmem/runtime/proxy/express" // the import also makes Go rebuild this package after a change of express.h
 )
 
-// Path is the fast path of an engine as callers in C have it: the functions of express.h, on
-// the engine's state and with its provider. Each reports whether C has done the whole of it;
-// otherwise nothing has changed, and the caller asks Go.
+// Path calls the functions of express.h on the state of an engine, as capi/core does. Each method
+// reports whether C has done the whole operation. If not, nothing has changed, and the caller has
+// to ask Go.
 type Path struct {
 	x      *C.struct_shmemi_express
 	native *C.struct_shmemi_native // in C's memory
 }
 
-// NewPath is the path of the engine whose lane has such a Config.
+// NewPath returns the path of an engine from the Config of its lane.
 func NewPath(c express.Config) *Path {
 	native := (*C.struct_shmemi_native)(C.calloc(1, C.sizeof_struct_shmemi_native))
 	native.self = c.Self

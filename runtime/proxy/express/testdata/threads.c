@@ -1,14 +1,14 @@
 /*
- * threads.c ROUNDS: two PEs in one process, each with two threads on the state of its endpoint.
- * One runs the lane on a ring that a third thread fills, the other posts and polls as callers in
- * C do (capi/core). No Go is there, so ThreadSanitizer sees every access.
+ * threads.c ROUNDS: two PEs in one process. On each PE two threads share the state of an endpoint.
+ * The first one runs the lane on a ring that a third thread fills. The second one posts and polls
+ * as capi/core does. The program has no Go in it, so ThreadSanitizer sees every access.
  *
- * In each round a thread puts a block with a signal, and adds to a counter. Blocks are read
- * without the lock once their signal is there.
+ * In each round a thread puts a block with a signal and adds 1 to a counter. The target reads a
+ * block without the lock after its signal has arrived.
  *
- * SEEDED_BUG, for the proof that this is found:
+ * SEEDED_BUG compiles one of these mistakes, which the sanitizer has to report:
  *   1  the caller does not take the lock
- *   2  a signal is looked at without order
+ *   2  the target loads a signal without acquire
  */
 #include "../lane.c"
 #include "../../../../tests/ring/testdata/memory_layout.h"
@@ -53,7 +53,7 @@ static struct end {
 } ends[PES];
 
 static uint64_t rounds;
-static int over; /* callers that have all */
+static int over; /* callers that have received everything */
 
 static int inject(void *self, uint32_t pe, const void *buf, size_t n)
 {
@@ -189,7 +189,7 @@ static void *run_lane(void *arg)
         case SHMEMI_LANE_STATE:
         case SHMEMI_LANE_ERROR:
             FAIL("the lane ended");
-        case SHMEMI_LANE_OPERATION: /* no credit: the caller may get an answer */
+        case SHMEMI_LANE_OPERATION: /* no credit: let the caller poll for an answer */
             sched_yield();
         }
     }
@@ -206,7 +206,7 @@ static void lock(struct end *e)
 #endif
 }
 
-/* Posts what is next of the caller's, at most one operation, and polls. */
+/* Posts the caller's next operation, if any, and polls. */
 static void turn_of_caller(struct end *e, uint64_t *posted)
 {
     struct shmemi_express *x = &e->x;
@@ -229,7 +229,7 @@ static void turn_of_caller(struct end *e, uint64_t *posted)
     __atomic_store_n(&e->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Looks at the blocks whose signal has come since the last look. */
+/* Checks the blocks whose signals have arrived since the last check. */
 static void check(struct end *e, int way, uint64_t *seen)
 {
 #if SEEDED_BUG == 2
@@ -262,7 +262,7 @@ static void *call(void *arg)
         FAIL("%d and %d blocks came of %d", (int)seen[0], (int)seen[1], (int)rounds);
     __atomic_fetch_add(&over, 1, __ATOMIC_ACQ_REL);
     while (__atomic_load_n(&over, __ATOMIC_ACQUIRE) < PES) {
-        turn_of_caller(e, &posted); /* the other may wait for an answer */
+        turn_of_caller(e, &posted); /* the other PE may wait for an answer */
         sched_yield();
     }
     return NULL;
