@@ -109,7 +109,7 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	p.received = make([]buffer, c.Tokens)
 	var err error
 	if p.arena, err = newArena(inner, room, max(caps.MaxInject, noteLen)); err != nil {
-		return nil, errors.Join(fmt.Errorf("play chaos: %w", err), inner.Close())
+		return nil, errors.Join(fmt.Errorf("set up chaos: %w", err), inner.Close())
 	}
 	for t := inPieces - 1; t >= 0; t-- {
 		p.free = append(p.free, fabric.Token(p.tokens+t))

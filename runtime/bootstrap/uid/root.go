@@ -235,7 +235,7 @@ func (r *Root) seat(who seat) (*chair, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if who.size < 1 || who.size > maxPEs || who.pe < 0 || who.pe >= who.size {
-		return nil, fmt.Errorf("it is PE %d of %d, which cannot be", who.pe, who.size)
+		return nil, fmt.Errorf("it says that it is PE %d of %d (PEs are numbered from 0, and there are at most %d)", who.pe, who.size, maxPEs)
 	}
 	if r.room == nil {
 		// The PEs share a secret by the id, so none is sent over a network.
@@ -257,7 +257,7 @@ func (r *Root) seat(who seat) (*chair, error) {
 	case c != nil && c.session == who.session:
 		return c, c.gone
 	case !who.fresh:
-		return nil, fmt.Errorf("PE %d was here in another life", who.pe)
+		return nil, fmt.Errorf("PE %d resumes a connection that is not known here", who.pe)
 	case c != nil && !c.done:
 		return nil, fmt.Errorf("there is a PE %d already (give each PE a number of its own, and each job an id of its own)", who.pe)
 	}

@@ -39,7 +39,7 @@ func newStream() *stream {
 
 const envelopeLen = 16
 
-var errNumbers = errors.New("the other side has lost count of the frames")
+var errNumbers = errors.New("the other side counts the frames wrongly")
 
 // send queues a whole frame. It never waits.
 func (s *stream) send(frame []byte) {

@@ -101,7 +101,7 @@ func (d *Driver) call(name string) error {
 // Name and the other methods of the interfaces are documented there.
 func (d *Driver) Name() string { return d.Title }
 
-// Facts returns Can.
+// Facts returns what the test has set.
 func (d *Driver) Facts() gpu.Facts { return d.Can }
 
 // Number returns 0.
