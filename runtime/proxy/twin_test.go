@@ -330,8 +330,8 @@ func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	if !slices.Equal(a.quiets.Dirty(), b.quiets.Dirty()) || !slices.Equal(a.unposted[:a.NUnposted], b.unposted[:b.NUnposted]) {
 		tw.differ(i, "lists", a.quiets.Dirty(), b.quiets.Dirty())
 	}
-	if !slices.Equal(a.late, b.late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {
-		tw.differ(i, "queues", []any{a.late, a.queues, a.parked}, []any{b.late, b.queues, b.parked})
+	if !slices.Equal(a.quiets.Late, b.quiets.Late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {
+		tw.differ(i, "queues", []any{a.quiets.Late, a.queues, a.parked}, []any{b.quiets.Late, b.queues, b.parked})
 	}
 	for pe := range a.peers {
 		x, y := a.peers[pe], b.peers[pe]
