@@ -7,6 +7,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -134,24 +135,24 @@ func (e *Engine) answered(h *layout.Header) {
 		e.flushed(h)
 		return
 	}
-	if t >= tokens || e.question(t) != h.Token {
+	if t >= tokens || e.table.Question(t) != h.Token {
 		e.unasked(h)
 		return
 	}
-	s := &e.slots[t]
+	s := &e.table.Records[t]
 	switch {
-	case s.use != useReply || uint32(s.pe) != h.From || uint32(s.stream) != e.number:
+	case s.Use != ops.UseReply || uint32(s.PE) != h.From || uint32(s.Stream) != e.number:
 		e.unasked(h)
 		return
-	case s.request != nil:
-		e.finish(s.request, 0, h.Operand)
+	case s.Request != nil:
+		e.finish(s.Request, 0, h.Operand)
 	default:
-		if s.width == 4 {
-			*(*uint32)(s.fetch) = uint32(h.Operand)
+		if s.Width == 4 {
+			*(*uint32)(s.Fetch) = uint32(h.Operand)
 		} else {
-			*(*uint64)(s.fetch) = h.Operand
+			*(*uint64)(s.Fetch) = h.Operand
 		}
-		e.quiets.Pending[s.lane]--
+		e.quiets.Pending[s.Lane]--
 	}
 	e.give(t)
 }

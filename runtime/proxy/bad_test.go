@@ -9,6 +9,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/ops"
 )
 
 // deliver hands a message to p as if it had come from the network.
@@ -92,7 +93,7 @@ func TestBadMessages(t *testing.T) {
 		if !bytes.Equal(a.memory, before) {
 			t.Errorf("%s: memory has changed", test.what)
 		}
-		if len(a.parked)+len(j.net.flying) != 0 || len(a.free) != tokens-receives {
+		if len(a.parked)+len(j.net.flying) != 0 || len(a.table.Free) != tokens-receives {
 			t.Errorf("%s: it was answered", test.what)
 		}
 	}
@@ -146,7 +147,7 @@ func TestBadAnswers(t *testing.T) {
 		if st := a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r); st != Pending {
 			t.Fatalf("fetch: %d", st)
 		}
-		return a.question(a.lastTaken(useReply))
+		return a.table.Question(a.lastTaken(ops.UseReply))
 	}
 	first := ask()
 	if answer(2, first, 1); r.Done != 0 {
@@ -175,9 +176,9 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-func (e *Engine) lastTaken(u use) fabric.Token {
-	for t := range e.slots {
-		if e.slots[t].use == u {
+func (e *Engine) lastTaken(u ops.Use) fabric.Token {
+	for t := range e.table.Records {
+		if e.table.Records[t].Use == u {
 			return fabric.Token(t)
 		}
 	}
@@ -196,12 +197,12 @@ func TestBadCompletions(t *testing.T) {
 		a := j.pes[0]
 		var r Request
 		a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r) })
-		free := len(a.free)
+		free := len(a.table.Free)
 		a.Complete([]fabric.Completion{c})
 		if len(a.fatals) != 1 || !strings.Contains(a.fatals[0].Error(), "not in flight") {
 			t.Errorf("%s: %q", what, a.fatals)
 		}
-		if len(a.free) != free || r.Done != 0 {
+		if len(a.table.Free) != free || r.Done != 0 {
 			t.Errorf("%s: it ended something", what)
 		}
 	}
@@ -383,7 +384,7 @@ func FuzzReceive(f *testing.F) {
 		if st := a.Quiet(); st != Pending || a.quiets.Pending != [3]int{0, 1, 0} || !a.peers[1].Flushing {
 			t.Fatalf("quiet: %d, %d pending", st, a.quiets.Pending)
 		}
-		before, free, sent := bytes.Clone(a.memory), len(a.free), len(j.net.flying)
+		before, free, sent := bytes.Clone(a.memory), len(a.table.Free), len(j.net.flying)
 		if len(m) >= layout.HeaderSize && m[jobAt] != 0 { // else few would get past the token
 			m = bytes.Clone(m)
 			binary.NativeEndian.PutUint64(m[jobAt:], token)
@@ -410,12 +411,12 @@ func FuzzReceive(f *testing.F) {
 			t.Errorf("%d refused: %v", a.Report.Refused(), a.fatals)
 		case (len(m) < layout.HeaderSize || h.Job != token || h.From&(1<<layout.StreamShift-1) > 1) && a.Report.Refused() != 1:
 			t.Error("a message of a stranger was not refused")
-		case len(a.fatals)+int(a.Report.Refused()) == 1 && (changed > 0 && h.Kind != layout.KindBatch || len(a.free) != free || len(j.net.flying) != sent || early != 0):
-			t.Errorf("%v, and yet %d bytes changed, %d of %d tokens free, %d early", a.fatals, changed, len(a.free), free, early)
+		case len(a.fatals)+int(a.Report.Refused()) == 1 && (changed > 0 && h.Kind != layout.KindBatch || len(a.table.Free) != free || len(j.net.flying) != sent || early != 0):
+			t.Errorf("%v, and yet %d bytes changed, %d of %d tokens free, %d early", a.fatals, changed, len(a.table.Free), free, early)
 		case a.Report.Refused() > 0:
-		case len(a.fatals) == 0 && early == 0 && h.Kind == layout.KindReply && len(a.free) != free+1 && a.peers[1].Flushing:
+		case len(a.fatals) == 0 && early == 0 && h.Kind == layout.KindReply && len(a.table.Free) != free+1 && a.peers[1].Flushing:
 			t.Error("an answer was taken and no request ended")
-		case len(a.fatals) == 0 && h.Kind != layout.KindReply && len(a.free) != free:
+		case len(a.fatals) == 0 && h.Kind != layout.KindReply && len(a.table.Free) != free:
 			t.Error("a message that is no answer ended a request")
 		case changed > max(16, len(m)-layout.HeaderSize+8):
 			t.Errorf("%d bytes changed by a message of %d", changed, len(m))
@@ -457,8 +458,8 @@ func FuzzComplete(f *testing.F) {
 			a.Complete([]fabric.Completion{c})
 		}
 		seen := map[fabric.Token]bool{}
-		for _, token := range a.free {
-			if seen[token] || token < receives || token >= tokens || a.slots[token].use != 0 {
+		for _, token := range a.table.Free {
+			if seen[token] || token < receives || token >= tokens || a.table.Records[token].Use != 0 {
 				t.Fatalf("token %d is free twice, or in use", token)
 			}
 			seen[token] = true

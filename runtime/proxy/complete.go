@@ -7,6 +7,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/ops"
 )
 
 // Poll makes progress and handles what completed. It returns the number of
@@ -97,51 +98,51 @@ func (e *Engine) complete(c *fabric.Completion) {
 		}
 		return
 	}
-	s := &e.slots[c.Token]
-	e.Stream(uint32(s.stream)).completed(c, s)
+	s := &e.table.Records[c.Token]
+	e.Stream(uint32(s.Stream)).completed(c, s)
 }
 
 // completed ends an operation of this stream.
-func (e *Engine) completed(c *fabric.Completion, s *slot) {
-	if s.ended && e.tookEnded(c.Token) {
+func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
+	if s.Ended && e.tookEnded(c.Token) {
 		return
 	}
-	e.recorder.Note(s.pe, layout.EventDone, uint32(c.Token), 0)
-	switch s.use {
-	case useSend:
-	case useWrite:
+	e.recorder.Note(s.PE, layout.EventDone, uint32(c.Token), 0)
+	switch s.Use {
+	case ops.UseSend:
+	case ops.UseWrite:
 		e.wrote(s)
-		p := &e.peers[s.pe]
+		p := &e.peers[s.PE]
 		var status int32
-		if s.registered {
+		if s.Registered {
 			status = e.dropRegion(s, false)
 		}
-		if s.then {
-			e.own(s.pe, s.epoch, s.lane, &s.after)
-		} else if s.flush {
-			p.Ask(1, s.epoch)
-			e.quiets.Account(s.pe, s.lane)
+		if s.Then {
+			e.own(s.PE, s.Epoch, s.Lane, &s.After)
+		} else if s.Flush {
+			p.Ask(1, s.Epoch)
+			e.quiets.Account(s.PE, s.Lane)
 		}
-		if s.request != nil {
-			e.finish(s.request, status, 0)
+		if s.Request != nil {
+			e.finish(s.Request, status, 0)
 		}
 		e.give(c.Token)
-		e.drive(s.pe)
+		e.drive(s.PE)
 		return
-	case useRead:
+	case ops.UseRead:
 		var status int32
-		if s.registered {
+		if s.Registered {
 			status = e.dropRegion(s, true)
 		}
-		if s.flush {
+		if s.Flush {
 			e.gpu.Flush()
 		}
-		if s.request != nil {
-			e.finish(s.request, status, 0)
+		if s.Request != nil {
+			e.finish(s.Request, status, 0)
 		} else {
-			e.quiets.Pending[s.lane]--
+			e.quiets.Pending[s.Lane]--
 		}
-	case usePull:
+	case ops.UsePull:
 		e.gpu.Landed(c.Token, 0)
 	default:
 		e.notInFlight(c.Token)
@@ -167,75 +168,71 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		e.receiveFailed(c, text)
 		return
 	}
-	s := &e.slots[c.Token]
-	e.Stream(uint32(s.stream)).broke(c, s, text)
+	s := &e.table.Records[c.Token]
+	e.Stream(uint32(s.Stream)).broke(c, s, text)
 }
 
 // broke ends an operation of this stream that failed.
-func (e *Engine) broke(c *fabric.Completion, s *slot, text string) {
-	if s.ended && e.tookEnded(c.Token) {
+func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
+	if s.Ended && e.tookEnded(c.Token) {
 		return
 	}
-	err := fmt.Errorf("PE %d: %s: %s", s.pe, s.use, text)
-	e.recorder.Note(s.pe, layout.EventBroke, uint32(c.Token), uint32(c.Err))
-	if (s.use == useWrite || s.use == useRead) && (disconnected(c.Err) || e.caps.InjectSilent) {
+	err := fmt.Errorf("PE %d: %s: %s", s.PE, s.Use, text)
+	e.recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
+	if (s.Use == ops.UseWrite || s.Use == ops.UseRead) && (disconnected(c.Err) || e.caps.InjectSilent) {
 		// It may come before a message fails, which would say the same, or be all that tells of
 		// messages that were lost with the queue pair.
-		if e.unreachable(s.pe, err); s.ended && e.tookEnded(c.Token) {
+		if e.unreachable(s.PE, err); s.Ended && e.tookEnded(c.Token) {
 			return
 		}
 	}
-	switch s.use {
-	case usePull:
+	switch s.Use {
+	case ops.UsePull:
 		e.gpu.Landed(c.Token, c.Err) // which tells the PE that offered it, or ends the get
 		e.give(c.Token)
 		return
-	case useSend:
-		e.unreachable(s.pe, err)
-	case useWrite:
+	case ops.UseSend:
+		e.unreachable(s.PE, err)
+	case ops.UseWrite:
 		e.wrote(s)
-		if s.number != noNumber {
+		if s.Number != ops.NoNumber {
 			e.void(s)
 		}
-	case useRead:
-		if s.request == nil {
-			e.quiets.Pending[s.lane]--
+	case ops.UseRead:
+		if s.Request == nil {
+			e.quiets.Pending[s.Lane]--
 		}
 	default:
 		e.notInFlight(c.Token)
 		return
 	}
-	if s.registered {
+	if s.Registered {
 		e.dropRegion(s, false)
 	}
 	switch {
-	case s.use == useSend: // no caller waits for a message
-	case s.request != nil:
+	case s.Use == ops.UseSend: // no caller waits for a message
+	case s.Request != nil:
 		e.err = err
-		e.finish(s.request, c.Err, 0)
+		e.finish(s.Request, c.Err, 0)
 	default:
-		e.quiets.Fail(s.lane, err)
+		e.quiets.Fail(s.Lane, err)
 	}
 	e.give(c.Token)
-	e.drive(s.pe)
+	e.drive(s.PE)
 }
 
 // wrote counts a write off that is complete, or failed.
-func (e *Engine) wrote(s *slot) {
-	e.quiets.Pending[s.lane]--
-	p := &e.peers[s.pe]
+func (e *Engine) wrote(s *ops.Record) {
+	e.quiets.Pending[s.Lane]--
+	p := &e.peers[s.PE]
 	p.Writes--
-	if e.unordered && s.number == noNumber {
+	if e.unordered && s.Number == ops.NoNumber {
 		p.Bare--
 	}
 }
 
 func (e *Engine) notInFlight(t fabric.Token) {
 	e.fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
-}
-
-func (u use) String() string {
-	return [...]string{"idle", "send", "write", "read", "atomic", "put", "get", "read", "send", "write"}[u]
 }
 
 // furthest bounds how many messages of one PE may come before their turn: more

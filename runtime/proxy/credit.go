@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -44,24 +43,15 @@ func (e *Engine) noCredit(pe fabric.PE, p *layout.Peer) {
 // Full tells, after an Again, that no PE has room: the endpoint has no token
 // left, and Poll has to give one back. Else it is only the operation's PE, and
 // those to others may be posted.
-func (e *Engine) Full() bool { return len(e.free) <= credit.Reserve }
+func (e *Engine) Full() bool { return e.table.Full() }
 
 // room tells whether a caller may have a token for p, and n bytes under way.
 func (e *Engine) room(p *layout.Peer, n uint64) bool {
-	free := len(e.free) - credit.Reserve
-	if free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||
-		p.Bytes != 0 && 3*int64(p.Bytes+n) > e.mostBytes-int64(e.bytes) {
+	if !e.table.Room(p, n) {
 		e.noCredit(e.numberOf(p), p)
 		return false
 	}
 	return true
-}
-
-// hold counts bytes that are under way until the token is given back.
-func (e *Engine) hold(s *slot, n uint64) {
-	s.bytes = n
-	e.bytes += n
-	e.peers[s.pe].Bytes += n
 }
 
 // admit tells whether a caller may send p a message of n bytes, and asks for an

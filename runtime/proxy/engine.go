@@ -15,6 +15,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/local"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/wake"
@@ -67,11 +68,8 @@ type port struct {
 
 	contexts // the streams
 
-	routes    []route
-	slots     []slot
-	free      []fabric.Token
-	bytes     uint64 // of one-sided operations under way
-	mostBytes int64  // of them that there may be
+	routes []route
+	table  ops.Table // operations in flight
 
 	mostUnread uint64 // bytes of writes to one PE that it has not said it has: see credit.go
 
@@ -135,14 +133,13 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	e := &Engine{
 		port: &port{
 			prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, Words: wakers,
-			slots: make([]slot, tokens), free: make([]fabric.Token, 0, tokens),
 			mostUnread: credit.Unread(npes), mostStreams: streamsMost, smallWindow: smallWindow, fatal: fatal,
 		},
 		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
 		early: early.New(),
 	}
 	e.first = e
-	e.unordered, e.mostBytes = !e.caps.SendAfterWrite, credit.Bytes(&e.caps)
+	e.unordered, e.table = !e.caps.SendAfterWrite, ops.New(credit.Bytes(&e.caps))
 	e.space = flow.Space{Bits: flow.Default.Bits, Window: e.offeredWindow(npes)}
 	e.more = credit.MoreReceives(npes, e.space.Window, &e.caps)
 	e.KeepRegistered(nil, regcache.Limits{})
@@ -159,9 +156,6 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		return nil, errors.Join(err, prov.Close())
 	}
 	e.fillExpress()
-	for t := tokens - 1; t >= receives; t-- {
-		e.free = append(e.free, fabric.Token(t))
-	}
 	return e, nil
 }
 

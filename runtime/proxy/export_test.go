@@ -109,7 +109,7 @@ func (e *Engine) AtRest() bool {
 }
 
 func (e *Engine) atRest() bool {
-	return len(e.free) == tokens-receives && e.quiets.Pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && e.early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
+	return len(e.table.Free) == tokens-receives && e.quiets.Pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && e.early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
 }
 
 // Mappings are what the engine has of the operating system: the message buffers,

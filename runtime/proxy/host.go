@@ -8,6 +8,7 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -84,8 +85,8 @@ func (h Host) Send(t fabric.Token, pe fabric.PE, m layout.Header, payload unsafe
 	if t == 0 {
 		return h.e.sendBytes(pe, 0, quiet.NoLane, &m, payload, n)
 	}
-	s := &h.e.slots[t]
-	return h.e.sendBytes(pe, s.epoch, s.lane, &m, payload, n)
+	s := &h.e.table.Records[t]
+	return h.e.sendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
 }
 
 // Own sends a message for which no quiet waits, or parks it.
@@ -93,8 +94,8 @@ func (h Host) Own(pe fabric.PE, m layout.Header) { h.e.own(pe, h.e.Epoch, quiet.
 
 // OwnFor sends one that belongs to an operation.
 func (h Host) OwnFor(t fabric.Token, m layout.Header) {
-	s := &h.e.slots[t]
-	h.e.own(s.pe, s.epoch, s.lane, &m)
+	s := &h.e.table.Records[t]
+	h.e.own(s.PE, s.Epoch, s.Lane, &m)
 }
 
 // Answer sends the answer that a PE has asked for by a token.
@@ -143,35 +144,35 @@ func (h Host) Unasked(m *layout.Header) { h.e.unasked(m) }
 
 // BeginPut takes a token for a put of n bytes.
 func (h Host) BeginPut(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	return h.begin(usePut, pe, r, n)
+	return h.begin(ops.UsePut, pe, r, n)
 }
 
 // BeginGet takes one for a get.
 func (h Host) BeginGet(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	return h.begin(useGet, pe, r, n)
+	return h.begin(ops.UseGet, pe, r, n)
 }
 
-func (h Host) begin(u use, pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+func (h Host) begin(u ops.Use, pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	t, s := h.e.take(u, &h.e.peers[pe], pe)
 	if s == nil {
 		return 0, false
 	}
-	s.request, s.epoch, s.awaited = r, h.e.Epoch, false
-	h.e.hold(s, n)
+	s.Request, s.Epoch, s.Awaited = r, h.e.Epoch, false
+	h.e.table.Hold(s, &h.e.peers[s.PE], n)
 	return t, true
 }
 
 // Await has quiets wait for an operation.
 func (h Host) Await(t fabric.Token) {
-	s := &h.e.slots[t]
-	s.awaited = true
-	h.e.quiets.Pending[s.lane]++
+	s := &h.e.table.Records[t]
+	s.Awaited = true
+	h.e.quiets.Pending[s.Lane]++
 }
 
 // Enqueue puts one behind what was posted to its PE before.
 func (h Host) Enqueue(t fabric.Token) {
-	s := &h.e.slots[t]
-	s.use, s.awaited = useDeparts, true
+	s := &h.e.table.Records[t]
+	s.Use, s.Awaited = ops.UseDeparts, true
 	h.e.enqueue(t, s)
 }
 
@@ -180,33 +181,33 @@ func (h Host) Touch(pe fabric.PE) { h.e.quiets.Touch(&h.e.peers[pe], pe) }
 
 // Finish ends the request of an operation whose source may be reused.
 func (h Host) Finish(t fabric.Token) {
-	if s := &h.e.slots[t]; s.request != nil {
-		h.e.finish(s.request, 0, 0)
-		s.request = nil
+	if s := &h.e.table.Records[t]; s.Request != nil {
+		h.e.finish(s.Request, 0, 0)
+		s.Request = nil
 	}
 }
 
 // Conclude ends an operation for whatever waits for it.
 func (h Host) Conclude(t fabric.Token, status int32, err error) {
-	e, s := h.e, &h.e.slots[t]
+	e, s := h.e, &h.e.table.Records[t]
 	switch {
-	case s.request != nil:
+	case s.Request != nil:
 		if err != nil {
 			e.err = err
 		}
-		e.finish(s.request, status, 0)
-		s.request = nil
+		e.finish(s.Request, status, 0)
+		s.Request = nil
 	case err != nil:
-		e.quiets.Fail(s.lane, err)
+		e.quiets.Fail(s.Lane, err)
 	}
-	if s.awaited {
-		s.awaited = false
-		e.quiets.Pending[s.lane]--
+	if s.Awaited {
+		s.Awaited = false
+		e.quiets.Pending[s.Lane]--
 	}
 }
 
 // Spoil has the quiet fail that waits for an operation.
-func (h Host) Spoil(t fabric.Token, err error) { h.e.quiets.Fail(h.e.slots[t].lane, err) }
+func (h Host) Spoil(t fabric.Token, err error) { h.e.quiets.Fail(h.e.table.Records[t].Lane, err) }
 
 // End gives a token back.
 func (h Host) End(t fabric.Token) {
@@ -215,7 +216,7 @@ func (h Host) End(t fabric.Token) {
 }
 
 // Question is what an answer has to name.
-func (h Host) Question(t fabric.Token) uint32 { return h.e.question(t) }
+func (h Host) Question(t fabric.Token) uint32 { return h.e.table.Question(t) }
 
 // Pend has quiets wait for something without a token.
 func (h Host) Pend() uint8 {
@@ -229,17 +230,17 @@ func (h Host) Unpend(l uint8) { h.e.quiets.Pending[l]-- }
 
 // RegisterLocal registers n bytes of a caller's for an operation, or a copy of them.
 func (h Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error) {
-	s := &h.e.slots[t]
+	s := &h.e.table.Records[t]
 	at, err := h.e.registerLocal(s, at, n, into)
 	if err != nil {
 		return nil, fabric.Region{}, err
 	}
-	return at, s.memory.Region.Region, nil
+	return at, s.Memory.Region.Region, nil
 }
 
 // Deregister ends that, if there is something registered.
 func (h Host) Deregister(t fabric.Token, came bool) int32 {
-	if s := &h.e.slots[t]; s.registered {
+	if s := &h.e.table.Records[t]; s.Registered {
 		return h.e.dropRegion(s, came)
 	}
 	return 0
@@ -253,7 +254,7 @@ func (h Host) Write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64,
 // Read posts a one-sided read.
 func (h Host) Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, Status) {
 	e, p := h.e, &h.e.peers[pe]
-	t, s := e.take(usePull, p, pe)
+	t, s := e.take(ops.UsePull, p, pe)
 	if s == nil {
 		return 0, Again
 	}

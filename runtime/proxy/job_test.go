@@ -269,9 +269,9 @@ func (j *job) close() {
 // leftovers reports what an engine at rest holds.
 func (p *pe) leftovers() {
 	p.j.t.Helper()
-	if len(p.free) != tokens-receives || p.quiets.Pending != [3]int{} || len(p.parked) != 0 || p.early.Len() != 0 || p.NDirty != 0 {
+	if len(p.table.Free) != tokens-receives || p.quiets.Pending != [3]int{} || len(p.parked) != 0 || p.early.Len() != 0 || p.NDirty != 0 {
 		p.j.t.Errorf("PE %d at rest: %d of %d tokens free, %d operations pending, %d messages parked, %d early, %d PEs dirty",
-			p.me, len(p.free), tokens-receives, p.quiets.Pending, len(p.parked), p.early.Len(), p.NDirty)
+			p.me, len(p.table.Free), tokens-receives, p.quiets.Pending, len(p.parked), p.early.Len(), p.NDirty)
 	}
 	if p.quiets.Closing() || p.quiets.Wanted || p.quiets.Unmet != 0 || len(p.quiets.Late) != 0 {
 		p.j.t.Errorf("PE %d at rest: generation %d is open, %d complete, wanted %v, %d PEs unmet, %d flushes late",

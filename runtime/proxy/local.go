@@ -8,6 +8,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/local"
+	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/regcache"
 )
 
@@ -23,43 +24,43 @@ func (e *Engine) Registered() regcache.Counts { return e.locals.Counts() }
 
 // localRegion registers the local buffer of op, which is not in the heap, where the provider wants
 // that, or finds it in a heap of GPU memory.
-func (e *Engine) localRegion(s *slot, op *fabric.RMA) Status {
+func (e *Engine) localRegion(s *ops.Record, op *fabric.RMA) Status {
 	if e.gpu != nil {
 		if r, flush := e.gpu.Region(op.Local, op.Len); r != nil {
-			op.Desc, s.flush = r.Desc, s.use == useRead && flush
+			op.Desc, s.Flush = r.Desc, s.Use == ops.UseRead && flush
 			return Done
 		}
 	}
 	if !e.caps.LocalMR {
 		return Done
 	}
-	at, err := e.registerLocal(s, op.Local, op.Len, s.use != useWrite)
+	at, err := e.registerLocal(s, op.Local, op.Len, s.Use != ops.UseWrite)
 	if err != nil {
 		return e.fail(err)
 	}
-	op.Local, op.Desc = at, s.memory.Region.Desc
+	op.Local, op.Desc = at, s.Memory.Region.Desc
 	return Done
 }
 
 // registerLocal registers n bytes for the operation of s, or a copy of them. It returns where the
 // operation finds its bytes.
-func (e *Engine) registerLocal(s *slot, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
-	at, err := e.locals.Get(&s.memory, at, n, into)
-	s.registered = err == nil
+func (e *Engine) registerLocal(s *ops.Record, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
+	at, err := e.locals.Get(&s.Memory, at, n, into)
+	s.Registered = err == nil
 	return at, err
 }
 
 // dropRegion ends the registration, when the operation has ended; came says that the bytes of a get
 // are there. It returns what the operation's request is to get, if it has one.
-func (e *Engine) dropRegion(s *slot, came bool) (status int32) {
-	err := e.locals.Put(&s.memory, came)
-	s.registered = false
+func (e *Engine) dropRegion(s *ops.Record, came bool) (status int32) {
+	err := e.locals.Put(&s.Memory, came)
+	s.Registered = false
 	switch {
-	case err != nil && s.request != nil:
-		e.err = fmt.Errorf("PE %d: %s: %w", s.pe, s.use, err)
+	case err != nil && s.Request != nil:
+		e.err = fmt.Errorf("PE %d: %s: %w", s.PE, s.Use, err)
 		return int32(unix.EFAULT)
 	case err != nil:
-		e.quiets.Fail(s.lane, err)
+		e.quiets.Fail(s.Lane, err)
 	}
 	return 0
 }

@@ -8,6 +8,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/ops"
 )
 
 // Losing a PE. It ended, or the network cannot reach it any more, and it never
@@ -118,33 +119,33 @@ func (e *Engine) dropMessages(pe fabric.PE, p *layout.Peer) {
 // endOperations ends those of callers and of quiets.
 func (e *Engine) endOperations(pe fabric.PE, err error) {
 	for t := fabric.Token(receives); t < tokens; t++ {
-		s := &e.slots[t]
-		if s.use == 0 || s.pe != pe || s.ended || uint32(s.stream) != e.number {
+		s := &e.table.Records[t]
+		if s.Use == 0 || s.PE != pe || s.Ended || uint32(s.Stream) != e.number {
 			continue
 		}
-		switch s.use {
-		case useWrite:
+		switch s.Use {
+		case ops.UseWrite:
 			e.wrote(s)
-		case useWaits, useDeparts, useQueued:
-			e.quiets.Pending[s.lane]--
-		case useRead, useReply:
-			if s.request == nil {
-				e.quiets.Pending[s.lane]--
+		case ops.UseWaits, ops.UseDeparts, ops.UseQueued:
+			e.quiets.Pending[s.Lane]--
+		case ops.UseRead, ops.UseReply:
+			if s.Request == nil {
+				e.quiets.Pending[s.Lane]--
 			}
 		default:
 			continue // a message: nobody waits for it. The rest is staging's.
 		}
-		if s.request != nil {
+		if s.Request != nil {
 			e.err = err
-			e.finish(s.request, int32(Failed), 0)
-			s.request = nil
+			e.finish(s.Request, int32(Failed), 0)
+			s.Request = nil
 		} else {
-			e.quiets.Fail(s.lane, err)
+			e.quiets.Fail(s.Lane, err)
 		}
-		if s.use == useReply || s.use == useWaits || s.use == useDeparts || s.use == useQueued {
+		if s.Use == ops.UseReply || s.Use == ops.UseWaits || s.Use == ops.UseDeparts || s.Use == ops.UseQueued {
 			e.give(t)
 		} else {
-			s.ended = true
+			s.Ended = true
 		}
 	}
 }
@@ -152,14 +153,14 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 // tookEnded takes back the token of an operation that was ended before its time. Not:
 // it is another one.
 func (e *Engine) tookEnded(t fabric.Token) bool {
-	s := &e.slots[t]
-	if !s.ended {
+	s := &e.table.Records[t]
+	if !s.Ended {
 		return false
 	}
-	if s.registered {
+	if s.Registered {
 		e.dropRegion(s, false)
 	}
-	s.ended = false
+	s.Ended = false
 	e.give(t)
 	return true
 }

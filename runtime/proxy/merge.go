@@ -7,6 +7,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/ops"
 )
 
 // Small operations on one PE leave in one message when several are at hand: those that
@@ -29,15 +30,6 @@ import (
 // mostSignals leave at once.
 const manyWrites, mostSignals = 8, 8
 
-// hold says why a batch is held.
-type hold uint8
-
-const (
-	notHeld    hold = iota
-	forSignals      // until slot.until writes are complete
-	forBurst
-)
-
 // size is what an operation takes in a batch.
 func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 
@@ -52,7 +44,7 @@ func (e *Engine) bursting(n int) bool { return e.Burst >= layout.BurstAfter && e
 // operation that is posted now.
 func (e *Engine) grows(p *layout.Peer, n int) bool {
 	return p.Batch != nil && p.BatchEpoch == e.Epoch && e.merging(n) &&
-		p.BatchUsed+recordOf(n) <= messageSize && e.slots[p.Last].lane == e.quiets.Lane()
+		p.BatchUsed+recordOf(n) <= messageSize && e.table.Records[p.Last].Lane == e.quiets.Lane()
 }
 
 // draftRecord is draft for an operation that goes into a batch.
@@ -75,8 +67,8 @@ func (e *Engine) openBatch(p *layout.Peer, pe fabric.PE) Status {
 	t := e.drafted
 	e.drafted = 0
 	*h = layout.Header{Kind: layout.KindBatch}
-	s := &e.slots[t]
-	s.hold = notHeld
+	s := &e.table.Records[t]
+	s.Hold = ops.NotHeld
 	e.enqueue(t, s)
 	p.Batch, p.BatchUsed, p.BatchEpoch = unsafe.Pointer(h), layout.HeaderSize, e.Epoch
 	return Done
@@ -84,7 +76,7 @@ func (e *Engine) openBatch(p *layout.Peer, pe fabric.PE) Status {
 
 // record ends what draftRecord began.
 func (e *Engine) record(h *layout.Header, payload unsafe.Pointer, n int) Status {
-	p := &e.peers[e.slots[e.drafted].pe]
+	p := &e.peers[e.table.Records[e.drafted].PE]
 	e.drafted, e.recording = 0, false
 	if h.Kind == layout.KindPut || h.Kind == layout.KindPutSignal {
 		h.Token = uint32(n)
@@ -103,21 +95,21 @@ func (e *Engine) closeBatch(p *layout.Peer) {
 	if p.Batch == nil {
 		return
 	}
-	s := &e.slots[p.Last]
-	if s.hold == forBurst {
+	s := &e.table.Records[p.Last]
+	if s.Hold == ops.ForBurst {
 		atomic.AddUint32(&e.first.Held, ^uint32(0))
 	}
-	s.hold, s.length = notHeld, p.BatchUsed
+	s.Hold, s.Length = ops.NotHeld, p.BatchUsed
 	p.Batch = nil
 }
 
 // holdBurst begins to hold the batch that a burst opens.
 func (e *Engine) holdBurst(p *layout.Peer) {
-	s := &e.slots[p.Last]
-	if s.hold != notHeld || p.Queued != 1 {
+	s := &e.table.Records[p.Last]
+	if s.Hold != ops.NotHeld || p.Queued != 1 {
 		return
 	}
-	s.hold = forBurst
+	s.Hold = ops.ForBurst
 	e.heldTurn++
 	if atomic.AddUint32(&e.first.Held, 1) == 1 && e.armed {
 		e.armed = false
@@ -126,35 +118,35 @@ func (e *Engine) holdBurst(p *layout.Peer) {
 }
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
-func (e *Engine) holdSignal(p *layout.Peer, s *slot) bool {
-	if s.epoch != e.Epoch || s.lane != e.quiets.Lane() || !e.merging(0) || p.Parked > 0 {
+func (e *Engine) holdSignal(p *layout.Peer, s *ops.Record) bool {
+	if s.Epoch != e.Epoch || s.Lane != e.quiets.Lane() || !e.merging(0) || p.Parked > 0 {
 		return false
 	}
 	if p.Queued > 0 && !e.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {
 		return false
 	}
-	h, st := e.draftRecord(p, s.pe, 0)
+	h, st := e.draftRecord(p, s.PE, 0)
 	if st != Done {
 		return false
 	}
-	batch := &e.slots[p.Last]
+	batch := &e.table.Records[p.Last]
 	if p.BatchUsed == layout.HeaderSize && p.Queued == 1 {
-		batch.hold, batch.until = forSignals, p.Written()+uint64(p.Writes)/4
+		batch.Hold, batch.Until = ops.ForSignals, p.Written()+uint64(p.Writes)/4
 	}
-	*(*[layout.RecordSize]byte)(unsafe.Pointer(h)) = *(*[layout.RecordSize]byte)(unsafe.Pointer(&s.after))
+	*(*[layout.RecordSize]byte)(unsafe.Pointer(h)) = *(*[layout.RecordSize]byte)(unsafe.Pointer(&s.After))
 	e.record(h, nil, 0)
 	if p.BatchUsed >= layout.HeaderSize+mostSignals*layout.RecordSize {
-		e.drive(s.pe)
+		e.drive(s.PE)
 	}
 	return true
 }
 
 // heldYet tells whether the batch is still to be held.
-func (e *Engine) heldYet(p *layout.Peer, s *slot) bool {
-	switch s.hold {
-	case forSignals:
-		return p.BatchUsed < layout.HeaderSize+mostSignals*layout.RecordSize && p.Written() < s.until && p.Writes > 0
-	case forBurst:
+func (e *Engine) heldYet(p *layout.Peer, s *ops.Record) bool {
+	switch s.Hold {
+	case ops.ForSignals:
+		return p.BatchUsed < layout.HeaderSize+mostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
+	case ops.ForBurst:
 		return p.BatchUsed+recordOf(8) <= messageSize
 	}
 	return false
@@ -163,7 +155,7 @@ func (e *Engine) heldYet(p *layout.Peer, s *slot) bool {
 // holdsOnly tells whether nothing but a batch that is held waits for p, of the present
 // epoch: a write may pass it.
 func (e *Engine) holdsOnly(p *layout.Peer) bool {
-	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == e.Epoch && e.slots[p.Last].hold != notHeld
+	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == e.Epoch && e.table.Records[p.Last].Hold != ops.NotHeld
 }
 
 // letGo lets the batch of a PE go.

@@ -6,6 +6,7 @@ import (
 	"libshmem/fabric"
 	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -23,9 +24,6 @@ const (
 	streamRefused               // there is none left
 	streamGiven
 )
-
-// noNumber is that of a write which has none.
-const noNumber = ^uint32(0)
 
 // openNumbers comes when the peers are there, and nothing has been sent.
 func (e *Engine) openNumbers() {
@@ -169,24 +167,24 @@ func (e *Engine) acknowledged(h *layout.Header, p *layout.Peer) bool {
 }
 
 // signal sends the message that follows a write, or has it leave with others.
-func (e *Engine) signal(s *slot, p *layout.Peer) {
-	s.then = false
-	if s.number != noNumber {
-		s.signalled, s.after.Token = true, s.number+1
+func (e *Engine) signal(s *ops.Record, p *layout.Peer) {
+	s.Then = false
+	if s.Number != ops.NoNumber {
+		s.Signalled, s.After.Token = true, s.Number+1
 	}
 	if !e.holdSignal(p, s) {
-		e.own(s.pe, s.epoch, s.lane, &s.after)
+		e.own(s.PE, s.Epoch, s.Lane, &s.After)
 	}
 }
 
 // void tells the target that a write, and the signal that follows it, will not come:
 // what waits for its number would wait for ever.
-func (e *Engine) void(s *slot) {
-	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.number)}
-	if s.signalled {
+func (e *Engine) void(s *ops.Record) {
+	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.Number)}
+	if s.Signalled {
 		h.Fetch = 1
 	}
-	e.own(s.pe, e.Epoch, quiet.NoLane, &h)
+	e.own(s.PE, e.Epoch, quiet.NoLane, &h)
 }
 
 // voided comes when such a message does, whether its turn is or not; false: it is

@@ -7,6 +7,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 )
 
@@ -127,11 +128,11 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	case !e.room(p, n):
 		return Again
 	}
-	t, s := e.take(useRead, p, pe)
+	t, s := e.take(ops.UseRead, p, pe)
 	if s == nil {
 		return Again
 	}
-	s.request = r
+	s.Request = r
 	op := e.move(p, pe, offset, dest, n, t)
 	if e.segment.Contains(dest, n) {
 		op.Desc = e.region.Desc
@@ -142,12 +143,12 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	if err := e.prov.Read(op); err != nil {
 		return e.refused(t, s, err)
 	}
-	e.hold(s, n)
+	e.table.Hold(s, p, n)
 	e.recorder.Note(pe, layout.EventRead, uint32(t), uint32(n))
 	p.Count[layout.Reads]++
 	p.Count[layout.ReadBytes] += n
 	if r == nil {
-		e.quiets.Pending[s.lane]++
+		e.quiets.Pending[s.Lane]++
 	}
 	return Pending
 }
@@ -179,15 +180,15 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 	if !e.room(p, 0) {
 		return Again
 	}
-	t, s := e.take(useReply, p, pe)
+	t, s := e.take(ops.UseReply, p, pe)
 	if s == nil {
 		return Again
 	}
-	s.request, s.fetch, s.width = r, fetch, width
+	s.Request, s.Fetch, s.Width = r, fetch, width
 	h, st := e.start(pe, 0, false)
 	if h != nil {
 		h.Set(layout.KindAMO, op, width, offset, operand, compare)
-		h.Fetch, h.Token = 1, e.question(t)
+		h.Fetch, h.Token = 1, e.table.Question(t)
 		st = e.send(h, nil, 0, true)
 	}
 	if st != Done {
@@ -195,7 +196,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		return st
 	}
 	if r == nil {
-		e.quiets.Pending[s.lane]++
+		e.quiets.Pending[s.Lane]++
 	}
 	return Pending
 }
@@ -338,7 +339,7 @@ func (e *Engine) draft(p *layout.Peer, pe fabric.PE, n int) *layout.Header {
 // draftBuffer is for what is too large to be injected.
 func (e *Engine) draftBuffer(p *layout.Peer) *layout.Header {
 	op := &e.sending
-	t, s := e.take(useSend, p, op.To)
+	t, s := e.take(ops.UseSend, p, op.To)
 	if s == nil {
 		return nil
 	}
@@ -360,7 +361,7 @@ func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 	switch err := e.hand(op, p); {
 	case err == nil:
 	case !op.Inject:
-		return e.refused(op.Token, &e.slots[op.Token], err)
+		return e.refused(op.Token, &e.table.Records[op.Token], err)
 	case err == fabric.ErrAgain:
 		p.Count[layout.Retries]++
 		e.recorder.NoteAgain(op.To, layout.EventNoRoom)

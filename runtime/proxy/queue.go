@@ -6,6 +6,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/ops"
 )
 
 // What a fence orders behind something that is under way waits here, not in its
@@ -81,23 +82,23 @@ func (e *Engine) jam() {
 }
 
 // enqueue puts an operation, whose slot is filled, behind the others of its PE.
-func (e *Engine) enqueue(t fabric.Token, s *slot) {
-	p := &e.peers[s.pe]
+func (e *Engine) enqueue(t fabric.Token, s *ops.Record) {
+	p := &e.peers[s.PE]
 	e.closeBatch(p) // it is not the last any more
-	s.epoch, s.next = e.Epoch, 0
-	e.recorder.Note(s.pe, layout.EventQueued, uint32(t), 0)
+	s.Epoch, s.Next = e.Epoch, 0
+	e.recorder.Note(s.PE, layout.EventQueued, uint32(t), 0)
 	p.Count[layout.Waited]++
 	if p.Queued++; p.Queued == 1 {
 		p.First = uint32(t)
 		if !p.Listed {
 			p.Listed = true
-			e.queues = append(e.queues, s.pe)
+			e.queues = append(e.queues, s.PE)
 		}
 	} else {
-		e.slots[p.Last].next = t
+		e.table.Records[p.Last].Next = t
 	}
 	p.Last = uint32(t)
-	e.quiets.Pending[s.lane]++
+	e.quiets.Pending[s.Lane]++
 }
 
 // beginLater is start for what may have to wait, or is to leave with others. Done and
@@ -131,11 +132,11 @@ func (e *Engine) draftQueued(p *layout.Peer, pe fabric.PE, n int) (*layout.Heade
 	if !e.room(p, 0) {
 		return nil, Again
 	}
-	t, s := e.take(useQueued, p, pe)
+	t, s := e.take(ops.UseQueued, p, pe)
 	if s == nil {
 		return nil, Again
 	}
-	s.length = uint32(layout.HeaderSize + n)
+	s.Length = uint32(layout.HeaderSize + n)
 	e.sending.To, e.drafted = pe, t
 	return (*layout.Header)(e.buffer(t)), Done
 }
@@ -150,7 +151,7 @@ func (e *Engine) keep(h *layout.Header, payload unsafe.Pointer, n int) Status {
 	if n > 0 {
 		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
 	}
-	e.enqueue(t, &e.slots[t])
+	e.enqueue(t, &e.table.Records[t])
 	return Done
 }
 
@@ -178,13 +179,13 @@ func (e *Engine) drive(pe fabric.PE) {
 	defer func() { e.driving = false }()
 	for p.Queued > 0 && p.Parked == 0 {
 		t := fabric.Token(p.First)
-		s := &e.slots[t]
-		next := s.next
+		s := &e.table.Records[t]
+		next := s.Next
 		var st Status
-		switch s.use {
-		case useWaits:
+		switch s.Use {
+		case ops.UseWaits:
 			st = e.driveWrite(t, s, p)
-		case useDeparts:
+		case ops.UseDeparts:
 			st = e.driveDeparture(t, s, p)
 		default:
 			st = e.driveMessage(t, s, p)
@@ -201,40 +202,40 @@ func (e *Engine) drive(pe fabric.PE) {
 }
 
 // driveDeparture is for a put that waited because GPU memory is at one side.
-func (e *Engine) driveDeparture(t fabric.Token, s *slot, p *layout.Peer) Status {
-	if e.overtakes(s.pe, p, s.epoch) {
+func (e *Engine) driveDeparture(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
+	if e.overtakes(s.PE, p, s.Epoch) {
 		return Again
 	}
-	if st := e.admit(s.pe, p, layout.HeaderSize); st != Done {
+	if st := e.admit(s.PE, p, layout.HeaderSize); st != Done {
 		return e.jamUnless(p.Flushing, st)
 	}
-	s.use = usePut
+	s.Use = ops.UsePut
 	st := e.gpu.Leave(t)
 	if st == Done {
 		return Done
 	}
-	s.use = useDeparts
+	s.Use = ops.UseDeparts
 	return e.jamUnless(false, st)
 }
 
-func (e *Engine) driveWrite(t fabric.Token, s *slot, p *layout.Peer) Status {
-	if e.behindBytes(s.pe, p, s.epoch) {
+func (e *Engine) driveWrite(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
+	if e.behindBytes(s.PE, p, s.Epoch) {
 		return Again
 	}
-	if st := e.mayWrite(s.pe, p, s.epoch); st != Done {
+	if st := e.mayWrite(s.PE, p, s.Epoch); st != Done {
 		return st
 	}
-	if s.then {
-		if st := e.admit(s.pe, p, layout.HeaderSize); st != Done {
+	if s.Then {
+		if st := e.admit(s.PE, p, layout.HeaderSize); st != Done {
 			return e.jamUnless(p.Flushing, st)
 		}
 	}
-	s.use = useWrite
-	st := e.post(t, s, p, s.offset, s.local, s.bytes)
+	s.Use = ops.UseWrite
+	st := e.post(t, s, p, s.Offset, s.Local, s.Bytes)
 	if st == Done {
 		return Done
 	}
-	s.use = useWaits
+	s.Use = ops.UseWaits
 	return e.jamUnless(false, st)
 }
 
@@ -245,28 +246,28 @@ func (e *Engine) jamUnless(comes bool, st Status) Status {
 	return st
 }
 
-func (e *Engine) driveMessage(t fabric.Token, s *slot, p *layout.Peer) Status {
-	if e.overtakes(s.pe, p, s.epoch) {
+func (e *Engine) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
+	if e.overtakes(s.PE, p, s.Epoch) {
 		return Again
 	}
-	if s.hold != notHeld && e.heldYet(p, s) {
+	if s.Hold != ops.NotHeld && e.heldYet(p, s) {
 		return Again
 	}
 	if fabric.Token(p.Last) == t {
 		e.closeBatch(p)
 	}
-	n := int(s.length)
-	if st := e.admit(s.pe, p, n); st != Done {
+	n := int(s.Length)
+	if st := e.admit(s.PE, p, n); st != Done {
 		return e.jamUnless(p.Flushing, st)
 	}
-	op, lane, epoch, pe := &e.sending, s.lane, s.epoch, s.pe
+	op, lane, epoch, pe := &e.sending, s.Lane, s.Epoch, s.PE
 	op.To, op.Len, op.Buf, op.Token = pe, n, e.buffer(t), t
 	op.Fence = e.fenced(p)
 	op.Inject = n <= e.caps.MaxInject && !op.Fence
 	injected := op.Inject
-	s.use = useSend
+	s.Use = ops.UseSend
 	if err := e.hand(op, p); err != nil {
-		s.use = useQueued
+		s.Use = ops.UseQueued
 		if err == fabric.ErrAgain {
 			p.Count[layout.Retries]++
 			e.recorder.NoteAgain(pe, layout.EventNoRoom)
@@ -286,12 +287,12 @@ func (e *Engine) driveMessage(t fabric.Token, s *slot, p *layout.Peer) Status {
 
 // driveFailed ends an operation that waited and that the provider then refused for
 // good.
-func (e *Engine) driveFailed(t fabric.Token, s *slot) {
-	e.quiets.Pending[s.lane]--
-	if s.request != nil {
-		e.finish(s.request, -1, 0)
+func (e *Engine) driveFailed(t fabric.Token, s *ops.Record) {
+	e.quiets.Pending[s.Lane]--
+	if s.Request != nil {
+		e.finish(s.Request, -1, 0)
 	} else {
-		e.quiets.Fail(s.lane, e.err)
+		e.quiets.Fail(s.Lane, e.err)
 	}
 	e.give(t)
 }

@@ -90,7 +90,7 @@ func (l *stagedLoss) run(stays bool) {
 		}
 	}
 	for _, p := range survivors {
-		l.late += tokens - receives - len(p.free)
+		l.late += tokens - receives - len(p.table.Free)
 	}
 	if !stays {
 		l.comeBack(survivors)

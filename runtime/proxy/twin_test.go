@@ -302,8 +302,8 @@ func (tw *twins) compare(i fabric.PE, a, b *twin) {
 	if !slices.EqualFunc(a.wire.recvs, b.wire.recvs, func(x, y posted) bool { return x.token == y.token && x.n == y.n }) {
 		tw.differ(i, "receive buffers", a.wire.recvs, b.wire.recvs)
 	}
-	if !slices.Equal(a.free, b.free) || a.bytes != b.bytes || a.Report.Refused() != b.Report.Refused() || a.heldTurn != b.heldTurn {
-		tw.differ(i, "state of the port", []any{len(a.free), a.bytes, a.Report.Refused(), a.heldTurn}, []any{len(b.free), b.bytes, b.Report.Refused(), b.heldTurn})
+	if !slices.Equal(a.table.Free, b.table.Free) || a.table.Bytes != b.table.Bytes || a.Report.Refused() != b.Report.Refused() || a.heldTurn != b.heldTurn {
+		tw.differ(i, "state of the port", []any{len(a.table.Free), a.table.Bytes, a.Report.Refused(), a.heldTurn}, []any{len(b.table.Free), b.table.Bytes, b.Report.Refused(), b.heldTurn})
 	}
 	tw.compareStream(i, a.Engine, b.Engine)
 	for s := range a.others {

@@ -5,6 +5,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/ops"
 )
 
 // write posts a one-sided write, and the message after it as soon as it may follow;
@@ -36,17 +37,17 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 			return Failed
 		}
 	}
-	t, s := e.take(useWrite, p, pe)
+	t, s := e.take(ops.UseWrite, p, pe)
 	if s == nil {
 		return Again
 	}
-	s.request, s.epoch = r, e.Epoch
+	s.Request, s.Epoch = r, e.Epoch
 	if after != nil {
-		s.then, s.after = true, *after
+		s.Then, s.After = true, *after
 	}
 	if waits {
-		s.use, s.local, s.offset = useWaits, source, offset
-		e.hold(s, n)
+		s.Use, s.Local, s.Offset = ops.UseWaits, source, offset
+		e.table.Hold(s, p, n)
 		e.enqueue(t, s)
 		return Pending
 	}
@@ -54,49 +55,49 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 		e.give(t)
 		return st
 	}
-	e.hold(s, n)
-	e.quiets.Pending[s.lane]++
+	e.table.Hold(s, p, n)
+	e.quiets.Pending[s.Lane]++
 	return Pending
 }
 
 // post hands a write to the provider, that may be posted now.
-func (e *Engine) post(t fabric.Token, s *slot, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) Status {
-	numbered := e.numbered(s.pe, p, n)
-	op := e.move(p, s.pe, offset, source, n, t)
+func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) Status {
+	numbered := e.numbered(s.PE, p, n)
+	op := e.move(p, s.PE, offset, source, n, t)
 	if e.segment.Contains(source, n) {
 		op.Desc = e.region.Desc
 	} else if st := e.localRegion(s, op); st != Done {
 		return st
 	}
-	older := p.WriteEpoch != s.epoch
+	older := p.WriteEpoch != s.Epoch
 	op.Fence = e.caps.Fence && !e.caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
-	s.number, s.signalled = noNumber, false
+	s.Number, s.Signalled = ops.NoNumber, false
 	if op.Notify = numbered; numbered {
 		if older {
 			p.Out.Follow() // before it is counted: messages of its epoch do not wait for it
 		}
-		s.number = p.Out.Write()
-		op.Data = e.data(p, s.number)
+		s.Number = p.Out.Write()
+		op.Data = e.data(p, s.Number)
 	}
 	if err := e.prov.Write(op); err != nil {
 		if numbered {
 			p.Out.Unwrite()
 		}
-		if s.registered {
+		if s.Registered {
 			e.dropRegion(s, false)
 		}
 		if err == fabric.ErrAgain {
 			p.Count[layout.Retries]++
-			e.recorder.NoteAgain(s.pe, layout.EventNoRoom)
+			e.recorder.NoteAgain(s.PE, layout.EventNoRoom)
 			return Again
 		}
 		return e.fail(err)
 	}
-	e.recorder.Note(s.pe, layout.EventWrite, uint32(t), uint32(n))
+	e.recorder.Note(s.PE, layout.EventWrite, uint32(t), uint32(n))
 	p.Count[layout.Writes]++
 	p.Count[layout.WriteBytes] += n
 	p.Writes++
-	p.WriteEpoch = s.epoch
+	p.WriteEpoch = s.Epoch
 	if numbered {
 		p.Count[layout.Numbered]++
 	} else if e.unordered {
@@ -105,17 +106,17 @@ func (e *Engine) post(t fabric.Token, s *slot, p *layout.Peer, offset int64, sou
 	if !e.caps.DeliveryComplete {
 		p.Wrote += n
 		if half, _ := e.unanswered(p); half { // where there is no room for the question, the next write asks it
-			e.flush(s.pe)
+			e.flush(s.PE)
 		}
-	} else if e.gpu != nil && e.gpu.Flushes(s.pe, offset) {
-		s.flush = true
+	} else if e.gpu != nil && e.gpu.Flushes(s.PE, offset) {
+		s.Flush = true
 	}
-	if s.lane == e.quiets.Lane() {
-		e.quiets.Touch(p, s.pe)
+	if s.Lane == e.quiets.Lane() {
+		e.quiets.Touch(p, s.PE)
 	} else if !e.caps.DeliveryComplete {
-		e.quiets.Account(s.pe, s.lane)
+		e.quiets.Account(s.PE, s.Lane)
 	}
-	if s.then && (numbered || !e.unordered || e.caps.Fence) {
+	if s.Then && (numbered || !e.unordered || e.caps.Fence) {
 		if numbered {
 			p.Out.Follow()
 		}
@@ -139,14 +140,14 @@ func (e *Engine) move(p *layout.Peer, pe fabric.PE, offset int64, local unsafe.P
 }
 
 // refused ends the use of a token whose operation the provider did not take.
-func (e *Engine) refused(t fabric.Token, s *slot, err error) Status {
-	if s.registered {
+func (e *Engine) refused(t fabric.Token, s *ops.Record, err error) Status {
+	if s.Registered {
 		e.dropRegion(s, false)
 	}
 	e.give(t)
 	if err == fabric.ErrAgain {
-		e.peers[s.pe].Count[layout.Retries]++
-		e.recorder.NoteAgain(s.pe, layout.EventNoRoom)
+		e.peers[s.PE].Count[layout.Retries]++
+		e.recorder.NoteAgain(s.PE, layout.EventNoRoom)
 		return Again
 	}
 	return e.fail(err)

@@ -126,6 +126,8 @@ runtime/proxy/local: fabric runtime/regcache
     # callers' memory for the time of an operation; its caller passes the function that registers
 runtime/proxy/quiet: fabric runtime/proxy/call runtime/proxy/layout
     # which operations a quiet waits for; how a PE is asked is handed to it
+runtime/proxy/ops: fabric runtime/proxy/call runtime/proxy/credit runtime/proxy/layout runtime/proxy/local runtime/proxy/quiet
+    # records of operations: what one does is the engine's to know
 runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
 runtime/proxy/flight: fabric runtime/live runtime/proxy/clock runtime/proxy/layout
@@ -142,7 +144,7 @@ runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/pro
 runtime/proxy/gpustage: fabric runtime/live runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
     # handed to it: neither the protocol nor a driver is its to know
-runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/quiet runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
+runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
 runtime/stats: fabric runtime/live runtime/proxy/flight runtime/proxy/layout runtime/regcache runtime/proxy/report

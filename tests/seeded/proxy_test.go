@@ -11,7 +11,7 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/bytes-of-a-lost-write", file: "runtime/proxy/complete.go",
-		was:  "	if e.unordered && s.number == noNumber {\n		p.Bare--\n	}\n",
+		was:  "	if e.unordered && s.Number == ops.NoNumber {\n		p.Bare--\n	}\n",
 		is:   "",
 		user: "after one put without a number each fence waits for ever",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `end of the programs: not so after many polls`,
@@ -45,9 +45,9 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestBadSequence$"), says: `repeated at once: 0 refused`,
 	},
 	{
-		id: "proxy/one-pe-takes-all-tokens", file: "runtime/proxy/credit.go",
-		was:  "if free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||",
-		is:   "if free <= 0 ||",
+		id: "proxy/one-pe-takes-all-tokens", file: "runtime/proxy/ops/table.go",
+		was:  "return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||",
+		is:   "return !(free <= 0 ||",
 		user: "a PE that hangs holds up puts to all others",
 		by:   unit("./runtime/proxy", "^TestPlayedStuckPeers$"), says: `the endpoint is full, with \d+ of 512 tokens free`,
 	},

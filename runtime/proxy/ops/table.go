@@ -1,0 +1,79 @@
+package ops
+
+import (
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy/layout"
+)
+
+// Table has the records of an endpoint by their tokens. Those below credit.MaxRecv are receive
+// buffers and have none under way. Its caller holds the engine's lock.
+type Table struct {
+	Records   []Record
+	Free      []fabric.Token
+	Bytes     uint64 // of one-sided operations under way
+	MostBytes int64  // of them that there may be
+}
+
+// New returns a table whose tokens are all free.
+func New(mostBytes int64) Table {
+	t := Table{Records: make([]Record, credit.Tokens), Free: make([]fabric.Token, 0, credit.Tokens), MostBytes: mostBytes}
+	for token := fabric.Token(credit.Tokens - 1); token >= credit.MaxRecv; token-- {
+		t.Free = append(t.Free, token)
+	}
+	return t
+}
+
+// Take gives out a token, for an operation on a PE, and its record; nil: all are in flight. Of the
+// record its caller sets what the operation needs: Bytes and Registered are zero, and the rest is
+// of an earlier operation.
+func (t *Table) Take(u Use, p *layout.Peer, pe fabric.PE) (fabric.Token, *Record) {
+	last := len(t.Free) - 1
+	if last < 0 {
+		return 0, nil
+	}
+	token := t.Free[last]
+	t.Free = t.Free[:last]
+	r := &t.Records[token]
+	p.Tokens++
+	r.Use, r.PE, r.Turn = u, pe, r.Turn+1
+	r.Then, r.Flush, r.Request = false, false, nil
+	return token, r
+}
+
+// Give takes a token back, with the bytes that Hold counted.
+func (t *Table) Give(token fabric.Token, p *layout.Peer) {
+	r := &t.Records[token]
+	r.Use = 0
+	// There are more only until one is given back.
+	p.Count[layout.MostUnderWay] = max(p.Count[layout.MostUnderWay], uint64(p.Tokens))
+	p.Tokens--
+	p.Bytes -= r.Bytes
+	t.Bytes -= r.Bytes
+	r.Bytes = 0
+	t.Free = append(t.Free, token)
+}
+
+// Hold counts bytes that are under way until the token is given back.
+func (t *Table) Hold(r *Record, p *layout.Peer, n uint64) {
+	r.Bytes = n
+	t.Bytes += n
+	p.Bytes += n
+}
+
+// Room reports whether a caller may have a token for an operation on a PE, with n bytes under way:
+// see the bounds of package credit.
+func (t *Table) Room(p *layout.Peer, n uint64) bool {
+	free := len(t.Free) - credit.Reserve
+	return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||
+		p.Bytes != 0 && 3*int64(p.Bytes+n) > t.MostBytes-int64(t.Bytes))
+}
+
+// Full reports whether callers can have no token for any PE.
+func (t *Table) Full() bool { return len(t.Free) <= credit.Reserve }
+
+// Question is what an answer to a request has to name: the token and how often it was given out,
+// so that an answer that comes twice does not end the next operation of that token.
+func (t *Table) Question(token fabric.Token) uint32 {
+	return uint32(t.Records[token].Turn)<<16 | uint32(token)
+}

@@ -1,0 +1,95 @@
+package ops
+
+import (
+	"testing"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy/layout"
+)
+
+// TestTable gives out every token once, and takes them back with what was counted.
+func TestTable(t *testing.T) {
+	table := New(credit.MaxBytes)
+	var p layout.Peer
+	seen := map[fabric.Token]bool{}
+	for {
+		token, r := table.Take(UseWrite, &p, 3)
+		if r == nil {
+			break
+		}
+		if seen[token] || token < credit.MaxRecv || r.PE != 3 || r.Use != UseWrite {
+			t.Fatalf("token %d, again %v, with %+v", token, seen[token], *r)
+		}
+		seen[token] = true
+		table.Hold(r, &p, 10)
+	}
+	if n := credit.Tokens - credit.MaxRecv; len(seen) != n || int(p.Tokens) != n || table.Bytes != uint64(10*n) || !table.Full() {
+		t.Errorf("%d tokens, %d of the PE, %d bytes", len(seen), p.Tokens, table.Bytes)
+	}
+	for token := range seen {
+		table.Give(token, &p)
+	}
+	if p.Tokens != 0 || p.Bytes != 0 || table.Bytes != 0 || p.Count[layout.MostUnderWay] != uint64(len(seen)) || table.Full() {
+		t.Errorf("%d tokens and %d bytes are left of %d", p.Tokens, table.Bytes, p.Count[layout.MostUnderWay])
+	}
+}
+
+// TestQuestion tells the uses of one token apart.
+func TestQuestion(t *testing.T) {
+	table := New(credit.MaxBytes)
+	var p layout.Peer
+	token, _ := table.Take(UseReply, &p, 0)
+	first := table.Question(token)
+	table.Give(token, &p)
+	again, _ := table.Take(UseReply, &p, 0)
+	if again != token || table.Question(again) == first || fabric.Token(first&0xffff) != token {
+		t.Errorf("token %d and then %d: questions %#x and %#x", token, again, first, table.Question(again))
+	}
+}
+
+// TestRoom leaves room for other PEs: a PE alone has a quarter, and each that is stuck leaves three
+// quarters of what it found.
+func TestRoom(t *testing.T) {
+	table := New(credit.MaxBytes)
+	peers := make([]layout.Peer, 40)
+	left := credit.Tokens - credit.MaxRecv - credit.Reserve
+	for pe := range peers {
+		n := 0
+		for table.Room(&peers[pe], 1) {
+			_, r := table.Take(UseWrite, &peers[pe], fabric.PE(pe))
+			table.Hold(r, &peers[pe], 1)
+			n++
+		}
+		if want := (left + 3) / 4; n > want || left > 0 && n < max(1, want-1) {
+			t.Errorf("PE %d has %d of %d", pe, n, left)
+		}
+		left -= n
+	}
+	if !table.Full() {
+		t.Errorf("%d PEs that are stuck leave %d tokens to callers", len(peers), len(table.Free)-credit.Reserve)
+	}
+}
+
+// TestRoomOfBytes lets one operation of any size pass, and the rest only within the bound.
+func TestRoomOfBytes(t *testing.T) {
+	table := New(1000)
+	var p, other layout.Peer
+	if !table.Room(&p, 1<<40) {
+		t.Error("an operation that is larger than all would never pass")
+	}
+	_, r := table.Take(UseRead, &p, 0)
+	table.Hold(r, &p, 250)
+	if table.Room(&p, 100) || !table.Room(&other, 100) {
+		t.Error("a PE has more than its part, or another has none")
+	}
+}
+
+// TestUses has a word for each use.
+func TestUses(t *testing.T) {
+	for u := UseSend; u <= UseDeparts; u++ {
+		if u.String() == "" || u.String() == Use(0).String() {
+			t.Errorf("use %d is %q", u, u)
+		}
+	}
+}
