@@ -31,9 +31,13 @@ func (e *Engine) behindBytes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
 	return p.Staged && e.gpu.MustFollow(pe, epoch)
 }
 
-// overtakes tells whether a message of an epoch would overtake what it has to follow
-// and what the target knows nothing of.
+// overtakes reports whether a message of an epoch would overtake what it has to follow
+// and what the target knows nothing of. It is inlined, as two bytes say that there is nothing.
 func (e *Engine) overtakes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+	return (p.Bare > 0 || p.Staged) && e.overtakesThese(pe, p, epoch)
+}
+
+func (e *Engine) overtakesThese(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
 	return e.behindWrites(p, epoch) || e.behindBytes(pe, p, epoch)
 }
 
