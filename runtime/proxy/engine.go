@@ -29,64 +29,35 @@ import (
 type Engine struct {
 	*layout.State
 	*port
-	number   uint32 // of the stream; 0: the first
 	recorder flight.Recorder
+	peers    []layout.Peer
 
-	peers  []layout.Peer
-	quiets quiet.Generations
-	listed bool // among the contexts with a closed generation: contexts.closers
-
-	parked    []parked
-	spare     []parked
-	queues    []fabric.PE  // PEs whose operations wait, see queue.go; some may not any more
+	number    uint32       // of the stream; 0: the first
 	drafted   fabric.Token // of the message that draftQueued gave, 0: none
 	driving   bool         // the head of a queue is on its way
 	recording bool         // what was drafted is a record of a batch
 	jammed    bool         // the head of some queue found no room
-	early     *early.Messages
+	listed    bool         // among the contexts with a closed generation: contexts.closers
+	numbers   bool         // writes may have numbers: see number.go
+	spares    bool         // a write that finds the window full goes without
+	space     flow.Space
 
-	numbers bool // writes may have numbers: see number.go
-	spares  bool // a write that finds the window full goes without
-	space   flow.Space
+	quiets quiet.Generations
+	queues []fabric.PE // PEs whose operations wait, see queue.go; some may not any more
+	parked []parked
+	spare  []parked
+	early  *early.Messages
+
 	flows   []*flow.In          // by PE; nil: it has written nothing with a number
 	dropped map[uint64]struct{} // messages that are not to be applied, as early
 }
 
 // port is this PE's end of the network.
 type port struct {
-	wake.Words
-
-	Report *report.Endpoint
-
-	prov    fabric.Provider
-	gpu     GPU // nil: no PE of this job has GPU memory
-	caps    fabric.Caps
-	me      uint32
-	segment mem.Segment
-	region  fabric.Region
-	locals  local.Memory // of callers
-
-	contexts // the streams
-
-	routes []route
-	table  ops.Table // operations in flight
-
-	mostUnread uint64 // bytes of writes to one PE that it has not said it has: see credit.go
-
-	heldTurn uint64         // bursts that were held, ever
-	heldSeen uint64         // when the loop last looked
-	unposted []fabric.Token // all of Express.Unposted
-
-	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then further receive buffers, then scratch
-	more      int            // of those: see window.go
-	bufDesc   uintptr
-	bufs      fabric.Region
-	scratch   unsafe.Pointer
-	unordered bool // messages may overtake writes
-
-	mostStreams uint32
-	smallWindow uint32                // windows of fewer writes are not waited for
-	streams     *flow.Streams[uint32] // of numbers; nil: the provider tells who wrote
+	prov  fabric.Provider
+	gpu   GPU // nil: no PE of this job has GPU memory
+	caps  fabric.Caps
+	table ops.Table // operations in flight
 
 	// Operands of calls through Provider and GPU, which would each be
 	// allocated if they were on the stack.
@@ -95,17 +66,43 @@ type port struct {
 	comps   [pollBatch]fabric.Completion
 	after   layout.Header // an atomic operation, or the signal of a put, for GPU
 
+	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then further receive buffers, then scratch
+	scratch   unsafe.Pointer
+	bufDesc   uintptr
+	bufs      fabric.Region
+	more      int    // receive buffers: see window.go
+	unordered bool   // messages may overtake writes
+	armed     bool   // the loop sleeps, or is about to, until something comes from the network
+	armedAt   uint32 // the count of polls then
+	me        uint32
+
+	routes  []route
+	segment mem.Segment
+	region  fabric.Region
+	locals  local.Memory // of callers
+
+	contexts // the streams
+	wake.Words
+
+	mostUnread uint64 // bytes of writes to one PE that it has not said it has: see credit.go
+
+	heldTurn uint64         // bursts that were held, ever
+	heldSeen uint64         // when the loop last looked
+	unposted []fabric.Token // all of State.Unposted
+
+	mostStreams uint32
+	smallWindow uint32                // windows of fewer writes are not waited for
+	streams     *flow.Streams[uint32] // of numbers; nil: the provider tells who wrote
+
 	addrs       [][]byte     // of all PEs
 	losses      []*LostError // by PE; nil: all are there
 	onLost      func(pe fabric.PE, err error)
 	badReceives int
 	suspects    []fabric.PE // which a message has to be sent to, see suspect
 
-	err   error // of the last Failed, or of the last request that ended badly
-	fatal func(error)
-
-	armed   bool   // the loop sleeps, or is about to, until something comes from the network
-	armedAt uint32 // the count of polls then
+	err    error // of the last Failed, or of the last request that ended badly
+	fatal  func(error)
+	Report *report.Endpoint
 }
 
 const pollBatch = 32
