@@ -4,7 +4,7 @@
 // that was built from another one.
 //
 // Nothing else lives here. The library starts at libshmem/capi (the C ABI) and
-// libshmem/runtime/pe (the composition root).
+// libshmem/runtime/job (the composition root).
 package libshmem
 
 import (

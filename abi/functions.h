@@ -8,7 +8,7 @@
 
 #include "zz_control.h"
 #include "zz_fabric.h"
-#include "zz_live.h"
+#include "zz_statuspage.h"
 #include "zz_request.h"
 #include "zz_settings.h"
 #include "zz_state.h"

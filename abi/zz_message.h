@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_STREAMS 1024 /* the most streams of a PE, that of the default context included */
-#define SHMEMI_STREAM_SHIFT 20 /* where the number of a stream begins in a header's from: a job has up to 2^20 PEs */
+#define SHMEMI_CONTEXTS_OPEN 1024 /* the most streams of a PE, that of the default context included */
+#define SHMEMI_CONTEXT_SHIFT 20 /* where the number of a stream begins in a header's from: a job has up to 2^20 PEs */
 #define SHMEMI_FLUSH_TOKEN 65535 /* what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask */
 #define SHMEMI_MERGE_MOST 512 /* bytes of payload up to which a copy is cheaper than a message */
 #define SHMEMI_BURST_AFTER 8 /* how many operations of a caller have to come in a row before they are held; C counts them */
@@ -27,14 +27,14 @@ enum {
     SHMEMI_MESSAGE_PUT_SIGNAL = 4, /* copy the payload, then apply op to the signal */
     SHMEMI_MESSAGE_FLUSH = 5, /* answer when everything before is applied */
     SHMEMI_MESSAGE_REPLY = 6, /* the answer: token and operand */
-    SHMEMI_MESSAGE_OFFER = 7, /* bytes that the PE may read: see offered */
-    SHMEMI_MESSAGE_TAKEN = 8, /* they have been read, or could not be */
+    SHMEMI_MESSAGE_REQUEST_TO_SEND = 7, /* bytes that the PE may read: see offered */
+    SHMEMI_MESSAGE_FINISHED = 8, /* they have been read, or could not be */
     SHMEMI_MESSAGE_FETCH = 9, /* copy operand bytes out of GPU memory and offer them */
     SHMEMI_MESSAGE_DATA = 10, /* a part of those in the payload */
     SHMEMI_MESSAGE_EXTENT = 11, /* a part of the sender's heap that the fabric reaches: see takeExtent */
     SHMEMI_MESSAGE_PING = 12, /* nothing: see Ping */
-    SHMEMI_MESSAGE_STREAM = 13, /* give my writes a stream: see giveStream */
-    SHMEMI_MESSAGE_STREAMED = 14, /* the answer: operand is the stream and 1, or 0 */
+    SHMEMI_MESSAGE_SEQUENCE = 13, /* give my writes a stream: see giveSequence */
+    SHMEMI_MESSAGE_SEQUENCED = 14, /* the answer: operand is the stream and 1, or 0 */
     SHMEMI_MESSAGE_VOID = 15, /* a write will not come: see voided */
     SHMEMI_MESSAGE_BATCH = 16, /* several operations: see merge.go */
     SHMEMI_MESSAGE_ASK = 17, /* report what your program does: see ask.go */
@@ -79,7 +79,7 @@ struct shmemi_header {
     uint64_t operand; /* element, operand, signal, or the fetched value */
     uint64_t extra; /* comparand of a compare-and-swap; offset of the signal */
     uint64_t job; /* the job's: a message without it is not looked at */
-    uint32_t from; /* the PE, and above STREAM_SHIFT the number of its stream */
+    uint32_t from; /* the PE, and above CONTEXT_SHIFT the number of its stream */
     uint32_t seq; /* of the messages from that stream to this PE */
     uint32_t need; /* so many writes of the sender have to be in before it is applied */
     uint32_t ack; /* so many writes of this PE are in at the sender */
@@ -100,8 +100,8 @@ _Static_assert(offsetof(struct shmemi_header, need) == 48, "header_need");
 _Static_assert(offsetof(struct shmemi_header, ack) == 52, "header_ack");
 
 /* No macro has taken a name. */
-_Static_assert(SHMEMI_STREAMS == 1024, "STREAMS");
-_Static_assert(SHMEMI_STREAM_SHIFT == 20, "STREAM_SHIFT");
+_Static_assert(SHMEMI_CONTEXTS_OPEN == 1024, "CONTEXTS_OPEN");
+_Static_assert(SHMEMI_CONTEXT_SHIFT == 20, "CONTEXT_SHIFT");
 _Static_assert(SHMEMI_FLUSH_TOKEN == 65535, "FLUSH_TOKEN");
 _Static_assert(SHMEMI_MERGE_MOST == 512, "MERGE_MOST");
 _Static_assert(SHMEMI_BURST_AFTER == 8, "BURST_AFTER");
@@ -114,14 +114,14 @@ _Static_assert(SHMEMI_MESSAGE_PUT == 3, "MESSAGE_PUT");
 _Static_assert(SHMEMI_MESSAGE_PUT_SIGNAL == 4, "MESSAGE_PUT_SIGNAL");
 _Static_assert(SHMEMI_MESSAGE_FLUSH == 5, "MESSAGE_FLUSH");
 _Static_assert(SHMEMI_MESSAGE_REPLY == 6, "MESSAGE_REPLY");
-_Static_assert(SHMEMI_MESSAGE_OFFER == 7, "MESSAGE_OFFER");
-_Static_assert(SHMEMI_MESSAGE_TAKEN == 8, "MESSAGE_TAKEN");
+_Static_assert(SHMEMI_MESSAGE_REQUEST_TO_SEND == 7, "MESSAGE_REQUEST_TO_SEND");
+_Static_assert(SHMEMI_MESSAGE_FINISHED == 8, "MESSAGE_FINISHED");
 _Static_assert(SHMEMI_MESSAGE_FETCH == 9, "MESSAGE_FETCH");
 _Static_assert(SHMEMI_MESSAGE_DATA == 10, "MESSAGE_DATA");
 _Static_assert(SHMEMI_MESSAGE_EXTENT == 11, "MESSAGE_EXTENT");
 _Static_assert(SHMEMI_MESSAGE_PING == 12, "MESSAGE_PING");
-_Static_assert(SHMEMI_MESSAGE_STREAM == 13, "MESSAGE_STREAM");
-_Static_assert(SHMEMI_MESSAGE_STREAMED == 14, "MESSAGE_STREAMED");
+_Static_assert(SHMEMI_MESSAGE_SEQUENCE == 13, "MESSAGE_SEQUENCE");
+_Static_assert(SHMEMI_MESSAGE_SEQUENCED == 14, "MESSAGE_SEQUENCED");
 _Static_assert(SHMEMI_MESSAGE_VOID == 15, "MESSAGE_VOID");
 _Static_assert(SHMEMI_MESSAGE_BATCH == 16, "MESSAGE_BATCH");
 _Static_assert(SHMEMI_MESSAGE_ASK == 17, "MESSAGE_ASK");

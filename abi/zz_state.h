@@ -76,7 +76,7 @@ struct shmemi_state {
     char *scratch; /* this PE's internal buffers for collectives */
     size_t inbox_offset; /* of inbox below the user heap, the same on every PE */
     size_t scratch_size; /* bytes of scratch */
-    struct shmemi_live *live; /* what other processes see of this PE */
+    struct shmemi_statuspage *live; /* what other processes see of this PE */
     size_t teams_offset; /* of the areas of teams below the user heap */
     size_t team_size; /* of one: words, scratch, agreements */
     size_t agree_size; /* of those; the world's are in one more area, whose words say which PEs this one knows to be lost */

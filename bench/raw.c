@@ -33,7 +33,7 @@ enum { BATCHES = 11, WINDOW = 64, BURST = 512 };
 static double budget_ns = 100e6;
 
 /* The data that the other side needs. */
-struct card {
+struct peer_info {
     char address[128];
     size_t length;
     uint64_t base, key;
@@ -102,7 +102,7 @@ static void open_side(const char *provider, const char *address, int other)
     side.desc = fi_mr_desc(mr);
     side.word = (volatile uint64_t *)(void *)(side.memory + HEAP);
 
-    struct card mine = {.length = sizeof mine.address, .key = fi_mr_key(mr)}, theirs;
+    struct peer_info mine = {.length = sizeof mine.address, .key = fi_mr_key(mr)}, theirs;
     if (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
         mine.base = (uintptr_t)side.memory;
     need(fi_getname(&side.ep->fid, mine.address, &mine.length), "fi_getname");

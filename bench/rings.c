@@ -45,7 +45,7 @@ static double push(uint64_t place, int pe, uint32_t value)
     struct shmemi_words w = shmemi_pack_p((uint32_t)pe, 0, place, 2, value);
     double begin = now(CLOCK_MONOTONIC);
     uint64_t p = shmemi_push(ring, &w, SHMEMI_SLOTS_P);
-    if (shmemi_wait_past(ring, &shmemi_line_of(ring)->tail, p) != 0)
+    if (shmemi_wait_past(ring, &shmemi_progress_of(ring)->tail, p) != 0)
         shmem_global_exit(3);
     return (now(CLOCK_MONOTONIC) - begin) * 1e6;
 }

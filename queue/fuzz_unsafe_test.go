@@ -51,7 +51,7 @@ func FuzzNext(f *testing.F) {
 	f.Add(uint64(254), line(lap|8|1<<47|0xffff<<31, lap, lap, lap))  // an answer to a place that does not exist
 	f.Add(uint64(1)<<63, line(lap|7, lap|1<<62, lap|9, lap, lap|10)) // an odd number of words
 	const n = queue.MinSlots
-	memory := queue.Memory{Slots: fenced(f, queue.SlotBytes(n)), Line: &queue.Line{}, Replies: fenced(f, queue.ReplyBytes)}
+	memory := queue.Memory{Slots: fenced(f, queue.SlotBytes(n)), Line: &queue.Progress{}, Replies: fenced(f, queue.ReplyBytes)}
 	slots := unsafe.Slice((*byte)(memory.Slots), queue.SlotBytes(n))
 	f.Fuzz(func(t *testing.T, start uint64, data []byte) {
 		clear(slots)

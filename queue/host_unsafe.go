@@ -41,7 +41,7 @@ func NewHost(count, n, npes int) (*Host, error) {
 	type place struct{ line, near, replies, slots, cells uintptr }
 	places := make([]place, count)
 	for i := range places {
-		places[i] = place{part(unsafe.Sizeof(Line{})), part(uintptr(NearBytes)), part(uintptr(ReplyBytes)), part(uintptr(SlotBytes(n))), part(uintptr(CellsBytes))}
+		places[i] = place{part(unsafe.Sizeof(Progress{})), part(uintptr(NearBytes)), part(uintptr(ReplyBytes)), part(uintptr(SlotBytes(n))), part(uintptr(CellsBytes))}
 	}
 	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -57,7 +57,7 @@ func NewHost(count, n, npes int) (*Host, error) {
 		Peers: at(peers), Rings: at(descs), RingCount: uint32(count),
 	}
 	for i, p := range places {
-		m := Memory{Slots: at(p.slots), Line: (*Line)(at(p.line)), Replies: at(p.replies), Cells: at(p.cells)}
+		m := Memory{Slots: at(p.slots), Line: (*Progress)(at(p.line)), Replies: at(p.replies), Cells: at(p.cells)}
 		h.Rings = append(h.Rings, newRing(m, n))
 		h.descs[i] = Desc{
 			Slots: m.Slots, Line: unsafe.Pointer(m.Line), Replies: m.Replies, Near: at(p.near), Cells: m.Cells,

@@ -19,7 +19,7 @@ const slotSize = 16
 // Memory is where the parts of a ring are, as this process sees them.
 type Memory struct {
 	Slots   unsafe.Pointer // SlotBytes of zeros, aligned to 16 bytes
-	Line    *Line          // zero
+	Line    *Progress      // zero
 	Replies unsafe.Pointer // ReplyBytes of zeros
 	Cells   unsafe.Pointer // CellsBytes, at the address that producers have for it; nil: none
 }
@@ -41,7 +41,7 @@ type Ring struct {
 	mask    uint64
 	shift   uint
 	pos     uint64 // next position to be read
-	line    *Line
+	line    *Progress
 	replies unsafe.Pointer
 	cells   unsafe.Pointer
 	words   [2 * MaxSlots]uint64
@@ -86,8 +86,8 @@ func (r *Ring) Beside(address, n uint64) bool {
 // Slots returns the number of slots of the ring.
 func (r *Ring) Slots() uint64 { return r.mask + 1 }
 
-// Line returns the words by which the consumer informs producers.
-func (r *Ring) Line() *Line { return r.line }
+// Progress returns the words by which the consumer informs producers.
+func (r *Ring) Progress() *Progress { return r.line }
 
 // HeadSlot returns the place of the next operation's first word, and the lap that it will have: for
 // waits outside this package.

@@ -46,7 +46,7 @@ func TestScenarios(t *testing.T) {
 // play returns the text with the present output of the commands.
 func play(t *testing.T, text string) []byte {
 	var out bytes.Buffer
-	s := &stage{t: t, held: map[string]*held{}}
+	s := &stage{t: t, held: map[string]*producerState{}}
 	saying := false
 	for _, line := range strings.SplitAfter(text, "\n") {
 		command, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "#")
@@ -81,11 +81,11 @@ type stage struct {
 	rig  *queuetest.Rig
 	ring *queue.Ring
 	last queue.Op
-	held map[string]*held
+	held map[string]*producerState
 }
 
-// held is an operation that a producer has begun.
-type held struct {
+// producerState is an operation that a producer has begun.
+type producerState struct {
 	op    queue.Op
 	at    uint64
 	slots int
@@ -224,7 +224,7 @@ func (s *stage) next() queue.Result {
 func (s *stage) produce(name, verb string, words []string) {
 	h := s.held[name]
 	if h == nil {
-		h = &held{}
+		h = &producerState{}
 		s.held[name] = h
 	}
 	switch verb {
@@ -272,7 +272,7 @@ func (s *stage) produce(name, verb string, words []string) {
 	}
 }
 
-func (s *stage) room(name string, h *held) bool {
+func (s *stage) room(name string, h *producerState) bool {
 	if s.rig.Room(h.at + uint64(h.slots)) {
 		return true
 	}

@@ -140,7 +140,7 @@ func TestTaken(t *testing.T) {
 	for _, start := range []uint64{0, queue.MinSlots - 1, 1<<64 - 2} {
 		g := queuetest.New(queue.MinSlots, start)
 		r := queue.NewAt(g.Memory(), queue.MinSlots, start)
-		atomic.StoreUint64(&r.Line().Tail, start)
+		atomic.StoreUint64(&r.Progress().Tail, start)
 		op := queue.Op{Code: queue.CodePut}
 		var got queue.Op
 		for round := range 3 {

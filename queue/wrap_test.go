@@ -48,8 +48,8 @@ func TestWrap(t *testing.T) {
 					next += uint64(n)
 					pushed = append(pushed, op)
 				}
-				if full := r.Line().Tail + uint64(size); !g.Room(full) || g.Room(full+1) {
-					t.Fatalf("size %d from %#x: room past the tail %#x is not the ring's size", size, start, r.Line().Tail)
+				if full := r.Progress().Tail + uint64(size); !g.Room(full) || g.Room(full+1) {
+					t.Fatalf("size %d from %#x: room past the tail %#x is not the ring's size", size, start, r.Progress().Tail)
 				}
 				for i, want := range pushed {
 					var op queue.Op

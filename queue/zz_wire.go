@@ -258,8 +258,8 @@ func (o *Op) Pack(w *[2 * MaxSlots]uint64) int {
 	return int(slotsOf[o.Code])
 }
 
-// Line is struct shmemi_ring_line. The proxy's words to producers about a ring. Only the proxy writes it.
-type Line struct {
+// Progress is struct shmemi_ring_progress. The proxy's words to producers about a ring. Only the proxy writes it.
+type Progress struct {
 	_       structs.HostLayout
 	Tail    uint64 // positions below it may be used again; published once a batch
 	Done    uint64 // position after the last quiet that is complete
@@ -270,12 +270,12 @@ type Line struct {
 }
 
 var (
-	_ [64]byte = [unsafe.Sizeof(Line{})]byte{}
-	_ [0]byte  = [unsafe.Offsetof(Line{}.Tail)]byte{}
-	_ [8]byte  = [unsafe.Offsetof(Line{}.Done)]byte{}
-	_ [16]byte = [unsafe.Offsetof(Line{}.Fenced)]byte{}
-	_ [24]byte = [unsafe.Offsetof(Line{}.Asleep)]byte{}
-	_ [28]byte = [unsafe.Offsetof(Line{}.Stopped)]byte{}
+	_ [64]byte = [unsafe.Sizeof(Progress{})]byte{}
+	_ [0]byte  = [unsafe.Offsetof(Progress{}.Tail)]byte{}
+	_ [8]byte  = [unsafe.Offsetof(Progress{}.Done)]byte{}
+	_ [16]byte = [unsafe.Offsetof(Progress{}.Fenced)]byte{}
+	_ [24]byte = [unsafe.Offsetof(Progress{}.Asleep)]byte{}
+	_ [28]byte = [unsafe.Offsetof(Progress{}.Stopped)]byte{}
 )
 
 // Reply is struct shmemi_reply. An answer. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes.
@@ -318,7 +318,7 @@ var (
 type Desc struct {
 	_           structs.HostLayout
 	Slots       unsafe.Pointer // the slots
-	Line        unsafe.Pointer // struct shmemi_ring_line
+	Line        unsafe.Pointer // struct shmemi_ring_progress
 	Replies     unsafe.Pointer // array of struct shmemi_reply
 	Near        unsafe.Pointer // struct shmemi_ring_near and the claims
 	Log2Slots   uint32         // logarithm of the number of slots

@@ -46,7 +46,7 @@ func headers() []generated.File {
 }
 
 // readers are the packages whose C includes these headers.
-var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/peek", "runtime/gpu/cuda", "runtime/proxy/express", "runtime/proxy/express/expresstest"}
+var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/peek", "runtime/gpu/cuda", "runtime/proxy/fastpath", "runtime/proxy/fastpath/fastpathtest"}
 
 // layouts makes those packages be compiled anew when a header changes: go build looks only at the C
 // in a package's own folder.

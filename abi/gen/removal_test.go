@@ -35,21 +35,21 @@ const (
 var readersOf = map[string]struct{ c, packages []string }{
 	wire: {
 		[]string{"capi/front/device.c", "capi/front/gpu.c", "capi/front/stream.c", "tests/gpu/colls.cu"},
-		[]string{"queue", "runtime/pe", "runtime/onstream"},
+		[]string{"queue", "runtime/job", "runtime/onstream"},
 	},
-	"message": {[]string{"runtime/proxy/express/lane.c"}, []string{"runtime/proxy"}},
-	"order":   {[]string{"runtime/proxy/express/lane.c"}, []string{"runtime/proxy"}},
-	"event":   {[]string{"runtime/proxy/express/lane.c"}, []string{"runtime/proxy", "runtime/proxy/flight"}},
-	"express": {[]string{"runtime/proxy/express/lane.c"}, []string{"runtime/proxy", "runtime/proxy/flight"}},
-	"native":  {c: []string{"runtime/proxy/express/lane.c"}},
-	"lane":    {c: []string{"runtime/proxy/express/lane.c"}},
-	"fabric":  {[]string{"runtime/proxy/express/lane.c"}, []string{"runtime/proxy"}},
-	"live":    {[]string{"capi/front/caller.c", "capi/front/report.c", "capi/front/wait.c"}, []string{"cmd/shmem-info"}},
-	"request": {c: []string{"capi/front/remote.c"}},
-	"store":   {[]string{"runtime/gpu/cuda/load.c"}, []string{"runtime/proxy/staging"}},
-	"peek":    {[]string{"fabric/rail/peek/peek.c"}, []string{"fabric/rail"}},
-	"control": {c: []string{"capi/front/activity.c", "capi/front/barrier.c"}},
-	"state":   {c: []string{"capi/front/address.c", "capi/front/lifecycle.c", "capi/front/statics.c"}},
+	"message":    {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
+	"sequence":   {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
+	"event":      {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy", "runtime/proxy/flight"}},
+	"fastpath":   {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy", "runtime/proxy/flight"}},
+	"native":     {c: []string{"runtime/proxy/fastpath/innerloop.c"}},
+	"innerloop":  {c: []string{"runtime/proxy/fastpath/innerloop.c"}},
+	"fabric":     {[]string{"runtime/proxy/fastpath/innerloop.c"}, []string{"runtime/proxy"}},
+	"statuspage": {[]string{"capi/front/caller.c", "capi/front/report.c", "capi/front/wait.c"}, []string{"cmd/shmem-info"}},
+	"request":    {c: []string{"capi/front/remote.c"}},
+	"store":      {[]string{"runtime/gpu/cuda/load.c"}, []string{"runtime/proxy/staging"}},
+	"peek":       {[]string{"fabric/rail/peek/peek.c"}, []string{"fabric/rail"}},
+	"control":    {c: []string{"capi/front/activity.c", "capi/front/barrier.c"}},
+	"state":      {c: []string{"capi/front/address.c", "capi/front/lifecycle.c", "capi/front/statics.c"}},
 }
 
 // oneSided are structs whose members only one language names, and why.
@@ -64,13 +64,13 @@ var oneSided = map[string]string{
 
 // elsewhere are members that other files name than those of readersOf, with these files.
 var elsewhere = map[string]string{
-	"express.batching":      "capi/core/core.c, which uses cgo's header",
+	"fastpath.batching":     "capi/core/core.c, which uses cgo's header",
 	"device_report.claimed": "device/shmem/fault.h, on a GPU",
 	"stream_call.call":      "device/kernels",
 }
 
 // copied are the folders that those sources of C include.
-var copied = []string{"abi", "capi/front", "device", "fabric/rail/peek", "include", "runtime/gpu/cuda", "runtime/proxy/express",
+var copied = []string{"abi", "capi/front", "device", "fabric/rail/peek", "include", "runtime/gpu/cuda", "runtime/proxy/fastpath",
 	"tests/device/emulated", "tests/gpu"}
 
 // TestRemoval takes the members out of each struct of the table, generates, and holds that neither
@@ -99,10 +99,10 @@ func TestRemoval(t *testing.T) {
 			})
 		}
 	}
-	if in := c.misses(t, []string{"runtime/proxy/express/lane.c"}, nil); len(in) > 0 {
+	if in := c.misses(t, []string{"runtime/proxy/fastpath/innerloop.c"}, nil); len(in) > 0 {
 		t.Errorf("C misses %v of the table as it is", in)
 	}
-	if in := g.misses(t, "order", nil); len(in) > 0 {
+	if in := g.misses(t, "sequence", nil); len(in) > 0 {
 		t.Errorf("Go misses %v of the table as it is", in)
 	}
 }

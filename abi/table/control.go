@@ -4,7 +4,7 @@ package table
 var control = Unit{
 	Name:   "control",
 	Doc:    "the control page of a PE, in the page just below its user heap, so that the fast path finds it from the heap base that it has loaded anyway. Every PE of the node maps it.",
-	GoFile: "runtime/pe/zz_control_unsafe.go",
+	GoFile: "runtime/job/zz_control_unsafe.go",
 	Constants: []Constant{
 		{"CACHE_LINE", "cacheLine", cacheLine, "bytes that processors hand to each other at once"},
 		{"PAGE", "controlPage", page, "bytes of a page, which the control page is"},

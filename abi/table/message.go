@@ -1,15 +1,15 @@
 package table
 
 // The active messages of the proxies, for small ones of which C does the work of
-// runtime/proxy (runtime/proxy/express).
+// runtime/proxy (runtime/proxy/fastpath).
 var message = Unit{
 	Name:      "message",
 	Doc:       "the active messages between proxies, and their counters.",
 	GoImports: []string{`"libshmem/fabric"`},
 	GoFile:    "runtime/proxy/layout/zz_message_unsafe.go",
 	Constants: []Constant{
-		{"STREAMS", "StreamsOpen", 1024, "the most streams of a PE, that of the default context included"},
-		{"STREAM_SHIFT", "StreamShift", 20, "where the number of a stream begins in a header's from: a job has up to 2^20 PEs"},
+		{"CONTEXTS_OPEN", "ContextsOpen", 1024, "the most streams of a PE, that of the default context included"},
+		{"CONTEXT_SHIFT", "ContextShift", 20, "where the number of a stream begins in a header's from: a job has up to 2^20 PEs"},
 		{"FLUSH_TOKEN", "FlushToken", 0xffff, "what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask"},
 		{"MERGE_MOST", "MergeMost", 512, "bytes of payload up to which a copy is cheaper than a message"},
 		{"BURST_AFTER", "BurstAfter", 8, "how many operations of a caller have to come in a row before they are held; C counts them"},
@@ -25,14 +25,14 @@ var message = Unit{
 			{Name: "PUT_SIGNAL", Doc: "copy the payload, then apply op to the signal"},
 			{Name: "FLUSH", Doc: "answer when everything before is applied"},
 			{Name: "REPLY", Doc: "the answer: token and operand"},
-			{Name: "OFFER", Doc: "bytes that the PE may read: see offered"},
-			{Name: "TAKEN", Doc: "they have been read, or could not be"},
+			{Name: "REQUEST_TO_SEND", Doc: "bytes that the PE may read: see offered"},
+			{Name: "FINISHED", Doc: "they have been read, or could not be"},
 			{Name: "FETCH", Doc: "copy operand bytes out of GPU memory and offer them"},
 			{Name: "DATA", Doc: "a part of those in the payload"},
 			{Name: "EXTENT", Doc: "a part of the sender's heap that the fabric reaches: see takeExtent"},
 			{Name: "PING", Doc: "nothing: see Ping"},
-			{Name: "STREAM", Doc: "give my writes a stream: see giveStream"},
-			{Name: "STREAMED", Doc: "the answer: operand is the stream and 1, or 0"},
+			{Name: "SEQUENCE", Doc: "give my writes a stream: see giveSequence"},
+			{Name: "SEQUENCED", Doc: "the answer: operand is the stream and 1, or 0"},
 			{Name: "VOID", Doc: "a write will not come: see voided"},
 			{Name: "BATCH", Doc: "several operations: see merge.go"},
 			{Name: "ASK", Doc: "report what your program does: see ask.go"},
@@ -53,7 +53,7 @@ var message = Unit{
 			{Name: "operand", Type: "u64", Doc: "element, operand, signal, or the fetched value"},
 			{Name: "extra", Type: "u64", Doc: "comparand of a compare-and-swap; offset of the signal"},
 			{Name: "job", Type: "u64", Doc: "the job's: a message without it is not looked at", At: recordSize},
-			{Name: "from", Type: "u32", Doc: "the PE, and above STREAM_SHIFT the number of its stream"},
+			{Name: "from", Type: "u32", Doc: "the PE, and above CONTEXT_SHIFT the number of its stream"},
 			{Name: "seq", Type: "u32", Doc: "of the messages from that stream to this PE"},
 			{Name: "need", Type: "u32", Doc: "so many writes of the sender have to be in before it is applied"},
 			{Name: "ack", Type: "u32", Doc: "so many writes of this PE are in at the sender"},

@@ -110,7 +110,7 @@ var Ops = []Op{
 
 // Structs is the structs around the slots.
 var Structs = []Struct{
-	{Name: "ring_line", Go: "Line", Size: 64, Doc: "The proxy's words to producers about a ring. Only the proxy writes it.", Members: []Member{
+	{Name: "ring_progress", Go: "Progress", Size: 64, Doc: "The proxy's words to producers about a ring. Only the proxy writes it.", Members: []Member{
 		{Name: "tail", Type: "u64", Doc: "positions below it may be used again; published once a batch"},
 		{Name: "done", Type: "u64", Doc: "position after the last quiet that is complete"},
 		{Name: "fenced", Type: "u64", Doc: "position after the last fence that holds for all rings"},
@@ -130,7 +130,7 @@ var Structs = []Struct{
 	}},
 	{Name: "ring", Go: "Desc", Size: 64, Doc: "Where a ring is. It does not change once producers have it.", Members: []Member{
 		{Name: "slots", Type: "ptr", Doc: "the slots"},
-		{Name: "line", Type: "ptr", Doc: "struct shmemi_ring_line"},
+		{Name: "line", Type: "ptr", Doc: "struct shmemi_ring_progress"},
 		{Name: "replies", Type: "ptr", Doc: "array of struct shmemi_reply"},
 		{Name: "near", Type: "ptr", Doc: "struct shmemi_ring_near and the claims"},
 		{Name: "log2_slots", Type: "u32", Doc: "logarithm of the number of slots"},

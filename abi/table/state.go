@@ -5,7 +5,7 @@ var state = Unit{
 	Name:      "state",
 	Doc:       "the state that the front (libshmem.so, C) owns. The core (libshmem_core.so, Go) fills it at init and empties it at finalize; between the two the front reads it on every call without a lock. A symmetric address below heap_base belongs to the internal area; offsets on the wire are from the start of the user heap and may be negative.",
 	GoFile:    "capi/core/zz_state_unsafe.go",
-	GoImports: []string{`"libshmem/runtime/live"`},
+	GoImports: []string{`"libshmem/runtime/statuspage"`},
 	Constants: []Constant{
 		{"ABI_VERSION", "", 1, "of struct shmemi_core and all that it takes: C compares it"},
 		{"STATICS", "", statics, "the most ranges of a program's globals and statics"},
@@ -63,7 +63,7 @@ var state = Unit{
 			{Name: "scratch", Type: "ptr", C: "char *", Doc: "this PE's internal buffers for collectives"},
 			{Name: "inbox_offset", Type: "size", Doc: "of inbox below the user heap, the same on every PE"},
 			{Name: "scratch_size", Type: "size", Doc: "bytes of scratch"},
-			{Name: "live", Type: "ptr", C: "struct shmemi_live *", GoType: "*live.PE", Doc: "what other processes see of this PE"},
+			{Name: "live", Type: "ptr", C: "struct shmemi_statuspage *", GoType: "*statuspage.PE", Doc: "what other processes see of this PE"},
 			{Name: "teams_offset", Type: "size", Doc: "of the areas of teams below the user heap"},
 			{Name: "team_size", Type: "size", Doc: "of one: words, scratch, agreements"},
 			{Name: "agree_size", Type: "size", Doc: "of those; the world's are in one more area, whose words say which PEs this one knows to be lost"},

@@ -43,7 +43,7 @@ __device__ __forceinline__ uint64_t global_ns()
 
 __device__ __forceinline__ bool stopped(const struct shmemi_ring *r)
 {
-    return shmemi_load_far32(&shmemi_line_of(r)->stopped) != 0;
+    return shmemi_load_far32(&shmemi_progress_of(r)->stopped) != 0;
 }
 
 /* WARP: lanes push together. */
@@ -107,11 +107,11 @@ __global__ void ack(struct bench_target t, int kind, uint32_t count, uint64_t *s
                 if (shmemi_ring_quiet(&r, 1, 0, 0) != 0)
                     return;
             } else if (kind == BENCH_ACK_TAIL) {
-                if (shmemi_wait_past(&r, &shmemi_line_of(&r)->tail, p) != 0)
+                if (shmemi_wait_past(&r, &shmemi_progress_of(&r)->tail, p) != 0)
                     return;
             } else {
                 uint32_t looks = 0;
-                while ((int64_t)(shmemi_acquire_far(&shmemi_line_of(&r)->tail) - p) <= 0)
+                while ((int64_t)(shmemi_acquire_far(&shmemi_progress_of(&r)->tail) - p) <= 0)
                     if (++looks % BENCH_LOOK == 0 && stopped(&r))
                         return;
             }

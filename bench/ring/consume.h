@@ -58,7 +58,7 @@ uint64_t bench_await(const struct bench_null *provider, uint64_t count, uint64_t
 /* A ring as its consumer sees it. */
 struct bench_view {
     uint64_t *slots;
-    struct shmemi_ring_line *line;
+    struct shmemi_ring_progress *line;
     struct shmemi_reply *replies;
     uint64_t position;
     uint32_t log2_slots, log2_replies;

@@ -3,7 +3,7 @@ package main
 /*
 #cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -fno-strict-aliasing
 #cgo CFLAGS: -I${SRCDIR}/../../device -I${SRCDIR}/../../abi
-#cgo CFLAGS: -I${SRCDIR}/../../runtime/proxy/express -I${SRCDIR}/../../runtime/proxy/express/expresstest
+#cgo CFLAGS: -I${SRCDIR}/../../runtime/proxy/fastpath -I${SRCDIR}/../../runtime/proxy/fastpath/fastpathtest
 #cgo LDFLAGS: -lpthread -ldl
 #include "consume.h"
 #include "load.h"
@@ -18,7 +18,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/express/expresstest"
+	"libshmem/runtime/proxy/fastpath/fastpathtest"
 )
 
 // request is struct bench_request.
@@ -73,14 +73,14 @@ func (p *provider) close(a *run) {
 
 // native is the provider as an engine of the product gets it: expresstest's, except for posting.
 type native struct {
-	*expresstest.Null
+	*fastpathtest.Null
 	to *provider
 }
 
 func (p *provider) native() native {
 	// An element goes into any heap; no other operation is posted.
 	caps := fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true}
-	return native{expresstest.NewNull(unsafe.Pointer(&p.null.null), caps), p}
+	return native{fastpathtest.NewNull(unsafe.Pointer(&p.null.null), caps), p}
 }
 
 func (n native) Native() fabric.Native {
@@ -109,7 +109,7 @@ func consumeInC(rings []*ring, a *run, to *provider) {
 	defer C.free(unsafe.Pointer(r))
 	for i, v := range unsafe.Slice(views, len(rings)) {
 		v.slots = (*C.uint64_t)(rings[i].memory.Slots)
-		v.line = (*C.struct_shmemi_ring_line)(unsafe.Pointer(rings[i].memory.Line))
+		v.line = (*C.struct_shmemi_ring_progress)(unsafe.Pointer(rings[i].memory.Line))
 		v.replies = (*C.struct_shmemi_reply)(rings[i].memory.Replies)
 		v.log2_slots, v.log2_replies = C.uint32_t(rings[i].desc.Log2Slots), C.uint32_t(rings[i].desc.Log2Replies)
 		unsafe.Slice(views, len(rings))[i] = v

@@ -28,7 +28,7 @@ static char error_text[128];
 
 static int stopped(const struct shmemi_ring *r)
 {
-    return shmemi_load_far32(&shmemi_line_of(r)->stopped) != 0;
+    return shmemi_load_far32(&shmemi_progress_of(r)->stopped) != 0;
 }
 
 static void push_body(const struct task *t)
@@ -79,8 +79,9 @@ static void ack_body(const struct task *t)
         } else {
             struct shmemi_words w = bench_words(BENCH_P, i, 0);
             uint64_t p = shmemi_push(r, &w, SHMEMI_SLOTS_P);
-            if (t->kind == BENCH_ACK_QUIET ? shmemi_ring_quiet(r, 1, 0, 0) != 0
-                                           : shmemi_wait_past(r, &shmemi_line_of(r)->tail, p) != 0)
+            if (t->kind == BENCH_ACK_QUIET
+                    ? shmemi_ring_quiet(r, 1, 0, 0) != 0
+                    : shmemi_wait_past(r, &shmemi_progress_of(r)->tail, p) != 0)
                 return;
         }
         t->samples[i] = bench_now() - t0;

@@ -95,7 +95,7 @@ func (p place) make(count, slots, threads int) (s *rings, err error) {
 			return s, err
 		}
 		r := &ring{shared: m, memory: queue.Memory{
-			Slots: m.Host, Line: (*queue.Line)(unsafe.Add(m.Host, lineAt)), Replies: unsafe.Add(m.Host, lineAt+4096),
+			Slots: m.Host, Line: (*queue.Progress)(unsafe.Add(m.Host, lineAt)), Replies: unsafe.Add(m.Host, lineAt+4096),
 		}}
 		if r.Ring, err = queue.New(r.memory, slots); err != nil {
 			return s, err

@@ -21,7 +21,7 @@ char shmemi_core_version[64];
 
 static struct shmemi_state *state;
 static struct shmemi_native native;
-static struct shmemi_express *express; /* of the first stream */
+static struct shmemi_fastpath *express; /* of the first stream */
 static void (*front_abort)(const char *call, const char *remedy, const char *cause, ...);
 
 void shmemi_core_set_abort(void (*abort_)(const char *call, const char *remedy, const char *cause,
@@ -121,7 +121,7 @@ void shmemi_core_kernel_fatal(const char *what, const char *remedy)
 }
 
 void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
-                       struct shmemi_express *x)
+                       struct shmemi_fastpath *x)
 {
     state = s;
     native = n ? *n : (struct shmemi_native){0};
@@ -228,7 +228,7 @@ static int poll_network(void)
         if (n < 0 || (n == 0 && express->busy))
             shmemgoComplete(c, n);
         for (int i = 0; i < n; i++)
-            if (shmemi_express_receive(express, &native, &c[i]) != SHMEMI_DONE)
+            if (shmemi_fastpath_receive(express, &native, &c[i]) != SHMEMI_DONE)
                 shmemgoComplete(&c[i], 1);
     }
     if (n > 0)
@@ -258,13 +258,13 @@ static inline uint64_t cycles(void)
 }
 
 /* A stream that is open. */
-static inline struct shmemi_express *of(uint32_t stream)
+static inline struct shmemi_fastpath *of(uint32_t stream)
 {
     return stream == 0 ? express : express->streams[stream];
 }
 
 /* Whether C may try: an operation of a burst whose PE has no batch is Go's. */
-static inline bool burst_before(struct shmemi_express *x, int pe)
+static inline bool burst_before(struct shmemi_fastpath *x, int pe)
 {
     uint64_t now = cycles(), gap = now - burst_last;
 #ifdef __x86_64__
@@ -281,7 +281,7 @@ static inline bool burst_before(struct shmemi_express *x, int pe)
     return ++x->burst < SHMEMI_BURST_AFTER || x->peers[pe].batch != NULL;
 }
 
-static inline int burst_after(struct shmemi_express *x, int rc)
+static inline int burst_after(struct shmemi_fastpath *x, int rc)
 {
     x->tick = 0;
     burst_last = cycles();
@@ -291,8 +291,8 @@ static inline int burst_after(struct shmemi_express *x, int rc)
 static int put(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
                struct shmemi_request *r)
 {
-    struct shmemi_express *x = of(stream);
-    int rc = burst_before(x, pe) ? shmemi_express_put(x, &native, (uint32_t)pe, offset, source, n)
+    struct shmemi_fastpath *x = of(stream);
+    int rc = burst_before(x, pe) ? shmemi_fastpath_put(x, &native, (uint32_t)pe, offset, source, n)
                                  : SHMEMI_NOT_EXPRESS;
     return burst_after(
         x, rc == SHMEMI_NOT_EXPRESS ? shmemgoPut(stream, pe, offset, (void *)source, n, r) : rc);
@@ -301,11 +301,11 @@ static int put(uint32_t stream, int pe, int64_t offset, const void *source, size
 static int amo(uint32_t stream, int pe, int64_t offset, int op, int width, uint64_t operand,
                uint64_t compare, void *fetch, struct shmemi_request *r)
 {
-    struct shmemi_express *x = of(stream);
+    struct shmemi_fastpath *x = of(stream);
     int rc =
         !burst_before(x, pe) || op >= SHMEMI_AMO_SWAP
             ? SHMEMI_NOT_EXPRESS
-            : shmemi_express_amo(x, &native, (uint32_t)pe, offset, op, width, operand, compare);
+            : shmemi_fastpath_amo(x, &native, (uint32_t)pe, offset, op, width, operand, compare);
     return burst_after(x, rc == SHMEMI_NOT_EXPRESS ? shmemgoAMO(stream, pe, offset, op, width,
                                                                 operand, compare, fetch, r)
                                                    : rc);
@@ -314,9 +314,9 @@ static int amo(uint32_t stream, int pe, int64_t offset, int op, int width, uint6
 static int put_signal(uint32_t stream, int pe, int64_t offset, const void *source, size_t n,
                       int64_t signal_offset, uint64_t signal, int op, struct shmemi_request *r)
 {
-    struct shmemi_express *x = of(stream);
-    int rc = burst_before(x, pe) ? shmemi_express_put_signal(x, &native, (uint32_t)pe, offset,
-                                                             source, n, signal_offset, signal, op)
+    struct shmemi_fastpath *x = of(stream);
+    int rc = burst_before(x, pe) ? shmemi_fastpath_put_signal(x, &native, (uint32_t)pe, offset,
+                                                              source, n, signal_offset, signal, op)
                                  : SHMEMI_NOT_EXPRESS;
     return burst_after(x, rc == SHMEMI_NOT_EXPRESS
                               ? shmemgoPutSignal(stream, pe, offset, (void *)source, n,
@@ -328,7 +328,7 @@ static int put_signal(uint32_t stream, int pe, int64_t offset, const void *sourc
  * engine's own waits for room, and to learn of a failure. */
 static int quiet(uint32_t stream, uint64_t *ticket)
 {
-    const struct shmemi_express *x = of(stream);
+    const struct shmemi_fastpath *x = of(stream);
     if (*ticket != 0) {
         if (x->quieted < *ticket) {
             if (!x->stuck)

@@ -4,14 +4,14 @@
 #ifndef SHMEMI_CORE_INSIDE_H
 #define SHMEMI_CORE_INSIDE_H
 
-#include "express.h"
+#include "fastpath.h"
 #include "driver.h"
 #include "functions.h"
 #include "zz_nvtx.h"
 
 /* Serves the network from C, or stops when native is NULL. */
 void shmemi_core_serve(struct shmemi_state *state, const struct shmemi_native *native,
-                       struct shmemi_express *express);
+                       struct shmemi_fastpath *express);
 
 /* Wakes the threads of this PE that sleep. */
 void shmemi_core_wake(struct shmemi_state *state);

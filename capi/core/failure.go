@@ -12,13 +12,13 @@ import (
 	"unsafe"
 
 	"libshmem/runtime/config"
-	"libshmem/runtime/pe"
+	"libshmem/runtime/job"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/topo"
 )
 
 // fillLost makes the tables of lost PEs, which are empty.
-func fillLost(s *State, j *pe.Job) {
+func fillLost(s *State, j *job.Job) {
 	s.nLost = 0
 	s.lost = (*uint8)(C.calloc(C.size_t(j.NPEs), 1))
 	s.losses = (*int32)(C.calloc(C.size_t(j.NPEs), 4))
@@ -46,7 +46,7 @@ func lose(lost topo.PE) {
 	unsafe.Slice(s.losses, s.nPEs)[s.nLost] = int32(lost)
 	atomic.AddUint32(&s.nLost, 1)
 	// Others may look whether this PE knows; that word is stored last.
-	known := unsafe.Add(unsafe.Pointer(job.HeapOf(job.Me)), int(job.Layout.Known())+8*int(lost))
+	known := unsafe.Add(unsafe.Pointer(current.HeapOf(current.Me)), int(current.Layout.Known())+8*int(lost))
 	atomic.StoreUint64((*uint64)(known), 1)
 	C.shmemi_core_wake(s.c())
 }
@@ -57,9 +57,9 @@ func lose(lost topo.PE) {
 //export shmemgoErrorPE
 func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 	reason := errors.New("no reason given")
-	if job.Engine != nil {
-		job.Engine.Locked(func() {
-			if err := job.Engine.Err(); err != nil {
+	if current.Engine != nil {
+		current.Engine.Locked(func() {
+			if err := current.Engine.Err(); err != nil {
 				reason = err
 			}
 		})
@@ -74,23 +74,23 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 
 //export shmemgoFate
 func shmemgoFate(of C.int, to *C.char, size C.size_t) {
-	text(unsafe.Slice(to, int(size)), job.Fate(topo.PE(of)))
+	text(unsafe.Slice(to, int(size)), current.Fate(topo.PE(of)))
 }
 
 //export shmemgoAcknowledge
-func shmemgoAcknowledge() C.int { return C.int(job.AcknowledgeLosses()) }
+func shmemgoAcknowledge() C.int { return C.int(current.AcknowledgeLosses()) }
 
 //export shmemgoGiveUp
-func shmemgoGiveUp(of C.int) { job.GiveUp(topo.PE(of)) }
+func shmemgoGiveUp(of C.int) { current.GiveUp(topo.PE(of)) }
 
 //export shmemgoExplain
 func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
-	text(unsafe.Slice(to, int(size)), job.Explanation(listed(pes, n), int(all)))
+	text(unsafe.Slice(to, int(size)), current.Explanation(listed(pes, n), int(all)))
 }
 
 //export shmemgoLate
 func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
-	text(unsafe.Slice(to, int(size)), job.Late(listed(pes, n), int(all)))
+	text(unsafe.Slice(to, int(size)), current.Late(listed(pes, n), int(all)))
 }
 
 func listed(pes *C.int32_t, n C.int) (all []topo.PE) {
@@ -101,7 +101,7 @@ func listed(pes *C.int32_t, n C.int) (all []topo.PE) {
 }
 
 // doing asks the front for the present work of a PE of this node.
-func doing(of topo.PE, how pe.How) string {
+func doing(of topo.PE, how job.How) string {
 	var to [640]C.char
 	C.shmemi_core_doing(C.int(of), C.uint(how), &to[0], C.size_t(len(to)))
 	return C.GoString(&to[0])
@@ -109,17 +109,17 @@ func doing(of topo.PE, how pe.How) string {
 
 //export shmemgoReport
 func shmemgoReport(line *C.char) {
-	if j := job; j != nil {
+	if j := current; j != nil {
 		j.Report(C.GoString(line))
 	}
 }
 
 //export shmemgoTell
 func shmemgoTell(of C.int, line *C.char) {
-	if j := job; j != nil {
+	if j := current; j != nil {
 		j.Tell(int(of), C.GoString(line))
 	}
 }
 
 //export shmemgoProbe
-func shmemgoProbe(pes *C.int32_t, n C.int) { job.Probe(listed(pes, n)) }
+func shmemgoProbe(pes *C.int32_t, n C.int) { current.Probe(listed(pes, n)) }

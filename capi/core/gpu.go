@@ -11,7 +11,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap"
-	"libshmem/runtime/pe"
+	"libshmem/runtime/job"
 	"libshmem/runtime/proxy"
 )
 
@@ -33,17 +33,17 @@ func flag(yes bool) C.int {
 
 //export shmemgoGPUMove
 func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
-	return answer(job.Move(to, from, uint64(n)))
+	return answer(current.Move(to, from, uint64(n)))
 }
 
 //export shmemgoGPUSettle
-func shmemgoGPUSettle() C.int { return answer(job.Settle()) }
+func shmemgoGPUSettle() C.int { return answer(current.Settle()) }
 
 // Because of the import this package is compiled anew when driver.h or marks.h changes.
 var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
 
 // moveBy lets C copy where this PE has a GPU.
-func moveBy(j *pe.Job) {
+func moveBy(j *job.Job) {
 	n, stream := j.Mover()
 	if n.Driver == nil {
 		C.shmemi_core_move_by(nil)
@@ -56,31 +56,31 @@ func moveBy(j *pe.Job) {
 
 //export shmemgoGPUClear
 func shmemgoGPUClear(at unsafe.Pointer, n C.size_t) C.int {
-	return answer(job.Clear(at, uint64(n)))
+	return answer(current.Clear(at, uint64(n)))
 }
 
 //export shmemgoGPUAMO
 func shmemgoGPUAMO(at unsafe.Pointer, op, width C.int, operand, compare C.uint64_t, fetched *C.uint64_t) C.int {
-	old, err := job.Atomic(at, proxy.Op(op), int(width), uint64(operand), uint64(compare))
+	old, err := current.Atomic(at, proxy.Op(op), int(width), uint64(operand), uint64(compare))
 	*fetched = C.uint64_t(old)
 	return answer(err)
 }
 
 //export shmemgoGPUHolds
-func shmemgoGPUHolds(at unsafe.Pointer) C.int { return flag(job.OnGPU(at)) }
+func shmemgoGPUHolds(at unsafe.Pointer) C.int { return flag(current.OnGPU(at)) }
 
 //export shmemgoGPUReset
-func shmemgoGPUReset() C.int { return flag(job.GPUReset()) }
+func shmemgoGPUReset() C.int { return flag(current.GPUReset()) }
 
 //export shmemgoGPUChosen
-func shmemgoGPUChosen() C.int { return flag(job.GPUChosen()) }
+func shmemgoGPUChosen() C.int { return flag(current.GPUChosen()) }
 
 //export shmemgoGPUMoved
-func shmemgoGPUMoved() C.int { return flag(job.GPUMoved()) }
+func shmemgoGPUMoved() C.int { return flag(current.GPUMoved()) }
 
 //export shmemgoGPULook
 func shmemgoGPULook(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {
-	l, unit, err := job.Look(at, uint64(n))
+	l, unit, err := current.Look(at, uint64(n))
 	if err == nil {
 		*granule, *before, *size = C.size_t(unit), C.size_t(l.Before), C.size_t(l.Size)
 	}
@@ -89,14 +89,14 @@ func shmemgoGPULook(at unsafe.Pointer, n C.size_t, granule, before, size *C.size
 
 //export shmemgoGPUForget
 func shmemgoGPUForget() {
-	if err := job.ForgetLoan(); err != nil {
-		job.Explain(err)
+	if err := current.ForgetLoan(); err != nil {
+		current.Explain(err)
 	}
 }
 
 //export shmemgoGPULend
 func shmemgoGPULend(size, offset C.size_t) C.int64_t {
-	off, err := job.Lend(uint64(size), uint64(offset))
+	off, err := current.Lend(uint64(size), uint64(offset))
 	if answer(err) != C.SHMEMI_DONE {
 		return -1
 	}
@@ -104,19 +104,19 @@ func shmemgoGPULend(size, offset C.size_t) C.int64_t {
 }
 
 //export shmemgoGPUTakeBack
-func shmemgoGPUTakeBack(offset C.int64_t) C.int { return answer(job.TakeBack(heap.Offset(offset))) }
+func shmemgoGPUTakeBack(offset C.int64_t) C.int { return answer(current.TakeBack(heap.Offset(offset))) }
 
 //export shmemgoQuietRings
 func shmemgoQuietRings(ticket *C.uint64_t) C.int {
-	return C.int(job.QuietRings((*uint64)(ticket)))
+	return C.int(current.QuietRings((*uint64)(ticket)))
 }
 
 //export shmemgoKernels
 func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
-	k, err := job.Kernels()
+	k, err := current.Kernels()
 	if k != nil {
 		*image, *at = unsafe.Pointer(k.State), C.uint64_t(k.At)
-		if job.HasRings() {
+		if current.HasRings() {
 			state.kernelRings = 1
 		}
 	}
@@ -126,15 +126,15 @@ func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 //export shmemgoTeamShow
 func shmemgoTeamShow(slot C.int, t *C.struct_shmemi_device_team, pes *C.int32_t) C.int {
 	if t == nil {
-		return answer(job.HideTeam(int(slot)))
+		return answer(current.HideTeam(int(slot)))
 	}
 	entry := *(*queue.Team)(unsafe.Pointer(t))
 	var list []int32
 	if pes != nil {
 		list = unsafe.Slice((*int32)(unsafe.Pointer(pes)), entry.NPEs)
 	}
-	return answer(job.ShowTeam(int(slot), entry, list))
+	return answer(current.ShowTeam(int(slot), entry, list))
 }
 
 //export shmemgoTeamRenew
-func shmemgoTeamRenew(slot C.int) C.int { return answer(job.RenewTeam(int(slot))) }
+func shmemgoTeamRenew(slot C.int) C.int { return answer(current.RenewTeam(int(slot))) }

@@ -8,7 +8,7 @@
 package main
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../abi -I${SRCDIR}/../../runtime/proxy/express -I${SRCDIR}/../../runtime/gpu/cuda -fno-strict-aliasing
+#cgo CFLAGS: -I${SRCDIR}/../../abi -I${SRCDIR}/../../runtime/proxy/fastpath -I${SRCDIR}/../../runtime/gpu/cuda -fno-strict-aliasing
 #include "core.h"
 */
 import "C"
@@ -28,8 +28,8 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/bootstrap/uid"
 	"libshmem/runtime/config"
+	"libshmem/runtime/job"
 	"libshmem/runtime/nvtx"
-	"libshmem/runtime/pe"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
 )
@@ -41,12 +41,12 @@ func main() {}
 //export shmemgoDepart
 func shmemgoDepart() {
 	defer func() { _ = recover() }() // there is no caller left for the error
-	pe.Depart()
+	job.Depart()
 }
 
 var (
-	job   *pe.Job // between init and finalize
-	state *State
+	current *job.Job // between init and finalize
+	state   *State
 )
 
 //export shmemgoVersion
@@ -84,7 +84,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 	C.shmemi_core_set_abort(args.abort_)
 	C.shmemi_core_keep(args)
 	C.shmemi_core_departs(0)
-	j, err := pe.Start(pe.Options{
+	j, err := job.Start(job.Options{
 		Environ: environ(args.environ_), Lock: &s.netLock, Pollers: &s.pollers, Napping: &s.napping,
 		Wanted: &s.netWanted, Kernels: args.kernels != 0, Nvshmem: args.nvshmem != 0,
 		Statics: statics(args), Given: given(args), Ranges: ranges,
@@ -96,7 +96,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 		report(args, shmerr.OneLine(err)) // several settings may be wrong
 		return -1
 	}
-	job, state = j, s
+	current, state = j, s
 	fill(s, j)
 	showHeap()
 	s.askFD = int32(j.Watch(lose, func() uint32 { return atomic.LoadUint32(&s.asked) }))
@@ -104,17 +104,17 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 }
 
 // ranges shows them by the front.
-var ranges = pe.Ranges{
+var ranges = job.Ranges{
 	Open:  func(groups config.Ranges) int { return int(C.shmemi_core_open_ranges(C.uint32_t(groups))) },
 	Proxy: func(name nvtx.Name) { C.shmemi_core_range(C.uint(name)) },
 }
 
 // given is the program's argument to shmemx_init_attr.
-func given(args *C.struct_shmemi_init_args) (g pe.Given) {
+func given(args *C.struct_shmemi_init_args) (g job.Given) {
 	g.MPIComm = unsafe.Pointer(args.mpi_comm)
 	if args.uid != nil {
 		id := *(*uid.ID)(args.uid)
-		g = pe.Given{UID: &id, PE: int(args.uid_pe), NPEs: int(args.uid_n_pes)}
+		g = job.Given{UID: &id, PE: int(args.uid_pe), NPEs: int(args.uid_n_pes)}
 	}
 	return g
 }
@@ -131,7 +131,7 @@ func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C
 		}
 	}()
 	quietCollector()
-	made, err := pe.UniqueID(environ(environment))
+	made, err := job.UniqueID(environ(environment))
 	if err != nil {
 		return fail(err)
 	}
@@ -159,23 +159,23 @@ func report(args *C.struct_shmemi_init_args, why string) {
 
 // fatal ends the process for a failure that no call of the program can return.
 func fatal(err error) {
-	var k *pe.KernelFault
+	var k *job.KernelFault
 	if errors.As(err, &k) {
 		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), text(C.shmemi_core_remedy[:], k.Remedy))
 	}
-	var exit *pe.KernelExit
+	var exit *job.KernelExit
 	if errors.As(err, &exit) {
 		// The kernel and the threads that wait for it go on as soon as the job is ended: the
 		// process ends at once.
 		C.shmemi_core_flush()
-		job.Exit(exit.Status)
+		current.Exit(exit.Status)
 		os.Exit(exit.Status)
 	}
-	var ended *pe.EndedError
+	var ended *job.EndedError
 	if errors.As(err, &ended) {
 		C.shmemi_core_end(text(C.shmemi_core_text[:], err.Error()), C.int(ended.Status))
 	}
-	var orphan *pe.OrphanError
+	var orphan *job.OrphanError
 	if errors.As(err, &orphan) {
 		C.shmemi_core_orphan_fatal(text(C.shmemi_core_text[:], err.Error()))
 	}
@@ -190,23 +190,23 @@ func fatal(err error) {
 func shmemgoFinalize() {
 	C.shmemi_core_serve(state.c(), nil, nil)
 	C.shmemi_core_move_by(nil)
-	if err := job.Close(); err != nil {
-		fmt.Fprintf(os.Stderr, "shmem: PE %d: finalize: %v\n", job.Me, err)
+	if err := current.Close(); err != nil {
+		fmt.Fprintf(os.Stderr, "shmem: PE %d: finalize: %v\n", current.Me, err)
 	}
 	freeWakers()
 	empty(state)
-	job = nil
+	current = nil
 	C.shmemi_core_departs(1)
 }
 
 //export shmemgoGlobalExit
-func shmemgoGlobalExit(status C.int) { job.Exit(int(status)) }
+func shmemgoGlobalExit(status C.int) { current.Exit(int(status)) }
 
 //export shmemgoAbort
 func shmemgoAbort(status C.int, reason *C.char) {
 	// The front also calls this for a job that never came up.
-	if job != nil {
-		job.Abort(int(status), C.GoString(reason))
+	if current != nil {
+		current.Abort(int(status), C.GoString(reason))
 	}
 }
 
@@ -214,7 +214,7 @@ func shmemgoAbort(status C.int, reason *C.char) {
 //
 //export shmemgoPoll
 func shmemgoPoll() C.int {
-	n, err := job.Engine.Poll()
+	n, err := current.Engine.Poll()
 	if err != nil {
 		fatal(err)
 	}
@@ -226,5 +226,5 @@ func shmemgoComplete(c *C.struct_shmemi_completion, n C.int) {
 	if n < 0 {
 		fatal(fmt.Errorf("the completion queue cannot be read: libfabric error %d", -n))
 	}
-	job.Engine.Complete(unsafe.Slice((*fabric.Completion)(unsafe.Pointer(c)), int(n)))
+	current.Engine.Complete(unsafe.Slice((*fabric.Completion)(unsafe.Pointer(c)), int(n)))
 }

@@ -9,32 +9,32 @@ import (
 	"sync/atomic"
 
 	"libshmem/runtime/heap"
-	"libshmem/runtime/pe"
+	"libshmem/runtime/job"
 )
 
 // The allocator's answers depend on the calls alone, so they are the same on every PE. Whether
 // there is memory behind them may differ, so the front lets the PEs vote after each of these.
 
 // told is the last job in which a failed allocation was printed.
-var told *pe.Job
+var told *job.Job
 
 // noMemory answers a failed allocation. All PEs run out of offsets together, so PE 0 prints that;
 // alone is set where only this PE has no memory behind them. One is printed for each job, the
 // others are logged.
 func noMemory(err error, alone bool) C.int64_t {
-	atomic.AddUint64(&job.Live.Heap.Failed, 1)
+	atomic.AddUint64(&current.Live.Heap.Failed, 1)
 	failure.Store(&err)
-	if told != job && (alone || job.Me == 0) {
-		told = job
+	if told != current && (alone || current.Me == 0) {
+		told = current
 		return answerTellMemory
 	}
-	job.Explain(err)
+	current.Explain(err)
 	return answerNoMemory
 }
 
 // showHeap stores the heap's numbers for other processes.
 func showHeap() {
-	s, to := job.Heap.Stats(), &job.Live.Heap
+	s, to := current.Heap.Stats(), &current.Live.Heap
 	atomic.StoreUint64(&to.Size, s.Size)
 	atomic.StoreUint64(&to.Used, s.Used)
 	atomic.StoreUint64(&to.Peak, s.Peak)
@@ -48,11 +48,11 @@ func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 	if err := heap.Hints(hints).Check(); err != nil {
 		return answerNoMemory
 	}
-	off, err := job.Heap.Alloc(uint64(size), uint64(align))
+	off, err := current.Heap.Alloc(uint64(size), uint64(align))
 	if err != nil {
 		return noMemory(err, false)
 	}
-	if err := job.Commit(); err != nil {
+	if err := current.Commit(); err != nil {
 		shmemgoHeapFree(C.int64_t(off))
 		return noMemory(err, true)
 	}
@@ -62,8 +62,8 @@ func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 //export shmemgoHeapFree
 func shmemgoHeapFree(offset C.int64_t) C.int {
 	defer showHeap()
-	if err := job.Heap.Free(heap.Offset(offset)); err != nil {
-		job.Explain(err)
+	if err := current.Heap.Free(heap.Offset(offset)); err != nil {
+		current.Explain(err)
 		return answerNoBlock
 	}
 	return C.SHMEMI_DONE
@@ -71,20 +71,20 @@ func shmemgoHeapFree(offset C.int64_t) C.int {
 
 //export shmemgoHeapRealloc
 func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.int64_t {
-	start, old, ok := job.Heap.Block(heap.Offset(offset))
+	start, old, ok := current.Heap.Block(heap.Offset(offset))
 	if !ok || start != heap.Offset(offset) {
 		return answerNoBlock
 	}
 	*oldSize = C.size_t(old)
 	defer showHeap()
-	r, err := job.Heap.Realloc(start, uint64(size))
+	r, err := current.Heap.Realloc(start, uint64(size))
 	if err != nil {
 		return noMemory(err, false)
 	}
-	if err := job.Commit(); err != nil {
+	if err := current.Commit(); err != nil {
 		if r.Moved {
 			shmemgoHeapFree(C.int64_t(r.Offset))
-		} else if _, err := job.Heap.Realloc(start, old); err != nil {
+		} else if _, err := current.Heap.Realloc(start, old); err != nil {
 			// Shrinking back to the size of a moment ago needs no room.
 			fatal(err)
 		}
@@ -95,7 +95,7 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 
 //export shmemgoHeapRoom
 func shmemgoHeapRoom(offset C.int64_t) C.size_t {
-	start, size, ok := job.Heap.Block(heap.Offset(offset))
+	start, size, ok := current.Heap.Block(heap.Offset(offset))
 	if !ok {
 		return 0
 	}

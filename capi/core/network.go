@@ -17,39 +17,41 @@ import (
 
 //export shmemgoPut
 func shmemgoPut(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
-	return C.int(job.Engine.Stream(uint32(stream)).Put(fabric.PE(pe), int64(offset), source, uint64(n), request(r)))
+	return C.int(current.Engine.Context(uint32(stream)).Put(fabric.PE(pe), int64(offset), source, uint64(n), request(r)))
 }
 
 //export shmemgoPutSignal
 func shmemgoPutSignal(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t,
 	signalOffset C.int64_t, signal C.uint64_t, op C.int, r *C.struct_shmemi_request,
 ) C.int {
-	return C.int(job.Engine.Stream(uint32(stream)).PutSignal(fabric.PE(pe), int64(offset), source, uint64(n),
+	return C.int(current.Engine.Context(uint32(stream)).PutSignal(fabric.PE(pe), int64(offset), source, uint64(n),
 		int64(signalOffset), uint64(signal), proxy.Op(op), request(r)))
 }
 
 //export shmemgoGetRemote
 func shmemgoGetRemote(stream C.uint32_t, pe C.int, offset C.int64_t, dest unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
-	return C.int(job.Engine.Stream(uint32(stream)).Get(fabric.PE(pe), int64(offset), dest, uint64(n), request(r)))
+	return C.int(current.Engine.Context(uint32(stream)).Get(fabric.PE(pe), int64(offset), dest, uint64(n), request(r)))
 }
 
 //export shmemgoAMO
 func shmemgoAMO(stream C.uint32_t, pe C.int, offset C.int64_t, op, width C.int, operand, compare C.uint64_t,
 	fetch unsafe.Pointer, r *C.struct_shmemi_request,
 ) C.int {
-	return C.int(job.Engine.Stream(uint32(stream)).AMO(fabric.PE(pe), int64(offset), proxy.Op(op), uint8(width),
+	return C.int(current.Engine.Context(uint32(stream)).AMO(fabric.PE(pe), int64(offset), proxy.Op(op), uint8(width),
 		uint64(operand), uint64(compare), fetch, request(r)))
 }
 
 //export shmemgoRelease
-func shmemgoRelease() { job.Engine.Release() }
+func shmemgoRelease() { current.Engine.Release() }
 
 //export shmemgoFence
-func shmemgoFence(stream C.uint32_t) C.int { return C.int(job.Engine.Stream(uint32(stream)).Fence()) }
+func shmemgoFence(stream C.uint32_t) C.int {
+	return C.int(current.Engine.Context(uint32(stream)).Fence())
+}
 
 //export shmemgoQuiet
 func shmemgoQuiet(stream C.uint32_t, ticket *C.uint64_t) C.int {
-	e := job.Engine.Stream(uint32(stream))
+	e := current.Engine.Context(uint32(stream))
 	if *ticket == 0 {
 		*ticket = C.uint64_t(e.QuietBegin())
 	}
@@ -58,7 +60,7 @@ func shmemgoQuiet(stream C.uint32_t, ticket *C.uint64_t) C.int {
 
 //export shmemgoContextOpen
 func shmemgoContextOpen(stream C.uint32_t) C.int {
-	n, err := job.Engine.OpenStream(uint32(stream))
+	n, err := current.Engine.OpenContext(uint32(stream))
 	if err != nil {
 		failure.Store(&err)
 		return C.int(proxy.Failed)
@@ -74,8 +76,8 @@ func shmemgoError() *C.char {
 	reason := "no reason given"
 	if err := failure.Swap(nil); err != nil {
 		reason = (*err).Error()
-	} else if job != nil && job.Engine != nil {
-		if err := job.Engine.Err(); err != nil {
+	} else if current != nil && current.Engine != nil {
+		if err := current.Engine.Err(); err != nil {
 			reason = err.Error()
 		}
 	}

@@ -9,7 +9,7 @@ import "C"
 import (
 	"unsafe"
 
-	"libshmem/runtime/pe"
+	"libshmem/runtime/job"
 	"libshmem/runtime/proxy"
 )
 
@@ -18,7 +18,7 @@ var wakers []*C.struct_shmemi_core_waker
 
 //export shmemgoRings
 func shmemgoRings() unsafe.Pointer {
-	state, err := job.Rings(waker)
+	state, err := current.Rings(waker)
 	if err != nil {
 		failure.Store(&err)
 		return nil
@@ -26,7 +26,7 @@ func shmemgoRings() unsafe.Pointer {
 	return state
 }
 
-func waker(i int, e *proxy.Engine) pe.Waker {
+func waker(i int, e *proxy.Engine) job.Waker {
 	for len(wakers) <= i {
 		wakers = append(wakers, nil)
 	}
@@ -37,13 +37,13 @@ func waker(i int, e *proxy.Engine) pe.Waker {
 		w.engine = C.int(i)
 		wakers[i] = w
 	}
-	return pe.Waker{Function: unsafe.Pointer(C.shmemi_core_rouse), Argument: unsafe.Pointer(wakers[i])}
+	return job.Waker{Function: unsafe.Pointer(C.shmemi_core_rouse), Argument: unsafe.Pointer(wakers[i])}
 }
 
 // shmemgoWake ends the sleep of a proxy whose network is in Go.
 //
 //export shmemgoWake
-func shmemgoWake(i C.int) { job.Engines[i].Rouse() }
+func shmemgoWake(i C.int) { current.Engines[i].Rouse() }
 
 // freeWakers is called when no producer is left.
 func freeWakers() {

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 
 	"libshmem/runtime/config"
-	"libshmem/runtime/pe"
-	_ "libshmem/runtime/proxy/express" // has this package compiled anew when express.h changes
+	"libshmem/runtime/job"
+	_ "libshmem/runtime/proxy/fastpath" // has this package compiled anew when fastpath.h changes
 	"libshmem/runtime/topo"
 )
 
@@ -34,7 +34,7 @@ const (
 )
 
 // fill publishes a job to the front. n_pes comes last: it opens the fast path.
-func fill(s *State, j *pe.Job) {
+func fill(s *State, j *job.Job) {
 	peers := j.Nodes.Peers(j.Me)
 	control := j.HeapOf(j.Me)
 
@@ -95,7 +95,7 @@ func fill(s *State, j *pe.Job) {
 		n := j.Engine.Native()
 		C.shmemi_core_serve(s.c(), &C.struct_shmemi_native{
 			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),
-		}, (*C.struct_shmemi_express)(unsafe.Pointer(j.Engine.State)))
+		}, (*C.struct_shmemi_fastpath)(unsafe.Pointer(j.Engine.State)))
 	}
 	fillFile(s, j)
 	fillStatics(s, j)
@@ -123,7 +123,7 @@ func empty(s *State) {
 
 // bases is a table of where the peers' memory is in this process; nil for PEs
 // elsewhere.
-func bases(j *pe.Job, peers []topo.PE, where func(topo.PE) unsafe.Pointer) *unsafe.Pointer {
+func bases(j *job.Job, peers []topo.PE, where func(topo.PE) unsafe.Pointer) *unsafe.Pointer {
 	table := (*unsafe.Pointer)(C.calloc(C.size_t(j.NPEs), C.size_t(unsafe.Sizeof(uintptr(0)))))
 	all := unsafe.Slice(table, j.NPEs)
 	for _, p := range peers {
@@ -133,7 +133,7 @@ func bases(j *pe.Job, peers []topo.PE, where func(topo.PE) unsafe.Pointer) *unsa
 }
 
 // nodes is the number of each PE's node.
-func nodes(j *pe.Job) *int32 {
+func nodes(j *job.Job) *int32 {
 	list := (*int32)(C.calloc(C.size_t(j.NPEs), 4))
 	for i := range unsafe.Slice(list, j.NPEs) {
 		unsafe.Slice(list, j.NPEs)[i] = int32(j.Nodes.Node(topo.PE(i)))

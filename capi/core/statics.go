@@ -8,19 +8,19 @@ import "C"
 import (
 	"unsafe"
 
-	"libshmem/runtime/pe"
+	"libshmem/runtime/job"
 )
 
 // statics are the program's globals as the front has found them.
-func statics(args *C.struct_shmemi_init_args) pe.Statics {
+func statics(args *C.struct_shmemi_init_args) job.Statics {
 	if args.statics_cause != nil {
-		return pe.Statics{Cause: C.GoString(args.statics_cause), Remedy: C.GoString(args.statics_remedy)}
+		return job.Statics{Cause: C.GoString(args.statics_cause), Remedy: C.GoString(args.statics_remedy)}
 	}
-	return pe.Statics{Size: uint64(args.statics_size), Like: C.GoString(args.statics_like)}
+	return job.Statics{Size: uint64(args.statics_size), Like: C.GoString(args.statics_like)}
 }
 
 // fillFile gives the front the memory file that its heap is a part of.
-func fillFile(s *State, j *pe.Job) {
+func fillFile(s *State, j *job.Job) {
 	s.heapFD = -1
 	if fd, place, ok := j.HeapFile(); ok {
 		s.heapFD, s.heapPlace = int32(fd), uint64(place)
@@ -28,7 +28,7 @@ func fillFile(s *State, j *pe.Job) {
 }
 
 // fillStatics gives the front their place, or the reason why they stay.
-func fillStatics(s *State, j *pe.Job) {
+func fillStatics(s *State, j *job.Job) {
 	which, place, ok := j.Statics()
 	s.staticsFD = -1
 	if ok {

@@ -14,16 +14,16 @@ import (
 )
 
 //export shmemgoStreamOpen
-func shmemgoStreamOpen(file *C.char) C.int { return answer(job.OpenStreams(C.GoString(file))) }
+func shmemgoStreamOpen(file *C.char) C.int { return answer(current.OpenStreams(C.GoString(file))) }
 
 //export shmemgoStreamCall
 func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe.Pointer) C.int {
-	return answer(job.Stream(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
+	return answer(current.Stream(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
 }
 
 //export shmemgoModuleJob
 func shmemgoModuleJob(what C.int, handle unsafe.Pointer, at *unsafe.Pointer, size *C.size_t) C.int {
-	where, n, err := job.Module(what == C.SHMEMI_LIBRARY, handle)
+	where, n, err := current.Module(what == C.SHMEMI_LIBRARY, handle)
 	*at, *size = where, C.size_t(n)
 	return answer(err)
 }

@@ -6,7 +6,7 @@ import (
 	"structs"
 	"unsafe"
 
-	"libshmem/runtime/live"
+	"libshmem/runtime/statuspage"
 )
 
 // Answers of the heap's functions below 0.
@@ -70,7 +70,7 @@ type State struct {
 	scratch       unsafe.Pointer // this PE's internal buffers for collectives
 	inboxOffset   uint64         // of inbox below the user heap, the same on every PE
 	scratchSize   uint64         // bytes of scratch
-	live          *live.PE       // what other processes see of this PE
+	live          *statuspage.PE // what other processes see of this PE
 	teamsOffset   uint64         // of the areas of teams below the user heap
 	teamSize      uint64         // of one: words, scratch, agreements
 	agreeSize     uint64         // of those; the world's are in one more area, whose words say which PEs this one knows to be lost

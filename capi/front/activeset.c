@@ -1,6 +1,6 @@
 /*
  * activeset.c: the collectives on active sets. A set of all PEs of the job is the world; the others
- * count their messages in pSync (set.h).
+ * count their messages in pSync (activeset_messages.h).
  */
 #include "activeset.h"
 
@@ -13,8 +13,8 @@
 #include "front.h"
 #include "gpu.h"
 #include "reduce.h"
-#include "same.h"
-#include "set.h"
+#include "collective_arguments.h"
+#include "activeset_messages.h"
 #include "strided.h"
 #include "team.h"
 
@@ -22,11 +22,11 @@
 static struct shmemi_team *begin(struct shmemi_team *own, int start, int log_stride, int size,
                                  long *psync, const char *call)
 {
-    struct shmemi_team *t = shmemi_set_open(own, start, log_stride, size, psync, call);
+    struct shmemi_team *t = shmemi_activeset_open(own, start, log_stride, size, psync, call);
     return shmemi_collective_begin(t, call) ? t : NULL;
 }
 
-void shmemi_set_sync(int start, int log_stride, int size, long *psync, const char *call)
+void shmemi_activeset_sync(int start, int log_stride, int size, long *psync, const char *call)
 {
     struct shmemi_team own;
     struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
@@ -36,10 +36,10 @@ void shmemi_set_sync(int start, int log_stride, int size, long *psync, const cha
     shmemi_collective_end();
 }
 
-void shmemi_set_barrier(int start, int log_stride, int size, long *psync, const char *call)
+void shmemi_activeset_barrier(int start, int log_stride, int size, long *psync, const char *call)
 {
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-    shmemi_set_sync(start, log_stride, size, psync, call);
+    shmemi_activeset_sync(start, log_stride, size, psync, call);
 }
 
 /* --------------------------------------------------------------- broadcast */
@@ -52,22 +52,22 @@ static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, 
     for (uint32_t i = 1; i < t->n_near; i++) {
         int rank = t->near[(t->near_rank + i) % t->n_near];
         if (pull)
-            shmemi_set_message(t, rank, SHMEMI_DATA, call);
+            shmemi_activeset_message(t, rank, SHMEMI_DATA, call);
         else
-            shmemi_set_message_data(t, rank, SHMEMI_DATA, dest, from, n, call);
+            shmemi_activeset_message_data(t, rank, SHMEMI_DATA, dest, from, n, call);
     }
     if (pull)
-        shmemi_set_await(t, SHMEMI_READ, t->n_near - 1, call);
+        shmemi_activeset_await(t, SHMEMI_READ, t->n_near - 1, call);
 }
 
 /* The receiving side of spread_on_node. */
 static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const void *from, size_t n,
                             const char *call)
 {
-    shmemi_set_await(t, SHMEMI_DATA, 1, call);
+    shmemi_activeset_await(t, SHMEMI_DATA, 1, call);
     if (shmemi_coll_pulls(n)) {
         shmemi_get(SHMEM_CTX_DEFAULT, dest, from, n, t->pes[rank], call);
-        shmemi_set_message(t, rank, SHMEMI_READ, call);
+        shmemi_activeset_message(t, rank, SHMEMI_READ, call);
     }
 }
 
@@ -79,22 +79,22 @@ static void broadcast(struct shmemi_team *t, void *dest, const void *source, siz
         return;
     if (t->me == root) {
         for (uint32_t i = 1; i < t->n_nodes; i++)
-            shmemi_set_message_data(t, t->leaders[(t->node + i) % t->n_nodes], SHMEMI_DATA, dest,
-                                    source, n, call);
+            shmemi_activeset_message_data(t, t->leaders[(t->node + i) % t->n_nodes], SHMEMI_DATA,
+                                          dest, source, n, call);
         spread_on_node(t, dest, source, n, call);
     } else if (shmemi_state.peer_base[t->pes[root]] != NULL) {
         receive_on_node(t, root, dest, source, n, call);
     } else if (t->near_rank == 0) {
-        shmemi_set_await(t, SHMEMI_DATA, 1, call);
+        shmemi_activeset_await(t, SHMEMI_DATA, 1, call);
         spread_on_node(t, dest, dest, n, call);
     } else {
         receive_on_node(t, t->near[0], dest, dest, n, call);
     }
-    shmemi_set_release(n, call);
+    shmemi_activeset_release(n, call);
 }
 
-void shmemi_set_broadcast(void *dest, const void *source, size_t nbytes, int root, int start,
-                          int log_stride, int size, long *psync, const char *call)
+void shmemi_activeset_broadcast(void *dest, const void *source, size_t nbytes, int root, int start,
+                                int log_stride, int size, long *psync, const char *call)
 {
     struct shmemi_team own;
     struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
@@ -116,12 +116,12 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
 {
     for (int i = 1; i < t->n; i++) {
         int rank = (t->me + i) % t->n;
-        shmemi_set_message_data(t, rank, SHMEMI_DATA, mine, source + step * (size_t)rank, nbytes,
-                                call);
+        shmemi_activeset_message_data(t, rank, SHMEMI_DATA, mine, source + step * (size_t)rank,
+                                      nbytes, call);
     }
     shmemi_move(mine, source + step * (size_t)t->me, nbytes, call);
-    shmemi_set_release(nbytes, call);
-    shmemi_set_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
+    shmemi_activeset_release(nbytes, call);
+    shmemi_activeset_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
 }
 
 /* The place of this PE's bytes, behind those of the members before it: at distance d each passes on
@@ -132,9 +132,9 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
     int round = SHMEMI_ROUND;
     for (int distance = 1; distance < t->n; distance *= 2, round++) {
         if (t->me + distance < t->n)
-            shmemi_set_tell(t, t->me + distance, round, upto, call);
+            shmemi_activeset_tell(t, t->me + distance, round, upto, call);
         if (t->me >= distance)
-            upto += shmemi_set_hear(t, round, call);
+            upto += shmemi_activeset_hear(t, round, call);
     }
     return upto - nbytes;
 }
@@ -151,8 +151,8 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
     all_to_all(t, mine, source, nbytes, 0, call);
 }
 
-void shmemi_set_collect(void *dest, const void *source, size_t nbytes, int start, int log_stride,
-                        int size, long *psync, const char *call)
+void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int start,
+                              int log_stride, int size, long *psync, const char *call)
 {
     struct shmemi_team own;
     struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
@@ -177,8 +177,8 @@ static void blocks(struct shmemi_team *t, void *dest, const void *source, size_t
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, step, call);
 }
 
-void shmemi_set_fcollect(void *dest, const void *source, size_t nbytes, int start, int log_stride,
-                         int size, long *psync, const char *call)
+void shmemi_activeset_fcollect(void *dest, const void *source, size_t nbytes, int start,
+                               int log_stride, int size, long *psync, const char *call)
 {
     struct shmemi_team own;
     struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
@@ -191,8 +191,8 @@ void shmemi_set_fcollect(void *dest, const void *source, size_t nbytes, int star
     shmemi_collective_end();
 }
 
-void shmemi_set_alltoall(void *dest, const void *source, size_t nbytes, int start, int log_stride,
-                         int size, long *psync, const char *call)
+void shmemi_activeset_alltoall(void *dest, const void *source, size_t nbytes, int start,
+                               int log_stride, int size, long *psync, const char *call)
 {
     struct shmemi_team own;
     struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
@@ -219,14 +219,14 @@ static void alltoalls(struct shmemi_team *t, void *dest, const void *source, ptr
         if (i == 0)
             continue;
         shmemi_fence(SHMEM_CTX_DEFAULT, call);
-        shmemi_set_message(t, rank, SHMEMI_DATA, call);
+        shmemi_activeset_message(t, rank, SHMEMI_DATA, call);
     }
-    shmemi_set_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
+    shmemi_activeset_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
 }
 
-void shmemi_set_alltoalls(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
-                          size_t nelems, size_t width, int start, int log_stride, int size,
-                          long *psync, const char *call)
+void shmemi_activeset_alltoalls(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                                size_t nelems, size_t width, int start, int log_stride, int size,
+                                long *psync, const char *call)
 {
     struct shmemi_team own;
     struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
@@ -254,7 +254,7 @@ static int log2_below(int n)
 static void take(struct shmemi_team *t, void *in, const char *slot, size_t n, int word,
                  const char *call)
 {
-    shmemi_set_await(t, word, 1, call);
+    shmemi_activeset_await(t, word, 1, call);
     shmemi_move(in, slot, n, call);
 }
 
@@ -274,7 +274,7 @@ static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *sourc
 
     shmemi_move(acc, source, n, call);
     if (me >= power) {
-        shmemi_set_message_data(t, me - power, SHMEMI_DATA, folded, acc, n, call);
+        shmemi_activeset_message_data(t, me - power, SHMEMI_DATA, folded, acc, n, call);
         take(t, acc, whole, n, SHMEMI_READ, call);
         shmemi_move(dest, acc, n, call);
         return;
@@ -285,7 +285,7 @@ static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *sourc
     }
     for (int i = 0; i < steps; i++) {
         char *slot = pwrk + (size_t)i * n;
-        shmemi_set_message_data(t, me ^ 1 << i, SHMEMI_ROUND + i, slot, acc, n, call);
+        shmemi_activeset_message_data(t, me ^ 1 << i, SHMEMI_ROUND + i, slot, acc, n, call);
         take(t, in, slot, n, SHMEMI_ROUND + i, call);
         if (me >> i & 1) {
             reducer->combine(in, acc, nelems);
@@ -295,7 +295,7 @@ static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *sourc
         }
     }
     if (me + power < t->n)
-        shmemi_set_message_data(t, me + power, SHMEMI_READ, whole, acc, n, call);
+        shmemi_activeset_message_data(t, me + power, SHMEMI_READ, whole, acc, n, call);
     shmemi_move(dest, acc, n, call);
 }
 
@@ -316,9 +316,9 @@ static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t
     }
 }
 
-void shmemi_set_reduce(void *dest, const void *source, int nreduce, int start, int log_stride,
-                       int size, void *pwrk, long *psync, const struct shmemi_reducer *reducer,
-                       const char *call)
+void shmemi_activeset_reduce(void *dest, const void *source, int nreduce, int start, int log_stride,
+                             int size, void *pwrk, long *psync,
+                             const struct shmemi_reducer *reducer, const char *call)
 {
     struct shmemi_team own;
     struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);

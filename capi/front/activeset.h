@@ -9,22 +9,22 @@
 
 #pragma GCC visibility push(hidden)
 
-void shmemi_set_barrier(int start, int log_stride, int size, long *psync, const char *call);
-void shmemi_set_sync(int start, int log_stride, int size, long *psync, const char *call);
-void shmemi_set_broadcast(void *dest, const void *source, size_t nbytes, int root, int start,
-                          int log_stride, int size, long *psync, const char *call);
-void shmemi_set_collect(void *dest, const void *source, size_t nbytes, int start, int log_stride,
-                        int size, long *psync, const char *call);
-void shmemi_set_fcollect(void *dest, const void *source, size_t nbytes, int start, int log_stride,
-                         int size, long *psync, const char *call);
-void shmemi_set_alltoall(void *dest, const void *source, size_t nbytes, int start, int log_stride,
-                         int size, long *psync, const char *call);
-void shmemi_set_alltoalls(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
-                          size_t nelems, size_t width, int start, int log_stride, int size,
-                          long *psync, const char *call);
-void shmemi_set_reduce(void *dest, const void *source, int nreduce, int start, int log_stride,
-                       int size, void *pwrk, long *psync, const struct shmemi_reducer *reducer,
-                       const char *call);
+void shmemi_activeset_barrier(int start, int log_stride, int size, long *psync, const char *call);
+void shmemi_activeset_sync(int start, int log_stride, int size, long *psync, const char *call);
+void shmemi_activeset_broadcast(void *dest, const void *source, size_t nbytes, int root, int start,
+                                int log_stride, int size, long *psync, const char *call);
+void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int start,
+                              int log_stride, int size, long *psync, const char *call);
+void shmemi_activeset_fcollect(void *dest, const void *source, size_t nbytes, int start,
+                               int log_stride, int size, long *psync, const char *call);
+void shmemi_activeset_alltoall(void *dest, const void *source, size_t nbytes, int start,
+                               int log_stride, int size, long *psync, const char *call);
+void shmemi_activeset_alltoalls(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+                                size_t nelems, size_t width, int start, int log_stride, int size,
+                                long *psync, const char *call);
+void shmemi_activeset_reduce(void *dest, const void *source, int nreduce, int start, int log_stride,
+                             int size, void *pwrk, long *psync,
+                             const struct shmemi_reducer *reducer, const char *call);
 
 #pragma GCC visibility pop
 

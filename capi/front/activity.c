@@ -163,7 +163,7 @@ static void refresh(const struct shmemi_waiter *w, uint64_t now)
         end_write(e);
     }
     if (w->shown) {
-        struct shmemi_live_wait *l = &shmemi_state.live->waits[w->shown - 1];
+        struct shmemi_statuspage_wait *l = &shmemi_state.live->waits[w->shown - 1];
         snprintf(l->what, sizeof l->what, "%s%s%s", what, what[0] && why[0] ? "; " : "", why);
     }
 }

@@ -186,13 +186,13 @@ static bool await(struct agreement *a, int rank, int coordinator, enum step step
                               .pe = a->t->pes[rank],
                               .about = true};
     while (!has_said(a) && !is_lost(a, rank) && !a->left) {
-        shmemi_turn(&w);
+        shmemi_wait_step(&w);
         if (!early || shmemi_now() - a->asked < ASK_NS)
             continue;
-        shmemi_turned(&w); /* a look may wait itself, and only one of the two polls */
+        shmemi_wait_over(&w); /* a look may wait itself, and only one of the two polls */
         look(a);
     }
-    shmemi_turned(&w);
+    shmemi_wait_over(&w);
     return has_said(a) || a->left;
 }
 

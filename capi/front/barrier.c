@@ -11,7 +11,7 @@
 #include "failure.h"
 #include "message.h"
 #include "notify.h"
-#include "set.h"
+#include "activeset_messages.h"
 #include "team.h"
 #include "wait.h"
 #include "waiter.h"
@@ -157,7 +157,7 @@ void shmemi_team_meet(struct shmemi_team *t, const char *call)
     if (t == &shmemi_world)
         shmemi_meet_all(call);
     else if (t->psync != NULL)
-        shmemi_set_meet(t, call);
+        shmemi_activeset_meet(t, call);
     else
         meet_by_messages(t, call);
 }

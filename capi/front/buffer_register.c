@@ -19,7 +19,7 @@
 #include "statics.h"
 #include "sync.h"
 #include "team.h"
-#include "wish.h"
+#include "registration_request.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -50,7 +50,7 @@ enum {
 };
 
 /* Reports whether every PE can do its part. If not, each PE learns why, or which PE knows. */
-static bool agree(struct wish *w, const char *call)
+static bool agree(struct registration_request *w, const char *call)
 {
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
     int64_t length = (int64_t)w->length, granule = (int64_t)w->granule;
@@ -96,7 +96,7 @@ static bool agree(struct wish *w, const char *call)
 }
 
 /* Ends the collective call, and tells the thread why it has failed, if it has. */
-static void leave(const struct wish *w, const char *call)
+static void leave(const struct registration_request *w, const char *call)
 {
     char object[WHY + 80];
     if (!shmemi_collective_end() || w->why[0] == '\0')
@@ -124,7 +124,7 @@ static void clear(int64_t offset, size_t n)
 }
 
 /* Not by the C library's mmap: AddressSanitizer's would forget what it knows there. */
-static int move_in(const struct wish *w, int64_t offset)
+static int move_in(const struct registration_request *w, int64_t offset)
 {
     clear(offset, w->length);
     for (size_t at = 0, n; at < w->length; at += n) {
@@ -166,7 +166,7 @@ static void move_out(char *copy, uintptr_t start, size_t length, const char *cal
 /* ------------------------------------------------------------------- the calls */
 
 /* The offset of a block that now holds the buffer, or -1 and why. */
-static int64_t take_in(struct wish *w, const char *call)
+static int64_t take_in(struct registration_request *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
     int64_t offset = w->length > shmemi_state.heap_size ? -1 : core->heap_alloc(w->length, PAGE, 0);
@@ -221,7 +221,7 @@ static void let_go(uint32_t i, char *copy, const char *call)
 
 /* As take_in, for memory of a GPU. Its block begins where the chunks of the PE begin that has the
  * most of them before the buffer. */
-static int64_t borrow(struct wish *w, const char *call)
+static int64_t borrow(struct registration_request *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
     int64_t block = core->gpu_lend(w->most_before + w->most_after, w->most_before - w->before);
@@ -236,7 +236,7 @@ static int64_t borrow(struct wish *w, const char *call)
 
 void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char *call)
 {
-    struct wish w = {.start = (uintptr_t)buf_ptr, .length = length, .inside = -1};
+    struct registration_request w = {.start = (uintptr_t)buf_ptr, .length = length, .inside = -1};
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (!shmemi_collective_begin(&shmemi_world, call))
@@ -245,7 +245,7 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
         shmemi_team_meet(&shmemi_world, call);
-    shmemi_wish_check(&w, flags);
+    shmemi_registration_check(&w, flags);
     void *symmetric = NULL;
     if (!agree(&w, call)) {
         if (w.granule)
@@ -266,7 +266,7 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
 
 int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
 {
-    struct wish w = {.start = (uintptr_t)mmap_ptr, .length = length, .inside = -1};
+    struct registration_request w = {.start = (uintptr_t)mmap_ptr, .length = length, .inside = -1};
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (!shmemi_collective_begin(&shmemi_world, call))

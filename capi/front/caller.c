@@ -129,7 +129,7 @@ const char *shmemi_caller(char text[SHMEMI_CALLER])
  * there is no heap. */
 int shmemi_heap_use(uint64_t use[3])
 {
-    const struct shmemi_live *l = shmemi_state.live;
+    const struct shmemi_statuspage *l = shmemi_state.live;
     if (shmemi_state.n_pes == 0)
         return -1;
     use[0] = __atomic_load_n(&l->heap.size, __ATOMIC_RELAXED);

@@ -5,7 +5,7 @@
 #include "error.h"
 #include "exchange.h"
 #include "lifecycle.h"
-#include "slots.h"
+#include "team_ids.h"
 #include "team.h"
 
 #include <stdlib.h>

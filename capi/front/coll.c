@@ -15,8 +15,8 @@
 #include "front.h"
 #include "gpu.h"
 #include "message.h"
-#include "same.h"
-#include "slots.h"
+#include "collective_arguments.h"
+#include "team_ids.h"
 #include "strided.h"
 #include "team.h"
 
@@ -112,7 +112,7 @@ int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t n
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_same(t, dest, source, nbytes, "the root", root, call);
+    shmemi_coll_check_arguments(t, dest, source, nbytes, "the root", root, call);
     shmemi_coll_broadcast(t, dest, source, nbytes, root, true, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -152,7 +152,7 @@ int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nb
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_same(t, dest, source, nbytes, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, source, nbytes, "", 0, call);
     shmemi_coll_fcollect(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -222,7 +222,7 @@ int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_same(t, dest, NULL, 0, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, NULL, 0, "", 0, call);
     bool fits = collect_room(t, dest, source, nbytes, room, &all, call);
     if (!shmemi_collective_end())
         return -1;
@@ -237,7 +237,7 @@ int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nby
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_same(t, dest, NULL, 0, "", 0, call); /* shares may differ */
+    shmemi_coll_check_arguments(t, dest, NULL, 0, "", 0, call); /* shares may differ */
     shmemi_coll_collect(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -259,7 +259,7 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_same(t, dest, source, nbytes, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, source, nbytes, "", 0, call);
     shmemi_coll_alltoall(t, dest, source, nbytes, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -317,8 +317,8 @@ int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_same(t, dest, source, shmemi_bytes(nelems, size), "a stride", dst ^ sst << 32,
-                     call);
+    shmemi_coll_check_arguments(t, dest, source, shmemi_bytes(nelems, size), "a stride",
+                                dst ^ sst << 32, call);
     shmemi_coll_alltoalls(t, dest, source, dst, sst, nelems, size, call);
     return shmemi_collective_end() ? 0 : -1;
 }

@@ -12,7 +12,7 @@
 #include "error.h"
 #include "front.h"
 #include "netlock.h"
-#include "slots.h"
+#include "team_ids.h"
 #include "team.h"
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ static shmem_ctx_t handle_of(uint32_t place)
 }
 
 /* The core's number for a place; SHMEMI_FAILED: there is none. */
-static int open_stream(uint32_t place, const char *call)
+static int open_context(uint32_t place, const char *call)
 {
     if (!shmemi_state.networked)
         return 0;
@@ -49,7 +49,7 @@ static int make(const struct shmemi_team *t, shmem_team_t team, long options, sh
     uint32_t place = 1;
     while (place < SHMEMI_CONTEXTS && shmemi_contexts[place].handle != 0)
         place++;
-    int stream = place < SHMEMI_CONTEXTS ? open_stream(place, call) : SHMEMI_FAILED;
+    int stream = place < SHMEMI_CONTEXTS ? open_context(place, call) : SHMEMI_FAILED;
     if (stream >= 0) {
         struct shmemi_context *c = &shmemi_contexts[place];
         generations[place]++;

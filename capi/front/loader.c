@@ -13,7 +13,7 @@
 
 #include "error.h"
 #include "fault.h"
-#include "room.h"
+#include "preflight.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -69,7 +69,7 @@ const struct shmemi_core *shmemi_core_open(char *error, size_t size)
         return table;
 
     core_path(path, sizeof path);
-    if (!shmemi_room_for(path, error, size))
+    if (!shmemi_preflight(path, error, size))
         return NULL;
     void *core = load(path);
     if (core == NULL) {

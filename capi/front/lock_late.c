@@ -202,15 +202,15 @@ static void try_at_times(struct late *t)
     uint64_t next = 0, pace = PACE_FIRST_NS;
     for (;;) {
         if (shmemi_now() >= next) {
-            shmemi_turned(&w); /* a try may wait, too, and only one of the two polls */
+            shmemi_wait_over(&w); /* a try may wait, too, and only one of the two polls */
             if (try(t))
                 break;
             next = shmemi_now() + pace;
             pace = pace * 2 > PACE_LAST_NS ? PACE_LAST_NS : pace * 2;
         }
-        shmemi_turn(&w);
+        shmemi_wait_step(&w);
     }
-    shmemi_turned(&w);
+    shmemi_wait_over(&w);
     t->held = true;
 }
 

@@ -17,7 +17,7 @@
 #include "failure.h"
 #include "front.h"
 #include "gpu.h"
-#include "same.h"
+#include "collective_arguments.h"
 #include "sync.h"
 #include "team.h"
 
@@ -67,7 +67,7 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
         return NULL; /* "performs no action": no barrier either */
     if (!shmemi_collective_begin(&shmemi_world, call))
         return NULL;
-    shmemi_coll_same(&shmemi_world, NULL, NULL, 0, "", 0, call);
+    shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
         shmemi_team_meet(&shmemi_world, call); /* waits for late PEs without a limit */
@@ -115,7 +115,8 @@ void *shmemi_malloc_with_hints(size_t size, long hints, const char *call)
 static void same_block(const void *ptr, const char *call)
 {
     int64_t offset = ptr == NULL ? -1 : (int64_t)((uintptr_t)ptr - shmemi_state.heap_base);
-    shmemi_coll_same(&shmemi_world, NULL, NULL, 0, "the heap offset of the block", offset, call);
+    shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "the heap offset of the block",
+                                offset, call);
 }
 
 static int64_t offset_of(const void *ptr, const char *call)

@@ -57,8 +57,8 @@ static void quiet_rings(const char *call)
                               .whom = SHMEMI_NOBODY};
     uint64_t ticket = 0;
     while (shmemi_state.core->quiet_rings(&ticket) == SHMEMI_PENDING)
-        shmemi_turn(&w);
-    shmemi_turned(&w);
+        shmemi_wait_step(&w);
+    shmemi_wait_over(&w);
 }
 
 /* Waits until the operations posted before on a context are complete. */
@@ -86,9 +86,9 @@ static void quiet_network(struct shmemi_context *c, const char *call)
         shmemi_net_unlock();
         if (rc != SHMEMI_PENDING && rc != SHMEMI_AGAIN)
             break;
-        shmemi_turn(&w);
+        shmemi_wait_step(&w);
     }
-    shmemi_turned(&w);
+    shmemi_wait_over(&w);
     if (rc == SHMEMI_FAILED)
         shmemi_net_failed(-1, call);
 }

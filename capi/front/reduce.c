@@ -11,8 +11,8 @@
 #include "front.h"
 #include "gpu.h"
 #include "message.h"
-#include "same.h"
-#include "slots.h"
+#include "collective_arguments.h"
+#include "team_ids.h"
 #include "team.h"
 
 /* Pieces of a large reduction: near peers are combined from where they are, and
@@ -158,7 +158,7 @@ int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nele
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_same(t, dest, source, shmemi_bytes(nelems, reducer->size), "", 0, call);
+    shmemi_coll_check_arguments(t, dest, source, shmemi_bytes(nelems, reducer->size), "", 0, call);
     shmemi_coll_reduce(t, dest, source, nelems, reducer, call);
     return shmemi_collective_end() ? 0 : -1;
 }
@@ -193,7 +193,7 @@ int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
     size_t bytes = shmemi_bytes(nelems, reducer->size);
-    shmemi_coll_same(t, dest, source, bytes, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
     shmemi_check_symmetric("dest", dest, bytes, call);
     shmemi_check_symmetric("source", source, shmemi_bytes(bytes, (size_t)t->n), call);
     reducescatter(t, dest, source, nelems, reducer, call);
@@ -256,7 +256,7 @@ int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems
     shmemi_coll_apart(dest, bytes, source, bytes, true, call);
     if (!shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_same(t, dest, source, bytes, "", 0, call);
+    shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
     if (nelems == 0)
         return shmemi_collective_end() ? 0 : -1;
     if (bytes <= t->slot_size && bytes <= SHMEMI_TEAM_SLOT)

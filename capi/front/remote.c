@@ -160,12 +160,12 @@ SHMEMI_INLINE bool posting(struct post *p)
             mark_operations(p->context);
         shmemi_net_unlock();
         if (p->rc != SHMEMI_AGAIN) {
-            shmemi_turned(&p->waiter);
+            shmemi_wait_over(&p->waiter);
             if (p->rc == SHMEMI_FAILED)
                 shmemi_net_failed(p->pe, p->call);
             return false;
         }
-        shmemi_turn(&p->waiter);
+        shmemi_wait_step(&p->waiter);
     }
     p->tried = true;
     shmemi_net_lock(p->call);

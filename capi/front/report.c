@@ -85,8 +85,8 @@ void shmemi_report(struct shmemi_waiter *w, uint64_t now)
 
 void shmemi_show(struct shmemi_waiter *w)
 {
-    for (int i = 0; !w->shown && i < SHMEMI_LIVE_WAITS; i++) {
-        struct shmemi_live_wait *l = &shmemi_state.live->waits[i];
+    for (int i = 0; !w->shown && i < SHMEMI_STATUSPAGE_WAITS; i++) {
+        struct shmemi_statuspage_wait *l = &shmemi_state.live->waits[i];
         char free = 0;
         /* The first character of call says whether the place is taken; since, whether it can be
          * read. */
@@ -105,7 +105,7 @@ void shmemi_show(struct shmemi_waiter *w)
 
 void shmemi_unshow(struct shmemi_waiter *w)
 {
-    struct shmemi_live_wait *l = &shmemi_state.live->waits[w->shown - 1];
+    struct shmemi_statuspage_wait *l = &shmemi_state.live->waits[w->shown - 1];
     __atomic_store_n(&l->since, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&l->call[0], 0, __ATOMIC_RELEASE);
     w->shown = 0;

@@ -9,7 +9,7 @@
 #include "error.h"
 #include "front.h"
 #include "loader.h"
-#include "slots.h"
+#include "team_ids.h"
 #include "team.h"
 #include "units.h"
 

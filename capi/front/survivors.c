@@ -10,7 +10,7 @@
 #include "agree.h"
 #include "error.h"
 #include "failure.h"
-#include "slots.h"
+#include "team_ids.h"
 #include "team.h"
 #include "wait.h"
 #include "waiter.h"
@@ -25,7 +25,7 @@ static void give(const struct shmemi_team *t, struct shmemi_common *c)
 {
     memset(c, 0, shmemi_common_size(t));
     c->flags = GOOD;
-    shmemi_slots_free(c->free);
+    shmemi_team_ids_free(c->free);
     for (int rank = 0; rank < t->n; rank++)
         if (shmemi_is_lost(t->pes[rank]))
             c->lost[rank / 64] |= (uint64_t)1 << rank % 64;
@@ -70,13 +70,13 @@ static int attempt(struct shmemi_team *parent, struct shmemi_team **made, int *s
                          *all = (void *)(parent->agreeing + 3 * size);
     give(parent, lost);
     shmemi_agree(parent, lost, call);
-    *slot = shmemi_slots_lowest(lost->free, 0);
+    *slot = shmemi_team_ids_lowest(lost->free, 0);
     if (shmemi_common_lost(lost, parent->me) || *slot < 0)
         return -1;
     learn(parent, lost, call);
     *made = rest_of(parent, lost);
-    bool claimed = *made != NULL && shmemi_slots_claim(made, slot, 1);
-    bool placed = claimed && shmemi_slot_occupy(*made, *slot, call) == 0;
+    bool claimed = *made != NULL && shmemi_team_ids_claim(made, slot, 1);
+    bool placed = claimed && shmemi_team_id_occupy(*made, *slot, call) == 0;
     give(parent, all);
     all->flags = (*made != NULL && (placed || !claimed) ? MEMORY : 0) | (claimed ? CLAIMED : 0);
     shmemi_agree(parent, all, call);
@@ -84,7 +84,7 @@ static int attempt(struct shmemi_team *parent, struct shmemi_team **made, int *s
     if (all->flags == GOOD && memcmp(all->lost, lost->lost, lists) == 0)
         return 1;
     if (claimed)
-        shmemi_slots_disclaim(made, slot, 1);
+        shmemi_team_ids_disclaim(made, slot, 1);
     shmemi_team_drop(*made);
     return all->flags & MEMORY ? 0 : -1;
 }
@@ -107,6 +107,6 @@ int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, cons
     if (rc < 0)
         return -1;
     shmemi_heard(parent, made);
-    *new_team = shmemi_slot_name(made, call);
+    *new_team = shmemi_team_id_name(made, call);
     return 0;
 }

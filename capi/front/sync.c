@@ -8,8 +8,8 @@
 #include "error.h"
 #include "failure.h"
 #include "front.h"
-#include "same.h"
-#include "slots.h"
+#include "collective_arguments.h"
+#include "team_ids.h"
 #include "team.h"
 
 static void compare_calls(struct shmemi_team *t, const char *call)
@@ -17,7 +17,7 @@ static void compare_calls(struct shmemi_team *t, const char *call)
     if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) ||
         !shmemi_collective_begin(t, call))
         return;
-    shmemi_coll_same(t, NULL, NULL, 0, "", 0, call);
+    shmemi_coll_check_arguments(t, NULL, NULL, 0, "", 0, call);
     shmemi_collective_end();
 }
 
@@ -34,7 +34,7 @@ int shmemi_team_sync(shmem_team_t team, const char *call)
     struct shmemi_team *t = shmemi_team_of(team, call);
     if (t == NULL || !shmemi_collective_begin(t, call))
         return -1;
-    shmemi_coll_same(t, NULL, NULL, 0, "", 0, call);
+    shmemi_coll_check_arguments(t, NULL, NULL, 0, "", 0, call);
     shmemi_team_meet(t, call);
     return shmemi_collective_end() ? 0 : -1;
 }

@@ -3,7 +3,7 @@
  *
  * A rank is a number in a team. Every team that a program can name has a slot, the same one at all
  * of its PEs: an area in the internal part of the heap with a word for each rank and scratch for
- * small reductions. An active set has none; its messages are in set.h.
+ * small reductions. An active set has none; its messages are in activeset_messages.h.
  */
 #ifndef SHMEMI_TEAM_H
 #define SHMEMI_TEAM_H
@@ -31,7 +31,8 @@ struct shmemi_team {
     /* Two rounds of slots of slot_size bytes; NULL: none. */
     char *scratch;
     size_t round_size, slot_size;
-    long *psync; /* of an active set, instead: where its messages are counted (set.h) */
+    long *psync; /* of an active set, instead: where its messages are counted (activeset_messages.h)
+                  */
     uint64_t exchanges;
     /* Agreements (agree.c): how many there were, their offset below the user heap, and memory for
      * four contributions and a byte for each member. */

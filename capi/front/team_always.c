@@ -8,8 +8,8 @@
 
 #include "agree.h"
 #include "gpu.h"
-#include "set.h"
-#include "slots.h"
+#include "activeset_messages.h"
+#include "team_ids.h"
 #include "team.h"
 
 #include <shmemx.h>
@@ -21,7 +21,8 @@ static int add(shmem_team_t team, int32_t *pes, int n)
     struct shmemi_team *t = &shmemi_always[team];
     *t = (struct shmemi_team){.n = n, .pes = pes};
     int slot = team == SHMEM_TEAM_SHARED ? 0 : team;
-    if (pes == NULL || shmemi_team_place(t) != 0 || shmemi_slot_occupy(t, slot, "shmem_init") != 0)
+    if (pes == NULL || shmemi_team_place(t) != 0 ||
+        shmemi_team_id_occupy(t, slot, "shmem_init") != 0)
         return -1;
     shmemi_kernels_show(t, team, "shmem_init");
     return 0;
@@ -116,9 +117,9 @@ int shmemi_teams_open(void)
 
 void shmemi_teams_close(void)
 {
-    shmemi_sets_close();
+    shmemi_activesets_close();
     shmemi_slots_close();
-    for (int i = 0; i < SHMEMI_FIRST_SLOT; i++)
+    for (int i = 0; i < SHMEMI_FIRST_TEAM_ID; i++)
         shmemi_team_free(&shmemi_always[i]);
     shmemi_team_free(&shmemi_world);
 }

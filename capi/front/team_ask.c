@@ -5,7 +5,7 @@
 
 #include "error.h"
 #include "query.h"
-#include "slots.h"
+#include "team_ids.h"
 #include "team.h"
 
 int shmemi_team_my_pe(shmem_team_t team, const char *call)

@@ -15,7 +15,7 @@
 #include "notify.h"
 #include "order.h"
 #include "remote.h"
-#include "slots.h"
+#include "team_ids.h"
 #include "team.h"
 #include "wait.h"
 #include "waiter.h"
@@ -198,7 +198,8 @@ static void decide(const struct meeting *m, struct answer *a)
         a->verdict = FULL_MEMORY;
     else if (!(all.state & CLAIMED))
         a->verdict = AGAIN;
-    else if (m->round % 2 == 1 && (a->slot = shmemi_slots_lowest(all.free, SHMEMI_FIRST_SLOT)) < 0)
+    else if (m->round % 2 == 1 &&
+             (a->slot = shmemi_team_ids_lowest(all.free, SHMEMI_FIRST_TEAM_ID)) < 0)
         a->verdict = NO_SLOT;
 }
 
@@ -213,11 +214,11 @@ static bool preside(const struct meeting *m, struct answer *a)
                               .subject = m,
                               .whom = SHMEMI_ANYBODY};
     while (count(m) < m->n) {
-        if (!shmemi_turn(&w))
+        if (!shmemi_wait_step(&w))
             return false;
         /* Counting may take a get, which waits, too: a thread polls the network in one wait only.
          */
-        shmemi_turned(&w);
+        shmemi_wait_over(&w);
     }
     decide(m, a);
     memcpy(a->list, m->list, list);
@@ -311,9 +312,9 @@ static int64_t make(const struct meeting *m, const struct answer *a, int num_con
     *t = pes == NULL ? NULL : shmemi_team_new(pes, m->n, num_contexts);
     if (*t == NULL)
         return CLAIMED;
-    if (!shmemi_slots_claim(t, &slot, 1))
+    if (!shmemi_team_ids_claim(t, &slot, 1))
         return MEMORY;
-    return shmemi_slot_occupy(*t, slot, m->call) == 0 ? MEMORY | CLAIMED : CLAIMED;
+    return shmemi_team_id_occupy(*t, slot, m->call) == 0 ? MEMORY | CLAIMED : CLAIMED;
 }
 
 static int join(struct meeting *m, struct answer *own, int num_contexts, shmem_team_t *new_team)
@@ -321,7 +322,7 @@ static int join(struct meeting *m, struct answer *own, int num_contexts, shmem_t
     for (;;) {
         struct said said = {.n = m->n, .rank = m->rank, .state = MEMORY | CLAIMED};
         struct shmemi_team *t;
-        shmemi_slots_free(said.free);
+        shmemi_team_ids_free(said.free);
         const struct answer *a = ask(m, &said, own);
         if (a == NULL)
             return -1;
@@ -334,10 +335,10 @@ static int join(struct meeting *m, struct answer *own, int num_contexts, shmem_t
         said.state = make(m, a, num_contexts, &t);
         a = ask(m, &said, own);
         if (a != NULL && a->verdict == GOOD) {
-            *new_team = shmemi_slot_name(t, m->call);
+            *new_team = shmemi_team_id_name(t, m->call);
             return 0;
         }
-        shmemi_slots_disclaim(&t, &slot, 1);
+        shmemi_team_ids_disclaim(&t, &slot, 1);
         shmemi_team_drop(t);
         if (a == NULL || a->verdict != AGAIN) {
             if (a != NULL)

@@ -16,8 +16,8 @@
 #include "exchange.h"
 #include "failure.h"
 #include "gpu.h"
-#include "same.h"
-#include "slots.h"
+#include "collective_arguments.h"
+#include "team_ids.h"
 #include "team.h"
 
 #include <pthread.h>
@@ -89,26 +89,26 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
         mine.least[i] = args[i];
         mine.most[i] = -(int64_t)args[i];
     }
-    shmemi_slots_free(mine.free);
+    shmemi_team_ids_free(mine.free);
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
     if (!shmemi_collective_holds())
         return 0;
     check_same(&all, call);
     for (int i = 0; i < n; i++)
-        slots[i] = shmemi_slots_lowest(all.free, i == 0 ? SHMEMI_FIRST_SLOT : slots[0] + 1);
+        slots[i] = shmemi_team_ids_lowest(all.free, i == 0 ? SHMEMI_FIRST_TEAM_ID : slots[0] + 1);
     if (!(all.ok & MEMORY) || slots[0] < 0 || slots[n - 1] < 0)
         return 0;
-    if (!shmemi_slots_claim(made, slots, n))
+    if (!shmemi_team_ids_claim(made, slots, n))
         mine.ok &= ~(int64_t)CLAIMED;
     for (int i = 0; (mine.ok & CLAIMED) && i < n; i++)
-        if (made[i] != NULL && shmemi_slot_occupy(made[i], slots[i], call) != 0)
+        if (made[i] != NULL && shmemi_team_id_occupy(made[i], slots[i], call) != 0)
             mine.ok &= ~(int64_t)MEMORY;
     /* Also the barrier between clearing the words and the first message. */
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
     if (!shmemi_collective_holds())
         all.ok = 0;
     if (all.ok != GOOD && (mine.ok & CLAIMED))
-        shmemi_slots_disclaim(made, slots, n);
+        shmemi_team_ids_disclaim(made, slots, n);
     return all.ok;
 }
 
@@ -122,7 +122,7 @@ static int split(struct shmemi_team *parent, const struct plan *plans, int n, co
     int64_t state = GOOD, rc;
     if (!shmemi_collective_begin(parent, call))
         return -1;
-    shmemi_coll_same(parent, NULL, NULL, 0, "", 0, call);
+    shmemi_coll_check_arguments(parent, NULL, NULL, 0, "", 0, call);
     for (int i = 0; i < n; i++) {
         made[i] = plans[i].member ? build(parent, &plans[i]) : NULL;
         if (plans[i].member && made[i] == NULL)
@@ -136,7 +136,7 @@ static int split(struct shmemi_team *parent, const struct plan *plans, int n, co
         if (made[i] == NULL)
             continue;
         if (rc == GOOD)
-            *handles[i] = shmemi_slot_name(made[i], call);
+            *handles[i] = shmemi_team_id_name(made[i], call);
         else
             shmemi_team_drop(made[i]);
     }

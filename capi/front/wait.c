@@ -205,7 +205,7 @@ static bool nap(struct shmemi_waiter *w)
 }
 
 /* A turn of spinning or yielding. False: the thread's limit is over. */
-static bool awake_turn(struct shmemi_waiter *w)
+static bool awake_step(struct shmemi_waiter *w)
 {
     const struct shmemi_state *s = &shmemi_state;
     w->turns++;
@@ -231,13 +231,13 @@ static bool awake_turn(struct shmemi_waiter *w)
     return !is_over(w, now, false);
 }
 
-bool shmemi_turn(struct shmemi_waiter *w)
+bool shmemi_wait_step(struct shmemi_waiter *w)
 {
     const struct shmemi_state *s = &shmemi_state;
     if (SHMEMI_UNLIKELY(shmemi_some_lost())) {
         int pe = shmemi_breaks(w->whom);
         if (pe >= 0) {
-            shmemi_turned(w);
+            shmemi_wait_over(w);
             shmemi_tell_lost(pe, w->call);
             return false;
         }
@@ -245,14 +245,14 @@ bool shmemi_turn(struct shmemi_waiter *w)
     if (w->stalls && w->began == 0)
         w->began = shmemi_now();
     if (w->turns < s->spin + s->yields)
-        return awake_turn(w);
+        return awake_step(w);
     if (w->announced)
         return nap(w);
     announce(w);
     return true;
 }
 
-void shmemi_turned(struct shmemi_waiter *w)
+void shmemi_wait_over(struct shmemi_waiter *w)
 {
     stop_polling(w);
     if (w->shown)

@@ -16,10 +16,10 @@
 
 /* One turn of a wait whose condition does not hold yet. False: the wait ends, because a PE was
  * lost, and the thread has been told, or because the thread's limit is over. */
-bool shmemi_turn(struct shmemi_waiter *w);
+bool shmemi_wait_step(struct shmemi_waiter *w);
 
 /* Ends a wait that took at least one turn. */
-void shmemi_turned(struct shmemi_waiter *w);
+void shmemi_wait_over(struct shmemi_waiter *w);
 
 /* Waits until cond, an expression that reads memory atomically, holds, or a PE is lost. The last
  * arguments set further fields of the waiter. */
@@ -31,9 +31,9 @@ void shmemi_turned(struct shmemi_waiter *w);
                                        .describe = (describe_),                                    \
                                        .subject = (subject_),                                      \
                                        __VA_ARGS__};                                               \
-            while (shmemi_turn(&w_) && !(cond))                                                    \
+            while (shmemi_wait_step(&w_) && !(cond))                                               \
                 ;                                                                                  \
-            shmemi_turned(&w_);                                                                    \
+            shmemi_wait_over(&w_);                                                                 \
         }                                                                                          \
     } while (0)
 

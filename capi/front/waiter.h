@@ -54,7 +54,7 @@ struct shmemi_waiter {
     uint8_t shown; /* 1 + its place in the live page, 0: none */
     uint8_t entry; /* 1 + its place in the control page, 0: none */
 };
-_Static_assert(SHMEMI_LIVE_WAITS < UINT8_MAX && SHMEMI_LONG_WAITS < UINT8_MAX, "places fit");
+_Static_assert(SHMEMI_STATUSPAGE_WAITS < UINT8_MAX && SHMEMI_LONG_WAITS < UINT8_MAX, "places fit");
 
 #pragma GCC visibility pop
 

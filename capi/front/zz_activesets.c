@@ -13,73 +13,73 @@
 void shmem_barrier(int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_barrier");
-    shmemi_set_barrier(PE_start, logPE_stride, PE_size, pSync, "shmem_barrier");
+    shmemi_activeset_barrier(PE_start, logPE_stride, PE_size, pSync, "shmem_barrier");
 }
 
 void (shmem_sync)(int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_sync");
-    shmemi_set_sync(PE_start, logPE_stride, PE_size, pSync, "shmem_sync");
+    shmemi_activeset_sync(PE_start, logPE_stride, PE_size, pSync, "shmem_sync");
 }
 
 void shmem_broadcast32(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_broadcast32");
-    shmemi_set_broadcast(dest, source, shmemi_bytes(nelems, 4), PE_root, PE_start, logPE_stride, PE_size, pSync, "shmem_broadcast32");
+    shmemi_activeset_broadcast(dest, source, shmemi_bytes(nelems, 4), PE_root, PE_start, logPE_stride, PE_size, pSync, "shmem_broadcast32");
 }
 
 void shmem_broadcast64(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_broadcast64");
-    shmemi_set_broadcast(dest, source, shmemi_bytes(nelems, 8), PE_root, PE_start, logPE_stride, PE_size, pSync, "shmem_broadcast64");
+    shmemi_activeset_broadcast(dest, source, shmemi_bytes(nelems, 8), PE_root, PE_start, logPE_stride, PE_size, pSync, "shmem_broadcast64");
 }
 
 void shmem_collect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_collect32");
-    shmemi_set_collect(dest, source, shmemi_bytes(nelems, 4), PE_start, logPE_stride, PE_size, pSync, "shmem_collect32");
+    shmemi_activeset_collect(dest, source, shmemi_bytes(nelems, 4), PE_start, logPE_stride, PE_size, pSync, "shmem_collect32");
 }
 
 void shmem_collect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_collect64");
-    shmemi_set_collect(dest, source, shmemi_bytes(nelems, 8), PE_start, logPE_stride, PE_size, pSync, "shmem_collect64");
+    shmemi_activeset_collect(dest, source, shmemi_bytes(nelems, 8), PE_start, logPE_stride, PE_size, pSync, "shmem_collect64");
 }
 
 void shmem_fcollect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_fcollect32");
-    shmemi_set_fcollect(dest, source, shmemi_bytes(nelems, 4), PE_start, logPE_stride, PE_size, pSync, "shmem_fcollect32");
+    shmemi_activeset_fcollect(dest, source, shmemi_bytes(nelems, 4), PE_start, logPE_stride, PE_size, pSync, "shmem_fcollect32");
 }
 
 void shmem_fcollect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_fcollect64");
-    shmemi_set_fcollect(dest, source, shmemi_bytes(nelems, 8), PE_start, logPE_stride, PE_size, pSync, "shmem_fcollect64");
+    shmemi_activeset_fcollect(dest, source, shmemi_bytes(nelems, 8), PE_start, logPE_stride, PE_size, pSync, "shmem_fcollect64");
 }
 
 void shmem_alltoall32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_alltoall32");
-    shmemi_set_alltoall(dest, source, shmemi_bytes(nelems, 4), PE_start, logPE_stride, PE_size, pSync, "shmem_alltoall32");
+    shmemi_activeset_alltoall(dest, source, shmemi_bytes(nelems, 4), PE_start, logPE_stride, PE_size, pSync, "shmem_alltoall32");
 }
 
 void shmem_alltoall64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_alltoall64");
-    shmemi_set_alltoall(dest, source, shmemi_bytes(nelems, 8), PE_start, logPE_stride, PE_size, pSync, "shmem_alltoall64");
+    shmemi_activeset_alltoall(dest, source, shmemi_bytes(nelems, 8), PE_start, logPE_stride, PE_size, pSync, "shmem_alltoall64");
 }
 
 void shmem_alltoalls32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_alltoalls32");
-    shmemi_set_alltoalls(dest, source, dst, sst, nelems, 4, PE_start, logPE_stride, PE_size, pSync, "shmem_alltoalls32");
+    shmemi_activeset_alltoalls(dest, source, dst, sst, nelems, 4, PE_start, logPE_stride, PE_size, pSync, "shmem_alltoalls32");
 }
 
 void shmem_alltoalls64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_alltoalls64");
-    shmemi_set_alltoalls(dest, source, dst, sst, nelems, 8, PE_start, logPE_stride, PE_size, pSync, "shmem_alltoalls64");
+    shmemi_activeset_alltoalls(dest, source, dst, sst, nelems, 8, PE_start, logPE_stride, PE_size, pSync, "shmem_alltoalls64");
 }
 
 #include "zz_profiled_activesets.h"

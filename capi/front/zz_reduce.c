@@ -2886,265 +2886,265 @@ int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_complexf *dest, const sh
 void shmem_short_and_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_short_and_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ushort_and_reduce, "shmem_short_and_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ushort_and_reduce, "shmem_short_and_to_all");
 }
 
 void shmem_int_and_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_int_and_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &uint_and_reduce, "shmem_int_and_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &uint_and_reduce, "shmem_int_and_to_all");
 }
 
 void shmem_long_and_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_long_and_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulong_and_reduce, "shmem_long_and_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulong_and_reduce, "shmem_long_and_to_all");
 }
 
 void shmem_longlong_and_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longlong_and_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulonglong_and_reduce, "shmem_longlong_and_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulonglong_and_reduce, "shmem_longlong_and_to_all");
 }
 
 void shmem_short_or_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_short_or_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ushort_or_reduce, "shmem_short_or_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ushort_or_reduce, "shmem_short_or_to_all");
 }
 
 void shmem_int_or_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_int_or_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &uint_or_reduce, "shmem_int_or_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &uint_or_reduce, "shmem_int_or_to_all");
 }
 
 void shmem_long_or_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_long_or_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulong_or_reduce, "shmem_long_or_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulong_or_reduce, "shmem_long_or_to_all");
 }
 
 void shmem_longlong_or_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longlong_or_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulonglong_or_reduce, "shmem_longlong_or_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulonglong_or_reduce, "shmem_longlong_or_to_all");
 }
 
 void shmem_short_xor_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_short_xor_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ushort_xor_reduce, "shmem_short_xor_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ushort_xor_reduce, "shmem_short_xor_to_all");
 }
 
 void shmem_int_xor_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_int_xor_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &uint_xor_reduce, "shmem_int_xor_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &uint_xor_reduce, "shmem_int_xor_to_all");
 }
 
 void shmem_long_xor_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_long_xor_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulong_xor_reduce, "shmem_long_xor_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulong_xor_reduce, "shmem_long_xor_to_all");
 }
 
 void shmem_longlong_xor_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longlong_xor_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulonglong_xor_reduce, "shmem_longlong_xor_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &ulonglong_xor_reduce, "shmem_longlong_xor_to_all");
 }
 
 void shmem_short_max_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_short_max_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_max_reduce, "shmem_short_max_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_max_reduce, "shmem_short_max_to_all");
 }
 
 void shmem_int_max_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_int_max_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_max_reduce, "shmem_int_max_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_max_reduce, "shmem_int_max_to_all");
 }
 
 void shmem_long_max_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_long_max_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_max_reduce, "shmem_long_max_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_max_reduce, "shmem_long_max_to_all");
 }
 
 void shmem_longlong_max_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longlong_max_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_max_reduce, "shmem_longlong_max_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_max_reduce, "shmem_longlong_max_to_all");
 }
 
 void shmem_float_max_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_float_max_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_max_reduce, "shmem_float_max_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_max_reduce, "shmem_float_max_to_all");
 }
 
 void shmem_double_max_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_double_max_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_max_reduce, "shmem_double_max_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_max_reduce, "shmem_double_max_to_all");
 }
 
 void shmem_longdouble_max_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longdouble_max_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_max_reduce, "shmem_longdouble_max_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_max_reduce, "shmem_longdouble_max_to_all");
 }
 
 void shmem_short_min_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_short_min_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_min_reduce, "shmem_short_min_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_min_reduce, "shmem_short_min_to_all");
 }
 
 void shmem_int_min_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_int_min_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_min_reduce, "shmem_int_min_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_min_reduce, "shmem_int_min_to_all");
 }
 
 void shmem_long_min_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_long_min_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_min_reduce, "shmem_long_min_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_min_reduce, "shmem_long_min_to_all");
 }
 
 void shmem_longlong_min_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longlong_min_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_min_reduce, "shmem_longlong_min_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_min_reduce, "shmem_longlong_min_to_all");
 }
 
 void shmem_float_min_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_float_min_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_min_reduce, "shmem_float_min_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_min_reduce, "shmem_float_min_to_all");
 }
 
 void shmem_double_min_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_double_min_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_min_reduce, "shmem_double_min_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_min_reduce, "shmem_double_min_to_all");
 }
 
 void shmem_longdouble_min_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longdouble_min_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_min_reduce, "shmem_longdouble_min_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_min_reduce, "shmem_longdouble_min_to_all");
 }
 
 void shmem_short_sum_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_short_sum_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_sum_reduce, "shmem_short_sum_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_sum_reduce, "shmem_short_sum_to_all");
 }
 
 void shmem_int_sum_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_int_sum_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_sum_reduce, "shmem_int_sum_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_sum_reduce, "shmem_int_sum_to_all");
 }
 
 void shmem_long_sum_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_long_sum_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_sum_reduce, "shmem_long_sum_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_sum_reduce, "shmem_long_sum_to_all");
 }
 
 void shmem_longlong_sum_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longlong_sum_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_sum_reduce, "shmem_longlong_sum_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_sum_reduce, "shmem_longlong_sum_to_all");
 }
 
 void shmem_float_sum_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_float_sum_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_sum_reduce, "shmem_float_sum_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_sum_reduce, "shmem_float_sum_to_all");
 }
 
 void shmem_double_sum_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_double_sum_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_sum_reduce, "shmem_double_sum_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_sum_reduce, "shmem_double_sum_to_all");
 }
 
 void shmem_longdouble_sum_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longdouble_sum_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_sum_reduce, "shmem_longdouble_sum_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_sum_reduce, "shmem_longdouble_sum_to_all");
 }
 
 void shmem_complexd_sum_to_all(shmemi_complexd *dest, const shmemi_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexd *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_complexd_sum_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexd_sum_reduce, "shmem_complexd_sum_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexd_sum_reduce, "shmem_complexd_sum_to_all");
 }
 
 void shmem_complexf_sum_to_all(shmemi_complexf *dest, const shmemi_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexf *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_complexf_sum_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexf_sum_reduce, "shmem_complexf_sum_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexf_sum_reduce, "shmem_complexf_sum_to_all");
 }
 
 void shmem_short_prod_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_short_prod_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_prod_reduce, "shmem_short_prod_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &short_prod_reduce, "shmem_short_prod_to_all");
 }
 
 void shmem_int_prod_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_int_prod_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_prod_reduce, "shmem_int_prod_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &int_prod_reduce, "shmem_int_prod_to_all");
 }
 
 void shmem_long_prod_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_long_prod_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_prod_reduce, "shmem_long_prod_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &long_prod_reduce, "shmem_long_prod_to_all");
 }
 
 void shmem_longlong_prod_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longlong_prod_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_prod_reduce, "shmem_longlong_prod_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longlong_prod_reduce, "shmem_longlong_prod_to_all");
 }
 
 void shmem_float_prod_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_float_prod_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_prod_reduce, "shmem_float_prod_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &float_prod_reduce, "shmem_float_prod_to_all");
 }
 
 void shmem_double_prod_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_double_prod_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_prod_reduce, "shmem_double_prod_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &double_prod_reduce, "shmem_double_prod_to_all");
 }
 
 void shmem_longdouble_prod_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_longdouble_prod_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_prod_reduce, "shmem_longdouble_prod_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &longdouble_prod_reduce, "shmem_longdouble_prod_to_all");
 }
 
 void shmem_complexd_prod_to_all(shmemi_complexd *dest, const shmemi_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexd *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_complexd_prod_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexd_prod_reduce, "shmem_complexd_prod_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexd_prod_reduce, "shmem_complexd_prod_to_all");
 }
 
 void shmem_complexf_prod_to_all(shmemi_complexf *dest, const shmemi_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexf *pWrk, long *pSync)
 {
     SHMEMI_RANGE(COLL, "shmem_complexf_prod_to_all");
-    shmemi_set_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexf_prod_reduce, "shmem_complexf_prod_to_all");
+    shmemi_activeset_reduce(dest, source, nreduce, PE_start, logPE_stride, PE_size, pWrk, pSync, &complexf_prod_reduce, "shmem_complexf_prod_to_all");
 }
 
 #include "zz_profiled_reduce.h"

@@ -39,7 +39,7 @@ var activeSets = Chapter{
 		{
 			Name: "barrier", Section: "SHMEM_BARRIER", Since: "0.1", Instead: "shmem_quiet and shmem_team_sync",
 			Params: onSet(),
-			Front:  "shmemi_set_barrier(" + theSet + "pSync, $call)",
+			Front:  "shmemi_activeset_barrier(" + theSet + "pSync, $call)",
 			// Kernels and streams have teams only, no active sets.
 			Kernel: []Kernel{{
 				Scopes: allScopes, Result: "int", Params: []Param{collTeam},
@@ -58,7 +58,7 @@ var activeSets = Chapter{
 		{
 			Name: "sync", Section: "SHMEM_SYNC", Since: "0.1", Instead: "shmem_team_sync",
 			Params: onSet(),
-			Front:  "shmemi_set_sync(" + theSet + "pSync, $call)",
+			Front:  "shmemi_activeset_sync(" + theSet + "pSync, $call)",
 			Kernel: []Kernel{{
 				Scopes: allScopes, Result: "int", Params: []Param{collTeam},
 				Body: "shmemi_sync<$scope, 0>($job, $call, team)",
@@ -76,7 +76,7 @@ var activeSets = Chapter{
 				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "to copy"},
 				Param{Name: "PE_root", C: "int", Doc: "number, in the set, of the PE that sends"},
 			),
-			Front: "shmemi_set_broadcast(dest, source, $nbytes, PE_root, " + theSet + "pSync, $call)",
+			Front: "shmemi_activeset_broadcast(dest, source, $nbytes, PE_root, " + theSet + "pSync, $call)",
 			Doc:   "Copies an array of one PE to every other PE of the active set.",
 		}),
 		setRow(Family{
@@ -86,7 +86,7 @@ var activeSets = Chapter{
 				collSource,
 				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "from the caller; may differ from PE to PE, and be 0"},
 			),
-			Front: "shmemi_set_collect(dest, source, $nbytes, " + theSet + "pSync, $call)",
+			Front: "shmemi_activeset_collect(dest, source, $nbytes, " + theSet + "pSync, $call)",
 			Doc:   "Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every PE.",
 		}),
 		setRow(Family{
@@ -96,7 +96,7 @@ var activeSets = Chapter{
 				collSource,
 				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "from each PE"},
 			),
-			Front: "shmemi_set_fcollect(dest, source, $nbytes, " + theSet + "pSync, $call)",
+			Front: "shmemi_activeset_fcollect(dest, source, $nbytes, " + theSet + "pSync, $call)",
 			Doc: "Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every PE; " +
 				"they all have the same length.",
 		}),
@@ -107,7 +107,7 @@ var activeSets = Chapter{
 				Param{Name: "source", C: "const T *", Role: CollRead, Doc: "nelems times the size of the set"},
 				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "for each PE"},
 			),
-			Front: "shmemi_set_alltoall(dest, source, $nbytes, " + theSet + "pSync, $call)",
+			Front: "shmemi_activeset_alltoall(dest, source, $nbytes, " + theSet + "pSync, $call)",
 			Doc: "Exchanges blocks of nelems elements: block j of the i-th PE's source becomes block i of the j-th " +
 				"PE's dest.",
 		}),
@@ -120,7 +120,7 @@ var activeSets = Chapter{
 				Param{Name: "sst", C: "ptrdiff_t", Unit: "elements", Doc: "from one element of source to the next; at least 1"},
 				Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "for each PE"},
 			),
-			Front: "shmemi_set_alltoalls(dest, source, dst, sst, nelems, $size, " + theSet + "pSync, $call)",
+			Front: "shmemi_activeset_alltoalls(dest, source, dst, sst, nelems, $size, " + theSet + "pSync, $call)",
 			Doc: "Exchanges blocks of nelems elements as alltoall does, where the elements of source are sst apart and " +
 				"those of dest dst.",
 		}),
@@ -165,7 +165,7 @@ func toAll() []Family {
 				Param{Name: "pWrk", C: "T *", Role: CollWrite, Doc: "nreduce / 2 + 1 elements, and at least " +
 					"SHMEM_REDUCE_MIN_WRKDATA_SIZE"},
 				paramSync),
-			Front: "shmemi_set_reduce(dest, source, nreduce, " + theSet + "pWrk, pSync, &" + op.reducer + ", $call)",
+			Front: "shmemi_activeset_reduce(dest, source, nreduce, " + theSet + "pWrk, pSync, &" + op.reducer + ", $call)",
 			Doc: "Makes each element of dest, at every PE of the active set, " + op.what + " of the elements at that " +
 				"place in the set's sources. " + sameForSet + apartOrSame,
 			Errors: setErrors + " Also when nreduce is negative.", Order: setOrder,

@@ -53,7 +53,7 @@ func TestTaken(t *testing.T) {
 			"-   network: tcp on lo; these answer: tcp: it leads to no other host (bring an interface up for jobs of several hosts)",
 		},
 	} {
-		if got := lines(taken(c.offers)); got != c.want {
+		if got := lines(networkOf(c.offers)); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

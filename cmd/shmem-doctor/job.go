@@ -11,13 +11,13 @@ import (
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
-	"libshmem/runtime/pe"
+	"libshmem/runtime/job"
 	"libshmem/runtime/topo"
 )
 
-// job is one PE of several. PE 0 prints the findings of all, and has the status. One PE of each
-// host would be enough to look at it, but PEs learn their hosts only later.
-func job(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, stdout, stderr io.Writer) int {
+// checkJob is one PE of several. PE 0 prints the findings of all, and has the status. One PE of
+// each host would be enough to look at it, but PEs learn their hosts only later.
+func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, stdout, stderr io.Writer) int {
 	id, err := topo.HostID(cfg.HostID)
 	if err != nil {
 		return fail(stderr, errors.Join(err, boot.Close()))
@@ -47,11 +47,11 @@ func job(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, p
 
 // interfaces are the IP interfaces that a job would use.
 func interfaces(cfg *config.Config) []string {
-	s, err := pe.ReadSettings(cfg)
+	s, err := job.ReadSettings(cfg)
 	if err != nil {
 		return nil // said already
 	}
-	choice, err := ofi.Choose(cfg.Libfabric, s.Wish(cfg))
+	choice, err := ofi.Choose(cfg.Libfabric, s.Hints(cfg))
 	if err != nil {
 		return nil // likewise
 	}

@@ -5,7 +5,7 @@ import (
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
-	"libshmem/runtime/regcache/unmapped"
+	"libshmem/runtime/mrcache/memmonitor"
 	"libshmem/runtime/topo/hwloc"
 )
 
@@ -59,7 +59,7 @@ func registrations(cfg *config.Config) doctor.Finding {
 	if cfg.RegistrationCache == 0 {
 		return doctor.Well(subject, "off, by SHMEM_REGISTRATION_CACHE=0")
 	}
-	w, err := unmapped.Open()
+	w, err := memmonitor.Open()
 	if err == nil {
 		err = w.Close()
 	}

@@ -20,7 +20,7 @@ import (
 	"libshmem/cmd/internal/poller"
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
-	"libshmem/runtime/pe"
+	"libshmem/runtime/job"
 )
 
 const usage = `Usage: shmem-doctor [option]
@@ -84,15 +84,15 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	if *net {
 		return testFabric(cfg, findings, environ, stdout, stderr)
 	}
-	boot, err := pe.Meet(cfg, environ)
-	defer pe.Depart()
+	boot, err := job.Meet(cfg, environ)
+	defer job.Depart()
 	if err != nil {
 		findings = append(findings, doctor.Failed(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))
 	}
 	launched := err == nil && boot.Size() > 1
 	findings = append(findings, look(cfg, launched, environ)...)
 	if launched {
-		return job(boot, cfg, findings, time.Duration(*patience*float64(time.Second)), stdout, stderr)
+		return checkJob(boot, cfg, findings, time.Duration(*patience*float64(time.Second)), stdout, stderr)
 	}
 	if err == nil {
 		if err := boot.Close(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
-	"libshmem/runtime/pe"
+	"libshmem/runtime/job"
 )
 
 // network reports libfabric's offers between hosts. gpu: GPU memory will be registered later, which
@@ -23,20 +23,20 @@ func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 		return []doctor.Finding{doctor.Failed(doctor.Lacks, "libfabric", "several hosts need libfabric 1.11: apt install libfabric1", err)}
 	}
 	findings := []doctor.Finding{doctor.Well("libfabric", "%s, version %s", lib.File, lib.Version)}
-	s, err := pe.ReadSettings(cfg)
+	s, err := job.ReadSettings(cfg)
 	if err != nil {
 		return append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/guides/topology.md", err))
 	}
-	wish := s.Wish(cfg)
-	wish.GPU = wish.GPU || gpu
-	offers, err := ofi.List(cfg.Libfabric, wish)
+	hints := s.Hints(cfg)
+	hints.GPU = hints.GPU || gpu
+	offers, err := ofi.List(cfg.Libfabric, hints)
 	switch {
-	case err != nil && (wish.Provider != "" || wish.NICs != ""):
+	case err != nil && (hints.Provider != "" || hints.NICs != ""):
 		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "shmem-info --fabric lists the providers that answer", err))
 	case err != nil:
 		findings = append(findings, doctor.Failed(doctor.Lacks, subject, "shmem-info --fabric lists the providers that answer", err))
 	default:
-		findings = append(findings, taken(offers)...)
+		findings = append(findings, networkOf(offers)...)
 	}
 	machine := doctor.At("")
 	findings = append(append(findings, blind(offers, lib.Obstacles(environ))...), withoutAddress(offers, driven(machine))...)
@@ -47,8 +47,8 @@ func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	return append(findings, mute(answered(silent, offers), machine.NICs(), lib.File)...)
 }
 
-// taken reports the choice of a job between hosts.
-func taken(offers []ofi.Offer) []doctor.Finding {
+// networkOf reports the choice of a job between hosts.
+func networkOf(offers []ofi.Offer) []doctor.Finding {
 	const subject = "network"
 	var nics []string
 	var provider string

@@ -19,7 +19,7 @@ import (
 	"libshmem/runtime/doctor"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
-	"libshmem/runtime/pe"
+	"libshmem/runtime/job"
 )
 
 // reportFile is the file that --fabric writes, for people who help from far away.
@@ -45,13 +45,13 @@ func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string,
 
 // testNICs opens an endpoint on one NIC after the other.
 func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings []doctor.Finding) {
-	s, err := pe.ReadSettings(cfg)
+	s, err := job.ReadSettings(cfg)
 	if err != nil {
 		return "", nil // said already
 	}
-	wish := s.Wish(cfg)
-	wish.GPU = true
-	choice, err := ofi.Choose(cfg.Libfabric, wish)
+	hints := s.Hints(cfg)
+	hints.GPU = true
+	choice, err := ofi.Choose(cfg.Libfabric, hints)
 	if err != nil {
 		return "", []doctor.Finding{doctor.Failed(doctor.Wrong, "self-test", "shmem-info --fabric lists the providers that answer", err)}
 	}

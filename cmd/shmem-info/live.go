@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"libshmem"
-	"libshmem/runtime/live"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/shmerr"
 	"libshmem/runtime/stats"
+	"libshmem/runtime/statuspage"
 )
 
 // watchPE prints the work of a running PE, its growth in the time between two looks, and its waits.
@@ -23,7 +23,7 @@ func watchPE(w io.Writer, process string, between time.Duration) error {
 			Remedy: "ps and shmemrun --tag-output help to find it",
 		}
 	}
-	views, err := live.Find(pid)
+	views, err := statuspage.Find(pid)
 	if err != nil {
 		return err
 	}
@@ -58,17 +58,17 @@ func watchPE(w io.Writer, process string, between time.Duration) error {
 	if err := stats.Live(w, first, last); err != nil {
 		return err
 	}
-	if _, err := live.Find(pid); err != nil {
+	if _, err := statuspage.Find(pid); err != nil {
 		fmt.Fprintf(w, "this was the end: %v\n", err)
 	}
 	return nil
 }
 
 // waits prints the waits of a PE's threads.
-func waits(w io.Writer, page *live.PE) error {
+func waits(w io.Writer, page *statuspage.PE) error {
 	all := page.Waiting()
 	for _, t := range all {
-		since := time.Duration(live.Now() - t.Since).Round(time.Millisecond)
+		since := time.Duration(statuspage.Now() - t.Since).Round(time.Millisecond)
 		if t.What != "" {
 			t.What = " " + t.What
 		}
@@ -84,7 +84,7 @@ func waits(w io.Writer, page *live.PE) error {
 }
 
 // heapUse is the line about the user heap of a PE.
-func heapUse(h *live.Heap) string {
+func heapUse(h *statuspage.Heap) string {
 	bytes := func(v uint64) string { return stats.Amount(v, stats.Bytes) }
 	line := fmt.Sprintf("heap: %s of %s in %d blocks, at most %s so far; the largest free block has %s",
 		bytes(h.Used), bytes(h.Size), h.Blocks, bytes(h.Peak), bytes(h.Largest))
@@ -95,7 +95,7 @@ func heapUse(h *live.Heap) string {
 }
 
 // look reads the pages of a PE once.
-func look(views []*live.View) (*live.PE, *stats.Look, error) {
+func look(views []*statuspage.View) (*statuspage.PE, *stats.Look, error) {
 	page, err := views[0].PE()
 	if err != nil {
 		return nil, nil, err
@@ -104,7 +104,7 @@ func look(views []*live.View) (*live.PE, *stats.Look, error) {
 	var ends []*report.Shown
 	for _, v := range views[1:] {
 		end, err := report.LookAt(v)
-		var version *live.VersionError
+		var version *statuspage.VersionError
 		if errors.As(err, &version) {
 			return nil, nil, &shmerr.Error{Op: "read", Object: "an endpoint", Cause: err, Remedy: "run the shmem-info that is installed beside that library"}
 		}

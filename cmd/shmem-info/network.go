@@ -13,7 +13,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/fabric/rail"
 	"libshmem/runtime/config"
-	"libshmem/runtime/pe"
+	"libshmem/runtime/job"
 	"libshmem/runtime/proxy/credit"
 )
 
@@ -29,12 +29,12 @@ func libfabric(cfg *config.Config) string {
 // network lists the candidates, best first, each chosen or why not, and the promises of the chosen
 // one when it is open.
 func network(w io.Writer, cfg *config.Config) error {
-	s, err := pe.ReadSettings(cfg)
+	s, err := job.ReadSettings(cfg)
 	if err != nil {
 		return err
 	}
-	wish := s.Wish(cfg)
-	offers, err := ofi.List(cfg.Libfabric, wish)
+	hints := s.Hints(cfg)
+	offers, err := ofi.List(cfg.Libfabric, hints)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(offers) > 0 {
 		fmt.Fprintln(t, " \tprovider\tNIC\tnetwork\twhy not")
@@ -62,12 +62,12 @@ func network(w io.Writer, cfg *config.Config) error {
 		return err
 	}
 	fmt.Fprintln(w, "\n* marks a job's choice between hosts with these settings; of several NICs, --topology shows which PE takes which")
-	return granted(w, cfg, wish)
+	return granted(w, cfg, hints)
 }
 
 // open opens the choice of a job: several NICs promise less than each of them.
 func open(want fabric.Config) (fabric.Provider, error) {
-	choice, err := ofi.Choose(want.Library, ofi.Wish{Provider: want.Provider, Fabric: want.Fabric, NICs: want.NICs, GPU: want.GPU})
+	choice, err := ofi.Choose(want.Library, ofi.Hints{Provider: want.Provider, Fabric: want.Fabric, NICs: want.NICs, GPU: want.GPU})
 	if err != nil {
 		return nil, err
 	}
@@ -113,10 +113,10 @@ func overSockets(c *fabric.Caps) bool {
 }
 
 // granted opens the choice of a job, and prints the words of SHMEM_REQUIRE that it fulfils.
-func granted(w io.Writer, cfg *config.Config, wish ofi.Wish) error {
+func granted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
 	want := credit.Config(2)
-	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), wish.NICs, cfg.Libfabric
-	want.Data, want.Fence, want.Atomics, want.GPU = true, true, true, wish.GPU
+	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), hints.NICs, cfg.Libfabric
+	want.Data, want.Fence, want.Atomics, want.GPU = true, true, true, hints.GPU
 	p, err := open(want)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func granted(w io.Writer, cfg *config.Config, wish ofi.Wish) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", has, property.Name, property.Text)
 	}
 	err = t.Flush()
-	if !wish.GPU {
+	if !hints.GPU {
 		fmt.Fprintln(w, "GPUs were left alone: SHMEM_HEAP=device asks for their memory, for which a provider may make a context on one")
 	}
 	return errors.Join(err, p.Close())

@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/hostmem"
-	"libshmem/runtime/pe"
-	"libshmem/runtime/regcache/unmapped"
+	"libshmem/runtime/job"
+	"libshmem/runtime/mrcache/memmonitor"
 )
 
 // specification is the version of OpenSHMEM that shmem.h states.
@@ -45,7 +45,7 @@ func registrations(cfg *config.Config) string {
 	if cfg.RegistrationCache == 0 {
 		return "off, by SHMEM_REGISTRATION_CACHE=0"
 	}
-	w, err := unmapped.Open()
+	w, err := memmonitor.Open()
 	if err == nil {
 		err = w.Close()
 	}
@@ -83,7 +83,7 @@ func overhead(w io.Writer, cfg *config.Config) error {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "PEs of the job\tinternal area, KiB\t")
 	for _, n := range []int{1, 2, 8, 64, 1024} {
-		fmt.Fprintf(t, "%d\t%d\t\n", n, pe.NewLayout(n, 0).Internal>>10)
+		fmt.Fprintf(t, "%d\t%d\t\n", n, job.NewLayout(n, 0).Internal>>10)
 	}
 	if err := t.Flush(); err != nil {
 		return err

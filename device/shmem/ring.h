@@ -30,9 +30,9 @@ SHMEMI_HD struct shmemi_ring_near *shmemi_near_of(const struct shmemi_ring *r)
     return (struct shmemi_ring_near *)r->near;
 }
 
-SHMEMI_HD struct shmemi_ring_line *shmemi_line_of(const struct shmemi_ring *r)
+SHMEMI_HD struct shmemi_ring_progress *shmemi_progress_of(const struct shmemi_ring *r)
 {
-    return (struct shmemi_ring_line *)r->line;
+    return (struct shmemi_ring_progress *)r->line;
 }
 
 /*
@@ -43,7 +43,7 @@ SHMEMI_HD struct shmemi_ring_line *shmemi_line_of(const struct shmemi_ring *r)
 SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *looks)
 {
     shmemi_pause(looks);
-    return (*looks & 63) == 0 && shmemi_load_far32(&shmemi_line_of(r)->stopped);
+    return (*looks & 63) == 0 && shmemi_load_far32(&shmemi_progress_of(r)->stopped);
 }
 
 /*
@@ -55,7 +55,7 @@ SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *looks)
 SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
 {
     struct shmemi_ring_near *near = shmemi_near_of(r);
-    struct shmemi_ring_line *line = shmemi_line_of(r);
+    struct shmemi_ring_progress *line = shmemi_progress_of(r);
     uint32_t looks = 0;
     /* Positions wrap at 2^64, so distances are compared, not positions. */
     while ((int64_t)(goal - shmemi_load_near(&near->tail)) > 0) {
@@ -145,7 +145,7 @@ SHMEMI_HD void shmemi_rouse(const struct shmemi_ring *r)
 {
 #ifndef __CUDA_ARCH__
     shmemi_after_slots();
-    if (r->wake != NULL && shmemi_load_far32(&shmemi_line_of(r)->asleep))
+    if (r->wake != NULL && shmemi_load_far32(&shmemi_progress_of(r)->asleep))
         ((void (*)(void *))(uintptr_t)r->wake)(r->wake_arg);
 #else
     (void)r;
@@ -240,9 +240,10 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
 #define SHMEMI_NO_REPLY UINT32_MAX
 
 /*
- * Claims a reply place, or returns SHMEMI_NO_REPLY. The place is the caller's until shmemi_reply_wait
- * has returned. A claim waits only for another thread's reply, never for its own. Threads that wait
- * when a ring is stopped keep their places, so a claim must check for that before it tries again.
+ * Claims a reply place, or returns SHMEMI_NO_REPLY. The place is the caller's until
+ * shmemi_reply_wait has returned. A claim waits only for another thread's reply, never for its own.
+ * Threads that wait when a ring is stopped keep their places, so a claim must check for that before
+ * it tries again.
  */
 SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint)
 {
@@ -255,7 +256,7 @@ SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint
         if ((shmemi_claim_near(&claims[i >> 5], bit) & bit) == 0)
             return i;
         if ((n & mask) == mask) {
-            if (shmemi_load_far32(&shmemi_line_of(r)->stopped))
+            if (shmemi_load_far32(&shmemi_progress_of(r)->stopped))
                 return SHMEMI_NO_REPLY;
             shmemi_pause(&looks);
         }
@@ -274,8 +275,8 @@ SHMEMI_HD uint32_t shmemi_reply_turn(const struct shmemi_ring *r, uint32_t i)
 }
 
 /*
- * Waits for the reply, stores its value and releases the place. Returns the status of the operation,
- * or SHMEMI_STOPPED; then the place is not released, because the reply may still come.
+ * Waits for the reply, stores its value and releases the place. Returns the status of the
+ * operation, or SHMEMI_STOPPED; then the place is not released, because the reply may still come.
  */
 SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_t turn,
                                 uint64_t *value)
@@ -333,7 +334,7 @@ SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count,
     shmemi_before_slots();
     if (shmemi_rings_taken(rings, count, mine) != 0)
         return SHMEMI_STOPPED;
-    return shmemi_wait_past(r, &shmemi_line_of(r)->done,
+    return shmemi_wait_past(r, &shmemi_progress_of(r)->done,
                             shmemi_push(r, &words, SHMEMI_SLOTS_QUIET));
 }
 
@@ -352,7 +353,7 @@ SHMEMI_HD int shmemi_ring_fence(const struct shmemi_ring *rings, uint32_t count,
     if (shmemi_rings_taken(rings, count, mine) != 0)
         return SHMEMI_STOPPED;
     uint64_t p = shmemi_push(r, &words, SHMEMI_SLOTS_FENCE);
-    return count > 1 ? shmemi_wait_past(r, &shmemi_line_of(r)->fenced, p) : 0;
+    return count > 1 ? shmemi_wait_past(r, &shmemi_progress_of(r)->fenced, p) : 0;
 }
 
 #endif

@@ -149,7 +149,7 @@ SHMEMI_HD int shmemi_slots_of(uint64_t op)
 }
 
 /* The proxy's words to producers about a ring. Only the proxy writes it. */
-struct shmemi_ring_line {
+struct shmemi_ring_progress {
     uint64_t tail; /* positions below it may be used again; published once a batch */
     uint64_t done; /* position after the last quiet that is complete */
     uint64_t fenced; /* position after the last fence that holds for all rings */
@@ -157,12 +157,12 @@ struct shmemi_ring_line {
     uint32_t stopped; /* 1: the ring has no consumer any more; producers give up */
     unsigned char pad1[32];
 };
-SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_ring_line) == 64, sizeof_ring_line);
-SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, tail) == 0, ring_line_tail);
-SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, done) == 8, ring_line_done);
-SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, fenced) == 16, ring_line_fenced);
-SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, asleep) == 24, ring_line_asleep);
-SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_line, stopped) == 28, ring_line_stopped);
+SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_ring_progress) == 64, sizeof_ring_progress);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_progress, tail) == 0, ring_progress_tail);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_progress, done) == 8, ring_progress_done);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_progress, fenced) == 16, ring_progress_fenced);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_progress, asleep) == 24, ring_progress_asleep);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_progress, stopped) == 28, ring_progress_stopped);
 
 /* An answer. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes. */
 struct shmemi_reply {
@@ -195,7 +195,7 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_near, quieted) == 168, ring_near_
 /* Where a ring is. It does not change once producers have it. */
 struct shmemi_ring {
     void *slots; /* the slots */
-    void *line; /* struct shmemi_ring_line */
+    void *line; /* struct shmemi_ring_progress */
     void *replies; /* array of struct shmemi_reply */
     void *near; /* struct shmemi_ring_near and the claims */
     uint32_t log2_slots; /* logarithm of the number of slots */

@@ -38,7 +38,7 @@ type Provider struct {
 	next  atomic.Int64 // when there is something to do; read by the waiting thread
 	clock func() int64
 
-	waiting lines // for room
+	waiting backlogs // for room
 
 	arena  *arena
 	tokens int
@@ -66,7 +66,7 @@ type write struct {
 	last   fabric.RMA // a byte of it is read to confirm all pieces
 
 	notes     bool // the target gets the note
-	note      held
+	note      delayed
 	noteDelay sim.Time
 }
 
@@ -171,7 +171,7 @@ func (p *Provider) refuses() bool {
 }
 
 // hold keeps something until its time.
-func (p *Provider) hold(delay sim.Time, h held) {
+func (p *Provider) hold(delay sim.Time, h delayed) {
 	h.due = p.clock() + int64(delay)
 	p.held.add(h)
 	if before := p.next.Swap(p.earliest()); p.next.Load() < before {
@@ -198,7 +198,7 @@ func (p *Provider) Send(op *fabric.Send) error {
 		}
 		return err
 	}
-	h := held{what: aSend, send: *op, copy: noCopy}
+	h := delayed{what: aSend, send: *op, copy: noCopy}
 	if op.Inject {
 		var ok bool
 		if h.copy, h.send.Buf, ok = p.arena.keep(op.Buf, op.Len); !ok {
@@ -230,7 +230,7 @@ func (p *Provider) Read(op *fabric.RMA) error {
 		return err
 	}
 	p.sure(op.PE)
-	p.hold(f.Delay, held{what: aRead, rma: *op, copy: noCopy})
+	p.hold(f.Delay, delayed{what: aRead, rma: *op, copy: noCopy})
 	return nil
 }
 
@@ -274,7 +274,7 @@ func (p *Provider) Write(op *fabric.RMA) error {
 	}
 	for i := range n {
 		at := uint64(i) * size
-		h := held{what: aWrite, rma: *op, copy: noCopy}
+		h := delayed{what: aWrite, rma: *op, copy: noCopy}
 		h.rma.Local, h.rma.Len, h.rma.Remote = unsafe.Add(local, at), min(size, op.Len-at), op.Remote+at
 		if h.rma.Inject = false; op.Inject {
 			h.rma.Desc = p.arena.region.Desc
@@ -327,7 +327,7 @@ func (p *Provider) release() {
 }
 
 // post reports whether there was room for h, which is then done with.
-func (p *Provider) post(h *held) bool {
+func (p *Provider) post(h *delayed) bool {
 	var err error
 	switch h.what {
 	case aCompletion:

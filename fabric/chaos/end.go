@@ -9,7 +9,7 @@ import (
 // How operations end: pieces of a write one by one, and the write with the last.
 
 // refused fails an operation that the caller already regards as posted.
-func (p *Provider) refused(h *held, err error) {
+func (p *Provider) refused(h *delayed, err error) {
 	c := fabric.Completion{Err: int32(unix.EIO)}
 	switch h.what {
 	case aSend:
@@ -55,7 +55,7 @@ func (p *Provider) ended(c *fabric.Completion, text string) {
 	}
 	out := fabric.Completion{Token: w.token, Kind: fabric.KindWrite, Err: w.err}
 	if w.late > 0 {
-		p.hold(w.late, held{what: aCompletion, comp: out, copy: noCopy})
+		p.hold(w.late, delayed{what: aCompletion, comp: out, copy: noCopy})
 		return
 	}
 	p.done = append(p.done, out)

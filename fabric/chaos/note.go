@@ -23,18 +23,18 @@ var noteMark = sha256.Sum256([]byte("fabric/chaos: immediate data"))
 func sources(seed uint64) bool { return seed&1 != 0 }
 
 // makeNote writes the note of a write. It reports false when there is no room for it now.
-func (p *Provider) makeNote(op *fabric.RMA) (held, bool) {
+func (p *Provider) makeNote(op *fabric.RMA) (delayed, bool) {
 	var text [noteLen]byte
 	copy(text[:16], noteMark[:])
 	binary.LittleEndian.PutUint32(text[16:], uint32(p.me))
 	binary.LittleEndian.PutUint32(text[20:], op.Data)
 	kept, at, ok := p.arena.keepBytes(text[:])
 	if !ok {
-		return held{}, false
+		return delayed{}, false
 	}
 	w := p.newWrite()
 	*w = write{left: 1, silent: true, copy: kept}
-	return held{what: aSend, copy: noCopy, send: fabric.Send{
+	return delayed{what: aSend, copy: noCopy, send: fabric.Send{
 		To: op.PE, Buf: at, Len: noteLen, Desc: p.arena.region.Desc, Token: p.take(w),
 	}}, true
 }

@@ -89,7 +89,7 @@ func TestFind(t *testing.T) {
 		{"nothing", machine{}, "", "", "none of no provider leads"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o, err := find(c.on, Wish{Provider: c.provider, NICs: c.nics})
+			o, err := find(c.on, Hints{Provider: c.provider, NICs: c.nics})
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -132,7 +132,7 @@ func TestChoose(t *testing.T) {
 		{"all but one", p5, "^rdmap1", nil, "rdmap0-rdm rdmap2-rdm"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := choose(c.on, Wish{NICs: c.nics, Pick: c.pick})
+			got, err := choose(c.on, Hints{NICs: c.nics, Pick: c.pick})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,11 +143,11 @@ func TestChoose(t *testing.T) {
 	}
 	var seen []NIC
 	refuse := errors.New("none of these")
-	_, err := choose(two, Wish{NICs: "eth0,eth1", Pick: func(nics []NIC) ([]int, error) { seen = nics; return nil, refuse }})
+	_, err := choose(two, Hints{NICs: "eth0,eth1", Pick: func(nics []NIC) ([]int, error) { seen = nics; return nil, refuse }})
 	if !errors.Is(err, refuse) || !slices.Equal(seen, []NIC{{Name: "eth0", IP: true}, {Name: "eth1", IP: true}}) {
 		t.Errorf("picked from %v, error %v", seen, err)
 	}
-	_, err = choose(two, Wish{NICs: "eth7", Setting: "SHMEM_NIC_PE_MAPPING"})
+	_, err = choose(two, Hints{NICs: "eth7", Setting: "SHMEM_NIC_PE_MAPPING"})
 	if err == nil || !strings.Contains(err.Error(), "SHMEM_NIC_PE_MAPPING=eth7 allows none of eth1, eth0") {
 		t.Errorf("error %v", err)
 	}

@@ -43,10 +43,10 @@ func (l Library) second(o *offer) bool {
 }
 
 // fits reports whether the wish leaves the fabric open, or names that of the offer.
-func (w *Wish) fits(o *offer) bool { return w.Fabric == "" || w.Fabric == namedFabric(o) }
+func (w *Hints) fits(o *offer) bool { return w.Fabric == "" || w.Fabric == namedFabric(o) }
 
 // refuse explains why a wish contradicts itself; nil: it does not.
-func (w *Wish) refuse() error {
+func (w *Hints) refuse() error {
 	refused := func(remedy, format string, args ...any) error {
 		return &shmerr.Error{
 			Op: "choose", Object: fmt.Sprintf("provider %q", w.Provider), Cause: shmerr.Causef(shmerr.ErrNoProvider, format, args...), Remedy: remedy,
@@ -66,7 +66,7 @@ func (w *Wish) refuse() error {
 
 // notOnFabric explains why there is no offer on the fabric that a wish names: others are the offers
 // of its provider on NICs that are allowed.
-func (w *Wish) notOnFabric(others []*offer) error {
+func (w *Hints) notOnFabric(others []*offer) error {
 	version := cmp.Or(w.version, "here")
 	e := &shmerr.Error{
 		Op: "choose", Object: fmt.Sprintf("fabric %q", w.Fabric),

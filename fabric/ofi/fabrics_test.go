@@ -23,33 +23,33 @@ func TestFabric(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		on   machine
-		w    Wish
+		w    Hints
 		want string // the NICs and their fabric, those it could be moved to; or the error
 	}{
-		{"newer", twoFabrics, Wish{}, "rdmap0-rdm rdmap1-rdm on efa-direct of efa-direct efa"},
-		{"older", twoOlder, Wish{}, "rdmap0-rdm rdmap1-rdm on efa of efa efa-direct"},
-		{"oldest", oneFabric, Wish{Provider: "efa"}, "rdmap0-rdm on efa of efa"},
-		{"named, and first", twoFabrics, Wish{Fabric: "efa-direct"}, "rdmap0-rdm rdmap1-rdm on efa-direct of efa-direct"},
-		{"named, and second", twoFabrics, Wish{Fabric: "efa"}, "rdmap0-rdm rdmap1-rdm on efa of efa"},
-		{"named with its provider", twoOlder, Wish{Provider: "EFA", Fabric: "efa-direct"}, "rdmap0-rdm rdmap1-rdm on efa-direct of efa-direct"},
-		{"listed", twoFabrics, Wish{NICs: "rdmap1,rdmap0"}, "rdmap1-rdm rdmap0-rdm on efa-direct of efa-direct efa"},
-		{"a NIC of the other fabric alone", append(slices.Clone(twoFabrics), "efa rdmap2-rdm 100G efa?"), Wish{}, "rdmap0-rdm rdmap1-rdm on efa-direct of efa-direct efa"},
-		{"of another provider", twoFabrics, Wish{Provider: "tcp"}, "eth0 on  of "},
+		{"newer", twoFabrics, Hints{}, "rdmap0-rdm rdmap1-rdm on efa-direct of efa-direct efa"},
+		{"older", twoOlder, Hints{}, "rdmap0-rdm rdmap1-rdm on efa of efa efa-direct"},
+		{"oldest", oneFabric, Hints{Provider: "efa"}, "rdmap0-rdm on efa of efa"},
+		{"named, and first", twoFabrics, Hints{Fabric: "efa-direct"}, "rdmap0-rdm rdmap1-rdm on efa-direct of efa-direct"},
+		{"named, and second", twoFabrics, Hints{Fabric: "efa"}, "rdmap0-rdm rdmap1-rdm on efa of efa"},
+		{"named with its provider", twoOlder, Hints{Provider: "EFA", Fabric: "efa-direct"}, "rdmap0-rdm rdmap1-rdm on efa-direct of efa-direct"},
+		{"listed", twoFabrics, Hints{NICs: "rdmap1,rdmap0"}, "rdmap1-rdm rdmap0-rdm on efa-direct of efa-direct efa"},
+		{"a NIC of the other fabric alone", append(slices.Clone(twoFabrics), "efa rdmap2-rdm 100G efa?"), Hints{}, "rdmap0-rdm rdmap1-rdm on efa-direct of efa-direct efa"},
+		{"of another provider", twoFabrics, Hints{Provider: "tcp"}, "eth0 on  of "},
 		{
-			"not offered", oneFabric, Wish{Fabric: "efa-direct", version: "1.22"},
+			"not offered", oneFabric, Hints{Fabric: "efa-direct", version: "1.22"},
 			`choose fabric "efa-direct": SHMEM_FABRIC names it, and libfabric 1.22 offers rdmap0-rdm on efa only (unset SHMEM_FABRIC, or install libfabric 2.1 or later for efa-direct)`,
 		},
 		{
-			"no NIC", machine{"tcp eth0 192.0.2.2"}, Wish{Fabric: "efa", version: "2.6"},
+			"no NIC", machine{"tcp eth0 192.0.2.2"}, Hints{Fabric: "efa", version: "2.6"},
 			`choose fabric "efa": SHMEM_FABRIC names it, and libfabric 2.6 offers no NIC of the provider efa (unset SHMEM_FABRIC; shmem-info --fabric lists the offers)`,
 		},
-		{"on no NIC that is allowed", twoFabrics, Wish{Fabric: "efa", NICs: "rdmap7"}, `choose NIC: SHMEM_NIC_LIST=rdmap7 allows none of rdmap0-rdm, rdmap1-rdm (name one of them, or unset SHMEM_NIC_LIST)`},
+		{"on no NIC that is allowed", twoFabrics, Hints{Fabric: "efa", NICs: "rdmap7"}, `choose NIC: SHMEM_NIC_LIST=rdmap7 allows none of rdmap0-rdm, rdmap1-rdm (name one of them, or unset SHMEM_NIC_LIST)`},
 		{
-			"with another provider", twoFabrics, Wish{Provider: "tcp", Fabric: "efa"},
+			"with another provider", twoFabrics, Hints{Provider: "tcp", Fabric: "efa"},
 			`choose provider "tcp": SHMEM_FABRIC=efa names a fabric of the provider efa (unset SHMEM_FABRIC, or set SHMEM_PROVIDER=efa)`,
 		},
 		{
-			"as a provider", twoFabrics, Wish{Provider: "efa-direct"},
+			"as a provider", twoFabrics, Hints{Provider: "efa-direct"},
 			`choose provider "efa-direct": it is a fabric of the provider efa, and no provider (set SHMEM_PROVIDER=efa and SHMEM_FABRIC=efa-direct)`,
 		},
 	} {
@@ -67,7 +67,7 @@ func TestFabric(t *testing.T) {
 
 // A choice keeps its NICs on another fabric, in their order, or stays as it is.
 func TestMoveTo(t *testing.T) {
-	c, err := choose(twoFabrics, Wish{NICs: "rdmap1,rdmap0"})
+	c, err := choose(twoFabrics, Hints{NICs: "rdmap1,rdmap0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestWhyFabric(t *testing.T) {
 		{"", "fabric efa-direct of this version of libfabric comes first, unless SHMEM_FABRIC names this one"},
 		{"efa-direct", "SHMEM_FABRIC=efa-direct names another"},
 	} {
-		w := Wish{Fabric: c.fabric}
+		w := Hints{Fabric: c.fabric}
 		first, err := find(twoFabrics, w)
 		if err != nil {
 			t.Fatal(err)

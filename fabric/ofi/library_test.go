@@ -56,7 +56,7 @@ func TestLoadOnce(t *testing.T) {
 // TestSignalsStay: libraries that come with libfabric catch faults and exit;
 // Go's own handler must be in place again.
 func TestSignalsStay(t *testing.T) {
-	if _, err := List("", Wish{}); err != nil {
+	if _, err := List("", Hints{}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
@@ -82,7 +82,7 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestListMarksWhatOpenTakes(t *testing.T) {
 	for _, provider := range []string{"", "tcp"} {
-		offers, err := List("", Wish{Provider: provider})
+		offers, err := List("", Hints{Provider: provider})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,8 +23,8 @@ type NIC struct {
 	IP   bool   // it is an interface of the host, which others use too
 }
 
-// Wish is what a job asks of its network.
-type Wish struct {
+// Hints is what a job asks of its network.
+type Hints struct {
 	Provider string // "": the best
 	Fabric   string // of the provider efa; "": the one that fits the version of libfabric
 	NICs     string // names with commas between them, and ^ in front for all but these; "": any
@@ -44,7 +44,7 @@ type Wish struct {
 // Where the user lists NICs by name, all of the list may be taken, in its order. Else the choice is
 // the best one, and where NICs are made for this, others of its kind that are as fast. Interfaces
 // of tcp are not joined by default: they often lead to the same wire, or to different networks.
-func Choose(library string, w Wish) (*Choice, error) {
+func Choose(library string, w Hints) (*Choice, error) {
 	lib, err := Load(library)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func Choose(library string, w Wish) (*Choice, error) {
 	return c, nil
 }
 
-func choose(q asker, w Wish) (*Choice, error) {
+func choose(q asker, w Hints) (*Choice, error) {
 	nics := w.NICs
 	best, err := find(q, w)
 	if err != nil {

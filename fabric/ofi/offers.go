@@ -45,7 +45,7 @@ func (o *offer) free() {
 
 // List asks every provider, best first. Where Choose would find nothing, List returns the error of
 // Choose, and the offers that there are. Wish.Pick is not called.
-func List(library string, w Wish) ([]Offer, error) {
+func List(library string, w Hints) ([]Offer, error) {
 	w.Pick = nil
 	lib, err := Load(library)
 	if err != nil {
@@ -90,7 +90,7 @@ type question struct {
 }
 
 // questions prepares the questions of a wish.
-func (l Library) questions(w *Wish) *question {
+func (l Library) questions(w *Hints) *question {
 	C.shmemi_ofi_leave_gpus(number(!w.GPU))
 	return &question{lib: l}
 }
@@ -208,7 +208,7 @@ func address(info *C.struct_fi_info) netip.Addr {
 //
 // Providers are asked by name and in turn until one fits: all at once would
 // let each of them look for its hardware.
-func find(q asker, w Wish) (*offer, error) {
+func find(q asker, w Hints) (*offer, error) {
 	provider, nics := w.Provider, w.NICs
 	if err := w.refuse(); err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func find(q asker, w Wish) (*offer, error) {
 }
 
 // notFound explains why there is no offer.
-func notFound(q asker, refused []*offer, candidates []string, w Wish) error {
+func notFound(q asker, refused []*offer, candidates []string, w Hints) error {
 	provider := w.Provider
 	var there []*offer // of the right provider, on other NICs
 	for _, o := range refused {

@@ -49,7 +49,7 @@ var (
 
 // Open loads libfabric, chooses a provider and a NIC and opens an endpoint.
 func Open(cfg fabric.Config) (fabric.Provider, error) {
-	c, err := Choose(cfg.Library, Wish{Provider: cfg.Provider, Fabric: cfg.Fabric, NICs: cfg.NICs, GPU: cfg.GPU})
+	c, err := Choose(cfg.Library, Hints{Provider: cfg.Provider, Fabric: cfg.Fabric, NICs: cfg.NICs, GPU: cfg.GPU})
 	if err != nil {
 		return nil, err
 	}

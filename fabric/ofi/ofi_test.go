@@ -32,7 +32,7 @@ var tested = []struct {
 }
 
 func TestProviders(t *testing.T) {
-	offers, err := List("", Wish{})
+	offers, err := List("", Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}

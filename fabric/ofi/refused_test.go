@@ -18,7 +18,7 @@ import (
 func TestWhatStandsStill(t *testing.T) {
 	program := compiled(t, "stands")
 	answers := map[string]bool{}
-	offers, err := List("", Wish{})
+	offers, err := List("", Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestWhatStandsStill(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	offers, err := List("", Wish{})
+	offers, err := List("", Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}

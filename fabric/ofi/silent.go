@@ -26,7 +26,7 @@ func ListSilent(library string) ([]Silent, error) {
 	if err != nil {
 		return nil, err
 	}
-	offers, err := List(library, Wish{})
+	offers, err := List(library, Hints{})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // the target takes none, each completion is dropped and counted. Where it takes some, the
 // completion names no PE. In both cases the next message of a PE comes.
 func TestStrangers(t *testing.T) {
-	offers, err := List("", Wish{})
+	offers, err := List("", Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}

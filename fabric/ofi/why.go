@@ -9,7 +9,7 @@ import (
 
 // why tells people why an offer is not taken: a reason against the offer itself, or the reason for
 // the first that is taken.
-func why(o, first *offer, w Wish) string {
+func why(o, first *offer, w Hints) string {
 	provider := w.Provider
 	named := slices.ContainsFunc(sameFamily(provider), func(p string) bool { return strings.EqualFold(p, o.Provider) })
 	switch {

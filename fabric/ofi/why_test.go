@@ -36,7 +36,7 @@ func TestWhy(t *testing.T) {
 		},
 		{"none", newer, "", "nosuch", strings.Repeat("SHMEM_NIC_LIST=nosuch leaves it out; ", 2) + "SHMEM_NIC_LIST=nosuch leaves it out"},
 	} {
-		first, err := find(c.on, Wish{Provider: c.provider, NICs: c.nics})
+		first, err := find(c.on, Hints{Provider: c.provider, NICs: c.nics})
 		if (err != nil) != (c.name == "none") {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -44,7 +44,7 @@ func TestWhy(t *testing.T) {
 		for _, o := range c.on.ask("") {
 			text := "-"
 			if first == nil || o.Offer != first.Offer || o.address != first.address {
-				text = why(o, first, Wish{Provider: c.provider, NICs: c.nics})
+				text = why(o, first, Hints{Provider: c.provider, NICs: c.nics})
 			}
 			got = append(got, text)
 		}

@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x4f44e1beca97e8a5
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x8866871050351770
 import "C"

@@ -11,7 +11,7 @@ import (
 func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	k := copy(c, p.done)
 	p.done = p.done[:copy(p.done, p.done[k:])]
-	k += p.hand(c[k:])
+	k += p.deliverWaiting(c[k:])
 	p.settle()
 	for i := range p.nics {
 		l := p.turn + i
@@ -175,7 +175,7 @@ func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text s
 		p.load -= w.n
 		if c.Err != 0 && p.resend && !ownFault(c.Err) {
 			p.fails(w.nic, o.target(), w.remote, text)
-			if w.tries < triesMost && len(p.peers[o.target()].ways) > 0 {
+			if w.tries < triesMost && len(p.peers[o.target()].pairs) > 0 {
 				w.tries++
 				w.remote, w.token = -1, fabric.NoToken // settle finds others
 				p.waiting = append(p.waiting, ref{slot: int32(t), part: int32(i)})

@@ -9,7 +9,7 @@
 // the order of their lists, and the n-th operation of PE me on a peer goes by number me+peer+n of
 // both, each by its own count: so one rail of the network carries it, different pairs begin on
 // different rails, and ends with unequal numbers of NICs use all of them alike. Other pairs of NICs
-// are for the time when one has failed (ways.go).
+// are for the time when one has failed (nicpairs.go).
 //
 // Small operations stay on one NIC until it has got a few of them, for any PE, because a NIC that
 // is rung once for all of them sends them sooner; then comes the next. Large ones are cut up, or

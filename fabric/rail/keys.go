@@ -184,7 +184,7 @@ type rows struct {
 	known  []row   // by number of the row
 }
 
-func newRows(c *card) rows {
+func newRows(c *railAddr) rows {
 	r := rows{tables: c.tables}
 	for _, w := range c.rows {
 		r.put(w.key, w.keys)

@@ -43,7 +43,7 @@ func (p *Provider) write(q *peer, m letter) error {
 			return nil
 		}
 		if err == fabric.ErrAgain {
-			p.state.Pass()
+			p.state.Rotate()
 			return err
 		}
 		if theCallers(err) {

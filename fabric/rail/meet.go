@@ -48,14 +48,14 @@ func (p *Provider) trouble(l int) {
 		case q.bad != nil && q.bad[l*q.rails+r]:
 			p.strand(l, pe, r)
 		case !q.doubted(l, r):
-			q.doubts = append(q.doubts, way{l, r})
+			q.doubts = append(q.doubts, nicPair{l, r})
 		}
 	})
 }
 
 func (q *peer) doubted(l, r int) bool {
 	for _, w := range q.doubts {
-		if w == (way{l, r}) {
+		if w == (nicPair{l, r}) {
 			return true
 		}
 	}

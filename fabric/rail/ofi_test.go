@@ -23,7 +23,7 @@ func TestOFI(t *testing.T) {
 		t.Run(c.provider+", "+c.policy.String(), func(t *testing.T) {
 			opened := 0
 			fabrictest.Run(t, func(f fabric.Config) (fabric.Provider, error) {
-				choice, err := ofi.Choose("", ofi.Wish{Provider: c.provider, NICs: "lo"})
+				choice, err := ofi.Choose("", ofi.Hints{Provider: c.provider, NICs: "lo"})
 				if err != nil {
 					return nil, err
 				}

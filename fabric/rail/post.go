@@ -124,7 +124,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 		tok, ok := s.Token, true
 		if !s.Inject {
 			if tok, ok = p.tokenAt(l, s.Token, 0, s.To, r); !ok {
-				p.state.Pass()
+				p.state.Rotate()
 				return fabric.ErrAgain
 			}
 		}
@@ -148,7 +148,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 		}
 		p.nics[l].untake(s.Token, tok)
 		if err == fabric.ErrAgain {
-			p.state.Pass()
+			p.state.Rotate()
 			return err
 		}
 		if theCallers(err) || !p.resend {
@@ -241,7 +241,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	case err == nil:
 	case err == fabric.ErrAgain:
 		if !large {
-			p.state.Pass()
+			p.state.Rotate()
 		}
 		return err
 	case theCallers(err) || !p.resend:

@@ -182,8 +182,8 @@ func (p *Provider) open(a arrival, c *fabric.Completion) {
 	p.kept(p.receive(a))
 }
 
-// hand gives the caller messages that have waited for its buffers.
-func (p *Provider) hand(c []fabric.Completion) int {
+// deliverWaiting gives the caller messages that have waited for its buffers.
+func (p *Provider) deliverWaiting(c []fabric.Completion) int {
 	in := &p.inbox
 	k := 0
 	for k < len(c) && in.arrived.n > 0 && p.state.Posted() > 0 {

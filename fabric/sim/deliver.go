@@ -17,7 +17,7 @@ func (n *Network) whole(m *message, late Time) {
 	m.there = true
 	switch m.kind {
 	case fabric.KindRead:
-		n.turn(m, n.packetsOf(m.n))
+		n.answer(m, n.packetsOf(m.n))
 	case fabric.KindAtomic:
 		n.operate(m)
 	case fabric.KindWrite:
@@ -54,8 +54,8 @@ func (n *Network) whole(m *message, late Time) {
 	}
 }
 
-// turn sends the answer of a request.
-func (n *Network) turn(m *message, packets int) {
+// answer sends the answer of a request.
+func (n *Network) answer(m *message, packets int) {
 	m.answer = true
 	m.begin(packets)
 	n.plan(actLeave, max(n.now, m.to.nic.sends), m, nil)
@@ -75,7 +75,7 @@ func (n *Network) operate(m *message) {
 		apply(fabric.OpSet, at, m.width, m.old, 0)
 	}
 	n.touched(m.to)
-	n.turn(m, 1)
+	n.answer(m, 1)
 }
 
 // ended handles a message that needs nothing more from its target. Its sender learns of it unless

@@ -110,8 +110,8 @@ func (e *end) refuse() bool {
 // stormLength is how long a storm of refusals lasts, and the calm between two.
 const stormLength = 20 * Microsecond
 
-// taken checks a token below a bound, which is to be used.
-func (e *end) taken(t fabric.Token, below int) error {
+// checkToken checks a token below a bound, which is to be used.
+func (e *end) checkToken(t fabric.Token, below int) error {
 	switch {
 	case e.closed:
 		return shmerr.Causef(shmerr.ErrArgument, "the endpoint is closed")
@@ -127,7 +127,7 @@ func (e *end) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) error
 	net := e.net
 	net.mu.Lock()
 	defer net.mu.Unlock()
-	if err := e.taken(t, len(e.busy)); err != nil {
+	if err := e.checkToken(t, len(e.busy)); err != nil {
 		return &shmerr.Error{Op: "receive into", Object: fmt.Sprintf("buffer %d", t), Cause: err}
 	}
 	if err := e.local(at, n, desc); err != nil {
@@ -208,7 +208,7 @@ func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	case r.Inject:
 		return nil
 	}
-	if err := e.taken(r.Token, e.tokens); err != nil {
+	if err := e.checkToken(r.Token, e.tokens); err != nil {
 		return err
 	}
 	return e.local(r.Local, int(r.Len), r.Desc)

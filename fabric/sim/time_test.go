@@ -10,9 +10,9 @@ import (
 	"libshmem/fabric"
 )
 
-// stream writes count times n bytes by each pair of sites, as much at a time as there is room for,
-// and returns how long that takes and how many completions each target got.
-func stream(t *testing.T, n *Network, pairs [][2]*site, bytes, count int) Time {
+// writeAll writes count times n bytes by each pair of sites, as much at a time as there is room
+// for, and returns how long that takes and how many completions each target got.
+func writeAll(t *testing.T, n *Network, pairs [][2]*site, bytes, count int) Time {
 	t.Helper()
 	start := n.Now()
 	ended := 0
@@ -88,7 +88,7 @@ func TestPlayedRates(t *testing.T) {
 					pairs = append(pairs, [2]*site{a, b})
 				}
 			}
-			took := stream(t, n, pairs, size, count)
+			took := writeAll(t, n, pairs, size, count)
 			bits := float64(8 * size * count * len(pairs))
 			wire := float64(m.MTU) / float64(m.MTU+m.Header)
 			share := bits / float64(took) * 1e9 / float64(m.Bandwidth) / wire / c.want
@@ -121,7 +121,7 @@ func latency(t *testing.T, m Model) {
 		a, b := newSite(t, n, 0, fabric.Config{NICs: from}), newSite(t, n, 1, fabric.Config{NICs: to})
 		connect(a, b)
 		acquaint(n, a, b)
-		return stream(t, n, [][2]*site{{a, b}}, 8, 1)
+		return writeAll(t, n, [][2]*site{{a, b}}, 8, 1)
 	}
 	near, far := trip("nic0", "nic0"), trip("nic0", "nic1")
 	if near < 2*m.Latency+m.Post || near > 2*m.Latency+m.Post+Microsecond || far-near != 2*m.Cross {
@@ -132,7 +132,7 @@ func latency(t *testing.T, m Model) {
 	connect(a, b)
 	acquaint(n, a, b)
 	const ops = 1000
-	if took := stream(t, n, [][2]*site{{a, b}}, 8, ops); took < ops*m.Post {
+	if took := writeAll(t, n, [][2]*site{{a, b}}, 8, ops); took < ops*m.Post {
 		t.Errorf("%d operations took %d ns, with a processor that needs %d for each", ops, took, m.Post)
 	}
 }
@@ -195,7 +195,7 @@ func TestPlayedReplay(t *testing.T) {
 			n := New(m, seed)
 			a, b := newSite(t, n, 0, fabric.Config{}), newSite(t, n, 1, fabric.Config{})
 			connect(a, b)
-			stream(t, n, [][2]*site{{a, b}, {b, a}}, 30000, 40)
+			writeAll(t, n, [][2]*site{{a, b}, {b, a}}, 30000, 40)
 			return n.Trace()
 		}
 		first := trace(1)

@@ -13,7 +13,7 @@ const slotSize = 16
 
 // Rig is the memory of one ring, all of it, and the producers' end.
 type Rig struct {
-	Line *queue.Line
+	Line *queue.Progress
 	Near *queue.Near
 
 	slots   unsafe.Pointer
@@ -27,7 +27,7 @@ type Rig struct {
 // if that many had been used: their laps say that they are free.
 func New(n int, start uint64) *Rig {
 	g := &Rig{
-		Line:    &queue.Line{Tail: start, Done: start, Fenced: start},
+		Line:    &queue.Progress{Tail: start, Done: start, Fenced: start},
 		Near:    &queue.Near{Head: start, Tail: start},
 		slots:   aligned(queue.SlotBytes(n)),
 		replies: aligned(queue.ReplyBytes),

@@ -196,16 +196,16 @@ func (t *Theirs) Says() string {
 	return "accepted without effect: " + text
 }
 
-// taken is a variable of NVSHMEM with its value, and the value for the setting.
-type taken struct {
+// nvshmemSetting is a variable of NVSHMEM with its value, and the value for the setting.
+type nvshmemSetting struct {
 	*Theirs
 	text, here string
 }
 
 // takeNvshmem returns the values that variables of NVSHMEM, but for aliases, set, by the name of
 // the setting.
-func takeNvshmem(env map[string]string) (map[string][]taken, []Warning) {
-	out := map[string][]taken{}
+func takeNvshmem(env map[string]string) (map[string][]nvshmemSetting, []Warning) {
+	out := map[string][]nvshmemSetting{}
 	var warnings []Warning
 	known := map[string]bool{}
 	for i := range Nvshmem {
@@ -225,7 +225,7 @@ func takeNvshmem(env map[string]string) (map[string][]taken, []Warning) {
 			continue
 		}
 		if t.Here != "" {
-			out[t.Here] = append(out[t.Here], taken{t, text, here})
+			out[t.Here] = append(out[t.Here], nvshmemSetting{t, text, here})
 		}
 	}
 	for name, text := range env {

@@ -56,7 +56,7 @@ func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 	c := new(Config)
 	var warnings []Warning
 	var errs []error
-	var theirs map[string][]taken
+	var theirs map[string][]nvshmemSetting
 	if nvshmem {
 		theirs, warnings = takeNvshmem(env)
 	}
@@ -117,7 +117,7 @@ func (c *Config) isSet(name string) bool {
 
 // choose takes the setting's own name before its aliases and remarks on an alias with another
 // value.
-func (s *Setting) choose(env map[string]string, theirs []taken) (Value, []Warning) {
+func (s *Setting) choose(env map[string]string, theirs []nvshmemSetting) (Value, []Warning) {
 	v := Value{Setting: s, Text: s.Default}
 	var warnings []Warning
 	take := func(name, text, here string) {

@@ -6,7 +6,7 @@
 // It also has the types of packages that need more of a GPU: addresses, chunks of memory, streams,
 // the kinds of memory at a pointer.
 //
-// It knows no driver: a Device does the work. *cuda.Device is one, and runtime/pe picks it. The
+// It knows no driver: a Device does the work. *cuda.Device is one, and runtime/job picks it. The
 // queue decides on the contents of the memory, and on the order in which the two sides store to it;
 // of the memory itself it has to know Memory.Combining.
 //

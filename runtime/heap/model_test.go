@@ -127,7 +127,7 @@ func (h *Heap) check() error {
 	return nil
 }
 
-type held struct {
+type modelBlock struct {
 	off   Offset
 	want  uint64
 	align uint64
@@ -138,8 +138,8 @@ type held struct {
 type driver struct {
 	h      *Heap
 	m      model
-	held   []held
-	uppers []held
+	held   []modelBlock
+	uppers []modelBlock
 }
 
 const modelCells = 1024
@@ -167,12 +167,12 @@ func (d *driver) alloc(size, align uint64) error {
 }
 
 func (d *driver) hold(off Offset, size, align uint64) error {
-	d.held = append(d.held, held{off, size, align, d.m.next})
+	d.held = append(d.held, modelBlock{off, size, align, d.m.next})
 	d.m.next++
 	return d.m.fill(int(off/Granule), cellsOf(size), d.m.next-1)
 }
 
-func (d *driver) drop(i int) held {
+func (d *driver) drop(i int) modelBlock {
 	b := d.held[i]
 	d.held[i] = d.held[len(d.held)-1]
 	d.held = d.held[:len(d.held)-1]
@@ -265,7 +265,7 @@ func (d *driver) allocUpper(size, align uint64, above int) error {
 	if start, n, ok := d.h.Block(off + Offset(size) - 1); start != off || n != size || !ok {
 		return fmt.Errorf("the last of %d bytes at %#x is of a block at %#x, %d bytes, %v", size, off, start, n, ok)
 	}
-	d.uppers = append(d.uppers, held{off, size, align, d.m.next})
+	d.uppers = append(d.uppers, modelBlock{off, size, align, d.m.next})
 	d.m.next++
 	d.bound()
 	return d.m.fill(want, cellsOf(size), d.m.next-1)

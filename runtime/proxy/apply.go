@@ -37,10 +37,10 @@ func (e *Engine) applyHost(h *layout.Header, payload unsafe.Pointer, n int) {
 		e.tellDoing(fabric.PE(h.From))
 	case layout.KindTold:
 		e.hearDoing(h, payload, n)
-	case layout.KindStream:
-		e.giveStream(h)
-	case layout.KindStreamed:
-		e.takeStream(h)
+	case layout.KindSequence:
+		e.giveSequence(h)
+	case layout.KindSequenced:
+		e.takeSequence(h)
 	default:
 		e.malformed(h)
 	}
@@ -125,7 +125,7 @@ func (e *Engine) malformed(h *layout.Header) {
 }
 
 func (e *Engine) answer(h *layout.Header, value uint64) {
-	e.own(fabric.PE(h.From), e.Epoch, quiet.NoLane, &layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
+	e.own(fabric.PE(h.From), e.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.

@@ -22,7 +22,7 @@ func (e *Engine) Ask(pe fabric.PE) {
 func (e *Engine) tellDoing(pe fabric.PE) {
 	text := []byte(e.Report.Doing())
 	if n := min(len(text), maxPayload); n > 0 {
-		e.sendBytes(pe, e.Epoch, quiet.NoLane, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
+		e.sendBytes(pe, e.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
 	}
 }
 
@@ -46,7 +46,7 @@ func (e *Engine) ping(pe fabric.PE, p *layout.Peer) Status { return e.seen(pe, p
 // seen sends a message without payload, and does not inject it: an injected message has no
 // completion, and so reports no error.
 func (e *Engine) seen(pe fabric.PE, p *layout.Peer, k layout.Kind) Status {
-	if e.held(p) {
+	if e.parkedAhead(p) {
 		return Again
 	}
 	op := &e.sending

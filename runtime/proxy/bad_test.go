@@ -147,14 +147,14 @@ func TestBadAnswers(t *testing.T) {
 		if st := a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r); st != Pending {
 			t.Fatalf("fetch: %d", st)
 		}
-		return a.table.Question(a.lastTaken(ops.UseReply))
+		return a.table.Question(a.lastToken(ops.UseReply))
 	}
 	first := ask()
 	if answer(2, first, 1); r.Done != 0 {
 		t.Error("an answer of another PE was taken")
 	}
 	a.want("PE 2 answered request")
-	if answer(1|1<<layout.StreamShift, first, 1); r.Done != 0 {
+	if answer(1|1<<layout.ContextShift, first, 1); r.Done != 0 {
 		t.Error("an answer to another stream was taken")
 	}
 	a.want("not asked")
@@ -176,7 +176,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-func (e *Engine) lastTaken(u ops.Use) fabric.Token {
+func (e *Engine) lastToken(u ops.Use) fabric.Token {
 	for t := range e.table.Records {
 		if e.table.Records[t].Use == u {
 			return fabric.Token(t)
@@ -409,7 +409,7 @@ func FuzzReceive(f *testing.F) {
 			t.Errorf("several errors: %v", a.fatals)
 		case a.Report.Refused() > 1 || a.Report.Refused() == 1 && len(a.fatals) > 0:
 			t.Errorf("%d refused: %v", a.Report.Refused(), a.fatals)
-		case (len(m) < layout.HeaderSize || h.Job != token || h.From&(1<<layout.StreamShift-1) > 1) && a.Report.Refused() != 1:
+		case (len(m) < layout.HeaderSize || h.Job != token || h.From&(1<<layout.ContextShift-1) > 1) && a.Report.Refused() != 1:
 			t.Error("a message of a stranger was not refused")
 		case len(a.fatals)+int(a.Report.Refused()) == 1 && (changed > 0 && h.Kind != layout.KindBatch || len(a.table.Free) != free || len(j.net.flying) != sent || early != 0):
 			t.Errorf("%v, and yet %d bytes changed, %d of %d tokens free, %d early", a.fatals, changed, len(a.table.Free), free, early)

@@ -4,14 +4,14 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/express/expresstest"
+	"libshmem/runtime/proxy/fastpath/fastpathtest"
 )
 
 // boxed is an end that C may post to as well: what C posts lies in a box until
 // Go comes by, which hands it to the network in its order.
 type boxed struct {
 	*end
-	box   *expresstest.Box
+	box   *fastpathtest.Box
 	comps []fabric.Completion // that found no room in the box
 }
 
@@ -28,7 +28,7 @@ func (e *end) provider(seed uint64) fabric.Provider {
 	if m.credits > 0 {
 		room = m.credits/2 + 1
 	}
-	b := &boxed{end: e, box: expresstest.NewBox(seed*1000+uint64(e.me), room, m.again)}
+	b := &boxed{end: e, box: fastpathtest.NewBox(seed*1000+uint64(e.me), room, m.again)}
 	e.box = b.box
 	e.net.t.Cleanup(b.box.Close)
 	return b
@@ -85,12 +85,12 @@ func (b *boxed) Poll(c []fabric.Completion) (int, error) {
 
 func (b *boxed) Ready() bool {
 	b.pump()
-	return b.box.Held() > 0 || b.end.Ready()
+	return b.box.Kept() > 0 || b.end.Ready()
 }
 
 func (b *boxed) Arm() bool {
 	b.pump()
-	return b.box.Held() == 0 && b.end.Arm()
+	return b.box.Kept() == 0 && b.end.Arm()
 }
 
 func (b *boxed) Native() fabric.Native { return b.box.Native() }

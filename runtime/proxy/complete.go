@@ -99,7 +99,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	s := &e.table.Records[c.Token]
-	e.Stream(uint32(s.Stream)).completed(c, s)
+	e.Context(uint32(s.Stream)).completed(c, s)
 }
 
 // completed ends an operation of this stream.
@@ -169,7 +169,7 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		return
 	}
 	s := &e.table.Records[c.Token]
-	e.Stream(uint32(s.Stream)).broke(c, s, text)
+	e.Context(uint32(s.Stream)).broke(c, s, text)
 }
 
 // broke ends an operation of this stream that failed.
@@ -250,13 +250,13 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 		e.Report.Refuse("message with the token of another job")
 		return
 	}
-	if n := h.From >> layout.StreamShift; n != 0 && n < layout.StreamsOpen && h.From&(1<<layout.StreamShift-1) < uint32(len(e.peers)) {
-		f, err := e.openStream(n)
+	if n := h.From >> layout.ContextShift; n != 0 && n < layout.ContextsOpen && h.From&(1<<layout.ContextShift-1) < uint32(len(e.peers)) {
+		f, err := e.newContext(n)
 		if err != nil {
-			e.fatal(fmt.Errorf("receive: PE %d uses stream %d: %w", h.From&(1<<layout.StreamShift-1), n, err))
+			e.fatal(fmt.Errorf("receive: PE %d uses stream %d: %w", h.From&(1<<layout.ContextShift-1), n, err))
 			return
 		}
-		h.From &= 1<<layout.StreamShift - 1
+		h.From &= 1<<layout.ContextShift - 1
 		f.receiveOwn(h, m, size)
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/queue/queuetest"
-	"libshmem/runtime/proxy/express/expresstest"
+	"libshmem/runtime/proxy/fastpath/fastpathtest"
 	"libshmem/runtime/proxy/loop"
 )
 
@@ -19,7 +19,7 @@ func BenchmarkConsumer(b *testing.B) {
 		MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true,
 	}
 	b.Run("go", func(b *testing.B) { benchConsumer(b, newNull(b, benchPEs, caps)) })
-	b.Run("c", func(b *testing.B) { benchConsumer(b, newNullOn(b, expresstest.NewNull(nil, caps), benchPEs)) })
+	b.Run("c", func(b *testing.B) { benchConsumer(b, newNullOn(b, fastpathtest.NewNull(nil, caps), benchPEs)) })
 }
 
 const benchPEs = 9

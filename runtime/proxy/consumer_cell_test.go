@@ -37,7 +37,7 @@ func reuse(rig *queuetest.Rig, from *uint64) {
 // them, also those of operations that have to wait.
 func TestPlayedCells(t *testing.T) {
 	all := map[string]*gpus{"": nil}
-	for name, g := range cards {
+	for name, g := range gpuModels {
 		all[" "+name] = &g
 	}
 	waited, inLane := uint64(0), 0
@@ -94,7 +94,7 @@ func putCells(t *testing.T, m mode) (waited uint64, inLane int) {
 		differ(t, fmt.Sprintf("heap of PE %d", pe), j.pes[pe].heap[:heap], want[pe])
 	}
 	_, waited = j.consumers[0].Counts()
-	inLane = j.inLane
+	inLane = j.inLoop
 	j.clean()
 	return waited, inLane
 }
@@ -120,7 +120,7 @@ func (j *ringJob) askCell(op queue.Op, b []byte) (uint64, int32) {
 // TestCellsRefused: an operation of a cell that makes no sense fails like others.
 func TestCellsRefused(t *testing.T) {
 	const heap = 1 << 16
-	eachWay(t, modes[0], func(t *testing.T, m mode) {
+	eachConsumer(t, modes[0], func(t *testing.T, m mode) {
 		j := newRingJob(t, m, 1, 2, 1, heap)
 		j.pushCell(0, queue.Op{Code: queue.CodePut, PE: 2, Dest: at(0)}, make([]byte, 64))
 		j.pushCell(0, queue.Op{Code: queue.CodePut, PE: 1, Dest: internal + heap - 63}, make([]byte, 64))

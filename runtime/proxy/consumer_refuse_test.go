@@ -45,7 +45,7 @@ func TestConsumerRefuses(t *testing.T) {
 	} {
 		m := modes[0]
 		m.name = name
-		eachWay(t, m, func(t *testing.T, m mode) {
+		eachConsumer(t, m, func(t *testing.T, m mode) {
 			j := newRingJob(t, m, 1, 2, 1, heap)
 			j.push(0, 0, row.op)
 			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(100), Value: 42})
@@ -69,7 +69,7 @@ func TestConsumerRefuses(t *testing.T) {
 
 // TestConsumerUnknown passes a slot whose code the table does not have.
 func TestConsumerUnknown(t *testing.T) {
-	eachWay(t, modes[0], func(t *testing.T, m mode) {
+	eachConsumer(t, modes[0], func(t *testing.T, m mode) {
 		j := newRingJob(t, m, 1, 2, 1, 1<<16)
 		rig := j.rigs[0][0]
 		p := rig.Take(1)

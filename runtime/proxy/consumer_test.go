@@ -24,7 +24,7 @@ type ringJob struct {
 	consumers []*loop.Consumer
 	mu        sync.Mutex // around reports, where loops run
 	reports   [][]error
-	inLane    int // operations that C took
+	inLoop    int // operations that C took
 }
 
 const testSlots = queue.MinSlots
@@ -82,7 +82,7 @@ func (j *ringJob) inC(i int) {
 	if held {
 		p.Unlock()
 	}
-	j.inLane += a.Taken
+	j.inLoop += a.Taken
 	if p.applied != nil {
 		p.applied()
 	}
@@ -111,8 +111,8 @@ func (j *ringJob) push(pe, ring int, op queue.Op) uint64 {
 	return p
 }
 
-// taken is shmemi_rings_taken.
-func (j *ringJob) taken(pe, mine int) {
+// awaitRings is shmemi_rings_taken.
+func (j *ringJob) awaitRings(pe, mine int) {
 	j.t.Helper()
 	for i, rig := range j.rigs[pe] {
 		if i != mine {
@@ -124,14 +124,14 @@ func (j *ringJob) taken(pe, mine int) {
 
 func (j *ringJob) quiet(pe, ring int) {
 	j.t.Helper()
-	j.taken(pe, ring)
+	j.awaitRings(pe, ring)
 	p := j.push(pe, ring, queue.Op{Code: queue.CodeQuiet})
 	j.until("quiet", func() bool { return j.rigs[pe][ring].Complete(p) })
 }
 
 func (j *ringJob) fence(pe, ring int) {
 	j.t.Helper()
-	j.taken(pe, ring)
+	j.awaitRings(pe, ring)
 	p := j.push(pe, ring, queue.Op{Code: queue.CodeFence})
 	if len(j.rigs[pe]) > 1 {
 		j.until("fence", func() bool { return int64(j.rigs[pe][ring].Line.Fenced-p) > 0 })
@@ -189,9 +189,9 @@ func allModes() []mode {
 	return out
 }
 
-// eachWay runs a test with the consumer in Go alone, and with the one that is
+// eachConsumer runs a test with the consumer in Go alone, and with the one that is
 // partly in C.
-func eachWay(t *testing.T, m mode, f func(t *testing.T, m mode)) {
+func eachConsumer(t *testing.T, m mode, f func(t *testing.T, m mode)) {
 	for _, m := range both(m) {
 		t.Run(m.name, func(t *testing.T) { f(t, m) })
 	}
@@ -345,7 +345,7 @@ func TestPlayedConsumerOrder(t *testing.T) {
 
 // TestConsumerMerges holds that neighbours become one write.
 func TestConsumerMerges(t *testing.T) {
-	eachWay(t, modes[1], func(t *testing.T, m mode) {
+	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		j := newRingJob(t, m, 1, 2, 1, 1<<20)
 		defer j.clean()
 		mine := j.pes[0].heap
@@ -366,7 +366,7 @@ func TestConsumerMerges(t *testing.T) {
 // TestConsumerStuckPeer holds that a PE that takes nothing stops only what is
 // for it.
 func TestConsumerStuckPeer(t *testing.T) {
-	eachWay(t, modes[1], func(t *testing.T, m mode) {
+	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		stuck := true
 		m.stuck = func(o *work) bool { return stuck && o.to == 2 }
 		j := newRingJob(t, m, 1, 3, 2, 1<<20)
@@ -397,7 +397,7 @@ func TestConsumerStuckPeer(t *testing.T) {
 // or waits for room: a quiet in another ring goes by that. Here more come for a
 // PE that is stuck than may wait.
 func TestConsumerTail(t *testing.T) {
-	eachWay(t, modes[1], func(t *testing.T, m mode) {
+	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		stuck := true
 		m.stuck = func(o *work) bool { return stuck && o.to == 1 }
 		j := newRingJob(t, m, 1, 2, 2, 1<<20)
@@ -438,7 +438,7 @@ func TestConsumerTail(t *testing.T) {
 // TestPlayedConsumerFullBothWays fills the rings of two PEs that send to each other;
 // each goes on while the other's ring is full.
 func TestPlayedConsumerFullBothWays(t *testing.T) {
-	eachWay(t, rough(modes[2]), func(t *testing.T, m mode) {
+	eachConsumer(t, rough(modes[2]), func(t *testing.T, m mode) {
 		j := newRingJob(t, m, 3, 2, 1, 1<<16)
 		defer j.clean()
 		for i := range 20 * testSlots {
@@ -462,7 +462,7 @@ func TestPlayedConsumerFullBothWays(t *testing.T) {
 
 // TestConsumerAllocates nothing in steady state.
 func TestConsumerAllocates(t *testing.T) {
-	eachWay(t, modes[1], func(t *testing.T, m mode) {
+	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		j := newRingJob(t, m, 1, 2, 2, 1<<20)
 		rig := j.rigs[0][0]
 		mine := j.pes[0].heap

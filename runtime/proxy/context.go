@@ -32,28 +32,28 @@ type contexts struct {
 	closers []*Engine // others with a generation that is closed
 }
 
-// OpenStream begins to use the stream of a number and answers the number that there
+// OpenContext begins to use the stream of a number and answers the number that there
 // is for it: 0 where all share the first one. That is so where operations go through
 // GPU memory, whose copies are ordered for all of a PE, and on a network where only a
 // number tells that a write has come.
-func (e *Engine) OpenStream(number uint32) (uint32, error) {
+func (e *Engine) OpenContext(number uint32) (uint32, error) {
 	ordered := !e.unordered && e.caps.WriteAfterWrite
 	if e.gpu != nil || !ordered && !e.caps.DeliveryComplete && e.PutMax() > maxPayload {
 		return 0, nil
 	}
-	_, err := e.openStream(number)
+	_, err := e.newContext(number)
 	return number, err
 }
 
-// Stream is the stream of a number, which is open.
-func (e *Engine) Stream(number uint32) *Engine {
+// Context is the stream of a number, which is open.
+func (e *Engine) Context(number uint32) *Engine {
 	if number == 0 {
 		return e.first
 	}
 	return e.others[number]
 }
 
-func (e *Engine) openStream(number uint32) (*Engine, error) {
+func (e *Engine) newContext(number uint32) (*Engine, error) {
 	if int(number) < len(e.others) && e.others[number] != nil {
 		return e.others[number], nil
 	}
@@ -63,13 +63,13 @@ func (e *Engine) openStream(number uint32) (*Engine, error) {
 	if err := f.openContext(len(e.peers)); err != nil {
 		return nil, err
 	}
-	f.fillExpress()
+	f.fillFastPath()
 	f.Job = e.first.Job
 	for int(number) >= len(e.others) {
 		e.others = append(e.others, nil)
 	}
 	e.others[number] = f
-	e.streamTable()[number] = f.State
+	e.contextTable()[number] = f.State
 	return f, nil
 }
 
@@ -128,8 +128,8 @@ func (e *Engine) fold(pe fabric.PE) {
 	p.Count = [layout.Counted]uint64{}
 }
 
-// closeStreams releases all but the first.
-func (e *Engine) closeStreams() {
+// closeContexts releases all but the first.
+func (e *Engine) closeContexts() {
 	for _, o := range e.others {
 		if o != nil {
 			o.closeContext()

@@ -99,8 +99,8 @@ func TestCountsInC(t *testing.T) {
 		push(3, queue.Op{Code: queue.CodePWide, Value: 7})
 		push(5, queue.Op{Code: queue.CodeAMO, Kind: uint8(OpAdd), Width: 3, Value: 1})
 		push(2, queue.Op{Code: queue.CodePBytes, Size: 16, Value: 7})
-		if inC && j.inLane != 10 {
-			t.Fatalf("C took %d operations of 10", j.inLane)
+		if inC && j.inLoop != 10 {
+			t.Fatalf("C took %d operations of 10", j.inLoop)
 		}
 		if inC {
 			j.inC(1) // which applies them

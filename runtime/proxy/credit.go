@@ -15,7 +15,7 @@ import (
 func (e *Engine) unanswered(p *layout.Peer) (half, full bool) {
 	bytes, most := p.Wrote-p.WroteAcked, e.mostUnread
 	half, full = bytes >= most/2, bytes >= most
-	if p.Stream >= streamGiven && p.Bare == 0 { // the next write may have a number
+	if p.Stream >= sequenceGiven && p.Bare == 0 { // the next write may have a number
 		writes, window := p.Out.Unacknowledged(), e.space.Window
 		half, full = half || writes >= (window+1)/2, full || writes >= window && !e.spares
 	}

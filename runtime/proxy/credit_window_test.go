@@ -109,8 +109,8 @@ func TestWindowOfBytesInC(t *testing.T) {
 					t.Fatalf("%d PEs, %d bytes: message %d: flushing %v", n, size, i, peer.Flushing)
 				}
 			}
-			if j.inLane != int(want) || peer.Asked != want*cost {
-				t.Errorf("%d PEs, %d bytes: C took %d messages of %d units, want %d", n, size, j.inLane, cost, want)
+			if j.inLoop != int(want) || peer.Asked != want*cost {
+				t.Errorf("%d PEs, %d bytes: C took %d messages of %d units, want %d", n, size, j.inLoop, cost, want)
 			}
 			j.consumers[0].Drain()
 			if !j.consumers[0].Holds() {

@@ -40,7 +40,7 @@
 // fi_rx_attr; tcp promises none).
 //
 // Where messages may overtake writes, the target keeps that order too (number.go and
-// package order): a write brings its number as immediate data, a message says how
+// package sequence): a write brings its number as immediate data, a message says how
 // many writes have to be in before it is applied, and one that is early is kept,
 // which its sender's credits bound. A put with signal is a write and, right behind
 // it, a message. Where a write can have no number, the provider's own fence keeps

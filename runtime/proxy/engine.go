@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	flow "libshmem/runtime/order"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/flight"
@@ -19,7 +19,7 @@ import (
 	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/wake"
-	"libshmem/runtime/regcache"
+	flow "libshmem/runtime/sequence"
 )
 
 // Engine is a stream of operations of this PE: what is posted on it is ordered and
@@ -90,9 +90,9 @@ type port struct {
 	heldSeen uint64         // when the loop last looked
 	unposted []fabric.Token // all of State.Unposted
 
-	mostStreams uint32
-	smallWindow uint32                // windows of fewer writes are not waited for
-	streams     *flow.Streams[uint32] // of numbers; nil: the provider tells who wrote
+	mostSequences uint32
+	smallWindow   uint32                // windows of fewer writes are not waited for
+	sequences     *flow.Streams[uint32] // of numbers; nil: the provider tells who wrote
 
 	addrs       [][]byte     // of all PEs
 	losses      []*LostError // by PE; nil: all are there
@@ -124,35 +124,35 @@ type Endpoint struct {
 // provider from now on, also when New fails. fatal is called when the job
 // cannot go on and no operation is there to fail.
 func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Words, fatal func(error)) (*Engine, error) {
-	if npes > 1<<layout.StreamShift {
-		return nil, errors.Join(fmt.Errorf("a job of %d PEs is too large (start at most %d)", npes, 1<<layout.StreamShift), prov.Close())
+	if npes > 1<<layout.ContextShift {
+		return nil, errors.Join(fmt.Errorf("a job of %d PEs is too large (start at most %d)", npes, 1<<layout.ContextShift), prov.Close())
 	}
 	e := &Engine{
 		port: &port{
 			prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, Words: wakers,
-			mostUnread: credit.Unread(npes), mostStreams: streamsMost, smallWindow: smallWindow, fatal: fatal,
+			mostUnread: credit.Unread(npes), mostSequences: sequencesMost, smallWindow: smallWindow, fatal: fatal,
 		},
 		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
 		early: early.New(),
 	}
 	e.first = e
 	e.unordered, e.table = !e.caps.SendAfterWrite, ops.New(credit.Bytes(&e.caps))
-	e.space = flow.Space{Bits: flow.Default.Bits, Window: e.offeredWindow(npes)}
+	e.space = flow.Space{Bits: flow.Default.Bits, Window: e.advertisedWindow(npes)}
 	e.more = credit.MoreReceives(npes, e.space.Window, &e.caps)
-	e.KeepRegistered(nil, regcache.Limits{})
-	if err := e.openExpress(npes); err != nil {
+	e.KeepRegistered(nil, mrcache.Limits{})
+	if err := e.openFastPath(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
 	}
 	var err error
 	if e.region, err = prov.Register(segment.Base, segment.Registered()); err != nil {
-		e.closeExpress()
+		e.closeFastPath()
 		return nil, errors.Join(fmt.Errorf("register symmetric heap of %d bytes: %w", segment.Registered(), err), prov.Close())
 	}
 	if err := e.allocateBuffers(); err != nil {
-		e.closeExpress()
+		e.closeFastPath()
 		return nil, errors.Join(err, prov.Close())
 	}
-	e.fillExpress()
+	e.fillFastPath()
 	return e, nil
 }
 
@@ -252,8 +252,8 @@ func (e *Engine) Close() error {
 		err = err2
 	}
 	e.freeBuffers()
-	e.closeStreams()
-	e.closeExpress()
+	e.closeContexts()
+	e.closeFastPath()
 	return err
 }
 

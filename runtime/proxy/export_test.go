@@ -6,10 +6,10 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
+	flow "libshmem/runtime/sequence"
 )
 
 // What the tests from outside need to know or to prepare.
@@ -51,14 +51,14 @@ func ReceivesOf(n int, c fabric.Caps) int {
 	return receives + credit.MoreReceives(n, credit.WriteWindow(n, c.Arrivals), &c)
 }
 
-// FewStreams is how many PEs may number their writes to this one, where the provider
+// FewSequences is how many PEs may number their writes to this one, where the provider
 // does not tell who wrote.
-func (e *Engine) FewStreams(n uint32) { e.mostStreams = n }
+func (e *Engine) FewSequences(n uint32) { e.mostSequences = n }
 
 // Streamless is how many PEs have refused this one a stream.
 func (e *Engine) Streamless() (n uint64) {
 	for i := range e.peers {
-		if e.peers[i].Stream == streamRefused {
+		if e.peers[i].Stream == sequenceRefused {
 			n++
 		}
 	}

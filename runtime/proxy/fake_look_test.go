@@ -28,7 +28,7 @@ func (w *network) idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.ends {
-		if len(e.queue) > 0 || len(e.inbox) > 0 || e.box != nil && e.box.Held() > 0 {
+		if len(e.queue) > 0 || len(e.inbox) > 0 || e.box != nil && e.box.Kept() > 0 {
 			return false
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/credit"
-	"libshmem/runtime/proxy/express/expresstest"
+	"libshmem/runtime/proxy/fastpath/fastpathtest"
 )
 
 // mode is how a network of the tests behaves.
@@ -45,7 +45,7 @@ type network struct {
 	flying []*work // in the order of posting
 	pool   []*work
 	landed func(pe fabric.PE) // after memory of pe changed by a write
-	cards  []*card            // nil: none
+	cards  []*testGPU         // nil: none
 }
 
 // work is an operation under way.
@@ -89,7 +89,7 @@ type end struct {
 	strangers uint64 // completions that a test says were dropped
 	came      bool   // something arrived since the last Wait
 	closed    bool
-	box       *expresstest.Box // where C posts; nil: C cannot
+	box       *fastpathtest.Box // where C posts; nil: C cannot
 
 	// For tests.
 	polls, waits, refusals int

@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// heldWrites is a network on which writes stay where they are while held is true.
-func heldWrites(m mode, held *bool) mode {
+// delayedWrites is a network on which writes stay where they are while held is true.
+func delayedWrites(m mode, held *bool) mode {
 	m = native(m)
 	m.stuck = func(o *work) bool { return *held && o.kind == fabric.KindWrite }
 	return m
@@ -36,7 +36,7 @@ func (j *ringJob) turns() {
 func TestFlushInC(t *testing.T) {
 	held, m := true, modes[5]
 	m.caps.DeliveryComplete = false
-	j := newRingJob(t, heldWrites(m, &held), 1, 2, 1, 1<<16)
+	j := newRingJob(t, delayedWrites(m, &held), 1, 2, 1, 1<<16)
 	defer j.clean()
 	p, rig := j.pes[0], j.rigs[0][0]
 	peer := &p.peers[1]
@@ -46,8 +46,8 @@ func TestFlushInC(t *testing.T) {
 			t.Fatal("C did not ask")
 		}
 		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
-		if j.inC(0); j.inLane != i+1 {
-			t.Fatalf("C took %d operations of %d", j.inLane, i+1)
+		if j.inC(0); j.inLoop != i+1 {
+			t.Fatalf("C took %d operations of %d", j.inLoop, i+1)
 		}
 	}
 	if j.turns(); !peer.Flushing || peer.WroteAcked != 0 {
@@ -64,7 +64,7 @@ func TestFlushInC(t *testing.T) {
 // it: where writes have no numbers it leaves before a write of its epoch is there.
 func TestFenceInC(t *testing.T) {
 	held := true
-	j := newRingJob(t, heldWrites(modes[4], &held), 1, 2, 1, 1<<16)
+	j := newRingJob(t, delayedWrites(modes[4], &held), 1, 2, 1, 1<<16)
 	defer j.clean()
 	p, rig := j.pes[0], j.rigs[0][0]
 	p.Burst = layout.BurstAfter

@@ -51,7 +51,7 @@ func (h Host) Ready(pe fabric.PE, n uint64) Status {
 	switch {
 	case !h.e.routed(p, pe):
 		return h.e.fail(errNoRoute)
-	case h.e.held(p), !h.e.room(p, n):
+	case h.e.parkedAhead(p), !h.e.room(p, n):
 		return Again
 	}
 	return Done
@@ -61,10 +61,10 @@ func (h Host) Ready(pe fabric.PE, n uint64) Status {
 func (h Host) Room(pe fabric.PE, n uint64) bool { return h.e.room(&h.e.peers[pe], n) }
 
 // Parked reports whether messages of the engine's own to a PE wait.
-func (h Host) Parked(pe fabric.PE) bool { return h.e.held(&h.e.peers[pe]) }
+func (h Host) Parked(pe fabric.PE) bool { return h.e.parkedAhead(&h.e.peers[pe]) }
 
-// Turn reports whether a message may be sent to a PE. Pending: something comes first.
-func (h Host) Turn(pe fabric.PE) Status {
+// MaySend reports whether a message may be sent to a PE. Pending: something comes first.
+func (h Host) MaySend(pe fabric.PE) Status {
 	p := &h.e.peers[pe]
 	if p.Queued > 0 {
 		h.e.letGo(pe, p)
@@ -83,14 +83,14 @@ func (h Host) Admit(pe fabric.PE) Status {
 // Send sends a message of GPU's, for an operation or for none.
 func (h Host) Send(t fabric.Token, pe fabric.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
 	if t == 0 {
-		return h.e.sendBytes(pe, 0, quiet.NoLane, &m, payload, n)
+		return h.e.sendBytes(pe, 0, quiet.NoParity, &m, payload, n)
 	}
 	s := &h.e.table.Records[t]
 	return h.e.sendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
 }
 
 // Own sends a message for which no quiet waits, or parks it.
-func (h Host) Own(pe fabric.PE, m layout.Header) { h.e.own(pe, h.e.Epoch, quiet.NoLane, &m) }
+func (h Host) Own(pe fabric.PE, m layout.Header) { h.e.own(pe, h.e.Epoch, quiet.NoParity, &m) }
 
 // OwnFor sends one that belongs to an operation.
 func (h Host) OwnFor(t fabric.Token, m layout.Header) {
@@ -220,7 +220,7 @@ func (h Host) Question(t fabric.Token) uint32 { return h.e.table.Question(t) }
 
 // Pend has quiets wait for something without a token.
 func (h Host) Pend() uint8 {
-	l := h.e.quiets.Lane()
+	l := h.e.quiets.Parity()
 	h.e.quiets.Pending[l]++
 	return uint8(l)
 }

@@ -96,7 +96,7 @@ type pe struct {
 	fatals  []error
 	applied func()          // after each poll
 	ticket  Ticket          // of Quiet, 0: none
-	card    *card           // nil: it has no GPU
+	card    *testGPU        // nil: it has no GPU
 	stage   *gpustage.Stage // nil: no PE has one
 	thread  *loop.Loop
 }
@@ -115,7 +115,7 @@ const (
 func newJob(t testing.TB, m mode, seed uint64, n, heap int) *job {
 	t.Helper()
 	memories := make([][]byte, n)
-	var cards []*card
+	var cards []*testGPU
 	if m.gpus != nil {
 		cards = m.gpus.open(t, seed, memories, heap)
 	}
@@ -132,7 +132,7 @@ func newJobOn(t testing.TB, m mode, seed uint64, memories [][]byte) *job {
 	return newJobWith(t, m, seed, memories, nil)
 }
 
-func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*card) *job {
+func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*testGPU) *job {
 	t.Helper()
 	n := len(memories)
 	j := &job{t: t, net: newNetwork(t, m, seed, n), rng: rand.New(rand.NewPCG(seed, 2))}
@@ -156,8 +156,8 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*c
 		p.thread = loop.New(p.Engine)
 		t.Cleanup(func() { // of what is not closed: a fuzzer makes more of them than there may be files
 			p.freeBuffers()
-			p.closeStreams()
-			p.closeExpress()
+			p.closeContexts()
+			p.closeFastPath()
 		})
 		if p.card != nil {
 			config := gpustage.Config{Chunk: m.gpus.chunk, Chunks: m.gpus.chunks}
@@ -386,7 +386,7 @@ func (p *pe) quiet() {
 		}
 		return Again
 	})
-	if p.quiets.Pending != [3]int{0, 0, p.quiets.Pending[quiet.NoLane]} {
+	if p.quiets.Pending != [3]int{0, 0, p.quiets.Pending[quiet.NoParity]} {
 		p.j.t.Errorf("PE %d: %d operations pending after quiet", p.me, p.quiets.Pending)
 	}
 }

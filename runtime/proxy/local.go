@@ -7,20 +7,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/local"
 	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/regcache"
 )
 
 // KeepRegistered has the engine keep memory of callers registered from one operation to the next,
 // where the provider wants it registered. The watch may be nil: then none is kept. The engine
 // closes it.
-func (e *Engine) KeepRegistered(watch regcache.Watch, limits regcache.Limits) {
+func (e *Engine) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
 	e.locals = local.New(e.prov, watch, limits)
 }
 
 // Registered returns what has been registered of callers' memory.
-func (e *Engine) Registered() regcache.Counts { return e.locals.Counts() }
+func (e *Engine) Registered() mrcache.Counts { return e.locals.Counts() }
 
 // localRegion registers the local buffer of op, which is not in the heap, where the provider wants
 // that, or finds it in a heap of GPU memory.

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
-	"libshmem/runtime/regcache"
-	"libshmem/runtime/regcache/pinned"
-	"libshmem/runtime/regcache/unmapped"
+	"libshmem/runtime/mrcache"
+	"libshmem/runtime/mrcache/memmonitor"
+	"libshmem/runtime/mrcache/pinned"
 )
 
 // holding is an end whose NIC holds the pages of callers' memory: what is written
@@ -101,11 +101,11 @@ func (h *holding) Poll(c []fabric.Completion) (int, error) {
 
 // told is a Watch that may be deaf.
 type told struct {
-	*unmapped.Watch
+	*memmonitor.Watch
 	deaf bool
 }
 
-func (w told) Changes(f func(unmapped.Span)) bool { return w.deaf || w.Watch.Changes(f) }
+func (w told) Changes(f func(memmonitor.Span)) bool { return w.deaf || w.Watch.Changes(f) }
 
 // hold gives the engines of a job NICs that hold pages, and caches.
 func (j *job) hold(deaf bool) (nics []*pinned.NIC) {
@@ -115,12 +115,12 @@ func (j *job) hold(deaf bool) (nics []*pinned.NIC) {
 		if err != nil {
 			j.t.Skipf("needs io_uring: %v", err)
 		}
-		w, err := unmapped.Open()
+		w, err := memmonitor.Open()
 		if err != nil {
 			j.t.Skipf("needs userfaultfd: %v", err)
 		}
 		p.prov = &holding{end: p.end, nic: nic, under: map[fabric.Token]*copyOf{}}
-		p.KeepRegistered(told{w, deaf}, regcache.Limits{Bytes: 1 << 20, Regions: 16})
+		p.KeepRegistered(told{w, deaf}, mrcache.Limits{Bytes: 1 << 20, Regions: 16})
 		nics = append(nics, nic)
 		j.t.Cleanup(func() {
 			if err := nic.Close(); err != nil {

@@ -44,7 +44,7 @@ func (e *Engine) bursting(n int) bool { return e.Burst >= layout.BurstAfter && e
 // operation that is posted now.
 func (e *Engine) grows(p *layout.Peer, n int) bool {
 	return p.Batch != nil && p.BatchEpoch == e.Epoch && e.merging(n) &&
-		p.BatchUsed+recordOf(n) <= messageSize && e.table.Records[p.Last].Lane == e.quiets.Lane()
+		p.BatchUsed+recordOf(n) <= messageSize && e.table.Records[p.Last].Lane == e.quiets.Parity()
 }
 
 // draftRecord is draft for an operation that goes into a batch.
@@ -119,7 +119,7 @@ func (e *Engine) holdBurst(p *layout.Peer) {
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
 func (e *Engine) holdSignal(p *layout.Peer, s *ops.Record) bool {
-	if s.Epoch != e.Epoch || s.Lane != e.quiets.Lane() || !e.merging(0) || p.Parked > 0 {
+	if s.Epoch != e.Epoch || s.Lane != e.quiets.Parity() || !e.merging(0) || p.Parked > 0 {
 		return false
 	}
 	if p.Queued > 0 && !e.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {
@@ -141,8 +141,8 @@ func (e *Engine) holdSignal(p *layout.Peer, s *ops.Record) bool {
 	return true
 }
 
-// heldYet tells whether the batch is still to be held.
-func (e *Engine) heldYet(p *layout.Peer, s *ops.Record) bool {
+// keepsBatch tells whether the batch is still to be held.
+func (e *Engine) keepsBatch(p *layout.Peer, s *ops.Record) bool {
 	switch s.Hold {
 	case ops.ForSignals:
 		return p.BatchUsed < layout.HeaderSize+mostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0

@@ -4,25 +4,25 @@ import (
 	"fmt"
 
 	"libshmem/fabric"
-	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
+	flow "libshmem/runtime/sequence"
 )
 
 // On a network where messages overtake writes, the target keeps the order: writes
 // bring numbers along, messages say how many writes they follow, and a message that
-// is early is kept (package order). A write without a number is one whose order the
+// is early is kept (package sequence). A write without a number is one whose order the
 // sender keeps (queue.go): where the provider has no immediate data, and until the
 // target has given the flow a stream, or when it has none left to give.
 
 // Streams that a flow may have, beside those that the target gave out, which are
-// streamGiven and the number.
+// sequenceGiven and the number.
 const (
-	streamNone    uint32 = iota // not asked for
-	streamAsked                 // the answer is under way
-	streamRefused               // there is none left
-	streamGiven
+	sequenceNone    uint32 = iota // not asked for
+	sequenceAsked                 // the answer is under way
+	sequenceRefused               // there is none left
+	sequenceGiven
 )
 
 // openNumbers comes when the peers are there, and nothing has been sent.
@@ -32,18 +32,18 @@ func (e *Engine) openNumbers() {
 	}
 	e.flows = make([]*flow.In, len(e.peers))
 	if !e.caps.Source {
-		e.streams = flow.NewStreams[uint32](e.mostStreams)
+		e.sequences = flow.NewStreams[uint32](e.mostSequences)
 	}
 }
 
-// streamsMost is how many streams immediate data tells apart.
-const streamsMost = 1 << (32 - 16)
+// sequencesMost is how many streams immediate data tells apart.
+const sequencesMost = 1 << (32 - 16)
 
 // startNumbers comes when a PE is met.
 func (e *Engine) startNumbers(p *layout.Peer) {
 	p.Out.Space = e.space
 	if e.numbers && e.caps.Source {
-		p.Stream = streamGiven
+		p.Stream = sequenceGiven
 	}
 }
 
@@ -55,41 +55,41 @@ func (e *Engine) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
 	if !e.numbers || p.Bare > 0 || e.spares && !p.Out.Room() || e.caps.Stripe > 0 && n > e.caps.Stripe && e.caps.DeliveryComplete {
 		return false
 	}
-	if p.Stream == streamNone {
-		p.Stream = streamAsked
-		e.own(pe, e.Epoch, quiet.NoLane, &layout.Header{Kind: layout.KindStream})
+	if p.Stream == sequenceNone {
+		p.Stream = sequenceAsked
+		e.own(pe, e.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindSequence})
 	}
-	return p.Stream >= streamGiven
+	return p.Stream >= sequenceGiven
 }
 
 // data is what a write with a number brings along.
 func (e *Engine) data(p *layout.Peer, number uint32) uint32 {
-	return (p.Stream-streamGiven)<<e.space.Bits | number
+	return (p.Stream-sequenceGiven)<<e.space.Bits | number
 }
 
-// giveStream answers a PE that asks for a stream.
-func (e *Engine) giveStream(h *layout.Header) {
-	answer := layout.Header{Kind: layout.KindStreamed}
-	if e.streams == nil {
+// giveSequence answers a PE that asks for a stream.
+func (e *Engine) giveSequence(h *layout.Header) {
+	answer := layout.Header{Kind: layout.KindSequenced}
+	if e.sequences == nil {
 		e.malformed(h)
 		return
 	}
-	if n, ok := e.streams.Open(h.From); ok {
+	if n, ok := e.sequences.Open(h.From); ok {
 		answer.Operand = uint64(n) + 1
 	}
-	e.own(fabric.PE(h.From), e.Epoch, quiet.NoLane, &answer)
+	e.own(fabric.PE(h.From), e.Epoch, quiet.NoParity, &answer)
 }
 
-// takeStream takes the answer.
-func (e *Engine) takeStream(h *layout.Header) {
+// takeSequence takes the answer.
+func (e *Engine) takeSequence(h *layout.Header) {
 	p := &e.peers[h.From]
 	switch {
-	case p.Stream != streamAsked || h.Operand > 1<<(32-e.space.Bits):
+	case p.Stream != sequenceAsked || h.Operand > 1<<(32-e.space.Bits):
 		e.malformed(h)
 	case h.Operand == 0:
-		p.Stream = streamRefused
+		p.Stream = sequenceRefused
 	default:
-		p.Stream = streamGiven + uint32(h.Operand) - 1
+		p.Stream = sequenceGiven + uint32(h.Operand) - 1
 	}
 }
 
@@ -109,7 +109,7 @@ func (e *Engine) arrived(c *fabric.Completion) {
 	from := uint32(c.From())
 	if !e.caps.Source {
 		var err error
-		if from, err = e.streams.Of(stream); err != nil {
+		if from, err = e.sequences.Of(stream); err != nil {
 			e.Report.Refuse("write of stream %d, which nobody has", stream)
 			return
 		}
@@ -184,7 +184,7 @@ func (e *Engine) void(s *ops.Record) {
 	if s.Signalled {
 		h.Fetch = 1
 	}
-	e.own(s.PE, e.Epoch, quiet.NoLane, &h)
+	e.own(s.PE, e.Epoch, quiet.NoParity, &h)
 }
 
 // voided comes when such a message does, whether its turn is or not; false: it is

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	flow "libshmem/runtime/order"
 	"libshmem/runtime/proxy/layout"
+	flow "libshmem/runtime/sequence"
 )
 
 // What each message says that it follows: the writes before the last fence, those
@@ -74,7 +74,7 @@ func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put fun
 	buf := make([]byte, 10000)
 	put = func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
 	put()
-	j.await("stream", func() bool { return a.peers[1].Stream == streamGiven })
+	j.await("stream", func() bool { return a.peers[1].Stream == sequenceGiven })
 	put()
 	a.quiet()
 	edge = 1 // the first went while the stream was asked for
@@ -186,13 +186,13 @@ func TestDroppedEntries(t *testing.T) {
 }
 
 // Flows beyond the streams there are go on without numbers, in order.
-func TestStreamsRunOut(t *testing.T) {
+func TestSequencesRunOut(t *testing.T) {
 	m := modes[5]
 	m.caps.Source = false
 	j := newJob(t, m, 1, 6, 1<<20)
 	b := j.pes[0]
 
-	b.streams = flow.NewStreams[uint32](2)
+	b.sequences = flow.NewStreams[uint32](2)
 	buf := make([]byte, 10000)
 	at := unsafe.Pointer(&buf[0])
 	for range 4 {
@@ -207,9 +207,9 @@ func TestStreamsRunOut(t *testing.T) {
 	}
 	given := ""
 	for _, a := range j.pes[1:] {
-		given += fmt.Sprint(min(a.peers[0].Stream, streamGiven), " ")
+		given += fmt.Sprint(min(a.peers[0].Stream, sequenceGiven), " ")
 	}
-	if want := fmt.Sprint(streamGiven, " ", streamGiven, " ", streamRefused, " ", streamRefused, " ", streamRefused, " "); given != want || b.heap[0] != 20 {
+	if want := fmt.Sprint(sequenceGiven, " ", sequenceGiven, " ", sequenceRefused, " ", sequenceRefused, " ", sequenceRefused, " "); given != want || b.heap[0] != 20 {
 		t.Errorf("streams %s and %d signals, want %s and 20", given, b.heap[0], want)
 	}
 	j.close()

@@ -278,7 +278,7 @@ func runPrograms(j *job, length int) {
 	for _, p := range j.pes {
 		p.applied = func() { look(p.me) }
 		if p.card != nil {
-			p.card.done = func(*card, unsafe.Pointer) { look(p.me) }
+			p.card.done = func(*testGPU, unsafe.Pointer) { look(p.me) }
 		}
 	}
 	running := len(ps)

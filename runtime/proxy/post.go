@@ -15,7 +15,7 @@ import (
 // messages are never parked: they get Again.
 type parked struct {
 	pe    fabric.PE
-	lane  quiet.Lane
+	lane  quiet.Parity
 	epoch uint64 // that it belongs to
 	h     layout.Header
 }
@@ -229,7 +229,7 @@ func (e *Engine) start(pe fabric.PE, n int, merges bool) (*layout.Header, Status
 	if !e.routed(p, pe) {
 		return nil, e.fail(e.noRoute(pe))
 	}
-	if e.held(p) {
+	if e.parkedAhead(p) {
 		p.Count[layout.NoTurn]++
 		e.recorder.NoteAgain(pe, layout.EventNoTurn)
 		return nil, Again
@@ -251,10 +251,10 @@ func (e *Engine) start(pe fabric.PE, n int, merges bool) (*layout.Header, Status
 	return nil, Again
 }
 
-// held tells whether messages to p are parked, and so whether a caller's would
+// parkedAhead tells whether messages to p are parked, and so whether a caller's would
 // overtake them. It tries them first: injected messages make room without a
 // completion, and so without a call of Complete.
-func (e *Engine) held(p *layout.Peer) bool {
+func (e *Engine) parkedAhead(p *layout.Peer) bool {
 	if p.Parked > 0 {
 		e.unpark()
 	}
@@ -263,7 +263,7 @@ func (e *Engine) held(p *layout.Peer) bool {
 
 // own sends a message that nobody can be asked to try again, or parks it. Its
 // turn has come: an answer, or a signal whose bytes are on their way.
-func (e *Engine) own(pe fabric.PE, epoch uint64, l quiet.Lane, h *layout.Header) {
+func (e *Engine) own(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header) {
 	if e.isLost(pe) {
 		return
 	}
@@ -271,7 +271,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l quiet.Lane, h *layout.Header)
 	if p.Parked == 0 {
 		switch e.sendCopy(pe, h) {
 		case Done:
-			if l != quiet.NoLane {
+			if l != quiet.NoParity {
 				p.Ask(1, epoch)
 				e.quiets.Account(pe, l)
 			}
@@ -305,9 +305,9 @@ func (e *Engine) sendCopy(pe fabric.PE, h *layout.Header) Status {
 
 // sendBytes sends a message of the engine's own that has payload. Who sends it
 // tries again.
-func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l quiet.Lane, h *layout.Header, payload unsafe.Pointer, n int) Status {
+func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) Status {
 	p := &e.peers[pe]
-	if e.held(p) {
+	if e.parkedAhead(p) {
 		return Again
 	}
 	to := e.draft(p, pe, n)
@@ -316,7 +316,7 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l quiet.Lane, h *layout.H
 	}
 	*to = *h
 	st := e.send(to, payload, n, false)
-	if st == Done && l != quiet.NoLane {
+	if st == Done && l != quiet.NoParity {
 		p.Ask(e.Cost(layout.HeaderSize+n), epoch)
 		e.quiets.Account(pe, l)
 	}
@@ -358,7 +358,7 @@ func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 	if n > 0 {
 		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
 	}
-	switch err := e.hand(op, p); {
+	switch err := e.stampAndSend(op, p); {
 	case err == nil:
 	case !op.Inject:
 		return e.refused(op.Token, &e.table.Records[op.Token], err)
@@ -376,8 +376,8 @@ func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 	return Done
 }
 
-// hand completes the header of a message and hands it to the provider.
-func (e *Engine) hand(op *fabric.Send, p *layout.Peer) error {
+// stampAndSend completes the header of a message and hands it to the provider.
+func (e *Engine) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	h := (*layout.Header)(op.Buf)
 	if p.WriteEpoch != e.Epoch {
 		p.Out.Follow()

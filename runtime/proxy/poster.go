@@ -6,7 +6,7 @@ import (
 )
 
 // What the consumer of rings asks of an engine besides its operations (loop.Poster). Lane is in
-// express_unsafe.go.
+// fastpath_unsafe.go.
 
 // Limits are what bounds the operations that the engine takes, once it is connected.
 func (e *Engine) Limits() call.Limits {

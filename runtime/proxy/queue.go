@@ -254,7 +254,7 @@ func (e *Engine) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Sta
 	if e.overtakes(s.PE, p, s.Epoch) {
 		return Again
 	}
-	if s.Hold != ops.NotHeld && e.heldYet(p, s) {
+	if s.Hold != ops.NotHeld && e.keepsBatch(p, s) {
 		return Again
 	}
 	if fabric.Token(p.Last) == t {
@@ -270,7 +270,7 @@ func (e *Engine) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Sta
 	op.Inject = n <= e.caps.MaxInject && !op.Fence
 	injected := op.Inject
 	s.Use = ops.UseSend
-	if err := e.hand(op, p); err != nil {
+	if err := e.stampAndSend(op, p); err != nil {
 		s.Use = ops.UseQueued
 		if err == fabric.ErrAgain {
 			p.Count[layout.Retries]++

@@ -229,7 +229,7 @@ func TestQuietAskedLate(t *testing.T) {
 	var bad, good []Ticket
 	for k := range 12 {
 		err := fmt.Errorf("failure %d", k)
-		a.quiets.Fail(a.quiets.Lane(), err)
+		a.quiets.Fail(a.quiets.Parity(), err)
 		bad = append(bad, a.QuietBegin())
 		good = append(good, a.QuietBegin())
 		if st := a.QuietDone(bad[k]); st != Failed || a.Err() != err {

@@ -150,8 +150,8 @@ func TestRecordInC(t *testing.T) {
 		rig.Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(64), Local: address(j.pes[0].heap), Length: 24})
 		rig.Push(&queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(128), Local: address(j.pes[0].heap), Length: 16, Kind: uint8(OpSet), SignalAt: at(8)})
 		turn(0)
-		if inC := j.inLane == 4; inC != m.native {
-			t.Errorf("%s: C took %d operations", m.name, j.inLane)
+		if inC := j.inLoop == 4; inC != m.native {
+			t.Errorf("%s: C took %d operations", m.name, j.inLoop)
 		}
 		for turns := 0; j.pes[1].peers[0].Received < j.pes[0].peers[1].Sent; turns++ {
 			turn(0)
@@ -179,14 +179,14 @@ func TestRecordContexts(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	defer j.close()
 	a := j.pes[0]
-	if n, err := a.OpenStream(3); n != 3 || err != nil {
+	if n, err := a.OpenContext(3); n != 3 || err != nil {
 		t.Fatal(n, err)
 	}
 	a.Store(1, 0, 8, 7)
-	a.Stream(3).Store(1, 0, 8, 7)
+	a.Context(3).Store(1, 0, 8, 7)
 	a.Store(1, 0, 8, 7)
 	a.records(1, "sent message 1: element, 56 bytes", "sent message 1: element, 56 bytes, context 3", "sent message 2: element, 56 bytes")
-	c := a.Stream(3)
+	c := a.Context(3)
 	for t := c.QuietBegin(); c.QuietDone(t) == Pending; {
 		for _, p := range j.pes {
 			p.poll()

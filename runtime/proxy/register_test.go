@@ -44,7 +44,7 @@ type unseen struct {
 // hidden is bytes and where they will be.
 type hidden struct{ at, data []byte }
 
-func (c *card) flush() error {
+func (c *testGPU) flush() error {
 	c.unseen.mu.Lock()
 	defer c.unseen.mu.Unlock()
 	for _, l := range c.unseen.bytes {
@@ -80,7 +80,7 @@ func (w *network) see(p unsafe.Pointer, n int) []byte {
 
 // lazy is the card that b is memory of, if its GPU does not see at once what a NIC
 // writes.
-func (w *network) lazy(b []byte) *card {
+func (w *network) lazy(b []byte) *testGPU {
 	for _, c := range w.cards {
 		if c != nil && len(b) > 0 && c.g.lazy && uintptr(unsafe.Pointer(&b[0]))-uintptr(unsafe.Pointer(&c.memory[internal])) < uintptr(c.heap) {
 			return c

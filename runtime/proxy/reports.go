@@ -2,19 +2,19 @@ package proxy
 
 import (
 	"libshmem/fabric"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/regcache"
 )
 
 // forReports is an engine as its report.Endpoint asks it (report.Engine).
 type forReports struct{ e *Engine }
 
-func (r forReports) EachStream(f func(peers []layout.Peer)) {
+func (r forReports) EachContext(f func(peers []layout.Peer)) {
 	r.e.all(func(s *Engine) { f(s.peers) })
 }
 
-func (r forReports) Registered() regcache.Counts { return r.e.locals.Counts() }
+func (r forReports) Registered() mrcache.Counts { return r.e.locals.Counts() }
 
 func (r forReports) ShowWork(to *[backlog.Streams]backlog.Shown) {
 	if r.e.gpu != nil {

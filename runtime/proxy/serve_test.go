@@ -51,7 +51,7 @@ func passed(word *uint64, p uint64) bool { return int64(atomic.LoadUint64(word)-
 // TestServe has threads push into the rings of a running proxy, which falls
 // asleep in between, and holds that nothing is lost and no wake-up is.
 func TestServe(t *testing.T) {
-	eachWay(t, modes[1], func(t *testing.T, m mode) {
+	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		for _, device := range []bool{false, true} {
 			j, c := served(t, m, 2, device, 0)
 			const threads, each = 4, 300
@@ -90,7 +90,7 @@ func TestServe(t *testing.T) {
 // TestFinishCompletes holds that what was pushed before Finish has arrived after
 // it, without a quiet.
 func TestFinishCompletes(t *testing.T) {
-	eachWay(t, modes[1], func(t *testing.T, m mode) {
+	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		j, c := served(t, m, 1, false, 0)
 		g := j.rigs[0][0]
 		for range 3 * testSlots {
@@ -110,7 +110,7 @@ func TestFinishCompletes(t *testing.T) {
 // TestStalledRing has a producer take a position and never fill it: the ring is
 // named, and the other one goes on.
 func TestStalledRing(t *testing.T) {
-	eachWay(t, modes[1], func(t *testing.T, m mode) {
+	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		j, c := served(t, m, 2, false, 50*time.Millisecond)
 		dead, alive := j.rigs[0][1], j.rigs[0][0]
 		hole := dead.Take(1)

@@ -38,8 +38,8 @@ func (m *member) block(pe int) int { return m.slots(2) + 2*slot*directPEs + 8*pe
 
 func memberHeap(n int) int { m := member{n: n}; return m.block(n) }
 
-// turn makes progress and lets the others do so.
-func (m *member) turn() bool {
+// step makes progress and lets the others do so.
+func (m *member) step() bool {
 	m.w.poll(m.proc)
 	return m.yield(struct{}{}) && !m.w.ended
 }
@@ -49,7 +49,7 @@ func (m *member) post(f func() proxy.Status) bool {
 	for {
 		switch f() {
 		case proxy.Again:
-			if !m.turn() {
+			if !m.step() {
 				return false
 			}
 		case proxy.Failed:
@@ -81,7 +81,7 @@ func (m *member) data(pe, at int, from []byte) bool {
 func (m *member) await(pe int) bool {
 	m.seen[pe]++
 	for binary.NativeEndian.Uint64(m.heap[m.inbox(pe):]) < m.seen[pe] {
-		if !m.turn() {
+		if !m.step() {
 			return false
 		}
 	}

@@ -41,7 +41,7 @@ func TestSimContexts(t *testing.T) {
 
 // own tells whether contexts have streams of their own on a network.
 func own(t *testing.T, p *proc) bool {
-	n, err := p.OpenStream(1)
+	n, err := p.OpenContext(1)
 	if err != nil {
 		t.Fatal(err)
 	}

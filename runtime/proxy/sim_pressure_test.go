@@ -33,8 +33,8 @@ func newCrowd(t *testing.T, m sim.Model, senders, each int) *crowd {
 // does that, the other holds a token of its sender until it has left.
 const small, large = 8, 3000
 
-// turn lets a random sender post until it is refused, and poll.
-func (c *crowd) turn() {
+// step lets a random sender post until it is refused, and poll.
+func (c *crowd) step() {
 	pe := 1 + c.w.rng.IntN(len(c.w.pes)-1)
 	p := c.w.pes[pe]
 	source := p.heap[:large]
@@ -98,10 +98,10 @@ func TestSimPressure(t *testing.T) {
 			for last := -1; last != c.posted && !w.ended; {
 				last = c.posted
 				for range senders {
-					c.turn()
+					c.step()
 				}
 				for !w.net.Settled() {
-					c.turn()
+					c.step()
 				}
 			}
 			still, most := w.net.Waiting()
@@ -126,7 +126,7 @@ func TestSimPressure(t *testing.T) {
 				for range 8 {
 					c.serve()
 				}
-				c.turn()
+				c.step()
 				if turns > 400*senders*each {
 					w.fail("the senders do not come to an end")
 				}

@@ -43,8 +43,8 @@ type effect struct {
 
 func (f *effect) bytes() []byte { return table[f.from : f.from+f.n] }
 
-// stream is all that one PE does to another, in the order of its program.
-type stream struct {
+// programFlow is all that one PE does to another, in the order of its program.
+type programFlow struct {
 	writer, target int
 	effects        []effect // the first may be seen; those of before are dropped
 	epoch          uint64
@@ -55,7 +55,7 @@ type stream struct {
 // look compares memory with what fences, signals and quiet allow: nothing of an
 // epoch is there before all of the epochs before it, and no signal before its
 // bytes.
-func (s *stream) look(w *world) {
+func (s *programFlow) look(w *world) {
 	heap := w.pes[s.target].heap
 	missing := -1
 	for i := range s.effects {
@@ -93,7 +93,7 @@ func (s *stream) look(w *world) {
 	}
 }
 
-func (s *stream) add(rng *rand.Rand, what string, n, align int) *effect {
+func (s *programFlow) add(rng *rand.Rand, what string, n, align int) *effect {
 	at := (s.end + align - 1) / align * align
 	s.end = at + n
 	s.effects = append(s.effects, effect{what: what, at: at, n: n, from: rng.IntN(pieces), epoch: s.epoch})
@@ -106,7 +106,7 @@ type program struct {
 	w      *world
 	left   int
 	done   int
-	to     []*stream // by target; nil: itself
+	to     []*programFlow // by target; nil: itself
 	step   func() bool
 	holds  [][]byte // sources that may not be reused before quiet
 	fences bool     // false: it counts fences and calls none
@@ -138,7 +138,7 @@ func newProgramOn(w *world, p *proc, context, length int) *program {
 			continue
 		}
 		start := shared + (context*len(w.pes)+p.me)*region
-		g.to = append(g.to, &stream{writer: p.me, target: t, start: start, end: start})
+		g.to = append(g.to, &programFlow{writer: p.me, target: t, start: start, end: start})
 	}
 	return g
 }
@@ -302,7 +302,7 @@ func (g *program) next() {
 	}
 }
 
-func (g *program) atomic(s *stream, target fabric.PE) {
+func (g *program) atomic(s *programFlow, target fabric.PE) {
 	f := s.add(g.w.rng, "an atomic operation", 8, 8)
 	op := []proxy.Op{proxy.OpSet, proxy.OpAdd, proxy.OpOr, proxy.OpXor}[g.w.rng.IntN(4)]
 	value, offset := binary.NativeEndian.Uint64(f.bytes()), int64(f.at)
@@ -311,7 +311,7 @@ func (g *program) atomic(s *stream, target fabric.PE) {
 	}, nil)
 }
 
-func (g *program) fetching(s *stream, target fabric.PE, blocking bool) {
+func (g *program) fetching(s *programFlow, target fabric.PE, blocking bool) {
 	f := s.add(g.w.rng, "a fetching atomic operation", 8, 8)
 	op := []proxy.Op{proxy.OpFetchAdd, proxy.OpSwap, proxy.OpFetchXor, proxy.OpCompareSwap}[g.w.rng.IntN(4)]
 	value, offset := binary.NativeEndian.Uint64(f.bytes()), int64(f.at)
@@ -331,7 +331,7 @@ func (g *program) fetching(s *stream, target fabric.PE, blocking bool) {
 	})
 }
 
-func (g *program) putSignal(s *stream, target fabric.PE, n int, blocking bool) {
+func (g *program) putSignal(s *programFlow, target fabric.PE, n int, blocking bool) {
 	data := *s.add(g.w.rng, "the bytes of put_signal", n, 1)
 	signal := s.add(g.w.rng, "the signal of put_signal", 8, 8)
 	signal.after = 1
@@ -347,7 +347,7 @@ func (g *program) putSignal(s *stream, target fabric.PE, n int, blocking bool) {
 
 // get reads what an earlier operation has written, which must be there if it was
 // seen there.
-func (g *program) get(s *stream, target fabric.PE) {
+func (g *program) get(s *programFlow, target fabric.PE) {
 	n := 1 + g.w.rng.IntN(2000)
 	var known *effect
 	for i := range s.effects {

@@ -79,12 +79,12 @@ func (p *proc) on(w *world, context int) *proc {
 	if context == 0 {
 		return p
 	}
-	n, err := p.OpenStream(uint32(context))
+	n, err := p.OpenContext(uint32(context))
 	if err != nil {
 		w.fail("PE %d: context %d: %v", p.me, context, err)
 	}
 	q := *p
-	q.Engine = p.Stream(n)
+	q.Engine = p.Context(n)
 	return &q
 }
 
@@ -156,7 +156,7 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *mem
 			}
 		}
 		if seed%3 == 2 {
-			p.FewStreams(1)
+			p.FewSequences(1)
 		}
 		w.pes = append(w.pes, p)
 		ends[i] = p.Endpoint()

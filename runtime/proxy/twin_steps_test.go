@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/express/expresstest"
+	"libshmem/runtime/proxy/fastpath/fastpathtest"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
@@ -84,7 +84,7 @@ func (tw *twins) random() {
 		tw.each(i, "poll", func(_ int, p *twin) any { p.Complete(nil); return nil })
 	case n < 91:
 		s := tw.stream(i)
-		tw.each(i, "fence", func(_ int, p *twin) any { return p.Stream(s).Fence() })
+		tw.each(i, "fence", func(_ int, p *twin) any { return p.Context(s).Fence() })
 	case n < 94:
 		tw.quiet(i)
 	case n < 96:
@@ -134,8 +134,8 @@ func (tw *twins) post(i fabric.PE, s uint32, to fabric.PE, small bool) {
 	word := tw.place(8, 8)
 	at := tw.place(n, 1)
 	var r asked
-	inC := func(p *twin, call func(f *expresstest.Path) bool) bool {
-		e := p.Stream(s)
+	inC := func(p *twin, call func(f *fastpathtest.Path) bool) bool {
+		e := p.Context(s)
 		return (e.Burst < layout.BurstAfter || e.peers[to].Batch != nil) && p.inC(call)
 	}
 	if rng.IntN(3) == 0 {
@@ -146,43 +146,43 @@ func (tw *twins) post(i fabric.PE, s uint32, to fabric.PE, small bool) {
 	case 0, 1, 2:
 		width = 1 << rng.IntN(4)
 		tw.each(i, "store", func(_ int, p *twin) any {
-			if inC(p, func(f *expresstest.Path) bool { return f.Store(s, to, word, width, value) }) {
+			if inC(p, func(f *fastpathtest.Path) bool { return f.Store(s, to, word, width, value) }) {
 				return Done
 			}
-			return p.Stream(s).Store(to, word, width, value)
+			return p.Context(s).Store(to, word, width, value)
 		})
 		return
 	case 3, 4, 5:
 		tw.each(i, "atomic", func(_ int, p *twin) any {
-			if inC(p, func(f *expresstest.Path) bool { return f.AMO(s, to, word, op, width, value, operand) }) {
+			if inC(p, func(f *fastpathtest.Path) bool { return f.AMO(s, to, word, op, width, value, operand) }) {
 				return Done
 			}
-			return p.Stream(s).AMO(to, word, op, width, value, operand, nil, nil)
+			return p.Context(s).AMO(to, word, op, width, value, operand, nil, nil)
 		})
 		return
 	case 6, 7:
 		n = max(n, 1) // an empty put posts nothing
 		tw.each(i, "put", func(side int, p *twin) any {
-			if inC(p, func(f *expresstest.Path) bool { return f.Put(s, to, at, from, uint64(n)) }) {
+			if inC(p, func(f *fastpathtest.Path) bool { return f.Put(s, to, at, from, uint64(n)) }) {
 				return Done
 			}
-			return p.Stream(s).Put(to, at, from, uint64(n), r[side])
+			return p.Context(s).Put(to, at, from, uint64(n), r[side])
 		})
 	case 8, 9:
 		tw.each(i, "put with signal", func(side int, p *twin) any {
-			if inC(p, func(f *expresstest.Path) bool { return f.PutSignal(s, to, at, from, uint64(n), word, value, op) }) {
+			if inC(p, func(f *fastpathtest.Path) bool { return f.PutSignal(s, to, at, from, uint64(n), word, value, op) }) {
 				return Done
 			}
-			return p.Stream(s).PutSignal(to, at, from, uint64(n), word, value, op, r[side])
+			return p.Context(s).PutSignal(to, at, from, uint64(n), word, value, op, r[side])
 		})
 	case 10:
 		op += OpSwap - OpSet
 		tw.each(i, "fetch", func(side int, p *twin) any {
-			return p.Stream(s).AMO(to, word, op, width, value, operand, unsafe.Pointer(&p.fetched[count]), r[side])
+			return p.Context(s).AMO(to, word, op, width, value, operand, unsafe.Pointer(&p.fetched[count]), r[side])
 		})
 	case 11:
 		tw.each(i, "get", func(side int, p *twin) any {
-			return p.Stream(s).Get(to, word, unsafe.Pointer(&p.fetched[count]), 8, r[side])
+			return p.Context(s).Get(to, word, unsafe.Pointer(&p.fetched[count]), 8, r[side])
 		})
 	}
 	if r[0] != nil {
@@ -192,12 +192,12 @@ func (tw *twins) post(i fabric.PE, s uint32, to fabric.PE, small bool) {
 
 func (tw *twins) quiet(i fabric.PE) {
 	s := tw.stream(i)
-	e := tw.pes[0][i].Stream(s)
+	e := tw.pes[0][i].Context(s)
 	t := e.quiets.Open - 1
 	if tw.rng.IntN(2) == 0 {
-		tw.each(i, "quiet", func(_ int, p *twin) any { return p.Stream(s).QuietBegin() })
+		tw.each(i, "quiet", func(_ int, p *twin) any { return p.Context(s).QuietBegin() })
 	} else if t > 0 {
-		tw.each(i, "end of a quiet", func(_ int, p *twin) any { return p.Stream(s).QuietDone(t) })
+		tw.each(i, "end of a quiet", func(_ int, p *twin) any { return p.Context(s).QuietDone(t) })
 	}
 }
 
@@ -208,7 +208,7 @@ func (tw *twins) burst(i fabric.PE) {
 		if burst == 0 {
 			p.Release()
 		}
-		p.Stream(s).Burst = burst
+		p.Context(s).Burst = burst
 		return nil
 	})
 	if burst > 0 && tw.rng.IntN(4) == 0 {
@@ -237,7 +237,7 @@ func (tw *twins) end() {
 // complete delivers a completion: to C if the twin has a path, and to Go if C declines.
 func (tw *twins) complete(i fabric.PE, step string, c fabric.Completion) {
 	tw.each(i, step, func(_ int, p *twin) any {
-		if !p.inC(func(f *expresstest.Path) bool { return f.Receive(&c) }) {
+		if !p.inC(func(f *fastpathtest.Path) bool { return f.Receive(&c) }) {
 			p.Complete([]fabric.Completion{c})
 		} else if p.NUnposted > 0 || p.Stuck != 0 || len(p.sticks)+len(p.closers) > 0 {
 			p.Complete(nil) // in Go alone Complete has done this already
@@ -331,7 +331,7 @@ func (tw *twins) bad() {
 	}
 	m := bytes.Clone(f[0].message)
 	h := (*layout.Header)(unsafe.Pointer(&m[0]))
-	if h.Kind == layout.KindFlush || h.Kind == layout.KindReply || h.Kind == layout.KindStream || h.Kind == layout.KindStreamed || h.Fetch != 0 {
+	if h.Kind == layout.KindFlush || h.Kind == layout.KindReply || h.Kind == layout.KindSequence || h.Kind == layout.KindSequenced || h.Fetch != 0 {
 		return // the job would hang without them
 	}
 	switch rng.IntN(8) {
@@ -390,7 +390,7 @@ func (tw *twins) stranger() {
 	case 2:
 		h.From = uint32(len(tw.pes[0])) + rng.Uint32N(3)
 	case 3:
-		h.From |= (layout.StreamsOpen + rng.Uint32N(8)) << layout.StreamShift
+		h.From |= (layout.ContextsOpen + rng.Uint32N(8)) << layout.ContextShift
 	case 4:
 		h.Seq += furthest + rng.Uint32N(10)
 	case 5:

@@ -11,8 +11,8 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/express"
-	"libshmem/runtime/proxy/express/expresstest"
+	"libshmem/runtime/proxy/fastpath"
+	"libshmem/runtime/proxy/fastpath/fastpathtest"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -44,7 +44,7 @@ type twins struct {
 type twin struct {
 	*Engine
 	wire    *wire
-	path    *expresstest.Path // nil: Go only
+	path    *fastpathtest.Path // nil: Go only
 	memory  []byte
 	fetched [16]uint64 // destinations of operations without a request
 	reports []string
@@ -94,9 +94,9 @@ func (o *onWire) String() string {
 // wire is the provider of one engine. It lists the posted operations.
 type wire struct {
 	caps  fabric.Caps
-	box   *expresstest.Box // takes the posts of C
-	room  int              // how many more posts it takes
-	shut  bool             // it refuses receive buffers
+	box   *fastpathtest.Box // takes the posts of C
+	room  int               // how many more posts it takes
+	shut  bool              // it refuses receive buffers
 	posts []onWire
 	recvs []posted
 	keys  uint64
@@ -170,7 +170,7 @@ func (w *wire) ErrorText(c *fabric.Completion) string { return fmt.Sprintf("erro
 func (w *wire) Close() error                          { return nil }
 
 // inC calls the fast path, if the twin has one, and moves the posts of C to the wire.
-func (p *twin) inC(call func(f *expresstest.Path) bool) bool {
+func (p *twin) inC(call func(f *fastpathtest.Path) bool) bool {
 	if p.path == nil {
 		return false
 	}
@@ -223,13 +223,13 @@ func newTwins(t testing.TB, m mode, seed uint64, n int) *twins {
 			if err := p.Connect(ends); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := p.OpenStream(twinStreams - 1); err != nil {
+			if _, err := p.OpenContext(twinStreams - 1); err != nil {
 				t.Fatal(err)
 			}
 			if side == 1 {
-				p.wire.box = expresstest.NewBox(seed, 0, 0)
+				p.wire.box = fastpathtest.NewBox(seed, 0, 0)
 				n := p.wire.box.Native()
-				p.path = expresstest.NewPath(express.Config{Express: unsafe.Pointer(p.State), Self: n.Self, Poll: n.Poll, Recv: n.Recv, Inject: n.Inject})
+				p.path = fastpathtest.NewPath(fastpath.Config{FastPath: unsafe.Pointer(p.State), Self: n.Self, Poll: n.Poll, Recv: n.Recv, Inject: n.Inject})
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // TestUndone: what a stream does not carry out is shown with what it is for, its bytes and
 // its age, and is gone when it is done.
 func TestUndone(t *testing.T) {
-	m, g := modes[0], cards["atomics"]
+	m, g := modes[0], gpuModels["atomics"]
 	m.gpus = &g
 	j := newJob(t, m, 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]

@@ -8,8 +8,8 @@ import "libshmem/runtime/proxy/credit"
 // and 0.48, but to eight PEs 0.67 and 0.45 (TestSimWindowRates).
 const smallWindow = 64
 
-// offeredWindow is what this PE's queue has room for.
-func (e *Engine) offeredWindow(n int) uint32 {
+// advertisedWindow is what this PE's queue has room for.
+func (e *Engine) advertisedWindow(n int) uint32 {
 	if !e.unordered || e.caps.Data < 4 {
 		return 0
 	}

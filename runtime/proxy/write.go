@@ -15,7 +15,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	switch {
 	case !e.routed(p, pe):
 		return e.fail(e.noRoute(pe))
-	case e.held(p):
+	case e.parkedAhead(p):
 		p.Count[layout.NoTurn]++
 		e.recorder.NoteAgain(pe, layout.EventNoTurn)
 		return Again
@@ -111,7 +111,7 @@ func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int6
 	} else if e.gpu != nil && e.gpu.Flushes(s.PE, offset) {
 		s.Flush = true
 	}
-	if s.Lane == e.quiets.Lane() {
+	if s.Lane == e.quiets.Parity() {
 		e.quiets.Touch(p, s.PE)
 	} else if !e.caps.DeliveryComplete {
 		e.quiets.Account(s.PE, s.Lane)

@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/report"
-	"libshmem/runtime/regcache"
+	"libshmem/runtime/statuspage"
 )
 
 // Scope is the object that a counter is kept for.
@@ -115,13 +115,13 @@ func Find(name string) int {
 type PE struct {
 	Values []uint64 // by number
 	NICs   []fabric.RailCount
-	Peers  []Line // peers that it had operations on
+	Peers  []PeerCounters // peers that it had operations on
 
 	ends []*report.Shown
 }
 
-// Line is a PE's counters for one peer.
-type Line struct {
+// PeerCounters is a PE's counters for one peer.
+type PeerCounters struct {
 	PE    int
 	Count [layout.Counted]uint64
 	Now   Gauges
@@ -138,25 +138,25 @@ type Gauges struct {
 }
 
 // BytesOut is all that went to the PE of a line.
-func (l *Line) BytesOut() uint64 {
+func (l *PeerCounters) BytesOut() uint64 {
 	return l.Count[layout.MessageBytes] + l.Count[layout.WriteBytes]
 }
 
 // BytesIn is all that came from it.
-func (l *Line) BytesIn() uint64 {
+func (l *PeerCounters) BytesIn() uint64 {
 	return l.Count[layout.ReceivedBytes] + l.Count[layout.ReadBytes]
 }
 
 // Collect makes one account of the pages of a PE and of its engines.
-func Collect(page *live.PE, ends []*report.Shown) PE {
+func Collect(page *statuspage.PE, ends []*report.Shown) PE {
 	p := PE{Values: make([]uint64, len(Counters)), ends: ends}
 	if page != nil {
 		p.Values[Stalls], p.Values[StallNS] = page.Stalls, page.Stall
 	}
-	var lines []Line
+	var lines []PeerCounters
 	for _, e := range ends {
 		for len(lines) < len(e.Peers) {
-			lines = append(lines, Line{PE: len(lines)})
+			lines = append(lines, PeerCounters{PE: len(lines)})
 		}
 		for i := range e.Peers {
 			s, l := &e.Peers[i], &lines[i]
@@ -186,7 +186,7 @@ func Collect(page *live.PE, ends []*report.Shown) PE {
 	return p
 }
 
-func (p *PE) register(c regcache.Counts) {
+func (p *PE) register(c mrcache.Counts) {
 	p.Values[RegistrationHits] += c.Hits
 	p.Values[RegistrationMisses] += c.Misses
 	p.Values[RegistrationSingle] += c.Single
@@ -236,7 +236,7 @@ func (p *PE) Encode() []byte {
 	for _, v := range p.Values {
 		b = binary.AppendUvarint(b, v)
 	}
-	most := Line{PE: -1}
+	most := PeerCounters{PE: -1}
 	for _, l := range p.Peers {
 		if l.BytesOut() > most.BytesOut() {
 			most = l

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/report"
-	"libshmem/runtime/regcache"
 	"libshmem/runtime/stats"
+	"libshmem/runtime/statuspage"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
@@ -95,11 +95,11 @@ func some(me int) stats.PE {
 		}
 		to.UnderWay, to.Bytes, to.Unanswered, to.Flushing = 1, 50_000, 9, true
 		s.Peers[(me+3)%4].Count = [layout.Counted]uint64{layout.Received: 35, layout.ReceivedBytes: 4000}
-		s.Registered = regcache.Counts{Hits: 10, Misses: 2, Bytes: 1 << 20}
+		s.Registered = mrcache.Counts{Hits: 10, Misses: 2, Bytes: 1 << 20}
 		return s
 	}
 	rail := fabric.RailCount{NIC: "rail0", Ops: 10, Out: 500, In: 70}
-	return stats.Collect(&live.PE{Stalls: 2, Stall: 3_000_000}, []*report.Shown{
+	return stats.Collect(&statuspage.PE{Stalls: 2, Stall: 3_000_000}, []*report.Shown{
 		shown("tcp", rail, fabric.RailCount{NIC: "rail1", Ops: 1, Out: 400, Lost: 2}), shown("tcp", rail),
 	})
 }
@@ -184,7 +184,7 @@ func TestTables(t *testing.T) {
 	}
 	golden(t, "none.txt", b.String())
 	for i := range 40 {
-		p.Peers = append(p.Peers, stats.Line{PE: 100 + i, Count: [layout.Counted]uint64{layout.WriteBytes: uint64(1000 * i)}})
+		p.Peers = append(p.Peers, stats.PeerCounters{PE: 100 + i, Count: [layout.Counted]uint64{layout.WriteBytes: uint64(1000 * i)}})
 	}
 	most, rest := stats.Busiest(p.Peers)
 	if len(most) != 16 || rest != 26 || most[0].PE != 0 || most[1].PE != 139 {

@@ -114,9 +114,9 @@ const peersShown = 16
 
 // Busiest are the PEs of most bytes, the busiest first, and how many there are
 // besides.
-func Busiest(lines []Line) (most []Line, rest int) {
+func Busiest(lines []PeerCounters) (most []PeerCounters, rest int) {
 	most = slices.Clone(lines)
-	slices.SortStableFunc(most, func(a, b Line) int {
+	slices.SortStableFunc(most, func(a, b PeerCounters) int {
 		x, y := a.BytesOut()+a.BytesIn(), b.BytesOut()+b.BytesIn()
 		switch {
 		case x > y:

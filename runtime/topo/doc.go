@@ -6,7 +6,7 @@
 // people (Draw, Table). The library hwloc is in runtime/topo/hwloc, so that everything here is
 // tested on described machines.
 //
-// It knows nothing of memory or networks: runtime/pe makes segments of its nodes, asks it for NICs
+// It knows nothing of memory or networks: runtime/job makes segments of its nodes, asks it for NICs
 // that libfabric offers, and binds threads.
 //
 // Any thread may call it; a Machine is not changed any more when its reader has returned, but by

@@ -65,7 +65,7 @@ func chosen(want string) func(*place) error {
 			return err
 		}
 		for _, line := range p.lines(p.log) {
-			if m := held.FindStringSubmatch(line); m != nil && (m[2] == "16384") != (want == "efa") {
+			if m := heldPattern.FindStringSubmatch(line); m != nil && (m[2] == "16384") != (want == "efa") {
 				return fmt.Errorf("this is no queue of %s: %s", want, line)
 			}
 		}

@@ -95,21 +95,21 @@ func (p *place) lines(file string) []string {
 	return slices.Collect(strings.Lines(string(text)))
 }
 
-var held = regexp.MustCompile(`^ep \d+ of \d+: cq (\d+) of (\d+), lost (\d+), send queue (\d+) of (\d+)\n$`)
+var heldPattern = regexp.MustCompile(`^ep \d+ of \d+: cq (\d+) of (\d+), lost (\d+), send queue (\d+) of (\d+)\n$`)
 
 // queues returns the error in the records of so many endpoints' queues.
 func (p *place) queues(ends int) error {
 	p.Helper()
-	_, err := p.held(ends)
+	_, err := p.mostHeld(ends)
 	return err
 }
 
-// held is the most completions that one of so many queues has held.
-func (p *place) held(ends int) (most int, err error) {
+// mostHeld is the most completions that one of so many queues has held.
+func (p *place) mostHeld(ends int) (most int, err error) {
 	p.Helper()
 	seen := 0
 	for _, line := range p.lines(p.log) {
-		m := held.FindStringSubmatch(line)
+		m := heldPattern.FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 // error, and goes on with the others.
 func TestFirstContact(t *testing.T) {
 	shmemrun, program := compile(t, "contact")
-	for _, r := range routes(t, list(tcp, []string{"--hosts", "8"}), true) {
+	for _, r := range networks(t, list(tcp, []string{"--hosts", "8"}), true) {
 		for _, c := range []struct {
 			name           string
 			signal         syscall.Signal

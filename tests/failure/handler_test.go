@@ -10,7 +10,7 @@ import (
 // the library has the right status, and neither Go nor the library's end keeps it from ending.
 func TestExitInHandler(t *testing.T) {
 	shmemrun, program := compile(t, "handler")
-	ways := routes(t, list(tcp, []string{"--hosts", "2"}), false)
+	ways := networks(t, list(tcp, []string{"--hosts", "2"}), false)
 	for i := range 12 * len(ways) { // unprotected, one of three such jobs ended by a signal
 		r := ways[i/12]
 		j := start(t, r.env, shmemrun, list(options("2", r.options...), []string{program, "7", strconv.Itoa(10_000 + 1_700*(i%12))})...)

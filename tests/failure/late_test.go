@@ -18,13 +18,13 @@ import (
 // latePEs is the number of PEs, of which the last leaves a barrier out.
 const latePEs, latePE = 4, 3
 
-// ways are the ways to start a job of late.c, and the routes of each.
-func ways(t *testing.T, how string) []route {
+// starts are the ways to start a job of late.c, and the routes of each.
+func starts(t *testing.T, how string) []route {
 	t.Helper()
 	if how == "hosts" {
-		return routes(t, list([]string{"--hosts", "2"}, tcp), false)
+		return networks(t, list([]string{"--hosts", "2"}, tcp), false)
 	}
-	return routes(t, nil, false)
+	return networks(t, nil, false)
 }
 
 // begin starts a job of late.c in one of these ways.
@@ -115,11 +115,11 @@ func TestLate(t *testing.T) {
 		{"return", "node", exited},
 		{"gone", "hosts", exited},
 	}
-	for i := range ways(t, "hosts") {
+	for i := range starts(t, "hosts") {
 		// The jobs of a network all wait at the same time, which takes no processor.
 		var jobs []late
 		for _, c := range cases {
-			all := ways(t, c.how)
+			all := starts(t, c.how)
 			if i >= len(all) {
 				continue
 			}
@@ -195,7 +195,7 @@ func TestLateAsked(t *testing.T) {
 		{"wait", "hosts", `PE 2 is in shmem_barrier_all for \d+\.\d s \(barrier \d+; not there yet: PE 3(; PE 3 ` + waits + `|\))`},
 		{"compute", "file", `PE 3 ` + noCall},
 	} {
-		for _, r := range ways(t, c.how) {
+		for _, r := range starts(t, c.how) {
 			t.Run(c.what+" "+c.how+r.name, func(t *testing.T) {
 				t.Parallel()
 				file := filepath.Join(t.TempDir(), "go")

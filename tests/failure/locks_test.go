@@ -30,7 +30,7 @@ func TestLocks(t *testing.T) {
 		{name: "chaos", way: "any", pes: 3, victims: "1", options: list(tcp, []string{"--chaos", "7,delay=100us"})},
 		{name: "GPU memory", way: "any", pes: 4, victims: "1", options: list(tcp, []string{"--hosts", "2"}), gpu: true},
 	} {
-		for _, r := range routes(t, c.options, c.name == "hosts" && c.way == "any") {
+		for _, r := range networks(t, c.options, c.name == "hosts" && c.way == "any") {
 			t.Run(c.name+" "+c.way+r.name, func(t *testing.T) {
 				env := list(goOn, r.env)
 				if c.gpu {

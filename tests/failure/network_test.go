@@ -22,10 +22,10 @@ type route struct {
 	network *stub.Network // nil: sockets, or no network
 }
 
-// routes are the routes of a row. A row over sockets also runs over NICs that this machine does not
-// have (fabric/ofi/stub): with -whole over all of them; else, if it checks something about NICs
+// networks are the routes of a row. A row over sockets also runs over NICs that this machine does
+// not have (fabric/ofi/stub): with -whole over all of them; else, if it checks something about NICs
 // that no other row does, over the newest of EFA's.
-func routes(t *testing.T, options []string, always bool) []route {
+func networks(t *testing.T, options []string, always bool) []route {
 	t.Helper()
 	all := []route{{options: options}}
 	at := slices.Index(options, tcp[1])

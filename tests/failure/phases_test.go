@@ -81,7 +81,7 @@ func TestAskedAlways(t *testing.T) {
 		{"node", nil},
 		{"hosts", list(tcp, []string{"--hosts", "2"})},
 	} {
-		for _, r := range routes(t, c.options, false) {
+		for _, r := range networks(t, c.options, false) {
 			t.Run(c.name+r.name, func(t *testing.T) {
 				p := startPhases(t, r.env, "2", r.options)
 				pid := p.stands(0, "before")
@@ -140,7 +140,7 @@ func TestFinalizeAfterLoss(t *testing.T) {
 		{"asked", "0", true, nil},
 		{"hosts", "1", false, list(tcp, []string{"--hosts", "3"})},
 	} {
-		for _, r := range routes(t, c.options, false) {
+		for _, r := range networks(t, c.options, false) {
 			t.Run(c.name+r.name, func(t *testing.T) {
 				p := startPhases(t, list(r.env, []string{"SHMEM_ON_FAILURE=return", "SHMEM_TIMEOUT=" + c.timeout}), "3", r.options, "lose")
 				p.goOn("before")

@@ -90,7 +90,7 @@ func TestStopped(t *testing.T) {
 			`PE 0 has reached the memory of PE 5`,
 			`PE 0: shmem_long_atomic_fetch_add has waited \d+ s: for the completion at PE 5; PE 5 has not answered for \d+\.\d s`}},
 	} {
-		for _, r := range routes(t, c.options, true) {
+		for _, r := range networks(t, c.options, true) {
 			t.Run(c.name+r.name, func(t *testing.T) {
 				way, say := c.way, c.say
 				if r.network != nil {

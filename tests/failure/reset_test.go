@@ -19,7 +19,7 @@ func TestReset(t *testing.T) {
 		"main":  {"-x", "SHMEM_DISABLE_P2P=1", "-x", "SHMEM_HEAP=pinned"},
 		"hosts": list(tcp, []string{"--hosts", "2"}),
 	} {
-		for _, r := range routes(t, more, false) {
+		for _, r := range networks(t, more, false) {
 			for when, jobs := range map[string]int{"end": 1, "used": 1, "again": 2} {
 				t.Run(way+r.name+"/"+when, func(t *testing.T) {
 					out := start(t, list(r.env, r.onGPU(t)), shmemrun, list(options("2", r.options...), []string{program, when})...).wait(0)

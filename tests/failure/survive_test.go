@@ -35,7 +35,7 @@ func TestSurvive(t *testing.T) {
 		{name: "GPU memory, node", pes: 3, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, gpu: true},
 		{name: "GPU memory, hosts", pes: 6, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "3"}), gpu: true},
 	} {
-		for _, r := range routes(t, c.options, c.name == "hosts" || c.gpu) {
+		for _, r := range networks(t, c.options, c.name == "hosts" || c.gpu) {
 			t.Run(c.name+r.name, func(t *testing.T) {
 				if c.namespaces {
 					need.Namespaces(t)
@@ -59,7 +59,7 @@ func TestSurvive(t *testing.T) {
 // TestDefault: without the setting the job ends at once, and names the PE.
 func TestDefault(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
-	for _, r := range append(routes(t, list(tcp, []string{"--hosts", "4"}), false), route{name: "node"}) {
+	for _, r := range append(networks(t, list(tcp, []string{"--hosts", "4"}), false), route{name: "node"}) {
 		out := start(t, r.env, shmemrun, list(options("16", r.options...), []string{program, "5", "kill"})...).wait(128 + 9)
 		if !strings.Contains(out, "shmemrun: PE 5 was killed by signal 9 (killed)\n") {
 			t.Errorf("%s %v: the PE is not named:\n%s", r.name, r.options, out)
@@ -95,7 +95,7 @@ func TestOrphans(t *testing.T) {
 		// No PE sees another one's process. The first of a namespace cannot kill itself.
 		{name: "network", way: "exit", env: goOn, wrapper: "unshare --pid --fork ", options: list(tcp, []string{"--hosts", "4"}), say: " passed, 0 failed", count: 3},
 	} {
-		for _, r := range routes(t, c.options, c.name == "network") {
+		for _, r := range networks(t, c.options, c.name == "network") {
 			t.Run(c.name+r.name, func(t *testing.T) {
 				if c.wrapper != "" {
 					need.Namespaces(t)

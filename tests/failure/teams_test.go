@@ -33,7 +33,7 @@ func TestTeams(t *testing.T) {
 		{name: "chaos", way: "inside", pes: 5, victims: "0 3", options: list(tcp, []string{"--chaos", "7,delay=300us"})},
 		{name: "GPU memory", way: "inside", pes: 6, victims: "0 5", options: list(tcp, []string{"--hosts", "3"}), gpu: true},
 	} {
-		for _, r := range routes(t, c.options, c.name == "hosts" && c.way == "inside") {
+		for _, r := range networks(t, c.options, c.name == "hosts" && c.way == "inside") {
 			t.Run(c.name+" "+c.way+r.name, func(t *testing.T) {
 				if c.namespaces {
 					need.Namespaces(t)

@@ -35,16 +35,16 @@ __global__ void compare(const unsigned char *p, size_t bytes, int pe, int salt, 
 }
 
 /* Each stream has a box of the heap, ordinary memory of the program, and a signal. */
-struct lane {
+struct stream_buffers {
     cudaStream_t stream;
     unsigned char *box, *source, *dest;
     uint64_t *signal;
     unsigned *bad;
 };
 
-lane open(bool managed)
+stream_buffers open(bool managed)
 {
-    lane l;
+    stream_buffers l;
     CHECK(cudaStreamCreateWithFlags(&l.stream, cudaStreamNonBlocking));
     l.box = (unsigned char *)shmem_malloc(MOST);
     l.signal = (uint64_t *)shmem_calloc(1, sizeof *l.signal);
@@ -61,7 +61,8 @@ lane open(bool managed)
 
 /* Sends to the right neighbour with a signal, checks the data of the left one, and gets from the
  * right neighbour the data that this PE sent there. turn counts the calls on this lane. */
-void exchange(const lane &l, size_t bytes, size_t odd, int salt, uint64_t turn, bool apart)
+void exchange(const stream_buffers &l, size_t bytes, size_t odd, int salt, uint64_t turn,
+              bool apart)
 {
     const int right = (me + 1) % n, left = (me + n - 1) % n;
     unsigned char *source = l.source + odd, *dest = l.dest + odd;
@@ -83,7 +84,7 @@ void exchange(const lane &l, size_t bytes, size_t odd, int salt, uint64_t turn, 
     compare<<<1, 256, 0, l.stream>>>(dest, bytes, me, salt, l.bad);
 }
 
-void check(const lane &l, const std::string &what)
+void check(const stream_buffers &l, const std::string &what)
 {
     unsigned bad = 0;
     CHECK(cudaMemcpyAsync(&bad, l.bad, sizeof bad, cudaMemcpyDefault, l.stream));
@@ -98,7 +99,7 @@ int main()
 {
     shmem_init();
     me = shmem_my_pe(), n = shmem_n_pes();
-    std::vector<lane> lanes;
+    std::vector<stream_buffers> lanes;
     for (int i = 0; i < STREAMS; i++)
         lanes.push_back(open(i == STREAMS - 1));
     std::vector<uint64_t> turns(STREAMS, 0);
@@ -128,7 +129,7 @@ int main()
 
     stage("in a graph");
     {
-        lane &l = lanes[1];
+        stream_buffers &l = lanes[1];
         cudaGraph_t graph;
         cudaGraphExec_t run;
         const int right = (me + 1) % n, left = (me + n - 1) % n;

@@ -58,7 +58,7 @@ __global__ void producer(struct shmemi_ring ring, uint64_t *sources, uint64_t ea
         uint64_t id = thread * each + i;
         volatile uint64_t *place = sources + thread * PLACES + i % PLACES;
         if (i >= PLACES &&
-            shmemi_wait_past(&ring, &shmemi_line_of(&ring)->tail, positions[i % PLACES]) != 0)
+            shmemi_wait_past(&ring, &shmemi_progress_of(&ring)->tail, positions[i % PLACES]) != 0)
             return;
         if (FAULT != LATE)
             *place = value_of(id);
@@ -106,7 +106,7 @@ struct host_ring {
     char *memory; /* line, replies, slots */
     struct shmemi_ring ring;
     uint64_t *slots, position = 0;
-    struct shmemi_ring_line *line;
+    struct shmemi_ring_progress *line;
 
     host_ring()
     {
@@ -125,7 +125,7 @@ struct host_ring {
         ring.near = near;
         ring.log2_slots = LOG2_SLOTS;
         ring.log2_replies = LOG2_REPLIES;
-        line = (struct shmemi_ring_line *)(void *)memory;
+        line = (struct shmemi_ring_progress *)(void *)memory;
         slots = (uint64_t *)(void *)(memory + 8192);
     }
     ~host_ring()

@@ -31,16 +31,16 @@ capi/spec:
 capi/gen: . capi/spec internal/generated
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/live runtime/nvtx runtime/onstream runtime/pe runtime/proxy runtime/proxy/express runtime/shmerr runtime/stats runtime/topo
+capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
-    # what is behind them is picked in runtime/pe. It marks its own calls of the driver
+    # what is behind them is picked in runtime/job. It marks its own calls of the driver
 
 cmd/shmemrun: . cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . cmd/internal/... fabric runtime/live runtime/regcache/unmapped runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/pe runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
+cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
     # asks the packages what they are and prints it
-cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/pe runtime/regcache/unmapped runtime/shmerr runtime/topo runtime/topo/hwloc
+cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
@@ -72,11 +72,11 @@ runtime/doctor: . runtime/bootstrap runtime/config runtime/shmerr runtime/topo
 runtime/heap: runtime/shmerr
     # arithmetic on offsets: it must not touch memory, so that a random test
     # can run it a million times
-runtime/heap/hostmem: runtime/bootstrap/secret runtime/heap runtime/heap/pass runtime/shmerr
+runtime/heap/hostmem: runtime/bootstrap/secret runtime/heap runtime/heap/fdpass runtime/shmerr
     # maps memory and hands descriptors over a socket; bytes of no meaning
-runtime/heap/pass: runtime/bootstrap/secret runtime/shmerr
+runtime/heap/fdpass: runtime/bootstrap/secret runtime/shmerr
     # sockets and descriptors of any kind, and the processes that may receive them
-runtime/heap/devmem: runtime/bootstrap/secret runtime/gpu runtime/heap/pass runtime/shmerr
+runtime/heap/devmem: runtime/bootstrap/secret runtime/gpu runtime/heap/fdpass runtime/shmerr
     # heaps of a device that is handed to it, so that a test can give it another
 runtime/gpu: runtime/shmerr
     # memory for rings, of a device that is handed to it: which driver, or that
@@ -93,36 +93,36 @@ runtime/gpu/cuda/cudatest: tests/cc tests/need
 runtime/onstream: queue runtime/gpu runtime/shmerr
     # which operation of a stream or kernel does a call: the driver is handed to
     # it, so that a test can record what it is asked
-runtime/order:
+runtime/sequence:
     # numbers, and what follows from them
 runtime/proxy/wait:
     # C for an idle proxy: words and a function, so that it needs nothing
-runtime/proxy/express: fabric
+runtime/proxy/fastpath: fabric
     # the proxy's inner loop in C: words and functions, as above, and completions
     # that it leaves to Go
-runtime/proxy/express/expresstest: fabric runtime/proxy/express
+runtime/proxy/fastpath/fastpathtest: fabric runtime/proxy/fastpath
     # providers in C, for tests and benchmarks of what is in C
-runtime/regcache: fabric runtime/regcache/unmapped runtime/shmerr
+runtime/mrcache: fabric runtime/mrcache/memmonitor runtime/shmerr
     # which memory is registered, and for how long; its caller passes the function that registers
 runtime/procmaps:
     # the kernel's list of mappings, whatever they are for
-runtime/regcache/unmapped: runtime/procmaps runtime/shmerr
+runtime/mrcache/memmonitor: runtime/procmaps runtime/shmerr
     # what the kernel says of this process's memory, whatever it is used for
-runtime/regcache/pinned: fabric
+runtime/mrcache/pinned: fabric
     # a NIC for tests
-runtime/proxy/clock: runtime/live
+runtime/proxy/clock: runtime/statuspage
     # a number from the processor: what the time is for is not its to know
 runtime/proxy/fifo:
     # a queue, of whatever
-runtime/proxy/layout: fabric runtime/order
+runtime/proxy/layout: fabric runtime/sequence
     # what C and Go of an engine share in memory, and rules that look at one of its structs alone
 runtime/proxy/wake: runtime/proxy/wait
     # words by which threads wait for each other, whatever for
-runtime/proxy/credit: fabric runtime/order runtime/proxy/layout
+runtime/proxy/credit: fabric runtime/sequence runtime/proxy/layout
     # bounds that follow from the size of a job and from what a provider granted
 runtime/proxy/early:
     # messages that are kept: bytes with a sender and a number
-runtime/proxy/local: fabric runtime/regcache
+runtime/proxy/local: fabric runtime/mrcache
     # callers' memory for the time of an operation; its caller passes the function that registers
 runtime/proxy/quiet: fabric runtime/proxy/call runtime/proxy/layout
     # which operations a quiet waits for; how a PE is asked is handed to it
@@ -130,26 +130,26 @@ runtime/proxy/ops: fabric runtime/proxy/call runtime/proxy/credit runtime/proxy/
     # records of operations: what one does is the engine's to know
 runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
-runtime/proxy/flight: fabric runtime/live runtime/proxy/clock runtime/proxy/layout
+runtime/proxy/flight: fabric runtime/statuspage runtime/proxy/clock runtime/proxy/layout
     # rings of events in a page that is handed to it
 runtime/proxy/backlog: fabric
     # names and texts for work that a GPU was given: whose streams have it is not its to know
-runtime/proxy/report: fabric runtime/live runtime/proxy/flight runtime/proxy/backlog runtime/proxy/layout runtime/regcache
+runtime/proxy/report: fabric runtime/statuspage runtime/proxy/flight runtime/proxy/backlog runtime/proxy/layout runtime/mrcache
     # what an engine says of itself, asked by an interface; other processes read it, and need no engine
 runtime/proxy/call:
     # a request, its status and a ticket, below the packages that make requests and serve them
-runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/express runtime/proxy/wait runtime/trace
+runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/fastpath runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
-runtime/proxy/gpustage: fabric runtime/live runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
+runtime/proxy/gpustage: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
     # handed to it: neither the protocol nor a driver is its to know
-runtime/proxy: . fabric runtime/live runtime/order runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/express runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet runtime/proxy/wake runtime/regcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
-    # the protocol over the fabric. It gets its provider from runtime/pe, so that a test can
+runtime/proxy: . fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
+    # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
-runtime/stats: fabric runtime/live runtime/proxy/flight runtime/proxy/layout runtime/regcache runtime/proxy/report
+runtime/stats: fabric runtime/statuspage runtime/proxy/flight runtime/proxy/layout runtime/mrcache runtime/proxy/report
     # names and tables of what others count
-runtime/routes: runtime/shmerr runtime/topo
+runtime/pathmap: runtime/shmerr runtime/topo
     # letters and a table of what each PE says of itself
 runtime/trace/tracetest:
     # reads what runtime/trace writes, and so shares nothing with it
@@ -157,13 +157,13 @@ runtime/nvtx: fabric
     # stands between the proxy and its network, as runtime/trace does
 runtime/trace: fabric runtime/shmerr
     # a file of events, and a provider around another that makes them
-runtime/live: . runtime/shmerr
+runtime/statuspage: . runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's to know
 runtime/proxy/staging: fabric runtime/gpu runtime/proxy/fifo runtime/proxy/gpustage runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/pe: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/live runtime/proxy runtime/proxy/backlog runtime/proxy/gpustage runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/regcache/... runtime/routes runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight runtime/proxy/report
+runtime/job: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/statuspage runtime/proxy runtime/proxy/backlog runtime/proxy/gpustage runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/mrcache/... runtime/pathmap runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight runtime/proxy/report
     # the composition root: nothing else picks an implementation
 
 queue:
@@ -203,13 +203,13 @@ tests/gpu/memory: runtime/gpu runtime/gpu/cuda
 tests/gpu/heap: runtime/bootstrap/secret runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem
     # as above
 
-bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/express/expresstest runtime/proxy/loop
+bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/fastpath/fastpathtest runtime/proxy/loop
     # measures the rings, and the proxy behind them over a provider of its own
 
 tests/abi/fold:
     # its names are held against those of the table and the generator, and so
     # share nothing with them
-tests/start: runtime/bootstrap/uid/middleman tests/cc tests/need
+tests/start: runtime/bootstrap/uid/faultproxy tests/cc tests/need
     # what a test of the bootstrap breaks connections with, and nothing of the library
 tests/cc:
     # a compiler, for tests
@@ -337,21 +337,21 @@ func TestGraphIsAcyclic(t *testing.T) {
 
 // cgo is allowed in these packages: each is the one door to something foreign.
 var cgo = map[string]string{
-	"bench/ring":                        "producers and the reference consumer that Go is held against",
-	"capi/core":                         "the C function table that the front gets",
-	"fabric/ofi":                        "libfabric",
-	"fabric/rail/peek":                  "looks at the completion queues of several NICs, for threads that wait in C",
-	"runtime/bootstrap/mpi":             "libmpi",
-	"runtime/bootstrap/munge":           "libmunge",
-	"runtime/bootstrap/plugin":          "a bootstrap of the user's",
-	"runtime/bootstrap/pmix":            "libpmix",
-	"runtime/gpu/cuda":                  "NVIDIA's driver and GDRCopy",
-	"runtime/gpu/cuda/cudatest":         "a call of the driver that a program makes and the library does not",
-	"runtime/proxy/express":             "small messages, and the proxy's inner loop",
-	"runtime/proxy/express/expresstest": "providers in C for its tests",
-	"runtime/proxy/wait":                "the sleep of an idle proxy",
-	"runtime/regcache/unmapped":         "a thread for which threads that unmap memory wait, and which must not wait for Go's scheduler",
-	"runtime/topo/hwloc":                "hwloc",
+	"bench/ring":                          "producers and the reference consumer that Go is held against",
+	"capi/core":                           "the C function table that the front gets",
+	"fabric/ofi":                          "libfabric",
+	"fabric/rail/peek":                    "looks at the completion queues of several NICs, for threads that wait in C",
+	"runtime/bootstrap/mpi":               "libmpi",
+	"runtime/bootstrap/munge":             "libmunge",
+	"runtime/bootstrap/plugin":            "a bootstrap of the user's",
+	"runtime/bootstrap/pmix":              "libpmix",
+	"runtime/gpu/cuda":                    "NVIDIA's driver and GDRCopy",
+	"runtime/gpu/cuda/cudatest":           "a call of the driver that a program makes and the library does not",
+	"runtime/proxy/fastpath":              "small messages, and the proxy's inner loop",
+	"runtime/proxy/fastpath/fastpathtest": "providers in C for its tests",
+	"runtime/proxy/wait":                  "the sleep of an idle proxy",
+	"runtime/mrcache/memmonitor":          "a thread for which threads that unmap memory wait, and which must not wait for Go's scheduler",
+	"runtime/topo/hwloc":                  "hwloc",
 }
 
 func TestCgo(t *testing.T) {

@@ -80,7 +80,7 @@ func TestUnitsHaveOrder(t *testing.T) {
 		}
 		edges += len(needs[name])
 	}
-	if len(units) < 50 || edges < 200 || owner["shmemi_turn"] != "wait" || owner["shmemi_state"] != "base" {
+	if len(units) < 50 || edges < 200 || owner["shmemi_wait_step"] != "wait" || owner["shmemi_state"] != "base" {
 		t.Fatalf("%d units of capi/front need others %d times: the test looks in the wrong place", len(units), edges)
 	}
 

@@ -58,7 +58,7 @@ func rings(t *testing.T, count, log2 int) (path string, all []*queue.Ring, near 
 		part := b[i*size:]
 		r, err := queue.New(queue.Memory{
 			Slots:   unsafe.Pointer(&part[atSlots]),
-			Line:    (*queue.Line)(unsafe.Pointer(&part[atLine])),
+			Line:    (*queue.Progress)(unsafe.Pointer(&part[atLine])),
 			Replies: unsafe.Pointer(&part[atReplies]),
 		}, 1<<log2)
 		if err != nil {

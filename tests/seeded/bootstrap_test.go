@@ -31,11 +31,11 @@ var bootstrapDefects = []defect{
 		by:   unit("./runtime/bootstrap/uid", "^TestIDIsFull$"), says: `15 addresses of IPv4, want 16`,
 	},
 	{
-		id: "bootstrap/frames-of-a-broken-connection", file: "runtime/bootstrap/uid/stream.go",
+		id: "bootstrap/frames-of-a-broken-connection", file: "runtime/bootstrap/uid/conversation.go",
 		was:  "s.conn, s.next, s.owe = conn, s.acked+1, false",
 		is:   "s.conn, s.next, s.owe = conn, max(s.next, s.acked+1), false",
 		user: "init hangs, or fails, where a connection breaks and is made again",
-		by:   unit("./runtime/bootstrap/uid", "^TestMiddleman$"), says: `PE 0: allgather \d+: PE \d did not come within 30s`,
+		by:   unit("./runtime/bootstrap/uid", "^TestFaultProxy$"), says: `PE 0: allgather \d+: PE \d did not come within 30s`,
 	},
 	{
 		id: "bootstrap/second-life", file: "runtime/bootstrap/rendezvous/rendezvous.go",

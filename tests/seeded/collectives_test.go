@@ -91,14 +91,14 @@ var setDefects = []defect{
 		by:   program("zz_activesets", "node-3"), says: `shmem_broadcast32: PE \d: after, byte \d+ of the array's surroundings`,
 	},
 	{
-		id: "sets/logarithm-of-the-stride", file: "capi/front/set.c",
+		id: "sets/logarithm-of-the-stride", file: "capi/front/activeset_messages.c",
 		was:  "pes[i] = start + i * (1 << log_stride);",
 		is:   "pes[i] = start + i * (1 + log_stride);",
 		user: "an active set with a stride of 4 has other PEs",
 		by:   program("activesets", "node-8"), says: `is not in the active set of 2 PEs from 1 with a stride of 2\^2`,
 	},
 	{
-		id: "sets/stale-set", file: "capi/front/set.c",
+		id: "sets/stale-set", file: "capi/front/activeset_messages.c",
 		was:  "while (e != NULL && (e->start != start || e->log_stride != log_stride || e->size != size))",
 		is:   "while (e != NULL && (e->start != start || e->log_stride > log_stride || e->size != size))",
 		user: "the second of two active sets that differ in their stride has the PEs of the first",
@@ -112,7 +112,7 @@ var setDefects = []defect{
 		by:   program("zz_activesets", "node-8"), says: `shmem_collect32: PE \d: on a set, element 0 of 1: expected`,
 	},
 	{
-		id: "sets/count-is-kept", file: "capi/front/set.c",
+		id: "sets/count-is-kept", file: "capi/front/activeset_messages.c",
 		was:  "shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH_ADD, at, -n, 0, shmemi_state.my_pe, call);",
 		is:   "shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH_ADD, at, (uint64_t)-1, 0, shmemi_state.my_pe, call);",
 		user: "pSync is not as it was when a call ends, and the next one is over too early",

@@ -24,7 +24,7 @@ var fabricDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestSimRailRates$"), says: `sim_rails_test.go:\d+: efa-100: 32 NICs of 100 Gb/s: 0\.8`,
 	},
 	{
-		id: "fabric/no-other-way", file: "fabric/rail/ways.go",
+		id: "fabric/no-other-way", file: "fabric/rail/nicpairs.go",
 		was:  "here[i/q.rails], there[i%q.rails] = true, true",
 		is:   "here[i%q.rails], there[i/q.rails] = true, true",
 		user: "where hosts have unlike numbers of NICs, a job ends when one NIC loses its link",

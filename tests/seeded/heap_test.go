@@ -66,18 +66,18 @@ var heapDefects = []defect{
 		by:   unit("./runtime/proxy/gpustage", "^TestExtents$"), says: `2 bytes at 149 are in .*, want -1`,
 	},
 	{
-		id: "heap/stale-registration", file: "runtime/regcache/cache.go",
+		id: "heap/stale-registration", file: "runtime/mrcache/cache.go",
 		was:  "		c.counts.Stale++\n		c.remove(i)\n",
 		is:   "		c.counts.Stale++\n		i++\n",
 		user: "a put from memory that was unmapped and mapped again sends the old pages",
-		by:   unit("./runtime/regcache", "^TestAtRandom$"), says: `has changed since region \d+ was made`,
+		by:   unit("./runtime/mrcache", "^TestAtRandom$"), says: `has changed since region \d+ was made`,
 	},
 	{
-		id: "heap/registration-too-short", file: "runtime/regcache/cache.go",
+		id: "heap/registration-too-short", file: "runtime/mrcache/cache.go",
 		was:  "c.table[i].End >= end {",
 		is:   "c.table[i].End > begin {",
 		user: "a put from a buffer of which half is registered fails",
-		by:   unit("./runtime/regcache", "^TestAtRandom$"), says: `pages \d+ to \d+: got \d+ bytes at page`,
+		by:   unit("./runtime/mrcache", "^TestAtRandom$"), says: `pages \d+ to \d+: got \d+ bytes at page`,
 	},
 	{
 		id: "heap/calloc-of-used-memory", file: "capi/front/memory.c",

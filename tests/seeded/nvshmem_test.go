@@ -45,7 +45,7 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestPrograms$/^sem02$"), says: `PE \d: (the PE with my number|how many have my number|my number among them)`,
 	},
 	{
-		id: "nvshmem/gpus-of-all-nodes", file: "runtime/pe/shares.go",
+		id: "nvshmem/gpus-of-all-nodes", file: "runtime/job/shares.go",
 		was:  "at := place{j.Nodes.Node(pe), j.gpus[i]}",
 		is:   "at := place{0, j.gpus[i]}",
 		user: "PEs of several nodes are in one SHMEMX_TEAM_SAME_GPU when the GPUs of the nodes have the same name",
@@ -59,7 +59,7 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestTeamInit$"), says: `PE \d: the PE of a rank`,
 	},
 	{
-		id: "nvshmem/handle-of-any-generation", file: "capi/front/slots.c",
+		id: "nvshmem/handle-of-any-generation", file: "capi/front/team_ids.c",
 		was:  " || handle_of(slot) != team)",
 		is:   ")",
 		user: "the handle of a team that was destroyed is one of the next team",
@@ -80,7 +80,7 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestKernels$"), says: `PE \d, line \d+: shorts\[i\]`,
 	},
 	{
-		id: "nvshmem/settings-for-all", file: "runtime/pe/job.go",
+		id: "nvshmem/settings-for-all", file: "runtime/job/job.go",
 		was:  "	if o.Nvshmem {\n",
 		is:   "	if true {\n",
 		user: "programs of OpenSHMEM are remarked on for what the environment has of NVSHMEM",
@@ -136,7 +136,7 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestKernels$"), says: `PE \d, line \d+: i != q % rings`,
 	},
 	{
-		id: "nvshmem/heaps-by-segment", file: "runtime/pe/kernels.go",
+		id: "nvshmem/heaps-by-segment", file: "runtime/job/kernels.go",
 		was:  "users[pe] = uint64(a)\n",
 		is:   "users[pe] = uint64(a) - internal\n",
 		user: "kernels that read where heaps are write beside them",

@@ -72,7 +72,7 @@ var suites = []suite{
 		names: []string{"slots before their source", "no fence", "slots given back too early", "an answer without order", "done too early"},
 	},
 	{
-		id: "numbers-of-writes", file: "runtime/order/explore_test.go", by: unit("./runtime/order", "^TestFlaws$"),
+		id: "numbers-of-writes", file: "runtime/sequence/explore_test.go", by: unit("./runtime/sequence", "^TestFlaws$"),
 		each: `explore_test\.go:\d+: ([^:]+): `,
 		names: []string{
 			"a fence is forgotten", "a flush does not follow what came last", "a signal does not say that it follows its bytes",

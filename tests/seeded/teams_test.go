@@ -32,8 +32,8 @@ var teamDefects = []defect{
 	},
 	{
 		id: "teams/one-slot-for-two", file: "capi/front/team_split.c",
-		was:  "i == 0 ? SHMEMI_FIRST_SLOT : slots[0] + 1);",
-		is:   "i == 0 ? SHMEMI_FIRST_SLOT : slots[0]);",
+		was:  "i == 0 ? SHMEMI_FIRST_TEAM_ID : slots[0] + 1);",
+		is:   "i == 0 ? SHMEMI_FIRST_TEAM_ID : slots[0]);",
 		user: "collectives of the two teams of shmem_team_split_2d take each other's messages",
 		by:   program("teams", "node-4"), says: `team \d+ (does not exist|was destroyed)`,
 	},
@@ -45,7 +45,7 @@ var teamDefects = []defect{
 		by:   program("teams", "node-4"), says: `got signal 15 \(terminated\): ending 4 PEs`, hangs: true,
 	},
 	{
-		id: "teams/words-of-the-last-team", file: "capi/front/slots.c",
+		id: "teams/words-of-the-last-team", file: "capi/front/team_ids.c",
 		was:  "    memset(s->peer_base[s->my_pe] + t->inbox, 0, words);\n",
 		is:   "",
 		user: "a new team counts the messages of one that was destroyed",

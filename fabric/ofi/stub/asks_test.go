@@ -95,7 +95,7 @@ func TestAsks(t *testing.T) {
 		if want == "" {
 			want, _, _ = strings.Cut(r.answer, " (")
 		}
-		held, around := r.held(t)
+		held, around := r.holdsIn(t)
 		for _, version := range held {
 			for _, fabric := range r.fabrics(version) {
 				settings := r.settings(version) + " " + a.settings
@@ -130,7 +130,7 @@ func TestAsks(t *testing.T) {
 // fabrics at once.
 func TestAllOrNone(t *testing.T) {
 	r, program := rules(t)["G18"], compiled(t, "offers", Build(t))
-	held, around := r.held(t)
+	held, around := r.holdsIn(t)
 	for _, version := range held {
 		if got := answered(t, program, "old-hmem", "", r.settings(version), ""); got != "ENODATA" {
 			t.Errorf("%s: %q, want ENODATA", version, got)
@@ -169,7 +169,7 @@ func TestUnaskedQueues(t *testing.T) {
 	}
 	for _, id := range queueSized {
 		r := rows[id]
-		held, _ := r.held(t)
+		held, _ := r.holdsIn(t)
 		for _, version := range held {
 			if got := size(r.settings(version)); got != r.value() {
 				t.Errorf("%s of %s: a queue of %s, want %s", id, version, got, r.value())

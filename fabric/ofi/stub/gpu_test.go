@@ -26,7 +26,7 @@ func load(t *testing.T) string {
 	if library == "" {
 		library = Build(t)
 		// The first question decides whether GPUs are left alone.
-		if _, err := ofi.List(library, ofi.Wish{Provider: Provider, GPU: true}); err != nil {
+		if _, err := ofi.List(library, ofi.Hints{Provider: Provider, GPU: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

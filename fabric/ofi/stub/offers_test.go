@@ -204,7 +204,7 @@ func TestOffers(t *testing.T) {
 		}
 		may := append(slices.Clone(o.attributes), o.follow...)
 		slices.Sort(may)
-		held, around := r.held(t)
+		held, around := r.holdsIn(t)
 		for _, version := range held {
 			for _, fabric := range r.fabrics(version) {
 				with := printed(t, program, o.mode, fabric, r.settings(version), o.env)
@@ -236,7 +236,7 @@ func TestClearedCaps(t *testing.T) {
 	rows, program := rules(t), compiled(t, "offers", Build(t))
 	for _, c := range cleared {
 		r := rows[c.rule]
-		held, _ := r.held(t)
+		held, _ := r.holdsIn(t)
 		for _, version := range held {
 			for _, fabric := range r.fabrics(version) {
 				with := printed(t, program, c.mode, fabric, r.settings(version), "")

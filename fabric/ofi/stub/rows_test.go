@@ -36,9 +36,9 @@ var played = map[string][]string{
 	"verbs;ofi_rxm": {"1.22", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6"},
 }
 
-// held are the first and the last version in which a row holds, and around are the versions before
-// and after, in which it does not.
-func (r rule) held(t *testing.T) (held, around []string) {
+// holdsIn are the first and the last version in which a row holds, and around are the versions
+// before and after, in which it does not.
+func (r rule) holdsIn(t *testing.T) (held, around []string) {
 	t.Helper()
 	all := played[r.provider]
 	first, last := 0, len(all)-1

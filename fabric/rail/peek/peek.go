@@ -58,12 +58,12 @@ func (s *State) Grown(n uint64) {
 	s.Grouped++
 	s.GroupedBytes += n
 	if s.Grouped >= Group || s.GroupedBytes >= GroupBytes {
-		s.Pass()
+		s.Rotate()
 	}
 }
 
-// Pass gives the next NIC its turn.
-func (s *State) Pass() {
+// Rotate gives the next NIC its turn.
+func (s *State) Rotate() {
 	s.Cursor++
 	s.Grouped, s.GroupedBytes = 0, 0
 }

@@ -106,14 +106,14 @@ func (e *takenError) Error() string {
 	return fmt.Sprintf("join job: %s is of another job, whose PEs are about to come (give each job a name of its own by %s)", e.path, e.setting)
 }
 
-func (o *Options) taken() error { return &takenError{o.Path, cmp.Or(o.Setting, Env)} }
+func (o *Options) nameTaken() error { return &takenError{o.Path, cmp.Or(o.Setting, Env)} }
 
 // remove takes the file away, unless another job has put its id there meanwhile: then PEs of each
 // job may have come to the other.
 func (o *Options) remove(id uid.ID) error {
 	b, err := get(o.Path)
 	if err == nil && string(b) != string(id[:]) || errors.Is(err, fs.ErrNotExist) {
-		return o.taken()
+		return o.nameTaken()
 	}
 	return errors.Join(err, os.Remove(o.Path))
 }
@@ -126,7 +126,7 @@ func (o *Options) clear() error {
 		return nil
 	}
 	if len(was) == uid.Len && uid.Answers(uid.ID(was), min(try, o.Timeout)) {
-		return o.taken()
+		return o.nameTaken()
 	}
 	f, err := os.CreateTemp(filepath.Dir(o.Path), filepath.Base(o.Path)+".*")
 	if err != nil {
@@ -137,7 +137,7 @@ func (o *Options) clear() error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	if is, _ := get(f.Name()); string(is) != string(was) {
-		return errors.Join(o.taken(), os.Rename(f.Name(), o.Path))
+		return errors.Join(o.nameTaken(), os.Rename(f.Name(), o.Path))
 	}
 	return os.Remove(f.Name())
 }

@@ -32,7 +32,7 @@ const (
 type job struct {
 	opt     *Options
 	out     *output
-	meet    *rendezvous.Room
+	meet    *rendezvous.Meeting
 	actions chan func()
 	over    chan struct{} // closed when nothing is left
 
@@ -216,7 +216,7 @@ func (j *job) serve(p *process) {
 			}
 			break
 		}
-		if err := j.heed(p, f); err != nil {
+		if err := j.handleFrame(p, f); err != nil {
 			j.do(func() { j.breach(p, err) })
 			break
 		}
@@ -230,8 +230,8 @@ func (j *job) serve(p *process) {
 	})
 }
 
-// heed carries out a frame's request. An error is a breach of the protocol.
-func (j *job) heed(p *process, f wire.Frame) error {
+// handleFrame carries out a frame's request. An error is a breach of the protocol.
+func (j *job) handleFrame(p *process, f wire.Frame) error {
 	switch f.Kind {
 	case wire.Hello:
 		g, err := wire.ParseGreeting(f.Payload)

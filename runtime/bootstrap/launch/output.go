@@ -36,7 +36,7 @@ type output struct {
 type sink struct {
 	file     *os.File
 	terminal bool
-	turn     *turn
+	turn     *writeLock
 	told     *sync.Once // the report that it cannot be written
 }
 
@@ -46,15 +46,15 @@ func (s *sink) full() bool {
 	return err == nil && ready == 0
 }
 
-// turn is the right to write. A terminal has one for both outputs; else each has its own, so that a
-// reader who has stopped delays only the output that it reads.
-type turn struct {
+// writeLock is the right to write. A terminal has one for both outputs; else each has its own, so
+// that a reader who has stopped delays only the output that it reads.
+type writeLock struct {
 	mu   sync.Mutex
-	open *stream // whose unfinished line stands on the terminal
+	open *outputPipe // whose unfinished line stands on the terminal
 }
 
-// stream is one output of one PE on its way.
-type stream struct {
+// outputPipe is one output of one PE on its way.
+type outputPipe struct {
 	to     sink
 	prefix string
 	held   []byte // not yet written
@@ -66,8 +66,8 @@ type stream struct {
 func newOutput(tag bool, stdout, stderr *os.File) *output {
 	o := &output{
 		tag:     tag,
-		out:     sink{stdout, isTerminal(stdout), &turn{}, &sync.Once{}},
-		errs:    sink{stderr, isTerminal(stderr), &turn{}, &sync.Once{}},
+		out:     sink{stdout, isTerminal(stdout), &writeLock{}, &sync.Once{}},
+		errs:    sink{stderr, isTerminal(stderr), &writeLock{}, &sync.Once{}},
 		remarks: make(chan string, 256),
 		said:    make(chan struct{}),
 	}
@@ -104,8 +104,8 @@ func (o *output) write() {
 
 // forward copies a PE's output until it ends, or until the reader has gone: then it closes from, so
 // that the PE gets the broken pipe itself.
-func (o *output) forward(pe int, from *os.File, to sink) *stream {
-	s := &stream{to: to}
+func (o *output) forward(pe int, from *os.File, to sink) *outputPipe {
+	s := &outputPipe{to: to}
 	if o.tag {
 		s.prefix = "[" + strconv.Itoa(pe) + "] "
 	}
@@ -134,7 +134,7 @@ func (o *output) forward(pe int, from *os.File, to sink) *stream {
 }
 
 // read reads the bytes that have come, or waits for some.
-func (s *stream) read(from *os.File, buf []byte) (n int, err error) {
+func (s *outputPipe) read(from *os.File, buf []byte) (n int, err error) {
 	raw, err := from.SyscallConn()
 	if err != nil {
 		return 0, err
@@ -160,7 +160,7 @@ func (s *stream) read(from *os.File, buf []byte) (n int, err error) {
 
 // catchUp waits until a PE's output so far has been passed on, but no longer than limit: a reader
 // may have stopped.
-func (s *stream) catchUp(from *os.File, limit time.Duration) {
+func (s *outputPipe) catchUp(from *os.File, limit time.Duration) {
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		// In this order: bytes that are not in the pipe any more were read while busy was set.
 		if unread(from) == 0 && !s.busy.Load() {
@@ -249,7 +249,7 @@ func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os
 	}
 }
 
-func (s *stream) add(b []byte) error {
+func (s *outputPipe) add(b []byte) error {
 	s.to.turn.mu.Lock()
 	defer s.to.turn.mu.Unlock()
 	if s.prompt != nil {
@@ -289,7 +289,7 @@ func lineEnd(b []byte, old int) int {
 	return end
 }
 
-func (s *stream) showPrompt() {
+func (s *outputPipe) showPrompt() {
 	s.to.turn.mu.Lock()
 	defer s.to.turn.mu.Unlock()
 	if len(s.held) > 0 {
@@ -298,7 +298,7 @@ func (s *stream) showPrompt() {
 }
 
 // finish writes a last line that has no end.
-func (s *stream) finish() error {
+func (s *outputPipe) finish() error {
 	s.to.turn.mu.Lock()
 	defer s.to.turn.mu.Unlock()
 	if s.prompt != nil {
@@ -314,7 +314,7 @@ func (s *stream) finish() error {
 }
 
 // writeLocked writes the first n bytes of the held output.
-func (s *stream) writeLocked(n int) error {
+func (s *outputPipe) writeLocked(n int) error {
 	b := s.held[:n]
 	var w []byte
 	cut := s.to.terminal && s.to.turn.open != nil && s.to.turn.open != s

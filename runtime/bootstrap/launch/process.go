@@ -22,8 +22,8 @@ type process struct {
 	conn     *os.File // shmemrun's end of the PE's socket
 	stdout   *os.File // read ends of its output
 	stderr   *os.File
-	errs     *stream // its stderr, passed on by shmemrun
-	hungUp   bool    // nothing more can come by conn
+	errs     *outputPipe // its stderr, passed on by shmemrun
+	hungUp   bool        // nothing more can come by conn
 	exited   bool
 	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
 	aborting bool // its abort waits for an earlier cause

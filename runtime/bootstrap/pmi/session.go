@@ -168,14 +168,14 @@ func (s *session) expect(end time.Time, want string) (reply, error) {
 	return r, nil
 }
 
-// heed is the time that a launcher has to read this process's output: Hydra ends the job at once,
-// and forgets the contents of the pipes.
-const heed = 250 * time.Millisecond
+// readGrace is the time that a launcher has to read this process's output: Hydra ends the job at
+// once, and forgets the contents of the pipes.
+const readGrace = 250 * time.Millisecond
 
 // abort has the launcher end the job. It does not answer; Slurm gives the job a
 // status of its own.
 func (s *session) abort(status int) {
-	time.Sleep(heed)
+	time.Sleep(readGrace)
 	_ = s.conn.send(command("abort", "exitcode", strconv.Itoa(status)))
 }
 

@@ -13,9 +13,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Room is where the PEs of one job meet. Its functions may be called from any goroutine, and do not
-// wait.
-type Room struct {
+// Meeting is where the PEs of one job meet. Its functions may be called from any goroutine, and do
+// not wait.
+type Meeting struct {
 	send func(pe int, frame []byte) // never blocks
 	// Lost is called when a step failed since pe cannot join; it may be nil. It is set before the
 	// first Hello.
@@ -60,12 +60,12 @@ type step struct {
 
 // New makes the room of a job of n PEs with this secret. send gets the room's answer to a PE, a
 // whole frame, and must not wait.
-func New(n int, secret secret.Secret, send func(pe int, frame []byte)) *Room {
-	return &Room{send: send, secret: secret, members: make([]member, n), steps: map[stepKey]*step{}}
+func New(n int, secret secret.Secret, send func(pe int, frame []byte)) *Meeting {
+	return &Meeting{send: send, secret: secret, members: make([]member, n), steps: map[stepKey]*step{}}
 }
 
 // Hello notes that a PE has begun. An error is a breach of the protocol.
-func (r *Room) Hello(pe int, g wire.Greeting) error {
+func (r *Meeting) Hello(pe int, g wire.Greeting) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -81,7 +81,7 @@ func (r *Room) Hello(pe int, g wire.Greeting) error {
 }
 
 // Done notes that a PE leaves, in good order or because its initialisation has failed.
-func (r *Room) Done(pe int, failed bool) error {
+func (r *Meeting) Done(pe int, failed bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -95,7 +95,7 @@ func (r *Room) Done(pe int, failed bool) error {
 }
 
 // End notes that a PE's process is gone. PEs that go on learn of it, if it had not left.
-func (r *Room) End(pe int, fate wire.Fate) {
+func (r *Meeting) End(pe int, fate wire.Fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -113,7 +113,7 @@ func (r *Room) End(pe int, fate wire.Fate) {
 
 // Inquire answers a PE which of the PEs that it asks about have left the job or have ended. An
 // error is a breach of the protocol.
-func (r *Room) Inquire(pe int, f wire.Frame) error {
+func (r *Meeting) Inquire(pe int, f wire.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of, err := wire.ParsePEs(f.Payload, len(r.members))
@@ -141,23 +141,23 @@ func (r *Room) Inquire(pe int, f wire.Frame) error {
 	return nil
 }
 
-// Standing is where a PE is in its life.
-type Standing struct {
+// PeerStatus is where a PE is in its life.
+type PeerStatus struct {
 	Inside    bool // between init and finalize
 	Finalized bool // it has been, at least once, and has not failed in an initialisation since
 	GoesOn    bool // inside, and the others can do without it
 }
 
 // State returns where a PE is in its life.
-func (r *Room) State(pe int) Standing {
+func (r *Meeting) State(pe int) PeerStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
-	return Standing{m.inside, m.life > 0 && !m.failed, m.inside && m.goesOn}
+	return PeerStatus{m.inside, m.life > 0 && !m.failed, m.inside && m.goesOn}
 }
 
 // Join adds a PE to the step of f. An error is a breach of the protocol.
-func (r *Room) Join(pe int, f wire.Frame) error {
+func (r *Meeting) Join(pe int, f wire.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -209,7 +209,7 @@ func (r *Room) Join(pe int, f wire.Frame) error {
 	return nil
 }
 
-func (r *Room) completeLocked(key stepKey, s *step) {
+func (r *Meeting) completeLocked(key stepKey, s *step) {
 	reply := wire.Frame{Kind: wire.Released, Seq: key.seq}
 	if s.kind == wire.Gather {
 		if n := wire.PartsLen(s.parts); n > wire.MaxPayload {
@@ -225,7 +225,7 @@ func (r *Room) completeLocked(key stepKey, s *step) {
 }
 
 // expire is the end of a step's time.
-func (r *Room) expire(key stepKey, s *step) {
+func (r *Meeting) expire(key stepKey, s *step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.steps[key] != s || s.failure != nil {
@@ -241,13 +241,13 @@ func (r *Room) expire(key stepKey, s *step) {
 }
 
 // failAbandonedLocked fails every step that waits for a PE that cannot come.
-func (r *Room) failAbandonedLocked() {
+func (r *Meeting) failAbandonedLocked() {
 	for key, s := range r.steps {
 		r.checkAbandonedLocked(key, s)
 	}
 }
 
-func (r *Room) checkAbandonedLocked(key stepKey, s *step) {
+func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	if s.failure != nil {
 		return
 	}
@@ -277,7 +277,7 @@ func (r *Room) checkAbandonedLocked(key stepKey, s *step) {
 
 // restCameLocked reports whether all have come but PEs that the others can do without, and that
 // have ended.
-func (r *Room) restCameLocked(s *step) bool {
+func (r *Meeting) restCameLocked(s *step) bool {
 	for pe := range r.members {
 		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.goesOn) {
 			return false
@@ -286,21 +286,21 @@ func (r *Room) restCameLocked(s *step) bool {
 	return true
 }
 
-func (r *Room) failLocked(key stepKey, s *step, kind wire.Kind, payload []byte) {
+func (r *Meeting) failLocked(key stepKey, s *step, kind wire.Kind, payload []byte) {
 	s.stop()
 	s.failure = &wire.Frame{Kind: kind, Seq: key.seq, Payload: payload}
 	s.parts = nil
 	r.answerLocked(s.waiting(), *s.failure)
 }
 
-func (r *Room) answerLocked(pes []int, f wire.Frame) {
+func (r *Meeting) answerLocked(pes []int, f wire.Frame) {
 	for _, pe := range pes {
 		r.members[pe].waits = false
 		r.sendLocked(pe, f)
 	}
 }
 
-func (r *Room) sendLocked(pe int, f wire.Frame) {
+func (r *Meeting) sendLocked(pe int, f wire.Frame) {
 	b, err := wire.Append(nil, f)
 	if err != nil {
 		panic(err) // bounds were checked when the frame was made

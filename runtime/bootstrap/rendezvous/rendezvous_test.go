@@ -52,7 +52,7 @@ func (m *mailbox) empty(t *testing.T) {
 }
 
 // meeting is a rendezvous of PEs that have all said hello.
-func meeting(t *testing.T, n int, timeout time.Duration) (*Room, *mailbox) {
+func meeting(t *testing.T, n int, timeout time.Duration) (*Meeting, *mailbox) {
 	t.Helper()
 	m := &mailbox{got: map[int][]wire.Frame{}}
 	r := New(n, secret.New(), m.send)
@@ -64,7 +64,7 @@ func meeting(t *testing.T, n int, timeout time.Duration) (*Room, *mailbox) {
 }
 
 // welcome takes the answer to a hello.
-func (m *mailbox) welcome(t *testing.T, r *Room, pe int) {
+func (m *mailbox) welcome(t *testing.T, r *Meeting, pe int) {
 	t.Helper()
 	f := m.take(t, pe)
 	if a, err := wire.ParseAdmission(f.Payload); f.Kind != wire.Welcome || err != nil || a.Secret != r.secret {
@@ -226,13 +226,13 @@ func TestPeerFailedInInit(t *testing.T) {
 	if err != nil || l.PE != 1 || l.Fate.How != wire.Failed {
 		t.Errorf("%+v, %v", l, err)
 	}
-	if r.State(1) != (Standing{}) {
+	if r.State(1) != (PeerStatus{}) {
 		t.Errorf("%+v", r.State(1))
 	}
 	ok(t, r.Hello(1, wire.Greeting{PE: 1, Size: 2}))
 	m.welcome(t, r, 1)
 	ok(t, r.Done(1, false))
-	if want := (Standing{Finalized: true}); r.State(1) != want {
+	if want := (PeerStatus{Finalized: true}); r.State(1) != want {
 		t.Errorf("%+v, want %+v", r.State(1), want)
 	}
 }

@@ -5,7 +5,7 @@
 // So PE 0 makes a unique id (runtime/bootstrap/uid), and gives it away at a listener: a TCP port
 // that all PEs compute from the numbers of job and step, or that Slurm has reserved for the step. A
 // PE that connects and PE 0 prove to each other by credentials of munge that they are processes of
-// one user in one step (door.go); the id comes inside of a credential, which no other user can
+// one user in one step (listener.go); the id comes inside of a credential, which no other user can
 // read. A port that another program has costs nothing: there are several to choose from, and a PE
 // leaves a listener that proves nothing.
 //

@@ -71,12 +71,12 @@ func (s *step) file() string {
 	}, s.name)
 }
 
-func meet(o *Options, s *step, n notary) (*uid.Member, error) {
+func meet(o *Options, s *step, n verifier) (*uid.Member, error) {
 	user, err := n.Self()
 	if err != nil {
 		return nil, fmt.Errorf("prove the user of this process: %w (%s)", err, remedy)
 	}
-	p := &party{notary: n, user: user, name: s.name}
+	p := &peer{verifier: n, user: user, name: s.name}
 	if s.pe == 0 {
 		return lead(o, s, p)
 	}
@@ -96,7 +96,7 @@ func (o *Options) join(s *step, id uid.ID) (*uid.Member, error) {
 
 // lead keeps the listener open until all have come. A PE that has got the id comes to no other
 // listener before this PE has finalized.
-func lead(o *Options, s *step, p *party) (*uid.Member, error) {
+func lead(o *Options, s *step, p *peer) (*uid.Member, error) {
 	l, err := listen(s.ports, o.Filter.Family)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func lead(o *Options, s *step, p *party) (*uid.Member, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	d := newDoor(l, p, id)
+	d := newListener(l, p, id)
 	m, err := o.join(s, id)
 	d.close()
 	if err != nil {
@@ -115,10 +115,10 @@ func lead(o *Options, s *step, p *party) (*uid.Member, error) {
 	return m, nil
 }
 
-func follow(o *Options, s *step, p *party) (*uid.Member, error) {
+func follow(o *Options, s *step, p *peer) (*uid.Member, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
 	defer cancel()
-	looker := &looker{options: o, step: s, party: p}
+	looker := &looker{options: o, step: s, peer: p}
 	var last error
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		id, err := looker.look(ctx)
@@ -146,7 +146,7 @@ func follow(o *Options, s *step, p *party) (*uid.Member, error) {
 type looker struct {
 	options   *Options
 	step      *step
-	party     *party
+	peer      *peer
 	addresses []netip.Addr
 	lost      bool // there is no use in looking again
 }
@@ -205,7 +205,7 @@ func (l *looker) look(ctx context.Context) (uid.ID, error) {
 					defer conn.Close()
 					stop := context.AfterFunc(ctx, func() { conn.Close() })
 					defer stop()
-					r.id, r.err = l.party.knock(conn)
+					r.id, r.err = l.peer.knock(conn)
 					r.told = true
 				}
 				results <- r

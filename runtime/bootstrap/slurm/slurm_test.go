@@ -100,12 +100,12 @@ func free(t *testing.T, n int) (ports []int) {
 }
 
 // run has each PE of a step meet the others and do something.
-func run(t *testing.T, n int, ports []int, notary notary, changes ...string) {
+func run(t *testing.T, n int, ports []int, verifier verifier, changes ...string) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for pe := range n {
 		wg.Go(func() {
-			m, err := meet(&Options{Filter: local, Timeout: patient}, place(t, pe, n, ports, changes...), notary)
+			m, err := meet(&Options{Filter: local, Timeout: patient}, place(t, pe, n, ports, changes...), verifier)
 			if err != nil {
 				t.Errorf("PE %d: %v", pe, err)
 				return
@@ -190,16 +190,16 @@ func TestRefused(t *testing.T) {
 	ill := newBook()
 	ill.ill = errors.New("no daemon")
 	for _, c := range []struct {
-		what   string
-		step   *step
-		notary notary
-		want   []string
+		what     string
+		step     *step
+		verifier verifier
+		want     []string
 	}{
 		{"the ports are taken", place(t, 0, 2, taken), cluster{1000, b}, []string{fmt.Sprint("listen at a port of ", taken[0]), "address already in use", "srun --resv-ports"}},
 		{"no munge", place(t, 0, 2, nil), cluster{1000, ill}, []string{"prove the user of this process: no daemon", "srun --mpi=pmi2", "SHMEM_BOOTSTRAP_DIR"}},
 		{"no such host", place(t, 1, 2, nil, "SLURM_NODEID=1", "SLURM_STEP_NODELIST=no-such-host.invalid,b"), cluster{1000, b}, []string{"no-such-host.invalid", "SLURM_STEP_NODELIST"}},
 	} {
-		_, err := meet(soon, c.step, c.notary)
+		_, err := meet(soon, c.step, c.verifier)
 		for _, want := range c.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, not %q", c.what, err, want)
@@ -242,7 +242,7 @@ func TestFolder(t *testing.T) {
 }
 
 // converse has one side of a conversation meet the other.
-func converse(knocker, opener *party, id uid.ID) (got uid.ID, heard, said error) {
+func converse(knocker, opener *peer, id uid.ID) (got uid.ID, heard, said error) {
 	a, b := net.Pipe()
 	done := make(chan error)
 	go func() {
@@ -259,20 +259,20 @@ func converse(knocker, opener *party, id uid.ID) (got uid.ID, heard, said error)
 func TestProof(t *testing.T) {
 	b := newBook()
 	id := uid.ID{1, 2, 3}
-	me := &party{cluster{1000, b}, 1000, "c/7.0/ of 4"}
+	me := &peer{cluster{1000, b}, 1000, "c/7.0/ of 4"}
 	if got, heard, said := converse(me, me, id); got != id || heard != nil || said != nil {
 		t.Fatalf("%v, %v, %v", got, heard, said)
 	}
 	for _, c := range []struct {
 		what            string
-		knocker, opener *party
+		knocker, opener *peer
 		want            string
 	}{
-		{"another user knocks", &party{cluster{1001, b}, 1001, me.name}, me, "unauthorized"},
-		{"another user knocks, for the opener to read", &party{cluster{1001, b}, 1000, me.name}, me, "user 1001, not 1000"},
-		{"another user opens", me, &party{cluster{1001, b}, 1001, me.name}, "unauthorized"},
-		{"another step knocks", &party{cluster{1000, b}, 1000, "c/7.1/ of 4"}, me, "another step"},
-		{"another step, whose name begins the same", &party{cluster{1000, b}, 1000, "c/7.0/ of 44"}, me, "another step"},
+		{"another user knocks", &peer{cluster{1001, b}, 1001, me.name}, me, "unauthorized"},
+		{"another user knocks, for the opener to read", &peer{cluster{1001, b}, 1000, me.name}, me, "user 1001, not 1000"},
+		{"another user opens", me, &peer{cluster{1001, b}, 1001, me.name}, "unauthorized"},
+		{"another step knocks", &peer{cluster{1000, b}, 1000, "c/7.1/ of 4"}, me, "another step"},
+		{"another step, whose name begins the same", &peer{cluster{1000, b}, 1000, "c/7.0/ of 44"}, me, "another step"},
 	} {
 		got, heard, _ := converse(c.knocker, c.opener, id)
 		if heard == nil || got != (uid.ID{}) || !strings.Contains(heard.Error(), c.want) {
@@ -290,7 +290,7 @@ func TestProof(t *testing.T) {
 func TestReplay(t *testing.T) {
 	b := newBook()
 	id := uid.ID{1, 2, 3}
-	me := &party{cluster{1000, b}, 1000, "s"}
+	me := &peer{cluster{1000, b}, 1000, "s"}
 	n := nonces{}
 	old, err := me.testify("knock", n, nil)
 	if err != nil {
@@ -329,7 +329,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte(magic + "\x01\x00\x00\x000123456789abcdef\x00\x00\x00\x00\xff\xff\xff\xff"))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, said []byte) {
-		me := &party{cluster{1000, newBook()}, 1000, "s"}
+		me := &peer{cluster{1000, newBook()}, 1000, "s"}
 		heard := &stranger{say: said}
 		if err := me.open(heard, &uid.ID{1, 2, 3}); err == nil {
 			t.Error("it was let in")

@@ -25,8 +25,8 @@ const (
 	maxStep = 0xfffffff0
 	// candidates is how many hosts PE 0 is looked for on, where Slurm does not say.
 	candidates = 64
-	// doors is how many ports there are to choose from.
-	doors = 8
+	// listeners is how many ports there are to choose from.
+	listeners = 8
 	// The ports that Linux gives to no program by itself, in its default settings.
 	firstPort, lastPort = 61000, 65535
 )
@@ -110,13 +110,13 @@ func reserved(list string) (ports []int, err error) {
 		}
 		ports = append(ports, port)
 	}
-	return ports[:min(len(ports), doors)], nil
+	return ports[:min(len(ports), listeners)], nil
 }
 
 // derived are ports that the PEs agree about without a word. Another step may have the same: the
 // credentials distinguish them.
 func derived(name string) (ports []int) {
-	for i := byte(0); len(ports) < doors; i++ {
+	for i := byte(0); len(ports) < listeners; i++ {
 		sum := sha256.Sum256(append([]byte(name), 0, i))
 		port := firstPort + int(binary.BigEndian.Uint32(sum[:]))%(lastPort-firstPort+1)
 		if !slices.Contains(ports, port) {

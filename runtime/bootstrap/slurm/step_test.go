@@ -99,7 +99,7 @@ func TestPorts(t *testing.T) {
 			t.Errorf("port %d", p)
 		}
 	}
-	if len(different) != doors {
+	if len(different) != listeners {
 		t.Errorf("%v: %d are different", mine, len(different))
 	}
 	for text, want := range map[string]string{"12000-12002": "[12000 12001 12002]", "12000,12005": "[12000 12005]", "[12000-12001]": "[12000 12001]"} {

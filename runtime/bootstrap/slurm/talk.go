@@ -28,8 +28,8 @@ const (
 
 var errTalk = errors.New("it does not speak as a PE of a step does")
 
-// notary is munge, but for tests.
-type notary interface {
+// verifier is munge, but for tests.
+type verifier interface {
 	Self() (munge.User, error)
 	Encode(bytes []byte, reader munge.User) (string, error)
 	Decode(cred string) ([]byte, munge.User, error)
@@ -55,30 +55,30 @@ func (daemon) Decode(cred string) ([]byte, munge.User, error) {
 	return munge.Decode(cred)
 }
 
-// party is one side.
-type party struct {
-	notary notary
-	user   munge.User // of this process, and so of the other
-	name   string     // of the step
+// peer is one side.
+type peer struct {
+	verifier verifier
+	user     munge.User // of this process, and so of the other
+	name     string     // of the step
 }
 
 // nonces are the random numbers of one conversation.
 type nonces struct{ knocker, opener secret.Nonce }
 
-func (p *party) statement(role string, n nonces) []byte {
+func (p *peer) statement(role string, n nonces) []byte {
 	b := append([]byte(role), 0)
 	b = append(append(b, p.name...), 0)
 	return append(append(b, n.knocker[:]...), n.opener[:]...)
 }
 
 // testify makes the credential of a role, with the bytes in it.
-func (p *party) testify(role string, n nonces, bytes []byte) (string, error) {
-	return p.notary.Encode(append(p.statement(role, n), bytes...), p.user)
+func (p *peer) testify(role string, n nonces, bytes []byte) (string, error) {
+	return p.verifier.Encode(append(p.statement(role, n), bytes...), p.user)
 }
 
 // believe reads the credential of the other side, and returns the bytes in it.
-func (p *party) believe(cred, role string, n nonces) ([]byte, error) {
-	b, user, err := p.notary.Decode(cred)
+func (p *peer) believe(cred, role string, n nonces) ([]byte, error) {
+	b, user, err := p.verifier.Decode(cred)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (p *party) believe(cred, role string, n nonces) ([]byte, error) {
 }
 
 // knock asks for the id.
-func (p *party) knock(conn io.ReadWriter) (id uid.ID, err error) {
+func (p *peer) knock(conn io.ReadWriter) (id uid.ID, err error) {
 	n := nonces{knocker: secret.NewNonce()}
 	if _, err := conn.Write(opening(n.knocker)); err != nil {
 		return id, err
@@ -124,7 +124,7 @@ func (p *party) knock(conn io.ReadWriter) (id uid.ID, err error) {
 }
 
 // open gives the id to a process that may have it.
-func (p *party) open(conn io.ReadWriter, id *uid.ID) error {
+func (p *peer) open(conn io.ReadWriter, id *uid.ID) error {
 	n := nonces{opener: secret.NewNonce()}
 	var err error
 	if n.knocker, err = readOpening(conn); err != nil {

@@ -12,7 +12,7 @@
 //
 // The protocol on the connection is runtime/bootstrap/wire, each frame in an envelope with its
 // number. A connection that breaks is made anew by the PE, and both sides go on with the frame
-// after the last one that came (stream.go). A PE whose connection stays away is lost.
+// after the last one that came (conversation.go). A PE whose connection stays away is lost.
 //
 // The root lives until every PE has left the job, in goroutines of the process that made the id,
 // which is mostly that of PE 0. When that process ends before, the job has no bootstrap any more,

@@ -66,7 +66,7 @@ func join(o Options, dial dialer) (*Member, error) {
 		return nil, fmt.Errorf("join job: PE %d of %d (PEs are numbered from 0, and there are at most %d)", o.PE, o.Size, maxPEs)
 	}
 	l := &link{
-		addresses: c.addresses, secret: c.secret, dial: dial, timeout: o.Timeout, stream: newStream(),
+		addresses: c.addresses, secret: c.secret, dial: dial, timeout: o.Timeout, stream: newConversation(),
 		me:   seat{pe: o.PE, size: o.Size, session: newSession(), fresh: true},
 		sent: make(chan struct{}), heard: make(chan struct{}), gone: make(chan struct{}),
 	}
@@ -118,7 +118,7 @@ type link struct {
 	root      *Root // of this process; nil: it is elsewhere
 	timeout   time.Duration
 	me        seat
-	stream    *stream
+	stream    *conversation
 	local     net.Conn
 
 	sent  chan struct{} // closed when an end of the job has been handed to the stream

@@ -53,7 +53,7 @@ type Root struct {
 	mu     sync.Mutex
 	cond   sync.Cond  // of mu: a PE has left
 	guests []net.Conn // that have not proved yet that they know the id; the oldest first
-	room   *rendezvous.Room
+	room   *rendezvous.Meeting
 	first  int // PE that came first
 	chairs []*chair
 	left   int // PEs that have left
@@ -63,7 +63,7 @@ type Root struct {
 // chair is a PE from its init to its finalize.
 type chair struct {
 	session uint64
-	stream  *stream
+	stream  *conversation
 	turn    sync.Mutex // one connection at a time
 
 	// Under Root.mu.
@@ -214,7 +214,7 @@ func (r *Root) talk(conn net.Conn) {
 	c.here = true
 	c.timer.Stop()
 	r.mu.Unlock()
-	err = c.stream.run(conn, who.received, func(f wire.Frame) error { return r.heed(who.pe, c, f) })
+	err = c.stream.run(conn, who.received, func(f wire.Frame) error { return r.handleFrame(who.pe, c, f) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wait := r.patience
@@ -264,7 +264,7 @@ func (r *Root) seat(who seat) (*chair, error) {
 	if c != nil {
 		r.left--
 	}
-	c = &chair{session: who.session, stream: newStream()}
+	c = &chair{session: who.session, stream: newConversation()}
 	c.timer = time.AfterFunc(r.patience, func() { r.lose(who.pe, c) })
 	r.chairs[who.pe] = c
 	return c, nil
@@ -277,9 +277,9 @@ func (r *Root) send(pe int, frame []byte) {
 	c.stream.send(frame)
 }
 
-// heed carries out a frame's request. An error is a breach of the protocol, after which the PE may
-// not come back.
-func (r *Root) heed(pe int, c *chair, f wire.Frame) (err error) {
+// handleFrame carries out a frame's request. An error is a breach of the protocol, after which the
+// PE may not come back.
+func (r *Root) handleFrame(pe int, c *chair, f wire.Frame) (err error) {
 	defer func() {
 		if err != nil {
 			r.mu.Lock()

@@ -127,8 +127,8 @@ func useModule(v *Device) (err error) {
 	return err
 }
 
-// TestStreamsWaitForNobody: calls return before the stream does their work.
-func TestStreamsWaitForNobody(t *testing.T) {
+// TestContextsWaitForNobody: calls return before the stream does their work.
+func TestContextsWaitForNobody(t *testing.T) {
 	log := cudatest.Set(t, "")
 	v := mustDevice(t, cudatest.Build(t))
 	s, err := v.NewStream()

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/heap/pass"
+	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
 )
 
@@ -25,7 +25,7 @@ func (s *Segment) openBlock(err error) error {
 	n.fail(err)
 	replies, news := s.links.tell(n, nil)
 	for i := range replies {
-		pass.CloseAll(replies[i].files)
+		fdpass.CloseAll(replies[i].files)
 		err = errors.Join(err, s.links.fault(i, replies[i].note))
 	}
 	for i := range replies {
@@ -69,7 +69,7 @@ func (s *Segment) allocate() (whole, error) {
 func (s *Segment) openPeer(i int, n note) error {
 	var shared gpu.Shared
 	if n.Whole == nil || copy(shared[:], n.Whole.Shared) != len(shared) {
-		return s.noWay(i, shmerr.Causef(shmerr.ErrVersion, "it offers none"))
+		return s.noPath(i, shmerr.Causef(shmerr.ErrVersion, "it offers none"))
 	}
 	if s.why[i] != nil {
 		return nil
@@ -77,7 +77,7 @@ func (s *Segment) openPeer(i int, n note) error {
 	a, err := s.dev.OpenShared(shared)
 	if err != nil {
 		// The last way: only the network is left.
-		s.why[i] = s.noWay(i, err)
+		s.why[i] = s.noPath(i, err)
 		return nil
 	}
 	s.block.peers[i] = a

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/heap/pass"
+	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
 )
 
@@ -185,7 +185,7 @@ func (s *Segment) grow(to uint64, err error) error {
 		if i != s.plan.Me && err == nil && news == nil {
 			news = s.takeChunk(i, e, &replies[i])
 		}
-		pass.CloseAll(replies[i].files)
+		fdpass.CloseAll(replies[i].files)
 	}
 	if err = s.links.agree(errors.Join(err, news), news); err != nil {
 		return errors.Join(err, s.undo())
@@ -238,13 +238,13 @@ func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 	// Where only a trial shows whether there is a way, or no other is wanted, the first chunk may
 	// show that the peer cannot be reached.
 	if err != nil && e.Offset == 0 && (!s.reach[i] || s.plan.Way == VMM) {
-		s.why[i] = s.noWay(i, err)
+		s.why[i] = s.noPath(i, err)
 		err = s.chunks.peers[i].close()
 	}
 	return err
 }
 
-func (s *Segment) noWay(i int, err error) error {
+func (s *Segment) noPath(i int, err error) error {
 	return &shmerr.Error{Op: "map", Object: fmt.Sprintf("the heap of PE %d", s.plan.PEs[i].PE), Cause: err}
 }
 

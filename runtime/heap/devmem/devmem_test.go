@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/heap/pass"
+	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
 )
 
@@ -16,8 +16,8 @@ func TestHeapsGrow(t *testing.T) {
 	n := newNode(t, 3, Plan{})
 	n.must(n.open())
 	for i, s := range n.segments {
-		if s.Way() != VMM || s.Committed() != granule || uint64(s.Heap(i))%n.plan.Align != 0 {
-			t.Errorf("PE %d: way %s, %d committed, heap at %#x", i, s.Way(), s.Committed(), uint64(s.Heap(i)))
+		if s.Path() != VMM || s.Committed() != granule || uint64(s.Heap(i))%n.plan.Align != 0 {
+			t.Errorf("PE %d: way %s, %d committed, heap at %#x", i, s.Path(), s.Committed(), uint64(s.Heap(i)))
 		}
 	}
 	n.shared(granule, 0)
@@ -48,8 +48,8 @@ func TestWholeHeapsByIPC(t *testing.T) {
 	n := newNode(t, 3, Plan{Size: 9 * mib, Align: 8 * mib, Way: IPC})
 	n.must(n.open())
 	for i, s := range n.segments {
-		if s.Way() != IPC || s.Committed() != 9*mib || uint64(s.Heap(i))%(8*mib) != 0 || fmt.Sprint(s.Extents()) != fmt.Sprint([]Extent{{0, 9 * mib}}) {
-			t.Errorf("PE %d: way %s, %d committed, heap at %#x, extents %v", i, s.Way(), s.Committed(), uint64(s.Heap(i)), s.Extents())
+		if s.Path() != IPC || s.Committed() != 9*mib || uint64(s.Heap(i))%(8*mib) != 0 || fmt.Sprint(s.Extents()) != fmt.Sprint([]Extent{{0, 9 * mib}}) {
+			t.Errorf("PE %d: way %s, %d committed, heap at %#x, extents %v", i, s.Path(), s.Committed(), uint64(s.Heap(i)), s.Extents())
 		}
 	}
 	n.must(n.commit(9 * mib))
@@ -59,7 +59,7 @@ func TestWholeHeapsByIPC(t *testing.T) {
 }
 
 func TestOnePE(t *testing.T) {
-	for _, way := range []Way{VMM, IPC} {
+	for _, way := range []Path{VMM, IPC} {
 		n := newNode(t, 1, Plan{Size: 3 * mib, Align: 64, Way: way})
 		n.must(n.open())
 		n.must(n.commit(3 * mib))
@@ -98,9 +98,9 @@ func TestNotEnoughMemory(t *testing.T) {
 func TestNoWayBetween(t *testing.T) {
 	b := map[string]bool{"b": true}
 	for name, tt := range map[string]struct {
-		way     Way
+		way     Path
 		set     func(f *fake)
-		wantWay Way
+		wantWay Path
 		why     string
 	}{
 		"the driver says no":          {Auto, func(f *fake) { f.No = b }, VMM, "map the heap of PE 20: GPU a has no way to memory of b"},
@@ -118,8 +118,8 @@ func TestNoWayBetween(t *testing.T) {
 			n.must(n.commit(40 * mib))
 			n.shared(40*mib, 1)
 			s := n.segments[0]
-			if s.Way() != tt.wantWay || n.segments[1].Way() != tt.wantWay {
-				t.Errorf("ways %s, %s, want %s", s.Way(), n.segments[1].Way(), tt.wantWay)
+			if s.Path() != tt.wantWay || n.segments[1].Path() != tt.wantWay {
+				t.Errorf("ways %s, %s, want %s", s.Path(), n.segments[1].Path(), tt.wantWay)
 			}
 			if (s.Heap(1) == 0) != (tt.why != "") || (tt.why != "" && s.Why(1).Error() != tt.why) {
 				t.Errorf("heap %#x, why %v, want %s", uint64(s.Heap(1)), s.Why(1), tt.why)
@@ -132,13 +132,13 @@ func TestNoWayBetween(t *testing.T) {
 	}
 }
 
-// TestNoWayAtAll: the error has the reasons of both ways, on every PE.
-func TestNoWayAtAll(t *testing.T) {
+// TestNoPathAtAll: the error has the reasons of both ways, on every PE.
+func TestNoPathAtAll(t *testing.T) {
 	noVMM := func(f *gpu.Facts) { f.VMM = false }
 	noFD := func(f *gpu.Facts) { f.PosixFD = false }
 	small := func(f *fake) { f.Memory = mib }
 	for name, tt := range map[string]struct {
-		way  Way
+		way  Path
 		set  func(f *fake)
 		kind error
 		want string
@@ -225,7 +225,7 @@ func TestOtherAllocations(t *testing.T) {
 // TestEveryFailure makes each call of one PE's GPU fail in turn: all PEs have an error, which names
 // the failure and its place, and nothing is left.
 func TestEveryFailure(t *testing.T) {
-	for _, way := range []Way{VMM, IPC} {
+	for _, way := range []Path{VMM, IPC} {
 		plan := Plan{Way: way, Size: 16 * mib, Align: 4 * mib}
 		whole := func(failAt int) (n *node, opened, committed, closed []error) {
 			n = newNode(t, 3, plan)
@@ -334,7 +334,7 @@ func TestNobodyComes(t *testing.T) {
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	stranger, err := pass.Dial(l.Name(), pass.User(), time.Now().Add(time.Minute))
+	stranger, err := fdpass.Dial(l.Name(), fdpass.User(), time.Now().Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,13 +367,13 @@ func TestNobodyComes(t *testing.T) {
 	}
 }
 
-func TestParseWay(t *testing.T) {
-	for _, w := range []Way{Auto, VMM, IPC} {
-		if got, err := ParseWay(w.String()); got != w || err != nil {
+func TestParsePath(t *testing.T) {
+	for _, w := range []Path{Auto, VMM, IPC} {
+		if got, err := ParsePath(w.String()); got != w || err != nil {
 			t.Errorf("%s: %s, %v", w, got, err)
 		}
 	}
-	if _, err := ParseWay("VMM"); !errors.Is(err, shmerr.ErrSetting) || err.Error() != `choose the way "VMM" to GPU memory: there is no such way (use auto, vmm or ipc)` {
+	if _, err := ParsePath("VMM"); !errors.Is(err, shmerr.ErrSetting) || err.Error() != `choose the way "VMM" to GPU memory: there is no such way (use auto, vmm or ipc)` {
 		t.Errorf("got %v", err)
 	}
 }

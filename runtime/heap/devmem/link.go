@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"libshmem/runtime/heap/pass"
+	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
 )
 
@@ -31,7 +31,7 @@ type note struct {
 // hello is the first note.
 type hello struct {
 	Size, Align uint64
-	Way         Way
+	Way         Path
 	UUID        string // of the GPU
 	Granule     uint64 // of VMM; 0 where the GPU has none
 	NoVMM       string // and why
@@ -49,7 +49,7 @@ type whole struct {
 // links are the connections to the other PEs.
 type links struct {
 	plan  Plan
-	conns []*pass.Conn // by index; nil for this PE
+	conns []*fdpass.Conn // by index; nil for this PE
 	round int
 
 	// broken is the reason why no round can follow: a PE is gone, or late, and its message would be
@@ -73,8 +73,8 @@ func (k *links) close() error {
 
 // meet connects every PE with every other and exchanges the first notes: each
 // dials those before it, whose listeners queue it, and accepts those behind it.
-func meet(l *pass.Listener, p Plan, mine hello) (*links, []hello, error) {
-	k := &links{plan: p, conns: make([]*pass.Conn, len(p.PEs))}
+func meet(l *fdpass.Listener, p Plan, mine hello) (*links, []hello, error) {
+	k := &links{plan: p, conns: make([]*fdpass.Conn, len(p.PEs))}
 	hellos := make([]hello, len(p.PEs))
 	hellos[p.Me] = mine
 	if err := k.meet(l, hellos); err != nil {
@@ -83,14 +83,14 @@ func meet(l *pass.Listener, p Plan, mine hello) (*links, []hello, error) {
 	return k, hellos, nil
 }
 
-func (k *links) meet(l *pass.Listener, hellos []hello) error {
+func (k *links) meet(l *fdpass.Listener, hellos []hello) error {
 	p, deadline := k.plan, time.Now().Add(k.plan.Timeout)
 	text, err := k.encode(note{Hello: &hellos[p.Me]})
 	if err != nil {
 		return err
 	}
 	for i := range p.Me {
-		c, err := pass.Dial(p.PEs[i].Socket, pass.User(), deadline)
+		c, err := fdpass.Dial(p.PEs[i].Socket, fdpass.User(), deadline)
 		if err == nil {
 			k.conns[i] = c
 			if p.Secret != nil {
@@ -106,7 +106,7 @@ func (k *links) meet(l *pass.Listener, hellos []hello) error {
 	}
 	for i := range p.Me {
 		n, files, err := k.receive(i, deadline)
-		pass.CloseAll(files)
+		fdpass.CloseAll(files)
 		if err == nil && n.Hello == nil {
 			err = shmerr.Causef(shmerr.ErrVersion, "its first message has no list of its heap")
 		}
@@ -119,11 +119,11 @@ func (k *links) meet(l *pass.Listener, hellos []hello) error {
 }
 
 // accept waits for the PEs behind this one. Any other process that connects is turned away.
-func (k *links) accept(l *pass.Listener, text []byte, hellos []hello, deadline time.Time) error {
+func (k *links) accept(l *fdpass.Listener, text []byte, hellos []hello, deadline time.Time) error {
 	var away error
 	for missing := len(k.conns) - 1 - k.plan.Me; missing > 0; {
 		c, err := l.Accept(deadline)
-		var stranger pass.TurnedAway
+		var stranger fdpass.Rejected
 		switch {
 		case errors.As(err, &stranger):
 			away = err
@@ -134,7 +134,7 @@ func (k *links) accept(l *pass.Listener, text []byte, hellos []hello, deadline t
 			return &shmerr.Error{Op: "meet", Object: "the other PEs of the node", Cause: err}
 		}
 		n, files, err := decode(c, deadline)
-		pass.CloseAll(files)
+		fdpass.CloseAll(files)
 		i := k.indexOf(n)
 		if err != nil || i < 0 {
 			away = errors.Join(shmerr.Causef(shmerr.ErrVersion, "the process that connected is no PE of this job"), err, c.Close())
@@ -204,16 +204,16 @@ func (k *links) encode(n note) ([]byte, error) {
 }
 
 // maxFault keeps a note within a message, even if JSON makes its letters longer.
-const maxFault = pass.MaxMessage/6 - 200
+const maxFault = fdpass.MaxMessage/6 - 200
 
-func decode(c *pass.Conn, deadline time.Time) (note, []int, error) {
+func decode(c *fdpass.Conn, deadline time.Time) (note, []int, error) {
 	var n note
 	text, files, err := c.Receive(deadline)
 	if err != nil {
 		return n, nil, err
 	}
 	if err := json.Unmarshal(text, &n); err != nil || n.Protocol != protocol {
-		pass.CloseAll(files)
+		fdpass.CloseAll(files)
 		return n, nil, shmerr.Causef(shmerr.ErrVersion, "its message, %d bytes, is not of this version of the library", len(text))
 	}
 	return n, files, nil
@@ -223,7 +223,7 @@ func decode(c *pass.Conn, deadline time.Time) (note, []int, error) {
 func (k *links) receive(i int, deadline time.Time) (note, []int, error) {
 	n, files, err := decode(k.conns[i], deadline)
 	if err == nil && (n.Round != k.round || n.PE != k.plan.PEs[i].PE) {
-		pass.CloseAll(files)
+		fdpass.CloseAll(files)
 		return n, nil, shmerr.Causef(shmerr.ErrInternal, "PE %d is in round %d and this one in round %d", n.PE, n.Round, k.round)
 	}
 	return n, files, err
@@ -287,7 +287,7 @@ func (k *links) agree(mine, news error) error {
 	replies, err := k.tell(n, nil)
 	errs := []error{mine, err}
 	for i := range replies {
-		pass.CloseAll(replies[i].files)
+		fdpass.CloseAll(replies[i].files)
 		errs = append(errs, k.fault(i, replies[i].note))
 	}
 	return errors.Join(errs...)

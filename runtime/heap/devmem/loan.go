@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/heap/pass"
+	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
 )
 
@@ -175,7 +175,7 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 		e.Offset += p.size
 	}
 	for rest := l.pieces; ; {
-		some := rest[:min(len(rest), pass.MaxFiles)]
+		some := rest[:min(len(rest), fdpass.MaxFiles)]
 		rest = rest[len(some):]
 		n := note{Lent: &lent{Block: block, At: at, Left: len(rest)}}
 		files, shareErr := s.shareAll(some, err)
@@ -199,7 +199,7 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 			if i != s.plan.Me && err == nil {
 				err = s.takeLent(i, block, &replies[i])
 			}
-			pass.CloseAll(replies[i].files)
+			fdpass.CloseAll(replies[i].files)
 		}
 		switch {
 		case known:
@@ -242,14 +242,14 @@ func (s *Segment) takeLent(i int, block Extent, r *reply) error {
 	for k, fd := range r.files {
 		e.Size = o.Sizes[k]
 		if e.Offset < block.Offset || e.Size > block.Size || e.Offset-block.Offset > block.Size-e.Size {
-			return s.noWay(i, shmerr.Causef(shmerr.ErrArgument, "it lends %+v, which is not within %+v", e, block))
+			return s.noPath(i, shmerr.Causef(shmerr.ErrArgument, "it lends %+v, which is not within %+v", e, block))
 		}
 		c, err := s.dev.TakeChunk(fd)
 		if err == nil {
 			err = errors.Join(s.chunks.peers[i].lend(c, e), s.dev.ReleaseChunk(c))
 		}
 		if err != nil {
-			return s.noWay(i, err)
+			return s.noPath(i, err)
 		}
 		e.Offset += e.Size
 	}

@@ -9,25 +9,25 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Way is how the memory of a heap is got and shared.
-type Way uint8
+// Path is how the memory of a heap is got and shared.
+type Path uint8
 
 // The ways.
 const (
-	Auto Way = iota // VMM, and IPC where that does not work
-	VMM             // memory and addresses apart, in chunks, by descriptors
-	IPC             // one allocation, by CUDA's IPC
+	Auto Path = iota // VMM, and IPC where that does not work
+	VMM              // memory and addresses apart, in chunks, by descriptors
+	IPC              // one allocation, by CUDA's IPC
 )
 
-var wayNames = [...]string{Auto: "auto", VMM: "vmm", IPC: "ipc"}
+var pathNames = [...]string{Auto: "auto", VMM: "vmm", IPC: "ipc"}
 
-func (w Way) String() string { return wayNames[w] }
+func (w Path) String() string { return pathNames[w] }
 
-// ParseWay reads a setting.
-func ParseWay(s string) (Way, error) {
-	for w, name := range wayNames {
+// ParsePath reads a setting.
+func ParsePath(s string) (Path, error) {
+	for w, name := range pathNames {
 		if s == name {
-			return Way(w), nil
+			return Path(w), nil
 		}
 	}
 	return Auto, &shmerr.Error{
@@ -42,7 +42,7 @@ type Plan struct {
 	Align uint64 // it begins at a multiple of it, a power of two
 	PEs   []Peer // the PEs of the node whose heap is in GPU memory
 	Me    int    // index in PEs
-	Way   Way
+	Way   Path
 	// Secret is the job's secret for guarded listeners; nil: they are not guarded.
 	Secret  *secret.Secret
 	Timeout time.Duration // of each step that waits for other PEs

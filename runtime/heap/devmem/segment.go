@@ -6,21 +6,21 @@ import (
 	"slices"
 
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/heap/pass"
+	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
 )
 
 // Listener is the socket at which other PEs of the node find this one.
-type Listener = pass.Listener
+type Listener = fdpass.Listener
 
 // Listen opens it, before the names are exchanged.
-func Listen(peers int) (*Listener, error) { return pass.Listen(pass.User(), peers) }
+func Listen(peers int) (*Listener, error) { return fdpass.Listen(fdpass.User(), peers) }
 
 // Segment is this PE's heap in GPU memory and its ways to those of the others.
 type Segment struct {
 	dev       Device
 	plan      Plan
-	way       Way
+	way       Path
 	links     *links
 	heaps     []gpu.Address // by index; 0 where there is no way
 	why       []error       // why there is no way
@@ -158,8 +158,8 @@ func (s *Segment) Heap(i int) gpu.Address { return s.heaps[i] }
 // Why says why Heap is 0.
 func (s *Segment) Why(i int) error { return s.why[i] }
 
-// Way is the way that was taken.
-func (s *Segment) Way() Way { return s.way }
+// Path is the way that was taken.
+func (s *Segment) Path() Path { return s.way }
 
 // Committed is the part of each heap that memory is behind.
 func (s *Segment) Committed() uint64 { return s.committed }

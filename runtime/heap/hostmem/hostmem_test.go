@@ -17,7 +17,7 @@ import (
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap"
-	"libshmem/runtime/heap/pass"
+	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
 )
 
@@ -156,7 +156,7 @@ func TestTwoProcessesShareBytes(t *testing.T) {
 }
 
 func TestOtherUsersAreTurnedAway(t *testing.T) {
-	l, err := listen(pass.User()+1, 2) // every caller is now another user
+	l, err := listen(fdpass.User()+1, 2) // every caller is now another user
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestPeersThatNeverCome(t *testing.T) {
 	if err := <-received; err != nil {
 		t.Fatal(err)
 	}
-	stopped, err := pass.Dial(l.Name(), pass.User(), time.Now().Add(time.Minute))
+	stopped, err := fdpass.Dial(l.Name(), fdpass.User(), time.Now().Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/bootstrap/secret"
-	"libshmem/runtime/heap/pass"
+	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
 )
 
@@ -23,14 +23,14 @@ const (
 
 // Listener is the socket at which the first PE of a node hands out the memory
 // file, to the PEs of its job.
-type Listener struct{ *pass.Listener }
+type Listener struct{ *fdpass.Listener }
 
 // Listen opens the socket. Peers may connect from now on and wait for Serve. Its owner calls Guard
 // before Serve, and so learns which PE connects.
-func Listen(peers int) (*Listener, error) { return listen(pass.User(), peers) }
+func Listen(peers int) (*Listener, error) { return listen(fdpass.User(), peers) }
 
 func listen(uid uint32, peers int) (*Listener, error) {
-	l, err := pass.Listen(uid, peers)
+	l, err := fdpass.Listen(uid, peers)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (l *Listener) Serve(s *Segment, peers []int, timeout time.Duration) error {
 	var away error
 	for len(missing) > 0 {
 		c, err := l.Accept(deadline)
-		var stranger pass.TurnedAway
+		var stranger fdpass.Rejected
 		switch {
 		case err == nil:
 			if err := errors.Join(c.Send(message, []int{s.fd}, deadline), c.Close()); err != nil {
@@ -92,7 +92,7 @@ func Receive(from Source, p Plan, timeout time.Duration) (*Segment, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return receive(from, p, timeout, pass.User())
+	return receive(from, p, timeout, fdpass.User())
 }
 
 func receive(from Source, p Plan, timeout time.Duration, uid uint32) (*Segment, error) {
@@ -118,9 +118,9 @@ func receive(from Source, p Plan, timeout time.Duration, uid uint32) (*Segment, 
 	return s, nil
 }
 
-func dial(from Source, uid uint32, deadline time.Time) (*pass.Conn, error) {
-	c, err := pass.Dial(from.Name, uid, deadline)
-	var stranger pass.TurnedAway
+func dial(from Source, uid uint32, deadline time.Time) (*fdpass.Conn, error) {
+	c, err := fdpass.Dial(from.Name, uid, deadline)
+	var stranger fdpass.Rejected
 	switch object := fmt.Sprintf("PE %d at @%s for the symmetric heap", from.Owner, from.Name); {
 	case err == nil:
 		return c, nil
@@ -134,7 +134,7 @@ func dial(from Source, uid uint32, deadline time.Time) (*pass.Conn, error) {
 	return nil, err
 }
 
-func receiveFile(c *pass.Conn, from Source, deadline time.Time) (fd int, size uint64, err error) {
+func receiveFile(c *fdpass.Conn, from Source, deadline time.Time) (fd int, size uint64, err error) {
 	var message []byte
 	var files []int
 	if err = c.Prove(from.Secret, from.Me, deadline); err == nil {
@@ -148,7 +148,7 @@ func receiveFile(c *pass.Conn, from Source, deadline time.Time) (fd int, size ui
 	case len(files) == 1 && len(message) == passBytes && binary.LittleEndian.Uint64(message) == passMagic:
 		return files[0], binary.LittleEndian.Uint64(message[8:]), nil
 	}
-	pass.CloseAll(files)
+	fdpass.CloseAll(files)
 	return -1, 0, shmerr.Causef(shmerr.ErrVersion, "the message of %d bytes with %d descriptors is not one of this version", len(message), len(files))
 }
 

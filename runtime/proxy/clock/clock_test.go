@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"libshmem/runtime/live"
+	"libshmem/runtime/statuspage"
 )
 
 // TestNow holds that the time goes on, and as fast as the clock.
 func TestNow(t *testing.T) {
-	from, at := Now(), live.Now()
+	from, at := Now(), statuspage.Now()
 	for last, end := from, time.Now().Add(10*time.Millisecond); time.Now().Before(end); {
 		now := Now()
 		if now < last {
@@ -17,8 +17,8 @@ func TestNow(t *testing.T) {
 		}
 		last = now
 	}
-	if Now() == from || live.Now()-at < uint64(10*time.Millisecond) {
-		t.Errorf("10 ms were %d ticks and %d ns", Now()-from, live.Now()-at)
+	if Now() == from || statuspage.Now()-at < uint64(10*time.Millisecond) {
+		t.Errorf("10 ms were %d ticks and %d ns", Now()-from, statuspage.Now()-at)
 	}
 }
 

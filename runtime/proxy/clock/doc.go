@@ -4,13 +4,13 @@
 // readings of both clocks, so that nothing has to be calibrated where the time is only kept.
 //
 // The counter is that of the machine: two processes that both have it may compare readings.
-// C reads the same one (runtime/proxy/express/record.h).
+// C reads the same one (runtime/proxy/fastpath/record.h).
 package clock
 
 import (
 	"time"
 
-	"libshmem/runtime/live"
+	"libshmem/runtime/statuspage"
 )
 
 // Now is the present time: ticks of the counter where Counts, and else nanoseconds of
@@ -22,4 +22,4 @@ func Now() uint64 {
 	return began + uint64(time.Since(start)) // Go keeps the clock's own number to itself
 }
 
-var began, start = live.Now(), time.Now()
+var began, start = statuspage.Now(), time.Now()

@@ -2,7 +2,7 @@ package credit
 
 import (
 	"libshmem/fabric"
-	flow "libshmem/runtime/order"
+	flow "libshmem/runtime/sequence"
 )
 
 // The completion queue of a PE has an entry for each write with a number that has come and

@@ -70,7 +70,7 @@ func (r Recorded) String() string {
 			fmt.Fprintf(&b, ", %d times in a row", n)
 		}
 	}
-	if s := r.When % (1 << layout.StreamBits); s != 0 {
+	if s := r.When % (1 << layout.ContextBits); s != 0 {
 		fmt.Fprintf(&b, ", context %d", s)
 	}
 	return b.String()
@@ -104,7 +104,7 @@ type readings struct {
 // ago returns the time from the tick of an event to now. The entry lacks the highest bits of the
 // tick.
 func (t *readings) ago(when uint64) time.Duration {
-	ticks := (t.now<<layout.StreamBits - when&^(1<<layout.StreamBits-1)) >> layout.StreamBits
+	ticks := (t.now<<layout.ContextBits - when&^(1<<layout.ContextBits-1)) >> layout.ContextBits
 	all := t.now - t.first
 	if ticks > all || all == 0 {
 		return 0 // the event is younger than now

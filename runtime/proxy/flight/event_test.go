@@ -25,7 +25,7 @@ func TestTexts(t *testing.T) {
 	}
 	r := readings{first: 1000, firstTime: 500, now: 3000, nowTime: 1500} // a tick is half a nanosecond
 	for ticks, want := range map[uint64]time.Duration{3000: 0, 2000: 500, 1000: 1000, 4000: 0} {
-		if got := r.ago(ticks<<layout.StreamBits | 9); got != want {
+		if got := r.ago(ticks<<layout.ContextBits | 9); got != want {
 			t.Errorf("tick %d is %d ns before tick 3000, want %d", ticks, got, want)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
 	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/statuspage"
 )
 
 // Each PE that this one has met has a ring of events in the page that other processes may read. All
@@ -73,12 +73,13 @@ func Open(head *Head, page unsafe.Pointer, rings uintptr, state *layout.State, p
 		state.Coarse = 1
 	}
 	head.Rings = uint64(rings)
-	head.ticks, head.time = clock.Now(), live.Now()
+	head.ticks, head.time = clock.Now(), statuspage.Now()
 	return Recorder{records: r, state: state}
 }
 
-// Stream returns the recorder of one more stream, and stores the address of the rings in its state.
-func (r *Recorder) Stream(state *layout.State, number uint32) Recorder {
+// Context returns the recorder of one more stream, and stores the address of the rings in its
+// state.
+func (r *Recorder) Context(state *layout.State, number uint32) Recorder {
 	state.Shown, state.Records, state.Coarse = r.first.Shown, r.first.Records, r.first.Coarse
 	return Recorder{r.records, state, uint64(number)}
 }
@@ -109,7 +110,7 @@ func (r *Recorder) NoteAgain(pe fabric.PE, what layout.Event) {
 	p := &r.peers[pe]
 	if p.Recorded > 0 {
 		last, when := &r.rings[p.Ring][(p.Recorded-1)%layout.RingEvents], r.when()
-		if layout.Event(last.What) == what && last.When%(1<<layout.StreamBits) == when%(1<<layout.StreamBits) {
+		if layout.Event(last.What) == what && last.When%(1<<layout.ContextBits) == when%(1<<layout.ContextBits) {
 			last.When, last.What = when, again(last.What)
 			return
 		}
@@ -127,7 +128,7 @@ func (r *Recorder) NoteMessage(pe fabric.PE, what layout.Event, k layout.Kind, n
 func (r *Recorder) NoteOwn(what layout.Event) {
 	n := r.head.recorded
 	own := &r.rings[ownRing]
-	when := clock.Now() << layout.StreamBits
+	when := clock.Now() << layout.ContextBits
 	if n > 0 {
 		last := &own[(n-1)%layout.RingEvents]
 		before := layout.Event(last.What)
@@ -152,7 +153,7 @@ func (r *Recorder) when() uint64 {
 	if t == 0 {
 		t = clock.Now()
 	}
-	return t<<layout.StreamBits | r.stream
+	return t<<layout.ContextBits | r.stream
 }
 
 func pack(what layout.Event, detail, number uint32) uint64 {
@@ -189,7 +190,7 @@ func (r *Recorder) Latest(n int, busy func(fabric.PE) bool) []fabric.PE {
 }
 
 // since reads both clocks, for times relative to now.
-func (h *Head) since() readings { return readings{h.ticks, h.time, clock.Now(), live.Now()} }
+func (h *Head) since() readings { return readings{h.ticks, h.time, clock.Now(), statuspage.Now()} }
 
 // load copies a ring while its writer may write to it.
 func (r *ring) load() (c ring) {

@@ -91,7 +91,7 @@ func TestWraps(t *testing.T) {
 func TestAgain(t *testing.T) {
 	r := newRig(2)
 	context := new(layout.State)
-	other := r.Stream(context, 3)
+	other := r.Context(context, 3)
 	if context.Records != r.state.Records || context.Shown != r.state.Shown {
 		t.Error("a stream has not the rings of the first one")
 	}

@@ -25,10 +25,10 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 			return false
 		}
 		s.applyInOrder(h, payload, n)
-	case h.Kind == layout.KindOffer:
-		s.takeOffer(h, payload, n)
-	case h.Kind == layout.KindTaken:
-		s.taken(h)
+	case h.Kind == layout.KindRequestToSend:
+		s.takeRequestToSend(h, payload, n)
+	case h.Kind == layout.KindFinished:
+		s.finished(h)
 	case h.Kind == layout.KindFetch:
 		s.takeFetch(h)
 	case h.Kind == layout.KindData:
@@ -51,7 +51,7 @@ func (s *Stage) applyInOrder(h *layout.Header, payload unsafe.Pointer, n int) {
 	s.listen(l, h.From)
 }
 
-func (s *Stage) hold(l *line, h *layout.Header, payload unsafe.Pointer, n int) {
+func (s *Stage) hold(l *stagedPeer, h *layout.Header, payload unsafe.Pointer, n int) {
 	var b []byte
 	if last := len(s.kept) - 1; last >= 0 {
 		b, s.kept = s.kept[last], s.kept[:last]
@@ -62,13 +62,13 @@ func (s *Stage) hold(l *line, h *layout.Header, payload unsafe.Pointer, n int) {
 	if n > 0 {
 		mem.Copy(unsafe.Pointer(&b[layout.HeaderSize]), payload, n)
 	}
-	l.held.Push(held{b, n, l.pullsAll})
+	l.held.Push(waitingMessage{b, n, l.pullsAll})
 	l.heldAll++
 }
 
 // listen has a PE looked at until nothing of it waits. C leaves its messages to
 // Go for as long.
-func (s *Stage) listen(l *line, pe uint32) {
+func (s *Stage) listen(l *stagedPeer, pe uint32) {
 	if !l.listed && s.unfinished(l) {
 		l.listed = true
 		s.peers[pe].Behind = true
@@ -77,7 +77,7 @@ func (s *Stage) listen(l *line, pe uint32) {
 }
 
 // unfinished reports whether something of the line is not finished.
-func (s *Stage) unfinished(l *line) bool {
+func (s *Stage) unfinished(l *stagedPeer) bool {
 	return l.held.Len() > 0 || l.pullDone != l.pullsAll || l.issued > s.tracks[StreamIn].passed
 }
 
@@ -121,14 +121,14 @@ func (s *Stage) letThroughAll() int {
 	return n
 }
 
-func (s *Stage) letThrough(l *line) {
+func (s *Stage) letThrough(l *stagedPeer) {
 	s.kept = append(s.kept, l.held.Pop().message[:layout.MessageSize])
 	l.heldDone++
 }
 
 // perform does what a message asks for, as far as asking a stream for it. False:
 // not now. It may change the message into what is left of it.
-func (s *Stage) perform(l *line, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
+func (s *Stage) perform(l *stagedPeer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
 	s.runs(backlog.CallCame, fabric.PE(h.From))
 	in := &s.tracks[StreamIn]
 	if h.Kind == layout.KindFlush {
@@ -189,13 +189,13 @@ func signalOnly(h *layout.Header) {
 }
 
 // did notes that something for a PE is in StreamIn.
-func (s *Stage) did(l *line) {
+func (s *Stage) did(l *stagedPeer) {
 	l.issued = s.tracks[StreamIn].last()
 }
 
 // copyPayload puts the bytes of a message into place, by way of a slot: the
 // receive buffer is needed for the next message.
-func (s *Stage) copyPayload(l *line, h *layout.Header, payload unsafe.Pointer, n int) bool {
+func (s *Stage) copyPayload(l *stagedPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
 	at := s.engine.Target(h, h.Offset, uint64(n))
 	if at == nil {
 		return true
@@ -218,7 +218,7 @@ func (s *Stage) copyPayload(l *line, h *layout.Header, payload unsafe.Pointer, n
 }
 
 // storeGPU stores an element, at once for its readers where it is aligned.
-func (s *Stage) storeGPU(l *line, h *layout.Header) bool {
+func (s *Stage) storeGPU(l *stagedPeer, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {
 		s.engine.Malformed(h)
@@ -236,7 +236,7 @@ func (s *Stage) storeGPU(l *line, h *layout.Header) bool {
 }
 
 // changeWord does an atomic operation, in one step where there is one.
-func (s *Stage) changeWord(l *line, h *layout.Header, waits bool) bool {
+func (s *Stage) changeWord(l *stagedPeer, h *layout.Header, waits bool) bool {
 	at := s.engine.Word(h, h.Offset, h.Width)
 	if at == nil {
 		return true

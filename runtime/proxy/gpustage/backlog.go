@@ -14,20 +14,20 @@ type tally struct {
 
 // tick is what is before a mark.
 type tick struct {
-	mark   uint64
-	asked  uint64 // operations
-	bytes  uint64
-	errand uint64 // of the first of them
+	mark       uint64
+	asked      uint64 // operations
+	bytes      uint64
+	driverCall uint64 // of the first of them
 }
 
 // given shows that the stream has a mark more.
 func (t *track) given(p *tally) {
-	one := tick{t.marked, t.asked, t.bytes, t.errand}
+	one := tick{t.marked, t.asked, t.bytes, t.driverCall}
 	if t.counts.Len() == 0 {
-		p.oldest.Store(one.errand)
+		p.oldest.Store(one.driverCall)
 	}
 	t.counts.Push(one)
-	t.errand = 0
+	t.driverCall = 0
 	p.ops.Store(t.asked)
 	p.bytes.Store(t.bytes)
 	p.marked.Store(t.marked)
@@ -42,7 +42,7 @@ func (t *track) came(p *tally) {
 		p.bytesDone.Store(one.bytes)
 	}
 	if t.counts.Len() > 0 {
-		p.oldest.Store(t.counts.At(0).errand)
+		p.oldest.Store(t.counts.At(0).driverCall)
 	}
 	p.passed.Store(t.passed)
 }

@@ -239,7 +239,7 @@ func (s *Stage) Flushes(pe fabric.PE, offset int64) bool { return offset >= 0 &&
 
 // reaches reports whether the fabric can move bytes between an offset of a line's
 // heap and a local buffer; gpu and far: they are GPU memory.
-func (s *Stage) reaches(l *line, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
+func (s *Stage) reaches(l *stagedPeer, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
 	return (!far || l.extents.find(offset, n) != nil) && (!gpu || s.region(local, n) != nil)
 }
 

@@ -14,7 +14,7 @@ import (
 // before they can be sent: a put, or the get of another PE. On mapped heaps it is
 // a copy that goes by way of main memory.
 type departure struct {
-	kind     way
+	kind     departureKind
 	pe       fabric.PE
 	epoch    uint64
 	token    fabric.Token // of a put
@@ -31,14 +31,14 @@ type departure struct {
 	after    layout.Header
 }
 
-// way is which one.
-type way uint8
+// departureKind is which one.
+type departureKind uint8
 
 const (
-	wayPut   way = iota + 1 // GPU memory to the heap of pe, by offer or message
-	wayServe                // GPU memory to a get of pe
-	wayTo                   // main memory to the mapped heap of pe
-	wayFrom                 // the mapped heap of pe to main memory
+	departPut   departureKind = iota + 1 // GPU memory to the heap of pe, by offer or message
+	departServe                          // GPU memory to a get of pe
+	departTo                             // main memory to the mapped heap of pe
+	departFrom                           // the mapped heap of pe to main memory
 )
 
 // piece is a part of a departure that is in a chunk or slot.
@@ -49,8 +49,8 @@ type piece struct {
 	index uint16
 }
 
-// offer is what a leaving chunk is for, while another PE may read it.
-type offer struct {
+// requestToSend is what a leaving chunk is for, while another PE may read it.
+type requestToSend struct {
 	piece piece
 	turn  uint16
 }
@@ -72,9 +72,9 @@ type operation struct {
 type use uint8
 
 const (
-	usePut   use = iota + 1 // from GPU memory, or a copy to or from a mapped heap
-	useOffer                // a put that the target reads
-	useGet                  // with GPU memory at one side
+	usePut           use = iota + 1 // from GPU memory, or a copy to or from a mapped heap
+	useRequestToSend                // a put that the target reads
+	useGet                          // with GPU memory at one side
 )
 
 // MustFollow reports whether an operation of an epoch on pe has to wait for bytes
@@ -112,7 +112,7 @@ func (s *Stage) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64,
 	if st := s.engine.Ready(pe, n); st != call.Done {
 		return st, true
 	}
-	turn := s.engine.Turn(pe)
+	turn := s.engine.MaySend(pe)
 	if turn != call.Done && turn != call.Pending {
 		return turn, true
 	}
@@ -148,16 +148,16 @@ func (s *Stage) end(t fabric.Token) {
 func (s *Stage) Leave(t fabric.Token) call.Status {
 	o := &s.ops[t]
 	if !s.Holds(o.local, o.n) {
-		if st := s.offerHost(t, o); st != call.Done {
+		if st := s.requestToSendHost(t, o); st != call.Done {
 			return st
 		}
-		if o.use = useOffer; o.then {
+		if o.use = useRequestToSend; o.then {
 			s.engine.OwnFor(t, o.after)
 		}
 		return call.Done
 	}
 	o.use = usePut
-	d, l := s.depart(wayPut, o.pe, o.local, o.n), &s.lines[o.pe]
+	d, l := s.depart(departPut, o.pe, o.local, o.n), &s.lines[o.pe]
 	d.epoch, d.token, d.offset = o.epoch, t, o.offset
 	if o.then {
 		d.then, d.after = true, o.after
@@ -169,8 +169,8 @@ func (s *Stage) Leave(t fabric.Token) call.Status {
 	return call.Done
 }
 
-// offerHost offers main memory. Its token is that of the put.
-func (s *Stage) offerHost(t fabric.Token, o *operation) call.Status {
+// requestToSendHost offers main memory. Its token is that of the put.
+func (s *Stage) requestToSendHost(t fabric.Token, o *operation) call.Status {
 	region, source := s.heap, o.local
 	if !s.segment.Contains(source, o.n) {
 		var err error
@@ -178,8 +178,8 @@ func (s *Stage) offerHost(t fabric.Token, o *operation) call.Status {
 			return s.engine.Fail(err)
 		}
 	}
-	h := layout.Header{Kind: layout.KindOffer, Token: s.engine.Question(t), Offset: o.offset, Operand: s.remoteOf(&region, source), Extra: region.Key}
-	st := s.sendOffer(t, o.pe, &h, layout.Offer{N: o.n, Fence: uint32(o.epoch)})
+	h := layout.Header{Kind: layout.KindRequestToSend, Token: s.engine.Question(t), Offset: o.offset, Operand: s.remoteOf(&region, source), Extra: region.Key}
+	st := s.sendRequestToSend(t, o.pe, &h, layout.RequestToSend{N: o.n, Fence: uint32(o.epoch)})
 	if st != call.Done {
 		s.engine.Deregister(t, false)
 	}
@@ -194,18 +194,18 @@ func (s *Stage) remoteOf(r *fabric.Region, at unsafe.Pointer) uint64 {
 	return uint64(uintptr(at) - uintptr(r.Base))
 }
 
-func (s *Stage) sendOffer(t fabric.Token, pe fabric.PE, h *layout.Header, o layout.Offer) call.Status {
+func (s *Stage) sendRequestToSend(t fabric.Token, pe fabric.PE, h *layout.Header, o layout.RequestToSend) call.Status {
 	s.offering = o
-	return s.engine.Send(t, pe, *h, unsafe.Pointer(&s.offering), layout.OfferSize)
+	return s.engine.Send(t, pe, *h, unsafe.Pointer(&s.offering), layout.RequestToSendSize)
 }
 
-func (s *Stage) depart(w way, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
+func (s *Stage) depart(w departureKind, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
 	d := s.newDeparture(w, pe, local, n)
 	s.departs.Push(d)
 	return d
 }
 
-func (s *Stage) newDeparture(w way, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
+func (s *Stage) newDeparture(w departureKind, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
 	var d *departure
 	if last := len(s.spareDepartures) - 1; last >= 0 {
 		d, s.spareDepartures = s.spareDepartures[last], s.spareDepartures[:last]
@@ -223,7 +223,7 @@ func (s *Stage) takeFetch(h *layout.Header) {
 		return
 	}
 	if at := s.engine.Target(h, h.Offset, h.Operand); at != nil {
-		d := s.depart(wayServe, fabric.PE(h.From), at, h.Operand)
+		d := s.depart(departServe, fabric.PE(h.From), at, h.Operand)
 		d.question = h.Token
 		s.copying()
 	}
@@ -243,9 +243,9 @@ func (s *Stage) startDepartures() {
 }
 
 // startDeparture begins what it can; true: all.
-func (s *Stage) startDeparture(l *line, d *departure) bool {
+func (s *Stage) startDeparture(l *stagedPeer, d *departure) bool {
 	stream := StreamOut
-	if d.kind >= wayTo {
+	if d.kind >= departTo {
 		stream = StreamPeer
 	}
 	t := &s.tracks[stream]
@@ -264,12 +264,12 @@ func (s *Stage) startDeparture(l *line, d *departure) bool {
 			return false
 		}
 		to, from := s.place(&p), unsafe.Add(d.local, p.at)
-		s.runs(d.kind.errand(), d.pe)
+		s.runs(d.kind.driverCall(), d.pe)
 		switch d.kind {
-		case wayTo:
+		case departTo:
 			mem.Copy(to, from, int(p.n))
 			to, from = unsafe.Add(l.mapped, d.offset+int64(p.at)), to
-		case wayFrom:
+		case departFrom:
 			from = unsafe.Add(l.mapped, d.offset+int64(p.at))
 		}
 		s.copyGPU(stream, to, from, p.n)
@@ -279,7 +279,7 @@ func (s *Stage) startDeparture(l *line, d *departure) bool {
 		d.open++
 		t.later(chore{what: taskLeft, index: p.index, value: p.at, n: p.n, of: d})
 	}
-	if d.kind >= wayTo {
+	if d.kind >= departTo {
 		s.endCopies(l, d)
 	}
 	return true
@@ -291,10 +291,10 @@ func (s *Stage) left(c *chore) {
 	p := piece{d, c.value, c.n, c.index}
 	d.uncopied--
 	switch d.kind {
-	case wayFrom:
+	case departFrom:
 		mem.Copy(unsafe.Add(d.local, p.at), s.place(&p), int(p.n))
 		s.giveBack(&p)
-	case wayTo:
+	case departTo:
 		s.giveBack(&p)
 	default:
 		if s.engine.Lost(d.pe) != nil {
@@ -303,7 +303,7 @@ func (s *Stage) left(c *chore) {
 			return
 		}
 		s.ready.Push(p)
-		if d.kind == wayPut && d.begun == d.n && d.uncopied == 0 {
+		if d.kind == departPut && d.begun == d.n && d.uncopied == 0 {
 			s.engine.Finish(d.token)
 		}
 	}
@@ -357,14 +357,14 @@ func (s *Stage) sendPiece(p *piece) bool {
 	case !p.small():
 		o := &s.offers[p.index]
 		h := layout.Header{
-			Kind: layout.KindOffer, Token: uint32(o.turn+1)<<16 | layout.ChunkToken | uint32(p.index),
+			Kind: layout.KindRequestToSend, Token: uint32(o.turn+1)<<16 | layout.ChunkToken | uint32(p.index),
 			Offset: d.offset + int64(p.at), Operand: s.remoteOf(&s.pinned, at), Extra: s.pinned.Key,
 		}
-		if st = s.sendOffer(d.token, d.pe, &h, layout.Offer{N: p.n, Fence: uint32(d.epoch), Get: d.question}); st == call.Done {
+		if st = s.sendRequestToSend(d.token, d.pe, &h, layout.RequestToSend{N: p.n, Fence: uint32(d.epoch), Get: d.question}); st == call.Done {
 			o.turn++
 			o.piece = *p
 		}
-	case d.kind == wayServe:
+	case d.kind == departServe:
 		st = s.engine.Send(d.token, d.pe, layout.Header{Kind: layout.KindData, Token: d.question, Offset: int64(p.at)}, at, int(p.n))
 	case d.then && d.begun == d.n && d.unsent == 1: // the last of them takes the signal along
 		h := d.after
@@ -399,7 +399,7 @@ func (s *Stage) departed(d *departure) {
 	if d.begun < d.n || d.unsent > 0 {
 		return
 	}
-	if !d.sent && d.kind == wayPut {
+	if !d.sent && d.kind == departPut {
 		l := &s.lines[d.pe]
 		if d.then {
 			s.engine.OwnFor(d.token, d.after)
@@ -412,17 +412,17 @@ func (s *Stage) departed(d *departure) {
 	if d.sent = true; d.open > 0 {
 		return
 	}
-	if d.kind == wayPut {
+	if d.kind == departPut {
 		s.conclude(d.token)
 	}
 	s.spareDepartures = append(s.spareDepartures, d)
 }
 
-// taken comes when the other side has read what was offered.
-func (s *Stage) taken(h *layout.Header) {
+// finished comes when the other side has read what was offered.
+func (s *Stage) finished(h *layout.Header) {
 	turn, t := uint16(h.Token>>16), h.Token&0xffff
 	if t&layout.ChunkToken == 0 {
-		s.takenHost(h, fabric.Token(t))
+		s.finishedHost(h, fabric.Token(t))
 		return
 	}
 	i := int(t &^ layout.ChunkToken)
@@ -432,7 +432,7 @@ func (s *Stage) taken(h *layout.Header) {
 	}
 	p := s.offers[i].piece
 	s.offers[i].piece = piece{}
-	if d := p.of; h.Operand != 0 && d.kind == wayPut {
+	if d := p.of; h.Operand != 0 && d.kind == departPut {
 		s.engine.Spoil(d.token, readError(h))
 	}
 	s.giveBack(&p)
@@ -440,9 +440,9 @@ func (s *Stage) taken(h *layout.Header) {
 	s.departed(p.of)
 }
 
-// takenHost ends a put of main memory.
-func (s *Stage) takenHost(h *layout.Header, t fabric.Token) {
-	if t >= layout.Tokens || s.engine.Question(t) != h.Token || s.ops[t].use != useOffer || uint32(s.ops[t].pe) != h.From {
+// finishedHost ends a put of main memory.
+func (s *Stage) finishedHost(h *layout.Header, t fabric.Token) {
+	if t >= layout.Tokens || s.engine.Question(t) != h.Token || s.ops[t].use != useRequestToSend || uint32(s.ops[t].pe) != h.From {
 		s.engine.Unasked(h)
 		return
 	}

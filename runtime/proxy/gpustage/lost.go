@@ -28,15 +28,15 @@ func (s *Stage) giveUpLost() {
 		pe := s.lost[len(s.lost)-1]
 		s.lost = s.lost[:len(s.lost)-1]
 		l := &s.lines[pe]
-		s.dropHeld(l)
+		s.dropWaiting(l)
 		s.dropDepartures(pe)
 		s.dropPulls(pe, l)
 		s.endStaged(pe)
 	}
 }
 
-// dropHeld forgets messages that wait. Those that a stream is at stay until it is done.
-func (s *Stage) dropHeld(l *line) {
+// dropWaiting forgets messages that wait. Those that a stream is at stay until it is done.
+func (s *Stage) dropWaiting(l *stagedPeer) {
 	keep := l.underway
 	if l.changing {
 		keep = max(keep, 1)
@@ -48,7 +48,7 @@ func (s *Stage) dropHeld(l *line) {
 }
 
 // leaves reports whether a departure goes to its PE by the fabric.
-func (d *departure) leaves() bool { return d.kind == wayPut || d.kind == wayServe }
+func (d *departure) leaves() bool { return d.kind == departPut || d.kind == departServe }
 
 // dropDepartures ends what leaves for a PE, but for what streams are at (left).
 func (s *Stage) dropDepartures(pe fabric.PE) {
@@ -92,7 +92,7 @@ func (s *Stage) dropPiece(p *piece) {
 
 // dropPulls forgets what a PE has offered. Reads that the provider has come back to
 // landedLost.
-func (s *Stage) dropPulls(pe fabric.PE, l *line) {
+func (s *Stage) dropPulls(pe fabric.PE, l *stagedPeer) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		if p := s.reads[t].of; p != nil && p.pe == pe {
 			p.lost = true
@@ -152,7 +152,7 @@ func (s *Stage) endStaged(pe fabric.PE) {
 			continue
 		}
 		switch o.use {
-		case useOffer:
+		case useRequestToSend:
 			s.engine.Deregister(t, false)
 			s.conclude(t)
 		case useGet:

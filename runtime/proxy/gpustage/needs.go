@@ -27,9 +27,9 @@ type Messages interface {
 	// PE still wait.
 	Room(pe fabric.PE, n uint64) bool
 	Parked(pe fabric.PE) bool
-	// Turn reports whether a message may be sent to a PE now. Pending: what was posted to it
+	// MaySend reports whether a message may be sent to a PE now. Pending: what was posted to it
 	// before comes first, and the operation has to be queued.
-	Turn(pe fabric.PE) call.Status
+	MaySend(pe fabric.PE) call.Status
 	// Admit is Turn where it is known that nothing comes first.
 	Admit(pe fabric.PE) call.Status
 

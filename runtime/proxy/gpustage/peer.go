@@ -68,7 +68,7 @@ func (s *Stage) mayCopy(pe fabric.PE, n uint64) call.Status {
 
 // begun counts an operation that the stream has, or will have. Those of one
 // epoch are complete before any of a later one.
-func (s *Stage) begun(l *line) {
+func (s *Stage) begun(l *stagedPeer) {
 	if l.copyEpoch != s.state.Epoch {
 		l.copyEpoch, l.copyBefore = s.state.Epoch, l.copies
 	}
@@ -78,10 +78,12 @@ func (s *Stage) begun(l *line) {
 
 // inStream reports whether an atomic operation on a mapped heap can be put into
 // the stream: a set, but where the owner counts on being alone with its words.
-func (l *line) inStream(op fabric.Op) bool { return l.atomics&ownerAlone == 0 && op == fabric.OpSet }
+func (l *stagedPeer) inStream(op fabric.Op) bool {
+	return l.atomics&ownerAlone == 0 && op == fabric.OpSet
+}
 
 // setMapped puts it there.
-func (s *Stage) setMapped(l *line, h *layout.Header) {
+func (s *Stage) setMapped(l *stagedPeer, h *layout.Header) {
 	s.writeGPU(StreamPeer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
 }
 
@@ -118,12 +120,12 @@ func (s *Stage) copyAMO(pe fabric.PE, h *layout.Header) call.Status {
 	s.begun(l)
 	s.runs(backlog.CallPut, pe)
 	s.setMapped(l, h)
-	s.storedLater(pe, noSlot)
+	s.storedLater(pe, noRecord)
 	return call.Done
 }
 
-// noSlot is no index of a slot.
-const noSlot = 0xffff
+// noRecord is no index of a slot.
+const noRecord = 0xffff
 
 func (s *Stage) storedLater(pe fabric.PE, slot uint16) {
 	s.tracks[StreamPeer].later(chore{what: taskStored, lane: s.engine.Pend(), pe: uint32(pe), index: slot})
@@ -132,7 +134,7 @@ func (s *Stage) storedLater(pe fabric.PE, slot uint16) {
 // stored ends what storedLater began.
 func (s *Stage) stored(c *chore) {
 	l := &s.lines[c.pe]
-	if c.index != noSlot {
+	if c.index != noRecord {
 		s.going.give(c.index)
 		l.slots--
 	}
@@ -150,7 +152,7 @@ func (s *Stage) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uin
 	s.runs(backlog.CallPut, pe)
 	small := !gpu && n > 0 && n <= layout.MaxPayload // whose source may be another thing when this returns
 	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
-		at, i := unsafe.Add(l.mapped, offset), uint16(noSlot)
+		at, i := unsafe.Add(l.mapped, offset), uint16(noRecord)
 		if s.storable(at, int(n)) {
 			s.begun(l)
 			s.storeWords(StreamPeer, at, source, int(n))
@@ -182,7 +184,7 @@ func (s *Stage) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uin
 		return call.Again
 	}
 	s.begun(l)
-	d := s.newDeparture(wayTo, pe, source, n)
+	d := s.newDeparture(departTo, pe, source, n)
 	d.epoch, d.token, d.offset = s.state.Epoch, t, offset
 	if after != nil {
 		d.then, d.after = true, *after
@@ -228,7 +230,7 @@ func (s *Stage) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint6
 		return call.Again
 	}
 	s.copying()
-	d := s.newDeparture(wayFrom, pe, dest, n)
+	d := s.newDeparture(departFrom, pe, dest, n)
 	d.token, d.offset = t, offset
 	if !gpu {
 		s.departs.Push(d)
@@ -243,8 +245,8 @@ func (s *Stage) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint6
 
 // endCopies comes when all of an operation is in the stream. The signal follows
 // its bytes there, or is sent when they are done.
-func (s *Stage) endCopies(l *line, d *departure) {
-	if d.kind == wayTo && d.open > 0 {
+func (s *Stage) endCopies(l *stagedPeer, d *departure) {
+	if d.kind == departTo && d.open > 0 {
 		l.departs--
 	}
 	if h := &d.after; d.then && h.Offset >= 0 && l.inStream(h.Op) {
@@ -263,7 +265,7 @@ func (s *Stage) endCopy(d *departure) {
 		s.engine.OwnFor(d.token, d.after)
 		l.owed--
 	}
-	if d.kind == wayTo {
+	if d.kind == departTo {
 		l.copied++
 		s.engine.Moved(d.pe)
 	}

@@ -81,22 +81,22 @@ const (
 
 // track follows one stream.
 type track struct {
-	stream Stream
-	marked uint64 // last mark that was asked for
-	passed uint64
-	fresh  bool // something is behind that mark
-	chores fifo.Queue[chore]
-	asked  uint64           // operations, ever
-	bytes  uint64           // of copies, ever
-	errand uint64           // of the first operation behind the last mark
-	done   uint64           // of the operations, behind which a mark has passed
-	counts fifo.Queue[tick] // of the marks that have not
+	stream     Stream
+	marked     uint64 // last mark that was asked for
+	passed     uint64
+	fresh      bool // something is behind that mark
+	chores     fifo.Queue[chore]
+	asked      uint64           // operations, ever
+	bytes      uint64           // of copies, ever
+	driverCall uint64           // of the first operation behind the last mark
+	done       uint64           // of the operations, behind which a mark has passed
+	counts     fifo.Queue[tick] // of the marks that have not
 }
 
 // add notes an operation of n bytes, and what it is for.
-func (t *track) add(n, errand uint64) {
-	if t.errand == 0 {
-		t.errand = errand
+func (t *track) add(n, purpose uint64) {
+	if t.driverCall == 0 {
+		t.driverCall = purpose
 	}
 	t.fresh = true
 	t.asked++

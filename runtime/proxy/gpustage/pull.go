@@ -56,16 +56,16 @@ type get struct {
 	err    error
 }
 
-// takeOffer begins to pull what a PE offers.
-func (s *Stage) takeOffer(h *layout.Header, payload unsafe.Pointer, n int) {
-	if n != layout.OfferSize {
+// takeRequestToSend begins to pull what a PE offers.
+func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
+	if n != layout.RequestToSendSize {
 		s.engine.Malformed(h)
 		return
 	}
-	var o layout.Offer
+	var o layout.RequestToSend
 	mem.Copy(unsafe.Pointer(&o), payload, n)
 	if o.Get != 0 {
-		s.takeOfferOfGet(h, &o)
+		s.takeRequestToSendOfGet(h, &o)
 		return
 	}
 	at := s.engine.Target(h, h.Offset, o.N)
@@ -87,8 +87,8 @@ func (s *Stage) takeOffer(h *layout.Header, payload unsafe.Pointer, n int) {
 	s.startPulls()
 }
 
-// takeOfferOfGet is the same for a part of what this PE asked for.
-func (s *Stage) takeOfferOfGet(h *layout.Header, o *layout.Offer) {
+// takeRequestToSendOfGet is the same for a part of what this PE asked for.
+func (s *Stage) takeRequestToSendOfGet(h *layout.Header, o *layout.RequestToSend) {
 	g := s.getOf(h, o.Get)
 	if g == nil {
 		return
@@ -146,7 +146,7 @@ func (s *Stage) startPulls() {
 }
 
 // pullNow reports whether what a fence puts before the pull is done.
-func (s *Stage) pullNow(l *line, p *pull) bool {
+func (s *Stage) pullNow(l *stagedPeer, p *pull) bool {
 	if p.get != 0 || p.token == 0 {
 		return true
 	}
@@ -157,7 +157,7 @@ func (s *Stage) pullNow(l *line, p *pull) bool {
 }
 
 // startPull posts what it can of a pull; true: all of it.
-func (s *Stage) startPull(l *line, p *pull) bool {
+func (s *Stage) startPull(l *stagedPeer, p *pull) bool {
 	for p.begun < p.n && p.err == 0 {
 		r := read{of: p, at: p.begun, n: min(p.n-p.begun, s.caps.MaxMessage)}
 		to, desc := unsafe.Add(p.dest, r.at), p.desc
@@ -220,7 +220,7 @@ func (s *Stage) Landed(t fabric.Token, failed int32) {
 		s.landing.give(r.chunk)
 		l.landing--
 	default:
-		s.runs(p.errand(), p.pe)
+		s.runs(p.driverCall(), p.pe)
 		s.copyGPU(StreamIn, unsafe.Add(p.dest, r.at), s.landing.at(r.chunk), r.n)
 		if p.get == 0 {
 			l.issued = in.last()
@@ -242,7 +242,7 @@ func (s *Stage) pulledSome(p *pull, n uint64) {
 		}
 	}
 	if p.token != 0 {
-		s.engine.Own(p.pe, layout.Header{Kind: layout.KindTaken, Token: p.token, Operand: uint64(uint32(p.err))})
+		s.engine.Own(p.pe, layout.Header{Kind: layout.KindFinished, Token: p.token, Operand: uint64(uint32(p.err))})
 	}
 	s.under--
 	if p.get != 0 {

@@ -6,19 +6,19 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/statuspage"
 )
 
 // streams are those of this PE's GPU, and what they were asked for.
 type streams struct {
-	memory  Memory // nil: this PE has no GPU
-	fatal   func(error)
-	errand  atomic.Uint64 // see runs
-	tracks  [Streams]track
-	tallies [Streams]tally
+	memory     Memory // nil: this PE has no GPU
+	fatal      func(error)
+	driverCall atomic.Uint64 // see runs
+	tracks     [Streams]track
+	tallies    [Streams]tally
 }
 
 // copyGPU, writeGPU and atomicGPU ask a stream for something.
@@ -38,7 +38,7 @@ func (s *streams) atomicGPU(on Stream, at unsafe.Pointer, h *layout.Header, old 
 	s.gave(on, uint64(h.Width))
 }
 
-func (s *streams) gave(on Stream, n uint64) { s.tracks[on].add(n, s.errand.Load()) }
+func (s *streams) gave(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load()) }
 
 // gone is for an operation of the GPU's that could not be asked for, or a stream
 // that failed: nothing is known of its memory any more.
@@ -69,14 +69,14 @@ func (s *streams) storeWords(on Stream, at, payload unsafe.Pointer, n int) {
 // PE. It comes before each call: while the driver holds a call, the caller has the engine's lock,
 // and reports can only read what was noted.
 func (s *streams) runs(w backlog.Call, pe fabric.PE) {
-	s.errand.Store(uint64(w)<<32 | uint64(uint32(pe)))
+	s.driverCall.Store(uint64(w)<<32 | uint64(uint32(pe)))
 }
 
-// Errand is what the engine asked the driver for last, to continue a sentence about a
+// DriverCall is what the engine asked the driver for last, to continue a sentence about a
 // call of the driver; "" where it has asked for nothing. Any thread may ask, and
 // needs no lock for it.
-func (s *streams) Errand() string {
-	return backlog.CallText(s.errand.Load())
+func (s *streams) DriverCall() string {
+	return backlog.CallText(s.driverCall.Load())
 }
 
 // Undone appends what this PE's streams of an engine have not carried out. Any thread may ask, and
@@ -97,7 +97,7 @@ func (s *streams) Show(to *[Streams]backlog.Shown) {
 		t, u := &s.tallies[i], &to[i]
 		ops, bytes := t.left()
 		if passed := t.passed.Load(); ops == 0 || u.Ops == 0 || passed != t.shown {
-			t.shown, u.Since = passed, live.Now()
+			t.shown, u.Since = passed, statuspage.Now()
 		}
 		u.Bytes, u.Call = bytes, t.oldest.Load()
 		u.Ops = ops

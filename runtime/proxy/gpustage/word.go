@@ -28,7 +28,7 @@ func (s *Stage) takesPlace(h *layout.Header) bool {
 
 // changeByStream asks for the first message that the line holds and that is not
 // under way. False: not now.
-func (s *Stage) changeByStream(l *line, h *layout.Header) bool {
+func (s *Stage) changeByStream(l *stagedPeer, h *layout.Header) bool {
 	t := &s.tracks[StreamWord]
 	if t.full() || s.tracks[StreamIn].passed < l.issued {
 		return false
@@ -37,7 +37,7 @@ func (s *Stage) changeByStream(l *line, h *layout.Header) bool {
 	if at == nil { // and the job has failed
 		return false
 	}
-	c := chore{what: taskChanged, pe: h.From, token: h.Token, index: noSlot, width: h.Width}
+	c := chore{what: taskChanged, pe: h.From, token: h.Token, index: noRecord, width: h.Width}
 	var old unsafe.Pointer
 	if h.Fetch != 0 {
 		i, ok := s.coming.take()
@@ -56,7 +56,7 @@ func (s *Stage) changeByStream(l *line, h *layout.Header) bool {
 // changed comes when it is done.
 func (s *Stage) changed(c *chore) {
 	l := &s.lines[c.pe]
-	if c.index != noSlot {
+	if c.index != noRecord {
 		value := mem.Load(s.coming.at(c.index), int(c.width))
 		s.coming.give(c.index)
 		s.engine.Answer(fabric.PE(c.pe), c.token, value)
@@ -76,7 +76,7 @@ type word struct {
 const maxWords = 32
 
 // beginWord begins the first message that the line holds, if that can be now.
-func (s *Stage) beginWord(l *line, h *layout.Header, at unsafe.Pointer) {
+func (s *Stage) beginWord(l *stagedPeer, h *layout.Header, at unsafe.Pointer) {
 	if !s.mine && s.fresh {
 		if s.wants = !s.alone.taken.CompareAndSwap(false, true); !s.wants {
 			s.mine, s.until = true, 0

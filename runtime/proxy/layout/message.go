@@ -15,8 +15,8 @@ func (h *Header) Set(k Kind, op fabric.Op, width uint8, offset int64, operand, e
 // kindNames are what messages are called in a record.
 var kindNames = [...]string{
 	KindAMO: "atomic", KindStore: "element", KindPut: "put", KindPutSignal: "put with signal", KindFlush: "how far are you", KindReply: "answer",
-	KindOffer: "offer", KindTaken: "taken", KindFetch: "fetch", KindData: "data", KindExtent: "extent", KindPing: "ping",
-	KindStream: "stream wanted", KindStreamed: "stream", KindVoid: "void", KindBatch: "batch",
+	KindRequestToSend: "offer", KindFinished: "taken", KindFetch: "fetch", KindData: "data", KindExtent: "extent", KindPing: "ping",
+	KindSequence: "stream wanted", KindSequenced: "stream", KindVoid: "void", KindBatch: "batch",
 	KindAsk: "what do you do", KindTold: "what I do",
 }
 

@@ -9,8 +9,8 @@ import (
 
 // The numbers of abi/zz_event.h.
 const (
-	RingEvents = 64 // the last so many events of a PE are kept
-	StreamBits = 10 // bits of the stream's number in the time of an event
+	RingEvents  = 64 // the last so many events of a PE are kept
+	ContextBits = 10 // bits of the stream's number in the time of an event
 )
 
 // Event is what happened, with the detail and the number of the entry. C records the first three. What is refused again and again is one event, which says how often.
@@ -43,7 +43,7 @@ const (
 // Entry is struct shmemi_event. One event.
 type Entry struct {
 	_    structs.HostLayout
-	When uint64 // ticks, and below them in EVENT_STREAM_BITS the number of the stream
+	When uint64 // ticks, and below them in EVENT_CONTEXT_BITS the number of the stream
 	What uint64 // enum shmemi_event_what, from bit 8 on its detail, from bit 32 on its number
 }
 
@@ -55,7 +55,7 @@ var (
 
 var (
 	_ = [1]struct{}{}[RingEvents-(64)]
-	_ = [1]struct{}{}[StreamBits-(10)]
+	_ = [1]struct{}{}[ContextBits-(10)]
 	_ = [1]struct{}{}[EventSent-(1)]
 	_ = [1]struct{}{}[EventApplied-(2)]
 	_ = [1]struct{}{}[EventAcked-(3)]

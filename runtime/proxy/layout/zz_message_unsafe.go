@@ -11,14 +11,14 @@ import (
 
 // The numbers of abi/zz_message.h.
 const (
-	StreamsOpen = 1024  // the most streams of a PE, that of the default context included
-	StreamShift = 20    // where the number of a stream begins in a header's from: a job has up to 2^20 PEs
-	FlushToken  = 65535 // what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask
-	MergeMost   = 512   // bytes of payload up to which a copy is cheaper than a message
-	BurstAfter  = 8     // how many operations of a caller have to come in a row before they are held; C counts them
-	RecordSize  = 32    // the part of a header that is in a batch for each operation, its payload behind it
-	HeaderSize  = 56    // leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64
-	Counted     = 23    // how many counters there are
+	ContextsOpen = 1024  // the most streams of a PE, that of the default context included
+	ContextShift = 20    // where the number of a stream begins in a header's from: a job has up to 2^20 PEs
+	FlushToken   = 65535 // what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask
+	MergeMost    = 512   // bytes of payload up to which a copy is cheaper than a message
+	BurstAfter   = 8     // how many operations of a caller have to come in a row before they are held; C counts them
+	RecordSize   = 32    // the part of a header that is in a batch for each operation, its payload behind it
+	HeaderSize   = 56    // leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64
+	Counted      = 23    // how many counters there are
 )
 
 // Kind is what an active message asks for.
@@ -26,24 +26,24 @@ type Kind uint8
 
 // The values of Kind.
 const (
-	KindAMO       Kind = 1  // apply op; answer with the old value when it fetches
-	KindStore     Kind = 2  // store width bytes of operand
-	KindPut       Kind = 3  // copy the payload
-	KindPutSignal Kind = 4  // copy the payload, then apply op to the signal
-	KindFlush     Kind = 5  // answer when everything before is applied
-	KindReply     Kind = 6  // the answer: token and operand
-	KindOffer     Kind = 7  // bytes that the PE may read: see offered
-	KindTaken     Kind = 8  // they have been read, or could not be
-	KindFetch     Kind = 9  // copy operand bytes out of GPU memory and offer them
-	KindData      Kind = 10 // a part of those in the payload
-	KindExtent    Kind = 11 // a part of the sender's heap that the fabric reaches: see takeExtent
-	KindPing      Kind = 12 // nothing: see Ping
-	KindStream    Kind = 13 // give my writes a stream: see giveStream
-	KindStreamed  Kind = 14 // the answer: operand is the stream and 1, or 0
-	KindVoid      Kind = 15 // a write will not come: see voided
-	KindBatch     Kind = 16 // several operations: see merge.go
-	KindAsk       Kind = 17 // report what your program does: see ask.go
-	KindTold      Kind = 18 // the answer: a text in the payload
+	KindAMO           Kind = 1  // apply op; answer with the old value when it fetches
+	KindStore         Kind = 2  // store width bytes of operand
+	KindPut           Kind = 3  // copy the payload
+	KindPutSignal     Kind = 4  // copy the payload, then apply op to the signal
+	KindFlush         Kind = 5  // answer when everything before is applied
+	KindReply         Kind = 6  // the answer: token and operand
+	KindRequestToSend Kind = 7  // bytes that the PE may read: see offered
+	KindFinished      Kind = 8  // they have been read, or could not be
+	KindFetch         Kind = 9  // copy operand bytes out of GPU memory and offer them
+	KindData          Kind = 10 // a part of those in the payload
+	KindExtent        Kind = 11 // a part of the sender's heap that the fabric reaches: see takeExtent
+	KindPing          Kind = 12 // nothing: see Ping
+	KindSequence      Kind = 13 // give my writes a stream: see giveSequence
+	KindSequenced     Kind = 14 // the answer: operand is the stream and 1, or 0
+	KindVoid          Kind = 15 // a write will not come: see voided
+	KindBatch         Kind = 16 // several operations: see merge.go
+	KindAsk           Kind = 17 // report what your program does: see ask.go
+	KindTold          Kind = 18 // the answer: a text in the payload
 )
 
 // Counter is the counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them.
@@ -88,7 +88,7 @@ type Header struct {
 	Operand uint64    // element, operand, signal, or the fetched value
 	Extra   uint64    // comparand of a compare-and-swap; offset of the signal
 	Job     uint64    // the job's: a message without it is not looked at
-	From    uint32    // the PE, and above STREAM_SHIFT the number of its stream
+	From    uint32    // the PE, and above CONTEXT_SHIFT the number of its stream
 	Seq     uint32    // of the messages from that stream to this PE
 	Need    uint32    // so many writes of the sender have to be in before it is applied
 	Ack     uint32    // so many writes of this PE are in at the sender
@@ -112,8 +112,8 @@ var (
 )
 
 var (
-	_ = [1]struct{}{}[StreamsOpen-(1024)]
-	_ = [1]struct{}{}[StreamShift-(20)]
+	_ = [1]struct{}{}[ContextsOpen-(1024)]
+	_ = [1]struct{}{}[ContextShift-(20)]
 	_ = [1]struct{}{}[FlushToken-(65535)]
 	_ = [1]struct{}{}[MergeMost-(512)]
 	_ = [1]struct{}{}[BurstAfter-(8)]
@@ -126,14 +126,14 @@ var (
 	_ = [1]struct{}{}[KindPutSignal-(4)]
 	_ = [1]struct{}{}[KindFlush-(5)]
 	_ = [1]struct{}{}[KindReply-(6)]
-	_ = [1]struct{}{}[KindOffer-(7)]
-	_ = [1]struct{}{}[KindTaken-(8)]
+	_ = [1]struct{}{}[KindRequestToSend-(7)]
+	_ = [1]struct{}{}[KindFinished-(8)]
 	_ = [1]struct{}{}[KindFetch-(9)]
 	_ = [1]struct{}{}[KindData-(10)]
 	_ = [1]struct{}{}[KindExtent-(11)]
 	_ = [1]struct{}{}[KindPing-(12)]
-	_ = [1]struct{}{}[KindStream-(13)]
-	_ = [1]struct{}{}[KindStreamed-(14)]
+	_ = [1]struct{}{}[KindSequence-(13)]
+	_ = [1]struct{}{}[KindSequenced-(14)]
 	_ = [1]struct{}{}[KindVoid-(15)]
 	_ = [1]struct{}{}[KindBatch-(16)]
 	_ = [1]struct{}{}[KindAsk-(17)]

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
-	"libshmem/runtime/regcache"
+	"libshmem/runtime/mrcache"
 )
 
 // nic registers all memory but one mapping.
@@ -53,7 +53,7 @@ func mapping(t *testing.T) []byte {
 func TestMemory(t *testing.T) {
 	mine, refused := mapping(t), mapping(t)
 	n := &nic{refused: refused}
-	m := New(n, nil, regcache.Limits{})
+	m := New(n, nil, mrcache.Limits{})
 	var u Use
 	at, err := m.Get(&u, unsafe.Pointer(&mine[0]), 64, true)
 	if err != nil || at != unsafe.Pointer(&mine[0]) || u.Region.Desc != 7 {
@@ -92,7 +92,7 @@ func TestMemory(t *testing.T) {
 func TestBadAddress(t *testing.T) {
 	refused := mapping(t)
 	n := &nic{refused: refused}
-	m := New(n, nil, regcache.Limits{})
+	m := New(n, nil, mrcache.Limits{})
 	if err := unix.Mprotect(refused, unix.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}

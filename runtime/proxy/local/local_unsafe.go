@@ -1,5 +1,5 @@
 // Package local has the memory of callers registered for as long as an operation needs it, where a
-// provider wants that (Caps.LocalMR). Registrations are kept by a cache (package regcache). Memory
+// provider wants that (Caps.LocalMR). Registrations are kept by a cache (package mrcache). Memory
 // that a provider does not take, because it may not be written or is a file's, is replaced by a
 // copy. The package takes no lock: its caller holds the engine's.
 package local
@@ -12,27 +12,27 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"libshmem/runtime/regcache"
+	"libshmem/runtime/mrcache"
 )
 
 // Memory is what is registered of callers' memory.
-type Memory struct{ cache *regcache.Cache }
+type Memory struct{ cache *mrcache.Cache }
 
 // New returns a Memory whose registrations the registrar makes and ends. They are kept from one
 // operation to the next if watch tells what is unmapped; nil: none is kept. The Memory closes watch.
-func New(registrar regcache.Registrar, watch regcache.Watch, limits regcache.Limits) Memory {
-	return Memory{regcache.New(registrar, watch, limits)}
+func New(registrar mrcache.Registrar, watch mrcache.Watch, limits mrcache.Limits) Memory {
+	return Memory{mrcache.New(registrar, watch, limits)}
 }
 
 // Counts returns what has been registered so far.
-func (m *Memory) Counts() regcache.Counts { return m.cache.Counts() }
+func (m *Memory) Counts() mrcache.Counts { return m.cache.Counts() }
 
 // Close ends what is kept.
 func (m *Memory) Close() error { return m.cache.Close() }
 
 // Use is the registration of one operation, from Get to Put.
 type Use struct {
-	Region *regcache.Region
+	Region *mrcache.Region
 	copied unsafe.Pointer // the copy that stands for memory that cannot be registered; nil: there is none
 	size   uint64
 	home   unsafe.Pointer // where the copy goes in the end; nil: nowhere

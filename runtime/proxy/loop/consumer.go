@@ -8,7 +8,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/clock"
-	"libshmem/runtime/proxy/express"
+	"libshmem/runtime/proxy/fastpath"
 	"libshmem/runtime/proxy/wait"
 	"libshmem/runtime/trace"
 )
@@ -60,10 +60,10 @@ type Consumer struct {
 	answers  answers
 	order    order
 
-	lane       *express.Lane // the loop in C; nil: the provider is Go only
-	localsSeen uint64        // version of locals that it knows
-	misses     int           // it found what is Go's, so many times that
-	alone      int           // Go goes on alone for so many turns
+	inner      *fastpath.Loop // the loop in C; nil: the provider is Go only
+	localsSeen uint64         // version of locals that it knows
+	misses     int            // it found what is Go's, so many times that
+	alone      int            // Go goes on alone for so many turns
 
 	stall    time.Duration // how long a ring may stand still; 0: for ever
 	watched  time.Time
@@ -130,7 +130,7 @@ func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(erro
 		c.rings = append(c.rings, &serving{ring: r, kept: make([]queue.Op, 0, drainBatch)})
 	}
 	c.answers.init()
-	c.openLane()
+	c.openInnerLoop()
 	return c
 }
 

@@ -65,8 +65,8 @@ func Join(consumers []*Consumer, wake []func()) {
 		}
 		c.order.quiets.other = make([]uint64, len(c.order.rest))
 		c.order.fences.other = make([]uint64, len(c.order.rest))
-		if c.lane != nil {
-			c.lane.Alone(len(c.order.rest) == 0)
+		if c.inner != nil {
+			c.inner.Alone(len(c.order.rest) == 0)
 		}
 	}
 }

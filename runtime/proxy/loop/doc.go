@@ -3,7 +3,7 @@
 // known of this process's memory (Locals), the watch over rings that stand still, and the
 // processors that the thread keeps to. It does not know how an operation is sent, ordered or
 // completed, and no provider: it reaches the engine by the interfaces Monitor and Poster. Package
-// runtime/pe makes engines, loops and consumers, and puts them together.
+// runtime/job makes engines, loops and consumers, and puts them together.
 //
 // # Threads
 //
@@ -11,7 +11,7 @@
 // consumer, and gives it back before it sleeps. Attach, Stop and Finish may be called by any thread
 // that does not have the lock; Ask, Answered and Join say when they may be called.
 //
-// Where the provider has C functions, package express serves what is simple for some milliseconds
+// Where the provider has C functions, package fastpath serves what is simple for some milliseconds
 // at a time, under the same lock, turn by turn; then Go does a turn of its own. What C does not
 // serve it leaves as it is, so that Go's turn is the whole of the rules and C's a part of it, which
 // changes neither order nor outcome.

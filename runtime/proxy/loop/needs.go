@@ -6,16 +6,16 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
-	"libshmem/runtime/proxy/express"
+	"libshmem/runtime/proxy/fastpath"
 )
 
 // Poster is the engine that a Consumer posts to. Limits and Lane may be called without the
 // engine's lock; for all else it is held.
 type Poster interface {
 	Limits() call.Limits
-	// Lane returns what a loop in C needs of the engine and its provider; false: they have no C
+	// InnerLoop returns what a loop in C needs of the engine and its provider; false: they have no C
 	// functions for it.
-	Lane() (express.Config, bool)
+	InnerLoop() (fastpath.Config, bool)
 
 	// Route says why nothing can be sent to a PE; nil: it can.
 	Route(pe fabric.PE) error
@@ -52,10 +52,10 @@ type Poster interface {
 
 // Monitor is the engine whose network a Loop serves.
 type Monitor interface {
-	// The lock, which callers in C take too. LockInTurn tries for a while; false: the holder may
+	// The lock, which callers in C take too. LockYielding tries for a while; false: the holder may
 	// keep it for long.
 	TryLock() bool
-	LockInTurn() bool
+	LockYielding() bool
 	Unlock()
 
 	// With the lock held:

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/express"
+	"libshmem/runtime/proxy/fastpath"
 	"libshmem/runtime/proxy/wait"
 )
 
@@ -86,8 +86,8 @@ type serveState struct {
 // device tells whether kernels produce, which cannot wake the loop.
 func (l *Loop) Attach(c *Consumer, device bool) {
 	c.device, c.loop = device, l
-	if c.lane != nil {
-		c.lane.Yields(!device)
+	if c.inner != nil {
+		c.inner.Yields(!device)
 	}
 	l.consumer.Store(c)
 	l.e.Rouse()
@@ -97,7 +97,7 @@ func (l *Loop) Attach(c *Consumer, device bool) {
 func (l *Loop) serve(c *Consumer) error {
 	s, e := &c.serve, l.e
 	inC, held, err := l.serveInC(c)
-	if err != nil || !held && !e.LockInTurn() {
+	if err != nil || !held && !e.LockYielding() {
 		return err
 	}
 	did := c.Drain()
@@ -171,7 +171,7 @@ func (l *Loop) endConsumer(c *Consumer) {
 		if c.looker != nil {
 			c.looker.Close()
 		}
-		c.closeLane()
+		c.closeInnerLoop()
 		close(c.ended)
 	default:
 		wait.Yield()
@@ -290,7 +290,7 @@ func (c *Consumer) pushed() bool {
 
 // watch notices that the thread did not run for a while although it did not
 // sleep.
-func (c *Consumer) watch(now time.Time, inC express.Account) {
+func (c *Consumer) watch(now time.Time, inC fastpath.Account) {
 	s := &c.serve
 	gap := max(now.Sub(s.looked)-inC.Ran, inC.Gap)
 	first := s.looked.IsZero()

@@ -32,12 +32,12 @@ const (
 // buffer was registered.
 type Record struct {
 	Use        Use
-	Width      uint8      // of fetch
-	Lane       quiet.Lane // of the generation that waits for it
-	Then       bool       // write: send the message in After, of the epoch, when it is done
-	Registered bool       // write, read: Memory has a registration of its own
-	Flush      bool       // write: the target flushes before it is done; read: this PE does
-	Turn       uint16     // how often the token was given out
+	Width      uint8        // of fetch
+	Lane       quiet.Parity // of the generation that waits for it
+	Then       bool         // write: send the message in After, of the epoch, when it is done
+	Registered bool         // write, read: Memory has a registration of its own
+	Flush      bool         // write: the target flushes before it is done; read: this PE does
+	Turn       uint16       // how often the token was given out
 	PE         fabric.PE
 	Ended      bool           // the PE was lost, and its caller told: the provider still has it
 	Awaited    bool           // GPU's: quiets wait for it

@@ -53,11 +53,11 @@ type failure struct {
 	err    error
 }
 
-// Lane is the last bit of a generation, or NoLane for messages that no quiet waits for.
-type Lane uint8
+// Parity is the last bit of a generation, or NoParity for messages that no quiet waits for.
+type Parity uint8
 
-// NoLane is the lane of messages that no quiet waits for.
-const NoLane Lane = 2
+// NoParity is the lane of messages that no quiet waits for.
+const NoParity Parity = 2
 
 // New returns the generations of a context whose state and peers C works on too. dirty is the
 // memory of State.Dirty, with a place for each PE.
@@ -65,11 +65,11 @@ func New(asker Asker, state *layout.State, peers []layout.Peer, dirty []fabric.P
 	return Generations{Open: 1, asker: asker, state: state, peers: peers, dirty: dirty}
 }
 
-// Lane is that of the open generation.
-func (g *Generations) Lane() Lane { return Lane(g.Open & 1) }
+// Parity is that of the open generation.
+func (g *Generations) Parity() Parity { return Parity(g.Open & 1) }
 
 // closed is the lane of the one before.
-func (g *Generations) closed() Lane { return Lane((g.Open - 1) & 1) }
+func (g *Generations) closed() Parity { return Parity((g.Open - 1) & 1) }
 
 // Begin begins a quiet: it asks for the completion of everything that was posted before. It waits
 // for nothing and allocates nothing.
@@ -160,7 +160,7 @@ func (g *Generations) remember(t call.Ticket, err error) {
 }
 
 // Fail notes that an operation failed whose caller waits for a quiet.
-func (g *Generations) Fail(l Lane, err error) { g.lost[l] = err }
+func (g *Generations) Fail(l Parity, err error) { g.lost[l] = err }
 
 // cover sees to it that an answer of a PE will cover its goal: that of a flush under way may, and
 // is looked at when it comes.
@@ -196,9 +196,9 @@ func (g *Generations) CoverLate() {
 
 // Account has a message to a PE that was just sent waited for by the generation of a lane. A signal
 // that had to wait for its bytes may belong to the closed one.
-func (g *Generations) Account(pe fabric.PE, l Lane) {
+func (g *Generations) Account(pe fabric.PE, l Parity) {
 	p := &g.peers[pe]
-	if l == g.Lane() {
+	if l == g.Parity() {
 		g.Touch(p, pe)
 		return
 	}
@@ -239,7 +239,7 @@ func (g *Generations) LosePE(p *layout.Peer, err error) {
 		g.Fail(g.closed(), err)
 	}
 	if p.Dirty && (p.Asked > max(p.Acked, p.Goal) || p.Wrote > max(p.WroteAcked, p.GoalWrote)) {
-		g.Fail(g.Lane(), err)
+		g.Fail(g.Parity(), err)
 	}
 	p.Acked, p.WroteAcked, p.Flushing = p.Asked, p.Wrote, false
 }

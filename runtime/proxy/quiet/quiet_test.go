@@ -149,7 +149,7 @@ var errBroken = errors.New("the link is down")
 // tickets that are too old to know with a failure.
 func TestFailures(t *testing.T) {
 	r := newRig(t, 2)
-	r.Fail(r.Lane(), errBroken)
+	r.Fail(r.Parity(), errBroken)
 	bad := r.Begin()
 	good := r.Begin()
 	r.want("the generation that failed", bad, call.Failed)
@@ -158,7 +158,7 @@ func TestFailures(t *testing.T) {
 		t.Errorf("failed because of %v; C is told: %d", err, r.state.Failures)
 	}
 	for range 9 {
-		r.Fail(r.Lane(), errBroken)
+		r.Fail(r.Parity(), errBroken)
 		r.Begin()
 	}
 	r.want("after nine others", bad, call.Failed)
@@ -198,7 +198,7 @@ func TestLosePE(t *testing.T) {
 // TestAccount counts a message that left late for the generation of its lane.
 func TestAccount(t *testing.T) {
 	r := newRig(t, 2)
-	lane := r.Lane()
+	lane := r.Parity()
 	r.Pending[lane]++ // a write, whose signal waits for it
 	ticket := r.Begin()
 	r.want("the write is under way", ticket, call.Pending)

@@ -7,7 +7,7 @@ import (
 
 // Count returns the counters of all PEs together: sums, and for a maximum the largest.
 func (e *Endpoint) Count() (all [layout.Counted]uint64) {
-	e.engine.EachStream(func(peers []layout.Peer) {
+	e.engine.EachContext(func(peers []layout.Peer) {
 		for i := range peers {
 			c := peers[i].Counts()
 			layout.AddCounts(&all, &c)
@@ -18,7 +18,7 @@ func (e *Endpoint) Count() (all [layout.Counted]uint64) {
 
 // CountOf returns the counters of one PE.
 func (e *Endpoint) CountOf(pe int) (all [layout.Counted]uint64) {
-	e.engine.EachStream(func(peers []layout.Peer) {
+	e.engine.EachContext(func(peers []layout.Peer) {
 		c := peers[pe].Counts()
 		layout.AddCounts(&all, &c)
 	})

@@ -4,19 +4,19 @@ import (
 	"time"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/regcache"
+	"libshmem/runtime/statuspage"
 )
 
 // Engine is an engine as its endpoint asks it. Its lock is held in each call.
 type Engine interface {
-	// EachStream calls f with the peers of each stream of operations.
-	EachStream(f func(peers []layout.Peer))
+	// EachContext calls f with the peers of each stream of operations.
+	EachContext(f func(peers []layout.Peer))
 	// Registered returns the counts of registrations of callers' memory.
-	Registered() regcache.Counts
+	Registered() mrcache.Counts
 	// ShowWork fills in the work that each stream of a GPU has not carried out.
 	ShowWork(to *[backlog.Streams]backlog.Shown)
 	// AskProgress asks a PE how many messages it has applied. False: the question found no room, or
@@ -32,7 +32,7 @@ type Endpoint struct {
 	engine   Engine
 	prov     fabric.Provider
 	caps     fabric.Caps
-	page     *live.Page
+	page     *statuspage.Page
 	head     *head           // the beginning of the page
 	rings    uintptr         // offset of the recorder's rings in the page
 	peers    []layout.Peer   // of the first stream
@@ -83,7 +83,7 @@ func (e *Endpoint) Latest(n int) []fabric.PE { return e.recorder.Latest(n, e.bus
 
 // busyWith reports whether something is under way with a PE.
 func (e *Endpoint) busyWith(pe fabric.PE) (busy bool) {
-	e.engine.EachStream(func(peers []layout.Peer) {
+	e.engine.EachContext(func(peers []layout.Peer) {
 		p := &peers[pe]
 		busy = busy || p.Tokens > 0 || p.Parked > 0 || p.Early > 0 || p.Queued > 0 || p.Flushing
 	})

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/regcache"
+	"libshmem/runtime/statuspage"
 )
 
 // TestShow: what an endpoint has comes out of its page; without counts of NICs those of the PEs
@@ -23,8 +23,8 @@ func TestShow(t *testing.T) {
 	p.Tokens, p.Bytes, p.Asked, p.Acked, p.Parked, p.Early, p.Flushing = 3, 4000, 9, 2, 1, 5, true
 	p.Count[layout.Writes], p.Count[layout.WriteBytes], p.Count[layout.Puts], p.Count[layout.MessageBytes] = 2, 8000, 7, 600
 	r.first()[1].Count[layout.Reads], r.first()[1].Count[layout.ReadBytes] = 1, 50
-	r.engine.registered = regcache.Counts{Misses: 6}
-	r.engine.work[backlog.StreamOut] = backlog.Shown{Ops: 1, Since: live.Now()}
+	r.engine.registered = mrcache.Counts{Misses: 6}
+	r.engine.work[backlog.StreamOut] = backlog.Shown{Ops: 1, Since: statuspage.Now()}
 	r.net.strangers = 4
 	r.Oversleep()
 	s := r.Show()
@@ -137,7 +137,7 @@ func TestStanding(t *testing.T) {
 	const rest = ", 8 messages posted and 6 received, 4 of 5 units completed, at 10.0.0.7:4711 over none on card0"
 	check := func(asked bool, want string) {
 		t.Helper()
-		if got := r.Standing(1, asked); got != want {
+		if got := r.PeerStatus(1, asked); got != want {
 			t.Errorf("PE 1 %q, want %q", got, want)
 		}
 	}
@@ -156,7 +156,7 @@ func TestStanding(t *testing.T) {
 	check(false, "has not answered for 2.0 s"+strings.Replace(rest, "none", "some;layer", 1))
 	p.Flushing = false
 	check(false, "")
-	if got := r.Standing(2, true); !strings.Contains(got, "at abcd over") {
+	if got := r.PeerStatus(2, true); !strings.Contains(got, "at abcd over") {
 		t.Errorf("PE 2, whose address is no socket's: %q", got)
 	}
 	r.engine.mute = true

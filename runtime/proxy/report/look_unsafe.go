@@ -7,18 +7,18 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/regcache"
+	"libshmem/runtime/statuspage"
 )
 
 // Shown is the state of an endpoint of another process.
 type Shown struct {
 	Provider, Domain string
 	NICs             []fabric.RailCount
-	Registered       regcache.Counts
+	Registered       mrcache.Counts
 	Stalled          time.Duration
 	Overslept        uint64
 	Strangers        uint64
@@ -54,7 +54,7 @@ func LookAt(page io.ReaderAt) (*Shown, error) {
 		return nil, err
 	}
 	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) {
-		return nil, &live.VersionError{Version: "the same, of another build"}
+		return nil, &statuspage.VersionError{Version: "the same, of another build"}
 	}
 	b := make([]byte, s.flight.Rings)
 	if err := readPage(page, b); err != nil {
@@ -81,13 +81,13 @@ func lookAt(page []byte) (*Shown, error) {
 	}
 	s := (*head)(unsafe.Pointer(&page[0]))
 	if s.peerSize != uint32(unsafe.Sizeof(layout.Peer{})) || (uintptr(len(page))-fixed)/unsafe.Sizeof(layout.Peer{}) < uintptr(s.npes) {
-		return nil, &live.VersionError{Version: "the same, of another build"}
+		return nil, &statuspage.VersionError{Version: "the same, of another build"}
 	}
 	view := &Shown{
-		Provider: live.Text(s.provider[:]), Domain: live.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled), Overslept: s.overslept, Strangers: s.strangers,
+		Provider: statuspage.Text(s.provider[:]), Domain: statuspage.Text(s.domain[:]), Registered: s.registered, Stalled: time.Duration(s.stalled), Overslept: s.overslept, Strangers: s.strangers,
 	}
 	for i := range s.undone {
-		if u, ok := s.undone[i].Work(backlog.Stream(i), live.Now()); ok {
+		if u, ok := s.undone[i].Work(backlog.Stream(i), statuspage.Now()); ok {
 			view.Undone = append(view.Undone, u)
 		}
 	}
@@ -102,7 +102,7 @@ func lookAt(page []byte) (*Shown, error) {
 	}
 	for i := range min(s.nics, shownNICs) {
 		n := &s.nic[i]
-		view.NICs = append(view.NICs, fabric.RailCount{NIC: live.Text(n.name[:]), Ops: n.ops, Out: n.out, In: n.in, Lost: n.lost})
+		view.NICs = append(view.NICs, fabric.RailCount{NIC: statuspage.Text(n.name[:]), Ops: n.ops, Out: n.out, In: n.in, Lost: n.lost})
 	}
 	if s.nics == 0 {
 		view.NICs = []fabric.RailCount{nicOf(view.Domain, &all)}

@@ -10,10 +10,10 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
 	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/statuspage"
 )
 
 func texts(all []flight.Recorded) (texts []string) {
@@ -27,7 +27,7 @@ func texts(all []flight.Recorded) (texts []string) {
 func (e *Endpoint) pageOf(hook func(at int64)) io.ReaderAt { return &pageReader{e.page, hook} }
 
 type pageReader struct {
-	*live.Page
+	*statuspage.Page
 	hook func(at int64)
 }
 
@@ -84,7 +84,7 @@ func TestEventsOfOthers(t *testing.T) {
 	p := &a.first()[1]
 	oldest := (*layout.Entry)(unsafe.Add((*layout.State)(a.State()).Records, uintptr(p.Ring*layout.RingEvents+p.Recorded%layout.RingEvents)*unsafe.Sizeof(layout.Entry{})))
 	was := *oldest
-	oldest.When = clock.Now() << layout.StreamBits
+	oldest.When = clock.Now() << layout.ContextBits
 	if got := read(nil); len(got) != layout.RingEvents-1 {
 		t.Errorf("%d events are read while one is overwritten", len(got))
 	}
@@ -93,7 +93,7 @@ func TestEventsOfOthers(t *testing.T) {
 		t.Errorf("a page without bytes: %v", err)
 	}
 	a.head.peerSize++
-	var version *live.VersionError
+	var version *statuspage.VersionError
 	if _, err := LookAt(a.pageOf(nil)); !errors.As(err, &version) {
 		t.Errorf("the page of another build: %v", err)
 	}

@@ -6,11 +6,11 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/live"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/regcache"
+	"libshmem/runtime/statuspage"
 )
 
 // head is the beginning of an endpoint's page. The state and the peers of the first stream follow:
@@ -29,7 +29,7 @@ type head struct {
 	stalled    uint64 // nanoseconds in which the proxy could not go on because the provider had no room
 	overslept  uint64 // waits that ended at their limit although the provider had a completion
 	strangers  uint64 // messages and completions from outside of the job that were dropped
-	registered regcache.Counts
+	registered mrcache.Counts
 	nic        [shownNICs]shownNIC
 	undone     [backlog.Streams]backlog.Shown
 }
@@ -46,7 +46,7 @@ const (
 
 	// stateAt is the offset of the state in the page's memory, and fixed that of the peers in the
 	// page.
-	stateAt = live.HeadSize + headSize
+	stateAt = statuspage.HeadSize + headSize
 	fixed   = headSize + unsafe.Sizeof(layout.State{})
 )
 
@@ -54,8 +54,8 @@ var _ [0]byte = [headSize % 64]byte{}
 
 // Open makes the page of an endpoint in a job of npes PEs, with n bytes for the engine's state.
 func Open(engine Engine, prov fabric.Provider, npes int, n uintptr) (*Endpoint, error) {
-	rings := flight.RingsAt(stateAt+n) - live.HeadSize
-	page, err := live.Create(live.OfEndpoint, int(rings+flight.RingsSize(npes)))
+	rings := flight.RingsAt(stateAt+n) - statuspage.HeadSize
+	page, err := statuspage.Create(statuspage.OfEndpoint, int(rings+flight.RingsSize(npes)))
 	if err != nil {
 		return nil, err
 	}

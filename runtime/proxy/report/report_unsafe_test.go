@@ -5,28 +5,28 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/regcache"
 )
 
 // engine is one that has what a test says, and does nothing.
 type engine struct {
 	streams    [][]layout.Peer
-	registered regcache.Counts
+	registered mrcache.Counts
 	work       [backlog.Streams]backlog.Shown
 	mute       bool // it finds no room for questions
 	asked      []fabric.PE
 	addresses  map[fabric.PE][]byte
 }
 
-func (e *engine) EachStream(f func(peers []layout.Peer)) {
+func (e *engine) EachContext(f func(peers []layout.Peer)) {
 	for _, s := range e.streams {
 		f(s)
 	}
 }
-func (e *engine) Registered() regcache.Counts                 { return e.registered }
+func (e *engine) Registered() mrcache.Counts                  { return e.registered }
 func (e *engine) ShowWork(to *[backlog.Streams]backlog.Shown) { *to = e.work }
 func (e *engine) Address(pe fabric.PE) []byte                 { return e.addresses[pe] }
 func (e *engine) AskProgress(pe fabric.PE) bool {

@@ -194,12 +194,12 @@ func (r *race) look(now time.Time) error {
 	if p := r.failed.Load(); p != nil {
 		return *p
 	}
-	return r.hand(now, a)
+	return r.release(now, a)
 }
 
-// hand gives what is not done to the context that it belongs to now, as far as all of it is of
+// release gives what is not done to the context that it belongs to now, as far as all of it is of
 // one kind; a is how far apart is.
-func (r *race) hand(now time.Time, a uint64) error {
+func (r *race) release(now time.Time, a uint64) error {
 	if r.ops.Len() == 0 {
 		return nil
 	}
@@ -282,7 +282,7 @@ func (r *race) put(o gpu.Atomic, changes bool) error {
 	}
 	r.ops.Push(racer{Atomic: o, changes: changes})
 	r.ever++
-	return r.hand(now, atomic.LoadUint64(&r.marks[1]))
+	return r.release(now, atomic.LoadUint64(&r.marks[1]))
 }
 
 // mark is a mark behind all that came.

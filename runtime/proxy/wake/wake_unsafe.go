@@ -31,10 +31,10 @@ func (w *Words) TryLock() bool { return atomic.SwapUint32(w.Lock, 1) == 0 }
 // Unlock gives the lock back.
 func (w *Words) Unlock() { atomic.StoreUint32(w.Lock, 0) }
 
-// LockInTurn takes the lock among callers that post without a pause: each time such a caller
+// LockYielding takes the lock among callers that post without a pause: each time such a caller
 // finds that another thread wants the lock, it gives way once. It returns false when the lock was
 // taken for all of patience: its holder may keep it for long.
-func (w *Words) LockInTurn() bool {
+func (w *Words) LockYielding() bool {
 	if w.TryLock() {
 		return true
 	}
@@ -55,7 +55,7 @@ func (w *Words) LockInTurn() bool {
 	return w.TryLock()
 }
 
-// patience is how long LockInTurn tries before it leaves its processor to another goroutine. Far
+// patience is how long LockYielding tries before it leaves its processor to another goroutine. Far
 // more than any turn of an engine takes that is not interrupted.
 const patience = 500 * time.Microsecond
 
@@ -68,7 +68,7 @@ const lockPause = 50 * time.Microsecond
 // TryLocked is Locked for a caller that cannot wait for longer than limit. It returns false, and
 // has not called f, where others have had the lock for all of that time.
 func (w *Words) TryLocked(limit time.Duration, f func()) bool {
-	for end := time.Now().Add(limit); !w.LockInTurn(); wait.Sleep(lockPause) {
+	for end := time.Now().Add(limit); !w.LockYielding(); wait.Sleep(lockPause) {
 		if time.Now().After(end) {
 			return false
 		}

@@ -85,7 +85,7 @@ const (
 
 // device tests heaps in GPU memory.
 func (p *player) device() error {
-	way, err := devmem.ParseWay(p.kind)
+	way, err := devmem.ParsePath(p.kind)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ struct consumer {
 
 static inline struct consumer consumer_of(const struct shmemi_ring *r)
 {
-    struct consumer c = {r, shmemi_line_of(r)->tail};
+    struct consumer c = {r, shmemi_progress_of(r)->tail};
     return c;
 }
 
@@ -48,12 +48,12 @@ static inline int consumer_next(struct consumer *c, uint64_t *w)
 
 static inline void consumer_publish(const struct consumer *c)
 {
-    __atomic_store_n(&shmemi_line_of(c->ring)->tail, c->position, __ATOMIC_RELEASE);
+    __atomic_store_n(&shmemi_progress_of(c->ring)->tail, c->position, __ATOMIC_RELEASE);
 }
 
 static inline void consumer_done(const struct consumer *c, uint64_t position)
 {
-    __atomic_store_n(&shmemi_line_of(c->ring)->done, position, __ATOMIC_RELEASE);
+    __atomic_store_n(&shmemi_progress_of(c->ring)->done, position, __ATOMIC_RELEASE);
 }
 
 static inline void consumer_met(const struct consumer *c, uint64_t position)
@@ -72,7 +72,7 @@ static inline void consumer_answer(const struct consumer *c, uint64_t i, uint64_
 
 static inline void consumer_stop(const struct consumer *c)
 {
-    __atomic_store_n(&shmemi_line_of(c->ring)->stopped, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&shmemi_progress_of(c->ring)->stopped, 1, __ATOMIC_RELEASE);
 }
 
 #endif

@@ -34,9 +34,9 @@ static inline struct shmemi_ring ring_over(char *base, uint32_t log2_slots)
     return r;
 }
 
-static inline struct shmemi_ring_line *line_of(const struct shmemi_ring *r)
+static inline struct shmemi_ring_progress *line_of(const struct shmemi_ring *r)
 {
-    return (struct shmemi_ring_line *)r->line;
+    return (struct shmemi_ring_progress *)r->line;
 }
 
 static inline struct shmemi_ring_near *near_of(const struct shmemi_ring *r)
@@ -53,7 +53,8 @@ static inline void ring_start(const struct shmemi_ring *r, uint64_t start)
         w[0] = w[1] = (p >> r->log2_slots & 1) << SHMEMI_LAP_BIT;
     }
     shmemi_near_of(r)->head = shmemi_near_of(r)->tail = start;
-    shmemi_line_of(r)->tail = shmemi_line_of(r)->done = shmemi_line_of(r)->fenced = start;
+    shmemi_progress_of(r)->tail = shmemi_progress_of(r)->done = shmemi_progress_of(r)->fenced =
+        start;
 }
 
 /* A new ring, also for processes forked later. */

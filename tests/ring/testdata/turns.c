@@ -81,7 +81,7 @@ static void quiets(const struct shmemi_ring *r, struct consumer *c)
     consumer_stop(c);
     if (shmemi_ring_quiet(r, 1, 0, 0) != SHMEMI_STOPPED)
         FAIL("quiet at %" PRIx64 " is complete at done %" PRIx64, p + 1, p + 1);
-    shmemi_line_of(r)->stopped = 0;
+    shmemi_progress_of(r)->stopped = 0;
     while (consumer_next(c, w) != 0)
         ;
     consumer_publish(c);

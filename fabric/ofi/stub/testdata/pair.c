@@ -23,7 +23,7 @@
 
 enum { SIZE = 4 << 20, WRITES = 500 };
 
-struct card {
+struct peer_info {
     char name[64];
     size_t len;
     uint64_t key, base;
@@ -47,9 +47,9 @@ static void must(long ret, const char *what)
     _exit(1);
 }
 
-static struct card start(const char *name, char *memory)
+static struct peer_info start(const char *name, char *memory)
 {
-    struct card card = {.len = sizeof card.name};
+    struct peer_info card = {.len = sizeof card.name};
     struct fi_info *h = fi_allocinfo();
     h->caps = FI_MSG | FI_RMA;
     h->mode = FI_CONTEXT | FI_CONTEXT2;
@@ -93,7 +93,7 @@ static void take(int fd, void *p, size_t n)
     must(read(fd, p, n) == (ssize_t)n ? 0 : 1, "take");
 }
 
-static fi_addr_t meet(const struct card *card)
+static fi_addr_t meet(const struct peer_info *card)
 {
     fi_addr_t addr;
     must(fi_av_insert(av, card->name, 1, &addr, 0, NULL) == 1 ? 0 : 1, "fi_av_insert");
@@ -120,7 +120,7 @@ static int done(int ms)
 
 static void child(const char *name, char *memory, int in, int out)
 {
-    struct card mine = start(name, memory), theirs;
+    struct peer_info mine = start(name, memory), theirs;
     struct fi_cq_data_entry e;
     give(out, &mine, sizeof mine);
     take(in, &theirs, sizeof theirs);
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
     pid_t pid = fork();
     if (pid == 0)
         child(name, target, to[0], from[1]);
-    struct card theirs, card = start(name, mine);
+    struct peer_info theirs, card = start(name, mine);
     take(from[0], &theirs, sizeof theirs);
     give(to[1], &card, sizeof card);
     take(from[0], &ready, 1);

@@ -1,0 +1,37 @@
+package table
+
+// The data of a PE that other processes see. Each page has a head before it, which is Go's alone.
+var statusPage = Unit{
+	Name:   "statuspage",
+	Doc:    "the data of this PE that other processes see.",
+	GoFile: "runtime/statuspage/zz_statuspage_unsafe.go",
+	Constants: []Constant{
+		{"STATUSPAGE_WAITS", "waitsShown", 8, "how many threads that wait for long are shown"},
+	},
+	Structs: []Struct{
+		{Name: "statuspage_heap", Go: "Heap", Doc: "The use of the user heap. The core stores each word atomically, after every allocation and free.", Members: []Member{
+			{Name: "size", Type: "u64", Doc: "bytes"},
+			{Name: "used", Type: "u64", Doc: "bytes that the blocks take"},
+			{Name: "peak", Type: "u64", Doc: "bytes up to the highest end of a block so far"},
+			{Name: "largest", Type: "u64", Doc: "bytes of the largest free block"},
+			{Name: "blocks", Type: "u64", Doc: "blocks"},
+			{Name: "failed", Type: "u64", Doc: "allocations that failed"},
+		}},
+		{Name: "statuspage_wait", Go: "Wait", Doc: "One thread's that waits for long. It is there while since is not 0, which is written last.", Members: []Member{
+			{Name: "since", Type: "u64", Doc: "nanoseconds of CLOCK_MONOTONIC"},
+			{Name: "call", Type: "char", Count: 56, Doc: "the call that waits"},
+			{Name: "what", Type: "char", Count: 640, Doc: "the object of the wait, and the present work of the late PEs"},
+		}},
+		{Name: "statuspage", Go: "PE", Doc: "The page of a PE. The C of the library writes some of it.", Members: []Member{
+			{Name: "me", Type: "i32", Doc: "number of the PE"},
+			{Name: "n_pes", Type: "i32", Doc: "number of PEs"},
+			{Name: "nodes", Type: "i32", Doc: "number of nodes"},
+			{Name: "reserved", Type: "i32", Go: "_", Doc: "0"},
+			{Name: "began", Type: "i64", Doc: "nanoseconds since 1970"},
+			{Name: "stalls", Type: "u64", Doc: "operations of callers that had to wait for room; callers add, atomically"},
+			{Name: "stall_ns", Go: "Stall", Type: "u64", Doc: "nanoseconds that they waited; the same"},
+			{Name: "heap", Type: "struct statuspage_heap", Doc: "the use of the user heap"},
+			{Name: "waits", Type: "struct statuspage_wait", Count: 8, Doc: "threads that wait for long"},
+		}},
+	},
+}

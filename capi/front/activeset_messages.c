@@ -1,0 +1,236 @@
+/*
+ * activeset_messages.c: the members of an active set, and its messages.
+ */
+#include "activeset_messages.h"
+
+#include "address.h"
+#include "error.h"
+#include "failure.h"
+#include "front.h"
+#include "gpu.h"
+#include "team.h"
+#include "wait.h"
+#include "waiter.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Programs use few sets and use them often, so an entry is kept until finalize. Entries are added
+ * in front and never change, so that lookups take no lock. */
+struct entry {
+    int start, log_stride, size;
+    struct shmemi_team team;
+    struct entry *next;
+};
+
+static struct entry *entries;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static const struct entry *find(int start, int log_stride, int size)
+{
+    const struct entry *e = __atomic_load_n(&entries, __ATOMIC_ACQUIRE);
+    while (e != NULL && (e->start != start || e->log_stride != log_stride || e->size != size))
+        e = e->next;
+    return e;
+}
+
+static struct entry *make(int start, int log_stride, int size, const char *call)
+{
+    struct entry *e = calloc(1, sizeof *e);
+    int32_t *pes = malloc((size_t)size * sizeof *pes);
+    for (int i = 0; pes != NULL && i < size; i++)
+        pes[i] = start + i * (1 << log_stride);
+    if (e != NULL) {
+        *e = (struct entry){start, log_stride, size, {.n = size, .pes = pes, .slot = -1}, NULL};
+        if (pes != NULL && shmemi_team_place(&e->team) == 0)
+            return e;
+    }
+    shmemi_abort(call, "free some", "no memory for the list of %d PEs", size);
+}
+
+static const struct shmemi_team *members(int start, int log_stride, int size, const char *call)
+{
+    const struct entry *e = find(start, log_stride, size);
+    if (e != NULL)
+        return &e->team;
+    pthread_mutex_lock(&mutex);
+    e = find(start, log_stride, size);
+    if (e == NULL) {
+        struct entry *made = make(start, log_stride, size, call);
+        made->next = entries;
+        __atomic_store_n(&entries, made, __ATOMIC_RELEASE);
+        e = made;
+    }
+    pthread_mutex_unlock(&mutex);
+    return &e->team;
+}
+
+void shmemi_activesets_close(void)
+{
+    for (struct entry *e = entries, *next; e != NULL; e = next) {
+        next = e->next;
+        shmemi_team_free(&e->team);
+        free(e);
+    }
+    entries = NULL;
+}
+
+/* ------------------------------------------------------------------- pSync */
+
+static uint64_t word_now(const long *word, const char *call)
+{
+    return shmemi_on_gpu(word) ? shmemi_read_gpu(word, sizeof *word, call)
+                               : (uint64_t)__atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * SHMEM_CHECKS=full: the words have values that they can have when a call begins. Other PEs of the
+ * set may have sent messages already, but no more than one each, and none to words that no phase
+ * uses.
+ */
+static void check_initialised(const struct shmemi_team *t, const long *psync, const char *call)
+{
+    int rounds = 0;
+    while (1 << rounds < t->n)
+        rounds++;
+    for (int i = 0; i < SHMEMI_SYNC_WORDS; i++) {
+        int64_t now = (int64_t)word_now(psync + i, call);
+        bool used = i < SHMEMI_ROUND + rounds;
+        if (now == 0 || (used && now > 0 && (i >= SHMEMI_ROUND || now < t->n)))
+            continue;
+        shmemi_abort(
+            call,
+            "set all SHMEM_SYNC_SIZE elements to SHMEM_SYNC_VALUE on every PE, and meet in "
+            "a barrier, before the first call",
+            "element %d of pSync %p is %lld", i, (const void *)psync, (long long)now);
+    }
+}
+
+struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, int log_stride,
+                                          int size, long *psync, const char *call)
+{
+    int n = (int)shmemi_state.n_pes;
+    if (n == 0)
+        shmemi_refuse_uninitialised(call);
+    if (start < 0 || log_stride < 0 || log_stride > 30 || size < 1 ||
+        start + ((int64_t)size - 1) * ((int64_t)1 << log_stride) >= n)
+        shmemi_abort(call, "name PEs that exist",
+                     "the active set of %d PEs from %d with a stride of 2^%d is not within %d PEs",
+                     size, start, log_stride, n);
+    struct shmemi_team *t = &shmemi_world;
+    if (size < n) {
+        shmemi_check_symmetric("pSync", psync, SHMEMI_SYNC_WORDS * sizeof *psync, call);
+        *own = *members(start, log_stride, size, call);
+        own->psync = psync;
+        t = own;
+    }
+    if (t->me < 0)
+        shmemi_abort(call, "call it on the PEs of the set only",
+                     "PE %d is not in the active set of %d PEs from %d with a stride of 2^%d",
+                     shmemi_state.my_pe, size, start, log_stride);
+    if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL) && t != &shmemi_world)
+        check_initialised(t, psync, call);
+    return t;
+}
+
+/* ---------------------------------------------------------------- messages */
+
+void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const char *call)
+{
+    if (SHMEMI_LIKELY(shmemi_collective_holds()))
+        shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_ADD, t->psync + word, 1, 0, t->pes[rank], call);
+}
+
+/* Up to this size a put copies its source when it is posted, so that waiting for the source costs
+ * nothing: a sum of one element between two hosts took 75 us with a quiet for the source and takes
+ * 20 without. Above, puts to several PEs are under way at once. */
+#define COPIED_BYTES ((size_t)2048)
+
+void shmemi_activeset_release(size_t n, const char *call)
+{
+    if (n > COPIED_BYTES && (shmemi_state.networked || shmemi_state.gpu))
+        shmemi_quiet(SHMEM_CTX_DEFAULT, call);
+}
+
+void shmemi_activeset_message_data(struct shmemi_team *t, int rank, int word, void *dest,
+                                   const void *source, size_t n, const char *call)
+{
+    if (SHMEMI_LIKELY(shmemi_collective_holds()))
+        shmemi_put_signal(SHMEM_CTX_DEFAULT, dest, source, n, (uint64_t *)(t->psync + word), 1,
+                          SHMEM_SIGNAL_ADD, t->pes[rank], n > COPIED_BYTES, call);
+}
+
+struct awaited {
+    const long *word;
+    uint64_t want;
+    const char *call;
+};
+
+static void describe_await(const void *subject, char *text, size_t size)
+{
+    const struct awaited *a = subject;
+    snprintf(text, size, "for %llu messages in pSync at %p, has %llu", (unsigned long long)a->want,
+             (const void *)a->word, (unsigned long long)word_now(a->word, a->call));
+}
+
+static void await(const long *word, uint64_t want, const char *call)
+{
+    struct awaited a = {word, want, call};
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_await, &a, word_now(word, call) >= want,
+                    .whom = SHMEMI_MEMBERS);
+}
+
+void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const char *call)
+{
+    long *at = t->psync + word;
+    if (n == 0)
+        return;
+    await(at, n, call);
+    if (!shmemi_collective_holds())
+        return;
+    uint64_t had =
+        shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH_ADD, at, -n, 0, shmemi_state.my_pe, call);
+    bool again = word == SHMEMI_DATA && had > n;
+    if (SHMEMI_UNLIKELY(again && shmemi_state.checks == SHMEMI_CHECKS_FULL))
+        shmemi_abort(call, "take another pSync, or wait until the call is over on every PE",
+                     "pSync %p has %llu messages where %llu are due: a PE uses it again already",
+                     (const void *)t->psync, (unsigned long long)had, (unsigned long long)n);
+}
+
+/* 0 stands for no message, so the word has the number plus one. */
+void shmemi_activeset_tell(struct shmemi_team *t, int rank, int word, uint64_t value,
+                           const char *call)
+{
+    if (SHMEMI_LIKELY(shmemi_collective_holds()))
+        shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, t->psync + word, value + 1, 0, t->pes[rank],
+                     call);
+}
+
+uint64_t shmemi_activeset_hear(struct shmemi_team *t, int word, const char *call)
+{
+    await(t->psync + word, 1, call);
+    if (!shmemi_collective_holds())
+        return 0;
+    return shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, t->psync + word, 0, 0,
+                        shmemi_state.my_pe, call) -
+           1;
+}
+
+void shmemi_activeset_meet(struct shmemi_team *t, const char *call)
+{
+    int leader = t->near[0];
+    if (t->me != leader) {
+        shmemi_activeset_message(t, leader, SHMEMI_ARRIVED, call);
+        shmemi_activeset_await(t, SHMEMI_RELEASED, 1, call);
+        return;
+    }
+    shmemi_activeset_await(t, SHMEMI_ARRIVED, t->n_near - 1, call);
+    int round = SHMEMI_ROUND;
+    for (uint32_t distance = 1; distance < t->n_nodes; distance *= 2, round++) {
+        shmemi_activeset_message(t, t->leaders[(t->node + distance) % t->n_nodes], round, call);
+        shmemi_activeset_await(t, round, 1, call);
+    }
+    for (uint32_t i = 1; i < t->n_near; i++)
+        shmemi_activeset_message(t, t->near[i], SHMEMI_RELEASED, call);
+}

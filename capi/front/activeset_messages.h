@@ -1,0 +1,56 @@
+/*
+ * activeset_messages.h: active sets, and the messages between their PEs.
+ *
+ * No call makes or destroys an active set, so there is no time at which its PEs could agree on an
+ * area of their own. The program passes one with each call: pSync. A message adds one to a word of
+ * the receiver, which takes it off again, so that pSync is as it was when the last message of the
+ * call has been taken. The use of a word depends on the phase, not on the sender, so that a PE
+ * which runs ahead into the next phase, or into the next barrier, is not counted in place of one
+ * that is late.
+ */
+#ifndef SHMEMI_ACTIVESET_MESSAGES_H
+#define SHMEMI_ACTIVESET_MESSAGES_H
+
+#include "team.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The words of pSync. */
+enum {
+    SHMEMI_ARRIVED,  /* at the first PE of each node: how many have come */
+    SHMEMI_RELEASED, /* at the others: they may go on */
+    SHMEMI_DATA,     /* bytes are in dest, or ready in source */
+    SHMEMI_READ,     /* they have been read */
+    SHMEMI_ROUND,    /* and those after it: at distance 1, 2, 4 and so on */
+    SHMEMI_SYNC_WORDS = 32
+};
+_Static_assert(SHMEMI_ROUND + 24 <= SHMEMI_SYNC_WORDS, "the rounds of 2^24 PEs have a word each");
+_Static_assert(SHMEMI_SYNC_WORDS <= SHMEM_SYNC_SIZE, "the program's array holds the words");
+
+/* The team of the set: the world, which has messages of its own and does not use pSync, or the team
+ * at own, which it fills in. Ends the program if the arguments are wrong. */
+struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, int log_stride,
+                                          int size, long *psync, const char *call);
+void shmemi_activesets_close(void);
+
+/* Adds one to a word of a member. */
+void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const char *call);
+/* The same, after n bytes from source have arrived in dest there. source may be reused after
+ * shmemi_activeset_release of as many bytes. */
+void shmemi_activeset_message_data(struct shmemi_team *t, int rank, int word, void *dest,
+                                   const void *source, size_t n, const char *call);
+void shmemi_activeset_release(size_t n, const char *call);
+/* Waits for that many messages in a word, and takes them off it. */
+void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const char *call);
+
+/* Passes a number instead of a count, in a word that has one writer. */
+void shmemi_activeset_tell(struct shmemi_team *t, int rank, int word, uint64_t value,
+                           const char *call);
+uint64_t shmemi_activeset_hear(struct shmemi_team *t, int word, const char *call);
+
+/* Waits until all members have called it. */
+void shmemi_activeset_meet(struct shmemi_team *t, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * collective_arguments.c: under SHMEM_CHECKS=full, the members of a team compare their calls and
+ * arguments before a collective starts.
+ *
+ * Without the comparison different arguments overwrite memory, and different calls wait for
+ * messages that never come. It costs one small reduction for each call.
+ */
+#include "collective_arguments.h"
+
+#include "address.h"
+#include "below.h"
+#include "error.h"
+#include "exchange.h"
+#include "failure.h"
+#include "team.h"
+
+#include <string.h>
+
+enum { CALL, DEST, SOURCE, BYTES, OTHER, VALUES };
+
+/* For an address that is not symmetric, which a later check reports. */
+#define NOWHERE ((int64_t)1 << 62)
+
+/* An address in a form that is the same on all PEs. */
+static int64_t place(const void *p)
+{
+    return shmemi_symmetric(p, 1) ? shmemi_offset(p) : NOWHERE;
+}
+
+static int64_t hash(const char *text)
+{
+    uint64_t h = 1469598103934665603u;
+    for (; *text != '\0'; text++)
+        h = (h ^ (unsigned char)*text) * 1099511628211u;
+    return (int64_t)(h >> 1);
+}
+
+enum { WORDS = 8 }; /* of 8 bytes, of the name of a call */
+
+/* The members of a team are in different calls. They exchange the names with the least and the
+ * greatest hash. A word of a name is ASCII, so it is not negative, and the minimum of negated words
+ * and zeros is the name, negated. */
+static void tell_calls(struct shmemi_team *t, int64_t least, int64_t most,
+                       const struct shmemi_reducer *minimum, const char *call)
+{
+    int64_t name[WORDS] = {0}, mine[2 * WORDS] = {0}, all[2 * WORDS];
+    memcpy(name, call, strnlen(call, sizeof name - 1));
+    for (int i = 0; i < WORDS; i++) {
+        mine[i] = hash(call) == least ? -name[i] : 0;
+        mine[WORDS + i] = hash(call) == most ? -name[i] : 0;
+    }
+    shmemi_exchange(t, all, mine, 2 * WORDS, minimum, call);
+    if (!shmemi_collective_holds())
+        return;
+    char other[sizeof name];
+    for (int i = 0; i < WORDS; i++)
+        name[i] = -all[hash(call) == least ? WORDS + i : i];
+    memcpy(other, name, sizeof other);
+    shmemi_abort(call, "make the same calls in the same order on every PE of a team",
+                 "another PE of the team is in %s", other);
+}
+
+void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const void *source,
+                                 size_t nbytes, const char *what, int64_t other, const char *call)
+{
+    static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
+    const char *const names[VALUES] = {"", "the heap offset of dest", "the heap offset of source",
+                                       "the number of bytes", what};
+    if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL))
+        return;
+    int64_t mine[2 * VALUES], all[2 * VALUES];
+    mine[CALL] = hash(call);
+    mine[DEST] = place(dest);
+    mine[SOURCE] = place(source);
+    mine[BYTES] = (int64_t)nbytes;
+    mine[OTHER] = other;
+    for (int i = 0; i < VALUES; i++)
+        mine[VALUES + i] = -mine[i];
+    shmemi_exchange(t, all, mine, 2 * VALUES, &votes, call);
+    if (!shmemi_collective_holds())
+        return;
+    if (all[CALL] != -all[VALUES + CALL])
+        tell_calls(t, all[CALL], -all[VALUES + CALL], &votes, call);
+    for (int i = DEST; i < VALUES; i++)
+        if (all[i] != -all[VALUES + i])
+            shmemi_abort(call, "pass the same on every PE of the team",
+                         "%s is %lld on a PE and %lld on another", names[i], (long long)all[i],
+                         (long long)-all[VALUES + i]);
+}
+
+void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
+                       const char *call)
+{
+    uintptr_t d = (uintptr_t)dest, s = (uintptr_t)source;
+    if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) || (or_same && d == s))
+        return;
+    if (nd > 0 && ns > 0 && d < s + ns && s < d + nd)
+        shmemi_abort(call, "pass arrays that have nothing in common",
+                     "dest %p with %zu bytes and source %p with %zu bytes overlap", dest, nd,
+                     source, ns);
+}

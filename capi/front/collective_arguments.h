@@ -1,0 +1,21 @@
+/* collective_arguments.h: checks of what the members of a team pass to a collective, under
+ * SHMEM_CHECKS=full. */
+#ifndef SHMEMI_SAME_H
+#define SHMEMI_SAME_H
+
+#include "team.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Ends the job when the arrays overlap, unless or_same is set and they are the same. */
+void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
+                       const char *call);
+
+/* Ends the job when the members make different calls, or pass
+ * different arguments; `what` names the last of them. */
+void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const void *source,
+                                 size_t nbytes, const char *what, int64_t other, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

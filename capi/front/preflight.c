@@ -1,0 +1,216 @@
+/*
+ * preflight.c: tests for address space, threads, descriptors and system calls before the Go half is
+ * loaded.
+ *
+ * A Go runtime that lacks one of them at its start ends the process with a trace of its own, and
+ * reports the need to no caller before that. So this file takes the same resources first, and gives
+ * them back.
+ */
+#define _GNU_SOURCE
+#include "preflight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/*
+ * Address space that has to be free for the Go runtime. With less, its start may fail and end the
+ * process with a trace: it first asks for half a gigabyte at once, and falls back where it gets
+ * none. With Go 1.26 on amd64 every start failed below a limit of 840,000 KiB and from 1,250,000 to
+ * 1,300,000, most around 1,500,000, some around 1,650,000, none of 125 from 1,700,000 on.
+ */
+#define SPACE_MIB 1664UL
+
+/*
+ * Threads that have to be free: Go 1.26 starts five when it is loaded, and a PE that has a
+ * network three of its own. To make this many and join them took 0.3 ms.
+ */
+#define THREADS 8
+
+/*
+ * Descriptors that have to be free: the Go runtime keeps four and ends the process without
+ * them, a PE that shares memory keeps five more, and reads files meanwhile.
+ */
+#define FILES 12
+
+static int count(struct dl_phdr_info *object, size_t size, void *n)
+{
+    (void)object;
+    (void)size;
+    ++*(int *)n;
+    return 0;
+}
+
+/*
+ * A static program's dlopen brings a second C library that is never started: its loader knows of no
+ * object, this one included, and its pthread_create goes through lists that are not there.
+ */
+static int has_libc(const char *path, char *error, size_t size)
+{
+    int objects = 0;
+    dl_iterate_phdr(count, &objects);
+    if (objects > 0)
+        return 1;
+    snprintf(error, size,
+             "%s cannot be loaded: the program is linked statically, and the C library that it got "
+             "with libshmem.so can start no threads (link it without -static and -static-pie)",
+             path);
+    return 0;
+}
+
+static int has_space(const char *path, char *error, size_t size)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return 1;
+    void *room =
+        mmap(NULL, SPACE_MIB << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room != MAP_FAILED) {
+        munmap(room, SPACE_MIB << 20);
+        return 1;
+    }
+    snprintf(error, size,
+             "%s cannot be loaded: it needs %lu MiB of address space, and RLIMIT_AS of %llu MiB "
+             "does not leave as much (raise the limit by ulimit -v)",
+             path, SPACE_MIB, (unsigned long long)limit.rlim_cur >> 20);
+    return 0;
+}
+
+/* What a sandbox answers to a system call that it forbids. */
+static int forbidden(int why)
+{
+    return why == EPERM || why == EACCES || why == ENOSYS;
+}
+
+static int refuse_call(const char *path, const char *call, int why, char *error, size_t size)
+{
+    snprintf(error, size,
+             "%s cannot be loaded: it needs the system call %s, which fails: %s (have the "
+             "container or its seccomp profile allow %s)",
+             path, call, strerror(why), call);
+    return 0;
+}
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+/* All of them have to be there at the same time. */
+static void *pass(void *unused)
+{
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
+    return unused;
+}
+
+/* A small stack is too small for a program that has much in thread-local variables. */
+static int start(pthread_t *thread, const pthread_attr_t *small)
+{
+    int why = pthread_create(thread, small, pass, NULL);
+    return why == EINVAL ? pthread_create(thread, NULL, pass, NULL) : why;
+}
+
+static int has_threads(const char *path, char *error, size_t size)
+{
+    pthread_t threads[THREADS];
+    pthread_attr_t small;
+    sigset_t all, before;
+    struct rlimit limit;
+    int n = 0, why = 0;
+
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, (size_t)PTHREAD_STACK_MIN);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    pthread_mutex_lock(&gate);
+    while (n < THREADS && (why = start(&threads[n], &small)) == 0)
+        n++;
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&small);
+    if (why == 0)
+        return 1;
+    if (forbidden(why))
+        return refuse_call(path, "clone", why, error, size);
+    if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        snprintf(error, size,
+                 "%s cannot be loaded: it needs %d threads and gets %d: %s; RLIMIT_NPROC is %llu "
+                 "for all processes of user %u (raise the limit by ulimit -u, or that of the "
+                 "container or control group, pids.max)",
+                 path, THREADS, n, strerror(why), (unsigned long long)limit.rlim_cur,
+                 (unsigned)getuid());
+    else
+        snprintf(error, size,
+                 "%s cannot be loaded: it needs %d threads and gets %d: %s (raise the limit of the "
+                 "container or control group, pids.max)",
+                 path, THREADS, n, strerror(why));
+    return 0;
+}
+
+/* What the Go runtime's poller calls; where one of these fails it ends the process. */
+static int has_calls(const char *path, char *error, size_t size)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    const char *call = "epoll_create1";
+    int wake = -1, poll = epoll_create1(EPOLL_CLOEXEC), ok = poll >= 0;
+    if (ok) {
+        call = "eventfd2";
+        ok = (wake = eventfd(0, EFD_CLOEXEC)) >= 0;
+    }
+    if (ok) {
+        call = "epoll_ctl";
+        ok = epoll_ctl(poll, EPOLL_CTL_ADD, wake, &event) == 0;
+    }
+    if (ok) {
+        call = "epoll_pwait";
+        ok = epoll_pwait(poll, &event, 1, 0, NULL) >= 0;
+    }
+    int why = errno;
+    if (wake >= 0)
+        close(wake);
+    if (poll >= 0)
+        close(poll);
+    /* has_files explains a lack of descriptors. */
+    return ok || !forbidden(why) || refuse_call(path, call, why, error, size);
+}
+
+static int has_files(const char *path, char *error, size_t size)
+{
+    struct rlimit limit;
+    int fds[FILES], n = 0;
+
+    /* The Go runtime raises the soft limit to the hard one. */
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max - limit.rlim_cur >= FILES)
+        return 1;
+    fds[0] = eventfd(0, EFD_CLOEXEC);
+    if (fds[0] >= 0)
+        for (n = 1; n < FILES && (fds[n] = fcntl(fds[0], F_DUPFD_CLOEXEC, 0)) >= 0;)
+            n++;
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    n += (int)(limit.rlim_max - limit.rlim_cur);
+    if (n >= FILES)
+        return 1;
+    snprintf(error, size,
+             "%s cannot be loaded: it needs %d open files, and RLIMIT_NOFILE of %llu leaves %d "
+             "(raise the limit by ulimit -Hn)",
+             path, FILES, (unsigned long long)limit.rlim_max, n);
+    return 0;
+}
+
+int shmemi_preflight(const char *path, char *error, size_t size)
+{
+    return has_libc(path, error, size) && has_space(path, error, size) &&
+           has_threads(path, error, size) && has_calls(path, error, size) &&
+           has_files(path, error, size);
+}

@@ -1,0 +1,114 @@
+/*
+ * registration_request.c: whether memory of the program can be registered, and if not, why.
+ */
+#define _GNU_SOURCE
+#include "registration_request.h"
+
+#include "buffers.h"
+#include "maps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Checks the access and the name of one mapping. */
+static void check_mapping(struct registration_request *w, uintptr_t at, const char *access,
+                          const char *name)
+{
+    if (access[3] == 's')
+        REFUSE(w,
+               "its page at %#" PRIxPTR
+               " is shared memory, whose other users would be cut off (copy "
+               "it to private memory)",
+               at);
+    else if (memcmp(access, "rw-", 3) != 0)
+        REFUSE(w,
+               "its page at %#" PRIxPTR
+               " is mapped %.3s, not rw- (restore read and write access by mprotect)",
+               at, access);
+    else if (strstr(name, "[stack]") != NULL)
+        REFUSE(w, "it is on the stack (allocate it)");
+}
+
+/* Every page has to be private memory with read and write access, as the kernel lists it: pages of
+ * a file that others use would no longer be that file's. */
+static void check_mappings(struct registration_request *w)
+{
+    struct shmemi_maps maps;
+    if (!shmemi_maps_open(&maps)) {
+        REFUSE(w, "/proc/self/maps: %s (mount /proc, or raise ulimit -n)", strerror(errno));
+        return;
+    }
+    uintptr_t at = w->start, end = w->start + w->length;
+    struct shmemi_mapping m;
+    while (at < end && w->why[0] == '\0' && shmemi_maps_next(&maps, &m)) {
+        if (m.to <= at)
+            continue;
+        if (m.from > at)
+            break;
+        check_mapping(w, at, m.access, m.name);
+        at = m.to;
+    }
+    shmemi_maps_close(&maps);
+    if (at < end && w->why[0] == '\0')
+        REFUSE(w, "nothing is mapped at %#" PRIxPTR " (pass memory that is allocated)", at);
+}
+
+static bool on_this_stack(const struct registration_request *w)
+{
+    return (uintptr_t)__builtin_frame_address(0) - w->start < w->length;
+}
+
+/* Memory of a GPU may have any address: the core finds its chunks. */
+static void check_lent(struct registration_request *w)
+{
+    size_t size;
+    if (shmemi_state.heap_fd >= 0)
+        REFUSE(w, "it is in the memory of a GPU, and the symmetric heap in main memory (set "
+                  "SHMEM_HEAP=device)");
+    else if (shmemi_state.core->gpu_look((const void *)w->start, w->length, &w->granule, &w->before,
+                                         &size) != SHMEMI_DONE)
+        REFUSE(w, "%s", shmemi_state.core->error());
+    else
+        w->after = size - w->before;
+}
+
+void shmemi_registration_check(struct registration_request *w, int flags)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    uintptr_t start = w->start, end;
+    if (flags != 0)
+        REFUSE(w, "flags %#x are unknown (pass 0)", (unsigned)flags);
+    else if (start == 0 || w->length == 0)
+        REFUSE(w, "there is no buffer of %zu bytes at %#" PRIxPTR " (pass memory of this PE)",
+               w->length, start);
+    else if (__builtin_add_overflow(start, w->length, &end))
+        REFUSE(w, "%zu bytes at %#" PRIxPTR " run past the address space (check the length)",
+               w->length, start);
+    else if (start - s->heap_base < s->heap_size) {
+        w->inside = (int64_t)(start - s->heap_base);
+        if (s->core->heap_room(w->inside) < w->length)
+            REFUSE(w,
+                   "%zu bytes at heap offset %#" PRIx64 " are not of one allocation (check the "
+                   "length, and that the memory was not freed)",
+                   w->length, w->inside);
+    } else if (shmemi_buffers_full())
+        REFUSE(w, "%d buffers are registered (unregister some)", SHMEMI_BUFFERS);
+    else if (shmemi_buffer_within(start, w->length))
+        REFUSE(w, "a part of it is registered already (register memory once)");
+    else if (s->gpu && s->core->gpu_holds((const void *)start))
+        check_lent(w);
+    else if (start % PAGE != 0 || w->length % PAGE != 0)
+        REFUSE(w,
+               "%zu bytes at %#" PRIxPTR
+               " are not whole pages (pass memory that aligned_alloc(%zu, n) "
+               "returns, and a multiple of %zu bytes)",
+               w->length, start, PAGE, PAGE);
+    else if (s->heap_fd < 0)
+        REFUSE(w, "the symmetric heap is in the memory of a GPU, and memory of the host cannot be "
+                  "in it (set SHMEM_HEAP=host or pinned)");
+    else if (on_this_stack(w))
+        REFUSE(w, "it is on the stack (allocate it)");
+    else
+        check_mappings(w);
+}

@@ -1,0 +1,185 @@
+/*
+ * team_ids.c: the slots of teams, and their handles.
+ */
+#include "team_ids.h"
+
+#include "agree.h"
+#include "error.h"
+#include "gpu.h"
+#include "spell.h"
+#include "team.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* The slots of this PE. */
+enum { FIRST_SLOT = SHMEMI_FIRST_TEAM_ID, MOST_SLOTS = SHMEMI_MOST_SLOTS };
+static struct shmemi_team *teams[MOST_SLOTS];
+static uint32_t generations[MOST_SLOTS];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+struct shmemi_team shmemi_always[SHMEMI_FIRST_TEAM_ID]; /* by handle; without PEs: none */
+
+int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    shmemi_kernels_renew(slot, call);
+    size_t words = (s->n_pes * sizeof(uint64_t) + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE *
+                   SHMEMI_CACHE_LINE;
+    t->slot = slot;
+    t->inbox = (int64_t)(s->team_size * (size_t)slot) - (int64_t)s->teams_offset;
+    t->scratch = s->peer_base[s->my_pe] + t->inbox + words;
+    t->round_size = (s->team_size - s->agree_size - words) / 2;
+    t->slot_size = SHMEMI_TEAM_SLOT;
+    free(t->sent);
+    free(t->seen);
+    t->sent = calloc((size_t)t->n, sizeof *t->sent);
+    t->seen = calloc((size_t)t->n, sizeof *t->seen);
+    memset(s->peer_base[s->my_pe] + t->inbox, 0, words);
+    int rc = shmemi_agree_open(t, (uint32_t)slot);
+    return t->sent == NULL || t->seen == NULL ? -1 : rc;
+}
+
+void shmemi_slots_close(void)
+{
+    for (int slot = FIRST_SLOT; slot < MOST_SLOTS; slot++) {
+        if (teams[slot] == NULL)
+            continue;
+        shmemi_team_drop(teams[slot]);
+        teams[slot] = NULL;
+    }
+}
+
+bool shmemi_teams_made(void)
+{
+    for (int slot = FIRST_SLOT; slot < MOST_SLOTS; slot++)
+        if (teams[slot] != NULL)
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------- handles */
+
+static shmem_team_t handle_of(int slot)
+{
+    return (shmem_team_t)((generations[slot] << SHMEMI_TEAM_BITS | (uint32_t)slot) & INT32_MAX);
+}
+
+/* A handle that no earlier team of the slot has had, and that is none of a team that is always
+ * there. */
+shmem_team_t shmemi_team_id_name(const struct shmemi_team *t, const char *call)
+{
+    do
+        generations[t->slot]++;
+    while (handle_of(t->slot) == t->slot);
+    shmemi_kernels_show(t, handle_of(t->slot), call);
+    return handle_of(t->slot);
+}
+
+struct shmemi_team *shmemi_team_always(shmem_team_t team)
+{
+    return team >= 0 && team < SHMEMI_FIRST_TEAM_ID && shmemi_always[team].n > 0
+               ? &shmemi_always[team]
+               : NULL;
+}
+
+/* A handle of another library is a pointer or a small number, which is the handle of no made team.
+ */
+static SHMEMI_COLD __attribute__((noreturn)) void refuse(shmem_team_t team, bool known,
+                                                         const char *call)
+{
+    if (known && team >> SHMEMI_TEAM_BITS > 0)
+        shmemi_abort(call, "use its handle before shmem_team_destroy only", "team %d was destroyed",
+                     (int)team);
+    shmemi_abort(call,
+                 shmemi_is_nvshmem()
+                     ? "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split of this "
+                       "library has made"
+                     : "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split has made",
+                 "team %d does not exist", (int)team);
+}
+
+struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
+{
+    if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
+        shmemi_refuse_uninitialised(call);
+    if (SHMEMI_LIKELY(team == SHMEM_TEAM_WORLD))
+        return &shmemi_world;
+    if (team == SHMEM_TEAM_INVALID)
+        return NULL;
+    if (team > 0 && team < FIRST_SLOT)
+        return shmemi_team_always(team);
+    int slot = team & (MOST_SLOTS - 1);
+    if (team < 0 || slot < FIRST_SLOT || teams[slot] == NULL || handle_of(slot) != team)
+        refuse(team, team >= 0 && generations[slot] >= (uint32_t)team >> SHMEMI_TEAM_BITS, call);
+    return teams[slot];
+}
+
+/* ------------------------------------------------------------- free and taken */
+
+void shmemi_team_ids_free(uint64_t *out)
+{
+    memset(out, 0, MOST_SLOTS / 8);
+    for (uint32_t slot = FIRST_SLOT; slot < shmemi_state.max_teams; slot++)
+        if (teams[slot] == NULL)
+            out[slot / 64] |= (uint64_t)1 << slot % 64;
+}
+
+int shmemi_team_ids_lowest(const uint64_t *bits, int from)
+{
+    for (int i = from; i < MOST_SLOTS; i++)
+        if (bits[i / 64] >> i % 64 & 1)
+            return i;
+    return -1;
+}
+
+struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts)
+{
+    struct shmemi_team *t = calloc(1, sizeof *t);
+    if (t == NULL) {
+        free(pes);
+        return NULL;
+    }
+    *t = (struct shmemi_team){.n = n, .pes = pes, .num_contexts = num_contexts};
+    if (shmemi_team_place(t) == 0)
+        return t;
+    shmemi_team_drop(t);
+    return NULL;
+}
+
+void shmemi_team_drop(struct shmemi_team *t)
+{
+    if (t != NULL)
+        shmemi_team_free(t);
+    free(t);
+}
+
+bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n)
+{
+    bool free = true;
+    pthread_mutex_lock(&mutex);
+    for (int i = 0; i < n; i++)
+        free &= made[i] == NULL || teams[slots[i]] == NULL;
+    for (int i = 0; free && i < n; i++)
+        if (made[i] != NULL)
+            teams[slots[i]] = made[i];
+    pthread_mutex_unlock(&mutex);
+    return free;
+}
+
+void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n)
+{
+    pthread_mutex_lock(&mutex);
+    for (int i = 0; i < n; i++)
+        if (made[i] != NULL && slots[i] >= 0 && teams[slots[i]] == made[i])
+            teams[slots[i]] = NULL;
+    pthread_mutex_unlock(&mutex);
+}
+
+void shmemi_slot_release(struct shmemi_team *t)
+{
+    pthread_mutex_lock(&mutex);
+    teams[t->slot] = NULL;
+    pthread_mutex_unlock(&mutex);
+    shmemi_team_drop(t);
+}

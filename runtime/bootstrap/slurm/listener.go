@@ -1,0 +1,104 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"libshmem/runtime/bootstrap/uid"
+)
+
+const (
+	// limit is how long one conversation may take.
+	limit = 5 * time.Second
+	// guests caps the connections that are served at the same time. More push out the oldest, so
+	// that a silent one delays no other.
+	guests = 256
+)
+
+// listener is PE 0's listener, which gives the id away.
+type listener struct {
+	listener net.Listener
+	talks    sync.WaitGroup
+
+	mu    sync.Mutex
+	conns []net.Conn // the oldest first
+	shut  bool
+}
+
+// listen takes the first of the ports that is free.
+func listen(ports []int, family uid.Family) (net.Listener, error) {
+	network := map[uid.Family]string{uid.AnyFamily: "tcp", uid.IPv4: "tcp4", uid.IPv6: "tcp6"}[family]
+	var errs []error
+	for _, port := range ports {
+		l, err := net.Listen(network, fmt.Sprintf(":%d", port))
+		if err == nil {
+			return l, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, fmt.Errorf("listen at a port of %s: %w (have Slurm reserve ports: MpiParams=ports in slurm.conf, and srun --resv-ports)",
+		list(ports), errors.Join(errs...))
+}
+
+func list(ports []int) string { return strings.Trim(fmt.Sprint(ports), "[]") }
+
+func newListener(l net.Listener, p *peer, id uid.ID) *listener {
+	d := &listener{listener: l}
+	d.talks.Go(func() {
+		for {
+			conn, err := l.Accept()
+			switch {
+			case errors.Is(err, net.ErrClosed):
+				return
+			case err != nil: // no descriptors are left, for example
+				time.Sleep(lastPause)
+				continue
+			}
+			d.welcome(conn, p, id)
+		}
+	})
+	return d
+}
+
+func (d *listener) welcome(conn net.Conn, p *peer, id uid.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shut {
+		conn.Close()
+		return
+	}
+	if len(d.conns) == guests {
+		d.conns[0].Close()
+		d.conns = d.conns[1:]
+	}
+	d.conns = append(d.conns, conn)
+	d.talks.Go(func() {
+		defer d.forget(conn)
+		_ = conn.SetDeadline(time.Now().Add(limit))
+		_ = p.open(conn, &id) // the other side gets the reason
+	})
+}
+
+func (d *listener) forget(conn net.Conn) {
+	conn.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conns = slices.DeleteFunc(d.conns, func(c net.Conn) bool { return c == conn })
+}
+
+// close returns when no connection is served any more.
+func (d *listener) close() {
+	d.mu.Lock()
+	d.shut = true
+	for _, conn := range d.conns {
+		conn.Close()
+	}
+	d.mu.Unlock()
+	d.listener.Close()
+	d.talks.Wait()
+}

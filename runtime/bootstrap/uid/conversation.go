@@ -1,0 +1,195 @@
+package uid
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"libshmem/runtime/bootstrap/wire"
+)
+
+// conversation is one side of a conversation in frames that outlives its connections. Each
+// frame has a number, from 1; a side keeps a frame until the other has said that it has
+// it, and sends it again on the next connection.
+//
+// An envelope comes before each frame: its number, and the number of the last frame
+// that came the other way, 8 bytes each, little endian. A number of 0 is an envelope
+// without a frame.
+type conversation struct {
+	mu    sync.Mutex
+	cond  sync.Cond
+	out   [][]byte // that the other side may not have yet; the first is number acked+1
+	acked uint64
+	got   uint64 // frames that came and were delivered
+	conn  net.Conn
+	next  uint64 // number of the frame to write next on conn
+	owe   bool   // an acknowledgement
+	shut  bool
+}
+
+func newConversation() *conversation {
+	s := &conversation{}
+	s.cond.L = &s.mu
+	return s
+}
+
+const envelopeLen = 16
+
+var errNumbers = errors.New("the other side counts the frames wrongly")
+
+// send queues a whole frame. It never waits.
+func (s *conversation) send(frame []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out = append(s.out, frame)
+	s.cond.Broadcast()
+}
+
+// received is how many frames have come.
+func (s *conversation) received() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got
+}
+
+// settle waits until the other side has all frames, and reports whether it does.
+func (s *conversation) settle(limit time.Duration) bool {
+	late := false
+	t := time.AfterFunc(limit, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		late = true
+		s.cond.Broadcast()
+	})
+	defer t.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.out) > 0 && !late && !s.shut {
+		s.cond.Wait()
+	}
+	return len(s.out) == 0
+}
+
+// trimLocked drops the frames up to a number, which the other side has.
+func (s *conversation) trimLocked(n uint64) error {
+	if n < s.acked || n > s.acked+uint64(len(s.out)) {
+		return fmt.Errorf("%w: it has %d of %d", errNumbers, n, s.acked+uint64(len(s.out)))
+	}
+	if n > s.acked {
+		s.out = append([][]byte(nil), s.out[n-s.acked:]...)
+		s.acked = n
+		s.cond.Broadcast()
+	}
+	return nil
+}
+
+// run talks over a connection until it breaks or drop is called, and says why it
+// ended. has is how many frames the other side has. deliver gets each frame once and in
+// order, from this goroutine; its error ends the connection. Only one run at a time.
+func (s *conversation) run(conn net.Conn, has uint64, deliver func(wire.Frame) error) error {
+	s.mu.Lock()
+	if err := s.trimLocked(has); err != nil || s.shut {
+		s.mu.Unlock()
+		conn.Close()
+		return errors.Join(err, net.ErrClosed)
+	}
+	s.conn, s.next, s.owe = conn, s.acked+1, false
+	s.mu.Unlock()
+
+	var writer sync.WaitGroup
+	writer.Go(func() { s.write(conn) })
+	err := s.read(conn, deliver)
+	s.mu.Lock()
+	s.conn = nil
+	s.cond.Broadcast()
+	s.mu.Unlock()
+	conn.Close()
+	writer.Wait()
+	return err
+}
+
+// drop ends the present connection, and the stream when it is for good.
+func (s *conversation) drop(forGood bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut = s.shut || forGood
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	s.cond.Broadcast()
+}
+
+func (s *conversation) write(conn net.Conn) {
+	var b []byte
+	for {
+		s.mu.Lock()
+		for s.conn == conn && !s.owe && s.next > s.acked+uint64(len(s.out)) {
+			s.cond.Wait()
+		}
+		if s.conn != conn {
+			s.mu.Unlock()
+			return
+		}
+		s.next = max(s.next, s.acked+1)
+		number := uint64(0)
+		var frame []byte
+		if i := s.next - s.acked - 1; i < uint64(len(s.out)) {
+			number, frame = s.next, s.out[i]
+			s.next++
+		}
+		s.owe = false
+		b = binary.LittleEndian.AppendUint64(b[:0], number)
+		b = binary.LittleEndian.AppendUint64(b, s.got)
+		s.mu.Unlock()
+		buffers := net.Buffers{b, frame}
+		if _, err := buffers.WriteTo(conn); err != nil {
+			conn.Close() // the reader finds out
+			return
+		}
+	}
+}
+
+func (s *conversation) read(conn net.Conn, deliver func(wire.Frame) error) error {
+	for {
+		var e [envelopeLen]byte
+		if _, err := io.ReadFull(conn, e[:]); err != nil {
+			return err
+		}
+		number, ack := binary.LittleEndian.Uint64(e[:]), binary.LittleEndian.Uint64(e[8:])
+		s.mu.Lock()
+		err := s.trimLocked(ack)
+		want := s.got + 1
+		s.mu.Unlock()
+		if err == nil && number != 0 && number != want {
+			err = fmt.Errorf("%w: frame %d came, not %d", errNumbers, number, want)
+		}
+		if err != nil {
+			return err
+		}
+		if number == 0 {
+			continue
+		}
+		f, err := wire.Read(conn)
+		if err != nil {
+			return err
+		}
+		if err := deliver(f); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.got, s.owe = want, true
+		s.cond.Broadcast()
+		s.mu.Unlock()
+	}
+}
+
+// ended reports whether the stream was dropped for good.
+func (s *conversation) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shut
+}

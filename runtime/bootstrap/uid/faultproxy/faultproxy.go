@@ -1,0 +1,147 @@
+// Package faultproxy breaks the connections of tests: it refuses, resets, delays and cuts off the
+// bytes between the PEs of a unique id and its root. It knows the layout of an id, as in
+// runtime/bootstrap/uid, and nothing else of it.
+package faultproxy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// In an id.
+const (
+	atCount     = 9
+	atPort      = 10
+	atAddresses = 44
+	atSum       = 124
+)
+
+// Proxy is between the PEs and the root, and breaks their connections.
+type Proxy struct {
+	listener net.Listener
+	to       string
+	seed     uint64
+	count    atomic.Uint64
+	ills     [Kinds]atomic.Int64
+	open     sync.WaitGroup
+}
+
+// The faults of a connection.
+const (
+	Refuses = iota
+	Resets
+	Delays
+	Truncates
+	Kinds
+)
+
+// New makes a Middleman for the root of an id, and the id by which PEs come to it. Its faults
+// follow from the seed, and from the order in which PEs connect.
+func New(id [128]byte, seed uint64) (*Proxy, [128]byte, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, id, err
+	}
+	m := &Proxy{listener: l, to: fmt.Sprintf("127.0.0.1:%d", binary.BigEndian.Uint16(id[atPort:])), seed: seed}
+	m.open.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			m.open.Go(func() { m.carry(conn) })
+		}
+	})
+	return m, m.through(id), nil
+}
+
+// Ills is how often it did each of its kinds.
+func (m *Proxy) Ills() (n [Kinds]int64) {
+	for k := range n {
+		n[k] = m.ills[k].Load()
+	}
+	return n
+}
+
+// Close ends it, and waits for its connections.
+func (m *Proxy) Close() {
+	m.listener.Close()
+	m.open.Wait()
+}
+
+// carry takes a connection through, or not. Half of them suffer.
+func (m *Proxy) carry(from net.Conn) {
+	defer from.Close()
+	r := rand.New(rand.NewPCG(m.seed, m.count.Add(1)))
+	ill := -1
+	if r.IntN(2) == 0 {
+		ill = r.IntN(Kinds)
+		m.ills[ill].Add(1)
+	}
+	tcp := from.(*net.TCPConn) //nolint:forcetypeassert // it listens on TCP
+	if ill == Refuses {
+		_ = tcp.SetLinger(0)
+		return
+	}
+	to, err := net.Dial("tcp", m.to)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	// One side or the other, after some bytes: in the handshake, or behind it.
+	var limits [2]int
+	for i := range limits {
+		limits[i] = 1 << 30
+	}
+	if ill == Resets || ill == Truncates {
+		limits[r.IntN(2)] = r.IntN(1 << (3 + r.IntN(10)))
+	}
+	pause := time.Duration(0)
+	if ill == Delays {
+		pause = time.Duration(r.IntN(20)) * time.Millisecond
+	}
+	end := func() {
+		if ill == Resets {
+			_ = tcp.SetLinger(0)
+			_ = to.(*net.TCPConn).SetLinger(0) //nolint:forcetypeassert // it dials TCP
+		}
+		from.Close()
+		to.Close()
+	}
+	var both sync.WaitGroup
+	both.Go(func() { relay(to, from, limits[0], pause); end() })
+	both.Go(func() { relay(from, to, limits[1], pause); end() })
+	both.Wait()
+}
+
+func relay(to io.Writer, from io.Reader, limit int, pause time.Duration) {
+	b := make([]byte, 4096)
+	for limit > 0 {
+		n, err := from.Read(b)
+		n = min(n, limit)
+		time.Sleep(pause)
+		if _, werr := to.Write(b[:n]); err != nil || werr != nil {
+			return
+		}
+		limit -= n
+	}
+}
+
+// through is the id with the middleman in the place of the root's addresses.
+func (m *Proxy) through(id [128]byte) [128]byte {
+	clear(id[atAddresses:atSum])
+	at := m.listener.Addr().(*net.TCPAddr).AddrPort() //nolint:forcetypeassert // it listens on TCP
+	id[atCount] = 1
+	id[atAddresses] = 4
+	copy(id[atAddresses+1:], at.Addr().Unmap().AsSlice())
+	binary.BigEndian.PutUint16(id[atPort:], at.Port())
+	binary.BigEndian.PutUint32(id[atSum:], crc32.ChecksumIEEE(id[4:atSum]))
+	return id
+}

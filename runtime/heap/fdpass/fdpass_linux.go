@@ -1,0 +1,260 @@
+// Package fdpass connects processes of one user on one node by sockets that carry descriptors:
+// those of memory that they share. Both sides name the user: the program's own, as User has it, but
+// for tests.
+//
+// It does not know the contents of messages. A Listener and a Conn have one owner; no function
+// starts a thread, and each that waits has a deadline.
+package fdpass
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/shmerr"
+)
+
+// MaxMessage bounds a message, and MaxFiles its descriptors.
+const (
+	MaxMessage = 8 << 10
+	MaxFiles   = 4
+)
+
+// Listener is a socket with an abstract name, which needs no file and
+// disappears with it. The name can be read by everyone on the machine, so both
+// sides compare user ids.
+type Listener struct {
+	fd   int
+	name string
+	uid  uint32
+
+	peers int
+	guard *guard // nil: every process of the user is talked to
+}
+
+// User is the user that this process runs as.
+func User() uint32 { return uint32(os.Geteuid()) }
+
+// Listen opens the socket for processes of a user. From now on that many peers may connect, before
+// any of them is accepted.
+func Listen(uid uint32, peers int) (*Listener, error) {
+	var random [16]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, fail("name", object, shmerr.Causef(shmerr.ErrSystem, "%w", err), "")
+	}
+	l := &Listener{name: fmt.Sprintf("shmem-%d-%s", uid, hex.EncodeToString(random[:])), uid: uid, peers: peers}
+	var err error
+	if l.fd, err = socket(); err != nil {
+		return nil, err
+	}
+	if err = unix.Bind(l.fd, address(l.name)); err == nil {
+		err = unix.Listen(l.fd, max(peers, 1))
+	}
+	if err != nil {
+		_ = l.Close()
+		return nil, fail("listen at", "@"+l.name, shmerr.Causef(shmerr.ErrSystem, "%w", err), "")
+	}
+	return l, nil
+}
+
+// Name is the name that peers dial.
+func (l *Listener) Name() string { return l.name }
+
+// Close closes the socket; peers that were not accepted are cut off.
+func (l *Listener) Close() error {
+	if l.guard != nil {
+		l.guard.close()
+	}
+	return unix.Close(l.fd)
+}
+
+// Conn is a connection. Messages keep their bounds.
+type Conn struct {
+	fd int
+	// Peer is the PE at the other end, as it has proven to a guarded listener.
+	Peer int
+}
+
+// Close closes the connection. The peer can still read messages sent before.
+func (c *Conn) Close() error { return unix.Close(c.fd) }
+
+// Rejected is the error of a refused peer, as one of another user; the next one may be right.
+type Rejected struct{ error }
+
+// Unwrap is the reason.
+func (e Rejected) Unwrap() error { return e.error }
+
+// Accept waits for a peer. The error is a Rejected where a peer of another user came, and of the
+// kind ErrTimeout where none came.
+func (l *Listener) Accept(deadline time.Time) (*Conn, error) {
+	if l.guard != nil {
+		return l.accept(deadline)
+	}
+	if err := wait(l.fd, unix.POLLIN, deadline); err != nil {
+		return nil, err
+	}
+	fd, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EINTR) {
+		return nil, Rejected{shmerr.Causef(shmerr.ErrPeerLost, "it went away")}
+	}
+	if err != nil {
+		return nil, shmerr.Causef(shmerr.ErrSystem, "accept: %w", err)
+	}
+	if err := checkUser(fd, l.uid); err != nil {
+		_ = unix.Close(fd)
+		return nil, Rejected{err}
+	}
+	return &Conn{fd: fd}, nil
+}
+
+// Dial connects to the listener of a name. The error is a Rejected where that
+// is of another user than uid.
+func Dial(name string, uid uint32, deadline time.Time) (*Conn, error) {
+	fd, err := socket()
+	if err != nil {
+		return nil, err
+	}
+	if err := connect(fd, name, deadline); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	if err := checkUser(fd, uid); err != nil {
+		_ = unix.Close(fd)
+		return nil, Rejected{err}
+	}
+	return &Conn{fd: fd}, nil
+}
+
+// connect waits while the queue of the listener is full.
+func connect(fd int, name string, deadline time.Time) error {
+	for {
+		err := unix.Connect(fd, address(name))
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			if time.Now().After(deadline) {
+				return shmerr.Causef(shmerr.ErrTimeout, "its queue stayed full")
+			}
+			time.Sleep(time.Millisecond)
+		default:
+			return shmerr.Causef(shmerr.ErrPeerLost, "%w", err)
+		}
+	}
+}
+
+// Send sends a message with descriptors, which stay the caller's.
+func (c *Conn) Send(message []byte, files []int, deadline time.Time) error {
+	var rights []byte
+	if len(files) > 0 {
+		rights = unix.UnixRights(files...)
+	}
+	for {
+		err := unix.Sendmsg(c.fd, message, rights, nil, unix.MSG_NOSIGNAL)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			if err := wait(c.fd, unix.POLLOUT, deadline); err != nil {
+				return err
+			}
+		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
+			return shmerr.Causef(shmerr.ErrPeerLost, "its process closed the connection")
+		default:
+			return shmerr.Causef(shmerr.ErrSystem, "sendmsg: %w", err)
+		}
+	}
+}
+
+// Receive waits for a message. The descriptors that came with it are the
+// caller's; after an error there are none.
+func (c *Conn) Receive(deadline time.Time) (message []byte, files []int, err error) {
+	if err := wait(c.fd, unix.POLLIN, deadline); err != nil {
+		return nil, nil, err
+	}
+	message, control := make([]byte, MaxMessage+1), make([]byte, unix.CmsgSpace(4*MaxFiles))
+	n, nc, flags, _, err := unix.Recvmsg(c.fd, message, control, unix.MSG_CMSG_CLOEXEC)
+	if errors.Is(err, unix.ECONNRESET) || (err == nil && n == 0) {
+		return nil, nil, shmerr.Causef(shmerr.ErrPeerLost, "its process closed the connection")
+	}
+	if err != nil {
+		return nil, nil, shmerr.Causef(shmerr.ErrSystem, "recvmsg: %w", err)
+	}
+	if parts, err := unix.ParseSocketControlMessage(control[:nc]); err == nil {
+		for i := range parts {
+			fds, _ := unix.ParseUnixRights(&parts[i])
+			files = append(files, fds...)
+		}
+	}
+	if flags&(unix.MSG_CTRUNC|unix.MSG_TRUNC) != 0 || n > MaxMessage {
+		CloseAll(files)
+		return nil, nil, shmerr.Causef(shmerr.ErrVersion, "its message is longer than %d bytes or has more than %d descriptors", MaxMessage, MaxFiles)
+	}
+	return message[:n], files, nil
+}
+
+// CloseAll closes descriptors that are not wanted.
+func CloseAll(files []int) {
+	for _, fd := range files {
+		_ = unix.Close(fd)
+	}
+}
+
+// checkUser compares the user at the other end with uid.
+func checkUser(fd int, uid uint32) error {
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return shmerr.Causef(shmerr.ErrSystem, "SO_PEERCRED: %w", err)
+	}
+	if peer.Uid != uid {
+		return shmerr.Causef(shmerr.ErrSystem, "process %d runs as user %d, this one as user %d", peer.Pid, peer.Uid, uid)
+	}
+	return nil
+}
+
+// wait returns when the socket is ready, or ErrTimeout.
+func wait(fd int, events int16, deadline time.Time) error {
+	return waitAny([]unix.PollFd{{Fd: int32(fd), Events: events}}, deadline)
+}
+
+// waitAny is the same for several sockets.
+func waitAny(fds []unix.PollFd, deadline time.Time) error {
+	for {
+		// Asked once more when the time is over: the process may have slept.
+		left := max(time.Until(deadline), 0)
+		// Rounded up, or the last millisecond is a busy loop.
+		n, err := unix.Poll(fds, int((min(left, time.Hour)+time.Millisecond-1)/time.Millisecond))
+		switch {
+		case n > 0:
+			return nil
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return shmerr.Causef(shmerr.ErrSystem, "poll: %w", err)
+		case left == 0:
+			return shmerr.ErrTimeout
+		}
+	}
+}
+
+func socket() (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, fail("open", object, shmerr.Causef(shmerr.ErrSystem, "%w", err), "raise the limit by ulimit -n")
+	}
+	return fd, nil
+}
+
+// address is that of an abstract name: x/sys turns the @ into a zero byte.
+func address(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: "@" + name} }
+
+const object = "a socket for the symmetric heap"
+
+func fail(op, object string, cause error, remedy string) error {
+	return &shmerr.Error{Op: op, Object: object, Cause: cause, Remedy: remedy}
+}

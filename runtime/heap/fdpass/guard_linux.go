@@ -1,0 +1,208 @@
+package fdpass
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/shmerr"
+)
+
+// A guarded listener talks to processes that know the job's secret, and to no other one of the
+// user's. It asks each process that comes to prove it, and proves it in return; the secret itself
+// is never sent, and no proof is good twice:
+//
+//	listener -> peer   magic 8, nonce 16
+//	peer -> listener   nonce 16, its PE 8, proof 32: of "peer" and its PE, over both nonces
+//	listener -> peer   proof 32: of "listener"
+//
+// A silent stranger delays no PE: all connections are served side by side, for as long as a PE is
+// waited for. A shorter limit would turn away a PE that gets no processor for a while.
+const (
+	guardMagic = 0x32647261_75676d68 // changes with the messages
+	nonceBytes = len(secret.Nonce{})
+	proofBytes = len(secret.Proof{})
+
+	// guests caps the connections without a proof that are served beside the expected ones.
+	guests = 64
+	// named caps the strangers that are remembered, to be named once.
+	named = 64
+
+	roleListener = "heap listener"
+)
+
+// rolePeer is the role of a PE that dials.
+func rolePeer(pe uint64) string { return fmt.Sprintf("heap peer, PE %d", pe) }
+
+// guard is a listener's knowledge of strangers.
+type guard struct {
+	secret *secret.Secret
+	report func(text string)
+	seen   map[string]bool
+	guests []guest
+	most   int
+}
+
+// guest is a connection that has not proven anything yet.
+type guest struct {
+	fd    int
+	nonce secret.Nonce
+}
+
+// Guard has the listener talk only to processes that know the secret. It calls report for each
+// stranger, once for each process.
+func (l *Listener) Guard(s *secret.Secret, report func(text string)) {
+	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, most: l.peers + guests}
+}
+
+func (g *guard) close() {
+	for _, x := range g.guests {
+		_ = unix.Close(x.fd)
+	}
+	g.guests = nil
+}
+
+// caller names the process at the other end.
+func caller(fd int) string {
+	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return "a process that is gone"
+	}
+	return fmt.Sprintf("process %d of user %d", c.Pid, c.Uid)
+}
+
+// silent is the error when the time is over: the processes that have come and have not said which
+// PE they are.
+func (g *guard) silent() error {
+	if len(g.guests) == 0 {
+		return shmerr.ErrTimeout
+	}
+	var all []string
+	for _, x := range g.guests[:min(len(g.guests), named)] {
+		all = append(all, caller(x.fd))
+	}
+	return shmerr.Causef(shmerr.ErrTimeout, "%s came and said nothing", strings.Join(all, ", "))
+}
+
+// away turns a stranger away.
+func (g *guard) away(fd int, err error) error {
+	who := caller(fd)
+	_ = unix.Close(fd)
+	err = fmt.Errorf("%s: %w", who, err)
+	if !g.seen[who] && len(g.seen) < named {
+		g.seen[who] = true
+		more := ""
+		if len(g.seen) == named {
+			more = "; others that come are not named"
+		}
+		g.report(fmt.Sprintf("turned away %v%s", err, more))
+	}
+	return Rejected{err}
+}
+
+// accept is Accept of a guarded listener.
+func (l *Listener) accept(deadline time.Time) (*Conn, error) {
+	g := l.guard
+	for {
+		fds := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
+		for _, x := range g.guests {
+			fds = append(fds, unix.PollFd{Fd: int32(x.fd), Events: unix.POLLIN})
+		}
+		err := waitAny(fds, deadline)
+		if errors.Is(err, shmerr.ErrTimeout) {
+			return nil, g.silent()
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, x := range g.guests {
+			if fds[i+1].Revents != 0 {
+				g.guests = append(g.guests[:i], g.guests[i+1:]...)
+				return g.judge(&x, deadline)
+			}
+		}
+		if err := l.welcome(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// welcome asks a new connection for a proof.
+func (l *Listener) welcome() error {
+	g := l.guard
+	fd, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EINTR) {
+		return nil // it went away
+	}
+	if err != nil {
+		return shmerr.Causef(shmerr.ErrSystem, "accept: %w", err)
+	}
+	if err := checkUser(fd, l.uid); err != nil {
+		return g.away(fd, err)
+	}
+	x := guest{fd: fd, nonce: secret.NewNonce()}
+	challenge := append(binary.LittleEndian.AppendUint64(nil, guardMagic), x.nonce[:]...)
+	if err := (&Conn{fd: fd}).Send(challenge, nil, time.Now()); err != nil {
+		return g.away(fd, err)
+	}
+	g.guests = append(g.guests, x)
+	if len(g.guests) > g.most {
+		oldest := g.guests[0]
+		g.guests = g.guests[1:]
+		return g.away(oldest.fd, shmerr.Causef(shmerr.ErrTimeout, "it said nothing while %d others came", g.most))
+	}
+	return nil
+}
+
+// judge checks a guest's message.
+func (g *guard) judge(x *guest, deadline time.Time) (*Conn, error) {
+	c := &Conn{fd: x.fd}
+	answer, files, err := c.Receive(time.Now())
+	CloseAll(files)
+	if err == nil && (len(answer) != nonceBytes+8+proofBytes || len(files) > 0) {
+		err = shmerr.Causef(shmerr.ErrVersion, "it sent %d bytes and %d descriptors in place of a proof", len(answer), len(files))
+	}
+	if err != nil {
+		return nil, g.away(x.fd, err)
+	}
+	theirs, pe := secret.Nonce(answer[:nonceBytes]), binary.LittleEndian.Uint64(answer[nonceBytes:])
+	if !g.secret.Check(answer[nonceBytes+8:], rolePeer(pe), x.nonce, theirs) {
+		return nil, g.away(x.fd, shmerr.Causef(shmerr.ErrPeerLost, "it does not know the job's secret"))
+	}
+	c.Peer = int(pe)
+	proof := g.secret.Prove(roleListener, theirs, x.nonce)
+	if err := c.Send(proof[:], nil, deadline); err != nil {
+		return nil, g.away(x.fd, err)
+	}
+	return c, nil
+}
+
+// Prove shows a guarded listener that this process is that PE and knows the secret, and
+// has it show that it knows it, too. It comes first on a connection that was dialled.
+func (c *Conn) Prove(s *secret.Secret, pe int, deadline time.Time) error {
+	challenge, files, err := c.Receive(deadline)
+	CloseAll(files)
+	if err == nil && (len(challenge) != 8+nonceBytes || binary.LittleEndian.Uint64(challenge) != guardMagic) {
+		err = shmerr.Causef(shmerr.ErrVersion, "it asked for a proof in a way that is not this version's")
+	}
+	if err != nil {
+		return err
+	}
+	theirs, mine := secret.Nonce(challenge[8:]), secret.NewNonce()
+	proof := s.Prove(rolePeer(uint64(pe)), theirs, mine)
+	answer := append(binary.LittleEndian.AppendUint64(mine[:], uint64(pe)), proof[:]...)
+	if err := c.Send(answer, nil, deadline); err != nil {
+		return err
+	}
+	answer, files, err = c.Receive(deadline)
+	CloseAll(files)
+	if err == nil && !s.Check(answer, roleListener, mine, theirs) {
+		err = shmerr.Causef(shmerr.ErrPeerLost, "the listener does not know the job's secret")
+	}
+	return err
+}

@@ -1,0 +1,178 @@
+package job
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"libshmem"
+)
+
+// The cards of a job of 100,000 PEs are read by each of them. As JSON they took 453
+// bytes of a PE, 5 KB of memory and 20 us to read; as they are 225 bytes, 1 KB and
+// 2 us (TestBootstrapScale). They are their fields, one behind another: numbers as
+// varints, what has a length with it in front. There are no names: PEs of another
+// version are told apart by the first field of the first card, or by what does not
+// fit.
+
+// encode makes the card of what consists of structs, slices, strings and numbers.
+func encode(v any) ([]byte, error) {
+	b, err := appendValue(nil, reflect.ValueOf(v))
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return b, nil
+}
+
+func appendValue(b []byte, v reflect.Value) ([]byte, error) {
+	var err error
+	switch v.Kind() {
+	case reflect.Bool:
+		if v.Bool() {
+			return append(b, 1), nil
+		}
+		return append(b, 0), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return binary.AppendVarint(b, v.Int()), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return binary.AppendUvarint(b, v.Uint()), nil
+	case reflect.String:
+		b = binary.AppendUvarint(b, uint64(v.Len()))
+		return append(b, v.String()...), nil
+	case reflect.Slice:
+		b = binary.AppendUvarint(b, uint64(v.Len()))
+		for i := 0; i < v.Len() && err == nil; i++ {
+			b, err = appendValue(b, v.Index(i))
+		}
+		return b, err
+	case reflect.Array:
+		for i := 0; i < v.Len() && err == nil; i++ {
+			b, err = appendValue(b, v.Index(i))
+		}
+		return b, err
+	case reflect.Struct:
+		for i := 0; i < v.NumField() && err == nil; i++ {
+			b, err = appendValue(b, v.Field(i))
+		}
+		return b, err
+	}
+	return nil, fmt.Errorf("a card has no room for a %v", v.Kind())
+}
+
+// decodeAll reads the cards of all PEs.
+func decodeAll[T any](all [][]byte) ([]T, error) {
+	infos := make([]T, len(all))
+	d := decoder{known: map[string]string{}}
+	for pe, b := range all {
+		d.left = b
+		err := d.value(reflect.ValueOf(&infos[pe]).Elem())
+		if err == nil && len(d.left) > 0 {
+			err = fmt.Errorf("%d bytes are left over", len(d.left))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read what PE %d says of itself: %w (start every PE with version %s of the library)",
+				pe, err, libshmem.Version)
+		}
+	}
+	return infos, nil
+}
+
+// decoder takes values from the front of bytes. PEs have most of their strings in
+// common, and those are kept once.
+type decoder struct {
+	left  []byte
+	known map[string]string
+}
+
+var (
+	errCut    = errors.New("it ends too early")
+	errNumber = errors.New("a number is not one")
+)
+
+func (d *decoder) unsigned() (uint64, error) {
+	x, n := binary.Uvarint(d.left)
+	if n <= 0 {
+		return 0, errNumber
+	}
+	d.left = d.left[n:]
+	return x, nil
+}
+
+// length is that of what has elements of at least so many bytes.
+func (d *decoder) length(least int) (int, error) {
+	n, err := d.unsigned()
+	if err == nil && n > uint64(len(d.left)/least) {
+		err = errCut
+	}
+	return int(n), err
+}
+
+func (d *decoder) value(v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Bool:
+		x, err := d.unsigned()
+		if err != nil || x > 1 {
+			return errNumber
+		}
+		v.SetBool(x == 1)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		x, n := binary.Varint(d.left)
+		if n <= 0 || v.OverflowInt(x) {
+			return errNumber
+		}
+		d.left = d.left[n:]
+		v.SetInt(x)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		x, err := d.unsigned()
+		if err != nil || v.OverflowUint(x) {
+			return errNumber
+		}
+		v.SetUint(x)
+	case reflect.String:
+		n, err := d.length(1)
+		if err != nil {
+			return err
+		}
+		v.SetString(d.string(n))
+	case reflect.Slice:
+		// The smallest card of anything is one byte.
+		n, err := d.length(1)
+		if err != nil || n == 0 {
+			return err
+		}
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		return d.each(v)
+	case reflect.Array:
+		return d.each(v)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if err := d.value(v.Field(i)); err != nil {
+				return err
+			}
+		}
+	default:
+		return fmt.Errorf("a card has no room for a %v", v.Kind())
+	}
+	return nil
+}
+
+func (d *decoder) each(v reflect.Value) error {
+	for i := range v.Len() {
+		if err := d.value(v.Index(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *decoder) string(n int) string {
+	b := d.left[:n]
+	d.left = d.left[n:]
+	s, ok := d.known[string(b)]
+	if !ok {
+		s = string(b)
+		d.known[s] = s
+	}
+	return s
+}

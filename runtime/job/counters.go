@@ -1,0 +1,112 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"libshmem/fabric"
+	"libshmem/runtime/config"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/report"
+	"libshmem/runtime/stats"
+	"libshmem/runtime/statuspage"
+)
+
+// openPage makes the page that this PE can be looked at by.
+func (j *Job) openPage() error {
+	page, pe, err := statuspage.NewPE(int(j.Me), j.NPEs, len(j.Nodes.Members))
+	if err != nil {
+		return err
+	}
+	j.page, j.Live = page, pe
+	return nil
+}
+
+// Counters is what this PE has counted so far, with what its engines count.
+func (j *Job) Counters() stats.PE {
+	var ends []*report.Shown
+	for _, e := range j.Engines {
+		e.Locked(func() { ends = append(ends, e.Report.Show()) })
+	}
+	return stats.Collect(j.Live, ends)
+}
+
+// AllPEs stands for all PEs together where a counter is asked for.
+const AllPEs = -1
+
+// Counter is one counter of this PE: of what it has to do with another PE, or of all
+// together. False: there is none, or it is not kept for each PE.
+func (j *Job) Counter(number, pe int) (value uint64, ok bool) {
+	if number < 0 || number >= len(stats.Counters) || pe < AllPEs || pe >= j.NPEs {
+		return 0, false
+	}
+	c := stats.Counters[number]
+	if pe == AllPEs {
+		all := j.Counters()
+		return all.Values[number], true
+	}
+	if c.Scope != stats.Peer {
+		return 0, false
+	}
+	var all [layout.Counted]uint64
+	for _, e := range j.Engines {
+		e.Locked(func() {
+			c := e.Report.CountOf(pe)
+			layout.AddCounts(&all, &c)
+		})
+	}
+	return all[number], true
+}
+
+// NICs is what each NIC of this PE has carried.
+func (j *Job) NICs() []fabric.RailCount { return j.Counters().NICs }
+
+// tell prints what SHMEM_STATS asks for, when the program has ended its work. All
+// PEs come here, for the table of the job is made of what each has counted.
+func (j *Job) tell() error {
+	if !j.tells {
+		return nil
+	}
+	mine := j.Counters()
+	var b strings.Builder
+	if j.Config.Stats == config.StatsAll {
+		if err := stats.One(&b, fmt.Sprintf("PE %d counted", j.Me), &mine); err != nil {
+			return err
+		}
+	}
+	all, err := j.boot.Allgather(mine.Encode())
+	if err == nil && j.Me == 0 {
+		err = j.tellAll(&b, all)
+	}
+	if b.Len() > 0 {
+		err = errors.Join(err, j.log.Print(b.String()))
+	}
+	if err != nil {
+		return fmt.Errorf("print what the job counted: %w", err)
+	}
+	return nil
+}
+
+func (j *Job) tellAll(b *strings.Builder, all [][]byte) error {
+	var rows []stats.Row
+	for pe, encoded := range all {
+		r, err := stats.Decode(encoded)
+		if err != nil {
+			return fmt.Errorf("PE %d: %w", pe, err)
+		}
+		rows = append(rows, r)
+	}
+	hosts := "1 host"
+	if n := len(j.Nodes.Members); n != 1 {
+		hosts = fmt.Sprintf("%d hosts", n)
+	}
+	title := fmt.Sprintf("%d PEs on %s counted", j.NPEs, hosts)
+	if j.Engine != nil {
+		title += ", over " + providerName(j.Config.Provider, j.Engine.Caps().Provider)
+	}
+	if j.Config.Stats != config.StatsAll {
+		title += " (SHMEM_STATS=all prints each PE's)"
+	}
+	return stats.Job(b, title, rows)
+}

@@ -1,0 +1,233 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"libshmem/queue"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
+)
+
+// driverWatch tells of calls of the GPU's driver that do not return, and of work that it has taken
+// and does not carry out. The driver lets calls of
+// the program hold those of a proxy until a stream is done, and where that stream
+// waits for the proxy nobody goes on (docs/guides/gpu-network.md). The proxy cannot say so:
+// it is inside the call, and has its engine's lock.
+//
+// A goroutine looks at what is under way a few times a second. It calls no driver and
+// takes no lock that anybody has who does: mu is had for a look, or to say what it
+// saw. A thread that the driver holds is in C, and takes no processor from Go.
+type driverWatch struct {
+	facts gpu.Facts
+	limit time.Duration // after which a call is told of; 0: when somebody asks
+	say   func(text string)
+	asked func() uint32 // counts the reports that somebody wants
+	calls func(to []cuda.Call) []cuda.Call
+	over  chan struct{}
+	gone  chan struct{} // nil: nobody looks
+
+	mu          sync.Mutex
+	driverCalls map[string]func() string // by the caller's name: what it wants of the driver
+	rings       []*queue.Ring            // whose operations wait for the proxies
+	under       []watchedCall            // at the last look
+	before      []watchedCall
+	seen        []cuda.Call
+	told        uint32 // of asked
+	undone      undone
+}
+
+// watchedCall is a call since it was first seen.
+type watchedCall struct {
+	cuda.Call
+	since time.Time
+	told  bool
+}
+
+const (
+	// watchInterval is the time between two looks, which take less than a microsecond.
+	watchInterval = 100 * time.Millisecond
+	// watchLong is when a call is worth a word to somebody who asks. Copies, looks and
+	// launches take some microseconds.
+	watchLong = 2 * watchInterval
+)
+
+// streams says who knows what a proxy has given the GPU.
+func (h *driverWatch) streams(by undoneBy) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// Work points to who asked for it, so the list is made anew.
+	h.undone = undone{of: append(slices.Clone(h.undone.of), by)}
+}
+
+// driverCall says who knows what a caller of the driver wants.
+func (h *driverWatch) driverCall(caller string, what func() string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.driverCalls == nil {
+		h.driverCalls = map[string]func() string{}
+	}
+	h.driverCalls[caller] = what
+}
+
+// serve says whose operations wait while a proxy is held; none before their memory
+// is given back.
+func (h *driverWatch) serve(rings []*queue.Ring) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rings = rings
+}
+
+// begin has somebody look, until end.
+func (h *driverWatch) begin() {
+	h.over, h.gone = make(chan struct{}), make(chan struct{})
+	h.told = h.asked()
+	go h.run()
+}
+
+// end comes before what calls asks is closed.
+func (h *driverWatch) end() {
+	if h.gone != nil {
+		close(h.over)
+		<-h.gone
+		h.gone = nil
+	}
+}
+
+func (h *driverWatch) run() {
+	defer close(h.gone)
+	every := watchInterval
+	if h.limit > 0 {
+		every = max(min(every, h.limit/8), time.Millisecond)
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.over:
+			return
+		case now := <-tick.C:
+			for _, text := range h.look(now) {
+				h.say(text)
+			}
+		}
+	}
+}
+
+// look returns what is to be told now: once of each call, and of all when asked.
+func (h *driverWatch) look(now time.Time) (tell []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = h.calls(h.seen[:0])
+	h.before, h.under = h.under, h.before[:0]
+	for _, c := range h.seen {
+		i := slices.IndexFunc(h.before, func(o watchedCall) bool { return o.Call == c })
+		if i < 0 {
+			h.under = append(h.under, watchedCall{Call: c, since: now})
+		} else {
+			h.under = append(h.under, h.before[i])
+		}
+	}
+	count := h.asked()
+	asked := count != h.told
+	h.told = count
+	const goesOn = " (the wait goes on)"
+	tells := func(since time.Time, told *bool) bool {
+		age := now.Sub(since)
+		late := h.limit > 0 && age >= h.limit && !*told
+		*told = *told || late
+		return late || asked && age >= watchLong
+	}
+	for i := range h.under {
+		if c := &h.under[i]; tells(c.since, &c.told) {
+			tell = append(tell, h.text(c, now)+h.waiting()+h.why(c)+goesOn)
+		}
+	}
+	h.undone.look(now)
+	for i := range h.undone.under {
+		if w := &h.undone.under[i]; tells(w.since, &w.told) {
+			tell = append(tell, w.text(now)+h.waiting()+w.why(h.facts)+goesOn)
+		}
+	}
+	return tell
+}
+
+// explain is what a wait has to know: the calls that have been under way for long and the
+// work that is not carried out, or "".
+func (h *driverWatch) explain(now time.Time) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []string
+	for i := range h.under {
+		if c := &h.under[i]; now.Sub(c.since) >= watchLong {
+			all = append(all, h.text(c, now)+" (docs/guides/gpu-network.md)")
+		}
+	}
+	for i := range h.undone.under {
+		if w := &h.undone.under[i]; now.Sub(w.since) >= watchLong {
+			all = append(all, w.text(now)+" (docs/guides/gpu-network.md)")
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func (h *driverWatch) text(c *watchedCall, now time.Time) string {
+	by := c.By
+	if by == "" {
+		by = "a thread of the program"
+	}
+	if what := h.driverCalls[c.By]; what != nil {
+		if purpose := what(); purpose != "" {
+			by += " " + purpose
+		}
+	}
+	return fmt.Sprintf("the GPU's driver has not returned from %s for %.1f s, called by %s", c.Name, now.Sub(c.since).Seconds(), by)
+}
+
+// waiting is how much has piled up in the rings.
+func (h *driverWatch) waiting() string {
+	n := 0
+	for _, r := range h.rings {
+		n += r.Waiting()
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d operations in rings wait to be taken", n)
+}
+
+// why is what is known to hold such a call, and what helps.
+func (h *driverWatch) why(c *watchedCall) string {
+	if waitsForKernels(c.Name) {
+		return ": it may wait for all kernels that run (allocate and free while none waits for another PE)"
+	}
+	cause, remedy := "the program copies to pageable memory behind a stream that waits for another PE",
+		"synchronize the stream before such a copy or copy to pinned memory; docs/guides/gpu-network.md"
+	if !h.facts.Eager {
+		cause = "the program loads a kernel, by its first launch, beside one that runs, or " + strings.TrimPrefix(cause, "the program ")
+		remedy = "launch each kernel once before, and " + remedy
+	}
+	if strings.HasSuffix(c.Name, "Synchronize") {
+		cause += ", or kernels that fill the GPU leave no place for what is waited for"
+	}
+	return ": it may be that " + cause + " (" + remedy + ")"
+}
+
+// waitsForKernels tells of calls that the driver does not promise to do beside kernels.
+func waitsForKernels(call string) bool {
+	return slices.ContainsFunc([]string{"cuMemAlloc", "cuMemFree", "cuMemHost", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease", "cuMemAddress", "cuIpc"},
+		func(prefix string) bool { return strings.HasPrefix(call, prefix) })
+}
+
+// watchDriver looks after the calls of the driver, where this PE has a GPU.
+func (j *Job) watchDriver(asked func() uint32) {
+	if j.gpu == nil || j.gpu.dev == nil {
+		return
+	}
+	h := &j.driverWatch
+	h.facts, h.limit, h.say, h.asked, h.calls = j.gpu.dev.Facts(), j.Config.Timeout, j.Report, asked, j.gpu.dev.Calls
+	h.begin()
+}

@@ -1,0 +1,183 @@
+package job
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"libshmem/queue"
+)
+
+// watching is how often the report of kernels is looked at: a kernel that traps
+// makes the program's next call of the CUDA runtime fail, and the reason should
+// be on the screen by then or soon after.
+const watching = 20 * time.Millisecond
+
+// watch ends the job with a message when a kernel stops because a call of it was wrong, or with a
+// status when one asks for that, and ends the waits of kernels when over says that the job is ended
+// by others.
+func (k *Kernels) watch(fatal func(error), over func() bool) {
+	defer close(k.gone)
+	tick := time.NewTicker(watching)
+	defer tick.Stop()
+	for ended := false; ; {
+		select {
+		case <-k.over:
+			return
+		case <-tick.C:
+			if err := k.fault(); err != nil {
+				fatal(err)
+				return
+			}
+			if !ended && over() {
+				ended = true
+				k.stopper.end()
+			}
+		}
+	}
+}
+
+// stopper ends the waits of kernels: for words of memory, which look at its own
+// word from time to time, and for proxies, which look at their ring's. What they
+// wait for may never come, and a process whose kernels run on can neither free
+// their memory nor, by many ways, end.
+//
+// Any goroutine may call its methods, also when the memory is gone.
+type stopper struct {
+	mu     sync.Mutex
+	losses uint32
+	heard  uint32            // of them, that the program has acknowledged
+	words  *[2]atomic.Uint32 // losses, or ended, and heard; nil: there are no kernels
+	rings  []*queue.Ring
+}
+
+// ended is in the place of losses when the job ends.
+const ended = ^uint32(0)
+
+// begin is for kernels that come.
+func (s *stopper) begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// Nobody waits yet.
+	s.heard = s.losses
+	s.words, s.rings = words, rings
+	words[1].Store(s.heard)
+	words[0].Store(s.losses)
+}
+
+// lost ends the waits for memory, until the loss is acknowledged. What waits for a
+// ring ends by itself: proxies go on, and what was asked of the lost PE fails. A ring
+// that is stopped has places that nobody fills, so that it would be of no use to the
+// next kernel.
+func (s *stopper) lost() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.losses++
+	if s.words != nil && s.words[0].Load() != ended {
+		s.words[0].Store(s.losses)
+	}
+}
+
+// acknowledge has waits go on from now on. It returns how many losses there were.
+func (s *stopper) acknowledge() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = s.losses
+	if s.words != nil {
+		s.words[1].Store(s.heard)
+	}
+	return s.heard
+}
+
+// end ends all waits for good.
+func (s *stopper) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.words == nil {
+		return
+	}
+	s.words[0].Store(ended)
+	for _, r := range s.rings {
+		r.Stop()
+	}
+}
+
+// finish ends the waits and lets go of the memory.
+func (s *stopper) finish() {
+	s.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.words, s.rings = nil, nil
+}
+
+// AcknowledgeLosses has kernels wait again after PEs were lost, and tells how many.
+func (j *Job) AcknowledgeLosses() int { return int(j.stopper.acknowledge()) }
+
+// KernelFault is a call of a kernel that was wrong, and ended the kernel.
+type KernelFault struct{ Cause, Remedy string }
+
+func (e *KernelFault) Error() string {
+	return fmt.Sprintf("a kernel stopped: %s (%s)", e.Cause, e.Remedy)
+}
+
+// KernelExit is a kernel's wish to end the job.
+type KernelExit struct{ Status int }
+
+func (e *KernelExit) Error() string {
+	return fmt.Sprintf("a kernel ends the job with status %d", e.Status)
+}
+
+// fault is what a kernel has reported: nil, a KernelFault or a KernelExit.
+func (k *Kernels) fault() error {
+	r := k.report
+	if atomic.LoadUint32(&r.Ready) == 0 {
+		return nil
+	}
+	if r.Fault == queue.FaultExit {
+		return &KernelExit{Status: int(int32(r.Length))}
+	}
+	cause, remedy := explain(r, k.State)
+	return &KernelFault{
+		Cause: fmt.Sprintf("%s in block (%d,%d,%d), thread (%d,%d,%d): %s",
+			callName(r.Call), r.BlockX, r.BlockY, r.BlockZ, r.ThreadX, r.ThreadY, r.ThreadZ, cause),
+		Remedy: remedy,
+	}
+}
+
+// callName is the public name behind a number of device code.
+func callName(n uint32) string {
+	if name := queue.CallName(n); name != "" {
+		return name
+	}
+	return fmt.Sprintf("call %d", n)
+}
+
+// explain says what was wrong and what helps.
+func explain(r *queue.Report, s *queue.State) (cause, remedy string) {
+	switch r.Fault {
+	case queue.FaultInit:
+		return "the library is not initialised", "launch kernels between shmem_init and shmem_finalize"
+	case queue.FaultPE:
+		return fmt.Sprintf("PE %d does not exist, there are %d", r.PE, s.NPEs), "use 0 to shmem_n_pes() - 1"
+	case queue.FaultRange:
+		return fmt.Sprintf("%d bytes at %#x are not within the symmetric heap of %d bytes at %#x", r.Length, r.Address, s.HeapSize, s.Heap), "pass memory from shmem_malloc"
+	case queue.FaultTeam:
+		return fmt.Sprintf("team %d does not exist", r.PE), "pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split has made"
+	case queue.FaultRoot:
+		return fmt.Sprintf("PE_root %d does not exist, the team has %d PEs", r.PE, r.Length), "use 0 to shmem_team_n_pes(team) - 1"
+	case queue.FaultTile:
+		return fmt.Sprintf("the destination has %d elements, the source needs %d", r.Address, r.Length), "give both tensors the same shape, or, for allgather, the destination a whole number of the source's along each dimension, one for each PE"
+	case queue.FaultFlag:
+		return fmt.Sprintf("flag %d means nothing", r.Length), "pass 0"
+	case queue.FaultContext:
+		return fmt.Sprintf("the context was made for the heap at %#x, the job's is at %#x", r.Address, s.Heap), "call shmem_ctx again after each shmem_init"
+	case queue.FaultComparison:
+		return fmt.Sprintf("comparison %d does not exist", r.Length), "use SHMEM_CMP_EQ, NE, GT, GE, LT or LE"
+	case queue.FaultSignalOp:
+		return fmt.Sprintf("signal operation %d does not exist", r.Length), "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD"
+	case queue.FaultWork:
+		return fmt.Sprintf("team %d needs %d bytes of the heap for collectives of kernels, and none are left", r.PE, r.Length), "raise SHMEM_SYMMETRIC_SIZE, or destroy other teams before it is made"
+	}
+	return fmt.Sprintf("fault %d", r.Fault), "please report it"
+}

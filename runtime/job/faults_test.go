@@ -1,0 +1,157 @@
+package job
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"libshmem/queue"
+)
+
+// played are kernels without a GPU: what the host sees of them.
+func played(t *testing.T) (k *Kernels, words *[2]atomic.Uint32, line *queue.Progress) {
+	t.Helper()
+	const slots = 256
+	line = new(queue.Progress)
+	r, err := queue.New(queue.Memory{
+		Slots: unsafe.Pointer(&make([]uint64, 2*slots)[0]), Line: line, Replies: unsafe.Pointer(&make([]uint64, queue.ReplyBytes/8)[0]),
+	}, slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words = new([2]atomic.Uint32)
+	s := new(stopper)
+	s.begin(words, []*queue.Ring{r})
+	return &Kernels{
+		State: &queue.State{NPEs: 2, Heap: 0x1000, HeapSize: 0x100}, report: new(queue.Report),
+		over: make(chan struct{}), gone: make(chan struct{}),
+		stopper: s,
+	}, words, line
+}
+
+func soon(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !cond(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+func TestWaitsEndWithTheJob(t *testing.T) {
+	k, words, line := played(t)
+	var over atomic.Bool
+	go k.watch(func(err error) { t.Error(err) }, over.Load)
+	time.Sleep(3 * watching)
+	if words[0].Load() != 0 || atomic.LoadUint32(&line.Stopped) != 0 {
+		t.Error("waits are ended while the job goes on")
+	}
+	over.Store(true)
+	soon(t, "the word", func() bool { return words[0].Load() == ended })
+	soon(t, "the ring", func() bool { return atomic.LoadUint32(&line.Stopped) == 1 })
+	close(k.over)
+	<-k.gone
+}
+
+// TestLosses: waits end at a loss, until it is acknowledged, and rings are served on.
+// Kernels that come later begin with what is known by then.
+func TestLosses(t *testing.T) {
+	k, words, line := played(t)
+	look := func(what string, losses, heard uint32) {
+		t.Helper()
+		if words[0].Load() != losses || words[1].Load() != heard || line.Stopped != 0 {
+			t.Errorf("%s: %d losses, %d acknowledged, ring stopped %d; want %d, %d, 0", what, words[0].Load(), words[1].Load(), line.Stopped, losses, heard)
+		}
+	}
+	k.stopper.lost()
+	look("a loss", 1, 0)
+	k.stopper.lost()
+	if n := k.stopper.acknowledge(); n != 2 {
+		t.Errorf("%d losses are acknowledged, want 2", n)
+	}
+	look("acknowledged", 2, 2)
+	k.stopper.lost()
+	look("one more", 3, 2)
+	k.stopper.begin(words, k.stopper.rings)
+	look("later kernels", 3, 3)
+	k.stopper.end()
+	k.stopper.lost()
+	if words[0].Load() != ended {
+		t.Error("a loss lets waits go on in a job that ends")
+	}
+}
+
+func TestStopperLetsGo(t *testing.T) {
+	k, words, line := played(t)
+	k.stopper.finish()
+	if words[0].Load() != ended || line.Stopped != 1 {
+		t.Error("the end of the kernels ends no waits")
+	}
+	// Their memory may be another's now.
+	words[0].Store(0)
+	line.Stopped = 0
+	k.stopper.lost()
+	k.stopper.acknowledge()
+	k.stopper.end()
+	k.stopper.finish()
+	if words[0].Load() != 0 || words[1].Load() != 0 || line.Stopped != 0 {
+		t.Error("memory is written that was given back")
+	}
+}
+
+func TestFaultEndsTheJob(t *testing.T) {
+	k, _, _ := played(t)
+	told := make(chan error, 1)
+	go k.watch(func(err error) { told <- err }, func() bool { return false })
+	*k.report = queue.Report{
+		Claimed: 1, Fault: queue.FaultRange, Call: 1, PE: 1, BlockX: 2, BlockY: 3, BlockZ: 4, ThreadX: 5, ThreadY: 6, ThreadZ: 7,
+		Address: 0x2000, Length: 8,
+	}
+	atomic.StoreUint32(&k.report.Ready, 1)
+	err := <-told
+	<-k.gone
+	for _, want := range []string{queue.CallName(1), "block (2,3,4), thread (5,6,7)", "8 bytes at 0x2000 are not within the symmetric heap of 256 bytes at 0x1000"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, without %q", err, want)
+		}
+	}
+}
+
+func TestKernelExits(t *testing.T) {
+	k, _, _ := played(t)
+	told := make(chan error, 1)
+	go k.watch(func(err error) { told <- err }, func() bool { return false })
+	minus := int32(-3)
+	*k.report = queue.Report{Claimed: 1, Fault: queue.FaultExit, Length: uint64(uint32(minus))}
+	atomic.StoreUint32(&k.report.Ready, 1)
+	var exit *KernelExit
+	if err := <-told; !errors.As(err, &exit) || exit.Status != -3 {
+		t.Error(err)
+	}
+	<-k.gone
+}
+
+// Every fault has a text of its own with a remedy, and is no number to the user.
+func TestFaultsAreExplained(t *testing.T) {
+	k, _, _ := played(t)
+	seen := map[string]uint32{}
+	for fault := uint32(queue.FaultInit); fault <= queue.FaultFlag; fault++ {
+		if fault == queue.FaultExit {
+			continue
+		}
+		k.report.Fault = fault
+		text, remedy := explain(k.report, k.State)
+		if other, ok := seen[text]; ok {
+			t.Errorf("faults %d and %d have the same text", fault, other)
+		}
+		if seen[text] = fault; remedy == "" || strings.HasPrefix(text, "fault") {
+			t.Errorf("fault %d: %q has no remedy", fault, text)
+		}
+	}
+	if err := k.fault(); err != nil {
+		t.Error(errors.Join(errors.New("a report that is not ready is told"), err))
+	}
+}

@@ -1,0 +1,63 @@
+package job
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/shmerr"
+)
+
+// filesPerNIC is how many descriptors an endpoint keeps on a NIC: over tcp, which takes the
+// most, 16 were counted, and some are open for a moment.
+const filesPerNIC = 20
+
+// openFiles is how many descriptors this process may have, and how many it has not.
+type openFiles struct {
+	limit uint64
+	left  int
+}
+
+// filesFor is how many the endpoints on so many NICs keep.
+func (j *Job) filesFor(nics int) int { return filesPerNIC * nics * j.proxies }
+
+// checkFiles refuses a network of so many NICs that could not be opened, or that would be and
+// then never connect: a provider that can accept no connection tells nobody, and the PE at
+// the other end waits.
+func (j *Job) checkFiles(f openFiles, nics int) error {
+	need := j.filesFor(nics)
+	if f.left > need {
+		return nil
+	}
+	return &shmerr.Error{
+		Op: "open", Object: fmt.Sprintf("the network of %d PEs", j.NPEs),
+		Cause:  shmerr.Causef(shmerr.ErrSystem, "it needs %d open files and one for each PE that it connects with, and RLIMIT_NOFILE of %d leaves %d", need, f.limit, f.left),
+		Remedy: "raise the limit by ulimit -Hn",
+	}
+}
+
+// warnOfFiles says of a network on so many NICs how far its connections may go.
+func (j *Job) warnOfFiles(f openFiles, nics int) {
+	left, remote := f.left-j.filesFor(nics), j.NPEs-len(j.Nodes.Peers(j.Me))
+	if reach := left / (nics * j.proxies); reach < remote {
+		j.log.Printf("fabric", config.LogWarn, "RLIMIT_NOFILE of %d leaves %d open files: a network that keeps one for each PE, as tcp, "+
+			"connects with no more than %d of %d (raise the limit by ulimit -Hn)", f.limit, left, reach, remote)
+	}
+}
+
+func countFiles() (f openFiles, err error) {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return f, &shmerr.Error{Op: "read", Object: "the limit of open files", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err)}
+	}
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil { // or nobody says how many there are
+		return f, &shmerr.Error{
+			Op: "count", Object: "the open files of this process", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err),
+			Remedy: fmt.Sprintf("raise the limit of %d by ulimit -Hn, or mount /proc", l.Cur),
+		}
+	}
+	return openFiles{l.Cur, int(min(l.Cur, 1<<30)) - (len(fds) - 1)}, nil // the folder itself is open no more
+}

@@ -1,0 +1,46 @@
+package job
+
+import (
+	"fmt"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/flight"
+	"libshmem/runtime/topo"
+)
+
+// flights is how many PEs' events one report has where it is about no single one.
+const flights = 3
+
+// flight is what the flight recorder has of a PE, as lines for below a report; -1: of those
+// with something under way, and that were heard of last.
+func (j *Job) flight(of int) (lines []string) {
+	if of >= 0 && !j.HeapIsFar(topo.PE(of)) {
+		return nil
+	}
+	for i, e := range j.Engines {
+		name := ""
+		if len(j.Engines) > 1 {
+			name = fmt.Sprintf(" by endpoint %d", i)
+		}
+		pes := []fabric.PE{fabric.PE(of)}
+		var events [][]flight.Recorded
+		had := e.TryLocked(lockPatience, func() {
+			if of < 0 {
+				pes = e.Report.Latest(flights)
+			}
+			for _, pe := range pes {
+				events = append(events, e.Report.Events(pe))
+			}
+		})
+		if !had {
+			lines = append(lines, fmt.Sprintf("last events%s: cannot be read, another thread has the lock", name))
+		}
+		for i, all := range events {
+			if len(all) > 0 {
+				lines = append(lines, fmt.Sprintf("last events with PE %d%s, times before this report:", pes[i], name))
+				lines = append(lines, flight.Lines(all)...)
+			}
+		}
+	}
+	return lines
+}

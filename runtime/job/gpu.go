@@ -1,0 +1,414 @@
+package job
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/amo"
+	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/heap"
+	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/topo"
+)
+
+// graphics is the GPU of this PE, and the user heaps of its node as that GPU
+// addresses them.
+type graphics struct {
+	driver *cuda.Driver
+	dev    *cuda.Device
+	moves  gpu.Stream      // of Move
+	heaps  []gpuHeap       // by rank on the node
+	device *devmem.Segment // nil where this PE's heap is in main memory
+	pinned *devmem.Pinned  // nil where every heap of the node is in a GPU's
+	nics   *registry       // nil where none is to reach the heap
+	loan   *devmem.Loan    // between Look and Lend
+	apart  bool            // proxies copy in a context of the library's own
+	chosen bool            // by the program, before init
+
+	loans    map[heap.Offset]gpustage.Loan // by the start of the block
+	lastLoan gpustage.Loan
+
+	mu    sync.Mutex
+	units map[unsafe.Pointer]*amo.Unit // by the context that they are for
+}
+
+// gpuHeap is one user heap: its number among those of its kind.
+type gpuHeap struct {
+	kind   config.HeapKind
+	number int
+}
+
+// growingHeap is what is reserved for the heap of a program whose heap grows to what the GPU has,
+// more than any GPU has by now. Addresses cost nothing, and the same is reserved on all PEs.
+const growingHeap = 256 << 30
+
+// chooseHeap settles which kind of heap this PE has. kernels: the program has
+// some that use the library.
+func (j *Job) chooseHeap(kernels bool) error {
+	want := j.Config.Heap
+	if want == config.HeapHost || want == config.HeapAuto && !kernels {
+		j.heap = config.HeapHost
+		return nil
+	}
+	driver, err := cuda.Open()
+	switch {
+	case err == nil:
+		j.gpu = &graphics{driver: driver, loans: map[heap.Offset]gpustage.Loan{}}
+		if j.heap = want; want == config.HeapAuto {
+			j.heap = config.HeapDevice
+		}
+	case want != config.HeapAuto:
+		return fmt.Errorf("SHMEM_HEAP=%s: %w", want, err)
+	default:
+		j.heap = config.HeapHost
+		j.log.Printf("gpu", config.LogInfo, "the heap is in main memory and kernels cannot run: %v", err)
+	}
+	return nil
+}
+
+// openGPU takes the GPU that the calling thread uses already, else one by the
+// PE's number on its node, which the thread uses from then on. It maps the heaps
+// of the node for it.
+func (j *Job) openGPU(listener *devmem.Listener, infos []peerInfo) error {
+	g := j.gpu
+	number, current, err := g.driver.Choose(j.Nodes.Rank(j.Me))
+	if err != nil {
+		return err
+	}
+	if g.dev, err = g.driver.Device(number); err != nil {
+		return err
+	}
+	j.log.SetGPU(number)
+	if g.chosen = current; !current {
+		if err := g.dev.Use(); err != nil {
+			return err
+		}
+	}
+	if g.moves, err = g.dev.NewStream(); err != nil {
+		return err
+	}
+	f := g.dev.Facts()
+	j.log.Printf("gpu", config.LogDebug, "%s at %s, driver of CUDA %s", g.dev.Name(), f.PCI, f.Driver)
+	var members []devmem.Peer
+	var main []unsafe.Pointer
+	me := 0
+	for _, pe := range j.Nodes.Peers(j.Me) {
+		h := gpuHeap{kind: infos[pe].Kind}
+		if h.kind == config.HeapDevice {
+			if h.number = len(members); pe == j.Me {
+				me = h.number
+			}
+			members = append(members, devmem.Peer{PE: int(pe), Socket: infos[pe].Device})
+		} else {
+			h.number = len(main)
+			main = append(main, j.HeapOf(pe))
+		}
+		g.heaps = append(g.heaps, h)
+	}
+	plan := j.segment.Plan()
+	if j.heap == config.HeapDevice {
+		g.device, err = devmem.Open(g.dev, listener, devmem.Plan{
+			Size: plan.Heap, Align: plan.Align, Me: me, PEs: members,
+			Way: devmem.Path(j.Config.GPUShare), Timeout: j.Config.BootstrapTimeout, Secret: j.boot.Secret(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(main) > 0 {
+		if g.pinned, err = devmem.Pin(g.dev, main, plan.Heap); err == nil {
+			g.pinned.Ahead(j.segment.Commit)
+		}
+	}
+	return err
+}
+
+// address is where this PE's GPU and its copy engine reach the user heap of the
+// PE with this rank on the node, or 0.
+func (g *graphics) address(rank int) gpu.Address {
+	switch h := g.heaps[rank]; {
+	case h.kind != config.HeapDevice:
+		return g.pinned.Heap(h.number)
+	case g.device != nil:
+		return g.device.Heap(h.number)
+	}
+	return 0
+}
+
+// commit is collective among the PEs of the node with heaps in GPU memory, so
+// nothing that can fail on one PE alone comes before it.
+func (j *Job) commit(end uint64) error {
+	var err error
+	if g := j.gpu; g != nil && g.device != nil {
+		err = g.device.Commit(end)
+	}
+	if err == nil && j.mainHeaps {
+		err = j.segment.Commit(end)
+	}
+	if g := j.gpu; err == nil && g != nil && g.pinned != nil {
+		err = g.pinned.Commit(end)
+	}
+	if g := j.gpu; err == nil && g != nil && g.nics != nil {
+		err = g.nics.grow(g.device.Extents())
+	}
+	return err
+}
+
+// closeGPU gives back what openGPU took.
+func (j *Job) closeGPU() error {
+	g := j.gpu
+	if g == nil {
+		return nil
+	}
+	var errs []error
+	if g.pinned != nil {
+		errs = append(errs, g.pinned.Close())
+	}
+	if g.device != nil {
+		errs = append(errs, g.device.Close())
+	}
+	for _, u := range g.units {
+		errs = append(errs, u.Close())
+	}
+	if g.moves != 0 {
+		errs = append(errs, g.dev.CloseStream(g.moves))
+	}
+	j.driverWatch.end()
+	j.gpu = nil
+	if g.dev != nil {
+		errs = append(errs, g.dev.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// GPUChosen reports whether the thread that joined the job used a GPU before, which is then this
+// PE's.
+func (j *Job) GPUChosen() bool { return j.gpu != nil && j.gpu.chosen }
+
+// GPUMoved reports whether the calling thread of the operating system uses another GPU than this
+// PE's. One that uses none has not moved, and neither has one of which the driver says nothing.
+func (j *Job) GPUMoved() bool {
+	if j.gpu == nil || j.gpu.dev == nil {
+		return false
+	}
+	number, ok, err := j.gpu.driver.Current()
+	return err == nil && ok && number != j.gpu.dev.Number()
+}
+
+// GPUReset reports whether the program has reset this PE's GPU while the job used it, and says
+// so. The rest of shmem_finalize then asks nothing of the context that has ended.
+func (j *Job) GPUReset() bool {
+	if j.gpu == nil || j.gpu.dev == nil || !j.gpu.dev.WasReset() {
+		return false
+	}
+	j.Report("shmem_finalize: " + j.gpu.dev.ResetText())
+	return true
+}
+
+// Mapped is where a copy of this process reaches the user heap of a PE, be it in
+// main or in GPU memory, or nil.
+func (j *Job) Mapped(pe topo.PE) unsafe.Pointer {
+	if near := j.Near(pe); near != nil || j.gpu == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me) {
+		return near
+	}
+	return pointer(j.gpu.address(j.Nodes.Rank(pe)))
+}
+
+// Near is where loads and stores of this process reach the user heap of a PE,
+// or nil.
+func (j *Job) Near(pe topo.PE) unsafe.Pointer {
+	if j.Nodes.Node(pe) != j.Nodes.Node(j.Me) || j.kinds[pe] == config.HeapDevice {
+		return nil
+	}
+	return j.HeapOf(pe)
+}
+
+// UserHeap is the address of this PE's user heap as the program sees it.
+func (j *Job) UserHeap() unsafe.Pointer { return j.Mapped(j.Me) }
+
+// GrowsTogether tells whether growing the heap takes all PEs of a node at once.
+func (j *Job) GrowsTogether() bool { return slices.Contains(j.kinds, config.HeapDevice) }
+
+// HasGPU tells whether buffers of the program may be in GPU memory.
+func (j *Job) HasGPU() bool { return j.gpu != nil }
+
+// CopiesApart reports whether the proxies' copies for this PE wait for no kernel of the
+// program: the proxies have a context of their own, and calls on CUDA streams use bounce
+// buffers for operands that are tied to the program's context.
+func (j *Job) CopiesApart() bool { return j.gpu != nil && j.gpu.apart }
+
+// Move copies n bytes from one place of this process to another, each in main
+// or in GPU memory, and returns when that is done.
+func (j *Job) Move(to, from unsafe.Pointer, n uint64) error {
+	g := j.gpu
+	if err := g.dev.CopyAsync(g.moves, gpu.Address(uintptr(to)), gpu.Address(uintptr(from)), n); err != nil {
+		return err
+	}
+	return g.dev.SyncStream(g.moves)
+}
+
+// Settle waits for the copies that callers in C have begun.
+func (j *Job) Settle() error { return j.gpu.dev.SyncStream(j.gpu.moves) }
+
+// Mover is what callers in C copy with: the driver and the stream of Move. It is
+// empty without a GPU.
+func (j *Job) Mover() (cuda.Native, unsafe.Pointer) {
+	if j.gpu == nil {
+		return cuda.Native{}, nil
+	}
+	return j.gpu.dev.Native(), *(*unsafe.Pointer)(unsafe.Pointer(&j.gpu.moves))
+}
+
+// Clear zeroes GPU memory.
+func (j *Job) Clear(at unsafe.Pointer, n uint64) error {
+	return j.gpu.dev.Zero(gpu.Address(uintptr(at)), n)
+}
+
+// Atomic applies an operation to a word of GPU memory of 4 or 8 bytes and
+// returns what was there before. A store and a load need no kernel, so that they
+// are done also while kernels of the program fill the GPU and wait for them.
+func (j *Job) Atomic(at unsafe.Pointer, op proxy.Op, width int, operand, compare uint64) (uint64, error) {
+	g, a := j.gpu, gpu.Address(uintptr(at))
+	switch {
+	case op == proxy.OpFetch:
+		word := make([]byte, 8)
+		err := g.dev.CopyOut(word[:width], a)
+		return binary.NativeEndian.Uint64(word), err
+	case op == proxy.OpSet && g.dev.Facts().StreamOps:
+		return 0, g.store(a, width, operand)
+	}
+	u, err := g.unit(g.dev)
+	if err != nil {
+		return 0, err
+	}
+	return u.Do(a, int(op), width, operand, compare)
+}
+
+// store has the stream that copies store a word, and waits for it.
+func (g *graphics) store(at gpu.Address, width int, value uint64) error {
+	var err error
+	if width == 4 {
+		err = g.dev.Write32(g.moves, at, uint32(value))
+	} else {
+		err = g.dev.Write64(g.moves, at, value)
+	}
+	if err != nil {
+		return err
+	}
+	return g.dev.SyncStream(g.moves)
+}
+
+// unit is what does atomic operations in a context, made for whoever asks first.
+func (g *graphics) unit(dev *cuda.Device) (*amo.Unit, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if u := g.units[dev.Context()]; u != nil {
+		return u, nil
+	}
+	u, err := amo.New(dev)
+	if err != nil {
+		return nil, err
+	}
+	if g.units == nil {
+		g.units = map[unsafe.Pointer]*amo.Unit{}
+	}
+	g.units[dev.Context()] = u
+	return u, nil
+}
+
+// OnGPU tells whether an address of this process is in GPU memory.
+func (j *Job) OnGPU(at unsafe.Pointer) bool {
+	p, err := j.gpu.dev.Pointer(gpu.Address(uintptr(at)))
+	return err == nil && p.Place == gpu.OnDevice
+}
+
+// pointer is an address that is no memory of Go's as a pointer, which nobody
+// follows on the CPU where it is a GPU's.
+func pointer(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+
+// someGPU tells whether some PE of the job has a heap that its GPU reaches.
+func (j *Job) someGPU() bool {
+	return slices.ContainsFunc(j.kinds, func(k config.HeapKind) bool { return k != config.HeapHost })
+}
+
+// reserveWork takes the memory that collectives of kernels work with from the
+// start of every heap, where some PE of the job has a GPU.
+func (j *Job) reserveWork() error {
+	if !j.someGPU() {
+		return nil
+	}
+	j.work.teams = teamAreas(j.NPEs, j.Layout.Teams, j.Config.SymmetricSize)
+	j.work.size = queue.WorkSize(j.NPEs) + j.work.teams*queue.WorkTeamSize(j.NPEs) + queue.WorkStream
+	at, err := j.Heap.Alloc(j.work.size, 0)
+	if err == nil {
+		err = j.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("reserve %d bytes of the heap for collectives of kernels: %w (raise SHMEM_SYMMETRIC_SIZE)", j.work.size, err)
+	}
+	j.work.offset = uint64(at)
+	if j.gpu == nil || j.heap != config.HeapDevice {
+		return nil // main memory begins as zeros
+	}
+	start := unsafe.Add(j.UserHeap(), at)
+	if err := j.Clear(start, j.work.size); err != nil {
+		return err
+	}
+	// Within a GPU the driver may copy by a kernel, which it loads when it needs it
+	// first: that is to be now, not beside kernels of the program.
+	return j.Move(start, unsafe.Add(start, j.work.size/2), 8)
+}
+
+// someApart tells whether PEs of the job need the network: all of them learn the
+// same. It is a question for the job, because a GPU may not reach another one of
+// its host.
+func (j *Job) someApart() (bool, error) {
+	if len(j.Nodes.Members) > 1 {
+		return true, nil
+	}
+	if !j.someGPU() {
+		return false, nil
+	}
+	mine := []byte{0}
+	for pe := range topo.PE(j.NPEs) {
+		if j.Mapped(pe) == nil || j.gpu != nil && j.direct(pe) == 0 {
+			mine[0] = 1
+		}
+	}
+	all, err := j.boot.Allgather(mine)
+	for _, b := range all {
+		if len(b) == 1 && b[0] == 1 {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// heaps is what the banner says of them.
+func (j *Job) heaps() string {
+	size := config.FormatSize(j.Config.SymmetricSize) + " a PE"
+	var count [4]int
+	for _, k := range j.kinds {
+		count[k]++
+	}
+	text := ""
+	for k := config.HeapHost; k <= config.HeapDevice; k++ {
+		switch count[k] {
+		case 0:
+		case len(j.kinds):
+			return fmt.Sprintf("%s %s", k, size)
+		default:
+			text += fmt.Sprintf("%s on %d PEs, ", k, count[k])
+		}
+	}
+	return text + size
+}

@@ -1,0 +1,466 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric/chaos"
+	"libshmem/queue"
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/config"
+	"libshmem/runtime/heap"
+	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/onstream"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/loop"
+	"libshmem/runtime/shmlog"
+	"libshmem/runtime/statuspage"
+	"libshmem/runtime/topo"
+	"libshmem/runtime/trace"
+)
+
+// Options is what the C side hands to Start.
+type Options struct {
+	Environ []string // "NAME=value", as C has it now
+	Lock    *uint32  // around the network endpoint
+	Pollers *uint32  // callers that poll by themselves
+	Napping *uint32  // the proxy thread naps because of them
+	Wanted  *uint32  // threads that found the lock taken
+	Kernels bool     // the program has kernels that use the library
+	Statics Statics  // the program's, as the front has found them
+	Given   Given    // what shmemx_init_attr was given
+	// Nvshmem: the program has come in by the names of NVSHMEM. Its variables are settings, too,
+	// it has kernels of its own, and its heap grows to what the GPU has.
+	Nvshmem bool
+	Ranges  Ranges // where a profiler is shown ranges
+	// Doing says what a PE of this node does, as the end of a sentence, or "". Any goroutine
+	// may call it until Close returns.
+	Doing     func(topo.PE, How) string
+	Finalized func() // called when this PE needs no other one to finalize
+	Fatal     func(error)
+	Stderr    io.Writer
+}
+
+// Job is this PE's part in a running job.
+type Job struct {
+	Config *config.Config
+	Layout Layout
+	Nodes  *topo.Nodes
+	Me     topo.PE
+	NPEs   int
+	Heap   *heap.Heap
+	// Engine serves the callers in C; nil where all PEs share memory. Engines
+	// begins with it, and has one for each thread that serves rings.
+	Engine  *proxy.Engine
+	Engines []*proxy.Engine
+	stages  []*gpustage.Stage // of the engines; nil: no PE has GPU memory
+	loops   []*loop.Loop      // of the engines, as they run
+	tracks  []*trace.Track    // of each engine; nil: nothing is traced
+	// Sharing is the number of PEs of the job that compete for this machine's
+	// processors, this one included.
+	Sharing int
+
+	heap      config.HeapKind   // of this PE
+	kinds     []config.HeapKind // of every PE
+	mainHeaps bool              // some heap of this node is in main memory
+	gpus      []string          // of every PE, as nvidia-smi prints it; nil where none has one
+	gpu       *graphics         // nil: this PE needs none, or has none
+	ringQuiets
+	kernels *Kernels                             // nil until somebody asks
+	stopper stopper                              // of the kernels
+	streams *onstream.Calls                      // the same as kernels
+	bounce  *bounce                              // of streams; nil if proxies copy in the program's context
+	work    struct{ offset, size, teams uint64 } // teams: how many have a part of it
+	teams   *teams                               // nil: no kernels will run
+	statics Statics                              // that are symmetric, or why there are none
+
+	rings     *queue.Host // nil until somebody asks
+	consumers []*loop.Consumer
+	reports   *reports
+	stderr    io.Writer
+	fatal     func(error)
+
+	processes   []process // of every PE
+	watch       watch
+	driverWatch driverWatch
+	late        late
+	finalized   func()
+
+	ranges  Ranges
+	log     *shmlog.Log
+	trace   *trace.File // nil: nothing is traced
+	boot    bootstrap.Bootstrap
+	segment *hostmem.Segment
+	// Live is what other processes see of this PE.
+	Live  *statuspage.PE
+	page  *statuspage.Page // where it is
+	tells bool             // some PE wants what was counted printed at the end
+
+	mapper int // PE that prints the map of the job, or noCartographer
+
+	cached  bool   // no operation registers its buffer
+	cache   string // what the banner says of registrations; "": none are needed
+	proxies int    // engines of each PE
+	apart   bool   // loopback does not reach all PEs
+
+	neighbours []neighbour // this PE included
+	nearness   string      // what the banner says of how NICs were chosen
+	notes      []string    // of what NICs were told, and refused, in opening
+	fabric     string      // that the NICs are on; "": the provider has no names for them
+	bound      binding
+	chaos      *chaos.Plan // nil: the network is as it is
+}
+
+// Start brings this PE into its job. It returns when every PE can be reached.
+// On error everything is undone.
+func Start(o Options) (*Job, error) {
+	read := config.Parse
+	if o.Nvshmem {
+		read = config.ParseNvshmem
+	}
+	cfg, warnings, err := read(o.Environ)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ReadSettings(cfg); err != nil {
+		return nil, err // also where no network is needed
+	}
+	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal, ranges: o.Ranges, finalized: o.Finalized}
+	j.late.doing = o.Doing
+	if err := j.ranges.open(cfg.Ranges); err != nil {
+		return nil, err
+	}
+	if err := j.start(o, warnings); err != nil {
+		if f, ok := j.boot.(bootstrap.Failer); ok {
+			f.Fail()
+		}
+		return nil, errors.Join(err, j.release())
+	}
+	return j, nil
+}
+
+func (j *Job) start(o Options, warnings []config.Warning) error {
+	var err error
+	if j.log, err = shmlog.Open(j.Config, o.Stderr); err != nil {
+		return err
+	}
+	if j.Config.Ranges != 0 && j.ranges.live == 0 {
+		j.log.Printf("pe", config.LogInfo, "SHMEM_NVTX: no profiler listens, nothing is shown (one sets NVTX_INJECTION64_PATH)")
+	}
+	if j.boot, err = j.meet(&o); err != nil {
+		return err
+	}
+	j.Me, j.NPEs = topo.PE(j.boot.Rank()), j.boot.Size()
+	j.log.SetPE(int(j.Me))
+	if err := j.planChaos(); err != nil {
+		return err
+	}
+	if err := j.openTrace(); err != nil {
+		return err
+	}
+	if err := j.chooseHeap(o.Kernels || o.Nvshmem); err != nil {
+		return err
+	}
+	if o.Nvshmem && j.heap == config.HeapDevice && j.Config.GPUShare != config.GPUShareIPC && j.gpu.driver.Maps() {
+		j.Config.Reserve(growingHeap)
+	}
+	if j.Me == 0 {
+		for _, w := range warnings {
+			j.log.Say("config", config.LogWarn, w.String())
+		}
+		if err := j.inform(o.Stderr); err != nil {
+			return err
+		}
+	}
+	if err := j.shareMemory(o.Statics.allowed(j.Config.Statics)); err != nil {
+		return err
+	}
+	if err := j.openPage(); err != nil {
+		return err
+	}
+	apart, err := j.someApart()
+	if err != nil {
+		return err
+	}
+	if apart {
+		if err := j.openNetwork(o); err != nil {
+			return err
+		}
+	}
+	if err := j.require(); err != nil {
+		return err
+	}
+	j.bindPE()
+	if j.Me == 0 && j.Config.Banner() {
+		j.log.Say("pe", config.LogInfo, j.banner())
+	}
+	return j.printMap()
+}
+
+// openTrace begins the file that SHMEM_TRACE names.
+func (j *Job) openTrace() error {
+	if j.Config.Trace == "" {
+		return nil
+	}
+	host, _ := os.Hostname() // for people
+	var err error
+	j.trace, err = trace.Create(trace.Name(shmlog.Expand(j.Config.Trace), int(j.Me)), int(j.Me), host)
+	return err
+}
+
+// inform prints what SHMEM_VERSION and SHMEM_INFO ask for.
+func (j *Job) inform(w io.Writer) error {
+	if j.Config.Version {
+		fmt.Fprintf(w, "shmem: libshmem %s, OpenSHMEM 1.6\n", libshmem.Version)
+	}
+	if j.Config.Info {
+		return j.Config.Print(w)
+	}
+	return nil
+}
+
+// shareMemory learns who is where and maps the symmetric memory of this node.
+func (j *Job) shareMemory(statics Statics) error {
+	host, err := topo.HostID(j.Config.HostID)
+	if err != nil {
+		return err
+	}
+	if j.Config.Chaos != "" {
+		host = fmt.Sprintf("%s, PE %d alone", host, j.boot.Rank())
+	}
+	network, err := topo.HostID("")
+	if err != nil {
+		return err
+	}
+	// Whether this PE is the first of its node is known only after the
+	// exchange; having the socket by then saves a second exchange.
+	listener, err := hostmem.Listen(j.NPEs)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	listener.Guard(j.boot.Secret(), j.warn)
+	own := peerInfo{
+		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
+		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
+		Statics:   statics,
+		OnFailure: j.Config.OnFailure, Process: ownProcess(),
+		Stats: j.Config.Stats != config.StatsOff, Map: j.wantsMap(), CPUs: topo.Allowed(),
+	}
+	var deviceListener *devmem.Listener
+	if j.heap == config.HeapDevice {
+		if deviceListener, err = devmem.Listen(j.NPEs); err != nil {
+			return err
+		}
+		defer deviceListener.Close()
+		deviceListener.Guard(j.boot.Secret(), j.warn)
+		own.Device = deviceListener.Name()
+	}
+	mine, err := encode(own)
+	if err != nil {
+		return err
+	}
+	all, err := j.boot.Allgather(mine)
+	if err != nil {
+		return err
+	}
+	infos, err := decodeAll[peerInfo](all)
+	if err != nil {
+		return err
+	}
+	if err := agree(infos); err != nil {
+		return err
+	}
+	if j.statics, err = agreeStatics(infos, int(j.Me), j.Config.Statics); err != nil {
+		return err
+	}
+	j.Layout = NewLayout(j.NPEs, j.statics.Size)
+	hosts := make([]string, len(infos))
+	for i, c := range infos {
+		hosts[i] = c.Host
+		if c.Machine == infos[j.Me].Machine {
+			j.Sharing++
+		}
+		j.tells = j.tells || c.Stats
+		j.apart = j.apart || c.Network != infos[0].Network
+		if c.Network == network {
+			j.neighbours = append(j.neighbours, neighbour{topo.PE(i), topo.Process{CPUs: c.CPUs}})
+		}
+		j.kinds = append(j.kinds, c.Kind)
+		if c.Machine != infos[j.Me].Machine || c.Process.Space != own.Process.Space {
+			c.Process = process{} // out of sight
+		}
+		j.processes = append(j.processes, c.Process)
+		j.mainHeaps = j.mainHeaps || c.Host == host && c.Kind != config.HeapDevice
+	}
+	j.proxies, j.mapper = fewest(infos), cartographer(infos)
+	j.Nodes = topo.NewNodes(hosts)
+	if err := j.mapSegment(listener, infos); err != nil {
+		return err
+	}
+	if j.gpu != nil {
+		if err := j.openGPU(deviceListener, infos); err != nil {
+			return err
+		}
+	}
+	if err := j.tellGPUs(); err != nil {
+		return err
+	}
+	if err := j.reserveWork(); err != nil {
+		return err
+	}
+	j.openTeams()
+	return nil
+}
+
+// warn tells of what is odd while the PEs come together, such as who came and is none of them.
+func (j *Job) warn(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s", text) }
+
+func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerInfo) error {
+	peers := j.Nodes.Peers(j.Me)
+	plan := hostmem.NewPlan(j.Layout.Internal, j.Config.SymmetricSize, len(peers))
+	plan.Sparse = roundUp(j.statics.Size, controlPage)
+	var err error
+	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
+		j.segment, err = hostmem.Create(plan)
+		if err == nil {
+			var others []int
+			for _, pe := range peers {
+				if pe != j.Me {
+					others = append(others, int(pe))
+				}
+			}
+			err = listener.Serve(j.segment, others, j.Config.BootstrapTimeout)
+		}
+	} else {
+		from := hostmem.Source{Name: infos[leader].Socket, Owner: int(leader), Me: int(j.Me), Secret: j.boot.Secret()}
+		j.segment, err = hostmem.Receive(from, plan, j.Config.BootstrapTimeout)
+	}
+	if err == nil {
+		err = j.segment.Map()
+	}
+	if err != nil {
+		return err
+	}
+	if j.statics.Size == 0 {
+		j.log.Printf("heap", config.LogInfo, "the program's globals and statics are not symmetric: %s", j.statics.Cause)
+	}
+	j.log.Printf("heap", config.LogDebug, "%d PEs of host %d share %s of address space, %d bytes of each PE are the library's own",
+		len(peers), j.Nodes.Node(j.Me), config.FormatSize(plan.Total()), plan.Internal-plan.Sparse)
+	j.Heap, err = heap.New(plan.Heap, plan.Align)
+	return err
+}
+
+// Explain logs why a call of the program gets no more than NULL.
+func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", err) }
+
+// HeapOf is where the internal area of a PE of this node ends in this process,
+// and its user heap begins where that is in main memory.
+func (j *Job) HeapOf(pe topo.PE) unsafe.Pointer { return j.segment.Heap(j.Nodes.Rank(pe)) }
+
+// HeapFile is the memory file of the node and where in it this PE's user heap begins;
+// false: that is in the memory of a GPU.
+func (j *Job) HeapFile() (fd int, at uint64, ok bool) {
+	if j.heap == config.HeapDevice {
+		return -1, 0, false
+	}
+	fd, at = j.segment.Place(j.Nodes.Rank(j.Me))
+	return fd, at, true
+}
+
+// Commit makes sure that there is memory behind all live blocks of the heap.
+func (j *Job) Commit() error { return j.commit(j.Heap.End()) }
+
+// Abort asks the launcher to end the job, and ends the waits of this PE's kernels.
+func (j *Job) Abort(status int, reason string) {
+	j.stopper.end()
+	j.boot.Abort(status, reason)
+}
+
+// Exit asks the launcher to end every PE with the status, and ends the waits of
+// this PE's kernels.
+func (j *Job) Exit(status int) {
+	j.stopper.end()
+	j.boot.Exit(status)
+}
+
+// Close leaves the job in good order. All PEs have come to a barrier; the
+// network is served until each of them has said so, for a PE may still wait
+// for an answer of this one.
+func (j *Job) Close() error {
+	err := errors.Join(j.closeRings(), j.tell())
+	j.watch.stop()
+	// Nor does a PE end while another one watches its process.
+	if len(j.loops) > 0 || j.looks() {
+		err = errors.Join(err, j.part())
+	}
+	if j.finalized != nil {
+		j.finalized()
+	}
+	return errors.Join(err, j.release())
+}
+
+// release undoes what start did.
+func (j *Job) release() error {
+	var errs []error
+	j.unbind()
+	j.watch.stop()
+	for _, l := range j.loops {
+		l.Stop()
+	}
+	j.loops = nil
+	for _, e := range j.Engines {
+		errs = append(errs, e.Close())
+	}
+	errs = append(errs, j.closeStreams(), j.closeKernels(), j.closeGPU())
+	if j.segment != nil {
+		if j.statics.Size > 0 {
+			errs = append(errs, j.segment.Empty(j.Nodes.Rank(j.Me)))
+		}
+		errs = append(errs, j.segment.Close())
+	}
+	if j.page != nil {
+		errs = append(errs, j.page.Close())
+		j.page, j.Live = nil, nil
+	}
+	if j.boot != nil {
+		errs = append(errs, j.boot.Close())
+	}
+	errs = append(errs, j.trace.Close(), j.log.Close())
+	return errors.Join(errs...)
+}
+
+// banner is the one line that says what was chosen.
+func (j *Job) banner() string {
+	host, _ := os.Hostname()
+	network := "none needed, all PEs share memory"
+	if j.Engine != nil {
+		c := j.Engine.Caps()
+		network = fmt.Sprintf("%s on %s", providerName(j.Config.Provider, c.Provider), c.Domain)
+		if j.fabric != "" {
+			network += ", fabric " + j.fabric
+		}
+		if len(j.notes) > 0 {
+			network += " (" + strings.Join(j.notes, ", ") + ")"
+		}
+		if c.Rails > 1 {
+			network += fmt.Sprintf(", policy %s", j.Config.NICPolicy)
+		}
+		if len(j.Engines) > 1 {
+			network += fmt.Sprintf(", %d endpoints a PE", len(j.Engines))
+		}
+		network += j.nearness + j.gpuNet()
+		if j.cache != "" {
+			network += ", " + j.cache
+		}
+	}
+	return fmt.Sprintf("libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap %s; network %s",
+		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), j.heaps(), network)
+}

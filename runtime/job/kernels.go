@@ -1,0 +1,245 @@
+package job
+
+import (
+	"errors"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/topo"
+)
+
+// Kernels is what the kernels of this PE work with. It is made before the first
+// of them runs and released after the last.
+type Kernels struct {
+	State *queue.State // the start of what each unit of kernels gets, in memory that is not Go's
+	At    gpu.Address  // the same, for kernels
+
+	shared *gpu.Memory // that the CPU and the GPU see
+	near   *gpu.Memory // of the GPU
+	report *queue.Report
+	rings  []*queue.Ring
+	over   chan struct{} // closed when nobody is to look at the report any more
+	gone   chan struct{} // closed when nobody does
+
+	stopper *stopper // the job's
+}
+
+// apart keeps what different parties write in cache lines of its own; GPUs have
+// lines of 128 bytes.
+const apart = 128
+
+// plan gives out consecutive parts of a block of memory.
+type plan struct{ size uint64 }
+
+func (p *plan) part(n uintptr) uint64 {
+	at := p.size
+	p.size += roundUp(uint64(n), apart)
+	return at
+}
+
+// ringPlaces is where the parts of a ring are: near in the GPU's block, the
+// others in the shared one.
+type ringPlaces struct{ line, replies, slots, cells, near uint64 }
+
+// Kernels returns what kernels of this process are given, or nil where this PE
+// has no GPU. The first call makes the rings and has the proxies serve them; it
+// is not safe for concurrent use.
+func (j *Job) Kernels() (*Kernels, error) {
+	switch {
+	case j.gpu == nil || j.kernels != nil:
+		return j.kernels, nil
+	case j.rings != nil && len(j.consumers) > 0:
+		return nil, errors.New("the proxies serve the rings of this process's threads, and not kernels beside them")
+	}
+	k, err := j.makeKernels()
+	if err != nil {
+		return nil, err
+	}
+	j.kernels = k
+	k.over, k.gone = make(chan struct{}), make(chan struct{})
+	go k.watch(j.fatal, j.boot.Over)
+	j.serveRings(k.rings, true)
+	j.log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", j.NPEs-j.byRing(), j.byRing())
+	return k, nil
+}
+
+// ringsOfKernels is how many rings there have to be.
+func (j *Job) ringsOfKernels() int {
+	if len(j.Engines) == 0 || j.byRing() == 0 {
+		return 0
+	}
+	return max(j.Config.RingCount, len(j.Engines))
+}
+
+// byRing is how many PEs kernels of this one do not reach by loads and stores.
+func (j *Job) byRing() int {
+	n := 0
+	for pe := range topo.PE(j.NPEs) {
+		if j.direct(pe) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (j *Job) makeKernels() (_ *Kernels, err error) {
+	count, size := j.ringsOfKernels(), j.Config.RingSize
+	var shared, near plan
+	image, queues := shared.part(uintptr(imageBytes)), shared.part(uintptr(count)*uintptr(imageBytes))
+	heaps := shared.part(uintptr(j.NPEs) * 8)
+	peers := shared.part(uintptr(j.NPEs) * unsafe.Sizeof(queue.Peer{}))
+	descs := shared.part(uintptr(count) * unsafe.Sizeof(queue.Desc{}))
+	copied := shared.size
+	report, stop := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(8)
+	near.part(uintptr(copied))
+	entries, lists := near.part(uintptr(j.Layout.Teams*teamBytes)), near.part(uintptr(j.Layout.Teams*j.teams.listBytes()))
+	places := make([]ringPlaces, count)
+	for i := range places {
+		places[i] = ringPlaces{
+			line: shared.part(unsafe.Sizeof(queue.Progress{})), replies: shared.part(uintptr(queue.ReplyBytes)),
+			slots: shared.part(uintptr(queue.SlotBytes(size))), near: near.part(uintptr(queue.NearBytes)),
+		}
+		if j.staged() {
+			places[i].cells = shared.part(uintptr(queue.CellsBytes))
+		}
+	}
+	k := &Kernels{stopper: &j.stopper}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.close())
+		}
+	}()
+	if k.shared, err = j.sharedMemory(shared.size); err != nil {
+		return nil, err
+	}
+	if k.near, err = gpu.Near(j.gpu.dev, near.size); err != nil {
+		return nil, err
+	}
+	here := func(at uint64) unsafe.Pointer { return unsafe.Add(k.shared.Host, at) }
+	there := func(at uint64) unsafe.Pointer { return pointer(k.shared.Device + gpu.Address(at)) }
+	nearby := func(at uint64) unsafe.Pointer { return pointer(k.near.Device + gpu.Address(at)) }
+	k.State, k.At = (*queue.State)(here(image)), k.near.Device+gpu.Address(image)
+	k.report = (*queue.Report)(here(report))
+
+	internal := j.segment.Plan().Internal
+	first := (*[queue.ImagePEs]uint64)(here(image + uint64(unsafe.Sizeof(queue.State{}))))
+	table := unsafe.Slice((*queue.Peer)(here(peers)), j.NPEs)
+	users := unsafe.Slice((*uint64)(here(heaps)), j.NPEs)
+	for pe := range table {
+		if a := j.direct(topo.PE(pe)); a != 0 {
+			users[pe] = uint64(a)
+			table[pe].Direct = pointer(a - gpu.Address(internal))
+		}
+		if pe < len(first) && j.Config.Checks != config.ChecksFull {
+			first[pe] = uint64(uintptr(table[pe].Direct))
+		}
+	}
+	for i, p := range places {
+		m := queue.Memory{Slots: here(p.slots), Line: (*queue.Progress)(here(p.line)), Replies: here(p.replies)}
+		// The proxy is told an address, which has to be its own.
+		if p.cells != 0 && here(p.cells) == there(p.cells) {
+			m.Cells = here(p.cells)
+		}
+		r, err := queue.New(m, size)
+		if err != nil {
+			return nil, err
+		}
+		k.rings = append(k.rings, r)
+		unsafe.Slice((*queue.Desc)(here(descs)), count)[i] = queue.Desc{
+			Slots: there(p.slots), Line: there(p.line), Replies: there(p.replies), Near: nearby(p.near), Cells: m.Cells,
+			Log2Slots: uint32(bits.TrailingZeros(uint(size))), Log2Replies: uint32(bits.TrailingZeros(queue.Replies)),
+		}
+	}
+	heap := j.gpu.address(j.Nodes.Rank(j.Me))
+	*k.State = queue.State{
+		Version: queue.Version, Size: uint32(unsafe.Sizeof(queue.State{})), Me: int32(j.Me), NPEs: int32(j.NPEs),
+		Segment: uint64(heap) - internal, Heap: uint64(heap), HeapSize: j.Config.SymmetricSize,
+		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(j.Config.RingMapBy),
+		Stop: there(stop), Work: uint64(heap) + j.work.offset, WorkSize: j.work.size,
+		Report: there(report), Checks: uint32(j.Config.Checks), Device: int32(j.gpu.dev.Number()),
+		Teams: nearby(entries), TeamCount: uint32(j.Layout.Teams), Heaps: nearby(heaps),
+	}
+	for i := range uint64(count) {
+		to := here(queues + i*imageBytes)
+		copy(unsafe.Slice((*byte)(to), imageBytes), unsafe.Slice((*byte)(here(image)), imageBytes))
+		one := (*queue.State)(to)
+		one.Rings, one.RingCount = unsafe.Add(one.Rings, i*uint64(unsafe.Sizeof(queue.Desc{}))), 1
+	}
+	if count > 0 {
+		k.State.Queues = nearby(queues)
+	}
+	if err := j.gpu.dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
+		return nil, err
+	}
+	if err := j.teams.begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
+		return nil, err
+	}
+	k.stopper.begin((*[2]atomic.Uint32)(here(stop)), k.rings)
+	return k, nil
+}
+
+// sharedMemory is for what the proxy and kernels both touch.
+func (j *Job) sharedMemory(n uint64) (*gpu.Memory, error) {
+	kind, err := gpu.ParseKind(j.Config.RingMemory.String())
+	if err != nil {
+		return nil, err
+	}
+	m, reports, err := gpu.Ring(j.gpu.dev, kind, n)
+	for _, r := range reports {
+		j.log.Printf("gpu", config.LogDebug, "memory of rings, %v", r)
+	}
+	return m, err
+}
+
+func (k *Kernels) close() error {
+	var errs []error
+	k.stopper.finish()
+	if k.near != nil {
+		errs = append(errs, k.near.Close())
+	}
+	if k.shared != nil {
+		errs = append(errs, k.shared.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// HasRings tells whether kernels of this PE push operations into rings.
+func (j *Job) HasRings() bool { return j.kernels != nil && len(j.kernels.rings) > 0 }
+
+// closeKernels comes when no kernel uses the library any more. Those of a program
+// that breaks this are told to end: giving their memory back waits for them.
+func (j *Job) closeKernels() error {
+	if j.kernels == nil {
+		return nil
+	}
+	k := j.kernels
+	j.kernels = nil
+	j.teams.end()
+	close(k.over)
+	<-k.gone
+	// The last kernel may have ended since it was looked at.
+	if err := k.fault(); err != nil {
+		j.fatal(err)
+	}
+	return k.close()
+}
+
+// direct is where kernels of this PE reach the user heap of another one by
+// loads and stores, or 0. Heaps in main memory are left to their owners where
+// the GPU's atomic operations on it are not atomic with the CPU's: over PCIe, of
+// 6,000 additions by two GPUs to a word of a PE without one, 121 were lost.
+func (j *Job) direct(pe topo.PE) gpu.Address {
+	switch {
+	case j.gpu == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me):
+		return 0
+	case j.Config.DisableP2P && pe != j.Me:
+		return 0
+	case j.kinds[pe] != config.HeapDevice && pe != j.Me && !j.gpu.dev.Facts().HostAtomics:
+		return 0
+	}
+	return j.gpu.address(j.Nodes.Rank(pe))
+}

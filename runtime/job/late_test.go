@@ -1,0 +1,95 @@
+package job
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/topo"
+)
+
+// knower is a launcher that knows fates, of which it is asked.
+type knower struct {
+	*teller
+	asked []int
+	fates map[int]string
+}
+
+func (k *knower) Inquire(pes []int)  { k.asked = pes }
+func (k *knower) Fate(pe int) string { return k.fates[pe] }
+
+// TestLate: what is said of PEs that are late, by who knows best: the launcher, the PE itself,
+// and where neither does, that its process is gone.
+func TestLate(t *testing.T) {
+	j, b := watchedJob(t, config.AbortOnFailure)
+	k := &knower{teller: b, fates: map[int]string{}}
+	j.boot = k
+	j.Nodes = topo.NewNodes([]string{"a", "a", "a", "b"})
+	does := map[How]string{}
+	j.late.doing = func(pe topo.PE, how How) string {
+		if pe == 3 {
+			t.Error("the control page of a PE of another node was asked for")
+		}
+		return does[how]
+	}
+	late := func(want string, pes ...topo.PE) {
+		t.Helper()
+		if got := j.Late(pes, len(pes)+2); got != want+"and 2 more PEs have not come" {
+			t.Errorf("late is %q, want %q", got, want)
+		}
+	}
+	late("", 1)
+	does[0], does[Deep] = "is in shmem_quiet for 1.0 s", "is in shmem_quiet for 1.0 s (for PE 10)"
+	late("PE 1 is in shmem_quiet for 1.0 s (for PE 10); PE 2 is in shmem_quiet for 1.0 s (for PE 10); ", 1, 2)
+	// It waits for this one: what it would show, others show already.
+	does[Deep] = "is in shmem_quiet for 1.0 s (for PE 10; PE 0 is here)"
+	late("PE 1 is in shmem_quiet for 1.0 s; ", 1)
+
+	// Of another node: what it has said.
+	late("", 3)
+	j.late.hears(3, "is in shmem_init"+separator+"is in shmem_init, deep")
+	late("PE 3 is in shmem_init, deep; ", 3)
+	if got := j.Explanation([]topo.PE{3}, 1); got != "PE 3 is in shmem_init, deep" {
+		t.Errorf("PE 3 is explained by %q", got)
+	}
+	k.fates[3] = "called shmem_finalize" // its process is out of sight
+	late("PE 3 called shmem_finalize; ", 3)
+
+	// A process that is gone.
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, began, _ := stat(child.Process.Pid)
+	j.processes[2] = process{child.Process.Pid, began, "here"}
+	late("PE 2 is in shmem_quiet for 1.0 s; ", 2)
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	if got := j.Late([]topo.PE{2}, 1); !strings.HasSuffix(got, "is gone, and its status is not known)") {
+		t.Errorf("PE 2: %q", got)
+	}
+	// Nobody waits for it in particular, but it stands out.
+	if got := j.Explanation(nil, 0); !strings.HasPrefix(got, "PE 2 has ended (its process, ") {
+		t.Errorf("all are explained by %q", got)
+	}
+	does[Gone] = "ended with status 0, 1.0 s ago, without shmem_finalize"
+	late("PE 2 "+does[Gone]+"; ", 2)
+	if j.Probe([]topo.PE{1}); len(k.asked) != 2 || k.asked[0] != 1 || k.asked[1] != 2 {
+		t.Errorf("the launcher was asked for %v, not for PE 1, which is late, and PE 2, which is gone", k.asked)
+	}
+	k.fates[2] = "exited with status 0 without shmem_finalize"
+	late("PE 2 "+k.fates[2]+"; ", 2)
+}
+
+func TestNames(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "PE 1": true, "for PE 10": false, "for PE 12, then PE 1": true, "PE 1 and PE 12": true, "not there yet: PE 21 PE 13": false,
+	} {
+		if got := names(text, 1); got != want {
+			t.Errorf("%q names PE 1: %t", text, got)
+		}
+	}
+}

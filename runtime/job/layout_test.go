@@ -1,0 +1,63 @@
+package job
+
+import "testing"
+
+func TestLayout(t *testing.T) {
+	for n := 1; n <= 100_000; n++ {
+		l := NewLayout(n, 0)
+		pes := uint64(n)
+		// From the user heap downwards: control page, inbox, scratch.
+		inboxEnd := l.InboxOffset - pes*inboxWord
+		scratchEnd := l.ScratchOffset - l.ScratchSize
+		switch {
+		case inboxEnd < controlPage:
+			t.Errorf("%d PEs: the inbox ends %d bytes below the heap, in the control page", n, inboxEnd)
+		case scratchEnd < l.InboxOffset:
+			t.Errorf("%d PEs: scratch ends %d bytes below the heap, in the inbox that begins at %d", n, scratchEnd, l.InboxOffset)
+		case l.TeamsOffset-(l.Teams+1)*l.TeamSize < l.ScratchOffset:
+			t.Errorf("%d PEs: the teams end %d bytes below the heap, in the scratch that begins at %d", n, l.TeamsOffset-(l.Teams+1)*l.TeamSize, l.ScratchOffset)
+		case l.DeskOffset-deskSize(n) < l.TeamsOffset:
+			t.Errorf("%d PEs: the desk ends %d bytes below the heap, in the teams that begin at %d", n, l.DeskOffset-deskSize(n), l.TeamsOffset)
+		case l.Internal < l.DeskOffset:
+			t.Errorf("%d PEs: the teams begin %d bytes below the heap, outside the area of %d", n, l.TeamsOffset, l.Internal)
+		case l.Internal%controlPage != 0:
+			t.Errorf("%d PEs: %d bytes are no pages", n, l.Internal)
+		case l.InboxOffset%cacheLine != 0 || l.ScratchOffset%cacheLine != 0 || l.TeamsOffset%cacheLine != 0 || l.TeamSize%cacheLine != 0:
+			t.Errorf("%d PEs: inbox at %d and scratch at %d share cache lines", n, l.InboxOffset, l.ScratchOffset)
+		case n > 1 && NewLayout(n-1, 0).InboxOffset > l.InboxOffset:
+			t.Errorf("%d PEs: the inbox is smaller than for one PE fewer", n)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestLayoutSizes(t *testing.T) {
+	for _, test := range []struct{ n, slots, internal int }{
+		{1, 1, 4096 + 4096 + 4096},
+		{16, 16, 4096 + 4096 + 2*16*Slot},
+		{17, 4 + 2, 4096 + 4096 + 2*6*Slot},
+		{31, 4 + 2, 4096 + 4096 + 2*6*Slot},
+		{1000, 9 + 2, 4096 + 8192 + 2*11*Slot},
+		{100_000, 16 + 2, 4096 + 802_816 + 2*18*Slot},
+	} {
+		l := NewLayout(test.n, 0)
+		if got := int(l.ScratchSize) / scratchBuffers / Slot; got != test.slots {
+			t.Errorf("%d PEs: %d slots, want %d", test.n, got, test.slots)
+		}
+		if int(roundUp(l.ScratchOffset, controlPage)) > test.internal {
+			t.Errorf("%d PEs: %d bytes, want at most %d", test.n, l.Internal, test.internal)
+		}
+	}
+}
+
+// TestTeams: hundreds of teams where that costs little memory, and never none.
+func TestTeams(t *testing.T) {
+	for _, test := range []struct{ n, teams int }{{1, 512}, {8, 512}, {300, 512}, {1000, 400}, {10_000, 80}, {1_000_000, 12}} {
+		l := NewLayout(test.n, 0)
+		if int(l.Teams) < test.teams || l.Teams > mostTeams {
+			t.Errorf("%d PEs: %d teams, want at least %d", test.n, l.Teams, test.teams)
+		}
+	}
+}

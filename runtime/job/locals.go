@@ -1,0 +1,37 @@
+package job
+
+import (
+	"fmt"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/mrcache"
+	"libshmem/runtime/mrcache/memmonitor"
+	"libshmem/runtime/proxy"
+)
+
+// cacheRegions bounds how many buffers stay registered with a NIC. Those have room
+// for 10^5 and more; what is bounded is the time to find a place for a new one.
+const cacheRegions = 1024
+
+// keepRegistered has an engine keep callers' memory registered, where its provider
+// wants it registered and the system can tell when the memory changes. Elsewhere
+// each operation registers for itself, which is slower and as right.
+func (j *Job) keepRegistered(e *proxy.Engine) {
+	size := j.Config.RegistrationCache
+	if j.cached = !e.Caps().LocalMR; j.cached {
+		return // no buffer needs to be registered
+	}
+	j.cache = "no registration cache"
+	if size == 0 {
+		return
+	}
+	w, err := memmonitor.Open()
+	if err != nil {
+		j.cache += ", " + err.Error()
+		j.log.Printf("fabric", config.LogInfo, "buffers outside the heap are registered for each operation: %v", err)
+		return
+	}
+	e.KeepRegistered(w, mrcache.Limits{Bytes: size, Regions: cacheRegions})
+	j.cached = true
+	j.cache = fmt.Sprintf("registration cache of %s", config.FormatSize(size))
+}

@@ -1,0 +1,139 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/pathmap"
+	"libshmem/runtime/shmerr"
+	"libshmem/runtime/topo"
+)
+
+// wantsMap tells whether this PE's settings ask for the map of the job. What all PEs are
+// told of that is in their cards, so that all take part where one asks.
+func (j *Job) wantsMap() bool { return j.log.Enabled("pe", config.LogDebug) }
+
+// noCartographer is that no PE asks for the map.
+const noCartographer = -1
+
+// cartographer is the first PE that asks for the map, and prints it.
+func cartographer(infos []peerInfo) int {
+	return slices.IndexFunc(infos, func(c peerInfo) bool { return c.Map })
+}
+
+// Map gathers by which way each PE reaches each other one. It is collective, and comes
+// when the job is open.
+func (j *Job) Map() (*pathmap.Map, error) {
+	mine, err := encode(j.paths())
+	if err != nil {
+		return nil, err
+	}
+	all, err := j.boot.Allgather(mine)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := decodeAll[pathmap.Row](all)
+	if err != nil {
+		return nil, err
+	}
+	return pathmap.New(j.Nodes, rows)
+}
+
+// printMap prints it, where a PE asks for it.
+func (j *Job) printMap() error {
+	if j.mapper == noCartographer {
+		return nil
+	}
+	m, err := j.Map()
+	if err != nil || int(j.Me) != j.mapper {
+		return err
+	}
+	var b strings.Builder
+	if err := m.Print(&b); err != nil {
+		return err
+	}
+	return j.log.Print(b.String())
+}
+
+// paths are the ways of this PE, by what C and kernels are told of each heap.
+func (j *Job) paths() pathmap.Row {
+	name, _ := os.Hostname() // for people
+	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.ownGPU(), Reached: j.gpuPath()}
+	if j.Engine != nil {
+		c := j.Engine.Caps()
+		r.Provider, r.NICs = providerName(j.Config.Provider, c.Provider), c.Domain
+	} else {
+		r.Reached = ""
+	}
+	because := func(why string) {
+		if why != "" && !slices.Contains(r.Why, why) {
+			r.Why = append(r.Why, why)
+		}
+	}
+	var host, kernels []byte
+	for _, pe := range j.Nodes.Peers(j.Me) {
+		way, why := j.hostPath(pe)
+		host = append(host, byte(way))
+		because(why)
+		if j.gpu != nil {
+			way, why = j.kernelPath(pe)
+			kernels = append(kernels, byte(way))
+			because(why)
+		}
+	}
+	r.Host, r.Kernels = string(host), string(kernels)
+	return r
+}
+
+// hostPath is how calls of the host get to the heap of a PE of this host, and why not
+// without the network.
+func (j *Job) hostPath(pe topo.PE) (way pathmap.Path, why string) {
+	switch {
+	case pe == j.Me:
+		return pathmap.Own, ""
+	case j.Near(pe) != nil:
+		return pathmap.Memory, ""
+	case j.Mapped(pe) != nil:
+		return pathmap.Copy, ""
+	case j.gpu == nil:
+		return pathmap.Network, "it uses no GPU, and other heaps are in GPU memory"
+	}
+	return pathmap.Network, j.gpu.unmapped(j.Nodes.Rank(pe))
+}
+
+// kernelPath is the same of kernels, and why not by loads and stores.
+func (j *Job) kernelPath(pe topo.PE) (way pathmap.Path, why string) {
+	switch {
+	case pe == j.Me:
+		return pathmap.Own, ""
+	case j.direct(pe) != 0:
+		return pathmap.Direct, ""
+	case j.Config.DisableP2P:
+		why = "SHMEM_DISABLE_P2P is set"
+	case j.Mapped(pe) == nil:
+		why = j.gpu.unmapped(j.Nodes.Rank(pe))
+	default:
+		why = "its GPU's atomic operations on main memory are not atomic with those of the CPU"
+	}
+	if j.copies(pe) {
+		return pathmap.Copy, why
+	}
+	return pathmap.Network, why
+}
+
+// unmapped says why this PE's GPU has no address for the heap of the PE with this rank
+// on the node.
+func (g *graphics) unmapped(rank int) string {
+	if g.device == nil {
+		return "its own heap is not in GPU memory, and others are"
+	}
+	err := g.device.Why(g.heaps[rank].number)
+	if e, ok := errors.AsType[*shmerr.Error](err); ok {
+		err = e.Cause // the object is in the map
+	}
+	return fmt.Sprint(err)
+}

@@ -1,0 +1,165 @@
+package job
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/config"
+	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/pathmap"
+	"libshmem/runtime/shmlog"
+	"libshmem/runtime/topo"
+)
+
+// table is where PEs of one process meet, once.
+type table struct {
+	all  [][]byte
+	come sync.WaitGroup
+}
+
+// guest is a PE at a table: a bootstrap that gathers and does nothing else.
+type guest struct {
+	bootstrap.Bootstrap
+	at   *table
+	me   int
+	came int
+}
+
+func (g *guest) Allgather(mine []byte) ([][]byte, error) {
+	g.came++
+	g.at.all[g.me] = mine
+	g.at.come.Done()
+	g.at.come.Wait()
+	return g.at.all, nil
+}
+
+// seated are jobs that PEs of some hosts have, their heaps in main memory.
+func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*bytes.Buffer) {
+	t.Helper()
+	cfg, _, err := config.Parse(strings.Fields(environ))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(hosts)
+	at := &table{all: make([][]byte, n)}
+	at.come.Add(n)
+	jobs, said := make([]*Job, n), make([]*bytes.Buffer, n)
+	nodes := topo.NewNodes(strings.Split(hosts, ""))
+	for pe := range jobs {
+		said[pe] = new(bytes.Buffer)
+		j := &Job{Config: cfg, Nodes: nodes, Me: topo.PE(pe), NPEs: n, heap: config.HeapHost, kinds: make([]config.HeapKind, n), boot: &guest{at: at, me: pe}, mapper: mapper}
+		for i := range j.kinds {
+			j.kinds[i] = config.HeapHost
+		}
+		if j.log, err = shmlog.Open(cfg, said[pe]); err != nil {
+			t.Fatal(err)
+		}
+		if j.segment, err = hostmem.Create(hostmem.NewPlan(4096, 1<<20, len(nodes.Peers(j.Me)))); err == nil {
+			t.Cleanup(func() { _ = j.segment.Close() })
+			err = j.segment.Map()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs[pe] = j
+	}
+	return jobs, said
+}
+
+// together has all PEs do something.
+func together(jobs []*Job, f func(j *Job)) {
+	var all sync.WaitGroup
+	for _, j := range jobs {
+		all.Go(func() { f(j) })
+	}
+	all.Wait()
+}
+
+// TestMapOfAll: each PE has the whole map.
+func TestMapOfAll(t *testing.T) {
+	jobs, _ := seated(t, "abaa", "", 0)
+	together(jobs, func(j *Job) {
+		m, err := j.Map()
+		if err != nil {
+			t.Errorf("PE %d: %v", j.Me, err)
+			return
+		}
+		got := ""
+		for from := range topo.PE(4) {
+			for to := range topo.PE(4) {
+				got += string(rune(m.Host(from, to)))
+				if k := m.Kernels(from, to); k != pathmap.None {
+					t.Errorf("PE %d: kernels from %d to %d go by %c", j.Me, from, to, k)
+				}
+			}
+			got += " "
+		}
+		if want := ".nmm n.nn mn.m mnm. "; got != want {
+			t.Errorf("PE %d has %s, want %s", j.Me, got, want)
+		}
+	})
+}
+
+// TestWhoPrintsMap: nobody meets for a map that no PE has asked for, and where one has,
+// all meet and it alone prints.
+func TestWhoPrintsMap(t *testing.T) {
+	for _, mapper := range []int{noCartographer, 0, 2} {
+		jobs, said := seated(t, "aab", "", mapper)
+		together(jobs, func(j *Job) {
+			if err := j.printMap(); err != nil {
+				t.Errorf("PE %d: %v", j.Me, err)
+			}
+		})
+		for pe, j := range jobs {
+			if came := j.boot.(*guest).came; (came == 1) != (mapper != noCartographer) || came > 1 {
+				t.Errorf("PE %d asks for a map: PE %d comes %d times", mapper, pe, came)
+			}
+			if printed := strings.HasPrefix(said[pe].String(), "shmem: map of 3 PEs on 2 hosts: "); printed != (pe == mapper) {
+				t.Errorf("PE %d asks for a map: PE %d says %q", mapper, pe, said[pe])
+			}
+		}
+	}
+}
+
+// TestCartographer: cards say who asks.
+func TestCartographer(t *testing.T) {
+	for asks, want := range map[string]int{"": -1, "no": -1, "yes": 0, "no no yes yes": 2, "no yes no": 1} {
+		var infos []peerInfo
+		for word := range strings.FieldsSeq(asks) {
+			infos = append(infos, peerInfo{Map: word == "yes"})
+		}
+		if got := cartographer(infos); got != want {
+			t.Errorf("%q: PE %d prints, want %d", asks, got, want)
+		}
+	}
+	for environ, want := range map[string]bool{
+		"": false, "SHMEM_LOG_LEVEL=info": false, "SHMEM_LOG_LEVEL=debug": true, "NVSHMEM_DEBUG=TRACE": true, "SHMEM_DEBUG=1": true,
+		"SHMEM_DEBUG=1 SHMEM_LOG_LEVEL=info": false, "SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=heap": false, "SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=pe": true,
+	} {
+		jobs, _ := seated(t, "a", environ, noCartographer)
+		if got := jobs[0].wantsMap(); got != want {
+			t.Errorf("%q asks for a map: %v", environ, got)
+		}
+	}
+}
+
+// TestMapOfOthers: what no PE of this version would tell is refused.
+func TestMapOfOthers(t *testing.T) {
+	jobs, _ := seated(t, "aa", "", 0)
+	strange, err := encode(pathmap.Row{Host: "..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range [][]byte{strange, {1}, nil} {
+		at := &table{all: [][]byte{nil, bad}}
+		at.come.Add(1)
+		jobs[0].boot = &guest{at: at}
+		if m, err := jobs[0].Map(); m != nil || err == nil || !strings.Contains(err.Error(), "start every PE with ") || !strings.Contains(err.Error(), "PE 1") {
+			t.Errorf("%s: %v, %v", fmt.Sprintf("%x", bad), m, err)
+		}
+	}
+}

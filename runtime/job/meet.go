@@ -1,0 +1,274 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/file"
+	"libshmem/runtime/bootstrap/launcher"
+	"libshmem/runtime/bootstrap/mpi"
+	"libshmem/runtime/bootstrap/plugin"
+	"libshmem/runtime/bootstrap/pmi"
+	"libshmem/runtime/bootstrap/pmix"
+	"libshmem/runtime/bootstrap/singleton"
+	"libshmem/runtime/bootstrap/slurm"
+	"libshmem/runtime/bootstrap/uid"
+	"libshmem/runtime/config"
+	"libshmem/runtime/shmerr"
+)
+
+// A bootstrapChoice is one bootstrap: what shows that the process was started for it, and how
+// it begins.
+type bootstrapChoice struct {
+	name config.Bootstrap
+	// sign says what shows it, for the log; "" where nothing does.
+	sign func(s *surroundings) string
+	// needs says what has to be done for SHMEM_BOOTSTRAP to force it where there is
+	// no sign. "": it works without one.
+	needs string
+	open  func(s *surroundings) (bootstrap.Bootstrap, error)
+	// place are the variables that name one place in a job, which programs that a PE starts
+	// inherit. Without the last one there is no sign.
+	place []string
+}
+
+// bootstraps are those that there are; the first with a sign wins. What the program says
+// itself comes before what it was started with.
+var bootstraps = []bootstrapChoice{
+	{"uid", func(s *surroundings) string { return s.given.sign() }, "give shmemx_init_attr a unique id", openUID, nil},
+	{"mpi", signOfMPI, "call MPI_Init before", openMPI, nil},
+	{"launcher", func(s *surroundings) string { return s.set(launcher.EnvFD) }, "start the program with shmemrun", openLauncher, nil},
+	{"file", func(s *surroundings) string { return s.set(file.Env) }, "set SHMEM_BOOTSTRAP_FILE, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openFile, []string{"SHMEM_BOOTSTRAP_PE", file.Env}},
+	{"plugin", func(s *surroundings) string { return s.set(plugin.Env) }, "set SHMEM_BOOTSTRAP_PLUGIN", openPlugin, nil},
+	{"pmix", func(s *surroundings) string { return s.set(pmix.EnvNamespace, pmix.EnvRank) }, "start the program with mpirun of Open MPI or srun --mpi=pmix", openPMIx, []string{pmix.EnvNamespace, pmix.EnvRank}},
+	{"pmi", signOfPMI, "start the program with mpiexec.hydra or srun --mpi=pmi2", openPMI, []string{pmi.EnvFD, pmi.EnvRank, pmi.EnvPort, pmi.EnvID}},
+	{"slurm", func(s *surroundings) string { return slurm.Sign(s.env) }, "start the program with srun", openSlurm, []string{slurm.EnvJob, slurm.EnvStep, slurm.EnvPE}},
+	{"singleton", func(*surroundings) string { return "no launcher" }, "", openSingleton, nil},
+}
+
+// surroundings are what the choice rests on.
+type surroundings struct {
+	config *config.Config
+	env    map[string]string
+	given  Given
+	warn   func(text string)
+}
+
+// Given is what the program hands to shmemx_init_attr.
+type Given struct {
+	UID      *uid.ID        // nil: none
+	PE, NPEs int            // with it
+	MPIComm  unsafe.Pointer // to an MPI_Comm; nil: none
+}
+
+func (g Given) sign() string {
+	if g.UID == nil {
+		return ""
+	}
+	return "a unique id"
+}
+
+// set names a variable that is there and not empty, or says nothing. Of several it
+// takes all or none: "A, B".
+func (s *surroundings) set(names ...string) string {
+	for _, name := range names {
+		if s.env[name] == "" {
+			return ""
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// environment makes a map of "NAME=value" entries. The first of a name counts, as in
+// getenv.
+func environment(environ []string) map[string]string {
+	env := make(map[string]string, len(environ))
+	for _, kv := range environ {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			if _, seen := env[name]; !seen {
+				env[name] = value
+			}
+		}
+	}
+	return env
+}
+
+// choose takes the way that SHMEM_BOOTSTRAP forces, or the first with a sign, and
+// says why.
+func choose(s *surroundings) (*bootstrapChoice, string, error) {
+	forced := s.config.Bootstrap
+	for i := range bootstraps {
+		w := &bootstraps[i]
+		if forced != config.BootstrapAuto && forced != w.name {
+			continue
+		}
+		sign := w.sign(s)
+		switch {
+		case forced == w.name && sign == "" && w.needs != "":
+			return nil, "", &shmerr.Error{
+				Op: "join job", Object: fmt.Sprintf("SHMEM_BOOTSTRAP=%s", forced),
+				Cause:  shmerr.Causef(shmerr.ErrSetting, "nothing shows that this process was started for it"),
+				Remedy: w.needs + ", or unset SHMEM_BOOTSTRAP",
+			}
+		case forced == w.name:
+			return w, "SHMEM_BOOTSTRAP", nil
+		case sign != "":
+			return w, sign, nil
+		}
+	}
+	return nil, "", fmt.Errorf("join job: there is no bootstrap %q", forced)
+}
+
+// meet chooses how the PEs find each other, and begins.
+func (j *Job) meet(o *Options) (bootstrap.Bootstrap, error) {
+	s := &surroundings{config: j.Config, env: environment(o.Environ), given: o.Given, warn: j.warn}
+	w, why, err := choose(s)
+	if err != nil {
+		return nil, err
+	}
+	j.log.Printf("bootstrap", config.LogDebug, "%s, because of %s", w.name, why)
+	place := w.place
+	if w.name == "slurm" && s.env[slurm.EnvSize] == "1" {
+		place = nil // in a step of one task every process is alone
+	}
+	if err := vacant(s.env, place); err != nil {
+		return nil, err
+	}
+	return w.open(s)
+}
+
+// opened is what an open returned: not a nil pointer of some type, which were no nil
+// Bootstrap, beside an error.
+func opened(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
+	m, err := uid.Join(uid.Options{
+		ID: *s.given.UID, PE: s.given.PE, Size: s.given.NPEs,
+		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+	})
+	return opened(m, err)
+}
+
+// signOfMPI: what the program gives comes first, then MPI as far as it has brought the
+// processes of this launch together: each of them may be a world of its own, when MPI
+// and the launcher do not know each other.
+func signOfMPI(s *surroundings) string {
+	if s.given.MPIComm != nil {
+		return "an MPI communicator"
+	}
+	world, up := mpi.World()
+	if !up || s.set(launcher.EnvFD) != "" {
+		return ""
+	}
+	_, size, err := world.Who()
+	alone := size == 1 && s.env["PMI_SIZE"] != "1"
+	if err != nil || alone && signOfPMI(s)+s.set(pmix.EnvNamespace, pmix.EnvRank)+slurm.Sign(s.env) != "" {
+		return ""
+	}
+	return "MPI, which is up"
+}
+
+func openMPI(s *surroundings) (bootstrap.Bootstrap, error) {
+	comm, err := mpi.At(s.given.MPIComm)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mpi.Join(mpi.Options{
+		Comm: comm, Filter: filter(s.config),
+		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+	})
+	return opened(m, err)
+}
+
+func openFile(s *surroundings) (bootstrap.Bootstrap, error) {
+	f := s.config.BootstrapFile
+	m, err := file.Join(file.Options{
+		Path: f.Path, PE: f.PE, Size: f.NPEs, Filter: filter(s.config),
+		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+	})
+	return opened(m, err)
+}
+
+func openPlugin(s *surroundings) (bootstrap.Bootstrap, error) {
+	p, err := plugin.Join(s.config.BootstrapPlugin, s.config.BootstrapTimeout, s.warn)
+	return opened(p, err)
+}
+
+// filter is which addresses an id carries.
+func filter(cfg *config.Config) uid.Filter {
+	families := map[config.BootstrapFamily]uid.Family{config.BootstrapIPv4: uid.IPv4, config.BootstrapIPv6: uid.IPv6}
+	return uid.Filter{Interfaces: cfg.BootstrapInterface, Family: families[cfg.BootstrapFamily]}
+}
+
+// UniqueID makes an id, whose root lives in this process until the job is over, or that of the
+// session that the environment names.
+func UniqueID(environ []string) (uid.ID, error) {
+	cfg, _, err := config.Parse(environ)
+	if err != nil {
+		return uid.ID{}, err
+	}
+	if cfg.BootstrapSession != "" {
+		return uid.Session(cfg.BootstrapSession)
+	}
+	_, id, err := uid.NewRoot(filter(cfg))
+	return id, err
+}
+
+func openSingleton(*surroundings) (bootstrap.Bootstrap, error) { return singleton.New(), nil }
+
+// openLauncher gives the client a descriptor of its own, which it closes when this PE
+// finalizes: the program may initialise again.
+func openLauncher(s *surroundings) (bootstrap.Bootstrap, error) {
+	l := s.config.Launcher
+	fd, err := unix.FcntlInt(uintptr(l.FD), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("join job: descriptor %d of shmemrun: %w (start the program with shmemrun, or unset %s)", l.FD, err, launcher.EnvFD)
+	}
+	unix.CloseOnExec(l.FD)
+	client, err := launcher.New(fd, l.PE, l.NPEs, s.config.BootstrapTimeout, s.config.OnFailure == config.ReturnOnFailure, s.warn)
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd)) // not client: a nil *Client is no nil Bootstrap
+	}
+	return client, nil
+}
+
+func signOfPMI(s *surroundings) string {
+	if sign := s.set(pmi.EnvFD, pmi.EnvRank, pmi.EnvSize); sign != "" {
+		return sign
+	}
+	return s.set(pmi.EnvPort, pmi.EnvID)
+}
+
+func openPMI(s *surroundings) (bootstrap.Bootstrap, error) {
+	c, err := pmi.New(s.env, s.config.BootstrapTimeout)
+	return opened(c, err)
+}
+
+func openPMIx(s *surroundings) (bootstrap.Bootstrap, error) {
+	c, err := pmix.New(s.config.BootstrapTimeout)
+	return opened(c, err)
+}
+
+func openSlurm(s *surroundings) (bootstrap.Bootstrap, error) {
+	return slurm.Join(slurm.Options{
+		Env: s.env, Folder: s.config.BootstrapDir, Filter: filter(s.config),
+		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+	})
+}
+
+// Depart tells the launcher that the process ends in good order, where it has to be
+// told and no job is open. It is for the end of the process.
+func Depart() {
+	pmix.Depart()
+	pmi.Depart()
+}

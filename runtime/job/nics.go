@@ -1,0 +1,127 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+
+	"libshmem/fabric"
+	"libshmem/fabric/chaos"
+	"libshmem/fabric/ofi"
+	"libshmem/fabric/rail"
+	"libshmem/runtime/config"
+	"libshmem/runtime/nvtx"
+	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/trace"
+)
+
+// nics are the NICs that this PE takes.
+type nics struct {
+	*ofi.Choice
+	several bool // some PE takes more than one, so that all speak as rails do
+}
+
+// chooseNICs takes NICs on the fabric that all PEs take, and learns whether any PE has several.
+func (j *Job) chooseNICs() (*nics, error) {
+	if err := j.learnGPUs(); err != nil {
+		return nil, err
+	}
+	s, err := ReadSettings(j.Config)
+	if err != nil {
+		return nil, err
+	}
+	w := s.Hints(j.Config)
+	w.GPU = j.registers()
+	w.Pick = func(nics []ofi.NIC) ([]int, error) { return j.pick(Machine, &s, nics) }
+	c, err := ofi.Choose(j.Config.Libfabric, w)
+	if err != nil {
+		return nil, err
+	}
+	j.remark(&s, c.NICs())
+	n := &nics{Choice: c}
+	infos, err := j.nicInfos(n)
+	if err == nil {
+		err = j.agreeOnFabric(n, infos)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	j.fabric = c.Fabric()
+	for _, info := range infos {
+		n.several = n.several || info.NICs > 1
+	}
+	return n, nil
+}
+
+// openProvider opens the network of an engine, and records what goes through it where
+// the settings want that.
+func (j *Job) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
+	c := credit.Config(j.NPEs)
+	c.GPU = j.registers()
+	j.askFor(&c)
+	p, err := j.openPlain(n, c, i)
+	if err != nil {
+		return nil, err
+	}
+	return nvtx.Around(trace.Around(p, c.Tokens, track), j.ranges.proxy()), nil
+}
+
+// planChaos reads what is to go wrong, before this PE has anything that others wait for.
+func (j *Job) planChaos() error {
+	text := j.Config.Chaos
+	if text == "" {
+		return nil
+	}
+	plan, err := chaos.Parse(text)
+	if err == nil {
+		err = plan.Check(j.NPEs)
+	}
+	if err != nil {
+		return fmt.Errorf("read setting SHMEM_CHAOS=%q: %w", text, err)
+	}
+	j.chaos = &plan
+	return nil
+}
+
+// openPlain opens it as bad as the settings want it.
+func (j *Job) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
+	plan := j.chaos
+	if plan == nil {
+		return j.openNICs(n, c)
+	}
+	inner, err := j.openNICs(n, chaos.Inner(c))
+	if err != nil {
+		return nil, err
+	}
+	return chaos.New(inner, c, *plan, i == 0)
+}
+
+// openNICs opens an endpoint on each NIC. With one NIC in all PEs nothing stands
+// before it.
+func (j *Job) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
+	if !n.several {
+		ends, err := n.Open(c)
+		if err != nil {
+			return nil, err
+		}
+		j.notes = fabric.NotesOf(ends...)
+		return ends[0], nil
+	}
+	ends, err := n.Open(rail.Inner(c))
+	if err != nil {
+		return nil, err
+	}
+	j.notes = fabric.NotesOf(ends...)
+	p, err := rail.New(ends, rail.Config{
+		Config: c, Policy: rail.Policy(j.Config.NICPolicy),
+		Lost: func(text string) { j.log.Printf("fabric", config.LogWarn, "%s", text) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c := p.Caps(); !c.DeliveryComplete {
+		return nil, errors.Join(fmt.Errorf("open NICs %s: provider %s keeps no order between them and does not tell when bytes have arrived "+
+			"(name one NIC in SHMEM_NIC_LIST, or another SHMEM_PROVIDER)", c.Domain, c.Provider), p.Close())
+	}
+	return p, nil
+}

@@ -1,0 +1,73 @@
+package job
+
+import (
+	"fmt"
+	"time"
+)
+
+// partLook is how often a PE that waits for the others in finalize looks whether a report is
+// due.
+const partLook = 10 * time.Millisecond
+
+// part waits until every PE that is alive has come to finalize. The wait is in Go, and is
+// reported like those in C.
+func (j *Job) part() error {
+	over, gone := make(chan struct{}), make(chan struct{})
+	p := &parting{began: time.Now(), limit: j.Config.Timeout, asked: j.watch.asked}
+	p.reported = p.began
+	if p.asked != nil {
+		p.told = p.asked()
+	}
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(partLook)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case now := <-tick.C:
+				if p.due(now) {
+					j.Report(p.text(now, j.Explanation(nil, 0)))
+				}
+			}
+		}
+	}()
+	defer func() {
+		close(over)
+		<-gone
+	}()
+	return j.boot.Part()
+}
+
+// parting is such a wait.
+type parting struct {
+	began    time.Time
+	reported time.Time     // when its time was over last
+	limit    time.Duration // SHMEM_TIMEOUT; 0: there is none
+	asked    func() uint32 // how many reports the signal has asked for; nil: it cannot
+	told     uint32
+}
+
+// due tells whether a report is due.
+func (p *parting) due(now time.Time) bool {
+	due := false
+	if p.asked != nil {
+		count := p.asked()
+		due = count != p.told
+		p.told = count
+	}
+	if p.limit > 0 && now.Sub(p.reported) >= p.limit {
+		p.reported = now
+		due = true
+	}
+	return due
+}
+
+func (p *parting) text(now time.Time, why string) string {
+	if why != "" {
+		why = "; " + why
+	}
+	return fmt.Sprintf("shmem_finalize has waited %.0f s: for the PEs that are alive to finalize%s (the wait goes on)",
+		now.Sub(p.began).Seconds(), why)
+}

@@ -1,0 +1,70 @@
+package job
+
+import (
+	"fmt"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/topo"
+)
+
+// peerInfo is what every PE tells every other when they meet.
+type peerInfo struct {
+	Version string // of the library
+	Host    string // PEs with the same host share memory
+	Machine string // PEs with the same machine share processors
+	Network string // PEs with the same network reach each other by loopback
+	Heap    uint64 // bytes of the user heap
+	Kind    config.HeapKind
+	Socket  string // where the first PE of a host hands out the memory file
+	Device  string // where this one hands out its heap in GPU memory; "": it has none
+	Proxies int    // endpoints that it would open
+
+	Statics   Statics // what of the program could be symmetric
+	OnFailure config.OnFailure
+	Process   process
+	CPUs      topo.Set // that it may use
+	Stats     bool     // what the PEs count is to be printed at the end
+	Map       bool     // the ways between PEs are to be printed at the start
+}
+
+// endpointInfo is what they tell of each endpoint when they have opened the
+// network.
+type endpointInfo struct {
+	Addr     []byte
+	Base     uint64
+	Key      uint64
+	Window   uint32 // see proxy.Endpoint
+	Device   bool   // the heap is GPU memory
+	Atomics  uint64 // operations on it, see gpustage.Endpoint
+	Extents  []gpustage.Extent
+	Flushes  bool
+	Provider string
+}
+
+// agree refuses a job whose PEs cannot work together.
+func agree(infos []peerInfo) error {
+	for pe, c := range infos[1:] {
+		switch first := infos[0]; {
+		case c.Version != first.Version:
+			return fmt.Errorf("PE 0 has version %s of the library and PE %d version %s (install one version everywhere)",
+				first.Version, pe+1, c.Version)
+		case c.Heap != first.Heap:
+			return fmt.Errorf("SHMEM_SYMMETRIC_SIZE is %d bytes on PE 0 and %d on PE %d (set it alike for all PEs)",
+				first.Heap, c.Heap, pe+1)
+		case c.OnFailure != first.OnFailure:
+			return fmt.Errorf("SHMEM_ON_FAILURE is %v on PE 0 and %v on PE %d (set it alike for all PEs)", first.OnFailure, c.OnFailure, pe+1)
+		}
+	}
+	return nil
+}
+
+// fewest is how many endpoints each PE opens: engine i of one talks to engine
+// i of another, so no PE can have more than the others.
+func fewest(infos []peerInfo) int {
+	n := infos[0].Proxies
+	for _, c := range infos[1:] {
+		n = min(n, c.Proxies)
+	}
+	return max(n, 1)
+}

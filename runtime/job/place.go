@@ -1,0 +1,281 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/config"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/loop"
+	"libshmem/runtime/topo"
+	"libshmem/runtime/topo/hwloc"
+)
+
+// Machine is the computer that this process runs on, read when it is first asked for:
+// by hwloc, else from /sys. Where neither can, nothing is near to anything, which
+// shares NICs out all the same; the error says why.
+var Machine = sync.OnceValues(func() (*topo.Machine, error) {
+	m, err := hwloc.Read()
+	if err != nil {
+		var again error
+		if m, again = topo.ReadSys(""); again != nil {
+			m, err = &topo.Machine{Source: "this machine, unknown"}, errors.Join(err, again)
+		}
+	}
+	m.Only(topo.GPUsHere(""))
+	return m, err
+})
+
+// Settings are what the configuration says of the choice of NICs.
+type Settings struct {
+	List    topo.List
+	Mapping topo.Mapping // nil where there is a list, which comes first
+	InTurn  bool
+	Both    bool // there is a mapping too
+}
+
+// ReadSettings refuses what is malformed.
+func ReadSettings(cfg *config.Config) (s Settings, err error) {
+	s.InTurn = cfg.NICInTurn
+	if s.List, err = topo.ParseList(cfg.NICs); err != nil {
+		return s, err
+	}
+	s.Mapping, err = topo.ParseMapping(cfg.NICMap)
+	if len(cfg.NICs) > 0 {
+		s.Both, s.Mapping = s.Mapping != nil, nil
+	}
+	return s, err
+}
+
+// Hints is what is asked of libfabric. It asks for GPUs where the heap is in their memory by
+// name: whether a job's is otherwise, a job knows.
+func (s *Settings) Hints(cfg *config.Config) ofi.Hints {
+	w := ofi.Hints{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String(), GPU: cfg.Heap == config.HeapDevice && reaches(cfg.GPUNet)}
+	if s.Mapping != nil {
+		w.NICs, w.Setting = strings.Join(s.Mapping.Names(), ","), "SHMEM_NIC_PE_MAPPING"
+	}
+	return w
+}
+
+// Named tells whether the NICs to use are named.
+func (s *Settings) Named() bool {
+	return s.Mapping != nil || len(s.List.Names) > 0 && !s.List.Except
+}
+
+// Allows tells whether a NIC may be used.
+func (s *Settings) Allows(nic string) bool {
+	if s.Mapping != nil {
+		return slices.ContainsFunc(s.Mapping.Names(), func(name string) bool { return topo.SameName(nic, name) })
+	}
+	return len(s.List.Names) == 0 || s.List.Except != slices.ContainsFunc(s.List.Names, func(name string) bool { return topo.SameName(nic, name) })
+}
+
+// Request is what is asked of the topology about NICs that libfabric offers, and the
+// order of those in the request.
+func (s *Settings) Request(nics []ofi.NIC, pes []topo.Process) (topo.Request, []int) {
+	named := s.Named()
+	r := topo.Request{PEs: pes, All: named, InTurn: s.InTurn, Mapping: s.Mapping}
+	order := make([]int, len(nics))
+	for i := range order {
+		order[i] = i
+	}
+	if !named {
+		slices.SortStableFunc(order, func(a, b int) int { return topo.Natural(nics[a].Name, nics[b].Name) })
+	}
+	for _, i := range order {
+		r.NICs = append(r.NICs, topo.NIC{Name: nics[i].Name, PCI: nics[i].PCI})
+		r.Together = nics[i].IP && named && !s.InTurn && s.Mapping == nil
+	}
+	return r, order
+}
+
+// neighbour is a PE that sees the same NICs as this one: it runs in the same network
+// namespace of the same kernel, whatever host it plays.
+type neighbour struct {
+	pe topo.PE
+	topo.Process
+}
+
+// learnGPUs learns which GPUs they have. It is collective where some PE has one.
+func (j *Job) learnGPUs() error {
+	if !j.someGPU() {
+		return nil
+	}
+	all, err := j.boot.Allgather([]byte(j.ownGPU()))
+	if err != nil {
+		return err
+	}
+	for i := range j.neighbours {
+		n := &j.neighbours[i]
+		n.GPU = string(all[n.pe])
+	}
+	return nil
+}
+
+// pick chooses this PE's NICs of those that it could take. The machine is asked for
+// where there is something to decide.
+func (j *Job) pick(machine func() (*topo.Machine, error), s *Settings, nics []ofi.NIC) ([]int, error) {
+	me := 0
+	var pes []topo.Process
+	for i, n := range j.neighbours {
+		if pes = append(pes, n.Process); n.pe == j.Me {
+			me = i
+		}
+	}
+	r, order := s.Request(nics, pes)
+	if r.Together {
+		return order, nil
+	}
+	m, err := machine()
+	if err != nil {
+		j.log.Printf("fabric", config.LogInfo, "%v", err)
+	}
+	plan, err := m.Plan(r)
+	if err != nil {
+		return nil, err
+	}
+	var picked []int
+	var far topo.Class
+	for _, p := range plan[me] {
+		picked = append(picked, order[p.NIC])
+		far = max(far, p.Class)
+		j.log.Printf("fabric", config.LogInfo, "takes NIC %s: %s, %s: %s", r.NICs[p.NIC].Name, p.Class.Short(), p.Class, p.Why)
+	}
+	switch {
+	case s.Mapping != nil:
+		j.nearness = ", by SHMEM_NIC_PE_MAPPING"
+	case s.InTurn:
+		j.nearness = ", in turn"
+	default:
+		j.nearness = fmt.Sprintf(", of %d NICs by nearness: %s", len(nics), far.Short())
+	}
+	return picked, nil
+}
+
+// remark warns of settings that have no effect: a mapping beside a list, and names of
+// the list that no NIC has.
+func (j *Job) remark(s *Settings, taken []string) {
+	if j.Me != 0 {
+		return
+	}
+	if s.Both {
+		j.log.Printf("fabric", config.LogWarn, "SHMEM_NIC_PE_MAPPING is ignored: SHMEM_NIC_LIST=%s comes first (unset one of them)", s.List)
+	}
+	if s.List.Except || j.nearness != "" {
+		return // others of the list are other PEs'
+	}
+	for _, name := range s.List.Names {
+		if !slices.ContainsFunc(taken, func(nic string) bool { return topo.SameName(nic, name) }) {
+			j.log.Printf("fabric", config.LogWarn, "SHMEM_NIC_LIST names %s, which is no NIC that can be used with %s (shmem-info --fabric lists them)", name, strings.Join(taken, ", "))
+		}
+	}
+}
+
+// near are the processors near to this PE's GPU, else to the NIC; empty where the
+// machine has one NUMA node or does not say.
+func (j *Job) near(m *topo.Machine, nic string) (topo.Set, string) {
+	what, d := "NIC "+nic, m.Find("", nic)
+	if gpu := j.ownGPU(); gpu != "" {
+		what, d = "GPU "+gpu, m.Find(gpu, "")
+	}
+	if d == nil {
+		return "", ""
+	}
+	n := m.Near(d.Place)
+	if n == nil {
+		return "", ""
+	}
+	return n.CPUs, fmt.Sprintf("NUMA node %d, where %s is", n.Number, what)
+}
+
+// ownGPU is the address of this PE's GPU; "" where it has none.
+func (j *Job) ownGPU() string {
+	if j.gpu == nil || j.gpu.dev == nil {
+		return ""
+	}
+	return j.gpu.dev.Facts().PCI
+}
+
+// firstNIC is the one that small operations begin with; "" without a network.
+func firstNIC(e *proxy.Engine) string {
+	if e == nil {
+		return ""
+	}
+	nic, _, _ := strings.Cut(e.Caps().Domain, ",")
+	return nic
+}
+
+// bindProxy keeps a proxy to the processors near to what it serves.
+func (j *Job) bindProxy(l *loop.Loop, e *proxy.Engine, i int) {
+	if j.Config.Bind == config.BindOff || topo.OneNode("") {
+		return
+	}
+	m, _ := Machine() // where it knows nothing, nothing is near
+	if cpus, where := j.near(m, firstNIC(e)); cpus != "" {
+		if n := l.Bind(cpus.List()); n > 0 {
+			j.log.Printf("proxy", config.LogDebug, "proxy %d keeps to %d processors of %s", i, n, where)
+		}
+	}
+}
+
+// bindPE does the same for the thread that initialises the library. It comes after the
+// proxies, which look at what this thread may use.
+func (j *Job) bindPE() {
+	if j.mayBind(j.ownGPU() != "") && !topo.OneNode("") {
+		m, _ := Machine() // as above
+		j.bindThread(m, firstNIC(j.Engine))
+	}
+}
+
+// mayBind: a PE that is alone may be meant to use the whole machine, and where one has
+// no GPU the launcher knows better.
+func (j *Job) mayBind(hasGPU bool) bool {
+	return j.Config.Bind == config.BindPE || j.Config.Bind == config.BindAuto && hasGPU && j.Sharing > 1
+}
+
+func (j *Job) bindThread(m *topo.Machine, nic string) {
+	near, where := j.near(m, nic)
+	allowed := topo.Allowed()
+	if j.Config.Bind == config.BindAuto && !m.CPUs.Within(allowed) {
+		return // somebody has bound it
+	}
+	both := near.And(allowed)
+	if both == "" || both == allowed {
+		return
+	}
+	j.bound = binding{tid: unix.Gettid(), before: allowed}
+	if err := setAffinity(j.bound.tid, both); err != nil {
+		j.bound = binding{}
+		j.log.Printf("pe", config.LogInfo, "bind PE: %v", err)
+		return
+	}
+	j.log.Printf("pe", config.LogInfo, "this thread keeps to %d processors of %s (SHMEM_BIND=off leaves it as it was)", both.Count(), where)
+}
+
+// binding is what bindPE has changed.
+type binding struct {
+	tid    int // 0: nothing
+	before topo.Set
+}
+
+// unbind gives the thread back what it had, where it is still there.
+func (j *Job) unbind() {
+	if j.bound.tid != 0 {
+		_ = setAffinity(j.bound.tid, j.bound.before) // it may have ended
+		j.bound = binding{}
+	}
+}
+
+func setAffinity(tid int, cpus topo.Set) error {
+	var set unix.CPUSet
+	for _, cpu := range cpus.List() {
+		set.Set(cpu)
+	}
+	return unix.SchedSetaffinity(tid, &set)
+}

@@ -1,0 +1,236 @@
+package job
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/config"
+	"libshmem/runtime/shmlog"
+	"libshmem/runtime/topo"
+	"libshmem/tests/need"
+)
+
+func machine(t *testing.T, name string) *topo.Machine {
+	t.Helper()
+	text, err := os.ReadFile("../topo/testdata/machines/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := topo.ReadXML(text, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// placed is what a PE of a job takes on a machine, and what its banner says of that.
+func placed(t *testing.T, m *topo.Machine, me topo.PE, pes []topo.Process, nics []ofi.NIC, environ ...string) (string, string, error) {
+	t.Helper()
+	cfg, _, err := config.Parse(environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ReadSettings(cfg)
+	if err != nil {
+		return "", "", err
+	}
+	j := &Job{Config: cfg, Me: me}
+	if j.log, err = shmlog.Open(cfg, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range pes {
+		j.neighbours = append(j.neighbours, neighbour{me + topo.PE(i), p})
+	}
+	picked, err := j.pick(func() (*topo.Machine, error) { return m, nil }, &s, nics)
+	var names []string
+	for _, i := range picked {
+		names = append(names, nics[i].Name)
+	}
+	return strings.Join(names, " "), j.nearness, err
+}
+
+// efa is what libfabric offers on p5, in the order of names as text.
+func efa() []ofi.NIC {
+	var nics []ofi.NIC
+	for i := range 32 {
+		nics = append(nics, ofi.NIC{Name: fmt.Sprintf("rdmap%d-rdm", i)})
+	}
+	slices.SortFunc(nics, func(a, b ofi.NIC) int { return strings.Compare(a.Name, b.Name) })
+	return nics
+}
+
+// TestPickInEightJobs: eight jobs on one host, each with one PE on one GPU, as when only
+// one PE of each group of GPUs initialises the library. Each PE is the first of its node,
+// and no two take the same NIC.
+func TestPickInEightJobs(t *testing.T) {
+	m := machine(t, "p5-48xlarge-like.xml")
+	for way, banner := range map[string]string{
+		"":                                ", of 32 NICs by nearness: PIX",
+		"NVSHMEM_ENABLE_NIC_PE_MAPPING=1": ", in turn",
+	} {
+		taken := map[string]bool{}
+		for _, gpu := range m.Of(topo.GPU) {
+			got, said, err := placed(t, m, 0, []topo.Process{{GPU: gpu.PCI}}, efa(), way)
+			if err != nil || said != banner {
+				t.Errorf("%q: banner %q, error %v", way, said, err)
+			}
+			for name := range strings.FieldsSeq(got) {
+				if taken[name] {
+					t.Errorf("%q: two PEs take %s", way, name)
+				}
+				taken[name] = true
+			}
+		}
+		if want := 32; way == "" && len(taken) != want || way != "" && len(taken) != 8 {
+			t.Errorf("%q: %d NICs are taken", way, len(taken))
+		}
+	}
+}
+
+func TestPick(t *testing.T) {
+	m := machine(t, "p5-48xlarge-like.xml")
+	two := []topo.Process{{GPU: "0000:02:00.0"}, {GPU: "0010:02:00.0"}}
+	tcp := []ofi.NIC{{Name: "eth1", IP: true}, {Name: "eth0", IP: true}}
+	for _, c := range []struct {
+		name, environ string
+		nics          []ofi.NIC
+		me            topo.PE
+		want, banner  string
+	}{
+		{"the four near ones, in the order of their numbers", "", efa(), 0, "rdmap0-rdm rdmap1-rdm rdmap2-rdm rdmap3-rdm", ", of 32 NICs by nearness: PIX"},
+		{"by address where names say nothing", "", []ofi.NIC{{Name: "a", PCI: "0001:03:00.0"}, {Name: "b", PCI: "0000:03:00.0"}}, 0, "b", ", of 2 NICs by nearness: PIX"},
+		{"interfaces of tcp that are named are for all, in their order", "SHMEM_NIC_LIST=eth1,eth0", tcp, 0, "eth1 eth0", ""},
+		{"mapped", "NVSHMEM_HCA_PE_MAPPING=rdmap5:1:1,rdmap7:1:1", efa(), 0, "rdmap5-rdm", ", by SHMEM_NIC_PE_MAPPING"},
+		{"interfaces of tcp that are mapped", "SHMEM_NIC_PE_MAPPING=eth0,eth1", tcp, 0, "eth0", ", by SHMEM_NIC_PE_MAPPING"},
+		{"a list comes before a mapping", "SHMEM_NIC_LIST=eth0,eth1 SHMEM_NIC_PE_MAPPING=eth0", tcp, 0, "eth1 eth0", ""},
+		{"in turn, of a list", "SHMEM_NIC_LIST=eth1,eth0 SHMEM_ENABLE_NIC_PE_MAPPING=1", tcp, 0, "eth1", ", in turn"},
+		{"in turn", "SHMEM_ENABLE_NIC_PE_MAPPING=1", tcp, 0, "eth0", ", in turn"},
+	} {
+		got, banner, err := placed(t, m, c.me, two, c.nics, strings.Fields(c.environ)...)
+		if err != nil || got != c.want || banner != c.banner {
+			t.Errorf("%s: takes %s, banner %q, error %v; want %s, %q", c.name, got, banner, err, c.want, c.banner)
+		}
+	}
+	if _, _, err := placed(t, m, 0, two, tcp, "SHMEM_NIC_PE_MAPPING=eth2"); err == nil || !strings.Contains(err.Error(), `names "eth2"; the NICs that can be used together are eth1, eth0`) {
+		t.Errorf("a NIC that there is not: %v", err)
+	}
+}
+
+// TestStartRefusesMalformed: also where no network is needed, and by the name of the
+// setting.
+func TestStartRefusesMalformed(t *testing.T) {
+	for environ, want := range map[string]string{
+		"NVSHMEM_HCA_LIST=mlx5_0,^mlx5_1": `read setting SHMEM_NIC_LIST="mlx5_0,^mlx5_1": name 2`,
+		"SHMEM_NIC_PE_MAPPING=mlx5_0:1:x": `read setting SHMEM_NIC_PE_MAPPING="mlx5_0:1:x": entry 1, "mlx5_0:1:x", at character 10`,
+	} {
+		if j, err := Start(Options{Environ: []string{environ}, Stderr: io.Discard}); j != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", environ, err)
+		}
+	}
+}
+
+// TestAllows: what a described machine's NICs are filtered by.
+func TestAllows(t *testing.T) {
+	for environ, want := range map[string]string{
+		"":                                  "mlx5_0 mlx5_1-rdm",
+		"SHMEM_NIC_LIST=mlx5_1":             "mlx5_1-rdm",
+		"SHMEM_NIC_LIST=^mlx5_1":            "mlx5_0",
+		"SHMEM_NIC_PE_MAPPING=mlx5_1,other": "mlx5_1-rdm",
+	} {
+		cfg, _, err := config.Parse([]string{environ})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := ReadSettings(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, nic := range []string{"mlx5_0", "mlx5_1-rdm"} {
+			if s.Allows(nic) {
+				got = append(got, nic)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q allows %v, want %s", environ, got, want)
+		}
+	}
+}
+
+// TestBindThread: the thread keeps to the near node, inside what it may use, and gets
+// back what it had.
+func TestBindThread(t *testing.T) {
+	runtime.LockOSThread()
+	all := topo.Allowed()
+	need.Processors(t, all.Count(), 2)
+	one, other := topo.NewSet(all.List()[0]), topo.NewSet(all.List()[1:]...)
+	m := &topo.Machine{
+		CPUs: all, Packages: []topo.Set{one, other}, Nodes: []topo.Node{{Number: 0, CPUs: one}, {Number: 1, CPUs: other}},
+		Devices: []topo.Device{
+			{Kind: topo.RDMA, Names: []string{"near"}, Place: topo.Place{CPUs: one}},
+			{Kind: topo.RDMA, Names: []string{"nowhere"}},
+		},
+	}
+	if err := setAffinity(0, all); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := setAffinity(0, all); err != nil {
+			t.Error(err)
+		}
+	}()
+	bind := func(how config.Bind, nic string) (topo.Set, topo.Set) {
+		j := &Job{Config: &config.Config{Bind: how}}
+		var err error
+		if j.log, err = shmlog.Open(j.Config, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		j.bindThread(m, nic)
+		during := topo.Allowed()
+		j.unbind()
+		return during, topo.Allowed()
+	}
+	for _, how := range []config.Bind{config.BindPE, config.BindAuto} {
+		if during, after := bind(how, "near"); during != one || after != all {
+			t.Errorf("%v: bound to %v, then to %v", how, during, after)
+		}
+		if during, after := bind(how, "nowhere"); during != all || after != all {
+			t.Errorf("%v: no place, and bound to %v, then to %v", how, during, after)
+		}
+	}
+	if err := setAffinity(0, other); err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []config.Bind{config.BindPE, config.BindAuto} {
+		if during, _ := bind(how, "near"); during != other {
+			t.Errorf("%v: a mask that was set is now %v", how, during)
+		}
+	}
+}
+
+func TestMayBind(t *testing.T) {
+	for _, c := range []struct {
+		how     config.Bind
+		gpu     bool
+		sharing int
+		want    bool
+	}{
+		{config.BindAuto, true, 2, true},
+		{config.BindAuto, true, 1, false},
+		{config.BindAuto, false, 2, false},
+		{config.BindOff, true, 2, false},
+		{config.BindProxy, true, 2, false},
+		{config.BindPE, false, 1, true},
+	} {
+		j := &Job{Config: &config.Config{Bind: c.how}, Sharing: c.sharing}
+		if got := j.mayBind(c.gpu); got != c.want {
+			t.Errorf("%v, GPU %v, %d PEs: %v", c.how, c.gpu, c.sharing, got)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package job
+
+import (
+	"libshmem/runtime/config"
+	"libshmem/runtime/nvtx"
+	"libshmem/runtime/shmerr"
+)
+
+// Ranges is how a profiler is shown what this PE does (SHMEM_NVTX).
+type Ranges struct {
+	// Open answers which of some groups will be shown: none where no profiler listens,
+	// and -1 where the library was built without what shows them. It is called when
+	// groups are asked for.
+	Open func(config.Ranges) int
+	// Proxy shows what the proxies do.
+	Proxy nvtx.Show
+
+	live config.Ranges
+}
+
+func (r *Ranges) open(asked config.Ranges) error {
+	if asked == 0 || r.Open == nil {
+		return nil
+	}
+	live := r.Open(asked)
+	if live < 0 {
+		return &shmerr.Error{
+			Op: "read", Object: "SHMEM_NVTX", Cause: shmerr.Causef(shmerr.ErrSetting, "this libshmem.so was built without NVTX and has no ranges"),
+			Remedy: "unset it, or build the library after scripts/setup demo, which fetches NVTX's headers",
+		}
+	}
+	r.live = config.Ranges(live)
+	return nil
+}
+
+// proxy is where the proxies are shown, nil where they are not.
+func (r *Ranges) proxy() nvtx.Show {
+	if r.live&config.RangeProxy == 0 {
+		return nil
+	}
+	return r.Proxy
+}
+
+// FastPath tells whether puts, gets and atomics may take the path that shows no ranges.
+func (j *Job) FastPath() bool { return j.ranges.live&config.RangesInline == 0 }
+
+// FastOrder tells the same of fences and quiets.
+func (j *Job) FastOrder() bool { return j.ranges.live&config.RangeMemOrder == 0 }

@@ -1,0 +1,49 @@
+package job
+
+import (
+	"slices"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/topo"
+)
+
+// tellGPUs tells every PE which GPU each has. Jobs without GPUs exchange nothing.
+func (j *Job) tellGPUs() error {
+	if !slices.ContainsFunc(j.kinds, func(k config.HeapKind) bool { return k != config.HeapHost }) {
+		return nil
+	}
+	own := ""
+	if j.gpu != nil {
+		own = j.gpu.dev.Facts().UUID
+	}
+	all, err := j.boot.Allgather([]byte(own))
+	for _, gpu := range all {
+		j.gpus = append(j.gpus, string(gpu))
+	}
+	return err
+}
+
+// GPUFirst is, for each PE, the first one that has the same GPU. PEs share a GPU on one node
+// only, and a PE without one is alone.
+func (j *Job) GPUFirst() []topo.PE {
+	first := make([]topo.PE, j.NPEs)
+	type place struct {
+		node int
+		gpu  string
+	}
+	seen := map[place]topo.PE{}
+	for i := range first {
+		pe := topo.PE(i)
+		first[i] = pe
+		if j.gpus == nil || j.gpus[i] == "" {
+			continue
+		}
+		at := place{j.Nodes.Node(pe), j.gpus[i]}
+		if other, ok := seen[at]; ok {
+			first[i] = other
+		} else {
+			seen[at] = pe
+		}
+	}
+	return first
+}

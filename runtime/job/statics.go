@@ -1,0 +1,64 @@
+package job
+
+import (
+	"fmt"
+
+	"libshmem/runtime/config"
+)
+
+// Statics are the program's globals and statics, as the front finds them. It moves
+// them, too: what is done here is to agree and to give them a place.
+type Statics struct {
+	Size   uint64 // bytes, whole pages; 0: there are none to be symmetric
+	Like   string // the same on PEs that run the same program
+	Cause  string // why there are none
+	Remedy string
+}
+
+// StaticsPlace is where they go: an area of the memory file, which every PE has at the
+// same offset from its user heap.
+type StaticsPlace struct {
+	File   int
+	At     uint64 // of the area in the file
+	Offset int64  // of the area from the user heap: below 0
+}
+
+const passHeap = "pass memory from shmem_malloc"
+
+// allowed is what of them the setting leaves.
+func (s Statics) allowed(want config.Statics) Statics {
+	if want == config.StaticsOff {
+		return Statics{Cause: "SHMEM_STATICS is off", Remedy: "unset SHMEM_STATICS, or " + passHeap}
+	}
+	return s
+}
+
+// agreeStatics makes the statics of all PEs symmetric, or none. Two programs in one job
+// are no mistake as long as they keep to the heap, so that is one only where the user
+// has asked for statics.
+func agreeStatics(infos []peerInfo, me int, want config.Statics) (Statics, error) {
+	all := infos[me].Statics
+	for pe, c := range infos {
+		switch {
+		case all.Size == 0: // and its own cause
+		case c.Statics.Size == 0:
+			all = Statics{Cause: fmt.Sprintf("PE %d has none: %s", pe, c.Statics.Cause), Remedy: c.Statics.Remedy}
+		case c.Statics != infos[0].Statics:
+			all = Statics{Cause: fmt.Sprintf("PE %d runs another program than PE 0", pe), Remedy: "start the same file on every PE, or " + passHeap}
+		}
+	}
+	if all.Size == 0 && want == config.StaticsOn {
+		return all, fmt.Errorf("SHMEM_STATICS=on: the program's globals and statics cannot be symmetric: %s (%s)", all.Cause, all.Remedy)
+	}
+	return all, nil
+}
+
+// Statics tells where the program's statics go; false: they stay where they are, for
+// the reason that the first answer has.
+func (j *Job) Statics() (Statics, StaticsPlace, bool) {
+	if j.statics.Size == 0 {
+		return j.statics, StaticsPlace{}, false
+	}
+	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
+	return j.statics, StaticsPlace{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -int64(j.Layout.StaticsOffset)}, true
+}

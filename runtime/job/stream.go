@@ -1,0 +1,111 @@
+package job
+
+import (
+	"errors"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/onstream"
+	"libshmem/runtime/topo"
+)
+
+// imageBytes is the size of what kernels are given: struct shmemi_device_image.
+const imageBytes = uint64(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
+
+// OpenStreams makes calls on streams ready, with the library's kernels from a
+// file. It comes after Kernels and is not safe for concurrent use. A file that is
+// missing or of no use is told by the calls that need it.
+func (j *Job) OpenStreams(file string) error {
+	switch {
+	case j.streams != nil:
+		return nil
+	case j.kernels == nil:
+		return errors.New("queue work on a stream: this PE runs no kernels")
+	}
+	s := j.kernels.State
+	job := onstream.Job{
+		Me: int(j.Me), NPEs: j.NPEs, User: uint64(uintptr(j.UserHeap())), Heap: gpu.Address(s.Heap),
+		Rings: s.RingCount != 0, Survives: j.Config.OnFailure == config.ReturnOnFailure, Image: j.kernels.At, Bytes: imageBytes,
+	}
+	if j.CopiesApart() {
+		room, err := newBounce(j.gpu.dev)
+		if err != nil {
+			return err
+		}
+		j.bounce, job.Bounce, job.GPU = room, room.at, j.gpu.dev.Number()
+	}
+	for pe := range topo.PE(j.NPEs) {
+		job.Direct = append(job.Direct, j.direct(pe))
+	}
+	j.streams = onstream.Open(streamDevice{j.gpu.dev}, job, file)
+	if err := j.streams.Missing(); err != nil {
+		j.log.Printf("gpu", config.LogInfo, "calls on streams that need a kernel of the library do not work: %v", err)
+	}
+	return nil
+}
+
+// Stream has a stream of the program do a call.
+func (j *Job) Stream(what onstream.What, c *queue.StreamCall, stream uintptr) error {
+	return j.streams.Queue(what, c, gpu.Stream(stream))
+}
+
+// Module is where device code of the program keeps the job's state, and how many
+// bytes that has. library: the handle is a CUlibrary, else a CUmodule.
+func (j *Job) Module(library bool, handle unsafe.Pointer) (unsafe.Pointer, uint64, error) {
+	const name = "shmemi_here"
+	find := j.gpu.dev.ModuleGlobal
+	if library {
+		find = j.gpu.dev.LibraryGlobal
+	}
+	at, n, err := find(handle, name)
+	return pointer(at), n, err
+}
+
+func (j *Job) closeStreams() error {
+	if j.streams == nil {
+		return nil
+	}
+	s, room := j.streams, j.bounce
+	j.streams, j.bounce = nil, nil
+	return errors.Join(s.Close(), room.close())
+}
+
+// streamDevice is a GPU for package onstream.
+type streamDevice struct{ *cuda.Device }
+
+func (d streamDevice) Load(image []byte) (onstream.Code, error) {
+	m, err := d.LoadModule(image)
+	if err != nil {
+		return nil, err
+	}
+	return streamCode{m, d.Device}, nil
+}
+
+type streamCode struct {
+	*cuda.Module
+	dev *cuda.Device
+}
+
+// Give fails where the file is of another release than the library.
+func (c streamCode) Give(job gpu.Address, n uint64) error {
+	at, have, err := c.Global("shmemi_job")
+	if err == nil && have != n {
+		err = errors.New("its state has another size (install it with the library, from one build)")
+	}
+	if err != nil {
+		return err
+	}
+	return c.dev.Copy(at, job, n)
+}
+
+func (c streamCode) Kernel(name string) (onstream.Kernel, error) {
+	f, err := c.Function(name)
+	return onstream.Kernel(f), err
+}
+
+func (c streamCode) Launch(k onstream.Kernel, blocks, threads uint32, s gpu.Stream, call *queue.StreamCall) error {
+	return c.dev.LaunchOne(cuda.Function(k), blocks, threads, s, unsafe.Pointer(call))
+}

@@ -1,0 +1,77 @@
+package job
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"libshmem/runtime/shmerr"
+)
+
+// maxAncestors is how many processes may be between a PE and a program that it starts.
+const maxAncestors = 64
+
+// vacant refuses the place in a job that some variables name where an ancestor of this
+// process has it: programs that a PE starts inherit the variables, and a launcher that is
+// spoken to by two as by one loses count, or waits for ever.
+func vacant(env map[string]string, place []string) error {
+	if len(place) == 0 {
+		return nil
+	}
+	pid, ok := ancestor("/proc", os.Getpid(), env, place)
+	if !ok {
+		return nil
+	}
+	var set []string
+	for _, name := range place {
+		if env[name] != "" {
+			set = append(set, name)
+		}
+	}
+	return &shmerr.Error{
+		Op: "join job", Object: fmt.Sprintf("the place of %s", strings.Join(set, ", ")),
+		Cause: fmt.Errorf("process %d has it, which has started this one", pid),
+		Remedy: "to have a job of its own, start this program with a launcher, or with env -u " + set[len(set)-1] +
+			" and it is one of one PE",
+	}
+}
+
+// ancestor finds the nearest process above one that has the same place, and the library.
+// A shell or another program between the launcher and a PE has the place, too, but not the
+// library's second half, which a process loads when it joins a job.
+func ancestor(proc string, pid int, env map[string]string, place []string) (int, bool) {
+	for range maxAncestors {
+		pid = parent(proc, pid)
+		dir := filepath.Join(proc, strconv.Itoa(pid))
+		environ, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if pid < 1 || err != nil {
+			return 0, false // there is none, or it is another user's
+		}
+		its := environment(strings.Split(string(environ), "\x00"))
+		for _, name := range place {
+			if its[name] != env[name] {
+				return 0, false
+			}
+		}
+		if maps, err := os.ReadFile(filepath.Join(dir, "maps")); err == nil && bytes.Contains(maps, []byte("/libshmem_core.so")) {
+			return pid, true
+		}
+	}
+	return 0, false
+}
+
+// parent is 0 where there is none, or nobody tells.
+func parent(proc string, pid int) int {
+	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
+	// The name of a program is in brackets, and may have some of its own.
+	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	if fields := bytes.Fields(rest); err == nil && ok && len(fields) > 1 {
+		if n, err := strconv.Atoi(string(fields[1])); err == nil {
+			return n
+		}
+	}
+	return 0
+}

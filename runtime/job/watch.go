@@ -1,0 +1,445 @@
+package job
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/config"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/topo"
+)
+
+// Who notices that a PE has ended: the launcher, whose child it is; the kernel, of
+// processes that this one can see; and the network, when it does not get through.
+// The launcher knows best what became of it, so the others wait for its word a
+// little.
+//
+// Without SHMEM_ON_FAILURE=return the launcher ends the job, and there is nothing to
+// do, unless the launcher is gone itself, or is one that may not: then it has newsDelay
+// to end the job itself, with the status of the PE that failed.
+const (
+	// newsDelay is how long that word may take.
+	newsDelay = time.Second
+	// watched is how many processes a PE watches at most, those after its own: with
+	// thousands on a machine there are enough that do, and each takes a descriptor.
+	watched = 128
+	// pings is how often PEs are asked for a sign of life that nobody else watches,
+	// and pinged how many of them at a time.
+	pings, pinged = time.Second, 16
+)
+
+// watch is the thread that waits for news of other PEs.
+type watch struct {
+	mu      sync.Mutex
+	kick    int // an eventfd; 0: there is no thread
+	over    bool
+	gone    chan struct{}
+	fates   map[topo.PE]string
+	suspect map[topo.PE]suspicion
+
+	// Of the thread.
+	j        *Job
+	lose     func(topo.PE)
+	open     map[int]topo.PE // what it polls, by descriptor
+	orphaned bool            // the launcher is gone
+	turn     int             // who was pinged last
+	silent   map[topo.PE]int // pings in a row that could not be sent
+	asked    func() uint32
+	told     uint32 // of those
+	pinged   time.Time
+}
+
+// suspicion is a PE that seems to be gone.
+type suspicion struct {
+	fate  string
+	since time.Time
+}
+
+// Watch begins to look after the other PEs. lose is called for each that is lost,
+// from one thread; then the Job goes on without it. asked counts the reports that
+// somebody wants. It returns a descriptor to which a number is written when that
+// changes; 0: nobody looks. It comes after Start.
+func (j *Job) Watch(lose func(topo.PE), asked func() uint32) (fd int) {
+	w := &j.watch
+	j.watchDriver(asked)
+	if j.NPEs == 1 {
+		return 0
+	}
+	kick, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		j.log.Printf("pe", config.LogWarn, "watch the other PEs: %v (those that end may be waited for)", err)
+		return 0
+	}
+	w.mu.Lock()
+	w.j, w.lose, w.gone = j, lose, make(chan struct{})
+	w.open = map[int]topo.PE{}
+	w.kick = kick
+	w.mu.Unlock()
+	if w.j.looks() {
+		w.openProcesses()
+	}
+	w.asked = asked
+	w.told = asked()
+	go w.run()
+	return kick
+}
+
+func (w *watch) survives() bool { return w.j.Config.OnFailure == config.ReturnOnFailure }
+
+// looks tells whether this PE looks after the others from the beginning: because it goes
+// on without them, or because nobody else would end it with them.
+func (j *Job) looks() bool {
+	e, ok := j.boot.(bootstrap.Ender)
+	return j.Config.OnFailure == config.ReturnOnFailure || !ok || !e.EndsJob()
+}
+
+// unreachable is what an engine says of a PE, with its lock held.
+func (w *watch) unreachable(pe fabric.PE, err error) {
+	w.suspects(topo.PE(pe), "cannot be reached any more: "+err.Error())
+	w.wake()
+}
+
+func (w *watch) suspects(pe topo.PE, fate string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, known := w.suspect[pe]; known || w.fates[pe] != "" {
+		return
+	}
+	if w.suspect == nil {
+		w.suspect = map[topo.PE]suspicion{}
+	}
+	w.suspect[pe] = suspicion{fate, time.Now()}
+}
+
+func (w *watch) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.kick > 0 {
+		var one [8]byte
+		binary.NativeEndian.PutUint64(one[:], 1)
+		_, _ = unix.Write(w.kick, one[:]) // full: it is awake
+	}
+}
+
+// stop ends the thread. A second time does nothing.
+func (w *watch) stop() {
+	w.mu.Lock()
+	w.over = true
+	running := w.kick > 0
+	w.mu.Unlock()
+	if !running {
+		return
+	}
+	w.wake()
+	<-w.gone
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = unix.Close(w.kick)
+	w.kick = 0
+	for fd := range w.open {
+		_ = unix.Close(fd)
+	}
+	w.open = nil
+}
+
+// openProcesses begins to watch the PEs after this one whose processes it can see.
+func (w *watch) openProcesses() {
+	j := w.j
+	for i, n := 1, 0; i < j.NPEs && n < watched; i++ {
+		pe := (j.Me + topo.PE(i)) % topo.PE(j.NPEs)
+		p := &j.processes[pe]
+		if !p.visible() {
+			continue
+		}
+		n++
+		fd, err := p.open()
+		switch {
+		case err != nil:
+			j.log.Printf("pe", config.LogInfo, "watch PE %d: %v (the launcher and the network do)", pe, err)
+		case fd < 0:
+			w.suspects(pe, w.ended(pe))
+		default:
+			w.open[fd] = pe
+		}
+	}
+}
+
+func (w *watch) ended(pe topo.PE) string {
+	how := cmp.Or(w.j.late.of(pe, Gone), "ended")
+	return fmt.Sprintf("%s (its process, %d, is gone)", how, w.j.processes[pe].ID)
+}
+
+func (w *watch) run() {
+	defer close(w.gone)
+	for {
+		w.sleep()
+		w.mu.Lock()
+		over := w.over
+		w.mu.Unlock()
+		if over {
+			return
+		}
+		for _, l := range w.j.boot.Losses() {
+			if l.Ends {
+				w.j.fatal(&EndedError{topo.PE(l.PE), l.Status})
+			}
+			w.lost(topo.PE(l.PE), l.Fate)
+		}
+		w.judge()
+		w.ping()
+		w.report()
+	}
+}
+
+// reportDelay is how long those that wait in C have to tell of themselves first:
+// they look every 10 ms.
+const reportDelay = 50 * time.Millisecond
+
+// report tells what stands out, if somebody has asked.
+func (w *watch) report() {
+	asked := w.asked()
+	if asked == w.told {
+		return
+	}
+	w.told = asked
+	j := w.j
+	j.Probe(nil)
+	time.Sleep(reportDelay)
+	what := j.Explanation(nil, 0)
+	if what == "" {
+		what = "nothing is known to be wrong with any PE"
+	}
+	j.Report("asked for a report: " + what)
+}
+
+// sleep waits for something to look at, and looks at processes.
+func (w *watch) sleep() {
+	fds := []unix.PollFd{{Fd: int32(w.kick), Events: unix.POLLIN}}
+	news := w.j.boot.News()
+	if news >= 0 && !w.orphaned {
+		fds = append(fds, unix.PollFd{Fd: int32(news), Events: w.listens()})
+	}
+	for fd := range w.open {
+		fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	if n, err := unix.Poll(fds, w.patience()); err != nil || n == 0 {
+		return
+	}
+	for _, f := range fds {
+		switch {
+		case f.Revents == 0:
+		case int(f.Fd) == w.kick:
+			var count [8]byte
+			_, _ = unix.Read(w.kick, count[:])
+		case int(f.Fd) == news:
+			if f.Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0 {
+				w.orphan()
+			} else {
+				time.Sleep(time.Millisecond) // an answer that another thread is about to read
+			}
+		default:
+			pe := w.open[int(f.Fd)]
+			delete(w.open, int(f.Fd))
+			_ = unix.Close(int(f.Fd))
+			w.suspects(pe, w.ended(pe))
+		}
+	}
+}
+
+// listens: a PE that is ended by others hears nothing but the end.
+func (w *watch) listens() int16 {
+	if _, ok := w.j.boot.(bootstrap.Launched); ok {
+		return unix.POLLRDHUP
+	}
+	if w.j.looks() {
+		return unix.POLLIN
+	}
+	return 0
+}
+
+// patience is the time, in milliseconds, after which there is something to do
+// without news.
+func (w *watch) patience() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case len(w.suspect) > 0:
+		return int(newsDelay/time.Millisecond) / 10
+	case w.pinging():
+		return int(pings / time.Millisecond)
+	}
+	return -1
+}
+
+// orphan is what to do without a launcher: nobody else ends the job.
+func (w *watch) orphan() {
+	w.orphaned = true
+	if l, ok := w.j.boot.(bootstrap.Launched); ok {
+		w.j.fatal(&OrphanError{l.Launcher()})
+		return
+	}
+	w.j.log.Printf("pe", config.LogInfo, "the bootstrap is gone, the job goes on")
+	if !w.j.looks() {
+		w.openProcesses()
+	}
+}
+
+// OrphanError says that the launcher was killed, or ends the job.
+type OrphanError struct{ Launcher string }
+
+// Error names who is gone.
+func (e *OrphanError) Error() string { return e.Launcher + " has gone" }
+
+// EndedError says that a PE has ended the job, where nobody else ends this one.
+type EndedError struct {
+	PE     topo.PE
+	Status int
+}
+
+// Error names the PE and the status.
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("PE %d ended the job with status %d", e.PE, e.Status)
+}
+
+// judge gives up the PEs of which no better word has come.
+func (w *watch) judge() {
+	w.mu.Lock()
+	var due []topo.PE
+	fates := map[topo.PE]string{}
+	for pe, s := range w.suspect {
+		if w.orphaned || time.Since(s.since) >= newsDelay {
+			due = append(due, pe)
+			fates[pe] = s.fate
+		}
+	}
+	w.mu.Unlock()
+	slices.Sort(due)
+	for _, pe := range due {
+		w.lost(pe, fates[pe])
+	}
+}
+
+// lost has the job go on without a PE, or end.
+func (w *watch) lost(pe topo.PE, fate string) {
+	w.mu.Lock()
+	delete(w.suspect, pe)
+	known := w.fates[pe] != ""
+	if !known {
+		if w.fates == nil {
+			w.fates = map[topo.PE]string{}
+		}
+		w.fates[pe] = fate
+	}
+	w.mu.Unlock()
+	if known || pe == w.j.Me {
+		return
+	}
+	if !w.survives() {
+		w.j.fatal(&proxy.LostError{PE: fabric.PE(pe), Reason: fate})
+		return
+	}
+	w.j.log.Printf("pe", config.LogInfo, "PE %d %s; this one goes on", pe, fate)
+	w.lose(pe)
+	for _, e := range w.j.Engines {
+		e.Locked(func() { e.Lose(fabric.PE(pe), fate) })
+	}
+	// What kernels wait for may never come.
+	w.j.stopper.lost()
+}
+
+// GiveUp has a PE lost of which another one knows that it is, unless better word of it
+// comes first.
+func (j *Job) GiveUp(pe topo.PE) {
+	j.watch.suspects(pe, "was given up by another PE")
+	j.watch.wake()
+}
+
+// Fate is what became of a lost PE; it continues a sentence that begins with the PE.
+func (j *Job) Fate(pe topo.PE) string {
+	j.watch.mu.Lock()
+	defer j.watch.mu.Unlock()
+	if fate := j.watch.fates[pe]; fate != "" {
+		return fate
+	}
+	return "is lost"
+}
+
+// pinging tells whether PEs have to be asked for signs of life.
+func (w *watch) pinging() bool {
+	return len(w.j.Engines) > 0 && (w.j.looks() || w.orphaned) && slices.ContainsFunc(w.j.processes, func(p process) bool { return !p.visible() })
+}
+
+// ping asks some of the PEs that only the network can watch.
+func (w *watch) ping() {
+	if !w.pinging() {
+		return
+	}
+	if time.Since(w.pinged) < pings {
+		return
+	}
+	w.pinged = time.Now()
+	n := w.j.NPEs
+	for i, asked := 0, 0; i < n && asked < pinged; i++ {
+		w.turn = (w.turn + 1) % n
+		pe := topo.PE(w.turn)
+		if pe == w.j.Me || w.j.processes[pe].visible() {
+			continue
+		}
+		asked++
+		st := proxy.Done
+		if !w.j.Engine.TryLocked(lockPatience, func() { st = w.j.Engine.Ping(fabric.PE(pe)) }) {
+			return // the next time
+		}
+		if st == proxy.Done {
+			delete(w.silent, pe)
+			continue
+		}
+		if w.silent == nil {
+			w.silent = map[topo.PE]int{}
+		}
+		if w.silent[pe]++; w.silent[pe] < 2 {
+			continue
+		}
+		if at, ok := w.j.Engine.Report.Socket(fabric.PE(pe)); ok && refused(at) {
+			w.suspects(pe, fmt.Sprintf("cannot be reached any more: nobody listens at %v", at))
+		}
+	}
+}
+
+// refused tells whether a host says that nobody listens at an address of its. Some
+// providers go on to connect for ever, and say of that no more than that there is
+// no room; a process that is stopped still has its sockets.
+func refused(at netip.AddrPort) bool {
+	family := unix.AF_INET6
+	var to unix.Sockaddr = &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+	if at.Addr().Is4() {
+		family, to = unix.AF_INET, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, to); err == unix.ECONNREFUSED {
+		return true
+	} else if err != unix.EINPROGRESS {
+		return false
+	}
+	const wait = 200 // milliseconds, for the answer
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	if n, err := unix.Poll(fds, wait); n != 1 || err != nil {
+		return false
+	}
+	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	return err == nil && syscall.Errno(code) == unix.ECONNREFUSED
+}

@@ -1,0 +1,271 @@
+package mrcache
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/mrcache/memmonitor"
+)
+
+// Registrar registers memory: a fabric.Provider.
+type Registrar interface {
+	Register(base unsafe.Pointer, n uint64) (fabric.Region, error)
+	Unregister(fabric.Region) error
+}
+
+// Watch reports which memory has changed: an *memmonitor.Watch.
+type Watch interface {
+	Add(memmonitor.Span) error
+	Changes(func(memmonitor.Span)) bool
+	Close() error
+}
+
+// Limits bound the registrations that are kept.
+type Limits struct {
+	Bytes   uint64
+	Regions int
+}
+
+// Counts are the events of a Cache so far, and its contents.
+type Counts struct {
+	Hits    uint64 // found
+	Misses  uint64 // registered, and kept
+	Single  uint64 // registered for one operation
+	Stale   uint64 // registrations that ended because their memory had changed
+	Evicted uint64 // that ended to make room
+	Bytes   uint64 // registered and kept now
+	Regions uint64
+}
+
+// Cache keeps the registrations of one provider.
+type Cache struct {
+	with   Registrar
+	watch  Watch // nil: nothing is kept
+	limits Limits
+	page   uint64
+	drop   func(memmonitor.Span)
+
+	// table is sorted by where regions begin. None lies within another, so that it
+	// is sorted by where they end, too.
+	table  []*Region
+	oldest Region // of those in the table, a ring in the order of use
+	errs   []error
+	counts Counts
+}
+
+// Region is a registration in use.
+type Region struct {
+	fabric.Region
+	memmonitor.Span
+	users        int
+	kept         bool // in the table
+	newer, older *Region
+}
+
+// New makes an empty cache. The watch may be nil; else it is the cache's to close.
+func New(with Registrar, watch Watch, limits Limits) *Cache {
+	c := &Cache{with: with, watch: watch, limits: limits, page: uint64(os.Getpagesize())}
+	c.drop = c.change
+	c.oldest.newer, c.oldest.older = &c.oldest, &c.oldest
+	if limits.Bytes == 0 || limits.Regions == 0 {
+		c.errs = append(c.errs, c.unwatch())
+	}
+	return c
+}
+
+func (c *Cache) unwatch() error {
+	if c.watch == nil {
+		return nil
+	}
+	w := c.watch
+	c.watch = nil
+	return w.Close()
+}
+
+// Counts returns them.
+func (c *Cache) Counts() Counts { return c.counts }
+
+// Get returns a registration of n bytes, for one operation. Put takes it back.
+func (c *Cache) Get(at unsafe.Pointer, n uint64) (*Region, error) {
+	begin := uint64(uintptr(at))
+	if c.watch == nil || !c.watch.Changes(c.drop) {
+		return c.single(at, n)
+	}
+	if r := c.find(begin, begin+n); r != nil {
+		r.users++
+		c.use(r)
+		c.counts.Hits++
+		return r, nil
+	}
+	own := memmonitor.Span{Begin: begin &^ (c.page - 1), End: (begin + n + c.page - 1) &^ (c.page - 1)}
+	for _, s := range []memmonitor.Span{c.widen(own), own} {
+		if r := c.add(s); r != nil {
+			r.users++
+			c.counts.Misses++
+			return r, nil
+		}
+	}
+	return c.single(at, n)
+}
+
+// Put gives a registration back, when the operation has ended.
+func (c *Cache) Put(r *Region) error {
+	if r.users--; r.users > 0 || r.kept {
+		return nil
+	}
+	return c.with.Unregister(r.Region)
+}
+
+// Close ends all registrations. None is in use.
+func (c *Cache) Close() error {
+	for len(c.table) > 0 {
+		c.remove(len(c.table) - 1)
+	}
+	errs := append(c.errs, c.unwatch())
+	c.errs = nil
+	return errors.Join(errs...)
+}
+
+// single registers for one operation.
+func (c *Cache) single(at unsafe.Pointer, n uint64) (*Region, error) {
+	got, err := c.register(at, n)
+	if err != nil {
+		return nil, err
+	}
+	c.counts.Single++
+	return &Region{Region: got, users: 1}, nil
+}
+
+// register gives up kept registrations where there is no room beside them.
+func (c *Cache) register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
+	got, err := c.with.Register(at, n)
+	for err != nil && c.evict() {
+		got, err = c.with.Register(at, n)
+	}
+	return got, err
+}
+
+// find returns the region that all of a span lies in. Of the regions that begin no later it is the
+// last that ends last.
+func (c *Cache) find(begin, end uint64) *Region {
+	if i := c.after(begin) - 1; i >= 0 && c.table[i].End >= end {
+		return c.table[i]
+	}
+	return nil
+}
+
+// after is where the regions begin that begin behind an address.
+func (c *Cache) after(at uint64) int {
+	low, high := 0, len(c.table)
+	for low < high {
+		if m := (low + high) / 2; c.table[m].Begin <= at {
+			low = m + 1
+		} else {
+			high = m
+		}
+	}
+	return low
+}
+
+// widen joins a span with the regions that it overlaps, as long as it grows to no more than twice
+// its size: a program that goes through memory in steps that overlap would else register all of it
+// with each step.
+func (c *Cache) widen(s memmonitor.Span) memmonitor.Span {
+	most := 2 * (s.End - s.Begin)
+	for i := max(c.after(s.Begin)-1, 0); i < len(c.table) && c.table[i].Begin < s.End; i++ {
+		r := c.table[i]
+		if w := (memmonitor.Span{Begin: min(s.Begin, r.Begin), End: max(s.End, r.End)}); r.End > s.Begin && w.End-w.Begin <= most {
+			s = w
+		}
+	}
+	return s
+}
+
+// add registers a span and keeps it; nil: that cannot be.
+func (c *Cache) add(s memmonitor.Span) *Region {
+	n := s.End - s.Begin
+	if n > c.limits.Bytes || c.watch.Add(s) != nil {
+		return nil
+	}
+	for c.counts.Bytes+n > c.limits.Bytes || len(c.table) >= c.limits.Regions {
+		if !c.evict() {
+			return nil
+		}
+	}
+	got, err := c.register(pointer(s.Begin), n)
+	if err != nil {
+		return nil
+	}
+	// Those within it are of no more use. All of them are in a row.
+	i, _ := slices.BinarySearchFunc(c.table, s.Begin, func(r *Region, at uint64) int {
+		if r.Begin < at {
+			return -1
+		}
+		return 1
+	})
+	for i < len(c.table) && c.table[i].End <= s.End {
+		c.remove(i)
+	}
+	r := &Region{Region: got, Span: s, kept: true}
+	c.table = slices.Insert(c.table, i, r)
+	c.counts.Bytes += n
+	c.counts.Regions++
+	r.newer, r.older = r, r
+	c.use(r)
+	return r
+}
+
+// use makes r the newest.
+func (c *Cache) use(r *Region) {
+	r.newer.older, r.older.newer = r.older, r.newer
+	r.newer, r.older = &c.oldest, c.oldest.older
+	r.older.newer, c.oldest.older = r, r
+}
+
+// evict ends the registration without users that was used longest ago. It reports false when there
+// is none.
+func (c *Cache) evict() bool {
+	for r := c.oldest.newer; r != &c.oldest; r = r.newer {
+		if r.users == 0 {
+			c.counts.Evicted++
+			c.remove(slices.Index(c.table, r))
+			return true
+		}
+	}
+	return false
+}
+
+// change drops registrations over memory that has changed.
+func (c *Cache) change(s memmonitor.Span) {
+	i := max(c.after(s.Begin)-1, 0)
+	for i > 0 && c.table[i-1].End > s.Begin {
+		i--
+	}
+	for i < len(c.table) && c.table[i].Begin < s.End {
+		if c.table[i].End <= s.Begin {
+			i++
+			continue
+		}
+		c.counts.Stale++
+		c.remove(i)
+	}
+}
+
+// remove takes a region out of the table. One in use stays registered until it is
+// given back.
+func (c *Cache) remove(i int) {
+	r := c.table[i]
+	c.table = slices.Delete(c.table, i, i+1)
+	r.newer.older, r.older.newer = r.older, r.newer
+	r.kept = false
+	c.counts.Bytes -= r.End - r.Begin
+	c.counts.Regions--
+	if r.users == 0 {
+		if err := c.with.Unregister(r.Region); err != nil {
+			c.errs = append(c.errs, err)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package pathmap
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"libshmem/runtime/topo"
+)
+
+// kinds draws one host of each kind: of a large job most are alike, and between hosts
+// there is one way.
+func (m *Map) kinds(b *strings.Builder) error {
+	if len(m.nodes.Members) > 1 {
+		b.WriteString("between hosts:")
+		for i, v := range m.views() {
+			if i > 0 {
+				b.WriteByte(';')
+			}
+			fmt.Fprintf(b, " %s by %s", v.title, v.text(Network))
+		}
+		b.WriteByte('\n')
+	}
+	order, who := group(len(m.nodes.Members), func(node int) string {
+		var key strings.Builder
+		for _, pe := range m.nodes.Members[node] {
+			r := m.rows[pe]
+			r.Name = ""
+			fmt.Fprintf(&key, "%q", r)
+		}
+		return key.String()
+	})
+	for _, kind := range order {
+		hosts := who[kind]
+		first := m.nodes.Members[hosts[0]]
+		numbers := make([]int, len(first))
+		for i, pe := range first {
+			numbers[i] = int(pe)
+		}
+		if len(hosts) > 1 {
+			fmt.Fprintf(b, "%s, each with %s as ", ranges("host", hosts), count(len(first), "PE"))
+		}
+		fmt.Fprintf(b, "host %d, %s, with %s\n", hosts[0], m.rows[first[0]].Name, ranges("PE", numbers))
+		if err := m.kind(b, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text is the meaning of a letter.
+func (v *view) text(w Path) string {
+	for _, l := range v.ways {
+		if l.way == w {
+			return l.text
+		}
+	}
+	return ""
+}
+
+// kind draws the PEs of a host by their places on it, and puts those together that have the same
+// ways.
+func (m *Map) kind(b *strings.Builder, pes []topo.PE) error {
+	views := m.views()
+	classes := m.classes(views, pes)
+	for _, v := range views {
+		fmt.Fprintf(b, "%s, by the place of a PE on its host:\n", v.title)
+		t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+		fmt.Fprint(t, "  ")
+		for _, to := range classes {
+			fmt.Fprintf(t, "\t%s", list(to))
+		}
+		fmt.Fprintln(t)
+		used := map[Path]bool{}
+		for _, from := range classes {
+			fmt.Fprintf(t, "  %s", list(from))
+			for _, to := range classes {
+				// Within a class it is another PE's heap that a way is of.
+				way := v.of(m, pes[from[0]], pes[to[len(to)-1]])
+				used[way] = true
+				fmt.Fprintf(t, "\t%c", way)
+			}
+			fmt.Fprintln(t)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		v.explain(b, used)
+	}
+	m.reasons(b, pes, "place")
+	return m.table(b, pes, "places", false)
+}
+
+// classes are the places of those PEs of a host that are alike.
+func (m *Map) classes(views []view, pes []topo.PE) [][]int {
+	var all [][]int
+	for place, pe := range pes {
+		at := 0
+		for at < len(all) && !m.alike(views, pes, pes[all[at][0]], pe) {
+			at++
+		}
+		if at == len(all) {
+			all = append(all, nil)
+		}
+		all[at] = append(all[at], place)
+	}
+	return all
+}
+
+// alike reports whether two PEs of a host have the same ways to all others and to each other, and
+// all others to them. Such PEs are classes: the same holds of any two of one.
+func (m *Map) alike(views []view, pes []topo.PE, a, b topo.PE) bool {
+	for _, v := range views {
+		if v.of(m, a, a) != v.of(m, b, b) || v.of(m, a, b) != v.of(m, b, a) {
+			return false
+		}
+		for _, c := range pes {
+			if c != a && c != b && (v.of(m, a, c) != v.of(m, b, c) || v.of(m, c, a) != v.of(m, c, b)) {
+				return false
+			}
+		}
+	}
+	return true
+}

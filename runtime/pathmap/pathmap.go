@@ -1,0 +1,88 @@
+// Package pathmap is the map of a job: by which way each PE reaches the heap of each other one,
+// from calls of the host and from kernels, and the text that people read of it. It decides no way
+// and communicates with no PE: each PE reports its own ways, and runtime/topo which PEs share a
+// host.
+package pathmap
+
+import (
+	"fmt"
+
+	"libshmem/runtime/shmerr"
+	"libshmem/runtime/topo"
+)
+
+// Path is how operations get to a heap, and the letter that stands for it.
+type Path byte
+
+// The ways. Kernels hand operations that their GPU cannot do itself to a ring, and the proxy goes
+// the way.
+const (
+	Own     Path = '.' // it is the PE's own
+	Memory  Path = 'm' // loads and stores of the CPU, in the memory file of the host
+	Direct  Path = 'g' // loads and stores of the GPU
+	Copy    Path = 'c' // a copy engine of the GPU
+	Network Path = 'n'
+	None    Path = '-' // the PE runs no kernels
+)
+
+// Row is one PE's report to the others.
+type Row struct {
+	Name     string   // of its host
+	Host     string   // the Way to each PE of its host, in their order, from calls of the host
+	Kernels  string   // the same from kernels; "": it runs none
+	Heap     string   // the memory of its heap, a word of SHMEM_HEAP
+	GPU      string   // its address; "": none
+	Provider string   // "": the job needs no network
+	NICs     string   // with commas
+	Reached  string   // how the network gets to its heap in GPU memory; "": that is in main memory
+	Why      []string // a way within its host is not the shortest one, in few words
+}
+
+// Map is that of a job.
+type Map struct {
+	nodes *topo.Nodes
+	rows  []Row
+}
+
+// New makes the map from the reports of all PEs.
+func New(nodes *topo.Nodes, rows []Row) (*Map, error) {
+	refuse := func(object, format string, args ...any) error {
+		return &shmerr.Error{Op: "read", Object: "the ways of " + object, Cause: shmerr.Causef(shmerr.ErrVersion, format, args...),
+			Remedy: "start every PE with the same version of the library"}
+	}
+	pes := 0
+	for _, members := range nodes.Members {
+		pes += len(members)
+	}
+	if len(rows) != pes {
+		return nil, refuse(fmt.Sprintf("%d PEs", pes), "%d have reported them", len(rows))
+	}
+	for pe, r := range rows {
+		if n := len(nodes.Peers(topo.PE(pe))); len(r.Host) != n || len(r.Kernels) != n && r.Kernels != "" {
+			return nil, refuse(fmt.Sprintf("PE %d", pe), "it has %d and %d to the %d PEs of its host", len(r.Host), len(r.Kernels), n)
+		}
+	}
+	return &Map{nodes, rows}, nil
+}
+
+// Row returns the report of a PE.
+func (m *Map) Row(pe topo.PE) Row { return m.rows[pe] }
+
+// Host returns the way of calls that one PE makes to the heap of another.
+func (m *Map) Host(from, to topo.PE) Path { return m.path(m.rows[from].Host, from, to) }
+
+// Kernels returns the way of operations in kernels of a PE.
+func (m *Map) Kernels(from, to topo.PE) Path {
+	if m.rows[from].Kernels == "" {
+		return None
+	}
+	return m.path(m.rows[from].Kernels, from, to)
+}
+
+// path: between hosts nothing is shared.
+func (m *Map) path(ways string, from, to topo.PE) Path {
+	if m.nodes.Node(from) != m.nodes.Node(to) {
+		return Network
+	}
+	return Path(ways[m.nodes.Rank(to)])
+}

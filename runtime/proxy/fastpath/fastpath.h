@@ -1,0 +1,388 @@
+/*
+ * fastpath.h: small messages in C, for callers in C (capi/core) and for the
+ * proxy (innerloop.h).
+ *
+ * The rules are those of runtime/proxy (post.go: begin and send, credit.go:
+ * admit, complete.go: receive and apply), for the common case only: nothing
+ * parked, nothing out of order, nothing wrong. What these functions do not
+ * serve they leave untouched, and Go does the whole of it.
+ *
+ * The structs are proxy.Express and its peers, in memory that both halves work
+ * on under the endpoint's lock (zz_fastpath.h). The functions are inline because a lane spends 15
+ * ns on an operation, of which calls with eight arguments would be a third.
+ */
+#ifndef SHMEMI_FASTPATH_H
+#define SHMEMI_FASTPATH_H
+
+#include "amo.h"
+#include "record.h"
+#include "zz_fastpath.h"
+#include "zz_fabric.h"
+#include "zz_native.h"
+#include "zz_request.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* What an express function answers when Go has to do it. */
+#define SHMEMI_NOT_EXPRESS 3
+
+/* Puts an event into the ring of a PE, which has one since it was found reachable. */
+static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe,
+                                          enum shmemi_event_what what, uint32_t detail,
+                                          uint32_t number)
+{
+    struct shmemi_fastpath_peer *p = &x->shown[pe];
+    uint64_t t = x->tick ? x->tick : shmemi_ticks(x->coarse);
+    shmemi_event(x->records + (size_t)p->ring * SHMEMI_EVENTS, &p->recorded,
+                 t << SHMEMI_EVENT_CONTEXT_BITS | x->me >> SHMEMI_CONTEXT_SHIFT, what, detail,
+                 number);
+}
+
+/* Hands the message in scratch to the provider and counts it; 0, or nothing was
+ * posted. */
+SHMEMI_INLINE int shmemi_fastpath_send(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                       uint32_t pe, size_t bytes)
+{
+    struct shmemi_fastpath_peer *p = &x->peers[pe];
+    struct shmemi_header *h = (struct shmemi_header *)x->scratch;
+    h->job = x->job;
+    h->from = x->me;
+    h->seq = p->sent + 1;
+    if (p->write_epoch != x->epoch)
+        p->out.after = p->out.posted;
+    h->need = h->kind == SHMEMI_MESSAGE_FLUSH ? p->out.posted : p->out.after;
+    h->ack = p->edge;
+    if (n->inject(n->self, pe, h, bytes) != 0)
+        return -1;
+    p->sent++;
+    shmemi_fastpath_record(x, pe, SHMEMI_EVENT_SENT, shmemi_event_message(h->kind, bytes), p->sent);
+    p->count[h->kind < SHMEMI_COUNT_CONTROL ? h->kind : SHMEMI_COUNT_CONTROL]++;
+    p->count[SHMEMI_COUNT_MESSAGE_BYTES] += bytes;
+    return 0;
+}
+
+/* Asks the PE to answer when it has applied all messages so far; 0, or nothing
+ * was posted. */
+static inline int shmemi_fastpath_flush(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                        uint32_t pe)
+{
+    struct shmemi_fastpath_peer *p = &x->peers[pe];
+    uint32_t turn = p->flush_turn + 1;
+    *(struct shmemi_header *)x->scratch = (struct shmemi_header){
+        .kind = SHMEMI_MESSAGE_FLUSH, .token = turn << 16 | SHMEMI_FLUSH_TOKEN};
+    if (shmemi_fastpath_send(x, n, pe, sizeof(struct shmemi_header)) != 0)
+        return -1;
+    p->flush_turn = turn;
+    p->flush_asked = p->asked;
+    p->flush_wrote = p->wrote;
+    p->flushing = true;
+    return 0;
+}
+
+/* Adds an operation to the batch that Go has opened for the PE (merge.go); false: it
+ * does not fit. */
+SHMEMI_INLINE bool shmemi_fastpath_merge(struct shmemi_fastpath *x, struct shmemi_fastpath_peer *p,
+                                         const struct shmemi_header *what, const void *payload,
+                                         size_t size)
+{
+    size_t all = SHMEMI_RECORD_SIZE + ((size + 7) & ~(size_t)7);
+    if (p->batch_epoch != x->epoch || p->parked || size > SHMEMI_MERGE_MOST ||
+        p->batch_used + all > x->max_message)
+        return false;
+    struct shmemi_header *h = (struct shmemi_header *)(void *)(p->batch + p->batch_used);
+    memcpy(h, what, SHMEMI_RECORD_SIZE);
+    if (what->kind == SHMEMI_MESSAGE_PUT || what->kind == SHMEMI_MESSAGE_PUT_SIGNAL)
+        h->token = (uint32_t)size;
+    memcpy((char *)h + SHMEMI_RECORD_SIZE, payload, size);
+    p->batch_used += (uint32_t)all;
+    p->count[what->kind]++;
+    p->count[SHMEMI_COUNT_MERGED]++;
+    return true;
+}
+
+/* Sends a message with size bytes of payload, that asks for something. */
+SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                         uint32_t pe, const struct shmemi_header *what,
+                                         const void *payload, size_t size)
+{
+    struct shmemi_fastpath_peer *p = &x->peers[pe];
+    size_t bytes = sizeof *what + size;
+    if (__builtin_expect(p->batch != NULL, 0) && shmemi_fastpath_merge(x, p, what, payload, size))
+        return SHMEMI_DONE;
+    if (!p->reachable || p->parked || p->queued || p->staged || bytes > x->max_inject ||
+        n->inject == NULL || (p->bare && p->write_epoch != x->epoch))
+        return SHMEMI_NOT_EXPRESS;
+    uint64_t unanswered = p->asked - p->acked, units = 1 + ((bytes - 1) >> (x->unit & 63));
+    if (__builtin_expect(unanswered >= x->calm, 0) &&
+        (unanswered + units > x->window || (!p->flushing && shmemi_fastpath_flush(x, n, pe) != 0)))
+        return SHMEMI_NOT_EXPRESS;
+    struct shmemi_header *h = (struct shmemi_header *)x->scratch;
+    *h = *what;
+    memcpy(h + 1, payload, size);
+    if (shmemi_fastpath_send(x, n, pe, bytes) != 0)
+        return SHMEMI_NOT_EXPRESS; /* Go finds out why */
+    if (p->epoch != x->epoch) {
+        p->epoch = x->epoch;
+        p->asked_then = p->asked;
+    }
+    p->asked += units;
+    if (!p->dirty) {
+        p->dirty = true;
+        x->dirty_list[x->n_dirty++] = (int32_t)pe;
+    }
+    return SHMEMI_DONE;
+}
+
+SHMEMI_INLINE int shmemi_fastpath_store(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                        uint32_t pe, int64_t offset, int width, uint64_t value)
+{
+    const struct shmemi_header h = {
+        .kind = SHMEMI_MESSAGE_STORE, .width = (uint8_t)width, .offset = offset, .operand = value};
+    return shmemi_fastpath_inject(x, n, pe, &h, "", 0);
+}
+
+/* The source is main memory. */
+SHMEMI_INLINE int shmemi_fastpath_bytes(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                        uint32_t pe, int64_t offset, const void *source,
+                                        size_t size)
+{
+    uint64_t value = 0;
+    const struct shmemi_header h = {.kind = SHMEMI_MESSAGE_PUT, .offset = offset};
+    switch (size) {
+    case 1:
+    case 2:
+    case 4:
+    case 8:
+        memcpy(&value, source, size);
+        return shmemi_fastpath_store(x, n, pe, offset, (int)size, value);
+    default:
+        return shmemi_fastpath_inject(x, n, pe, &h, source, size);
+    }
+}
+
+SHMEMI_INLINE int shmemi_fastpath_put(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                      uint32_t pe, int64_t offset, const void *source, size_t size)
+{
+    if (x->staging)
+        return SHMEMI_NOT_EXPRESS; /* the source may be GPU memory */
+    return shmemi_fastpath_bytes(x, n, pe, offset, source, size);
+}
+
+/* Whether Go may have to refuse an operation on a word of a PE. */
+static inline bool shmemi_fastpath_refused(const struct shmemi_fastpath *x, uint32_t pe, int op)
+{
+    return op != SHMEMI_AMO_SET && x->peers[pe].fewer;
+}
+
+/* op is none that fetches. */
+SHMEMI_INLINE int shmemi_fastpath_amo(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                      uint32_t pe, int64_t offset, int op, int width,
+                                      uint64_t operand, uint64_t compare)
+{
+    const struct shmemi_header h = {.kind = SHMEMI_MESSAGE_AMO,
+                                    .op = (uint8_t)op,
+                                    .width = (uint8_t)width,
+                                    .offset = offset,
+                                    .operand = operand,
+                                    .extra = compare};
+    if (shmemi_fastpath_refused(x, pe, op))
+        return SHMEMI_NOT_EXPRESS;
+    return shmemi_fastpath_inject(x, n, pe, &h, "", 0);
+}
+
+/* The source is main memory. */
+SHMEMI_INLINE int shmemi_fastpath_bytes_signal(struct shmemi_fastpath *x,
+                                               const struct shmemi_native *n, uint32_t pe,
+                                               int64_t offset, const void *source, size_t size,
+                                               int64_t signal_offset, uint64_t signal, int op)
+{
+    const struct shmemi_header h = {.kind = SHMEMI_MESSAGE_PUT_SIGNAL,
+                                    .op = (uint8_t)op,
+                                    .width = 8,
+                                    .offset = offset,
+                                    .operand = signal,
+                                    .extra = (uint64_t)signal_offset};
+    if (shmemi_fastpath_refused(x, pe, op))
+        return SHMEMI_NOT_EXPRESS;
+    return shmemi_fastpath_inject(x, n, pe, &h, source, size);
+}
+
+SHMEMI_INLINE int shmemi_fastpath_put_signal(struct shmemi_fastpath *x,
+                                             const struct shmemi_native *n, uint32_t pe,
+                                             int64_t offset, const void *source, size_t size,
+                                             int64_t signal_offset, uint64_t signal, int op)
+{
+    if (x->staging)
+        return SHMEMI_NOT_EXPRESS; /* as above */
+    return shmemi_fastpath_bytes_signal(x, n, pe, offset, source, size, signal_offset, signal, op);
+}
+
+/* n bytes at an offset, or NULL: not in this PE's heap, or GPU memory. */
+static inline void *shmemi_fastpath_target(const struct shmemi_fastpath *x, int64_t offset,
+                                           size_t n)
+{
+    uint64_t o = (uint64_t)offset + x->internal; /* wraps below the segment, and then fails */
+    return o > x->reach || n > x->reach - o ? NULL : x->segment + o;
+}
+
+/* What an atomic operation changes, or NULL: not a valid one. */
+static inline void *shmemi_fastpath_word(const struct shmemi_fastpath *x, int64_t offset, int width,
+                                         int op)
+{
+    if ((width != 4 && width != 8) || op < SHMEMI_AMO_SET || op > SHMEMI_AMO_FETCH_XOR)
+        return NULL;
+    void *at = shmemi_fastpath_target(x, offset, (size_t)width);
+    return (uintptr_t)at % (size_t)width == 0 ? at : NULL;
+}
+
+static inline void shmemi_fastpath_change(void *at, int width, int op, uint64_t operand,
+                                          uint64_t compare)
+{
+    if (width == 4)
+        shmemi_amo_at32(op, at, (uint32_t)operand, (uint32_t)compare);
+    else
+        shmemi_amo_at64(op, at, operand, compare);
+}
+
+/* No reader sees a part of an aligned element. */
+static inline void shmemi_fastpath_element(void *at, int width, uint64_t value)
+{
+    switch (width) {
+    case 1:
+        __atomic_store_n((uint8_t *)at, (uint8_t)value, __ATOMIC_RELEASE);
+        break;
+    case 2:
+        __atomic_store_n((uint16_t *)at, (uint16_t)value, __ATOMIC_RELEASE);
+        break;
+    case 4:
+        __atomic_store_n((uint32_t *)at, (uint32_t)value, __ATOMIC_RELEASE);
+        break;
+    default:
+        __atomic_store_n((uint64_t *)at, value, __ATOMIC_RELEASE);
+    }
+}
+
+/* Answers a flush. False: nothing was posted. */
+static inline bool shmemi_fastpath_answer(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                          uint32_t pe, const struct shmemi_header *h)
+{
+    const struct shmemi_fastpath_peer *p = &x->peers[pe];
+    if (!p->reachable || p->parked || sizeof *h > x->max_inject || n->inject == NULL)
+        return false;
+    *(struct shmemi_header *)x->scratch =
+        (struct shmemi_header){.kind = SHMEMI_MESSAGE_REPLY, .token = h->token};
+    return shmemi_fastpath_send(x, n, pe, sizeof *h) == 0;
+}
+
+/* Takes the answer to a flush that no quiet waits for. */
+static inline bool shmemi_fastpath_flushed(struct shmemi_fastpath *x, uint32_t pe,
+                                           const struct shmemi_header *h)
+{
+    struct shmemi_fastpath_peer *p = &x->peers[pe];
+    if (!p->flushing || p->unmet || h->token != (p->flush_turn << 16 | SHMEMI_FLUSH_TOKEN))
+        return false;
+    if (p->asked - p->acked > p->count[SHMEMI_COUNT_MOST_UNANSWERED])
+        p->count[SHMEMI_COUNT_MOST_UNANSWERED] = p->asked - p->acked;
+    p->acked = p->flush_asked;
+    p->wrote_acked = p->flush_wrote;
+    p->flushing = false;
+    shmemi_fastpath_record(x, pe, SHMEMI_EVENT_ACKED, shmemi_event_units(p->asked - p->acked),
+                           (uint32_t)p->acked);
+    return true;
+}
+
+/* False: Go looks at the message, and nothing was changed. */
+static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                         uint32_t pe, const struct shmemi_header *h, size_t payload)
+{
+    void *at, *signal;
+    switch (h->kind) {
+    case SHMEMI_MESSAGE_AMO:
+        /* One with a token is the signal of a write that Go knows of. */
+        at = h->fetch || h->token ? NULL : shmemi_fastpath_word(x, h->offset, h->width, h->op);
+        if (at == NULL)
+            return false;
+        shmemi_fastpath_change(at, h->width, h->op, h->operand, h->extra);
+        return true;
+    case SHMEMI_MESSAGE_STORE:
+        if (h->width == 0 || h->width > 8 || (h->width & (h->width - 1)) != 0)
+            return false;
+        at = shmemi_fastpath_target(x, h->offset, h->width);
+        if (at == NULL || (uintptr_t)at % h->width != 0)
+            return false;
+        shmemi_fastpath_element(at, h->width, h->operand);
+        return true;
+    case SHMEMI_MESSAGE_PUT:
+        at = shmemi_fastpath_target(x, h->offset, payload);
+        if (at == NULL)
+            return false;
+        memcpy(at, h + 1, payload);
+        return true;
+    case SHMEMI_MESSAGE_PUT_SIGNAL:
+        at = shmemi_fastpath_target(x, h->offset, payload);
+        signal = shmemi_fastpath_word(x, (int64_t)h->extra, 8, h->op);
+        if (at == NULL || signal == NULL)
+            return false;
+        memcpy(at, h + 1, payload);
+        shmemi_fastpath_change(signal, 8, h->op, h->operand, 0);
+        return true;
+    case SHMEMI_MESSAGE_FLUSH:
+        return shmemi_fastpath_answer(x, n, pe, h);
+    case SHMEMI_MESSAGE_REPLY:
+        return shmemi_fastpath_flushed(x, pe, h);
+    }
+    return false;
+}
+
+/* Whether a token is that of a receive buffer, as Engine.receiving. */
+static inline bool shmemi_fastpath_receives(const struct shmemi_fastpath *x, uint32_t token)
+{
+    return token < x->receives || token - x->tokens < x->more_recv;
+}
+
+/* Applies the message that c announces and posts its buffer again. x is the first stream. */
+static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struct shmemi_native *n,
+                                          const struct shmemi_completion *c)
+{
+    if (c->kind != SHMEMI_COMPLETION_RECV || c->err != 0 ||
+        !shmemi_fastpath_receives(x, c->token) || c->len < sizeof(struct shmemi_header) ||
+        c->len > x->max_message || n->recv == NULL)
+        return SHMEMI_NOT_EXPRESS;
+    char *buffer = x->buffers + (size_t)c->token * x->max_message;
+    const struct shmemi_header *h = (const struct shmemi_header *)buffer;
+    uint32_t stream = h->from >> SHMEMI_CONTEXT_SHIFT;
+    uint32_t pe = h->from & ((1u << SHMEMI_CONTEXT_SHIFT) - 1);
+    struct shmemi_fastpath *s = x;
+    if (h->job != x->job || pe >= x->n_pes)
+        return SHMEMI_NOT_EXPRESS;
+    if (__builtin_expect(stream != 0, 0) &&
+        (stream >= SHMEMI_CONTEXTS_OPEN || (s = x->streams[stream]) == NULL))
+        return SHMEMI_NOT_EXPRESS;
+    struct shmemi_fastpath_peer *p = &s->peers[pe], *shown = &x->peers[pe];
+    if (!p->reachable)
+        return SHMEMI_NOT_EXPRESS;
+    uint32_t acked = h->ack;
+    if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
+        (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
+        return SHMEMI_NOT_EXPRESS;
+    /* First, as in Go: an answer to the message says what follows from it. Go takes it a second
+     * time where it applies the message, which changes nothing. */
+    p->out.in = acked;
+    if ((int32_t)(acked - p->out.after) > 0)
+        p->out.after = acked;
+    if (!shmemi_fastpath_apply(s, n, pe, h, c->len - sizeof *h))
+        return SHMEMI_NOT_EXPRESS;
+    p->received++;
+    shmemi_fastpath_record(s, pe, SHMEMI_EVENT_APPLIED, shmemi_event_message(h->kind, c->len),
+                           p->received);
+    shown->count[SHMEMI_COUNT_RECEIVED]++;
+    shown->count[SHMEMI_COUNT_RECEIVED_BYTES] += c->len;
+    if (n->recv(n->self, buffer, x->max_message, x->desc, c->token) != 0) {
+        x->unposted_list[x->n_unposted++] = c->token; /* Go tries again */
+        x->peers[x->me].count[SHMEMI_COUNT_RETRIES]++;
+    }
+    return SHMEMI_DONE;
+}
+
+#endif

@@ -1,0 +1,99 @@
+package fastpathtest
+
+/*
+#cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -fno-strict-aliasing
+#cgo CFLAGS: -I${SRCDIR}/.. -I${SRCDIR}/../../../../abi
+#include <stdlib.h>
+#include "box.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// Box is the C side of an endpoint whose network is in Go: it keeps messages and
+// receive buffers that C posts until Go takes them, and completions that Go gives
+// it until they are polled.
+type Box struct{ c *C.struct_box }
+
+// NewBox makes one that takes up to room messages, and refuses so many percent
+// of what is posted, by the seed.
+func NewBox(seed uint64, room, again int) *Box {
+	c := (*C.struct_box)(C.calloc(1, C.sizeof_struct_box))
+	c.seed, c.room, c.again = C.uint64_t(seed|1), C.uint32_t(min(room, C.BOX_MESSAGES)), C.uint32_t(again)
+	return &Box{c}
+}
+
+// Close frees the memory.
+func (b *Box) Close() { C.free(unsafe.Pointer(b.c)) }
+
+// Native is what C gets.
+func (b *Box) Native() fabric.Native {
+	return fabric.Native{
+		Self: unsafe.Pointer(b.c), Poll: C.box_poll, Recv: C.box_recv, Inject: C.box_inject,
+	}
+}
+
+// Messages hands each message to send, in order, until that refuses one.
+func (b *Box) Messages(send func(pe fabric.PE, m []byte) bool) {
+	n := 0
+	for n < int(b.c.messages) {
+		m := &b.c.message[n]
+		if !send(fabric.PE(m.pe), unsafe.Slice((*byte)(unsafe.Pointer(&m.bytes[0])), int(m.size))) {
+			break
+		}
+		n++
+	}
+	copy(b.c.message[:], b.c.message[n:b.c.messages])
+	b.c.messages -= C.uint32_t(n)
+}
+
+// Receives hands each receive buffer to post, in order, until that refuses one.
+func (b *Box) Receives(post func(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) bool) {
+	n := 0
+	for n < int(b.c.receives) {
+		r := &b.c.receive[n]
+		if !post(r.buf, int(r.size), uintptr(r.desc), fabric.Token(r.token)) {
+			break
+		}
+		n++
+	}
+	copy(b.c.receive[:], b.c.receive[n:b.c.receives])
+	b.c.receives -= C.uint32_t(n)
+}
+
+// Complete adds completions, as many as there is room for, and tells how many.
+func (b *Box) Complete(comps []fabric.Completion) int {
+	n := int(b.c.completions)
+	n = copy(unsafe.Slice((*fabric.Completion)(unsafe.Pointer(&b.c.completion[0])), len(b.c.completion))[n:], comps)
+	b.c.completions += C.uint32_t(n)
+	return n
+}
+
+// Poll takes completions.
+func (b *Box) Poll(comps []fabric.Completion) int {
+	return int(C.box_poll(unsafe.Pointer(b.c), (*C.struct_shmemi_completion)(unsafe.Pointer(&comps[0])), C.int(len(comps))))
+}
+
+// Kept is how many messages, receive buffers and completions it keeps.
+func (b *Box) Kept() int { return int(b.c.messages + b.c.receives + b.c.completions) }
+
+// Unsent is how many messages it keeps.
+func (b *Box) Unsent() int { return int(b.c.messages) }
+
+// Injected is how many messages C has posted.
+func (b *Box) Injected() uint64 { return uint64(b.c.injected) }
+
+// Limit sets how many more messages it takes, and whether it takes receive buffers.
+func (b *Box) Limit(messages int, receives bool) {
+	b.c.room, b.c.shut = C.uint32_t(min(int(b.c.messages)+messages, C.BOX_MESSAGES)), 1
+	if receives {
+		b.c.shut = 0
+	}
+}
+
+// Fail has polls of C's answer a negative error; 0: no more.
+func (b *Box) Fail(err int) { b.c.failure = C.int(err) }

@@ -1,0 +1,42 @@
+/* box.h: a provider in C that only keeps what it is given; see box.go. */
+#ifndef EXPRESSTEST_BOX_H
+#define EXPRESSTEST_BOX_H
+
+#include "fastpath.h"
+
+#define BOX_MESSAGE 4096
+#define BOX_MESSAGES 64
+#define BOX_RECEIVES 64
+#define BOX_COMPLETIONS 1024
+
+struct box_message {
+    uint32_t pe;
+    uint32_t size;
+    char bytes[BOX_MESSAGE];
+};
+
+struct box_receive {
+    void *buf;
+    size_t size;
+    uintptr_t desc;
+    uint32_t token;
+};
+
+struct box {
+    uint32_t room;  /* messages that are taken, at most BOX_MESSAGES */
+    uint32_t shut;  /* 1: no receive buffer is taken */
+    uint32_t again; /* percent of what is posted that is refused */
+    int failure;    /* not 0: what poll answers */
+    uint64_t seed;
+    uint64_t injected; /* ever */
+    uint32_t messages, receives, completions;
+    struct box_message message[BOX_MESSAGES];
+    struct box_receive receive[BOX_RECEIVES];
+    struct shmemi_completion completion[BOX_COMPLETIONS];
+};
+
+int box_poll(void *self, struct shmemi_completion *c, int max);
+int box_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
+int box_inject(void *self, uint32_t pe, const void *buf, size_t n);
+
+#endif

@@ -1,0 +1,169 @@
+package fastpathtest
+
+/*
+#include <stdlib.h>
+#include "null.h"
+
+static int sent(void *self, uint32_t pe, const void *buf, size_t n)
+{
+    (void)n;
+    return null_sent(self, pe, buf);
+}
+static int polled(void *self, struct shmemi_completion *c, int max) { return null_poll(self, c, max); }
+static int received(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
+{
+    return null_recv(self, buf, n, desc, token);
+}
+static void *sent_function(void) { return (void *)(uintptr_t)sent; }
+static void *polled_function(void) { return (void *)(uintptr_t)polled; }
+static void *received_function(void) { return (void *)(uintptr_t)received; }
+*/
+import "C"
+
+import (
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+)
+
+// Null is the provider of null.h.
+type Null struct {
+	c    *C.struct_null
+	own  bool
+	caps fabric.Caps
+}
+
+var _ fabric.Provider = (*Null)(nil)
+
+// NewNull makes one at a struct null of C's memory, whose owner frees it after
+// Close; nil: in its own.
+func NewNull(at unsafe.Pointer, caps fabric.Caps) *Null {
+	n := &Null{c: (*C.struct_null)(at), own: at == nil, caps: caps}
+	if n.own {
+		n.c = (*C.struct_null)(C.calloc(1, C.sizeof_struct_null))
+	}
+	return n
+}
+
+// NullSize is what a struct null takes.
+const NullSize = uintptr(C.sizeof_struct_null)
+
+// Messages is how many messages were posted.
+func (n *Null) Messages() uint64 { return uint64(n.c.messages) }
+
+// Caps and the others are as fabric.Provider says.
+func (n *Null) Caps() fabric.Caps { return n.caps }
+
+// Addr is an address like any other.
+func (n *Null) Addr() []byte { return []byte("null") }
+
+// Connect makes room for all PEs.
+func (n *Null) Connect(addrs [][]byte) error {
+	n.c.sent = (*C.uint32_t)(C.calloc(C.size_t(len(addrs)), 4))
+	return nil
+}
+
+// Register does nothing.
+func (n *Null) Register(base unsafe.Pointer, size uint64) (fabric.Region, error) {
+	return fabric.Region{Base: base, Len: size, Key: 1}, nil
+}
+
+// RegisterGPU does nothing.
+func (n *Null) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	return n.Register(m.Base, m.Len)
+}
+
+// Unregister does nothing.
+func (n *Null) Unregister(fabric.Region) error { return nil }
+
+// Recv keeps the buffer for an answer.
+func (n *Null) Recv(buf unsafe.Pointer, size int, desc uintptr, t fabric.Token) error {
+	C.null_recv(unsafe.Pointer(n.c), buf, C.size_t(size), C.uintptr_t(desc), C.uint32_t(t))
+	return nil
+}
+
+// Send answers what asks for an answer, and completes.
+func (n *Null) Send(op *fabric.Send) error {
+	if h := (*C.struct_shmemi_header)(op.Buf); h.kind != C.SHMEMI_MESSAGE_FLUSH && h.fetch == 0 {
+		n.c.messages++
+	} else if C.null_sent(n.c, C.uint32_t(op.To), op.Buf) != 0 {
+		return fabric.ErrAgain
+	}
+	if !op.Inject {
+		n.complete(op.Token, fabric.KindSend)
+	}
+	return nil
+}
+
+// complete is null_complete. It and others are in Go, for a crossing would cost
+// more than they do.
+func (n *Null) complete(t fabric.Token, k fabric.Kind) {
+	c := &n.c.completion[n.c.head%C.NULL_COMPLETIONS]
+	n.c.head++
+	c.token, c.kind = C.uint32_t(t), C.uint8_t(k)
+	c.len, c.err = C.sizeof_struct_shmemi_header, 0
+}
+
+// Write completes.
+func (n *Null) Write(op *fabric.RMA) error {
+	n.complete(op.Token, fabric.KindWrite)
+	return nil
+}
+
+// Read completes.
+func (n *Null) Read(op *fabric.RMA) error {
+	n.complete(op.Token, fabric.KindRead)
+	return nil
+}
+
+// Poll takes completions.
+func (n *Null) Poll(c []fabric.Completion) (int, error) {
+	k := 0
+	for ; k < len(c) && n.c.tail != n.c.head; k++ {
+		c[k] = *(*fabric.Completion)(unsafe.Pointer(&n.c.completion[n.c.tail%C.NULL_COMPLETIONS]))
+		n.c.tail++
+	}
+	return k, nil
+}
+
+// Ready tells whether there are completions.
+func (n *Null) Ready() bool { return !n.Arm() }
+
+// Arm tells whether there are no completions.
+func (n *Null) Arm() bool { return n.c.head == n.c.tail }
+
+// Wait sleeps.
+func (n *Null) Wait(d time.Duration) (bool, error) {
+	t := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&t, nil) // a signal only shortens it
+	return false, nil
+}
+
+// Wake does nothing: Wait is short.
+func (n *Null) Wake() {}
+
+// Native is the same in C.
+func (n *Null) Native() fabric.Native {
+	return fabric.Native{
+		Self: unsafe.Pointer(n.c), Poll: C.polled_function(), Recv: C.received_function(), Inject: C.sent_function(),
+	}
+}
+
+// Strangers is 0: nothing comes from outside.
+func (n *Null) Strangers() uint64 { return 0 }
+
+// ErrorText has nothing to explain.
+func (n *Null) ErrorText(*fabric.Completion) string { return "" }
+
+// Close frees what it has.
+func (n *Null) Close() error {
+	C.free(unsafe.Pointer(n.c.sent))
+	n.c.sent = nil
+	if n.own {
+		C.free(unsafe.Pointer(n.c))
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+/*
+ * null.h: a provider in C that takes everything, moves nothing and completes all
+ * of it. It answers what asks for an answer, from PEs that do not exist. What a proxy costs is
+ * left. Inline, so that a benchmark can put its own inject before null_sent.
+ */
+#ifndef EXPRESSTEST_NULL_H
+#define EXPRESSTEST_NULL_H
+
+#include "fastpath.h"
+
+#define NULL_RECEIVES 64 /* a power of two, and all that are posted */
+#define NULL_COMPLETIONS 2048
+
+struct null {
+    uint32_t *sent; /* answers, by PE */
+    uint64_t messages;
+    uint64_t given, taken; /* receive buffers, and completions below */
+    struct {
+        void *buf;
+        uint32_t token;
+    } receive[NULL_RECEIVES];
+    uint64_t head, tail;
+    struct shmemi_completion completion[NULL_COMPLETIONS];
+};
+
+static inline void null_complete(struct null *z, uint32_t token, uint8_t kind)
+{
+    z->completion[z->head++ % NULL_COMPLETIONS] = (struct shmemi_completion){
+        .token = token, .kind = kind, .len = sizeof(struct shmemi_header)};
+}
+
+/* What comes of a message; not 0: nothing, for there is no buffer for the
+ * answer. */
+static inline int null_sent(struct null *z, uint32_t pe, const void *buf)
+{
+    const struct shmemi_header *h = (const struct shmemi_header *)buf;
+    z->messages++;
+    if (h->kind != SHMEMI_MESSAGE_FLUSH && !h->fetch)
+        return 0;
+    if (z->taken == z->given)
+        return -1;
+    uint64_t i = z->taken++ % NULL_RECEIVES;
+    *(struct shmemi_header *)z->receive[i].buf =
+        (struct shmemi_header){.kind = SHMEMI_MESSAGE_REPLY,
+                               .job = h->job,
+                               .from = pe,
+                               .seq = ++z->sent[pe],
+                               .token = h->token};
+    null_complete(z, z->receive[i].token, SHMEMI_COMPLETION_RECV);
+    return 0;
+}
+
+static inline int null_poll(void *self, struct shmemi_completion *c, int max)
+{
+    struct null *z = (struct null *)self;
+    int n = 0;
+    for (; n < max && z->tail != z->head; n++)
+        c[n] = z->completion[z->tail++ % NULL_COMPLETIONS];
+    return n;
+}
+
+static inline int null_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
+{
+    struct null *z = (struct null *)self;
+    (void)n, (void)desc;
+    uint64_t i = z->given++ % NULL_RECEIVES;
+    z->receive[i].buf = buf;
+    z->receive[i].token = token;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,102 @@
+package fastpathtest
+
+/*
+#include <stdlib.h>
+#include "fastpath.h"
+
+#cgo noescape path_put
+#cgo nocallback path_put
+#cgo noescape path_signal
+#cgo nocallback path_signal
+#cgo nocallback path_amo
+#cgo nocallback path_store
+#cgo noescape path_receive
+#cgo nocallback path_receive
+
+static struct shmemi_fastpath *path_of(struct shmemi_fastpath *x, uint32_t stream)
+{
+    return stream == 0 ? x : x->streams[stream];
+}
+static int path_put(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
+                    uint32_t pe, int64_t offset, const void *source, size_t size)
+{
+    return shmemi_fastpath_put(path_of(x, stream), n, pe, offset, source, size) == SHMEMI_DONE;
+}
+static int path_signal(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
+                       uint32_t pe, int64_t offset, const void *source, size_t size,
+                       int64_t at, uint64_t signal, int op)
+{
+    return shmemi_fastpath_put_signal(path_of(x, stream), n, pe, offset, source, size, at, signal,
+                                     op) == SHMEMI_DONE;
+}
+static int path_amo(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
+                    uint32_t pe, int64_t offset, int op, int width, uint64_t operand,
+                    uint64_t compare)
+{
+    return shmemi_fastpath_amo(path_of(x, stream), n, pe, offset, op, width, operand, compare) ==
+           SHMEMI_DONE;
+}
+static int path_store(struct shmemi_fastpath *x, struct shmemi_native *n, uint32_t stream,
+                      uint32_t pe, int64_t offset, int width, uint64_t value)
+{
+    return shmemi_fastpath_store(path_of(x, stream), n, pe, offset, width, value) == SHMEMI_DONE;
+}
+static int path_receive(struct shmemi_fastpath *x, struct shmemi_native *n, void *c)
+{
+    return shmemi_fastpath_receive(x, n, (const struct shmemi_completion *)c) == SHMEMI_DONE;
+}
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/fastpath" // the import also makes Go rebuild this package after a change of fastpath.h
+)
+
+// Path calls the functions of fastpath.h on the state of an engine, as capi/core does. Each method
+// reports whether C has done the whole operation. If not, nothing has changed, and the caller has
+// to ask Go.
+type Path struct {
+	x      *C.struct_shmemi_fastpath
+	native *C.struct_shmemi_native // in C's memory
+}
+
+// NewPath returns the path of an engine from the Config of its lane.
+func NewPath(c fastpath.Config) *Path {
+	native := (*C.struct_shmemi_native)(C.calloc(1, C.sizeof_struct_shmemi_native))
+	native.self = c.Self
+	native.poll, native.recv, native.inject = (*[0]byte)(c.Poll), (*[0]byte)(c.Recv), (*[0]byte)(c.Inject)
+	return &Path{(*C.struct_shmemi_fastpath)(c.FastPath), native}
+}
+
+// Close frees the memory.
+func (p *Path) Close() { C.free(unsafe.Pointer(p.native)) }
+
+// Put is Engine.Put on a stream.
+func (p *Path) Put(stream uint32, pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) bool {
+	return C.path_put(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n)) != 0
+}
+
+// PutSignal is Engine.PutSignal.
+func (p *Path) PutSignal(stream uint32, pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, at int64, signal uint64, op fabric.Op) bool {
+	return C.path_signal(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n),
+		C.int64_t(at), C.uint64_t(signal), C.int(op)) != 0
+}
+
+// AMO is Engine.AMO of an operation that does not fetch.
+func (p *Path) AMO(stream uint32, pe fabric.PE, offset int64, op fabric.Op, width uint8, operand, compare uint64) bool {
+	return C.path_amo(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), C.int(op), C.int(width),
+		C.uint64_t(operand), C.uint64_t(compare)) != 0
+}
+
+// Store is Engine.Store.
+func (p *Path) Store(stream uint32, pe fabric.PE, offset int64, width uint8, value uint64) bool {
+	return C.path_store(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), C.int(width), C.uint64_t(value)) != 0
+}
+
+// Receive takes a completion, as Engine.Complete.
+func (p *Path) Receive(c *fabric.Completion) bool {
+	return C.path_receive(p.x, p.native, unsafe.Pointer(c)) != 0
+}

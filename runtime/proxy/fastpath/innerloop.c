@@ -1,0 +1,453 @@
+#include "innerloop.h"
+
+#include "wake.h"
+
+#include <sched.h>
+#include <time.h>
+
+/* How many turns without work pass between two looks at the clock, which takes
+ * as long as half a turn. */
+#define CLOCK_TURNS 16
+
+/* How many looks at the rings, without the lock, come between two turns that
+ * found nothing: operations are met sooner than with a poll of the network
+ * between any two, and callers in C get the lock. */
+#define IDLE_LOOKS 4
+
+/* How often the lock is tried before the loop leaves it to Go. */
+#define LOCK_TRIES 1000
+
+/* How many operations share the time that the flight recorder has of them: reading it
+ * takes as long as half of one. */
+#define TICK_TURNS 16
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline bool try_lock(const struct shmemi_innerloop *l)
+{
+    return __atomic_exchange_n(l->lock, 1, __ATOMIC_ACQUIRE) == 0;
+}
+
+static inline void unlock(const struct shmemi_innerloop *l)
+{
+    __atomic_store_n(l->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The counterpart of Engine.lockInTurn. */
+static __attribute__((noinline)) bool lock_late(const struct shmemi_innerloop *l)
+{
+    bool have = false;
+    if (l->wanted)
+        __atomic_fetch_add(l->wanted, 1, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < LOCK_TRIES && !have; i++) {
+        sched_yield();
+        have = try_lock(l);
+    }
+    if (l->wanted)
+        __atomic_fetch_sub(l->wanted, 1, __ATOMIC_SEQ_CST);
+    return have;
+}
+
+/* Reads slot p; false: it has not been stored. */
+static inline bool slot_at(const struct shmemi_innerloop_ring *r, uint64_t p, uint64_t *w)
+{
+    uint64_t mask = ((uint64_t)1 << r->log2_slots) - 1;
+    uint64_t lap = ~(p >> r->log2_slots) << SHMEMI_LAP_BIT;
+    const uint64_t *at = r->slots + (p & mask) * 2;
+    w[0] = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    w[1] = __atomic_load_n(at + 1, __ATOMIC_ACQUIRE);
+    return (int64_t)((w[0] ^ lap) | (w[1] ^ lap)) >= 0;
+}
+
+/* The slots after the first. */
+static inline bool more(const struct shmemi_innerloop_ring *r, uint64_t p, uint64_t *w, int slots)
+{
+    for (int i = 1; i < slots; i++)
+        if (!slot_at(r, p + (uint64_t)i, w + 2 * i))
+            return false;
+    return true;
+}
+
+/* Whether n bytes at an offset are in the symmetric segment. */
+static inline bool inside(const struct shmemi_fastpath *x, uint64_t at, uint64_t n)
+{
+    return at <= x->size && n <= x->size - at;
+}
+
+/* Whether n bytes at an address are known to be memory of this process. */
+static inline bool readable(const struct shmemi_innerloop *l, uint64_t at, uint64_t n)
+{
+    uint64_t o = at - (uint64_t)(uintptr_t)l->express->segment;
+    if (o < l->express->reach && n <= l->express->reach - o)
+        return true;
+    for (int i = 0; i < SHMEMI_INNERLOOP_AREAS; i++)
+        if (at >= l->areas[i].begin && at < l->areas[i].end && n <= l->areas[i].end - at)
+            return true;
+    return false;
+}
+
+/* Whether n bytes at an address lie beside the slots of a ring: main memory that is
+ * an operation's until the tail has passed it. */
+static inline bool beside(const struct shmemi_innerloop_ring *r, uint64_t at, uint64_t n)
+{
+    uint64_t o = at - r->cells;
+    return r->cells != 0 && n != 0 && o < SHMEMI_CELLS * SHMEMI_CELL_BYTES &&
+           n <= SHMEMI_CELL_BYTES - o % SHMEMI_CELL_BYTES;
+}
+
+static void answer(const struct shmemi_innerloop_ring *r, uint64_t i)
+{
+    struct shmemi_reply *reply = &r->replies[i];
+    reply->value = 0;
+    reply->status = 0;
+    __atomic_store_n(&reply->turn, reply->turn + 1, __ATOMIC_RELEASE);
+}
+
+/* What became of an operation: how many were posted, itself and the puts that
+ * it was merged with. */
+enum { NOT_THERE = 0, NOT_SIMPLE = -1 };
+
+/*
+ * A put, with those behind it that go on where it ends, at both sides: they
+ * travel as one. What is too large for a message is Go's from its first part.
+ */
+static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r, uint64_t *p,
+               const uint64_t *w, uint32_t most)
+{
+    struct shmemi_fastpath *x = l->express;
+    uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
+    uint64_t end = *p + SHMEMI_SLOTS_PUT, want = shmemi_get_want(w), v[4];
+    const uint64_t room = x->max_inject - sizeof(struct shmemi_header); /* checked when sent */
+    const bool in_cell = beside(r, local, n);
+    int count = 1;
+    if (n == 0 || n > room || (want && shmemi_get_reply(w) >= SHMEMI_REPLIES))
+        return NOT_SIMPLE;
+    for (; !want && !in_cell && (uint32_t)count < most; count++) {
+        if (!slot_at(r, end, v) || shmemi_get_op(v) != SHMEMI_OP_PUT ||
+            shmemi_get_pe(v) != shmemi_get_pe(w) ||
+            shmemi_get_context(v) != shmemi_get_context(w) || shmemi_get_want(v) ||
+            !more(r, end, v, SHMEMI_SLOTS_PUT) || shmemi_get_dest(v) != dest + n ||
+            shmemi_get_local(v) != local + n || beside(r, local + n, shmemi_get_length(v)))
+            break;
+        uint64_t length = shmemi_get_length(v);
+        if (length > room - n)
+            return NOT_SIMPLE;
+        n += length;
+        end += SHMEMI_SLOTS_PUT;
+    }
+    if (!inside(x, dest, n) || !(in_cell || readable(l, local, n)) || (x->staging && !in_cell) ||
+        shmemi_fastpath_bytes(x, &l->native, (uint32_t)shmemi_get_pe(w),
+                              (int64_t)(dest - x->internal), (const void *)(uintptr_t)local,
+                              n) != SHMEMI_DONE)
+        return NOT_SIMPLE;
+    *p = end;
+    if (want)
+        answer(r, shmemi_get_reply(w));
+    return count;
+}
+
+/* Whether there is a signal of eight bytes where an operation says. */
+static inline bool signal_there(const struct shmemi_fastpath *x, const uint64_t *w)
+{
+    uint64_t kind = shmemi_get_kind(w), at = shmemi_get_signal_at(w);
+    return (kind == SHMEMI_AMO_SET || kind == SHMEMI_AMO_ADD) && at % 8 == 0 && inside(x, at, 8);
+}
+
+static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
+                      uint64_t *p, const uint64_t *w)
+{
+    struct shmemi_fastpath *x = l->express;
+    uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
+    uint64_t want = shmemi_get_want(w);
+    const bool in_cell = beside(r, local, n);
+    if (!signal_there(x, w) || n > x->max_inject || !inside(x, dest, n) ||
+        (n != 0 && !in_cell && !readable(l, local, n)) || (x->staging && !in_cell) ||
+        (want && shmemi_get_reply(w) >= SHMEMI_REPLIES))
+        return NOT_SIMPLE;
+    if (shmemi_fastpath_bytes_signal(x, &l->native, (uint32_t)shmemi_get_pe(w),
+                                     (int64_t)(dest - x->internal), (const void *)(uintptr_t)local,
+                                     n, (int64_t)(shmemi_get_signal_at(w) - x->internal),
+                                     shmemi_get_signal(w), (int)shmemi_get_kind(w)) != SHMEMI_DONE)
+        return NOT_SIMPLE;
+    *p += SHMEMI_SLOTS_PUT_SIGNAL;
+    if (want)
+        answer(r, shmemi_get_reply(w));
+    return 1;
+}
+
+static int amo(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
+               uint64_t operand, uint64_t compare)
+{
+    struct shmemi_fastpath *x = l->express;
+    uint64_t dest = shmemi_get_dest(w), kind = shmemi_get_kind(w), n = 1u << shmemi_get_width(w);
+    if (kind < SHMEMI_AMO_SET || kind >= SHMEMI_AMO_SWAP || n < 4 || (dest & (n - 1)) != 0 ||
+        !inside(x, dest, n) ||
+        shmemi_fastpath_amo(x, &l->native, (uint32_t)shmemi_get_pe(w),
+                            (int64_t)(dest - x->internal), (int)kind, (int)n, operand,
+                            compare) != SHMEMI_DONE)
+        return NOT_SIMPLE;
+    *p += (uint64_t)slots;
+    return 1;
+}
+
+static inline int store(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
+                        int n, uint64_t value)
+{
+    struct shmemi_fastpath *x = l->express;
+    uint64_t dest = shmemi_get_dest(w);
+    if (!inside(x, dest, (uint64_t)n) ||
+        shmemi_fastpath_store(x, &l->native, (uint32_t)shmemi_get_pe(w),
+                              (int64_t)(dest - x->internal), n, value) != SHMEMI_DONE)
+        return NOT_SIMPLE;
+    *p += (uint64_t)slots;
+    return 1;
+}
+
+static int bytes(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
+{
+    struct shmemi_fastpath *x = l->express;
+    uint64_t dest = shmemi_get_dest(w), n = shmemi_get_size(w);
+    const uint64_t value[2] = {shmemi_get_value(w), shmemi_get_value2(w)};
+    if (n == 0 || n > sizeof value || !inside(x, dest, n) ||
+        shmemi_fastpath_bytes(x, &l->native, (uint32_t)shmemi_get_pe(w),
+                              (int64_t)(dest - x->internal), value, n) != SHMEMI_DONE)
+        return NOT_SIMPLE;
+    *p += SHMEMI_SLOTS_P_BYTES;
+    return 1;
+}
+
+static int bytes_signal(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
+{
+    struct shmemi_fastpath *x = l->express;
+    uint64_t dest = shmemi_get_dest(w), n = shmemi_get_size(w);
+    const uint64_t value[2] = {shmemi_get_value(w), shmemi_get_value2(w)};
+    if (n == 0 || n > sizeof value || !inside(x, dest, n) || !signal_there(x, w) ||
+        shmemi_fastpath_bytes_signal(x, &l->native, (uint32_t)shmemi_get_pe(w),
+                                     (int64_t)(dest - x->internal), value, n,
+                                     (int64_t)(shmemi_get_signal_at(w) - x->internal),
+                                     shmemi_get_signal(w), (int)shmemi_get_kind(w)) != SHMEMI_DONE)
+        return NOT_SIMPLE;
+    *p += SHMEMI_SLOTS_P_SIGNAL;
+    return 1;
+}
+
+static inline uint64_t value32(const uint64_t *w)
+{
+    return (uint64_t)(int64_t)(int32_t)shmemi_get_value32(w);
+}
+
+/* Serves the operation at *p and moves *p past it, and past those that it is
+ * merged with, at most so many in all. */
+static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
+                       uint64_t *p, uint32_t most)
+{
+    uint64_t w[2 * SHMEMI_MAX_SLOTS];
+    if (!slot_at(r, *p, w))
+        return NOT_THERE;
+    uint64_t op = shmemi_get_op(w);
+    if (op == SHMEMI_OP_P && shmemi_get_pe(w) < l->express->n_pes)
+        return store(l, p, w, SHMEMI_SLOTS_P, 1 << shmemi_get_width(w), value32(w));
+    int slots = shmemi_slots_of(op);
+    if (slots == 0 || op == SHMEMI_OP_QUIET || op == SHMEMI_OP_GET)
+        return NOT_SIMPLE;
+    if (!more(r, *p, w, slots))
+        return NOT_THERE;
+    if (op == SHMEMI_OP_FENCE) {
+        if (!l->alone)
+            return NOT_SIMPLE;
+        l->express->epoch++;
+        *p += SHMEMI_SLOTS_FENCE;
+        __atomic_store_n(&r->line->fenced, *p, __ATOMIC_RELEASE);
+        return 1;
+    }
+    if (op == SHMEMI_OP_NOP) {
+        *p += SHMEMI_SLOTS_NOP;
+        return 1;
+    }
+    if (shmemi_get_pe(w) >= l->express->n_pes)
+        return NOT_SIMPLE;
+    switch (op) {
+    case SHMEMI_OP_P_WIDE:
+        return store(l, p, w, SHMEMI_SLOTS_P_WIDE, 8, shmemi_get_value(w));
+    case SHMEMI_OP_P_BYTES:
+        return bytes(l, p, w);
+    case SHMEMI_OP_P_SIGNAL:
+        return bytes_signal(l, p, w);
+    case SHMEMI_OP_AMO:
+        return amo(l, p, w, SHMEMI_SLOTS_AMO, value32(w), 0);
+    case SHMEMI_OP_AMO_WIDE:
+        if (shmemi_get_want(w))
+            return NOT_SIMPLE;
+        return amo(l, p, w, SHMEMI_SLOTS_AMO_WIDE, shmemi_get_value(w), shmemi_get_value2(w));
+    case SHMEMI_OP_PUT:
+        return put(l, r, p, w, most);
+    case SHMEMI_OP_PUT_SIGNAL:
+        return put_signal(l, r, p, w);
+    }
+    return NOT_SIMPLE;
+}
+
+/* Takes a batch of a ring; *left is set when the next operation is Go's. */
+static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left)
+{
+    const struct shmemi_innerloop_ring *r = &l->rings[i];
+    uint64_t p = l->positions[i], w[2];
+    uint32_t n = 0;
+    if (!slot_at(r, p, w))
+        return 0;
+    for (uint32_t turns = 0; n < l->batch; turns++) {
+        if (turns % TICK_TURNS == 0)
+            l->express->tick = shmemi_ticks(l->express->coarse);
+        int did = take(l, r, &p, l->batch - n);
+        if (did <= 0) {
+            *left |= did == NOT_SIMPLE;
+            break;
+        }
+        n += (uint32_t)did;
+    }
+    l->express->tick = 0;
+    if (n > 0) {
+        l->positions[i] = p;
+        /* Not before: a quiet in another ring relies on it that what the tail
+         * has passed is posted. */
+        __atomic_store_n(&r->line->tail, p, __ATOMIC_RELEASE);
+    }
+    return n;
+}
+
+/* Whether some ring has an operation, without the lock. */
+static inline bool pushed(const struct shmemi_innerloop *l)
+{
+    for (uint32_t i = 0; i < l->ring_count; i++) {
+        uint64_t w[2];
+        if (slot_at(&l->rings[i], l->positions[i], w))
+            return true;
+    }
+    return false;
+}
+
+/* What a turn without work is followed by. */
+static inline void rest(const struct shmemi_innerloop *l)
+{
+    if (l->yields) {
+        sched_yield();
+        return;
+    }
+    for (int i = 0; i < IDLE_LOOKS && !pushed(l); i++) {
+#ifdef __x86_64__
+        __builtin_ia32_pause();
+#endif
+    }
+}
+
+/* Whether there is nothing to do for Go: see innerloop.go. */
+static inline bool calm(const struct shmemi_innerloop *l)
+{
+    const struct shmemi_fastpath *x = l->express;
+    return !x->stuck && !x->busy && x->n_unposted == 0 && x->finished == l->finished &&
+           (l->ticket == 0 || x->quieted < l->ticket);
+}
+
+/* One turn with the lock held. Answers how much it did, or -1: the loop ends
+ * with *reason, and the lock is as that says. */
+static inline int step(struct shmemi_innerloop *l, int *reason)
+{
+    bool left = false;
+    int did = 0;
+    if (!calm(l)) {
+        unlock(l);
+        *reason = SHMEMI_INNERLOOP_STATE;
+        return -1;
+    }
+    for (uint32_t i = 0; i < l->ring_count; i++)
+        did += (int)drain(l, i, &left);
+    l->taken += (uint64_t)did;
+    l->left = left;
+    int n = l->native.poll(l->native.self, l->completions, SHMEMI_INNERLOOP_COMPLETIONS);
+    if (n == SHMEMI_IN_GO) {
+        unlock(l);
+        *reason = SHMEMI_INNERLOOP_STATE;
+        return -1;
+    }
+    if (n < 0) {
+        unlock(l);
+        l->error = n;
+        *reason = SHMEMI_INNERLOOP_ERROR;
+        return -1;
+    }
+    l->completed += (uint64_t)n;
+    for (int i = 0; i < n; i++)
+        if (shmemi_fastpath_receive(l->express, &l->native, &l->completions[i]) != SHMEMI_DONE) {
+            l->first = i;
+            l->count = n;
+            *reason = SHMEMI_INNERLOOP_COMPLETION;
+            return -1;
+        }
+    if (n > 0)
+        shmemi_wake_sleepers(l->sleepers, l->wakes);
+    unlock(l);
+    if (left) {
+        *reason = SHMEMI_INNERLOOP_OPERATION;
+        return -1;
+    }
+    return did + n;
+}
+
+/* What is left to say at the end; last is when the clock was looked at. */
+static int end(struct shmemi_innerloop *l, int reason, int64_t begin, int64_t last, int64_t worked,
+               bool did)
+{
+    int64_t t = now();
+    if (t - last > l->gap)
+        l->gap = t - last;
+    l->ran = t - begin;
+    l->idle = did ? 0 : t - worked;
+    return reason;
+}
+
+int shmemi_innerloop_run(struct shmemi_innerloop *l)
+{
+    const int64_t begin = now();
+    int64_t last = begin, worked = begin;
+    bool did = false; /* since last */
+    l->taken = l->completed = 0;
+    l->left = 0;
+    l->gap = 0;
+    for (uint32_t turns = 1;; turns++) {
+        int reason = SHMEMI_INNERLOOP_ATTENTION;
+        if (__atomic_load_n(&l->express->attention, __ATOMIC_RELAXED))
+            return end(l, reason, begin, last, worked, did);
+        /* Without a pause the lock would be taken again before another thread
+         * sees that it is free. */
+        if (l->wanted && __atomic_load_n(l->wanted, __ATOMIC_RELAXED))
+            sched_yield();
+        if (!try_lock(l) && !lock_late(l))
+            return end(l, SHMEMI_INNERLOOP_BUSY, begin, last, worked, did);
+        int n = step(l, &reason);
+        if (n != 0) {
+            did = true;
+            if (n < 0)
+                return end(l, reason, begin, last, worked, did);
+        } else if (l->spin > 0) {
+            rest(l);
+        }
+        if (turns % CLOCK_TURNS != 0 && (n != 0 || l->spin > 0))
+            continue;
+        int64_t t = now();
+        if (t - last > l->gap)
+            l->gap = t - last;
+        last = t;
+        if (did)
+            worked = t;
+        did = false;
+        if (t - begin >= l->limit)
+            return end(l, SHMEMI_INNERLOOP_TIME, begin, last, worked, did);
+        if (t - worked >= l->spin && n == 0)
+            return end(l, SHMEMI_INNERLOOP_IDLE, begin, last, worked, did);
+    }
+}

@@ -1,0 +1,162 @@
+// Package fastpath is the proxy's inner loop in C, entered once for some
+// milliseconds: it takes operations out of rings, posts them, and reaps. It
+// owns how the simple case is done in C, and nothing else: rings, tables,
+// order, credits and errors are those of runtime/proxy, which does everything
+// that this leaves. It knows words and functions, not engines or providers.
+//
+// # What is simple
+//
+// Elements, atomic operations without an answer, puts and puts with a signal
+// that the provider injects, fences of a PE's only consumer. Neighbouring puts
+// are merged while the whole is simple. An operation that is not, makes no sense
+// or finds no room stays in its ring and ends Run, so that Go meets it next.
+// Messages are applied, and flushes asked for and answered. Any other completion
+// ends Run with the lock held, for Go to take it in its turn.
+//
+// Go calls Run only while no operation waits for room. Run ends by itself when
+// the engine has something to retry, a request was finished or a quiet came to
+// its end, when somebody asks for attention, and after the time it is given.
+//
+// # Threads
+//
+// One thread at a time calls Run, the engine's own. The lock is held in each
+// turn and not between two, so that callers in C get in. What Run shares with
+// Go (Express, positions, areas) belongs to whoever runs, Run or its caller; the
+// rings' memory is ordered as package queue says.
+//
+// fastpath.h serves capi/core too: there it is the way of callers in C.
+package fastpath
+
+/*
+#cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -fno-strict-aliasing
+#cgo CFLAGS: -I${SRCDIR}/../../../abi -I${SRCDIR}/../../../device
+#include <stdlib.h>
+#include "innerloop.h"
+*/
+import "C"
+
+import (
+	"time"
+	"unsafe"
+
+	"libshmem/fabric"
+)
+
+// Ring is where one ring is, in memory that Go does not move.
+type Ring struct {
+	Slots, Line, Replies, Cells unsafe.Pointer
+	Log2Slots                   uint32
+}
+
+// Config is what a lane works on. The pointers are as those of fabric.Native
+// and of the engine's Wakers.
+type Config struct {
+	FastPath                     unsafe.Pointer
+	Self, Poll, Recv, Inject     unsafe.Pointer
+	Lock, Wanted, Sleepers, Wake *uint32
+	Rings                        []Ring
+	Batch                        int // operations of one ring between two looks at the others
+}
+
+// Loop is one loop. Its memory is C's.
+type Loop struct {
+	// Positions are those of the rings' next operations.
+	Positions []uint64
+
+	c     *loop
+	areas int
+}
+
+// New makes a lane.
+func New(c Config) *Loop {
+	n := max(len(c.Rings), 1)
+	l := (*loop)(C.calloc(1, C.size_t(unsafe.Sizeof(loop{}))))
+	l.express = c.FastPath
+	l.native.self, l.native.poll, l.native.recv, l.native.inject = c.Self, c.Poll, c.Recv, c.Inject
+	l.lock, l.wanted, l.sleepers, l.wakes = c.Lock, c.Wanted, c.Sleepers, c.Wake
+	l.rings = (*loopRing)(C.calloc(C.size_t(n), C.size_t(unsafe.Sizeof(loopRing{}))))
+	l.positions = (*uint64)(C.calloc(C.size_t(n), 8))
+	l.ringCount, l.batch = uint32(len(c.Rings)), uint32(c.Batch)
+	rings := unsafe.Slice(l.rings, n)
+	for i, r := range c.Rings {
+		to := &rings[i]
+		to.slots, to.line, to.replies = r.Slots, r.Line, r.Replies
+		to.cells, to.log2Slots = uint64(uintptr(r.Cells)), r.Log2Slots
+	}
+	return &Loop{c: l, Positions: unsafe.Slice(l.positions, n)[:len(c.Rings)]}
+}
+
+// Close frees the memory.
+func (l *Loop) Close() {
+	C.free(unsafe.Pointer(l.c.rings))
+	C.free(unsafe.Pointer(l.c.positions))
+	C.free(unsafe.Pointer(l.c))
+}
+
+// Alone says whether the PE has no other consumer.
+func (l *Loop) Alone(alone bool) { l.c.alone = number(alone) }
+
+// Yields says whether the loop gives way when nothing comes.
+func (l *Loop) Yields(yields bool) { l.c.yields = number(yields) }
+
+func number(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Run runs for limit at most, and while something came within spin; 0: until a
+// turn finds nothing. finished is the engine's Finished as its caller knows it,
+// ticket the quiet that it waits for, or 0.
+func (l *Loop) Run(limit, spin time.Duration, finished, ticket uint64) Reason {
+	c := l.c
+	c.limit, c.spin = int64(limit), int64(spin)
+	c.finished, c.ticket = finished, ticket
+	return Reason(C.shmemi_innerloop_run((*C.struct_shmemi_innerloop)(unsafe.Pointer(c))))
+}
+
+// Account is what the last Run did.
+type Account struct {
+	Taken     int           // operations
+	Completed int           // completions, those that are left to Go included
+	Ran       time.Duration // in all
+	Idle      time.Duration // since it found work last, or since it began
+	Gap       time.Duration // the longest time that it may not have been running
+	Failure   int           // the provider's, after Error
+	Left      bool          // the next operation of some ring is Go's
+}
+
+// Account tells about the last Run.
+func (l *Loop) Account() Account {
+	c := l.c
+	return Account{
+		Taken: int(c.taken), Completed: int(c.completed),
+		Ran: time.Duration(c.ran), Idle: time.Duration(c.idle), Gap: time.Duration(c.gap),
+		Failure: int(c.error), Left: c.left != 0,
+	}
+}
+
+// Completions are those that the last Run left to Go, valid until the next.
+func (l *Loop) Completions() []fabric.Completion {
+	return l.c.completions[l.c.first:l.c.count]
+}
+
+// Local names memory outside the segment that operations may read. The latest
+// few are known.
+func (l *Loop) Local(begin, end uint64) {
+	for _, a := range l.c.areas {
+		if a.begin == begin && a.end == end {
+			return
+		}
+	}
+	a := &l.c.areas[l.areas%len(l.c.areas)]
+	a.begin, a.end = begin, end
+	l.areas++
+}
+
+// Forget forgets what Local named.
+func (l *Loop) Forget() {
+	clear(l.c.areas[:])
+	l.areas = 0
+}

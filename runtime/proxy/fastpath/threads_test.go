@@ -1,0 +1,59 @@
+package fastpath
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"libshmem/tests/cc"
+)
+
+// program compiles testdata/threads.c, which includes innerloop.c, for a sanitizer.
+func program(t *testing.T, sanitizer string, flags ...string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "threads")
+	args := []string{
+		"-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-strict-aliasing", "-fsanitize=" + sanitizer,
+		"-I.", "-I../../../abi", "-I../../../device", "-o", out, "testdata/threads.c",
+	}
+	if sanitizer == "thread" { // it does not model fences, and device/shmem/memory.h avoids them
+		args = append(args, "-Wno-tsan", "-DSHMEMI_TSAN")
+	}
+	cc.Run(t, cc.C(), append(args, flags...)...)
+	return out
+}
+
+// run runs the program and returns its output.
+func run(t *testing.T, program, rounds string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, rounds)
+	cmd.Env = append(cmd.Environ(), "TSAN_OPTIONS=halt_on_error=1")
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// TestThreads lets a lane and a caller in C share an endpoint, in a program without Go.
+func TestThreads(t *testing.T) {
+	for _, sanitizer := range []string{"address", "thread"} {
+		out, err := run(t, program(t, sanitizer), "1000")
+		if err != nil {
+			t.Errorf("%s sanitizer: %v\n%s", sanitizer, err, out)
+		}
+		t.Logf("%s sanitizer: %s", sanitizer, out)
+	}
+}
+
+// TestThreadsSeeded checks that ThreadSanitizer reports two mistakes.
+func TestThreadsSeeded(t *testing.T) {
+	for bug, what := range map[string]string{"1": "a caller without the lock", "2": "a signal that is loaded without acquire"} {
+		out, err := run(t, program(t, "thread", "-DSEEDED_BUG="+bug), "1000")
+		if err == nil || !strings.Contains(out, "ThreadSanitizer: data race") {
+			t.Errorf("%s: not reported: %v\n%s", what, err, out)
+		}
+	}
+}

@@ -1,0 +1,20 @@
+package gpustage
+
+import "libshmem/runtime/proxy/backlog"
+
+func (w departureKind) driverCall() backlog.Call {
+	switch w {
+	case departServe:
+		return backlog.CallServe
+	case departFrom:
+		return backlog.CallGet
+	}
+	return backlog.CallPut
+}
+
+func (p *pull) driverCall() backlog.Call {
+	if p.get != 0 {
+		return backlog.CallGet
+	}
+	return backlog.CallCame
+}

@@ -1,0 +1,138 @@
+package loop
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/runtime/proxy/fastpath"
+)
+
+// innerLoopTime bounds a stay in C: what Go looks at by the clock, which is in
+// milliseconds, comes a little later than without.
+const innerLoopTime = 5 * time.Millisecond
+
+// openInnerLoop makes the loop in C, where the provider has what it takes.
+func (c *Consumer) openInnerLoop() {
+	config, ok := c.e.InnerLoop()
+	if !ok {
+		return
+	}
+	config.Batch = drainBatch
+	for _, s := range c.rings {
+		m := s.ring.Memory()
+		config.Rings = append(config.Rings, fastpath.Ring{
+			Slots: m.Slots, Line: unsafe.Pointer(m.Line), Replies: m.Replies, Cells: m.Cells, Log2Slots: uint32(bits.TrailingZeros64(s.ring.Slots())),
+		})
+	}
+	c.inner = fastpath.New(config)
+	c.inner.Alone(true)
+}
+
+func (c *Consumer) closeInnerLoop() {
+	if c.inner != nil {
+		c.inner.Close()
+		c.inner = nil
+	}
+}
+
+// Calm reports whether C may serve the rings: nothing waits for room, and what the
+// order waits for comes by a completion or with attention.
+func (c *Consumer) Calm() bool {
+	if c.inner == nil || c.Holds() || c.ending.Load() || c.loop != nil && c.loop.stopping.Load() {
+		return false
+	}
+	o := &c.order
+	return o.phase == quiets || o.phase == settled && o.asked.Load() == o.covers
+}
+
+// Run lets C serve the rings until there is something for Go. held: the lock is,
+// for completions came in whose turn Go is.
+//
+// Preconditions: Calm, and the lock is not held.
+func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
+	c.forget()
+	for i, s := range c.rings {
+		c.inner.Positions[i] = s.ring.Position()
+	}
+	ticket := uint64(0)
+	if c.order.phase == quiets {
+		ticket = uint64(c.order.ticket)
+	}
+	reason := c.inner.Run(limit, spin, c.answers.seen, ticket)
+	for i, s := range c.rings {
+		s.ring.Seek(c.inner.Positions[i])
+	}
+	a = c.inner.Account()
+	c.taken += uint64(a.Taken)
+	switch reason {
+	case fastpath.Completion:
+		c.e.Complete(c.inner.Completions())
+		return a, true, nil
+	case fastpath.Error:
+		return a, false, fmt.Errorf("poll the network: error %d of libfabric", a.Failure)
+	}
+	return a, false, nil
+}
+
+// mostAlone is how many turns Go goes on alone at most.
+const mostAlone = 15
+
+// RunCalm is Run where C may serve the rings. Where C finds only what is Go's, large puts
+// for example, Go goes on alone for some turns, in which a look of C's would be for nothing.
+func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
+	if c.alone > 0 {
+		c.alone--
+		return a, false, nil
+	}
+	if !c.Calm() {
+		return a, false, nil
+	}
+	a, held, err = c.Run(limit, spin)
+	if a.Taken > 0 || !a.Left {
+		c.misses = 0
+		return a, held, err
+	}
+	c.misses = min(2*c.misses+1, mostAlone)
+	c.alone = c.misses
+	return a, held, err
+}
+
+// serveInC is the part of a turn that C does, when it may.
+func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) {
+	// Before the looks at what it announces: that is set first.
+	l.e.ClearAttention()
+	s := &c.serve
+	spin := c.spin()
+	if s.looked.IsZero() {
+		spin = 0 // it has just slept
+	} else {
+		spin = max(spin-s.looked.Sub(s.worked), 0)
+	}
+	a, held, err = c.RunCalm(innerLoopTime, spin)
+	if a.Ran > innerLoopTime/5 {
+		l.binding.turns = 0 // the goroutine may have come back on another thread
+	}
+	return a, held, err
+}
+
+// learn tells C of local memory that an operation was found to read.
+func (c *Consumer) learn(op *queue.Op) {
+	if c.inner == nil || op.Code == queue.CodeGet || op.Length > c.limits.MaxInject {
+		return
+	}
+	c.forget()
+	if begin, end, ok := c.locals.around(op.Local); ok {
+		c.inner.Local(begin, end)
+	}
+}
+
+// forget takes that back when memory may have been unmapped since.
+func (c *Consumer) forget() {
+	if v := c.locals.version.Load(); v != c.localsSeen {
+		c.localsSeen = v
+		c.inner.Forget()
+	}
+}

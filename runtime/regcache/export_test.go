@@ -1,4 +1,0 @@
-package regcache
-
-// Pointer is an address of memory that is not Go's.
-var Pointer = pointer

@@ -1,0 +1,172 @@
+package statuspage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem"
+	"libshmem/runtime/shmerr"
+)
+
+// Find opens the pages of a process, that of the PE first.
+func Find(pid int) ([]*View, error) {
+	object := fmt.Sprintf("process %d", pid)
+	fail := func(remedy string, format string, args ...any) error {
+		return &shmerr.Error{Op: "look at", Object: object, Cause: shmerr.Causef(shmerr.ErrArgument, format, args...), Remedy: remedy}
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, fail(others(), "there is no such process")
+	}
+	// The name is in parentheses and may have some itself.
+	name, rest := string(stat), ""
+	if i, k := strings.IndexByte(name, '('), strings.LastIndexByte(name, ')'); i >= 0 && k > i {
+		name, rest = name[i+1:k], strings.TrimSpace(name[k+1:])
+	}
+	if strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X") {
+		return nil, fail("its parent has not asked for its status yet", "%s has ended", name)
+	}
+	views, parent, err := pages(pid)
+	var version *VersionError
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fail("run shmem-info as the user whose process it is, and not from another container", "%s is not yours to look at: permission denied", name)
+	case errors.As(err, &version):
+		return nil, fail("run the shmem-info that is installed beside that library", "%w, and this is shmem-info %s", version, libshmem.Version)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fail("", "%s has ended", name)
+	case err != nil:
+		return nil, fail("", "%w", err)
+	case len(views) == 0 && parent != 0:
+		return nil, fail(fmt.Sprintf("look at process %d", parent), "%s is a child of a PE, and no PE itself", name)
+	case len(views) == 0:
+		return nil, fail(others(), "%s is no PE between shmem_init and shmem_finalize", name)
+	}
+	return views, nil
+}
+
+// pages opens the pages of a process; if it has none of its own, parent is the process whose pages
+// it has inherited.
+func pages(pid int) (views []*View, parent int, err error) {
+	folder := fmt.Sprintf("/proc/%d/fd", pid)
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.SortFunc(files, func(a, b fs.DirEntry) int { return number(a.Name()) - number(b.Name()) })
+	for _, f := range files {
+		file := filepath.Join(folder, f.Name())
+		if target, err := os.Readlink(file); err != nil || target != "/memfd:"+fileName+" (deleted)" {
+			continue
+		}
+		v, err := view(file, pid)
+		var stranger *strangerError
+		switch {
+		case errors.As(err, &stranger):
+			parent = stranger.pid
+			continue
+		case err != nil:
+			closeAll(views)
+			return nil, 0, err
+		}
+		// The process may have a file open twice.
+		if slices.ContainsFunc(views, v.same) {
+			_ = v.Close()
+			continue
+		}
+		views = append(views, v)
+	}
+	slices.SortStableFunc(views, func(a, b *View) int { return int(a.Kind) - int(b.Kind) })
+	if len(views) > 0 && views[0].Kind != OfPE {
+		closeAll(views) // one that is being made, or has been closed
+		views = nil
+	}
+	return views, parent, nil
+}
+
+func closeAll(views []*View) {
+	for _, v := range views {
+		_ = v.Close()
+	}
+}
+
+func number(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+// mostNamed is how many PEs a message names.
+const mostNamed = 8
+
+// others names the running PEs, as a remedy.
+func others() string {
+	files, err := os.ReadDir("/proc")
+	if err != nil {
+		return ""
+	}
+	var named []string
+	for _, f := range files {
+		pid := number(f.Name())
+		if pid == 0 {
+			continue
+		}
+		views, _, err := pages(pid)
+		if err != nil || len(views) == 0 {
+			continue
+		}
+		if page, err := views[0].PE(); err == nil {
+			named = append(named, fmt.Sprintf("%d is PE %d", pid, page.Me))
+		}
+		closeAll(views)
+		if len(named) > mostNamed {
+			named[mostNamed] = "and others"
+		}
+		if len(named) > mostNamed {
+			break
+		}
+	}
+	if len(named) == 0 {
+		return "no PE of yours runs here"
+	}
+	return strings.Join(named, ", ")
+}
+
+// Waiting is a Wait as it was at one moment.
+type Waiting struct {
+	Since      uint64
+	Call, What string
+}
+
+// Waiting lists the threads that wait for long.
+func (p *PE) Waiting() (all []Waiting) {
+	for i := range p.Waits {
+		w := &p.Waits[i]
+		since := atomic.LoadUint64(&w.Since)
+		if since == 0 {
+			continue
+		}
+		got := Waiting{since, Text(w.Call[:]), Text(w.What[:])}
+		if atomic.LoadUint64(&w.Since) == since {
+			all = append(all, got)
+		}
+	}
+	return all
+}
+
+// Now is the time on the clock of Since.
+func Now() uint64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
+		return 0
+	}
+	return uint64(t.Nano())
+}
