@@ -210,7 +210,7 @@ func TestCodec(t *testing.T) {
 // TestLayout checks that C and Go have each member of each struct at one place, the table's.
 func TestLayout(t *testing.T) {
 	goTypes := map[string]any{
-		"Line": queue.Progress{}, "Reply": queue.Reply{}, "Near": queue.Near{}, "Desc": queue.Desc{}, "Peer": queue.Peer{}, "State": queue.State{}, "Report": queue.Report{}, "StreamCall": queue.StreamCall{}, "Team": queue.Team{},
+		"Progress": queue.Progress{}, "Reply": queue.Reply{}, "Near": queue.Near{}, "Desc": queue.Desc{}, "Peer": queue.Peer{}, "State": queue.State{}, "Report": queue.Report{}, "StreamCall": queue.StreamCall{}, "Team": queue.Team{},
 	}
 	c := ask(t, [][]uint64{{99}})[0]
 	for _, s := range table.Structs {
