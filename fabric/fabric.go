@@ -19,7 +19,7 @@ import (
 // the caller polls and tries again.
 var ErrAgain = errors.New("fabric: try again")
 
-// Poll fails with ErrOverrun when completions were lost, because more came than the queue holds.
+// ErrOverrun is the error of a Poll that lost completions, because more came than the queue holds.
 // The endpoint is then unusable.
 var ErrOverrun = errors.New("completion queue overrun")
 
