@@ -68,7 +68,7 @@ func TestRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	between, routed := regexp.MustCompile(`"--hosts"|\btcp\b`), regexp.MustCompile(`\b(routes|ways|dies)\(`)
+	between, routed := regexp.MustCompile(`"--hosts"|\btcp\b`), regexp.MustCompile(`\b(networks|starts|dies)\(`)
 	found := map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

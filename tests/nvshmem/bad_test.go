@@ -19,7 +19,7 @@ func TestBad(t *testing.T) {
 	compile(t, "gcc", "-std=gnu11", "-O1", "-I../../include/nvshmem", "testdata/bad.c", "testdata/newer.c", "-o", newer, "-L"+lib, "-lnvshmem_host", "-ldl")
 	const (
 		finalized  = "shmem: nvshmem_team_sync: the library is not initialised"
-		of         = " (pass NVSHMEM_TEAM_WORLD, NVSHMEM_TEAM_SHARED or what a split of this library has made)"
+		of         = " (pass NVSHMEM_TEAM_WORLD, NVSHMEM_TEAM_SHARED or a team that a split of this library has made)"
 		overridden = " was destroyed (use its handle before nvshmem_team_destroy only)"
 	)
 	for _, c := range []struct {

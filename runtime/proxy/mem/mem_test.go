@@ -5,12 +5,22 @@ import (
 	"testing"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"libshmem/fabric"
 )
 
 // TestSegment looks for bytes at and around the ends of both parts of a segment.
 func TestSegment(t *testing.T) {
-	all := make([]byte, 4096)
+	all, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Munmap(all); err != nil {
+			t.Error(err)
+		}
+	})
 	base := unsafe.Pointer(&all[0])
 	together := Segment{Base: base, Internal: 1024, Size: 4096}
 	apart := Segment{Base: base, Internal: 1024, Size: 4096, Heap: unsafe.Pointer(&all[1024])}
