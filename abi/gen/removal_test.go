@@ -54,12 +54,12 @@ var readersOf = map[string]struct{ c, packages []string }{
 
 // oneSided are structs whose members only one language names, and why.
 var oneSided = map[string]string{
-	"ring_near":     "producers alone have it; Go makes room for it",
-	"device_report": "of C, what a GPU runs alone names it, which this test does not compile",
-	"order_space":   "C has it within an order_out, and leaves it alone",
-	"long_wait":     "C alone notes a wait, and reports it",
-	"activity":      "as long_wait",
-	"static":        "C alone finds the program's variables",
+	"ring_near":      "producers alone have it; Go makes room for it",
+	"device_report":  "of C, what a GPU runs alone names it, which this test does not compile",
+	"sequence_space": "C has it within a sequence_out, and leaves it alone",
+	"long_wait":      "C alone notes a wait, and reports it",
+	"activity":       "as long_wait",
+	"static":         "C alone finds the program's variables",
 }
 
 // elsewhere are members that other files name than those of readersOf, with these files.
