@@ -2,9 +2,9 @@
 
 CUDA loads a kernel when it is launched for the first time. If that happens beside a kernel that
 waits for another PE, the driver carries out no other work of the program meanwhile, and the library
-must still bring the data that the kernel waits for (docs/guides/gpu-network.md). In each test a stream
-waits for a PE that is late, and the tested work is done beside it. The PEs share a GPU, and reach
-each other through the ring and the proxy; gpu_machine.py runs this as jobs of their own.
+must still bring the data that the kernel waits for (docs/guides/gpu-network.md). In each test a
+stream waits for a PE that is late, and the tested work is done beside it. The PEs share a GPU, and
+reach each other through the ring and the proxy; gpu_machine.py runs this as jobs of their own.
 
 Calls that wait for the whole GPU themselves are not here: cudaFree, torch.cuda.empty_cache.
 """
