@@ -31,7 +31,7 @@ func newBounce(dev *cuda.Device) (*bounce, error) {
 	if err = dev.MapChunk(m.at, m.size, m.chunk); err != nil {
 		return nil, errors.Join(err, dev.ReleaseChunk(m.chunk), dev.Unreserve(m.at, m.size))
 	}
-	// In the context apart, because the first call on a stream may come beside a kernel that waits.
+	// A context of the library's own: the first call on a stream may come while a kernel waits.
 	own, err := dev.Apart("a call on a stream")
 	if err == nil {
 		err = own.Zero(m.at, m.size)
@@ -42,7 +42,7 @@ func newBounce(dev *cuda.Device) (*bounce, error) {
 	return m, nil
 }
 
-// close frees the memory, which no kernel of the library may use any more. A nil m has none.
+// close frees the memory. No kernel of the library may use it any more. A nil m has no memory.
 func (m *bounce) close() error {
 	if m == nil {
 		return nil

@@ -77,8 +77,7 @@ func TestDecodeFails(t *testing.T) {
 	}
 }
 
-// FuzzPeerInfo reads cards from arbitrary bytes, which may not take more memory than
-// there are bytes for.
+// FuzzPeerInfo decodes arbitrary bytes. Decoding may not take more memory than the bytes allow for.
 func FuzzPeerInfo(f *testing.F) {
 	f.Add(mustEncode(f, peerInfo{Version: "1", Host: "h", Socket: "s", Proxies: 3}))
 	f.Add(mustEncode(f, []endpointInfo{{Addr: []byte{1}, Extents: []gpustage.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}))

@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// openPage makes the page that this PE can be looked at by.
+// openPage makes the status page of this PE.
 func (j *Job) openPage() error {
 	page, pe, err := statuspage.NewPE(int(j.Me), j.NPEs, len(j.Nodes.Members))
 	if err != nil {
@@ -23,7 +23,7 @@ func (j *Job) openPage() error {
 	return nil
 }
 
-// Counters is what this PE has counted so far, with what its engines count.
+// Counters returns what this PE and its engines have counted so far.
 func (j *Job) Counters() stats.PE {
 	var ends []*report.Shown
 	for _, e := range j.Engines {
@@ -32,11 +32,11 @@ func (j *Job) Counters() stats.PE {
 	return stats.Collect(j.Live, ends)
 }
 
-// AllPEs stands for all PEs together where a counter is asked for.
+// AllPEs asks for a counter of all PEs together.
 const AllPEs = -1
 
-// Counter is one counter of this PE: of what it has to do with another PE, or of all
-// together. False: there is none, or it is not kept for each PE.
+// Counter returns one counter of this PE, for its work with one other PE or with all of them. It
+// returns false if there is no such counter, or if it is not kept for each PE.
 func (j *Job) Counter(number, pe int) (value uint64, ok bool) {
 	if number < 0 || number >= len(stats.Counters) || pe < AllPEs || pe >= j.NPEs {
 		return 0, false
@@ -59,11 +59,11 @@ func (j *Job) Counter(number, pe int) (value uint64, ok bool) {
 	return all[number], true
 }
 
-// NICs is what each NIC of this PE has carried.
+// NICs returns what each NIC of this PE has carried.
 func (j *Job) NICs() []fabric.RailCount { return j.Counters().NICs }
 
-// tell prints what SHMEM_STATS asks for, when the program has ended its work. All
-// PEs come here, for the table of the job is made of what each has counted.
+// tell prints what SHMEM_STATS asks for, when the program has ended its work. All PEs call it,
+// because the table of the job contains the counts of each.
 func (j *Job) tell() error {
 	if !j.tells {
 		return nil

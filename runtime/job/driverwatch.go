@@ -12,35 +12,35 @@ import (
 	"libshmem/runtime/gpu/cuda"
 )
 
-// driverWatch tells of calls of the GPU's driver that do not return, and of work that it has taken
-// and does not carry out. The driver lets calls of
-// the program hold those of a proxy until a stream is done, and where that stream
-// waits for the proxy nobody goes on (docs/guides/gpu-network.md). The proxy cannot say so:
-// it is inside the call, and has its engine's lock.
+// driverWatch reports calls of the GPU driver that do not return, and work that the driver has
+// taken and does not carry out. The driver may let a call of the program block a call of a proxy
+// until a stream is done. If that stream waits for the proxy, neither goes on
+// (docs/guides/gpu-network.md). The proxy cannot report it: its thread is inside the call and holds
+// the engine's lock.
 //
-// A goroutine looks at what is under way a few times a second. It calls no driver and
-// takes no lock that anybody has who does: mu is had for a look, or to say what it
-// saw. A thread that the driver holds is in C, and takes no processor from Go.
+// A goroutine looks at the calls under way a few times a second. It calls no driver. It takes mu
+// only for a look or a report, and no thread holds mu during a driver call. A thread that blocks in
+// the driver is in C, and takes no processor from Go.
 type driverWatch struct {
 	facts gpu.Facts
-	limit time.Duration // after which a call is told of; 0: when somebody asks
+	limit time.Duration // after which a call is reported; 0: only when a report is asked for
 	say   func(text string)
-	asked func() uint32 // counts the reports that somebody wants
+	asked func() uint32 // counts the reports that have been asked for
 	calls func(to []cuda.Call) []cuda.Call
 	over  chan struct{}
-	gone  chan struct{} // nil: nobody looks
+	gone  chan struct{} // nil: no goroutine looks
 
 	mu          sync.Mutex
-	driverCalls map[string]func() string // by the caller's name: what it wants of the driver
-	rings       []*queue.Ring            // whose operations wait for the proxies
+	driverCalls map[string]func() string // by the caller's name: the purpose of its driver call
+	rings       []*queue.Ring            // their operations wait for the proxies
 	under       []watchedCall            // at the last look
 	before      []watchedCall
 	seen        []cuda.Call
-	told        uint32 // of asked
+	told        uint32 // the value of asked at the last report
 	undone      undone
 }
 
-// watchedCall is a call since it was first seen.
+// watchedCall is a call under way, with the time at which it was first seen.
 type watchedCall struct {
 	cuda.Call
 	since time.Time
@@ -48,22 +48,22 @@ type watchedCall struct {
 }
 
 const (
-	// watchInterval is the time between two looks, which take less than a microsecond.
+	// watchInterval is the time between two looks. A look takes less than a microsecond.
 	watchInterval = 100 * time.Millisecond
-	// watchLong is when a call is worth a word to somebody who asks. Copies, looks and
+	// watchLong is when a call is long enough for a report that was asked for. Copies, looks and
 	// launches take some microseconds.
 	watchLong = 2 * watchInterval
 )
 
-// streams says who knows what a proxy has given the GPU.
+// streams adds a source of the work that a proxy has given the GPU.
 func (h *driverWatch) streams(by undoneBy) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	// Work points to who asked for it, so the list is made anew.
+	// Work points into the list of sources, so the list is made anew.
 	h.undone = undone{of: append(slices.Clone(h.undone.of), by)}
 }
 
-// driverCall says who knows what a caller of the driver wants.
+// driverCall adds a function that returns the purpose of a caller's driver call.
 func (h *driverWatch) driverCall(caller string, what func() string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,22 +73,22 @@ func (h *driverWatch) driverCall(caller string, what func() string) {
 	h.driverCalls[caller] = what
 }
 
-// serve says whose operations wait while a proxy is held; none before their memory
-// is given back.
+// serve sets the rings whose operations wait while a proxy is blocked. It is called with none
+// before the memory of the rings is given back.
 func (h *driverWatch) serve(rings []*queue.Ring) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.rings = rings
 }
 
-// begin has somebody look, until end.
+// begin starts the goroutine that looks. It runs until end.
 func (h *driverWatch) begin() {
 	h.over, h.gone = make(chan struct{}), make(chan struct{})
 	h.told = h.asked()
 	go h.run()
 }
 
-// end comes before what calls asks is closed.
+// end stops the goroutine. It comes before the device that calls asks is closed.
 func (h *driverWatch) end() {
 	if h.gone != nil {
 		close(h.over)
@@ -117,7 +117,7 @@ func (h *driverWatch) run() {
 	}
 }
 
-// look returns what is to be told now: once of each call, and of all when asked.
+// look returns what to report now: each call once, and all of them when a report was asked for.
 func (h *driverWatch) look(now time.Time) (tell []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,8 +155,8 @@ func (h *driverWatch) look(now time.Time) (tell []string) {
 	return tell
 }
 
-// explain is what a wait has to know: the calls that have been under way for long and the
-// work that is not carried out, or "".
+// explain returns what the report of a wait needs: the calls that have been under way for long and
+// the work that is not carried out, or "".
 func (h *driverWatch) explain(now time.Time) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,7 +187,7 @@ func (h *driverWatch) text(c *watchedCall, now time.Time) string {
 	return fmt.Sprintf("the GPU's driver has not returned from %s for %.1f s, called by %s", c.Name, now.Sub(c.since).Seconds(), by)
 }
 
-// waiting is how much has piled up in the rings.
+// waiting returns how much has piled up in the rings.
 func (h *driverWatch) waiting() string {
 	n := 0
 	for _, r := range h.rings {
@@ -199,7 +199,7 @@ func (h *driverWatch) waiting() string {
 	return fmt.Sprintf("; %d operations in rings wait to be taken", n)
 }
 
-// why is what is known to hold such a call, and what helps.
+// why returns a likely cause for a call that does not return, and the remedy.
 func (h *driverWatch) why(c *watchedCall) string {
 	if waitsForKernels(c.Name) {
 		return ": it may wait for all kernels that run (allocate and free while none waits for another PE)"
@@ -216,13 +216,13 @@ func (h *driverWatch) why(c *watchedCall) string {
 	return ": it may be that " + cause + " (" + remedy + ")"
 }
 
-// waitsForKernels tells of calls that the driver does not promise to do beside kernels.
+// waitsForKernels reports whether the driver may let a call of this kind wait for kernels.
 func waitsForKernels(call string) bool {
 	return slices.ContainsFunc([]string{"cuMemAlloc", "cuMemFree", "cuMemHost", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease", "cuMemAddress", "cuIpc"},
 		func(prefix string) bool { return strings.HasPrefix(call, prefix) })
 }
 
-// watchDriver looks after the calls of the driver, where this PE has a GPU.
+// watchDriver watches the driver calls, if this PE has a GPU.
 func (j *Job) watchDriver(asked func() uint32) {
 	if j.gpu == nil || j.gpu.dev == nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/gpu/cuda"
 )
 
-// fakeDriverWatch gives a held calls that are played, and the clock by hand.
+// fakeDriverWatch returns a driver watch with simulated calls. The test passes the time by hand.
 func fakeDriverWatch(limit time.Duration, calls *[]cuda.Call, asked *uint32) *driverWatch {
 	return &driverWatch{
 		facts: gpu.Facts{Lazy: true}, limit: limit, asked: func() uint32 { return atomic.LoadUint32(asked) },
@@ -29,8 +29,8 @@ const (
 	copyHelp  = "synchronize the stream before such a copy or copy to pinned memory; docs/guides/gpu-network.md"
 )
 
-// TestDriverWatchOnce: a call is told of when it has been under way for the limit, and then
-// no more; one that returns before is not, however many of its kind come after it.
+// TestDriverWatchOnce: a call is reported once, when it has been under way for the limit. A call
+// that returns before is not reported, however many of its kind come after it.
 func TestDriverWatchOnce(t *testing.T) {
 	const limit = 60 * time.Second
 	stuck := cuda.Call{By: "the proxy of endpoint 1", Name: "cuMemcpyAsync", Turn: 7}
@@ -45,7 +45,7 @@ func TestDriverWatchOnce(t *testing.T) {
 	for at := time.Duration(0); at < 3*limit; at += watchInterval {
 		calls = []cuda.Call{slow}
 		if at%(limit/2) < watchInterval {
-			slow.Turn += 2 // it has returned, and there is the next
+			slow.Turn += 2 // it has returned, and the next call is under way
 		}
 		if at >= limit/2 {
 			calls = append(calls, stuck)
@@ -67,8 +67,8 @@ func TestDriverWatchOnce(t *testing.T) {
 	}
 }
 
-// TestDriverWatchAsked: who asks has all that is under way for long, as often as he asks, and
-// also where nothing is told unasked; a wait has it in its explanation.
+// TestDriverWatchAsked: a request gets all calls that have been under way for long, each time, even
+// if nothing is reported without a request. The explanation of a wait has them, too.
 func TestDriverWatchAsked(t *testing.T) {
 	calls := []cuda.Call{{By: "the proxy of endpoint 0", Name: "cuStreamBatchMemOp_v2", Turn: 1}}
 	var asked uint32
@@ -82,7 +82,7 @@ func TestDriverWatchAsked(t *testing.T) {
 			t.Errorf("asked, it tells %q, want %q", told, want)
 		}
 	}
-	ask() // one that has just begun
+	ask() // this call has just begun
 	if s := h.explain(now); s != "" {
 		t.Errorf("the explanation of a call that has just begun: %s", s)
 	}
@@ -107,7 +107,7 @@ func TestDriverWatchAsked(t *testing.T) {
 	}
 }
 
-// TestDriverWatchCause: what cannot be is not said, and how much waits is.
+// TestDriverWatchCause: a report has no cause that is impossible, and says how much waits.
 func TestDriverWatchCause(t *testing.T) {
 	calls := []cuda.Call{{Name: "cuMemcpyAsync", Turn: 1}, {Name: "cuEventSynchronize", Turn: 1, Slot: 1}}
 	var asked uint32
@@ -122,7 +122,7 @@ func TestDriverWatchCause(t *testing.T) {
 		t.Fatal(err)
 	}
 	const lap = 1 << 63
-	for i := range 3 { // fences, of one slot
+	for i := range 3 { // fences, of one slot each
 		memory[2*i], memory[2*i+1] = lap|uint64(queue.CodeFence), lap
 	}
 	h.serve([]*queue.Ring{r})

@@ -10,22 +10,22 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// explained is how many PEs one report says something of.
+// explained bounds how many PEs one report describes.
 const explained = 8
 
-// lockPatience is how long who explains waits for an engine: one that is held by the
-// GPU's driver has its lock for as long.
+// lockPatience bounds how long an explanation waits for the engine's lock. A thread that blocks in
+// the GPU driver may hold it for long.
 const lockPatience = 200 * time.Millisecond
 
-// Explanation is what can be said of the PEs that a wait is for, which are the first of all
-// late ones: whether they are lost or stopped, what they do, and how far the network is with
-// them. Then come other PEs that stand out. "" where there is nothing to say.
+// Explanation describes the PEs that a wait is for: whether they are lost or stopped, what they do,
+// and how far the network is with them. late are the first of all late PEs. Other PEs with a
+// remarkable state come after them. It returns "" if there is nothing to report.
 func (j *Job) Explanation(late []topo.PE, all int) string {
 	var said []string
 	if s := j.driverWatch.explain(time.Now()); s != "" {
 		said = append(said, s)
 	}
-	free := true // the engine's lock
+	free := true // the engine's lock could be taken
 	for _, pe := range late {
 		if s := j.condition(pe, true, &free); s != "" {
 			said = append(said, s)
@@ -54,8 +54,8 @@ func (j *Job) Explanation(late []topo.PE, all int) string {
 	return strings.Join(said, "; ")
 }
 
-// condition is that of one PE; asked: also where nothing is remarkable. What the network
-// knows is left out where its lock could not be had.
+// condition describes one PE; with asked, also when nothing is remarkable. It leaves out what the
+// network knows if the engine's lock could not be taken.
 func (j *Job) condition(pe topo.PE, asked bool, free *bool) string {
 	what := j.about(pe, asked, Deep)
 	if j.Engine != nil && pe != j.Me && j.HeapIsFar(pe) && *free {
@@ -71,16 +71,15 @@ func (j *Job) condition(pe topo.PE, asked bool, free *bool) string {
 	return fmt.Sprintf("PE %d %s", pe, strings.Join(what, ", "))
 }
 
-// HeapIsFar tells whether a PE is reached by the network.
+// HeapIsFar reports whether a PE is reached over the network.
 func (j *Job) HeapIsFar(pe topo.PE) bool { return j.Nodes.Node(pe) != j.Nodes.Node(j.Me) }
 
 // probes bounds how many PEs are asked at once.
 const probes = 256
 
-// Probe asks PEs over the network whether they are there and what they do, or, where none is
-// named, all PEs whether they are there; and the launcher which of those that are named have
-// ended. The answers are for an Explanation soon after. Without the engine's lock it asks the
-// launcher only.
+// Probe asks PEs over the network whether they are there and what they do. If none is named, it
+// asks all PEs whether they are there. It asks the launcher which of the named PEs have ended. The
+// answers are for an Explanation soon after. Without the engine's lock it asks the launcher only.
 func (j *Job) Probe(of []topo.PE) {
 	j.inquire(of)
 	if j.Engine == nil {

@@ -8,15 +8,15 @@ import (
 	"libshmem/runtime/config"
 )
 
-// nicInfo is what every PE tells of its NICs before it opens them.
+// nicInfo describes a PE's NICs to all other PEs before it opens them.
 type nicInfo struct {
 	NICs    int
-	Fabric  string   // that it would take; "": the provider has no names for fabrics
-	Fabrics []string // that it could take instead, and that one
+	Fabric  string   // the one that it would take; "": the provider has no names for fabrics
+	Fabrics []string // all that it could take, Fabric included
 	Version string   // of libfabric, where there is a Fabric
 }
 
-// nicInfos tells every PE of this one's NICs, and returns what all have told.
+// nicInfos sends this PE's nicInfo to every PE, and returns those of all.
 func (j *Job) nicInfos(n *nics) ([]nicInfo, error) {
 	mine := nicInfo{NICs: len(n.NICs()), Fabric: n.Fabric()}
 	if mine.Fabric != "" {
@@ -43,9 +43,9 @@ func (j *Job) agreeOnFabric(n *nics, infos []nicInfo) error {
 	return n.MoveTo(fabric)
 }
 
-// commonFabric is the fabric that all PEs take: that of each where they agree, else the first
-// that all are offered. It is "" where some PE has a provider whose fabrics have no names: if
-// others have one with names, their endpoints are refused later, by name of the providers.
+// commonFabric returns the fabric that all PEs take: that of each if they agree, else the first
+// that is offered to all. It is "" if some PE has a provider whose fabrics have no names. If others
+// have a provider with names, their endpoints are refused later, with the names of the providers.
 func commonFabric(infos []nicInfo) (string, error) {
 	agreed := true
 	for i := range infos {
@@ -58,14 +58,14 @@ func commonFabric(infos []nicInfo) (string, error) {
 		return infos[0].Fabric, nil
 	}
 	common := slices.Clone(infos[0].Fabrics)
-	var kinds []int // PEs, one of each kind of card
+	var kinds []int // PEs, one for each different nicInfo
 	for pe := range infos {
 		common = slices.DeleteFunc(common, func(f string) bool { return !slices.Contains(infos[pe].Fabrics, f) })
 		if !slices.ContainsFunc(kinds, func(k int) bool { return slices.Equal(infos[k].Fabrics, infos[pe].Fabrics) }) {
 			kinds = append(kinds, pe)
 		}
 	}
-	// Of several, efa: the usual one of older versions, which is the first by name.
+	// If there are several, efa: older versions took it, and it is the first by name.
 	if len(common) > 0 {
 		return slices.Min(common), nil
 	}

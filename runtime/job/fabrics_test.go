@@ -39,7 +39,7 @@ func TestCommonFabric(t *testing.T) {
 			t.Errorf("%s: %q, error %q; want %q, %q", what, got, text, test.want, test.text)
 		}
 	}
-	// What PEs tell is small: a large job gathers it from each.
+	// A nicInfo is small: a large job gathers one from each PE.
 	b, err := encode(newer)
 	if err != nil || len(b) > 40 || strings.Contains(string(b), "NICs") {
 		t.Errorf("a card has %d bytes, error %v", len(b), err)

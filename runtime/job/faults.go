@@ -9,14 +9,14 @@ import (
 	"libshmem/queue"
 )
 
-// watching is how often the report of kernels is looked at: a kernel that traps
-// makes the program's next call of the CUDA runtime fail, and the reason should
-// be on the screen by then or soon after.
+// watching is the interval at which the report of kernels is read. A kernel that traps makes the
+// program's next call of the CUDA runtime fail, and the reason should be on the screen by then or
+// soon after.
 const watching = 20 * time.Millisecond
 
-// watch ends the job with a message when a kernel stops because a call of it was wrong, or with a
-// status when one asks for that, and ends the waits of kernels when over says that the job is ended
-// by others.
+// watch ends the job with a message when a kernel stops because of a wrong call, or with a status
+// when a kernel asks for that. It ends the waits of kernels when over is closed because the job
+// ends elsewhere.
 func (k *Kernels) watch(fatal func(error), over func() bool) {
 	defer close(k.gone)
 	tick := time.NewTicker(watching)
@@ -38,38 +38,37 @@ func (k *Kernels) watch(fatal func(error), over func() bool) {
 	}
 }
 
-// stopper ends the waits of kernels: for words of memory, which look at its own
-// word from time to time, and for proxies, which look at their ring's. What they
-// wait for may never come, and a process whose kernels run on can neither free
-// their memory nor, by many ways, end.
+// stopper ends the waits of kernels: waits for a word of memory, which look at the stopper's own
+// words from time to time, and waits for a proxy, which look at a word of their ring. The event
+// that they wait for may never come. A process whose kernels run on cannot free their memory, and
+// in many cases cannot end.
 //
-// Any goroutine may call its methods, also when the memory is gone.
+// Any goroutine may call its methods, also after the memory is gone.
 type stopper struct {
 	mu     sync.Mutex
 	losses uint32
-	heard  uint32            // of them, that the program has acknowledged
-	words  *[2]atomic.Uint32 // losses, or ended, and heard; nil: there are no kernels
+	heard  uint32            // losses that the program has acknowledged
+	words  *[2]atomic.Uint32 // losses (or ended) and heard; nil: there are no kernels
 	rings  []*queue.Ring
 }
 
-// ended is in the place of losses when the job ends.
+// ended takes the place of losses when the job ends.
 const ended = ^uint32(0)
 
-// begin is for kernels that come.
+// begin sets the words for new kernels.
 func (s *stopper) begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Nobody waits yet.
+	// No kernel waits yet.
 	s.heard = s.losses
 	s.words, s.rings = words, rings
 	words[1].Store(s.heard)
 	words[0].Store(s.losses)
 }
 
-// lost ends the waits for memory, until the loss is acknowledged. What waits for a
-// ring ends by itself: proxies go on, and what was asked of the lost PE fails. A ring
-// that is stopped has places that nobody fills, so that it would be of no use to the
-// next kernel.
+// lost ends the waits for memory, until the loss is acknowledged. Waits for a ring end by
+// themselves: proxies go on, and operations on the lost PE fail. A stopped ring has slots that are
+// never filled, so the next kernel could not use it.
 func (s *stopper) lost() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +78,7 @@ func (s *stopper) lost() {
 	}
 }
 
-// acknowledge has waits go on from now on. It returns how many losses there were.
+// acknowledge lets later waits run. It returns how many losses there were.
 func (s *stopper) acknowledge() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +102,7 @@ func (s *stopper) end() {
 	}
 }
 
-// finish ends the waits and lets go of the memory.
+// finish ends the waits and forgets the memory.
 func (s *stopper) finish() {
 	s.end()
 	s.mu.Lock()
@@ -111,24 +110,24 @@ func (s *stopper) finish() {
 	s.words, s.rings = nil, nil
 }
 
-// AcknowledgeLosses has kernels wait again after PEs were lost, and tells how many.
+// AcknowledgeLosses lets kernels wait again after PEs were lost, and returns the number of losses.
 func (j *Job) AcknowledgeLosses() int { return int(j.stopper.acknowledge()) }
 
-// KernelFault is a call of a kernel that was wrong, and ended the kernel.
+// KernelFault is a wrong call of a kernel, which ended the kernel.
 type KernelFault struct{ Cause, Remedy string }
 
 func (e *KernelFault) Error() string {
 	return fmt.Sprintf("a kernel stopped: %s (%s)", e.Cause, e.Remedy)
 }
 
-// KernelExit is a kernel's wish to end the job.
+// KernelExit is a kernel's request to end the job.
 type KernelExit struct{ Status int }
 
 func (e *KernelExit) Error() string {
 	return fmt.Sprintf("a kernel ends the job with status %d", e.Status)
 }
 
-// fault is what a kernel has reported: nil, a KernelFault or a KernelExit.
+// fault decodes the report of a kernel: nil, a KernelFault or a KernelExit.
 func (k *Kernels) fault() error {
 	r := k.report
 	if atomic.LoadUint32(&r.Ready) == 0 {
@@ -145,7 +144,7 @@ func (k *Kernels) fault() error {
 	}
 }
 
-// callName is the public name behind a number of device code.
+// callName returns the public name for a number of device code.
 func callName(n uint32) string {
 	if name := queue.CallName(n); name != "" {
 		return name
@@ -153,7 +152,7 @@ func callName(n uint32) string {
 	return fmt.Sprintf("call %d", n)
 }
 
-// explain says what was wrong and what helps.
+// explain says what was wrong and gives the remedy.
 func explain(r *queue.Report, s *queue.State) (cause, remedy string) {
 	switch r.Fault {
 	case queue.FaultInit:

@@ -11,7 +11,7 @@ import (
 	"libshmem/queue"
 )
 
-// played are kernels without a GPU: what the host sees of them.
+// played returns kernels without a GPU: the part that the host sees of them.
 func played(t *testing.T) (k *Kernels, words *[2]atomic.Uint32, line *queue.Progress) {
 	t.Helper()
 	const slots = 256
@@ -56,8 +56,8 @@ func TestWaitsEndWithTheJob(t *testing.T) {
 	<-k.gone
 }
 
-// TestLosses: waits end at a loss, until it is acknowledged, and rings are served on.
-// Kernels that come later begin with what is known by then.
+// TestLosses: a loss ends waits until it is acknowledged, and rings are still served. Kernels that
+// come later begin with the losses that are known by then.
 func TestLosses(t *testing.T) {
 	k, words, line := played(t)
 	look := func(what string, losses, heard uint32) {
@@ -90,7 +90,7 @@ func TestStopperLetsGo(t *testing.T) {
 	if words[0].Load() != ended || line.Stopped != 1 {
 		t.Error("the end of the kernels ends no waits")
 	}
-	// Their memory may be another's now.
+	// Their memory may have another use now.
 	words[0].Store(0)
 	line.Stopped = 0
 	k.stopper.lost()
@@ -134,7 +134,7 @@ func TestKernelExits(t *testing.T) {
 	<-k.gone
 }
 
-// Every fault has a text of its own with a remedy, and is no number to the user.
+// Every fault has a text of its own with a remedy, and shows the user no number.
 func TestFaultsAreExplained(t *testing.T) {
 	k, _, _ := played(t)
 	seen := map[string]uint32{}

@@ -10,22 +10,22 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// filesPerNIC is how many descriptors an endpoint keeps on a NIC: over tcp, which takes the
-// most, 16 were counted, and some are open for a moment.
+// filesPerNIC is how many descriptors an endpoint keeps on a NIC. tcp takes the most: 16 were
+// counted, and some more are open for a moment.
 const filesPerNIC = 20
 
-// openFiles is how many descriptors this process may have, and how many it has not.
+// openFiles is how many descriptors this process may have, and how many are left.
 type openFiles struct {
 	limit uint64
 	left  int
 }
 
-// filesFor is how many the endpoints on so many NICs keep.
+// filesFor returns how many descriptors the endpoints on that many NICs keep.
 func (j *Job) filesFor(nics int) int { return filesPerNIC * nics * j.proxies }
 
-// checkFiles refuses a network of so many NICs that could not be opened, or that would be and
-// then never connect: a provider that can accept no connection tells nobody, and the PE at
-// the other end waits.
+// checkFiles refuses a network of so many NICs that it could not be opened, or that it would open
+// and then never connect: a provider that cannot accept a connection does not report it, and the PE
+// at the other end waits.
 func (j *Job) checkFiles(f openFiles, nics int) error {
 	need := j.filesFor(nics)
 	if f.left > need {
@@ -38,7 +38,7 @@ func (j *Job) checkFiles(f openFiles, nics int) error {
 	}
 }
 
-// warnOfFiles says of a network on so many NICs how far its connections may go.
+// warnOfFiles logs how many PEs the connections of a network on that many NICs can reach.
 func (j *Job) warnOfFiles(f openFiles, nics int) {
 	left, remote := f.left-j.filesFor(nics), j.NPEs-len(j.Nodes.Peers(j.Me))
 	if reach := left / (nics * j.proxies); reach < remote {
@@ -53,11 +53,11 @@ func countFiles() (f openFiles, err error) {
 		return f, &shmerr.Error{Op: "read", Object: "the limit of open files", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err)}
 	}
 	fds, err := os.ReadDir("/proc/self/fd")
-	if err != nil { // or nobody says how many there are
+	if err != nil { // or the system does not list them
 		return f, &shmerr.Error{
 			Op: "count", Object: "the open files of this process", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err),
 			Remedy: fmt.Sprintf("raise the limit of %d by ulimit -Hn, or mount /proc", l.Cur),
 		}
 	}
-	return openFiles{l.Cur, int(min(l.Cur, 1<<30)) - (len(fds) - 1)}, nil // the folder itself is open no more
+	return openFiles{l.Cur, int(min(l.Cur, 1<<30)) - (len(fds) - 1)}, nil // the folder itself is closed again
 }

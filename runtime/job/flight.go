@@ -8,11 +8,11 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// flights is how many PEs' events one report has where it is about no single one.
+// flights bounds how many PEs' events one report has if it is not about a single PE.
 const flights = 3
 
-// flight is what the flight recorder has of a PE, as lines for below a report; -1: of those
-// with something under way, and that were heard of last.
+// flight returns the flight recorder's events with a PE, as lines to print below a report. With -1
+// it takes the PEs with operations under way, and those heard of last.
 func (j *Job) flight(of int) (lines []string) {
 	if of >= 0 && !j.HeapIsFar(topo.PE(of)) {
 		return nil

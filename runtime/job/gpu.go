@@ -20,16 +20,16 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// graphics is the GPU of this PE, and the user heaps of its node as that GPU
-// addresses them.
+// graphics is this PE's GPU, with the addresses at which that GPU reaches the user heaps of the
+// node.
 type graphics struct {
 	driver *cuda.Driver
 	dev    *cuda.Device
-	moves  gpu.Stream      // of Move
+	moves  gpu.Stream      // the stream of Move
 	heaps  []gpuHeap       // by rank on the node
 	device *devmem.Segment // nil where this PE's heap is in main memory
 	pinned *devmem.Pinned  // nil where every heap of the node is in a GPU's
-	nics   *registry       // nil where none is to reach the heap
+	nics   *registry       // nil if no NIC is to reach the heap
 	loan   *devmem.Loan    // between Look and Lend
 	apart  bool            // proxies copy in a context of the library's own
 	chosen bool            // by the program, before init
@@ -38,21 +38,22 @@ type graphics struct {
 	lastLoan gpustage.Loan
 
 	mu    sync.Mutex
-	units map[unsafe.Pointer]*amo.Unit // by the context that they are for
+	units map[unsafe.Pointer]*amo.Unit // by their context
 }
 
-// gpuHeap is one user heap: its number among those of its kind.
+// gpuHeap is one user heap, with its number among those of its kind.
 type gpuHeap struct {
 	kind   config.HeapKind
 	number int
 }
 
-// growingHeap is what is reserved for the heap of a program whose heap grows to what the GPU has,
-// more than any GPU has by now. Addresses cost nothing, and the same is reserved on all PEs.
+// growingHeap is the address space reserved for the heap of a program whose heap grows to the size
+// of the GPU's memory. It is larger than any GPU's memory by now. Addresses cost nothing, and all
+// PEs reserve the same.
 const growingHeap = 256 << 30
 
-// chooseHeap settles which kind of heap this PE has. kernels: the program has
-// some that use the library.
+// chooseHeap settles which kind of heap this PE has. kernels says that the program has kernels that
+// use the library.
 func (j *Job) chooseHeap(kernels bool) error {
 	want := j.Config.Heap
 	if want == config.HeapHost || want == config.HeapAuto && !kernels {
@@ -75,9 +76,9 @@ func (j *Job) chooseHeap(kernels bool) error {
 	return nil
 }
 
-// openGPU takes the GPU that the calling thread uses already, else one by the
-// PE's number on its node, which the thread uses from then on. It maps the heaps
-// of the node for it.
+// openGPU takes the GPU that the calling thread uses already. If the thread uses none, it takes one
+// by the PE's number on its node, and the thread uses it from then on. It maps the heaps of the
+// node for that GPU.
 func (j *Job) openGPU(listener *devmem.Listener, infos []peerInfo) error {
 	g := j.gpu
 	number, current, err := g.driver.Choose(j.Nodes.Rank(j.Me))
@@ -132,8 +133,8 @@ func (j *Job) openGPU(listener *devmem.Listener, infos []peerInfo) error {
 	return err
 }
 
-// address is where this PE's GPU and its copy engine reach the user heap of the
-// PE with this rank on the node, or 0.
+// address returns where this PE's GPU and its copy engine reach the user heap of the PE with this
+// rank on the node, or 0.
 func (g *graphics) address(rank int) gpu.Address {
 	switch h := g.heaps[rank]; {
 	case h.kind != config.HeapDevice:
@@ -195,7 +196,7 @@ func (j *Job) closeGPU() error {
 func (j *Job) GPUChosen() bool { return j.gpu != nil && j.gpu.chosen }
 
 // GPUMoved reports whether the calling thread of the operating system uses another GPU than this
-// PE's. One that uses none has not moved, and neither has one of which the driver says nothing.
+// PE's. It is false if the thread uses no GPU, or if the driver does not say which.
 func (j *Job) GPUMoved() bool {
 	if j.gpu == nil || j.gpu.dev == nil {
 		return false
@@ -204,8 +205,8 @@ func (j *Job) GPUMoved() bool {
 	return err == nil && ok && number != j.gpu.dev.Number()
 }
 
-// GPUReset reports whether the program has reset this PE's GPU while the job used it, and says
-// so. The rest of shmem_finalize then asks nothing of the context that has ended.
+// GPUReset reports, and logs, whether the program has reset this PE's GPU while the job used it.
+// The rest of shmem_finalize then asks nothing of the context that has ended.
 func (j *Job) GPUReset() bool {
 	if j.gpu == nil || j.gpu.dev == nil || !j.gpu.dev.WasReset() {
 		return false
@@ -214,8 +215,8 @@ func (j *Job) GPUReset() bool {
 	return true
 }
 
-// Mapped is where a copy of this process reaches the user heap of a PE, be it in
-// main or in GPU memory, or nil.
+// Mapped returns where a copy of this process reaches the user heap of a PE, in main or in GPU
+// memory, or nil.
 func (j *Job) Mapped(pe topo.PE) unsafe.Pointer {
 	if near := j.Near(pe); near != nil || j.gpu == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me) {
 		return near
@@ -223,8 +224,7 @@ func (j *Job) Mapped(pe topo.PE) unsafe.Pointer {
 	return pointer(j.gpu.address(j.Nodes.Rank(pe)))
 }
 
-// Near is where loads and stores of this process reach the user heap of a PE,
-// or nil.
+// Near returns where loads and stores of this process reach the user heap of a PE, or nil.
 func (j *Job) Near(pe topo.PE) unsafe.Pointer {
 	if j.Nodes.Node(pe) != j.Nodes.Node(j.Me) || j.kinds[pe] == config.HeapDevice {
 		return nil
@@ -232,13 +232,13 @@ func (j *Job) Near(pe topo.PE) unsafe.Pointer {
 	return j.HeapOf(pe)
 }
 
-// UserHeap is the address of this PE's user heap as the program sees it.
+// UserHeap returns the address of this PE's user heap as the program sees it.
 func (j *Job) UserHeap() unsafe.Pointer { return j.Mapped(j.Me) }
 
-// GrowsTogether tells whether growing the heap takes all PEs of a node at once.
+// GrowsTogether reports whether all PEs of a node have to take part when the heap grows.
 func (j *Job) GrowsTogether() bool { return slices.Contains(j.kinds, config.HeapDevice) }
 
-// HasGPU tells whether buffers of the program may be in GPU memory.
+// HasGPU reports whether buffers of the program may be in GPU memory.
 func (j *Job) HasGPU() bool { return j.gpu != nil }
 
 // CopiesApart reports whether the proxies' copies for this PE wait for no kernel of the
@@ -246,8 +246,8 @@ func (j *Job) HasGPU() bool { return j.gpu != nil }
 // buffers for operands that are tied to the program's context.
 func (j *Job) CopiesApart() bool { return j.gpu != nil && j.gpu.apart }
 
-// Move copies n bytes from one place of this process to another, each in main
-// or in GPU memory, and returns when that is done.
+// Move copies n bytes from one place of this process to another, each in main or in GPU memory, and
+// returns when the copy is done.
 func (j *Job) Move(to, from unsafe.Pointer, n uint64) error {
 	g := j.gpu
 	if err := g.dev.CopyAsync(g.moves, gpu.Address(uintptr(to)), gpu.Address(uintptr(from)), n); err != nil {
@@ -259,8 +259,8 @@ func (j *Job) Move(to, from unsafe.Pointer, n uint64) error {
 // Settle waits for the copies that callers in C have begun.
 func (j *Job) Settle() error { return j.gpu.dev.SyncStream(j.gpu.moves) }
 
-// Mover is what callers in C copy with: the driver and the stream of Move. It is
-// empty without a GPU.
+// Mover returns what callers in C copy with: the driver and the stream of Move. It is empty without
+// a GPU.
 func (j *Job) Mover() (cuda.Native, unsafe.Pointer) {
 	if j.gpu == nil {
 		return cuda.Native{}, nil
@@ -273,9 +273,9 @@ func (j *Job) Clear(at unsafe.Pointer, n uint64) error {
 	return j.gpu.dev.Zero(gpu.Address(uintptr(at)), n)
 }
 
-// Atomic applies an operation to a word of GPU memory of 4 or 8 bytes and
-// returns what was there before. A store and a load need no kernel, so that they
-// are done also while kernels of the program fill the GPU and wait for them.
+// Atomic applies an operation to a word of GPU memory of 4 or 8 bytes and returns the old value. A
+// store and a load need no kernel: they are done even while kernels of the program fill the GPU and
+// wait for them.
 func (j *Job) Atomic(at unsafe.Pointer, op proxy.Op, width int, operand, compare uint64) (uint64, error) {
 	g, a := j.gpu, gpu.Address(uintptr(at))
 	switch {
@@ -293,7 +293,7 @@ func (j *Job) Atomic(at unsafe.Pointer, op proxy.Op, width int, operand, compare
 	return u.Do(a, int(op), width, operand, compare)
 }
 
-// store has the stream that copies store a word, and waits for it.
+// store writes one word on the copy stream and waits.
 func (g *graphics) store(at gpu.Address, width int, value uint64) error {
 	var err error
 	if width == 4 {
@@ -307,7 +307,7 @@ func (g *graphics) store(at gpu.Address, width int, value uint64) error {
 	return g.dev.SyncStream(g.moves)
 }
 
-// unit is what does atomic operations in a context, made for whoever asks first.
+// unit returns the unit for atomic operations in a context, and makes it at the first call.
 func (g *graphics) unit(dev *cuda.Device) (*amo.Unit, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -325,23 +325,23 @@ func (g *graphics) unit(dev *cuda.Device) (*amo.Unit, error) {
 	return u, nil
 }
 
-// OnGPU tells whether an address of this process is in GPU memory.
+// OnGPU reports whether an address of this process is in GPU memory.
 func (j *Job) OnGPU(at unsafe.Pointer) bool {
 	p, err := j.gpu.dev.Pointer(gpu.Address(uintptr(at)))
 	return err == nil && p.Place == gpu.OnDevice
 }
 
-// pointer is an address that is no memory of Go's as a pointer, which nobody
-// follows on the CPU where it is a GPU's.
+// pointer turns an address outside Go's memory into a pointer. If the address is a GPU's, the CPU
+// must not follow it.
 func pointer(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
-// someGPU tells whether some PE of the job has a heap that its GPU reaches.
+// someGPU reports whether some PE of the job has a heap that its GPU reaches.
 func (j *Job) someGPU() bool {
 	return slices.ContainsFunc(j.kinds, func(k config.HeapKind) bool { return k != config.HeapHost })
 }
 
-// reserveWork takes the memory that collectives of kernels work with from the
-// start of every heap, where some PE of the job has a GPU.
+// reserveWork reserves memory for collectives of kernels at the start of every heap, if some PE of
+// the job has a GPU.
 func (j *Job) reserveWork() error {
 	if !j.someGPU() {
 		return nil
@@ -363,14 +363,13 @@ func (j *Job) reserveWork() error {
 	if err := j.Clear(start, j.work.size); err != nil {
 		return err
 	}
-	// Within a GPU the driver may copy by a kernel, which it loads when it needs it
-	// first: that is to be now, not beside kernels of the program.
+	// Within a GPU the driver may copy with a kernel, which it loads at the first copy. That has to
+	// happen now, and not while kernels of the program run.
 	return j.Move(start, unsafe.Add(start, j.work.size/2), 8)
 }
 
-// someApart tells whether PEs of the job need the network: all of them learn the
-// same. It is a question for the job, because a GPU may not reach another one of
-// its host.
+// someApart reports whether PEs of the job need the network; all PEs get the same answer. The whole
+// job decides, because a GPU may not reach another GPU of its host.
 func (j *Job) someApart() (bool, error) {
 	if len(j.Nodes.Members) > 1 {
 		return true, nil
@@ -393,7 +392,7 @@ func (j *Job) someApart() (bool, error) {
 	return false, err
 }
 
-// heaps is what the banner says of them.
+// heaps returns what the banner says of the heaps.
 func (j *Job) heaps() string {
 	size := config.FormatSize(j.Config.SymmetricSize) + " a PE"
 	var count [4]int

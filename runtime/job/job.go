@@ -26,9 +26,9 @@ import (
 	"libshmem/runtime/trace"
 )
 
-// Options is what the C side hands to Start.
+// Options is what the C code passes to Start.
 type Options struct {
-	Environ []string // "NAME=value", as C has it now
+	Environ []string // "NAME=value", the environment of C at this moment
 	Lock    *uint32  // around the network endpoint
 	Pollers *uint32  // callers that poll by themselves
 	Napping *uint32  // the proxy thread naps because of them
@@ -36,14 +36,15 @@ type Options struct {
 	Kernels bool     // the program has kernels that use the library
 	Statics Statics  // the program's, as the front has found them
 	Given   Given    // what shmemx_init_attr was given
-	// Nvshmem: the program has come in by the names of NVSHMEM. Its variables are settings, too,
-	// it has kernels of its own, and its heap grows to what the GPU has.
+	// Nvshmem reports that the program has used the names of NVSHMEM to initialise. NVSHMEM's
+	// variables are settings, too, the program has kernels of its own, and its heap grows to the
+	// size of the GPU's memory.
 	Nvshmem bool
-	Ranges  Ranges // where a profiler is shown ranges
-	// Doing says what a PE of this node does, as the end of a sentence, or "". Any goroutine
-	// may call it until Close returns.
+	Ranges  Ranges // shows ranges to a profiler
+	// Doing returns what a PE of this node does, as the end of a sentence, or "". Any goroutine may
+	// call it until Close returns.
 	Doing     func(topo.PE, How) string
-	Finalized func() // called when this PE needs no other one to finalize
+	Finalized func() // called when this PE needs no other PE to finalize
 	Fatal     func(error)
 	Stderr    io.Writer
 }
@@ -56,8 +57,8 @@ type Job struct {
 	Me     topo.PE
 	NPEs   int
 	Heap   *heap.Heap
-	// Engine serves the callers in C; nil where all PEs share memory. Engines
-	// begins with it, and has one for each thread that serves rings.
+	// Engine serves the callers in C; it is nil if all PEs share memory. Engines begins with it,
+	// and has one for each thread that serves rings.
 	Engine  *proxy.Engine
 	Engines []*proxy.Engine
 	stages  []*gpustage.Stage // of the engines; nil: no PE has GPU memory
@@ -73,15 +74,15 @@ type Job struct {
 	gpus      []string          // of every PE, as nvidia-smi prints it; nil where none has one
 	gpu       *graphics         // nil: this PE needs none, or has none
 	ringQuiets
-	kernels *Kernels                             // nil until somebody asks
+	kernels *Kernels                             // nil until they are asked for
 	stopper stopper                              // of the kernels
-	streams *onstream.Calls                      // the same as kernels
+	streams *onstream.Calls                      // made with the kernels
 	bounce  *bounce                              // of streams; nil if proxies copy in the program's context
 	work    struct{ offset, size, teams uint64 } // teams: how many have a part of it
-	teams   *teams                               // nil: no kernels will run
+	teams   *teams                               // how many teams have a part of it
 	statics Statics                              // that are symmetric, or why there are none
 
-	rings     *queue.Host // nil until somebody asks
+	rings     *queue.Host // nil until they are asked for
 	consumers []*loop.Consumer
 	reports   *reports
 	stderr    io.Writer
@@ -98,10 +99,10 @@ type Job struct {
 	trace   *trace.File // nil: nothing is traced
 	boot    bootstrap.Bootstrap
 	segment *hostmem.Segment
-	// Live is what other processes see of this PE.
+	// Live is the part of the status page that shows this PE to other processes.
 	Live  *statuspage.PE
-	page  *statuspage.Page // where it is
-	tells bool             // some PE wants what was counted printed at the end
+	page  *statuspage.Page // the page that contains Live
+	tells bool             // some PE wants the counts printed at the end
 
 	mapper int // PE that prints the map of the job, or noCartographer
 
@@ -112,14 +113,14 @@ type Job struct {
 
 	neighbours []neighbour // this PE included
 	nearness   string      // what the banner says of how NICs were chosen
-	notes      []string    // of what NICs were told, and refused, in opening
-	fabric     string      // that the NICs are on; "": the provider has no names for them
+	notes      []string    // what the NICs were told while they were opened, and what was refused
+	fabric     string      // of the NICs; "": the provider has no names for fabrics
 	bound      binding
 	chaos      *chaos.Plan // nil: the network is as it is
 }
 
-// Start brings this PE into its job. It returns when every PE can be reached.
-// On error everything is undone.
+// Start brings this PE into its job. It returns when every PE can be reached. After an error
+// everything is undone.
 func Start(o Options) (*Job, error) {
 	read := config.Parse
 	if o.Nvshmem {
@@ -130,7 +131,7 @@ func Start(o Options) (*Job, error) {
 		return nil, err
 	}
 	if _, err := ReadSettings(cfg); err != nil {
-		return nil, err // also where no network is needed
+		return nil, err // even if no network is needed
 	}
 	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal, ranges: o.Ranges, finalized: o.Finalized}
 	j.late.doing = o.Doing
@@ -226,7 +227,7 @@ func (j *Job) inform(w io.Writer) error {
 	return nil
 }
 
-// shareMemory learns who is where and maps the symmetric memory of this node.
+// shareMemory learns where each PE runs, and maps the symmetric memory of this node.
 func (j *Job) shareMemory(statics Statics) error {
 	host, err := topo.HostID(j.Config.HostID)
 	if err != nil {
@@ -320,7 +321,8 @@ func (j *Job) shareMemory(statics Statics) error {
 	return nil
 }
 
-// warn tells of what is odd while the PEs come together, such as who came and is none of them.
+// warn logs a problem of the bootstrap while the PEs come together, such as a connection from a
+// process that is no PE.
 func (j *Job) warn(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s", text) }
 
 func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerInfo) error {
@@ -358,15 +360,15 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerInfo) error {
 	return err
 }
 
-// Explain logs why a call of the program gets no more than NULL.
+// Explain logs why a call of the program returns NULL.
 func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", err) }
 
-// HeapOf is where the internal area of a PE of this node ends in this process,
-// and its user heap begins where that is in main memory.
+// HeapOf returns the end of the internal area of a PE of this node, as an address of this process.
+// The user heap of the PE begins there if it is in main memory.
 func (j *Job) HeapOf(pe topo.PE) unsafe.Pointer { return j.segment.Heap(j.Nodes.Rank(pe)) }
 
-// HeapFile is the memory file of the node and where in it this PE's user heap begins;
-// false: that is in the memory of a GPU.
+// HeapFile returns the memory file of the node and the place of this PE's user heap in it. It
+// returns false if the heap is in the memory of a GPU.
 func (j *Job) HeapFile() (fd int, at uint64, ok bool) {
 	if j.heap == config.HeapDevice {
 		return -1, 0, false
@@ -375,7 +377,7 @@ func (j *Job) HeapFile() (fd int, at uint64, ok bool) {
 	return fd, at, true
 }
 
-// Commit makes sure that there is memory behind all live blocks of the heap.
+// Commit provides memory behind all live blocks of the heap.
 func (j *Job) Commit() error { return j.commit(j.Heap.End()) }
 
 // Abort asks the launcher to end the job, and ends the waits of this PE's kernels.
@@ -391,13 +393,13 @@ func (j *Job) Exit(status int) {
 	j.boot.Exit(status)
 }
 
-// Close leaves the job in good order. All PEs have come to a barrier; the
-// network is served until each of them has said so, for a PE may still wait
-// for an answer of this one.
+// Close leaves the job in good order. All PEs have come to a barrier. This PE serves the network
+// until each of the others has come to finalize, because a PE may still wait for an answer from
+// this one.
 func (j *Job) Close() error {
 	err := errors.Join(j.closeRings(), j.tell())
 	j.watch.stop()
-	// Nor does a PE end while another one watches its process.
+	// A PE does not end either while another one watches its process.
 	if len(j.loops) > 0 || j.looks() {
 		err = errors.Join(err, j.part())
 	}
@@ -407,7 +409,7 @@ func (j *Job) Close() error {
 	return errors.Join(err, j.release())
 }
 
-// release undoes what start did.
+// release undoes Start.
 func (j *Job) release() error {
 	var errs []error
 	j.unbind()
@@ -437,7 +439,7 @@ func (j *Job) release() error {
 	return errors.Join(errs...)
 }
 
-// banner is the one line that says what was chosen.
+// banner returns the one line that says what was chosen.
 func (j *Job) banner() string {
 	host, _ := os.Hostname()
 	network := "none needed, all PEs share memory"

@@ -12,23 +12,23 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// Kernels is what the kernels of this PE work with. It is made before the first
-// of them runs and released after the last.
+// Kernels is the memory that the kernels of this PE work with. It is made before the first of them
+// runs and released after the last.
 type Kernels struct {
-	State *queue.State // the start of what each unit of kernels gets, in memory that is not Go's
+	State *queue.State // the start of the memory of each unit of kernels, outside Go's memory
 	At    gpu.Address  // the same, for kernels
 
-	shared *gpu.Memory // that the CPU and the GPU see
+	shared *gpu.Memory // the CPU and the GPU reach it
 	near   *gpu.Memory // of the GPU
 	report *queue.Report
 	rings  []*queue.Ring
-	over   chan struct{} // closed when nobody is to look at the report any more
-	gone   chan struct{} // closed when nobody does
+	over   chan struct{} // closed to end the reading of the report
+	gone   chan struct{} // closed when it has ended
 
 	stopper *stopper // the job's
 }
 
-// apart keeps what different parties write in cache lines of its own; GPUs have
+// apart is the distance that keeps words of different writers in different cache lines. GPUs have
 // lines of 128 bytes.
 const apart = 128
 
@@ -41,13 +41,12 @@ func (p *plan) part(n uintptr) uint64 {
 	return at
 }
 
-// ringPlaces is where the parts of a ring are: near in the GPU's block, the
-// others in the shared one.
+// ringPlaces is where the parts of a ring are: near in the GPU's block, the others in the shared
+// block.
 type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 
-// Kernels returns what kernels of this process are given, or nil where this PE
-// has no GPU. The first call makes the rings and has the proxies serve them; it
-// is not safe for concurrent use.
+// Kernels returns the memory for kernels of this process, or nil if this PE has no GPU. The first
+// call makes the rings and lets the proxies serve them; it is not safe for concurrent use.
 func (j *Job) Kernels() (*Kernels, error) {
 	switch {
 	case j.gpu == nil || j.kernels != nil:
@@ -67,7 +66,7 @@ func (j *Job) Kernels() (*Kernels, error) {
 	return k, nil
 }
 
-// ringsOfKernels is how many rings there have to be.
+// ringsOfKernels returns how many rings kernels need.
 func (j *Job) ringsOfKernels() int {
 	if len(j.Engines) == 0 || j.byRing() == 0 {
 		return 0
@@ -75,7 +74,7 @@ func (j *Job) ringsOfKernels() int {
 	return max(j.Config.RingCount, len(j.Engines))
 }
 
-// byRing is how many PEs kernels of this one do not reach by loads and stores.
+// byRing returns how many PEs kernels of this PE do not reach by loads and stores.
 func (j *Job) byRing() int {
 	n := 0
 	for pe := range topo.PE(j.NPEs) {
@@ -140,7 +139,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	}
 	for i, p := range places {
 		m := queue.Memory{Slots: here(p.slots), Line: (*queue.Progress)(here(p.line)), Replies: here(p.replies)}
-		// The proxy is told an address, which has to be its own.
+		// The proxy gets the address at which the CPU reaches it.
 		if p.cells != 0 && here(p.cells) == there(p.cells) {
 			m.Cells = here(p.cells)
 		}
@@ -182,7 +181,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	return k, nil
 }
 
-// sharedMemory is for what the proxy and kernels both touch.
+// sharedMemory allocates memory that both the proxy and kernels access.
 func (j *Job) sharedMemory(n uint64) (*gpu.Memory, error) {
 	kind, err := gpu.ParseKind(j.Config.RingMemory.String())
 	if err != nil {
@@ -207,11 +206,11 @@ func (k *Kernels) close() error {
 	return errors.Join(errs...)
 }
 
-// HasRings tells whether kernels of this PE push operations into rings.
+// HasRings reports whether kernels of this PE push operations into rings.
 func (j *Job) HasRings() bool { return j.kernels != nil && len(j.kernels.rings) > 0 }
 
-// closeKernels comes when no kernel uses the library any more. Those of a program
-// that breaks this are told to end: giving their memory back waits for them.
+// closeKernels is called when no kernel uses the library any more. If the program breaks this rule,
+// its kernels are told to end: giving their memory back waits for them.
 func (j *Job) closeKernels() error {
 	if j.kernels == nil {
 		return nil
@@ -221,17 +220,17 @@ func (j *Job) closeKernels() error {
 	j.teams.end()
 	close(k.over)
 	<-k.gone
-	// The last kernel may have ended since it was looked at.
+	// The last kernel may have ended since the last look.
 	if err := k.fault(); err != nil {
 		j.fatal(err)
 	}
 	return k.close()
 }
 
-// direct is where kernels of this PE reach the user heap of another one by
-// loads and stores, or 0. Heaps in main memory are left to their owners where
-// the GPU's atomic operations on it are not atomic with the CPU's: over PCIe, of
-// 6,000 additions by two GPUs to a word of a PE without one, 121 were lost.
+// direct returns where kernels of this PE reach the user heap of another PE by loads and stores, or
+// 0. It returns 0 for a heap in main memory if the GPU's atomic operations on it are not atomic
+// with those of the CPU; its owner then does them. Over PCIe 121 of 6,000 additions by two GPUs to
+// a word of a PE without a GPU were lost.
 func (j *Job) direct(pe topo.PE) gpu.Address {
 	switch {
 	case j.gpu == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me):

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// late is what this PE knows of PEs that it waits for.
+// late is what this PE knows about the PEs that it waits for.
 type late struct {
 	doing func(topo.PE, How) string // Options.Doing
 
@@ -20,19 +20,19 @@ type late struct {
 	said map[topo.PE]saying
 }
 
-// saying is what a PE of another node has said that it does.
+// saying is the answer of a PE of another node to the question what it does.
 type saying struct {
 	short, deep string
 	at          time.Time
 }
 
-// separator stands between the short and the deep words in a message.
+// separator stands between the short and the deep text in a message.
 const separator = "\x00"
 
-// mostSaid is the most bytes of an answer.
+// mostSaid bounds the bytes of an answer.
 const mostSaid = 1024
 
-// of is what a PE of this node does, as it has noted itself.
+// of returns what a PE of this node does, as the PE has noted it.
 func (l *late) of(pe topo.PE, how How) string {
 	if l.doing == nil {
 		return ""
@@ -40,7 +40,7 @@ func (l *late) of(pe topo.PE, how How) string {
 	return l.doing(pe, how)
 }
 
-// hears takes what a PE has said, with the engine's lock held.
+// hears stores the answer of a PE. The engine's lock is held.
 func (l *late) hears(pe fabric.PE, text string) {
 	short, deep, _ := strings.Cut(text, separator)
 	l.mu.Lock()
@@ -51,16 +51,16 @@ func (l *late) hears(pe fabric.PE, text string) {
 	l.said[topo.PE(pe)] = saying{short, deep, time.Now()}
 }
 
-// says answers a PE that asks what this one does, with the engine's lock held.
+// says returns this PE's answer to another PE. The engine's lock is held.
 func (j *Job) says() string {
 	text := j.late.of(j.Me, 0) + separator + j.late.of(j.Me, Deep)
 	return text[:min(len(text), mostSaid)]
 }
 
-// stale is from which age on an answer says its age.
+// stale is the age from which on an answer is shown with its age.
 const stale = 1500 * time.Millisecond
 
-// told is what a PE of another node has said last, or "".
+// told returns the last answer of a PE of another node, or "".
 func (l *late) told(pe topo.PE, how How) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,8 +78,8 @@ func (l *late) told(pe topo.PE, how How) string {
 	return text
 }
 
-// inquire asks the launcher for the fates of PEs, and of as many others as one report names
-// whose processes are seen to have ended.
+// inquire asks the launcher for the fates of the given PEs, and of other PEs whose processes have
+// ended, as many as one report names.
 func (j *Job) inquire(late []topo.PE) {
 	b, ok := j.boot.(bootstrap.Inquirer)
 	if !ok {
@@ -103,7 +103,7 @@ func (j *Job) inquire(late []topo.PE) {
 	}
 }
 
-// fate is what became of a PE by the word of the launcher, or "".
+// fate returns the launcher's word on what became of a PE, or "".
 func (j *Job) fate(pe topo.PE) string {
 	if b, ok := j.boot.(bootstrap.Inquirer); ok {
 		return b.Fate(int(pe))
@@ -111,8 +111,8 @@ func (j *Job) fate(pe topo.PE) string {
 	return ""
 }
 
-// about is what is known of a PE but for the network's part, each entry the end of a sentence
-// about the PE. asked: also where nothing is remarkable.
+// about returns what is known of a PE without the network, each entry the end of a sentence about
+// the PE. With asked it also says what the PE does when nothing is remarkable.
 func (j *Job) about(pe topo.PE, asked bool, how How) []string {
 	j.watch.mu.Lock()
 	lost := j.watch.fates[pe]
@@ -149,7 +149,7 @@ func (j *Job) about(pe topo.PE, asked bool, how How) []string {
 	return what
 }
 
-// end is how a process has ended: by the word of the launcher, or what the PE has noted itself.
+// end says how a process has ended: by the word of the launcher, or by the PE's own note.
 func (j *Job) end(pe topo.PE) string {
 	if fate := j.fate(pe); fate != "" {
 		return fate
@@ -162,7 +162,7 @@ func (j *Job) end(pe topo.PE) string {
 	return fmt.Sprintf("has ended (its process, %d, is gone, and its status is not known)", j.processes[pe].ID)
 }
 
-// names tells whether a text speaks of a PE.
+// names reports whether a text names a PE.
 func names(text string, pe topo.PE) bool {
 	name := fmt.Sprintf("PE %d", pe)
 	for {
@@ -174,10 +174,10 @@ func names(text string, pe topo.PE) bool {
 	}
 }
 
-// Late is what PEs do that a wait is for, which are the first of all late ones, in fewer words
-// than Explanation has, and without a lock of the network. Others show it in their turn, so
-// where PEs wait for each other in a circle it would grow: of a PE that speaks of this one it
-// has the short words.
+// Late says what the PEs do that a wait is for. late are the first of all late PEs. It has fewer
+// words than Explanation, and takes no lock of the network. Other PEs include it in what they show,
+// so it would grow without end if PEs wait for each other in a circle: for a PE whose text names
+// this one, Late has only the short text.
 func (j *Job) Late(late []topo.PE, all int) string {
 	var said []string
 	for _, pe := range late {

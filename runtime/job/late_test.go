@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// knower is a launcher that knows fates, of which it is asked.
+// knower is a launcher that knows fates, and counts the PEs that it is asked for.
 type knower struct {
 	*teller
 	asked []int
@@ -19,8 +19,8 @@ type knower struct {
 func (k *knower) Inquire(pes []int)  { k.asked = pes }
 func (k *knower) Fate(pe int) string { return k.fates[pe] }
 
-// TestLate: what is said of PEs that are late, by who knows best: the launcher, the PE itself,
-// and where neither does, that its process is gone.
+// TestLate: the text on late PEs comes from the best source: the launcher, then the PE itself, and
+// without either the end of its process.
 func TestLate(t *testing.T) {
 	j, b := watchedJob(t, config.AbortOnFailure)
 	k := &knower{teller: b, fates: map[int]string{}}
@@ -42,11 +42,11 @@ func TestLate(t *testing.T) {
 	late("", 1)
 	does[0], does[Deep] = "is in shmem_quiet for 1.0 s", "is in shmem_quiet for 1.0 s (for PE 10)"
 	late("PE 1 is in shmem_quiet for 1.0 s (for PE 10); PE 2 is in shmem_quiet for 1.0 s (for PE 10); ", 1, 2)
-	// It waits for this one: what it would show, others show already.
+	// It waits for this PE, so other PEs already show what its deep text has.
 	does[Deep] = "is in shmem_quiet for 1.0 s (for PE 10; PE 0 is here)"
 	late("PE 1 is in shmem_quiet for 1.0 s; ", 1)
 
-	// Of another node: what it has said.
+	// A PE of another node: the text that it has sent.
 	late("", 3)
 	j.late.hears(3, "is in shmem_init"+separator+"is in shmem_init, deep")
 	late("PE 3 is in shmem_init, deep; ", 3)
@@ -71,7 +71,7 @@ func TestLate(t *testing.T) {
 	if got := j.Late([]topo.PE{2}, 1); !strings.HasSuffix(got, "is gone, and its status is not known)") {
 		t.Errorf("PE 2: %q", got)
 	}
-	// Nobody waits for it in particular, but it stands out.
+	// No wait is for it in particular, but its state is remarkable.
 	if got := j.Explanation(nil, 0); !strings.HasPrefix(got, "PE 2 has ended (its process, ") {
 		t.Errorf("all are explained by %q", got)
 	}

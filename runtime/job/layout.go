@@ -10,8 +10,8 @@ import "math/bits"
 const (
 	inboxWord = 8
 
-	// Teams have areas of their own, most of which nobody ever touches: as many as
-	// fit the memory, within bounds.
+	// Teams have areas of their own, most of which are never touched. There are as many as fit the
+	// memory, within bounds.
 	teamMemory             = 16 << 20
 	fewestTeams, mostTeams = 15, 512
 
@@ -26,16 +26,16 @@ type Layout struct {
 	ScratchSize   uint64
 	TeamsOffset   uint64
 	TeamSize      uint64 // the area of one team: a word for each PE, scratch, agreements
-	AgreeSize     uint64 // of those
-	Teams         uint64 // how many there are; one more is for the agreements of all PEs
-	DeskOffset    uint64 // where the PEs of a team that an id makes meet
+	AgreeSize     uint64 // the agreements in it
+	Teams         uint64 // number of areas; one more is for the agreements of all PEs
+	DeskOffset    uint64 // where the PEs of a team made from an id meet
 	StaticsOffset uint64 // of the program's statics, whole pages
 	Internal      uint64 // the whole area
 }
 
-// contributions is how many contributions to a small reduction a PE may get: one of each
-// PE where all write to each other, else one in each step and two for the PEs
-// beyond a power of two (capi/front/exchange.c).
+// contributions is how many contributions to a small reduction a PE may receive: one from each PE
+// where all write to each other, else one in each step and two for the PEs beyond a power of two
+// (capi/front/exchange.c).
 func contributions(n int) int {
 	if n <= DirectPEs {
 		return n
@@ -43,29 +43,29 @@ func contributions(n int) int {
 	return bits.Len(uint(n)) - 1 + 2
 }
 
-// teamContributions is the same of a team of n PEs, where nobody ever writes to everybody.
+// teamContributions is the same for a team of n PEs, where the PEs never all write to each other.
 func teamContributions(n int) int { return bits.Len(uint(n)) - 1 + 2 }
 
-// Known is where a PE has, for each PE, whether it knows that it is lost, from the user
-// heap: the words for messages in the last area, which are no team's.
+// Known returns the offset from the user heap of the words that say, for each PE, whether it knows
+// that it is lost. They are the words for messages in the last area, which belongs to no team.
 func (l *Layout) Known() int64 { return int64(l.TeamSize*l.Teams) - int64(l.TeamsOffset) }
 
-// agreeSize is what agreements of n PEs take (capi/front/agree.c): a word for each PE,
-// and two records, each a stamp and two sets of flags, of slots of teams, and of PEs.
+// agreeSize is the size of the agreements of n PEs (capi/front/agree.c): a word for each PE, and
+// two records, each with a stamp and two sets of flags, one for slots of teams and one for PEs.
 func agreeSize(n int) uint64 {
 	const flags, slots = 8, 1024 / 8
 	set := flags + slots + roundUp(uint64(n), 64)/8
 	return roundUp(uint64(n)*inboxWord, cacheLine) + 2*roundUp(8+2*set, cacheLine)
 }
 
-// deskSize is for struct desk (capi/front/team_init.c): a word of each PE, an answer with a list of
-// PEs, and what each PE says.
+// deskSize is the size of struct desk (capi/front/team_init.c): a word for each PE, an answer with
+// a list of PEs, and the entry of each PE.
 func deskSize(n int) uint64 {
 	const head, said = 64, 144
 	return roundUp(uint64(n)*inboxWord, cacheLine) + roundUp(head+uint64(n)*4, cacheLine) + roundUp(uint64(n)*said, cacheLine)
 }
 
-// NewLayout divides the internal area for n PEs, each with so many bytes of statics.
+// NewLayout divides the internal area for n PEs, each with that many bytes of statics.
 func NewLayout(n int, statics uint64) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(contributions(n))}
 	l.InboxOffset = controlPage + roundUp(uint64(n)*inboxWord, cacheLine)

@@ -52,7 +52,7 @@ func TestLayoutSizes(t *testing.T) {
 	}
 }
 
-// TestTeams: hundreds of teams where that costs little memory, and never none.
+// TestTeams: there are hundreds of teams if they cost little memory, and there is always one.
 func TestTeams(t *testing.T) {
 	for _, test := range []struct{ n, teams int }{{1, 512}, {8, 512}, {300, 512}, {1000, 400}, {10_000, 80}, {1_000_000, 12}} {
 		l := NewLayout(test.n, 0)

@@ -11,8 +11,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Look finds the chunks of the driver's that memory of the program's lies in, which is
-// this PE's GPU's, and the unit of such chunks. Lend or ForgetLoan comes next.
+// Look finds the driver's chunks that contain memory of the program on this PE's GPU, and the unit
+// of such chunks. Lend or ForgetLoan comes next.
 func (j *Job) Look(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, error) {
 	l, err := j.gpu.device.Look(gpu.Address(uintptr(at)), n)
 	if err != nil {
@@ -32,9 +32,9 @@ func (j *Job) ForgetLoan() error {
 	return j.gpu.device.Return(l)
 }
 
-// Lend takes a block of the heap that no memory is behind and maps what Look has found
-// into it, from an offset in the block on; on the other PEs of the node it does so at the
-// same time, and where one of them fails all do. NICs that reach the heap are told of it.
+// Lend takes a block of the heap that has no memory behind it, and maps the chunks that Look has
+// found into the block, from an offset on. The other PEs of the node do so at the same time; if one
+// of them fails, all do. NICs that reach the heap are told of it.
 func (j *Job) Lend(size, offset uint64) (heap.Offset, error) {
 	g := j.gpu
 	l := g.loan
@@ -42,7 +42,7 @@ func (j *Job) Lend(size, offset uint64) (heap.Offset, error) {
 		return 0, shmerr.Causef(shmerr.ErrInternal, "nothing was found to be lent")
 	}
 	g.loan = nil
-	g.lastLoan = g.lastLoan.Next() // also where it fails, so that all PEs have the same numbers
+	g.lastLoan = g.lastLoan.Next() // also after an error, so that all PEs have the same numbers
 	for i, e := range j.Engines {
 		e.Locked(func() { j.stages[i].BeginLoan(g.lastLoan) })
 	}
@@ -64,8 +64,8 @@ func (j *Job) Lend(size, offset uint64) (heap.Offset, error) {
 	return off, nil
 }
 
-// TakeBack ends what Lend has done for the block that an offset is in. Nobody uses it
-// any more, here or on another PE.
+// TakeBack ends the loan of the block that contains an offset. Neither this PE nor another one uses
+// the block any more.
 func (j *Job) TakeBack(off heap.Offset) error {
 	start, size, ok := j.Heap.Block(off)
 	if !ok {
@@ -77,7 +77,7 @@ func (j *Job) TakeBack(off heap.Offset) error {
 	return errors.Join(err, g.device.TakeBack(devmem.Extent{Offset: uint64(start), Size: size}), j.Heap.FreeUpper(start))
 }
 
-// endLoan has NICs let go of what is lent.
+// endLoan makes NICs release a loan.
 func (j *Job) endLoan(loan gpustage.Loan) (err error) {
 	for i, e := range j.Engines {
 		e.Locked(func() { err = errors.Join(err, j.stages[i].EndLoan(loan)) })

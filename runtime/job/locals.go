@@ -9,13 +9,13 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// cacheRegions bounds how many buffers stay registered with a NIC. Those have room
-// for 10^5 and more; what is bounded is the time to find a place for a new one.
+// cacheRegions bounds how many buffers stay registered with a NIC. A NIC has room for 10^5 and
+// more; the bound is for the time to find a place for a new one.
 const cacheRegions = 1024
 
-// keepRegistered has an engine keep callers' memory registered, where its provider
-// wants it registered and the system can tell when the memory changes. Elsewhere
-// each operation registers for itself, which is slower and as right.
+// keepRegistered makes an engine keep callers' memory registered, if its provider needs registered
+// memory and the system can report when the memory changes. Elsewhere each operation registers its
+// own buffer, which is slower and as correct.
 func (j *Job) keepRegistered(e *proxy.Engine) {
 	size := j.Config.RegistrationCache
 	if j.cached = !e.Caps().LocalMR; j.cached {

@@ -13,19 +13,19 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// wantsMap tells whether this PE's settings ask for the map of the job. What all PEs are
-// told of that is in their cards, so that all take part where one asks.
+// wantsMap reports whether this PE's settings ask for the map of the job. The peer info of each PE
+// has the answer, so that all PEs take part if one asks.
 func (j *Job) wantsMap() bool { return j.log.Enabled("pe", config.LogDebug) }
 
-// noCartographer is that no PE asks for the map.
+// noCartographer means that no PE asks for the map.
 const noCartographer = -1
 
-// cartographer is the first PE that asks for the map, and prints it.
+// cartographer returns the first PE that asks for the map. It prints the map.
 func cartographer(infos []peerInfo) int {
 	return slices.IndexFunc(infos, func(c peerInfo) bool { return c.Map })
 }
 
-// Map gathers by which way each PE reaches each other one. It is collective, and comes
+// Map gathers the path by which each PE reaches each other one. It is collective, and is called
 // when the job is open.
 func (j *Job) Map() (*pathmap.Map, error) {
 	mine, err := encode(j.paths())
@@ -43,7 +43,7 @@ func (j *Job) Map() (*pathmap.Map, error) {
 	return pathmap.New(j.Nodes, rows)
 }
 
-// printMap prints it, where a PE asks for it.
+// printMap prints the map, if a PE asks for it.
 func (j *Job) printMap() error {
 	if j.mapper == noCartographer {
 		return nil
@@ -59,7 +59,7 @@ func (j *Job) printMap() error {
 	return j.log.Print(b.String())
 }
 
-// paths are the ways of this PE, by what C and kernels are told of each heap.
+// paths returns the paths of this PE, from what C and kernels are told about each heap.
 func (j *Job) paths() pathmap.Row {
 	name, _ := os.Hostname() // for people
 	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.ownGPU(), Reached: j.gpuPath()}
@@ -89,8 +89,8 @@ func (j *Job) paths() pathmap.Row {
 	return r
 }
 
-// hostPath is how calls of the host get to the heap of a PE of this host, and why not
-// without the network.
+// hostPath returns how calls of the host reach the heap of a PE of this host. If they need the
+// network, it says why.
 func (j *Job) hostPath(pe topo.PE) (way pathmap.Path, why string) {
 	switch {
 	case pe == j.Me:
@@ -105,7 +105,7 @@ func (j *Job) hostPath(pe topo.PE) (way pathmap.Path, why string) {
 	return pathmap.Network, j.gpu.unmapped(j.Nodes.Rank(pe))
 }
 
-// kernelPath is the same of kernels, and why not by loads and stores.
+// kernelPath is the same for kernels. If they cannot use loads and stores, it says why.
 func (j *Job) kernelPath(pe topo.PE) (way pathmap.Path, why string) {
 	switch {
 	case pe == j.Me:

@@ -15,13 +15,13 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// table is where PEs of one process meet, once.
+// table is where the PEs of one process meet, once.
 type table struct {
 	all  [][]byte
 	come sync.WaitGroup
 }
 
-// guest is a PE at a table: a bootstrap that gathers and does nothing else.
+// guest is a PE at a table: a bootstrap that can only gather.
 type guest struct {
 	bootstrap.Bootstrap
 	at   *table
@@ -37,7 +37,7 @@ func (g *guest) Allgather(mine []byte) ([][]byte, error) {
 	return g.at.all, nil
 }
 
-// seated are jobs that PEs of some hosts have, their heaps in main memory.
+// seated returns the jobs of PEs on some hosts, with heaps in main memory.
 func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*bytes.Buffer) {
 	t.Helper()
 	cfg, _, err := config.Parse(strings.Fields(environ))
@@ -70,7 +70,7 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	return jobs, said
 }
 
-// together has all PEs do something.
+// together runs f for all PEs at once.
 func together(jobs []*Job, f func(j *Job)) {
 	var all sync.WaitGroup
 	for _, j := range jobs {
@@ -104,8 +104,8 @@ func TestMapOfAll(t *testing.T) {
 	})
 }
 
-// TestWhoPrintsMap: nobody meets for a map that no PE has asked for, and where one has,
-// all meet and it alone prints.
+// TestWhoPrintsMap: PEs do not meet for a map that no PE has asked for. If one has, all meet and
+// only that PE prints the map.
 func TestWhoPrintsMap(t *testing.T) {
 	for _, mapper := range []int{noCartographer, 0, 2} {
 		jobs, said := seated(t, "aab", "", mapper)
@@ -125,7 +125,7 @@ func TestWhoPrintsMap(t *testing.T) {
 	}
 }
 
-// TestCartographer: cards say who asks.
+// TestCartographer: the peer info says which PE asks.
 func TestCartographer(t *testing.T) {
 	for asks, want := range map[string]int{"": -1, "no": -1, "yes": 0, "no no yes yes": 2, "no yes no": 1} {
 		var infos []peerInfo
@@ -147,7 +147,7 @@ func TestCartographer(t *testing.T) {
 	}
 }
 
-// TestMapOfOthers: what no PE of this version would tell is refused.
+// TestMapOfOthers: a row that no PE of this version would send is refused.
 func TestMapOfOthers(t *testing.T) {
 	jobs, _ := seated(t, "aa", "", 0)
 	strange, err := encode(pathmap.Row{Host: "..."})

@@ -22,23 +22,22 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// A bootstrapChoice is one bootstrap: what shows that the process was started for it, and how
-// it begins.
+// A bootstrapChoice is one bootstrap: the sign that the process was started for it, and the
+// function that opens it.
 type bootstrapChoice struct {
 	name config.Bootstrap
-	// sign says what shows it, for the log; "" where nothing does.
+	// sign returns the sign, for the log; "" if there is none.
 	sign func(s *surroundings) string
-	// needs says what has to be done for SHMEM_BOOTSTRAP to force it where there is
-	// no sign. "": it works without one.
+	// needs says what SHMEM_BOOTSTRAP needs to force this bootstrap without a sign. "": nothing.
 	needs string
 	open  func(s *surroundings) (bootstrap.Bootstrap, error)
-	// place are the variables that name one place in a job, which programs that a PE starts
-	// inherit. Without the last one there is no sign.
+	// place has the variables that name one place in a job. Programs that a PE starts inherit them.
+	// Without the last one there is no sign.
 	place []string
 }
 
-// bootstraps are those that there are; the first with a sign wins. What the program says
-// itself comes before what it was started with.
+// bootstraps lists all of them; the first with a sign wins. What the program gives comes before
+// what it was started with.
 var bootstraps = []bootstrapChoice{
 	{"uid", func(s *surroundings) string { return s.given.sign() }, "give shmemx_init_attr a unique id", openUID, nil},
 	{"mpi", signOfMPI, "call MPI_Init before", openMPI, nil},
@@ -51,7 +50,7 @@ var bootstraps = []bootstrapChoice{
 	{"singleton", func(*surroundings) string { return "no launcher" }, "", openSingleton, nil},
 }
 
-// surroundings are what the choice rests on.
+// surroundings are the facts that the choice rests on.
 type surroundings struct {
 	config *config.Config
 	env    map[string]string
@@ -73,8 +72,8 @@ func (g Given) sign() string {
 	return "a unique id"
 }
 
-// set names a variable that is there and not empty, or says nothing. Of several it
-// takes all or none: "A, B".
+// set returns the name of a variable that is set and not empty, or "". Given several, it takes all
+// or none: "A, B".
 func (s *surroundings) set(names ...string) string {
 	for _, name := range names {
 		if s.env[name] == "" {
@@ -84,8 +83,7 @@ func (s *surroundings) set(names ...string) string {
 	return strings.Join(names, ", ")
 }
 
-// environment makes a map of "NAME=value" entries. The first of a name counts, as in
-// getenv.
+// environment makes a map of "NAME=value" entries. The first entry of a name counts, as in getenv.
 func environment(environ []string) map[string]string {
 	env := make(map[string]string, len(environ))
 	for _, kv := range environ {
@@ -98,8 +96,8 @@ func environment(environ []string) map[string]string {
 	return env
 }
 
-// choose takes the way that SHMEM_BOOTSTRAP forces, or the first with a sign, and
-// says why.
+// choose returns the bootstrap that SHMEM_BOOTSTRAP forces, or the first with a sign, and the
+// reason.
 func choose(s *surroundings) (*bootstrapChoice, string, error) {
 	forced := s.config.Bootstrap
 	for i := range bootstraps {
@@ -124,7 +122,7 @@ func choose(s *surroundings) (*bootstrapChoice, string, error) {
 	return nil, "", fmt.Errorf("join job: there is no bootstrap %q", forced)
 }
 
-// meet chooses how the PEs find each other, and begins.
+// meet chooses the bootstrap, and opens it.
 func (j *Job) meet(o *Options) (bootstrap.Bootstrap, error) {
 	s := &surroundings{config: j.Config, env: environment(o.Environ), given: o.Given, warn: j.warn}
 	w, why, err := choose(s)
@@ -142,8 +140,8 @@ func (j *Job) meet(o *Options) (bootstrap.Bootstrap, error) {
 	return w.open(s)
 }
 
-// opened is what an open returned: not a nil pointer of some type, which were no nil
-// Bootstrap, beside an error.
+// opened returns a nil Bootstrap beside an error. Without it the interface would hold a nil pointer
+// of some type, which is not nil.
 func opened(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
 	if err != nil {
 		return nil, err
@@ -159,9 +157,9 @@ func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
 	return opened(m, err)
 }
 
-// signOfMPI: what the program gives comes first, then MPI as far as it has brought the
-// processes of this launch together: each of them may be a world of its own, when MPI
-// and the launcher do not know each other.
+// signOfMPI: what the program gives comes first. MPI counts only as far as it has brought the
+// processes of this launch together: if MPI and the launcher do not know each other, each process
+// may be a world of its own.
 func signOfMPI(s *surroundings) string {
 	if s.given.MPIComm != nil {
 		return "an MPI communicator"
@@ -204,14 +202,14 @@ func openPlugin(s *surroundings) (bootstrap.Bootstrap, error) {
 	return opened(p, err)
 }
 
-// filter is which addresses an id carries.
+// filter returns which addresses an id carries.
 func filter(cfg *config.Config) uid.Filter {
 	families := map[config.BootstrapFamily]uid.Family{config.BootstrapIPv4: uid.IPv4, config.BootstrapIPv6: uid.IPv6}
 	return uid.Filter{Interfaces: cfg.BootstrapInterface, Family: families[cfg.BootstrapFamily]}
 }
 
-// UniqueID makes an id, whose root lives in this process until the job is over, or that of the
-// session that the environment names.
+// UniqueID makes an id. Its root lives in this process until the job is over, or it is the root of
+// the session that the environment names.
 func UniqueID(environ []string) (uid.ID, error) {
 	cfg, _, err := config.Parse(environ)
 	if err != nil {
@@ -226,7 +224,7 @@ func UniqueID(environ []string) (uid.ID, error) {
 
 func openSingleton(*surroundings) (bootstrap.Bootstrap, error) { return singleton.New(), nil }
 
-// openLauncher gives the client a descriptor of its own, which it closes when this PE
+// openLauncher gives the client a descriptor of its own, which the client closes when this PE
 // finalizes: the program may initialise again.
 func openLauncher(s *surroundings) (bootstrap.Bootstrap, error) {
 	l := s.config.Launcher
@@ -237,7 +235,7 @@ func openLauncher(s *surroundings) (bootstrap.Bootstrap, error) {
 	unix.CloseOnExec(l.FD)
 	client, err := launcher.New(fd, l.PE, l.NPEs, s.config.BootstrapTimeout, s.config.OnFailure == config.ReturnOnFailure, s.warn)
 	if err != nil {
-		return nil, errors.Join(err, unix.Close(fd)) // not client: a nil *Client is no nil Bootstrap
+		return nil, errors.Join(err, unix.Close(fd)) // a nil *Client would not be a nil Bootstrap
 	}
 	return client, nil
 }
@@ -266,8 +264,8 @@ func openSlurm(s *surroundings) (bootstrap.Bootstrap, error) {
 	})
 }
 
-// Depart tells the launcher that the process ends in good order, where it has to be
-// told and no job is open. It is for the end of the process.
+// Depart tells the launcher that the process ends in good order, if the launcher needs to know and
+// no job is open. It is called at the end of the process.
 func Depart() {
 	pmix.Depart()
 	pmi.Depart()

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// around is what the choice sees of an environment.
+// around returns the surroundings of an environment.
 func around(t *testing.T, env map[string]string) *surroundings {
 	t.Helper()
 	var environ []string
@@ -63,8 +63,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// What the program gives comes before what it was started with, and is not taken where
-// another one is forced.
+// What the program gives comes before what it was started with, unless another bootstrap is forced.
 func TestGivenComesFirst(t *testing.T) {
 	for _, c := range []struct {
 		env  map[string]string
@@ -84,7 +83,7 @@ func TestGivenComesFirst(t *testing.T) {
 	}
 }
 
-// A communicator does so, too.
+// So does a communicator.
 func TestCommunicatorComesFirst(t *testing.T) {
 	s := around(t, map[string]string{"SHMEM_LAUNCHER_FD": "7", "PMIX_NAMESPACE": "1", "PMIX_RANK": "0"})
 	comm := 0
@@ -97,8 +96,8 @@ func TestCommunicatorComesFirst(t *testing.T) {
 	}
 }
 
-// Who forces a bootstrap that this process was not started for is told so: nothing
-// else is taken in its place.
+// Forcing a bootstrap that this process was not started for is an error: nothing else is taken in
+// its place.
 func TestForcedInVain(t *testing.T) {
 	for _, w := range bootstraps {
 		if w.needs == "" {
@@ -112,8 +111,7 @@ func TestForcedInVain(t *testing.T) {
 	}
 }
 
-// What SHMEM_BOOTSTRAP takes and what there is are the same, and the last way needs
-// no sign.
+// SHMEM_BOOTSTRAP takes exactly the bootstraps that there are, and the last one needs no sign.
 func TestBootstraps(t *testing.T) {
 	names := []string{string(config.BootstrapAuto)}
 	for _, w := range bootstraps {

@@ -19,9 +19,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// openNetwork opens the endpoints, exchanges their addresses and starts the
-// proxy. All endpoints are opened now, whether rings come or not: to open one
-// later every PE would have to take part.
+// openNetwork opens the endpoints, exchanges their addresses and starts the proxies. All endpoints
+// are opened now, whether rings come or not: to open one later, every PE would have to take part.
 func (j *Job) openNetwork(o Options) error {
 	files, err := countFiles()
 	if err != nil {
@@ -61,12 +60,12 @@ func (j *Job) openNetwork(o Options) error {
 		j.bindProxy(l, e, i)
 		go l.Run()
 	}
-	// Nobody sends before everybody receives.
+	// No PE sends before all PEs receive.
 	return j.boot.Barrier()
 }
 
-// windows is how many writes with numbers each PE may have under way to another, and the PE
-// whose queue bounds it, as a text.
+// windows says, as a text, how many numbered writes each PE may have under way to another, and
+// which PE's queue sets that bound.
 func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 	least := -1
 	for pe := range all {
@@ -83,14 +82,13 @@ func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 	return fmt.Sprintf("writes have no numbers: the queue of PE %d has no room for one of each of %d PEs", least, npes)
 }
 
-// copies tells whether engines reach the heap of a PE of this host by copies.
+// copies reports whether engines reach the heap of a PE of this host by copies.
 func (j *Job) copies(pe topo.PE) bool {
 	return j.gpu != nil && j.Config.GPUNet == config.GPUNetCopy && pe != j.Me && j.kinds[pe] == config.HeapDevice && j.Mapped(pe) != nil
 }
 
-// openEngine opens the next endpoint. Callers in C use the first, under the
-// lock that the front gave; each of the others has a lock and words of its own,
-// and wakes the same sleepers.
+// openEngine opens the next endpoint. Callers in C use the first, under the lock that the front
+// gave. Each of the others has its own lock and words, and wakes the same sleepers.
 func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	track := j.trace.Track(i)
 	j.tracks = append(j.tracks, track)
@@ -136,7 +134,7 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	return j.register(nicEnd{e, j.stages[i]})
 }
 
-// stage lets an engine move GPU memory, where this PE has a GPU.
+// stage gives an engine its GPU stage, if this PE has a GPU.
 func (j *Job) stage(e *proxy.Engine) error {
 	if j.gpu == nil {
 		return nil
@@ -175,23 +173,23 @@ func (j *Job) stage(e *proxy.Engine) error {
 	return nil
 }
 
-// atomicsOf is what does atomic operations in the context of a device.
+// atomicsOf returns the unit for atomic operations in the context of a device.
 func (j *Job) atomicsOf(dev *cuda.Device) (amo.By, error) {
 	u, err := j.gpu.unit(dev)
 	return amo.By{Unit: u, Dev: dev}, err
 }
 
-// needsApart tells whether proxies move bytes of this PE's heap in a context of the
-// library's own, so that the program may load kernels while others wait for another PE. It
-// costs memory of the GPU, and is left out where it helps little: where the NIC reaches the
-// heap, so that only what is small is left to streams, and where the heap belongs to the
-// program's context, to which the driver ties copies of its memory (SHMEM_GPU_SHARE=ipc).
+// needsApart reports whether proxies move bytes of this PE's heap in a context of the library's
+// own, so that the program may load kernels while others wait for another PE. It costs memory of
+// the GPU. It is left out where it helps little: where the NIC reaches the heap, so that only small
+// messages use streams, and where the heap belongs to the program's context, to which the driver
+// ties copies of its memory (SHMEM_GPU_SHARE=ipc).
 func (j *Job) needsApart(c fabric.Caps) bool {
 	return j.heap == config.HeapDevice && j.gpu.device.Path() == devmem.VMM && !(j.registers() && c.GPU)
 }
 
-// providerName names an open provider in messages. SHMEM_PROVIDER may have asked for a family,
-// of which the provider has another name: tcp is called net by libfabric up to 1.17.
+// providerName returns the name of an open provider for messages. SHMEM_PROVIDER may have asked for
+// a family, which can have another name: libfabric up to 1.17 calls tcp net.
 func providerName(asked, opened string) string {
 	base, _, _ := strings.Cut(opened, ";")
 	if first, _, _ := strings.Cut(asked, ";"); first == "" || strings.EqualFold(first, base) {
@@ -200,8 +198,7 @@ func providerName(asked, opened string) string {
 	return asked + " by " + opened
 }
 
-// exchangeEndpoints tells every PE of this one's endpoints, and returns those
-// of all.
+// exchangeEndpoints sends this PE's endpoints to every PE, and returns those of all.
 func (j *Job) exchangeEndpoints() ([][]endpointInfo, error) {
 	var mine []endpointInfo
 	for i, e := range j.Engines {

@@ -17,10 +17,10 @@ import (
 // nics are the NICs that this PE takes.
 type nics struct {
 	*ofi.Choice
-	several bool // some PE takes more than one, so that all speak as rails do
+	several bool // some PE takes more than one, so all use the protocol of rails
 }
 
-// chooseNICs takes NICs on the fabric that all PEs take, and learns whether any PE has several.
+// chooseNICs chooses NICs on the fabric of the job, and learns whether any PE has several.
 func (j *Job) chooseNICs() (*nics, error) {
 	if err := j.learnGPUs(); err != nil {
 		return nil, err
@@ -53,8 +53,7 @@ func (j *Job) chooseNICs() (*nics, error) {
 	return n, nil
 }
 
-// openProvider opens the network of an engine, and records what goes through it where
-// the settings want that.
+// openProvider opens the network of an engine. It records the traffic if the settings ask for that.
 func (j *Job) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
 	c := credit.Config(j.NPEs)
 	c.GPU = j.registers()
@@ -66,7 +65,7 @@ func (j *Job) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider,
 	return nvtx.Around(trace.Around(p, c.Tokens, track), j.ranges.proxy()), nil
 }
 
-// planChaos reads what is to go wrong, before this PE has anything that others wait for.
+// planChaos reads the faults to inject, before this PE has anything that others wait for.
 func (j *Job) planChaos() error {
 	text := j.Config.Chaos
 	if text == "" {
@@ -83,7 +82,7 @@ func (j *Job) planChaos() error {
 	return nil
 }
 
-// openPlain opens it as bad as the settings want it.
+// openPlain opens the network, with the faults that the settings ask for.
 func (j *Job) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
 	plan := j.chaos
 	if plan == nil {
@@ -96,8 +95,7 @@ func (j *Job) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error
 	return chaos.New(inner, c, *plan, i == 0)
 }
 
-// openNICs opens an endpoint on each NIC. With one NIC in all PEs nothing stands
-// before it.
+// openNICs opens an endpoint on each NIC. If all PEs have one NIC, the endpoint is used directly.
 func (j *Job) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 	if !n.several {
 		ends, err := n.Open(c)

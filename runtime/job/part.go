@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// partLook is how often a PE that waits for the others in finalize looks whether a report is
-// due.
+// partLook is how often a PE that waits for the others in finalize looks whether a report is due.
 const partLook = 10 * time.Millisecond
 
-// part waits until every PE that is alive has come to finalize. The wait is in Go, and is
-// reported like those in C.
+// part waits until every live PE has come to finalize. The wait is in Go, and is reported like
+// waits in C.
 func (j *Job) part() error {
 	over, gone := make(chan struct{}), make(chan struct{})
 	p := &parting{began: time.Now(), limit: j.Config.Timeout, asked: j.watch.asked}
@@ -40,16 +39,16 @@ func (j *Job) part() error {
 	return j.boot.Part()
 }
 
-// parting is such a wait.
+// parting is the state of that wait.
 type parting struct {
 	began    time.Time
-	reported time.Time     // when its time was over last
+	reported time.Time     // when its limit passed last
 	limit    time.Duration // SHMEM_TIMEOUT; 0: there is none
-	asked    func() uint32 // how many reports the signal has asked for; nil: it cannot
+	asked    func() uint32 // the number of reports that the signal has asked for; nil: there is no signal
 	told     uint32
 }
 
-// due tells whether a report is due.
+// due reports whether a report is due.
 func (p *parting) due(now time.Time) bool {
 	due := false
 	if p.asked != nil {

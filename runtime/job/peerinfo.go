@@ -17,19 +17,18 @@ type peerInfo struct {
 	Heap    uint64 // bytes of the user heap
 	Kind    config.HeapKind
 	Socket  string // where the first PE of a host hands out the memory file
-	Device  string // where this one hands out its heap in GPU memory; "": it has none
+	Device  string // where this PE hands out its heap in GPU memory; "": it has none
 	Proxies int    // endpoints that it would open
 
-	Statics   Statics // what of the program could be symmetric
+	Statics   Statics // the program's statics that could be symmetric
 	OnFailure config.OnFailure
 	Process   process
 	CPUs      topo.Set // that it may use
-	Stats     bool     // what the PEs count is to be printed at the end
-	Map       bool     // the ways between PEs are to be printed at the start
+	Stats     bool     // the counts are to be printed at the end
+	Map       bool     // the paths between PEs are to be printed at the start
 }
 
-// endpointInfo is what they tell of each endpoint when they have opened the
-// network.
+// endpointInfo is what every PE tells every other about each of its open endpoints.
 type endpointInfo struct {
 	Addr     []byte
 	Base     uint64
@@ -59,7 +58,7 @@ func agree(infos []peerInfo) error {
 	return nil
 }
 
-// fewest is how many endpoints each PE opens: engine i of one talks to engine
+// fewest returns the least number of endpoints that a PE opens. Engine i of one PE talks to engine
 // i of another, so no PE can have more than the others.
 func fewest(infos []peerInfo) int {
 	n := infos[0].Proxies

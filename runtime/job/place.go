@@ -17,9 +17,9 @@ import (
 	"libshmem/runtime/topo/hwloc"
 )
 
-// Machine is the computer that this process runs on, read when it is first asked for:
-// by hwloc, else from /sys. Where neither can, nothing is near to anything, which
-// shares NICs out all the same; the error says why.
+// Machine returns the computer that this process runs on. The first call reads it, by hwloc or else
+// from /sys. If neither works, nothing is near to anything: NICs are still shared out, and the
+// error says why.
 var Machine = sync.OnceValues(func() (*topo.Machine, error) {
 	m, err := hwloc.Read()
 	if err != nil {
@@ -40,7 +40,7 @@ type Settings struct {
 	Both    bool // there is a mapping too
 }
 
-// ReadSettings refuses what is malformed.
+// ReadSettings refuses malformed settings.
 func ReadSettings(cfg *config.Config) (s Settings, err error) {
 	s.InTurn = cfg.NICInTurn
 	if s.List, err = topo.ParseList(cfg.NICs); err != nil {
@@ -53,8 +53,8 @@ func ReadSettings(cfg *config.Config) (s Settings, err error) {
 	return s, err
 }
 
-// Hints is what is asked of libfabric. It asks for GPUs where the heap is in their memory by
-// name: whether a job's is otherwise, a job knows.
+// Hints returns what to ask of libfabric. It asks for GPU support if the settings put the heap into
+// GPU memory by name; if they leave the choice open, the job decides later.
 func (s *Settings) Hints(cfg *config.Config) ofi.Hints {
 	w := ofi.Hints{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String(), GPU: cfg.Heap == config.HeapDevice && reaches(cfg.GPUNet)}
 	if s.Mapping != nil {
@@ -63,12 +63,12 @@ func (s *Settings) Hints(cfg *config.Config) ofi.Hints {
 	return w
 }
 
-// Named tells whether the NICs to use are named.
+// Named reports whether the settings name the NICs to use.
 func (s *Settings) Named() bool {
 	return s.Mapping != nil || len(s.List.Names) > 0 && !s.List.Except
 }
 
-// Allows tells whether a NIC may be used.
+// Allows reports whether the settings allow a NIC.
 func (s *Settings) Allows(nic string) bool {
 	if s.Mapping != nil {
 		return slices.ContainsFunc(s.Mapping.Names(), func(name string) bool { return topo.SameName(nic, name) })
@@ -76,8 +76,8 @@ func (s *Settings) Allows(nic string) bool {
 	return len(s.List.Names) == 0 || s.List.Except != slices.ContainsFunc(s.List.Names, func(name string) bool { return topo.SameName(nic, name) })
 }
 
-// Request is what is asked of the topology about NICs that libfabric offers, and the
-// order of those in the request.
+// Request builds the question to the topology about the NICs that libfabric offers, and returns the
+// order of those NICs in it.
 func (s *Settings) Request(nics []ofi.NIC, pes []topo.Process) (topo.Request, []int) {
 	named := s.Named()
 	r := topo.Request{PEs: pes, All: named, InTurn: s.InTurn, Mapping: s.Mapping}
@@ -95,14 +95,14 @@ func (s *Settings) Request(nics []ofi.NIC, pes []topo.Process) (topo.Request, []
 	return r, order
 }
 
-// neighbour is a PE that sees the same NICs as this one: it runs in the same network
-// namespace of the same kernel, whatever host it plays.
+// neighbour is a PE that sees the same NICs as this one: it runs in the same network namespace of
+// the same kernel, even if it simulates another host.
 type neighbour struct {
 	pe topo.PE
 	topo.Process
 }
 
-// learnGPUs learns which GPUs they have. It is collective where some PE has one.
+// learnGPUs learns which GPUs the neighbours have. It is collective if some PE has one.
 func (j *Job) learnGPUs() error {
 	if !j.someGPU() {
 		return nil
@@ -118,8 +118,8 @@ func (j *Job) learnGPUs() error {
 	return nil
 }
 
-// pick chooses this PE's NICs of those that it could take. The machine is asked for
-// where there is something to decide.
+// pick chooses this PE's NICs from those that it could take. It reads the machine only if there is
+// something to decide.
 func (j *Job) pick(machine func() (*topo.Machine, error), s *Settings, nics []ofi.NIC) ([]int, error) {
 	me := 0
 	var pes []topo.Process
@@ -158,8 +158,8 @@ func (j *Job) pick(machine func() (*topo.Machine, error), s *Settings, nics []of
 	return picked, nil
 }
 
-// remark warns of settings that have no effect: a mapping beside a list, and names of
-// the list that no NIC has.
+// remark warns of settings that have no effect: a mapping beside a list, and names in the list that
+// no NIC has.
 func (j *Job) remark(s *Settings, taken []string) {
 	if j.Me != 0 {
 		return
@@ -168,7 +168,7 @@ func (j *Job) remark(s *Settings, taken []string) {
 		j.log.Printf("fabric", config.LogWarn, "SHMEM_NIC_PE_MAPPING is ignored: SHMEM_NIC_LIST=%s comes first (unset one of them)", s.List)
 	}
 	if s.List.Except || j.nearness != "" {
-		return // others of the list are other PEs'
+		return // the other NICs of the list belong to other PEs
 	}
 	for _, name := range s.List.Names {
 		if !slices.ContainsFunc(taken, func(nic string) bool { return topo.SameName(nic, name) }) {
@@ -177,7 +177,7 @@ func (j *Job) remark(s *Settings, taken []string) {
 	}
 }
 
-// near are the processors near to this PE's GPU, else to the NIC; empty where the
+// near returns the processors near to this PE's GPU, or else near to the NIC. It is empty if the
 // machine has one NUMA node or does not say.
 func (j *Job) near(m *topo.Machine, nic string) (topo.Set, string) {
 	what, d := "NIC "+nic, m.Find("", nic)
@@ -194,7 +194,7 @@ func (j *Job) near(m *topo.Machine, nic string) (topo.Set, string) {
 	return n.CPUs, fmt.Sprintf("NUMA node %d, where %s is", n.Number, what)
 }
 
-// ownGPU is the address of this PE's GPU; "" where it has none.
+// ownGPU returns the address of this PE's GPU; "" if it has none.
 func (j *Job) ownGPU() string {
 	if j.gpu == nil || j.gpu.dev == nil {
 		return ""
@@ -202,7 +202,7 @@ func (j *Job) ownGPU() string {
 	return j.gpu.dev.Facts().PCI
 }
 
-// firstNIC is the one that small operations begin with; "" without a network.
+// firstNIC returns the NIC for small operations; "" without a network.
 func firstNIC(e *proxy.Engine) string {
 	if e == nil {
 		return ""
@@ -211,12 +211,12 @@ func firstNIC(e *proxy.Engine) string {
 	return nic
 }
 
-// bindProxy keeps a proxy to the processors near to what it serves.
+// bindProxy binds a proxy to the processors near to its GPU or NIC.
 func (j *Job) bindProxy(l *loop.Loop, e *proxy.Engine, i int) {
 	if j.Config.Bind == config.BindOff || topo.OneNode("") {
 		return
 	}
-	m, _ := Machine() // where it knows nothing, nothing is near
+	m, _ := Machine() // after an error nothing is near
 	if cpus, where := j.near(m, firstNIC(e)); cpus != "" {
 		if n := l.Bind(cpus.List()); n > 0 {
 			j.log.Printf("proxy", config.LogDebug, "proxy %d keeps to %d processors of %s", i, n, where)
@@ -224,8 +224,8 @@ func (j *Job) bindProxy(l *loop.Loop, e *proxy.Engine, i int) {
 	}
 }
 
-// bindPE does the same for the thread that initialises the library. It comes after the
-// proxies, which look at what this thread may use.
+// bindPE does the same for the thread that initialises the library. It is called after the proxies
+// are bound, because they look at the processors that this thread may use.
 func (j *Job) bindPE() {
 	if j.mayBind(j.ownGPU() != "") && !topo.OneNode("") {
 		m, _ := Machine() // as above
@@ -233,8 +233,8 @@ func (j *Job) bindPE() {
 	}
 }
 
-// mayBind: a PE that is alone may be meant to use the whole machine, and where one has
-// no GPU the launcher knows better.
+// mayBind: a PE that is alone may be meant to use the whole machine, and without a GPU the launcher
+// knows better.
 func (j *Job) mayBind(hasGPU bool) bool {
 	return j.Config.Bind == config.BindPE || j.Config.Bind == config.BindAuto && hasGPU && j.Sharing > 1
 }
@@ -243,7 +243,7 @@ func (j *Job) bindThread(m *topo.Machine, nic string) {
 	near, where := j.near(m, nic)
 	allowed := topo.Allowed()
 	if j.Config.Bind == config.BindAuto && !m.CPUs.Within(allowed) {
-		return // somebody has bound it
+		return // it is bound already
 	}
 	both := near.And(allowed)
 	if both == "" || both == allowed {
@@ -260,14 +260,14 @@ func (j *Job) bindThread(m *topo.Machine, nic string) {
 
 // binding is what bindPE has changed.
 type binding struct {
-	tid    int // 0: nothing
+	tid    int // 0: nothing was bound
 	before topo.Set
 }
 
-// unbind gives the thread back what it had, where it is still there.
+// unbind gives the thread back its former processors, if the thread still exists.
 func (j *Job) unbind() {
 	if j.bound.tid != 0 {
-		_ = setAffinity(j.bound.tid, j.bound.before) // it may have ended
+		_ = setAffinity(j.bound.tid, j.bound.before) // the thread may have ended
 		j.bound = binding{}
 	}
 }

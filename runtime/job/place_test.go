@@ -29,7 +29,7 @@ func machine(t *testing.T, name string) *topo.Machine {
 	return m
 }
 
-// placed is what a PE of a job takes on a machine, and what its banner says of that.
+// placed returns what a PE of a job takes on a machine, and what its banner says of that.
 func placed(t *testing.T, m *topo.Machine, me topo.PE, pes []topo.Process, nics []ofi.NIC, environ ...string) (string, string, error) {
 	t.Helper()
 	cfg, _, err := config.Parse(environ)
@@ -55,7 +55,7 @@ func placed(t *testing.T, m *topo.Machine, me topo.PE, pes []topo.Process, nics 
 	return strings.Join(names, " "), j.nearness, err
 }
 
-// efa is what libfabric offers on p5, in the order of names as text.
+// efa is what libfabric offers on p5, with the names in the order of text.
 func efa() []ofi.NIC {
 	var nics []ofi.NIC
 	for i := range 32 {
@@ -122,8 +122,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestStartRefusesMalformed: also where no network is needed, and by the name of the
-// setting.
+// TestStartRefusesMalformed: the error names the setting, and comes even if no network is needed.
 func TestStartRefusesMalformed(t *testing.T) {
 	for environ, want := range map[string]string{
 		"NVSHMEM_HCA_LIST=mlx5_0,^mlx5_1": `read setting SHMEM_NIC_LIST="mlx5_0,^mlx5_1": name 2`,
@@ -135,7 +134,7 @@ func TestStartRefusesMalformed(t *testing.T) {
 	}
 }
 
-// TestAllows: what a described machine's NICs are filtered by.
+// TestAllows: the settings filter the NICs of a described machine.
 func TestAllows(t *testing.T) {
 	for environ, want := range map[string]string{
 		"":                                  "mlx5_0 mlx5_1-rdm",
@@ -163,8 +162,8 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// TestBindThread: the thread keeps to the near node, inside what it may use, and gets
-// back what it had.
+// TestBindThread: the thread is bound to the near node, within the processors that it may use, and
+// gets its former processors back.
 func TestBindThread(t *testing.T) {
 	runtime.LockOSThread()
 	all := topo.Allowed()

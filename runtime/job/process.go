@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a PE's process as others of its machine may find it. The zero value is
-// one that this PE cannot see.
+// process describes a PE's process so that others of its machine can find it. The zero value is a
+// process that this PE cannot see.
 type process struct {
 	ID    int
-	Start uint64 // when it began, in ticks since the machine did: numbers are used again
+	Start uint64 // start time in ticks since the boot, because process numbers are used again
 	Space string // the namespace of process numbers
 }
 
@@ -24,10 +24,10 @@ func ownProcess() process {
 	return p
 }
 
-// visible tells whether this PE can see the process, dead or alive.
+// visible reports whether this PE can see the process, dead or alive.
 func (p *process) visible() bool { return p.ID > 0 && p.Start > 0 && p.Space != "" }
 
-// open gives a descriptor that can be read when the process has ended; -1: it has.
+// open returns a descriptor that becomes readable when the process ends; -1 if it has ended.
 func (p *process) open() (int, error) {
 	fd, err := unix.PidfdOpen(p.ID, 0)
 	switch {
@@ -37,13 +37,13 @@ func (p *process) open() (int, error) {
 		return -1, err
 	}
 	if state, start, ok := stat(p.ID); !ok || start != p.Start || state == 'Z' {
-		return -1, unix.Close(fd) // another one has its number
+		return -1, unix.Close(fd) // another process has its number now
 	}
 	return fd, nil
 }
 
-// condition tells whether the process has ended, and whether a signal or a debugger has
-// stopped it. The process is visible.
+// condition reports whether the process has ended, and whether a signal or a debugger has stopped
+// it. The process is visible.
 func (p *process) condition() (gone, stopped bool) {
 	state, start, ok := stat(p.ID)
 	if !ok || start != p.Start || state == 'Z' || state == 'X' {
@@ -52,13 +52,13 @@ func (p *process) condition() (gone, stopped bool) {
 	return false, state == 'T' || state == 't'
 }
 
-// stat reads the state and the start of a process.
+// stat reads the state and the start time of a process.
 func stat(id int) (state byte, start uint64, ok bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
 	if err != nil {
 		return 0, 0, false
 	}
-	// id (name) state ...: the name may hold anything, so count from its end.
+	// "id (name) state ...": the name may contain anything, so count from its end.
 	_, rest, ok := strings.Cut(string(b[max(strings.LastIndexByte(string(b), ')'), 0):]), " ")
 	const startField = 22 - 3 // of proc_pid_stat(5), from the state on
 	if f := strings.Fields(rest); ok && len(f) > startField {

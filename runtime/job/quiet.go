@@ -6,24 +6,24 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// ringQuiets are quiets of the host that wait for what kernels have pushed.
+// ringQuiets are the host's quiets that wait for operations pushed by kernels.
 type ringQuiets struct {
 	mu    sync.Mutex
 	last  uint64
 	under map[uint64]*ringQuiet
 }
 
-// ringQuiet is one of them. First the rings have to be taken, then the consumers
-// settle what they took.
+// ringQuiet is one of them. First the proxies empty the rings, then the consumers settle what they
+// took.
 type ringQuiet struct {
-	from  []uint64 // tail of each ring when it began
-	taken int      // rings that are taken: the first so many
-	asked []uint64 // of each consumer; nil: not yet
+	from  []uint64 // tail of each ring at the start
+	taken int      // rings that are empty so far: the first ones
+	asked []uint64 // settlement that each consumer was asked for; nil: not yet
 }
 
-// QuietRings sees to what kernels pushed that have ended: a host that has waited
-// for its kernels expects its quiet to cover what they did. The first call has a
-// ticket of 0 and sets it; it is called until it is done.
+// QuietRings waits for operations pushed by kernels that have ended: a host that has waited for its
+// kernels expects its quiet to cover them. The first call has a ticket of 0 and sets it; the caller
+// repeats the call until it is done.
 func (j *Job) QuietRings(ticket *uint64) proxy.Status {
 	all := &j.ringQuiets
 	all.mu.Lock()
@@ -42,8 +42,8 @@ func (j *Job) QuietRings(ticket *uint64) proxy.Status {
 		all.under[all.last] = q
 	}
 	for ; q.taken < len(q.from); q.taken++ {
-		// Other kernels may go on pushing: what was there is taken when all slots
-		// of the ring have been passed once.
+		// Other kernels may go on pushing. The operations that were there have been taken when all
+		// slots of the ring have been passed once.
 		r := j.kernels.rings[q.taken]
 		if !r.Taken() && r.Tail()-q.from[q.taken] < r.Slots() {
 			return proxy.Pending

@@ -6,11 +6,10 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Ranges is how a profiler is shown what this PE does (SHMEM_NVTX).
+// Ranges shows a profiler what this PE does (SHMEM_NVTX).
 type Ranges struct {
-	// Open answers which of some groups will be shown: none where no profiler listens,
-	// and -1 where the library was built without what shows them. It is called when
-	// groups are asked for.
+	// Open returns which of some groups will be shown: none without a profiler that listens, and -1
+	// if the library was built without support for ranges. It is called when groups are asked for.
 	Open func(config.Ranges) int
 	// Proxy shows what the proxies do.
 	Proxy nvtx.Show
@@ -33,7 +32,7 @@ func (r *Ranges) open(asked config.Ranges) error {
 	return nil
 }
 
-// proxy is where the proxies are shown, nil where they are not.
+// proxy returns where the ranges of proxies go; nil: they are not shown.
 func (r *Ranges) proxy() nvtx.Show {
 	if r.live&config.RangeProxy == 0 {
 		return nil
@@ -41,8 +40,8 @@ func (r *Ranges) proxy() nvtx.Show {
 	return r.Proxy
 }
 
-// FastPath tells whether puts, gets and atomics may take the path that shows no ranges.
+// FastPath reports whether puts, gets and atomics may take the path that shows no ranges.
 func (j *Job) FastPath() bool { return j.ranges.live&config.RangesInline == 0 }
 
-// FastOrder tells the same of fences and quiets.
+// FastOrder reports the same for fences and quiets.
 func (j *Job) FastOrder() bool { return j.ranges.live&config.RangeMemOrder == 0 }

@@ -26,10 +26,10 @@ type exporter interface {
 	FlushWrites(all bool) error
 }
 
-// flusher is what reports call those that flush what NICs have written.
+// flusher names the proxy in reports about flushes of what NICs have written.
 const flusher = "a proxy that acts on what a NIC wrote"
 
-// nicGPU is a GPU whose flushes are known as such.
+// nicGPU is a GPU whose flushes are reported as those of the flusher.
 type nicGPU struct {
 	*cuda.Device
 	flushes *cuda.Device
@@ -37,7 +37,7 @@ type nicGPU struct {
 
 func (g nicGPU) FlushWrites(all bool) error { return g.flushes.FlushWrites(all) }
 
-// registrant is what a heap is registered with: a nicEnd.
+// registrant is the endpoint that a heap is registered with: a nicEnd.
 type registrant interface {
 	Caps() fabric.Caps
 	FlushBy(f func() error)
@@ -50,7 +50,7 @@ type registrant interface {
 type registry struct {
 	dev  exporter
 	heap gpu.Address
-	want config.GPUNet // auto, or the one way
+	want config.GPUNet // auto, or one path
 	vmm  bool          // the heap grows
 	all  bool          // other GPUs load from it, too
 	log  func(level config.LogLevel, format string, args ...any)
@@ -59,22 +59,22 @@ type registry struct {
 	unsynced bool // the log says that copies are not made synchronous
 }
 
-// registration is of one endpoint.
+// registration is the registration with one endpoint.
 type registration struct {
 	with registrant
 	way  config.GPUNet // stage: none
-	done int           // parts of the heap that are registered, or are not going to be
+	done int           // parts of the heap that are registered, or will not be
 }
 
-// nicPaths are those by which a NIC may reach GPU memory, the best first: a dma-buf
-// needs no kernel module beside the driver's own.
+// nicPaths are the paths by which a NIC may reach GPU memory, the best first: a dma-buf needs no
+// kernel module besides the driver's own.
 var nicPaths = []config.GPUNet{config.GPUNetDMABuf, config.GPUNetPeerMem}
 
-// nicPathNames are for people.
+// nicPathNames has their names for messages.
 var nicPathNames = map[config.GPUNet]string{config.GPUNetDMABuf: "dma-buf", config.GPUNetPeerMem: "peer memory"}
 
-// open registers what there is of the heap with an endpoint that nobody is
-// connected to, by the first way that works.
+// open registers all of the heap so far with an endpoint before it is connected, by the first path
+// that works.
 func (r *registry) open(with registrant, parts []devmem.Extent) error {
 	way := config.GPUNetStage
 	for _, w := range nicPaths {
@@ -96,7 +96,7 @@ func (r *registry) open(with registrant, parts []devmem.Extent) error {
 	return nil
 }
 
-// try leaves nothing where it fails.
+// try undoes everything if it fails.
 func (r *registry) try(with registrant, way config.GPUNet, parts []devmem.Extent) error {
 	if err := r.allows(way, with.Caps()); err != nil {
 		return err
@@ -112,14 +112,14 @@ func (r *registry) try(with registrant, way config.GPUNet, parts []devmem.Extent
 	return nil
 }
 
-// Values of gpu.Facts.WritesOrdering, for whom a NIC's writes are in order.
+// Values of gpu.Facts.WritesOrdering: the readers for which a NIC's writes are in order.
 const (
 	orderedForOwner = 100
 	orderedForAll   = 200
 )
 
-// flush is what has to be called before anybody acts on what a NIC has written, or
-// nil.
+// flush returns the function that has to be called before anything acts on what a NIC has written,
+// or nil.
 func (r *registry) flush() func() error {
 	order := r.dev.Facts().WritesOrdering
 	if order >= orderedForAll || order >= orderedForOwner && !r.all {
@@ -128,7 +128,7 @@ func (r *registry) flush() func() error {
 	return func() error { return r.dev.FlushWrites(r.all) }
 }
 
-// allows tells why a way cannot be gone, as far as that is known before a try.
+// allows says why a path cannot be used, as far as that is known before a try.
 func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
 	f := r.dev.Facts()
 	no := func(format string, args ...any) error {
@@ -144,10 +144,10 @@ func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
 	case way == config.GPUNetPeerMem && (!f.RDMA || r.vmm && !f.RDMAVMM):
 		return no("the driver gives NICs no access to it")
 	}
-	return nil // whether the provider takes it, the provider says
+	return nil // only the provider knows whether it takes it
 }
 
-// register registers one part of the heap, which may be of a loan.
+// register registers one part of the heap, which may belong to a loan.
 func (r *registry) register(with registrant, way config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
 	at := r.heap + gpu.Address(x.Offset)
 	m := fabric.GPUMemory{Base: pointer(at), Len: x.Size, Device: r.dev.Number(), File: -1, Live: loan != 0}
@@ -156,7 +156,7 @@ func (r *registry) register(with registrant, way config.GPUNet, loan gpustage.Lo
 		if err != nil {
 			return err
 		}
-		// What is registered holds the memory.
+		// The registration holds the memory.
 		defer func() {
 			if err := unix.Close(fd); err != nil {
 				r.log(config.LogError, "close a dma-buf: %v", err)
@@ -174,7 +174,7 @@ func (r *registry) register(with registrant, way config.GPUNet, loan gpustage.Lo
 	return nil
 }
 
-// grow registers what is new of the heap.
+// grow registers the new part of the heap.
 func (r *registry) grow(parts []devmem.Extent) error {
 	for i := range r.ends {
 		e := &r.ends[i]
@@ -187,8 +187,8 @@ func (r *registry) grow(parts []devmem.Extent) error {
 	return nil
 }
 
-// lend registers chunks in a row that are lent to the heap: together, and where the driver
-// or the provider does not take them so, one by one.
+// lend registers consecutive chunks that are lent to the heap: together, or one by one if the
+// driver or the provider does not take them together.
 func (r *registry) lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 	last := chunks[len(chunks)-1]
 	all := devmem.Extent{Offset: chunks[0].Offset, Size: last.Offset + last.Size - chunks[0].Offset}
@@ -214,14 +214,14 @@ func (r *registry) lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 	return nil
 }
 
-// add registers a part of the heap with an endpoint that others are connected to.
+// add registers a part of the heap with a connected endpoint.
 func (r *registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (err error) {
 	e.with.Locked(func() { err = r.register(e.with, e.way, loan, x) })
 	return err
 }
 
-// judge is about a part that may not be registered: it is staged, unless the user has
-// named the way.
+// judge handles a part that could not be registered: it is staged, unless the user has named the
+// path.
 func (r *registry) judge(e *registration, x devmem.Extent, err error) error {
 	switch {
 	case err == nil:
@@ -233,10 +233,10 @@ func (r *registry) judge(e *registration, x devmem.Extent, err error) error {
 	return nil
 }
 
-// registers tells whether NICs may be asked to reach this PE's heap.
+// registers reports whether NICs may be asked to reach this PE's heap.
 func (j *Job) registers() bool { return j.heap == config.HeapDevice && reaches(j.Config.GPUNet) }
 
-// reaches tells whether a way to the network is by NICs that reach memory of GPUs.
+// reaches reports whether a setting lets NICs reach GPU memory.
 func reaches(way config.GPUNet) bool { return way != config.GPUNetStage && way != config.GPUNetCopy }
 
 // register lets the NIC of an engine reach the heap.
@@ -258,9 +258,8 @@ func (j *Job) register(e nicEnd) error {
 	return g.nics.open(e, g.device.Extents())
 }
 
-// staged tells whether bytes of this PE's heap get to the network by way of main
-// memory. Where NICs or copies between GPUs take them from where they are, that is
-// sooner than by a cell of a ring.
+// staged reports whether bytes of this PE's heap reach the network through main memory. If NICs or
+// copies between GPUs take them from where they are, that is sooner than through a cell of a ring.
 func (j *Job) staged() bool {
 	if j.heap != config.HeapDevice || j.Config.GPUNet == config.GPUNetCopy {
 		return false
@@ -269,7 +268,7 @@ func (j *Job) staged() bool {
 	return nics == nil || !slices.ContainsFunc(nics.ends, func(e registration) bool { return e.way != config.GPUNetStage })
 }
 
-// gpuNet is what the banner says of how the network gets to this PE's GPU memory.
+// gpuNet says, for the banner, how the network reaches this PE's GPU memory.
 func (j *Job) gpuNet() string {
 	if way := j.gpuPath(); way != "" {
 		return ", GPU memory " + way
@@ -277,7 +276,7 @@ func (j *Job) gpuNet() string {
 	return ""
 }
 
-// gpuPath is how it does; "" where the heap is in main memory.
+// gpuPath returns the path; "" if the heap is in main memory.
 func (j *Job) gpuPath() string {
 	switch {
 	case j.heap != config.HeapDevice:

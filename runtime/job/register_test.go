@@ -18,8 +18,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// recorder is a GPU and an endpoint that note what they are asked, and fail where
-// a test wants it.
+// recorder is a GPU and an endpoint that note their calls, and fail where a test wants it.
 type recorder struct {
 	t     testing.TB
 	facts gpu.Facts
@@ -102,7 +101,7 @@ func (r *recorder) log(level config.LogLevel, format string, args ...any) {
 	r.lines = append(r.lines, fmt.Sprintf("%s: %s", level, fmt.Sprintf(format, args...)))
 }
 
-// closed fails the test where a descriptor is still open.
+// closed fails the test if a descriptor is still open.
 func (r *recorder) closed() {
 	r.t.Helper()
 	for _, fd := range r.open {
@@ -145,8 +144,8 @@ var (
 	aDMABuf = []string{"export 0x7000000000 2097152", "dmabuf 0x7000000000 at 0: 2097152 of GPU 2 from 0"}
 )
 
-// Each way is tried where the driver and the provider allow it, in its turn, and
-// what failed leaves nothing.
+// Each path is tried in its turn if the driver and the provider allow it, and a failed one leaves
+// nothing behind.
 func TestRegistryOpen(t *testing.T) {
 	no := errors.New("no place for it")
 	with := func(f func(*gpu.Facts)) gpu.Facts {
@@ -225,8 +224,7 @@ func TestRegistryOpen(t *testing.T) {
 	}
 }
 
-// A GPU that does not keep the order of a NIC's writes for all who read them has
-// them flushed.
+// If a GPU does not keep the order of a NIC's writes for all readers, the writes are flushed.
 func TestRegistryFlush(t *testing.T) {
 	for _, c := range []struct {
 		order int
@@ -256,7 +254,7 @@ func TestRegistryFlush(t *testing.T) {
 	}
 }
 
-// What a heap grows by is registered with every endpoint, once, with the lock.
+// A new part of the heap is registered with every endpoint, once, with the lock held.
 func TestRegistryGrow(t *testing.T) {
 	last := []string{"export 0x7002200000 67108864", "dmabuf 0x7002200000 at 35651584: 67108864 of GPU 2 from 0", "sync 0x7002200000"}
 	r, rec := newRegistry(t, config.GPUNetAuto, hopper, nic)
@@ -277,8 +275,8 @@ func TestRegistryGrow(t *testing.T) {
 	}
 	rec.closed()
 
-	// Who named no way goes on with what there is; who did is refused, and may
-	// try again.
+	// A job that named no path goes on with the parts that could be registered. A job that named
+	// one gets an error, and may try again.
 	for _, c := range []struct {
 		want       config.GPUNet
 		first, end int // calls
@@ -308,7 +306,7 @@ func TestRegistryGrow(t *testing.T) {
 	}
 }
 
-// What is lent is one registration, or one for each chunk where that is not taken.
+// A loan is one registration, or one for each chunk if the provider refuses the whole.
 func TestRegistryLend(t *testing.T) {
 	lent := []devmem.Extent{{Offset: 100 << 20, Size: 2 << 20}, {Offset: 102 << 20, Size: 4 << 20}}
 	at := func(x devmem.Extent) []string {

@@ -10,19 +10,19 @@ import (
 	"libshmem/runtime/proxy/loop"
 )
 
-// reports prints what goes wrong in rings, where one mistake in a kernel can come
-// back a million times a second: the first few in full, then how many there were.
+// reports prints errors of rings. One mistake in a kernel can repeat a million times a second, so
+// it prints the first few in full and then how many there were.
 type reports struct {
 	mu    sync.Mutex
 	say   func(text string)
-	note  func(text string) // what a user need not see
+	note  func(text string) // for texts that a user need not see
 	now   func() time.Time
 	since time.Time
 	told  int
-	kept  int // not told since
+	kept  int // counted, and not printed yet
 }
 
-// Of each period of reportEvery, reportMost are told.
+// In each period of reportEvery, reportMost are printed.
 const (
 	reportEvery = 10 * time.Second
 	reportMost  = 8
@@ -51,7 +51,7 @@ func (r *reports) add(err error) {
 	}
 }
 
-// flush tells how many were only counted.
+// flush prints how many were only counted.
 func (r *reports) flush() {
 	if r.kept > 0 {
 		r.say(fmt.Sprintf("%d more operations of rings failed", r.kept))
@@ -59,27 +59,27 @@ func (r *reports) flush() {
 	}
 }
 
-// close tells what is left to tell.
+// close prints the rest.
 func (r *reports) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush()
 }
 
-// Tell says of a wait for a PE, or of -1, what it has to tell, and below that what the flight
-// recorder has.
+// Tell reports on a wait for a PE, or for none in particular (-1), with the flight recorder's
+// events below the text.
 func (j *Job) Tell(of int, text string) {
 	if j.log.Enabled("pe", config.LogWarn) {
 		j.log.Tell("pe", config.LogWarn, fmt.Sprintf("PE %d", j.Me), text, j.flight(of))
 	}
 }
 
-// note is Report for those who ask for more than warnings.
+// note is Report, for logs of more than warnings.
 func (j *Job) note(text string) {
 	j.log.Printf("pe", config.LogInfo, "PE %d: %s", j.Me, text)
 }
 
-// Report says what a wait or a call of this PE has to tell, where the log goes.
+// Report prints the text of a wait or a call of this PE to the log.
 func (j *Job) Report(text string) {
 	if j.log.Enabled("pe", config.LogWarn) {
 		j.log.Say("pe", config.LogWarn, fmt.Sprintf("PE %d: %s", j.Me, text))

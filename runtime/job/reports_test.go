@@ -34,8 +34,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestReportLate: a proxy that was off its processor for a moment is no warning, and takes
-// the place of none.
+// TestReportLate: if a proxy was off its processor for a moment, that is no warning, and does not
+// count as one.
 func TestReportLate(t *testing.T) {
 	var said, noted []string
 	r := reports{

@@ -9,15 +9,15 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// demand is something of SHMEM_REQUIRE that is not the network's own.
+// demand is one requirement of SHMEM_REQUIRE that does not concern the network alone.
 type demand struct {
 	name string
 	has  func(j *Job) bool
-	why  string // it is not there
+	why  string // the reason why it is not there
 	help string
 }
 
-// demands are those.
+// demands lists them.
 var demands = []demand{
 	{
 		"network", func(j *Job) bool { return j.Engine != nil },
@@ -37,15 +37,14 @@ var demands = []demand{
 	},
 }
 
-// askFor has a provider do what SHMEM_REQUIRE names, where it does that only for
-// those who ask.
+// askFor asks a provider for what SHMEM_REQUIRE names, if the provider does that only on request.
 func (j *Job) askFor(c *fabric.Config) {
 	c.Fence = c.Fence || slices.Contains(j.Config.Require, "fence")
 	c.Atomics = c.Atomics || slices.Contains(j.Config.Require, "atomics")
 	c.Data = c.Data || slices.Contains(j.Config.Require, "data")
 }
 
-// require looks for what SHMEM_REQUIRE names. It comes when everything is open.
+// require checks SHMEM_REQUIRE. It is called when everything is open.
 func (j *Job) require() error {
 	for _, name := range j.Config.Require {
 		if err := j.requireOne(name); err != nil {

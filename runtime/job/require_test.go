@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// TestRequireKnowsItsWords: the setting takes what is looked for, and nothing else.
+// TestRequireKnowsItsWords: the setting accepts the names that are checked, and no others.
 func TestRequireKnowsItsWords(t *testing.T) {
 	var known []string
 	for _, p := range fabric.Properties {

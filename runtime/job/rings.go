@@ -14,10 +14,10 @@ import (
 // Waker is a C function that ends the sleep of a proxy, and its argument.
 type Waker struct{ Function, Argument unsafe.Pointer }
 
-// Rings returns the state by which threads of this process find the rings and
-// the other PEs, a struct shmemi_device_state in C's memory. The first call
-// makes the rings and has the proxies serve them; it is not safe for concurrent
-// use. waker gives what producers call when the i-th engine's proxy sleeps.
+// Rings returns the state by which threads of this process find the rings and the other PEs, a
+// struct shmemi_device_state in C's memory. The first call makes the rings and lets the proxies
+// serve them; it is not safe for concurrent use. waker returns what producers call when the proxy
+// of the i-th engine sleeps.
 func (j *Job) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, error) {
 	if j.rings != nil {
 		return unsafe.Pointer(j.rings.State), nil
@@ -56,7 +56,7 @@ func (j *Job) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, e
 	return unsafe.Pointer(s), nil
 }
 
-// serveRings spreads the rings over the engines. device: kernels produce.
+// serveRings spreads the rings over the engines. device: kernels are the producers.
 func (j *Job) serveRings(rings []*queue.Ring, device bool) {
 	if len(j.Engines) == 0 || len(rings) == 0 {
 		return
@@ -67,7 +67,7 @@ func (j *Job) serveRings(rings []*queue.Ring, device bool) {
 		mine[e] = append(mine[e], r)
 	}
 	locals := loop.NewLocals()
-	// Nobody else may ever ask about an operation of a ring that failed.
+	// The producer may never ask about an operation that failed.
 	j.reports = &reports{say: j.Report, note: j.note, now: time.Now}
 	var wakes []func()
 	for i, e := range j.Engines {
@@ -91,7 +91,7 @@ func (j *Job) serveRings(rings []*queue.Ring, device bool) {
 		len(rings), j.Config.RingSize, j.Config.RingMapBy, whose, len(j.Engines))
 }
 
-// closeRings completes what was pushed and takes the rings away.
+// closeRings completes the pushed operations and takes the rings away.
 func (j *Job) closeRings() error {
 	for _, c := range j.consumers {
 		c.Finish()

@@ -48,9 +48,9 @@ func allocated(f func()) (bytes uint64) {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestBootstrapScale is how one PE of many meets the others, with 64 of them on a
-// host: what it gets, what that takes for a moment, and what stays. Only the bytes
-// that come can fail.
+// TestBootstrapScale measures how one PE of many meets the others, with 64 of them on a host: the
+// bytes that it gets, the memory that it needs for a moment, and the memory that it keeps. Only the
+// number of bytes can fail the test.
 func TestBootstrapScale(t *testing.T) {
 	for _, n := range []int{2, 64, 1000, 10_000, 100_000} {
 		if n > *mostPEs {

@@ -23,8 +23,8 @@ func (j *Job) tellGPUs() error {
 	return err
 }
 
-// GPUFirst is, for each PE, the first one that has the same GPU. PEs share a GPU on one node
-// only, and a PE without one is alone.
+// GPUFirst returns, for each PE, the first PE that has the same GPU. PEs share a GPU on one node
+// only, and a PE without a GPU is alone.
 func (j *Job) GPUFirst() []topo.PE {
 	first := make([]topo.PE, j.NPEs)
 	type place struct {

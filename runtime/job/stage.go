@@ -17,11 +17,11 @@ type nicEnd struct {
 
 var _ registrant = nicEnd{}
 
-// useStage gives an engine what moves GPU memory: of this PE by m, and where that is nil only of
-// other PEs.
+// useStage gives an engine its GPU stage. It moves this PE's GPU memory by m; if m is nil, it moves
+// only that of other PEs.
 func (j *Job) useStage(i int, m gpustage.Memory) error {
 	e := j.Engines[i]
-	// All engines together pin as much as one would.
+	// All engines together pin as much memory as one would.
 	s, err := gpustage.New(e.Host(), m, gpustage.Config{Chunks: max(2, gpustage.Chunks/j.proxies)})
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (j *Job) useStage(i int, m gpustage.Memory) error {
 	return nil
 }
 
-// connect tells an engine, and what moves GPU memory for it, of the endpoints of all PEs.
+// connect gives an engine, and its GPU stage, the endpoints of all PEs.
 func (j *Job) connect(i int, infos [][]endpointInfo) ([]proxy.Endpoint, error) {
 	job := j.boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i))
 	ends, stages := make([]proxy.Endpoint, len(infos)), make([]gpustage.Endpoint, len(infos))
@@ -55,7 +55,7 @@ func (j *Job) connect(i int, infos [][]endpointInfo) ([]proxy.Endpoint, error) {
 	return ends, nil
 }
 
-// mapPeers has heaps of this host that are mapped here be reached by copies.
+// mapPeers lets copies reach the heaps of this host that are mapped here.
 func (j *Job) mapPeers(s *gpustage.Stage) {
 	for _, pe := range j.Nodes.Peers(j.Me) {
 		if j.copies(pe) {

@@ -6,8 +6,8 @@ import (
 	"libshmem/runtime/config"
 )
 
-// Statics are the program's globals and statics, as the front finds them. It moves
-// them, too: what is done here is to agree and to give them a place.
+// Statics are the program's globals and statics, as the front finds them. The front also moves
+// them; this file makes the PEs agree on them and gives them a place.
 type Statics struct {
 	Size   uint64 // bytes, whole pages; 0: there are none to be symmetric
 	Like   string // the same on PEs that run the same program
@@ -15,7 +15,7 @@ type Statics struct {
 	Remedy string
 }
 
-// StaticsPlace is where they go: an area of the memory file, which every PE has at the
+// StaticsPlace is the place of the statics: an area of the memory file, which every PE has at the
 // same offset from its user heap.
 type StaticsPlace struct {
 	File   int
@@ -25,7 +25,7 @@ type StaticsPlace struct {
 
 const passHeap = "pass memory from shmem_malloc"
 
-// allowed is what of them the setting leaves.
+// allowed returns the statics that the setting allows.
 func (s Statics) allowed(want config.Statics) Statics {
 	if want == config.StaticsOff {
 		return Statics{Cause: "SHMEM_STATICS is off", Remedy: "unset SHMEM_STATICS, or " + passHeap}
@@ -33,14 +33,14 @@ func (s Statics) allowed(want config.Statics) Statics {
 	return s
 }
 
-// agreeStatics makes the statics of all PEs symmetric, or none. Two programs in one job
-// are no mistake as long as they keep to the heap, so that is one only where the user
-// has asked for statics.
+// agreeStatics makes the statics of all PEs symmetric, or none. Two programs in one job are no
+// mistake as long as they use only the heap, so different statics are an error only if the user has
+// asked for statics.
 func agreeStatics(infos []peerInfo, me int, want config.Statics) (Statics, error) {
 	all := infos[me].Statics
 	for pe, c := range infos {
 		switch {
-		case all.Size == 0: // and its own cause
+		case all.Size == 0: // with its own cause
 		case c.Statics.Size == 0:
 			all = Statics{Cause: fmt.Sprintf("PE %d has none: %s", pe, c.Statics.Cause), Remedy: c.Statics.Remedy}
 		case c.Statics != infos[0].Statics:
@@ -53,8 +53,8 @@ func agreeStatics(infos []peerInfo, me int, want config.Statics) (Statics, error
 	return all, nil
 }
 
-// Statics tells where the program's statics go; false: they stay where they are, for
-// the reason that the first answer has.
+// Statics returns the place of the program's statics. It returns false if they stay where they are;
+// the first result has the reason.
 func (j *Job) Statics() (Statics, StaticsPlace, bool) {
 	if j.statics.Size == 0 {
 		return j.statics, StaticsPlace{}, false

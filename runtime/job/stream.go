@@ -12,12 +12,12 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// imageBytes is the size of what kernels are given: struct shmemi_device_image.
+// imageBytes is the size of the state for kernels: struct shmemi_device_image.
 const imageBytes = uint64(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
 
-// OpenStreams makes calls on streams ready, with the library's kernels from a
-// file. It comes after Kernels and is not safe for concurrent use. A file that is
-// missing or of no use is told by the calls that need it.
+// OpenStreams makes calls on streams ready, with the library's kernels from a file. It comes after
+// Kernels and is not safe for concurrent use. If the file is missing or of no use, the calls that
+// need it report that.
 func (j *Job) OpenStreams(file string) error {
 	switch {
 	case j.streams != nil:
@@ -47,13 +47,13 @@ func (j *Job) OpenStreams(file string) error {
 	return nil
 }
 
-// Stream has a stream of the program do a call.
+// Stream runs a call on a stream of the program.
 func (j *Job) Stream(what onstream.What, c *queue.StreamCall, stream uintptr) error {
 	return j.streams.Queue(what, c, gpu.Stream(stream))
 }
 
-// Module is where device code of the program keeps the job's state, and how many
-// bytes that has. library: the handle is a CUlibrary, else a CUmodule.
+// Module returns where device code of the program keeps the job's state, and its bytes. library:
+// the handle is a CUlibrary, else a CUmodule.
 func (j *Job) Module(library bool, handle unsafe.Pointer) (unsafe.Pointer, uint64, error) {
 	const name = "shmemi_here"
 	find := j.gpu.dev.ModuleGlobal
@@ -89,7 +89,7 @@ type streamCode struct {
 	dev *cuda.Device
 }
 
-// Give fails where the file is of another release than the library.
+// Give fails if the file is of another release than the library.
 func (c streamCode) Give(job gpu.Address, n uint64) error {
 	at, have, err := c.Global("shmemi_job")
 	if err == nil && have != n {

@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// teamWork is the most memory of a heap for collectives of kernels on teams, and
-	// teamShare the part of the heap that it may be. Teams of many PEs need more
-	// each, so there may be fewer of them for kernels than for the host.
+	// teamWork is the most memory of a heap for collectives of kernels on teams, and teamShare the
+	// largest part of the heap for it. Teams of many PEs need more each, so there may be fewer of
+	// them for kernels than for the host.
 	teamWork  = 16 << 20
 	teamShare = 16
 )
 
-// teamAreas is how many teams of a job get memory for collectives of kernels.
+// teamAreas returns how many teams of a job get memory for collectives of kernels.
 func teamAreas(pes int, teams, heap uint64) uint64 {
 	each := queue.WorkTeamSize(pes)
 	return min(teams, max(min(teamWork, heap/teamShare)/each, fewestTeams))
 }
 
-// teams is what kernels of this PE are told of teams: a table that the handle of a
-// team leads into, and the PEs of those that follow no rule. The host keeps a copy,
-// since teams may be there before kernels are.
+// teams has what kernels of this PE know of teams: a table, which the handle of a team indexes, and
+// lists of PEs for teams without a stride. The host keeps a copy, because teams may exist before
+// kernels do.
 type teams struct {
 	pes   int // of the job
 	areas areas
@@ -35,29 +35,29 @@ type teams struct {
 
 	mu    sync.Mutex
 	known map[int]known // by slot
-	worn  map[int]bool  // slots whose memory a team has had
+	worn  map[int]bool  // slots whose memory a team has used
 	table gpu.Address   // for kernels; 0: there are none yet
 	lists gpu.Address
 }
 
 // areas is where teams have their memory in the user heap.
 type areas struct {
-	heap         gpu.Address // as kernels of this PE have it
+	heap         gpu.Address // as kernels of this PE address it
 	offset, size uint64      // of the first one, and of each
 	count        uint64
 }
 
 type known struct {
 	entry queue.Team
-	pes   []int32 // where they follow no rule
+	pes   []int32 // for teams without a stride
 }
 
 const teamBytes = uint64(unsafe.Sizeof(queue.Team{}))
 
-// listBytes is what the list of one team's PEs takes at most.
+// listBytes is the most that the list of one team's PEs takes.
 func (t *teams) listBytes() uint64 { return 4 * uint64(t.pes) }
 
-// show tells kernels of a team. pes: of those that follow no rule.
+// show tells kernels of a team. pes are the PEs of a team without a stride.
 func (t *teams) show(slot int, entry queue.Team, pes []int32) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +69,7 @@ func (t *teams) show(slot int, entry queue.Team, pes []int32) error {
 	return t.write(slot, k)
 }
 
-// hide has kernels forget a team.
+// hide makes kernels forget a team.
 func (t *teams) hide(slot int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,9 +77,8 @@ func (t *teams) hide(slot int) error {
 	return t.write(slot, known{})
 }
 
-// renew sets the counters and flags of a slot back where a team has had them. All
-// PEs of the next team do it before any of them has its handle, and when nothing of
-// the last team is under way.
+// renew resets the counters and flags of a slot that a team has used. All PEs of the next team do
+// it before any of them has its handle, and when nothing of the last team is under way.
 func (t *teams) renew(slot int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +88,7 @@ func (t *teams) renew(slot int) error {
 	return t.clear(t.areas.offset+uint64(slot)*t.areas.size, queue.WorkBuffers(t.pes))
 }
 
-// begin is for kernels that come, with room for the table and the lists.
+// begin makes the table and the lists for new kernels.
 func (t *teams) begin(table, lists gpu.Address) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,7 +101,7 @@ func (t *teams) begin(table, lists gpu.Address) error {
 	return nil
 }
 
-// end is for kernels that go, with their table.
+// end releases the table when the kernels end.
 func (t *teams) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +126,7 @@ func (t *teams) write(slot int, k known) error {
 	return nil
 }
 
-// openTeams comes when the heap has its memory for collectives.
+// openTeams is called when the heap has its memory for collectives.
 func (j *Job) openTeams() {
 	if j.gpu == nil {
 		return
@@ -138,8 +137,8 @@ func (j *Job) openTeams() {
 	}
 }
 
-// clearHeap sets a part of this PE's user heap to 0, by the copy engine where it is
-// in the memory of a GPU: kernels of the program may fill that.
+// clearHeap sets a part of this PE's user heap to 0. In GPU memory the copy engine does it, because
+// kernels of the program may fill the GPU.
 func (j *Job) clearHeap(offset, n uint64) error {
 	if j.heap == config.HeapDevice {
 		return j.gpu.dev.CopyIn(j.gpu.address(j.Nodes.Rank(j.Me))+gpu.Address(offset), make([]byte, n))
@@ -148,9 +147,9 @@ func (j *Job) clearHeap(offset, n uint64) error {
 	return nil
 }
 
-// ShowTeam tells kernels of this PE of the team in a slot, HideTeam has them forget
-// it, and RenewTeam comes before the next one. Any goroutine may call them; where
-// there is no GPU they do nothing.
+// ShowTeam tells kernels of this PE of the team in a slot, HideTeam makes them forget it, and
+// RenewTeam comes before the next team of the slot. Any goroutine may call them; without a GPU they
+// do nothing.
 func (j *Job) ShowTeam(slot int, entry queue.Team, pes []int32) error {
 	if j.teams == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// TestTeamAreas: hundreds of teams in a job of a GPU server, fewer where each takes
-// much or the heap is small, and never so few that a program has no use of them.
+// TestTeamAreas: there are hundreds of teams in a job of a GPU server. There are fewer if each
+// takes much or the heap is small, and never too few for a program to use.
 func TestTeamAreas(t *testing.T) {
 	for _, c := range []struct {
 		pes         int
@@ -36,10 +36,10 @@ func TestTeamAreas(t *testing.T) {
 	}
 }
 
-// gpuMemory is the GPU's and the heap's, for teams.
+// gpuMemory is the memory of the GPU, and of the heap, for teams.
 type gpuMemory struct {
 	bytes   []byte
-	order   []gpu.Address // of what was written
+	order   []gpu.Address // of the writes
 	cleared [][2]uint64
 	err     error
 }
@@ -77,7 +77,7 @@ func newTeams(m *gpuMemory) *teams {
 	}
 }
 
-// begun has a table, as if it had the address 64: an address of 0 says that there is none.
+// begun makes a table at the address 64; the address 0 means that there is none.
 func begun(t *testing.T, m *gpuMemory) *teams {
 	t.Helper()
 	all := newTeams(m)
@@ -101,7 +101,7 @@ func TestTeamTable(t *testing.T) {
 		t.Errorf("a regular team: %+v, want %+v", got, want)
 	}
 
-	// The list is there before the entry leads to it.
+	// The list is written before the entry that points to it.
 	m.order = nil
 	if err := all.show(2, queue.Team{Handle: 0x402, NPEs: 3}, []int32{6, 1, 2}); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestTeamTable(t *testing.T) {
 		t.Errorf("its PEs: %v", got)
 	}
 
-	// Beyond the memory for collectives a team is known all the same.
+	// A team beyond the memory for collectives is known all the same.
 	if err := all.show(3, queue.Team{Handle: 0x403, NPEs: 1}, nil); err != nil || m.entry(3).Handle != 0x403 || m.entry(3).Work != 0 {
 		t.Errorf("a team too many: %+v, error %v", m.entry(3), err)
 	}
@@ -126,7 +126,7 @@ func TestTeamTable(t *testing.T) {
 	}
 }
 
-// TestTeamsBeforeKernels: the table begins with the teams that there are.
+// TestTeamsBeforeKernels: the table begins with the existing teams.
 func TestTeamsBeforeKernels(t *testing.T) {
 	var m gpuMemory
 	all := newTeams(&m)
@@ -152,7 +152,7 @@ func TestTeamsBeforeKernels(t *testing.T) {
 	}
 }
 
-// TestTeamsRenew: what a team has left is cleared before the next one, and only then.
+// TestTeamsRenew: what a team has left is cleared before the next team, and only then.
 func TestTeamsRenew(t *testing.T) {
 	var m gpuMemory
 	all := begun(t, &m)

@@ -9,9 +9,9 @@ import (
 	"libshmem/runtime/proxy/backlog"
 )
 
-// undone tells of work that the GPU's driver has taken from a proxy and that is not
-// carried out. No call is held then, the proxy serves all others, and only who waits for
-// these bytes stands still (docs/guides/gpu-network.md).
+// undone reports work that the GPU driver has taken from a proxy and does not carry out. No call is
+// blocked then: the proxy serves all other operations, and only the operations that need these
+// bytes wait (docs/guides/gpu-network.md).
 type undone struct {
 	of     []undoneBy // one for each proxy
 	under  []undoneWork
@@ -19,14 +19,14 @@ type undone struct {
 	seen   []backlog.Work
 }
 
-// undoneBy is who asks the GPU.
+// undoneBy is a proxy that gives the GPU work.
 type undoneBy struct {
 	name  string
 	apart bool // in a context of the library's own
 	what  func(to []backlog.Work) []backlog.Work
 }
 
-// undoneWork is a stream that stands still since it was first seen so.
+// undoneWork is the work of a stream that has not moved since the given time.
 type undoneWork struct {
 	backlog.Work
 	by    *undoneBy
@@ -34,7 +34,7 @@ type undoneWork struct {
 	told  bool
 }
 
-// look notes what there is now, and since when it has been so.
+// look notes the work that there is now, and since when it has not moved.
 func (u *undone) look(now time.Time) {
 	u.before, u.under = u.under, u.before[:0]
 	for i := range u.of {
@@ -57,7 +57,7 @@ func (w *undoneWork) text(now time.Time) string {
 	return fmt.Sprintf("the GPU has carried out none of %s, for %.1f s, asked by %s", &w.Work, now.Sub(w.since).Seconds(), w.by.name)
 }
 
-// why is what is known to keep a stream, and what helps.
+// why returns a likely cause for a stream that does not move, and the remedy.
 func (w *undoneWork) why(f gpu.Facts) string {
 	const loads, remedy = "the program loads a kernel, by its first launch, beside one that runs", "launch each kernel once before"
 	cause, help := "kernels fill the GPU and leave no place for an atomic operation", "leave one multiprocessor free where kernels wait"

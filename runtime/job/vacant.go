@@ -11,12 +11,12 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// maxAncestors is how many processes may be between a PE and a program that it starts.
+// maxAncestors bounds how many processes may be between a PE and a program that it starts.
 const maxAncestors = 64
 
-// vacant refuses the place in a job that some variables name where an ancestor of this
-// process has it: programs that a PE starts inherit the variables, and a launcher that is
-// spoken to by two as by one loses count, or waits for ever.
+// vacant refuses a place in a job, named by some variables, if an ancestor of this process has it:
+// programs that a PE starts inherit the variables. A launcher that two processes contact as one PE
+// miscounts, or waits for ever.
 func vacant(env map[string]string, place []string) error {
 	if len(place) == 0 {
 		return nil
@@ -39,16 +39,16 @@ func vacant(env map[string]string, place []string) error {
 	}
 }
 
-// ancestor finds the nearest process above one that has the same place, and the library.
-// A shell or another program between the launcher and a PE has the place, too, but not the
-// library's second half, which a process loads when it joins a job.
+// ancestor finds the nearest process above this one that has the same place and the library. A
+// shell or another program between the launcher and a PE has the place, too, but not the Go half of
+// the library, which a process loads when it joins a job.
 func ancestor(proc string, pid int, env map[string]string, place []string) (int, bool) {
 	for range maxAncestors {
 		pid = parent(proc, pid)
 		dir := filepath.Join(proc, strconv.Itoa(pid))
 		environ, err := os.ReadFile(filepath.Join(dir, "environ"))
 		if pid < 1 || err != nil {
-			return 0, false // there is none, or it is another user's
+			return 0, false // there is none, or it belongs to another user
 		}
 		its := environment(strings.Split(string(environ), "\x00"))
 		for _, name := range place {
@@ -63,10 +63,10 @@ func ancestor(proc string, pid int, env map[string]string, place []string) (int,
 	return 0, false
 }
 
-// parent is 0 where there is none, or nobody tells.
+// parent returns the parent of a process; 0 if there is none, or if the system does not say.
 func parent(proc string, pid int) int {
 	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
-	// The name of a program is in brackets, and may have some of its own.
+	// The name of a program is in parentheses, and may contain some itself.
 	_, rest, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
 	if fields := bytes.Fields(rest); err == nil && ok && len(fields) > 1 {
 		if n, err := strconv.Atoi(string(fields[1])); err == nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A tree of processes: who of them has the place that this one, 9, was given.
+// A tree of processes: which of them has the same place as this one, process 9.
 func TestAncestor(t *testing.T) {
 	type process struct {
 		pid, parent   int

@@ -19,22 +19,21 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// Who notices that a PE has ended: the launcher, whose child it is; the kernel, of
-// processes that this one can see; and the network, when it does not get through.
-// The launcher knows best what became of it, so the others wait for its word a
-// little.
+// Three sources report that a PE has ended: the launcher, whose child it is; the kernel, for
+// processes that this one can see; and the network, when it cannot reach the PE. The launcher knows
+// best what became of the PE, so reports of the other two wait a little for the launcher's.
 //
-// Without SHMEM_ON_FAILURE=return the launcher ends the job, and there is nothing to
-// do, unless the launcher is gone itself, or is one that may not: then it has newsDelay
-// to end the job itself, with the status of the PE that failed.
+// Without SHMEM_ON_FAILURE=return the launcher ends the job, and there is nothing to do, unless the
+// launcher is gone itself or must not end the job. Then it has newsDelay to end the job itself,
+// with the status of the PE that failed.
 const (
-	// newsDelay is how long that word may take.
+	// newsDelay is how long the launcher's report may take.
 	newsDelay = time.Second
-	// watched is how many processes a PE watches at most, those after its own: with
-	// thousands on a machine there are enough that do, and each takes a descriptor.
+	// watched bounds how many processes a PE watches: those of the PEs after it. With thousands on
+	// a machine there are enough watchers, and each watch takes a descriptor.
 	watched = 128
-	// pings is how often PEs are asked for a sign of life that nobody else watches,
-	// and pinged how many of them at a time.
+	// pings is how often a PE asks the PEs that only the network can watch for a sign of life, and
+	// pinged how many of them at a time.
 	pings, pinged = time.Second, 16
 )
 
@@ -47,28 +46,28 @@ type watch struct {
 	fates   map[topo.PE]string
 	suspect map[topo.PE]suspicion
 
-	// Of the thread.
+	// The thread's own.
 	j        *Job
 	lose     func(topo.PE)
-	open     map[int]topo.PE // what it polls, by descriptor
+	open     map[int]topo.PE // the descriptors that it polls
 	orphaned bool            // the launcher is gone
-	turn     int             // who was pinged last
+	turn     int             // the PE that was pinged last
 	silent   map[topo.PE]int // pings in a row that could not be sent
 	asked    func() uint32
-	told     uint32 // of those
+	told     uint32 // the value of asked at the last report
 	pinged   time.Time
 }
 
-// suspicion is a PE that seems to be gone.
+// suspicion is a PE that seems to have ended.
 type suspicion struct {
 	fate  string
 	since time.Time
 }
 
-// Watch begins to look after the other PEs. lose is called for each that is lost,
-// from one thread; then the Job goes on without it. asked counts the reports that
-// somebody wants. It returns a descriptor to which a number is written when that
-// changes; 0: nobody looks. It comes after Start.
+// Watch begins to watch the other PEs. It calls lose for each PE that is lost, from one thread;
+// then the Job goes on without it. asked counts the reports that have been asked for. It returns a
+// descriptor to which a number is written when that count changes; 0: there is no thread. Watch
+// comes after Start.
 func (j *Job) Watch(lose func(topo.PE), asked func() uint32) (fd int) {
 	w := &j.watch
 	j.watchDriver(asked)
@@ -96,14 +95,14 @@ func (j *Job) Watch(lose func(topo.PE), asked func() uint32) (fd int) {
 
 func (w *watch) survives() bool { return w.j.Config.OnFailure == config.ReturnOnFailure }
 
-// looks tells whether this PE looks after the others from the beginning: because it goes
-// on without them, or because nobody else would end it with them.
+// looks reports whether this PE watches the others from the beginning: because it goes on without
+// them, or because no launcher would end it with them.
 func (j *Job) looks() bool {
 	e, ok := j.boot.(bootstrap.Ender)
 	return j.Config.OnFailure == config.ReturnOnFailure || !ok || !e.EndsJob()
 }
 
-// unreachable is what an engine says of a PE, with its lock held.
+// unreachable handles an engine's report on a PE. The engine's lock is held.
 func (w *watch) unreachable(pe fabric.PE, err error) {
 	w.suspects(topo.PE(pe), "cannot be reached any more: "+err.Error())
 	w.wake()
@@ -127,11 +126,11 @@ func (w *watch) wake() {
 	if w.kick > 0 {
 		var one [8]byte
 		binary.NativeEndian.PutUint64(one[:], 1)
-		_, _ = unix.Write(w.kick, one[:]) // full: it is awake
+		_, _ = unix.Write(w.kick, one[:]) // an error means that it is full, so the thread is awake
 	}
 }
 
-// stop ends the thread. A second time does nothing.
+// stop ends the thread. A second call does nothing.
 func (w *watch) stop() {
 	w.mu.Lock()
 	w.over = true
@@ -201,11 +200,11 @@ func (w *watch) run() {
 	}
 }
 
-// reportDelay is how long those that wait in C have to tell of themselves first:
-// they look every 10 ms.
+// reportDelay is the time that callers waiting in C have to report on themselves first. They look
+// every 10 ms.
 const reportDelay = 50 * time.Millisecond
 
-// report tells what stands out, if somebody has asked.
+// report prints what is remarkable, if a report was asked for.
 func (w *watch) report() {
 	asked := w.asked()
 	if asked == w.told {
@@ -222,7 +221,7 @@ func (w *watch) report() {
 	j.Report("asked for a report: " + what)
 }
 
-// sleep waits for something to look at, and looks at processes.
+// sleep waits for news, and notes the processes that have ended.
 func (w *watch) sleep() {
 	fds := []unix.PollFd{{Fd: int32(w.kick), Events: unix.POLLIN}}
 	news := w.j.boot.News()
@@ -245,7 +244,7 @@ func (w *watch) sleep() {
 			if f.Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0 {
 				w.orphan()
 			} else {
-				time.Sleep(time.Millisecond) // an answer that another thread is about to read
+				time.Sleep(time.Millisecond) // another thread is about to read an answer
 			}
 		default:
 			pe := w.open[int(f.Fd)]
@@ -256,7 +255,8 @@ func (w *watch) sleep() {
 	}
 }
 
-// listens: a PE that is ended by others hears nothing but the end.
+// listens returns the poll events for the launcher's socket. A PE that its launcher ends waits only
+// for the end of the connection.
 func (w *watch) listens() int16 {
 	if _, ok := w.j.boot.(bootstrap.Launched); ok {
 		return unix.POLLRDHUP
@@ -267,8 +267,7 @@ func (w *watch) listens() int16 {
 	return 0
 }
 
-// patience is the time, in milliseconds, after which there is something to do
-// without news.
+// patience returns the time, in milliseconds, after which there is something to do without news.
 func (w *watch) patience() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -281,7 +280,7 @@ func (w *watch) patience() int {
 	return -1
 }
 
-// orphan is what to do without a launcher: nobody else ends the job.
+// orphan handles the loss of the launcher: nothing else ends the job.
 func (w *watch) orphan() {
 	w.orphaned = true
 	if l, ok := w.j.boot.(bootstrap.Launched); ok {
@@ -297,10 +296,10 @@ func (w *watch) orphan() {
 // OrphanError says that the launcher was killed, or ends the job.
 type OrphanError struct{ Launcher string }
 
-// Error names who is gone.
+// Error names the launcher.
 func (e *OrphanError) Error() string { return e.Launcher + " has gone" }
 
-// EndedError says that a PE has ended the job, where nobody else ends this one.
+// EndedError says that a PE has ended the job, in a job that no launcher ends.
 type EndedError struct {
 	PE     topo.PE
 	Status int
@@ -311,7 +310,7 @@ func (e *EndedError) Error() string {
 	return fmt.Sprintf("PE %d ended the job with status %d", e.PE, e.Status)
 }
 
-// judge gives up the PEs of which no better word has come.
+// judge gives up the PEs for which no better report has come.
 func (w *watch) judge() {
 	w.mu.Lock()
 	var due []topo.PE
@@ -329,7 +328,7 @@ func (w *watch) judge() {
 	}
 }
 
-// lost has the job go on without a PE, or end.
+// lost lets the job go on without a PE, or ends it.
 func (w *watch) lost(pe topo.PE, fate string) {
 	w.mu.Lock()
 	delete(w.suspect, pe)
@@ -353,18 +352,17 @@ func (w *watch) lost(pe topo.PE, fate string) {
 	for _, e := range w.j.Engines {
 		e.Locked(func() { e.Lose(fabric.PE(pe), fate) })
 	}
-	// What kernels wait for may never come.
+	// What kernels wait for may never happen.
 	w.j.stopper.lost()
 }
 
-// GiveUp has a PE lost of which another one knows that it is, unless better word of it
-// comes first.
+// GiveUp loses a PE that another PE has given up, unless a better report comes first.
 func (j *Job) GiveUp(pe topo.PE) {
 	j.watch.suspects(pe, "was given up by another PE")
 	j.watch.wake()
 }
 
-// Fate is what became of a lost PE; it continues a sentence that begins with the PE.
+// Fate says what became of a lost PE. It continues a sentence that begins with the PE.
 func (j *Job) Fate(pe topo.PE) string {
 	j.watch.mu.Lock()
 	defer j.watch.mu.Unlock()
@@ -374,7 +372,7 @@ func (j *Job) Fate(pe topo.PE) string {
 	return "is lost"
 }
 
-// pinging tells whether PEs have to be asked for signs of life.
+// pinging reports whether PEs have to be asked for signs of life.
 func (w *watch) pinging() bool {
 	return len(w.j.Engines) > 0 && (w.j.looks() || w.orphaned) && slices.ContainsFunc(w.j.processes, func(p process) bool { return !p.visible() })
 }
@@ -416,9 +414,8 @@ func (w *watch) ping() {
 	}
 }
 
-// refused tells whether a host says that nobody listens at an address of its. Some
-// providers go on to connect for ever, and say of that no more than that there is
-// no room; a process that is stopped still has its sockets.
+// refused reports whether a host refuses connections to one of its addresses. Some providers try to
+// connect for ever, and report only that there is no room; a stopped process still has its sockets.
 func refused(at netip.AddrPort) bool {
 	family := unix.AF_INET6
 	var to unix.Sockaddr = &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}

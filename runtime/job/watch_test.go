@@ -21,7 +21,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// teller is a launcher that tells of losses.
+// teller is a launcher that reports losses.
 type teller struct {
 	bootstrap.Bootstrap
 	mu   sync.Mutex
@@ -52,7 +52,7 @@ func (b *teller) tell(t *testing.T, l bootstrap.Loss) {
 	}
 }
 
-// watchedJob is a job of four PEs of which this one is the first, without memory.
+// watchedJob makes a job of four PEs, without memory. This PE is the first.
 func watchedJob(t *testing.T, on config.OnFailure) (*Job, *teller) {
 	t.Helper()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -76,8 +76,8 @@ func watchedJob(t *testing.T, on config.OnFailure) (*Job, *teller) {
 
 func none() uint32 { return 0 }
 
-// TestWatch: the word of the launcher, the end of a process, once each; and the waits
-// of kernels end, by the word that they look at and by their rings.
+// TestWatch: the launcher's report and the end of a process are each noticed once. The waits of
+// kernels end, by the word that they look at and by their rings.
 func TestWatch(t *testing.T) {
 	j, b := watchedJob(t, config.ReturnOnFailure)
 	child := exec.Command("sleep", "60")
@@ -127,7 +127,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchAlone: without a launcher a job that does not go on ends when a PE has.
+// TestWatchAlone: without a launcher, a job that does not go on without a PE ends when a PE has
+// ended.
 func TestWatchAlone(t *testing.T) {
 	j, b := watchedJob(t, config.AbortOnFailure)
 	ended := make(chan error, 4)
@@ -155,13 +156,13 @@ func TestWatchAlone(t *testing.T) {
 	}
 }
 
-// launched is a teller of another kind: no PE outlives it.
+// launched is a teller that ends the job: no PE outlives it.
 type launched struct{ *teller }
 
 func (launched) Launcher() string { return "the server of a test" }
 
-// TestKilledLauncher: PEs of a launcher that ends them otherwise end by themselves, also
-// those that go on without another PE, and its answers are no end.
+// TestKilledLauncher: if the launcher that would end the PEs is gone, they end by themselves, even
+// if they would go on without another PE. Its answers are not taken for its end.
 func TestKilledLauncher(t *testing.T) {
 	for _, on := range []config.OnFailure{config.AbortOnFailure, config.ReturnOnFailure} {
 		j, b := watchedJob(t, on)
