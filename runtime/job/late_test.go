@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// knower is a launcher that knows fates, and counts the PEs that it is asked for.
+// knower is a launcher that knows fates, and notes the PEs that it is asked for.
 type knower struct {
 	*teller
 	asked []int

@@ -11,16 +11,14 @@ import (
 	"libshmem/runtime/proxy/quiet"
 )
 
-// apply does what a message asks for, or has it wait for bytes that were offered
-// before.
+// apply does what a message asks for, or makes it wait for bytes that were announced before.
 func (e *Engine) apply(h *layout.Header, payload unsafe.Pointer, n int) {
 	if e.gpu == nil || !e.gpu.Apply(h, payload, n) {
 		e.applyHost(h, payload, n)
 	}
 }
 
-// applyHost does it now, in main memory. What does not fit leaves the memory as
-// it is.
+// applyHost does it now, in main memory. A message that does not fit leaves the memory as it is.
 func (e *Engine) applyHost(h *layout.Header, payload unsafe.Pointer, n int) {
 	switch h.Kind {
 	case layout.KindAMO, layout.KindStore, layout.KindPut, layout.KindPutSignal:
@@ -46,7 +44,7 @@ func (e *Engine) applyHost(h *layout.Header, payload unsafe.Pointer, n int) {
 	}
 }
 
-// change is applyHost for what changes memory; false: it was refused.
+// change is applyHost for messages that change memory; false: the message was refused.
 func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch h.Kind {
 	case layout.KindAMO:
@@ -90,9 +88,8 @@ func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	return true
 }
 
-// target returns n bytes at an offset, or nil when they are not in this PE's
-// heap. The sender checked against its own heap, so the two differ: a job of
-// mixed settings.
+// target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
+// checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
 func (e *Engine) target(h *layout.Header, offset int64, n uint64) unsafe.Pointer {
 	at, ok := e.segment.At(offset, n)
 	if !ok {
@@ -103,7 +100,7 @@ func (e *Engine) target(h *layout.Header, offset int64, n uint64) unsafe.Pointer
 	return at
 }
 
-// word returns what the message's atomic operation changes, or nil.
+// word returns the word that the message's atomic operation changes, or nil.
 func (e *Engine) word(h *layout.Header, offset int64, width uint8) unsafe.Pointer {
 	if width != 4 && width != 8 || h.Op < OpSet || h.Op > OpFetchXor {
 		e.malformed(h)

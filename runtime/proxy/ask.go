@@ -9,16 +9,16 @@ import (
 	"libshmem/runtime/proxy/quiet"
 )
 
-// Ask asks a PE what its program does. The PE's proxy answers. A question that finds no room is
-// not asked.
+// Ask asks a PE what its program does. The PE's proxy answers. If there is no room, Ask sends
+// nothing.
 func (e *Engine) Ask(pe fabric.PE) {
 	if p := &e.peers[pe]; e.routed(p, pe) && !e.isLost(pe) {
 		e.seen(pe, p, layout.KindAsk)
 	}
 }
 
-// tellDoing answers Ask. An answer that finds no room is not sent: the PE asks again when it
-// reports the next time.
+// tellDoing answers Ask. If there is no room, it sends nothing: the PE asks again with its next
+// report.
 func (e *Engine) tellDoing(pe fabric.PE) {
 	text := []byte(e.Report.Doing())
 	if n := min(len(text), maxPayload); n > 0 {
@@ -43,7 +43,7 @@ func (e *Engine) Ping(pe fabric.PE) Status {
 
 func (e *Engine) ping(pe fabric.PE, p *layout.Peer) Status { return e.seen(pe, p, layout.KindPing) }
 
-// seen sends a message without payload, and does not inject it: an injected message has no
+// seen sends a message without payload and does not inject it: an injected message has no
 // completion, and so reports no error.
 func (e *Engine) seen(pe fabric.PE, p *layout.Peer, k layout.Kind) Status {
 	if e.parkedAhead(p) {

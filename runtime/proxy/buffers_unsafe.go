@@ -10,19 +10,19 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// smallMessage is what a send buffer of its own is kept for besides the one of a
-// whole message. On a network that injects less than a header each message waits in
-// its buffer, and 512 of them would be 2 MiB in memory, a page for each.
+// smallMessage is the size of a second send buffer that each token has besides that of a whole
+// message. On a network that injects less than a header, each message waits in its buffer: 512
+// whole buffers would be 2 MiB of memory, a page for each.
 const smallMessage = 256
 
-// bufferBytes are those of all message buffers.
+// bufferBytes returns the bytes of all message buffers.
 func (e *Engine) bufferBytes() uintptr {
 	return uintptr(tokens+e.more+1)*messageSize + (tokens-receives)*smallMessage
 }
 
-// allocateBuffers maps the message buffers outside the Go heap: the provider
-// keeps their addresses. One buffer serves each token, one more is scratch for what
-// is injected, and behind them are those for small messages.
+// allocateBuffers maps the message buffers outside the Go heap, because the provider keeps their
+// addresses. Each token has one buffer, one more is scratch for injected messages, and the buffers
+// for small messages come after them.
 func (e *Engine) allocateBuffers() error {
 	n := e.bufferBytes()
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -42,7 +42,7 @@ func (e *Engine) allocateBuffers() error {
 
 func (e *Engine) freeBuffers() {
 	if e.buffers != nil {
-		// The mapping is ours and nobody else's: unmapping it cannot fail.
+		// No other part unmaps this mapping, so unmapping it cannot fail.
 		_ = unix.MunmapPtr(e.buffers, e.bufferBytes())
 		e.buffers = nil
 	}
@@ -53,7 +53,7 @@ func (e *Engine) buffer(t fabric.Token) unsafe.Pointer {
 	return unsafe.Add(e.buffers, uintptr(t)*messageSize)
 }
 
-// sendBuffer returns where a message of n bytes leaves from.
+// sendBuffer returns the buffer that a message of n bytes leaves from.
 func (e *Engine) sendBuffer(t fabric.Token, n int) unsafe.Pointer {
 	if n > smallMessage {
 		return e.buffer(t)
@@ -61,14 +61,14 @@ func (e *Engine) sendBuffer(t fabric.Token, n int) unsafe.Pointer {
 	return unsafe.Add(e.scratch, messageSize+uintptr(t-receives)*smallMessage)
 }
 
-// receiving reports whether a token is that of a receive buffer. Further buffers have tokens
-// behind all others: how many they are is known when the network is open, and tables by token
-// have a fixed size.
+// receiving reports whether a token is that of a receive buffer. Further buffers have tokens behind
+// all others: their number is known when the network is open, and tables by token have a fixed
+// size.
 func (e *Engine) receiving(t fabric.Token) bool {
 	return t < receives || t >= tokens && t < tokens+fabric.Token(e.more)
 }
 
-// postReceive hands a receive buffer to the provider, or remembers to.
+// postReceive gives a receive buffer to the provider, or notes to try again.
 func (e *Engine) postReceive(t fabric.Token) error {
 	err := e.prov.Recv(e.buffer(t), messageSize, e.bufDesc, t)
 	switch err {
@@ -83,10 +83,10 @@ func (e *Engine) postReceive(t fabric.Token) error {
 	return fmt.Errorf("post receive buffer %d: %w", t, err)
 }
 
-// postReceives tries those again that found no room.
+// postReceives tries the buffers again that found no room.
 func (e *Engine) postReceives() {
 	work := e.unposted[:e.NUnposted]
-	e.NUnposted = 0 // postReceive writes behind where work is read
+	e.NUnposted = 0 // postReceive writes behind the read position
 	for _, t := range work {
 		if err := e.postReceive(t); err != nil {
 			e.fatal(err)

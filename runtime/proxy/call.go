@@ -2,7 +2,7 @@ package proxy
 
 import "libshmem/runtime/proxy/call"
 
-// What callers and engines exchange, see package call.
+// Types that callers and engines exchange: see package call.
 type (
 	Status  = call.Status
 	Request = call.Request

@@ -10,9 +10,8 @@ import (
 	"libshmem/runtime/proxy/ops"
 )
 
-// Poll makes progress and handles what completed. It returns the number of
-// completions, and one more while a copy of the GPU's is under way, which ends
-// without one.
+// Poll makes progress and handles completions. It returns the number of completions, plus one while
+// the GPU copies, because a copy ends without a completion.
 func (e *Engine) Poll() (int, error) {
 	e.first.Polls++
 	n, err := e.prov.Poll(e.comps[:])
@@ -23,8 +22,7 @@ func (e *Engine) Poll() (int, error) {
 	return n + int(e.Busy&layout.BusyCopies), nil
 }
 
-// Complete handles completions that a caller in C took from the queue, in
-// their order.
+// Complete handles completions that a caller in C took from the queue, in their order.
 func (e *Engine) Complete(comps []fabric.Completion) {
 	if len(comps) > 1 {
 		e.Tick = clock.Now()
@@ -41,7 +39,7 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	}
 }
 
-// retry does what found no room before.
+// retry retries operations that found no room before.
 func (e *Engine) retry() {
 	if e.NUnposted > 0 {
 		e.postReceives()
@@ -55,7 +53,7 @@ func (e *Engine) retry() {
 	e.retryOwn()
 }
 
-// retryOwn is the part of it that each stream has.
+// retryOwn is the part of retry that each context has.
 func (e *Engine) retryOwn() {
 	if e.Stuck == 0 {
 		return
@@ -68,7 +66,7 @@ func (e *Engine) retryOwn() {
 	}
 }
 
-// NoRoom reports whether something still finds none.
+// NoRoom reports whether an operation still finds no room.
 func (e *Engine) NoRoom() bool {
 	return int(e.NUnposted)+len(e.parked)+len(e.quiets.Late)+len(e.sticks) > 0 || e.jammed || e.gpu != nil && e.gpu.NoRoom()
 }
@@ -102,7 +100,7 @@ func (e *Engine) complete(c *fabric.Completion) {
 	e.Context(uint32(s.Stream)).completed(c, s)
 }
 
-// completed ends an operation of this stream.
+// completed ends an operation of this context.
 func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
@@ -151,10 +149,9 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 	e.give(c.Token)
 }
 
-// completeError ends the operation that failed: its caller gets the status,
-// and a non-blocking one fails the next quiet. A message that does not arrive
-// is the end: its answer never comes, or on an unordered fabric the turn of
-// those after it.
+// completeError ends the operation that failed. Its caller gets the status; if no caller waits, the
+// next quiet fails. If a message does not arrive, the PE is lost: the answer never comes, and on an
+// unordered network later messages never have their turn.
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.prov.ErrorText(c)
 	if e.receiving(c.Token) && c.Err == truncated {
@@ -172,7 +169,7 @@ func (e *Engine) completeError(c *fabric.Completion) {
 	e.Context(uint32(s.Stream)).broke(c, s, text)
 }
 
-// broke ends an operation of this stream that failed.
+// broke ends an operation of this context that failed.
 func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
@@ -180,15 +177,15 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 	err := fmt.Errorf("PE %d: %s: %s", s.PE, s.Use, text)
 	e.recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
 	if (s.Use == ops.UseWrite || s.Use == ops.UseRead) && (disconnected(c.Err) || e.caps.InjectSilent) {
-		// It may come before a message fails, which would say the same, or be all that tells of
-		// messages that were lost with the queue pair.
+		// It may come before a message fails, which would report the same. It may also be the only
+		// report of messages that were lost with the queue pair.
 		if e.unreachable(s.PE, err); s.Ended && e.tookEnded(c.Token) {
 			return
 		}
 	}
 	switch s.Use {
 	case ops.UsePull:
-		e.gpu.Landed(c.Token, c.Err) // which tells the PE that offered it, or ends the get
+		e.gpu.Landed(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
 		e.give(c.Token)
 		return
 	case ops.UseSend:
@@ -221,7 +218,7 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 	e.drive(s.PE)
 }
 
-// wrote counts a write off that is complete, or failed.
+// wrote removes a write, complete or failed, from the counts of what is under way.
 func (e *Engine) wrote(s *ops.Record) {
 	e.quiets.Pending[s.Lane]--
 	p := &e.peers[s.PE]
@@ -235,11 +232,11 @@ func (e *Engine) notInFlight(t fabric.Token) {
 	e.fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }
 
-// furthest bounds how many messages of one PE may come before their turn: more
-// than any provider has under way between two endpoints.
+// furthest bounds how many messages of one PE may come before their turn. It is more than any
+// provider has under way between two endpoints.
 const furthest = 1 << 16
 
-// receive applies a message, or keeps it until those before it have come.
+// receive applies a message, or keeps it until the messages before it have come.
 func (e *Engine) receive(m unsafe.Pointer, size int) {
 	if size < layout.HeaderSize || size > messageSize {
 		e.Report.Refuse("message of %d bytes", size)
@@ -263,7 +260,7 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 	e.receiveOwn(h, m, size)
 }
 
-// receiveOwn is receive for a message of this stream.
+// receiveOwn is receive for a message of this context.
 func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
 	if h.From < uint32(len(e.peers)) && e.isLost(fabric.PE(h.From)) {
 		return
@@ -275,7 +272,7 @@ func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
 	p := &e.peers[h.From]
 	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
 		if int32(h.Seq-due) < 0 || e.early.Has(h.From, h.Seq) {
-			if !e.caps.Repeats { // else its sender lost a NIC and could not know that it had come
+			if !e.caps.Repeats { // else its sender lost a NIC and could not know that it had arrived
 				e.Report.Refuse("message %d of PE %d, which has come before", h.Seq, h.From)
 			}
 			return

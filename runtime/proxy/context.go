@@ -6,36 +6,33 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Contexts. A stream of operations is an Engine: it has its own sequence of messages
-// to each PE, its own epochs, generations and queues, so that neither a fence nor a
-// quiet of one looks at another, and a message of one is never kept at the target for
-// what another has on its way. What is the port's they share: the provider, its tokens
-// and buffers, and the lock.
+// A context is an Engine. It has its own sequence of messages to each PE, and its own epochs,
+// generations and queues. So a fence or quiet of one context does not look at another, and the
+// target never keeps a message of one context because of an operation of another. Contexts share
+// the port: the provider, its tokens and buffers, and the lock.
 //
-// A message says which stream of its sender it belongs to, above the number of the PE.
-// The target has the other half of that stream in its own stream of that number, which
-// is made when the first message comes; it answers there. What two PEs do with streams
-// of one number has nothing to do with each other but that.
+// A message carries the number of its sender's context above the number of the PE. The target
+// handles it in its own context of that number, which it makes when the first message comes, and
+// answers there. That is the only link between the contexts of one number on two PEs.
 //
-// A stream is never closed: its sequence numbers go on where the PEs left off when the
-// number is used again.
+// A context is never closed: when its number is used again, its sequence numbers go on where the
+// PEs left off.
 //
-// Only the first stream numbers its writes (number.go), so the order of the others is
-// the sender's own on a network that has none: the numbers of all writes to a PE that
-// may be under way are bounded by the room for their arrival in its completion queue.
+// Only the first context numbers its writes (number.go), because the room for arrivals in a PE's
+// completion queue bounds the numbers of all writes under way to it. On a network without order the
+// senders therefore keep the order of the other contexts.
 
-// contexts are the streams of one port.
+// contexts are the contexts of one port.
 type contexts struct {
 	first   *Engine
-	others  []*Engine // by number; the first is not there, and some may not be
-	sticks  []*Engine // others of which something found no room
-	closers []*Engine // others with a generation that is closed
+	others  []*Engine // by number; the first is not there, and others may be nil
+	sticks  []*Engine // others in which an operation found no room
+	closers []*Engine // others with a closed generation
 }
 
-// OpenContext begins to use the stream of a number and answers the number that there
-// is for it: 0 where all share the first one. That is so where operations go through
-// GPU memory, whose copies are ordered for all of a PE, and on a network where only a
-// number tells that a write has come.
+// OpenContext begins to use the context of a number, and returns the number to use: 0 if all
+// contexts share the first one. They share it if operations go through GPU memory, whose copies are
+// ordered for all of a PE, and on a network where only a number shows that a write has arrived.
 func (e *Engine) OpenContext(number uint32) (uint32, error) {
 	ordered := !e.unordered && e.caps.WriteAfterWrite
 	if e.gpu != nil || !ordered && !e.caps.DeliveryComplete && e.PutMax() > maxPayload {
@@ -45,7 +42,7 @@ func (e *Engine) OpenContext(number uint32) (uint32, error) {
 	return number, err
 }
 
-// Context is the stream of a number, which is open.
+// Context returns the open context of a number.
 func (e *Engine) Context(number uint32) *Engine {
 	if number == 0 {
 		return e.first
@@ -73,7 +70,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 	return f, nil
 }
 
-// all calls f for each stream.
+// all calls f for each context.
 func (e *Engine) all(f func(*Engine)) {
 	f(e.first)
 	for _, o := range e.others {
@@ -83,7 +80,7 @@ func (e *Engine) all(f func(*Engine)) {
 	}
 }
 
-// stick says that something of the stream found no room.
+// stick notes that an operation of the context found no room.
 func (e *Engine) stick() {
 	if e.Stuck == 0 && e.number != 0 {
 		e.sticks = append(e.sticks, e)
@@ -91,7 +88,8 @@ func (e *Engine) stick() {
 	e.Stuck = 1
 }
 
-// retryOthers does what found no room before, and notices what is complete.
+// retryOthers retries operations of the other contexts that found no room, and ends their complete
+// generations.
 func (e *Engine) retryOthers() {
 	if len(e.sticks) > 0 {
 		work := e.sticks
@@ -116,9 +114,8 @@ func (e *Engine) retryOthers() {
 	}
 }
 
-// fold adds what a stream has counted for a PE to what the first one shows. What has
-// been written may be compared with later (merge.go), while there is something under
-// way.
+// fold adds the counts of a context for a PE to those of the first context. It does nothing while
+// operations are under way, because their writes may still be compared with the counts (merge.go).
 func (e *Engine) fold(pe fabric.PE) {
 	p, to := &e.peers[pe], &e.first.peers[pe].Count
 	if p.Writes > 0 || p.Queued > 0 {
@@ -128,7 +125,7 @@ func (e *Engine) fold(pe fabric.PE) {
 	p.Count = [layout.Counted]uint64{}
 }
 
-// closeContexts releases all but the first.
+// closeContexts releases all contexts but the first.
 func (e *Engine) closeContexts() {
 	for _, o := range e.others {
 		if o != nil {

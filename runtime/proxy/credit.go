@@ -5,13 +5,13 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Two limits bound the one-sided writes that a PE has not answered: their bytes, where
-// completions do not tell that they are there, and their number, where they have numbers
-// (window.go). At half of either an answer is asked for; at the whole, writes wait for it in
-// the queue of the PE, or go without a number.
+// Two limits bound the one-sided writes that a PE has not answered. One is for their bytes, if
+// completions do not say that the bytes have arrived. The other is for their number, if they have
+// numbers (window.go). At half of either limit the engine asks for an answer. At the whole, writes
+// wait for it in the queue of the PE, or go without a number.
 
-// unanswered reports whether half of either limit is used up, or all of it. Half of a window
-// of one is one.
+// unanswered reports whether half of either limit is used up, and whether all of it is. Half of a
+// window of one is one.
 func (e *Engine) unanswered(p *layout.Peer) (half, full bool) {
 	bytes, most := p.Wrote-p.WroteAcked, e.mostUnread
 	half, full = bytes >= most/2, bytes >= most
@@ -33,19 +33,18 @@ func (e *Engine) takes(pe fabric.PE, p *layout.Peer) Status {
 	return Done
 }
 
-// noCredit counts an operation that is sent back because of the credit of a PE, or for want
-// of a token.
+// noCredit counts an operation that is refused for want of credit for a PE, or of a token.
 func (e *Engine) noCredit(pe fabric.PE, p *layout.Peer) {
 	p.Count[layout.NoCredit]++
 	e.recorder.NoteAgain(pe, layout.EventNoCredit)
 }
 
-// Full tells, after an Again, that no PE has room: the endpoint has no token
-// left, and Poll has to give one back. Else it is only the operation's PE, and
-// those to others may be posted.
+// Full reports, after Again, that no PE has room: the endpoint has no token left until Poll frees
+// one. If it is false, only the operation's PE has no room, and operations on other PEs may be
+// posted.
 func (e *Engine) Full() bool { return e.table.Full() }
 
-// room tells whether a caller may have a token for p, and n bytes under way.
+// room reports whether a caller may have a token for p, and n bytes under way.
 func (e *Engine) room(p *layout.Peer, n uint64) bool {
 	if !e.table.Room(p, n) {
 		e.noCredit(e.numberOf(p), p)
@@ -54,8 +53,8 @@ func (e *Engine) room(p *layout.Peer, n uint64) bool {
 	return true
 }
 
-// admit tells whether a caller may send p a message of n bytes, and asks for an
-// answer when p owes those to half of its units.
+// admit returns whether a caller may send p a message of n bytes. It asks for an answer when p owes
+// answers for half of its units.
 func (e *Engine) admit(pe fabric.PE, p *layout.Peer, n int) Status {
 	if p.Asked-p.Acked < uint64(e.Calm) {
 		return Done

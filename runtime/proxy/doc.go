@@ -1,102 +1,116 @@
-// Package proxy moves bytes between the symmetric heaps of PEs that share no
-// memory. It owns the protocol on top of a fabric.Provider: active messages,
-// one-sided writes and reads, and what fence and quiet mean. It does not know
-// launchers, teams or allocation, nor the rings of kernels and the thread that
-// serves while the program does something else (package loop). It never waits
-// for a peer: an operation is posted, or refused with Again, and the caller
-// waits in C.
+// Package proxy moves bytes between the symmetric heaps of PEs that share no memory. It owns the
+// protocol on top of a fabric.Provider: active messages, one-sided writes and reads, and the
+// meaning of fence and quiet. It does not know launchers, teams or allocation. It does not know the
+// rings of kernels either, nor the thread that serves while the program does something else
+// (package loop). It never waits for a peer: an operation is posted, or refused with Again, and the
+// caller waits in C.
+//
+// # Rooms
+//
+// Each part of the work has a package of its own. A part that needs the engine asks it by an
+// interface that it declares itself. Package runtime/job gives an engine its loop and its GPU.
+//
+//   - layout: the state that C and Go share: header, peers, counters, events
+//   - mem: this PE's slice of symmetric memory, and what messages do there
+//   - local: registrations of callers' memory
+//   - early: messages that came before their turn
+//   - credit: bounds for operations, bytes, messages and numbered writes under way
+//   - ops: the records of operations in flight, by token
+//   - quiet: the generations of operations that a quiet waits for
+//   - wake: the lock, the nap of the driving thread, and the sleep of callers
+//   - flight: the flight recorder
+//   - report: the page and the sentences that describe an endpoint
+//   - backlog: the work that a GPU was given and has not carried out
+//   - gpustage: bytes of GPU memory; staging is its memory on the streams of a driver
+//   - loop: the thread that polls and sleeps, and the consumer of rings
+//   - call: requests, statuses and limits, which engines exchange with callers and loop
+//   - fastpath: small messages and the inner loop in C, without Go
+//
+// Package wait has the sleep of an idle proxy in C, clock the time of events, and fifo a queue.
 //
 // # Threads
 //
-// An Engine is a monitor. One lock word, shared with C, is held around every
-// method that does not say otherwise; a thread that waits in C takes it by
-// try-lock and polls, and the proxy thread naps as long as such threads exist.
-// The engine starts no thread. Of the one that drives it (loop.Loop) it knows
-// whether it sleeps, and wakes it for what must not wait (monitor.go).
+// An Engine is a monitor. One lock word, shared with C, is held around every method that does not
+// say otherwise. A thread that waits in C takes it by try-lock and polls, and the proxy thread naps
+// while such threads exist. The engine starts no thread. It knows one thing about the thread that
+// drives it (loop.Loop): whether that sleeps. It wakes the thread for work that must not wait
+// (monitor.go).
 //
-// A PE may have several engines over one memory, each with its own provider,
-// lock and thread; engine i talks to engine i of the other PEs. They know
-// nothing of each other. What they apply is atomic together, for it is done by
-// the CPU's atomic instructions. Order, fence and quiet hold within one: what
-// one engine posts is ordered behind what another has posted only by a quiet
-// of that other.
+// A PE may have several engines over one memory, each with its own provider, lock and thread.
+// Engine i talks to engine i of the other PEs. Engines know nothing of each other. Their atomic
+// operations are atomic together, because the CPU's atomic instructions do them. Order, fence and
+// quiet hold within one engine: operations of one engine are ordered behind those of another only
+// by a quiet of that other.
 //
 // # Active messages
 //
-// What fits one message travels as one: elements, atomics, signals and small
-// puts. The target applies it with the same CPU instructions that PEs of its
-// own node use, so that all atomics on an object are atomic together and no
-// reader sees half of an element. Larger puts are one-sided writes, gets are
-// one-sided reads.
+// An operation that fits one message travels as one: elements, atomics, signals and small puts. The
+// target applies it with the same CPU instructions that PEs of its own node use, so that all
+// atomics on an object are atomic together and no reader sees half of an element. Larger puts are
+// one-sided writes, gets are one-sided reads.
 //
-// Each message carries the token of its job and the number of its sender. What does
-// not, and what has come before, is dropped and counted (package report).
+// Each message carries the token of its job and the number of its sender. A message without them,
+// or one that has come before, is dropped and counted (package report).
 //
 // # Order
 //
-// Messages of one PE to another are applied in the order of posting, by a
-// sequence number that the target sorts by: also a provider that keeps messages
-// in order need not complete their receives so (comp_order of libfabric's
-// fi_rx_attr; tcp promises none).
+// The target applies the messages of one PE in the order of posting, by their sequence numbers. It
+// sorts them even on a provider that keeps messages in order, because such a provider need not
+// complete their receives in that order (comp_order of libfabric's fi_rx_attr; tcp promises none).
 //
-// Where messages may overtake writes, the target keeps that order too (number.go and
-// package sequence): a write brings its number as immediate data, a message says how
-// many writes have to be in before it is applied, and one that is early is kept,
-// which its sender's credits bound. A put with signal is a write and, right behind
-// it, a message. Where a write can have no number, the provider's own fence keeps
-// messages behind it, or else the sender does.
+// Where messages may overtake writes, the target keeps that order too (number.go and package
+// sequence): a write brings its number as immediate data, a message says how many writes have to be
+// in before it is applied, and the target keeps a message that is early. The sender's credits bound
+// how many it keeps. A put with signal is a write and, right behind it, a message. If a write can
+// have no number, the provider's own fence keeps messages behind it, or else the sender does.
 //
-// What the target cannot keep the sender does (queue.go): a write that a fence orders
-// behind messages waits until they have been applied, and behind writes until those
-// are in, unless the provider keeps the order of writes or has a fence. It waits in
-// the engine, with what is posted to the same PE later, and not in its caller.
+// The sender keeps the order that the target cannot keep (queue.go). A write that a fence orders
+// behind messages waits until they have been applied. A write that a fence orders behind writes
+// waits until those are in, unless the provider keeps the order of writes or has a fence. It waits
+// in the engine, with later operations on the same PE behind it, and not in its caller.
 //
-// Fence counts for each PE by the order of posting: an operation that was
-// posted after a call of Fence is ordered behind those to the same PE that were
-// posted before it. A caller that was refused with Again has posted nothing; it
-// keeps the order of its operations on that PE by itself, and calls Fence again
-// where it posts operations of before a fence late. More calls than fences
-// order more, and are never wrong.
+// Fence counts for each PE by the order of posting: an operation that was posted after a call of
+// Fence is ordered behind the operations on the same PE that were posted before it. A caller that
+// was refused with Again has posted nothing. It keeps the order of its operations on that PE by
+// itself, and calls Fence again if it posts operations from before a fence late. More calls than
+// fences order more, and are never wrong.
 //
 // # Contexts
 //
-// A context of the program is an Engine of its own, which shares the provider, its
-// tokens and the lock with the first one and nothing that orders or completes
-// (context.go, and docs/decisions/0023). What this page says of messages, fences,
-// quiets and credits of a PE holds for each of them.
+// A context of the program is an Engine of its own. It shares the provider, its tokens and the lock
+// with the first engine, and nothing that orders or completes (context.go, and
+// docs/decisions/0023). The rules on this page for messages, fences, quiets and credits of a PE
+// hold for each context.
 //
 // # Quiet
 //
-// QuietBegin covers everything posted before it and nothing that it finds
-// posted later, but for what is posted while another quiet is under way, with
-// which it may share a generation. Each PE that was touched gets a flush
-// message, which is answered after all that was sent before it has been
-// applied. An operation that failed with no caller waiting for it fails the
-// quiets of its generation.
+// QuietBegin covers all operations that were posted before it. It covers later ones only if another
+// quiet is under way, because the two may then share a generation. Each PE that was touched gets a
+// flush message, and answers it after it has applied all messages that were sent before. If an
+// operation fails and no caller waits for it, the quiets of its generation fail.
 //
 // # Credits
 //
-// What is under way to one PE is bounded, in operations, in bytes and in
-// messages without an answer, so that a PE that does not answer leaves room for
-// the others. Again says that the operation's PE has no credit, or the provider
-// no room; Full tells whether it was the endpoint.
+// Operations, bytes, and messages without an answer are bounded for each PE, so that a PE that does
+// not answer leaves room for the others. Again means that the operation's PE has no credit, or the
+// provider no room; Full reports whether the endpoint has none for any PE.
 //
-// Messages without an answer are counted in units, of which one takes more the
-// larger it is. All PEs together may have 2^20 of them and 64 MiB at one PE,
-// and each has its part (credit.go: credits, and docs/decisions/0015). That
-// bounds what waits for a PE that does not poll, in whatever provider, and what
-// one that polls keeps because earlier messages have not come. The engine's own
-// messages need no credit, or a quiet might wait for itself: flushes, of which a
-// PE has one under way, answers, which are bounded by the tokens of who asks,
-// and signals that follow bytes, whose credit was looked at before the bytes went.
+// Messages without an answer are counted in units; a larger message takes more units. All PEs
+// together may have 2^20 units and 64 MiB at one PE, and each has its part (package credit, and
+// docs/decisions/0015). That bounds the messages that wait in any provider for a PE that does not
+// poll. It also bounds those that a polling PE keeps because earlier messages have not come. The
+// engine's own messages need no credit, or a quiet might wait for itself: flushes, of which a PE
+// has one under way; answers, which the tokens of the asking PE bound; and signals that follow
+// bytes, whose credit was checked before the bytes went.
 //
 // # Flight recorder
 //
-// The last events with each PE are kept, and those of the loop, with their times (package
-// flight): for reports of waits that do not end, and for other processes.
+// The last events with each PE, and those of the loop, are kept with their times (package flight):
+// for reports of waits that do not end, and for other processes.
 //
 // # GPU memory
 //
-// What concerns GPU memory is done by a GPU, which an engine is given (Use; package gpustage).
-// The engine asks it first, and does what it does not. C leaves to Go what concerns GPU memory.
+// An engine is given a GPU (Use; package gpustage), which handles GPU memory. The engine asks it
+// first about each operation and message, and handles itself those that the GPU leaves to it. C
+// leaves everything that concerns GPU memory to Go.
 package proxy

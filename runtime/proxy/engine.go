@@ -22,34 +22,34 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// Engine is a stream of operations of this PE: what is posted on it is ordered and
-// completed by itself. The first one is made with the end of the network, which all
-// streams share, and it drives that; the others are its contexts (context.go). Methods
-// are called with the lock held, but for those that say otherwise or take it.
+// Engine is a context of this PE: operations on it are ordered and completed by themselves. The
+// first engine is made with the port, which all contexts share, and drives it; the other contexts
+// are made later (context.go). Methods are called with the lock held, unless their comments say
+// otherwise or they take it.
 type Engine struct {
 	*layout.State
 	*port
 	recorder flight.Recorder
 	peers    []layout.Peer
 
-	number    uint32       // of the stream; 0: the first
-	drafted   fabric.Token // of the message that draftQueued gave, 0: none
-	driving   bool         // the head of a queue is on its way
-	recording bool         // what was drafted is a record of a batch
+	number    uint32       // of the context; 0: the first
+	drafted   fabric.Token // of the message that draftQueued has drafted; 0: none
+	driving   bool         // the head of a queue is being posted
+	recording bool         // the draft is a record of a batch
 	jammed    bool         // the head of some queue found no room
 	listed    bool         // among the contexts with a closed generation: contexts.closers
 	numbers   bool         // writes may have numbers: see number.go
-	spares    bool         // a write that finds the window full goes without
+	spares    bool         // a write that finds the window full goes without a number
 	space     flow.Space
 
 	quiets quiet.Generations
-	queues []fabric.PE // PEs whose operations wait, see queue.go; some may not any more
+	queues []fabric.PE // PEs whose operations wait, see queue.go; some may have none left
 	parked []parked
 	spare  []parked
 	early  *early.Messages
 
-	flows   []*flow.In          // by PE; nil: it has written nothing with a number
-	dropped map[uint64]struct{} // messages that are not to be applied, as early
+	flows   []*flow.In          // by PE; nil: the PE has written nothing with a number
+	dropped map[uint64]struct{} // messages that must not be applied when their turn comes
 }
 
 // port is this PE's end of the network.
@@ -59,8 +59,7 @@ type port struct {
 	caps  fabric.Caps
 	table ops.Table // operations in flight
 
-	// Operands of calls through Provider and GPU, which would each be
-	// allocated if they were on the stack.
+	// Operands of calls through Provider and GPU. On the stack each of them would be allocated.
 	sending fabric.Send
 	moving  fabric.RMA
 	comps   [pollBatch]fabric.Completion
@@ -70,7 +69,7 @@ type port struct {
 	scratch   unsafe.Pointer
 	bufDesc   uintptr
 	bufs      fabric.Region
-	more      int    // receive buffers: see window.go
+	more      int    // number of further receive buffers: see window.go
 	unordered bool   // messages may overtake writes
 	armed     bool   // the loop sleeps, or is about to, until something comes from the network
 	armedAt   uint32 // the count of polls then
@@ -81,24 +80,24 @@ type port struct {
 	region  fabric.Region
 	locals  local.Memory // of callers
 
-	contexts // the streams
+	contexts // all that share the port
 	wake.Words
 
-	mostUnread uint64 // bytes of writes to one PE that it has not said it has: see credit.go
+	mostUnread uint64 // bytes of writes to one PE that it may not have acknowledged: see credit.go
 
-	heldTurn uint64         // bursts that were held, ever
-	heldSeen uint64         // when the loop last looked
+	heldTurn uint64         // bursts that were held so far
+	heldSeen uint64         // heldTurn at the loop's last look
 	unposted []fabric.Token // all of State.Unposted
 
 	mostSequences uint32
-	smallWindow   uint32                // windows of fewer writes are not waited for
-	sequences     *flow.Streams[uint32] // of numbers; nil: the provider tells who wrote
+	smallWindow   uint32                // writes do not wait for windows of fewer writes
+	sequences     *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
 
 	addrs       [][]byte     // of all PEs
-	losses      []*LostError // by PE; nil: all are there
+	losses      []*LostError // by PE; nil: none is lost
 	onLost      func(pe fabric.PE, err error)
 	badReceives int
-	suspects    []fabric.PE // which a message has to be sent to, see suspect
+	suspects    []fabric.PE // PEs that get a message to find out whether they are gone, see suspect
 
 	err    error // of the last Failed, or of the last request that ended badly
 	fatal  func(error)
@@ -107,22 +106,21 @@ type port struct {
 
 const pollBatch = 32
 
-// errNoRoute is what an operation on an unreachable PE fails with.
+// errNoRoute is the error of an operation on an unreachable PE.
 var errNoRoute = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
 
-// Endpoint is what a PE tells the others about its end.
+// Endpoint is what a PE tells the others about its endpoint.
 type Endpoint struct {
 	Addr []byte // of the fabric endpoint
-	Job  uint64 // that of PE 0 is the token of the job's messages; by chance where no secret gives a better one
+	Job  uint64 // that of PE 0 is the token of the job's messages; random if no secret gives a better one
 	Base uint64 // remote address of the start of the user heap
 	Key  uint64
 
 	Window uint32 // writes with numbers that each other PE may have under way to this one; 0: none
 }
 
-// New registers the segment with an open provider. The engine owns the
-// provider from now on, also when New fails. fatal is called when the job
-// cannot go on and no operation is there to fail.
+// New registers the segment with an open provider. The engine owns the provider from now on, even
+// if New fails. It calls fatal when the job cannot go on and no operation is there to fail.
 func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Words, fatal func(error)) (*Engine, error) {
 	if npes > 1<<layout.ContextShift {
 		return nil, errors.Join(fmt.Errorf("a job of %d PEs is too large (start at most %d)", npes, 1<<layout.ContextShift), prov.Close())
@@ -156,7 +154,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	return e, nil
 }
 
-// Endpoint returns what the other PEs need to reach this one.
+// Endpoint returns the data with which the other PEs reach this one.
 func (e *Engine) Endpoint() Endpoint {
 	base := e.segment.Internal
 	if e.caps.VirtualAddress {
@@ -210,9 +208,8 @@ func (e *Engine) Connect(all []Endpoint) error {
 	return nil
 }
 
-// route is where a PE's memory is. It is apart from the peer, which is twenty times
-// as large: a PE of a large job has something to do with few others, and the
-// memory of the rest is never touched.
+// route is the address of a PE's memory. It is kept apart from the peer, which is twenty times as
+// large: a PE of a large job works with few others, and the memory for the rest is never touched.
 type route struct {
 	base uint64 // remote address of the start of its user heap, or nowhere
 	key  uint64
@@ -221,8 +218,7 @@ type route struct {
 // nowhere is the base of a PE that gave no address.
 const nowhere = ^uint64(0)
 
-// routed tells whether operations on a PE may be posted. The first of them finds
-// it out.
+// routed reports whether operations on a PE may be posted. The first operation finds it out.
 func (e *Engine) routed(p *layout.Peer, pe fabric.PE) bool { return p.Reachable || e.meet(p, pe) }
 
 func (e *Engine) meet(p *layout.Peer, pe fabric.PE) bool {
@@ -233,12 +229,12 @@ func (e *Engine) meet(p *layout.Peer, pe fabric.PE) bool {
 	return p.Reachable
 }
 
-// has tells whether there is a way to a PE.
+// has reports whether there is a path to a PE.
 func (e *Engine) has(pe fabric.PE) bool {
 	return int(pe) < len(e.routes) && e.routes[pe].base != nowhere && !e.isLost(pe)
 }
 
-// Close releases the network. Nobody polls any more.
+// Close releases the network. No thread polls any more.
 func (e *Engine) Close() error {
 	var err error
 	if e.gpu != nil {

@@ -12,11 +12,10 @@ import (
 	"libshmem/runtime/proxy/quiet"
 )
 
-// Host is an engine as what moves GPU memory for it (GPU) knows it. The lock is held whenever it
-// is called.
+// Host is the engine as its GPU sees it. The lock is held in each call.
 type Host struct{ e *Engine }
 
-// Host returns it.
+// Host returns the engine as its GPU sees it.
 func (e *Engine) Host() Host { return Host{e} }
 
 // State returns what the engine shares with C.
@@ -39,10 +38,10 @@ func (h Host) Register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
 	return h.e.prov.Register(at, n)
 }
 
-// RegisterGPU lets it reach GPU memory.
+// RegisterGPU lets the fabric reach GPU memory.
 func (h Host) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) { return h.e.prov.RegisterGPU(m) }
 
-// Unregister ends either.
+// Unregister ends a registration of either kind.
 func (h Host) Unregister(r fabric.Region) error { return h.e.prov.Unregister(r) }
 
 // Ready reports whether an operation of n bytes on a PE may begin.
@@ -57,13 +56,13 @@ func (h Host) Ready(pe fabric.PE, n uint64) Status {
 	return Done
 }
 
-// Room reports whether one that needs no message may.
+// Room reports whether an operation that needs no message may begin.
 func (h Host) Room(pe fabric.PE, n uint64) bool { return h.e.room(&h.e.peers[pe], n) }
 
-// Parked reports whether messages of the engine's own to a PE wait.
+// Parked reports whether the engine's own messages to a PE wait.
 func (h Host) Parked(pe fabric.PE) bool { return h.e.parkedAhead(&h.e.peers[pe]) }
 
-// MaySend reports whether a message may be sent to a PE. Pending: something comes first.
+// MaySend reports whether a message may be sent to a PE. Pending: an earlier operation comes first.
 func (h Host) MaySend(pe fabric.PE) Status {
 	p := &h.e.peers[pe]
 	if p.Queued > 0 {
@@ -75,12 +74,12 @@ func (h Host) MaySend(pe fabric.PE) Status {
 	return h.Admit(pe)
 }
 
-// Admit is Turn where it is known that nothing comes first.
+// Admit is MaySend for a caller that knows that no operation comes first.
 func (h Host) Admit(pe fabric.PE) Status {
 	return h.e.admit(pe, &h.e.peers[pe], layout.HeaderSize)
 }
 
-// Send sends a message of GPU's, for an operation or for none.
+// Send sends a message of the GPU's, for an operation or for none.
 func (h Host) Send(t fabric.Token, pe fabric.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
 	if t == 0 {
 		return h.e.sendBytes(pe, 0, quiet.NoParity, &m, payload, n)
@@ -89,7 +88,7 @@ func (h Host) Send(t fabric.Token, pe fabric.PE, m layout.Header, payload unsafe
 	return h.e.sendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
 }
 
-// Own sends a message for which no quiet waits, or parks it.
+// Own sends a message that no quiet waits for, or parks it.
 func (h Host) Own(pe fabric.PE, m layout.Header) { h.e.own(pe, h.e.Epoch, quiet.NoParity, &m) }
 
 // OwnFor sends one that belongs to an operation.
@@ -108,20 +107,20 @@ func (h Host) SendFailed(pe fabric.PE) {
 	h.e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, h.e.err))
 }
 
-// Flush asks a PE how far it is.
+// Flush asks a PE how many messages it has applied.
 func (h Host) Flush(pe fabric.PE) Status { return h.e.flush(pe) }
 
-// Moved says that bytes for a PE have left, for which an operation may have waited.
+// Moved says that bytes for a PE have left. An operation may have waited for that.
 func (h Host) Moved(pe fabric.PE) {
 	if h.e.peers[pe].Queued > 0 {
-		h.e.jam() // to be driven in this turn: GPU's comes first
+		h.e.jam() // to be driven in this turn: the GPU's work comes first
 	}
 }
 
 // Apply does what a message asks for in main memory.
 func (h Host) Apply(m *layout.Header, payload unsafe.Pointer, n int) { h.e.applyHost(m, payload, n) }
 
-// Change does what changes memory; false: it was refused.
+// Change does the same for messages that change memory; false: it was refused.
 func (h Host) Change(m *layout.Header, payload unsafe.Pointer, n int) bool {
 	return h.e.change(m, payload, n)
 }
@@ -131,7 +130,7 @@ func (h Host) Target(m *layout.Header, offset int64, n uint64) unsafe.Pointer {
 	return h.e.target(m, offset, n)
 }
 
-// Word returns what an atomic operation changes, or nil.
+// Word returns the word that an atomic operation changes, or nil.
 func (h Host) Word(m *layout.Header, offset int64, width uint8) unsafe.Pointer {
 	return h.e.word(m, offset, width)
 }
@@ -139,7 +138,7 @@ func (h Host) Word(m *layout.Header, offset int64, width uint8) unsafe.Pointer {
 // Malformed reports a message that no engine of this version sends.
 func (h Host) Malformed(m *layout.Header) { h.e.malformed(m) }
 
-// Unasked reports an answer to nothing.
+// Unasked reports an answer to no question.
 func (h Host) Unasked(m *layout.Header) { h.e.unasked(m) }
 
 // BeginPut takes a token for a put of n bytes.
@@ -147,7 +146,7 @@ func (h Host) BeginPut(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, b
 	return h.begin(ops.UsePut, pe, r, n)
 }
 
-// BeginGet takes one for a get.
+// BeginGet takes a token for a get.
 func (h Host) BeginGet(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	return h.begin(ops.UseGet, pe, r, n)
 }
@@ -162,21 +161,21 @@ func (h Host) begin(u ops.Use, pe fabric.PE, r *call.Request, n uint64) (fabric.
 	return t, true
 }
 
-// Await has quiets wait for an operation.
+// Await makes quiets wait for an operation.
 func (h Host) Await(t fabric.Token) {
 	s := &h.e.table.Records[t]
 	s.Awaited = true
 	h.e.quiets.Pending[s.Lane]++
 }
 
-// Enqueue puts one behind what was posted to its PE before.
+// Enqueue queues an operation behind earlier operations on its PE.
 func (h Host) Enqueue(t fabric.Token) {
 	s := &h.e.table.Records[t]
 	s.Use, s.Awaited = ops.UseDeparts, true
 	h.e.enqueue(t, s)
 }
 
-// Touch says that the next quiet has something to ask of a PE.
+// Touch notes that the next quiet has to ask a PE.
 func (h Host) Touch(pe fabric.PE) { h.e.quiets.Touch(&h.e.peers[pe], pe) }
 
 // Finish ends the request of an operation whose source may be reused.
@@ -187,7 +186,7 @@ func (h Host) Finish(t fabric.Token) {
 	}
 }
 
-// Conclude ends an operation for whatever waits for it.
+// Conclude ends an operation for its request and for quiets.
 func (h Host) Conclude(t fabric.Token, status int32, err error) {
 	e, s := h.e, &h.e.table.Records[t]
 	switch {
@@ -206,7 +205,7 @@ func (h Host) Conclude(t fabric.Token, status int32, err error) {
 	}
 }
 
-// Spoil has the quiet fail that waits for an operation.
+// Spoil fails the quiet that waits for an operation.
 func (h Host) Spoil(t fabric.Token, err error) { h.e.quiets.Fail(h.e.table.Records[t].Lane, err) }
 
 // End gives a token back.
@@ -215,20 +214,20 @@ func (h Host) End(t fabric.Token) {
 	h.e.give(t)
 }
 
-// Question is what an answer has to name.
+// Question returns the number that an answer has to name.
 func (h Host) Question(t fabric.Token) uint32 { return h.e.table.Question(t) }
 
-// Pend has quiets wait for something without a token.
+// Pend makes quiets wait for work without a token.
 func (h Host) Pend() uint8 {
 	l := h.e.quiets.Parity()
 	h.e.quiets.Pending[l]++
 	return uint8(l)
 }
 
-// Unpend ends it.
+// Unpend ends that wait.
 func (h Host) Unpend(l uint8) { h.e.quiets.Pending[l]-- }
 
-// RegisterLocal registers n bytes of a caller's for an operation, or a copy of them.
+// RegisterLocal registers n bytes of a caller's memory for an operation, or a copy of them.
 func (h Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error) {
 	s := &h.e.table.Records[t]
 	at, err := h.e.registerLocal(s, at, n, into)
@@ -238,7 +237,7 @@ func (h Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bo
 	return at, s.Memory.Region.Region, nil
 }
 
-// Deregister ends that, if there is something registered.
+// Deregister ends that registration, if there is one.
 func (h Host) Deregister(t fabric.Token, came bool) int32 {
 	if s := &h.e.table.Records[t]; s.Registered {
 		return h.e.dropRegion(s, came)
@@ -275,7 +274,7 @@ func (h Host) Route(pe fabric.PE, offset int64) (remote, key uint64) {
 	return r.base + uint64(offset), r.key
 }
 
-// Reachable reports whether there is a way to a PE.
+// Reachable reports whether there is a path to a PE.
 func (h Host) Reachable(pe fabric.PE) bool { return h.e.has(pe) }
 
 // Lost returns why there is none any more; nil: the PE was not lost.

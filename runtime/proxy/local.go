@@ -12,18 +12,19 @@ import (
 	"libshmem/runtime/proxy/ops"
 )
 
-// KeepRegistered has the engine keep memory of callers registered from one operation to the next,
-// where the provider wants it registered. The watch may be nil: then none is kept. The engine
-// closes it.
+// KeepRegistered makes the engine keep callers' memory registered from one operation to the next,
+// if the provider needs registered memory. With a nil watch it keeps none. The engine closes the
+// watch.
 func (e *Engine) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
 	e.locals = local.New(e.prov, watch, limits)
 }
 
-// Registered returns what has been registered of callers' memory.
+// Registered returns the counts of registrations of callers' memory.
 func (e *Engine) Registered() mrcache.Counts { return e.locals.Counts() }
 
-// localRegion registers the local buffer of op, which is not in the heap, where the provider wants
-// that, or finds it in a heap of GPU memory.
+// localRegion provides the registration of op's local buffer, which is not in the symmetric
+// segment. The buffer may lie in a heap of GPU memory, which is registered; otherwise it is
+// registered if the provider needs that.
 func (e *Engine) localRegion(s *ops.Record, op *fabric.RMA) Status {
 	if e.gpu != nil {
 		if r, flush := e.gpu.Region(op.Local, op.Len); r != nil {
@@ -50,8 +51,8 @@ func (e *Engine) registerLocal(s *ops.Record, at unsafe.Pointer, n uint64, into 
 	return at, err
 }
 
-// dropRegion ends the registration, when the operation has ended; came says that the bytes of a get
-// are there. It returns what the operation's request is to get, if it has one.
+// dropRegion ends the registration when the operation has ended; came says that the bytes of a get
+// have arrived. It returns the status for the operation's request, if it has one.
 func (e *Engine) dropRegion(s *ops.Record, came bool) (status int32) {
 	err := e.locals.Put(&s.Memory, came)
 	s.Registered = false

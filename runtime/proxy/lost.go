@@ -11,15 +11,15 @@ import (
 	"libshmem/runtime/proxy/ops"
 )
 
-// Losing a PE. It ended, or the network cannot reach it any more, and it never
-// comes back: a process that is started in its place is another PE of another job.
-// What is under way with it ends with an error, what is asked of it later fails at
-// once, and what it sent and was not applied is dropped. The others notice nothing.
+// A PE is lost when it has ended or the network cannot reach it any more. It never comes back: a
+// process that is started in its place is another PE of another job. Operations under way with it
+// end with an error, later operations on it fail at once, and its messages that were not applied
+// are dropped. The other PEs notice nothing.
 //
-// Memory that the provider still holds, as that of a write, stays its own until it
-// gives the operation back, so a token may be held for longer than its operation.
+// The provider keeps the memory of an operation, such as a write, until it completes the operation,
+// so a token may be held for longer than its operation.
 
-// LostError is why an operation on a lost PE fails.
+// LostError is the error of an operation on a lost PE.
 type LostError struct {
 	PE     fabric.PE
 	Reason string // continues a sentence that begins with the PE
@@ -27,10 +27,10 @@ type LostError struct {
 
 func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
 
-// OnLost has f called when the network cannot reach a PE any more, with the lock
-// held, after it has been lost here. Without it that ends the job. It comes before
-// Connect. Where the network does not tell which injected message has failed, none is injected
-// from then on.
+// OnLost sets the function to call when the network cannot reach a PE any more. The lock is held,
+// and the PE is lost here already. Without the function such a loss ends the job. OnLost comes
+// before Connect. On a network that does not say which injected message has failed, no message is
+// injected from then on.
 func (e *Engine) OnLost(f func(pe fabric.PE, err error)) {
 	e.onLost = f
 	if e.caps.InjectBlind {
@@ -38,7 +38,7 @@ func (e *Engine) OnLost(f func(pe fabric.PE, err error)) {
 	}
 }
 
-// Lose gives up a PE. A second time changes nothing.
+// Lose gives up a PE. A second call changes nothing.
 func (e *Engine) Lose(pe fabric.PE, reason string) {
 	if e.isLost(pe) {
 		return
@@ -53,10 +53,10 @@ func (e *Engine) Lose(pe fabric.PE, reason string) {
 	e.WakeSleepers()
 }
 
-// loseOwn is the part of it that each stream has.
+// loseOwn is the part of Lose that each context has.
 func (e *Engine) loseOwn(pe fabric.PE, err error) {
 	p := &e.peers[pe]
-	p.Reachable = false // C leaves what is asked of it to Go
+	p.Reachable = false // C leaves operations on it to Go
 	p.Behind = true     // and its messages
 	e.dropMessages(pe, p)
 	e.endOperations(pe, err)
@@ -69,7 +69,7 @@ func (e *Engine) loseOwn(pe fabric.PE, err error) {
 
 func (e *Engine) isLost(pe fabric.PE) bool { return e.losses != nil && e.losses[pe] != nil }
 
-// noRoute is why nothing can be sent to a PE.
+// noRoute returns why no message can be sent to a PE.
 func (e *Engine) noRoute(pe fabric.PE) error {
 	if e.isLost(pe) {
 		return e.losses[pe]
@@ -77,7 +77,7 @@ func (e *Engine) noRoute(pe fabric.PE) error {
 	return errNoRoute
 }
 
-// unreachable is for a PE that the network has given up.
+// unreachable handles a PE that the network has given up.
 func (e *Engine) unreachable(pe fabric.PE, err error) {
 	switch {
 	case e.isLost(pe):
@@ -89,8 +89,9 @@ func (e *Engine) unreachable(pe fabric.PE, err error) {
 	}
 }
 
-// disconnected reports whether an operation failed since its connection is gone, and not for what was
-// asked. Networks without connections have other numbers, and tell by a message that a PE is gone.
+// disconnected reports whether an operation failed because its connection is gone, and not because
+// of the operation itself. Networks without connections have other error numbers, and there a
+// failed message shows that a PE is gone.
 func disconnected(code int32) bool {
 	switch unix.Errno(code) {
 	case unix.ECANCELED, unix.ECONNABORTED, unix.EPIPE, unix.ESHUTDOWN:
@@ -99,7 +100,7 @@ func disconnected(code int32) bool {
 	return false
 }
 
-// dropMessages forgets what waits to go to a PE, and what came from it too early.
+// dropMessages forgets messages that wait to go to a PE, and its messages that came too early.
 func (e *Engine) dropMessages(pe fabric.PE, p *layout.Peer) {
 	kept := e.parked[:0]
 	for _, m := range e.parked {
@@ -116,7 +117,7 @@ func (e *Engine) dropMessages(pe fabric.PE, p *layout.Peer) {
 	p.Queued = 0 // endOperations ends them
 }
 
-// endOperations ends those of callers and of quiets.
+// endOperations ends operations that callers and quiets wait for.
 func (e *Engine) endOperations(pe fabric.PE, err error) {
 	for t := fabric.Token(receives); t < tokens; t++ {
 		s := &e.table.Records[t]
@@ -133,7 +134,7 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 				e.quiets.Pending[s.Lane]--
 			}
 		default:
-			continue // a message: nobody waits for it. The rest is staging's.
+			continue // no caller waits for a message, and the GPU stage ends the other kinds
 		}
 		if s.Request != nil {
 			e.err = err
@@ -150,8 +151,8 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 	}
 }
 
-// tookEnded takes back the token of an operation that was ended before its time. Not:
-// it is another one.
+// tookEnded takes back the token of an operation that was ended before its time. It returns false
+// for any other operation.
 func (e *Engine) tookEnded(t fabric.Token) bool {
 	s := &e.table.Records[t]
 	if !s.Ended {
@@ -168,8 +169,8 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 // truncated is libfabric's error of a receive whose message was larger than its buffer.
 const truncated = 265
 
-// receiveFailed posts a buffer again whose message broke off, as happens when its
-// sender ends. Who that is the provider does not say; it is found out elsewhere.
+// receiveFailed posts a buffer again whose message broke off, as happens when its sender ends. The
+// provider does not name the sender; other errors do.
 func (e *Engine) receiveFailed(c *fabric.Completion, text string) {
 	e.badReceives++
 	if e.onLost == nil || e.badReceives > receives*len(e.peers) {
@@ -181,9 +182,10 @@ func (e *Engine) receiveFailed(c *fabric.Completion, text string) {
 	}
 }
 
-// suspect is for an error that the network cannot name the operation of. It may have found that a
-// PE is gone which this one was about to meet, and then forgets what waits for the meeting. So
-// each PE that something is under way to gets a message, whose completion tells.
+// suspect handles an error for which the network names no operation. A provider may find that a PE
+// is gone while it connects to it, and then forget the messages that wait for the connection. So
+// each PE with operations under way gets a message, and its completion shows whether the PE is
+// gone.
 func (e *Engine) suspect(text string) {
 	e.Report.Tell(fmt.Errorf("poll %s: %s, of no operation that is known: what is under way is looked into", e.caps.Provider, text))
 	e.all(func(s *Engine) {
@@ -195,7 +197,7 @@ func (e *Engine) suspect(text string) {
 	})
 }
 
-// findLost sends these messages, and keeps those that there is no room for.
+// findLost sends these messages, and keeps those for which there is no room.
 func (e *Engine) findLost() {
 	kept := e.suspects[:0]
 	for _, pe := range e.suspects {

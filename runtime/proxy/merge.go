@@ -26,22 +26,22 @@ import (
 // Any quiet, and whatever cannot be merged and has to follow, lets it go at once. An
 // operation that comes alone is never held.
 
-// manyWrites are so many under way that signals behind them are held, of which
-// mostSignals leave at once.
+// manyWrites is how many writes under way it takes to hold the signals behind them; mostSignals of
+// the signals leave at once.
 const manyWrites, mostSignals = 8, 8
 
-// size is what an operation takes in a batch.
+// recordOf returns the size of an operation's record in a batch.
 func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 
-// merging tells whether operations of n bytes of payload may be merged: not where the
-// target may have to keep some of them for a stream.
+// merging reports whether operations of n bytes of payload may be merged. They may not if the
+// target may have to keep some of them for a stream of its GPU.
 func (e *Engine) merging(n int) bool { return n <= layout.MergeMost && e.gpu == nil }
 
-// bursting tells whether a caller is in the middle of a burst.
+// bursting reports whether a caller is in the middle of a burst.
 func (e *Engine) bursting(n int) bool { return e.Burst >= layout.BurstAfter && e.merging(n) }
 
-// grows tells whether the batch at the end of a queue has room for n bytes more of an
-// operation that is posted now.
+// grows reports whether the batch at the end of a queue has room for n bytes more of an operation
+// that is posted now.
 func (e *Engine) grows(p *layout.Peer, n int) bool {
 	return p.Batch != nil && p.BatchEpoch == e.Epoch && e.merging(n) &&
 		p.BatchUsed+recordOf(n) <= messageSize && e.table.Records[p.Last].Lane == e.quiets.Parity()
@@ -103,7 +103,7 @@ func (e *Engine) closeBatch(p *layout.Peer) {
 	p.Batch = nil
 }
 
-// holdBurst begins to hold the batch that a burst opens.
+// holdBurst begins to hold a batch that a burst opens.
 func (e *Engine) holdBurst(p *layout.Peer) {
 	s := &e.table.Records[p.Last]
 	if s.Hold != ops.NotHeld || p.Queued != 1 {
@@ -113,7 +113,7 @@ func (e *Engine) holdBurst(p *layout.Peer) {
 	e.heldTurn++
 	if atomic.AddUint32(&e.first.Held, 1) == 1 && e.armed {
 		e.armed = false
-		e.prov.Wake() // the loop must not sleep over it
+		e.prov.Wake() // the loop must not sleep while a batch is held
 	}
 }
 
@@ -141,7 +141,7 @@ func (e *Engine) holdSignal(p *layout.Peer, s *ops.Record) bool {
 	return true
 }
 
-// keepsBatch tells whether the batch is still to be held.
+// keepsBatch reports whether the batch is still to be held.
 func (e *Engine) keepsBatch(p *layout.Peer, s *ops.Record) bool {
 	switch s.Hold {
 	case ops.ForSignals:
@@ -152,13 +152,13 @@ func (e *Engine) keepsBatch(p *layout.Peer, s *ops.Record) bool {
 	return false
 }
 
-// holdsOnly tells whether nothing but a batch that is held waits for p, of the present
-// epoch: a write may pass it.
+// holdsOnly reports whether only a held batch of the present epoch waits for p: a write may pass
+// it.
 func (e *Engine) holdsOnly(p *layout.Peer) bool {
 	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == e.Epoch && e.table.Records[p.Last].Hold != ops.NotHeld
 }
 
-// letGo lets the batch of a PE go.
+// letGo sends the batch of a PE.
 func (e *Engine) letGo(pe fabric.PE, p *layout.Peer) {
 	if p.Batch != nil {
 		e.closeBatch(p)
@@ -166,8 +166,8 @@ func (e *Engine) letGo(pe fabric.PE, p *layout.Peer) {
 	}
 }
 
-// Release lets all batches of a stream go, because somebody waits; of all streams,
-// where it is the first.
+// Release sends all batches of a context, because a caller waits. On the first context it sends
+// those of all contexts.
 func (e *Engine) Release() {
 	if e.number == 0 {
 		for _, o := range e.others {
@@ -182,8 +182,8 @@ func (e *Engine) Release() {
 	}
 }
 
-// holds tells the loop, which is about to sleep, whether a burst is under way. One that
-// has not moved since it was last asked is over.
+// holds reports, before the loop sleeps, whether a burst is under way. A burst that has not grown
+// since the last call is over.
 func (e *Engine) holds() bool {
 	if atomic.LoadUint32(&e.Held) == 0 {
 		return false
@@ -196,7 +196,7 @@ func (e *Engine) holds() bool {
 	return true
 }
 
-// applyBatch does what a batch holds, up to the first that is refused.
+// applyBatch applies the operations of a batch, up to the first that is refused.
 func (e *Engine) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	if e.gpu != nil {
 		e.malformed(h)
@@ -224,7 +224,7 @@ func (e *Engine) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 			return
 		}
 		from := payload
-		if size > 0 { // no pointer behind the message
+		if size > 0 { // so that no pointer lies behind the message
 			from = unsafe.Add(payload, at+layout.RecordSize)
 		}
 		if !e.isDropped(&one) && !e.change(&one, from, int(size)) {

@@ -9,11 +9,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// What the thread that drives an engine calls, besides Poll (loop.Monitor). The engine knows of
-// that thread only whether it sleeps (armed), so that what must not wait for its next look can
-// wake it.
+// These methods are called, besides Poll, by the thread that drives an engine (loop.Monitor). The
+// engine knows only whether that thread sleeps (armed), so that work that must not wait for its
+// next look can wake it.
 
-// Next is the step after a Poll with n completions. The lock is held.
+// Next returns the step after a Poll with n completions. The lock is held.
 func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	if n > 0 {
 		pace.Found()
@@ -41,12 +41,12 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 const (
 	// looksEach is how many looks at the streams of a GPU come for one look at the clock.
 	looksEach = 1 << 10
-	// looksAwake is how many come in a row, some milliseconds. Whoever waits longer waits for
-	// something of the program's.
+	// looksAwake is how many looks come in a row, some milliseconds. A longer wait is for work of
+	// the program.
 	looksAwake = 1 << 13
 )
 
-// lookAgain is what the loop does that found nothing but streams that have work.
+// lookAgain returns the step of a loop that has found only streams with work.
 func (e *Engine) lookAgain() call.Step {
 	looks := e.gpu.Looks()
 	if looks%looksEach == 0 {
@@ -58,13 +58,13 @@ func (e *Engine) lookAgain() call.Step {
 	return call.SleepCopying
 }
 
-// Arm is Provider.Arm, and remembers that the loop is going to sleep.
+// Arm is Provider.Arm, and notes that the loop is going to sleep.
 func (e *Engine) Arm() bool {
 	e.armed, e.armedAt = !e.holds() && e.prov.Arm(), e.Polls
 	return e.armed
 }
 
-// Wait is Provider.Wait, and counts one that has overslept.
+// Wait is Provider.Wait, and counts a wait that has overslept.
 func (e *Engine) Wait(d time.Duration) (bool, error) {
 	limit := e.SleepBegins(d)
 	came, err := e.prov.Wait(d)
@@ -72,7 +72,7 @@ func (e *Engine) Wait(d time.Duration) (bool, error) {
 	return came, err
 }
 
-// SleepBegins records that a sleep of d begins, and returns when it is to end.
+// SleepBegins records that a sleep of d begins, and returns when it has to end.
 func (e *Engine) SleepBegins(d time.Duration) time.Time {
 	e.recorder.NoteOwn(layout.EventSleep)
 	return time.Now().Add(d)
@@ -88,12 +88,12 @@ func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 	e.watchSleep(d, limit)
 }
 
-// StayUp records that the loop does not sleep because something has no room.
+// StayUp records that the loop does not sleep because an operation finds no room.
 func (e *Engine) StayUp() { e.recorder.NoteOwn(layout.EventNoSleep) }
 
-// watchSleep comes behind a Wait of d that was to end at its limit, and that nothing has
-// ended. Where the network has something then, and no caller has polled meanwhile, the Wait
-// should have ended before: but for what came while this thread waited for a processor.
+// watchSleep follows a Wait of d that nothing ended before its limit. If the network has a
+// completion then, and no caller has polled meanwhile, the Wait should have ended before. A
+// completion that came while this thread waited for a processor does not count.
 func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
 	if !e.caps.WaitFD || d < longSleep || time.Since(limit) > wakeup || !e.TryLock() {
 		return
@@ -105,11 +105,11 @@ func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
 }
 
 const (
-	// longSleep is how long a Wait has to be for its end to say something: in a shorter one
-	// something may well come as it ends. An idle loop asks for twice as much.
+	// longSleep is how long a Wait has to be for this check: in a shorter one a completion may well
+	// come just as it ends. An idle loop asks for twice as much.
 	longSleep = 125 * time.Millisecond
-	// wakeup is how long a thread whose sleep is over takes to run, on a machine that has a
-	// processor for it.
+	// wakeup is how long a thread takes to run after its sleep is over, on a machine with a free
+	// processor.
 	wakeup = time.Millisecond
 )
 
@@ -123,14 +123,14 @@ func (e *Engine) NapWhilePolled() bool {
 	return true
 }
 
-// Rouse ends the sleep or nap of the engine's thread, or its stay in C, from any thread.
+// Rouse ends the sleep or nap of the engine's thread, or its stay in C. Any thread may call it.
 func (e *Engine) Rouse() {
 	atomic.StoreUint32(&e.Attention, 1)
 	e.EndNap()
 	e.prov.Wake()
 }
 
-// Retry does what found no room before, where no other thread is inside.
+// Retry retries operations that found no room, if no other thread is inside.
 func (e *Engine) Retry() {
 	if !e.TryLock() {
 		return
@@ -140,22 +140,22 @@ func (e *Engine) Retry() {
 	e.Unlock()
 }
 
-// MarkCopies marks the end of what was asked of the GPU, if there is one.
+// MarkCopies puts marks behind the work of the GPU, if there is one.
 func (e *Engine) MarkCopies() {
 	if e.gpu != nil {
 		e.gpu.Mark()
 	}
 }
 
-// Publish brings what other processes see up to date. stuck says whether something waits for
-// room. The lock is held.
+// Publish updates what other processes see. stuck says whether an operation waits for room. The
+// lock is held.
 func (e *Engine) Publish(now time.Time, stuck bool) {
 	e.Report.Stalls(now, stuck)
 	e.Report.Publish(now)
 }
 
-// ClearAttention says that the thread is out of C. It comes before the looks at what Attention
-// announces, for that is set first.
+// ClearAttention says that the thread has left C. It comes before the thread looks for the work
+// that Attention announces, because Attention is set after that work.
 func (e *Engine) ClearAttention() {
 	if atomic.LoadUint32(&e.Attention) != 0 {
 		atomic.StoreUint32(&e.Attention, 0)

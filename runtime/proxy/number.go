@@ -10,14 +10,13 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// On a network where messages overtake writes, the target keeps the order: writes
-// bring numbers along, messages say how many writes they follow, and a message that
-// is early is kept (package sequence). A write without a number is one whose order the
-// sender keeps (queue.go): where the provider has no immediate data, and until the
-// target has given the flow a stream, or when it has none left to give.
+// On a network where messages overtake writes, the target keeps the order: writes bring numbers
+// along, messages say how many writes they follow, and the target keeps a message that is early
+// (package sequence). The sender keeps the order of a write without a number (queue.go). A write
+// has none if the provider has no immediate data, before the target has given the flow a sequence
+// stream, and when the target has none left to give.
 
-// Streams that a flow may have, beside those that the target gave out, which are
-// sequenceGiven and the number.
+// States of a flow's sequence stream. A flow that has one has sequenceGiven plus its number.
 const (
 	sequenceNone    uint32 = iota // not asked for
 	sequenceAsked                 // the answer is under way
@@ -25,7 +24,7 @@ const (
 	sequenceGiven
 )
 
-// openNumbers comes when the peers are there, and nothing has been sent.
+// openNumbers is called when the peers exist, before any message is sent.
 func (e *Engine) openNumbers() {
 	if e.numbers = e.unordered && e.caps.Data >= 4 && e.space.Window > 0; !e.numbers {
 		return
@@ -36,10 +35,10 @@ func (e *Engine) openNumbers() {
 	}
 }
 
-// sequencesMost is how many streams immediate data tells apart.
+// sequencesMost is how many sequence streams immediate data can distinguish.
 const sequencesMost = 1 << (32 - 16)
 
-// startNumbers comes when a PE is met.
+// startNumbers is called when a PE is met.
 func (e *Engine) startNumbers(p *layout.Peer) {
 	p.Out.Space = e.space
 	if e.numbers && e.caps.Source {
@@ -47,10 +46,10 @@ func (e *Engine) startNumbers(p *layout.Peer) {
 	}
 }
 
-// numbered tells whether the next write to a PE has a number. Behind one that has
-// none it has none either, or its number would have to wait for that. One that several
-// NICs share has none, where its completion tells as much: with a number it would go by
-// one of them. Nor has one that finds a small window full.
+// numbered reports whether the next write to a PE has a number. A write behind one without a number
+// has none either, or its number would have to wait for that write. A write that is split over
+// several NICs has none if its completion says that it has arrived: with a number it would go
+// through one NIC. A write that finds a small window full has none either.
 func (e *Engine) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
 	if !e.numbers || p.Bare > 0 || e.spares && !p.Out.Room() || e.caps.Stripe > 0 && n > e.caps.Stripe && e.caps.DeliveryComplete {
 		return false
@@ -62,12 +61,12 @@ func (e *Engine) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
 	return p.Stream >= sequenceGiven
 }
 
-// data is what a write with a number brings along.
+// data returns the immediate data of a write with a number.
 func (e *Engine) data(p *layout.Peer, number uint32) uint32 {
 	return (p.Stream-sequenceGiven)<<e.space.Bits | number
 }
 
-// giveSequence answers a PE that asks for a stream.
+// giveSequence answers a PE that asks for a sequence stream.
 func (e *Engine) giveSequence(h *layout.Header) {
 	answer := layout.Header{Kind: layout.KindSequenced}
 	if e.sequences == nil {
@@ -93,8 +92,8 @@ func (e *Engine) takeSequence(h *layout.Header) {
 	}
 }
 
-// arrived takes the immediate data of a write whose bytes are in place. What makes no
-// sense is a stranger's, or comes a second time: a PE's own numbers cannot.
+// arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
+// comes from outside of the job, or comes twice: a PE's own numbers are always valid.
 func (e *Engine) arrived(c *fabric.Completion) {
 	if e.receiving(c.Token) { // the provider used up a buffer for it
 		if err := e.postReceive(c.Token); err != nil {
@@ -120,7 +119,7 @@ func (e *Engine) arrived(c *fabric.Completion) {
 	e.in(from, number)
 }
 
-// in notes that a write of a PE is in, or never will be.
+// in notes that a write of a PE has arrived, or never will.
 func (e *Engine) in(from, number uint32) {
 	if e.flows[from] == nil {
 		e.flows[from] = flow.NewIn(e.space)
@@ -136,15 +135,14 @@ func (e *Engine) in(from, number uint32) {
 		p.Edge = edge
 		e.recorder.Note(fabric.PE(from), layout.EventArrived, 0, edge)
 		e.applyEarly(from, p)
-		e.drive(fabric.PE(from)) // one of them may have been an answer
+		e.drive(fabric.PE(from)) // an applied message may have been an answer
 	}
 }
 
-// reached tells whether the writes that a message follows are in.
+// reached reports whether the writes that a message follows have arrived.
 func reached(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
-// follows refuses a message that follows more writes than may be under way: it would
-// wait for ever.
+// follows refuses a message that follows more writes than may be under way: it would wait for ever.
 func (e *Engine) follows(h *layout.Header, p *layout.Peer) bool {
 	if !reached(h, p) && (!e.numbers || h.Need-p.Edge > e.space.Window) {
 		e.malformed(h)
@@ -153,7 +151,7 @@ func (e *Engine) follows(h *layout.Header, p *layout.Peer) bool {
 	return true
 }
 
-// acknowledged takes what a message says of the writes to its sender; false: it is
+// acknowledged takes a message's acknowledgement of writes to its sender; false: the message is
 // refused.
 func (e *Engine) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	if h.Ack == p.Out.In {
@@ -166,7 +164,7 @@ func (e *Engine) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	return err == nil
 }
 
-// signal sends the message that follows a write, or has it leave with others.
+// signal sends the message that follows a write, or adds it to a batch.
 func (e *Engine) signal(s *ops.Record, p *layout.Peer) {
 	s.Then = false
 	if s.Number != ops.NoNumber {
@@ -177,8 +175,8 @@ func (e *Engine) signal(s *ops.Record, p *layout.Peer) {
 	}
 }
 
-// void tells the target that a write, and the signal that follows it, will not come:
-// what waits for its number would wait for ever.
+// void tells the target that a write, and the signal that follows it, will not come: without that,
+// later messages would wait for its number for ever.
 func (e *Engine) void(s *ops.Record) {
 	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.Number)}
 	if s.Signalled {
@@ -187,8 +185,7 @@ func (e *Engine) void(s *ops.Record) {
 	e.own(s.PE, e.Epoch, quiet.NoParity, &h)
 }
 
-// voided comes when such a message does, whether its turn is or not; false: it is
-// refused.
+// voided handles such a message, even before its turn; false: it is refused.
 func (e *Engine) voided(h *layout.Header) bool {
 	if !e.numbers || h.Operand >= 1<<e.space.Bits {
 		e.malformed(h)
@@ -206,7 +203,7 @@ func (e *Engine) voided(h *layout.Header) bool {
 
 func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
 
-// isDropped tells whether an operation is the signal of a write that did not come.
+// isDropped reports whether an operation is the signal of a write that did not come.
 func (e *Engine) isDropped(h *layout.Header) bool {
 	if len(e.dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
 		return false

@@ -8,8 +8,8 @@ import (
 	"libshmem/runtime/proxy/ops"
 )
 
-// take gives out a token and its record, for an operation of the open generation; none when all are
-// in flight.
+// take gives out a token and its record, for an operation of the open generation; nil if all are in
+// flight.
 func (e *Engine) take(u ops.Use, p *layout.Peer, pe fabric.PE) (fabric.Token, *ops.Record) {
 	t, r := e.table.Take(u, p, pe)
 	if r == nil {

@@ -1,15 +1,13 @@
 package proxy
 
-// Fence orders what was posted before it ahead of what is posted after it, for
-// each PE. It posts nothing and waits for nothing: the operations that have to
-// wait find out when they are posted.
+// Fence orders operations posted before it ahead of operations posted after it, for each PE. It
+// posts nothing and waits for nothing: an operation that has to wait finds that out when it is
+// posted.
 //
-// What counts is the order of posting to one PE. A caller that holds back
-// operations of before a fence, because their PE has no room, while it goes on
-// with other PEs, calls Fence again between the last of those and the first
-// operation to that PE from after the fence. To the others such a call is one
-// fence more than they need, which costs them no more than the order it asks
-// for.
+// The order of posting to one PE counts. A caller may hold back operations from before a fence,
+// because their PE has no room, while it goes on with other PEs. It then calls Fence again between
+// the last of those and the first operation on that PE from after the fence. For the other PEs that
+// call is one fence too many, which costs no more than the order that it asks for.
 func (e *Engine) Fence() Status {
 	e.Epoch++
 	return Done

@@ -11,18 +11,17 @@ import (
 	"libshmem/runtime/proxy/quiet"
 )
 
-// parked is a message of the engine's own that found no room. Callers'
-// messages are never parked: they get Again.
+// parked is one of the engine's own messages that found no room. Callers' messages are never
+// parked: they get Again.
 type parked struct {
 	pe    fabric.PE
 	lane  quiet.Parity
-	epoch uint64 // that it belongs to
+	epoch uint64 // of the message
 	h     layout.Header
 }
 
-// PutMax is the most bytes that Put and PutSignal take at once. Where neither
-// order nor delivery of a write can be had, nor a number for each, everything
-// travels as messages.
+// PutMax returns the most bytes that Put and PutSignal take at once. If neither order nor delivery
+// of writes is available, nor a number for each, all puts travel as messages.
 func (e *Engine) PutMax() uint64 {
 	ordered := !e.unordered && e.caps.WriteAfterWrite
 	numbered := e.first.numbers && e.caps.Source
@@ -32,12 +31,11 @@ func (e *Engine) PutMax() uint64 {
 	return min(e.caps.MaxMessage, maxOneSided)
 }
 
-// maxOneSided bounds an operation so that progress shows.
+// maxOneSided bounds an operation so that its progress is visible.
 const maxOneSided = 64 << 20
 
-// Put copies n bytes to an offset in the heap of pe. Done: the source may be
-// reused. Pending with a request: when the request is done. Pending without:
-// after quiet.
+// Put copies n bytes to an offset in the heap of pe. Done: the source may be reused. Pending with a
+// request: it may be reused when the request is done. Pending without a request: after a quiet.
 func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request) Status {
 	if n == 0 {
 		return Done
@@ -53,8 +51,8 @@ func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64
 	return e.write(pe, offset, source, n, r, nil)
 }
 
-// PutBytes is Put of no more than a message holds, from main memory that may be
-// used again when it returns.
+// PutBytes is Put for no more bytes than a message holds, from main memory that may be reused when
+// it returns.
 func (e *Engine) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) Status {
 	if n <= 8 && n&(n-1) == 0 {
 		return e.Store(pe, offset, uint8(n), mem.Load(source, int(n)))
@@ -100,7 +98,7 @@ func (e *Engine) sendSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n
 	return st
 }
 
-// PutBytesSignal is PutSignal as PutBytes is Put.
+// PutBytesSignal is to PutSignal what PutBytes is to Put.
 func (e *Engine) PutBytesSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, signalOffset int64, signal uint64, op Op) Status {
 	if e.gpu != nil {
 		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
@@ -153,9 +151,8 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	return Pending
 }
 
-// AMO applies op at an offset in the heap of pe. A fetching op with a request
-// leaves the old value there; without, it stores it at fetch before quiet
-// returns.
+// AMO applies op at an offset in the heap of pe. A fetching op with a request leaves the old value
+// there; without one, it stores the value at fetch before quiet returns.
 func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, compare uint64,
 	fetch unsafe.Pointer, r *Request,
 ) Status {
@@ -216,14 +213,13 @@ func (e *Engine) Store(pe fabric.PE, offset int64, width uint8, value uint64) St
 	return st
 }
 
-// begin gives what a caller asks for a header to fill, for send, unless it has to
-// wait its turn: then there is none, and a status. The header is filled where the
-// provider takes it from. Made elsewhere and copied at once, its narrow stores
-// would still be under way when the wide loads of the copy come, which takes 8 ns
-// more.
+// begin gives a caller's operation a header to fill, for send. If the operation has to wait its
+// turn, it returns no header, and a status. The header is filled where the provider reads it. If it
+// were filled elsewhere and copied at once, its narrow stores would still be under way when the
+// wide loads of the copy come, which takes 8 ns more.
 func (e *Engine) begin(pe fabric.PE, n int) (*layout.Header, Status) { return e.start(pe, n, true) }
 
-// start is begin; merges: the operation may share its message with others.
+// start is begin; merges says that the operation may share its message with others.
 func (e *Engine) start(pe fabric.PE, n int, merges bool) (*layout.Header, Status) {
 	p := &e.peers[pe]
 	if !e.routed(p, pe) {
@@ -251,9 +247,9 @@ func (e *Engine) start(pe fabric.PE, n int, merges bool) (*layout.Header, Status
 	return nil, Again
 }
 
-// parkedAhead tells whether messages to p are parked, and so whether a caller's would
-// overtake them. It tries them first: injected messages make room without a
-// completion, and so without a call of Complete.
+// parkedAhead reports whether messages to p are parked: a caller's message would overtake them. It
+// tries to send them first, because injected messages make room without a completion, and so
+// without a call of Complete.
 func (e *Engine) parkedAhead(p *layout.Peer) bool {
 	if p.Parked > 0 {
 		e.unpark()
@@ -261,8 +257,8 @@ func (e *Engine) parkedAhead(p *layout.Peer) bool {
 	return p.Parked > 0
 }
 
-// own sends a message that nobody can be asked to try again, or parks it. Its
-// turn has come: an answer, or a signal whose bytes are on their way.
+// own sends a message that has no caller to try again, or parks it. Its turn has come: it is an
+// answer, or a signal whose bytes are on their way.
 func (e *Engine) own(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header) {
 	if e.isLost(pe) {
 		return
@@ -303,8 +299,8 @@ func (e *Engine) sendCopy(pe fabric.PE, h *layout.Header) Status {
 	return e.send(to, nil, 0, false)
 }
 
-// sendBytes sends a message of the engine's own that has payload. Who sends it
-// tries again.
+// sendBytes sends one of the engine's own messages with a payload. After Again its caller tries
+// again.
 func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) Status {
 	p := &e.peers[pe]
 	if e.parkedAhead(p) {
@@ -323,9 +319,8 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout
 	return st
 }
 
-// draft puts the next message to pe, of n bytes of payload, into e.sending, and
-// returns where its header is to be made; nil: there is no room. Only send may
-// follow.
+// draft puts the next message to pe, of n bytes of payload, into e.sending. It returns where to
+// fill the header; nil: there is no room. Only send may follow.
 func (e *Engine) draft(p *layout.Peer, pe fabric.PE, n int) *layout.Header {
 	op := &e.sending
 	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, e.fenced(p)
@@ -336,7 +331,7 @@ func (e *Engine) draft(p *layout.Peer, pe fabric.PE, n int) *layout.Header {
 	return (*layout.Header)(e.scratch)
 }
 
-// draftBuffer is for what is too large to be injected.
+// draftBuffer drafts a message that is too large to be injected.
 func (e *Engine) draftBuffer(p *layout.Peer) *layout.Header {
 	op := &e.sending
 	t, s := e.take(ops.UseSend, p, op.To)
@@ -347,8 +342,8 @@ func (e *Engine) draftBuffer(p *layout.Peer) *layout.Header {
 	return (*layout.Header)(op.Buf)
 }
 
-// send hands the draft to the provider, with its payload. One that asks the PE
-// for something counts in the present epoch and for the next quiet.
+// send gives the draft to the provider, with its payload. If the message asks the PE for something,
+// it counts in the present epoch and for the next quiet.
 func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool) Status {
 	if e.drafted != 0 {
 		return e.keep(h, payload, n)
@@ -376,7 +371,7 @@ func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 	return Done
 }
 
-// stampAndSend completes the header of a message and hands it to the provider.
+// stampAndSend completes the header of a message and gives it to the provider.
 func (e *Engine) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	h := (*layout.Header)(op.Buf)
 	if p.WriteEpoch != e.Epoch {
@@ -395,7 +390,7 @@ func (e *Engine) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	return nil
 }
 
-// unpark sends what was parked, in order for each PE.
+// unpark sends parked messages, in order for each PE.
 func (e *Engine) unpark() {
 	if len(e.parked) == 0 {
 		return

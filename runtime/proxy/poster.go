@@ -5,17 +5,17 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// What the consumer of rings asks of an engine besides its operations (loop.Poster). Lane is in
-// fastpath_unsafe.go.
+// These methods are called, besides the operations, by the consumer of rings (loop.Poster).
+// InnerLoop is in fastpath_unsafe.go.
 
-// Limits are what bounds the operations that the engine takes, once it is connected.
+// Limits returns the bounds for operations. The engine is connected.
 func (e *Engine) Limits() call.Limits {
 	return call.Limits{
 		NPEs: len(e.peers), Internal: e.segment.Internal, Size: e.segment.Size, PutMax: e.PutMax(), MaxInject: uint64(e.MaxInject),
 	}
 }
 
-// Route says why nothing can be sent to a PE; nil: it can.
+// Route returns why no message can be sent to a PE; nil: it can.
 func (e *Engine) Route(pe fabric.PE) error {
 	if e.has(pe) {
 		return nil
@@ -23,8 +23,8 @@ func (e *Engine) Route(pe fabric.PE) error {
 	return e.noRoute(pe)
 }
 
-// Stamp sets the time of the events that follow; 0: each looks at the clock.
+// Stamp sets the time of the events that follow; 0: each event reads the clock.
 func (e *Engine) Stamp(now uint64) { e.Tick = now }
 
-// Completed counts the requests that are done.
+// Completed returns how many requests are done.
 func (e *Engine) Completed() uint64 { return e.Finished }

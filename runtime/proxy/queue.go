@@ -9,30 +9,31 @@ import (
 	"libshmem/runtime/proxy/ops"
 )
 
-// What a fence orders behind something that is under way waits here, not in its
-// caller: anything behind bytes that are still to be copied out of GPU memory; writes behind messages that have not been applied, or behind writes where
-// the provider does not keep their order and has no fence of its own; and on a
-// network where messages overtake writes, messages behind writes without a number.
-// What is posted later to the same PE waits behind it, so that a queue is in the
-// order of posting. Its head waits only for what was posted before all of it, and
-// never for the queue of another PE: answers and flushes pass.
+// An operation that a fence orders behind something under way waits here, not in its caller. Any
+// operation waits behind bytes that are still to be copied out of GPU memory. Writes wait behind
+// messages that have not been applied, and behind writes if the provider does not keep their order
+// and has no fence of its own. On a network where messages overtake writes, messages wait behind
+// writes without a number. Later operations on the same PE wait behind it, so a queue is in the
+// order of posting. The head of a queue waits only for operations that were posted before all of
+// the queue, and never for the queue of another PE: answers and flushes pass.
 //
-// An operation here holds a token, so queues are bounded as all that is under way is.
+// An operation here holds a token, so tokens bound the queues.
 
-// behindWrites tells whether a message of an epoch would overtake writes of before,
-// of which the target knows nothing. The provider's own fence is better than a wait.
+// behindWrites reports whether a message of an epoch would overtake writes from before a fence that
+// the target does not know of. The provider's own fence is better than a wait.
 func (e *Engine) behindWrites(p *layout.Peer, epoch uint64) bool {
 	return p.Bare > 0 && p.WriteEpoch != epoch && !e.caps.Fence
 }
 
-// behindBytes tells whether an operation of an epoch would overtake bytes of before
+// behindBytes reports whether an operation of an epoch would overtake bytes from before a fence
 // that are still to be copied out of GPU memory, or onto a mapped heap.
 func (e *Engine) behindBytes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
 	return p.Staged && e.gpu.MustFollow(pe, epoch)
 }
 
-// overtakes reports whether a message of an epoch would overtake what it has to follow
-// and what the target knows nothing of. It is inlined, as two bytes say that there is nothing.
+// overtakes reports whether a message of an epoch would overtake operations that it has to follow
+// and that the target does not know of. It is inlined, because two bytes rule that out in most
+// cases.
 func (e *Engine) overtakes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
 	return (p.Bare > 0 || p.Staged) && e.overtakesThese(pe, p, epoch)
 }
@@ -41,8 +42,8 @@ func (e *Engine) overtakesThese(pe fabric.PE, p *layout.Peer, epoch uint64) bool
 	return e.behindWrites(p, epoch) || e.behindBytes(pe, p, epoch)
 }
 
-// mayWrite tells whether a write of an epoch may be posted now; Again: something has
-// to come first, and has been asked for.
+// mayWrite returns whether a write of an epoch may be posted now; Again: an answer or a completion
+// has to come first, and the answer has been asked for.
 func (e *Engine) mayWrite(pe fabric.PE, p *layout.Peer, epoch uint64) Status {
 	if p.MustFollow(epoch) {
 		return e.awaitFlush(pe, p)
@@ -56,11 +57,11 @@ func (e *Engine) mayWrite(pe fabric.PE, p *layout.Peer, epoch uint64) Status {
 	return e.takes(pe, p)
 }
 
-// fenced tells whether messages to p ask the provider to keep them behind writes.
+// fenced reports whether messages to p ask the provider to keep them behind writes.
 func (e *Engine) fenced(p *layout.Peer) bool { return p.Bare > 0 && e.caps.Fence }
 
-// keepsWrites tells whether writes to p stay behind those of before a fence. Where
-// the sender holds signals back, those too have to be behind.
+// keepsWrites reports whether writes to p stay behind writes from before a fence. If the sender
+// holds signals back, the signals have to stay behind, too.
 func (e *Engine) keepsWrites(p *layout.Peer) bool {
 	if e.caps.Fence {
 		return true
@@ -79,16 +80,16 @@ func (e *Engine) awaitFlush(pe fabric.PE, p *layout.Peer) Status {
 	return Again
 }
 
-// jam says that a queue waits for room, which may come without a completion.
+// jam notes that a queue waits for room, which may come without a completion.
 func (e *Engine) jam() {
 	e.jammed = true
 	e.stick()
 }
 
-// enqueue puts an operation, whose slot is filled, behind the others of its PE.
+// enqueue puts an operation, whose record is filled, behind the others of its PE.
 func (e *Engine) enqueue(t fabric.Token, s *ops.Record) {
 	p := &e.peers[s.PE]
-	e.closeBatch(p) // it is not the last any more
+	e.closeBatch(p) // another operation follows it now
 	s.Epoch, s.Next = e.Epoch, 0
 	e.recorder.Note(s.PE, layout.EventQueued, uint32(t), 0)
 	p.Count[layout.Waited]++
@@ -105,8 +106,8 @@ func (e *Engine) enqueue(t fabric.Token, s *ops.Record) {
 	e.quiets.Pending[s.Lane]++
 }
 
-// beginLater is start for what may have to wait, or is to leave with others. Done and
-// no header: neither.
+// beginLater is start for an operation that may have to wait, or may leave with others. It returns
+// Done and no header if neither is the case.
 func (e *Engine) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*layout.Header, Status) {
 	merges = merges && e.merging(n)
 	if p.Queued > 0 && !(merges && e.grows(p, n)) {
@@ -159,7 +160,7 @@ func (e *Engine) keep(h *layout.Header, payload unsafe.Pointer, n int) Status {
 	return Done
 }
 
-// driveAll posts what queues hold, where it may be.
+// driveAll posts queued operations as far as order and room allow.
 func (e *Engine) driveAll() {
 	e.jammed = false
 	still := e.queues[:0]
@@ -173,11 +174,11 @@ func (e *Engine) driveAll() {
 	e.queues = still
 }
 
-// drive posts what the queue of a PE holds, from its head on.
+// drive posts the operations in the queue of a PE, from its head on.
 func (e *Engine) drive(pe fabric.PE) {
 	p := &e.peers[pe]
 	if e.driving {
-		return // the one at work comes to it
+		return // the call under way comes to it
 	}
 	e.driving = true
 	defer func() { e.driving = false }()
@@ -205,7 +206,7 @@ func (e *Engine) drive(pe fabric.PE) {
 	}
 }
 
-// driveDeparture is for a put that waited because GPU memory is at one side.
+// driveDeparture posts a put that waited and has GPU memory at one side.
 func (e *Engine) driveDeparture(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
 	if e.overtakes(s.PE, p, s.Epoch) {
 		return Again
@@ -289,8 +290,7 @@ func (e *Engine) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Sta
 	return Done
 }
 
-// driveFailed ends an operation that waited and that the provider then refused for
-// good.
+// driveFailed ends an operation that waited and that the provider then refused for good.
 func (e *Engine) driveFailed(t fabric.Token, s *ops.Record) {
 	e.quiets.Pending[s.Lane]--
 	if s.Request != nil {

@@ -5,8 +5,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// QuietBegin asks for the completion of everything that was posted before. It waits for nothing and
-// allocates nothing. An operation that was answered with Again was not posted.
+// QuietBegin asks for the completion of all operations posted before. It waits for nothing and
+// allocates nothing. An operation that was refused with Again was not posted.
 func (e *Engine) QuietBegin() Ticket {
 	if len(e.queues) > 0 {
 		e.Release()
@@ -14,9 +14,9 @@ func (e *Engine) QuietBegin() Ticket {
 	return e.quiets.Begin()
 }
 
-// QuietDone answers Done when everything that was posted before the ticket's QuietBegin has taken
-// effect at its target, Pending before, and Failed when an operation that the ticket covers failed
-// and no caller was told: see quiet.Generations.Done.
+// QuietDone returns Done when all operations posted before the ticket's QuietBegin have taken
+// effect at their targets, and Pending before. It returns Failed if an operation that the ticket
+// covers failed and no caller was told: see quiet.Generations.Done.
 func (e *Engine) QuietDone(t Ticket) Status {
 	st, err := e.quiets.Done(t)
 	if st == Failed {
@@ -25,14 +25,14 @@ func (e *Engine) QuietDone(t Ticket) Status {
 	return st
 }
 
-// asker is the engine as its quiets ask it.
+// asker is the engine as its quiets see it.
 type asker struct{ e *Engine }
 
 func (a asker) Flush(pe fabric.PE) Status { return a.e.flush(pe) }
 func (a asker) Err() error                { return a.e.err }
 func (a asker) Stick()                    { a.e.stick() }
 
-// LetGo lets batches go: a batch is of the generation in which it was opened.
+// LetGo sends batches: a batch belongs to the generation in which it was opened.
 func (a asker) LetGo() {
 	for _, pe := range a.e.queues {
 		a.e.letGo(pe, &a.e.peers[pe])
@@ -53,9 +53,9 @@ func (a asker) Closed(pes []fabric.PE) {
 	}
 }
 
-// flush asks pe to answer when it has applied all messages sent so far. On a
-// fabric that orders messages behind writes the answer covers those too, whose
-// completions say only that the source may be reused.
+// flush asks pe to answer when it has applied all messages sent so far. On a fabric that orders
+// messages behind writes, the answer also covers writes whose completions say only that the source
+// may be reused.
 func (e *Engine) flush(pe fabric.PE) Status {
 	p := &e.peers[pe]
 	if p.Flushing {

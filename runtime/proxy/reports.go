@@ -7,7 +7,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// forReports is an engine as its report.Endpoint asks it (report.Engine).
+// forReports is an engine as its report.Endpoint sees it (report.Engine).
 type forReports struct{ e *Engine }
 
 func (r forReports) EachContext(f func(peers []layout.Peer)) {

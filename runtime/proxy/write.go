@@ -8,8 +8,8 @@ import (
 	"libshmem/runtime/proxy/ops"
 )
 
-// write posts a one-sided write, and the message after it as soon as it may follow;
-// or has them wait behind what comes first.
+// write posts a one-sided write, and the message after it as soon as it may follow. If other
+// operations come first, both wait behind them.
 func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *layout.Header) Status {
 	p := &e.peers[pe]
 	switch {
@@ -60,7 +60,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	return Pending
 }
 
-// post hands a write to the provider, that may be posted now.
+// post gives the provider a write that may be posted now.
 func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) Status {
 	numbered := e.numbered(s.PE, p, n)
 	op := e.move(p, s.PE, offset, source, n, t)
@@ -74,7 +74,7 @@ func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int6
 	s.Number, s.Signalled = ops.NoNumber, false
 	if op.Notify = numbered; numbered {
 		if older {
-			p.Out.Follow() // before it is counted: messages of its epoch do not wait for it
+			p.Out.Follow() // before the write is counted: messages of its epoch do not wait for it
 		}
 		s.Number = p.Out.Write()
 		op.Data = e.data(p, s.Number)
@@ -105,7 +105,7 @@ func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int6
 	}
 	if !e.caps.DeliveryComplete {
 		p.Wrote += n
-		if half, _ := e.unanswered(p); half { // where there is no room for the question, the next write asks it
+		if half, _ := e.unanswered(p); half { // if there is no room for the question, the next write asks it
 			e.flush(s.PE)
 		}
 	} else if e.gpu != nil && e.gpu.Flushes(s.PE, offset) {
@@ -125,9 +125,9 @@ func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int6
 	return Done
 }
 
-// move names the bytes of a one-sided operation to the provider. It stores one
-// field at a time: a literal is made on the stack and then copied by loads that
-// are wider than the stores before them, which takes 7 ns more.
+// move describes the bytes of a one-sided operation to the provider. It stores one field at a time:
+// a literal is made on the stack and then copied by loads that are wider than the stores before
+// them, which takes 7 ns more.
 func (e *Engine) move(p *layout.Peer, pe fabric.PE, offset int64, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
 	op := &e.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
