@@ -1,4 +1,4 @@
-// Package backlog has names for what a GPU was asked for: streams, what a call of its driver is for,
-// and the work that a stream has not carried out. Reports of a PE and of another process read it;
-// what is in it, gpustage writes.
+// Package backlog names the work that a GPU was given: the streams, the purpose of a driver call,
+// and the work that a stream has not carried out. Reports of this PE and of other processes read
+// it; package gpustage writes it.
 package backlog

@@ -2,7 +2,7 @@ package backlog
 
 import "time"
 
-// Work is what is shown of a stream, at a time of the same clock; false: all is done.
+// Work returns the work that is shown of a stream, at a time of the same clock; false: all is done.
 func (s *Shown) Work(of Stream, now uint64) (Work, bool) {
 	if s.Ops == 0 {
 		return Work{}, false

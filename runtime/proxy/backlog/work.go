@@ -7,33 +7,33 @@ import (
 	"libshmem/fabric"
 )
 
-// Stream is one queue of a Memory. What is put into one happens in order; two
-// streams know nothing of each other.
+// Stream is one queue of a gpustage.Memory. Operations in one stream happen in order; two streams
+// are independent.
 type Stream uint8
 
 // The streams.
 const (
-	StreamIn   Stream = iota // into this PE's GPU memory: what came for it
-	StreamOut                // out of this PE's GPU memory: what it sends
+	StreamIn   Stream = iota // into this PE's GPU memory: bytes that have come for it
+	StreamOut                // out of this PE's GPU memory: bytes that it sends
 	StreamPeer               // between this PE and heaps of other PEs that are mapped here
 	StreamWord               // atomic operations, which may have to wait for a place on the GPU
 	Streams
 )
 
-// Call is what an engine calls the GPU's driver for. It is noted before each call,
-// because one that the driver holds has the engine's lock, and nobody could ask then.
+// Call is the purpose of a driver call. The engine notes it before each call, because a thread that
+// blocks in the driver holds the engine's lock, and no report could ask it then.
 type Call uint8
 
 // The calls.
 const (
 	CallNone   Call = iota
 	CallPut         // bytes on their way to pe
-	CallServe       // bytes that pe gets
-	CallGet         // bytes that come from pe, asked for here
-	CallCame        // what pe has put, signalled or changed here
-	CallMark        // the end of what was asked of the streams
-	CallFollow      // how far the streams are
-	CallHolds       // where a buffer of the program is
+	CallServe       // bytes that pe gets from here
+	CallGet         // bytes that this PE gets from pe
+	CallCame        // operations of pe on memory here
+	CallMark        // a mark behind the work of the streams
+	CallFollow      // a look at how far the streams are
+	CallHolds       // a look whether a buffer of the program is GPU memory
 )
 
 var callTexts = [...]string{
@@ -42,7 +42,7 @@ var callTexts = [...]string{
 	CallFollow: "to learn how far its copies are", CallHolds: "to learn whether a buffer is GPU memory",
 }
 
-// CallText is a call with its PE in the lower half, as noted, to continue a sentence.
+// CallText formats a call, noted with its PE in the lower half, to continue a sentence.
 func CallText(noted uint64) string {
 	w := Call(noted >> 32)
 	if w >= CallPut && w <= CallCame {
@@ -51,18 +51,18 @@ func CallText(noted uint64) string {
 	return callTexts[w]
 }
 
-// Work is what a stream was given and has not carried out. The driver may take work, and
-// keep it for as long as something of the program's runs.
+// Work is the work that a stream was given and has not carried out. The driver may take work, and
+// keep it for as long as work of the program runs.
 type Work struct {
 	Stream Stream
-	Passed uint64 // the last mark that came: while it stands still, nothing is carried out
+	Passed uint64 // the last mark that came: while it does not change, nothing is carried out
 	Ops    uint64
 	Bytes  uint64
-	For    string        // what the oldest is for, as CallText
-	Age    time.Duration // since a mark came, or the stream was given the first; 0: not known
+	For    string        // the purpose of the oldest work, as CallText
+	Age    time.Duration // time since a mark came, or since the stream was given its first work; 0: not known
 }
 
-// String is the work as a part of a sentence.
+// String formats the work as a part of a sentence.
 func (u *Work) String() string {
 	of := ""
 	if u.Bytes > 0 {

@@ -1,16 +1,16 @@
-// Package call holds what engines exchange with their callers and with the loop that drives them:
-// the request, the status of a call, the ticket of a quiet, the limits of an engine and the step
-// after a poll. It lies below package proxy and package loop, so that neither has to import the
-// other. It owns no state and starts no thread.
+// Package call has the types that engines exchange with their callers and with the loop that drives
+// them: the request, the status of a call, the ticket of a quiet, the limits of an engine and the
+// step after a poll. It lies below package proxy and package loop, so that neither has to import
+// the other. It owns no state and starts no thread.
 //
-// A Request is written by the engine under its lock, and Done last, with release order. Whoever
-// reads Done with acquire order may read the rest.
+// The engine writes a Request under its lock, and Done last, with release order. A reader that has
+// read Done with acquire order may read the rest.
 package call
 
 // Ticket names a quiet. Tickets ascend; 0 is none.
 type Ticket uint64
 
-// Limits bound the operations that an engine takes. They stay as they are once it is connected.
+// Limits bound the operations that an engine takes. They do not change once it is connected.
 type Limits struct {
 	NPEs      int
 	Internal  uint64 // bytes of the symmetric segment before the user heap
@@ -19,15 +19,15 @@ type Limits struct {
 	MaxInject uint64 // bytes of a message that may be injected
 }
 
-// Step is what the loop does after a poll.
+// Step is the loop's step after a poll.
 type Step int
 
 // The values of Step.
 const (
 	PollAgain    Step = iota
-	PollUnread        // the provider has something that leaves no completion
-	SleepStuck        // something has no room, and nothing may come that ends a wait
+	PollUnread        // the provider has work that leaves no completion
+	SleepStuck        // an operation has no room, and the wait for room may not be ended by an event
 	SleepHolding      // a batch waits for the rest of its burst
-	SleepCopying      // streams have not carried out anything for long
+	SleepCopying      // streams have not carried out any work for long
 	WaitArmed
 )

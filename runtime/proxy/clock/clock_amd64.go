@@ -1,7 +1,7 @@
 package clock
 
-// Counts tells whether the counter can be had. The TSC is one only where the processor says
-// that it is invariant: on others its rate follows that of the core, and sleep stops it.
+// Counts reports whether the counter is usable. The TSC is usable only if the processor says that
+// it is invariant: on others its rate follows that of the core, and sleep stops it.
 var Counts = invariant()
 
 func counter() uint64

@@ -1,6 +1,6 @@
 package clock
 
-// Counts tells whether the counter can be had: the architecture's counts for all processors
+// Counts reports whether the counter is usable: this architecture's counts for all processors
 // alike.
 const Counts = true
 

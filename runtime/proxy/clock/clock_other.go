@@ -2,7 +2,7 @@
 
 package clock
 
-// Counts tells whether the counter can be had.
+// Counts reports whether the counter is usable.
 const Counts = false
 
 func counter() uint64 { return 0 }

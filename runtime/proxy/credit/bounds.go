@@ -8,50 +8,49 @@ import (
 )
 
 const (
-	// Tokens and MaxRecv are what the provider's Config must allow for.
+	// Tokens and MaxRecv are numbers that the provider's Config must allow for.
 	Tokens  = layout.Tokens
-	MaxRecv = layout.Receives // receive buffers, where there are no more
+	MaxRecv = layout.Receives // receive buffers, without the further ones
 )
 
-// An operation under way holds a token and, when it is one-sided, bytes; a
-// message to a PE counts until that PE is known to have applied it. One that
-// does not answer must not hold what the others need. So a PE may hold a third
-// of what is left free, which is a quarter of all while it is the only one, and
-// never nothing: each PE that is stuck leaves three quarters of what it found,
-// and the last of 512 tokens is not gone before some twenty PEs are.
+// An operation under way holds a token and, if it is one-sided, bytes; a message to a PE counts
+// until that PE is known to have applied it. A PE that does not answer must not hold what the
+// others need. So a PE may hold at most a third of what is still free, which is a quarter of all
+// while it is the only one, and it may always have one operation: each stuck PE leaves three
+// quarters of what it found, and some twenty stuck PEs are needed before the last of 512 tokens is
+// gone.
 const (
-	// Reserve is for answers, flushes and signals: callers cannot have it.
+	// Reserve is for answers, flushes and signals. Callers cannot have it.
 	Reserve = 16
-	// MaxBytes is what one-sided operations of all callers may have under way.
-	// A PE may have one operation beyond it, so that sizes above the limit pass.
+	// MaxBytes bounds the one-sided operations of all callers under way. A PE may have one
+	// operation beyond it, so that sizes above the limit pass.
 	MaxBytes = 64 << 20
-	// Window is how many messages to one PE may be without an answer, in a job of
-	// few PEs; at half of it a flush asks for one. More than any path needs to be
-	// full: 1024 messages in 50 us are 20 million a second. Fewer than queues of
-	// NICs hold.
+	// Window bounds the messages to one PE without an answer, in a job of few PEs; at half of it a
+	// flush asks for an answer. It is more than any path needs to be full: 1024 messages in 50 us
+	// are 20 million a second. It is less than the queues of NICs hold.
 	Window = 1024
-	// All PEs together may have so many messages, and bytes of messages, without an
-	// answer at one PE: those it has not taken fill memory of its node, and on a
-	// network without order those that it has. Each has its part, and never less
-	// than the least, with which it gets on even among 10^6.
+	// All PEs together may have this many messages, and bytes of messages, without an answer at one
+	// PE. Messages that the PE has not taken fill memory of its node; on a network without order,
+	// so do messages that it has taken. Each PE has its part, and at least the minimum, with which
+	// it makes progress even among 10^6 PEs.
 	AllMessages, LeastMessages = 1 << 20, 16
 	AllBytes, LeastBytes       = 64 << 20, 2 * layout.MessageSize
-	// Where the completion of a write says only that its source may be reused, its bytes
-	// may lie in a socket that the PE does not read, 20 MB of them in one. So many may be
-	// on their way to a PE, and one write more, before it has said that they are there;
-	// for those of all PEs together, and never fewer than the least. A network of 100 Gb/s
-	// has 1.2 MB under way in 100 us.
+	// If the completion of a write says only that its source may be reused, its bytes may lie in a
+	// socket that the PE does not read: 20 MB of them in one. MostUnread bytes, and one write more,
+	// may be on their way to a PE before it has said that they have arrived. AllUnread bounds those
+	// of all PEs together, and each PE may have at least LeastUnread. A network of 100 Gb/s has 1.2
+	// MB under way in 100 us.
 	MostUnread, AllUnread, LeastUnread = 4 << 20, 256 << 20, 256 << 10
 )
 
-// Unread is how many bytes of one-sided writes each of n PEs may have on their way to one.
+// Unread returns how many bytes of one-sided writes each of n PEs may have on their way to one PE.
 func Unread(n int) uint64 { return uint64(min(MostUnread, max(LeastUnread, AllUnread/n))) }
 
-// Units returns what each of n PEs may have without an answer at one: units, and
-// the bytes of a unit as a power of two. A message takes one unit or more, by its
-// size, so that one comparison bounds both messages and bytes. The number of
-// units is a power of two too, which makes half of them enough for any message:
-// to a PE below its half nothing is refused, and one above has been asked.
+// Units returns the credit that each of n PEs has for messages without an answer at one PE: units,
+// and the bytes of a unit as a power of two. A message takes one unit or more, by its size, so that
+// one comparison bounds both messages and bytes. The number of units is a power of two too, so half
+// of them are enough for any message: no message to a PE below its half is refused, and a PE above
+// its half has been asked for an answer.
 func Units(n int) (units uint32, unit uint32) {
 	messages := floor2(min(Window, max(LeastMessages, AllMessages/n)))
 	bytes := floor2(max(LeastBytes, AllBytes/n))
@@ -61,7 +60,6 @@ func Units(n int) (units uint32, unit uint32) {
 
 func floor2(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
 
-// Bytes is what one-sided operations may have under way on a network: more than
-// MaxBytes where several NICs carry that in less time than any of them answers. A
-// quarter of it is 100 us of all NICs.
+// Bytes bounds the one-sided operations under way on a network. It is more than MaxBytes if several
+// NICs carry MaxBytes in less time than any of them answers. A quarter of it is 100 us of all NICs.
 func Bytes(c *fabric.Caps) int64 { return max(MaxBytes, int64(c.Speed/8/2500)) }

@@ -13,12 +13,12 @@ import (
 // address, and all take the least of them before the first write. Where a queue has no room
 // for one write of each PE, writes have no numbers.
 
-// queueEntries is how many entries a completion queue has at most: on EFA a device grants
-// no more, and NVSHMEM asks for as many. Where it grants fewer, Caps.Arrivals says so.
+// queueEntries bounds the entries of a completion queue: on EFA a device grants no more, and
+// NVSHMEM asks for as many. If a device grants fewer, Caps.Arrivals says so.
 const queueEntries = 32768
 
-// Config is what a provider has to be opened with for an engine of a job of n PEs, without
-// the members that name it.
+// Config returns the provider configuration for an engine of a job of n PEs, without the members
+// that name the provider.
 func Config(n int) fabric.Config {
 	arrivals := (n - 1) * int(WriteWindow(n, queueEntries-Tokens))
 	return fabric.Config{
@@ -27,14 +27,14 @@ func Config(n int) fabric.Config {
 	}
 }
 
-// mostReceives is how many receive buffers an engine has where the network turns away messages
-// that find none, as efa-direct does, if the windows leave so many entries of the queue: each
-// buffer may become one. Of 1,020 messages at once 956 are turned away by 64 buffers, and all are
-// there after 331 us instead of 6 (TestSimIncast).
+// mostReceives is the number of receive buffers of an engine on a network that turns away messages
+// that find no buffer, as efa-direct does. The windows have to leave that many entries of the
+// queue, because each buffer may become one. Of 1,020 messages at once 956 are turned away by 64
+// buffers, and all have arrived after 331 us instead of 6 (TestSimIncast).
 const mostReceives = 1024
 
-// MoreReceives is how many of them there are besides the first ones, for n PEs with such a
-// window.
+// MoreReceives returns how many of these buffers come in addition to the first ones, for n PEs with
+// such a window.
 func MoreReceives(n int, window uint32, c *fabric.Caps) int {
 	if !c.TurnsAway {
 		return 0
@@ -46,8 +46,8 @@ func MoreReceives(n int, window uint32, c *fabric.Caps) int {
 	return max(0, more)
 }
 
-// WriteWindow is how many writes with numbers each of n PEs may have under way to one whose
-// queue has room for so many arrivals: a power of two, or 0.
+// WriteWindow returns how many writes with numbers each of n PEs may have under way to one PE whose
+// queue has room for that many arrivals: a power of two, or 0.
 func WriteWindow(n, arrivals int) uint32 {
 	w := int(flow.Default.Window)
 	if n > 1 {

@@ -1,9 +1,9 @@
-// Package early keeps messages that came before their turn until those before them have come. The
-// credits of the sender bound how many of its messages are kept here. The package knows neither
-// credits nor what a message says.
+// Package early keeps messages that came before their turn until the messages before them have
+// come. The credits of the sender bound how many of its messages are kept here. The package knows
+// neither credits nor the contents of a message.
 package early
 
-// Messages are those that are kept, of all PEs. New makes one.
+// Messages are the kept messages of all PEs. New makes one.
 type Messages struct {
 	kept  map[key][]byte
 	spare [classes][][]byte
@@ -12,20 +12,20 @@ type Messages struct {
 // key names a message by its sender and its sequence number.
 type key struct{ from, seq uint32 }
 
-// Most messages are headers, and few are kept for long: their memory is used again.
+// Most messages are headers, and few are kept for long. Their memory is used again.
 const (
 	smallCopy   = 128
 	classes     = 2   // small, and of the largest size
 	spareCopies = 128 // of each class: half a megabyte
 )
 
-// New returns a Messages that keeps none.
+// New returns a Messages without messages.
 func New() *Messages { return &Messages{kept: map[key][]byte{}} }
 
-// Len is how many messages are kept.
+// Len returns how many messages are kept.
 func (m *Messages) Len() int { return len(m.kept) }
 
-// Bytes is the length of all of them together.
+// Bytes returns the length of all of them together.
 func (m *Messages) Bytes() (n int) {
 	for _, b := range m.kept {
 		n += len(b)
@@ -52,7 +52,7 @@ func (m *Messages) Keep(from, seq uint32, message []byte, most int) {
 	} else {
 		b = make([]byte, [classes]int{smallCopy, most}[class])
 	}
-	b = b[:len(message)] // it may have been a shorter one's
+	b = b[:len(message)] // the memory may have been a shorter message's
 	copy(b, message)
 	m.kept[key{from, seq}] = b
 }

@@ -1,5 +1,5 @@
-// Package fifo is the queue of what streams of a GPU have under way. It has no locks: a queue
-// belongs to whoever has the lock of the engine.
+// Package fifo is the queue for the work of a GPU's streams. It has no locks: the thread that holds
+// the engine's lock uses it.
 package fifo
 
 // Queue is a queue that allocates only when it has to grow.
@@ -9,13 +9,13 @@ type Queue[T any] struct {
 	n    int
 }
 
-// Len is how many there are.
+// Len returns how many elements there are.
 func (q *Queue[T]) Len() int { return q.n }
 
-// At is the i-th from the front.
+// At returns the i-th element from the front.
 func (q *Queue[T]) At(i int) *T { return &q.buf[(q.head+i)&(len(q.buf)-1)] }
 
-// Push adds one at the end.
+// Push adds an element at the end.
 func (q *Queue[T]) Push(v T) {
 	if q.n == len(q.buf) {
 		buf := make([]T, max(8, 2*q.n))
@@ -28,17 +28,17 @@ func (q *Queue[T]) Push(v T) {
 	*q.At(q.n - 1) = v
 }
 
-// Pop takes the front.
+// Pop removes and returns the front element.
 func (q *Queue[T]) Pop() T {
 	v := q.take(0)
 	q.head = (q.head + 1) & (len(q.buf) - 1)
 	return v
 }
 
-// PopLast takes the end.
+// PopLast removes and returns the last element.
 func (q *Queue[T]) PopLast() T { return q.take(q.n - 1) }
 
-// take leaves nothing behind that would keep memory in use.
+// take returns an element and clears its place, so that the place keeps no memory in use.
 func (q *Queue[T]) take(i int) T {
 	at := q.At(i)
 	v := *at

@@ -1,12 +1,12 @@
 package layout
 
-// lastMessage is the last kind with a counter of its own number: those from here on count
-// as this.
+// lastMessage is the last kind with a counter of its own; later kinds count as this one.
 const lastMessage = Counter(KindFlush)
 
 var _ = [1]struct{}{}[Control-lastMessage]
 
-// Counts has the maxima as they are now: they are looked at when they go down.
+// Counts returns the counters with the maxima as they are now: the stored maxima are updated when
+// the numbers go down.
 func (p *Peer) Counts() [Counted]uint64 {
 	c := p.Count
 	c[MostUnderWay] = max(c[MostUnderWay], uint64(p.Tokens))
@@ -14,7 +14,7 @@ func (p *Peer) Counts() [Counted]uint64 {
 	return c
 }
 
-// AddCounts adds what was counted elsewhere; of what is a maximum it takes the larger.
+// AddCounts adds the counts of another peer record; of a maximum it takes the larger.
 func AddCounts(all, of *[Counted]uint64) {
 	for i, n := range of {
 		if Counter(i) >= MostUnderWay {
@@ -25,7 +25,7 @@ func AddCounts(all, of *[Counted]uint64) {
 	}
 }
 
-// CountMessage counts one that the provider has taken.
+// CountMessage counts a message that the provider has taken.
 func (p *Peer) CountMessage(k Kind, n int) {
 	p.Count[min(Counter(k), lastMessage)]++
 	p.Count[MessageBytes] += uint64(n)

@@ -1,5 +1,5 @@
-// Package layout is the state of an engine that C and Go work on under one lock: the header of an
-// active message, what is known of each PE, what is counted, and the entries of the flight
-// recorder. The types come from abi/table; beside them stand the rules that look at one of them
-// alone. It knows no engine, no provider and no thread.
+// Package layout is the state of an engine that C and Go share under one lock: the header of an
+// active message, the peers, the counters, and the entries of the flight recorder. The types come
+// from abi/table. The package also has the rules that need only one of these types. It knows no
+// engine, no provider and no thread.
 package layout

@@ -1,7 +1,7 @@
 package layout
 
-// Ask counts a message of an epoch, that takes so many units. A signal that had to
-// wait for its bytes may be late for its own; none of a later one has gone before it.
+// Ask counts a message of an epoch that takes that many units. A signal that had to wait for its
+// bytes may be late for its epoch; no message of a later epoch has gone before it.
 func (p *Peer) Ask(units, epoch uint64) {
 	if epoch > p.Epoch {
 		p.Epoch, p.AskedThen = epoch, p.Asked
@@ -9,21 +9,21 @@ func (p *Peer) Ask(units, epoch uint64) {
 	p.Asked += units
 }
 
-// Question is what the answer to a flush has to name.
+// Question returns the number that the answer to a flush has to name.
 func (p *Peer) Question() uint32 { return p.FlushTurn<<16 | FlushToken }
 
-// Met reports whether the PE has applied what the closed generation sent it.
+// Met reports whether the PE has applied the messages of the closed generation.
 func (p *Peer) Met() bool { return p.Acked >= p.Goal && p.WroteAcked >= p.GoalWrote }
 
-// Written is how many writes to the PE are complete.
+// Written returns how many writes to the PE are complete.
 func (p *Peer) Written() uint64 { return p.Count[Writes] - uint64(p.Writes) }
 
-// Cost is how many units of credit a message of n bytes takes.
+// Cost returns how many units of credit a message of n bytes takes.
 func (s *State) Cost(n int) uint64 { return 1 + uint64(n-1)>>(s.Unit&63) }
 
-// MustFollow reports whether messages from before an epoch may still wait at
-// the target, where a write would overtake them: a provider puts written bytes in
-// place as they come, a message is applied when it is polled.
+// MustFollow reports whether messages from before an epoch may still wait at the target, where a
+// write would overtake them: a provider puts written bytes in place as they come, and a message is
+// applied when the target polls.
 func (p *Peer) MustFollow(epoch uint64) bool {
 	before := p.Asked
 	if p.Epoch == epoch {

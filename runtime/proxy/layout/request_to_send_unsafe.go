@@ -9,14 +9,14 @@ import (
 type RequestToSend struct {
 	_     structs.HostLayout
 	N     uint64
-	Fence uint32 // epoch of the sender: offers of one are not ordered
+	Fence uint32 // epoch of the sender: requests of one epoch are not ordered
 	Get   uint32 // question of the get; 0: a put
 }
 
-// RequestToSendSize is how many bytes it has.
+// RequestToSendSize is the payload's size in bytes.
 const RequestToSendSize = 16
 
-// ChunkToken marks the tokens of offers that are chunks.
+// ChunkToken marks the tokens of requests whose bytes are in chunks.
 const ChunkToken = 0x8000
 
 var _ [RequestToSendSize]byte = [unsafe.Sizeof(RequestToSend{})]byte{}

@@ -1,14 +1,14 @@
 package layout
 
-// MessageSize is the largest active message. 4 KiB keeps a put that is worth a
-// copy within one message and the receive buffers at half a megabyte.
+// MessageSize is the largest active message. With 4 KiB, a put that is worth a copy fits one
+// message, and the receive buffers take half a megabyte.
 const MessageSize = 4096
 
 // MaxPayload is the largest put that travels as a message.
 const MaxPayload = MessageSize - HeaderSize
 
-// Tokens of an endpoint: those of its receive buffers, where there are no more, and then those of
-// operations under way.
+// Tokens of an endpoint: first those of its receive buffers, without the further ones, and then
+// those of operations under way.
 const (
 	Receives = 64
 	Tokens   = Receives + 512
@@ -17,5 +17,5 @@ const (
 // Values of State.Busy.
 const (
 	BusyCopies = 1 // a stream of a GPU has work
-	BusyRoom   = 2 // something of GPU memory waits for room
+	BusyRoom   = 2 // an operation on GPU memory waits for room
 )

@@ -1,7 +1,7 @@
-// Package local has the memory of callers registered for as long as an operation needs it, where a
-// provider wants that (Caps.LocalMR). Registrations are kept by a cache (package mrcache). Memory
-// that a provider does not take, because it may not be written or is a file's, is replaced by a
-// copy. The package takes no lock: its caller holds the engine's.
+// Package local registers callers' memory for as long as an operation needs it, if a provider wants
+// that (Caps.LocalMR). A cache keeps registrations (package mrcache). If a provider does not take
+// memory, because it is read-only or a file's, a copy takes its place. The package takes no lock:
+// its caller holds the engine's.
 package local
 
 import (
@@ -15,27 +15,28 @@ import (
 	"libshmem/runtime/mrcache"
 )
 
-// Memory is what is registered of callers' memory.
+// Memory is the registrations of callers' memory.
 type Memory struct{ cache *mrcache.Cache }
 
-// New returns a Memory whose registrations the registrar makes and ends. They are kept from one
-// operation to the next if watch tells what is unmapped; nil: none is kept. The Memory closes watch.
+// New returns a Memory whose registrations the registrar makes and ends. It keeps them from one
+// operation to the next if watch reports memory that is unmapped; with a nil watch it keeps none.
+// The Memory closes watch.
 func New(registrar mrcache.Registrar, watch mrcache.Watch, limits mrcache.Limits) Memory {
 	return Memory{mrcache.New(registrar, watch, limits)}
 }
 
-// Counts returns what has been registered so far.
+// Counts returns the counts of registrations so far.
 func (m *Memory) Counts() mrcache.Counts { return m.cache.Counts() }
 
-// Close ends what is kept.
+// Close ends all kept registrations.
 func (m *Memory) Close() error { return m.cache.Close() }
 
 // Use is the registration of one operation, from Get to Put.
 type Use struct {
 	Region *mrcache.Region
-	copied unsafe.Pointer // the copy that stands for memory that cannot be registered; nil: there is none
+	copied unsafe.Pointer // the copy of memory that cannot be registered; nil: there is none
 	size   uint64
-	home   unsafe.Pointer // where the copy goes in the end; nil: nowhere
+	home   unsafe.Pointer // the destination of the copy at the end; nil: there is none
 }
 
 // Get registers n bytes at an address, or a copy of them, and returns where the operation finds
@@ -66,7 +67,7 @@ func (m *Memory) Get(u *Use, at unsafe.Pointer, n uint64, into bool) (unsafe.Poi
 	return copied, nil
 }
 
-// Put ends what Get began, when the operation has ended. came: the bytes of a get are there.
+// Put ends the registration when the operation has ended. came: the bytes of a get have arrived.
 func (m *Memory) Put(u *Use, came bool) error {
 	err := m.cache.Put(u.Region)
 	if u.copied != nil {
@@ -80,8 +81,8 @@ func (m *Memory) Put(u *Use, came bool) error {
 	return err
 }
 
-// transfer copies between a copy and the program's memory, by the kernel: an address of the
-// program's that may not be used gives an error and no signal.
+// transfer copies between a copy and the program's memory, by a call of the kernel: an invalid
+// address of the program gives an error and no signal.
 func transfer(number uintptr, copied, at unsafe.Pointer, n uint64) error {
 	local := []unix.Iovec{{Base: (*byte)(copied), Len: n}}
 	far := []unix.RemoteIovec{{Base: uintptr(at), Len: int(n)}}

@@ -80,9 +80,9 @@ func apply64(op fabric.Op, at unsafe.Pointer, operand, compare uint64) uint64 {
 	}
 }
 
-// Store writes an element of 1, 2, 4 or 8 bytes at once where it is naturally
-// aligned, so that no reader sees a part of it. Elsewhere a plain store does:
-// an atomic one across two cache lines would lock the bus of the whole machine.
+// Store writes an element of 1, 2, 4 or 8 bytes. If the element is naturally aligned, no reader
+// sees a part of it. Otherwise it uses a plain store: an atomic one across two cache lines would
+// lock the bus of the whole machine.
 func Store(at unsafe.Pointer, width uint8, value uint64) {
 	aligned := uintptr(at)&uintptr(width-1) == 0
 	switch {

@@ -7,13 +7,13 @@ type Segment struct {
 	Base     unsafe.Pointer // of the internal area
 	Internal uint64         // bytes
 	Size     uint64         // bytes in all
-	Heap     unsafe.Pointer // the user heap where it is GPU memory; nil: it follows the internal area
+	Heap     unsafe.Pointer // the user heap in GPU memory; nil: it is main memory and follows the internal area
 }
 
 // At returns the address of n bytes at an offset from the user heap, and
 // whether they are inside the segment.
 func (s *Segment) At(offset int64, n uint64) (unsafe.Pointer, bool) {
-	o := uint64(offset) + s.Internal // wraps below the segment and then fails the test
+	o := uint64(offset) + s.Internal // wraps below the segment, so that the test fails
 	if o > s.Size || n > s.Size-o {
 		return nil, false
 	}
@@ -26,7 +26,7 @@ func (s *Segment) At(offset int64, n uint64) (unsafe.Pointer, bool) {
 	return unsafe.Add(s.Base, o), n <= s.Internal-o
 }
 
-// Registered is how many bytes from Base on the fabric reaches.
+// Registered returns how many bytes from Base on the fabric reaches.
 func (s *Segment) Registered() uint64 {
 	if s.Heap != nil {
 		return s.Internal

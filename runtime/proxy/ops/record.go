@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/proxy/quiet"
 )
 
-// Use says what a token stands for.
+// Use says what kind of operation a token stands for.
 type Use uint8
 
 // The uses.
@@ -19,46 +19,45 @@ const (
 	UseWrite                  // a one-sided write
 	UseRead                   // a one-sided read
 	UseReply                  // an answer is expected: fetching atomic
-	UsePut                    // a put that GPU does
-	UseGet                    // a get that it does
-	UsePull                   // a read of its own
+	UsePut                    // a put of the GPU
+	UseGet                    // a get of the GPU
+	UsePull                   // a read of the GPU
 	UseQueued                 // a message in the token's buffer waits, see queue.go
-	UseWaits                  // a one-sided write does
-	UseDeparts                // a put with GPU memory at one side does
+	UseWaits                  // a one-sided write waits
+	UseDeparts                // a put with GPU memory at one side waits
 )
 
-// Record is the record of one operation in flight. What every operation needs is
-// in its first cache line, and only that is touched unless a signal waits or a
-// buffer was registered.
+// Record is the record of one operation in flight. The first cache line has what every operation
+// needs. The others are touched only if a signal waits or a buffer was registered.
 type Record struct {
 	Use        Use
 	Width      uint8        // of fetch
 	Lane       quiet.Parity // of the generation that waits for it
-	Then       bool         // write: send the message in After, of the epoch, when it is done
-	Registered bool         // write, read: Memory has a registration of its own
+	Then       bool         // write: when it is done, send the message in After, of the epoch
+	Registered bool         // write, read: Memory has the operation's own registration
 	Flush      bool         // write: the target flushes before it is done; read: this PE does
 	Turn       uint16       // how often the token was given out
 	PE         fabric.PE
-	Ended      bool           // the PE was lost, and its caller told: the provider still has it
-	Awaited    bool           // GPU's: quiets wait for it
+	Ended      bool           // the PE was lost and the caller told, but the provider still has the operation
+	Awaited    bool           // GPU: quiets wait for the operation
 	Bytes      uint64         // write, read: under way
 	Request    *call.Request  // nil: quiet waits for it
 	Fetch      unsafe.Pointer // where a non-blocking fetch puts its value
 	Epoch      uint64
-	Number     uint32 // write: that the target knows it by, or NoNumber
+	Number     uint32 // write: its number for the target, or NoNumber
 	Length     uint32 // queued: bytes of the message
-	Hold       Hold   // queued: a batch that is to grow
+	Hold       Hold   // queued: the reason to hold a batch that may grow
 	Signalled  bool   // write: a signal follows it
-	Stream     uint16 // that it belongs to
+	Stream     uint16 // the number of its context
 	_          [4]byte
 
 	After  layout.Header
-	Memory local.Use      // where Registered
-	Local  unsafe.Pointer // waits: what is written,
-	Offset int64          // and where to
-	Until  uint64         // queued: writes that have to be complete, see Hold
-	Next   fabric.Token   // queued, waits: behind it
-	_      [12]byte       // to whole cache lines
+	Memory local.Use      // valid if Registered
+	Local  unsafe.Pointer // waits: the source,
+	Offset int64          // and the destination
+	Until  uint64         // queued: writes that have to be complete first, see Hold
+	Next   fabric.Token   // queued, waits: the next in the queue
+	_      [12]byte       // fills whole cache lines
 }
 
 var (
@@ -66,7 +65,7 @@ var (
 	_ [0]byte  = [unsafe.Sizeof(Record{}) % 64]byte{}
 )
 
-// String is the use as reports have it.
+// String names the use in reports.
 func (u Use) String() string {
 	return [...]string{
 		0: "idle", UseSend: "send", UseWrite: "write", UseRead: "read", UseReply: "atomic", UsePut: "put", UseGet: "get", UsePull: "read",
@@ -74,7 +73,7 @@ func (u Use) String() string {
 	}[u]
 }
 
-// Hold says why a batch is held.
+// Hold is the reason to hold a batch.
 type Hold uint8
 
 // The reasons.
@@ -84,5 +83,5 @@ const (
 	ForBurst
 )
 
-// NoNumber is that of a write which has none.
+// NoNumber is the number of a write that has none.
 const NoNumber = ^uint32(0)

@@ -6,13 +6,13 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Table has the records of an endpoint by their tokens. Those below credit.MaxRecv are receive
-// buffers and have none under way. Its caller holds the engine's lock.
+// Table has the records of an endpoint by token. Tokens below credit.MaxRecv are those of receive
+// buffers and have no operation. The caller holds the engine's lock.
 type Table struct {
 	Records   []Record
 	Free      []fabric.Token
 	Bytes     uint64 // of one-sided operations under way
-	MostBytes int64  // of them that there may be
+	MostBytes int64  // bound for these bytes
 }
 
 // New returns a table whose tokens are all free.
@@ -24,9 +24,9 @@ func New(mostBytes int64) Table {
 	return t
 }
 
-// Take gives out a token, for an operation on a PE, and its record; nil: all are in flight. Of the
-// record its caller sets what the operation needs: Bytes and Registered are zero, and the rest is
-// of an earlier operation.
+// Take gives out a token for an operation on a PE, and its record; nil if all are in flight. In the
+// record Bytes and Registered are zero, and the rest is of an earlier operation: the caller sets
+// what the operation needs.
 func (t *Table) Take(u Use, p *layout.Peer, pe fabric.PE) (fabric.Token, *Record) {
 	last := len(t.Free) - 1
 	if last < 0 {
@@ -45,7 +45,7 @@ func (t *Table) Take(u Use, p *layout.Peer, pe fabric.PE) (fabric.Token, *Record
 func (t *Table) Give(token fabric.Token, p *layout.Peer) {
 	r := &t.Records[token]
 	r.Use = 0
-	// There are more only until one is given back.
+	// The number under way falls only here, so its maximum is updated here.
 	p.Count[layout.MostUnderWay] = max(p.Count[layout.MostUnderWay], uint64(p.Tokens))
 	p.Tokens--
 	p.Bytes -= r.Bytes
@@ -72,8 +72,8 @@ func (t *Table) Room(p *layout.Peer, n uint64) bool {
 // Full reports whether callers can have no token for any PE.
 func (t *Table) Full() bool { return len(t.Free) <= credit.Reserve }
 
-// Question is what an answer to a request has to name: the token and how often it was given out,
-// so that an answer that comes twice does not end the next operation of that token.
+// Question returns the number that the answer to a request has to name: the token and how often it
+// was given out, so that a repeated answer does not end the next operation of that token.
 func (t *Table) Question(token fabric.Token) uint32 {
 	return uint32(t.Records[token].Turn)<<16 | uint32(token)
 }

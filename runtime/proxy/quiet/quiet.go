@@ -1,7 +1,7 @@
-// Package quiet counts the operations of one context in generations, so that a quiet ends when
-// everything that was posted before it has taken effect, however much is posted later. It knows
-// which PEs owe an answer, and asks for answers by an interface; it knows no message and takes no
-// lock: its caller holds the engine's.
+// Package quiet counts the operations of one context in generations, so that a quiet ends when all
+// operations posted before it have taken effect, however many are posted later. It knows which PEs
+// owe an answer, and asks for answers by an interface. It knows no message and takes no lock: its
+// caller holds the engine's.
 package quiet
 
 import (
@@ -10,42 +10,42 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Asker asks PEs for answers. It is the engine, as far as Generations needs one.
+// Asker asks PEs for answers. The engine implements it.
 type Asker interface {
-	// Flush asks a PE to answer when it has applied all that was sent to it. Pending: it has been
+	// Flush asks a PE to answer when it has applied all messages sent to it. Pending: it has been
 	// asked, now or before; Again: there is no room; Failed: Err says why.
 	Flush(pe fabric.PE) call.Status
 	Err() error
-	// Stick says that something waits for room: CoverLate is called when there may be some.
+	// Stick notes that a flush waits for room: CoverLate is called when there may be room.
 	Stick()
-	// LetGo comes before the open generation is closed: from then on nothing may join it.
+	// LetGo comes before the open generation is closed: from then on no operation may join it.
 	LetGo()
-	// Closed names the PEs that a generation has touched, when it is closed and before they are
-	// asked. They are not kept.
+	// Closed gets the PEs that a generation has touched, when it is closed and before they are
+	// asked. It must not keep the slice.
 	Closed(pes []fabric.PE)
 }
 
-// Generations are those of one context. The open one takes what is posted now. Begin closes it,
-// unless the one before is not complete yet: then the open one is closed as soon as that is, and
-// all quiets that begin until then share it. So at most two generations have operations under way,
-// which two counters tell apart by the last bit of the generation's number, and a quiet ends
-// however much is posted after it: it waits for two generations at most, and neither grows once it
-// is closed.
+// Generations are the generations of one context. The open one takes the operations that are posted
+// now. Begin closes it, unless the one before is not complete yet. Then the open one is closed as
+// soon as the one before is complete, and all quiets that begin until then share it. So at most two
+// generations have operations under way. Two counters tell them apart by the last bit of the
+// generation's number. A quiet ends however many operations are posted after it: it waits for two
+// generations at most, and neither grows once it is closed.
 type Generations struct {
-	Open    call.Ticket // takes what is posted now; State.Quieted is the last complete one
-	Pending [3]int      // operations and parked messages under way, by lane
+	Open    call.Ticket // takes new operations; State.Quieted is the last complete one
+	Pending [3]int      // operations and parked messages under way, by parity
 	Late    []fabric.PE // PEs whose flush found no room
-	Wanted  bool        // close the open one as soon as the one before it is complete
+	Wanted  bool        // close the open generation as soon as the one before is complete
 	Unmet   int         // PEs of the closed generation that owe an answer
 
 	asker     Asker
 	state     *layout.State
 	peers     []layout.Peer
-	dirty     []fabric.PE // all of State.Dirty
+	dirty     []fabric.PE // PEs that the open generation has touched; State.Dirty counts them
 	lost      [2]error
-	failed    [8]failure // generations, newest last
+	failed    [8]failure // the last generations that failed, newest last
 	nFailed   int
-	forgotten failure // the newest that found no place there
+	forgotten failure // the newest failure that no longer fits
 }
 
 type failure struct {
@@ -56,23 +56,23 @@ type failure struct {
 // Parity is the last bit of a generation, or NoParity for messages that no quiet waits for.
 type Parity uint8
 
-// NoParity is the lane of messages that no quiet waits for.
+// NoParity is the parity of messages that no quiet waits for.
 const NoParity Parity = 2
 
 // New returns the generations of a context whose state and peers C works on too. dirty is the
-// memory of State.Dirty, with a place for each PE.
+// memory that State.Dirty counts, with a place for each PE.
 func New(asker Asker, state *layout.State, peers []layout.Peer, dirty []fabric.PE) Generations {
 	return Generations{Open: 1, asker: asker, state: state, peers: peers, dirty: dirty}
 }
 
-// Parity is that of the open generation.
+// Parity returns the parity of the open generation.
 func (g *Generations) Parity() Parity { return Parity(g.Open & 1) }
 
-// closed is the lane of the one before.
+// closed returns the parity of the generation before the open one.
 func (g *Generations) closed() Parity { return Parity((g.Open - 1) & 1) }
 
-// Begin begins a quiet: it asks for the completion of everything that was posted before. It waits
-// for nothing and allocates nothing.
+// Begin begins a quiet: it asks for the completion of all operations posted before. It waits for
+// nothing and allocates nothing.
 func (g *Generations) Begin() call.Ticket {
 	if !g.Closing() {
 		g.close()
@@ -84,11 +84,11 @@ func (g *Generations) Begin() call.Ticket {
 	return g.Open
 }
 
-// Done answers call.Done when everything that was posted before the ticket's Begin has taken effect
-// at its target, Pending before, and Failed with a reason when an operation that the ticket covers
-// failed and no caller was told. Each failure is in one generation: all quiets that share it hear
-// of it, and none after them. A ticket that is asked for only after eight later generations failed
-// is answered Failed too, for it is no longer known.
+// Done returns call.Done when all operations posted before the ticket's Begin have taken effect at
+// their targets, and Pending before. It returns Failed with a reason if an operation that the
+// ticket covers failed and no caller was told. Each failure is in one generation: all quiets that
+// share the generation get it, and no later ones. If a ticket is asked for only after eight later
+// generations failed, the answer is Failed too, because the ticket's result is no longer known.
 func (g *Generations) Done(t call.Ticket) (call.Status, error) {
 	if g.Settle(); uint64(t) > g.state.Quieted {
 		return call.Pending, nil
@@ -107,7 +107,7 @@ func (g *Generations) Done(t call.Ticket) (call.Status, error) {
 // Closing reports whether a closed generation is not complete.
 func (g *Generations) Closing() bool { return uint64(g.Open) > g.state.Quieted+1 }
 
-// close notes how far each PE that was touched has to come.
+// close notes which messages each touched PE has to apply.
 func (g *Generations) close() {
 	g.asker.LetGo()
 	g.Open++
@@ -124,14 +124,14 @@ func (g *Generations) close() {
 	g.state.NDirty = 0
 	g.asker.Closed(work)
 	for _, pe := range work {
-		// A flush that cannot be sent puts its PE into dirty again, behind where work is read.
+		// A flush that cannot be sent puts its PE into dirty again, behind the read position.
 		if g.peers[pe].Unmet {
 			g.cover(pe)
 		}
 	}
 }
 
-// Settle notices that the closed generation is complete.
+// Settle ends the closed generation if it is complete.
 func (g *Generations) Settle() {
 	for g.Closing() && g.Unmet == 0 && g.Pending[g.closed()] == 0 {
 		t := g.Open - 1
@@ -159,11 +159,11 @@ func (g *Generations) remember(t call.Ticket, err error) {
 	g.state.Failures = 1
 }
 
-// Fail notes that an operation failed whose caller waits for a quiet.
+// Fail notes a failed operation that has no caller to tell.
 func (g *Generations) Fail(l Parity, err error) { g.lost[l] = err }
 
-// cover sees to it that an answer of a PE will cover its goal: that of a flush under way may, and
-// is looked at when it comes.
+// cover makes sure that an answer of a PE will cover its goal. The answer to a flush under way may
+// cover it, and is checked when it comes.
 func (g *Generations) cover(pe fabric.PE) {
 	p := &g.peers[pe]
 	switch g.asker.Flush(pe) {
@@ -182,10 +182,10 @@ func (g *Generations) cover(pe fabric.PE) {
 	}
 }
 
-// CoverLate tries the flushes again that found no room.
+// CoverLate retries the flushes that found no room.
 func (g *Generations) CoverLate() {
 	work := g.Late
-	g.Late = g.Late[:0] // cover writes behind where work is read
+	g.Late = g.Late[:0] // cover writes behind the read position
 	for _, pe := range work {
 		p := &g.peers[pe]
 		if p.Late = false; p.Unmet {
@@ -194,8 +194,8 @@ func (g *Generations) CoverLate() {
 	}
 }
 
-// Account has a message to a PE that was just sent waited for by the generation of a lane. A signal
-// that had to wait for its bytes may belong to the closed one.
+// Account makes the generation of a parity wait for a message that was just sent to a PE. A signal
+// that had to wait for its bytes may belong to the closed generation.
 func (g *Generations) Account(pe fabric.PE, l Parity) {
 	p := &g.peers[pe]
 	if l == g.Parity() {
@@ -209,7 +209,7 @@ func (g *Generations) Account(pe fabric.PE, l Parity) {
 	g.cover(pe)
 }
 
-// Touch remembers that the open generation has something to ask of a PE.
+// Touch notes that the open generation has to ask a PE.
 func (g *Generations) Touch(p *layout.Peer, pe fabric.PE) {
 	if !p.Dirty {
 		p.Dirty = true
@@ -218,7 +218,7 @@ func (g *Generations) Touch(p *layout.Peer, pe fabric.PE) {
 	}
 }
 
-// Answered comes when a PE has said how far it is.
+// Answered handles an answer of a PE.
 func (g *Generations) Answered(p *layout.Peer, pe fabric.PE) {
 	if !p.Unmet {
 		return
@@ -231,7 +231,8 @@ func (g *Generations) Answered(p *layout.Peer, pe fabric.PE) {
 	}
 }
 
-// LosePE has no quiet wait for a PE that is lost. Those that cover what it has not applied fail.
+// LosePE makes quiets stop waiting for a lost PE. Quiets that cover messages that it has not
+// applied fail.
 func (g *Generations) LosePE(p *layout.Peer, err error) {
 	if p.Unmet {
 		p.Unmet = false
@@ -247,8 +248,8 @@ func (g *Generations) LosePE(p *layout.Peer, err error) {
 // Dirty names the PEs that the open generation has touched.
 func (g *Generations) Dirty() []fabric.PE { return g.dirty[:g.state.NDirty] }
 
-// Failed counts the generations that failed and whose tickets are still known.
+// Failed returns how many generations failed whose tickets are still known.
 func (g *Generations) Failed() int { return g.nFailed }
 
-// Lost is why operations of each lane's generation failed.
+// Lost says why operations of each parity's generation failed.
 func (g *Generations) Lost() [2]error { return g.lost }

@@ -21,15 +21,15 @@ import (
 	"unsafe"
 )
 
-// Looker sleeps for one proxy thread. Its memory is C's.
+// Looker is the sleep of one proxy thread. Its memory is C's.
 type Looker struct {
 	c     *C.struct_shmemi_look
 	words []*C.uint64_t
 	laps  []C.uint64_t
 }
 
-// New makes a Looker for up to n rings. wait and self are a provider's
-// fabric.Native.Wait and Self; nil only sleeps.
+// New makes a Looker for up to n rings. wait and self are a provider's fabric.Native.Wait and Self;
+// with nil it only sleeps.
 func New(n int, wait, self unsafe.Pointer) *Looker {
 	n = max(n, 1)
 	words := C.calloc(C.size_t(n), C.size_t(unsafe.Sizeof(uintptr(0))))
@@ -40,17 +40,17 @@ func New(n int, wait, self unsafe.Pointer) *Looker {
 	return &Looker{c: c, words: unsafe.Slice((**C.uint64_t)(words), n), laps: unsafe.Slice((*C.uint64_t)(laps), n)}
 }
 
-// Add names a word, which Go does not manage, and the lap bit that it will have
-// when there is work. It is called anew for all words before each Sleep.
+// Add adds a word, which Go does not manage, and the lap bit that the word has when there is work.
+// All words are added again before each Sleep.
 func (l *Looker) Add(word *uint64, lap uint64) {
 	i := l.c.count
 	l.words[i], l.laps[i] = (*C.uint64_t)(unsafe.Pointer(word)), C.uint64_t(lap)
 	l.c.count++
 }
 
-// Sleep looks each step, for total at most, and forgets the words. Whoever wants
-// it to end earlier wakes the provider. came tells whether there may be something to do; failure is
-// the provider's negative error, or 0.
+// Sleep looks at the words every step, for total at most, and forgets them. A thread that wants to
+// end it earlier wakes the provider. came reports whether there may be work; failure is the
+// provider's negative error, or 0.
 func (l *Looker) Sleep(step, total time.Duration) (came bool, failure int) {
 	l.c.step, l.c.total = C.int64_t(step), C.int64_t(total)
 	r := C.shmemi_look(l.c)
@@ -66,7 +66,7 @@ func (l *Looker) Close() {
 }
 
 // WakeSleepers wakes the threads, of any process, that sleep on wakes, if sleepers says that there
-// are some. Neither word is memory of Go's that may move.
+// are some. Both words are outside the memory that Go moves.
 func WakeSleepers(sleepers, wakes *uint32) {
 	C.shmemi_wake_sleepers((*C.uint32_t)(sleepers), (*C.uint32_t)(wakes))
 }

@@ -1,6 +1,6 @@
-// Package wake has the words in memory shared with C by which the threads inside an engine, the
-// thread that drives it and the callers that sleep keep out of each other's way: the lock, the
-// nap of the driving thread, and the sleep of callers. It knows no engine and no network.
+// Package wake has the words, in memory shared with C, that coordinate the threads inside an
+// engine, the thread that drives it and the callers that sleep: the lock, the nap of the driving
+// thread, and the sleep of callers. It knows no engine and no network.
 package wake
 
 import (
@@ -15,14 +15,14 @@ import (
 	"libshmem/runtime/proxy/wait"
 )
 
-// Words are where those words are. Callers in C use the same ones (capi/front/wait.c).
+// Words has the addresses of those words. Callers in C use the same ones (capi/front/wait.c).
 type Words struct {
 	Lock     *uint32 // 1 while a thread is inside the engine
 	Pollers  *uint32 // callers that poll by themselves
 	Napping  *uint32 // 1 while the driving thread naps because of them; futex word
 	Sleepers *uint32 // not 0: a caller of this PE sleeps on Wakes
 	Wakes    *uint32 // futex word
-	Wanted   *uint32 // threads that found the lock taken; newcomers give way to them. nil: none looks
+	Wanted   *uint32 // threads that found the lock taken; newcomers give way to them. nil: no thread counts
 }
 
 // TryLock takes the lock unless another thread has it.
@@ -55,18 +55,18 @@ func (w *Words) LockYielding() bool {
 	return w.TryLock()
 }
 
-// patience is how long LockYielding tries before it leaves its processor to another goroutine. Far
-// more than any turn of an engine takes that is not interrupted.
+// patience is how long LockYielding tries before it leaves its processor to another goroutine. It
+// is far longer than an uninterrupted turn of an engine.
 const patience = 500 * time.Microsecond
 
-// Locked calls f with the lock held, which the caller does not have.
+// Locked calls f with the lock held. The caller does not hold it.
 func (w *Words) Locked(f func()) { w.TryLocked(math.MaxInt64, f) }
 
 // lockPause is the pause of TryLocked after it found another thread inside the engine.
 const lockPause = 50 * time.Microsecond
 
-// TryLocked is Locked for a caller that cannot wait for longer than limit. It returns false, and
-// has not called f, where others have had the lock for all of that time.
+// TryLocked is Locked for a caller that cannot wait for longer than limit. It returns false,
+// without calling f, if other threads have held the lock all that time.
 func (w *Words) TryLocked(limit time.Duration, f func()) bool {
 	for end := time.Now().Add(limit); !w.LockYielding(); wait.Sleep(lockPause) {
 		if time.Now().After(end) {
@@ -90,8 +90,8 @@ func (w *Words) Polled() bool { return atomic.LoadUint32(w.Pollers) != 0 }
 
 const (
 	// napTime is how long the driving thread leaves the network to callers that poll. The last of
-	// them to go to sleep ends the nap; one that got what it waited for does not, because it will
-	// often wait again at once.
+	// them to go to sleep ends the nap. A caller that got what it waited for does not end it,
+	// because it will often wait again at once.
 	napTime   = time.Millisecond
 	futexWait = 0 // of futex(2); the word is shared between processes
 )
@@ -100,7 +100,7 @@ const (
 // of abi/wake.h).
 func (w *Words) Nap() {
 	atomic.StoreUint32(w.Napping, 1)
-	// A caller that stopped polling before it could see the word.
+	// A caller may have stopped polling before it could see the word.
 	if w.Polled() {
 		t := unix.NsecToTimespec(int64(napTime))
 		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w.Napping)), futexWait, 1, uintptr(unsafe.Pointer(&t)), 0, 0)
