@@ -2,22 +2,21 @@ package loop
 
 import "golang.org/x/sys/unix"
 
-// binding keeps the proxy on some processors. The loop's goroutine is not locked
-// to a thread, so the thread is looked at now and then.
+// binding keeps the proxy on some processors. The loop's goroutine is not locked to a thread, so
+// the thread is checked now and then.
 type binding struct {
 	set   unix.CPUSet
-	bound bool // there is something to keep
+	bound bool // there are processors to keep to
 	tid   int
 	turns uint
 }
 
-// looksAt is how many turns of the loop pass between two looks: a call of the
-// kernel's for some hundred microseconds of work.
+// looksAt is how many turns of the loop pass between two checks: one system call for some hundred
+// microseconds of work.
 const looksAt = 256
 
-// Bind keeps the loop on the processors, those of them that this
-// process may use. It returns how many those are; 0: nothing changes. It is
-// called before Run.
+// Bind keeps the loop on the given processors, as far as this process may use them. It returns how
+// many those are; 0: nothing changes. It is called before Run.
 func (l *Loop) Bind(cpus []int) int {
 	var allowed unix.CPUSet
 	if unix.SchedGetaffinity(0, &allowed) != nil {
@@ -36,8 +35,7 @@ func (l *Loop) Bind(cpus []int) int {
 	return set.Count()
 }
 
-// keep binds the thread that the loop runs on, when it is another one than
-// before.
+// keep binds the loop's thread if it is another one than before.
 func (b *binding) keep() {
 	if !b.bound {
 		return
@@ -47,7 +45,7 @@ func (b *binding) keep() {
 	}
 	if tid := unix.Gettid(); tid != b.tid {
 		b.tid = tid
-		// Refused only when the process lost the processors meanwhile; then the
+		// The kernel refuses only if the process has lost these processors meanwhile. Then the
 		// kernel's choice is as good.
 		_ = unix.SchedSetaffinity(0, &b.set)
 	}

@@ -15,25 +15,25 @@ import (
 
 // Limits of one consumer.
 const (
-	// drainBatch is how many operations are taken from a ring before the network
-	// is looked at and the next ring has its turn.
+	// drainBatch is how many operations are taken from a ring before the consumer looks at the
+	// network and the next ring has its turn.
 	drainBatch = 32
-	// WaitingMax is how many operations wait for PEs without room before the
-	// rings have to wait themselves: some for each of many PEs, and not so many
-	// that going through them costs more than a post.
+	// WaitingMax is how many operations wait for PEs without room before the rings have to wait
+	// themselves. It is enough for some operations to each of many PEs. A pass over that many costs
+	// no more than a post.
 	WaitingMax = 1024
 )
 
-// Consumer empties rings into an engine. Its methods are called by the engine's
-// own thread with the engine's lock held, but for those that say otherwise. Drain
-// does all of it; Run has C do what is simple.
+// Consumer empties rings into an engine. The engine's own thread calls its methods with the
+// engine's lock held, unless their comments say otherwise. Drain does all of the work; Run lets C
+// do the simple cases.
 //
 // # Order
 //
-// Operations of one ring on one PE are posted in their order. One that finds no
-// room waits, those after it on the same PE wait behind it, and others pass. A
-// fence is the engine's, and an operation that had to wait is posted in an epoch
-// of its own, so that it does not share one with what came after a fence.
+// Operations of one ring on one PE are posted in their order. An operation that finds no room
+// waits, later ones on the same PE wait behind it, and others pass. The engine does a fence. An
+// operation that had to wait is posted in an epoch of its own, so that it does not share one with
+// operations from after a fence.
 type Consumer struct {
 	e      Poster
 	limits call.Limits // of e
@@ -41,45 +41,45 @@ type Consumer struct {
 	locals *Locals
 	report func(error)
 	trace  *trace.Track // nil: nothing is traced
-	taken  uint64       // operations, ever
+	taken  uint64       // operations so far
 
 	waiting  []waiting
 	spare    []waiting
 	perPE    []uint16 // operations that wait, by PE
-	blocked  []uint32 // pass in which the PE was found without room
+	blocked  []uint32 // pass in which the PE had no room
 	pass     uint32
-	enqueued uint64 // operations that had to wait, ever; each has its number
+	enqueued uint64 // operations that had to wait so far; each has its number
 
 	fences   uint64 // seen so far
-	epochFor uint64 // how many of them are behind the engine's present epoch
+	epochFor uint64 // fences before the engine's present epoch
 	batch    [drainBatch]queue.Op
 	merge    *queue.Op // a put in batch that may grow; nil: none
 	state    progress  // of the operation that is being started, or of merge
-	bytes    [2]uint64 // that came in slots, on their way into a message
-	kept     [][]byte  // for those of cells
+	bytes    [2]uint64 // bytes from slots, on their way into a message
+	kept     [][]byte  // memory for bytes from cells
 	answers  answers
 	order    order
 
 	inner      *fastpath.Loop // the loop in C; nil: the provider is Go only
-	localsSeen uint64         // version of locals that it knows
-	misses     int            // it found what is Go's, so many times that
-	alone      int            // Go goes on alone for so many turns
+	localsSeen uint64         // version of locals that it has
+	misses     int            // turns that Go last went on alone; grows while C finds only work for Go
+	alone      int            // turns for which Go still goes on alone
 
 	stall    time.Duration // how long a ring may stand still; 0: for ever
 	watched  time.Time
-	device   bool // kernels produce
+	device   bool // kernels are the producers
 	looker   *wait.Looker
 	serve    serveState
-	loop     *Loop // that serves it; nil: it is not attached
+	loop     *Loop // the loop that serves it; nil: it is not attached
 	ending   atomic.Bool
 	ended    chan struct{}
 	lastCall uint64 // the settlement that ends it
 }
 
-// serving is one ring.
+// serving is the consumer's state of one ring.
 type serving struct {
 	ring    *queue.Ring
-	kept    []queue.Op // decoded, and still to be taken: there was no room
+	kept    []queue.Op // decoded operations for which there was no room
 	quiet   waits
 	fence   waits
 	stalled stalled
@@ -92,33 +92,33 @@ type waiting struct {
 	number uint64
 }
 
-// progress is how far an operation is on its way into the engine.
+// progress is how far an operation has come on its way into the engine.
 type progress struct {
 	ring   *serving
-	fences uint64 // seen before it
+	fences uint64 // fences before it
 	record uint16 // of its answer; 0: none yet
 	part   part
-	bytes  []byte // that were in a cell, where it had to wait
+	bytes  []byte // from a cell, of an operation that had to wait
 }
 
-// part is how far a copy in pieces is.
+// part is how far a copy in pieces has come.
 type part uint8
 
 const (
 	whole  part = iota
-	begun       // pieces were posted
-	fenced      // all but the last were, and a fence after them
+	begun       // some pieces are posted
+	fenced      // all pieces but the last are posted, and a fence after them
 )
 
-// Stall sets how long a ring may stand still before that is reported; 0, the
-// default: for ever. It is called before Attach.
+// Stall sets how long a ring may stand still before that is reported; 0, the default: for ever. It
+// is called before Attach.
 func (c *Consumer) Stall(d time.Duration) { c.stall = d }
 
-// TraceTo has batches of the rings recorded. It is called before Attach.
+// TraceTo records batches of the rings in a track. It is called before Attach.
 func (c *Consumer) TraceTo(t *trace.Track) { c.trace = t }
 
-// NewConsumer makes the consumer of rings for e, which is connected. report is called on
-// the engine's thread for each operation that failed.
+// NewConsumer makes the consumer of rings for e, which is connected. It calls report on the
+// engine's thread for each operation that failed.
 func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(error)) *Consumer {
 	limits := e.Limits()
 	c := &Consumer{
@@ -134,9 +134,9 @@ func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(erro
 	return c
 }
 
-// Drain takes operations from the rings, posts them, and sees to answers,
-// quiets and fences. It returns how much it did: 0 when there is nothing to do
-// before an operation is pushed or a completion comes.
+// Drain takes operations from the rings, posts them, and handles answers, quiets and fences. It
+// returns how much it did: 0 if there is nothing to do before an operation is pushed or a
+// completion comes.
 func (c *Consumer) Drain() int {
 	did := c.answers.give(c)
 	did += c.postWaiting()
@@ -148,7 +148,7 @@ func (c *Consumer) Drain() int {
 		}
 	}
 	if len(c.waiting) == 0 && c.fences != c.epochFor {
-		// What comes next may be posted in C, which knows epochs only.
+		// C may post the next operations, and C knows epochs only.
 		c.e.Fence()
 		c.epochFor = c.fences
 	}
@@ -182,19 +182,17 @@ func (c *Consumer) drainRing(s *serving) int {
 	c.flushMerge()
 	c.e.Stamp(0)
 	if s.kept = append(s.kept, ops[n:]...); len(s.kept) == 0 {
-		// Not before: a quiet in another ring relies on it that what the tail has
-		// passed is posted, or waits for room.
+		// Not before: a quiet in another ring relies on this ring's tail. What the tail has passed
+		// is posted, or waits for room.
 		s.ring.Publish()
 	}
 	return n
 }
 
-// room tells whether one more operation may have to wait, and the put that may
-// grow too.
+// room reports whether one more operation may have to wait, besides the put that may grow.
 func (c *Consumer) room() bool { return len(c.waiting) < WaitingMax-1 }
 
-// take starts the i-th operation of ops, which are the last that were decoded of
-// the ring.
+// take starts the i-th of ops, which are the latest decoded operations of the ring.
 func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
 	op := &ops[i]
 	c.taken++
@@ -228,7 +226,7 @@ func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
 	c.start(op)
 }
 
-// position is where the ring stood before the later ones of its operations.
+// position returns the position of the ring before the later ones of its operations.
 func position(s *serving, later []queue.Op) uint64 {
 	p := s.ring.Position()
 	for i := range later {
@@ -237,8 +235,7 @@ func position(s *serving, later []queue.Op) uint64 {
 	return p
 }
 
-// extend makes a put part of the one before it, where the two are neighbours at
-// both ends.
+// extend makes a put part of the one before it, if the two are neighbours at both ends.
 func (c *Consumer) extend(op *queue.Op) bool {
 	m := c.merge
 	if m == nil || op.Code != queue.CodePut || m.PE != op.PE || m.Context != op.Context || m.Want != 0 ||
@@ -268,8 +265,8 @@ func (c *Consumer) start(op *queue.Op) {
 	c.perPE[op.PE]++
 }
 
-// postWaiting tries those that wait, in order; a PE that still has no room is
-// not tried again in the same pass.
+// postWaiting tries the waiting operations, in order. A PE that still has no room is not tried
+// again in the same pass.
 func (c *Consumer) postWaiting() int {
 	if len(c.waiting) == 0 {
 		return 0
@@ -293,7 +290,7 @@ func (c *Consumer) postWaiting() int {
 	return len(work) - len(c.waiting)
 }
 
-// oldestWaiting is the number of the first operation that waits.
+// oldestWaiting returns the number of the first operation that waits.
 func (c *Consumer) oldestWaiting() uint64 {
 	if len(c.waiting) == 0 {
 		return c.enqueued + 1
@@ -301,7 +298,7 @@ func (c *Consumer) oldestWaiting() uint64 {
 	return c.waiting[0].number
 }
 
-// Holds reports whether operations that were decoded have not been posted.
+// Holds reports whether decoded operations have not been posted.
 func (c *Consumer) Holds() bool {
 	for _, s := range c.rings {
 		if len(s.kept) > 0 {
@@ -311,15 +308,15 @@ func (c *Consumer) Holds() bool {
 	return len(c.waiting) > 0
 }
 
-// Counts returns how many operations were taken from the rings, ever, and how many of them
-// had to wait for room.
+// Counts returns how many operations were taken from the rings so far, and how many of them had to
+// wait for room.
 func (c *Consumer) Counts() (taken, waited uint64) { return c.taken, c.enqueued }
 
-// statusFailed is what an answer's status is for an operation that failed.
+// statusFailed is the status in the answer of an operation that failed.
 const statusFailed = -1
 
-// failOp fails an operation, because it makes no sense or the engine could not
-// post it. Whoever waits for its answer gets a status; the ring goes on.
+// failOp fails an operation, because it makes no sense or the engine could not post it. A producer
+// that waits for its answer gets a status; the ring goes on.
 func (c *Consumer) failOp(op *queue.Op, s *serving, err error) {
 	if op.Want != 0 && answerable(op.Code) {
 		s.ring.Answer(op.Reply, 0, statusFailed)

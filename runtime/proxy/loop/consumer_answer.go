@@ -8,26 +8,26 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// maxAnswers is how many operations whose answer is wanted, and how many pieces
-// of them, are under way at once.
+// maxAnswers bounds how many operations with an answer, and how many pieces of them, are under way
+// at once.
 const maxAnswers = 512
 
 // answers turns the requests that the engine completes into answers in rings.
 type answers struct {
 	requests [maxAnswers]call.Request
-	of       [maxAnswers]uint16 // record of a request
-	idle     []uint16           // requests
+	of       [maxAnswers]uint16 // the record of each request
+	idle     []uint16           // free requests
 	busy     []uint16
-	records  [maxAnswers + 1]record // 0 stands for none
+	records  [maxAnswers + 1]record // record 0 means none
 	unused   []uint16
-	seen     uint64 // Poster.Completed, when they were looked through last
+	seen     uint64 // Poster.Completed at the last pass over them
 }
 
-// record is one answer to come.
+// record is an answer to come.
 type record struct {
 	ring   *queue.Ring
 	reply  uint16
-	left   uint16 // pieces under way, and one while more may come
+	left   uint16 // pieces under way, plus one while more may come
 	status int32
 	value  uint64
 	code   queue.Code
@@ -42,14 +42,14 @@ func (a *answers) init() {
 	}
 }
 
-// request gives the next piece of an operation something to complete. Nil: no
-// answer is wanted, or there is no room.
+// request returns a request for the next piece of an operation. It returns nil if the operation
+// wants no answer, or if there is no room.
 func (a *answers) request(op *queue.Op, w *progress) *call.Request {
 	if op.Want == 0 || len(a.idle) == 0 {
 		return nil
 	}
 	if w.record == 0 {
-		w.record = a.unused[len(a.unused)-1] // there are as many as requests
+		w.record = a.unused[len(a.unused)-1] // there are as many records as requests
 		a.unused = a.unused[:len(a.unused)-1]
 		a.records[w.record] = record{ring: w.ring.ring, reply: op.Reply, left: 1, code: op.Code, pe: op.PE}
 	}
@@ -63,8 +63,7 @@ func (a *answers) request(op *queue.Op, w *progress) *call.Request {
 	return r
 }
 
-// drop takes back the last request that was given: its piece was not posted, or
-// was done at once.
+// drop takes back the last request: its piece was not posted, or was done at once.
 func (a *answers) drop() {
 	i := a.busy[len(a.busy)-1]
 	a.busy = a.busy[:len(a.busy)-1]
@@ -72,15 +71,14 @@ func (a *answers) drop() {
 	a.records[a.of[i]].left--
 }
 
-// posted says that the last piece has been posted.
+// posted notes that the last piece has been posted.
 func (a *answers) posted(w *progress) {
 	if w.record != 0 {
 		a.less(w.record)
 	}
 }
 
-// spoil fails the answer of an operation that ends here, pieces under way
-// notwithstanding.
+// spoil fails the answer of an operation that ends here. Pieces may still be under way.
 func (a *answers) spoil(w *progress) {
 	a.records[w.record].status = statusFailed
 	a.less(w.record)
@@ -94,7 +92,7 @@ func (a *answers) less(i uint16) {
 	}
 }
 
-// give hands out the answers that have come.
+// give puts completed answers into their rings.
 func (a *answers) give(c *Consumer) int {
 	completed := c.e.Completed()
 	if a.seen == completed {

@@ -8,13 +8,13 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// Bytes beside the slots of a ring are an operation's until its ring is published,
-// so they are sent by then, or kept for it.
+// Bytes beside the slots of a ring belong to an operation until the ring is published. By then they
+// are sent, or a copy of them is kept.
 
-// copies tells whether an operation may have bytes in a cell.
+// copies reports whether an operation may have bytes in a cell.
 func copies(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == queue.CodePutSignal }
 
-// postBytes posts an operation whose bytes are in a cell, or were.
+// postBytes posts an operation whose bytes are, or were, in a cell.
 func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 	pe, offset, source := fabric.PE(op.PE), int64(op.Dest-c.limits.Internal), pointer(op.Local)
 	if w.bytes != nil {
@@ -32,7 +32,7 @@ func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 	return c.posted(op, w, st)
 }
 
-// keepBytes keeps those of an operation that has to wait.
+// keepBytes keeps the bytes of an operation that has to wait.
 func (c *Consumer) keepBytes(op *queue.Op, w *progress) {
 	if !copies(op) || !w.ring.ring.Beside(op.Local, op.Length) {
 		return
@@ -45,7 +45,7 @@ func (c *Consumer) keepBytes(op *queue.Op, w *progress) {
 	copy(w.bytes, unsafe.Slice((*byte)(pointer(op.Local)), op.Length))
 }
 
-// giveBytes comes when they have been sent.
+// giveBytes frees kept bytes after they have been sent.
 func (c *Consumer) giveBytes(w *progress) {
 	if w.bytes != nil {
 		c.kept = append(c.kept, w.bytes)

@@ -7,8 +7,8 @@ import (
 	"libshmem/queue"
 )
 
-// check refuses what would harm this process or another PE: producers are
-// kernels, and what a kernel wrote by mistake is any bits.
+// check refuses operations that would harm this process or another PE. Producers are kernels, and a
+// kernel with a mistake may write any bits.
 func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 	if !op.Known() {
 		return fmt.Errorf("%s does not exist (build the device code with the headers of this library)", op.Code)
@@ -93,7 +93,7 @@ func (c *Consumer) checkCopy(ring *queue.Ring, op *queue.Op) error {
 	return nil
 }
 
-// inside tells whether n bytes at an offset are in the symmetric segment.
+// inside reports whether n bytes at an offset are in the symmetric segment.
 func (c *Consumer) inside(at, n uint64) bool {
 	size := c.limits.Size
 	return at <= size && n <= size-at

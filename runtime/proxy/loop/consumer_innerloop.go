@@ -10,11 +10,11 @@ import (
 	"libshmem/runtime/proxy/fastpath"
 )
 
-// innerLoopTime bounds a stay in C: what Go looks at by the clock, which is in
-// milliseconds, comes a little later than without.
+// innerLoopTime bounds a stay in C. What Go checks by the clock, in milliseconds, comes that much
+// later.
 const innerLoopTime = 5 * time.Millisecond
 
-// openInnerLoop makes the loop in C, where the provider has what it takes.
+// openInnerLoop makes the loop in C, if the provider has the C functions for it.
 func (c *Consumer) openInnerLoop() {
 	config, ok := c.e.InnerLoop()
 	if !ok {
@@ -38,8 +38,8 @@ func (c *Consumer) closeInnerLoop() {
 	}
 }
 
-// Calm reports whether C may serve the rings: nothing waits for room, and what the
-// order waits for comes by a completion or with attention.
+// Calm reports whether C may serve the rings: no operation waits for room, and what quiets and
+// fences wait for comes with a completion or with attention.
 func (c *Consumer) Calm() bool {
 	if c.inner == nil || c.Holds() || c.ending.Load() || c.loop != nil && c.loop.stopping.Load() {
 		return false
@@ -48,8 +48,8 @@ func (c *Consumer) Calm() bool {
 	return o.phase == quiets || o.phase == settled && o.asked.Load() == o.covers
 }
 
-// Run lets C serve the rings until there is something for Go. held: the lock is,
-// for completions came in whose turn Go is.
+// Run lets C serve the rings until there is work for Go. held reports that the lock is held,
+// because completions came that Go has to handle.
 //
 // Preconditions: Calm, and the lock is not held.
 func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
@@ -77,11 +77,11 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 	return a, false, nil
 }
 
-// mostAlone is how many turns Go goes on alone at most.
+// mostAlone bounds the turns for which Go goes on alone.
 const mostAlone = 15
 
-// RunCalm is Run where C may serve the rings. Where C finds only what is Go's, large puts
-// for example, Go goes on alone for some turns, in which a look of C's would be for nothing.
+// RunCalm is Run if C may serve the rings. If C finds only work for Go, for example large puts, Go
+// goes on alone for some turns, because a look in C would be in vain.
 func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
 	if c.alone > 0 {
 		c.alone--
@@ -100,14 +100,14 @@ func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held 
 	return a, held, err
 }
 
-// serveInC is the part of a turn that C does, when it may.
+// serveInC is the part of a turn that C does, if it may.
 func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) {
-	// Before the looks at what it announces: that is set first.
+	// It comes before the looks at the announced work, because that is set before attention.
 	l.e.ClearAttention()
 	s := &c.serve
 	spin := c.spin()
 	if s.looked.IsZero() {
-		spin = 0 // it has just slept
+		spin = 0 // the thread has just slept
 	} else {
 		spin = max(spin-s.looked.Sub(s.worked), 0)
 	}
@@ -118,7 +118,7 @@ func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) 
 	return a, held, err
 }
 
-// learn tells C of local memory that an operation was found to read.
+// learn tells C of local memory that an operation may read.
 func (c *Consumer) learn(op *queue.Op) {
 	if c.inner == nil || op.Code == queue.CodeGet || op.Length > c.limits.MaxInject {
 		return
@@ -129,7 +129,7 @@ func (c *Consumer) learn(op *queue.Op) {
 	}
 }
 
-// forget takes that back when memory may have been unmapped since.
+// forget takes that back if memory may have been unmapped since.
 func (c *Consumer) forget() {
 	if v := c.locals.version.Load(); v != c.localsSeen {
 		c.localsSeen = v

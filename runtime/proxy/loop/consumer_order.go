@@ -7,23 +7,23 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// order is what a consumer does about quiets and fences. A producer pushes one
-// when everything that it covers has been taken from the other rings; so what it
-// covers has been posted, or waits for room, when it is met here.
+// order handles the quiets and fences of a consumer. A producer pushes one when all operations that
+// it covers have been taken from the other rings. So these operations have been posted, or wait for
+// room, when the consumer meets it here.
 //
-// A settlement is a quiet of the engine, after what waits for room has found
-// it. A quiet that was pushed asks every consumer of this PE for one. A fence is
-// the engine's own affair, but for the other consumers: their endpoints keep no
-// order with this one's, so it asks them for a settlement. What comes while one
-// is under way shares the next.
+// A settlement is a quiet of the engine that begins after the waiting operations have found room. A
+// quiet from a ring asks every consumer of this PE for a settlement. The engine does a fence for
+// this consumer. Endpoints of other consumers keep no order with this one's, so a fence asks those
+// consumers for a settlement. Requests that come while a settlement is under way share the next
+// one.
 type order struct {
 	rest []*Consumer
 	wake func() // ends this consumer's sleep; nil in tests that never sleep
 
-	asked    atomic.Uint64 // settlements, by any consumer of this PE
+	asked    atomic.Uint64 // settlements that any consumer of this PE has asked for
 	answered atomic.Uint64
 	phase    phase
-	covers   uint64 // asked, when the settlement under way began
+	covers   uint64 // the value of asked when the settlement under way began
 	after    uint64 // the last operation that has to find room first
 	ticket   call.Ticket
 
@@ -34,11 +34,11 @@ type phase uint8
 
 const (
 	settled   phase = iota
-	findsRoom       // until all of it has been posted
-	quiets          // the engine
+	findsRoom       // until all waiting operations have been posted
+	quiets          // of the engine
 )
 
-// waits is what producers of one ring wait for, by position.
+// waits is the quiet or fence that producers of one ring wait for, by position.
 type waits struct {
 	next, now   uint64
 	want, under bool
@@ -46,15 +46,15 @@ type waits struct {
 
 func (w *waits) ask(position uint64) { w.next, w.want = position, true }
 
-// group is the quiets, or the fences, of all rings that are seen to together.
+// group is the quiets, or the fences, of all rings that are handled together.
 type group struct {
 	under bool
 	own   uint64   // settlement of this consumer
-	other []uint64 // settlements of the rest
+	other []uint64 // settlements of the other consumers
 }
 
-// Join makes the consumers of one PE know each other, before any of them runs.
-// wake[i] ends the sleep of the i-th.
+// Join connects the consumers of one PE, before any of them runs. wake[i] ends the sleep of the
+// i-th.
 func Join(consumers []*Consumer, wake []func()) {
 	for i, c := range consumers {
 		c.order.wake = wake[i]
@@ -71,7 +71,7 @@ func Join(consumers []*Consumer, wake []func()) {
 	}
 }
 
-// settle asks for a settlement, from any thread of the PE's consumers.
+// settle asks for a settlement. Threads of all consumers of the PE may call it.
 func (o *order) settle() uint64 {
 	n := o.asked.Add(1)
 	if o.wake != nil {
@@ -80,15 +80,14 @@ func (o *order) settle() uint64 {
 	return n
 }
 
-// Ask begins a settlement of what was taken out of the rings, and Answered tells
+// Ask begins a settlement of the operations that were taken out of the rings, and Answered reports
 // whether it is over. Any thread may call them.
 func (c *Consumer) Ask() uint64 { return c.order.settle() }
 
-// Answered is for a number that Ask gave.
+// Answered takes a number from Ask.
 func (c *Consumer) Answered(n uint64) bool { return c.order.answered.Load() >= n }
 
-// advance moves everything as far as it goes. It returns how many steps that
-// were.
+// advance moves settlements and groups on as far as possible. It returns the number of steps.
 func (o *order) advance(c *Consumer) int {
 	n := o.beginGroups(c)
 	for o.step(c) {
@@ -97,7 +96,7 @@ func (o *order) advance(c *Consumer) int {
 	return n + o.endGroups(c)
 }
 
-// beginGroups begins to see to what was asked for since the last one ended.
+// beginGroups begins to handle the quiets and fences that came since the last group ended.
 func (o *order) beginGroups(c *Consumer) int {
 	n := 0
 	if !o.quiets.under && begin(c, (*serving).quietWaits) {
@@ -128,7 +127,7 @@ func begin(c *Consumer, of func(*serving) *waits) bool {
 	return any
 }
 
-// end tells the producers of each ring that waits.
+// end answers the producers of each ring that waits.
 func end(c *Consumer, of func(*serving) *waits, tell func(*queue.Ring, uint64)) {
 	for _, s := range c.rings {
 		if w := of(s); w.under {
@@ -153,7 +152,7 @@ func (o *order) restAnswered(tickets []uint64) bool {
 	return true
 }
 
-// endGroups tells the producers.
+// endGroups answers the producers.
 func (o *order) endGroups(c *Consumer) int {
 	n := 0
 	if o.quiets.under && o.answered.Load() >= o.quiets.own && o.restAnswered(o.quiets.other) {

@@ -8,14 +8,12 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// post hands a checked operation to the engine. False: there was no room, and
-// what of a large operation is left is in op. An operation that fails is
-// reported and does not come back.
+// post gives a checked operation to the engine. If there is no room it returns false, and op keeps
+// the rest of a large operation. An operation that fails is reported and does not come back.
 func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	if w.fences != c.epochFor {
-		// What is posted in one epoch is not ordered, so operations from
-		// before and after a fence never share one. More epochs than fences
-		// only order more.
+		// Operations of one epoch are not ordered, so operations from before and after a fence
+		// never share one. More epochs than fences only order more.
 		c.e.Fence()
 		c.epochFor = w.fences
 	}
@@ -66,7 +64,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	return c.posted(op, w, st)
 }
 
-// posted looks at the outcome of an operation that has no answer to come.
+// posted handles the outcome of an operation that has no answer to come.
 func (c *Consumer) posted(op *queue.Op, w *progress, st call.Status) bool {
 	switch st {
 	case call.Again:
@@ -86,16 +84,15 @@ func (c *Consumer) failed(op *queue.Op, w *progress) {
 	c.failOp(op, w.ring, c.e.Err())
 }
 
-// postCopy posts a put or get, in pieces that the engine takes at once. The last
-// one carries the signal. The answer, where one is wanted, comes when all are
-// done.
+// postCopy posts a put or get, in pieces that the engine takes at once. The last piece carries the
+// signal. If an answer is wanted, it comes when all pieces are done.
 func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	for {
 		n := min(op.Length, c.limits.PutMax)
 		last := n == op.Length
 		if last && op.Code == queue.CodePutSignal && w.part == begun {
-			// The signal comes after its own piece; the fence makes it come
-			// after the others too.
+			// The signal comes after its own piece. The fence makes it come after the other pieces,
+			// too.
 			c.e.Fence()
 			w.part = fenced
 		}

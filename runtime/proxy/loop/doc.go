@@ -1,24 +1,24 @@
 // Package loop drives an engine while the program does something else. It owns the thread that
-// polls and sleeps (Loop), the consumer that empties rings into the engine (Consumer), what is
-// known of this process's memory (Locals), the watch over rings that stand still, and the
-// processors that the thread keeps to. It does not know how an operation is sent, ordered or
-// completed, and no provider: it reaches the engine by the interfaces Monitor and Poster. Package
-// runtime/job makes engines, loops and consumers, and puts them together.
+// polls and sleeps (Loop), the consumer that empties rings into the engine (Consumer), the map of
+// this process's memory (Locals), the watch over rings that stand still, and the processors that
+// the thread keeps to. It does not know how an operation is sent, ordered or completed, and it
+// knows no provider: it reaches the engine by the interfaces Monitor and Poster. Package runtime/job
+// makes engines, loops and consumers, and puts them together.
 //
 // # Threads
 //
 // Run is one goroutine for each engine. It holds the engine's lock for a poll, or for a turn of its
-// consumer, and gives it back before it sleeps. Attach, Stop and Finish may be called by any thread
-// that does not have the lock; Ask, Answered and Join say when they may be called.
+// consumer, and gives it back before it sleeps. Any thread that does not hold the lock may call
+// Attach, Stop and Finish; the comments of Ask, Answered and Join say when they may be called.
 //
-// Where the provider has C functions, package fastpath serves what is simple for some milliseconds
-// at a time, under the same lock, turn by turn; then Go does a turn of its own. What C does not
-// serve it leaves as it is, so that Go's turn is the whole of the rules and C's a part of it, which
+// If the provider has C functions, package fastpath serves the simple operations for some
+// milliseconds at a time, under the same lock, turn by turn; then Go does a turn of its own. C leaves
+// other operations as they are. So Go's turn has all of the rules, and C's turn a part of them, which
 // changes neither order nor outcome.
 //
 // A PE may have several engines, each with a loop and a consumer. Consumers of one PE know each
-// other (Join), because a quiet or fence that was pushed into one ring covers what was taken from
-// the others.
+// other (Join), because a quiet or fence that was pushed into one ring covers operations that were
+// taken from the others.
 //
 // # Sleep
 //
@@ -29,8 +29,8 @@
 //
 // # Order
 //
-// Operations of one ring on one PE are posted in their order. What the engine promises for them
-// afterwards stands in package proxy. A ring's tail passes an operation only when that is posted
+// Operations of one ring on one PE are posted in their order. Package proxy says what the engine
+// promises for them afterwards. A ring's tail passes an operation only when that is posted
 // or waits for room, and a quiet or fence is answered when the engine has completed what came
 // before it.
 package loop

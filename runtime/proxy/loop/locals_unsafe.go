@@ -11,16 +11,15 @@ import (
 	"libshmem/runtime/procmaps"
 )
 
-// pointer makes an address that a producer sent a pointer again. It names
-// memory that Go does not manage, and has been checked.
+// pointer turns an address from a producer into a pointer. It names memory that Go does not manage,
+// and has been checked.
 func pointer(address uint64) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
 
-// Locals knows which addresses of this process hold memory, so that an
-// operation with a wild address fails instead of the process. It looks into the
-// kernel's list and remembers; what is unmapped while an operation uses it
-// crashes, as a copy would.
+// Locals knows which addresses of this process hold memory, so that a wild address fails the
+// operation and not the process. It reads the kernel's list and remembers it. Memory that is
+// unmapped while an operation uses it crashes the process, as a copy would.
 type Locals struct {
 	mu      sync.Mutex
 	areas   []area // ascending, neighbours joined
@@ -33,7 +32,7 @@ type area struct {
 	writable   bool
 }
 
-// NewLocals knows nothing at first.
+// NewLocals returns a Locals that knows nothing yet.
 func NewLocals() *Locals { return &Locals{source: mapped} }
 
 // Check fails unless n bytes at an address can be read, or written. Any thread may call it.
@@ -59,7 +58,7 @@ func (l *Locals) Check(at, n uint64, write bool) error {
 	return fmt.Errorf("%d bytes at the local address %#x cannot be %s (pass memory of this process)", n, at, verb)
 }
 
-// around is the area that an address lies in, as it was found last.
+// around returns the area that contains an address, as last read.
 func (l *Locals) around(at uint64) (begin, end uint64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +94,7 @@ func mapped() ([]area, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer maps.Close() // read only: nothing to lose
+	defer maps.Close() // read only: no data to lose
 	all, err := maps.Over(0, math.MaxUint64)
 	var areas []area
 	for _, m := range all {

@@ -10,17 +10,16 @@ import (
 )
 
 const (
-	// holdTime is how long a batch waits for more of a burst, at most twice. It is
-	// some round trips, and the caller who waits for one does not wait so long.
+	// holdTime is how long a batch waits for more of a burst, at most twice. It is some round
+	// trips. A caller that waits for one polls, and so does not wait that long.
 	holdTime = 50 * time.Microsecond
-	// roomTime is the pause where something waits for room, which may come without a
-	// completion.
+	// roomTime is the pause while an operation waits for room, which may come without a completion.
 	roomTime = time.Millisecond
 	// contended is the pause after another thread was found inside the engine.
 	contended = 50 * time.Microsecond
-	// idleWait bounds the wait for the network, against providers that lose a
-	// wake-up. Each end of one wakes up to three threads of Go's, which took an idle PE of a
-	// virtual machine 0.8 % of a processor with 100 ms.
+	// idleWait bounds the wait for the network, because a provider may lose a wake-up. Each end of
+	// a wait wakes up to three of Go's threads. With 100 ms that took an idle PE of a virtual
+	// machine 0.8 % of a processor.
 	idleWait = 250 * time.Millisecond
 )
 
@@ -39,20 +38,18 @@ func New(e Monitor) *Loop {
 	return &Loop{e: e, waitFD: e.Caps().WaitFD, stopped: make(chan struct{})}
 }
 
-// Run serves the network while no caller polls: it applies messages, answers
-// and keeps operations moving, so that a PE that is busy in its own code still
-// serves the others. It runs until Stop.
+// Run serves the network while no caller polls: it applies messages, answers and keeps operations
+// moving, so that a PE that is busy in its own code still serves the others. It runs until Stop.
 //
-// Its goroutine is not locked to a thread. The scheduler takes the processor
-// from a goroutine that has run for 10 ms; one that is free goes on at once, one
-// that is locked waits until its own thread has been woken, 150 us later. Of
-// 10^6 operations a second, p99.9 was 160 us locked, 5 us free and 5 us in C
-// (docs/decisions/0008).
+// Its goroutine is not locked to a thread. The scheduler takes the processor from a goroutine that
+// has run for 10 ms. An unlocked goroutine goes on at once; a locked one waits until its own thread
+// has been woken, 150 us later. At 10^6 operations a second, p99.9 was 160 us locked, 5 us unlocked
+// and 5 us in C (docs/decisions/0008).
 func (l *Loop) Run() {
 	defer close(l.stopped)
 	e := l.e
 	var pace fabric.Pace
-	unread := false // there was something to move without a completion
+	unread := false // work that leaves no completion
 	for !l.stopping.Load() {
 		l.binding.keep()
 		if c := l.consumer.Load(); c != nil {
@@ -63,8 +60,7 @@ func (l *Loop) Run() {
 			continue
 		}
 		if e.NapWhilePolled() {
-			// They come into the engine for completions only, and room may
-			// come without one.
+			// Callers come into the engine for completions only, and room may come without one.
 			e.Retry()
 			continue
 		}
@@ -76,16 +72,16 @@ func (l *Loop) Run() {
 		then := e.Next(n, &pace)
 		e.Unlock()
 		if unread && n == 0 {
-			// One-sided writes leave no completion at their target, so whoever
-			// sleeps looks again.
+			// One-sided writes leave no completion at their target, so callers that sleep look
+			// again.
 			e.WakeSleepers()
 		}
 		unread = false
 		if err == nil {
 			switch then {
 			case call.PollUnread:
-				// What a provider with rests has moved is seen when a sleep of the
-				// caller's ends.
+				// If the provider needs a rest, callers see what it has moved when their own sleep
+				// ends.
 				rest := pace.Refused(time.Now())
 				unread = rest == 0
 				wait.Sleep(rest)
@@ -110,7 +106,7 @@ func (l *Loop) Run() {
 	}
 }
 
-// Stop ends Run and waits for it. The lock must not be held.
+// Stop ends Run and waits for its end. The lock must not be held.
 func (l *Loop) Stop() {
 	l.stopping.Store(true)
 	l.e.Rouse()

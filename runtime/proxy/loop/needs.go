@@ -9,17 +9,18 @@ import (
 	"libshmem/runtime/proxy/fastpath"
 )
 
-// Poster is the engine that a Consumer posts to. Limits and Lane may be called without the
-// engine's lock; for all else it is held.
+// Poster is the engine that a Consumer posts to. Limits and InnerLoop may be called without the
+// engine's lock; all other methods are called with it.
 type Poster interface {
 	Limits() call.Limits
-	// InnerLoop returns what a loop in C needs of the engine and its provider; false: they have no C
-	// functions for it.
+	// InnerLoop returns what a loop in C needs of the engine and its provider; false: the provider
+	// has no C functions for it.
 	InnerLoop() (fastpath.Config, bool)
 
-	// Route says why nothing can be sent to a PE; nil: it can.
+	// Route returns why no message can be sent to a PE; nil: it can.
 	Route(pe fabric.PE) error
-	// Owns reports whether n bytes at p need no look at what is mapped.
+	// Owns reports whether n bytes at p are known to be memory, so that the memory map need not be
+	// read.
 	Owns(p unsafe.Pointer, n uint64) bool
 
 	Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request) call.Status
@@ -34,17 +35,17 @@ type Poster interface {
 		fetch unsafe.Pointer, r *call.Request) call.Status
 	// Full reports, after call.Again, whether no PE has room.
 	Full() bool
-	// Err is the reason of the last call.Failed, and of the status of a request.
+	// Err returns the reason of the last call.Failed, and of the status of a request.
 	Err() error
 
 	Fence() call.Status
 	QuietBegin() call.Ticket
 	QuietDone(t call.Ticket) call.Status
 
-	// Stamp sets the time of the events that follow, by clock.Now; 0: each has its own.
+	// Stamp sets the time of the events that follow, by clock.Now; 0: each event reads the clock.
 	Stamp(now uint64)
-	// Completed counts the requests that are done. Whoever has many open ones looks at them
-	// only when it has moved.
+	// Completed returns how many requests are done. A caller with many open requests looks at them
+	// only when this number has changed.
 	Completed() uint64
 	// Complete handles completions that C took from the queue, in their order.
 	Complete(comps []fabric.Completion)
@@ -52,7 +53,7 @@ type Poster interface {
 
 // Monitor is the engine whose network a Loop serves.
 type Monitor interface {
-	// The lock, which callers in C take too. LockYielding tries for a while; false: the holder may
+	// The lock, which callers in C take, too. LockYielding tries for a while; false: the holder may
 	// keep it for long.
 	TryLock() bool
 	LockYielding() bool
@@ -64,35 +65,35 @@ type Monitor interface {
 	Poll() (int, error)
 	// Next returns what to do after a Poll with n completions.
 	Next(n int, pace *fabric.Pace) call.Step
-	// MarkCopies marks the end of what was asked of the GPU, if there is one.
+	// MarkCopies puts marks behind the work of the GPU, if there is one.
 	MarkCopies()
-	// NoRoom reports whether something still waits for room.
+	// NoRoom reports whether an operation still waits for room.
 	NoRoom() bool
 	// Publish shows other processes the state of the engine, some times a second. stuck says
-	// whether something waits for room, here or at the consumer.
+	// whether an operation waits for room, here or in the consumer.
 	Publish(now time.Time, stuck bool)
 	// Arm reports whether the thread may sleep in Wait.
 	Arm() bool
 
 	// Without the lock:
 
-	// Retry does what found no room before, where no other thread is inside.
+	// Retry retries operations that found no room, if no other thread is inside.
 	Retry()
 	// NapWhilePolled leaves the network to callers that poll, for a millisecond at most; false:
 	// there are none.
 	NapWhilePolled() bool
-	// Wait sleeps until something comes from the network, or for d.
+	// Wait sleeps until the network has a completion, or for d.
 	Wait(d time.Duration) (came bool, err error)
 	// SleepBegins and SleepEnded surround a sleep of d by another function than Wait.
 	SleepBegins(d time.Duration) (limit time.Time)
 	SleepEnded(came bool, d time.Duration, limit time.Time)
-	// StayUp records that the thread does not sleep because something has no room.
+	// StayUp records that the thread does not sleep because an operation has no room.
 	StayUp()
 	// WakeSleepers wakes the callers of this PE that sleep.
 	WakeSleepers()
-	// Rouse ends a sleep or nap of the thread, or its stay in C, from any thread.
+	// Rouse ends a sleep or nap of the thread, or its stay in C. Any thread may call it.
 	Rouse()
-	// ClearAttention says that the thread is out of C.
+	// ClearAttention says that the thread is not in C.
 	ClearAttention()
 	Caps() fabric.Caps
 	Native() fabric.Native

@@ -13,21 +13,19 @@ import (
 )
 
 const (
-	// hostSpin is how long the proxy looks for more work before it sleeps when
-	// all producers are threads of this process, which wake it for less than
-	// that costs.
+	// hostSpin is how long the proxy looks for more work before it sleeps, if all producers are
+	// threads of this process. They wake it at a lower cost than such a spin.
 	hostSpin = 20 * time.Microsecond
-	// deviceSpin is the same for kernels, which cannot wake it, and devicePoll
-	// how long it then sleeps between two looks: with 5 us a look that is 1 %
-	// of a processor.
+	// deviceSpin is the same for kernels, which cannot wake the proxy. devicePoll is how long the
+	// proxy then sleeps between two looks: with 5 us a look that is 1 % of a processor.
 	deviceSpin = 100 * time.Millisecond
 	devicePoll = 500 * time.Microsecond
-	// late is how long the proxy may be off its processor before that counts: a
-	// kernel that waits for it waits as long. Other processes of the machine take
-	// a processor for that long now and then.
+	// late is how long the proxy may be off its processor before that counts: a kernel that waits
+	// for it waits as long. Other processes of the machine take a processor for that long now and
+	// then.
 	late = time.Millisecond
-	// lateMuch is how long once is worth a warning, and lateOften how many times
-	// within lateEvery are, which also bounds how often the proxy says so.
+	// lateMuch is a single time that is worth a warning, and lateOften the number of times within
+	// lateEvery that is. lateEvery also bounds how often the proxy warns.
 	lateMuch  = 10 * time.Millisecond
 	lateOften = 3
 	lateEvery = 10 * time.Second
@@ -40,21 +38,21 @@ type LateError struct {
 	Grave bool // it was off for long, or often
 }
 
-// Error ends with the remedy.
+// Error says how long and how often, and ends with the remedy.
 func (e *LateError) Error() string {
 	return fmt.Sprintf("proxy: was off its processor for %v, %d times so far more than %v: operations of kernels wait that long "+
 		"(leave a processor free for each proxy thread)", e.Gap.Round(100*time.Microsecond), e.Times, late)
 }
 
-// lateness is what a proxy thread knows of the times when it was off its processor.
+// lateness records the times when a proxy thread was off its processor.
 type lateness struct {
 	times  int
-	recent [lateOften]time.Time // the last ones, oldest first
-	warned time.Time            // of a grave one
-	noted  time.Time            // of any
+	recent [lateOften]time.Time // the latest, oldest first
+	warned time.Time            // time of the last warning
+	noted  time.Time            // time of the last report of any kind
 }
 
-// add takes in one of them. It returns what is to be told, or nil.
+// add records one such time. It returns the error to report, or nil.
 func (l *lateness) add(now time.Time, gap time.Duration) error {
 	l.times++
 	copy(l.recent[:], l.recent[1:])
@@ -71,10 +69,10 @@ func (l *lateness) add(now time.Time, gap time.Duration) error {
 	return &LateError{gap, l.times, grave}
 }
 
-// serveState is what one proxy thread remembers from turn to turn.
+// serveState is what one proxy thread keeps from turn to turn.
 type serveState struct {
 	worked     time.Time // when there was work last
-	looked     time.Time // when the loop came round last; zero after a sleep
+	looked     time.Time // when the loop last came round; zero after a sleep
 	late       lateness
 	tid        int
 	switches   int64 // involuntary context switches of that thread at the last look
@@ -82,8 +80,8 @@ type serveState struct {
 	pace       fabric.Pace
 }
 
-// Attach gives the loop a consumer to serve. From now on its rings are read.
-// device tells whether kernels produce, which cannot wake the loop.
+// Attach gives the loop a consumer to serve. From now on its rings are read. device says that
+// kernels are the producers, which cannot wake the loop.
 func (l *Loop) Attach(c *Consumer, device bool) {
 	c.device, c.loop = device, l
 	if c.inner != nil {
@@ -102,7 +100,7 @@ func (l *Loop) serve(c *Consumer) error {
 	}
 	did := c.Drain()
 	if did > 0 {
-		e.MarkCopies() // now: behind a look at the network signals would be 3 us late
+		e.MarkCopies() // now: after a look at the network signals would be 3 us late
 	}
 	n, err := e.Poll()
 	stuck := e.NoRoom() || c.Holds()
@@ -129,7 +127,7 @@ func (l *Loop) serve(c *Consumer) error {
 	}
 	if now.Sub(s.worked) < c.spin() {
 		if !c.device {
-			wait.Yield() // others may have more to do on this processor
+			wait.Yield() // another thread may need this processor more
 		}
 		return nil
 	}
@@ -142,7 +140,7 @@ func (l *Loop) serve(c *Consumer) error {
 	return l.sleepWith(c)
 }
 
-// spin is how long the proxy looks for more work before it sleeps.
+// spin returns how long the proxy looks for more work before it sleeps.
 func (c *Consumer) spin() time.Duration {
 	if c.device {
 		return deviceSpin
@@ -150,16 +148,16 @@ func (c *Consumer) spin() time.Duration {
 	return hostSpin
 }
 
-// Finish waits until the rings are empty and what was pushed is complete, and
-// then ends the service. No producer pushes any more, and the lock is not held.
-// Preconditions: the consumer is attached.
+// Finish waits until the rings are empty and the pushed operations are complete, and then ends the
+// service. No producer pushes any more, and the lock is not held. Preconditions: the consumer is
+// attached.
 func (c *Consumer) Finish() {
 	c.ending.Store(true)
 	c.loop.e.Rouse()
 	<-c.ended
 }
 
-// endConsumer comes when there is nothing to take.
+// endConsumer ends the service if there is nothing left to take.
 func (l *Loop) endConsumer(c *Consumer) {
 	switch {
 	case c.Holds():
@@ -178,8 +176,8 @@ func (l *Loop) endConsumer(c *Consumer) {
 	}
 }
 
-// sleepWith sleeps until an operation is pushed or something comes from the
-// network, and for idleWait at most.
+// sleepWith sleeps until an operation is pushed or the network has a completion, and for idleWait
+// at most.
 func (l *Loop) sleepWith(c *Consumer) error {
 	defer func() { c.serve.looked = time.Time{} }()
 	rest := idleWait
@@ -197,24 +195,24 @@ func (l *Loop) sleepWith(c *Consumer) error {
 			s.ring.Sleep(false)
 		}
 	}()
-	// A producer stores its slots, then looks whether we sleep; we announce the
-	// sleep, then look at the slots. One of the two must see the other, which
-	// takes a barrier on both sides: this one is issued for all threads.
+	// A producer stores its slots, then looks whether the proxy sleeps. The proxy announces its
+	// sleep, then looks at the slots. One of the two must see the other, which takes a barrier on
+	// both sides: this one is issued for all threads.
 	if !c.serve.orderAll() {
 		rest = time.Millisecond
 	}
 	if c.pushed() {
 		return nil
 	}
-	if l.e.NapWhilePolled() { // they see to the network, and producers end the nap
+	if l.e.NapWhilePolled() { // callers serve the network, and producers end the nap
 		return nil
 	}
 	_, err := l.sleepArmed(c, rest)
 	return err
 }
 
-// sleepLooking is for kernels, which cannot wake anybody: it looks at the rings
-// each devicePoll, in C where the provider can be waited for there.
+// sleepLooking is for kernels, which cannot wake a thread: it looks at the rings each devicePoll.
+// It does so in C if the provider has a wait function in C.
 func (l *Loop) sleepLooking(c *Consumer, rest time.Duration) error {
 	e := l.e
 	native := e.Native()
@@ -255,8 +253,8 @@ func (l *Loop) sleepLooking(c *Consumer, rest time.Duration) error {
 	return nil
 }
 
-// sleepArmed sleeps until something comes from the network, or wakes it; true at
-// once where there is something to do.
+// sleepArmed sleeps until the network has a completion or wakes it. It returns true at once if
+// there is work.
 func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 	e := l.e
 	if !e.TryLock() {
@@ -275,10 +273,11 @@ func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 	return came, err
 }
 
-// rest comes when Arm has refused: not for long, but with a provider that always does.
+// rest pauses after Arm has refused. The pause is long only for a provider whose Arm always
+// refuses.
 func (s *serveState) rest() { wait.Sleep(s.pace.Refused(time.Now())) }
 
-// pushed tells whether there is something to take, or another consumer asks.
+// pushed reports whether there is an operation to take, or a request of another consumer.
 func (c *Consumer) pushed() bool {
 	for _, s := range c.rings {
 		if word, lap := s.ring.HeadSlot(); (atomic.LoadUint64(word)^lap)>>63 == 0 {
@@ -288,8 +287,7 @@ func (c *Consumer) pushed() bool {
 	return c.order.asked.Load() != c.order.covers
 }
 
-// watch notices that the thread did not run for a while although it did not
-// sleep.
+// watch notices that the thread did not run for a while although it did not sleep.
 func (c *Consumer) watch(now time.Time, inC fastpath.Account) {
 	s := &c.serve
 	gap := max(now.Sub(s.looked)-inC.Ran, inC.Gap)
@@ -302,7 +300,7 @@ func (c *Consumer) watch(now time.Time, inC fastpath.Account) {
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
 		return
 	}
-	// Another thread's count tells nothing: the loop may have changed threads.
+	// The count of another thread says nothing: the loop may have changed threads.
 	tid := unix.Gettid()
 	taken := tid == s.tid && u.Nivcsw > s.switches
 	s.tid, s.switches = tid, u.Nivcsw
@@ -322,8 +320,8 @@ const (
 	membarrierRegister = 1 << 4
 )
 
-// orderAll makes every running thread of this process order its memory
-// accesses. False: the kernel cannot.
+// orderAll makes every running thread of this process order its memory accesses. It returns false
+// if the kernel cannot do that.
 func (s *serveState) orderAll() bool {
 	if !s.registered {
 		if _, _, err := unix.Syscall(unix.SYS_MEMBARRIER, membarrierRegister, 0, 0); err != 0 {

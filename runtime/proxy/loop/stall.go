@@ -5,18 +5,16 @@ import (
 	"time"
 )
 
-// stalled is what is known of a ring whose next position has been taken by a
-// producer and not filled.
+// stalled is a ring's next position, which a producer has taken and not filled.
 type stalled struct {
 	position uint64
-	since    time.Time // zero: it was not so at the last look
+	since    time.Time // zero: the position was not stalled at the last look
 	told     bool
 }
 
-// watchRings reports a ring that stands still because a thread took positions
-// and never filled them: it died, or was stopped by a debugger. What was pushed
-// behind them waits, and so does every quiet. The report comes once for each
-// place, and the wait goes on.
+// watchRings reports a ring that stands still because a thread took positions and never filled
+// them: the thread died, or a debugger stopped it. Operations that were pushed behind them wait,
+// and so does every quiet. Each position is reported once, and the wait goes on.
 func (c *Consumer) watchRings(now time.Time) {
 	if c.stall <= 0 || now.Sub(c.watched) < c.stall/8 {
 		return
@@ -24,8 +22,8 @@ func (c *Consumer) watchRings(now time.Time) {
 	c.watched = now
 	for i, s := range c.rings {
 		w := &s.stalled
-		// A ring is taken from in the order of its positions, so whatever is
-		// visible behind the next one is what waits.
+		// The consumer takes positions in order, so all slots that are filled behind the next
+		// position wait.
 		if !s.ring.Ahead(int(s.ring.Slots())) {
 			w.since = time.Time{}
 			continue
