@@ -9,15 +9,14 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Messages of one PE take effect in their order, as they do on main memory. On
-// GPU memory that is the order of one stream: bytes, signals and elements are put
-// into it as their messages come, without a wait. A message waits only for
-// bytes that have been offered before it and have not come yet, for an atomic
-// operation that takes more than one step, and, where the CPU has to do it, for
+// Messages of one PE take effect in their order, as they do on main memory. On GPU memory that is
+// the order of one stream: bytes, signals and elements are put into it as their messages come,
+// without a wait. A message waits only for bytes of earlier requests to send that have not come
+// yet, for an atomic operation that takes more than one step, and, if the CPU has to apply it, for
 // the stream.
 
-// Apply takes a message that has to keep its order with GPU memory, or that is about bytes on
-// their way. It returns false for any other message.
+// Apply takes a message that has to keep its order with GPU memory, or that concerns bytes on their
+// way. It returns false for any other message.
 func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch {
 	case h.Kind <= layout.KindFlush:
@@ -41,7 +40,7 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	return true
 }
 
-// applyInOrder lets a message through or keeps it.
+// applyInOrder applies a message or keeps it.
 func (s *Stage) applyInOrder(h *layout.Header, payload unsafe.Pointer, n int) {
 	s.Flush()
 	l := &s.lines[h.From]
@@ -66,8 +65,8 @@ func (s *Stage) hold(l *stagedPeer, h *layout.Header, payload unsafe.Pointer, n 
 	l.heldAll++
 }
 
-// listen has a PE looked at until nothing of it waits. C leaves its messages to
-// Go for as long.
+// listen adds a PE to those that each turn looks at, until none of its messages waits. Until then C
+// leaves its messages to Go.
 func (s *Stage) listen(l *stagedPeer, pe uint32) {
 	if !l.listed && s.unfinished(l) {
 		l.listed = true
@@ -76,13 +75,12 @@ func (s *Stage) listen(l *stagedPeer, pe uint32) {
 	}
 }
 
-// unfinished reports whether something of the line is not finished.
+// unfinished reports whether work for messages of a PE is not finished.
 func (s *Stage) unfinished(l *stagedPeer) bool {
 	return l.held.Len() > 0 || l.pullDone != l.pullsAll || l.issued > s.tracks[StreamIn].passed
 }
 
-// letThroughAll lets through what has waited long enough. It returns how many
-// messages that were.
+// letThroughAll applies the waiting messages whose time has come. It returns how many.
 func (s *Stage) letThroughAll() int {
 	if s.alone != nil && !s.mine && len(s.busy) > 0 {
 		s.fresh = true
@@ -126,8 +124,8 @@ func (s *Stage) letThrough(l *stagedPeer) {
 	l.heldDone++
 }
 
-// perform does what a message asks for, as far as asking a stream for it. False:
-// not now. It may change the message into what is left of it.
+// perform does what a message asks for, or puts it into a stream. False: not now. It may reduce the
+// message to the part that is left.
 func (s *Stage) perform(l *stagedPeer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
 	s.runs(backlog.CallCame, fabric.PE(h.From))
 	in := &s.tracks[StreamIn]
@@ -167,7 +165,7 @@ func (s *Stage) perform(l *stagedPeer, h *layout.Header, payload unsafe.Pointer,
 		return true
 	}
 	if n > 0 && s.engine.Target(h, h.Offset, uint64(n)) == nil {
-		return true // nor may its signal come
+		return true // and its signal is dropped, too
 	}
 	if n > 0 && !s.copyPayload(l, h, payload, n) {
 		return false
@@ -182,19 +180,19 @@ func (s *Stage) perform(l *stagedPeer, h *layout.Header, payload unsafe.Pointer,
 	return s.changeWord(l, h, waits)
 }
 
-// signalOnly makes a put with signal the signal.
+// signalOnly reduces a put with signal to its signal.
 func signalOnly(h *layout.Header) {
 	h.Kind, h.Width, h.Fetch = layout.KindAMO, 8, 0
 	h.Offset, h.Extra = int64(h.Extra), 0
 }
 
-// did notes that something for a PE is in StreamIn.
+// did notes that work for a PE is in StreamIn.
 func (s *Stage) did(l *stagedPeer) {
 	l.issued = s.tracks[StreamIn].last()
 }
 
-// copyPayload puts the bytes of a message into place, by way of a slot: the
-// receive buffer is needed for the next message.
+// copyPayload puts the bytes of a message into place, through a slot, because the next message
+// needs the receive buffer.
 func (s *Stage) copyPayload(l *stagedPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
 	at := s.engine.Target(h, h.Offset, uint64(n))
 	if at == nil {
@@ -217,7 +215,7 @@ func (s *Stage) copyPayload(l *stagedPeer, h *layout.Header, payload unsafe.Poin
 	return true
 }
 
-// storeGPU stores an element, at once for its readers where it is aligned.
+// storeGPU stores an element. If it is aligned, readers see all of it at once.
 func (s *Stage) storeGPU(l *stagedPeer, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {
@@ -235,7 +233,7 @@ func (s *Stage) storeGPU(l *stagedPeer, h *layout.Header) bool {
 	return s.copyPayload(l, h, unsafe.Pointer(&value), int(w))
 }
 
-// changeWord does an atomic operation, in one step where there is one.
+// changeWord does an atomic operation, in one step if a stream can do that.
 func (s *Stage) changeWord(l *stagedPeer, h *layout.Header, waits bool) bool {
 	at := s.engine.Word(h, h.Offset, h.Width)
 	if at == nil {
@@ -244,7 +242,7 @@ func (s *Stage) changeWord(l *stagedPeer, h *layout.Header, waits bool) bool {
 	bit := AtomicBit(h.Op, h.Width)
 	switch {
 	case s.atomic&bit != 0:
-		return false // held first: see changeByStream
+		return false // it is kept first: see changeByStream
 	case h.Op == fabric.OpFetch:
 		i, ok := s.coming.take()
 		if !ok {
@@ -254,7 +252,7 @@ func (s *Stage) changeWord(l *stagedPeer, h *layout.Header, waits bool) bool {
 		s.did(l)
 		s.tracks[StreamIn].later(chore{what: taskFetched, index: i, width: h.Width, pe: h.From, token: h.Token})
 	case s.alone != nil:
-		// Only the first message that is held, so that what ends it finds it.
+		// Only for the first waiting message, because the end of the word looks for it there.
 		if waits {
 			s.beginWord(l, h, at)
 		}
@@ -266,7 +264,7 @@ func (s *Stage) changeWord(l *stagedPeer, h *layout.Header, waits bool) bool {
 			s.tracks[StreamIn].later(chore{what: taskAnswer, pe: h.From, token: h.Token})
 		}
 	default:
-		s.engine.Malformed(h) // the sender knows what this PE can do
+		s.engine.Malformed(h) // the sender knows which operations this PE can do
 	}
 	return true
 }

@@ -2,25 +2,25 @@ package gpustage
 
 import "sync/atomic"
 
-// tally is what other threads may read of a track.
+// tally is the part of a track that other threads may read.
 type tally struct {
 	marked, passed atomic.Uint64
-	oldest         atomic.Uint64 // errand of the oldest
-	ops, bytes     atomic.Uint64 // that the stream was given; at the last mark that passed
+	oldest         atomic.Uint64 // purpose of the oldest operation
+	ops, bytes     atomic.Uint64 // given to the stream, at the last mark
 	opsDone        atomic.Uint64
 	bytesDone      atomic.Uint64
-	shown          uint64 // passed when the page was brought up to date
+	shown          uint64 // passed at the last update of the page
 }
 
-// tick is what is before a mark.
+// tick is the work before a mark.
 type tick struct {
 	mark       uint64
-	asked      uint64 // operations
+	asked      uint64 // number of operations
 	bytes      uint64
-	driverCall uint64 // of the first of them
+	driverCall uint64 // purpose of the first operation
 }
 
-// given shows that the stream has a mark more.
+// given notes and shows one more mark of the stream.
 func (t *track) given(p *tally) {
 	one := tick{t.marked, t.asked, t.bytes, t.driverCall}
 	if t.counts.Len() == 0 {
@@ -33,7 +33,7 @@ func (t *track) given(p *tally) {
 	p.marked.Store(t.marked)
 }
 
-// came notes the marks that have passed, and shows it.
+// came notes and shows the marks that have passed.
 func (t *track) came(p *tally) {
 	for t.counts.Len() > 0 && t.counts.At(0).mark <= t.passed {
 		one := t.counts.Pop()
@@ -47,7 +47,7 @@ func (t *track) came(p *tally) {
 	p.passed.Store(t.passed)
 }
 
-// left is what the stream has not carried out of what a mark is behind.
+// left returns the work before a mark that the stream has not carried out.
 func (t *tally) left() (ops, bytes uint64) {
 	passed := t.passed.Load()
 	done, bytesDone := t.opsDone.Load(), t.bytesDone.Load()

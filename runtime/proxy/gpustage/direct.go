@@ -10,49 +10,48 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Where a NIC reaches a user heap in GPU memory, larger puts and gets are one-sided
-// operations on it, as on main memory. The rest stays: what fits a message, signals
-// and atomic operations are done by the owner's streams, in their order.
+// If a NIC reaches a user heap in GPU memory, larger puts and gets are one-sided operations on it,
+// as on main memory. All other operations stay with the owner's streams, in their order: those that
+// fit a message, signals and atomic operations.
 //
-// A heap is registered part by part, as it grows. The others learn of each part by
-// a message. Until that comes, and for bytes that lie in two parts, they go the way of
-// memory that no NIC reaches, so no PE waits for another.
+// A heap is registered part by part, as it grows. The other PEs learn of each part by a message.
+// Until the message comes, and for bytes that lie in two parts, operations take the path of memory
+// that no NIC reaches, so no PE waits for another.
 //
-// Memory that the program lends to the heap (docs/decisions/0038) goes away again, by
-// a collective call. No PE uses the memory any more when the call begins. Each PE then
-// forgets what the others have told it of that loan, so there is no message for that.
-// What they tell of it may come later, or before this PE has begun with it. Loans have
-// the same numbers on all PEs, so that a PE knows when such a message is too late.
+// Memory that the program lends to the heap (docs/decisions/0038) goes away again, by a collective
+// call. No PE uses the memory any more when the call begins. Each PE then forgets what the others
+// have told it of that loan, so there is no message for that. Messages about the loan may come
+// later, or before this PE has begun it. Loans have the same numbers on all PEs, so a PE knows when
+// such a message is too late.
 //
-// A GPU may see what a NIC has written later than the CPU sees that it has been
-// written. Then the owner flushes: before it does what a message asks for, which
-// may be behind such bytes, and before it says that it has read into its own. One
-// flush is for all that has come in one turn. A PE that writes there asks for an answer
-// also where completions tell of delivery, for the GPU may not see the bytes yet.
+// A GPU may see the bytes that a NIC has written later than the CPU sees that they have been
+// written. Then the owner flushes before it does what a message asks for, because the message may
+// follow such bytes, and before it says that a read into its own memory is complete. One flush
+// serves all that has come in one turn. A PE that writes there asks for an answer even if
+// completions say that bytes have arrived, because the GPU may not see the bytes yet.
 
 // Extent is a part of a user heap in GPU memory that the fabric reaches.
 type Extent struct {
 	Offset, Size uint64
 	Remote       uint64 // remote address of its start
 	Key          uint64
-	Loan         Loan // which it goes away with
+	Loan         Loan // the loan that ends the extent
 }
 
-// Loan is the number of something that is lent to the heap, 0 of nothing. They are
-// counted from 1 on, and from 1 on again after the last. A number is later than another
-// that it is ahead of by less than half of them all: PEs have far fewer messages on their
-// way to each other.
+// Loan is the number of a loan to the heap; 0 is none. Numbers run from 1 to the last, and then
+// from 1 again. A number is later than another if it is ahead by less than half of all numbers: far
+// fewer messages than that are on their way between PEs.
 type Loan uint16
 
-// Next is the one after it.
+// Next returns the number after l.
 func (l Loan) Next() Loan { return max(l+1, 1) }
 
 func (l Loan) after(m Loan) bool { return int16(l-m) > 0 }
 
-// extents are those of one heap, in their order.
+// extents are the extents of one heap, ordered by offset.
 type extents []Extent
 
-// behind is the number of those that begin at an offset or before it.
+// behind returns how many extents begin at an offset or before it.
 func (x extents) behind(offset uint64) int {
 	low, high := 0, len(x)
 	for low < high {
@@ -65,7 +64,7 @@ func (x extents) behind(offset uint64) int {
 	return low
 }
 
-// find returns the one that has n bytes at an offset.
+// find returns the extent that contains n bytes at an offset.
 func (x extents) find(offset int64, n uint64) *Extent {
 	i := x.behind(uint64(offset))
 	if i == 0 {
@@ -78,7 +77,7 @@ func (x extents) find(offset int64, n uint64) *Extent {
 	return nil
 }
 
-// add puts one among the others.
+// add inserts an extent in its place.
 func (x *extents) add(f Extent) error {
 	i := x.behind(f.Offset)
 	if i > 0 && f.Offset-(*x)[i-1].Offset < (*x)[i-1].Size || i < len(*x) && (*x)[i].Offset-f.Offset < f.Size {
@@ -88,33 +87,33 @@ func (x *extents) add(f Extent) error {
 	return nil
 }
 
-// forget drops those of a loan.
+// forget drops the extents of a loan.
 func (x *extents) forget(loan Loan) {
 	*x = slices.DeleteFunc(*x, func(f Extent) bool { return f.Loan == loan })
 }
 
-// ownHeap is the user heap of this PE as far as NICs reach it.
+// ownHeap is the part of this PE's user heap that NICs reach.
 type ownHeap struct {
 	network  Network
 	extents  extents
 	regions  []region
-	loans    []Loan       // that have begun and not ended
-	lastLoan Loan         // that has begun
-	flush    func() error // nil: nothing has to be flushed
+	loans    []Loan       // begun and not ended
+	lastLoan Loan         // the last one that has begun
+	flush    func() error // nil: no flush is needed
 }
 
-// FlushBy has f called before anything acts on what a NIC has written to the user heap. It
-// comes before Connect, where the GPU demands it.
+// FlushBy sets the function to call before anything acts on bytes that a NIC has written to the
+// user heap. It comes before Connect, if the GPU needs flushes.
 func (s *Stage) FlushBy(f func() error) {
 	s.flush = f
 	for i := range s.peers {
-		s.peers[i].Behind = true // C does not flush
+		s.peers[i].Behind = true // C does not flush, so Go takes all messages
 	}
 }
 
-// RegisterHeap lets the other PEs reach a part of the user heap, from an offset on,
-// by the fabric. It comes after New; after Connect the others learn of it, and
-// the lock is held. A part of a loan comes between its BeginLoan and its EndLoan.
+// RegisterHeap lets the fabric of other PEs reach a part of the user heap, from an offset on. It
+// comes after New. After Connect it tells the other PEs, and the lock is held. A part of a loan
+// comes between its BeginLoan and its EndLoan.
 func (s *Stage) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
 	r, err := s.engine.RegisterGPU(m)
 	if err != nil {
@@ -122,7 +121,7 @@ func (s *Stage) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error
 	}
 	f := Extent{Offset: offset, Size: m.Len, Remote: s.remoteOf(&r, m.Base), Key: r.Key, Loan: loan}
 	if err := s.extents.add(f); err != nil {
-		_ = s.engine.Unregister(r) // the caller is told what went wrong first
+		_ = s.engine.Unregister(r) // the caller gets the first error
 		return err
 	}
 	s.regions = append(s.regions, region{r, loan})
@@ -137,7 +136,7 @@ func (s *Stage) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error
 	return s.lines[s.state.Me].extents.add(f)
 }
 
-// UnregisterHeap takes back all that RegisterHeap did, before Connect.
+// UnregisterHeap undoes all calls of RegisterHeap, before Connect.
 func (o *ownHeap) UnregisterHeap() error {
 	err := o.unregister(func(region) bool { return true })
 	o.extents = nil
@@ -155,15 +154,15 @@ func (o *ownHeap) unregister(which func(region) bool) (err error) {
 	return err
 }
 
-// BeginLoan says that parts of the heap may be registered that belong to a loan, here
-// and by the others. Each PE has the same loans in the same order. The lock is held.
+// BeginLoan says that parts of the heap may be registered that belong to a loan, here and by other
+// PEs. Each PE has the same loans in the same order. The lock is held.
 func (o *ownHeap) BeginLoan(loan Loan) {
 	o.lastLoan = loan
 	o.loans = append(o.loans, loan)
 }
 
-// EndLoan takes back what RegisterHeap did for a loan, and forgets what the others did. They
-// must not use it any more, and end it too. The lock is held.
+// EndLoan undoes RegisterHeap for a loan, and forgets the extents of the other PEs. They must not
+// use the loan any more, and they end it, too. The lock is held.
 func (s *Stage) EndLoan(loan Loan) error {
 	s.loans = slices.DeleteFunc(s.loans, func(l Loan) bool { return l == loan })
 	s.extents.forget(loan)
@@ -178,11 +177,11 @@ func (o *ownHeap) over(loan Loan) bool {
 	return loan != 0 && !loan.after(o.lastLoan) && !slices.Contains(o.loans, loan)
 }
 
-// extentUnit is the unit in which a message has the size of an extent. The rest of
-// one that is no multiple goes the other way.
+// extentUnit is the unit of an extent's size in a message. The rest of an extent that is no
+// multiple takes the other path.
 const extentUnit = 4096
 
-// announce is the message that tells of an extent.
+// announce returns the message about an extent.
 func (o *ownHeap) announce(f *Extent) layout.Header {
 	h := layout.Header{
 		Kind: layout.KindExtent, Op: fabric.Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: int64(f.Offset),
@@ -194,7 +193,7 @@ func (o *ownHeap) announce(f *Extent) layout.Header {
 	return h
 }
 
-// takeExtent notes what another PE tells of its heap.
+// takeExtent notes an extent of another PE's heap.
 func (s *Stage) takeExtent(h *layout.Header) {
 	if h.Offset < 0 || h.Token == 0 {
 		s.engine.Malformed(h)
@@ -211,13 +210,13 @@ func (s *Stage) takeExtent(h *layout.Header) {
 	}
 }
 
-// region is a part of the own heap as the fabric knows it.
+// region is a part of this PE's heap that is registered with the fabric.
 type region struct {
 	fabric.Region
 	loan Loan
 }
 
-// region returns the part of the own heap that has n bytes at p.
+// region returns the part of this PE's heap that contains n bytes at p.
 func (o *ownHeap) region(p unsafe.Pointer, n uint64) *fabric.Region {
 	for i := range o.regions {
 		r := &o.regions[i].Region
@@ -228,17 +227,17 @@ func (o *ownHeap) region(p unsafe.Pointer, n uint64) *fabric.Region {
 	return nil
 }
 
-// Region is the region of n bytes at p of the own heap, and flush says that the GPU sees what a
-// NIC writes there only when it is flushed.
+// Region returns the region of n bytes at p of this PE's heap. flush says that the GPU sees bytes
+// that a NIC writes there only after a flush.
 func (o *ownHeap) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool) {
 	return o.region(p, n), o.flush != nil
 }
 
-// Flushes reports whether a PE has to flush what NICs write at an offset of its heap.
+// Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
 func (s *Stage) Flushes(pe fabric.PE, offset int64) bool { return offset >= 0 && s.lines[pe].flushes }
 
-// reaches reports whether the fabric can move bytes between an offset of a line's
-// heap and a local buffer; gpu and far: they are GPU memory.
+// reaches reports whether the fabric can move bytes between an offset of a PE's heap and a local
+// buffer; gpu and far say which of them are GPU memory.
 func (s *Stage) reaches(l *stagedPeer, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
 	return (!far || l.extents.find(offset, n) != nil) && (!gpu || s.region(local, n) != nil)
 }
@@ -253,7 +252,7 @@ func (s *Stage) Aim(op *fabric.RMA, offset int64) {
 	}
 }
 
-// Flush has the GPU see what NICs have written before what came in this turn.
+// Flush makes the GPU see what NICs have written before the completions of this turn.
 func (s *Stage) Flush() {
 	if s.flush != nil && !s.flushed {
 		s.gone(s.flush())

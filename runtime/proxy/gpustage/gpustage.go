@@ -14,56 +14,51 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// StreamQueue is the most operations, besides marks, that an engine has in one
-// stream: a driver makes a caller wait that asks for more than its queue holds,
-// which is some thousand.
+// StreamQueue bounds the operations, besides marks, that an engine has in one stream. A driver
+// blocks a caller that gives a stream more than its queue holds, which is some thousand.
 const StreamQueue = 512
 
-// Memory moves bytes of GPU memory by copy engines and stream memory
-// operations, which also run while kernels occupy the whole GPU. Its methods are
-// called with the engine's lock held, from one thread after another, and none of
-// them waits for the GPU. Each engine has a Memory of its own.
+// Memory moves bytes of GPU memory by copy engines and stream memory operations, which also run
+// while kernels occupy the whole GPU. Its methods are called with the engine's lock held, from one
+// thread after another, and none of them waits for the GPU. Each engine has a Memory of its own.
 //
-// Addresses of main memory that it gets are in what Pin gave.
+// Its addresses of main memory are in blocks from Pin.
 type Memory interface {
-	// Holds reports whether n bytes at p are memory of a GPU that the CPU cannot
-	// touch. It is asked of every local buffer, and a freed address may be
-	// another kind of memory the next time.
+	// Holds reports whether n bytes at p are memory of a GPU that the CPU cannot touch. It is
+	// called for every local buffer: a freed address may be another kind of memory the next time.
 	Holds(p unsafe.Pointer, n uint64) bool
-	// Pin allocates zeroed main memory that copy engines reach at the address
-	// that the CPU has; Unpin releases it.
+	// Pin allocates zeroed main memory that copy engines and the CPU reach at the same address;
+	// Unpin releases it.
 	Pin(n uint64) (unsafe.Pointer, error)
 	Unpin(p unsafe.Pointer) error
 	// Copy puts a copy of n bytes into a stream.
 	Copy(s Stream, to, from unsafe.Pointer, n uint64) error
-	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A
-	// kernel that sees it sees what was before it in the stream.
+	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A kernel that sees
+	// the store sees the effects of all earlier work in the stream.
 	Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error
-	// Words is how many stores in a row are there sooner than a copy of as many
-	// bytes; 0: one store is not.
+	// Words returns how many stores in a row are quicker than a copy of as many bytes; 0: not even
+	// one store is.
 	Words() uint64
-	// Atomics has the AtomicBit of each operation that Atomic can do.
+	// Atomics returns the AtomicBit of each operation that Atomic can do.
 	Atomics() uint64
-	// Atomic puts an operation into a stream that is atomic with those of
-	// kernels. Where it fetches, the value before is stored at old, which is
-	// pinned. It may be a kernel itself, for which a GPU that is full has no
-	// place: nothing else is put into its stream.
+	// Atomic puts an operation into a stream that is atomic with those of kernels. If it fetches,
+	// it stores the old value at old, which is pinned. It may be a kernel itself, for which a full
+	// GPU has no place, so its stream has nothing else.
 	Atomic(s Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error
-	// Mark puts a mark into a stream and returns its number: 1, and one more
-	// each time. Operations may be kept back until the mark behind them.
+	// Mark puts a mark into a stream and returns its number: 1, and one more each time. A Memory
+	// may keep operations back until the mark behind them.
 	Mark(s Stream) (uint64, error)
-	// Marked returns the last mark that a stream has passed. What was before it
-	// is done, and seen by the CPU and by kernels.
+	// Marked returns the last mark that a stream has passed. The operations before it are done, and
+	// the CPU and kernels see their effects.
 	Marked(s Stream) (uint64, error)
-	// Close releases the streams, which have nothing to do any more unless the
-	// job has failed.
+	// Close releases the streams. They have no work left, unless the job has failed.
 	Close() error
 }
 
-// AtomicBit stands for an atomic operation on 4 or 8 bytes in a set of them.
+// AtomicBit returns the bit of an atomic operation on 4 or 8 bytes, for sets of operations.
 func AtomicBit(op fabric.Op, width uint8) uint64 { return 1 << (uint(op)*2 + uint(width)/8) }
 
-// ownerAlone says in such a set that the owner changes words in several steps.
+// ownerAlone is a bit in such a set: the owner changes words in several steps.
 const ownerAlone = 1 << 63
 
 // AllAtomics is the set of every operation.
@@ -72,18 +67,17 @@ const AllAtomics = 1<<(2*(uint(fabric.OpFetchXor)+1)) - 1
 // PlainAtomics are the operations that one copy or one store does.
 var PlainAtomics = AtomicBit(fabric.OpSet, 4) | AtomicBit(fabric.OpSet, 8) | AtomicBit(fabric.OpFetch, 4) | AtomicBit(fabric.OpFetch, 8)
 
-// Alone is what the engines of a PE share so that atomic operations on its GPU
-// memory, done by reading, computing and writing, are atomic together. It may
-// only be given where nothing but these engines changes words atomically: no
-// kernel and no PE that loads and stores there. Engines that have the heap for
-// copies (Map) leave such operations to the owner.
+// Alone is shared by the engines of a PE. It makes their atomic operations on its GPU memory, done
+// by reading, computing and writing, atomic together. It may only be given if only these engines
+// change words atomically: no kernel, and no PE that loads and stores there. Engines that copy to
+// the heap (Map) leave such operations to the owner.
 type Alone struct{ taken atomic.Bool }
 
-// Config is how an engine moves GPU memory. The zero value is usable.
+// Config configures a Stage. The zero value is usable.
 type Config struct {
 	Chunk  uint64 // bytes of one chunk; 0: 1 MiB
-	Chunks int    // of those that come, and as many of those that leave; 0: Chunks
-	Alone  *Alone // nil: what Memory.Atomic cannot do is refused
+	Chunks int    // for incoming bytes, and as many for outgoing ones; 0: the constant Chunks
+	Alone  *Alone // nil: operations that Memory.Atomic cannot do are refused
 }
 
 const (
@@ -92,46 +86,44 @@ const (
 	// chunk costs three messages, and few chunks stay in the cache.
 	defaultChunk = 1 << 20
 	MaxChunks    = 64
-	smallSlots   = 256 // for what travels in messages, each way
+	smallSlots   = 256 // for bytes in messages, each way
 )
 
-// Chunks is how many chunks an engine has each way. Over tcp between two H200,
-// each end on processors of its own, puts of 1 MiB in a row took 160 to 183 us with
-// 4, 8, 12, 16, 24 and 32 of them, in no order, and twice with 8 the two ends of that.
+// Chunks is the number of chunks that an engine has each way. Over tcp between two H200, with each
+// end on its own processors, puts of 1 MiB in a row took 160 to 183 us with 4, 8, 12, 16, 24 and 32
+// chunks, in no order; two runs with 8 chunks gave both ends of that range.
 const Chunks = 8
 
-// Stage is what an engine knows of GPU memory: its own, and that of the PEs that
-// it talks to. There is none in a job without.
+// Stage has the GPU memory of an engine: that of this PE, and what is known of that of other PEs. A
+// job without GPU memory has none.
 //
-// Bytes that a message cannot hold and that one side cannot have written or read
-// by the fabric are pulled. Their holder has them in main memory that is
-// registered: the heap, a buffer of the program, or a chunk that a copy engine
-// filled. It offers them by a message; the other side reads them, into place
-// where that is main memory, else into a chunk that a copy engine empties. So
-// neither side keeps room for the other, no order of writes and messages is
-// asked of the provider, and a chunk that is read into gets free without the other
-// side.
+// Bytes that a message cannot hold, and that one side cannot have written or read by the fabric,
+// are pulled. The PE that has the bytes holds them in registered main memory: the heap, a buffer of
+// the program, or a chunk that a copy engine filled. It sends a request to send. The other side
+// reads the bytes, into place if that is main memory, else into a chunk that a copy engine empties.
+// So neither side reserves room for the other, the provider need not order writes and messages, and
+// a chunk that was read into becomes free without the other side.
 type Stage struct {
 	engine  Engine
 	state   *layout.State
 	peers   []layout.Peer
 	segment mem.Segment
-	heap    fabric.Region // of it, as far as the fabric reaches it
+	heap    fabric.Region // the part that the fabric reaches
 	caps    fabric.Caps
 
 	streams
 	atomic uint64 // Memory.Atomics
 	alone  *Alone
 	mine   bool   // alone is taken
-	until  uint64 // mark of StreamIn that has to pass before it is given back
-	fresh  bool   // alone may be taken in this turn, and words begun
+	until  uint64 // mark of StreamIn that has to pass before alone is given back
+	fresh  bool   // in this turn alone may be taken, and words begun
 	wants  bool   // another engine has it
 
 	lines []stagedPeer
-	busy  []fabric.PE // PEs whose messages wait for bytes, or may have to
+	busy  []fabric.PE // PEs whose messages wait, or may have to
 
 	ownHeap
-	flushed bool // it was, in this turn
+	flushed bool // a flush was done in this turn
 	writes  bool // one-sided writes are usable
 
 	block           unsafe.Pointer // all pinned memory
@@ -140,70 +132,70 @@ type Stage struct {
 	leaving         pool // chunks that are copied out to
 	coming          pool // slots for messages
 	going           pool
-	offers          []requestToSend // of leaving chunks
+	offers          []requestToSend // for leaving chunks
 	words           []word
 	ops             [layout.Tokens]operation
 	reads           [layout.Tokens]read
-	offering        layout.RequestToSend   // payload of the message that is sent
-	part            layout.Header          // of a message, that is applied to main memory
-	departs         fifo.Queue[*departure] // with bytes of which no copy has begun
-	ready           fifo.Queue[piece]      // copied out, and not sent
+	offering        layout.RequestToSend   // payload of the message that is being sent
+	part            layout.Header          // the part of a message that is applied to main memory
+	departs         fifo.Queue[*departure] // with bytes that no copy has begun for
+	ready           fifo.Queue[piece]      // copied out and not sent
 	pulls           []*pull                // with bytes that no read has begun for
 	pass            uint32
 	spareDepartures []*departure
 	sparePulls      []*pull
 	kept            [][]byte    // spare
 	under           int         // pulls that are not complete
-	lost            []fabric.PE // PEs of which nothing was given up yet
-	waits           bool        // for room, which may come without a completion
-	looks           int         // for a mark, since one has passed
+	lost            []fabric.PE // PEs to give up in the next turn
+	waits           bool        // an operation waits for room, which may come without a completion
+	looks           int         // looks for a mark since one has passed
 }
 
-// stagedPeer is one PE as staging sees it.
+// stagedPeer is what a Stage knows of one PE.
 type stagedPeer struct {
-	// What came from it. Messages are let through in order; one waits for the
-	// bytes of all offers before it.
+	// Incoming. Messages are applied in order; each waits for the bytes of all earlier requests to
+	// send.
 	held     fifo.Queue[waitingMessage]
-	heldAll  uint64 // ever
+	heldAll  uint64 // number so far
 	heldDone uint64
-	pulls    fifo.Queue[*pull] // offers to put, in order
+	pulls    fifo.Queue[*pull] // requests to put, in order
 	pullsAll uint64
-	pullDone uint64 // those and all before them are in StreamIn, or in place
-	fence    uint32 // epoch of the last offer
+	pullDone uint64 // pulls whose bytes, with all before, are in StreamIn or in place
+	fence    uint32 // epoch of the last request
 	behind   struct{ pulls, held uint64 }
-	issued   uint64 // mark of StreamIn behind all that was done for it
-	changing bool   // the first message that is held is an atomic operation in steps, under way
-	underway int    // the first so many that are held are atomic operations in StreamWord
+	issued   uint64 // mark of StreamIn behind all work for this PE
+	changing bool   // the first waiting message is an atomic operation in steps, under way
+	underway int    // the first waiting messages, so many of them, are atomic operations in StreamWord
 
-	// What goes to it.
+	// Outgoing.
 	departs     int            // puts that have bytes to send
-	departEpoch uint64         // of the last
+	departEpoch uint64         // of the last put
 	mapped      unsafe.Pointer // its user heap in this process, for copies
-	copies      uint64         // operations on that, ever
-	copied      uint64         // of them, complete
-	copyEpoch   uint64         // of the last
-	copyBefore  uint64         // those before the first of that epoch
-	owed        int            // signals to be sent when their bytes have been copied
+	copies      uint64         // operations on the mapped heap so far
+	copied      uint64         // complete ones of them
+	copyEpoch   uint64         // of the last copy
+	copyBefore  uint64         // copies before the first of that epoch
+	owed        int            // signals to send when their bytes have been copied
 	owedEpoch   uint64
 	atomics     uint64
 	device      bool // its user heap is GPU memory
-	flushes     bool // it has to flush what NICs write there
+	flushes     bool // the PE has to flush what NICs write there
 	extents     extents
 
-	chunks, slots, landing uint16 // that it holds
-	blocked                uint32 // pass in which it had no room
-	listed                 bool   // in busy
+	chunks, slots, landing uint16 // pieces that this PE holds
+	blocked                uint32 // pass in which the PE had no room
+	listed                 bool   // it is in busy
 }
 
 // waitingMessage is a message that waits.
 type waitingMessage struct {
 	message []byte
-	n       int    // of payload
-	pulls   uint64 // that have to be done before
+	n       int    // bytes of payload
+	pulls   uint64 // pulls that have to be done first
 }
 
-// New makes a Stage for an engine. It moves GPU memory of this PE by m, which it closes in the end,
-// also when New fails; without m only that of other PEs.
+// New makes a Stage for an engine. It moves this PE's GPU memory by m, and closes m in the end,
+// even if New fails. Without m it moves only GPU memory of other PEs.
 func New(e Engine, m Memory, c Config) (*Stage, error) {
 	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps(), streams: streams{fatal: e.Fatal}, ownHeap: ownHeap{network: e}}
 	s.segment, s.heap = e.Segment()
@@ -243,7 +235,7 @@ func New(e Engine, m Memory, c Config) (*Stage, error) {
 	return s, nil
 }
 
-// canAtomic is what this PE does for others on its GPU memory.
+// canAtomic returns the atomic operations that this PE does for others on its GPU memory.
 func (s *Stage) canAtomic() uint64 {
 	if s.alone != nil {
 		return AllAtomics | ownerAlone
@@ -251,15 +243,15 @@ func (s *Stage) canAtomic() uint64 {
 	return s.atomic | PlainAtomics
 }
 
-// Endpoint is what a PE tells the others about its GPU memory.
+// Endpoint describes a PE's GPU memory to the others.
 type Endpoint struct {
 	Device  bool     // the user heap is GPU memory
-	Atomics uint64   // AtomicBits of what the PE does there
-	Extents []Extent // what the fabric reaches of it; more may come
+	Atomics uint64   // AtomicBits of the operations that the PE does there
+	Extents []Extent // parts that the fabric reaches; more may come
 	Flushes bool     // the PE has to flush what the fabric writes there
 }
 
-// Endpoint returns what the other PEs need to reach the GPU memory of this one.
+// Endpoint returns the data with which the other PEs reach this PE's GPU memory.
 func (s *Stage) Endpoint() Endpoint {
 	if s.segment.Heap == nil {
 		return Endpoint{}
@@ -267,7 +259,7 @@ func (s *Stage) Endpoint() Endpoint {
 	return Endpoint{Device: true, Atomics: s.canAtomic(), Extents: slices.Clone(s.extents), Flushes: s.flush != nil}
 }
 
-// Connect takes the endpoints of all PEs, in order. It comes after that of the engine.
+// Connect takes the endpoints of all PEs, in order. It comes after the engine's Connect.
 func (s *Stage) Connect(all []Endpoint) {
 	s.lines = make([]stagedPeer, len(all))
 	s.writes = s.engine.PutMax() > layout.MaxPayload
@@ -279,8 +271,8 @@ func (s *Stage) Connect(all []Endpoint) {
 	}
 }
 
-// Map tells where the user heap of pe is mapped in this process for copies
-// between GPUs, which then take the place of the fabric. It comes after Connect.
+// Map says where the user heap of pe is mapped in this process for copies between GPUs, which then
+// replace the fabric. It comes after Connect.
 func (s *Stage) Map(pe fabric.PE, heap unsafe.Pointer) {
 	s.lines[pe].mapped = heap
 	s.peers[pe].Staged = true
@@ -296,7 +288,7 @@ func (s *Stage) memoryHolds(p unsafe.Pointer, n uint64) bool {
 	return s.memory.Holds(p, n)
 }
 
-// Close releases what New took, and takes back what RegisterHeap did.
+// Close releases what New took, and undoes RegisterHeap.
 func (s *Stage) Close() error {
 	if s.memory == nil {
 		return nil
@@ -306,8 +298,7 @@ func (s *Stage) Close() error {
 	return err
 }
 
-// refuse is the error of an atomic operation that the owner of the memory
-// cannot do.
+// refuse returns the error of an atomic operation that the owner of the memory cannot do.
 func (s *Stage) refuse(pe fabric.PE, offset int64, op fabric.Op, width uint8) error {
 	l := &s.lines[pe]
 	if !l.device || offset < 0 || l.atomics&AtomicBit(op, width) != 0 {

@@ -10,9 +10,8 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// departure is an operation of which bytes have to be copied out of GPU memory
-// before they can be sent: a put, or the get of another PE. On mapped heaps it is
-// a copy that goes by way of main memory.
+// departure is an operation whose bytes have to be copied out of GPU memory before they can be
+// sent: a put, or the get of another PE. On mapped heaps it is a copy through main memory.
 type departure struct {
 	kind     departureKind
 	pe       fabric.PE
@@ -20,22 +19,22 @@ type departure struct {
 	token    fabric.Token // of a put
 	question uint32       // of a get
 	local    unsafe.Pointer
-	offset   int64 // in the heap of pe; of a get 0
+	offset   int64 // in the heap of pe; 0 for a get
 	n        uint64
 	begun    uint64
-	uncopied int // pieces that a stream has
+	uncopied int // pieces that are in a stream
 	unsent   int // pieces that are begun and not sent
-	open     int // pieces that are begun and not done with
+	open     int // pieces that are begun and not finished
 	sent     bool
 	then     bool
 	after    layout.Header
 }
 
-// departureKind is which one.
+// departureKind is the kind of a departure.
 type departureKind uint8
 
 const (
-	departPut   departureKind = iota + 1 // GPU memory to the heap of pe, by offer or message
+	departPut   departureKind = iota + 1 // GPU memory to the heap of pe, by request or message
 	departServe                          // GPU memory to a get of pe
 	departTo                             // main memory to the mapped heap of pe
 	departFrom                           // the mapped heap of pe to main memory
@@ -49,13 +48,13 @@ type piece struct {
 	index uint16
 }
 
-// requestToSend is what a leaving chunk is for, while another PE may read it.
+// requestToSend is the use of a leaving chunk while another PE may read it.
 type requestToSend struct {
 	piece piece
 	turn  uint16
 }
 
-// operation is a put or a get of a caller's under way, by token.
+// operation is a caller's put or get under way, by token.
 type operation struct {
 	use    use
 	pe     fabric.PE
@@ -68,7 +67,7 @@ type operation struct {
 	get    get
 }
 
-// use is what a token stands for here.
+// use is the meaning of a token here.
 type use uint8
 
 const (
@@ -77,8 +76,8 @@ const (
 	useGet                          // with GPU memory at one side
 )
 
-// MustFollow reports whether an operation of an epoch on pe has to wait for bytes
-// from before a fence that have not been sent.
+// MustFollow reports whether an operation of an epoch on pe has to wait for bytes from before a
+// fence that have not been sent.
 func (s *Stage) MustFollow(pe fabric.PE, epoch uint64) bool {
 	l := &s.lines[pe]
 	before := l.copies
@@ -88,8 +87,8 @@ func (s *Stage) MustFollow(pe fabric.PE, epoch uint64) bool {
 	return l.departs > 0 && l.departEpoch != epoch || l.copied < before
 }
 
-// Put is Put, or PutSignal with the signal in after, where a side is GPU
-// memory. Not ok: it can go as it is.
+// Put is Put, or PutSignal with the signal in after, if a side is GPU memory. Not ok: the engine
+// does it.
 func (s *Stage) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool) {
 	if err := s.refuseSignal(pe, after); err != nil {
 		return s.engine.Fail(err), true
@@ -144,7 +143,7 @@ func (s *Stage) end(t fabric.Token) {
 	s.engine.End(t)
 }
 
-// Leave begins a put: its bytes are copied out, or offered where they are.
+// Leave begins a put: it copies the bytes out, or sends a request for them where they are.
 func (s *Stage) Leave(t fabric.Token) call.Status {
 	o := &s.ops[t]
 	if !s.Holds(o.local, o.n) {
@@ -169,7 +168,7 @@ func (s *Stage) Leave(t fabric.Token) call.Status {
 	return call.Done
 }
 
-// requestToSendHost offers main memory. Its token is that of the put.
+// requestToSendHost sends a request to send for main memory. Its token is that of the put.
 func (s *Stage) requestToSendHost(t fabric.Token, o *operation) call.Status {
 	region, source := s.heap, o.local
 	if !s.segment.Contains(source, o.n) {
@@ -186,7 +185,7 @@ func (s *Stage) requestToSendHost(t fabric.Token, o *operation) call.Status {
 	return st
 }
 
-// remoteOf is what other PEs call an address of a region.
+// remoteOf returns the address by which other PEs reach an address of a region.
 func (s *Stage) remoteOf(r *fabric.Region, at unsafe.Pointer) uint64 {
 	if s.caps.VirtualAddress {
 		return uint64(uintptr(at))
@@ -216,7 +215,7 @@ func (s *Stage) newDeparture(w departureKind, pe fabric.PE, local unsafe.Pointer
 	return d
 }
 
-// takeFetch begins to copy out what a PE wants to get.
+// takeFetch begins to copy out the bytes that a PE gets.
 func (s *Stage) takeFetch(h *layout.Header) {
 	if s.segment.Heap == nil || h.Offset < 0 {
 		s.engine.Malformed(h)
@@ -229,8 +228,8 @@ func (s *Stage) takeFetch(h *layout.Header) {
 	}
 }
 
-// startDepartures has streams copy while there are chunks. What goes to one PE
-// keeps its order.
+// startDepartures gives streams copies to do while there are chunks. Bytes for one PE keep their
+// order.
 func (s *Stage) startDepartures() {
 	s.pass++
 	for range s.departs.Len() {
@@ -242,7 +241,7 @@ func (s *Stage) startDepartures() {
 	}
 }
 
-// startDeparture begins what it can; true: all.
+// startDeparture begins as much as it can; true: all.
 func (s *Stage) startDeparture(l *stagedPeer, d *departure) bool {
 	stream := StreamOut
 	if d.kind >= departTo {
@@ -285,7 +284,7 @@ func (s *Stage) startDeparture(l *stagedPeer, d *departure) bool {
 	return true
 }
 
-// left comes when a piece is in main memory, or on a mapped heap.
+// left handles a piece that has arrived in main memory, or on a mapped heap.
 func (s *Stage) left(c *chore) {
 	d := c.of
 	p := piece{d, c.value, c.n, c.index}
@@ -311,7 +310,7 @@ func (s *Stage) left(c *chore) {
 
 func (p *piece) small() bool { return p.n <= layout.MaxPayload }
 
-// place is where a piece is.
+// place returns the memory of a piece.
 func (s *Stage) place(p *piece) unsafe.Pointer {
 	if p.small() {
 		return s.going.at(p.index)
@@ -330,7 +329,7 @@ func (s *Stage) giveBack(p *piece) {
 	}
 }
 
-// sendReady sends or offers what is in main memory, in order for each PE.
+// sendReady sends the pieces in main memory, or requests to send for them, in order for each PE.
 func (s *Stage) sendReady() {
 	s.pass++
 	for range s.ready.Len() {
@@ -343,7 +342,7 @@ func (s *Stage) sendReady() {
 	}
 }
 
-// sendPiece sends a piece in a message where it fits one. False: no room.
+// sendPiece sends a piece in a message if it fits one, else a request to send. False: no room.
 func (s *Stage) sendPiece(p *piece) bool {
 	d := p.of
 	if s.engine.Lost(d.pe) != nil {
@@ -366,7 +365,7 @@ func (s *Stage) sendPiece(p *piece) bool {
 		}
 	case d.kind == departServe:
 		st = s.engine.Send(d.token, d.pe, layout.Header{Kind: layout.KindData, Token: d.question, Offset: int64(p.at)}, at, int(p.n))
-	case d.then && d.begun == d.n && d.unsent == 1: // the last of them takes the signal along
+	case d.then && d.begun == d.n && d.unsent == 1: // the last piece carries the signal
 		h := d.after
 		h.Kind, h.Offset, h.Extra = layout.KindPutSignal, d.offset+int64(p.at), uint64(d.after.Offset)
 		if st = s.engine.Send(d.token, d.pe, h, at, int(p.n)); st == call.Done {
@@ -394,7 +393,7 @@ func (s *Stage) sendPiece(p *piece) bool {
 	return true
 }
 
-// departed ends a departure of which everything has been sent and taken.
+// departed ends a departure when all of it has been sent and taken.
 func (s *Stage) departed(d *departure) {
 	if d.begun < d.n || d.unsent > 0 {
 		return
@@ -418,7 +417,7 @@ func (s *Stage) departed(d *departure) {
 	s.spareDepartures = append(s.spareDepartures, d)
 }
 
-// finished comes when the other side has read what was offered.
+// finished frees what a request to send named, when the other side has read it.
 func (s *Stage) finished(h *layout.Header) {
 	turn, t := uint16(h.Token>>16), h.Token&0xffff
 	if t&layout.ChunkToken == 0 {
@@ -440,7 +439,7 @@ func (s *Stage) finished(h *layout.Header) {
 	s.departed(p.of)
 }
 
-// finishedHost ends a put of main memory.
+// finishedHost ends a put from main memory.
 func (s *Stage) finishedHost(h *layout.Header, t fabric.Token) {
 	if t >= layout.Tokens || s.engine.Question(t) != h.Token || s.ops[t].use != useRequestToSend || uint32(s.ops[t].pe) != h.From {
 		s.engine.Unasked(h)

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Advance does what streams and room allow, at each poll.
+// Advance goes on with the work as far as streams and room allow, at each poll.
 func (s *Stage) Advance() {
 	s.waits, s.flushed = false, false
 	s.giveUpLost()
@@ -25,7 +25,7 @@ func (s *Stage) Advance() {
 	s.Mark()
 }
 
-// NoRoom reports whether something waits for room, which may come without a completion.
+// NoRoom reports whether an operation waits for room, which may come without a completion.
 func (s *Stage) NoRoom() bool { return s.waits }
 
 // follow does the chores of a stream whose marks have passed.
@@ -49,7 +49,7 @@ func (s *Stage) follow(t *track) {
 	}
 }
 
-// Looks counts the looks for a mark, since one has passed.
+// Looks counts and returns the looks for a mark since one has passed.
 func (s *Stage) Looks() int {
 	s.looks++
 	return s.looks
@@ -83,15 +83,15 @@ func (s *Stage) do(c *chore) {
 	}
 }
 
-// copying says that there is something for streams to do. Its end wakes no thread, so
-// the loop has to look.
+// copying notes that streams have work. The end of the work wakes no thread, so the loop has to
+// look.
 func (s *Stage) copying() {
 	s.state.Busy |= layout.BusyCopies
 	s.engine.Wake()
 }
 
-// Mark puts a mark behind what this turn has put into each stream, and sets
-// Busy while a stream has work or something waits for room.
+// Mark puts a mark behind this turn's work in each stream. It sets Busy if a stream has work or an
+// operation waits for room.
 func (s *Stage) Mark() {
 	s.state.Busy = 0
 	for i := range s.tracks {

@@ -6,15 +6,14 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Losing a PE where heaps are in GPU memory. What streams have been asked to do they
-// do: its end gives slots and chunks back, and only then does a caller hear that its
-// operation failed. A chunk that was offered to the PE is free at once, for only that
-// PE reads it; one that is read into is the provider's until it gives the read back.
-// What a PE of the same node has mapped stays mapped, so copies to and from it end as
-// if nothing had happened.
+// A PE is lost, and heaps are in GPU memory. Streams carry out the work that they have been given.
+// Its end gives slots and chunks back, and only then do callers learn that their operations failed.
+// A chunk in a request to send to the PE is free at once, because only that PE reads it. A chunk
+// that is read into belongs to the provider until the provider completes the read. The mapping of a
+// PE of the same node stays, so copies to and from it end as usual.
 //
-// All of this is done at the beginning of a turn: a loss may be noticed in the middle
-// of one.
+// All of this is done at the beginning of a turn, because a loss may be noticed in the middle of
+// one.
 
 // Lose notes that a PE has to be given up in the next turn.
 func (s *Stage) Lose(pe fabric.PE) {
@@ -35,7 +34,8 @@ func (s *Stage) giveUpLost() {
 	}
 }
 
-// dropWaiting forgets messages that wait. Those that a stream is at stay until it is done.
+// dropWaiting forgets waiting messages. Messages that are in a stream stay until the stream is done
+// with them.
 func (s *Stage) dropWaiting(l *stagedPeer) {
 	keep := l.underway
 	if l.changing {
@@ -47,10 +47,11 @@ func (s *Stage) dropWaiting(l *stagedPeer) {
 	}
 }
 
-// leaves reports whether a departure goes to its PE by the fabric.
+// leaves reports whether a departure uses the fabric.
 func (d *departure) leaves() bool { return d.kind == departPut || d.kind == departServe }
 
-// dropDepartures ends what leaves for a PE, but for what streams are at (left).
+// dropDepartures ends outgoing operations for a PE. It leaves the pieces that are in streams
+// (left).
 func (s *Stage) dropDepartures(pe fabric.PE) {
 	for range s.departs.Len() {
 		d := s.departs.Pop()
@@ -90,7 +91,7 @@ func (s *Stage) dropPiece(p *piece) {
 	s.departed(d)
 }
 
-// dropPulls forgets what a PE has offered. Reads that the provider has come back to
+// dropPulls forgets the requests to send of a PE. Reads that the provider has are handled by
 // landedLost.
 func (s *Stage) dropPulls(pe fabric.PE, l *stagedPeer) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
@@ -124,7 +125,7 @@ func (s *Stage) forget(p *pull) {
 	s.sparePulls = append(s.sparePulls, p)
 }
 
-// landedLost takes back a read from a lost PE.
+// landedLost ends a read from a lost PE.
 func (s *Stage) landedLost(r *read) {
 	p := r.of
 	if p.gpu {

@@ -10,17 +10,16 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Heaps that are mapped in this process are written and read by copies between
-// GPUs, all in one stream: in the order of posting, with the signal behind its
-// bytes.
+// Heaps that are mapped in this process are written and read by copies between GPUs, all in one
+// stream: in the order of posting, with the signal behind its bytes.
 
-// copies reports whether bytes for pe at an offset go this way.
+// copies reports whether bytes for pe at an offset take this path.
 func (s *Stage) copies(pe fabric.PE, offset int64) bool {
 	return offset >= 0 && s.lines[pe].mapped != nil && s.engine.Lost(pe) == nil
 }
 
-// PutBytes puts bytes that may be used again when it returns, with the signal in after or none,
-// on a mapped heap. Not ok: it is none.
+// PutBytes writes bytes to a mapped heap, with the signal in after or none. The bytes may be reused
+// when it returns. Not ok: the heap is not mapped.
 func (s *Stage) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool) {
 	if err := s.refuseSignal(pe, after); err != nil {
 		return s.engine.Fail(err), true
@@ -31,7 +30,7 @@ func (s *Stage) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 	return s.copyPut(pe, offset, source, n, false, nil, after), true
 }
 
-// Store is store on a mapped heap. Not ok: it is none.
+// Store stores an element on a mapped heap. Not ok: the heap is not mapped.
 func (s *Stage) Store(pe fabric.PE, offset int64, width uint8, value uint64) (st call.Status, ok bool) {
 	if !s.copies(pe, offset) {
 		return 0, false
@@ -39,8 +38,8 @@ func (s *Stage) Store(pe fabric.PE, offset int64, width uint8, value uint64) (st
 	return s.copyStore(pe, offset, width, value), true
 }
 
-// AMO refuses an atomic operation that the owner cannot do, and has the stream do one that it
-// can do on a mapped heap. Not ok: the owner does it.
+// AMO refuses an atomic operation that the owner cannot do. On a mapped heap it lets the stream do
+// an operation that the stream can do. Not ok: the owner does it.
 func (s *Stage) AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
 	if err := s.refuse(pe, h.Offset, h.Op, h.Width); err != nil {
 		return s.engine.Fail(err), true
@@ -51,7 +50,7 @@ func (s *Stage) AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
 	return s.mappedAMO(pe, h)
 }
 
-// mayCopy is for an operation on a mapped heap of n bytes.
+// mayCopy returns whether an operation of n bytes on a mapped heap may begin.
 func (s *Stage) mayCopy(pe fabric.PE, n uint64) call.Status {
 	l, p := &s.lines[pe], &s.peers[pe]
 	switch {
@@ -66,8 +65,8 @@ func (s *Stage) mayCopy(pe fabric.PE, n uint64) call.Status {
 	return call.Done
 }
 
-// begun counts an operation that the stream has, or will have. Those of one
-// epoch are complete before any of a later one.
+// begun counts an operation that the stream has, or will have. The operations of one epoch are
+// complete before any of a later one.
 func (s *Stage) begun(l *stagedPeer) {
 	if l.copyEpoch != s.state.Epoch {
 		l.copyEpoch, l.copyBefore = s.state.Epoch, l.copies
@@ -76,18 +75,18 @@ func (s *Stage) begun(l *stagedPeer) {
 	s.copying()
 }
 
-// inStream reports whether an atomic operation on a mapped heap can be put into
-// the stream: a set, but where the owner counts on being alone with its words.
+// inStream reports whether an atomic operation on a mapped heap can be put into the stream: a set
+// can, unless the owner changes its words in several steps.
 func (l *stagedPeer) inStream(op fabric.Op) bool {
 	return l.atomics&ownerAlone == 0 && op == fabric.OpSet
 }
 
-// setMapped puts it there.
+// setMapped puts a set into the stream.
 func (s *Stage) setMapped(l *stagedPeer, h *layout.Header) {
 	s.writeGPU(StreamPeer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
 }
 
-// copyStore is store on a mapped heap.
+// copyStore stores an element on a mapped heap.
 func (s *Stage) copyStore(pe fabric.PE, offset int64, width uint8, value uint64) call.Status {
 	if width < 4 || offset&int64(width-1) != 0 {
 		return s.copyPut(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
@@ -95,8 +94,8 @@ func (s *Stage) copyStore(pe fabric.PE, offset int64, width uint8, value uint64)
 	return s.copyAMO(pe, &layout.Header{Op: fabric.OpSet, Width: width, Offset: offset, Operand: value})
 }
 
-// mappedAMO has the stream do an operation that it can do. Not ok: the owner does
-// it. Operations on one PE are done in order, by the stream or by the owner.
+// mappedAMO lets the stream do an operation that it can do. Not ok: the owner does it. Operations
+// on one PE are done in order, by the stream or by the owner.
 func (s *Stage) mappedAMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
 	l, p := &s.lines[pe], &s.peers[pe]
 	if !l.inStream(h.Op) {
@@ -124,14 +123,14 @@ func (s *Stage) copyAMO(pe fabric.PE, h *layout.Header) call.Status {
 	return call.Done
 }
 
-// noRecord is no index of a slot.
+// noRecord stands for no slot.
 const noRecord = 0xffff
 
 func (s *Stage) storedLater(pe fabric.PE, slot uint16) {
 	s.tracks[StreamPeer].later(chore{what: taskStored, lane: s.engine.Pend(), pe: uint32(pe), index: slot})
 }
 
-// stored ends what storedLater began.
+// stored ends the work that storedLater began.
 func (s *Stage) stored(c *chore) {
 	l := &s.lines[c.pe]
 	if c.index != noRecord {
@@ -150,7 +149,7 @@ func (s *Stage) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uin
 	}
 	l := &s.lines[pe]
 	s.runs(backlog.CallPut, pe)
-	small := !gpu && n > 0 && n <= layout.MaxPayload // whose source may be another thing when this returns
+	small := !gpu && n > 0 && n <= layout.MaxPayload // whose source may be reused when this returns
 	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
 		at, i := unsafe.Add(l.mapped, offset), uint16(noRecord)
 		if s.storable(at, int(n)) {
@@ -209,7 +208,7 @@ func (s *Stage) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uin
 	return call.Pending
 }
 
-// beginCopy takes a token for a copy, for which quiets wait.
+// beginCopy takes a token for a copy. Quiets wait for the copy.
 func (s *Stage) beginCopy(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	t, ok := s.engine.BeginPut(pe, r, n)
 	if ok {
@@ -219,7 +218,7 @@ func (s *Stage) beginCopy(pe fabric.PE, r *call.Request, n uint64) (fabric.Token
 	return t, ok
 }
 
-// copyGet is Get from a mapped heap. Nothing is ordered with it.
+// copyGet is Get from a mapped heap. No other operation is ordered with it.
 func (s *Stage) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
 	l := &s.lines[pe]
 	if !s.engine.Room(pe, n) || s.tracks[StreamPeer].full() {
@@ -243,8 +242,8 @@ func (s *Stage) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint6
 	return call.Pending
 }
 
-// endCopies comes when all of an operation is in the stream. The signal follows
-// its bytes there, or is sent when they are done.
+// endCopies is called when all of an operation is in the stream. The signal follows its bytes
+// there, or is sent when the bytes are done.
 func (s *Stage) endCopies(l *stagedPeer, d *departure) {
 	if d.kind == departTo && d.open > 0 {
 		l.departs--
@@ -258,7 +257,7 @@ func (s *Stage) endCopies(l *stagedPeer, d *departure) {
 	t.later(chore{what: taskCopied, of: d})
 }
 
-// endCopy comes when the stream has done it.
+// endCopy is called when the stream has done the operation.
 func (s *Stage) endCopy(d *departure) {
 	l := &s.lines[d.pe]
 	if d.then {

@@ -22,7 +22,7 @@ func (p *pool) init(base unsafe.Pointer, size uint64, n int) {
 
 func (p *pool) at(i uint16) unsafe.Pointer { return unsafe.Add(p.base, uint64(i)*p.size) }
 
-// take gives out a piece; false when there is none.
+// take gives out a piece; false: all are in use.
 func (p *pool) take() (uint16, bool) {
 	last := len(p.free) - 1
 	if last < 0 {
@@ -33,8 +33,8 @@ func (p *pool) take() (uint16, bool) {
 	return i, true
 }
 
-// takeFor gives one to a PE that has some already: one that is stuck leaves half
-// of what it found to the others.
+// takeFor gives a piece to a PE, which may have some already. A PE that is stuck leaves half of the
+// pieces that it found to the others.
 func (p *pool) takeFor(has *uint16) (uint16, bool) {
 	if !p.mayTakeFor(*has) {
 		return 0, false
@@ -50,12 +50,12 @@ func (p *pool) mayTakeFor(has uint16) bool { return has == 0 || int(has) < len(p
 
 func (p *pool) give(i uint16) { p.free = append(p.free, i) }
 
-// chore is what is left to do when a stream has come to a mark.
+// chore is work to do when a stream has passed a mark.
 type chore struct {
 	mark  uint64
 	what  task
 	width uint8
-	lane  uint8  // of Pend
+	lane  uint8  // from Pend
 	index uint16 // of a piece of a pool, or of a word
 	pe    uint32
 	token uint32
@@ -84,16 +84,16 @@ type track struct {
 	stream     Stream
 	marked     uint64 // last mark that was asked for
 	passed     uint64
-	fresh      bool // something is behind that mark
+	fresh      bool // there is work behind that mark
 	chores     fifo.Queue[chore]
-	asked      uint64           // operations, ever
-	bytes      uint64           // of copies, ever
+	asked      uint64           // operations so far
+	bytes      uint64           // bytes of copies so far
 	driverCall uint64           // of the first operation behind the last mark
-	done       uint64           // of the operations, behind which a mark has passed
-	counts     fifo.Queue[tick] // of the marks that have not
+	done       uint64           // operations before the last mark that has passed
+	counts     fifo.Queue[tick] // marks that have not passed
 }
 
-// add notes an operation of n bytes, and what it is for.
+// add notes an operation of n bytes, and its purpose.
 func (t *track) add(n, purpose uint64) {
 	if t.driverCall == 0 {
 		t.driverCall = purpose
@@ -103,14 +103,14 @@ func (t *track) add(n, purpose uint64) {
 	t.bytes += n
 }
 
-// full reports whether the stream has to be left alone until it has done some.
+// full reports whether the stream must get no more work until it has done some.
 func (t *track) full() bool { return t.asked-t.done >= StreamQueue-queueSlack }
 
-// queueSlack is for what cannot wait: the second halves of operations, and what
+// queueSlack is room for work that cannot wait: the second halves of operations, and work that
 // pools bound.
 const queueSlack = MaxChunks + maxWords + smallSlots
 
-// last is the mark that will be, or is, behind everything in the stream.
+// last returns the mark that is, or will be, behind all work in the stream.
 func (t *track) last() uint64 {
 	if t.fresh {
 		return t.marked + 1
@@ -121,7 +121,7 @@ func (t *track) last() uint64 {
 // idle reports whether the stream has done everything.
 func (t *track) idle() bool { return !t.fresh && t.passed == t.marked }
 
-// later has something done when all that is in the stream now has happened.
+// later adds a chore that follows all work that is in the stream now.
 func (t *track) later(c chore) {
 	c.mark = t.last()
 	t.chores.Push(c)

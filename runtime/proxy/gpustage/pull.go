@@ -12,26 +12,26 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// pull is bytes that another PE has in memory that the fabric reads, on their way
-// here: offered to be put, offered as a part of a get, or of a get from a PE whose
-// memory needs no help.
+// pull is bytes on their way here, from memory of another PE that the fabric reads. A request to
+// send announced them, for a put or as a part of a get; or they belong to a get from a PE whose
+// memory the fabric reads directly.
 type pull struct {
 	pe     fabric.PE
 	remote uint64
 	key    uint64
-	size   uint64 // that were offered
-	n      uint64 // of them, less what is given up
+	size   uint64 // bytes announced
+	n      uint64 // bytes to read; less than size after a failure
 	begun  uint64
-	landed uint64 // in place, or in StreamIn
+	landed uint64 // bytes in place, or in StreamIn
 	dest   unsafe.Pointer
 	desc   uintptr // of dest in main memory
 	gpu    bool    // dest is GPU memory
-	token  uint32  // that the offer had; 0: its PE waits for no answer
+	token  uint32  // of the request to send; 0: its PE waits for no answer
 	get    uint32  // question of the get that it belongs to; 0: a put
 	err    int32
 	done   bool
-	lost   bool                         // the PE is, and the provider has reads of it
-	after  struct{ pulls, held uint64 } // of its line, that have to be done first
+	lost   bool                         // the PE is lost, and the provider has reads of the pull
+	after  struct{ pulls, held uint64 } // numbers of the PE that have to be done first
 }
 
 // read is one read of a pull, by token.
@@ -42,21 +42,21 @@ type read struct {
 	chunk uint16
 }
 
-// get is a get under way that needs staging, by token.
+// get is a get under way that the stage handles, by token.
 type get struct {
 	dest   unsafe.Pointer
 	n      uint64
 	left   uint64
 	desc   uintptr
-	reads  int    // of a lost PE, that the provider has
-	ended  bool   // the PE was lost, and its caller told: the provider still has reads
-	slot   uint16 // for what comes in a message; only of GPU memory
+	reads  int    // reads from a lost PE that the provider has
+	ended  bool   // the PE was lost and the caller told, but the provider still has reads
+	slot   uint16 // for bytes that come in a message; only with GPU memory
 	gpu    bool
 	status int32
 	err    error
 }
 
-// takeRequestToSend begins to pull what a PE offers.
+// takeRequestToSend begins to pull the bytes of a request to send.
 func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
 	if n != layout.RequestToSendSize {
 		s.engine.Malformed(h)
@@ -87,7 +87,7 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 	s.startPulls()
 }
 
-// takeRequestToSendOfGet is the same for a part of what this PE asked for.
+// takeRequestToSendOfGet does the same for a part of a get of this PE.
 func (s *Stage) takeRequestToSendOfGet(h *layout.Header, o *layout.RequestToSend) {
 	g := s.getOf(h, o.Get)
 	if g == nil {
@@ -103,7 +103,7 @@ func (s *Stage) takeRequestToSendOfGet(h *layout.Header, o *layout.RequestToSend
 	s.startPulls()
 }
 
-// getOf finds the get that a PE answers.
+// getOf finds the get that an answer belongs to.
 func (s *Stage) getOf(h *layout.Header, question uint32) *get {
 	t := fabric.Token(question & 0xffff)
 	if t >= layout.Tokens || s.engine.Question(t) != question || uint32(s.ops[t].pe) != h.From || s.ops[t].use != useGet {
@@ -126,8 +126,8 @@ func (s *Stage) newPull(pe fabric.PE, remote, key, n uint64, dest unsafe.Pointer
 	return p
 }
 
-// startPulls posts reads while there is room. A PE that has none does not keep
-// the others from theirs.
+// startPulls posts reads while there is room. A PE without room does not keep the others from
+// theirs.
 func (s *Stage) startPulls() {
 	if len(s.pulls) == 0 {
 		return
@@ -145,7 +145,7 @@ func (s *Stage) startPulls() {
 	s.pulls = still
 }
 
-// pullNow reports whether what a fence puts before the pull is done.
+// pullNow reports whether the work that a fence orders before the pull is done.
 func (s *Stage) pullNow(l *stagedPeer, p *pull) bool {
 	if p.get != 0 || p.token == 0 {
 		return true
@@ -156,7 +156,7 @@ func (s *Stage) pullNow(l *stagedPeer, p *pull) bool {
 	return p.gpu || l.issued <= s.tracks[StreamIn].passed
 }
 
-// startPull posts what it can of a pull; true: all of it.
+// startPull posts as many reads of a pull as it can; true: all.
 func (s *Stage) startPull(l *stagedPeer, p *pull) bool {
 	for p.begun < p.n && p.err == 0 {
 		r := read{of: p, at: p.begun, n: min(p.n-p.begun, s.caps.MaxMessage)}
@@ -164,7 +164,7 @@ func (s *Stage) startPull(l *stagedPeer, p *pull) bool {
 		if p.gpu {
 			i, ok := s.landing.takeFor(&l.landing)
 			if !ok {
-				return false // a chunk that gets free calls for the next turn
+				return false // a chunk that becomes free calls for the next turn
 			}
 			r.chunk, r.n = i, min(r.n, s.landing.size)
 			to, desc = s.landing.at(i), s.pinned.Desc
@@ -183,7 +183,7 @@ func (s *Stage) startPull(l *stagedPeer, p *pull) bool {
 		p.begun += r.n
 	}
 	if p.err != 0 {
-		p.n = p.begun // no more of it
+		p.n = p.begun // the rest is given up
 		s.pulledSome(p, 0)
 	}
 	return true
@@ -230,12 +230,12 @@ func (s *Stage) Landed(t fabric.Token, failed int32) {
 	s.pulledSome(p, r.n)
 }
 
-// pulledSome ends the pull when all of it has come.
+// pulledSome ends the pull when all of it has arrived.
 func (s *Stage) pulledSome(p *pull, n uint64) {
 	if p.landed += n; p.landed < p.n && p.err == 0 || p.landed < p.begun {
 		return
 	}
-	if p.begun < p.n { // failed, and the rest was not begun
+	if p.begun < p.n { // it failed, and the rest was not begun
 		p.n = p.begun
 		if i := slices.Index(s.pulls, p); i >= 0 {
 			s.pulls = slices.Delete(s.pulls, i, i+1)
@@ -276,7 +276,7 @@ func (s *Stage) gotSome(question uint32, n uint64, status int32) {
 	}
 }
 
-// endGet ends a get of which everything is in place, or will not come.
+// endGet ends a get when all of it is in place, or will not come.
 func (s *Stage) endGet(t fabric.Token) {
 	g := &s.ops[t].get
 	lost := s.engine.Lost(s.ops[t].pe)
@@ -295,7 +295,7 @@ func (s *Stage) endGet(t fabric.Token) {
 	}
 }
 
-// takeData takes a small part of a get that came in a message.
+// takeData takes a small part of a get from a message.
 func (s *Stage) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 	g := s.getOf(h, h.Token)
 	if g == nil {
@@ -318,7 +318,7 @@ func (s *Stage) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 	s.tracks[StreamIn].later(chore{what: taskCame, token: h.Token, value: uint64(n), pe: h.From})
 }
 
-// Get is Get where one of the two sides is GPU memory. Not ok: neither is.
+// Get is Get if one of the two sides is GPU memory. Not ok: neither is.
 func (s *Stage) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool) {
 	l := &s.lines[pe]
 	if err := s.engine.Lost(pe); err != nil {
@@ -362,8 +362,7 @@ func (s *Stage) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r
 	return call.Pending, true
 }
 
-// askFor begins a get: by a message where the other side has to copy, else by
-// reading.
+// askFor begins a get: by a message if the other side has to copy, else by reads.
 func (s *Stage) askFor(t fabric.Token, pe fabric.PE, offset int64, far bool) call.Status {
 	g := &s.ops[t].get
 	if !far {

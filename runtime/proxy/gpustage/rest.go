@@ -6,18 +6,18 @@ import (
 	"libshmem/fabric"
 )
 
-// What tests look at from outside.
+// Views for tests.
 
-// Working is how many pulls are not complete, and how many PEs have messages that wait.
+// Working returns how many pulls are not complete, and how many PEs have waiting messages.
 func (s *Stage) Working() (pulls, pes int) { return s.under, len(s.busy) }
 
-// Regions is how many parts of the heap are registered.
+// Regions returns how many parts of the heap are registered.
 func (s *Stage) Regions() int { return len(s.regions) }
 
-// Extents is what the fabric is known to reach of the heap of a PE.
+// Extents returns the parts of a PE's heap that the fabric is known to reach.
 func (s *Stage) Extents(pe fabric.PE) []Extent { return s.lines[pe].extents }
 
-// Rest says what a Stage still holds when nothing is under way; nil: nothing.
+// Rest says what a Stage still holds when no operation is under way; nil: nothing.
 func (s *Stage) Rest() error {
 	if len(s.busy) != 0 || s.departs.Len() != 0 || s.ready.Len() != 0 || len(s.pulls) != 0 || s.under != 0 || s.mine || s.waits {
 		return fmt.Errorf("%d PEs busy, %d departures, %d pieces ready, %d pulls, %d of them begun, alone %v, waits %v",

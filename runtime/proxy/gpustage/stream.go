@@ -2,7 +2,7 @@ package gpustage
 
 import "libshmem/runtime/proxy/backlog"
 
-// Stream is one queue of a Memory, as reports have it too.
+// Stream is one queue of a Memory. Reports use the same type.
 type Stream = backlog.Stream
 
 // The streams.

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// streams are those of this PE's GPU, and what they were asked for.
+// streams are the streams of this PE's GPU, and the work that they were given.
 type streams struct {
 	memory     Memory // nil: this PE has no GPU
 	fatal      func(error)
@@ -21,7 +21,7 @@ type streams struct {
 	tallies    [Streams]tally
 }
 
-// copyGPU, writeGPU and atomicGPU ask a stream for something.
+// copyGPU, writeGPU and atomicGPU put work into a stream.
 
 func (s *streams) copyGPU(on Stream, to, from unsafe.Pointer, n uint64) {
 	s.gone(s.memory.Copy(on, to, from, n))
@@ -40,15 +40,14 @@ func (s *streams) atomicGPU(on Stream, at unsafe.Pointer, h *layout.Header, old 
 
 func (s *streams) gave(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load()) }
 
-// gone is for an operation of the GPU's that could not be asked for, or a stream
-// that failed: nothing is known of its memory any more.
+// gone fails the job after an error of the GPU: the state of its memory is not known any more.
 func (s *streams) gone(err error) {
 	if err != nil {
 		s.fatal(fmt.Errorf("GPU memory: %w", err))
 	}
 }
 
-// storable reports whether bytes are there sooner word by word than by a copy.
+// storable reports whether stores word by word are quicker than a copy of the bytes.
 func (s *streams) storable(at unsafe.Pointer, n int) bool {
 	odd := int(uintptr(at) & 4)
 	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+odd+7)/8 <= s.memory.Words()
@@ -65,22 +64,21 @@ func (s *streams) storeWords(on Stream, at, payload unsafe.Pointer, n int) {
 	}
 }
 
-// runs notes what the next call of the driver is for; pe means nothing where the call is for no
-// PE. It comes before each call: while the driver holds a call, the caller has the engine's lock,
-// and reports can only read what was noted.
+// runs notes the purpose of the next driver call; pe has no meaning if the call is for no PE. It
+// comes before each call: while the driver blocks a call, the calling thread holds the engine's
+// lock, and reports can only read this note.
 func (s *streams) runs(w backlog.Call, pe fabric.PE) {
 	s.driverCall.Store(uint64(w)<<32 | uint64(uint32(pe)))
 }
 
-// DriverCall is what the engine asked the driver for last, to continue a sentence about a
-// call of the driver; "" where it has asked for nothing. Any thread may ask, and
-// needs no lock for it.
+// DriverCall returns the purpose of the engine's last driver call, to continue a sentence about
+// that call; "" before the first. Any thread may call it, without the lock.
 func (s *streams) DriverCall() string {
 	return backlog.CallText(s.driverCall.Load())
 }
 
-// Undone appends what this PE's streams of an engine have not carried out. Any thread may ask, and
-// needs no lock for it; what it learns of a stream that goes on is of several moments.
+// Undone appends the work that this PE's streams of an engine have not carried out. Any thread may
+// call it, without the lock. What it reads of a stream that goes on is of several moments.
 func (s *streams) Undone(to []backlog.Work) []backlog.Work {
 	for i := range s.tallies {
 		t := &s.tallies[i]
@@ -91,7 +89,7 @@ func (s *streams) Undone(to []backlog.Work) []backlog.Work {
 	return to
 }
 
-// Show brings what other processes see of the streams up to date.
+// Show updates what other processes see of the streams.
 func (s *streams) Show(to *[Streams]backlog.Shown) {
 	for i := range s.tallies {
 		t, u := &s.tallies[i], &to[i]

@@ -9,16 +9,15 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// An atomic operation that a stream can do has a stream of its own, for it may be a
-// kernel, and while the program's kernels fill the GPU that waits. Signals and
-// bytes of other PEs must not wait along: a kernel may be there for one of them.
-// It is asked for when what its PE sent before is done, and what its PE sent after
-// it is held until it is done itself, but for more of the kind.
+// Atomic operations that a stream can do have a stream of their own. They may be kernels, and such
+// a kernel waits while the program's kernels fill the GPU. Signals and bytes of other PEs must not
+// wait for it, because a kernel of the program may wait for one of them. Such an operation is put
+// into the stream when earlier messages of its PE are done. Later messages of the PE wait until it
+// is done, except further operations of this kind.
 //
-// One that no stream can do is done in three steps: the word is copied to main
-// memory, the new value is computed, and it is stored. That is atomic while nothing
-// else changes the word (Alone). All operations that wait for the same word are
-// done on one copy of it.
+// An operation that no stream can do is done in three steps: the word is copied to main memory, the
+// new value is computed, and it is stored. That is atomic while nothing else changes the word
+// (Alone). All operations that wait for the same word are done on one copy of it.
 
 // takesPlace reports whether a message is an operation for StreamWord.
 func (s *Stage) takesPlace(h *layout.Header) bool {
@@ -26,15 +25,15 @@ func (s *Stage) takesPlace(h *layout.Header) bool {
 		s.atomic&AtomicBit(h.Op, h.Width) != 0
 }
 
-// changeByStream asks for the first message that the line holds and that is not
-// under way. False: not now.
+// changeByStream puts the first waiting message of a PE that is not under way into StreamWord.
+// False: not now.
 func (s *Stage) changeByStream(l *stagedPeer, h *layout.Header) bool {
 	t := &s.tracks[StreamWord]
 	if t.full() || s.tracks[StreamIn].passed < l.issued {
 		return false
 	}
 	at := s.engine.Word(h, h.Offset, h.Width)
-	if at == nil { // and the job has failed
+	if at == nil { // the job has failed
 		return false
 	}
 	c := chore{what: taskChanged, pe: h.From, token: h.Token, index: noRecord, width: h.Width}
@@ -53,7 +52,7 @@ func (s *Stage) changeByStream(l *stagedPeer, h *layout.Header) bool {
 	return true
 }
 
-// changed comes when it is done.
+// changed is called when the operation is done.
 func (s *Stage) changed(c *chore) {
 	l := &s.lines[c.pe]
 	if c.index != noRecord {
@@ -65,9 +64,9 @@ func (s *Stage) changed(c *chore) {
 	s.letThrough(l)
 }
 
-// word is one that is being changed.
+// word is a word that is being changed.
 type word struct {
-	at    unsafe.Pointer // nil: none
+	at    unsafe.Pointer // nil: not in use
 	width uint8
 	slot  uint16
 }
@@ -75,21 +74,21 @@ type word struct {
 // maxWords bounds how many are under way.
 const maxWords = 32
 
-// beginWord begins the first message that the line holds, if that can be now.
+// beginWord begins the first waiting message of a PE, if that is possible now.
 func (s *Stage) beginWord(l *stagedPeer, h *layout.Header, at unsafe.Pointer) {
 	if !s.mine && s.fresh {
 		if s.wants = !s.alone.taken.CompareAndSwap(false, true); !s.wants {
 			s.mine, s.until = true, 0
 		}
 	}
-	// What came later has to wait for the next turn with Alone, or other engines
-	// would never have theirs.
+	// Later messages have to wait for the next turn with Alone, or other engines would never have
+	// their turn.
 	if !s.mine || !s.fresh || len(s.words) == maxWords {
 		return
 	}
 	for i := range s.words {
 		if o := &s.words[i]; o.at != nil && overlap(o.at, o.width, at, h.Width) {
-			return // done along with the one that is under way, or after it
+			return // it is done with the operation that is under way, or after it
 		}
 	}
 	i, ok := s.coming.take()
@@ -107,8 +106,8 @@ func overlap(a unsafe.Pointer, n uint8, b unsafe.Pointer, m uint8) bool {
 	return uintptr(a) < uintptr(b)+uintptr(m) && uintptr(b) < uintptr(a)+uintptr(n)
 }
 
-// endWord comes when the value of a word is there. It does what the PE has asked
-// for and whatever else is first in its line and about the same word.
+// endWord is called when the value of a word has been read. It does the PE's operation, and other
+// waiting operations that are first for their PEs and change the same word.
 func (s *Stage) endWord(c *chore) {
 	w := &s.words[c.index]
 	var old uint64
@@ -117,7 +116,7 @@ func (s *Stage) endWord(c *chore) {
 	value := old
 	s.lines[c.pe].changing = false
 	in := &s.tracks[StreamIn]
-	in.fresh = true // of the store below, which the answers have to follow
+	in.fresh = true // because of the store below, which the answers have to follow
 	for _, pe := range s.busy {
 		l := &s.lines[pe]
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {

@@ -2,8 +2,8 @@
 // polls and sleeps (Loop), the consumer that empties rings into the engine (Consumer), the map of
 // this process's memory (Locals), the watch over rings that stand still, and the processors that
 // the thread keeps to. It does not know how an operation is sent, ordered or completed, and it
-// knows no provider: it reaches the engine by the interfaces Monitor and Poster. Package runtime/job
-// makes engines, loops and consumers, and puts them together.
+// knows no provider: it reaches the engine by the interfaces Monitor and Poster. Package
+// runtime/job makes engines, loops and consumers, and puts them together.
 //
 // # Threads
 //
@@ -12,9 +12,9 @@
 // Attach, Stop and Finish; the comments of Ask, Answered and Join say when they may be called.
 //
 // If the provider has C functions, package fastpath serves the simple operations for some
-// milliseconds at a time, under the same lock, turn by turn; then Go does a turn of its own. C leaves
-// other operations as they are. So Go's turn has all of the rules, and C's turn a part of them, which
-// changes neither order nor outcome.
+// milliseconds at a time, under the same lock, turn by turn; then Go does a turn of its own. C
+// leaves other operations as they are. So Go's turn has all of the rules, and C's turn a part of
+// them, which changes neither order nor outcome.
 //
 // A PE may have several engines, each with a loop and a consumer. Consumers of one PE know each
 // other (Join), because a quiet or fence that was pushed into one ring covers operations that were
@@ -30,7 +30,6 @@
 // # Order
 //
 // Operations of one ring on one PE are posted in their order. Package proxy says what the engine
-// promises for them afterwards. A ring's tail passes an operation only when that is posted
-// or waits for room, and a quiet or fence is answered when the engine has completed what came
-// before it.
+// promises for them afterwards. A ring's tail passes an operation only when that is posted or waits
+// for room, and a quiet or fence is answered when the engine has completed what came before it.
 package loop

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Device is a GPU as this package needs it: *cuda.Device is one.
+// Device is the part of a GPU that this package needs. *cuda.Device implements it.
 type Device interface {
 	Name() string
 	Facts() gpu.Facts
@@ -35,10 +35,10 @@ type Device interface {
 	Pointer(a gpu.Address) (gpu.Pointer, error)
 }
 
-// Kernels do atomic operations by kernels of one thread, which are atomic with
-// those of the program. They wait for a free place on the GPU: where the program's
-// kernels fill it and one of them waits for such an operation, neither goes on.
-// The engine has a stream for nothing else, so that the rest goes on.
+// Kernels do atomic operations with kernels of one thread, which are atomic with those of the
+// program. They wait for a free place on the GPU. If the program's kernels fill the GPU and one of
+// them waits for such an operation, neither goes on. The engine has a stream for nothing else, so
+// that other work goes on.
 type Kernels interface {
 	// Put puts an operation into a stream.
 	Put(s gpu.Stream, o gpu.Atomic) error
@@ -48,7 +48,7 @@ type Kernels interface {
 type Memory struct {
 	dev     Device
 	kernels Kernels
-	race    *race // nil: StreamWord does them
+	race    *race // nil: StreamWord does the atomic operations
 	store   bool  // streams store words by themselves
 	streams [gpustage.Streams]stream
 	block   unsafe.Pointer // words of all streams
@@ -56,13 +56,13 @@ type Memory struct {
 
 var _ gpustage.Memory = (*Memory)(nil)
 
-// stream is one of them.
+// stream is one stream of the GPU with its memory.
 type stream struct {
 	handle gpu.Stream
 	mark   *uint64      // where the stream stores its marks
-	words  *[words]word // for stores that are copies
+	words  *[words]word // values of stores that are done as copies
 	next   uint         // of words
-	kept   []gpu.Store  // that the driver has not been given; only with store
+	kept   []gpu.Store  // stores that the driver has not been given yet; only with store
 	asked  uint64       // marks
 	passed uint64
 	events []gpu.Event // of marks that have not passed, in order; only without store
@@ -71,15 +71,15 @@ type stream struct {
 
 type word struct{ value, old uint64 }
 
-// words is more than the operations that a stream has at once.
+// words is more than the number of operations that a stream has at once.
 const words = 2 * gpustage.StreamQueue
 
-// area is the pinned memory of a stream: its mark has a cache line to itself.
+// area is the pinned memory of a stream. Its mark has a cache line to itself.
 const area = 64 + words*unsafe.Sizeof(word{})
 
-// New makes streams and uses each once, which may take a millisecond each and
-// would otherwise be in the first operation. kernels may be nil. quick is for a dev that is
-// apart from the program's context: that one; or nil.
+// New makes streams and uses each once, which may take a millisecond each and would otherwise delay
+// the first operation. kernels may be nil. If dev is a context apart from the program's, quick is
+// the program's context; otherwise it is nil.
 func New(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 	f := dev.Facts()
 	if !f.Unified {
@@ -113,9 +113,8 @@ func New(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 	return m, err
 }
 
-// warm has each stream do one of each. A copy within the GPU may be by a kernel
-// of the driver's, which is loaded when it is used first, as are those of atomic
-// operations.
+// warm lets each stream do one operation of each kind. The driver may do a copy within the GPU with
+// a kernel that it loads at the first use. Kernels for atomic operations are loaded then, too.
 func (m *Memory) warm() error {
 	n := uint64(unsafe.Sizeof(word{}))
 	a, err := m.dev.Alloc(2 * n)
@@ -142,7 +141,7 @@ func (m *Memory) warm() error {
 		if err == nil {
 			_, err = m.Mark(gpustage.Stream(i))
 		}
-		err = errors.Join(err, m.dev.SyncStream(s.handle)) // also what came before a failure uses the memory
+		err = errors.Join(err, m.dev.SyncStream(s.handle)) // operations from before a failure use the memory, too
 		// The engine's first mark is 1, and must not have passed before it was made.
 		s.asked, s.events, s.idle = 0, nil, append(s.idle, s.events...)
 		atomic.StoreUint64(s.mark, 0)
@@ -150,10 +149,10 @@ func (m *Memory) warm() error {
 	return errors.Join(err, m.dev.Free(a))
 }
 
-// address is what the GPU calls memory, which is what the CPU calls it.
+// address returns the GPU's address of memory, which is the CPU's address.
 func address(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
 
-// Holds is part of gpustage.Memory. What the driver does not know is no GPU's.
+// Holds is part of gpustage.Memory. An address that the driver does not know is not the GPU's.
 func (m *Memory) Holds(p unsafe.Pointer, n uint64) bool {
 	at, err := m.dev.Pointer(address(p))
 	return err == nil && at.Place == gpu.OnDevice && n <= at.Size-uint64(address(p)-at.Base)
@@ -187,9 +186,8 @@ func (m *Memory) Copy(i gpustage.Stream, to, from unsafe.Pointer, n uint64) erro
 	return m.dev.CopyAsync(s.handle, address(to), address(from), n)
 }
 
-// keep keeps a store back until something has to follow it that is none, or the
-// mark: what the driver is given at once costs one call, and its end is there 2 us
-// sooner than that of two (H200).
+// keep keeps a store back until other work or the mark has to follow it. Stores that the driver
+// gets together cost one call, and are done 2 us sooner than in two calls (H200).
 func (m *Memory) keep(s *stream, at unsafe.Pointer, width uint8, value uint64) error {
 	s.kept = append(s.kept, gpu.Store{At: address(at), Value: value, Width: uint32(width)})
 	if len(s.kept) < gpu.MaxStores {
@@ -198,7 +196,7 @@ func (m *Memory) keep(s *stream, at unsafe.Pointer, width uint8, value uint64) e
 	return m.give(s)
 }
 
-// give gives the driver what was kept back.
+// give gives the driver the stores that were kept back.
 func (m *Memory) give(s *stream) error {
 	if len(s.kept) == 0 {
 		return nil
@@ -208,29 +206,29 @@ func (m *Memory) give(s *stream) error {
 	return err
 }
 
-// word gives the next of the words, which the stream has done with: it has never
-// as many operations as there are.
+// word returns the next word. The stream is done with it, because it never has as many operations
+// as there are words.
 func (s *stream) word() *word {
 	w := &s.words[s.next%words]
 	s.next++
 	return w
 }
 
-// Write is part of gpustage.Memory. Where the stream cannot store by itself it
-// copies, which orders as much: a stream does one thing after the other.
+// Write is part of gpustage.Memory. If the stream cannot store by itself, it copies, which orders
+// as much: a stream does one thing after the other.
 func (m *Memory) Write(i gpustage.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	s := &m.streams[i]
 	if m.store {
 		return m.keep(s, at, width, value)
 	}
 	w := s.word()
-	atomic.StoreUint64(&w.value, value) // of the CPUs for which shmem is built the low bytes come first
+	atomic.StoreUint64(&w.value, value) // little-endian on all CPUs for which shmem is built
 	return m.dev.CopyAsync(s.handle, address(at), address(unsafe.Pointer(&w.value)), uint64(width))
 }
 
-// storesOfCopy is how many stores are there sooner than a copy with its signal: of
-// 8, 16 and 32 bytes a kernel saw the signal after 5.1, 5.9 and 7.3 us, behind a
-// copy after 6.8 (H200).
+// storesOfCopy is how many stores are done sooner than a copy with its signal: with 8, 16 and 32
+// bytes in stores, a kernel saw the signal after 5.1, 5.9 and 7.3 us, and after a copy after 6.8 us
+// (H200).
 const storesOfCopy = 2
 
 // Words is part of gpustage.Memory.
@@ -245,7 +243,7 @@ func (m *Memory) Words() uint64 {
 func (m *Memory) Atomics() uint64 {
 	var set uint64
 	for op := fabric.OpSet; m.kernels != nil && op <= fabric.OpFetchXor; op++ {
-		if op != fabric.OpSet && op != fabric.OpFetch { // a store and a copy do these
+		if op != fabric.OpSet && op != fabric.OpFetch { // a store and a copy do these two
 			set |= gpustage.AtomicBit(op, 4) | gpustage.AtomicBit(op, 8)
 		}
 	}
@@ -272,9 +270,9 @@ func (m *Memory) Atomic(i gpustage.Stream, at unsafe.Pointer, op fabric.Op, widt
 	return m.kernels.Put(s.handle, o)
 }
 
-// changes tells whether a stream does an operation by itself. Only the driver that the
-// tests play has had it: CUDA 13.1 is the first with it, and no machine that this was built
-// on has that.
+// changes reports whether a stream does an operation by itself. Only the fake driver of the tests
+// has had this so far: CUDA 13.1 is the first driver with it, and no machine that this was built on
+// has that.
 func (m *Memory) changes(op fabric.Op) bool {
 	return m.dev.Facts().StreamChange && (op == fabric.OpAdd || op == fabric.OpAnd || op == fabric.OpOr)
 }
@@ -334,8 +332,7 @@ func (m *Memory) Marked(i gpustage.Stream) (uint64, error) {
 	return s.passed, nil
 }
 
-// Close is part of gpustage.Memory. It may be called for what New has made of a
-// Memory.
+// Close is part of gpustage.Memory. It may also be called for a Memory that New has made in part.
 func (m *Memory) Close() error {
 	var errs []error
 	if m.race != nil {
@@ -345,8 +342,7 @@ func (m *Memory) Close() error {
 	for i := range m.streams {
 		s := &m.streams[i]
 		if s.handle != 0 {
-			// A job that failed may have left work that reads and writes what is
-			// released next.
+			// A job that failed may have left work in streams that uses the memory released below.
 			errs = append(errs, m.dev.FinishStream(s.handle), m.dev.CloseStream(s.handle))
 			s.handle = 0
 		}

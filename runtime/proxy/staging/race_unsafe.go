@@ -19,19 +19,20 @@ type Quick struct {
 	Kernels Kernels
 }
 
-// race has atomic operations done in the one of two contexts that can. They are kernels of
-// one thread. In the program's context one starts within 10 us beside those of the program,
-// but for as long as the program loads a kernel, or its kernels fill the GPU, none does; and
-// the driver may hold the very call. In the context apart one always starts, and takes a
-// time slice of 2.4 ms while a kernel of the program runs (H200).
+// race does each atomic operation in whichever of two contexts can do it. The operations are
+// kernels of one thread. In the program's context such a kernel starts within 10 us beside those of
+// the program. But while the program loads a kernel, or its kernels fill the GPU, none starts, and
+// the driver may even block the call. In the context apart a kernel always starts, and takes a time
+// slice of 2.4 ms while a kernel of the program runs (H200).
 //
-// So each is given to the program's context first, by a goroutine that may be held, and to
-// the other one when that stands still. A claim, a word of the GPU, lets one of the two
-// kernels do it, and the other one wait until it has: so they are done in their order.
+// So each operation is first given to the program's context, by a goroutine that may be blocked,
+// and to the other context when the first stands still. A claim, a word of the GPU, lets one of the
+// two kernels do the operation and makes the other wait until it is done. So operations are done in
+// their order.
 //
-// What a stream does without a kernel waits for nothing in the context apart, which gets it
-// alone. It has no claim, so what comes before it is done before it is given, and it is
-// done before what comes behind it is given.
+// An operation that a stream does without a kernel waits for nothing in the context apart, and is
+// given to that context alone. It has no claim. So earlier operations are done before it is given,
+// and it is done before later ones are given.
 type race struct {
 	quick  gpu.Stream
 	in     Quick
@@ -43,56 +44,56 @@ type race struct {
 	claims gpu.Address
 	idle   fifo.Queue[claim]
 
-	ops     fifo.Queue[racer] // that neither has done
+	ops     fifo.Queue[racer] // done by neither
 	late    fifo.Queue[racer] // done by apart, and still in quick
 	slow    fifo.Queue[racer] // done, gone from quick, and still in apart
 	gaveQ   uint64            // operations that quick was given
 	gaveA   uint64
-	markedA uint64 // of those, with a mark behind them
+	markedA uint64 // of gaveA, those with a mark behind them
 	ends    fifo.Queue[end]
 	asked   uint64 // marks
 	passed  uint64
-	done    uint64    // operations, ever
-	ever    uint64    // operations that came, ever
-	seen    uint64    // how far quick was at the last look
-	moved   time.Time // when it was seen to go on, or to have work again
+	done    uint64    // operations done so far
+	ever    uint64    // operations that came so far
+	seen    uint64    // quick's mark at the last look
+	moved   time.Time // when quick last moved, or got work again
 
-	patience time.Duration // patience, but in tests
+	patience time.Duration // the constant, except in tests
 
 	give   chan gpu.Atomic
 	over   chan struct{}
 	failed atomic.Pointer[error]
 }
 
-// claim is one of the words, which no stream refers to.
+// claim is a claim word that no operation in a stream uses.
 type claim struct {
 	at   gpu.Address
 	free uint64
 }
 
-// racer is an operation with its numbers in the two streams; 0: it was not given to that one.
+// racer is an operation with its numbers in the two streams; 0: that stream was not given it.
 type racer struct {
 	gpu.Atomic
 	q, a    uint64
-	changes bool // without a kernel
+	changes bool // done without a kernel
 }
 
-// end is a mark behind the first so many operations.
+// end is a mark behind that many operations.
 type end struct{ mark, ops uint64 }
 
 const (
-	// patience is how long quick may stand still: many times what a kernel takes to start.
+	// patience is how long quick may stand still: many times the start of a kernel.
 	patience = time.Millisecond
-	// quickMost bounds what is in quick, which may stand still for long: the driver makes a
-	// caller wait who asks for more.
+	// quickMost bounds the operations in quick, which may stand still for long: the driver blocks a
+	// caller that gives it more.
 	quickMost = gpustage.StreamQueue
-	// markEach is how many operations quick may do in a row before it is seen.
+	// markEach is how many operations quick may do in a row before its mark shows it.
 	markEach  = 16
 	apartMost = gpustage.StreamQueue
-	// raceClaims is for what the engine has under way, for what is done and in quick, and for
-	// what is done and in apart.
+	// raceClaims is enough for the operations that are under way, those that are done and in quick,
+	// and those that are done and in apart.
 	raceClaims = 4 * gpustage.StreamQueue
-	claimBytes = 8 * (raceClaims + 1) // with a word to try the kernels on
+	claimBytes = 8 * (raceClaims + 1) // with a word for the first use of the kernels
 )
 
 // newRace uses each kernel of quick once, which loads it.
@@ -110,8 +111,8 @@ func newRace(dev Device, kernels Kernels, apart *stream, in Quick) (_ *race, err
 	}
 	r.block, r.marks = block, (*[2]uint64)(block)
 	clear(unsafe.Slice((*byte)(block), 64+claimBytes))
-	// Of the program's context, which has such memory already: the first of the other one
-	// would take 2 MiB more.
+	// From the program's context, which has such memory already: the first block of the other
+	// context would take 2 MiB more.
 	if r.claims, err = in.Dev.Alloc(claimBytes); err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func newRace(dev Device, kernels Kernels, apart *stream, in Quick) (_ *race, err
 	return r, nil
 }
 
-// warm clears the claims, and has quick do an operation of each width; apart has done them
+// warm clears the claims, and lets quick do an operation of each width; apart has done them
 // (Memory.warm).
 func (r *race) warm() error {
 	zeros := unsafe.Add(r.block, 64)
@@ -143,7 +144,7 @@ func (r *race) warm() error {
 	return errors.Join(err, r.in.Dev.SyncStream(r.quick))
 }
 
-// run gives quick what it gets. It ends with give.
+// run gives quick its operations. It ends when give is closed.
 func (r *race) run() {
 	defer close(r.over)
 	var n uint64
@@ -161,7 +162,7 @@ func (r *race) run() {
 	}
 }
 
-// look learns how far the streams are, and gives apart what quick stands still with.
+// look reads how far the streams are. It gives apart the operations with which quick stands still.
 func (r *race) look(now time.Time) error {
 	q, a := atomic.LoadUint64(&r.marks[0]), atomic.LoadUint64(&r.marks[1])
 	if q != r.seen {
@@ -197,8 +198,8 @@ func (r *race) look(now time.Time) error {
 	return r.release(now, a)
 }
 
-// release gives what is not done to the context that it belongs to now, as far as all of it is of
-// one kind; a is how far apart is.
+// release gives undone operations of one kind to the context that has to do them now; a is apart's
+// mark.
 func (r *race) release(now time.Time, a uint64) error {
 	if r.ops.Len() == 0 {
 		return nil
@@ -216,11 +217,11 @@ func (r *race) release(now time.Time, a uint64) error {
 	return nil
 }
 
-// stands tells whether quick has work and does not go on.
+// stands reports whether quick has work and does not go on.
 func (r *race) stands(now time.Time) bool { return r.seen < r.gaveQ && now.Sub(r.moved) >= r.patience }
 
-// giveApart gives the other context the first n that are not done, as long as that goes on
-// itself: where it does not, the claims would run out.
+// giveApart gives the other context the first n undone operations, as long as that context goes on
+// itself: if it did not, the claims would run out.
 func (r *race) giveApart(a uint64, n int) error {
 	if r.ops.At(n-1).a != 0 {
 		return nil
@@ -253,7 +254,7 @@ func (r *race) giveApart(a uint64, n int) error {
 	return err
 }
 
-// giveQuick gives quick the first n that are not done, in the order in which they came.
+// giveQuick gives quick the first n undone operations, in the order in which they came.
 func (r *race) giveQuick(now time.Time, n int) {
 	for i := range n {
 		if o := r.ops.At(i); o.q == 0 {
@@ -262,19 +263,19 @@ func (r *race) giveQuick(now time.Time, n int) {
 			}
 			r.gaveQ++
 			o.q = r.gaveQ
-			r.give <- o.Atomic // it has room for all that quick may have
+			r.give <- o.Atomic // it has room for all operations that quick may have
 		}
 	}
 }
 
-// put begins an operation, one that the stream does without a kernel if it changes.
+// put begins an operation. changes says that the stream does it without a kernel.
 func (r *race) put(o gpu.Atomic, changes bool) error {
 	now := time.Now()
 	if err := r.look(now); err != nil {
 		return err
 	}
 	if !changes {
-		if r.idle.Len() == 0 { // it would be an error of this file
+		if r.idle.Len() == 0 { // a mistake of this file
 			return fmt.Errorf("atomic operation on %s: all of %d are under way", r.dev.Name(), raceClaims)
 		}
 		c := r.idle.Pop()
@@ -285,7 +286,7 @@ func (r *race) put(o gpu.Atomic, changes bool) error {
 	return r.release(now, atomic.LoadUint64(&r.marks[1]))
 }
 
-// mark is a mark behind all that came.
+// mark returns a mark behind all operations so far.
 func (r *race) mark() (uint64, error) {
 	r.asked++
 	r.ends.Push(end{r.asked, r.ever})
@@ -297,7 +298,7 @@ func (r *race) marked() (uint64, error) {
 	return r.passed, err
 }
 
-// close waits for what both have, which uses the claims.
+// close waits for the operations in both streams, which use the claims.
 func (r *race) close() error {
 	close(r.give)
 	<-r.over
