@@ -2,14 +2,13 @@
  * fastpath.h: small messages in C, for callers in C (capi/core) and for the
  * proxy (innerloop.h).
  *
- * The rules are those of runtime/proxy (post.go: begin and send, credit.go:
- * admit, complete.go: receive and apply), for the common case only: nothing
- * parked, nothing out of order, nothing wrong. What these functions do not
- * serve they leave untouched, and Go does the whole of it.
+ * The rules are those of runtime/proxy (post.go: begin and send, credit.go: admit, complete.go:
+ * receive, apply.go: apply), for the common case only: no message is parked, out of order or
+ * malformed. In any other case these functions change nothing, and Go does the whole operation.
  *
- * The structs are proxy.Express and its peers, in memory that both halves work
- * on under the endpoint's lock (zz_fastpath.h). The functions are inline because a lane spends 15
- * ns on an operation, of which calls with eight arguments would be a third.
+ * The structs are layout.State and layout.Peer of Go, in memory that both halves use under the
+ * endpoint's lock (zz_fastpath.h). The functions are inline because the inner loop spends 15 ns on
+ * an operation, and calls with eight arguments would be a third of that.
  */
 #ifndef SHMEMI_FASTPATH_H
 #define SHMEMI_FASTPATH_H
@@ -24,10 +23,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What an express function answers when Go has to do it. */
+/* The result of a function of the fast path if Go has to do the operation. */
 #define SHMEMI_NOT_EXPRESS 3
 
-/* Puts an event into the ring of a PE, which has one since it was found reachable. */
+/* Puts an event into the ring of a PE. The PE has had one since it was found reachable. */
 static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe,
                                           enum shmemi_event_what what, uint32_t detail,
                                           uint32_t number)
@@ -39,8 +38,8 @@ static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe
                  number);
 }
 
-/* Hands the message in scratch to the provider and counts it; 0, or nothing was
- * posted. */
+/* Gives the message in scratch to the provider and counts it. Returns 0 if it was posted; otherwise
+ * nothing was posted. */
 SHMEMI_INLINE int shmemi_fastpath_send(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                        uint32_t pe, size_t bytes)
 {
@@ -62,8 +61,8 @@ SHMEMI_INLINE int shmemi_fastpath_send(struct shmemi_fastpath *x, const struct s
     return 0;
 }
 
-/* Asks the PE to answer when it has applied all messages so far; 0, or nothing
- * was posted. */
+/* Asks the PE to answer when it has applied all messages so far. Returns 0 if it was asked;
+ * otherwise nothing was posted. */
 static inline int shmemi_fastpath_flush(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                         uint32_t pe)
 {
@@ -80,8 +79,8 @@ static inline int shmemi_fastpath_flush(struct shmemi_fastpath *x, const struct 
     return 0;
 }
 
-/* Adds an operation to the batch that Go has opened for the PE (merge.go); false: it
- * does not fit. */
+/* Adds an operation to the batch that Go has opened for the PE (merge.go); false: it does not fit.
+ * */
 SHMEMI_INLINE bool shmemi_fastpath_merge(struct shmemi_fastpath *x, struct shmemi_fastpath_peer *p,
                                          const struct shmemi_header *what, const void *payload,
                                          size_t size)
@@ -101,7 +100,7 @@ SHMEMI_INLINE bool shmemi_fastpath_merge(struct shmemi_fastpath *x, struct shmem
     return true;
 }
 
-/* Sends a message with size bytes of payload, that asks for something. */
+/* Sends a message with size bytes of payload that asks for something. */
 SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                          uint32_t pe, const struct shmemi_header *what,
                                          const void *payload, size_t size)
@@ -169,13 +168,13 @@ SHMEMI_INLINE int shmemi_fastpath_put(struct shmemi_fastpath *x, const struct sh
     return shmemi_fastpath_bytes(x, n, pe, offset, source, size);
 }
 
-/* Whether Go may have to refuse an operation on a word of a PE. */
+/* Reports whether Go may have to refuse an operation on a word of a PE. */
 static inline bool shmemi_fastpath_refused(const struct shmemi_fastpath *x, uint32_t pe, int op)
 {
     return op != SHMEMI_AMO_SET && x->peers[pe].fewer;
 }
 
-/* op is none that fetches. */
+/* op does not fetch. */
 SHMEMI_INLINE int shmemi_fastpath_amo(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                       uint32_t pe, int64_t offset, int op, int width,
                                       uint64_t operand, uint64_t compare)
@@ -218,7 +217,7 @@ SHMEMI_INLINE int shmemi_fastpath_put_signal(struct shmemi_fastpath *x,
     return shmemi_fastpath_bytes_signal(x, n, pe, offset, source, size, signal_offset, signal, op);
 }
 
-/* n bytes at an offset, or NULL: not in this PE's heap, or GPU memory. */
+/* Returns n bytes at an offset, or NULL if they are not in this PE's heap, or are GPU memory. */
 static inline void *shmemi_fastpath_target(const struct shmemi_fastpath *x, int64_t offset,
                                            size_t n)
 {
@@ -226,7 +225,7 @@ static inline void *shmemi_fastpath_target(const struct shmemi_fastpath *x, int6
     return o > x->reach || n > x->reach - o ? NULL : x->segment + o;
 }
 
-/* What an atomic operation changes, or NULL: not a valid one. */
+/* Returns the word that an atomic operation changes, or NULL if the operation is not valid. */
 static inline void *shmemi_fastpath_word(const struct shmemi_fastpath *x, int64_t offset, int width,
                                          int op)
 {
@@ -275,7 +274,7 @@ static inline bool shmemi_fastpath_answer(struct shmemi_fastpath *x, const struc
     return shmemi_fastpath_send(x, n, pe, sizeof *h) == 0;
 }
 
-/* Takes the answer to a flush that no quiet waits for. */
+/* Takes the answer to a flush if no quiet waits for it. */
 static inline bool shmemi_fastpath_flushed(struct shmemi_fastpath *x, uint32_t pe,
                                            const struct shmemi_header *h)
 {
@@ -292,14 +291,14 @@ static inline bool shmemi_fastpath_flushed(struct shmemi_fastpath *x, uint32_t p
     return true;
 }
 
-/* False: Go looks at the message, and nothing was changed. */
+/* False: Go has to handle the message, and nothing was changed. */
 static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                          uint32_t pe, const struct shmemi_header *h, size_t payload)
 {
     void *at, *signal;
     switch (h->kind) {
     case SHMEMI_MESSAGE_AMO:
-        /* One with a token is the signal of a write that Go knows of. */
+        /* A message with a token is the signal of a write, whose record Go has. */
         at = h->fetch || h->token ? NULL : shmemi_fastpath_word(x, h->offset, h->width, h->op);
         if (at == NULL)
             return false;
@@ -335,13 +334,13 @@ static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct
     return false;
 }
 
-/* Whether a token is that of a receive buffer, as Engine.receiving. */
+/* Reports whether a token is that of a receive buffer, like Engine.receiving. */
 static inline bool shmemi_fastpath_receives(const struct shmemi_fastpath *x, uint32_t token)
 {
     return token < x->receives || token - x->tokens < x->more_recv;
 }
 
-/* Applies the message that c announces and posts its buffer again. x is the first stream. */
+/* Applies the message of the completion c and posts its buffer again. x is the first context. */
 static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                           const struct shmemi_completion *c)
 {
@@ -366,8 +365,8 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
         (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
         return SHMEMI_NOT_EXPRESS;
-    /* First, as in Go: an answer to the message says what follows from it. Go takes it a second
-     * time where it applies the message, which changes nothing. */
+    /* First, as in Go: an answer to the message acknowledges these writes, too. If Go applies the
+     * message, it does this a second time, which changes nothing. */
     p->out.in = acked;
     if ((int32_t)(acked - p->out.after) > 0)
         p->out.after = acked;

@@ -5,20 +5,20 @@
 #include <sched.h>
 #include <time.h>
 
-/* How many turns without work pass between two looks at the clock, which takes
- * as long as half a turn. */
+/* How many turns without work pass between two looks at the clock. A look takes as long as half a
+ * turn. */
 #define CLOCK_TURNS 16
 
-/* How many looks at the rings, without the lock, come between two turns that
- * found nothing: operations are met sooner than with a poll of the network
- * between any two, and callers in C get the lock. */
+/* How many looks at the rings, without the lock, come between two turns that found nothing.
+ * Operations are found sooner than with a poll of the network after each look, and callers in C get
+ * the lock. */
 #define IDLE_LOOKS 4
 
 /* How often the lock is tried before the loop leaves it to Go. */
 #define LOCK_TRIES 1000
 
-/* How many operations share the time that the flight recorder has of them: reading it
- * takes as long as half of one. */
+/* How many operations share one time in the flight recorder: reading the time takes as long as half
+ * an operation. */
 #define TICK_TURNS 16
 
 static int64_t now(void)
@@ -38,7 +38,7 @@ static inline void unlock(const struct shmemi_innerloop *l)
     __atomic_store_n(l->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The counterpart of Engine.lockInTurn. */
+/* The counterpart of Words.LockYielding. */
 static __attribute__((noinline)) bool lock_late(const struct shmemi_innerloop *l)
 {
     bool have = false;
@@ -73,13 +73,13 @@ static inline bool more(const struct shmemi_innerloop_ring *r, uint64_t p, uint6
     return true;
 }
 
-/* Whether n bytes at an offset are in the symmetric segment. */
+/* Reports whether n bytes at an offset are in the symmetric segment. */
 static inline bool inside(const struct shmemi_fastpath *x, uint64_t at, uint64_t n)
 {
     return at <= x->size && n <= x->size - at;
 }
 
-/* Whether n bytes at an address are known to be memory of this process. */
+/* Reports whether n bytes at an address are known to be memory of this process. */
 static inline bool readable(const struct shmemi_innerloop *l, uint64_t at, uint64_t n)
 {
     uint64_t o = at - (uint64_t)(uintptr_t)l->express->segment;
@@ -91,8 +91,8 @@ static inline bool readable(const struct shmemi_innerloop *l, uint64_t at, uint6
     return false;
 }
 
-/* Whether n bytes at an address lie beside the slots of a ring: main memory that is
- * an operation's until the tail has passed it. */
+/* Reports whether n bytes at an address lie beside the slots of a ring: main memory that belongs to
+ * an operation until the tail has passed it. */
 static inline bool beside(const struct shmemi_innerloop_ring *r, uint64_t at, uint64_t n)
 {
     uint64_t o = at - r->cells;
@@ -108,13 +108,13 @@ static void answer(const struct shmemi_innerloop_ring *r, uint64_t i)
     __atomic_store_n(&reply->turn, reply->turn + 1, __ATOMIC_RELEASE);
 }
 
-/* What became of an operation: how many were posted, itself and the puts that
- * it was merged with. */
+/* The result for an operation: how many were posted, itself and the puts that it was merged with.
+ * */
 enum { NOT_THERE = 0, NOT_SIMPLE = -1 };
 
 /*
- * A put, with those behind it that go on where it ends, at both sides: they
- * travel as one. What is too large for a message is Go's from its first part.
+ * A put, with later puts that continue it at both sides: they travel as one. If the whole is too
+ * large for a message, Go does it from its first part.
  */
 static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r, uint64_t *p,
                const uint64_t *w, uint32_t most)
@@ -151,7 +151,7 @@ static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r
     return count;
 }
 
-/* Whether there is a signal of eight bytes where an operation says. */
+/* Reports whether there is a signal of eight bytes where an operation says. */
 static inline bool signal_there(const struct shmemi_fastpath *x, const uint64_t *w)
 {
     uint64_t kind = shmemi_get_kind(w), at = shmemi_get_signal_at(w);
@@ -241,8 +241,8 @@ static inline uint64_t value32(const uint64_t *w)
     return (uint64_t)(int64_t)(int32_t)shmemi_get_value32(w);
 }
 
-/* Serves the operation at *p and moves *p past it, and past those that it is
- * merged with, at most so many in all. */
+/* Serves the operation at *p and moves *p past it and past the operations that it is merged with,
+ * at most that many in all. */
 static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
                        uint64_t *p, uint32_t most)
 {
@@ -292,7 +292,7 @@ static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop
     return NOT_SIMPLE;
 }
 
-/* Takes a batch of a ring; *left is set when the next operation is Go's. */
+/* Takes a batch from a ring. *left is set when the next operation is left to Go. */
 static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left)
 {
     const struct shmemi_innerloop_ring *r = &l->rings[i];
@@ -313,14 +313,14 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left)
     l->express->tick = 0;
     if (n > 0) {
         l->positions[i] = p;
-        /* Not before: a quiet in another ring relies on it that what the tail
-         * has passed is posted. */
+        /* Not before: a quiet in another ring relies on this tail. The operations that it has
+         * passed are posted. */
         __atomic_store_n(&r->line->tail, p, __ATOMIC_RELEASE);
     }
     return n;
 }
 
-/* Whether some ring has an operation, without the lock. */
+/* Reports whether some ring has an operation, without the lock. */
 static inline bool pushed(const struct shmemi_innerloop *l)
 {
     for (uint32_t i = 0; i < l->ring_count; i++) {
@@ -331,7 +331,7 @@ static inline bool pushed(const struct shmemi_innerloop *l)
     return false;
 }
 
-/* What a turn without work is followed by. */
+/* The pause after a turn without work. */
 static inline void rest(const struct shmemi_innerloop *l)
 {
     if (l->yields) {
@@ -345,7 +345,7 @@ static inline void rest(const struct shmemi_innerloop *l)
     }
 }
 
-/* Whether there is nothing to do for Go: see innerloop.go. */
+/* Reports whether there is no work for Go: see innerloop.go. */
 static inline bool calm(const struct shmemi_innerloop *l)
 {
     const struct shmemi_fastpath *x = l->express;
@@ -353,8 +353,8 @@ static inline bool calm(const struct shmemi_innerloop *l)
            (l->ticket == 0 || x->quieted < l->ticket);
 }
 
-/* One turn with the lock held. Answers how much it did, or -1: the loop ends
- * with *reason, and the lock is as that says. */
+/* One turn with the lock held. Returns how much it did, or -1: the loop ends with *reason, which
+ * also says whether the lock is held. */
 static inline int step(struct shmemi_innerloop *l, int *reason)
 {
     bool left = false;
@@ -398,7 +398,7 @@ static inline int step(struct shmemi_innerloop *l, int *reason)
     return did + n;
 }
 
-/* What is left to say at the end; last is when the clock was looked at. */
+/* Completes the account at the end; last is the time of the last look at the clock. */
 static int end(struct shmemi_innerloop *l, int reason, int64_t begin, int64_t last, int64_t worked,
                bool did)
 {
@@ -422,8 +422,8 @@ int shmemi_innerloop_run(struct shmemi_innerloop *l)
         int reason = SHMEMI_INNERLOOP_ATTENTION;
         if (__atomic_load_n(&l->express->attention, __ATOMIC_RELAXED))
             return end(l, reason, begin, last, worked, did);
-        /* Without a pause the lock would be taken again before another thread
-         * sees that it is free. */
+        /* Without a pause the lock would be taken again before another thread sees that it is free.
+         * */
         if (l->wanted && __atomic_load_n(l->wanted, __ATOMIC_RELAXED))
             sched_yield();
         if (!try_lock(l) && !lock_late(l))

@@ -1,30 +1,28 @@
-// Package fastpath is the proxy's inner loop in C, entered once for some
-// milliseconds: it takes operations out of rings, posts them, and reaps. It
-// owns how the simple case is done in C, and nothing else: rings, tables,
-// order, credits and errors are those of runtime/proxy, which does everything
-// that this leaves. It knows words and functions, not engines or providers.
+// Package fastpath is the proxy's inner loop in C, entered once for some milliseconds: it takes
+// operations out of rings, posts them, and reaps. It owns the simple case in C, and nothing else:
+// rings, tables, order, credits and errors belong to runtime/proxy, which does everything that the
+// inner loop leaves. It knows words and functions, not engines or providers.
 //
-// # What is simple
+// # Simple operations
 //
-// Elements, atomic operations without an answer, puts and puts with a signal
-// that the provider injects, fences of a PE's only consumer. Neighbouring puts
-// are merged while the whole is simple. An operation that is not, makes no sense
-// or finds no room stays in its ring and ends Run, so that Go meets it next.
-// Messages are applied, and flushes asked for and answered. Any other completion
-// ends Run with the lock held, for Go to take it in its turn.
+// These are simple: elements, atomic operations without an answer, puts and puts with a signal that
+// the provider injects, and fences of a PE's only consumer. Neighbouring puts are merged while the
+// whole is simple. An operation that is not simple, makes no sense or finds no room stays in its
+// ring and ends Run, so that Go takes it next. Messages are applied, and flushes asked for and
+// answered. Any other completion ends Run with the lock held, and Go handles it in its turn.
 //
-// Go calls Run only while no operation waits for room. Run ends by itself when
-// the engine has something to retry, a request was finished or a quiet came to
-// its end, when somebody asks for attention, and after the time it is given.
+// Go calls Run only while no operation waits for room. Run ends by itself when the engine has
+// something to retry, when a request was finished or a quiet ended, when a thread asks for
+// attention, and after its time limit.
 //
 // # Threads
 //
-// One thread at a time calls Run, the engine's own. The lock is held in each
-// turn and not between two, so that callers in C get in. What Run shares with
-// Go (Express, positions, areas) belongs to whoever runs, Run or its caller; the
-// rings' memory is ordered as package queue says.
+// One thread at a time calls Run, the engine's own. It holds the lock in each turn and not between
+// two, so that callers in C get in. The data that Run shares with Go (State, positions, areas)
+// belongs to Run while it runs, else to its caller; the rings' memory is ordered as package queue
+// says.
 //
-// fastpath.h serves capi/core too: there it is the way of callers in C.
+// fastpath.h serves capi/core too: there it is the fast path of callers in C.
 package fastpath
 
 /*
@@ -42,14 +40,14 @@ import (
 	"libshmem/fabric"
 )
 
-// Ring is where one ring is, in memory that Go does not move.
+// Ring has the addresses of one ring, in memory that Go does not move.
 type Ring struct {
 	Slots, Line, Replies, Cells unsafe.Pointer
 	Log2Slots                   uint32
 }
 
-// Config is what a lane works on. The pointers are as those of fabric.Native
-// and of the engine's Wakers.
+// Config is what a Loop works on. The pointers are those of fabric.Native and of the engine's
+// wake.Words.
 type Config struct {
 	FastPath                     unsafe.Pointer
 	Self, Poll, Recv, Inject     unsafe.Pointer
@@ -58,16 +56,16 @@ type Config struct {
 	Batch                        int // operations of one ring between two looks at the others
 }
 
-// Loop is one loop. Its memory is C's.
+// Loop is one inner loop. Its memory is C's.
 type Loop struct {
-	// Positions are those of the rings' next operations.
+	// Positions has the position of the next operation of each ring.
 	Positions []uint64
 
 	c     *loop
 	areas int
 }
 
-// New makes a lane.
+// New makes a Loop.
 func New(c Config) *Loop {
 	n := max(len(c.Rings), 1)
 	l := (*loop)(C.calloc(1, C.size_t(unsafe.Sizeof(loop{}))))
@@ -106,9 +104,9 @@ func number(b bool) uint32 {
 	return 0
 }
 
-// Run runs for limit at most, and while something came within spin; 0: until a
-// turn finds nothing. finished is the engine's Finished as its caller knows it,
-// ticket the quiet that it waits for, or 0.
+// Run runs for limit at most, and goes on while work has come within spin; 0: until a turn finds
+// none. finished is the engine's Finished that the caller knows, ticket the quiet that it waits
+// for, or 0.
 func (l *Loop) Run(limit, spin time.Duration, finished, ticket uint64) Reason {
 	c := l.c
 	c.limit, c.spin = int64(limit), int64(spin)
@@ -116,18 +114,18 @@ func (l *Loop) Run(limit, spin time.Duration, finished, ticket uint64) Reason {
 	return Reason(C.shmemi_innerloop_run((*C.struct_shmemi_innerloop)(unsafe.Pointer(c))))
 }
 
-// Account is what the last Run did.
+// Account says what the last Run did.
 type Account struct {
 	Taken     int           // operations
-	Completed int           // completions, those that are left to Go included
-	Ran       time.Duration // in all
-	Idle      time.Duration // since it found work last, or since it began
+	Completed int           // completions, including those left to Go
+	Ran       time.Duration // the time in all
+	Idle      time.Duration // since it last found work, or since it began
 	Gap       time.Duration // the longest time that it may not have been running
 	Failure   int           // the provider's, after Error
-	Left      bool          // the next operation of some ring is Go's
+	Left      bool          // the next operation of some ring is left to Go
 }
 
-// Account tells about the last Run.
+// Account returns the account of the last Run.
 func (l *Loop) Account() Account {
 	c := l.c
 	return Account{
@@ -137,13 +135,13 @@ func (l *Loop) Account() Account {
 	}
 }
 
-// Completions are those that the last Run left to Go, valid until the next.
+// Completions returns those that the last Run left to Go, valid until the next Run.
 func (l *Loop) Completions() []fabric.Completion {
 	return l.c.completions[l.c.first:l.c.count]
 }
 
-// Local names memory outside the segment that operations may read. The latest
-// few are known.
+// Local adds memory outside the segment that operations may read. The loop knows the latest few
+// such areas.
 func (l *Loop) Local(begin, end uint64) {
 	for _, a := range l.c.areas {
 		if a.begin == begin && a.end == end {
@@ -155,7 +153,7 @@ func (l *Loop) Local(begin, end uint64) {
 	l.areas++
 }
 
-// Forget forgets what Local named.
+// Forget forgets the areas of Local.
 func (l *Loop) Forget() {
 	clear(l.c.areas[:])
 	l.areas = 0

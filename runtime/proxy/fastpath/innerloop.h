@@ -1,7 +1,7 @@
 /*
- * innerloop.h: the proxy's inner loop, entered once. It takes simple operations out
- * of rings, posts them, and reaps; whatever is not simple it leaves where it
- * is, and returns. innerloop.go says what is simple.
+ * innerloop.h: the proxy's inner loop, entered once. It takes simple operations out of rings, posts
+ * them, and reaps. At anything else it returns, and leaves it to Go. innerloop.go says which
+ * operations are simple.
  */
 #ifndef SHMEMI_INNERLOOP_H
 #define SHMEMI_INNERLOOP_H

@@ -1,9 +1,9 @@
 /*
  * record.h: the flight recorder's entries, and the time in them.
  *
- * runtime/proxy/flight says what is recorded, and has the rest: here is what C
- * records by itself. The writer holds the endpoint's lock; readers are other processes, and
- * see whole words.
+ * runtime/proxy/flight is the flight recorder; this file has the part that C needs to record its
+ * own events. The writer holds the endpoint's lock. Readers are other processes, and see whole
+ * words.
  */
 #ifndef SHMEMI_RECORD_H
 #define SHMEMI_RECORD_H
@@ -12,7 +12,7 @@
 
 #include <time.h>
 
-/* The detail of a message. */
+/* Returns the detail of a message. */
 static inline uint32_t shmemi_event_message(uint32_t kind, size_t bytes)
 {
     return kind << 16 | (uint32_t)bytes;
@@ -24,8 +24,8 @@ static inline uint32_t shmemi_event_units(uint64_t units)
     return units > 0xffffff ? 0xffffff : (uint32_t)units;
 }
 
-/* As Go's clock.Now. Where the processor's counter is of no use, the clock is the one that is
- * as cheap: some milliseconds coarse, which leaves the events in their order. */
+/* As Go's clock.Now. If the processor's counter is not usable, this takes a clock that is as cheap.
+ * It is some milliseconds coarse, and so keeps the order of events. */
 static inline uint64_t shmemi_ticks(uint32_t coarse)
 {
     if (__builtin_expect(!coarse, 1)) {
@@ -42,8 +42,8 @@ static inline uint64_t shmemi_ticks(uint32_t coarse)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Records an event in a ring of which *count entries were ever made. The count is stored
- * last: what is below it is there. */
+/* Records an event in a ring that has had *count entries so far. The count is stored last, so
+ * entries below it are complete. */
 static inline void shmemi_event(struct shmemi_event *ring, uint32_t *count, uint64_t when,
                                 enum shmemi_event_what what, uint32_t detail, uint32_t number)
 {

@@ -37,7 +37,7 @@ func run(t *testing.T, program, rounds string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// TestThreads lets a lane and a caller in C share an endpoint, in a program without Go.
+// TestThreads lets an inner loop and a caller in C share an endpoint, in a program without Go.
 func TestThreads(t *testing.T) {
 	for _, sanitizer := range []string{"address", "thread"} {
 		out, err := run(t, program(t, sanitizer), "1000")

@@ -13,7 +13,7 @@ struct shmemi_look {
     int64_t step, total; /* ns */
 };
 
-/* 1: something came; 0: nothing; negative: what wait answered. */
+/* 1: there may be work; 0: there is none; negative: the error of wait. */
 int shmemi_look(const struct shmemi_look *l);
 
 #endif

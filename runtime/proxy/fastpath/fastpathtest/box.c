@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-/* Which posts are refused follows from the seed (a 64-bit xorshift). */
+/* The seed determines which posts are refused (a 64-bit xorshift). */
 static int refuse(struct box *b)
 {
     b->seed ^= b->seed << 13;

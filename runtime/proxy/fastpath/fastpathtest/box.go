@@ -14,13 +14,12 @@ import (
 	"libshmem/fabric"
 )
 
-// Box is the C side of an endpoint whose network is in Go: it keeps messages and
-// receive buffers that C posts until Go takes them, and completions that Go gives
-// it until they are polled.
+// Box is the C side of an endpoint whose network is in Go. It keeps messages and receive buffers
+// that C posts until Go takes them, and completions that Go adds until C polls them.
 type Box struct{ c *C.struct_box }
 
-// NewBox makes one that takes up to room messages, and refuses so many percent
-// of what is posted, by the seed.
+// NewBox makes a Box that takes up to room messages. It refuses the given percentage of posts, by
+// the seed.
 func NewBox(seed uint64, room, again int) *Box {
 	c := (*C.struct_box)(C.calloc(1, C.sizeof_struct_box))
 	c.seed, c.room, c.again = C.uint64_t(seed|1), C.uint32_t(min(room, C.BOX_MESSAGES)), C.uint32_t(again)
@@ -30,14 +29,14 @@ func NewBox(seed uint64, room, again int) *Box {
 // Close frees the memory.
 func (b *Box) Close() { C.free(unsafe.Pointer(b.c)) }
 
-// Native is what C gets.
+// Native returns the functions for C.
 func (b *Box) Native() fabric.Native {
 	return fabric.Native{
 		Self: unsafe.Pointer(b.c), Poll: C.box_poll, Recv: C.box_recv, Inject: C.box_inject,
 	}
 }
 
-// Messages hands each message to send, in order, until that refuses one.
+// Messages passes each message to send, in order, until send refuses one.
 func (b *Box) Messages(send func(pe fabric.PE, m []byte) bool) {
 	n := 0
 	for n < int(b.c.messages) {
@@ -51,7 +50,7 @@ func (b *Box) Messages(send func(pe fabric.PE, m []byte) bool) {
 	b.c.messages -= C.uint32_t(n)
 }
 
-// Receives hands each receive buffer to post, in order, until that refuses one.
+// Receives passes each receive buffer to post, in order, until post refuses one.
 func (b *Box) Receives(post func(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) bool) {
 	n := 0
 	for n < int(b.c.receives) {
@@ -65,7 +64,7 @@ func (b *Box) Receives(post func(buf unsafe.Pointer, n int, desc uintptr, t fabr
 	b.c.receives -= C.uint32_t(n)
 }
 
-// Complete adds completions, as many as there is room for, and tells how many.
+// Complete adds as many completions as there is room for, and returns how many.
 func (b *Box) Complete(comps []fabric.Completion) int {
 	n := int(b.c.completions)
 	n = copy(unsafe.Slice((*fabric.Completion)(unsafe.Pointer(&b.c.completion[0])), len(b.c.completion))[n:], comps)
@@ -78,13 +77,13 @@ func (b *Box) Poll(comps []fabric.Completion) int {
 	return int(C.box_poll(unsafe.Pointer(b.c), (*C.struct_shmemi_completion)(unsafe.Pointer(&comps[0])), C.int(len(comps))))
 }
 
-// Kept is how many messages, receive buffers and completions it keeps.
+// Kept returns how many messages, receive buffers and completions it keeps.
 func (b *Box) Kept() int { return int(b.c.messages + b.c.receives + b.c.completions) }
 
-// Unsent is how many messages it keeps.
+// Unsent returns how many messages it keeps.
 func (b *Box) Unsent() int { return int(b.c.messages) }
 
-// Injected is how many messages C has posted.
+// Injected returns how many messages C has posted.
 func (b *Box) Injected() uint64 { return uint64(b.c.injected) }
 
 // Limit sets how many more messages it takes, and whether it takes receive buffers.
@@ -95,5 +94,5 @@ func (b *Box) Limit(messages int, receives bool) {
 	}
 }
 
-// Fail has polls of C's answer a negative error; 0: no more.
+// Fail makes polls of C return a negative error; 0: no error.
 func (b *Box) Fail(err int) { b.c.failure = C.int(err) }

@@ -1,4 +1,4 @@
-/* box.h: a provider in C that only keeps what it is given; see box.go. */
+/* box.h: a provider in C that only keeps what is posted to it; see box.go. */
 #ifndef EXPRESSTEST_BOX_H
 #define EXPRESSTEST_BOX_H
 
@@ -23,12 +23,12 @@ struct box_receive {
 };
 
 struct box {
-    uint32_t room;  /* messages that are taken, at most BOX_MESSAGES */
-    uint32_t shut;  /* 1: no receive buffer is taken */
-    uint32_t again; /* percent of what is posted that is refused */
-    int failure;    /* not 0: what poll answers */
+    uint32_t room;  /* messages that it takes, at most BOX_MESSAGES */
+    uint32_t shut;  /* 1: it takes no receive buffer */
+    uint32_t again; /* percentage of posts that it refuses */
+    int failure;    /* not 0: the result of poll */
     uint64_t seed;
-    uint64_t injected; /* ever */
+    uint64_t injected; /* so far */
     uint32_t messages, receives, completions;
     struct box_message message[BOX_MESSAGES];
     struct box_receive receive[BOX_RECEIVES];

@@ -1,6 +1,6 @@
-// Package fastpathtest has providers in C for those who test or measure a proxy
-// that is in C: Box keeps what it is given until a network of Go takes it, Null
-// completes everything at once. They own no rules of a network.
+// Package fastpathtest has providers in C for tests and measurements of the part of the proxy that
+// is in C. Box keeps what is posted until a network in Go takes it; Null completes everything at
+// once. They have no rules of a network.
 //
-// Both are called by one thread at a time, as any fabric.Provider.
+// One thread at a time calls either, as for any fabric.Provider.
 package fastpathtest

@@ -38,8 +38,8 @@ type Null struct {
 
 var _ fabric.Provider = (*Null)(nil)
 
-// NewNull makes one at a struct null of C's memory, whose owner frees it after
-// Close; nil: in its own.
+// NewNull makes a Null at a struct null in C's memory, whose owner frees it after Close; nil: Null
+// allocates its own.
 func NewNull(at unsafe.Pointer, caps fabric.Caps) *Null {
 	n := &Null{c: (*C.struct_null)(at), own: at == nil, caps: caps}
 	if n.own {
@@ -48,16 +48,16 @@ func NewNull(at unsafe.Pointer, caps fabric.Caps) *Null {
 	return n
 }
 
-// NullSize is what a struct null takes.
+// NullSize is the size of a struct null.
 const NullSize = uintptr(C.sizeof_struct_null)
 
-// Messages is how many messages were posted.
+// Messages returns how many messages were posted.
 func (n *Null) Messages() uint64 { return uint64(n.c.messages) }
 
-// Caps and the others are as fabric.Provider says.
+// Caps and the other methods are those of fabric.Provider.
 func (n *Null) Caps() fabric.Caps { return n.caps }
 
-// Addr is an address like any other.
+// Addr returns an arbitrary address.
 func (n *Null) Addr() []byte { return []byte("null") }
 
 // Connect makes room for all PEs.
@@ -85,7 +85,7 @@ func (n *Null) Recv(buf unsafe.Pointer, size int, desc uintptr, t fabric.Token) 
 	return nil
 }
 
-// Send answers what asks for an answer, and completes.
+// Send answers a message that asks for an answer, and completes it.
 func (n *Null) Send(op *fabric.Send) error {
 	if h := (*C.struct_shmemi_header)(op.Buf); h.kind != C.SHMEMI_MESSAGE_FLUSH && h.fetch == 0 {
 		n.c.messages++
@@ -98,8 +98,8 @@ func (n *Null) Send(op *fabric.Send) error {
 	return nil
 }
 
-// complete is null_complete. It and others are in Go, for a crossing would cost
-// more than they do.
+// complete is null_complete. It and other functions are in Go, because a call of C would cost more
+// than they do.
 func (n *Null) complete(t fabric.Token, k fabric.Kind) {
 	c := &n.c.completion[n.c.head%C.NULL_COMPLETIONS]
 	n.c.head++
@@ -129,10 +129,10 @@ func (n *Null) Poll(c []fabric.Completion) (int, error) {
 	return k, nil
 }
 
-// Ready tells whether there are completions.
+// Ready reports whether there are completions.
 func (n *Null) Ready() bool { return !n.Arm() }
 
-// Arm tells whether there are no completions.
+// Arm reports whether there are no completions.
 func (n *Null) Arm() bool { return n.c.head == n.c.tail }
 
 // Wait sleeps.
@@ -145,20 +145,20 @@ func (n *Null) Wait(d time.Duration) (bool, error) {
 // Wake does nothing: Wait is short.
 func (n *Null) Wake() {}
 
-// Native is the same in C.
+// Native returns the same provider in C.
 func (n *Null) Native() fabric.Native {
 	return fabric.Native{
 		Self: unsafe.Pointer(n.c), Poll: C.polled_function(), Recv: C.received_function(), Inject: C.sent_function(),
 	}
 }
 
-// Strangers is 0: nothing comes from outside.
+// Strangers returns 0: no message comes from outside.
 func (n *Null) Strangers() uint64 { return 0 }
 
-// ErrorText has nothing to explain.
+// ErrorText returns no text, because there are no errors.
 func (n *Null) ErrorText(*fabric.Completion) string { return "" }
 
-// Close frees what it has.
+// Close frees the memory that it has allocated.
 func (n *Null) Close() error {
 	C.free(unsafe.Pointer(n.c.sent))
 	n.c.sent = nil

@@ -1,7 +1,8 @@
 /*
- * null.h: a provider in C that takes everything, moves nothing and completes all
- * of it. It answers what asks for an answer, from PEs that do not exist. What a proxy costs is
- * left. Inline, so that a benchmark can put its own inject before null_sent.
+ * null.h: a provider in C that takes all operations, moves no bytes and completes all of them. It
+ * answers messages that ask for an answer, in the name of PEs that do not exist. A measurement with
+ * it has only the cost of the proxy. The functions are inline, so that a benchmark can put its own
+ * inject before null_sent.
  */
 #ifndef EXPRESSTEST_NULL_H
 #define EXPRESSTEST_NULL_H
@@ -29,8 +30,7 @@ static inline void null_complete(struct null *z, uint32_t token, uint8_t kind)
         .token = token, .kind = kind, .len = sizeof(struct shmemi_header)};
 }
 
-/* What comes of a message; not 0: nothing, for there is no buffer for the
- * answer. */
+/* Handles a message. Returns 0, or another number if there is no buffer for the answer. */
 static inline int null_sent(struct null *z, uint32_t pe, const void *buf)
 {
     const struct shmemi_header *h = (const struct shmemi_header *)buf;

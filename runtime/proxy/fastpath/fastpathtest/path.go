@@ -57,13 +57,13 @@ import (
 
 // Path calls the functions of fastpath.h on the state of an engine, as capi/core does. Each method
 // reports whether C has done the whole operation. If not, nothing has changed, and the caller has
-// to ask Go.
+// to call Go.
 type Path struct {
 	x      *C.struct_shmemi_fastpath
 	native *C.struct_shmemi_native // in C's memory
 }
 
-// NewPath returns the path of an engine from the Config of its lane.
+// NewPath returns the path of an engine from the Config of its inner loop.
 func NewPath(c fastpath.Config) *Path {
 	native := (*C.struct_shmemi_native)(C.calloc(1, C.sizeof_struct_shmemi_native))
 	native.self = c.Self
@@ -74,7 +74,7 @@ func NewPath(c fastpath.Config) *Path {
 // Close frees the memory.
 func (p *Path) Close() { C.free(unsafe.Pointer(p.native)) }
 
-// Put is Engine.Put on a stream.
+// Put is Engine.Put on a context.
 func (p *Path) Put(stream uint32, pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) bool {
 	return C.path_put(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n)) != 0
 }
@@ -85,7 +85,7 @@ func (p *Path) PutSignal(stream uint32, pe fabric.PE, offset int64, source unsaf
 		C.int64_t(at), C.uint64_t(signal), C.int(op)) != 0
 }
 
-// AMO is Engine.AMO of an operation that does not fetch.
+// AMO is Engine.AMO for an operation that does not fetch.
 func (p *Path) AMO(stream uint32, pe fabric.PE, offset int64, op fabric.Op, width uint8, operand, compare uint64) bool {
 	return C.path_amo(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), C.int(op), C.int(width),
 		C.uint64_t(operand), C.uint64_t(compare)) != 0
@@ -96,7 +96,7 @@ func (p *Path) Store(stream uint32, pe fabric.PE, offset int64, width uint8, val
 	return C.path_store(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), C.int(width), C.uint64_t(value)) != 0
 }
 
-// Receive takes a completion, as Engine.Complete.
+// Receive handles a completion, as Engine.Complete does.
 func (p *Path) Receive(c *fabric.Completion) bool {
 	return C.path_receive(p.x, p.native, unsafe.Pointer(c)) != 0
 }

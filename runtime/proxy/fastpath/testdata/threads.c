@@ -1,7 +1,7 @@
 /*
  * threads.c ROUNDS: two PEs in one process. On each PE two threads share the state of an endpoint.
- * The first one runs the lane on a ring that a third thread fills. The second one posts and polls
- * as capi/core does. The program has no Go in it, so ThreadSanitizer sees every access.
+ * The first one runs the inner loop on a ring that a third thread fills. The second one posts and
+ * polls as capi/core does. The program has no Go in it, so ThreadSanitizer sees every access.
  *
  * In each round a thread puts a block with a signal and adds 1 to a counter. The target reads a
  * block without the lock after its signal has arrived.
@@ -92,7 +92,7 @@ static int poll(void *self, struct shmemi_completion *c, int max)
     return n;
 }
 
-/* As Engine.fillExpress. */
+/* Like Engine.fillFastPath. */
 static void begin(uint32_t me)
 {
     struct end *e = &ends[me];
@@ -146,7 +146,7 @@ static void fill(uint32_t me, int way, uint64_t round)
 #define BLOCK(way, round) (AT(block) + ((uint64_t)(way)*MOST + (round)) * sizeof(uint64_t[WORDS]))
 #define SIGNAL(way) (AT(signal) + (uint64_t)(way) * sizeof(uint64_t))
 
-/* Fills the ring of the lane. */
+/* Fills the ring of the inner loop. */
 static void *produce(void *arg)
 {
     uint32_t me = (uint32_t)(uintptr_t)arg;
