@@ -365,8 +365,8 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
         (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
         return SHMEMI_NOT_EXPRESS;
-    /* First, as in Go: an answer to the message acknowledges these writes, too. If Go applies the
-     * message, it does this a second time, which changes nothing. */
+    /* First, as in Go, because an answer to the message depends on it. If Go applies the message,
+     * it does this a second time, which changes nothing. */
     p->out.in = acked;
     if ((int32_t)(acked - p->out.after) > 0)
         p->out.after = acked;

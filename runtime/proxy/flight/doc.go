@@ -1,11 +1,11 @@
-// Package flight is the flight recorder: the last events of the protocol with each PE, and those
-// of the proxy's own thread, always on, for reports of waits that do not end and for shmem-info
-// --live (docs/decisions/0042).
+// Package flight is the flight recorder: the last events of the protocol with each PE, and those of
+// the proxy's own thread, always on, for reports of waits that do not end and for shmem-info --live
+// (docs/decisions/0042).
 //
 // It owns the rings of events, the choice of a PE's ring, the form of an event and its text. Its
 // caller owns the page that holds the rings, and the rest of that page. The package knows no
-// engine: it looks at the state and the peers of a stream (package layout) alone. C writes its own
-// events into the same rings (express/record.h).
+// engine: it looks at the state and the peers of a context (package layout) alone. C writes its own
+// events into the same rings (fastpath/record.h).
 //
 // # Threads and order
 //

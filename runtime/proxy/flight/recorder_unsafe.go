@@ -12,7 +12,7 @@ import (
 )
 
 // Each PE that this one has met has a ring of events in the page that other processes may read. All
-// streams of operations share it. PEs get rings in the order of meeting, so that an unused ring is
+// contexts share it. PEs get rings in the order of meeting, so that an unused ring is
 // never touched and costs no memory. The first ring is the proxy thread's: its actions concern no
 // single PE, and a printout puts them among the events of a PE by their times.
 //
@@ -44,24 +44,24 @@ func RingsAt(n uintptr) uintptr {
 // RingsSize returns the bytes that the rings of a job of npes PEs take.
 func RingsSize(npes int) uintptr { return uintptr(npes+1) * unsafe.Sizeof(ring{}) }
 
-// Recorder is the flight recorder of an endpoint, for one stream of operations. Recorders of
-// further streams write into the same rings.
+// Recorder is the flight recorder of an endpoint, for one context. Recorders of further
+// contexts write into the same rings.
 type Recorder struct {
 	*records
-	state  *layout.State // the state of the stream; it has the time of a turn
+	state  *layout.State // the state of the context; it has the time of a turn
 	stream uint64
 }
 
-// records is the part of a recorder that all streams share.
+// records is the part of a recorder that all contexts share.
 type records struct {
 	head  *Head
 	rings []ring
-	peers []layout.Peer // of the first stream: each has the number of its ring, and its count of events
+	peers []layout.Peer // of the first context: each has the number of its ring, and its count of events
 	first *layout.State
 	met   []fabric.PE // the PE of each ring
 }
 
-// Open makes the recorder of the first stream. All bytes of the page are zero, and rings is the
+// Open makes the recorder of the first context. All bytes of the page are zero, and rings is the
 // offset of the first ring in it. Open stores the address of the rings in the state, where C finds
 // it.
 func Open(head *Head, page unsafe.Pointer, rings uintptr, state *layout.State, peers []layout.Peer) Recorder {
@@ -77,7 +77,7 @@ func Open(head *Head, page unsafe.Pointer, rings uintptr, state *layout.State, p
 	return Recorder{records: r, state: state}
 }
 
-// Context returns the recorder of one more stream, and stores the address of the rings in its
+// Context returns the recorder of one more context, and stores the address of the rings in its
 // state.
 func (r *Recorder) Context(state *layout.State, number uint32) Recorder {
 	state.Shown, state.Records, state.Coarse = r.first.Shown, r.first.Records, r.first.Coarse
@@ -147,7 +147,7 @@ func (r *Recorder) NoteOwn(what layout.Event) {
 	atomic.StoreUint32(&r.head.recorded, n+1)
 }
 
-// when returns the time of an event, with the number of the stream.
+// when returns the time of an event, with the number of the context.
 func (r *Recorder) when() uint64 {
 	t := r.state.Tick
 	if t == 0 {

@@ -13,7 +13,7 @@ import (
 
 // Engine is an engine as its endpoint asks it. Its lock is held in each call.
 type Engine interface {
-	// EachContext calls f with the peers of each stream of operations.
+	// EachContext calls f with the peers of each context.
 	EachContext(f func(peers []layout.Peer))
 	// Registered returns the counts of registrations of callers' memory.
 	Registered() mrcache.Counts
@@ -35,8 +35,8 @@ type Endpoint struct {
 	page     *statuspage.Page
 	head     *head           // the beginning of the page
 	rings    uintptr         // offset of the recorder's rings in the page
-	peers    []layout.Peer   // of the first stream
-	recorder flight.Recorder // of the first stream
+	peers    []layout.Peer   // of the first context
+	recorder flight.Recorder // of the first context
 
 	shownAt  time.Time
 	stuckAt  time.Time // the time of the last call of Stalls, and its stuck

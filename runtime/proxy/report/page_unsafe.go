@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// head is the beginning of an endpoint's page. The state and the peers of the first stream follow:
+// head is the beginning of an endpoint's page. The state and the peers of the first context follow:
 // C and Go work on them in the page itself, so that showing them costs nothing. Then come the
 // engine's lists and the rings of the flight recorder. The proxy's thread updates the head some
 // times a second.
@@ -71,7 +71,7 @@ func Open(engine Engine, prov fabric.Provider, npes int, n uintptr) (*Endpoint, 
 // comes first, then a layout.Peer for each PE. The engine divides the rest.
 func (e *Endpoint) State() unsafe.Pointer { return unsafe.Add(e.page.At(), headSize) }
 
-// Record makes the flight recorder of the first stream. state.Peers is set.
+// Record makes the flight recorder of the first context. state.Peers is set.
 func (e *Endpoint) Record(state *layout.State, peers []layout.Peer) flight.Recorder {
 	e.peers = peers
 	e.recorder = flight.Open(&e.head.flight, e.page.At(), e.rings, state, peers)

@@ -12,11 +12,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Probe asks a PE for a sign of life, for Standing. The PE's proxy answers, whatever its program
+// Probe asks a PE for a sign of life, for PeerStatus. The PE's proxy answers, whatever its program
 // does.
 func (e *Endpoint) Probe(pe fabric.PE) {
 	if !e.engine.AskProgress(pe) {
-		return // no room: Standing has other things to say of the PE
+		return // no room: PeerStatus has other things to say of the PE
 	}
 	if e.probed == nil {
 		e.probed = map[fabric.PE]time.Time{}
@@ -32,7 +32,7 @@ func (e *Endpoint) Socket(pe fabric.PE) (at netip.AddrPort, ok bool) {
 // NameProvider sets the name that reports give the provider. It is called before a loop runs.
 func (e *Endpoint) NameProvider(name string) { e.named = name }
 
-// answerTime is the longest time to an answer that Standing leaves out.
+// answerTime is the longest time to an answer that PeerStatus leaves out.
 const answerTime = 40 * time.Millisecond
 
 // PeerStatus describes the state of the engine's work with a PE, as the end of a sentence. It is ""
