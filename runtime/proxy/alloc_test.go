@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// In the steady state nothing is allocated: the collector is off in the
-// library, and its pauses would be in somebody's barrier.
+// In the steady state nothing is allocated: the collector is off in the library, and its pauses
+// would delay barriers.
 func TestNoAllocation(t *testing.T) {
 	m := modes[0]
 	j := newJob(t, m, 1, 2, 1<<20)

@@ -6,8 +6,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Of a batch in which something is bad, what stands before it is done and nothing
-// behind it.
+// In a batch with a bad operation, the operations before it are done, and those behind it are not.
 func TestBadBatch(t *testing.T) {
 	const heap = 4096
 	record := func(h layout.Header, payload string) string {

@@ -12,21 +12,20 @@ import (
 	"libshmem/runtime/proxy/ops"
 )
 
-// deliver hands a message to p as if it had come from the network.
+// deliver gives p a message as if it had come from the network.
 func (p *pe) deliver(m []byte) {
 	buf := p.buffer(0)
 	copy(unsafe.Slice((*byte)(buf), messageSize), m)
 	p.Complete([]fabric.Completion{{Token: 0, Kind: fabric.KindRecv, Len: uint64(len(m))}})
 }
 
-// takeBack makes the next receive completion of buffer 0 one that the provider
-// might give.
+// takeBack makes the next receive completion of buffer 0 a valid one.
 func (p *pe) takeBack() {
 	delete(p.end.busy, 0)
 	p.end.recvs = p.end.recvs[:0]
 }
 
-// encoded is a message as it travels.
+// encoded returns a message as it travels.
 func encoded(h layout.Header, payload string) []byte {
 	h.Job = token
 	return append(bytes.Clone(unsafe.Slice((*byte)(unsafe.Pointer(&h)), layout.HeaderSize)), payload...)
@@ -99,8 +98,8 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-// A message that comes twice is dropped, and the job goes on; one far too early would
-// be kept for ever.
+// A message that comes twice is dropped, and the job goes on. A message far too early ends the job:
+// it would be kept for ever.
 func TestBadSequence(t *testing.T) {
 	for what, c := range map[string]struct {
 		seqs    []uint32
@@ -132,8 +131,7 @@ func TestBadSequence(t *testing.T) {
 	}
 }
 
-// An answer ends the request that it names, once, and only from the PE that
-// was asked.
+// An answer ends the request that it names, once, and only if it comes from the PE that was asked.
 func TestBadAnswers(t *testing.T) {
 	j := newJob(t, modes[0], 1, 3, 4096)
 	a := j.pes[0]
@@ -250,7 +248,7 @@ func TestErrors(t *testing.T) {
 		if st != Failed || a.Err().Error() != text {
 			t.Errorf("quiet after %s: %d, %v", test.what, st, a.Err())
 		}
-		a.quiet() // told once
+		a.quiet() // the failure is reported once
 		kind = 0
 		a.post(func() Status { return test.post(nil) })
 		a.quiet()
@@ -260,8 +258,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The signal of a put whose bytes are lost must not come, where it can be held
-// back.
+// The signal of a put whose bytes are lost must not come, if it can be held back.
 func TestSignalOfLostBytes(t *testing.T) {
 	for _, m := range []mode{modes[2], modes[5], rough(modes[5])} {
 		seeds(10, func(seed uint64) {
@@ -279,7 +276,7 @@ func TestSignalOfLostBytes(t *testing.T) {
 			at := unsafe.Pointer(&buf[0])
 			a.post(func() Status { return a.PutSignal(1, 8, at, 10000, 0, 1, OpAdd, nil) })
 			j.await("failure", func() bool { return a.Quiet() == Failed })
-			// What comes later does not wait for what never will.
+			// Later messages do not wait for a message that will never come.
 			fails = false
 			a.post(func() Status { return a.PutSignal(1, 8, at, 10000, 0, 2, OpAdd, nil) })
 			a.fence()
@@ -324,8 +321,8 @@ func (r *refusal) Send(op *fabric.Send) error {
 	return r.end.Send(op)
 }
 
-// Quiet, and a put that must wait for an answer, do not try for ever what
-// cannot be sent; nor does who owes an answer.
+// A quiet, and a put that must wait for an answer, do not try for ever if the network refuses to
+// send. Nor does a PE that owes an answer.
 func TestRefusedSends(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<20)
 	a, b := j.pes[0], j.pes[1]
@@ -355,11 +352,11 @@ func TestRefusedSends(t *testing.T) {
 	b.want("PE 0: send: no route to the PE")
 }
 
-// jobAt is where a message has the job's token.
+// jobAt is the place of the job's token in a message.
 const jobAt = int(unsafe.Offsetof(layout.Header{}.Job))
 
-// FuzzReceive: whatever comes, memory changes only as a good message says, no
-// token is lost, and nothing is read or written outside (there are guards).
+// FuzzReceive: for arbitrary input, memory changes only as a good message says, no token is lost,
+// and no byte outside is read or written (there are guards).
 func FuzzReceive(f *testing.F) {
 	f.Add(encoded(layout.Header{Kind: layout.KindPut, From: 1, Seq: 1, Offset: 16}, "payload"))
 	f.Add(encoded(layout.Header{Kind: layout.KindPutSignal, Op: OpAdd, From: 1, Seq: 1, Offset: 16, Extra: 8}, "payload"))
@@ -385,7 +382,7 @@ func FuzzReceive(f *testing.F) {
 			t.Fatalf("quiet: %d, %d pending", st, a.quiets.Pending)
 		}
 		before, free, sent := bytes.Clone(a.memory), len(a.table.Free), len(j.net.flying)
-		if len(m) >= layout.HeaderSize && m[jobAt] != 0 { // else few would get past the token
+		if len(m) >= layout.HeaderSize && m[jobAt] != 0 { // otherwise few inputs would get past the token
 			m = bytes.Clone(m)
 			binary.NativeEndian.PutUint64(m[jobAt:], token)
 		}
@@ -447,7 +444,7 @@ func FuzzComplete(f *testing.F) {
 		a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil)
 		a.AMO(1, 0, OpFetch, 8, 1, 0, at, nil)
 		a.Report.ReportTo(nil)
-		j.net.t = ignoring{t} // tokens come back that are still busy below
+		j.net.t = ignoring{t} // tokens come back that are still in use below
 		for ; len(script) >= 4; script = script[4:] {
 			c := fabric.Completion{
 				Token: fabric.Token(script[0]) | fabric.Token(script[1])<<8, Kind: fabric.Kind(script[2] & 7), Err: int32(script[3] & 1),
@@ -470,7 +467,7 @@ func FuzzComplete(f *testing.F) {
 	})
 }
 
-// ignoring hears no complaints.
+// ignoring drops reports of errors.
 type ignoring struct{ testing.TB }
 
 func (ignoring) Errorf(string, ...any) {}

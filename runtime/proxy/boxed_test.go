@@ -7,18 +7,17 @@ import (
 	"libshmem/runtime/proxy/fastpath/fastpathtest"
 )
 
-// boxed is an end that C may post to as well: what C posts lies in a box until
-// Go comes by, which hands it to the network in its order.
+// boxed is an end that C may post to as well: posts of C lie in a box until Go takes them, in
+// order, and gives them to the network.
 type boxed struct {
 	*end
 	box   *fastpathtest.Box
-	comps []fabric.Completion // that found no room in the box
+	comps []fabric.Completion // completions without room in the box
 }
 
 var _ fabric.Provider = (*boxed)(nil)
 
-// provider is the end as an engine gets it: with C functions where the mode
-// says so.
+// provider returns the end for an engine, with C functions if the mode says so.
 func (e *end) provider(seed uint64) fabric.Provider {
 	m := &e.net.mode
 	if !m.native {
@@ -34,7 +33,7 @@ func (e *end) provider(seed uint64) fabric.Provider {
 	return b
 }
 
-// pump hands on what C has posted; false: messages are left.
+// pump gives the network the posts of C; false: messages are left.
 func (b *boxed) pump() bool {
 	b.box.Messages(func(pe fabric.PE, m []byte) bool {
 		return b.end.Send(&fabric.Send{To: pe, Buf: unsafe.Pointer(&m[0]), Len: len(m), Inject: true}) == nil
@@ -95,7 +94,7 @@ func (b *boxed) Arm() bool {
 
 func (b *boxed) Native() fabric.Native { return b.box.Native() }
 
-// both is a mode with a provider that is Go only, and with one that C can use.
+// both returns two modes: with a provider in Go only, and with one that C can use.
 func both(m mode) []mode {
 	native := m
 	native.native = true

@@ -10,7 +10,7 @@ import (
 	"libshmem/fabric"
 )
 
-// Where the connection is gone the PE is: a write or a read may be the first to say so, before any
+// If a connection is gone, so is the PE: a write or a read may be the first to show it, before any
 // message fails.
 func TestBrokenConnections(t *testing.T) {
 	for _, test := range []struct {

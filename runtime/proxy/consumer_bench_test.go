@@ -11,9 +11,8 @@ import (
 	"libshmem/runtime/proxy/loop"
 )
 
-// BenchmarkConsumer is what an operation costs the proxy from its slots in the
-// ring to its completion, over a network that costs nothing. Storing the slots
-// is not in the time.
+// BenchmarkConsumer measures the cost of an operation for the proxy, from its slots in the ring to
+// its completion, over a network without cost. It leaves out the storing of the slots.
 func BenchmarkConsumer(b *testing.B) {
 	caps := fabric.Caps{
 		MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true,

@@ -23,8 +23,8 @@ func (j *ringJob) pushCell(pe int, op queue.Op, b []byte) {
 	rig.Store(p, &op)
 }
 
-// reuse overwrites the cells of what has been taken, as the next producers may. A
-// cell belongs to two positions, of which only one can be an operation's first.
+// reuse overwrites the cells of the operations that have been taken, as the next producers may. A
+// cell belongs to two positions, and only one of them can be an operation's first.
 func reuse(rig *queuetest.Rig, from *uint64) {
 	for ; *from+2 <= rig.Line.Tail; *from += 2 {
 		for i := range rig.Cell(*from) {
@@ -33,8 +33,8 @@ func reuse(rig *queuetest.Rig, from *uint64) {
 	}
 }
 
-// TestPlayedCells puts from cells, which belong to others as soon as the tail has passed
-// them, also those of operations that have to wait.
+// TestPlayedCells puts from cells. A cell belongs to the next operation as soon as the tail has
+// passed it, even if its operation has to wait.
 func TestPlayedCells(t *testing.T) {
 	all := map[string]*gpus{"": nil}
 	for name, g := range gpuModels {
@@ -83,7 +83,7 @@ func putCells(t *testing.T, m mode) (waited uint64, inLane int) {
 			reuse(j.rigs[0][0], &reused)
 		}
 	}
-	// Nobody but a program with a fault wants an answer to one.
+	// Only a faulty program asks for an answer to such an operation.
 	if _, status := j.askCell(queue.Op{Code: queue.CodePut, PE: 1, Dest: base + signals + 8}, []byte("answered")); status != 0 {
 		t.Errorf("status %d", status)
 	}
@@ -117,7 +117,7 @@ func (j *ringJob) askCell(op queue.Op, b []byte) (uint64, int32) {
 	return value, status
 }
 
-// TestCellsRefused: an operation of a cell that makes no sense fails like others.
+// TestCellsRefused: an operation with a cell that makes no sense fails like others.
 func TestCellsRefused(t *testing.T) {
 	const heap = 1 << 16
 	eachConsumer(t, modes[0], func(t *testing.T, m mode) {
@@ -135,7 +135,7 @@ func TestCellsRefused(t *testing.T) {
 	})
 }
 
-// TestBeside: what reaches over the end of a cell, or is not in one, is not.
+// TestBeside: bytes that reach over the end of a cell, or lie in none, are not beside the slots.
 func TestBeside(t *testing.T) {
 	rig := queuetest.New(queue.MinSlots, 0)
 	r, err := queue.New(rig.Memory(), queue.MinSlots)

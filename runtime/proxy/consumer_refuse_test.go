@@ -12,8 +12,8 @@ import (
 	"libshmem/queue"
 )
 
-// TestConsumerRefuses holds that an operation which makes no sense fails with a
-// report and an answer, and that the ring goes on.
+// TestConsumerRefuses checks that an operation that makes no sense fails with a report and an
+// answer, and that the ring goes on.
 func TestConsumerRefuses(t *testing.T) {
 	const heap = 1 << 16
 	good := make([]byte, 64)
@@ -84,8 +84,8 @@ func TestConsumerUnknown(t *testing.T) {
 	})
 }
 
-// FuzzConsumer gives a consumer arbitrary slots. It reports or posts, and never
-// crashes. Gets are left out: one with a valid address writes there.
+// FuzzConsumer gives a consumer arbitrary slots. It reports or posts, and never crashes. Gets are
+// left out, because one with a valid address writes there.
 func FuzzConsumer(f *testing.F) {
 	f.Add([]byte("slots"))
 	f.Add(make([]byte, 96))

@@ -14,8 +14,8 @@ import (
 	"libshmem/runtime/proxy/loop"
 )
 
-// ringJob is a job whose PEs have rings. Producers are the test itself, which
-// lets the consumers run whenever it waits.
+// ringJob is a job whose PEs have rings. The test itself is the producer, and lets the consumers
+// run whenever it waits.
 type ringJob struct {
 	*job
 	rigs      [][]*queuetest.Rig // by PE
@@ -51,7 +51,7 @@ func newRingJob(t testing.TB, m mode, seed uint64, n, rings, heap int) *ringJob 
 	return j
 }
 
-// step lets one PE's proxy run.
+// step runs one PE's proxy.
 func (j *ringJob) step() {
 	i := j.rng.IntN(len(j.pes))
 	switch c := j.consumers[i]; j.rng.IntN(3) {
@@ -68,7 +68,7 @@ func (j *ringJob) step() {
 	}
 }
 
-// inC lets C serve the rings of a PE until it finds nothing more.
+// inC lets C serve the rings of a PE until it finds no more work.
 func (j *ringJob) inC(i int) {
 	j.t.Helper()
 	p, c := j.pes[i], j.consumers[i]
@@ -111,7 +111,7 @@ func (j *ringJob) push(pe, ring int, op queue.Op) uint64 {
 	return p
 }
 
-// awaitRings is shmemi_rings_taken.
+// awaitRings is the test's shmemi_rings_taken.
 func (j *ringJob) awaitRings(pe, mine int) {
 	j.t.Helper()
 	for i, rig := range j.rigs[pe] {
@@ -138,7 +138,7 @@ func (j *ringJob) fence(pe, ring int) {
 	}
 }
 
-// ask pushes an operation whose answer is wanted and waits for it.
+// ask pushes an operation with an answer and waits for the answer.
 func (j *ringJob) ask(pe, ring int, op queue.Op) (uint64, int32) {
 	j.t.Helper()
 	rig := j.rigs[pe][ring]
@@ -189,8 +189,8 @@ func allModes() []mode {
 	return out
 }
 
-// eachConsumer runs a test with the consumer in Go alone, and with the one that is
-// partly in C.
+// eachConsumer runs a test with the consumer in Go alone, and with the consumer that is partly in
+// C.
 func eachConsumer(t *testing.T, m mode, f func(t *testing.T, m mode)) {
 	for _, m := range both(m) {
 		t.Run(m.name, func(t *testing.T) { f(t, m) })
@@ -257,7 +257,7 @@ func TestConsumerOperations(t *testing.T) {
 			if _, st := j.ask(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(source), Length: 200_000}); st != 0 {
 				t.Errorf("put: status %d", st)
 			}
-			spoil(source) // its answer said that it may be reused
+			spoil(source) // the answer said that it may be reused
 			clear(back)
 			j.quiet(0, 0)
 			j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(4096), Local: address(back), Length: 1000})
@@ -272,9 +272,9 @@ func TestConsumerOperations(t *testing.T) {
 	}
 }
 
-// TestPlayedConsumerOrder sends numbered blocks and, behind a fence or with the
-// block, their number: whoever sees a number sees a block at least as new. The
-// two may come from different rings when a fence is between them.
+// TestPlayedConsumerOrder sends numbered blocks. The number follows its block behind a fence, or
+// comes with it: a reader that sees a number sees a block at least as new. The two may come from
+// different rings if a fence is between them.
 func TestPlayedConsumerOrder(t *testing.T) {
 	const blocks, size = 4, 6000
 	short := modes[3] // so that a block is two writes
@@ -343,7 +343,7 @@ func TestPlayedConsumerOrder(t *testing.T) {
 	}
 }
 
-// TestConsumerMerges holds that neighbours become one write.
+// TestConsumerMerges checks that neighbours become one write.
 func TestConsumerMerges(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		j := newRingJob(t, m, 1, 2, 1, 1<<20)
@@ -363,8 +363,7 @@ func TestConsumerMerges(t *testing.T) {
 	})
 }
 
-// TestConsumerStuckPeer holds that a PE that takes nothing stops only what is
-// for it.
+// TestConsumerStuckPeer checks that a PE that takes no messages stops only operations on it.
 func TestConsumerStuckPeer(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		stuck := true
@@ -393,9 +392,9 @@ func TestConsumerStuckPeer(t *testing.T) {
 	})
 }
 
-// TestConsumerTail holds that the tail passes an operation only when it is posted
-// or waits for room: a quiet in another ring goes by that. Here more come for a
-// PE that is stuck than may wait.
+// TestConsumerTail checks that the tail passes an operation only when it is posted or waits for
+// room, because a quiet in another ring relies on that. Here more operations come for a stuck PE
+// than may wait.
 func TestConsumerTail(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		stuck := true
@@ -418,7 +417,7 @@ func TestConsumerTail(t *testing.T) {
 				}
 			}
 			if !g.Room(p + slots) {
-				stuck = false // full, as it should be
+				stuck = false // the consumer is full, as it should be
 				tails++
 				j.until("room", func() bool { return g.Room(p + slots) })
 			}
@@ -435,8 +434,8 @@ func TestConsumerTail(t *testing.T) {
 	})
 }
 
-// TestPlayedConsumerFullBothWays fills the rings of two PEs that send to each other;
-// each goes on while the other's ring is full.
+// TestPlayedConsumerFullBothWays fills the rings of two PEs that send to each other. Each PE goes
+// on while the other's ring is full.
 func TestPlayedConsumerFullBothWays(t *testing.T) {
 	eachConsumer(t, rough(modes[2]), func(t *testing.T, m mode) {
 		j := newRingJob(t, m, 3, 2, 1, 1<<16)
@@ -460,7 +459,7 @@ func TestPlayedConsumerFullBothWays(t *testing.T) {
 	})
 }
 
-// TestConsumerAllocates nothing in steady state.
+// TestConsumerAllocates checks that nothing is allocated in the steady state.
 func TestConsumerAllocates(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		j := newRingJob(t, m, 1, 2, 2, 1<<20)

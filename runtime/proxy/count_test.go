@@ -8,8 +8,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// TestCounts does a known number of operations and looks at every counter, of
-// both ends.
+// TestCounts does a known number of operations and checks every counter, at both ends.
 func TestCounts(t *testing.T) {
 	j := newJob(t, modes[0], 1, 3, 1<<16)
 	a, b := j.pes[0], j.pes[1]
@@ -33,12 +32,12 @@ func TestCounts(t *testing.T) {
 	j.drain()
 
 	const (
-		asked = layout.HeaderSize*(3+2+1+5) + 2*100 + 30 // and a flush
+		asked = layout.HeaderSize*(3+2+1+5) + 2*100 + 30 // one more is a flush
 		all   = asked + layout.HeaderSize
 	)
 	want := [layout.Counted]uint64{
 		layout.MessageBytes: all, layout.Elements: 3, layout.Puts: 2, layout.PutSignals: 1, layout.Atomics: 5, layout.Control: 1,
-		layout.Received: 2, layout.ReceivedBytes: 2 * layout.HeaderSize, // of the fetch, and of the flush
+		layout.Received: 2, layout.ReceivedBytes: 2 * layout.HeaderSize, // for the fetch, and for the flush
 		layout.Writes: 1, layout.WriteBytes: 5000, layout.Reads: 2, layout.ReadBytes: 48,
 		layout.MostUnderWay: 3, layout.MostUnanswered: 11, // the two puts that are not injected, and the write
 	}
@@ -79,7 +78,7 @@ func TestLargestMessage(t *testing.T) {
 	j.close()
 }
 
-// TestCountsInC holds that C counts as Go does.
+// TestCountsInC checks that C counts as Go does.
 func TestCountsInC(t *testing.T) {
 	var counts [2][2][layout.Counted]uint64
 	for i, inC := range []bool{false, true} {
@@ -103,7 +102,7 @@ func TestCountsInC(t *testing.T) {
 			t.Fatalf("C took %d operations of 10", j.inLoop)
 		}
 		if inC {
-			j.inC(1) // which applies them
+			j.inC(1) // it applies them
 		}
 		j.quiet(0, 0)
 		j.drain()
@@ -118,7 +117,7 @@ func TestCountsInC(t *testing.T) {
 	}
 }
 
-// TestCountsOfRoughNetworks compares with what the network has seen.
+// TestCountsOfRoughNetworks compares the counters with the operations that the network has seen.
 func TestCountsOfRoughNetworks(t *testing.T) {
 	everyMode(t, func(t *testing.T, m mode) {
 		j := newJob(t, m, 3, 3, 1<<16)
@@ -150,7 +149,7 @@ func TestCountsOfRoughNetworks(t *testing.T) {
 	})
 }
 
-// TestCountsOfRefusals: who is sent back is counted once for each time.
+// TestCountsOfRefusals: each refusal is counted once.
 func TestCountsOfRefusals(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	a := j.pes[0]
@@ -174,7 +173,7 @@ func TestCountsOfRefusals(t *testing.T) {
 	a.quiet()
 	j.close()
 
-	// An answer that finds no room is parked, once for each time that it is tried.
+	// An answer that finds no room is parked, and counted once for each try.
 	m := modes[0]
 	m.credits = 1
 	m.stuck = func(o *work) bool { return o.from == 1 && stuck }

@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/proxy/credit"
 )
 
-// operations are one of each kind that takes credits, with what it adds to the
-// word at offset 0 of its target.
+// operations has one of each kind that takes credits, with the number that it adds to the word at
+// offset 0 of its target.
 func (p *pe) operations(source []byte) map[string]func(to fabric.PE) (Status, uint64) {
 	at := unsafe.Pointer(&source[0])
 	fetched := new(uint64)
@@ -31,14 +31,14 @@ func (p *pe) operations(source []byte) map[string]func(to fabric.PE) (Status, ui
 	}
 }
 
-// PEs that are stuck do not stop the traffic to the others, whatever is sent
-// to them, and all of it arrives when they come back.
+// Stuck PEs do not stop the traffic to the others, whatever is sent to them. All of it arrives when
+// they come back.
 func TestPlayedStuckPeers(t *testing.T) {
 	const n, heap = 8, 32 << 10
 	for _, m := range modes {
 		m.delay = 3
-		// Of the endpoint, shared by all PEs: the messages that 5 of them may
-		// have without an answer, and a write with its signal for each token.
+		// Limits of the endpoint, which all PEs share: the messages that 5 of them may have without
+		// an answer, and a write with its signal for each token.
 		m.credits = 5*credit.Window + 2*tokens
 		t.Run(m.name, func(t *testing.T) {
 			var stuck func(pe fabric.PE) bool
@@ -59,7 +59,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 					}
 					return st
 				}
-				// Fill what there is for those that are stuck.
+				// Use up all that stuck PEs can get.
 				ops := a.operations(source)
 				for what, f := range ops {
 					for to := fabric.PE(1); to <= several; to++ {
@@ -78,7 +78,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 						}
 					}
 				}
-				// A quiet would wait for them; the others go on.
+				// A quiet would wait for the stuck PEs; the others go on.
 				for to := several + 1; to < n; to++ {
 					for what, f := range ops {
 						for range 50 {
@@ -175,7 +175,7 @@ func TestBytesUnderWay(t *testing.T) {
 	if a.table.Bytes != 0 || a.peers[1].Bytes != 0 || a.peers[1].Tokens != 0 {
 		t.Errorf("at rest: %d bytes, %d and %d tokens of PE 1", a.table.Bytes, a.peers[1].Bytes, a.peers[1].Tokens)
 	}
-	// One that is larger than all there may be passes.
+	// An operation that is larger than the bound passes.
 	a.table.Bytes = credit.MaxBytes
 	if st := put(1, 1<<20); st != Pending {
 		t.Errorf("a first operation beyond the bound: %d", st)
@@ -187,8 +187,8 @@ func TestBytesUnderWay(t *testing.T) {
 	j.close()
 }
 
-// No more than the window of messages goes to a PE that does not answer, and
-// one that does is asked in time.
+// No more than the window of messages goes to a PE that does not answer. A PE that answers is asked
+// in time.
 func TestWindow(t *testing.T) {
 	m := modes[0]
 	j := newJob(t, m, 1, 2, 4096)

@@ -8,13 +8,13 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// A PE that does not poll is sent no more bytes of one-sided writes than its part and one
-// write more, though each write is complete at its source; those that have to wait do, with
-// or without a signal, and go on when it answers.
+// A PE that does not poll gets no more bytes of one-sided writes than its part and one write more,
+// though each write is complete at its source. Further writes wait, with or without a signal, and
+// go on when the PE answers.
 func TestUnreadIsBounded(t *testing.T) {
 	const n, most = 16 << 10, 64 << 10
 	for _, m := range modes {
-		if m.caps.DeliveryComplete || m.name == "bare" { // whose bytes under way are counted; and which sends messages
+		if m.caps.DeliveryComplete || m.name == "bare" { // the first counts no bytes under way, the second sends messages
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestUnreadIsBounded(t *testing.T) {
 					case Failed:
 						t.Fatal(a.Err())
 					}
-					a.poll() // a write that has left gives its token back; only a polls
+					a.poll() // a write that has left frees its token; only a polls
 				}
 				if got := sent() - before; got < most || got >= most+n {
 					t.Errorf("%d bytes went to a PE that does not poll, want %d", got, most)
@@ -54,7 +54,7 @@ func TestUnreadIsBounded(t *testing.T) {
 			if got := a.peers[1].Count[layout.NoCredit]; got == 0 {
 				t.Error("no refusal was counted")
 			}
-			// What waits behind a fence goes by the same rule.
+			// Writes that wait behind a fence follow the same rule.
 			before := a.peers[1].Count[layout.WriteBytes]
 			a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil)
 			a.Fence()

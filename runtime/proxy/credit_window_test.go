@@ -16,8 +16,8 @@ func (p *pe) crowded(n int) {
 	p.Calm = p.Window / 2
 }
 
-// A PE that does not answer gets no more bytes of messages than its part, by each
-// of the ways a caller has, and all of it arrives when it answers.
+// A PE that does not answer gets no more bytes of messages than its part, by each kind of
+// operation. All of it arrives when the PE answers.
 func TestWindowOfBytes(t *testing.T) {
 	source := make([]byte, maxPayload)
 	at := unsafe.Pointer(&source[0])
@@ -50,7 +50,7 @@ func TestWindowOfBytes(t *testing.T) {
 						counted += row.adds
 					case Again:
 						again++
-						a.poll() // what has left gives its token back
+						a.poll() // a message that has left frees its token
 					default:
 						t.Fatal(a.Err())
 					}
@@ -63,7 +63,7 @@ func TestWindowOfBytes(t *testing.T) {
 				}
 				a.quiet()
 			}
-			// A signal behind bytes that travel by themselves counts too.
+			// A signal behind bytes of a one-sided write counts too.
 			large := min(uint64(16<<10), a.PutMax())
 			big := make([]byte, large)
 			signals := uint64(0)
@@ -87,11 +87,11 @@ func TestWindowOfBytes(t *testing.T) {
 	}
 }
 
-// C has the same bound: what Go would refuse it leaves to Go.
+// C has the same bound: it leaves to Go what Go would refuse.
 func TestWindowOfBytesInC(t *testing.T) {
 	for _, n := range []int{2, 1000, 1_000_000} {
 		for _, size := range []int{8, 150, 2100} {
-			m := native(modes[3]) // which injects all of it
+			m := native(modes[3]) // it injects all of it
 			stuck := true
 			m.stuck = func(o *work) bool { return stuck }
 			j := newRingJob(t, m, 1, 2, 1, 1<<16)

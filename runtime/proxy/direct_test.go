@@ -14,9 +14,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Puts and gets of what NICs reach are one operation of the fabric each, with
-// either end in GPU memory, and are seen when quiet says so. What lies in two parts
-// goes by way of main memory.
+// If NICs reach the memory, puts and gets are one operation of the fabric each, with either end in
+// GPU memory, and a quiet makes them visible. Bytes that lie in two parts go through main memory.
 func TestDirect(t *testing.T) {
 	const heap, n = 1 << 18, 20_000
 	for _, lazy := range []bool{false, true} {
@@ -34,7 +33,7 @@ func TestDirect(t *testing.T) {
 						})
 						j.quiet(0, 0)
 					}
-					j.drain() // PE 0 knows what is reached
+					j.drain() // PE 0 knows the registered parts
 					for _, c := range []struct {
 						what       string
 						far, local int
@@ -70,7 +69,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// Who asks for many puts is not flushed for each.
+// A PE that asks after many puts makes the target flush once, and not for each.
 func TestFlushOnce(t *testing.T) {
 	m := modes[1]
 	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: messageSize, chunks: 4}
@@ -95,8 +94,7 @@ func TestFlushOnce(t *testing.T) {
 	j.close()
 }
 
-// A registration that fails changes nothing, and those that did not fail can be
-// undone.
+// A registration that fails changes nothing, and the ones that did not fail can be undone.
 func TestRegisterHeapRefused(t *testing.T) {
 	m := modes[0]
 	m.gpus = &gpus{alone: true, chunk: messageSize, chunks: 2}
@@ -124,8 +122,8 @@ func TestRegisterHeapRefused(t *testing.T) {
 	j.close()
 }
 
-// What is lent is reached while the loan lasts, whoever tells of it when: PEs learn of
-// loans that they have not begun, and late of those that are over.
+// A loan can be reached while it lasts, whenever messages about it come: PEs learn of loans that
+// they have not begun, and late of loans that are over.
 func TestLoans(t *testing.T) {
 	const from, n = 1 << 15, 20_000
 	m := modes[0]
@@ -195,7 +193,7 @@ func TestLoans(t *testing.T) {
 		knows("afterwards")
 		put(false)
 
-		// Others at the same place, of which PE 0 has had enough before it learns of them.
+		// Other loans at the same place. PE 0 has ended them before it learns of them.
 		b.stage.BeginLoan(second)
 		a.stage.BeginLoan(second)
 		lend(b, second)
@@ -213,7 +211,7 @@ func TestLoans(t *testing.T) {
 	j.close()
 }
 
-// Bytes that cannot be flushed are the end of the job, not of its sense.
+// If bytes cannot be flushed, the job ends, and nothing is left behind.
 func TestFlushFails(t *testing.T) {
 	m := modes[0]
 	m.gpus = &gpus{nic: every, lazy: true, alone: true, chunk: messageSize, chunks: 2}

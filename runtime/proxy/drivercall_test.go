@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// TestDriverCalls: whatever a stream is asked for, the engine has said before what that is
-// for, and for which PE: it may be held right then.
+// TestDriverCalls: before each driver call the engine has noted its purpose and its PE, because the
+// driver may block that call.
 func TestDriverCalls(t *testing.T) {
 	const n = 3 * messageSize
 	for name, want := range map[string]map[string][2]string{
@@ -74,7 +74,7 @@ func TestDriverCalls(t *testing.T) {
 	}
 }
 
-// TestLockOfOneWhoIsHeld: who explains a wait gets the lock, or goes on without it.
+// TestLockOfOneWhoIsHeld: the explanation of a wait takes the lock, or goes on without it.
 func TestLockOfOneWhoIsHeld(t *testing.T) {
 	j := newJob(t, modes[0], 1, 1, 4096)
 	e := j.pes[0].Engine

@@ -7,8 +7,8 @@ import (
 	"libshmem/fabric"
 )
 
-// A signal is dropped with its own write, and not one of another PE with a write of the same
-// number.
+// A signal is dropped with its own write. A signal of another PE with a write of the same number is
+// not.
 func TestDroppedSignal(t *testing.T) {
 	m, held := modes[5], true
 	m.fail = func(o *work) int32 {

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// A PE may have several engines, each with a thread, a network endpoint and a
-// lock of its own, over one memory. What they apply at once is atomic together.
+// A PE may have several engines over one memory, each with its own thread, network endpoint and
+// lock. Operations that they apply at once are atomic together.
 func TestEnginesShareMemory(t *testing.T) {
 	const engines, each = 4, 3000
 	memories := [][]byte{guarded(t, internal+4096), guarded(t, internal+4096)}

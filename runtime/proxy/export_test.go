@@ -12,7 +12,7 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// What the tests from outside need to know or to prepare.
+// Access to the engine for tests from outside.
 
 // MaxPayload is the largest put that travels as a message.
 const MaxPayload = maxPayload
@@ -20,11 +20,10 @@ const MaxPayload = maxPayload
 // KindBatch is the kind of a message with several operations.
 const KindBatch = byte(layout.KindBatch)
 
-// AllBytes is what may wait for one PE, from all others together.
+// AllBytes bounds the bytes that may wait for one PE, from all others together.
 const AllBytes = credit.AllBytes
 
-// NearWrap puts the counters of an engine towards a PE just below where they wrap
-// round. The PE does the same.
+// NearWrap puts the counters of an engine towards a PE just below their wrap. The PE does the same.
 func (e *Engine) NearWrap(pe int) {
 	p := &e.peers[pe]
 	p.Sent, p.Received = 1<<32-30, 1<<32-30
@@ -36,26 +35,26 @@ func (e *Engine) NearWrap(pe int) {
 	}
 }
 
-// FewNumbers has the numbers of writes wrap round often, and the window be full. All
-// PEs do the same, before Connect.
+// FewNumbers makes the numbers of writes wrap often, and the window fill. All PEs do the same,
+// before Connect.
 func (e *Engine) FewNumbers(bits, window uint32) { e.space = flow.Space{Bits: bits, Window: window} }
 
-// Stay has writes wait for room in a window, however small. It comes before Connect.
+// Stay makes writes wait for room in a window, however small. It comes before Connect.
 func (e *Engine) Stay() { e.smallWindow = 0 }
 
-// WriteWindowOf is the window of n PEs whose queues have room for so many arrivals.
+// WriteWindowOf returns the window of n PEs whose queues have room for that many arrivals.
 func WriteWindowOf(n, arrivals int) int { return int(credit.WriteWindow(n, arrivals)) }
 
-// ReceivesOf is how many receive buffers an engine of n PEs has on such a network.
+// ReceivesOf returns how many receive buffers an engine of n PEs has on such a network.
 func ReceivesOf(n int, c fabric.Caps) int {
 	return receives + credit.MoreReceives(n, credit.WriteWindow(n, c.Arrivals), &c)
 }
 
-// FewSequences is how many PEs may number their writes to this one, where the provider
-// does not tell who wrote.
+// FewSequences sets how many PEs may number their writes to this one, if the provider does not name
+// the writer.
 func (e *Engine) FewSequences(n uint32) { e.mostSequences = n }
 
-// Streamless is how many PEs have refused this one a stream.
+// Streamless returns how many PEs have refused this one a sequence stream.
 func (e *Engine) Streamless() (n uint64) {
 	for i := range e.peers {
 		if e.peers[i].Stream == sequenceRefused {
@@ -65,11 +64,10 @@ func (e *Engine) Streamless() (n uint64) {
 	return n
 }
 
-// Due is the number of the message that the engine applies next of a PE's.
+// Due returns the number of a PE's next message to apply.
 func (e *Engine) Due(pe int) uint32 { return e.peers[pe].Received + 1 }
 
-// Kept is how many messages the engine keeps until those before them have come,
-// and their bytes.
+// Kept returns how many messages the engine keeps until earlier ones have come, and their bytes.
 func (e *Engine) Kept() (messages, bytes int) {
 	return e.early.Len(), e.early.Bytes()
 }
@@ -85,7 +83,7 @@ func (e *Engine) Sleeps(n int, pace *fabric.Pace, now time.Time) bool {
 	return false
 }
 
-// FoundNoRoom reports whether something waits for room, for which nothing has to arrive.
+// FoundNoRoom reports whether an operation waits for room that may come without an arrival.
 func (e *Engine) FoundNoRoom() bool {
 	some := false
 	e.all(func(s *Engine) { some = some || s.NoRoom() })
@@ -101,7 +99,7 @@ func (e *Engine) unqueued() bool {
 	return true
 }
 
-// AtRest tells whether the engine holds nothing of an operation, on any stream.
+// AtRest reports whether the engine holds nothing of any operation, in any context.
 func (e *Engine) AtRest() bool {
 	rest := true
 	e.all(func(s *Engine) { rest = rest && s.atRest() })
@@ -112,8 +110,7 @@ func (e *Engine) atRest() bool {
 	return len(e.table.Free) == tokens-receives && e.quiets.Pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && e.early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
 }
 
-// Mappings are what the engine has of the operating system: the message buffers,
-// and the state of its peers.
+// Mappings returns the engine's mappings: the message buffers, and the state of its peers.
 func (e *Engine) Mappings() [2][]byte {
 	page := e.Report.Bytes()
 	begins := unsafe.Pointer(unsafe.SliceData(page))

@@ -23,7 +23,7 @@ func (e *end) match() {
 	e.recvs = slices.Delete(e.recvs, 0, n)
 }
 
-// idle tells whether nothing is under way.
+// idle reports whether no operation is under way.
 func (w *network) idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +35,7 @@ func (w *network) idle() bool {
 	return len(w.flying) == 0
 }
 
-// writes is how many were posted and are under way.
+// writes returns how many writes are under way.
 func (w *network) writes() (n int) {
 	for _, o := range w.flying {
 		if o.kind == fabric.KindWrite {

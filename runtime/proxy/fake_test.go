@@ -15,25 +15,24 @@ import (
 	"libshmem/runtime/proxy/fastpath/fastpathtest"
 )
 
-// mode is how a network of the tests behaves.
+// mode is the behaviour of a fake network.
 type mode struct {
 	name    string
 	caps    fabric.Caps
 	again   int               // percent of the posts that are refused
 	credits int               // operations under way from one endpoint, 0: any number
 	native  bool              // C can post and poll, too
-	delay   int               // most polls from one stage of an operation to the next
-	fail    func(*work) int32 // the error that an operation ends with; nil: none fail
-	stuck   func(*work) bool  // whether an operation does not move; nil: all do
+	delay   int               // the most polls for one stage of an operation
+	fail    func(*work) int32 // the error of an operation; nil: none fails
+	stuck   func(*work) bool  // reports whether an operation does not move; nil: all move
 	gpus    *gpus             // nil: main memory only
 
 	noGPU func(fabric.GPUMemory) error // the error of a registration of GPU memory; nil: none fails
 }
 
-// network joins the endpoints of one process. It does what its mode's caps
-// allow and no more than they promise, by the numbers of its seed: operations
-// leave late, overtake each other, and land in two pieces. It moves when an
-// endpoint is polled.
+// network joins the endpoints of one process. It does what its mode's caps allow, and no more than
+// they promise, by the numbers of its seed: operations leave late, overtake each other, and land in
+// two pieces. It moves when an endpoint is polled.
 type network struct {
 	t    testing.TB
 	mode mode
@@ -44,7 +43,7 @@ type network struct {
 	ends   []*end
 	flying []*work // in the order of posting
 	pool   []*work
-	landed func(pe fabric.PE) // after memory of pe changed by a write
+	landed func(pe fabric.PE) // called after a write changed memory of pe
 	cards  []*testGPU         // nil: none
 }
 
@@ -58,7 +57,7 @@ type work struct {
 	n        int
 	remote   uint64
 	key      uint64
-	data     []byte // what has left the source
+	data     []byte // the bytes that have left the source
 	notify   bool
 	number   uint32
 	left     bool
@@ -79,17 +78,17 @@ type end struct {
 	me        fabric.PE
 	peers     int
 	queue     []fabric.Completion
-	inbox     []*work // messages that arrived and wait for a buffer
+	inbox     []*work // messages that have arrived and wait for a buffer
 	recvs     []posted
 	busy      map[fabric.Token]bool
 	flying    int
 	regions   map[uint64]fabric.Region
 	keys      uint64
 	wake      chan struct{}
-	strangers uint64 // completions that a test says were dropped
+	strangers uint64 // completions that the provider dropped, as set by a test
 	came      bool   // something arrived since the last Wait
 	closed    bool
-	box       *fastpathtest.Box // where C posts; nil: C cannot
+	box       *fastpathtest.Box // takes the posts of C; nil: C cannot post
 
 	// For tests.
 	polls, waits, refusals int
@@ -159,13 +158,14 @@ func (e *end) registered(buf unsafe.Pointer, n int, desc uintptr) {
 	e.net.broken("PE %d: local buffer of %d bytes is not in the region of its descriptor", e.me, n)
 }
 
-// refuse says whether a post finds no room.
+// refuse reports whether a post finds no room.
 func (e *end) refuse() bool {
 	m := &e.net.mode
 	return m.credits > 0 && e.flying >= m.credits || m.again > 0 && e.net.rng.IntN(100) < m.again
 }
 
-// more is how many further receive buffers there are: without numbers all that the queue has room for.
+// more returns the number of further receive buffers: without numbers, all that the queue has room
+// for.
 func (e *end) more() int {
 	if c := &e.net.mode.caps; c.TurnsAway {
 		return c.Arrivals
@@ -255,8 +255,8 @@ func (w *network) later() int {
 	return w.now + w.rng.IntN(w.mode.delay)
 }
 
-// step moves what is under way: everything on a network without delay, else
-// one operation by one stage, mostly.
+// step moves operations that are under way: all of them on a network without delay, else usually
+// one operation by one stage.
 func (w *network) step() {
 	w.now++
 	if w.mode.delay == 0 {
@@ -279,7 +279,7 @@ func (w *network) step() {
 			}
 		}
 		if w.flying[i].left {
-			i = w.first(i) // or all wait for one that is hard to hit
+			i = w.first(i) // otherwise all wait for one that is hard to hit
 		}
 		if w.flying[i].due <= w.now {
 			w.advance(i)
@@ -287,7 +287,7 @@ func (w *network) step() {
 	}
 }
 
-// advance moves operation i on and tells whether it has arrived.
+// advance moves operation i on and reports whether it has arrived.
 func (w *network) advance(i int) bool {
 	o := w.flying[i]
 	if w.stuck(o) {
@@ -335,7 +335,7 @@ func (w *network) leave(o *work) {
 	}
 }
 
-// first is the first operation that must arrive before operation i, or i.
+// first returns the first operation that must arrive before operation i, or i.
 func (w *network) first(i int) int {
 	o, caps := w.flying[i], &w.mode.caps
 	for k, before := range w.flying[:i] {
@@ -400,7 +400,7 @@ func (w *network) changed(pe fabric.PE) {
 	}
 }
 
-// remote is the memory of this end that a one-sided operation names.
+// remote returns the memory of this end that a one-sided operation names.
 func (e *end) remote(o *work) []byte {
 	r, ok := e.regions[o.key]
 	at := o.remote
@@ -418,7 +418,7 @@ func (e *end) complete(c fabric.Completion) {
 	e.come()
 }
 
-// come ends a Wait because of what arrived.
+// come ends a Wait because of an arrival.
 func (e *end) come() {
 	e.came = true
 	e.signal()
@@ -439,7 +439,7 @@ func (e *end) Poll(c []fabric.Completion) (int, error) {
 	w.step()
 	most := len(c)
 	if w.mode.delay > 0 {
-		// Nobody promises an order of completions.
+		// The order of completions is not promised.
 		w.rng.Shuffle(len(e.queue), func(i, k int) { e.queue[i], e.queue[k] = e.queue[k], e.queue[i] })
 		most = 1 + w.rng.IntN(min(4, len(c)))
 	}

@@ -17,7 +17,7 @@ func delayedWrites(m mode, held *bool) mode {
 	return m
 }
 
-// turns lets everything move that can.
+// turns moves everything that can move.
 func (j *ringJob) turns() {
 	for range 100 {
 		for i, p := range j.pes {
@@ -31,8 +31,8 @@ func (j *ringJob) turns() {
 	}
 }
 
-// The question of C at half the window covers the writes of before: where completions do not
-// tell that bytes are there, quiet goes by its answer.
+// The question that C asks at half the window covers earlier writes: if completions do not say that
+// bytes have arrived, a quiet relies on the answer.
 func TestFlushInC(t *testing.T) {
 	held, m := true, modes[5]
 	m.caps.DeliveryComplete = false
@@ -60,8 +60,8 @@ func TestFlushInC(t *testing.T) {
 	}
 }
 
-// A batch that a burst has left open is of its own epoch. Behind a fence C puts nothing into
-// it: where writes have no numbers it leaves before a write of its epoch is there.
+// A batch that a burst has left open belongs to its own epoch. Behind a fence C adds nothing to it:
+// if writes have no numbers, it leaves before a write of its epoch has arrived.
 func TestFenceInC(t *testing.T) {
 	held := true
 	j := newRingJob(t, delayedWrites(modes[4], &held), 1, 2, 1, 1<<16)

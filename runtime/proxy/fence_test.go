@@ -9,14 +9,13 @@ import (
 	"libshmem/fabric"
 )
 
-// chain is a sequence of writes that overlap, by one PE to another, with a
-// fence between any two. The target's memory is at any moment what it was after
-// some number of them, and any part of the next.
+// chain is a sequence of overlapping writes by one PE to another, with a fence between any two. At
+// any moment the target's memory has the effect of some number of them, and any part of the next.
 type chain struct {
 	t    testing.TB
 	heap []byte
-	now  []byte   // what heap was when last looked at, without the next
-	next []change // the others
+	now  []byte   // heap at the last look, without the next write
+	next []change // the other writes
 }
 
 type change struct {
@@ -76,7 +75,7 @@ func TestFenceChain(t *testing.T) {
 				for range 60 {
 					n := 1 + j.rng.IntN(heap/2)
 					if j.rng.IntN(3) == 0 {
-						n = heap / 2 // one-sided where that is allowed
+						n = heap / 2 // one-sided if that is allowed
 					}
 					kind := j.rng.IntN(6)
 					if kind == 0 {
@@ -115,7 +114,7 @@ func TestFenceChain(t *testing.T) {
 	}
 }
 
-// nearWrap puts all counters between the PEs just below where they wrap round.
+// nearWrap puts all counters between the PEs just below their wrap.
 func nearWrap(j *job) {
 	for _, a := range j.pes {
 		for _, b := range j.pes {
@@ -156,7 +155,7 @@ func TestWriteBehindMessages(t *testing.T) {
 	if st := write(); st != Pending || !a.peers[1].Flushing || a.peers[1].Queued != 1 || j.net.writes() != 1 {
 		t.Errorf("behind a fence: %d, flushing %v, %d queued, %d writes posted", st, a.peers[1].Flushing, a.peers[1].Queued, j.net.writes())
 	}
-	count() // of this epoch: what comes later waits too
+	count() // of this epoch: later messages make it wait, too
 	if st := write(); st != Pending || a.peers[1].Queued != 3 || j.net.writes() != 1 {
 		t.Errorf("behind what waits: %d, %d queued, %d writes posted", st, a.peers[1].Queued, j.net.writes())
 	}
@@ -173,7 +172,7 @@ func TestWriteBehindMessages(t *testing.T) {
 	j.close()
 }
 
-// A flush answers for what was sent before it.
+// A flush answers for the messages that were sent before it.
 func TestMessageDuringFlush(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 4096)
 	a, b := j.pes[0], j.pes[1]
@@ -182,7 +181,7 @@ func TestMessageDuringFlush(t *testing.T) {
 	if st := a.Quiet(); st != Pending {
 		t.Fatalf("quiet: %d", st)
 	}
-	b.poll() // applies and answers
+	b.poll() // it applies and answers
 	count()
 	a.poll() // the answer
 	if a.peers[1].Flushing || b.heap[0] != 1 {
@@ -201,7 +200,7 @@ func TestMessageDuringFlush(t *testing.T) {
 	j.close()
 }
 
-// Behind a signal that found no room nothing goes to the same PE.
+// Behind a signal that found no room, no message goes to the same PE.
 func TestParkedSignal(t *testing.T) {
 	j := newJob(t, modes[0], 1, 3, 16384)
 	a, b := j.pes[0], j.pes[1]
@@ -258,7 +257,7 @@ func (c *choosy) Send(op *fabric.Send) error {
 	return c.end.Send(op)
 }
 
-// A provider that hardly ever has room slows everything and stops nothing.
+// A provider that hardly ever has room slows everything down and stops nothing.
 func TestStorm(t *testing.T) {
 	for _, i := range []int{0, 7, 9, 15} {
 		m := combination(i)

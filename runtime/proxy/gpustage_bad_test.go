@@ -15,7 +15,7 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// unregistering is a provider that registers some regions and no more.
+// unregistering is a provider that registers some regions and refuses further ones.
 type unregistering struct {
 	*end
 	left int
@@ -28,7 +28,7 @@ func (u *unregistering) Register(base unsafe.Pointer, n uint64) (fabric.Region, 
 	return u.end.Register(base, n)
 }
 
-// What cannot be staged says so, and keeps nothing.
+// If staging cannot begin, it says so, and keeps nothing.
 func TestStageRefused(t *testing.T) {
 	for _, test := range []struct {
 		what    string
@@ -72,7 +72,7 @@ func TestStageRefused(t *testing.T) {
 	}
 }
 
-// A GPU that fails ends the job, which names the call.
+// A GPU that fails ends the job, and the error names the call.
 func TestStagedFailures(t *testing.T) {
 	for _, call := range []string{"Copy", "Write", "Atomic", "Mark", "Marked"} {
 		g := gpus{atomics: gpustage.AllAtomics}
@@ -101,7 +101,7 @@ func TestStagedFailures(t *testing.T) {
 	}
 }
 
-// Bytes that cannot be read fail the put that offered them, and the get that
+// If bytes cannot be read, the put that requested to send them fails, and so does the get that
 // wanted them.
 func TestStagedErrors(t *testing.T) {
 	for _, base := range modes {
@@ -124,7 +124,7 @@ func TestStagedErrors(t *testing.T) {
 			size := min(uint64(n), a.PutMax())
 			for _, test := range []struct {
 				what string
-				by   fabric.PE // who reads
+				by   fabric.PE // the PE that reads
 				post func(r *Request) Status
 				late bool // its request ends when the source may be reused
 				text string
@@ -136,7 +136,7 @@ func TestStagedErrors(t *testing.T) {
 				{"get into GPU memory", 0, func(r *Request) Status { return a.Get(1, 0, gpu, n, r) }, false, "PE 1: get: error 113"},
 			} {
 				if test.what == "put" && size <= maxPayload {
-					continue // all messages
+					continue // all travel as messages
 				}
 				failing = test.by
 				var r Request
@@ -221,8 +221,8 @@ func TestBadStagedMessages(t *testing.T) {
 	}
 }
 
-// What the owner of GPU memory cannot do fails where it is asked for; a set and
-// a fetch need nothing.
+// Operations that the owner of GPU memory cannot do fail at their caller. A set and a fetch always
+// work.
 func TestAtomicRefused(t *testing.T) {
 	m := modes[0]
 	m.gpus = &gpus{has: func(pe int) bool { return pe == 1 }}

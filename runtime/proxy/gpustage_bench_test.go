@@ -17,9 +17,9 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// copier is a Memory whose GPU memory is main memory. Its streams do everything
-// at once: by memcpy on the caller's thread, or, as copy engines that are faster
-// than the network and cost the thread nothing, not at all.
+// copier is a Memory whose GPU memory is main memory. Its streams do everything at once: by memcpy
+// on the caller's thread, or not at all, like copy engines that are faster than the network and
+// cost the thread nothing.
 type copier struct {
 	base  uintptr
 	n     uintptr
@@ -56,8 +56,8 @@ func (c *copier) Mark(s gpustage.Stream) (uint64, error)   { c.marks[s]++; retur
 func (c *copier) Marked(s gpustage.Stream) (uint64, error) { return c.marks[s], nil }
 func (c *copier) Close() error                             { return nil }
 
-// endpoints is two engines over libfabric, polled by the caller in turn, so that
-// a busy machine counts for both ways alike.
+// endpoints is two engines over libfabric. The caller polls them in turn, so that a busy machine
+// affects both directions alike.
 func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps [2][]byte) {
 	ends := make([]Endpoint, 2)
 	var stages []*gpustage.Stage
@@ -106,7 +106,7 @@ func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps 
 	return es, heaps
 }
 
-// processor is the time that this thread has had.
+// processor returns the processor time of this thread.
 func processor() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
@@ -115,10 +115,9 @@ func processor() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkStaged is puts between two endpoints of tcp on one thread: of main
-// memory, of GPU memory whose copies cost nothing, and of GPU memory whose copies
-// this thread makes. cpu-ns is what both sides take, the kernel's part included,
-// and a signal is there and back.
+// BenchmarkStaged measures puts between two endpoints of tcp on one thread: of main memory, of GPU
+// memory whose copies cost nothing, and of GPU memory that this thread copies. cpu-ns is the time
+// of both sides, the kernel's part included. A signal goes there and back.
 func BenchmarkStaged(b *testing.B) {
 	const size = 64 << 20
 	for _, way := range []struct {

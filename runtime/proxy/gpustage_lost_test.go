@@ -13,9 +13,9 @@ import (
 // theDead is the PE of four that is lost in these tests.
 const theDead = fabric.PE(1)
 
-// TestPlayedStagedLost has a PE die in the middle of everything, with heaps and buffers in
-// GPU memory. What the others ask of it ends, what streams and the provider have comes
-// back, and they go on among themselves with all chunks and slots there are.
+// TestPlayedStagedLost loses a PE in the middle of everything, with heaps and buffers in GPU
+// memory. Operations of the others on it end, the memory that streams and the provider hold comes
+// back, and the others go on among themselves with all chunks and slots.
 func TestPlayedStagedLost(t *testing.T) {
 	var ended, quiets, late int
 	for name, g := range gpuModels {
@@ -44,12 +44,12 @@ func TestPlayedStagedLost(t *testing.T) {
 
 type gpuStageLoss struct {
 	*job
-	gone, held          bool // the PE; what others have asked of it
+	gone, held          bool // the PE is lost; the provider keeps operations on it
 	requests            map[*Request]fabric.PE
 	ended, quiets, late int
 }
 
-// run: stays says that the provider keeps what it has until the end.
+// run: stays says that the provider keeps its operations until the end.
 func (l *gpuStageLoss) run(stays bool) {
 	dead := l.pes[theDead]
 	survivors := append(append([]*pe{}, l.pes[:theDead]...), l.pes[theDead+1:]...)
@@ -60,7 +60,7 @@ func (l *gpuStageLoss) run(stays bool) {
 		all[l.rng.IntN(len(all))].poll()
 	}
 	l.gone, l.held = true, true
-	l.pes = survivors // nobody polls the other one any more
+	l.pes = survivors // the lost one is not polled any more
 	var tickets []Ticket
 	for _, p := range survivors {
 		for range l.rng.IntN(20) {
@@ -125,7 +125,7 @@ func (l *gpuStageLoss) run(stays bool) {
 	}
 }
 
-// comeBack has the provider give back what it holds.
+// comeBack makes the provider complete the operations that it keeps.
 func (l *gpuStageLoss) comeBack(survivors []*pe) {
 	l.held = false
 	for range 2000 {
@@ -133,7 +133,7 @@ func (l *gpuStageLoss) comeBack(survivors []*pe) {
 	}
 }
 
-// ask posts something of any kind, or nothing where there is no room.
+// ask posts a random operation, or nothing if there is no room.
 func (l *gpuStageLoss) ask(p *pe, to fabric.PE) {
 	if to == p.me {
 		return
@@ -176,7 +176,7 @@ func (l *gpuStageLoss) ask(p *pe, to fabric.PE) {
 	}
 }
 
-// settle ends what a failed quiet may leave.
+// settle ends the state that a failed quiet may leave.
 func (l *gpuStageLoss) settle(p *pe) {
 	for range 3 {
 		ticket, st := p.QuietBegin(), Pending
@@ -188,7 +188,7 @@ func (l *gpuStageLoss) settle(p *pe) {
 	l.t.Errorf("PE %d: the quiets go on to fail: %v", p.me, p.Err())
 }
 
-// refused asks the lost PE for each thing.
+// refused tries each operation on the lost PE.
 func (l *gpuStageLoss) refused(p *pe) {
 	at, _ := p.local(make([]byte, 9000))
 	host := unsafe.Pointer(unsafe.SliceData(make([]byte, 9000)))
@@ -213,7 +213,7 @@ func (l *gpuStageLoss) refused(p *pe) {
 	}
 }
 
-// goOn has two survivors use all the chunks and slots that there are.
+// goOn lets two survivors use all chunks and slots.
 func (l *gpuStageLoss) goOn(p, q *pe) {
 	for round := range 6 {
 		size := min(60_000, p.PutMax())

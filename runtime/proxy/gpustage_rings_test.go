@@ -9,7 +9,7 @@ import (
 	"libshmem/queue"
 )
 
-// Operations that come by rings, from C too.
+// Operations from rings, also with C.
 func TestPlayedStagedRings(t *testing.T) {
 	for name, g := range gpuModels {
 		for i, m := range modes {

@@ -12,7 +12,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// staleStage reports what staging holds at rest.
+// staleStage reports what a stage holds at rest.
 func (p *pe) staleStage() {
 	p.j.t.Helper()
 	if err := p.stage.Rest(); err != nil {
@@ -20,7 +20,7 @@ func (p *pe) staleStage() {
 	}
 }
 
-// gpuModels are the ways in which GPUs differ.
+// gpuModels are the kinds of GPUs.
 var gpuModels = map[string]gpus{
 	"atomics": {atomics: gpustage.AllAtomics, words: 3, delay: 4, chunk: messageSize, chunks: 3},
 	"alone":   {alone: true, delay: 4, chunk: messageSize, chunks: 4},
@@ -44,7 +44,7 @@ func TestPlayedStagedPrograms(t *testing.T) {
 					n := 2 + int(seed)%3
 					j := newJob(t, m, seed, n, shared+n*pairHeap)
 					if seed%2 == 0 {
-						j.drain() // of what says which parts NICs reach
+						j.drain() // of the messages that say which parts NICs reach
 						nearWrap(j)
 					}
 					runPrograms(j, 60)
@@ -54,7 +54,7 @@ func TestPlayedStagedPrograms(t *testing.T) {
 	}
 }
 
-// The tests of what operations do, with heaps in GPU memory.
+// The tests of operations, with heaps in GPU memory.
 func TestPlayedStagedOperations(t *testing.T) {
 	for name, g := range gpuModels {
 		for i, m := range modes {
@@ -71,8 +71,7 @@ func TestPlayedStagedOperations(t *testing.T) {
 	}
 }
 
-// Engines of one PE that change words of its GPU memory in steps do it one after
-// the other.
+// Engines of one PE that change words of its GPU memory in steps take turns.
 func TestStagedEnginesShare(t *testing.T) {
 	const engines, each, heap = 3, 300, 4096
 	g := gpus{alone: true, delay: 3, shared: []*gpustage.Alone{new(gpustage.Alone), new(gpustage.Alone)}, chunk: messageSize, chunks: 2}
@@ -110,7 +109,7 @@ func TestStagedEnginesShare(t *testing.T) {
 		j.pes[j.rng.IntN(2)].poll()
 	}
 	j := jobs[0]
-	for i, other := range jobs { // each needs what the others have
+	for i, other := range jobs { // each needs what the others hold
 		ticket := other.pes[0].QuietBegin()
 		j.await("quiet", func() bool {
 			o := jobs[j.rng.IntN(engines)]
@@ -176,8 +175,7 @@ func TestStagedNoAllocation(t *testing.T) {
 	}
 }
 
-// The engines' threads move GPU memory while nobody polls, and sleep when it is
-// done.
+// The engines' threads move GPU memory while no caller polls, and sleep when it is done.
 func TestStagedLoops(t *testing.T) {
 	for name, g := range gpuModels {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +231,7 @@ func TestStagedLoops(t *testing.T) {
 func TestStagedStuckPeer(t *testing.T) {
 	for name, g := range gpuModels {
 		if g.mapped {
-			continue // by no network
+			continue // no network reaches that
 		}
 		t.Run(name, func(t *testing.T) {
 			g.has, g.chunks = nil, 8
@@ -271,8 +269,8 @@ func TestStagedStuckPeer(t *testing.T) {
 	}
 }
 
-// On a PE whose user heap is GPU memory, what a fence puts behind bytes there comes
-// behind them in main memory too.
+// On a PE whose user heap is GPU memory, main memory changes after GPU memory if a fence orders it
+// so.
 func TestStagedTwoMemories(t *testing.T) {
 	for i := range 16 {
 		m := combination(i)
@@ -312,8 +310,8 @@ func TestStagedTwoMemories(t *testing.T) {
 	}
 }
 
-// While kernels fill the GPU, an atomic operation waits for a place there, and what
-// its PE puts behind it. Signals of others come: a kernel may be waiting for one.
+// While kernels fill the GPU, an atomic operation waits for a place there, and so do later
+// operations of its PE. Signals of other PEs come: a kernel may wait for one of them.
 func TestStagedFull(t *testing.T) {
 	for _, m := range modes {
 		m.gpus = &gpus{atomics: gpustage.AllAtomics &^ gpustage.PlainAtomics, delay: 3, chunk: messageSize, chunks: 3}
@@ -346,7 +344,7 @@ func TestStagedFull(t *testing.T) {
 	}
 }
 
-// What a fetching operation has changed is there for who asks by another stream.
+// The result of a fetching operation is visible to a get, which uses another stream.
 func TestStagedFetchThenGet(t *testing.T) {
 	m := modes[0]
 	m.gpus = &gpus{alone: true, delay: 8, chunk: messageSize, chunks: 3}
@@ -364,8 +362,8 @@ func TestStagedFetchThenGet(t *testing.T) {
 	j.close()
 }
 
-// A fence behind bytes that are still in GPU memory makes no caller wait: neither that
-// of the same PE, whose operations queue, nor one of another.
+// A fence behind bytes that are still in GPU memory makes no caller wait. Operations on the same PE
+// are queued, and operations on another PE go on.
 func TestStagedFence(t *testing.T) {
 	m := modes[0]
 	m.gpus = &gpus{atomics: gpustage.AllAtomics, words: 3, delay: 50, chunk: messageSize, chunks: 3}
@@ -393,7 +391,7 @@ func TestStagedFence(t *testing.T) {
 		t.Errorf("%d operations wait, want 6", q)
 	}
 	post("store to another PE", a.Store(2, 0, 8, 7))
-	for range 200 { // c alone: what waits goes on waiting
+	for range 200 { // c alone: waiting operations go on waiting
 		c.poll()
 	}
 	if binary.NativeEndian.Uint64(c.heap) != 7 || a.peers[1].Queued != 6 {
@@ -408,8 +406,7 @@ func TestStagedFence(t *testing.T) {
 	j.close()
 }
 
-// Bytes of GPU memory do not overtake a write of before a fence, on a fabric that
-// would let them.
+// Bytes of GPU memory do not overtake a write from before a fence, on a fabric that would let them.
 func TestStagedBehindWrites(t *testing.T) {
 	held := true
 	m := modes[3] // unordered

@@ -7,7 +7,7 @@ import (
 	"libshmem/queue"
 )
 
-// TestSimpleApart has puts side by side that do not belong together: each is a message of
+// TestSimpleApart puts side by side operations that do not belong together: each is a message of
 // its own.
 func TestSimpleApart(t *testing.T) {
 	for _, c := range []struct {

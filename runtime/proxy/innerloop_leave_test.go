@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/proxy/fastpath"
 )
 
-// innerLoop is a loop in C over the first PE's engine, which finds nothing in its ring.
+// innerLoop makes a loop in C over the first PE's engine, with an empty ring.
 func (j *ringJob) innerLoop() *fastpath.Loop {
 	j.t.Helper()
 	config, ok := j.pes[0].InnerLoop()
@@ -28,7 +28,7 @@ func (j *ringJob) innerLoop() *fastpath.Loop {
 	return l
 }
 
-// TestLeaves says when C comes back at once.
+// TestLeaves checks when C returns at once.
 func TestLeaves(t *testing.T) {
 	j := newRingJob(t, native(modes[0]), 1, 2, 1, 1<<16)
 	p, c, rig := j.pes[0], j.consumers[0], j.rigs[0][0]
@@ -90,11 +90,11 @@ func TestLeaves(t *testing.T) {
 	free("failing poll")
 	p.end.box.Fail(0)
 
-	// A completion of Go's ends it with the lock held; what came before is done.
+	// A completion for Go ends the loop with the lock held; the work before it is done.
 	rig.Push(&queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(p.heap), Length: 8})
 	c.Drain()
 	j.pes[1].AMO(0, 64, OpAdd, 8, 5, 0, nil, nil)
-	p.words[2] = 1 // somebody sleeps
+	p.words[2] = 1 // a caller sleeps
 	j.until("both", func() bool {
 		if err := p.prov.(*boxed).arrive(); err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestLeaves(t *testing.T) {
 	j.clean()
 }
 
-// TestStopInC ends a stay in C that would have gone on.
+// TestStopInC ends a stay in C that would have continued.
 func TestStopInC(t *testing.T) {
 	j := newRingJob(t, native(modes[0]), 1, 2, 1, 1<<16)
 	p, c := j.pes[0], j.consumers[0]
@@ -142,7 +142,7 @@ func TestStopInC(t *testing.T) {
 			t.Fatalf("%s: still in C", what)
 		}
 		if what == "stop" {
-			p.Loop() // which ends at once
+			p.Loop() // it ends at once
 			<-stopped
 		}
 	}

@@ -23,8 +23,8 @@ import (
 // native is a network whose provider C can use.
 func native(m mode) mode { return both(m)[1] }
 
-// TestSimple says what C takes and what it leaves to Go. The rest of the
-// operations of a ring stays with what is left.
+// TestSimple checks which operations C takes and which it leaves to Go. Later operations of a ring
+// stay with the one that is left.
 func TestSimple(t *testing.T) {
 	const heap = 1 << 16
 	far := make([]byte, 64)
@@ -111,8 +111,8 @@ func TestSimple(t *testing.T) {
 	j.clean()
 }
 
-// TestSimpleFar holds that memory outside the segment is C's to read once Go has
-// found it, and Go's again when the list of what is there was read anew.
+// TestSimpleFar checks that C reads memory outside the segment once Go has found it, and leaves it
+// to Go again after Go has read the memory map anew.
 func TestSimpleFar(t *testing.T) {
 	j := newRingJob(t, native(modes[0]), 1, 2, 1, 1<<16)
 	defer j.clean()
@@ -121,7 +121,7 @@ func TestSimpleFar(t *testing.T) {
 	put := queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(far), Length: 8}
 	for i, inC := range []int{0, 1, 1, 0, 1} {
 		if i == 3 {
-			if err := j.locals[0].Check(64, 8, false); err == nil { // which reads the list
+			if err := j.locals[0].Check(64, 8, false); err == nil { // this reads the list
 				t.Error("8 bytes at 64 can be read")
 			}
 		}
@@ -147,8 +147,8 @@ func TestSimpleFar(t *testing.T) {
 	j.reports[0] = nil
 }
 
-// TestSimpleMerges holds that C makes one message of neighbouring puts, and
-// leaves the first of them to Go when they grow too large for one.
+// TestSimpleMerges checks that C makes one message of neighbouring puts, and leaves the first of
+// them to Go when they grow too large for one.
 func TestSimpleMerges(t *testing.T) {
 	j := newRingJob(t, native(modes[1]), 1, 2, 1, 1<<16)
 	defer j.clean()
@@ -177,8 +177,8 @@ func TestSimpleMerges(t *testing.T) {
 	}
 }
 
-// TestWindowInC has C ask for an answer at half the window, and leave it to Go
-// at the whole.
+// TestWindowInC makes C ask for an answer at half the window, and leave operations to Go at the
+// whole.
 func TestWindowInC(t *testing.T) {
 	m := native(modes[0])
 	stuck := true
@@ -212,15 +212,14 @@ func TestWindowInC(t *testing.T) {
 	}
 }
 
-// TestAsInGo gives the same operations, good and bad, to a consumer in Go alone
-// and to one that is partly in C, on networks of all manners: what they leave in
-// memory and what they report is the same.
+// TestAsInGo gives the same operations, good and bad, to a consumer in Go alone and to one that is
+// partly in C, on all kinds of networks. Their effects in memory and their reports are the same.
 func TestAsInGo(t *testing.T) {
 	const heap, small = 1 << 16, 256
 	where := regexp.MustCompile(`position \d+`)
 	run := func(m mode, seed uint64) ([][]byte, []string, int) {
 		j := newRingJob(t, m, seed, 3, 1, heap)
-		rng := rand.New(rand.NewPCG(seed, 7)) // not the job's: its steps draw too
+		rng := rand.New(rand.NewPCG(seed, 7)) // not the job's: its steps draw numbers, too
 		when := rand.New(rand.NewPCG(seed, 8))
 		mine := j.pes[0].heap[heap/2:]
 		stamp(mine, byte(seed))
@@ -241,7 +240,7 @@ func TestAsInGo(t *testing.T) {
 				op.Code, op.Kind, op.Width = queue.CodeAMOWide, uint8(rng.IntN(6)), uint8(1+rng.IntN(3))
 			case 6:
 				op.Code, op.Local, op.Length = queue.CodePut, local, rng.Uint64N(100)
-			case 7: // goes on where the last one ended
+			case 7: // continues the last one
 				op.Code, op.PE, op.Local, op.Dest, op.Length = queue.CodePut, last.PE, last.Local+last.Length, last.Dest+last.Length, rng.Uint64N(40)
 				if last.Code != queue.CodePut || op.Dest > at(small) {
 					op.Code = queue.CodeNop
@@ -256,7 +255,7 @@ func TestAsInGo(t *testing.T) {
 				op.Code, op.Dest = queue.CodeP, at(heap-2)+rng.Uint64N(4)
 			case 10:
 				op.Code = queue.CodeFence
-			case 11: // larger than a message, in a place of its own
+			case 11: // larger than a message, at a place of its own
 				op.Code, op.Local, op.Dest, op.Length = queue.CodePut, local, at(1024+rng.IntN(8)*8192), 8000
 			}
 			if rng.IntN(40) == 0 {
@@ -267,7 +266,7 @@ func TestAsInGo(t *testing.T) {
 				j.inC(0)
 			}
 			if last = op; op.Length > 4000 {
-				j.quiet(0, 0) // their order among each other is nobody's
+				j.quiet(0, 0) // they have no order among each other
 			}
 		}
 		j.quiet(0, 0)
@@ -279,7 +278,7 @@ func TestAsInGo(t *testing.T) {
 		for _, err := range j.reports[0] {
 			reports = append(reports, where.ReplaceAllString(err.Error(), "position"))
 		}
-		slices.Sort(reports) // what waits for room may be refused late
+		slices.Sort(reports) // a waiting operation may be refused late
 		j.reports[0] = nil
 		j.clean()
 		return heaps, reports, j.inLoop
@@ -303,9 +302,9 @@ func TestAsInGo(t *testing.T) {
 	}
 }
 
-// TestTwoConsumers has two engines of a PE, each with rings and a thread of its
-// own, and threads that fence and quiet across both: whoever sees a flag sees
-// what was put before the fence by way of the other engine.
+// TestTwoConsumers has two engines of a PE, each with its own rings and thread, and threads that
+// fence and quiet across both: a reader that sees a flag sees the bytes that were put through the
+// other engine before the fence.
 func TestTwoConsumers(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		memories := [][]byte{guarded(t, internal+1<<16), guarded(t, internal+1<<16)}

@@ -26,7 +26,7 @@ var (
 	times   = flag.Int("times", 1, "run the randomised tests with so many times the usual number of seeds")
 )
 
-// seeds calls f with n seeds, or as the command line says.
+// seeds calls f with n seeds, or with those of the command line.
 func seeds(n int, f func(seed uint64)) {
 	if *oneSeed != 0 {
 		f(*oneSeed)
@@ -37,7 +37,7 @@ func seeds(n int, f func(seed uint64)) {
 	}
 }
 
-// modes are networks as they exist.
+// modes are the networks that exist.
 var modes = []mode{
 	{name: "tcp", caps: fabric.Caps{
 		MaxMessage: 1 << 40, MaxInject: layout.HeaderSize + 24,
@@ -58,7 +58,7 @@ var modes = []mode{
 	}},
 }
 
-// rough gives a mode the worst manners that its caps allow.
+// rough gives a mode the worst behaviour that its caps allow.
 func rough(m mode) mode {
 	m.delay, m.again, m.credits = 6, 20, 24
 	m.name += " rough"
@@ -84,7 +84,7 @@ type job struct {
 	pes []*pe
 }
 
-// pe is one of them with its memory.
+// pe is one PE with its memory.
 type pe struct {
 	*Engine
 	j       *job
@@ -101,7 +101,7 @@ type pe struct {
 	thread  *loop.Loop
 }
 
-// Loop, Stop and Attach are those of the PE's thread.
+// Loop, Stop and Attach are the methods of the PE's thread.
 
 func (p *pe) Loop()                                { p.thread.Run() }
 func (p *pe) Stop()                                { p.thread.Stop() }
@@ -154,7 +154,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 			t.Fatal(err)
 		}
 		p.thread = loop.New(p.Engine)
-		t.Cleanup(func() { // of what is not closed: a fuzzer makes more of them than there may be files
+		t.Cleanup(func() { // for unclosed ones: a fuzzer makes more of them than there may be files
 			p.freeBuffers()
 			p.closeContexts()
 			p.closeFastPath()
@@ -194,8 +194,8 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 		if p.stage != nil {
 			p.stage.Connect(stages)
 		}
-		// C leaves to Go what is asked of a PE first, and these tests look at which
-		// of the two has done something.
+		// At first C leaves operations on a PE to Go, and these tests check which of the two has
+		// done an operation.
 		for pe := range p.peers {
 			p.routed(&p.peers[pe], fabric.PE(pe))
 		}
@@ -215,13 +215,13 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 	return j
 }
 
-// pulls is how many pulls are not complete.
+// pulls returns how many pulls are not complete.
 func (p *pe) pulls() int {
 	n, _ := p.stage.Working()
 	return n
 }
 
-// stageWorks reports whether something of GPU memory is under way.
+// stageWorks reports whether work on GPU memory is under way.
 func (p *pe) stageWorks() bool {
 	if p.stage == nil {
 		return false
@@ -230,8 +230,7 @@ func (p *pe) stageWorks() bool {
 	return pulls > 0 || pes > 0
 }
 
-// guarded is memory between two pages that nobody may touch. It is a multiple
-// of the page size.
+// guarded returns memory between two inaccessible pages. Its size is a multiple of the page size.
 func guarded(t testing.TB, n int) []byte {
 	t.Helper()
 	page := os.Getpagesize()
@@ -251,7 +250,7 @@ func guarded(t testing.TB, n int) []byte {
 	return inner
 }
 
-// close ends the job and looks for what should not be left.
+// close ends the job and checks that it leaves nothing behind.
 func (j *job) close() {
 	j.t.Helper()
 	j.drain()
@@ -303,7 +302,7 @@ func (p *pe) poll() {
 	}
 }
 
-// await lets all make progress until cond holds.
+// await polls all PEs until cond holds.
 func (j *job) await(what string, cond func() bool) {
 	j.t.Helper()
 	for range 200_000 {
@@ -315,7 +314,7 @@ func (j *job) await(what string, cond func() bool) {
 	j.t.Fatalf("%s: still not so after many polls (mode %s)", what, j.net.mode.name)
 }
 
-// drain waits until no message is under way and all engines rest.
+// drain polls until no message is under way and all engines rest.
 func (j *job) drain() {
 	j.t.Helper()
 	for _, p := range j.pes {
@@ -365,7 +364,7 @@ func (p *pe) do(f func(r *Request) Status) uint64 {
 	return r.Value
 }
 
-// Quiet is a quiet that is asked for again while it answers Pending.
+// Quiet is one call of a quiet. The caller repeats it while it returns Pending.
 func (p *pe) Quiet() Status {
 	if p.ticket == 0 {
 		p.ticket = p.QuietBegin()
@@ -404,8 +403,8 @@ func spoil(b []byte) {
 	}
 }
 
-// put copies b to an offset of pe, in the parts that PutMax allows. The source
-// is spoilt as soon as that is allowed; keep holds the copies until then.
+// put copies b to an offset of pe, in the parts that PutMax allows. It overwrites the source as
+// soon as that is allowed; until then keep holds the copies.
 func (p *pe) put(to fabric.PE, offset int64, b []byte, blocking bool) {
 	p.j.t.Helper()
 	for len(b) > 0 {
@@ -421,7 +420,7 @@ func (p *pe) put(to fabric.PE, offset int64, b []byte, blocking bool) {
 	}
 }
 
-// putSignal is shmem_putmem_signal as the front makes it of parts.
+// putSignal is shmem_putmem_signal, split into parts as the front does it.
 func (p *pe) putSignal(to fabric.PE, offset int64, b []byte, signalOffset int64, signal uint64, op Op, blocking bool) {
 	p.j.t.Helper()
 	if n := int(p.PutMax()); len(b) > n {

@@ -18,9 +18,8 @@ import (
 	"libshmem/runtime/mrcache/pinned"
 )
 
-// holding is an end whose NIC holds the pages of callers' memory: what is written
-// comes from those that were there when it was registered, and what is read goes to
-// them.
+// holding is an end whose NIC holds the pages of callers' memory: a write takes its bytes from the
+// pages that were there at the registration, and a read puts its bytes into those.
 type holding struct {
 	*end
 	nic   *pinned.NIC
@@ -30,7 +29,7 @@ type holding struct {
 type copyOf struct {
 	bytes  []byte
 	region fabric.Region // of the bytes
-	desc   uintptr       // of the NIC's; where they go
+	desc   uintptr       // of the NIC; the destination
 	to     unsafe.Pointer
 }
 
@@ -99,7 +98,7 @@ func (h *holding) Poll(c []fabric.Completion) (int, error) {
 	return n, err
 }
 
-// told is a Watch that may be deaf.
+// told is a Watch that may report nothing.
 type told struct {
 	*memmonitor.Watch
 	deaf bool
@@ -131,9 +130,9 @@ func (j *job) hold(deaf bool) (nics []*pinned.NIC) {
 	return nics
 }
 
-// TestMemoryThatComesAndGoes puts from and gets into memory that is unmapped and
-// mapped again all the time, and compares with what the program stored. With caches
-// that are told nothing the bytes are wrong, which shows that the test would notice.
+// TestMemoryThatComesAndGoes puts from and gets into memory that is unmapped and mapped again all
+// the time, and compares it with what the program stored. If caches get no reports, the bytes are
+// wrong, which shows that the test would notice.
 func TestMemoryThatComesAndGoes(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		for _, m := range []mode{modes[1], modes[2], rough(modes[1]), rough(modes[2])} {
@@ -199,7 +198,7 @@ func TestMemoryThatComesAndGoes(t *testing.T) {
 	}
 }
 
-// TestAnyLocalMemory is about memory that no NIC takes.
+// TestAnyLocalMemory uses memory that no NIC takes.
 func TestAnyLocalMemory(t *testing.T) {
 	const n = 3 * maxPayload
 	j := newJob(t, modes[1], 1, 2, 1<<16)

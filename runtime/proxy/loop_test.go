@@ -17,7 +17,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// locked calls f as callers do.
+// locked calls f under the lock, as callers do.
 func (p *pe) locked(f func()) {
 	for !p.TryLock() {
 		runtime.Gosched()
@@ -39,7 +39,7 @@ func (p *pe) asleep(t *testing.T) {
 		before, _ := p.end.counts()
 		time.Sleep(20 * time.Millisecond)
 		after, waits := p.end.counts()
-		// idleWait may end once meanwhile.
+		// One idleWait may end meanwhile.
 		return waits > 0 && after-before <= 2
 	})
 }
@@ -53,7 +53,7 @@ func TestLoopServes(t *testing.T) {
 			b.asleep(t)
 			polls, _ := b.end.counts()
 
-			// Nobody calls into b, yet it answers.
+			// No caller polls b, and b answers.
 			r := new(Request)
 			data := make([]byte, 100<<10)
 			ptr := unsafe.Pointer(&data[0])
@@ -106,8 +106,8 @@ func TestLoopLeavesPollersAlone(t *testing.T) {
 	j.close()
 }
 
-// While callers poll in C they come into the engine only for completions; what
-// is parked may find room without one.
+// Callers that poll in C come into the engine only for completions, and parked messages may find
+// room without one.
 func TestLoopRetriesForPollers(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 4096)
 	a, b := j.pes[0], j.pes[1]
@@ -127,15 +127,14 @@ func TestLoopRetriesForPollers(t *testing.T) {
 		b.locked(func() { b.poll(); parked = len(b.parked) })
 	}
 	refuse(0)
-	// Nobody polls b now.
+	// No caller polls b now.
 	need.Eventually(t, "answer", func() bool { a.poll(); return r.Done != 0 })
 	atomic.StoreUint32(&b.words[1], 0)
 	b.Stop()
 	j.close()
 }
 
-// A message that found no room is tried again, though nothing arrives that
-// would end a Wait.
+// A message that found no room is tried again, even if nothing arrives that would end a Wait.
 func TestLoopStaysUpForParked(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 4096)
 	a, b := j.pes[0], j.pes[1]
@@ -181,7 +180,7 @@ func TestLoopReportsPollErrors(t *testing.T) {
 	j := newJob(t, modes[0], 1, 1, 4096)
 	p := j.pes[0]
 	p.end.pollErr = errors.New("the completion queue is gone")
-	p.Loop() // ends by itself
+	p.Loop() // it ends by itself
 	p.want("the completion queue is gone")
 	p.Stop()
 	p.end.pollErr = nil
@@ -212,8 +211,7 @@ func TestWakeSleepers(t *testing.T) {
 	j.close()
 }
 
-// A PE whose caller sleeps is woken by the loop, also for a one-sided write,
-// which leaves no completion.
+// The loop wakes a PE whose caller sleeps, also for a one-sided write, which leaves no completion.
 func TestLoopWakes(t *testing.T) {
 	j := newJob(t, modes[1], 1, 2, 1<<20)
 	a, b := j.pes[0], j.pes[1]

@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// A burst of small operations leaves in as few messages as it fits, in its order; what
-// comes alone leaves alone, at once.
+// A burst of small operations leaves in as few messages as possible, in its order. A single
+// operation leaves alone, at once.
 func TestBurst(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]
@@ -45,7 +45,7 @@ func TestBurst(t *testing.T) {
 	j.close()
 }
 
-// What cannot be merged lets a batch go first, where it has to follow.
+// An operation that cannot be merged sends a batch off first, if it has to follow the batch.
 func TestBurstGivesWay(t *testing.T) {
 	big := make([]byte, 10000)
 	at := unsafe.Pointer(&big[0])
@@ -89,7 +89,7 @@ func TestBurstGivesWay(t *testing.T) {
 	j.close()
 }
 
-// The loop does not sleep over a batch, and lets it go though nobody calls.
+// The loop does not sleep while a batch is held, and sends it even if no caller polls.
 func TestLoopEndsBurst(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 4096)
 	a := j.pes[0]

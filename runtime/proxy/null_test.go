@@ -13,15 +13,15 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// null is a network that takes everything, moves nothing and completes all of
-// it at the next Poll. It answers what asks for an answer, from a PE that does
-// not exist. What an Engine costs is left.
+// null is a network that takes all operations, moves no bytes and completes all of them at the next
+// Poll. It answers messages that ask for an answer, in the name of a PE that does not exist. A
+// measurement with it has only the cost of an Engine.
 type null struct {
 	caps  fabric.Caps
 	recvs [receives]posted
 	given int // receive buffers so far
 	taken int
-	queue []fabric.Completion // with room for all that can be under way
+	queue []fabric.Completion // with room for all operations that can be under way
 	sent  []uint32            // answers, by PE
 }
 
@@ -67,8 +67,8 @@ func (n *null) Send(op *fabric.Send) error {
 	return nil
 }
 
-// complete stores one field at a time: a literal appended would cost a stall of
-// 7 ns that is no proxy's (see Engine.move).
+// complete stores one field at a time: an appended literal would cost a stall of 7 ns that no proxy
+// has (see Engine.move).
 func (n *null) complete(t fabric.Token, k fabric.Kind) {
 	n.queue = n.queue[:len(n.queue)+1]
 	c := &n.queue[len(n.queue)-1]
@@ -101,7 +101,7 @@ func (n *null) Strangers() uint64                   { return 0 }
 func (n *null) ErrorText(*fabric.Completion) string { return "" }
 func (n *null) Close() error                        { return nil }
 
-// newNull is an engine over a null network, with memory of 1 MiB.
+// newNull makes an engine over a null network, with memory of 1 MiB.
 func newNull(t testing.TB, npes int, caps fabric.Caps) *Engine {
 	return newNullOn(t, &null{caps: caps}, npes)
 }
@@ -131,9 +131,9 @@ func newNullOn(t testing.TB, prov fabric.Provider, npes int) *Engine {
 	return e
 }
 
-// BenchmarkEngine is what an operation costs the proxy over a network that
-// costs nothing: posted in batches of 16, to 8 PEs in turn, polled after each
-// batch, its completion included.
+// BenchmarkEngine measures the cost of an operation for the proxy over a network without cost:
+// operations are posted in batches of 16, to 8 PEs in turn, with a poll after each batch that takes
+// their completions.
 func BenchmarkEngine(b *testing.B) {
 	const npes, batch = 9, 16
 	large := uint64(maxPayload + 1)

@@ -11,8 +11,8 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// What each message says that it follows: the writes before the last fence, those
-// before its own signal's bytes included, and nothing else.
+// Each message names the writes that it follows: those before the last fence, those up to the bytes
+// of a signal, and no others.
 func TestNeeds(t *testing.T) {
 	m := modes[5]
 	m.caps.WriteAfterWrite = true // so that no write waits
@@ -40,7 +40,7 @@ func TestNeeds(t *testing.T) {
 		switch step.what {
 		case "fence":
 			a.fence()
-			// Nothing before it waits to be applied, so that a write may follow at once.
+			// No message before it waits to be applied, so a write may follow at once.
 			p := &a.peers[1]
 			p.Acked = p.Asked
 			continue
@@ -63,8 +63,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// numberedJob has PE 0 put to PE 1 until its writes have numbers, which come up to edge; put is
-// one more. report hears of what PE 1 drops.
+// numberedJob lets PE 0 put to PE 1 until its writes have numbers, which are counted up to edge;
+// put puts once more. report gets the messages that PE 1 drops.
 func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put func(), edge uint32) {
 	m := modes[5]
 	m.caps.Source = source
@@ -77,7 +77,7 @@ func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put fun
 	j.await("stream", func() bool { return a.peers[1].Stream == sequenceGiven })
 	put()
 	a.quiet()
-	edge = 1 // the first went while the stream was asked for
+	edge = 1 // the first went while the stream was being asked for
 	if source {
 		edge = 2
 	}
@@ -85,7 +85,7 @@ func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put fun
 	return j, put, edge
 }
 
-// What makes no sense of immediate data is dropped, and what is right beside it is not.
+// Immediate data that makes no sense is dropped, and valid data beside it is not.
 func TestStrangeData(t *testing.T) {
 	for _, source := range []bool{true, false} {
 		said := 0
@@ -95,10 +95,10 @@ func TestStrangeData(t *testing.T) {
 			data uint32
 			from fabric.PE
 		}{
-			{number - 1, 0},           // has come before
+			{number - 1, 0},           // it has come before
 			{number + 5000, 0},        // beyond the window
-			{number | 7<<16, 0},       // a stream that nobody has
-			{number | 0xffff<<16, 77}, // a PE that is none
+			{number | 7<<16, 0},       // a stream that no PE has
+			{number | 0xffff<<16, 77}, // not a PE
 			{number | 0xffff<<16, fabric.NoPE},
 		} {
 			data := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: c.data}
@@ -117,12 +117,13 @@ func TestStrangeData(t *testing.T) {
 	}
 }
 
-// Forged immediate data: outside of the window it is dropped. Inside of it, the source tells it
-// from a PE's. Without the source a forged number takes the place of the PE's own, which is
-// dropped when it comes: the job goes on, but what waits for that write no longer does.
+// Forged immediate data. Outside of the window it is dropped. Inside the window, the source
+// distinguishes it from a PE's. Without the source a forged number takes the place of the PE's own,
+// which is dropped when it comes: the job goes on, but messages that follow that write no longer
+// wait for it.
 func TestForgedNumbers(t *testing.T) {
 	for _, source := range []bool{true, false} {
-		j, put, next := numberedJob(t, source, nil) // what is refused is counted below
+		j, put, next := numberedJob(t, source, nil) // refusals are counted below
 		a, b := j.pes[0], j.pes[1]
 		forge := func(number uint32) {
 			data := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: number}
@@ -161,8 +162,8 @@ func TestForgedNumbers(t *testing.T) {
 	}
 }
 
-// TestDroppedEntries: entries of the completion queue that the provider drops are in the counter,
-// and reported when there are some and each time that there are twice as many.
+// TestDroppedEntries: entries of the completion queue that the provider drops are counted, and
+// reported at the first and each time that their number has doubled.
 func TestDroppedEntries(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<20)
 	b := j.pes[1]
@@ -185,7 +186,7 @@ func TestDroppedEntries(t *testing.T) {
 	j.close()
 }
 
-// Flows beyond the streams there are go on without numbers, in order.
+// Flows for which there is no sequence stream go on without numbers, in order.
 func TestSequencesRunOut(t *testing.T) {
 	m := modes[5]
 	m.caps.Source = false

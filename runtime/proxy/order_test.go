@@ -11,18 +11,17 @@ import (
 	"libshmem/fabric"
 )
 
-// effect is what one operation does to the memory of one PE: bytes where only
-// zeros were.
+// effect is the change by one operation in the memory of one PE: bytes where only zeros were.
 type effect struct {
 	what  string
 	at    int
 	bytes []byte
 	epoch int     // of its writer towards this target
 	after *effect // put with signal: the bytes that the signal follows
-	seen  bool    // all of it
+	seen  bool    // all of it was seen
 }
 
-// look says whether all or any of it is in memory.
+// look reports whether all, and whether any, of it is in memory.
 func (f *effect) look(heap []byte) (all, some bool) {
 	now := heap[f.at : f.at+len(f.bytes)]
 	if bytes.Equal(now, f.bytes) {
@@ -31,18 +30,18 @@ func (f *effect) look(heap []byte) (all, some bool) {
 	return false, bytes.Count(now, []byte{0}) < len(now)
 }
 
-// history is all that one PE did to another, in order.
+// history is all effects of one PE on another, in order.
 type history struct {
 	writer, target fabric.PE
 	effects        []*effect
 	epoch          int
-	end            int // of what is used
+	end            int // of the used memory
 	limit          int
 	fetches        []*uint64 // nbi fetches: each must be 1 after quiet
 }
 
-// check compares memory with what fences allow: nothing of an epoch is there
-// before everything of the epochs before it.
+// check compares memory with what fences allow: no effect of an epoch is there before all effects
+// of the epochs before it.
 func (h *history) check(j *job) {
 	heap := j.pes[h.target].heap
 	var missing *effect
@@ -86,7 +85,7 @@ type program struct {
 	rng   *rand.Rand
 	to    []*history // by target, nil: itself
 	left  int
-	step  func() bool // of the operation under way: true when it is done
+	step  func() bool // of the operation under way: reports whether it is done
 	holds [][]byte    // sources that may not be reused before quiet
 }
 
@@ -227,7 +226,7 @@ func (g *program) next() {
 	}
 }
 
-// quieting is a quiet, after which everything must be there.
+// quieting is a quiet. After it all effects must be there.
 func (g *program) quieting() func() bool {
 	return func() bool {
 		switch st := g.Quiet(); st {
@@ -263,8 +262,7 @@ func (g *program) quieting() func() bool {
 	}
 }
 
-// runPrograms drives the PEs in random turns and looks at memory whenever it
-// may have changed.
+// runPrograms drives the PEs in random turns and checks memory whenever it may have changed.
 func runPrograms(j *job, length int) {
 	ps := newPrograms(j, length)
 	look := func(target fabric.PE) {
@@ -300,7 +298,7 @@ func runPrograms(j *job, length int) {
 	j.close()
 }
 
-// described adds what to run again to a failure.
+// described adds to a failure how to run it again.
 func described(t *testing.T, seed uint64) {
 	if t.Failed() {
 		t.Logf("run again with -seed=%d", seed)

@@ -7,14 +7,15 @@ import (
 	"libshmem/fabric"
 )
 
-// A wait that ends by its limit while the network has something has overslept where a descriptor
-// should have ended it. A provider without one sleeps by time, and none of its waits has.
+// A wait has overslept if it ends at its limit while the network has a completion, although a
+// descriptor should have ended it. A provider without a descriptor sleeps by time, and none of its
+// waits has overslept.
 func TestOverslept(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		descriptor bool
-		came       bool // something ended the wait
-		ready      bool // the network has something
+		came       bool // an event ended the wait
+		ready      bool // the network has a completion
 		late       bool // the thread had no processor at the limit
 		want       uint64
 	}{

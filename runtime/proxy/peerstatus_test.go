@@ -9,8 +9,8 @@ import (
 	"libshmem/fabric"
 )
 
-// TestAsk: PEs answer what they do, among messages and writes to them, on every kind of network;
-// a PE that does not know does not answer.
+// TestAsk: PEs answer what they do, among messages and writes to them, on every kind of network. A
+// PE that does not know does not answer.
 func TestAsk(t *testing.T) {
 	for _, m := range append(slices.Clone(modes), rough(modes[3]), rough(modes[4])) {
 		t.Run(m.name, func(t *testing.T) {

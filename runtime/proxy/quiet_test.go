@@ -11,9 +11,9 @@ import (
 	"libshmem/fabric"
 )
 
-// traffic is one PE that never stops posting, to all others, whatever there is
-// room for. Each operation adds one to a word of its target, or is followed by
-// a signal that does, so that the words tell what has been applied.
+// traffic is a PE that never stops posting, to all others, whenever there is room. Each operation
+// adds one to a word of its target, or is followed by a signal that does, so that the words show
+// which operations have been applied.
 type traffic struct {
 	*pe
 	source []byte
@@ -45,13 +45,13 @@ func (g *traffic) post(t testing.TB) {
 	}
 }
 
-// applied is how many operations of the PE have taken effect at another.
+// applied returns how many operations of the PE have taken effect at another.
 func (g *traffic) applied(at fabric.PE) uint64 {
 	return binary.NativeEndian.Uint64(g.j.pes[at].heap[8*g.me:])
 }
 
-// A quiet ends although others go on posting, and when it does everything that
-// was posted before it has taken effect. Several may be under way.
+// A quiet ends although others go on posting, and when it ends, all operations posted before it
+// have taken effect. Several may be under way.
 func TestPlayedQuietUnderTraffic(t *testing.T) {
 	type waiting struct {
 		ticket Ticket
@@ -171,12 +171,12 @@ func TestQuietFails(t *testing.T) {
 					posted int // operations before it
 				}
 				var quiets []quiet
-				var in []Ticket             // the generation of each operation
+				var in []Ticket             // the generations that fail
 				failed := map[Ticket]bool{} // generations
 				const ops = 24
 				for k := range ops {
 					n := uint64(5000 + k)
-					bad := j.rng.IntN(6) == 0 && len(failed) < 8 // more are not remembered
+					bad := j.rng.IntN(6) == 0 && len(failed) < 8 // no more are remembered
 					failing[int(n)] = bad
 					to := fabric.PE(1 + j.rng.IntN(2))
 					read := j.rng.IntN(3) == 0 || a.PutMax() < n
@@ -221,8 +221,8 @@ func TestQuietFails(t *testing.T) {
 	}
 }
 
-// The failures of the past are remembered for those who ask late, as far as
-// there is room, and no quiet that failed is ever answered Done.
+// Past failures are remembered for late callers, as far as there is room. No quiet that failed is
+// ever answered Done.
 func TestQuietAskedLate(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 4096)
 	a := j.pes[0]

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// texts are the events of a PE with another one, without the times.
+// texts returns the events of a PE with another one, without the times.
 func (p *pe) texts(of fabric.PE) (all []string) {
 	for _, r := range p.Report.Events(of) {
 		all = append(all, r.String())
@@ -47,7 +47,7 @@ func TestRecord(t *testing.T) {
 	)
 	j.pes[1].records(0, "applied message 1: element, 56 bytes", "sent message 1: answer, 56 bytes", "applied message 2: how far are you, 56 bytes")
 	a.records(2)
-	// What was asked for last comes first, and what is under way before that.
+	// The PE with the latest events comes first, and PEs with operations under way before that.
 	a.Store(2, 0, 8, 7)
 	if got := fmt.Sprint(a.Report.Latest(5), a.Report.Latest(1)); got != "[2 1] [2]" {
 		t.Errorf("the PEs of the latest events are %s", got)
@@ -61,7 +61,7 @@ func TestRecord(t *testing.T) {
 	a.peers[2].Tokens--
 }
 
-// TestRecordRings holds that only PEs that were met have rings, side by side.
+// TestRecordRings checks that only PEs that were met have rings, side by side.
 func TestRecordRings(t *testing.T) {
 	e := newNull(t, 100, fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true})
 	had := e.Rings
@@ -75,7 +75,7 @@ func TestRecordRings(t *testing.T) {
 	}
 }
 
-// TestRecordRefused holds that what is tried again and again leaves the events before it.
+// TestRecordRefused checks that repeated tries leave earlier events in the ring.
 func TestRecordRefused(t *testing.T) {
 	m := modes[0]
 	stuck := true
@@ -100,7 +100,7 @@ func TestRecordRefused(t *testing.T) {
 	}
 }
 
-// TestRecordWraps holds that the last events are there, and their number is that of the ring.
+// TestRecordWraps checks that the ring keeps the last events, as many as it has room for.
 func TestRecordWraps(t *testing.T) {
 	for _, m := range both(modes[0]) {
 		j := newRingJob(t, m, 1, 2, 1, 1<<16)
@@ -127,7 +127,7 @@ func TestRecordWraps(t *testing.T) {
 	}
 }
 
-// TestRecordInC holds that C records as Go does.
+// TestRecordInC checks that C records as Go does.
 func TestRecordInC(t *testing.T) {
 	var logs [2]string
 	for i, m := range both(modes[0]) {
@@ -174,7 +174,7 @@ func TestRecordInC(t *testing.T) {
 	}
 }
 
-// TestRecordContexts holds that the events of contexts are those of their PE.
+// TestRecordContexts checks that events of contexts are among those of their PE.
 func TestRecordContexts(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	defer j.close()
@@ -194,13 +194,13 @@ func TestRecordContexts(t *testing.T) {
 	}
 }
 
-// TestRecordOwn holds that an idle proxy leaves what it did before to be seen, and that its
-// events come among those of a PE by their times.
+// TestRecordOwn checks that an idle proxy keeps its earlier events, and that its events stand among
+// those of a PE by their times.
 func TestRecordOwn(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	defer j.close()
 	a := j.pes[0]
-	a.recorder.NoteOwn(layout.EventNap) // before the first event of the PE: not of its time
+	a.recorder.NoteOwn(layout.EventNap) // before the first event of the PE, so it is left out
 	a.Store(1, 0, 8, 7)
 	a.recorder.NoteOwn(layout.EventSleep)
 	a.recorder.NoteOwn(layout.EventWoken)

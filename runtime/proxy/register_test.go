@@ -7,12 +7,12 @@ import (
 	"libshmem/fabric"
 )
 
-// parts is in how many parts a heap is registered.
+// parts is the number of parts in which a heap is registered.
 const parts = 3
 
 func every(int) bool { return true }
 
-// register lets NICs reach some parts of the heap, where the mode says so.
+// register lets NICs reach some parts of the heap, if the mode says so.
 func (p *pe) register(from, to int) {
 	p.j.t.Helper()
 	g := p.j.net.mode.gpus
@@ -34,14 +34,14 @@ func (p *pe) register(from, to int) {
 	}
 }
 
-// unseen is what NICs have written to a card and its GPU does not see.
+// unseen has the bytes that NICs have written to a GPU and that the GPU does not see yet.
 type unseen struct {
 	mu      sync.Mutex
 	bytes   []hidden
 	flushes int
 }
 
-// hidden is bytes and where they will be.
+// hidden is such bytes and their place.
 type hidden struct{ at, data []byte }
 
 func (c *testGPU) flush() error {
@@ -56,7 +56,7 @@ func (c *testGPU) flush() error {
 	return c.fails("flush")
 }
 
-// RegisterGPU takes memory of a card, or fails as the mode says.
+// RegisterGPU takes memory of a GPU, or fails as the mode says.
 func (e *end) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	if refuse := e.net.mode.noGPU; refuse != nil {
 		if err := refuse(m); err != nil {
@@ -66,7 +66,7 @@ func (e *end) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	return e.Register(m.Base, m.Len)
 }
 
-// see is memory at an address that the network has, as the test sees it.
+// see returns memory at an address of the network, as the test sees it.
 func (w *network) see(p unsafe.Pointer, n int) []byte {
 	for _, c := range w.cards {
 		if c != nil {
@@ -78,8 +78,7 @@ func (w *network) see(p unsafe.Pointer, n int) []byte {
 	return unsafe.Slice((*byte)(p), n)
 }
 
-// lazy is the card that b is memory of, if its GPU does not see at once what a NIC
-// writes.
+// lazy returns the GPU whose memory b is, if that GPU does not see at once what a NIC writes.
 func (w *network) lazy(b []byte) *testGPU {
 	for _, c := range w.cards {
 		if c != nil && len(b) > 0 && c.g.lazy && uintptr(unsafe.Pointer(&b[0]))-uintptr(unsafe.Pointer(&c.memory[internal])) < uintptr(c.heap) {
@@ -89,7 +88,7 @@ func (w *network) lazy(b []byte) *testGPU {
 	return nil
 }
 
-// write is a NIC's.
+// write is a write of a NIC.
 func (w *network) write(to, data []byte) {
 	c := w.lazy(to)
 	if c == nil {
@@ -101,7 +100,7 @@ func (w *network) write(to, data []byte) {
 	c.unseen.bytes = append(c.unseen.bytes, hidden{to, append([]byte(nil), data...)})
 }
 
-// read is a NIC's, which sees what NICs have written.
+// read is a read of a NIC, which sees what NICs have written.
 func (w *network) read(from []byte) []byte {
 	c := w.lazy(from)
 	if c == nil {

@@ -12,7 +12,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// everyMode runs f on each network, well behaved and rough.
+// everyMode runs f on each network, as it is and at its worst.
 func everyMode(t *testing.T, f func(t *testing.T, m mode)) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) { f(t, m) })
@@ -21,7 +21,7 @@ func everyMode(t *testing.T, f func(t *testing.T, m mode)) {
 	}
 }
 
-// fill makes bytes none of which is 0.
+// fill makes bytes that are never 0.
 func fill(rng *rand.Rand, n int) []byte {
 	b := make([]byte, 0, n+8)
 	for len(b) < n {
@@ -97,7 +97,7 @@ func TestPutNothing(t *testing.T) {
 	j.close()
 }
 
-// amoModel says what op leaves behind.
+// amoModel returns what op leaves behind.
 func amoModel(op Op, old, operand, compare uint64) uint64 {
 	switch op {
 	case OpSet, OpSwap:
@@ -146,7 +146,7 @@ func atomics(t *testing.T, m mode) {
 			want = amoModel(op, old, operand, compare)
 			binary.NativeEndian.PutUint64(model[at:], want)
 		}
-		// What is around the fetched value must stay.
+		// The bytes around the fetched value must stay.
 		fetched := [3]uint64{^uint64(0), ^uint64(0), ^uint64(0)}
 		got := old
 		switch {
@@ -209,7 +209,7 @@ func counter(t *testing.T, m mode) {
 	j.close()
 }
 
-// When the signal is there all bytes are.
+// When the signal is there, all bytes are.
 func TestPutSignal(t *testing.T) { everyMode(t, putSignal) }
 
 func putSignal(t *testing.T, m mode) {
@@ -251,8 +251,8 @@ func putSignal(t *testing.T, m mode) {
 	j.close()
 }
 
-// More answers are asked for than there are tokens, by both sides at once, on
-// a network where answers need tokens too.
+// Both sides ask for more answers at once than there are tokens, on a network on which answers need
+// tokens too.
 func TestTokensForAnswers(t *testing.T) {
 	for _, m := range modes {
 		m.caps.MaxInject = 0
@@ -281,7 +281,7 @@ func TestTokensForAnswers(t *testing.T) {
 	}
 }
 
-// More messages than there are receive buffers arrive before the target looks.
+// More messages than there are receive buffers arrive before the target polls.
 func TestReceiveBuffersExhausted(t *testing.T) {
 	everyMode(t, func(t *testing.T, m mode) {
 		m.credits = 0
@@ -290,7 +290,7 @@ func TestReceiveBuffersExhausted(t *testing.T) {
 		waited := 0
 		for range 5 * receives {
 			for a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) == Again {
-				a.poll() // the target does not
+				a.poll() // the target does not poll
 			}
 		}
 		for range 100 * receives {
@@ -326,7 +326,7 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("%s to a PE without address: %d, %v", what, st, a.Err())
 		}
 	}
-	// The callers know; quiet has nothing to report.
+	// The callers got the errors; quiet has none to report.
 	a.quiet()
 	j.close()
 }

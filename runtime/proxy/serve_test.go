@@ -37,7 +37,7 @@ func (j *ringJob) end(c *loop.Consumer) {
 	}
 }
 
-// push is what ring.h does on the host, the wake included.
+// push does what ring.h does on the host, the wake included.
 func pushAwake(e *Engine, g *queuetest.Rig, op *queue.Op) uint64 {
 	p, _ := g.Push(op)
 	if atomic.LoadUint32(&g.Line.Asleep) != 0 {
@@ -48,8 +48,8 @@ func pushAwake(e *Engine, g *queuetest.Rig, op *queue.Op) uint64 {
 
 func passed(word *uint64, p uint64) bool { return int64(atomic.LoadUint64(word)-p) > 0 }
 
-// TestServe has threads push into the rings of a running proxy, which falls
-// asleep in between, and holds that nothing is lost and no wake-up is.
+// TestServe lets threads push into the rings of a running proxy, which falls asleep in between, and
+// checks that no operation and no wake-up is lost.
 func TestServe(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		for _, device := range []bool{false, true} {
@@ -87,8 +87,8 @@ func TestServe(t *testing.T) {
 	})
 }
 
-// TestFinishCompletes holds that what was pushed before Finish has arrived after
-// it, without a quiet.
+// TestFinishCompletes checks that operations pushed before Finish have arrived after it, without a
+// quiet.
 func TestFinishCompletes(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		j, c := served(t, m, 1, false, 0)
@@ -107,8 +107,8 @@ func TestFinishCompletes(t *testing.T) {
 	})
 }
 
-// TestStalledRing has a producer take a position and never fill it: the ring is
-// named, and the other one goes on.
+// TestStalledRing lets a producer take a position and never fill it: the report names the ring, and
+// the other ring goes on.
 func TestStalledRing(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		j, c := served(t, m, 2, false, 50*time.Millisecond)
@@ -151,8 +151,8 @@ func TestStalledRing(t *testing.T) {
 	})
 }
 
-// BenchmarkIdle is how much of a processor a proxy uses that has had nothing to
-// do for a while: with producers that wake it, and with kernels, which cannot.
+// BenchmarkIdle measures how much of a processor an idle proxy uses: with producers that wake it,
+// and with kernels, which cannot.
 func BenchmarkIdle(b *testing.B) {
 	for name, device := range map[string]bool{"host": false, "device": true} {
 		b.Run(name, func(b *testing.B) {

@@ -11,10 +11,10 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// member is a PE that takes part in collectives, each PE a node of its own. The
-// messages are those of capi/front (message.c, barrier.c, coll.c, exchange.c), by
-// the same calls of the engine. That the library sends as many is seen by
-// tests/c/messages.c, which counts them in real processes.
+// member is a PE that takes part in collectives, each PE on a node of its own. The messages are
+// those of capi/front (message.c, barrier.c, coll.c, exchange.c), by the same calls of the engine.
+// tests/c/messages.c counts the messages of the library in real processes, and so shows that it
+// sends as many.
 type member struct {
 	*proc
 	w     *world
@@ -25,11 +25,11 @@ type member struct {
 	count uint64              // small reductions
 }
 
-// Small reductions, as they are in the library.
+// Small reductions, with the numbers of the library.
 var directPEs, slot = layout.Number("DIRECT_PES"), layout.Number("SLOT")
 
-// The heap of a member: the inbox, the slots of two reductions, and what an
-// all-to-all writes.
+// The heap of a member: the inbox, the slots of two reductions, and the destination of an
+// all-to-all.
 func (m *member) inbox(pe int) int { return 8 * pe }
 func (m *member) slots(round int) int {
 	return 8*m.n + round%2*slot*max(directPEs, 2+bits.Len(uint(m.n)))
@@ -38,7 +38,7 @@ func (m *member) block(pe int) int { return m.slots(2) + 2*slot*directPEs + 8*pe
 
 func memberHeap(n int) int { m := member{n: n}; return m.block(n) }
 
-// step makes progress and lets the others do so.
+// step makes progress and lets the other PEs do so.
 func (m *member) step() bool {
 	m.w.poll(m.proc)
 	return m.yield(struct{}{}) && !m.w.ended
@@ -61,7 +61,7 @@ func (m *member) post(f func() proxy.Status) bool {
 	}
 }
 
-// message counts in the inbox of a PE.
+// message adds to the inbox of a PE.
 func (m *member) message(pe int) bool {
 	m.sent[pe]++
 	return m.post(func() proxy.Status {
@@ -69,7 +69,7 @@ func (m *member) message(pe int) bool {
 	})
 }
 
-// data does so with bytes.
+// data does the same with bytes.
 func (m *member) data(pe, at int, from []byte) bool {
 	m.sent[pe]++
 	return m.post(func() proxy.Status {
@@ -88,7 +88,7 @@ func (m *member) await(pe int) bool {
 	return true
 }
 
-// barrier is sync_leaders.
+// barrier is the library's sync_leaders.
 func (m *member) barrier() {
 	for d := 1; d < m.n; d *= 2 {
 		if !m.message((m.me+d)%m.n) || !m.await((m.me+m.n-d)%m.n) {
@@ -97,7 +97,7 @@ func (m *member) barrier() {
 	}
 }
 
-// allToAll is all_to_all with blocks of 8 bytes.
+// allToAll is the library's all_to_all with blocks of 8 bytes.
 func (m *member) allToAll() {
 	var b [8]byte
 	for i := 1; i < m.n; i++ {
@@ -179,7 +179,7 @@ func (m *member) sumSteps(total *uint64, give, take func(pe, k int) bool) bool {
 	return !folds || give(m.me+power, 1)
 }
 
-// together has all PEs run f, in random turns.
+// together runs f for all PEs, in random turns.
 func together(w *world, all []*member, f func(*member)) {
 	type running struct {
 		next func() (struct{}, bool)
@@ -202,7 +202,7 @@ func together(w *world, all []*member, f func(*member)) {
 		left[i] = left[len(left)-1]
 		left = left[:len(left)-1]
 	}
-	// What was sent has arrived, and answers have.
+	// All messages have arrived, and so have the answers.
 	for !w.net.Idle() && !w.ended {
 		for _, m := range all {
 			w.poll(m.proc)

@@ -10,8 +10,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// Random programs on three contexts of each PE at once, on every model: the order of
-// each is kept, and a quiet of one finds all of its own.
+// Random programs run on three contexts of each PE at once, on every model: the order of each
+// context is kept, and a quiet of a context covers all of its operations.
 func TestSimContexts(t *testing.T) {
 	models := simModels(t)
 	most := *simOps / 10 / len(models)
@@ -39,7 +39,7 @@ func TestSimContexts(t *testing.T) {
 	}
 }
 
-// own tells whether contexts have streams of their own on a network.
+// own reports whether contexts are separate on a network.
 func own(t *testing.T, p *proc) bool {
 	n, err := p.OpenContext(1)
 	if err != nil {
@@ -54,10 +54,10 @@ func slow(m sim.Model) sim.Model {
 	return m
 }
 
-// While a large write with a signal is under way on one context, another one to the
-// same PE comes to the end of its quiet, and the signal of the first has not come; the
-// quiet of the first waits for it. Where all goes by one connection the second has to
-// wait for the bytes before it, which is the network's order and not the library's.
+// While a large write with a signal is under way in one context, a quiet of another context to the
+// same PE ends, and the signal of the first has not come. The quiet of the first context waits for
+// it. If all operations share one connection, the second context has to wait for the bytes before
+// it. That is the network's order and not the library's.
 func TestSimQuietOfAContext(t *testing.T) {
 	const large, signal, small = 1 << 20, 8, 16
 	for _, m := range []sim.Model{
@@ -104,9 +104,8 @@ func putByte(w *world, p *proc, offset int64, value byte) {
 	})
 }
 
-// A PE that does not answer holds up the context that has something to do with it, and
-// no other. So does a fence: behind it a write of one context waits for that context's
-// messages.
+// A PE that does not answer holds up the context that has operations on it, and no other. So does a
+// fence: a write of one context behind it waits for that context's messages.
 func TestSimContextOfASilentPE(t *testing.T) {
 	for _, m := range []sim.Model{
 		sim.EFA(), sim.EFADirect(), sim.Verbs(), sim.TCP(), sim.Unread(sim.EFA(), 1), sim.Unread(sim.EFADirect(), 1), sim.Unread(sim.TCP(), 1),
@@ -138,7 +137,7 @@ func TestSimContextOfASilentPE(t *testing.T) {
 					}
 				}
 			}(p, w.pes[1])
-			// As C looks: without a call, which would look once more by itself.
+			// A look at the state, as C does it: a call would look once more by itself.
 			for range 100_000 {
 				if polls(); b.Quieted >= uint64(second) {
 					break
@@ -162,8 +161,8 @@ func TestSimContextOfASilentPE(t *testing.T) {
 	}
 }
 
-// A PE that is lost ends what each context has to do with it, and fails the quiet of
-// that one only; later operations on it fail on all of them.
+// A lost PE ends the operations on it in each context, and fails the quiets of those contexts only.
+// Later operations on it fail in all contexts.
 func TestSimContextOfALostPE(t *testing.T) {
 	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.TCP(), sim.Unread(sim.TCP(), 1)} {
 		t.Run(m.String(), func(t *testing.T) {

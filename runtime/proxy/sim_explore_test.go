@@ -16,22 +16,21 @@ import (
 
 var simPaths = flag.Int("sim.paths", need.Load("paths"), "orders of events that are tried for each small program; 0: all")
 
-// chooser walks through a tree of choices, depth first: each run takes the choices
-// of the path and then the first of each that comes, and next goes to the path
-// behind it. With a part it leaves out the branches that are another's: which those
-// are is decided by their first choices.
+// chooser walks through a tree of choices, depth first: each run takes the choices of the path and
+// then the first of each further choice, and next goes to the path behind it. With a part it leaves
+// out the branches of other parts, which the first choices determine.
 type chooser struct {
 	path, width []int
 	at          int
 	part        *part.Part
 }
 
-// branch is how many choices decide whose a branch is: some thousand branches, so
-// that parts come out alike, and each costs the others one path.
+// branch is how many choices decide which part a branch belongs to: some thousand branches, so that
+// parts have similar sizes. Each branch costs the other parts one path.
 const branch = 8
 
-// mine tells whether the path that was run is this part's. What is not is cut short,
-// for next to go to the branch behind it.
+// mine reports whether the path that was run belongs to this part. A path of another part is cut
+// short, so that next goes to the branch behind it.
 func (c *chooser) mine() bool {
 	if c.part == nil || c.part.N < 2 {
 		return true
@@ -58,7 +57,7 @@ func (c *chooser) pick(n int) int {
 	return c.path[c.at-1]
 }
 
-// next tells whether there is another path.
+// next reports whether there is another path.
 func (c *chooser) next() bool {
 	c.at = 0
 	for k := len(c.path) - 1; k >= 0; k-- {
@@ -70,8 +69,8 @@ func (c *chooser) next() bool {
 	return false
 }
 
-// small programs of PE 0 for PE 1: put, sig (put with signal) and their bytes,
-// amo, fetch, fence and quiet. Each ends with a quiet.
+// smallPrograms are programs of PE 0 for PE 1: put, sig (put with signal) and their bytes, amo,
+// fetch, fence and quiet. Each ends with a quiet.
 var smallPrograms = []string{
 	"put8 fence put8",
 	"put6000 fence put8",
@@ -89,7 +88,7 @@ var smallPrograms = []string{
 	"put6000 fence put6000 put8",
 }
 
-// begin gives the step of one word of a small program.
+// begin returns the step of one word of a small program.
 func (g *program) begin(word string) func() bool {
 	name := strings.TrimRight(word, "0123456789")
 	n, _ := strconv.Atoi(word[len(name):])
@@ -122,7 +121,7 @@ func (g *program) begin(word string) func() bool {
 	return g.step
 }
 
-// explore runs one path of a small program and tells how many events it has.
+// explore runs one path of a small program and returns how many events it has.
 func explore(t testing.TB, m sim.Model, text string, fences bool, c *chooser, mem *memories) (events int, failed bool) {
 	w := newWorld(t, m, 1, 2, shared+64<<10+staging, mem)
 	w.net.Manual(true)
@@ -183,23 +182,23 @@ func explore(t testing.TB, m sim.Model, text string, fences bool, c *chooser, me
 	return events, w.ended
 }
 
-// still is a network without chance: what happens to a packet is chosen. Small
-// messages are injected, which saves the events of their completions.
+// still is a network without chance: the test chooses what happens to a packet. Small messages are
+// injected, which saves the events of their completions.
 func still(m sim.Model, split float64) sim.Model {
 	m.Faults = sim.Faults{Split: split}
 	m.Bandwidth, m.MTU, m.Caps.MaxInject = 0, 8192, 128
 	return m
 }
 
-// Small programs in every order of events, or in the first of them, which differ in
-// what happens last.
+// Small programs run in every order of events, or in the first of these orders, which differ in the
+// last events.
 func TestSimExplore(t *testing.T) {
 	mem, enough := new(memories), simPart.Share(*simPaths)
-	if need.Race { // which has no threads to watch here, and takes ten times as long
+	if need.Race { // there are no threads for the race detector to watch here, and it takes ten times as long
 		enough = min(enough, 100)
 	}
 	models := []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.EFADirect(), sim.Worst(), sourced(sim.Worst()), sim.Bare(), sourced(sim.Bare())}
-	// With sockets a Poll that reads is one more thing that may happen next.
+	// With sockets a Poll that reads is one more possible event.
 	models = append(models, sim.Unread(sim.TCP(), 1), sim.Unread(sourced(sim.Worst()), 1))
 	if *simModel != "" {
 		models = simModels(t)
@@ -237,14 +236,14 @@ func kind(m sim.Model) string {
 	return m.Name
 }
 
-// sourced gives a model the promise to tell who wrote: then no PE has to ask for a
-// stream first, and writes have numbers from the first on.
+// sourced makes a model promise to name the writer: then no PE has to ask for a sequence stream
+// first, and writes have numbers from the first one on.
 func sourced(m sim.Model) sim.Model {
 	m.Caps.Source = true
 	return m
 }
 
-// quietly takes what a test says, for one that has to fail.
+// quietly takes the reports of a test that has to fail.
 type quietly struct {
 	testing.TB
 	said string
@@ -256,8 +255,8 @@ func (q *quietly) Errorf(format string, args ...any) {
 	q.said += fmt.Sprintf(format, args...)
 }
 
-// Without the fence some order of events shows it, where the network does not
-// give the order by itself.
+// Without the fence some order of events shows the error, if the network does not keep the order by
+// itself.
 func TestSimExploreNotices(t *testing.T) {
 	mem := new(memories)
 	for _, c := range []struct {

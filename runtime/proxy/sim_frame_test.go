@@ -19,8 +19,8 @@ import (
 
 var simFrames = flag.Int("sim.frames", need.Load("frames"), "frames of TestSimFrames")
 
-// A stranger is an endpoint of the network that belongs to no PE and sends what
-// it likes to PE 0.
+// A stranger is an endpoint of the network that belongs to no PE and sends arbitrary frames to PE
+// 0.
 type stranger struct {
 	net    *sim.Network
 	prov   fabric.Provider
@@ -33,16 +33,16 @@ const frame = proxy.MaxPayload + frameHeader
 // token is that of the victim's job.
 const token = 0x746f6b656e
 
-// frameHeader is the bytes before the payload of a message.
+// frameHeader is the number of bytes before the payload of a message.
 const frameHeader = 56
 
-// victim is PE 0 of two, with bytes around its memory that nobody may touch.
+// victim is PE 0 of two. The bytes around its memory must not change.
 type victim struct {
 	*proxy.Engine
 	around []byte
 	memory []byte
 	fatal  error // the last
-	said   error // of frames that were refused, the last that was told
+	said   error // the last report of a refused frame
 	words  [6]uint32
 }
 
@@ -74,7 +74,7 @@ func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
 	if s.region, err = s.prov.Register(unsafe.Pointer(&s.buf[0]), uint64(len(s.buf))); err != nil {
 		t.Fatal(err)
 	}
-	// To PE 0 the stranger is PE 1: that it is none only a frame could tell.
+	// For PE 0 the stranger has the address of PE 1: only a frame could show that it is not PE 1.
 	me := v.Endpoint()
 	me.Job = token
 	if err := v.Connect([]proxy.Endpoint{me, {Addr: s.prov.Addr(), Window: me.Window}}); err != nil {
@@ -127,13 +127,13 @@ func (v *victim) check(t testing.TB) {
 	}
 }
 
-// frames cuts an input: each frame has its length in front.
+// frames cuts an input into frames. Each frame has its length in front.
 func frames(b []byte) [][]byte {
 	var all [][]byte
 	for len(b) >= 2 && len(all) < 16 {
 		n := min(int(binary.LittleEndian.Uint16(b))%(frame+8), len(b)-2)
 		one := bytes.Clone(b[2 : 2+n])
-		if n >= frameHeader && one[32] != 0 { // else few would get past the token
+		if n >= frameHeader && one[32] != 0 { // otherwise few inputs would get past the token
 			binary.NativeEndian.PutUint64(one[32:], token)
 		}
 		all = append(all, one)
@@ -142,7 +142,7 @@ func frames(b []byte) [][]byte {
 	return all
 }
 
-// message is a frame that an engine could send.
+// message returns a frame that an engine could send.
 func message(kind, op, width, fetch byte, seq uint32, offset int64, operand, extra uint64, payload int) []byte {
 	b := make([]byte, frameHeader+payload)
 	b[0], b[1], b[2], b[3] = kind, op, width, fetch
@@ -175,8 +175,8 @@ func soundFrames() [][]byte {
 		batch(1, sound(3, 1<<31, 0, 8), sound(16, 0, 0, 0)))
 }
 
-// FuzzFrames: whatever comes from the network, the engine does not panic and
-// writes nothing outside of its segment.
+// FuzzFrames: for arbitrary input from the network, the engine does not panic and writes nothing
+// outside of its segment.
 func FuzzFrames(f *testing.F) {
 	for _, input := range soundFrames() {
 		f.Add(input)
@@ -198,8 +198,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// Frames that are cut, repeated or too long are refused with a reason, and those
-// of a sound message are applied.
+// Frames that are cut, repeated or too long are refused with a reason, and sound frames are
+// applied.
 func TestStranger(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -250,8 +250,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// sound is an operation of a batch, of which the header says that it has so many bytes
-// of payload.
+// sound returns an operation of a batch, whose header names that many bytes of payload.
 func sound(kind byte, says uint32, offset int64, payload int) []byte {
 	b := make([]byte, 32+payload)
 	b[0], b[1], b[2] = kind, 2, 8
@@ -261,7 +260,7 @@ func sound(kind byte, says uint32, offset int64, payload int) []byte {
 	return b
 }
 
-// batch is a frame with several.
+// batch returns a frame with several operations.
 func batch(seq uint32, records ...[]byte) []byte {
 	all := bytes.Join(records, nil)
 	b := message(kindBatch, 0, 0, 0, seq, 0, 0, 0, len(all))
@@ -269,7 +268,7 @@ func batch(seq uint32, records ...[]byte) []byte {
 	return b
 }
 
-// kindBatch is what the engine calls it.
+// kindBatch is the engine's kind of a batch.
 const kindBatch = proxy.KindBatch
 
 func with(b []byte, at int, value byte) []byte {
@@ -278,7 +277,7 @@ func with(b []byte, at int, value byte) []byte {
 	return b
 }
 
-// changed is a frame with some bytes changed, cut out or doubled.
+// changed returns a frame with some bytes changed, cut out or doubled.
 func changed(rng *rand.Rand, b []byte) []byte {
 	b = bytes.Clone(b)
 	for range 1 + rng.IntN(4) {
@@ -305,10 +304,9 @@ func changed(rng *rand.Rand, b []byte) []byte {
 	return b
 }
 
-// TestSimFrames sends frames made of random fields, and sound ones that were changed,
-// most with the token and the number that the engine waits for: who fuzzes gets that
-// far by luck only. A victim that has to keep frames, for others that never come, makes
-// room for the next one.
+// TestSimFrames sends frames made of random fields, and sound ones that were changed, most with the
+// token and the number that the engine waits for: a fuzzer would get that far only by luck. If a
+// victim has to keep frames until other frames come that never do, a new victim takes its place.
 func TestSimFrames(t *testing.T) {
 	const (
 		each = 20_000
@@ -329,7 +327,7 @@ func TestSimFrames(t *testing.T) {
 			var b []byte
 			if rng.IntN(2) == 0 {
 				kind, offset := byte(rng.IntN(18)), int64(rng.IntN(3*8192)-8192)
-				if rng.IntN(2) == 0 { // more that make sense
+				if rng.IntN(2) == 0 { // more frames that make sense
 					kind, offset = byte(1+rng.IntN(4)), int64(rng.IntN(1024)*8)
 				}
 				b = message(kind, byte(rng.IntN(14)), 1<<rng.IntN(5), byte(rng.IntN(2)), due,
@@ -370,8 +368,8 @@ func TestSimFrames(t *testing.T) {
 	}
 }
 
-// A batch is done as far as it makes sense, and what does not ends the job: it carries
-// the token.
+// A batch is applied up to the first operation that makes no sense. That operation ends the job,
+// because the batch carries the token.
 func TestBatchFrames(t *testing.T) {
 	for what, c := range map[string]struct {
 		records [][]byte

@@ -13,14 +13,14 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// TestSimHeir has a process of another job take the address of a PE that died, while
-// the others, who know nothing of it, go on to write, send and count there. Nothing
-// of that reaches it, and nothing of it ends its job.
+// TestSimHeir lets a process of another job take the address of a PE that died, while the others do
+// not know of the death and go on to write, send and count there. None of that reaches the process,
+// and none of it ends its job.
 func TestSimHeir(t *testing.T) {
 	mem := &memories{}
 	met := uint64(0)
 	for _, model := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.EFADirect()} {
-		model.Reconnects = true // whoever is there
+		model.Reconnects = true // at that address, whatever process has it
 		for seed := range uint64(25) {
 			l := &losing{world: newWorld(t, sockets(model, seed), seed, lossPEs, 1<<16, mem), requests: map[*proxy.Request]fabric.PE{}, fill: 0xff}
 			met += l.inherit()
@@ -50,7 +50,7 @@ func (l *losing) inherit() uint64 {
 		}
 	}
 	ask(20)
-	if l.seed%2 == 0 { // nothing is under way that would tell of the death
+	if l.seed%2 == 0 { // nothing is under way that would show the death
 		for _, p := range l.pes {
 			l.quiet(p)
 		}

@@ -9,8 +9,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// A burst of messages to a PE that looks when all have come, on a network that turns away the
-// messages that find no receive buffer: those beyond as many as the PE has posted.
+// A burst of messages goes to a PE that polls when all have come, on a network that turns away
+// messages without a receive buffer: those beyond the number that the PE has posted.
 // docs/decisions/0016 has the table, of -v without -short.
 func TestSimIncast(t *testing.T) {
 	if need.Race {
@@ -24,7 +24,7 @@ func TestSimIncast(t *testing.T) {
 		{256, 4, 256, 256},
 		{256, 4, 8192, 1024},
 		{1000, 1, 64, 64},
-		{1000, 1, 8192, 288}, // which the windows leave
+		{1000, 1, 8192, 288}, // the windows leave that many
 	} {
 		if testing.Short() && c.pes > 256 {
 			continue

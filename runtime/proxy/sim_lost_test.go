@@ -14,12 +14,11 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// lossPEs, of which one dies.
+// lossPEs is the number of PEs, and dying the one that dies.
 const lossPEs, dying = 4, 2
 
-// TestSimLost has a PE die in the middle of everything that the others ask of it.
-// What they wait for ends, what they ask later fails at once and says why, and
-// among themselves they go on.
+// TestSimLost lets a PE die in the middle of operations of the others on it. Their waits end, later
+// operations on it fail at once and say why, and they go on among themselves.
 func TestSimLost(t *testing.T) {
 	mem := &memories{}
 	for _, model := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.Verbs(), sim.TCP()} {
@@ -49,7 +48,7 @@ type losing struct {
 	fill                                    byte // of what is put
 }
 
-// run: tells says that somebody tells the survivors, before the network may.
+// run: tells says that the survivors learn of the death before the network may report it.
 func (l *losing) run(tells bool) {
 	l.requests = map[*proxy.Request]fabric.PE{}
 	for _, p := range l.pes {
@@ -77,7 +76,7 @@ func (l *losing) run(tells bool) {
 	l.net.Kill(dying)
 	l.pes[dying].dead = true
 	for _, p := range survivors {
-		l.ask(p, dying) // nobody knows yet
+		l.ask(p, dying) // no PE knows yet
 		for range l.rng.IntN(20) {
 			l.poll(p)
 		}
@@ -86,7 +85,7 @@ func (l *losing) run(tells bool) {
 			l.told++
 		}
 	}
-	if !tells { // at last somebody does
+	if !tells { // at last they learn of it
 		for range 2000 {
 			l.poll(survivors[l.rng.IntN(len(survivors))])
 		}
@@ -125,7 +124,7 @@ func (l *losing) run(tells bool) {
 	}
 }
 
-// settle ends what a failed quiet may leave: the next one has nothing to tell.
+// settle ends the state that a failed quiet may leave: the next quiet has no failure to report.
 func (l *losing) settle(p *proc) {
 	for failed := 0; ; failed++ {
 		ticket, st := p.QuietBegin(), proxy.Pending
@@ -142,7 +141,7 @@ func (l *losing) settle(p *proc) {
 
 const withoutRequest = 5
 
-// ask posts something of any kind, or nothing where there is no room.
+// ask posts a random operation, or nothing if there is no room.
 func (l *losing) ask(p *proc, to fabric.PE) {
 	if int(to) == p.me {
 		return
@@ -174,7 +173,7 @@ func (l *losing) ask(p *proc, to fabric.PE) {
 	}
 }
 
-// refused asks the lost PE for each thing.
+// refused tries each operation on the lost PE.
 func (l *losing) refused(p *proc) {
 	b := make([]byte, 20000)
 	at := unsafe.Pointer(&b[0])
@@ -194,7 +193,7 @@ func (l *losing) refused(p *proc) {
 	}
 }
 
-// goOn has the survivors count, copy and signal among themselves.
+// goOn lets the survivors count, copy and signal among themselves.
 func (l *losing) goOn(survivors []*proc) {
 	const count, data, back, signal = 50000, 51000, 56000, 62000
 	post := func(p *proc, f func() proxy.Status) {

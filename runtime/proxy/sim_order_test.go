@@ -29,8 +29,8 @@ var (
 // a second, so that one that fails can be watched.
 const perSeed = 1500
 
-// runPrograms runs one seed, looks at memory whenever it may have changed, and
-// returns how many operations there were.
+// runPrograms runs one seed, checks memory whenever it may have changed, and returns how many
+// operations there were.
 func runPrograms(w *world, fences bool) int {
 	var programs []*program
 	for _, p := range w.pes {
@@ -86,8 +86,8 @@ func runPrograms(w *world, fences bool) int {
 	return ops
 }
 
-// vary makes another network of each seed: most mistakes show on one of a few
-// sizes. What a failure prints is the network that comes of it.
+// vary makes another network for each seed: most mistakes show on one of a few sizes. A failure
+// prints the resulting network.
 func vary(m sim.Model, seed uint64) sim.Model {
 	if *simModel != "" {
 		return m
@@ -118,16 +118,16 @@ func vary(m sim.Model, seed uint64) sim.Model {
 	return sockets(m, seed)
 }
 
-// runSeed runs a program of its own for a model and a seed.
+// runSeed runs a program for a model and a seed.
 func runSeed(t testing.TB, m sim.Model, seed uint64, fences bool, mem *memories) (ops int, trace uint64) {
 	ops, trace, _ = runSeedCounted(t, m, seed, fences, mem)
 	return ops, trace
 }
 
-// ordered is what kept the order in a program.
+// ordered counts what kept the order in a program.
 type ordered struct {
 	numbered   uint64 // writes with a number
-	streamless uint64 // PEs that got no stream
+	streamless uint64 // PEs that got no sequence stream
 	waited     uint64 // operations that waited at their sender
 	held       uint64 // messages that waited at their target for writes
 	merged     uint64 // operations that shared a message
@@ -158,8 +158,8 @@ func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *me
 	return ops, w.net.Trace(), o
 }
 
-// simModels are the networks of the random programs: each model as it is, at its
-// worst, and all combinations of the orders that a provider may promise.
+// simModels are the networks of the random programs: each model as it is, at its worst, and all
+// combinations of the orders that a provider may promise.
 func simModels(t testing.TB) []sim.Model {
 	if *simModel != "" {
 		m, _, err := sim.Parse(*simModel)
@@ -176,9 +176,9 @@ func simModels(t testing.TB) []sim.Model {
 	return append(models, railModels()...)
 }
 
-// writesInOrder is a network that keeps writes in their order, but not the messages behind
-// them, and has no fence: then only the number that a message follows keeps it behind a write
-// of before a fence when there is one of behind it, too.
+// writesInOrder is a network that keeps the order of writes, but not that of messages behind them,
+// and has no fence. There a message is kept behind a write from before a fence only by the number
+// that it follows, if there is a write from behind the fence, too.
 func writesInOrder() sim.Model {
 	m := sim.Worst()
 	m.Name += "-waw"
@@ -186,8 +186,8 @@ func writesInOrder() sim.Model {
 	return m
 }
 
-// railModels are networks of several NICs, the later ones slower: a signal on the fast
-// one has overtaken data on a slow one when it gets there.
+// railModels are networks of several NICs. The later ones are slower: a signal on the fast one
+// overtakes data on a slow one.
 func railModels() []sim.Model {
 	several := func(m sim.Model, nics, skew int) sim.Model {
 		m.NICs, m.Rails, m.Skew, m.Cross = nics, nics, skew, 5*sim.Microsecond
@@ -210,7 +210,7 @@ func TestSimOrder(t *testing.T) {
 			t.Parallel()
 			mem := new(memories)
 			start, ops, seeds, all := time.Now(), 0, 0, ordered{}
-			// Some of what a seed decides follows from its remainders: each part has them all.
+			// The remainders of a seed decide some of its choices: each part has all remainders.
 			for seed := simPart.Seed(); ops < most && !t.Failed(); seed++ {
 				if *simSeed != 0 {
 					seed = *simSeed
@@ -229,7 +229,7 @@ func TestSimOrder(t *testing.T) {
 			if *simSeed != 0 || *simModel != "" {
 				return
 			}
-			// Each way must have been gone, where the network has it.
+			// Each kind of order must have been used, if the network has it.
 			if all.waited == 0 || all.merged == 0 {
 				t.Error("nothing waited at its sender, or shared a message")
 			}
@@ -243,7 +243,7 @@ func TestSimOrder(t *testing.T) {
 	}
 }
 
-// All 16 combinations of what a provider may promise, at its worst.
+// All 16 combinations of promises of a provider, at its worst.
 func TestSimCombinations(t *testing.T) {
 	mem := new(memories)
 	for i := range 16 {
@@ -258,7 +258,7 @@ func TestSimCombinations(t *testing.T) {
 	}
 }
 
-// A seed is one run: again it goes the same way to the bit, and another does not.
+// A seed is one run: the same seed gives the same run to the bit, and another seed gives another.
 func TestSimReplay(t *testing.T) {
 	mem := new(memories)
 	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.Worst()} {
@@ -283,14 +283,14 @@ func TestSimReplay(t *testing.T) {
 	}
 }
 
-// simMistakes are mistakes of a program and broken promises of a network, each
-// of which the random programs must find within a few seeds.
+// simMistakes are mistakes of a program and broken promises of a network. The random programs must
+// find each of them within a few seeds.
 var simMistakes = []struct {
 	name   string
 	model  sim.Model
 	defect sim.Defect
 	fences bool
-	tamper func(frame []byte) // with what is sent
+	tamper func(frame []byte) // changes a frame that is sent
 }{
 	{"messages do not say what they follow", sim.Rough(sim.EFA()), sim.NoDefect, true, forgetNeed},
 	{"messages do not say what they follow on efa-direct", sim.Rough(sim.EFADirect()), sim.NoDefect, true, forgetNeed},
@@ -316,7 +316,7 @@ func forgetNeed(frame []byte) { clear(frame[48:52]) }
 
 const mistakeVariable = "PROXY_SIM_MISTAKE"
 
-// Each mistake is made in a process of its own, which has to fail.
+// Each mistake is made in a process of its own. The process has to fail.
 func TestSimNotices(t *testing.T) {
 	if name := os.Getenv(mistakeVariable); name != "" {
 		for _, c := range simMistakes {

@@ -10,15 +10,14 @@ import (
 	"libshmem/tests/need"
 )
 
-// crowd is many PEs that send to PE 0 as fast as they are let, and what was seen
-// of it.
+// crowd is many PEs that send to PE 0 as fast as they may, and the maxima that the test has seen.
 type crowd struct {
 	w        *world
-	left     []int // operations of each sender, by PE
+	left     []int // remaining operations of each sender, by PE
 	posted   int
 	refused  int
 	serves   int
-	keptMost [2]int // messages, and bytes, that PE 0 has kept because others were due
+	keptMost [2]int // messages, and bytes, that PE 0 has kept until earlier ones came
 }
 
 func newCrowd(t *testing.T, m sim.Model, senders, each int) *crowd {
@@ -29,8 +28,8 @@ func newCrowd(t *testing.T, m sim.Model, senders, each int) *crowd {
 	return c
 }
 
-// small and large are the sizes of the puts: one is injected where the network
-// does that, the other holds a token of its sender until it has left.
+// small and large are the sizes of the puts: the network may inject a small one; a large one holds
+// a token of its sender until it has left.
 const small, large = 8, 3000
 
 // step lets a random sender post until it is refused, and poll.
@@ -71,30 +70,29 @@ func (c *crowd) serve() {
 	}
 }
 
-// Many PEs send to one. While that one does not poll, each of them comes
-// to a stop at its own credits; nothing fails, and nothing more is taken from
-// anybody however long it lasts. When it polls again all of it arrives. What waits
-// for the target, and what it has itself because earlier messages are still to
-// come, is bounded for all senders together.
+// Many PEs send to one. While that one does not poll, each sender stops at its own credits; nothing
+// fails, and no more is taken from any sender however long that lasts. When it polls again, all
+// messages arrive. The messages that wait for the target, and those that it keeps until earlier
+// ones have come, are bounded for all senders together.
 func TestSimPressure(t *testing.T) {
 	senders, each := *simSenders, need.Load("senders/each")
 	if need.Race {
 		senders = min(senders, 50)
 	}
-	// Where a send completes when it has left, tokens bound nothing; and one late
-	// message makes the target keep what comes behind it.
+	// If a send completes when it has left, tokens bound nothing; and one late message makes the
+	// target keep the messages behind it.
 	jumbled := sim.TCP()
 	jumbled.Name, jumbled.Caps.SendAfterSend, jumbled.Caps.SendAfterWrite, jumbled.Caps.WriteAfterWrite = "tcp-unordered", false, false, false
 	jumbled.Delay = 100 * sim.Millisecond
 	for _, m := range []sim.Model{sim.TCP(), jumbled, sim.EFA(), sim.EFADirect(), sim.Worst(), sim.Unread(sim.TCP(), 1), sim.Unread(sim.Worst(), 4096)} {
 		t.Run(kind(m), func(t *testing.T) {
 			senders := senders
-			if m.PollBytes > 0 { // as much for each of fewer
+			if m.PollBytes > 0 { // as much for each of fewer senders
 				senders = min(senders, 50)
 			}
 			c := newCrowd(t, m, senders, each)
 			w := c.w
-			// The target sleeps, until the senders have come to a stop.
+			// The target does not poll until the senders have stopped.
 			for last := -1; last != c.posted && !w.ended; {
 				last = c.posted
 				for range senders {
@@ -113,7 +111,7 @@ func TestSimPressure(t *testing.T) {
 			if most > proxy.AllBytes {
 				t.Errorf("%d bytes wait for the target, more than the credits of %d senders", most, senders)
 			}
-			// It wakes.
+			// It polls again.
 			left := func() bool {
 				for _, k := range c.left {
 					if k > 0 {

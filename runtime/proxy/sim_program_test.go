@@ -10,9 +10,8 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// The programs write bytes that are never 0 where only zeros were, so that whoever
-// looks at memory can tell what has come of each operation: nothing, a part or
-// all. What they write is a piece of one table.
+// The programs write bytes that are never 0 over zeros, so that memory shows for each operation
+// whether none, a part or all of it has arrived. They write pieces of one table.
 var table = func() []byte {
 	rng := rand.New(rand.NewPCG(5, 6))
 	b := make([]byte, 1<<16)
@@ -26,35 +25,34 @@ var zeros = make([]byte, largest)
 
 const (
 	largest = 3 * proxy.MaxPayload
-	region  = 192 << 10       // of each PE in the heap of each other one
+	region  = 192 << 10       // of each PE in the heap of each other PE
 	shared  = 4096            // in front of them: counters that all PEs change
 	pieces  = 1<<16 - largest // places in the table
 )
 
-// effect is what one operation does to the memory of its target.
+// effect is the change by one operation in the memory of its target.
 type effect struct {
 	what  string
 	at, n int
 	from  int // of the table
 	epoch uint64
-	after int // put with signal: how many effects before it its bytes are; 0: none
+	after int // put with signal: its bytes are that many effects before it; 0: none
 	seen  bool
 }
 
 func (f *effect) bytes() []byte { return table[f.from : f.from+f.n] }
 
-// programFlow is all that one PE does to another, in the order of its program.
+// programFlow is all effects of one PE on another, in the order of its program.
 type programFlow struct {
 	writer, target int
-	effects        []effect // the first may be seen; those of before are dropped
+	effects        []effect // the first may be visible; earlier ones are dropped
 	epoch          uint64
-	start, end     int       // what is used of the region
-	fetches        []*uint64 // what non-blocking fetches of words that were 0 have brought
+	start, end     int       // the used part of the region
+	fetches        []*uint64 // results of non-blocking fetches of words that were 0
 }
 
-// look compares memory with what fences, signals and quiet allow: nothing of an
-// epoch is there before all of the epochs before it, and no signal before its
-// bytes.
+// look compares memory with what fences, signals and quiet allow: no effect of an epoch is there
+// before all effects of the epochs before it, and no signal before its bytes.
 func (s *programFlow) look(w *world) {
 	heap := w.pes[s.target].heap
 	missing := -1
@@ -109,17 +107,17 @@ type program struct {
 	to     []*programFlow // by target; nil: itself
 	step   func() bool
 	holds  [][]byte // sources that may not be reused before quiet
-	fences bool     // false: it counts fences and calls none
-	count  uint64   // that it has added to each counter
+	fences bool     // false: the program counts fences and calls none
+	count  uint64   // its sum in each counter
 	pool   [][]byte
-	stage  []byte // in its own heap: sources that the fabric reaches
+	stage  []byte // in the PE's own heap: sources that the fabric reaches
 	used   int
 }
 
-// heapSize is what n PEs need.
+// heapSize returns the size of the heap for n PEs.
 func heapSize(n int) int { return shared + n*region + staging }
 
-// heapSizeOn is what they need with so many contexts beside the default one.
+// heapSizeOn returns the size with that many contexts beside the default one.
 func heapSizeOn(n, contexts int) int { return shared + (1+contexts)*(n*region+staging) }
 
 // staging is the part of a heap that its owner uses for sources.
@@ -127,8 +125,8 @@ const staging = 64 << 10
 
 func newProgram(w *world, p *proc, length int) *program { return newProgramOn(w, p, 0, length) }
 
-// newProgramOn is a program on a context of the PE, beside which those of its others
-// run. Each has its own memory everywhere but for the counters.
+// newProgramOn makes a program on a context of the PE, beside the programs on its other contexts.
+// Each has its own memory everywhere but for the counters.
 func newProgramOn(w *world, p *proc, context, length int) *program {
 	end := len(p.heap) - context*staging
 	g := &program{proc: p.on(w, context), w: w, left: length, fences: true, stage: p.heap[end-staging : end]}
@@ -143,8 +141,7 @@ func newProgramOn(w *world, p *proc, context, length int) *program {
 	return g
 }
 
-// source is memory with the bytes of an effect: of the heap or not, aligned or
-// not.
+// source returns memory with the bytes of an effect: in the heap or not, aligned or not.
 func (g *program) source(b []byte) []byte {
 	if g.w.rng.IntN(3) == 0 && g.used+len(b) <= len(g.stage) {
 		s := g.stage[g.used : g.used+len(b)]
@@ -163,8 +160,7 @@ func (g *program) source(b []byte) []byte {
 	return s
 }
 
-// spoil overwrites a source that may be reused: who reads it now reads zeros,
-// which no effect has.
+// spoil overwrites a source that may be reused: a late read of it gets zeros, which no effect has.
 func (g *program) spoil(b []byte) {
 	clear(b)
 	if cap(b) == largest {
@@ -174,8 +170,8 @@ func (g *program) spoil(b []byte) {
 
 func at(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
 
-// posting is the step of an operation: it posts until there is room, then waits
-// if the operation blocks.
+// posting returns the step of an operation: it posts until there is room, then waits if the
+// operation blocks.
 func (g *program) posting(source []byte, blocking bool, post func(r *proxy.Request) proxy.Status, then func()) func() bool {
 	var r *proxy.Request
 	if blocking {
@@ -218,7 +214,7 @@ func (g *program) posting(source []byte, blocking bool, post func(r *proxy.Reque
 	}
 }
 
-// room is what one operation may add to a stream.
+// room is the most that one operation may add to a region.
 const room = 2*largest + 64
 
 // next begins a random operation.
@@ -238,7 +234,7 @@ func (g *program) next() {
 		return
 	}
 	g.done++
-	switch rng.IntN(12) { // a burst of the caller's begins, or ends
+	switch rng.IntN(12) { // a burst of the caller begins, or ends
 	case 0:
 		g.Burst = 100
 	case 1:
@@ -345,8 +341,8 @@ func (g *program) putSignal(s *programFlow, target fabric.PE, n int, blocking bo
 	}, nil)
 }
 
-// get reads what an earlier operation has written, which must be there if it was
-// seen there.
+// get reads bytes that an earlier operation has written. They must be there if they were seen
+// there.
 func (g *program) get(s *programFlow, target fabric.PE) {
 	n := 1 + g.w.rng.IntN(2000)
 	var known *effect
@@ -370,8 +366,7 @@ func (g *program) get(s *programFlow, target fabric.PE) {
 	})
 }
 
-// quieting is a quiet, after which everything must be there. Then a region that
-// is full begins anew.
+// quieting is a quiet. After it all effects must be there, and a full region begins anew.
 func (g *program) quieting() func() bool {
 	ticket := proxy.Ticket(0)
 	return func() bool {

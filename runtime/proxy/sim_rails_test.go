@@ -10,8 +10,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// A NIC is lost while random programs run: no order is broken, nothing is lost, and
-// what has come twice is applied once.
+// A NIC is lost while random programs run: no order is broken, nothing is lost, and a repeated
+// message is applied once.
 func TestSimLostNIC(t *testing.T) {
 	seeds := uint64(need.Load("NICs"))
 	if need.Race || testing.Short() {
@@ -56,7 +56,7 @@ func TestSimRailRates(t *testing.T) {
 		m.NICs, m.Rails, m.Post, m.Cross = c.nics, c.nics, post, sim.Microsecond
 		const size = 1 << 20
 		count := 120 * c.nics
-		if m.Handshake > 0 { // each NIC at first waits for each of the peer's
+		if m.Handshake > 0 { // at first each NIC waits for each NIC of the peer
 			count *= 2
 		}
 		took := transfer(t, m, size, count, 64, false)

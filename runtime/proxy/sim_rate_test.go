@@ -7,12 +7,12 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// post is the processor's time for an operation in the models of this file: at most
-// 3.3 million of them a second.
+// post is the processor's time for an operation in the models of this file: at most 3.3 million
+// operations a second.
 const post = 300
 
-// transfer keeps so many puts of n bytes under way, with a signal or without, and
-// returns the virtual time of all of them.
+// transfer keeps that many puts of n bytes under way, with a signal or without, and returns the
+// virtual time of all of them.
 func transfer(t *testing.T, m sim.Model, n, count, window int, signal bool) sim.Time {
 	t.Helper()
 	mem := new(memories)
@@ -43,7 +43,7 @@ func transfer(t *testing.T, m sim.Model, n, count, window int, signal bool) sim.
 			switch st {
 			case proxy.Failed:
 				t.Fatal(a.Err())
-			case proxy.Done: // the source is free: quiet tells of the rest
+			case proxy.Done: // the source is free, and quiet covers the rest
 				ended++
 			case proxy.Pending:
 				free = free[:len(free)-1]
@@ -67,8 +67,8 @@ func transfer(t *testing.T, m sim.Model, n, count, window int, signal bool) sim.
 	return w.net.Now() - start
 }
 
-// What the proxy makes of one wire, in virtual time: bytes without signals and with
-// them, 64 puts at a time. Four and 32 wires are in sim_rails_test.go.
+// The rate of the proxy on one wire, in virtual time: bytes without signals and with them, 64 puts
+// at a time. Four and 32 wires are in sim_rails_test.go.
 func TestSimRates(t *testing.T) {
 	const window = 64
 	for _, model := range []sim.Model{sim.EFA(), sim.EFADirect(), sim.EFA100(), sim.Verbs(), sim.Unread(sim.EFA(), 1), sim.Unread(sim.EFADirect(), 1)} {

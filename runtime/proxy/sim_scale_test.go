@@ -17,7 +17,7 @@ import (
 
 var simPEs = flag.Int("sim.pes", need.Load("PEs"), "the most PEs in TestSimScale")
 
-// resident is how many bytes of a mapping are in memory.
+// resident returns how many bytes of a mapping are in memory.
 func resident(t *testing.T, b []byte) int {
 	t.Helper()
 	page := os.Getpagesize()
@@ -39,15 +39,15 @@ func liveHeap() int {
 	return int(m.HeapAlloc)
 }
 
-// crowdState is what the engines of a job hold, the mean of all PEs.
+// crowdState is what the engines of a job hold, as the mean of all PEs.
 type crowdState struct {
 	buffers, peers float64 // KiB in memory, by PE
-	messages       int     // of all
-	partners       int     // of the PE that has most
+	messages       int     // of all PEs
+	partners       int     // of the PE with the most
 }
 
-// counted counts what is sent from outside of the engine, whose own counters are in
-// memory that is to be left alone.
+// counted counts messages from outside of the engine, because the engine's own counters are in
+// memory that must not be touched.
 type counted struct {
 	fabric.Provider
 	sent int
@@ -77,9 +77,9 @@ func look(t *testing.T, w *world) crowdState {
 	return s
 }
 
-// TestSimScale plays init, a small reduction, barriers and an all-to-all of many PEs
-// in this process, on networks as they exist: how many messages each PE sends, to how
-// many others, and what its engine keeps in memory. Only counts can fail.
+// TestSimScale simulates init, a small reduction, barriers and an all-to-all of many PEs in this
+// process, on networks that exist. It counts the messages of each PE, the PEs that it sends to, and
+// the memory of its engine. Only counts can fail.
 func TestSimScale(t *testing.T) {
 	pes := *simPEs
 	if need.Race {
@@ -133,7 +133,7 @@ func scale(t *testing.T, model sim.Model, n int) {
 	w.close(new(memories))
 }
 
-// sumMessages is how many messages a small reduction takes.
+// sumMessages returns how many messages a small reduction takes.
 func sumMessages(n int) int {
 	if n <= directPEs {
 		return n * (n - 1)

@@ -16,12 +16,12 @@ import (
 	"libshmem/tests/need"
 )
 
-// Where Arm gives leave to sleep with bytes unread, a PE goes to sleep on what others wait
-// for. Where it does not, the same seeds go to their end.
+// If Arm permits sleep with unread bytes, a PE goes to sleep on bytes that others wait for. If it
+// does not, the same seeds run to their end.
 func TestSimSleepNotices(t *testing.T) {
 	mem := new(memories)
 	models := []sim.Model{sim.TCP(), sim.Rough(sim.TCP()), sim.EFA(), sim.EFADirect(), sim.Worst()}
-	if need.Race { // which has no threads to watch here
+	if need.Race { // there are no threads for the race detector to watch here
 		models = models[:1]
 	}
 	for _, m := range models {
@@ -46,12 +46,12 @@ func TestSimSleepNotices(t *testing.T) {
 	}
 }
 
-// loops is PEs whose loops run in threads of their own, as in a real process. No caller
-// polls, until one of their waits has overslept: then the callers finish the work.
+// loops is PEs whose loops run in threads of their own, as in a real process. No caller polls until
+// one of their waits has overslept: then the callers finish the work.
 type loops struct {
 	*world
 	t     *testing.T
-	waits uint64   // that have overslept
+	waits uint64   // waits that have overslept
 	holds [][]byte // sources of puts, which the collector does not see in the engine's memory
 }
 
@@ -64,7 +64,7 @@ func (l *loops) locked(p *proc, f func()) {
 	f()
 }
 
-// until waits for what the loops bring about.
+// until waits until the loops have made ok true.
 func (l *loops) until(what string, ok func() bool) {
 	l.t.Helper()
 	need.Eventually(l.t, what, func() bool {
@@ -83,7 +83,7 @@ func (l *loops) until(what string, ok func() bool) {
 	})
 }
 
-// posted repeats an operation until it has found room.
+// posted repeats an operation until it finds room.
 func (l *loops) posted(p *proc, f func() proxy.Status) {
 	l.until("room", func() bool {
 		st := proxy.Again
@@ -102,8 +102,8 @@ const (
 	loopsBegin = 64
 )
 
-// put has each PE put to each other one, and then count there: the answer comes when the
-// bytes before it have been read.
+// put lets each PE put to each other one, and then count there: the answer comes when the bytes
+// before it have been read.
 func (l *loops) put(round int, answers map[*proxy.Request]int) {
 	n := len(l.pes)
 	for _, p := range l.pes {
@@ -124,9 +124,9 @@ func (l *loops) put(round int, answers map[*proxy.Request]int) {
 	}
 }
 
-// overslept runs loops over sockets, and returns how many waits ended by their limit with
-// bytes unread. What was put before the loops began lies in the sockets when they do; what
-// is put in later rounds comes while they run.
+// overslept runs loops over sockets, and returns how many waits ended at their limit with unread
+// bytes. Bytes that were put before the loops began lie in the sockets at that time; bytes of later
+// rounds come while the loops run.
 func overslept(t *testing.T, m sim.Model, pes, rounds int) (waits uint64) {
 	mem := new(memories)
 	w := newWorld(t, m, 1, pes, loopsBegin+pes*loopsPuts*loopsPut, mem)
@@ -185,8 +185,8 @@ func overslept(t *testing.T, m sim.Model, pes, rounds int) (waits uint64) {
 	return waits
 }
 
-// Loops serve over sockets while no caller polls, and none of their waits lasts for its
-// whole limit with bytes unread. Where Arm gives leave to sleep with bytes unread, they do.
+// Loops serve over sockets while no caller polls, and none of their waits lasts for its whole limit
+// with unread bytes. If Arm permits sleep with unread bytes, some do.
 func TestSimLoopsSleep(t *testing.T) {
 	for _, m := range []sim.Model{sim.TCP(), sim.EFA(), sim.EFADirect()} {
 		for pes := 2; pes <= 3; pes++ {

@@ -12,10 +12,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// What the window costs: PE 0 of a job of so many puts to one PE, or to eight in turn, with a
-// signal behind each put, 256 at a time, on a network of 200 Gb/s. The share of the line is of
-// virtual time, with 300 ns of the processor for each posting. docs/concepts/scale.md has the
-// table. Jobs of more than 1,000 PEs are smaller ones that take the same window.
+// The cost of the window: PE 0 of a job of that many PEs puts to one PE, or to eight in turn, with
+// a signal behind each put, 256 at a time, on a network of 200 Gb/s. The share of the link is of
+// virtual time, with 300 ns of the processor for each post. docs/concepts/scale.md has the table. A
+// job of more than 1,000 PEs is simulated by a smaller one with the same window.
 func TestSimWindowRates(t *testing.T) {
 	if need.Race {
 		t.Skip("virtual time is the same without the detector")
@@ -64,8 +64,8 @@ func TestSimWindowRates(t *testing.T) {
 	}
 }
 
-// row has PE 0 put n bytes with a signal to each of some PEs in turn, count times, so many
-// under way, and returns the virtual time of all. Only those PEs poll.
+// row lets PE 0 put n bytes with a signal to each of some PEs in turn, count times, with a number
+// of puts under way, and returns the virtual time of all. Only those PEs poll.
 func row(w *world, targets, n, count, most int) sim.Time {
 	a := w.pes[0]
 	free := make([]*proxy.Request, most)

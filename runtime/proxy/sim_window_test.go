@@ -14,10 +14,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// The windows of jobs of many sizes, where devices make queues of so many entries: the largest
-// power of two of which one for each other PE fits. And the receive buffers of each PE, on a
-// network that turns messages away: what the windows leave, from 64 to 1,024. Those of several
-// NICs are not the engine's.
+// The windows of jobs of many sizes, on devices with queues of a number of entries: the largest
+// power of two for which one write of each other PE fits. Also the receive buffers of each PE on a
+// network that turns messages away: the entries that the windows leave, from 64 to 1,024. With
+// several NICs the engine does not choose their number.
 func TestWriteWindows(t *testing.T) {
 	const one, several = 1, 2 // NICs of each PE
 	for _, c := range []struct {
@@ -57,7 +57,7 @@ func TestWriteWindows(t *testing.T) {
 		{1000, 4096, one, 2, 1024},
 		{4096, 4096, one, 0, 1024},
 		{4096, 5000, one, 0, 1024},
-		{1000, 6000, one, 2, 1024}, // of which a power of two is granted
+		{1000, 6000, one, 2, 1024}, // a power of two of them is granted
 		{2, 576, one, 0, 64},
 	} {
 		w := &world{t: t, net: sim.New(sim.EFADirect(), 1)}
@@ -89,7 +89,7 @@ func TestWriteWindows(t *testing.T) {
 	}
 }
 
-// All PEs take the least window, also where the NIC of one of them is of a smaller kind.
+// All PEs take the least window, even if one PE has a smaller kind of NIC.
 func TestSimLeastWindow(t *testing.T) {
 	defer func() { limits = nil }()
 	for _, c := range []struct {
@@ -122,12 +122,12 @@ func TestSimLeastWindow(t *testing.T) {
 	}
 }
 
-// Each PE has room for one put of every other, and for its signal.
+// Each PE has room for one put of every other PE, and for its signal.
 func windowHeap(pes int) int { return pes * (windowBytes + 8) }
 
 const windowBytes = 8192
 
-// exchange has PEs put to each other, so many times, with a signal behind each, and looks at
+// exchange lets PEs put to each other, a number of times, with a signal behind each put, and checks
 // the bytes. Each polls now and then.
 func exchange(w *world, pes []*proc, rounds, size int) {
 	source := make([][]byte, len(pes))
@@ -185,7 +185,7 @@ func repeat(w *world, pes []*proc, p *proc, f func() proxy.Status) {
 	}
 }
 
-// checkQueues looks at what the completion queues have held.
+// checkQueues checks the most entries that the completion queues have had.
 func checkQueues(w *world) (most int) {
 	w.t.Helper()
 	for i, q := range w.net.Queues() {
@@ -197,8 +197,8 @@ func checkQueues(w *world) (most int) {
 	return most
 }
 
-// flood has all PEs but the last send so many messages to the last, which does not poll, and then
-// put to it as much as they may; and then it polls. The error is one of its polls.
+// flood lets all PEs but the last send that many messages to the last, which does not poll, and
+// then put to it as much as they may. Then it polls. The error is one of its polls.
 func flood(w *world, messages int) error {
 	last := w.pes[len(w.pes)-1]
 	rest := w.pes[:len(w.pes)-1]
@@ -214,7 +214,7 @@ func flood(w *world, messages int) error {
 		repeat(w, rest, p, func() proxy.Status {
 			return p.AMO(fabric.PE(last.me), 8*int64(len(w.pes)), proxy.OpAdd, 8, 1, 0, nil, nil)
 		})
-		w.poll(p) // what shares a message leaves
+		w.poll(p) // messages that share a batch leave
 	}
 	for full := 0; full < 3 && lost() == 0; full++ {
 		for _, p := range rest {
@@ -246,9 +246,9 @@ func flood(w *world, messages int) error {
 	return nil
 }
 
-// A PE that does not poll while all others write and send to it loses nothing: what may be under
-// way to it and its receive buffers fit its queue, and fill it but for its own operations. With a
-// larger window it would.
+// A PE that does not poll while all others write and send to it loses nothing: the writes that may
+// be under way to it and its receive buffers fit its queue, and fill it except for its own
+// operations. With a larger window it would lose some.
 func TestSimFlood(t *testing.T) {
 	defer func() { limits, windows = nil, 0 }()
 	mem := new(memories)
@@ -256,8 +256,8 @@ func TestSimFlood(t *testing.T) {
 		pes     int
 		entries int // of the last PE's queue
 		windows uint32
-		writes  int // that its queue holds
-		buffers int // of receives, besides
+		writes  int // that its queue has room for
+		buffers int // receive buffers, in addition
 	}{
 		{9, 4096, 0, 8 * 256, 1024},
 		{64, 4096, 0, 63 * 32, 1024},
@@ -297,14 +297,14 @@ func TestSimAllToAll(t *testing.T) {
 	}
 }
 
-// Jobs of many PEs open, and put: a few of them, as all would take minutes.
+// Jobs of many PEs open, and a few of the PEs put: all of them would take minutes.
 func TestSimOpensLarge(t *testing.T) {
 	for _, c := range []struct {
 		pes  int
 		want uint32
 	}{{1000, 32}, {4096, 4}} {
 		if need.Race || c.pes > 1000 && testing.Short() {
-			continue // each PE knows all: 1.3 GB
+			continue // each PE knows all others, which takes 1.3 GB
 		}
 		w := newWorld(t, sim.EFADirect(), 1, c.pes, 8*c.pes+8*windowBytes, new(memories))
 		n := c.pes
@@ -324,14 +324,14 @@ func TestSimOpensLarge(t *testing.T) {
 	}
 }
 
-// Puts that nothing answers by itself go on however small the window is: acknowledgements
-// ride with messages, and the target sends none, so they are asked for. Writes that find the
-// window full wait, or go without a number.
+// Puts go on even if no message answers them and the window is small. Acknowledgements are part of
+// messages, and the target sends none, so the sender asks for them. Writes that find the window
+// full wait, or go without a number.
 func TestSimOneWay(t *testing.T) {
 	defer func() { windows, stays = 0, false }()
 	const count = 500
 	for _, windows = range []uint32{1, 2, 4, 8} {
-		for seed := range uint64(8) { // half of which let PEs sleep
+		for seed := range uint64(8) { // half of them let PEs sleep
 			stays = seed%2 == 0
 			m, mem := sim.EFADirect(), new(memories)
 			w := newWorld(t, m, 5*seed+1, 2, windowHeap(2), mem)

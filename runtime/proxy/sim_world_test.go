@@ -20,36 +20,35 @@ import (
 // internal is the internal area of each PE, which these programs do not use.
 const internal = 4096
 
-// world is PEs with an engine each on a simulated network, all driven by one
-// goroutine: what it does follows from its seed.
+// world is PEs with an engine each on a simulated network, all driven by one goroutine. The seed
+// determines everything that it does.
 type world struct {
 	t      testing.TB
 	net    *sim.Network
 	seed   uint64
 	rng    *rand.Rand
 	pes    []*proc
-	dirty  []bool // memory of the PE may have changed since it was looked at
-	ended  bool   // badly
+	dirty  []bool // memory of the PE may have changed since the last check
+	ended  bool   // after a failure
 	others int    // contexts of each PE beside the default one, on which programs run
 	sleeps bool   // a PE with nothing to do is not polled until the network wakes it
 	slept  uint64 // how often one went to sleep
-	idle   int    // turns in which nothing has happened
+	idle   int    // turns in which nothing happened
 }
 
-// watch is put around the endpoint of each PE, for tests that want to see what it is
-// asked; nil: nothing is.
+// watch wraps the endpoint of each PE, for tests that look at its calls; nil: no wrapping.
 var watch func(fabric.Provider) fabric.Provider
 
-// tamper changes what PEs send, for tests that have to notice; nil: nobody does.
+// tamper changes what PEs send, for tests that have to notice; nil: nothing is changed.
 var tamper func(frame []byte)
 
-// windows are those that PEs say their queues have room for, right or not; 0: what is so.
+// windows are the windows that PEs announce, right or not; 0: the true one.
 var windows uint32
 
-// stays has writes wait for room in such a window.
+// stays makes writes wait for room in such a window.
 var stays bool
 
-// limits have the NICs of hosts grant smaller queues.
+// limits makes the NICs of hosts grant smaller queues.
 var limits map[int]int
 
 type tampered struct{ fabric.Provider }
@@ -74,7 +73,7 @@ type proc struct {
 	addr   []byte
 }
 
-// on is a PE as seen from one of its contexts.
+// on returns the view of a PE from one of its contexts.
 func (p *proc) on(w *world, context int) *proc {
 	if context == 0 {
 		return p
@@ -88,8 +87,8 @@ func (p *proc) on(w *world, context int) *proc {
 	return &q
 }
 
-// memories are used again by the next world: mapping and clearing them would
-// take longer than a short program.
+// memories keeps memory for the next world: mapping and clearing it anew would take longer than a
+// short program.
 type memories struct {
 	free [][]byte
 }
@@ -109,13 +108,13 @@ func (m *memories) give(b []byte) {
 	m.free = append(m.free, b)
 }
 
-// newWorld opens n PEs with heaps of so many bytes.
+// newWorld opens n PEs with heaps of that many bytes.
 func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *memories) *world {
 	t.Helper()
 	w := &world{
 		t: t, net: sim.New(model, seed), seed: seed, rng: rand.New(rand.NewPCG(seed, 3)), dirty: make([]bool, n),
 	}
-	// With sockets more often: there a wake-up is lost more easily.
+	// Sockets are more frequent: there a wake-up is lost more easily.
 	sleep := rand.New(rand.NewPCG(seed, 15)).IntN(6)
 	w.sleeps = sleep < 2 || sleep < 4 && model.PollBytes > 0
 	w.net.Landed(func(host int) { w.dirty[host] = true })
@@ -145,7 +144,7 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *mem
 		}
 		p.thread = loop.New(p.Engine)
 		p.Report.ReportTo(func(err error) { w.fail("PE %d: %v", i, err) })
-		if seed%5 == 4 && !prov.Caps().Repeats { // what comes twice must not be late by as many as there are numbers
+		if seed%5 == 4 && !prov.Caps().Repeats { // a repeated message must not be late by as many as there are numbers
 			if p.FewNumbers(3, 4); seed%2 == 0 {
 				p.Stay()
 			}
@@ -170,8 +169,8 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *mem
 	return w
 }
 
-// sockets has the ends of a third of the networks read from sockets, where a PE that does
-// not poll leaves bytes unread.
+// sockets lets the ends of a third of the networks read from sockets, where a PE that does not poll
+// leaves bytes unread.
 func sockets(m sim.Model, seed uint64) sim.Model {
 	rng := rand.New(rand.NewPCG(seed, 14))
 	if *simModel == "" && m.PollBytes == 0 && rng.IntN(3) == 0 {
@@ -180,8 +179,8 @@ func sockets(m sim.Model, seed uint64) sim.Model {
 	return m
 }
 
-// open opens the network for a PE: with all of its NICs where the model has several.
-// Which policy spreads operations over them follows from the seed.
+// open opens the network for a PE, with all of its NICs if the model has several. The seed
+// determines the policy that spreads operations over them.
 func (w *world) open(host, n, heap int) (fabric.Provider, error) {
 	c := credit.Config(n)
 	nics := w.net.Model().NICs
@@ -205,10 +204,10 @@ func (w *world) open(host, n, heap int) (fabric.Provider, error) {
 	return rail.New(ends, r)
 }
 
-// stands is what fail says of a standstill.
+// stands is the text of fail for a standstill.
 const stands = "PEs sleep, and nothing is under way that would wake one"
 
-// fail reports a violation once, with what leads to it again.
+// fail reports a violation once, with the way to repeat it.
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
 	if w.ended {
@@ -218,7 +217,7 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Errorf("%s\nagain: -sim.model=%s -sim.seed=%d\n%s", fmt.Sprintf(format, args...), w.net.Model(), w.seed, w.net.Tail(60))
 }
 
-// poll lets one PE make progress, or time pass where it sleeps.
+// poll lets one PE make progress, or time pass if the PE sleeps.
 func (w *world) poll(p *proc) {
 	if p.dead {
 		return
@@ -248,9 +247,9 @@ func (w *world) poll(p *proc) {
 	}
 }
 
-// standstill reports whether PEs sleep while nothing is under way that may wake one, and
-// those awake do nothing. It takes some turns to be sure: each PE has to be asked, and may
-// have been refused by chance.
+// standstill reports whether PEs sleep while nothing is under way that may wake one, and the others
+// do nothing. It takes some turns to be sure: each PE has to be polled, and may have been refused
+// by chance.
 func (w *world) standstill() bool { return w.sleeps && w.idle > 1000+200*len(w.pes) }
 
 // until polls all PEs in random turns until ok holds.
@@ -283,7 +282,7 @@ func (w *world) quiet(p *proc) {
 	})
 }
 
-// close ends the engines and looks for what should not be left.
+// close ends the engines and checks that they leave nothing behind.
 func (w *world) close(to *memories) {
 	if !w.ended {
 		for _, p := range w.pes {

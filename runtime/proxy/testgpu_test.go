@@ -14,41 +14,40 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// gpus says what GPUs the PEs of a job have; nil in a mode: none has one.
+// gpus describes the GPUs of a job's PEs; nil in a mode: no PE has one.
 type gpus struct {
-	has     func(pe int) bool // nil: all
+	has     func(pe int) bool // whether a PE has a GPU; nil: all have
 	mapped  bool              // each PE has the heaps of the others mapped for copies
-	atomics uint64            // what streams can do
+	atomics uint64            // operations that streams can do
 	alone   bool              // words may be changed in steps
-	shared  []*gpustage.Alone // by PE, with other engines; nil: with none
+	shared  []*gpustage.Alone // by PE, shared with other engines; nil: not shared
 	words   uint64            // Memory.Words
 	delay   int               // most looks from one step of a stream to the next
 	chunk   uint64
 	chunks  int
-	nic     func(pe int) bool // NICs reach the heap; nil: of no PE
-	lazy    bool              // the GPU sees what a NIC has written when that is flushed
+	nic     func(pe int) bool // whether NICs reach the heap; nil: of no PE
+	lazy    bool              // the GPU sees the writes of a NIC only after a flush
 }
 
-// testGPU is a GPU: memory whose address the CPU may not touch, and streams that do
-// what they are asked at some later look, in pieces. One sees no more of another
-// than their marks.
+// testGPU is a GPU: memory whose address the CPU may not touch, and streams that carry out their
+// work in pieces, each at some later look. A stream sees no more of another than its marks.
 type testGPU struct {
 	t       testing.TB
 	g       *gpus
 	rng     *rand.Rand
 	all     *[]*testGPU
 	memory  []byte // internal area, user heap and the rest, as the test sees it
-	device  []byte // heap and rest as addresses that nobody may touch
+	device  []byte // heap and rest at inaccessible addresses
 	heap    int
-	at      int // of what local has given out
+	at      int // bytes that local has given out
 	streams [gpustage.Streams][]deed
 	marks   [gpustage.Streams]uint64
 	passed  [gpustage.Streams]uint64
 	pinned  map[unsafe.Pointer][]byte
 	done    func(c *testGPU, to unsafe.Pointer) // after memory has changed
-	full    bool                                // of kernels: an atomic operation finds no place
-	stands  bool                                // nothing is carried out
-	asked   func()                              // when a stream is given something; nil: nobody hears
+	full    bool                                // with kernels: an atomic operation finds no place
+	stands  bool                                // no work is carried out
+	asked   func()                              // called when a stream is given work; nil: no call
 	failing string                              // the call that fails
 	unseen  *unseen
 	closed  bool
@@ -71,7 +70,7 @@ type deed struct {
 
 var _ gpustage.Memory = (*testGPU)(nil)
 
-// rest is how much memory a card has besides the heap.
+// rest is how much memory a GPU has besides the heap.
 const rest = 32 << 20
 
 func newTestGPU(t testing.TB, g *gpus, rng *rand.Rand, heap int) *testGPU {
@@ -106,8 +105,8 @@ func newTestGPU(t testing.TB, g *gpus, rng *rand.Rand, heap int) *testGPU {
 	}
 }
 
-// local copies b to memory of the card behind the heap. It returns the address
-// and what the test sees of it.
+// local copies b to memory of the GPU behind the heap. It returns the address and the test's view
+// of it.
 func (c *testGPU) local(b []byte) (unsafe.Pointer, []byte) {
 	at := (c.at + 7) &^ 7
 	if c.at = at + len(b); c.at >= len(c.device) {
@@ -118,7 +117,7 @@ func (c *testGPU) local(b []byte) (unsafe.Pointer, []byte) {
 	return unsafe.Pointer(unsafe.SliceData(c.device[at:])), seen
 }
 
-// seen is memory of any card at an address, as the test sees it, or nil.
+// seen returns the test's view of memory of any GPU at an address, or nil.
 func (c *testGPU) seen(p unsafe.Pointer, n uint64) (*testGPU, []byte) {
 	for _, o := range *c.all {
 		if at := uint64(uintptr(p) - uintptr(unsafe.Pointer(&o.device[0]))); at < uint64(len(o.device)) && n <= uint64(len(o.device))-at {
@@ -158,7 +157,7 @@ func (c *testGPU) Unpin(p unsafe.Pointer) error {
 	return unix.Munmap(b)
 }
 
-// bytes is what an address of an operation names.
+// bytes returns the memory at an address of an operation.
 func (c *testGPU) bytes(p unsafe.Pointer, n uint64) []byte {
 	if _, b := c.seen(p, n); b != nil {
 		return b
@@ -228,7 +227,7 @@ func (c *testGPU) Marked(s gpustage.Stream) (uint64, error) {
 	return c.passed[s], c.fails("Marked")
 }
 
-// step lets a stream do some of what it has, or all at once.
+// step lets a stream do some of its work, or all of it.
 func (c *testGPU) step(s gpustage.Stream) {
 	for len(c.streams[s]) > 0 && !c.stands {
 		d := &c.streams[s][0]
@@ -282,7 +281,7 @@ func (c *testGPU) Close() error {
 	return c.fails("Close")
 }
 
-// open gives the PEs of a job their cards.
+// open gives the PEs of a job their GPUs.
 func (g *gpus) open(t testing.TB, seed uint64, memories [][]byte, heap int) []*testGPU {
 	cards := make([]*testGPU, len(memories))
 	all := new([]*testGPU)
@@ -299,7 +298,7 @@ func (g *gpus) open(t testing.TB, seed uint64, memories [][]byte, heap int) []*t
 	return cards
 }
 
-// twin is the same card as another engine has it: with streams of its own.
+// twin returns the same GPU for another engine: with streams of its own.
 func (c *testGPU) twin(seed uint64) *testGPU {
 	t := *c
 	t.rng = rand.New(rand.NewPCG(seed, 200))
@@ -308,8 +307,8 @@ func (c *testGPU) twin(seed uint64) *testGPU {
 	return &t
 }
 
-// local is a copy of b where a program may have its buffers: main memory, or
-// some of the card's. What comes first is its address.
+// local copies b to where a program may have its buffers: main memory, or memory of the GPU. The
+// first result is the address.
 func (p *pe) local(b []byte) (unsafe.Pointer, []byte) {
 	if p.card != nil && p.j.rng.IntN(2) == 0 {
 		return p.card.local(b)

@@ -62,7 +62,7 @@ func (tw *twins) prepare(seed uint64) {
 
 func (tw *twins) pe() fabric.PE { return fabric.PE(tw.rng.IntN(len(tw.pes[0]))) }
 
-// stream picks a stream of PE i.
+// stream picks a context of PE i.
 func (tw *twins) stream(i fabric.PE) uint32 {
 	if len(tw.pes[0][i].others) == 0 {
 		return 0

@@ -319,7 +319,7 @@ func (tw *twins) compare(i fabric.PE, a, b *twin) {
 	tw.asked = slices.DeleteFunc(tw.asked, func(r asked) bool { return r[0].Done != 0 })
 }
 
-// compareStream compares one stream of PE i.
+// compareStream compares one context of PE i.
 func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	if x, y := alike(a), alike(b); x != y {
 		tw.differ(i, "state", fields(x, y), fields(y, x))
@@ -354,7 +354,7 @@ func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	}
 }
 
-// within is the offset of an address in the buffers of an engine, or 0 for nil.
+// within returns the offset of an address in the buffers of an engine, or 0 for nil.
 func (e *Engine) within(at unsafe.Pointer) uintptr {
 	if at == nil {
 		return 0
@@ -373,7 +373,7 @@ func fields[T any](x, y T) (text string) {
 	return text
 }
 
-// alike is the state that C works on, without addresses and times.
+// alike returns the state that C works on, without addresses and times.
 func alike(e *Engine) layout.State {
 	x := *e.State
 	x.Peers, x.Dirty, x.Unposted, x.Buffers, x.Scratch, x.Segment, x.Streams, x.Shown, x.Records = nil, nil, nil, nil, nil, nil, nil, nil, nil
@@ -381,7 +381,7 @@ func alike(e *Engine) layout.State {
 	return x
 }
 
-// rests is the state of a stream that only Go works on.
+// rests returns the state of a context that only Go works on.
 type rests struct {
 	open                                               Ticket
 	wanted, listed, drafts, records, jams              bool

@@ -8,8 +8,8 @@ import (
 	"libshmem/runtime/proxy/gpustage"
 )
 
-// TestUndone: what a stream does not carry out is shown with what it is for, its bytes and
-// its age, and is gone when it is done.
+// TestUndone: the work that a stream does not carry out is shown with its purpose, its bytes and
+// its age. It is no longer shown when it is done.
 func TestUndone(t *testing.T) {
 	m, g := modes[0], gpuModels["atomics"]
 	m.gpus = &g

@@ -7,8 +7,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Writes that find a small window full go without a number only where their completion says
-// that they are there: elsewhere nothing would tell that, and they wait.
+// Writes that find a small window full go without a number only if their completion says that they
+// have arrived. Elsewhere no message would say so, and they wait.
 func TestSmallWindow(t *testing.T) {
 	const window, puts, n = 8, 60, 10000
 	for _, delivery := range []bool{true, false} {

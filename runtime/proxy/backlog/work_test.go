@@ -20,7 +20,8 @@ func TestCallText(t *testing.T) {
 	}
 }
 
-// TestWork: operations and bytes are named, and what the oldest is for, as far as there is any.
+// TestWork: the text names operations and bytes, and the purpose of the oldest, as far as there are
+// any.
 func TestWork(t *testing.T) {
 	for want, w := range map[string]Work{
 		"1 operation on GPU memory":                                                                      {Ops: 1},
@@ -34,8 +35,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestShown: what a page has comes out as it is, with its age, and a stream that has done all is
-// not there.
+// TestShown: a page shows the work as it is, with its age. A stream without work is not shown.
 func TestShown(t *testing.T) {
 	s := Shown{Ops: 3, Bytes: 40, Call: noted(CallGet, 2), Since: 1000}
 	want := Work{Stream: StreamOut, Ops: 3, Bytes: 40, For: "for a get from PE 2", Age: 500 * time.Nanosecond}

@@ -7,7 +7,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// TestNow holds that the time goes on, and as fast as the clock.
+// TestNow checks that the time advances, and at the rate of the clock.
 func TestNow(t *testing.T) {
 	from, at := Now(), statuspage.Now()
 	for last, end := from, time.Now().Add(10*time.Millisecond); time.Now().Before(end); {

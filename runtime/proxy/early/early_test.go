@@ -27,7 +27,7 @@ func TestMessages(t *testing.T) {
 	for seq := uint32(3); seq < 10; seq++ {
 		got := m.Get(0, seq)
 		m.Take(0, seq)
-		m.Keep(0, seq+100, text(7, 7, 64*int(seq)), most) // must not take memory that is in use
+		m.Keep(0, seq+100, text(7, 7, 64*int(seq)), most) // it must not take memory that is in use
 		if !bytes.Equal(got, text(0, seq, 64*int(seq))) {
 			t.Errorf("message %d is another one", seq)
 		}

@@ -8,7 +8,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// TestTexts holds that each event has a text, and an unknown one is shown as it is.
+// TestTexts checks that each event has a text, and that an unknown one is shown as numbers.
 func TestTexts(t *testing.T) {
 	for what := range layout.Event(len(eventNames)) {
 		if got := (Recorded{Entry: layout.Entry{What: pack(what, uint32(layout.KindPut)<<16|3, 2)}}).String(); what != 0 && (strings.Contains(got, "%!") || strings.HasPrefix(got, "event")) {

@@ -14,13 +14,13 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// rig is a recorder in memory as a page has it: a head, the state of the first stream, its
-// peers, and the rings.
+// rig is a recorder in memory that is laid out like a page: a head, the state of the first context,
+// its peers, and the rings.
 type rig struct {
 	Recorder
 	head  *Head
 	page  []byte
-	peers uintptr // where they begin
+	peers uintptr // where the peers begin
 }
 
 func newRig(npes int) *rig {
@@ -86,8 +86,7 @@ func TestWraps(t *testing.T) {
 	r.want(t, 1, want[2*layout.RingEvents:]...)
 }
 
-// TestAgain: what happens again and again is one event, on each stream, and its count ends at
-// the largest.
+// TestAgain: a repeated event is one event, in each context, and its count stops at the largest.
 func TestAgain(t *testing.T) {
 	r := newRig(2)
 	context := new(layout.State)
@@ -111,8 +110,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestOwn: what the proxy's thread does stands among the events of each PE by its time. That of
-// an idle one is one event, and what was before the first event of the PE is left out.
+// TestOwn: events of the proxy's thread stand among the events of each PE by their times. An idle
+// thread's repeated event is one event, and events before the PE's first are left out.
 func TestOwn(t *testing.T) {
 	r := newRig(3)
 	r.NoteOwn(layout.EventNap)
@@ -155,8 +154,8 @@ func (h hooked) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// TestOverwritten: a reader leaves out the events that the writer overwrites while the ring is
-// read, and has the others.
+// TestOverwritten: a reader leaves out the events that the writer overwrites while it reads the
+// ring, and has the others.
 func TestOverwritten(t *testing.T) {
 	for _, made := range []int{0, 1, 5, layout.RingEvents - 1, layout.RingEvents, 3 * layout.RingEvents} {
 		r := newRig(2)
@@ -165,7 +164,7 @@ func TestOverwritten(t *testing.T) {
 		}
 		reads := 0
 		page := r.head.Look(hooked{bytes.NewReader(r.page), func() {
-			if reads++; reads == 1 { // of the count
+			if reads++; reads == 1 { // the read of the count
 				for range made {
 					r.Note(1, layout.EventLost, 0, 0)
 				}
@@ -195,7 +194,7 @@ func TestShortPage(t *testing.T) {
 	}
 }
 
-// TestAlign: no line of the cache has two rings.
+// TestAlign: no two rings share a cache line.
 func TestAlign(t *testing.T) {
 	for n, want := range map[uintptr]uintptr{0: 0, 1: 64, 64: 64, 65: 128} {
 		if got := RingsAt(n); got != want {
@@ -207,8 +206,8 @@ func TestAlign(t *testing.T) {
 	}
 }
 
-// BenchmarkNote is what one event costs: with its own look at the clock, and with that of its
-// turn.
+// BenchmarkNote measures the cost of one event: with its own look at the clock, and with the time
+// of its turn.
 func BenchmarkNote(b *testing.B) {
 	r := newRig(2)
 	for name, tick := range map[string]uint64{"clock": 0, "turn": 1} {

@@ -2,7 +2,7 @@ package gpustage
 
 import "testing"
 
-// Loans are counted from 1 on, and from 1 on again: 0 is no loan.
+// The numbers of loans run from 1, and after the last from 1 again: 0 is no loan.
 func TestLoanNumbers(t *testing.T) {
 	for _, c := range []struct{ loan, next Loan }{{0, 1}, {1, 2}, {1<<15 - 1, 1 << 15}, {1<<16 - 2, 1<<16 - 1}, {1<<16 - 1, 1}} {
 		if got := c.loan.Next(); got != c.next || !got.after(c.loan) || c.loan.after(got) {

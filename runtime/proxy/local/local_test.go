@@ -48,8 +48,8 @@ func mapping(t *testing.T) []byte {
 	return b
 }
 
-// TestMemory registers memory where it is, and has a copy stand for memory that is refused: its
-// bytes are there for a put, and go home after a get.
+// TestMemory registers memory where it is, and replaces memory that is refused by a copy: its bytes
+// are there for a put, and are copied back after a get.
 func TestMemory(t *testing.T) {
 	mine, refused := mapping(t), mapping(t)
 	n := &nic{refused: refused}

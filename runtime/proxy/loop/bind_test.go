@@ -9,8 +9,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestBind holds that the thread that turns the loop is bound, also when it is
-// another one than before, and that what the process may not use is left out.
+// TestBind checks that the thread of the loop is bound, even if the loop changes threads, and that
+// processors that the process may not use are left out.
 func TestBind(t *testing.T) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestLateness: a thread that was off its processor is worth a warning when that was for
-// more than 10 ms, or the third time within 10 s; at most one warning each 10 s.
+// TestLateness: there is a warning when a thread was off its processor for more than 10 ms, or for
+// the third time within 10 s; and at most one warning each 10 s.
 func TestLateness(t *testing.T) {
 	const silent, noted, grave = "silent", "noted", "grave"
 	type event struct {

@@ -10,7 +10,7 @@ import (
 	"libshmem/fabric"
 )
 
-// TestSegment looks for bytes at and around the ends of both parts of a segment.
+// TestSegment checks bytes at and around the ends of both parts of a segment.
 func TestSegment(t *testing.T) {
 	all, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -57,8 +57,8 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// TestApply has every operation return the old value and leave the new one, in elements whose
-// neighbours stay as they are.
+// TestApply checks that every operation returns the old value and leaves the new one, in elements
+// whose neighbours stay as they are.
 func TestApply(t *testing.T) {
 	for _, width := range []uint8{4, 8} {
 		for op, after := range map[fabric.Op]uint64{

@@ -8,7 +8,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// TestTable gives out every token once, and takes them back with what was counted.
+// TestTable gives out every token once, and takes them back with the bytes that were counted.
 func TestTable(t *testing.T) {
 	table := New(credit.MaxBytes)
 	var p layout.Peer
@@ -35,7 +35,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestQuestion tells the uses of one token apart.
+// TestQuestion distinguishes the uses of one token.
 func TestQuestion(t *testing.T) {
 	table := New(credit.MaxBytes)
 	var p layout.Peer
@@ -48,7 +48,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestRoom leaves room for other PEs: a PE alone has a quarter, and each that is stuck leaves three
+// TestRoom leaves room for other PEs: a PE alone gets a quarter, and each stuck PE leaves three
 // quarters of what it found.
 func TestRoom(t *testing.T) {
 	table := New(credit.MaxBytes)
@@ -85,7 +85,7 @@ func TestRoomOfBytes(t *testing.T) {
 	}
 }
 
-// TestUses has a word for each use.
+// TestUses has a name for each use.
 func TestUses(t *testing.T) {
 	for u := UseSend; u <= UseDeparts; u++ {
 		if u.String() == "" || u.String() == Use(0).String() {

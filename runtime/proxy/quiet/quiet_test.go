@@ -47,7 +47,7 @@ func (r *rig) Flush(pe fabric.PE) call.Status {
 func (r *rig) Err() error { return r.broken }
 func (r *rig) Stick()     { r.stuck++ }
 
-// LetGo has the last message of the generation leave, as a batch does.
+// LetGo sends the last message of the generation, as a batch does.
 func (r *rig) LetGo() {
 	if r.batch {
 		r.batch = false
@@ -63,7 +63,7 @@ func (r *rig) post(pe fabric.PE) {
 	r.Touch(&r.peers[pe], pe)
 }
 
-// answer has a PE answer the flush under way.
+// answer answers the flush under way, for a PE.
 func (r *rig) answer(pe fabric.PE) {
 	p := &r.peers[pe]
 	if !p.Flushing {
@@ -80,7 +80,7 @@ func (r *rig) want(what string, ticket call.Ticket, want call.Status) {
 	}
 }
 
-// TestCovers has quiets wait for what was posted before them and for nothing else.
+// TestCovers: quiets wait for earlier messages and for no others.
 func TestCovers(t *testing.T) {
 	r := newRig(t, 3)
 	r.want("a quiet of nothing", r.Begin(), call.Done)
@@ -105,7 +105,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestClosing has what leaves as a generation is closed belong to it.
+// TestClosing: messages that leave as a generation is closed belong to it.
 func TestClosing(t *testing.T) {
 	r := newRig(t, 2)
 	r.batch = true
@@ -115,7 +115,7 @@ func TestClosing(t *testing.T) {
 	r.want("the batch is applied", ticket, call.Done)
 }
 
-// TestOldAnswer has an answer that covers less than the goal ask again.
+// TestOldAnswer: an answer that covers less than the goal makes the context ask again.
 func TestOldAnswer(t *testing.T) {
 	r := newRig(t, 2)
 	r.post(1)
@@ -128,7 +128,7 @@ func TestOldAnswer(t *testing.T) {
 	r.want("the answer", ticket, call.Done)
 }
 
-// TestLate asks again where a flush found no room, and says so once.
+// TestLate: a flush that found no room is tried again, and reported as waiting once.
 func TestLate(t *testing.T) {
 	r := newRig(t, 2)
 	r.post(1)
@@ -145,8 +145,8 @@ func TestLate(t *testing.T) {
 
 var errBroken = errors.New("the link is down")
 
-// TestFailures tells each failure to the quiets of its generation and to no other, and answers
-// tickets that are too old to know with a failure.
+// TestFailures: each failure is reported to the quiets of its generation and to no others. Tickets
+// that are too old to be known get a failure.
 func TestFailures(t *testing.T) {
 	r := newRig(t, 2)
 	r.Fail(r.Parity(), errBroken)
@@ -179,7 +179,7 @@ func TestFlushFails(t *testing.T) {
 	r.want("the next, answered", next, call.Done)
 }
 
-// TestLosePE fails the quiets that cover what a lost PE has not applied, and no others.
+// TestLosePE: the quiets that cover messages that a lost PE has not applied fail, and no others.
 func TestLosePE(t *testing.T) {
 	r := newRig(t, 3)
 	r.post(1)
@@ -195,7 +195,7 @@ func TestLosePE(t *testing.T) {
 	r.want("posted and not asked for yet", r.Begin(), call.Failed)
 }
 
-// TestAccount counts a message that left late for the generation of its lane.
+// TestAccount counts a message that left late for the generation of its parity.
 func TestAccount(t *testing.T) {
 	r := newRig(t, 2)
 	lane := r.Parity()
@@ -210,8 +210,8 @@ func TestAccount(t *testing.T) {
 	r.want("the signal is applied", ticket, call.Done)
 }
 
-// TestRandom takes random steps: a quiet is done only when all that was posted before it is
-// applied, and every quiet ends when all answer.
+// TestRandom takes random steps: a quiet is done only when all earlier messages are applied, and
+// every quiet ends when all PEs answer.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -15,8 +15,8 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// TestShow: what an endpoint has comes out of its page; without counts of NICs those of the PEs
-// are the one NIC's.
+// TestShow: the page of an endpoint shows its state. If NICs have no counts, the one NIC has those
+// of the PEs.
 func TestShow(t *testing.T) {
 	r := newRig(t, 3)
 	p := &r.first()[2]
@@ -45,7 +45,8 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestRails: a network that counts for each NIC is asked, as far as there is room in the page.
+// TestRails: the page has the counts of a network that counts for each NIC, as far as there is
+// room.
 func TestRails(t *testing.T) {
 	for _, n := range []int{1, 2, shownNICs, shownNICs + 3} {
 		net := new(rails)
@@ -59,7 +60,7 @@ func TestRails(t *testing.T) {
 	}
 }
 
-// TestPublish: the page is brought up to date some times a second, and not each time.
+// TestPublish: the page is updated some times a second, and not at each call.
 func TestPublish(t *testing.T) {
 	r := newRig(t, 2)
 	now := time.Now()
@@ -75,8 +76,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestStallTime gives the clock by hand: time counts from the look that found no room
-// to the last that found none, and no other.
+// TestStallTime sets the clock: the time counts from the look that found no room to the last look
+// that found none.
 func TestStallTime(t *testing.T) {
 	e, now := newRig(t, 2), time.Now()
 	for i, look := range []struct {
@@ -86,7 +87,7 @@ func TestStallTime(t *testing.T) {
 	}{
 		{0, false, 0},
 		{time.Second, false, 0},
-		{time.Second, true, 0}, // since when is not known
+		{time.Second, true, 0}, // the start is not known
 		{3 * time.Millisecond, true, 3 * time.Millisecond},
 		{4 * time.Millisecond, true, 7 * time.Millisecond},
 		{time.Second, false, 7 * time.Millisecond},
@@ -101,8 +102,8 @@ func TestStallTime(t *testing.T) {
 	}
 }
 
-// TestCounts: all streams count, of a maximum the largest, and merged operations are no messages
-// of their own.
+// TestCounts: the counters of all contexts are added, a maximum is the largest, and merged
+// operations are not counted as messages.
 func TestCounts(t *testing.T) {
 	r := newRig(t, 3)
 	for i, peers := range r.engine.streams {
@@ -123,8 +124,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestStanding: a PE is remarkable while it owes an answer or something is under way on any
-// stream, and otherwise only when it is asked about.
+// TestStanding: a PE is remarkable while it owes an answer or operations are under way in any
+// context, and otherwise only when a caller asks for it.
 func TestStanding(t *testing.T) {
 	r := newRig(t, 3)
 	p := &r.first()[1]
@@ -165,7 +166,7 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// TestSocket: addresses of both families are known by their lengths.
+// TestSocket: the length of an address shows its family.
 func TestSocket(t *testing.T) {
 	six := make([]byte, 28)
 	binary.NativeEndian.PutUint16(six, 10)
@@ -182,11 +183,11 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// TestRefuse: the first message that is dropped is reported, and then each time that there are
-// twice as many; those that the network dropped as well.
+// TestRefuse: the first dropped message is reported, and then each time that their number has
+// doubled. Messages that the network dropped count, too.
 func TestRefuse(t *testing.T) {
 	r := newRig(t, 1)
-	r.Refuse("message of %d bytes", 1) // no report is wanted yet
+	r.Refuse("message of %d bytes", 1) // there is no function for reports yet
 	var said []string
 	r.ReportTo(func(err error) { said = append(said, err.Error()) })
 	for n := range 8 {
@@ -211,8 +212,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestDoing: without a program that says what it does there is nothing to say, and nothing to
-// hear.
+// TestDoing: without a function that says what the program does, Doing returns nothing, and answers
+// are dropped.
 func TestDoing(t *testing.T) {
 	r := newRig(t, 2)
 	if s := r.Doing(); s != "" {

@@ -69,7 +69,7 @@ func TestEventsOfOthers(t *testing.T) {
 	if got, want := read(nil), texts(a.Events(1)); !slices.Equal(got, want) || len(got) != layout.RingEvents {
 		t.Errorf("another process sees\n%s\nwant\n%s", got, want)
 	}
-	// Three events come between the reading of the count and of the ring.
+	// Three events come between the read of the count and the read of the ring.
 	ring := int64(a.head.flight.Rings) + int64(unsafe.Sizeof(layout.Entry{})*layout.RingEvents)
 	if got, want := len(read(func(at int64) {
 		if at < ring && at > int64(fixed) {
@@ -80,7 +80,7 @@ func TestEventsOfOthers(t *testing.T) {
 	})), layout.RingEvents-3; got > want || got < want-3 {
 		t.Errorf("%d events are read of those that stand, want %d or some less", got, want)
 	}
-	// The oldest one is being overwritten.
+	// The oldest event is being overwritten.
 	p := &a.first()[1]
 	oldest := (*layout.Entry)(unsafe.Add((*layout.State)(a.State()).Records, uintptr(p.Ring*layout.RingEvents+p.Recorded%layout.RingEvents)*unsafe.Sizeof(layout.Entry{})))
 	was := *oldest
@@ -100,7 +100,7 @@ func TestEventsOfOthers(t *testing.T) {
 	a.head.peerSize--
 }
 
-// TestLatestEvents: PEs with something under way on any stream come first.
+// TestLatestEvents: PEs with operations under way in any context come first.
 func TestLatestEvents(t *testing.T) {
 	r := newRig(t, 5)
 	for _, pe := range []fabric.PE{1, 2, 3} {

@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// engine is one that has what a test says, and does nothing.
+// engine is an engine with a state set by the test. It does nothing.
 type engine struct {
 	streams    [][]layout.Peer
 	registered mrcache.Counts
@@ -43,7 +43,7 @@ type network struct {
 func (n *network) Caps() fabric.Caps { return fabric.Caps{Provider: "none", Domain: "card0"} }
 func (n *network) Strangers() uint64 { return n.strangers }
 
-// rails is one that counts by itself.
+// rails is a network that counts for each NIC.
 type rails struct {
 	network
 	nics []fabric.RailCount
@@ -51,7 +51,7 @@ type rails struct {
 
 func (r *rails) Rails() []fabric.RailCount { return r.nics }
 
-// rig is an endpoint whose engine has the first stream in the page, and a context.
+// rig is an endpoint whose engine has the first context in the page, and one more context.
 type rig struct {
 	*Endpoint
 	engine  engine
@@ -60,7 +60,7 @@ type rig struct {
 	context []layout.Peer
 }
 
-// peersAt is where peers begin behind the state.
+// peersAt returns where the peers begin behind the state.
 const peersAt = unsafe.Sizeof(layout.State{})
 
 func newRig(t *testing.T, npes int) *rig {
@@ -88,5 +88,5 @@ func open(t *testing.T, engine Engine, net fabric.Provider, npes int) *Endpoint 
 	return e
 }
 
-// first are the peers of the first stream.
+// first returns the peers of the first context.
 func (r *rig) first() []layout.Peer { return r.engine.streams[0] }

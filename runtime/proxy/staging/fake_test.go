@@ -13,7 +13,7 @@ import (
 type fake struct {
 	*gputest.Driver
 	calls   int
-	failing int // number of the call that fails; 0: none
+	failing int // number of the call that fails; 0: none fails
 	failed  string
 }
 

@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/proxy/gpustage"
 )
 
-// drivers are with and without streams that store words.
+// drivers are drivers with and without streams that store words.
 func drivers(t *testing.T, f func(t *testing.T, dev *fake)) {
 	for name, ops := range map[string]bool{"stores": true, "copies": false} {
 		t.Run(name, func(t *testing.T) {
@@ -40,8 +40,7 @@ func shut(t *testing.T, m *Memory) {
 
 func at(a uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
-// Marks come when everything before them is done, and streams go on by
-// themselves.
+// Marks come when all work before them is done, and streams go on by themselves.
 func TestMarks(t *testing.T) {
 	drivers(t, func(t *testing.T, dev *fake) {
 		m := open(t, dev)
@@ -191,7 +190,7 @@ func testAtomics(t *testing.T, changes bool) {
 	}
 }
 
-// Whatever fails, everything is given back and the call is named.
+// After any failure all memory is given back, and the error names the call.
 func TestFailures(t *testing.T) {
 	drivers(t, func(t *testing.T, dev *fake) {
 		m := open(t, dev)

@@ -13,13 +13,13 @@ import (
 	"libshmem/runtime/proxy/gpustage"
 )
 
-// context is one of two contexts of a GPU whose memory is main memory. All that it is given
-// goes into one stream, which does a piece of it when the test says so.
+// context is one of two contexts of a GPU whose memory is main memory. All of its work goes into
+// one stream, which does a piece of it when the test says so.
 type context struct {
 	*fake
-	mu   *sync.Mutex // of both
+	mu   *sync.Mutex // shared by both
 	work []func()
-	held sync.Mutex // while somebody else has it, no call returns
+	held sync.Mutex // while it is taken, no call returns
 	fail string
 }
 
@@ -35,7 +35,7 @@ func (c *context) put(name string, f func()) error {
 	return nil
 }
 
-// step does a piece of the work, and tells whether there was one.
+// step does a piece of the work, and reports whether there was one.
 func (c *context) step() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,13 +99,13 @@ func (c *context) Change(_ gpu.Stream, o gpu.Atomic) error {
 	return c.put("Change", func() { *(*uint64)(unsafe.Pointer(&c.At(o.At, 8)[0])) += o.Operand })
 }
 
-// contexts are the program's and the one that is apart.
+// contexts returns the program's context and the one apart.
 func contexts(t *testing.T) (quick, apart *context) {
 	f, mu := newFake(t), new(sync.Mutex)
 	return &context{fake: f, mu: mu}, &context{fake: f, mu: mu}
 }
 
-// raced is a Memory of both, with words of the GPU.
+// raced returns a Memory of both, with words of the GPU.
 func raced(t *testing.T, words uint64) (quick, apart *context, m *Memory, at gpu.Address) {
 	quick, apart = contexts(t)
 	m, err := New(apart, apart, &Quick{quick, quick})
@@ -118,8 +118,8 @@ func raced(t *testing.T, words uint64) (quick, apart *context, m *Memory, at gpu
 	return quick, apart, m, at
 }
 
-// TestRace: whichever context stands still, goes on late or has its caller held, each
-// operation is done once, in its order, and a mark has passed when all before it are done.
+// TestRace: whichever context stands still, goes on late or blocks its caller, each operation is
+// done once, in its order, and a mark has passed when all operations before it are done.
 func TestRace(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -141,8 +141,8 @@ func TestRace(t *testing.T) {
 			stands, held := false, false
 			passed := 0
 			look := func() {
-				// The engine's thread reads what the GPU writes without a lock; here both
-				// are this thread, but for the goroutine, which only calls.
+				// The engine's thread reads the GPU's words without a lock; here this thread is
+				// both, except for the goroutine, which only makes calls.
 				n, err := m.Marked(gpustage.StreamWord)
 				if err != nil {
 					t.Fatal(err)
@@ -163,7 +163,7 @@ func TestRace(t *testing.T) {
 				sums[w] += uint64(i + 1)
 				a := at + gpu.Address(8*w)
 				op, old := fabric.OpFetchAdd, unsafe.Pointer(&olds[i])
-				if rng.IntN(3) == 0 { // one that a stream may do by itself
+				if rng.IntN(3) == 0 { // an operation that a stream may do by itself
 					op, old, want[i] = fabric.OpAdd, nil, olds[i]
 				}
 				if err := m.Atomic(gpustage.StreamWord, *(*unsafe.Pointer)(unsafe.Pointer(&a)), op, 8, uint64(i+1), 0, old); err != nil {
@@ -193,7 +193,7 @@ func TestRace(t *testing.T) {
 					look()
 				}
 			}
-			// While quick stands still the other one does the rest.
+			// While quick stands still, the other context does the rest.
 			if !held {
 				quick.held.Lock()
 			}
@@ -221,7 +221,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestRaceIsQuick: where the program's context goes on, the other one gets nothing.
+// TestRaceIsQuick: if the program's context goes on, the other one gets nothing.
 func TestRaceIsQuick(t *testing.T) {
 	quick, apart, m, at := raced(t, 1)
 	m.race.patience = time.Hour
@@ -256,7 +256,7 @@ func TestRaceIsQuick(t *testing.T) {
 	quick.Empty()
 }
 
-// TestRaceFails: what the goroutine cannot do is told to who asks for the marks.
+// TestRaceFails: an error of the goroutine is returned to the caller that looks for marks.
 func TestRaceFails(t *testing.T) {
 	quick, apart, m, at := raced(t, 1)
 	quick.fail = "Put"

@@ -56,7 +56,7 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// BenchmarkIdle is how much of a processor a second of looking each 500 us takes.
+// BenchmarkIdle measures how much of a processor it takes to look every 500 us for a second.
 func BenchmarkIdle(b *testing.B) {
 	w := words(b, 8)
 	l := New(8, nil, nil)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLockOfOneWithoutProcessor has the only processor that Go may use wait for a lock
-// whose holder is a goroutine that could go on.
+// TestLockOfOneWithoutProcessor: the only processor that Go may use waits for a lock whose holder
+// is a goroutine that could go on.
 func TestLockOfOneWithoutProcessor(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var words [3]uint32
@@ -20,7 +20,7 @@ func TestLockOfOneWithoutProcessor(t *testing.T) {
 		}
 		go e.Unlock()
 		if !e.LockYielding() {
-			late++ // now and then the scheduler takes whoever gave way first
+			late++ // now and then the scheduler takes the goroutine that gave way first
 			for !e.TryLock() {
 				runtime.Gosched()
 			}

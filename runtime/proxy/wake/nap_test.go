@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// words are new ones, all zero.
+// words returns new words, all zero.
 func words() *Words {
 	w := new([6]uint32)
 	return &Words{Lock: &w[0], Pollers: &w[1], Napping: &w[2], Sleepers: &w[3], Wakes: &w[4], Wanted: &w[5]}
@@ -32,8 +32,8 @@ func TestNapLooksAgain(t *testing.T) {
 	}
 }
 
-// TestEndNap ends naps of a thread that callers keep from the network. One that is not ended takes
-// napTime at least; of those that are, a busy machine makes most as long.
+// TestEndNap ends naps of a thread that leaves the network to callers. A nap that is not ended
+// takes at least napTime; a busy machine makes some ended ones as long.
 func TestEndNap(t *testing.T) {
 	w := words()
 	*w.Pollers = 1
@@ -62,7 +62,7 @@ func TestEndNap(t *testing.T) {
 	}
 }
 
-// TestWakeSleepers counts a wake for each that found a sleeper, and none else.
+// TestWakeSleepers counts a wake for each call that found a sleeper, and no others.
 func TestWakeSleepers(t *testing.T) {
 	w := words()
 	if w.WakeSleepers(); *w.Wakes != 0 {
@@ -74,7 +74,8 @@ func TestWakeSleepers(t *testing.T) {
 	}
 }
 
-// TestTryLocked does not call its function while another has the lock, and gives the lock back.
+// TestTryLocked: the function is not called while another thread has the lock, and TryLocked gives
+// the lock back.
 func TestTryLocked(t *testing.T) {
 	w := words()
 	called := false
