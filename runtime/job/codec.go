@@ -56,7 +56,7 @@ func appendValue(b []byte, v reflect.Value) ([]byte, error) {
 		}
 		return b, err
 	}
-	return nil, fmt.Errorf("a card has no room for a %v", v.Kind())
+	return nil, fmt.Errorf("peer info cannot contain a %v", v.Kind())
 }
 
 // decodeAll decodes the bytes of all PEs.
@@ -70,7 +70,7 @@ func decodeAll[T any](all [][]byte) ([]T, error) {
 			err = fmt.Errorf("%d bytes are left over", len(d.left))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read what PE %d says of itself: %w (start every PE with version %s of the library)",
+			return nil, fmt.Errorf("read the peer info of PE %d: %w (start every PE with version %s of the library)",
 				pe, err, libshmem.Version)
 		}
 	}
@@ -86,7 +86,7 @@ type decoder struct {
 
 var (
 	errCut    = errors.New("it ends too early")
-	errNumber = errors.New("a number is not one")
+	errNumber = errors.New("a number is malformed")
 )
 
 func (d *decoder) unsigned() (uint64, error) {
@@ -151,7 +151,7 @@ func (d *decoder) value(v reflect.Value) error {
 			}
 		}
 	default:
-		return fmt.Errorf("a card has no room for a %v", v.Kind())
+		return fmt.Errorf("peer info cannot contain a %v", v.Kind())
 	}
 	return nil
 }

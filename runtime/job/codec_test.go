@@ -41,7 +41,7 @@ func TestPeerInfo(t *testing.T) {
 
 func TestEncodeFails(t *testing.T) {
 	_, err := encode(func() {})
-	if err == nil || err.Error() != "encode func(): a card has no room for a func" {
+	if err == nil || err.Error() != "encode func(): peer info cannot contain a func" {
 		t.Errorf("encoding a function: %v", err)
 	}
 }
@@ -66,7 +66,7 @@ func TestDecodeFails(t *testing.T) {
 		"a long string": {255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 'x'},
 	} {
 		_, err := decodeAll[peerInfo]([][]byte{good, bad})
-		if err == nil || !strings.HasPrefix(err.Error(), "read what PE 1 says of itself: ") ||
+		if err == nil || !strings.HasPrefix(err.Error(), "read the peer info of PE 1: ") ||
 			!strings.HasSuffix(err.Error(), "(start every PE with version "+libshmem.Version+" of the library)") {
 			t.Errorf("%s: %v", what, err)
 		}

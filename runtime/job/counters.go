@@ -83,7 +83,7 @@ func (j *Job) tell() error {
 		err = errors.Join(err, j.log.Print(b.String()))
 	}
 	if err != nil {
-		return fmt.Errorf("print what the job counted: %w", err)
+		return fmt.Errorf("print the counters of the job: %w", err)
 	}
 	return nil
 }

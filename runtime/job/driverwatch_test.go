@@ -89,7 +89,7 @@ func TestDriverWatchAsked(t *testing.T) {
 	calls = append(calls, cuda.Call{Name: "cuMemFree_v2", Turn: 5})
 	now = now.Add(time.Hour)
 	if told := h.look(now); told != nil {
-		t.Errorf("told though nobody asked: %q", told)
+		t.Errorf("told without a request: %q", told)
 	}
 	ask("cuStreamBatchMemOp_v2 for 3600.0 s, called by the proxy of endpoint 0: it may be that")
 	now = now.Add(watchLong)
@@ -157,6 +157,6 @@ func TestDriverWatchLooks(t *testing.T) {
 	j := &Job{Config: &config.Config{}}
 	j.watchDriver(func() uint32 { return 0 }) // without a GPU
 	if j.driverWatch.gone != nil {
-		t.Error("somebody looks at the driver of a PE without a GPU")
+		t.Error("a goroutine looks at the driver of a PE without a GPU")
 	}
 }

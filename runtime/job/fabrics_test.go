@@ -42,6 +42,6 @@ func TestCommonFabric(t *testing.T) {
 	// A nicInfo is small: a large job gathers one from each PE.
 	b, err := encode(newer)
 	if err != nil || len(b) > 40 || strings.Contains(string(b), "NICs") {
-		t.Errorf("a card has %d bytes, error %v", len(b), err)
+		t.Errorf("a nicInfo has %d bytes, error %v", len(b), err)
 	}
 }

@@ -52,7 +52,7 @@ func (j *Job) Kernels() (*Kernels, error) {
 	case j.gpu == nil || j.kernels != nil:
 		return j.kernels, nil
 	case j.rings != nil && len(j.consumers) > 0:
-		return nil, errors.New("the proxies serve the rings of this process's threads, and not kernels beside them")
+		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
 	}
 	k, err := j.makeKernels()
 	if err != nil {

@@ -23,7 +23,7 @@ func (j *Job) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, e
 		return unsafe.Pointer(j.rings.State), nil
 	}
 	if j.kernels != nil && len(j.kernels.rings) > 0 {
-		return nil, errors.New("the proxies serve the rings of this process's kernels, and not threads beside them")
+		return nil, errors.New("make rings of threads: the proxies serve rings of this process's kernels already (use one of the two)")
 	}
 	count := j.Config.RingCount
 	if len(j.Engines) == 0 {

@@ -33,7 +33,7 @@ func vacant(env map[string]string, place []string) error {
 	}
 	return &shmerr.Error{
 		Op: "join job", Object: fmt.Sprintf("the place of %s", strings.Join(set, ", ")),
-		Cause: fmt.Errorf("process %d has it, which has started this one", pid),
+		Cause: fmt.Errorf("process %d, which started this one, has it", pid),
 		Remedy: "to have a job of its own, start this program with a launcher, or with env -u " + set[len(set)-1] +
 			" and it is one of one PE",
 	}

@@ -76,7 +76,7 @@ func (j *Job) Watch(lose func(topo.PE), asked func() uint32) (fd int) {
 	}
 	kick, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		j.log.Printf("pe", config.LogWarn, "watch the other PEs: %v (those that end may be waited for)", err)
+		j.log.Printf("pe", config.LogWarn, "watch the other PEs: %v (waits for a PE that ends may not end)", err)
 		return 0
 	}
 	w.mu.Lock()
@@ -409,7 +409,7 @@ func (w *watch) ping() {
 			continue
 		}
 		if at, ok := w.j.Engine.Report.Socket(fabric.PE(pe)); ok && refused(at) {
-			w.suspects(pe, fmt.Sprintf("cannot be reached any more: nobody listens at %v", at))
+			w.suspects(pe, fmt.Sprintf("cannot be reached any more: no process listens at %v", at))
 		}
 	}
 }

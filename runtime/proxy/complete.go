@@ -250,7 +250,7 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 	if n := h.From >> layout.ContextShift; n != 0 && n < layout.ContextsOpen && h.From&(1<<layout.ContextShift-1) < uint32(len(e.peers)) {
 		f, err := e.newContext(n)
 		if err != nil {
-			e.fatal(fmt.Errorf("receive: PE %d uses stream %d: %w", h.From&(1<<layout.ContextShift-1), n, err))
+			e.fatal(fmt.Errorf("receive: PE %d uses context %d: %w", h.From&(1<<layout.ContextShift-1), n, err))
 			return
 		}
 		h.From &= 1<<layout.ContextShift - 1
@@ -266,7 +266,7 @@ func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
 		return
 	}
 	if h.From >= uint32(len(e.peers)) || !e.routed(&e.peers[h.From], fabric.PE(h.From)) {
-		e.Report.Refuse("message from PE %d, which is none of this job", h.From)
+		e.Report.Refuse("message from PE %d, which is not in this job", h.From)
 		return
 	}
 	p := &e.peers[h.From]

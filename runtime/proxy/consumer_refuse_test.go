@@ -32,7 +32,7 @@ func TestConsumerRefuses(t *testing.T) {
 		"amo none":      {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: 0, Width: 3}, "atomic operation 0 does not exist"},
 		"amo width":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 1}, "on 2 bytes"},
 		"amo align":     {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(4), Kind: uint8(OpAdd), Width: 3}, "not aligned to 8 bytes"},
-		"amo unasked":   {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpFetchAdd), Width: 3}, "nobody waits for"},
+		"amo unasked":   {queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpFetchAdd), Width: 3}, "no producer waits for"},
 		"signal":        {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: 9, SignalAt: at(0)}, "signal operation 9"},
 		"signal at":     {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(good), Length: 8, Kind: uint8(OpSet), SignalAt: at(2)}, "not aligned"},
 		"bytes":         {queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(0)}, "0 bytes in its slots: they hold 1 to 16"},

@@ -112,7 +112,7 @@ func TestRegisterHeapRefused(t *testing.T) {
 	if err := a.stage.RegisterHeap(1<<14, 0, at(1<<14)); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.stage.RegisterHeap(1<<13, 0, at(1<<13)); err == nil || !strings.Contains(err.Error(), "lies in another one") || a.stage.Regions() != 1 {
+	if err := a.stage.RegisterHeap(1<<13, 0, at(1<<13)); err == nil || !strings.Contains(err.Error(), "overlaps another part") || a.stage.Regions() != 1 {
 		t.Errorf("parts that overlap: error %v, %d regions", err, a.stage.Regions())
 	}
 	j.drain()

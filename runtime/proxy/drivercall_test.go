@@ -80,7 +80,7 @@ func TestLockOfOneWhoIsHeld(t *testing.T) {
 	e := j.pes[0].Engine
 	called := false
 	if !e.TryLocked(0, func() { called = true }) || !called {
-		t.Error("nobody has the lock, and it cannot be had")
+		t.Error("the lock is free, and cannot be taken")
 	}
 	e.Locked(func() {
 		if e.TryLocked(0, func() { t.Error("two have the lock") }) {

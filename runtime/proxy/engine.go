@@ -179,7 +179,7 @@ func (e *Engine) Native() fabric.Native { return e.prov.Native() }
 // stays unreachable. Then it posts the receive buffers.
 func (e *Engine) Connect(all []Endpoint) error {
 	if e.segment.Heap != nil && e.Staging == 0 {
-		return errors.New("connect: the heap is GPU memory, and nothing was given to copy it with")
+		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
 	}
 	addrs := make([][]byte, len(all))
 	e.routes = make([]route, len(all))

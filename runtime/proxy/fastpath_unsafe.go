@@ -59,7 +59,7 @@ func (e *Engine) openContext(npes int) error {
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*(peerSize+number)
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
-		return fmt.Errorf("map the state of a stream to %d PEs: %w", npes, err)
+		return fmt.Errorf("map the state of a context with %d PEs: %w", npes, err)
 	}
 	e.State = (*layout.State)(p)
 	e.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))

@@ -63,7 +63,7 @@ func TestStageRefused(t *testing.T) {
 		if !c.closed || len(c.pinned) != 0 {
 			t.Errorf("%s: closed %v with %d blocks pinned", test.what, c.closed, len(c.pinned))
 		}
-		if err := e.Connect([]Endpoint{{}}); err == nil || err.Error() != "connect: the heap is GPU memory, and nothing was given to copy it with" {
+		if err := e.Connect([]Endpoint{{}}); err == nil || err.Error() != "connect: the heap is GPU memory, and the engine has no GPU to copy it with" {
 			t.Errorf("%s: connect: %v", test.what, err)
 		}
 		if err := e.Close(); err != nil {
@@ -129,9 +129,9 @@ func TestStagedErrors(t *testing.T) {
 				late bool // its request ends when the source may be reused
 				text string
 			}{
-				{"put", 1, func(r *Request) Status { return a.Put(1, 0, host, size, r) }, false, "PE 1: read what was put: error 113"},
-				{"put of GPU memory", 1, func(r *Request) Status { return a.Put(1, 0, gpu, n, r) }, true, "PE 1: read what was put: error 113"},
-				{"put with signal", 1, func(r *Request) Status { return a.PutSignal(1, 64, gpu, n, 0, 1, OpSet, r) }, true, "PE 1: read what was put: error 113"},
+				{"put", 1, func(r *Request) Status { return a.Put(1, 0, host, size, r) }, false, "PE 1: read the bytes of a put: error 113"},
+				{"put of GPU memory", 1, func(r *Request) Status { return a.Put(1, 0, gpu, n, r) }, true, "PE 1: read the bytes of a put: error 113"},
+				{"put with signal", 1, func(r *Request) Status { return a.PutSignal(1, 64, gpu, n, 0, 1, OpSet, r) }, true, "PE 1: read the bytes of a put: error 113"},
 				{"get", 0, func(r *Request) Status { return a.Get(1, 0, host, n, r) }, false, "PE 1: get: error 113"},
 				{"get into GPU memory", 0, func(r *Request) Status { return a.Get(1, 0, gpu, n, r) }, false, "PE 1: get: error 113"},
 			} {
@@ -228,7 +228,7 @@ func TestAtomicRefused(t *testing.T) {
 	m.gpus = &gpus{has: func(pe int) bool { return pe == 1 }}
 	j := newJob(t, m, 1, 2, 4096)
 	a, b := j.pes[0], j.pes[1]
-	text := "on 8 bytes of GPU memory of PE 1: its driver has none in a stream, and kernels change the memory too (set SHMEM_HEAP=host, or "
+	text := "on 8 bytes of GPU memory of PE 1: its driver cannot do it in a stream, and kernels change the memory too (set SHMEM_HEAP=host, or "
 	var r Request
 	for what, f := range map[string]func() Status{
 		"add":        func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) },

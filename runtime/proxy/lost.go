@@ -187,7 +187,7 @@ func (e *Engine) receiveFailed(c *fabric.Completion, text string) {
 // each PE with operations under way gets a message, and its completion shows whether the PE is
 // gone.
 func (e *Engine) suspect(text string) {
-	e.Report.Tell(fmt.Errorf("poll %s: %s, of no operation that is known: what is under way is looked into", e.caps.Provider, text))
+	e.Report.Tell(fmt.Errorf("poll %s: %s, for an unknown operation: each PE with operations under way gets a test message", e.caps.Provider, text))
 	e.all(func(s *Engine) {
 		for i := range s.peers {
 			if pe := fabric.PE(i); s.peers[i].Tokens > 0 && !e.isLost(pe) && !slices.Contains(e.suspects, pe) {

@@ -109,11 +109,11 @@ func (e *Engine) arrived(c *fabric.Completion) {
 	if !e.caps.Source {
 		var err error
 		if from, err = e.sequences.Of(stream); err != nil {
-			e.Report.Refuse("write of stream %d, which nobody has", stream)
+			e.Report.Refuse("write of sequence stream %d, which no PE has", stream)
 			return
 		}
 	} else if from >= uint32(len(e.peers)) || stream != 0 {
-		e.Report.Refuse("write of stream %d of PE %d, which is none of this job", stream, int32(from))
+		e.Report.Refuse("write of sequence stream %d of PE %d, which is not in this job", stream, int32(from))
 		return
 	}
 	e.in(from, number)

@@ -199,7 +199,7 @@ func (l *launcher) check(t *testing.T) {
 	t.Run("starts", func(t *testing.T) {
 		t.Parallel()
 		out := l.works(t, 2, 1, []string{"STARTS=env -u PMIX_RANK -u PMI_FD -u PMI_RANK -u PMI_ID -u SLURM_PROCID"}, "2")
-		if !regexp.MustCompile(`shmem_init: join job the place of .*: process \d+ has it, which has started this one \(to have a job of its own, `).MatchString(out) ||
+		if !regexp.MustCompile(`shmem_init: join job the place of .*: process \d+, which started this one, has it \(to have a job of its own, `).MatchString(out) ||
 			!strings.Contains(out, ": 1 PEs on 1 hosts, ") || !strings.Contains(out, "PE 0 of 1 on ") {
 			t.Errorf("the program that PE 1 has started:\n%s", out)
 		}

@@ -92,7 +92,7 @@ func TestChildrenByAFile(t *testing.T) {
 		if pe == 1 {
 			want = append(want,
 				"shmem_init: this process is a child forked after shmem_init (exec a program, or fork before shmem_init)", "forked ended with 1",
-				"join job the place of SHMEM_BOOTSTRAP_PE, SHMEM_BOOTSTRAP_FILE: process ", " has it, which has started this one (to have a job of its own, ",
+				"join job the place of SHMEM_BOOTSTRAP_PE, SHMEM_BOOTSTRAP_FILE: process ", ", which started this one, has it (to have a job of its own, ",
 				"with env -u SHMEM_BOOTSTRAP_FILE and it is one of one PE)", "started ended with 1",
 				"PE 0 of 1 done", "started alone ended with 0")
 		}

@@ -81,7 +81,7 @@ func (x extents) find(offset int64, n uint64) *Extent {
 func (x *extents) add(f Extent) error {
 	i := x.behind(f.Offset)
 	if i > 0 && f.Offset-(*x)[i-1].Offset < (*x)[i-1].Size || i < len(*x) && (*x)[i].Offset-f.Offset < f.Size {
-		return fmt.Errorf("a part of the heap from %#x on lies in another one", f.Offset)
+		return fmt.Errorf("a part of the heap from %#x on overlaps another part", f.Offset)
 	}
 	*x = slices.Insert(*x, i, f)
 	return nil

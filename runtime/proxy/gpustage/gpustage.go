@@ -304,7 +304,7 @@ func (s *Stage) refuse(pe fabric.PE, offset int64, op fabric.Op, width uint8) er
 	if !l.device || offset < 0 || l.atomics&AtomicBit(op, width) != 0 {
 		return nil
 	}
-	return fmt.Errorf("atomic operation %d on %d bytes of GPU memory of PE %d: its driver has none in a stream, and kernels change the memory too "+
+	return fmt.Errorf("atomic operation %d on %d bytes of GPU memory of PE %d: its driver cannot do it in a stream, and kernels change the memory too "+
 		"(set SHMEM_HEAP=host, or SHMEM_DISABLE_P2P=1 so that all atomic operations meet in the owner's proxy)", op, width, pe)
 }
 

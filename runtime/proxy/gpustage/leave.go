@@ -455,5 +455,5 @@ func (s *Stage) finishedHost(h *layout.Header, t fabric.Token) {
 }
 
 func readError(h *layout.Header) error {
-	return fmt.Errorf("PE %d: read what was put: error %d", h.From, int32(h.Operand))
+	return fmt.Errorf("PE %d: read the bytes of a put: error %d", h.From, int32(h.Operand))
 }

@@ -15,8 +15,8 @@ func (h *Header) Set(k Kind, op fabric.Op, width uint8, offset int64, operand, e
 // kindNames has the names of messages for a record.
 var kindNames = [...]string{
 	KindAMO: "atomic", KindStore: "element", KindPut: "put", KindPutSignal: "put with signal", KindFlush: "how far are you", KindReply: "answer",
-	KindRequestToSend: "offer", KindFinished: "taken", KindFetch: "fetch", KindData: "data", KindExtent: "extent", KindPing: "ping",
-	KindSequence: "stream wanted", KindSequenced: "stream", KindVoid: "void", KindBatch: "batch",
+	KindRequestToSend: "request to send", KindFinished: "finished", KindFetch: "fetch", KindData: "data", KindExtent: "extent", KindPing: "ping",
+	KindSequence: "sequence stream wanted", KindSequenced: "sequence stream", KindVoid: "void", KindBatch: "batch",
 	KindAsk: "what do you do", KindTold: "what I do",
 }
 

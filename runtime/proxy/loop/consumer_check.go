@@ -50,7 +50,7 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 		case op.Width < 2:
 			return fmt.Errorf("atomic operation on %d bytes: they have 4 or 8", n)
 		case k.Fetches() && (op.Code == queue.CodeAMO || op.Want == 0):
-			return fmt.Errorf("atomic operation %d has a result that nobody waits for", op.Kind)
+			return fmt.Errorf("atomic operation %d has a result that no producer waits for", op.Kind)
 		case !k.Fetches() && op.Code == queue.CodeAMOWide && op.Want != 0:
 			return fmt.Errorf("atomic operation %d has no result to wait for", op.Kind)
 		case op.Code == queue.CodeAMOWide && op.Want != 0 && op.Reply >= queue.Replies:

@@ -34,7 +34,7 @@ func (c *Consumer) watchRings(now time.Time) {
 		}
 		if now.Sub(w.since) >= c.stall && !w.told {
 			w.told = true
-			c.report(fmt.Errorf("ring %d: stands at position %d for %v: a thread took it and has not stored its operation, and those behind it wait "+
+			c.report(fmt.Errorf("ring %d: stands at position %d for %v: a thread took it and has not stored its operation, and later operations wait "+
 				"(see whether a kernel or thread ended in the middle of a call)", i, w.position, now.Sub(w.since).Round(time.Millisecond)))
 		}
 	}
