@@ -82,7 +82,7 @@ func TestDriverWatchAsked(t *testing.T) {
 			t.Errorf("asked, it tells %q, want %q", told, want)
 		}
 	}
-	ask() // this call has just begun
+	ask() // about a call that has just begun
 	if s := h.explain(now); s != "" {
 		t.Errorf("the explanation of a call that has just begun: %s", s)
 	}

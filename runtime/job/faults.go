@@ -15,8 +15,8 @@ import (
 const watching = 20 * time.Millisecond
 
 // watch ends the job with a message when a kernel stops because of a wrong call, or with a status
-// when a kernel asks for that. It ends the waits of kernels when over is closed because the job
-// ends elsewhere.
+// when a kernel asks for that. It ends the waits of kernels when over reports that the job has
+// ended for another reason.
 func (k *Kernels) watch(fatal func(error), over func() bool) {
 	defer close(k.gone)
 	tick := time.NewTicker(watching)

@@ -78,8 +78,8 @@ type Job struct {
 	stopper stopper                              // of the kernels
 	streams *onstream.Calls                      // made with the kernels
 	bounce  *bounce                              // of streams; nil if proxies copy in the program's context
-	work    struct{ offset, size, teams uint64 } // teams: how many have a part of it
-	teams   *teams                               // how many teams have a part of it
+	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
+	teams   *teams                               // nil: no kernels will run
 	statics Statics                              // that are symmetric, or why there are none
 
 	rings     *queue.Host // nil until they are asked for

@@ -14,7 +14,7 @@ import (
 func TestUnreadIsBounded(t *testing.T) {
 	const n, most = 16 << 10, 64 << 10
 	for _, m := range modes {
-		if m.caps.DeliveryComplete || m.name == "bare" { // the first counts no bytes under way, the second sends messages
+		if m.caps.DeliveryComplete || m.name == "bare" { // completions bound the bytes of the first; the second sends messages
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {

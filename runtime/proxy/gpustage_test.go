@@ -231,7 +231,7 @@ func TestStagedLoops(t *testing.T) {
 func TestStagedStuckPeer(t *testing.T) {
 	for name, g := range gpuModels {
 		if g.mapped {
-			continue // no network reaches that
+			continue // their bytes use no network
 		}
 		t.Run(name, func(t *testing.T) {
 			g.has, g.chunks = nil, 8

@@ -10,21 +10,21 @@ import (
 	"libshmem/runtime/proxy/ops"
 )
 
-// Small operations on one PE leave in one message when several are at hand: those that
-// wait in its queue, the signals of a row of writes, and what a caller posts in a burst.
-// A batch is a message of the queue (queue.go) that may still grow; the target does what
-// it holds in the order of posting. It is of one epoch and one generation, so that fence
-// and quiet know nothing of it.
+// Small operations on one PE leave in one message when several are at hand: operations in the PE's
+// queue, the signals of consecutive writes, and the operations of a caller's burst. A batch is a
+// message of the queue (queue.go) that may still grow. The target applies its operations in the
+// order of posting. A batch belongs to one epoch and one generation, so fence and quiet need no rule
+// for it.
 //
-// A batch that could leave is held for a while, for more to come:
+// A batch that could leave is held for a while, because more operations may come:
 //
-//   - one of signals behind many writes, until some of those are complete. Till
-//     then the bytes that they follow cannot be there;
-//   - one of a burst, until it is full, or somebody polls, or the loop finds that it
-//     has not been changed since its last look.
+//   - a batch of signals behind many writes, until some of those are complete. Before that the
+//     bytes in front of the signals cannot have arrived;
+//   - a batch of a burst, until it is full, or a caller polls, or the loop finds that it has not
+//     changed since the last look.
 //
-// Any quiet, and whatever cannot be merged and has to follow, lets it go at once. An
-// operation that comes alone is never held.
+// A quiet, or an operation that cannot be merged and has to follow, sends the batch at once. A
+// single operation is never held.
 
 // manyWrites is how many writes under way it takes to hold the signals behind them; mostSignals of
 // the signals leave at once.

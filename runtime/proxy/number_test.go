@@ -77,7 +77,7 @@ func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put fun
 	j.await("stream", func() bool { return a.peers[1].Stream == sequenceGiven })
 	put()
 	a.quiet()
-	edge = 1 // the first went while the stream was being asked for
+	edge = 1 // the first went before the answer with the sequence stream
 	if source {
 		edge = 2
 	}

@@ -171,8 +171,8 @@ func TestQuietFails(t *testing.T) {
 					posted int // operations before it
 				}
 				var quiets []quiet
-				var in []Ticket             // the generations that fail
-				failed := map[Ticket]bool{} // generations
+				var in []Ticket             // the generation of each operation
+				failed := map[Ticket]bool{} // the generations that fail
 				const ops = 24
 				for k := range ops {
 					n := uint64(5000 + k)

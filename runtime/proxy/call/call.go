@@ -26,7 +26,7 @@ type Step int
 const (
 	PollAgain    Step = iota
 	PollUnread        // the provider has work that leaves no completion
-	SleepStuck        // an operation has no room, and the wait for room may not be ended by an event
+	SleepStuck        // an operation has no room, and perhaps no event will end a wait
 	SleepHolding      // a batch waits for the rest of its burst
 	SleepCopying      // streams have not carried out any work for long
 	WaitArmed
