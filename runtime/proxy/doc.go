@@ -111,6 +111,6 @@
 // # GPU memory
 //
 // An engine is given a GPU (Use; package gpustage), which handles GPU memory. The engine asks it
-// first about each operation and message, and handles itself those that the GPU leaves to it. C
-// leaves everything that concerns GPU memory to Go.
+// first about each operation and message, and handles the rest itself. C leaves everything that
+// concerns GPU memory to Go.
 package proxy
