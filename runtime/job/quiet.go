@@ -13,11 +13,11 @@ type ringQuiets struct {
 	under map[uint64]*ringQuiet
 }
 
-// ringQuiet is one of them. First the proxies empty the rings, then the consumers settle what they
-// took.
+// ringQuiet is one of them. First the consumers take the operations out of the rings, then they
+// settle them.
 type ringQuiet struct {
 	from  []uint64 // tail of each ring at the start
-	taken int      // rings that are empty so far: the first ones
+	taken int      // rings whose operations have been taken: the first ones
 	asked []uint64 // settlement that each consumer was asked for; nil: not yet
 }
 
