@@ -182,7 +182,7 @@ type stagedPeer struct {
 	flushes     bool // the PE has to flush what NICs write there
 	extents     extents
 
-	chunks, slots, landing uint16 // pieces that this PE holds
+	chunks, slots, landing uint16 // pieces that the PE holds
 	blocked                uint32 // pass in which the PE had no room
 	listed                 bool   // it is in busy
 }
