@@ -1,9 +1,10 @@
 package wake
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"libshmem/runtime/proxy/wait"
 )
 
 // words returns new words, all zero.
@@ -46,13 +47,10 @@ func TestEndNap(t *testing.T) {
 			w.Nap()
 			done <- time.Since(begin)
 		}()
-		for atomic.LoadUint32(w.Napping) == 0 {
-			if w.EndNap(); len(done) > 0 {
-				break
-			}
-			time.Sleep(10 * time.Microsecond)
+		for len(done) == 0 { // a nap that has not begun cannot be ended
+			w.EndNap()
+			wait.Yield()
 		}
-		w.EndNap()
 		if <-done >= napTime {
 			long++
 		}
