@@ -2,15 +2,14 @@ package proxy
 
 import (
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 )
 
 const (
 	messageSize = layout.MessageSize
 	maxPayload  = layout.MaxPayload
-	tokens      = credit.Tokens
-	receives    = credit.MaxRecv
+	tokens      = layout.Tokens
+	receives    = layout.Receives
 )
 
 // Op is an atomic operation, enum shmemi_amo of abi/zz_fabric.h.

@@ -11,8 +11,8 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/fastpath/fastpathtest"
+	"libshmem/runtime/proxy/layout"
 )
 
 // mode is the behaviour of a fake network.
@@ -188,8 +188,8 @@ func (e *end) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) erro
 		return fabric.ErrAgain
 	}
 	e.registered(buf, n, desc)
-	e.take(t, credit.Tokens+fabric.Token(e.more()))
-	if e.recvs = append(e.recvs, posted{buf, n, t}); len(e.recvs) > credit.MaxRecv+e.more() {
+	e.take(t, layout.Tokens+fabric.Token(e.more()))
+	if e.recvs = append(e.recvs, posted{buf, n, t}); len(e.recvs) > layout.Receives+e.more() {
 		e.net.broken("PE %d: %d receive buffers", e.me, len(e.recvs))
 	}
 	e.match()
@@ -229,7 +229,7 @@ func (e *end) post(o work, desc uintptr) error {
 	}
 	if !o.inject {
 		e.registered(o.local, o.n, desc)
-		e.take(o.token, credit.Tokens)
+		e.take(o.token, layout.Tokens)
 	}
 	var p *work
 	if n := len(w.pool); n > 0 {

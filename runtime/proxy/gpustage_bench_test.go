@@ -11,8 +11,8 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 )
@@ -63,7 +63,7 @@ func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps 
 	var stages []*gpustage.Stage
 	var gpus []gpustage.Endpoint
 	for i := range es {
-		prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
+		prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: layout.Tokens, MaxRecv: layout.Receives})
 		if err != nil {
 			b.Skip(err)
 		}

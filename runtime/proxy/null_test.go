@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wait"
@@ -31,7 +30,7 @@ func (n *null) Caps() fabric.Caps { return n.caps }
 func (n *null) Addr() []byte      { return []byte("null") }
 func (n *null) Connect(addrs [][]byte) error {
 	n.sent = make([]uint32, len(addrs))
-	n.queue = make([]fabric.Completion, 0, credit.Tokens)
+	n.queue = make([]fabric.Completion, 0, layout.Tokens)
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 	"libshmem/tests/need"
@@ -56,7 +56,7 @@ func newVictim(t testing.TB, n *sim.Network) (*victim, *stranger) {
 	v := &victim{around: bytes.Repeat([]byte{fence}, internal+8192+2*apart)}
 	v.memory = v.around[apart : len(v.around)-apart]
 	clear(v.memory)
-	prov, err := n.Open(0, fabric.Config{Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
+	prov, err := n.Open(0, fabric.Config{Tokens: layout.Tokens, MaxRecv: layout.Receives})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
 )
@@ -58,7 +58,7 @@ func (l *losing) inherit() uint64 {
 	l.net.Kill(dying)
 	l.pes[dying].dead = true
 
-	prov, err := l.net.Open(dying, fabric.Config{Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
+	prov, err := l.net.Open(dying, fabric.Config{Tokens: layout.Tokens, MaxRecv: layout.Receives})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/tests/need"
 )
 
@@ -34,7 +34,7 @@ func TestSimWindowRates(t *testing.T) {
 		{"256", 256, 0, nil},
 		{"1,000", 1000, 0, nil},
 		{"4,096", 9, 4, nil},
-		{"above 32,193", 9, 0, map[int]int{0: credit.Tokens}},
+		{"above 32,193", 9, 0, map[int]int{0: layout.Tokens}},
 	} {
 		if (testing.Short() || need.Left("window rates")) && (c.pes == 64 || c.pes == 1000) {
 			continue

@@ -77,13 +77,13 @@ func TestWriteWindows(t *testing.T) {
 			t.Errorf("%+v: a window of %d, %d receive buffers", c, got, receives)
 		}
 		granted := w.net.Queues()[0].Granted
-		entries := config.Tokens + (c.pes-1)*got + receives - credit.MaxRecv
+		entries := config.Tokens + (c.pes-1)*got + receives - layout.Receives
 		if entries > granted || granted > c.most || caps.Arrivals != granted-config.Tokens {
 			t.Errorf("%+v: %d entries in a queue of %d, %d arrivals", c, entries, granted, caps.Arrivals)
 		}
 	}
 	n := sim.New(sim.EFA(), 1)
-	n.LimitQueues(0, credit.Tokens-1)
+	n.LimitQueues(0, layout.Tokens-1)
 	if _, err := n.Open(0, credit.Config(2)); err == nil {
 		t.Error("a queue is granted that does not hold the operations of its end")
 	}
@@ -100,7 +100,7 @@ func TestSimLeastWindow(t *testing.T) {
 		{5, 1, nil, 1024},
 		{5, 1, map[int]int{1: 4096}, 512},
 		{5, 1, map[int]int{0: 16384, 4: 1024}, 64},
-		{5, 1, map[int]int{3: credit.Tokens}, 0},
+		{5, 1, map[int]int{3: layout.Tokens}, 0},
 		{33, 1, nil, 512},
 		{33, 1, map[int]int{1: 4096}, 64},
 		{33, 4, nil, 512},

@@ -196,14 +196,14 @@ fabric/ofi/stub: tests/cc tests/need
 fabric/ofi/stub/gen:
     # a table into a header, and into constants of the simulated networks
 
-tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/credit runtime/proxy/gpustage runtime/proxy/mem runtime/proxy/wake runtime/proxy/staging
+tests/gpu/staging: fabric fabric/ofi runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/layout runtime/proxy/gpustage runtime/proxy/mem runtime/proxy/wake runtime/proxy/staging
     # the proxy on a real GPU and a real network, without the rest of the library
 tests/gpu/memory: runtime/gpu runtime/gpu/cuda
     # a test of these packages for a machine that cannot build it
 tests/gpu/heap: runtime/bootstrap/secret runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem
     # as above
 
-bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/fastpath/fastpathtest runtime/proxy/loop
+bench/ring: fabric queue runtime/gpu runtime/gpu/cuda runtime/proxy runtime/proxy/mem runtime/proxy/wake runtime/proxy/fastpath/fastpathtest runtime/proxy/loop
     # measures the rings, and the proxy behind them over a provider of its own
 
 tests/abi/fold:

@@ -7,12 +7,6 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-const (
-	// Tokens and MaxRecv are numbers that the provider's Config must allow for.
-	Tokens  = layout.Tokens
-	MaxRecv = layout.Receives // receive buffers, without the further ones
-)
-
 // An operation under way holds a token and, if it is one-sided, bytes; a message to a PE counts
 // until that PE is known to have applied it. A PE that does not answer must not hold what the
 // others need. So a PE may hold at most a third of what is still free, which is a quarter of all

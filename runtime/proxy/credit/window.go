@@ -2,6 +2,7 @@ package credit
 
 import (
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -20,10 +21,10 @@ const queueEntries = 32768
 // Config returns the provider configuration for an engine of a job of n PEs, without the members
 // that name the provider.
 func Config(n int) fabric.Config {
-	arrivals := (n - 1) * int(WriteWindow(n, queueEntries-Tokens))
+	arrivals := (n - 1) * int(WriteWindow(n, queueEntries-layout.Tokens))
 	return fabric.Config{
-		Tokens: Tokens, MaxRecv: MaxRecv, Data: true, Fence: true, IfUnordered: true,
-		Arrivals: arrivals, MoreRecv: min(mostReceives-MaxRecv, queueEntries-Tokens-arrivals),
+		Tokens: layout.Tokens, MaxRecv: layout.Receives, Data: true, Fence: true, IfUnordered: true,
+		Arrivals: arrivals, MoreRecv: min(mostReceives-layout.Receives, queueEntries-layout.Tokens-arrivals),
 	}
 }
 
@@ -39,9 +40,9 @@ func MoreReceives(n int, window uint32, c *fabric.Caps) int {
 	if !c.TurnsAway {
 		return 0
 	}
-	more := min(mostReceives-MaxRecv, c.Arrivals-(n-1)*int(window))
+	more := min(mostReceives-layout.Receives, c.Arrivals-(n-1)*int(window))
 	if c.RecvQueue > 0 {
-		more = min(more, c.RecvQueue-MaxRecv)
+		more = min(more, c.RecvQueue-layout.Receives)
 	}
 	return max(0, more)
 }

@@ -6,7 +6,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Table has the records of an endpoint by token. Tokens below credit.MaxRecv are those of receive
+// Table has the records of an endpoint by token. Tokens below layout.Receives are those of receive
 // buffers and have no operation. The caller holds the engine's lock.
 type Table struct {
 	Records   []Record
@@ -17,8 +17,8 @@ type Table struct {
 
 // New returns a table whose tokens are all free.
 func New(mostBytes int64) Table {
-	t := Table{Records: make([]Record, credit.Tokens), Free: make([]fabric.Token, 0, credit.Tokens), MostBytes: mostBytes}
-	for token := fabric.Token(credit.Tokens - 1); token >= credit.MaxRecv; token-- {
+	t := Table{Records: make([]Record, layout.Tokens), Free: make([]fabric.Token, 0, layout.Tokens), MostBytes: mostBytes}
+	for token := fabric.Token(layout.Tokens - 1); token >= layout.Receives; token-- {
 		t.Free = append(t.Free, token)
 	}
 	return t

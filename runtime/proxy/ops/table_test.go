@@ -18,13 +18,13 @@ func TestTable(t *testing.T) {
 		if r == nil {
 			break
 		}
-		if seen[token] || token < credit.MaxRecv || r.PE != 3 || r.Use != UseWrite {
+		if seen[token] || token < layout.Receives || r.PE != 3 || r.Use != UseWrite {
 			t.Fatalf("token %d, again %v, with %+v", token, seen[token], *r)
 		}
 		seen[token] = true
 		table.Hold(r, &p, 10)
 	}
-	if n := credit.Tokens - credit.MaxRecv; len(seen) != n || int(p.Tokens) != n || table.Bytes != uint64(10*n) || !table.Full() {
+	if n := layout.Tokens - layout.Receives; len(seen) != n || int(p.Tokens) != n || table.Bytes != uint64(10*n) || !table.Full() {
 		t.Errorf("%d tokens, %d of the PE, %d bytes", len(seen), p.Tokens, table.Bytes)
 	}
 	for token := range seen {
@@ -53,7 +53,7 @@ func TestQuestion(t *testing.T) {
 func TestRoom(t *testing.T) {
 	table := New(credit.MaxBytes)
 	peers := make([]layout.Peer, 40)
-	left := credit.Tokens - credit.MaxRecv - credit.Reserve
+	left := layout.Tokens - layout.Receives - credit.Reserve
 	for pe := range peers {
 		n := 0
 		for table.Room(&peers[pe], 1) {

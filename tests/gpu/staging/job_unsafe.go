@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/proxy/wake"
@@ -298,9 +298,9 @@ func (j *job) open(number fabric.PE) (*pe, error) {
 	}
 	// The provider that is tcp from libfabric 1.18 on was net before, and the tcp of then is
 	// slower.
-	prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
+	prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: layout.Tokens, MaxRecv: layout.Receives})
 	if err != nil {
-		prov, err = ofi.Open(fabric.Config{Provider: "tcp", Tokens: credit.Tokens, MaxRecv: credit.MaxRecv})
+		prov, err = ofi.Open(fabric.Config{Provider: "tcp", Tokens: layout.Tokens, MaxRecv: layout.Receives})
 	}
 	if err != nil {
 		return nil, err
