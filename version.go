@@ -1,10 +1,6 @@
-// Package libshmem holds the one fact that every part of the module shares:
-// its version. The file VERSION is the only place where it is written; the
-// Makefile hands the same text to the C front, and the front refuses a core
-// that was built from another one.
-//
+// Package libshmem has what every part of the module shares: its version, and the number of a PE.
 // Nothing else lives here. The library starts at libshmem/capi (the C ABI) and
-// libshmem/runtime/job (the composition root).
+// libshmem/runtime/job, which composes it.
 package libshmem
 
 import (
@@ -15,5 +11,7 @@ import (
 //go:embed VERSION
 var versionFile string
 
-// Version is the text of the file VERSION, for example "0.1.0".
+// Version is the text of the file VERSION, for example "0.1.0". That file is the only place where
+// the version is written. The Makefile gives the same text to the C front, which refuses a core of
+// another version.
 var Version = strings.TrimSpace(versionFile)

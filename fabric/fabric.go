@@ -13,6 +13,8 @@ import (
 	"slices"
 	"time"
 	"unsafe"
+
+	"libshmem"
 )
 
 // ErrAgain means that the provider has no room for the operation now. The operation was not posted;
@@ -23,12 +25,11 @@ var ErrAgain = errors.New("fabric: try again")
 // The endpoint is then unusable.
 var ErrOverrun = errors.New("completion queue overrun")
 
-// PE is the number of a processing element, and the index of its address in
-// the address vector.
-type PE int32
+// PE is the number of a processing element.
+type PE = libshmem.PE
 
 // NoPE is the writer of a Completion that names none.
-const NoPE PE = -1
+const NoPE = libshmem.NoPE
 
 // Token names one operation of the caller. It comes back in the Completion,
 // once. Tokens of operations in flight are distinct and below Config.Tokens.

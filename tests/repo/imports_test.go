@@ -17,7 +17,7 @@ const module = "libshmem"
 //	    # why nothing else
 const graph = `
 .:
-    # holds the version, which every part may read, so it imports nothing
+    # has what every part shares, so it imports nothing
 
 abi/table:
     # a table of layouts, below everything: generators and tests read it
@@ -28,19 +28,19 @@ internal/generated:
 
 capi/spec:
     # a table of data; the generator and tests read it, nothing is behind it
-capi/gen: . capi/spec internal/generated
+capi/gen: capi/spec internal/generated
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: . fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
 
-cmd/shmemrun: . cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
+cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
+cmd/shmem-info: cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
     # asks the packages what they are and prints it
-cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
+cmd/shmem-doctor: cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
@@ -51,7 +51,7 @@ runtime/shmerr:
     # everybody returns its errors, so an import here would be a cycle
 runtime/shmlog: runtime/config runtime/shmerr
     # the log of every package, set up from the settings
-runtime/config: . runtime/shmerr
+runtime/config: runtime/shmerr
     # settings are read before anything else exists
 runtime/config/gendoc: internal/generated runtime/config
     # writes the documentation of the table
@@ -66,7 +66,7 @@ runtime/topo: runtime/shmerr
     # pure assignment of NICs and cores, tested on described machines
 runtime/topo/hwloc: runtime/topo runtime/shmerr
     # the reader of the machine
-runtime/doctor: . runtime/bootstrap runtime/config runtime/shmerr runtime/topo
+runtime/doctor: runtime/bootstrap runtime/config runtime/shmerr runtime/topo
     # what files show of a machine, below a root that a test can make, and what PEs
     # find between them: it asks no library and no driver
 runtime/heap: runtime/shmerr
@@ -144,7 +144,7 @@ runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/pro
 runtime/proxy/gpustage: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
     # handed to it: neither the protocol nor a driver is its to know
-runtime/proxy: . fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
+runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
 runtime/stats: fabric runtime/statuspage runtime/proxy/flight runtime/proxy/layout runtime/mrcache runtime/proxy/report
@@ -157,13 +157,13 @@ runtime/nvtx: fabric
     # stands between the proxy and its network, as runtime/trace does
 runtime/trace: fabric runtime/shmerr
     # a file of events, and a provider around another that makes them
-runtime/statuspage: . runtime/shmerr
+runtime/statuspage: runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's to know
 runtime/proxy/staging: fabric runtime/gpu runtime/proxy/fifo runtime/proxy/gpustage runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/job: . fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/statuspage runtime/proxy runtime/proxy/backlog runtime/proxy/gpustage runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/mrcache/... runtime/pathmap runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight runtime/proxy/report
+runtime/job: fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/statuspage runtime/proxy runtime/proxy/backlog runtime/proxy/gpustage runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/mrcache/... runtime/pathmap runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight runtime/proxy/report
     # the composition root: nothing else picks an implementation
 
 queue:
@@ -213,7 +213,7 @@ tests/start: runtime/bootstrap/uid/faultproxy tests/cc tests/need
     # what a test of the bootstrap breaks connections with, and nothing of the library
 tests/cc:
     # a compiler, for tests
-tests/...: . capi/spec runtime/config tests/cc tests/need
+tests/...: capi/spec runtime/config tests/cc tests/need
     # see the library from outside, as a user does
 `
 
@@ -247,9 +247,6 @@ func parse(t *testing.T, graph string) (allowed map[string][]string, reason map[
 func matches(pattern, pkg string) bool {
 	if prefix, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return pkg == prefix || strings.HasPrefix(pkg, prefix+"/")
-	}
-	if pattern == "." {
-		return pkg == ""
 	}
 	return pattern == pkg
 }
@@ -287,10 +284,10 @@ func TestImportGraph(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if imported != module && !strings.HasPrefix(imported, module+"/") {
+			imported, ours := strings.CutPrefix(imported, module+"/")
+			if !ours {
 				continue
 			}
-			imported = strings.TrimPrefix(strings.TrimPrefix(imported, module), "/")
 			for _, pattern := range allowed[row] {
 				if matches(pattern, imported) {
 					continue next
