@@ -114,7 +114,7 @@ func given(args *C.struct_shmemi_init_args) (g job.Given) {
 	g.MPIComm = unsafe.Pointer(args.mpi_comm)
 	if args.uid != nil {
 		id := *(*uid.ID)(args.uid)
-		g = job.Given{UID: &id, PE: int(args.uid_pe), NPEs: int(args.uid_n_pes)}
+		g = job.Given{UID: &id, PE: libshmem.PE(args.uid_pe), NPEs: int(args.uid_n_pes)}
 	}
 	return g
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/launcher"
 )
@@ -24,17 +25,19 @@ import (
 func pe() { os.Exit((&element{}).run(os.Args[1:])) }
 
 type element struct {
-	rank, size int
-	boot       bootstrap.Bootstrap
+	rank libshmem.PE
+	size int
+	boot bootstrap.Bootstrap
 }
 
 func (e *element) run(ops []string) int {
-	e.rank, _ = strconv.Atoi(os.Getenv(launcher.EnvPE))
+	rank, _ := strconv.Atoi(os.Getenv(launcher.EnvPE))
+	e.rank = libshmem.PE(rank)
 	e.size, _ = strconv.Atoi(os.Getenv(launcher.EnvNPEs))
 	for _, arg := range ops {
 		op, value, _ := strings.Cut(arg, "=")
 		if pe, rest, ok := strings.Cut(op, ":"); ok {
-			if pe != strconv.Itoa(e.rank) {
+			if pe != fmt.Sprint(e.rank) {
 				continue
 			}
 			op = rest
@@ -58,7 +61,7 @@ func (e *element) do(op, value string) error {
 		e.boot, err = launcher.New(fd, e.rank, e.size, time.Duration(n*float64(time.Second)), op == "init-goes-on", nil)
 		return err
 	case "gather":
-		all, err := e.boot.Allgather([]byte(strconv.Itoa(e.rank)))
+		all, err := e.boot.Allgather(fmt.Append(nil, e.rank))
 		if err != nil {
 			return err
 		}
@@ -181,5 +184,5 @@ func (e *element) do(op, value string) error {
 
 // touch makes a file of its own for each PE: FILE.PE.
 func (e *element) touch(file string) error {
-	return os.WriteFile(file+"."+strconv.Itoa(e.rank), nil, 0o666)
+	return os.WriteFile(file+"."+fmt.Sprint(e.rank), nil, 0o666)
 }

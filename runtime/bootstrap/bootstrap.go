@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/shmerr"
 )
@@ -19,7 +20,7 @@ type Bootstrap interface {
 	// Name is the banner's word for it: "launcher", "singleton", "uid".
 	Name() string
 	// Rank is this PE's number, Size the number of PEs.
-	Rank() int
+	Rank() libshmem.PE
 	Size() int
 	// Allgather gives every PE's bytes to every PE, in order of rank. It is collective. When PEs do
 	// not come within the timeout it returns a *MissingError that names them; when one has died or
@@ -53,7 +54,7 @@ type Bootstrap interface {
 
 // Loss is a PE that has ended, and how.
 type Loss struct {
-	PE   int
+	PE   libshmem.PE
 	Fate string // continues a sentence that begins with the PE
 	// Ends: the PE has asked for the end of the job, which has this Status.
 	Ends   bool
@@ -65,9 +66,9 @@ type Loss struct {
 // call both.
 type Inquirer interface {
 	// Inquire asks for the fates of PEs, which Fate knows a little later. It does not wait.
-	Inquire(pes []int)
+	Inquire(pes []libshmem.PE)
 	// Fate is the known fate of a PE, as the end of a sentence about it; "" where it has not left.
-	Fate(pe int) string
+	Fate(pe libshmem.PE) string
 }
 
 // Ender is a Bootstrap that knows whether the launcher ends all PEs of a job when one fails. The
@@ -89,7 +90,7 @@ type Launched interface {
 // MissingError names the PEs that did not come.
 type MissingError struct {
 	Step    string        // the step that the other PEs were to join, for example "allgather 3"
-	Missing []int         // ascending
+	Missing []libshmem.PE // ascending
 	Waited  time.Duration // how long
 }
 
@@ -102,7 +103,7 @@ func (e *MissingError) Error() string {
 // PeerError reports that a PE can never join a step, because it ended or has finalized.
 type PeerError struct {
 	Step string // as MissingError.Step
-	PE   int
+	PE   libshmem.PE
 	Fate string // the end of the PE, for example "was killed by signal 11 (segmentation fault)"
 }
 

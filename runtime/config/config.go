@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"libshmem"
+)
 
 // Config holds the value of every setting.
 type Config struct {
@@ -65,14 +69,16 @@ type Config struct {
 
 // LauncherConfig is shmemrun's message to its PEs.
 type LauncherConfig struct {
-	FD       int // -1 where there is no launcher
-	PE, NPEs int
+	FD   int // -1 where there is no launcher
+	PE   libshmem.PE
+	NPEs int
 }
 
 // FileConfig is how the PEs meet by a file.
 type FileConfig struct {
-	Path     string // "": they do not
-	PE, NPEs int    // -1 and 0: not said
+	Path string      // "": they do not
+	PE   libshmem.PE // -1: not said
+	NPEs int         // 0: not said
 }
 
 // Present reports whether the process was started by shmemrun.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"libshmem"
 )
 
 // Prefix begins the name of every setting.
@@ -304,7 +306,7 @@ var Table = []Setting{
 	{
 		Name: "SHMEM_BOOTSTRAP_PE", Kind: Integer, Default: "-1", Min: -1, Max: 1<<20 - 1, Category: Launch, Since: "0.1",
 		Text: "With SHMEM_BOOTSTRAP_FILE: the number of this PE, from 0.",
-		set:  func(c *Config, v parsed) { c.BootstrapFile.PE = v.num },
+		set:  func(c *Config, v parsed) { c.BootstrapFile.PE = libshmem.PE(v.num) },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_PLUGIN", Kind: Text, Category: Launch, Since: "0.1",
@@ -340,7 +342,7 @@ var Table = []Setting{
 	{
 		Name: "SHMEM_LAUNCHER_PE", Kind: Integer, Default: "0", Min: 0, Max: 1<<20 - 1, Category: Launcher, Since: "0.1",
 		Text: "Number of this PE.",
-		set:  func(c *Config, v parsed) { c.Launcher.PE = v.num },
+		set:  func(c *Config, v parsed) { c.Launcher.PE = libshmem.PE(v.num) },
 	},
 }
 

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"libshmem"
 )
 
 func TestJudge(t *testing.T) {
-	host := func(name string, pe int, takes string, interfaces ...string) Host {
-		h := Host{Name: name, PEs: []int{pe}, Takes: []string{takes}}
+	host := func(name string, pe libshmem.PE, takes string, interfaces ...string) Host {
+		h := Host{Name: name, PEs: []libshmem.PE{pe}, Takes: []string{takes}}
 		for i, n := range interfaces {
 			h.Address = append(h.Address, Address{Interface: n, IP: fmt.Sprintf("10.%d.0.%d", i, pe)})
 		}
@@ -75,9 +77,9 @@ func TestJudge(t *testing.T) {
 func TestReport(t *testing.T) {
 	same := []Finding{Well("kernel", "Linux 6.1")}
 	got := Report([]Host{
-		{Name: "a", PEs: []int{0, 1}, Findings: same},
-		{Name: "b", PEs: []int{2}, Findings: []Finding{Bad("kernel", "a newer one", "Linux 2.6")}},
-		{Name: "c", PEs: []int{3, 4, 5}, Findings: same},
+		{Name: "a", PEs: []libshmem.PE{0, 1}, Findings: same},
+		{Name: "b", PEs: []libshmem.PE{2}, Findings: []Finding{Bad("kernel", "a newer one", "Linux 2.6")}},
+		{Name: "c", PEs: []libshmem.PE{3, 4, 5}, Findings: same},
 	}, []Finding{Well("between hosts", "eth0")})
 	want := "# a (PEs 0, 1), c (PEs 3-5)\nok  kernel: Linux 6.1\n# b (PE 2)\nno  kernel: Linux 2.6 (a newer one)\n# between them\nok  between hosts: eth0\n"
 	if got != want {

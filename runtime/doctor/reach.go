@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 )
 
@@ -20,8 +21,8 @@ type Host struct {
 	Takes    []string // the interfaces of IP that a job would use
 	Findings []Finding
 
-	PEs     []int     // filled in by Reach
-	Address []Address // where it listens; likewise
+	PEs     []libshmem.PE // filled in by Reach
+	Address []Address     // where it listens; likewise
 }
 
 // Address is one of a host, where it listens.
@@ -47,8 +48,8 @@ func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration) ([]Host,
 		return nil, nil, err
 	}
 	number, me := map[string]int{}, -1 // of the host that this PE speaks for
-	var pes [][]int
-	for pe, id := range first {
+	var pes [][]libshmem.PE
+	for pe, id := range libshmem.ByPE(first) {
 		if _, known := number[id]; !known {
 			if pe == boot.Rank() {
 				me = len(pes)

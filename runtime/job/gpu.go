@@ -108,7 +108,7 @@ func (j *Job) openGPU(listener *devmem.Listener, infos []peerInfo) error {
 			if h.number = len(members); pe == j.Me {
 				me = h.number
 			}
-			members = append(members, devmem.Peer{PE: int(pe), Socket: infos[pe].Device})
+			members = append(members, devmem.Peer{PE: pe, Socket: infos[pe].Device})
 		} else {
 			h.number = len(main)
 			main = append(main, j.HeapOf(pe))

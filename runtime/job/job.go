@@ -158,7 +158,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if j.boot, err = j.meet(&o); err != nil {
 		return err
 	}
-	j.Me, j.NPEs = topo.PE(j.boot.Rank()), j.boot.Size()
+	j.Me, j.NPEs = j.boot.Rank(), j.boot.Size()
 	j.log.SetPE(int(j.Me))
 	if err := j.planChaos(); err != nil {
 		return err
@@ -333,16 +333,16 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerInfo) error {
 	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
 		j.segment, err = hostmem.Create(plan)
 		if err == nil {
-			var others []int
+			var others []topo.PE
 			for _, pe := range peers {
 				if pe != j.Me {
-					others = append(others, int(pe))
+					others = append(others, pe)
 				}
 			}
 			err = listener.Serve(j.segment, others, j.Config.BootstrapTimeout)
 		}
 	} else {
-		from := hostmem.Source{Name: infos[leader].Socket, Owner: int(leader), Me: int(j.Me), Secret: j.boot.Secret()}
+		from := hostmem.Source{Name: infos[leader].Socket, Owner: leader, Me: j.Me, Secret: j.boot.Secret()}
 		j.segment, err = hostmem.Receive(from, plan, j.Config.BootstrapTimeout)
 	}
 	if err == nil {

@@ -85,11 +85,8 @@ func (j *Job) inquire(late []topo.PE) {
 	if !ok {
 		return
 	}
-	var all []int
-	for _, pe := range late {
-		all = append(all, int(pe))
-	}
-	for pe := range j.processes {
+	all := slices.Clone(late)
+	for pe := range topo.PE(len(j.processes)) {
 		p := &j.processes[pe]
 		if len(all) >= len(late)+explained || !p.visible() || slices.Contains(all, pe) {
 			continue
@@ -106,7 +103,7 @@ func (j *Job) inquire(late []topo.PE) {
 // fate returns the launcher's word on what became of a PE, or "".
 func (j *Job) fate(pe topo.PE) string {
 	if b, ok := j.boot.(bootstrap.Inquirer); ok {
-		return b.Fate(int(pe))
+		return b.Fate(pe)
 	}
 	return ""
 }

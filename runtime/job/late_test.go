@@ -12,18 +12,18 @@ import (
 // knower is a launcher that knows fates, and notes the PEs that it is asked for.
 type knower struct {
 	*teller
-	asked []int
-	fates map[int]string
+	asked []topo.PE
+	fates map[topo.PE]string
 }
 
-func (k *knower) Inquire(pes []int)  { k.asked = pes }
-func (k *knower) Fate(pe int) string { return k.fates[pe] }
+func (k *knower) Inquire(pes []topo.PE)  { k.asked = pes }
+func (k *knower) Fate(pe topo.PE) string { return k.fates[pe] }
 
 // TestLate: the text on late PEs comes from the best source: the launcher, then the PE itself, and
 // without either the end of its process.
 func TestLate(t *testing.T) {
 	j, b := watchedJob(t, config.AbortOnFailure)
-	k := &knower{teller: b, fates: map[int]string{}}
+	k := &knower{teller: b, fates: map[topo.PE]string{}}
 	j.boot = k
 	j.Nodes = topo.NewNodes([]string{"a", "a", "a", "b"})
 	does := map[How]string{}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/file"
 	"libshmem/runtime/bootstrap/launcher"
@@ -60,9 +61,10 @@ type surroundings struct {
 
 // Given is what the program hands to shmemx_init_attr.
 type Given struct {
-	UID      *uid.ID        // nil: none
-	PE, NPEs int            // with it
-	MPIComm  unsafe.Pointer // to an MPI_Comm; nil: none
+	UID     *uid.ID        // nil: none
+	PE      libshmem.PE    // with it
+	NPEs    int            // with it
+	MPIComm unsafe.Pointer // to an MPI_Comm; nil: none
 }
 
 func (g Given) sign() string {

@@ -190,9 +190,9 @@ func (w *watch) run() {
 		}
 		for _, l := range w.j.boot.Losses() {
 			if l.Ends {
-				w.j.fatal(&EndedError{topo.PE(l.PE), l.Status})
+				w.j.fatal(&EndedError{l.PE, l.Status})
 			}
-			w.lost(topo.PE(l.PE), l.Fate)
+			w.lost(l.PE, l.Fate)
 		}
 		w.judge()
 		w.ping()

@@ -3,10 +3,12 @@ package shmerr
 import (
 	"strconv"
 	"strings"
+
+	"libshmem"
 )
 
 // PEs writes PE numbers for people, runs shortened: "PE 3", "PEs 1, 4-7".
-func PEs(pes []int) string {
+func PEs(pes []libshmem.PE) string {
 	var b strings.Builder
 	b.WriteString("PE")
 	if len(pes) != 1 {
@@ -20,12 +22,12 @@ func PEs(pes []int) string {
 		if i > 0 {
 			b.WriteString(",")
 		}
-		b.WriteString(" " + strconv.Itoa(pes[i]))
+		b.WriteString(" " + strconv.Itoa(int(pes[i])))
 		switch {
 		case j == i+1:
-			b.WriteString(", " + strconv.Itoa(pes[j]))
+			b.WriteString(", " + strconv.Itoa(int(pes[j])))
 		case j > i+1:
-			b.WriteString("-" + strconv.Itoa(pes[j]))
+			b.WriteString("-" + strconv.Itoa(int(pes[j])))
 		}
 		i = j + 1
 	}

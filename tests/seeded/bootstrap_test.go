@@ -11,8 +11,8 @@ var bootstrapDefects = []defect{
 	},
 	{
 		id: "bootstrap/a-pe-twice", file: "runtime/bootstrap/wire/payload.go",
-		was:  "int(pe) <= a.PEs[len(a.PEs)-1] {",
-		is:   "int(pe) < a.PEs[len(a.PEs)-1] {",
+		was:  "libshmem.PE(pe) <= a.PEs[len(a.PEs)-1] {",
+		is:   "libshmem.PE(pe) < a.PEs[len(a.PEs)-1] {",
 		user: "a report names a PE that is missing twice",
 		by:   unit("./runtime/bootstrap/wire", "^TestPayloadsRefuse$"), says: `absence out of order: <nil>, want ErrFormat`,
 	},

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/uid"
 )
@@ -29,13 +30,14 @@ const Env = "SHMEM_BOOTSTRAP_FILE"
 
 // Options are a PE's inputs.
 type Options struct {
-	Path     string
-	Setting  string // that has named it, or its folder; "": Env
-	Name     string // of the bootstrap; "": file
-	PE, Size int
-	Filter   uid.Filter
-	Timeout  time.Duration // for the others to come, above 0
-	GoesOn   bool          // as uid.Options.GoesOn
+	Path    string
+	Setting string // that has named it, or its folder; "": Env
+	Name    string // of the bootstrap; "": file
+	PE      libshmem.PE
+	Size    int
+	Filter  uid.Filter
+	Timeout time.Duration // for the others to come, above 0
+	GoesOn  bool          // as uid.Options.GoesOn
 }
 
 const (
@@ -47,7 +49,7 @@ const (
 
 // Join brings this PE together with the others.
 func Join(o Options) (*uid.Member, error) {
-	if o.PE < 0 || o.PE >= o.Size {
+	if !o.PE.In(o.Size) {
 		return nil, fmt.Errorf("join job: SHMEM_BOOTSTRAP_PE is %d, SHMEM_BOOTSTRAP_NPES %d (set both: PEs are numbered from 0)", o.PE, o.Size)
 	}
 	if o.PE == 0 {
@@ -206,7 +208,7 @@ func follow(o Options) (*uid.Member, error) {
 		case <-ctx.Done():
 			if errors.Is(last, fs.ErrNotExist) {
 				step := "join job by " + o.Path + ", which is not there"
-				return nil, &bootstrap.MissingError{Step: step, Missing: []int{0}, Waited: o.Timeout}
+				return nil, &bootstrap.MissingError{Step: step, Missing: []libshmem.PE{0}, Waited: o.Timeout}
 			}
 			return nil, last
 		}

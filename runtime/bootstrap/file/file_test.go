@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/uid"
 	"libshmem/tests/need"
@@ -23,7 +24,7 @@ var local = uid.Filter{Interfaces: "=lo"}
 func job(t *testing.T, path string, n int) {
 	t.Helper()
 	var wg sync.WaitGroup
-	for pe := range n {
+	for pe := range libshmem.PE(n) {
 		wg.Go(func() {
 			m, err := Join(Options{Path: path, PE: pe, Size: n, Filter: local, Timeout: 30 * time.Second})
 			if err != nil {

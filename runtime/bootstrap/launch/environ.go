@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/launcher"
 )
 
@@ -58,12 +59,12 @@ func newEnviron(o *Options) environ {
 const nicList = "SHMEM_NIC_LIST"
 
 // pe returns the environment of one PE. host is -1 where hosts are real.
-func (e environ) pe(pe, fd, host int) []string {
+func (e environ) pe(pe libshmem.PE, fd, host int) []string {
 	env := make([]string, len(e.base), len(e.base)+4)
 	copy(env, e.base)
 	env = append(env,
 		launcher.EnvFD+"="+strconv.Itoa(fd),
-		launcher.EnvPE+"="+strconv.Itoa(pe),
+		launcher.EnvPE+"="+strconv.Itoa(int(pe)),
 		launcher.EnvNPEs+"="+strconv.Itoa(e.npes))
 	if host >= 0 {
 		env = append(env, launcher.EnvHostID+"="+hostName(host))

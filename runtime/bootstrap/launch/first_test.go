@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/wire"
 )
 
@@ -81,7 +82,7 @@ func child(t *testing.T, j *job) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{pe: len(j.procs), pid: pid, conn: os.NewFile(uintptr(pair[0]), "socket")}
+	p := &process{pe: libshmem.PE(len(j.procs)), pid: pid, conn: os.NewFile(uintptr(pair[0]), "socket")}
 	t.Cleanup(func() {
 		if !p.exited {
 			_ = unix.Kill(pid, unix.SIGKILL)

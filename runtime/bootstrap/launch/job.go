@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/launch/hostnet"
 	"libshmem/runtime/bootstrap/rendezvous"
 	"libshmem/runtime/bootstrap/secret"
@@ -150,7 +151,7 @@ func newJob(o *Options, out *output) *job {
 		conns:   make([]*os.File, o.PEs),
 	}
 	j.meet = rendezvous.New(o.PEs, secret.New(), j.answer)
-	j.meet.Lost = func(pe int, fate wire.Fate, step string, wait []int) {
+	j.meet.Lost = func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
 		// Other fates are reported elsewhere: a failure by judge, a PE that finalized too early by
 		// the PEs that wait for it.
 		if fate.How == wire.Exited && !fate.Bad() {
@@ -270,7 +271,7 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 // a PE that is stopped, and must not make the others wait too.
 const directAnswer = 64 << 10
 
-func (j *job) answer(pe int, frame []byte) {
+func (j *job) answer(pe libshmem.PE, frame []byte) {
 	conn := j.conns[pe]
 	write := func() { _, _ = conn.Write(frame) } // a PE that is gone reads nothing: the reaper reports its end
 	if len(frame) <= directAnswer {
@@ -343,7 +344,7 @@ func (j *job) judge(p *process) {
 }
 
 // absent names a PE that ended well although others wait for it in a step.
-func (j *job) absent(pe int, fate wire.Fate, step string, wait []int) {
+func (j *job) absent(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
 	if j.ending || j.procs[pe].named {
 		return
 	}
@@ -358,7 +359,7 @@ func (j *job) notice(p *process, fate wire.Fate) {
 		return
 	}
 	p.named = true
-	var pes []int
+	var pes []libshmem.PE
 	for _, q := range j.procs {
 		if !q.exited {
 			pes = append(pes, q.pe)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"libshmem"
 )
 
 // maxLine bounds the part of a line that is held until its end comes.
@@ -104,10 +106,10 @@ func (o *output) write() {
 
 // forward copies a PE's output until it ends, or until the reader has gone: then it closes from, so
 // that the PE gets the broken pipe itself.
-func (o *output) forward(pe int, from *os.File, to sink) *outputPipe {
+func (o *output) forward(pe libshmem.PE, from *os.File, to sink) *outputPipe {
 	s := &outputPipe{to: to}
 	if o.tag {
-		s.prefix = "[" + strconv.Itoa(pe) + "] "
+		s.prefix = "[" + strconv.Itoa(int(pe)) + "] "
 	}
 	o.readers.Go(func() {
 		defer from.Close()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/tests/need"
 )
 
@@ -68,7 +69,7 @@ func console(t *testing.T, tag, terminal bool) (*output, sink, func() string) {
 }
 
 // pe returns the file that a PE would write to.
-func pe(t *testing.T, o *output, n int, to sink) *os.File {
+func pe(t *testing.T, o *output, n libshmem.PE, to sink) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -90,7 +91,7 @@ func TestLinesStayWhole(t *testing.T) {
 		o, to, text := console(t, tag, false)
 		const pes, lines = 4, 150
 		var wg sync.WaitGroup
-		for n := range pes {
+		for n := range libshmem.PE(pes) {
 			w := pe(t, o, n, to)
 			wg.Go(func() {
 				defer w.Close()

@@ -11,12 +11,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/wire"
 )
 
 // process is one PE as shmemrun sees it.
 type process struct {
-	pe  int
+	pe  libshmem.PE
 	pid int // also its process group
 
 	conn     *os.File // shmemrun's end of the PE's socket
@@ -110,7 +111,7 @@ func (s *starter) run(stdin *os.File, started chan<- error, over <-chan struct{}
 }
 
 func (s *starter) startAll(stdin *os.File) error {
-	for pe := range s.opt.PEs {
+	for pe := range libshmem.PE(s.opt.PEs) {
 		in := s.null
 		if pe == 0 {
 			in = stdin
@@ -124,7 +125,7 @@ func (s *starter) startAll(stdin *os.File) error {
 	return nil
 }
 
-func (s *starter) start(pe int, stdin *os.File) (_ *process, err error) {
+func (s *starter) start(pe libshmem.PE, stdin *os.File) (_ *process, err error) {
 	host := -1
 	if s.opt.hostOf != nil {
 		host = s.opt.hostOf[pe]
@@ -135,7 +136,7 @@ func (s *starter) start(pe int, stdin *os.File) (_ *process, err error) {
 		}
 	}
 	if s.cpus != nil {
-		if err := bind(slice(s.cpus, pe, s.opt.PEs)); err != nil {
+		if err := bind(slice(s.cpus, int(pe), s.opt.PEs)); err != nil {
 			return nil, fmt.Errorf("bind PE %d: %w", pe, err)
 		}
 	}
@@ -181,7 +182,7 @@ func (s *starter) start(pe int, stdin *os.File) (_ *process, err error) {
 			_ = unix.Kill(-pid, unix.SIGKILL)
 			return nil, fmt.Errorf("start PE %d: %s: %w", pe, f.name, err)
 		}
-		*f.to = os.NewFile(uintptr(f.fd), f.name+" of PE "+strconv.Itoa(pe))
+		*f.to = os.NewFile(uintptr(f.fd), f.name+" of PE "+strconv.Itoa(int(pe)))
 	}
 	return p, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
@@ -28,7 +29,7 @@ const slack = 2 * time.Second
 // Client is a PE's connection to its shmemrun.
 type Client struct {
 	conn *socket
-	rank int
+	rank libshmem.PE
 	size int
 	seq  uint32
 	out  []byte
@@ -46,8 +47,8 @@ type Client struct {
 	reading sync.Mutex // held by the goroutine that reads the stream
 	lostMu  sync.Mutex // guards the fields below; taken last
 	lost    []bootstrap.Loss
-	fates   map[int]string // of PEs that were asked for
-	asked   bool           // an Inquiry has no answer yet
+	fates   map[libshmem.PE]string // of PEs that were asked for
+	asked   bool                   // an Inquiry has no answer yet
 }
 
 var (
@@ -61,8 +62,8 @@ var (
 // the others. A timeout of 0 waits for them for ever. goesOn: this PE learns of PEs that fail, and
 // does not end with them. late is called when an answer has not come in time, while the wait for it
 // goes on; it may be nil. The descriptor is close-on-exec from then on, and Close closes it.
-func New(fd, rank, size int, timeout time.Duration, goesOn bool, late func(text string)) (*Client, error) {
-	if rank < 0 || rank >= size {
+func New(fd int, rank libshmem.PE, size int, timeout time.Duration, goesOn bool, late func(text string)) (*Client, error) {
+	if !rank.In(size) {
 		return nil, fmt.Errorf("join job: PE %d of %d (%s and %s contradict each other: start the program with shmemrun)",
 			rank, size, EnvPE, EnvNPEs)
 	}
@@ -139,7 +140,7 @@ func (c *Client) EndsJob() bool { return true }
 func (c *Client) Name() string { return "launcher" }
 
 // Rank is this PE's number.
-func (c *Client) Rank() int { return c.rank }
+func (c *Client) Rank() libshmem.PE { return c.rank }
 
 // Size is the number of PEs.
 func (c *Client) Size() int { return c.size }
@@ -229,7 +230,7 @@ func (c *Client) note(f wire.Frame) error {
 		return c.noteFates(f)
 	}
 	l, err := wire.ParseLoss(f.Payload)
-	if err == nil && l.PE >= c.size {
+	if err == nil && !l.PE.In(c.size) {
 		err = fmt.Errorf("%w: loss of PE %d of %d", wire.ErrFormat, l.PE, c.size)
 	}
 	if err == nil {
@@ -285,10 +286,10 @@ func (c *Client) noteFates(f wire.Frame) error {
 	defer c.lostMu.Unlock()
 	c.asked = false
 	if c.fates == nil {
-		c.fates = map[int]string{}
+		c.fates = map[libshmem.PE]string{}
 	}
 	for _, l := range all {
-		if l.PE >= c.size {
+		if !l.PE.In(c.size) {
 			return fmt.Errorf("%w: fate of PE %d of %d", wire.ErrFormat, l.PE, c.size)
 		}
 		c.fates[l.PE] = l.Fate.String()
@@ -298,7 +299,7 @@ func (c *Client) noteFates(f wire.Frame) error {
 
 // Inquire implements bootstrap.Inquirer. One question at a time is under way: a shmemrun that is
 // stopped gets no more of them.
-func (c *Client) Inquire(pes []int) {
+func (c *Client) Inquire(pes []libshmem.PE) {
 	c.hear()
 	c.lostMu.Lock()
 	asked := c.asked
@@ -311,7 +312,7 @@ func (c *Client) Inquire(pes []int) {
 }
 
 // Fate implements bootstrap.Inquirer.
-func (c *Client) Fate(pe int) string {
+func (c *Client) Fate(pe libshmem.PE) string {
 	c.hear()
 	c.lostMu.Lock()
 	defer c.lostMu.Unlock()

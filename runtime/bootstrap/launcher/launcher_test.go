@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
@@ -106,7 +107,7 @@ func TestMissing(t *testing.T) {
 	c, p := pair(t)
 	go func() {
 		p.expect(wire.Gather, 1)
-		p.answer(wire.Frame{Kind: wire.Missing, Seq: 1, Payload: wire.Absence{Waited: 2 * time.Second, PEs: []int{0, 2}}.Append(nil)})
+		p.answer(wire.Frame{Kind: wire.Missing, Seq: 1, Payload: wire.Absence{Waited: 2 * time.Second, PEs: []libshmem.PE{0, 2}}.Append(nil)})
 	}()
 	_, err := c.Allgather(nil)
 	m, ok := errors.AsType[*bootstrap.MissingError](err)
@@ -285,7 +286,7 @@ func TestContributionTooLong(t *testing.T) {
 	}
 }
 
-func loss(pe int, code int) wire.Frame {
+func loss(pe libshmem.PE, code int) wire.Frame {
 	return wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Fate: wire.Fate{How: wire.Killed, Code: code}}.Append(nil)}
 }
 
@@ -369,14 +370,14 @@ func TestInquire(t *testing.T) {
 		}
 		p.answer(wire.Frame{Kind: wire.Fates, Payload: b})
 	}
-	asks := func(pe int) {
+	asks := func(pe libshmem.PE) {
 		t.Helper()
 		if pes, err := wire.ParsePEs(p.expect(wire.Inquiry, 0), 3); err != nil || len(pes) != 1 || pes[0] != pe {
 			t.Errorf("it asks about %v, %v, want PE %d", pes, err, pe)
 		}
 	}
-	c.Inquire([]int{2})
-	c.Inquire([]int{0}) // not sent: PE 2's fate is to come first
+	c.Inquire([]libshmem.PE{2})
+	c.Inquire([]libshmem.PE{0}) // not sent: PE 2's fate is to come first
 	go func() {
 		asks(2)
 		p.expect(wire.Barrier, 1)
@@ -389,10 +390,10 @@ func TestInquire(t *testing.T) {
 	if got := c.Fate(2); got != "called shmem_finalize, and ended with status 0" || c.Fate(0) != "" {
 		t.Errorf("PE 2 %s, PE 0 %s", got, c.Fate(0))
 	}
-	c.Inquire([]int{0})
+	c.Inquire([]libshmem.PE{0})
 	asks(0)
 	fates()
-	c.Inquire([]int{0})
+	c.Inquire([]libshmem.PE{0})
 	asks(0)
 	fates(wire.Loss{PE: 0, Fate: wire.Fate{How: wire.Exited, Init: true}})
 	if got := c.Fate(0); got != "exited with status 0 without shmem_finalize" {

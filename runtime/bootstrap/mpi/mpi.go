@@ -22,6 +22,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/uid"
 )
@@ -48,12 +49,12 @@ func At(pointer unsafe.Pointer) (Comm, error) {
 }
 
 // Who returns this process's rank and the number of processes.
-func (c Comm) Who() (rank, size int, err error) {
+func (c Comm) Who() (rank libshmem.PE, size int, err error) {
 	var r, n C.int
 	if code := C.shmemi_mpi_who(c.handle, &r, &n); code != 0 {
 		return 0, 0, fmt.Errorf("join job: MPI does not know the communicator: error %d (pass the address of an MPI_Comm)", code)
 	}
-	return int(r), int(n), nil
+	return libshmem.PE(r), int(n), nil
 }
 
 // Options are a PE's inputs.
@@ -85,7 +86,7 @@ func Join(o Options) (*uid.Member, error) {
 	case failed != nil:
 		return nil, failed
 	case code == C.SHMEMI_MPI_LATE && rank != 0:
-		return nil, &bootstrap.MissingError{Step: "broadcast of MPI", Missing: []int{0}, Waited: o.Timeout}
+		return nil, &bootstrap.MissingError{Step: "broadcast of MPI", Missing: []libshmem.PE{0}, Waited: o.Timeout}
 	case code != 0 && code != C.SHMEMI_MPI_LATE:
 		if root != nil {
 			root.Close()

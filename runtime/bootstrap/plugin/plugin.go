@@ -20,6 +20,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
 )
@@ -35,12 +36,13 @@ const grace = time.Second
 
 // Plugin is a PE's part in a job of a plugin.
 type Plugin struct {
-	functions  C.struct_shmemi_plugin
-	rank, size int
-	step       int
-	timeout    time.Duration
-	say        func(text string)
-	secret     secret.Secret
+	functions C.struct_shmemi_plugin
+	rank      libshmem.PE
+	size      int
+	step      int
+	timeout   time.Duration
+	say       func(text string)
+	secret    secret.Secret
 }
 
 var _ bootstrap.Bootstrap = (*Plugin)(nil)
@@ -55,8 +57,8 @@ func Join(path string, timeout time.Duration, say func(text string)) (*Plugin, e
 	if C.shmemi_plugin_load(name, &p.functions, &why[0], C.size_t(len(why))) != 0 {
 		return nil, fmt.Errorf("join job: plugin %s: %s", path, C.GoString(&why[0]))
 	}
-	p.rank, p.size = int(C.shmemi_plugin_rank(&p.functions)), int(C.shmemi_plugin_size(&p.functions))
-	if p.rank < 0 || p.rank >= p.size || p.size > maxPEs {
+	p.rank, p.size = libshmem.PE(C.shmemi_plugin_rank(&p.functions)), int(C.shmemi_plugin_size(&p.functions))
+	if !p.rank.In(p.size) || p.size > maxPEs {
 		return nil, fmt.Errorf("join job: plugin %s: it says that this is PE %d of %d (PEs are numbered from 0, and there are at most %d)",
 			path, p.rank, p.size, maxPEs)
 	}
@@ -99,7 +101,7 @@ func (p *Plugin) call(step, function string, f func(patience C.int) C.int) error
 	case code == 0:
 		return nil
 	case code > 0 && int(code) <= p.size:
-		return &bootstrap.MissingError{Step: step, Missing: []int{int(code) - 1}, Waited: p.timeout}
+		return &bootstrap.MissingError{Step: step, Missing: []libshmem.PE{libshmem.PE(code) - 1}, Waited: p.timeout}
 	}
 	return fmt.Errorf("%s: shmemx_bootstrap_%s of the plugin returned %d, expected 0, or 1 to %d for the PE that did not come, counted from 1 (see the plugin's messages)",
 		step, function, code, p.size)
@@ -154,7 +156,7 @@ func (p *Plugin) Part() error {
 func (p *Plugin) Name() string { return "plugin" }
 
 // Rank is this PE's number.
-func (p *Plugin) Rank() int { return p.rank }
+func (p *Plugin) Rank() libshmem.PE { return p.rank }
 
 // Size is the number of PEs.
 func (p *Plugin) Size() int { return p.size }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 )
 
@@ -86,7 +87,9 @@ func (w *waiting) read(end time.Time) error {
 }
 
 // name is the name that a PE publishes when it waits in this step.
-func (s *session) name(pe int) string { return fmt.Sprintf("shmem-%s-%d-%d", s.kvs, s.steps.N, pe) }
+func (s *session) name(pe libshmem.PE) string {
+	return fmt.Sprintf("shmem-%s-%d-%d", s.kvs, s.steps.N, pe)
+}
 
 func (w *waiting) publish() error {
 	w.owed++
@@ -94,9 +97,9 @@ func (w *waiting) publish() error {
 }
 
 // roll calls the roll: it returns the PEs that have not said that they wait.
-func (w *waiting) roll() (missing []int, err error) {
+func (w *waiting) roll() (missing []libshmem.PE, err error) {
 	end := time.Now().Add(askFor)
-	for pe := range w.size {
+	for pe := range libshmem.PE(w.size) {
 		if pe == w.rank {
 			continue
 		}

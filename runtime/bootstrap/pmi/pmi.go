@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
 )
@@ -99,7 +100,7 @@ func open(s *session, timeout time.Duration, release func()) (*Client, error) {
 func (c *Client) Name() string { return "pmi" }
 
 // Rank is this PE's number.
-func (c *Client) Rank() int { return c.s.rank }
+func (c *Client) Rank() libshmem.PE { return c.s.rank }
 
 // Size is the number of PEs.
 func (c *Client) Size() int { return c.s.size }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 )
 
@@ -37,7 +38,7 @@ func contribution(step, pe int) []byte {
 // steps takes a PE through collective calls and compares all that it gets.
 func steps(c *Client) error {
 	for step := range 12 {
-		all, err := c.Allgather(contribution(step, c.Rank()))
+		all, err := c.Allgather(contribution(step, int(c.Rank())))
 		if err != nil {
 			return err
 		}
@@ -150,19 +151,19 @@ func TestMissing(t *testing.T) {
 		for _, c := range []struct {
 			name  string
 			first bool // they miss the first step
-			gone  []int
+			gone  []libshmem.PE
 			want  string
 		}{
-			{"init", true, []int{1, 4}, "allgather 1: PEs 1, 4 did not come within"},
-			{"later", false, []int{3}, "barrier 3: PE 3 did not come within"},
+			{"init", true, []libshmem.PE{1, 4}, "allgather 1: PEs 1, 4 did not come within"},
+			{"later", false, []libshmem.PE{3}, "barrier 3: PE 3 did not come within"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				s := newServer(t, size, slurm)
 				envs := make([]map[string]string, size)
-				for pe := range envs {
+				for pe := range libshmem.PE(size) {
 					if !c.first || !slices.Contains(c.gone, pe) {
-						envs[pe] = s.env(pe)
+						envs[pe] = s.env(int(pe))
 					}
 				}
 				errs := each(envs, lateness, func(p *Client) error {
@@ -174,7 +175,7 @@ func TestMissing(t *testing.T) {
 					}
 					return p.Barrier()
 				})
-				for pe, err := range errs {
+				for pe, err := range libshmem.ByPE(errs) {
 					if slices.Contains(c.gone, pe) {
 						continue
 					}

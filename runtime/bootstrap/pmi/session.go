@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 )
 
@@ -19,11 +20,12 @@ const (
 
 // session is the conversation with the launcher.
 type session struct {
-	conn       *conn
-	rank, size int
-	kvs        string // name of the job's key-value space
-	room       int    // bytes of a value
-	steps      bootstrap.Steps
+	conn  *conn
+	rank  libshmem.PE
+	size  int
+	kvs   string // name of the job's key-value space
+	room  int    // bytes of a value
+	steps bootstrap.Steps
 }
 
 // maxLine is the most bytes of a line of put.
@@ -35,7 +37,7 @@ const maxPEs = 1 << 24
 // join begins the conversation that env, the environment, describes.
 func join(env map[string]string, timeout time.Duration) (*session, error) {
 	end := deadline(timeout)
-	s := &session{rank: -1}
+	s := &session{rank: libshmem.NoPE}
 	if err := s.connect(env, timeout); err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func (s *session) greet(env map[string]string, end time.Time) (err error) {
 		if s.size, err = number(env, EnvSize, 1, maxPEs); err != nil {
 			return err
 		}
-		if s.rank, err = number(env, EnvRank, 0, s.size-1); err != nil {
+		if s.rank, err = rank(env, EnvRank, s.size); err != nil {
 			return err
 		}
 	} else if err = s.introduce(env, end); err != nil {
@@ -128,7 +130,7 @@ func (s *session) introduce(env map[string]string, end time.Time) error {
 		}
 	}
 	if s.size, err = number(told, "size", 1, maxPEs); err == nil {
-		s.rank, err = number(told, "rank", 0, s.size-1)
+		s.rank, err = rank(told, "rank", s.size)
 	}
 	return err
 }
@@ -141,6 +143,12 @@ func number(from map[string]string, name string, least, most int) (int, error) {
 			errFormat, name, show(from[name]), least, most)
 	}
 	return n, nil
+}
+
+// rank reads the number of this PE, of a job of size PEs.
+func rank(from map[string]string, name string, size int) (libshmem.PE, error) {
+	n, err := number(from, name, 0, size-1)
+	return libshmem.PE(n), err
 }
 
 // ask sends a command and waits for its answer.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"libshmem"
 )
 
 // A PE's part for the others is text in base64, cut into values. The first value begins with their
@@ -17,7 +19,7 @@ var text = base64.RawURLEncoding
 // maxValues bounds the number of values that one PE may announce: 700 MB.
 const maxValues = 1 << 20
 
-func (s *session) key(step, pe, part int) string {
+func (s *session) key(step int, pe libshmem.PE, part int) string {
 	return fmt.Sprintf("shmem-%d-%d-%d", step, pe, part)
 }
 
@@ -87,7 +89,7 @@ func (s *session) allgather(mine []byte, timeout time.Duration) ([][]byte, error
 	}
 	all := make([][]byte, s.size)
 	end = deadline(timeout)
-	for pe := range all {
+	for pe := range libshmem.PE(s.size) {
 		if pe == s.rank {
 			all[pe] = slices.Clone(mine)
 			continue

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"time"
 	"unsafe"
+
+	"libshmem"
 )
 
 // library is the name of the client's library. If one is loaded already, MPI's, it is that one.
@@ -52,7 +54,7 @@ var errSilent = errors.New("its PMIx server does not answer")
 
 // initialise connects to the server. PMIx_Init waits without end for a stopped one: a call that
 // does not return in time is left behind, and the error is errSilent.
-func initialise(timeout time.Duration) (rank, size int, err error) {
+func initialise(timeout time.Duration) (rank libshmem.PE, size int, err error) {
 	type answer struct {
 		rank, size C.uint32_t
 		code       C.int
@@ -80,7 +82,7 @@ func initialise(timeout time.Duration) (rank, size int, err error) {
 	if n == 0 || r >= n || n > 1<<24 {
 		return 0, 0, fmt.Errorf("the launcher says that this is PE %d of %d (start the program again)", r, n)
 	}
-	return int(r), int(n), nil
+	return libshmem.PE(r), int(n), nil
 }
 
 // finalise reports no failure: the process ends.
@@ -105,7 +107,7 @@ var errMemory = errors.New("no memory")
 
 func fence() (call, error) { return made(C.shmemi_pmix_fence()) }
 
-func get(pe int, key string) (call, error) {
+func get(pe libshmem.PE, key string) (call, error) {
 	name := C.CString(key)
 	defer C.free(unsafe.Pointer(name))
 	return made(C.shmemi_pmix_get(C.uint32_t(pe), name))

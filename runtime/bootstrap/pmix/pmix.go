@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
 )
@@ -28,12 +29,13 @@ const (
 
 // process is the state that the bootstraps of this process share.
 var process struct {
-	mu         sync.Mutex
-	loaded     bool
-	joined     bool // PMIx_Init has been called
-	busy       bool // a bootstrap is open, or has failed
-	rank, size int
-	steps      bootstrap.Steps
+	mu     sync.Mutex
+	loaded bool
+	joined bool // PMIx_Init has been called
+	busy   bool // a bootstrap is open, or has failed
+	rank   libshmem.PE
+	size   int
+	steps  bootstrap.Steps
 }
 
 // Client is the bootstrap.
@@ -118,7 +120,7 @@ func Depart() {
 func (c *Client) Name() string { return "pmix" }
 
 // Rank is this PE's number.
-func (c *Client) Rank() int { return process.rank }
+func (c *Client) Rank() libshmem.PE { return process.rank }
 
 // Size is the number of PEs.
 func (c *Client) Size() int { return process.size }
@@ -168,8 +170,8 @@ func (c *Client) collect(key string, mine []byte) (all [][]byte, err error) {
 			g.free()
 		}
 	}()
-	fail := func(pe int, err error) error { return fmt.Errorf("the values of PE %d: %w", pe, err) }
-	for pe := range c.Size() {
+	fail := func(pe libshmem.PE, err error) error { return fmt.Errorf("the values of PE %d: %w", pe, err) }
+	for pe := range libshmem.PE(c.Size()) {
 		g, err := get(pe, key)
 		if err != nil {
 			return nil, fail(pe, err)
@@ -178,7 +180,7 @@ func (c *Client) collect(key string, mine []byte) (all [][]byte, err error) {
 	}
 	all = make([][]byte, c.Size())
 	end := deadline(c.timeout)
-	for pe, g := range calls {
+	for pe, g := range libshmem.ByPE(calls) {
 		if pe == c.Rank() {
 			all[pe] = slices.Clone(mine)
 			continue
@@ -231,16 +233,16 @@ func (c *Client) barrier() error {
 }
 
 // roll calls the roll: it returns the PEs that have not said that they wait.
-func (c *Client) roll(key string) (missing []int, err error) {
+func (c *Client) roll(key string) (missing []libshmem.PE, err error) {
 	calls := make([]call, c.Size())
-	for pe := range calls {
+	for pe := range libshmem.PE(c.Size()) {
 		if calls[pe], err = get(pe, key); err != nil {
 			calls = calls[:pe]
 			break
 		}
 	}
 	end := time.Now().Add(askFor)
-	for pe, g := range calls {
+	for pe, g := range libshmem.ByPE(calls) {
 		if _, e := g.wait(end); e != nil && pe != c.Rank() {
 			missing = append(missing, pe)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/tests/cc"
 )
@@ -143,7 +144,7 @@ func TestMissing(t *testing.T) {
 	t.Setenv("PLAY_LOST", "7")
 	err = c.Barrier()
 	var m *bootstrap.MissingError
-	if !errors.As(err, &m) || !slices.Equal(m.Missing, []int{7}) || m.Step != "barrier 3" {
+	if !errors.As(err, &m) || !slices.Equal(m.Missing, []libshmem.PE{7}) || m.Step != "barrier 3" {
 		t.Errorf("%v", err)
 	}
 	if err := c.Barrier(); err == nil || !strings.Contains(err.Error(), "barrier 4: an earlier step has failed: barrier 3: PE 7") {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
 	"libshmem/runtime/shmerr"
@@ -16,10 +17,10 @@ import (
 // Meeting is where the PEs of one job meet. Its functions may be called from any goroutine, and do
 // not wait.
 type Meeting struct {
-	send func(pe int, frame []byte) // never blocks
+	send func(pe libshmem.PE, frame []byte) // never blocks
 	// Lost is called when a step failed since pe cannot join; it may be nil. It is set before the
 	// first Hello.
-	Lost func(pe int, fate wire.Fate, step string, wait []int)
+	Lost func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE)
 	// TellAll: every PE learns of PEs that fail, since no launcher ends them.
 	TellAll bool
 
@@ -49,7 +50,7 @@ type stepKey struct{ life, seq uint32 }
 
 type step struct {
 	kind    wire.Kind
-	first   int // PE that came first
+	first   libshmem.PE // PE that came first
 	parts   [][]byte
 	joined  []bool
 	count   int
@@ -60,12 +61,12 @@ type step struct {
 
 // New makes the room of a job of n PEs with this secret. send gets the room's answer to a PE, a
 // whole frame, and must not wait.
-func New(n int, secret secret.Secret, send func(pe int, frame []byte)) *Meeting {
+func New(n int, secret secret.Secret, send func(pe libshmem.PE, frame []byte)) *Meeting {
 	return &Meeting{send: send, secret: secret, members: make([]member, n), steps: map[stepKey]*step{}}
 }
 
 // Hello notes that a PE has begun. An error is a breach of the protocol.
-func (r *Meeting) Hello(pe int, g wire.Greeting) error {
+func (r *Meeting) Hello(pe libshmem.PE, g wire.Greeting) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -76,12 +77,12 @@ func (r *Meeting) Hello(pe int, g wire.Greeting) error {
 		return fmt.Errorf("it joined the job twice without leaving it")
 	}
 	m.inside, m.seq, m.timeout, m.goesOn = true, 0, g.Timeout, g.GoesOn
-	r.answerLocked([]int{pe}, wire.Frame{Kind: wire.Welcome, Payload: wire.Admission{Secret: r.secret}.Append(nil)})
+	r.answerLocked([]libshmem.PE{pe}, wire.Frame{Kind: wire.Welcome, Payload: wire.Admission{Secret: r.secret}.Append(nil)})
 	return nil
 }
 
 // Done notes that a PE leaves, in good order or because its initialisation has failed.
-func (r *Meeting) Done(pe int, failed bool) error {
+func (r *Meeting) Done(pe libshmem.PE, failed bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -95,14 +96,14 @@ func (r *Meeting) Done(pe int, failed bool) error {
 }
 
 // End notes that a PE's process is gone. PEs that go on learn of it, if it had not left.
-func (r *Meeting) End(pe int, fate wire.Fate) {
+func (r *Meeting) End(pe libshmem.PE, fate wire.Fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
 	m.ended, m.fate = true, fate
 	if m.inside {
 		loss := wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Fate: fate}.Append(nil)}
-		for to := range r.members {
+		for to := range libshmem.PE(len(r.members)) {
 			if o := &r.members[to]; o.inside && (o.goesOn || r.TellAll) && !o.ended && to != pe {
 				r.sendLocked(to, loss)
 			}
@@ -113,7 +114,7 @@ func (r *Meeting) End(pe int, fate wire.Fate) {
 
 // Inquire answers a PE which of the PEs that it asks about have left the job or have ended. An
 // error is a breach of the protocol.
-func (r *Meeting) Inquire(pe int, f wire.Frame) error {
+func (r *Meeting) Inquire(pe libshmem.PE, f wire.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of, err := wire.ParsePEs(f.Payload, len(r.members))
@@ -149,7 +150,7 @@ type PeerStatus struct {
 }
 
 // State returns where a PE is in its life.
-func (r *Meeting) State(pe int) PeerStatus {
+func (r *Meeting) State(pe libshmem.PE) PeerStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -157,7 +158,7 @@ func (r *Meeting) State(pe int) PeerStatus {
 }
 
 // Join adds a PE to the step of f. An error is a breach of the protocol.
-func (r *Meeting) Join(pe int, f wire.Frame) error {
+func (r *Meeting) Join(pe libshmem.PE, f wire.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
@@ -186,7 +187,7 @@ func (r *Meeting) Join(pe int, f wire.Frame) error {
 			f.Kind = wire.Refused
 			f.Payload = []byte("the other PEs have given up waiting for this one (raise SHMEM_BOOTSTRAP_TIMEOUT)")
 		}
-		r.answerLocked([]int{pe}, f)
+		r.answerLocked([]libshmem.PE{pe}, f)
 		return nil
 	}
 	s.joined[pe] = true
@@ -232,7 +233,7 @@ func (r *Meeting) expire(key stepKey, s *step) {
 		return
 	}
 	a := wire.Absence{Waited: s.timeout}
-	for pe, in := range s.joined {
+	for pe, in := range libshmem.ByPE(s.joined) {
 		if !in {
 			a.PEs = append(a.PEs, pe)
 		}
@@ -255,7 +256,7 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 		r.completeLocked(key, s)
 		return
 	}
-	for pe := range r.members {
+	for pe := range libshmem.PE(len(r.members)) {
 		m := &r.members[pe]
 		if s.joined[pe] || !m.ended && m.life <= key.life || s.kind == wire.Part && m.ended && m.goesOn {
 			continue
@@ -278,7 +279,7 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 // restCameLocked reports whether all have come but PEs that the others can do without, and that
 // have ended.
 func (r *Meeting) restCameLocked(s *step) bool {
-	for pe := range r.members {
+	for pe := range libshmem.PE(len(r.members)) {
 		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.goesOn) {
 			return false
 		}
@@ -293,14 +294,14 @@ func (r *Meeting) failLocked(key stepKey, s *step, kind wire.Kind, payload []byt
 	r.answerLocked(s.waiting(), *s.failure)
 }
 
-func (r *Meeting) answerLocked(pes []int, f wire.Frame) {
+func (r *Meeting) answerLocked(pes []libshmem.PE, f wire.Frame) {
 	for _, pe := range pes {
 		r.members[pe].waits = false
 		r.sendLocked(pe, f)
 	}
 }
 
-func (r *Meeting) sendLocked(pe int, f wire.Frame) {
+func (r *Meeting) sendLocked(pe libshmem.PE, f wire.Frame) {
 	b, err := wire.Append(nil, f)
 	if err != nil {
 		panic(err) // bounds were checked when the frame was made
@@ -309,9 +310,9 @@ func (r *Meeting) sendLocked(pe int, f wire.Frame) {
 }
 
 // waiting lists the PEs that have joined.
-func (s *step) waiting() []int {
-	var pes []int
-	for pe, in := range s.joined {
+func (s *step) waiting() []libshmem.PE {
+	var pes []libshmem.PE
+	for pe, in := range libshmem.ByPE(s.joined) {
 		if in {
 			pes = append(pes, pe)
 		}
@@ -326,7 +327,7 @@ func (s *step) stop() {
 }
 
 // WaitFor names the PEs that wait for one that will not come.
-func WaitFor(step string, wait []int) string {
+func WaitFor(step string, wait []libshmem.PE) string {
 	verb := "waits"
 	if len(wait) > 1 {
 		verb = "wait"

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
 )
@@ -16,10 +17,10 @@ import (
 // mailbox collects the answers of a rendezvous.
 type mailbox struct {
 	mu  sync.Mutex
-	got map[int][]wire.Frame
+	got map[libshmem.PE][]wire.Frame
 }
 
-func (m *mailbox) send(pe int, b []byte) {
+func (m *mailbox) send(pe libshmem.PE, b []byte) {
 	f, err := wire.Read(bytes.NewReader(b))
 	if err != nil {
 		panic(err)
@@ -30,7 +31,7 @@ func (m *mailbox) send(pe int, b []byte) {
 }
 
 // take returns a PE's only answer.
-func (m *mailbox) take(t *testing.T, pe int) wire.Frame {
+func (m *mailbox) take(t *testing.T, pe libshmem.PE) wire.Frame {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,9 +55,9 @@ func (m *mailbox) empty(t *testing.T) {
 // meeting is a rendezvous of PEs that have all said hello.
 func meeting(t *testing.T, n int, timeout time.Duration) (*Meeting, *mailbox) {
 	t.Helper()
-	m := &mailbox{got: map[int][]wire.Frame{}}
+	m := &mailbox{got: map[libshmem.PE][]wire.Frame{}}
 	r := New(n, secret.New(), m.send)
-	for pe := range n {
+	for pe := range libshmem.PE(n) {
 		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: n, Timeout: timeout}))
 		m.welcome(t, r, pe)
 	}
@@ -64,7 +65,7 @@ func meeting(t *testing.T, n int, timeout time.Duration) (*Meeting, *mailbox) {
 }
 
 // welcome takes the answer to a hello.
-func (m *mailbox) welcome(t *testing.T, r *Meeting, pe int) {
+func (m *mailbox) welcome(t *testing.T, r *Meeting, pe libshmem.PE) {
 	t.Helper()
 	f := m.take(t, pe)
 	if a, err := wire.ParseAdmission(f.Payload); f.Kind != wire.Welcome || err != nil || a.Secret != r.secret {
@@ -85,12 +86,12 @@ func gather(seq uint32, s string) wire.Frame {
 
 func TestGatherAndBarrier(t *testing.T) {
 	r, m := meeting(t, 3, 0)
-	for _, pe := range []int{2, 0} {
+	for _, pe := range []libshmem.PE{2, 0} {
 		ok(t, r.Join(pe, gather(1, fmt.Sprint("from ", pe))))
 		m.empty(t)
 	}
 	ok(t, r.Join(1, gather(1, "from 1")))
-	for pe := range 3 {
+	for pe := range libshmem.PE(3) {
 		f := m.take(t, pe)
 		parts, err := wire.ParseParts(f.Payload)
 		if err != nil || f.Kind != wire.Gathered || f.Seq != 1 || len(parts) != 3 {
@@ -102,10 +103,10 @@ func TestGatherAndBarrier(t *testing.T) {
 			}
 		}
 	}
-	for pe := range 3 {
+	for pe := range libshmem.PE(3) {
 		ok(t, r.Join(pe, wire.Frame{Kind: wire.Barrier, Seq: 2}))
 	}
-	for pe := range 3 {
+	for pe := range libshmem.PE(3) {
 		if f := m.take(t, pe); f.Kind != wire.Released || f.Seq != 2 {
 			t.Errorf("PE %d: %v %d", pe, f.Kind, f.Seq)
 		}
@@ -123,7 +124,7 @@ func TestMissingPEs(t *testing.T) {
 	for key, s := range r.steps {
 		r.expire(key, s) // an hour later
 	}
-	for _, pe := range []int{1, 3} {
+	for _, pe := range []libshmem.PE{1, 3} {
 		f := m.take(t, pe)
 		a, err := wire.ParseAbsence(f.Payload)
 		if err != nil || f.Kind != wire.Missing || len(a.PEs) != 2 || a.PEs[0] != 0 || a.PEs[1] != 2 || a.Waited != time.Hour {
@@ -193,7 +194,7 @@ func TestPeerEndsAfterJoining(t *testing.T) {
 func TestLostIsTold(t *testing.T) {
 	r, m := meeting(t, 3, 0)
 	var told string
-	r.Lost = func(pe int, fate wire.Fate, step string, wait []int) {
+	r.Lost = func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
 		told = fmt.Sprintf("PE %d %v, but %s", pe, fate, WaitFor(step, wait))
 	}
 	ok(t, r.Join(0, gather(1, "")))
@@ -241,7 +242,7 @@ func TestDifferentCalls(t *testing.T) {
 	r, m := meeting(t, 3, 0)
 	ok(t, r.Join(0, gather(1, "")))
 	ok(t, r.Join(1, wire.Frame{Kind: wire.Barrier, Seq: 1}))
-	for pe := range 2 {
+	for pe := range libshmem.PE(2) {
 		if f := m.take(t, pe); f.Kind != wire.Refused || !strings.HasPrefix(string(f.Payload), "PE 1 is in barrier 1 while PE 0 is in allgather 1") {
 			t.Errorf("PE %d: %v %q", pe, f.Kind, f.Payload)
 		}
@@ -302,9 +303,9 @@ func TestBreaches(t *testing.T) {
 // PEs that go on learn which PE has failed, and part without it.
 func TestGoOn(t *testing.T) {
 	const n = 4
-	m := &mailbox{got: map[int][]wire.Frame{}}
+	m := &mailbox{got: map[libshmem.PE][]wire.Frame{}}
 	r := New(n, secret.New(), m.send)
-	for pe := range n {
+	for pe := range libshmem.PE(n) {
 		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: n, GoesOn: pe != 3}))
 		m.welcome(t, r, pe)
 	}
@@ -312,7 +313,7 @@ func TestGoOn(t *testing.T) {
 	part := wire.Frame{Kind: wire.Part, Seq: 1}
 	ok(t, r.Join(0, part))
 	r.End(1, killed)
-	for _, pe := range []int{0, 2} { // PE 3 does not want to know, PE 1 is gone
+	for _, pe := range []libshmem.PE{0, 2} { // PE 3 does not want to know, PE 1 is gone
 		f := m.take(t, pe)
 		if l, err := wire.ParseLoss(f.Payload); f.Kind != wire.Lost || f.Seq != 0 || err != nil || l.PE != 1 || l.Fate != killed {
 			t.Errorf("PE %d: %v %d %+v, %v", pe, f.Kind, f.Seq, l, err)
@@ -321,7 +322,7 @@ func TestGoOn(t *testing.T) {
 	ok(t, r.Join(2, part))
 	m.empty(t) // PE 3 lives
 	ok(t, r.Join(3, part))
-	for _, pe := range []int{0, 2, 3} {
+	for _, pe := range []libshmem.PE{0, 2, 3} {
 		if f := m.take(t, pe); f.Kind != wire.Released || f.Seq != 1 {
 			t.Errorf("PE %d: %v %d", pe, f.Kind, f.Seq)
 		}
@@ -345,9 +346,9 @@ func TestGoOn(t *testing.T) {
 
 // The last one to be waited for fails.
 func TestPartEndsByLoss(t *testing.T) {
-	m := &mailbox{got: map[int][]wire.Frame{}}
+	m := &mailbox{got: map[libshmem.PE][]wire.Frame{}}
 	r := New(2, secret.New(), m.send)
-	for pe := range 2 {
+	for pe := range libshmem.PE(2) {
 		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: 2, GoesOn: true}))
 		m.welcome(t, r, pe)
 	}
@@ -372,7 +373,7 @@ func TestInquire(t *testing.T) {
 	r.End(3, wire.Fate{How: wire.Exited, Init: true})
 	ok(t, r.Done(4, true))
 	m.empty(t)
-	ok(t, r.Inquire(0, wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, []int{5, 4, 3, 2, 1, 0})}))
+	ok(t, r.Inquire(0, wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, []libshmem.PE{5, 4, 3, 2, 1, 0})}))
 	f := m.take(t, 0)
 	all, err := wire.ParseFates(f.Payload)
 	if err != nil || f.Kind != wire.Fates || f.Seq != 0 {
@@ -389,7 +390,7 @@ func TestInquire(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if err := r.Inquire(0, wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, []int{6})}); err == nil {
+	if err := r.Inquire(0, wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, []libshmem.PE{6})}); err == nil {
 		t.Error("the room was asked about PE 6 of 6, and answered")
 	}
 	m.empty(t)

@@ -5,6 +5,7 @@ package singleton
 import (
 	"slices"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
 )
@@ -16,9 +17,9 @@ var _ bootstrap.Bootstrap = (*singleton)(nil)
 // New returns the bootstrap of a job of one PE.
 func New() bootstrap.Bootstrap { return &singleton{secret.New()} }
 
-func (*singleton) Name() string { return "singleton" }
-func (*singleton) Rank() int    { return 0 }
-func (*singleton) Size() int    { return 1 }
+func (*singleton) Name() string      { return "singleton" }
+func (*singleton) Rank() libshmem.PE { return 0 }
+func (*singleton) Size() int         { return 1 }
 
 func (*singleton) Allgather(mine []byte) ([][]byte, error) {
 	return [][]byte{slices.Clone(mine)}, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/file"
 	"libshmem/runtime/bootstrap/singleton"
@@ -137,7 +138,7 @@ func follow(o *Options, s *step, p *peer) (*uid.Member, error) {
 		case <-ctx.Done():
 		}
 		return nil, fmt.Errorf("%w; looked for on %s, ports %s: %w",
-			&bootstrap.MissingError{Step: "find PE 0", Missing: []int{0}, Waited: o.Timeout},
+			&bootstrap.MissingError{Step: "find PE 0", Missing: []libshmem.PE{0}, Waited: o.Timeout},
 			cmp.Or(strings.Join(s.hosts, " "), "this host"), list(s.ports), last)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"libshmem"
 )
 
 // The variables that identify a step of srun: the step's script has others as well, which are not
@@ -33,10 +35,11 @@ const (
 
 // step is the content of the variables.
 type step struct {
-	name     string // the same for all PEs of the step, and for no other step
-	pe, size int
-	hosts    []string // where PE 0 may be; none: it is on this one
-	ports    []int    // where its door may be
+	name  string // the same for all PEs of the step, and for no other step
+	pe    libshmem.PE
+	size  int
+	hosts []string // where PE 0 may be; none: it is on this one
+	ports []int    // where its door may be
 }
 
 // Sign reports whether the variables are those of a step's task.
@@ -65,7 +68,7 @@ func read(env map[string]string) (s step, err error) {
 	}
 	job, id := number(EnvJob, 1, 1<<32-1), number(EnvStep, 0, maxStep-1)
 	s.size = number(EnvSize, 1, maxPEs)
-	s.pe = number(EnvPE, 0, s.size-1)
+	s.pe = libshmem.PE(number(EnvPE, 0, s.size-1))
 	if err != nil {
 		return s, err
 	}

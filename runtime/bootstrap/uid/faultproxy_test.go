@@ -5,6 +5,7 @@ import (
 	"flag"
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/uid/faultproxy"
 )
 
@@ -27,7 +28,7 @@ func TestFaultProxy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all(t, pes, func(pe int) error {
+		all(t, pes, func(pe libshmem.PE) error {
 			b, err := Join(Options{ID: bad, PE: pe, Size: pes, Timeout: patient})
 			if err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 )
 
@@ -38,7 +39,8 @@ func (r *refusal) Error() string { return r.text }
 
 // seat is the identity that a PE claims.
 type seat struct {
-	pe, size int
+	pe       libshmem.PE
+	size     int
 	session  uint64 // the same on each connection of one init
 	received uint64 // frames of the root that it has
 	fresh    bool   // no connection of this init was there before
@@ -137,7 +139,7 @@ func receive(conn net.Conn, s *secret.Secret) (who seat, err error) {
 	}
 	at := p[len(proof):]
 	return seat{
-		pe: int(int32(binary.LittleEndian.Uint32(at))), size: int(int32(binary.LittleEndian.Uint32(at[4:]))),
+		pe: libshmem.PE(binary.LittleEndian.Uint32(at)), size: int(int32(binary.LittleEndian.Uint32(at[4:]))),
 		session: binary.LittleEndian.Uint64(at[8:]), received: binary.LittleEndian.Uint64(at[16:]), fresh: at[24] == 1,
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/launch/hostnet"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/tests/need"
@@ -94,8 +95,8 @@ func (h *hosts) job(id ID, r *Root) {
 	rootsMu.Lock()
 	delete(roots, id) // both PEs come by the network
 	rootsMu.Unlock()
-	all(h.t, 2, func(pe int) error {
-		m, err := join(Options{ID: id, PE: pe, Size: 2, Timeout: patient}, h.dial(pe))
+	all(h.t, 2, func(pe libshmem.PE) error {
+		m, err := join(Options{ID: id, PE: pe, Size: 2, Timeout: patient}, h.dial(int(pe)))
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/launcher"
 	"libshmem/runtime/bootstrap/secret"
@@ -31,12 +32,13 @@ const (
 
 // Options are a PE's inputs.
 type Options struct {
-	ID       ID
-	PE, Size int
-	Timeout  time.Duration // for the others to come, above 0
-	GoesOn   bool          // the PE learns of others that fail, and does not end with them
-	Connect  time.Duration // to reach the root; 0: Timeout
-	Name     string        // of the bootstrap; "": uid
+	ID      ID
+	PE      libshmem.PE
+	Size    int
+	Timeout time.Duration // for the others to come, above 0
+	GoesOn  bool          // the PE learns of others that fail, and does not end with them
+	Connect time.Duration // to reach the root; 0: Timeout
+	Name    string        // of the bootstrap; "": uid
 }
 
 // Member is a PE's part in the job of an id. Between it and the root are two
@@ -62,7 +64,7 @@ func join(o Options, dial dialer) (*Member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("join job: %w", err)
 	}
-	if o.Size < 1 || o.Size > maxPEs || o.PE < 0 || o.PE >= o.Size {
+	if o.Size < 1 || o.Size > maxPEs || !o.PE.In(o.Size) {
 		return nil, fmt.Errorf("join job: PE %d of %d (PEs are numbered from 0, and there are at most %d)", o.PE, o.Size, maxPEs)
 	}
 	l := &link{
@@ -291,7 +293,7 @@ func (m *Member) explain(err error) error {
 func (m *Member) Name() string { return m.name }
 
 // Rank is this PE's number.
-func (m *Member) Rank() int { return m.client.Rank() }
+func (m *Member) Rank() libshmem.PE { return m.client.Rank() }
 
 // Size is the number of PEs.
 func (m *Member) Size() int { return m.client.Size() }
@@ -350,10 +352,10 @@ func (m *Member) Fail() { m.client.Fail() }
 func (m *Member) Losses() []bootstrap.Loss { return m.client.Losses() }
 
 // Inquire implements bootstrap.Inquirer.
-func (m *Member) Inquire(pes []int) { m.client.Inquire(pes) }
+func (m *Member) Inquire(pes []libshmem.PE) { m.client.Inquire(pes) }
 
 // Fate implements bootstrap.Inquirer.
-func (m *Member) Fate(pe int) string { return m.client.Fate(pe) }
+func (m *Member) Fate(pe libshmem.PE) string { return m.client.Fate(pe) }
 
 // News implements bootstrap.Bootstrap.
 func (m *Member) News() int { return m.client.News() }

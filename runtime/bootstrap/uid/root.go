@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/rendezvous"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/bootstrap/wire"
@@ -54,7 +55,7 @@ type Root struct {
 	cond   sync.Cond  // of mu: a PE has left
 	guests []net.Conn // that have not proved yet that they know the id; the oldest first
 	room   *rendezvous.Meeting
-	first  int // PE that came first
+	first  libshmem.PE // PE that came first
 	chairs []*chair
 	left   int // PEs that have left
 	closed bool
@@ -234,7 +235,7 @@ var errNext = errors.New("the root is that of the job before")
 func (r *Root) seat(who seat) (*chair, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if who.size < 1 || who.size > maxPEs || who.pe < 0 || who.pe >= who.size {
+	if who.size < 1 || who.size > maxPEs || !who.pe.In(who.size) {
 		return nil, fmt.Errorf("it says that it is PE %d of %d (PEs are numbered from 0, and there are at most %d)", who.pe, who.size, maxPEs)
 	}
 	if r.room == nil {
@@ -270,7 +271,7 @@ func (r *Root) seat(who seat) (*chair, error) {
 	return c, nil
 }
 
-func (r *Root) send(pe int, frame []byte) {
+func (r *Root) send(pe libshmem.PE, frame []byte) {
 	r.mu.Lock()
 	c := r.chairs[pe]
 	r.mu.Unlock()
@@ -279,7 +280,7 @@ func (r *Root) send(pe int, frame []byte) {
 
 // handleFrame carries out a frame's request. An error is a breach of the protocol, after which the
 // PE may not come back.
-func (r *Root) handleFrame(pe int, c *chair, f wire.Frame) (err error) {
+func (r *Root) handleFrame(pe libshmem.PE, c *chair, f wire.Frame) (err error) {
 	defer func() {
 		if err != nil {
 			r.mu.Lock()
@@ -359,7 +360,7 @@ func (r *Root) outlast(limit time.Duration) {
 }
 
 // lose gives up a PE whose connection has not come back.
-func (r *Root) lose(pe int, c *chair) {
+func (r *Root) lose(pe libshmem.PE, c *chair) {
 	r.mu.Lock()
 	if c.done || c.gone != nil || c.here || r.closed {
 		r.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 )
 
@@ -44,7 +45,7 @@ func Session(address string) (ID, error) {
 
 // rootOf is the root of an id in this process, or nil. That of a session comes with PE 0, once for
 // each job: the other PEs reach it by its port, for their next job may find the root of the last.
-func rootOf(id ID, c *contents, pe int) (*Root, error) {
+func rootOf(id ID, c *contents, pe libshmem.PE) (*Root, error) {
 	if c.session && pe != 0 {
 		return nil, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"libshmem"
 )
 
 // A PE that is done with a job of a session comes for the next one while others are still in this one:
@@ -20,7 +22,7 @@ func TestSessionAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	const jobs = 5
-	all(t, 3, func(pe int) error {
+	all(t, 3, func(pe libshmem.PE) error {
 		for job := range jobs {
 			m, err := Join(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/shmerr"
 )
@@ -47,10 +48,10 @@ func abroad(o Options) (*Member, error) {
 }
 
 // all has each PE of a job do f.
-func all(t *testing.T, n int, f func(pe int) error) {
+func all(t *testing.T, n int, f func(pe libshmem.PE) error) {
 	t.Helper()
 	var wg sync.WaitGroup
-	for pe := range n {
+	for pe := range libshmem.PE(n) {
 		wg.Go(func() {
 			if err := f(pe); err != nil {
 				t.Errorf("PE %d: %v", pe, err)
@@ -61,9 +62,9 @@ func all(t *testing.T, n int, f func(pe int) error) {
 }
 
 // live is the life of a PE between join and leave.
-func live(b bootstrap.Bootstrap, pe, n, steps int) error {
+func live(b bootstrap.Bootstrap, pe libshmem.PE, n, steps int) error {
 	for step := range steps {
-		mine := bytes.Repeat([]byte{byte(pe + step)}, 1+pe*1000*step)
+		mine := bytes.Repeat([]byte{byte(int(pe) + step)}, 1+int(pe)*1000*step)
 		parts, err := b.Allgather(mine)
 		if err != nil {
 			return err
@@ -84,9 +85,9 @@ func TestJob(t *testing.T) {
 	for _, n := range []int{1, 2, 5} {
 		_, id := root(t)
 		secrets := make([][32]byte, n)
-		all(t, n, func(pe int) error {
+		all(t, n, func(pe libshmem.PE) error {
 			joins := abroad
-			if pe == n/2 {
+			if int(pe) == n/2 {
 				joins = Join // the root's own process
 			}
 			m, err := joins(Options{ID: id, PE: pe, Size: n, Timeout: patient})
@@ -135,7 +136,7 @@ func TestManyStrangers(t *testing.T) {
 			t.Errorf("connection %d of %d is closed: %v", more+i, len(conns), err)
 		}
 	}
-	all(t, 3, func(pe int) error {
+	all(t, 3, func(pe libshmem.PE) error {
 		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
 		if err != nil {
 			return err
@@ -147,7 +148,7 @@ func TestManyStrangers(t *testing.T) {
 // When all have left, nothing listens any more, and nothing is kept.
 func TestRootEndsWithTheJob(t *testing.T) {
 	r, id := root(t)
-	all(t, 3, func(pe int) error {
+	all(t, 3, func(pe libshmem.PE) error {
 		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
 		if err != nil {
 			return err
@@ -198,7 +199,7 @@ func TestUnused(t *testing.T) {
 // PEs that do not come are named by the PEs that wait.
 func TestMissing(t *testing.T) {
 	_, id := root(t)
-	pes := []int{0, 2}
+	pes := []libshmem.PE{0, 2}
 	members := make([]*Member, len(pes))
 	for i, pe := range pes {
 		var err error
@@ -207,7 +208,7 @@ func TestMissing(t *testing.T) {
 		}
 		defer members[i].Close()
 	}
-	all(t, len(pes), func(i int) error {
+	all(t, len(pes), func(i libshmem.PE) error {
 		_, err := members[i].Allgather(nil)
 		var missing *bootstrap.MissingError
 		if !errors.As(err, &missing) || shmerr.PEs(missing.Missing) != "PEs 1, 3, 4" {
@@ -221,7 +222,7 @@ func TestMissing(t *testing.T) {
 func TestDeath(t *testing.T) {
 	_, id := root(t)
 	ready := make(chan struct{})
-	all(t, 3, func(pe int) error {
+	all(t, 3, func(pe libshmem.PE) error {
 		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
 		if err != nil {
 			return err
@@ -260,7 +261,7 @@ func TestDeath(t *testing.T) {
 func TestExit(t *testing.T) {
 	for _, abort := range []bool{false, true} {
 		_, id := root(t)
-		all(t, 3, func(pe int) error {
+		all(t, 3, func(pe libshmem.PE) error {
 			m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
 			if err != nil {
 				return err
@@ -298,8 +299,9 @@ func TestContradictions(t *testing.T) {
 	}
 	defer m.Close()
 	for _, c := range []struct {
-		pe, size int
-		want     string
+		pe   libshmem.PE
+		size int
+		want string
 	}{
 		{1, 2, "there is a PE 1 already"},
 		{0, 3, "PE 0 says that the job has 3 PEs, PE 1 said 2"},

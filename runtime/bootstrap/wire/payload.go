@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 )
 
@@ -14,9 +15,10 @@ var le = binary.LittleEndian
 
 // Greeting is the payload of Hello.
 type Greeting struct {
-	PE, Size int
-	Timeout  time.Duration // how long the others may be missing; 0 for ever
-	GoesOn   bool          // the PE learns of others that fail, and does not end with them
+	PE      libshmem.PE
+	Size    int
+	Timeout time.Duration // how long the others may be missing; 0 for ever
+	GoesOn  bool          // the PE learns of others that fail, and does not end with them
 }
 
 // Append adds the encoding of g to dst.
@@ -42,7 +44,7 @@ func ParseGreeting(p []byte) (Greeting, error) {
 	if p[16] > 1 || p[17]|p[18]|p[19] != 0 {
 		return Greeting{}, formatErrorf("hello with flags % x", p[16:])
 	}
-	return Greeting{PE: int(pe), Size: int(size), Timeout: time.Duration(t), GoesOn: p[16] == 1}, nil
+	return Greeting{PE: libshmem.PE(pe), Size: int(size), Timeout: time.Duration(t), GoesOn: p[16] == 1}, nil
 }
 
 // Admission is the payload of Welcome.
@@ -133,7 +135,7 @@ func ParseEnding(p []byte) (Ending, error) {
 // Absence is the payload of Missing.
 type Absence struct {
 	Waited time.Duration
-	PEs    []int // ascending
+	PEs    []libshmem.PE // ascending
 }
 
 // Append adds the encoding of a to dst.
@@ -157,10 +159,10 @@ func ParseAbsence(p []byte) (Absence, error) {
 	a := Absence{Waited: time.Duration(w)}
 	for p = p[8:]; len(p) > 0; p = p[4:] {
 		pe := le.Uint32(p)
-		if pe > math.MaxInt32 || len(a.PEs) > 0 && int(pe) <= a.PEs[len(a.PEs)-1] {
+		if pe > math.MaxInt32 || len(a.PEs) > 0 && libshmem.PE(pe) <= a.PEs[len(a.PEs)-1] {
 			return Absence{}, formatErrorf("list of missing PEs is out of order at PE %d", pe)
 		}
-		a.PEs = append(a.PEs, int(pe))
+		a.PEs = append(a.PEs, libshmem.PE(pe))
 	}
 	return a, nil
 }
@@ -234,7 +236,7 @@ func (f Fate) String() string {
 
 // Loss is the payload of PeerFailed and of Lost.
 type Loss struct {
-	PE   int
+	PE   libshmem.PE
 	Fate Fate
 }
 
@@ -246,7 +248,7 @@ func (l Loss) Append(dst []byte) []byte {
 }
 
 // AppendPEs adds the payload of Inquiry.
-func AppendPEs(dst []byte, pes []int) []byte {
+func AppendPEs(dst []byte, pes []libshmem.PE) []byte {
 	for _, pe := range pes {
 		dst = le.AppendUint32(dst, uint32(pe))
 	}
@@ -254,17 +256,17 @@ func AppendPEs(dst []byte, pes []int) []byte {
 }
 
 // ParsePEs decodes the payload of Inquiry, of a job of n PEs.
-func ParsePEs(p []byte, n int) ([]int, error) {
+func ParsePEs(p []byte, n int) ([]libshmem.PE, error) {
 	if len(p)%4 != 0 || len(p)/4 > MaxInquiry {
 		return nil, formatErrorf("list of PEs has %d bytes", len(p))
 	}
-	pes := make([]int, 0, len(p)/4)
+	pes := make([]libshmem.PE, 0, len(p)/4)
 	for ; len(p) > 0; p = p[4:] {
 		pe := le.Uint32(p)
 		if uint64(pe) >= uint64(n) {
 			return nil, formatErrorf("inquiry about PE %d of %d", pe, n)
 		}
-		pes = append(pes, int(pe))
+		pes = append(pes, libshmem.PE(pe))
 	}
 	return pes, nil
 }
@@ -295,7 +297,7 @@ func ParseLoss(p []byte) (Loss, error) {
 	if pe > math.MaxInt32 || code > 255 || How(p[8]) >= hows || p[9] > 1 || p[10] > 1 || p[11] != 0 {
 		return Loss{}, formatErrorf("fate of a PE: % x", p)
 	}
-	return Loss{PE: int(pe), Fate: Fate{How: How(p[8]), Code: int(code), Core: p[9] == 1, Init: p[10] == 1}}, nil
+	return Loss{PE: libshmem.PE(pe), Fate: Fate{How: How(p[8]), Code: int(code), Core: p[9] == 1, Init: p[10] == 1}}, nil
 }
 
 func bit(b bool) byte {

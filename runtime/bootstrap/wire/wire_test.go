@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/tests/part"
 )
@@ -135,7 +136,7 @@ func TestPayloadsRoundTrip(t *testing.T) {
 	if got, err := ParseEnding(long.Append(nil)); err != nil || len(got.Reason) != MaxText {
 		t.Errorf("long reason: %d bytes, %v, want it cut to %d", len(got.Reason), err, MaxText)
 	}
-	a := Absence{Waited: time.Minute, PEs: []int{0, 5, 6}}
+	a := Absence{Waited: time.Minute, PEs: []libshmem.PE{0, 5, 6}}
 	if got, err := ParseAbsence(a.Append(nil)); err != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("%+v: %+v, %v", a, got, err)
 	}
@@ -143,7 +144,7 @@ func TestPayloadsRoundTrip(t *testing.T) {
 	if got, err := ParseLoss(l.Append(nil)); err != nil || got != l {
 		t.Errorf("%+v: %+v, %v", l, got, err)
 	}
-	pes := []int{7, 0, 2}
+	pes := []libshmem.PE{7, 0, 2}
 	if got, err := ParsePEs(AppendPEs(nil, pes), 8); err != nil || !reflect.DeepEqual(got, pes) {
 		t.Errorf("%v: %v, %v", pes, got, err)
 	}
@@ -180,13 +181,13 @@ func TestPayloadsRefuse(t *testing.T) {
 		{"no status", ending, []byte{1, 2, 3}},
 		{"long reason", ending, make([]byte, 5+MaxText)},
 		{"absence cut", absence, make([]byte, 11)},
-		{"absence out of order", absence, Absence{PEs: []int{2, 2}}.Append(nil)},
+		{"absence out of order", absence, Absence{PEs: []libshmem.PE{2, 2}}.Append(nil)},
 		{"negative wait", absence, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}},
 		{"short loss", loss, make([]byte, 11)},
 		{"unknown fate", loss, []byte{0, 0, 0, 0, 0, 0, 0, 0, byte(hows), 0, 0, 0}},
 		{"flag of 2", loss, []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0}},
 		{"inquiry cut", pes, make([]byte, 7)},
-		{"inquiry about a PE beyond the size", pes, AppendPEs(nil, []int{3, 4})},
+		{"inquiry about a PE beyond the size", pes, AppendPEs(nil, []libshmem.PE{3, 4})},
 		{"inquiry about too many", pes, make([]byte, 4*(MaxInquiry+1))},
 		{"fates cut", fates, make([]byte, 13)},
 		{"unknown fate among others", fates, append(Loss{}.Append(nil), 0, 0, 0, 0, 0, 0, 0, 0, byte(hows), 0, 0, 0)},
@@ -268,14 +269,14 @@ func FuzzRead(f *testing.F) {
 		{Kind: Abort, Payload: Ending{Status: 3, Reason: "why"}.Append(nil)},
 		{Kind: Exit, Payload: Ending{Status: -1}.Append(nil)},
 		{Kind: Done},
-		{Kind: Missing, Seq: 3, Payload: Absence{Waited: time.Second, PEs: []int{1, 4}}.Append(nil)},
+		{Kind: Missing, Seq: 3, Payload: Absence{Waited: time.Second, PEs: []libshmem.PE{1, 4}}.Append(nil)},
 		{Kind: PeerFailed, Seq: 3, Payload: Loss{PE: 2, Fate: Fate{How: Killed, Code: 9}}.Append(nil)},
 		{Kind: Refused, Seq: 4, Payload: []byte("no")},
 		{Kind: Welcome, Payload: make([]byte, 32)},
 		{Kind: Lost, Payload: Loss{PE: 1, Fate: Fate{How: Exited, Code: 3, Init: true}}.Append(nil)},
 		{Kind: Part, Seq: 5},
 		{Kind: Fail},
-		{Kind: Inquiry, Payload: AppendPEs(nil, []int{1, 0})},
+		{Kind: Inquiry, Payload: AppendPEs(nil, []libshmem.PE{1, 0})},
 		{Kind: Fates, Payload: Loss{PE: 1, Fate: Fate{How: Left}}.Append(nil)},
 	} {
 		b := mustAppend(f, s)
@@ -320,7 +321,7 @@ func TestManyFrames(t *testing.T) {
 		{Kind: Welcome, Payload: make([]byte, 32)},
 		{Kind: Gathered, Seq: 1, Payload: AppendParts(nil, [][]byte{[]byte("a"), nil, make([]byte, 300)})},
 		{Kind: Abort, Payload: Ending{Status: 3, Reason: "why"}.Append(nil)},
-		{Kind: Missing, Seq: 3, Payload: Absence{Waited: time.Second, PEs: []int{1, 4}}.Append(nil)},
+		{Kind: Missing, Seq: 3, Payload: Absence{Waited: time.Second, PEs: []libshmem.PE{1, 4}}.Append(nil)},
 		{Kind: Lost, Payload: Loss{PE: 2, Fate: Fate{How: Killed, Code: 9}}.Append(nil)},
 		{Kind: Fates, Payload: Loss{PE: 2, Fate: Fate{How: Killed, Code: 9}}.Append(nil)},
 	} {

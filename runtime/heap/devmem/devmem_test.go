@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
@@ -179,7 +180,7 @@ func TestPlansThatDiffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		listeners = append(listeners, l)
-		n.plan.PEs = append(n.plan.PEs, Peer{PE: i, Socket: l.Name()})
+		n.plan.PEs = append(n.plan.PEs, Peer{PE: libshmem.PE(i), Socket: l.Name()})
 	}
 	for i, err := range n.each(func(i int) error {
 		plan := n.plan

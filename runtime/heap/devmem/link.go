@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
 )
@@ -17,7 +18,7 @@ const protocol = "shmem-devmem-1"
 // version, or of another call, is noticed.
 type note struct {
 	Protocol string
-	PE       int
+	PE       libshmem.PE
 	Round    int
 	Fault    string        `json:",omitempty"` // why this PE cannot go on
 	Status   shmerr.Status `json:",omitempty"` // the kind of that
@@ -165,7 +166,7 @@ func (k *links) indexOf(n note) int {
 
 // nobody is the error when PEs are missing.
 func (k *links) nobody(away error) error {
-	var missing []int
+	var missing []libshmem.PE
 	for i := k.plan.Me + 1; i < len(k.conns); i++ {
 		if k.conns[i] == nil {
 			missing = append(missing, k.plan.PEs[i].PE)
@@ -302,7 +303,7 @@ func (n *note) fail(err error) {
 
 // PeerError is the failure of another PE.
 type PeerError struct {
-	PE     int
+	PE     libshmem.PE
 	Text   string
 	Status shmerr.Status
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/gpu"
 )
 
@@ -68,7 +69,7 @@ func (n *node) open() []error {
 		}
 		defer l.Close()
 		listeners = append(listeners, l)
-		n.plan.PEs = append(n.plan.PEs, Peer{PE: 10 * (i + 1), Socket: l.Name()})
+		n.plan.PEs = append(n.plan.PEs, Peer{PE: libshmem.PE(10 * (i + 1)), Socket: l.Name()})
 	}
 	return n.each(func(i int) error {
 		plan := n.plan

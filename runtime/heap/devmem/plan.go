@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/shmerr"
@@ -50,7 +51,7 @@ type Plan struct {
 
 // Peer is a PE and where it listens.
 type Peer struct {
-	PE     int
+	PE     libshmem.PE
 	Socket string
 }
 

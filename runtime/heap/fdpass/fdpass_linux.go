@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/shmerr"
 )
 
@@ -77,7 +78,7 @@ func (l *Listener) Close() error {
 type Conn struct {
 	fd int
 	// Peer is the PE at the other end, as it has proven to a guarded listener.
-	Peer int
+	Peer libshmem.PE
 }
 
 // Close closes the connection. The peer can still read messages sent before.

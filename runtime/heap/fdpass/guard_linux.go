@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/shmerr"
 )
@@ -174,7 +175,7 @@ func (g *guard) judge(x *guest, deadline time.Time) (*Conn, error) {
 	if !g.secret.Check(answer[nonceBytes+8:], rolePeer(pe), x.nonce, theirs) {
 		return nil, g.away(x.fd, shmerr.Causef(shmerr.ErrPeerLost, "it does not know the job's secret"))
 	}
-	c.Peer = int(pe)
+	c.Peer = libshmem.PE(pe)
 	proof := g.secret.Prove(roleListener, theirs, x.nonce)
 	if err := c.Send(proof[:], nil, deadline); err != nil {
 		return nil, g.away(x.fd, err)
@@ -184,7 +185,7 @@ func (g *guard) judge(x *guest, deadline time.Time) (*Conn, error) {
 
 // Prove shows a guarded listener that this process is that PE and knows the secret, and
 // has it show that it knows it, too. It comes first on a connection that was dialled.
-func (c *Conn) Prove(s *secret.Secret, pe int, deadline time.Time) error {
+func (c *Conn) Prove(s *secret.Secret, pe libshmem.PE, deadline time.Time) error {
 	challenge, files, err := c.Receive(deadline)
 	CloseAll(files)
 	if err == nil && (len(challenge) != 8+nonceBytes || binary.LittleEndian.Uint64(challenge) != guardMagic) {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap"
@@ -142,7 +143,7 @@ func TestTwoProcessesShareBytes(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	serveErr := l.Serve(s, []int{me}, time.Minute)
+	serveErr := l.Serve(s, []libshmem.PE{me}, time.Minute)
 	if err := cmd.Wait(); err != nil || serveErr != nil {
 		t.Fatalf("serve: %v; peer: %v: %s", serveErr, err, out)
 	}
@@ -164,7 +165,7 @@ func TestOtherUsersAreTurnedAway(t *testing.T) {
 	guard(t, l)
 	s := newSegment(t, testPlan)
 	done := make(chan error)
-	go func() { done <- l.Serve(s, []int{me}, 3*time.Second) }() // the peer comes in time on a busy machine, too
+	go func() { done <- l.Serve(s, []libshmem.PE{me}, 3*time.Second) }() // the peer comes in time on a busy machine, too
 	_, err = Receive(source(l.Name()), testPlan, time.Minute)
 	if !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "runs as another user") {
 		t.Errorf("the peer that is turned away: %v", err)
@@ -216,7 +217,7 @@ func TestPeersThatNeverCome(t *testing.T) {
 	if err := l.Serve(s, nil, time.Second); err != nil {
 		t.Errorf("a node of one PE: %v", err)
 	}
-	err := l.Serve(s, []int{5, 6, 7, 9}, 50*time.Millisecond)
+	err := l.Serve(s, []libshmem.PE{5, 6, 7, 9}, 50*time.Millisecond)
 	const want = "hand out the symmetric heap of this node: PEs 5-7, 9 did not come within 50ms (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
@@ -232,7 +233,7 @@ func TestPeersThatNeverCome(t *testing.T) {
 		}
 		received <- err
 	}()
-	if err := l.Serve(s, []int{me}, time.Minute); err != nil {
+	if err := l.Serve(s, []libshmem.PE{me}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-received; err != nil {
@@ -243,7 +244,7 @@ func TestPeersThatNeverCome(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stopped.Close()
-	err = l.Serve(s, []int{5, 7}, 50*time.Millisecond)
+	err = l.Serve(s, []libshmem.PE{5, 7}, 50*time.Millisecond)
 	said := fmt.Sprintf("hand out the symmetric heap of this node: PEs 5, 7 did not come within 50ms, process %d of user %d came and said nothing (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
 		os.Getpid(), os.Geteuid())
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != said {
@@ -255,7 +256,7 @@ func TestPlansThatDiffer(t *testing.T) {
 	l := newListener(t)
 	s := newSegment(t, testPlan)
 	done := make(chan error)
-	go func() { done <- l.Serve(s, []int{me}, time.Minute) }()
+	go func() { done <- l.Serve(s, []libshmem.PE{me}, time.Minute) }()
 	_, err := Receive(source(l.Name()), NewPlan(100<<10, 1<<30, 2), time.Minute)
 	want := "receive the symmetric heap from PE 4: it has 12.0 MiB (12.0 MiB announced), this PE expects 2.2 GiB (set SHMEM_SYMMETRIC_SIZE alike for all PEs)"
 	if err == nil || err.Error() != want {

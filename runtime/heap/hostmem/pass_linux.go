@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/heap/fdpass"
 	"libshmem/runtime/shmerr"
@@ -39,7 +40,7 @@ func listen(uid uint32, peers int) (*Listener, error) {
 
 // Serve hands the file to these PEs and returns when all have it, or an error of the kind
 // ErrTimeout that names the others. Any other process that comes is turned away.
-func (l *Listener) Serve(s *Segment, peers []int, timeout time.Duration) error {
+func (l *Listener) Serve(s *Segment, peers []libshmem.PE, timeout time.Duration) error {
 	const object = "the symmetric heap of this node"
 	message := binary.LittleEndian.AppendUint64(nil, passMagic)
 	message = binary.LittleEndian.AppendUint64(message, s.plan.Total())
@@ -55,7 +56,7 @@ func (l *Listener) Serve(s *Segment, peers []int, timeout time.Duration) error {
 				away = fmt.Errorf("PE %d: send: %w", c.Peer, err)
 				continue
 			}
-			missing = slices.DeleteFunc(missing, func(pe int) bool { return pe == c.Peer })
+			missing = slices.DeleteFunc(missing, func(pe libshmem.PE) bool { return pe == c.Peer })
 		case errors.As(err, &stranger):
 			away = fmt.Errorf("one was turned away: %w", stranger)
 		case errors.Is(err, shmerr.ErrTimeout):
@@ -81,8 +82,8 @@ const late = "see why it is late, or raise SHMEM_BOOTSTRAP_TIMEOUT"
 // Source is where a PE gets the memory file.
 type Source struct {
 	Name   string         // of the listener
-	Owner  int            // the PE that listens
-	Me     int            // the PE that asks
+	Owner  libshmem.PE    // the PE that listens
+	Me     libshmem.PE    // the PE that asks
 	Secret *secret.Secret // of the job
 }
 

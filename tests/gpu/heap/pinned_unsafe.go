@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/heap/devmem"
@@ -31,14 +32,14 @@ func (p *player) pinned() error {
 	var s *hostmem.Segment
 	if p.me == 0 {
 		if s, err = hostmem.Create(plan); err == nil {
-			var others []int
-			for pe := 1; pe < p.n; pe++ {
+			var others []libshmem.PE
+			for pe := libshmem.PE(1); int(pe) < p.n; pe++ {
 				others = append(others, pe)
 			}
 			err = l.Serve(s, others, timeout)
 		}
 	} else {
-		s, err = hostmem.Receive(hostmem.Source{Name: names[0], Owner: 0, Me: p.me, Secret: known}, plan, timeout)
+		s, err = hostmem.Receive(hostmem.Source{Name: names[0], Owner: 0, Me: libshmem.PE(p.me), Secret: known}, plan, timeout)
 	}
 	if err != nil {
 		return err

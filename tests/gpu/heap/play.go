@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap/devmem"
@@ -100,7 +101,7 @@ func (p *player) device() error {
 	}
 	plan := devmem.Plan{Size: size(p.dev), Align: align, Me: p.me, Way: way, Timeout: 20 * time.Second}
 	for i, name := range names {
-		plan.PEs = append(plan.PEs, devmem.Peer{PE: i, Socket: name})
+		plan.PEs = append(plan.PEs, devmem.Peer{PE: libshmem.PE(i), Socket: name})
 	}
 	begin := time.Now()
 	s, err := devmem.Open(p.dev, l, plan)
