@@ -40,10 +40,10 @@ const NoToken = ^Token(0)
 
 // From returns the PE whose Write a completion of KindData is for, where Caps.Source holds, else
 // NoPE. Few providers know the length of such a Write, so Len holds the PE.
-func (c *Completion) From() PE { return PE(int32(uint32(c.Len))) }
+func (c *Completion) From() libshmem.PE { return libshmem.PE(int32(uint32(c.Len))) }
 
 // SetFrom sets the PE; providers call it.
-func (c *Completion) SetFrom(pe PE) { c.Len = uint64(uint32(pe)) }
+func (c *Completion) SetFrom(pe libshmem.PE) { c.Len = uint64(uint32(pe)) }
 
 // Caps is the promises of an open provider.
 type Caps struct {
@@ -107,7 +107,7 @@ type GPUMemory struct {
 
 // Send is a two-sided message to a PE.
 type Send struct {
-	To     PE
+	To     libshmem.PE
 	Buf    unsafe.Pointer
 	Len    int
 	Desc   uintptr
@@ -118,7 +118,7 @@ type Send struct {
 
 // RMA is a one-sided Write or Read.
 type RMA struct {
-	PE     PE
+	PE     libshmem.PE
 	Local  unsafe.Pointer
 	Len    uint64
 	Desc   uintptr
@@ -137,7 +137,7 @@ type RMA struct {
 
 // AMO is an atomic operation on a word of a peer's memory.
 type AMO struct {
-	PE      PE
+	PE      libshmem.PE
 	Op      Op
 	Width   int // bytes of the word: 4 or 8
 	Operand uint64

@@ -1,13 +1,15 @@
 package chaos
 
-import "libshmem/fabric"
+import (
+	"libshmem"
+)
 
 // backlog holds operations that are due and found no room at the other provider: of one kind and
 // for one PE, so that a PE that refuses for ever, because it is lost, delays no operations for
 // others. One refused call counts for the whole line.
 type backlog struct {
 	what what
-	to   fabric.PE
+	to   libshmem.PE
 	all  []*delayed
 }
 

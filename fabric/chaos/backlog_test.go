@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 )
@@ -13,7 +14,7 @@ import (
 // counts how often it was asked.
 type deaf struct {
 	fabric.Provider
-	to    fabric.PE
+	to    libshmem.PE
 	asked int
 }
 
@@ -79,7 +80,7 @@ func TestLine(t *testing.T) {
 	}
 	word := make([]byte, 8)
 	for i := range messages {
-		for _, pe := range []fabric.PE{1, 2} {
+		for _, pe := range []libshmem.PE{1, 2} {
 			if err := from.Send(&fabric.Send{To: pe, Buf: unsafe.Pointer(&word[0]), Len: 8, Inject: true}); err != nil {
 				t.Fatalf("message %d to PE %d: %v", i, pe, err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 )
@@ -30,7 +31,7 @@ type Provider struct {
 	caps  fabric.Caps
 	plan  Plan
 	kills bool
-	me    uint64
+	me    libshmem.PE
 	sent  []uint64 // packets so far, by PE
 	there []bool   // whether a PE can be reached
 	calls uint64   // that could be refused
@@ -129,14 +130,14 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		return err
 	}
 	p.sent, p.there = make([]uint64, len(addrs)), make([]bool, len(addrs))
-	for i, a := range addrs {
+	for i, a := range libshmem.ByPE(addrs) {
 		p.there[i] = len(a) > 0
 		if bytes.Equal(a, p.inner.Addr()) {
-			p.me = uint64(i)
+			p.me = i
 		}
 	}
 	for _, k := range p.plan.Kills {
-		if p.kills && k.PE == int(p.me) {
+		if p.kills && k.PE == p.me {
 			time.AfterFunc(k.After, func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) })
 		}
 	}
@@ -144,8 +145,8 @@ func (p *Provider) Connect(addrs [][]byte) error {
 }
 
 // nobody reports whether a PE cannot be reached. The other provider then words the error.
-func (p *Provider) nobody(pe fabric.PE) bool {
-	return pe < 0 || int(pe) >= len(p.there) || !p.there[pe]
+func (p *Provider) nobody(pe libshmem.PE) bool {
+	return !pe.In(len(p.there)) || !p.there[pe]
 }
 
 // token refuses the caller's tokens that belong to pieces.
@@ -157,17 +158,17 @@ func (p *Provider) token(t fabric.Token, unused bool) error {
 }
 
 // fate is the fate of the next packet to a PE; sure counts a packet that was taken.
-func (p *Provider) fate(to fabric.PE) sim.Fate {
-	return p.plan.Faults.FateOf(p.plan.Seed, p.me, uint64(to), p.sent[to])
+func (p *Provider) fate(to libshmem.PE) sim.Fate {
+	return p.plan.Faults.FateOf(p.plan.Seed, uint64(p.me), uint64(to), p.sent[to])
 }
 
-func (p *Provider) sure(to fabric.PE) { p.sent[to]++ }
+func (p *Provider) sure(to libshmem.PE) { p.sent[to]++ }
 
 // refuses reports whether a call finds no room, by chance or because too much is held.
 func (p *Provider) refuses() bool {
 	p.calls++
 	chance := sim.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
-	return chance.FateOf(p.plan.Seed, p.me, math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= room
+	return chance.FateOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= room
 }
 
 // hold keeps something until its time.

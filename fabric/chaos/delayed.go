@@ -3,6 +3,7 @@ package chaos
 import (
 	"container/heap"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -18,7 +19,7 @@ type delayed struct {
 }
 
 // to is the PE that it goes to.
-func (h *delayed) to() fabric.PE {
+func (h *delayed) to() libshmem.PE {
 	if h.what == aSend {
 		return h.send.To
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -61,7 +62,7 @@ func (p *Provider) readNote(c *fabric.Completion) {
 		return
 	}
 	c.Kind, c.Data = fabric.KindData, binary.LittleEndian.Uint32(text[20:])
-	if c.SetFrom(fabric.NoPE); p.caps.Source {
-		c.SetFrom(fabric.PE(binary.LittleEndian.Uint32(text[16:])))
+	if c.SetFrom(libshmem.NoPE); p.caps.Source {
+		c.SetFrom(libshmem.PE(binary.LittleEndian.Uint32(text[16:])))
 	}
 }

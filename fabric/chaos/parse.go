@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"libshmem"
 	"libshmem/fabric/sim"
 )
 
@@ -19,7 +20,7 @@ type Plan struct {
 
 // Kill ends the process of a PE, as kill -9 would.
 type Kill struct {
-	PE    int
+	PE    libshmem.PE
 	After time.Duration // since its endpoint was connected
 }
 
@@ -71,7 +72,7 @@ func Parse(text string) (Plan, error) {
 		}
 	}
 	for _, f := range faults {
-		p.Kills = append(p.Kills, Kill{f.Host, time.Duration(f.At)})
+		p.Kills = append(p.Kills, Kill{libshmem.PE(f.Host), time.Duration(f.At)})
 	}
 	return p, nil
 }
@@ -79,7 +80,7 @@ func Parse(text string) (Plan, error) {
 // Check refuses a plan that a job of this many PEs cannot carry out.
 func (p *Plan) Check(pes int) error {
 	for _, k := range p.Kills {
-		if k.PE >= pes {
+		if !k.PE.In(pes) {
 			return fmt.Errorf("drop-peer=%d: there is no PE %d, the job has %d (use 0 to %d)", k.PE, k.PE, pes, pes-1)
 		}
 	}

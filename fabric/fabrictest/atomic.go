@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -19,7 +20,7 @@ func withAtomics(t *testing.T, s *suite, n int) []*end {
 	return all
 }
 
-func (e *end) amo(to fabric.PE, target *end, op fabric.Op, width, remote int, operand uint64, tok fabric.Token) fabric.AMO {
+func (e *end) amo(to libshmem.PE, target *end, op fabric.Op, width, remote int, operand uint64, tok fabric.Token) fabric.AMO {
 	return fabric.AMO{
 		PE: to, Op: op, Width: width, Operand: operand, Remote: target.remote(remote), Key: target.region.Key,
 		Result: e.at(atSource + 8*int(tok)), Desc: e.region.Desc, Token: tok,

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -36,7 +37,7 @@ func (e *end) feed(t *testing.T, all []*end) {
 }
 
 // told takes the next completion of data, and checks all of it but the data.
-func (e *end) told(t *testing.T, from fabric.PE) (uint32, bool) {
+func (e *end) told(t *testing.T, from libshmem.PE) (uint32, bool) {
 	t.Helper()
 	for i, c := range e.comps {
 		if c.Kind != fabric.KindData {
@@ -52,7 +53,7 @@ func (e *end) told(t *testing.T, from fabric.PE) (uint32, bool) {
 		case took:
 			e.repost(t, c.Token)
 		}
-		if e.caps.Source && c.From() != from || !e.caps.Source && c.From() != fabric.NoPE {
+		if e.caps.Source && c.From() != from || !e.caps.Source && c.From() != libshmem.NoPE {
 			t.Fatalf("completion of data says that PE %d wrote, which was PE %d (source %v)", c.From(), from, e.caps.Source)
 		}
 		return c.Data, true
@@ -178,10 +179,10 @@ func notifiedByMany(t *testing.T, s *suite) {
 			a.comps = a.comps[:0]
 		}
 		for {
-			next := fabric.NoPE
+			next := libshmem.NoPE
 			for _, c := range b.comps {
 				if c.Kind == fabric.KindData {
-					next = fabric.PE(c.Data / each)
+					next = libshmem.PE(c.Data / each)
 					break
 				}
 			}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -23,7 +24,7 @@ func unreachable(t *testing.T, s *suite) {
 			t.Fatal(err)
 		}
 	}
-	for _, pe := range []fabric.PE{2, 3, -1} {
+	for _, pe := range []libshmem.PE{2, 3, -1} {
 		op := fabric.Send{To: pe, Buf: a.at(atSource), Len: 8, Desc: a.region.Desc, Token: firstOther}
 		if err := a.prov.Send(&op); err == nil || err == fabric.ErrAgain || !strings.Contains(err.Error(), "PE") {
 			t.Errorf("send to PE %d: error %v", pe, err)

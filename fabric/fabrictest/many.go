@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -110,13 +111,13 @@ func severalEndpoints(t *testing.T, s *suite) {
 	}
 	for k := range each {
 		for l := range lane {
-			for pe, a := range lane[l] {
+			for pe, a := range libshmem.ByPE(lane[l]) {
 				b := lane[l][1-pe]
 				at := atSource + 8*(l*each+k)
 				binary.NativeEndian.PutUint64(a.mem[at:], uint64(100*l+k+1))
-				w := a.rma(fabric.PE(1-pe), b, at, 8*(l*each+k), 8, firstOther+fabric.Token(2*k))
+				w := a.rma(1-pe, b, at, 8*(l*each+k), 8, firstOther+fabric.Token(2*k))
 				posted(t, flat, "write", func() error { return a.prov.Write(&w) })
-				a.send(t, flat, fabric.PE(1-pe), at, 8, firstOther+fabric.Token(2*k+1))
+				a.send(t, flat, 1-pe, at, 8, firstOther+fabric.Token(2*k+1))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -12,11 +13,11 @@ import (
 func messages(t *testing.T, s *suite) {
 	all := s.ends(t, 2)
 	for seed, n := range []int{1, 2, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, 1024, 2047, 4000, message - 1, message} {
-		for from := range all {
+		for from := range libshmem.PE(2) {
 			a, b := all[from], all[1-from]
 			fill(a.mem[atSource:atSource+n], seed)
 			b.receive(t, all, 3, message)
-			a.send(t, all, fabric.PE(1-from), atSource, n, firstOther)
+			a.send(t, all, 1-from, atSource, n, firstOther)
 			a.done(t, all, firstOther, fabric.KindSend)
 			if c := b.done(t, all, 3, fabric.KindRecv); c.Len != uint64(n) {
 				t.Fatalf("message of %d bytes: completion says %d", n, c.Len)
@@ -140,7 +141,7 @@ func threePEs(t *testing.T, s *suite) {
 			}
 			n := 1000 + me
 			fill(a.mem[atSource+pe*message:][:n], 10*me+pe)
-			op := a.rma(fabric.PE(pe), b, atSource+pe*message, me*message, n, firstOther+fabric.Token(pe))
+			op := a.rma(libshmem.PE(pe), b, atSource+pe*message, me*message, n, firstOther+fabric.Token(pe))
 			posted(t, all, "write", func() error { return a.prov.Write(&op) })
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -308,13 +309,13 @@ func (e *end) repost(t *testing.T, tok fabric.Token) {
 
 func (e *end) buffer(tok fabric.Token) int { return atBuffer + int(tok)*message }
 
-func (e *end) send(t *testing.T, all []*end, to fabric.PE, offset, n int, tok fabric.Token) {
+func (e *end) send(t *testing.T, all []*end, to libshmem.PE, offset, n int, tok fabric.Token) {
 	t.Helper()
 	op := fabric.Send{To: to, Buf: e.at(offset), Len: n, Desc: e.region.Desc, Token: tok}
 	posted(t, all, "send", func() error { return e.prov.Send(&op) })
 }
 
-func (e *end) rma(to fabric.PE, target *end, local, remote, n int, tok fabric.Token) fabric.RMA {
+func (e *end) rma(to libshmem.PE, target *end, local, remote, n int, tok fabric.Token) fabric.RMA {
 	return fabric.RMA{
 		PE: to, Local: e.at(local), Len: uint64(n), Desc: e.region.Desc,
 		Remote: target.remote(remote), Key: target.region.Key, Token: tok,

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/tests/need"
 )
@@ -51,11 +52,11 @@ func unread(t *testing.T, s *suite) {
 			}
 			var writing sync.WaitGroup
 			var wrote atomic.Int32
-			for i := range c.writers {
+			for i := range libshmem.PE(c.writers) {
 				writing.Add(1)
 				go func() {
 					defer writing.Done()
-					writeRound(t, all[i], all[1-i], fabric.PE(1-i), most)
+					writeRound(t, all[i], all[1-i], 1-i, most)
 					// The other may wait for this end to take its writes.
 					wrote.Add(1)
 					all[1-i].prov.Wake()
@@ -69,7 +70,7 @@ func unread(t *testing.T, s *suite) {
 			idle.Wait()
 			// One end after the other: no goroutine reads memory that another one writes in Go.
 			limit := cmp.Or(s.limits.Unread, time.Second)
-			for i := range c.writers {
+			for i := range libshmem.PE(c.writers) {
 				arrives(t, all[1-i], limit)
 			}
 			t.Logf("in place %v after the last write was complete at its source", time.Since(begin))
@@ -165,7 +166,7 @@ var roundLines = func() (all [256][roundLine]byte) {
 // nothing has moved for the suite's patience. The second of two writes to one place is posted
 // when the first is complete. Without that, writes that waited for the handshake of one rail
 // landed on top of later ones, which another rail had carried meanwhile.
-func writeRound(t *testing.T, e, target *end, to fabric.PE, most int) {
+func writeRound(t *testing.T, e, target *end, to libshmem.PE, most int) {
 	free := newPool(most)
 	deadline := time.Now().Add(patience)
 	filled := fabric.NoToken         // of write i, whose bytes are at its source already

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/tests/need"
 )
@@ -189,14 +190,14 @@ func arrivals(t *testing.T, s *suite) {
 	var waits sync.WaitGroup
 	var finished atomic.Int32
 	longest := make([]time.Duration, 2)
-	serve := func(me int) {
+	serve := func(me libshmem.PE) {
 		defer waits.Done()
 		e := all[me]
 		// One message is always due: to me, or my answer to the other's.
 		var got uint64
 		say := func(n uint64) {
 			binary.NativeEndian.PutUint64(e.mem[atSource:], n)
-			op := fabric.Send{To: fabric.PE(1 - me), Buf: e.at(atSource), Len: 8, Desc: e.region.Desc, Inject: true}
+			op := fabric.Send{To: 1 - me, Buf: e.at(atSource), Len: 8, Desc: e.region.Desc, Inject: true}
 			for {
 				err := e.prov.Send(&op)
 				if err == nil {

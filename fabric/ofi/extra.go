@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/shmerr"
 )
@@ -106,7 +107,7 @@ func fence(yes bool) C.uint64_t {
 
 // withoutFence is the error of an operation with a fence on a network without fences, and of an
 // injected one anywhere.
-func (e *endpoint) withoutFence(op string, pe fabric.PE) error {
+func (e *endpoint) withoutFence(op string, pe libshmem.PE) error {
 	return &shmerr.Error{
 		Op: op, Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "a fence before an operation on PE %d, which was not granted", pe),
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/shmerr"
 )
@@ -219,7 +220,7 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	if ret := C.shmemi_ofi_peers(e.c, C.uint32_t(len(addrs)), C.size_t(late)); ret != 0 {
 		return &shmerr.Error{Op: "connect", Object: e.caps.Provider, Cause: fault(ret)}
 	}
-	for pe, a := range addrs {
+	for pe, a := range libshmem.ByPE(addrs) {
 		if len(a) == 0 {
 			continue
 		}
@@ -236,7 +237,7 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	return nil
 }
 
-func (e *endpoint) connectOne(pe int, a []byte) error {
+func (e *endpoint) connectOne(pe libshmem.PE, a []byte) error {
 	// The address vector reads a name up to its end, with the number of a process and of an
 	// endpoint in it; of other addresses it reads as many bytes as its own have. The kind of an IP
 	// address is in its first two bytes.
@@ -350,7 +351,7 @@ func number(yes bool) C.int {
 }
 
 // refused explains why an operation was not posted.
-func (e *endpoint) refused(what string, pe fabric.PE, t fabric.Token, ret C.int) error {
+func (e *endpoint) refused(what string, pe libshmem.PE, t fabric.Token, ret C.int) error {
 	if ret == -C.FI_EAGAIN { // which comes often, and at the worst time: nothing is allocated
 		return fabric.ErrAgain
 	}

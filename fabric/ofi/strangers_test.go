@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -71,7 +72,7 @@ func strangerWrites(t *testing.T, provider string, data bool, size int) {
 	if target.Caps().Data >= 4 {
 		serve(t, all, "immediate data", func() bool { return len(target.came) == strangeWrites })
 		for _, c := range target.came {
-			if c.Kind != fabric.KindData || c.From() != fabric.NoPE || c.Data >= strangeWrites {
+			if c.Kind != fabric.KindData || c.From() != libshmem.NoPE || c.Data >= strangeWrites {
 				t.Errorf("kind %d, data %d of PE %d", c.Kind, c.Data, c.From())
 			}
 		}

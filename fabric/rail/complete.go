@@ -3,6 +3,7 @@ package rail
 import (
 	"fmt"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/shmerr"
 )
@@ -200,7 +201,7 @@ func (p *Provider) endedWith(t fabric.Token, i int, c *fabric.Completion, text s
 }
 
 // target is the PE of an operation.
-func (o *op) target() fabric.PE {
+func (o *op) target() libshmem.PE {
 	if o.kind == fabric.KindSend {
 		return o.send.To
 	}

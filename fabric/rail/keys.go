@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/shmerr"
 )
@@ -210,7 +211,7 @@ func (r *rows) get(key uint64) []uint64 {
 // fetch is a row that is being read from a peer.
 type fetch struct {
 	state fetchState
-	pe    fabric.PE
+	pe    libshmem.PE
 	key   uint64
 	err   int32 // of a row that could not be read, or is not the key's
 	text  string
@@ -231,7 +232,7 @@ const errDenied = 13
 
 // learn fetches the row of a key. It returns nil while the fetch is under way, and the fetch when
 // it has failed, after which its place is free again.
-func (p *Provider) learn(pe fabric.PE, key uint64) *fetch {
+func (p *Provider) learn(pe libshmem.PE, key uint64) *fetch {
 	at := -1
 	for i := range p.fetches {
 		f := &p.fetches[i]

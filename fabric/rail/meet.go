@@ -3,6 +3,7 @@ package rail
 import (
 	"time"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -24,12 +25,12 @@ const patience = 2 * time.Second
 // stranded is a failed way of a troubled NIC.
 type stranded struct {
 	l, r  int
-	pe    fabric.PE
+	pe    libshmem.PE
 	since time.Time
 }
 
 // met notes that a one-sided operation has ended well.
-func (p *Provider) met(l int, pe fabric.PE, r int) {
+func (p *Provider) met(l int, pe libshmem.PE, r int) {
 	q := &p.peers[pe]
 	i := l*q.rails + r
 	q.met[i/64] |= 1 << (i % 64)
@@ -43,7 +44,7 @@ func (q *peer) hasMet(l, r int) bool {
 // trouble handles an error of NIC l that belongs to no operation.
 func (p *Provider) trouble(l int) {
 	p.nics[l].troubled = true
-	p.unmet(l, func(pe fabric.PE, r int, _ func()) {
+	p.unmet(l, func(pe libshmem.PE, r int, _ func()) {
 		switch q := &p.peers[pe]; {
 		case q.bad != nil && q.bad[l*q.rails+r]:
 			p.strand(l, pe, r)
@@ -64,7 +65,7 @@ func (q *peer) doubted(l, r int) bool {
 
 // unmet goes through the one-sided operations of NIC l, on ways by which none has ended well yet. f
 // gets each with a function that sends it by another way.
-func (p *Provider) unmet(l int, f func(pe fabric.PE, r int, again func())) {
+func (p *Provider) unmet(l int, f func(pe libshmem.PE, r int, again func())) {
 	for t := range p.ops {
 		o := &p.ops[t]
 		if o.kind == fabric.KindSend || o.left == 0 {
@@ -97,7 +98,7 @@ func (p *Provider) unmet(l int, f func(pe fabric.PE, r int, again func())) {
 }
 
 // strand notes a way whose operations are to be taken off.
-func (p *Provider) strand(l int, pe fabric.PE, r int) {
+func (p *Provider) strand(l int, pe libshmem.PE, r int) {
 	for _, s := range p.stranded {
 		if s.l == l && s.pe == pe && s.r == r {
 			return
@@ -111,7 +112,7 @@ func (p *Provider) takeOff() {
 	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > patience {
 		s := p.stranded[0]
 		p.stranded = p.stranded[1:]
-		p.unmet(s.l, func(pe fabric.PE, r int, again func()) {
+		p.unmet(s.l, func(pe libshmem.PE, r int, again func()) {
 			if pe == s.pe && r == s.r {
 				again()
 			}
@@ -140,7 +141,7 @@ func (p *Provider) again(t fabric.Token, i int) {
 
 // tokenAt is the token by which a part of an operation of the caller's begins at a NIC: the
 // caller's, unless a part that was taken off the NIC still holds it.
-func (p *Provider) tokenAt(l int, t fabric.Token, i int, pe fabric.PE, r int) (fabric.Token, bool) {
+func (p *Provider) tokenAt(l int, t fabric.Token, i int, pe libshmem.PE, r int) (fabric.Token, bool) {
 	if n := p.nics[l]; n.ghosts[t] {
 		return n.take(job{what: jobPart, slot: int32(t), part: int32(i), pe: pe, remote: int32(r)})
 	}
@@ -155,7 +156,7 @@ func (n *nic) untake(t, own fabric.Token) {
 }
 
 // probe sends a copy of a message by the ways to the peer that are doubted.
-func (p *Provider) probe(q *peer, pe fabric.PE, s *fabric.Send) {
+func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 	if s.Len > copied {
 		return
 	}

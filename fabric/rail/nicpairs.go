@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/shmerr"
 )
 
@@ -104,14 +104,14 @@ func gcd(a, b int) int {
 }
 
 // inner is the number by which the address vectors of the NICs know a NIC of a PE.
-func (p *Provider) inner(pe fabric.PE, r int) fabric.PE { return fabric.PE(int(pe)*p.widest + r) }
+func (p *Provider) inner(pe libshmem.PE, r int) libshmem.PE { return libshmem.PE(int(pe)*p.widest + r) }
 
 // outer is the PE behind such a number.
-func (p *Provider) outer(inner fabric.PE) fabric.PE {
+func (p *Provider) outer(inner libshmem.PE) libshmem.PE {
 	if inner < 0 {
-		return fabric.NoPE
+		return libshmem.NoPE
 	}
-	return fabric.PE(int(inner) / p.widest)
+	return libshmem.PE(int(inner) / p.widest)
 }
 
 // magic begins the address of an end with several NICs.
@@ -251,7 +251,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 }
 
 // fails takes a way out of use, and reports the first that its NIC has lost.
-func (p *Provider) fails(l int, pe fabric.PE, r int, text string) {
+func (p *Provider) fails(l int, pe libshmem.PE, r int, text string) {
 	q, n := &p.peers[pe], p.nics[l]
 	if q.bad == nil {
 		q.bad = make([]bool, len(p.nics)*q.rails)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/shmerr"
 )
@@ -34,7 +35,7 @@ type job struct {
 	what   jobKind
 	slot   int32 // the row, letter, buffer or token of the operation
 	part   int32
-	pe     fabric.PE
+	pe     libshmem.PE
 	remote int32
 }
 
@@ -82,13 +83,13 @@ func (n *nic) give(t fabric.Token) {
 func (n *nic) job(t fabric.Token) *job { return &n.jobs[int(t)%extras] }
 
 // allowed is the peer of an operation that may be posted.
-func (p *Provider) allowed(what string, pe fabric.PE, t fabric.Token, inject, fence bool) (*peer, error) {
-	if pe >= 0 && int(pe) < len(p.peers) && p.peers[pe].rails > 0 && (inject || int64(t) < int64(p.tokens)) && !fence {
+func (p *Provider) allowed(what string, pe libshmem.PE, t fabric.Token, inject, fence bool) (*peer, error) {
+	if pe.In(len(p.peers)) && p.peers[pe].rails > 0 && (inject || int64(t) < int64(p.tokens)) && !fence {
 		return &p.peers[pe], nil
 	}
 	object := fmt.Sprintf("PE %d", pe)
 	switch {
-	case pe < 0 || int(pe) >= len(p.peers):
+	case !pe.In(len(p.peers)):
 		return nil, p.refuse(what, object, shmerr.Causef(shmerr.ErrPE, "%d PEs are connected", len(p.peers)))
 	case p.peers[pe].rails == 0:
 		return nil, p.refuse(what, object, shmerr.Causef(shmerr.ErrPE, "it has no address"))

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/rail"
 	"libshmem/fabric/sim"
@@ -17,7 +18,7 @@ type site struct {
 	region fabric.Region
 	comps  []fabric.Completion
 	lost   []string
-	pe     fabric.PE
+	pe     libshmem.PE
 }
 
 const (
@@ -47,8 +48,8 @@ func connect(t *testing.T, sites ...*site) {
 	for _, s := range sites {
 		addrs = append(addrs, s.Addr())
 	}
-	for pe, s := range sites {
-		s.pe = fabric.PE(pe)
+	for pe, s := range libshmem.ByPE(sites) {
+		s.pe = pe
 		if err := s.Connect(addrs); err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -359,11 +360,11 @@ func (n *Network) announceEarly(m *message, missing int) {
 // announce is the completion that the target of a Write with data gets.
 func (m *message) announce() fabric.Completion {
 	c := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: m.data}
-	c.SetFrom(fabric.NoPE)
+	c.SetFrom(libshmem.NoPE)
 	if m.to.caps.Source {
 		for pe := range m.to.peers {
 			if m.to.peers[pe].addr == m.from.addr {
-				c.SetFrom(fabric.PE(pe))
+				c.SetFrom(libshmem.PE(pe))
 				break
 			}
 		}

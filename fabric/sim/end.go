@@ -185,7 +185,7 @@ func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	switch {
 	case e.closed:
 		return shmerr.Causef(shmerr.ErrArgument, "the endpoint is closed")
-	case r.PE < 0 || int(r.PE) >= len(e.peers):
+	case !r.PE.In(len(e.peers)):
 		return shmerr.Causef(shmerr.ErrPE, "%d PEs are connected", len(e.peers))
 	case !e.peers[r.PE].known:
 		return shmerr.Causef(shmerr.ErrPE, "it has no address")

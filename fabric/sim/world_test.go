@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -14,7 +15,7 @@ type site struct {
 	mem    []byte
 	region fabric.Region
 	comps  []fabric.Completion
-	pe     fabric.PE
+	pe     libshmem.PE
 	failed error // of a poll
 }
 
@@ -39,8 +40,8 @@ func connect(sites ...*site) {
 	for _, s := range sites {
 		addrs = append(addrs, s.Addr())
 	}
-	for pe, s := range sites {
-		s.pe = fabric.PE(pe)
+	for pe, s := range libshmem.ByPE(sites) {
+		s.pe = pe
 		if err := s.Connect(addrs); err != nil {
 			s.t.Fatal(err)
 		}
@@ -92,7 +93,7 @@ func (s *site) post(f func() error) {
 	s.t.Fatal("there is never room")
 }
 
-func (s *site) rma(pe fabric.PE, to *site, from, at, n int, tok fabric.Token) *fabric.RMA {
+func (s *site) rma(pe libshmem.PE, to *site, from, at, n int, tok fabric.Token) *fabric.RMA {
 	r := &fabric.RMA{
 		PE: pe, Local: unsafe.Pointer(&s.mem[from]), Len: uint64(n), Desc: s.region.Desc, Remote: uint64(at), Key: to.region.Key, Token: tok,
 	}
@@ -102,7 +103,7 @@ func (s *site) rma(pe fabric.PE, to *site, from, at, n int, tok fabric.Token) *f
 	return r
 }
 
-func (s *site) message(pe fabric.PE, from, n int, tok fabric.Token) *fabric.Send {
+func (s *site) message(pe libshmem.PE, from, n int, tok fabric.Token) *fabric.Send {
 	return &fabric.Send{To: pe, Buf: unsafe.Pointer(&s.mem[from]), Len: n, Desc: s.region.Desc, Token: tok}
 }
 

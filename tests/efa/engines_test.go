@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/proxy"
@@ -26,7 +27,7 @@ type engine struct {
 	memory, heap []byte
 	words        [6]uint32
 	fatal        error
-	lost         []fabric.PE
+	lost         []libshmem.PE
 	closed       bool
 }
 
@@ -62,7 +63,7 @@ func (p *place) engines(n, heap int, around func(fabric.Provider) fabric.Provide
 		if err != nil {
 			p.Fatal(err)
 		}
-		e.OnLost(func(pe fabric.PE, _ error) { e.lost = append(e.lost, pe) })
+		e.OnLost(func(pe libshmem.PE, _ error) { e.lost = append(e.lost, pe) })
 		all = append(all, e)
 		addresses[i] = e.Endpoint()
 	}
@@ -141,7 +142,7 @@ func allToAll(all []*engine, size int) error {
 		for i, e := range all {
 			to := (i + k) % n
 			if err := post(fmt.Sprintf("put of PE %d to PE %d", i, to), all, e, func() proxy.Status {
-				return e.PutSignal(fabric.PE(to), int64(bytesAt+i*part), unsafe.Pointer(&source[i][0]), uint64(size), int64(signals+8*i), 1, proxy.OpSet, nil)
+				return e.PutSignal(libshmem.PE(to), int64(bytesAt+i*part), unsafe.Pointer(&source[i][0]), uint64(size), int64(signals+8*i), 1, proxy.OpSet, nil)
 			}); err != nil {
 				return err
 			}

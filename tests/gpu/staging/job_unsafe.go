@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/gpu"
@@ -45,7 +46,7 @@ type pe struct {
 	dev    *cuda.Device
 	module *cuda.Module
 	chunk  gpu.Chunk // of the heap, if heaps are mapped
-	number fabric.PE
+	number libshmem.PE
 	heap   *block
 	host   *block // a buffer of main memory
 	local  *block // and one of the GPU
@@ -182,7 +183,7 @@ func open(devs [2]*cuda.Device, k kinds) (_ *job, err error) {
 	}()
 	ends, stages := make([]proxy.Endpoint, 2), make([]gpustage.Endpoint, 2)
 	for i := range ends {
-		p, err := j.open(fabric.PE(i))
+		p, err := j.open(libshmem.PE(i))
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +199,7 @@ func open(devs [2]*cuda.Device, k kinds) (_ *job, err error) {
 			if err != nil {
 				return nil, err
 			}
-			p.stage.Map(fabric.PE(1-i), at)
+			p.stage.Map(libshmem.PE(1-i), at)
 		}
 	}
 	for _, p := range j.pes {
@@ -256,7 +257,7 @@ func (p *pe) mapped(c gpu.Chunk) (unsafe.Pointer, error) {
 	return pointer(a), err
 }
 
-func (j *job) open(number fabric.PE) (*pe, error) {
+func (j *job) open(number libshmem.PE) (*pe, error) {
 	p := &pe{j: j, dev: j.devs[number], number: number, ended: make(chan struct{})}
 	var err error
 	if p.module, err = p.dev.LoadModule(code); err != nil {
@@ -414,7 +415,7 @@ func (p *pe) get(o uint64, to unsafe.Pointer, n uint64) proxy.Status {
 	return p.Get(1-p.number, int64(o), to, n, nil)
 }
 
-func (p *pe) add(to fabric.PE, o, value uint64) proxy.Status {
+func (p *pe) add(to libshmem.PE, o, value uint64) proxy.Status {
 	return p.AMO(to, int64(o), proxy.OpAdd, 8, value, 0, nil, nil)
 }
 
