@@ -5,7 +5,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"libshmem/runtime/topo"
+	"libshmem"
 )
 
 // kinds draws one host of each kind: of a large job most are alike, and between hosts
@@ -60,7 +60,7 @@ func (v *view) text(w Path) string {
 
 // kind draws the PEs of a host by their places on it, and puts those together that have the same
 // ways.
-func (m *Map) kind(b *strings.Builder, pes []topo.PE) error {
+func (m *Map) kind(b *strings.Builder, pes []libshmem.PE) error {
 	views := m.views()
 	classes := m.classes(views, pes)
 	for _, v := range views {
@@ -92,7 +92,7 @@ func (m *Map) kind(b *strings.Builder, pes []topo.PE) error {
 }
 
 // classes are the places of those PEs of a host that are alike.
-func (m *Map) classes(views []view, pes []topo.PE) [][]int {
+func (m *Map) classes(views []view, pes []libshmem.PE) [][]int {
 	var all [][]int
 	for place, pe := range pes {
 		at := 0
@@ -109,7 +109,7 @@ func (m *Map) classes(views []view, pes []topo.PE) [][]int {
 
 // alike reports whether two PEs of a host have the same ways to all others and to each other, and
 // all others to them. Such PEs are classes: the same holds of any two of one.
-func (m *Map) alike(views []view, pes []topo.PE, a, b topo.PE) bool {
+func (m *Map) alike(views []view, pes []libshmem.PE, a, b libshmem.PE) bool {
 	for _, v := range views {
 		if v.of(m, a, a) != v.of(m, b, b) || v.of(m, a, b) != v.of(m, b, a) {
 			return false

@@ -7,6 +7,7 @@ package pathmap
 import (
 	"fmt"
 
+	"libshmem"
 	"libshmem/runtime/shmerr"
 	"libshmem/runtime/topo"
 )
@@ -57,8 +58,8 @@ func New(nodes *topo.Nodes, rows []Row) (*Map, error) {
 	if len(rows) != pes {
 		return nil, refuse(fmt.Sprintf("%d PEs", pes), "%d have reported them", len(rows))
 	}
-	for pe, r := range rows {
-		if n := len(nodes.Peers(topo.PE(pe))); len(r.Host) != n || len(r.Kernels) != n && r.Kernels != "" {
+	for pe, r := range libshmem.ByPE(rows) {
+		if n := len(nodes.Peers(pe)); len(r.Host) != n || len(r.Kernels) != n && r.Kernels != "" {
 			return nil, refuse(fmt.Sprintf("PE %d", pe), "it has %d and %d to the %d PEs of its host", len(r.Host), len(r.Kernels), n)
 		}
 	}
@@ -66,13 +67,13 @@ func New(nodes *topo.Nodes, rows []Row) (*Map, error) {
 }
 
 // Row returns the report of a PE.
-func (m *Map) Row(pe topo.PE) Row { return m.rows[pe] }
+func (m *Map) Row(pe libshmem.PE) Row { return m.rows[pe] }
 
 // Host returns the way of calls that one PE makes to the heap of another.
-func (m *Map) Host(from, to topo.PE) Path { return m.path(m.rows[from].Host, from, to) }
+func (m *Map) Host(from, to libshmem.PE) Path { return m.path(m.rows[from].Host, from, to) }
 
 // Kernels returns the way of operations in kernels of a PE.
-func (m *Map) Kernels(from, to topo.PE) Path {
+func (m *Map) Kernels(from, to libshmem.PE) Path {
 	if m.rows[from].Kernels == "" {
 		return None
 	}
@@ -80,7 +81,7 @@ func (m *Map) Kernels(from, to topo.PE) Path {
 }
 
 // path: between hosts nothing is shared.
-func (m *Map) path(ways string, from, to topo.PE) Path {
+func (m *Map) path(ways string, from, to libshmem.PE) Path {
 	if m.nodes.Node(from) != m.nodes.Node(to) {
 		return Network
 	}

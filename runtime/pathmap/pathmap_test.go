@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/pathmap"
 	"libshmem/runtime/topo"
 )
@@ -32,7 +33,7 @@ func (j *job) build(t *testing.T) *pathmap.Map {
 	nodes := topo.NewNodes(hosts)
 	rows := make([]pathmap.Row, j.n)
 	for pe := range rows {
-		at := topo.PE(pe)
+		at := libshmem.PE(pe)
 		r := j.row(pe, nodes.Node(at), len(nodes.Peers(at)))
 		r.Host = own(r.Host, nodes.Rank(at))
 		if r.Kernels != "" {
@@ -148,12 +149,12 @@ func TestWays(t *testing.T) {
 		}
 		m := j.build(t)
 		var got []string
-		for from := range topo.PE(j.n) {
+		for from := range libshmem.PE(j.n) {
 			line := make([]byte, 0, 2*j.n)
-			for to := range topo.PE(j.n) {
+			for to := range libshmem.PE(j.n) {
 				line = append(line, byte(m.Host(from, to)))
 			}
-			for to := range topo.PE(j.n) {
+			for to := range libshmem.PE(j.n) {
 				line = append(line, byte(m.Kernels(from, to)))
 			}
 			got = append(got, string(line))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"libshmem"
 	"libshmem/runtime/topo"
 )
 
@@ -18,7 +19,7 @@ const drawn = 64
 type view struct {
 	title string
 	ways  []legend
-	of    func(m *Map, from, to topo.PE) Path
+	of    func(m *Map, from, to libshmem.PE) Path
 }
 
 type legend struct {
@@ -62,9 +63,9 @@ func (m *Map) Print(w io.Writer) error {
 
 // each draws all PEs.
 func (m *Map) each(b *strings.Builder) error {
-	all := make([]topo.PE, len(m.rows))
+	all := make([]libshmem.PE, len(m.rows))
 	for i := range all {
-		all[i] = topo.PE(i)
+		all[i] = libshmem.PE(i)
 	}
 	for _, v := range m.views() {
 		fmt.Fprintf(b, "%s:\n", v.title)
@@ -117,7 +118,7 @@ func group[K comparable](n int, key func(i int) K) (order []K, who map[K][]int) 
 }
 
 // reasons lists why PEs do not go a shorter way within their host.
-func (m *Map) reasons(b *strings.Builder, pes []topo.PE, what string) {
+func (m *Map) reasons(b *strings.Builder, pes []libshmem.PE, what string) {
 	order, who := group(len(pes), func(i int) string { return strings.Join(m.rows[pes[i]].Why, "; ") })
 	for _, why := range order {
 		if why != "" {
@@ -132,7 +133,7 @@ type end struct {
 	name, heap, gpu, network string
 }
 
-func (m *Map) end(pe topo.PE, hosts bool) end {
+func (m *Map) end(pe libshmem.PE, hosts bool) end {
 	r := &m.rows[pe]
 	e := end{heap: r.Heap, gpu: r.GPU, network: "none needed"}
 	if hosts {
@@ -151,7 +152,7 @@ func (m *Map) end(pe topo.PE, hosts bool) end {
 }
 
 // table has the ends of PEs, with one line for all that are alike. hosts: the PEs are of several.
-func (m *Map) table(b *strings.Builder, pes []topo.PE, what string, hosts bool) error {
+func (m *Map) table(b *strings.Builder, pes []libshmem.PE, what string, hosts bool) error {
 	order, who := group(len(pes), func(i int) end { return m.end(pes[i], hosts) })
 	some := slices.ContainsFunc(order, func(e end) bool { return e.gpu != "-" })
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)

@@ -8,7 +8,7 @@ type PE = libshmem.PE
 // Nodes records which PEs share a node. Nodes are numbered in the order of their first PE, so every
 // PE that has the same host identities in the same order computes the same numbers.
 type Nodes struct {
-	Members [][]PE // of each node, ascending; the first is its leader
+	Members [][]libshmem.PE // of each node, ascending; the first is its leader
 	node    []int32
 	rank    []int32
 }
@@ -17,7 +17,7 @@ type Nodes struct {
 func NewNodes(hosts []string) *Nodes {
 	n := &Nodes{node: make([]int32, len(hosts)), rank: make([]int32, len(hosts))}
 	index := make(map[string]int32)
-	for pe, host := range hosts {
+	for pe, host := range libshmem.ByPE(hosts) {
 		i, ok := index[host]
 		if !ok {
 			i = int32(len(n.Members))
@@ -26,26 +26,26 @@ func NewNodes(hosts []string) *Nodes {
 		}
 		n.node[pe] = i
 		n.rank[pe] = int32(len(n.Members[i]))
-		n.Members[i] = append(n.Members[i], PE(pe))
+		n.Members[i] = append(n.Members[i], pe)
 	}
 	return n
 }
 
 // Node is the number of pe's node.
-func (n *Nodes) Node(pe PE) int { return int(n.node[pe]) }
+func (n *Nodes) Node(pe libshmem.PE) int { return int(n.node[pe]) }
 
 // Rank is pe's place among the PEs of its node.
-func (n *Nodes) Rank(pe PE) int { return int(n.rank[pe]) }
+func (n *Nodes) Rank(pe libshmem.PE) int { return int(n.rank[pe]) }
 
 // Peers are the PEs of pe's node, itself included, ascending.
-func (n *Nodes) Peers(pe PE) []PE { return n.Members[n.node[pe]] }
+func (n *Nodes) Peers(pe libshmem.PE) []libshmem.PE { return n.Members[n.node[pe]] }
 
 // Leader is the first PE of pe's node.
-func (n *Nodes) Leader(pe PE) PE { return n.Peers(pe)[0] }
+func (n *Nodes) Leader(pe libshmem.PE) libshmem.PE { return n.Peers(pe)[0] }
 
 // Leaders are the first PEs of the nodes, in the order of the nodes.
-func (n *Nodes) Leaders() []PE {
-	leaders := make([]PE, len(n.Members))
+func (n *Nodes) Leaders() []libshmem.PE {
+	leaders := make([]libshmem.PE, len(n.Members))
 	for i, m := range n.Members {
 		leaders[i] = m[0]
 	}

@@ -8,27 +8,28 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/shmerr"
 )
 
 func TestNodes(t *testing.T) {
 	for _, tt := range []struct {
 		hosts   string
-		members [][]PE
+		members [][]libshmem.PE
 		nodes   []int
 		ranks   []int
 	}{
-		{"a", [][]PE{{0}}, []int{0}, []int{0}},
-		{"a a a", [][]PE{{0, 1, 2}}, []int{0, 0, 0}, []int{0, 1, 2}},
-		{"b b a a", [][]PE{{0, 1}, {2, 3}}, []int{0, 0, 1, 1}, []int{0, 1, 0, 1}},
-		{"b a b a c", [][]PE{{0, 2}, {1, 3}, {4}}, []int{0, 1, 0, 1, 2}, []int{0, 0, 1, 1, 0}},
+		{"a", [][]libshmem.PE{{0}}, []int{0}, []int{0}},
+		{"a a a", [][]libshmem.PE{{0, 1, 2}}, []int{0, 0, 0}, []int{0, 1, 2}},
+		{"b b a a", [][]libshmem.PE{{0, 1}, {2, 3}}, []int{0, 0, 1, 1}, []int{0, 1, 0, 1}},
+		{"b a b a c", [][]libshmem.PE{{0, 2}, {1, 3}, {4}}, []int{0, 1, 0, 1, 2}, []int{0, 0, 1, 1, 0}},
 	} {
 		n := NewNodes(strings.Fields(tt.hosts))
 		if !reflect.DeepEqual(n.Members, tt.members) {
 			t.Errorf("%s: members %v, want %v", tt.hosts, n.Members, tt.members)
 		}
 		for i := range tt.nodes {
-			pe := PE(i)
+			pe := libshmem.PE(i)
 			if n.Node(pe) != tt.nodes[i] || n.Rank(pe) != tt.ranks[i] {
 				t.Errorf("%s: PE %d is number %d of node %d", tt.hosts, pe, n.Rank(pe), n.Node(pe))
 			}
