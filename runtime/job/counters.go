@@ -15,7 +15,7 @@ import (
 
 // openPage makes the status page of this PE.
 func (j *Job) openPage() error {
-	page, pe, err := statuspage.NewPE(int(j.Me), j.NPEs, len(j.Nodes.Members))
+	page, pe, err := statuspage.NewPE(j.Me, j.NPEs, len(j.Nodes.Members))
 	if err != nil {
 		return err
 	}

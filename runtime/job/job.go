@@ -159,7 +159,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 		return err
 	}
 	j.Me, j.NPEs = j.boot.Rank(), j.boot.Size()
-	j.log.SetPE(int(j.Me))
+	j.log.SetPE(j.Me)
 	if err := j.planChaos(); err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (j *Job) openTrace() error {
 	}
 	host, _ := os.Hostname() // for people
 	var err error
-	j.trace, err = trace.Create(trace.Name(shmlog.Expand(j.Config.Trace), int(j.Me)), int(j.Me), host)
+	j.trace, err = trace.Create(trace.Name(shmlog.Expand(j.Config.Trace), j.Me), j.Me, host)
 	return err
 }
 

@@ -27,7 +27,7 @@ func (j *Job) OpenStreams(file string) error {
 	}
 	s := j.kernels.State
 	job := onstream.Job{
-		Me: int(j.Me), NPEs: j.NPEs, User: uint64(uintptr(j.UserHeap())), Heap: gpu.Address(s.Heap),
+		NPEs: j.NPEs, User: uint64(uintptr(j.UserHeap())), Heap: gpu.Address(s.Heap),
 		Rings: s.RingCount != 0, Survives: j.Config.OnFailure == config.ReturnOnFailure, Image: j.kernels.At, Bytes: imageBytes,
 	}
 	if j.CopiesApart() {

@@ -41,7 +41,7 @@ type Kernel uintptr
 
 // Job is the calls' knowledge of the job.
 type Job struct {
-	Me, NPEs int
+	NPEs     int
 	User     uint64        // where the program has the user heap
 	Heap     gpu.Address   // its address on the GPU
 	Direct   []gpu.Address // of each PE, where this GPU and its copy engine reach it; 0: by ring

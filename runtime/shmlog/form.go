@@ -9,6 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
+
+	"libshmem"
 )
 
 // The parts of a line for people.
@@ -43,8 +45,8 @@ func terminal(f *os.File) bool {
 type who struct {
 	host string
 	pid  int
-	gpu  int // -1: none
-	pe   int // -1: not known yet
+	gpu  int         // -1: none
+	pe   libshmem.PE // -1: not known yet
 }
 
 func self() who {
@@ -52,7 +54,7 @@ func self() who {
 	if err != nil {
 		host = "unknown"
 	}
-	return who{host, os.Getpid(), -1, -1}
+	return who{host, os.Getpid(), -1, libshmem.NoPE}
 }
 
 // text returns it for people.
@@ -62,7 +64,7 @@ func (w *who) text() string {
 		s += " [" + strconv.Itoa(w.gpu) + "]"
 	}
 	if w.pe >= 0 {
-		s += " PE " + strconv.Itoa(w.pe)
+		s += " PE " + strconv.Itoa(int(w.pe))
 	}
 	return s
 }
@@ -74,7 +76,7 @@ func (w *who) fields(e *zerolog.Event) *zerolog.Event {
 		e = e.Int("gpu", w.gpu)
 	}
 	if w.pe >= 0 {
-		e = e.Int("pe", w.pe)
+		e = e.Int32("pe", int32(w.pe))
 	}
 	return e
 }

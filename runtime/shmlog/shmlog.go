@@ -24,6 +24,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmerr"
 )
@@ -75,7 +76,7 @@ func Expand(name string) string {
 }
 
 // SetPE names the PE in the lines from now on.
-func (l *Log) SetPE(pe int) {
+func (l *Log) SetPE(pe libshmem.PE) {
 	if l != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/layout"
@@ -122,7 +123,7 @@ type PE struct {
 
 // PeerCounters is a PE's counters for one peer.
 type PeerCounters struct {
-	PE    int
+	PE    libshmem.PE
 	Count [layout.Counted]uint64
 	Now   Gauges
 }
@@ -156,7 +157,7 @@ func Collect(page *statuspage.PE, ends []*report.Shown) PE {
 	var lines []PeerCounters
 	for _, e := range ends {
 		for len(lines) < len(e.Peers) {
-			lines = append(lines, PeerCounters{PE: len(lines)})
+			lines = append(lines, PeerCounters{PE: libshmem.PE(len(lines))})
 		}
 		for i := range e.Peers {
 			s, l := &e.Peers[i], &lines[i]
@@ -236,7 +237,7 @@ func (p *PE) Encode() []byte {
 	for _, v := range p.Values {
 		b = binary.AppendUvarint(b, v)
 	}
-	most := PeerCounters{PE: -1}
+	most := PeerCounters{PE: libshmem.NoPE}
 	for _, l := range p.Peers {
 		if l.BytesOut() > most.BytesOut() {
 			most = l
@@ -258,7 +259,7 @@ func (p *PE) Encode() []byte {
 // Row is the decoded part of a PE.
 type Row struct {
 	Values []uint64
-	Most   int // PE that most bytes went to, or -1
+	Most   libshmem.PE // to which most bytes went, or NoPE
 	Bytes  uint64
 	NICs   []fabric.RailCount
 }
@@ -281,7 +282,7 @@ func Decode(b []byte) (Row, error) {
 	for i := range r.Values {
 		r.Values[i] = next()
 	}
-	r.Most, r.Bytes = int(next())-1, next()
+	r.Most, r.Bytes = libshmem.PE(next())-1, next()
 	nics := next()
 	if bad || nics > uint64(len(b)) {
 		return r, errRow

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
@@ -121,12 +122,12 @@ func livePeers(b *strings.Builder, last *Look) error {
 }
 
 // events prints the last events with a PE.
-func events(b *strings.Builder, last *Look, pe int) error {
+func events(b *strings.Builder, last *Look, pe libshmem.PE) error {
 	for i, e := range last.ends {
-		if pe >= len(e.Peers) {
+		if !pe.In(len(e.Peers)) {
 			continue
 		}
-		all, err := e.Events(pe)
+		all, err := e.Events(int(pe))
 		if err != nil {
 			return err
 		}

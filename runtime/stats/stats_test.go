@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/layout"
@@ -184,7 +185,7 @@ func TestTables(t *testing.T) {
 	}
 	golden(t, "none.txt", b.String())
 	for i := range 40 {
-		p.Peers = append(p.Peers, stats.PeerCounters{PE: 100 + i, Count: [layout.Counted]uint64{layout.WriteBytes: uint64(1000 * i)}})
+		p.Peers = append(p.Peers, stats.PeerCounters{PE: libshmem.PE(100 + i), Count: [layout.Counted]uint64{layout.WriteBytes: uint64(1000 * i)}})
 	}
 	most, rest := stats.Busiest(p.Peers)
 	if len(most) != 16 || rest != 26 || most[0].PE != 0 || most[1].PE != 139 {

@@ -88,7 +88,7 @@ func (p *Page) Close() error {
 }
 
 // NewPE makes the page of a PE.
-func NewPE(me, npes, nodes int) (*Page, *PE, error) {
+func NewPE(me libshmem.PE, npes, nodes int) (*Page, *PE, error) {
 	p, err := Create(OfPE, int(unsafe.Sizeof(PE{})))
 	if err != nil {
 		return nil, nil, err

@@ -3,6 +3,7 @@ package trace
 import (
 	"time"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -43,7 +44,7 @@ func (s *several) Rails() []fabric.RailCount { return s.rails.Rails() }
 func (p *provider) Native() fabric.Native { return fabric.Native{} }
 
 // posted records an operation that was posted since begin, or was refused.
-func (p *provider) posted(name string, begin time.Time, to fabric.PE, n uint64, t fabric.Token, inject bool, err error) error {
+func (p *provider) posted(name string, begin time.Time, to libshmem.PE, n uint64, t fabric.Token, inject bool, err error) error {
 	switch {
 	case err != nil:
 		name = "refused " + name

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/shmerr"
 )
 
@@ -41,7 +42,7 @@ type File struct {
 	mu    sync.Mutex
 	file  *os.File
 	out   *bufio.Writer
-	pe    int
+	pe    libshmem.PE
 	begun time.Time
 	wall  int64 // of begun, in nanoseconds from the last round moment
 	count int
@@ -51,13 +52,13 @@ type File struct {
 }
 
 // Name is that of a PE's file: the number comes before the extension.
-func Name(name string, pe int) string {
+func Name(name string, pe libshmem.PE) string {
 	ext := filepath.Ext(name)
-	return strings.TrimSuffix(name, ext) + "." + strconv.Itoa(pe) + ext
+	return strings.TrimSuffix(name, ext) + "." + strconv.Itoa(int(pe)) + ext
 }
 
 // Create begins the file of a PE. host is for people.
-func Create(name string, pe int, host string) (*File, error) {
+func Create(name string, pe libshmem.PE, host string) (*File, error) {
 	f, err := os.Create(name)
 	if err != nil {
 		return nil, &shmerr.Error{
