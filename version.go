@@ -1,4 +1,6 @@
-// Package libshmem has what every part of the module shares: its version, and the number of a PE.
+// Package libshmem has what every part of the module shares: its version, the number of a PE, and
+// an offset in symmetric memory.
+//
 // Nothing else lives here. The library starts at libshmem/capi (the C ABI) and
 // libshmem/runtime/job, which composes it.
 package libshmem

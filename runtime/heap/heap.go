@@ -5,12 +5,12 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/shmerr"
 )
 
-// Offset is a distance in bytes from the start of the user heap. It names the
-// same object on every PE.
-type Offset uint64
+// Offset is a place in the heap: libshmem.Offset, never negative.
+type Offset = libshmem.Offset
 
 // Granule is the alignment and the unit of size of every block: a cache line.
 // Blocks are allocated by all PEs together and then polled, hit by atomics and
@@ -88,7 +88,7 @@ func New(size, align uint64) (*Heap, error) {
 // Alloc takes size bytes, a multiple of align bytes from the start of the heap
 // (0 stands for Granule). The error is an *shmerr.Error of the kind
 // ErrNoMemory or ErrArgument; the heap is then unchanged.
-func (h *Heap) Alloc(size, align uint64) (Offset, error) {
+func (h *Heap) Alloc(size, align uint64) (libshmem.Offset, error) {
 	if align == 0 {
 		align = Granule
 	}
@@ -121,11 +121,11 @@ func (h *Heap) Alloc(size, align uint64) (Offset, error) {
 	}
 	h.addLive(i, size, align)
 	h.trim(i)
-	return Offset(start), nil
+	return libshmem.Offset(start), nil
 }
 
 // Free gives back the block that begins at off.
-func (h *Heap) Free(off Offset) error {
+func (h *Heap) Free(off libshmem.Offset) error {
 	i, err := h.lookup("free", off)
 	if err != nil {
 		return err
@@ -137,16 +137,16 @@ func (h *Heap) Free(off Offset) error {
 
 // Resize is the answer of Realloc.
 type Resize struct {
-	Offset Offset // of the block with the new size
-	Moved  bool   // the old block is still live: copy, then Free it
-	Copy   uint64 // bytes to copy when Moved: the smaller of the two sizes
+	Offset libshmem.Offset // of the block with the new size
+	Moved  bool            // the old block is still live: copy, then Free it
+	Copy   uint64          // bytes to copy when Moved: the smaller of the two sizes
 }
 
 // Realloc gives the block at off the new size. It stays where it is when it
 // shrinks or when the bytes behind it are free, else a second block of the
 // same alignment is allocated. Errors as Alloc and Free; the block is then
 // unchanged.
-func (h *Heap) Realloc(off Offset, size uint64) (Resize, error) {
+func (h *Heap) Realloc(off libshmem.Offset, size uint64) (Resize, error) {
 	i, err := h.lookup("reallocate", off)
 	if err != nil {
 		return Resize{}, err
@@ -180,7 +180,7 @@ func (h *Heap) Realloc(off Offset, size uint64) (Resize, error) {
 // Block finds the live block that contains the byte at off: where it begins
 // and how many bytes were asked for. Bytes between those and the end of the
 // Granule belong to no block.
-func (h *Heap) Block(off Offset) (start Offset, size uint64, ok bool) {
+func (h *Heap) Block(off libshmem.Offset) (start libshmem.Offset, size uint64, ok bool) {
 	if uint64(off) >= h.size {
 		return h.inUpper(off)
 	}
@@ -189,7 +189,7 @@ func (h *Heap) Block(off Offset) (start Offset, size uint64, ok bool) {
 		return 0, 0, false
 	}
 	b := h.blocks.at(i)
-	return Offset(b.off), b.want, uint64(off) < b.off+b.want
+	return libshmem.Offset(b.off), b.want, uint64(off) < b.off+b.want
 }
 
 // End is the first byte behind the last live block: memory before it must be
@@ -264,7 +264,7 @@ func (h *Heap) fit(size, align uint64) (i int32, start uint64) {
 }
 
 // lookup finds the live block that begins at off, or returns an error that names the block there.
-func (h *Heap) lookup(op string, off Offset) (int32, error) {
+func (h *Heap) lookup(op string, off libshmem.Offset) (int32, error) {
 	i := h.live.floor(uint64(off))
 	var cause string
 	switch {
@@ -362,7 +362,7 @@ func roundUp(n uint64) uint64 { return (n + Granule - 1) &^ (Granule - 1) }
 
 func log2(powerOfTwo uint64) uint8 { return uint8(bits.TrailingZeros64(powerOfTwo)) }
 
-func object(off Offset) string { return fmt.Sprintf("the block at offset %#x", uint64(off)) }
+func object(off libshmem.Offset) string { return fmt.Sprintf("the block at offset %#x", uint64(off)) }
 
 func describe(size, align uint64) string {
 	if align == Granule {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/shmerr"
 )
 
@@ -17,7 +18,7 @@ func newHeap(t testing.TB, size, align uint64) *Heap {
 	return h
 }
 
-func alloc(t testing.TB, h *Heap, size, align uint64) Offset {
+func alloc(t testing.TB, h *Heap, size, align uint64) libshmem.Offset {
 	t.Helper()
 	off, err := h.Alloc(size, align)
 	if err != nil {
@@ -74,7 +75,7 @@ func TestErrorsSayWhatIsThere(t *testing.T) {
 
 func TestFreedMemoryIsUsedAgain(t *testing.T) {
 	h := newHeap(t, 1<<20, 4096)
-	var blocks []Offset
+	var blocks []libshmem.Offset
 	for {
 		off, err := h.Alloc(1000, 0)
 		if err != nil {
@@ -145,7 +146,7 @@ func TestBlockKnowsTheBytesAskedFor(t *testing.T) {
 	alloc(t, h, 64, 0)
 	a := alloc(t, h, 70, 0)
 	for _, tt := range []struct {
-		off Offset
+		off libshmem.Offset
 		ok  bool
 	}{{a, true}, {a + 69, true}, {a + 70, false}, {a + 200, false}, {1 << 40, false}} {
 		start, size, ok := h.Block(tt.off)
@@ -169,7 +170,7 @@ func TestEndFollowsTheLastBlock(t *testing.T) {
 		t.Errorf("End = %#x", h.End())
 	}
 	for _, step := range []struct {
-		off Offset
+		off libshmem.Offset
 		end uint64
 	}{{b, 1024}, {a, 0}} {
 		if err := h.Free(step.off); err != nil || h.End() != step.end {
@@ -203,7 +204,7 @@ func TestUndoLeavesNoTrace(t *testing.T) {
 
 func TestManyWellSizedBadlyAlignedBlocks(t *testing.T) {
 	h := newHeap(t, 1<<20, 4096)
-	var holes []Offset
+	var holes []libshmem.Offset
 	for { // holes of 192 bytes that begin at 64 modulo 256
 		alloc(t, h, 64, 0)
 		off, err := h.Alloc(192, 0)
@@ -236,7 +237,7 @@ func TestManyWellSizedBadlyAlignedBlocks(t *testing.T) {
 // though a tighter one lies behind.
 func TestSearchForAnAlignedHoleIsBounded(t *testing.T) {
 	h := newHeap(t, 1<<20, 4096)
-	var holes []Offset
+	var holes []libshmem.Offset
 	for range probes + 10 { // holes of 192 bytes that begin at 64 modulo 256
 		alloc(t, h, 64, 0)
 		holes = append(holes, alloc(t, h, 192, 0))
@@ -295,7 +296,7 @@ func BenchmarkAllocFree(b *testing.B) {
 			for i := range sizes {
 				sizes[i] = 1 + rnd.Uint64N(1<<(6+rnd.Uint64N(20)))
 			}
-			held := make([]Offset, n)
+			held := make([]libshmem.Offset, n)
 			for i := range held {
 				held[i] = alloc(b, h, sizes[i%len(sizes)], 0)
 			}

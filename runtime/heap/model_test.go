@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/shmerr"
 )
 
@@ -128,7 +129,7 @@ func (h *Heap) check() error {
 }
 
 type modelBlock struct {
-	off   Offset
+	off   libshmem.Offset
 	want  uint64
 	align uint64
 	id    int
@@ -166,7 +167,7 @@ func (d *driver) alloc(size, align uint64) error {
 	return d.hold(off, size, align)
 }
 
-func (d *driver) hold(off Offset, size, align uint64) error {
+func (d *driver) hold(off libshmem.Offset, size, align uint64) error {
 	d.held = append(d.held, modelBlock{off, size, align, d.m.next})
 	d.m.next++
 	return d.m.fill(int(off/Granule), cellsOf(size), d.m.next-1)
@@ -262,7 +263,7 @@ func (d *driver) allocUpper(size, align uint64, above int) error {
 	if want < 0 || uint64(off) != uint64(want)*Granule {
 		return fmt.Errorf("%d bytes above, aligned to %d: at %#x, the model puts them in cell %d", size, align, off, want)
 	}
-	if start, n, ok := d.h.Block(off + Offset(size) - 1); start != off || n != size || !ok {
+	if start, n, ok := d.h.Block(off + libshmem.Offset(size) - 1); start != off || n != size || !ok {
 		return fmt.Errorf("the last of %d bytes at %#x is of a block at %#x, %d bytes, %v", size, off, start, n, ok)
 	}
 	d.uppers = append(d.uppers, modelBlock{off, size, align, d.m.next})

@@ -3,6 +3,7 @@ package heap
 import (
 	"slices"
 
+	"libshmem"
 	"libshmem/runtime/shmerr"
 )
 
@@ -14,7 +15,7 @@ type upper struct{ off, size uint64 }
 // committed for them stay below everything that AllocUpper has given out, and above the byte at
 // above: until it is freed, Alloc has room only up to there. Errors as Alloc, and a heap that is
 // unchanged.
-func (h *Heap) AllocUpper(size, align, above uint64) (Offset, error) {
+func (h *Heap) AllocUpper(size, align, above uint64) (libshmem.Offset, error) {
 	if size == 0 || align == 0 || align&(align-1) != 0 {
 		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align), Cause: shmerr.Causef(shmerr.ErrArgument, "nothing, or no power of two")}
 	}
@@ -30,7 +31,7 @@ func (h *Heap) AllocUpper(size, align, above uint64) (Offset, error) {
 		if off := (end - min(end, size)) &^ (align - 1); end >= size && off >= floor {
 			h.uppers = slices.Insert(h.uppers, i, upper{off, size})
 			h.bound()
-			return Offset(off), nil
+			return libshmem.Offset(off), nil
 		}
 		end = next
 	}
@@ -40,7 +41,7 @@ func (h *Heap) AllocUpper(size, align, above uint64) (Offset, error) {
 }
 
 // FreeUpper frees a block of AllocUpper.
-func (h *Heap) FreeUpper(off Offset) error {
+func (h *Heap) FreeUpper(off libshmem.Offset) error {
 	i := slices.IndexFunc(h.uppers, func(u upper) bool { return u.off == uint64(off) })
 	if i < 0 {
 		return &shmerr.Error{Op: "free", Object: object(off), Cause: shmerr.Causef(shmerr.ErrAddress, "none begins there in the upper part of the heap")}
@@ -51,10 +52,10 @@ func (h *Heap) FreeUpper(off Offset) error {
 }
 
 // inUpper is Block for the upper part.
-func (h *Heap) inUpper(off Offset) (start Offset, size uint64, ok bool) {
+func (h *Heap) inUpper(off libshmem.Offset) (start libshmem.Offset, size uint64, ok bool) {
 	for _, u := range h.uppers {
 		if uint64(off)-u.off < u.size {
-			return Offset(u.off), u.size, true
+			return libshmem.Offset(u.off), u.size, true
 		}
 	}
 	return 0, 0, false

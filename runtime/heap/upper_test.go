@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/shmerr"
 )
 
@@ -19,7 +20,7 @@ func TestUpperPart(t *testing.T) {
 	}
 	give := func(off uint64) {
 		t.Helper()
-		if err := h.FreeUpper(Offset(off)); err != nil {
+		if err := h.FreeUpper(libshmem.Offset(off)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +42,7 @@ func TestUpperPart(t *testing.T) {
 		t.Errorf("no room: %v\nwant %s", err, want)
 	}
 	for off, ok := range map[uint64]bool{9 * unit: true, 10 * unit: true, 11 * unit: false, 12*unit + 7: true, 13 * unit: true, 16*unit - 1: true, 16 * unit: false} {
-		if _, _, got := h.Block(Offset(off)); got != ok {
+		if _, _, got := h.Block(libshmem.Offset(off)); got != ok {
 			t.Errorf("a block at %#x: %v, want %v", off, got, ok)
 		}
 	}

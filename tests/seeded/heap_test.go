@@ -11,8 +11,8 @@ var heapDefects = []defect{
 	},
 	{
 		id: "heap/last-byte", file: "runtime/heap/heap.go",
-		was:  "return Offset(b.off), b.want, uint64(off) < b.off+b.want",
-		is:   "return Offset(b.off), b.want, uint64(off) <= b.off+b.want",
+		was:  "return libshmem.Offset(b.off), b.want, uint64(off) < b.off+b.want",
+		is:   "return libshmem.Offset(b.off), b.want, uint64(off) <= b.off+b.want",
 		user: "SHMEM_CHECKS=full lets the byte behind an allocation pass",
 		by:   unit("./runtime/heap", "^TestBlockKnowsTheBytesAskedFor$"), says: `Block\(0x86\) = 0x40, 70, true`,
 	},
