@@ -40,7 +40,7 @@ const NoToken = ^Token(0)
 
 // From returns the PE whose Write a completion of KindData is for, where Caps.Source holds, else
 // NoPE. Few providers know the length of such a Write, so Len holds the PE.
-func (c *Completion) From() libshmem.PE { return libshmem.PE(int32(uint32(c.Len))) }
+func (c *Completion) From() libshmem.PE { return libshmem.PE(uint32(c.Len)) }
 
 // SetFrom sets the PE; providers call it.
 func (c *Completion) SetFrom(pe libshmem.PE) { c.Len = uint64(uint32(pe)) }
