@@ -10,6 +10,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/proxy/backlog"
 )
 
 // driverWatch reports calls of the GPU driver that do not return, and work that the driver has
@@ -22,13 +23,9 @@ import (
 // only for a look or a report, and no thread holds mu during a driver call. A thread that blocks in
 // the driver is in C, and takes no processor from Go.
 type driverWatch struct {
-	facts gpu.Facts
-	limit time.Duration // after which a call is reported; 0: only when a report is asked for
-	say   func(text string)
-	asked func() uint32 // counts the reports that have been asked for
-	calls func(to []cuda.Call) []cuda.Call
-	over  chan struct{}
-	gone  chan struct{} // nil: no goroutine looks
+	driverConfig
+	over chan struct{}
+	gone chan struct{} // nil: no goroutine looks
 
 	mu          sync.Mutex
 	driverCalls map[string]func() string // by the caller's name: the purpose of its driver call
@@ -38,6 +35,15 @@ type driverWatch struct {
 	seen        []cuda.Call
 	told        uint32 // the value of asked at the last report
 	undone      undone
+}
+
+// driverConfig is what a driver watch looks at, and how it reports.
+type driverConfig struct {
+	Facts gpu.Facts
+	Limit time.Duration // after which a call is reported; 0: only when a report is asked for
+	Say   func(text string)
+	Asked func() uint32 // counts the reports that have been asked for
+	Calls func(to []cuda.Call) []cuda.Call
 }
 
 // watchedCall is a call under way, with the time at which it was first seen.
@@ -55,12 +61,13 @@ const (
 	watchLong = 2 * watchInterval
 )
 
-// streams adds a source of the work that a proxy has given the GPU.
-func (h *driverWatch) streams(by undoneBy) {
+// streams adds a source of the work that a proxy has given the GPU. apart: in a context of the
+// library's own.
+func (h *driverWatch) streams(proxy string, apart bool, what func(to []backlog.Work) []backlog.Work) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// Work points into the list of sources, so the list is made anew.
-	h.undone = undone{of: append(slices.Clone(h.undone.of), by)}
+	h.undone = undone{of: append(slices.Clone(h.undone.of), undoneBy{proxy, apart, what})}
 }
 
 // driverCall adds a function that returns the purpose of a caller's driver call.
@@ -82,9 +89,10 @@ func (h *driverWatch) serve(rings []*queue.Ring) {
 }
 
 // begin starts the goroutine that looks. It runs until end.
-func (h *driverWatch) begin() {
+func (h *driverWatch) begin(c driverConfig) {
+	h.driverConfig = c
 	h.over, h.gone = make(chan struct{}), make(chan struct{})
-	h.told = h.asked()
+	h.told = h.Asked()
 	go h.run()
 }
 
@@ -97,11 +105,14 @@ func (h *driverWatch) end() {
 	}
 }
 
+// running reports whether the goroutine runs.
+func (h *driverWatch) running() bool { return h.gone != nil }
+
 func (h *driverWatch) run() {
 	defer close(h.gone)
 	every := watchInterval
-	if h.limit > 0 {
-		every = max(min(every, h.limit/8), time.Millisecond)
+	if h.Limit > 0 {
+		every = max(min(every, h.Limit/8), time.Millisecond)
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -111,7 +122,7 @@ func (h *driverWatch) run() {
 			return
 		case now := <-tick.C:
 			for _, text := range h.look(now) {
-				h.say(text)
+				h.Say(text)
 			}
 		}
 	}
@@ -121,7 +132,7 @@ func (h *driverWatch) run() {
 func (h *driverWatch) look(now time.Time) (tell []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.seen = h.calls(h.seen[:0])
+	h.seen = h.Calls(h.seen[:0])
 	h.before, h.under = h.under, h.before[:0]
 	for _, c := range h.seen {
 		i := slices.IndexFunc(h.before, func(o watchedCall) bool { return o.Call == c })
@@ -131,13 +142,13 @@ func (h *driverWatch) look(now time.Time) (tell []string) {
 			h.under = append(h.under, h.before[i])
 		}
 	}
-	count := h.asked()
+	count := h.Asked()
 	asked := count != h.told
 	h.told = count
 	const goesOn = " (the wait goes on)"
 	tells := func(since time.Time, told *bool) bool {
 		age := now.Sub(since)
-		late := h.limit > 0 && age >= h.limit && !*told
+		late := h.Limit > 0 && age >= h.Limit && !*told
 		*told = *told || late
 		return late || asked && age >= watchLong
 	}
@@ -149,7 +160,7 @@ func (h *driverWatch) look(now time.Time) (tell []string) {
 	h.undone.look(now)
 	for i := range h.undone.under {
 		if w := &h.undone.under[i]; tells(w.since, &w.told) {
-			tell = append(tell, w.text(now)+h.waiting()+w.why(h.facts)+goesOn)
+			tell = append(tell, w.text(now)+h.waiting()+w.why(h.Facts)+goesOn)
 		}
 	}
 	return tell
@@ -206,7 +217,7 @@ func (h *driverWatch) why(c *watchedCall) string {
 	}
 	cause, remedy := "the program copies to pageable memory behind a stream that waits for another PE",
 		"synchronize the stream before such a copy or copy to pinned memory; docs/guides/gpu-network.md"
-	if !h.facts.Eager {
+	if !h.Facts.Eager {
 		cause = "the program loads a kernel, by its first launch, beside one that runs, or " + strings.TrimPrefix(cause, "the program ")
 		remedy = "launch each kernel once before, and " + remedy
 	}
@@ -220,14 +231,4 @@ func (h *driverWatch) why(c *watchedCall) string {
 func waitsForKernels(call string) bool {
 	return slices.ContainsFunc([]string{"cuMemAlloc", "cuMemFree", "cuMemHost", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease", "cuMemAddress", "cuIpc"},
 		func(prefix string) bool { return strings.HasPrefix(call, prefix) })
-}
-
-// watchDriver watches the driver calls, if this PE has a GPU.
-func (j *Job) watchDriver(asked func() uint32) {
-	if j.gpu == nil || j.gpu.dev == nil {
-		return
-	}
-	h := &j.driverWatch
-	h.facts, h.limit, h.say, h.asked, h.calls = j.gpu.dev.Facts(), j.Config.Timeout, j.Report, asked, j.gpu.dev.Calls
-	h.begin()
 }

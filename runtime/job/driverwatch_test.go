@@ -9,17 +9,16 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
-	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
 )
 
 // fakeDriverWatch returns a driver watch with simulated calls. The test passes the time by hand.
 func fakeDriverWatch(limit time.Duration, calls *[]cuda.Call, asked *uint32) *driverWatch {
-	return &driverWatch{
-		facts: gpu.Facts{Lazy: true}, limit: limit, asked: func() uint32 { return atomic.LoadUint32(asked) },
-		calls: func(to []cuda.Call) []cuda.Call { return append(to, *calls...) },
-	}
+	return &driverWatch{driverConfig: driverConfig{
+		Facts: gpu.Facts{Lazy: true}, Limit: limit, Asked: func() uint32 { return atomic.LoadUint32(asked) },
+		Calls: func(to []cuda.Call) []cuda.Call { return append(to, *calls...) },
+	}}
 }
 
 const (
@@ -112,7 +111,7 @@ func TestDriverWatchCause(t *testing.T) {
 	calls := []cuda.Call{{Name: "cuMemcpyAsync", Turn: 1}, {Name: "cuEventSynchronize", Turn: 1, Slot: 1}}
 	var asked uint32
 	h := fakeDriverWatch(time.Second, &calls, &asked)
-	h.facts = gpu.Facts{Eager: true}
+	h.Facts = gpu.Facts{Eager: true}
 	const slots = 256
 	memory := make([]uint64, 2*slots)
 	r, err := queue.New(queue.Memory{
@@ -143,8 +142,8 @@ func TestDriverWatchLooks(t *testing.T) {
 	var asked uint32
 	h := fakeDriverWatch(10*time.Millisecond, &calls, &asked)
 	said := make(chan string, 8)
-	h.say = func(text string) { said <- text }
-	h.begin()
+	h.Say = func(text string) { said <- text }
+	h.begin(h.driverConfig)
 	if text := <-said; !strings.Contains(text, "cuMemcpyAsync") {
 		t.Errorf("it says %s", text)
 	}
@@ -153,10 +152,5 @@ func TestDriverWatchLooks(t *testing.T) {
 	close(said)
 	for text := range said {
 		t.Errorf("it says more: %s", text)
-	}
-	j := &Job{Config: &config.Config{}}
-	j.watchDriver(func() uint32 { return 0 }) // without a GPU
-	if j.driverWatch.gone != nil {
-		t.Error("a goroutine looks at the driver of a PE without a GPU")
 	}
 }

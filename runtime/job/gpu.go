@@ -133,6 +133,15 @@ func (j *Job) openGPU(listener *devmem.Listener, infos []peerInfo) error {
 	return err
 }
 
+// watchDriver watches the driver calls, if this PE has a GPU.
+func (j *Job) watchDriver(asked func() uint32) {
+	if j.gpu == nil || j.gpu.dev == nil {
+		return
+	}
+	dev := j.gpu.dev
+	j.driverWatch.begin(driverConfig{Facts: dev.Facts(), Limit: j.Config.Timeout, Say: j.Report, Asked: asked, Calls: dev.Calls})
+}
+
 // address returns where this PE's GPU and its copy engine reach the user heap of the PE with this
 // rank on the node, or 0.
 func (g *graphics) address(rank int) gpu.Address {

@@ -169,7 +169,7 @@ func (j *Job) stage(e *proxy.Engine) error {
 	}
 	s := j.stages[last]
 	j.driverWatch.driverCall(name, s.DriverCall)
-	j.driverWatch.streams(undoneBy{name, apart, s.Undone})
+	j.driverWatch.streams(name, apart, s.Undone)
 	return nil
 }
 

@@ -1,0 +1,16 @@
+package job
+
+import (
+	"testing"
+
+	"libshmem/runtime/config"
+)
+
+// TestNoDriverWatch: a PE without a GPU has no driver to watch.
+func TestNoDriverWatch(t *testing.T) {
+	j := &Job{Config: &config.Config{}}
+	j.watchDriver(func() uint32 { return 0 }) // without a GPU
+	if j.driverWatch.running() {
+		t.Error("a goroutine looks at the driver of a PE without a GPU")
+	}
+}
