@@ -84,7 +84,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	if *net {
 		return testFabric(cfg, findings, environ, stdout, stderr)
 	}
-	boot, err := job.Meet(cfg, environ)
+	boot, err := job.Join(cfg, environ, job.Given{}, nil)
 	defer job.Depart()
 	if err != nil {
 		findings = append(findings, doctor.Failed(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))

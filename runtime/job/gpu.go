@@ -8,7 +8,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/amo"
@@ -230,7 +229,7 @@ func (j *Job) Mapped(pe topo.PE) unsafe.Pointer {
 	if near := j.Near(pe); near != nil || j.gpu == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me) {
 		return near
 	}
-	return pointer(j.gpu.address(j.Nodes.Rank(pe)))
+	return j.gpu.address(j.Nodes.Rank(pe)).Pointer()
 }
 
 // Near returns where loads and stores of this process reach the user heap of a PE, or nil.
@@ -340,41 +339,9 @@ func (j *Job) OnGPU(at unsafe.Pointer) bool {
 	return err == nil && p.Place == gpu.OnDevice
 }
 
-// pointer turns an address outside Go's memory into a pointer. If the address is a GPU's, the CPU
-// must not follow it.
-func pointer(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
-
 // someGPU reports whether some PE of the job has a heap that its GPU reaches.
 func (j *Job) someGPU() bool {
 	return slices.ContainsFunc(j.kinds, func(k config.HeapKind) bool { return k != config.HeapHost })
-}
-
-// reserveWork reserves memory for collectives of kernels at the start of every heap, if some PE of
-// the job has a GPU.
-func (j *Job) reserveWork() error {
-	if !j.someGPU() {
-		return nil
-	}
-	j.work.teams = teamAreas(j.NPEs, j.Layout.Teams, j.Config.SymmetricSize)
-	j.work.size = queue.WorkSize(j.NPEs) + j.work.teams*queue.WorkTeamSize(j.NPEs) + queue.WorkStream
-	at, err := j.Heap.Alloc(j.work.size, 0)
-	if err == nil {
-		err = j.Commit()
-	}
-	if err != nil {
-		return fmt.Errorf("reserve %d bytes of the heap for collectives of kernels: %w (raise SHMEM_SYMMETRIC_SIZE)", j.work.size, err)
-	}
-	j.work.offset = uint64(at)
-	if j.gpu == nil || j.heap != config.HeapDevice {
-		return nil // main memory begins as zeros
-	}
-	start := unsafe.Add(j.UserHeap(), at)
-	if err := j.Clear(start, j.work.size); err != nil {
-		return err
-	}
-	// Within a GPU the driver may copy with a kernel, which it loads at the first copy. That has to
-	// happen now, and not while kernels of the program run.
-	return j.Move(start, unsafe.Add(start, j.work.size/2), 8)
 }
 
 // someApart reports whether PEs of the job need the network; all PEs get the same answer. The whole

@@ -155,7 +155,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if j.Config.Ranges != 0 && j.ranges.live == 0 {
 		j.log.Printf("pe", config.LogInfo, "SHMEM_NVTX: no profiler listens, nothing is shown (one sets NVTX_INJECTION64_PATH)")
 	}
-	if j.boot, err = j.meet(&o); err != nil {
+	if j.boot, err = Join(j.Config, o.Environ, o.Given, j.log); err != nil {
 		return err
 	}
 	j.Me, j.NPEs = j.boot.Rank(), j.boot.Size()
@@ -279,7 +279,11 @@ func (j *Job) shareMemory(statics Statics) error {
 	if err := agree(infos); err != nil {
 		return err
 	}
-	if j.statics, err = agreeStatics(infos, int(j.Me), j.Config.Statics); err != nil {
+	of := make([]Statics, len(infos))
+	for i := range infos {
+		of[i] = infos[i].Statics
+	}
+	if j.statics, err = agreeStatics(of, int(j.Me), j.Config.Statics); err != nil {
 		return err
 	}
 	j.Layout = NewLayout(j.NPEs, j.statics.Size)
@@ -375,6 +379,16 @@ func (j *Job) HeapFile() (fd int, at uint64, ok bool) {
 	}
 	fd, at = j.segment.Place(j.Nodes.Rank(j.Me))
 	return fd, at, true
+}
+
+// Statics returns the place of the program's statics. It returns false if they stay where they are;
+// the first result has the reason.
+func (j *Job) Statics() (Statics, StaticsPlace, bool) {
+	if j.statics.Size == 0 {
+		return j.statics, StaticsPlace{}, false
+	}
+	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
+	return j.statics, StaticsPlace{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -int64(j.Layout.StaticsOffset)}, true
 }
 
 // Commit provides memory behind all live blocks of the heap.

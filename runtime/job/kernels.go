@@ -119,8 +119,8 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 		return nil, err
 	}
 	here := func(at uint64) unsafe.Pointer { return unsafe.Add(k.shared.Host, at) }
-	there := func(at uint64) unsafe.Pointer { return pointer(k.shared.Device + gpu.Address(at)) }
-	nearby := func(at uint64) unsafe.Pointer { return pointer(k.near.Device + gpu.Address(at)) }
+	there := func(at uint64) unsafe.Pointer { return (k.shared.Device + gpu.Address(at)).Pointer() }
+	nearby := func(at uint64) unsafe.Pointer { return (k.near.Device + gpu.Address(at)).Pointer() }
 	k.State, k.At = (*queue.State)(here(image)), k.near.Device+gpu.Address(image)
 	k.report = (*queue.Report)(here(report))
 
@@ -131,7 +131,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	for pe := range table {
 		if a := j.direct(topo.PE(pe)); a != 0 {
 			users[pe] = uint64(a)
-			table[pe].Direct = pointer(a - gpu.Address(internal))
+			table[pe].Direct = (a - gpu.Address(internal)).Pointer()
 		}
 		if pe < len(first) && j.Config.Checks != config.ChecksFull {
 			first[pe] = uint64(uintptr(table[pe].Direct))

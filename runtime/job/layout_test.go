@@ -61,3 +61,16 @@ func TestTeams(t *testing.T) {
 		}
 	}
 }
+
+// The area is whole pages, below everything else of the internal area, and the offsets
+// of the rest do not depend on it.
+func TestLayoutOfStatics(t *testing.T) {
+	without := NewLayout(8, 0)
+	with := NewLayout(8, 3*controlPage)
+	if with.StaticsOffset%controlPage != 0 || with.StaticsOffset-without.Internal != 3*controlPage {
+		t.Errorf("with %+v, without %+v", with, without)
+	}
+	if with.Internal != with.StaticsOffset || with.TeamsOffset != without.TeamsOffset || with.InboxOffset != without.InboxOffset {
+		t.Errorf("with %+v, without %+v", with, without)
+	}
+}

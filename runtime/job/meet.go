@@ -21,6 +21,7 @@ import (
 	"libshmem/runtime/bootstrap/uid"
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmerr"
+	"libshmem/runtime/shmlog"
 )
 
 // A bootstrapChoice is one bootstrap: the sign that the process was started for it, and the
@@ -124,14 +125,16 @@ func choose(s *surroundings) (*bootstrapChoice, string, error) {
 	return nil, "", fmt.Errorf("join job: there is no bootstrap %q", forced)
 }
 
-// meet chooses the bootstrap, and opens it.
-func (j *Job) meet(o *Options) (bootstrap.Bootstrap, error) {
-	s := &surroundings{config: j.Config, env: environment(o.Environ), given: o.Given, warn: j.warn}
+// Join chooses the bootstrap, and opens it. environ has "NAME=value" entries. A nil log logs nothing.
+func Join(cfg *config.Config, environ []string, given Given, log *shmlog.Log) (bootstrap.Bootstrap, error) {
+	// A problem while the PEs come together, such as a connection from a process that is no PE.
+	warn := func(text string) { log.Printf("bootstrap", config.LogWarn, "%s", text) }
+	s := &surroundings{config: cfg, env: environment(environ), given: given, warn: warn}
 	w, why, err := choose(s)
 	if err != nil {
 		return nil, err
 	}
-	j.log.Printf("bootstrap", config.LogDebug, "%s, because of %s", w.name, why)
+	log.Printf("bootstrap", config.LogDebug, "%s, because of %s", w.name, why)
 	place := w.place
 	if w.name == "slurm" && s.env[slurm.EnvSize] == "1" {
 		place = nil // in a step of one task every process is alone

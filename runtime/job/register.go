@@ -35,6 +35,9 @@ type nicGPU struct {
 	flushes *cuda.Device
 }
 
+// exporterOf returns the driver's GPU as a registry needs it.
+func exporterOf(dev *cuda.Device) exporter { return nicGPU{dev, dev.For(flusher)} }
+
 func (g nicGPU) FlushWrites(all bool) error { return g.flushes.FlushWrites(all) }
 
 // registrant is the endpoint that a heap is registered with: a nicEnd.
@@ -46,14 +49,22 @@ type registrant interface {
 	Locked(f func())
 }
 
+// registryConfig is the heap and what is known of it.
+type registryConfig struct {
+	GPU  exporter
+	Heap gpu.Address
+	Want config.GPUNet // auto, or one path
+	VMM  bool          // the heap grows
+	All  bool          // other GPUs load from it, too
+	Log  func(level config.LogLevel, format string, args ...any)
+}
+
+// newRegistry returns a registry without endpoints.
+func newRegistry(c registryConfig) *registry { return &registry{registryConfig: c} }
+
 // registry lets NICs reach the user heap of this PE in GPU memory.
 type registry struct {
-	dev  exporter
-	heap gpu.Address
-	want config.GPUNet // auto, or one path
-	vmm  bool          // the heap grows
-	all  bool          // other GPUs load from it, too
-	log  func(level config.LogLevel, format string, args ...any)
+	registryConfig
 
 	ends     []registration
 	unsynced bool // the log says that copies are not made synchronous
@@ -78,19 +89,19 @@ var nicPathNames = map[config.GPUNet]string{config.GPUNetDMABuf: "dma-buf", conf
 func (r *registry) open(with registrant, parts []devmem.Extent) error {
 	way := config.GPUNetStage
 	for _, w := range nicPaths {
-		if r.want != config.GPUNetAuto && r.want != w {
+		if r.Want != config.GPUNetAuto && r.Want != w {
 			continue
 		}
 		err := r.try(with, w, parts)
 		if err == nil {
-			r.log(config.LogInfo, "the NIC reaches the heap by %s, flushes: %v", nicPathNames[w], r.flush() != nil)
+			r.Log(config.LogInfo, "the NIC reaches the heap by %s, flushes: %v", nicPathNames[w], r.flush() != nil)
 			way = w
 			break
 		}
-		if r.want == w {
+		if r.Want == w {
 			return fmt.Errorf("SHMEM_GPU_NET=%s: %w (set it to auto to take what works)", w, err)
 		}
-		r.log(config.LogInfo, "the NIC does not reach the heap by %s: %v", nicPathNames[w], err)
+		r.Log(config.LogInfo, "the NIC does not reach the heap by %s: %v", nicPathNames[w], err)
 	}
 	r.ends = append(r.ends, registration{with, way, len(parts)})
 	return nil
@@ -121,18 +132,18 @@ const (
 // flush returns the function that has to be called before anything acts on what a NIC has written,
 // or nil.
 func (r *registry) flush() func() error {
-	order := r.dev.Facts().WritesOrdering
-	if order >= orderedForAll || order >= orderedForOwner && !r.all {
+	order := r.GPU.Facts().WritesOrdering
+	if order >= orderedForAll || order >= orderedForOwner && !r.All {
 		return nil
 	}
-	return func() error { return r.dev.FlushWrites(r.all) }
+	return func() error { return r.GPU.FlushWrites(r.All) }
 }
 
 // allows says why a path cannot be used, as far as that is known before a try.
 func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
-	f := r.dev.Facts()
+	f := r.GPU.Facts()
 	no := func(format string, args ...any) error {
-		return &shmerr.Error{Op: "register", Object: "memory of " + r.dev.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, format, args...)}
+		return &shmerr.Error{Op: "register", Object: "memory of " + r.GPU.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, format, args...)}
 	}
 	switch {
 	case r.flush() != nil && f.FlushWrites&1 == 0:
@@ -141,7 +152,7 @@ func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
 		return no("the driver, of CUDA %s, exports no dma-buf of it", f.Driver)
 	case way == config.GPUNetDMABuf && c.GPU && !c.DMABuf:
 		return no("the provider takes no dma-bufs (efa and verbs do, of libfabric 1.20 and later)")
-	case way == config.GPUNetPeerMem && (!f.RDMA || r.vmm && !f.RDMAVMM):
+	case way == config.GPUNetPeerMem && (!f.RDMA || r.VMM && !f.RDMAVMM):
 		return no("the driver gives NICs no access to it")
 	}
 	return nil // only the provider knows whether it takes it
@@ -149,17 +160,17 @@ func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
 
 // register registers one part of the heap, which may belong to a loan.
 func (r *registry) register(with registrant, way config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
-	at := r.heap + gpu.Address(x.Offset)
-	m := fabric.GPUMemory{Base: pointer(at), Len: x.Size, Device: r.dev.Number(), File: -1, Live: loan != 0}
+	at := r.Heap + gpu.Address(x.Offset)
+	m := fabric.GPUMemory{Base: at.Pointer(), Len: x.Size, Device: r.GPU.Number(), File: -1, Live: loan != 0}
 	if way == config.GPUNetDMABuf {
-		fd, err := r.dev.ExportDMABuf(at, x.Size)
+		fd, err := r.GPU.ExportDMABuf(at, x.Size)
 		if err != nil {
 			return err
 		}
 		// The registration holds the memory.
 		defer func() {
 			if err := unix.Close(fd); err != nil {
-				r.log(config.LogError, "close a dma-buf: %v", err)
+				r.Log(config.LogError, "close a dma-buf: %v", err)
 			}
 		}()
 		m.File = fd
@@ -167,9 +178,9 @@ func (r *registry) register(with registrant, way config.GPUNet, loan gpustage.Lo
 	if err := with.RegisterHeap(x.Offset, loan, m); err != nil {
 		return err
 	}
-	if err := r.dev.SyncMemops(at); err != nil && !r.unsynced {
+	if err := r.GPU.SyncMemops(at); err != nil && !r.unsynced {
 		r.unsynced = true
-		r.log(config.LogInfo, "a NIC may read before a synchronous copy of the program's has arrived: %v", err)
+		r.Log(config.LogInfo, "a NIC may read before a synchronous copy of the program's has arrived: %v", err)
 	}
 	return nil
 }
@@ -204,7 +215,7 @@ func (r *registry) lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 			}
 			continue
 		}
-		r.log(config.LogInfo, "%d bytes that are lent to the heap are registered in %d parts: %v", all.Size, len(chunks), err)
+		r.Log(config.LogInfo, "%d bytes that are lent to the heap are registered in %d parts: %v", all.Size, len(chunks), err)
 		for _, x := range chunks {
 			if err := r.judge(e, x, r.add(e, loan, x)); err != nil {
 				return err
@@ -225,66 +236,26 @@ func (r *registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (er
 func (r *registry) judge(e *registration, x devmem.Extent, err error) error {
 	switch {
 	case err == nil:
-	case r.want == e.way:
+	case r.Want == e.way:
 		return fmt.Errorf("SHMEM_GPU_NET=%s: %w", e.way, err)
 	default:
-		r.log(config.LogWarn, "%d bytes of the heap at offset %#x are staged: %v", x.Size, x.Offset, err)
+		r.Log(config.LogWarn, "%d bytes of the heap at offset %#x are staged: %v", x.Size, x.Offset, err)
 	}
 	return nil
 }
 
-// registers reports whether NICs may be asked to reach this PE's heap.
-func (j *Job) registers() bool { return j.heap == config.HeapDevice && reaches(j.Config.GPUNet) }
-
 // reaches reports whether a setting lets NICs reach GPU memory.
 func reaches(way config.GPUNet) bool { return way != config.GPUNetStage && way != config.GPUNetCopy }
 
-// register lets the NIC of an engine reach the heap.
-func (j *Job) register(e nicEnd) error {
-	g := j.gpu
-	if g.nics == nil {
-		neighbours := 0
-		for _, pe := range j.Nodes.Peers(j.Me) {
-			if j.kinds[pe] == config.HeapDevice {
-				neighbours++
-			}
-		}
-		g.nics = &registry{
-			dev: nicGPU{g.dev, g.dev.For(flusher)}, heap: g.address(j.Nodes.Rank(j.Me)), want: j.Config.GPUNet, vmm: g.device.Path() == devmem.VMM,
-			all: neighbours > 1 && !j.Config.DisableP2P,
-			log: func(level config.LogLevel, format string, args ...any) { j.log.Printf("gpu", level, format, args...) },
-		}
-	}
-	return g.nics.open(e, g.device.Extents())
+// direct reports whether some NIC reaches the heap. A nil registry has none.
+func (r *registry) direct() bool {
+	return r != nil && slices.ContainsFunc(r.ends, func(e registration) bool { return e.way != config.GPUNetStage })
 }
 
-// staged reports whether bytes of this PE's heap reach the network through main memory. If NICs or
-// copies between GPUs take them from where they are, that is sooner than through a cell of a ring.
-func (j *Job) staged() bool {
-	if j.heap != config.HeapDevice || j.Config.GPUNet == config.GPUNetCopy {
-		return false
-	}
-	nics := j.gpu.nics
-	return nics == nil || !slices.ContainsFunc(nics.ends, func(e registration) bool { return e.way != config.GPUNetStage })
-}
-
-// gpuNet says, for the banner, how the network reaches this PE's GPU memory.
-func (j *Job) gpuNet() string {
-	if way := j.gpuPath(); way != "" {
-		return ", GPU memory " + way
-	}
-	return ""
-}
-
-// gpuPath returns the path; "" if the heap is in main memory.
-func (j *Job) gpuPath() string {
-	switch {
-	case j.heap != config.HeapDevice:
+// path returns the name of the path by which the first endpoint reaches the heap; "" if it does not.
+func (r *registry) path() string {
+	if r == nil {
 		return ""
-	case j.gpu.nics != nil && nicPathNames[j.gpu.nics.ends[0].way] != "":
-		return "by " + nicPathNames[j.gpu.nics.ends[0].way]
-	case j.Config.GPUNet == config.GPUNetCopy:
-		return "staged, and copied within hosts"
 	}
-	return "staged"
+	return nicPathNames[r.ends[0].way]
 }

@@ -120,9 +120,9 @@ var (
 	three  = append(slices.Clone(two), devmem.Extent{Offset: 34 << 20, Size: 64 << 20})
 )
 
-func newRegistry(t *testing.T, want config.GPUNet, f gpu.Facts, c fabric.Caps) (*registry, *recorder) {
+func fakeRegistry(t *testing.T, want config.GPUNet, f gpu.Facts, c fabric.Caps) (*registry, *recorder) {
 	r := &recorder{t: t, facts: f, caps: c, fail: map[string]error{}}
-	return &registry{dev: r, heap: heapAt, want: want, vmm: true, log: r.log}, r
+	return newRegistry(registryConfig{GPU: r, Heap: heapAt, Want: want, VMM: true, Log: r.log}), r
 }
 
 func same(t *testing.T, what string, got, want []string) {
@@ -200,7 +200,7 @@ func TestRegistryOpen(t *testing.T) {
 			}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			r, rec := newRegistry(t, c.want, c.facts, c.caps)
+			r, rec := fakeRegistry(t, c.want, c.facts, c.caps)
 			if c.fail != "" {
 				rec.fail[c.fail] = no
 			}
@@ -235,8 +235,8 @@ func TestRegistryFlush(t *testing.T) {
 	} {
 		facts := hopper
 		facts.WritesOrdering = c.order
-		r, rec := newRegistry(t, config.GPUNetAuto, facts, nic)
-		r.all = c.all
+		r, rec := fakeRegistry(t, config.GPUNetAuto, facts, nic)
+		r.All = c.all
 		if err := r.open(rec, two); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestRegistryFlush(t *testing.T) {
 // A new part of the heap is registered with every endpoint, once, with the lock held.
 func TestRegistryGrow(t *testing.T) {
 	last := []string{"export 0x7002200000 67108864", "dmabuf 0x7002200000 at 35651584: 67108864 of GPU 2 from 0", "sync 0x7002200000"}
-	r, rec := newRegistry(t, config.GPUNetAuto, hopper, nic)
+	r, rec := fakeRegistry(t, config.GPUNetAuto, hopper, nic)
 	staged := &recorder{t: t}
 	if err := r.open(rec, two); err != nil {
 		t.Fatal(err)
@@ -285,7 +285,7 @@ func TestRegistryGrow(t *testing.T) {
 		{config.GPUNetAuto, 2, 2, ""},
 		{config.GPUNetDMABuf, 2, 5, "SHMEM_GPU_NET=dmabuf: full"},
 	} {
-		r, rec := newRegistry(t, c.want, hopper, nic)
+		r, rec := fakeRegistry(t, c.want, hopper, nic)
 		if err := r.open(rec, two); err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +335,7 @@ func TestRegistryLend(t *testing.T) {
 			[]string{parts}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			r, rec := newRegistry(t, c.want, hopper, nic)
+			r, rec := fakeRegistry(t, c.want, hopper, nic)
 			staged := &recorder{t: t}
 			if err := r.open(rec, two); err != nil {
 				t.Fatal(err)

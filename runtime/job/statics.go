@@ -36,14 +36,14 @@ func (s Statics) allowed(want config.Statics) Statics {
 // agreeStatics makes the statics of all PEs symmetric, or none. Two programs in one job are no
 // mistake as long as they use only the heap, so different statics are an error only if the user has
 // asked for statics.
-func agreeStatics(infos []peerInfo, me int, want config.Statics) (Statics, error) {
-	all := infos[me].Statics
-	for pe, c := range infos {
+func agreeStatics(of []Statics, me int, want config.Statics) (Statics, error) {
+	all := of[me]
+	for pe, s := range of {
 		switch {
 		case all.Size == 0: // with its own cause
-		case c.Statics.Size == 0:
-			all = Statics{Cause: fmt.Sprintf("PE %d has none: %s", pe, c.Statics.Cause), Remedy: c.Statics.Remedy}
-		case c.Statics != infos[0].Statics:
+		case s.Size == 0:
+			all = Statics{Cause: fmt.Sprintf("PE %d has none: %s", pe, s.Cause), Remedy: s.Remedy}
+		case s != of[0]:
 			all = Statics{Cause: fmt.Sprintf("PE %d runs another program than PE 0", pe), Remedy: "start the same file on every PE, or " + passHeap}
 		}
 	}
@@ -51,14 +51,4 @@ func agreeStatics(infos []peerInfo, me int, want config.Statics) (Statics, error
 		return all, fmt.Errorf("SHMEM_STATICS=on: the program's globals and statics cannot be symmetric: %s (%s)", all.Cause, all.Remedy)
 	}
 	return all, nil
-}
-
-// Statics returns the place of the program's statics. It returns false if they stay where they are;
-// the first result has the reason.
-func (j *Job) Statics() (Statics, StaticsPlace, bool) {
-	if j.statics.Size == 0 {
-		return j.statics, StaticsPlace{}, false
-	}
-	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
-	return j.statics, StaticsPlace{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -int64(j.Layout.StaticsOffset)}, true
 }

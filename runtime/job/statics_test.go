@@ -24,12 +24,8 @@ func TestAgreeStatics(t *testing.T) {
 		{"all without", []Statics{none, none}, none.Cause},
 		{"switched off on one", []Statics{one, one.allowed(config.StaticsOff)}, "PE 1 has none: SHMEM_STATICS is off"},
 	} {
-		infos := make([]peerInfo, len(tt.all))
-		for i, s := range tt.all {
-			infos[i].Statics = s
-		}
-		for me := range infos {
-			got, err := agreeStatics(infos, me, config.StaticsAuto)
+		for me := range tt.all {
+			got, err := agreeStatics(tt.all, me, config.StaticsAuto)
 			if err != nil {
 				t.Errorf("%s, PE %d: %v", tt.name, me, err)
 			}
@@ -42,22 +38,9 @@ func TestAgreeStatics(t *testing.T) {
 			if got.Size == 0 && got.Remedy == "" {
 				t.Errorf("%s, PE %d: no remedy", tt.name, me)
 			}
-			if _, err := agreeStatics(infos, me, config.StaticsOn); (err != nil) != (tt.cause != "") {
+			if _, err := agreeStatics(tt.all, me, config.StaticsOn); (err != nil) != (tt.cause != "") {
 				t.Errorf("%s, PE %d, SHMEM_STATICS=on: %v", tt.name, me, err)
 			}
 		}
-	}
-}
-
-// The area is whole pages, below everything else of the internal area, and the offsets
-// of the rest do not depend on it.
-func TestLayoutOfStatics(t *testing.T) {
-	without := NewLayout(8, 0)
-	with := NewLayout(8, 3*controlPage)
-	if with.StaticsOffset%controlPage != 0 || with.StaticsOffset-without.Internal != 3*controlPage {
-		t.Errorf("with %+v, without %+v", with, without)
-	}
-	if with.Internal != with.StaticsOffset || with.TeamsOffset != without.TeamsOffset || with.InboxOffset != without.InboxOffset {
-		t.Errorf("with %+v, without %+v", with, without)
 	}
 }

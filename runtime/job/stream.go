@@ -61,7 +61,7 @@ func (j *Job) Module(library bool, handle unsafe.Pointer) (unsafe.Pointer, uint6
 		find = j.gpu.dev.LibraryGlobal
 	}
 	at, n, err := find(handle, name)
-	return pointer(at), n, err
+	return at.Pointer(), n, err
 }
 
 func (j *Job) closeStreams() error {

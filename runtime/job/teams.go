@@ -6,23 +6,8 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
-	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 )
-
-const (
-	// teamWork is the most memory of a heap for collectives of kernels on teams, and teamShare the
-	// largest part of the heap for it. Teams of many PEs need more each, so there may be fewer of
-	// them for kernels than for the host.
-	teamWork  = 16 << 20
-	teamShare = 16
-)
-
-// teamAreas returns how many teams of a job get memory for collectives of kernels.
-func teamAreas(pes int, teams, heap uint64) uint64 {
-	each := queue.WorkTeamSize(pes)
-	return min(teams, max(min(teamWork, heap/teamShare)/each, fewestTeams))
-}
 
 // teams has what kernels of this PE know of teams: a table, which the handle of a team indexes, and
 // lists of PEs for teams without a stride. The host keeps a copy, because teams may exist before
@@ -42,9 +27,9 @@ type teams struct {
 
 // areas is where teams have their memory in the user heap.
 type areas struct {
-	heap         gpu.Address // as kernels of this PE address it
-	offset, size uint64      // of the first one, and of each
-	count        uint64
+	Heap         gpu.Address // as kernels of this PE address it
+	Offset, Size uint64      // of the first one, and of each
+	Count        uint64
 }
 
 type known struct {
@@ -52,40 +37,55 @@ type known struct {
 	pes   []int32 // for teams without a stride
 }
 
+// newTeams returns the teams of a job of so many PEs: none yet. put writes to memory of the GPU, and
+// clear zeroes a part of this PE's user heap.
+func newTeams(pes int, a areas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *teams {
+	return &teams{pes: pes, areas: a, put: put, clear: clear, known: map[int]known{}, worn: map[int]bool{}}
+}
+
 const teamBytes = uint64(unsafe.Sizeof(queue.Team{}))
 
 // listBytes is the most that the list of one team's PEs takes.
 func (t *teams) listBytes() uint64 { return 4 * uint64(t.pes) }
 
-// show tells kernels of a team. pes are the PEs of a team without a stride.
-func (t *teams) show(slot int, entry queue.Team, pes []int32) error {
+// Show tells kernels of a team. pes are the PEs of a team without a stride.
+func (t *teams) Show(slot int, entry queue.Team, pes []int32) error {
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if a := t.areas; uint64(slot) < a.count {
-		entry.Work, entry.WorkSize = uint64(a.heap)+a.offset+uint64(slot)*a.size, a.size
+	if a := t.areas; uint64(slot) < a.Count {
+		entry.Work, entry.WorkSize = uint64(a.Heap)+a.Offset+uint64(slot)*a.Size, a.Size
 	}
 	k := known{entry, append([]int32(nil), pes...)}
 	t.known[slot], t.worn[slot] = k, true
 	return t.write(slot, k)
 }
 
-// hide makes kernels forget a team.
-func (t *teams) hide(slot int) error {
+// Hide makes kernels forget a team.
+func (t *teams) Hide(slot int) error {
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.known, slot)
 	return t.write(slot, known{})
 }
 
-// renew resets the counters and flags of a slot that a team has used. All PEs of the next team do
+// Renew resets the counters and flags of a slot that a team has used. All PEs of the next team do
 // it before any of them has its handle, and when nothing of the last team is under way.
-func (t *teams) renew(slot int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.worn[slot] || uint64(slot) >= t.areas.count {
+func (t *teams) Renew(slot int) error {
+	if t == nil {
 		return nil
 	}
-	return t.clear(t.areas.offset+uint64(slot)*t.areas.size, queue.WorkBuffers(t.pes))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.worn[slot] || uint64(slot) >= t.areas.Count {
+		return nil
+	}
+	return t.clear(t.areas.Offset+uint64(slot)*t.areas.Size, queue.WorkBuffers(t.pes))
 }
 
 // begin makes the table and the lists for new kernels.
@@ -118,57 +118,10 @@ func (t *teams) write(slot int, k known) error {
 		if err := t.put(list, unsafe.Slice((*byte)(unsafe.Pointer(&k.pes[0])), 4*len(k.pes))); err != nil {
 			return fmt.Errorf("tell kernels the PEs of a team: %w", err)
 		}
-		k.entry.PEs = pointer(list)
+		k.entry.PEs = list.Pointer()
 	}
 	if err := t.put(t.table+gpu.Address(uint64(slot)*teamBytes), (*[teamBytes]byte)(unsafe.Pointer(&k.entry))[:]); err != nil {
 		return fmt.Errorf("tell kernels of a team: %w", err)
 	}
 	return nil
-}
-
-// openTeams is called when the heap has its memory for collectives.
-func (j *Job) openTeams() {
-	if j.gpu == nil {
-		return
-	}
-	j.teams = &teams{
-		pes: j.NPEs, put: j.gpu.dev.CopyIn, clear: j.clearHeap, known: map[int]known{}, worn: map[int]bool{},
-		areas: areas{j.gpu.address(j.Nodes.Rank(j.Me)), j.work.offset + queue.WorkSize(j.NPEs), queue.WorkTeamSize(j.NPEs), j.work.teams},
-	}
-}
-
-// clearHeap sets a part of this PE's user heap to 0. In GPU memory the copy engine does it, because
-// kernels of the program may fill the GPU.
-func (j *Job) clearHeap(offset, n uint64) error {
-	if j.heap == config.HeapDevice {
-		return j.gpu.dev.CopyIn(j.gpu.address(j.Nodes.Rank(j.Me))+gpu.Address(offset), make([]byte, n))
-	}
-	clear(unsafe.Slice((*byte)(unsafe.Add(j.UserHeap(), offset)), n))
-	return nil
-}
-
-// ShowTeam tells kernels of this PE of the team in a slot, HideTeam makes them forget it, and
-// RenewTeam comes before the next team of the slot. Any goroutine may call them; without a GPU they
-// do nothing.
-func (j *Job) ShowTeam(slot int, entry queue.Team, pes []int32) error {
-	if j.teams == nil {
-		return nil
-	}
-	return j.teams.show(slot, entry, pes)
-}
-
-// HideTeam is described at ShowTeam.
-func (j *Job) HideTeam(slot int) error {
-	if j.teams == nil {
-		return nil
-	}
-	return j.teams.hide(slot)
-}
-
-// RenewTeam is described at ShowTeam.
-func (j *Job) RenewTeam(slot int) error {
-	if j.teams == nil {
-		return nil
-	}
-	return j.teams.renew(slot)
 }

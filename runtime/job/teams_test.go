@@ -11,31 +11,6 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// TestTeamAreas: there are hundreds of teams in a job of a GPU server. There are fewer if each
-// takes much or the heap is small, and never too few for a program to use.
-func TestTeamAreas(t *testing.T) {
-	for _, c := range []struct {
-		pes         int
-		teams, heap uint64
-		want        uint64
-	}{
-		{2, 512, 1 << 30, 512},
-		{16, 512, 1 << 30, 512},
-		{128, 512, 1 << 30, 512},
-		{2, 512, 64 << 20, 248},
-		{2, 512, 1 << 20, fewestTeams},
-		{1 << 20, fewestTeams, 1 << 30, fewestTeams},
-		{2, 3, 1 << 30, 3},
-	} {
-		if got := teamAreas(c.pes, c.teams, c.heap); got != c.want {
-			t.Errorf("%d PEs, %d teams, a heap of %d: memory for %d teams, want %d", c.pes, c.teams, c.heap, got, c.want)
-		}
-	}
-	if got := teamAreas(1000, 512, 1<<30); got < 100 || got*queue.WorkTeamSize(1000) > teamWork {
-		t.Errorf("1000 PEs: memory for %d teams of %d bytes", got, queue.WorkTeamSize(1000))
-	}
-}
-
 // gpuMemory is the memory of the GPU, and of the heap, for teams.
 type gpuMemory struct {
 	bytes   []byte
@@ -69,18 +44,15 @@ func (m *gpuMemory) entry(slot int) queue.Team {
 	return e
 }
 
-func newTeams(m *gpuMemory) *teams {
+func fakeTeams(m *gpuMemory) *teams {
 	m.bytes = make([]byte, 4096)
-	return &teams{
-		pes: 8, put: m.put, clear: m.zero, known: map[int]known{}, worn: map[int]bool{},
-		areas: areas{heap: 0x10000, offset: 0x100, size: 0x80, count: 3},
-	}
+	return newTeams(8, areas{Heap: 0x10000, Offset: 0x100, Size: 0x80, Count: 3}, m.put, m.zero)
 }
 
 // begun makes a table at the address 64; the address 0 means that there is none.
 func begun(t *testing.T, m *gpuMemory) *teams {
 	t.Helper()
-	all := newTeams(m)
+	all := fakeTeams(m)
 	all.put = func(to gpu.Address, from []byte) error { return m.put(to-64, from) }
 	if err := all.begin(testTable+64, testLists+64); err != nil {
 		t.Fatal(err)
@@ -92,7 +64,7 @@ func TestTeamTable(t *testing.T) {
 	var m gpuMemory
 	all := begun(t, &m)
 	regular := queue.Team{Handle: 0x401, NPEs: 3, Me: 1, Start: 5, Stride: -2}
-	if err := all.show(1, regular, nil); err != nil {
+	if err := all.Show(1, regular, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := regular
@@ -103,14 +75,14 @@ func TestTeamTable(t *testing.T) {
 
 	// The list is written before the entry that points to it.
 	m.order = nil
-	if err := all.show(2, queue.Team{Handle: 0x402, NPEs: 3}, []int32{6, 1, 2}); err != nil {
+	if err := all.Show(2, queue.Team{Handle: 0x402, NPEs: 3}, []int32{6, 1, 2}); err != nil {
 		t.Fatal(err)
 	}
 	list := testLists + gpu.Address(2*all.listBytes())
 	if !slices.Equal(m.order, []gpu.Address{list, gpu.Address(2 * teamBytes)}) {
 		t.Errorf("written at %v, want %v and then the entry", m.order, list)
 	}
-	if got := m.entry(2); got.PEs != pointer(list+64) || got.NPEs != 3 {
+	if got := m.entry(2); got.PEs != (list+64).Pointer() || got.NPEs != 3 {
 		t.Errorf("an irregular team: %+v, want its list at %#x", got, list+64)
 	}
 	if got := m.bytes[list : list+12]; !bytes.Equal(got, []byte{6, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}) {
@@ -118,10 +90,10 @@ func TestTeamTable(t *testing.T) {
 	}
 
 	// A team beyond the memory for collectives is known all the same.
-	if err := all.show(3, queue.Team{Handle: 0x403, NPEs: 1}, nil); err != nil || m.entry(3).Handle != 0x403 || m.entry(3).Work != 0 {
+	if err := all.Show(3, queue.Team{Handle: 0x403, NPEs: 1}, nil); err != nil || m.entry(3).Handle != 0x403 || m.entry(3).Work != 0 {
 		t.Errorf("a team too many: %+v, error %v", m.entry(3), err)
 	}
-	if err := all.hide(1); err != nil || m.entry(1) != (queue.Team{}) {
+	if err := all.Hide(1); err != nil || m.entry(1) != (queue.Team{}) {
 		t.Errorf("a team that is gone: %+v, error %v", m.entry(1), err)
 	}
 }
@@ -129,13 +101,13 @@ func TestTeamTable(t *testing.T) {
 // TestTeamsBeforeKernels: the table begins with the existing teams.
 func TestTeamsBeforeKernels(t *testing.T) {
 	var m gpuMemory
-	all := newTeams(&m)
+	all := fakeTeams(&m)
 	for slot := range 3 {
-		if err := all.show(slot, queue.Team{Handle: int32(0x400 + slot), NPEs: 1}, nil); err != nil {
+		if err := all.Show(slot, queue.Team{Handle: int32(0x400 + slot), NPEs: 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := all.hide(1); err != nil || len(m.order) != 0 {
+	if err := all.Hide(1); err != nil || len(m.order) != 0 {
 		t.Fatalf("written at %v before there are kernels, error %v", m.order, err)
 	}
 	all.put = func(to gpu.Address, from []byte) error { return m.put(to-64, from) }
@@ -147,7 +119,7 @@ func TestTeamsBeforeKernels(t *testing.T) {
 	}
 	m.order = nil
 	all.end()
-	if err := all.show(1, queue.Team{Handle: 0x401, NPEs: 1}, nil); err != nil || len(m.order) != 0 {
+	if err := all.Show(1, queue.Team{Handle: 0x401, NPEs: 1}, nil); err != nil || len(m.order) != 0 {
 		t.Errorf("written at %v when the kernels are gone, error %v", m.order, err)
 	}
 }
@@ -157,15 +129,15 @@ func TestTeamsRenew(t *testing.T) {
 	var m gpuMemory
 	all := begun(t, &m)
 	for _, slot := range []int{1, 3} {
-		if err := all.renew(slot); err != nil || m.cleared != nil {
+		if err := all.Renew(slot); err != nil || m.cleared != nil {
 			t.Fatalf("slot %d, which no team has had: cleared %v, error %v", slot, m.cleared, err)
 		}
-		if err := all.show(slot, queue.Team{Handle: 1, NPEs: 1}, nil); err != nil {
+		if err := all.Show(slot, queue.Team{Handle: 1, NPEs: 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, slot := range []int{1, 3, 2} { // 3 has no memory, 2 had no team
-		if err := all.renew(slot); err != nil {
+		if err := all.Renew(slot); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,10 +145,10 @@ func TestTeamsRenew(t *testing.T) {
 		t.Errorf("cleared %v, want %v", m.cleared, want)
 	}
 	m.err = errors.New("refused")
-	if err := all.renew(1); !errors.Is(err, m.err) {
+	if err := all.Renew(1); !errors.Is(err, m.err) {
 		t.Errorf("a clear that is refused: error %v", err)
 	}
-	if err := all.show(2, queue.Team{Handle: 1, NPEs: 1}, nil); !errors.Is(err, m.err) {
+	if err := all.Show(2, queue.Team{Handle: 1, NPEs: 1}, nil); !errors.Is(err, m.err) {
 		t.Errorf("an entry that is refused: error %v", err)
 	}
 }
