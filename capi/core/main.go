@@ -29,6 +29,7 @@ import (
 	"libshmem/runtime/bootstrap/uid"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job"
+	"libshmem/runtime/job/choice"
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
@@ -41,7 +42,7 @@ func main() {}
 //export shmemgoDepart
 func shmemgoDepart() {
 	defer func() { _ = recover() }() // there is no caller left for the error
-	job.Depart()
+	choice.Depart()
 }
 
 var (
@@ -87,7 +88,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 	j, err := job.Start(job.Options{
 		Environ: environ(args.environ_), Lock: &s.netLock, Pollers: &s.pollers, Napping: &s.napping,
 		Wanted: &s.netWanted, Kernels: args.kernels != 0, Nvshmem: args.nvshmem != 0,
-		Statics: statics(args), Given: given(args), Ranges: ranges,
+		Statics: staticsOf(args), Given: given(args), Ranges: ranges,
 		Doing: doing, Finalized: func() { C.shmemi_core_finalized() },
 		Fatal: fatal, Stderr: os.Stderr,
 	})
@@ -110,11 +111,11 @@ var ranges = job.Ranges{
 }
 
 // given is the program's argument to shmemx_init_attr.
-func given(args *C.struct_shmemi_init_args) (g job.Given) {
+func given(args *C.struct_shmemi_init_args) (g choice.Given) {
 	g.MPIComm = unsafe.Pointer(args.mpi_comm)
 	if args.uid != nil {
 		id := *(*uid.ID)(args.uid)
-		g = job.Given{UID: &id, PE: libshmem.PE(args.uid_pe), NPEs: int(args.uid_n_pes)}
+		g = choice.Given{UID: &id, PE: libshmem.PE(args.uid_pe), NPEs: int(args.uid_n_pes)}
 	}
 	return g
 }
@@ -131,7 +132,7 @@ func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C
 		}
 	}()
 	quietCollector()
-	made, err := job.UniqueID(environ(environment))
+	made, err := choice.UniqueID(environ(environment))
 	if err != nil {
 		return fail(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"libshmem/cmd/internal/poller"
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
-	"libshmem/runtime/job"
+	"libshmem/runtime/job/choice"
 )
 
 const usage = `Usage: shmem-doctor [option]
@@ -84,8 +84,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	if *net {
 		return testFabric(cfg, findings, environ, stdout, stderr)
 	}
-	boot, err := job.Join(cfg, environ, job.Given{}, nil)
-	defer job.Depart()
+	boot, err := choice.Join(cfg, environ, choice.Given{}, nil)
+	defer choice.Depart()
 	if err != nil {
 		findings = append(findings, doctor.Failed(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))
 	}

@@ -22,7 +22,7 @@ const lockPatience = 200 * time.Millisecond
 // remarkable state come after them. It returns "" if there is nothing to report.
 func (j *Job) Explanation(late []topo.PE, all int) string {
 	var said []string
-	if s := j.driverWatch.explain(time.Now()); s != "" {
+	if s := j.driverWatch.Explain(time.Now()); s != "" {
 		said = append(said, s)
 	}
 	free := true // the engine's lock could be taken

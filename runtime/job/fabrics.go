@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/codec"
 )
 
 // nicInfo describes a PE's NICs to all other PEs before it opens them.
@@ -22,7 +23,7 @@ func (j *Job) nicInfos(n *nics) ([]nicInfo, error) {
 	if mine.Fabric != "" {
 		mine.Fabrics, mine.Version = n.Fabrics(), n.Version()
 	}
-	b, err := encode(mine)
+	b, err := codec.Encode(mine)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func (j *Job) nicInfos(n *nics) ([]nicInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeAll[nicInfo](all)
+	return codec.DecodeAll[nicInfo](all)
 }
 
 // agreeOnFabric moves this PE's NICs to the fabric that the job takes.

@@ -3,6 +3,8 @@ package job
 import (
 	"strings"
 	"testing"
+
+	"libshmem/runtime/job/codec"
 )
 
 func TestCommonFabric(t *testing.T) {
@@ -40,7 +42,7 @@ func TestCommonFabric(t *testing.T) {
 		}
 	}
 	// A nicInfo is small: a large job gathers one from each PE.
-	b, err := encode(newer)
+	b, err := codec.Encode(newer)
 	if err != nil || len(b) > 40 || strings.Contains(string(b), "NICs") {
 		t.Errorf("a nicInfo has %d bytes, error %v", len(b), err)
 	}

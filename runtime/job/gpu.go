@@ -14,6 +14,8 @@ import (
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/job/driverwatch"
+	"libshmem/runtime/job/registration"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/topo"
@@ -24,14 +26,14 @@ import (
 type graphics struct {
 	driver *cuda.Driver
 	dev    *cuda.Device
-	moves  gpu.Stream      // the stream of Move
-	heaps  []gpuHeap       // by rank on the node
-	device *devmem.Segment // nil where this PE's heap is in main memory
-	pinned *devmem.Pinned  // nil where every heap of the node is in a GPU's
-	nics   *registry       // nil if no NIC is to reach the heap
-	loan   *devmem.Loan    // between Look and Lend
-	apart  bool            // proxies copy in a context of the library's own
-	chosen bool            // by the program, before init
+	moves  gpu.Stream             // the stream of Move
+	heaps  []gpuHeap              // by rank on the node
+	device *devmem.Segment        // nil where this PE's heap is in main memory
+	pinned *devmem.Pinned         // nil where every heap of the node is in a GPU's
+	nics   *registration.Registry // nil if no NIC is to reach the heap
+	loan   *devmem.Loan           // between Look and Lend
+	apart  bool                   // proxies copy in a context of the library's own
+	chosen bool                   // by the program, before init
 
 	loans    map[heap.Offset]gpustage.Loan // by the start of the block
 	lastLoan gpustage.Loan
@@ -138,7 +140,7 @@ func (j *Job) watchDriver(asked func() uint32) {
 		return
 	}
 	dev := j.gpu.dev
-	j.driverWatch.begin(driverConfig{Facts: dev.Facts(), Limit: j.Config.Timeout, Say: j.Report, Asked: asked, Calls: dev.Calls})
+	j.driverWatch.Begin(driverwatch.Config{Facts: dev.Facts(), Limit: j.Config.Timeout, Say: j.Report, Asked: asked, Calls: dev.Calls})
 }
 
 // address returns where this PE's GPU and its copy engine reach the user heap of the PE with this
@@ -167,7 +169,7 @@ func (j *Job) commit(end uint64) error {
 		err = g.pinned.Commit(end)
 	}
 	if g := j.gpu; err == nil && g != nil && g.nics != nil {
-		err = g.nics.grow(g.device.Extents())
+		err = g.nics.Grow(g.device.Extents())
 	}
 	return err
 }
@@ -191,7 +193,7 @@ func (j *Job) closeGPU() error {
 	if g.moves != 0 {
 		errs = append(errs, g.dev.CloseStream(g.moves))
 	}
-	j.driverWatch.end()
+	j.driverWatch.End()
 	j.gpu = nil
 	if g.dev != nil {
 		errs = append(errs, g.dev.Close())

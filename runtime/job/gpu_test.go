@@ -10,7 +10,7 @@ import (
 func TestNoDriverWatch(t *testing.T) {
 	j := &Job{Config: &config.Config{}}
 	j.watchDriver(func() uint32 { return 0 }) // without a GPU
-	if j.driverWatch.running() {
+	if j.driverWatch.Running() {
 		t.Error("a goroutine looks at the driver of a PE without a GPU")
 	}
 }

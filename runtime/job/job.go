@@ -16,6 +16,12 @@ import (
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/job/choice"
+	"libshmem/runtime/job/codec"
+	"libshmem/runtime/job/driverwatch"
+	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/statics"
+	"libshmem/runtime/job/teams"
 	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
@@ -28,14 +34,14 @@ import (
 
 // Options is what the C code passes to Start.
 type Options struct {
-	Environ []string // "NAME=value", the environment of C at this moment
-	Lock    *uint32  // around the network endpoint
-	Pollers *uint32  // callers that poll by themselves
-	Napping *uint32  // the proxy thread naps because of them
-	Wanted  *uint32  // threads that found the lock taken
-	Kernels bool     // the program has kernels that use the library
-	Statics Statics  // the program's, as the front has found them
-	Given   Given    // what shmemx_init_attr was given
+	Environ []string        // "NAME=value", the environment of C at this moment
+	Lock    *uint32         // around the network endpoint
+	Pollers *uint32         // callers that poll by themselves
+	Napping *uint32         // the proxy thread naps because of them
+	Wanted  *uint32         // threads that found the lock taken
+	Kernels bool            // the program has kernels that use the library
+	Statics statics.Statics // the program's, as the front has found them
+	Given   choice.Given    // what shmemx_init_attr was given
 	// Nvshmem reports that the program has used the names of NVSHMEM to initialise. NVSHMEM's
 	// variables are settings, too, the program has kernels of its own, and its heap grows to the
 	// size of the GPU's memory.
@@ -79,8 +85,8 @@ type Job struct {
 	streams *onstream.Calls                      // made with the kernels
 	bounce  *bounce                              // of streams; nil if proxies copy in the program's context
 	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
-	teams   *teams                               // nil: no kernels will run
-	statics Statics                              // that are symmetric, or why there are none
+	teams   *teams.Table                         // nil: no kernels will run
+	statics statics.Statics                      // that are symmetric, or why there are none
 
 	rings     *queue.Host // nil until they are asked for
 	consumers []*loop.Consumer
@@ -88,9 +94,9 @@ type Job struct {
 	stderr    io.Writer
 	fatal     func(error)
 
-	processes   []process // of every PE
+	processes   []process.Process // of every PE
 	watch       watch
-	driverWatch driverWatch
+	driverWatch driverwatch.Watch
 	late        late
 	finalized   func()
 
@@ -155,7 +161,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if j.Config.Ranges != 0 && j.ranges.live == 0 {
 		j.log.Printf("pe", config.LogInfo, "SHMEM_NVTX: no profiler listens, nothing is shown (one sets NVTX_INJECTION64_PATH)")
 	}
-	if j.boot, err = Join(j.Config, o.Environ, o.Given, j.log); err != nil {
+	if j.boot, err = choice.Join(j.Config, o.Environ, o.Given, j.log); err != nil {
 		return err
 	}
 	j.Me, j.NPEs = j.boot.Rank(), j.boot.Size()
@@ -180,7 +186,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 			return err
 		}
 	}
-	if err := j.shareMemory(o.Statics.allowed(j.Config.Statics)); err != nil {
+	if err := j.shareMemory(o.Statics.Allowed(j.Config.Statics)); err != nil {
 		return err
 	}
 	if err := j.openPage(); err != nil {
@@ -228,7 +234,7 @@ func (j *Job) inform(w io.Writer) error {
 }
 
 // shareMemory learns where each PE runs, and maps the symmetric memory of this node.
-func (j *Job) shareMemory(statics Statics) error {
+func (j *Job) shareMemory(found statics.Statics) error {
 	host, err := topo.HostID(j.Config.HostID)
 	if err != nil {
 		return err
@@ -251,8 +257,8 @@ func (j *Job) shareMemory(statics Statics) error {
 	own := peerInfo{
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
 		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
-		Statics:   statics,
-		OnFailure: j.Config.OnFailure, Process: ownProcess(),
+		Statics:   found,
+		OnFailure: j.Config.OnFailure, Process: process.Own(),
 		Stats: j.Config.Stats != config.StatsOff, Map: j.wantsMap(), CPUs: topo.Allowed(),
 	}
 	var deviceListener *devmem.Listener
@@ -264,7 +270,7 @@ func (j *Job) shareMemory(statics Statics) error {
 		deviceListener.Guard(j.boot.Secret(), j.warn)
 		own.Device = deviceListener.Name()
 	}
-	mine, err := encode(own)
+	mine, err := codec.Encode(own)
 	if err != nil {
 		return err
 	}
@@ -272,18 +278,18 @@ func (j *Job) shareMemory(statics Statics) error {
 	if err != nil {
 		return err
 	}
-	infos, err := decodeAll[peerInfo](all)
+	infos, err := codec.DecodeAll[peerInfo](all)
 	if err != nil {
 		return err
 	}
 	if err := agree(infos); err != nil {
 		return err
 	}
-	of := make([]Statics, len(infos))
+	of := make([]statics.Statics, len(infos))
 	for i := range infos {
 		of[i] = infos[i].Statics
 	}
-	if j.statics, err = agreeStatics(of, int(j.Me), j.Config.Statics); err != nil {
+	if j.statics, err = statics.Agree(of, int(j.Me), j.Config.Statics); err != nil {
 		return err
 	}
 	j.Layout = NewLayout(j.NPEs, j.statics.Size)
@@ -300,7 +306,7 @@ func (j *Job) shareMemory(statics Statics) error {
 		}
 		j.kinds = append(j.kinds, c.Kind)
 		if c.Machine != infos[j.Me].Machine || c.Process.Space != own.Process.Space {
-			c.Process = process{} // out of sight
+			c.Process = process.Process{} // out of sight
 		}
 		j.processes = append(j.processes, c.Process)
 		j.mainHeaps = j.mainHeaps || c.Host == host && c.Kind != config.HeapDevice
@@ -383,12 +389,12 @@ func (j *Job) HeapFile() (fd int, at uint64, ok bool) {
 
 // Statics returns the place of the program's statics. It returns false if they stay where they are;
 // the first result has the reason.
-func (j *Job) Statics() (Statics, StaticsPlace, bool) {
+func (j *Job) Statics() (statics.Statics, statics.Place, bool) {
 	if j.statics.Size == 0 {
-		return j.statics, StaticsPlace{}, false
+		return j.statics, statics.Place{}, false
 	}
 	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
-	return j.statics, StaticsPlace{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -int64(j.Layout.StaticsOffset)}, true
+	return j.statics, statics.Place{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -int64(j.Layout.StaticsOffset)}, true
 }
 
 // Commit provides memory behind all live blocks of the heap.

@@ -9,6 +9,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/job/teams"
 	"libshmem/runtime/topo"
 )
 
@@ -95,7 +96,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	copied := shared.size
 	report, stop := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(8)
 	near.part(uintptr(copied))
-	entries, lists := near.part(uintptr(j.Layout.Teams*teamBytes)), near.part(uintptr(j.Layout.Teams*j.teams.listBytes()))
+	entries, lists := near.part(uintptr(j.Layout.Teams*teams.EntryBytes)), near.part(uintptr(j.Layout.Teams*j.teams.ListBytes()))
 	places := make([]ringPlaces, count)
 	for i := range places {
 		places[i] = ringPlaces{
@@ -174,7 +175,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	if err := j.gpu.dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
 		return nil, err
 	}
-	if err := j.teams.begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
+	if err := j.teams.Begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
 		return nil, err
 	}
 	k.stopper.begin((*[2]atomic.Uint32)(here(stop)), k.rings)
@@ -217,7 +218,7 @@ func (j *Job) closeKernels() error {
 	}
 	k := j.kernels
 	j.kernels = nil
-	j.teams.end()
+	j.teams.End()
 	close(k.over)
 	<-k.gone
 	// The last kernel may have ended since the last look.

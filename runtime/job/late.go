@@ -88,10 +88,10 @@ func (j *Job) inquire(late []topo.PE) {
 	all := slices.Clone(late)
 	for pe := range topo.PE(len(j.processes)) {
 		p := &j.processes[pe]
-		if len(all) >= len(late)+explained || !p.visible() || slices.Contains(all, pe) {
+		if len(all) >= len(late)+explained || !p.Visible() || slices.Contains(all, pe) {
 			continue
 		}
-		if gone, _ := p.condition(); gone && b.Fate(pe) == "" {
+		if gone, _ := p.Condition(); gone && b.Fate(pe) == "" {
 			all = append(all, pe)
 		}
 	}
@@ -119,8 +119,8 @@ func (j *Job) about(pe topo.PE, asked bool, how How) []string {
 	}
 	var gone, stopped bool
 	p := &j.processes[pe]
-	if p.visible() {
-		gone, stopped = p.condition()
+	if p.Visible() {
+		gone, stopped = p.Condition()
 	}
 	if gone {
 		return []string{j.end(pe)}
@@ -133,7 +133,7 @@ func (j *Job) about(pe topo.PE, asked bool, how How) []string {
 		return what
 	}
 	says := ""
-	if fate := j.fate(pe); fate != "" && !p.visible() {
+	if fate := j.fate(pe); fate != "" && !p.Visible() {
 		says = fate
 	} else if j.HeapIsFar(pe) {
 		says = j.late.told(pe, how)

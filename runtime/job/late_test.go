@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/process"
 	"libshmem/runtime/topo"
 )
 
@@ -61,8 +62,7 @@ func TestLate(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_, began, _ := stat(child.Process.Pid)
-	j.processes[2] = process{child.Process.Pid, began, "here"}
+	j.processes[2] = process.Of(child.Process.Pid)
 	late("PE 2 is in shmem_quiet for 1.0 s; ", 2)
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)

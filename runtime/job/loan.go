@@ -57,7 +57,7 @@ func (j *Job) Lend(size, offset uint64) (heap.Offset, error) {
 	}
 	g.loans[off] = g.lastLoan
 	if g.nics != nil {
-		if err := g.nics.lend(g.lastLoan, g.device.Lent(block)); err != nil {
+		if err := g.nics.Lend(g.lastLoan, g.device.Lent(block)); err != nil {
 			return 0, errors.Join(err, j.TakeBack(off))
 		}
 	}

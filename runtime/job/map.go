@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/codec"
 	"libshmem/runtime/pathmap"
 	"libshmem/runtime/shmerr"
 	"libshmem/runtime/topo"
@@ -28,7 +29,7 @@ func cartographer(infos []peerInfo) int {
 // Map gathers the path by which each PE reaches each other one. It is collective, and is called
 // when the job is open.
 func (j *Job) Map() (*pathmap.Map, error) {
-	mine, err := encode(j.paths())
+	mine, err := codec.Encode(j.paths())
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (j *Job) Map() (*pathmap.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := decodeAll[pathmap.Row](all)
+	rows, err := codec.DecodeAll[pathmap.Row](all)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/job/codec"
 	"libshmem/runtime/pathmap"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
@@ -150,7 +151,7 @@ func TestCartographer(t *testing.T) {
 // TestMapOfOthers: a row that no PE of this version would send is refused.
 func TestMapOfOthers(t *testing.T) {
 	jobs, _ := seated(t, "aa", "", 0)
-	strange, err := encode(pathmap.Row{Host: "..."})
+	strange, err := codec.Encode(pathmap.Row{Host: "..."})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/job/codec"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
@@ -168,8 +169,8 @@ func (j *Job) stage(e *proxy.Engine) error {
 		return err
 	}
 	s := j.stages[last]
-	j.driverWatch.driverCall(name, s.DriverCall)
-	j.driverWatch.streams(name, apart, s.Undone)
+	j.driverWatch.DriverCall(name, s.DriverCall)
+	j.driverWatch.Streams(name, apart, s.Undone)
 	return nil
 }
 
@@ -210,7 +211,7 @@ func (j *Job) exchangeEndpoints() ([][]endpointInfo, error) {
 		}
 		mine = append(mine, c)
 	}
-	b, err := encode(mine)
+	b, err := codec.Encode(mine)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +219,7 @@ func (j *Job) exchangeEndpoints() ([][]endpointInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := decodeAll[[]endpointInfo](everybody)
+	all, err := codec.DecodeAll[[]endpointInfo](everybody)
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,13 @@ package job
 import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/job/registration"
 )
 
 // registers reports whether NICs may be asked to reach this PE's heap.
-func (j *Job) registers() bool { return j.heap == config.HeapDevice && reaches(j.Config.GPUNet) }
+func (j *Job) registers() bool {
+	return j.heap == config.HeapDevice && registration.Reaches(j.Config.GPUNet)
+}
 
 // register lets the NIC of an engine reach the heap.
 func (j *Job) register(e nicEnd) error {
@@ -18,19 +21,19 @@ func (j *Job) register(e nicEnd) error {
 				neighbours++
 			}
 		}
-		g.nics = newRegistry(registryConfig{
-			GPU: exporterOf(g.dev), Heap: g.address(j.Nodes.Rank(j.Me)), Want: j.Config.GPUNet, VMM: g.device.Path() == devmem.VMM,
+		g.nics = registration.New(registration.Config{
+			GPU: registration.GPUOf(g.dev), Heap: g.address(j.Nodes.Rank(j.Me)), Want: j.Config.GPUNet, VMM: g.device.Path() == devmem.VMM,
 			All: neighbours > 1 && !j.Config.DisableP2P,
 			Log: func(level config.LogLevel, format string, args ...any) { j.log.Printf("gpu", level, format, args...) },
 		})
 	}
-	return g.nics.open(e, g.device.Extents())
+	return g.nics.Open(e, g.device.Extents())
 }
 
 // staged reports whether bytes of this PE's heap reach the network through main memory. If NICs or
 // copies between GPUs take them from where they are, that is sooner than through a cell of a ring.
 func (j *Job) staged() bool {
-	return j.heap == config.HeapDevice && j.Config.GPUNet != config.GPUNetCopy && !j.gpu.nics.direct()
+	return j.heap == config.HeapDevice && j.Config.GPUNet != config.GPUNetCopy && !j.gpu.nics.Direct()
 }
 
 // gpuNet says, for the banner, how the network reaches this PE's GPU memory.
@@ -46,8 +49,8 @@ func (j *Job) gpuPath() string {
 	switch {
 	case j.heap != config.HeapDevice:
 		return ""
-	case j.gpu.nics.path() != "":
-		return "by " + j.gpu.nics.path()
+	case j.gpu.nics.Path() != "":
+		return "by " + j.gpu.nics.Path()
 	case j.Config.GPUNet == config.GPUNetCopy:
 		return "staged, and copied within hosts"
 	}

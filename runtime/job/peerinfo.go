@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/statics"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/topo"
 )
@@ -20,9 +22,9 @@ type peerInfo struct {
 	Device  string // where this PE hands out its heap in GPU memory; "": it has none
 	Proxies int    // endpoints that it would open
 
-	Statics   Statics // the program's statics that could be symmetric
+	Statics   statics.Statics // the program's statics that could be symmetric
 	OnFailure config.OnFailure
-	Process   process
+	Process   process.Process
 	CPUs      topo.Set // that it may use
 	Stats     bool     // the counts are to be printed at the end
 	Map       bool     // the paths between PEs are to be printed at the start

@@ -11,6 +11,7 @@ import (
 
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/registration"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/topo"
@@ -56,7 +57,7 @@ func ReadSettings(cfg *config.Config) (s Settings, err error) {
 // Hints returns what to ask of libfabric. It asks for GPU support if the settings put the heap into
 // GPU memory by name; if they leave the choice open, the job decides later.
 func (s *Settings) Hints(cfg *config.Config) ofi.Hints {
-	w := ofi.Hints{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String(), GPU: cfg.Heap == config.HeapDevice && reaches(cfg.GPUNet)}
+	w := ofi.Hints{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String(), GPU: cfg.Heap == config.HeapDevice && registration.Reaches(cfg.GPUNet)}
 	if s.Mapping != nil {
 		w.NICs, w.Setting = strings.Join(s.Mapping.Names(), ","), "SHMEM_NIC_PE_MAPPING"
 	}

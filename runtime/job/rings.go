@@ -78,7 +78,7 @@ func (j *Job) serveRings(rings []*queue.Ring, device bool) {
 		c.Stall(j.Config.Timeout)
 		c.TraceTo(j.tracks[i])
 	}
-	j.driverWatch.serve(rings)
+	j.driverWatch.Serve(rings)
 	loop.Join(j.consumers, wakes)
 	for i, l := range j.loops {
 		l.Attach(j.consumers[i], device)
@@ -96,7 +96,7 @@ func (j *Job) closeRings() error {
 	for _, c := range j.consumers {
 		c.Finish()
 	}
-	j.driverWatch.serve(nil)
+	j.driverWatch.Serve(nil)
 	if j.consumers != nil {
 		j.reports.close()
 	}

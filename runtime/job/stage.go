@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"libshmem/fabric"
+	"libshmem/runtime/job/registration"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 )
@@ -15,7 +16,7 @@ type nicEnd struct {
 	*gpustage.Stage
 }
 
-var _ registrant = nicEnd{}
+var _ registration.Registrant = nicEnd{}
 
 // useStage gives an engine its GPU stage. It moves this PE's GPU memory by m; if m is nil, it moves
 // only that of other PEs.

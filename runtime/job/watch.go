@@ -15,6 +15,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/process"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/topo"
 )
@@ -157,11 +158,11 @@ func (w *watch) openProcesses() {
 	for i, n := 1, 0; i < j.NPEs && n < watched; i++ {
 		pe := (j.Me + topo.PE(i)) % topo.PE(j.NPEs)
 		p := &j.processes[pe]
-		if !p.visible() {
+		if !p.Visible() {
 			continue
 		}
 		n++
-		fd, err := p.open()
+		fd, err := p.Open()
 		switch {
 		case err != nil:
 			j.log.Printf("pe", config.LogInfo, "watch PE %d: %v (the launcher and the network do)", pe, err)
@@ -374,7 +375,7 @@ func (j *Job) Fate(pe topo.PE) string {
 
 // pinging reports whether PEs have to be asked for signs of life.
 func (w *watch) pinging() bool {
-	return len(w.j.Engines) > 0 && (w.j.looks() || w.orphaned) && slices.ContainsFunc(w.j.processes, func(p process) bool { return !p.visible() })
+	return len(w.j.Engines) > 0 && (w.j.looks() || w.orphaned) && slices.ContainsFunc(w.j.processes, func(p process.Process) bool { return !p.Visible() })
 }
 
 // ping asks some of the PEs that only the network can watch.
@@ -390,7 +391,7 @@ func (w *watch) ping() {
 	for i, asked := 0, 0; i < n && asked < pinged; i++ {
 		w.turn = (w.turn + 1) % n
 		pe := topo.PE(w.turn)
-		if pe == w.j.Me || w.j.processes[pe].visible() {
+		if pe == w.j.Me || w.j.processes[pe].Visible() {
 			continue
 		}
 		asked++

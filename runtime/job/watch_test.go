@@ -16,6 +16,7 @@ import (
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/process"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
 	"libshmem/tests/need"
@@ -65,7 +66,7 @@ func watchedJob(t *testing.T, on config.OnFailure) (*Job, *teller) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, stderr: io.Discard, processes: make([]process, 4),
+	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, stderr: io.Discard, processes: make([]process.Process, 4),
 		Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
 	t.Cleanup(func() {
 		j.watch.stop()
@@ -84,9 +85,7 @@ func TestWatch(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := process{ID: child.Process.Pid, Space: "here"}
-	_, p.Start, _ = stat(p.ID)
-	j.processes[3] = p
+	j.processes[3] = process.Of(child.Process.Pid)
 	h, err := queue.NewHost(1, 256, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +111,7 @@ func TestWatch(t *testing.T) {
 	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	need.Eventually(t, "PE 3 is stopped", func() bool { _, stopped := j.processes[3].condition(); return stopped })
+	need.Eventually(t, "PE 3 is stopped", func() bool { _, stopped := j.processes[3].Condition(); return stopped })
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -137,9 +136,7 @@ func TestWatchAlone(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := process{ID: child.Process.Pid, Space: "here"}
-	_, p.Start, _ = stat(p.ID)
-	j.processes[1] = p
+	j.processes[1] = process.Of(child.Process.Pid)
 	j.Watch(func(topo.PE) { t.Error("a job that ends goes on") }, none)
 	if err := unix.Shutdown(b.ends[0], unix.SHUT_RDWR); err != nil {
 		t.Fatal(err)

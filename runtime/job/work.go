@@ -7,6 +7,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/job/teams"
 )
 
 const (
@@ -56,7 +57,7 @@ func (j *Job) openTeams() {
 	if j.gpu == nil {
 		return
 	}
-	j.teams = newTeams(j.NPEs, areas{
+	j.teams = teams.New(j.NPEs, teams.Areas{
 		Heap: j.gpu.address(j.Nodes.Rank(j.Me)), Offset: j.work.offset + queue.WorkSize(j.NPEs), Size: queue.WorkTeamSize(j.NPEs), Count: j.work.teams,
 	}, j.gpu.dev.CopyIn, j.clearHeap)
 }
@@ -72,4 +73,4 @@ func (j *Job) clearHeap(offset, n uint64) error {
 }
 
 // Teams returns what kernels of this PE know of teams; nil without a GPU.
-func (j *Job) Teams() *teams { return j.teams }
+func (j *Job) Teams() *teams.Table { return j.teams }

@@ -31,16 +31,16 @@ capi/spec:
 capi/gen: capi/spec internal/generated
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/choice runtime/job/statics runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
 
 cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
+cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
     # asks the packages what they are and prints it
-cmd/shmem-doctor: cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
+cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job runtime/job/choice runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
@@ -163,7 +163,22 @@ runtime/statuspage: runtime/shmerr
 runtime/proxy/staging: fabric runtime/gpu runtime/proxy/fifo runtime/proxy/gpustage runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
-runtime/job: fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/nvtx runtime/onstream runtime/statuspage runtime/proxy runtime/proxy/backlog runtime/proxy/gpustage runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/mrcache/... runtime/pathmap runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight runtime/proxy/report
+runtime/job/choice: runtime/bootstrap/... runtime/config runtime/shmerr runtime/shmlog
+    # picks the bootstrap, for the job and for cmd/shmem-doctor
+runtime/job/codec:
+    # values and bytes, whatever they mean
+runtime/job/driverwatch: queue runtime/gpu runtime/gpu/cuda runtime/proxy/backlog
+    # texts on the driver's calls, which are handed to it as a list
+runtime/job/process:
+    # files and calls of the kernel
+runtime/job/registration: fabric runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/proxy/gpustage runtime/shmerr
+    # the heap of a GPU and an endpoint, both by interfaces of its own; it names the driver's GPU
+    # only to report its flushes under a name
+runtime/job/statics: runtime/config
+    # what the PEs say of their programs
+runtime/job/teams: queue runtime/gpu
+    # entries in memory that it is given functions to write
+runtime/job: fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/job/... runtime/nvtx runtime/onstream runtime/statuspage runtime/proxy runtime/proxy/backlog runtime/proxy/gpustage runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/mrcache/... runtime/pathmap runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight runtime/proxy/report
     # the composition root: nothing else picks an implementation
 
 queue:

@@ -1,4 +1,6 @@
-package job
+// Package statics makes the PEs of a job agree whether the globals and statics of their program are
+// symmetric. The front finds and moves them, and the job gives them a place. It keeps no state.
+package statics
 
 import (
 	"fmt"
@@ -15,9 +17,9 @@ type Statics struct {
 	Remedy string
 }
 
-// StaticsPlace is the place of the statics: an area of the memory file, which every PE has at the
+// Place is the place of the statics: an area of the memory file, which every PE has at the
 // same offset from its user heap.
-type StaticsPlace struct {
+type Place struct {
 	File   int
 	At     uint64 // of the area in the file
 	Offset int64  // of the area from the user heap: below 0
@@ -25,18 +27,18 @@ type StaticsPlace struct {
 
 const passHeap = "pass memory from shmem_malloc"
 
-// allowed returns the statics that the setting allows.
-func (s Statics) allowed(want config.Statics) Statics {
+// Allowed returns the statics that the setting allows.
+func (s Statics) Allowed(want config.Statics) Statics {
 	if want == config.StaticsOff {
 		return Statics{Cause: "SHMEM_STATICS is off", Remedy: "unset SHMEM_STATICS, or " + passHeap}
 	}
 	return s
 }
 
-// agreeStatics makes the statics of all PEs symmetric, or none. Two programs in one job are no
+// Agree makes the statics of all PEs symmetric, or none. Two programs in one job are no
 // mistake as long as they use only the heap, so different statics are an error only if the user has
 // asked for statics.
-func agreeStatics(of []Statics, me int, want config.Statics) (Statics, error) {
+func Agree(of []Statics, me int, want config.Statics) (Statics, error) {
 	all := of[me]
 	for pe, s := range of {
 		switch {

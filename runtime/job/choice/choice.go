@@ -1,4 +1,8 @@
-package job
+// Package choice finds the bootstrap by which this process meets the other PEs of its job, and opens
+// it: what the program gives comes first, then the signs that launchers leave in the environment.
+// What a bootstrap does is the matter of the packages below runtime/bootstrap. One thread calls it, before there
+// is a job or after.
+package choice
 
 import (
 	"errors"
@@ -24,9 +28,9 @@ import (
 	"libshmem/runtime/shmlog"
 )
 
-// A bootstrapChoice is one bootstrap: the sign that the process was started for it, and the
+// A candidate is one bootstrap: the sign that the process was started for it, and the
 // function that opens it.
-type bootstrapChoice struct {
+type candidate struct {
 	name config.Bootstrap
 	// sign returns the sign, for the log; "" if there is none.
 	sign func(s *surroundings) string
@@ -40,7 +44,7 @@ type bootstrapChoice struct {
 
 // bootstraps lists all of them; the first with a sign wins. What the program gives comes before
 // what it was started with.
-var bootstraps = []bootstrapChoice{
+var bootstraps = []candidate{
 	{"uid", func(s *surroundings) string { return s.given.sign() }, "give shmemx_init_attr a unique id", openUID, nil},
 	{"mpi", signOfMPI, "call MPI_Init before", openMPI, nil},
 	{"launcher", func(s *surroundings) string { return s.set(launcher.EnvFD) }, "start the program with shmemrun", openLauncher, nil},
@@ -101,7 +105,7 @@ func environment(environ []string) map[string]string {
 
 // choose returns the bootstrap that SHMEM_BOOTSTRAP forces, or the first with a sign, and the
 // reason.
-func choose(s *surroundings) (*bootstrapChoice, string, error) {
+func choose(s *surroundings) (*candidate, string, error) {
 	forced := s.config.Bootstrap
 	for i := range bootstraps {
 		w := &bootstraps[i]

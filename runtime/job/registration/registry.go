@@ -1,4 +1,8 @@
-package job
+// Package registration lets NICs reach the user heap of this PE in GPU memory. It chooses the path,
+// registers each part of the heap with each endpoint, and knows which flush has to come before
+// anything acts on what a NIC wrote. It owns no memory: the heap and the endpoints are handed to it.
+// Its callers take care that one thread calls it at a time.
+package registration
 
 import (
 	"errors"
@@ -35,13 +39,13 @@ type nicGPU struct {
 	flushes *cuda.Device
 }
 
-// exporterOf returns the driver's GPU as a registry needs it.
-func exporterOf(dev *cuda.Device) exporter { return nicGPU{dev, dev.For(flusher)} }
+// GPUOf returns the driver's GPU as a registry needs it.
+func GPUOf(dev *cuda.Device) exporter { return nicGPU{dev, dev.For(flusher)} }
 
 func (g nicGPU) FlushWrites(all bool) error { return g.flushes.FlushWrites(all) }
 
-// registrant is the endpoint that a heap is registered with: a nicEnd.
-type registrant interface {
+// Registrant is the endpoint that a heap is registered with: a nicEnd.
+type Registrant interface {
 	Caps() fabric.Caps
 	FlushBy(f func() error)
 	RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMemory) error
@@ -49,8 +53,8 @@ type registrant interface {
 	Locked(f func())
 }
 
-// registryConfig is the heap and what is known of it.
-type registryConfig struct {
+// Config is the heap and what is known of it.
+type Config struct {
 	GPU  exporter
 	Heap gpu.Address
 	Want config.GPUNet // auto, or one path
@@ -59,12 +63,12 @@ type registryConfig struct {
 	Log  func(level config.LogLevel, format string, args ...any)
 }
 
-// newRegistry returns a registry without endpoints.
-func newRegistry(c registryConfig) *registry { return &registry{registryConfig: c} }
+// New returns a registry without endpoints.
+func New(c Config) *Registry { return &Registry{Config: c} }
 
-// registry lets NICs reach the user heap of this PE in GPU memory.
-type registry struct {
-	registryConfig
+// Registry lets NICs reach the user heap of this PE in GPU memory.
+type Registry struct {
+	Config
 
 	ends     []registration
 	unsynced bool // the log says that copies are not made synchronous
@@ -72,7 +76,7 @@ type registry struct {
 
 // registration is the registration with one endpoint.
 type registration struct {
-	with registrant
+	with Registrant
 	way  config.GPUNet // stage: none
 	done int           // parts of the heap that are registered, or will not be
 }
@@ -84,9 +88,9 @@ var nicPaths = []config.GPUNet{config.GPUNetDMABuf, config.GPUNetPeerMem}
 // nicPathNames has their names for messages.
 var nicPathNames = map[config.GPUNet]string{config.GPUNetDMABuf: "dma-buf", config.GPUNetPeerMem: "peer memory"}
 
-// open registers all of the heap so far with an endpoint before it is connected, by the first path
+// Open registers all of the heap so far with an endpoint before it is connected, by the first path
 // that works.
-func (r *registry) open(with registrant, parts []devmem.Extent) error {
+func (r *Registry) Open(with Registrant, parts []devmem.Extent) error {
 	way := config.GPUNetStage
 	for _, w := range nicPaths {
 		if r.Want != config.GPUNetAuto && r.Want != w {
@@ -108,7 +112,7 @@ func (r *registry) open(with registrant, parts []devmem.Extent) error {
 }
 
 // try undoes everything if it fails.
-func (r *registry) try(with registrant, way config.GPUNet, parts []devmem.Extent) error {
+func (r *Registry) try(with Registrant, way config.GPUNet, parts []devmem.Extent) error {
 	if err := r.allows(way, with.Caps()); err != nil {
 		return err
 	}
@@ -131,7 +135,7 @@ const (
 
 // flush returns the function that has to be called before anything acts on what a NIC has written,
 // or nil.
-func (r *registry) flush() func() error {
+func (r *Registry) flush() func() error {
 	order := r.GPU.Facts().WritesOrdering
 	if order >= orderedForAll || order >= orderedForOwner && !r.All {
 		return nil
@@ -140,7 +144,7 @@ func (r *registry) flush() func() error {
 }
 
 // allows says why a path cannot be used, as far as that is known before a try.
-func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
+func (r *Registry) allows(way config.GPUNet, c fabric.Caps) error {
 	f := r.GPU.Facts()
 	no := func(format string, args ...any) error {
 		return &shmerr.Error{Op: "register", Object: "memory of " + r.GPU.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, format, args...)}
@@ -159,7 +163,7 @@ func (r *registry) allows(way config.GPUNet, c fabric.Caps) error {
 }
 
 // register registers one part of the heap, which may belong to a loan.
-func (r *registry) register(with registrant, way config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
+func (r *Registry) register(with Registrant, way config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
 	at := r.Heap + gpu.Address(x.Offset)
 	m := fabric.GPUMemory{Base: at.Pointer(), Len: x.Size, Device: r.GPU.Number(), File: -1, Live: loan != 0}
 	if way == config.GPUNetDMABuf {
@@ -185,8 +189,8 @@ func (r *registry) register(with registrant, way config.GPUNet, loan gpustage.Lo
 	return nil
 }
 
-// grow registers the new part of the heap.
-func (r *registry) grow(parts []devmem.Extent) error {
+// Grow registers the new part of the heap.
+func (r *Registry) Grow(parts []devmem.Extent) error {
 	for i := range r.ends {
 		e := &r.ends[i]
 		for ; e.way != config.GPUNetStage && e.done < len(parts); e.done++ {
@@ -198,9 +202,9 @@ func (r *registry) grow(parts []devmem.Extent) error {
 	return nil
 }
 
-// lend registers consecutive chunks that are lent to the heap: together, or one by one if the
+// Lend registers consecutive chunks that are lent to the heap: together, or one by one if the
 // driver or the provider does not take them together.
-func (r *registry) lend(loan gpustage.Loan, chunks []devmem.Extent) error {
+func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 	last := chunks[len(chunks)-1]
 	all := devmem.Extent{Offset: chunks[0].Offset, Size: last.Offset + last.Size - chunks[0].Offset}
 	for i := range r.ends {
@@ -226,14 +230,14 @@ func (r *registry) lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 }
 
 // add registers a part of the heap with a connected endpoint.
-func (r *registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (err error) {
+func (r *Registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (err error) {
 	e.with.Locked(func() { err = r.register(e.with, e.way, loan, x) })
 	return err
 }
 
 // judge handles a part that could not be registered: it is staged, unless the user has named the
 // path.
-func (r *registry) judge(e *registration, x devmem.Extent, err error) error {
+func (r *Registry) judge(e *registration, x devmem.Extent, err error) error {
 	switch {
 	case err == nil:
 	case r.Want == e.way:
@@ -244,16 +248,16 @@ func (r *registry) judge(e *registration, x devmem.Extent, err error) error {
 	return nil
 }
 
-// reaches reports whether a setting lets NICs reach GPU memory.
-func reaches(way config.GPUNet) bool { return way != config.GPUNetStage && way != config.GPUNetCopy }
+// Reaches reports whether a setting lets NICs reach GPU memory.
+func Reaches(way config.GPUNet) bool { return way != config.GPUNetStage && way != config.GPUNetCopy }
 
-// direct reports whether some NIC reaches the heap. A nil registry has none.
-func (r *registry) direct() bool {
+// Direct reports whether some NIC reaches the heap. A nil registry has none.
+func (r *Registry) Direct() bool {
 	return r != nil && slices.ContainsFunc(r.ends, func(e registration) bool { return e.way != config.GPUNetStage })
 }
 
-// path returns the name of the path by which the first endpoint reaches the heap; "" if it does not.
-func (r *registry) path() string {
+// Path returns the name of the path by which the first endpoint reaches the heap; "" if it does not.
+func (r *Registry) Path() string {
 	if r == nil {
 		return ""
 	}

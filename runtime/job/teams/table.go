@@ -1,4 +1,8 @@
-package job
+// Package teams tells the kernels of this PE which teams there are. It owns the entries of the table
+// that a handle indexes, in memory of the GPU that it is given; how teams are made is the front's to
+// know. Any goroutine may call it. An entry is written after its list of PEs, and a handle is given
+// to a kernel after both.
+package teams
 
 import (
 	"fmt"
@@ -9,12 +13,12 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// teams has what kernels of this PE know of teams: a table, which the handle of a team indexes, and
+// Table has what kernels of this PE know of teams: a table, which the handle of a team indexes, and
 // lists of PEs for teams without a stride. The host keeps a copy, because teams may exist before
 // kernels do.
-type teams struct {
+type Table struct {
 	pes   int // of the job
-	areas areas
+	areas Areas
 	put   func(to gpu.Address, from []byte) error
 	clear func(offset, n uint64) error // of this PE's user heap
 
@@ -25,8 +29,8 @@ type teams struct {
 	lists gpu.Address
 }
 
-// areas is where teams have their memory in the user heap.
-type areas struct {
+// Areas is where teams have their memory in the user heap.
+type Areas struct {
 	Heap         gpu.Address // as kernels of this PE address it
 	Offset, Size uint64      // of the first one, and of each
 	Count        uint64
@@ -37,19 +41,19 @@ type known struct {
 	pes   []int32 // for teams without a stride
 }
 
-// newTeams returns the teams of a job of so many PEs: none yet. put writes to memory of the GPU, and
+// New returns the teams of a job of so many PEs: none yet. put writes to memory of the GPU, and
 // clear zeroes a part of this PE's user heap.
-func newTeams(pes int, a areas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *teams {
-	return &teams{pes: pes, areas: a, put: put, clear: clear, known: map[int]known{}, worn: map[int]bool{}}
+func New(pes int, a Areas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *Table {
+	return &Table{pes: pes, areas: a, put: put, clear: clear, known: map[int]known{}, worn: map[int]bool{}}
 }
 
-const teamBytes = uint64(unsafe.Sizeof(queue.Team{}))
+const EntryBytes = uint64(unsafe.Sizeof(queue.Team{}))
 
-// listBytes is the most that the list of one team's PEs takes.
-func (t *teams) listBytes() uint64 { return 4 * uint64(t.pes) }
+// ListBytes is the most that the list of one team's PEs takes.
+func (t *Table) ListBytes() uint64 { return 4 * uint64(t.pes) }
 
 // Show tells kernels of a team. pes are the PEs of a team without a stride.
-func (t *teams) Show(slot int, entry queue.Team, pes []int32) error {
+func (t *Table) Show(slot int, entry queue.Team, pes []int32) error {
 	if t == nil {
 		return nil
 	}
@@ -64,7 +68,7 @@ func (t *teams) Show(slot int, entry queue.Team, pes []int32) error {
 }
 
 // Hide makes kernels forget a team.
-func (t *teams) Hide(slot int) error {
+func (t *Table) Hide(slot int) error {
 	if t == nil {
 		return nil
 	}
@@ -76,7 +80,7 @@ func (t *teams) Hide(slot int) error {
 
 // Renew resets the counters and flags of a slot that a team has used. All PEs of the next team do
 // it before any of them has its handle, and when nothing of the last team is under way.
-func (t *teams) Renew(slot int) error {
+func (t *Table) Renew(slot int) error {
 	if t == nil {
 		return nil
 	}
@@ -88,8 +92,8 @@ func (t *teams) Renew(slot int) error {
 	return t.clear(t.areas.Offset+uint64(slot)*t.areas.Size, queue.WorkBuffers(t.pes))
 }
 
-// begin makes the table and the lists for new kernels.
-func (t *teams) begin(table, lists gpu.Address) error {
+// Begin makes the table and the lists for new kernels.
+func (t *Table) Begin(table, lists gpu.Address) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.table, t.lists = table, lists
@@ -101,26 +105,26 @@ func (t *teams) begin(table, lists gpu.Address) error {
 	return nil
 }
 
-// end releases the table when the kernels end.
-func (t *teams) end() {
+// End releases the table when the kernels end.
+func (t *Table) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.table, t.lists = 0, 0
 }
 
 // write puts an entry into the table, behind its list.
-func (t *teams) write(slot int, k known) error {
+func (t *Table) write(slot int, k known) error {
 	if t.table == 0 {
 		return nil
 	}
 	if k.pes != nil {
-		list := t.lists + gpu.Address(uint64(slot)*t.listBytes())
+		list := t.lists + gpu.Address(uint64(slot)*t.ListBytes())
 		if err := t.put(list, unsafe.Slice((*byte)(unsafe.Pointer(&k.pes[0])), 4*len(k.pes))); err != nil {
 			return fmt.Errorf("tell kernels the PEs of a team: %w", err)
 		}
 		k.entry.PEs = list.Pointer()
 	}
-	if err := t.put(t.table+gpu.Address(uint64(slot)*teamBytes), (*[teamBytes]byte)(unsafe.Pointer(&k.entry))[:]); err != nil {
+	if err := t.put(t.table+gpu.Address(uint64(slot)*EntryBytes), (*[EntryBytes]byte)(unsafe.Pointer(&k.entry))[:]); err != nil {
 		return fmt.Errorf("tell kernels of a team: %w", err)
 	}
 	return nil

@@ -1,4 +1,6 @@
-package job
+// Package process finds the processes of other PEs on the same machine, and says whether they live.
+// It asks the kernel alone and keeps no state; any goroutine may call it.
+package process
 
 import (
 	"errors"
@@ -9,26 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process describes a PE's process so that others of its machine can find it. The zero value is a
+// Process describes a PE's process so that others of its machine can find it. The zero value is a
 // process that this PE cannot see.
-type process struct {
+type Process struct {
 	ID    int
 	Start uint64 // start time in ticks since the boot, because process numbers are used again
 	Space string // the namespace of process numbers
 }
 
-func ownProcess() process {
-	p := process{ID: os.Getpid()}
+// Own returns this process.
+func Own() Process { return Of(os.Getpid()) }
+
+// Of returns the process of a number, as this process sees it.
+func Of(id int) Process {
+	p := Process{ID: id}
 	_, p.Start, _ = stat(p.ID)
 	p.Space, _ = os.Readlink("/proc/self/ns/pid")
 	return p
 }
 
-// visible reports whether this PE can see the process, dead or alive.
-func (p *process) visible() bool { return p.ID > 0 && p.Start > 0 && p.Space != "" }
+// Visible reports whether this PE can see the process, dead or alive.
+func (p *Process) Visible() bool { return p.ID > 0 && p.Start > 0 && p.Space != "" }
 
-// open returns a descriptor that becomes readable when the process ends; -1 if it has ended.
-func (p *process) open() (int, error) {
+// Open returns a descriptor that becomes readable when the process ends; -1 if it has ended.
+func (p *Process) Open() (int, error) {
 	fd, err := unix.PidfdOpen(p.ID, 0)
 	switch {
 	case errors.Is(err, unix.ESRCH):
@@ -42,9 +48,9 @@ func (p *process) open() (int, error) {
 	return fd, nil
 }
 
-// condition reports whether the process has ended, and whether a signal or a debugger has stopped
+// Condition reports whether the process has ended, and whether a signal or a debugger has stopped
 // it. The process is visible.
-func (p *process) condition() (gone, stopped bool) {
+func (p *Process) Condition() (gone, stopped bool) {
 	state, start, ok := stat(p.ID)
 	if !ok || start != p.Start || state == 'Z' || state == 'X' {
 		return true, false

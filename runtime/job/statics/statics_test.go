@@ -1,4 +1,4 @@
-package job
+package statics
 
 import (
 	"strings"
@@ -22,10 +22,10 @@ func TestAgreeStatics(t *testing.T) {
 		{"the first is the other one", []Statics{other, one, one}, "runs another program than PE 0"},
 		{"one without", []Statics{one, none}, "PE 1 has none: " + none.Cause},
 		{"all without", []Statics{none, none}, none.Cause},
-		{"switched off on one", []Statics{one, one.allowed(config.StaticsOff)}, "PE 1 has none: SHMEM_STATICS is off"},
+		{"switched off on one", []Statics{one, one.Allowed(config.StaticsOff)}, "PE 1 has none: SHMEM_STATICS is off"},
 	} {
 		for me := range tt.all {
-			got, err := agreeStatics(tt.all, me, config.StaticsAuto)
+			got, err := Agree(tt.all, me, config.StaticsAuto)
 			if err != nil {
 				t.Errorf("%s, PE %d: %v", tt.name, me, err)
 			}
@@ -38,7 +38,7 @@ func TestAgreeStatics(t *testing.T) {
 			if got.Size == 0 && got.Remedy == "" {
 				t.Errorf("%s, PE %d: no remedy", tt.name, me)
 			}
-			if _, err := agreeStatics(tt.all, me, config.StaticsOn); (err != nil) != (tt.cause != "") {
+			if _, err := Agree(tt.all, me, config.StaticsOn); (err != nil) != (tt.cause != "") {
 				t.Errorf("%s, PE %d, SHMEM_STATICS=on: %v", tt.name, me, err)
 			}
 		}

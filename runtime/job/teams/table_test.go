@@ -1,4 +1,4 @@
-package job
+package teams
 
 import (
 	"bytes"
@@ -40,21 +40,21 @@ func (m *gpuMemory) zero(offset, n uint64) error {
 
 func (m *gpuMemory) entry(slot int) queue.Team {
 	var e queue.Team
-	copy((*[teamBytes]byte)(unsafe.Pointer(&e))[:], m.bytes[uint64(slot)*teamBytes:])
+	copy((*[EntryBytes]byte)(unsafe.Pointer(&e))[:], m.bytes[uint64(slot)*EntryBytes:])
 	return e
 }
 
-func fakeTeams(m *gpuMemory) *teams {
+func fakeTeams(m *gpuMemory) *Table {
 	m.bytes = make([]byte, 4096)
-	return newTeams(8, areas{Heap: 0x10000, Offset: 0x100, Size: 0x80, Count: 3}, m.put, m.zero)
+	return New(8, Areas{Heap: 0x10000, Offset: 0x100, Size: 0x80, Count: 3}, m.put, m.zero)
 }
 
 // begun makes a table at the address 64; the address 0 means that there is none.
-func begun(t *testing.T, m *gpuMemory) *teams {
+func begun(t *testing.T, m *gpuMemory) *Table {
 	t.Helper()
 	all := fakeTeams(m)
 	all.put = func(to gpu.Address, from []byte) error { return m.put(to-64, from) }
-	if err := all.begin(testTable+64, testLists+64); err != nil {
+	if err := all.Begin(testTable+64, testLists+64); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -78,8 +78,8 @@ func TestTeamTable(t *testing.T) {
 	if err := all.Show(2, queue.Team{Handle: 0x402, NPEs: 3}, []int32{6, 1, 2}); err != nil {
 		t.Fatal(err)
 	}
-	list := testLists + gpu.Address(2*all.listBytes())
-	if !slices.Equal(m.order, []gpu.Address{list, gpu.Address(2 * teamBytes)}) {
+	list := testLists + gpu.Address(2*all.ListBytes())
+	if !slices.Equal(m.order, []gpu.Address{list, gpu.Address(2 * EntryBytes)}) {
 		t.Errorf("written at %v, want %v and then the entry", m.order, list)
 	}
 	if got := m.entry(2); got.PEs != (list+64).Pointer() || got.NPEs != 3 {
@@ -111,14 +111,14 @@ func TestTeamsBeforeKernels(t *testing.T) {
 		t.Fatalf("written at %v before there are kernels, error %v", m.order, err)
 	}
 	all.put = func(to gpu.Address, from []byte) error { return m.put(to-64, from) }
-	if err := all.begin(testTable+64, testLists+64); err != nil {
+	if err := all.Begin(testTable+64, testLists+64); err != nil {
 		t.Fatal(err)
 	}
 	if m.entry(0).Handle != 0x400 || m.entry(1).Handle != 0 || m.entry(2).Handle != 0x402 {
 		t.Errorf("kernels find %+v, %+v, %+v", m.entry(0), m.entry(1), m.entry(2))
 	}
 	m.order = nil
-	all.end()
+	all.End()
 	if err := all.Show(1, queue.Team{Handle: 0x401, NPEs: 1}, nil); err != nil || len(m.order) != 0 {
 		t.Errorf("written at %v when the kernels are gone, error %v", m.order, err)
 	}

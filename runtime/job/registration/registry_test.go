@@ -1,4 +1,4 @@
-package job
+package registration
 
 import (
 	"errors"
@@ -120,9 +120,9 @@ var (
 	three  = append(slices.Clone(two), devmem.Extent{Offset: 34 << 20, Size: 64 << 20})
 )
 
-func fakeRegistry(t *testing.T, want config.GPUNet, f gpu.Facts, c fabric.Caps) (*registry, *recorder) {
+func fakeRegistry(t *testing.T, want config.GPUNet, f gpu.Facts, c fabric.Caps) (*Registry, *recorder) {
 	r := &recorder{t: t, facts: f, caps: c, fail: map[string]error{}}
-	return newRegistry(registryConfig{GPU: r, Heap: heapAt, Want: want, VMM: true, Log: r.log}), r
+	return New(Config{GPU: r, Heap: heapAt, Want: want, VMM: true, Log: r.log}), r
 }
 
 func same(t *testing.T, what string, got, want []string) {
@@ -204,7 +204,7 @@ func TestRegistryOpen(t *testing.T) {
 			if c.fail != "" {
 				rec.fail[c.fail] = no
 			}
-			err := r.open(rec, two)
+			err := r.Open(rec, two)
 			if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
 				t.Errorf("error %v, want %q", err, c.err)
 			}
@@ -237,7 +237,7 @@ func TestRegistryFlush(t *testing.T) {
 		facts.WritesOrdering = c.order
 		r, rec := fakeRegistry(t, config.GPUNetAuto, facts, nic)
 		r.All = c.all
-		if err := r.open(rec, two); err != nil {
+		if err := r.Open(rec, two); err != nil {
 			t.Fatal(err)
 		}
 		call := ""
@@ -259,13 +259,13 @@ func TestRegistryGrow(t *testing.T) {
 	last := []string{"export 0x7002200000 67108864", "dmabuf 0x7002200000 at 35651584: 67108864 of GPU 2 from 0", "sync 0x7002200000"}
 	r, rec := fakeRegistry(t, config.GPUNetAuto, hopper, nic)
 	staged := &recorder{t: t}
-	if err := r.open(rec, two); err != nil {
+	if err := r.Open(rec, two); err != nil {
 		t.Fatal(err)
 	}
 	r.ends = append(r.ends, registration{with: staged, way: config.GPUNetStage})
 	rec.calls = nil
 	for range 2 {
-		if err := r.grow(three); err != nil {
+		if err := r.Grow(three); err != nil {
 			t.Error(err)
 		}
 	}
@@ -286,12 +286,12 @@ func TestRegistryGrow(t *testing.T) {
 		{config.GPUNetDMABuf, 2, 5, "SHMEM_GPU_NET=dmabuf: full"},
 	} {
 		r, rec := fakeRegistry(t, c.want, hopper, nic)
-		if err := r.open(rec, two); err != nil {
+		if err := r.Open(rec, two); err != nil {
 			t.Fatal(err)
 		}
 		rec.calls, rec.lines = nil, nil
 		rec.fail["dmabuf"] = errors.New("full")
-		err := r.grow(three)
+		err := r.Grow(three)
 		if (err == nil) != (c.err == "") || err != nil && err.Error() != c.err || len(rec.calls) != c.first {
 			t.Errorf("%s: error %v after %v", c.want, err, rec.calls)
 		}
@@ -299,7 +299,7 @@ func TestRegistryGrow(t *testing.T) {
 			same(t, "log", rec.lines, []string{"warn: 67108864 bytes of the heap at offset 0x2200000 are staged: full"})
 		}
 		rec.fail = nil
-		if err := r.grow(three); err != nil || len(rec.calls) != c.end {
+		if err := r.Grow(three); err != nil || len(rec.calls) != c.end {
 			t.Errorf("%s, again: error %v after %v", c.want, err, rec.calls)
 		}
 		rec.closed()
@@ -337,7 +337,7 @@ func TestRegistryLend(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			r, rec := fakeRegistry(t, c.want, hopper, nic)
 			staged := &recorder{t: t}
-			if err := r.open(rec, two); err != nil {
+			if err := r.Open(rec, two); err != nil {
 				t.Fatal(err)
 			}
 			r.ends = append(r.ends, registration{with: staged, way: config.GPUNetStage})
@@ -349,7 +349,7 @@ func TestRegistryLend(t *testing.T) {
 			if c.what == "one chunk" {
 				chunks = lent[:1]
 			}
-			if err := r.lend(9, chunks); (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+			if err := r.Lend(9, chunks); (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
 				t.Errorf("error %v, want %q", err, c.err)
 			}
 			same(t, "calls", rec.calls, c.calls)

@@ -1,4 +1,12 @@
-package job
+// Package codec turns what PEs tell each other when they meet into bytes, and back. It knows neither
+// what the values mean nor how the bytes travel. It keeps no state, and any goroutine may call it.
+//
+// Each PE of a job of 100,000 reads the peer info of all others. As JSON it took 453 bytes of a PE,
+// 5 KB of memory and 20 us to read; in this form it takes 225 bytes, 1 KB and 2 us
+// (TestBootstrapScale). Peer info is encoded as its fields in order: numbers as varints, strings
+// and slices with their length in front. There are no names: PEs of another version are recognised
+// by the first field of the first peer info, or because the bytes do not fit the type.
+package codec
 
 import (
 	"encoding/binary"
@@ -9,14 +17,8 @@ import (
 	"libshmem"
 )
 
-// Each PE of a job of 100,000 reads the peer info of all others. As JSON it took 453 bytes of a PE,
-// 5 KB of memory and 20 us to read; in this form it takes 225 bytes, 1 KB and 2 us
-// (TestBootstrapScale). Peer info is encoded as its fields in order: numbers as varints, strings
-// and slices with their length in front. There are no names: PEs of another version are recognised
-// by the first field of the first peer info, or because the bytes do not fit the type.
-
-// encode encodes structs, slices, strings and numbers.
-func encode(v any) ([]byte, error) {
+// Encode encodes structs, slices, strings and numbers.
+func Encode(v any) ([]byte, error) {
 	b, err := appendValue(nil, reflect.ValueOf(v))
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
@@ -59,8 +61,8 @@ func appendValue(b []byte, v reflect.Value) ([]byte, error) {
 	return nil, fmt.Errorf("peer info cannot contain a %v", v.Kind())
 }
 
-// decodeAll decodes the bytes of all PEs.
-func decodeAll[T any](all [][]byte) ([]T, error) {
+// DecodeAll decodes the bytes of all PEs.
+func DecodeAll[T any](all [][]byte) ([]T, error) {
 	infos := make([]T, len(all))
 	d := decoder{known: map[string]string{}}
 	for pe, b := range all {

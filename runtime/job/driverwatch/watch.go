@@ -1,4 +1,13 @@
-package job
+// Package driverwatch reports calls of the GPU driver that do not return, and work that the driver
+// has taken and does not carry out. The driver may let a call of the program block a call of a proxy
+// until a stream is done. If that stream waits for the proxy, neither goes on
+// (docs/guides/gpu-network.md). The proxy cannot report it: its thread is inside the call and holds
+// the engine's lock.
+//
+// A goroutine looks at the calls under way a few times a second. It calls no driver. It takes mu
+// only for a look or a report, and no thread holds mu during a driver call. A thread that blocks in
+// the driver is in C, and takes no processor from Go.
+package driverwatch
 
 import (
 	"fmt"
@@ -13,17 +22,10 @@ import (
 	"libshmem/runtime/proxy/backlog"
 )
 
-// driverWatch reports calls of the GPU driver that do not return, and work that the driver has
-// taken and does not carry out. The driver may let a call of the program block a call of a proxy
-// until a stream is done. If that stream waits for the proxy, neither goes on
-// (docs/guides/gpu-network.md). The proxy cannot report it: its thread is inside the call and holds
-// the engine's lock.
-//
-// A goroutine looks at the calls under way a few times a second. It calls no driver. It takes mu
-// only for a look or a report, and no thread holds mu during a driver call. A thread that blocks in
-// the driver is in C, and takes no processor from Go.
-type driverWatch struct {
-	driverConfig
+// Watch reports calls of the GPU driver that do not return, and work that the driver does not carry
+// out. The zero value does so after Begin. Any goroutine may call its methods.
+type Watch struct {
+	Config
 	over chan struct{}
 	gone chan struct{} // nil: no goroutine looks
 
@@ -37,8 +39,8 @@ type driverWatch struct {
 	undone      undone
 }
 
-// driverConfig is what a driver watch looks at, and how it reports.
-type driverConfig struct {
+// Config is what a driver watch looks at, and how it reports.
+type Config struct {
 	Facts gpu.Facts
 	Limit time.Duration // after which a call is reported; 0: only when a report is asked for
 	Say   func(text string)
@@ -61,17 +63,17 @@ const (
 	watchLong = 2 * watchInterval
 )
 
-// streams adds a source of the work that a proxy has given the GPU. apart: in a context of the
+// Streams adds a source of the work that a proxy has given the GPU. apart: in a context of the
 // library's own.
-func (h *driverWatch) streams(proxy string, apart bool, what func(to []backlog.Work) []backlog.Work) {
+func (h *Watch) Streams(proxy string, apart bool, what func(to []backlog.Work) []backlog.Work) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// Work points into the list of sources, so the list is made anew.
 	h.undone = undone{of: append(slices.Clone(h.undone.of), undoneBy{proxy, apart, what})}
 }
 
-// driverCall adds a function that returns the purpose of a caller's driver call.
-func (h *driverWatch) driverCall(caller string, what func() string) {
+// DriverCall adds a function that returns the purpose of a caller's driver call.
+func (h *Watch) DriverCall(caller string, what func() string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.driverCalls == nil {
@@ -80,24 +82,24 @@ func (h *driverWatch) driverCall(caller string, what func() string) {
 	h.driverCalls[caller] = what
 }
 
-// serve sets the rings whose operations wait while a proxy is blocked. It is called with none
+// Serve sets the rings whose operations wait while a proxy is blocked. It is called with none
 // before the memory of the rings is given back.
-func (h *driverWatch) serve(rings []*queue.Ring) {
+func (h *Watch) Serve(rings []*queue.Ring) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.rings = rings
 }
 
-// begin starts the goroutine that looks. It runs until end.
-func (h *driverWatch) begin(c driverConfig) {
-	h.driverConfig = c
+// Begin starts the goroutine that looks. It runs until End.
+func (h *Watch) Begin(c Config) {
+	h.Config = c
 	h.over, h.gone = make(chan struct{}), make(chan struct{})
 	h.told = h.Asked()
 	go h.run()
 }
 
-// end stops the goroutine. It comes before the device that calls asks is closed.
-func (h *driverWatch) end() {
+// End stops the goroutine. It comes before the device that calls asks is closed.
+func (h *Watch) End() {
 	if h.gone != nil {
 		close(h.over)
 		<-h.gone
@@ -105,10 +107,10 @@ func (h *driverWatch) end() {
 	}
 }
 
-// running reports whether the goroutine runs.
-func (h *driverWatch) running() bool { return h.gone != nil }
+// Running reports whether the goroutine runs.
+func (h *Watch) Running() bool { return h.gone != nil }
 
-func (h *driverWatch) run() {
+func (h *Watch) run() {
 	defer close(h.gone)
 	every := watchInterval
 	if h.Limit > 0 {
@@ -129,7 +131,7 @@ func (h *driverWatch) run() {
 }
 
 // look returns what to report now: each call once, and all of them when a report was asked for.
-func (h *driverWatch) look(now time.Time) (tell []string) {
+func (h *Watch) look(now time.Time) (tell []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.seen = h.Calls(h.seen[:0])
@@ -166,9 +168,9 @@ func (h *driverWatch) look(now time.Time) (tell []string) {
 	return tell
 }
 
-// explain returns what the report of a wait needs: the calls that have been under way for long and
+// Explain returns what the report of a wait needs: the calls that have been under way for long and
 // the work that is not carried out, or "".
-func (h *driverWatch) explain(now time.Time) string {
+func (h *Watch) Explain(now time.Time) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all []string
@@ -185,7 +187,7 @@ func (h *driverWatch) explain(now time.Time) string {
 	return strings.Join(all, "; ")
 }
 
-func (h *driverWatch) text(c *watchedCall, now time.Time) string {
+func (h *Watch) text(c *watchedCall, now time.Time) string {
 	by := c.By
 	if by == "" {
 		by = "a thread of the program"
@@ -199,7 +201,7 @@ func (h *driverWatch) text(c *watchedCall, now time.Time) string {
 }
 
 // waiting returns how much has piled up in the rings.
-func (h *driverWatch) waiting() string {
+func (h *Watch) waiting() string {
 	n := 0
 	for _, r := range h.rings {
 		n += r.Waiting()
@@ -211,7 +213,7 @@ func (h *driverWatch) waiting() string {
 }
 
 // why returns a likely cause for a call that does not return, and the remedy.
-func (h *driverWatch) why(c *watchedCall) string {
+func (h *Watch) why(c *watchedCall) string {
 	if waitsForKernels(c.Name) {
 		return ": it may wait for all kernels that run (allocate and free while none waits for another PE)"
 	}

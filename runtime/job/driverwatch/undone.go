@@ -1,4 +1,4 @@
-package job
+package driverwatch
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package job
+package driverwatch
 
 import (
 	"slices"
@@ -14,8 +14,8 @@ import (
 )
 
 // fakeDriverWatch returns a driver watch with simulated calls. The test passes the time by hand.
-func fakeDriverWatch(limit time.Duration, calls *[]cuda.Call, asked *uint32) *driverWatch {
-	return &driverWatch{driverConfig: driverConfig{
+func fakeDriverWatch(limit time.Duration, calls *[]cuda.Call, asked *uint32) *Watch {
+	return &Watch{Config: Config{
 		Facts: gpu.Facts{Lazy: true}, Limit: limit, Asked: func() uint32 { return atomic.LoadUint32(asked) },
 		Calls: func(to []cuda.Call) []cuda.Call { return append(to, *calls...) },
 	}}
@@ -37,8 +37,8 @@ func TestDriverWatchOnce(t *testing.T) {
 	var calls []cuda.Call
 	var asked uint32
 	h := fakeDriverWatch(limit, &calls, &asked)
-	h.driverCall("the proxy of endpoint 0", func() string { return "for a put to PE 9" })
-	h.driverCall("the proxy of endpoint 1", func() string { return "for a get of PE 3" })
+	h.DriverCall("the proxy of endpoint 0", func() string { return "for a put to PE 9" })
+	h.DriverCall("the proxy of endpoint 1", func() string { return "for a get of PE 3" })
 	var told []string
 	start := time.Now()
 	for at := time.Duration(0); at < 3*limit; at += watchInterval {
@@ -82,7 +82,7 @@ func TestDriverWatchAsked(t *testing.T) {
 		}
 	}
 	ask() // about a call that has just begun
-	if s := h.explain(now); s != "" {
+	if s := h.Explain(now); s != "" {
 		t.Errorf("the explanation of a call that has just begun: %s", s)
 	}
 	calls = append(calls, cuda.Call{Name: "cuMemFree_v2", Turn: 5})
@@ -93,7 +93,7 @@ func TestDriverWatchAsked(t *testing.T) {
 	ask("cuStreamBatchMemOp_v2 for 3600.0 s, called by the proxy of endpoint 0: it may be that")
 	now = now.Add(watchLong)
 	ask("cuStreamBatchMemOp_v2", "cuMemFree_v2 for 0.2 s, called by a thread of the program: it may wait for all kernels that run")
-	if s := h.explain(now); s != "the GPU's driver has not returned from cuStreamBatchMemOp_v2 for 3600.2 s, called by the proxy of endpoint 0 (docs/guides/gpu-network.md); "+
+	if s := h.Explain(now); s != "the GPU's driver has not returned from cuStreamBatchMemOp_v2 for 3600.2 s, called by the proxy of endpoint 0 (docs/guides/gpu-network.md); "+
 		"the GPU's driver has not returned from cuMemFree_v2 for 0.2 s, called by a thread of the program (docs/guides/gpu-network.md)" {
 		t.Errorf("the explanation is %s", s)
 	}
@@ -101,7 +101,7 @@ func TestDriverWatchAsked(t *testing.T) {
 	ask("cuMemFree_v2")
 	calls = nil
 	ask()
-	if s := h.explain(now); s != "" {
+	if s := h.Explain(now); s != "" {
 		t.Errorf("all have returned, and the explanation is %s", s)
 	}
 }
@@ -124,7 +124,7 @@ func TestDriverWatchCause(t *testing.T) {
 	for i := range 3 { // fences, of one slot each
 		memory[2*i], memory[2*i+1] = lap|uint64(queue.CodeFence), lap
 	}
-	h.serve([]*queue.Ring{r})
+	h.Serve([]*queue.Ring{r})
 	now := time.Now()
 	h.look(now)
 	told := h.look(now.Add(time.Second))
@@ -143,12 +143,12 @@ func TestDriverWatchLooks(t *testing.T) {
 	h := fakeDriverWatch(10*time.Millisecond, &calls, &asked)
 	said := make(chan string, 8)
 	h.Say = func(text string) { said <- text }
-	h.begin(h.driverConfig)
+	h.Begin(h.Config)
 	if text := <-said; !strings.Contains(text, "cuMemcpyAsync") {
 		t.Errorf("it says %s", text)
 	}
-	h.end()
-	h.end()
+	h.End()
+	h.End()
 	close(said)
 	for text := range said {
 		t.Errorf("it says more: %s", text)

@@ -1,0 +1,64 @@
+package job
+
+import (
+	"reflect"
+	"testing"
+
+	"libshmem/runtime/job/codec"
+	"libshmem/runtime/proxy/gpustage"
+)
+
+func TestPeerInfo(t *testing.T) {
+	want := []peerInfo{
+		{Version: "1", Host: "a", Machine: "m", Heap: 1 << 40, Socket: "\x00socket"},
+		{Version: "1", Host: "b \"quoted\" é", Machine: "m", Heap: 1<<64 - 1},
+		{},
+	}
+	var all [][]byte
+	for _, c := range want {
+		b, err := codec.Encode(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b)
+	}
+	got, err := codec.DecodeAll[peerInfo](all)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v, %v, want %+v", got, err, want)
+	}
+	end := endpointInfo{Addr: []byte{0, 255, '"'}, Base: 1<<64 - 1, Key: 1 << 63, Provider: "tcp"}
+	b, err := codec.Encode(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, err := codec.DecodeAll[endpointInfo]([][]byte{b})
+	if err != nil || !reflect.DeepEqual(ends[0], end) {
+		t.Errorf("decoded %+v, %v, want %+v", ends, err, end)
+	}
+}
+
+func mustEncode(t testing.TB, v any) []byte {
+	t.Helper()
+	b, err := codec.Encode(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// FuzzPeerInfo decodes arbitrary bytes. Decoding may not take more memory than the bytes allow for.
+func FuzzPeerInfo(f *testing.F) {
+	f.Add(mustEncode(f, peerInfo{Version: "1", Host: "h", Socket: "s", Proxies: 3}))
+	f.Add(mustEncode(f, []endpointInfo{{Addr: []byte{1}, Extents: []gpustage.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if infos, err := codec.DecodeAll[peerInfo]([][]byte{in}); err == nil {
+			again, err := codec.DecodeAll[peerInfo]([][]byte{mustEncode(t, infos[0])})
+			if err != nil || !reflect.DeepEqual(again, infos) {
+				t.Fatalf("% x: %+v came back as %+v, %v", in, infos, again, err)
+			}
+		}
+		if ends, err := codec.DecodeAll[[]endpointInfo]([][]byte{in}); err == nil && len(ends[0]) > len(in) {
+			t.Fatalf("% x: %d endpoints", in, len(ends[0]))
+		}
+	})
+}
