@@ -65,7 +65,7 @@ func fill(s *State, j *job.Job) {
 		s.growsTogether = 1
 	}
 	s.spin, s.yields, s.poll = spinAlone, yieldAlone, pollAlone
-	if j.Sharing > topo.CPUs() {
+	if j.Place.Sharing > topo.CPUs() {
 		s.spin, s.yields, s.poll = spinCrowded, yieldCrowded, pollCrowded
 	}
 	s.checks = uint32(j.Config.Checks)

@@ -90,6 +90,7 @@ func (j *Job) openGPU(listener *devmem.Listener, infos []peerInfo) error {
 		return err
 	}
 	j.log.SetGPU(number)
+	j.Place.GPU = g.dev.Facts().PCI
 	if g.chosen = current; !current {
 		if err := g.dev.Use(); err != nil {
 			return err

@@ -70,9 +70,7 @@ type Job struct {
 	stages  []*gpustage.Stage // of the engines; nil: no PE has GPU memory
 	loops   []*loop.Loop      // of the engines, as they run
 	tracks  []*trace.Track    // of each engine; nil: nothing is traced
-	// Sharing is the number of PEs of the job that compete for this machine's
-	// processors, this one included.
-	Sharing int
+	Place   Place             // where this PE runs
 
 	heap      config.HeapKind   // of this PE
 	kinds     []config.HeapKind // of every PE
@@ -117,12 +115,9 @@ type Job struct {
 	proxies int    // engines of each PE
 	apart   bool   // loopback does not reach all PEs
 
-	neighbours []neighbour // this PE included
-	nearness   string      // what the banner says of how NICs were chosen
-	notes      []string    // what the NICs were told while they were opened, and what was refused
-	fabric     string      // of the NICs; "": the provider has no names for fabrics
-	bound      binding
-	chaos      *chaos.Plan // nil: the network is as it is
+	notes  []string    // what the NICs were told while they were opened, and what was refused
+	fabric string      // of the NICs; "": the provider has no names for fabrics
+	chaos  *chaos.Plan // nil: the network is as it is
 }
 
 // Start brings this PE into its job. It returns when every PE can be reached. After an error
@@ -166,6 +161,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	j.Me, j.NPEs = j.boot.Rank(), j.boot.Size()
 	j.log.SetPE(j.Me)
+	j.Place = Place{Me: j.Me, Bind: j.Config.Bind, Log: j.log}
 	if err := j.planChaos(); err != nil {
 		return err
 	}
@@ -204,7 +200,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err := j.require(); err != nil {
 		return err
 	}
-	j.bindPE()
+	j.Place.BindPE(firstNIC(j.Engine))
 	if j.Me == 0 && j.Config.Banner() {
 		j.log.Say("pe", config.LogInfo, j.banner())
 	}
@@ -297,12 +293,12 @@ func (j *Job) shareMemory(found statics.Statics) error {
 	for i, c := range infos {
 		hosts[i] = c.Host
 		if c.Machine == infos[j.Me].Machine {
-			j.Sharing++
+			j.Place.Sharing++
 		}
 		j.tells = j.tells || c.Stats
 		j.apart = j.apart || c.Network != infos[0].Network
 		if c.Network == network {
-			j.neighbours = append(j.neighbours, neighbour{topo.PE(i), topo.Process{CPUs: c.CPUs}})
+			j.Place.Neighbours = append(j.Place.Neighbours, Neighbour{topo.PE(i), topo.Process{CPUs: c.CPUs}})
 		}
 		j.kinds = append(j.kinds, c.Kind)
 		if c.Machine != infos[j.Me].Machine || c.Process.Space != own.Process.Space {
@@ -432,7 +428,7 @@ func (j *Job) Close() error {
 // release undoes Start.
 func (j *Job) release() error {
 	var errs []error
-	j.unbind()
+	j.Place.Unbind()
 	j.watch.stop()
 	for _, l := range j.loops {
 		l.Stop()
@@ -478,7 +474,7 @@ func (j *Job) banner() string {
 		if len(j.Engines) > 1 {
 			network += fmt.Sprintf(", %d endpoints a PE", len(j.Engines))
 		}
-		network += j.nearness + j.gpuNet()
+		network += j.Place.Nearness() + j.gpuNet()
 		if j.cache != "" {
 			network += ", " + j.cache
 		}

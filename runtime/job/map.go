@@ -63,7 +63,7 @@ func (j *Job) printMap() error {
 // paths returns the paths of this PE, from what C and kernels are told about each heap.
 func (j *Job) paths() pathmap.Row {
 	name, _ := os.Hostname() // for people
-	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.ownGPU(), Reached: j.gpuPath()}
+	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.Place.GPU, Reached: j.gpuPath()}
 	if j.Engine != nil {
 		c := j.Engine.Caps()
 		r.Provider, r.NICs = providerName(j.Config.Provider, c.Provider), c.Domain

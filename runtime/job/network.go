@@ -58,7 +58,7 @@ func (j *Job) openNetwork(o Options) error {
 	for i, e := range j.Engines {
 		l := loop.New(e)
 		j.loops = append(j.loops, l)
-		j.bindProxy(l, e, i)
+		j.Place.BindProxy(l, firstNIC(e), i)
 		go l.Run()
 	}
 	// No PE sends before all PEs receive.

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"libshmem/fabric"
 	"libshmem/fabric/chaos"
@@ -10,6 +11,7 @@ import (
 	"libshmem/fabric/rail"
 	"libshmem/runtime/config"
 	"libshmem/runtime/nvtx"
+	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/trace"
 )
@@ -22,7 +24,7 @@ type nics struct {
 
 // chooseNICs chooses NICs on the fabric of the job, and learns whether any PE has several.
 func (j *Job) chooseNICs() (*nics, error) {
-	if err := j.learnGPUs(); err != nil {
+	if err := j.exchangeGPUs(); err != nil {
 		return nil, err
 	}
 	s, err := ReadSettings(j.Config)
@@ -31,12 +33,12 @@ func (j *Job) chooseNICs() (*nics, error) {
 	}
 	w := s.Hints(j.Config)
 	w.GPU = j.registers()
-	w.Pick = func(nics []ofi.NIC) ([]int, error) { return j.pick(Machine, &s, nics) }
+	w.Pick = func(nics []ofi.NIC) ([]int, error) { return j.Place.Pick(Machine, &s, nics) }
 	c, err := ofi.Choose(j.Config.Libfabric, w)
 	if err != nil {
 		return nil, err
 	}
-	j.remark(&s, c.NICs())
+	j.Place.Remark(&s, c.NICs())
 	n := &nics{Choice: c}
 	infos, err := j.nicInfos(n)
 	if err == nil {
@@ -51,6 +53,19 @@ func (j *Job) chooseNICs() (*nics, error) {
 		n.several = n.several || info.NICs > 1
 	}
 	return n, nil
+}
+
+// exchangeGPUs learns which GPUs the neighbours have. It is collective if some PE has one.
+func (j *Job) exchangeGPUs() error {
+	if !j.someGPU() {
+		return nil
+	}
+	all, err := j.boot.Allgather([]byte(j.Place.GPU))
+	if err != nil {
+		return err
+	}
+	j.Place.LearnGPUs(all)
+	return nil
 }
 
 // openProvider opens the network of an engine. It records the traffic if the settings ask for that.
@@ -122,4 +137,13 @@ func (j *Job) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 			"(name one NIC in SHMEM_NIC_LIST, or another SHMEM_PROVIDER)", c.Domain, c.Provider), p.Close())
 	}
 	return p, nil
+}
+
+// firstNIC returns the NIC for small operations; "" without a network.
+func firstNIC(e *proxy.Engine) string {
+	if e == nil {
+		return ""
+	}
+	nic, _, _ := strings.Cut(e.Caps().Domain, ",")
+	return nic
 }

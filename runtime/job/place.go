@@ -12,8 +12,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/registration"
-	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/loop"
+	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
 	"libshmem/runtime/topo/hwloc"
 )
@@ -96,36 +95,46 @@ func (s *Settings) Request(nics []ofi.NIC, pes []topo.Process) (topo.Request, []
 	return r, order
 }
 
-// neighbour is a PE that sees the same NICs as this one: it runs in the same network namespace of
+// Neighbour is a PE that sees the same NICs as this one: it runs in the same network namespace of
 // the same kernel, even if it simulates another host.
-type neighbour struct {
-	pe topo.PE
+type Neighbour struct {
+	PE topo.PE
 	topo.Process
 }
 
-// learnGPUs learns which GPUs the neighbours have. It is collective if some PE has one.
-func (j *Job) learnGPUs() error {
-	if !j.someGPU() {
-		return nil
-	}
-	all, err := j.boot.Allgather([]byte(j.ownGPU()))
-	if err != nil {
-		return err
-	}
-	for i := range j.neighbours {
-		n := &j.neighbours[i]
-		n.GPU = string(all[n.pe])
-	}
-	return nil
+// Place is where this PE runs, and what is near to it. One thread uses it at a time.
+type Place struct {
+	Me         topo.PE
+	GPU        string      // address of this PE's GPU; "": it has none
+	Neighbours []Neighbour // this PE included
+	// Sharing is the number of PEs of the job that compete for this machine's processors, this one
+	// included.
+	Sharing int
+	Bind    config.Bind
+	Log     *shmlog.Log
+
+	nearness string // what the banner says of how NICs were chosen
+	bound    binding
 }
 
-// pick chooses this PE's NICs from those that it could take. It reads the machine only if there is
+// LearnGPUs stores which GPUs the neighbours have, from the addresses that all PEs of the job sent.
+func (p *Place) LearnGPUs(all [][]byte) {
+	for i := range p.Neighbours {
+		n := &p.Neighbours[i]
+		n.GPU = string(all[n.PE])
+	}
+}
+
+// Nearness returns, for the banner, how NICs were chosen; "" if there was nothing to choose.
+func (p *Place) Nearness() string { return p.nearness }
+
+// Pick chooses this PE's NICs from those that it could take. It reads the machine only if there is
 // something to decide.
-func (j *Job) pick(machine func() (*topo.Machine, error), s *Settings, nics []ofi.NIC) ([]int, error) {
+func (p *Place) Pick(machine func() (*topo.Machine, error), s *Settings, nics []ofi.NIC) ([]int, error) {
 	me := 0
 	var pes []topo.Process
-	for i, n := range j.neighbours {
-		if pes = append(pes, n.Process); n.pe == j.Me {
+	for i, n := range p.Neighbours {
+		if pes = append(pes, n.Process); n.PE == p.Me {
 			me = i
 		}
 	}
@@ -135,7 +144,7 @@ func (j *Job) pick(machine func() (*topo.Machine, error), s *Settings, nics []of
 	}
 	m, err := machine()
 	if err != nil {
-		j.log.Printf("fabric", config.LogInfo, "%v", err)
+		p.Log.Printf("fabric", config.LogInfo, "%v", err)
 	}
 	plan, err := m.Plan(r)
 	if err != nil {
@@ -143,47 +152,47 @@ func (j *Job) pick(machine func() (*topo.Machine, error), s *Settings, nics []of
 	}
 	var picked []int
 	var far topo.Class
-	for _, p := range plan[me] {
-		picked = append(picked, order[p.NIC])
-		far = max(far, p.Class)
-		j.log.Printf("fabric", config.LogInfo, "takes NIC %s: %s, %s: %s", r.NICs[p.NIC].Name, p.Class.Short(), p.Class, p.Why)
+	for _, nic := range plan[me] {
+		picked = append(picked, order[nic.NIC])
+		far = max(far, nic.Class)
+		p.Log.Printf("fabric", config.LogInfo, "takes NIC %s: %s, %s: %s", r.NICs[nic.NIC].Name, nic.Class.Short(), nic.Class, nic.Why)
 	}
 	switch {
 	case s.Mapping != nil:
-		j.nearness = ", by SHMEM_NIC_PE_MAPPING"
+		p.nearness = ", by SHMEM_NIC_PE_MAPPING"
 	case s.InTurn:
-		j.nearness = ", in turn"
+		p.nearness = ", in turn"
 	default:
-		j.nearness = fmt.Sprintf(", of %d NICs by nearness: %s", len(nics), far.Short())
+		p.nearness = fmt.Sprintf(", of %d NICs by nearness: %s", len(nics), far.Short())
 	}
 	return picked, nil
 }
 
-// remark warns of settings that have no effect: a mapping beside a list, and names in the list that
+// Remark warns of settings that have no effect: a mapping beside a list, and names in the list that
 // no NIC has.
-func (j *Job) remark(s *Settings, taken []string) {
-	if j.Me != 0 {
+func (p *Place) Remark(s *Settings, taken []string) {
+	if p.Me != 0 {
 		return
 	}
 	if s.Both {
-		j.log.Printf("fabric", config.LogWarn, "SHMEM_NIC_PE_MAPPING is ignored: SHMEM_NIC_LIST=%s comes first (unset one of them)", s.List)
+		p.Log.Printf("fabric", config.LogWarn, "SHMEM_NIC_PE_MAPPING is ignored: SHMEM_NIC_LIST=%s comes first (unset one of them)", s.List)
 	}
-	if s.List.Except || j.nearness != "" {
+	if s.List.Except || p.nearness != "" {
 		return // the other NICs of the list belong to other PEs
 	}
 	for _, name := range s.List.Names {
 		if !slices.ContainsFunc(taken, func(nic string) bool { return topo.SameName(nic, name) }) {
-			j.log.Printf("fabric", config.LogWarn, "SHMEM_NIC_LIST names %s, which is no NIC that can be used with %s (shmem-info --fabric lists them)", name, strings.Join(taken, ", "))
+			p.Log.Printf("fabric", config.LogWarn, "SHMEM_NIC_LIST names %s, which is no NIC that can be used with %s (shmem-info --fabric lists them)", name, strings.Join(taken, ", "))
 		}
 	}
 }
 
 // near returns the processors near to this PE's GPU, or else near to the NIC. It is empty if the
 // machine has one NUMA node or does not say.
-func (j *Job) near(m *topo.Machine, nic string) (topo.Set, string) {
+func (p *Place) near(m *topo.Machine, nic string) (topo.Set, string) {
 	what, d := "NIC "+nic, m.Find("", nic)
-	if gpu := j.ownGPU(); gpu != "" {
-		what, d = "GPU "+gpu, m.Find(gpu, "")
+	if p.GPU != "" {
+		what, d = "GPU "+p.GPU, m.Find(p.GPU, "")
 	}
 	if d == nil {
 		return "", ""
@@ -195,81 +204,69 @@ func (j *Job) near(m *topo.Machine, nic string) (topo.Set, string) {
 	return n.CPUs, fmt.Sprintf("NUMA node %d, where %s is", n.Number, what)
 }
 
-// ownGPU returns the address of this PE's GPU; "" if it has none.
-func (j *Job) ownGPU() string {
-	if j.gpu == nil || j.gpu.dev == nil {
-		return ""
-	}
-	return j.gpu.dev.Facts().PCI
+// binder is a proxy.
+type binder interface {
+	Bind(cpus []int) int // returns how many of the processors it keeps to
 }
 
-// firstNIC returns the NIC for small operations; "" without a network.
-func firstNIC(e *proxy.Engine) string {
-	if e == nil {
-		return ""
-	}
-	nic, _, _ := strings.Cut(e.Caps().Domain, ",")
-	return nic
-}
-
-// bindProxy binds a proxy to the processors near to its GPU or NIC.
-func (j *Job) bindProxy(l *loop.Loop, e *proxy.Engine, i int) {
-	if j.Config.Bind == config.BindOff || topo.OneNode("") {
+// BindProxy binds the i-th proxy to the processors near to this PE's GPU, or else near to a NIC.
+func (p *Place) BindProxy(l binder, nic string, i int) {
+	if p.Bind == config.BindOff || topo.OneNode("") {
 		return
 	}
 	m, _ := Machine() // after an error nothing is near
-	if cpus, where := j.near(m, firstNIC(e)); cpus != "" {
+	if cpus, where := p.near(m, nic); cpus != "" {
 		if n := l.Bind(cpus.List()); n > 0 {
-			j.log.Printf("proxy", config.LogDebug, "proxy %d keeps to %d processors of %s", i, n, where)
+			p.Log.Printf("proxy", config.LogDebug, "proxy %d keeps to %d processors of %s", i, n, where)
 		}
 	}
 }
 
-// bindPE does the same for the thread that initialises the library. It is called after the proxies
+// BindPE does the same for the thread that initialises the library. It is called after the proxies
 // are bound, because they look at the processors that this thread may use.
-func (j *Job) bindPE() {
-	if j.mayBind(j.ownGPU() != "") && !topo.OneNode("") {
+func (p *Place) BindPE(nic string) {
+	if p.mayBind(p.GPU != "") && !topo.OneNode("") {
 		m, _ := Machine() // as above
-		j.bindThread(m, firstNIC(j.Engine))
+		p.bindThread(m, nic)
 	}
 }
 
 // mayBind: a PE that is alone may be meant to use the whole machine, and without a GPU the launcher
 // knows better.
-func (j *Job) mayBind(hasGPU bool) bool {
-	return j.Config.Bind == config.BindPE || j.Config.Bind == config.BindAuto && hasGPU && j.Sharing > 1
+func (p *Place) mayBind(hasGPU bool) bool {
+	return p.Bind == config.BindPE || p.Bind == config.BindAuto && hasGPU && p.Sharing > 1
 }
 
-func (j *Job) bindThread(m *topo.Machine, nic string) {
-	near, where := j.near(m, nic)
+func (p *Place) bindThread(m *topo.Machine, nic string) {
+	near, where := p.near(m, nic)
 	allowed := topo.Allowed()
-	if j.Config.Bind == config.BindAuto && !m.CPUs.Within(allowed) {
+	if p.Bind == config.BindAuto && !m.CPUs.Within(allowed) {
 		return // it is bound already
 	}
 	both := near.And(allowed)
 	if both == "" || both == allowed {
 		return
 	}
-	j.bound = binding{tid: unix.Gettid(), before: allowed}
-	if err := setAffinity(j.bound.tid, both); err != nil {
-		j.bound = binding{}
-		j.log.Printf("pe", config.LogInfo, "bind PE: %v", err)
+	p.bound = binding{tid: unix.Gettid(), before: allowed}
+	if err := setAffinity(p.bound.tid, both); err != nil {
+		p.bound = binding{}
+		p.Log.Printf("pe", config.LogInfo, "bind PE: %v", err)
 		return
 	}
-	j.log.Printf("pe", config.LogInfo, "this thread keeps to %d processors of %s (SHMEM_BIND=off leaves it as it was)", both.Count(), where)
+	p.Log.Printf("pe", config.LogInfo, "this thread keeps to %d processors of %s (SHMEM_BIND=off leaves it as it was)", both.Count(), where)
 }
 
-// binding is what bindPE has changed.
+// binding is what BindPE has changed.
 type binding struct {
 	tid    int // 0: nothing was bound
 	before topo.Set
 }
 
-// unbind gives the thread back its former processors, if the thread still exists.
-func (j *Job) unbind() {
-	if j.bound.tid != 0 {
-		_ = setAffinity(j.bound.tid, j.bound.before) // the thread may have ended
-		j.bound = binding{}
+// Unbind gives the thread back its former processors, if the thread still exists.
+func (p *Place) Unbind() {
+	if p.bound.tid != 0 {
+		_ = setAffinity(p.bound.tid, p.bound.before) // the thread may have ended
+		p.bound = binding{}
 	}
 }
 

@@ -40,19 +40,19 @@ func placed(t *testing.T, m *topo.Machine, me topo.PE, pes []topo.Process, nics 
 	if err != nil {
 		return "", "", err
 	}
-	j := &Job{Config: cfg, Me: me}
-	if j.log, err = shmlog.Open(cfg, io.Discard); err != nil {
+	at := &Place{Me: me}
+	if at.Log, err = shmlog.Open(cfg, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	for i, p := range pes {
-		j.neighbours = append(j.neighbours, neighbour{me + topo.PE(i), p})
+		at.Neighbours = append(at.Neighbours, Neighbour{me + topo.PE(i), p})
 	}
-	picked, err := j.pick(func() (*topo.Machine, error) { return m, nil }, &s, nics)
+	picked, err := at.Pick(func() (*topo.Machine, error) { return m, nil }, &s, nics)
 	var names []string
 	for _, i := range picked {
 		names = append(names, nics[i].Name)
 	}
-	return strings.Join(names, " "), j.nearness, err
+	return strings.Join(names, " "), at.nearness, err
 }
 
 // efa is what libfabric offers on p5, with the names in the order of text.
@@ -122,18 +122,6 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestStartRefusesMalformed: the error names the setting, and comes even if no network is needed.
-func TestStartRefusesMalformed(t *testing.T) {
-	for environ, want := range map[string]string{
-		"NVSHMEM_HCA_LIST=mlx5_0,^mlx5_1": `read setting SHMEM_NIC_LIST="mlx5_0,^mlx5_1": name 2`,
-		"SHMEM_NIC_PE_MAPPING=mlx5_0:1:x": `read setting SHMEM_NIC_PE_MAPPING="mlx5_0:1:x": entry 1, "mlx5_0:1:x", at character 10`,
-	} {
-		if j, err := Start(Options{Environ: []string{environ}, Stderr: io.Discard}); j != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v", environ, err)
-		}
-	}
-}
-
 // TestAllows: the settings filter the NICs of a described machine.
 func TestAllows(t *testing.T) {
 	for environ, want := range map[string]string{
@@ -185,14 +173,14 @@ func TestBindThread(t *testing.T) {
 		}
 	}()
 	bind := func(how config.Bind, nic string) (topo.Set, topo.Set) {
-		j := &Job{Config: &config.Config{Bind: how}}
+		at := &Place{Bind: how}
 		var err error
-		if j.log, err = shmlog.Open(j.Config, io.Discard); err != nil {
+		if at.Log, err = shmlog.Open(&config.Config{Bind: how}, io.Discard); err != nil {
 			t.Fatal(err)
 		}
-		j.bindThread(m, nic)
+		at.bindThread(m, nic)
 		during := topo.Allowed()
-		j.unbind()
+		at.Unbind()
 		return during, topo.Allowed()
 	}
 	for _, how := range []config.Bind{config.BindPE, config.BindAuto} {
@@ -227,8 +215,8 @@ func TestMayBind(t *testing.T) {
 		{config.BindProxy, true, 2, false},
 		{config.BindPE, false, 1, true},
 	} {
-		j := &Job{Config: &config.Config{Bind: c.how}, Sharing: c.sharing}
-		if got := j.mayBind(c.gpu); got != c.want {
+		at := &Place{Bind: c.how, Sharing: c.sharing}
+		if got := at.mayBind(c.gpu); got != c.want {
 			t.Errorf("%v, GPU %v, %d PEs: %v", c.how, c.gpu, c.sharing, got)
 		}
 	}
