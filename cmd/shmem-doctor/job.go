@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
-	"libshmem/runtime/job"
+	"libshmem/runtime/job/place"
 	"libshmem/runtime/topo"
 )
 
@@ -47,7 +47,7 @@ func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Findi
 
 // interfaces are the IP interfaces that a job would use.
 func interfaces(cfg *config.Config) []string {
-	s, err := job.ReadSettings(cfg)
+	s, err := place.ReadSettings(cfg)
 	if err != nil {
 		return nil // said already
 	}

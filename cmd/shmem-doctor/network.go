@@ -8,7 +8,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/doctor"
-	"libshmem/runtime/job"
+	"libshmem/runtime/job/place"
 )
 
 // network reports libfabric's offers between hosts. gpu: GPU memory will be registered later, which
@@ -23,7 +23,7 @@ func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 		return []doctor.Finding{doctor.Failed(doctor.Lacks, "libfabric", "several hosts need libfabric 1.11: apt install libfabric1", err)}
 	}
 	findings := []doctor.Finding{doctor.Well("libfabric", "%s, version %s", lib.File, lib.Version)}
-	s, err := job.ReadSettings(cfg)
+	s, err := place.ReadSettings(cfg)
 	if err != nil {
 		return append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/guides/topology.md", err))
 	}

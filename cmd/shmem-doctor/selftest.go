@@ -19,7 +19,7 @@ import (
 	"libshmem/runtime/doctor"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
-	"libshmem/runtime/job"
+	"libshmem/runtime/job/place"
 )
 
 // reportFile is the file that --fabric writes, for people who help from far away.
@@ -45,7 +45,7 @@ func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string,
 
 // testNICs opens an endpoint on one NIC after the other.
 func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings []doctor.Finding) {
-	s, err := job.ReadSettings(cfg)
+	s, err := place.ReadSettings(cfg)
 	if err != nil {
 		return "", nil // said already
 	}

@@ -13,7 +13,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/fabric/rail"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job"
+	"libshmem/runtime/job/place"
 	"libshmem/runtime/proxy/credit"
 )
 
@@ -29,7 +29,7 @@ func libfabric(cfg *config.Config) string {
 // network lists the candidates, best first, each chosen or why not, and the promises of the chosen
 // one when it is open.
 func network(w io.Writer, cfg *config.Config) error {
-	s, err := job.ReadSettings(cfg)
+	s, err := place.ReadSettings(cfg)
 	if err != nil {
 		return err
 	}

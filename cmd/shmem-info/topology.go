@@ -8,14 +8,14 @@ import (
 
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job"
+	"libshmem/runtime/job/place"
 	"libshmem/runtime/topo"
 )
 
 // topology draws a machine and the NICs that its PEs would take: this one with libfabric's offers
 // on it, or the one that a file describes.
 func topology(w io.Writer, cfg *config.Config, file string) error {
-	s, err := job.ReadSettings(cfg)
+	s, err := place.ReadSettings(cfg)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func topology(w io.Writer, cfg *config.Config, file string) error {
 	var nics []ofi.NIC
 	var refused error
 	if file == "" {
-		if m, err = job.Machine(); err != nil {
+		if m, err = place.Machine(); err != nil {
 			fmt.Fprintf(w, "without hwloc: %v\n", err)
 		}
 		nics, refused = usableNICs(cfg, &s)
@@ -47,7 +47,7 @@ func topology(w io.Writer, cfg *config.Config, file string) error {
 }
 
 // usableNICs are the NICs that libfabric would let a job of this machine take.
-func usableNICs(cfg *config.Config, s *job.Settings) ([]ofi.NIC, error) {
+func usableNICs(cfg *config.Config, s *place.Settings) ([]ofi.NIC, error) {
 	c, err := ofi.Choose(cfg.Libfabric, s.Hints(cfg))
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func usableNICs(cfg *config.Config, s *job.Settings) ([]ofi.NIC, error) {
 
 // described are the NICs of a machine that libfabric cannot be asked about, as far as the settings
 // allow them. A job takes one IP interface unless several are named.
-func described(m *topo.Machine, s *job.Settings) []ofi.NIC {
+func described(m *topo.Machine, s *place.Settings) []ofi.NIC {
 	var nics []ofi.NIC
 	for _, n := range m.Candidates() {
 		d := m.Find(n.PCI, "")

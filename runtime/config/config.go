@@ -189,6 +189,9 @@ const (
 	GPUNetCopy
 )
 
+// Reaches reports whether the setting lets NICs reach GPU memory.
+func (n GPUNet) Reaches() bool { return n != GPUNetStage && n != GPUNetCopy }
+
 // GPUShare is how heaps in GPU memory are given to other processes.
 type GPUShare uint8
 

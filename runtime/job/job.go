@@ -19,6 +19,7 @@ import (
 	"libshmem/runtime/job/choice"
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/job/driverwatch"
+	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/statics"
 	"libshmem/runtime/job/teams"
@@ -70,7 +71,7 @@ type Job struct {
 	stages  []*gpustage.Stage // of the engines; nil: no PE has GPU memory
 	loops   []*loop.Loop      // of the engines, as they run
 	tracks  []*trace.Track    // of each engine; nil: nothing is traced
-	Place   Place             // where this PE runs
+	Place   place.Place       // where this PE runs
 
 	heap      config.HeapKind   // of this PE
 	kinds     []config.HeapKind // of every PE
@@ -131,7 +132,7 @@ func Start(o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := ReadSettings(cfg); err != nil {
+	if _, err := place.ReadSettings(cfg); err != nil {
 		return nil, err // even if no network is needed
 	}
 	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal, ranges: o.Ranges, finalized: o.Finalized}
@@ -161,7 +162,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	j.Me, j.NPEs = j.boot.Rank(), j.boot.Size()
 	j.log.SetPE(j.Me)
-	j.Place = Place{Me: j.Me, Bind: j.Config.Bind, Log: j.log}
+	j.Place = place.Place{Me: j.Me, Bind: j.Config.Bind, Log: j.log}
 	if err := j.planChaos(); err != nil {
 		return err
 	}
@@ -298,7 +299,7 @@ func (j *Job) shareMemory(found statics.Statics) error {
 		j.tells = j.tells || c.Stats
 		j.apart = j.apart || c.Network != infos[0].Network
 		if c.Network == network {
-			j.Place.Neighbours = append(j.Place.Neighbours, Neighbour{topo.PE(i), topo.Process{CPUs: c.CPUs}})
+			j.Place.Neighbours = append(j.Place.Neighbours, place.Neighbour{PE: topo.PE(i), Process: topo.Process{CPUs: c.CPUs}})
 		}
 		j.kinds = append(j.kinds, c.Kind)
 		if c.Machine != infos[j.Me].Machine || c.Process.Space != own.Process.Space {

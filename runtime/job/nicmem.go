@@ -8,7 +8,7 @@ import (
 
 // registers reports whether NICs may be asked to reach this PE's heap.
 func (j *Job) registers() bool {
-	return j.heap == config.HeapDevice && registration.Reaches(j.Config.GPUNet)
+	return j.heap == config.HeapDevice && j.Config.GPUNet.Reaches()
 }
 
 // register lets the NIC of an engine reach the heap.

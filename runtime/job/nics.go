@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric/ofi"
 	"libshmem/fabric/rail"
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/place"
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/credit"
@@ -27,13 +28,13 @@ func (j *Job) chooseNICs() (*nics, error) {
 	if err := j.exchangeGPUs(); err != nil {
 		return nil, err
 	}
-	s, err := ReadSettings(j.Config)
+	s, err := place.ReadSettings(j.Config)
 	if err != nil {
 		return nil, err
 	}
 	w := s.Hints(j.Config)
 	w.GPU = j.registers()
-	w.Pick = func(nics []ofi.NIC) ([]int, error) { return j.Place.Pick(Machine, &s, nics) }
+	w.Pick = func(nics []ofi.NIC) ([]int, error) { return j.Place.Pick(place.Machine, &s, nics) }
 	c, err := ofi.Choose(j.Config.Libfabric, w)
 	if err != nil {
 		return nil, err

@@ -38,9 +38,9 @@ capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda ru
 
 cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
+cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
     # asks the packages what they are and prints it
-cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job runtime/job/choice runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
+cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job/choice runtime/job/place runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
@@ -169,6 +169,8 @@ runtime/job/codec:
     # values and bytes, whatever they mean
 runtime/job/driverwatch: queue runtime/gpu runtime/gpu/cuda runtime/proxy/backlog
     # texts on the driver's calls, which are handed to it as a list
+runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc
+    # a question to the topology, and threads; the exchange between PEs is its caller's
 runtime/job/process:
     # files and calls of the kernel
 runtime/job/registration: fabric runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/proxy/gpustage runtime/shmerr

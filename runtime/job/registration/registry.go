@@ -248,9 +248,6 @@ func (r *Registry) judge(e *registration, x devmem.Extent, err error) error {
 	return nil
 }
 
-// Reaches reports whether a setting lets NICs reach GPU memory.
-func Reaches(way config.GPUNet) bool { return way != config.GPUNetStage && way != config.GPUNetCopy }
-
 // Direct reports whether some NIC reaches the heap. A nil registry has none.
 func (r *Registry) Direct() bool {
 	return r != nil && slices.ContainsFunc(r.ends, func(e registration) bool { return e.way != config.GPUNetStage })

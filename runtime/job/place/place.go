@@ -1,4 +1,7 @@
-package job
+// Package place says where this PE runs and what is near to it: which NICs it takes, and which
+// processors its threads keep to. It reads the machine once, and only if there is something to
+// decide. The topology itself is the matter of runtime/topo. One thread uses a Place at a time.
+package place
 
 import (
 	"errors"
@@ -11,7 +14,6 @@ import (
 
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/registration"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
 	"libshmem/runtime/topo/hwloc"
@@ -56,7 +58,7 @@ func ReadSettings(cfg *config.Config) (s Settings, err error) {
 // Hints returns what to ask of libfabric. It asks for GPU support if the settings put the heap into
 // GPU memory by name; if they leave the choice open, the job decides later.
 func (s *Settings) Hints(cfg *config.Config) ofi.Hints {
-	w := ofi.Hints{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String(), GPU: cfg.Heap == config.HeapDevice && registration.Reaches(cfg.GPUNet)}
+	w := ofi.Hints{Provider: cfg.Provider, Fabric: cfg.Fabric.Named(), NICs: s.List.String(), GPU: cfg.Heap == config.HeapDevice && cfg.GPUNet.Reaches()}
 	if s.Mapping != nil {
 		w.NICs, w.Setting = strings.Join(s.Mapping.Names(), ","), "SHMEM_NIC_PE_MAPPING"
 	}

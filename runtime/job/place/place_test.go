@@ -1,4 +1,4 @@
-package job
+package place
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 
 func machine(t *testing.T, name string) *topo.Machine {
 	t.Helper()
-	text, err := os.ReadFile("../topo/testdata/machines/" + name)
+	text, err := os.ReadFile("../../topo/testdata/machines/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
