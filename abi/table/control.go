@@ -4,10 +4,10 @@ package table
 var control = Unit{
 	Name:   "control",
 	Doc:    "the control page of a PE, in the page just below its user heap, so that the fast path finds it from the heap base that it has loaded anyway. Every PE of the node maps it.",
-	GoFile: "runtime/job/zz_control_unsafe.go",
+	GoFile: "runtime/job/area/zz_control_unsafe.go",
 	Constants: []Constant{
 		{"CACHE_LINE", "cacheLine", cacheLine, "bytes that processors hand to each other at once"},
-		{"PAGE", "controlPage", page, "bytes of a page, which the control page is"},
+		{"PAGE", "Page", page, "bytes of a page, which the control page is"},
 		{"DIRECT_PES", "DirectPEs", 16, "small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)"},
 		{"SLOT", "Slot", 2048, "and so many bytes are a slot"},
 		{"TEAM_SLOT", "TeamSlot", 512, "the same of a team that is not the world"},

@@ -13,6 +13,7 @@ import (
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/job"
+	"libshmem/runtime/job/area"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/topo"
 )
@@ -101,7 +102,7 @@ func listed(pes *C.int32_t, n C.int) (all []topo.PE) {
 }
 
 // doing asks the front for the present work of a PE of this node.
-func doing(of topo.PE, how job.How) string {
+func doing(of topo.PE, how area.How) string {
 	var to [640]C.char
 	C.shmemi_core_doing(C.int(of), C.uint(how), &to[0], C.size_t(len(to)))
 	return C.GoString(&to[0])

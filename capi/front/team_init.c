@@ -31,7 +31,7 @@ struct said {
     int64_t state;
     uint64_t free[SHMEMI_MOST_SLOTS / 64];
 };
-_Static_assert(sizeof(struct said) == 144, "runtime/job.deskSize has it");
+_Static_assert(sizeof(struct said) == 144, "runtime/job/area.deskSize has it");
 
 /* The answer of rank 0, and behind it the PEs by rank. */
 struct answer {
@@ -42,7 +42,7 @@ struct answer {
     uint64_t spare[4];
     int32_t list[];
 };
-_Static_assert(sizeof(struct answer) == 64, "runtime/job.deskSize has it");
+_Static_assert(sizeof(struct answer) == 64, "runtime/job/area.deskSize has it");
 
 enum { MEMORY = 1, CLAIMED = 2 }; /* state */
 enum { GOOD, AGAIN, FULL_MEMORY, NO_SLOT, OTHER_SIZE, SAME_RANK };

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"libshmem/fabric"
+	"libshmem/runtime/job/area"
 	"libshmem/runtime/topo"
 )
 
@@ -57,7 +58,7 @@ func (j *Job) Explanation(late []topo.PE, all int) string {
 // condition describes one PE; with asked, also when nothing is remarkable. It leaves out what the
 // network knows if the engine's lock could not be taken.
 func (j *Job) condition(pe topo.PE, asked bool, free *bool) string {
-	what := j.about(pe, asked, Deep)
+	what := j.about(pe, asked, area.Deep)
 	if j.Engine != nil && pe != j.Me && j.HeapIsFar(pe) && *free {
 		*free = j.Engine.TryLocked(lockPatience, func() {
 			if s := j.Engine.Report.PeerStatus(fabric.PE(pe), asked); s != "" {

@@ -16,6 +16,7 @@ import (
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
+	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/choice"
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/job/driverwatch"
@@ -50,7 +51,7 @@ type Options struct {
 	Ranges  Ranges // shows ranges to a profiler
 	// Doing returns what a PE of this node does, as the end of a sentence, or "". Any goroutine may
 	// call it until Close returns.
-	Doing     func(topo.PE, How) string
+	Doing     func(topo.PE, area.How) string
 	Finalized func() // called when this PE needs no other PE to finalize
 	Fatal     func(error)
 	Stderr    io.Writer
@@ -59,7 +60,7 @@ type Options struct {
 // Job is this PE's part in a running job.
 type Job struct {
 	Config *config.Config
-	Layout Layout
+	Layout area.Layout
 	Nodes  *topo.Nodes
 	Me     topo.PE
 	NPEs   int
@@ -289,7 +290,7 @@ func (j *Job) shareMemory(found statics.Statics) error {
 	if j.statics, err = statics.Agree(of, int(j.Me), j.Config.Statics); err != nil {
 		return err
 	}
-	j.Layout = NewLayout(j.NPEs, j.statics.Size)
+	j.Layout = area.New(j.NPEs, j.statics.Size)
 	hosts := make([]string, len(infos))
 	for i, c := range infos {
 		hosts[i] = c.Host
@@ -335,7 +336,7 @@ func (j *Job) warn(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s"
 func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerInfo) error {
 	peers := j.Nodes.Peers(j.Me)
 	plan := hostmem.NewPlan(j.Layout.Internal, j.Config.SymmetricSize, len(peers))
-	plan.Sparse = roundUp(j.statics.Size, controlPage)
+	plan.Sparse = area.RoundUp(j.statics.Size, area.Page)
 	var err error
 	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
 		j.segment, err = hostmem.Create(plan)

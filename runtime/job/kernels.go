@@ -9,6 +9,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/teams"
 	"libshmem/runtime/topo"
 )
@@ -38,7 +39,7 @@ type plan struct{ size uint64 }
 
 func (p *plan) part(n uintptr) uint64 {
 	at := p.size
-	p.size += roundUp(uint64(n), apart)
+	p.size += area.RoundUp(uint64(n), apart)
 	return at
 }
 

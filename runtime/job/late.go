@@ -9,12 +9,13 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/job/area"
 	"libshmem/runtime/topo"
 )
 
 // late is what this PE knows about the PEs that it waits for.
 type late struct {
-	doing func(topo.PE, How) string // Options.Doing
+	doing func(topo.PE, area.How) string // Options.Doing
 
 	mu   sync.Mutex
 	said map[topo.PE]saying
@@ -33,7 +34,7 @@ const separator = "\x00"
 const mostSaid = 1024
 
 // of returns what a PE of this node does, as the PE has noted it.
-func (l *late) of(pe topo.PE, how How) string {
+func (l *late) of(pe topo.PE, how area.How) string {
 	if l.doing == nil {
 		return ""
 	}
@@ -53,7 +54,7 @@ func (l *late) hears(pe fabric.PE, text string) {
 
 // says returns this PE's answer to another PE. The engine's lock is held.
 func (j *Job) says() string {
-	text := j.late.of(j.Me, 0) + separator + j.late.of(j.Me, Deep)
+	text := j.late.of(j.Me, 0) + separator + j.late.of(j.Me, area.Deep)
 	return text[:min(len(text), mostSaid)]
 }
 
@@ -61,7 +62,7 @@ func (j *Job) says() string {
 const stale = 1500 * time.Millisecond
 
 // told returns the last answer of a PE of another node, or "".
-func (l *late) told(pe topo.PE, how How) string {
+func (l *late) told(pe topo.PE, how area.How) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.said[pe]
@@ -69,7 +70,7 @@ func (l *late) told(pe topo.PE, how How) string {
 		return ""
 	}
 	text := s.short
-	if how&Deep != 0 {
+	if how&area.Deep != 0 {
 		text = s.deep
 	}
 	if age := time.Since(s.at); text != "" && age > stale {
@@ -110,7 +111,7 @@ func (j *Job) fate(pe topo.PE) string {
 
 // about returns what is known of a PE without the network, each entry the end of a sentence about
 // the PE. With asked it also says what the PE does when nothing is remarkable.
-func (j *Job) about(pe topo.PE, asked bool, how How) []string {
+func (j *Job) about(pe topo.PE, asked bool, how area.How) []string {
 	j.watch.mu.Lock()
 	lost := j.watch.fates[pe]
 	j.watch.mu.Unlock()
@@ -152,7 +153,7 @@ func (j *Job) end(pe topo.PE) string {
 		return fate
 	}
 	if !j.HeapIsFar(pe) {
-		if how := j.late.of(pe, Gone); how != "" {
+		if how := j.late.of(pe, area.Gone); how != "" {
 			return how
 		}
 	}
@@ -178,7 +179,7 @@ func names(text string, pe topo.PE) bool {
 func (j *Job) Late(late []topo.PE, all int) string {
 	var said []string
 	for _, pe := range late {
-		what := j.about(pe, true, Deep)
+		what := j.about(pe, true, area.Deep)
 		if slices.ContainsFunc(what, func(s string) bool { return names(s, j.Me) }) {
 			what = j.about(pe, true, 0)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/topo"
 )
@@ -27,8 +28,8 @@ func TestLate(t *testing.T) {
 	k := &knower{teller: b, fates: map[topo.PE]string{}}
 	j.boot = k
 	j.Nodes = topo.NewNodes([]string{"a", "a", "a", "b"})
-	does := map[How]string{}
-	j.late.doing = func(pe topo.PE, how How) string {
+	does := map[area.How]string{}
+	j.late.doing = func(pe topo.PE, how area.How) string {
 		if pe == 3 {
 			t.Error("the control page of a PE of another node was asked for")
 		}
@@ -41,10 +42,10 @@ func TestLate(t *testing.T) {
 		}
 	}
 	late("", 1)
-	does[0], does[Deep] = "is in shmem_quiet for 1.0 s", "is in shmem_quiet for 1.0 s (for PE 10)"
+	does[0], does[area.Deep] = "is in shmem_quiet for 1.0 s", "is in shmem_quiet for 1.0 s (for PE 10)"
 	late("PE 1 is in shmem_quiet for 1.0 s (for PE 10); PE 2 is in shmem_quiet for 1.0 s (for PE 10); ", 1, 2)
 	// It waits for this PE, so other PEs already show what its deep text has.
-	does[Deep] = "is in shmem_quiet for 1.0 s (for PE 10; PE 0 is here)"
+	does[area.Deep] = "is in shmem_quiet for 1.0 s (for PE 10; PE 0 is here)"
 	late("PE 1 is in shmem_quiet for 1.0 s; ", 1)
 
 	// A PE of another node: the text that it has sent.
@@ -75,8 +76,8 @@ func TestLate(t *testing.T) {
 	if got := j.Explanation(nil, 0); !strings.HasPrefix(got, "PE 2 has ended (its process, ") {
 		t.Errorf("all are explained by %q", got)
 	}
-	does[Gone] = "ended with status 0, 1.0 s ago, without shmem_finalize"
-	late("PE 2 "+does[Gone]+"; ", 2)
+	does[area.Gone] = "ended with status 0, 1.0 s ago, without shmem_finalize"
+	late("PE 2 "+does[area.Gone]+"; ", 2)
 	if j.Probe([]topo.PE{1}); len(k.asked) != 2 || k.asked[0] != 1 || k.asked[1] != 2 {
 		t.Errorf("the launcher was asked for %v, not for PE 1, which is late, and PE 2, which is gone", k.asked)
 	}

@@ -11,6 +11,7 @@ import (
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/loop"
@@ -110,8 +111,8 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	if j.heap == config.HeapDevice {
 		segment.Heap = j.UserHeap()
 	}
-	page := (*control)(unsafe.Add(user, -int(unsafe.Sizeof(control{}))))
-	wakers := wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted, Sleepers: &page.sleepers, Wakes: &page.wakes}
+	sleepers, wakes := area.Words(user)
+	wakers := wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted, Sleepers: sleepers, Wakes: wakes}
 	if i > 0 {
 		own := new([3]uint32)
 		wakers.Lock, wakers.Pollers, wakers.Napping, wakers.Wanted = &own[0], &own[1], &own[2], nil

@@ -15,6 +15,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/topo"
@@ -175,7 +176,7 @@ func (w *watch) openProcesses() {
 }
 
 func (w *watch) ended(pe topo.PE) string {
-	how := cmp.Or(w.j.late.of(pe, Gone), "ended")
+	how := cmp.Or(w.j.late.of(pe, area.Gone), "ended")
 	return fmt.Sprintf("%s (its process, %d, is gone)", how, w.j.processes[pe].ID)
 }
 

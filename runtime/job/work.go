@@ -7,6 +7,7 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/teams"
 )
 
@@ -21,7 +22,7 @@ const (
 // teamAreas returns how many teams of a job get memory for collectives of kernels.
 func teamAreas(pes int, teams, heap uint64) uint64 {
 	each := queue.WorkTeamSize(pes)
-	return min(teams, max(min(teamWork, heap/teamShare)/each, fewestTeams))
+	return min(teams, max(min(teamWork, heap/teamShare)/each, area.FewestTeams))
 }
 
 // reserveWork reserves memory for collectives of kernels at the start of every heap, if some PE of

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"libshmem/queue"
+	"libshmem/runtime/job/area"
 )
 
 // TestTeamAreas: there are hundreds of teams in a job of a GPU server. There are fewer if each
@@ -18,8 +19,8 @@ func TestTeamAreas(t *testing.T) {
 		{16, 512, 1 << 30, 512},
 		{128, 512, 1 << 30, 512},
 		{2, 512, 64 << 20, 248},
-		{2, 512, 1 << 20, fewestTeams},
-		{1 << 20, fewestTeams, 1 << 30, fewestTeams},
+		{2, 512, 1 << 20, area.FewestTeams},
+		{1 << 20, area.FewestTeams, 1 << 30, area.FewestTeams},
 		{2, 3, 1 << 30, 3},
 	} {
 		if got := teamAreas(c.pes, c.teams, c.heap); got != c.want {

@@ -31,14 +31,14 @@ capi/spec:
 capi/gen: capi/spec internal/generated
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/choice runtime/job/statics runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/choice runtime/job/statics runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
 
 cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/config runtime/shmerr
     # flags and printing; what a launch is belongs to the package
-cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
+cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/proxy/credit runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job/area runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy/report
     # asks the packages what they are and prints it
 cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job/choice runtime/job/place runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
@@ -163,6 +163,8 @@ runtime/statuspage: runtime/shmerr
 runtime/proxy/staging: fabric runtime/gpu runtime/proxy/fifo runtime/proxy/gpustage runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
+runtime/job/area:
+    # offsets and sizes
 runtime/job/choice: runtime/bootstrap/... runtime/config runtime/shmerr runtime/shmlog
     # picks the bootstrap, for the job and for cmd/shmem-doctor
 runtime/job/codec:

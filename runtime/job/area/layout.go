@@ -1,6 +1,12 @@
-package job
+// Package area divides the internal area of a PE's slice of symmetric memory: the control page, and
+// below it what the front keeps there for collectives, teams and statics. It owns the offsets, and
+// not the memory, which C alone reads and writes, but for the words on which threads sleep.
+package area
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // The internal area of a slice ends where the user heap begins:
 //
@@ -13,7 +19,7 @@ const (
 	// Teams have areas of their own, most of which are never touched. There are as many as fit the
 	// memory, within bounds.
 	teamMemory             = 16 << 20
-	fewestTeams, mostTeams = 15, 512
+	FewestTeams, mostTeams = 15, 512
 
 	// A PE may be one small reduction ahead of another.
 	scratchBuffers = 2
@@ -54,30 +60,38 @@ func (l *Layout) Known() int64 { return int64(l.TeamSize*l.Teams) - int64(l.Team
 // two records, each with a stamp and two sets of flags, one for slots of teams and one for PEs.
 func agreeSize(n int) uint64 {
 	const flags, slots = 8, 1024 / 8
-	set := flags + slots + roundUp(uint64(n), 64)/8
-	return roundUp(uint64(n)*inboxWord, cacheLine) + 2*roundUp(8+2*set, cacheLine)
+	set := flags + slots + RoundUp(uint64(n), 64)/8
+	return RoundUp(uint64(n)*inboxWord, cacheLine) + 2*RoundUp(8+2*set, cacheLine)
 }
 
 // deskSize is the size of struct desk (capi/front/team_init.c): a word for each PE, an answer with
 // a list of PEs, and the entry of each PE.
 func deskSize(n int) uint64 {
 	const head, said = 64, 144
-	return roundUp(uint64(n)*inboxWord, cacheLine) + roundUp(head+uint64(n)*4, cacheLine) + roundUp(uint64(n)*said, cacheLine)
+	return RoundUp(uint64(n)*inboxWord, cacheLine) + RoundUp(head+uint64(n)*4, cacheLine) + RoundUp(uint64(n)*said, cacheLine)
 }
 
-// NewLayout divides the internal area for n PEs, each with that many bytes of statics.
-func NewLayout(n int, statics uint64) Layout {
+// New divides the internal area for n PEs, each with that many bytes of statics.
+func New(n int, statics uint64) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(contributions(n))}
-	l.InboxOffset = controlPage + roundUp(uint64(n)*inboxWord, cacheLine)
+	l.InboxOffset = Page + RoundUp(uint64(n)*inboxWord, cacheLine)
 	l.ScratchOffset = l.InboxOffset + l.ScratchSize
 	l.AgreeSize = agreeSize(n)
-	l.TeamSize = roundUp(uint64(n)*inboxWord, cacheLine) + scratchBuffers*TeamSlot*uint64(teamContributions(n)) + l.AgreeSize
-	l.Teams = min(max(teamMemory/l.TeamSize, fewestTeams), mostTeams)
+	l.TeamSize = RoundUp(uint64(n)*inboxWord, cacheLine) + scratchBuffers*TeamSlot*uint64(teamContributions(n)) + l.AgreeSize
+	l.Teams = min(max(teamMemory/l.TeamSize, FewestTeams), mostTeams)
 	l.TeamsOffset = l.ScratchOffset + (l.Teams+1)*l.TeamSize
 	l.DeskOffset = l.TeamsOffset + deskSize(n)
-	l.StaticsOffset = roundUp(l.DeskOffset, controlPage) + roundUp(statics, controlPage)
+	l.StaticsOffset = RoundUp(l.DeskOffset, Page) + RoundUp(statics, Page)
 	l.Internal = l.StaticsOffset
 	return l
 }
 
-func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
+// RoundUp returns the next multiple of a unit.
+func RoundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
+
+// Words returns the words of a PE's control page on which its threads sleep and by which they are
+// woken. end is the end of the PE's internal area, where its user heap begins.
+func Words(end unsafe.Pointer) (sleepers, wakes *uint32) {
+	page := (*control)(unsafe.Add(end, -int(unsafe.Sizeof(control{}))))
+	return &page.sleepers, &page.wakes
+}
