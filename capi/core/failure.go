@@ -75,23 +75,23 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 
 //export shmemgoFate
 func shmemgoFate(of C.int, to *C.char, size C.size_t) {
-	text(unsafe.Slice(to, int(size)), current.Fate(topo.PE(of)))
+	text(unsafe.Slice(to, int(size)), current.Watch.Fate(topo.PE(of)))
 }
 
 //export shmemgoAcknowledge
 func shmemgoAcknowledge() C.int { return C.int(current.AcknowledgeLosses()) }
 
 //export shmemgoGiveUp
-func shmemgoGiveUp(of C.int) { current.GiveUp(topo.PE(of)) }
+func shmemgoGiveUp(of C.int) { current.Watch.GiveUp(topo.PE(of)) }
 
 //export shmemgoExplain
 func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
-	text(unsafe.Slice(to, int(size)), current.Explanation(listed(pes, n), int(all)))
+	text(unsafe.Slice(to, int(size)), current.Watch.Explanation(listed(pes, n), int(all)))
 }
 
 //export shmemgoLate
 func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
-	text(unsafe.Slice(to, int(size)), current.Late(listed(pes, n), int(all)))
+	text(unsafe.Slice(to, int(size)), current.Watch.Late(listed(pes, n), int(all)))
 }
 
 func listed(pes *C.int32_t, n C.int) (all []topo.PE) {
@@ -123,4 +123,4 @@ func shmemgoTell(of C.int, line *C.char) {
 }
 
 //export shmemgoProbe
-func shmemgoProbe(pes *C.int32_t, n C.int) { current.Probe(listed(pes, n)) }
+func shmemgoProbe(pes *C.int32_t, n C.int) { current.Watch.Probe(listed(pes, n)) }

@@ -14,7 +14,7 @@ const flights = 3
 // flight returns the flight recorder's events with a PE, as lines to print below a report. With -1
 // it takes the PEs with operations under way, and those heard of last.
 func (j *Job) flight(of int) (lines []string) {
-	if of >= 0 && !j.HeapIsFar(topo.PE(of)) {
+	if of >= 0 && j.Nodes.Node(topo.PE(of)) == j.Nodes.Node(j.Me) {
 		return nil
 	}
 	for i, e := range j.Engines {

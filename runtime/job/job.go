@@ -94,10 +94,9 @@ type Job struct {
 	stderr    io.Writer
 	fatal     func(error)
 
-	processes   []process.Process // of every PE
-	watch       watch
+	// Watch knows the other PEs and watches them.
+	Watch       *watch
 	driverWatch driverwatch.Watch
-	late        late
 	finalized   func()
 
 	ranges  Ranges
@@ -137,7 +136,6 @@ func Start(o Options) (*Job, error) {
 		return nil, err // even if no network is needed
 	}
 	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal, ranges: o.Ranges, finalized: o.Finalized}
-	j.late.doing = o.Doing
 	if err := j.ranges.open(cfg.Ranges); err != nil {
 		return nil, err
 	}
@@ -184,7 +182,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 			return err
 		}
 	}
-	if err := j.shareMemory(o.Statics.Allowed(j.Config.Statics)); err != nil {
+	if err := j.shareMemory(&o, o.Statics.Allowed(j.Config.Statics)); err != nil {
 		return err
 	}
 	if err := j.openPage(); err != nil {
@@ -232,7 +230,7 @@ func (j *Job) inform(w io.Writer) error {
 }
 
 // shareMemory learns where each PE runs, and maps the symmetric memory of this node.
-func (j *Job) shareMemory(found statics.Statics) error {
+func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	host, err := topo.HostID(j.Config.HostID)
 	if err != nil {
 		return err
@@ -292,6 +290,7 @@ func (j *Job) shareMemory(found statics.Statics) error {
 	}
 	j.Layout = area.New(j.NPEs, j.statics.Size)
 	hosts := make([]string, len(infos))
+	var processes []process.Process
 	for i, c := range infos {
 		hosts[i] = c.Host
 		if c.Machine == infos[j.Me].Machine {
@@ -306,11 +305,12 @@ func (j *Job) shareMemory(found statics.Statics) error {
 		if c.Machine != infos[j.Me].Machine || c.Process.Space != own.Process.Space {
 			c.Process = process.Process{} // out of sight
 		}
-		j.processes = append(j.processes, c.Process)
+		processes = append(processes, c.Process)
 		j.mainHeaps = j.mainHeaps || c.Host == host && c.Kind != config.HeapDevice
 	}
 	j.proxies, j.mapper = fewest(infos), cartographer(infos)
 	j.Nodes = topo.NewNodes(hosts)
+	j.Watch = j.newWatch(o, processes)
 	if err := j.mapSegment(listener, infos); err != nil {
 		return err
 	}
@@ -416,10 +416,10 @@ func (j *Job) Exit(status int) {
 // this one.
 func (j *Job) Close() error {
 	err := errors.Join(j.closeRings(), j.tell())
-	j.watch.stop()
+	j.Watch.Stop()
 	// A PE does not end either while another one watches its process.
-	if len(j.loops) > 0 || j.looks() {
-		err = errors.Join(err, j.part())
+	if len(j.loops) > 0 || j.Watch.Looks() {
+		err = errors.Join(err, j.Watch.Part())
 	}
 	if j.finalized != nil {
 		j.finalized()
@@ -431,7 +431,7 @@ func (j *Job) Close() error {
 func (j *Job) release() error {
 	var errs []error
 	j.Place.Unbind()
-	j.watch.stop()
+	j.Watch.Stop()
 	for _, l := range j.loops {
 		l.Stop()
 	}

@@ -1,7 +1,9 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -10,15 +12,43 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/job/area"
+	"libshmem/runtime/job/process"
 	"libshmem/runtime/topo"
 )
 
-// late is what this PE knows about the PEs that it waits for.
-type late struct {
-	doing func(topo.PE, area.How) string // Options.Doing
+// peersConfig is what Peers asks.
+type peersConfig struct {
+	Me        topo.PE
+	Nodes     *topo.Nodes
+	Processes []process.Process // of every PE
+	Boot      bootstrap.Bootstrap
+	// Doing returns what a PE of this node does, as the PE has noted it, or "". nil: nothing is known.
+	Doing   func(topo.PE, area.How) string
+	Driver  func(now time.Time) string // what the GPU's driver does not do, or "". nil: there is none
+	Network peersNetwork               // nil if all PEs share memory
+}
 
-	mu   sync.Mutex
-	said map[topo.PE]saying
+// peersNetwork is what the network knows of PEs. had is false if another thread kept its lock for
+// too long.
+type peersNetwork interface {
+	// PeerStatus returns how far the network is with a PE; with asked, also when nothing is
+	// remarkable.
+	PeerStatus(pe topo.PE, asked bool) (text string, had bool)
+	// Probe asks PEs whether they are there, and some of them what they do.
+	Probe(doing, there []topo.PE)
+	// Ping asks a PE for a sign of life. sent is false if there was no room for it.
+	Ping(pe topo.PE) (sent, had bool)
+	// Socket returns where a PE listens, if the provider has sockets.
+	Socket(pe topo.PE) (netip.AddrPort, bool)
+}
+
+// peers is what this PE knows about the others, for reports of waits.
+type peers struct {
+	peersConfig
+
+	mu    sync.Mutex
+	said  map[topo.PE]saying
+	fates map[topo.PE]string // of the lost ones
 }
 
 // saying is the answer of a PE of another node to the question what it does.
@@ -34,15 +64,42 @@ const separator = "\x00"
 const mostSaid = 1024
 
 // of returns what a PE of this node does, as the PE has noted it.
-func (l *late) of(pe topo.PE, how area.How) string {
-	if l.doing == nil {
+func (l *peers) of(pe topo.PE, how area.How) string {
+	if l.Doing == nil {
 		return ""
 	}
-	return l.doing(pe, how)
+	return l.Doing(pe, how)
 }
 
-// hears stores the answer of a PE. The engine's lock is held.
-func (l *late) hears(pe fabric.PE, text string) {
+// Fate says what became of a lost PE. It continues a sentence that begins with the PE.
+func (l *peers) Fate(pe topo.PE) string { return cmp.Or(l.lost(pe), "is lost") }
+
+// lost returns what became of a PE; "" if it is not lost.
+func (l *peers) lost(pe topo.PE) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fates[pe]
+}
+
+// note stores what became of a PE. It returns false if that is known already.
+func (l *peers) note(pe topo.PE, fate string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fates[pe] != "" {
+		return false
+	}
+	if l.fates == nil {
+		l.fates = map[topo.PE]string{}
+	}
+	l.fates[pe] = fate
+	return true
+}
+
+// far reports whether a PE is on another node.
+func (l *peers) far(pe topo.PE) bool { return l.Nodes.Node(pe) != l.Nodes.Node(l.Me) }
+
+// Hears stores the answer of a PE. The engine's lock is held.
+func (l *peers) Hears(pe fabric.PE, text string) {
 	short, deep, _ := strings.Cut(text, separator)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,9 +109,9 @@ func (l *late) hears(pe fabric.PE, text string) {
 	l.said[topo.PE(pe)] = saying{short, deep, time.Now()}
 }
 
-// says returns this PE's answer to another PE. The engine's lock is held.
-func (j *Job) says() string {
-	text := j.late.of(j.Me, 0) + separator + j.late.of(j.Me, area.Deep)
+// Says returns this PE's answer to another PE. The engine's lock is held.
+func (l *peers) Says() string {
+	text := l.of(l.Me, 0) + separator + l.of(l.Me, area.Deep)
 	return text[:min(len(text), mostSaid)]
 }
 
@@ -62,7 +119,7 @@ func (j *Job) says() string {
 const stale = 1500 * time.Millisecond
 
 // told returns the last answer of a PE of another node, or "".
-func (l *late) told(pe topo.PE, how area.How) string {
+func (l *peers) told(pe topo.PE, how area.How) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.said[pe]
@@ -81,14 +138,14 @@ func (l *late) told(pe topo.PE, how area.How) string {
 
 // inquire asks the launcher for the fates of the given PEs, and of other PEs whose processes have
 // ended, as many as one report names.
-func (j *Job) inquire(late []topo.PE) {
-	b, ok := j.boot.(bootstrap.Inquirer)
+func (l *peers) inquire(late []topo.PE) {
+	b, ok := l.Boot.(bootstrap.Inquirer)
 	if !ok {
 		return
 	}
 	all := slices.Clone(late)
-	for pe := range topo.PE(len(j.processes)) {
-		p := &j.processes[pe]
+	for pe := range topo.PE(len(l.Processes)) {
+		p := &l.Processes[pe]
 		if len(all) >= len(late)+explained || !p.Visible() || slices.Contains(all, pe) {
 			continue
 		}
@@ -101,9 +158,9 @@ func (j *Job) inquire(late []topo.PE) {
 	}
 }
 
-// fate returns the launcher's word on what became of a PE, or "".
-func (j *Job) fate(pe topo.PE) string {
-	if b, ok := j.boot.(bootstrap.Inquirer); ok {
+// word returns the launcher's word on what became of a PE, or "".
+func (l *peers) word(pe topo.PE) string {
+	if b, ok := l.Boot.(bootstrap.Inquirer); ok {
 		return b.Fate(pe)
 	}
 	return ""
@@ -111,20 +168,17 @@ func (j *Job) fate(pe topo.PE) string {
 
 // about returns what is known of a PE without the network, each entry the end of a sentence about
 // the PE. With asked it also says what the PE does when nothing is remarkable.
-func (j *Job) about(pe topo.PE, asked bool, how area.How) []string {
-	j.watch.mu.Lock()
-	lost := j.watch.fates[pe]
-	j.watch.mu.Unlock()
-	if lost != "" {
+func (l *peers) about(pe topo.PE, asked bool, how area.How) []string {
+	if lost := l.lost(pe); lost != "" {
 		return []string{lost}
 	}
 	var gone, stopped bool
-	p := &j.processes[pe]
+	p := &l.Processes[pe]
 	if p.Visible() {
 		gone, stopped = p.Condition()
 	}
 	if gone {
-		return []string{j.end(pe)}
+		return []string{l.end(pe)}
 	}
 	var what []string
 	if stopped {
@@ -134,12 +188,12 @@ func (j *Job) about(pe topo.PE, asked bool, how area.How) []string {
 		return what
 	}
 	says := ""
-	if fate := j.fate(pe); fate != "" && !p.Visible() {
+	if fate := l.word(pe); fate != "" && !p.Visible() {
 		says = fate
-	} else if j.HeapIsFar(pe) {
-		says = j.late.told(pe, how)
+	} else if l.far(pe) {
+		says = l.told(pe, how)
 	} else {
-		says = j.late.of(pe, how)
+		says = l.of(pe, how)
 	}
 	if says != "" {
 		what = append(what, says)
@@ -148,16 +202,16 @@ func (j *Job) about(pe topo.PE, asked bool, how area.How) []string {
 }
 
 // end says how a process has ended: by the word of the launcher, or by the PE's own note.
-func (j *Job) end(pe topo.PE) string {
-	if fate := j.fate(pe); fate != "" {
+func (l *peers) end(pe topo.PE) string {
+	if fate := l.word(pe); fate != "" {
 		return fate
 	}
-	if !j.HeapIsFar(pe) {
-		if how := j.late.of(pe, area.Gone); how != "" {
+	if !l.far(pe) {
+		if how := l.of(pe, area.Gone); how != "" {
 			return how
 		}
 	}
-	return fmt.Sprintf("has ended (its process, %d, is gone, and its status is not known)", j.processes[pe].ID)
+	return fmt.Sprintf("has ended (its process, %d, is gone, and its status is not known)", l.Processes[pe].ID)
 }
 
 // names reports whether a text names a PE.
@@ -176,12 +230,12 @@ func names(text string, pe topo.PE) bool {
 // words than Explanation, and takes no lock of the network. Other PEs include it in what they show,
 // so it would grow without end if PEs wait for each other in a circle: for a PE whose text names
 // this one, Late has only the short text.
-func (j *Job) Late(late []topo.PE, all int) string {
+func (l *peers) Late(late []topo.PE, all int) string {
 	var said []string
 	for _, pe := range late {
-		what := j.about(pe, true, area.Deep)
-		if slices.ContainsFunc(what, func(s string) bool { return names(s, j.Me) }) {
-			what = j.about(pe, true, 0)
+		what := l.about(pe, true, area.Deep)
+		if slices.ContainsFunc(what, func(s string) bool { return names(s, l.Me) }) {
+			what = l.about(pe, true, 0)
 		}
 		if len(what) > 0 {
 			said = append(said, fmt.Sprintf("PE %d %s", pe, strings.Join(what, ", ")))

@@ -24,12 +24,12 @@ func (k *knower) Fate(pe topo.PE) string { return k.fates[pe] }
 // TestLate: the text on late PEs comes from the best source: the launcher, then the PE itself, and
 // without either the end of its process.
 func TestLate(t *testing.T) {
-	j, b := watchedJob(t, config.AbortOnFailure)
+	w, b := watchOfFour(t, config.AbortOnFailure)
 	k := &knower{teller: b, fates: map[topo.PE]string{}}
-	j.boot = k
-	j.Nodes = topo.NewNodes([]string{"a", "a", "a", "b"})
+	w.Boot = k
+	w.Nodes = topo.NewNodes([]string{"a", "a", "a", "b"})
 	does := map[area.How]string{}
-	j.late.doing = func(pe topo.PE, how area.How) string {
+	w.Doing = func(pe topo.PE, how area.How) string {
 		if pe == 3 {
 			t.Error("the control page of a PE of another node was asked for")
 		}
@@ -37,7 +37,7 @@ func TestLate(t *testing.T) {
 	}
 	late := func(want string, pes ...topo.PE) {
 		t.Helper()
-		if got := j.Late(pes, len(pes)+2); got != want+"and 2 more PEs have not come" {
+		if got := w.Late(pes, len(pes)+2); got != want+"and 2 more PEs have not come" {
 			t.Errorf("late is %q, want %q", got, want)
 		}
 	}
@@ -50,9 +50,9 @@ func TestLate(t *testing.T) {
 
 	// A PE of another node: the text that it has sent.
 	late("", 3)
-	j.late.hears(3, "is in shmem_init"+separator+"is in shmem_init, deep")
+	w.Hears(3, "is in shmem_init"+separator+"is in shmem_init, deep")
 	late("PE 3 is in shmem_init, deep; ", 3)
-	if got := j.Explanation([]topo.PE{3}, 1); got != "PE 3 is in shmem_init, deep" {
+	if got := w.Explanation([]topo.PE{3}, 1); got != "PE 3 is in shmem_init, deep" {
 		t.Errorf("PE 3 is explained by %q", got)
 	}
 	k.fates[3] = "called shmem_finalize" // its process is out of sight
@@ -63,22 +63,22 @@ func TestLate(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	j.processes[2] = process.Of(child.Process.Pid)
+	w.Processes[2] = process.Of(child.Process.Pid)
 	late("PE 2 is in shmem_quiet for 1.0 s; ", 2)
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
-	if got := j.Late([]topo.PE{2}, 1); !strings.HasSuffix(got, "is gone, and its status is not known)") {
+	if got := w.Late([]topo.PE{2}, 1); !strings.HasSuffix(got, "is gone, and its status is not known)") {
 		t.Errorf("PE 2: %q", got)
 	}
 	// No wait is for it in particular, but its state is remarkable.
-	if got := j.Explanation(nil, 0); !strings.HasPrefix(got, "PE 2 has ended (its process, ") {
+	if got := w.Explanation(nil, 0); !strings.HasPrefix(got, "PE 2 has ended (its process, ") {
 		t.Errorf("all are explained by %q", got)
 	}
 	does[area.Gone] = "ended with status 0, 1.0 s ago, without shmem_finalize"
 	late("PE 2 "+does[area.Gone]+"; ", 2)
-	if j.Probe([]topo.PE{1}); len(k.asked) != 2 || k.asked[0] != 1 || k.asked[1] != 2 {
+	if w.Probe([]topo.PE{1}); len(k.asked) != 2 || k.asked[0] != 1 || k.asked[1] != 2 {
 		t.Errorf("the launcher was asked for %v, not for PE 1, which is late, and PE 2, which is gone", k.asked)
 	}
 	k.fates[2] = "exited with status 0 without shmem_finalize"

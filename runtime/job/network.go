@@ -125,11 +125,11 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 	e.Report.ReportTo(func(err error) { j.Report(err.Error()) })
 	j.stages = append(j.stages, nil)
 	if j.Engines = append(j.Engines, e); i == 0 {
-		j.Engine = e
+		j.Engine, j.Watch.Network = e, engineOfPeers{e}
 	}
 	j.keepRegistered(e)
-	e.OnLost(j.watch.unreachable)
-	e.Report.OnAsked(j.says, j.late.hears)
+	e.OnLost(j.Watch.Unreachable)
+	e.Report.OnAsked(j.Watch.Says, j.Watch.Hears)
 	if err := j.stage(e); err != nil || !j.registers() {
 		return err
 	}

@@ -8,11 +8,11 @@ import (
 // partLook is how often a PE that waits for the others in finalize looks whether a report is due.
 const partLook = 10 * time.Millisecond
 
-// part waits until every live PE has come to finalize. The wait is in Go, and is reported like
+// Part waits until every live PE has come to finalize. The wait is in Go, and is reported like
 // waits in C.
-func (j *Job) part() error {
+func (w *watch) Part() error {
 	over, gone := make(chan struct{}), make(chan struct{})
-	p := &parting{began: time.Now(), limit: j.Config.Timeout, asked: j.watch.asked}
+	p := &parting{began: time.Now(), limit: w.Timeout, asked: w.asked}
 	p.reported = p.began
 	if p.asked != nil {
 		p.told = p.asked()
@@ -27,7 +27,7 @@ func (j *Job) part() error {
 				return
 			case now := <-tick.C:
 				if p.due(now) {
-					j.Report(p.text(now, j.Explanation(nil, 0)))
+					w.Report(p.text(now, w.Explanation(nil, 0)))
 				}
 			}
 		}
@@ -36,7 +36,7 @@ func (j *Job) part() error {
 		close(over)
 		<-gone
 	}()
-	return j.boot.Part()
+	return w.Boot.Part()
 }
 
 // parting is the state of that wait.

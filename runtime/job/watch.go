@@ -17,7 +17,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/process"
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
 )
 
@@ -39,18 +39,30 @@ const (
 	pings, pinged = time.Second, 16
 )
 
-// watch is the thread that waits for news of other PEs.
+// watchConfig is how a watch reports, and how it ends the job.
+type watchConfig struct {
+	Peers    peersConfig
+	Survives bool          // the job goes on without a PE that is lost
+	Timeout  time.Duration // SHMEM_TIMEOUT; 0: there is none
+	Log      *shmlog.Log
+	Report   func(text string)
+	Fails    func(pe topo.PE, fate string) // a PE has ended, and the job ends with it
+	Fatal    func(error)                   // an *OrphanError or an *EndedError
+}
+
+// watch knows the other PEs, and has the thread that waits for news of them.
 type watch struct {
+	peers
+	watchConfig
+
 	mu      sync.Mutex
 	kick    int // an eventfd; 0: there is no thread
 	over    bool
 	gone    chan struct{}
-	fates   map[topo.PE]string
 	suspect map[topo.PE]suspicion
 
 	// The thread's own.
-	j        *Job
-	lose     func(topo.PE)
+	lose     func(pe topo.PE, fate string)
 	open     map[int]topo.PE // the descriptors that it polls
 	orphaned bool            // the launcher is gone
 	turn     int             // the PE that was pinged last
@@ -66,27 +78,29 @@ type suspicion struct {
 	since time.Time
 }
 
-// Watch begins to watch the other PEs. It calls lose for each PE that is lost, from one thread;
-// then the Job goes on without it. asked counts the reports that have been asked for. It returns a
-// descriptor to which a number is written when that count changes; 0: there is no thread. Watch
-// comes after Start.
-func (j *Job) Watch(lose func(topo.PE), asked func() uint32) (fd int) {
-	w := &j.watch
-	j.watchDriver(asked)
-	if j.NPEs == 1 {
+// newWatch returns a watch without a thread.
+func newWatch(c watchConfig) *watch {
+	return &watch{peers: peers{peersConfig: c.Peers}, watchConfig: c}
+}
+
+// Begin begins to watch the other PEs. It calls lose for each PE that is lost, from one thread, if
+// the job survives that. asked counts the reports that have been asked for. It returns a descriptor
+// to which a number is written when that count changes; 0: there is no thread.
+func (w *watch) Begin(lose func(pe topo.PE, fate string), asked func() uint32) (fd int) {
+	if len(w.Processes) == 1 {
 		return 0
 	}
 	kick, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		j.log.Printf("pe", config.LogWarn, "watch the other PEs: %v (waits for a PE that ends may not end)", err)
+		w.Log.Printf("pe", config.LogWarn, "watch the other PEs: %v (waits for a PE that ends may not end)", err)
 		return 0
 	}
 	w.mu.Lock()
-	w.j, w.lose, w.gone = j, lose, make(chan struct{})
+	w.lose, w.gone = lose, make(chan struct{})
 	w.open = map[int]topo.PE{}
 	w.kick = kick
 	w.mu.Unlock()
-	if w.j.looks() {
+	if w.Looks() {
 		w.openProcesses()
 	}
 	w.asked = asked
@@ -95,17 +109,15 @@ func (j *Job) Watch(lose func(topo.PE), asked func() uint32) (fd int) {
 	return kick
 }
 
-func (w *watch) survives() bool { return w.j.Config.OnFailure == config.ReturnOnFailure }
-
-// looks reports whether this PE watches the others from the beginning: because it goes on without
+// Looks reports whether this PE watches the others from the beginning: because it goes on without
 // them, or because no launcher would end it with them.
-func (j *Job) looks() bool {
-	e, ok := j.boot.(bootstrap.Ender)
-	return j.Config.OnFailure == config.ReturnOnFailure || !ok || !e.EndsJob()
+func (w *watch) Looks() bool {
+	e, ok := w.Boot.(bootstrap.Ender)
+	return w.Survives || !ok || !e.EndsJob()
 }
 
-// unreachable handles an engine's report on a PE. The engine's lock is held.
-func (w *watch) unreachable(pe fabric.PE, err error) {
+// Unreachable handles an engine's report on a PE. The engine's lock is held.
+func (w *watch) Unreachable(pe fabric.PE, err error) {
 	w.suspects(topo.PE(pe), "cannot be reached any more: "+err.Error())
 	w.wake()
 }
@@ -113,7 +125,7 @@ func (w *watch) unreachable(pe fabric.PE, err error) {
 func (w *watch) suspects(pe topo.PE, fate string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, known := w.suspect[pe]; known || w.fates[pe] != "" {
+	if _, known := w.suspect[pe]; known || w.lost(pe) != "" {
 		return
 	}
 	if w.suspect == nil {
@@ -132,8 +144,11 @@ func (w *watch) wake() {
 	}
 }
 
-// stop ends the thread. A second call does nothing.
-func (w *watch) stop() {
+// Stop ends the thread. A second call does nothing, nor does one of a nil watch.
+func (w *watch) Stop() {
+	if w == nil {
+		return
+	}
 	w.mu.Lock()
 	w.over = true
 	running := w.kick > 0
@@ -155,10 +170,10 @@ func (w *watch) stop() {
 
 // openProcesses begins to watch the PEs after this one whose processes it can see.
 func (w *watch) openProcesses() {
-	j := w.j
-	for i, n := 1, 0; i < j.NPEs && n < watched; i++ {
-		pe := (j.Me + topo.PE(i)) % topo.PE(j.NPEs)
-		p := &j.processes[pe]
+	all := len(w.Processes)
+	for i, n := 1, 0; i < all && n < watched; i++ {
+		pe := (w.Me + topo.PE(i)) % topo.PE(all)
+		p := &w.Processes[pe]
 		if !p.Visible() {
 			continue
 		}
@@ -166,7 +181,7 @@ func (w *watch) openProcesses() {
 		fd, err := p.Open()
 		switch {
 		case err != nil:
-			j.log.Printf("pe", config.LogInfo, "watch PE %d: %v (the launcher and the network do)", pe, err)
+			w.Log.Printf("pe", config.LogInfo, "watch PE %d: %v (the launcher and the network do)", pe, err)
 		case fd < 0:
 			w.suspects(pe, w.ended(pe))
 		default:
@@ -176,8 +191,8 @@ func (w *watch) openProcesses() {
 }
 
 func (w *watch) ended(pe topo.PE) string {
-	how := cmp.Or(w.j.late.of(pe, area.Gone), "ended")
-	return fmt.Sprintf("%s (its process, %d, is gone)", how, w.j.processes[pe].ID)
+	how := cmp.Or(w.of(pe, area.Gone), "ended")
+	return fmt.Sprintf("%s (its process, %d, is gone)", how, w.Processes[pe].ID)
 }
 
 func (w *watch) run() {
@@ -190,11 +205,11 @@ func (w *watch) run() {
 		if over {
 			return
 		}
-		for _, l := range w.j.boot.Losses() {
+		for _, l := range w.Boot.Losses() {
 			if l.Ends {
-				w.j.fatal(&EndedError{l.PE, l.Status})
+				w.Fatal(&EndedError{l.PE, l.Status})
 			}
-			w.lost(l.PE, l.Fate)
+			w.giveUp(l.PE, l.Fate)
 		}
 		w.judge()
 		w.ping()
@@ -213,20 +228,19 @@ func (w *watch) report() {
 		return
 	}
 	w.told = asked
-	j := w.j
-	j.Probe(nil)
+	w.Probe(nil)
 	time.Sleep(reportDelay)
-	what := j.Explanation(nil, 0)
+	what := w.Explanation(nil, 0)
 	if what == "" {
 		what = "nothing is known to be wrong with any PE"
 	}
-	j.Report("asked for a report: " + what)
+	w.Report("asked for a report: " + what)
 }
 
 // sleep waits for news, and notes the processes that have ended.
 func (w *watch) sleep() {
 	fds := []unix.PollFd{{Fd: int32(w.kick), Events: unix.POLLIN}}
-	news := w.j.boot.News()
+	news := w.Boot.News()
 	if news >= 0 && !w.orphaned {
 		fds = append(fds, unix.PollFd{Fd: int32(news), Events: w.listens()})
 	}
@@ -260,10 +274,10 @@ func (w *watch) sleep() {
 // listens returns the poll events for the launcher's socket. A PE that its launcher ends waits only
 // for the end of the connection.
 func (w *watch) listens() int16 {
-	if _, ok := w.j.boot.(bootstrap.Launched); ok {
+	if _, ok := w.Boot.(bootstrap.Launched); ok {
 		return unix.POLLRDHUP
 	}
-	if w.j.looks() {
+	if w.Looks() {
 		return unix.POLLIN
 	}
 	return 0
@@ -285,12 +299,12 @@ func (w *watch) patience() int {
 // orphan handles the loss of the launcher: nothing else ends the job.
 func (w *watch) orphan() {
 	w.orphaned = true
-	if l, ok := w.j.boot.(bootstrap.Launched); ok {
-		w.j.fatal(&OrphanError{l.Launcher()})
+	if l, ok := w.Boot.(bootstrap.Launched); ok {
+		w.Fatal(&OrphanError{l.Launcher()})
 		return
 	}
-	w.j.log.Printf("pe", config.LogInfo, "the bootstrap is gone, the job goes on")
-	if !w.j.looks() {
+	w.Log.Printf("pe", config.LogInfo, "the bootstrap is gone, the job goes on")
+	if !w.Looks() {
 		w.openProcesses()
 	}
 }
@@ -326,57 +340,36 @@ func (w *watch) judge() {
 	w.mu.Unlock()
 	slices.Sort(due)
 	for _, pe := range due {
-		w.lost(pe, fates[pe])
+		w.giveUp(pe, fates[pe])
 	}
 }
 
-// lost lets the job go on without a PE, or ends it.
-func (w *watch) lost(pe topo.PE, fate string) {
+// giveUp lets the job go on without a PE, or ends it.
+func (w *watch) giveUp(pe topo.PE, fate string) {
+	first := w.note(pe, fate)
 	w.mu.Lock()
 	delete(w.suspect, pe)
-	known := w.fates[pe] != ""
-	if !known {
-		if w.fates == nil {
-			w.fates = map[topo.PE]string{}
-		}
-		w.fates[pe] = fate
-	}
 	w.mu.Unlock()
-	if known || pe == w.j.Me {
+	if !first || pe == w.Me {
 		return
 	}
-	if !w.survives() {
-		w.j.fatal(&proxy.LostError{PE: fabric.PE(pe), Reason: fate})
+	if !w.Survives {
+		w.Fails(pe, fate)
 		return
 	}
-	w.j.log.Printf("pe", config.LogInfo, "PE %d %s; this one goes on", pe, fate)
-	w.lose(pe)
-	for _, e := range w.j.Engines {
-		e.Locked(func() { e.Lose(fabric.PE(pe), fate) })
-	}
-	// What kernels wait for may never happen.
-	w.j.stopper.lost()
+	w.Log.Printf("pe", config.LogInfo, "PE %d %s; this one goes on", pe, fate)
+	w.lose(pe, fate)
 }
 
 // GiveUp loses a PE that another PE has given up, unless a better report comes first.
-func (j *Job) GiveUp(pe topo.PE) {
-	j.watch.suspects(pe, "was given up by another PE")
-	j.watch.wake()
-}
-
-// Fate says what became of a lost PE. It continues a sentence that begins with the PE.
-func (j *Job) Fate(pe topo.PE) string {
-	j.watch.mu.Lock()
-	defer j.watch.mu.Unlock()
-	if fate := j.watch.fates[pe]; fate != "" {
-		return fate
-	}
-	return "is lost"
+func (w *watch) GiveUp(pe topo.PE) {
+	w.suspects(pe, "was given up by another PE")
+	w.wake()
 }
 
 // pinging reports whether PEs have to be asked for signs of life.
 func (w *watch) pinging() bool {
-	return len(w.j.Engines) > 0 && (w.j.looks() || w.orphaned) && slices.ContainsFunc(w.j.processes, func(p process.Process) bool { return !p.Visible() })
+	return w.Network != nil && (w.Looks() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p process.Process) bool { return !p.Visible() })
 }
 
 // ping asks some of the PEs that only the network can watch.
@@ -388,19 +381,19 @@ func (w *watch) ping() {
 		return
 	}
 	w.pinged = time.Now()
-	n := w.j.NPEs
+	n := len(w.Processes)
 	for i, asked := 0, 0; i < n && asked < pinged; i++ {
 		w.turn = (w.turn + 1) % n
 		pe := topo.PE(w.turn)
-		if pe == w.j.Me || w.j.processes[pe].Visible() {
+		if pe == w.Me || w.Processes[pe].Visible() {
 			continue
 		}
 		asked++
-		st := proxy.Done
-		if !w.j.Engine.TryLocked(lockPatience, func() { st = w.j.Engine.Ping(fabric.PE(pe)) }) {
+		sent, had := w.Network.Ping(pe)
+		if !had {
 			return // the next time
 		}
-		if st == proxy.Done {
+		if sent {
 			delete(w.silent, pe)
 			continue
 		}
@@ -410,7 +403,7 @@ func (w *watch) ping() {
 		if w.silent[pe]++; w.silent[pe] < 2 {
 			continue
 		}
-		if at, ok := w.j.Engine.Report.Socket(fabric.PE(pe)); ok && refused(at) {
+		if at, ok := w.Network.Socket(pe); ok && refused(at) {
 			w.suspects(pe, fmt.Sprintf("cannot be reached any more: no process listens at %v", at))
 		}
 	}

@@ -1,0 +1,116 @@
+package job
+
+import (
+	"io"
+	"os/exec"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/queue"
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/config"
+	"libshmem/runtime/job/process"
+	"libshmem/runtime/shmlog"
+	"libshmem/runtime/topo"
+	"libshmem/tests/need"
+)
+
+// lossTeller is a launcher that reports losses.
+type lossTeller struct {
+	bootstrap.Bootstrap
+	mu   sync.Mutex
+	lost []bootstrap.Loss
+	ends [2]int
+}
+
+func (b *lossTeller) Losses() (lost []bootstrap.Loss) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lost, b.lost = b.lost, nil
+	var buf [64]byte
+	if len(lost) > 0 {
+		_, _ = unix.Read(b.ends[1], buf[:])
+	}
+	return lost
+}
+func (b *lossTeller) News() int              { return b.ends[1] }
+func (b *lossTeller) EndsJob() bool          { return true }
+func (b *lossTeller) Secret() *secret.Secret { return nil }
+
+func (b *lossTeller) tell(t *testing.T, l bootstrap.Loss) {
+	b.mu.Lock()
+	b.lost = append(b.lost, l)
+	b.mu.Unlock()
+	if _, err := unix.Write(b.ends[0], []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWatch: the launcher's report and the end of a process are each noticed once. The waits of
+// kernels end, by the word that they look at and by their rings.
+func TestWatch(t *testing.T) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &lossTeller{ends: ends}
+	cfg := &config.Config{OnFailure: config.ReturnOnFailure}
+	log, err := shmlog.Open(cfg, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, stderr: io.Discard, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
+	j.Watch = j.newWatch(&Options{}, make([]process.Process, 4))
+	t.Cleanup(func() {
+		j.Watch.Stop()
+		_, _ = unix.Close(ends[0]), unix.Close(ends[1])
+	})
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	j.Watch.Processes[3] = process.Of(child.Process.Pid)
+	h, err := queue.NewHost(1, 256, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	var words [2]atomic.Uint32
+	j.stopper.begin(&words, h.Rings)
+	var mu sync.Mutex
+	var lost []topo.PE
+	known := func() []topo.PE {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(lost)
+	}
+	j.Begin(func(pe topo.PE) {
+		mu.Lock()
+		defer mu.Unlock()
+		lost = append(lost, pe)
+	}, func() uint32 { return 0 })
+	b.tell(t, bootstrap.Loss{PE: 2, Fate: "was killed by signal 9 (killed)"})
+	need.Eventually(t, "PE 2 is lost", func() bool { return slices.Equal(known(), []topo.PE{2}) })
+	b.tell(t, bootstrap.Loss{PE: 2, Fate: "again"})
+	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	need.Eventually(t, "PE 3 is stopped", func() bool { _, stopped := j.Watch.Processes[3].Condition(); return stopped })
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	need.Eventually(t, "PE 3 is lost", func() bool { return slices.Equal(known(), []topo.PE{2, 3}) })
+	if f := j.Watch.Fate(2); f != "was killed by signal 9 (killed)" {
+		t.Errorf("PE 2 %s", f)
+	}
+	j.Watch.Stop()
+	if words[0].Load() != 2 || words[1].Load() != 0 {
+		t.Error("kernels go on to wait")
+	}
+}
