@@ -30,6 +30,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/job"
 	"libshmem/runtime/job/choice"
+	"libshmem/runtime/job/watch"
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
@@ -172,11 +173,11 @@ func fatal(err error) {
 		current.Exit(exit.Status)
 		os.Exit(exit.Status)
 	}
-	var ended *job.EndedError
+	var ended *watch.EndedError
 	if errors.As(err, &ended) {
 		C.shmemi_core_end(text(C.shmemi_core_text[:], err.Error()), C.int(ended.Status))
 	}
-	var orphan *job.OrphanError
+	var orphan *watch.OrphanError
 	if errors.As(err, &orphan) {
 		C.shmemi_core_orphan_fatal(text(C.shmemi_core_text[:], err.Error()))
 	}

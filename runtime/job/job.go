@@ -24,6 +24,7 @@ import (
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/statics"
 	"libshmem/runtime/job/teams"
+	"libshmem/runtime/job/watch"
 	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
@@ -95,7 +96,7 @@ type Job struct {
 	fatal     func(error)
 
 	// Watch knows the other PEs and watches them.
-	Watch       *watch
+	Watch       *watch.Watch
 	driverWatch driverwatch.Watch
 	finalized   func()
 

@@ -1,4 +1,4 @@
-package job
+package watch
 
 import (
 	"errors"
@@ -52,7 +52,7 @@ func (b *teller) tell(t *testing.T, l bootstrap.Loss) {
 }
 
 // watchOfFour makes the watch of a job of four PEs. This PE is the first.
-func watchOfFour(t *testing.T, on config.OnFailure) (*watch, *teller) {
+func watchOfFour(t *testing.T, on config.OnFailure) (*Watch, *teller) {
 	t.Helper()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -63,8 +63,8 @@ func watchOfFour(t *testing.T, on config.OnFailure) (*watch, *teller) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWatch(watchConfig{
-		Peers:    peersConfig{Nodes: topo.NewNodes([]string{"a", "a", "a", "a"}), Processes: make([]process.Process, 4), Boot: b},
+	w := New(Config{
+		Peers:    Peers{Nodes: topo.NewNodes([]string{"a", "a", "a", "a"}), Processes: make([]process.Process, 4), Boot: b},
 		Survives: on == config.ReturnOnFailure, Log: log,
 	})
 	t.Cleanup(func() {

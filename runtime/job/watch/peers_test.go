@@ -1,4 +1,4 @@
-package job
+package watch
 
 import (
 	"os/exec"

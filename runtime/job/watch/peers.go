@@ -1,4 +1,4 @@
-package job
+package watch
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// peersConfig is what Peers asks.
-type peersConfig struct {
+// Peers is what is asked about the other PEs.
+type Peers struct {
 	Me        topo.PE
 	Nodes     *topo.Nodes
 	Processes []process.Process // of every PE
@@ -25,12 +25,12 @@ type peersConfig struct {
 	// Doing returns what a PE of this node does, as the PE has noted it, or "". nil: nothing is known.
 	Doing   func(topo.PE, area.How) string
 	Driver  func(now time.Time) string // what the GPU's driver does not do, or "". nil: there is none
-	Network peersNetwork               // nil if all PEs share memory
+	Network Network                    // nil if all PEs share memory
 }
 
-// peersNetwork is what the network knows of PEs. had is false if another thread kept its lock for
+// Network is what the network knows of PEs. had is false if another thread kept its lock for
 // too long.
-type peersNetwork interface {
+type Network interface {
 	// PeerStatus returns how far the network is with a PE; with asked, also when nothing is
 	// remarkable.
 	PeerStatus(pe topo.PE, asked bool) (text string, had bool)
@@ -44,7 +44,7 @@ type peersNetwork interface {
 
 // peers is what this PE knows about the others, for reports of waits.
 type peers struct {
-	peersConfig
+	Peers
 
 	mu    sync.Mutex
 	said  map[topo.PE]saying

@@ -1,4 +1,9 @@
-package job
+// Package watch knows the other PEs of a job: which have ended, and what they do, as far as the
+// launcher, the kernel, their control pages and the network tell. It reports the loss of a PE, and
+// explains waits. What follows from a loss is its caller's to do.
+//
+// One thread of its own waits for news. Any goroutine may ask what is known of a PE.
+package watch
 
 import (
 	"cmp"
@@ -39,9 +44,9 @@ const (
 	pings, pinged = time.Second, 16
 )
 
-// watchConfig is how a watch reports, and how it ends the job.
-type watchConfig struct {
-	Peers    peersConfig
+// Config is how a watch reports, and how it ends the job.
+type Config struct {
+	Peers    Peers
 	Survives bool          // the job goes on without a PE that is lost
 	Timeout  time.Duration // SHMEM_TIMEOUT; 0: there is none
 	Log      *shmlog.Log
@@ -50,10 +55,10 @@ type watchConfig struct {
 	Fatal    func(error)                   // an *OrphanError or an *EndedError
 }
 
-// watch knows the other PEs, and has the thread that waits for news of them.
-type watch struct {
+// Watch knows the other PEs, and has the thread that waits for news of them.
+type Watch struct {
 	peers
-	watchConfig
+	Config
 
 	mu      sync.Mutex
 	kick    int // an eventfd; 0: there is no thread
@@ -78,15 +83,15 @@ type suspicion struct {
 	since time.Time
 }
 
-// newWatch returns a watch without a thread.
-func newWatch(c watchConfig) *watch {
-	return &watch{peers: peers{peersConfig: c.Peers}, watchConfig: c}
+// New returns a watch without a thread.
+func New(c Config) *Watch {
+	return &Watch{peers: peers{Peers: c.Peers}, Config: c}
 }
 
 // Begin begins to watch the other PEs. It calls lose for each PE that is lost, from one thread, if
 // the job survives that. asked counts the reports that have been asked for. It returns a descriptor
 // to which a number is written when that count changes; 0: there is no thread.
-func (w *watch) Begin(lose func(pe topo.PE, fate string), asked func() uint32) (fd int) {
+func (w *Watch) Begin(lose func(pe topo.PE, fate string), asked func() uint32) (fd int) {
 	if len(w.Processes) == 1 {
 		return 0
 	}
@@ -111,18 +116,18 @@ func (w *watch) Begin(lose func(pe topo.PE, fate string), asked func() uint32) (
 
 // Looks reports whether this PE watches the others from the beginning: because it goes on without
 // them, or because no launcher would end it with them.
-func (w *watch) Looks() bool {
+func (w *Watch) Looks() bool {
 	e, ok := w.Boot.(bootstrap.Ender)
 	return w.Survives || !ok || !e.EndsJob()
 }
 
 // Unreachable handles an engine's report on a PE. The engine's lock is held.
-func (w *watch) Unreachable(pe fabric.PE, err error) {
+func (w *Watch) Unreachable(pe fabric.PE, err error) {
 	w.suspects(topo.PE(pe), "cannot be reached any more: "+err.Error())
 	w.wake()
 }
 
-func (w *watch) suspects(pe topo.PE, fate string) {
+func (w *Watch) suspects(pe topo.PE, fate string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, known := w.suspect[pe]; known || w.lost(pe) != "" {
@@ -134,7 +139,7 @@ func (w *watch) suspects(pe topo.PE, fate string) {
 	w.suspect[pe] = suspicion{fate, time.Now()}
 }
 
-func (w *watch) wake() {
+func (w *Watch) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.kick > 0 {
@@ -145,7 +150,7 @@ func (w *watch) wake() {
 }
 
 // Stop ends the thread. A second call does nothing, nor does one of a nil watch.
-func (w *watch) Stop() {
+func (w *Watch) Stop() {
 	if w == nil {
 		return
 	}
@@ -169,7 +174,7 @@ func (w *watch) Stop() {
 }
 
 // openProcesses begins to watch the PEs after this one whose processes it can see.
-func (w *watch) openProcesses() {
+func (w *Watch) openProcesses() {
 	all := len(w.Processes)
 	for i, n := 1, 0; i < all && n < watched; i++ {
 		pe := (w.Me + topo.PE(i)) % topo.PE(all)
@@ -190,12 +195,12 @@ func (w *watch) openProcesses() {
 	}
 }
 
-func (w *watch) ended(pe topo.PE) string {
+func (w *Watch) ended(pe topo.PE) string {
 	how := cmp.Or(w.of(pe, area.Gone), "ended")
 	return fmt.Sprintf("%s (its process, %d, is gone)", how, w.Processes[pe].ID)
 }
 
-func (w *watch) run() {
+func (w *Watch) run() {
 	defer close(w.gone)
 	for {
 		w.sleep()
@@ -222,7 +227,7 @@ func (w *watch) run() {
 const reportDelay = 50 * time.Millisecond
 
 // report prints what is remarkable, if a report was asked for.
-func (w *watch) report() {
+func (w *Watch) report() {
 	asked := w.asked()
 	if asked == w.told {
 		return
@@ -238,7 +243,7 @@ func (w *watch) report() {
 }
 
 // sleep waits for news, and notes the processes that have ended.
-func (w *watch) sleep() {
+func (w *Watch) sleep() {
 	fds := []unix.PollFd{{Fd: int32(w.kick), Events: unix.POLLIN}}
 	news := w.Boot.News()
 	if news >= 0 && !w.orphaned {
@@ -273,7 +278,7 @@ func (w *watch) sleep() {
 
 // listens returns the poll events for the launcher's socket. A PE that its launcher ends waits only
 // for the end of the connection.
-func (w *watch) listens() int16 {
+func (w *Watch) listens() int16 {
 	if _, ok := w.Boot.(bootstrap.Launched); ok {
 		return unix.POLLRDHUP
 	}
@@ -284,7 +289,7 @@ func (w *watch) listens() int16 {
 }
 
 // patience returns the time, in milliseconds, after which there is something to do without news.
-func (w *watch) patience() int {
+func (w *Watch) patience() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -297,7 +302,7 @@ func (w *watch) patience() int {
 }
 
 // orphan handles the loss of the launcher: nothing else ends the job.
-func (w *watch) orphan() {
+func (w *Watch) orphan() {
 	w.orphaned = true
 	if l, ok := w.Boot.(bootstrap.Launched); ok {
 		w.Fatal(&OrphanError{l.Launcher()})
@@ -327,7 +332,7 @@ func (e *EndedError) Error() string {
 }
 
 // judge gives up the PEs for which no better report has come.
-func (w *watch) judge() {
+func (w *Watch) judge() {
 	w.mu.Lock()
 	var due []topo.PE
 	fates := map[topo.PE]string{}
@@ -345,7 +350,7 @@ func (w *watch) judge() {
 }
 
 // giveUp lets the job go on without a PE, or ends it.
-func (w *watch) giveUp(pe topo.PE, fate string) {
+func (w *Watch) giveUp(pe topo.PE, fate string) {
 	first := w.note(pe, fate)
 	w.mu.Lock()
 	delete(w.suspect, pe)
@@ -362,18 +367,18 @@ func (w *watch) giveUp(pe topo.PE, fate string) {
 }
 
 // GiveUp loses a PE that another PE has given up, unless a better report comes first.
-func (w *watch) GiveUp(pe topo.PE) {
+func (w *Watch) GiveUp(pe topo.PE) {
 	w.suspects(pe, "was given up by another PE")
 	w.wake()
 }
 
 // pinging reports whether PEs have to be asked for signs of life.
-func (w *watch) pinging() bool {
+func (w *Watch) pinging() bool {
 	return w.Network != nil && (w.Looks() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p process.Process) bool { return !p.Visible() })
 }
 
 // ping asks some of the PEs that only the network can watch.
-func (w *watch) ping() {
+func (w *Watch) ping() {
 	if !w.pinging() {
 		return
 	}

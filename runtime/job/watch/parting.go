@@ -1,4 +1,4 @@
-package job
+package watch
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ const partLook = 10 * time.Millisecond
 
 // Part waits until every live PE has come to finalize. The wait is in Go, and is reported like
 // waits in C.
-func (w *watch) Part() error {
+func (w *Watch) Part() error {
 	over, gone := make(chan struct{}), make(chan struct{})
 	p := &parting{began: time.Now(), limit: w.Timeout, asked: w.asked}
 	p.reported = p.began
