@@ -33,18 +33,18 @@ func flag(yes bool) C.int {
 
 //export shmemgoGPUMove
 func shmemgoGPUMove(to, from unsafe.Pointer, n C.size_t) C.int {
-	return answer(current.Move(to, from, uint64(n)))
+	return answer(current.GPU.Move(to, from, uint64(n)))
 }
 
 //export shmemgoGPUSettle
-func shmemgoGPUSettle() C.int { return answer(current.Settle()) }
+func shmemgoGPUSettle() C.int { return answer(current.GPU.Settle()) }
 
 // Because of the import this package is compiled anew when driver.h or marks.h changes.
 var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
 
 // moveBy lets C copy where this PE has a GPU.
 func moveBy(j *job.Job) {
-	n, stream := j.Mover()
+	n, stream := j.GPU.Mover()
 	if n.Driver == nil {
 		C.shmemi_core_move_by(nil)
 		return
@@ -56,31 +56,31 @@ func moveBy(j *job.Job) {
 
 //export shmemgoGPUClear
 func shmemgoGPUClear(at unsafe.Pointer, n C.size_t) C.int {
-	return answer(current.Clear(at, uint64(n)))
+	return answer(current.GPU.Clear(at, uint64(n)))
 }
 
 //export shmemgoGPUAMO
 func shmemgoGPUAMO(at unsafe.Pointer, op, width C.int, operand, compare C.uint64_t, fetched *C.uint64_t) C.int {
-	old, err := current.Atomic(at, proxy.Op(op), int(width), uint64(operand), uint64(compare))
+	old, err := current.GPU.Atomic(at, proxy.Op(op), int(width), uint64(operand), uint64(compare))
 	*fetched = C.uint64_t(old)
 	return answer(err)
 }
 
 //export shmemgoGPUHolds
-func shmemgoGPUHolds(at unsafe.Pointer) C.int { return flag(current.OnGPU(at)) }
+func shmemgoGPUHolds(at unsafe.Pointer) C.int { return flag(current.GPU.Holds(at)) }
 
 //export shmemgoGPUReset
 func shmemgoGPUReset() C.int { return flag(current.GPUReset()) }
 
 //export shmemgoGPUChosen
-func shmemgoGPUChosen() C.int { return flag(current.GPUChosen()) }
+func shmemgoGPUChosen() C.int { return flag(current.GPU.Chosen()) }
 
 //export shmemgoGPUMoved
-func shmemgoGPUMoved() C.int { return flag(current.GPUMoved()) }
+func shmemgoGPUMoved() C.int { return flag(current.GPU.Moved()) }
 
 //export shmemgoGPULook
 func shmemgoGPULook(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {
-	l, unit, err := current.Look(at, uint64(n))
+	l, unit, err := current.GPU.Look(at, uint64(n))
 	if err == nil {
 		*granule, *before, *size = C.size_t(unit), C.size_t(l.Before), C.size_t(l.Size)
 	}
@@ -89,7 +89,7 @@ func shmemgoGPULook(at unsafe.Pointer, n C.size_t, granule, before, size *C.size
 
 //export shmemgoGPUForget
 func shmemgoGPUForget() {
-	if err := current.ForgetLoan(); err != nil {
+	if err := current.GPU.Forget(); err != nil {
 		current.Explain(err)
 	}
 }

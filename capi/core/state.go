@@ -44,18 +44,18 @@ func fill(s *State, j *job.Job) {
 	s.peerBase = bases(j, peers, j.HeapOf)
 	s.nearBase = bases(j, peers, j.Near)
 	s.fastBase = s.nearBase
-	if j.HasGPU() {
+	if j.GPU != nil {
 		s.gpu = 1
 		s.mappedBase = bases(j, peers, j.Mapped)
 		moveBy(j)
 	}
-	if j.CopiesApart() {
+	if j.GPU != nil && j.GPU.CopiesApart {
 		s.copiesApart = 1
 	}
-	if j.HasGPU() && !j.Config.DisableP2P {
+	if j.GPU != nil && !j.Config.DisableP2P {
 		s.p2p = 1
 	}
-	if j.HasGPU() || j.Config.Checks == config.ChecksFull || !j.FastPath() {
+	if j.GPU != nil || j.Config.Checks == config.ChecksFull || !j.FastPath() {
 		s.fastBase = bases(j, nil, nil)
 	}
 	if j.FastOrder() {

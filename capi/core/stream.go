@@ -23,7 +23,7 @@ func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe
 
 //export shmemgoModuleJob
 func shmemgoModuleJob(what C.int, handle unsafe.Pointer, at *unsafe.Pointer, size *C.size_t) C.int {
-	where, n, err := current.Module(what == C.SHMEMI_LIBRARY, handle)
+	where, n, err := current.GPU.Module(what == C.SHMEMI_LIBRARY, handle)
 	*at, *size = where, C.size_t(n)
 	return answer(err)
 }

@@ -74,12 +74,13 @@ type Job struct {
 	loops   []*loop.Loop      // of the engines, as they run
 	tracks  []*trace.Track    // of each engine; nil: nothing is traced
 	Place   place.Place       // where this PE runs
+	// GPU is nil if this PE needs none, or has none.
+	GPU *graphics
 
 	heap      config.HeapKind   // of this PE
 	kinds     []config.HeapKind // of every PE
 	mainHeaps bool              // some heap of this node is in main memory
 	gpus      []string          // of every PE, as nvidia-smi prints it; nil where none has one
-	gpu       *graphics         // nil: this PE needs none, or has none
 	ringQuiets
 	kernels *Kernels                             // nil until they are asked for
 	stopper stopper                              // of the kernels
@@ -172,7 +173,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err := j.chooseHeap(o.Kernels || o.Nvshmem); err != nil {
 		return err
 	}
-	if o.Nvshmem && j.heap == config.HeapDevice && j.Config.GPUShare != config.GPUShareIPC && j.gpu.driver.Maps() {
+	if o.Nvshmem && j.heap == config.HeapDevice && j.Config.GPUShare != config.GPUShareIPC && j.GPU.Maps() {
 		j.Config.Reserve(growingHeap)
 	}
 	if j.Me == 0 {
@@ -315,7 +316,7 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	if err := j.mapSegment(listener, infos); err != nil {
 		return err
 	}
-	if j.gpu != nil {
+	if j.GPU != nil {
 		if err := j.openGPU(deviceListener, infos); err != nil {
 			return err
 		}

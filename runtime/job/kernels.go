@@ -51,7 +51,7 @@ type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 // call makes the rings and lets the proxies serve them; it is not safe for concurrent use.
 func (j *Job) Kernels() (*Kernels, error) {
 	switch {
-	case j.gpu == nil || j.kernels != nil:
+	case j.GPU == nil || j.kernels != nil:
 		return j.kernels, nil
 	case j.rings != nil && len(j.consumers) > 0:
 		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
@@ -117,7 +117,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	if k.shared, err = j.sharedMemory(shared.size); err != nil {
 		return nil, err
 	}
-	if k.near, err = gpu.Near(j.gpu.dev, near.size); err != nil {
+	if k.near, err = gpu.Near(j.GPU.Device(), near.size); err != nil {
 		return nil, err
 	}
 	here := func(at uint64) unsafe.Pointer { return unsafe.Add(k.shared.Host, at) }
@@ -155,13 +155,13 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 			Log2Slots: uint32(bits.TrailingZeros(uint(size))), Log2Replies: uint32(bits.TrailingZeros(queue.Replies)),
 		}
 	}
-	heap := j.gpu.address(j.Nodes.Rank(j.Me))
+	heap := j.GPU.Address(j.Nodes.Rank(j.Me))
 	*k.State = queue.State{
 		Version: queue.Version, Size: uint32(unsafe.Sizeof(queue.State{})), Me: int32(j.Me), NPEs: int32(j.NPEs),
 		Segment: uint64(heap) - internal, Heap: uint64(heap), HeapSize: j.Config.SymmetricSize,
 		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(j.Config.RingMapBy),
 		Stop: there(stop), Work: uint64(heap) + j.work.offset, WorkSize: j.work.size,
-		Report: there(report), Checks: uint32(j.Config.Checks), Device: int32(j.gpu.dev.Number()),
+		Report: there(report), Checks: uint32(j.Config.Checks), Device: int32(j.GPU.Device().Number()),
 		Teams: nearby(entries), TeamCount: uint32(j.Layout.Teams), Heaps: nearby(heaps),
 	}
 	for i := range uint64(count) {
@@ -173,7 +173,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	if count > 0 {
 		k.State.Queues = nearby(queues)
 	}
-	if err := j.gpu.dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
+	if err := j.GPU.Device().Copy(k.near.Device, k.shared.Device, copied); err != nil {
 		return nil, err
 	}
 	if err := j.teams.Begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
@@ -189,7 +189,7 @@ func (j *Job) sharedMemory(n uint64) (*gpu.Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, reports, err := gpu.Ring(j.gpu.dev, kind, n)
+	m, reports, err := gpu.Ring(j.GPU.Device(), kind, n)
 	for _, r := range reports {
 		j.log.Printf("gpu", config.LogDebug, "memory of rings, %v", r)
 	}
@@ -235,12 +235,12 @@ func (j *Job) closeKernels() error {
 // a word of a PE without a GPU were lost.
 func (j *Job) direct(pe topo.PE) gpu.Address {
 	switch {
-	case j.gpu == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me):
+	case j.GPU == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me):
 		return 0
 	case j.Config.DisableP2P && pe != j.Me:
 		return 0
-	case j.kinds[pe] != config.HeapDevice && pe != j.Me && !j.gpu.dev.Facts().HostAtomics:
+	case j.kinds[pe] != config.HeapDevice && pe != j.Me && !j.GPU.Device().Facts().HostAtomics:
 		return 0
 	}
-	return j.gpu.address(j.Nodes.Rank(pe))
+	return j.GPU.Address(j.Nodes.Rank(pe))
 }

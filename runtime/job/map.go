@@ -1,8 +1,6 @@
 package job
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -10,7 +8,6 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/pathmap"
-	"libshmem/runtime/shmerr"
 	"libshmem/runtime/topo"
 )
 
@@ -80,7 +77,7 @@ func (j *Job) paths() pathmap.Row {
 		way, why := j.hostPath(pe)
 		host = append(host, byte(way))
 		because(why)
-		if j.gpu != nil {
+		if j.GPU != nil {
 			way, why = j.kernelPath(pe)
 			kernels = append(kernels, byte(way))
 			because(why)
@@ -100,10 +97,10 @@ func (j *Job) hostPath(pe topo.PE) (way pathmap.Path, why string) {
 		return pathmap.Memory, ""
 	case j.Mapped(pe) != nil:
 		return pathmap.Copy, ""
-	case j.gpu == nil:
+	case j.GPU == nil:
 		return pathmap.Network, "it uses no GPU, and other heaps are in GPU memory"
 	}
-	return pathmap.Network, j.gpu.unmapped(j.Nodes.Rank(pe))
+	return pathmap.Network, j.GPU.Unmapped(j.Nodes.Rank(pe))
 }
 
 // kernelPath is the same for kernels. If they cannot use loads and stores, it says why.
@@ -116,7 +113,7 @@ func (j *Job) kernelPath(pe topo.PE) (way pathmap.Path, why string) {
 	case j.Config.DisableP2P:
 		why = "SHMEM_DISABLE_P2P is set"
 	case j.Mapped(pe) == nil:
-		why = j.gpu.unmapped(j.Nodes.Rank(pe))
+		why = j.GPU.Unmapped(j.Nodes.Rank(pe))
 	default:
 		why = "its GPU's atomic operations on main memory are not atomic with those of the CPU"
 	}
@@ -124,17 +121,4 @@ func (j *Job) kernelPath(pe topo.PE) (way pathmap.Path, why string) {
 		return pathmap.Copy, why
 	}
 	return pathmap.Network, why
-}
-
-// unmapped says why this PE's GPU has no address for the heap of the PE with this rank
-// on the node.
-func (g *graphics) unmapped(rank int) string {
-	if g.device == nil {
-		return "its own heap is not in GPU memory, and others are"
-	}
-	err := g.device.Why(g.heaps[rank].number)
-	if e, ok := errors.AsType[*shmerr.Error](err); ok {
-		err = e.Cause // the object is in the map
-	}
-	return fmt.Sprint(err)
 }

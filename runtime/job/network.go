@@ -86,7 +86,7 @@ func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 
 // copies reports whether engines reach the heap of a PE of this host by copies.
 func (j *Job) copies(pe topo.PE) bool {
-	return j.gpu != nil && j.Config.GPUNet == config.GPUNetCopy && pe != j.Me && j.kinds[pe] == config.HeapDevice && j.Mapped(pe) != nil
+	return j.GPU != nil && j.Config.GPUNet == config.GPUNetCopy && pe != j.Me && j.kinds[pe] == config.HeapDevice && j.Mapped(pe) != nil
 }
 
 // openEngine opens the next endpoint. Callers in C use the first, under the lock that the front
@@ -138,22 +138,22 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 
 // stage gives an engine its GPU stage, if this PE has a GPU.
 func (j *Job) stage(e *proxy.Engine) error {
-	if j.gpu == nil {
+	if j.GPU == nil {
 		return nil
 	}
 	name := fmt.Sprintf("the proxy of endpoint %d", len(j.Engines)-1)
-	dev := j.gpu.dev.For(name)
+	dev := j.GPU.Device().For(name)
 	var quick *staging.Quick
 	apart := j.needsApart(e.Caps())
 	// NICs of one job may differ: all or none.
-	j.gpu.apart = apart && (len(j.Engines) == 1 || j.gpu.apart)
+	j.GPU.CopiesApart = apart && (len(j.Engines) == 1 || j.GPU.CopiesApart)
 	if apart {
-		own, err := j.atomicsOf(j.gpu.dev.For(name))
+		own, err := j.atomicsOf(j.GPU.Device().For(name))
 		if err != nil {
 			return err
 		}
 		quick = &staging.Quick{Dev: own.Dev, Kernels: own}
-		if dev, err = j.gpu.dev.Apart(name); err != nil {
+		if dev, err = j.GPU.Device().Apart(name); err != nil {
 			return err
 		}
 	}
@@ -177,7 +177,7 @@ func (j *Job) stage(e *proxy.Engine) error {
 
 // atomicsOf returns the unit for atomic operations in the context of a device.
 func (j *Job) atomicsOf(dev *cuda.Device) (amo.By, error) {
-	u, err := j.gpu.unit(dev)
+	u, err := j.GPU.Unit(dev)
 	return amo.By{Unit: u, Dev: dev}, err
 }
 
@@ -187,7 +187,7 @@ func (j *Job) atomicsOf(dev *cuda.Device) (amo.By, error) {
 // messages use streams, and where the heap belongs to the program's context, to which the driver
 // ties copies of its memory (SHMEM_GPU_SHARE=ipc).
 func (j *Job) needsApart(c fabric.Caps) bool {
-	return j.heap == config.HeapDevice && j.gpu.device.Path() == devmem.VMM && !(j.registers() && c.GPU)
+	return j.heap == config.HeapDevice && j.GPU.Heap().Path() == devmem.VMM && !(j.registers() && c.GPU)
 }
 
 // providerName returns the name of an open provider for messages. SHMEM_PROVIDER may have asked for

@@ -13,8 +13,8 @@ func (j *Job) tellGPUs() error {
 		return nil
 	}
 	own := ""
-	if j.gpu != nil {
-		own = j.gpu.dev.Facts().UUID
+	if j.GPU != nil {
+		own = j.GPU.Device().Facts().UUID
 	}
 	all, err := j.boot.Allgather([]byte(own))
 	for _, gpu := range all {

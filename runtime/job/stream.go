@@ -30,17 +30,17 @@ func (j *Job) OpenStreams(file string) error {
 		NPEs: j.NPEs, User: uint64(uintptr(j.UserHeap())), Heap: gpu.Address(s.Heap),
 		Rings: s.RingCount != 0, Survives: j.Config.OnFailure == config.ReturnOnFailure, Image: j.kernels.At, Bytes: imageBytes,
 	}
-	if j.CopiesApart() {
-		room, err := newBounce(j.gpu.dev)
+	if j.GPU.CopiesApart {
+		room, err := newBounce(j.GPU.Device())
 		if err != nil {
 			return err
 		}
-		j.bounce, job.Bounce, job.GPU = room, room.at, j.gpu.dev.Number()
+		j.bounce, job.Bounce, job.GPU = room, room.at, j.GPU.Device().Number()
 	}
 	for pe := range topo.PE(j.NPEs) {
 		job.Direct = append(job.Direct, j.direct(pe))
 	}
-	j.streams = onstream.Open(streamDevice{j.gpu.dev}, job, file)
+	j.streams = onstream.Open(streamDevice{j.GPU.Device()}, job, file)
 	if err := j.streams.Missing(); err != nil {
 		j.log.Printf("gpu", config.LogInfo, "calls on streams that need a kernel of the library do not work: %v", err)
 	}
@@ -50,18 +50,6 @@ func (j *Job) OpenStreams(file string) error {
 // Stream runs a call on a stream of the program.
 func (j *Job) Stream(what onstream.What, c *queue.StreamCall, stream uintptr) error {
 	return j.streams.Queue(what, c, gpu.Stream(stream))
-}
-
-// Module returns where device code of the program keeps the job's state, and its bytes. library:
-// the handle is a CUlibrary, else a CUmodule.
-func (j *Job) Module(library bool, handle unsafe.Pointer) (unsafe.Pointer, uint64, error) {
-	const name = "shmemi_here"
-	find := j.gpu.dev.ModuleGlobal
-	if library {
-		find = j.gpu.dev.LibraryGlobal
-	}
-	at, n, err := find(handle, name)
-	return at.Pointer(), n, err
 }
 
 func (j *Job) closeStreams() error {

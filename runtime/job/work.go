@@ -41,33 +41,33 @@ func (j *Job) reserveWork() error {
 		return fmt.Errorf("reserve %d bytes of the heap for collectives of kernels: %w (raise SHMEM_SYMMETRIC_SIZE)", j.work.size, err)
 	}
 	j.work.offset = uint64(at)
-	if j.gpu == nil || j.heap != config.HeapDevice {
+	if j.GPU == nil || j.heap != config.HeapDevice {
 		return nil // main memory begins as zeros
 	}
 	start := unsafe.Add(j.UserHeap(), at)
-	if err := j.Clear(start, j.work.size); err != nil {
+	if err := j.GPU.Clear(start, j.work.size); err != nil {
 		return err
 	}
 	// Within a GPU the driver may copy with a kernel, which it loads at the first copy. That has to
 	// happen now, and not while kernels of the program run.
-	return j.Move(start, unsafe.Add(start, j.work.size/2), 8)
+	return j.GPU.Move(start, unsafe.Add(start, j.work.size/2), 8)
 }
 
 // openTeams is called when the heap has its memory for collectives.
 func (j *Job) openTeams() {
-	if j.gpu == nil {
+	if j.GPU == nil {
 		return
 	}
 	j.teams = teams.New(j.NPEs, teams.Areas{
-		Heap: j.gpu.address(j.Nodes.Rank(j.Me)), Offset: j.work.offset + queue.WorkSize(j.NPEs), Size: queue.WorkTeamSize(j.NPEs), Count: j.work.teams,
-	}, j.gpu.dev.CopyIn, j.clearHeap)
+		Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Offset: j.work.offset + queue.WorkSize(j.NPEs), Size: queue.WorkTeamSize(j.NPEs), Count: j.work.teams,
+	}, j.GPU.Device().CopyIn, j.clearHeap)
 }
 
 // clearHeap sets a part of this PE's user heap to 0. In GPU memory the copy engine does it, because
 // kernels of the program may fill the GPU.
 func (j *Job) clearHeap(offset, n uint64) error {
 	if j.heap == config.HeapDevice {
-		return j.gpu.dev.CopyIn(j.gpu.address(j.Nodes.Rank(j.Me))+gpu.Address(offset), make([]byte, n))
+		return j.GPU.Device().CopyIn(j.GPU.Address(j.Nodes.Rank(j.Me))+gpu.Address(offset), make([]byte, n))
 	}
 	clear(unsafe.Slice((*byte)(unsafe.Add(j.UserHeap(), offset)), n))
 	return nil
