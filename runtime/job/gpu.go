@@ -10,6 +10,7 @@ import (
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/job/driverwatch"
+	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/topo"
 )
@@ -27,7 +28,7 @@ func (j *Job) chooseHeap(kernels bool) error {
 		j.heap = config.HeapHost
 		return nil
 	}
-	g, err := newGraphics()
+	g, err := graphics.New()
 	switch {
 	case err == nil:
 		j.GPU = g
@@ -46,12 +47,12 @@ func (j *Job) chooseHeap(kernels bool) error {
 // openGPU takes this PE's GPU and maps the heaps of the node for it.
 func (j *Job) openGPU(listener *devmem.Listener, infos []peerInfo) error {
 	plan := j.segment.Plan()
-	c := graphicsConfig{
+	c := graphics.Config{
 		Rank: j.Nodes.Rank(j.Me), Listener: listener, Size: plan.Heap, Align: plan.Align,
 		Share: j.Config.GPUShare, Timeout: j.Config.BootstrapTimeout, Secret: j.boot.Secret(), Ahead: j.segment.Commit, Log: j.log,
 	}
 	for _, pe := range j.Nodes.Peers(j.Me) {
-		c.Members = append(c.Members, member{PE: pe, Kind: infos[pe].Kind, Socket: infos[pe].Device, Main: j.HeapOf(pe)})
+		c.Members = append(c.Members, graphics.Member{PE: pe, Kind: infos[pe].Kind, Socket: infos[pe].Device, Main: j.HeapOf(pe)})
 	}
 	if err := j.GPU.Open(c); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"libshmem/runtime/job/choice"
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/job/driverwatch"
+	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/statics"
@@ -75,7 +76,7 @@ type Job struct {
 	tracks  []*trace.Track    // of each engine; nil: nothing is traced
 	Place   place.Place       // where this PE runs
 	// GPU is nil if this PE needs none, or has none.
-	GPU *graphics
+	GPU *graphics.GPU
 
 	heap      config.HeapKind   // of this PE
 	kinds     []config.HeapKind // of every PE

@@ -171,6 +171,8 @@ runtime/job/codec:
     # values and bytes, whatever they mean
 runtime/job/driverwatch: queue runtime/gpu runtime/gpu/cuda runtime/proxy/backlog
     # texts on the driver's calls, which are handed to it as a list
+runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/registration runtime/proxy/gpustage runtime/shmerr runtime/shmlog
+    # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
 runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc
     # a question to the topology, and threads; the exchange between PEs is its caller's
 runtime/job/process:

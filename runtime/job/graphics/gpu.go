@@ -1,4 +1,10 @@
-package job
+// Package graphics owns this PE's GPU: the addresses at which it reaches the user heaps of the node,
+// the copies and atomic operations that the host asks of it, and memory of the program that is lent
+// to the heap. Which GPU there is, and what its heap is for, is its caller's to know.
+//
+// Any goroutine may call the methods that move or change bytes. One thread at a time opens, grows,
+// lends and closes.
+package graphics
 
 import (
 	"encoding/binary"
@@ -23,9 +29,9 @@ import (
 	"libshmem/runtime/shmlog"
 )
 
-// graphics is this PE's GPU, with the addresses at which that GPU reaches the user heaps of the
+// GPU is this PE's GPU, with the addresses at which that GPU reaches the user heaps of the
 // node. The methods that C calls may be called by any goroutine, but for those of loans.
-type graphics struct {
+type GPU struct {
 	driver *cuda.Driver
 	dev    *cuda.Device
 	moves  gpu.Stream      // the stream of Move
@@ -55,18 +61,18 @@ type gpuHeap struct {
 	number int
 }
 
-// member is a PE of the node, as graphics learns of its heap.
-type member struct {
+// Member is a PE of the node, as graphics learns of its heap.
+type Member struct {
 	PE     libshmem.PE
 	Kind   config.HeapKind
 	Socket string         // of a heap in GPU memory
 	Main   unsafe.Pointer // a heap in main memory
 }
 
-// graphicsConfig is what open needs.
-type graphicsConfig struct {
+// Config is what open needs.
+type Config struct {
 	Rank        int // of this PE on its node
-	Members     []member
+	Members     []Member
 	Listener    *devmem.Listener // nil if this PE's heap is in main memory
 	Size, Align uint64           // of a user heap
 	Share       config.GPUShare
@@ -76,20 +82,20 @@ type graphicsConfig struct {
 	Log         *shmlog.Log
 }
 
-// newGraphics opens the driver.
-func newGraphics() (*graphics, error) {
+// New opens the driver.
+func New() (*GPU, error) {
 	driver, err := cuda.Open()
 	if err != nil {
 		return nil, err
 	}
-	return &graphics{driver: driver, loans: map[heap.Offset]gpustage.Loan{}}, nil
+	return &GPU{driver: driver, loans: map[heap.Offset]gpustage.Loan{}}, nil
 }
 
 // Maps reports whether the driver maps memory chunk by chunk.
-func (g *graphics) Maps() bool { return g.driver.Maps() }
+func (g *GPU) Maps() bool { return g.driver.Maps() }
 
 // Device returns the GPU; nil if there is none, or before Open.
-func (g *graphics) Device() *cuda.Device {
+func (g *GPU) Device() *cuda.Device {
 	if g == nil {
 		return nil
 	}
@@ -97,12 +103,12 @@ func (g *graphics) Device() *cuda.Device {
 }
 
 // Heap returns this PE's heap in GPU memory; nil if it is in main memory.
-func (g *graphics) Heap() *devmem.Segment { return g.device }
+func (g *GPU) Heap() *devmem.Segment { return g.device }
 
 // Open takes the GPU that the calling thread uses already. If the thread uses none, it takes one by
 // the PE's rank on its node, and the thread uses it from then on. It maps the heaps of the node for
 // that GPU.
-func (g *graphics) Open(c graphicsConfig) error {
+func (g *GPU) Open(c Config) error {
 	number, current, err := g.driver.Choose(c.Rank)
 	if err != nil {
 		return err
@@ -153,7 +159,7 @@ func (g *graphics) Open(c graphicsConfig) error {
 
 // Address returns where this PE's GPU and its copy engine reach the user heap of the PE with this
 // rank on the node, or 0.
-func (g *graphics) Address(rank int) gpu.Address {
+func (g *GPU) Address(rank int) gpu.Address {
 	switch h := g.heaps[rank]; {
 	case h.kind != config.HeapDevice:
 		return g.pinned.Heap(h.number)
@@ -165,7 +171,7 @@ func (g *graphics) Address(rank int) gpu.Address {
 
 // Unmapped says why this PE's GPU has no address for the heap of the PE with this rank
 // on the node.
-func (g *graphics) Unmapped(rank int) string {
+func (g *GPU) Unmapped(rank int) string {
 	if g.device == nil {
 		return "its own heap is not in GPU memory, and others are"
 	}
@@ -178,7 +184,7 @@ func (g *graphics) Unmapped(rank int) string {
 
 // Commit provides GPU memory behind the heaps of the node. It is collective among the PEs of the node
 // with heaps in GPU memory, so nothing that can fail on one PE alone comes before it.
-func (g *graphics) Commit(end uint64) error {
+func (g *GPU) Commit(end uint64) error {
 	if g == nil || g.device == nil {
 		return nil
 	}
@@ -187,7 +193,7 @@ func (g *graphics) Commit(end uint64) error {
 
 // Reach makes new memory of the heaps known to the GPU, and to NICs. It comes after Commit, and after
 // main memory is provided.
-func (g *graphics) Reach(end uint64) error {
+func (g *GPU) Reach(end uint64) error {
 	if g == nil {
 		return nil
 	}
@@ -203,7 +209,7 @@ func (g *graphics) Reach(end uint64) error {
 }
 
 // Release gives back what Open took, but for the GPU itself.
-func (g *graphics) Release() error {
+func (g *GPU) Release() error {
 	if g == nil {
 		return nil
 	}
@@ -224,7 +230,7 @@ func (g *graphics) Release() error {
 }
 
 // Close gives the GPU back. It comes after Release.
-func (g *graphics) Close() error {
+func (g *GPU) Close() error {
 	if g == nil || g.dev == nil {
 		return nil
 	}
@@ -232,11 +238,11 @@ func (g *graphics) Close() error {
 }
 
 // Chosen reports whether the thread that joined the job used a GPU before, which is then this PE's.
-func (g *graphics) Chosen() bool { return g != nil && g.chosen }
+func (g *GPU) Chosen() bool { return g != nil && g.chosen }
 
 // Moved reports whether the calling thread of the operating system uses another GPU than this
 // PE's. It is false if the thread uses no GPU, or if the driver does not say which.
-func (g *graphics) Moved() bool {
+func (g *GPU) Moved() bool {
 	if g.Device() == nil {
 		return false
 	}
@@ -246,7 +252,7 @@ func (g *graphics) Moved() bool {
 
 // Move copies n bytes from one place of this process to another, each in main or in GPU memory, and
 // returns when the copy is done.
-func (g *graphics) Move(to, from unsafe.Pointer, n uint64) error {
+func (g *GPU) Move(to, from unsafe.Pointer, n uint64) error {
 	if err := g.dev.CopyAsync(g.moves, gpu.Address(uintptr(to)), gpu.Address(uintptr(from)), n); err != nil {
 		return err
 	}
@@ -254,11 +260,11 @@ func (g *graphics) Move(to, from unsafe.Pointer, n uint64) error {
 }
 
 // Settle waits for the copies that callers in C have begun.
-func (g *graphics) Settle() error { return g.dev.SyncStream(g.moves) }
+func (g *GPU) Settle() error { return g.dev.SyncStream(g.moves) }
 
 // Mover returns what callers in C copy with: the driver and the stream of Move. It is empty without
 // a GPU.
-func (g *graphics) Mover() (cuda.Native, unsafe.Pointer) {
+func (g *GPU) Mover() (cuda.Native, unsafe.Pointer) {
 	if g == nil {
 		return cuda.Native{}, nil
 	}
@@ -266,14 +272,14 @@ func (g *graphics) Mover() (cuda.Native, unsafe.Pointer) {
 }
 
 // Clear zeroes GPU memory.
-func (g *graphics) Clear(at unsafe.Pointer, n uint64) error {
+func (g *GPU) Clear(at unsafe.Pointer, n uint64) error {
 	return g.dev.Zero(gpu.Address(uintptr(at)), n)
 }
 
 // Atomic applies an operation to a word of GPU memory of 4 or 8 bytes and returns the old value. A
 // store and a load need no kernel: they are done even while kernels of the program fill the GPU and
 // wait for them.
-func (g *graphics) Atomic(at unsafe.Pointer, op fabric.Op, width int, operand, compare uint64) (uint64, error) {
+func (g *GPU) Atomic(at unsafe.Pointer, op fabric.Op, width int, operand, compare uint64) (uint64, error) {
 	a := gpu.Address(uintptr(at))
 	switch {
 	case op == fabric.OpFetch:
@@ -291,7 +297,7 @@ func (g *graphics) Atomic(at unsafe.Pointer, op fabric.Op, width int, operand, c
 }
 
 // store writes one word on the copy stream and waits.
-func (g *graphics) store(at gpu.Address, width int, value uint64) error {
+func (g *GPU) store(at gpu.Address, width int, value uint64) error {
 	var err error
 	if width == 4 {
 		err = g.dev.Write32(g.moves, at, uint32(value))
@@ -305,7 +311,7 @@ func (g *graphics) store(at gpu.Address, width int, value uint64) error {
 }
 
 // Unit returns the unit for atomic operations in a context, and makes it at the first call.
-func (g *graphics) Unit(dev *cuda.Device) (*amo.Unit, error) {
+func (g *GPU) Unit(dev *cuda.Device) (*amo.Unit, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if u := g.units[dev.Context()]; u != nil {
@@ -323,14 +329,14 @@ func (g *graphics) Unit(dev *cuda.Device) (*amo.Unit, error) {
 }
 
 // Holds reports whether an address of this process is in memory of a GPU.
-func (g *graphics) Holds(at unsafe.Pointer) bool {
+func (g *GPU) Holds(at unsafe.Pointer) bool {
 	p, err := g.dev.Pointer(gpu.Address(uintptr(at)))
 	return err == nil && p.Place == gpu.OnDevice
 }
 
 // Module returns where device code of the program keeps the job's state, and its bytes. library:
 // the handle is a CUlibrary, else a CUmodule.
-func (g *graphics) Module(library bool, handle unsafe.Pointer) (unsafe.Pointer, uint64, error) {
+func (g *GPU) Module(library bool, handle unsafe.Pointer) (unsafe.Pointer, uint64, error) {
 	const name = "shmemi_here"
 	find := g.dev.ModuleGlobal
 	if library {

@@ -1,4 +1,4 @@
-package job
+package graphics
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func (l *lenders) EndLoan(gpustage.Loan) error {
 
 // TestNoGPU: without a GPU there is nothing to provide, to give back or to report.
 func TestNoGPU(t *testing.T) {
-	var g *graphics
+	var g *GPU
 	if g.Device() != nil || g.Chosen() || g.Moved() {
 		t.Error("a PE without a GPU has one")
 	}
@@ -34,7 +34,7 @@ func TestNoGPU(t *testing.T) {
 
 // TestNothingLent: a loan needs a Look before, and ends only where one began.
 func TestNothingLent(t *testing.T) {
-	var g graphics
+	var g GPU
 	var l lenders
 	h, err := heap.New(1<<20, 4096)
 	if err != nil {

@@ -1,4 +1,4 @@
-package job
+package graphics
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ type lender interface {
 
 // Look finds the driver's chunks that contain memory of the program on this PE's GPU, and the unit
 // of such chunks. Lend or Forget comes next.
-func (g *graphics) Look(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, error) {
+func (g *GPU) Look(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, error) {
 	l, err := g.device.Look(gpu.Address(uintptr(at)), n)
 	if err != nil {
 		return nil, 0, err
@@ -29,7 +29,7 @@ func (g *graphics) Look(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, erro
 }
 
 // Forget gives up what Look has found.
-func (g *graphics) Forget() error {
+func (g *GPU) Forget() error {
 	l := g.loan
 	if l == nil {
 		return nil
@@ -41,7 +41,7 @@ func (g *graphics) Forget() error {
 // Lend takes a block of the heap that has no memory behind it, and maps the chunks that Look has
 // found into the block, from an offset on. The other PEs of the node do so at the same time; if one
 // of them fails, all do. NICs that reach the heap are told of it.
-func (g *graphics) Lend(h *heap.Heap, loans lender, size, offset uint64) (heap.Offset, error) {
+func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (heap.Offset, error) {
 	l := g.loan
 	if l == nil {
 		return 0, shmerr.Causef(shmerr.ErrInternal, "nothing was found to be lent")
@@ -69,7 +69,7 @@ func (g *graphics) Lend(h *heap.Heap, loans lender, size, offset uint64) (heap.O
 
 // TakeBack ends the loan of the block that contains an offset. Neither this PE nor another one uses
 // the block any more.
-func (g *graphics) TakeBack(h *heap.Heap, loans lender, off heap.Offset) error {
+func (g *GPU) TakeBack(h *heap.Heap, loans lender, off heap.Offset) error {
 	start, size, ok := h.Block(off)
 	if !ok {
 		return shmerr.Causef(shmerr.ErrInternal, "nothing is lent at heap offset %#x", uint64(off))
