@@ -26,7 +26,7 @@ func fillLost(s *State, j *job.Job) {
 	if j.Config.OnFailure == config.ReturnOnFailure {
 		s.survives = 1
 		if s.fastBase == s.nearBase { // lose changes one of them
-			s.fastBase = bases(j, j.Nodes.Peers(j.Me), j.Near)
+			s.fastBase = bases(j, j.Nodes.Peers(j.Me), j.Heaps.Near)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func lose(lost topo.PE) {
 	unsafe.Slice(s.losses, s.nPEs)[s.nLost] = int32(lost)
 	atomic.AddUint32(&s.nLost, 1)
 	// Others may look whether this PE knows; that word is stored last.
-	known := unsafe.Add(unsafe.Pointer(current.HeapOf(current.Me)), int(current.Layout.Known())+8*int(lost))
+	known := unsafe.Add(unsafe.Pointer(current.Heaps.Of(current.Me)), int(current.Layout.Known())+8*int(lost))
 	atomic.StoreUint64((*uint64)(known), 1)
 	C.shmemi_core_wake(s.c())
 }

@@ -36,17 +36,17 @@ const (
 // fill publishes a job to the front. n_pes comes last: it opens the fast path.
 func fill(s *State, j *job.Job) {
 	peers := j.Nodes.Peers(j.Me)
-	control := j.HeapOf(j.Me)
+	control := j.Heaps.Of(j.Me)
 
 	s.myPE = int32(j.Me)
-	s.heapBase = uintptr(j.UserHeap())
+	s.heapBase = uintptr(j.Heaps.Own())
 	s.heapSize = uint64(j.Config.SymmetricSize)
-	s.peerBase = bases(j, peers, j.HeapOf)
-	s.nearBase = bases(j, peers, j.Near)
+	s.peerBase = bases(j, peers, j.Heaps.Of)
+	s.nearBase = bases(j, peers, j.Heaps.Near)
 	s.fastBase = s.nearBase
 	if j.GPU != nil {
 		s.gpu = 1
-		s.mappedBase = bases(j, peers, j.Mapped)
+		s.mappedBase = bases(j, peers, j.Heaps.Mapped)
 		moveBy(j)
 	}
 	if j.GPU != nil && j.GPU.CopiesApart {
@@ -61,7 +61,7 @@ func fill(s *State, j *job.Job) {
 	if j.FastOrder() {
 		s.unseen = 1
 	}
-	if j.GrowsTogether() {
+	if j.Heaps.GrowTogether() {
 		s.growsTogether = 1
 	}
 	s.spin, s.yields, s.poll = spinAlone, yieldAlone, pollAlone

@@ -23,7 +23,7 @@ func staticsOf(args *C.struct_shmemi_init_args) statics.Statics {
 // fillFile gives the front the memory file that its heap is a part of.
 func fillFile(s *State, j *job.Job) {
 	s.heapFD = -1
-	if fd, place, ok := j.HeapFile(); ok {
+	if fd, place, ok := j.Heaps.File(); ok {
 		s.heapFD, s.heapPlace = int32(fd), uint64(place)
 	}
 }

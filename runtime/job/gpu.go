@@ -3,8 +3,6 @@ package job
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"unsafe"
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap"
@@ -52,11 +50,12 @@ func (j *Job) openGPU(listener *devmem.Listener, infos []peerInfo) error {
 		Share: j.Config.GPUShare, Timeout: j.Config.BootstrapTimeout, Secret: j.boot.Secret(), Ahead: j.segment.Commit, Log: j.log,
 	}
 	for _, pe := range j.Nodes.Peers(j.Me) {
-		c.Members = append(c.Members, graphics.Member{PE: pe, Kind: infos[pe].Kind, Socket: infos[pe].Device, Main: j.HeapOf(pe)})
+		c.Members = append(c.Members, graphics.Member{PE: pe, Kind: infos[pe].Kind, Socket: infos[pe].Device, Main: j.Heaps.Of(pe)})
 	}
 	if err := j.GPU.Open(c); err != nil {
 		return err
 	}
+	j.Heaps.GPU = j.GPU
 	j.Place.GPU = j.GPU.Device().Facts().PCI
 	return nil
 }
@@ -71,7 +70,7 @@ func (j *Job) watchDriver(asked func() uint32) {
 // commit is collective among the PEs of the node with heaps in GPU memory.
 func (j *Job) commit(end uint64) error {
 	err := j.GPU.Commit(end)
-	if err == nil && j.mainHeaps {
+	if err == nil && j.Heaps.InMain() {
 		err = j.segment.Commit(end)
 	}
 	if err == nil {
@@ -85,7 +84,7 @@ func (j *Job) closeGPU() error {
 	err := j.GPU.Release()
 	j.driverWatch.End()
 	err = errors.Join(err, j.GPU.Close())
-	j.GPU = nil
+	j.GPU, j.Heaps.GPU = nil, nil
 	return err
 }
 
@@ -99,46 +98,18 @@ func (j *Job) GPUReset() bool {
 	return true
 }
 
-// Mapped returns where a copy of this process reaches the user heap of a PE, in main or in GPU
-// memory, or nil.
-func (j *Job) Mapped(pe topo.PE) unsafe.Pointer {
-	if near := j.Near(pe); near != nil || j.GPU == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me) {
-		return near
-	}
-	return j.GPU.Address(j.Nodes.Rank(pe)).Pointer()
-}
-
-// Near returns where loads and stores of this process reach the user heap of a PE, or nil.
-func (j *Job) Near(pe topo.PE) unsafe.Pointer {
-	if j.Nodes.Node(pe) != j.Nodes.Node(j.Me) || j.kinds[pe] == config.HeapDevice {
-		return nil
-	}
-	return j.HeapOf(pe)
-}
-
-// UserHeap returns the address of this PE's user heap as the program sees it.
-func (j *Job) UserHeap() unsafe.Pointer { return j.Mapped(j.Me) }
-
-// GrowsTogether reports whether all PEs of a node have to take part when the heap grows.
-func (j *Job) GrowsTogether() bool { return slices.Contains(j.kinds, config.HeapDevice) }
-
-// someGPU reports whether some PE of the job has a heap that its GPU reaches.
-func (j *Job) someGPU() bool {
-	return slices.ContainsFunc(j.kinds, func(k config.HeapKind) bool { return k != config.HeapHost })
-}
-
 // someApart reports whether PEs of the job need the network; all PEs get the same answer. The whole
 // job decides, because a GPU may not reach another GPU of its host.
 func (j *Job) someApart() (bool, error) {
 	if len(j.Nodes.Members) > 1 {
 		return true, nil
 	}
-	if !j.someGPU() {
+	if !j.Heaps.SomeGPU() {
 		return false, nil
 	}
 	mine := []byte{0}
 	for pe := range topo.PE(j.NPEs) {
-		if j.Mapped(pe) == nil || j.GPU != nil && j.direct(pe) == 0 {
+		if j.Heaps.Mapped(pe) == nil || j.GPU != nil && j.Heaps.Direct(pe) == 0 {
 			mine[0] = 1
 		}
 	}
@@ -149,26 +120,6 @@ func (j *Job) someApart() (bool, error) {
 		}
 	}
 	return false, err
-}
-
-// heaps returns what the banner says of the heaps.
-func (j *Job) heaps() string {
-	size := config.FormatSize(j.Config.SymmetricSize) + " a PE"
-	var count [4]int
-	for _, k := range j.kinds {
-		count[k]++
-	}
-	text := ""
-	for k := config.HeapHost; k <= config.HeapDevice; k++ {
-		switch count[k] {
-		case 0:
-		case len(j.kinds):
-			return fmt.Sprintf("%s %s", k, size)
-		default:
-			text += fmt.Sprintf("%s on %d PEs, ", k, count[k])
-		}
-	}
-	return text + size
 }
 
 // Lend takes a block of the heap for what GPU.Look has found. The other PEs of the node do so at the

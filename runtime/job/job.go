@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unsafe"
 
 	"libshmem"
 	"libshmem/fabric/chaos"
@@ -67,6 +66,7 @@ type Job struct {
 	Me     topo.PE
 	NPEs   int
 	Heap   *heap.Heap
+	Heaps  heaps // of every PE, as this one reaches them
 	// Engine serves the callers in C; it is nil if all PEs share memory. Engines begins with it,
 	// and has one for each thread that serves rings.
 	Engine  *proxy.Engine
@@ -78,10 +78,8 @@ type Job struct {
 	// GPU is nil if this PE needs none, or has none.
 	GPU *graphics.GPU
 
-	heap      config.HeapKind   // of this PE
-	kinds     []config.HeapKind // of every PE
-	mainHeaps bool              // some heap of this node is in main memory
-	gpus      []string          // of every PE, as nvidia-smi prints it; nil where none has one
+	heap config.HeapKind // of this PE
+	gpus []string        // of every PE, as nvidia-smi prints it; nil where none has one
 	ringQuiets
 	kernels *Kernels                             // nil until they are asked for
 	stopper stopper                              // of the kernels
@@ -294,6 +292,7 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	j.Layout = area.New(j.NPEs, j.statics.Size)
 	hosts := make([]string, len(infos))
 	var processes []process.Process
+	var kinds []config.HeapKind
 	for i, c := range infos {
 		hosts[i] = c.Host
 		if c.Machine == infos[j.Me].Machine {
@@ -304,18 +303,20 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 		if c.Network == network {
 			j.Place.Neighbours = append(j.Place.Neighbours, place.Neighbour{PE: topo.PE(i), Process: topo.Process{CPUs: c.CPUs}})
 		}
-		j.kinds = append(j.kinds, c.Kind)
+		kinds = append(kinds, c.Kind)
 		if c.Machine != infos[j.Me].Machine || c.Process.Space != own.Process.Space {
 			c.Process = process.Process{} // out of sight
 		}
 		processes = append(processes, c.Process)
-		j.mainHeaps = j.mainHeaps || c.Host == host && c.Kind != config.HeapDevice
 	}
 	j.proxies, j.mapper = fewest(infos), cartographer(infos)
 	j.Nodes = topo.NewNodes(hosts)
 	j.Watch = j.newWatch(o, processes)
 	if err := j.mapSegment(listener, infos); err != nil {
 		return err
+	}
+	j.Heaps = heaps{
+		Me: j.Me, Nodes: j.Nodes, Kinds: kinds, Segment: j.segment, DisableP2P: j.Config.DisableP2P, Copy: j.Config.GPUNet == config.GPUNetCopy,
 	}
 	if j.GPU != nil {
 		if err := j.openGPU(deviceListener, infos); err != nil {
@@ -373,20 +374,6 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerInfo) error {
 
 // Explain logs why a call of the program returns NULL.
 func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", err) }
-
-// HeapOf returns the end of the internal area of a PE of this node, as an address of this process.
-// The user heap of the PE begins there if it is in main memory.
-func (j *Job) HeapOf(pe topo.PE) unsafe.Pointer { return j.segment.Heap(j.Nodes.Rank(pe)) }
-
-// HeapFile returns the memory file of the node and the place of this PE's user heap in it. It
-// returns false if the heap is in the memory of a GPU.
-func (j *Job) HeapFile() (fd int, at uint64, ok bool) {
-	if j.heap == config.HeapDevice {
-		return -1, 0, false
-	}
-	fd, at = j.segment.Place(j.Nodes.Rank(j.Me))
-	return fd, at, true
-}
 
 // Statics returns the place of the program's statics. It returns false if they stay where they are;
 // the first result has the reason.
@@ -485,5 +472,5 @@ func (j *Job) banner() string {
 		}
 	}
 	return fmt.Sprintf("libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap %s; network %s",
-		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), j.heaps(), network)
+		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), j.Heaps.Text(j.Config.SymmetricSize), network)
 }

@@ -64,27 +64,16 @@ func (j *Job) Kernels() (*Kernels, error) {
 	k.over, k.gone = make(chan struct{}), make(chan struct{})
 	go k.watch(j.fatal, j.boot.Over)
 	j.serveRings(k.rings, true)
-	j.log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", j.NPEs-j.byRing(), j.byRing())
+	j.log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", j.NPEs-j.Heaps.ByRing(), j.Heaps.ByRing())
 	return k, nil
 }
 
 // ringsOfKernels returns how many rings kernels need.
 func (j *Job) ringsOfKernels() int {
-	if len(j.Engines) == 0 || j.byRing() == 0 {
+	if len(j.Engines) == 0 || j.Heaps.ByRing() == 0 {
 		return 0
 	}
 	return max(j.Config.RingCount, len(j.Engines))
-}
-
-// byRing returns how many PEs kernels of this PE do not reach by loads and stores.
-func (j *Job) byRing() int {
-	n := 0
-	for pe := range topo.PE(j.NPEs) {
-		if j.direct(pe) == 0 {
-			n++
-		}
-	}
-	return n
 }
 
 func (j *Job) makeKernels() (_ *Kernels, err error) {
@@ -131,7 +120,7 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	table := unsafe.Slice((*queue.Peer)(here(peers)), j.NPEs)
 	users := unsafe.Slice((*uint64)(here(heaps)), j.NPEs)
 	for pe := range table {
-		if a := j.direct(topo.PE(pe)); a != 0 {
+		if a := j.Heaps.Direct(topo.PE(pe)); a != 0 {
 			users[pe] = uint64(a)
 			table[pe].Direct = (a - gpu.Address(internal)).Pointer()
 		}
@@ -227,20 +216,4 @@ func (j *Job) closeKernels() error {
 		j.fatal(err)
 	}
 	return k.close()
-}
-
-// direct returns where kernels of this PE reach the user heap of another PE by loads and stores, or
-// 0. It returns 0 for a heap in main memory if the GPU's atomic operations on it are not atomic
-// with those of the CPU; its owner then does them. Over PCIe 121 of 6,000 additions by two GPUs to
-// a word of a PE without a GPU were lost.
-func (j *Job) direct(pe topo.PE) gpu.Address {
-	switch {
-	case j.GPU == nil || j.Nodes.Node(pe) != j.Nodes.Node(j.Me):
-		return 0
-	case j.Config.DisableP2P && pe != j.Me:
-		return 0
-	case j.kinds[pe] != config.HeapDevice && pe != j.Me && !j.GPU.Device().Facts().HostAtomics:
-		return 0
-	}
-	return j.GPU.Address(j.Nodes.Rank(pe))
 }

@@ -8,7 +8,6 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/pathmap"
-	"libshmem/runtime/topo"
 )
 
 // wantsMap reports whether this PE's settings ask for the map of the job. The peer info of each PE
@@ -74,51 +73,15 @@ func (j *Job) paths() pathmap.Row {
 	}
 	var host, kernels []byte
 	for _, pe := range j.Nodes.Peers(j.Me) {
-		way, why := j.hostPath(pe)
+		way, why := j.Heaps.HostPath(pe)
 		host = append(host, byte(way))
 		because(why)
 		if j.GPU != nil {
-			way, why = j.kernelPath(pe)
+			way, why = j.Heaps.KernelPath(pe)
 			kernels = append(kernels, byte(way))
 			because(why)
 		}
 	}
 	r.Host, r.Kernels = string(host), string(kernels)
 	return r
-}
-
-// hostPath returns how calls of the host reach the heap of a PE of this host. If they need the
-// network, it says why.
-func (j *Job) hostPath(pe topo.PE) (way pathmap.Path, why string) {
-	switch {
-	case pe == j.Me:
-		return pathmap.Own, ""
-	case j.Near(pe) != nil:
-		return pathmap.Memory, ""
-	case j.Mapped(pe) != nil:
-		return pathmap.Copy, ""
-	case j.GPU == nil:
-		return pathmap.Network, "it uses no GPU, and other heaps are in GPU memory"
-	}
-	return pathmap.Network, j.GPU.Unmapped(j.Nodes.Rank(pe))
-}
-
-// kernelPath is the same for kernels. If they cannot use loads and stores, it says why.
-func (j *Job) kernelPath(pe topo.PE) (way pathmap.Path, why string) {
-	switch {
-	case pe == j.Me:
-		return pathmap.Own, ""
-	case j.direct(pe) != 0:
-		return pathmap.Direct, ""
-	case j.Config.DisableP2P:
-		why = "SHMEM_DISABLE_P2P is set"
-	case j.Mapped(pe) == nil:
-		why = j.GPU.Unmapped(j.Nodes.Rank(pe))
-	default:
-		why = "its GPU's atomic operations on main memory are not atomic with those of the CPU"
-	}
-	if j.copies(pe) {
-		return pathmap.Copy, why
-	}
-	return pathmap.Network, why
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,16 +53,15 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	nodes := topo.NewNodes(strings.Split(hosts, ""))
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
-		j := &Job{Config: cfg, Nodes: nodes, Me: topo.PE(pe), NPEs: n, heap: config.HeapHost, kinds: make([]config.HeapKind, n), boot: &guest{at: at, me: pe}, mapper: mapper}
-		for i := range j.kinds {
-			j.kinds[i] = config.HeapHost
-		}
+		j := &Job{Config: cfg, Nodes: nodes, Me: topo.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, mapper: mapper}
+		j.Heaps = heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
 		if j.log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)
 		}
 		if j.segment, err = hostmem.Create(hostmem.NewPlan(4096, 1<<20, len(nodes.Peers(j.Me)))); err == nil {
 			t.Cleanup(func() { _ = j.segment.Close() })
 			err = j.segment.Map()
+			j.Heaps.Segment = j.segment
 		}
 		if err != nil {
 			t.Fatal(err)

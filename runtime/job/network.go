@@ -18,7 +18,6 @@ import (
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/proxy/wake"
-	"libshmem/runtime/topo"
 )
 
 // openNetwork opens the endpoints, exchanges their addresses and starts the proxies. All endpoints
@@ -84,11 +83,6 @@ func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 	return fmt.Sprintf("writes have no numbers: the queue of PE %d has no room for one of each of %d PEs", least, npes)
 }
 
-// copies reports whether engines reach the heap of a PE of this host by copies.
-func (j *Job) copies(pe topo.PE) bool {
-	return j.GPU != nil && j.Config.GPUNet == config.GPUNetCopy && pe != j.Me && j.kinds[pe] == config.HeapDevice && j.Mapped(pe) != nil
-}
-
 // openEngine opens the next endpoint. Callers in C use the first, under the lock that the front
 // gave. Each of the others has its own lock and words, and wakes the same sleepers.
 func (j *Job) openEngine(o Options, nics *nics, i int) error {
@@ -104,12 +98,12 @@ func (j *Job) openEngine(o Options, nics *nics, i int) error {
 			providerName(j.Config.Provider, c.Provider)), prov.Close())
 	}
 	plan := j.segment.Plan()
-	user := j.HeapOf(j.Me)
+	user := j.Heaps.Of(j.Me)
 	segment := mem.Segment{
 		Base: unsafe.Add(user, -int(plan.Internal)), Internal: plan.Internal, Size: plan.Internal + plan.Heap,
 	}
 	if j.heap == config.HeapDevice {
-		segment.Heap = j.UserHeap()
+		segment.Heap = j.Heaps.Own()
 	}
 	sleepers, wakes := area.Words(user)
 	wakers := wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted, Sleepers: sleepers, Wakes: wakes}

@@ -17,7 +17,7 @@ func (j *Job) register(e nicEnd) error {
 	if g.NICs == nil {
 		neighbours := 0
 		for _, pe := range j.Nodes.Peers(j.Me) {
-			if j.kinds[pe] == config.HeapDevice {
+			if j.Heaps.Kinds[pe] == config.HeapDevice {
 				neighbours++
 			}
 		}

@@ -58,7 +58,7 @@ func (j *Job) chooseNICs() (*nics, error) {
 
 // exchangeGPUs learns which GPUs the neighbours have. It is collective if some PE has one.
 func (j *Job) exchangeGPUs() error {
-	if !j.someGPU() {
+	if !j.Heaps.SomeGPU() {
 		return nil
 	}
 	all, err := j.boot.Allgather([]byte(j.Place.GPU))

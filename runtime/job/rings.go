@@ -34,14 +34,14 @@ func (j *Job) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, e
 		return nil, err
 	}
 	plan := j.segment.Plan()
-	user := j.UserHeap()
+	user := j.Heaps.Own()
 	s := h.State
 	s.Me = int32(j.Me)
 	s.Segment = uint64(uintptr(user)) - plan.Internal
 	s.Heap, s.HeapSize = uint64(uintptr(user)), plan.Heap
 	s.RingMap = uint32(j.Config.RingMapBy)
 	for _, p := range j.Nodes.Peers(j.Me) {
-		if at := j.Near(p); at != nil {
+		if at := j.Heaps.Near(p); at != nil {
 			h.Peers[p].Direct = unsafe.Add(at, -int(plan.Internal))
 		}
 	}

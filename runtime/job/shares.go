@@ -1,15 +1,12 @@
 package job
 
 import (
-	"slices"
-
-	"libshmem/runtime/config"
 	"libshmem/runtime/topo"
 )
 
 // tellGPUs tells every PE which GPU each has. Jobs without GPUs exchange nothing.
 func (j *Job) tellGPUs() error {
-	if !slices.ContainsFunc(j.kinds, func(k config.HeapKind) bool { return k != config.HeapHost }) {
+	if !j.Heaps.SomeGPU() {
 		return nil
 	}
 	own := ""

@@ -59,8 +59,8 @@ func (j *Job) connect(i int, infos [][]endpointInfo) ([]proxy.Endpoint, error) {
 // mapPeers lets copies reach the heaps of this host that are mapped here.
 func (j *Job) mapPeers(s *gpustage.Stage) {
 	for _, pe := range j.Nodes.Peers(j.Me) {
-		if j.copies(pe) {
-			s.Map(fabric.PE(pe), j.Mapped(pe))
+		if j.Heaps.Copies(pe) {
+			s.Map(fabric.PE(pe), j.Heaps.Mapped(pe))
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (j *Job) OpenStreams(file string) error {
 	}
 	s := j.kernels.State
 	job := onstream.Job{
-		NPEs: j.NPEs, User: uint64(uintptr(j.UserHeap())), Heap: gpu.Address(s.Heap),
+		NPEs: j.NPEs, User: uint64(uintptr(j.Heaps.Own())), Heap: gpu.Address(s.Heap),
 		Rings: s.RingCount != 0, Survives: j.Config.OnFailure == config.ReturnOnFailure, Image: j.kernels.At, Bytes: imageBytes,
 	}
 	if j.GPU.CopiesApart {
@@ -38,7 +38,7 @@ func (j *Job) OpenStreams(file string) error {
 		j.bounce, job.Bounce, job.GPU = room, room.at, j.GPU.Device().Number()
 	}
 	for pe := range topo.PE(j.NPEs) {
-		job.Direct = append(job.Direct, j.direct(pe))
+		job.Direct = append(job.Direct, j.Heaps.Direct(pe))
 	}
 	j.streams = onstream.Open(streamDevice{j.GPU.Device()}, job, file)
 	if err := j.streams.Missing(); err != nil {

@@ -28,7 +28,7 @@ func teamAreas(pes int, teams, heap uint64) uint64 {
 // reserveWork reserves memory for collectives of kernels at the start of every heap, if some PE of
 // the job has a GPU.
 func (j *Job) reserveWork() error {
-	if !j.someGPU() {
+	if !j.Heaps.SomeGPU() {
 		return nil
 	}
 	j.work.teams = teamAreas(j.NPEs, j.Layout.Teams, j.Config.SymmetricSize)
@@ -44,7 +44,7 @@ func (j *Job) reserveWork() error {
 	if j.GPU == nil || j.heap != config.HeapDevice {
 		return nil // main memory begins as zeros
 	}
-	start := unsafe.Add(j.UserHeap(), at)
+	start := unsafe.Add(j.Heaps.Own(), at)
 	if err := j.GPU.Clear(start, j.work.size); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (j *Job) clearHeap(offset, n uint64) error {
 	if j.heap == config.HeapDevice {
 		return j.GPU.Device().CopyIn(j.GPU.Address(j.Nodes.Rank(j.Me))+gpu.Address(offset), make([]byte, n))
 	}
-	clear(unsafe.Slice((*byte)(unsafe.Add(j.UserHeap(), offset)), n))
+	clear(unsafe.Slice((*byte)(unsafe.Add(j.Heaps.Own(), offset)), n))
 	return nil
 }
 

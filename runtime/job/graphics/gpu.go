@@ -102,6 +102,10 @@ func (g *GPU) Device() *cuda.Device {
 	return g.dev
 }
 
+// HostAtomics reports whether the GPU's atomic operations on main memory are atomic with those of the
+// CPU.
+func (g *GPU) HostAtomics() bool { return g.dev.Facts().HostAtomics }
+
 // Heap returns this PE's heap in GPU memory; nil if it is in main memory.
 func (g *GPU) Heap() *devmem.Segment { return g.device }
 
