@@ -22,6 +22,7 @@ import (
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/reach"
 	"libshmem/runtime/job/statics"
 	"libshmem/runtime/job/teams"
 	"libshmem/runtime/job/watch"
@@ -66,7 +67,7 @@ type Job struct {
 	Me     topo.PE
 	NPEs   int
 	Heap   *heap.Heap
-	Heaps  heaps // of every PE, as this one reaches them
+	Heaps  reach.Heaps // of every PE, as this one reaches them
 	// Engine serves the callers in C; it is nil if all PEs share memory. Engines begins with it,
 	// and has one for each thread that serves rings.
 	Engine  *proxy.Engine
@@ -315,7 +316,7 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	if err := j.mapSegment(listener, infos); err != nil {
 		return err
 	}
-	j.Heaps = heaps{
+	j.Heaps = reach.Heaps{
 		Me: j.Me, Nodes: j.Nodes, Kinds: kinds, Segment: j.segment, DisableP2P: j.Config.DisableP2P, Copy: j.Config.GPUNet == config.GPUNetCopy,
 	}
 	if j.GPU != nil {

@@ -12,6 +12,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/codec"
+	"libshmem/runtime/job/reach"
 	"libshmem/runtime/pathmap"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
@@ -54,7 +55,7 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
 		j := &Job{Config: cfg, Nodes: nodes, Me: topo.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, mapper: mapper}
-		j.Heaps = heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
+		j.Heaps = reach.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
 		if j.log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)
 		}

@@ -177,6 +177,8 @@ runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime
     # a question to the topology, and threads; the exchange between PEs is its caller's
 runtime/job/process:
     # files and calls of the kernel
+runtime/job/reach: runtime/config runtime/gpu runtime/pathmap runtime/topo
+    # addresses, from a GPU and a memory file that it knows by interfaces
 runtime/job/registration: fabric runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/proxy/gpustage runtime/shmerr
     # the heap of a GPU and an endpoint, both by interfaces of its own; it names the driver's GPU
     # only to report its flushes under a name

@@ -1,4 +1,4 @@
-package job
+package reach
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func (p *places) Place(rank int) (int, uint64) { return 7, uint64(rank) << 20 }
 func (p *places) Address(rank int) gpu.Address { return p.mapped[rank] }
 func (p *places) Unmapped(int) string          { return "no address" }
 func (p *places) HostAtomics() bool            { return p.atomics }
-func pathsTo(h *heaps, pe topo.PE) (text string) {
+func pathsTo(h *Heaps, pe topo.PE) (text string) {
 	host, _ := h.HostPath(pe)
 	kernels, _ := h.KernelPath(pe)
 	return string([]byte{byte(host), byte(kernels)})
@@ -32,8 +32,8 @@ func pathsTo(h *heaps, pe topo.PE) (text string) {
 // another host.
 func TestPaths(t *testing.T) {
 	p := &places{mapped: map[int]gpu.Address{0: 0x1000, 1: 0x2000, 2: 0x3000}}
-	fresh := func() *heaps {
-		return &heaps{
+	fresh := func() *Heaps {
+		return &Heaps{
 			Nodes: topo.NewNodes([]string{"a", "a", "a", "b"}), Segment: p, GPU: p,
 			Kinds: []config.HeapKind{config.HeapDevice, config.HeapDevice, config.HeapHost, config.HeapHost},
 		}

@@ -1,4 +1,7 @@
-package job
+// Package reach knows by which path this PE reaches the user heap of each other PE: the host and
+// kernels, by loads and stores, by copies, or over the network. It owns no memory, and keeps nothing
+// but what it is given when the job begins, so any goroutine may ask.
+package reach
 
 import (
 	"fmt"
@@ -11,25 +14,25 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// heaps are the user heaps of the job.
-type heaps struct {
+// Heaps are the user heaps of the job.
+type Heaps struct {
 	Me         topo.PE
 	Nodes      *topo.Nodes
 	Kinds      []config.HeapKind // of every PE
-	Segment    heapsMemory
-	GPU        heapsGPU // nil: this PE uses none
-	DisableP2P bool     // kernels do not reach the GPUs of other PEs
-	Copy       bool     // engines copy to and from heaps of this host
+	Segment    Memory
+	GPU        GPU  // nil: this PE uses none
+	DisableP2P bool // kernels do not reach the GPUs of other PEs
+	Copy       bool // engines copy to and from heaps of this host
 }
 
-// heapsMemory is the memory file of the node.
-type heapsMemory interface {
+// Memory is the memory file of the node.
+type Memory interface {
 	Heap(rank int) unsafe.Pointer       // the end of the internal area of a PE
 	Place(rank int) (fd int, at uint64) // of its user heap in the file
 }
 
-// heapsGPU is this PE's GPU.
-type heapsGPU interface {
+// GPU is this PE's GPU.
+type GPU interface {
 	Address(rank int) gpu.Address // where it reaches the heap of a PE of the node, or 0
 	Unmapped(rank int) string     // why it has no address for that heap
 	HostAtomics() bool            // its atomic operations on main memory are atomic with those of the CPU
@@ -37,10 +40,10 @@ type heapsGPU interface {
 
 // Of returns the end of the internal area of a PE of this node, as an address of this process.
 // The user heap of the PE begins there if it is in main memory.
-func (h *heaps) Of(pe topo.PE) unsafe.Pointer { return h.Segment.Heap(h.Nodes.Rank(pe)) }
+func (h *Heaps) Of(pe topo.PE) unsafe.Pointer { return h.Segment.Heap(h.Nodes.Rank(pe)) }
 
 // Near returns where loads and stores of this process reach the user heap of a PE, or nil.
-func (h *heaps) Near(pe topo.PE) unsafe.Pointer {
+func (h *Heaps) Near(pe topo.PE) unsafe.Pointer {
 	if h.Nodes.Node(pe) != h.Nodes.Node(h.Me) || h.Kinds[pe] == config.HeapDevice {
 		return nil
 	}
@@ -49,7 +52,7 @@ func (h *heaps) Near(pe topo.PE) unsafe.Pointer {
 
 // Mapped returns where a copy of this process reaches the user heap of a PE, in main or in GPU
 // memory, or nil.
-func (h *heaps) Mapped(pe topo.PE) unsafe.Pointer {
+func (h *Heaps) Mapped(pe topo.PE) unsafe.Pointer {
 	if near := h.Near(pe); near != nil || h.GPU == nil || h.Nodes.Node(pe) != h.Nodes.Node(h.Me) {
 		return near
 	}
@@ -57,11 +60,11 @@ func (h *heaps) Mapped(pe topo.PE) unsafe.Pointer {
 }
 
 // Own returns the address of this PE's user heap as the program sees it.
-func (h *heaps) Own() unsafe.Pointer { return h.Mapped(h.Me) }
+func (h *Heaps) Own() unsafe.Pointer { return h.Mapped(h.Me) }
 
 // File returns the memory file of the node and the place of this PE's user heap in it. It
 // returns false if the heap is in the memory of a GPU.
-func (h *heaps) File() (fd int, at uint64, ok bool) {
+func (h *Heaps) File() (fd int, at uint64, ok bool) {
 	if h.Kinds[h.Me] == config.HeapDevice {
 		return -1, 0, false
 	}
@@ -73,7 +76,7 @@ func (h *heaps) File() (fd int, at uint64, ok bool) {
 // 0. It returns 0 for a heap in main memory if the GPU's atomic operations on it are not atomic
 // with those of the CPU; its owner then does them. Over PCIe 121 of 6,000 additions by two GPUs to
 // a word of a PE without a GPU were lost.
-func (h *heaps) Direct(pe topo.PE) gpu.Address {
+func (h *Heaps) Direct(pe topo.PE) gpu.Address {
 	switch {
 	case h.GPU == nil || h.Nodes.Node(pe) != h.Nodes.Node(h.Me):
 		return 0
@@ -86,7 +89,7 @@ func (h *heaps) Direct(pe topo.PE) gpu.Address {
 }
 
 // ByRing returns how many PEs kernels of this PE do not reach by loads and stores.
-func (h *heaps) ByRing() int {
+func (h *Heaps) ByRing() int {
 	n := 0
 	for pe := range topo.PE(len(h.Kinds)) {
 		if h.Direct(pe) == 0 {
@@ -97,13 +100,13 @@ func (h *heaps) ByRing() int {
 }
 
 // Copies reports whether engines reach the heap of a PE of this host by copies.
-func (h *heaps) Copies(pe topo.PE) bool {
+func (h *Heaps) Copies(pe topo.PE) bool {
 	return h.GPU != nil && h.Copy && pe != h.Me && h.Kinds[pe] == config.HeapDevice && h.Mapped(pe) != nil
 }
 
 // HostPath returns how calls of the host reach the heap of a PE of this host. If they need the
 // network, it says why.
-func (h *heaps) HostPath(pe topo.PE) (way pathmap.Path, why string) {
+func (h *Heaps) HostPath(pe topo.PE) (way pathmap.Path, why string) {
 	switch {
 	case pe == h.Me:
 		return pathmap.Own, ""
@@ -118,7 +121,7 @@ func (h *heaps) HostPath(pe topo.PE) (way pathmap.Path, why string) {
 }
 
 // KernelPath is the same for kernels. If they cannot use loads and stores, it says why.
-func (h *heaps) KernelPath(pe topo.PE) (way pathmap.Path, why string) {
+func (h *Heaps) KernelPath(pe topo.PE) (way pathmap.Path, why string) {
 	switch {
 	case pe == h.Me:
 		return pathmap.Own, ""
@@ -138,20 +141,20 @@ func (h *heaps) KernelPath(pe topo.PE) (way pathmap.Path, why string) {
 }
 
 // GrowTogether reports whether all PEs of a node have to take part when the heap grows.
-func (h *heaps) GrowTogether() bool { return slices.Contains(h.Kinds, config.HeapDevice) }
+func (h *Heaps) GrowTogether() bool { return slices.Contains(h.Kinds, config.HeapDevice) }
 
 // SomeGPU reports whether some PE of the job has a heap that its GPU reaches.
-func (h *heaps) SomeGPU() bool {
+func (h *Heaps) SomeGPU() bool {
 	return slices.ContainsFunc(h.Kinds, func(k config.HeapKind) bool { return k != config.HeapHost })
 }
 
 // InMain reports whether some heap of this node is in main memory.
-func (h *heaps) InMain() bool {
+func (h *Heaps) InMain() bool {
 	return slices.ContainsFunc(h.Nodes.Peers(h.Me), func(pe topo.PE) bool { return h.Kinds[pe] != config.HeapDevice })
 }
 
 // Text returns what the banner says of the heaps.
-func (h *heaps) Text(size uint64) string {
+func (h *Heaps) Text(size uint64) string {
 	each := config.FormatSize(size) + " a PE"
 	var count [4]int
 	for _, k := range h.Kinds {
