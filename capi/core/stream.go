@@ -18,7 +18,7 @@ func shmemgoStreamOpen(file *C.char) C.int { return answer(current.OpenStreams(C
 
 //export shmemgoStreamCall
 func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe.Pointer) C.int {
-	return answer(current.Stream(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
+	return answer(current.Streams.Queue(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
 }
 
 //export shmemgoModuleJob

@@ -32,7 +32,7 @@ func (k *Kernels) watch(fatal func(error), over func() bool) {
 			}
 			if !ended && over() {
 				ended = true
-				k.stopper.end()
+				k.stopper.End()
 			}
 		}
 	}
@@ -66,10 +66,10 @@ func (s *stopper) begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 	words[0].Store(s.losses)
 }
 
-// lost ends the waits for memory, until the loss is acknowledged. Waits for a ring end by
+// Lost ends the waits for memory, until the loss is acknowledged. Waits for a ring end by
 // themselves: proxies go on, and operations on the lost PE fail. A stopped ring has slots that are
 // never filled, so the next kernel could not use it.
-func (s *stopper) lost() {
+func (s *stopper) Lost() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.losses++
@@ -78,8 +78,8 @@ func (s *stopper) lost() {
 	}
 }
 
-// acknowledge lets later waits run. It returns how many losses there were.
-func (s *stopper) acknowledge() uint32 {
+// Acknowledge lets later waits run. It returns how many losses there were.
+func (s *stopper) Acknowledge() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = s.losses
@@ -89,8 +89,8 @@ func (s *stopper) acknowledge() uint32 {
 	return s.heard
 }
 
-// end ends all waits for good.
-func (s *stopper) end() {
+// End ends all waits for good.
+func (s *stopper) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.words == nil {
@@ -104,14 +104,11 @@ func (s *stopper) end() {
 
 // finish ends the waits and forgets the memory.
 func (s *stopper) finish() {
-	s.end()
+	s.End()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.words, s.rings = nil, nil
 }
-
-// AcknowledgeLosses lets kernels wait again after PEs were lost, and returns the number of losses.
-func (j *Job) AcknowledgeLosses() int { return int(j.stopper.acknowledge()) }
 
 // KernelFault is a wrong call of a kernel, which ended the kernel.
 type KernelFault struct{ Cause, Remedy string }

@@ -66,19 +66,19 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%s: %d losses, %d acknowledged, ring stopped %d; want %d, %d, 0", what, words[0].Load(), words[1].Load(), line.Stopped, losses, heard)
 		}
 	}
-	k.stopper.lost()
+	k.stopper.Lost()
 	look("a loss", 1, 0)
-	k.stopper.lost()
-	if n := k.stopper.acknowledge(); n != 2 {
+	k.stopper.Lost()
+	if n := k.stopper.Acknowledge(); n != 2 {
 		t.Errorf("%d losses are acknowledged, want 2", n)
 	}
 	look("acknowledged", 2, 2)
-	k.stopper.lost()
+	k.stopper.Lost()
 	look("one more", 3, 2)
 	k.stopper.begin(words, k.stopper.rings)
 	look("later kernels", 3, 3)
-	k.stopper.end()
-	k.stopper.lost()
+	k.stopper.End()
+	k.stopper.Lost()
 	if words[0].Load() != ended {
 		t.Error("a loss lets waits go on in a job that ends")
 	}
@@ -93,9 +93,9 @@ func TestStopperLetsGo(t *testing.T) {
 	// Their memory may have another use now.
 	words[0].Store(0)
 	line.Stopped = 0
-	k.stopper.lost()
-	k.stopper.acknowledge()
-	k.stopper.end()
+	k.stopper.Lost()
+	k.stopper.Acknowledge()
+	k.stopper.End()
 	k.stopper.finish()
 	if words[0].Load() != 0 || words[1].Load() != 0 || line.Stopped != 0 {
 		t.Error("memory is written that was given back")

@@ -26,7 +26,6 @@ import (
 	"libshmem/runtime/job/statics"
 	"libshmem/runtime/job/teams"
 	"libshmem/runtime/job/watch"
-	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/loop"
@@ -79,22 +78,22 @@ type Job struct {
 	// GPU is nil if this PE needs none, or has none.
 	GPU *graphics.GPU
 
-	heap config.HeapKind // of this PE
-	gpus []string        // of every PE, as nvidia-smi prints it; nil where none has one
-	ringQuiets
-	kernels *Kernels                             // nil until they are asked for
-	stopper stopper                              // of the kernels
-	streams *onstream.Calls                      // made with the kernels
-	bounce  *bounce                              // of streams; nil if proxies copy in the program's context
+	heap    config.HeapKind // of this PE
+	gpus    []string        // of every PE, as nvidia-smi prints it; nil where none has one
+	kernels *Kernels        // nil until they are asked for
+	// Stopper ends the waits of kernels.
+	Stopper stopper
+	// Streams has the calls on CUDA streams; it is made with the kernels.
+	Streams *streams
 	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
-	teams   *teams.Table                         // nil: no kernels will run
-	statics statics.Statics                      // that are symmetric, or why there are none
+	// Teams is what kernels know of teams; nil: no kernels will run.
+	Teams   *teams.Table
+	statics statics.Statics // that are symmetric, or why there are none
 
-	rings     *queue.Host // nil until they are asked for
-	consumers []*loop.Consumer
-	reports   *reports
-	stderr    io.Writer
-	fatal     func(error)
+	rings  *queue.Host // nil until they are asked for
+	served *served     // nil: no rings are served
+	stderr io.Writer
+	fatal  func(error)
 
 	// Watch knows the other PEs and watches them.
 	Watch       *watch.Watch
@@ -391,14 +390,14 @@ func (j *Job) Commit() error { return j.commit(j.Heap.End()) }
 
 // Abort asks the launcher to end the job, and ends the waits of this PE's kernels.
 func (j *Job) Abort(status int, reason string) {
-	j.stopper.end()
+	j.Stopper.End()
 	j.boot.Abort(status, reason)
 }
 
 // Exit asks the launcher to end every PE with the status, and ends the waits of
 // this PE's kernels.
 func (j *Job) Exit(status int) {
-	j.stopper.end()
+	j.Stopper.End()
 	j.boot.Exit(status)
 }
 
@@ -430,7 +429,7 @@ func (j *Job) release() error {
 	for _, e := range j.Engines {
 		errs = append(errs, e.Close())
 	}
-	errs = append(errs, j.closeStreams(), j.closeKernels(), j.closeGPU())
+	errs = append(errs, j.Streams.Close(), j.kernels.Close(j.fatal), j.closeGPU())
 	if j.segment != nil {
 		if j.statics.Size > 0 {
 			errs = append(errs, j.segment.Empty(j.Nodes.Rank(j.Me)))

@@ -9,8 +9,10 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/teams"
+	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
 )
 
@@ -28,7 +30,29 @@ type Kernels struct {
 	gone   chan struct{} // closed when it has ended
 
 	stopper *stopper // the job's
+	teams   *teams.Table
 }
+
+// kernelsConfig is what kernels have to know, and the GPU that they run on.
+type kernelsConfig struct {
+	Me       topo.PE
+	NPEs     int
+	Settings *config.Config
+	Device   *cuda.Device
+	Rings    int                           // how many they need
+	Cells    bool                          // rings have cells for bytes that would be staged
+	Internal uint64                        // bytes of the internal area below each heap
+	Heap     gpu.Address                   // of this PE
+	Direct   func(pe topo.PE) gpu.Address  // where they reach a heap, or 0
+	Work     struct{ Offset, Size uint64 } // of the memory for collectives in each heap
+	Teams    *teams.Table
+	Areas    uint64 // number of teams that can exist
+	Stopper  *stopper
+	Log      *shmlog.Log
+}
+
+// ImageBytes is the size of the state for kernels: struct shmemi_device_image.
+const ImageBytes = uint64(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
 
 // apart is the distance that keeps words of different writers in different cache lines. GPUs have
 // lines of 128 bytes.
@@ -47,66 +71,38 @@ func (p *plan) part(n uintptr) uint64 {
 // block.
 type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 
-// Kernels returns the memory for kernels of this process, or nil if this PE has no GPU. The first
-// call makes the rings and lets the proxies serve them; it is not safe for concurrent use.
-func (j *Job) Kernels() (*Kernels, error) {
-	switch {
-	case j.GPU == nil || j.kernels != nil:
-		return j.kernels, nil
-	case j.rings != nil && len(j.consumers) > 0:
-		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
-	}
-	k, err := j.makeKernels()
-	if err != nil {
-		return nil, err
-	}
-	j.kernels = k
-	k.over, k.gone = make(chan struct{}), make(chan struct{})
-	go k.watch(j.fatal, j.boot.Over)
-	j.serveRings(k.rings, true)
-	j.log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", j.NPEs-j.Heaps.ByRing(), j.Heaps.ByRing())
-	return k, nil
-}
-
-// ringsOfKernels returns how many rings kernels need.
-func (j *Job) ringsOfKernels() int {
-	if len(j.Engines) == 0 || j.Heaps.ByRing() == 0 {
-		return 0
-	}
-	return max(j.Config.RingCount, len(j.Engines))
-}
-
-func (j *Job) makeKernels() (_ *Kernels, err error) {
-	count, size := j.ringsOfKernels(), j.Config.RingSize
+// newKernels makes the memory and the rings.
+func newKernels(c kernelsConfig) (_ *Kernels, err error) {
+	count, size := c.Rings, c.Settings.RingSize
 	var shared, near plan
-	image, queues := shared.part(uintptr(imageBytes)), shared.part(uintptr(count)*uintptr(imageBytes))
-	heaps := shared.part(uintptr(j.NPEs) * 8)
-	peers := shared.part(uintptr(j.NPEs) * unsafe.Sizeof(queue.Peer{}))
+	image, queues := shared.part(uintptr(ImageBytes)), shared.part(uintptr(count)*uintptr(ImageBytes))
+	heaps := shared.part(uintptr(c.NPEs) * 8)
+	peers := shared.part(uintptr(c.NPEs) * unsafe.Sizeof(queue.Peer{}))
 	descs := shared.part(uintptr(count) * unsafe.Sizeof(queue.Desc{}))
 	copied := shared.size
 	report, stop := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(8)
 	near.part(uintptr(copied))
-	entries, lists := near.part(uintptr(j.Layout.Teams*teams.EntryBytes)), near.part(uintptr(j.Layout.Teams*j.teams.ListBytes()))
+	entries, lists := near.part(uintptr(c.Areas*teams.EntryBytes)), near.part(uintptr(c.Areas*c.Teams.ListBytes()))
 	places := make([]ringPlaces, count)
 	for i := range places {
 		places[i] = ringPlaces{
 			line: shared.part(unsafe.Sizeof(queue.Progress{})), replies: shared.part(uintptr(queue.ReplyBytes)),
 			slots: shared.part(uintptr(queue.SlotBytes(size))), near: near.part(uintptr(queue.NearBytes)),
 		}
-		if j.staged() {
+		if c.Cells {
 			places[i].cells = shared.part(uintptr(queue.CellsBytes))
 		}
 	}
-	k := &Kernels{stopper: &j.stopper}
+	k := &Kernels{stopper: c.Stopper, teams: c.Teams}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, k.close())
 		}
 	}()
-	if k.shared, err = j.sharedMemory(shared.size); err != nil {
+	if k.shared, err = c.sharedMemory(shared.size); err != nil {
 		return nil, err
 	}
-	if k.near, err = gpu.Near(j.GPU.Device(), near.size); err != nil {
+	if k.near, err = gpu.Near(c.Device, near.size); err != nil {
 		return nil, err
 	}
 	here := func(at uint64) unsafe.Pointer { return unsafe.Add(k.shared.Host, at) }
@@ -115,16 +111,16 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 	k.State, k.At = (*queue.State)(here(image)), k.near.Device+gpu.Address(image)
 	k.report = (*queue.Report)(here(report))
 
-	internal := j.segment.Plan().Internal
+	internal := c.Internal
 	first := (*[queue.ImagePEs]uint64)(here(image + uint64(unsafe.Sizeof(queue.State{}))))
-	table := unsafe.Slice((*queue.Peer)(here(peers)), j.NPEs)
-	users := unsafe.Slice((*uint64)(here(heaps)), j.NPEs)
+	table := unsafe.Slice((*queue.Peer)(here(peers)), c.NPEs)
+	users := unsafe.Slice((*uint64)(here(heaps)), c.NPEs)
 	for pe := range table {
-		if a := j.Heaps.Direct(topo.PE(pe)); a != 0 {
+		if a := c.Direct(topo.PE(pe)); a != 0 {
 			users[pe] = uint64(a)
 			table[pe].Direct = (a - gpu.Address(internal)).Pointer()
 		}
-		if pe < len(first) && j.Config.Checks != config.ChecksFull {
+		if pe < len(first) && c.Settings.Checks != config.ChecksFull {
 			first[pe] = uint64(uintptr(table[pe].Direct))
 		}
 	}
@@ -144,28 +140,27 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 			Log2Slots: uint32(bits.TrailingZeros(uint(size))), Log2Replies: uint32(bits.TrailingZeros(queue.Replies)),
 		}
 	}
-	heap := j.GPU.Address(j.Nodes.Rank(j.Me))
 	*k.State = queue.State{
-		Version: queue.Version, Size: uint32(unsafe.Sizeof(queue.State{})), Me: int32(j.Me), NPEs: int32(j.NPEs),
-		Segment: uint64(heap) - internal, Heap: uint64(heap), HeapSize: j.Config.SymmetricSize,
-		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(j.Config.RingMapBy),
-		Stop: there(stop), Work: uint64(heap) + j.work.offset, WorkSize: j.work.size,
-		Report: there(report), Checks: uint32(j.Config.Checks), Device: int32(j.GPU.Device().Number()),
-		Teams: nearby(entries), TeamCount: uint32(j.Layout.Teams), Heaps: nearby(heaps),
+		Version: queue.Version, Size: uint32(unsafe.Sizeof(queue.State{})), Me: int32(c.Me), NPEs: int32(c.NPEs),
+		Segment: uint64(c.Heap) - internal, Heap: uint64(c.Heap), HeapSize: c.Settings.SymmetricSize,
+		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(c.Settings.RingMapBy),
+		Stop: there(stop), Work: uint64(c.Heap) + c.Work.Offset, WorkSize: c.Work.Size,
+		Report: there(report), Checks: uint32(c.Settings.Checks), Device: int32(c.Device.Number()),
+		Teams: nearby(entries), TeamCount: uint32(c.Areas), Heaps: nearby(heaps),
 	}
 	for i := range uint64(count) {
-		to := here(queues + i*imageBytes)
-		copy(unsafe.Slice((*byte)(to), imageBytes), unsafe.Slice((*byte)(here(image)), imageBytes))
+		to := here(queues + i*ImageBytes)
+		copy(unsafe.Slice((*byte)(to), ImageBytes), unsafe.Slice((*byte)(here(image)), ImageBytes))
 		one := (*queue.State)(to)
 		one.Rings, one.RingCount = unsafe.Add(one.Rings, i*uint64(unsafe.Sizeof(queue.Desc{}))), 1
 	}
 	if count > 0 {
 		k.State.Queues = nearby(queues)
 	}
-	if err := j.GPU.Device().Copy(k.near.Device, k.shared.Device, copied); err != nil {
+	if err := c.Device.Copy(k.near.Device, k.shared.Device, copied); err != nil {
 		return nil, err
 	}
-	if err := j.teams.Begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
+	if err := c.Teams.Begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
 		return nil, err
 	}
 	k.stopper.begin((*[2]atomic.Uint32)(here(stop)), k.rings)
@@ -173,16 +168,46 @@ func (j *Job) makeKernels() (_ *Kernels, err error) {
 }
 
 // sharedMemory allocates memory that both the proxy and kernels access.
-func (j *Job) sharedMemory(n uint64) (*gpu.Memory, error) {
-	kind, err := gpu.ParseKind(j.Config.RingMemory.String())
+func (c *kernelsConfig) sharedMemory(n uint64) (*gpu.Memory, error) {
+	kind, err := gpu.ParseKind(c.Settings.RingMemory.String())
 	if err != nil {
 		return nil, err
 	}
-	m, reports, err := gpu.Ring(j.GPU.Device(), kind, n)
+	m, reports, err := gpu.Ring(c.Device, kind, n)
 	for _, r := range reports {
-		j.log.Printf("gpu", config.LogDebug, "memory of rings, %v", r)
+		c.Log.Printf("gpu", config.LogDebug, "memory of rings, %v", r)
 	}
 	return m, err
+}
+
+// Watch starts to read the report of kernels. It ends the job by fatal when a kernel stops because of
+// a wrong call or asks for the end, and ends the waits of kernels when over reports that the job has
+// ended for another reason.
+func (k *Kernels) Watch(fatal func(error), over func() bool) {
+	k.over, k.gone = make(chan struct{}), make(chan struct{})
+	go k.watch(fatal, over)
+}
+
+// Rings returns the rings that proxies have to serve.
+func (k *Kernels) Rings() []*queue.Ring { return k.rings }
+
+// HasRings reports whether the kernels push operations into rings. Those of a nil Kernels do not.
+func (k *Kernels) HasRings() bool { return k != nil && len(k.rings) > 0 }
+
+// Close is called when no kernel uses the library any more. If the program breaks this rule, its
+// kernels are told to end: giving their memory back waits for them.
+func (k *Kernels) Close(fatal func(error)) error {
+	if k == nil {
+		return nil
+	}
+	k.teams.End()
+	close(k.over)
+	<-k.gone
+	// The last kernel may have ended since the last look.
+	if err := k.fault(); err != nil {
+		fatal(err)
+	}
+	return k.close()
 }
 
 func (k *Kernels) close() error {
@@ -195,25 +220,4 @@ func (k *Kernels) close() error {
 		errs = append(errs, k.shared.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// HasRings reports whether kernels of this PE push operations into rings.
-func (j *Job) HasRings() bool { return j.kernels != nil && len(j.kernels.rings) > 0 }
-
-// closeKernels is called when no kernel uses the library any more. If the program breaks this rule,
-// its kernels are told to end: giving their memory back waits for them.
-func (j *Job) closeKernels() error {
-	if j.kernels == nil {
-		return nil
-	}
-	k := j.kernels
-	j.kernels = nil
-	j.teams.End()
-	close(k.over)
-	<-k.gone
-	// The last kernel may have ended since the last look.
-	if err := k.fault(); err != nil {
-		j.fatal(err)
-	}
-	return k.close()
 }

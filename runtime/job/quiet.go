@@ -3,7 +3,7 @@ package job
 import (
 	"sync"
 
-	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/call"
 )
 
 // ringQuiets are the host's quiets that wait for operations pushed by kernels.
@@ -21,17 +21,20 @@ type ringQuiet struct {
 	asked []uint64 // settlement that each consumer was asked for; nil: not yet
 }
 
-// QuietRings waits for operations pushed by kernels that have ended: a host that has waited for its
+// Quiet waits for operations pushed by kernels that have ended: a host that has waited for its
 // kernels expects its quiet to cover them. The first call has a ticket of 0 and sets it; the caller
 // repeats the call until it is done.
-func (j *Job) QuietRings(ticket *uint64) proxy.Status {
-	all := &j.ringQuiets
+func (s *served) Quiet(ticket *uint64) call.Status {
+	if s == nil {
+		return call.Done
+	}
+	all := &s.quiets
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	q := all.under[*ticket]
 	if q == nil {
 		q = &ringQuiet{}
-		for _, r := range j.kernels.rings {
+		for _, r := range s.rings {
 			q.from = append(q.from, r.Tail())
 		}
 		if all.under == nil {
@@ -44,21 +47,21 @@ func (j *Job) QuietRings(ticket *uint64) proxy.Status {
 	for ; q.taken < len(q.from); q.taken++ {
 		// Other kernels may go on pushing. The operations that were there have been taken when all
 		// slots of the ring have been passed once.
-		r := j.kernels.rings[q.taken]
+		r := s.rings[q.taken]
 		if !r.Taken() && r.Tail()-q.from[q.taken] < r.Slots() {
-			return proxy.Pending
+			return call.Pending
 		}
 	}
 	if q.asked == nil {
-		for _, c := range j.consumers {
+		for _, c := range s.consumers {
 			q.asked = append(q.asked, c.Ask())
 		}
 	}
-	for i, c := range j.consumers {
+	for i, c := range s.consumers {
 		if !c.Answered(q.asked[i]) {
-			return proxy.Pending
+			return call.Pending
 		}
 	}
 	delete(all.under, *ticket)
-	return proxy.Done
+	return call.Done
 }

@@ -2,13 +2,14 @@ package job
 
 import (
 	"errors"
-	"time"
 	"unsafe"
 
 	"libshmem/queue"
 	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/loop"
+	"libshmem/runtime/topo"
 )
 
 // Waker is a C function that ends the sleep of a proxy, and its argument.
@@ -22,7 +23,7 @@ func (j *Job) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, e
 	if j.rings != nil {
 		return unsafe.Pointer(j.rings.State), nil
 	}
-	if j.kernels != nil && len(j.kernels.rings) > 0 {
+	if j.kernels.HasRings() {
 		return nil, errors.New("make rings of threads: the proxies serve rings of this process's kernels already (use one of the two)")
 	}
 	count := j.Config.RingCount
@@ -56,55 +57,97 @@ func (j *Job) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, e
 	return unsafe.Pointer(s), nil
 }
 
-// serveRings spreads the rings over the engines. device: kernels are the producers.
+// serveRings lets the proxies serve rings. device: kernels are the producers.
 func (j *Job) serveRings(rings []*queue.Ring, device bool) {
-	if len(j.Engines) == 0 || len(rings) == 0 {
-		return
-	}
-	mine := make([][]*queue.Ring, len(j.Engines))
-	for i, r := range rings {
-		e := i % len(j.Engines)
-		mine[e] = append(mine[e], r)
-	}
-	locals := loop.NewLocals()
-	// The producer may never ask about an operation that failed.
-	j.reports = &reports{say: j.Report, note: j.note, now: time.Now}
-	var wakes []func()
+	c := servedConfig{Settings: j.Config, Say: j.Report, Note: j.note, Log: j.log}
 	for i, e := range j.Engines {
-		j.consumers = append(j.consumers, loop.NewConsumer(e, mine[i], locals, j.reports.add))
-		wakes = append(wakes, e.Rouse)
+		c.By = append(c.By, servedBy{Engine: e, Loop: j.loops[i], Track: j.tracks[i]})
 	}
-	for i, c := range j.consumers {
-		c.Stall(j.Config.Timeout)
-		c.TraceTo(j.tracks[i])
+	if len(c.By) > 0 {
+		j.driverWatch.Serve(rings)
 	}
-	j.driverWatch.Serve(rings)
-	loop.Join(j.consumers, wakes)
-	for i, l := range j.loops {
-		l.Attach(j.consumers[i], device)
-	}
-	whose := "threads"
-	if device {
-		whose = "kernels"
-	}
-	j.log.Printf("ring", config.LogDebug, "%d rings of %d slots by %s for %s of this process, %d proxy threads",
-		len(rings), j.Config.RingSize, j.Config.RingMapBy, whose, len(j.Engines))
+	j.served = serve(c, rings, device)
 }
+
+// QuietRings waits for operations pushed by kernels that have ended, see served.Quiet.
+func (j *Job) QuietRings(ticket *uint64) proxy.Status { return j.served.Quiet(ticket) }
 
 // closeRings completes the pushed operations and takes the rings away.
 func (j *Job) closeRings() error {
-	for _, c := range j.consumers {
-		c.Finish()
-	}
+	j.served.Finish()
 	j.driverWatch.Serve(nil)
-	if j.consumers != nil {
-		j.reports.close()
-	}
-	j.consumers = nil
+	j.served.Close()
+	j.served = nil
 	if j.rings == nil {
 		return nil
 	}
 	err := j.rings.Close()
 	j.rings = nil
 	return err
+}
+
+// Kernels returns the memory for kernels of this process, or nil if this PE has no GPU. The first
+// call makes the rings and lets the proxies serve them; it is not safe for concurrent use.
+func (j *Job) Kernels() (*Kernels, error) {
+	switch {
+	case j.GPU == nil || j.kernels != nil:
+		return j.kernels, nil
+	case j.rings != nil && j.served != nil:
+		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
+	}
+	k, err := newKernels(j.kernelsConfig())
+	if err != nil {
+		return nil, err
+	}
+	j.kernels = k
+	k.Watch(j.fatal, j.boot.Over)
+	j.serveRings(k.Rings(), true)
+	j.log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", j.NPEs-j.Heaps.ByRing(), j.Heaps.ByRing())
+	return k, nil
+}
+
+// ringsOfKernels returns how many rings kernels need.
+func (j *Job) ringsOfKernels() int {
+	if len(j.Engines) == 0 || j.Heaps.ByRing() == 0 {
+		return 0
+	}
+	return max(j.Config.RingCount, len(j.Engines))
+}
+
+func (j *Job) kernelsConfig() kernelsConfig {
+	c := kernelsConfig{
+		Me: j.Me, NPEs: j.NPEs, Settings: j.Config, Device: j.GPU.Device(), Rings: j.ringsOfKernels(), Cells: j.staged(),
+		Internal: j.segment.Plan().Internal, Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Direct: j.Heaps.Direct,
+		Teams: j.Teams, Areas: j.Layout.Teams, Stopper: &j.Stopper, Log: j.log,
+	}
+	c.Work.Offset, c.Work.Size = j.work.offset, j.work.size
+	return c
+}
+
+// OpenStreams makes calls on streams ready, with the library's kernels from a file. It comes after
+// Kernels and is not safe for concurrent use. If the file is missing or of no use, the calls that
+// need it report that.
+func (j *Job) OpenStreams(file string) error {
+	switch {
+	case j.Streams != nil:
+		return nil
+	case j.kernels == nil:
+		return errors.New("queue work on a stream: this PE runs no kernels")
+	}
+	s := j.kernels.State
+	c := onstream.Job{
+		NPEs: j.NPEs, User: uint64(uintptr(j.Heaps.Own())), Heap: gpu.Address(s.Heap),
+		Rings: s.RingCount != 0, Survives: j.Config.OnFailure == config.ReturnOnFailure, Image: j.kernels.At, Bytes: ImageBytes,
+	}
+	for pe := range topo.PE(j.NPEs) {
+		c.Direct = append(c.Direct, j.Heaps.Direct(pe))
+	}
+	var err error
+	if j.Streams, err = openStreams(j.GPU.Device(), c, j.GPU.CopiesApart, file); err != nil {
+		return err
+	}
+	if err := j.Streams.Missing(); err != nil {
+		j.log.Printf("gpu", config.LogInfo, "calls on streams that need a kernel of the library do not work: %v", err)
+	}
+	return nil
 }

@@ -5,60 +5,46 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
-	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/onstream"
-	"libshmem/runtime/topo"
 )
 
-// imageBytes is the size of the state for kernels: struct shmemi_device_image.
-const imageBytes = uint64(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
+// streams are the calls on CUDA streams of this PE's GPU.
+type streams struct {
+	calls  *onstream.Calls
+	bounce *bounce // nil if proxies copy in the program's context
+}
 
-// OpenStreams makes calls on streams ready, with the library's kernels from a file. It comes after
-// Kernels and is not safe for concurrent use. If the file is missing or of no use, the calls that
-// need it report that.
-func (j *Job) OpenStreams(file string) error {
-	switch {
-	case j.streams != nil:
-		return nil
-	case j.kernels == nil:
-		return errors.New("queue work on a stream: this PE runs no kernels")
-	}
-	s := j.kernels.State
-	job := onstream.Job{
-		NPEs: j.NPEs, User: uint64(uintptr(j.Heaps.Own())), Heap: gpu.Address(s.Heap),
-		Rings: s.RingCount != 0, Survives: j.Config.OnFailure == config.ReturnOnFailure, Image: j.kernels.At, Bytes: imageBytes,
-	}
-	if j.GPU.CopiesApart {
-		room, err := newBounce(j.GPU.Device())
+// openStreams makes the calls ready, with the library's kernels from a file. apart: proxies copy in a
+// context of their own, so that operands need bounce buffers.
+func openStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*streams, error) {
+	s := &streams{}
+	if apart {
+		room, err := newBounce(dev)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		j.bounce, job.Bounce, job.GPU = room, room.at, j.GPU.Device().Number()
+		s.bounce, job.Bounce, job.GPU = room, room.at, dev.Number()
 	}
-	for pe := range topo.PE(j.NPEs) {
-		job.Direct = append(job.Direct, j.Heaps.Direct(pe))
-	}
-	j.streams = onstream.Open(streamDevice{j.GPU.Device()}, job, file)
-	if err := j.streams.Missing(); err != nil {
-		j.log.Printf("gpu", config.LogInfo, "calls on streams that need a kernel of the library do not work: %v", err)
-	}
-	return nil
+	s.calls = onstream.Open(streamDevice{dev}, job, file)
+	return s, nil
 }
 
-// Stream runs a call on a stream of the program.
-func (j *Job) Stream(what onstream.What, c *queue.StreamCall, stream uintptr) error {
-	return j.streams.Queue(what, c, gpu.Stream(stream))
+// Missing returns why some calls do not work: those that need a kernel of the library.
+func (s *streams) Missing() error { return s.calls.Missing() }
+
+// Queue runs a call on a stream of the program.
+func (s *streams) Queue(what onstream.What, c *queue.StreamCall, stream uintptr) error {
+	return s.calls.Queue(what, c, gpu.Stream(stream))
 }
 
-func (j *Job) closeStreams() error {
-	if j.streams == nil {
+// Close waits for the calls. A nil streams has none.
+func (s *streams) Close() error {
+	if s == nil {
 		return nil
 	}
-	s, room := j.streams, j.bounce
-	j.streams, j.bounce = nil, nil
-	return errors.Join(s.Close(), room.close())
+	return errors.Join(s.calls.Close(), s.bounce.close())
 }
 
 // streamDevice is a GPU for package onstream.

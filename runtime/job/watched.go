@@ -67,6 +67,6 @@ func (j *Job) Begin(lose func(topo.PE), asked func() uint32) (fd int) {
 			e.Locked(func() { e.Lose(fabric.PE(pe), fate) })
 		}
 		// What kernels wait for may never happen.
-		j.stopper.lost()
+		j.Stopper.Lost()
 	}, asked)
 }

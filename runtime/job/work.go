@@ -58,7 +58,7 @@ func (j *Job) openTeams() {
 	if j.GPU == nil {
 		return
 	}
-	j.teams = teams.New(j.NPEs, teams.Areas{
+	j.Teams = teams.New(j.NPEs, teams.Areas{
 		Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Offset: j.work.offset + queue.WorkSize(j.NPEs), Size: queue.WorkTeamSize(j.NPEs), Count: j.work.teams,
 	}, j.GPU.Device().CopyIn, j.clearHeap)
 }
@@ -72,6 +72,3 @@ func (j *Job) clearHeap(offset, n uint64) error {
 	clear(unsafe.Slice((*byte)(unsafe.Add(j.Heaps.Own(), offset)), n))
 	return nil
 }
-
-// Teams returns what kernels of this PE know of teams; nil without a GPU.
-func (j *Job) Teams() *teams.Table { return j.teams }
