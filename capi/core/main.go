@@ -30,6 +30,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/job"
 	"libshmem/runtime/job/choice"
+	"libshmem/runtime/job/kernels"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
@@ -161,11 +162,11 @@ func report(args *C.struct_shmemi_init_args, why string) {
 
 // fatal ends the process for a failure that no call of the program can return.
 func fatal(err error) {
-	var k *job.KernelFault
+	var k *kernels.Fault
 	if errors.As(err, &k) {
 		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), text(C.shmemi_core_remedy[:], k.Remedy))
 	}
-	var exit *job.KernelExit
+	var exit *kernels.Exit
 	if errors.As(err, &exit) {
 		// The kernel and the threads that wait for it go on as soon as the job is ended: the
 		// process ends at once.

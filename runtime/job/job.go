@@ -20,10 +20,13 @@ import (
 	"libshmem/runtime/job/codec"
 	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/graphics"
+	"libshmem/runtime/job/kernels"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/reach"
+	"libshmem/runtime/job/rings"
 	"libshmem/runtime/job/statics"
+	"libshmem/runtime/job/streams"
 	"libshmem/runtime/job/teams"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
@@ -78,20 +81,20 @@ type Job struct {
 	// GPU is nil if this PE needs none, or has none.
 	GPU *graphics.GPU
 
-	heap    config.HeapKind // of this PE
-	gpus    []string        // of every PE, as nvidia-smi prints it; nil where none has one
-	kernels *Kernels        // nil until they are asked for
+	heap    config.HeapKind  // of this PE
+	gpus    []string         // of every PE, as nvidia-smi prints it; nil where none has one
+	kernels *kernels.Kernels // nil until they are asked for
 	// Stopper ends the waits of kernels.
-	Stopper stopper
+	Stopper kernels.Stopper
 	// Streams has the calls on CUDA streams; it is made with the kernels.
-	Streams *streams
+	Streams *streams.Calls
 	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
 	// Teams is what kernels know of teams; nil: no kernels will run.
 	Teams   *teams.Table
 	statics statics.Statics // that are symmetric, or why there are none
 
-	rings  *queue.Host // nil until they are asked for
-	served *served     // nil: no rings are served
+	rings  *queue.Host   // nil until they are asked for
+	served *rings.Served // nil: no rings are served
 	stderr io.Writer
 	fatal  func(error)
 

@@ -7,6 +7,9 @@ import (
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/job/kernels"
+	"libshmem/runtime/job/rings"
+	"libshmem/runtime/job/streams"
 	"libshmem/runtime/onstream"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/topo"
@@ -58,18 +61,18 @@ func (j *Job) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, e
 }
 
 // serveRings lets the proxies serve rings. device: kernels are the producers.
-func (j *Job) serveRings(rings []*queue.Ring, device bool) {
-	c := servedConfig{Settings: j.Config, Say: j.Report, Note: j.note, Log: j.log}
+func (j *Job) serveRings(all []*queue.Ring, device bool) {
+	c := rings.Config{Settings: j.Config, Say: j.Report, Note: j.note, Log: j.log}
 	for i, e := range j.Engines {
-		c.By = append(c.By, servedBy{Engine: e, Loop: j.loops[i], Track: j.tracks[i]})
+		c.By = append(c.By, rings.By{Engine: e, Loop: j.loops[i], Track: j.tracks[i]})
 	}
 	if len(c.By) > 0 {
-		j.driverWatch.Serve(rings)
+		j.driverWatch.Serve(all)
 	}
-	j.served = serve(c, rings, device)
+	j.served = rings.Serve(c, all, device)
 }
 
-// QuietRings waits for operations pushed by kernels that have ended, see served.Quiet.
+// QuietRings waits for operations pushed by kernels that have ended, see rings.Served.
 func (j *Job) QuietRings(ticket *uint64) proxy.Status { return j.served.Quiet(ticket) }
 
 // closeRings completes the pushed operations and takes the rings away.
@@ -88,14 +91,14 @@ func (j *Job) closeRings() error {
 
 // Kernels returns the memory for kernels of this process, or nil if this PE has no GPU. The first
 // call makes the rings and lets the proxies serve them; it is not safe for concurrent use.
-func (j *Job) Kernels() (*Kernels, error) {
+func (j *Job) Kernels() (*kernels.Kernels, error) {
 	switch {
 	case j.GPU == nil || j.kernels != nil:
 		return j.kernels, nil
 	case j.rings != nil && j.served != nil:
 		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
 	}
-	k, err := newKernels(j.kernelsConfig())
+	k, err := kernels.New(j.kernelsConfig())
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +117,8 @@ func (j *Job) ringsOfKernels() int {
 	return max(j.Config.RingCount, len(j.Engines))
 }
 
-func (j *Job) kernelsConfig() kernelsConfig {
-	c := kernelsConfig{
+func (j *Job) kernelsConfig() kernels.Config {
+	c := kernels.Config{
 		Me: j.Me, NPEs: j.NPEs, Settings: j.Config, Device: j.GPU.Device(), Rings: j.ringsOfKernels(), Cells: j.staged(),
 		Internal: j.segment.Plan().Internal, Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Direct: j.Heaps.Direct,
 		Teams: j.Teams, Areas: j.Layout.Teams, Stopper: &j.Stopper, Log: j.log,
@@ -137,13 +140,13 @@ func (j *Job) OpenStreams(file string) error {
 	s := j.kernels.State
 	c := onstream.Job{
 		NPEs: j.NPEs, User: uint64(uintptr(j.Heaps.Own())), Heap: gpu.Address(s.Heap),
-		Rings: s.RingCount != 0, Survives: j.Config.OnFailure == config.ReturnOnFailure, Image: j.kernels.At, Bytes: ImageBytes,
+		Rings: s.RingCount != 0, Survives: j.Config.OnFailure == config.ReturnOnFailure, Image: j.kernels.At, Bytes: kernels.ImageBytes,
 	}
 	for pe := range topo.PE(j.NPEs) {
 		c.Direct = append(c.Direct, j.Heaps.Direct(pe))
 	}
 	var err error
-	if j.Streams, err = openStreams(j.GPU.Device(), c, j.GPU.CopiesApart, file); err != nil {
+	if j.Streams, err = streams.Open(j.GPU.Device(), c, j.GPU.CopiesApart, file); err != nil {
 		return err
 	}
 	if err := j.Streams.Missing(); err != nil {

@@ -81,7 +81,7 @@ func TestWatch(t *testing.T) {
 	}
 	defer h.Close()
 	var words [2]atomic.Uint32
-	j.Stopper.begin(&words, h.Rings)
+	j.Stopper.Begin(&words, h.Rings)
 	var mu sync.Mutex
 	var lost []topo.PE
 	known := func() []topo.PE {

@@ -31,7 +31,7 @@ capi/spec:
 capi/gen: capi/spec internal/generated
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/choice runtime/job/statics runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/choice runtime/job/kernels runtime/job/statics runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
@@ -173,6 +173,8 @@ runtime/job/driverwatch: queue runtime/gpu runtime/gpu/cuda runtime/proxy/backlo
     # texts on the driver's calls, which are handed to it as a list
 runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/registration runtime/proxy/gpustage runtime/shmerr runtime/shmlog
     # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
+runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
+    # memory of a GPU that is handed to it, and what kernels say in it
 runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc
     # a question to the topology, and threads; the exchange between PEs is its caller's
 runtime/job/process:
@@ -182,8 +184,12 @@ runtime/job/reach: runtime/config runtime/gpu runtime/pathmap runtime/topo
 runtime/job/registration: fabric runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/proxy/gpustage runtime/shmerr
     # the heap of a GPU and an endpoint, both by interfaces of its own; it names the driver's GPU
     # only to report its flushes under a name
+runtime/job/rings: queue runtime/config runtime/proxy/call runtime/proxy/loop runtime/shmlog runtime/trace
+    # consumers of rings; an engine by the interface of the loop
 runtime/job/statics: runtime/config
     # what the PEs say of their programs
+runtime/job/streams: queue runtime/gpu runtime/gpu/cuda runtime/onstream
+    # the driver's GPU as package onstream needs it
 runtime/job/teams: queue runtime/gpu
     # entries in memory that it is given functions to write
 runtime/job/watch: fabric runtime/bootstrap runtime/config runtime/job/area runtime/job/process runtime/shmlog runtime/topo

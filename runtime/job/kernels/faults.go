@@ -1,4 +1,4 @@
-package job
+package kernels
 
 import (
 	"fmt"
@@ -38,13 +38,13 @@ func (k *Kernels) watch(fatal func(error), over func() bool) {
 	}
 }
 
-// stopper ends the waits of kernels: waits for a word of memory, which look at the stopper's own
+// Stopper ends the waits of kernels: waits for a word of memory, which look at the stopper's own
 // words from time to time, and waits for a proxy, which look at a word of their ring. The event
 // that they wait for may never come. A process whose kernels run on cannot free their memory, and
 // in many cases cannot end.
 //
 // Any goroutine may call its methods, also after the memory is gone.
-type stopper struct {
+type Stopper struct {
 	mu     sync.Mutex
 	losses uint32
 	heard  uint32            // losses that the program has acknowledged
@@ -55,8 +55,8 @@ type stopper struct {
 // ended takes the place of losses when the job ends.
 const ended = ^uint32(0)
 
-// begin sets the words for new kernels.
-func (s *stopper) begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
+// Begin sets the words for new kernels.
+func (s *Stopper) Begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// No kernel waits yet.
@@ -69,7 +69,7 @@ func (s *stopper) begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 // Lost ends the waits for memory, until the loss is acknowledged. Waits for a ring end by
 // themselves: proxies go on, and operations on the lost PE fail. A stopped ring has slots that are
 // never filled, so the next kernel could not use it.
-func (s *stopper) Lost() {
+func (s *Stopper) Lost() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.losses++
@@ -79,7 +79,7 @@ func (s *stopper) Lost() {
 }
 
 // Acknowledge lets later waits run. It returns how many losses there were.
-func (s *stopper) Acknowledge() uint32 {
+func (s *Stopper) Acknowledge() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = s.losses
@@ -90,7 +90,7 @@ func (s *stopper) Acknowledge() uint32 {
 }
 
 // End ends all waits for good.
-func (s *stopper) End() {
+func (s *Stopper) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.words == nil {
@@ -103,38 +103,38 @@ func (s *stopper) End() {
 }
 
 // finish ends the waits and forgets the memory.
-func (s *stopper) finish() {
+func (s *Stopper) finish() {
 	s.End()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.words, s.rings = nil, nil
 }
 
-// KernelFault is a wrong call of a kernel, which ended the kernel.
-type KernelFault struct{ Cause, Remedy string }
+// Fault is a wrong call of a kernel, which ended the kernel.
+type Fault struct{ Cause, Remedy string }
 
-func (e *KernelFault) Error() string {
+func (e *Fault) Error() string {
 	return fmt.Sprintf("a kernel stopped: %s (%s)", e.Cause, e.Remedy)
 }
 
-// KernelExit is a kernel's request to end the job.
-type KernelExit struct{ Status int }
+// Exit is a kernel's request to end the job.
+type Exit struct{ Status int }
 
-func (e *KernelExit) Error() string {
+func (e *Exit) Error() string {
 	return fmt.Sprintf("a kernel ends the job with status %d", e.Status)
 }
 
-// fault decodes the report of a kernel: nil, a KernelFault or a KernelExit.
+// fault decodes the report of a kernel: nil, a Fault or a Exit.
 func (k *Kernels) fault() error {
 	r := k.report
 	if atomic.LoadUint32(&r.Ready) == 0 {
 		return nil
 	}
 	if r.Fault == queue.FaultExit {
-		return &KernelExit{Status: int(int32(r.Length))}
+		return &Exit{Status: int(int32(r.Length))}
 	}
 	cause, remedy := explain(r, k.State)
-	return &KernelFault{
+	return &Fault{
 		Cause: fmt.Sprintf("%s in block (%d,%d,%d), thread (%d,%d,%d): %s",
 			callName(r.Call), r.BlockX, r.BlockY, r.BlockZ, r.ThreadX, r.ThreadY, r.ThreadZ, cause),
 		Remedy: remedy,

@@ -1,4 +1,9 @@
-package job
+// Package kernels owns the memory that the kernels of this PE work with: their image of the job, the
+// report of a wrong call, and the rings. It ends their waits when the job ends or a PE is lost. Who
+// empties the rings is its caller's to decide. A goroutine reads the report; any goroutine may use a
+// Stopper, also when there are no kernels. Kernels read what was copied to the GPU before the first
+// of them ran, and the words of a Stopper.
+package kernels
 
 import (
 	"errors"
@@ -29,12 +34,12 @@ type Kernels struct {
 	over   chan struct{} // closed to end the reading of the report
 	gone   chan struct{} // closed when it has ended
 
-	stopper *stopper // the job's
+	stopper *Stopper // the job's
 	teams   *teams.Table
 }
 
-// kernelsConfig is what kernels have to know, and the GPU that they run on.
-type kernelsConfig struct {
+// Config is what kernels have to know, and the GPU that they run on.
+type Config struct {
 	Me       topo.PE
 	NPEs     int
 	Settings *config.Config
@@ -47,7 +52,7 @@ type kernelsConfig struct {
 	Work     struct{ Offset, Size uint64 } // of the memory for collectives in each heap
 	Teams    *teams.Table
 	Areas    uint64 // number of teams that can exist
-	Stopper  *stopper
+	Stopper  *Stopper
 	Log      *shmlog.Log
 }
 
@@ -71,8 +76,8 @@ func (p *plan) part(n uintptr) uint64 {
 // block.
 type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 
-// newKernels makes the memory and the rings.
-func newKernels(c kernelsConfig) (_ *Kernels, err error) {
+// New makes the memory and the rings.
+func New(c Config) (_ *Kernels, err error) {
 	count, size := c.Rings, c.Settings.RingSize
 	var shared, near plan
 	image, queues := shared.part(uintptr(ImageBytes)), shared.part(uintptr(count)*uintptr(ImageBytes))
@@ -163,12 +168,12 @@ func newKernels(c kernelsConfig) (_ *Kernels, err error) {
 	if err := c.Teams.Begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
 		return nil, err
 	}
-	k.stopper.begin((*[2]atomic.Uint32)(here(stop)), k.rings)
+	k.stopper.Begin((*[2]atomic.Uint32)(here(stop)), k.rings)
 	return k, nil
 }
 
 // sharedMemory allocates memory that both the proxy and kernels access.
-func (c *kernelsConfig) sharedMemory(n uint64) (*gpu.Memory, error) {
+func (c *Config) sharedMemory(n uint64) (*gpu.Memory, error) {
 	kind, err := gpu.ParseKind(c.Settings.RingMemory.String())
 	if err != nil {
 		return nil, err

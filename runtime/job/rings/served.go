@@ -1,4 +1,8 @@
-package job
+// Package rings spreads the rings of a PE over its engines, and knows what has been taken from them
+// and settled. It reports operations that failed, the first few in full. The memory of the rings is
+// its caller's; what empties one is runtime/proxy/loop. Reports come from the threads of the loops,
+// and any goroutine may call Quiet.
+package rings
 
 import (
 	"time"
@@ -10,38 +14,38 @@ import (
 	"libshmem/runtime/trace"
 )
 
-// poster is an engine, which can be woken.
-type poster interface {
+// Engine is an engine, which can be woken.
+type Engine interface {
 	loop.Poster
 	Rouse()
 }
 
-// servedBy is an engine with its loop.
-type servedBy struct {
-	Engine poster
+// By is an engine with its loop.
+type By struct {
+	Engine Engine
 	Loop   *loop.Loop
 	Track  *trace.Track // nil: nothing is traced
 }
 
-// servedConfig is how rings are served, and where failures are reported.
-type servedConfig struct {
-	By       []servedBy
+// Config is how rings are served, and where failures are reported.
+type Config struct {
+	By       []By
 	Settings *config.Config
 	Say      func(text string)
 	Note     func(text string) // for texts that a user need not see
 	Log      *shmlog.Log
 }
 
-// served are rings that proxies serve.
-type served struct {
+// Served are rings that proxies serve.
+type Served struct {
 	rings     []*queue.Ring
 	consumers []*loop.Consumer
 	reports   *reports
 	quiets    ringQuiets
 }
 
-// serve spreads rings over the engines. device: kernels are the producers.
-func serve(c servedConfig, rings []*queue.Ring, device bool) *served {
+// Serve spreads rings over the engines. device: kernels are the producers.
+func Serve(c Config, rings []*queue.Ring, device bool) *Served {
 	if len(c.By) == 0 || len(rings) == 0 {
 		return nil
 	}
@@ -52,7 +56,7 @@ func serve(c servedConfig, rings []*queue.Ring, device bool) *served {
 	}
 	locals := loop.NewLocals()
 	// The producer may never ask about an operation that failed.
-	s := &served{rings: rings, reports: &reports{say: c.Say, note: c.Note, now: time.Now}}
+	s := &Served{rings: rings, reports: &reports{say: c.Say, note: c.Note, now: time.Now}}
 	var wakes []func()
 	for i, by := range c.By {
 		s.consumers = append(s.consumers, loop.NewConsumer(by.Engine, mine[i], locals, s.reports.add))
@@ -76,7 +80,7 @@ func serve(c servedConfig, rings []*queue.Ring, device bool) *served {
 }
 
 // Finish completes the pushed operations. Nothing of a nil served is under way.
-func (s *served) Finish() {
+func (s *Served) Finish() {
 	if s == nil {
 		return
 	}
@@ -86,7 +90,7 @@ func (s *served) Finish() {
 }
 
 // Close prints what was only counted.
-func (s *served) Close() {
+func (s *Served) Close() {
 	if s != nil {
 		s.reports.close()
 	}

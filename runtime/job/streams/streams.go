@@ -1,4 +1,7 @@
-package job
+// Package streams joins package onstream with the driver's GPU: it loads the library's kernels for
+// calls on CUDA streams, and owns the bounce memory of their operands. Threads of the program call it;
+// the order of their work is that of their streams.
+package streams
 
 import (
 	"errors"
@@ -10,16 +13,16 @@ import (
 	"libshmem/runtime/onstream"
 )
 
-// streams are the calls on CUDA streams of this PE's GPU.
-type streams struct {
+// Calls are the calls on CUDA streams of this PE's GPU.
+type Calls struct {
 	calls  *onstream.Calls
 	bounce *bounce // nil if proxies copy in the program's context
 }
 
-// openStreams makes the calls ready, with the library's kernels from a file. apart: proxies copy in a
+// Open makes the calls ready, with the library's kernels from a file. apart: proxies copy in a
 // context of their own, so that operands need bounce buffers.
-func openStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*streams, error) {
-	s := &streams{}
+func Open(dev *cuda.Device, job onstream.Job, apart bool, file string) (*Calls, error) {
+	s := &Calls{}
 	if apart {
 		room, err := newBounce(dev)
 		if err != nil {
@@ -32,15 +35,15 @@ func openStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*
 }
 
 // Missing returns why some calls do not work: those that need a kernel of the library.
-func (s *streams) Missing() error { return s.calls.Missing() }
+func (s *Calls) Missing() error { return s.calls.Missing() }
 
 // Queue runs a call on a stream of the program.
-func (s *streams) Queue(what onstream.What, c *queue.StreamCall, stream uintptr) error {
+func (s *Calls) Queue(what onstream.What, c *queue.StreamCall, stream uintptr) error {
 	return s.calls.Queue(what, c, gpu.Stream(stream))
 }
 
 // Close waits for the calls. A nil streams has none.
-func (s *streams) Close() error {
+func (s *Calls) Close() error {
 	if s == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package job
+package kernels
 
 import (
 	"errors"
@@ -23,8 +23,8 @@ func played(t *testing.T) (k *Kernels, words *[2]atomic.Uint32, line *queue.Prog
 		t.Fatal(err)
 	}
 	words = new([2]atomic.Uint32)
-	s := new(stopper)
-	s.begin(words, []*queue.Ring{r})
+	s := new(Stopper)
+	s.Begin(words, []*queue.Ring{r})
 	return &Kernels{
 		State: &queue.State{NPEs: 2, Heap: 0x1000, HeapSize: 0x100}, report: new(queue.Report),
 		over: make(chan struct{}), gone: make(chan struct{}),
@@ -75,7 +75,7 @@ func TestLosses(t *testing.T) {
 	look("acknowledged", 2, 2)
 	k.stopper.Lost()
 	look("one more", 3, 2)
-	k.stopper.begin(words, k.stopper.rings)
+	k.stopper.Begin(words, k.stopper.rings)
 	look("later kernels", 3, 3)
 	k.stopper.End()
 	k.stopper.Lost()
@@ -127,7 +127,7 @@ func TestKernelExits(t *testing.T) {
 	minus := int32(-3)
 	*k.report = queue.Report{Claimed: 1, Fault: queue.FaultExit, Length: uint64(uint32(minus))}
 	atomic.StoreUint32(&k.report.Ready, 1)
-	var exit *KernelExit
+	var exit *Exit
 	if err := <-told; !errors.As(err, &exit) || exit.Status != -3 {
 		t.Error(err)
 	}
