@@ -7,8 +7,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/config"
-	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/stats"
 	"libshmem/runtime/statuspage"
 )
@@ -25,11 +23,7 @@ func (j *Job) openPage() error {
 
 // Counters returns what this PE and its engines have counted so far.
 func (j *Job) Counters() stats.PE {
-	var ends []*report.Shown
-	for _, e := range j.Engines {
-		e.Locked(func() { ends = append(ends, e.Report.Show()) })
-	}
-	return stats.Collect(j.Live, ends)
+	return stats.Collect(j.Live, j.Network.Shown())
 }
 
 // AllPEs asks for a counter of all PEs together.
@@ -49,14 +43,7 @@ func (j *Job) Counter(number, pe int) (value uint64, ok bool) {
 	if c.Scope != stats.Peer {
 		return 0, false
 	}
-	var all [layout.Counted]uint64
-	for _, e := range j.Engines {
-		e.Locked(func() {
-			c := e.Report.CountOf(pe)
-			layout.AddCounts(&all, &c)
-		})
-	}
-	return all[number], true
+	return j.Network.CountOf(pe)[number], true
 }
 
 // NICs returns what each NIC of this PE has carried.
@@ -102,8 +89,8 @@ func (j *Job) tellAll(b *strings.Builder, all [][]byte) error {
 		hosts = fmt.Sprintf("%d hosts", n)
 	}
 	title := fmt.Sprintf("%d PEs on %s counted", j.NPEs, hosts)
-	if j.Engine != nil {
-		title += ", over " + providerName(j.Config.Provider, j.Engine.Caps().Provider)
+	if j.Network != nil {
+		title += ", over " + j.Network.Provider()
 	}
 	if j.Config.Stats != config.StatsAll {
 		title += " (SHMEM_STATS=all prints each PE's)"

@@ -18,7 +18,7 @@ type nicInfo struct {
 }
 
 // nicInfos sends this PE's nicInfo to every PE, and returns those of all.
-func (j *Job) nicInfos(n *nics) ([]nicInfo, error) {
+func (nw *network) nicInfos(n *nics) ([]nicInfo, error) {
 	mine := nicInfo{NICs: len(n.NICs()), Fabric: n.Fabric()}
 	if mine.Fabric != "" {
 		mine.Fabrics, mine.Version = n.Fabrics(), n.Version()
@@ -27,7 +27,7 @@ func (j *Job) nicInfos(n *nics) ([]nicInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := j.boot.Allgather(b)
+	all, err := nw.Boot.Allgather(b)
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +35,12 @@ func (j *Job) nicInfos(n *nics) ([]nicInfo, error) {
 }
 
 // agreeOnFabric moves this PE's NICs to the fabric that the job takes.
-func (j *Job) agreeOnFabric(n *nics, infos []nicInfo) error {
+func (nw *network) agreeOnFabric(n *nics, infos []nicInfo) error {
 	fabric, err := commonFabric(infos)
 	if err != nil || fabric == "" || fabric == n.Fabric() {
 		return err
 	}
-	j.log.Printf("fabric", config.LogInfo, "takes fabric %s in place of %s: not every PE can take the latter", fabric, n.Fabric())
+	nw.Log.Printf("fabric", config.LogInfo, "takes fabric %s in place of %s: not every PE can take the latter", fabric, n.Fabric())
 	return n.MoveTo(fabric)
 }
 

@@ -21,28 +21,28 @@ type openFiles struct {
 }
 
 // filesFor returns how many descriptors the endpoints on that many NICs keep.
-func (j *Job) filesFor(nics int) int { return filesPerNIC * nics * j.proxies }
+func (nw *network) filesFor(nics int) int { return filesPerNIC * nics * nw.Proxies }
 
 // checkFiles refuses a network of so many NICs that it could not be opened, or that it would open
 // and then never connect: a provider that cannot accept a connection does not report it, and the PE
 // at the other end waits.
-func (j *Job) checkFiles(f openFiles, nics int) error {
-	need := j.filesFor(nics)
+func (nw *network) checkFiles(f openFiles, nics int) error {
+	need := nw.filesFor(nics)
 	if f.left > need {
 		return nil
 	}
 	return &shmerr.Error{
-		Op: "open", Object: fmt.Sprintf("the network of %d PEs", j.NPEs),
+		Op: "open", Object: fmt.Sprintf("the network of %d PEs", nw.NPEs),
 		Cause:  shmerr.Causef(shmerr.ErrSystem, "it needs %d open files and one for each PE that it connects with, and RLIMIT_NOFILE of %d leaves %d", need, f.limit, f.left),
 		Remedy: "raise the limit by ulimit -Hn",
 	}
 }
 
 // warnOfFiles logs how many PEs the connections of a network on that many NICs can reach.
-func (j *Job) warnOfFiles(f openFiles, nics int) {
-	left, remote := f.left-j.filesFor(nics), j.NPEs-len(j.Nodes.Peers(j.Me))
-	if reach := left / (nics * j.proxies); reach < remote {
-		j.log.Printf("fabric", config.LogWarn, "RLIMIT_NOFILE of %d leaves %d open files: a network that keeps one for each PE, as tcp, "+
+func (nw *network) warnOfFiles(f openFiles, nics int) {
+	left, remote := f.left-nw.filesFor(nics), nw.NPEs-len(nw.Nodes.Peers(nw.Me))
+	if reach := left / (nics * nw.Proxies); reach < remote {
+		nw.Log.Printf("fabric", config.LogWarn, "RLIMIT_NOFILE of %d leaves %d open files: a network that keeps one for each PE, as tcp, "+
 			"connects with no more than %d of %d (raise the limit by ulimit -Hn)", f.limit, left, reach, remote)
 	}
 }

@@ -11,15 +11,15 @@ import (
 // flights bounds how many PEs' events one report has if it is not about a single PE.
 const flights = 3
 
-// flight returns the flight recorder's events with a PE, as lines to print below a report. With -1
+// Flight returns the flight recorder's events with a PE, as lines to print below a report. With -1
 // it takes the PEs with operations under way, and those heard of last.
-func (j *Job) flight(of int) (lines []string) {
-	if of >= 0 && j.Nodes.Node(topo.PE(of)) == j.Nodes.Node(j.Me) {
+func (nw *network) Flight(of int) (lines []string) {
+	if nw == nil || of >= 0 && nw.Nodes.Node(topo.PE(of)) == nw.Nodes.Node(nw.Me) {
 		return nil
 	}
-	for i, e := range j.Engines {
+	for i, e := range nw.Engines {
 		name := ""
-		if len(j.Engines) > 1 {
+		if len(nw.Engines) > 1 {
 			name = fmt.Sprintf(" by endpoint %d", i)
 		}
 		pes := []fabric.PE{fabric.PE(of)}

@@ -9,7 +9,6 @@ import (
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/graphics"
-	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/topo"
 )
 
@@ -125,24 +124,14 @@ func (j *Job) someApart() (bool, error) {
 // Lend takes a block of the heap for what GPU.Look has found. The other PEs of the node do so at the
 // same time.
 func (j *Job) Lend(size, offset uint64) (heap.Offset, error) {
-	return j.GPU.Lend(j.Heap, lentBy{j}, size, offset)
+	return j.GPU.Lend(j.Heap, j.Network, size, offset)
 }
 
 // TakeBack ends the loan of the block that contains an offset.
-func (j *Job) TakeBack(off heap.Offset) error { return j.GPU.TakeBack(j.Heap, lentBy{j}, off) }
+func (j *Job) TakeBack(off heap.Offset) error { return j.GPU.TakeBack(j.Heap, j.Network, off) }
 
-// lentBy is a Job whose engines know what is lent.
-type lentBy struct{ j *Job }
-
-func (l lentBy) BeginLoan(loan gpustage.Loan) {
-	for i, e := range l.j.Engines {
-		e.Locked(func() { l.j.stages[i].BeginLoan(loan) })
-	}
-}
-
-func (l lentBy) EndLoan(loan gpustage.Loan) (err error) {
-	for i, e := range l.j.Engines {
-		e.Locked(func() { err = errors.Join(err, l.j.stages[i].EndLoan(loan)) })
-	}
-	return err
+// staged reports whether bytes of this PE's heap reach the network through main memory. If NICs or
+// copies between GPUs take them from where they are, that is sooner than through a cell of a ring.
+func (j *Job) staged() bool {
+	return j.heap == config.HeapDevice && j.Config.GPUNet != config.GPUNetCopy && !j.GPU.NICs.Direct()
 }

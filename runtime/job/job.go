@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"libshmem"
 	"libshmem/fabric/chaos"
@@ -30,8 +29,6 @@ import (
 	"libshmem/runtime/job/teams"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/gpustage"
-	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/statuspage"
 	"libshmem/runtime/topo"
@@ -70,14 +67,13 @@ type Job struct {
 	NPEs   int
 	Heap   *heap.Heap
 	Heaps  reach.Heaps // of every PE, as this one reaches them
+	// Network is nil if all PEs share memory.
+	Network *network
 	// Engine serves the callers in C; it is nil if all PEs share memory. Engines begins with it,
 	// and has one for each thread that serves rings.
 	Engine  *proxy.Engine
 	Engines []*proxy.Engine
-	stages  []*gpustage.Stage // of the engines; nil: no PE has GPU memory
-	loops   []*loop.Loop      // of the engines, as they run
-	tracks  []*trace.Track    // of each engine; nil: nothing is traced
-	Place   place.Place       // where this PE runs
+	Place   place.Place // where this PE runs
 	// GPU is nil if this PE needs none, or has none.
 	GPU *graphics.GPU
 
@@ -115,14 +111,10 @@ type Job struct {
 
 	mapper int // PE that prints the map of the job, or noCartographer
 
-	cached  bool   // no operation registers its buffer
-	cache   string // what the banner says of registrations; "": none are needed
-	proxies int    // engines of each PE
-	apart   bool   // loopback does not reach all PEs
+	proxies int  // engines of each PE
+	apart   bool // loopback does not reach all PEs
 
-	notes  []string    // what the NICs were told while they were opened, and what was refused
-	fabric string      // of the NICs; "": the provider has no names for fabrics
-	chaos  *chaos.Plan // nil: the network is as it is
+	chaos *chaos.Plan // nil: the network is as it is
 }
 
 // Start brings this PE into its job. It returns when every PE can be reached. After an error
@@ -197,14 +189,14 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 		return err
 	}
 	if apart {
-		if err := j.openNetwork(o); err != nil {
+		if err := j.openNetwork(&o); err != nil {
 			return err
 		}
 	}
 	if err := j.require(); err != nil {
 		return err
 	}
-	j.Place.BindPE(firstNIC(j.Engine))
+	j.Place.BindPE(j.Network.FirstNIC())
 	if j.Me == 0 && j.Config.Banner() {
 		j.log.Say("pe", config.LogInfo, j.banner())
 	}
@@ -411,7 +403,7 @@ func (j *Job) Close() error {
 	err := errors.Join(j.closeRings(), j.tell())
 	j.Watch.Stop()
 	// A PE does not end either while another one watches its process.
-	if len(j.loops) > 0 || j.Watch.Looks() {
+	if j.Network != nil || j.Watch.Looks() {
 		err = errors.Join(err, j.Watch.Part())
 	}
 	if j.finalized != nil {
@@ -425,14 +417,7 @@ func (j *Job) release() error {
 	var errs []error
 	j.Place.Unbind()
 	j.Watch.Stop()
-	for _, l := range j.loops {
-		l.Stop()
-	}
-	j.loops = nil
-	for _, e := range j.Engines {
-		errs = append(errs, e.Close())
-	}
-	errs = append(errs, j.Streams.Close(), j.kernels.Close(j.fatal), j.closeGPU())
+	errs = append(errs, j.Network.Close(), j.Streams.Close(), j.kernels.Close(j.fatal), j.closeGPU())
 	if j.segment != nil {
 		if j.statics.Size > 0 {
 			errs = append(errs, j.segment.Empty(j.Nodes.Rank(j.Me)))
@@ -454,25 +439,8 @@ func (j *Job) release() error {
 func (j *Job) banner() string {
 	host, _ := os.Hostname()
 	network := "none needed, all PEs share memory"
-	if j.Engine != nil {
-		c := j.Engine.Caps()
-		network = fmt.Sprintf("%s on %s", providerName(j.Config.Provider, c.Provider), c.Domain)
-		if j.fabric != "" {
-			network += ", fabric " + j.fabric
-		}
-		if len(j.notes) > 0 {
-			network += " (" + strings.Join(j.notes, ", ") + ")"
-		}
-		if c.Rails > 1 {
-			network += fmt.Sprintf(", policy %s", j.Config.NICPolicy)
-		}
-		if len(j.Engines) > 1 {
-			network += fmt.Sprintf(", %d endpoints a PE", len(j.Engines))
-		}
-		network += j.Place.Nearness() + j.gpuNet()
-		if j.cache != "" {
-			network += ", " + j.cache
-		}
+	if j.Network != nil {
+		network = j.Network.Text()
 	}
 	return fmt.Sprintf("libshmem %s: %d PEs on %d hosts, PE 0 on %s; bootstrap %s; heap %s; network %s",
 		libshmem.Version, j.NPEs, len(j.Nodes.Members), host, j.boot.Name(), j.Heaps.Text(j.Config.SymmetricSize), network)

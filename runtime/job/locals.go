@@ -16,22 +16,22 @@ const cacheRegions = 1024
 // keepRegistered makes an engine keep callers' memory registered, if its provider needs registered
 // memory and the system can report when the memory changes. Elsewhere each operation registers its
 // own buffer, which is slower and as correct.
-func (j *Job) keepRegistered(e *proxy.Engine) {
-	size := j.Config.RegistrationCache
-	if j.cached = !e.Caps().LocalMR; j.cached {
+func (nw *network) keepRegistered(e *proxy.Engine) {
+	size := nw.Settings.RegistrationCache
+	if nw.Cached = !e.Caps().LocalMR; nw.Cached {
 		return // no buffer needs to be registered
 	}
-	j.cache = "no registration cache"
+	nw.cache = "no registration cache"
 	if size == 0 {
 		return
 	}
 	w, err := memmonitor.Open()
 	if err != nil {
-		j.cache += ", " + err.Error()
-		j.log.Printf("fabric", config.LogInfo, "buffers outside the heap are registered for each operation: %v", err)
+		nw.cache += ", " + err.Error()
+		nw.Log.Printf("fabric", config.LogInfo, "buffers outside the heap are registered for each operation: %v", err)
 		return
 	}
 	e.KeepRegistered(w, mrcache.Limits{Bytes: size, Regions: cacheRegions})
-	j.cached = true
-	j.cache = fmt.Sprintf("registration cache of %s", config.FormatSize(size))
+	nw.Cached = true
+	nw.cache = fmt.Sprintf("registration cache of %s", config.FormatSize(size))
 }

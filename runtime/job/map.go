@@ -59,12 +59,9 @@ func (j *Job) printMap() error {
 // paths returns the paths of this PE, from what C and kernels are told about each heap.
 func (j *Job) paths() pathmap.Row {
 	name, _ := os.Hostname() // for people
-	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.Place.GPU, Reached: j.gpuPath()}
-	if j.Engine != nil {
-		c := j.Engine.Caps()
-		r.Provider, r.NICs = providerName(j.Config.Provider, c.Provider), c.Domain
-	} else {
-		r.Reached = ""
+	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.Place.GPU}
+	if j.Network != nil {
+		r.Provider, r.NICs, r.Reached = j.Network.Provider(), j.Engine.Caps().Domain, j.Network.GPUPath()
 	}
 	because := func(why string) {
 		if why != "" && !slices.Contains(r.Why, why) {

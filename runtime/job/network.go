@@ -7,62 +7,149 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/fabric/chaos"
+	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap/devmem"
+	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/codec"
+	"libshmem/runtime/job/driverwatch"
+	"libshmem/runtime/job/graphics"
+	"libshmem/runtime/job/place"
+	"libshmem/runtime/job/reach"
+	"libshmem/runtime/nvtx"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/staging"
 	"libshmem/runtime/proxy/wake"
+	"libshmem/runtime/shmlog"
+	"libshmem/runtime/topo"
+	"libshmem/runtime/trace"
 )
 
-// openNetwork opens the endpoints, exchanges their addresses and starts the proxies. All endpoints
+// networkConfig is what a network has to know, and the parts that it joins.
+type networkConfig struct {
+	Me       topo.PE
+	NPEs     int
+	Nodes    *topo.Nodes
+	Settings *config.Config
+	Boot     bootstrap.Bootstrap
+	Proxies  int          // engines of each PE
+	Apart    bool         // loopback does not reach all PEs
+	Plan     hostmem.Plan // of the memory of the node
+	Heaps    *reach.Heaps
+	GPU      *graphics.GPU // nil: this PE uses none
+	Place    *place.Place
+	// Front has the lock and the words of the front, around the first engine. The control page of this
+	// PE has the others.
+	Front wake.Words
+
+	Chaos       *chaos.Plan // nil: the network is as it is
+	Trace       *trace.File // nil: nothing is traced
+	Show        nvtx.Show   // ranges of proxies; nil: they are not shown
+	Watch       lossWatch
+	DriverWatch *driverwatch.Watch
+	Log         *shmlog.Log
+	Report      func(text string)
+	Fatal       func(error)
+}
+
+// lossWatch hears of other PEs from engines, which hold their locks.
+type lossWatch interface {
+	Unreachable(pe fabric.PE, err error)
+	Says() string
+	Hears(pe fabric.PE, text string)
+}
+
+// network has the engines of this PE, with their loops.
+type network struct {
+	networkConfig
+
+	// Engine serves the callers in C. Engines begins with it, and has one for each thread that serves
+	// rings.
+	Engine  *proxy.Engine
+	Engines []*proxy.Engine
+	// Cached reports whether no operation registers its buffer.
+	Cached bool
+
+	stages []*gpustage.Stage // of the engines; nil: no PE has GPU memory
+	loops  []*loop.Loop      // of the engines, as they run
+	tracks []*trace.Track    // of each engine; nil: nothing is traced
+	cache  string            // what the banner says of registrations; "": none are needed
+	notes  []string          // what the NICs were told while they were opened, and what was refused
+	fabric string            // of the NICs; "": the provider has no names for fabrics
+}
+
+// newNetwork returns a network without engines.
+func newNetwork(c networkConfig) *network { return &network{networkConfig: c} }
+
+// inGPU reports whether this PE's heap is in GPU memory.
+func (nw *network) inGPU() bool { return nw.Heaps.Kinds[nw.Me] == config.HeapDevice }
+
+// Close ends the loops and closes the engines. A nil network has none.
+func (nw *network) Close() error {
+	if nw == nil {
+		return nil
+	}
+	for _, l := range nw.loops {
+		l.Stop()
+	}
+	nw.loops = nil
+	var errs []error
+	for _, e := range nw.Engines {
+		errs = append(errs, e.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Open opens the endpoints, exchanges their addresses and starts the proxies. All endpoints
 // are opened now, whether rings come or not: to open one later, every PE would have to take part.
-func (j *Job) openNetwork(o Options) error {
+func (nw *network) Open() error {
 	files, err := countFiles()
 	if err != nil {
 		return err
 	}
-	if err := j.checkFiles(files, 1); err != nil {
+	if err := nw.checkFiles(files, 1); err != nil {
 		return err
 	}
-	nics, err := j.chooseNICs()
+	nics, err := nw.chooseNICs()
 	if err != nil {
 		return err
 	}
 	defer nics.Close()
-	if err := j.checkFiles(files, len(nics.NICs())); err != nil {
+	if err := nw.checkFiles(files, len(nics.NICs())); err != nil {
 		return err
 	}
-	j.warnOfFiles(files, len(nics.NICs()))
-	for i := range j.proxies {
-		if err := j.openEngine(o, nics, i); err != nil {
+	nw.warnOfFiles(files, len(nics.NICs()))
+	for i := range nw.Proxies {
+		if err := nw.openEngine(nics, i); err != nil {
 			return err
 		}
 	}
-	all, err := j.exchangeEndpoints()
+	all, err := nw.exchangeEndpoints()
 	if err != nil {
 		return err
 	}
-	for i, e := range j.Engines {
-		ends, err := j.connect(i, all)
+	for i, e := range nw.Engines {
+		ends, err := nw.connect(i, all)
 		if err != nil {
 			return err
 		}
-		j.log.Printf("fabric", config.LogDebug, "endpoint %d: %s", i, windows(j.NPEs, e, ends))
+		nw.Log.Printf("fabric", config.LogDebug, "endpoint %d: %s", i, windows(nw.NPEs, e, ends))
 	}
-	for i, e := range j.Engines {
+	for i, e := range nw.Engines {
 		l := loop.New(e)
-		j.loops = append(j.loops, l)
-		j.Place.BindProxy(l, firstNIC(e), i)
+		nw.loops = append(nw.loops, l)
+		nw.Place.BindProxy(l, firstNIC(e), i)
 		go l.Run()
 	}
 	// No PE sends before all PEs receive.
-	return j.boot.Barrier()
+	return nw.Boot.Barrier()
 }
 
 // windows says, as a text, how many numbered writes each PE may have under way to another, and
@@ -85,93 +172,93 @@ func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 
 // openEngine opens the next endpoint. Callers in C use the first, under the lock that the front
 // gave. Each of the others has its own lock and words, and wakes the same sleepers.
-func (j *Job) openEngine(o Options, nics *nics, i int) error {
-	track := j.trace.Track(i)
-	j.tracks = append(j.tracks, track)
-	prov, err := j.openProvider(nics, i, track)
+func (nw *network) openEngine(nics *nics, i int) error {
+	track := nw.Trace.Track(i)
+	nw.tracks = append(nw.tracks, track)
+	prov, err := nw.openProvider(nics, i, track)
 	if err != nil {
 		return err
 	}
-	j.log.Printf("fabric", config.LogDebug, "endpoint %d: %+v", i, prov.Caps())
-	if c := prov.Caps(); j.apart && c.Domain == "lo" {
+	nw.Log.Printf("fabric", config.LogDebug, "endpoint %d: %+v", i, prov.Caps())
+	if c := prov.Caps(); nw.Apart && c.Domain == "lo" {
 		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one by SHMEM_NIC_LIST)",
-			providerName(j.Config.Provider, c.Provider)), prov.Close())
+			providerName(nw.Settings.Provider, c.Provider)), prov.Close())
 	}
-	plan := j.segment.Plan()
-	user := j.Heaps.Of(j.Me)
+	plan := nw.Plan
+	user := nw.Heaps.Of(nw.Me)
 	segment := mem.Segment{
 		Base: unsafe.Add(user, -int(plan.Internal)), Internal: plan.Internal, Size: plan.Internal + plan.Heap,
 	}
-	if j.heap == config.HeapDevice {
-		segment.Heap = j.Heaps.Own()
+	if nw.inGPU() {
+		segment.Heap = nw.Heaps.Own()
 	}
-	sleepers, wakes := area.Words(user)
-	wakers := wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted, Sleepers: sleepers, Wakes: wakes}
+	wakers := nw.Front
+	wakers.Sleepers, wakers.Wakes = area.Words(user)
 	if i > 0 {
 		own := new([3]uint32)
 		wakers.Lock, wakers.Pollers, wakers.Napping, wakers.Wanted = &own[0], &own[1], &own[2], nil
 	}
-	e, err := proxy.New(prov, int(j.Me), j.NPEs, segment, wakers, o.Fatal)
+	e, err := proxy.New(prov, int(nw.Me), nw.NPEs, segment, wakers, nw.Fatal)
 	if err != nil {
 		return err
 	}
-	e.Report.NameProvider(providerName(j.Config.Provider, prov.Caps().Provider))
-	e.Report.ReportTo(func(err error) { j.Report(err.Error()) })
-	j.stages = append(j.stages, nil)
-	if j.Engines = append(j.Engines, e); i == 0 {
-		j.Engine, j.Watch.Network = e, engineOfPeers{e}
+	e.Report.NameProvider(providerName(nw.Settings.Provider, prov.Caps().Provider))
+	e.Report.ReportTo(func(err error) { nw.Report(err.Error()) })
+	nw.stages = append(nw.stages, nil)
+	if nw.Engines = append(nw.Engines, e); i == 0 {
+		nw.Engine = e
 	}
-	j.keepRegistered(e)
-	e.OnLost(j.Watch.Unreachable)
-	e.Report.OnAsked(j.Watch.Says, j.Watch.Hears)
-	if err := j.stage(e); err != nil || !j.registers() {
+	nw.keepRegistered(e)
+	e.OnLost(nw.Watch.Unreachable)
+	e.Report.OnAsked(nw.Watch.Says, nw.Watch.Hears)
+	if err := nw.stage(e); err != nil || !nw.registers() {
 		return err
 	}
-	return j.register(nicEnd{e, j.stages[i]})
+	return nw.register(nicEnd{e, nw.stages[i]})
 }
 
 // stage gives an engine its GPU stage, if this PE has a GPU.
-func (j *Job) stage(e *proxy.Engine) error {
-	if j.GPU == nil {
+func (nw *network) stage(e *proxy.Engine) error {
+	if nw.GPU == nil {
 		return nil
 	}
-	name := fmt.Sprintf("the proxy of endpoint %d", len(j.Engines)-1)
-	dev := j.GPU.Device().For(name)
+	name := fmt.Sprintf("the proxy of endpoint %d", len(nw.Engines)-1)
+	dev := nw.GPU.Device().For(name)
 	var quick *staging.Quick
-	apart := j.needsApart(e.Caps())
+	apart := nw.needsApart(e.Caps())
 	// NICs of one job may differ: all or none.
-	j.GPU.CopiesApart = apart && (len(j.Engines) == 1 || j.GPU.CopiesApart)
+	nw.GPU.CopiesApart = apart && (len(nw.Engines) == 1 || nw.GPU.CopiesApart)
 	if apart {
-		own, err := j.atomicsOf(j.GPU.Device().For(name))
+		own, err := nw.atomicsOf(nw.GPU.Device().For(name))
 		if err != nil {
 			return err
 		}
 		quick = &staging.Quick{Dev: own.Dev, Kernels: own}
-		if dev, err = j.GPU.Device().Apart(name); err != nil {
+		if dev, err = nw.GPU.Device().Apart(name); err != nil {
 			return err
 		}
 	}
-	by, err := j.atomicsOf(dev)
+	by, err := nw.atomicsOf(dev)
 	if err != nil {
 		return err
 	}
-	last := len(j.Engines) - 1
+	last := len(nw.Engines) - 1
 	m, err := staging.New(dev, by, quick)
 	if err != nil {
 		return err
 	}
-	if err := j.useStage(last, m); err != nil {
+	if err := nw.useStage(last, m); err != nil {
 		return err
 	}
-	s := j.stages[last]
-	j.driverWatch.DriverCall(name, s.DriverCall)
-	j.driverWatch.Streams(name, apart, s.Undone)
+	s := nw.stages[last]
+	nw.DriverWatch.DriverCall(name, s.DriverCall)
+	nw.DriverWatch.Streams(name, apart, s.Undone)
 	return nil
 }
 
 // atomicsOf returns the unit for atomic operations in the context of a device.
-func (j *Job) atomicsOf(dev *cuda.Device) (amo.By, error) {
-	u, err := j.GPU.Unit(dev)
+func (nw *network) atomicsOf(dev *cuda.Device) (amo.By, error) {
+	u, err := nw.GPU.Unit(dev)
 	return amo.By{Unit: u, Dev: dev}, err
 }
 
@@ -180,8 +267,8 @@ func (j *Job) atomicsOf(dev *cuda.Device) (amo.By, error) {
 // the GPU. It is left out where it helps little: where the NIC reaches the heap, so that only small
 // messages use streams, and where the heap belongs to the program's context, to which the driver
 // ties copies of its memory (SHMEM_GPU_SHARE=ipc).
-func (j *Job) needsApart(c fabric.Caps) bool {
-	return j.heap == config.HeapDevice && j.GPU.Heap().Path() == devmem.VMM && !(j.registers() && c.GPU)
+func (nw *network) needsApart(c fabric.Caps) bool {
+	return nw.inGPU() && nw.GPU.Heap().Path() == devmem.VMM && !(nw.registers() && c.GPU)
 }
 
 // providerName returns the name of an open provider for messages. SHMEM_PROVIDER may have asked for
@@ -195,12 +282,12 @@ func providerName(asked, opened string) string {
 }
 
 // exchangeEndpoints sends this PE's endpoints to every PE, and returns those of all.
-func (j *Job) exchangeEndpoints() ([][]endpointInfo, error) {
+func (nw *network) exchangeEndpoints() ([][]endpointInfo, error) {
 	var mine []endpointInfo
-	for i, e := range j.Engines {
+	for i, e := range nw.Engines {
 		end := e.Endpoint()
 		c := endpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider}
-		if s := j.stages[i]; s != nil {
+		if s := nw.stages[i]; s != nil {
 			gpu := s.Endpoint()
 			c.Device, c.Atomics, c.Extents, c.Flushes = gpu.Device, gpu.Atomics, gpu.Extents, gpu.Flushes
 		}
@@ -210,7 +297,7 @@ func (j *Job) exchangeEndpoints() ([][]endpointInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	everybody, err := j.boot.Allgather(b)
+	everybody, err := nw.Boot.Allgather(b)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"libshmem/fabric"
@@ -24,32 +25,32 @@ type nics struct {
 }
 
 // chooseNICs chooses NICs on the fabric of the job, and learns whether any PE has several.
-func (j *Job) chooseNICs() (*nics, error) {
-	if err := j.exchangeGPUs(); err != nil {
+func (nw *network) chooseNICs() (*nics, error) {
+	if err := nw.exchangeGPUs(); err != nil {
 		return nil, err
 	}
-	s, err := place.ReadSettings(j.Config)
+	s, err := place.ReadSettings(nw.Settings)
 	if err != nil {
 		return nil, err
 	}
-	w := s.Hints(j.Config)
-	w.GPU = j.registers()
-	w.Pick = func(nics []ofi.NIC) ([]int, error) { return j.Place.Pick(place.Machine, &s, nics) }
-	c, err := ofi.Choose(j.Config.Libfabric, w)
+	w := s.Hints(nw.Settings)
+	w.GPU = nw.registers()
+	w.Pick = func(nics []ofi.NIC) ([]int, error) { return nw.Place.Pick(place.Machine, &s, nics) }
+	c, err := ofi.Choose(nw.Settings.Libfabric, w)
 	if err != nil {
 		return nil, err
 	}
-	j.Place.Remark(&s, c.NICs())
+	nw.Place.Remark(&s, c.NICs())
 	n := &nics{Choice: c}
-	infos, err := j.nicInfos(n)
+	infos, err := nw.nicInfos(n)
 	if err == nil {
-		err = j.agreeOnFabric(n, infos)
+		err = nw.agreeOnFabric(n, infos)
 	}
 	if err != nil {
 		c.Close()
 		return nil, err
 	}
-	j.fabric = c.Fabric()
+	nw.fabric = c.Fabric()
 	for _, info := range infos {
 		n.several = n.several || info.NICs > 1
 	}
@@ -57,54 +58,44 @@ func (j *Job) chooseNICs() (*nics, error) {
 }
 
 // exchangeGPUs learns which GPUs the neighbours have. It is collective if some PE has one.
-func (j *Job) exchangeGPUs() error {
-	if !j.Heaps.SomeGPU() {
+func (nw *network) exchangeGPUs() error {
+	if !nw.Heaps.SomeGPU() {
 		return nil
 	}
-	all, err := j.boot.Allgather([]byte(j.Place.GPU))
+	all, err := nw.Boot.Allgather([]byte(nw.Place.GPU))
 	if err != nil {
 		return err
 	}
-	j.Place.LearnGPUs(all)
+	nw.Place.LearnGPUs(all)
 	return nil
 }
 
 // openProvider opens the network of an engine. It records the traffic if the settings ask for that.
-func (j *Job) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
-	c := credit.Config(j.NPEs)
-	c.GPU = j.registers()
-	j.askFor(&c)
-	p, err := j.openPlain(n, c, i)
+func (nw *network) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
+	c := credit.Config(nw.NPEs)
+	c.GPU = nw.registers()
+	nw.askFor(&c)
+	p, err := nw.openPlain(n, c, i)
 	if err != nil {
 		return nil, err
 	}
-	return nvtx.Around(trace.Around(p, c.Tokens, track), j.ranges.proxy()), nil
+	return nvtx.Around(trace.Around(p, c.Tokens, track), nw.Show), nil
 }
 
-// planChaos reads the faults to inject, before this PE has anything that others wait for.
-func (j *Job) planChaos() error {
-	text := j.Config.Chaos
-	if text == "" {
-		return nil
-	}
-	plan, err := chaos.Parse(text)
-	if err == nil {
-		err = plan.Check(j.NPEs)
-	}
-	if err != nil {
-		return fmt.Errorf("read setting SHMEM_CHAOS=%q: %w", text, err)
-	}
-	j.chaos = &plan
-	return nil
+// askFor asks a provider for what SHMEM_REQUIRE names, if the provider does that only on request.
+func (nw *network) askFor(c *fabric.Config) {
+	c.Fence = c.Fence || slices.Contains(nw.Settings.Require, "fence")
+	c.Atomics = c.Atomics || slices.Contains(nw.Settings.Require, "atomics")
+	c.Data = c.Data || slices.Contains(nw.Settings.Require, "data")
 }
 
 // openPlain opens the network, with the faults that the settings ask for.
-func (j *Job) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
-	plan := j.chaos
+func (nw *network) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
+	plan := nw.Chaos
 	if plan == nil {
-		return j.openNICs(n, c)
+		return nw.openNICs(n, c)
 	}
-	inner, err := j.openNICs(n, chaos.Inner(c))
+	inner, err := nw.openNICs(n, chaos.Inner(c))
 	if err != nil {
 		return nil, err
 	}
@@ -112,23 +103,23 @@ func (j *Job) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error
 }
 
 // openNICs opens an endpoint on each NIC. If all PEs have one NIC, the endpoint is used directly.
-func (j *Job) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
+func (nw *network) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 	if !n.several {
 		ends, err := n.Open(c)
 		if err != nil {
 			return nil, err
 		}
-		j.notes = fabric.NotesOf(ends...)
+		nw.notes = fabric.NotesOf(ends...)
 		return ends[0], nil
 	}
 	ends, err := n.Open(rail.Inner(c))
 	if err != nil {
 		return nil, err
 	}
-	j.notes = fabric.NotesOf(ends...)
+	nw.notes = fabric.NotesOf(ends...)
 	p, err := rail.New(ends, rail.Config{
-		Config: c, Policy: rail.Policy(j.Config.NICPolicy),
-		Lost: func(text string) { j.log.Printf("fabric", config.LogWarn, "%s", text) },
+		Config: c, Policy: rail.Policy(nw.Settings.NICPolicy),
+		Lost: func(text string) { nw.Log.Printf("fabric", config.LogWarn, "%s", text) },
 	})
 	if err != nil {
 		return nil, err
@@ -140,11 +131,15 @@ func (j *Job) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 	return p, nil
 }
 
-// firstNIC returns the NIC for small operations; "" without a network.
-func firstNIC(e *proxy.Engine) string {
-	if e == nil {
+// FirstNIC returns the NIC for small operations; "" without a network.
+func (nw *network) FirstNIC() string {
+	if nw == nil {
 		return ""
 	}
+	return firstNIC(nw.Engine)
+}
+
+func firstNIC(e *proxy.Engine) string {
 	nic, _, _ := strings.Cut(e.Caps().Domain, ",")
 	return nic
 }

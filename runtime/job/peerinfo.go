@@ -6,7 +6,6 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/statics"
-	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/topo"
 )
 
@@ -28,19 +27,6 @@ type peerInfo struct {
 	CPUs      topo.Set // that it may use
 	Stats     bool     // the counts are to be printed at the end
 	Map       bool     // the paths between PEs are to be printed at the start
-}
-
-// endpointInfo is what every PE tells every other about each of its open endpoints.
-type endpointInfo struct {
-	Addr     []byte
-	Base     uint64
-	Key      uint64
-	Window   uint32 // see proxy.Endpoint
-	Device   bool   // the heap is GPU memory
-	Atomics  uint64 // operations on it, see gpustage.Endpoint
-	Extents  []gpustage.Extent
-	Flushes  bool
-	Provider string
 }
 
 // agree refuses a job whose PEs cannot work together.

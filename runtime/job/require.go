@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"slices"
 
 	"libshmem/fabric"
 	"libshmem/runtime/config"
@@ -20,7 +19,7 @@ type demand struct {
 // demands lists them.
 var demands = []demand{
 	{
-		"network", func(j *Job) bool { return j.Engine != nil },
+		"network", func(j *Job) bool { return j.Network != nil },
 		"all PEs share memory", "start the job on several hosts, or leave it out",
 	},
 	{
@@ -32,16 +31,9 @@ var demands = []demand{
 		"NICs do not reach a heap in GPU memory", "SHMEM_LOG_LEVEL=info says why; SHMEM_GPU_NET names a way",
 	},
 	{
-		"registration-cache", func(j *Job) bool { return j.Engine == nil || j.cached },
+		"registration-cache", func(j *Job) bool { return j.Network == nil || j.Network.Cached },
 		"buffers outside the heap are registered for each operation", "SHMEM_LOG_LEVEL=info says why",
 	},
-}
-
-// askFor asks a provider for what SHMEM_REQUIRE names, if the provider does that only on request.
-func (j *Job) askFor(c *fabric.Config) {
-	c.Fence = c.Fence || slices.Contains(j.Config.Require, "fence")
-	c.Atomics = c.Atomics || slices.Contains(j.Config.Require, "atomics")
-	c.Data = c.Data || slices.Contains(j.Config.Require, "data")
 }
 
 // require checks SHMEM_REQUIRE. It is called when everything is open.
@@ -73,7 +65,7 @@ func (j *Job) requireOne(name string) error {
 		for _, e := range j.Engines {
 			if c := e.Caps(); !p.Has(&c) {
 				return missing("shmem-info --fabric shows what there is, SHMEM_PROVIDER and SHMEM_NIC_LIST choose; or leave it out",
-					"with %s on %s it does not hold that %s", providerName(j.Config.Provider, c.Provider), c.Domain, p.Text)
+					"with %s on %s it does not hold that %s", j.Network.Provider(), c.Domain, p.Text)
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/config"
-	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
 )
 
@@ -27,7 +26,7 @@ func TestRequireKnowsItsWords(t *testing.T) {
 
 func TestRequire(t *testing.T) {
 	job := func(words ...string) *Job {
-		return &Job{Config: &config.Config{Require: words}, heap: config.HeapHost, cached: true}
+		return &Job{Config: &config.Config{Require: words}, heap: config.HeapHost}
 	}
 	if err := job("rdma", "fence", "registration-cache").require(); err != nil {
 		t.Errorf("of a network that is not needed: %v", err)
@@ -42,7 +41,7 @@ func TestRequire(t *testing.T) {
 		}
 	}
 	j := job("registration-cache")
-	j.Engine, j.cached = new(proxy.Engine), false
+	j.Network = new(network)
 	if err := j.require(); err == nil {
 		t.Error("a cache that is off is taken for one")
 	}

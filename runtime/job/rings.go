@@ -62,10 +62,7 @@ func (j *Job) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, e
 
 // serveRings lets the proxies serve rings. device: kernels are the producers.
 func (j *Job) serveRings(all []*queue.Ring, device bool) {
-	c := rings.Config{Settings: j.Config, Say: j.Report, Note: j.note, Log: j.log}
-	for i, e := range j.Engines {
-		c.By = append(c.By, rings.By{Engine: e, Loop: j.loops[i], Track: j.tracks[i]})
-	}
+	c := rings.Config{By: j.Network.Rings(), Settings: j.Config, Say: j.Report, Note: j.note, Log: j.log}
 	if len(c.By) > 0 {
 		j.driverWatch.Serve(all)
 	}

@@ -10,7 +10,7 @@ import (
 // events below the text.
 func (j *Job) Tell(of int, text string) {
 	if j.log.Enabled("pe", config.LogWarn) {
-		j.log.Tell("pe", config.LogWarn, fmt.Sprintf("PE %d", j.Me), text, j.flight(of))
+		j.log.Tell("pe", config.LogWarn, fmt.Sprintf("PE %d", j.Me), text, j.Network.Flight(of))
 	}
 }
 
