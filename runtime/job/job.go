@@ -20,6 +20,7 @@ import (
 	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/kernels"
+	"libshmem/runtime/job/network"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/reach"
@@ -68,7 +69,7 @@ type Job struct {
 	Heap   *heap.Heap
 	Heaps  reach.Heaps // of every PE, as this one reaches them
 	// Network is nil if all PEs share memory.
-	Network *network
+	Network *network.Network
 	// Engine serves the callers in C; it is nil if all PEs share memory. Engines begins with it,
 	// and has one for each thread that serves rings.
 	Engine  *proxy.Engine

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"libshmem/fabric/chaos"
+	"libshmem/runtime/job/network"
 	"libshmem/runtime/proxy/wake"
 )
 
@@ -26,7 +27,7 @@ func (j *Job) planChaos() error {
 
 // openNetwork opens the network of this PE. It is collective.
 func (j *Job) openNetwork(o *Options) error {
-	j.Network = newNetwork(networkConfig{
+	j.Network = network.New(network.Config{
 		Me: j.Me, NPEs: j.NPEs, Nodes: j.Nodes, Settings: j.Config, Boot: j.boot, Proxies: j.proxies, Apart: j.apart,
 		Plan: j.segment.Plan(), Heaps: &j.Heaps, GPU: j.GPU, Place: &j.Place,
 		Front: wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted},

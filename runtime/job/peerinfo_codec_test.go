@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"libshmem/runtime/job/codec"
+	"libshmem/runtime/job/network"
 	"libshmem/runtime/proxy/gpustage"
 )
 
@@ -26,12 +27,12 @@ func TestPeerInfo(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("decoded %+v, %v, want %+v", got, err, want)
 	}
-	end := endpointInfo{Addr: []byte{0, 255, '"'}, Base: 1<<64 - 1, Key: 1 << 63, Provider: "tcp"}
+	end := network.EndpointInfo{Addr: []byte{0, 255, '"'}, Base: 1<<64 - 1, Key: 1 << 63, Provider: "tcp"}
 	b, err := codec.Encode(end)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends, err := codec.DecodeAll[endpointInfo]([][]byte{b})
+	ends, err := codec.DecodeAll[network.EndpointInfo]([][]byte{b})
 	if err != nil || !reflect.DeepEqual(ends[0], end) {
 		t.Errorf("decoded %+v, %v, want %+v", ends, err, end)
 	}
@@ -49,7 +50,7 @@ func mustEncode(t testing.TB, v any) []byte {
 // FuzzPeerInfo decodes arbitrary bytes. Decoding may not take more memory than the bytes allow for.
 func FuzzPeerInfo(f *testing.F) {
 	f.Add(mustEncode(f, peerInfo{Version: "1", Host: "h", Socket: "s", Proxies: 3}))
-	f.Add(mustEncode(f, []endpointInfo{{Addr: []byte{1}, Extents: []gpustage.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}))
+	f.Add(mustEncode(f, []network.EndpointInfo{{Addr: []byte{1}, Extents: []gpustage.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if infos, err := codec.DecodeAll[peerInfo]([][]byte{in}); err == nil {
 			again, err := codec.DecodeAll[peerInfo]([][]byte{mustEncode(t, infos[0])})
@@ -57,7 +58,7 @@ func FuzzPeerInfo(f *testing.F) {
 				t.Fatalf("% x: %+v came back as %+v, %v", in, infos, again, err)
 			}
 		}
-		if ends, err := codec.DecodeAll[[]endpointInfo]([][]byte{in}); err == nil && len(ends[0]) > len(in) {
+		if ends, err := codec.DecodeAll[[]network.EndpointInfo]([][]byte{in}); err == nil && len(ends[0]) > len(in) {
 			t.Fatalf("% x: %d endpoints", in, len(ends[0]))
 		}
 	})

@@ -47,26 +47,3 @@ func TestFewest(t *testing.T) {
 		}
 	}
 }
-
-func TestMatch(t *testing.T) {
-	tcp, efa := endpointInfo{Provider: "tcp"}, endpointInfo{Provider: "efa"}
-	for what, test := range map[string]struct {
-		all  [][]endpointInfo
-		text string // of the error; "": none
-	}{
-		"one each":          {[][]endpointInfo{{tcp}, {tcp}}, ""},
-		"two each":          {[][]endpointInfo{{tcp, tcp}, {tcp, tcp}}, ""},
-		"too few":           {[][]endpointInfo{{tcp, tcp}, {tcp}}, "PE 1 opened 1 endpoints and another 2 (start every PE with the same version of the library)"},
-		"none":              {[][]endpointInfo{{tcp, tcp}, nil}, "PE 1 opened 0 endpoints and another 2 (start every PE with the same version of the library)"},
-		"another provider":  {[][]endpointInfo{{tcp}, {efa}}, "PE 0 has provider tcp and PE 1 has efa (name one that all have by SHMEM_PROVIDER)"},
-		"two of one and it": {[][]endpointInfo{{tcp, tcp}, {tcp, efa}}, "PE 0 has provider tcp and PE 1 has efa (name one that all have by SHMEM_PROVIDER)"},
-	} {
-		text := ""
-		if err := match(test.all, len(test.all[0])); err != nil {
-			text = err.Error()
-		}
-		if text != test.text {
-			t.Errorf("%s: %q, want %q", what, text, test.text)
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/network"
 	"libshmem/runtime/shmerr"
 )
 
@@ -41,7 +42,7 @@ func TestRequire(t *testing.T) {
 		}
 	}
 	j := job("registration-cache")
-	j.Network = new(network)
+	j.Network = new(network.Network)
 	if err := j.require(); err == nil {
 		t.Error("a cache that is off is taken for one")
 	}

@@ -175,6 +175,9 @@ runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu
     # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
 runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
     # memory of a GPU that is handed to it, and what kernels say in it
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
+    # picks the implementation of a network, and joins engines to the parts of a job; what hears of
+    # losses is an interface of its own
 runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc
     # a question to the topology, and threads; the exchange between PEs is its caller's
 runtime/job/process:
@@ -194,7 +197,7 @@ runtime/job/teams: queue runtime/gpu
     # entries in memory that it is given functions to write
 runtime/job/watch: fabric runtime/bootstrap runtime/config runtime/job/area runtime/job/process runtime/shmlog runtime/topo
     # the network by an interface of its own, and what to do about a loss by functions
-runtime/job: fabric fabric/chaos fabric/ofi fabric/rail queue runtime/bootstrap/... runtime/config runtime/gpu/... runtime/heap/... runtime/job/... runtime/nvtx runtime/onstream runtime/statuspage runtime/proxy runtime/proxy/backlog runtime/proxy/gpustage runtime/proxy/credit runtime/proxy/mem runtime/proxy/wake runtime/proxy/layout runtime/proxy/loop runtime/proxy/staging runtime/mrcache/... runtime/pathmap runtime/shmerr runtime/shmlog runtime/stats runtime/topo/... runtime/trace runtime/proxy/flight runtime/proxy/report
+runtime/job: fabric fabric/chaos queue runtime/bootstrap runtime/config runtime/gpu runtime/heap/... runtime/job/... runtime/nvtx runtime/onstream runtime/pathmap runtime/proxy runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/stats runtime/statuspage runtime/topo runtime/trace
     # the composition root: nothing else picks an implementation
 
 queue:

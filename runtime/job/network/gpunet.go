@@ -1,4 +1,4 @@
-package job
+package network
 
 import (
 	"libshmem/runtime/config"
@@ -7,12 +7,12 @@ import (
 )
 
 // registers reports whether NICs may be asked to reach this PE's heap.
-func (nw *network) registers() bool {
+func (nw *Network) registers() bool {
 	return nw.inGPU() && nw.Settings.GPUNet.Reaches()
 }
 
 // register lets the NIC of an engine reach the heap.
-func (nw *network) register(e nicEnd) error {
+func (nw *Network) register(e nicEnd) error {
 	g := nw.GPU
 	if g.NICs == nil {
 		neighbours := 0
@@ -31,7 +31,7 @@ func (nw *network) register(e nicEnd) error {
 }
 
 // GPUPath returns how the network reaches this PE's GPU memory; "" if its heap is in main memory.
-func (nw *network) GPUPath() string {
+func (nw *Network) GPUPath() string {
 	switch {
 	case !nw.inGPU():
 		return ""

@@ -1,4 +1,11 @@
-package job
+// Package network owns the engines of a PE and their loops. It chooses the NICs and their fabric with
+// the other PEs, opens a provider for each endpoint, gives engines their GPU stage and their
+// registration cache, connects them, and starts and ends the loops. What engines do is
+// runtime/proxy's.
+//
+// One thread opens and closes it. Any goroutine may ask it about other PEs: it takes the lock of an
+// engine, and gives up after lockPatience where that is said.
+package network
 
 import (
 	"errors"
@@ -32,8 +39,8 @@ import (
 	"libshmem/runtime/trace"
 )
 
-// networkConfig is what a network has to know, and the parts that it joins.
-type networkConfig struct {
+// Config is what a network has to know, and the parts that it joins.
+type Config struct {
 	Me       topo.PE
 	NPEs     int
 	Nodes    *topo.Nodes
@@ -52,23 +59,23 @@ type networkConfig struct {
 	Chaos       *chaos.Plan // nil: the network is as it is
 	Trace       *trace.File // nil: nothing is traced
 	Show        nvtx.Show   // ranges of proxies; nil: they are not shown
-	Watch       lossWatch
+	Watch       Watch
 	DriverWatch *driverwatch.Watch
 	Log         *shmlog.Log
 	Report      func(text string)
 	Fatal       func(error)
 }
 
-// lossWatch hears of other PEs from engines, which hold their locks.
-type lossWatch interface {
+// Watch hears of other PEs from engines, which hold their locks.
+type Watch interface {
 	Unreachable(pe fabric.PE, err error)
 	Says() string
 	Hears(pe fabric.PE, text string)
 }
 
-// network has the engines of this PE, with their loops.
-type network struct {
-	networkConfig
+// Network has the engines of this PE, with their loops.
+type Network struct {
+	Config
 
 	// Engine serves the callers in C. Engines begins with it, and has one for each thread that serves
 	// rings.
@@ -85,14 +92,14 @@ type network struct {
 	fabric string            // of the NICs; "": the provider has no names for fabrics
 }
 
-// newNetwork returns a network without engines.
-func newNetwork(c networkConfig) *network { return &network{networkConfig: c} }
+// New returns a network without engines.
+func New(c Config) *Network { return &Network{Config: c} }
 
 // inGPU reports whether this PE's heap is in GPU memory.
-func (nw *network) inGPU() bool { return nw.Heaps.Kinds[nw.Me] == config.HeapDevice }
+func (nw *Network) inGPU() bool { return nw.Heaps.Kinds[nw.Me] == config.HeapDevice }
 
 // Close ends the loops and closes the engines. A nil network has none.
-func (nw *network) Close() error {
+func (nw *Network) Close() error {
 	if nw == nil {
 		return nil
 	}
@@ -109,7 +116,7 @@ func (nw *network) Close() error {
 
 // Open opens the endpoints, exchanges their addresses and starts the proxies. All endpoints
 // are opened now, whether rings come or not: to open one later, every PE would have to take part.
-func (nw *network) Open() error {
+func (nw *Network) Open() error {
 	files, err := countFiles()
 	if err != nil {
 		return err
@@ -172,7 +179,7 @@ func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 
 // openEngine opens the next endpoint. Callers in C use the first, under the lock that the front
 // gave. Each of the others has its own lock and words, and wakes the same sleepers.
-func (nw *network) openEngine(nics *nics, i int) error {
+func (nw *Network) openEngine(nics *nics, i int) error {
 	track := nw.Trace.Track(i)
 	nw.tracks = append(nw.tracks, track)
 	prov, err := nw.openProvider(nics, i, track)
@@ -218,7 +225,7 @@ func (nw *network) openEngine(nics *nics, i int) error {
 }
 
 // stage gives an engine its GPU stage, if this PE has a GPU.
-func (nw *network) stage(e *proxy.Engine) error {
+func (nw *Network) stage(e *proxy.Engine) error {
 	if nw.GPU == nil {
 		return nil
 	}
@@ -257,7 +264,7 @@ func (nw *network) stage(e *proxy.Engine) error {
 }
 
 // atomicsOf returns the unit for atomic operations in the context of a device.
-func (nw *network) atomicsOf(dev *cuda.Device) (amo.By, error) {
+func (nw *Network) atomicsOf(dev *cuda.Device) (amo.By, error) {
 	u, err := nw.GPU.Unit(dev)
 	return amo.By{Unit: u, Dev: dev}, err
 }
@@ -267,7 +274,7 @@ func (nw *network) atomicsOf(dev *cuda.Device) (amo.By, error) {
 // the GPU. It is left out where it helps little: where the NIC reaches the heap, so that only small
 // messages use streams, and where the heap belongs to the program's context, to which the driver
 // ties copies of its memory (SHMEM_GPU_SHARE=ipc).
-func (nw *network) needsApart(c fabric.Caps) bool {
+func (nw *Network) needsApart(c fabric.Caps) bool {
 	return nw.inGPU() && nw.GPU.Heap().Path() == devmem.VMM && !(nw.registers() && c.GPU)
 }
 
@@ -282,11 +289,11 @@ func providerName(asked, opened string) string {
 }
 
 // exchangeEndpoints sends this PE's endpoints to every PE, and returns those of all.
-func (nw *network) exchangeEndpoints() ([][]endpointInfo, error) {
-	var mine []endpointInfo
+func (nw *Network) exchangeEndpoints() ([][]EndpointInfo, error) {
+	var mine []EndpointInfo
 	for i, e := range nw.Engines {
 		end := e.Endpoint()
-		c := endpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider}
+		c := EndpointInfo{Addr: end.Addr, Base: end.Base, Key: end.Key, Window: end.Window, Provider: e.Caps().Provider}
 		if s := nw.stages[i]; s != nil {
 			gpu := s.Endpoint()
 			c.Device, c.Atomics, c.Extents, c.Flushes = gpu.Device, gpu.Atomics, gpu.Extents, gpu.Flushes
@@ -301,15 +308,15 @@ func (nw *network) exchangeEndpoints() ([][]endpointInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := codec.DecodeAll[[]endpointInfo](everybody)
+	all, err := codec.DecodeAll[[]EndpointInfo](everybody)
 	if err != nil {
 		return nil, err
 	}
-	return all, match(all, len(mine))
+	return all, Match(all, len(mine))
 }
 
-// match refuses endpoints that cannot talk to each other.
-func match(all [][]endpointInfo, n int) error {
+// Match refuses endpoints that cannot talk to each other.
+func Match(all [][]EndpointInfo, n int) error {
 	for pe, infos := range all {
 		if len(infos) != n {
 			return fmt.Errorf("PE %d opened %d endpoints and another %d (start every PE with the same version of the library)", pe, len(infos), n)

@@ -1,4 +1,4 @@
-package job
+package network
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/proxy/gpustage"
 )
 
-// endpointInfo is what every PE tells every other about each of its open endpoints.
-type endpointInfo struct {
+// EndpointInfo is what every PE tells every other about each of its open endpoints.
+type EndpointInfo struct {
 	Addr     []byte
 	Base     uint64
 	Key      uint64
@@ -33,7 +33,7 @@ var _ registration.Registrant = nicEnd{}
 
 // useStage gives an engine its GPU stage. It moves this PE's GPU memory by m; if m is nil, it moves
 // only that of other PEs.
-func (nw *network) useStage(i int, m gpustage.Memory) error {
+func (nw *Network) useStage(i int, m gpustage.Memory) error {
 	e := nw.Engines[i]
 	// All engines together pin as much memory as one would.
 	s, err := gpustage.New(e.Host(), m, gpustage.Config{Chunks: max(2, gpustage.Chunks/nw.Proxies)})
@@ -46,7 +46,7 @@ func (nw *network) useStage(i int, m gpustage.Memory) error {
 }
 
 // connect gives an engine, and its GPU stage, the endpoints of all PEs.
-func (nw *network) connect(i int, infos [][]endpointInfo) ([]proxy.Endpoint, error) {
+func (nw *Network) connect(i int, infos [][]EndpointInfo) ([]proxy.Endpoint, error) {
 	job := nw.Boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i))
 	ends, stages := make([]proxy.Endpoint, len(infos)), make([]gpustage.Endpoint, len(infos))
 	for pe, of := range infos {
@@ -70,7 +70,7 @@ func (nw *network) connect(i int, infos [][]endpointInfo) ([]proxy.Endpoint, err
 }
 
 // mapPeers lets copies reach the heaps of this host that are mapped here.
-func (nw *network) mapPeers(s *gpustage.Stage) {
+func (nw *Network) mapPeers(s *gpustage.Stage) {
 	for _, pe := range nw.Nodes.Peers(nw.Me) {
 		if nw.Heaps.Copies(pe) {
 			s.Map(fabric.PE(pe), nw.Heaps.Mapped(pe))

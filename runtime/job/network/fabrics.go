@@ -1,4 +1,4 @@
-package job
+package network
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ type nicInfo struct {
 }
 
 // nicInfos sends this PE's nicInfo to every PE, and returns those of all.
-func (nw *network) nicInfos(n *nics) ([]nicInfo, error) {
+func (nw *Network) nicInfos(n *nics) ([]nicInfo, error) {
 	mine := nicInfo{NICs: len(n.NICs()), Fabric: n.Fabric()}
 	if mine.Fabric != "" {
 		mine.Fabrics, mine.Version = n.Fabrics(), n.Version()
@@ -35,7 +35,7 @@ func (nw *network) nicInfos(n *nics) ([]nicInfo, error) {
 }
 
 // agreeOnFabric moves this PE's NICs to the fabric that the job takes.
-func (nw *network) agreeOnFabric(n *nics, infos []nicInfo) error {
+func (nw *Network) agreeOnFabric(n *nics, infos []nicInfo) error {
 	fabric, err := commonFabric(infos)
 	if err != nil || fabric == "" || fabric == n.Fabric() {
 		return err

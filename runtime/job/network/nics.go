@@ -1,4 +1,4 @@
-package job
+package network
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ type nics struct {
 }
 
 // chooseNICs chooses NICs on the fabric of the job, and learns whether any PE has several.
-func (nw *network) chooseNICs() (*nics, error) {
+func (nw *Network) chooseNICs() (*nics, error) {
 	if err := nw.exchangeGPUs(); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (nw *network) chooseNICs() (*nics, error) {
 }
 
 // exchangeGPUs learns which GPUs the neighbours have. It is collective if some PE has one.
-func (nw *network) exchangeGPUs() error {
+func (nw *Network) exchangeGPUs() error {
 	if !nw.Heaps.SomeGPU() {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (nw *network) exchangeGPUs() error {
 }
 
 // openProvider opens the network of an engine. It records the traffic if the settings ask for that.
-func (nw *network) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
+func (nw *Network) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
 	c := credit.Config(nw.NPEs)
 	c.GPU = nw.registers()
 	nw.askFor(&c)
@@ -83,14 +83,14 @@ func (nw *network) openProvider(n *nics, i int, track *trace.Track) (fabric.Prov
 }
 
 // askFor asks a provider for what SHMEM_REQUIRE names, if the provider does that only on request.
-func (nw *network) askFor(c *fabric.Config) {
+func (nw *Network) askFor(c *fabric.Config) {
 	c.Fence = c.Fence || slices.Contains(nw.Settings.Require, "fence")
 	c.Atomics = c.Atomics || slices.Contains(nw.Settings.Require, "atomics")
 	c.Data = c.Data || slices.Contains(nw.Settings.Require, "data")
 }
 
 // openPlain opens the network, with the faults that the settings ask for.
-func (nw *network) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
+func (nw *Network) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
 	plan := nw.Chaos
 	if plan == nil {
 		return nw.openNICs(n, c)
@@ -103,7 +103,7 @@ func (nw *network) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, 
 }
 
 // openNICs opens an endpoint on each NIC. If all PEs have one NIC, the endpoint is used directly.
-func (nw *network) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
+func (nw *Network) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 	if !n.several {
 		ends, err := n.Open(c)
 		if err != nil {
@@ -132,7 +132,7 @@ func (nw *network) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 }
 
 // FirstNIC returns the NIC for small operations; "" without a network.
-func (nw *network) FirstNIC() string {
+func (nw *Network) FirstNIC() string {
 	if nw == nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package job
+package network
 
 import (
 	"errors"
@@ -22,13 +22,13 @@ const lockPatience = 200 * time.Millisecond
 
 // PeerStatus returns how far the first engine is with a PE; with asked, also when nothing is
 // remarkable.
-func (nw *network) PeerStatus(pe topo.PE, asked bool) (text string, had bool) {
+func (nw *Network) PeerStatus(pe topo.PE, asked bool) (text string, had bool) {
 	had = nw.Engine.TryLocked(lockPatience, func() { text = nw.Engine.Report.PeerStatus(fabric.PE(pe), asked) })
 	return text, had
 }
 
 // Probe asks PEs whether they are there, and some of them what they do.
-func (nw *network) Probe(doing, there []topo.PE) {
+func (nw *Network) Probe(doing, there []topo.PE) {
 	nw.Engine.TryLocked(lockPatience, func() {
 		for _, pe := range doing {
 			nw.Engine.Report.Probe(fabric.PE(pe))
@@ -41,19 +41,19 @@ func (nw *network) Probe(doing, there []topo.PE) {
 }
 
 // Ping asks a PE for a sign of life.
-func (nw *network) Ping(pe topo.PE) (sent, had bool) {
+func (nw *Network) Ping(pe topo.PE) (sent, had bool) {
 	st := proxy.Done
 	had = nw.Engine.TryLocked(lockPatience, func() { st = nw.Engine.Ping(fabric.PE(pe)) })
 	return st == proxy.Done, had
 }
 
 // Socket returns where a PE listens, if the provider has sockets.
-func (nw *network) Socket(pe topo.PE) (netip.AddrPort, bool) {
+func (nw *Network) Socket(pe topo.PE) (netip.AddrPort, bool) {
 	return nw.Engine.Report.Socket(fabric.PE(pe))
 }
 
 // Lose makes all engines go on without a PE.
-func (nw *network) Lose(pe topo.PE, fate string) {
+func (nw *Network) Lose(pe topo.PE, fate string) {
 	if nw == nil {
 		return
 	}
@@ -63,7 +63,7 @@ func (nw *network) Lose(pe topo.PE, fate string) {
 }
 
 // BeginLoan tells the engines of a loan.
-func (nw *network) BeginLoan(loan gpustage.Loan) {
+func (nw *Network) BeginLoan(loan gpustage.Loan) {
 	if nw == nil {
 		return
 	}
@@ -73,7 +73,7 @@ func (nw *network) BeginLoan(loan gpustage.Loan) {
 }
 
 // EndLoan makes NICs release a loan.
-func (nw *network) EndLoan(loan gpustage.Loan) (err error) {
+func (nw *Network) EndLoan(loan gpustage.Loan) (err error) {
 	if nw == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (nw *network) EndLoan(loan gpustage.Loan) (err error) {
 }
 
 // Rings returns the engines with their loops, for rings.
-func (nw *network) Rings() (by []rings.By) {
+func (nw *Network) Rings() (by []rings.By) {
 	if nw == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (nw *network) Rings() (by []rings.By) {
 }
 
 // Shown returns what each engine shows of itself.
-func (nw *network) Shown() (ends []*report.Shown) {
+func (nw *Network) Shown() (ends []*report.Shown) {
 	if nw == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (nw *network) Shown() (ends []*report.Shown) {
 }
 
 // CountOf returns what the engines have counted of their work with a PE.
-func (nw *network) CountOf(pe int) (all [layout.Counted]uint64) {
+func (nw *Network) CountOf(pe int) (all [layout.Counted]uint64) {
 	if nw == nil {
 		return all
 	}
@@ -120,12 +120,12 @@ func (nw *network) CountOf(pe int) (all [layout.Counted]uint64) {
 }
 
 // Provider returns the name of the provider for messages.
-func (nw *network) Provider() string {
+func (nw *Network) Provider() string {
 	return providerName(nw.Settings.Provider, nw.Engine.Caps().Provider)
 }
 
 // Text returns what the banner says of the network.
-func (nw *network) Text() string {
+func (nw *Network) Text() string {
 	c := nw.Engine.Caps()
 	text := fmt.Sprintf("%s on %s", nw.Provider(), c.Domain)
 	if nw.fabric != "" {

@@ -1,4 +1,4 @@
-package job
+package network
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ const cacheRegions = 1024
 // keepRegistered makes an engine keep callers' memory registered, if its provider needs registered
 // memory and the system can report when the memory changes. Elsewhere each operation registers its
 // own buffer, which is slower and as correct.
-func (nw *network) keepRegistered(e *proxy.Engine) {
+func (nw *Network) keepRegistered(e *proxy.Engine) {
 	size := nw.Settings.RegistrationCache
 	if nw.Cached = !e.Caps().LocalMR; nw.Cached {
 		return // no buffer needs to be registered

@@ -1,4 +1,4 @@
-package job
+package network
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ const flights = 3
 
 // Flight returns the flight recorder's events with a PE, as lines to print below a report. With -1
 // it takes the PEs with operations under way, and those heard of last.
-func (nw *network) Flight(of int) (lines []string) {
+func (nw *Network) Flight(of int) (lines []string) {
 	if nw == nil || of >= 0 && nw.Nodes.Node(topo.PE(of)) == nw.Nodes.Node(nw.Me) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package job
+package network
 
 import (
 	"fmt"
@@ -21,12 +21,12 @@ type openFiles struct {
 }
 
 // filesFor returns how many descriptors the endpoints on that many NICs keep.
-func (nw *network) filesFor(nics int) int { return filesPerNIC * nics * nw.Proxies }
+func (nw *Network) filesFor(nics int) int { return filesPerNIC * nics * nw.Proxies }
 
 // checkFiles refuses a network of so many NICs that it could not be opened, or that it would open
 // and then never connect: a provider that cannot accept a connection does not report it, and the PE
 // at the other end waits.
-func (nw *network) checkFiles(f openFiles, nics int) error {
+func (nw *Network) checkFiles(f openFiles, nics int) error {
 	need := nw.filesFor(nics)
 	if f.left > need {
 		return nil
@@ -39,7 +39,7 @@ func (nw *network) checkFiles(f openFiles, nics int) error {
 }
 
 // warnOfFiles logs how many PEs the connections of a network on that many NICs can reach.
-func (nw *network) warnOfFiles(f openFiles, nics int) {
+func (nw *Network) warnOfFiles(f openFiles, nics int) {
 	left, remote := f.left-nw.filesFor(nics), nw.NPEs-len(nw.Nodes.Peers(nw.Me))
 	if reach := left / (nics * nw.Proxies); reach < remote {
 		nw.Log.Printf("fabric", config.LogWarn, "RLIMIT_NOFILE of %d leaves %d open files: a network that keeps one for each PE, as tcp, "+
