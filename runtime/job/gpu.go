@@ -124,11 +124,11 @@ func (j *Job) someApart() (bool, error) {
 // Lend takes a block of the heap for what GPU.Look has found. The other PEs of the node do so at the
 // same time.
 func (j *Job) Lend(size, offset uint64) (heap.Offset, error) {
-	return j.GPU.Lend(j.Heap, j.Network, size, offset)
+	return j.GPU.Lend(j.Heap, j.Network.Loans(), size, offset)
 }
 
 // TakeBack ends the loan of the block that contains an offset.
-func (j *Job) TakeBack(off heap.Offset) error { return j.GPU.TakeBack(j.Heap, j.Network, off) }
+func (j *Job) TakeBack(off heap.Offset) error { return j.GPU.TakeBack(j.Heap, j.Network.Loans(), off) }
 
 // staged reports whether bytes of this PE's heap reach the network through main memory. If NICs or
 // copies between GPUs take them from where they are, that is sooner than through a cell of a ring.

@@ -37,6 +37,6 @@ func (j *Job) openNetwork(o *Options) error {
 	if err := j.Network.Open(); err != nil {
 		return err
 	}
-	j.Engine, j.Engines, j.Watch.Network = j.Network.Engine, j.Network.Engines, j.Network
+	j.Engine, j.Engines, j.Watch.Network = j.Network.Engine, j.Network.Engines, j.Network.Peers()
 	return nil
 }

@@ -184,9 +184,8 @@ runtime/job/process:
     # files and calls of the kernel
 runtime/job/reach: runtime/config runtime/gpu runtime/pathmap runtime/topo
     # addresses, from a GPU and a memory file that it knows by interfaces
-runtime/job/registration: fabric runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/devmem runtime/proxy/gpustage runtime/shmerr
-    # the heap of a GPU and an endpoint, both by interfaces of its own; it names the driver's GPU
-    # only to report its flushes under a name
+runtime/job/registration: fabric runtime/config runtime/gpu runtime/heap/devmem runtime/proxy/gpustage runtime/shmerr
+    # the heap of a GPU and an endpoint, both by interfaces of its own
 runtime/job/rings: queue runtime/config runtime/proxy/call runtime/proxy/loop runtime/shmlog runtime/trace
     # consumers of rings; an engine by the interface of the loop
 runtime/job/statics: runtime/config

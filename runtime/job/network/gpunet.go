@@ -11,8 +11,11 @@ func (nw *Network) registers() bool {
 	return nw.inGPU() && nw.Settings.GPUNet.Reaches()
 }
 
+// flusher names the proxy in reports about flushes of what NICs have written.
+const flusher = "a proxy that acts on what a NIC wrote"
+
 // register lets the NIC of an engine reach the heap.
-func (nw *Network) register(e nicEnd) error {
+func (nw *Network) register(e *nicEnd) error {
 	g := nw.GPU
 	if g.NICs == nil {
 		neighbours := 0
@@ -22,7 +25,7 @@ func (nw *Network) register(e nicEnd) error {
 			}
 		}
 		g.NICs = registration.New(registration.Config{
-			GPU: registration.GPUOf(g.Device()), Heap: g.Address(nw.Nodes.Rank(nw.Me)), Want: nw.Settings.GPUNet, VMM: g.Heap().Path() == devmem.VMM,
+			GPU: g.Device(), Flush: g.Device().For(flusher).FlushWrites, Heap: g.Address(nw.Nodes.Rank(nw.Me)), Want: nw.Settings.GPUNet, VMM: g.Heap().Path() == devmem.VMM,
 			All: neighbours > 1 && !nw.Settings.DisableP2P,
 			Log: func(level config.LogLevel, format string, args ...any) { nw.Log.Printf("gpu", level, format, args...) },
 		})

@@ -221,7 +221,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	if err := nw.stage(e); err != nil || !nw.registers() {
 		return err
 	}
-	return nw.register(nicEnd{e, nw.stages[i]})
+	return nw.register(&nicEnd{e, nw.stages[i]})
 }
 
 // stage gives an engine its GPU stage, if this PE has a GPU.

@@ -20,36 +20,42 @@ import (
 // the GPU driver may hold it for long.
 const lockPatience = 200 * time.Millisecond
 
+// Peers is what the first engine knows of other PEs.
+type Peers struct{ e *proxy.Engine }
+
+// Peers returns what is known of other PEs.
+func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
+
 // PeerStatus returns how far the first engine is with a PE; with asked, also when nothing is
 // remarkable.
-func (nw *Network) PeerStatus(pe topo.PE, asked bool) (text string, had bool) {
-	had = nw.Engine.TryLocked(lockPatience, func() { text = nw.Engine.Report.PeerStatus(fabric.PE(pe), asked) })
+func (p *Peers) PeerStatus(pe topo.PE, asked bool) (text string, had bool) {
+	had = p.e.TryLocked(lockPatience, func() { text = p.e.Report.PeerStatus(fabric.PE(pe), asked) })
 	return text, had
 }
 
 // Probe asks PEs whether they are there, and some of them what they do.
-func (nw *Network) Probe(doing, there []topo.PE) {
-	nw.Engine.TryLocked(lockPatience, func() {
+func (p *Peers) Probe(doing, there []topo.PE) {
+	p.e.TryLocked(lockPatience, func() {
 		for _, pe := range doing {
-			nw.Engine.Report.Probe(fabric.PE(pe))
-			nw.Engine.Ask(fabric.PE(pe))
+			p.e.Report.Probe(fabric.PE(pe))
+			p.e.Ask(fabric.PE(pe))
 		}
 		for _, pe := range there {
-			nw.Engine.Report.Probe(fabric.PE(pe))
+			p.e.Report.Probe(fabric.PE(pe))
 		}
 	})
 }
 
 // Ping asks a PE for a sign of life.
-func (nw *Network) Ping(pe topo.PE) (sent, had bool) {
+func (p *Peers) Ping(pe topo.PE) (sent, had bool) {
 	st := proxy.Done
-	had = nw.Engine.TryLocked(lockPatience, func() { st = nw.Engine.Ping(fabric.PE(pe)) })
+	had = p.e.TryLocked(lockPatience, func() { st = p.e.Ping(fabric.PE(pe)) })
 	return st == proxy.Done, had
 }
 
 // Socket returns where a PE listens, if the provider has sockets.
-func (nw *Network) Socket(pe topo.PE) (netip.AddrPort, bool) {
-	return nw.Engine.Report.Socket(fabric.PE(pe))
+func (p *Peers) Socket(pe topo.PE) (netip.AddrPort, bool) {
+	return p.e.Report.Socket(fabric.PE(pe))
 }
 
 // Lose makes all engines go on without a PE.
@@ -62,23 +68,31 @@ func (nw *Network) Lose(pe topo.PE, fate string) {
 	}
 }
 
-// BeginLoan tells the engines of a loan.
-func (nw *Network) BeginLoan(loan gpustage.Loan) {
+// Loans are the GPU stages, which learn of loans, with their engines.
+type Loans struct {
+	engines []*proxy.Engine
+	stages  []*gpustage.Stage
+}
+
+// Loans returns the stages that learn of loans; none of a nil network.
+func (nw *Network) Loans() *Loans {
 	if nw == nil {
-		return
+		return &Loans{}
 	}
-	for i, e := range nw.Engines {
-		e.Locked(func() { nw.stages[i].BeginLoan(loan) })
+	return &Loans{nw.Engines, nw.stages}
+}
+
+// BeginLoan tells the stages of a loan.
+func (l *Loans) BeginLoan(loan gpustage.Loan) {
+	for i, e := range l.engines {
+		e.Locked(func() { l.stages[i].BeginLoan(loan) })
 	}
 }
 
 // EndLoan makes NICs release a loan.
-func (nw *Network) EndLoan(loan gpustage.Loan) (err error) {
-	if nw == nil {
-		return nil
-	}
-	for i, e := range nw.Engines {
-		e.Locked(func() { err = errors.Join(err, nw.stages[i].EndLoan(loan)) })
+func (l *Loans) EndLoan(loan gpustage.Loan) (err error) {
+	for i, e := range l.engines {
+		e.Locked(func() { err = errors.Join(err, l.stages[i].EndLoan(loan)) })
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"libshmem/fabric"
-	"libshmem/runtime/job/registration"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 )
@@ -25,11 +24,17 @@ type EndpointInfo struct {
 
 // nicEnd is an endpoint whose NIC may reach the user heap in GPU memory.
 type nicEnd struct {
-	*proxy.Engine
-	*gpustage.Stage
+	e *proxy.Engine
+	s *gpustage.Stage
 }
 
-var _ registration.Registrant = nicEnd{}
+func (n *nicEnd) Caps() fabric.Caps      { return n.e.Caps() }
+func (n *nicEnd) Locked(f func())        { n.e.Locked(f) }
+func (n *nicEnd) FlushBy(f func() error) { n.s.FlushBy(f) }
+func (n *nicEnd) UnregisterHeap() error  { return n.s.UnregisterHeap() }
+func (n *nicEnd) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMemory) error {
+	return n.s.RegisterHeap(offset, loan, m)
+}
 
 // useStage gives an engine its GPU stage. It moves this PE's GPU memory by m; if m is nil, it moves
 // only that of other PEs.

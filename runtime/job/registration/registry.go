@@ -14,7 +14,6 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/gpu/cuda"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/shmerr"
@@ -27,22 +26,7 @@ type exporter interface {
 	Facts() gpu.Facts
 	ExportDMABuf(a gpu.Address, n uint64) (fd int, err error)
 	SyncMemops(a gpu.Address) error
-	FlushWrites(all bool) error
 }
-
-// flusher names the proxy in reports about flushes of what NICs have written.
-const flusher = "a proxy that acts on what a NIC wrote"
-
-// nicGPU is a GPU whose flushes are reported as those of the flusher.
-type nicGPU struct {
-	*cuda.Device
-	flushes *cuda.Device
-}
-
-// GPUOf returns the driver's GPU as a registry needs it.
-func GPUOf(dev *cuda.Device) exporter { return nicGPU{dev, dev.For(flusher)} }
-
-func (g nicGPU) FlushWrites(all bool) error { return g.flushes.FlushWrites(all) }
 
 // Registrant is the endpoint that a heap is registered with: a nicEnd.
 type Registrant interface {
@@ -55,12 +39,14 @@ type Registrant interface {
 
 // Config is the heap and what is known of it.
 type Config struct {
-	GPU  exporter
-	Heap gpu.Address
-	Want config.GPUNet // auto, or one path
-	VMM  bool          // the heap grows
-	All  bool          // other GPUs load from it, too
-	Log  func(level config.LogLevel, format string, args ...any)
+	GPU exporter
+	// Flush completes what NICs have written, for the GPU alone or for all readers.
+	Flush func(all bool) error
+	Heap  gpu.Address
+	Want  config.GPUNet // auto, or one path
+	VMM   bool          // the heap grows
+	All   bool          // other GPUs load from it, too
+	Log   func(level config.LogLevel, format string, args ...any)
 }
 
 // New returns a registry without endpoints.
@@ -140,7 +126,7 @@ func (r *Registry) flush() func() error {
 	if order >= orderedForAll || order >= orderedForOwner && !r.All {
 		return nil
 	}
-	return func() error { return r.GPU.FlushWrites(r.All) }
+	return func() error { return r.Flush(r.All) }
 }
 
 // allows says why a path cannot be used, as far as that is known before a try.

@@ -30,7 +30,7 @@ func Open(dev *cuda.Device, job onstream.Job, apart bool, file string) (*Calls, 
 		}
 		s.bounce, job.Bounce, job.GPU = room, room.at, dev.Number()
 	}
-	s.calls = onstream.Open(streamDevice{dev}, job, file)
+	s.calls = onstream.Open(&streamDevice{dev}, job, file)
 	return s, nil
 }
 
@@ -51,24 +51,46 @@ func (s *Calls) Close() error {
 }
 
 // streamDevice is a GPU for package onstream.
-type streamDevice struct{ *cuda.Device }
+type streamDevice struct{ dev *cuda.Device }
 
-func (d streamDevice) Load(image []byte) (onstream.Code, error) {
-	m, err := d.LoadModule(image)
+func (d *streamDevice) Facts() gpu.Facts                           { return d.dev.Facts() }
+func (d *streamDevice) SyncStream(s gpu.Stream) error              { return d.dev.SyncStream(s) }
+func (d *streamDevice) Pointer(a gpu.Address) (gpu.Pointer, error) { return d.dev.Pointer(a) }
+
+func (d *streamDevice) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
+	return d.dev.CopyAsync(s, to, from, n)
+}
+
+func (d *streamDevice) Write64(s gpu.Stream, a gpu.Address, value uint64) error {
+	return d.dev.Write64(s, a, value)
+}
+
+func (d *streamDevice) Write32(s gpu.Stream, a gpu.Address, value uint32) error {
+	return d.dev.Write32(s, a, value)
+}
+
+func (d *streamDevice) Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Condition) error {
+	return d.dev.Wait64(s, a, value, until)
+}
+
+func (d *streamDevice) Load(image []byte) (onstream.Code, error) {
+	m, err := d.dev.LoadModule(image)
 	if err != nil {
 		return nil, err
 	}
-	return streamCode{m, d.Device}, nil
+	return &streamCode{m, d.dev}, nil
 }
 
 type streamCode struct {
-	*cuda.Module
+	m   *cuda.Module
 	dev *cuda.Device
 }
 
+func (c *streamCode) Close() error { return c.m.Close() }
+
 // Give fails if the file is of another release than the library.
-func (c streamCode) Give(job gpu.Address, n uint64) error {
-	at, have, err := c.Global("shmemi_job")
+func (c *streamCode) Give(job gpu.Address, n uint64) error {
+	at, have, err := c.m.Global("shmemi_job")
 	if err == nil && have != n {
 		err = errors.New("its state has another size (install it with the library, from one build)")
 	}
@@ -78,11 +100,11 @@ func (c streamCode) Give(job gpu.Address, n uint64) error {
 	return c.dev.Copy(at, job, n)
 }
 
-func (c streamCode) Kernel(name string) (onstream.Kernel, error) {
-	f, err := c.Function(name)
+func (c *streamCode) Kernel(name string) (onstream.Kernel, error) {
+	f, err := c.m.Function(name)
 	return onstream.Kernel(f), err
 }
 
-func (c streamCode) Launch(k onstream.Kernel, blocks, threads uint32, s gpu.Stream, call *queue.StreamCall) error {
+func (c *streamCode) Launch(k onstream.Kernel, blocks, threads uint32, s gpu.Stream, call *queue.StreamCall) error {
 	return c.dev.LaunchOne(cuda.Function(k), blocks, threads, s, unsafe.Pointer(call))
 }
