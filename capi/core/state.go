@@ -55,10 +55,10 @@ func fill(s *State, j *job.Job) {
 	if j.GPU != nil && !j.Config.DisableP2P {
 		s.p2p = 1
 	}
-	if j.GPU != nil || j.Config.Checks == config.ChecksFull || !j.FastPath() {
+	if j.GPU != nil || j.Config.Checks == config.ChecksFull || !j.Ranges.FastPath() {
 		s.fastBase = bases(j, nil, nil)
 	}
-	if j.FastOrder() {
+	if j.Ranges.FastOrder() {
 		s.unseen = 1
 	}
 	if j.Heaps.GrowTogether() {
@@ -78,7 +78,7 @@ func fill(s *State, j *job.Job) {
 	s.nodeLeaders = numbers(leaders)
 	s.node = uint32(j.Nodes.Node(j.Me))
 	s.nodeOf = nodes(j)
-	s.gpuFirst = numbers(j.GPUFirst())
+	s.gpuFirst = numbers(j.GPUFirst)
 	s.teamsOffset = j.Layout.TeamsOffset
 	s.teamSize = j.Layout.TeamSize
 	s.agreeSize = j.Layout.AgreeSize

@@ -66,18 +66,6 @@ func (j *Job) watchDriver(asked func() uint32) {
 	}
 }
 
-// commit is collective among the PEs of the node with heaps in GPU memory.
-func (j *Job) commit(end uint64) error {
-	err := j.GPU.Commit(end)
-	if err == nil && j.Heaps.InMain() {
-		err = j.segment.Commit(end)
-	}
-	if err == nil {
-		err = j.GPU.Reach(end)
-	}
-	return err
-}
-
 // closeGPU gives back what openGPU took. The driver is watched until nothing is asked of it.
 func (j *Job) closeGPU() error {
 	err := j.GPU.Release()

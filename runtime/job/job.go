@@ -75,11 +75,12 @@ type Job struct {
 	Engine  *proxy.Engine
 	Engines []*proxy.Engine
 	Place   place.Place // where this PE runs
+	// GPUFirst has, for each PE, the first PE with the same GPU.
+	GPUFirst []topo.PE
 	// GPU is nil if this PE needs none, or has none.
 	GPU *graphics.GPU
 
 	heap    config.HeapKind  // of this PE
-	gpus    []string         // of every PE, as nvidia-smi prints it; nil where none has one
 	kernels *kernels.Kernels // nil until they are asked for
 	// Stopper ends the waits of kernels.
 	Stopper kernels.Stopper
@@ -100,7 +101,7 @@ type Job struct {
 	driverWatch driverwatch.Watch
 	finalized   func()
 
-	ranges  Ranges
+	Ranges  Ranges // shown to a profiler
 	log     *shmlog.Log
 	trace   *trace.File // nil: nothing is traced
 	boot    bootstrap.Bootstrap
@@ -132,8 +133,8 @@ func Start(o Options) (*Job, error) {
 	if _, err := place.ReadSettings(cfg); err != nil {
 		return nil, err // even if no network is needed
 	}
-	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal, ranges: o.Ranges, finalized: o.Finalized}
-	if err := j.ranges.open(cfg.Ranges); err != nil {
+	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal, Ranges: o.Ranges, finalized: o.Finalized}
+	if err := j.Ranges.open(cfg.Ranges); err != nil {
 		return nil, err
 	}
 	if err := j.start(o, warnings); err != nil {
@@ -150,7 +151,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if j.log, err = shmlog.Open(j.Config, o.Stderr); err != nil {
 		return err
 	}
-	if j.Config.Ranges != 0 && j.ranges.live == 0 {
+	if j.Config.Ranges != 0 && j.Ranges.live == 0 {
 		j.log.Printf("pe", config.LogInfo, "SHMEM_NVTX: no profiler listens, nothing is shown (one sets NVTX_INJECTION64_PATH)")
 	}
 	if j.boot, err = choice.Join(j.Config, o.Environ, o.Given, j.log); err != nil {
@@ -162,7 +163,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err := j.planChaos(); err != nil {
 		return err
 	}
-	if err := j.openTrace(); err != nil {
+	if j.trace, err = openTrace(j.Config.Trace, j.Me); err != nil {
 		return err
 	}
 	if err := j.chooseHeap(o.Kernels || o.Nvshmem); err != nil {
@@ -175,7 +176,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 		for _, w := range warnings {
 			j.log.Say("config", config.LogWarn, w.String())
 		}
-		if err := j.inform(o.Stderr); err != nil {
+		if err := inform(j.Config, o.Stderr); err != nil {
 			return err
 		}
 	}
@@ -194,7 +195,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 			return err
 		}
 	}
-	if err := j.require(); err != nil {
+	if err := require(j.Config.Require, j.facts()); err != nil {
 		return err
 	}
 	j.Place.BindPE(j.Network.FirstNIC())
@@ -204,24 +205,22 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	return j.printMap()
 }
 
-// openTrace begins the file that SHMEM_TRACE names.
-func (j *Job) openTrace() error {
-	if j.Config.Trace == "" {
-		return nil
+// openTrace begins the file that SHMEM_TRACE names; nil: there is none.
+func openTrace(name string, me topo.PE) (*trace.File, error) {
+	if name == "" {
+		return nil, nil
 	}
 	host, _ := os.Hostname() // for people
-	var err error
-	j.trace, err = trace.Create(trace.Name(shmlog.Expand(j.Config.Trace), j.Me), j.Me, host)
-	return err
+	return trace.Create(trace.Name(shmlog.Expand(name), me), me, host)
 }
 
 // inform prints what SHMEM_VERSION and SHMEM_INFO ask for.
-func (j *Job) inform(w io.Writer) error {
-	if j.Config.Version {
+func inform(cfg *config.Config, w io.Writer) error {
+	if cfg.Version {
 		fmt.Fprintf(w, "shmem: libshmem %s, OpenSHMEM 1.6\n", libshmem.Version)
 	}
-	if j.Config.Info {
-		return j.Config.Print(w)
+	if cfg.Info {
+		return cfg.Print(w)
 	}
 	return nil
 }
@@ -319,7 +318,7 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 			return err
 		}
 	}
-	if err := j.tellGPUs(); err != nil {
+	if j.GPUFirst, err = j.sharers(); err != nil {
 		return err
 	}
 	if err := j.reserveWork(); err != nil {
@@ -381,8 +380,19 @@ func (j *Job) Statics() (statics.Statics, statics.Place, bool) {
 	return j.statics, statics.Place{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -int64(j.Layout.StaticsOffset)}, true
 }
 
-// Commit provides memory behind all live blocks of the heap.
-func (j *Job) Commit() error { return j.commit(j.Heap.End()) }
+// Commit provides memory behind all live blocks of the heap. It is collective among the PEs of the
+// node with heaps in GPU memory.
+func (j *Job) Commit() error {
+	end := j.Heap.End()
+	err := j.GPU.Commit(end)
+	if err == nil && j.Heaps.InMain() {
+		err = j.segment.Commit(end)
+	}
+	if err == nil {
+		err = j.GPU.Reach(end)
+	}
+	return err
+}
 
 // Abort asks the launcher to end the job, and ends the waits of this PE's kernels.
 func (j *Job) Abort(status int, reason string) {

@@ -31,7 +31,7 @@ func (j *Job) openNetwork(o *Options) error {
 		Me: j.Me, NPEs: j.NPEs, Nodes: j.Nodes, Settings: j.Config, Boot: j.boot, Proxies: j.proxies, Apart: j.apart,
 		Plan: j.segment.Plan(), Heaps: &j.Heaps, GPU: j.GPU, Place: &j.Place,
 		Front: wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted},
-		Chaos: j.chaos, Trace: j.trace, Show: j.ranges.proxy(),
+		Chaos: j.chaos, Trace: j.trace, Show: j.Ranges.proxy(),
 		Watch: j.Watch, DriverWatch: &j.driverWatch, Log: j.log, Report: j.Report, Fatal: o.Fatal,
 	})
 	if err := j.Network.Open(); err != nil {

@@ -41,7 +41,7 @@ func (r *Ranges) proxy() nvtx.Show {
 }
 
 // FastPath reports whether puts, gets and atomics may take the path that shows no ranges.
-func (j *Job) FastPath() bool { return j.ranges.live&config.RangesInline == 0 }
+func (r *Ranges) FastPath() bool { return r.live&config.RangesInline == 0 }
 
 // FastOrder reports the same for fences and quiets.
-func (j *Job) FastOrder() bool { return j.ranges.live&config.RangeMemOrder == 0 }
+func (r *Ranges) FastOrder() bool { return r.live&config.RangeMemOrder == 0 }

@@ -11,7 +11,7 @@ import (
 // demand is one requirement of SHMEM_REQUIRE that does not concern the network alone.
 type demand struct {
 	name string
-	has  func(j *Job) bool
+	has  func(f *facts) bool
 	why  string // the reason why it is not there
 	help string
 }
@@ -19,41 +19,62 @@ type demand struct {
 // demands lists them.
 var demands = []demand{
 	{
-		"network", func(j *Job) bool { return j.Network != nil },
+		"network", func(f *facts) bool { return f.network },
 		"all PEs share memory", "start the job on several hosts, or leave it out",
 	},
 	{
-		"gpu-heap", func(j *Job) bool { return j.heap == config.HeapDevice },
+		"gpu-heap", func(f *facts) bool { return f.gpuHeap },
 		"the heap is in main memory", "set SHMEM_HEAP=device, and see by shmem-info whether there is a GPU",
 	},
 	{
-		"gpu-direct", func(j *Job) bool { return j.heap == config.HeapDevice && !j.staged() },
+		"gpu-direct", func(f *facts) bool { return f.gpuHeap && !f.staged },
 		"NICs do not reach a heap in GPU memory", "SHMEM_LOG_LEVEL=info says why; SHMEM_GPU_NET names a way",
 	},
 	{
-		"registration-cache", func(j *Job) bool { return j.Network == nil || j.Network.Cached },
+		"registration-cache", func(f *facts) bool { return !f.network || f.cached },
 		"buffers outside the heap are registered for each operation", "SHMEM_LOG_LEVEL=info says why",
 	},
 }
 
+// facts are what SHMEM_REQUIRE may demand.
+type facts struct {
+	network  bool // some PEs share no memory
+	cached   bool // no operation over it registers its buffer
+	provider string
+	engines  []fabric.Caps
+	gpuHeap  bool
+	staged   bool // bytes of that heap reach the network through main memory
+}
+
+func (j *Job) facts() *facts {
+	f := &facts{gpuHeap: j.heap == config.HeapDevice, staged: j.staged()}
+	if j.Network != nil {
+		f.network, f.cached, f.provider = true, j.Network.Cached, j.Network.Provider()
+	}
+	for _, e := range j.Engines {
+		f.engines = append(f.engines, e.Caps())
+	}
+	return f
+}
+
 // require checks SHMEM_REQUIRE. It is called when everything is open.
-func (j *Job) require() error {
-	for _, name := range j.Config.Require {
-		if err := j.requireOne(name); err != nil {
+func require(words []string, f *facts) error {
+	for _, name := range words {
+		if err := f.requireOne(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (j *Job) requireOne(name string) error {
+func (f *facts) requireOne(name string) error {
 	missing := func(help string, format string, args ...any) error {
 		return &shmerr.Error{
 			Op: "require", Object: fmt.Sprintf("%q of SHMEM_REQUIRE", name), Cause: shmerr.Causef(shmerr.ErrUnsupported, format, args...), Remedy: help,
 		}
 	}
 	for _, d := range demands {
-		if d.name == name && !d.has(j) {
+		if d.name == name && !d.has(f) {
 			return missing(d.help, "%s", d.why)
 		}
 	}
@@ -62,10 +83,10 @@ func (j *Job) requireOne(name string) error {
 		if p.Name != name {
 			continue
 		}
-		for _, e := range j.Engines {
-			if c := e.Caps(); !p.Has(&c) {
+		for i := range f.engines {
+			if c := &f.engines[i]; !p.Has(c) {
 				return missing("shmem-info --fabric shows what there is, SHMEM_PROVIDER and SHMEM_NIC_LIST choose; or leave it out",
-					"with %s on %s it does not hold that %s", j.Network.Provider(), c.Domain, p.Text)
+					"with %s on %s it does not hold that %s", f.provider, c.Domain, p.Text)
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/network"
 	"libshmem/runtime/shmerr"
 )
 
@@ -26,10 +25,7 @@ func TestRequireKnowsItsWords(t *testing.T) {
 }
 
 func TestRequire(t *testing.T) {
-	job := func(words ...string) *Job {
-		return &Job{Config: &config.Config{Require: words}, heap: config.HeapHost}
-	}
-	if err := job("rdma", "fence", "registration-cache").require(); err != nil {
+	if err := require([]string{"rdma", "fence", "registration-cache"}, &facts{}); err != nil {
 		t.Errorf("of a network that is not needed: %v", err)
 	}
 	for word, want := range map[string]string{
@@ -37,13 +33,11 @@ func TestRequire(t *testing.T) {
 		"gpu-heap":   `require "gpu-heap" of SHMEM_REQUIRE: the heap is in main memory (set SHMEM_HEAP=device, and see by shmem-info whether there is a GPU)`,
 		"gpu-direct": `require "gpu-direct" of SHMEM_REQUIRE: NICs do not reach a heap in GPU memory (SHMEM_LOG_LEVEL=info says why; SHMEM_GPU_NET names a way)`,
 	} {
-		if err := job("rdma", word).require(); err == nil || err.Error() != want || !errors.Is(err, shmerr.ErrUnsupported) {
+		if err := require([]string{"rdma", word}, &facts{}); err == nil || err.Error() != want || !errors.Is(err, shmerr.ErrUnsupported) {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
-	j := job("registration-cache")
-	j.Network = new(network.Network)
-	if err := j.require(); err == nil {
+	if err := require([]string{"registration-cache"}, &facts{network: true}); err == nil {
 		t.Error("a cache that is off is taken for one")
 	}
 }

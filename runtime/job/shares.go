@@ -1,29 +1,32 @@
 package job
 
-import (
-	"libshmem/runtime/topo"
-)
+import "libshmem/runtime/topo"
 
-// tellGPUs tells every PE which GPU each has. Jobs without GPUs exchange nothing.
-func (j *Job) tellGPUs() error {
+// sharers tells every PE which GPU each has, as nvidia-smi prints it. Jobs without GPUs exchange
+// nothing.
+func (j *Job) sharers() ([]topo.PE, error) {
 	if !j.Heaps.SomeGPU() {
-		return nil
+		return gpuFirst(j.Nodes, make([]string, j.NPEs)), nil
 	}
 	own := ""
 	if j.GPU != nil {
 		own = j.GPU.Device().Facts().UUID
 	}
 	all, err := j.boot.Allgather([]byte(own))
-	for _, gpu := range all {
-		j.gpus = append(j.gpus, string(gpu))
+	if err != nil {
+		return nil, err
 	}
-	return err
+	gpus := make([]string, len(all))
+	for pe, gpu := range all {
+		gpus[pe] = string(gpu)
+	}
+	return gpuFirst(j.Nodes, gpus), nil
 }
 
-// GPUFirst returns, for each PE, the first PE that has the same GPU. PEs share a GPU on one node
-// only, and a PE without a GPU is alone.
-func (j *Job) GPUFirst() []topo.PE {
-	first := make([]topo.PE, j.NPEs)
+// gpuFirst returns, for each PE, the first PE that has the same GPU. PEs share a GPU on one node only,
+// and a PE without a GPU, "", is alone.
+func gpuFirst(nodes *topo.Nodes, gpus []string) []topo.PE {
+	first := make([]topo.PE, len(gpus))
 	type place struct {
 		node int
 		gpu  string
@@ -32,10 +35,10 @@ func (j *Job) GPUFirst() []topo.PE {
 	for i := range first {
 		pe := topo.PE(i)
 		first[i] = pe
-		if j.gpus == nil || j.gpus[i] == "" {
+		if gpus[i] == "" {
 			continue
 		}
-		at := place{j.Nodes.Node(pe), j.gpus[i]}
+		at := place{nodes.Node(pe), gpus[i]}
 		if other, ok := seen[at]; ok {
 			first[i] = other
 		} else {

@@ -46,8 +46,8 @@ var nvshmemDefects = []defect{
 	},
 	{
 		id: "nvshmem/gpus-of-all-nodes", file: "runtime/job/shares.go",
-		was:  "at := place{j.Nodes.Node(pe), j.gpus[i]}",
-		is:   "at := place{0, j.gpus[i]}",
+		was:  "at := place{nodes.Node(pe), gpus[i]}",
+		is:   "at := place{0, gpus[i]}",
 		user: "PEs of several nodes are in one SHMEMX_TEAM_SAME_GPU when the GPUs of the nodes have the same name",
 		by:   job("./tests/nvshmem", "^TestTeamsOfGPUs$"), says: `PE \d: (the PEs that share|how many share|how many leaders)`,
 	},
