@@ -45,7 +45,7 @@ func shmemgoCounterName(id C.int) *C.char {
 
 //export shmemgoCounter
 func shmemgoCounter(id, pe C.int, value *C.uint64_t) C.int {
-	v, ok := current.Counter(int(id), int(pe))
+	v, ok := current.Counters.One(int(id), int(pe))
 	if !ok {
 		return -1
 	}
@@ -55,7 +55,7 @@ func shmemgoCounter(id, pe C.int, value *C.uint64_t) C.int {
 
 //export shmemgoCounterNIC
 func shmemgoCounterNIC(id, nic C.int, value *C.uint64_t) C.int {
-	nics := current.NICs()
+	nics := current.Counters.NICs()
 	if nic < 0 || int(nic) >= len(nics) {
 		return -1
 	}
@@ -72,7 +72,7 @@ var nicName [64]C.char
 
 //export shmemgoNICName
 func shmemgoNICName(nic C.int) *C.char {
-	nics := current.NICs()
+	nics := current.Counters.NICs()
 	if nic < 0 || int(nic) >= len(nics) {
 		return nil
 	}

@@ -1,81 +1,80 @@
 package job
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"libshmem/fabric"
-	"libshmem/runtime/config"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/stats"
 	"libshmem/runtime/statuspage"
+	"libshmem/runtime/topo"
 )
 
-// openPage makes the status page of this PE.
-func (j *Job) openPage() error {
-	page, pe, err := statuspage.NewPE(j.Me, j.NPEs, len(j.Nodes.Members))
-	if err != nil {
-		return err
-	}
-	j.page, j.Live = page, pe
-	return nil
+// counters has what this PE and its engines count.
+type counters struct {
+	PEs     int            // of the job
+	Live    *statuspage.PE // in the status page of this PE
+	Shown   func() []*report.Shown
+	CountOf func(pe int) [layout.Counted]uint64 // what the engines count of their work with a PE
 }
 
-// Counters returns what this PE and its engines have counted so far.
-func (j *Job) Counters() stats.PE {
-	return stats.Collect(j.Live, j.Network.Shown())
+// All returns what this PE and its engines have counted so far.
+func (c *counters) All() stats.PE {
+	return stats.Collect(c.Live, c.Shown())
 }
 
 // AllPEs asks for a counter of all PEs together.
 const AllPEs = -1
 
-// Counter returns one counter of this PE, for its work with one other PE or with all of them. It
+// One returns one counter of this PE, for its work with one other PE or with all of them. It
 // returns false if there is no such counter, or if it is not kept for each PE.
-func (j *Job) Counter(number, pe int) (value uint64, ok bool) {
-	if number < 0 || number >= len(stats.Counters) || pe < AllPEs || pe >= j.NPEs {
+func (c *counters) One(number, pe int) (value uint64, ok bool) {
+	if number < 0 || number >= len(stats.Counters) || pe < AllPEs || pe >= c.PEs {
 		return 0, false
 	}
-	c := stats.Counters[number]
 	if pe == AllPEs {
-		all := j.Counters()
+		all := c.All()
 		return all.Values[number], true
 	}
-	if c.Scope != stats.Peer {
+	if stats.Counters[number].Scope != stats.Peer {
 		return 0, false
 	}
-	return j.Network.CountOf(pe)[number], true
+	return c.CountOf(pe)[number], true
 }
 
 // NICs returns what each NIC of this PE has carried.
-func (j *Job) NICs() []fabric.RailCount { return j.Counters().NICs }
+func (c *counters) NICs() []fabric.RailCount { return c.All().NICs }
 
-// tell prints what SHMEM_STATS asks for, when the program has ended its work. All PEs call it,
-// because the table of the job contains the counts of each.
-func (j *Job) tell() error {
-	if !j.tells {
-		return nil
-	}
-	mine := j.Counters()
-	var b strings.Builder
-	if j.Config.Stats == config.StatsAll {
-		if err := stats.One(&b, fmt.Sprintf("PE %d counted", j.Me), &mine); err != nil {
-			return err
-		}
-	}
-	all, err := j.boot.Allgather(mine.Encode())
-	if err == nil && j.Me == 0 {
-		err = j.tellAll(&b, all)
-	}
-	if b.Len() > 0 {
-		err = errors.Join(err, j.log.Print(b.String()))
-	}
-	if err != nil {
-		return fmt.Errorf("print the counters of the job: %w", err)
-	}
-	return nil
+// printing is how the counts of a job are printed.
+type printing struct {
+	Me       topo.PE
+	All      bool   // each PE's counts, and not only the table of the job
+	Hosts    int    // of the job
+	Provider string // of the network; "": there is none
+	// Gather gives the bytes of every PE to every PE.
+	Gather func(mine []byte) ([][]byte, error)
 }
 
-func (j *Job) tellAll(b *strings.Builder, all [][]byte) error {
+// Print returns the counts of this PE, if all are to be printed, and on PE 0 the table of the job.
+// It is collective. After an error the text has what could be had.
+func (c *counters) Print(p printing) (string, error) {
+	mine := c.All()
+	var b strings.Builder
+	if p.All {
+		if err := stats.One(&b, fmt.Sprintf("PE %d counted", p.Me), &mine); err != nil {
+			return "", err
+		}
+	}
+	all, err := p.Gather(mine.Encode())
+	if err == nil && p.Me == 0 {
+		err = c.table(&b, &p, all)
+	}
+	return b.String(), err
+}
+
+func (c *counters) table(b *strings.Builder, p *printing, all [][]byte) error {
 	var rows []stats.Row
 	for pe, encoded := range all {
 		r, err := stats.Decode(encoded)
@@ -85,14 +84,14 @@ func (j *Job) tellAll(b *strings.Builder, all [][]byte) error {
 		rows = append(rows, r)
 	}
 	hosts := "1 host"
-	if n := len(j.Nodes.Members); n != 1 {
-		hosts = fmt.Sprintf("%d hosts", n)
+	if p.Hosts != 1 {
+		hosts = fmt.Sprintf("%d hosts", p.Hosts)
 	}
-	title := fmt.Sprintf("%d PEs on %s counted", j.NPEs, hosts)
-	if j.Network != nil {
-		title += ", over " + j.Network.Provider()
+	title := fmt.Sprintf("%d PEs on %s counted", c.PEs, hosts)
+	if p.Provider != "" {
+		title += ", over " + p.Provider
 	}
-	if j.Config.Stats != config.StatsAll {
+	if !p.All {
 		title += " (SHMEM_STATS=all prints each PE's)"
 	}
 	return stats.Job(b, title, rows)

@@ -101,11 +101,12 @@ type Job struct {
 	driverWatch driverwatch.Watch
 	finalized   func()
 
-	Ranges  Ranges // shown to a profiler
-	log     *shmlog.Log
-	trace   *trace.File // nil: nothing is traced
-	boot    bootstrap.Bootstrap
-	segment *hostmem.Segment
+	Ranges   Ranges // shown to a profiler
+	log      *shmlog.Log
+	trace    *trace.File // nil: nothing is traced
+	boot     bootstrap.Bootstrap
+	segment  *hostmem.Segment
+	Counters counters
 	// Live is the part of the status page that shows this PE to other processes.
 	Live  *statuspage.PE
 	page  *statuspage.Page // the page that contains Live
@@ -195,6 +196,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 			return err
 		}
 	}
+	j.Counters = counters{PEs: j.NPEs, Live: j.Live, Shown: j.Network.Shown, CountOf: j.Network.CountOf}
 	if err := require(j.Config.Require, j.facts()); err != nil {
 		return err
 	}

@@ -1,0 +1,39 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/statuspage"
+)
+
+// openPage makes the status page of this PE.
+func (j *Job) openPage() error {
+	page, pe, err := statuspage.NewPE(j.Me, j.NPEs, len(j.Nodes.Members))
+	if err != nil {
+		return err
+	}
+	j.page, j.Live = page, pe
+	return nil
+}
+
+// tell prints what SHMEM_STATS asks for, when the program has ended its work. All PEs call it,
+// because the table of the job contains the counts of each.
+func (j *Job) tell() error {
+	if !j.tells {
+		return nil
+	}
+	p := printing{Me: j.Me, All: j.Config.Stats == config.StatsAll, Hosts: len(j.Nodes.Members), Gather: j.boot.Allgather}
+	if j.Network != nil {
+		p.Provider = j.Network.Provider()
+	}
+	text, err := j.Counters.Print(p)
+	if text != "" {
+		err = errors.Join(err, j.log.Print(text))
+	}
+	if err != nil {
+		return fmt.Errorf("print the counters of the job: %w", err)
+	}
+	return nil
+}
