@@ -17,6 +17,7 @@ import (
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/choice"
 	"libshmem/runtime/job/codec"
+	"libshmem/runtime/job/counters"
 	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/kernels"
@@ -106,7 +107,7 @@ type Job struct {
 	trace    *trace.File // nil: nothing is traced
 	boot     bootstrap.Bootstrap
 	segment  *hostmem.Segment
-	Counters counters
+	Counters counters.Counters
 	// Live is the part of the status page that shows this PE to other processes.
 	Live  *statuspage.PE
 	page  *statuspage.Page // the page that contains Live
@@ -196,7 +197,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 			return err
 		}
 	}
-	j.Counters = counters{PEs: j.NPEs, Live: j.Live, Shown: j.Network.Shown, CountOf: j.Network.CountOf}
+	j.Counters = counters.Counters{PEs: j.NPEs, Live: j.Live, Shown: j.Network.Shown, CountOf: j.Network.CountOf}
 	if err := require(j.Config.Require, j.facts()); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/counters"
 	"libshmem/runtime/statuspage"
 )
 
@@ -24,7 +25,7 @@ func (j *Job) tell() error {
 	if !j.tells {
 		return nil
 	}
-	p := printing{Me: j.Me, All: j.Config.Stats == config.StatsAll, Hosts: len(j.Nodes.Members), Gather: j.boot.Allgather}
+	p := counters.Printing{Me: j.Me, All: j.Config.Stats == config.StatsAll, Hosts: len(j.Nodes.Members), Gather: j.boot.Allgather}
 	if j.Network != nil {
 		p.Provider = j.Network.Provider()
 	}

@@ -169,6 +169,8 @@ runtime/job/choice: runtime/bootstrap/... runtime/config runtime/shmerr runtime/
     # picks the bootstrap, for the job and for cmd/shmem-doctor
 runtime/job/codec:
     # values and bytes, whatever they mean
+runtime/job/counters: fabric runtime/proxy/layout runtime/proxy/report runtime/stats runtime/statuspage runtime/topo
+    # counts of engines, by functions
 runtime/job/driverwatch: queue runtime/gpu runtime/gpu/cuda runtime/proxy/backlog
     # texts on the driver's calls, which are handed to it as a list
 runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/heap runtime/heap/devmem runtime/job/registration runtime/proxy/gpustage runtime/shmerr runtime/shmlog

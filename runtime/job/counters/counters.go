@@ -1,4 +1,7 @@
-package job
+// Package counters adds up what a PE and its engines have counted, and prints it at the end of a job.
+// The counts themselves are in the status page and in the engines, and what they are called is in
+// runtime/stats. Any goroutine may ask for them.
+package counters
 
 import (
 	"fmt"
@@ -12,8 +15,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// counters has what this PE and its engines count.
-type counters struct {
+// Counters has what this PE and its engines count.
+type Counters struct {
 	PEs     int            // of the job
 	Live    *statuspage.PE // in the status page of this PE
 	Shown   func() []*report.Shown
@@ -21,7 +24,7 @@ type counters struct {
 }
 
 // All returns what this PE and its engines have counted so far.
-func (c *counters) All() stats.PE {
+func (c *Counters) All() stats.PE {
 	return stats.Collect(c.Live, c.Shown())
 }
 
@@ -30,7 +33,7 @@ const AllPEs = -1
 
 // One returns one counter of this PE, for its work with one other PE or with all of them. It
 // returns false if there is no such counter, or if it is not kept for each PE.
-func (c *counters) One(number, pe int) (value uint64, ok bool) {
+func (c *Counters) One(number, pe int) (value uint64, ok bool) {
 	if number < 0 || number >= len(stats.Counters) || pe < AllPEs || pe >= c.PEs {
 		return 0, false
 	}
@@ -45,10 +48,10 @@ func (c *counters) One(number, pe int) (value uint64, ok bool) {
 }
 
 // NICs returns what each NIC of this PE has carried.
-func (c *counters) NICs() []fabric.RailCount { return c.All().NICs }
+func (c *Counters) NICs() []fabric.RailCount { return c.All().NICs }
 
-// printing is how the counts of a job are printed.
-type printing struct {
+// Printing is how the counts of a job are printed.
+type Printing struct {
 	Me       topo.PE
 	All      bool   // each PE's counts, and not only the table of the job
 	Hosts    int    // of the job
@@ -59,7 +62,7 @@ type printing struct {
 
 // Print returns the counts of this PE, if all are to be printed, and on PE 0 the table of the job.
 // It is collective. After an error the text has what could be had.
-func (c *counters) Print(p printing) (string, error) {
+func (c *Counters) Print(p Printing) (string, error) {
 	mine := c.All()
 	var b strings.Builder
 	if p.All {
@@ -74,7 +77,7 @@ func (c *counters) Print(p printing) (string, error) {
 	return b.String(), err
 }
 
-func (c *counters) table(b *strings.Builder, p *printing, all [][]byte) error {
+func (c *Counters) table(b *strings.Builder, p *Printing, all [][]byte) error {
 	var rows []stats.Row
 	for pe, encoded := range all {
 		r, err := stats.Decode(encoded)
