@@ -89,8 +89,8 @@ type Job struct {
 	Streams *streams.Calls
 	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
 	// Teams is what kernels know of teams; nil: no kernels will run.
-	Teams   *teams.Table
-	statics statics.Statics // that are symmetric, or why there are none
+	Teams *teams.Table
+	met   *met // what follows from the peer info of all PEs
 
 	rings  *queue.Host   // nil until they are asked for
 	served *rings.Served // nil: no rings are served
@@ -109,14 +109,8 @@ type Job struct {
 	segment  *hostmem.Segment
 	Counters counters.Counters
 	// Live is the part of the status page that shows this PE to other processes.
-	Live  *statuspage.PE
-	page  *statuspage.Page // the page that contains Live
-	tells bool             // some PE wants the counts printed at the end
-
-	mapper int // PE that prints the map of the job, or noCartographer
-
-	proxies int  // engines of each PE
-	apart   bool // loopback does not reach all PEs
+	Live *statuspage.PE
+	page *statuspage.Page // the page that contains Live
 
 	chaos *chaos.Plan // nil: the network is as it is
 }
@@ -277,44 +271,17 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	if err != nil {
 		return err
 	}
-	if err := agree(infos); err != nil {
+	if j.met, err = meet(infos, j.Me, j.Config.Statics); err != nil {
 		return err
 	}
-	of := make([]statics.Statics, len(infos))
-	for i := range infos {
-		of[i] = infos[i].Statics
-	}
-	if j.statics, err = statics.Agree(of, int(j.Me), j.Config.Statics); err != nil {
-		return err
-	}
-	j.Layout = area.New(j.NPEs, j.statics.Size)
-	hosts := make([]string, len(infos))
-	var processes []process.Process
-	var kinds []config.HeapKind
-	for i, c := range infos {
-		hosts[i] = c.Host
-		if c.Machine == infos[j.Me].Machine {
-			j.Place.Sharing++
-		}
-		j.tells = j.tells || c.Stats
-		j.apart = j.apart || c.Network != infos[0].Network
-		if c.Network == network {
-			j.Place.Neighbours = append(j.Place.Neighbours, place.Neighbour{PE: topo.PE(i), Process: topo.Process{CPUs: c.CPUs}})
-		}
-		kinds = append(kinds, c.Kind)
-		if c.Machine != infos[j.Me].Machine || c.Process.Space != own.Process.Space {
-			c.Process = process.Process{} // out of sight
-		}
-		processes = append(processes, c.Process)
-	}
-	j.proxies, j.mapper = fewest(infos), cartographer(infos)
-	j.Nodes = topo.NewNodes(hosts)
-	j.Watch = j.newWatch(o, processes)
+	j.Layout, j.Nodes = area.New(j.NPEs, j.met.Statics.Size), j.met.Nodes
+	j.Place.Sharing, j.Place.Neighbours = j.met.Sharing, j.met.Neighbours
+	j.Watch = j.newWatch(o)
 	if err := j.mapSegment(listener, infos); err != nil {
 		return err
 	}
 	j.Heaps = reach.Heaps{
-		Me: j.Me, Nodes: j.Nodes, Kinds: kinds, Segment: j.segment, DisableP2P: j.Config.DisableP2P, Copy: j.Config.GPUNet == config.GPUNetCopy,
+		Me: j.Me, Nodes: j.Nodes, Kinds: j.met.Kinds, Segment: j.segment, DisableP2P: j.Config.DisableP2P, Copy: j.Config.GPUNet == config.GPUNetCopy,
 	}
 	if j.GPU != nil {
 		if err := j.openGPU(deviceListener, infos); err != nil {
@@ -338,7 +305,7 @@ func (j *Job) warn(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s"
 func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerInfo) error {
 	peers := j.Nodes.Peers(j.Me)
 	plan := hostmem.NewPlan(j.Layout.Internal, j.Config.SymmetricSize, len(peers))
-	plan.Sparse = area.RoundUp(j.statics.Size, area.Page)
+	plan.Sparse = area.RoundUp(j.met.Statics.Size, area.Page)
 	var err error
 	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
 		j.segment, err = hostmem.Create(plan)
@@ -361,8 +328,8 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerInfo) error {
 	if err != nil {
 		return err
 	}
-	if j.statics.Size == 0 {
-		j.log.Printf("heap", config.LogInfo, "the program's globals and statics are not symmetric: %s", j.statics.Cause)
+	if j.met.Statics.Size == 0 {
+		j.log.Printf("heap", config.LogInfo, "the program's globals and statics are not symmetric: %s", j.met.Statics.Cause)
 	}
 	j.log.Printf("heap", config.LogDebug, "%d PEs of host %d share %s of address space, %d bytes of each PE are the library's own",
 		len(peers), j.Nodes.Node(j.Me), config.FormatSize(plan.Total()), plan.Internal-plan.Sparse)
@@ -376,11 +343,11 @@ func (j *Job) Explain(err error) { j.log.Printf("heap", config.LogInfo, "%v", er
 // Statics returns the place of the program's statics. It returns false if they stay where they are;
 // the first result has the reason.
 func (j *Job) Statics() (statics.Statics, statics.Place, bool) {
-	if j.statics.Size == 0 {
-		return j.statics, statics.Place{}, false
+	if j.met.Statics.Size == 0 {
+		return j.met.Statics, statics.Place{}, false
 	}
 	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
-	return j.statics, statics.Place{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -int64(j.Layout.StaticsOffset)}, true
+	return j.met.Statics, statics.Place{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -int64(j.Layout.StaticsOffset)}, true
 }
 
 // Commit provides memory behind all live blocks of the heap. It is collective among the PEs of the
@@ -433,7 +400,7 @@ func (j *Job) release() error {
 	j.Watch.Stop()
 	errs = append(errs, j.Network.Close(), j.Streams.Close(), j.kernels.Close(j.fatal), j.closeGPU())
 	if j.segment != nil {
-		if j.statics.Size > 0 {
+		if j.met.Statics.Size > 0 {
 			errs = append(errs, j.segment.Empty(j.Nodes.Rank(j.Me)))
 		}
 		errs = append(errs, j.segment.Close())

@@ -14,14 +14,6 @@ import (
 // has the answer, so that all PEs take part if one asks.
 func (j *Job) wantsMap() bool { return j.log.Enabled("pe", config.LogDebug) }
 
-// noCartographer means that no PE asks for the map.
-const noCartographer = -1
-
-// cartographer returns the first PE that asks for the map. It prints the map.
-func cartographer(infos []peerInfo) int {
-	return slices.IndexFunc(infos, func(c peerInfo) bool { return c.Map })
-}
-
 // Map gathers the path by which each PE reaches each other one. It is collective, and is called
 // when the job is open.
 func (j *Job) Map() (*pathmap.Map, error) {
@@ -42,11 +34,11 @@ func (j *Job) Map() (*pathmap.Map, error) {
 
 // printMap prints the map, if a PE asks for it.
 func (j *Job) printMap() error {
-	if j.mapper == noCartographer {
+	if j.met.Mapper == noCartographer {
 		return nil
 	}
 	m, err := j.Map()
-	if err != nil || int(j.Me) != j.mapper {
+	if err != nil || int(j.Me) != j.met.Mapper {
 		return err
 	}
 	var b strings.Builder

@@ -54,7 +54,7 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	nodes := topo.NewNodes(strings.Split(hosts, ""))
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
-		j := &Job{Config: cfg, Nodes: nodes, Me: topo.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, mapper: mapper}
+		j := &Job{Config: cfg, Nodes: nodes, Me: topo.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, met: &met{Mapper: mapper}}
 		j.Heaps = reach.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
 		if j.log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)
@@ -127,17 +127,8 @@ func TestWhoPrintsMap(t *testing.T) {
 	}
 }
 
-// TestCartographer: the peer info says which PE asks.
-func TestCartographer(t *testing.T) {
-	for asks, want := range map[string]int{"": -1, "no": -1, "yes": 0, "no no yes yes": 2, "no yes no": 1} {
-		var infos []peerInfo
-		for word := range strings.FieldsSeq(asks) {
-			infos = append(infos, peerInfo{Map: word == "yes"})
-		}
-		if got := cartographer(infos); got != want {
-			t.Errorf("%q: PE %d prints, want %d", asks, got, want)
-		}
-	}
+// TestWantsMap: the settings of a PE say whether it asks.
+func TestWantsMap(t *testing.T) {
 	for environ, want := range map[string]bool{
 		"": false, "SHMEM_LOG_LEVEL=info": false, "SHMEM_LOG_LEVEL=debug": true, "NVSHMEM_DEBUG=TRACE": true, "SHMEM_DEBUG=1": true,
 		"SHMEM_DEBUG=1 SHMEM_LOG_LEVEL=info": false, "SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=heap": false, "SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=pe": true,

@@ -28,7 +28,7 @@ func (j *Job) planChaos() error {
 // openNetwork opens the network of this PE. It is collective.
 func (j *Job) openNetwork(o *Options) error {
 	j.Network = network.New(network.Config{
-		Me: j.Me, NPEs: j.NPEs, Nodes: j.Nodes, Settings: j.Config, Boot: j.boot, Proxies: j.proxies, Apart: j.apart,
+		Me: j.Me, NPEs: j.NPEs, Nodes: j.Nodes, Settings: j.Config, Boot: j.boot, Proxies: j.met.Proxies, Apart: j.met.Apart,
 		Plan: j.segment.Plan(), Heaps: &j.Heaps, GPU: j.GPU, Place: &j.Place,
 		Front: wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted},
 		Chaos: j.chaos, Trace: j.trace, Show: j.Ranges.proxy(),

@@ -2,8 +2,10 @@ package job
 
 import (
 	"fmt"
+	"slices"
 
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/statics"
 	"libshmem/runtime/topo"
@@ -54,4 +56,58 @@ func fewest(infos []peerInfo) int {
 		n = min(n, c.Proxies)
 	}
 	return max(n, 1)
+}
+
+// noCartographer means that no PE asks for the map.
+const noCartographer = -1
+
+// cartographer returns the first PE that asks for the map. It prints the map.
+func cartographer(infos []peerInfo) int {
+	return slices.IndexFunc(infos, func(c peerInfo) bool { return c.Map })
+}
+
+// met is what follows from the peer info of all PEs.
+type met struct {
+	Nodes      *topo.Nodes
+	Kinds      []config.HeapKind // of every PE
+	Processes  []process.Process // of every PE; the zero value is out of sight
+	Neighbours []place.Neighbour // PEs that see the same NICs as this one
+	// Sharing is the number of PEs that compete for this machine's processors, this one included.
+	Sharing int
+	Statics statics.Statics // that are symmetric, or why there are none
+	Proxies int             // engines of each PE
+	Mapper  int             // PE that prints the map of the job, or noCartographer
+	Stats   bool            // some PE wants the counts printed at the end
+	Apart   bool            // loopback does not reach all PEs
+}
+
+// meet refuses a job whose PEs cannot work together.
+func meet(infos []peerInfo, me topo.PE, want config.Statics) (*met, error) {
+	if err := agree(infos); err != nil {
+		return nil, err
+	}
+	m := &met{Proxies: fewest(infos), Mapper: cartographer(infos)}
+	of := make([]statics.Statics, len(infos))
+	hosts := make([]string, len(infos))
+	own := &infos[me]
+	for i, c := range infos {
+		of[i], hosts[i] = c.Statics, c.Host
+		if c.Machine == own.Machine {
+			m.Sharing++
+		}
+		m.Stats = m.Stats || c.Stats
+		m.Apart = m.Apart || c.Network != infos[0].Network
+		if c.Network == own.Network {
+			m.Neighbours = append(m.Neighbours, place.Neighbour{PE: topo.PE(i), Process: topo.Process{CPUs: c.CPUs}})
+		}
+		m.Kinds = append(m.Kinds, c.Kind)
+		if c.Machine != own.Machine || c.Process.Space != own.Process.Space {
+			c.Process = process.Process{} // out of sight
+		}
+		m.Processes = append(m.Processes, c.Process)
+	}
+	m.Nodes = topo.NewNodes(hosts)
+	var err error
+	m.Statics, err = statics.Agree(of, int(me), want)
+	return m, err
 }

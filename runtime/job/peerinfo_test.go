@@ -1,6 +1,14 @@
 package job
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"libshmem/runtime/config"
+	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/statics"
+)
 
 func TestAgree(t *testing.T) {
 	one := peerInfo{Version: "1", Heap: 1 << 20, Host: "a"}
@@ -45,5 +53,56 @@ func TestFewest(t *testing.T) {
 		if got := fewest(infos); got != test.want {
 			t.Errorf("PEs that ask for %v endpoints open %d, want %d", test.asked, got, test.want)
 		}
+	}
+}
+
+// TestCartographer: the peer info says which PE asks.
+func TestCartographer(t *testing.T) {
+	for asks, want := range map[string]int{"": -1, "no": -1, "yes": 0, "no no yes yes": 2, "no yes no": 1} {
+		var infos []peerInfo
+		for word := range strings.FieldsSeq(asks) {
+			infos = append(infos, peerInfo{Map: word == "yes"})
+		}
+		if got := cartographer(infos); got != want {
+			t.Errorf("%q: PE %d prints, want %d", asks, got, want)
+		}
+	}
+}
+
+// TestMeet: PE 1 shares its machine with PE 0 and its network with PE 0 and PE 2; it does not see
+// the process of PE 2.
+func TestMeet(t *testing.T) {
+	info := func(host, machine, network, space string) peerInfo {
+		return peerInfo{
+			Version: "1", Host: host, Machine: machine, Network: network, Proxies: 2, Kind: config.HeapHost,
+			Process: process.Process{ID: 7, Start: 9, Space: space}, Statics: statics.Statics{Cause: "there are none", Remedy: "leave it"},
+		}
+	}
+	infos := []peerInfo{info("a", "m", "n", "s"), info("b", "m", "n", "s"), info("c", "other", "n", "s"), info("d", "m", "far", "apart")}
+	infos[2].Stats, infos[3].Map, infos[2].Kind = true, true, config.HeapDevice
+	m, err := meet(infos, 1, config.StaticsAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var near []int
+	for _, n := range m.Neighbours {
+		near = append(near, int(n.PE))
+	}
+	var seen []bool
+	for i := range m.Processes {
+		seen = append(seen, m.Processes[i].Visible())
+	}
+	if m.Sharing != 3 || !slices.Equal(near, []int{0, 1, 2}) || !slices.Equal(seen, []bool{true, true, false, false}) {
+		t.Errorf("%d PEs share the machine, neighbours %v, processes in sight %v", m.Sharing, near, seen)
+	}
+	if len(m.Nodes.Members) != 4 || m.Kinds[2] != config.HeapDevice || m.Proxies != 2 || m.Mapper != 3 || !m.Stats || !m.Apart || m.Statics.Size != 0 {
+		t.Errorf("%+v", m)
+	}
+	if _, err := meet(infos, 1, config.StaticsOn); err == nil {
+		t.Error("statics are asked for, and there are none")
+	}
+	infos[1].Heap = 5
+	if m, err := meet(infos, 1, config.StaticsAuto); m != nil || err == nil {
+		t.Errorf("heaps of two sizes: %+v", m)
 	}
 }

@@ -3,16 +3,15 @@ package job
 import (
 	"libshmem/fabric"
 	"libshmem/runtime/config"
-	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/topo"
 )
 
 // newWatch returns what this PE knows of the others, before there is a network.
-func (j *Job) newWatch(o *Options, processes []process.Process) *watch.Watch {
+func (j *Job) newWatch(o *Options) *watch.Watch {
 	return watch.New(watch.Config{
-		Peers:    watch.Peers{Me: j.Me, Nodes: j.Nodes, Processes: processes, Boot: j.boot, Doing: o.Doing, Driver: j.driverWatch.Explain},
+		Peers:    watch.Peers{Me: j.Me, Nodes: j.Nodes, Processes: j.met.Processes, Boot: j.boot, Doing: o.Doing, Driver: j.driverWatch.Explain},
 		Survives: j.Config.OnFailure == config.ReturnOnFailure, Timeout: j.Config.Timeout, Log: j.log, Report: j.Report, Fatal: j.fatal,
 		Fails: func(pe topo.PE, fate string) { j.fatal(&proxy.LostError{PE: fabric.PE(pe), Reason: fate}) },
 	})

@@ -65,7 +65,8 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, stderr: io.Discard, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
-	j.Watch = j.newWatch(&Options{}, make([]process.Process, 4))
+	j.met = &met{Processes: make([]process.Process, 4)}
+	j.Watch = j.newWatch(&Options{})
 	t.Cleanup(func() {
 		j.Watch.Stop()
 		_, _ = unix.Close(ends[0]), unix.Close(ends[1])
