@@ -22,6 +22,7 @@ import (
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/kernels"
 	"libshmem/runtime/job/network"
+	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/reach"
@@ -90,7 +91,7 @@ type Job struct {
 	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
 	// Teams is what kernels know of teams; nil: no kernels will run.
 	Teams *teams.Table
-	met   *met // what follows from the peer info of all PEs
+	met   *peerinfo.Met // what follows from the peer info of all PEs
 
 	rings  *queue.Host   // nil until they are asked for
 	served *rings.Served // nil: no rings are served
@@ -243,7 +244,7 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	}
 	defer listener.Close()
 	listener.Guard(j.boot.Secret(), j.warn)
-	own := peerInfo{
+	own := peerinfo.Info{
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
 		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
 		Statics:   found,
@@ -267,11 +268,11 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	if err != nil {
 		return err
 	}
-	infos, err := codec.DecodeAll[peerInfo](all)
+	infos, err := codec.DecodeAll[peerinfo.Info](all)
 	if err != nil {
 		return err
 	}
-	if j.met, err = meet(infos, j.Me, j.Config.Statics); err != nil {
+	if j.met, err = peerinfo.Meet(infos, j.Me, j.Config.Statics); err != nil {
 		return err
 	}
 	j.Layout, j.Nodes = area.New(j.NPEs, j.met.Statics.Size), j.met.Nodes
@@ -302,7 +303,7 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 // process that is no PE.
 func (j *Job) warn(text string) { j.log.Printf("bootstrap", config.LogWarn, "%s", text) }
 
-func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerInfo) error {
+func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerinfo.Info) error {
 	peers := j.Nodes.Peers(j.Me)
 	plan := hostmem.NewPlan(j.Layout.Internal, j.Config.SymmetricSize, len(peers))
 	plan.Sparse = area.RoundUp(j.met.Statics.Size, area.Page)

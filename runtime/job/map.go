@@ -7,6 +7,7 @@ import (
 
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/codec"
+	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/pathmap"
 )
 
@@ -34,7 +35,7 @@ func (j *Job) Map() (*pathmap.Map, error) {
 
 // printMap prints the map, if a PE asks for it.
 func (j *Job) printMap() error {
-	if j.met.Mapper == noCartographer {
+	if j.met.Mapper == peerinfo.NoCartographer {
 		return nil
 	}
 	m, err := j.Map()

@@ -12,6 +12,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/codec"
+	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/reach"
 	"libshmem/runtime/pathmap"
 	"libshmem/runtime/shmlog"
@@ -54,7 +55,7 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	nodes := topo.NewNodes(strings.Split(hosts, ""))
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
-		j := &Job{Config: cfg, Nodes: nodes, Me: topo.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, met: &met{Mapper: mapper}}
+		j := &Job{Config: cfg, Nodes: nodes, Me: topo.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, met: &peerinfo.Met{Mapper: mapper}}
 		j.Heaps = reach.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
 		if j.log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)
@@ -109,7 +110,7 @@ func TestMapOfAll(t *testing.T) {
 // TestWhoPrintsMap: PEs do not meet for a map that no PE has asked for. If one has, all meet and
 // only that PE prints the map.
 func TestWhoPrintsMap(t *testing.T) {
-	for _, mapper := range []int{noCartographer, 0, 2} {
+	for _, mapper := range []int{peerinfo.NoCartographer, 0, 2} {
 		jobs, said := seated(t, "aab", "", mapper)
 		together(jobs, func(j *Job) {
 			if err := j.printMap(); err != nil {
@@ -117,7 +118,7 @@ func TestWhoPrintsMap(t *testing.T) {
 			}
 		})
 		for pe, j := range jobs {
-			if came := j.boot.(*guest).came; (came == 1) != (mapper != noCartographer) || came > 1 {
+			if came := j.boot.(*guest).came; (came == 1) != (mapper != peerinfo.NoCartographer) || came > 1 {
 				t.Errorf("PE %d asks for a map: PE %d comes %d times", mapper, pe, came)
 			}
 			if printed := strings.HasPrefix(said[pe].String(), "shmem: map of 3 PEs on 2 hosts: "); printed != (pe == mapper) {
@@ -133,7 +134,7 @@ func TestWantsMap(t *testing.T) {
 		"": false, "SHMEM_LOG_LEVEL=info": false, "SHMEM_LOG_LEVEL=debug": true, "NVSHMEM_DEBUG=TRACE": true, "SHMEM_DEBUG=1": true,
 		"SHMEM_DEBUG=1 SHMEM_LOG_LEVEL=info": false, "SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=heap": false, "SHMEM_LOG_LEVEL=debug SHMEM_LOG_SUBSYS=pe": true,
 	} {
-		jobs, _ := seated(t, "a", environ, noCartographer)
+		jobs, _ := seated(t, "a", environ, peerinfo.NoCartographer)
 		if got := jobs[0].wantsMap(); got != want {
 			t.Errorf("%q asks for a map: %v", environ, got)
 		}

@@ -14,6 +14,7 @@ import (
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/config"
+	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
@@ -65,7 +66,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, stderr: io.Discard, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
-	j.met = &met{Processes: make([]process.Process, 4)}
+	j.met = &peerinfo.Met{Processes: make([]process.Process, 4)}
 	j.Watch = j.newWatch(&Options{})
 	t.Cleanup(func() {
 		j.Watch.Stop()

@@ -180,6 +180,8 @@ runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/j
 runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
     # picks the implementation of a network, and joins engines to the parts of a job; what hears of
     # losses is an interface of its own
+runtime/job/peerinfo: runtime/config runtime/job/place runtime/job/process runtime/job/statics runtime/topo
+    # values of other packages, and what follows from them; how they travel is its caller's
 runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime/topo/hwloc
     # a question to the topology, and threads; the exchange between PEs is its caller's
 runtime/job/process:

@@ -1,4 +1,4 @@
-package job
+package peerinfo
 
 import (
 	"reflect"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestPeerInfo(t *testing.T) {
-	want := []peerInfo{
+	want := []Info{
 		{Version: "1", Host: "a", Machine: "m", Heap: 1 << 40, Socket: "\x00socket"},
 		{Version: "1", Host: "b \"quoted\" é", Machine: "m", Heap: 1<<64 - 1},
 		{},
@@ -23,7 +23,7 @@ func TestPeerInfo(t *testing.T) {
 		}
 		all = append(all, b)
 	}
-	got, err := codec.DecodeAll[peerInfo](all)
+	got, err := codec.DecodeAll[Info](all)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("decoded %+v, %v, want %+v", got, err, want)
 	}
@@ -49,11 +49,11 @@ func mustEncode(t testing.TB, v any) []byte {
 
 // FuzzPeerInfo decodes arbitrary bytes. Decoding may not take more memory than the bytes allow for.
 func FuzzPeerInfo(f *testing.F) {
-	f.Add(mustEncode(f, peerInfo{Version: "1", Host: "h", Socket: "s", Proxies: 3}))
+	f.Add(mustEncode(f, Info{Version: "1", Host: "h", Socket: "s", Proxies: 3}))
 	f.Add(mustEncode(f, []network.EndpointInfo{{Addr: []byte{1}, Extents: []gpustage.Extent{{Offset: 1, Size: 2, Key: 3}}, Provider: "tcp"}}))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		if infos, err := codec.DecodeAll[peerInfo]([][]byte{in}); err == nil {
-			again, err := codec.DecodeAll[peerInfo]([][]byte{mustEncode(t, infos[0])})
+		if infos, err := codec.DecodeAll[Info]([][]byte{in}); err == nil {
+			again, err := codec.DecodeAll[Info]([][]byte{mustEncode(t, infos[0])})
 			if err != nil || !reflect.DeepEqual(again, infos) {
 				t.Fatalf("% x: %+v came back as %+v, %v", in, infos, again, err)
 			}

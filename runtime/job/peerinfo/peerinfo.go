@@ -1,4 +1,7 @@
-package job
+// Package peerinfo has what a PE tells the others when they meet, and what follows from it: nodes,
+// neighbours, processes in sight, and what all PEs have to do alike. It refuses a job whose PEs cannot
+// work together. It is arithmetic on values, and keeps nothing.
+package peerinfo
 
 import (
 	"fmt"
@@ -11,8 +14,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// peerInfo is what every PE tells every other when they meet.
-type peerInfo struct {
+// Info is what every PE tells every other when they meet.
+type Info struct {
 	Version string // of the library
 	Host    string // PEs with the same host share memory
 	Machine string // PEs with the same machine share processors
@@ -32,7 +35,7 @@ type peerInfo struct {
 }
 
 // agree refuses a job whose PEs cannot work together.
-func agree(infos []peerInfo) error {
+func agree(infos []Info) error {
 	for pe, c := range infos[1:] {
 		switch first := infos[0]; {
 		case c.Version != first.Version:
@@ -50,7 +53,7 @@ func agree(infos []peerInfo) error {
 
 // fewest returns the least number of endpoints that a PE opens. Engine i of one PE talks to engine
 // i of another, so no PE can have more than the others.
-func fewest(infos []peerInfo) int {
+func fewest(infos []Info) int {
 	n := infos[0].Proxies
 	for _, c := range infos[1:] {
 		n = min(n, c.Proxies)
@@ -58,16 +61,16 @@ func fewest(infos []peerInfo) int {
 	return max(n, 1)
 }
 
-// noCartographer means that no PE asks for the map.
-const noCartographer = -1
+// NoCartographer means that no PE asks for the map.
+const NoCartographer = -1
 
 // cartographer returns the first PE that asks for the map. It prints the map.
-func cartographer(infos []peerInfo) int {
-	return slices.IndexFunc(infos, func(c peerInfo) bool { return c.Map })
+func cartographer(infos []Info) int {
+	return slices.IndexFunc(infos, func(c Info) bool { return c.Map })
 }
 
-// met is what follows from the peer info of all PEs.
-type met struct {
+// Met is what follows from the peer info of all PEs.
+type Met struct {
 	Nodes      *topo.Nodes
 	Kinds      []config.HeapKind // of every PE
 	Processes  []process.Process // of every PE; the zero value is out of sight
@@ -81,12 +84,12 @@ type met struct {
 	Apart   bool            // loopback does not reach all PEs
 }
 
-// meet refuses a job whose PEs cannot work together.
-func meet(infos []peerInfo, me topo.PE, want config.Statics) (*met, error) {
+// Meet refuses a job whose PEs cannot work together.
+func Meet(infos []Info, me topo.PE, want config.Statics) (*Met, error) {
 	if err := agree(infos); err != nil {
 		return nil, err
 	}
-	m := &met{Proxies: fewest(infos), Mapper: cartographer(infos)}
+	m := &Met{Proxies: fewest(infos), Mapper: cartographer(infos)}
 	of := make([]statics.Statics, len(infos))
 	hosts := make([]string, len(infos))
 	own := &infos[me]

@@ -1,4 +1,4 @@
-package job
+package peerinfo
 
 import (
 	"slices"
@@ -11,23 +11,23 @@ import (
 )
 
 func TestAgree(t *testing.T) {
-	one := peerInfo{Version: "1", Heap: 1 << 20, Host: "a"}
-	with := func(f func(c *peerInfo)) peerInfo {
+	one := Info{Version: "1", Heap: 1 << 20, Host: "a"}
+	with := func(f func(c *Info)) Info {
 		c := one
 		f(&c)
 		return c
 	}
-	elsewhere := with(func(c *peerInfo) { c.Host, c.Machine, c.Socket = "b", "n", "s" })
+	elsewhere := with(func(c *Info) { c.Host, c.Machine, c.Socket = "b", "n", "s" })
 	for what, test := range map[string]struct {
-		cards []peerInfo
+		cards []Info
 		text  string // of the error; "": none
 	}{
-		"alone":     {[]peerInfo{one}, ""},
-		"alike":     {[]peerInfo{one, elsewhere, one}, ""},
-		"version":   {[]peerInfo{one, one, with(func(c *peerInfo) { c.Version = "2" })}, "PE 0 has version 1 of the library and PE 2 version 2 (install one version everywhere)"},
-		"no card":   {[]peerInfo{one, {}}, "PE 0 has version 1 of the library and PE 1 version  (install one version everywhere)"},
-		"heap":      {[]peerInfo{one, with(func(c *peerInfo) { c.Heap = 5 }), one}, "SHMEM_SYMMETRIC_SIZE is 1048576 bytes on PE 0 and 5 on PE 1 (set it alike for all PEs)"},
-		"the first": {[]peerInfo{with(func(c *peerInfo) { c.Heap = 5 }), one, one}, "SHMEM_SYMMETRIC_SIZE is 5 bytes on PE 0 and 1048576 on PE 1 (set it alike for all PEs)"},
+		"alone":     {[]Info{one}, ""},
+		"alike":     {[]Info{one, elsewhere, one}, ""},
+		"version":   {[]Info{one, one, with(func(c *Info) { c.Version = "2" })}, "PE 0 has version 1 of the library and PE 2 version 2 (install one version everywhere)"},
+		"no card":   {[]Info{one, {}}, "PE 0 has version 1 of the library and PE 1 version  (install one version everywhere)"},
+		"heap":      {[]Info{one, with(func(c *Info) { c.Heap = 5 }), one}, "SHMEM_SYMMETRIC_SIZE is 1048576 bytes on PE 0 and 5 on PE 1 (set it alike for all PEs)"},
+		"the first": {[]Info{with(func(c *Info) { c.Heap = 5 }), one, one}, "SHMEM_SYMMETRIC_SIZE is 5 bytes on PE 0 and 1048576 on PE 1 (set it alike for all PEs)"},
 	} {
 		text := ""
 		if err := agree(test.cards); err != nil {
@@ -46,9 +46,9 @@ func TestFewest(t *testing.T) {
 	}{
 		{[]int{1}, 1}, {[]int{4, 4}, 4}, {[]int{4, 2, 3}, 2}, {[]int{2, 1}, 1}, {[]int{0, 3}, 1},
 	} {
-		var infos []peerInfo
+		var infos []Info
 		for _, n := range test.asked {
-			infos = append(infos, peerInfo{Proxies: n})
+			infos = append(infos, Info{Proxies: n})
 		}
 		if got := fewest(infos); got != test.want {
 			t.Errorf("PEs that ask for %v endpoints open %d, want %d", test.asked, got, test.want)
@@ -59,9 +59,9 @@ func TestFewest(t *testing.T) {
 // TestCartographer: the peer info says which PE asks.
 func TestCartographer(t *testing.T) {
 	for asks, want := range map[string]int{"": -1, "no": -1, "yes": 0, "no no yes yes": 2, "no yes no": 1} {
-		var infos []peerInfo
+		var infos []Info
 		for word := range strings.FieldsSeq(asks) {
-			infos = append(infos, peerInfo{Map: word == "yes"})
+			infos = append(infos, Info{Map: word == "yes"})
 		}
 		if got := cartographer(infos); got != want {
 			t.Errorf("%q: PE %d prints, want %d", asks, got, want)
@@ -72,15 +72,15 @@ func TestCartographer(t *testing.T) {
 // TestMeet: PE 1 shares its machine with PE 0 and its network with PE 0 and PE 2; it does not see
 // the process of PE 2.
 func TestMeet(t *testing.T) {
-	info := func(host, machine, network, space string) peerInfo {
-		return peerInfo{
+	info := func(host, machine, network, space string) Info {
+		return Info{
 			Version: "1", Host: host, Machine: machine, Network: network, Proxies: 2, Kind: config.HeapHost,
 			Process: process.Process{ID: 7, Start: 9, Space: space}, Statics: statics.Statics{Cause: "there are none", Remedy: "leave it"},
 		}
 	}
-	infos := []peerInfo{info("a", "m", "n", "s"), info("b", "m", "n", "s"), info("c", "other", "n", "s"), info("d", "m", "far", "apart")}
+	infos := []Info{info("a", "m", "n", "s"), info("b", "m", "n", "s"), info("c", "other", "n", "s"), info("d", "m", "far", "apart")}
 	infos[2].Stats, infos[3].Map, infos[2].Kind = true, true, config.HeapDevice
-	m, err := meet(infos, 1, config.StaticsAuto)
+	m, err := Meet(infos, 1, config.StaticsAuto)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,11 +98,11 @@ func TestMeet(t *testing.T) {
 	if len(m.Nodes.Members) != 4 || m.Kinds[2] != config.HeapDevice || m.Proxies != 2 || m.Mapper != 3 || !m.Stats || !m.Apart || m.Statics.Size != 0 {
 		t.Errorf("%+v", m)
 	}
-	if _, err := meet(infos, 1, config.StaticsOn); err == nil {
+	if _, err := Meet(infos, 1, config.StaticsOn); err == nil {
 		t.Error("statics are asked for, and there are none")
 	}
 	infos[1].Heap = 5
-	if m, err := meet(infos, 1, config.StaticsAuto); m != nil || err == nil {
+	if m, err := Meet(infos, 1, config.StaticsAuto); m != nil || err == nil {
 		t.Errorf("heaps of two sizes: %+v", m)
 	}
 }

@@ -1,4 +1,4 @@
-package job
+package peerinfo
 
 import (
 	"bytes"
@@ -63,7 +63,7 @@ func TestBootstrapScale(t *testing.T) {
 		for pe := range n {
 			host := fmt.Sprintf("9f86d081884c7d659a2feaa0c55ad015/node%05d", pe/64)
 			var err error
-			if met[pe], err = codec.Encode(peerInfo{
+			if met[pe], err = codec.Encode(Info{
 				Version: libshmem.Version, Host: host, Machine: host, Network: host, Heap: 1 << 30,
 				Socket: fmt.Sprintf("@shmem-%d-%d", 10_000+pe, pe), Proxies: 1,
 			}); err != nil {
@@ -82,7 +82,7 @@ func TestBootstrapScale(t *testing.T) {
 		var nodes *topo.Nodes
 		start := time.Now()
 		passing := allocated(func() {
-			infos, err := codec.DecodeAll[peerInfo](gathered(t, first))
+			infos, err := codec.DecodeAll[Info](gathered(t, first))
 			if err != nil {
 				t.Fatal(err)
 			}
