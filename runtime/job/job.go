@@ -95,7 +95,6 @@ type Job struct {
 
 	rings  *queue.Host   // nil until they are asked for
 	served *rings.Served // nil: no rings are served
-	stderr io.Writer
 	fatal  func(error)
 
 	// Watch knows the other PEs and watches them.
@@ -130,7 +129,7 @@ func Start(o Options) (*Job, error) {
 	if _, err := place.ReadSettings(cfg); err != nil {
 		return nil, err // even if no network is needed
 	}
-	j := &Job{Config: cfg, stderr: o.Stderr, fatal: o.Fatal, Ranges: o.Ranges, finalized: o.Finalized}
+	j := &Job{Config: cfg, fatal: o.Fatal, Ranges: o.Ranges, finalized: o.Finalized}
 	if err := j.Ranges.open(cfg.Ranges); err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, stderr: io.Discard, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
+	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
 	j.met = &peerinfo.Met{Processes: make([]process.Process, 4)}
 	j.Watch = j.newWatch(&Options{})
 	t.Cleanup(func() {
