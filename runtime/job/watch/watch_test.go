@@ -42,15 +42,6 @@ func (b *teller) News() int              { return b.ends[1] }
 func (b *teller) EndsJob() bool          { return true }
 func (b *teller) Secret() *secret.Secret { return nil }
 
-func (b *teller) tell(t *testing.T, l bootstrap.Loss) {
-	b.mu.Lock()
-	b.lost = append(b.lost, l)
-	b.mu.Unlock()
-	if _, err := unix.Write(b.ends[0], []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // watchOfFour makes the watch of a job of four PEs. This PE is the first.
 func watchOfFour(t *testing.T, on config.OnFailure) (*Watch, *teller) {
 	t.Helper()
