@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"libshmem"
-	"libshmem/fabric/chaos"
 	"libshmem/queue"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
@@ -111,8 +110,6 @@ type Job struct {
 	// Live is the part of the status page that shows this PE to other processes.
 	Live *statuspage.PE
 	page *statuspage.Page // the page that contains Live
-
-	chaos *chaos.Plan // nil: the network is as it is
 }
 
 // Start brings this PE into its job. It returns when every PE can be reached. After an error
@@ -156,7 +153,8 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	j.Me, j.NPEs = j.boot.Rank(), j.boot.Size()
 	j.log.SetPE(j.Me)
 	j.Place = place.Place{Me: j.Me, Bind: j.Config.Bind, Log: j.log}
-	if err := j.planChaos(); err != nil {
+	plan, err := planChaos(j.Config.Chaos, j.NPEs)
+	if err != nil {
 		return err
 	}
 	if j.trace, err = openTrace(j.Config.Trace, j.Me); err != nil {
@@ -187,7 +185,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 		return err
 	}
 	if apart {
-		if err := j.openNetwork(&o); err != nil {
+		if err := j.openNetwork(&o, plan); err != nil {
 			return err
 		}
 	}
