@@ -141,7 +141,11 @@ runtime/proxy/call:
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/fastpath runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
-runtime/proxy/gpustage: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
+runtime/proxy/gpustage/pool:
+    # numbers of pieces: what is in a piece is not its to know
+runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
+    # queues of a GPU and marks in them; what follows a mark is done by its caller
+runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
     # handed to it: neither the protocol nor a driver is its to know
 runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report

@@ -5,6 +5,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -77,7 +78,7 @@ func (s *Stage) listen(l *stagedPeer, pe uint32) {
 
 // unfinished reports whether work for messages of a PE is not finished.
 func (s *Stage) unfinished(l *stagedPeer) bool {
-	return l.held.Len() > 0 || l.pullDone != l.pullsAll || l.issued > s.tracks[StreamIn].passed
+	return l.held.Len() > 0 || l.pullDone != l.pullsAll || l.issued > s.streams.Passed(StreamIn)
 }
 
 // letThroughAll applies the waiting messages whose time has come. It returns how many.
@@ -127,18 +128,17 @@ func (s *Stage) letThrough(l *stagedPeer) {
 // perform does what a message asks for, or puts it into a stream. False: not now. It may reduce the
 // message to the part that is left.
 func (s *Stage) perform(l *stagedPeer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
-	s.runs(backlog.CallCame, fabric.PE(h.From))
-	in := &s.tracks[StreamIn]
+	s.streams.Runs(backlog.CallCame, fabric.PE(h.From))
 	if h.Kind == layout.KindFlush {
-		if in.passed < l.issued {
-			in.later(chore{what: taskAnswer, pe: h.From, token: h.Token})
+		if s.streams.Passed(StreamIn) < l.issued {
+			s.streams.Later(StreamIn, stream.Chore{For: s, What: taskAnswer, PE: h.From, Token: h.Token})
 		} else {
 			s.engine.Answer(fabric.PE(h.From), h.Token, 0)
 		}
 		return true
 	}
 	if s.segment.Heap == nil || h.Offset < 0 {
-		if in.passed < l.issued {
+		if s.streams.Passed(StreamIn) < l.issued {
 			return false
 		}
 		if h.Kind == layout.KindPutSignal && int64(h.Extra) >= 0 && s.segment.Heap != nil {
@@ -152,7 +152,7 @@ func (s *Stage) perform(l *stagedPeer, h *layout.Header, payload unsafe.Pointer,
 		s.engine.Apply(h, payload, n)
 		return true
 	}
-	if in.full() {
+	if s.streams.Full(StreamIn) {
 		return false
 	}
 	switch h.Kind {
@@ -188,7 +188,7 @@ func signalOnly(h *layout.Header) {
 
 // did notes that work for a PE is in StreamIn.
 func (s *Stage) did(l *stagedPeer) {
-	l.issued = s.tracks[StreamIn].last()
+	l.issued = s.streams.Last(StreamIn)
 }
 
 // copyPayload puts the bytes of a message into place, through a slot, because the next message
@@ -198,20 +198,20 @@ func (s *Stage) copyPayload(l *stagedPeer, h *layout.Header, payload unsafe.Poin
 	if at == nil {
 		return true
 	}
-	if s.storable(at, n) {
-		s.storeWords(StreamIn, at, payload, n)
+	if s.streams.Storable(at, n) {
+		s.streams.StoreWords(StreamIn, at, payload, n)
 		s.did(l)
 		return true
 	}
-	i, ok := s.coming.take()
+	i, ok := s.coming.Take()
 	if !ok {
 		return false
 	}
-	slot := s.coming.at(i)
+	slot := s.coming.At(i)
 	mem.Copy(slot, payload, n)
-	s.copyGPU(StreamIn, at, slot, uint64(n))
+	s.streams.Copy(StreamIn, at, slot, uint64(n))
 	s.did(l)
-	s.tracks[StreamIn].later(chore{what: taskApplied, index: i})
+	s.streams.Later(StreamIn, stream.Chore{For: s, What: taskApplied, Index: i})
 	return true
 }
 
@@ -224,7 +224,7 @@ func (s *Stage) storeGPU(l *stagedPeer, h *layout.Header) bool {
 	}
 	if w >= 4 && h.Offset&int64(w-1) == 0 {
 		if at := s.engine.Target(h, h.Offset, uint64(w)); at != nil {
-			s.writeGPU(StreamIn, at, w, h.Operand)
+			s.streams.Write(StreamIn, at, w, h.Operand)
 			s.did(l)
 		}
 		return true
@@ -244,13 +244,13 @@ func (s *Stage) changeWord(l *stagedPeer, h *layout.Header, waits bool) bool {
 	case s.atomic&bit != 0:
 		return false // it is kept first: see changeByStream
 	case h.Op == fabric.OpFetch:
-		i, ok := s.coming.take()
+		i, ok := s.coming.Take()
 		if !ok {
 			return false
 		}
-		s.copyGPU(StreamIn, s.coming.at(i), at, uint64(h.Width))
+		s.streams.Copy(StreamIn, s.coming.At(i), at, uint64(h.Width))
 		s.did(l)
-		s.tracks[StreamIn].later(chore{what: taskFetched, index: i, width: h.Width, pe: h.From, token: h.Token})
+		s.streams.Later(StreamIn, stream.Chore{For: s, What: taskFetched, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
 	case s.alone != nil:
 		// Only for the first waiting message, because the end of the word looks for it there.
 		if waits {
@@ -258,10 +258,10 @@ func (s *Stage) changeWord(l *stagedPeer, h *layout.Header, waits bool) bool {
 		}
 		return false
 	case h.Op == fabric.OpSet:
-		s.writeGPU(StreamIn, at, h.Width, h.Operand)
+		s.streams.Write(StreamIn, at, h.Width, h.Operand)
 		s.did(l)
 		if h.Fetch != 0 {
-			s.tracks[StreamIn].later(chore{what: taskAnswer, pe: h.From, token: h.Token})
+			s.streams.Later(StreamIn, stream.Chore{For: s, What: taskAnswer, PE: h.From, Token: h.Token})
 		}
 	default:
 		s.engine.Malformed(h) // the sender knows which operations this PE can do

@@ -255,7 +255,7 @@ func (s *Stage) Aim(op *fabric.RMA, offset int64) {
 // Flush makes the GPU see what NICs have written before the completions of this turn.
 func (s *Stage) Flush() {
 	if s.flush != nil && !s.flushed {
-		s.gone(s.flush())
+		s.streams.Check(s.flush())
 		s.flushed = true
 	}
 }

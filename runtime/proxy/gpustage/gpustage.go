@@ -8,8 +8,9 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/gpustage/pool"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -18,54 +19,9 @@ import (
 // blocks a caller that gives a stream more than its queue holds, which is some thousand.
 const StreamQueue = 512
 
-// Memory moves bytes of GPU memory by copy engines and stream memory operations, which also run
-// while kernels occupy the whole GPU. Its methods are called with the engine's lock held, from one
-// thread after another, and none of them waits for the GPU. Each engine has a Memory of its own.
-//
-// Its addresses of main memory are in blocks from Pin.
-type Memory interface {
-	// Holds reports whether n bytes at p are memory of a GPU that the CPU cannot touch. It is
-	// called for every local buffer: a freed address may be another kind of memory the next time.
-	Holds(p unsafe.Pointer, n uint64) bool
-	// Pin allocates zeroed main memory that copy engines and the CPU reach at the same address;
-	// Unpin releases it.
-	Pin(n uint64) (unsafe.Pointer, error)
-	Unpin(p unsafe.Pointer) error
-	// Copy puts a copy of n bytes into a stream.
-	Copy(s Stream, to, from unsafe.Pointer, n uint64) error
-	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A kernel that sees
-	// the store sees the effects of all earlier work in the stream.
-	Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error
-	// Words returns how many stores in a row are quicker than a copy of as many bytes; 0: not even
-	// one store is.
-	Words() uint64
-	// Atomics returns the AtomicBit of each operation that Atomic can do.
-	Atomics() uint64
-	// Atomic puts an operation into a stream that is atomic with those of kernels. If it fetches,
-	// it stores the old value at old, which is pinned. It may be a kernel itself, for which a full
-	// GPU has no place, so its stream has nothing else.
-	Atomic(s Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error
-	// Mark puts a mark into a stream and returns its number: 1, and one more each time. A Memory
-	// may keep operations back until the mark behind them.
-	Mark(s Stream) (uint64, error)
-	// Marked returns the last mark that a stream has passed. The operations before it are done, and
-	// the CPU and kernels see their effects.
-	Marked(s Stream) (uint64, error)
-	// Close releases the streams. They have no work left, unless the job has failed.
-	Close() error
-}
-
-// AtomicBit returns the bit of an atomic operation on 4 or 8 bytes, for sets of operations.
-func AtomicBit(op fabric.Op, width uint8) uint64 { return 1 << (uint(op)*2 + uint(width)/8) }
-
-// ownerAlone is a bit in such a set: the owner changes words in several steps.
-const ownerAlone = 1 << 63
-
-// AllAtomics is the set of every operation.
-const AllAtomics = 1<<(2*(uint(fabric.OpFetchXor)+1)) - 1
-
-// PlainAtomics are the operations that one copy or one store does.
-var PlainAtomics = AtomicBit(fabric.OpSet, 4) | AtomicBit(fabric.OpSet, 8) | AtomicBit(fabric.OpFetch, 4) | AtomicBit(fabric.OpFetch, 8)
+// queueSlack is room for work that cannot wait: the second halves of operations, and work that
+// pools bound.
+const queueSlack = MaxChunks + maxWords + smallSlots
 
 // Alone is shared by the engines of a PE. It makes their atomic operations on its GPU memory, done
 // by reading, computing and writing, atomic together. It may only be given if only these engines
@@ -111,13 +67,14 @@ type Stage struct {
 	heap    fabric.Region // the part that the fabric reaches
 	caps    fabric.Caps
 
-	streams
-	atomic uint64 // Memory.Atomics
-	alone  *Alone
-	mine   bool   // alone is taken
-	until  uint64 // mark of StreamIn that has to pass before alone is given back
-	fresh  bool   // in this turn alone may be taken, and words begun
-	wants  bool   // another engine has it
+	memory  Memory // nil: this PE has no GPU
+	streams *stream.Set
+	atomic  uint64 // Memory.Atomics
+	alone   *Alone
+	mine    bool   // alone is taken
+	until   uint64 // mark of StreamIn that has to pass before alone is given back
+	fresh   bool   // in this turn alone may be taken, and words begun
+	wants   bool   // another engine has it
 
 	lines []stagedPeer
 	busy  []fabric.PE // PEs whose messages wait, or may have to
@@ -128,10 +85,10 @@ type Stage struct {
 
 	block           unsafe.Pointer // all pinned memory
 	pinned          fabric.Region
-	landing         pool // chunks that are read into
-	leaving         pool // chunks that are copied out to
-	coming          pool // slots for messages
-	going           pool
+	landing         pool.Pool // chunks that are read into
+	leaving         pool.Pool // chunks that are copied out to
+	coming          pool.Pool // slots for messages
+	going           pool.Pool
 	offers          []requestToSend // for leaving chunks
 	words           []word
 	ops             [layout.Tokens]operation
@@ -142,13 +99,13 @@ type Stage struct {
 	ready           fifo.Queue[piece]      // copied out and not sent
 	pulls           []*pull                // with bytes that no read has begun for
 	pass            uint32
+	departures      []*departure // all, by number
 	spareDepartures []*departure
 	sparePulls      []*pull
 	kept            [][]byte    // spare
 	under           int         // pulls that are not complete
 	lost            []fabric.PE // PEs to give up in the next turn
 	waits           bool        // an operation waits for room, which may come without a completion
-	looks           int         // looks for a mark since one has passed
 }
 
 // stagedPeer is what a Stage knows of one PE.
@@ -182,9 +139,8 @@ type stagedPeer struct {
 	flushes     bool // the PE has to flush what NICs write there
 	extents     extents
 
-	chunks, slots, landing uint16 // pieces that the PE holds
-	blocked                uint32 // pass in which the PE had no room
-	listed                 bool   // it is in busy
+	blocked uint32 // pass in which the PE had no room
+	listed  bool   // it is in busy
 }
 
 // waitingMessage is a message that waits.
@@ -197,11 +153,8 @@ type waitingMessage struct {
 // New makes a Stage for an engine. It moves this PE's GPU memory by m, and closes m in the end,
 // even if New fails. Without m it moves only GPU memory of other PEs.
 func New(e Engine, m Memory, c Config) (*Stage, error) {
-	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps(), streams: streams{fatal: e.Fatal}, ownHeap: ownHeap{network: e}}
+	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps(), streams: stream.New(e, m, StreamQueue-queueSlack), ownHeap: ownHeap{network: e}}
 	s.segment, s.heap = e.Segment()
-	for i := range s.tracks {
-		s.tracks[i].stream = Stream(i)
-	}
 	if m == nil {
 		return s, nil
 	}
@@ -215,7 +168,7 @@ func New(e Engine, m Memory, c Config) (*Stage, error) {
 		return nil, errors.Join(fmt.Errorf("stage GPU memory: %d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)",
 			c.Chunks, c.Chunk, MaxChunks, layout.MessageSize), m.Close())
 	}
-	s.memory, s.atomic, s.alone = m, m.Atomics(), c.Alone
+	s.memory, s.atomic, s.alone = m, s.streams.Atomics(), c.Alone
 	chunks, slots := c.Chunk*uint64(c.Chunks), uint64(smallSlots*layout.MessageSize)
 	n := 2*chunks + 2*slots
 	block, err := m.Pin(n)
@@ -226,10 +179,10 @@ func New(e Engine, m Memory, c Config) (*Stage, error) {
 	if s.pinned, err = e.Register(block, n); err != nil {
 		return nil, errors.Join(fmt.Errorf("stage GPU memory: register %d bytes: %w", n, err), m.Unpin(block), m.Close())
 	}
-	s.landing.init(block, c.Chunk, c.Chunks)
-	s.leaving.init(unsafe.Add(block, chunks), c.Chunk, c.Chunks)
-	s.coming.init(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
-	s.going.init(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
+	s.landing = pool.New(block, c.Chunk, c.Chunks)
+	s.leaving = pool.New(unsafe.Add(block, chunks), c.Chunk, c.Chunks)
+	s.coming = pool.New(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
+	s.going = pool.New(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
 	s.offers = make([]requestToSend, c.Chunks)
 	s.state.Staging = 1
 	return s, nil
@@ -238,7 +191,7 @@ func New(e Engine, m Memory, c Config) (*Stage, error) {
 // canAtomic returns the atomic operations that this PE does for others on its GPU memory.
 func (s *Stage) canAtomic() uint64 {
 	if s.alone != nil {
-		return AllAtomics | ownerAlone
+		return AllAtomics | stream.OwnerAlone
 	}
 	return s.atomic | PlainAtomics
 }
@@ -262,6 +215,9 @@ func (s *Stage) Endpoint() Endpoint {
 // Connect takes the endpoints of all PEs, in order. It comes after the engine's Connect.
 func (s *Stage) Connect(all []Endpoint) {
 	s.lines = make([]stagedPeer, len(all))
+	for _, p := range []*pool.Pool{&s.landing, &s.leaving, &s.going} {
+		p.Connect(len(all))
+	}
 	s.writes = s.engine.PutMax() > layout.MaxPayload
 	for i := range all {
 		l := &s.lines[i]
@@ -280,12 +236,7 @@ func (s *Stage) Map(pe fabric.PE, heap unsafe.Pointer) {
 
 // Holds reports whether n bytes at a local address are GPU memory.
 func (s *Stage) Holds(p unsafe.Pointer, n uint64) bool {
-	return s.state.Staging != 0 && (s.segment.OnGPU(p, n) || s.memoryHolds(p, n))
-}
-
-func (s *Stage) memoryHolds(p unsafe.Pointer, n uint64) bool {
-	s.runs(backlog.CallHolds, 0)
-	return s.memory.Holds(p, n)
+	return s.state.Staging != 0 && (s.segment.OnGPU(p, n) || s.streams.Holds(p, n))
 }
 
 // Close releases what New took, and undoes RegisterHeap.
@@ -293,7 +244,7 @@ func (s *Stage) Close() error {
 	if s.memory == nil {
 		return nil
 	}
-	err := errors.Join(s.UnregisterHeap(), s.engine.Unregister(s.pinned), s.memory.Close(), s.memory.Unpin(s.block))
+	err := errors.Join(s.UnregisterHeap(), s.engine.Unregister(s.pinned), s.streams.Close(), s.memory.Unpin(s.block))
 	s.memory = nil
 	return err
 }

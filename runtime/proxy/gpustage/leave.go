@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -13,6 +14,7 @@ import (
 // departure is an operation whose bytes have to be copied out of GPU memory before they can be
 // sent: a put, or the get of another PE. On mapped heaps it is a copy through main memory.
 type departure struct {
+	id       uint32 // its place in Stage.departures, by which chores name it
 	kind     departureKind
 	pe       fabric.PE
 	epoch    uint64
@@ -164,7 +166,7 @@ func (s *Stage) Leave(t fabric.Token) call.Status {
 	l.departs++
 	l.departEpoch = o.epoch
 	s.peers[o.pe].Staged = true
-	s.copying()
+	s.streams.Busy()
 	return call.Done
 }
 
@@ -209,9 +211,10 @@ func (s *Stage) newDeparture(w departureKind, pe fabric.PE, local unsafe.Pointer
 	if last := len(s.spareDepartures) - 1; last >= 0 {
 		d, s.spareDepartures = s.spareDepartures[last], s.spareDepartures[:last]
 	} else {
-		d = new(departure)
+		d = &departure{id: uint32(len(s.departures))}
+		s.departures = append(s.departures, d)
 	}
-	*d = departure{kind: w, pe: pe, local: local, n: n}
+	*d = departure{id: d.id, kind: w, pe: pe, local: local, n: n}
 	return d
 }
 
@@ -224,7 +227,7 @@ func (s *Stage) takeFetch(h *layout.Header) {
 	if at := s.engine.Target(h, h.Offset, h.Operand); at != nil {
 		d := s.depart(departServe, fabric.PE(h.From), at, h.Operand)
 		d.question = h.Token
-		s.copying()
+		s.streams.Busy()
 	}
 }
 
@@ -243,27 +246,26 @@ func (s *Stage) startDepartures() {
 
 // startDeparture begins as much as it can; true: all.
 func (s *Stage) startDeparture(l *stagedPeer, d *departure) bool {
-	stream := StreamOut
+	on := StreamOut
 	if d.kind >= departTo {
-		stream = StreamPeer
+		on = StreamPeer
 	}
-	t := &s.tracks[stream]
 	for d.begun < d.n {
-		if t.full() {
+		if s.streams.Full(on) {
 			return false
 		}
-		p := piece{of: d, at: d.begun, n: min(d.n-d.begun, s.leaving.size)}
+		p := piece{of: d, at: d.begun, n: min(d.n-d.begun, s.leaving.Size())}
 		var ok bool
 		if p.small() {
-			p.index, ok = s.going.takeFor(&l.slots)
+			p.index, ok = s.going.TakeFor(uint32(d.pe))
 		} else {
-			p.index, ok = s.leaving.takeFor(&l.chunks)
+			p.index, ok = s.leaving.TakeFor(uint32(d.pe))
 		}
 		if !ok {
 			return false
 		}
 		to, from := s.place(&p), unsafe.Add(d.local, p.at)
-		s.runs(d.kind.driverCall(), d.pe)
+		s.streams.Runs(d.kind.driverCall(), d.pe)
 		switch d.kind {
 		case departTo:
 			mem.Copy(to, from, int(p.n))
@@ -271,12 +273,12 @@ func (s *Stage) startDeparture(l *stagedPeer, d *departure) bool {
 		case departFrom:
 			from = unsafe.Add(l.mapped, d.offset+int64(p.at))
 		}
-		s.copyGPU(stream, to, from, p.n)
+		s.streams.Copy(on, to, from, p.n)
 		d.begun += p.n
 		d.uncopied++
 		d.unsent++
 		d.open++
-		t.later(chore{what: taskLeft, index: p.index, value: p.at, n: p.n, of: d})
+		s.streams.Later(on, stream.Chore{For: s, What: taskLeft, Index: p.index, Value: p.at, N: p.n, Token: d.id})
 	}
 	if d.kind >= departTo {
 		s.endCopies(l, d)
@@ -285,9 +287,9 @@ func (s *Stage) startDeparture(l *stagedPeer, d *departure) bool {
 }
 
 // left handles a piece that has arrived in main memory, or on a mapped heap.
-func (s *Stage) left(c *chore) {
-	d := c.of
-	p := piece{d, c.value, c.n, c.index}
+func (s *Stage) left(c *stream.Chore) {
+	d := s.departures[c.Token]
+	p := piece{d, c.Value, c.N, c.Index}
 	d.uncopied--
 	switch d.kind {
 	case departFrom:
@@ -313,19 +315,16 @@ func (p *piece) small() bool { return p.n <= layout.MaxPayload }
 // place returns the memory of a piece.
 func (s *Stage) place(p *piece) unsafe.Pointer {
 	if p.small() {
-		return s.going.at(p.index)
+		return s.going.At(p.index)
 	}
-	return s.leaving.at(p.index)
+	return s.leaving.At(p.index)
 }
 
 func (s *Stage) giveBack(p *piece) {
-	l := &s.lines[p.of.pe]
-	if p.small() {
-		s.going.give(p.index)
-		l.slots--
+	if pe := uint32(p.of.pe); p.small() {
+		s.going.GiveFor(pe, p.index)
 	} else {
-		s.leaving.give(p.index)
-		l.chunks--
+		s.leaving.GiveFor(pe, p.index)
 	}
 }
 

@@ -1,10 +1,9 @@
 package gpustage
 
 import (
-	"fmt"
-
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -13,11 +12,7 @@ import (
 func (s *Stage) Advance() {
 	s.waits, s.flushed = false, false
 	s.giveUpLost()
-	if s.memory != nil {
-		for i := range s.tracks {
-			s.follow(&s.tracks[i])
-		}
-	}
+	s.streams.Follow()
 	s.letThroughAll()
 	s.startPulls()
 	s.startDepartures()
@@ -28,93 +23,72 @@ func (s *Stage) Advance() {
 // NoRoom reports whether an operation waits for room, which may come without a completion.
 func (s *Stage) NoRoom() bool { return s.waits }
 
-// follow does the chores of a stream whose marks have passed.
-func (s *Stage) follow(t *track) {
-	if t.passed == t.marked {
-		return
-	}
-	s.runs(backlog.CallFollow, 0)
-	passed, err := s.memory.Marked(t.stream)
-	if s.gone(err); err != nil {
-		return
-	}
-	if passed != t.passed {
-		s.looks = 0
-	}
-	t.passed = passed
-	t.came(&s.tallies[t.stream])
-	for t.chores.Len() > 0 && t.chores.At(0).mark <= t.passed {
-		c := t.chores.Pop()
-		s.do(&c)
-	}
-}
-
 // Looks counts and returns the looks for a mark since one has passed.
-func (s *Stage) Looks() int {
-	s.looks++
-	return s.looks
-}
+func (s *Stage) Looks() int { return s.streams.Looks() }
 
-func (s *Stage) do(c *chore) {
-	switch c.what {
+// The chores of streams, see stream.Chore.
+const (
+	taskLanded  = iota + 1 // give a landing chunk back
+	taskApplied            // give a slot back
+	taskAnswer             // send an answer
+	taskFetched            // send an answer, whose value is in a slot
+	taskWord               // a word has been read
+	taskChanged            // a stream has done an atomic operation
+	taskCame               // bytes of a get are in place
+	taskLeft               // a piece is copied out
+	taskStored             // a store to a mapped heap is done; a slot may be given back
+	taskCopied             // an operation on a mapped heap is complete
+)
+
+// Follow does a chore.
+func (s *Stage) Follow(c stream.Chore) {
+	switch c.What {
 	case taskLanded:
-		s.landing.give(c.index)
-		s.lines[c.pe].landing--
+		s.landing.GiveFor(c.PE, c.Index)
 	case taskApplied:
-		s.coming.give(c.index)
+		s.coming.Give(c.Index)
 	case taskAnswer:
-		s.engine.Answer(fabric.PE(c.pe), c.token, c.value)
+		s.engine.Answer(fabric.PE(c.PE), c.Token, c.Value)
 	case taskFetched:
-		value := mem.Load(s.coming.at(c.index), int(c.width))
-		s.coming.give(c.index)
-		s.engine.Answer(fabric.PE(c.pe), c.token, value)
+		value := mem.Load(s.coming.At(c.Index), int(c.Width))
+		s.coming.Give(c.Index)
+		s.engine.Answer(fabric.PE(c.PE), c.Token, value)
 	case taskWord:
-		s.endWord(c)
+		s.endWord(&c)
 	case taskChanged:
-		s.changed(c)
+		s.changed(&c)
 	case taskCame:
-		s.gotSome(c.token, c.value, 0)
+		s.ops[c.Token&0xffff].get.copied -= c.Value
+		s.gotSome(c.Token, c.Value, 0)
 	case taskLeft:
-		s.left(c)
+		s.left(&c)
 	case taskStored:
-		s.stored(c)
+		s.stored(&c)
 	case taskCopied:
-		s.endCopy(c.of)
+		s.endCopy(s.departures[c.Token])
 	}
-}
-
-// copying notes that streams have work. The end of the work wakes no thread, so the loop has to
-// look.
-func (s *Stage) copying() {
-	s.state.Busy |= layout.BusyCopies
-	s.engine.Wake()
 }
 
 // Mark puts a mark behind this turn's work in each stream. It sets Busy if a stream has work or an
 // operation waits for room.
 func (s *Stage) Mark() {
 	s.state.Busy = 0
-	for i := range s.tracks {
-		t := &s.tracks[i]
-		if t.fresh {
-			s.runs(backlog.CallMark, 0)
-			n, err := s.memory.Mark(t.stream)
-			if err == nil && n != t.marked+1 {
-				err = fmt.Errorf("mark %d of stream %d came when %d was due", n, i, t.marked+1)
-			}
-			if s.gone(err); err == nil {
-				t.marked, t.fresh = n, false
-				t.given(&s.tallies[i])
-			}
-		}
-		if !t.idle() {
-			s.copying()
-		}
-	}
+	s.streams.Mark()
 	if s.wants {
-		s.copying()
+		s.streams.Busy()
 	}
 	if s.waits {
 		s.state.Busy |= layout.BusyRoom
 	}
 }
+
+// DriverCall returns the purpose of the engine's last driver call, to continue a sentence about
+// that call; "" before the first. Any thread may call it, without the lock.
+func (s *Stage) DriverCall() string { return s.streams.DriverCall() }
+
+// Undone appends the work that this PE's streams of an engine have not carried out. Any thread may
+// call it, without the lock.
+func (s *Stage) Undone(to []backlog.Work) []backlog.Work { return s.streams.Undone(to) }
+
+// Show updates what other processes see of the streams.
+func (s *Stage) Show(to *[Streams]backlog.Shown) { s.streams.Show(to) }

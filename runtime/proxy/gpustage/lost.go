@@ -18,7 +18,7 @@ import (
 // Lose notes that a PE has to be given up in the next turn.
 func (s *Stage) Lose(pe fabric.PE) {
 	s.lost = append(s.lost, pe)
-	s.copying()
+	s.streams.Busy()
 }
 
 // giveUpLost gives up the PEs that were lost since the last turn.
@@ -129,8 +129,7 @@ func (s *Stage) forget(p *pull) {
 func (s *Stage) landedLost(r *read) {
 	p := r.of
 	if p.gpu {
-		s.landing.give(r.chunk)
-		s.lines[p.pe].landing--
+		s.landing.GiveFor(uint32(p.pe), r.chunk)
 	}
 	if p.get != 0 {
 		t := fabric.Token(p.get & 0xffff)
@@ -158,13 +157,7 @@ func (s *Stage) endStaged(pe fabric.PE) {
 			s.conclude(t)
 		case useGet:
 			g := &o.get
-			g.left, g.reads, g.status = 0, 0, int32(call.Failed)
-			in := &s.tracks[StreamIn].chores
-			for i := range in.Len() {
-				if c := in.At(i); c.what == taskCame && c.token == s.engine.Question(t) {
-					g.left += c.value
-				}
-			}
+			g.left, g.reads, g.status = g.copied, 0, int32(call.Failed)
 			for r := fabric.Token(layout.Receives); r < layout.Tokens; r++ {
 				if p := s.reads[r].of; p != nil && p.get == s.engine.Question(t) {
 					g.reads++

@@ -6,6 +6,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -54,7 +55,7 @@ func (s *Stage) AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
 func (s *Stage) mayCopy(pe fabric.PE, n uint64) call.Status {
 	l, p := &s.lines[pe], &s.peers[pe]
 	switch {
-	case s.engine.Parked(pe), p.Queued > 0, s.tracks[StreamPeer].full(), l.departs > 0 && l.departEpoch != s.state.Epoch, l.owed > 0 && l.owedEpoch != s.state.Epoch, !s.engine.Room(pe, n):
+	case s.engine.Parked(pe), p.Queued > 0, s.streams.Full(StreamPeer), l.departs > 0 && l.departEpoch != s.state.Epoch, l.owed > 0 && l.owedEpoch != s.state.Epoch, !s.engine.Room(pe, n):
 		return call.Again
 	case p.MustFollow(s.state.Epoch):
 		if s.engine.Flush(pe) == call.Failed {
@@ -72,18 +73,18 @@ func (s *Stage) begun(l *stagedPeer) {
 		l.copyEpoch, l.copyBefore = s.state.Epoch, l.copies
 	}
 	l.copies++
-	s.copying()
+	s.streams.Busy()
 }
 
 // inStream reports whether an atomic operation on a mapped heap can be put into the stream: a set
 // can, unless the owner changes its words in several steps.
 func (l *stagedPeer) inStream(op fabric.Op) bool {
-	return l.atomics&ownerAlone == 0 && op == fabric.OpSet
+	return l.atomics&stream.OwnerAlone == 0 && op == fabric.OpSet
 }
 
 // setMapped puts a set into the stream.
 func (s *Stage) setMapped(l *stagedPeer, h *layout.Header) {
-	s.writeGPU(StreamPeer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
+	s.streams.Write(StreamPeer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
 }
 
 // copyStore stores an element on a mapped heap.
@@ -117,7 +118,7 @@ func (s *Stage) copyAMO(pe fabric.PE, h *layout.Header) call.Status {
 	}
 	l := &s.lines[pe]
 	s.begun(l)
-	s.runs(backlog.CallPut, pe)
+	s.streams.Runs(backlog.CallPut, pe)
 	s.setMapped(l, h)
 	s.storedLater(pe, noRecord)
 	return call.Done
@@ -127,19 +128,18 @@ func (s *Stage) copyAMO(pe fabric.PE, h *layout.Header) call.Status {
 const noRecord = 0xffff
 
 func (s *Stage) storedLater(pe fabric.PE, slot uint16) {
-	s.tracks[StreamPeer].later(chore{what: taskStored, lane: s.engine.Pend(), pe: uint32(pe), index: slot})
+	s.streams.Later(StreamPeer, stream.Chore{For: s, What: taskStored, Lane: s.engine.Pend(), PE: uint32(pe), Index: slot})
 }
 
 // stored ends the work that storedLater began.
-func (s *Stage) stored(c *chore) {
-	l := &s.lines[c.pe]
-	if c.index != noRecord {
-		s.going.give(c.index)
-		l.slots--
+func (s *Stage) stored(c *stream.Chore) {
+	l := &s.lines[c.PE]
+	if c.Index != noRecord {
+		s.going.GiveFor(c.PE, c.Index)
 	}
 	l.copied++
-	s.engine.Unpend(c.lane)
-	s.engine.Moved(fabric.PE(c.pe))
+	s.engine.Unpend(c.Lane)
+	s.engine.Moved(fabric.PE(c.PE))
 }
 
 // copyPut is Put or PutSignal on a mapped heap.
@@ -148,21 +148,21 @@ func (s *Stage) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uin
 		return st
 	}
 	l := &s.lines[pe]
-	s.runs(backlog.CallPut, pe)
+	s.streams.Runs(backlog.CallPut, pe)
 	small := !gpu && n > 0 && n <= layout.MaxPayload // whose source may be reused when this returns
 	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
 		at, i := unsafe.Add(l.mapped, offset), uint16(noRecord)
-		if s.storable(at, int(n)) {
+		if s.streams.Storable(at, int(n)) {
 			s.begun(l)
-			s.storeWords(StreamPeer, at, source, int(n))
+			s.streams.StoreWords(StreamPeer, at, source, int(n))
 		} else {
 			var ok bool
-			if i, ok = s.going.takeFor(&l.slots); !ok {
+			if i, ok = s.going.TakeFor(uint32(pe)); !ok {
 				return call.Again
 			}
-			mem.Copy(s.going.at(i), source, int(n))
+			mem.Copy(s.going.At(i), source, int(n))
 			s.begun(l)
-			s.copyGPU(StreamPeer, at, s.going.at(i), n)
+			s.streams.Copy(StreamPeer, at, s.going.At(i), n)
 		}
 		if after != nil {
 			s.setMapped(l, after)
@@ -170,7 +170,7 @@ func (s *Stage) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uin
 		s.storedLater(pe, i)
 		return call.Done
 	}
-	if small && !s.going.mayTakeFor(l.slots) {
+	if small && !s.going.MayTakeFor(uint32(pe)) {
 		return call.Again
 	}
 	if after != nil {
@@ -201,7 +201,7 @@ func (s *Stage) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uin
 		return call.Pending
 	}
 	if n > 0 {
-		s.copyGPU(StreamPeer, unsafe.Add(l.mapped, offset), source, n)
+		s.streams.Copy(StreamPeer, unsafe.Add(l.mapped, offset), source, n)
 	}
 	d.begun = n
 	s.endCopies(l, d)
@@ -221,22 +221,22 @@ func (s *Stage) beginCopy(pe fabric.PE, r *call.Request, n uint64) (fabric.Token
 // copyGet is Get from a mapped heap. No other operation is ordered with it.
 func (s *Stage) copyGet(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
 	l := &s.lines[pe]
-	if !s.engine.Room(pe, n) || s.tracks[StreamPeer].full() {
+	if !s.engine.Room(pe, n) || s.streams.Full(StreamPeer) {
 		return call.Again
 	}
 	t, ok := s.beginCopy(pe, r, n)
 	if !ok {
 		return call.Again
 	}
-	s.copying()
+	s.streams.Busy()
 	d := s.newDeparture(departFrom, pe, dest, n)
 	d.token, d.offset = t, offset
 	if !gpu {
 		s.departs.Push(d)
 		return call.Pending
 	}
-	s.runs(backlog.CallGet, pe)
-	s.copyGPU(StreamPeer, dest, unsafe.Add(l.mapped, offset), n)
+	s.streams.Runs(backlog.CallGet, pe)
+	s.streams.Copy(StreamPeer, dest, unsafe.Add(l.mapped, offset), n)
 	d.begun = n
 	s.endCopies(l, d)
 	return call.Pending
@@ -252,9 +252,8 @@ func (s *Stage) endCopies(l *stagedPeer, d *departure) {
 		s.setMapped(l, h)
 		d.then = false
 	}
-	t := &s.tracks[StreamPeer]
-	t.fresh = true
-	t.later(chore{what: taskCopied, of: d})
+	s.streams.Fresh(StreamPeer)
+	s.streams.Later(StreamPeer, stream.Chore{For: s, What: taskCopied, Token: d.id})
 }
 
 // endCopy is called when the stream has done the operation.

@@ -8,6 +8,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -47,6 +48,7 @@ type get struct {
 	dest   unsafe.Pointer
 	n      uint64
 	left   uint64
+	copied uint64 // of left, in StreamIn
 	desc   uintptr
 	reads  int    // reads from a lost PE that the provider has
 	ended  bool   // the PE was lost and the caller told, but the provider still has reads
@@ -153,7 +155,7 @@ func (s *Stage) pullNow(l *stagedPeer, p *pull) bool {
 	if l.pullDone < p.after.pulls || l.heldDone < p.after.held {
 		return false
 	}
-	return p.gpu || l.issued <= s.tracks[StreamIn].passed
+	return p.gpu || l.issued <= s.streams.Passed(StreamIn)
 }
 
 // startPull posts as many reads of a pull as it can; true: all.
@@ -162,17 +164,16 @@ func (s *Stage) startPull(l *stagedPeer, p *pull) bool {
 		r := read{of: p, at: p.begun, n: min(p.n-p.begun, s.caps.MaxMessage)}
 		to, desc := unsafe.Add(p.dest, r.at), p.desc
 		if p.gpu {
-			i, ok := s.landing.takeFor(&l.landing)
+			i, ok := s.landing.TakeFor(uint32(p.pe))
 			if !ok {
 				return false // a chunk that becomes free calls for the next turn
 			}
-			r.chunk, r.n = i, min(r.n, s.landing.size)
-			to, desc = s.landing.at(i), s.pinned.Desc
+			r.chunk, r.n = i, min(r.n, s.landing.Size())
+			to, desc = s.landing.At(i), s.pinned.Desc
 		}
 		if !s.postRead(p, to, desc, &r) {
 			if p.gpu {
-				s.landing.give(r.chunk)
-				l.landing--
+				s.landing.GiveFor(uint32(p.pe), r.chunk)
 			}
 			if p.err == 0 {
 				l.blocked, s.waits = s.pass, true
@@ -214,18 +215,17 @@ func (s *Stage) Landed(t fabric.Token, failed int32) {
 	if failed != 0 {
 		p.err = failed
 	}
-	switch in := &s.tracks[StreamIn]; {
+	switch {
 	case !p.gpu:
 	case failed != 0:
-		s.landing.give(r.chunk)
-		l.landing--
+		s.landing.GiveFor(uint32(p.pe), r.chunk)
 	default:
-		s.runs(p.driverCall(), p.pe)
-		s.copyGPU(StreamIn, unsafe.Add(p.dest, r.at), s.landing.at(r.chunk), r.n)
+		s.streams.Runs(p.driverCall(), p.pe)
+		s.streams.Copy(StreamIn, unsafe.Add(p.dest, r.at), s.landing.At(r.chunk), r.n)
 		if p.get == 0 {
-			l.issued = in.last()
+			l.issued = s.streams.Last(StreamIn)
 		}
-		in.later(chore{what: taskLanded, index: r.chunk, pe: uint32(p.pe)})
+		s.streams.Later(StreamIn, stream.Chore{For: s, What: taskLanded, Index: r.chunk, PE: uint32(p.pe)})
 	}
 	s.pulledSome(p, r.n)
 }
@@ -248,7 +248,7 @@ func (s *Stage) pulledSome(p *pull, n uint64) {
 	if p.get != 0 {
 		status := p.err
 		if p.gpu && status == 0 {
-			s.tracks[StreamIn].later(chore{what: taskCame, token: p.get, value: p.size, pe: uint32(p.pe)})
+			s.gotLater(p.get, p.size)
 		} else {
 			s.gotSome(p.get, p.size, status)
 		}
@@ -261,6 +261,12 @@ func (s *Stage) pulledSome(p *pull, n uint64) {
 		s.sparePulls = append(s.sparePulls, l.pulls.Pop())
 		l.pullDone++
 	}
+}
+
+// gotLater counts bytes of a get when the work that is in StreamIn now is done.
+func (s *Stage) gotLater(question uint32, n uint64) {
+	s.ops[question&0xffff].get.copied += n
+	s.streams.Later(StreamIn, stream.Chore{For: s, What: taskCame, Token: question, Value: n})
 }
 
 // gotSome counts bytes of a get that are in place, or will not come.
@@ -284,7 +290,7 @@ func (s *Stage) endGet(t fabric.Token) {
 		g.err, g.status = lost, int32(call.Failed)
 	}
 	if g.gpu {
-		s.coming.give(g.slot)
+		s.coming.Give(g.slot)
 	}
 	if lost == nil {
 		g.status = max(g.status, s.engine.Deregister(t, g.status == 0))
@@ -311,11 +317,11 @@ func (s *Stage) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 		s.gotSome(h.Token, uint64(n), 0)
 		return
 	}
-	slot := s.coming.at(g.slot)
+	slot := s.coming.At(g.slot)
 	mem.Copy(slot, payload, n)
-	s.runs(backlog.CallGet, fabric.PE(h.From))
-	s.copyGPU(StreamIn, to, slot, uint64(n))
-	s.tracks[StreamIn].later(chore{what: taskCame, token: h.Token, value: uint64(n), pe: h.From})
+	s.streams.Runs(backlog.CallGet, fabric.PE(h.From))
+	s.streams.Copy(StreamIn, to, slot, uint64(n))
+	s.gotLater(h.Token, uint64(n))
 }
 
 // Get is Get if one of the two sides is GPU memory. Not ok: neither is.
@@ -337,7 +343,7 @@ func (s *Stage) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r
 	}
 	var small uint16
 	if gpu {
-		if small, ok = s.coming.take(); !ok {
+		if small, ok = s.coming.Take(); !ok {
 			return call.Again, true
 		}
 	}
@@ -351,7 +357,7 @@ func (s *Stage) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r
 	}
 	if st != call.Done {
 		if gpu {
-			s.coming.give(small)
+			s.coming.Give(small)
 		}
 		return st, true
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage/pool"
 )
 
 // Views for tests.
@@ -25,22 +26,14 @@ func (s *Stage) Rest() error {
 	}
 	for i := range s.lines {
 		l := &s.lines[i]
-		if l.held.Len() != 0 || l.pulls.Len() != 0 || l.changing || l.underway != 0 || l.departs != 0 || l.copies != l.copied || l.owed != 0 || l.chunks != 0 || l.slots != 0 || l.landing != 0 || l.listed {
+		if l.held.Len() != 0 || l.pulls.Len() != 0 || l.changing || l.underway != 0 || l.departs != 0 || l.copies != l.copied || l.owed != 0 || l.listed {
 			return fmt.Errorf("line of PE %d: %+v", i, l)
 		}
 	}
-	if s.memory == nil {
-		return nil
-	}
-	for _, pool := range []*pool{&s.landing, &s.leaving, &s.coming, &s.going} {
-		if len(pool.free) != cap(pool.free) {
-			return fmt.Errorf("%d of %d pieces of %d bytes are free", len(pool.free), cap(pool.free), pool.size)
+	for _, pool := range []*pool.Pool{&s.landing, &s.leaving, &s.coming, &s.going} {
+		if !pool.Free() {
+			return fmt.Errorf("some of %d pieces of %d bytes are not free", pool.Len(), pool.Size())
 		}
 	}
-	for i := range s.tracks {
-		if t := &s.tracks[i]; !t.idle() || t.chores.Len() != 0 {
-			return fmt.Errorf("stream %d: %d chores", i, t.chores.Len())
-		}
-	}
-	return nil
+	return s.streams.Rest()
 }

@@ -5,6 +5,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -28,37 +29,36 @@ func (s *Stage) takesPlace(h *layout.Header) bool {
 // changeByStream puts the first waiting message of a PE that is not under way into StreamWord.
 // False: not now.
 func (s *Stage) changeByStream(l *stagedPeer, h *layout.Header) bool {
-	t := &s.tracks[StreamWord]
-	if t.full() || s.tracks[StreamIn].passed < l.issued {
+	if s.streams.Full(StreamWord) || s.streams.Passed(StreamIn) < l.issued {
 		return false
 	}
 	at := s.engine.Word(h, h.Offset, h.Width)
 	if at == nil { // the job has failed
 		return false
 	}
-	c := chore{what: taskChanged, pe: h.From, token: h.Token, index: noRecord, width: h.Width}
+	c := stream.Chore{For: s, What: taskChanged, PE: h.From, Token: h.Token, Index: noRecord, Width: h.Width}
 	var old unsafe.Pointer
 	if h.Fetch != 0 {
-		i, ok := s.coming.take()
+		i, ok := s.coming.Take()
 		if !ok {
 			return false
 		}
-		c.index, old = i, s.coming.at(i)
+		c.Index, old = i, s.coming.At(i)
 	}
-	s.runs(backlog.CallCame, fabric.PE(h.From))
-	s.atomicGPU(StreamWord, at, h, old)
-	t.later(c)
+	s.streams.Runs(backlog.CallCame, fabric.PE(h.From))
+	s.streams.Atomic(StreamWord, at, h, old)
+	s.streams.Later(StreamWord, c)
 	l.underway++
 	return true
 }
 
 // changed is called when the operation is done.
-func (s *Stage) changed(c *chore) {
-	l := &s.lines[c.pe]
-	if c.index != noRecord {
-		value := mem.Load(s.coming.at(c.index), int(c.width))
-		s.coming.give(c.index)
-		s.engine.Answer(fabric.PE(c.pe), c.token, value)
+func (s *Stage) changed(c *stream.Chore) {
+	l := &s.lines[c.PE]
+	if c.Index != noRecord {
+		value := mem.Load(s.coming.At(c.Index), int(c.Width))
+		s.coming.Give(c.Index)
+		s.engine.Answer(fabric.PE(c.PE), c.Token, value)
 	}
 	l.underway--
 	s.letThrough(l)
@@ -91,15 +91,15 @@ func (s *Stage) beginWord(l *stagedPeer, h *layout.Header, at unsafe.Pointer) {
 			return // it is done with the operation that is under way, or after it
 		}
 	}
-	i, ok := s.coming.take()
+	i, ok := s.coming.Take()
 	if !ok {
 		return
 	}
-	s.copyGPU(StreamIn, s.coming.at(i), at, uint64(h.Width))
+	s.streams.Copy(StreamIn, s.coming.At(i), at, uint64(h.Width))
 	s.did(l)
 	l.changing = true
 	s.words = append(s.words, word{at, h.Width, i})
-	s.tracks[StreamIn].later(chore{what: taskWord, index: uint16(len(s.words) - 1), pe: h.From})
+	s.streams.Later(StreamIn, stream.Chore{For: s, What: taskWord, Index: uint16(len(s.words) - 1), PE: h.From})
 }
 
 func overlap(a unsafe.Pointer, n uint8, b unsafe.Pointer, m uint8) bool {
@@ -108,15 +108,14 @@ func overlap(a unsafe.Pointer, n uint8, b unsafe.Pointer, m uint8) bool {
 
 // endWord is called when the value of a word has been read. It does the PE's operation, and other
 // waiting operations that are first for their PEs and change the same word.
-func (s *Stage) endWord(c *chore) {
-	w := &s.words[c.index]
+func (s *Stage) endWord(c *stream.Chore) {
+	w := &s.words[c.Index]
 	var old uint64
-	mem.Copy(unsafe.Pointer(&old), s.coming.at(w.slot), int(w.width))
-	s.coming.give(w.slot)
+	mem.Copy(unsafe.Pointer(&old), s.coming.At(w.slot), int(w.width))
+	s.coming.Give(w.slot)
 	value := old
-	s.lines[c.pe].changing = false
-	in := &s.tracks[StreamIn]
-	in.fresh = true // because of the store below, which the answers have to follow
+	s.lines[c.PE].changing = false
+	s.streams.Fresh(StreamIn) // because of the store below, which the answers have to follow
 	for _, pe := range s.busy {
 		l := &s.lines[pe]
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
@@ -126,22 +125,22 @@ func (s *Stage) endWord(c *chore) {
 				break
 			}
 			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)
-			l.issued = in.last()
+			l.issued = s.streams.Last(StreamIn)
 			if h.Fetch != 0 {
-				in.later(chore{what: taskAnswer, pe: h.From, token: h.Token, value: old})
+				s.streams.Later(StreamIn, stream.Chore{For: s, What: taskAnswer, PE: h.From, Token: h.Token, Value: old})
 			}
 			s.letThrough(l)
 		}
 	}
-	s.runs(backlog.CallCame, fabric.PE(c.pe))
-	s.writeGPU(StreamIn, w.at, w.width, value)
-	s.until = in.last()
+	s.streams.Runs(backlog.CallCame, fabric.PE(c.PE))
+	s.streams.Write(StreamIn, w.at, w.width, value)
+	s.until = s.streams.Last(StreamIn)
 	w.at = nil
 }
 
 // yield gives Alone back when all words have been stored.
 func (s *Stage) yield() {
-	if !s.mine || s.tracks[StreamIn].passed < s.until {
+	if !s.mine || s.streams.Passed(StreamIn) < s.until {
 		return
 	}
 	for i := range s.words {

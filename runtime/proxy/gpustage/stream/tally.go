@@ -1,4 +1,4 @@
-package gpustage
+package stream
 
 import "sync/atomic"
 

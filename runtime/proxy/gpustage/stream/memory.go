@@ -1,0 +1,69 @@
+package stream
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+)
+
+// Stream is one queue of a Memory. Reports use the same type.
+type Stream = backlog.Stream
+
+// The streams.
+const (
+	In      = backlog.StreamIn
+	Out     = backlog.StreamOut
+	Peer    = backlog.StreamPeer
+	Word    = backlog.StreamWord
+	Streams = backlog.Streams
+)
+
+// Memory moves bytes of GPU memory by copy engines and stream memory operations, which also run
+// while kernels occupy the whole GPU. Its methods are called with the engine's lock held, from one
+// thread after another, and none of them waits for the GPU. Each engine has a Memory of its own.
+//
+// Its addresses of main memory are in blocks from Pin.
+type Memory interface {
+	// Holds reports whether n bytes at p are memory of a GPU that the CPU cannot touch. It is
+	// called for every local buffer: a freed address may be another kind of memory the next time.
+	Holds(p unsafe.Pointer, n uint64) bool
+	// Pin allocates zeroed main memory that copy engines and the CPU reach at the same address;
+	// Unpin releases it.
+	Pin(n uint64) (unsafe.Pointer, error)
+	Unpin(p unsafe.Pointer) error
+	// Copy puts a copy of n bytes into a stream.
+	Copy(s Stream, to, from unsafe.Pointer, n uint64) error
+	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A kernel that sees
+	// the store sees the effects of all earlier work in the stream.
+	Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error
+	// Words returns how many stores in a row are quicker than a copy of as many bytes; 0: not even
+	// one store is.
+	Words() uint64
+	// Atomics returns the AtomicBit of each operation that Atomic can do.
+	Atomics() uint64
+	// Atomic puts an operation into a stream that is atomic with those of kernels. If it fetches,
+	// it stores the old value at old, which is pinned. It may be a kernel itself, for which a full
+	// GPU has no place, so its stream has nothing else.
+	Atomic(s Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error
+	// Mark puts a mark into a stream and returns its number: 1, and one more each time. A Memory
+	// may keep operations back until the mark behind them.
+	Mark(s Stream) (uint64, error)
+	// Marked returns the last mark that a stream has passed. The operations before it are done, and
+	// the CPU and kernels see their effects.
+	Marked(s Stream) (uint64, error)
+	// Close releases the streams. They have no work left, unless the job has failed.
+	Close() error
+}
+
+// AtomicBit returns the bit of an atomic operation on 4 or 8 bytes, for sets of operations.
+func AtomicBit(op fabric.Op, width uint8) uint64 { return 1 << (uint(op)*2 + uint(width)/8) }
+
+// OwnerAlone is a bit in such a set: the owner changes words in several steps.
+const OwnerAlone = 1 << 63
+
+// AllAtomics is the set of every operation.
+const AllAtomics = 1<<(2*(uint(fabric.OpFetchXor)+1)) - 1
+
+// PlainAtomics are the operations that one copy or one store does.
+var PlainAtomics = AtomicBit(fabric.OpSet, 4) | AtomicBit(fabric.OpSet, 8) | AtomicBit(fabric.OpFetch, 4) | AtomicBit(fabric.OpFetch, 8)

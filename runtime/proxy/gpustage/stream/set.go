@@ -1,0 +1,238 @@
+package stream
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/statuspage"
+)
+
+// Engine is the engine of a Set.
+type Engine interface {
+	State() *layout.State
+	// Fatal says that the job cannot go on.
+	Fatal(err error)
+	// Wake ends the sleep of the engine's thread.
+	Wake()
+}
+
+// Set is the streams of this PE's GPU, and the work that they were given.
+type Set struct {
+	engine     Engine
+	state      *layout.State
+	memory     Memory // nil: this PE has no GPU
+	most       uint64 // operations of which a stream is full
+	atomics    uint64
+	driverCall atomic.Uint64 // see Runs
+	looks      int           // looks for a mark since one has passed
+	tracks     [Streams]track
+	tallies    [Streams]tally
+}
+
+// New returns the streams of m, or none for nil. A stream is full when it has that many operations,
+// besides marks.
+func New(e Engine, m Memory, most uint64) *Set {
+	s := &Set{engine: e, state: e.State(), memory: m, most: most}
+	for i := range s.tracks {
+		s.tracks[i].stream = Stream(i)
+	}
+	if m != nil {
+		s.atomics = m.Atomics()
+	}
+	return s
+}
+
+// Close closes the Memory.
+func (s *Set) Close() error {
+	err := s.memory.Close()
+	s.memory = nil
+	return err
+}
+
+// Copy, Write and Atomic put work into a stream, and StoreWords the stores of n bytes.
+
+func (s *Set) Copy(on Stream, to, from unsafe.Pointer, n uint64) {
+	s.Check(s.memory.Copy(on, to, from, n))
+	s.gave(on, n)
+}
+
+func (s *Set) Write(on Stream, at unsafe.Pointer, width uint8, value uint64) {
+	s.Check(s.memory.Write(on, at, width, value))
+	s.gave(on, uint64(width))
+}
+
+func (s *Set) Atomic(on Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
+	s.Check(s.memory.Atomic(on, at, h.Op, h.Width, h.Operand, h.Extra, old))
+	s.gave(on, uint64(h.Width))
+}
+
+func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
+	for i := 0; i < n; {
+		to, w := unsafe.Add(at, i), 8
+		if uintptr(to)&7 != 0 || n-i < 8 {
+			w = 4
+		}
+		s.Write(on, to, uint8(w), mem.Load(unsafe.Add(payload, i), w))
+		i += w
+	}
+}
+
+func (s *Set) gave(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load()) }
+
+// Check fails the job after an error of the GPU: the state of its memory is not known any more.
+func (s *Set) Check(err error) {
+	if err != nil {
+		s.engine.Fatal(fmt.Errorf("GPU memory: %w", err))
+	}
+}
+
+// Storable reports whether StoreWords is quicker than a copy of the bytes.
+func (s *Set) Storable(at unsafe.Pointer, n int) bool {
+	odd := int(uintptr(at) & 4)
+	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+odd+7)/8 <= s.memory.Words()
+}
+
+// Atomics returns the AtomicBits of the operations that Atomic can do.
+func (s *Set) Atomics() uint64 { return s.atomics }
+
+// Holds reports whether n bytes at p are memory of a GPU.
+func (s *Set) Holds(p unsafe.Pointer, n uint64) bool {
+	s.Runs(backlog.CallHolds, 0)
+	return s.memory.Holds(p, n)
+}
+
+// Full reports whether a stream must get no more work until it has done some.
+func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.asked-t.done >= s.most }
+
+// Passed returns the last mark that is known to have passed, and Last the mark that is, or will be,
+// behind all work in the stream.
+func (s *Set) Passed(on Stream) uint64 { return s.tracks[on].passed }
+
+// Last is explained above.
+func (s *Set) Last(on Stream) uint64 { return s.tracks[on].last() }
+
+// Later adds a chore that follows all work that is in the stream now. Fresh makes such chores wait
+// for a new mark, even if there is no new work.
+func (s *Set) Later(on Stream, c Chore) {
+	t := &s.tracks[on]
+	c.mark = t.last()
+	t.chores.Push(c)
+}
+
+// Fresh is explained above.
+func (s *Set) Fresh(on Stream) { s.tracks[on].fresh = true }
+
+// Runs notes the purpose of the next driver call; pe has no meaning if the call is for no PE. It
+// comes before each call: while the driver blocks a call, the calling thread holds the engine's
+// lock, and reports can only read this note.
+func (s *Set) Runs(w backlog.Call, pe fabric.PE) {
+	s.driverCall.Store(uint64(w)<<32 | uint64(uint32(pe)))
+}
+
+// Busy notes that streams have work. The end of the work wakes no thread, so the loop has to look.
+func (s *Set) Busy() {
+	s.state.Busy |= layout.BusyCopies
+	s.engine.Wake()
+}
+
+// Follow does the chores of all streams whose marks have passed.
+func (s *Set) Follow() {
+	if s.memory == nil {
+		return
+	}
+	for i := range s.tracks {
+		if t := &s.tracks[i]; t.passed != t.marked {
+			s.follow(t)
+		}
+	}
+}
+
+func (s *Set) follow(t *track) {
+	s.Runs(backlog.CallFollow, 0)
+	passed, err := s.memory.Marked(t.stream)
+	if s.Check(err); err != nil {
+		return
+	}
+	if passed != t.passed {
+		s.looks = 0
+	}
+	t.passed = passed
+	t.came(&s.tallies[t.stream])
+	for t.chores.Len() > 0 && t.chores.At(0).mark <= t.passed {
+		c := t.chores.Pop()
+		c.For.Follow(c)
+	}
+}
+
+// Looks counts and returns the looks for a mark since one has passed.
+func (s *Set) Looks() int {
+	s.looks++
+	return s.looks
+}
+
+// Mark puts a mark behind the new work in each stream, and calls Busy if a stream has work.
+func (s *Set) Mark() {
+	for i := range s.tracks {
+		t := &s.tracks[i]
+		if t.fresh {
+			s.Runs(backlog.CallMark, 0)
+			n, err := s.memory.Mark(t.stream)
+			if err == nil && n != t.marked+1 {
+				err = fmt.Errorf("mark %d of stream %d came when %d was due", n, i, t.marked+1)
+			}
+			if s.Check(err); err == nil {
+				t.marked, t.fresh = n, false
+				t.given(&s.tallies[i])
+			}
+		}
+		if !t.idle() {
+			s.Busy()
+		}
+	}
+}
+
+// DriverCall returns the purpose of the engine's last driver call, to continue a sentence about
+// that call; "" before the first. Any thread may call it, without the lock.
+func (s *Set) DriverCall() string {
+	return backlog.CallText(s.driverCall.Load())
+}
+
+// Undone appends the work that this PE's streams of an engine have not carried out. Any thread may
+// call it, without the lock. What it reads of a stream that goes on is of several moments.
+func (s *Set) Undone(to []backlog.Work) []backlog.Work {
+	for i := range s.tallies {
+		t := &s.tallies[i]
+		if ops, bytes := t.left(); ops > 0 {
+			to = append(to, backlog.Work{Stream: Stream(i), Passed: t.passed.Load(), Ops: ops, Bytes: bytes, For: backlog.CallText(t.oldest.Load())})
+		}
+	}
+	return to
+}
+
+// Show updates what other processes see of the streams.
+func (s *Set) Show(to *[Streams]backlog.Shown) {
+	for i := range s.tallies {
+		t, u := &s.tallies[i], &to[i]
+		ops, bytes := t.left()
+		if passed := t.passed.Load(); ops == 0 || u.Ops == 0 || passed != t.shown {
+			t.shown, u.Since = passed, statuspage.Now()
+		}
+		u.Bytes, u.Call = bytes, t.oldest.Load()
+		u.Ops = ops
+	}
+}
+
+// Rest says what the streams still have to do; nil: nothing.
+func (s *Set) Rest() error {
+	for i := range s.tracks {
+		if t := &s.tracks[i]; !t.idle() || t.chores.Len() != 0 {
+			return fmt.Errorf("stream %d: %d chores", i, t.chores.Len())
+		}
+	}
+	return nil
+}
