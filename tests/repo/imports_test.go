@@ -141,6 +141,8 @@ runtime/proxy/call:
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/fastpath runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
     # operation is not its to know
+runtime/proxy/gpustage/extent: fabric runtime/proxy/layout
+    # ranges of heaps and their keys; which bytes move there is not its to know
 runtime/proxy/gpustage/pool:
     # numbers of pieces: what is in a piece is not its to know
 runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem

@@ -3,12 +3,12 @@ package gpustage
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"unsafe"
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/gpustage/extent"
 	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
@@ -79,9 +79,8 @@ type Stage struct {
 	lines []stagedPeer
 	busy  []fabric.PE // PEs whose messages wait, or may have to
 
-	ownHeap
-	flushed bool // a flush was done in this turn
-	writes  bool // one-sided writes are usable
+	heaps  *extent.Heaps
+	writes bool // one-sided writes are usable
 
 	block           unsafe.Pointer // all pinned memory
 	pinned          fabric.Region
@@ -136,8 +135,6 @@ type stagedPeer struct {
 	owedEpoch   uint64
 	atomics     uint64
 	device      bool // its user heap is GPU memory
-	flushes     bool // the PE has to flush what NICs write there
-	extents     extents
 
 	blocked uint32 // pass in which the PE had no room
 	listed  bool   // it is in busy
@@ -153,7 +150,7 @@ type waitingMessage struct {
 // New makes a Stage for an engine. It moves this PE's GPU memory by m, and closes m in the end,
 // even if New fails. Without m it moves only GPU memory of other PEs.
 func New(e Engine, m Memory, c Config) (*Stage, error) {
-	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps(), streams: stream.New(e, m, StreamQueue-queueSlack), ownHeap: ownHeap{network: e}}
+	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps(), streams: stream.New(e, m, StreamQueue-queueSlack), heaps: extent.New(e)}
 	s.segment, s.heap = e.Segment()
 	if m == nil {
 		return s, nil
@@ -209,12 +206,13 @@ func (s *Stage) Endpoint() Endpoint {
 	if s.segment.Heap == nil {
 		return Endpoint{}
 	}
-	return Endpoint{Device: true, Atomics: s.canAtomic(), Extents: slices.Clone(s.extents), Flushes: s.flush != nil}
+	return Endpoint{Device: true, Atomics: s.canAtomic(), Extents: s.heaps.Own(), Flushes: s.heaps.Flushing()}
 }
 
 // Connect takes the endpoints of all PEs, in order. It comes after the engine's Connect.
 func (s *Stage) Connect(all []Endpoint) {
 	s.lines = make([]stagedPeer, len(all))
+	s.heaps.Connect(len(all))
 	for _, p := range []*pool.Pool{&s.landing, &s.leaving, &s.going} {
 		p.Connect(len(all))
 	}
@@ -223,7 +221,7 @@ func (s *Stage) Connect(all []Endpoint) {
 		l := &s.lines[i]
 		l.device, l.atomics = all[i].Device, all[i].Atomics
 		s.peers[i].Fewer = l.device && l.atomics&AllAtomics != AllAtomics
-		l.extents, l.flushes = slices.Clone(all[i].Extents), all[i].Flushes
+		s.heaps.Tell(i, all[i].Extents, all[i].Flushes)
 	}
 }
 

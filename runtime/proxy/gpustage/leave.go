@@ -107,7 +107,7 @@ func (s *Stage) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64,
 	if !gpu && (!far || n <= layout.MaxPayload) {
 		return 0, false
 	}
-	if s.writes && s.reaches(l, offset, far, source, n, gpu) {
+	if s.writes && s.reaches(pe, offset, far, source, n, gpu) {
 		return s.engine.Write(pe, offset, source, n, r, after), true
 	}
 	if st := s.engine.Ready(pe, n); st != call.Done {
@@ -179,20 +179,12 @@ func (s *Stage) requestToSendHost(t fabric.Token, o *operation) call.Status {
 			return s.engine.Fail(err)
 		}
 	}
-	h := layout.Header{Kind: layout.KindRequestToSend, Token: s.engine.Question(t), Offset: o.offset, Operand: s.remoteOf(&region, source), Extra: region.Key}
+	h := layout.Header{Kind: layout.KindRequestToSend, Token: s.engine.Question(t), Offset: o.offset, Operand: s.heaps.Remote(&region, source), Extra: region.Key}
 	st := s.sendRequestToSend(t, o.pe, &h, layout.RequestToSend{N: o.n, Fence: uint32(o.epoch)})
 	if st != call.Done {
 		s.engine.Deregister(t, false)
 	}
 	return st
-}
-
-// remoteOf returns the address by which other PEs reach an address of a region.
-func (s *Stage) remoteOf(r *fabric.Region, at unsafe.Pointer) uint64 {
-	if s.caps.VirtualAddress {
-		return uint64(uintptr(at))
-	}
-	return uint64(uintptr(at) - uintptr(r.Base))
 }
 
 func (s *Stage) sendRequestToSend(t fabric.Token, pe fabric.PE, h *layout.Header, o layout.RequestToSend) call.Status {
@@ -356,7 +348,7 @@ func (s *Stage) sendPiece(p *piece) bool {
 		o := &s.offers[p.index]
 		h := layout.Header{
 			Kind: layout.KindRequestToSend, Token: uint32(o.turn+1)<<16 | layout.ChunkToken | uint32(p.index),
-			Offset: d.offset + int64(p.at), Operand: s.remoteOf(&s.pinned, at), Extra: s.pinned.Key,
+			Offset: d.offset + int64(p.at), Operand: s.heaps.Remote(&s.pinned, at), Extra: s.pinned.Key,
 		}
 		if st = s.sendRequestToSend(d.token, d.pe, &h, layout.RequestToSend{N: p.n, Fence: uint32(d.epoch), Get: d.question}); st == call.Done {
 			o.turn++

@@ -10,7 +10,8 @@ import (
 
 // Advance goes on with the work as far as streams and room allow, at each poll.
 func (s *Stage) Advance() {
-	s.waits, s.flushed = false, false
+	s.waits = false
+	s.heaps.NewTurn()
 	s.giveUpLost()
 	s.streams.Follow()
 	s.letThroughAll()

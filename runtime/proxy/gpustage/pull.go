@@ -335,7 +335,7 @@ func (s *Stage) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r
 	if far && l.mapped != nil {
 		return s.copyGet(pe, offset, dest, n, gpu, r), true
 	}
-	if s.reaches(l, offset, far, dest, n, gpu) {
+	if s.reaches(pe, offset, far, dest, n, gpu) {
 		return 0, false
 	}
 	if st := s.engine.Ready(pe, n); st != call.Done {
@@ -353,7 +353,7 @@ func (s *Stage) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r
 		o := &s.ops[t]
 		o.use, o.pe = useGet, pe
 		o.get = get{dest: dest, n: n, left: n, desc: s.heap.Desc, slot: small, gpu: gpu}
-		st = s.askFor(t, pe, offset, far && l.extents.find(offset, n) == nil)
+		st = s.askFor(t, pe, offset, far && s.heaps.Find(pe, offset, n) == nil)
 	}
 	if st != call.Done {
 		if gpu {

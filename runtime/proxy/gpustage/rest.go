@@ -13,10 +13,10 @@ import (
 func (s *Stage) Working() (pulls, pes int) { return s.under, len(s.busy) }
 
 // Regions returns how many parts of the heap are registered.
-func (s *Stage) Regions() int { return len(s.regions) }
+func (s *Stage) Regions() int { return s.heaps.Regions() }
 
 // Extents returns the parts of a PE's heap that the fabric is known to reach.
-func (s *Stage) Extents(pe fabric.PE) []Extent { return s.lines[pe].extents }
+func (s *Stage) Extents(pe fabric.PE) []Extent { return s.heaps.Of(pe) }
 
 // Rest says what a Stage still holds when no operation is under way; nil: nothing.
 func (s *Stage) Rest() error {

@@ -1,4 +1,4 @@
-package gpustage
+package extent
 
 import "testing"
 

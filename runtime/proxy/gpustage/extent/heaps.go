@@ -1,0 +1,240 @@
+package extent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+)
+
+// Network is this PE's endpoint, and the paths to others.
+type Network interface {
+	State() *layout.State
+	Peers() []layout.Peer
+	Caps() fabric.Caps
+
+	RegisterGPU(m fabric.GPUMemory) (fabric.Region, error)
+	Unregister(r fabric.Region) error
+	// Reachable reports whether there is a path to a PE.
+	Reachable(pe fabric.PE) bool
+	// Own sends a message that no quiet waits for, as soon as there is room.
+	Own(pe fabric.PE, h layout.Header)
+	// Malformed fails the job because of a message that no engine sends.
+	Malformed(h *layout.Header)
+	// Fatal says that the job cannot go on.
+	Fatal(err error)
+}
+
+// Heaps are the parts of all user heaps that NICs reach.
+type Heaps struct {
+	network  Network
+	me       fabric.PE
+	peers    []layout.Peer
+	virtual  bool // remote addresses are those of the PE
+	own      extents
+	regions  []region
+	loans    []Loan // begun and not ended
+	lastLoan Loan   // the last one that has begun
+	flush    func() // nil: no flush is needed
+	flushed  bool   // a flush was done in this turn
+	heaps    []heap // nil before Connect
+}
+
+// region is a part of this PE's heap that is registered with the fabric.
+type region struct {
+	fabric.Region
+	loan Loan
+}
+
+// heap is what another PE has said of its user heap.
+type heap struct {
+	extents extents
+	flushes bool // the PE has to flush what NICs write there
+}
+
+// New returns the heaps of the network's PEs, of which no part is known.
+func New(n Network) *Heaps {
+	return &Heaps{network: n, me: fabric.PE(n.State().Me), peers: n.Peers(), virtual: n.Caps().VirtualAddress}
+}
+
+// Remote returns the address by which other PEs reach an address of a region.
+func (x *Heaps) Remote(r *fabric.Region, at unsafe.Pointer) uint64 {
+	if x.virtual {
+		return uint64(uintptr(at))
+	}
+	return uint64(uintptr(at) - uintptr(r.Base))
+}
+
+// FlushBy sets the function to call before anything acts on bytes that a NIC has written to the
+// user heap. It comes before Connect, if the GPU needs flushes.
+func (x *Heaps) FlushBy(f func()) {
+	x.flush = f
+	for i := range x.peers {
+		x.peers[i].Behind = true // C does not flush, so Go takes all messages
+	}
+}
+
+// Flushing reports whether this PE has to flush what NICs write to its heap.
+func (x *Heaps) Flushing() bool { return x.flush != nil }
+
+// Flush makes the GPU see what NICs have written before the completions of this turn, which NewTurn
+// begins.
+func (x *Heaps) Flush() {
+	if x.flush != nil && !x.flushed {
+		x.flush()
+		x.flushed = true
+	}
+}
+
+// NewTurn says that further completions may have come.
+func (x *Heaps) NewTurn() { x.flushed = false }
+
+// Connect prepares for the heaps of n PEs, and Tell says what a PE has told of its heap at the
+// start.
+func (x *Heaps) Connect(n int) { x.heaps = make([]heap, n) }
+
+// Tell is explained above.
+func (x *Heaps) Tell(pe int, known []Extent, flushes bool) {
+	x.heaps[pe] = heap{slices.Clone(known), flushes}
+}
+
+// Register lets the fabric of other PEs reach a part of the user heap, from an offset on. After
+// Connect it tells the other PEs. A part of a loan comes between its BeginLoan and its EndLoan.
+func (x *Heaps) Register(offset uint64, loan Loan, m fabric.GPUMemory) error {
+	r, err := x.network.RegisterGPU(m)
+	if err != nil {
+		return err
+	}
+	f := Extent{Offset: offset, Size: m.Len, Remote: x.Remote(&r, m.Base), Key: r.Key, Loan: loan}
+	if err := x.own.add(f); err != nil {
+		_ = x.network.Unregister(r) // the caller gets the first error
+		return err
+	}
+	x.regions = append(x.regions, region{r, loan})
+	if x.heaps == nil || f.Size < extentUnit {
+		return nil
+	}
+	for i := range x.peers {
+		if pe := fabric.PE(i); x.network.Reachable(pe) && pe != x.me {
+			x.network.Own(pe, x.announce(&f))
+		}
+	}
+	return x.heaps[x.me].extents.add(f)
+}
+
+// Unregister undoes all calls of Register, before Connect.
+func (x *Heaps) Unregister() error {
+	err := x.unregister(func(region) bool { return true })
+	x.own = nil
+	return err
+}
+
+func (x *Heaps) unregister(which func(region) bool) (err error) {
+	x.regions = slices.DeleteFunc(x.regions, func(r region) bool {
+		gone := which(r)
+		if gone {
+			err = errors.Join(err, x.network.Unregister(r.Region))
+		}
+		return gone
+	})
+	return err
+}
+
+// BeginLoan says that parts of the heap may be registered that belong to a loan, here and by other
+// PEs. Each PE has the same loans in the same order.
+func (x *Heaps) BeginLoan(loan Loan) {
+	x.lastLoan = loan
+	x.loans = append(x.loans, loan)
+}
+
+// EndLoan undoes Register for a loan, and forgets the extents of the other PEs. They must not use
+// the loan any more, and they end it, too.
+func (x *Heaps) EndLoan(loan Loan) error {
+	x.loans = slices.DeleteFunc(x.loans, func(l Loan) bool { return l == loan })
+	x.own.forget(loan)
+	for i := range x.heaps {
+		x.heaps[i].extents.forget(loan)
+	}
+	return x.unregister(func(r region) bool { return r.loan == loan })
+}
+
+// over reports whether this PE has ended a loan.
+func (x *Heaps) over(loan Loan) bool {
+	return loan != 0 && !loan.after(x.lastLoan) && !slices.Contains(x.loans, loan)
+}
+
+// extentUnit is the unit of an extent's size in a message. The rest of an extent that is no
+// multiple takes the other path.
+const extentUnit = 4096
+
+// announce returns the message about an extent.
+func (x *Heaps) announce(f *Extent) layout.Header {
+	h := layout.Header{
+		Kind: layout.KindExtent, Op: fabric.Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: int64(f.Offset),
+		Operand: f.Remote, Extra: f.Key, Token: uint32(min(f.Size/extentUnit, 1<<32-1)),
+	}
+	if x.flush != nil {
+		h.Fetch = 1
+	}
+	return h
+}
+
+// Take notes an extent of another PE's heap, which a message announces.
+func (x *Heaps) Take(h *layout.Header) {
+	if h.Offset < 0 || h.Token == 0 {
+		x.network.Malformed(h)
+		return
+	}
+	o := &x.heaps[h.From]
+	o.flushes = h.Fetch != 0
+	loan := Loan(h.Op)<<8 | Loan(h.Width)
+	if x.over(loan) {
+		return
+	}
+	if err := o.extents.add(Extent{uint64(h.Offset), uint64(h.Token) * extentUnit, h.Operand, h.Extra, loan}); err != nil {
+		x.network.Fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
+	}
+}
+
+// Region returns the region that contains n bytes at p of this PE's heap, or nil.
+func (x *Heaps) Region(p unsafe.Pointer, n uint64) *fabric.Region {
+	for i := range x.regions {
+		r := &x.regions[i].Region
+		if at := uint64(uintptr(p) - uintptr(r.Base)); at < r.Len && n <= r.Len-at {
+			return r
+		}
+	}
+	return nil
+}
+
+// Regions returns how many parts of this PE's heap are registered.
+func (x *Heaps) Regions() int { return len(x.regions) }
+
+// Own returns the parts of this PE's heap, and Of those that are known of a PE's heap.
+func (x *Heaps) Own() []Extent { return slices.Clone(x.own) }
+
+// Of is explained above.
+func (x *Heaps) Of(pe fabric.PE) []Extent { return x.heaps[pe].extents }
+
+// Find returns the part of a PE's heap that contains n bytes at an offset, or nil.
+func (x *Heaps) Find(pe fabric.PE, offset int64, n uint64) *Extent {
+	return x.heaps[pe].extents.find(offset, n)
+}
+
+// Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
+func (x *Heaps) Flushes(pe fabric.PE, offset int64) bool {
+	return offset >= 0 && x.heaps[pe].flushes
+}
+
+// Aim names the remote side of an operation where it is GPU memory.
+func (x *Heaps) Aim(op *fabric.RMA, offset int64) {
+	if offset < 0 {
+		return
+	}
+	if f := x.Find(op.PE, offset, op.Len); f != nil {
+		op.Remote, op.Key = f.Remote+uint64(offset)-f.Offset, f.Key
+	}
+}
