@@ -143,6 +143,12 @@ runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/pro
     # operation is not its to know
 runtime/proxy/gpustage/extent: fabric runtime/proxy/layout
     # ranges of heaps and their keys; which bytes move there is not its to know
+runtime/proxy/gpustage/progress:
+    # numbers that two parts keep for each other, and so below both
+runtime/proxy/gpustage/arrival: fabric runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
+    # the order of messages on streams; how announced bytes come in is not its to know
+runtime/proxy/gpustage/stream/streamtest: fabric runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
+    # a GPU for tests of the parts above, without a driver
 runtime/proxy/gpustage/pool:
     # numbers of pieces: what is in a piece is not its to know
 runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem

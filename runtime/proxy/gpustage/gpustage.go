@@ -3,13 +3,14 @@ package gpustage
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"unsafe"
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/gpustage/arrival"
 	"libshmem/runtime/proxy/gpustage/extent"
 	"libshmem/runtime/proxy/gpustage/pool"
+	"libshmem/runtime/proxy/gpustage/progress"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -21,13 +22,13 @@ const StreamQueue = 512
 
 // queueSlack is room for work that cannot wait: the second halves of operations, and work that
 // pools bound.
-const queueSlack = MaxChunks + maxWords + smallSlots
+const queueSlack = MaxChunks + arrival.MaxWords + smallSlots
 
 // Alone is shared by the engines of a PE. It makes their atomic operations on its GPU memory, done
 // by reading, computing and writing, atomic together. It may only be given if only these engines
 // change words atomically: no kernel, and no PE that loads and stores there. Engines that copy to
 // the heap (Map) leave such operations to the owner.
-type Alone struct{ taken atomic.Bool }
+type Alone = arrival.Alone
 
 // Config configures a Stage. The zero value is usable.
 type Config struct {
@@ -69,18 +70,12 @@ type Stage struct {
 
 	memory  Memory // nil: this PE has no GPU
 	streams *stream.Set
-	atomic  uint64 // Memory.Atomics
-	alone   *Alone
-	mine    bool   // alone is taken
-	until   uint64 // mark of StreamIn that has to pass before alone is given back
-	fresh   bool   // in this turn alone may be taken, and words begun
-	wants   bool   // another engine has it
+	lines   []stagedPeer
+	far     []progress.PE
 
-	lines []stagedPeer
-	busy  []fabric.PE // PEs whose messages wait, or may have to
-
-	heaps  *extent.Heaps
-	writes bool // one-sided writes are usable
+	heaps    *extent.Heaps
+	arrivals *arrival.Arrivals
+	writes   bool // one-sided writes are usable
 
 	block           unsafe.Pointer // all pinned memory
 	pinned          fabric.Region
@@ -89,11 +84,9 @@ type Stage struct {
 	coming          pool.Pool // slots for messages
 	going           pool.Pool
 	offers          []requestToSend // for leaving chunks
-	words           []word
 	ops             [layout.Tokens]operation
 	reads           [layout.Tokens]read
 	offering        layout.RequestToSend   // payload of the message that is being sent
-	part            layout.Header          // the part of a message that is applied to main memory
 	departs         fifo.Queue[*departure] // with bytes that no copy has begun for
 	ready           fifo.Queue[piece]      // copied out and not sent
 	pulls           []*pull                // with bytes that no read has begun for
@@ -101,7 +94,6 @@ type Stage struct {
 	departures      []*departure // all, by number
 	spareDepartures []*departure
 	sparePulls      []*pull
-	kept            [][]byte    // spare
 	under           int         // pulls that are not complete
 	lost            []fabric.PE // PEs to give up in the next turn
 	waits           bool        // an operation waits for room, which may come without a completion
@@ -109,19 +101,12 @@ type Stage struct {
 
 // stagedPeer is what a Stage knows of one PE.
 type stagedPeer struct {
-	// Incoming. Messages are applied in order; each waits for the bytes of all earlier requests to
-	// send.
-	held     fifo.Queue[waitingMessage]
-	heldAll  uint64 // number so far
-	heldDone uint64
-	pulls    fifo.Queue[*pull] // requests to put, in order
-	pullsAll uint64
-	pullDone uint64 // pulls whose bytes, with all before, are in StreamIn or in place
-	fence    uint32 // epoch of the last request
-	behind   struct{ pulls, held uint64 }
-	issued   uint64 // mark of StreamIn behind all work for this PE
-	changing bool   // the first waiting message is an atomic operation in steps, under way
-	underway int    // the first waiting messages, so many of them, are atomic operations in StreamWord
+	*progress.PE
+
+	// Incoming.
+	pulls  fifo.Queue[*pull] // requests to put, in order
+	fence  uint32            // epoch of the last request
+	behind struct{ pulls, held uint64 }
 
 	// Outgoing.
 	departs     int            // puts that have bytes to send
@@ -137,14 +122,6 @@ type stagedPeer struct {
 	device      bool // its user heap is GPU memory
 
 	blocked uint32 // pass in which the PE had no room
-	listed  bool   // it is in busy
-}
-
-// waitingMessage is a message that waits.
-type waitingMessage struct {
-	message []byte
-	n       int    // bytes of payload
-	pulls   uint64 // pulls that have to be done first
 }
 
 // New makes a Stage for an engine. It moves this PE's GPU memory by m, and closes m in the end,
@@ -152,6 +129,11 @@ type waitingMessage struct {
 func New(e Engine, m Memory, c Config) (*Stage, error) {
 	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps(), streams: stream.New(e, m, StreamQueue-queueSlack), heaps: extent.New(e)}
 	s.segment, s.heap = e.Segment()
+	var alone *Alone
+	if m != nil {
+		alone = c.Alone
+	}
+	s.arrivals = arrival.New(e, s.streams, s.heaps, s.segment.Heap != nil, &s.coming, alone)
 	if m == nil {
 		return s, nil
 	}
@@ -165,7 +147,7 @@ func New(e Engine, m Memory, c Config) (*Stage, error) {
 		return nil, errors.Join(fmt.Errorf("stage GPU memory: %d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)",
 			c.Chunks, c.Chunk, MaxChunks, layout.MessageSize), m.Close())
 	}
-	s.memory, s.atomic, s.alone = m, s.streams.Atomics(), c.Alone
+	s.memory = m
 	chunks, slots := c.Chunk*uint64(c.Chunks), uint64(smallSlots*layout.MessageSize)
 	n := 2*chunks + 2*slots
 	block, err := m.Pin(n)
@@ -185,14 +167,6 @@ func New(e Engine, m Memory, c Config) (*Stage, error) {
 	return s, nil
 }
 
-// canAtomic returns the atomic operations that this PE does for others on its GPU memory.
-func (s *Stage) canAtomic() uint64 {
-	if s.alone != nil {
-		return AllAtomics | stream.OwnerAlone
-	}
-	return s.atomic | PlainAtomics
-}
-
 // Endpoint describes a PE's GPU memory to the others.
 type Endpoint struct {
 	Device  bool     // the user heap is GPU memory
@@ -206,19 +180,22 @@ func (s *Stage) Endpoint() Endpoint {
 	if s.segment.Heap == nil {
 		return Endpoint{}
 	}
-	return Endpoint{Device: true, Atomics: s.canAtomic(), Extents: s.heaps.Own(), Flushes: s.heaps.Flushing()}
+	return Endpoint{Device: true, Atomics: s.arrivals.Atomics(), Extents: s.heaps.Own(), Flushes: s.heaps.Flushing()}
 }
 
 // Connect takes the endpoints of all PEs, in order. It comes after the engine's Connect.
 func (s *Stage) Connect(all []Endpoint) {
 	s.lines = make([]stagedPeer, len(all))
+	s.far = make([]progress.PE, len(all))
 	s.heaps.Connect(len(all))
+	s.arrivals.Connect(s.far)
 	for _, p := range []*pool.Pool{&s.landing, &s.leaving, &s.going} {
 		p.Connect(len(all))
 	}
 	s.writes = s.engine.PutMax() > layout.MaxPayload
 	for i := range all {
 		l := &s.lines[i]
+		l.PE = &s.far[i]
 		l.device, l.atomics = all[i].Device, all[i].Atomics
 		s.peers[i].Fewer = l.device && l.atomics&AllAtomics != AllAtomics
 		s.heaps.Tell(i, all[i].Extents, all[i].Flushes)

@@ -1,11 +1,9 @@
 package gpustage
 
 import (
-	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/mem"
 )
 
 // Advance goes on with the work as far as streams and room allow, at each poll.
@@ -14,7 +12,7 @@ func (s *Stage) Advance() {
 	s.heaps.NewTurn()
 	s.giveUpLost()
 	s.streams.Follow()
-	s.letThroughAll()
+	s.arrivals.Advance()
 	s.startPulls()
 	s.startDepartures()
 	s.sendReady()
@@ -29,16 +27,11 @@ func (s *Stage) Looks() int { return s.streams.Looks() }
 
 // The chores of streams, see stream.Chore.
 const (
-	taskLanded  = iota + 1 // give a landing chunk back
-	taskApplied            // give a slot back
-	taskAnswer             // send an answer
-	taskFetched            // send an answer, whose value is in a slot
-	taskWord               // a word has been read
-	taskChanged            // a stream has done an atomic operation
-	taskCame               // bytes of a get are in place
-	taskLeft               // a piece is copied out
-	taskStored             // a store to a mapped heap is done; a slot may be given back
-	taskCopied             // an operation on a mapped heap is complete
+	taskLanded = iota + 1 // give a landing chunk back
+	taskCame              // bytes of a get are in place
+	taskLeft              // a piece is copied out
+	taskStored            // a store to a mapped heap is done; a slot may be given back
+	taskCopied            // an operation on a mapped heap is complete
 )
 
 // Follow does a chore.
@@ -46,18 +39,6 @@ func (s *Stage) Follow(c stream.Chore) {
 	switch c.What {
 	case taskLanded:
 		s.landing.GiveFor(c.PE, c.Index)
-	case taskApplied:
-		s.coming.Give(c.Index)
-	case taskAnswer:
-		s.engine.Answer(fabric.PE(c.PE), c.Token, c.Value)
-	case taskFetched:
-		value := mem.Load(s.coming.At(c.Index), int(c.Width))
-		s.coming.Give(c.Index)
-		s.engine.Answer(fabric.PE(c.PE), c.Token, value)
-	case taskWord:
-		s.endWord(&c)
-	case taskChanged:
-		s.changed(&c)
 	case taskCame:
 		s.ops[c.Token&0xffff].get.copied -= c.Value
 		s.gotSome(c.Token, c.Value, 0)
@@ -75,7 +56,7 @@ func (s *Stage) Follow(c stream.Chore) {
 func (s *Stage) Mark() {
 	s.state.Busy = 0
 	s.streams.Mark()
-	if s.wants {
+	if s.arrivals.Wants() {
 		s.streams.Busy()
 	}
 	if s.waits {

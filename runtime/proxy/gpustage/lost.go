@@ -27,23 +27,10 @@ func (s *Stage) giveUpLost() {
 		pe := s.lost[len(s.lost)-1]
 		s.lost = s.lost[:len(s.lost)-1]
 		l := &s.lines[pe]
-		s.dropWaiting(l)
+		s.arrivals.Drop(pe)
 		s.dropDepartures(pe)
 		s.dropPulls(pe, l)
 		s.endStaged(pe)
-	}
-}
-
-// dropWaiting forgets waiting messages. Messages that are in a stream stay until the stream is done
-// with them.
-func (s *Stage) dropWaiting(l *stagedPeer) {
-	keep := l.underway
-	if l.changing {
-		keep = max(keep, 1)
-	}
-	for l.held.Len() > keep {
-		s.kept = append(s.kept, l.held.PopLast().message[:layout.MessageSize])
-		l.heldDone++
 	}
 }
 
@@ -117,7 +104,7 @@ func (s *Stage) dropPulls(pe fabric.PE, l *stagedPeer) {
 			s.forget(p)
 		}
 	}
-	l.pullDone = l.pullsAll
+	l.Pulls.Done = l.Pulls.All
 }
 
 func (s *Stage) forget(p *pull) {

@@ -6,6 +6,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -120,12 +121,9 @@ func (s *Stage) copyAMO(pe fabric.PE, h *layout.Header) call.Status {
 	s.begun(l)
 	s.streams.Runs(backlog.CallPut, pe)
 	s.setMapped(l, h)
-	s.storedLater(pe, noRecord)
+	s.storedLater(pe, pool.None)
 	return call.Done
 }
-
-// noRecord stands for no slot.
-const noRecord = 0xffff
 
 func (s *Stage) storedLater(pe fabric.PE, slot uint16) {
 	s.streams.Later(StreamPeer, stream.Chore{For: s, What: taskStored, Lane: s.engine.Pend(), PE: uint32(pe), Index: slot})
@@ -134,7 +132,7 @@ func (s *Stage) storedLater(pe fabric.PE, slot uint16) {
 // stored ends the work that storedLater began.
 func (s *Stage) stored(c *stream.Chore) {
 	l := &s.lines[c.PE]
-	if c.Index != noRecord {
+	if c.Index != pool.None {
 		s.going.GiveFor(c.PE, c.Index)
 	}
 	l.copied++
@@ -151,7 +149,7 @@ func (s *Stage) copyPut(pe fabric.PE, offset int64, source unsafe.Pointer, n uin
 	s.streams.Runs(backlog.CallPut, pe)
 	small := !gpu && n > 0 && n <= layout.MaxPayload // whose source may be reused when this returns
 	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
-		at, i := unsafe.Add(l.mapped, offset), uint16(noRecord)
+		at, i := unsafe.Add(l.mapped, offset), uint16(pool.None)
 		if s.streams.Storable(at, int(n)) {
 			s.begun(l)
 			s.streams.StoreWords(StreamPeer, at, source, int(n))

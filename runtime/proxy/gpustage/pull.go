@@ -76,16 +76,16 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 	}
 	s.Flush()
 	l := &s.lines[h.From]
-	if o.Fence != l.fence || l.pullsAll == 0 {
+	if o.Fence != l.fence || l.Pulls.All == 0 {
 		l.fence = o.Fence
-		l.behind.pulls, l.behind.held = l.pullsAll, l.heldAll
+		l.behind.pulls, l.behind.held = l.Pulls.All, l.Kept.All
 	}
 	p := s.newPull(fabric.PE(h.From), h.Operand, h.Extra, o.N, at)
 	p.gpu = s.segment.Heap != nil && h.Offset >= 0
 	p.desc, p.token, p.after = s.heap.Desc, h.Token, l.behind
 	l.pulls.Push(p)
-	l.pullsAll++
-	s.listen(l, h.From)
+	l.Pulls.All++
+	s.arrivals.Listen(h.From)
 	s.startPulls()
 }
 
@@ -152,10 +152,10 @@ func (s *Stage) pullNow(l *stagedPeer, p *pull) bool {
 	if p.get != 0 || p.token == 0 {
 		return true
 	}
-	if l.pullDone < p.after.pulls || l.heldDone < p.after.held {
+	if l.Pulls.Done < p.after.pulls || l.Kept.Done < p.after.held {
 		return false
 	}
-	return p.gpu || l.issued <= s.streams.Passed(StreamIn)
+	return p.gpu || l.Issued <= s.streams.Passed(StreamIn)
 }
 
 // startPull posts as many reads of a pull as it can; true: all.
@@ -223,7 +223,7 @@ func (s *Stage) Landed(t fabric.Token, failed int32) {
 		s.streams.Runs(p.driverCall(), p.pe)
 		s.streams.Copy(StreamIn, unsafe.Add(p.dest, r.at), s.landing.At(r.chunk), r.n)
 		if p.get == 0 {
-			l.issued = s.streams.Last(StreamIn)
+			l.Issued = s.streams.Last(StreamIn)
 		}
 		s.streams.Later(StreamIn, stream.Chore{For: s, What: taskLanded, Index: r.chunk, PE: uint32(p.pe)})
 	}
@@ -259,7 +259,7 @@ func (s *Stage) pulledSome(p *pull, n uint64) {
 	l := &s.lines[p.pe]
 	for l.pulls.Len() > 0 && (*l.pulls.At(0)).done {
 		s.sparePulls = append(s.sparePulls, l.pulls.Pop())
-		l.pullDone++
+		l.Pulls.Done++
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // Views for tests.
 
 // Working returns how many pulls are not complete, and how many PEs have waiting messages.
-func (s *Stage) Working() (pulls, pes int) { return s.under, len(s.busy) }
+func (s *Stage) Working() (pulls, pes int) { return s.under, s.arrivals.Busy() }
 
 // Regions returns how many parts of the heap are registered.
 func (s *Stage) Regions() int { return s.heaps.Regions() }
@@ -20,13 +20,16 @@ func (s *Stage) Extents(pe fabric.PE) []Extent { return s.heaps.Of(pe) }
 
 // Rest says what a Stage still holds when no operation is under way; nil: nothing.
 func (s *Stage) Rest() error {
-	if len(s.busy) != 0 || s.departs.Len() != 0 || s.ready.Len() != 0 || len(s.pulls) != 0 || s.under != 0 || s.mine || s.waits {
-		return fmt.Errorf("%d PEs busy, %d departures, %d pieces ready, %d pulls, %d of them begun, alone %v, waits %v",
-			len(s.busy), s.departs.Len(), s.ready.Len(), len(s.pulls), s.under, s.mine, s.waits)
+	if s.departs.Len() != 0 || s.ready.Len() != 0 || len(s.pulls) != 0 || s.under != 0 || s.waits {
+		return fmt.Errorf("%d departures, %d pieces ready, %d pulls, %d of them begun, waits %v",
+			s.departs.Len(), s.ready.Len(), len(s.pulls), s.under, s.waits)
+	}
+	if err := s.arrivals.Rest(); err != nil {
+		return err
 	}
 	for i := range s.lines {
 		l := &s.lines[i]
-		if l.held.Len() != 0 || l.pulls.Len() != 0 || l.changing || l.underway != 0 || l.departs != 0 || l.copies != l.copied || l.owed != 0 || l.listed {
+		if l.pulls.Len() != 0 || l.departs != 0 || l.copies != l.copied || l.owed != 0 {
 			return fmt.Errorf("line of PE %d: %+v", i, l)
 		}
 	}

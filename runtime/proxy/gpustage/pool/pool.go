@@ -6,6 +6,9 @@ package pool
 
 import "unsafe"
 
+// None stands for no piece.
+const None = 0xffff
+
 // Pool is a block of memory in pieces of one size. The zero value has none.
 type Pool struct {
 	base unsafe.Pointer

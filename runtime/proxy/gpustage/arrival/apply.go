@@ -1,0 +1,223 @@
+package arrival
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/gpustage/pool"
+	"libshmem/runtime/proxy/gpustage/progress"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// Arrivals are the messages of all PEs.
+type Arrivals struct {
+	engine  Engine
+	streams *stream.Set
+	slots   *pool.Pool // for bytes of messages, and for old values
+	flusher Flusher
+	gpu     bool // this PE's user heap is GPU memory
+	peers   []layout.Peer
+	in      []peer
+	busy    []fabric.PE   // PEs whose messages wait, or may have to
+	kept    [][]byte      // spare
+	part    layout.Header // the part of a message that is applied to main memory
+	words   words
+}
+
+// peer is the messages of one PE. Each waits for the bytes of all earlier requests to send.
+type peer struct {
+	*progress.PE
+	held     fifo.Queue[waiting]
+	changing bool // the first waiting message is an atomic operation in steps, under way
+	underway int  // the first waiting messages, so many of them, are atomic operations in stream.Word
+	listed   bool // the PE is in busy
+}
+
+// waiting is a message that waits.
+type waiting struct {
+	message []byte
+	n       int    // bytes of payload
+	pulls   uint64 // pulls that have to be done first
+}
+
+// New returns the arrivals of an engine. gpu says that the user heap is GPU memory. Then slots are
+// pinned memory, and alone may be given.
+func New(e Engine, s *stream.Set, f Flusher, gpu bool, slots *pool.Pool, alone *Alone) *Arrivals {
+	return &Arrivals{engine: e, streams: s, flusher: f, gpu: gpu, peers: e.Peers(), slots: slots, words: words{alone: alone}}
+}
+
+// Connect takes the progress for each PE.
+func (a *Arrivals) Connect(all []progress.PE) {
+	a.in = make([]peer, len(all))
+	for i := range all {
+		a.in[i].PE = &all[i]
+	}
+}
+
+// The chores of arrivals.
+const (
+	giveSlot  = iota + 1 // bytes are in place
+	sendReply            // an operation with an answer is done
+	sendValue            // a value is in a slot, and is the answer
+	wordRead             // a word has been read, to be changed
+	changed              // a stream has done an atomic operation
+)
+
+// Follow does a chore.
+func (a *Arrivals) Follow(c stream.Chore) {
+	switch c.What {
+	case giveSlot:
+		a.slots.Give(c.Index)
+	case sendReply:
+		a.engine.Answer(fabric.PE(c.PE), c.Token, c.Value)
+	case sendValue:
+		a.answerFrom(&c)
+	case wordRead:
+		a.endWord(&c)
+	case changed:
+		if c.Index != pool.None {
+			a.answerFrom(&c)
+		}
+		l := &a.in[c.PE]
+		l.underway--
+		a.letThrough(l)
+	}
+}
+
+// answerFrom answers with the value in a slot.
+func (a *Arrivals) answerFrom(c *stream.Chore) {
+	value := mem.Load(a.slots.At(c.Index), int(c.Width))
+	a.slots.Give(c.Index)
+	a.engine.Answer(fabric.PE(c.PE), c.Token, value)
+}
+
+// Apply applies a message or keeps it. It returns false for one that need not follow work on GPU
+// memory.
+func (a *Arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
+	if !a.gpu && !a.peers[h.From].Behind {
+		return false
+	}
+	a.flusher.Flush()
+	l := &a.in[h.From]
+	if l.held.Len() > 0 || l.Pulls.Open() || !a.perform(l, h, payload, n, false) {
+		a.hold(l, h, payload, n)
+	}
+	a.Listen(h.From)
+	return true
+}
+
+func (a *Arrivals) hold(l *peer, h *layout.Header, payload unsafe.Pointer, n int) {
+	var b []byte
+	if last := len(a.kept) - 1; last >= 0 {
+		b, a.kept = a.kept[last], a.kept[:last]
+	} else {
+		b = make([]byte, layout.MessageSize)
+	}
+	*(*layout.Header)(unsafe.Pointer(&b[0])) = *h
+	if n > 0 {
+		mem.Copy(unsafe.Pointer(&b[layout.HeaderSize]), payload, n)
+	}
+	l.held.Push(waiting{b, n, l.Pulls.All})
+	l.Kept.All++
+}
+
+// Listen adds a PE to those that each turn looks at, if work for it is not finished, until none of
+// its messages waits. Until then C leaves its messages to Go.
+func (a *Arrivals) Listen(pe uint32) {
+	if l := &a.in[pe]; !l.listed && a.unfinished(l) {
+		l.listed = true
+		a.peers[pe].Behind = true
+		a.busy = append(a.busy, fabric.PE(pe))
+	}
+}
+
+// unfinished reports whether work for messages of a PE is not finished.
+func (a *Arrivals) unfinished(l *peer) bool {
+	return l.held.Len() > 0 || l.Pulls.Open() || l.Issued > a.streams.Passed(stream.In)
+}
+
+// Advance applies the waiting messages whose time has come.
+func (a *Arrivals) Advance() {
+	if len(a.busy) > 0 {
+		a.words.begin()
+	}
+	still := a.busy[:0]
+	for _, pe := range a.busy {
+		l := &a.in[pe]
+		for l.held.Len() > l.underway && !l.changing {
+			m := l.held.At(l.underway)
+			h := (*layout.Header)(unsafe.Pointer(&m.message[0]))
+			if l.Pulls.Done < m.pulls {
+				break
+			}
+			if a.takesPlace(h) {
+				if !a.changeByStream(l, h) {
+					break
+				}
+				continue
+			}
+			if l.underway > 0 || !a.perform(l, h, unsafe.Pointer(&m.message[layout.HeaderSize]), m.n, true) {
+				break
+			}
+			a.letThrough(l)
+		}
+		if a.unfinished(l) {
+			still = append(still, pe)
+			continue
+		}
+		l.listed = false
+		a.peers[pe].Behind = a.flusher.Flushing() || a.engine.Lost(pe) != nil
+	}
+	a.busy = still
+	a.words.end(a.streams.Passed(stream.In))
+}
+
+// Wants reports whether an operation waits for Alone, which another engine has.
+func (a *Arrivals) Wants() bool { return a.words.wants }
+
+// Busy returns how many PEs have waiting messages.
+func (a *Arrivals) Busy() int { return len(a.busy) }
+
+// Atomics returns the atomic operations that this PE does for others on its GPU memory.
+func (a *Arrivals) Atomics() uint64 {
+	if a.words.alone != nil {
+		return stream.AllAtomics | stream.OwnerAlone
+	}
+	return a.streams.Atomics() | stream.PlainAtomics
+}
+
+// Drop forgets the waiting messages of a lost PE. Messages that are in a stream stay until the
+// stream is done with them.
+func (a *Arrivals) Drop(pe fabric.PE) {
+	l := &a.in[pe]
+	keep := l.underway
+	if l.changing {
+		keep = max(keep, 1)
+	}
+	for l.held.Len() > keep {
+		a.kept = append(a.kept, l.held.PopLast().message[:layout.MessageSize])
+		l.Kept.Done++
+	}
+}
+
+// Rest says what is still held when no message is on its way; nil: nothing.
+func (a *Arrivals) Rest() error {
+	if len(a.busy) != 0 || a.words.mine {
+		return fmt.Errorf("%d PEs busy, alone %v", len(a.busy), a.words.mine)
+	}
+	for i := range a.in {
+		if l := &a.in[i]; l.held.Len() != 0 || l.Kept.Open() || l.Pulls.Open() || l.changing || l.underway != 0 || l.listed {
+			return fmt.Errorf("messages of PE %d: %+v, %+v", i, l, *l.PE)
+		}
+	}
+	return nil
+}
+
+func (a *Arrivals) letThrough(l *peer) {
+	a.kept = append(a.kept, l.held.Pop().message[:layout.MessageSize])
+	l.Kept.Done++
+}

@@ -1,0 +1,225 @@
+package arrival
+
+import (
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage/pool"
+	"libshmem/runtime/proxy/gpustage/progress"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/gpustage/stream/streamtest"
+	"libshmem/runtime/proxy/layout"
+)
+
+// engine has a heap of words, and main memory at negative offsets.
+type engine struct {
+	streamtest.Engine
+	peers     [3]layout.Peer
+	heap      [8]uint64
+	main      [8]uint64
+	answers   []uint64
+	applied   []layout.Kind
+	malformed int
+	lost      error
+	flushes   int
+}
+
+func (e *engine) Peers() []layout.Peer { return e.peers[:] }
+func (e *engine) Apply(h *layout.Header, _ unsafe.Pointer, _ int) {
+	e.applied = append(e.applied, h.Kind)
+}
+func (e *engine) Change(h *layout.Header, _ unsafe.Pointer, _ int) bool {
+	e.applied = append(e.applied, h.Kind)
+	return true
+}
+func (e *engine) Target(_ *layout.Header, offset int64, n uint64) unsafe.Pointer {
+	if offset < 0 {
+		return unsafe.Add(unsafe.Pointer(&e.main[0]), -offset)
+	}
+	return unsafe.Add(unsafe.Pointer(&e.heap[0]), offset)
+}
+func (e *engine) Word(h *layout.Header, offset int64, width uint8) unsafe.Pointer {
+	return e.Target(h, offset, uint64(width))
+}
+func (e *engine) Answer(_ fabric.PE, _ uint32, value uint64) { e.answers = append(e.answers, value) }
+func (e *engine) Malformed(*layout.Header)                   { e.malformed++ }
+func (e *engine) Lost(fabric.PE) error                       { return e.lost }
+func (e *engine) Flushing() bool                             { return false }
+func (e *engine) Flush()                                     { e.flushes++ }
+
+// pe is a PE with GPU memory.
+type pe struct {
+	*Arrivals
+	engine   *engine
+	memory   *streamtest.Memory
+	streams  *stream.Set
+	progress [3]progress.PE
+	slots    pool.Pool
+}
+
+func newPE(ops uint64, alone *Alone) *pe {
+	p := &pe{engine: new(engine), memory: &streamtest.Memory{Ops: ops}}
+	p.slots = pool.New(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
+	p.streams = stream.New(p.engine, p.memory, 100)
+	p.Arrivals = New(p.engine, p.streams, p.engine, true, &p.slots, alone)
+	p.Connect(p.progress[:])
+	return p
+}
+
+// goOn lets the streams do their work, and then goes on with the messages.
+func (p *pe) goOn() {
+	p.streams.Mark()
+	p.memory.Run()
+	p.streams.Follow()
+	p.Advance()
+	p.streams.Mark()
+}
+
+func (p *pe) put(from uint32, offset int64, value uint64) {
+	p.Apply(&layout.Header{Kind: layout.KindPut, From: from, Offset: offset}, unsafe.Pointer(&value), 8)
+}
+
+func (p *pe) amo(from uint32, op fabric.Op, offset int64, operand uint64) {
+	h := layout.Header{Kind: layout.KindAMO, From: from, Op: op, Width: 8, Offset: offset, Operand: operand}
+	if op.Fetches() {
+		h.Fetch = 1
+	}
+	p.Apply(&h, nil, 0)
+}
+
+func (p *pe) rest(t *testing.T) {
+	t.Helper()
+	if err := p.Rest(); err != nil {
+		t.Error(err)
+	}
+	if err := p.streams.Rest(); err != nil || !p.slots.Free() {
+		t.Errorf("streams: %v, slots free %v", err, p.slots.Free())
+	}
+}
+
+// Bytes and signals are in the stream at once, and an answer to a flush follows them.
+func TestInOrder(t *testing.T) {
+	p := newPE(0, nil)
+	p.put(1, 0, 5)
+	h := layout.Header{Kind: layout.KindPutSignal, From: 1, Offset: 8, Op: fabric.OpSet, Operand: 7, Extra: 16}
+	value := uint64(6)
+	p.Apply(&h, unsafe.Pointer(&value), 8)
+	p.Apply(&layout.Header{Kind: layout.KindFlush, From: 1}, nil, 0)
+	if len(p.engine.answers) != 0 || p.Busy() != 1 || !p.engine.peers[1].Behind || p.engine.flushes != 3 {
+		t.Errorf("answers %v, %d PEs busy, behind %v, %d flushes", p.engine.answers, p.Busy(), p.engine.peers[1].Behind, p.engine.flushes)
+	}
+	if p.goOn(); p.engine.heap[0] != 5 || p.engine.heap[1] != 6 || p.engine.heap[2] != 7 || len(p.engine.answers) != 1 {
+		t.Errorf("heap %v, answers %v", p.engine.heap, p.engine.answers)
+	}
+	if p.engine.peers[1].Behind {
+		t.Error("C still leaves messages to Go")
+	}
+	p.rest(t)
+}
+
+// A message waits for bytes that are being read, and one for main memory waits for the stream.
+func TestWaits(t *testing.T) {
+	p := newPE(0, nil)
+	p.progress[1].Pulls.All = 1
+	p.put(1, 0, 5)
+	p.put(2, 8, 6)
+	p.put(2, -8, 7)
+	if p.goOn(); p.engine.heap[0] != 0 || p.engine.heap[1] != 6 || len(p.engine.applied) != 1 || p.Busy() != 1 {
+		t.Errorf("heap %v, applied %v, %d PEs busy", p.engine.heap, p.engine.applied, p.Busy())
+	}
+	if kept := p.progress[1].Kept; kept.All != 1 || kept.Done != 0 || !kept.Open() {
+		t.Errorf("kept %+v", kept)
+	}
+	p.progress[1].Pulls.Done = 1
+	p.goOn()
+	if p.goOn(); p.engine.heap[0] != 5 {
+		t.Errorf("heap %v after the bytes have come", p.engine.heap)
+	}
+	p.rest(t)
+}
+
+// A PE that has to wait for a slot keeps its messages in order.
+func TestSlots(t *testing.T) {
+	p := newPE(0, nil)
+	for i := range uint64(7) {
+		p.put(1, 0, i+1)
+	}
+	if kept := p.progress[1].Kept; kept.All != 3 {
+		t.Errorf("%d messages wait with 4 slots", kept.All)
+	}
+	p.goOn()
+	if p.goOn(); p.engine.heap[0] != 7 {
+		t.Errorf("word %d, want that of the last message", p.engine.heap[0])
+	}
+	p.rest(t)
+}
+
+// An operation that a stream can do waits for earlier work, and later work waits for it.
+func TestStreamWord(t *testing.T) {
+	p := newPE(stream.AllAtomics, nil)
+	p.put(1, 0, 5)
+	p.amo(1, fabric.OpFetchAdd, 0, 1)
+	p.amo(1, fabric.OpFetchAdd, 0, 1)
+	p.put(1, 8, 9)
+	if p.goOn(); p.memory.Given[stream.Word] != 2 || p.memory.Given[stream.In] != 1 {
+		t.Errorf("work %v", p.memory.Given)
+	}
+	p.goOn()
+	if p.goOn(); p.engine.heap[0] != 7 || p.engine.heap[1] != 9 || len(p.engine.answers) != 2 || p.engine.answers[0] != 5 || p.engine.answers[1] != 6 {
+		t.Errorf("heap %v, answers %v", p.engine.heap, p.engine.answers)
+	}
+	p.rest(t)
+}
+
+// An operation in steps needs Alone. All operations on a word are done on one copy of it.
+func TestAlone(t *testing.T) {
+	alone := new(Alone)
+	p := newPE(0, alone)
+	alone.taken.Store(true)
+	p.amo(1, fabric.OpFetchAdd, 0, 2)
+	p.amo(2, fabric.OpFetchAdd, 0, 3)
+	if p.goOn(); !p.Wants() || p.memory.Given[stream.In] != 0 {
+		t.Errorf("wants %v, work %v, while another engine changes words", p.Wants(), p.memory.Given)
+	}
+	alone.taken.Store(false)
+	if p.goOn(); p.Wants() || p.memory.Given[stream.In] != 1 || !alone.taken.Load() {
+		t.Errorf("wants %v, work %v, alone %v", p.Wants(), p.memory.Given, alone.taken.Load())
+	}
+	p.goOn()
+	if p.goOn(); p.engine.heap[0] != 5 || len(p.engine.answers) != 2 || p.engine.answers[0]+p.engine.answers[1] != 2 && p.engine.answers[0]+p.engine.answers[1] != 3 || p.memory.Given[stream.In] != 2 {
+		t.Errorf("heap %v, answers %v, work %v", p.engine.heap, p.engine.answers, p.memory.Given)
+	}
+	if alone.taken.Load() {
+		t.Error("alone was not given back")
+	}
+	p.rest(t)
+	if p.Atomics()&stream.OwnerAlone == 0 || newPE(0, nil).Atomics() != stream.PlainAtomics {
+		t.Errorf("operations %#x, and %#x without alone", p.Atomics(), newPE(0, nil).Atomics())
+	}
+}
+
+// What a lost PE has sent is forgotten, but for what a stream has.
+func TestDrop(t *testing.T) {
+	p := newPE(stream.AllAtomics, nil)
+	p.amo(1, fabric.OpAdd, 0, 1)
+	p.put(1, 8, 9)
+	p.Advance() // the operation is in the stream, and the put behind it
+	p.Drop(1)
+	p.goOn()
+	if p.goOn(); p.engine.heap[0] != 1 || p.engine.heap[1] != 0 {
+		t.Errorf("heap %v", p.engine.heap)
+	}
+	p.rest(t)
+}
+
+// Messages that no engine sends are refused.
+func TestMalformed(t *testing.T) {
+	p := newPE(0, nil)
+	p.Apply(&layout.Header{Kind: layout.KindStore, From: 1, Width: 3}, nil, 0)
+	p.amo(1, fabric.OpAdd, 0, 1)
+	if p.engine.malformed != 2 {
+		t.Errorf("%d messages were refused", p.engine.malformed)
+	}
+	p.rest(t)
+}

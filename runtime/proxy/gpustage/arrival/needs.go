@@ -1,0 +1,35 @@
+package arrival
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+)
+
+// Engine applies what concerns main memory, and finds addresses.
+type Engine interface {
+	// Peers returns what C and Go share about each PE.
+	Peers() []layout.Peer
+	// Apply does what a message asks for in main memory, and Change does the same for messages that
+	// change memory; false: the message was refused.
+	Apply(h *layout.Header, payload unsafe.Pointer, n int)
+	Change(h *layout.Header, payload unsafe.Pointer, n int) bool
+	// Target returns n bytes at an offset of this PE's segment, and Word the word that an atomic
+	// operation changes; nil: they are not there, and the job has failed.
+	Target(h *layout.Header, offset int64, n uint64) unsafe.Pointer
+	Word(h *layout.Header, offset int64, width uint8) unsafe.Pointer
+	// Answer sends the answer that a PE has asked for by a token.
+	Answer(pe fabric.PE, token uint32, value uint64)
+	// Malformed fails the job because of a message that no engine sends.
+	Malformed(h *layout.Header)
+	// Lost returns why there is no path to a PE any more; nil: the PE was not lost.
+	Lost(pe fabric.PE) error
+}
+
+// Flusher makes the GPU see what NICs have written.
+type Flusher interface {
+	// Flushing reports whether the GPU needs that.
+	Flushing() bool
+	Flush()
+}

@@ -1,0 +1,19 @@
+// Package progress counts how far the work for the messages of a PE is that concern GPU memory.
+//
+// The messages of a PE take effect in their order. Bytes that a request to send announces come in
+// by reads, and other messages are kept until their time has come. Each of the two parts that do
+// this work counts its own here, and reads the count of the other.
+package progress
+
+// PE is the progress for one PE.
+type PE struct {
+	Kept   Count  // messages that had to wait
+	Pulls  Count  // requests to put bytes; done: the bytes, with all before, are in stream.In or in place
+	Issued uint64 // mark of stream.In behind all work for the PE
+}
+
+// Count is how many pieces of work there were so far, and how many of them are done.
+type Count struct{ All, Done uint64 }
+
+// Open reports whether some work is not done.
+func (c *Count) Open() bool { return c.Done != c.All }

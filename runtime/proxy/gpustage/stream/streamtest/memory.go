@@ -1,0 +1,103 @@
+// Package streamtest is a stream.Memory for tests, whose GPU memory is main memory, and the part of
+// an engine that streams need.
+//
+// It does no work by itself: a test says how far a stream is. It has no lock.
+package streamtest
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// Memory is a fake GPU.
+type Memory struct {
+	Ops    uint64 // AtomicBits that it can do
+	Stores uint64 // Words
+	Err    error  // what all calls return
+	Skip   uint64 // added to the number of a mark
+	Given  [stream.Streams]int
+	Marks  [stream.Streams]uint64
+
+	passed [stream.Streams]uint64
+	work   [stream.Streams][]work
+}
+
+type work struct {
+	mark uint64 // the mark behind it
+	do   func()
+}
+
+var _ stream.Memory = (*Memory)(nil)
+
+// Pass carries out the work of a stream up to a mark.
+func (m *Memory) Pass(s stream.Stream, mark uint64) {
+	for len(m.work[s]) > 0 && m.work[s][0].mark <= mark {
+		do := m.work[s][0].do
+		m.work[s] = m.work[s][1:]
+		do()
+	}
+	m.passed[s] = mark
+}
+
+// Run carries out all work that has a mark behind it.
+func (m *Memory) Run() {
+	for s := range m.work {
+		m.Pass(stream.Stream(s), m.Marks[s])
+	}
+}
+
+func (m *Memory) put(s stream.Stream, do func()) error {
+	m.Given[s]++
+	m.work[s] = append(m.work[s], work{m.Marks[s] + 1, do})
+	return m.Err
+}
+
+// The methods of stream.Memory.
+
+func (m *Memory) Holds(unsafe.Pointer, uint64) bool { return false }
+func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
+	return unsafe.Pointer(unsafe.SliceData(make([]byte, n))), m.Err
+}
+func (m *Memory) Unpin(unsafe.Pointer) error { return m.Err }
+func (m *Memory) Words() uint64              { return m.Stores }
+func (m *Memory) Atomics() uint64            { return m.Ops }
+func (m *Memory) Close() error               { return m.Err }
+func (m *Memory) Copy(s stream.Stream, to, from unsafe.Pointer, n uint64) error {
+	return m.put(s, func() { mem.Copy(to, from, int(n)) })
+}
+func (m *Memory) Write(s stream.Stream, at unsafe.Pointer, width uint8, value uint64) error {
+	return m.put(s, func() { mem.Store(at, width, value) })
+}
+func (m *Memory) Atomic(s stream.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
+	return m.put(s, func() {
+		value := mem.Apply(op, at, width, operand, compare)
+		if old != nil {
+			mem.Store(old, width, value)
+		}
+	})
+}
+func (m *Memory) Mark(s stream.Stream) (uint64, error) {
+	m.Marks[s] += 1 + m.Skip
+	return m.Marks[s], m.Err
+}
+func (m *Memory) Marked(s stream.Stream) (uint64, error) { return m.passed[s], m.Err }
+
+// Engine is the engine of a stream.Set.
+type Engine struct {
+	Words layout.State
+	Err   error // of Fatal
+	Wakes int
+}
+
+// State returns Words.
+func (e *Engine) State() *layout.State { return &e.Words }
+
+// Fatal notes an error.
+func (e *Engine) Fatal(err error) { e.Err = err }
+
+// Wake counts a wake.
+func (e *Engine) Wake() { e.Wakes++ }
