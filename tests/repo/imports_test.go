@@ -147,6 +147,8 @@ runtime/proxy/gpustage/progress:
     # numbers that two parts keep for each other, and so below both
 runtime/proxy/gpustage/arrival: fabric runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
     # the order of messages on streams; how announced bytes come in is not its to know
+runtime/proxy/gpustage/pull: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream runtime/proxy/layout
+    # reads of announced bytes; the order of other messages, and the gets, are not its to know
 runtime/proxy/gpustage/stream/streamtest: fabric runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
     # a GPU for tests of the parts above, without a driver
 runtime/proxy/gpustage/pool:

@@ -11,10 +11,3 @@ func (w departureKind) driverCall() backlog.Call {
 	}
 	return backlog.CallPut
 }
-
-func (p *pull) driverCall() backlog.Call {
-	if p.get != 0 {
-		return backlog.CallGet
-	}
-	return backlog.CallCame
-}

@@ -11,6 +11,7 @@ import (
 	"libshmem/runtime/proxy/gpustage/extent"
 	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/progress"
+	"libshmem/runtime/proxy/gpustage/pull"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -66,15 +67,16 @@ type Stage struct {
 	peers   []layout.Peer
 	segment mem.Segment
 	heap    fabric.Region // the part that the fabric reaches
-	caps    fabric.Caps
 
 	memory  Memory // nil: this PE has no GPU
 	streams *stream.Set
 	lines   []stagedPeer
-	far     []progress.PE
+	far     []progress.PE // of the messages of each PE
 
 	heaps    *extent.Heaps
 	arrivals *arrival.Arrivals
+	pulls    *pull.Pulls
+	gets     gets
 	writes   bool // one-sided writes are usable
 
 	block           unsafe.Pointer // all pinned memory
@@ -85,30 +87,18 @@ type Stage struct {
 	going           pool.Pool
 	offers          []requestToSend // for leaving chunks
 	ops             [layout.Tokens]operation
-	reads           [layout.Tokens]read
 	offering        layout.RequestToSend   // payload of the message that is being sent
 	departs         fifo.Queue[*departure] // with bytes that no copy has begun for
 	ready           fifo.Queue[piece]      // copied out and not sent
-	pulls           []*pull                // with bytes that no read has begun for
 	pass            uint32
 	departures      []*departure // all, by number
 	spareDepartures []*departure
-	sparePulls      []*pull
-	under           int         // pulls that are not complete
 	lost            []fabric.PE // PEs to give up in the next turn
 	waits           bool        // an operation waits for room, which may come without a completion
 }
 
 // stagedPeer is what a Stage knows of one PE.
 type stagedPeer struct {
-	*progress.PE
-
-	// Incoming.
-	pulls  fifo.Queue[*pull] // requests to put, in order
-	fence  uint32            // epoch of the last request
-	behind struct{ pulls, held uint64 }
-
-	// Outgoing.
 	departs     int            // puts that have bytes to send
 	departEpoch uint64         // of the last put
 	mapped      unsafe.Pointer // its user heap in this process, for copies
@@ -127,16 +117,25 @@ type stagedPeer struct {
 // New makes a Stage for an engine. It moves this PE's GPU memory by m, and closes m in the end,
 // even if New fails. Without m it moves only GPU memory of other PEs.
 func New(e Engine, m Memory, c Config) (*Stage, error) {
-	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), caps: e.Caps(), streams: stream.New(e, m, StreamQueue-queueSlack), heaps: extent.New(e)}
+	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), memory: m}
 	s.segment, s.heap = e.Segment()
-	var alone *Alone
-	if m != nil {
-		alone = c.Alone
-	}
-	s.arrivals = arrival.New(e, s.streams, s.heaps, s.segment.Heap != nil, &s.coming, alone)
 	if m == nil {
-		return s, nil
+		c.Alone = nil
+	} else if err := s.pin(c); err != nil {
+		return nil, errors.Join(fmt.Errorf("stage GPU memory: %w", err), m.Close())
 	}
+	caps := e.Caps()
+	s.streams = stream.New(e, m, StreamQueue-queueSlack)
+	s.heaps = extent.New(e)
+	s.arrivals = arrival.New(e, s.streams, s.heaps, s.segment.Heap != nil, &s.coming, c.Alone)
+	s.pulls = pull.New(e, s.streams, &s.landing, s.pinned.Desc, caps.MaxMessage, &s.gets)
+	s.gets.engine, s.gets.streams, s.gets.slots, s.gets.heaps, s.gets.pulls = e, s.streams, &s.coming, s.heaps, s.pulls
+	s.gets.segment, s.gets.desc, s.gets.localMR = s.segment, s.heap.Desc, caps.LocalMR
+	return s, nil
+}
+
+// pin takes pinned memory, and registers it.
+func (s *Stage) pin(c Config) error {
 	if c.Chunk == 0 {
 		c.Chunk = defaultChunk
 	}
@@ -144,27 +143,25 @@ func New(e Engine, m Memory, c Config) (*Stage, error) {
 		c.Chunks = Chunks
 	}
 	if c.Chunk < layout.MessageSize || c.Chunk%layout.MessageSize != 0 || c.Chunks < 1 || c.Chunks > MaxChunks {
-		return nil, errors.Join(fmt.Errorf("stage GPU memory: %d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)",
-			c.Chunks, c.Chunk, MaxChunks, layout.MessageSize), m.Close())
+		return fmt.Errorf("%d chunks of %d bytes are not possible (take 1 to %d, each a multiple of %d)", c.Chunks, c.Chunk, MaxChunks, layout.MessageSize)
 	}
-	s.memory = m
 	chunks, slots := c.Chunk*uint64(c.Chunks), uint64(smallSlots*layout.MessageSize)
 	n := 2*chunks + 2*slots
-	block, err := m.Pin(n)
+	block, err := s.memory.Pin(n)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("stage GPU memory: pin %d bytes: %w", n, err), m.Close())
+		return fmt.Errorf("pin %d bytes: %w", n, err)
+	}
+	if s.pinned, err = s.engine.Register(block, n); err != nil {
+		return errors.Join(fmt.Errorf("register %d bytes: %w", n, err), s.memory.Unpin(block))
 	}
 	s.block = block
-	if s.pinned, err = e.Register(block, n); err != nil {
-		return nil, errors.Join(fmt.Errorf("stage GPU memory: register %d bytes: %w", n, err), m.Unpin(block), m.Close())
-	}
 	s.landing = pool.New(block, c.Chunk, c.Chunks)
 	s.leaving = pool.New(unsafe.Add(block, chunks), c.Chunk, c.Chunks)
 	s.coming = pool.New(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
 	s.going = pool.New(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
 	s.offers = make([]requestToSend, c.Chunks)
 	s.state.Staging = 1
-	return s, nil
+	return nil
 }
 
 // Endpoint describes a PE's GPU memory to the others.
@@ -189,13 +186,13 @@ func (s *Stage) Connect(all []Endpoint) {
 	s.far = make([]progress.PE, len(all))
 	s.heaps.Connect(len(all))
 	s.arrivals.Connect(s.far)
+	s.pulls.Connect(s.far)
 	for _, p := range []*pool.Pool{&s.landing, &s.leaving, &s.going} {
 		p.Connect(len(all))
 	}
 	s.writes = s.engine.PutMax() > layout.MaxPayload
 	for i := range all {
 		l := &s.lines[i]
-		l.PE = &s.far[i]
 		l.device, l.atomics = all[i].Device, all[i].Atomics
 		s.peers[i].Fewer = l.device && l.atomics&AllAtomics != AllAtomics
 		s.heaps.Tell(i, all[i].Extents, all[i].Flushes)

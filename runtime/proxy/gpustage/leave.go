@@ -66,7 +66,6 @@ type operation struct {
 	n      uint64
 	then   bool
 	after  layout.Header
-	get    get
 }
 
 // use is the meaning of a token here.
@@ -75,7 +74,6 @@ type use uint8
 const (
 	usePut           use = iota + 1 // from GPU memory, or a copy to or from a mapped heap
 	useRequestToSend                // a put that the target reads
-	useGet                          // with GPU memory at one side
 )
 
 // MustFollow reports whether an operation of an epoch on pe has to wait for bytes from before a
@@ -141,7 +139,7 @@ func (s *Stage) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64,
 
 // end ends the use of a token.
 func (s *Stage) end(t fabric.Token) {
-	s.ops[t].use, s.ops[t].get.ended = 0, false
+	s.ops[t].use = 0
 	s.engine.End(t)
 }
 

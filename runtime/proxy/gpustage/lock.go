@@ -10,26 +10,25 @@ import (
 func (s *Stage) Advance() {
 	s.waits = false
 	s.heaps.NewTurn()
+	s.pulls.NewTurn()
 	s.giveUpLost()
 	s.streams.Follow()
 	s.arrivals.Advance()
-	s.startPulls()
+	s.pulls.Start()
 	s.startDepartures()
 	s.sendReady()
 	s.Mark()
 }
 
 // NoRoom reports whether an operation waits for room, which may come without a completion.
-func (s *Stage) NoRoom() bool { return s.waits }
+func (s *Stage) NoRoom() bool { return s.waits || s.pulls.NoRoom() }
 
 // Looks counts and returns the looks for a mark since one has passed.
 func (s *Stage) Looks() int { return s.streams.Looks() }
 
 // The chores of streams, see stream.Chore.
 const (
-	taskLanded = iota + 1 // give a landing chunk back
-	taskCame              // bytes of a get are in place
-	taskLeft              // a piece is copied out
+	taskLeft   = iota + 1 // a piece is copied out
 	taskStored            // a store to a mapped heap is done; a slot may be given back
 	taskCopied            // an operation on a mapped heap is complete
 )
@@ -37,11 +36,6 @@ const (
 // Follow does a chore.
 func (s *Stage) Follow(c stream.Chore) {
 	switch c.What {
-	case taskLanded:
-		s.landing.GiveFor(c.PE, c.Index)
-	case taskCame:
-		s.ops[c.Token&0xffff].get.copied -= c.Value
-		s.gotSome(c.Token, c.Value, 0)
 	case taskLeft:
 		s.left(&c)
 	case taskStored:
@@ -59,7 +53,7 @@ func (s *Stage) Mark() {
 	if s.arrivals.Wants() {
 		s.streams.Busy()
 	}
-	if s.waits {
+	if s.NoRoom() {
 		s.state.Busy |= layout.BusyRoom
 	}
 }

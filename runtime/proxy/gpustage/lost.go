@@ -26,10 +26,9 @@ func (s *Stage) giveUpLost() {
 	for len(s.lost) > 0 {
 		pe := s.lost[len(s.lost)-1]
 		s.lost = s.lost[:len(s.lost)-1]
-		l := &s.lines[pe]
 		s.arrivals.Drop(pe)
 		s.dropDepartures(pe)
-		s.dropPulls(pe, l)
+		s.pulls.Drop(pe)
 		s.endStaged(pe)
 	}
 }
@@ -78,82 +77,15 @@ func (s *Stage) dropPiece(p *piece) {
 	s.departed(d)
 }
 
-// dropPulls forgets the requests to send of a PE. Reads that the provider has are handled by
-// landedLost.
-func (s *Stage) dropPulls(pe fabric.PE, l *stagedPeer) {
-	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
-		if p := s.reads[t].of; p != nil && p.pe == pe {
-			p.lost = true
-		}
-	}
-	still := s.pulls[:0]
-	for _, p := range s.pulls {
-		if p.pe != pe {
-			still = append(still, p)
-		} else if !p.lost && p.get != 0 {
-			s.forget(p)
-		}
-	}
-	clear(s.pulls[len(still):])
-	s.pulls = still
-	for l.pulls.Len() > 0 {
-		switch p := l.pulls.Pop(); {
-		case p.done:
-			s.sparePulls = append(s.sparePulls, p)
-		case !p.lost:
-			s.forget(p)
-		}
-	}
-	l.Pulls.Done = l.Pulls.All
-}
-
-func (s *Stage) forget(p *pull) {
-	s.under--
-	s.sparePulls = append(s.sparePulls, p)
-}
-
-// landedLost ends a read from a lost PE.
-func (s *Stage) landedLost(r *read) {
-	p := r.of
-	if p.gpu {
-		s.landing.GiveFor(uint32(p.pe), r.chunk)
-	}
-	if p.get != 0 {
-		t := fabric.Token(p.get & 0xffff)
-		if g := &s.ops[t].get; g.reads > 0 {
-			if g.reads--; g.reads == 0 && g.ended {
-				s.end(t)
-			}
-		}
-	}
-	if p.landed += r.n; p.landed == p.begun {
-		s.forget(p)
-	}
-}
-
 // endStaged ends the operations of callers.
 func (s *Stage) endStaged(pe fabric.PE) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		o := &s.ops[t]
-		if o.pe != pe || o.get.ended {
-			continue
-		}
-		switch o.use {
-		case useRequestToSend:
+		if o.pe == pe && o.use == useRequestToSend {
 			s.engine.Deregister(t, false)
 			s.conclude(t)
-		case useGet:
-			g := &o.get
-			g.left, g.reads, g.status = g.copied, 0, int32(call.Failed)
-			for r := fabric.Token(layout.Receives); r < layout.Tokens; r++ {
-				if p := s.reads[r].of; p != nil && p.get == s.engine.Question(t) {
-					g.reads++
-				}
-			}
-			if g.left == 0 {
-				s.endGet(t)
-			}
 		}
+		s.gets.drop(t, pe)
 	}
 }
 

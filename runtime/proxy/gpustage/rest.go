@@ -10,7 +10,7 @@ import (
 // Views for tests.
 
 // Working returns how many pulls are not complete, and how many PEs have waiting messages.
-func (s *Stage) Working() (pulls, pes int) { return s.under, s.arrivals.Busy() }
+func (s *Stage) Working() (pulls, pes int) { return s.pulls.Under(), s.arrivals.Busy() }
 
 // Regions returns how many parts of the heap are registered.
 func (s *Stage) Regions() int { return s.heaps.Regions() }
@@ -20,16 +20,19 @@ func (s *Stage) Extents(pe fabric.PE) []Extent { return s.heaps.Of(pe) }
 
 // Rest says what a Stage still holds when no operation is under way; nil: nothing.
 func (s *Stage) Rest() error {
-	if s.departs.Len() != 0 || s.ready.Len() != 0 || len(s.pulls) != 0 || s.under != 0 || s.waits {
-		return fmt.Errorf("%d departures, %d pieces ready, %d pulls, %d of them begun, waits %v",
-			s.departs.Len(), s.ready.Len(), len(s.pulls), s.under, s.waits)
+	if s.departs.Len() != 0 || s.ready.Len() != 0 || s.waits {
+		return fmt.Errorf("%d departures, %d pieces ready, waits %v",
+			s.departs.Len(), s.ready.Len(), s.waits)
 	}
 	if err := s.arrivals.Rest(); err != nil {
 		return err
 	}
+	if err := s.pulls.Rest(); err != nil {
+		return err
+	}
 	for i := range s.lines {
 		l := &s.lines[i]
-		if l.pulls.Len() != 0 || l.departs != 0 || l.copies != l.copied || l.owed != 0 {
+		if l.departs != 0 || l.copies != l.copied || l.owed != 0 {
 			return fmt.Errorf("line of PE %d: %+v", i, l)
 		}
 	}

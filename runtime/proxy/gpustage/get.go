@@ -1,0 +1,220 @@
+package gpustage
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage/extent"
+	"libshmem/runtime/proxy/gpustage/pool"
+	"libshmem/runtime/proxy/gpustage/pull"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// gets are the gets of this PE with GPU memory at one side, by token. If NICs reach the other side,
+// a get is a pull. Otherwise a message asks the owner for the bytes, and they come in messages, or
+// by pulls of what the owner announces.
+type gets struct {
+	engine  Engine
+	streams *stream.Set
+	slots   *pool.Pool
+	heaps   *extent.Heaps
+	pulls   *pull.Pulls
+	segment mem.Segment
+	desc    uintptr // of the part of the segment that the fabric reaches
+	localMR bool    // local buffers have to be registered
+	ops     [layout.Tokens]get
+}
+
+// get is a get under way.
+type get struct {
+	used   bool
+	pe     fabric.PE
+	dest   unsafe.Pointer
+	n      uint64
+	left   uint64
+	copied uint64 // of left, in StreamIn
+	desc   uintptr
+	reads  int    // reads from a lost PE that the provider has
+	ended  bool   // the PE was lost and the caller told, but the provider still has reads
+	slot   uint16 // for bytes that come in a message; only with GPU memory
+	gpu    bool
+	status int32
+	err    error
+}
+
+// begin begins a get into a buffer, which is GPU memory if gpu. far says that the owner has to copy
+// the bytes.
+func (g *gets) begin(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, gpu, far bool, r *call.Request) call.Status {
+	var small uint16
+	if gpu {
+		var ok bool
+		if small, ok = g.slots.Take(); !ok {
+			return call.Again
+		}
+	}
+	st := call.Again
+	t, ok := g.engine.BeginGet(pe, r, n)
+	if ok {
+		g.ops[t] = get{used: true, pe: pe, dest: dest, n: n, left: n, desc: g.desc, slot: small, gpu: gpu}
+		st = g.ask(t, offset, far)
+	}
+	if st != call.Done {
+		if gpu {
+			g.slots.Give(small)
+		}
+		return st
+	}
+	if r == nil {
+		g.engine.Await(t)
+	}
+	g.pulls.Start()
+	return call.Pending
+}
+
+// ask asks for the bytes: by a message if the other side has to copy, else by reads.
+func (g *gets) ask(t fabric.Token, offset int64, far bool) call.Status {
+	o := &g.ops[t]
+	if !far {
+		op := fabric.RMA{PE: o.pe, Len: o.n}
+		op.Remote, op.Key = g.engine.Route(o.pe, offset)
+		g.heaps.Aim(&op, offset)
+		g.pulls.Get(pull.Bytes{PE: o.pe, Remote: op.Remote, Key: op.Key, N: o.n, Dest: o.dest, GPU: true, Get: g.engine.Question(t)})
+		return call.Done
+	}
+	if !o.gpu && g.localMR && !g.segment.Contains(o.dest, o.n) {
+		at, region, err := g.engine.RegisterLocal(t, o.dest, o.n, true)
+		if err != nil {
+			g.free(t)
+			return g.engine.Fail(err)
+		}
+		o.dest, o.desc = at, region.Desc
+	}
+	st := g.engine.Send(0, o.pe, layout.Header{Kind: layout.KindFetch, Token: g.engine.Question(t), Offset: offset, Operand: o.n}, nil, 0)
+	if st != call.Done {
+		g.free(t)
+	}
+	return st
+}
+
+// find finds the get that an answer belongs to, for n bytes at the offset of the answer.
+func (g *gets) find(h *layout.Header, question uint32, n uint64) *get {
+	t := fabric.Token(question & 0xffff)
+	if t >= layout.Tokens || g.engine.Question(t) != question || uint32(g.ops[t].pe) != h.From || !g.ops[t].used {
+		g.engine.Unasked(h)
+		return nil
+	}
+	o := &g.ops[t]
+	if uint64(h.Offset) > o.n || n > o.n-uint64(h.Offset) {
+		g.engine.Malformed(h)
+		return nil
+	}
+	return o
+}
+
+// takeRequest begins to pull a part of a get that its owner announces.
+func (g *gets) takeRequest(h *layout.Header, r *layout.RequestToSend) {
+	o := g.find(h, r.Get, r.N)
+	if o == nil {
+		return
+	}
+	g.pulls.Get(pull.Bytes{
+		PE: o.pe, Remote: h.Operand, Key: h.Extra, N: r.N, Dest: unsafe.Add(o.dest, h.Offset), Desc: o.desc, GPU: o.gpu, Token: h.Token, Get: r.Get,
+	})
+	g.pulls.Start()
+}
+
+// takeData takes a small part of a get from a message.
+func (g *gets) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
+	o := g.find(h, h.Token, uint64(n))
+	if o == nil {
+		return
+	}
+	to := unsafe.Add(o.dest, h.Offset)
+	if !o.gpu {
+		mem.Copy(to, payload, n)
+		g.Got(h.Token, uint64(n), 0)
+		return
+	}
+	slot := g.slots.At(o.slot)
+	mem.Copy(slot, payload, n)
+	g.streams.Runs(backlog.CallGet, fabric.PE(h.From))
+	g.streams.Copy(stream.In, to, slot, uint64(n))
+	g.GotLater(h.Token, uint64(n))
+}
+
+// GotLater counts bytes of a get when the work that is in StreamIn now is done.
+func (g *gets) GotLater(question uint32, n uint64) {
+	g.ops[question&0xffff].copied += n
+	g.streams.Later(stream.In, stream.Chore{For: g, Token: question, Value: n})
+}
+
+// Follow does the one chore of gets: bytes are in place.
+func (g *gets) Follow(c stream.Chore) {
+	g.ops[c.Token&0xffff].copied -= c.Value
+	g.Got(c.Token, c.Value, 0)
+}
+
+// Got counts bytes of a get that are in place, or will not come.
+func (g *gets) Got(question uint32, n uint64, status int32) {
+	t := fabric.Token(question & 0xffff)
+	o := &g.ops[t]
+	if status != 0 && o.status == 0 {
+		o.status = status
+		o.err = fmt.Errorf("PE %d: get: error %d", o.pe, status)
+	}
+	if o.left -= n; o.left == 0 {
+		g.end(t)
+	}
+}
+
+// end ends a get when all of it is in place, or will not come.
+func (g *gets) end(t fabric.Token) {
+	o := &g.ops[t]
+	lost := g.engine.Lost(o.pe)
+	if lost != nil {
+		o.err, o.status = lost, int32(call.Failed)
+	}
+	if o.gpu {
+		g.slots.Give(o.slot)
+	}
+	if lost == nil {
+		o.status = max(o.status, g.engine.Deregister(t, o.status == 0))
+	}
+	g.engine.Conclude(t, o.status, o.err)
+	if o.ended = lost != nil && o.reads > 0; !o.ended {
+		g.free(t)
+	}
+}
+
+// free gives a token back.
+func (g *gets) free(t fabric.Token) {
+	g.ops[t].used, g.ops[t].ended = false, false
+	g.engine.End(t)
+}
+
+// drop gives up a get from a lost PE, if a token is one. Bytes that a stream has are waited for.
+func (g *gets) drop(t fabric.Token, pe fabric.PE) {
+	o := &g.ops[t]
+	if !o.used || o.pe != pe || o.ended {
+		return
+	}
+	o.left, o.reads, o.status = o.copied, g.pulls.Reads(g.engine.Question(t)), int32(call.Failed)
+	if o.left == 0 {
+		g.end(t)
+	}
+}
+
+// LostRead says that the provider has ended a read from a lost PE.
+func (g *gets) LostRead(question uint32) {
+	t := fabric.Token(question & 0xffff)
+	if o := &g.ops[t]; o.reads > 0 {
+		if o.reads--; o.reads == 0 && o.ended {
+			g.free(t)
+		}
+	}
+}
