@@ -2,48 +2,27 @@ package gpustage
 
 import (
 	"libshmem/runtime/proxy/backlog"
-	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 )
 
 // Advance goes on with the work as far as streams and room allow, at each poll.
 func (s *Stage) Advance() {
-	s.waits = false
 	s.heaps.NewTurn()
 	s.pulls.NewTurn()
+	s.departs.NewTurn()
 	s.giveUpLost()
 	s.streams.Follow()
 	s.arrivals.Advance()
 	s.pulls.Start()
-	s.startDepartures()
-	s.sendReady()
+	s.departs.Advance()
 	s.Mark()
 }
 
 // NoRoom reports whether an operation waits for room, which may come without a completion.
-func (s *Stage) NoRoom() bool { return s.waits || s.pulls.NoRoom() }
+func (s *Stage) NoRoom() bool { return s.pulls.NoRoom() || s.departs.NoRoom() }
 
 // Looks counts and returns the looks for a mark since one has passed.
 func (s *Stage) Looks() int { return s.streams.Looks() }
-
-// The chores of streams, see stream.Chore.
-const (
-	taskLeft   = iota + 1 // a piece is copied out
-	taskStored            // a store to a mapped heap is done; a slot may be given back
-	taskCopied            // an operation on a mapped heap is complete
-)
-
-// Follow does a chore.
-func (s *Stage) Follow(c stream.Chore) {
-	switch c.What {
-	case taskLeft:
-		s.left(&c)
-	case taskStored:
-		s.stored(&c)
-	case taskCopied:
-		s.endCopy(s.departures[c.Token])
-	}
-}
 
 // Mark puts a mark behind this turn's work in each stream. It sets Busy if a stream has work or an
 // operation waits for room.

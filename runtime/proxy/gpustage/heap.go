@@ -49,9 +49,3 @@ func (s *Stage) Aim(op *fabric.RMA, offset int64) { s.heaps.Aim(op, offset) }
 
 // Flush makes the GPU see what NICs have written before the completions of this turn.
 func (s *Stage) Flush() { s.heaps.Flush() }
-
-// reaches reports whether the fabric can move bytes between an offset of a PE's heap and a local
-// buffer; gpu and far say which of them are GPU memory.
-func (s *Stage) reaches(pe fabric.PE, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
-	return (!far || s.heaps.Find(pe, offset, n) != nil) && (!gpu || s.heaps.Region(local, n) != nil)
-}

@@ -1,0 +1,346 @@
+package copies
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage/pool"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// Engine begins and ends the operations of callers, and sends messages.
+type Engine interface {
+	State() *layout.State
+	Peers() []layout.Peer
+	// Room reports whether an operation of n bytes on a PE may begin, and Parked whether earlier
+	// messages to the PE still wait.
+	Room(pe fabric.PE, n uint64) bool
+	Parked(pe fabric.PE) bool
+	// Admit reports whether a message may be sent to a PE now, if no operation comes first.
+	Admit(pe fabric.PE) call.Status
+	// Flush asks a PE to answer when it has applied all messages sent so far.
+	Flush(pe fabric.PE) call.Status
+	// OwnFor sends a message that belongs to an operation, to its PE, as soon as there is room.
+	OwnFor(t fabric.Token, h layout.Header)
+	// Moved says that bytes for a PE have left. An operation may have waited for that.
+	Moved(pe fabric.PE)
+
+	// BeginPut takes a token for an operation of n bytes on a PE. The request, or quiets if the
+	// request is nil, wait for the operation. False: no token is free.
+	BeginPut(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool)
+	// Await makes quiets wait for an operation, Conclude ends it, and End gives its token back.
+	Await(t fabric.Token)
+	Conclude(t fabric.Token, status int32, err error)
+	End(t fabric.Token)
+	// Pend makes quiets wait for work without a token, until Unpend with its result.
+	Pend() uint8
+	Unpend(lane uint8)
+}
+
+// Departures copy between main memory and mapped heaps, in pieces. Begun is called when all of an
+// operation is in stream.Peer.
+type Departures interface {
+	CopyTo(pe fabric.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool)
+	CopyFrom(pe fabric.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64)
+	// Before reports whether bytes for a PE of another epoch than this one have not been sent.
+	Before(pe fabric.PE, epoch uint64) bool
+}
+
+// Copies are the operations on mapped heaps, of all PEs.
+type Copies struct {
+	engine  Engine
+	state   *layout.State
+	peers   []layout.Peer
+	streams *stream.Set
+	slots   *pool.Pool
+	departs Departures
+	to      []peer
+	ops     [layout.Tokens]operation
+}
+
+// peer is what is copied to one PE.
+type peer struct {
+	mapped    unsafe.Pointer // its user heap in this process
+	sets      bool           // a stream may set words there
+	begun     uint64         // operations so far
+	done      uint64         // complete ones of them
+	epoch     uint64         // of the last one
+	before    uint64         // operations before the first of that epoch
+	owed      int            // signals to send when their bytes have been copied
+	owedEpoch uint64
+}
+
+// operation is an operation with a token.
+type operation struct {
+	pe    fabric.PE
+	put   bool
+	then  bool
+	after layout.Header // the signal
+}
+
+// New returns copies that pass small bytes of main memory through slots. Connect sets the number of
+// PEs.
+func New(e Engine, s *stream.Set, slots *pool.Pool, d Departures) *Copies {
+	return &Copies{engine: e, state: e.State(), peers: e.Peers(), streams: s, slots: slots, departs: d}
+}
+
+// Connect is explained above.
+func (c *Copies) Connect(pes int) { c.to = make([]peer, pes) }
+
+// Map says where the user heap of a PE is mapped. sets says that a stream may set words there,
+// because the owner does not change words in several steps.
+func (c *Copies) Map(pe fabric.PE, heap unsafe.Pointer, sets bool) {
+	c.to[pe].mapped, c.to[pe].sets = heap, sets
+}
+
+// Mapped reports whether the user heap of a PE is mapped.
+func (c *Copies) Mapped(pe fabric.PE) bool { return c.to[pe].mapped != nil }
+
+// MustFollow reports whether operations on a PE from before an epoch are not complete.
+func (c *Copies) MustFollow(pe fabric.PE, epoch uint64) bool {
+	l := &c.to[pe]
+	before := l.begun
+	if l.epoch == epoch {
+		before = l.before
+	}
+	return l.done < before
+}
+
+// may returns whether an operation of n bytes may begin.
+func (c *Copies) may(pe fabric.PE, n uint64) call.Status {
+	l, p := &c.to[pe], &c.peers[pe]
+	switch {
+	case c.engine.Parked(pe), p.Queued > 0, c.streams.Full(stream.Peer), c.departs.Before(pe, c.state.Epoch), l.owed > 0 && l.owedEpoch != c.state.Epoch, !c.engine.Room(pe, n):
+		return call.Again
+	case p.MustFollow(c.state.Epoch):
+		if c.engine.Flush(pe) == call.Failed {
+			return call.Failed
+		}
+		return call.Again
+	}
+	return call.Done
+}
+
+// begin counts an operation that the stream has, or will have. The operations of one epoch are
+// complete before any of a later one.
+func (c *Copies) begin(l *peer) {
+	if l.epoch != c.state.Epoch {
+		l.epoch, l.before = c.state.Epoch, l.begun
+	}
+	l.begun++
+	c.streams.Busy()
+}
+
+// inStream reports whether an atomic operation can be put into the stream.
+func (l *peer) inStream(op fabric.Op) bool { return l.sets && op == fabric.OpSet }
+
+// set puts a set into the stream.
+func (c *Copies) set(l *peer, h *layout.Header) {
+	c.streams.Write(stream.Peer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
+}
+
+// Store stores an element.
+func (c *Copies) Store(pe fabric.PE, offset int64, width uint8, value uint64) call.Status {
+	if width < 4 || offset&int64(width-1) != 0 {
+		return c.Put(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
+	}
+	return c.setWord(pe, &layout.Header{Op: fabric.OpSet, Width: width, Offset: offset, Operand: value})
+}
+
+// AMO lets the stream do an operation that it can do. Not ok: the owner does it. Operations on one
+// PE are done in order, by the stream or by the owner.
+func (c *Copies) AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
+	l, p := &c.to[pe], &c.peers[pe]
+	if !l.inStream(h.Op) {
+		return call.Again, l.done < l.begun
+	}
+	if p.Asked > p.Acked {
+		if c.engine.Flush(pe) == call.Failed {
+			return call.Failed, true
+		}
+		return call.Again, true
+	}
+	return c.setWord(pe, h), true
+}
+
+// setWord puts a set, or a store, into the stream.
+func (c *Copies) setWord(pe fabric.PE, h *layout.Header) call.Status {
+	if st := c.may(pe, 0); st != call.Done {
+		return st
+	}
+	l := &c.to[pe]
+	c.begin(l)
+	c.streams.Runs(backlog.CallPut, pe)
+	c.set(l, h)
+	c.storedLater(pe, pool.None)
+	return call.Done
+}
+
+// The chores of copies.
+const (
+	stored = iota + 1 // work without a token is done; a slot may be given back
+	copied            // an operation with a token is complete
+)
+
+// Follow does a chore.
+func (c *Copies) Follow(x stream.Chore) {
+	if x.What == copied {
+		c.end(fabric.Token(x.Token))
+		return
+	}
+	if x.Index != pool.None {
+		c.slots.GiveFor(x.PE, x.Index)
+	}
+	c.to[x.PE].done++
+	c.engine.Unpend(x.Lane)
+	c.engine.Moved(fabric.PE(x.PE))
+}
+
+// storedLater ends work without a token when the stream has done it.
+func (c *Copies) storedLater(pe fabric.PE, slot uint16) {
+	c.streams.Later(stream.Peer, stream.Chore{For: c, What: stored, Lane: c.engine.Pend(), PE: uint32(pe), Index: slot})
+}
+
+// Put writes n bytes, and then the signal in after, if there is one. gpu says that the source is
+// GPU memory. If it is not, and a message could hold the bytes, the source may be reused when Put
+// returns.
+func (c *Copies) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
+	if st := c.may(pe, n); st != call.Done {
+		return st
+	}
+	l := &c.to[pe]
+	at := unsafe.Add(l.mapped, offset)
+	c.streams.Runs(backlog.CallPut, pe)
+	small := !gpu && n > 0 && n <= layout.MaxPayload
+	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
+		return c.putSmall(pe, at, source, int(n), after)
+	}
+	if small && !c.slots.MayTakeFor(uint32(pe)) {
+		return call.Again
+	}
+	if after != nil {
+		if st := c.engine.Admit(pe); st != call.Done {
+			return st
+		}
+	}
+	t, ok := c.take(pe, r, n)
+	if !ok {
+		return call.Again
+	}
+	c.begin(l)
+	o := &c.ops[t]
+	o.put = true
+	if after != nil {
+		o.then, o.after = true, *after
+		if after.Offset < 0 || !l.inStream(after.Op) {
+			l.owed++
+			l.owedEpoch = c.state.Epoch
+		}
+	}
+	if !gpu && n > 0 {
+		c.departs.CopyTo(pe, t, c.state.Epoch, source, at, n, small)
+		return call.Pending
+	}
+	if n > 0 {
+		c.streams.Copy(stream.Peer, at, source, n)
+	}
+	c.Begun(t)
+	return call.Pending
+}
+
+// putSmall puts bytes of main memory and their signal into the stream, by stores or from a slot.
+func (c *Copies) putSmall(pe fabric.PE, at, source unsafe.Pointer, n int, after *layout.Header) call.Status {
+	l, i := &c.to[pe], uint16(pool.None)
+	if c.streams.Storable(at, n) {
+		c.begin(l)
+		c.streams.StoreWords(stream.Peer, at, source, n)
+	} else {
+		var ok bool
+		if i, ok = c.slots.TakeFor(uint32(pe)); !ok {
+			return call.Again
+		}
+		mem.Copy(c.slots.At(i), source, n)
+		c.begin(l)
+		c.streams.Copy(stream.Peer, at, c.slots.At(i), uint64(n))
+	}
+	if after != nil {
+		c.set(l, after)
+	}
+	c.storedLater(pe, i)
+	return call.Done
+}
+
+// take takes a token for an operation. Quiets wait for it.
+func (c *Copies) take(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+	t, ok := c.engine.BeginPut(pe, r, n)
+	if ok {
+		c.ops[t] = operation{pe: pe}
+		c.engine.Await(t)
+	}
+	return t, ok
+}
+
+// Get reads n bytes. No other operation is ordered with it. gpu says that the bytes go to GPU
+// memory.
+func (c *Copies) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
+	if !c.engine.Room(pe, n) || c.streams.Full(stream.Peer) {
+		return call.Again
+	}
+	t, ok := c.take(pe, r, n)
+	if !ok {
+		return call.Again
+	}
+	c.streams.Busy()
+	at := unsafe.Add(c.to[pe].mapped, offset)
+	if !gpu {
+		c.departs.CopyFrom(pe, t, dest, at, n)
+		return call.Pending
+	}
+	c.streams.Runs(backlog.CallGet, pe)
+	c.streams.Copy(stream.Peer, dest, at, n)
+	c.Begun(t)
+	return call.Pending
+}
+
+// Begun is called when all of an operation is in the stream. The signal follows its bytes there, or
+// is sent when the bytes are done.
+func (c *Copies) Begun(t fabric.Token) {
+	o := &c.ops[t]
+	if l, h := &c.to[o.pe], &o.after; o.then && h.Offset >= 0 && l.inStream(h.Op) {
+		c.set(l, h)
+		o.then = false
+	}
+	c.streams.Fresh(stream.Peer)
+	c.streams.Later(stream.Peer, stream.Chore{For: c, What: copied, Token: uint32(t)})
+}
+
+// end is called when the stream has done an operation.
+func (c *Copies) end(t fabric.Token) {
+	o := &c.ops[t]
+	l := &c.to[o.pe]
+	if o.then {
+		c.engine.OwnFor(t, o.after)
+		l.owed--
+	}
+	if o.put {
+		l.done++
+		c.engine.Moved(o.pe)
+	}
+	c.engine.Conclude(t, 0, nil)
+	c.engine.End(t)
+}
+
+// Rest says what is not complete; nil: nothing.
+func (c *Copies) Rest() error {
+	for i := range c.to {
+		if l := &c.to[i]; l.begun != l.done || l.owed != 0 {
+			return fmt.Errorf("copies to PE %d: %d of %d are complete, %d signals wait", i, l.done, l.begun, l.owed)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,356 @@
+package departure
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/fifo"
+	"libshmem/runtime/proxy/gpustage/pool"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// Engine sends messages, and ends the operations of callers.
+type Engine interface {
+	// Peers returns what C and Go share about each PE.
+	Peers() []layout.Peer
+	// Send sends a message with a payload of n bytes, for an operation or, with token 0, for none.
+	// After Again it is called once more later. After Failed SendFailed gives up the PE.
+	Send(t fabric.Token, pe fabric.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status
+	SendFailed(pe fabric.PE)
+	// OwnFor sends a message that belongs to an operation, to its PE, as soon as there is room.
+	OwnFor(t fabric.Token, h layout.Header)
+	// Moved says that bytes for a PE have left. An operation may have waited for that.
+	Moved(pe fabric.PE)
+	// Lost returns why there is no path to a PE any more; nil: the PE was not lost.
+	Lost(pe fabric.PE) error
+	// Unasked fails the job because of an answer to no question.
+	Unasked(h *layout.Header)
+
+	// Finish ends the request of an operation, whose source may be reused. Spoil fails the quiet
+	// that waits for an operation.
+	Finish(t fabric.Token)
+	Spoil(t fabric.Token, err error)
+	Ends
+}
+
+// Ends ends operations of callers.
+type Ends interface {
+	// Conclude ends an operation for its request, if that has not ended, and for quiets. With an
+	// error it fails the request or, without one, the quiets.
+	Conclude(t fabric.Token, status int32, err error)
+	// End gives a token back.
+	End(t fabric.Token)
+	Lost(pe fabric.PE) error
+}
+
+// Conclude ends an operation on a PE, with the reason if the PE was lost.
+func Conclude(e Ends, t fabric.Token, pe fabric.PE) {
+	if err := e.Lost(pe); err != nil {
+		e.Conclude(t, int32(call.Failed), err)
+	} else {
+		e.Conclude(t, 0, nil)
+	}
+	e.End(t)
+}
+
+// ReadError is the error of a put whose bytes the target could not read.
+func ReadError(h *layout.Header) error {
+	return fmt.Errorf("PE %d: read the bytes of a put: error %d", h.From, int32(h.Operand))
+}
+
+// departure is an operation whose bytes have to be copied before they can be sent. On mapped heaps
+// it is a copy through main memory.
+type departure struct {
+	id       uint32 // its place in all, by which chores name it
+	kind     kind
+	pe       fabric.PE
+	epoch    uint64
+	token    fabric.Token // of a put
+	question uint32       // of a get
+	local    unsafe.Pointer
+	mapped   unsafe.Pointer // the other side of a copy
+	offset   int64          // in the heap of pe, of a put
+	n        uint64
+	begun    uint64
+	uncopied int // pieces that are in a stream
+	unsent   int // pieces that are begun and not sent
+	open     int // pieces that are begun and not finished
+	sent     bool
+	then     bool
+	after    layout.Header
+}
+
+// kind is the kind of a departure.
+type kind uint8
+
+const (
+	toHeap   kind = iota + 1 // GPU memory to the heap of pe, by request or message
+	toGet                    // GPU memory to a get of pe
+	copyTo                   // main memory to the mapped heap of pe
+	copyFrom                 // the mapped heap of pe to main memory
+)
+
+// copies reports whether a departure does not use the fabric.
+func (k kind) copies() bool { return k >= copyTo }
+
+func (k kind) driverCall() backlog.Call {
+	switch k {
+	case toGet:
+		return backlog.CallServe
+	case copyFrom:
+		return backlog.CallGet
+	}
+	return backlog.CallPut
+}
+
+// Memory is the pinned memory for pieces.
+type Memory struct {
+	Chunks, Slots *pool.Pool // for large and for small pieces
+	Remote, Key   uint64     // how other PEs reach the first chunk
+}
+
+// Departures are the bytes that leave GPU memory, for all PEs.
+type Departures struct {
+	engine   Engine
+	streams  *stream.Set
+	memory   Memory
+	copied   func(t fabric.Token) // all of a copy is in stream.Peer
+	peers    []layout.Peer
+	to       []peer
+	waiting  fifo.Queue[*departure] // with bytes that no copy has begun for
+	ready    fifo.Queue[piece]      // copied out and not sent
+	requests []request              // for chunks
+	payload  layout.RequestToSend   // payload of the message that is being sent
+	pass     uint32
+	all      []*departure
+	spare    []*departure
+	noRoom   bool // since NewTurn
+}
+
+// peer is what leaves for one PE.
+type peer struct {
+	unsent  int    // puts, and copies from main memory, that have bytes to send
+	epoch   uint64 // of the last one
+	blocked uint32 // pass in which the PE had no room
+	kept    bool   // see Keep
+}
+
+// New returns departures through m. copied is called with the token of a copy when all of it is in
+// stream.Peer.
+func New(e Engine, s *stream.Set, m Memory, copied func(t fabric.Token)) *Departures {
+	return &Departures{engine: e, streams: s, memory: m, copied: copied, peers: e.Peers(), requests: make([]request, m.Chunks.Len())}
+}
+
+// Connect sets the number of PEs.
+func (d *Departures) Connect(pes int) { d.to = make([]peer, pes) }
+
+// Keep makes all operations on a PE come here first, not only while bytes leave for it.
+func (d *Departures) Keep(pe fabric.PE) {
+	d.to[pe].kept = true
+	d.peers[pe].Staged = true
+}
+
+// NewTurn forgets that there was no room, and NoRoom reports whether a piece waits for room, which
+// may come without a completion.
+func (d *Departures) NewTurn() { d.noRoom = false }
+
+// NoRoom is explained above.
+func (d *Departures) NoRoom() bool { return d.noRoom }
+
+// Before reports whether bytes for a PE of another epoch than this one have not been sent.
+func (d *Departures) Before(pe fabric.PE, epoch uint64) bool {
+	l := &d.to[pe]
+	return l.unsent > 0 && l.epoch != epoch
+}
+
+func (d *Departures) count(pe fabric.PE, epoch uint64) {
+	l := &d.to[pe]
+	l.unsent++
+	l.epoch = epoch
+}
+
+// Put is a put that departs.
+type Put struct {
+	PE     fabric.PE
+	Token  fabric.Token
+	Epoch  uint64
+	Local  unsafe.Pointer
+	Offset int64
+	N      uint64
+	After  *layout.Header // its signal, or nil
+}
+
+// Put begins a put.
+func (d *Departures) Put(p Put) {
+	x := d.add(toHeap, p.PE, p.Local, p.N)
+	x.epoch, x.token, x.offset = p.Epoch, p.Token, p.Offset
+	if p.After != nil {
+		x.then, x.after = true, *p.After
+	}
+	d.waiting.Push(x)
+	d.count(p.PE, p.Epoch)
+	d.peers[p.PE].Staged = true
+	d.streams.Busy()
+}
+
+// Serve begins to copy out the bytes that a PE gets, for its question.
+func (d *Departures) Serve(pe fabric.PE, question uint32, local unsafe.Pointer, n uint64) {
+	x := d.add(toGet, pe, local, n)
+	x.question = question
+	d.waiting.Push(x)
+	d.streams.Busy()
+}
+
+// CopyTo begins a copy from main memory to a mapped heap. If now, it tries to copy at once, before
+// what waits.
+func (d *Departures) CopyTo(pe fabric.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
+	x := d.add(copyTo, pe, local, n)
+	x.token, x.mapped = t, mapped
+	d.count(pe, epoch)
+	if !now || !d.start(x) {
+		d.waiting.Push(x)
+	}
+}
+
+// CopyFrom begins a copy from a mapped heap to main memory.
+func (d *Departures) CopyFrom(pe fabric.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64) {
+	x := d.add(copyFrom, pe, local, n)
+	x.token, x.mapped = t, mapped
+	d.waiting.Push(x)
+}
+
+func (d *Departures) add(k kind, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
+	var x *departure
+	if last := len(d.spare) - 1; last >= 0 {
+		x, d.spare = d.spare[last], d.spare[:last]
+	} else {
+		x = &departure{id: uint32(len(d.all))}
+		d.all = append(d.all, x)
+	}
+	*x = departure{id: x.id, kind: k, pe: pe, local: local, n: n}
+	return x
+}
+
+// Advance gives streams copies to do while there are chunks, and sends what has been copied. Bytes
+// for one PE keep their order.
+func (d *Departures) Advance() {
+	d.pass++
+	for range d.waiting.Len() {
+		x := d.waiting.Pop()
+		if l := &d.to[x.pe]; l.blocked == d.pass || !d.start(x) {
+			l.blocked = d.pass
+			d.waiting.Push(x)
+		}
+	}
+	d.sendReady()
+}
+
+// start begins as much of a departure as it can; true: all.
+func (d *Departures) start(x *departure) bool {
+	on := stream.Out
+	if x.kind.copies() {
+		on = stream.Peer
+	}
+	for x.begun < x.n {
+		if d.streams.Full(on) {
+			return false
+		}
+		p := piece{of: x, at: x.begun, n: min(x.n-x.begun, d.memory.Chunks.Size())}
+		var ok bool
+		if p.index, ok = d.poolOf(&p).TakeFor(uint32(x.pe)); !ok {
+			return false
+		}
+		to, from := d.place(&p), unsafe.Add(x.local, p.at)
+		d.streams.Runs(x.kind.driverCall(), x.pe)
+		switch x.kind {
+		case copyTo:
+			mem.Copy(to, from, int(p.n))
+			to, from = unsafe.Add(x.mapped, p.at), to
+		case copyFrom:
+			from = unsafe.Add(x.mapped, p.at)
+		}
+		d.streams.Copy(on, to, from, p.n)
+		x.begun += p.n
+		x.uncopied++
+		x.unsent++
+		x.open++
+		d.streams.Later(on, stream.Chore{For: d, Index: p.index, Value: p.at, N: p.n, Token: x.id})
+	}
+	switch x.kind {
+	case copyTo:
+		d.to[x.pe].unsent--
+		d.copied(x.token)
+	case copyFrom:
+		d.copied(x.token)
+	}
+	return true
+}
+
+// Follow does the one chore of departures: a piece has arrived in main memory, or on a mapped heap.
+func (d *Departures) Follow(c stream.Chore) {
+	x := d.all[c.Token]
+	p := piece{x, c.Value, c.N, c.Index}
+	x.uncopied--
+	if x.kind.copies() {
+		if x.kind == copyFrom {
+			mem.Copy(unsafe.Add(x.local, p.at), d.place(&p), int(p.n))
+		}
+		d.giveBack(&p)
+		if x.begun == x.n && x.uncopied == 0 {
+			d.spare = append(d.spare, x)
+		}
+		return
+	}
+	if d.engine.Lost(x.pe) != nil {
+		x.n = x.begun
+		d.dropPiece(&p)
+		return
+	}
+	d.ready.Push(p)
+	if x.kind == toHeap && x.begun == x.n && x.uncopied == 0 {
+		d.engine.Finish(x.token)
+	}
+}
+
+// sentAll ends a departure when all of it has been sent and taken.
+func (d *Departures) sentAll(x *departure) {
+	if x.begun < x.n || x.unsent > 0 {
+		return
+	}
+	if !x.sent && x.kind == toHeap {
+		l := &d.to[x.pe]
+		if x.then {
+			d.engine.OwnFor(x.token, x.after)
+		}
+		if l.unsent--; l.unsent == 0 && !l.kept {
+			d.peers[x.pe].Staged = false
+		}
+		d.engine.Moved(x.pe)
+	}
+	if x.sent = true; x.open > 0 {
+		return
+	}
+	if x.kind == toHeap {
+		Conclude(d.engine, x.token, x.pe)
+	}
+	d.spare = append(d.spare, x)
+}
+
+// Rest says what is still held when no bytes are on their way; nil: nothing.
+func (d *Departures) Rest() error {
+	if d.waiting.Len() != 0 || d.ready.Len() != 0 || len(d.spare) != len(d.all) || d.noRoom {
+		return fmt.Errorf("%d of %d departures, %d of them not begun, %d pieces ready, no room %v",
+			len(d.all)-len(d.spare), len(d.all), d.waiting.Len(), d.ready.Len(), d.noRoom)
+	}
+	for i := range d.to {
+		if n := d.to[i].unsent; n != 0 {
+			return fmt.Errorf("%d departures for PE %d", n, i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package gpustage
+
+import (
+	"fmt"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/proxy/layout"
+)
+
+// owner is what a PE has said of its user heap.
+type owner struct {
+	device  bool   // the heap is GPU memory
+	atomics uint64 // the operations that the PE does there, by AtomicBit
+}
+
+// sets reports whether others may set words of the heap: not if the owner changes words in several
+// steps.
+func (o *owner) sets() bool { return o.atomics&stream.OwnerAlone == 0 }
+
+// owners are the PEs as owners of their heaps.
+type owners []owner
+
+// far reports whether an offset of a PE's heap is GPU memory.
+func (o owners) far(pe fabric.PE, offset int64) bool { return offset >= 0 && o[pe].device }
+
+// refuse returns the error of an atomic operation that the owner of the memory cannot do.
+func (o owners) refuse(pe fabric.PE, offset int64, op fabric.Op, width uint8) error {
+	if !o.far(pe, offset) || o[pe].atomics&AtomicBit(op, width) != 0 {
+		return nil
+	}
+	return fmt.Errorf("atomic operation %d on %d bytes of GPU memory of PE %d: its driver cannot do it in a stream, and kernels change the memory too "+
+		"(set SHMEM_HEAP=host, or SHMEM_DISABLE_P2P=1 so that all atomic operations meet in the owner's proxy)", op, width, pe)
+}
+
+// refuseSignal is refuse for the signal of a put, if there is one.
+func (o owners) refuseSignal(pe fabric.PE, after *layout.Header) error {
+	if after == nil {
+		return nil
+	}
+	return o.refuse(pe, after.Offset, after.Op, after.Width)
+}

@@ -1,0 +1,139 @@
+package gpustage
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage/departure"
+	"libshmem/runtime/proxy/gpustage/extent"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// puts are the puts of this PE with GPU memory at one side that no NIC can do, by token. Bytes of
+// GPU memory depart through pinned memory. For bytes of main memory a request to send goes out, and
+// the target reads them where they are.
+type puts struct {
+	engine  Engine
+	state   *layout.State
+	heaps   *extent.Heaps
+	departs *departure.Departures
+	segment mem.Segment
+	heap    fabric.Region // the part of the segment that the fabric reaches
+	request layout.RequestToSend
+	ops     [layout.Tokens]put
+}
+
+// put is a put under way, or one that is queued.
+type put struct {
+	asked  bool // the target reads the bytes
+	pe     fabric.PE
+	epoch  uint64
+	local  unsafe.Pointer
+	offset int64
+	n      uint64
+	then   bool
+	after  layout.Header // the signal
+}
+
+// begin begins a put, of which gpu says that the source is GPU memory, or queues it. after is its
+// signal, or nil.
+func (p *puts) begin(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
+	if st := p.engine.Ready(pe, n); st != call.Done {
+		return st
+	}
+	turn := p.engine.MaySend(pe)
+	if turn != call.Done && turn != call.Pending {
+		return turn
+	}
+	t, ok := p.engine.BeginPut(pe, r, n)
+	if !ok {
+		return call.Again
+	}
+	o := &p.ops[t]
+	o.pe, o.epoch, o.local, o.offset, o.n = pe, p.state.Epoch, source, offset, n
+	if o.then = after != nil; o.then {
+		o.after = *after
+	}
+	if turn == call.Pending {
+		p.engine.Enqueue(t)
+		return call.Pending
+	}
+	if st := p.leave(t, gpu); st != call.Done {
+		p.engine.End(t)
+		return st
+	}
+	p.engine.Await(t)
+	p.engine.Touch(pe)
+	return call.Pending
+}
+
+// source returns the source of a put.
+func (p *puts) source(t fabric.Token) (local unsafe.Pointer, n uint64) {
+	o := &p.ops[t]
+	return o.local, o.n
+}
+
+// leave begins a put whose turn has come.
+func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
+	o := &p.ops[t]
+	if !gpu {
+		st := p.ask(t)
+		if o.asked = st == call.Done; o.asked && o.then {
+			p.engine.OwnFor(t, o.after)
+		}
+		return st
+	}
+	x := departure.Put{PE: o.pe, Token: t, Epoch: o.epoch, Local: o.local, Offset: o.offset, N: o.n}
+	if o.then {
+		x.After = &o.after
+	}
+	p.departs.Put(x)
+	return call.Done
+}
+
+// ask sends a request to send for main memory. Its token is that of the put.
+func (p *puts) ask(t fabric.Token) call.Status {
+	o := &p.ops[t]
+	region, source := p.heap, o.local
+	if !p.segment.Contains(source, o.n) {
+		var err error
+		if source, region, err = p.engine.RegisterLocal(t, source, o.n, false); err != nil {
+			return p.engine.Fail(err)
+		}
+	}
+	h := layout.Header{Kind: layout.KindRequestToSend, Token: p.engine.Question(t), Offset: o.offset, Operand: p.heaps.Remote(&region, source), Extra: region.Key}
+	p.request = layout.RequestToSend{N: o.n, Fence: uint32(o.epoch)}
+	st := p.engine.Send(t, o.pe, h, unsafe.Pointer(&p.request), layout.RequestToSendSize)
+	if st != call.Done {
+		p.engine.Deregister(t, false)
+	}
+	return st
+}
+
+// finished ends a put whose bytes the target has read.
+func (p *puts) finished(h *layout.Header) {
+	t := fabric.Token(h.Token & 0xffff)
+	if t >= layout.Tokens || p.engine.Question(t) != h.Token || !p.ops[t].asked || uint32(p.ops[t].pe) != h.From {
+		p.engine.Unasked(h)
+		return
+	}
+	p.engine.Deregister(t, false)
+	var err error
+	if h.Operand != 0 {
+		err = departure.ReadError(h)
+	}
+	p.engine.Conclude(t, int32(h.Operand), err)
+	p.ops[t].asked = false
+	p.engine.End(t)
+}
+
+// drop ends a put from main memory to a lost PE, if a token is one.
+func (p *puts) drop(t fabric.Token, pe fabric.PE) {
+	if o := &p.ops[t]; o.pe == pe && o.asked {
+		p.engine.Deregister(t, false)
+		o.asked = false
+		departure.Conclude(p.engine, t, pe)
+	}
+}

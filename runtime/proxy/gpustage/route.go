@@ -1,0 +1,185 @@
+package gpustage
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/gpustage/pull"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// The operations of callers. Each goes to the part that can do it: copies, if the heap is mapped
+// here; the fabric, if NICs reach both sides; else puts and gets.
+
+// Put is Put, or PutSignal with the signal in after, if a side is GPU memory. Not ok: the engine
+// does it.
+func (s *Stage) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool) {
+	if err := s.owners.refuseSignal(pe, after); err != nil {
+		return s.engine.Fail(err), true
+	}
+	if err := s.engine.Lost(pe); err != nil {
+		return s.engine.Fail(err), true
+	}
+	gpu := n > 0 && s.Holds(source, n)
+	far := s.owners.far(pe, offset)
+	if far && s.copies.Mapped(pe) {
+		return s.copies.Put(pe, offset, source, n, gpu, r, after), true
+	}
+	if !gpu && (!far || n <= layout.MaxPayload) {
+		return 0, false
+	}
+	if s.writes && s.reaches(pe, offset, far, source, n, gpu) {
+		return s.engine.Write(pe, offset, source, n, r, after), true
+	}
+	return s.puts.begin(pe, offset, source, n, gpu, r, after), true
+}
+
+// Leave begins a queued put whose turn has come.
+func (s *Stage) Leave(t fabric.Token) call.Status { return s.puts.leave(t, s.Holds(s.puts.source(t))) }
+
+// MustFollow reports whether an operation of an epoch on pe has to wait for bytes from before a
+// fence that have not been sent.
+func (s *Stage) MustFollow(pe fabric.PE, epoch uint64) bool {
+	return s.departs.Before(pe, epoch) || s.copies.MustFollow(pe, epoch)
+}
+
+// copyable reports whether bytes for pe at an offset take the path of copies.
+func (s *Stage) copyable(pe fabric.PE, offset int64) bool {
+	return offset >= 0 && s.copies.Mapped(pe) && s.engine.Lost(pe) == nil
+}
+
+// PutBytes writes bytes to a mapped heap, with the signal in after or none. The bytes may be reused
+// when it returns. Not ok: the heap is not mapped.
+func (s *Stage) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool) {
+	if err := s.owners.refuseSignal(pe, after); err != nil {
+		return s.engine.Fail(err), true
+	}
+	if !s.copyable(pe, offset) {
+		return 0, false
+	}
+	return s.copies.Put(pe, offset, source, n, false, nil, after), true
+}
+
+// Store stores an element on a mapped heap. Not ok: the heap is not mapped.
+func (s *Stage) Store(pe fabric.PE, offset int64, width uint8, value uint64) (st call.Status, ok bool) {
+	if !s.copyable(pe, offset) {
+		return 0, false
+	}
+	return s.copies.Store(pe, offset, width, value), true
+}
+
+// AMO refuses an atomic operation that the owner cannot do. On a mapped heap it lets the stream do
+// an operation that the stream can do. Not ok: the owner does it.
+func (s *Stage) AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
+	if err := s.owners.refuse(pe, h.Offset, h.Op, h.Width); err != nil {
+		return s.engine.Fail(err), true
+	}
+	if !s.copyable(pe, h.Offset) {
+		return 0, false
+	}
+	return s.copies.AMO(pe, h)
+}
+
+// Get is Get if one of the two sides is GPU memory. Not ok: neither is.
+func (s *Stage) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool) {
+	if err := s.engine.Lost(pe); err != nil {
+		return s.engine.Fail(err), true
+	}
+	gpu := s.Holds(dest, n)
+	far := s.owners.far(pe, offset)
+	if far && s.copies.Mapped(pe) {
+		return s.copies.Get(pe, offset, dest, n, gpu, r), true
+	}
+	if s.reaches(pe, offset, far, dest, n, gpu) {
+		return 0, false
+	}
+	if st := s.engine.Ready(pe, n); st != call.Done {
+		return st, true
+	}
+	return s.gets.begin(pe, offset, dest, n, gpu, far && s.heaps.Find(pe, offset, n) == nil, r), true
+}
+
+// Holds reports whether n bytes at a local address are GPU memory.
+func (s *Stage) Holds(p unsafe.Pointer, n uint64) bool {
+	return s.state.Staging != 0 && (s.segment.OnGPU(p, n) || s.streams.Holds(p, n))
+}
+
+// reaches reports whether the fabric can move bytes between an offset of a PE's heap and a local
+// buffer; gpu and far say which of them are GPU memory.
+func (s *Stage) reaches(pe fabric.PE, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
+	return (!far || s.heaps.Find(pe, offset, n) != nil) && (!gpu || s.heaps.Region(local, n) != nil)
+}
+
+// The messages of other PEs.
+
+// Apply takes a message that has to keep its order with GPU memory, or that concerns bytes on their
+// way. It returns false for any other message.
+func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
+	switch {
+	case h.Kind <= layout.KindFlush:
+		return s.arrivals.Apply(h, payload, n)
+	case h.Kind == layout.KindRequestToSend:
+		s.takeRequestToSend(h, payload, n)
+	case h.Kind == layout.KindFinished:
+		s.finished(h)
+	case h.Kind == layout.KindFetch:
+		s.takeFetch(h)
+	case h.Kind == layout.KindData:
+		s.gets.takeData(h, payload, n)
+	case h.Kind == layout.KindExtent:
+		s.heaps.Take(h)
+	default:
+		return false
+	}
+	return true
+}
+
+// takeRequestToSend begins to pull the bytes of a request to send.
+func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
+	if n != layout.RequestToSendSize {
+		s.engine.Malformed(h)
+		return
+	}
+	var r layout.RequestToSend
+	mem.Copy(unsafe.Pointer(&r), payload, n)
+	if r.Get != 0 {
+		s.gets.takeRequest(h, &r)
+		return
+	}
+	at := s.engine.Target(h, h.Offset, r.N)
+	if at == nil {
+		return
+	}
+	s.heaps.Flush()
+	s.pulls.Put(pull.Bytes{
+		PE: fabric.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Desc: s.gets.desc,
+		GPU: s.segment.Heap != nil && h.Offset >= 0, Token: h.Token,
+	}, r.Fence)
+	s.arrivals.Listen(h.From)
+	s.pulls.Start()
+}
+
+// Landed comes when a read is complete, or has failed.
+func (s *Stage) Landed(t fabric.Token, failed int32) { s.pulls.Landed(t, failed) }
+
+// finished handles the end of a read that a request to send of this PE has asked for.
+func (s *Stage) finished(h *layout.Header) {
+	if h.Token&layout.ChunkToken != 0 {
+		s.departs.Finished(h)
+	} else {
+		s.puts.finished(h)
+	}
+}
+
+// takeFetch begins to copy out the bytes that a PE gets.
+func (s *Stage) takeFetch(h *layout.Header) {
+	if s.segment.Heap == nil || h.Offset < 0 {
+		s.engine.Malformed(h)
+		return
+	}
+	if at := s.engine.Target(h, h.Offset, h.Operand); at != nil {
+		s.departs.Serve(fabric.PE(h.From), h.Token, at, h.Operand)
+	}
+}
