@@ -45,5 +45,5 @@ func (s *Stage) DriverCall() string { return s.streams.DriverCall() }
 // call it, without the lock.
 func (s *Stage) Undone(to []backlog.Work) []backlog.Work { return s.streams.Undone(to) }
 
-// Show updates what other processes see of the streams.
+// Show updates the page on which other processes see the streams.
 func (s *Stage) Show(to *[Streams]backlog.Shown) { s.streams.Show(to) }

@@ -4,14 +4,14 @@
 // A Stage belongs to one engine, which asks it first about each operation and each message
 // (proxy.GPU). Stage joins the parts below, and decides which of them does an operation (route.go):
 //
-//   - stream: the streams of this PE's GPU, by a Memory: work, marks, and what follows a mark
+//   - stream: the streams of this PE's GPU, by a Memory: work, marks, and chores behind a mark
 //   - pool: pinned memory in pieces, of which a Stage has chunks and slots (pinned.go)
 //   - arrival: messages that change GPU memory, in the order of their PE
 //   - pull: reads of bytes that another PE has announced, and get.go the gets of this PE
 //   - departure: bytes that leave GPU memory, and put.go the puts of this PE
 //   - copies: copies between GPUs, on heaps of other PEs that are mapped here
 //   - extent: the parts of heaps in GPU memory that NICs reach
-//   - progress: what arrival and pull have done for a PE
+//   - progress: counts of the work that arrival and pull do for a PE
 //
 // It does not own tokens, credit, order and the network: for those the parts ask its Engine.
 //

@@ -17,7 +17,7 @@ import (
 
 // gets are the gets of this PE with GPU memory at one side, by token. If NICs reach the other side,
 // a get is a pull. Otherwise a message asks the owner for the bytes, and they come in messages, or
-// by pulls of what the owner announces.
+// by pulls of bytes that the owner announces.
 type gets struct {
 	engine  Engine
 	streams *stream.Set

@@ -96,7 +96,7 @@ type Endpoint struct {
 	Device  bool     // the user heap is GPU memory
 	Atomics uint64   // AtomicBits of the operations that the PE does there
 	Extents []Extent // parts that the fabric reaches; more may come
-	Flushes bool     // the PE has to flush what the fabric writes there
+	Flushes bool     // the PE has to flush writes of the fabric there
 }
 
 // Endpoint returns the data with which the other PEs reach this PE's GPU memory.

@@ -20,11 +20,10 @@ const (
 	Streams    = stream.Streams
 )
 
-// AllAtomics is the set of every atomic operation, and PlainAtomics the set of those that one copy
-// or one store does.
+// AllAtomics is the set of every atomic operation.
 const AllAtomics = stream.AllAtomics
 
-// PlainAtomics is explained above.
+// PlainAtomics are the operations that one copy or one store does.
 var PlainAtomics = stream.PlainAtomics
 
 // AtomicBit returns the bit of an atomic operation on 4 or 8 bytes in such a set.

@@ -8,14 +8,14 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// owner is what a PE has said of its user heap.
+// owner describes the user heap of a PE, as its endpoint does.
 type owner struct {
 	device  bool   // the heap is GPU memory
 	atomics uint64 // the operations that the PE does there, by AtomicBit
 }
 
-// sets reports whether others may set words of the heap: not if the owner changes words in several
-// steps.
+// sets reports whether other PEs may set words of the heap. If the owner changes words in several
+// steps, they may not.
 func (o *owner) sets() bool { return o.atomics&stream.OwnerAlone == 0 }
 
 // owners are the PEs as owners of their heaps.

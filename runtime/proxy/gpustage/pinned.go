@@ -78,7 +78,7 @@ func (p *pinned) connect(pes int) {
 	}
 }
 
-// Rest says what is in use; nil: nothing.
+// Rest returns an error that names the pieces in use; nil: none.
 func (p *pinned) Rest() error {
 	for _, x := range p.pools() {
 		if !x.Free() {

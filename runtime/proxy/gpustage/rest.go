@@ -13,7 +13,7 @@ func (s *Stage) Regions() int { return s.heaps.Regions() }
 // Extents returns the parts of a PE's heap that the fabric is known to reach.
 func (s *Stage) Extents(pe fabric.PE) []Extent { return s.heaps.Of(pe) }
 
-// Rest says what a Stage still holds when no operation is under way; nil: nothing.
+// Rest returns an error that names the work under way, or the memory in use; nil: none.
 func (s *Stage) Rest() error {
 	for _, part := range []interface{ Rest() error }{s.arrivals, s.pulls, s.departs, s.copies, s.streams, &s.pinned} {
 		if err := part.Rest(); err != nil {

@@ -95,8 +95,8 @@ func (a *Arrivals) answerFrom(c *stream.Chore) {
 	a.engine.Answer(fabric.PE(c.PE), c.Token, value)
 }
 
-// Apply applies a message or keeps it. It returns false for one that need not follow work on GPU
-// memory.
+// Apply applies a message or keeps it. It returns false for a message that neither changes GPU
+// memory nor has to follow one that does.
 func (a *Arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	if !a.gpu && !a.peers[h.From].Behind {
 		return false
@@ -204,7 +204,7 @@ func (a *Arrivals) Drop(pe fabric.PE) {
 	}
 }
 
-// Rest says what is still held when no message is on its way; nil: nothing.
+// Rest returns an error that names the messages that wait; nil: none.
 func (a *Arrivals) Rest() error {
 	if len(a.busy) != 0 || a.words.mine {
 		return fmt.Errorf("%d PEs busy, alone %v", len(a.busy), a.words.mine)

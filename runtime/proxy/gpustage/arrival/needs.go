@@ -7,12 +7,12 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Engine applies what concerns main memory, and finds addresses.
+// Engine applies messages to main memory, and finds addresses.
 type Engine interface {
-	// Peers returns what C and Go share about each PE.
+	// Peers returns the records of PEs that C and Go share.
 	Peers() []layout.Peer
-	// Apply does what a message asks for in main memory, and Change does the same for messages that
-	// change memory; false: the message was refused.
+	// Apply carries out a message in main memory, and Change does the same for messages that change
+	// memory; false: the message was refused.
 	Apply(h *layout.Header, payload unsafe.Pointer, n int)
 	Change(h *layout.Header, payload unsafe.Pointer, n int) bool
 	// Target returns n bytes at an offset of this PE's segment, and Word the word that an atomic
@@ -27,7 +27,7 @@ type Engine interface {
 	Lost(pe fabric.PE) error
 }
 
-// Flusher makes the GPU see what NICs have written.
+// Flusher makes the GPU see the bytes that NICs have written.
 type Flusher interface {
 	// Flushing reports whether the GPU needs that.
 	Flushing() bool

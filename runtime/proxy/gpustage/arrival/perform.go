@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// perform does what a message asks for, or puts it into a stream. False: not now. It may reduce the
+// perform carries out a message, or puts its work into a stream. False: not now. It may reduce the
 // message to the part that is left.
 func (a *Arrivals) perform(l *peer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
 	a.streams.Runs(backlog.CallCame, fabric.PE(h.From))

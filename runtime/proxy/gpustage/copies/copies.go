@@ -63,7 +63,7 @@ type Copies struct {
 	ops     [layout.Tokens]operation
 }
 
-// peer is what is copied to one PE.
+// peer has the copies to one PE.
 type peer struct {
 	mapped    unsafe.Pointer // its user heap in this process
 	sets      bool           // a stream may set words there
@@ -83,13 +83,12 @@ type operation struct {
 	after layout.Header // the signal
 }
 
-// New returns copies that pass small bytes of main memory through slots. Connect sets the number of
-// PEs.
+// New returns copies that pass small bytes of main memory through slots.
 func New(e Engine, s *stream.Set, slots *pool.Pool, d Departures) *Copies {
 	return &Copies{engine: e, state: e.State(), peers: e.Peers(), streams: s, slots: slots, departs: d}
 }
 
-// Connect is explained above.
+// Connect sets the number of PEs.
 func (c *Copies) Connect(pes int) { c.to = make([]peer, pes) }
 
 // Map says where the user heap of a PE is mapped. sets says that a stream may set words there,
@@ -111,7 +110,7 @@ func (c *Copies) MustFollow(pe fabric.PE, epoch uint64) bool {
 	return l.done < before
 }
 
-// may returns whether an operation of n bytes may begin.
+// may reports whether an operation of n bytes may begin.
 func (c *Copies) may(pe fabric.PE, n uint64) call.Status {
 	l, p := &c.to[pe], &c.peers[pe]
 	switch {
@@ -335,7 +334,7 @@ func (c *Copies) end(t fabric.Token) {
 	c.engine.End(t)
 }
 
-// Rest says what is not complete; nil: nothing.
+// Rest returns an error that names the operations under way; nil: none.
 func (c *Copies) Rest() error {
 	for i := range c.to {
 		if l := &c.to[i]; l.begun != l.done || l.owed != 0 {

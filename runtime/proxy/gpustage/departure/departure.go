@@ -16,7 +16,7 @@ import (
 
 // Engine sends messages, and ends the operations of callers.
 type Engine interface {
-	// Peers returns what C and Go share about each PE.
+	// Peers returns the records of PEs that C and Go share.
 	Peers() []layout.Peer
 	// Send sends a message with a payload of n bytes, for an operation or, with token 0, for none.
 	// After Again it is called once more later. After Failed SendFailed gives up the PE.
@@ -129,10 +129,10 @@ type Departures struct {
 	pass     uint32
 	all      []*departure
 	spare    []*departure
-	noRoom   bool // since NewTurn
+	noRoom   bool // in this turn
 }
 
-// peer is what leaves for one PE.
+// peer has the departures for one PE.
 type peer struct {
 	unsent  int    // puts, and copies from main memory, that have bytes to send
 	epoch   uint64 // of the last one
@@ -155,11 +155,10 @@ func (d *Departures) Keep(pe fabric.PE) {
 	d.peers[pe].Staged = true
 }
 
-// NewTurn forgets that there was no room, and NoRoom reports whether a piece waits for room, which
-// may come without a completion.
+// NewTurn begins a turn of the engine.
 func (d *Departures) NewTurn() { d.noRoom = false }
 
-// NoRoom is explained above.
+// NoRoom reports whether a piece of this turn waits for room, which may come without a completion.
 func (d *Departures) NoRoom() bool { return d.noRoom }
 
 // Before reports whether bytes for a PE of another epoch than this one have not been sent.
@@ -206,8 +205,8 @@ func (d *Departures) Serve(pe fabric.PE, question uint32, local unsafe.Pointer, 
 	d.streams.Busy()
 }
 
-// CopyTo begins a copy from main memory to a mapped heap. If now, it tries to copy at once, before
-// what waits.
+// CopyTo begins a copy from main memory to a mapped heap. If now, it tries to copy at once, ahead
+// of departures that wait.
 func (d *Departures) CopyTo(pe fabric.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
 	x := d.add(copyTo, pe, local, n)
 	x.token, x.mapped = t, mapped
@@ -236,8 +235,8 @@ func (d *Departures) add(k kind, pe fabric.PE, local unsafe.Pointer, n uint64) *
 	return x
 }
 
-// Advance gives streams copies to do while there are chunks, and sends what has been copied. Bytes
-// for one PE keep their order.
+// Advance gives streams copies to do while there are chunks, and sends the pieces that have been
+// copied. Bytes for one PE keep their order.
 func (d *Departures) Advance() {
 	d.pass++
 	for range d.waiting.Len() {
@@ -341,7 +340,7 @@ func (d *Departures) sentAll(x *departure) {
 	d.spare = append(d.spare, x)
 }
 
-// Rest says what is still held when no bytes are on their way; nil: nothing.
+// Rest returns an error that names the departures under way; nil: none.
 func (d *Departures) Rest() error {
 	if d.waiting.Len() != 0 || d.ready.Len() != 0 || len(d.spare) != len(d.all) || d.noRoom {
 		return fmt.Errorf("%d of %d departures, %d of them not begun, %d pieces ready, no room %v",

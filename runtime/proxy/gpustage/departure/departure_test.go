@@ -144,8 +144,8 @@ func TestSmall(t *testing.T) {
 	p.rest(t)
 }
 
-// A large put sends requests for its chunks, and ends when the target has read all of them. The last
-// piece fits a message, and carries the signal.
+// A large put sends requests for its chunks, and ends when the target has read all of them. The
+// last piece fits a message, and carries the signal.
 func TestLarge(t *testing.T) {
 	p := newPE()
 	p.put(1, 5, 7, 2*chunk+8, &layout.Header{Op: fabric.OpSet, Offset: -8})

@@ -49,10 +49,10 @@ type region struct {
 	loan Loan
 }
 
-// heap is what another PE has said of its user heap.
+// heap is the user heap of a PE, as far as that PE has announced it.
 type heap struct {
 	extents extents
-	flushes bool // the PE has to flush what NICs write there
+	flushes bool // the PE has to flush writes of NICs there
 }
 
 // New returns the heaps of the network's PEs, of which no part is known.
@@ -77,11 +77,10 @@ func (x *Heaps) FlushBy(f func()) {
 	}
 }
 
-// Flushing reports whether this PE has to flush what NICs write to its heap.
+// Flushing reports whether this PE has to flush writes of NICs to its heap.
 func (x *Heaps) Flushing() bool { return x.flush != nil }
 
-// Flush makes the GPU see what NICs have written before the completions of this turn, which NewTurn
-// begins.
+// Flush makes the GPU see the bytes that NICs have written before the completions of this turn.
 func (x *Heaps) Flush() {
 	if x.flush != nil && !x.flushed {
 		x.flush()
@@ -89,14 +88,13 @@ func (x *Heaps) Flush() {
 	}
 }
 
-// NewTurn says that further completions may have come.
+// NewTurn begins a turn of the engine: further completions may have come.
 func (x *Heaps) NewTurn() { x.flushed = false }
 
-// Connect prepares for the heaps of n PEs, and Tell says what a PE has told of its heap at the
-// start.
+// Connect sets the number of PEs.
 func (x *Heaps) Connect(n int) { x.heaps = make([]heap, n) }
 
-// Tell is explained above.
+// Tell takes the parts of a PE's heap that are known at the start.
 func (x *Heaps) Tell(pe int, known []Extent, flushes bool) {
 	x.heaps[pe] = heap{slices.Clone(known), flushes}
 }
@@ -213,10 +211,10 @@ func (x *Heaps) Region(p unsafe.Pointer, n uint64) *fabric.Region {
 // Regions returns how many parts of this PE's heap are registered.
 func (x *Heaps) Regions() int { return len(x.regions) }
 
-// Own returns the parts of this PE's heap, and Of those that are known of a PE's heap.
+// Own returns the registered parts of this PE's heap.
 func (x *Heaps) Own() []Extent { return slices.Clone(x.own) }
 
-// Of is explained above.
+// Of returns the known parts of a PE's heap.
 func (x *Heaps) Of(pe fabric.PE) []Extent { return x.heaps[pe].extents }
 
 // Find returns the part of a PE's heap that contains n bytes at an offset, or nil.

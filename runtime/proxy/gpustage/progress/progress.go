@@ -8,7 +8,7 @@ package progress
 // PE is the progress for one PE.
 type PE struct {
 	Kept   Count  // messages that had to wait
-	Pulls  Count  // requests to put bytes; done: the bytes, with all before, are in stream.In or in place
+	Pulls  Count  // requests to put bytes; done: these bytes and all before are in stream.In or in place
 	Issued uint64 // mark of stream.In behind all work for the PE
 }
 

@@ -55,10 +55,10 @@ type pull struct {
 	err    int32
 	done   bool
 	lost   bool  // the PE is lost, and the provider has reads of the pull
-	after  epoch // what has to be done first
+	after  epoch // has to be done first
 }
 
-// epoch is what came from a PE before its last fence: numbers of pulls and of kept messages.
+// epoch counts the pulls and the kept messages of a PE before its last fence.
 type epoch struct{ pulls, kept uint64 }
 
 // read is one read of a pull, by token.
@@ -92,7 +92,7 @@ type Pulls struct {
 	pass    uint32
 	under   int // pulls that are not complete
 	spare   []*pull
-	noRoom  bool // since NewTurn
+	noRoom  bool // in this turn
 }
 
 // New returns pulls through chunks, whose local descriptor is desc. A read has at most that many
@@ -109,14 +109,13 @@ func (p *Pulls) Connect(all []progress.PE) {
 	}
 }
 
-// NewTurn forgets that there was no room, and NoRoom reports whether a read waits for room, which
-// may come without a completion.
+// NewTurn begins a turn of the engine.
 func (p *Pulls) NewTurn() { p.noRoom = false }
 
-// NoRoom is explained above.
+// NoRoom reports whether a read of this turn waits for room, which may come without a completion.
 func (p *Pulls) NoRoom() bool { return p.noRoom }
 
-// Put notes a request of a PE to put bytes. What came before its fence is done first.
+// Put notes a request of a PE to put bytes. All work from before its fence is done first.
 func (p *Pulls) Put(b Bytes, fence uint32) {
 	l := &p.from[b.PE]
 	if fence != l.fence || l.Pulls.All == 0 {
@@ -290,7 +289,7 @@ func (p *Pulls) came(q *pull, n uint64) {
 // Under returns how many pulls are not complete.
 func (p *Pulls) Under() int { return p.under }
 
-// Rest says what is still held when no bytes are on their way; nil: nothing.
+// Rest returns an error that names the pulls under way; nil: none.
 func (p *Pulls) Rest() error {
 	if len(p.waiting) != 0 || p.under != 0 || p.noRoom {
 		return fmt.Errorf("%d pulls, %d of them not begun, no room %v", p.under, len(p.waiting), p.noRoom)

@@ -1,5 +1,5 @@
-// Package stream gives work to the streams of a GPU, and hands out the chores that follow the work
-// when a stream has passed a mark.
+// Package stream gives work to the streams of a GPU. When a stream has passed a mark, it hands out
+// the chores that follow the work before the mark.
 //
 // A Set owns the streams of one engine: the marks, how much work each stream has, the chores that
 // wait, and the counts that reports read. It moves bytes by a Memory that is handed to it. It does

@@ -26,7 +26,7 @@ type Set struct {
 	engine     Engine
 	state      *layout.State
 	memory     Memory // nil: this PE has no GPU
-	most       uint64 // operations of which a stream is full
+	most       uint64 // operations in one stream
 	atomics    uint64
 	driverCall atomic.Uint64 // see Runs
 	looks      int           // looks for a mark since one has passed
@@ -34,8 +34,8 @@ type Set struct {
 	tallies    [Streams]tally
 }
 
-// New returns the streams of m, or none for nil. A stream is full when it has that many operations,
-// besides marks.
+// New returns the streams of m, or none for nil. most is the number of operations, besides marks,
+// of which a stream is full.
 func New(e Engine, m Memory, most uint64) *Set {
 	s := &Set{engine: e, state: e.State(), memory: m, most: most}
 	for i := range s.tracks {
@@ -54,23 +54,26 @@ func (s *Set) Close() error {
 	return err
 }
 
-// Copy, Write and Atomic put work into a stream, and StoreWords the stores of n bytes.
-
+// Copy puts a copy of n bytes into a stream.
 func (s *Set) Copy(on Stream, to, from unsafe.Pointer, n uint64) {
 	s.Check(s.memory.Copy(on, to, from, n))
 	s.gave(on, n)
 }
 
+// Write puts a store of an element into a stream.
 func (s *Set) Write(on Stream, at unsafe.Pointer, width uint8, value uint64) {
 	s.Check(s.memory.Write(on, at, width, value))
 	s.gave(on, uint64(width))
 }
 
+// Atomic puts the operation of a message into a stream. Its old value goes to old, unless that is
+// nil.
 func (s *Set) Atomic(on Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
 	s.Check(s.memory.Atomic(on, at, h.Op, h.Width, h.Operand, h.Extra, old))
 	s.gave(on, uint64(h.Width))
 }
 
+// StoreWords puts stores of n bytes at payload into a stream.
 func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
 	for i := 0; i < n; {
 		to, w := unsafe.Add(at, i), 8
@@ -109,22 +112,20 @@ func (s *Set) Holds(p unsafe.Pointer, n uint64) bool {
 // Full reports whether a stream must get no more work until it has done some.
 func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.asked-t.done >= s.most }
 
-// Passed returns the last mark that is known to have passed, and Last the mark that is, or will be,
-// behind all work in the stream.
+// Passed returns the last mark that is known to have passed.
 func (s *Set) Passed(on Stream) uint64 { return s.tracks[on].passed }
 
-// Last is explained above.
+// Last returns the mark that is, or will be, behind all work in the stream.
 func (s *Set) Last(on Stream) uint64 { return s.tracks[on].last() }
 
-// Later adds a chore that follows all work that is in the stream now. Fresh makes such chores wait
-// for a new mark, even if there is no new work.
+// Later adds a chore that follows all work that is in the stream now.
 func (s *Set) Later(on Stream, c Chore) {
 	t := &s.tracks[on]
 	c.mark = t.last()
 	t.chores.Push(c)
 }
 
-// Fresh is explained above.
+// Fresh makes later chores wait for a new mark, even if no work comes before them.
 func (s *Set) Fresh(on Stream) { s.tracks[on].fresh = true }
 
 // Runs notes the purpose of the next driver call; pe has no meaning if the call is for no PE. It
@@ -202,8 +203,8 @@ func (s *Set) DriverCall() string {
 	return backlog.CallText(s.driverCall.Load())
 }
 
-// Undone appends the work that this PE's streams of an engine have not carried out. Any thread may
-// call it, without the lock. What it reads of a stream that goes on is of several moments.
+// Undone appends the work that the streams have not carried out. Any thread may call it, without
+// the lock. Its numbers of a stream that goes on are of several moments.
 func (s *Set) Undone(to []backlog.Work) []backlog.Work {
 	for i := range s.tallies {
 		t := &s.tallies[i]
@@ -214,7 +215,7 @@ func (s *Set) Undone(to []backlog.Work) []backlog.Work {
 	return to
 }
 
-// Show updates what other processes see of the streams.
+// Show updates the page on which other processes see the streams.
 func (s *Set) Show(to *[Streams]backlog.Shown) {
 	for i := range s.tallies {
 		t, u := &s.tallies[i], &to[i]
@@ -227,7 +228,7 @@ func (s *Set) Show(to *[Streams]backlog.Shown) {
 	}
 }
 
-// Rest says what the streams still have to do; nil: nothing.
+// Rest returns an error that names the chores that wait; nil: none.
 func (s *Set) Rest() error {
 	for i := range s.tracks {
 		if t := &s.tracks[i]; !t.idle() || t.chores.Len() != 0 {

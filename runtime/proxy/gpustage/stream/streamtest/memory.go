@@ -17,7 +17,7 @@ import (
 type Memory struct {
 	Ops    uint64 // AtomicBits that it can do
 	Stores uint64 // Words
-	Err    error  // what all calls return
+	Err    error  // returned by all calls
 	Skip   uint64 // added to the number of a mark
 	Given  [stream.Streams]int
 	Marks  [stream.Streams]uint64
