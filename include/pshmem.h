@@ -6,7 +6,7 @@
  * A tool defines functions of shmem.h itself, in a library that the program is linked
  * with before libshmem.so or that LD_PRELOAD names, and calls the library's own by the
  * name with a p in front: shmem_int_put and pshmem_int_put, shmem_init and pshmem_init.
- * The library calls neither of them, so that a call of the program is seen once.
+ * The library calls neither of them, so that a tool sees each call of the program once.
  *
  * The generic names of C11 and the overloads of C++ are macros and inline functions
  * over shmem_<T>_<name>, and seen as those. shmem_sync, shmem_wait_until, shmem_signal_set and

@@ -3,8 +3,8 @@
 /*
  * shmem.h: OpenSHMEM 1.6 for C and C++.
  *
- * A symmetric address is an address within a block of shmem_malloc and its
- * relatives, or within a global or static variable of the program. It names the same
+ * A symmetric address is an address within a block of shmem_malloc and similar
+ * functions, or within a global or static variable of the program. It names the same
  * place in every PE's memory; the argument pe selects the PE. Pass the caller's own
  * address wherever a function takes a symmetric address. The whole range must be
  * within the heap or within those variables.
@@ -13,7 +13,7 @@
  * caller prints the PE, the function, the cause and the remedy on standard
  * error, and every PE ends with a non-zero status.
  *
- * Compilers warn of functions that the specification calls deprecated, unless
+ * Compilers warn about functions that the specification calls deprecated, unless
  * SHMEM_ALLOW_DEPRECATED is defined before this header is included.
  *
  * Below, <T> is the name of an element type and T the type itself.
@@ -53,7 +53,7 @@ typedef int32_t shmem_team_t;
 
 /* Requirements of a new team. */
 typedef struct {
-    int num_contexts; /* that will exist at once; counts with SHMEM_TEAM_NUM_CONTEXTS in the mask, else 0 */
+    int num_contexts; /* that will exist at once; taken as 0 unless the mask contains SHMEM_TEAM_NUM_CONTEXTS */
 } shmem_team_config_t;
 
 /* A context: operations with their own order and completion. Handles may be copied and compared. */
@@ -61,7 +61,7 @@ typedef int32_t shmem_ctx_t;
 
 /* The expected size of a session. */
 typedef struct {
-    size_t total_ops; /* calls at most; counts with SHMEM_CTX_SESSION_TOTAL_OPS in the mask */
+    size_t total_ops; /* calls at most; ignored unless the mask contains SHMEM_CTX_SESSION_TOTAL_OPS */
 } shmem_ctx_session_config_t;
 
 /* The version of the OpenSHMEM specification that this header follows. */
@@ -120,7 +120,7 @@ typedef struct {
 #define SHMEM_TEAM_SHARED 1 /* the PEs of this PE's node */
 #define SHMEM_TEAM_NUM_CONTEXTS 1L /* num_contexts of a shmem_team_config_t counts */
 
-/* Deprecated: the same without the underscore. A compiler does not warn of macros. */
+/* Deprecated: the same without the underscore. A compiler does not warn about macros. */
 #define _SHMEM_MAJOR_VERSION SHMEM_MAJOR_VERSION
 #define _SHMEM_MINOR_VERSION SHMEM_MINOR_VERSION
 #define _SHMEM_MAX_NAME_LEN SHMEM_MAX_NAME_LEN
@@ -322,7 +322,7 @@ void *shmem_malloc(size_t size);
  *
  * Frees a block. Every PE makes the same call with the same arguments.
  *
- * @ptr what an allocation returned, or NULL to free nothing
+ * @ptr a block that an allocation returned, or NULL to free nothing
  *
  * Errors: Ends the job when ptr is not a block of the heap.
  * Order: Begins with a barrier.
@@ -337,7 +337,7 @@ void shmem_free(void *ptr);
  * Changes the size of a block and keeps its contents up to the smaller size; the block may
  * move. Every PE makes the same call with the same arguments.
  *
- * @ptr what an allocation returned, or NULL to allocate
+ * @ptr a block that an allocation returned, or NULL to allocate
  * @size bytes wanted; 0 frees the block
  *
  * Result: The block, or NULL when size is 0.
@@ -513,7 +513,7 @@ int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest
  * @stride from one PE to the next; negative: downwards; 0: for one PE
  * @size how many PEs
  * @config read here: may be NULL when the mask is 0
- * @config_mask the fields of config that count: SHMEM_TEAM_NUM_CONTEXTS, or 0
+ * @config_mask the fields of config that are used: SHMEM_TEAM_NUM_CONTEXTS, or 0
  * @new_team written here: the team, or SHMEM_TEAM_INVALID at PEs that are not in it
  *
  * Result: 0, or non-zero on every PE of the parent when the numbers are not usable, when there
@@ -654,7 +654,7 @@ void shmem_ctx_destroy(shmem_ctx_t ctx);
 /*
  * shmem_ctx_get_team
  *
- * Finds the team of which a context was made; SHMEM_TEAM_WORLD for a context that was made
+ * Finds the team for which a context was made; SHMEM_TEAM_WORLD for a context that was made
  * without a team.
  *
  * @ctx a context that this PE has made, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
@@ -671,13 +671,13 @@ int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
 /*
  * shmem_ctx_session_start
  *
- * Announces the operations that are to come on a context. With SHMEM_CTX_SESSION_BATCH small
- * operations between hosts share messages from the first one on. Their meaning does not change.
+ * Announces the coming operations on a context. With SHMEM_CTX_SESSION_BATCH small operations
+ * between hosts share messages from the first one on. Their meaning does not change.
  *
  * @ctx a context that this PE has made, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
  * @options SHMEM_CTX_SESSION_BATCH, or 0; other bits mean nothing
  * @config read here: may be NULL when the mask is 0
- * @config_mask the fields of config that count: SHMEM_CTX_SESSION_TOTAL_OPS, or 0
+ * @config_mask the fields of config that are used: SHMEM_CTX_SESSION_TOTAL_OPS, or 0
  *
  * Errors: Ends the job when the context does not exist, and when called before init or after
  * finalize.
@@ -705,8 +705,8 @@ void shmem_ctx_session_stop(shmem_ctx_t ctx);
 /*
  * shmem_<T>_put, shmem_put<bits>, shmem_putmem
  *
- * Copies an array to another PE. It returns when source may be reused; the data may still be
- * under way.
+ * Copies an array to another PE. It returns when source may be reused; the data may still be in
+ * flight.
  *
  * @dest symmetric, written at pe
  * @source read here
@@ -1123,7 +1123,7 @@ ptrdiff_t shmem_ctx_ptrdiff_g(shmem_ctx_t ctx, const ptrdiff_t *source, int pe);
  * shmem_<T>_iput, shmem_iput<bits>
  *
  * Copies every sst-th element of an array to every dst-th one of an array of another PE. It
- * returns when source may be reused; the data may still be under way.
+ * returns when source may be reused; the data may still be in flight.
  *
  * @dest symmetric, written at pe
  * @source read here
@@ -1287,8 +1287,8 @@ void shmem_ctx_iget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_
  * shmem_<T>_ibput, shmem_ibput<bits>
  *
  * Copies blocks of bsize elements, dst and sst elements apart, to another PE. It returns when
- * source may be reused; the data may still be under way. Where the blocks of dest overlap, it
- * is not defined whose elements remain.
+ * source may be reused; the data may still be in flight. Where the blocks of dest overlap, it
+ * is undefined which elements remain.
  *
  * @dest symmetric, written at pe
  * @source read here
@@ -1371,8 +1371,7 @@ void shmem_ctx_ibput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff
  * shmem_<T>_ibget, shmem_ibget<bits>
  *
  * Copies blocks of bsize elements, dst and sst elements apart, from another PE. It returns when
- * the data is in dest. Where the blocks of dest overlap, it is not defined whose elements
- * remain.
+ * the data is in dest. Where the blocks of dest overlap, it is undefined which elements remain.
  *
  * @dest written here
  * @source symmetric, read at pe
@@ -4019,7 +4018,7 @@ void shmem_ctx_fence(shmem_ctx_t ctx);
  * to every PE, and nonblocking gets and fetches are in the caller's memory.
  *
  * Errors: Ends the job when called before init or after finalize, and when a PE with operations
- * under way is lost.
+ * in flight is lost.
  *
  * OpenSHMEM 1.6, SHMEM_QUIET. Since libshmem 0.1.
  */
@@ -4459,9 +4458,9 @@ SHMEMI_DEPRECATED("use shmem_long_wait_until with SHMEM_CMP_NE") void shmem_wait
 /*
  * start_pes
  *
- * Does what shmem_init does, and has shmem_finalize called when the program ends by exit(0) or
- * by returning 0 from main. A program that ends in another way ends the job. A second call does
- * nothing.
+ * Does what shmem_init does, and makes the library call shmem_finalize when the program ends by
+ * exit(0) or by returning 0 from main. A program that ends in another way ends the job. A
+ * second call does nothing.
  *
  * @npes ignored
  *
@@ -4518,7 +4517,7 @@ SHMEMI_DEPRECATED("use shmem_malloc") void *shmalloc(size_t size);
  *
  * Frees a block of symmetric memory.
  *
- * @ptr what an allocation returned, or NULL to free nothing
+ * @ptr a block that an allocation returned, or NULL to free nothing
  *
  * Errors: As shmem_free.
  *
@@ -4532,7 +4531,7 @@ SHMEMI_DEPRECATED("use shmem_free") void shfree(void *ptr);
  *
  * Changes the size of a block of symmetric memory.
  *
- * @ptr what an allocation returned, or NULL to allocate
+ * @ptr a block that an allocation returned, or NULL to allocate
  * @size bytes wanted; 0 frees the block
  *
  * Result: As shmem_realloc.

@@ -168,11 +168,11 @@ int shmemx_init_attr(unsigned int flags, shmemx_init_attr_t *attr);
 /*
  * shmemx_finalize_at_exit
  *
- * Has shmem_finalize called when the process ends by exit(0) or by returning 0 from main,
- * unless the program has called it by then. A process that ends in another way, or with another
- * status, leaves the job without shmem_finalize, because the other PEs may never call it. After
- * this call a signal handler must not call exit(0), nor may any thread call it while another
- * thread is in a call of the library.
+ * Makes the library call shmem_finalize when the process ends by exit(0) or by returning 0 from
+ * main, unless the program has called it before. A process that ends in another way, or with
+ * another status, leaves the job without shmem_finalize, because the other PEs may never call
+ * it. After this call a signal handler must not call exit(0), nor may any thread call it while
+ * another thread is in a call of the library.
  *
  * Errors: None. It may be called at any time, and again.
  *
@@ -216,8 +216,8 @@ void *shmemx_buffer_register_symmetric(void *buf_ptr, size_t length, int flags);
  * shmemx_buffer_unregister_symmetric
  *
  * Makes a buffer the program's own again, at its place and with its contents, and frees its
- * room in the symmetric heap. A buffer in main memory gets private pages, so that its memory is
- * needed twice until the call returns. No stream or kernel may still use the heap address of a
+ * room in the symmetric heap. A buffer in main memory gets private pages, so that the call
+ * temporarily needs twice the memory. No stream or kernel may still use the heap address of a
  * buffer in GPU memory. All PEs make the call together. shmem_finalize unregisters all buffers
  * that are still registered.
  *
@@ -281,8 +281,8 @@ int shmemx_pcntr_find(const char *name);
 /*
  * shmemx_pcntr_get
  *
- * Reads a counter of this PE: what it has done with another PE, or with all. What others do
- * meanwhile may be in it or not.
+ * Reads a counter of this PE: its operations with another PE, or with all. Operations that
+ * other threads make at the same time may or may not be included.
  *
  * @id number of a counter
  * @pe a PE, or -1 for all together
@@ -399,7 +399,7 @@ void shmemx_set_error_handler(shmemx_error_handler_t handler, void *arg);
 /*
  * shmemx_wait_limit
  *
- * Limits how long the calling thread waits for memory. shmem_wait_until and its relatives and
+ * Limits how long the calling thread waits on memory. shmem_wait_until and its variants and
  * shmem_signal_wait_until then return after that time although their condition does not hold.
  * They also return at once when a signal handler has run in the thread while it slept. The
  * program can do other work and call again. A wait may exceed the limit by 10 ms, and by what
@@ -486,7 +486,7 @@ int shmemx_collectmem_room(shmem_team_t team, void *dest, const void *source, si
  * shmemx_cumodule_init
  *
  * Initialises the library in the kernels of a module that was loaded with the driver's
- * cuModuleLoad and its relatives. Call it before they use the library.
+ * cuModuleLoad or a similar function. Call it before they use the library.
  *
  * @module as the driver names it
  *
@@ -518,7 +518,7 @@ int shmemx_cumodule_finalize(struct CUmod_st *module);
  * shmemx_culibrary_init
  *
  * Initialises libshmem in the kernels of a CUDA library that was loaded with the driver's
- * cuLibraryLoad and its relatives. Call it before they use libshmem.
+ * cuLibraryLoad or a similar function. Call it before they use libshmem.
  *
  * @library as the driver names it
  *
@@ -567,7 +567,7 @@ int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream);
 /*
  * shmemx_<T>_put_on_stream, shmemx_put<bits>_on_stream, shmemx_putmem_on_stream
  *
- * Copies an array to another PE when the stream comes to it. Later work in the stream may reuse
+ * Copies an array to another PE when the stream reaches it. Later work in the stream may reuse
  * source.
  *
  * @dest symmetric, written at pe
@@ -651,7 +651,7 @@ void shmemx_putmem_nbi_on_stream(void *dest, const void *source, size_t nelems, 
 /*
  * shmemx_<T>_p_on_stream
  *
- * Writes one element to another PE when the stream comes to it.
+ * Writes one element to another PE when the stream reaches it.
  *
  * @dest symmetric, written at pe
  * @value to write
@@ -694,8 +694,8 @@ void shmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloat1
 /*
  * shmemx_<T>_get_on_stream, shmemx_get<bits>_on_stream, shmemx_getmem_on_stream
  *
- * Copies an array from another PE when the stream comes to it. Later work in the stream finds
- * it in dest.
+ * Copies an array from another PE when the stream reaches it. Later work in the stream finds it
+ * in dest.
  *
  * @dest written here
  * @source symmetric, read at pe
@@ -823,7 +823,7 @@ struct __nv_bfloat16 shmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *sou
  * shmemx_<T>_put_signal_on_stream, shmemx_put<bits>_signal_on_stream,
  * shmemx_putmem_signal_on_stream
  *
- * Copies an array to another PE when the stream comes to it, and then updates a signal word
+ * Copies an array to another PE when the stream reaches it, and then updates a signal word
  * there: a PE that sees the signal also sees the data.
  *
  * @dest symmetric, written at pe: must not overlap sig_addr
@@ -910,7 +910,7 @@ void shmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t n
 /*
  * shmemx_signal_op_on_stream
  *
- * Updates a signal word of another PE when the stream comes to it.
+ * Updates a signal word of another PE when the stream reaches it.
  *
  * @sig_addr symmetric, updated at pe: the signal word
  * @signal operand for the signal word
@@ -930,7 +930,7 @@ void shmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
 /*
  * shmemx_barrier_all_on_stream
  *
- * Has the stream wait until a stream of every PE has reached the call, and until all earlier
+ * Makes the stream wait until a stream of every PE has reached the call, and until all earlier
  * operations of streams and kernels are complete at every PE.
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -947,7 +947,7 @@ void shmemx_barrier_all_on_stream(struct CUstream_st *stream);
 /*
  * shmemx_sync_all_on_stream
  *
- * Has the stream wait until a stream of every PE has reached the call.
+ * Makes the stream wait until a stream of every PE has reached the call.
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
@@ -1417,7 +1417,7 @@ int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream);
 /*
  * shmemx_<T>_wait_until_on_stream
  *
- * Has the stream wait until a variable of the caller satisfies the comparison.
+ * Makes the stream wait until a variable of the caller satisfies the comparison.
  *
  * @ivar symmetric, read here: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
@@ -1449,7 +1449,7 @@ void shmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigned 
 /*
  * shmemx_signal_wait_until_on_stream
  *
- * Has the stream wait until a signal word of the caller satisfies the comparison. With
+ * Makes the stream wait until a signal word of the caller satisfies the comparison. With
  * SHMEM_CMP_EQ and SHMEM_CMP_GE the wait occupies no processor of the GPU. SHMEM_CMP_GE
  * compares counters: it holds if the word is less than 2^63 ahead of cmp_value.
  *
@@ -1470,7 +1470,7 @@ void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cm
 /*
  * shmemx_<T>_wait_until_all_on_stream
  *
- * Has the stream wait until all elements that are not ignored satisfy the comparison.
+ * Makes the stream wait until all elements that are not ignored satisfy the comparison.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
@@ -1505,8 +1505,8 @@ void shmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nelems
 /*
  * shmemx_<T>_wait_until_all_vector_on_stream
  *
- * Has the stream wait until all elements that are not ignored satisfy the comparison, each with
- * a value of its own.
+ * Makes the stream wait until all elements that are not ignored satisfy the comparison, each
+ * with a value of its own.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
@@ -1541,7 +1541,7 @@ void shmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size_t
 /*
  * shmemx_quiet_on_stream
  *
- * Has the stream wait until all puts, atomics and nonblocking calls of streams and kernels of
+ * Makes the stream wait until all puts, atomics and nonblocking calls of streams and kernels of
  * this PE are complete.
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU

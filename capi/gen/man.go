@@ -251,7 +251,7 @@ func profilePage(s *spec.Surface) string {
 		in(s, "A tool defines functions of "+s.File+" itself, in a library that the program is linked with before "+s.Library+
 			" or that LD_PRELOAD names, and calls the library's own by the name with a p in front: p@_int_put for "+
 			"@_int_put, p@_init for @_init. They are the same functions."),
-		"The library calls neither name, so that a call of the program is seen once. The generic names of C11 and the " +
+		"The library calls neither name, so that a tool sees each call of the program once. The generic names of C11 and the " +
 			"overloads of C++ are seen as the typed function that they stand for.",
 	} {
 		if i > 0 {

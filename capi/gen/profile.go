@@ -14,7 +14,7 @@ const profileTop = `/* clang-format off */
  * A tool defines functions of %[1]s itself, in a library that the program is linked
  * with before %[2]s or that LD_PRELOAD names, and calls the library's own by the
  * name with a p in front: @_int_put and p@_int_put, @_init and p@_init.
- * The library calls neither of them, so that a call of the program is seen once.
+ * The library calls neither of them, so that a tool sees each call of the program once.
  *
  * The generic names of C11 and the overloads of C++ are macros and inline functions
  * over @_<T>_<name>, and seen as those. @_sync, @_wait_until, @_signal_set and

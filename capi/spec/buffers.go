@@ -40,7 +40,7 @@ var bufferCalls = []Family{
 		},
 		Front: "shmemi_buffer_unregister(mmap_ptr, length, $call)",
 		Doc: "Makes a buffer the program's own again, at its place and with its contents, and frees its room in the symmetric heap. A buffer in " +
-			"main memory gets private pages, so that its memory is needed twice until the call returns. No stream or kernel may still use " +
+			"main memory gets private pages, so that the call temporarily needs twice the memory. No stream or kernel may still use " +
 			"the heap address of a buffer in GPU memory. All PEs make the call together. shmem_finalize unregisters all buffers that are " +
 			"still registered.",
 		Returns: "0, or non-zero on every PE when one PE cannot unregister its own; the buffers then stay symmetric." + bufferFailure,

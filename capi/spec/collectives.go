@@ -32,7 +32,7 @@ var collectives = Chapter{
 			}},
 			Stream: &Stream{
 				Range: RangeColl, Front: "(void)shmemi_stream_barrier(SHMEM_TEAM_WORLD, stream, $call)",
-				Doc: "Has the stream wait until a stream of every PE has reached the call, and until all earlier operations of streams and " +
+				Doc: "Makes the stream wait until a stream of every PE has reached the call, and until all earlier operations of streams and " +
 					"kernels are complete at every PE.",
 			},
 			Doc: "Waits until every PE has called it, and until all operations that were issued before the call " +
@@ -49,7 +49,7 @@ var collectives = Chapter{
 			}},
 			Stream: &Stream{
 				Range: RangeColl, Front: "(void)shmemi_stream_sync(SHMEM_TEAM_WORLD, stream, $call)",
-				Doc: "Has the stream wait until a stream of every PE has reached the call.",
+				Doc: "Makes the stream wait until a stream of every PE has reached the call.",
 			},
 			Doc: "Waits until every PE has called it. Unlike a barrier it completes only plain stores, " +
 				"not the operations of this library.",

@@ -91,7 +91,7 @@ var standardConstants = []ConstantGroup{
 		},
 	},
 	{
-		Doc: "Deprecated: the same without the underscore. A compiler does not warn of macros.",
+		Doc: "Deprecated: the same without the underscore. A compiler does not warn about macros.",
 		Constants: old("MAJOR_VERSION", "MINOR_VERSION", "MAX_NAME_LEN", "VENDOR_STRING",
 			"SYNC_VALUE", "BARRIER_SYNC_SIZE", "BCAST_SYNC_SIZE", "COLLECT_SYNC_SIZE", "REDUCE_SYNC_SIZE",
 			"REDUCE_MIN_WRKDATA_SIZE", "CMP_EQ", "CMP_NE", "CMP_GT", "CMP_LE", "CMP_LT", "CMP_GE"),

@@ -52,7 +52,7 @@ var contexts = Chapter{
 			Result:  "int",
 			Params:  []Param{paramNoCtx, {Name: "team", C: "shmem_team_t *", Role: Result, Doc: "its team, or SHMEM_TEAM_INVALID"}},
 			Front:   "shmemi_ctx_get_team(ctx, team, $call)",
-			Doc:     "Finds the team of which a context was made; SHMEM_TEAM_WORLD for a context that was made without a team.",
+			Doc:     "Finds the team for which a context was made; SHMEM_TEAM_WORLD for a context that was made without a team.",
 			Returns: "0, or non-zero for SHMEM_CTX_INVALID.",
 			Errors:  ctxUsed + " Also when team is NULL.",
 		},
@@ -62,10 +62,10 @@ var contexts = Chapter{
 				paramNoCtx,
 				{Name: "options", C: "long", Doc: "SHMEM_CTX_SESSION_BATCH, or 0; other bits mean nothing"},
 				{Name: "config", C: "const shmem_ctx_session_config_t *", Role: Source, Doc: "may be NULL when the mask is 0"},
-				{Name: "config_mask", C: "long", Doc: "the fields of config that count: SHMEM_CTX_SESSION_TOTAL_OPS, or 0"},
+				{Name: "config_mask", C: "long", Doc: "the fields of config that are used: SHMEM_CTX_SESSION_TOTAL_OPS, or 0"},
 			},
 			Front: "shmemi_ctx_session_start(ctx, options, config, config_mask, $call)",
-			Doc: "Announces the operations that are to come on a context. With SHMEM_CTX_SESSION_BATCH small operations between " +
+			Doc: "Announces the coming operations on a context. With SHMEM_CTX_SESSION_BATCH small operations between " +
 				"hosts share messages from the first one on. Their meaning does not change.",
 			Errors: ctxUsed,
 		},

@@ -42,8 +42,8 @@ var counterCalls = []Family{
 		Name: "pcntr_get", Result: "int",
 		Params: []Param{counterID, {Name: "pe", C: "int", Doc: "a PE, or -1 for all together"}, counterValue},
 		Front:  "shmemi_counter_get(id, pe, value, $call)",
-		Doc: "Reads a counter of this PE: what it has done with another PE, or with all. What others do meanwhile may be " +
-			"in it or not.",
+		Doc: "Reads a counter of this PE: its operations with another PE, or with all. Operations that other threads make at the " +
+			"same time may or may not be included.",
 		Returns: "0; non-zero when there is no such counter or PE, or when it is not kept for each PE.",
 	}),
 	counterRow(Family{

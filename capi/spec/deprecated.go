@@ -116,7 +116,7 @@ var oldSingles = []Family{
 		Name: "start_pes", Symbol: "start_pes", Section: "START_PES", Since: "0.1", Instead: "shmem_init",
 		Params: []Param{{Name: "npes", C: "int", Doc: "ignored"}},
 		Front:  "shmemi_start_pes(npes, $call)",
-		Doc: "Does what shmem_init does, and has shmem_finalize called when the program ends by exit(0) or by " +
+		Doc: "Does what shmem_init does, and makes the library call shmem_finalize when the program ends by exit(0) or by " +
 			"returning 0 from main. A program that ends in another way ends the job. A second call does nothing.",
 		Errors: "As shmem_init.",
 	},
@@ -129,10 +129,10 @@ var oldSingles = []Family{
 		Param{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted"}),
 	oldMemory("shfree", "SHMEM_FREE", "shmem_free", "shmemi_free(ptr, $call)",
 		"Frees a block of symmetric memory.", "", "",
-		Param{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL to free nothing"}),
+		Param{Name: "ptr", C: "void *", Doc: "a block that an allocation returned, or NULL to free nothing"}),
 	oldMemory("shrealloc", "SHMEM_REALLOC", "shmem_realloc", "shmemi_realloc(ptr, size, $call)",
 		"Changes the size of a block of symmetric memory.", "void *", "As shmem_realloc.",
-		Param{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL to allocate"},
+		Param{Name: "ptr", C: "void *", Doc: "a block that an allocation returned, or NULL to allocate"},
 		Param{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted; 0 frees the block"}),
 	oldMemory("shmemalign", "SHMEM_ALIGN", "shmem_align", "shmemi_align(alignment, size, $call)",
 		"Allocates symmetric memory at a multiple of alignment.", "void *", "As shmem_align.",

@@ -85,7 +85,7 @@ var errorCalls = []Family{
 			{Name: "limit_ns", C: "uint64_t", Doc: "nanoseconds; 0: none, as at first"},
 		},
 		Front: "shmemi_wait_limit(limit_ns, $call)",
-		Doc: "Limits how long the calling thread waits for memory. shmem_wait_until and its relatives and shmem_signal_wait_until " +
+		Doc: "Limits how long the calling thread waits on memory. shmem_wait_until and its variants and shmem_signal_wait_until " +
 			"then return after that time although their condition does not hold. They also return at once when a signal handler has " +
 			"run in the thread while it slept. The program can do other work and call again. A wait may exceed the limit by 10 ms, and " +
 			"by what the scheduler adds on a busy machine. For the report of long waits (SHMEM_TIMEOUT) the next wait continues one that the limit ended.",

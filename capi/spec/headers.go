@@ -4,8 +4,8 @@ package spec
 
 const shmemAbout = `shmem.h: OpenSHMEM 1.6 for C and C++.
 
-A symmetric address is an address within a block of shmem_malloc and its
-relatives, or within a global or static variable of the program. It names the same
+A symmetric address is an address within a block of shmem_malloc and similar
+functions, or within a global or static variable of the program. It names the same
 place in every PE's memory; the argument pe selects the PE. Pass the caller's own
 address wherever a function takes a symmetric address. The whole range must be
 within the heap or within those variables.
@@ -14,7 +14,7 @@ A mistake for which the specification has no return value ends the job: the
 caller prints the PE, the function, the cause and the remedy on standard
 error, and every PE ends with a non-zero status.
 
-Compilers warn of functions that the specification calls deprecated, unless
+Compilers warn about functions that the specification calls deprecated, unless
 SHMEM_ALLOW_DEPRECATED is defined before this header is included.
 
 Below, <T> is the name of an element type and T the type itself.
@@ -25,7 +25,7 @@ typedef int32_t shmem_team_t;
 
 /* Requirements of a new team. */
 typedef struct {
-    int num_contexts; /* that will exist at once; counts with SHMEM_TEAM_NUM_CONTEXTS in the mask, else 0 */
+    int num_contexts; /* that will exist at once; taken as 0 unless the mask contains SHMEM_TEAM_NUM_CONTEXTS */
 } shmem_team_config_t;
 
 /* A context: operations with their own order and completion. Handles may be copied and compared. */
@@ -33,7 +33,7 @@ typedef int32_t shmem_ctx_t;
 
 /* The expected size of a session. */
 typedef struct {
-    size_t total_ops; /* calls at most; counts with SHMEM_CTX_SESSION_TOTAL_OPS in the mask */
+    size_t total_ops; /* calls at most; ignored unless the mask contains SHMEM_CTX_SESSION_TOTAL_OPS */
 } shmem_ctx_session_config_t;
 `
 

@@ -25,7 +25,7 @@ var memory = Chapter{
 		},
 		{
 			Name: "free", Section: "SHMEM_FREE", Since: "0.1",
-			Params: []Param{{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL to free nothing"}},
+			Params: []Param{{Name: "ptr", C: "void *", Doc: "a block that an allocation returned, or NULL to free nothing"}},
 			Front:  "shmemi_free(ptr, $call)",
 			Doc:    "Frees a block. " + collectiveHeap,
 			Errors: "Ends the job when ptr is not a block of the heap.",
@@ -35,7 +35,7 @@ var memory = Chapter{
 			Name: "realloc", Section: "SHMEM_REALLOC", Since: "0.1",
 			Result: "void *",
 			Params: []Param{
-				{Name: "ptr", C: "void *", Doc: "what an allocation returned, or NULL to allocate"},
+				{Name: "ptr", C: "void *", Doc: "a block that an allocation returned, or NULL to allocate"},
 				{Name: "size", C: "size_t", Unit: "bytes", Doc: "wanted; 0 frees the block"},
 			},
 			Front: "shmemi_realloc(ptr, size, $call)",

@@ -4,11 +4,11 @@ package spec
 
 var moduleCalls = []Family{
 	moduleRow("cumodule_init", "struct CUmod_st *", "module", "Initialises the library in the kernels of a module that was loaded with the driver's "+
-		"cuModuleLoad and its relatives. Call it before they use the library."),
+		"cuModuleLoad or a similar function. Call it before they use the library."),
 	moduleRow("cumodule_finalize", "struct CUmod_st *", "module", "Ends the library's use in the kernels of a module. Call it "+
 		"before the module is unloaded; shmem_finalize does it for all remaining modules."),
 	moduleRow("culibrary_init", "struct CUlib_st *", "library", "Initialises libshmem in the kernels of a CUDA library that was loaded with the driver's "+
-		"cuLibraryLoad and its relatives. Call it before they use libshmem."),
+		"cuLibraryLoad or a similar function. Call it before they use libshmem."),
 	moduleRow("culibrary_finalize", "struct CUlib_st *", "library", "Ends libshmem's use in the kernels of a CUDA library. Call it "+
 		"before that library is unloaded; shmem_finalize does it for all remaining libraries."),
 }

@@ -202,7 +202,7 @@ func nvshmemFamily(f Family) Family {
 const nvshmemConfig = "const nvshmem_team_config_t *"
 
 var nvshmemRows = []Chapter{{
-	File: "nvshmem", Title: "With the meaning that NVSHMEM gives them",
+	File: "nvshmem", Title: "Functions with the meaning of NVSHMEM",
 	Families: []Family{
 		nvshmemFamily(Family{
 			Name: "info_get_version",
@@ -236,7 +236,7 @@ var nvshmemRows = []Chapter{{
 				{Name: "PE_stride", C: "int", Doc: "from one PE to the next"},
 				{Name: "PE_size", C: "int", Doc: "how many PEs"},
 				{Name: "config", C: nvshmemConfig, Role: Source, Doc: "may be NULL when the mask is 0"},
-				{Name: "config_mask", C: "long", Doc: "what of config counts: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, or 0"},
+				{Name: "config_mask", C: "long", Doc: "the fields of config that are used: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, or 0"},
 				{Name: "new_team", C: "nvshmem_team_t *", Role: Result, Doc: "the team, or NVSHMEM_TEAM_INVALID where the caller is not in it"},
 			},
 			Front: "nvshmemi_team_split_strided($args)",
@@ -335,7 +335,7 @@ var nvshmemxRows = []Family{
 			{Name: "patch", C: "int *", Role: Result, Doc: "NVSHMEM_VENDOR_PATCH_VERSION"},
 		},
 		Front: "nvshmemi_vendor_get_version_info($args)",
-		Doc:   "Returns the release of NVSHMEM that the library stands in for. It may be called at any time.",
+		Doc:   "Returns the release of NVSHMEM that the library replaces. It may be called at any time.",
 	}),
 	nvshmemFamily(Family{
 		Name: "mc_ptr", Result: "void *",
@@ -353,7 +353,7 @@ var nvshmemxRows = []Family{
 	}),
 	nvshmemFamily(Family{
 		Name: "flush_on_stream", Params: []Param{stream}, Front: "shmemx_quiet_on_stream(stream)",
-		Doc: "Does what nvshmemx_flush does when the stream comes to it.",
+		Doc: "Does what nvshmemx_flush does when the stream reaches it.",
 	}),
 	nvshmemFamily(Family{
 		Name: "buffer_register", Result: "int",

@@ -85,7 +85,7 @@ func scattered(rows []Family) []Family {
 var nvshmemOfKernels = []Chapter{
 	{File: "queues", Title: "Queues", Kernel: kernelRMA, Families: queueRows()},
 	{
-		File: "kernels", Title: "What kernels alone have", Kernel: kernelCollectives,
+		File: "kernels", Title: "Functions for kernels only", Kernel: kernelCollectives,
 		Families: []Family{
 			kernelRow("flush", Kernel{
 				In: kernelOrdering, Scopes: allScopes, Body: "shmemi_quiet_together<$scope>($job, $call)",
@@ -107,7 +107,7 @@ var nvshmemOfKernels = []Chapter{
 			}),
 			kernelRow("vendor_get_version_info", Kernel{
 				In: kernelSetup, Params: []Param{{Name: "major", C: "int *"}, {Name: "minor", C: "int *"}, {Name: "patch", C: "int *"}},
-				Body: "nvshmemi_tell_vendor(major, minor, patch)", Doc: "Returns the release of NVSHMEM that the library stands in for.",
+				Body: "nvshmemi_tell_vendor(major, minor, patch)", Doc: "Returns the release of NVSHMEM that the library replaces.",
 			}),
 			kernelRow("signal_counted_reset", Kernel{
 				In: kernelSignal, Params: []Param{{Name: "sig_addr", C: "uint64_t *", Role: Watched}},

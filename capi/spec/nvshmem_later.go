@@ -15,13 +15,13 @@ var nvshmemxLater = []Family{
 		Params: []Param{
 			{Name: "team", C: "nvshmem_team_t *", Role: Result, Doc: "the team, or NVSHMEM_TEAM_INVALID"},
 			{Name: "config", C: "nvshmem_team_config_t *", Role: Source, Doc: "with the id of the team"},
-			{Name: "config_mask", C: "long", Doc: "what of config counts: NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, and NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS"},
+			{Name: "config_mask", C: "long", Doc: "the fields of config that are used: NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, and NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS"},
 			{Name: "npes", C: "int", Doc: "how many PEs the team has; the same on each"},
-			{Name: "pe_idx_in_team", C: "int", Doc: "number of the caller in it; another one on each"},
+			{Name: "pe_idx_in_team", C: "int", Doc: "number of the caller in it, different on each PE"},
 		},
 		Front: "nvshmemi_team_init($args, $call)",
 		Doc: "Makes a team of any PEs, in any order. Only the PEs of the team make the call; two threads of a PE make it one after the other. " +
-			"The team counts against the limit of teams, as one that a split has made.",
+			"The team counts against the limit of teams, like a team that was made by a split.",
 		Returns: "0, or non-zero after a message: NVSHMEMX_ERROR_INVALID_VALUE.",
 	}),
 	nvshmemFamily(Family{

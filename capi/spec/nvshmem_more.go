@@ -86,7 +86,7 @@ var nvshmemMore = append([]Chapter{{
 			Doc:    "Exchanges a part of an array with each PE of a team.", Returns: zeroOnGood,
 		}),
 	}, halfReductions()...),
-}}, Chapter{File: "reducescatter", Title: "Reductions of which each PE gets a part", Families: scattered(reduceScatters())})
+}}, Chapter{File: "reducescatter", Title: "Reductions that give each PE a part", Families: scattered(reduceScatters())})
 
 var nreduce = Param{Name: "nreduce", C: "size_t", Unit: "elements", Doc: "of dest"}
 
@@ -168,7 +168,7 @@ var nvshmemxStrided = []Family{
 		Name: "iput", Suffix: onStream, Types: StreamTypes, Variants: Sized,
 		Params: append(append(append([]Param{}, stridedPut...), elementParams...), stream),
 		Front:  "nvshmemi_iput_on_stream(dest, source, dst, sst, nelems, $size, pe, stream, $call)",
-		Doc: "Copies every sst-th element of an array to every dst-th one of an array of another PE when the stream comes to it. " +
+		Doc: "Copies every sst-th element of an array to every dst-th one of an array of another PE when the stream reaches it. " +
 			"Each element is a copy of its own, unless both strides are 1.",
 		Errors: "Ends the job when a stride is less than 1, and as nvshmemx_putmem_on_stream.", Order: streamOrder,
 	}),
@@ -176,7 +176,7 @@ var nvshmemxStrided = []Family{
 		Name: "iget", Suffix: onStream, Types: StreamTypes, Variants: Sized,
 		Params: append(append(append([]Param{}, stridedGet...), elementParams...), stream),
 		Front:  "nvshmemi_iget_on_stream(dest, source, dst, sst, nelems, $size, pe, stream, $call)",
-		Doc: "Copies every sst-th element of an array of another PE to every dst-th one of an array here when the stream comes to it. " +
+		Doc: "Copies every sst-th element of an array of another PE to every dst-th one of an array here when the stream reaches it. " +
 			"Each element is a copy of its own, unless both strides are 1.",
 		Errors: "Ends the job when a stride is less than 1, and as nvshmemx_getmem_on_stream.", Order: streamOrder,
 	}),

@@ -26,12 +26,12 @@ var ordering = Chapter{
 			}},
 			Stream: &Stream{
 				Range: RangeQuietStream, Front: "shmemi_stream_quiet(stream, $call)",
-				Doc: "Has the stream wait until all puts, atomics and nonblocking calls of streams and kernels of this PE are complete.",
+				Doc: "Makes the stream wait until all puts, atomics and nonblocking calls of streams and kernels of this PE are complete.",
 			},
 			Doc: "Waits until all operations of the caller are complete: puts, atomics and signals are " +
 				"visible to every PE, and nonblocking gets and fetches are in the caller's memory.",
 			Errors: "Ends the job when called before init or after finalize, and when a PE with " +
-				"operations under way is lost.",
+				"operations in flight is lost.",
 		},
 		{
 			Name: "pe_quiet", Section: "SHMEM_PE_QUIET", Since: "0.1", Range: RangeMemOrder, Contexts: true,

@@ -29,11 +29,11 @@ var rma = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
 				Front:  "shmemi_stream_put$nbi(dest, source, $nbytes, pe, stream, $call)",
-				Doc:    "Copies an array to another PE when the stream comes to it. Later work in the stream may reuse source.",
+				Doc:    "Copies an array to another PE when the stream reaches it. Later work in the stream may reuse source.",
 				DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
 			},
 			Doc: "Copies an array to another PE. It returns when source may be reused; the data may " +
-				"still be under way.",
+				"still be in flight.",
 			DocNbi: "Copies as put does, but source may be reused only after the next quiet.",
 			Python: &Python{
 				Doc: "Copies source into dest at another PE, and returns when source may be reused.\n\n" +
@@ -63,7 +63,7 @@ var rma = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Range: RangeRMA,
 				Front: "shmemi_stream_p(dest, &value, sizeof value, pe, stream, $call)",
-				Doc:   "Writes one element to another PE when the stream comes to it.",
+				Doc:   "Writes one element to another PE when the stream reaches it.",
 			},
 			Doc: "Writes one element to another PE. An aligned element of at most 8 bytes arrives whole, so " +
 				"that a reader never sees half of it.",
@@ -91,7 +91,7 @@ var rma = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
 				Front:  "shmemi_stream_get$nbi(dest, source, $nbytes, pe, stream, $call)",
-				Doc:    "Copies an array from another PE when the stream comes to it. Later work in the stream finds it in dest.",
+				Doc:    "Copies an array from another PE when the stream reaches it. Later work in the stream finds it in dest.",
 				DocNbi: "Copies as get does, but the data is in dest only after the next quiet.",
 			},
 			Doc:    "Copies an array from another PE. It returns when the data is in dest.",

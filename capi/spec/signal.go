@@ -32,7 +32,7 @@ var signal = Chapter{
 			Stream: &Stream{
 				Types: StreamTypes, Variants: Nbi | Sized | Mem, Range: RangeRMA,
 				Front:  "shmemi_stream_put_signal$nbi(dest, source, $nbytes, sig_addr, signal, sig_op, pe, stream, $call)",
-				Doc:    "Copies an array to another PE when the stream comes to it, and then updates a signal word there: a PE that sees the signal also sees the data.",
+				Doc:    "Copies an array to another PE when the stream reaches it, and then updates a signal word there: a PE that sees the signal also sees the data.",
 				DocNbi: "Does what put_signal does, but source may be reused only after the next quiet.",
 			},
 			Doc: "Copies an array to another PE and then updates a signal word there: a PE that sees " +
@@ -84,7 +84,7 @@ var signal = Chapter{
 			Stream: &Stream{
 				Range: RangeSet,
 				Front: "shmemi_stream_signal(sig_addr, signal, sig_op, pe, stream, $call)",
-				Doc:   "Updates a signal word of another PE when the stream comes to it.",
+				Doc:   "Updates a signal word of another PE when the stream reaches it.",
 			},
 		},
 		{

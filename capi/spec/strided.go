@@ -35,7 +35,7 @@ var strided = Chapter{
 				Body: "shmemi_iput<$scope, $size>($job, $call, dest, source, dst, sst, nelems, pe)",
 			}},
 			Doc: "Copies every sst-th element of an array to every dst-th one of an array of another PE. " +
-				"It returns when source may be reused; the data may still be under way.",
+				"It returns when source may be reused; the data may still be in flight.",
 			Errors: stridedErrors, Order: "As put.", Check: CheckIput,
 		},
 		{
@@ -57,8 +57,8 @@ var strided = Chapter{
 			Params: append(append([]Param{}, stridedPut...), blockParams...),
 			Front:  "shmemi_iput($ctx, dest, source, dst, sst, bsize, nblocks, $size, pe, $call)",
 			Doc: "Copies blocks of bsize elements, dst and sst elements apart, to another PE. It returns " +
-				"when source may be reused; the data may still be under way. Where the blocks of dest " +
-				"overlap, it is not defined whose elements remain.",
+				"when source may be reused; the data may still be in flight. Where the blocks of dest " +
+				"overlap, it is undefined which elements remain.",
 			Errors: stridedErrors, Order: "As put.", Check: CheckIput,
 		},
 		{
@@ -67,7 +67,7 @@ var strided = Chapter{
 			Params: append(append([]Param{}, stridedGet...), blockParams...),
 			Front:  "shmemi_iget($ctx, dest, source, dst, sst, bsize, nblocks, $size, pe, $call)",
 			Doc: "Copies blocks of bsize elements, dst and sst elements apart, from another PE. It returns " +
-				"when the data is in dest. Where the blocks of dest overlap, it is not defined whose " +
+				"when the data is in dest. Where the blocks of dest overlap, it is undefined which " +
 				"elements remain.",
 			Errors: stridedErrors, Order: "As get.", Check: CheckIget,
 		},

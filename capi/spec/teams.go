@@ -84,7 +84,7 @@ var teams = Chapter{
 				{Name: "stride", C: "int", Doc: "from one PE to the next; negative: downwards; 0: for one PE"},
 				{Name: "size", C: "int", Doc: "how many PEs"},
 				{Name: "config", C: "const shmem_team_config_t *", Role: Source, Doc: "may be NULL when the mask is 0"},
-				{Name: "config_mask", C: "long", Doc: "the fields of config that count: SHMEM_TEAM_NUM_CONTEXTS, or 0"},
+				{Name: "config_mask", C: "long", Doc: "the fields of config that are used: SHMEM_TEAM_NUM_CONTEXTS, or 0"},
 				{Name: "new_team", C: "shmem_team_t *", Role: Result, Doc: "the team, or SHMEM_TEAM_INVALID at PEs that " +
 					"are not in it"},
 			},

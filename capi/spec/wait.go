@@ -28,7 +28,7 @@ var wait = Chapter{
 			Stream: &Stream{
 				Types: KernelWaitTypes, Range: RangeWaitOnStream,
 				Front: "shmemi_stream_wait(ivar, 1, NULL, cmp, &cmp_value, NULL, $element, stream, $call)",
-				Doc:   "Has the stream wait until a variable of the caller satisfies the comparison.",
+				Doc:   "Makes the stream wait until a variable of the caller satisfies the comparison.",
 			},
 			Doc: "Waits until a variable of the caller satisfies the comparison. The caller spins, then " +
 				"yields, then sleeps.",
@@ -74,7 +74,7 @@ var wait = Chapter{
 			Stream: &Stream{
 				Range: RangeWaitOnStream, Result: "void",
 				Front: "shmemi_stream_signal_wait(sig_addr, cmp, cmp_value, stream, $call)",
-				Doc: "Has the stream wait until a signal word of the caller satisfies the comparison. With SHMEM_CMP_EQ and SHMEM_CMP_GE " +
+				Doc: "Makes the stream wait until a signal word of the caller satisfies the comparison. With SHMEM_CMP_EQ and SHMEM_CMP_GE " +
 					"the wait occupies no processor of the GPU. SHMEM_CMP_GE compares counters: it holds if the word is " +
 					"less than 2^63 ahead of cmp_value.",
 			},

@@ -137,12 +137,12 @@ func allOnStream(each bool) *Stream {
 	s := &Stream{
 		Types: KernelWaitTypes, Range: RangeWaitOnStream,
 		Front:  "shmemi_stream_wait(ivars, nelems, status, cmp, &cmp_value, NULL, $element, stream, $call)",
-		Doc:    "Has the stream wait until all elements that are not ignored satisfy the comparison.",
+		Doc:    "Makes the stream wait until all elements that are not ignored satisfy the comparison.",
 		Params: []Param{setVars, setNelems, streamMask, waitCmp, waitValue},
 	}
 	if each {
 		s.Front = "shmemi_stream_wait(ivars, nelems, status, cmp, NULL, cmp_values, $element, stream, $call)"
-		s.Doc = "Has the stream wait until all elements that are not ignored satisfy the comparison, each with a value of its own."
+		s.Doc = "Makes the stream wait until all elements that are not ignored satisfy the comparison, each with a value of its own."
 		s.Params[4] = Param{Name: "cmp_values", C: "T *", Role: Source, Doc: "right-hand side for each element; as status"}
 	}
 	return s

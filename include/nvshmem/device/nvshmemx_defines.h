@@ -22,7 +22,7 @@
 /* Returns NULL: the library makes no multicast addresses. */
 SHMEMI_SHARED void *nvshmemx_mc_ptr(nvshmem_team_t team, const void *ptr) SHMEMI_DO(((void)team, (void)ptr, (void *)NULL))
 
-/* Returns the release of NVSHMEM that the library stands in for. */
+/* Returns the release of NVSHMEM that the library replaces. */
 SHMEMI_SHARED void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch) SHMEMI_DO(nvshmemi_tell_vendor(major, minor, patch))
 
 /* Begins a region with hints. They have no effect. */

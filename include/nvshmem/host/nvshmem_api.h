@@ -441,7 +441,7 @@ void *nvshmem_malloc(size_t size);
  *
  * Frees a block. Every PE makes the same call with the same arguments.
  *
- * @ptr what an allocation returned, or NULL to free nothing
+ * @ptr a block that an allocation returned, or NULL to free nothing
  *
  * Errors: Ends the job when ptr is not a block of the heap.
  * Order: Begins with a barrier.
@@ -587,8 +587,8 @@ int nvshmem_team_sync(nvshmem_team_t team);
 /*
  * nvshmem_<T>_put, nvshmem_put<bits>, nvshmem_putmem
  *
- * Copies an array to another PE. It returns when source may be reused; the data may still be
- * under way.
+ * Copies an array to another PE. It returns when source may be reused; the data may still be in
+ * flight.
  *
  * @dest symmetric, written at pe
  * @source read here
@@ -823,7 +823,7 @@ ptrdiff_t nvshmem_ptrdiff_g(const ptrdiff_t *source, int pe);
  * nvshmem_<T>_iput, nvshmem_iput<bits>
  *
  * Copies every sst-th element of an array to every dst-th one of an array of another PE. It
- * returns when source may be reused; the data may still be under way.
+ * returns when source may be reused; the data may still be in flight.
  *
  * @dest symmetric, written at pe
  * @source read here
@@ -1812,13 +1812,13 @@ void nvshmem_fence(void);
  * to every PE, and nonblocking gets and fetches are in the caller's memory.
  *
  * Errors: Ends the job when called before init or after finalize, and when a PE with operations
- * under way is lost.
+ * in flight is lost.
  *
  * OpenSHMEM 1.6, SHMEM_QUIET. Since libshmem 0.1.
  */
 void nvshmem_quiet(void);
 
-/* -------------------------------------------------- With the meaning that NVSHMEM gives them */
+/* ----------------------------------------------------- Functions with the meaning of NVSHMEM */
 
 /*
  * nvshmem_info_get_version
@@ -1871,7 +1871,7 @@ void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)
  * @PE_stride from one PE to the next
  * @PE_size how many PEs
  * @config read here: may be NULL when the mask is 0
- * @config_mask what of config counts: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, or 0
+ * @config_mask the fields of config that are used: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, or 0
  * @new_team written here: the team, or NVSHMEM_TEAM_INVALID where the caller is not in it
  *
  * Result: 0, or non-zero where the caller's numbers are not usable, on every PE when there is
@@ -2134,7 +2134,7 @@ int nvshmem_bfloat16_sum_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest,
 int nvshmem_half_prod_reduce(nvshmem_team_t team, struct __half *dest, const struct __half *source, size_t nreduce);
 int nvshmem_bfloat16_prod_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest, const struct __nv_bfloat16 *source, size_t nreduce);
 
-/* --------------------------------------------------- Reductions of which each PE gets a part */
+/* ------------------------------------------------------- Reductions that give each PE a part */
 
 /*
  * nvshmem_<T>_max_reducescatter
@@ -2463,7 +2463,7 @@ int nvshmem_size_xor_reducescatter(nvshmem_team_t team, size_t *dest, const size
 
 /* ------------------------------------------------------------------------------------ Queues */
 
-/* ------------------------------------------------------------------- What kernels alone have */
+/* ---------------------------------------------------------------- Functions for kernels only */
 
 #ifdef __cplusplus
 }

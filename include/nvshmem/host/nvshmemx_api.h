@@ -60,8 +60,8 @@ void *nvshmemx_buffer_register_symmetric(void *buf_ptr, size_t length, int flags
  * nvshmemx_buffer_unregister_symmetric
  *
  * Makes a buffer the program's own again, at its place and with its contents, and frees its
- * room in the symmetric heap. A buffer in main memory gets private pages, so that its memory is
- * needed twice until the call returns. No stream or kernel may still use the heap address of a
+ * room in the symmetric heap. A buffer in main memory gets private pages, so that the call
+ * temporarily needs twice the memory. No stream or kernel may still use the heap address of a
  * buffer in GPU memory. All PEs make the call together. nvshmem_finalize unregisters all
  * buffers that are still registered.
  *
@@ -83,7 +83,7 @@ int nvshmemx_buffer_unregister_symmetric(void *mmap_ptr, size_t length);
  * nvshmemx_cumodule_init
  *
  * Initialises the library in the kernels of a module that was loaded with the driver's
- * cuModuleLoad and its relatives. Call it before they use the library.
+ * cuModuleLoad or a similar function. Call it before they use the library.
  *
  * @module as the driver names it
  *
@@ -115,7 +115,7 @@ int nvshmemx_cumodule_finalize(struct CUmod_st *module);
  * nvshmemx_culibrary_init
  *
  * Initialises libshmem in the kernels of a CUDA library that was loaded with the driver's
- * cuLibraryLoad and its relatives. Call it before they use libshmem.
+ * cuLibraryLoad or a similar function. Call it before they use libshmem.
  *
  * @library as the driver names it
  *
@@ -254,7 +254,7 @@ const char *nvshmemx_status_string(int status);
 /*
  * nvshmemx_vendor_get_version_info
  *
- * Returns the release of NVSHMEM that the library stands in for. It may be called at any time.
+ * Returns the release of NVSHMEM that the library replaces. It may be called at any time.
  *
  * @major written here: NVSHMEM_VENDOR_MAJOR_VERSION
  * @minor written here: NVSHMEM_VENDOR_MINOR_VERSION
@@ -293,7 +293,7 @@ void nvshmemx_flush(void);
 /*
  * nvshmemx_flush_on_stream
  *
- * Does what nvshmemx_flush does when the stream comes to it.
+ * Does what nvshmemx_flush does when the stream reaches it.
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
@@ -428,15 +428,15 @@ int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid);
  * nvshmemx_team_init
  *
  * Makes a team of any PEs, in any order. Only the PEs of the team make the call; two threads of
- * a PE make it one after the other. The team counts against the limit of teams, as one that a
- * split has made.
+ * a PE make it one after the other. The team counts against the limit of teams, like a team
+ * that was made by a split.
  *
  * @team written here: the team, or NVSHMEM_TEAM_INVALID
  * @config read here: with the id of the team
- * @config_mask what of config counts: NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, and
+ * @config_mask the fields of config that are used: NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, and
  *                  NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS
  * @npes how many PEs the team has; the same on each
- * @pe_idx_in_team number of the caller in it; another one on each
+ * @pe_idx_in_team number of the caller in it, different on each PE
  *
  * Result: 0, or non-zero after a message: NVSHMEMX_ERROR_INVALID_VALUE.
  *
@@ -464,7 +464,7 @@ void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, siz
  * nvshmemx_<T>_iput_on_stream, nvshmemx_iput<bits>_on_stream
  *
  * Copies every sst-th element of an array to every dst-th one of an array of another PE when
- * the stream comes to it. Each element is a copy of its own, unless both strides are 1.
+ * the stream reaches it. Each element is a copy of its own, unless both strides are 1.
  *
  * @dest symmetric, written at pe
  * @source read here
@@ -516,7 +516,7 @@ void nvshmemx_iput128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  * nvshmemx_<T>_iget_on_stream, nvshmemx_iget<bits>_on_stream
  *
  * Copies every sst-th element of an array of another PE to every dst-th one of an array here
- * when the stream comes to it. Each element is a copy of its own, unless both strides are 1.
+ * when the stream reaches it. Each element is a copy of its own, unless both strides are 1.
  *
  * @dest written here
  * @source symmetric, read at pe
@@ -912,7 +912,7 @@ int nvshmemx_team_sync_on_stream(nvshmem_team_t team, struct CUstream_st *stream
 /*
  * nvshmemx_<T>_put_on_stream, nvshmemx_put<bits>_on_stream, nvshmemx_putmem_on_stream
  *
- * Copies an array to another PE when the stream comes to it. Later work in the stream may reuse
+ * Copies an array to another PE when the stream reaches it. Later work in the stream may reuse
  * source.
  *
  * @dest symmetric, written at pe
@@ -996,7 +996,7 @@ void nvshmemx_putmem_nbi_on_stream(void *dest, const void *source, size_t nelems
 /*
  * nvshmemx_<T>_p_on_stream
  *
- * Writes one element to another PE when the stream comes to it.
+ * Writes one element to another PE when the stream reaches it.
  *
  * @dest symmetric, written at pe
  * @value to write
@@ -1039,8 +1039,8 @@ void nvshmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloa
 /*
  * nvshmemx_<T>_get_on_stream, nvshmemx_get<bits>_on_stream, nvshmemx_getmem_on_stream
  *
- * Copies an array from another PE when the stream comes to it. Later work in the stream finds
- * it in dest.
+ * Copies an array from another PE when the stream reaches it. Later work in the stream finds it
+ * in dest.
  *
  * @dest written here
  * @source symmetric, read at pe
@@ -1168,7 +1168,7 @@ struct __nv_bfloat16 nvshmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *s
  * nvshmemx_<T>_put_signal_on_stream, nvshmemx_put<bits>_signal_on_stream,
  * nvshmemx_putmem_signal_on_stream
  *
- * Copies an array to another PE when the stream comes to it, and then updates a signal word
+ * Copies an array to another PE when the stream reaches it, and then updates a signal word
  * there: a PE that sees the signal also sees the data.
  *
  * @dest symmetric, written at pe: must not overlap sig_addr
@@ -1255,7 +1255,7 @@ void nvshmemx_putmem_signal_nbi_on_stream(void *dest, const void *source, size_t
 /*
  * nvshmemx_signal_op_on_stream
  *
- * Updates a signal word of another PE when the stream comes to it.
+ * Updates a signal word of another PE when the stream reaches it.
  *
  * @sig_addr symmetric, updated at pe: the signal word
  * @signal operand for the signal word
@@ -1275,7 +1275,7 @@ void nvshmemx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_o
 /*
  * nvshmemx_barrier_all_on_stream
  *
- * Has the stream wait until a stream of every PE has reached the call, and until all earlier
+ * Makes the stream wait until a stream of every PE has reached the call, and until all earlier
  * operations of streams and kernels are complete at every PE.
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -1292,7 +1292,7 @@ void nvshmemx_barrier_all_on_stream(struct CUstream_st *stream);
 /*
  * nvshmemx_sync_all_on_stream
  *
- * Has the stream wait until a stream of every PE has reached the call.
+ * Makes the stream wait until a stream of every PE has reached the call.
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
@@ -1762,7 +1762,7 @@ int nvshmemx_barrier_on_stream(nvshmem_team_t team, struct CUstream_st *stream);
 /*
  * nvshmemx_<T>_wait_until_on_stream
  *
- * Has the stream wait until a variable of the caller satisfies the comparison.
+ * Makes the stream wait until a variable of the caller satisfies the comparison.
  *
  * @ivar symmetric, read here: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
@@ -1794,7 +1794,7 @@ void nvshmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigne
 /*
  * nvshmemx_signal_wait_until_on_stream
  *
- * Has the stream wait until a signal word of the caller satisfies the comparison. With
+ * Makes the stream wait until a signal word of the caller satisfies the comparison. With
  * NVSHMEM_CMP_EQ and NVSHMEM_CMP_GE the wait occupies no processor of the GPU. NVSHMEM_CMP_GE
  * compares counters: it holds if the word is less than 2^63 ahead of cmp_value.
  *
@@ -1815,7 +1815,7 @@ void nvshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t 
 /*
  * nvshmemx_<T>_wait_until_all_on_stream
  *
- * Has the stream wait until all elements that are not ignored satisfy the comparison.
+ * Makes the stream wait until all elements that are not ignored satisfy the comparison.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
@@ -1850,8 +1850,8 @@ void nvshmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nele
 /*
  * nvshmemx_<T>_wait_until_all_vector_on_stream
  *
- * Has the stream wait until all elements that are not ignored satisfy the comparison, each with
- * a value of its own.
+ * Makes the stream wait until all elements that are not ignored satisfy the comparison, each
+ * with a value of its own.
  *
  * @ivars symmetric, read here: changed by other PEs
  * @nelems elements of ivars
@@ -1886,7 +1886,7 @@ void nvshmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size
 /*
  * nvshmemx_quiet_on_stream
  *
- * Has the stream wait until all puts, atomics and nonblocking calls of streams and kernels of
+ * Makes the stream wait until all puts, atomics and nonblocking calls of streams and kernels of
  * this PE are complete.
  *
  * @stream a cudaStream_t or CUstream of this PE's GPU
