@@ -88,7 +88,7 @@ const maxWait = 365 * 24 * 3600
 var Table = []Setting{
 	{
 		Name: "SHMEM_DEBUG", Aliases: []string{"SMA_DEBUG"}, Kind: Flag, Category: Standard, Since: "0.1",
-		Text: "Print debugging messages: the banner of the job, and the log at level debug, which has the map of the job, unless SHMEM_LOG_LEVEL says otherwise.",
+		Text: "Print debugging messages: the banner of the job, and the log at level debug, which has the map of the job, unless SHMEM_LOG_LEVEL sets another level.",
 		set:  func(c *Config, v parsed) { c.Debug = v.on },
 	},
 	{
@@ -98,7 +98,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_SYMMETRIC_SIZE", Aliases: []string{"SMA_SYMMETRIC_SIZE", "NVSHMEM_SYMMETRIC_SIZE"}, Kind: Size, Default: "1g", Min: 1, Max: MaxHeap, Category: Standard, Since: "0.1",
-		Text: "Bytes of the symmetric heap of each PE. Address space is reserved at once, memory is taken when blocks are allocated and touched.",
+		Text: "Bytes of the symmetric heap of each PE. Address space is reserved at once, memory is used when blocks are allocated and touched.",
 		set:  func(c *Config, v parsed) { c.SymmetricSize = v.bytes },
 	},
 	{
@@ -114,13 +114,13 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_LOG_FILE", Aliases: []string{"NVSHMEM_DEBUG_FILE"}, Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign. In a file each line is a JSON object, unless it is a terminal. For people a message begins with shmem: host:process:thread [GPU] PE, as far as there are these; the banner, warnings of settings and reports of waits and counters, which name their PE themselves, begin with shmem: alone.",
+		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign. In a file each line is a JSON object, unless the file is a terminal. Text messages begin with shmem: host:process:thread [GPU] PE, as far as these exist; the banner, warnings of settings and reports of waits and counters, which name their PE themselves, begin with shmem: alone.",
 		set:  func(c *Config, v parsed) { c.LogFile = v.text },
 	},
 	{
 		Name: "SHMEM_LOG_LEVEL", Aliases: []string{"NVSHMEM_DEBUG"}, Kind: Choice, Default: "warn", Choices: []string{"error", "warn", "info", "debug", "trace"}, Category: Diagnostics, Since: "0.1",
 		Foreign: foreign{"NVSHMEM_DEBUG": {"version": "error", "warn": "warn", "info": "info", "abort": "debug", "trace": "trace"}},
-		Text:    "The finest messages that are logged. From info on, PE 0 prints one banner line, and from debug on the map of the job as well: by which way each PE reaches each other one (docs/start/recipes.md).",
+		Text:    "The finest messages that are logged. From info on, PE 0 prints one banner line, and from debug on the map of the job as well: the path by which each PE reaches each other PE (docs/start/recipes.md).",
 		set:     func(c *Config, v parsed) { c.LogLevel = LogLevel(v.index) },
 	},
 	{
@@ -135,75 +135,75 @@ var Table = []Setting{
 	{
 		Name: "SHMEM_NVTX", Aliases: []string{"NVSHMEM_NVTX"}, Kind: List, Default: "off", Choices: rangeWords, Category: Diagnostics, Since: "0.1",
 		Foreign: foreign{"NVSHMEM_NVTX": rangesElsewhere},
-		Text:    "The groups of calls that a profiler is shown as NVTX ranges (docs/guides/trace.md). common: init, alloc, coll, wait, memorder, atomic_fetch, rma_blocking and proxy; all: every group; off: none, whatever else is named. Nothing is shown, and nothing is paid, where no profiler listens.",
+		Text:    "The groups of calls that a profiler shows as NVTX ranges (docs/guides/trace.md). common: init, alloc, coll, wait, memorder, atomic_fetch, rma_blocking and proxy; all: every group; off: none, even if other groups are named. Without a profiler there are no ranges, and no cost.",
 		set:     func(c *Config, v parsed) { c.Ranges = rangesOf(v.words) },
 	},
 	{
 		Name: "SHMEM_ON_FAILURE", Kind: Choice, Default: "abort", Choices: []string{"abort", "return"}, Category: Diagnostics, Since: "0.1",
-		Text: "The fate of the other PEs when one ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: a call that needs the lost PE returns an error (shmemx_last_error), and the others go on among themselves (docs/guides/failure.md). It is the same on every PE.",
+		Text: "The fate of the other PEs when one ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: a call that needs the lost PE returns an error (shmemx_last_error), and the others continue among themselves (docs/guides/failure.md). It is the same on every PE.",
 		set:  func(c *Config, v parsed) { c.OnFailure = OnFailure(v.index) },
 	},
 	{
 		Name: "SHMEM_STATS", Kind: Choice, Default: "0", Choices: []string{"0", "1", "all"}, Category: Diagnostics, Since: "0.1",
-		Text: "The PEs' counters, printed when they finalize (docs/reference/counters.md). 1: PE 0 prints one table, with the sum over the PEs of each counter, the median, and the least and the most with the PE that has it; all: each PE prints a table of its own as well, with a line for each PE that it had operations on. They go where the log goes.",
+		Text: "The PEs' counters, printed when they finalize (docs/reference/counters.md). 1: PE 0 prints one table, with the sum of each counter over the PEs, the median, and the minimum and the maximum with their PEs; all: each PE prints its own table as well, with a line for each PE that it had operations on. The tables are written to the log.",
 		set:  func(c *Config, v parsed) { c.Stats = Stats(v.index) },
 	},
 	{
 		Name: "SHMEM_TIMEOUT", Kind: Seconds, Default: "60", Min: 0, Max: maxWait, Category: Diagnostics, Since: "0.1",
-		Text: "Seconds after which a wait reports what it waits for. It goes on waiting: the report never ends a legal wait. A call of the GPU's driver that has not returned for as long is reported as well, once (docs/guides/gpu-network.md). 0 never reports. The signal USR2 has both reported at once.",
+		Text: "Seconds after which a wait reports its object. The wait continues: the report never ends a legal wait. A GPU driver call that has not returned for as long is reported as well, once (docs/guides/gpu-network.md). 0 never reports. The signal USR2 triggers both reports at once.",
 		set:  func(c *Config, v parsed) { c.Timeout = v.span },
 	},
 	{
 		Name: "SHMEM_TRACE", Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "File for a trace of rings, proxies and NICs that Perfetto reads (docs/guides/trace.md). %h becomes the name of the host, %p the process id, and the number of the PE comes before the extension: of trace.json PE 3 writes trace.3.json. A traced job is slower. Empty traces nothing and costs nothing.",
+		Text: "File for a trace of rings, proxies and NICs that Perfetto reads (docs/guides/trace.md). %h becomes the name of the host, %p the process id, and the number of the PE is inserted before the extension: with trace.json PE 3 writes trace.3.json. A traced job is slower. Empty traces nothing and costs nothing.",
 		set:  func(c *Config, v parsed) { c.Trace = v.text },
 	},
 
 	{
 		Name: "SHMEM_HEAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "host", "pinned", "device"}, Category: Memory, Since: "0.1",
-		Text: "The memory of the symmetric heap. host: main memory, shared by the PEs of a node; pinned: the same, mapped into the PE's GPU; device: memory of the PE's GPU; auto: device where the program has kernels that include shmem/shmem.cuh and the PE has a GPU, else host; in Python host.",
+		Text: "The memory of the symmetric heap. host: main memory, shared by the PEs of a node; pinned: the same, mapped into the PE's GPU; device: memory of the PE's GPU; auto: device if the program has kernels that include shmem/shmem.cuh and the PE has a GPU, else host; host in Python.",
 		set:  func(c *Config, v parsed) { c.Heap = HeapKind(v.index) },
 	},
 	{
 		Name: "SHMEM_STATICS", Kind: Choice, Default: "auto", Choices: []string{"auto", "on", "off"}, Category: Memory, Since: "0.1",
-		Text: "Whether the program's global and static variables are symmetric (docs/guides/statics.md). auto: where the program itself needs libshmem.so and is the same on all PEs; on: else shmem_init fails; off: never, and a call that is given one says so.",
+		Text: "Whether the program's global and static variables are symmetric (docs/guides/statics.md). auto: if the program itself is linked with libshmem.so and is the same on all PEs; on: always, or shmem_init fails; off: never, and a call that gets one ends the job with the reason.",
 		set:  func(c *Config, v parsed) { c.Statics = Statics(v.index) },
 	},
 
 	{
 		Name: "SHMEM_DISABLE_NCCL", Aliases: []string{"NVSHMEM_DISABLE_NCCL"}, Kind: Flag, Category: GPUs, Since: "0.1",
-		Text: "Collectives on streams are not done by NCCL. They never are in this release, so that the setting changes nothing.",
+		Text: "Collectives on streams do not use NCCL. In this release they never do, so the setting has no effect.",
 		set:  func(c *Config, v parsed) { c.DisableNCCL = v.on },
 	},
 	{
 		Name: "SHMEM_DISABLE_P2P", Aliases: []string{"NVSHMEM_DISABLE_P2P"}, Kind: Flag, Category: GPUs, Since: "0.1",
-		Text: "Kernels reach no other PE's memory by loads and stores, also where they could: every operation goes by ring and proxy.",
+		Text: "Kernels do not access other PEs' memory by loads and stores, even where they could: every operation goes through ring and proxy.",
 		set:  func(c *Config, v parsed) { c.DisableP2P = v.on },
 	},
 	{
 		Name: "SHMEM_GPU_NET", Kind: Choice, Default: "auto", Choices: []string{"auto", "dmabuf", "peermem", "stage", "copy"}, Category: GPUs, Since: "0.1",
-		Text: "How the proxy moves GPU memory. dmabuf: the NIC reads and writes the heap, which is registered as dma-bufs; peermem: the same, by a kernel module that finds the memory; stage: through pinned main memory and the network; copy: between heaps of one host by the GPU's copy engine, and to other hosts as stage; auto: the first of dmabuf, peermem and stage that works, which the banner says and the log explains.",
+		Text: "How the proxy moves GPU memory. dmabuf: the NIC reads and writes the heap, which is registered as dma-bufs; peermem: the same, with a kernel module that finds the memory; stage: through pinned main memory and the network; copy: between heaps of one host by the GPU's copy engine, and to other hosts as stage; auto: the first of dmabuf, peermem and stage that works; the banner names it, and the log explains the choice.",
 		set:  func(c *Config, v parsed) { c.GPUNet = GPUNet(v.index) },
 	},
 	{
 		Name: "SHMEM_GPU_SHARE", Kind: Choice, Default: "auto", Choices: []string{"auto", "vmm", "ipc"}, Category: GPUs, Since: "0.1",
-		Text: "How the PEs of a host give each other their heaps in GPU memory. vmm: by file descriptors of the driver's virtual memory management, heaps grow on demand; ipc: by CUDA IPC handles, the whole heap is taken at once; auto: vmm where it works, else ipc.",
+		Text: "How the PEs of a host share their heaps in GPU memory. vmm: by file descriptors of the driver's virtual memory management, heaps grow on demand; ipc: by CUDA IPC handles, the whole heap is allocated at once; auto: vmm if it works, else ipc.",
 		set:  func(c *Config, v parsed) { c.GPUShare = GPUShare(v.index) },
 	},
 
 	{
 		Name: "SHMEM_CHAOS", Kind: Text, Category: Network, Since: "0.1",
-		Text: "A number, and words as reorder=0.5,delay=1ms: all PEs talk by the network, also on one host, and it is made as bad as one may be, in a way that the number decides (docs/guides/chaos.md). shmemrun --chaos sets it. Empty leaves the network as it is.",
+		Text: "A number, and words such as reorder=0.5,delay=1ms: all PEs communicate over the network, even on one host, and the network behaves as badly as a network may, in a way that depends on the number (docs/guides/chaos.md). shmemrun --chaos sets it. Empty does not change the network.",
 		set:  func(c *Config, v parsed) { c.Chaos = v.text },
 	},
 	{
 		Name: "SHMEM_ENABLE_NIC_PE_MAPPING", Aliases: []string{"NVSHMEM_ENABLE_NIC_PE_MAPPING"}, Kind: Flag, Category: Network, Since: "0.1",
-		Text: "The PEs of a host take its NICs in turn, one each, and not the nearest ones (docs/guides/topology.md).",
+		Text: "The PEs of a host use its NICs in turn, one each, and not the nearest ones (docs/guides/topology.md).",
 		set:  func(c *Config, v parsed) { c.NICInTurn = v.on },
 	},
 	{
 		Name: "SHMEM_FABRIC", Kind: Choice, Default: "auto", Choices: []string{"auto", "efa", "efa-direct"}, Category: Network, Since: "0.1",
-		Text: "The fabric of the provider efa: efa, where the provider does in software what NICs lack, or efa-direct, which libfabric 2.1 and later have (docs/guides/efa.md). auto: efa below libfabric 2.4, and efa-direct from 2.4 on; where PEs would differ, the one that all of them are offered.",
+		Text: "The fabric of the provider efa: efa, where the provider implements missing features of NICs in software, or efa-direct, which exists since libfabric 2.1 (docs/guides/efa.md). auto: efa below libfabric 2.4, and efa-direct from 2.4 on; if PEs would differ, the one that all of them have.",
 		set:  func(c *Config, v parsed) { c.Fabric = Fabric(v.index) },
 	},
 	{
@@ -213,53 +213,53 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_NIC_LIST", Aliases: []string{"NVSHMEM_HCA_LIST"}, Kind: List, Category: Network, Since: "0.1",
-		Text: "The NICs to use, by the name of the interface or of the libfabric domain, each with :1 for its port or without; with ^ in front of the list, the NICs not to use. Of interfaces of tcp each PE takes all, in this order; other NICs are shared out among the PEs of the host, to each the NICs near to its GPU (docs/guides/topology.md). Without names it is one interface of tcp, and of other providers all NICs that are equally fast.",
+		Text: "The NICs to use, by the name of the interface or of the libfabric domain, each with :1 for its port or without; with ^ in front of the list, the NICs not to use. Each PE uses all listed tcp interfaces, in this order; other NICs are distributed over the PEs of the host, so that each gets NICs near its GPU (docs/guides/topology.md). Without names a PE uses one interface over tcp; with other providers all NICs that are equally fast are distributed.",
 		set:  func(c *Config, v parsed) { c.NICs = v.words },
 	},
 	{
 		Name: "SHMEM_NIC_PE_MAPPING", Aliases: []string{"NVSHMEM_HCA_PE_MAPPING"}, Kind: Text, Category: Network, Since: "0.1",
-		Text: "Which PEs of a host take which NICs: entries name:port:PEs with commas between them, as mlx5_0:1:2,mlx5_1:1:2 for the first two PEs and the next two. Port and PEs are 1 where they are left out, and name+name gives a PE several. SHMEM_NIC_LIST, where it is set too, comes first.",
+		Text: "The NICs of each PE of a host: comma-separated entries name:port:PEs, for example mlx5_0:1:2,mlx5_1:1:2 for the first two PEs and the next two. Port and PEs default to 1, and name+name gives a PE several. SHMEM_NIC_LIST takes precedence if it is set, too.",
 		set:  func(c *Config, v parsed) { c.NICMap = v.text },
 	},
 	{
 		Name: "SHMEM_NIC_POLICY", Kind: Choice, Default: "auto", Choices: []string{"auto", "split", "round-robin"}, Category: Network, Since: "0.1",
-		Text: "How operations of more than 128 KiB are spread over several NICs. split: each is cut up among all; round-robin: each goes whole by the next; auto: cut up the more, the less is under way. Smaller ones go some by one NIC, then some by the next.",
+		Text: "How operations of more than 128 KiB are spread over several NICs. split: each is cut into parts for all NICs; round-robin: each goes undivided over the next NIC; auto: the fewer bytes are in flight, the more parts. Smaller operations use one NIC for a while, then the next.",
 		set:  func(c *Config, v parsed) { c.NICPolicy = NICPolicy(v.index) },
 	},
 	{
 		Name: "SHMEM_PROVIDER", Aliases: []string{"NVSHMEM_LIBFABRIC_PROVIDER"}, Kind: Text, Category: Network, Since: "0.1",
-		Text: "The libfabric provider to use between nodes, for example tcp, efa or verbs. Empty takes the best that answers.",
+		Text: "The libfabric provider to use between nodes, for example tcp, efa or verbs. Empty selects the best that is available.",
 		set:  func(c *Config, v parsed) { c.Provider = v.text },
 	},
 	{
 		Name: "SHMEM_REGISTRATION_CACHE", Kind: Size, Default: "256m", Min: 0, Max: MaxHeap, Category: Network, Since: "0.1",
-		Text: "Bytes of memory outside the heap that stay registered with the NIC after an operation, where the NIC wants its memory registered. It is noticed when the memory is unmapped or gets other pages. 0 registers for each operation.",
+		Text: "Bytes of memory outside the heap that stay registered with the NIC after an operation, if the NIC requires registered memory. The library detects when such memory is unmapped or gets other pages. 0 registers for each operation.",
 		set:  func(c *Config, v parsed) { c.RegistrationCache = v.bytes },
 	},
 	{
 		Name: "SHMEM_REQUIRE", Kind: List, Choices: []string{"rdma", "delivery", "ordered-writes", "ordered-messages", "messages-after-writes", "fence", "data", "data-source", "atomics", "wait", "gpu", "several-nics", "network", "gpu-heap", "gpu-direct", "registration-cache"}, Category: Network, Since: "0.1",
-		Text: "Features that the job must have; without one of them it ends at initialisation and names it. network: some PEs do not share memory; gpu-heap: the heap is in GPU memory; gpu-direct: NICs reach it there; registration-cache: buffers outside the heap stay registered, or need not be. The others are about the network, where there is one; shmem-info --fabric explains them.",
+		Text: "Features that the job must have; without one of them it ends at initialisation and names it. network: some PEs do not share memory; gpu-heap: the heap is in GPU memory; gpu-direct: NICs reach it there; registration-cache: buffers outside the heap stay registered, or need not be. The others concern the network, if there is one; shmem-info --fabric explains them.",
 		set:  func(c *Config, v parsed) { c.Require = v.words },
 	},
 
 	{
 		Name: "SHMEM_PROXY_THREADS", Kind: Integer, Default: "1", Min: 1, Max: 4, Category: Rings, Since: "0.1",
-		Text: "Threads of each PE that take operations out of the rings and post them, each with an endpoint of its own. The rings are spread over them.",
+		Text: "Threads of each PE that take operations out of the rings and post them, each with its own endpoint. The rings are distributed over them.",
 		set:  func(c *Config, v parsed) { c.ProxyThreads = v.num },
 	},
 	{
 		Name: "SHMEM_RING_COUNT", Kind: Integer, Default: "8", Min: 1, Max: 64, Category: Rings, Since: "0.1",
-		Text: "Rings of each PE through which GPU or host threads hand operations to the proxy. None is made before one is needed.",
+		Text: "Rings of each PE through which GPU or host threads pass operations to the proxy. Rings are made on demand.",
 		set:  func(c *Config, v parsed) { c.RingCount = v.num },
 	},
 	{
 		Name: "SHMEM_RING_MAP_BY", Kind: Choice, Default: "cta", Choices: []string{"cta", "sm", "warp", "pe"}, Category: Rings, Since: "0.1",
-		Text: "What decides which ring a thread uses: its block (cta), its multiprocessor (sm), its warp, or the PE that the operation goes to.",
+		Text: "How threads choose a ring: by their block (cta), their multiprocessor (sm), their warp, or the target PE of the operation (pe).",
 		set:  func(c *Config, v parsed) { c.RingMapBy = RingMap(v.index) },
 	},
 	{
 		Name: "SHMEM_RING_MEMORY", Kind: Choice, Default: "auto", Choices: []string{"auto", "pinned", "managed", "bar"}, Category: Rings, Since: "0.1",
-		Text: "The memory of the rings of GPU threads. pinned: main memory that the GPU has mapped; managed: memory that the driver places; bar: memory of the GPU that the CPU has mapped; auto: the first of them that works here. shmem-info says which do. Rings of host threads are in ordinary memory.",
+		Text: "The memory of the rings of GPU threads. pinned: main memory that the GPU has mapped; managed: memory that the driver places; bar: memory of the GPU that the CPU has mapped; auto: the first of them that works. shmem-info shows which of them work. Rings of host threads are in ordinary memory.",
 		set:  func(c *Config, v parsed) { c.RingMemory = RingMemory(v.index) },
 	},
 	{
@@ -270,32 +270,32 @@ var Table = []Setting{
 
 	{
 		Name: "SHMEM_BIND", Kind: Choice, Default: "auto", Choices: []string{"auto", "off", "proxy", "pe"}, Category: Launch, Since: "0.1",
-		Text: "The threads that keep to the processors of the NUMA node near to the PE's GPU or else its NIC, as far as they may use them. proxy: the threads of the proxy; pe: these, and the thread that initialises the library, with the threads that it starts; off: neither; auto: the proxy, and the PE where it has a GPU, shares the machine with other PEs of the job, and may use every processor, so that it is not bound already.",
+		Text: "The threads that are bound to the processors of the NUMA node near the PE's GPU or else its NIC, as far as they may use them. proxy: the threads of the proxy; pe: these, and the thread that initialises the library, with the threads that it starts; off: neither; auto: the proxy, and also the PE if it has a GPU, shares the machine with other PEs of the job, and may use every processor, which shows that it is not bound already.",
 		set:  func(c *Config, v parsed) { c.Bind = Bind(v.index) },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "uid", "mpi", "launcher", "file", "plugin", "pmix", "pmi", "slurm", "singleton"}, Category: Launch, Since: "0.1",
-		Text: "How the PEs of a job find each other. uid: by the unique id that the program gives to shmemx_init_attr; mpi: by the communicator that it gives there, or MPI_COMM_WORLD where MPI is up; launcher: by shmemrun; file: by SHMEM_BOOTSTRAP_FILE; plugin: by SHMEM_BOOTSTRAP_PLUGIN; pmix: by the PMIx server of mpirun and srun --mpi=pmix; pmi: by the PMI-1 protocol of mpiexec.hydra and srun --mpi=pmi2; slurm: by the variables of srun --mpi=none; singleton: a job of one PE; auto: the first of these, singleton last, that the process was started for, which the banner says.",
+		Text: "How the PEs of a job find each other. uid: by the unique id that the program gives to shmemx_init_attr; mpi: by the communicator that it gives there, or MPI_COMM_WORLD if MPI is initialised; launcher: by shmemrun; file: by SHMEM_BOOTSTRAP_FILE; plugin: by SHMEM_BOOTSTRAP_PLUGIN; pmix: by the PMIx server of mpirun and srun --mpi=pmix; pmi: by the PMI-1 protocol of mpiexec.hydra and srun --mpi=pmi2; slurm: by the variables of srun --mpi=none; singleton: a job of one PE; auto: the first of these, singleton last, that matches how the process was started; the banner names it.",
 		set:  func(c *Config, v parsed) { c.Bootstrap = Bootstrap(strings.ToLower(v.text)) },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_DIR", Kind: Text, Category: Launch, Since: "0.1",
-		Text: "A folder that the hosts of a Slurm step share, in which PEs that srun has started without PMI find each other by a file, in the place of munge (docs/guides/bootstrap.md).",
+		Text: "A folder that the hosts of a Slurm step share, in which PEs that srun has started without PMI find each other by a file, in place of munge (docs/guides/bootstrap.md).",
 		set:  func(c *Config, v parsed) { c.BootstrapDir = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_FAMILY", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_FAMILY"}, Kind: Choice, Default: "auto", Choices: []string{"auto", "af_inet", "af_inet6"}, Category: Launch, Since: "0.1",
-		Text: "The addresses that a unique id carries: of IPv4 (af_inet), of IPv6 (af_inet6), or both. It counts in the process that makes the id.",
+		Text: "The addresses that a unique id carries: of IPv4 (af_inet), of IPv6 (af_inet6), or both. It affects the process that makes the id.",
 		set:  func(c *Config, v parsed) { c.BootstrapFamily = BootstrapFamily(v.index) },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_FILE", Kind: Text, Category: Launch, Since: "0.1",
-		Text: "A file in a folder that all PEs share, by which they find each other (docs/guides/bootstrap.md). PE 0 writes it, and removes it when all have come. Each PE needs SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES with it.",
+		Text: "A file in a folder that all PEs share, by which they find each other (docs/guides/bootstrap.md). PE 0 writes it, and removes it when all have arrived. Each PE also needs SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES.",
 		set:  func(c *Config, v parsed) { c.BootstrapFile.Path = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_INTERFACE", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"}, Kind: Text, Category: Launch, Since: "0.1",
-		Text: "The interfaces whose addresses a unique id carries: names with commas between them, each standing for all that begin so; with = in front of the list only interfaces of exactly these names, with ^ all but the ones that begin so. Empty takes all that are up. It counts in the process that makes the id.",
+		Text: "The interfaces whose addresses a unique id carries: comma-separated prefixes of names; with = in front of the list exact names, with ^ all interfaces except those with such a prefix. Empty selects all that are up. It affects the process that makes the id.",
 		set:  func(c *Config, v parsed) { c.BootstrapInterface = v.text },
 	},
 	{
@@ -310,22 +310,22 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_PLUGIN", Kind: Text, Category: Launch, Since: "0.1",
-		Text: "A shared library that brings the PEs together, with the functions of shmemx_bootstrap.h (docs/guides/bootstrap.md).",
+		Text: "A shared library that connects the PEs, with the functions of shmemx_bootstrap.h (docs/guides/bootstrap.md).",
 		set:  func(c *Config, v parsed) { c.BootstrapPlugin = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_SESSION", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SESSION_ID"}, Kind: Text, Category: Launch, Since: "0.1",
-		Text: "HOST:PORT, an address of the host of PE 0 and a port that is free there. Each process that asks for a unique id gets the id of the job that meets there, so that a program need not hand one on; it has no secret, and every process that reaches the port can join. Empty makes a new id each time.",
+		Text: "HOST:PORT, an address of the host of PE 0 and a port that is free there. Each process that asks for a unique id gets the id of the job that meets there, so that a program need not distribute one; it has no secret, and every process that reaches the port can join. Empty makes a new id each time.",
 		set:  func(c *Config, v parsed) { c.BootstrapSession = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_TIMEOUT", Kind: Seconds, Default: "60", Min: 0.001, Max: maxWait, Category: Launch, Since: "0.1",
-		Text: "Seconds to wait for the other PEs at initialisation. PEs that did not come are named, and the job ends.",
+		Text: "Seconds to wait for the other PEs at initialisation. If PEs do not arrive, they are named, and the job ends.",
 		set:  func(c *Config, v parsed) { c.BootstrapTimeout = v.span },
 	},
 	{
 		Name: "SHMEM_HOST_ID", Kind: Text, Category: Launch, Since: "0.1",
-		Text: "Identity of the host. PEs with the same one share memory. Empty takes the machine's own; different values make one machine act as several.",
+		Text: "Identity of the host. PEs with the same identity share memory. Empty means the machine's own; different values make one machine act as several.",
 		set:  func(c *Config, v parsed) { c.HostID = v.text },
 	},
 
