@@ -35,7 +35,7 @@ type row struct {
 	say    []string // regular expressions; each must match a line of standard error or output
 }
 
-// off is a job whose statics are not symmetric.
+// off is the environment of a job without symmetric statics.
 var off = []string{"SHMEM_STATICS=off"}
 
 var rows = []row{
@@ -189,9 +189,8 @@ func (r row) run(t *testing.T, build, program, where string) {
 	}
 }
 
-// output is a job's output. When it has everything that the row wants, said is called: a PE that
-// holds another one up then goes on, and not after a fixed time in which a busy machine may not
-// have got there.
+// output is a job's output. When it has everything that the row wants, said is called, and a PE
+// that blocks another one continues. A fixed delay might be too short on a busy machine.
 type output struct {
 	row  row
 	text []byte

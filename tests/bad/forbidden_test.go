@@ -65,8 +65,9 @@ func TestForbiddenCalls(t *testing.T) {
 	}
 }
 
-// TestForbiddenCallsOfTools does it to the tools, which are Go programs. Their runtime needs clone
-// of threads before their first line; for other calls the tools report the filter themselves.
+// TestForbiddenCallsOfTools does the same with the tools, which are Go programs. Their runtime
+// needs clone of threads before their first line; for other calls the tools report the filter
+// themselves.
 func TestForbiddenCallsOfTools(t *testing.T) {
 	build := need.Build(t)
 	forbid := compile(t, build, "forbid")

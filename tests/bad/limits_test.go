@@ -12,8 +12,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestFewDescriptorsForTheNetwork gives PEs that use tcp fewer and fewer open files: a job goes on
-// or names the limit. A PE that can accept no connection would wait for ever.
+// TestFewDescriptorsForTheNetwork gives PEs that use tcp fewer and fewer open files: a job
+// continues or names the limit. A PE that can accept no connection would wait for ever.
 func TestFewDescriptorsForTheNetwork(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "bad")
@@ -38,7 +38,7 @@ func TestFewDescriptorsForTheNetwork(t *testing.T) {
 
 // TestFewDescriptorsForPEs gives one PE the fewest open files with which its network opens. They
 // are fewer than the PEs of the other host, each of which may need a tcp connection, and the
-// library warns of that.
+// library warns about that.
 func TestFewDescriptorsForPEs(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "bad")

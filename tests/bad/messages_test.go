@@ -46,7 +46,7 @@ func TestAllocationIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestStrippedProgram: for a program without names, reports give only the offset.
+// TestStrippedProgram: for a program without symbols, reports give only the offset.
 func TestStrippedProgram(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "messages")

@@ -13,8 +13,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestOnePEWithoutMemory takes the memory of one PE away, by a /proc/meminfo of its own: no PE may
-// then get memory that the others cannot have.
+// TestOnePEWithoutMemory makes memory scarce for one PE, by a /proc/meminfo of its own: then no PE
+// may get memory that the others cannot have.
 func TestOnePEWithoutMemory(t *testing.T) {
 	need.Namespaces(t)
 	build := need.Build(t)

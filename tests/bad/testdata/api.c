@@ -69,7 +69,7 @@ CASE(iput_overflow)
 }
 CASE(iput_overflow_to_little)
 {
-    /* 2^61 elements of 8 bytes from one to the next: 2^64 bytes, or 0. */
+    /* A stride of 2^61 elements of 8 bytes: 2^64 bytes, or 0. */
     shmem_long_iput(block, here, (ptrdiff_t)1 << 61, 1, 2, 0);
 }
 CASE(ibput_overflow_of_blocks)

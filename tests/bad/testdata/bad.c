@@ -331,7 +331,7 @@ static void hang_busy(void)
     exit(0);
 }
 
-/* The rings go on after an operation that cannot be served. */
+/* The rings continue after an operation that cannot be served. */
 static void ring_operations(void)
 {
     const struct shmemi_device_state *s = shmemi_host_state();
@@ -466,7 +466,7 @@ int main(int argc, char **argv)
         unit.state_size += 8;
     if (strncmp(what, "unit_", 5) == 0)
         shmemi_device_register(&unit);
-    /* The last PE never comes. */
+    /* The last PE never enters the call. */
     if (strcmp(what, "absent") == 0 && strcmp(getenv("SHMEM_LAUNCHER_PE"), "1") == 0)
         for (;;)
             pause();

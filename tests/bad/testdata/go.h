@@ -1,4 +1,4 @@
-/* go.h: a PE that holds another one up goes on when the test has read the report of the wait. */
+/* go.h: a PE that blocks another one continues when the test has read the report of the wait. */
 #ifndef GO_H
 #define GO_H
 

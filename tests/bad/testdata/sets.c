@@ -65,7 +65,7 @@ CASE(set_short_sync)
     if (me < n - 1)
         shmem_sync(0, 0, n - 1, block);
 }
-/* A mistake of programs: the size of one in place of the other. */
+/* A mistake that programs make: the size of one in place of the other. */
 CASE(set_work_of_sync_size)
 {
     long *sync = new_sync(), *work = shmem_malloc(SHMEM_REDUCE_SYNC_SIZE * sizeof *work);

@@ -32,7 +32,7 @@ static void system_call(int result, const char *what)
     }
 }
 
-/* Calls fail alike, whichever of the calls it is. */
+/* Every kind of call fails in the same way. */
 static void refused(unsigned char *old)
 {
     expect(shmem_malloc(LARGE) == NULL, "shmem_malloc found memory");
@@ -63,11 +63,11 @@ int main(int argc, char **argv)
         system_call(mount(argv[1], "/proc/meminfo", NULL, MS_BIND, NULL), "mount meminfo");
     }
     refused(old);
-    refused(old); /* the memory taken for the first refusal was given back */
+    refused(old); /* the memory allocated for the first refusal was freed */
     if (me == 1)
         system_call(umount("/proc/meminfo"), "umount meminfo");
 
-    /* The heaps are still alike: a put arrives in the block of the same call. */
+    /* The heaps still have equal offsets: a put arrives in the block of the same call. */
     int *again = shmem_malloc(LARGE);
     expect(again != NULL, "no memory after the shortage");
     *again = -1;
