@@ -33,7 +33,7 @@ func TestAbortFlushes(t *testing.T) {
 			}
 		})
 	}
-	// Its parent will print it, too.
+	// The child's parent will print it, too.
 	t.Run("child", func(t *testing.T) {
 		j := start(t, nil, shmemrun, "-n", "1", program, "child")
 		out := j.wait(0)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestFirstContact has PE 0 write to a PE that it has never met and that is stopped, so that no
-// processor of that PE answers. If the PE goes on the bytes are there; if it is killed PE 0 gets an
-// error, and goes on with the others.
+// TestFirstContact makes PE 0 write to a stopped PE that it has never communicated with, so that no
+// processor of that PE answers. If the PE continues the bytes arrive; if it is killed PE 0 gets an
+// error, and continues with the others.
 func TestFirstContact(t *testing.T) {
 	shmemrun, program := compile(t, "contact")
 	for _, r := range networks(t, list(tcp, []string{"--hosts", "8"}), true) {
@@ -44,7 +44,7 @@ func TestFirstContact(t *testing.T) {
 				stops(t, pid)
 				touch(t, put)
 				j.says("PE 0 puts")
-				time.Sleep(300 * time.Millisecond) // until the puts are under way
+				time.Sleep(300 * time.Millisecond) // until the puts are in flight
 				if err := syscall.Kill(pid, c.signal); err != nil {
 					t.Fatal(err)
 				}

@@ -14,8 +14,8 @@ import (
 	"libshmem/runtime/gpu/cuda/cudatest"
 )
 
-// TestDriverWatch has the GPU's fake driver not return from a call: the PE that waits in it reports
-// that by itself, although its proxy and all that need the proxy stand still, and the job ends well
+// TestDriverWatch makes a call of the fake GPU driver block: the PE that waits in it reports this
+// although its proxy, and all threads that need the proxy, are stuck, and the job ends normally
 // when the call returns.
 func TestDriverWatch(t *testing.T) {
 	shmemrun, program := compile(t, "driverwatch")
@@ -72,8 +72,8 @@ func TestDriverWatch(t *testing.T) {
 			h.hold.Hold(h.pids[1], "cuMemcpyAsync")
 			step(h, "get")
 			h.says(`PE 1: ` + driver + byProxy + `: it may be that ` + lazy + pageable + ` \(launch each kernel once before, and ` + help)
-			// The PEs that wait for it report it: the PE itself, whose only user of the network is
-			// held, and the other PE, to which it is silent.
+			// Both PEs report it: the PE itself, whose only user of the network is blocked, and the
+			// other PE, which gets no answer.
 			h.says(`PE 0: shmem_long_get has waited \d+ s: for the completion at PE 1; .*PE 1 has not answered for`)
 			step(h, "quiet")
 			h.says(`PE 1: shmem_\w+ has waited \d+ s: for another thread that uses the network; ` + driver + byProxy + ` \(docs/guides/gpu-network\.md\) \(the wait goes on\)`)
@@ -101,7 +101,7 @@ func TestDriverWatch(t *testing.T) {
 			}
 		})
 
-		// Operations that the program's context cannot do are not waited for.
+		// Operations that the program's context cannot execute do not delay the job.
 		t.Run("loads"+r.name, func(t *testing.T) {
 			h := begin(t, r, "", "0", 2)
 			defer h.hold.Load(h.pids[1])()
@@ -112,7 +112,7 @@ func TestDriverWatch(t *testing.T) {
 			}
 		})
 
-		// A heap in the program's context waits for it, and the PE says so.
+		// A heap in the program's context waits for it, and the PE reports this.
 		t.Run("undone"+r.name, func(t *testing.T) {
 			h := begin(t, r, "", "1", 2, "-x", "SHMEM_GPU_SHARE=ipc", "-x", "SHMEM_SYMMETRIC_SIZE=64M")
 			loaded := h.hold.Load(h.pids[1])

@@ -19,17 +19,17 @@ import (
 // whole is for make test-full.
 var whole = flag.Bool("whole", false, "send the operations of 1,000 endpoints to a job, too, and lose PEs on all NICs of the stub")
 
-// small has ofi_rxm take memory for 64 operations of an endpoint, and not for thousands.
+// small makes ofi_rxm allocate memory for 64 operations of an endpoint, and not for thousands.
 var small = []string{"FI_OFI_RXM_RX_SIZE=64", "FI_OFI_RXM_TX_SIZE=64", "FI_OFI_RXM_MSG_RX_SIZE=64", "FI_OFI_RXM_MSG_TX_SIZE=64"}
 
 // kinds is how many kinds of operation stranger.c has. One endpoint begins each of its rounds
 // with another.
 const kinds = 14
 
-// TestStrangerEndpoints has endpoints outside a job send every kind of operation to its PEs'
-// endpoints: from before shmem_init, when the ports refuse connections, until after shmem_finalize.
-// The PEs' data stays right, the job ends as without them, and each PE counts the operations that
-// it has refused.
+// TestStrangerEndpoints sends every kind of operation from endpoints outside a job to the endpoints
+// of its PEs: from before shmem_init, when the ports refuse connections, until after
+// shmem_finalize. The PEs' data stays correct, the job ends as without strangers, and each PE
+// counts the operations that it has refused.
 func TestStrangerEndpoints(t *testing.T) {
 	shmemrun, neighbour := compile(t, "neighbour")
 	stranger := filepath.Join(t.TempDir(), "stranger")

@@ -22,7 +22,7 @@ import (
 // limit is how long a job may take. Its events take milliseconds; the machine may be busy.
 const limit = 2 * time.Minute
 
-// TestMain keeps the driver and the NICs that are played.
+// TestMain compiles the fake driver and the fake NICs once.
 func TestMain(m *testing.M) { os.Exit(need.Keep(m)) }
 
 // compile builds a program of testdata once.

@@ -15,7 +15,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// latePEs is the number of PEs, of which the last leaves a barrier out.
+// latePEs is the number of PEs; the last one skips a barrier.
 const latePEs, latePE = 4, 3
 
 // starts are the ways to start a job of late.c, and the routes of each.
@@ -82,19 +82,18 @@ const (
 	exited    = `exited with status 0 without shmem_finalize`
 )
 
-// lateness is the last PE's behaviour in its place, in a job that is started some way, and the
-// expected report of it.
+// lateness is the last PE's behaviour instead, the way its job is started, and the expected report.
 type lateness struct{ what, how, does string }
 
-// late is a job with such a PE, which goes on when the file is there.
+// late is a job with such a PE, which continues when the file exists.
 type late struct {
 	lateness
 	*job
 	name, file string
 }
 
-// TestLate has a PE leave a barrier out: the reports of waiting PEs, and shmem-info --live, say
-// what it does, or how it has ended, also for PEs that wait for other waiting PEs.
+// TestLate has a PE that skips a barrier: the reports of waiting PEs, and shmem-info --live, show
+// its activity, or how it has ended, also for PEs that wait for other waiting PEs.
 func TestLate(t *testing.T) {
 	shmemrun, program := compile(t, "late")
 	cases := []lateness{
@@ -116,7 +115,7 @@ func TestLate(t *testing.T) {
 		{"gone", "hosts", exited},
 	}
 	for i := range starts(t, "hosts") {
-		// The jobs of a network all wait at the same time, which takes no processor.
+		// All jobs of a network wait at the same time, which takes no processor time.
 		var jobs []late
 		for _, c := range cases {
 			all := starts(t, c.how)
@@ -133,7 +132,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// judge checks the output of the PEs, and lets them go on where they can.
+// judge checks the output of the PEs, and lets them continue where they can.
 func (l *late) judge(t *testing.T) {
 	j := l.job
 	j.t = t
@@ -163,8 +162,8 @@ func (l *late) judge(t *testing.T) {
 	}
 }
 
-// TestLateEnds has a PE of a job without a launcher end before a barrier, so that the others lose
-// it: they report its status if the PE could record it, and else that it is unknown.
+// In TestLateEnds a PE of a job without a launcher ends before a barrier, so that the others lose
+// it: they report its status if the PE could record it, and otherwise that it is unknown.
 func TestLateEnds(t *testing.T) {
 	shmemrun, program := compile(t, "late")
 	const noted, unknown = `ended with status %d, \d+\.\d s ago, without shmem_finalize`, `has ended \(its process, \d+, is gone, and its status is not known\)`
@@ -185,8 +184,8 @@ func TestLateEnds(t *testing.T) {
 	}
 }
 
-// TestLateAsked sends the signal USR2 to a waiting PE: its report says what the late one does, also
-// for a PE of another host, which is asked only then.
+// TestLateAsked sends the signal USR2 to a waiting PE: its report shows the activity of the late
+// PE, even on another host, where a PE is asked only on the signal.
 func TestLateAsked(t *testing.T) {
 	shmemrun, program := compile(t, "late")
 	for _, c := range []struct{ what, how, does string }{

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLocks has PEs die that hold locks, wait for them, or are their homes. The others get the
-// locks, one at a time, and the first of them is told that the owner has died.
+// TestLocks kills PEs that hold locks, wait for them, or are their homes. The others get the locks,
+// one at a time, and the first of them gets the error that the owner has died.
 func TestLocks(t *testing.T) {
 	shmemrun, program := compile(t, "locks")
 	for _, c := range []struct {

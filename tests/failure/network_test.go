@@ -11,7 +11,7 @@ import (
 	"libshmem/fabric/ofi/stub"
 )
 
-// tcp has a job use sockets, in one row of a test's table; routes has it use other routes, too.
+// tcp makes a job use sockets, in one row of a test's table; with routes it uses other routes, too.
 var tcp = []string{"-x", "SHMEM_PROVIDER=tcp"}
 
 // A route is how PEs of different hosts reach each other.
@@ -23,8 +23,8 @@ type route struct {
 }
 
 // networks are the routes of a row. A row over sockets also runs over NICs that this machine does
-// not have (fabric/ofi/stub): with -whole over all of them; else, if it checks something about NICs
-// that no other row does, over the newest of EFA's.
+// not have (fabric/ofi/stub): with -whole over all of them; otherwise, if no other row checks the
+// same property of NICs, over the newest of EFA's.
 func networks(t *testing.T, options []string, always bool) []route {
 	t.Helper()
 	all := []route{{options: options}}
@@ -39,7 +39,7 @@ func networks(t *testing.T, options []string, always bool) []route {
 	return all
 }
 
-// onGPU is the function above for NICs that reach the memory of a GPU.
+// onGPU is the same for NICs that reach GPU memory.
 func (r *route) onGPU(t *testing.T) []string {
 	t.Helper()
 	env := onGPU(t)

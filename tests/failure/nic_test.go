@@ -13,8 +13,8 @@ import (
 // nicPEs are on two hosts.
 const nicPEs = 4
 
-// dies starts a program of tests/c over a network. A NIC breaks with an operation of PE 1; of NICs
-// in a row each PE has every fourth, so that this one is its second, if it has several.
+// dies starts a program of tests/c over a network. A NIC breaks at an operation of PE 1. Each PE
+// has every fourth NIC, so this is its second if it has several.
 func dies(t *testing.T, n stub.Network, nic, operation int, argv ...string) *job {
 	t.Helper()
 	build := need.Build(t)
@@ -23,8 +23,8 @@ func dies(t *testing.T, n stub.Network, nic, operation int, argv ...string) *job
 	return start(t, n.Env(stub.Build(t)), filepath.Join(build, "bin", "shmemrun"), args...)
 }
 
-// TestNICDies has one of the four NICs of a PE break at work: programs end well with right results,
-// over the remaining NICs, and PEs report the loss.
+// TestNICDies breaks one of the four NICs of a PE during the job: programs end normally with
+// correct results, over the remaining NICs, and PEs report the loss.
 func TestNICDies(t *testing.T) {
 	const second = nicPEs + 1
 	lost := regexp.MustCompile(`PE \d: fabric: NIC \S+ does not reach PE \d at its NIC \S+ any more`)
@@ -52,7 +52,7 @@ func TestNICDies(t *testing.T) {
 	}
 }
 
-// TestOnlyNICDies has the only NIC of a PE break: the job ends, and says why.
+// TestOnlyNICDies breaks the only NIC of a PE: the job ends, and reports the reason.
 func TestOnlyNICDies(t *testing.T) {
 	why := regexp.MustCompile(`shmem: PE \d: .*(Internal queue pair error|Bad queue pair|libfabric error 5)`)
 	for _, n := range stub.Networks(true) {

@@ -24,7 +24,7 @@ func startPhases(t *testing.T, env []string, pes string, options []string, more 
 	return p
 }
 
-// goOn lets the PEs that wait for a file go on.
+// goOn lets the PEs that wait for a file continue.
 func (p *phases) goOn(file string) {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.folder, file), nil, 0o666); err != nil {
@@ -71,8 +71,8 @@ func standsInInit(t *testing.T, pid int) {
 	t.Fatalf("process %d does not load the core", pid)
 }
 
-// TestAskedAlways has the signal USR2 come before init, in it, in finalize and after it: the
-// PEs report or do nothing.
+// TestAskedAlways sends the signal USR2 before init, during init, during finalize and after it: the
+// PEs report or ignore it.
 func TestAskedAlways(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -128,7 +128,7 @@ func TestFaultInInit(t *testing.T) {
 }
 
 // TestFinalizeAfterLoss: PE 0 is in finalize after the loss of PE 2 and waits for PE 1. It reports
-// after SHMEM_TIMEOUT and when it is asked.
+// after SHMEM_TIMEOUT and on the signal.
 func TestFinalizeAfterLoss(t *testing.T) {
 	const report = `shmem: PE 0: shmem_finalize has waited \d+ s: for the PEs that are alive to finalize; PE 2 .*\(the wait goes on\)`
 	for _, c := range []struct {

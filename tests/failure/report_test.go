@@ -56,8 +56,8 @@ func descendants(t *testing.T, below int, name string, n int) []int {
 	return nil
 }
 
-// TestStopped stops one PE of eight: the reports of the waiting PEs name the one that does not go
-// on, and the job ends well when it does.
+// TestStopped stops one PE of eight: the reports of the waiting PEs name it, and the job ends
+// normally when it continues.
 func TestStopped(t *testing.T) {
 	shmemrun, program := compile(t, "stand")
 	for _, c := range []struct {
@@ -133,7 +133,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestAsked asks for reports by the signal USR2. It repeats the signal until they come: a PE that
+// TestAsked requests reports by the signal USR2. It repeats the signal until they arrive: a PE that
 // does not wait yet has nothing to report.
 func TestAsked(t *testing.T) {
 	shmemrun, program := compile(t, "stand")

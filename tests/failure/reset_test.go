@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestReset has each PE reset its GPU before it finalizes. The job ends well and each PE reports
-// the reset, once; a later use of the GPU gets the reason why it fails.
+// In TestReset each PE resets its GPU before it finalizes. The job ends normally and each PE
+// reports the reset, once; a later use of the GPU fails with the reason.
 func TestReset(t *testing.T) {
 	shmemrun, program := compile(t, "reset")
 	const text = `the program has reset GPU 0 \(cudaDeviceReset\) while the job used it \(call it before shmem_init or after shmem_finalize\)`

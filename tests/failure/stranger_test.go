@@ -19,7 +19,7 @@ import (
 func TestStranger(t *testing.T) {
 	shmemrun, program := compile(t, "stand")
 	file := filepath.Join(t.TempDir(), "go")
-	// PE 0 waits for the others with its socket open, until the file is there.
+	// PE 0 waits for the others with its socket open, until the file exists.
 	j := start(t, nil, shmemrun, "-n", "3", "sh", "-c",
 		`[ $SHMEM_LAUNCHER_PE = 2 ] && while ! [ -e "$1" ]; do sleep 0.02; done; exec "$0" nothing -1 "$1"`, program, file)
 	t.Cleanup(func() {
@@ -42,7 +42,7 @@ func TestStranger(t *testing.T) {
 		}
 		conns = append(conns, fd)
 		if err := unix.Connect(fd, &unix.SockaddrUnix{Name: "@" + name}); err != nil {
-			if err == unix.EAGAIN { // the queue is for as many as there are PEs
+			if err == unix.EAGAIN { // the queue has one place for each PE
 				break
 			}
 			t.Fatal(err)
@@ -101,8 +101,8 @@ func isFirst(pid int) bool {
 	return strings.Contains(string(env), "\x00SHMEM_LAUNCHER_PE=0\x00")
 }
 
-// sockets is the table of the namespace that a process is in. /proc/net would be that
-// of this process's first thread.
+// sockets is the table of the namespace that a process is in. /proc/net would show the namespace of
+// this process's first thread.
 func sockets(t *testing.T, pid int) string {
 	t.Helper()
 	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/unix", pid))

@@ -15,7 +15,7 @@ import (
 var goOn = []string{"SHMEM_ON_FAILURE=return"}
 
 // TestSurvive kills one PE of a job, on one node and over a network. The others notice within
-// seconds, from whatever call they are in, and go on among themselves.
+// seconds, in whatever call they are, and continue among themselves.
 func TestSurvive(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestSettingDiffers: all PEs of one job act by one setting.
+// TestSettingDiffers: all PEs of one job follow one setting.
 func TestSettingDiffers(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
 	j := start(t, nil, shmemrun, "-n", "2", "sh", "-c", `[ $SHMEM_LAUNCHER_PE = 1 ] && export SHMEM_ON_FAILURE=return; exec "$0" 0 kill`, program)
@@ -76,7 +76,7 @@ func TestSettingDiffers(t *testing.T) {
 	}
 }
 
-// TestOrphans ends shmemrun first, and then a PE: the others see by its process, or only by the
+// TestOrphans ends shmemrun first, and then a PE: the others notice by its process, or only by the
 // network, that it is gone. A shell hides shmemrun's end from the PEs.
 func TestOrphans(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
@@ -92,7 +92,7 @@ func TestOrphans(t *testing.T) {
 		{name: "node", way: "kill", env: goOn, say: " passed, 0 failed", count: 3},
 		{name: "hosts", way: "kill", env: goOn, options: list(tcp, []string{"--hosts", "2"}), say: " passed, 0 failed", count: 3},
 		{name: "default", way: "kill", say: "PE 2 ended (its process,", count: 1},
-		// No PE sees another one's process. The first of a namespace cannot kill itself.
+		// No PE sees another one's process. The first process of a namespace cannot kill itself.
 		{name: "network", way: "exit", env: goOn, wrapper: "unshare --pid --fork ", options: list(tcp, []string{"--hosts", "4"}), say: " passed, 0 failed", count: 3},
 	} {
 		for _, r := range networks(t, c.options, c.name == "network") {

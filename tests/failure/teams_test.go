@@ -9,10 +9,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// seeds is how often each way runs; -seeds=40 is for make test-full.
+// seeds is the number of runs of each kind; -seeds=40 is for make test-full.
 var seeds = flag.Uint64("seeds", 1, "seeds of each way to die")
 
-// TestTeams has PEs die one after another, outside calls, in collective calls, and while the
+// TestTeams kills PEs one after another, outside calls, in collective calls, and while the
 // survivors agree on their team. Each time the survivors make a team, the same on each, and all
 // collective calls work in it.
 func TestTeams(t *testing.T) {

@@ -71,7 +71,7 @@ int main(int argc, char **argv)
             pid_t child = fork();
             if (child != 0) {
                 waitpid(child, NULL, 0);
-                _exit(0); /* stdio's buffer is lost here, so what comes is the child's */
+                _exit(0); /* stdio's buffer is lost here, so any output is the child's */
             }
         } else if (strcmp(where, "thread") == 0) {
             pthread_create(&thread, NULL, end_job, NULL);

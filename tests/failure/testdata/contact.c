@@ -1,11 +1,11 @@
 /*
- * contact.c: PE 0 writes to a PE that it has never met, and that is stopped.
+ * contact.c: PE 0 writes to a stopped PE that it has never communicated with.
  *
- * Arguments: that PE, and two files. When the first exists the PE stops itself: the test makes it
- * when all PEs are through the barrier, whose messages must not stop with the PE. When the second
- * exists PE 0 puts to it. If the PE is lost PE 0 gets an error; else the bytes arrive. After that
- * PE 0 writes to all others. Of eight PEs, each on a host, PE 0 and PE 5 have sent each other
- * nothing in barriers.
+ * Arguments: that PE, and two files. When the first exists the PE stops itself: the test makes the
+ * file when all PEs have passed the barrier, whose messages must not stop with the PE. When the
+ * second exists PE 0 puts to the PE. If the PE is lost PE 0 gets an error; else the bytes arrive.
+ * After that PE 0 writes to all others. Of eight PEs, each on a host, PE 0 and PE 5 have sent each
+ * other nothing in barriers.
  */
 #include <shmem.h>
 #include <shmemx.h>

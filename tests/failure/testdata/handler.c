@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     struct itimerval once = {.it_value.tv_usec = argc == 3 ? atoi(argv[2]) : 1};
     if (setitimer(ITIMER_REAL, &once, NULL) != 0)
         abort();
-    /* As many bytes as are sent with the signal, in Go: smaller and larger puts go by C. */
+    /* As many bytes as Go sends together with the signal: C serves smaller and larger puts. */
     for (;;)
         shmem_putmem_signal_nbi(data, data + (1 << 20), 3000, &sent, 1, SHMEM_SIGNAL_ADD, right);
 }

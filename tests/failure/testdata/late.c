@@ -1,9 +1,9 @@
 /*
- * late.c: one PE leaves a barrier out, and does something else.
+ * late.c: one PE skips a barrier, and does something else.
  *
  * The first argument is its behaviour: compute (in no call), wait (in shmem_long_wait_until),
  * finalize, exit (by exit(0)), return (from main), fail (by exit(3)) or gone (by _exit(0)). The
- * second is the PE; the third a file: when it exists the PE goes on where it can. Where LATE_UID
+ * second is the PE; the third a file: when it exists the PE continues where it can. Where LATE_UID
  * names a file, the PEs start without a launcher by the unique id in it, as LATE_PE of LATE_NPES.
  */
 #include <pthread.h>

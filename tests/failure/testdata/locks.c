@@ -1,6 +1,6 @@
 /*
- * locks.c: PEs die that hold locks, wait for them, or are their homes, and the others go on to use
- * them.
+ * locks.c: PEs that hold locks, wait for them, or are their homes die, and the others continue to
+ * use the locks.
  *
  * The arguments: the way, seed, and the PEs that die.
  *   holder  the first of them has the lock, and all others wait for it
@@ -109,8 +109,8 @@ static void meet(int survivors)
         ;
 }
 
-/* Acts as PEs that were in the queue behind this one when another was lost, and report so only
- * now: the lower half of a lock names the next PE (capi/front/lock.c). */
+/* Acts like PEs that were in the queue behind this one when another was lost, and that only now
+ * report this: the lower half of a lock names the next PE (capi/front/lock.c). */
 static void tell_late(void)
 {
     for (int i = 0; i < LOCKS; i++)

@@ -4,7 +4,7 @@
  *
  *     neighbour BEGIN END
  *
- * The PEs call shmem_init when the file BEGIN exists, and end when END does. Each prints a line
+ * The PEs call shmem_init when the file BEGIN exists, and end when END does. Each PE prints a line
  * when it has refused an operation of a stranger.
  */
 #include <shmem.h>

@@ -1,5 +1,5 @@
 /*
- * phases.c: PEs that wait in each phase of their life for a file.
+ * phases.c: PEs that wait for a file in each phase of their life.
  *
  * The argument is a folder. Every PE waits for the file "before" in it, then calls shmem_init,
  * which PE 1 calls only when the file "init" exists, then shmem_finalize, which PE 1 calls when

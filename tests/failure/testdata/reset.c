@@ -1,8 +1,8 @@
 /*
  * reset.c: a program that resets its GPU before it finalizes, as cudaDeviceReset does.
  *
- * end: then it finalizes. again: then it begins a job once more. used: it uses the GPU once
- * more before it finalizes, which makes its context anew. inside: then it goes on to use the heap.
+ * end: then it finalizes. again: then it begins a job once more. used: it uses the GPU once more
+ * before it finalizes, which makes a new context. inside: then it continues to use the heap.
  */
 #include <dlfcn.h>
 #include <shmem.h>
@@ -32,7 +32,7 @@ static void work(long *words, long *sum, long *got, long round)
     shmem_barrier_all();
 }
 
-/* A call of the driver, which is the fake one. */
+/* A call of the fake driver. */
 static int (*driver(const char *name))()
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);

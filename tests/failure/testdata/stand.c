@@ -1,9 +1,9 @@
 /*
- * stand.c: PEs that wait, and one that does not do its part.
+ * stand.c: PEs that wait for one that does not act.
  *
- * The first argument is the wait: barrier, get, wait, reach or nothing. The second is the PE that
- * they wait for, which prints its process number and does its part when the file of the third
- * argument exists. With a fourth, the program has a handler of its own for USR2.
+ * The first argument is the wait: barrier, get, wait, reach or nothing. The second is the awaited
+ * PE, which prints its process number and acts when the file of the third argument exists. With a
+ * fourth, the program has its own handler for USR2.
  *
  * reach: PE 0 writes and reads the memory of that PE as soon as there is a file with .stopped
  * behind its name, reports that it has, and then needs that PE's processor.

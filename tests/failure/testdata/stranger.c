@@ -5,10 +5,10 @@
  *     stranger PROVIDER ENDPOINTS END HOST PORT...
  *
  * Each round opens ENDPOINTS endpoints, posts each kind with each length from each of them to each
- * port, and closes them with some operations under way. Ports that do not listen yet refuse the
- * connection; the next round tries them again. Each round ends with a line, and one more says when
- * each kind has been posted. When the file END exists, the process prints one line for each kind
- * and ends.
+ * port, and closes them with some operations in flight. Ports that do not listen yet refuse the
+ * connection; the next round tries them again. Each round prints a line, and one more line appears
+ * when each kind has been posted. When the file END exists, the process prints one line for each
+ * kind and ends.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -171,7 +171,7 @@ static ssize_t post(struct fid_ep *ep, fi_addr_t to, size_t n, struct operation 
     return -FI_EINVAL;
 }
 
-/* Posts as soon as there is room, or gives up: the peer may accept no more, or not be there. */
+/* Posts as soon as there is room, or gives up: the peer may accept no more, or not exist. */
 static int posted(struct fid_ep *ep, fi_addr_t to, size_t n, struct operation *o, double patience)
 {
     for (const double stop = now() + patience; now() < stop;) {

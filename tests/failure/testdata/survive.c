@@ -1,10 +1,10 @@
 /*
- * survive.c: one PE is killed, and the others go on among themselves.
+ * survive.c: one PE is killed, and the others continue among themselves.
  *
- * Each survivor is in a call that needs the victim when it dies, another one for each PE: the first
- * argument modulo the number of ways selects it. Then all ask the victim for everything, and at
- * last do without it. The arguments: the victim, the way to end: kill, exit or segv, and optionally
- * a file for which the victim waits before.
+ * When the victim dies each survivor is in a call that needs it, a different call on each PE: the
+ * first argument modulo the number of calls selects it. Then all try every call on the victim, and
+ * finally work without it. The arguments: the victim; kill, exit or segv for how it ends; and
+ * optionally a file for which the victim waits first.
  */
 #define SHMEM_ALLOW_DEPRECATED
 #include <pthread.h>
@@ -156,7 +156,7 @@ static void ask_the_dead(void)
     lost("shmem_malloc");
 }
 
-/* All survivors meet, by the calls that they have left. */
+/* All survivors synchronize, with the calls that still work. */
 static long meetings;
 
 static void gather(void)
@@ -214,7 +214,7 @@ static void go_on(void)
     }
 }
 
-/* Active sets: one with the victim fails, and one without goes on. */
+/* Active sets: one with the victim fails, and one without it works. */
 static void work_in_set(int first, int size)
 {
     int start = me > 0 && victim > 0;
@@ -311,7 +311,7 @@ int main(int argc, char **argv)
     go_on();
     work_in_team(me < victim ? below : above, first, size);
     work_in_set(first, size);
-    /* Without a launcher a PE that is done ends, and is lost to the others. */
+    /* Without a launcher a PE that has finished ends, and is lost to the others. */
     gather();
     shmem_finalize();
     printf("survive: %d passed, %d failed\n", passed, failed);

@@ -164,7 +164,7 @@ int main(int argc, char **argv)
         int victim = atoi(argv[i]);
         random_state = strtoull(argv[2], NULL, 10) * 1000 + (uint64_t)i;
         uint64_t delay = strcmp(way, "working") == 0 ? chance(3000) : chance(400);
-        /* The victim may have passed the last sync, and died, before it has told the others. */
+        /* The victim may have passed the last sync, and died, before it has informed the others. */
         CHECK(work(next, 2) || (me != victim && shmemx_last_error() == SHMEMX_ERROR_PE_LOST &&
                                 shmemx_last_error_pe() == victim),
               "team of %d: %s", shmem_team_n_pes(next), shmemx_last_error_text());
@@ -202,7 +202,7 @@ int main(int argc, char **argv)
         CHECK(work(next, 5), "team of survivors: %s", shmemx_last_error_text());
         divide(next);
     }
-    /* All have come, and each has its results. */
+    /* All PEs have arrived, and each has its results. */
     CHECK(shmem_team_sync(next) == 0, "the last sync");
     for (int i = 0; i < made; i++)
         for (int pe = 0; pe < n; pe++)
