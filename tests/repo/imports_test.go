@@ -9,12 +9,12 @@ import (
 
 const module = "libshmem"
 
-// graph says what each package of the module may import of the module, tests
-// left out. A name that ends in /... stands for a package and those below it.
-// A package without a row fails, so a new one brings its own line and reason.
+// graph lists the packages of the module that each package may import, except in tests.
+// A name that ends in /... stands for a package and those below it. A package without a row
+// fails, so a new one needs its own row and reason.
 //
-//	package: what it may import
-//	    # why nothing else
+//	package: allowed imports
+//	    # why no others
 const graph = `
 .:
     # has what every part shares, so it imports nothing
@@ -272,7 +272,7 @@ tests/...: capi/spec runtime/config tests/cc tests/need
     # see the library from outside, as a user does
 `
 
-// parse gives what the rows of a graph allow, and the reason of each.
+// parse returns the imports that the rows of a graph allow, and the reason of each.
 func parse(t *testing.T, graph string) (allowed map[string][]string, reason map[string]string) {
 	t.Helper()
 	allowed, reason = map[string][]string{}, map[string]string{}
@@ -353,9 +353,9 @@ func TestImportGraph(t *testing.T) {
 	}
 }
 
-// TestGraphIsAcyclic holds the rows themselves to one direction, fabric and
-// the proxy's queue included: a row is a permission, and two that permit each
-// other would be a mistake even before a package uses both.
+// TestGraphIsAcyclic checks that the rows themselves have one direction, including fabric and the
+// proxy's queue: a row is a permission, and two packages that may import each other would be a
+// mistake even before one uses both permissions.
 func TestGraphIsAcyclic(t *testing.T) {
 	allowed, _ := parse(t, graph)
 	const (
@@ -387,7 +387,7 @@ func TestGraphIsAcyclic(t *testing.T) {
 	}
 }
 
-// cgo is allowed in these packages: each is the one door to something foreign.
+// cgo is allowed in these packages: each is the only one that uses its foreign API.
 var cgo = map[string]string{
 	"bench/ring":                          "producers and the reference consumer that Go is held against",
 	"capi/core":                           "the C function table that the front gets",

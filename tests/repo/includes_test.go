@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// includes says whose headers the C of a folder may include besides its own, as graph does
-// for Go.
+// includes lists the folders whose headers the C of a folder may include besides its own, as graph
+// does for Go.
 const includes = `
 abi:
     # what C and Go share lies below all that share it
@@ -39,7 +39,7 @@ var (
 	searched    = regexp.MustCompile(`-I\$\{SRCDIR\}/?([\w./]*)`)
 )
 
-// TestIncludes holds C to the same directions as Go.
+// TestIncludes checks the same directions for C as for Go.
 func TestIncludes(t *testing.T) {
 	allowed, reason := parse(t, includes)
 	tree := files(t)
@@ -58,7 +58,7 @@ func TestIncludes(t *testing.T) {
 		if !ok || strings.Contains(f.path, "testdata/") || !strings.Contains(".c.h.cu.cuh.go", path.Ext(f.path)) {
 			continue
 		}
-		// As the Makefile and the packages' own flags have it.
+		// The include paths of the Makefile and of the packages' own flags.
 		where := append([]string{folder, "include", "device", "abi"}, search[folder]...)
 	next:
 		for _, m := range includeLine.FindAllSubmatch(f.data, -1) {
@@ -83,7 +83,7 @@ func TestIncludes(t *testing.T) {
 				}
 				continue next
 			}
-			// cgo makes one; and a preamble may name what lies in a system's folders.
+			// cgo makes one header; and a preamble may name headers in a system's folders.
 			if name != "_cgo_export.h" && path.Ext(f.path) != ".go" {
 				t.Errorf("%s: include %q: no folder that is searched has it", f.path, name)
 			}

@@ -9,7 +9,7 @@ import (
 	"libshmem/abi/table"
 )
 
-// What defines a layout or a number in C, and in Go.
+// The definitions of a layout or a number in C, and in Go.
 var (
 	cLayout = regexp.MustCompile(`\b(?:struct|enum)\s+shmemi_(\w+)\s*\{`)
 	cDefine = regexp.MustCompile(`#\s*define\s+SHMEMI_(\w+)`)

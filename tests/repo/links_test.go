@@ -58,7 +58,7 @@ func TestNamedFiles(t *testing.T) {
 	}
 }
 
-// TestIndex holds docs/README.md to be complete: each page of docs has a line, and those of
+// TestIndex checks that docs/README.md is complete: each page of docs has a line, and those of
 // docs/decisions have theirs in the README.md of that folder.
 func TestIndex(t *testing.T) {
 	tree := newTree(files(t))
@@ -82,8 +82,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestColumns holds lines of pages to 100 columns, but for tables, code and single links. The pages of
-// bench/results are of benchmarks that ran before.
+// TestColumns limits lines of pages to 100 columns, except tables, code and single links. The pages
+// of bench/results are written by benchmarks.
 func TestColumns(t *testing.T) {
 	for _, page := range newTree(files(t)).pages {
 		if strings.HasPrefix(page.path, "bench/results/") {

@@ -14,17 +14,17 @@ import (
 	"libshmem/abi/table"
 )
 
-// ownNumbers are constants that share their name with a number of the table and mean something
-// else, by name or by file and name, and what they are.
+// ownNumbers are constants that share their name with a number of the table but mean something
+// else, by name or by file and name, with their meaning.
 var ownNumbers = map[string]string{
 	"page":                              "memory has pages where the table says nothing, too",
 	"runtime/shmerr/status.go NoMemory": "a status that programs see",
 	"examples/reshard/symmetric.c CACHE_LINE": "a program of a user's, which has no header of abi",
 }
 
-// TestNumbersStandOnce finds constants that are written by hand under the name that a number
-// of the table has, in Go also under its name in Go, in whatever spelling. One word may be a name
-// of much else: then they have the same value, too.
+// TestNumbersStandOnce finds hand-written constants with the name of a number of the table, in Go
+// also with its name in Go, in any spelling. A name of a single word may mean many things: such a
+// constant counts only if it has the same value, too.
 func TestNumbersStandOnce(t *testing.T) {
 	inC, inGo := numbers{}, numbers{}
 	add := func(name string, value int) {

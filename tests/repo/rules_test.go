@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// environment lists the packages that may call these functions of package os. Elsewhere a
-// setting would escape the table: no documentation, no check of its value, no warning about a
-// misspelt name.
+// environment lists the packages that may call these functions of package os. Elsewhere a setting
+// would bypass the table: no documentation, no check of its value, no warning about a misspelt
+// name.
 var environment = map[string]map[string]string{
 	"Getenv":    {},
 	"LookupEnv": {},
@@ -79,10 +79,10 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// lines is the most lines that a hand-written file may have.
+// lines is the maximum number of lines of a hand-written file.
 const lines = 500
 
-// long are the files that are longer, with the reason.
+// long lists the files that are longer, with the reason.
 var long = map[string]string{
 	"bench/oshm_micro.c": "one program, so that the same file builds against any OpenSHMEM",
 }
@@ -133,7 +133,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// TestDecisions holds the records to one form, so that each can be weighed.
+// TestDecisions checks that all records have the same form.
 func TestDecisions(t *testing.T) {
 	name := regexp.MustCompile(`^docs/decisions/(\d{4})-[a-z0-9-]+\.md$`)
 	seen := map[string]string{}

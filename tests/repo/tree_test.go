@@ -32,7 +32,7 @@ func firstLine(b []byte) []byte {
 	return line
 }
 
-// files are all files of the project but what is built, and not git's own.
+// files are all files of the project, without build outputs and git's own.
 func files(t *testing.T) []file {
 	t.Helper()
 	var all []file

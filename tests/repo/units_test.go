@@ -18,11 +18,11 @@ var (
 	cDeclared = regexp.MustCompile(`(?m)^[A-Za-z_][^;{}]*;`)
 )
 
-// TestUnitsHaveOrder holds that no unit of capi/front, which is a file of C and the header of the
-// same name, needs itself by way of others. So each can be read and tested above those that it
-// needs, and what a change can reach is what lies above it. A unit needs another one when it
-// includes that one's header, or names a function or a variable that the other one defines,
-// whichever header declares that.
+// TestUnitsHaveOrder checks that no unit of capi/front, which is a C file and the header of the
+// same name, needs itself through others. So each unit can be read and tested above those that it
+// needs, and a change affects only the units above it. A unit needs another one when it includes
+// that one's header, or names a function or a variable that the other one defines, in whatever
+// header it is declared.
 func TestUnitsHaveOrder(t *testing.T) {
 	type unit struct{ includes, names, defines map[string]bool }
 	units := map[string]*unit{}

@@ -132,7 +132,7 @@ func parseRetired(entry string) retired {
 // public are the beginnings of names that programs know.
 var public = regexp.MustCompile(`^_*(p?n?v?shmemx?_|p?n?v?SHMEMX?_)`)
 
-// private are what names begin with that the project adds to all of a kind, and endings of files.
+// private are prefixes that the project gives to all names of a kind, and endings of files.
 var (
 	private = regexp.MustCompile(`^(_+|(nv)?shmemi_|(NV)?SHMEMI_)`)
 	endings = regexp.MustCompile(`(_test|_unsafe|_linux|_cgo|_amd64|_arm64|_other)+$`)
@@ -170,7 +170,8 @@ func (r retired) refuses(n name) bool {
 	return slices.Equal(has, r.parts)
 }
 
-// parts takes a name apart into words in lower case: at capitals, and at what is no letter or digit.
+// parts splits a name into words in lower case: at capitals, and at characters that are no letter
+// or digit.
 func parts(text string) (all []string) {
 	letters := []rune(text)
 	begin := true
