@@ -14,10 +14,10 @@ import (
 	"libshmem/queue/queuetest"
 )
 
-// codecSource is a C program made of the table. A line of its input is a code, the ring's position,
-// the values of the operation's fields and six words; its output is the slots that a push of the
-// fields stored, and the values of the getters for the words. A line that begins with 99 asks for
-// the layout.
+// codecSource is a C program made from the table. A line of its input is a code, the ring's
+// position, the values of the operation's fields and six words; its output is the slots that a push
+// of the fields stored, and the values of the getters for the words. A line that begins with 99
+// asks for the layout.
 func codecSource() string {
 	var b strings.Builder
 	b.WriteString(`#include "memory_layout.h"
@@ -77,7 +77,7 @@ static void layout(void)
 	return b.String()
 }
 
-// ask gives the program its lines and returns the numbers of each line of output.
+// ask sends the lines to the program and returns the numbers of each line of output.
 func ask(t *testing.T, lines [][]uint64) [][]uint64 {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "codec.c")
@@ -132,8 +132,8 @@ func values(f table.Field, salt int) []uint64 {
 	return []uint64{0, all, 1, all>>1 + 1, all >> 1, 0x9e3779b97f4a7c15 * uint64(salt+1) >> (64 - f.Bits)}
 }
 
-// TestCodec checks that Go reads what C pushes and C reads what Go packs, for every operation and
-// over every turn of a position.
+// TestCodec checks that Go reads the slots that C pushes and C those that Go packs, for every
+// operation and over every wrap of a position.
 func TestCodec(t *testing.T) {
 	var lines [][]uint64
 	var ops []queue.Op

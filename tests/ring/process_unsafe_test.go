@@ -183,9 +183,9 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestKilled kills a process that has taken positions and not stored all: its ring stops there, and
-// reports it; another ring goes on; and producers that wait for room in the first go on when it is
-// stopped.
+// TestKilled kills a process that has reserved positions and not filled all: its ring stops there,
+// and reports it; another ring continues; and producers that wait for room in the first continue
+// when it is stopped.
 func TestKilled(t *testing.T) {
 	const log2 = 8
 	program := compile(t, "process")

@@ -31,7 +31,7 @@ func compileFile(t *testing.T, source string, flags ...string) string {
 	return program
 }
 
-// tsan compiles for ThreadSanitizer, which warns of every fence because it does not see them;
+// tsan compiles for ThreadSanitizer, which does not understand fences and warns about each;
 // memory.h replaces them.
 var tsan = []string{"-fsanitize=thread", "-Wno-tsan", "-DSHMEMI_TSAN"}
 
@@ -61,7 +61,7 @@ func run(t *testing.T, program, args string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// good runs a program that must end well.
+// good runs a program that must succeed.
 func good(t *testing.T, program, args string) string {
 	t.Helper()
 	start := time.Now()
@@ -119,8 +119,8 @@ func TestSeededBugs(t *testing.T) {
 			continue
 		}
 		program := compile(t, "threads", append([]string{fmt.Sprintf("-DSEEDED_BUG=%d", bug)}, tsan...)...)
-		// The scheduler decides which threads meet: on a busy machine one run in many shows
-		// nothing.
+		// The scheduler decides which threads run at the same time: on a busy machine a few runs
+		// notice nothing.
 		var out string
 		var status int
 		reported := false

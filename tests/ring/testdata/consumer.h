@@ -61,7 +61,7 @@ static inline void consumer_met(const struct consumer *c, uint64_t position)
     __atomic_store_n(&line_of(c->ring)->fenced, position, __ATOMIC_RELEASE);
 }
 
-/* Relaxed: a producer that has taken the place over may not have synchronised. */
+/* Relaxed: a producer that has reused the slot may not have synchronised. */
 static inline void consumer_answer(const struct consumer *c, uint64_t i, uint64_t value, int status)
 {
     struct shmemi_reply *reply = shmemi_reply_at(c->ring, (uint32_t)i);

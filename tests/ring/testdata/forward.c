@@ -3,9 +3,9 @@
  * which the other's threads push. Operations from one ring go into the other, until they have made
  * their hops, and both rings are full all the time.
  *
- * HOW threads: consumers pass operations to threads that push. They never wait, so all ends. HOW
- * blocking: a consumer pushes by itself, as the proxy must not do. Then both wait for each other;
- * the program sees that nothing moves and ends with status 3.
+ * HOW threads: consumers pass operations to threads that push. Consumers never wait, so the program
+ * ends. HOW blocking: a consumer pushes itself, as the proxy must not do. Then both wait for each
+ * other; the program sees that nothing moves and ends with status 3.
  */
 #include "consumer.h"
 
@@ -27,7 +27,7 @@ static struct shmemi_ring ring[2];
 static uint64_t operations, hops;
 static int mine, blocking;
 
-/* The operations that the consumer has passed on: never full, for it has a place for all. */
+/* The operations that the consumer has passed on: never full, because it has room for all. */
 static uint64_t *handed;
 static uint64_t n_handed, n_fetched;
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;

@@ -2,9 +2,9 @@
  * process.c FILE LOG2_SLOTS RINGS RING WHAT COUNT THREADS: producers of rings
  * that lie in a file, one after the other. The consumer is the Go of
  * ring_unsafe_test.go. WHAT:
- *   push   each thread pushes COUNT operations of one to three slots, and quiets
- *   die    takes positions for COUNT puts, stores the first and the third, says
- *          so and waits to be killed
+ *   push each thread pushes COUNT operations of one to three slots, and quiets die takes positions
+ *   for COUNT puts, stores the first and the third, reports
+ *          this and waits to be killed
  *   wait   each thread pushes until the ring is stopped
  */
 #include "consumer.h"

@@ -1,7 +1,7 @@
 /*
- * rate.c PRODUCERS LOG2_SLOTS MILLIONS BURST: how fast host threads push into
- * one consumer that decodes each operation and adds its fields, in operations
- * of one slot. BURST 1 is a push each.
+ * rate.c PRODUCERS LOG2_SLOTS MILLIONS BURST: the rate at which host threads push into one consumer
+ * that decodes each operation and adds its fields, in operations of one slot. BURST 1 is a push
+ * each.
  */
 #include "consumer.h"
 

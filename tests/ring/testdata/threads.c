@@ -3,7 +3,7 @@
  * each ring.
  *
  * Each operation names a place that its producer wrote just before, and the consumer reads it
- * there. The producer writes the same place anew as soon as the room that it got shows that the
+ * there. The producer overwrites the same place as soon as the room that it got shows that the
  * consumer has read it. So both orders are needed at every operation, and ThreadSanitizer or the
  * values show a missing one. WHAT is puts, or mixed for every kind of operation.
  *
@@ -218,7 +218,7 @@ static void quiet(struct producer *p, uint32_t ring)
 
 static void fence(struct producer *p, uint32_t ring)
 {
-    /* The only ring's fence does not wait until the proxy has met it. */
+    /* The fence of a single ring does not wait until the proxy has reached it. */
     if (n_rings > 1)
         direct[p->number] = p->sent[ring];
     if (shmemi_ring_fence(rings, n_rings, ring, n_rings > 1 ? p->number : NOBODY) != 0)
@@ -350,8 +350,8 @@ int main(int argc, char **argv)
     log2_slots = (uint32_t)atoi(argv[3]);
     rounds = (uint64_t)atoll(argv[4]);
     mixed = strcmp(argv[5], "mixed") == 0;
-    /* No more places than the window: the first place that is written anew is one whose slots
-     * the room of the last push has freed. Mixed operations have one slot or more. */
+    /* No more places than the window: the first place that is overwritten is one whose slots the
+     * room of the last push has freed. Mixed operations have one slot or more. */
     uint32_t puts = (1u << log2_slots) / SHMEMI_SLOTS_PUT;
     largest = puts < BURST ? puts : BURST;
     window = mixed ? (1u << log2_slots) + largest : puts + 1;

@@ -43,7 +43,7 @@ static void push_and_read(const struct shmemi_ring *r, struct consumer *c, uint6
     }
 }
 
-/* A fence among several rings waits until it was met, and for the other ring. */
+/* A fence among several rings waits until the proxy has reached it, and for the other ring. */
 static void fences(const struct shmemi_ring *r, uint64_t start)
 {
     struct shmemi_ring rings[2] = {*r, ring_new(2, start)};
@@ -108,7 +108,7 @@ static void replies(const struct shmemi_ring *r, const struct consumer *c)
         FAIL("an answer came from nowhere");
 }
 
-/* A producer that waits for room goes on when the ring is stopped. */
+/* A producer that waits for room continues when the ring is stopped. */
 static void stopped(uint32_t log2_slots)
 {
     struct shmemi_ring r = ring_new(log2_slots, 0);
