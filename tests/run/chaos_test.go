@@ -75,7 +75,7 @@ func TestMissingFence(t *testing.T) {
 	t.Logf("%d runs without chaos passed; with it %d of %d seeds missed the fence", *runs, caught.Load(), *runs)
 }
 
-// TestChaosBarrier has PEs of four hosts that learn of each other's arrival from a third one.
+// In TestChaosBarrier the PEs of four hosts are informed of each other's arrival by a third PE.
 func TestChaosBarrier(t *testing.T) {
 	build := need.Build(t)
 	for seed := 1; seed <= 5; seed++ {
@@ -89,7 +89,7 @@ func TestChaosBarrier(t *testing.T) {
 	}
 }
 
-// TestDroppedPeer has chaos kill a PE: the job ends and names it.
+// In TestDroppedPeer chaos kills a PE: the job ends and names it.
 func TestDroppedPeer(t *testing.T) {
 	build := need.Build(t)
 	cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "3", "-x", "SHMEM_PROVIDER=tcp", "--timeout", "100",

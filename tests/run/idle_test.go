@@ -14,13 +14,13 @@ import (
 
 // TestIdle: a PE that sleeps in its own code, and one that is blocked in a barrier, take less than
 // 1 % of a processor over TCP, also behind 64 MB of puts, and over NICs of the stub whose
-// descriptor stays readable. Without a descriptor a PE polls every 0.5 ms. The test measures the
-// processor's time and not a duration, but other work on the machine adds to it, too, so it takes
-// the best of a few counts.
+// descriptor stays readable. Without a descriptor a PE polls every 0.5 ms. The test measures
+// processor time and not a duration, but other work on the machine increases that, too, so the best
+// of a few counts is used.
 func TestIdle(t *testing.T) {
 	const most, byTime, tries = 1.0, 50.0, 5
-	// Over these a thread sleeps until the provider's descriptor reports an event. With -whole the
-	// figures of all other networks are printed.
+	// On these networks a thread sleeps until the provider's descriptor reports an event. With
+	// -whole the figures of all other networks are printed.
 	networks := []idling{{"default", nil, most}, {"tcp;ofi_rxm", []string{"SHMEM_PROVIDER=tcp;ofi_rxm"}, most}}
 	here := machine{build: need.Build(t)}
 	program := cc.Program(t, here.build, "../../bench/idle.c")

@@ -7,6 +7,6 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestMain keeps the driver and the NIC that are played: dozens of jobs take them, and
-// to compile them takes as long as such a job.
+// TestMain compiles the fake driver and the fake NIC once: dozens of jobs use them, and compiling
+// them takes as long as such a job.
 func TestMain(m *testing.M) { os.Exit(need.Keep(m)) }

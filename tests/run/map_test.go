@@ -63,7 +63,7 @@ func hostWays(text string) []string {
 	return all
 }
 
-// TestMap has jobs print the routes between their PEs, and puts take those routes.
+// TestMap checks that puts take the routes that jobs print between their PEs.
 func TestMap(t *testing.T) {
 	build := need.Build(t)
 	program := cc.Program(t, build, "testdata/ways.c")
@@ -76,8 +76,8 @@ func TestMap(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name, args string
-		each       string // shell text by the number of the PE
-		gpu        string // settings of the driver
+		each       string // shell script for each number of a PE
+		gpu        string // settings of the fake driver
 		env        []string
 		golden     string // "": the name
 	}{

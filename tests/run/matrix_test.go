@@ -13,8 +13,7 @@ type configuration struct {
 	name string
 	// args go to shmemrun.
 	args []string
-	// build is the directory below the build directory that holds bin and
-	// tests: "" or a sanitizer's.
+	// build is the directory below the build directory with bin and tests: "" or a sanitizer's.
 	build string
 	// namespaces: it makes network namespaces.
 	namespaces bool
@@ -55,10 +54,10 @@ var configurations = []configuration{
 	{name: "hosts-19", args: on("19", append(onTCP, "--hosts", "19")...), many: true},
 	// Rings, and their operations, spread over two proxy threads.
 	{name: "proxies-2", args: on("4", append(onTCP, "--hosts", "2", "-x", "SHMEM_PROXY_THREADS=2")...)},
-	// All PEs by a network with chaos.
+	// All PEs over a network with chaos.
 	{name: "chaos-3", args: on("3", append(onTCP, "--chaos", "7,delay=300us")...)},
 	{name: "netns-2", args: on("2", "--hosts", "2", "--host-netns"), namespaces: true},
-	// All PEs by two networks at once.
+	// All PEs over two networks at once.
 	{name: "links-3", args: on("3", "--hosts", "3", "--host-netns", "--links", "2", "-x", "SHMEM_NIC_POLICY=split"), namespaces: true},
 	{name: "gpu-node-3", args: on("3"), gpu: true},
 	{name: "gpu-hosts-4", args: on("4", append(onTCP, "--hosts", "2")...), gpu: true},
@@ -69,8 +68,8 @@ var configurations = []configuration{
 	{name: "tsan-hosts-2", args: on("2", append(onTCP, "--hosts", "2")...), build: "tsan"},
 }
 
-// generatedIn are the configurations of generated programs on each push: each way to a peer, and
-// what a seeded defect wants (tests/seeded). scripts/test builds none with a sanitizer.
+// generatedIn are the configurations of generated programs on each push: each path to a peer, and
+// those that a seeded defect needs (tests/seeded). scripts/test builds none with a sanitizer.
 var generatedIn = []string{
 	"node-1", "node-2", "node-3", "node-8", "node-19", "hosts-2", "hosts-3-1", "chaos-3", "gpu-node-3",
 }
@@ -78,7 +77,8 @@ var generatedIn = []string{
 // fullOnly are configurations, and programs in some, that only make test-full runs.
 var fullOnly = map[string][]string{
 	"": {"tsan-node-2", "tsan-hosts-2", "hosts-19"},
-	// Programs whose paths through a network with chaos other programs of their kind take, too.
+	// Programs whose paths through a network with chaos are covered by other programs of their
+	// kind.
 	"zz_atomics": {"chaos-3"}, // 12 s of a processor
 	"zz_reduce":  {"chaos-3"},
 	"zz_signal":  {"chaos-3"},
@@ -107,7 +107,7 @@ var fullOnly = map[string][]string{
 }
 
 // wholeConfigurations are for -whole: 1 to 8 PEs on one node, on two and on three simulated hosts,
-// and by a network with chaos.
+// and over a network with chaos.
 func wholeConfigurations() []configuration {
 	var out []configuration
 	add := func(kind string, pes int, args ...string) {
@@ -156,7 +156,7 @@ var (
 )
 
 var programs = map[string]program{
-	// Bytes of GPU memory go by other messages.
+	// Bytes of GPU memory use other messages.
 	"counters": {hostOnly: true},
 	// Many rounds of all checks on the node and between two hosts; elsewhere the program's own,
 	// smaller number.
@@ -191,7 +191,7 @@ var programs = map[string]program{
 		only:   []string{"node-2", "hosts-2", "links-3", "gpu-nic-4", "asan-hosts-2"},
 		argsIn: map[string][]string{"hosts-2": to64M, stub.Newest: to64M, stub.Newest + "-nics-4": to64M, "gpu-nic-4": {"1048576", "7"}},
 	},
-	// Where heaps are allocated part by part, on one node and over a network.
+	// Configurations in which heaps are allocated part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
 	// An operation between hosts is cut into parts of 64 MiB.
 	"large": {only: []string{"node-2", "hosts-2", "chaos-3"}, hostOnly: true},
@@ -210,8 +210,8 @@ var programs = map[string]program{
 	// Other names of functions that other programs test everywhere.
 	"deprecated":    {only: []string{"node-1", "node-3", "hosts-4", "gpu-node-3", "asan-node-2"}},
 	"zz_deprecated": {only: []string{"node-1", "node-3", "hosts-2", "gpu-node-3", "asan-node-2"}},
-	// A PE is stopped that another reaches by the network, beside a second one. With a GPU's copies
-	// in between all contexts wait for each other.
+	// The program stops a PE that another reaches over the network, beside a second one. With a
+	// GPU's copies in between all contexts wait for each other.
 	"contexts_apart": {only: []string{"hosts-4", "chaos-3", "links-3"}},
 	// The routes are those of the heap; every kind of them once.
 	"statics": {only: []string{
@@ -223,7 +223,7 @@ var programs = map[string]program{
 	"lent":    {only: []string{"gpu-node-3", "gpu-hosts-4", "gpu-nic-4"}},
 	// The compiler's choice is the same everywhere.
 	"zz_generic": {only: []string{"node-1"}},
-	// Threads of the host store to their neighbours' heaps themselves.
+	// Host threads store to their neighbours' heaps directly.
 	"rings": {hostOnly: true},
 	// The fake GPU runs none of the library's kernels, so no PE may be elsewhere.
 	"stream": {only: []string{"gpu-node-3"}},

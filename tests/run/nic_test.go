@@ -13,9 +13,9 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestNIC has a program whose heap grows, or that lends memory to it, use a NIC that cannot
-// register all of it: the bytes arrive by a remaining route, and the log says which and why. If the
-// user's setting requires a route, it is that one or none.
+// TestNIC runs a program whose heap grows, or that lends memory to the heap, with a NIC that cannot
+// register all of it: the bytes arrive by another route, and the log names it and the reason. If
+// the user's setting requires a route, the job uses that route or fails.
 func TestNIC(t *testing.T) {
 	build := need.Build(t)
 	library, driver := stub.Build(t), cudatest.Build(t)
@@ -53,7 +53,7 @@ func TestNIC(t *testing.T) {
 		{way: "peermem", nic: "peer=0", say: []string{"SHMEM_GPU_NET=peermem: register ", "function not implemented (set it to auto to take what works)"}},
 		{
 			way: "auto", program: "lent", passes: true, never: "staged",
-			// The fake driver exports no two chunks together.
+			// The fake driver does not export two chunks together.
 			say: []string{"PE 2: gpu: 14680064 bytes that are lent to the heap are registered in 3 parts: ", ", GPU memory by dma-buf"},
 		},
 		{

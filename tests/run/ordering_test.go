@@ -52,7 +52,7 @@ func losesOrder(t *testing.T, build, name, chaos string) bool {
 	return noticed
 }
 
-// TestWholeOrdering has 10^7 rounds of each litmus, 10^6 by a network that delays each.
+// TestWholeOrdering runs 10^7 rounds of each litmus, 10^6 over a network that delays each.
 func TestWholeOrdering(t *testing.T) {
 	if !*runWhole {
 		t.Skip("takes a quarter of an hour (-whole)")

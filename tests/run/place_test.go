@@ -9,7 +9,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestNICSettings has PEs take NICs by NVSHMEM's settings, and checks the banner.
+// TestNICSettings chooses NICs by NVSHMEM's settings, and checks the banner.
 func TestNICSettings(t *testing.T) {
 	need.Namespaces(t)
 	build := need.Build(t)

@@ -48,7 +48,7 @@ func TestTwoLinks(t *testing.T) {
 		}
 		return put, get
 	}
-	// The machine does other work too: the best of a few.
+	// The machine has other load: the best of a few.
 	best := func(links int, policy string, wantPut, wantGet float64) (put, get float64) {
 		for try := 0; try < 3 && (put < wantPut || get < wantGet); try++ {
 			p, g := run(links, policy)

@@ -91,7 +91,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestTable finds rows that match nothing any more.
+// TestTable finds rows that no longer match anything.
 func TestTable(t *testing.T) {
 	known := map[string]bool{}
 	for _, c := range slices.Concat(configurations, stubbed(true, stubPEs)) {
@@ -146,7 +146,7 @@ func runProgram(t *testing.T, build, name string, p program, c configuration) {
 		env = append(env, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH="+cudatest.Build(t))
 	}
 	if c.nic != "" {
-		// And with streams that do atomic operations by themselves.
+		// And with streams that execute atomic operations themselves.
 		env = append(env, "FAKE_CUDA=works=1 attribute148=1", "SHMEM_GPU_NET="+c.nic)
 	}
 	if c.network != nil {
@@ -211,7 +211,7 @@ func TestJudge(t *testing.T) {
 }
 
 // smallRandomisation reports whether gcc's ThreadSanitizer can map its shadow: with more than 28
-// bits of address randomisation it cannot, on some starts.
+// bits of address randomisation it sometimes cannot.
 func smallRandomisation() bool {
 	b, err := os.ReadFile("/proc/sys/vm/mmap_rnd_bits")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestSlices: a PE that waits beside a thread that computes, and so has given a whole slice away,
-// has short slices from then on.
+// TestSlices: a PE that waits beside a thread that computes, and so has lost a whole slice, uses
+// short slices from then on.
 func TestSlices(t *testing.T) {
 	build := need.Build(t)
 	program := cc.Program(t, build, "testdata/slices.c")

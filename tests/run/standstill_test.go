@@ -28,10 +28,10 @@ type standstill struct {
 	network     *stub.Network // of NICs that this machine does not have; nil: its own
 }
 
-// The 20 runs of make test, which have a minute on two processors. Most are over the
-// provider that jobs take by themselves, where 10,000 puts of each size take 2 s. Over
-// udp;ofi_rxd and shm they take half a minute, and beside busy loops up to five times as long,
-// so there it is fewer. 2,000 puts were enough to show the standstill in one run of three.
+// The 20 runs of make test, which have a minute on two processors. Most use the default provider of
+// jobs, where 10,000 puts of each size take 2 s. Over udp;ofi_rxd and shm they take half a minute,
+// and beside busy loops up to five times as long, so fewer are made there. 2,000 puts were enough
+// to show the standstill in one run of three.
 var standstills = []standstill{
 	{pes: 4, hosts: 2, puts: 10000, times: 3},
 	{pes: 4, hosts: 4, puts: 5000, times: 1},
@@ -80,7 +80,7 @@ func (m *machine) command(program ...string) []string {
 	return append(slices.Clone(m.enter), program...)
 }
 
-// answers has the line of a provider that a job takes, or would take if SHMEM_PROVIDER named it;
+// answers matches the line of a provider that a job uses, or would use if SHMEM_PROVIDER named it;
 // every other line names the error.
 var answers = regexp.MustCompile(`(?m)^[* ] +(\S+) +\S+ +\S+ +(?:-|\S+ comes first: .*|it is taken only when SHMEM_PROVIDER names it)$`)
 
@@ -109,9 +109,8 @@ func withoutChoice() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SHMEM_PROVIDER=") })
 }
 
-// TestStandstill runs programs of puts, a reduction and a barrier: no job may stand still
-// with bytes unread. With -whole it has 200 runs here and 100 with the libfabric of
-// Debian 13.
+// TestStandstill runs programs of puts, a reduction and a barrier: no job may hang with bytes
+// unread. With -whole it has 200 runs here and 100 with the libfabric of Debian 13.
 func TestStandstill(t *testing.T) {
 	here := machine{build: need.Build(t)}
 	rounds := 1
@@ -128,8 +127,9 @@ func TestStandstill(t *testing.T) {
 	})
 }
 
-// TestStubStandstill has the same puts over NICs of the stub: data for a sleeping PE is there
-// within a second, whether a descriptor wakes it or it sleeps by time, and no wait is overslept.
+// TestStubStandstill makes the same puts over NICs of the stub: data for a sleeping PE arrives
+// within a second, whether a descriptor wakes the PE or it sleeps for a limited time, and no wait
+// is overslept.
 func TestStubStandstill(t *testing.T) {
 	here := machine{build: need.Build(t)}
 	puts := 2000
@@ -145,8 +145,8 @@ func TestStubStandstill(t *testing.T) {
 	}
 }
 
-// enter runs a command in a root, with the build directory as /libshmem. Its mounts are in a mount
-// namespace of its own, so that nothing is left however it ends.
+// enter runs a command in a root, with the build directory as /libshmem. Its mounts are in a
+// separate mount namespace, so that nothing is left however it ends.
 const enter = `root=$1 build=$2; shift 2
 for at in proc dev sys; do mount --rbind "/$at" "$root/$at"; done
 mkdir -p "$root/libshmem"
@@ -163,8 +163,8 @@ func debian(t *testing.T) machine {
 	}
 }
 
-// standstills runs each row of the table so many times. If a provider is not available its runs are
-// over the default one.
+// standstills runs each row of the table a number of times. If a provider is not available the
+// default one is used.
 func (m *machine) standstills(t *testing.T, rounds int) {
 	need.Namespaces(t)
 	names := m.providers(t)

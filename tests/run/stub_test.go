@@ -16,8 +16,8 @@ type skip struct{ program, configuration, rule string }
 
 // A row's comment says where its skipped runs are tested.
 var skips = []skip{
-	// The provider takes a dma-buf for something else. Its NICs reach the memory of GPUs by
-	// address, which the configurations gpu-peermem-cxi have.
+	// The provider misinterprets a dma-buf. Its NICs reach GPU memory by address, as in the
+	// configurations gpu-peermem-cxi.
 	{"", "gpu-dmabuf-cxi", "R19d"},
 }
 
@@ -25,10 +25,10 @@ func (s skip) takes(program, configuration string) bool {
 	return strings.Contains(program, s.program) && strings.Contains(configuration, s.configuration)
 }
 
-// stubPEs are how many PEs a program has.
+// stubPEs are the numbers of PEs of programs.
 const stubPEs = 4
 
-// policies are those of SHMEM_NIC_POLICY, which the networks have in turn.
+// policies are those of SHMEM_NIC_POLICY, which the networks use in turn.
 var policies = []string{"auto", "split", "round-robin"}
 
 // stubbed are the ways to run programs on NICs that this machine does not have (fabric/ofi/stub):

@@ -1,6 +1,7 @@
 /*
  * slices.c: two PEs on a processor on which a thread computes. Each sends the other a word, for
- * which it waits; then its slices must be short. "old": the system has no slices of a thread.
+ * which the other waits; then its slices must be short. "old": the system has no slices for single
+ * threads.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
