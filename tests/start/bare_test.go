@@ -10,7 +10,7 @@ import (
 )
 
 // clearenv leaves environ NULL: there are no variables, so every setting has its default and no
-// launcher is seen.
+// launcher is detected.
 func TestClearedEnvironment(t *testing.T) {
 	program := compile(t, "bare")
 	for _, args := range [][]string{nil, {"plain"}} {
@@ -20,8 +20,8 @@ func TestClearedEnvironment(t *testing.T) {
 	}
 }
 
-// Without the address space that the library needs for itself, the first call reports it, and the
-// program goes on or ends as it decides.
+// Without the address space that the library needs, the first call reports it, and the program
+// continues or ends as it decides.
 func TestLittleAddressSpace(t *testing.T) {
 	program := compile(t, "bare")
 	want := regexp.MustCompile(`^shmem: shmem(x_get_uniqueid|_init): \S*libshmem_core.so cannot be loaded: it needs \d+ MiB of address space, ` +
@@ -36,8 +36,8 @@ func TestLittleAddressSpace(t *testing.T) {
 	}
 }
 
-// Without the threads or the descriptors that the library needs for itself the same holds: the Go
-// runtime, which would end the process with a trace, is not started.
+// Without the threads or the descriptors that the library needs the same holds: the Go runtime,
+// which would end the process with a trace, is not started.
 func TestFewThreads(t *testing.T) {
 	need.Root(t) // to become a user that has no processes and may read this one's files
 	setpriv, prlimit := need.Command(t, "setpriv"), need.Command(t, "prlimit")

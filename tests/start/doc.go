@@ -1,3 +1,3 @@
-// Package start starts jobs in every way except by shmemrun, whose tests are beside it: programs in
-// C, as users write them, under the launcher in question or under none.
+// Package start starts jobs in every way except with shmemrun, whose tests are beside it: programs
+// in C, as users write them, under another launcher or under none.
 package start

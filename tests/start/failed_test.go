@@ -8,8 +8,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// A PE that fails in shmem_init ends its job, even if another one has not come there and never
-// will; and no other PE reports that it has finalized.
+// A PE that fails in shmem_init ends its job, even if another one has not called it and never will;
+// and no other PE reports that it has finalized.
 func TestFailedInit(t *testing.T) {
 	program := compile(t, "plain")
 	shmemrun := filepath.Join(need.Build(t), "bin", "shmemrun")

@@ -13,12 +13,12 @@ import (
 )
 
 var (
-	inits = flag.Int("inits", 20, "jobs through a middleman")
-	seed  = flag.Uint64("seed", 1, "of the middleman")
+	inits = flag.Int("inits", 20, "jobs through a fault proxy")
+	seed  = flag.Uint64("seed", 1, "of the fault proxy")
 )
 
-// between passes the id of each round on, with a middleman in the place of PE 0's addresses. The
-// middlemen live as long as the jobs: a PE may still be leaving when the next round begins.
+// between passes the id of each round on, with a fault proxy in place of PE 0's addresses. The
+// fault proxies live as long as the jobs: a PE may still be leaving when the next round begins.
 func between(t *testing.T, from, to string, rounds int) (all []*faultproxy.Proxy) {
 	for round := range rounds {
 		name := fmt.Sprintf("id.%d", round)
@@ -75,10 +75,10 @@ func TestFaultProxy(t *testing.T) {
 	t.Logf("%d refused, %d reset, %d delayed, %d cut off", ills[faultproxy.Refuses], ills[faultproxy.Resets], ills[faultproxy.Delays], ills[faultproxy.Truncates])
 	for k, n := range ills {
 		if n == 0 && *inits >= 100 {
-			t.Errorf("the middleman did nothing of kind %d", k)
+			t.Errorf("the fault proxy did nothing of kind %d", k)
 		}
 	}
 	if ills == [faultproxy.Kinds]int64{} {
-		t.Error("the middleman did nothing")
+		t.Error("the fault proxy did nothing")
 	}
 }

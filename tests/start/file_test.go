@@ -11,8 +11,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// A program that calls plain shmem_init, and PEs that share a file, in whose place a killed job has
-// left its own.
+// A program that calls plain shmem_init, and PEs that share a file of which a killed job has left
+// an old one.
 func TestFile(t *testing.T) {
 	program := compile(t, "plain")
 	path := filepath.Join(t.TempDir(), "job")
@@ -49,7 +49,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// Two jobs of one name at once: PE 0 of the second ends and reports it, the first goes on.
+// Two jobs of one name at once: PE 0 of the second ends and reports it, the first continues.
 func TestTwoJobsByAFile(t *testing.T) {
 	program := compile(t, "plain")
 	path := filepath.Join(t.TempDir(), "job")
@@ -65,7 +65,7 @@ func TestTwoJobsByAFile(t *testing.T) {
 				return err == nil && info.Size() == 128
 			})
 		}
-		if pe == 1 { // of three, so that the first job cannot begin meanwhile
+		if pe == 1 { // of three, so that the first job cannot begin in the meantime
 			if e := start(0); e.status == 0 || !strings.Contains(e.out, path+" is of another job, whose PEs are about to come (give each job a name of its own by SHMEM_BOOTSTRAP_FILE)") {
 				t.Errorf("PE 0 of the second job: status %d\n%s", e.status, e.out)
 			}
@@ -79,8 +79,8 @@ func TestTwoJobsByAFile(t *testing.T) {
 	}
 }
 
-// Children of a PE have its variables and not its place: they are refused, and the job goes on. The
-// refusal has a remedy.
+// Children of a PE have its variables but not its place: they are refused, and the job continues.
+// The refusal has a remedy.
 func TestChildrenByAFile(t *testing.T) {
 	program := compile(t, "child")
 	path := filepath.Join(t.TempDir(), "job")

@@ -19,7 +19,7 @@ func shared(t *testing.T, source string) string {
 	return out
 }
 
-// The example, with a program that knows nothing of it.
+// The example plugin, with a program that is not written for it.
 func TestPlugin(t *testing.T) {
 	program, plugin := compile(t, "plain"), shared(t, "../../examples/plugins/bootstrap/plugin.c")
 	for _, c := range []struct {
@@ -27,7 +27,7 @@ func TestPlugin(t *testing.T) {
 		want string
 	}{
 		{3, "bootstrap plugin;"},
-		// Of 3. On a busy machine PE 1 may not have come yet either.
+		// Of 3. On a busy machine PE 1 may not have arrived yet either.
 		{2, `PE [12] did not come within 1s`},
 	} {
 		file := filepath.Join(t.TempDir(), "job")

@@ -26,7 +26,7 @@ func compile(t *testing.T, name string) string {
 	return cc.Program(t, build, filepath.Join("testdata", name+".c"), "-Wl,-rpath,"+filepath.Join(build, "lib"))
 }
 
-// ending is how a process ended, and its output.
+// ending is the exit status of a process, and its output.
 type ending struct {
 	status int // -1: by a signal
 	out    string
@@ -75,7 +75,7 @@ func together(t *testing.T, program string, n int, pes []int, env func(pe int) [
 
 func same(env ...string) func(int) []string { return func(int) []string { return env } }
 
-// apart makes a host of each PE.
+// apart makes each PE a host of its own.
 func apart(pe int) []string {
 	return []string{fmt.Sprintf("SHMEM_HOST_ID=%d", pe), "SHMEM_PROVIDER=tcp", "SHMEM_DEBUG=1"}
 }
@@ -116,11 +116,11 @@ func TestUniqueIDAgain(t *testing.T) {
 	}
 }
 
-// lateness is SHMEM_BOOTSTRAP_TIMEOUT where a PE is missing. If on a busy machine more lies between
-// the PEs that do come, each misses the other too, and the next value is used.
+// lateness is SHMEM_BOOTSTRAP_TIMEOUT where a PE is missing. If on a busy machine the other PEs
+// arrive further apart, each misses the other too, and the next value is used.
 var lateness = []string{"2", "10", "60"}
 
-// A PE that waits for one that does not come names it.
+// A PE that waits for one that does not arrive names it.
 func TestUniqueIDMissing(t *testing.T) {
 	program := compile(t, "uid")
 	for i, late := range lateness {
@@ -180,8 +180,8 @@ func TestUniqueIDSession(t *testing.T) {
 	}
 }
 
-// When a PE dies no other PE waits for ever, and the first to notice names it; also if it was PE 0,
-// with which the root of the id has gone.
+// When a PE dies no other PE waits for ever, and the first to notice names it; even if it was PE 0,
+// whose process was the root of the id.
 func TestUniqueIDDeath(t *testing.T) {
 	program := compile(t, "uid")
 	for name, env := range map[string]func(int) []string{"one host": same(), "a host each": apart} {

@@ -119,9 +119,9 @@ int main(int argc, char **argv)
 #endif
     char before[1024], after[1024];
     namespaces(before, sizeof before);
-    /* The lowest value in the last sixth may not be above the highest in the third: resources
-     * kept by each job add up over a third of them all, and temporary ones do not. The first
-     * third is unlike the rest. */
+    /* The lowest value in the last sixth may not be above the highest in the third sixth: resources
+     * kept by each job add up over a third of all rounds, and temporary ones do not. The first
+     * third differs from the rest. */
     long most[KINDS] = {0}, least[KINDS], now[KINDS], between = 0;
     for (int k = 0; k < KINDS; k++)
         least[k] = LONG_MAX;
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
     most[SIZE] += 1100;
     most[RESIDENT] += 150;
     /* On a busy machine Go starts a thread although it had enough before, and keeps it, with a
-     * stack and an arena: one or the other in all these rounds does not belong to a job. */
+     * stack and an arena: a few of these in all rounds do not belong to a job. */
     long more = least[THREADS] - most[THREADS];
     if (more > 0 && more <= 3) {
         most[THREADS] += more;

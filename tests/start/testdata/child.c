@@ -1,7 +1,6 @@
 /*
  * child.c: a PE whose children try to be PEs, too: PE 1 forks one after shmem_init, and starts this
- * program once more, as it is and by the command in the argument. Each of those prints how it
- * ended.
+ * program once more, as it is and by the command in the argument. Each child prints how it ended.
  */
 #include <shmem.h>
 

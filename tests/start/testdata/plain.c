@@ -1,7 +1,7 @@
 /*
- * plain.c: a program that knows of no launcher. Each PE writes to the next, in two jobs one after
- * the other. With "exit" PE 1 ends the job in the first, with "wrong" it makes a call with a PE
- * that does not exist.
+ * plain.c: a program that is not written for a launcher. Each PE writes to the next, in two jobs
+ * one after the other. With "exit" PE 1 ends the job in the first, with "wrong" it makes a call
+ * with a PE that does not exist.
  */
 #include <shmem.h>
 

@@ -1,6 +1,7 @@
 /*
- * sick.c: the example, one of whose functions fails: SICK is its name, without
- * shmemx_bootstrap_, and SICK_AFTER how many calls go well before. abort fails by returning.
+ * sick.c: the example plugin, one of whose functions fails: SICK is its name, without
+ * shmemx_bootstrap_, and SICK_AFTER the number of calls that succeed before. abort fails by
+ * returning.
  */
 #define shmemx_bootstrap_rank well_rank
 #define shmemx_bootstrap_size well_size
