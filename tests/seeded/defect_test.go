@@ -16,10 +16,10 @@ type defect struct {
 	by   test
 	says string // a regular expression of the test's report
 
-	// gen: the mistake is in a source of generated files, and those are made anew, with the program
-	// of the test.
+	// gen: the mistake is in a source of generated files, which are regenerated together with the
+	// program of the test.
 	gen bool
-	// hangs: the test notices it by its own limit of time, or that of shmemrun.
+	// hangs: the test notices it by its own time limit, or that of shmemrun.
 	hangs bool
 }
 

@@ -20,7 +20,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// How long a test may take, and how long its build may take, on a busy machine.
+// The time limits of a test and of its build on a busy machine.
 const (
 	testLimit  = 6 * time.Minute
 	buildLimit = 15 * time.Minute
@@ -40,15 +40,15 @@ const (
 	failed
 	hung
 	skipped
-	unusable // the test is not there, or does not build
+	unusable // the test does not exist, or does not build
 )
 
 func (v verdict) String() string {
 	return [...]string{"passed", "failed", "did not come to an end", "was skipped", "could not be run"}[v]
 }
 
-// expired matches the output of a test that has come to its limit, or whose job has come to that of
-// shmemrun: one of seconds at least, since tests of shmemrun itself have shorter ones.
+// expired matches the output of a test that has reached its time limit, or whose job has reached
+// that of shmemrun: at least some seconds, because tests of shmemrun itself have shorter limits.
 var expired = regexp.MustCompile(`panic: test timed out after|shmemrun: timeout of [0-9.]+(m\d+s|s) |its own limit has passed|subprocess.TimeoutExpired`)
 
 // refused matches a compiler's errors in a program that a test builds: the compiler noticed the
@@ -121,7 +121,7 @@ func command(tree, build string, limit time.Duration, argv []string, variables .
 const lastWords = 10 * time.Second
 
 // end ends a command. The test that started a job prints the job's output once shmemrun has ended,
-// so shmemrun is asked first. Without a shmemrun, a test of Go prints its stacks.
+// so the signal goes to shmemrun first. Without shmemrun, a Go test prints its stacks.
 func end(pid int) error {
 	all := descendants(pid)
 	if !ask(all, "shmemrun", syscall.SIGTERM) {
@@ -194,8 +194,8 @@ func environment(tree, build string) []string {
 	return append(env, "BUILD="+build, "PWD="+tree, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
 }
 
-// variables are the additional variables of a test of Python: where the package is, and the modules
-// that set-up has installed.
+// variables are the additional variables of a Python test: the paths of the package and of the
+// modules that set-up has installed.
 func (t *test) variables(tree, build string) []string {
 	if t.py == "" {
 		return nil
@@ -207,7 +207,7 @@ func (t *test) variables(tree, build string) []string {
 	}
 }
 
-// bases are the outcomes of the tests of the list without a mistake, each found once.
+// bases are the outcomes of the tests of the list without a mistake, each determined once.
 var bases sync.Map
 
 // base runs a test in the tree as it is.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// suite is a test that breaks something by itself, and fails when that goes unnoticed.
+// suite is a test that breaks something itself, and fails when that goes unnoticed.
 type suite struct {
 	id   string
 	file string // that has its defects

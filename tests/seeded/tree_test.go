@@ -22,8 +22,8 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// plant makes a copy of the tree with one mistake. Files compiled in it have no path in them
-// (-trimpath), so that Go's build cache has everything that the mistake does not touch.
+// plant makes a copy of the tree with one mistake. Files compiled in it contain no path
+// (-trimpath), so that Go's build cache serves everything that the mistake does not touch.
 func plant(t *testing.T, d *defect, build string) string {
 	t.Helper()
 	tree := place(t, build)
