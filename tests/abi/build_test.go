@@ -63,7 +63,7 @@ func linked(t *testing.T, source string) string {
 	return compile(t, source, "-L"+filepath.Dir(library(t, "libshmem.so")), "-lshmem", "-ldl")
 }
 
-// A result is how a program ended.
+// A result is the exit status and the output of a program.
 type result struct {
 	stdout, stderr string
 	status         int

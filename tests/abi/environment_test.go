@@ -15,8 +15,8 @@ import (
 	"libshmem/runtime/config"
 )
 
-// TestStandardEnvironment: the four variables of the specification, each by itself, and under the
-// names that it deprecates. Their output comes once, from PE 0.
+// TestStandardEnvironment: the four variables of the specification, each alone, and under the names
+// that it deprecates. Their output appears once, from PE 0.
 func TestStandardEnvironment(t *testing.T) {
 	program := linked(t, "environment.c")
 	libraries := filepath.Dir(library(t, "libshmem.so"))

@@ -39,8 +39,8 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestDeprecated: a compiler warns of each use of a deprecated name, once, and of nothing else; and
-// not when the program allows deprecated names.
+// TestDeprecated: a compiler warns about each use of a deprecated name, once, and about nothing
+// else; and not when the program allows deprecated names.
 func TestDeprecated(t *testing.T) {
 	const file = "testdata/deprecated.c"
 	for _, d := range dialects() {

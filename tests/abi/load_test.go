@@ -24,7 +24,7 @@ func TestLoadTwice(t *testing.T) {
 }
 
 // TestStaticProgram: a program without a dynamic loader can load the library, but not use it: the
-// first initialisation says so; it used to end by a segmentation fault.
+// first initialisation reports this; it used to end with a segmentation fault.
 func TestStaticProgram(t *testing.T) {
 	front := library(t, "libshmem.so")
 	for _, how := range []string{"-static", "-static-pie"} {
@@ -59,8 +59,8 @@ func TestForkAfterInit(t *testing.T) {
 	}
 }
 
-// TestWithoutSignalStack: a process ends well although its main thread has no signal stack by then.
-// Without the fix one of some 130 runs failed.
+// TestWithoutSignalStack: a process ends normally although its main thread no longer has a signal
+// stack. Without the fix one of some 130 runs failed.
 func TestWithoutSignalStack(t *testing.T) {
 	dir := filepath.Dir(library(t, "libshmem.so"))
 	program := linked(t, "stackless.c")
@@ -72,7 +72,7 @@ func TestWithoutSignalStack(t *testing.T) {
 }
 
 // TestPython: ctypes loads the library late, into a process with threads, and earlier settings
-// count.
+// apply.
 func TestPython(t *testing.T) {
 	front := library(t, "libshmem.so")
 	r := start(t, filepath.Dir(front), "python3", filepath.Join("testdata", "late.py"), front)

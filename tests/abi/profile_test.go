@@ -34,8 +34,8 @@ func TestProfilingNames(t *testing.T) {
 	}
 }
 
-// TestProfile has a tool count the calls of a program, and only those: the tool does not see the
-// library's own barriers and puts. The tool is linked, and then preloaded.
+// TestProfile runs a tool that counts the calls of a program, and only those: the tool does not see
+// the library's own barriers and puts. The tool is linked, and then preloaded.
 func TestProfile(t *testing.T) {
 	libraries := filepath.Dir(library(t, "libshmem.so"))
 	dir := t.TempDir()

@@ -105,7 +105,7 @@ func TestCoreExports(t *testing.T) {
 }
 
 // TestNeeds: both libraries load on a machine that has only a C library; libfabric and hwloc are
-// opened if they are there.
+// loaded if they exist.
 func TestNeeds(t *testing.T) {
 	needed := regexp.MustCompile(`\(NEEDED\).*\[(.*)\]`)
 	allowed := regexp.MustCompile(`^(libc|libdl|libpthread|ld-linux[\w-]*)\.so\.\d+$`)
@@ -122,8 +122,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestEveryNameIsCalled: a public function that no program of tests/c calls could do nothing
-// without a test that fails.
+// TestEveryNameIsCalled: a public function that no program of tests/c calls could have no effect,
+// and no test would fail.
 func TestEveryNameIsCalled(t *testing.T) {
 	programs, err := filepath.Glob("../c/*.h")
 	if err != nil || len(programs) == 0 {

@@ -35,7 +35,7 @@ void use(void)
 #ifdef __cplusplus
     shmem_wait_until(&half, SHMEM_CMP_NE, 0); /* WARNED */
     (void)shmem_test(&half, SHMEM_CMP_NE, 0); /* WARNED */
-#else                                         /* a warning would come with every type */
+#else                                         /* every type would cause a warning */
     shmem_wait_until(&half, SHMEM_CMP_NE, 0);
     (void)shmem_test(&half, SHMEM_CMP_NE, 0);
 #endif

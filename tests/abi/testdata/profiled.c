@@ -1,5 +1,5 @@
 /*
- * profiled.c: a program that knows nothing of the tool that profiles it.
+ * profiled.c: a program that is not written for the tool that profiles it.
  */
 #define SHMEM_ALLOW_DEPRECATED
 #include <shmem.h>

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* 0 when the job of one PE could move data. */
+/* 0 if the job of one PE could move data. */
 static inline int single(void)
 {
     shmem_init();
