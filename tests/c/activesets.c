@@ -1,6 +1,6 @@
 /*
- * activesets.c: barrier and sync on active sets: no PE leaves before all have come, whatever set
- * came before and however far ahead a PE runs; and sets in two threads.
+ * activesets.c: barrier and sync on active sets: no PE leaves before all have arrived, whatever set
+ * was used before and however far ahead a PE runs; and sets in two threads.
  */
 #define SHMEM_ALLOW_DEPRECATED
 #include "check_sets.h"
@@ -61,7 +61,7 @@ static void test_sync(void)
     rounds(false);
 }
 
-/* A barrier completes earlier operations: large puts, which are under way for long. */
+/* A barrier completes earlier operations: large puts, which take long. */
 static void test_completes(void)
 {
     check_start(COMPLETES, "shmem_barrier completes operations");
@@ -175,7 +175,7 @@ static void test_unused(void)
 
 static int64_t *totals; /* one for each thread and round */
 
-/* Sums over the set that two threads have in common, each with a pSync of its own. */
+/* Sums over the set that two threads share, each with its own pSync. */
 static void *sum(void *arg)
 {
     int thread = *(int *)arg;

@@ -1,6 +1,6 @@
 /*
- * buffers.c: the program's own memory, registered as symmetric memory. It is used by its own
- * address, which differs between PEs, and by the address that registration returns.
+ * buffers.c: the program's own memory, registered as symmetric memory. Calls use its own address,
+ * which differs between PEs, and the address that registration returns.
  */
 #define _GNU_SOURCE
 #include "check_buffer.h"
@@ -48,7 +48,7 @@ static void test_contents(void)
     buffer = aligned_alloc(PAGE, WORDS * sizeof *buffer);
     for (size_t i = 0; i < WORDS; i++)
         buffer[i] = i / 512 % 3 == 0 ? 0 : check_mix((uint64_t)check.me * WORDS + i);
-    /* The earlier contents of the heap's block are not in it. */
+    /* It does not show the earlier contents of the heap's block. */
     void *block = check_alloc(WORDS * sizeof *buffer);
     memset(block, 0x77, WORDS * sizeof *buffer);
     shmem_free(block);
@@ -209,7 +209,7 @@ static void test_again(void)
     release(at, WORDS * sizeof *buffer);
     CHECK(buffer[7] == 70 + (uint64_t)check.me && buffer[8] == 80, "what it holds");
     CHECK(shmem_addr_accessible(buffer, check_right()) == 0, "it is symmetric still");
-    /* The place in the heap belongs to another block, and the buffer is not there. */
+    /* The place in the heap belongs to another block now, and no longer shows the buffer. */
     uint64_t *block = check_alloc(WORDS * sizeof *buffer);
     memset(block, 1, WORDS * sizeof *buffer);
     CHECK(buffer[7] == 70 + (uint64_t)check.me, "the block is the buffer's still");

@@ -1,8 +1,8 @@
 /*
  * burst.c: many small operations in a row, which share messages on the network.
  *
- * Their order is kept, also across fences, and the last of them arrive although the caller makes no
- * further call.
+ * The library keeps their order, also across fences, and the last of them arrive although the
+ * caller makes no further call.
  */
 #include "check.h"
 
@@ -42,7 +42,7 @@ static void order(uint64_t *words, uint64_t *count)
 }
 
 /* PE 0 posts a burst and then reads only its own memory, which the last PE changes when it has
- * all of it. */
+ * received the whole burst. */
 static void tail(uint64_t *words, uint64_t *answer)
 {
     check_start(TAIL, "p, and then no call");

@@ -171,7 +171,7 @@ static inline int check_close(void)
         abort();
     shmem_putmem(there + check.symbols * (size_t)check.me, check.failed, check.symbols, 0);
     shmem_barrier_all();
-    shmem_getmem(all, there, votes, 0); /* the heap may be in the memory of a GPU */
+    shmem_getmem(all, there, votes, 0); /* the heap may be in GPU memory */
     size_t failures = 0;
     for (size_t i = 0; i < check.symbols; i++) {
         bool failed = false;
@@ -298,7 +298,7 @@ static inline void check_hex(char *text, const void *at, size_t n)
         sprintf(text + 2 * i, "%02x", ((const unsigned char *)at)[n - 1 - i]);
 }
 
-/* Are n elements the ones that check_fill makes from the seed? */
+/* Are n elements those that check_fill makes from the seed? */
 static inline void check_filled(const struct check_type *t, const void *at, size_t nelems,
                                 uint64_t seed, const char *what)
 {
@@ -378,8 +378,8 @@ static inline void check_barrier(const struct check_symbol *s)
     shmem_barrier_all();
 }
 
-/* A symbol with a context is another way to its namesake's function, which is tested in all
- * patterns. */
+/* A symbol with a context leads to the function of its namesake, which is tested in all patterns.
+ * */
 static inline int check_patterns(const struct check_symbol *s)
 {
     return s->flags & CHECK_CTX ? CHECK_RIGHT + 1 : CHECK_PATTERNS;

@@ -82,7 +82,7 @@ static inline uint64_t check_amo_model(const struct check_amo *a, uint64_t old, 
     }
 }
 
-/* Does the operation on PE pe; returns the old value, if it fetches one. */
+/* Performs the operation on PE pe; returns the old value, if it fetches one. */
 static inline uint64_t check_amo_do(const struct check_amo *a, uint64_t value, uint64_t cond,
                                     int pe)
 {
@@ -176,8 +176,8 @@ static inline void check_amo_alone(const struct check_amo *a)
     }
 }
 
-/* A value that only this PE writes, and only in this turn: a whole number, so that a float has
- * it exactly. */
+/* A value that only this PE writes, and only in this round: a whole number, which a float
+ * represents exactly. */
 static inline uint64_t check_amo_own(const struct check_amo *a, int pe, int turn)
 {
     uint64_t number = (uint64_t)pe * CHECK_TIMES + (uint64_t)turn + 1;

@@ -175,8 +175,8 @@ static inline void check_move(const struct check_symbol *s)
             check_move_verify(&m, to, n, root, 0, "alone");
             check_untouched(dest, 0, CHECK_GUARD, "before");
             check_untouched(dest, end, end + CHECK_GUARD, "after");
-            /* The source may be reused once the call is over, not the
-             * destination: a slower PE may still be writing there. */
+            /* The source may be reused once the call has returned, but not the destination: a
+             * slower PE may still be writing there. */
             check_move_fill(&m, source, n, 1);
             shmem_barrier_all();
         }

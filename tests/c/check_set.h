@@ -1,7 +1,7 @@
 /*
  * check_set.h: wait_until and test over arrays. First on values that do not change, against a
- * model, with every comparison, length and kind of mask; then on words that all PEs write
- * meanwhile.
+ * model, with every comparison, length and kind of mask; then on words that all PEs write at the
+ * same time.
  */
 #ifndef CHECK_SET_H
 #define CHECK_SET_H
@@ -147,7 +147,7 @@ static inline void check_set_still(const struct check_set *q, void *ivars)
     }
 }
 
-/* A word that always satisfies the comparison does not keep the others from their turn. */
+/* A word that always satisfies the comparison does not hide the others. */
 static inline void check_set_fair(const struct check_set *q, void *ivars)
 {
     enum { N = 7, CALLS = 3 * N };

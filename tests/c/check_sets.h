@@ -71,7 +71,7 @@ static inline long *check_sync(int kind)
     return all + kind * SHMEM_SYNC_SIZE;
 }
 
-/* After any call but a barrier pSync is as before. */
+/* After any call but a barrier pSync has its old contents. */
 static inline void check_sync_restored(int kind)
 {
     const long *sync = check_sync(kind);

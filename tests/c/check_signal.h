@@ -1,5 +1,5 @@
 /*
- * check_signal.h: put with signal. The target reads the data as soon as the signal says so, without
+ * check_signal.h: put with signal. The target reads the data as soon as it sees the signal, without
  * a barrier.
  */
 #ifndef CHECK_SIGNAL_H

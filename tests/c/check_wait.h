@@ -1,6 +1,6 @@
 /*
- * check_wait.h: wait_until and test with every comparison of the values at the
- * edges of the type, and with a value that another PE writes meanwhile.
+ * check_wait.h: wait_until and test with every comparison of the values at the edges of the type,
+ * and with a value that another PE writes during the call.
  */
 #ifndef CHECK_WAIT_H
 #define CHECK_WAIT_H
@@ -40,7 +40,7 @@ static inline uint64_t check_edge(const struct check_type *t, int i)
     return check_load(t, at);
 }
 
-/* The symbol's result; wait_until has none but its return. */
+/* The symbol's result; the only result of wait_until is that it returns. */
 static inline int check_ask(const struct check_symbol *s, void *ivar, int cmp, uint64_t value)
 {
     struct check_call c = {.ivar = ivar, .cmp = cmp, .cmp_value = &value, .answer = 1};

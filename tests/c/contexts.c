@@ -1,8 +1,7 @@
 /*
- * contexts.c: contexts come and go, are of teams, keep their order, and are used by
- * several threads at once. That each of the functions with a context does what its
- * namesake does is in zz_*.c; that contexts do not wait for each other in
- * contexts_apart.c and in runtime/proxy.
+ * contexts.c: contexts are made and destroyed, belong to teams, keep their order, and are used by
+ * several threads at once. zz_*.c checks that each function with a context does the same as its
+ * namesake; contexts_apart.c and runtime/proxy check that contexts do not wait for each other.
  */
 #include "check.h"
 
@@ -90,7 +89,7 @@ static void test_teams(void)
         shmem_ctx_destroy(world);
         shmem_ctx_destroy(ctx);
     }
-    /* A team's contexts complete their operations before the team is gone. */
+    /* A team's contexts complete their operations before the team is destroyed. */
     shmem_ctx_t ctx = SHMEM_CTX_INVALID;
     clear();
     CHECK(shmem_team_create_ctx(back, SHMEM_CTX_SERIALIZED, &ctx) == 0, "no context of the team");
@@ -179,8 +178,7 @@ static void test_fence(void)
     shmem_barrier_all();
 }
 
-/* After the quiet of a context its puts are there, and its gets are here, whatever other
- * contexts do. */
+/* After the quiet of a context its puts and gets have completed, whatever other contexts do. */
 static void test_quiet(void)
 {
     check_start(QUIET, "shmem_ctx_quiet");

@@ -1,8 +1,8 @@
 /*
- * contexts_apart.c: a PE that does not answer holds up only contexts with operations on it. PE 0
- * stops a PE that it reaches by the network, uses one context with it and others with another PE,
- * and lets it go on. A quiet that waited for the wrong context would never end, and neither would
- * the test.
+ * contexts_apart.c: a PE that does not answer delays only contexts with operations on it. PE 0
+ * stops a PE that it reaches over the network, uses one context with it and others with another PE,
+ * and lets it continue. A quiet that waited for the wrong context would never end, and neither
+ * would the test.
  */
 #include "check.h"
 
@@ -18,8 +18,8 @@ static uint64_t *pids; /* symmetric, on PE 0 */
 static uint64_t *area; /* symmetric: WORDS */
 static uint64_t source[WORDS];
 
-/* The last PE that PE 0 reaches by the network, and the one before it; false: there are
- * not two of them. */
+/* The last PE that PE 0 reaches over the network, and the one before it; false: there are not two
+ * of them. */
 static bool far_ones(int *stopped, int *other)
 {
     *stopped = *other = -1;
@@ -36,7 +36,7 @@ static void stop_and_go_on(int stopped, int other)
     shmem_ctx_t held, free_;
     if (shmem_ctx_create(0, &held) != 0 || shmem_ctx_create(SHMEM_CTX_PRIVATE, &free_) != 0)
         shmem_global_exit(1);
-    /* Once beforehand, so that connections are there. */
+    /* Once beforehand, to make the connections. */
     shmem_ctx_uint64_p(held, area, 1, stopped);
     shmem_ctx_uint64_p(free_, area, 1, other);
     shmem_uint64_p(area, 1, other);

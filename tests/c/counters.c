@@ -1,9 +1,9 @@
 /*
- * counters.c: what a program reads about its own communication.
+ * counters.c: the counters of a program's own communication.
  *
- * Each PE does a known number of operations on the next one and looks by how much
- * the counters for that PE have grown. Where the two share memory nothing is
- * counted. Nothing else of the program goes to that PE meanwhile.
+ * Each PE makes a known number of operations on the next one and checks by how much the counters
+ * for that PE have grown. If the two share memory nothing is counted. The program sends nothing
+ * else to that PE in the meantime.
  */
 #include "check.h"
 
@@ -87,7 +87,7 @@ static void large(char *words)
     shmem_putmem(words, bytes, sizeof bytes, peer);
     shmem_getmem(bytes, words, 400, peer);
     shmem_quiet();
-    /* On a network that keeps no order and tells no arrival all of it is messages. */
+    /* On a network that keeps no order and reports no arrival all operations are messages. */
     if (grown("writes") > 0) {
         expect("writes", 1);
         expect("write_bytes", BIG);

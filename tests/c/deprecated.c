@@ -1,6 +1,6 @@
 /*
- * deprecated.c: an old program. It uses only the deprecated names, and has no shmem_finalize:
- * start_pes has it called.
+ * deprecated.c: an old program. It uses only the deprecated names, and does not call
+ * shmem_finalize: after start_pes the library does.
  */
 #define SHMEM_ALLOW_DEPRECATED
 #include "check.h"

@@ -1,9 +1,9 @@
 /*
  * edges.c: operations on the first and the last bytes of the heap.
  *
- * The program takes the whole heap as one block, and has every kind of operation reach its first
+ * The program allocates the whole heap as one block, and uses every kind of operation on its first
  * and its last bytes at the PE on the right. A wrong check of an operation's range is off by one
- * byte in one direction or in the other; here a check that is too strict ends the job.
+ * byte in one direction or the other; here a check that is too strict ends the job.
  */
 #include "check.h"
 
@@ -123,7 +123,7 @@ static void test_atomic(int which)
     shmem_barrier_all();
 }
 
-/* Once the data is at the edge, once the signal. */
+/* First the data is at the edge, then the signal. */
 static void test_signal(int which)
 {
     static char local[MOST];

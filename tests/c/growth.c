@@ -3,7 +3,7 @@
  *
  * The heap's memory is allocated, and registered with networks, part by part. Every PE puts into
  * such a block of its neighbour and gets from it as soon as it has the block, in pieces that begin
- * and end anywhere and so lie in one part or in two.
+ * and end anywhere and so span one part or two.
  */
 #include "check.h"
 
@@ -30,7 +30,7 @@ static size_t differs(const unsigned char *at, int pe, int round, int piece)
     return i;
 }
 
-/* Pieces at odd places, one behind the other with room between. */
+/* Pieces at odd places, one behind the other with gaps. */
 static unsigned char *place(unsigned char *block, int piece)
 {
     return block + (size_t)piece * (SIZE / PIECES) + (size_t)piece * 13;

@@ -1,5 +1,6 @@
 /*
- * large.c: operations longer than 64 MiB, the most that the library passes to the network at once.
+ * large.c: operations longer than 64 MiB, the maximum that the library passes to the network at
+ * once.
  *
  * They travel in parts. Each part has its own place, and a signal comes behind all of them.
  */

@@ -1,7 +1,7 @@
 /*
- * lent.c: memory of the GPU that the program has mapped itself, registered as symmetric memory. It
- * is used by its own address, which differs between PEs, and by the address that registration
- * returns. It needs heaps in the memory of GPUs.
+ * lent.c: GPU memory that the program has mapped itself, registered as symmetric memory. Calls use
+ * its own address, which differs between PEs, and the address that registration returns. The
+ * program needs heaps in GPU memory.
  */
 #define _GNU_SOURCE
 #include "check_buffer.h"
@@ -95,7 +95,7 @@ static void open_driver(void)
     }
 }
 
-/* Chunks in a row, as a program's allocator has them. */
+/* Consecutive chunks, as a program's allocator makes them. */
 struct chunks {
     uint64_t at;
     size_t n, bytes, granules[MOST];
@@ -424,6 +424,6 @@ int main(void)
     test_refused();
     release(returned, WORDS * 8);
     CHECK(word(buffer) == 1000 * (uint64_t)check.me, "what it holds afterwards");
-    returned = symmetric(buffer, WORDS * 8); /* and stays so until the end */
+    returned = symmetric(buffer, WORDS * 8); /* and stays registered until the end */
     return check_close();
 }

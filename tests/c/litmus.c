@@ -43,7 +43,8 @@ static void verify(size_t bytes, uint64_t round)
     }
 }
 
-/* Tells the left neighbour that its data was read, and waits for the right one to tell this PE. */
+/* Informs the left neighbour that its data has been read, and waits for the same from the right
+   one. */
 static void turn_around(uint64_t round)
 {
     int left = (check.me + check.n - 1) % check.n;

@@ -25,7 +25,7 @@ static void reset(int test, const char *name)
     shmem_barrier_all();
 }
 
-/* Counters that are read and written back one higher, without an atomic operation. */
+/* Counters that are incremented by a read and a write, without an atomic operation. */
 static void test_exclusion(void)
 {
     reset(EXCLUSION, "shmem_set_lock");
@@ -47,8 +47,9 @@ static void test_exclusion(void)
 }
 
 /*
- * PE 0 holds the lock while the others come, each when the one before is in the queue. Only here,
- * to see that, the test reads the lock word, whose lower half at a PE names the PE behind it.
+ * PE 0 holds the lock while the others request it, each when the one before is in the queue. To see
+ * that, and only here, the test reads the lock word, whose lower half at a PE names the PE behind
+ * it.
  */
 static void test_order(void)
 {
@@ -57,7 +58,7 @@ static void test_order(void)
     if (check.me == 0)
         shmem_set_lock(lock);
     shmem_barrier_all();
-    /* From the last PE down, so that it is not the order of their numbers. */
+    /* From the last PE down, so that the order differs from that of their numbers. */
     if (check.me == 0) {
         for (int pe = check.n - 1, before = 0; pe > 0; before = pe--) {
             shmem_long_p(arrived, 1, pe);

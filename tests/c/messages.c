@@ -1,7 +1,7 @@
 /*
- * messages.c: how many messages a PE sends in collective calls, by the library's own counters. When
- * every PE is alone on its host each message goes by the network, and the numbers are the ones in
- * docs/concepts/scale.md, which the simulated jobs check as well.
+ * messages.c: the number of messages that a PE sends in collective calls, by the library's own
+ * counters. When every PE is alone on its host each message uses the network, and the numbers are
+ * those in docs/concepts/scale.md, which the simulated jobs check as well.
  */
 #include "check.h"
 

@@ -8,8 +8,8 @@
  * usage: ordering [rounds [litmus]]
  *
  * With the name of a litmus only that one runs, without the call that orders it: a mutant, which
- * must end with a line that says how often order was lost. A litmus whose mutant passes proves
- * nothing.
+ * must end with a line with the number of times that order was lost. A litmus whose mutant passes
+ * proves nothing.
  */
 #include "check.h"
 
@@ -199,8 +199,8 @@ static void store_buffering(uint64_t batch)
         seen(batch, i, all[i] > 0, "no PE saw the write of the one before it");
 }
 
-/* Data that a PE has completed is visible to a PE that hears of it from a third one: each PE
- * writes to the one after the next, and tells the next, which tells that one. */
+/* Data that a PE has completed is visible to a PE that is informed of it by a third one: each PE
+ * writes to the one after the next, and informs the next, which informs that one. */
 static void passed_on(uint64_t batch)
 {
     int after = (right + 1) % check.n;

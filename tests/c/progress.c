@@ -1,9 +1,9 @@
 /*
  * progress.c: a PE that sleeps in its own code still serves the others.
  *
- * Every PE in turn sleeps without a call; the others meanwhile put, get and add to its memory, each
- * time waiting for the reply, and leave a mark when they are done. The sleeper reads only its
- * marks, and all of them come.
+ * Every PE in turn sleeps without a call; the others put, get and add to its memory, each time
+ * waiting for the reply, and leave a mark when they have finished. The sleeper reads only its
+ * marks, and all of them arrive.
  */
 #include "check.h"
 
@@ -54,7 +54,7 @@ int main(void)
     marks = check_alloc(n * sizeof *marks);
     *counter = 0;
     memset(marks, 0, n * sizeof *marks);
-    /* Two sleepers are enough; with all of eight the test would take long. */
+    /* Two sleepers are enough; with all eight the test would take long. */
     for (int sleeper = 0; sleeper < 2 && sleeper < check.n; sleeper++) {
         shmem_barrier_all();
         if (check.me != sleeper) {

@@ -1,5 +1,5 @@
 /*
- * rings.c: threads of each PE pass operations to the proxy by rings, as kernels do. Where all PEs
+ * rings.c: threads of each PE pass operations to the proxy through rings, as kernels do. If all PEs
  * share memory there is no network and no ring is used.
  */
 #include "check.h"
@@ -79,7 +79,7 @@ static void quiet(uint32_t ring)
         check_fail("the ring was stopped");
 }
 
-/* Other threads must be done before their results are checked. */
+/* Other threads must finish before their results are checked. */
 static void meet(void)
 {
     if (pthread_barrier_wait(&together) == PTHREAD_BARRIER_SERIAL_THREAD)
@@ -112,7 +112,7 @@ static void *work(void *arg)
         bad[FRESH][id] +=
             mine->fresh[i] != check_mix((uint64_t)left << 40 | (uint64_t)id << 32 | i);
 
-    /* A burst of elements, which ride in the slots. */
+    /* A burst of elements, which travel in the slots. */
     struct shmemi_burst b = shmemi_burst_begin(&rings[ring], WORDS / 4, SHMEMI_SLOTS_P_WIDE);
     for (uint32_t i = 0; i < WORDS / 4; i++) {
         struct shmemi_words w =

@@ -3,11 +3,11 @@
  *
  * usage: sizes [largest [step]]
  *
- * The sizes: each to 16 KiB, or one of step, among which are those around every inject size,
- * header and MTU that a provider has; and each power of two to the largest (1 MiB), with one byte
- * less and one more. Each PE puts to the PE on its right. Puts go in batches, each to a place of
- * its own between bytes that no PE writes. Where signals come with them, the target looks at a
- * put's bytes as soon as its signal is there, while those behind it are still on their way.
+ * The sizes: each to 16 KiB, or one of step, among which are those around every inject size, header
+ * and MTU that a provider has; and each power of two to the largest (1 MiB), with one byte less and
+ * one more. Each PE puts to the PE on its right. Puts go in batches, each to a place of its own
+ * between bytes that no PE writes. With signals, the target checks the bytes of a put as soon as
+ * its signal has arrived, while later puts are still in flight.
  */
 #include "check.h"
 

@@ -1,13 +1,13 @@
 /*
- * standstill.c: collective calls behind bulk data return soon after the last PE has come.
+ * standstill.c: collective calls behind bulk data return soon after the last PE has arrived.
  *
  *     standstill [PUTS [SECONDS [OVERSLEPT]]]
  *
- * Each PE puts to the next one, PUTS times (10,000), then comes a reduction, then a
- * barrier, for 4 to 64 KiB. Bytes of a one-sided write may still lie unread at their target
- * when the reduction begins, and a proxy that sleeps over them holds up all PEs. So each
- * call has to return within SECONDS (1) after the last PE has entered it, and all proxies
- * together may oversleep OVERSLEPT times (3).
+ * Each PE puts to the next one, PUTS times (10,000), then comes a reduction, then a barrier, for 4
+ * to 64 KiB. Bytes of a one-sided write may still lie unread at their target when the reduction
+ * begins, and a proxy that sleeps in spite of them delays all PEs. So each call has to return
+ * within SECONDS (1) after the last PE has entered it, and all proxies together may oversleep
+ * OVERSLEPT times (3).
  *
  * All PEs have to be on one machine, whose clock they compare.
  */

@@ -122,7 +122,7 @@ static void test_atomics(void)
     for (int i = 0; i < ROUNDS; i++) {
         shmem_uint64_atomic_inc(&counter64, i % check.n);
         shmem_uint32_atomic_add(&counter32, 2, 0);
-        /* On this PE too, by the library: atomic with those of the others. */
+        /* On this PE too, by library calls: atomic with those of the others. */
         shmem_uint64_atomic_fetch_add(&counter64, 3, check.me);
     }
     shmem_barrier_all();

@@ -1,6 +1,6 @@
 /*
  * stream.c: calls on a stream that need no kernel of the library: the default stream of a fake GPU,
- * whose work another thread does.
+ * whose work another thread executes.
  */
 #include <shmem.h>
 #include <shmemx.h>

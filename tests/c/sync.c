@@ -65,7 +65,7 @@ static void test_fence(void)
     }
 }
 
-/* After a quiet, every PE that is told of the data finds it, and not only its target. */
+/* After a quiet, every PE that is informed of the data finds it, and not only its target. */
 static void test_quiet(bool one)
 {
     static uint64_t out[WORDS], in[WORDS];
@@ -107,7 +107,7 @@ static void test_barrier(void)
     }
 }
 
-/* No PE leaves before all have come, and none comes again before all left. */
+/* No PE leaves before all have arrived, and none enters again before all have left. */
 static void test_sync(void)
 {
     check_start(SYNC, "shmem_sync_all");
@@ -220,7 +220,8 @@ static void test_limit(void)
     setitimer(ITIMER_REAL, &never, NULL);
     CHECK(rung && shmemx_wait_limit(0) == 1, "no signal ended it");
 
-    /* It needs no pause of the network either: the others send until PE 0's wait is over. */
+    /* It does not depend on a pause of the network either: the others send until PE 0's wait has
+       ended. */
     shmem_barrier_all();
     if (check.me == 0) {
         shmemx_wait_limit(30000000);

@@ -1,6 +1,6 @@
 /*
- * teams.c: the members of teams, and every collective on teams that overlap, come and go, and are
- * used one after the other without a barrier.
+ * teams.c: the members of teams, and every collective on teams that overlap, are made and
+ * destroyed, and are used one after the other without a barrier.
  */
 #include "check_team.h"
 
@@ -64,7 +64,7 @@ static void test_strided(void)
                 shmem_team_destroy(team);
             }
         }
-    /* A team of a team of a team, the last one upside down. */
+    /* A team of a team of a team, the last one in reverse order. */
     shmem_team_t a = strided(SHMEM_TEAM_WORLD, n - 1, -1, n), b = SHMEM_TEAM_INVALID;
     shmem_team_t c = SHMEM_TEAM_INVALID;
     int size_b = (n + 1) / 2;
@@ -265,7 +265,7 @@ static void on_teams(int test, const char *name, void (*work)(shmem_team_t, size
         shmem_team_destroy(teams[i]);
 }
 
-/* No member leaves before all have come. */
+/* No member leaves before all have arrived. */
 static void test_sync(void)
 {
     shmem_team_t teams[KINDS];
@@ -291,7 +291,7 @@ static void test_sync(void)
         shmem_team_destroy(teams[i]);
 }
 
-/* Scans in a row: the first PE does not wait, the last is late. Then one in place, so large that
+/* Consecutive scans: the first PE does not wait, the last is late. Then one in place, so large that
  * PEs finish at different times. */
 static void scan_ahead(shmem_team_t team)
 {
@@ -399,7 +399,7 @@ static void test_many(void)
     shmem_barrier_all();
 }
 
-/* A team's slot is used again, by other PEs and in another order. */
+/* A team's slot is used again, by other PEs and in a different order. */
 static void test_reuse(void)
 {
     check_start(REUSE, "teams that follow each other");

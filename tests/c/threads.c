@@ -55,7 +55,8 @@ static void *talk(void *arg)
     return NULL;
 }
 
-/* The puts of one thread are complete after its quiet, which ends although the others go on. */
+/* The puts of one thread are complete after its quiet, which ends although the others continue to
+   put. */
 static int quiet_among_talkers(void)
 {
     int right = (check.me + 1) % check.n, wrong = 0;
