@@ -1,6 +1,6 @@
 /*
  * barrier.c: each PE writes a block into a PE to which it sends no message in a barrier of four
- * hosts: those go to the next PE and to the one after it. Behind the barrier the block is there.
+ * hosts: those go to the next PE and to the one after it. Behind the barrier the block has arrived.
  *
  *   shmemrun -n 4 --chaos 1 barrier
  */
