@@ -37,8 +37,8 @@ type watcher struct {
 	stopping atomic.Bool   // the test ends the daemons
 }
 
-// Start runs a script that starts daemons with the functions of start.sh, then says "ready", and
-// lives until its standard input ends. The logs of a daemon are the files NAME.* in dir. The script
+// Start runs a script that starts daemons with the functions of start.sh, then prints "ready", and
+// runs until its standard input ends. The logs of a daemon are the files NAME.* in dir. The script
 // leads a process group of its own; all processes that it starts must end with it.
 //
 // The context ends with the test, and when a daemon ends before that: then the test has failed with
@@ -85,8 +85,8 @@ func Start(t testing.TB, cmd *exec.Cmd, dir string) context.Context {
 	return ctx
 }
 
-// read reports the first daemon that ends unasked. It reads on, so that the script never waits
-// for it.
+// read reports the first daemon that ends unasked. It continues to read, so that the script never
+// waits for it.
 func (w *watcher) read(out io.Reader) {
 	defer close(w.done)
 	for scanner := bufio.NewScanner(out); scanner.Scan(); {

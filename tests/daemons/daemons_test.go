@@ -75,7 +75,7 @@ func kill(t *testing.T, dir, name string) {
 }
 
 // TestKilled: a command that waits ends within 2 seconds when a daemon is killed, and the test
-// says which one, how, and the end of its logs.
+// reports the daemon, how it ended, and the end of its logs.
 func TestKilled(t *testing.T) {
 	r, dir := &recorder{TB: t}, t.TempDir()
 	ctx := start(r, dir, script)
