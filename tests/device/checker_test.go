@@ -37,7 +37,7 @@ const names = `// PTX let SLOT = st.relaxed.sys.v2
 // PTX let FENCE = fence.acq_rel.sys | fence.sc.sys | membar.sys
 `
 
-// TestRules: each rule holds for the right text and not for a wrong one.
+// TestRules: each rule holds for the correct text and not for a wrong one.
 func TestRules(t *testing.T) {
 	fence, wait := "\tfence.acq_rel.sys;\n", "\t@%p1 bra \t$L__BB0_1;\n"
 	last := "\tst.relaxed.sys.v2.u64 [%rd1+16], {%rd2, %rd3};\n"
@@ -98,8 +98,8 @@ $ALONE:
 $END:
 	ret;`
 
-// TestParts: from and without leave the paths that they name, and each copy of a step has the rules
-// of its own way.
+// TestParts: from and without keep the paths that they name, and each copy of a step has the rules
+// of its own path.
 func TestParts(t *testing.T) {
 	alone, shfl := "[%rd1], 2;\n", "\tshfl.sync.idx.b32 %r1, %r2, 0, 31, -1;\n"
 	last := "\tst.relaxed.sys.v2.u64 [%rd1], {%rd2, %rd4};\n"

@@ -37,7 +37,7 @@ extern "C" __global__ void p(int *dest, int value)
     shmem_int_p(dest, value, 1);
 }
 
-// Then everybody sees it: the fence after the store, once, and nothing else.
+// Then every thread sees it: the fence after the store, once, and nothing else.
 // PTX: one ELEMENT
 // PTX: one COMPLETE
 // PTX: one FENCE

@@ -45,7 +45,7 @@ func emulate(t *testing.T, build, name string) string {
 	return program
 }
 
-// TestEmulated runs the programs that try each name of the device interface as programs of the
+// TestEmulated runs the programs that test each name of the device interface as programs of the
 // host: on one node, where PEs reach each other directly, and between hosts, where all operations
 // go through the rings and the proxies.
 //
@@ -81,8 +81,8 @@ func TestEmulated(t *testing.T) {
 	}
 }
 
-// TestEmulatedVariables has a kernel send its own variables, in pieces, by a network that keeps no
-// order of its own. It does not test that a signal stays behind them: one ring is served in turn,
+// In TestEmulatedVariables a kernel sends its own variables, in pieces, over a network that keeps
+// no order. The test does not check that a signal stays behind them: one ring is served in order,
 // and so are messages to one PE, with and without the fence between the two.
 func TestEmulatedVariables(t *testing.T) {
 	build := need.Build(t)

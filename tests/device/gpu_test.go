@@ -13,8 +13,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestGPUPrograms builds the programs for a machine with a GPU: here the test can only see that
-// each builds, up to PTX, that it takes CUDA's run time along, and that run.sh runs it. Other tests
+// TestGPUPrograms builds the programs for a machine with a GPU: here the test can only check that
+// each builds, up to PTX, that it contains CUDA's run time, and that run.sh runs it. Other tests
 // run the assembler on PTX of smaller programs. On each push two of them are linked, and most are
 // compiled together.
 func TestGPUPrograms(t *testing.T) {
@@ -118,7 +118,7 @@ var seconds = regexp.MustCompile(`\d+\.\d s\n`)
 // others is the part of run.sh with programs that need a GPU.
 var others = regexp.MustCompile(`(?s)# ---- with a GPU\n.*\n# ---- without\n`)
 
-// TestRunner runs tests/gpu/run.sh over invented programs; of those for a GPU, facts alone.
+// TestRunner runs tests/gpu/run.sh over invented programs; of those for a GPU only facts.
 func TestRunner(t *testing.T) {
 	good := map[string]string{
 		"bin/shmem-info": `echo info`,

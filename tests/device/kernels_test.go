@@ -24,7 +24,7 @@ var promised = func() (all []string) {
 	return all
 }()
 
-// makeTarget has make build something with the compiler that need finds.
+// makeTarget builds a target of make with the compiler that need finds.
 func makeTarget(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.Command("make", append([]string{"--no-print-directory", "-s", "-C", "../..", "-j2", "NVCC=" + need.NVCC(t)}, args...)...)
@@ -37,7 +37,7 @@ func makeTarget(t *testing.T, args ...string) {
 	}
 }
 
-// compiled has make compile the kernels and returns PTX by file and architecture.
+// compiled compiles the kernels with make and returns PTX by file and architecture.
 func compiled(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	makeTarget(t, "kernels")

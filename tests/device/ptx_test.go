@@ -122,9 +122,9 @@ func parseInstr(statement string, scope []map[string]int) instr {
 	return in
 }
 
-// link finds the successors of each instruction. A call leads out of the text, so it is refused,
-// except for the functions that the header keeps out of line on purpose: rules name them.
-// shmemi_fault does not return.
+// link finds the successors of each instruction. A call leaves the text, so it is refused, except
+// for the functions that the header keeps out of line on purpose: rules name them. shmemi_fault
+// does not return.
 func (f *function) link(tables map[string][]string) error {
 	for i := range f.body {
 		in := &f.body[i]
@@ -152,7 +152,7 @@ func (f *function) link(tables map[string][]string) error {
 		case "ret", "exit":
 			in.next = append(in.next, len(f.body))
 		case "trap":
-			// A thread that traps ends the whole grid: no path goes on.
+			// A thread that traps ends the whole grid: no path continues.
 		case "call":
 			if len(in.op) == 2 && in.op[1] == "shmemi_fault" {
 				break
@@ -200,7 +200,7 @@ func (f *function) reach(from []int, stop func(*instr) bool) []bool {
 	return seen
 }
 
-// looped: a thread can come back to this instruction.
+// looped: a thread can return to this instruction.
 func (f *function) looped(i int) bool {
 	return f.reach(f.body[i].next, func(*instr) bool { return false })[i]
 }

@@ -13,12 +13,13 @@ import (
 	"libshmem/tests/need"
 )
 
-// perThread is what a GPU has for each of 1024 threads of a block. nvcc does not
-// know how many a kernel is going to have, and one that takes more does not start.
+// perThread is the number of registers that a GPU has for each of 1024 threads of a block. nvcc
+// does not know how many threads a kernel will have, and a kernel that uses more registers does not
+// start.
 const perThread = 64
 
-// TestRegisters holds that a kernel which calls a function of block scope can be
-// started with as many threads as there may be, on every architecture.
+// TestRegisters checks that a kernel that calls a function of block scope can be started with the
+// maximum number of threads, on every architecture.
 func TestRegisters(t *testing.T) {
 	all := compiled(t)
 	used := regexp.MustCompile(`(?s)Compiling entry function '(\w+)'.*?Used (\d+) registers`)

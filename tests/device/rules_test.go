@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// known are the instructions that a rule may speak of. A misspelt one would
-// match nothing, and a rule that says none would hold for ever.
+// known are the instructions that a rule may name. A misspelt one would match nothing, and a rule
+// with none would always hold.
 var known = []string{
 	"activemask", "atom", "bar", "barrier", "bra", "call", "fence", "ld", "match", "membar", "nanosleep",
 	"red", "shfl", "st", "trap", "vote",
 }
 
-// A set is what a rule says of instructions: any of these, none of those.
+// A set selects the instructions of a rule: any of these, none of those.
 type set struct {
 	text   string
 	any    [][]string
@@ -30,8 +30,8 @@ func (s set) has(in *instr) bool {
 	return slices.ContainsFunc(s.any, is) && !slices.ContainsFunc(s.except, is)
 }
 
-// passed: a thread that comes here has carried one out. One behind a predicate
-// need not have been.
+// passed: a thread that reaches this point has executed one. One behind a predicate need not have
+// been executed.
 func (s set) passed(in *instr) bool { return s.has(in) && !in.predicate }
 
 // matchesOp: the same first word, and the others behind it in this order.
@@ -98,7 +98,7 @@ type rule struct {
 
 var (
 	form = regexp.MustCompile(`^(one|some|none|every|[0-9]+) (.+?)(?: (after|before) (.+)| between (.+) and (.+)| (in a loop))?$`)
-	// part is what narrows a rule to some of the paths.
+	// part limits a rule to some of the paths.
 	part = regexp.MustCompile(`^(.+?)(?: from (.+?))?(?: without (.+?))?$`)
 )
 
@@ -129,7 +129,7 @@ func parseRule(text string, names map[string]set) (rule, error) {
 	return r, nil
 }
 
-// parseStatement reads what a rule, given whole for messages, says of paths.
+// parseStatement reads the statement of a rule about paths; the whole rule is for messages.
 func parseStatement(text, statement string, names map[string]set) (rule, error) {
 	m := form.FindStringSubmatch(statement)
 	if m == nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A kernel is a function of a .cu file and what its comments say of it.
+// A kernel is a function of a .cu file with the rules in its comments.
 type kernel struct {
 	name  string
 	line  int
@@ -81,7 +81,7 @@ func (k kernel) check(f function) []string {
 	return broken
 }
 
-// memory is what a reader of a failure wants to see of a function.
+// memory shows the part of a function that explains a failure.
 func (f function) memory() string {
 	var b strings.Builder
 	for i := range f.body {

@@ -12,10 +12,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestTeams runs the collectives of kernels on teams as threads of the host, over
-// what the library really tells kernels of a GPU: the driver is one whose memory is
-// the process's own. PEs are reached directly, by ring on one node, and between hosts;
-// the last hosts have PEs that follow no rule.
+// TestTeams runs the collectives of kernels on teams as host threads, with the state that the
+// library really writes for kernels of a GPU: the memory of the fake driver is the process's own.
+// PEs are reached directly, through the ring on one node, and between hosts; the last hosts have
+// PEs without a fixed stride.
 func TestTeams(t *testing.T) {
 	build := need.Build(t)
 	lib := filepath.Join(build, "lib")

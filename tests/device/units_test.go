@@ -13,9 +13,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestUnits links programs of several translation units, as users do, against a
-// library that stands for libshmem.so, and runs them. There need not be a GPU:
-// what a unit does to be known happens before one is asked for.
+// TestUnits links programs of several translation units, as users do, against a library that stands
+// for libshmem.so, and runs them. No GPU is needed: a unit registers itself before it queries one.
 func TestUnits(t *testing.T) {
 	nvcc := need.NVCC(t)
 	cuda := filepath.Join(filepath.Dir(filepath.Dir(nvcc)), "lib")
@@ -40,7 +39,7 @@ func TestUnits(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		link []string // what brings CUDA's run time
+		link []string // how CUDA's run time is linked
 		env  string
 	}{
 		{"static", []string{nvcc, "-cudart", "static"}, ""},
@@ -76,7 +75,7 @@ func TestUnits(t *testing.T) {
 					t.Errorf("%q is there %d times", want, strings.Count(text, want))
 				}
 			}
-			// Each unit has its own function: it is asked, and says what is wrong.
+			// Each unit has its own function, which is called and reports the error.
 			if n := strings.Count(text, "set: main.cu: "); n != 2 {
 				t.Errorf("main.cu is set %d times, want 2", n)
 			}

@@ -86,7 +86,7 @@ template <class KERNEL> void emulate(uint32_t threads, KERNEL kernel)
         t.join();
 }
 
-/* Whether an address is one that a proxy reaches; tests switch it off. */
+/* Whether a proxy can access an address; tests turn it off. */
 static bool emulated_global = true;
 static inline bool __isGlobal(const void *)
 {
@@ -134,7 +134,7 @@ template <class T> SHMEMI_D void shmemi_load_element(const void *at, T *v)
 {
     *v = __atomic_load_n((const T *)at, __ATOMIC_ACQUIRE);
 }
-/* A thread that waits polls, and the thread that it waits for may have no processor. */
+/* A waiting thread polls, and the thread that it waits for may have no processor. */
 template <class T> SHMEMI_D void shmemi_load_flag(const void *at, T *v)
 {
     static thread_local unsigned looks;
@@ -281,7 +281,7 @@ template <class T> SHMEMI_D void shmemi_xor_at(void *at, T v)
 SHMEMI_D void shmemi_tell(const struct shmemi_device_image *, uint32_t, uint32_t, int, uint64_t,
                           uint64_t length)
 {
-    shmem_global_exit((int)length); /* the only report after which a thread would go on */
+    shmem_global_exit((int)length); /* the only report after which a thread would continue */
 }
 [[noreturn]] SHMEMI_D void shmemi_end(void)
 {
@@ -389,7 +389,7 @@ static inline void emulated_begin(void)
     memset(work, 0, size);
     shmemi_here.job.work = (uint64_t)(uintptr_t)work;
     shmemi_here.job.work_size = size;
-    /* Some PEs use the path of kernels that check ranges, some the short one. */
+    /* Some PEs use the path for kernels that check ranges, some the short one. */
     shmemi_here.job.checks = shmemi_here.job.me & 1 ? 2 : 1;
     for (int pe = 0; pe < s->n_pes && pe < SHMEMI_IMAGE_PES && shmemi_here.job.checks < 2; pe++)
         shmemi_here.direct[pe] =

@@ -1,6 +1,6 @@
 /*
- * library.c: stands for libshmem.so. It says which units come and go, what copying
- * to one gives, and that the host's calls reach it.
+ * library.c: stands for libshmem.so. It prints which units are loaded and unloaded, the result of
+ * copying to one, and that host calls reach it.
  */
 #include <shmem/unit.h>
 

@@ -1,5 +1,5 @@
-// A unit with kernels and host code, and another is linked in; a third comes and
-// goes while the program runs.
+// A unit with kernels and host code, and another is linked in; a third is loaded and unloaded while
+// the program runs.
 #include <shmem.h>
 
 #include <shmem/shmem.cuh>
