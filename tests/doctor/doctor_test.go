@@ -14,10 +14,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// poor are the lines that may be true of a machine that tests run on.
+// poor are the findings that a machine which runs the tests may have.
 var poor = regexp.MustCompile(`^no  (processors|throttling): `)
 
-// run is what a command of the installation says, and its status.
+// run returns the output and the status of a command of the installation.
 func run(t *testing.T, argv ...string) (out string, status int) {
 	t.Helper()
 	bin := filepath.Join(need.Build(t), "bin")
@@ -67,7 +67,7 @@ func TestOneHost(t *testing.T) {
 	}
 }
 
-// TestLaunchers: other launchers' jobs are looked at too, and end in good order.
+// TestLaunchers: the doctor examines jobs of other launchers, too, and they end normally.
 func TestLaunchers(t *testing.T) {
 	tool := filepath.Join(need.Build(t), "bin", "shmem-doctor")
 	for _, argv := range [][]string{
@@ -95,8 +95,8 @@ func TestLaunchers(t *testing.T) {
 	}
 }
 
-// TestBetweenHosts: two hosts, each in a network namespace, with two networks between
-// them. before is what the second host does to its own first.
+// TestBetweenHosts: two hosts, each in a network namespace, with two networks between them. before
+// is a command that the second host runs first.
 func TestBetweenHosts(t *testing.T) {
 	need.Namespaces(t)
 	const bad, unused, lost = "no  between hosts: ", "-   between hosts: ", `(no answer in 8s|connect: (network is unreachable|no route to host|connection refused))`
