@@ -64,7 +64,7 @@ func (p *place) cuda(libraries ...string) string {
 // program is one of tests/c, as make has built it.
 func (p *place) program(name string) string { return filepath.Join(p.built(), "tests", name) }
 
-// missing returns an error if a text does not name a missing file, with the line that should.
+// missing returns an error, with the line in question, if a text does not name a missing file.
 func missing(out, file string) error {
 	for word := range strings.FieldsSeq(out) {
 		if strings.Trim(word, `:;,.()"`) == file {
@@ -79,7 +79,7 @@ func missing(out, file string) error {
 	return fmt.Errorf("nothing names %s", file)
 }
 
-// namesMissing is a job that finds all of CUDA's libraries but one.
+// namesMissing is a job that finds all CUDA libraries but one.
 func namesMissing(file string, there ...string) func(*place) error {
 	return func(p *place) error {
 		out, err := p.job(2, p.onGPU(there...), p.program("growth"))
@@ -90,7 +90,7 @@ func namesMissing(file string, there ...string) func(*place) error {
 	}
 }
 
-// tellsMissing is a command that finds all of CUDA's libraries but its runtime.
+// tellsMissing is a command that finds all CUDA libraries but the runtime.
 func tellsMissing(file string, argv ...string) func(*place) error {
 	return func(p *place) error {
 		// Its status reflects other faults of the machine as well.
@@ -131,8 +131,8 @@ func options(want ...string) func(*place) error {
 	}
 }
 
-// staged is a job whose NIC does not reach the memory of GPUs, and says so when option 10 is set:
-// no such memory is registered, and its data goes through the host.
+// staged is a job whose NIC does not reach GPU memory, and reports this when option 10 is set: no
+// such memory is registered, and its data goes through the host.
 func staged(p *place) error {
 	out, err := p.job(2, p.onGPU("libcuda.so", "libcuda.so.1", "libcudart.so"), p.program("growth"))
 	if err := ends(out, err, 1); err != nil {
@@ -149,8 +149,8 @@ func staged(p *place) error {
 	return nil
 }
 
-// noCUDA is a command, or a job with heaps of the host, for which the provider makes no call of
-// CUDA's: the first call would make a context on GPU 0.
+// noCUDA is a command, or a job with heaps in main memory, for which the provider makes no CUDA
+// call: the first call would make a context on GPU 0.
 func noCUDA(argv ...string) func(*place) error {
 	return func(p *place) error {
 		env := append(p.onGPU("libcuda.so", "libcuda.so.1", "libcudart.so"), "SHMEM_HEAP=host")

@@ -84,7 +84,7 @@ func (e *engine) close(p *place) {
 	}
 }
 
-// until polls engines in turn until something holds, or one of them cannot go on.
+// until polls engines in turn until a condition holds, or one of them has failed.
 func until(what string, all []*engine, holds func() bool) error {
 	for end := time.Now().Add(patience / 2); !holds(); {
 		if time.Now().After(end) {
@@ -112,7 +112,7 @@ func post(what string, all []*engine, e *engine, f func() proxy.Status) error {
 	return err
 }
 
-// quiet waits until all operations that an engine has posted are done.
+// quiet waits until all operations that an engine has posted are complete.
 func quiet(all []*engine, e *engine) error {
 	ticket, st := e.QuietBegin(), proxy.Pending
 	err := until("quiet", all, func() bool {
@@ -125,8 +125,8 @@ func quiet(all []*engine, e *engine) error {
 	return err
 }
 
-// allToAll has every engine put to every other one, with a signal behind the bytes, and checks
-// every byte once its signal is there.
+// allToAll puts from every engine to every other one, with a signal behind the bytes, and checks
+// every byte once its signal has arrived.
 func allToAll(all []*engine, size int) error {
 	n := len(all)
 	signals, part := 0, (size+7)&^7
@@ -169,7 +169,7 @@ func allToAll(all []*engine, size int) error {
 	return nil
 }
 
-// manyEngines is a job of so many PEs within one process.
+// manyEngines is a job of several PEs within one process.
 func manyEngines(n int) func(*place) error {
 	return func(p *place) error {
 		const size = 4096

@@ -87,8 +87,9 @@ func notOffered(p *place) error {
 	return nil
 }
 
-// mixed has PE 1 use another libfabric than PE 0. With a setting that excludes the fabric that both
-// have, the job is refused, and the report names the PE, the version and the fabric.
+// mixed is a job in which PE 1 uses another libfabric than PE 0. With a setting that excludes the
+// fabric that both have, the job is refused, and the report names the PE, the version and the
+// fabric.
 func mixed(other, setting string) func(*place) error {
 	return func(p *place) error {
 		own := "FAKE_NIC='" + strings.Replace(p.nic, "version=1.22", other, 1) + "'"

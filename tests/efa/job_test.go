@@ -58,7 +58,7 @@ func (p *place) run(env []string, argv ...string) (string, error) {
 	return string(out), err
 }
 
-// job runs a program with every PE on a host of its own.
+// job runs a program with every PE on its own host.
 func (p *place) job(n int, env []string, argv ...string) (string, error) {
 	p.Helper()
 	pes := strconv.Itoa(n)
@@ -71,7 +71,8 @@ var because = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)^shmem: shmem_init: .*$`),
 }
 
-// ends returns why a job has not ended well: so many PEs must report that all is right.
+// ends returns why a job has not succeeded: a given number of PEs must report that all checks
+// passed.
 func ends(out string, err error, pes int) error {
 	right := len(regexp.MustCompile(`(?m)^(?:\w+: )?[1-9]\d* passed, 0 failed$`).FindAllString(out, -1))
 	if err == nil && right == pes {
@@ -97,14 +98,14 @@ func (p *place) lines(file string) []string {
 
 var heldPattern = regexp.MustCompile(`^ep \d+ of \d+: cq (\d+) of (\d+), lost (\d+), send queue (\d+) of (\d+)\n$`)
 
-// queues returns the error in the records of so many endpoints' queues.
+// queues returns the error in the records of a number of endpoints' queues.
 func (p *place) queues(ends int) error {
 	p.Helper()
 	_, err := p.mostHeld(ends)
 	return err
 }
 
-// mostHeld is the most completions that one of so many queues has held.
+// mostHeld is the maximum of completions that one of the queues has held.
 func (p *place) mostHeld(ends int) (most int, err error) {
 	p.Helper()
 	seen := 0

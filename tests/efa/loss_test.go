@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// D2, D5 and D7: losses after which a process could go on.
+// D2, D5 and D7: losses after which a process could continue.
 var lossNeeds = []need{
 	{name: "D2: a PE is gone before first contact", nic: "version=1.22", test: gone(false)},
 	{name: "D2: a PE is gone before first contact, 2.6", nic: "version=2.6 without=R2a", test: gone(false)},
@@ -27,9 +27,9 @@ var lossNeeds = []need{
 	{name: "D7: a PE forks on a new kernel", nic: "version=2.6", test: forks},
 }
 
-// gone has PE 2 of three close. PE 0 then writes to it if they have never met, else it sends a
-// message to it: it gets the error that the PE is lost, and goes on with PE 1. The engines are
-// those of a job that survives a loss (OnLost).
+// In gone PE 2 of three closes. PE 0 then writes to it if they have never communicated, else it
+// sends a message to it: it gets the error that the PE is lost, and continues with PE 1. The
+// engines are those of a job that survives a loss (OnLost).
 func gone(met bool) func(*place) error {
 	return func(p *place) error {
 		const size = 1 << 16
@@ -70,8 +70,8 @@ func gone(met bool) func(*place) error {
 }
 
 // killed is a job of eight whose PE 3 is killed while PE 0 writes to it: PE 0 gets the error of the
-// loss, and the seven others end well. The launcher may report the end of PE 3 before the network
-// does, so there are some such jobs.
+// loss, and the seven others end normally. The launcher may report the end of PE 3 before the
+// network does, so there are several such jobs.
 func killed(p *place) error {
 	const status, jobs = 128 + 9, 5
 	program := p.compile("testdata/lost.c")

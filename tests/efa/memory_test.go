@@ -103,14 +103,14 @@ func everyByteOnCXI(p *place) error {
 	return p.queues(2)
 }
 
-// grown is a job whose heaps grow in the memory of GPUs, with all of CUDA's libraries.
+// grown is a job whose heaps grow in GPU memory, with all CUDA libraries.
 func (p *place) grown() (string, error) {
 	p.Helper()
 	out, err := p.job(2, p.onGPU("libcuda.so", "libcuda.so.1", "libcudart.so"), p.program("growth"))
 	return out, ends(out, err, 1)
 }
 
-// noDMABuf is such a job on a NIC whose provider takes a dma-buf for something else.
+// noDMABuf is such a job on a NIC whose provider misinterprets a dma-buf.
 func noDMABuf(p *place) error {
 	out, err := p.grown()
 	registered := 0
@@ -127,8 +127,8 @@ func noDMABuf(p *place) error {
 }
 
 // proved is such a job on a NIC that accepts the second registration of each PE but does not reach
-// its memory, and has no other way to register: a write to itself finds that, and the heap is
-// staged.
+// its memory, and has no other method of registration: a write to itself shows that, and the heap
+// is staged.
 func proved(p *place) error {
 	out, err := p.grown()
 	if err == nil && !strings.Contains(out, "staged") {

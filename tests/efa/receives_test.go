@@ -44,12 +44,12 @@ func receives(n, want int) func(*place) error {
 	}
 }
 
-// rush has all engines but the first send messages and put to it, as many as possible, while it
-// does not poll. Its queue then holds a completion of each write in the windows, and of each
+// In rush all engines but the first send messages and put to the first, as many as possible, while
+// it does not poll. Its queue then holds a completion of each write in the windows, and of each
 // receive.
 func rush(n, window, buffers int) func(*place) error {
 	return func(p *place) error {
-		const size = 4096 // more than a message has room for, so that it is a write
+		const size = 4096 // too large for a message, so that it is a write
 		all, err := p.engines(n, 8+size, nil)
 		if err != nil {
 			return err

@@ -36,8 +36,8 @@ var sizeNeeds = []need{
 	{name: "D9: 32 engines at one", nic: "version=2.6", test: rush(32, 1024, 512)},
 }
 
-// everyByte is a job of an all-to-all that checks every byte: so many PEs with so many NICs each.
-// PE 1 may have a word of its own in FAKE_NIC.
+// everyByte is a job of an all-to-all that checks every byte, with a number of PEs and NICs for
+// each. PE 1 may have its own word in FAKE_NIC.
 func everyByte(pes, nics int, own string) func(*place) error {
 	return func(p *place) error {
 		var names []string

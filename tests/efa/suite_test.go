@@ -14,8 +14,8 @@ import (
 	made "libshmem/tests/need"
 )
 
-// need is a need of users, as a test: it returns why the need is not met. It runs in a process of
-// its own, which has the settings of the stub in its environment.
+// need is a need of users, as a test: it returns why the need is not met. It runs in a separate
+// process, which has the settings of the stub in its environment.
 type need struct {
 	name string
 	nic  string // FAKE_NIC
@@ -40,7 +40,7 @@ const role = "EFA_NEED"
 // patience is how long a need may take; it takes seconds.
 const patience = 2 * time.Minute
 
-// TestMain keeps the stub and the fake driver, which each test would compile.
+// TestMain compiles the stub and the fake driver once for all tests.
 func TestMain(m *testing.M) { os.Exit(made.Keep(m)) }
 
 // TestNeeds tests the needs of users. A need in the list of known failures must fail, for the
@@ -149,7 +149,7 @@ func reason(t *testing.T, n need) string {
 	return fmt.Sprintf("the test itself failed: %v\n%s", err, out)
 }
 
-// TestNeed tests one need, in a process of its own.
+// TestNeed tests one need, in a separate process.
 func TestNeed(t *testing.T) {
 	name := os.Getenv(role)
 	if name == "" {

@@ -1,6 +1,6 @@
 /*
  * alltoall.c: every PE puts to every other one, with a signal behind the bytes, and every byte that
- * comes is compared. The argument is the number of rounds for each size.
+ * arrives is compared. The argument is the number of rounds for each size.
  */
 #include <shmem.h>
 

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
         }
         failed += error != SHMEMX_ERROR_PE_LOST || shmemx_last_error_pe() != victim;
     }
-    /* The others go on: a word travels around them. */
+    /* The others continue: a word travels around them. */
     for (int pe = 0; me == 0 && pe < n; pe++)
         if (pe != victim)
             shmem_uint64_atomic_set(word, 7, pe);
