@@ -24,7 +24,7 @@ func experts(t *testing.T) map[string][]string {
 }
 
 // TestExperts sends tokens to experts and results back. The receivers trust a count: a message that
-// has not come by then is a violation, which the program counts.
+// has not arrived by then is a violation, which the program counts.
 func TestExperts(t *testing.T) {
 	host := example(t, "deepep", "deepep", "-pthread")
 	const most = 100_000 // messages of a run
@@ -50,8 +50,7 @@ func TestExperts(t *testing.T) {
 	}
 }
 
-// TestExpertsUnordered leaves the order out: if no run fails without it, TestExperts proves
-// nothing.
+// TestExpertsUnordered omits the ordering: if no run fails without it, TestExperts proves nothing.
 func TestExpertsUnordered(t *testing.T) {
 	host := example(t, "deepep", "deepep", "-pthread")
 	for name, settings := range experts(t) {
@@ -70,7 +69,7 @@ func TestExpertsUnordered(t *testing.T) {
 	}
 }
 
-// TestExpertsRefuse passes numbers that do not fit.
+// TestExpertsRefuse passes inconsistent numbers.
 func TestExpertsRefuse(t *testing.T) {
 	host := example(t, "deepep", "deepep", "-pthread")
 	for _, args := range [][]string{{"100", "6"}, {"100", "1"}, {"0", "8"}, {"100", "512"}} {

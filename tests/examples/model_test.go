@@ -70,7 +70,7 @@ func bytesOf(t *testing.T, tensors []tensor) []byte {
 	return file
 }
 
-// withHeader is a safetensors file of any header and that much data.
+// withHeader is a safetensors file with any header and a given amount of data.
 func withHeader(header string, data int) []byte {
 	file := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(file, header...), make([]byte, data)...)

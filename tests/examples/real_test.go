@@ -18,8 +18,8 @@ var whole = flag.Bool("whole", false, "run the programs with the sizes that they
 type real struct {
 	name string
 	more []string // for the compiler
-	// small are arguments for seconds on a busy machine; without any the program takes
-	// its own, larger sizes.
+	// small are arguments with which the program takes seconds on a busy machine; without any it
+	// uses larger sizes.
 	small []string
 	// says is its last output: its verification, and a rate.
 	says string
@@ -114,7 +114,7 @@ func TestRealPrograms(t *testing.T) {
 	}
 }
 
-// TestPicture has heat paint its plate.
+// TestPicture makes heat draw its plate.
 func TestPicture(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "heat.png")
 	r := shmemrun(t, nil, "-n", "2", example(t, "heat", "heat"), "33", "21", "40", name)
@@ -133,7 +133,7 @@ func TestPicture(t *testing.T) {
 	if size := img.Bounds().Size(); size.X != 33 || size.Y != 21 {
 		t.Errorf("the picture has %v points", size)
 	}
-	// The hot disk is bright, the corner below on the right has stayed cold.
+	// The hot disk is bright, the lower right corner has stayed cold.
 	hot, _, _, _ := img.At(11, 12).RGBA()
 	cold, _, _, _ := img.At(32, 20).RGBA()
 	if hot < 0x8000 || cold > 0x1000 {

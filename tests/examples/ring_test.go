@@ -31,7 +31,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestRingChecks takes the put away: the example's check must then fail.
+// TestRingChecks removes the put: the example's check must then fail.
 func TestRingChecks(t *testing.T) {
 	broken := example(t, "ring", "ring-without-put", filepath.Join("testdata", "no_put.c"))
 	r := shmemrun(t, nil, "-n", "2", broken)

@@ -57,7 +57,7 @@ static void test_sha256(void)
         check(strcmp(text, vectors[i].digest) == 0, "sha256", text);
     }
 
-    /* However the bytes are cut into calls, the digest is the same. */
+    /* The digest does not depend on how the bytes are divided into calls. */
     unsigned char data[300], whole[SHA256_BYTES];
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (unsigned char)(i * 7);
@@ -257,9 +257,8 @@ static void test_damage(void)
 }
 
 /*
- * Every chunk of every pair of PEs, put together again, gives the tensors:
- * each byte once, at its place. The byte values tell the place, and each byte
- * of the result is written by exactly one chunk.
+ * Every chunk of every pair of PEs, put together again, gives the tensors: each byte once, at its
+ * place. The byte values identify the place, and exactly one chunk writes each byte of the result.
  */
 static void test_layout(int n_pes, size_t limit)
 {
