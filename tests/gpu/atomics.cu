@@ -19,7 +19,7 @@ enum ids {
                     TEST_atomic_fetch_add_x(ID) TEST_atomic_add_x(ID)
 };
 
-/* The number of applications of each, each to an object of its own. */
+/* The number of applications of each operation, each to a separate object. */
 constexpr int TIMES = 3;
 constexpr int BEFORE[TIMES] = {5, 77, 100}, OPERAND[TIMES] = {3, 6, 27};
 
@@ -29,7 +29,7 @@ struct operands {
 
 /*
  * One kernel for all: operations have different arguments besides their object, so each list has
- * its own way to call. old receives the result of the call.
+ * its own form of the call. old receives the result of the call.
  */
 KERNEL apply(int id, char *object, const char *operand, const char *cond, char *old, int pe)
 {

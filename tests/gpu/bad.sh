@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Programs whose kernels make calls that cannot be served, on a machine with a GPU: each must end
-# with the status and the line that helps a user.
+# with the expected status and a line that helps the user.
 #
 #   tests/gpu/bad.sh FAULTS FOREIGN RESET [NAME...]      all cases, or those named,
 #                                   of the programs faults, foreign and reset

@@ -1,9 +1,9 @@
 /*
  * beside.cu: calls of CUDA beside a kernel that waits for a PE. Each PE's kernel sends to its right
  * neighbour and waits for its left one's; one PE is late, and the others make the call while their
- * kernels wait. Some calls wait for the kernel, and the driver may hold others meanwhile, including
- * the library's copies, for which the kernel waits: all must end. Shows how long each took, and
- * whether it returned beside the kernel.
+ * kernels wait. Some calls wait for the kernel, and in the meantime the driver may block others,
+ * including the library's copies, for which the kernel waits: all must end. The program prints the
+ * time of each call, and whether it returned beside the kernel.
  *
  * shmemrun -n N beside [WORD]      all calls, or those with WORD in their names
  */
@@ -42,7 +42,7 @@ constexpr int ROUNDS = 4, LATE_MS = 30, STILL_S = 5, THREADS = 128;
 constexpr unsigned MOST = 64 << 10, STAGED = 2 << 10; /* larger operands are always staged */
 constexpr size_t MIB = 1 << 20;
 
-/* The data of a PE in a step, which both ends know. */
+/* The data of a PE in a step, which both ends compute. */
 struct sent {
     unsigned bytes;
     int op;         /* of the signal */
@@ -110,7 +110,8 @@ __device__ void send(unsigned char *dest, const unsigned char *source, uint64_t 
     shmemx_putmem_signal_block(dest, source, s.bytes, word, with, s.op, to);
 }
 
-/* A PE that does not send first passes the data on: its own bytes leave when others' have come. */
+/* A PE that does not send first passes the data on: its own bytes leave when the others' have
+   arrived. */
 __global__ void exchange(unsigned char *dest, const unsigned char *source, uint64_t *word,
                          sent mine, sent theirs, int to, bool first)
 {
@@ -184,7 +185,7 @@ void graph()
 {
     cudaGraph_t g;
     cudaGraphExec_t run;
-    /* Global, the default, forbids the most calls of other threads, including the proxy's. */
+    /* Global, the default, forbids most calls of other threads, including the proxy's. */
     CHECK(cudaStreamBeginCapture(other, cudaStreamCaptureModeGlobal));
     CHECK(cudaMemsetAsync(operand, 1, 4096, other));
     touch<<<1, 1, 0, other>>>(operand);
@@ -241,7 +242,7 @@ std::vector<trial> trials()
         copies("cudaMemcpyAsync from pinned memory", operand, pinned),
         copies("cudaMemcpyAsync to pinned memory", pinned, operand),
         {"cudaMemset", [](int) { CHECK(cudaMemset(operand, 1, MIB)); }},
-        /* The very first load starts the driver's compiler, which takes its time. */
+        /* The very first load starts the driver's compiler, which takes long. */
         {"cuModuleLoadData", [](int) { load(); },
          [](int) {
              load();
@@ -272,7 +273,7 @@ bool running()
 {
     cudaError_t e = cudaStreamQuery(sends);
     if (e == cudaErrorNotReady)
-        (void)cudaGetLastError(); /* else the next launch would seem to have failed */
+        (void)cudaGetLastError(); /* otherwise the next launch would appear to have failed */
     else
         CHECK(e);
     return e == cudaErrorNotReady;
@@ -338,7 +339,8 @@ void round(const trial &t, int step, result *r)
     steps++;
 }
 
-/* PE 0 prints the results of all PEs. The next round's barrier keeps their next results off. */
+/* PE 0 prints the results of all PEs. The next round's barrier keeps them from being overwritten
+   too early. */
 void show(const trial &t, const result &mine)
 {
     shmem_putmem(&results[me], &mine, sizeof mine, 0);
@@ -361,7 +363,7 @@ void show(const trial &t, const result &mine)
     printf("\n");
 }
 
-/* Reports where this PE is when it has hung for some seconds, and ends it. */
+/* Reports the current step of this PE when it has hung for some seconds, and ends it. */
 void watch()
 {
     int seen = -1;

@@ -1,7 +1,7 @@
 /*
  * bounce.cu: puts, gets and puts with signal on CUDA streams whose operands are memory of
- * cudaMalloc and managed memory, which go through bounce buffers. It uses more streams at once than
- * there are buffers, all sizes and alignments, and a graph.
+ * cudaMalloc and managed memory, which go through bounce buffers. The program uses more streams at
+ * once than there are buffers, all sizes and alignments, and a graph.
  *
  * shmemrun -n N bounce
  */

@@ -1,7 +1,7 @@
 /*
  * devices.cu: a process with two GPUs, of which the PE has one. Buffers of the other one are local
- * operands of the host's calls. A kernel there that makes a call is stopped, which ends the
- * process: tests/gpu/bad.sh tests that.
+ * operands of host calls. A kernel there that makes a call is stopped, which ends the process:
+ * tests/gpu/bad.sh tests that.
  *
  * shmemrun -n 2 devices
  */

@@ -1,7 +1,7 @@
 /*
  * draft.cu: a program as users write it first. One kernel sends and waits for data; the kernel that
  * checks the data is launched for the first time while the first one runs: CUDA then loads it, and
- * carries out no other work of the program's context until the first kernel has ended.
+ * executes no other work of the program's context until the first kernel has ended.
  *
  * shmemrun -n N draft
  */
@@ -27,7 +27,7 @@ struct round_of {
     what way;
     int op;           /* of the signal */
     unsigned bytes;   /* or the number that is added */
-    uint64_t signal;  /* the value when this round's signal has come */
+    uint64_t signal;  /* the value when this round's signal has arrived */
     uint64_t word[2]; /* the values before and after */
 };
 
@@ -110,7 +110,7 @@ template <int... ROUND> receiver nth(int round, std::integer_sequence<int, ROUND
     return all[round];
 }
 
-/* The data of a PE in a round, which both ends know. */
+/* The data of a PE in a round, which both ends compute. */
 round_of plan(int pe, int round, uint64_t *signals, uint64_t *word)
 {
     std::mt19937 random((unsigned)(pe * 1000 + round));

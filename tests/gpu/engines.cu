@@ -3,8 +3,8 @@
  * Between two places of one GPU the driver may copy by a kernel of its own: that waits for room,
  * and for ever if the kernels there wait for it. A row for each call: on how many streams it
  * completed beside the kernels, streams of the usual priority and of the highest, for 8 bytes and
- * for 1 MiB; how long the call itself takes and how fast it copies on an idle GPU; whether a graph
- * captured from it completed.
+ * for 1 MiB; the time of the call itself and its rate on an idle GPU; whether a graph captured from
+ * it completed.
  *
  *   engines           the kernels have all threads and all shared memory
  *   engines shared    all shared memory, and half of the threads
@@ -47,7 +47,7 @@ namespace
 
 using clock_type = std::chrono::steady_clock;
 
-/* A kernel that a program itself may start: it waits for room. */
+/* A kernel that a program may start itself: it waits for space. */
 __global__ void one(unsigned long long *at)
 {
     *at = 1;
@@ -202,7 +202,7 @@ double us_since(clock_type::time_point begin)
     return std::chrono::duration<double, std::micro>(clock_type::now() - begin).count();
 }
 
-/* How long a call of 8 bytes takes the caller, and GB/s of 64 MiB. */
+/* The time that a call of 8 bytes takes the caller, and GB/s of 64 MiB. */
 void speed(const call &c, double *us, double *rate)
 {
     stream = streams[0];
@@ -221,7 +221,7 @@ void speed(const call &c, double *us, double *rate)
     }
 }
 
-/* How many streams of one priority complete a graph that was captured from the call. */
+/* The number of streams of one priority that complete a graph captured from the call. */
 void graph(const call &c, size_t n)
 {
     cudaGraph_t g;
@@ -302,7 +302,7 @@ void begin()
     CHECK(cudaSetDevice(0));
     CHECK(cudaFree(nullptr));
     CHECK(full_open(&gpu, 0));
-    if (by_shared) { /* half of the threads stay free, and all shared memory is taken */
+    if (by_shared) { /* half of the threads stay free, and all shared memory is occupied */
         cudaDeviceProp p;
         CHECK(cudaGetDeviceProperties(&p, 0));
         gpu.blocks /= 2;
@@ -347,7 +347,7 @@ int hold()
     return 0;
 }
 
-/* Another process that fills the GPU, too, until this one ends: they take turns. */
+/* Another process that fills the GPU, too, until this one ends: they get time slices. */
 void start_other(const char *program)
 {
     int input[2], output[2];

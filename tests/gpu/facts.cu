@@ -1,8 +1,8 @@
 /*
  * facts.cu: facts of this machine's GPUs and driver on which the library's decisions depend:
- * attributes, and kinds of shared memory by trying them. A line per fact: its name, a tab, its
- * value. A feature that is not available is a fact, too, with the driver's reason; the status is
- * not 0 only when there are no facts.
+ * attributes, and the kinds of shared memory that work, by trials. A line per fact: its name, a
+ * tab, its value. A feature that is not available is a fact, too, with the driver's reason; the
+ * status is not 0 only when there are no facts.
  *
  * The program calls the driver through the run time, so that it starts, and says so, where there is
  * no driver.
@@ -115,7 +115,7 @@ __global__ void store(volatile uint64_t *at, uint64_t value)
     *at = value;
 }
 
-// Whether a kernel's store at the device's address shows at the host's.
+// Whether a kernel's store at the device's address is visible at the host's.
 bool reaches(void *device, void *host, const char **step, const char **why)
 {
     auto *seen = static_cast<volatile uint64_t *>(host);
@@ -332,7 +332,7 @@ void describe(int device)
     try_flush();
 }
 
-// The first line of a file, or how many files a pattern names.
+// The first line of a file, or the number of files that match a pattern.
 void machine()
 {
     char line[200];

@@ -113,7 +113,7 @@ int finish()
         e = cudaGetLastError();
     printf("faults: the kernel ended: %s\n", cudaGetErrorString(e));
     fflush(stdout);
-    /* The library's own line is on its way, and ends this process. */
+    /* The library's own message follows, and ends this process. */
     if (e != cudaSuccess)
         sleep(2);
     return e != cudaSuccess;

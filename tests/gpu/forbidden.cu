@@ -1,8 +1,8 @@
 /*
- * forbidden.cu: the CUDA calls that wait until a kernel has ended. Between a kernel that waits for
- * a PE and that PE's own end of the wait, a program must not make these. A kernel waits for a word
- * of main memory, a thread makes the call, and after a while the word is set. A line for each call,
- * with its behaviour at the first call and at the second.
+ * forbidden.cu: the CUDA calls that wait until a kernel has ended. A program must not make these
+ * while a kernel waits for a PE that cannot continue before the call returns. A kernel waits for a
+ * word of main memory, a thread makes the call, and after a while the word is set. It prints a line
+ * for each call, with its behaviour the first time and the second.
  *
  * Then copies that a second context makes while the program's context loads a kernel beside a
  * running one: the kinds of memory that tie them to the program's context, which stands still.
@@ -36,7 +36,7 @@ constexpr size_t MIB = 1 << 20;
 constexpr size_t COPIED = 64 << 10; /* which a copy engine does, not the one that runs kernels */
 constexpr int WAIT_MS = 100, LOAD_MS = 20, KERNELS = 32;
 
-struct full gpu; /* of one block: it does not fill the GPU, and runs until it is told to end */
+struct full gpu; /* of one block: it does not fill the GPU, and runs until a word ends it */
 cudaStream_t other, loading; /* the operand of the calls, and the stream of loads */
 int wrong;
 
@@ -106,7 +106,7 @@ void begin_kernel(const char *name)
     (void)cudaGetLastError(); /* which a query leaves */
 }
 
-/* A thread that is ready to do something when it is told to. */
+/* A thread that is ready to run a function on request. */
 struct worker {
     std::atomic<bool> ready{false}, go{false}, done{false};
     std::thread thread;
@@ -141,7 +141,7 @@ void on_gpu()
     CHECK(cudaFree(nullptr));
 }
 
-/* How many ms the call took, or less than 0 where it waited for the kernel. */
+/* The ms that the call took, or less than 0 if it waited for the kernel. */
 double beside(const char *name, const std::function<void()> &call)
 {
     double ms = 0;
@@ -292,7 +292,7 @@ void allocations()
 
 void code()
 {
-    load(); /* the first one starts the driver's compiler, which takes its time */
+    load(); /* the first one starts the driver's compiler, which takes long */
     unload();
     row("cuModuleLoadData", load, nullptr, unload);
     row("cuModuleGetFunction", find, load, unload);
@@ -368,7 +368,7 @@ char *apart_pinned;
 void make_apart()
 {
     std::thread([] {
-        /* Its version before it had parameters. It is this thread's own then. */
+        /* Its version before it had parameters: it then applies to this thread only. */
         CHECK(DRIVER(cuCtxCreate, 3020)(&apart, 0, 0));
         CHECK(DRIVER(cuStreamCreate, 2000)(&apart_stream, CU_STREAM_NON_BLOCKING));
         CHECK(

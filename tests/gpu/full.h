@@ -1,7 +1,7 @@
 /*
- * full.h: kernels that occupy a whole GPU until they are told to end: all threads
- * that its multiprocessors have room for, and all shared memory, so that no block
- * of another kernel fits beside them.
+ * full.h: kernels that occupy a whole GPU until a word ends them: all threads that its
+ * multiprocessors have room for, and all shared memory, so that no block of another kernel fits
+ * beside them.
  */
 #ifndef TESTS_GPU_FULL_H
 #define TESTS_GPU_FULL_H
@@ -32,7 +32,7 @@ struct full {
     cudaStream_t stream;
 };
 
-/* Everything that takes time or memory is done here. */
+/* All work that takes time or memory happens here. */
 static inline cudaError_t full_open(struct full *f, int device)
 {
     cudaDeviceProp p;
@@ -59,7 +59,7 @@ static inline cudaError_t full_open(struct full *f, int device)
     return e == cudaSuccess ? cudaHostGetDevicePointer((void **)&f->on_gpu, f->flags, 0) : e;
 }
 
-/* Returns when all blocks run, which they do after a turn of another process. */
+/* Returns when all blocks run, which may be after a time slice of another process. */
 static inline cudaError_t full_begin(struct full *f)
 {
     f->flags->running = f->flags->stop = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A PE is killed while a kernel of another waits for it: the job must name the PE and end within
-# seconds, the kernel must end although its process ignores SIGTERM, and nothing of the job may be
-# left, not even on the GPU.
+# seconds, the kernel must end although its process ignores SIGTERM, and the job must leave nothing
+# behind, not even on the GPU.
 #
 #   tests/gpu/killed.sh FAULTS      the program
 set -u

@@ -1,7 +1,7 @@
 /*
  * large.cu: transfers of more than 4 GiB, so that a length or offset in 32 bits anywhere on their
- * way is noticed: each a single call, of a kernel, of the host, on a stream. Every byte is checked,
- * and the ones behind the last.
+ * path is noticed: each a single call, of a kernel, of the host, on a stream. Every byte is
+ * checked, and those behind the last.
  *
  * shmemrun -n 2 -x SHMEM_SYMMETRIC_SIZE=12g large
  */

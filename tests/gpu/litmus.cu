@@ -5,7 +5,7 @@
  *
  * shmemrun -n 2 litmus [ROUNDS] [mutant]
  *
- * mutant: the flag goes before the data, which the checks must notice.
+ * mutant: the flag is written before the data, which the checks must notice.
  */
 #include "try.h"
 
@@ -45,7 +45,7 @@ struct board {
     uint64_t data[BIG], flag, ack, there, here, hop[2], x, y;
 };
 
-/* Sends round's message of n words. All threads of the block come here. */
+/* Sends round's message of n words. All threads of the block make this call. */
 template <int SCOPE>
 __device__ void send(int way, board *b, uint64_t *source, int n, uint64_t round, int pe)
 {
@@ -143,7 +143,7 @@ __device__ int look(board *b, uint64_t *copy, int n, uint64_t round, int self)
     return bad;
 }
 
-/* Every PE sends to the next and hears from the last. */
+/* Every PE sends to the next and receives from the previous one. */
 template <int SCOPE>
 KERNEL pass(int way, board *b, uint64_t *source, uint64_t rounds, int right, int left,
             unsigned *bad)
@@ -197,8 +197,8 @@ KERNEL cross(board *b, uint64_t rounds, int self, int peer, int at_mine, int at_
 
 #ifndef EMULATED
 /*
- * PE 0 counts x up and PE 1 y, while a block of each PE reads both, in orders that
- * are opposite. The readers must agree on what came first.
+ * PE 0 counts x up and PE 1 y, while a block of each PE reads both, in orders that are opposite.
+ * The readers must agree on the order.
  */
 KERNEL race(board *b, uint64_t rounds, int self, uint64_t *seen)
 {
@@ -223,8 +223,8 @@ KERNEL race(board *b, uint64_t rounds, int self, uint64_t *seen)
 #endif
 
 /*
- * Data that a PE has completed at a second one is visible to a PE that a third one has told: PE p
- * puts to p + 2, completes it, tells p + 1, and that one tells p + 2.
+ * Data that a PE has completed at a second one is visible to a PE that a third one has informed: PE
+ * p puts to p + 2, completes the put, informs p + 1, and that one informs p + 2.
  */
 KERNEL relay(board *b, uint64_t *source, uint64_t rounds, int self, int n, unsigned *bad)
 {

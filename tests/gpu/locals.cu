@@ -1,7 +1,6 @@
 /*
  * locals.cu: local operands of puts and gets in every kind of memory that a program may have, by
- * calls of the host and of kernels; and memory that was freed and allocated again at the same
- * address.
+ * host calls and kernel calls; and memory that was freed and allocated again at the same address.
  *
  * shmemrun -n 2 locals
  */
@@ -122,7 +121,7 @@ bool kernels_may(const bench *x, int kind)
     return kind >= pinned || x->touches;
 }
 
-/* There and back, by the host and then by a kernel. */
+/* To the peer and back, by the host and then by a kernel. */
 void round_trip(bench *x, int kind, char *p, size_t n, int place)
 {
     for (int by = 0; by < 4; by++) {

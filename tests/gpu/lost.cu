@@ -43,7 +43,7 @@ void expect(bool good, const char *what, long got = 0)
     printf("lost: PE %d: not so: %s (%ld)\n", me, what, got);
 }
 
-/* A thread that comes here was not ended by a loss. */
+/* A thread that reaches this point was not ended by a loss. */
 __global__ void wait_forever(uint64_t *never, unsigned *passed)
 {
     shmem_uint64_wait_until(never, SHMEM_CMP_NE, 0);
@@ -70,7 +70,7 @@ __global__ void fetch(uint64_t *from, int pe, uint64_t *value)
     *value = shmem_uint64_g(from, pe);
 }
 
-/* One block: gives the next survivor its data, and takes that of the previous one. */
+/* One block: sends its data to the next survivor, and waits for that of the previous one. */
 __global__ void pass_on(uint64_t *data, uint64_t *signal_word, uint64_t round, int me, int next,
                         int last, unsigned *bad)
 {
@@ -99,7 +99,7 @@ int survivor(int from, int step)
     return from;
 }
 
-/* How long a launched kernel takes. */
+/* The time of a launched kernel. */
 long ended()
 {
     auto begin = std::chrono::steady_clock::now();
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     CHECK(cudaMalloc(&counter, sizeof *counter));
     CHECK(cudaMalloc(&value, sizeof *value));
     CHECK(cudaMemset(counter, 0, sizeof *counter));
-    /* Kernels reach a heap in main memory by rings. */
+    /* Kernels reach a heap in main memory through rings. */
     bool direct = getenv("SHMEM_HEAP") == NULL;
     for (int pe = 0; pe < n; pe++)
         direct = direct && shmem_ptr(never, pe) != NULL;
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
         (void)shmemx_last_error();
     }
 
-    /* Directly, thread i waits for PE i; by rings the first one waits for all. */
+    /* Directly, thread i waits for PE i; with rings the first one waits for all. */
     meet_all<<<1, 64>>>(counter, direct ? victim : 0);
     ms = ended();
     expect(ms < 1000, "a barrier of all ends", ms);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A PE is killed, and the others go on (SHMEM_ON_FAILURE=return): lost.cu by each route.
+# A PE is killed, and the others continue (SHMEM_ON_FAILURE=return): lost.cu over each route.
 #
 #   tests/gpu/lost.sh LOST      the program
 set -u
@@ -34,7 +34,7 @@ survive 3 1 -x SHMEM_DISABLE_P2P=1
 survive 3 1 -x SHMEM_DISABLE_P2P=1 -x SHMEM_GPU_NET=copy
 survive 4 1 --hosts 2 -x SHMEM_PROVIDER=tcp
 survive 4 0 --hosts 4 -x SHMEM_PROVIDER=tcp
-# Polls of one word over PCIe take turns, and there are 1024 between two checks for losses.
+# Polls of one word over PCIe are serialized, and there are 1024 between two checks for losses.
 blocks=4
 survive 3 2 -x SHMEM_HEAP=pinned
 echo "lost: $passed passed, $failed failed"

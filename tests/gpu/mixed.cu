@@ -1,7 +1,6 @@
 /*
- * mixed.cu: PEs with and without a GPU in one job. A PE with a GPU does its work in a kernel, a PE
- * without one in a thread of the host; the text is the same. So data and its flag lie in heaps of
- * all kinds.
+ * mixed.cu: PEs with and without a GPU in one job. A PE with a GPU works in a kernel, a PE without
+ * one in a host thread; the source is the same. So data and its flag are in heaps of all kinds.
  *
  * shmemrun -n 3 tests/gpu/mixed.sh '* * -' mixed [ROUNDS]
  */
@@ -54,7 +53,7 @@ BOTH void converse(board *b, uint64_t *own, uint64_t rounds, int self, int n, un
         shmem_getmem(got, b->data, bytes, self);
         bad[SIGNAL] += (unsigned)differs(got, words, round * 1000 + (uint64_t)last * 100);
 
-        /* The next PE has the data, and the PE behind it is told. */
+        /* The next PE gets the data, and the PE after it is informed. */
         shmem_putmem_nbi(b->far, own, bytes, next);
         shmem_quiet();
         shmem_uint64_p(&b->told, round, second);

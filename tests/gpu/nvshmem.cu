@@ -271,7 +271,7 @@ void test_team(const char *what, nvshmem_team_t team)
 void test_teams()
 {
 #ifdef ORACLE
-    if (n > 1) /* NVIDIA's makes the team, and dies in the allocation after it */
+    if (n > 1) /* NVIDIA's makes the team, and crashes in the allocation after it */
         return;
 #endif
     uint64_t *id = heap<uint64_t>(1), own = 0;

@@ -1,6 +1,6 @@
 /*
- * occupied.cu: the calls of the host that complete while kernels of the program occupy all threads
- * and all shared memory of both PEs' GPUs. Shows a line for each, which is a row of
+ * occupied.cu: the host calls that complete while kernels of the program occupy all threads and all
+ * shared memory of both PEs' GPUs. The program prints a line for each, which is a row of
  * docs/reference/gpu-host-calls.md, and fails if a call that must work does not.
  *
  * shmemrun -n 2 occupied
@@ -47,7 +47,7 @@ bool beside(const std::function<void()> &call)
     while (!done && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     bool good = done;
-    /* The other PE's GPU stays full until this PE is done. */
+    /* The other PE's GPU stays full until this PE has finished. */
     std::this_thread::sleep_until(end);
     CHECK(full_end(&gpu));
     caller.join();

@@ -7,8 +7,8 @@
  * before: the program calls it before shmem_init. again: after shmem_finalize, and then a second
  * job begins. end: before shmem_finalize, which the program should not do; a second job still
  * begins. used: as end, and the program uses the GPU once more before shmem_finalize, and what it
- * has there then is there after it. inside: it launches a kernel of the library's, which has no job
- * and stops; tests/gpu/bad.sh tests that.
+ * has there then is there after it. inside: it launches a kernel that uses the library, which has
+ * no job and stops; tests/gpu/bad.sh tests that.
  */
 #include "check.h"
 

@@ -37,8 +37,8 @@ enum ids {
 };
 
 /*
- * Each name in a function of its own, which the compiler takes one by one: all in one kernel took
- * it many minutes. QUEUE is the last argument of functions that take a queue.
+ * Each name is in a separate function, which the compiler processes one by one: all in one kernel
+ * took it many minutes. QUEUE is the last argument of functions that take a queue.
  */
 #define CALL(name, T, bytes, scope)                                                                \
     STEP call_##name(char *dest, const char *source, size_t n, int pe)                             \
@@ -182,7 +182,7 @@ KERNEL signals_alone(uint64_t *signals, int places, int pe, int *bad)
                 signal_of(i) + (i % 2 ? BEFORE : 0);
 }
 
-/* From and to a kernel's own variables, which no proxy reaches: whole and in pieces. */
+/* From and to a kernel's own variables, which no proxy can access: whole and in pieces. */
 KERNEL own_variables(char *dest, const char *source, uint64_t *signal, int pe, int from, int *bad)
 {
     const int lengths[] = {1, 7, 13, 19, 25, 31, 37, 2000};

@@ -6,14 +6,14 @@
 # FULL=1 takes some minutes more: graphs are replayed ten times as often, 10^5 times, and more
 # programs run under compute-sanitizer.
 #
-# On a machine with one GPU all PEs share it. Kernels of two processes take turns of 2.4 ms there,
-# unless NVIDIA's MPS runs: it is started, and most programs run by it. Programs for several GPUs
-# are left out, and named at the end.
+# On a machine with one GPU all PEs share it. Kernels of two processes get time slices of 2.4 ms
+# there, unless NVIDIA's MPS runs: the script starts it, and most programs run under it. Programs
+# for several GPUs are skipped, and named at the end.
 #
 # The machine needs NVIDIA's driver, bash and coreutils; of this tree it needs scripts/, tests/ and
-# build/gpu. Each program is shown with its seconds, a failing one with its output; all output goes
-# to gpu-test.txt in the folder that OUT names, else beside the programs. The status is 1 when a
-# program failed. To add one: a file in tests/gpu, and a line below.
+# build/gpu. Each program is shown with its seconds, a failing one with its output; all output is
+# written to gpu-test.txt in the folder that OUT names, else beside the programs. The status is 1
+# when a program failed. To add one: a file in tests/gpu, and a line below.
 set -u
 cd "$(dirname "$0")/../.." || exit
 . scripts/stages.sh
@@ -78,8 +78,8 @@ counted() {
         ! grep -Eq '(^|[^0-9])0 passed,|passed, [1-9]' "$out"
 }
 
-# With one GPU PEs share it by MPS, if that starts. Its pipe has a place of its own, so that
-# programs without CUDA_MPS_PIPE_DIRECTORY take turns as by default.
+# With one GPU PEs share it by MPS, if that starts. Its pipe has a separate place, so that programs
+# without CUDA_MPS_PIPE_DIRECTORY get time slices as by default.
 gpus=$(nvidia-smi --list-gpus 2>/dev/null | grep -c '^GPU')
 left=()
 if [ "$gpus" -eq 1 ]; then
@@ -176,8 +176,8 @@ checks names/nvshmem 600 tests/gpu/names.sh "$base" nvshmem
 checks names/nvshmem/ring 600 tests/gpu/names.sh "$base" nvshmem -x SHMEM_DISABLE_P2P=1
 checks names/nvshmem/hosts 600 tests/gpu/names.sh "$base" nvshmem --hosts 2 -x SHMEM_PROVIDER=tcp
 
-# Teams: 2 PEs with a GPU each; 4, which take turns on theirs; and where the PEs of a
-# host follow no rule.
+# Teams: 2 PEs with a GPU each; 4, which share theirs by time slices; and hosts whose PEs have no
+# fixed stride.
 checks teams/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/teams"
 checks teams/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/teams" few
 checks teams/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/teams" few
@@ -203,9 +203,9 @@ pairs tiles "$base/cuda/tiles"
 pairs atomics "$base/cuda/atomics"
 pairs waits "$base/cuda/waits"
 
-# Visibility of kernels' writes (docs/concepts/memory-model.md). PEs that share a GPU take turns of
-# some ms, and so do PEs of two simulated hosts: the first of each host takes the first GPU. The
-# mutant shows that the checks can fail.
+# Visibility of kernels' writes (docs/concepts/memory-model.md). PEs that share a GPU get time
+# slices of some ms, and so do PEs of two simulated hosts: the first of each host uses the first
+# GPU. The mutant shows that the checks can fail.
 checks litmus/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/litmus" 100000
 checks litmus/mutant 60 "$run" -n 2 --timeout 60 "$base/cuda/litmus" 2000 mutant
 checks litmus/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/litmus" 1000
@@ -236,8 +236,8 @@ checks bounce/ring 60 "$run" -n 2 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/cud
 checks bounce/copy 60 "$run" -n 2 --timeout 60 "${copy[@]}" "$base/cuda/bounce"
 checks bounce/hosts 60 "$run" -n 3 --hosts 2 --timeout 60 "${tcp[@]}" "$base/cuda/bounce"
 
-# A program as users write it first: each kernel is loaded beside one that waits. Then other calls
-# of CUDA there, each of which may hold the driver.
+# A program as users write it first: each kernel is loaded beside one that waits. Then other CUDA
+# calls there, each of which may block the driver.
 waiting() { checks "${1##*/}/$2" 20 "${by_turns[@]}" "$run" --timeout 20 "${@:3}" "$1"; }
 for waits in "$base/cuda/draft" "$base/cuda/beside"; do
     for n in 2 3 4; do
@@ -288,8 +288,8 @@ checks bad 200 "${by_turns[@]}" tests/gpu/bad.sh "$base/cuda/faults" "$base/cuda
 checks killed 120 "${by_turns[@]}" tests/gpu/killed.sh "$base/cuda/faults"
 checks lost 480 "${by_turns[@]}" tests/gpu/lost.sh "$base/cuda/lost"
 
-# Calls on streams. PEs that share a GPU take turns of some ms there, and so do the waits of one for
-# the other: fewer types and replays.
+# Calls on streams. PEs that share a GPU get time slices of some ms, and each wait for the other PE
+# takes one: fewer types and replays.
 on_streams() {
     local way=$1
     shift

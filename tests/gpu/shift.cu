@@ -1,7 +1,7 @@
 /*
  * shift.cu: each PE writes its number to the next, by every simple call: p, put and put with signal
  * by a thread, a warp and a block, with the unit's state and with a context. The whole path to
- * kernels in one short program: when it passes, the rest of tests/gpu is worth running.
+ * kernels in one short program: when it passes, it makes sense to run the rest of tests/gpu.
  *
  * shmemrun -n 2 shift
  */

@@ -1,6 +1,6 @@
 /*
- * singles.cu: names of kernels that no other program of tests/gpu calls from a list: the PE's
- * number, order, signals, and names of NVSHMEM alone; each compared with the program's own
+ * singles.cu: names for kernels that no other program of tests/gpu calls from a list: the PE's
+ * number, order, signals, and names of NVSHMEM alone; each is compared with the program's own
  * computation.
  *
  * shmemrun -n 2 singles [exit]
@@ -162,7 +162,7 @@ void orders(bench *b)
 
 /* ---------------------------------------------------------------------- signals */
 
-/* The operation of a call that has none of its own. */
+/* The operation of a call that does not name one. */
 BOTH int of_name(int id)
 {
     (void)id;
@@ -347,7 +347,7 @@ void maxloc(bench *b)
     copy_memory(source, made.data(), PAIRS * sizeof(double2));
     called("nvshmemx_double2_maxloc_reduce_block");
 #ifdef ORACLE
-    const int counts[] = {1}; /* NVIDIA's takes one pair, whatever the count */
+    const int counts[] = {1}; /* NVIDIA's uses one pair, whatever the count */
 #else
     const int counts[] = {1, 77, PAIRS, 0};
 #endif

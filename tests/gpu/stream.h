@@ -1,6 +1,6 @@
 /*
- * stream.h: the shared parts of the programs that try calls of the host: PEs with a GPU and a
- * stream each, and a count of right results.
+ * stream.h: the shared parts of the programs that test host calls: PEs with a GPU and a stream
+ * each, and a count of correct results.
  */
 #ifndef TESTS_GPU_STREAM_H
 #define TESTS_GPU_STREAM_H
@@ -32,7 +32,7 @@ inline void expect(const std::string &what, bool good)
     }
 }
 
-/* Shows where the time goes, and where a program hangs that is ended. */
+/* Shows the time of each step, and the step in which a program hung. */
 inline void stage(const char *name)
 {
     static const auto begin = std::chrono::steady_clock::now();
@@ -55,7 +55,7 @@ template <class T> std::vector<T> have(const void *at, size_t count)
     return v;
 }
 
-/* A GPU for each PE, if there are any, before the library takes one. */
+/* Selects a GPU for each PE, if there are any, before the library does. */
 inline void begin()
 {
     int gpus = 0;

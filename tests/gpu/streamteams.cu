@@ -1,6 +1,6 @@
 /*
  * streamteams.cu: collectives on streams, on teams: with each algorithm of the host, on teams that
- * have PEs in common, each on a stream of its own, and in a graph.
+ * have PEs in common, each on its own stream, and in a graph.
  *
  * shmemrun -n N streamteams
  */
@@ -36,7 +36,7 @@ float sum_of(const std::vector<int> &all, size_t i)
     return sum;
 }
 
-/* Of a size, in place or not, on a stream. All PEs come here, members or not. */
+/* Of a size, in place or not, on a stream. All PEs make this call, members or not. */
 void exercise(const std::string &name, shmem_team_t team, size_t count)
 {
     const std::vector<int> all = members(team);
@@ -120,7 +120,7 @@ void overlap(int replays)
     shmem_team_destroy(column);
 }
 
-/* Two teams of the same PEs, each by a stream of its own, without an order between them. */
+/* Two teams of the same PEs, each on its own stream, without an order between them. */
 void side_by_side(int rounds)
 {
     cudaStream_t other;

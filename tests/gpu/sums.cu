@@ -1,11 +1,11 @@
 /*
  * sums.cu: additions to the same words of PE 0 by all PEs at once, each PE by its own route: PE 0
- * itself, PEs that reach it by loads and stores, and PEs that reach it by the ring and the network.
- * No addition may be lost, and no two fetching additions may return the same value.
+ * itself, PEs that reach it by loads and stores, and PEs that reach it through the ring and the
+ * network. No addition may be lost, and no two fetching additions may return the same value.
  *
  * shmemrun -n 3 --hosts 2 -x SHMEM_PROVIDER=tcp sums [ADDITIONS]
  *
- * A PE without a GPU adds by calls of the host.
+ * A PE without a GPU adds by host calls.
  */
 #include "try.h"
 
@@ -21,7 +21,7 @@ struct board {
     uint32_t narrow, bits;
 };
 
-/* Thread i does every THREADS-th addition; told has the results of the fetching ones. */
+/* Thread i makes every THREADS-th addition; told has the results of the fetching ones. */
 KERNEL add(board *b, uint64_t times, uint64_t *told, uint64_t answers)
 {
     for (uint64_t i = threadIdx.x; i < times; i += blockDim.x) {

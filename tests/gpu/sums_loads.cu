@@ -1,13 +1,13 @@
 /*
- * sums_loads.cu: additions and swaps of the same words by a kernel of their owner and by the
- * network at once, while the owner's host loads kernels beside that one: then the driver does no
- * work of the owner's context, and operations of the network are done in another one. None may be
- * lost or done twice. PE 0 owns the words; PE 1 changes them by the network, alternately by a
- * kernel and by its host, and then has PE 0's kernel end.
+ * sums_loads.cu: additions and swaps of the same words by a kernel of their owner and over the
+ * network at once, while the owner's host loads kernels beside that one: then the driver executes
+ * no work of the owner's context, and operations from the network run in another one. None may be
+ * lost or executed twice. PE 0 owns the words; PE 1 changes them over the network, alternately by a
+ * kernel and by its host, and then ends PE 0's kernel.
  *
  * shmemrun -n 2 --hosts 2 -x SHMEM_PROVIDER=tcp sums_loads [TIMES] [fill]
  *
- * With fill PE 0's kernel has a whole GPU, so that no other one of its context begins.
+ * With fill PE 0's kernel occupies a whole GPU, so that no other kernel of its context starts.
  */
 #include "full.h"
 #include "try.h"
@@ -27,8 +27,8 @@ constexpr unsigned WARP = 32, ROLES = 6;
 /* The largest result of fetch_add. The owner's one thread adds some 10^6 a second. */
 constexpr uint64_t BITS = (uint64_t)1 << 27;
 
-/* PE 0 leaves a word that ends in these bits to PE 1 for this long, in ns: PE 1 gets there once
- * in some turns of 2.4 ms. Then both try. */
+/* PE 0 leaves a word that ends in these bits to PE 1 for this long, in ns, because PE 1 runs only
+ * in some of the time slices of 2.4 ms. Then both try. */
 constexpr uint64_t LEFT = 7, PATIENCE = 20000000;
 
 template <class T> struct words {
@@ -138,7 +138,8 @@ static __device__ void keep_asking(T *word, owned *o, const board *b, uint64_t r
     atomicAdd(&o->bad, bad);
 }
 
-/* Also tries swaps that must fail: of a value that the word has left, for it only grows. */
+/* Also tries swaps that must fail: with a value that the word no longer has, because it only grows.
+ */
 template <class T>
 static __device__ void keep_swapping(T *word, owned *o, const board *b, uint64_t round)
 {

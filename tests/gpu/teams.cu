@@ -32,7 +32,7 @@ struct team_call {
      : c.scope == warp ? shmemx_##name##_warp(__VA_ARGS__)                                         \
                        : shmemx_##name##_block(__VA_ARGS__))
 
-/* A kernel's view of a team is the host's. */
+/* A kernel's view of a team is the same as the host's. */
 STEP ask(const team_call &c)
 {
     int wrong = shmem_team_my_pe(c.team) != c.me || shmem_team_n_pes(c.team) != c.n;
@@ -84,8 +84,8 @@ KERNEL exercise(team_call c)
     }
 }
 
-/* Sums over rows, whose sums over columns are those over all, again and again; a barrier of all
- * PEs between some of them. */
+/* Repeated sums over rows, whose sums over columns are those over all; a barrier of all PEs between
+ * some of them. */
 KERNEL overlap(shmem_team_t row, shmem_team_t column, int *source, int *between, int *dest,
                int rounds, int *bad)
 {
@@ -201,7 +201,7 @@ int sum_of(const std::vector<int> &all, size_t i)
     return sum;
 }
 
-/* Every call on a team, by each scope. All PEs come here, members or not. */
+/* Every call on a team, in each scope. All PEs make these calls, members or not. */
 void exercise(const std::string &name, shmem_team_t team, bool few)
 {
     std::vector<int> all = members(team);

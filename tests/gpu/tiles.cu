@@ -27,7 +27,7 @@ static cudaStream_t stream;
 #endif
 #include "tiles.h"
 
-/* No boundary. Programs have a type of this kind. */
+/* No boundary. Programs use a type of this kind. */
 struct none {
 };
 
@@ -71,7 +71,7 @@ constexpr float BEFORE = 100; /* in a destination */
 /* A tile, as the model has it: in elements from the start of its array. */
 struct box {
     int64_t n[3], step[3], at;
-    int64_t limit[3]; /* what of each dimension counts */
+    int64_t limit[3]; /* the valid part of each dimension */
 };
 
 int64_t place(const box &b, const int64_t *i)

@@ -4,8 +4,8 @@
  * threads run the kernels, with builtins for the device header's instructions
  * (tests/device/emulated).
  *
- * All PEs run the same calls. A kernel is one block, of as many threads as the scope needs, the
- * last warp not full.
+ * All PEs run the same calls. A kernel is one block, with as many threads as the scope needs, and
+ * the last warp is not full.
  *
  * With NVSHMEM_NAMES it is a program of NVSHMEM, with ORACLE one of NVIDIA's library (oracle/).
  * LIB(quiet), LIBX(signal_op) and VALUE(CMP_EQ) are names that differ only in their prefix;
@@ -96,7 +96,7 @@ struct row {
 };
 #define ROW(name, T, bytes, scope) {id_##name, #name, bytes, scope},
 
-/* How many threads a kernel has for a scope. Host threads are expensive. */
+/* The number of threads of a kernel for a scope. Host threads are expensive. */
 static inline unsigned threads_of(int scope)
 {
 #ifdef EMULATED

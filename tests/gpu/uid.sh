@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # uid.sh LIBRARIES PROGRAM N [HOSTS [ARGUMENT...]]: starts N processes of a program that takes its
 # number, N and a file, and the arguments, as examples/nvshmem/uid does, without a launcher. HOSTS
-# makes the machine act as several. LIMIT is the number of seconds that they have.
+# makes the machine act as several. LIMIT is their time limit in seconds.
 set -u
 folder=$(mktemp -d) || exit
 trap 'rm -rf "$folder"' EXIT

@@ -104,7 +104,7 @@ KERNEL ask(int id, char *words, question q, answer *a)
 }
 
 #ifndef ORACLE
-/* The looks of a wait at which it checks whether a PE was lost: their number, the first, and the
+/* The polls of a wait at which it checks whether a PE was lost: their number, the first, and the
  * sum of all. */
 KERNEL questions(uint32_t looks, long *asked)
 {
@@ -119,7 +119,7 @@ KERNEL questions(uint32_t looks, long *asked)
 }
 #endif
 
-/* Each PE makes words of the next change, in turns that answer each other. */
+/* Each PE changes words of the next, in rounds that answer each other. */
 KERNEL converse(uint64_t *words, int pe, long *seen)
 {
     for (uint64_t round = 1; round <= 20; round++) {

@@ -28,8 +28,8 @@ again:
 }
 `
 
-// patience is how long a kernel spins at most: a driver that waits for it before an operation
-// becomes visible by that time.
+// patience limits the time that a kernel spins: an operation that waits for the kernel takes at
+// least that long, and so is noticed.
 const patience = 2 * time.Second
 
 // busy runs something while a kernel runs on this PE's GPU, as can happen when the program

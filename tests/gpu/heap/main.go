@@ -20,7 +20,7 @@ import (
 	"libshmem/runtime/gpu/cuda"
 )
 
-// A PE is this program again, with its part in the environment.
+// A PE is this program again, with its role in the environment.
 const partVar = "HEAP_PART"
 
 func main() {
@@ -62,7 +62,7 @@ func run(out io.Writer) int {
 	return 0
 }
 
-// places says on which GPUs PEs are put.
+// places lists the GPU of each PE.
 func places(gpus int) [][]int {
 	if gpus == 1 {
 		return [][]int{{0, 0}}
@@ -134,7 +134,7 @@ func start(self, part string) (*pe, error) {
 	return p, p.cmd.Start()
 }
 
-// converse passes words between the PEs until all are done.
+// converse passes words between the PEs until all have finished.
 func converse(out io.Writer, pes []*pe) error {
 	for {
 		words, done := make([]string, len(pes)), 0
@@ -161,7 +161,7 @@ func converse(out io.Writer, pes []*pe) error {
 	}
 }
 
-// next is the next word of a PE, or "" when it is done.
+// next is the next word of a PE, or "" when it has finished.
 func (p *pe) next(out io.Writer, i int) (string, error) {
 	for {
 		line, err := p.out.ReadString('\n')

@@ -141,7 +141,7 @@ func size(dev *cuda.Device) uint64 {
 	return min(most, max(dev.Facts().Memory/8/align, 1)*align)
 }
 
-// grow commits in steps, and has all PEs see all heaps after each.
+// grow commits in steps, and checks that all PEs see all heaps after each.
 func (p *player) grow(s heaps, size uint64) error {
 	for round, end := range []uint64{8, size / 8, size / 4, size / 2, size} {
 		begin, before := time.Now(), s.Committed()
@@ -174,8 +174,8 @@ func (p *player) gap(s heaps) bool {
 	return false
 }
 
-// exchange has each PE write into its own heap and into that of the next, and all read what all
-// have written: at both ends and where a chunk may begin.
+// In exchange each PE writes into its own heap and into that of the next, and each reads the data
+// of all: at both ends and where a chunk may begin.
 func (p *player) exchange(s heaps, round byte, end uint64) error {
 	at := []uint64{0, 2*mib - 4, 34*mib - 4, end/2 - 4, end - 8}
 	block := func(by int) []byte { return bytes.Repeat([]byte{byte(by + 1), round}, 4) }

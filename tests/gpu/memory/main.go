@@ -1,6 +1,6 @@
 // Command memory proves, on a machine with a GPU, that each kind of ring memory behaves as
 // runtime/gpu says: the CPU reads the GPU's stores, and the GPU the CPU's. It prints the choice,
-// why other kinds are not available, and the cost of each.
+// the reasons why other kinds are not available, and the cost of each.
 //
 // It needs only the driver. The exit status is 0 when every available kind works, 1 when one does
 // not, 2 where there is no GPU.
@@ -129,8 +129,8 @@ func near(out io.Writer, dev *cuda.Device) error {
 	return err
 }
 
-// check moves patterns both ways through memory that begins zeroed, and prints how fast the CPU
-// reads and writes it.
+// check moves patterns in both directions through memory that begins zeroed, and prints the rates
+// at which the CPU reads and writes it.
 func check(dev *cuda.Device, p unsafe.Pointer, a gpu.Address) (string, error) {
 	host := unsafe.Slice((*byte)(p), size)
 	got := make([]byte, size)

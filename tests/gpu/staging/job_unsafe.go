@@ -38,7 +38,7 @@ type job struct {
 	undo []func() error
 }
 
-// pe is one of them; a thread of its own serves its engine, and also posts the test's operations.
+// pe is one of them; a separate thread serves its engine, and also posts the test's operations.
 type pe struct {
 	*proxy.Engine
 	stage  *gpustage.Stage
@@ -213,7 +213,7 @@ func open(devs [2]*cuda.Device, k kinds) (_ *job, err error) {
 	return j, nil
 }
 
-// later has something undone when the job is closed, unless there is an error.
+// later registers a cleanup for when the job is closed, unless there is an error.
 func (j *job) later(err error, f func() error) {
 	if err == nil {
 		j.undo = append(j.undo, f)
@@ -297,8 +297,8 @@ func (j *job) open(number libshmem.PE) (*pe, error) {
 			return nil, err
 		}
 	}
-	// The provider that is tcp from libfabric 1.18 on was net before, and the tcp of then is
-	// slower.
+	// The provider that is named tcp since libfabric 1.18 was net before, and the tcp of those
+	// releases is slower.
 	prov, err := ofi.Open(fabric.Config{Provider: "net", Tokens: layout.Tokens, MaxRecv: layout.Receives})
 	if err != nil {
 		prov, err = ofi.Open(fabric.Config{Provider: "tcp", Tokens: layout.Tokens, MaxRecv: layout.Receives})
@@ -354,7 +354,7 @@ func (p *pe) serve() {
 	}
 }
 
-// post has the engine's thread post an operation, and waits until it has.
+// post makes the engine's thread post an operation, and waits until it has.
 func (p *pe) post(f func() proxy.Status) error {
 	op := &operation{f: f}
 	p.next.Store(op)

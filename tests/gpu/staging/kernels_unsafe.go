@@ -15,7 +15,7 @@ import (
 //go:embed spin.ptx
 var code []byte
 
-// load launches each kernel once, with a signal that has come. CUDA loads kernels at their first
+// load launches each kernel once, with a signal that has arrived. CUDA loads kernels at their first
 // launch. The proxies of this test copy in the program's context, where the driver does no work
 // while it loads a kernel beside one that waits: PE 1's relay beside PE 0's, on one GPU.
 func (p *pe) load() error {
@@ -39,7 +39,7 @@ func (p *pe) load() error {
 	return errors.Join(p.dev.SyncStream(p.stream), p.heap.writeAt(0, encode(0)))
 }
 
-// launch has the PE's stream run a kernel.
+// launch runs a kernel on the PE's stream.
 func (p *pe) launch(name string, blocks, threads uint32, args ...uint64) error {
 	kernel, err := p.module.Function(name)
 	if err != nil {

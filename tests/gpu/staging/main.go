@@ -24,7 +24,7 @@ func main() {
 	os.Exit(run())
 }
 
-// choose takes two GPUs that reach each other, or one for both PEs.
+// choose selects two GPUs that reach each other, or one for both PEs.
 func choose(driver *cuda.Driver) (devs [2]*cuda.Device, err error) {
 	if devs[0], err = driver.Device(0); err != nil {
 		return devs, err
@@ -198,8 +198,8 @@ func (s *score) words(name string, j *job) {
 	s.check(name+", additions", err)
 }
 
-// spins has a kernel fill the GPU until a signal comes, and check the data that must come before
-// it.
+// spins fills the GPU with a kernel until a signal arrives, and checks the data that must arrive
+// before it.
 func (s *score) spins(name string, j *job) {
 	a, b := j.pes[0], j.pes[1]
 	const words = 1 << 17
@@ -246,8 +246,8 @@ func (j *job) bandwidth(size uint64) (float64, error) {
 }
 
 // roundTrip is the median of a put with signal of 8 bytes there and back. If heaps are GPU memory a
-// kernel of each PE waits for the signal and tells main memory, and the PE replies when it sees
-// that.
+// kernel of each PE waits for the signal and sets a word in main memory, and the PE replies when it
+// sees that.
 func (j *job) roundTrip() (float64, error) {
 	const rounds = 2000
 	for _, p := range j.pes {

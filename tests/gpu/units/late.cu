@@ -1,5 +1,5 @@
 /*
- * late.cu: a library with a kernel, which comes and goes while the program runs.
+ * late.cu: a library with a kernel, which is loaded and unloaded while the program runs.
  */
 #include "units.h"
 
