@@ -195,7 +195,7 @@ func TestSpaces(t *testing.T) {
 }
 
 // TestDestdir: a package is made below one directory and used in another, so the files must not
-// know the first.
+// contain the first.
 func TestDestdir(t *testing.T) {
 	stage := t.TempDir()
 	makeTarget(t, "install", "DESTDIR="+stage, "PREFIX=/usr")

@@ -51,8 +51,8 @@ message(STATUS "launcher ${shmem_LAUNCHER}")
 `
 )
 
-// TestWays builds programs outside the tree in each way of users, against an installation that was
-// made for another folder than it is in, and runs them by oshrun.
+// TestWays builds programs outside the tree in each way that users have, against an installation
+// that was made for another folder, and runs them with oshrun.
 func TestWays(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made")
 	makeTarget(t, "install", "PREFIX="+made)
