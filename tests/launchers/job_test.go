@@ -23,8 +23,8 @@ import (
 const limit = 2 * time.Minute
 
 // lateness is SHMEM_BOOTSTRAP_TIMEOUT where PEs are missing: more than the time between the first
-// and the last PE that do come. On a busy machine that time may be longer, so that PEs count as
-// missing that were only late; then the next value is used.
+// and the last PE that do arrive. On a busy machine that time may be longer, so that PEs count as
+// missing that are only late; then the next value is used.
 var lateness = []string{"4", "16", "60"}
 
 // program is testdata/job.c, built once for all tests.
@@ -68,9 +68,9 @@ var once sync.Once
 type launcher struct {
 	command []string
 	env     []string
-	// reports says whether its exit status is that of shmem_global_exit.
+	// reports is set if its exit status is that of shmem_global_exit.
 	reports bool
-	// strict says whether it may end a job by itself when a PE ends without shmem_init.
+	// strict is set if it may end a job by itself when a PE ends without shmem_init.
 	strict bool
 	boot   string // the launcher's name in the banner
 	// farewell is the PEs' report when it was killed; "": another process of the launcher ends
@@ -167,7 +167,7 @@ func alone(ctx context.Context, t *testing.T) {
 	}
 }
 
-// check runs the tests that every launcher must pass.
+// check runs the tests that every launcher has to pass.
 func (l *launcher) check(t *testing.T) {
 	t.Run("jobs", func(t *testing.T) {
 		t.Parallel()
@@ -251,7 +251,7 @@ func (l *launcher) orphaned(t *testing.T) {
 	}
 }
 
-// works runs a job that goes well, of n PEs on so many hosts.
+// works runs a successful job of n PEs on a number of hosts.
 func (l *launcher) works(t *testing.T, n, hosts int, env []string, args ...string) string {
 	t.Helper()
 	out, status := l.run(t, n, env, args...)

@@ -95,7 +95,7 @@ func TestSlurm(t *testing.T) {
 			return launcher{command: command, env: []string{conf}, boot: "slurm", daemons: ctx}
 		}
 		l := srun("--nodes=2")
-		strict := srun("--nodes=2", "--kill-on-bad-exit") // it also ends PEs that did not come
+		strict := srun("--nodes=2", "--kill-on-bad-exit") // it also ends PEs that did not arrive
 		strict.check(t)
 		alone := srun()
 		alone.boot = "singleton"
@@ -150,7 +150,7 @@ func TestSlurm(t *testing.T) {
 				t.Errorf("status %d:\n%s", status, out)
 			}
 		})
-		// The script has the variables of a task, but is none.
+		// The script has the variables of a task, but is not a task.
 		t.Run("script", func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

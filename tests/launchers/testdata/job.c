@@ -5,7 +5,7 @@
  * The arguments: how many jobs, and then any number of pairs, a PE and its fate in the first one:
  * "sleeps" or "ends" before shmem_init, is "killed" after it, or calls shmem_"global_exit". Where
  * APART is set, each host name is a host of its own. Where STARTS is set, PE 1 starts the program
- * once more: as it is, and by the command STARTS, which is to make a job of its own of it.
+ * once more: as it is, and by the command STARTS, which is to make it a job of its own.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
