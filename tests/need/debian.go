@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Debian needs the root of Debian 13 that set-up makes for make test-full, and the right to
+// Debian needs the root of Debian 13 that set-up makes for make test-full, and the permission to
 // run programs in it. For a test in a package two levels below the root.
 func Debian(t *testing.T) string {
 	t.Helper()

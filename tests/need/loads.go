@@ -9,7 +9,7 @@ type load struct {
 }
 
 // These two tables list what is reduced on each push, so that make test takes ten minutes.
-// scripts/test full does all that is here, and searches that make test has never had.
+// scripts/test full runs everything that is listed here, and searches that make test has never had.
 var loads = map[string]load{
 	"litmus":         {1_500, 100_000, "rounds of tests/c/litmus.c on one node, and between two hosts"},
 	"fences":         {8, 20, "runs without a fence, with chaos and with both (tests/run, TestMissingFence)"},

@@ -17,7 +17,7 @@ type T interface {
 	Fatal(args ...any)
 }
 
-// Namespaces needs the right to make network namespaces.
+// Namespaces needs the permission to make network namespaces.
 func Namespaces(t T) {
 	if os.Geteuid() != 0 {
 		lack(t, "needs root to make network namespaces")
@@ -44,7 +44,7 @@ func Command(t T, name string) string {
 	return ""
 }
 
-// Processors needs so many that the process may use, of which there are n.
+// Processors needs n processors that the process may use.
 func Processors(t T, n, least int) {
 	if n < least {
 		lack(t, fmt.Sprintf("needs %d processors, and may use %d", least, n))
