@@ -11,8 +11,8 @@ import (
 )
 
 // TestBeside runs a program with two libraries of the same names, linked in either order. The other
-// library is the test's own, or Open MPI's. Behind a library of its own it is loaded as late as one
-// that libnvshmem_host.so.3 needed would be.
+// library is the test's own, or Open MPI's. Behind the test's own library it is loaded as late as a
+// library that libnvshmem_host.so.3 needs.
 func TestBeside(t *testing.T) {
 	build := need.Build(t)
 	lib, work := filepath.Join(build, "lib"), t.TempDir()
@@ -56,8 +56,8 @@ func TestBeside(t *testing.T) {
 	})
 }
 
-// TestAlone: without another OpenSHMEM the PEs have no way to find each other, and without
-// libshmem.so there is nothing to call.
+// TestAlone: without another OpenSHMEM the PEs cannot find each other, and without libshmem.so no
+// function exists.
 func TestAlone(t *testing.T) {
 	build := need.Build(t)
 	program, work := filepath.Join(t.TempDir(), "alone"), t.TempDir()

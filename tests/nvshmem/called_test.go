@@ -12,9 +12,9 @@ import (
 )
 
 // TestCalled has kernels call each name of the table, in the programs of tests/gpu built with
-// NVSHMEM's names as programs of the host. They compare the result of each call. Reached directly,
-// and in make test-full between hosts, too: the names use the templates that tests/device and
-// TestKernels have tested so.
+// NVSHMEM's names as programs of the host. They compare the result of each call. PEs are reached
+// directly, and in make test-full between hosts, too: the names use templates that tests/device and
+// TestKernels test in that way.
 func TestCalled(t *testing.T) {
 	build, work := need.Build(t), t.TempDir()
 	lists := filepath.Join(build, "gen", "nvshmem", "gpu")

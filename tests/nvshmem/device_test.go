@@ -57,8 +57,7 @@ func readDeviceFacts(t *testing.T, version string) (map[string]shape, []string, 
 }
 
 // TestDeviceNames: kernels have each function of the newest release, or left_device.tsv gives the
-// reason; a row of that list that names fewer than it says must become shorter. There is no other
-// name.
+// reason; a row of that list may not claim more names than are missing. There is no other name.
 func TestDeviceNames(t *testing.T) {
 	known, tiles, _ := readDeviceFacts(t, newest)
 	there := map[string]bool{}
@@ -270,7 +269,7 @@ int main()
 }
 `
 
-// deviceOlder includes another library's shmem.h, of which the headers must have no name.
+// deviceOlder includes another library's shmem.h, whose names the headers must not use.
 const deviceOlder = `typedef void *shmem_team_t;
 typedef struct shmem_ctx *shmem_ctx_t;
 extern "C" int shmem_my_pe(void);

@@ -11,7 +11,7 @@ import (
 )
 
 // TestKernels runs kernels as threads of the host: on one node, where peers are reached directly,
-// between hosts, where all operations go by rings and proxies, and with both.
+// between hosts, where all operations go through rings and proxies, and with both.
 func TestKernels(t *testing.T) {
 	build, program := need.Build(t), filepath.Join(t.TempDir(), "kernels")
 	// nvcc's pragmas mean nothing here, and handles of queues are ignored.

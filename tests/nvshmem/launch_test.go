@@ -10,8 +10,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestLaunch has a program look up the collective launch, with a CUDA runtime that prints its
-// calls, and without any.
+// TestLaunch runs a program that looks up the collective launch, with a CUDA runtime that prints
+// its calls, and without any.
 func TestLaunch(t *testing.T) {
 	build := need.Build(t)
 	program, runtime := filepath.Join(t.TempDir(), "launch"), filepath.Join(t.TempDir(), "libcudart.so.13")

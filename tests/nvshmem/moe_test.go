@@ -31,9 +31,9 @@ func runExperts(build string, settings, args []string) (bool, string) {
 	return err == nil && strings.Contains(string(out), ": passed\n") && !strings.Contains(string(out), "failed"), string(out)
 }
 
-// TestExperts runs the kernels that rely on the order of a queue: where PEs are reached directly,
-// by rings, by both, and on networks that keep no order. With a fake GPU they have the state that
-// the library makes for kernels.
+// TestExperts runs the kernels that rely on the order of a queue: with PEs that are reached
+// directly, through rings, both ways, and on networks that keep no order. With a fake GPU they have
+// the state that the library makes for kernels.
 func TestExperts(t *testing.T) {
 	build := need.Build(t)
 	program := experts(t, build)
@@ -74,7 +74,7 @@ func TestExperts(t *testing.T) {
 	}
 }
 
-// TestExpertsWithoutOrder leaves the fence of the queue out, which the test above must notice.
+// TestExpertsWithoutOrder omits the fence of the queue, which the test above must notice.
 func TestExpertsWithoutOrder(t *testing.T) {
 	build := need.Build(t)
 	program := experts(t, build, "-DIBGDA_WITHOUT_ORDER")

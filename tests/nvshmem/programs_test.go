@@ -59,7 +59,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestMPI runs the host's part of examples/nvshmem/mpi.cu as processes of Open MPI, on one host and
+// TestMPI runs the host part of examples/nvshmem/mpi.cu as processes of Open MPI, on one host and
 // on two.
 func TestMPI(t *testing.T) {
 	build, compiler, start := need.Build(t), need.Command(t, "mpicc.openmpi"), need.Command(t, "mpirun.openmpi")
@@ -95,7 +95,7 @@ func built(t *testing.T, build, name string) string {
 	return program
 }
 
-// played starts a job on fake GPUs, with these settings.
+// played starts a job on simulated GPUs, with these settings.
 func played(t *testing.T, build, settings string, argv ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(launcher(build), append([]string{"--timeout", "60"}, argv...)...)
@@ -115,7 +115,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestChosen has PEs choose GPUs after init: other GPUs than init took, which is possible before
+// In TestChosen PEs choose GPUs after init: other GPUs than init chose, which is possible before
 // the first team.
 func TestChosen(t *testing.T) {
 	build := need.Build(t)
@@ -146,7 +146,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestGrows has PEs allocate until a GPU of 4 GiB, or the heap, is full.
+// In TestGrows PEs allocate until a GPU of 4 GiB, or the heap, is full.
 func TestGrows(t *testing.T) {
 	build := need.Build(t)
 	program := built(t, build, "sem04")
@@ -164,7 +164,7 @@ func TestGrows(t *testing.T) {
 	}
 }
 
-// TestPreloaded has a program load another library of the soname by its path.
+// In TestPreloaded a program loads another library of the soname by its path.
 func TestPreloaded(t *testing.T) {
 	build := need.Build(t)
 	program, other := filepath.Join(t.TempDir(), "sem11"), filepath.Join(t.TempDir(), "libnvshmem_host.so.3")

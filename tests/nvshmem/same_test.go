@@ -123,7 +123,7 @@ func machineCode(t *testing.T, path string) map[string][]uint32 {
 var (
 	number   = regexp.MustCompile(`-?\b\d{4,}\b`)
 	internal = regexp.MustCompile(`_INTERNAL_[0-9a-f]+_`)
-	// Objects of CUDA's library come with cooperative groups; no kernel here uses one.
+	// Cooperative groups add objects of CUDA's library; no kernel here uses one.
 	remark = regexp.MustCompile(`(?m)^(//|\.global \.align 1 \.b8 _ZN32_INTERNAL_7_same_cu_one4cuda3std).*\n`)
 )
 

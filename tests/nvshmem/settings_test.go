@@ -12,7 +12,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestSettings: the variables of NVSHMEM count, and wrong ones are reported once, where a program
+// TestSettings: the variables of NVSHMEM apply, and wrong ones are reported once, if a program
 // calls NVSHMEM's names; a program with only OpenSHMEM's names gets no such report.
 func TestSettings(t *testing.T) {
 	build := need.Build(t)

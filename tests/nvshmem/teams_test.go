@@ -11,7 +11,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestTeamsOfGPUs has PEs share fake GPUs: as init assigns them, as the program chooses after init,
+// In TestTeamsOfGPUs PEs share fake GPUs: as init assigns them, as the program chooses after init,
 // and without any.
 func TestTeamsOfGPUs(t *testing.T) {
 	build := need.Build(t)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestTiles runs the calls on tiles as threads of the host: on one node, where peers are reached
-// directly, between hosts, where all operations go by rings and proxies, and with both.
+// directly, between hosts, where all operations go through rings and proxies, and with both.
 func TestTiles(t *testing.T) {
 	build, program := need.Build(t), filepath.Join(t.TempDir(), "tiles")
 	lib := filepath.Join(build, "lib")
@@ -104,7 +104,7 @@ var refused = []struct{ call, says string }{
 	{"nvshmemx::tile_put<tensor, tensor, nvshmemx::shape<int, int, int>, nvshmemx::PEER_PUSH_NBI>(t, t, {}, {}, 0, 0);", "the boundary has more dimensions than the source"},
 }
 
-// TestTileTypes has nvcc compile the types of tensors and calls on them, and calls that it must
+// TestTileTypes compiles with nvcc the types of tensors and calls on them, and calls that it must
 // refuse.
 func TestTileTypes(t *testing.T) {
 	nvcc, work := need.NVCC(t), t.TempDir()
@@ -133,7 +133,7 @@ func TestTileTypes(t *testing.T) {
 	}
 }
 
-// TestTileNames: each tile of the newest release is there, and no other but those of 3.4.5.
+// TestTileNames: each tile of the newest release exists, and no other but those of 3.4.5.
 func TestTileNames(t *testing.T) {
 	_, now, _ := readDeviceFacts(t, newest)
 	_, then, _ := readDeviceFacts(t, "3.4.5")

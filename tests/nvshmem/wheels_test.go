@@ -10,8 +10,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestWheels makes the facts anew from the wheels and compares them with the committed facts, which
-// all other tests use. It fetches some 500 MB by pip, or takes the wheels from the folder
+// TestWheels extracts the facts from the wheels and compares them with the committed facts, which
+// all other tests use. It fetches some 500 MB by pip, or uses the wheels in the folder
 // NVSHMEM_WHEELS.
 func TestWheels(t *testing.T) {
 	if need.Left("wheels") {

@@ -52,7 +52,7 @@ int main(void)
         REQUIRE(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_SHMEM, &attr) == 0);
     REQUIRE(nvshmem_my_pe() == me && nvshmem_n_pes() == n);
 
-    /* Each has a heap of its own, and moves data in it. */
+    /* Each has its own heap, and moves data in it. */
     int *theirs = shmem_malloc(2 * sizeof *theirs), *ours = nvshmem_malloc(2 * sizeof *ours);
     REQUIRE(theirs != NULL && ours != NULL);
     theirs[0] = theirs[1] = ours[0] = ours[1] = -1;

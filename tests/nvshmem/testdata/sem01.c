@@ -1,4 +1,4 @@
-/* Semantics 1: each PE passes the triple of its own team, and one call makes several. */
+/* Semantics 1: each PE passes the triple of its own team, and one call makes several teams. */
 #include <nvshmem.h>
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ int main(void)
     nvshmem_team_destroy(alone);
     nvshmem_team_destroy(team);
 
-    /* Odd PEs alone make one; the others have no usable numbers, and still take part. */
+    /* Only odd PEs make a team; the others have no usable numbers, but still take part. */
     nvshmem_team_t odd = NVSHMEM_TEAM_WORLD;
     int rc =
         nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, me % 2 ? 1 : -1, 2, half, NULL, 0, &odd);

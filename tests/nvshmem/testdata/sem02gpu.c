@@ -89,7 +89,7 @@ int main(int argc, char **argv)
               "barrier");
     }
 
-    /* Each takes itself of its own GPU's, then the leaders are halved. */
+    /* Each makes a team of itself from the PEs of its GPU, then the leaders are halved. */
     nvshmem_team_t alone, part = NVSHMEM_TEAM_INVALID;
     check(nvshmem_team_split_strided(same, rank, 1, 1, NULL, 0, &alone) == 0, "a split of a GPU");
     check(alone >= NVSHMEM_TEAMS_MIN && nvshmem_team_n_pes(alone) == 1, "its team");

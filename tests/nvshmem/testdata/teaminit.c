@@ -162,7 +162,7 @@ int main(int argc, char **argv)
             nvshmem_team_destroy(third);
     }
 
-    /* By its PEs alone: the others do something else meanwhile. */
+    /* By its PEs alone: the others do not take part. */
     if (me < 2 && n > 1) {
         pes[0] = 1;
         pes[1] = 0;
