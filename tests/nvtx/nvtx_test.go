@@ -1,5 +1,4 @@
-// Package nvtx runs programs under a profiler of its own, and checks the ranges that they showed
-// it.
+// Package nvtx runs programs under its own profiler, and checks the ranges that they emit.
 package nvtx
 
 import (
@@ -103,8 +102,8 @@ func read(t *testing.T, record string) shown {
 	return all
 }
 
-// The program's ranges in each group, with both jobs, PEs and threads; of the proxy the test knows
-// only that there are some.
+// The program's ranges in each group, with both jobs, PEs and threads; for the proxy the test
+// checks only that there are some.
 var want = map[string]shown{
 	"init":            {"shmem_init_thread": 4, "shmem_finalize": 4},
 	"alloc":           {"shmem_calloc": 8, "shmem_free": 8},
@@ -130,7 +129,7 @@ var onStreams = map[string]shown{
 		"shmem_long_put_signal": 8, "shmem_long_iput": 8, "shmemx_long_p_on_stream": 4, "shmemx_long_g_on_stream": 4},
 }
 
-// TestGroups: the selected groups, each call in its own, and no other.
+// TestGroups: the selected groups, each call in its own group, and no others.
 func TestGroups(t *testing.T) {
 	build, recorder, program := tools(t)
 	words := config.Lookup("SHMEM_NVTX").Choices
@@ -201,8 +200,8 @@ func (s shown) String() string {
 	return b.String()
 }
 
-// TestNobodyListens: without a profiler, or with one that cannot be loaded, a job runs as ever, and
-// reports it if it reports anything.
+// TestNobodyListens: without a profiler, or with one that cannot be loaded, a job runs as usual; in
+// the latter case it may report this.
 func TestNobodyListens(t *testing.T) {
 	build, recorder, program := tools(t)
 	for _, c := range []struct {

@@ -1,7 +1,7 @@
 /*
- * recorder.c: a profiler that records the ranges that it is shown. NVTX's headers load it by
- * NVTX_INJECTION64_PATH, and it takes the functions of domains. RECORD names its file, to which the
- * process id is added; a line is one write.
+ * recorder.c: a profiler that records the ranges of a program. NVTX's headers load it by
+ * NVTX_INJECTION64_PATH, and it replaces the functions of domains. RECORD names its file, to which
+ * the process id is added; a line is one write.
  */
 #define _GNU_SOURCE
 #include <nvtx3/nvToolsExt.h>
@@ -27,7 +27,7 @@ __attribute__((format(printf, 1, 2))) static void line(const char *format, ...)
         abort();
 }
 
-/* A domain is known by its name from then on. */
+/* From then on a domain is identified by its name. */
 static nvtxDomainHandle_t domain_create(const char *name)
 {
     line("domain %s\n", name);
