@@ -13,8 +13,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// cage makes a plain container: the mounts in place, no process may get more rights than it has,
-// and it has none.
+// cage makes a plain container: with the mounts in place, no process has any capability or can get
+// one.
 const cage = `set -e
 mount -t tmpfs -o size=64m,mode=1777 tmpfs /dev/shm
 exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs -- "$@"`
@@ -64,7 +64,7 @@ func installed(t *testing.T, programs ...string) string {
 	return dir
 }
 
-// TestCage: the cage takes the rights away that it names.
+// TestCage: the cage removes the capabilities that it names.
 func TestCage(t *testing.T) {
 	need.Root(t)
 	out, err := run(t, nil, "sh", "-c", "id -u; grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status; df -k --output=size /dev/shm | tail -1; dd if=/proc/1/mem of=/dev/null count=1 2>&1 | head -1")
