@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// Part is the K-th of N, counted from 0. Its zero value, which is the only one, may be
-// used as well.
+// Part is the K-th of N, counted from 0. Its zero value is the whole search.
 type Part struct{ K, N uint64 }
 
 // Flag is a part that a flag of a test program gives.
