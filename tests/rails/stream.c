@@ -1,5 +1,5 @@
 /*
- * stream.c: how fast PE 0 writes to and reads from PE 1, in Mb/s; the data is compared.
+ * stream.c: the rate at which PE 0 writes to and reads from PE 1, in Mb/s; the data is compared.
  */
 #include <shmem.h>
 
