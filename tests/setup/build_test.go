@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBuildLacks: when a prerequisite of every build is missing, make install and make wheel say
-// what is missing and how to get it.
+// TestBuildLacks: when a prerequisite of every build is missing, make install and make wheel name
+// it and how to get it.
 func TestBuildLacks(t *testing.T) {
 	dir := t.TempDir()
 	bare := filepath.Join(dir, "bare-gcc") // a compiler that finds no headers

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// planned is make's plan for a build folder of its own, or its refusal.
+// planned is make's plan for a separate build folder, or its refusal.
 func planned(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("make", append([]string{"-n", "-C", "../..", "BUILD=" + t.TempDir()}, args...)...)
@@ -21,7 +21,7 @@ func planned(t *testing.T, args ...string) (string, error) {
 }
 
 // Every build has the library's kernels, and set-up gets the compiler if there is none. KERNELS=no
-// leaves them out, with those of an earlier build.
+// omits them, and removes those of an earlier build.
 func TestKernelsInEveryBuild(t *testing.T) {
 	const compiles, fetches, drops = "-fatbin -o", "scripts/setup kernels", "rm -f"
 	for _, target := range []string{"build", "install", "wheel"} {

@@ -51,8 +51,8 @@ func python(version, download string) string {
 esac`
 }
 
-// system stands for unshare, which has debootstrap make a system with this libfabric in the folder
-// that is named last, and the packages that it is to include.
+// system stands for unshare, which runs debootstrap to make a system with this libfabric in the
+// folder that is named last, and with the packages that it is to include.
 func system(libfabric string) string {
 	return `for to; do case $to in --include=*) packages=${to#*=} ;; esac; done
 mkdir -p "$to/var/lib/dpkg"
@@ -132,7 +132,7 @@ func pin(t *testing.T, name string) string {
 	return string(m[1])
 }
 
-// TestRefusals: if set-up cannot go on, it says so in one line.
+// TestRefusals: if set-up cannot continue, it reports this in one line.
 func TestRefusals(t *testing.T) {
 	ruff, staticcheck, nvcc := pin(t, "ruff"), pin(t, "staticcheck"), pin(t, "nvcc")
 	nvtx := pin(t, "nvtx")
@@ -142,7 +142,7 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		profile string
-		change  map[string]string // "" takes the command away
+		change  map[string]string // "" removes the command
 		want    string
 	}{
 		{"unknown profile", "all", nil,
@@ -232,8 +232,8 @@ func TestInstalls(t *testing.T) {
 	}
 }
 
-// TestSystem: Debian 13 comes only with make test-full, once, at the place that --tool prints, and
-// again when its libfabric is another one or it lacks a package.
+// TestSystem: Debian 13 is installed only for make test-full, once, at the place that --tool
+// prints, and again when its libfabric differs or a package is missing.
 func TestSystem(t *testing.T) {
 	commands := wide()
 	commands["unshare"] = system("2.1.0-1.1")
@@ -254,7 +254,7 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// TestHeaders: NVTX's come with every profile that builds the library, once, at the place that
+// TestHeaders: every profile that builds the library installs NVTX's, once, at the place that
 // --tool prints.
 func TestHeaders(t *testing.T) {
 	for _, profile := range []string{"demo", "test", "bench"} {
@@ -272,9 +272,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestCompiler: CUDA's compiler comes with every profile that builds the library, once, at the
-// place that --tool prints. The demo leaves it out if there is one, and if the build is to have no
-// kernels.
+// TestCompiler: every profile that builds the library installs CUDA's compiler, once, at the place
+// that --tool prints. The demo omits it if there is one, and if the build is to have no kernels.
 func TestCompiler(t *testing.T) {
 	fetched := regexp.MustCompile(`setup: fetching nvcc ` + pin(t, "nvcc") + ` .*100 MB.*\n(?s:.*)setup: nvcc ` + pin(t, "nvcc") + `: [0-9]+ s\n`)
 	for _, profile := range []string{"demo", "test", "bench", "kernels"} {
