@@ -1,4 +1,4 @@
-// Package statics builds programs in the ways that decide where a program's globals and statics
-// lie, and checks whether they are symmetric, and how they behave across fork. tests/c/statics.c
-// tests operations on them.
+// Package statics builds programs in the ways that affect the places of a program's globals and
+// statics, and checks whether these are symmetric, and how they behave across fork.
+// tests/c/statics.c tests operations on them.
 package statics

@@ -38,7 +38,7 @@ func (j job) run(t *testing.T, build, program string) {
 	t.Helper()
 	args := append([]string{"--timeout", "60"}, strings.Fields(j.args)...)
 	cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append(append(args, program), j.with...)...)
-	// ASLR is what shmemrun leaves as it is, so PEs of PIE programs differ in addresses.
+	// shmemrun does not turn ASLR off, so PEs of PIE programs differ in addresses.
 	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=0")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -55,7 +55,7 @@ func (j job) run(t *testing.T, build, program string) {
 }
 
 // TestBuilds: wherever the linker puts them, they are symmetric and keep their contents, and
-// protected data around them goes on working.
+// protected data around them continues to work.
 func TestBuilds(t *testing.T) {
 	build := need.Build(t)
 	for _, flags := range []string{
@@ -84,7 +84,7 @@ func TestWays(t *testing.T) {
 		{args: hosts, out: "symmetric"},
 		{args: "-n 2 -x SHMEM_STATICS=on", out: "symmetric"},
 		{args: "-n 2 -x SHMEM_CHECKS=full", out: "symmetric"},
-		// A thread that writes all the time, before init and while it goes on.
+		// A thread that writes all the time, before and during init.
 		{args: "-n 2", with: []string{"threads"}, out: "symmetric"},
 		{args: "-n 2 -x SHMEM_STATICS=off", with: []string{"no"}, out: "private"},
 		{args: hosts + " -x SHMEM_STATICS=off", with: []string{"no"}, out: "private"},
@@ -153,8 +153,8 @@ func TestLoaded(t *testing.T) {
 	job{args: "-n 1", say: say}.run(t, build, program)
 }
 
-// TestTwoPrograms: a job of two programs has no symmetric statics, and goes on, unless the user has
-// asked for them.
+// TestTwoPrograms: a job of two programs has no symmetric statics, and continues, unless the user
+// has requested them.
 func TestTwoPrograms(t *testing.T) {
 	build := need.Build(t)
 	one := compile(t, build, "classic.c", "", "-lshmem")
@@ -203,8 +203,8 @@ func holdsWriters(t *testing.T) bool {
 	return unix.Close(int(fd)) == nil
 }
 
-// TestFork: children have globals of their own, as of the moment of the fork, while another thread
-// and another PE write. "copied" is a user whom the kernel does not let hold the other thread.
+// TestFork: children have their own globals, as of the moment of the fork, while another thread and
+// another PE write. "copied" is for a user without the permission to block the other thread.
 func TestFork(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build, "fork.c", "", "-lshmem")

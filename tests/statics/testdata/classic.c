@@ -2,7 +2,7 @@
  * classic.c: a program of file-scope arrays and flags, which the test builds in many ways. The
  * argument is the expectation: "yes", or "no" where the statics are its own. With "overflow" it
  * reads past the end of a global, which AddressSanitizer must see; with "protected" and "stack" it
- * does what makes the library leave its data alone.
+ * uses its data in ways that make the library decline it.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
@@ -59,7 +59,7 @@ static void on_static_stack(void)
 int main(int argc, char **argv)
 {
     const char *want = argc > 1 ? argv[1] : "yes";
-    static int stop; /* with "threads": of one that was there before init */
+    static int stop; /* with "threads": of one that existed before init */
     pthread_t before;
     if (strcmp(want, "threads") == 0 && pthread_create(&before, NULL, count, &stop) != 0)
         return 2;
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     shmem_barrier_all();
     shmem_finalize();
 
-    /* A second job: the contents of the first are there. */
+    /* A second job: it finds the contents of the first. */
     shmem_init();
     if (zeros[101] != 20 || counter != (me == 0 ? n * (n + 1) / 2 : 0))
         fail("the second job has lost the contents");

@@ -1,8 +1,8 @@
 /*
  * fork.c: the view of globals in children, and the visibility of their writes, while another thread
  * and another PE write all the time. With "held", a child sees the state of one moment; with
- * "copied", the kernel refuses this user what that takes, so that an order between globals may be
- * lost in a child.
+ * "copied", the kernel does not give this user the permission for that, so that an order between
+ * globals may be lost in a child.
  */
 #define _GNU_SOURCE
 #include <shmem.h>
@@ -26,7 +26,7 @@ static _Alignas(PAGE) char between[16 * PAGE];
 static _Alignas(PAGE) atomic_long last[2 * PAGE / sizeof(long)];
 static atomic_long *on_heap;
 static _Alignas(PAGE) long child_writes = 17;
-static long untouched[3 * PAGE]; /* of .bss: no PE has ever written there */
+static long untouched[3 * PAGE]; /* in .bss: no PE has ever written there */
 static long from_peer;
 static atomic_int stop;
 static int in_handler;

@@ -1,5 +1,5 @@
 /*
- * huge.c: 4 GiB of .bss of which two pages are used. It costs neither time nor memory.
+ * huge.c: 4 GiB of .bss of which two pages are used. The rest costs neither time nor memory.
  */
 #include <shmem.h>
 
