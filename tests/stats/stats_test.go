@@ -31,7 +31,7 @@ func shmemrun(build, program string, env []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestTables: the numbers of the tables are those of the program's operations.
+// TestTables: the numbers in the tables match the program's operations.
 func TestTables(t *testing.T) {
 	build := need.Build(t)
 	program := compile(t, build)
@@ -95,7 +95,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// stranger asks for a PE's counters as another user, without the right to.
+// stranger requests a PE's counters as another user, without permission.
 func stranger(t *testing.T, build string, pid int) {
 	need.Root(t)
 	// The other user may not enter folders of the test, and those above the build.
@@ -126,7 +126,7 @@ func stranger(t *testing.T, build string, pid int) {
 }
 
 // TestFabric: of several NICs each opened one is marked, and the others have the reason why they
-// are not.
+// are not opened.
 func TestFabric(t *testing.T) {
 	need.Namespaces(t)
 	build := need.Build(t)
@@ -216,7 +216,7 @@ func TestLive(t *testing.T) {
 	t.Run("stranger", func(t *testing.T) { stranger(t, build, pids[0]) })
 	soon(func() string { return look(1, "--between", "0") }, `^shmem_barrier_all waits for \S+s: for .*PE 0`, `^ +received_bytes +\d+ B *$`,
 		`^last events with PE 0, times before this look:$`, `^ +-\d+\.\d{3} ms  applied message 1: \w`, `^ +-\d+\.\d{3} ms  the proxy sleeps$`)
-	// A PE that is stopped is not asked, so it can be seen.
+	// A PE takes no part in reading its counters, so a stopped one can be inspected.
 	if err := syscall.Kill(pids[1], syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
