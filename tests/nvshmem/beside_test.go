@@ -16,12 +16,12 @@ import (
 func TestBeside(t *testing.T) {
 	build := need.Build(t)
 	lib, work := filepath.Join(build, "lib"), t.TempDir()
-	played, behind, empty := filepath.Join(work, "liboshmem.so"), filepath.Join(work, "libbehind.so"), filepath.Join(work, "empty.c")
+	fake, behind, empty := filepath.Join(work, "liboshmem.so"), filepath.Join(work, "libbehind.so"), filepath.Join(work, "empty.c")
 	if err := os.WriteFile(empty, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	compile(t, "gcc", "-std=gnu11", "-shared", "-fPIC", "-Wl,-soname,liboshmem.so", "testdata/liboshmem.c", "-o", played)
-	compile(t, "gcc", "-shared", "-fPIC", empty, "-Wl,--no-as-needed", played, "-Wl,-soname,libbehind.so", "-o", behind)
+	compile(t, "gcc", "-std=gnu11", "-shared", "-fPIC", "-Wl,-soname,liboshmem.so", "testdata/liboshmem.c", "-o", fake)
+	compile(t, "gcc", "-shared", "-fPIC", empty, "-Wl,--no-as-needed", fake, "-Wl,-soname,libbehind.so", "-o", behind)
 	// The linker's view: it defines the names itself.
 	front := filepath.Join(t.TempDir(), "libbehind.so")
 	compile(t, "gcc", "-std=gnu11", "-shared", "-fPIC", "-Wl,-soname,libbehind.so", "testdata/liboshmem.c", "-o", front)
@@ -39,12 +39,12 @@ func TestBeside(t *testing.T) {
 			t.Errorf("%v: %v\n%s", links, err, out)
 		}
 	}
-	t.Run("played", func(t *testing.T) {
-		run(t, 1, nil, played, "-lnvshmem_host")
-		run(t, 1, nil, "-lnvshmem_host", played)
+	t.Run("fake", func(t *testing.T) {
+		run(t, 1, nil, fake, "-lnvshmem_host")
+		run(t, 1, nil, "-lnvshmem_host", fake)
 		run(t, 1, nil, "-lnvshmem_host", front)
 		t.Setenv("NVSHMEM_BOOTSTRAP", "shmem")
-		run(t, 1, nil, played, "-lnvshmem_host")
+		run(t, 1, nil, fake, "-lnvshmem_host")
 	})
 	t.Run("Open MPI", func(t *testing.T) {
 		need.Command(t, "oshrun")

@@ -38,7 +38,7 @@ func TestExperts(t *testing.T) {
 	build := need.Build(t)
 	program := experts(t, build)
 	tcp, efa := []string{"SHMEM_PROVIDER=tcp"}, stub.Networks(false)[0].Env(filepath.Join(build, "stub", "libfabric.so.1"))
-	played := append(tcp, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "EMULATED_GPU=1",
+	fakeGPU := append(tcp, "SHMEM_HEAP=device", "FAKE_CUDA=works=1", "EMULATED_GPU=1",
 		"LD_LIBRARY_PATH="+filepath.Join(build, "lib")+":"+cudatest.Build(t))
 	tokens, rounds := "256", "2"
 	if need.Full() {
@@ -54,9 +54,9 @@ func TestExperts(t *testing.T) {
 		{"pairs", tcp, []string{"-n", "4", "--hosts", "2"}},
 		{"by PE", append(tcp, "SHMEM_RING_MAP_BY=pe", "SHMEM_RING_COUNT=3", "SHMEM_PROXY_THREADS=2"), []string{"-n", "2", "--hosts", "2"}},
 		{"one ring", append(tcp, "SHMEM_RING_COUNT=1"), []string{"-n", "2", "--hosts", "2"}},
-		{"GPU/direct", played, []string{"-n", "2"}},
-		{"GPU/ring", append(played, "SHMEM_DISABLE_P2P=1"), []string{"-n", "2"}},
-		{"GPU/pairs", played, []string{"-n", "4", "--hosts", "2"}},
+		{"GPU/direct", fakeGPU, []string{"-n", "2"}},
+		{"GPU/ring", append(fakeGPU, "SHMEM_DISABLE_P2P=1"), []string{"-n", "2"}},
+		{"GPU/pairs", fakeGPU, []string{"-n", "4", "--hosts", "2"}},
 		{"chaos", tcp, []string{"-n", "2", "--chaos", "7,delay=10ms"}},
 		{"EFA", efa, []string{"-n", "2", "--chaos", "3,delay=10ms"}},
 	} {

@@ -95,8 +95,8 @@ func built(t *testing.T, build, name string) string {
 	return program
 }
 
-// played starts a job on simulated GPUs, with these settings.
-func played(t *testing.T, build, settings string, argv ...string) *exec.Cmd {
+// onFakeGPUs starts a job on fake GPUs, with these settings.
+func onFakeGPUs(t *testing.T, build, settings string, argv ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(launcher(build), append([]string{"--timeout", "60"}, argv...)...)
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+cudatest.Build(t)+":"+filepath.Join(build, "lib"), "FAKE_CUDA="+settings)
@@ -106,7 +106,7 @@ func played(t *testing.T, build, settings string, argv ...string) *exec.Cmd {
 // TestStream runs calls on the stream of a fake GPU. The last call of the program is refused.
 func TestStream(t *testing.T) {
 	build := need.Build(t)
-	cmd := played(t, build, "works=1", "-n", "2", built(t, build, "stream"))
+	cmd := onFakeGPUs(t, build, "works=1", "-n", "2", built(t, build, "stream"))
 	cmd.Env = append(cmd.Env, "SHMEM_HEAP=device")
 	out, err := cmd.CombinedOutput()
 	const refused = "PE 1: nvshmemx_int_iput_on_stream: strides of 0 and 1 (use 1 or more)"
@@ -132,7 +132,7 @@ func TestChosen(t *testing.T) {
 		}},
 	} {
 		argv := slices.Concat(c.args, []string{"-x", "SHMEM_PROVIDER=tcp", "--", program}, c.program)
-		cmd := played(t, build, "works=1 devices=2", argv...)
+		cmd := onFakeGPUs(t, build, "works=1 devices=2", argv...)
 		cmd.Env = append(cmd.Env, "SHMEM_DEBUG=1")
 		out, _ := cmd.CombinedOutput()
 		if status := cmd.ProcessState.ExitCode(); status != c.status {
@@ -156,7 +156,7 @@ func TestGrows(t *testing.T) {
 		"SHMEM_SYMMETRIC_SIZE=1200m": "2",
 		"SHMEM_GPU_SHARE=ipc":        "1",
 	} {
-		cmd := played(t, build, "works=1 devices=2 memory=4294967296", "-n", "2", program, blocks)
+		cmd := onFakeGPUs(t, build, "works=1 devices=2 memory=4294967296", "-n", "2", program, blocks)
 		cmd.Env = append(cmd.Env, setting)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("with %s: %v\n%s", setting, err, out)

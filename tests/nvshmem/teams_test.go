@@ -29,7 +29,7 @@ func TestTeamsOfGPUs(t *testing.T) {
 		{"none", "", 4, []string{"-n", "4", "--hosts", "2", program}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cmd := played(t, build, c.settings, c.args...)
+			cmd := onFakeGPUs(t, build, c.settings, c.args...)
 			if c.settings == "" {
 				cmd = exec.Command(launcher(build), append([]string{"--timeout", "60"}, c.args...)...)
 				cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"), "SHMEM_HEAP=host")
