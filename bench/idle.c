@@ -1,9 +1,9 @@
 /*
- * idle: how much of a core a PE uses while it has nothing to do.
+ * idle: the share of a core that an idle PE uses.
  *
  * For a second, PE 0 is asleep in its own code and the other PEs are blocked in a barrier, which PE
- * 0 joins afterwards. Each PE takes the CPU time of its whole process, all threads together, over
- * that second.
+ * 0 joins afterwards. Each PE measures the CPU time of its whole process, all threads together,
+ * over that second.
  *
  * An argument is a number of puts of 64 KiB that each PE makes to the next one before: their
  * remains must not keep a thread awake.

@@ -1,4 +1,4 @@
-"""The facts on which a figure depends: the machine, the versions, and how busy it was."""
+"""The facts on which a figure depends: the machine, its load, and the versions."""
 
 import os
 import platform

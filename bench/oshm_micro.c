@@ -1,7 +1,7 @@
 /*
- * oshm_micro: one small OpenSHMEM program that measures the same things on
- * any OpenSHMEM implementation.  Nothing but the public C API is used
- * (OpenSHMEM 1.4; teams and put-with-signal where the header says 1.5).
+ * oshm_micro: one small OpenSHMEM program that measures the same figures on any OpenSHMEM
+ * implementation. It uses only the public C API (OpenSHMEM 1.4; teams and put-with-signal where the
+ * header says 1.5).
  *
  * Output, from PE 0, tab-separated:   metric  size  value  unit
  * See README.md beside this file.
@@ -88,7 +88,7 @@ static double status_kib(const char *file, const char *key)
     return v;
 }
 
-/* Largest value of all PEs, on every PE's behalf printed by PE 0. */
+/* The largest value of all PEs, which PE 0 prints. */
 static double max_over_pes(double v)
 {
     double m = v;
@@ -211,7 +211,7 @@ static void op_get_window(long n, size_t s)
         shmem_quiet();
     }
 }
-/* small puts to successive words: a stream, not one hot word */
+/* small puts to successive words: a sequence, not one hot word */
 static void op_rate_nbi(long n, size_t s)
 {
     const size_t span = (size_t)64 << 10;

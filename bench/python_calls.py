@@ -2,7 +2,7 @@
 """The cost of a call from Python: put, allocation, import; writes bench/results/python.md.
 
 Started alone it starts itself as two PEs. Each figure is the median of batches, in one run, so that
-the ways of calling can be compared on a machine that does other things too.
+the kinds of calls can be compared on a machine with other load.
 """
 
 import ctypes
@@ -44,7 +44,8 @@ def rows_of_pe():
 
     shmem.init()
     box, one, peer = shmem.zeros(1), np.ones(1, "i8"), 1
-    # PE 1 sleeps meanwhile: a PE that waits uses a core, and two may be one that is shared.
+    # PE 1 sleeps in the meantime: a waiting PE uses a core, and two cores may be one that is
+    # shared.
     done = shmem.zeros(1)
     shmem.put(box, one, pe=peer)
     if shmem.my_pe() == 0:
@@ -65,7 +66,7 @@ def rows_of_pe():
         time.sleep(0.01)
     shmem.barrier_all()
     for name, make in (("empty", shmem.empty), ("zeros", shmem.zeros)):
-        # An array dropped by one call goes back to the heap in the next one.
+        # An array that one call drops is returned to the heap in the next one.
         figure = per_call(lambda m=make: m(1000), 200, 10)
         if shmem.my_pe() == 0:
             yield f"{name} of 8000 bytes, 2 PEs, the one before given back", *figure
@@ -80,7 +81,7 @@ def rows_of_pe():
 
 
 def importing():
-    """Seconds of a core for `import shmem` beyond numpy's, each time in a process of its own."""
+    """Seconds of a core for `import shmem` beyond numpy's, each time in a separate process."""
     program = (
         "import numpy, time; t = time.process_time(); import shmem; print(time.process_time() - t)"
     )

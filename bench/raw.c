@@ -157,7 +157,7 @@ static void inject(size_t at, uint64_t value)
     need(code, "fi_inject_write");
 }
 
-/* The first side writes the other's word and waits until that has written its own. */
+/* The first side writes the other's word and waits until the other has written its own. */
 static void volley(void)
 {
     side.turn++;

@@ -1,4 +1,4 @@
-"""The figures and their bounds, and the page that says which are met."""
+"""The figures and their bounds, and the page that shows which are met."""
 
 import statistics
 from dataclasses import dataclass
@@ -99,8 +99,8 @@ class Results:
     def ratio(self, ours, bases) -> Optional[float]:
         """Median over the rounds of the ratio within a round to the largest of bases.
 
-        A machine that others share changes its speed between rounds by more than
-        the systems differ; within a round they ran one after the other.
+        The speed of a shared machine changes between rounds by more than the systems differ;
+        within a round they ran one after the other.
         """
         rounds = {}
         for r in self.rows:

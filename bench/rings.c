@@ -1,12 +1,12 @@
 /*
- * rings: the cost of passing an operation to the proxy by a ring, for threads of the host and a
- * network below.
+ * rings: the cost of passing an operation to the proxy through a ring, for host threads over a
+ * network.
  *
- * PE 0 pushes, the last PE is the target and sleeps in its own code. Rows: how long a push into the
- * ring of a sleeping proxy takes to be taken (median and worst of 20, 150 ms apart), the same while
- * it is busy, an 8-byte put with quiet by the ring and by the call, and how much of a core the
- * process uses in a second without work, rings open. For comparison, a thread of the program's own
- * that sleeps as the proxy does and is woken only by a descriptor.
+ * PE 0 pushes, the last PE is the target and sleeps in its own code. Rows: the time until a
+ * sleeping proxy takes a push out of its ring (median and worst of 20, 150 ms apart), the same
+ * while it is busy, an 8-byte put with quiet through the ring and by the call, and the share of a
+ * core that the process uses in a second without work, with rings open. For comparison, a thread of
+ * the program that sleeps like the proxy and is woken only by a descriptor.
  *
  * Output, from PE 0, tab-separated:   metric  size  value  unit
  */

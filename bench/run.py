@@ -123,8 +123,8 @@ class Bench:
 
     def pairs(self, pair, provider):
         """More rounds of the one ratio that differs from run to run by as much as its bound
-        leaves: two programs that take turns meet the processors in two states, 5 and 7 us
-        apart, and which one is drawn anew each time."""
+        allows: two alternating programs find the processors in one of two states, 5 and 7 us
+        apart, at random each time."""
         job = Job("tcp", 2, "oshm_micro", ("wait", str(self.args.budget)), "errors")
         first = self.args.rounds + 1
         for number in range(first, first + PAIRS):

@@ -1,6 +1,6 @@
 /*
- * scale: the resources of a PE in a job of so many PEs: memory and connections after init, after
- * barriers and after an all-to-all. Public API only.
+ * scale: the resources of a PE in a job of n PEs: memory and connections after init, after barriers
+ * and after an all-to-all. Public API only.
  *
  * Output, from PE 0, tab-separated:   metric  PEs  value  unit
  */

@@ -2,7 +2,7 @@
  * start: the programs that bench/start.py times, one for each value of WHAT.
  *
  * PMIx_Init and PMIx_Finalize are declared here: they take no arguments that need the header, which
- * is there less often than the library.
+ * is installed less often than the library.
  */
 #include <stddef.h>
 

@@ -69,7 +69,7 @@ def build(work):
 
 
 def seconds(argv):
-    """How long a job takes, from the start of its launcher to its end."""
+    """The time of a job, from the start of its launcher to its end."""
     began = time.perf_counter()
     status, out, err = systems.run(argv, 120)
     took = time.perf_counter() - began
@@ -79,7 +79,7 @@ def seconds(argv):
 
 
 def starts(made, rounds):
-    """The rows of initialisation: the time of each program beyond the one that does nothing."""
+    """The rows of initialisation: the time of each program less that of the empty one."""
     for name, launcher in LAUNCHERS.items():
         if shutil.which(launcher[0]) is None:
             print(f"bench: no rows of {name}: {launcher[0]} is not installed", file=sys.stderr)

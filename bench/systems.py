@@ -1,4 +1,4 @@
-"""How each OpenSHMEM is built against and started, and how the limits are measured."""
+"""The build and the start of programs for each OpenSHMEM, and the measurement of the limits."""
 
 import json
 import os
@@ -146,8 +146,8 @@ class OpenMPI(System):
 
     def launch(self, pair, place, pes, argv):
         oshrun = ["oshrun", "--allow-run-as-root", "-n", str(pes)]
-        # At its usual place, but in a folder that goes when the driver ends: after its crash the
-        # segments would stay.
+        # At its usual place, but in a folder that is removed when the driver ends: after its crash
+        # the segments would remain.
         oshrun += ["--mca", "btl_vader_backing_directory", self.memory]
         if place == "node":
             # Oversubscribed, its processes yield; else they are bound and spin,

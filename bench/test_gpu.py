@@ -120,7 +120,7 @@ class Verdicts(unittest.TestCase):
 
 class Page(unittest.TestCase):
     def page(self, rows):
-        """The names of the files that are made of the rows, and the page."""
+        """The names of the files that are made from the rows, and the page."""
         import page
 
         with tempfile.TemporaryDirectory() as d:

@@ -1,8 +1,8 @@
 /*
  * words: 8-byte non-blocking puts to random words of 64 MiB and to successive ones, and with the
- * argument `served` the target's processor time for them while its program is elsewhere: asleep in
- * code of its own, so that only the library's threads run. Public API only, so that the same file
- * builds against any OpenSHMEM.
+ * argument `served` the target's processor time for them while its program is asleep in its own
+ * code, so that only the library's threads run. Public API only, so that the same file builds
+ * against any OpenSHMEM.
  *
  *   words [served] [milliseconds a figure]
  *

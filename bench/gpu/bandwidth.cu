@@ -13,7 +13,8 @@
  *   same     also over the same bytes again and again
  *   few      only when named: two sizes, and no more launches than 100 ms take
  *
- * BENCH_BYTES is how many bytes a launch moves: whole rounds of the window, which is no larger.
+ * BENCH_BYTES is the number of bytes that a launch moves: whole rounds of the window, which is no
+ * larger.
  */
 #include "names.h"
 #include "rows.h"

@@ -1,6 +1,6 @@
 /*
- * bell.cuh: how a kernel and a thread of the host exchange notices without a library: by words that
- * one stores and the other waits for.
+ * bell.cuh: notices between a kernel and a host thread without a library: words that one stores and
+ * the other waits for.
  */
 #ifndef BENCH_GPU_BELL_CUH
 #define BENCH_GPU_BELL_CUH
@@ -15,7 +15,7 @@ __device__ __forceinline__ void ring(uint64_t *bell, uint64_t value)
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(bell), "l"(value) : "memory");
 }
 
-// False when nothing came for two seconds.
+// False if nothing arrived for two seconds.
 __device__ __forceinline__ bool await(const uint64_t *signal, uint64_t value)
 {
     for (uint64_t begin = clock_ns(), spins = 0;;) {

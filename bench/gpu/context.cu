@@ -1,9 +1,9 @@
 /*
- * context: the figures of decision 0043, without the library. The memory of the GPU that a second
- * context of the process takes, and each object of the proxies in it; how soon bytes of the CPU are
- * in memory of the GPU where a kernel waits for them, when the second context copies them, and when
- * the waiting kernel reads them out of main memory by itself; and the time of a copy within the GPU
- * in either context, alone and beside a kernel of the program.
+ * context: the figures of decision 0043, without the library. The GPU memory that a second context
+ * of the process takes, and each object of the proxies in it; the time until bytes of the CPU reach
+ * a kernel that waits for them, when the second context copies them, and when the waiting kernel
+ * reads them from main memory itself; and the time of a copy within the GPU in either context,
+ * alone and beside a kernel of the program.
  *
  * context [memory] [arrive] [within]
  */
@@ -176,7 +176,7 @@ void memory()
 
 // ------------------------------------------------------------------------- arrive
 
-// For each trip: waits for signal, reads bytes from `from` into `to` if there are any, and tells
+// For each trip: waits for signal, reads bytes from `from` into `to` if there are any, and notifies
 // the CPU. One block.
 __global__ void arrive(const uint64_t *signal, const uint4 *from, uint4 *to, size_t bytes,
                        uint64_t *told)
@@ -199,7 +199,7 @@ __global__ void arrive(const uint64_t *signal, const uint4 *from, uint4 *to, siz
 }
 
 struct words {
-    alignas(64) uint64_t signal; // of kernels that read by themselves
+    alignas(64) uint64_t signal; // of kernels that read the bytes themselves
     alignas(64) uint64_t told;
 };
 

@@ -1,11 +1,11 @@
 /*
  * copyloop: the limit of a proxy with the copy engine. Two GPUs of one process, a thread of the
- * host for each. A kernel on either GPU tells its thread by a store into pinned memory; the thread
- * sends the bytes to the other GPU and then, on the same stream, the signal for which the kernel
- * there waits; that kernel answers in the same way. No queue, no protocol, no second process.
+ * host for each. A kernel on either GPU notifies its thread by a store into pinned memory; the
+ * thread sends the bytes to the other GPU and then, on the same stream, the signal for which the
+ * kernel there waits; that kernel answers in the same way. There is no queue, no protocol, no
+ * second process.
  *
- * The signal goes as a copy of 8 bytes out of pinned memory (copy) or as a stream memory operation
- * (write).
+ * The signal is a copy of 8 bytes out of pinned memory (copy) or a stream memory operation (write).
  *
  * copyloop [BYTES...]
  */

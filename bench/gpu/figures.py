@@ -223,7 +223,7 @@ def figures():
             probe=("memcpy", "cudaMemcpyPeerAsync", 64 << 20, 0, 0, "bw"),
         )
     )
-    # A call that returns when the copy is done has no other call beside it.
+    # A call that returns when the copy is complete has no other call beside it.
     out.append(
         Figure(
             "host put + quiet, 64 MiB",

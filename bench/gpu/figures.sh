@@ -1,7 +1,7 @@
-# shellcheck shell=bash disable=SC2154,SC2034 # base, out and status are run.sh's
-# figures.sh: the parts of run.sh that measure what kernels reach, and the same
-# for NVSHMEM and for the bare machine. Sourced by run.sh, which has set base and
-# out; every part appends its rows to gpu.jsonl, after a line of facts.
+# shellcheck shell=bash disable=SC2154,SC2034 # base, out and status are run.sh's figures.sh: the
+# parts of run.sh that measure kernels, and the same for NVSHMEM and for the bare machine. Sourced
+# by run.sh, which has set base and out; every part appends its rows to gpu.jsonl, after a line of
+# facts.
 
 # figures FUNCTION: one part, whose output is rows.
 figures() {
@@ -82,9 +82,9 @@ part_nvshmem() {
     rm -rf "$nvshmem_path"
 }
 
-# ours SECONDS PROGRAM ARG...: two PEs of libshmem, as the environment says, on
-# so many hosts, started by the launcher, which puts the library beside it first. The heap
-# has room for two windows of bandwidth.
+# ours SECONDS PROGRAM ARG...: two PEs of libshmem, with the number of hosts from the environment,
+# started by the launcher, which puts the library beside it first. The heap has room for two windows
+# of bandwidth.
 hosts=1 launcher=$base/bin/shmemrun
 ours() {
     local limit=$1 program=$2

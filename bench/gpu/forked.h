@@ -48,7 +48,7 @@ struct meeting {
 }
 
 /*
- * Starts n PEs, of which each takes a GPU, by its number. To be called before any call of CUDA: a
+ * Starts n PEs, each of which uses the GPU with its number. To be called before any CUDA call: a
  * context does not survive a fork.
  */
 static inline void start_forked(int n, void (*take_gpu)(int pe))

@@ -1,8 +1,7 @@
 /*
- * host: calls of the host on the symmetric heap, in any memory: a put with quiet, one after the
- * other, as a bandwidth and as a time; the same for nbi with one quiet for all; a get. If the heap
- * is in GPU memory and the peer's GPU is in reach this is the copy engine's figure, else the
- * network's.
+ * host: host calls on the symmetric heap, in any memory: a put with quiet, one after the other, as
+ * a bandwidth and as a time; the same for nbi with one quiet for all; a get. If the heap is in GPU
+ * memory and the copy engine reaches the peer's GPU this is its figure, else the network's.
  *
  * host [BYTES...]
  */

@@ -122,7 +122,8 @@ __global__ void ack(struct bench_target t, int kind, uint32_t count, uint64_t *s
     samples[count + 1] = global_ns() - begin_ns;
 }
 
-/* Blocks of one thread: they wait for different times and must not wait for each other. */
+/* Blocks of one thread: their waits have different lengths, and they must not wait for each other.
+ */
 __global__ void paced(struct bench_target t, uint64_t start, uint64_t period_ps, uint64_t count)
 {
     const struct shmemi_ring r = t.rings[blockIdx.x % t.count];

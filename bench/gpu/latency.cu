@@ -1,7 +1,7 @@
 /*
- * latency: one operation of PE 0's kernel on PE 1 and the quiet after it, again and again by one
- * thread, one warp or one block; and the cost of quiet when it does not follow each operation. The
- * kernel times its own loop.
+ * latency: one operation of PE 0's kernel on PE 1 and the quiet after it, repeated by one thread,
+ * one warp or one block; and the cost of quiet when it does not follow each operation. The kernel
+ * times its own loop.
  *
  * latency [quiet] [ways] [few]
  *   quiet    put, get and p with quiet after each, by scope and size

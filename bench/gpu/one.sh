@@ -54,8 +54,8 @@ one_round() {
     unset SHMEM_DISABLE_P2P SHMEM_GPU_NET
 }
 
-# both WAY: this build's library, and the earlier one, which begins every second round: the first to
-# run finds the GPU's clocks lower.
+# both WAY: this build's library, and the earlier one, which begins every second round, because the
+# GPU's clocks are lower for the first to run.
 both() {
     export BENCH_ROUTE="one GPU, $1"
     [ -z "$earlier" ] || [ $((round % 2)) -eq 1 ] || before

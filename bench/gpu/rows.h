@@ -1,6 +1,6 @@
 /*
- * rows.h: the output of the programs of the figures, a JSON object a line, and how repetitions
- * become one value: the median, with the least and the most beside it.
+ * rows.h: the output of the programs of the figures, one JSON object in each line; repetitions
+ * become one value, the median, with the minimum and the maximum beside it.
  */
 #ifndef BENCH_GPU_ROWS_H
 #define BENCH_GPU_ROWS_H

@@ -14,7 +14,7 @@
 enum scope { THREAD, WARP, BLOCK };
 static const char *const scope_names[] = {"thread", "warp", "block"};
 
-// Returns when all threads of the scope have come here.
+// Returns when all threads of the scope have made this call.
 template <scope S> __device__ __forceinline__ void join()
 {
     if (S == WARP)
@@ -66,7 +66,7 @@ __device__ __forceinline__ void put_signal(void *to, const void *from, size_t n,
         shmemx_putmem_signal_block(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
 }
 
-// join tells the others: quiet acts for the whole PE, so one thread makes the call.
+// One thread makes the call, because quiet acts for the whole PE; join synchronizes the others.
 template <scope S> __device__ __forceinline__ void quiet()
 {
     join<S>();

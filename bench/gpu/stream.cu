@@ -1,6 +1,6 @@
 /*
- * stream: calls of the host on a stream, one after the other without a wait between them; events
- * before and after the sequence of calls give its time.
+ * stream: host calls on a stream, one after the other without a wait between them; events before
+ * and after the sequence of calls give its time.
  *
  * stream [reduce] [barrier] [put]
  */

@@ -79,7 +79,7 @@ func (b *bench) execute(who string, s *rings, a *run, start func() error) error 
 		s.stop()
 	}
 	err = errors.Join(err, <-done)
-	// A producer that finds the ring stopped gives up, although there may be room for it: rings are
+	// A producer that finds the ring stopped gives up, although there may be room: rings are
 	// stopped only when no consumer takes their operations any more.
 	if err != nil || a.gaveUp {
 		s.stop()
@@ -116,7 +116,7 @@ func (b *bench) consume(who string, s *rings, a *run, ready chan struct{}) (err 
 		err = p.run(a, out)
 		return errors.Join(err, p.close())
 	case "c":
-		// The thread ends with this goroutine, for its binding must not stay.
+		// The thread ends with this goroutine, because its binding must not remain.
 		runtime.LockOSThread()
 		bound := b.core < 0 || pin(b.core)
 		close(ready)

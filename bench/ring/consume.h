@@ -52,7 +52,8 @@ void bench_post(struct bench_null *provider, const struct bench_request *request
 /* Takes a message of the product's engine, as fabric.Native.Inject does. */
 int bench_inject(void *provider, uint32_t pe, const void *message, size_t n);
 
-/* Waits until so many are posted, or none has been for ns. Returns the number posted. */
+/* Waits until a number of operations is posted, or none has been for ns. Returns the number posted.
+ */
 uint64_t bench_await(const struct bench_null *provider, uint64_t count, uint64_t ns);
 
 /* A ring as its consumer sees it. */
@@ -69,7 +70,7 @@ struct bench_run {
     uint64_t operations; /* to be consumed */
     uint64_t limit_ns;   /* after which the run is given up */
     int paced;           /* post */
-    int yields;          /* no core of its own: yield when nothing comes */
+    int yields;          /* no core of its own: yield when nothing arrives */
 
     uint64_t consumed, sum, unknown, batches;
     uint64_t first_ns, last_ns;
@@ -85,7 +86,7 @@ void bench_consume(struct bench_view *rings, int count, struct bench_run *run,
 /* The sum of the fields of all operations of a run. */
 uint64_t bench_expected(int load, uint64_t threads, uint64_t each, uint64_t sources);
 
-/* Calls through the table, which Go cannot make. */
+/* Calls through the table; Go cannot make them. */
 const struct bench_producer *bench_load_gpu(const char *path, char *why, int size);
 int bench_open(const struct bench_producer *p, int device);
 const char *bench_error(const struct bench_producer *p);

@@ -4,8 +4,8 @@ import (
 	"libshmem/queue"
 )
 
-// batchSize is how many operations of one ring are taken between two looks at others; BENCH_BATCH
-// in C.
+// batchSize is the number of operations of one ring that are taken before the others are checked;
+// BENCH_BATCH in C.
 const batchSize = 64
 
 // run is one run: the request, then the results. As struct bench_run.
@@ -68,7 +68,7 @@ func (c *consumer) batch(r *queue.Ring, a *run) int {
 	return n
 }
 
-// consume runs until all operations have come, or too much time has passed since the last.
+// consume runs until all operations have arrived, or too much time has passed since the last.
 func (c *consumer) consume(a *run) {
 	since, seen, idle := now(), a.consumed, 0
 	for a.consumed < a.operations {

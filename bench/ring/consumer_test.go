@@ -11,7 +11,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// TestRing is a short session with every consumer: all sums must be right.
+// TestRing is a short session with every consumer: all sums must be correct.
 func TestRing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a second")
@@ -86,7 +86,7 @@ func TestMissingOperationsAreReported(t *testing.T) {
 }
 
 // BenchmarkConsume is the cost of one operation for a consumer that finds the slots in its cache:
-// the rest of a rate is the route to there.
+// the rest of a rate is the transfer into the cache.
 func BenchmarkConsume(b *testing.B) {
 	const slots = 4096
 	p := place{producer: hostProducer()}

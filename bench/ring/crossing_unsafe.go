@@ -58,7 +58,7 @@ func newProvider(a *run) *provider {
 
 func (p *provider) post(n int) { C.bench_post(p.null, p.memory, C.int(n)) }
 
-// await waits in C, so that no timer of the scheduler's is in the measurement. It returns the
+// await waits in C, so that no timer of Go's scheduler affects the measurement. It returns the
 // number posted.
 func (p *provider) await(posts, ns uint64) uint64 {
 	return uint64(C.bench_await(p.null, C.uint64_t(posts), C.uint64_t(ns)))
@@ -71,7 +71,7 @@ func (p *provider) close(a *run) {
 	C.free(unsafe.Pointer(p.null))
 }
 
-// native is the provider as an engine of the product gets it: expresstest's, except for posting.
+// native is the provider as an engine of the product gets it: fastpathtest's, except for posting.
 type native struct {
 	*fastpathtest.Null
 	to *provider
@@ -138,7 +138,7 @@ func yield() { C.bench_yield() }
 func pin(core int) bool { return C.bench_pin(C.int(core)) == 0 }
 
 // epoch is a reading of Go's clock with CLOCK_MONOTONIC's at the same time: the two are one clock,
-// but package time does not say from where it counts.
+// but package time does not say from which moment it counts.
 var epoch = func() (e struct {
 	at time.Time
 	ns uint64

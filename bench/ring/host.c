@@ -8,7 +8,7 @@
 
 #define MOST 64
 
-/* How many threads share a schedule: more would starve the consumer of 2 cores. */
+/* The number of threads that share a schedule: more would starve the consumer on 2 cores. */
 #define PACERS 1
 
 struct task {

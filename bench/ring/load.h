@@ -17,7 +17,7 @@ enum bench_load {
 
 #define BENCH_BURST_OPS 32
 
-/* How often a producer checks whether the run was given up. */
+/* The interval at which a producer checks whether the run was given up. */
 #define BENCH_LOOK 1024
 
 SHMEMI_HD int bench_slots(int load)

@@ -28,8 +28,8 @@ type options struct {
 }
 
 // consumers are the consumers, in the order of the tables: proxy is the library's own, go a
-// goroutine that takes and posts batches, c the reference. The proxy takes no part in rates whose
-// PEs and contexts are only to be added up.
+// goroutine that takes and posts batches, c the reference. The proxy is left out of loads whose PEs
+// and contexts are only added up.
 var consumers = []string{"proxy", "go", "c"}
 
 func main() {

@@ -19,7 +19,7 @@ type ring struct {
 	shared *gpu.Memory
 }
 
-// place is where rings are, and the producers that push into them.
+// place is the memory of rings, and the producers that push into them.
 type place struct {
 	producer producer
 	device   *cuda.Device // nil: host threads
@@ -75,7 +75,7 @@ func (p place) near(n int) (*gpu.Memory, error) {
 	return gpu.Near(p.device, uint64(n))
 }
 
-// make makes count rings of so many slots each, with room for the operands of threads.
+// make makes count rings of a number of slots each, with room for the operands of threads.
 func (p place) make(count, slots, threads int) (s *rings, err error) {
 	s = &rings{}
 	defer func() {

@@ -15,7 +15,7 @@ struct bench_target {
     uint64_t sources; /* memory for operands: 512 bytes a thread */
 };
 
-/* The event by which a push is known to be consumed. */
+/* The event that shows that a push has been consumed. */
 enum bench_ack {
     BENCH_ACK_TAIL,  /* the tail passes its position */
     BENCH_ACK_QUIET, /* a quiet after it returns */
@@ -45,9 +45,9 @@ struct bench_producer {
      */
     int (*ack)(int kind, uint32_t count, const struct bench_target *target, uint64_t *samples);
     /*
-     * Open loop: operation i of count is due at start + i * period_ps / 1000
-     * of the producers' clock, pushed as soon as a thread of the many sees
-     * that, and carries in dest how long after start it was due.
+     * Open loop: operation i of count is due at start + i * period_ps / 1000 of the producers'
+     * clock, pushed as soon as one of the threads sees that, and carries in dest the time after
+     * start at which it was due.
      */
     int (*paced)(uint64_t start, uint64_t period_ps, uint64_t count,
                  const struct bench_target *target);

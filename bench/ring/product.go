@@ -25,8 +25,8 @@ type product struct {
 // peers is its number of PEs: the acknowledged loads name as many.
 const peers = 1 << 16
 
-// newProduct makes one that posts to a provider. Its heap takes every offset of
-// a slot, and is nowhere: nothing arrives.
+// newProduct makes one that posts to a provider. Its heap accepts every offset of a slot, but has
+// no memory: nothing arrives.
 func newProduct(rings []*queue.Ring, out *provider) (*product, error) {
 	p := &product{words: cWords(6)}
 	w := p.words
@@ -68,8 +68,8 @@ func (p *product) run(a *run, out *provider) error {
 	return nil
 }
 
-// close ends it after the producers. Reports matter only where operations are missing: a proxy
-// without a processor of its own makes one.
+// close ends it after the producers. Reports matter only if operations are missing, because a proxy
+// without its own processor causes one.
 func (p *product) close() error {
 	p.consumer.Finish()
 	p.loop.Stop()

@@ -16,7 +16,7 @@ import sys
 
 import plot
 
-# Rows from before the proxy's loop was in C have locked and tick.
+# Rows that are older than the proxy's loop in C have locked and tick.
 WHO = ["proxy", "go", "locked", "tick", "c"]
 NAMES = {
     "proxy": "the proxy",

@@ -48,7 +48,7 @@ func (b *bench) jobs() []job {
 	return jobs
 }
 
-// rates measures how many operations a second come through.
+// rates measures the operations a second that get through.
 func (b *bench) rates() error {
 	for _, j := range b.jobs() {
 		if !b.match.MatchString(fmt.Sprint(j.what, " ", j.shape, " ", j.rings)) {
@@ -85,7 +85,7 @@ func (b *bench) rates() error {
 	return nil
 }
 
-// rate pushes about so many operations and returns the rate in millions a second.
+// rate pushes about a number of operations and returns the rate in millions a second.
 func (b *bench) rate(j job, who string, about float64) (rate float64, a *run, err error) {
 	threads := j.shape.blocks * j.shape.threads
 	each := (uint64(about)/uint64(threads) + burstOps) / burstOps * burstOps
@@ -110,8 +110,7 @@ func (b *bench) rate(j job, who string, about float64) (rate float64, a *run, er
 	return float64(a.consumed) / float64(a.last-a.first) * 1e3, a, nil
 }
 
-// acks measures how long a push takes until one thread knows that it was
-// consumed.
+// acks measures the time of a push until one thread knows that it has been consumed.
 func (b *bench) acks() error {
 	kinds := []struct {
 		what string
@@ -169,7 +168,7 @@ func (b *bench) ack(kind, ops int, who string) (us []float64, err error) {
 	return us, nil
 }
 
-// pace measures the delay of operations that come at a steady rate, whatever the consumer does.
+// pace measures the delay of operations that arrive at a steady rate, independent of the consumer.
 func (b *bench) pace() error {
 	for _, rate := range b.options.rates {
 		for rep := range b.reps {
