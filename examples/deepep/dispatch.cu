@@ -17,7 +17,7 @@
 
 constexpr int BLOCKS = 16, THREADS = 256, TOP = 2, WORDS = 1792; /* 7 KiB for each token */
 
-/* -rdc=true and IPO aside: each by a name that the launch takes. */
+/* -rdc=true and IPO aside: each by a name that the launch accepts. */
 __global__ void dispatch(struct moe m)
 {
     moe_dispatch(m);
@@ -65,7 +65,7 @@ static void meet(int number, int all, const std::string &file)
     nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
     bool good = nvshmemx_get_uniqueid(&id) == 0;
     FILE *f;
-    if (good && number == 0) { /* the file is complete, or not there */
+    if (good && number == 0) { /* the file is complete, or does not exist */
         f = fopen((file + ".part").c_str(), "wb");
         good = f != NULL && fwrite(&id, sizeof id, 1, f) == 1 && fclose(f) == 0 &&
                rename((file + ".part").c_str(), file.c_str()) == 0;
@@ -121,7 +121,8 @@ struct buffers {
     }
 };
 
-/* The targets of this PE's tokens, and their contents. Returns how many come here from all PEs. */
+/* The targets of this PE's tokens, and their contents. Returns the number that all PEs send here.
+ */
 static unsigned route(buffers &b, cudaStream_t stream)
 {
     struct moe &m = b.m;
@@ -179,7 +180,8 @@ int main(int argc, char **argv)
     meet(number, all, argv[3]);
     job j(true);
 
-    /* Teams of the PEs with the same number in their group: one call makes all, disjoint. */
+    /* Teams of the PEs with the same number in their group: one call makes all these disjoint
+       teams. */
     int groups = all > 1 ? 2 : 1;
     nvshmem_team_t team = NVSHMEM_TEAM_INVALID;
     nvshmem_team_config_t config = {};

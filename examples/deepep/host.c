@@ -24,7 +24,7 @@ static int me, n, experts = 64, local, capacity, ordered = 1;
 static uint32_t number; /* of the round */
 static shmem_ctx_t *queue;
 static uint32_t *out, *in, *made, *back;
-static int *arrived, *ready; /* [local][PE] -1 - messages; [expert] 1: its results are there */
+static int *arrived, *ready; /* [local][PE] -1 - messages; [expert] 1: its results have arrived */
 static int expert[TOKENS * TOP], place[TOKENS * TOP], count[MOST_EXPERTS];
 static atomic_int sent[MOST_EXPERTS];
 static atomic_long seen, broken;
@@ -45,7 +45,7 @@ static int expert_of(int pe, int token, int k)
     return (int)((h + (uint32_t)k * (h >> 9 | 1)) % (uint32_t)experts);
 }
 
-/* Some messages fit into a message of the network, and most do not. */
+/* Some messages fit into a network message, and most do not. */
 static int words_of(int pe, int token)
 {
     static const int words[] = {16, 256, 1104, WORDS, WORDS, WORDS, WORDS, WORDS};
@@ -139,8 +139,8 @@ static void *thread(void *argument)
 }
 
 /*
- * The targets of this PE's tokens in the round, and their contents; returns how many messages come
- * here.
+ * The targets of this PE's tokens in the round, and their contents; returns the number of messages
+ * that come here.
  */
 static void route(void)
 {

@@ -5,17 +5,17 @@
  * Such kernels rely on order: a PE sees an addition on a queue after the bytes of all puts that
  * threads of any block started on that queue before it, without a fence. InfiniBand's queues keep
  * that order. Other networks do not (EFA), and libshmem promises none between two calls. So the
- * addition here comes with a fence, in its queue only:
+ * addition here includes a fence, in its queue only:
  *
  *   - A queue is a ring (shmemx_queue). Threads push operations into it in one sequence.
- *   - The fence is a slot of the ring, 16 bytes, and no thread waits for it. The proxy begins
- *     an epoch when it meets it.
+ *   - The fence is a slot of the ring, 16 bytes, and no thread waits for it. The proxy begins a new
+ *     epoch when it reaches the slot.
  *   - Behind it the addition leaves at once. Where the network keeps no order, its message says how
  *     many writes must arrive first, and the target waits for those.
  *
  * That is one slot more than the addition alone, and no round trip. nvshmem_fence would be correct,
- * too, but waits until the proxy has met it, some us, for all rings. A put with a signal has the
- * same order for its own bytes, not for those of other warps, and its signals have 8 bytes.
+ * too, but waits until the proxy has reached it, some us, for all rings. A put with a signal has
+ * the same order for its own bytes, not for those of other warps, and its signals have 8 bytes.
  * docs/decisions/0046 has the figures.
  */
 #ifndef EXAMPLES_DEEPEP_IBGDA_DEVICE_CUH
@@ -46,8 +46,8 @@ static __device__ __forceinline__ const nvshmemi_ibgda_device_state_t *ibgda_get
     return &ibgda_state;
 }
 
-/* The library's state as kernels read it: where heaps are for loads and stores, 0 if a PE has no
- * address here. */
+/* The library's state as kernels read it: the addresses of heaps for loads and stores, 0 if a PE
+ * has no address here. */
 struct ibgda_heaps_t {
     void *heap_base, **peer_heap_base_p2p;
 };
@@ -103,8 +103,8 @@ static __device__ __forceinline__ void nvshmemi_ibgda_amo_nonfetch_add(void *rpt
 }
 
 /*
- * Puts 4 bytes, by one thread, in the same order: kernels also raise flags with it, and on a queue
- * of InfiniBand a write does not overtake the one before it. There is no immediate data.
+ * Puts 4 bytes, by one thread, in the same order: kernels also set flags with it, and on a queue of
+ * InfiniBand a write does not overtake the one before it. There is no immediate data.
  */
 static __device__ __forceinline__ void nvshmemi_ibgda_rma_p(int *rptr, const int value, int dst_pe,
                                                             int qp_id, uint32_t imm = UINT32_MAX)

@@ -1,7 +1,6 @@
 /*
  * moe.cuh: the kernels of dispatch.cu: tokens go to the PEs of their experts and results come back,
- * in the low-latency manner: each by a warp of its own, then one addition with the number of
- * messages.
+ * in the low-latency manner: each by its own warp, then one addition with the number of messages.
  */
 #ifndef EXAMPLES_DEEPEP_MOE_CUH
 #define EXAMPLES_DEEPEP_MOE_CUH
@@ -15,19 +14,19 @@
 /* The data of one PE's kernels in one round. Expert e is number e % local of PE e / local. */
 struct moe {
     int me, n, experts, local;
-    int tokens, top;      /* of each PE, and to how many experts each of them goes */
-    int words;            /* of a message: the token's number, its PE's, and what it holds */
+    int tokens, top;      /* of each PE, and the number of experts that each goes to */
+    int words;            /* of a message: the token's number, its PE's, and the contents */
     int capacity;         /* messages that one PE may have for one expert */
     uint32_t round;       /* changes the tokens and their experts from round to round */
     const int *expert;    /* [token][top] */
     const int *place;     /* [token][top] where the message lies with those for the expert */
     const int *count;     /* [expert] messages of this PE */
     int *sent;            /* [expert] of them, so far */
-    unsigned *result;     /* [0] messages that came, [1] results, [2] errors */
+    unsigned *result;     /* [0] received messages, [1] results, [2] errors */
     uint32_t *out;        /* [token] messages; from here on symmetric */
-    uint32_t *in;         /* [local][PE][capacity] messages that came */
+    uint32_t *in;         /* [local][PE][capacity] received messages */
     uint32_t *made;       /* the same: their results */
-    uint32_t *back;       /* [token][top] results that came back */
+    uint32_t *back;       /* [token][top] received results */
     int *arrived, *ready; /* [local][PE] -1 - messages; [expert] 1: its results are there */
 };
 
@@ -107,7 +106,7 @@ static __device__ __forceinline__ void moe_tell(const struct moe &m, int *counte
     atomicAdd_system(reinterpret_cast<int *>(near), value);
 }
 
-/* The messages of one PE for one expert here: checks each word and makes the result. */
+/* The messages of one PE for one expert here: checks each word and computes the result. */
 static __device__ __forceinline__ void moe_work(const struct moe &m, int index, int pe, int lane)
 {
     int pair = index * m.n + pe, e = m.me * m.local + index;
@@ -200,7 +199,7 @@ static __device__ void moe_combine(const struct moe &m)
     }
 }
 
-/* The end of a round, by one block: all queues are complete, everywhere, and each PE has told
+/* The end of a round, by one block: all queues are complete, everywhere, and each PE has informed
  * every other one. acks: symmetric, one for each PE. */
 static __device__ void moe_settle(const struct moe &m, int *acks, nvshmem_team_t team)
 {

@@ -4,9 +4,9 @@
  *   shmemrun -n 4 ./gups [words of each PE [updates of each PE]]
  *
  * By default 2^20 words and four updates for each. An update combines a random word of the table
- * with a random number by an atomic exclusive or, so no update is lost when several meet; the rate
- * is in giga-updates per second. Since the order of exclusive ors does not matter, each PE can
- * compute serially the values that its words must have.
+ * with a random number by an atomic exclusive or, so no update is lost when several hit the same
+ * word; the rate is in giga-updates per second. Since the order of exclusive ors does not matter,
+ * each PE can compute serially the values that its words must have.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 

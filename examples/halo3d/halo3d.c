@@ -1,17 +1,16 @@
 /*
- * halo3d: a box of points divided among PEs, and each PE's block among threads that
- * talk to the neighbours by contexts of their own.
+ * halo3d: a box of points divided among PEs, and each PE's block among threads that communicate
+ * with the neighbours on contexts of their own.
  *
  *   shmemrun -n 4 ./halo3d [x [y [z [steps [threads]]]]]
  *
- * 96, 96, 96, 50 and 2 by default. A block has a border of one point, which the six
- * neighbours write. Each thread has some rows of the block: it puts its share of the
- * faces, in pieces of three shapes, and after a fence adds one to the neighbour's count
- * of shares; it waits for the shares of all sides and computes its rows. A fence or a
- * quiet of one thread's context does not wait for what the others have under way.
+ * 96, 96, 96, 50 and 2 by default. A block has a border of one point, which the six neighbours
+ * write. Each thread has some rows of the block: it puts its share of the faces, in pieces of three
+ * shapes, and after a fence adds one to the neighbour's count of shares; it waits for the shares of
+ * all sides and computes its rows. A fence or a quiet of one thread's context does not wait for the
+ * operations of the others.
  *
- * PE 0 computes the whole box by itself, and every point has to be the same to the last
- * bit.
+ * PE 0 also computes the whole box alone, and every point has to be the same to the last bit.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime, barriers of threads */
 
@@ -31,7 +30,7 @@ static int me, n;
 static struct block block;
 static unsigned long steps, threads;
 static double *plates[2]; /* symmetric: one to read, one to write, in turn */
-static uint64_t *shares;  /* symmetric: 2 for each axis, how many have come */
+static uint64_t *shares;  /* symmetric: 2 for each axis, the number that have arrived */
 static pthread_barrier_t together;
 
 static double now(void)
@@ -96,7 +95,7 @@ static void *work(void *arg)
     unsigned long id = (unsigned long)(uintptr_t)arg;
     size_t begin = 1 + block.size[Y] * id / threads, end = 1 + block.size[Y] * (id + 1) / threads;
     shmem_ctx_t ctx;
-    /* A library need not have more contexts than the default one, which serves as well. */
+    /* A library need not have more contexts than the default one, which works as well. */
     if (shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx) != 0)
         ctx = SHMEM_CTX_DEFAULT;
     for (unsigned long i = 0; i < steps; i++) {

@@ -3,14 +3,14 @@
  *
  *   shmemrun -n 4 ./heat [width [height [steps [picture.png]]]]
  *
- * 512, 512 and 500 by default. Each PE has a block of the plate with a border of one
- * point, which is where the neighbours write their edges: rows in one piece, columns
- * point by point with a stride. A signal says that an edge has come, a fence before it
- * that the edge has come first. There are two plates, one to read and one to write, so
- * that a neighbour which is a step ahead overwrites nothing that is still needed.
+ * 512, 512 and 500 by default. Each PE has a block of the plate with a border of one point, into
+ * which the neighbours write their edges: rows in one piece, columns point by point with a stride.
+ * A signal announces an edge, and the fence before the signal makes sure that the edge arrives
+ * first. There are two plates, one to read and one to write, so that a neighbour which is a step
+ * ahead overwrites nothing that is still needed.
  *
- * PE 0 computes the whole plate by itself, and every point has to be the same to the
- * last bit. With a file name it also paints the plate.
+ * PE 0 also computes the whole plate alone, and every point has to be the same to the last bit.
+ * With a file name it also draws the plate.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 

@@ -1,6 +1,6 @@
 /*
- * png.c: a picture as a PNG file, without a library: the pixels are stored in the
- * stream as they are, which the format allows, and so need no compressor.
+ * png.c: a picture as a PNG file, without a library: the pixels are stored uncompressed, which the
+ * format allows, and so need no compressor.
  */
 #include "heat.h"
 
@@ -35,7 +35,7 @@ static void put_32(struct out *o, uint32_t x)
     put(o, (uint8_t[]){(uint8_t)(x >> 24), (uint8_t)(x >> 16), (uint8_t)(x >> 8), (uint8_t)x}, 4);
 }
 
-/* The sum of a chunk covers its type and what follows, not its length. */
+/* The sum of a chunk covers its type and its data, not its length. */
 static void begin_chunk(struct out *o, const char *type, size_t n)
 {
     put_32(o, (uint32_t)n);

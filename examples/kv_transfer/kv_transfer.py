@@ -5,11 +5,10 @@
     python kv_transfer.py                     # one PE does everything
     shmemrun -n 2 python kv_transfer.py --device cuda
 
-The model learns text.txt by characters, each PE half of its layers (training.py). Then
-PE 0 reads prompts and PE 1 writes on from the keys and values that PE 0 has moved into
-its memory page by page (serving.py). PE 1 ends with an error where a single process
-would have answered differently in one bit. What is printed is the same with one PE and
-with two; how long it took is on stderr.
+The model learns text.txt by characters, each PE half of its layers (training.py). Then PE 0 reads
+prompts and PE 1 writes on from the keys and values that PE 0 has moved into its memory page by page
+(serving.py). PE 1 ends with an error where a single process would have answered differently in one
+bit. The output is the same with one PE and with two; times are printed on stderr.
 
 With --device cuda, which needs torch, prompts are answered on GPUs: the training is over
 then, and a second job has its heap there.
@@ -17,8 +16,8 @@ then, and a second job has its heap there.
 
 import os
 
-# The number of threads over which a library splits a product decides its last bits; two PEs on two
-# cores need no more than one. The variable must be set before numpy is imported.
+# The last bits of a product depend on the number of threads over which a library splits it; two PEs
+# on two cores need no more than one each. The variable must be set before numpy is imported.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # the same for a GPU's products
 
@@ -101,7 +100,7 @@ def to_gpu(w: Weights) -> Weights:
 
     shmem.finalize()
     shmem.init(heap="device")
-    # The number of the heap's GPU is known by what is there.
+    # The number of the heap's GPU follows from a tensor there.
     here = shmem.zeros(1, device="cuda").device
     torch.cuda.set_device(here)
     return {name: torch.as_tensor(matrix, device=here) for name, matrix in w.items()}

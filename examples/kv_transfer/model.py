@@ -68,7 +68,7 @@ class Shape:
             if view.ndim == 1:
                 view[...] = 1
                 continue
-            # The deeper the model, the smaller the terms that are added to the sum of all layers.
+            # The deeper the model, the smaller the terms that each layer adds to the sum.
             last = name.endswith((".out", ".down"))
             spread = 0.08 if name in ("token", "place") else len(view) ** -0.5
             view[...] = rng.normal(0, spread / (2 * self.layers) ** (0.5 * last), view.shape)

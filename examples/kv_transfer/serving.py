@@ -1,10 +1,10 @@
 """Answers prompts on two PEs: PE 0 reads them, PE 1 writes the continuation.
 
-PE 1 owns the cache that it decodes from, in symmetric memory, and says for each prompt which pages
-of it are for which layer and block. PE 0 runs the model over the prompt, a block of tokens at a
-time, and as soon as a layer has the keys and values of a block, they go to their page at PE 1 by
-one put with signal. PE 1 waits for the signals of the pages. Meanwhile PE 0 works on the next
-prompt, so that one PE reads while the other one writes.
+PE 1 owns the cache that it decodes from, in symmetric memory, and assigns its pages to the layers
+and blocks of each prompt. PE 0 runs the model over the prompt, a block of tokens at a time, and as
+soon as a layer has the keys and values of a block, they go to their page at PE 1 by one put with
+signal. PE 1 waits for the signals of the pages. In the meantime PE 0 works on the next prompt, so
+that one PE reads while the other one writes.
 
 If the weights are tensors on a GPU, so are the pages, each PE's on its own GPU. They leave on the
 stream that has computed them, and the stream of PE 1 waits for them.
@@ -60,7 +60,7 @@ def together(s: Shape, w: Weights, prompts: list[Array], n: int) -> Answers:
     where = shmem.zeros((len(prompts), s.layers, blocks), device=on)
     asked = shmem.zeros(len(prompts), "u8", device=on)
     out = Answers()
-    # On a GPU a put and a wait take their place among the kernels of the stream.
+    # On a GPU a put and a wait are queued among the kernels of the stream.
     stream = None if on == "cpu" else "current"
     if shmem.my_pe() == 0:
         _read(s, w, prompts, pool, arrived, where, asked, out, stream)
@@ -82,7 +82,7 @@ def _read(s: Shape, w: Weights, prompts: list[Array], pool: Array, arrived: Arra
 
         def send(layer: int, block: int, i: int = i, mine: Array = mine) -> None:
             page = int(mine[layer, block])
-            # The same page here and there: symmetric memory has one number on all PEs.
+            # A page has the same number here and at the peer, because it is in symmetric memory.
             shmem.put_signal_nbi(
                 pool[page], pool[page], arrived, 1, pe=1, index=page, stream=stream
             )

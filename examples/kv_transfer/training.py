@@ -1,11 +1,11 @@
 """Trains a model whose layers are split between the PEs, as a pipeline.
 
-PE 0 has the first half of the layers and PE 1 the second; a PE that is alone has all. A batch goes
-through in parts: while PE 1 works on one, PE 0 works on the next. The data between the halves, and
-its gradient on the way back, moves by put with signal into an array for that part; the signal is
-the number of the step. No message has to say that such an array may be written again: the gradient
-of a part tells PE 0 that PE 1 has read the part, and the next step's part tells PE 1 that PE 0 has
-read the gradient.
+PE 0 has the first half of the layers and PE 1 the second; a PE that is alone has all. A batch
+passes through in parts: while PE 1 works on one, PE 0 works on the next. The data between the
+halves, and its gradient on the way back, moves by put with signal into an array for that part; the
+signal is the number of the step. No additional message has to announce that such an array may be
+written again: the gradient of a part shows PE 0 that PE 1 has read the part, and the next step's
+part shows PE 1 that PE 0 has read the gradient.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Batches:
 def train(s: Shape, tokens: Array, steps: int, seed: int = 1) -> tuple[Weights, list[float]]:
     """All weights, on every PE, and on the last one the loss of each step.
 
-    The weights do not depend on the number of PEs. All PEs make it together.
+    The weights do not depend on the number of PEs. All PEs make the call together.
     """
     me, n = shmem.my_pe(), shmem.n_pes()
     first, last = s.layers * me // n, s.layers * (me + 1) // n

@@ -3,8 +3,8 @@
     shmemrun -n 2 python exchange.py [--length N] [--steps N]
 
 The numbers are spread over the PEs. In each step a kernel stores this PE's first and last number to
-the neighbours' memory, whose addresses shmem.ptr gives, and raises a flag there; the next one waits
-for its own two flags, and then each number becomes the mean of itself and its neighbours.
+the neighbours' memory, whose addresses shmem.ptr gives, and sets a flag there; the next kernel
+waits for its own two flags, and then each number becomes the mean of itself and its neighbours.
 """
 
 import argparse
@@ -21,7 +21,7 @@ LEFT, RIGHT = 0, 1  # places in edges and flags: from the left and from the righ
 @cuda.jit
 def send(numbers, left_edges, left_flags, right_edges, right_flags, step):
     """By one thread: there are two numbers to send."""
-    # Twice as much room as one step needs: a PE may be a step ahead of its neighbour.
+    # Room for two steps: a PE may be a step ahead of its neighbour.
     half = 2 * (step % 2)
     left_edges[half + RIGHT] = numbers[0]
     right_edges[half + LEFT] = numbers[numbers.size - 1]

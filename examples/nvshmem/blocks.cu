@@ -1,6 +1,6 @@
 /*
- * blocks: each block sends its part with a signal, and goes on when the part of the same block of
- * the previous PE has arrived. No block waits for all of them, and the host for none.
+ * blocks: each block sends its part with a signal, and continues when the part of the same block of
+ * the previous PE has arrived. No block waits for all blocks, and the host waits for none.
  */
 #include "check.h"
 
@@ -23,7 +23,7 @@ __global__ void exchange(int *to, int *from, uint64_t *signals, int *wrong)
             if (theirs[i] != left * 1000 + round)
                 atomicAdd(wrong, 1);
         __syncthreads();
-        /* The next round may come when the reader is done: it tells the previous PE. */
+        /* The next round may arrive when the reader has finished: it informs the previous PE. */
         if (threadIdx.x == 0) {
             nvshmemx_signal_op(signals + BLOCKS + blockIdx.x, round, NVSHMEM_SIGNAL_SET, left);
             nvshmem_signal_wait_until(signals + BLOCKS + blockIdx.x, NVSHMEM_CMP_GE, round);

@@ -22,7 +22,7 @@
         }                                                                                          \
     } while (0)
 
-/* A PE takes the GPU with its number on the node; if there are fewer GPUs, some PEs share one. */
+/* A PE uses the GPU with its number on the node; if there are fewer GPUs, some PEs share one. */
 struct job {
     int me, n;
     cudaStream_t stream;

@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 #endif
     got = nvshmem_int_g(box, me);
 
-    /* MPI goes on beside it: the number of the previous process in the same communicator. */
+    /* MPI still works beside it: the number of the previous process in the same communicator. */
     MPI_Sendrecv(&me, 1, MPI_INT, (me + 1) % n, 0, &told, 1, MPI_INT, before, 0, backwards,
                  MPI_STATUS_IGNORE);
     bool good = got == before && told == before && me == size - 1 - rank && n == size;

@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
     nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;
     std::string part = std::string(argv[3]) + ".part";
-    if (number == 0) { /* the file is complete, or not there */
+    if (number == 0) { /* the file is complete, or does not exist */
         nvshmemx_get_uniqueid(&id);
         FILE *f = fopen(part.c_str(), "wb");
         if (f == NULL || fwrite(&id, sizeof id, 1, f) != 1 || fclose(f) != 0 ||

@@ -76,7 +76,7 @@ static void add_node(struct builder *b, unsigned long offset, const char *word)
     b->offset[g->nodes++] = (uint32_t)offset;
 }
 
-/* One line; false: it is not as the format says. */
+/* One line; false: it does not follow the format. */
 static bool add_line(struct builder *b, char *line)
 {
     char *rest = NULL, *field = strtok_r(line, " ", &rest), *first = NULL;

@@ -6,8 +6,8 @@
  *
  * By default 50, and /usr/share/wordnet or the value of WNSEARCHDIR. In each iteration a node
  * passes 85 % of its rank on to its targets in equal parts. The parts from one PE to another are
- * first added up for each target, and then are one put with signal: the sums stand in an order on
- * which both PEs have agreed at the start. PE 0 computes all ranks by itself and compares.
+ * first added up for each target, and then sent by one put with signal: the sums are in an order on
+ * which both PEs have agreed at the start. PE 0 also computes all ranks alone and compares.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
@@ -67,12 +67,12 @@ static size_t degree(size_t node)
 /* The data between this PE and the others. */
 static struct {
     size_t begin, end; /* of this PE's nodes */
-    uint32_t *slot;    /* for each of their edges: which sum it is added to */
+    uint32_t *slot;    /* for each of their edges: the sum that it is added to */
     size_t *out;       /* n + 1: where the sums for each PE begin */
-    /* Symmetric: how many sums each PE sends here, where they begin here, and where this
+    /* Symmetric: the number of sums that each PE sends here, where they begin here, and where this
      * PE's begin there. */
     uint64_t *room, *start, *there;
-    uint32_t *node;    /* symmetric: the node that each sum which comes here is for */
+    uint32_t *node;    /* symmetric: the node of each sum that arrives here */
     double *sums;      /* symmetric: those sums */
     uint64_t *signals; /* symmetric: of each PE, the iteration that it has sent */
 } plan;
@@ -153,7 +153,7 @@ static void iterate(double *rank, double *sums, double dangling, uint64_t turn)
     }
     for (size_t u = 0; u < plan.end - plan.begin; u++)
         rank[u] = (1 - damping + damping * dangling) / (double)g->nodes;
-    for (int pe = 0; pe < n; pe++) { /* in order of PE, so that a run is like the next */
+    for (int pe = 0; pe < n; pe++) { /* in order of PE, so that runs are repeatable */
         shmem_signal_wait_until(plan.signals + pe, SHMEM_CMP_GE, turn);
         for (size_t i = plan.start[pe]; i < plan.start[pe] + plan.room[pe]; i++)
             rank[plan.node[i] - plan.begin] += damping * plan.sums[i];

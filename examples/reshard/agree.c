@@ -45,8 +45,8 @@ void agree(const char *error)
         fprintf(stderr, "reshard: PE %d: %s\n", me, error);
         shmem_global_exit(EXIT_FAILURE);
     }
-    /* The PE that has the message ends the job. Until then the others wait,
-     * for a second one that ends it might be faster than the message. */
+    /* The PE that has the message ends the job. Until then the others wait, because a second PE
+     * that ends it might be faster than the message. */
     shmem_barrier_all();
 }
 

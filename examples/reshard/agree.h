@@ -1,9 +1,9 @@
 /*
  * agree.h: lets all PEs fail together.
  *
- * All PEs read the same file and the same arguments, so they mostly fail
- * alike, and eight copies of a message would hide it. But one may fail alone,
- * on another host, and must then not leave the others in a barrier for ever.
+ * All PEs read the same file and the same arguments, so they usually fail in the same way, and
+ * eight copies of a message would obscure it. But one may fail alone, on another host, and must
+ * then not leave the others in a barrier for ever.
  */
 #ifndef RESHARD_AGREE_H
 #define RESHARD_AGREE_H
@@ -14,8 +14,8 @@
 /* Collective; once, before the other two. */
 void agree_init(void);
 
-/* Collective: goes on when every PE passes NULL, else ends the job with the
- * message of one PE and a status that is not zero. */
+/* Collective: returns when every PE passes NULL, else ends the job with the message of one PE and a
+ * status that is not zero. */
 void agree(const char *error);
 
 enum { AGREE_SAME_BYTES = 32 };

@@ -44,15 +44,15 @@ struct layout {
     size_t largest_block; /* bytes of the fullest PE's block */
 };
 
-/* Deals the tensors out: the largest first, each to the PE that has least so
- * far. False when there is no memory. */
+/* Distributes the tensors: the largest first, each to the PE that has least so far. False when
+ * there is no memory. */
 bool layout_init(struct layout *l, const struct model *m, int n_pes);
 void layout_free(struct layout *l);
 
-/* How many bytes of the model change from one PE to another. */
+/* The number of bytes of the model that move from one PE to another. */
 uint64_t layout_moving_bytes(const struct layout *l);
 
-/* A part of what one PE has to send to another: never of two tensors. */
+/* A part of the data that one PE has to send to another: never of two tensors. */
 struct chunk {
     size_t tensor;
     size_t offset; /* in the sender's shard of that tensor */

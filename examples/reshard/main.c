@@ -1,6 +1,6 @@
 /*
- * reshard: changes the way a model lies in the memory of several PEs, and
- * proves that nothing was lost on the way.
+ * reshard: changes the layout of a model in the memory of several PEs, and proves that nothing was
+ * lost.
  *
  *   shmemrun -n 4 reshard model.safetensors
  *
@@ -75,9 +75,9 @@ static bool parse_options(struct options *o, int argc, char **argv, char error[E
         {"help", no_argument, NULL, HELP},
         {0},
     };
-    /* Measured with a model of 91 MB on 4 PEs of two simulated hosts, tcp, on a
-     * machine with 2 cores: 1.3 GB/s; with chunks of 64 KiB 0.8, of 1 MiB 0.4.
-     * On one host any of them is as good. */
+    /* Measured with a model of 91 MB on 4 PEs of two simulated hosts, tcp, on a machine with 2
+     * cores: 1.3 GB/s; with chunks of 64 KiB 0.8, of 1 MiB 0.4. On one host all of them are equally
+     * good. */
     *o = (struct options){.chunk = 256 << 10, .depth = 4};
     opterr = 0; /* one message, not one for each PE */
     for (int c; (c = getopt_long(argc, argv, "vh", names, NULL)) != -1;) {
@@ -155,7 +155,7 @@ static void open_model(struct model *m, const char *path)
     agree(agree_same(m->header_digest) ? NULL : error);
 }
 
-/* For --corrupt: a check that has never failed has not been checked. */
+/* For --corrupt: a check that has never failed has not been tested. */
 static void corrupt(const struct layout *l, uint64_t index, unsigned char *block)
 {
     const struct model *m = l->model;
@@ -170,7 +170,7 @@ static void reshard(const struct options *o)
     int me = shmem_my_pe();
     char error[ERROR];
 
-    /* 1. The plan: what is in the file, and what will be where. */
+    /* 1. The plan: the contents of the file, and their places afterwards. */
     struct model model;
     open_model(&model, o->path);
     struct layout layout;
@@ -209,7 +209,7 @@ static void reshard(const struct options *o)
     progress_end(&progress);
     shmem_barrier_all();
     double seconds = progress_clock() - begun;
-    shards_free(&shards); /* layout A is gone before layout B is looked at */
+    shards_free(&shards); /* layout A is freed before layout B is checked */
 
     /* 5. The proof. The digests are put to PE 0; the barrier completes them. */
     if (o->corrupt)

@@ -71,13 +71,12 @@ static void take_chunk(struct pipeline *p, const struct layout *l, int from, uin
      * writes, so this is C11's: on x86 it costs nothing, since loads are never
      * delayed past stores there, but other processors would. */
     atomic_thread_fence(memory_order_release);
-    /* A count, not a flag: each new value contains all earlier ones, so it
-     * does no harm when two of them arrive as one. Only this PE writes the
-     * word, and only its latest value is looked at. */
+    /* A count, not a flag: each new value contains all earlier ones, so it does no harm when two of
+     * them arrive as one. Only this PE writes the word, and only its latest value is used. */
     shmem_uint64_atomic_set(&p->credit[p->me], number + 1, from);
 }
 
-/* What is already on the right PE needs no put, only its new place. */
+/* Data that is already on the right PE needs no put, only its new place. */
 static void keep_own(const struct pipeline *p, const struct layout *l, const unsigned char *shards,
                      const size_t *shard_at, unsigned char *block)
 {
@@ -93,12 +92,11 @@ static void keep_own(const struct pipeline *p, const struct layout *l, const uns
  * One step of the schedule: everything for `to`, while taking everything of
  * `from`. In round i, chunks up to i + depth - 1 are sent and chunk i is taken.
  *
- * No PE can wait for ever. Take a PE whose (step, round) is the lowest of all.
- * The credit it needs in round i is for chunk i - 1, which its receiver took in
- * round i - 1 of this step, or earlier. Chunk i, which it then waits for, its
- * sender put in round i - depth + 1, or earlier; with a depth of 1 that is the
- * sender's present round, where it waits for nothing but such a credit. So the
- * lowest PE always goes on, and every PE is the lowest in the end.
+ * No PE can wait for ever. Take a PE whose (step, round) is the lowest of all. The credit it needs
+ * in round i is for chunk i - 1, which its receiver took in round i - 1 of this step, or earlier.
+ * Chunk i, which it then waits for, its sender put in round i - depth + 1, or earlier; with a depth
+ * of 1 that is the sender's present round, where it waits for nothing but such a credit. So the
+ * lowest PE always proceeds, and every PE becomes the lowest eventually.
  */
 static void exchange(struct pipeline *p, const struct layout *l, int to, int from,
                      const unsigned char *shards, const size_t *shard_at, unsigned char *block,

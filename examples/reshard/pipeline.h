@@ -1,10 +1,10 @@
 /*
  * pipeline.h: moves a model from layout A to layout B by put-with-signal.
  *
- * Why not one put for each shard, straight to its place? Because a put moves
- * one run of bytes to one run of bytes, and in a whole tensor the columns of
- * different PEs alternate. So a chunk lands in a slot, and the receiver copies
- * its rows from there to their places while the next chunks are under way:
+ * Why not one put for each shard, straight to its place? Because a put moves one run of bytes to
+ * one run of bytes, and in a whole tensor the columns of different PEs alternate. So a chunk lands
+ * in a slot, and the receiver copies its rows from there to their places while the next chunks are
+ * in flight:
  *
  *   sender                               receiver
  *   shard --put with signal--> landing slot --copy--> tensor
@@ -40,8 +40,8 @@ struct pipeline {
     uint64_t *sent;         /* [n_pes] bytes this PE has put, by receiver */
 };
 
-/* Collective. When the heap is full it says so in *heap; when there is no
- * other memory either, `sent` is NULL. */
+/* Collective. When the heap is full it reports this in *heap; when there is no other memory either,
+ * `sent` is NULL. */
 void pipeline_init(struct pipeline *p, struct symmetric *heap, size_t chunk, size_t depth);
 void pipeline_free(struct pipeline *p);
 

@@ -1,5 +1,5 @@
 /*
- * progress.h: shows on PE 0 how far all PEs together have come.
+ * progress.h: shows on PE 0 the progress of all PEs together.
  *
  * Every PE adds its progress to one counter in PE 0's memory by a remote atomic add: it waits for
  * no answer, and PE 0 reads the counter when it has time.
@@ -16,7 +16,7 @@ struct progress {
     uint64_t *done;      /* symmetric; PE 0's is the counter */
     uint64_t total;      /* bytes that all PEs together will report */
     uint64_t unreported; /* done here, not added to the counter yet */
-    uint64_t grain;      /* bytes that are worth an atomic */
+    uint64_t grain;      /* bytes that justify an atomic */
     bool bar;            /* one line drawn over and over; else a few lines */
     double begun, drawn; /* seconds of a clock; PE 0 only */
     int quarters;        /* already printed as lines */

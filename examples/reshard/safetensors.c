@@ -77,7 +77,7 @@ static bool parse_shape(struct json *j, struct tensor *t, char *error)
     return json_expect(j, ']');
 }
 
-/* Checks that the number of bytes between the offsets is that of the shape. */
+/* Checks that the number of bytes between the offsets matches the shape. */
 static bool check_size(struct tensor *t, uint64_t end, uint64_t data_bytes, char *error)
 {
     if (end < t->begin)

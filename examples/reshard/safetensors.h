@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-    SAFETENSORS_MAX_HEADER = 100000000, /* bytes; what other readers allow too */
+    SAFETENSORS_MAX_HEADER = 100000000, /* bytes; other readers have the same limit */
     SAFETENSORS_MAX_DIMS = 16,
     SAFETENSORS_ERROR = 512 /* bytes that hold any message of this reader */
 };

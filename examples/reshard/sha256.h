@@ -1,12 +1,11 @@
 /*
  * sha256.h: the SHA-256 digest of FIPS 180-4.
  *
- * Written out here, rather than taken from OpenSSL's libcrypto, so that the
- * example builds with a C compiler and libshmem alone: libcrypto's headers
- * are a package of their own (libssl-dev), for one function of which this
- * example uses nothing but the result. Plain C hashes a few hundred MB/s,
- * which is enough to check a model; a program that hashes all day should use
- * libcrypto, which has the processor's SHA instructions.
+ * Written out here, rather than taken from OpenSSL's libcrypto, so that the example builds with a C
+ * compiler and libshmem alone: libcrypto's headers are a separate package (libssl-dev), for one
+ * function of which this example uses only the result. Plain C hashes a few hundred MB/s, which is
+ * enough to check a model; a program that hashes all day should use libcrypto, which has the
+ * processor's SHA instructions.
  */
 #ifndef RESHARD_SHA256_H
 #define RESHARD_SHA256_H

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows are read by so many bytes at a time and cut in memory: a read for each
- * piece of a row, often of some hundred bytes, would take far longer. */
+/* Rows are read in large pieces and cut in memory: a read for each piece of a row, often of some
+ * hundred bytes, would take far longer. */
 enum { BUFFER = 1 << 20 };
 
 static bool read_shard(const struct model *m, const struct tensor *t, const struct shard *s,

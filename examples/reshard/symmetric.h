@@ -1,6 +1,6 @@
 /*
- * symmetric.h: takes memory from the symmetric heap, and knows how large the
- * heap would have had to be when it was too small.
+ * symmetric.h: allocates memory in the symmetric heap, and computes the required size of the heap
+ * when it was too small.
  */
 #ifndef RESHARD_SYMMETRIC_H
 #define RESHARD_SYMMETRIC_H
@@ -13,9 +13,8 @@ struct symmetric {
     bool full;     /* one request, or more, came back empty */
 };
 
-/* Collective: every PE asks for the same size. Returns zeroed memory,
- * or NULL, on every PE alike. After a NULL the caller may go on
- * asking, so that `nbytes` becomes the sum of all it needs. */
+/* Collective: every PE asks for the same size. Returns zeroed memory, or NULL, on every PE alike.
+ * After a NULL the caller may continue to ask, so that `nbytes` becomes the sum of all it needs. */
 void *symmetric_alloc(struct symmetric *s, size_t nbytes);
 
 /* What SHMEM_SYMMETRIC_SIZE must be for everything asked for, in MiB. */

@@ -50,8 +50,8 @@ bool verify_hash(const struct layout *l, int me, const unsigned char *block, str
             sha256_begin(&h);
             sha256_add(&h, block + l->places[i].offset, m->tensors[i].nbytes);
             sha256_end(&h, digest);
-            /* A put of the blocking kind: when it returns, `digest` may be
-             * used again, though the bytes need not have arrived. */
+            /* A blocking put: when it returns, `digest` may be reused, although the bytes need not
+             * have arrived. */
             shmem_putmem(proofs[i].memory, digest, sizeof digest, 0);
         }
         if ((l->places[i].owner + 1) % l->n_pes == me) {

@@ -2,8 +2,8 @@
  * verify.h: proves by SHA-256 that each tensor is the one in the file.
  *
  * The PE that holds a tensor hashes its symmetric memory; the next PE hashes the file; PE 0
- * compares. So the two digests come from two PEs, and the bytes from two routes, which meet nowhere
- * before the comparison.
+ * compares. So the two digests come from two PEs, and the bytes from two routes, which are separate
+ * until the comparison.
  */
 #ifndef RESHARD_VERIFY_H
 #define RESHARD_VERIFY_H

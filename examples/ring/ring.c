@@ -1,6 +1,6 @@
 /*
- * ring: each PE writes its number into the memory of the next one, and checks
- * the number that it was given.
+ * ring: each PE writes its number into the memory of the next one, and checks the number that it
+ * has received.
  *
  *   gcc -Iinclude ring.c -Llib -lshmem -o ring && shmemrun -n 4 ./ring
  */

@@ -1,6 +1,6 @@
 /*
  * ring: each PE's kernel writes its number into the memory of the next one, and the host checks the
- * number that its PE was given. ring.c is the same without a GPU.
+ * number that its PE has received. ring.c is the same without a GPU.
  *
  *   nvcc -I$PREFIX/include ring.cu -L$PREFIX/lib -lshmem -o ring && shmemrun -n 2 ./ring
  */
@@ -30,7 +30,7 @@ __global__ void pass_on(int *from)
 
 int main()
 {
-    /* It also selects a GPU of the node for the thread: the PEs share them out. */
+    /* It also selects a GPU of the node for the thread: the PEs divide them among themselves. */
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes(), got;
 
@@ -49,7 +49,7 @@ int main()
     pass_on<<<1, 1, 0, stream>>>(from);
     CHECK(cudaGetLastError());
 
-    /* In the stream, so behind the kernel: it completes the puts of every PE. */
+    /* On the stream, and so behind the kernel: it completes the puts of every PE. */
     shmemx_barrier_all_on_stream(stream);
     CHECK(cudaMemcpyAsync(&got, from, sizeof got, cudaMemcpyDefault, stream));
     CHECK(cudaStreamSynchronize(stream));

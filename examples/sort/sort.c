@@ -4,10 +4,10 @@
  *   shmemrun -n 4 ./sort [keys]           10,000,000 keys by default
  *
  * Each PE makes a share of the keys and ends with the keys of one range of values. Three steps:
- * every PE counts how many of its keys go to each PE; an all-to-all of the counts tells each
- * receiver where the keys of each sender will lie, and another one tells the senders; then every PE
- * puts each of its buckets in one piece, and sorts the keys that it has received. PE 0 sorts all
- * keys by itself and compares.
+ * every PE counts how many of its keys go to each PE; an all-to-all of the counts gives each
+ * receiver the places for the keys of each sender, and another one gives these to the senders; then
+ * every PE puts each of its buckets in one piece, and sorts the keys that it has received. PE 0
+ * also sorts all keys alone and compares.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
@@ -64,7 +64,7 @@ static int owner(uint32_t k)
     return (int)((uint64_t)k * (uint64_t)n >> 32);
 }
 
-/* The first of `all` things that belongs to the PE when they are shared out evenly. */
+/* The first of `all` items that belongs to the PE when they are divided evenly. */
 static uint64_t share(uint64_t all, int pe)
 {
     return all / (uint64_t)n * (uint64_t)pe +
@@ -87,7 +87,7 @@ static void radix_sort(uint32_t *keys, size_t count)
         keys = other;
         other = swap;
     }
-    free(other); /* after four turns the buffer is the other one again */
+    free(other); /* after four passes the buffer is the original one again */
 }
 
 /* Puts the buckets of `mine` to their PEs; the result is symmetric, and *count long. */
@@ -127,7 +127,7 @@ static uint32_t *exchange(const uint32_t *mine, size_t held, size_t *count)
     return given;
 }
 
-/* PE 0 sorts all keys by itself, and fetches what each PE has. */
+/* PE 0 sorts all keys alone, and fetches the keys of each PE. */
 static void verify(const uint32_t *sorted, uint64_t keys, const uint64_t *counts)
 {
     uint32_t *all = private(keys, sizeof *all), *got = private(keys, sizeof *got);

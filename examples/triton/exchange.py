@@ -1,12 +1,11 @@
-"""An all-to-all in Triton: kernels store to the other PEs' memory, and raise their flags.
+"""An all-to-all in Triton: kernels store to the other PEs' memory, and set their flags.
 
     shmemrun -n 2 python exchange.py [--length N] [--turns N]
 
 Block j of each PE's source becomes its block in PE j's tensor, as in
-torch.distributed.all_to_all_single, but without a call of the host in between: the kernel has the
-addresses of all PEs' tensors from shmem.torch.ptr. With TRITON_INTERPRET=1 it runs without a
-GPU, on a heap in main memory.
-"""
+torch.distributed.all_to_all_single, but without a host call in between: the kernel has the
+addresses of all PEs' tensors from shmem.torch.ptr. With TRITON_INTERPRET=1 it runs without a GPU,
+on a heap in main memory."""
 
 import argparse
 import os
@@ -28,7 +27,8 @@ def send(src, outs, flags, me, length, BLOCK: tl.constexpr):
     at = part * BLOCK + tl.arange(0, BLOCK)
     here = at < length
     tl.store(out + me * length + at, tl.load(src + pe * length + at, mask=here), mask=here)
-    # The release is one thread's, and covers the others' stores only after they have met.
+    # One thread makes the release, which covers the others' stores only after a barrier of the
+    # threads.
     tl.debug_barrier()
     tl.atomic_add(flag + me, 1, sem="release", scope="sys")
 
@@ -42,7 +42,7 @@ def receive(flags, until):
 
 
 def addresses(tensor):
-    """Where each PE has the tensor, for a kernel; the tensors have to outlive its use."""
+    """The address of each PE's tensor, for a kernel; the tensors have to outlive its use."""
     peers = [st.ptr(tensor, pe) for pe in range(shmem.n_pes())]
     far = [pe for pe, peer in enumerate(peers) if peer is None]
     if far:
@@ -73,13 +73,13 @@ def main():
 
     wrong = torch.zeros((), dtype=torch.int64, device=out.device)
     for turn in range(1, args.turns + 1):
-        # The value from PE i to PE j in this turn: a number that no other PE sends.
+        # The value from PE i to PE j in this round: a number that no other PE sends.
         src = (columns + 1000 * (turn + 100 * (me * n + rows))).to(torch.float32)
         send[(n, parts)](src, outs_at, flags_at, me, args.length, BLOCK=block)
         receive[(n,)](flags, turn * parts)
         want = (columns + 1000 * (turn + 100 * (rows * n + me))).to(torch.float32)
         wrong += (out != want).sum()
-        st.barrier_all()  # no PE overwrites in the next turn what another one still reads
+        st.barrier_all()  # no PE overwrites in the next round what another one still reads
     count = int(wrong)
     print(f"PE {me} of {n}: {args.turns} turns, {count} wrong elements", flush=True)
     del outs, others

@@ -20,7 +20,8 @@
 
 enum { MAX_PES = 64, ROOM = 1 << 20 };
 
-/* In the file, for each PE: the number of barriers it has reached, its process, and its bytes. */
+/* In the file, for each PE: the number of barriers that it has reached, its process, and its bytes.
+ */
 struct desk {
     uint64_t barriers;
     int pid;
