@@ -3,9 +3,9 @@
 
     python/wheel.py STAGE DIST
 
-STAGE is what `make install DESTDIR=STAGE PREFIX=/` has written. The platform's name has
-the lowest glibc that has every symbol which the programs and libraries ask for, read
-from their version sections. Standard library only: a wheel is a zip archive.
+STAGE is what `make install DESTDIR=STAGE PREFIX=/` has written. The platform's name contains the
+lowest glibc with every symbol that the programs and libraries need, read from their version
+sections. Standard library only: a wheel is a zip archive.
 """
 
 import base64
@@ -84,7 +84,7 @@ def stand_in(link):
     """The replacement of a link, which a wheel cannot have: a text that leads to the same file.
 
     A command under another name runs the command itself. A library's name for the linker is a
-    linker script. Files that are small, or look at their own name, are there twice.
+    linker script. Small files, and files that check their own name, are included twice.
     """
     target = link.resolve()
     if target.read_bytes()[:4] != b"\x7fELF":
@@ -142,7 +142,7 @@ def main(stage, dist):
         if f"shmem/{name}" not in files:
             sys.exit(f"wheel: {stage}/{name} is missing (run make wheel)")
     glibc = max(needed_glibc(f) for f in files.values() if isinstance(f, Path))
-    # pip takes no manylinux of a glibc before 2.5.
+    # pip accepts no manylinux tag for a glibc before 2.5.
     major, minor = max(glibc, (2, 5))
     tag = f"py3-none-manylinux_{major}_{minor}_x86_64"
     info = f"libshmem-{VERSION}.dist-info"

@@ -86,7 +86,7 @@ def empty(shape: Shape, dtype: DTypeLike = "int64", device: str | None = None) -
     """Makes an array in symmetric memory, with any values.
 
     The array is numpy's, without a copy; views keep its memory. All PEs make the same arrays in the
-    same order. The memory goes back to the heap when every PE has dropped or freed the array.
+    same order. The memory returns to the heap when every PE has dropped or freed the array.
 
     With SHMEM_HEAP=device the array is in the memory of the PE's GPU, and device selects its type:
     "cuda" for a tensor of torch (a DeviceArray if torch is not installed), "cupy" for an array of

@@ -1,7 +1,7 @@
 """The line of the program from which a call of the library came, for the library's reports.
 
-The library asks for it in a thread of its own, when it reports a wait or ends the job. It costs a
-call nothing.
+The library requests it in a thread of its own, when it reports a wait or ends the job. Calls do not
+become slower.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class Context(Own):
         settle(call)
 
     def end(self) -> None:
-        """Forgets a context that the library has destroyed already."""
+        """Removes a context that the library has already destroyed."""
         self._handle = None
         self._kept.clear()
         _contexts.discard(self)

@@ -35,7 +35,7 @@ class Apart:
         self._source = source
 
     def refused(self, call: str) -> LayoutError:
-        """The error for arrays with gaps where the call takes none."""
+        """The error for arrays with gaps in a call that does not accept them."""
         at_source = self._dest.flags.c_contiguous
         name, which = ("source", self._source) if at_source else ("dest", self._dest)
         return not_contiguous(call, name, which, "pass slices without strides")
@@ -117,7 +117,7 @@ def outgoing(call: str, dest: Any, source: Any) -> Row | Apart:
 
 
 def outgoing_row(call: str, dest: Any, source: Any) -> Row:
-    """Does what outgoing does, but refuses gaps."""
+    """The same as outgoing, but refuses gaps."""
     row = _tensors(call, dest, source, dest)
     if row is not None:
         return row

@@ -1,7 +1,7 @@
-"""What the CUDA driver says of an address and of a stream, if there is a driver.
+"""Queries of the CUDA driver about addresses and streams, if there is a driver.
 
 The package calls it by ctypes, and only in jobs with a heap that a GPU reaches: there the library
-has loaded the driver already.
+has already loaded the driver.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _ask_in_context(address: int) -> tuple[int, int, int]:
 
 
 def device_of(address: int) -> int | None:
-    """The number of the GPU that memory belongs to; None if the driver knows of none."""
+    """The number of the GPU that memory belongs to; None if the driver reports none."""
     code, kind, ordinal = _ask(address)
     if code == _NO_CONTEXT:
         code, kind, ordinal = _ask_in_context(address)
@@ -50,7 +50,7 @@ def device_of(address: int) -> int | None:
 
 
 def device_of_stream(stream: int) -> int | None:
-    """The number of the GPU that a stream is of; None for a default stream, which each GPU has.
+    """The number of the GPU of a stream; None for a default stream, which each GPU has.
 
     The result is not cached: the next stream may have the same address.
     """

@@ -23,7 +23,7 @@ from shmem._runtime import state
 
 Key = int | slice | EllipsisType | None | tuple[int | slice | EllipsisType | None, ...]
 
-# What a function needs to know of an operand in GPU memory.
+# The properties of an operand in GPU memory that functions need.
 _HEAPS = ("pinned", "device")
 
 
@@ -64,22 +64,22 @@ class DeviceArray:
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of its elements."""
         return self._ghost.size
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its elements have."""
+        """The number of bytes of its elements."""
         return self._ghost.nbytes
 
     @property
     def itemsize(self) -> int:
-        """How many bytes an element has."""
+        """The number of bytes of an element."""
         return self._ghost.itemsize
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """The number of its dimensions."""
         return self._ghost.ndim
 
     def __len__(self) -> int:
@@ -154,7 +154,7 @@ class DeviceArray:
             "strides": None if g.flags.c_contiguous else g.strides,
             "typestr": g.dtype.str,
             "descr": g.dtype.descr,
-            "stream": None,  # the package's earlier work on it is done
+            "stream": None,  # the package's earlier work on it is complete
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -62,7 +62,7 @@ def _destroy(
     name: bytes = _NAME,
     let_go: Callable[[int | None], None] = _let_go,
 ) -> None:
-    # A consumer renames the capsule that it takes; this capsule had no consumer.
+    # A consumer renames the capsule that it accepts; this capsule had no consumer.
     if api.PyCapsule_IsValid(capsule, name):
         let_go(api.PyCapsule_GetPointer(capsule, name))
 

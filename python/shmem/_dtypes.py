@@ -25,7 +25,7 @@ _WORDS = {"half": "float16", "float": "float32"}  # torch's names; numpy's float
 
 
 def resolve(call: str, dtype: DTypeLike) -> np.dtype[Any]:
-    """The dtype for a type that a program asks for; a type that numpy lacks is bytes.
+    """The dtype for a type that a program requests; a type that numpy lacks becomes bytes.
 
     If ml_dtypes is installed its types are used, and numpy can compute with them; else the metadata
     of the dtype, which numpy does not compare, has the name.
@@ -103,7 +103,7 @@ def _said(dtype: np.dtype[Any]) -> str:
 
 
 def name_of(call: str, dtype: np.dtype[Any], table: dict[np.dtype[Any], str]) -> str:
-    """The library's name of a type, if the operation takes it."""
+    """The library's name of a type, if the operation accepts it."""
     name = table.get(dtype)
     if name is None:
         raise _no_such(call, _said(dtype), table)

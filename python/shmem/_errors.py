@@ -49,7 +49,7 @@ class VersionError(LibraryError):
 class HeapError(ShmemError, MemoryError):
     """The symmetric heap has no room.
 
-    In bytes: the call asked for `nbytes`; `free` of `size` were free, `largest` in one block.
+    In bytes: the call requested `nbytes`; `free` of `size` were free, `largest` in one block.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Events: whether the streams of the GPU have finished the work that they had at some time.
+"""Events: they show whether the streams of the GPU have finished the work of some moment.
 
 Queued work may still read an object that the program has dropped. Memory of the heap, and numpy's
-memory that a stream copies from or to, is therefore freed only when that work is done.
+memory that a stream copies from or to, is therefore freed only when that work is complete.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _mark(driver: Any, stream: int) -> Number:
         driver.cuEventCreate(ctypes.byref(event), _NO_TIMES) != 0
         or driver.cuEventRecord(event, Number(stream)) != 0
     ):
-        driver.cuStreamSynchronize(Number(stream))  # no event is met at once
+        driver.cuStreamSynchronize(Number(stream))  # no event completes at once
     return event
 
 
@@ -90,9 +90,9 @@ def in_graph() -> bool:
 
 
 class Queue:
-    """Objects that wait for streams, in the order in which they came.
+    """Objects that wait for streams, in the order in which they were added.
 
-    A stream that is being captured is not queried, for that would end the capture.
+    A stream that is being captured is not queried, because that would end the capture.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Queue:
         self._unmarked: list[Any] = []
 
     def add(self, thing: Any) -> None:
-        """Adds an object that may be freed when the streams have done their present work."""
+        """Adds an object that may be freed when the streams have finished their present work."""
         with self._lock:
             self._unmarked.append(thing)
 
@@ -146,7 +146,7 @@ def keep(operand: Any, stream: int) -> None:
     """Keeps an operand in main memory until a stream has copied it; for a graph, for good.
 
     An operand in GPU memory is not kept: torch and cupy reuse their memory in the order of the
-    stream, and a block of the heap waits by itself.
+    stream, and a block of the heap waits for the stream anyway.
     """
     if isinstance(operand, (Ghost, Span)):
         return

@@ -1,7 +1,7 @@
 """Ghosts: arrays in the memory of a GPU, inside the package.
 
-Such an array is one of numpy at an address that the CPU does not reach. The package reads its
-shape, strides and type, and never its elements.
+Such an array is a numpy array at an address that the CPU cannot access. The package reads its
+shape, strides and type, but never its elements.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def ghost_at(
     strides: tuple[int, ...] | None = None,
 ) -> Ghost:
     """An array at an address; strides in bytes."""
-    # Without elements numpy refuses strides that would lead to some, and torch and cupy have no
+    # For an array without elements numpy refuses nonzero strides, and torch and cupy have no
     # address.
     if 0 in shape:
         address, strides = address or address_of_nothing(), None

@@ -26,7 +26,7 @@ _init_error: Callable[[], bytes | None] = _nothing  # the function of the loaded
 def candidates() -> list[Path]:
     """The places where the library may be, in order; the system's loader comes after these."""
     found = []
-    # A program that runs under shmemrun takes the library that belongs to it.
+    # A program that runs under shmemrun uses the library that belongs to shmemrun.
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         if folder:
             found.append(Path(folder) / FILE)
@@ -69,10 +69,10 @@ def nvshmem_path() -> str:
 class Loaded:
     """One loaded library, with two ways of calling it.
 
-    A call by `waiting` releases the interpreter's lock, so that other threads of Python run
-    meanwhile. A call by `quick` keeps it: releasing it and taking it again costs more than a store
-    into a neighbour's memory, and a thread that takes it in between keeps it for 5 ms. Only calls
-    that cannot wait are quick.
+    A call by `waiting` releases the interpreter's lock, so that other Python threads can run. A
+    call by `quick` keeps it: releasing it and taking it again costs more than a store into a
+    neighbour's memory, and a thread that takes it in between keeps it for 5 ms. Only calls that
+    cannot wait are quick.
     """
 
     def __init__(self, path: str) -> None:

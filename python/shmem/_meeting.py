@@ -52,7 +52,7 @@ class Meeting(NamedTuple):
 
 
 def hand_out(at: Meeting, uid: bytes, n: int, until: float) -> None:
-    """Gives the id to n other PEs, which come until then (time.monotonic)."""
+    """Gives the id to n other PEs, which may connect until then (time.monotonic)."""
     with _listen(at, n) as server:
         served = 0
         while served < n:
@@ -67,7 +67,7 @@ def hand_out(at: Meeting, uid: bytes, n: int, until: float) -> None:
             try:
                 one, _ = server.accept()
             except OSError:
-                continue  # a PE that went away comes again
+                continue  # a PE that disconnected connects again
             with one:
                 served += _serve(one, at, uid, until)
 
@@ -79,7 +79,7 @@ def _serve(one: socket.socket, at: Meeting, uid: bytes, until: float) -> bool:
         one.settimeout(_QUESTION_S)
         if _read(one, len(question)) != question:
             return False
-        # A peer that has sent a request confirms that it has the id, or is gone.
+        # A peer that has sent a request confirms that it has the id, or has disconnected.
         one.settimeout(max(until - time.monotonic(), 0.001))
         one.sendall(at.token("answer") + uid)
         return one.recv(1) == b"+"
@@ -119,7 +119,7 @@ def _listen(at: Meeting, backlog: int) -> socket.socket:
 
 
 def fetch(at: Meeting, until: float) -> bytes:
-    """Gets the id from PE 0, which may not be there yet."""
+    """Gets the id from PE 0, which may not be listening yet."""
     patience, cause = _ANSWER_S, ""
     while (begin := time.monotonic()) < until:
         for port in at.ports:

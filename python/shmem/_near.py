@@ -1,8 +1,8 @@
 """Neighbours: PEs that loads and stores reach, and fast paths for operations on them.
 
-A call on one element takes 0.4 us from Python into C; to check its arguments, with an error for
-each mistake, takes six times that. So common arguments have a short check of their own: a plain
-array, numbers of Python, a neighbour. All others take the long way, which also raises the errors.
+A call on one element takes 0.4 us from Python into C; checking its arguments, with an error for
+each mistake, takes six times as long. So common arguments have a short check of their own: a plain
+array, numbers of Python, a neighbour. All others use the long path, which also raises the errors.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _ask(_array: Any, _pe: Any, _index: Any) -> int:
     return 0
 
 
-# The address of an element of a plain symmetric array, for a neighbour; 0: the long way.
+# The address of an element of a plain symmetric array, for a neighbour; 0: the long path.
 near_element = _element if IS_DIRECT else _ask
 
 
@@ -88,7 +88,7 @@ _NUMBERS: dict[np.dtype[Any], tuple[Number, float, float]] = {
 class Forms(dict[np.dtype[Any], tuple[Form | None, Number, float, float]]):
     """The quick calls of an operation, by dtype: each with the number that it takes.
 
-    None for a dtype that takes the long way, for which there is no number.
+    None for a dtype that uses the long path, for which there is no number.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Numbers in the types of the library; ctypes would cut off what does not fit."""
+"""Numbers in the types of the library; ctypes would cut off bits that do not fit."""
 
 from __future__ import annotations
 

@@ -80,14 +80,14 @@ def as_source(call: str, operand: Any, dtype: np.dtype[Any], name: str = "source
 def numbers(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> Array:
     """Numbers as an array of that dtype, in which whole numbers keep their values.
 
-    numpy would drop what a type has no room for: a fraction, the upper bits of its own integers,
+    numpy would drop parts that do not fit the type: a fraction, the upper bits of its own integers,
     and the imaginary part of its own complex numbers. It makes large numbers infinite and None NaN.
     """
     if isinstance(value, np.generic) and value.dtype == dtype and dtype.kind in "iufc":
         return np.asarray(value)
     try:
         if dtype.kind in "fc" and not (
-            type(value) in (float, int) and abs(value) <= _SMALL  # numpy's own way takes 4 us
+            type(value) in (float, int) and abs(value) <= _SMALL  # numpy's own method takes 4 us
         ):
             return _floats(value, dtype)
         if dtype.kind not in "iu":
@@ -140,7 +140,7 @@ def _is_all(out: Array, value: Any) -> bool:
     given, kind = np.asarray(value), out.dtype.kind
     if kind in "SU":
         return np.array_equal(given.astype(kind), out)
-    # A number is one of out's own unit.
+    # A number is one in out's own unit.
     return given.dtype.kind in "iu" or np.array_equal(given.astype(kind), out, equal_nan=True)
 
 

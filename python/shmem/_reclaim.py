@@ -29,7 +29,7 @@ _WORD = 64  # slots in a word of the vote
 
 
 class Owner:
-    """The object that the arrays of a block refer to; it goes with the last one."""
+    """The object that the arrays of a block refer to; it lives as long as the last one."""
 
     __slots__ = ("__array_interface__", "_block", "_drop")
 
@@ -57,7 +57,7 @@ _leaving = _events.Queue()  # blocks that were dropped, on which the GPU may sti
 
 
 def write_words(at: int, values: list[int]) -> None:
-    """Stores words of 64 bits in this PE's heap, which the CPU may not reach."""
+    """Stores words of 64 bits in this PE's heap, which the CPU may be unable to access."""
     if state.heap != "device":
         _remains.words(at, len(values))[:] = values
         return

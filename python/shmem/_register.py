@@ -1,9 +1,9 @@
-"""register: makes memory that a program has already symmetric, where it is.
+"""register: makes memory that a program already has symmetric, in place.
 
 The library moves whole pages of main memory, and peers may write to all of them. So registered
 memory must have its pages to itself: an array that fills pages, an array in memory of mmap, or one
 whose memory numpy has from malloc and that glibc has mapped for it alone. In other memory the first
-and last page may hold other data, whose owner knows nothing of the registration.
+and last page may hold other data, whose owner is not aware of the registration.
 
 Memory of a GPU is mapped a second time and not moved, so any part of it can be registered.
 """
@@ -50,7 +50,7 @@ def _base(array: Array) -> Any:
 
 
 def _has_malloc(array: Array) -> bool:
-    """Whether numpy has allocated an array's memory in its own way, which is by malloc."""
+    """Whether numpy has allocated an array's memory itself, which it does with malloc."""
     core: Any = getattr(np, "_core", None) or np.core
     try:
         name = core.multiarray.get_handler_name(array)
@@ -142,12 +142,12 @@ def register(array: Array) -> Array: ...
 @overload
 def register(array: Any) -> Any: ...
 def register(array: Any) -> Any:
-    """Makes the memory of an array symmetric, where it is; returns it as such an array.
+    """Makes the memory of an array symmetric, in place; returns it as such an array.
 
     The program sees no copy: the array, its views and its contents stay as they are, and every
-    operation takes them as it takes an array of `empty`. The memory takes room of the symmetric
-    heap. All PEs register arrays of the same size together, each its own; an array that is
-    symmetric already is returned as it is. Do not write to the array during the call.
+    operation accepts them like an array of `empty`. The memory takes space in the symmetric heap.
+    All PEs register arrays of the same size together, each its own; an array that is symmetric
+    already is returned as it is. Do not write to the array during the call.
 
     With SHMEM_HEAP=device it is an array in the memory of the PE's GPU, a tensor of torch, an array
     of cupy or another with `__cuda_array_interface__`, and so is the result. Its memory must come

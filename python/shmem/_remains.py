@@ -90,7 +90,7 @@ def save(blocks: Iterable[Kept]) -> None:
 def restore() -> None:
     """Puts the copies where the blocks were, after the heap has gone."""
     for start, nbytes, copy, whose in _saved:
-        # If another thread has been given the place meanwhile there is no remedy.
+        # If another thread has got the place in the meantime there is no remedy.
         if _map(start, nbytes, _FIXED_NOREPLACE) != start:
             _system("munmap", 2)(copy, nbytes)
             continue

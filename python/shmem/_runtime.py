@@ -55,7 +55,7 @@ class _State:
 
 
 class _Lock:
-    """A lock that the child of a fork makes anew: the thread that held it does not exist there."""
+    """A lock that the child of a fork replaces: the thread that held it does not exist there."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -137,7 +137,7 @@ def whole(value: Any) -> int | None:
 
 
 def integer(call: str, name: str, value: Any) -> int:
-    """An argument that the library takes as C's int; ctypes would cut off what does not fit."""
+    """An argument that the library takes as C's int; ctypes would cut off bits that do not fit."""
     number = whole(value)
     if number is None or not -(1 << 31) <= number < 1 << 31:
         raise ArgumentError(
@@ -300,7 +300,7 @@ def _way(
     group: Any,
     comm: Any,
 ) -> _start.Start | None:
-    """How the arguments of init bring the PEs together."""
+    """The bootstrap that the arguments of init select."""
     ways = {"uid": uid, "store": store, "group": group, "comm": comm}
     given = [name for name, value in ways.items() if value is not None]
     if len(given) > 1:
@@ -333,13 +333,13 @@ def _join(loaded: Loaded, start: _start.Start) -> None:
     # The library takes its words in either case.
     heap = (os.environ.get("SHMEM_HEAP") or "auto").lower()
     survives = (os.environ.get("SHMEM_ON_FAILURE") or "").lower() == "return"
-    # Arrays are numpy's unless the program asks for others. By itself the library would take a GPU
-    # for kernels of an extension, without a message.
+    # Arrays are numpy's unless the program requests others. Without this the library would use a
+    # GPU for kernels of an extension, without a message.
     chosen: dict[str, Setting] = {"heap": "host"} if heap == "auto" else {}
     with _environment(chosen):
         failed = start(loaded.waiting) != 0
     if failed:
-        # multiprocessing itself reports this only after it has run the program once more.
+        # multiprocessing itself reports this only after it has run the program again.
         is_child = any("from multiprocessing." in word for word in sys.orig_argv)
         cause, remedy = init_error()
         if is_child:

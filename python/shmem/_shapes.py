@@ -1,4 +1,4 @@
-"""Shapes: the lengths of the dimensions that a program asks for."""
+"""Shapes: the lengths of the dimensions that a program requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sizes_of(call: str, shape: Shape) -> tuple[int, ...]:
     if any(n < 0 for n in out):
         raise SizeError(call, f"shape {shape!r}", "is no shape", "pass an int or a tuple of ints")
     try:
-        np.empty((0,) * len(out))  # numpy's release decides how many dimensions there may be
+        np.empty((0,) * len(out))  # the maximum number of dimensions depends on numpy's release
     except ValueError as error:
         raise SizeError(
             call, f"shape of {len(out)} dimensions", f"numpy has none: {error}", "use fewer"

@@ -1,8 +1,8 @@
 """Contiguous tensors of torch in GPU memory, as the two numbers that a call needs.
 
 Other operands become an array of numpy first, for its shape and strides. For two tensors that takes
-some 20 us, as long as two GPUs take to exchange 4 MiB. Tensors that are unusual in any way take
-that path, which also raises the errors.
+some 20 us, as long as two GPUs take to exchange 4 MiB. Tensors that are unusual in any way use that
+path, which also raises the errors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How the PEs of a job find each other without a launcher of the library's.
 
-Each way ends in a unique id, which one process makes and all get, or in a communicator of MPI's;
+Each method leads to a unique id, which one process makes and all get, or to an MPI communicator;
 the C library does the rest (docs/guides/bootstrap.md).
 """
 
@@ -259,7 +259,7 @@ def by_torchrun(turn: int) -> Start:
 
 
 def _agent(host: str, port: int) -> Store:
-    """The store of torchrun's agent, which listens already."""
+    """The store of torchrun's agent, which is already listening."""
     from torch import distributed
 
     wait = datetime.timedelta(seconds=_patience())

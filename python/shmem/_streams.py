@@ -39,7 +39,7 @@ def _says(call: str, stream: StreamLike) -> bool:
 
     Refuses a stream of another GPU than the heap's.
     """
-    number = getattr(stream, "device_index", None)  # torch's, the most frequent
+    number = getattr(stream, "device_index", None)  # torch's, the most common
     if number is None:
         number = getattr(stream, "device_id", None)
     if number is None:

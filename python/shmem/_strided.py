@@ -30,7 +30,7 @@ def same_shape(call: str, dest: Array, source: Array) -> tuple[Array, Array]:
 
 
 def forwards(call: str, name: str, far: Array, near: Array) -> tuple[Array, Array]:
-    """Reverses both where the far one runs backwards: the library takes no negative strides."""
+    """Reverses both if the remote one runs backwards: the library accepts no negative strides."""
     turn: list[Any] = [slice(None)] * far.ndim
     for axis, stride in enumerate(far.strides):
         if stride < 0:
@@ -47,7 +47,7 @@ def forwards(call: str, name: str, far: Array, near: Array) -> tuple[Array, Arra
 
 
 def runs_forwards(array: Array) -> bool:
-    """Whether the library takes all strides."""
+    """Whether the library accepts all strides."""
     return all(stride > 0 for stride in array.strides)
 
 

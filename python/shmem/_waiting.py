@@ -1,4 +1,4 @@
-"""Waits for memory, during which Python handles signals and finalize can begin."""
+"""Waits on memory, during which Python handles signals and finalize can begin."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from shmem._errors import StateError
 from shmem._runtime import after_finalize, before_finalize, quick, refuse, state
 
-# How long a wait keeps the main thread from running the handler of a signal that came just before
-# it slept, and keeps finalize waiting; a signal that comes later ends the sleep.
+# The time by which a wait may delay the handler of a signal that arrives just before the sleep, and
+# finalize; a signal that arrives later ends the sleep.
 _SLICE_NS = 100_000_000
 
 # The waiting threads, and those of them that are in the library. A thread counts several times if
@@ -24,7 +24,7 @@ _leaving = False
 def wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
     """Makes a call that waits for memory, and lets other threads run meanwhile.
 
-    Python runs signal handlers in the main thread, and there between its own instructions only:
+    Python runs signal handlers in the main thread, and there only between its own instructions:
     without this, Ctrl-C would have no effect during a wait. And finalize unmaps the memory that a
     wait reads.
     """
@@ -53,7 +53,7 @@ def wait(call: str, form: Callable[..., int | None], *operands: Any) -> Any:
 
 
 def _send_out() -> None:
-    """Before finalize: makes sure that no other thread reads memory that goes."""
+    """Before finalize: makes sure that no other thread reads memory that will be unmapped."""
     global _leaving
     _leaving = True
     me = threading.get_ident()

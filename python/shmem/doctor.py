@@ -24,7 +24,7 @@ from shmem._errors import ShmemError
 
 _OK, _NO, _MORE = "ok", "no", "-"
 
-# What launchers set for the library.
+# The variables that launchers set for the library.
 _LAUNCHER = ("SHMEM_LAUNCHER_",)
 
 _JOB = """
@@ -78,7 +78,7 @@ def _libraries() -> Iterator[Finding]:
 
 
 def _alone() -> dict[str, str]:
-    """The environment of a process that is in no job."""
+    """The environment of a process outside any job."""
     return {k: v for k, v in os.environ.items() if not k.startswith(_LAUNCHER)}
 
 

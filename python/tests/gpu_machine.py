@@ -158,7 +158,7 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     env = env | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # for plugins installed there
     pytest = [sys.executable, "-m", "pytest", "-v", "-rs", "--tb=short", "--showlocals"]
     pytest += ["--durations=1"]
-    # Compiling takes torch a while.
+    # torch takes a while to compile.
     patience = 80 if what in ("torch", DRAFT) else 30
     pytest += ["-o", f"faulthandler_timeout={patience}", "-o", "faulthandler_exit_on_timeout=true"]
     where, _, words = what.partition(" -k ")
@@ -281,7 +281,7 @@ def control(word: str) -> str:
 
 
 def mps_serves() -> bool:
-    """Starts MPS where the variables say, and tries it."""
+    """Starts MPS in the place that the variables name, and tries it."""
     facts = BUILD / "cuda" / "facts"
     client = [str(facts)] if facts.exists() else [sys.executable, "-c", CLIENT]
     # The daemon keeps its standard streams open.
@@ -297,7 +297,7 @@ def mps_serves() -> bool:
 
 
 def end_mps() -> None:
-    """Ends the daemon that the variables name, and has programs run without it."""
+    """Ends the daemon that the variables name, and makes programs run without it."""
     if MPS[0] in os.environ:
         control("quit")
     for name in MPS:

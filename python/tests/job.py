@@ -44,12 +44,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Progress for gpu_machine.py: after a failure a PE does not come here."""
+    """Progress for gpu_machine.py: after a failure a PE does not reach this line."""
     passed, skipped = (len(terminalreporter.stats.get(k, ())) for k in ("passed", "skipped"))
     print(f"{passed} passed, 0 failed, {skipped} skipped", flush=True)
 
 
-size = "64m"  # of the heap; a conftest may want another one
+size = "64m"  # of the heap; a conftest may set another one
 
 
 @pytest.fixture(scope="session", autouse=True)

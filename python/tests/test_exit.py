@@ -43,7 +43,7 @@ def test_who_fails_does_not_wait(end: str) -> None:
 
 
 def test_a_daemon_thread_in_a_wait() -> None:
-    """The thread may be in a call until the process is gone."""
+    """The thread may be in a call until the process has ended."""
     program = """
 import threading, shmem
 shmem.init()

@@ -246,7 +246,7 @@ try:
     shmem.sum_reduce(*(shmem.zeros(2, "bfloat16", device="gpu") for _ in range(2)))
 except shmem.DtypeError as e:
     assert "an array of bfloat16" in str(e), e
-# The address of a stream that has gone is the next one's, of whichever GPU.
+# The address of a destroyed stream may be used for the next one, on any GPU.
 assert driver.cuCtxPushCurrent_v2(ctypes.c_void_p(0x1000)) == 0
 assert driver.cuStreamDestroy_v2(ctypes.c_void_p(there)) == 0
 while stream_on(0) != there:

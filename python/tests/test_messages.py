@@ -129,7 +129,7 @@ x = shmem.zeros(1)
 
 
 def test_a_thread_that_keeps_the_interpreter_holds_up_no_report() -> None:
-    """The line is left out, and the report is still made."""
+    """The line is omitted, and the report is still made."""
     program = """
 import ctypes, threading
 import shmem

@@ -7,11 +7,11 @@
     everybody = st.all_gather(x)
 
 A heap in main memory gives tensors of the CPU. A heap in GPU memory gives tensors of that GPU; then
-torch's current stream does everything below: no call waits for the GPU, and work queued before and
-after a call sees the right data.
+torch's current stream executes everything below: no call waits for the GPU, and work queued before
+and after a call sees the right data.
 
 In compiled code (and only there) torch may move a plain read of a tensor that another PE writes,
-because torch does not know of that write. `get` and the result of `signal_wait_until` are read at
+because torch is not aware of that write. `get` and the result of `signal_wait_until` are read at
 the call.
 """
 

@@ -71,8 +71,8 @@ def all_gather(
 
     The order is that of the PEs. src is any tensor of the heap's device, with the result in a new
     one in symmetric memory. With out the result is there, contiguous and symmetric, and src is the
-    same symmetric tensor on all PEs or on none. A team of some PEs needs out, since all PEs make
-    memory together.
+    same symmetric tensor on all PEs or on none. A team of only some PEs needs out, because all PEs
+    allocate memory together.
     """
     return _collective("all_gather", src, team, out)
 
@@ -164,6 +164,6 @@ def quiet() -> None:
 
 
 def barrier_all() -> None:
-    """Waits until every PE is here and all earlier operations are complete, as `quiet` does."""
+    """Waits until every PE has called it and all earlier operations are complete, like `quiet`."""
     library("torch.barrier_all")
     _ops.barrier_all.default()

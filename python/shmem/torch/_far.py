@@ -1,11 +1,11 @@
 """PEs that are reached through the network, for which the host waits in some jobs.
 
-The proxy copies their data by calls of the driver. If the proxy uses the program's context, the
-driver holds these calls while a kernel is loaded beside a running one
-(docs/guides/gpu-network.md), and a stream that waits for another PE then waits for ever. torch
-loads kernels at times of its own: those of torch.compile and Triton at their first launch, others
-in the thread of a backward pass. So where the proxies have no context of their own, the host waits
-for the stream's waits for other PEs before torch launches its next kernel.
+The proxy copies their data with driver calls. If the proxy uses the program's context, the driver
+blocks these calls while a kernel is loaded beside a running one (docs/guides/gpu-network.md), and a
+stream that waits for another PE then waits for ever. torch loads kernels at unpredictable times:
+those of torch.compile and Triton at their first launch, others in the thread of a backward pass. So
+where the proxies have no context of their own, the host waits for the stream's waits for other PEs
+before torch launches its next kernel.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _held(call: str) -> frozenset[int]:
 
 
 def finish(call: str, pes: Iterable[int] | None = None) -> None:
-    """Waits for torch's current stream if one of those PEs, or of all PEs, is far.
+    """Waits for torch's current stream if one of those PEs, or of all PEs, is remote.
 
     A stream that is being captured only records work.
     """

@@ -23,10 +23,10 @@ def tell(operators: tuple[str, ...]) -> None:
 
 
 def _keep_out_of_graphs(config: Any, operators: list[str]) -> None:
-    """Has it divide its CUDA graphs at them.
+    """Makes it partition its CUDA graphs at them.
 
     The operands in a graph are copies in the graph's own memory, which is not symmetric. A tag
-    would say so only for operators without an effect (torch 2.11).
+    would have this result only for operators without an effect (torch 2.11).
     """
     known = getattr(config, "custom_should_partition_ops", None)
     if known is not None and not set(operators).issubset(known):
@@ -42,7 +42,7 @@ def _lower(operators: tuple[str, ...]) -> None:
 
 
 def _keep_types() -> None:
-    """Has it leave the operands of operators with an effect as they are.
+    """Makes it leave the operands of operators with an effect unchanged.
 
     torch 2.4 and 2.5 convert them to one dtype, like those of a sum, and a converted operand is a
     copy.
@@ -56,11 +56,11 @@ def _keep_types() -> None:
 
 
 def _keep_in_order(operator: Any) -> None:
-    """Has each of them wait for the one before it.
+    """Makes each of them wait for the previous one.
 
     torch should order operators with an effect itself, but from torch 2.10 on it records the
     dependence under a wrong name (pytorch/pytorch#188301), and may move a wait before the put that
-    ends it: when it divided a graph, it did.
+    ends it: it did so in a partitioned graph.
     """
     from torch._inductor.ir import FallbackKernel, IRNode, TensorBox
     from torch._inductor.lowering import register_lowering

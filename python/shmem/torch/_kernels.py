@@ -1,8 +1,8 @@
 """The work of the operators, on real tensors.
 
-Each collective begins with a meeting of the PEs, on the stream if there is one: until then a slower
-PE may still read the memory that the result overwrites. So a loop that calls them is as safe as one
-that calls torch.distributed.
+Each collective begins with a synchronization of the PEs, on the stream if there is one: before that
+a slower PE may still read the memory that the result overwrites. So a loop that calls them is as
+safe as one that calls torch.distributed.
 """
 
 from __future__ import annotations
@@ -167,9 +167,9 @@ def _spread(
 ) -> None:
     """Puts src, or its block for each PE, to this PE's place in every PE's out.
 
-    A collective of the library does it if src is symmetric: that takes a third of the host's time.
-    Otherwise puts do it, and always if out is ours: then src may be symmetric on some PEs only, and
-    in compiled code it is what torch has just computed.
+    If src is symmetric, a collective of the library does this in a third of the host's time.
+    Otherwise puts do it, and always if this package allocates out: then src may be symmetric on
+    some PEs only, and in compiled code it is a tensor that torch has just computed.
     """
     to, of = _symmetric(call, "out", out), _row(call, "src", src)
     size = src.numel() * src.element_size()
@@ -223,7 +223,7 @@ def reduce_scatter_out(out: torch.Tensor, src: torch.Tensor, n: int, op: str, te
     for i in range(1, n + 1):
         peer = (me + i) % n  # not all from one PE
         meeting.get(to + peer * nbytes, of + me * nbytes, nbytes, pes[peer])
-    # src belongs to this PE again when all have read it.
+    # This PE may use src again when all have read it.
     meeting.barrier()
     out.copy_(_result(call, op, found))
 
@@ -285,7 +285,7 @@ def all_to_all(src: torch.Tensor, n: int, team: int) -> torch.Tensor:
 
 def reduce_scatter(src: torch.Tensor, n: int, op: str, team: int) -> torch.Tensor:
     check_blocks("reduce_scatter", src, n)
-    # Whether src itself is symmetric does not count: another PE may find otherwise.
+    # It does not matter whether src itself is symmetric: it may not be on another PE.
     copy = _block("reduce_scatter", src.numel() * src.element_size(), src, team)
     copy = copy.reshape(src.shape).copy_(src.detach())
     out = torch.empty(scattered(src, n), dtype=src.dtype, device=src.device)

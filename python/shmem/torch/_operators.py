@@ -126,7 +126,7 @@ def _define(schema: str, run: Any, fake: Any) -> str:
     _library.impl(name, run, "CompositeExplicitAutograd")
     _library.impl(name, fake, "Meta")
     if not HAS_GRADIENTS:
-        _library.impl(name, fake, "AutogradMeta")  # old releases find no other way
+        _library.impl(name, fake, "AutogradMeta")  # old releases have no other method
     return name
 
 

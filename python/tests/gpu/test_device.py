@@ -1,4 +1,4 @@
-"""Arrays in the memory of a GPU: what other packages see of them, and every operation on them."""
+"""Arrays in GPU memory: the views of other packages, and every operation on them."""
 
 import copy
 import ctypes
@@ -86,7 +86,7 @@ class Tensor(ctypes.Structure):
 
 
 def consume(capsule):
-    """Acts as a package that takes a capsule: the tensor, and a call of its deleter."""
+    """Acts as a package that accepts a capsule: the tensor, and a call of its deleter."""
     api = ctypes.pythonapi
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -342,7 +342,7 @@ def test_what_a_stream_still_uses_stays(me):
     a = shmem.empty(1000, device="gpu")
     was = a.__cuda_array_interface__["data"][0]
     shmem.barrier_all()
-    shmem.signal_wait_until(signal, "==", 1, stream=0)  # work that has not been done yet
+    shmem.signal_wait_until(signal, "==", 1, stream=0)  # work that has not been executed yet
     del a
     gc.collect()
     others = [shmem.empty(1000, device="gpu") for _ in range(3)]

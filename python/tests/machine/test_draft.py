@@ -1,10 +1,10 @@
 """Programs as users write them first: no settings, and operands that are torch's own tensors.
 
 CUDA loads a kernel when it is launched for the first time. If that happens beside a kernel that
-waits for another PE, the driver carries out no other work of the program meanwhile, and the library
-must still bring the data that the kernel waits for (docs/guides/gpu-network.md). In each test a
-stream waits for a PE that is late, and the tested work is done beside it. The PEs share a GPU, and
-reach each other through the ring and the proxy; gpu_machine.py runs this as jobs of their own.
+waits for another PE, the driver executes no other work of the program in the meantime, and the
+library must still deliver the data that the kernel waits for (docs/guides/gpu-network.md). In each
+test a stream waits for a PE that is late, and the tested work runs beside it. The PEs share a GPU,
+and reach each other through the ring and the proxy; gpu_machine.py runs this as jobs of their own.
 
 Calls that wait for the whole GPU themselves are not here: cudaFree, torch.cuda.empty_cache.
 """
@@ -51,7 +51,7 @@ def sent(pe, number):
 
 
 def by_kernel(word, value):
-    """The wait of a kernel, which looks at the signal again and again."""
+    """The wait of a kernel, which polls the signal."""
     shmem.signal_wait_until(word, ">", value - 1, stream="current")
 
 
@@ -75,8 +75,8 @@ def beside(me, n, gpu):
     """A loop with turns, whose body runs while a stream waits for the PE that is late.
 
     All other PEs send their bytes to every PE, and then wait for those of every PE. The late one
-    sends its own when it has theirs. So each wait needs data from this PE and to it, and no wait
-    needs the work of the body. The loop must come to its end.
+    sends its own when it has received theirs. So each wait needs data from this PE and to it, and
+    no wait needs the work of the body. The loop must finish.
     """
     inbox = shmem.zeros((n, max(SIZES)), torch.uint8, device="cuda")
     # 16 bytes for each: for words at other alignments Triton makes another kernel, to be loaded.
@@ -385,7 +385,7 @@ def test_driver_graphs(beside, gpu, other):
     Not by torch.cuda.graph, which waits for the GPU before it captures.
     """
     side, memory = torch.cuda.Stream(gpu), cupy.empty(1000, cupy.uint8)
-    torch.zeros(8, device="cuda").add_(2)  # the captured kernel is not loaded meanwhile
+    torch.zeros(8, device="cuda").add_(2)  # the captured kernel is not loaded in the meantime
     kept = []
     for turn in beside():
         x = torch.zeros(100 + turn.number, device="cuda")

@@ -62,7 +62,7 @@ def test_put(me, right, left, gpu, ramp):
 
 
 def test_put_signal_and_wait(me, right, left, gpu, ramp):
-    """Only the signal says that the data is there; each replay waits for it."""
+    """Only the signal shows that the data has arrived; each replay waits for it."""
     source, inbox, flag = new(ramp.numel()), new(ramp.numel()), new(1, dtype=torch.int64)
 
     def once(count, bad):

@@ -122,7 +122,7 @@ def test_register(stream, me, right, left):
     total = sum(range(shmem.n_pes()))
     assert torch.equal(x[:half], wanted * shmem.n_pes() + total)
     shmem.barrier_all()
-    # By kernels of the library.
+    # With kernels of the library.
     n = shmem.n_pes()
     x[:100] = float(me)
     shmem.fcollect(x[1000 : 1000 + 100 * n], x[:100], stream="current")

@@ -1,4 +1,4 @@
-"""Bad operands and streams: an exception of the right type, and the program goes on."""
+"""Bad operands and streams: an exception of the right type, and the program continues."""
 
 from functools import partial
 

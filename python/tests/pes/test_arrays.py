@@ -1,4 +1,4 @@
-"""Arrays: what they are, and when their memory goes back."""
+"""Arrays: their properties, and the return of their memory."""
 
 import gc
 import random
