@@ -1,6 +1,6 @@
-# find_package(shmem) gives the target shmem::shmem, for C and C++, and the variable
-# shmem_LAUNCHER, the program that starts PEs. Everything is found from this file, so
-# that what is installed may be moved.
+# find_package(shmem) gives the target shmem::shmem, for C and C++, and the variable shmem_LAUNCHER,
+# the program that starts PEs. All paths are relative to this file, so that an installation may be
+# moved.
 get_filename_component(shmem_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." REALPATH)
 set(shmem_LAUNCHER "${shmem_PREFIX}/bin/shmemrun")
 

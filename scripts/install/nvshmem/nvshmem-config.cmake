@@ -1,7 +1,7 @@
 # find_package(NVSHMEM) gives the targets nvshmem::nvshmem_host, nvshmem::nvshmem_device and
-# nvshmem::nvshmem for C, C++ and CUDA, and the variable NVSHMEM_LAUNCHER, the program that
-# starts PEs. Device code is in the headers: the archives are for build files that name them.
-# Everything is found from this file, so that what is installed may be moved.
+# nvshmem::nvshmem for C, C++ and CUDA, and the variable NVSHMEM_LAUNCHER, the program that starts
+# PEs. Device code is in the headers: the archives are for build files that name them. All paths are
+# relative to this file, so that an installation may be moved.
 get_filename_component(nvshmem_PREFIX "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
 get_filename_component(nvshmem_PREFIX "${nvshmem_PREFIX}/../../.." ABSOLUTE)
 set(NVSHMEM_LAUNCHER "${nvshmem_PREFIX}/bin/nvshmrun")
