@@ -79,7 +79,7 @@ func shmemgoFate(of C.int, to *C.char, size C.size_t) {
 }
 
 //export shmemgoAcknowledge
-func shmemgoAcknowledge() C.int { return C.int(current.Stopper.Acknowledge()) }
+func shmemgoAcknowledge() C.int { return C.int(current.Producers.Stopper.Acknowledge()) }
 
 //export shmemgoGiveUp
 func shmemgoGiveUp(of C.int) { current.Watch.GiveUp(topo.PE(of)) }

@@ -108,12 +108,12 @@ func shmemgoGPUTakeBack(offset C.int64_t) C.int { return answer(current.TakeBack
 
 //export shmemgoQuietRings
 func shmemgoQuietRings(ticket *C.uint64_t) C.int {
-	return C.int(current.QuietRings((*uint64)(ticket)))
+	return C.int(current.Producers.Quiet((*uint64)(ticket)))
 }
 
 //export shmemgoKernels
 func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
-	k, err := current.Kernels()
+	k, err := current.Producers.Kernels()
 	if k != nil {
 		*image, *at = unsafe.Pointer(k.State), C.uint64_t(k.At)
 		if k.HasRings() {
@@ -126,15 +126,15 @@ func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 //export shmemgoTeamShow
 func shmemgoTeamShow(slot C.int, t *C.struct_shmemi_device_team, pes *C.int32_t) C.int {
 	if t == nil {
-		return answer(current.Teams.Hide(int(slot)))
+		return answer(current.Producers.Teams.Hide(int(slot)))
 	}
 	entry := *(*queue.Team)(unsafe.Pointer(t))
 	var list []int32
 	if pes != nil {
 		list = unsafe.Slice((*int32)(unsafe.Pointer(pes)), entry.NPEs)
 	}
-	return answer(current.Teams.Show(int(slot), entry, list))
+	return answer(current.Producers.Teams.Show(int(slot), entry, list))
 }
 
 //export shmemgoTeamRenew
-func shmemgoTeamRenew(slot C.int) C.int { return answer(current.Teams.Renew(int(slot))) }
+func shmemgoTeamRenew(slot C.int) C.int { return answer(current.Producers.Teams.Renew(int(slot))) }

@@ -18,7 +18,7 @@ var wakers []*C.struct_shmemi_core_waker
 
 //export shmemgoRings
 func shmemgoRings() unsafe.Pointer {
-	state, err := current.Rings(waker)
+	state, err := current.Producers.Rings(waker)
 	if err != nil {
 		failure.Store(&err)
 		return nil

@@ -14,11 +14,11 @@ import (
 )
 
 //export shmemgoStreamOpen
-func shmemgoStreamOpen(file *C.char) C.int { return answer(current.OpenStreams(C.GoString(file))) }
+func shmemgoStreamOpen(file *C.char) C.int { return answer(current.Producers.OpenStreams(C.GoString(file))) }
 
 //export shmemgoStreamCall
 func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe.Pointer) C.int {
-	return answer(current.Streams.Queue(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
+	return answer(current.Producers.Streams.Queue(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
 }
 
 //export shmemgoModuleJob

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"libshmem"
-	"libshmem/queue"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap"
@@ -19,16 +18,12 @@ import (
 	"libshmem/runtime/job/counters"
 	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/graphics"
-	"libshmem/runtime/job/kernels"
 	"libshmem/runtime/job/network"
 	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/job/reach"
-	"libshmem/runtime/job/rings"
 	"libshmem/runtime/job/statics"
-	"libshmem/runtime/job/streams"
-	"libshmem/runtime/job/teams"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmlog"
@@ -81,20 +76,12 @@ type Job struct {
 	// GPU is nil if this PE needs none, or has none.
 	GPU *graphics.GPU
 
-	heap    config.HeapKind  // of this PE
-	kernels *kernels.Kernels // nil until they are asked for
-	// Stopper ends the waits of kernels.
-	Stopper kernels.Stopper
-	// Streams has the calls on CUDA streams; it is made with the kernels.
-	Streams *streams.Calls
-	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
-	// Teams is what kernels know of teams; nil: no kernels will run.
-	Teams *teams.Table
-	met   *peerinfo.Met // what follows from the peer info of all PEs
+	heap config.HeapKind // of this PE
+	// Producers are the kernels, threads with rings and CUDA streams of this PE.
+	Producers *producers
+	met       *peerinfo.Met // what follows from the peer info of all PEs
 
-	rings  *queue.Host   // nil until they are asked for
-	served *rings.Served // nil: no rings are served
-	fatal  func(error)
+	fatal func(error)
 
 	// Watch knows the other PEs and watches them.
 	Watch       *watch.Watch
@@ -289,11 +276,21 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	if j.GPUFirst, err = j.sharers(); err != nil {
 		return err
 	}
-	if err := j.reserveWork(); err != nil {
+	j.Producers = j.newProducers()
+	if err := j.Producers.Reserve(); err != nil {
 		return err
 	}
-	j.openTeams()
+	j.Producers.OpenTeams()
 	return nil
+}
+
+func (j *Job) newProducers() *producers {
+	return newProducers(producersConfig{
+		Me: j.Me, NPEs: j.NPEs, Rank: j.Nodes.Rank(j.Me), Peers: j.Nodes.Peers(j.Me), Settings: j.Config,
+		Internal: j.segment.Plan().Internal, Size: j.segment.Plan().Heap, Areas: j.Layout.Teams,
+		Heap: j.Heap, Commit: j.Commit, Heaps: &j.Heaps, GPU: j.GPU, Staged: j.staged, DriverWatch: &j.driverWatch,
+		Fatal: j.fatal, Over: j.boot.Over, Say: j.Report, Note: j.note, Log: j.log,
+	})
 }
 
 // warn logs a problem of the bootstrap while the PEs come together, such as a connection from a
@@ -364,14 +361,14 @@ func (j *Job) Commit() error {
 
 // Abort asks the launcher to end the job, and ends the waits of this PE's kernels.
 func (j *Job) Abort(status int, reason string) {
-	j.Stopper.End()
+	j.Producers.Stopper.End()
 	j.boot.Abort(status, reason)
 }
 
 // Exit asks the launcher to end every PE with the status, and ends the waits of
 // this PE's kernels.
 func (j *Job) Exit(status int) {
-	j.Stopper.End()
+	j.Producers.Stopper.End()
 	j.boot.Exit(status)
 }
 
@@ -379,7 +376,7 @@ func (j *Job) Exit(status int) {
 // until each of the others has come to finalize, because a PE may still wait for an answer from
 // this one.
 func (j *Job) Close() error {
-	err := errors.Join(j.closeRings(), j.tell())
+	err := errors.Join(j.Producers.CloseRings(), j.tell())
 	j.Watch.Stop()
 	// A PE does not end either while another one watches its process.
 	if j.Network != nil || j.Watch.Looks() {
@@ -396,7 +393,7 @@ func (j *Job) release() error {
 	var errs []error
 	j.Place.Unbind()
 	j.Watch.Stop()
-	errs = append(errs, j.Network.Close(), j.Streams.Close(), j.kernels.Close(j.fatal), j.closeGPU())
+	errs = append(errs, j.Network.Close(), j.Producers.Close(), j.closeGPU())
 	if j.segment != nil {
 		if j.met.Statics.Size > 0 {
 			errs = append(errs, j.segment.Empty(j.Nodes.Rank(j.Me)))

@@ -37,5 +37,6 @@ func (j *Job) openNetwork(o *Options, plan *chaos.Plan) error {
 		return err
 	}
 	j.Engine, j.Engines, j.Watch.Network = j.Network.Engine, j.Network.Engines, j.Network.Peers()
+	j.Producers.Network = j.Network
 	return nil
 }

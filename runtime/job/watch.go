@@ -27,6 +27,6 @@ func (j *Job) Begin(lose func(topo.PE), asked func() uint32) (fd int) {
 		lose(pe)
 		j.Network.Lose(pe, fate)
 		// What kernels wait for may never happen.
-		j.Stopper.Lost()
+		j.Producers.Stopper.Lost()
 	}, asked)
 }

@@ -83,7 +83,8 @@ func TestWatch(t *testing.T) {
 	}
 	defer h.Close()
 	var words [2]atomic.Uint32
-	j.Stopper.Begin(&words, h.Rings)
+	j.Producers = new(producers)
+	j.Producers.Stopper.Begin(&words, h.Rings)
 	var mu sync.Mutex
 	var lost []topo.PE
 	known := func() []topo.PE {

@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"libshmem/queue"
-	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/teams"
@@ -25,50 +24,50 @@ func teamAreas(pes int, teams, heap uint64) uint64 {
 	return min(teams, max(min(teamWork, heap/teamShare)/each, area.FewestTeams))
 }
 
-// reserveWork reserves memory for collectives of kernels at the start of every heap, if some PE of
+// Reserve reserves memory for collectives of kernels at the start of every heap, if some PE of
 // the job has a GPU.
-func (j *Job) reserveWork() error {
-	if !j.Heaps.SomeGPU() {
+func (p *producers) Reserve() error {
+	if !p.Heaps.SomeGPU() {
 		return nil
 	}
-	j.work.teams = teamAreas(j.NPEs, j.Layout.Teams, j.Config.SymmetricSize)
-	j.work.size = queue.WorkSize(j.NPEs) + j.work.teams*queue.WorkTeamSize(j.NPEs) + queue.WorkStream
-	at, err := j.Heap.Alloc(j.work.size, 0)
+	p.work.teams = teamAreas(p.NPEs, p.Areas, p.Settings.SymmetricSize)
+	p.work.size = queue.WorkSize(p.NPEs) + p.work.teams*queue.WorkTeamSize(p.NPEs) + queue.WorkStream
+	at, err := p.Heap.Alloc(p.work.size, 0)
 	if err == nil {
-		err = j.Commit()
+		err = p.Commit()
 	}
 	if err != nil {
-		return fmt.Errorf("reserve %d bytes of the heap for collectives of kernels: %w (raise SHMEM_SYMMETRIC_SIZE)", j.work.size, err)
+		return fmt.Errorf("reserve %d bytes of the heap for collectives of kernels: %w (raise SHMEM_SYMMETRIC_SIZE)", p.work.size, err)
 	}
-	j.work.offset = uint64(at)
-	if j.GPU == nil || j.heap != config.HeapDevice {
+	p.work.offset = uint64(at)
+	if p.GPU == nil || !p.inGPU() {
 		return nil // main memory begins as zeros
 	}
-	start := unsafe.Add(j.Heaps.Own(), at)
-	if err := j.GPU.Clear(start, j.work.size); err != nil {
+	start := unsafe.Add(p.Heaps.Own(), at)
+	if err := p.GPU.Clear(start, p.work.size); err != nil {
 		return err
 	}
 	// Within a GPU the driver may copy with a kernel, which it loads at the first copy. That has to
 	// happen now, and not while kernels of the program run.
-	return j.GPU.Move(start, unsafe.Add(start, j.work.size/2), 8)
+	return p.GPU.Move(start, unsafe.Add(start, p.work.size/2), 8)
 }
 
-// openTeams is called when the heap has its memory for collectives.
-func (j *Job) openTeams() {
-	if j.GPU == nil {
+// OpenTeams is called when the heap has its memory for collectives.
+func (p *producers) OpenTeams() {
+	if p.GPU == nil {
 		return
 	}
-	j.Teams = teams.New(j.NPEs, teams.Areas{
-		Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Offset: j.work.offset + queue.WorkSize(j.NPEs), Size: queue.WorkTeamSize(j.NPEs), Count: j.work.teams,
-	}, j.GPU.Device().CopyIn, j.clearHeap)
+	p.Teams = teams.New(p.NPEs, teams.Areas{
+		Heap: p.GPU.Address(p.Rank), Offset: p.work.offset + queue.WorkSize(p.NPEs), Size: queue.WorkTeamSize(p.NPEs), Count: p.work.teams,
+	}, p.GPU.Device().CopyIn, p.clearHeap)
 }
 
 // clearHeap sets a part of this PE's user heap to 0. In GPU memory the copy engine does it, because
 // kernels of the program may fill the GPU.
-func (j *Job) clearHeap(offset, n uint64) error {
-	if j.heap == config.HeapDevice {
-		return j.GPU.Device().CopyIn(j.GPU.Address(j.Nodes.Rank(j.Me))+gpu.Address(offset), make([]byte, n))
+func (p *producers) clearHeap(offset, n uint64) error {
+	if p.inGPU() {
+		return p.GPU.Device().CopyIn(p.GPU.Address(p.Rank)+gpu.Address(offset), make([]byte, n))
 	}
-	clear(unsafe.Slice((*byte)(unsafe.Add(j.Heaps.Own(), offset)), n))
+	clear(unsafe.Slice((*byte)(unsafe.Add(p.Heaps.Own(), offset)), n))
 	return nil
 }

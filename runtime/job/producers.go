@@ -1,0 +1,225 @@
+package job
+
+import (
+	"errors"
+	"unsafe"
+
+	"libshmem/queue"
+	"libshmem/runtime/config"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/heap"
+	"libshmem/runtime/job/driverwatch"
+	"libshmem/runtime/job/graphics"
+	"libshmem/runtime/job/kernels"
+	"libshmem/runtime/job/network"
+	"libshmem/runtime/job/reach"
+	"libshmem/runtime/job/rings"
+	"libshmem/runtime/job/streams"
+	"libshmem/runtime/job/teams"
+	"libshmem/runtime/onstream"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/shmlog"
+	"libshmem/runtime/topo"
+)
+
+// producersConfig is what producers have to know, and the parts of the PE that they use.
+type producersConfig struct {
+	Me       topo.PE
+	NPEs     int
+	Rank     int       // of this PE on its node
+	Peers    []topo.PE // of its node
+	Settings *config.Config
+	Internal uint64 // bytes of the internal area below each heap
+	Size     uint64 // of a user heap
+	Areas    uint64 // number of teams that can exist
+
+	Heap        *heap.Heap
+	Commit      func() error // provides memory behind its blocks
+	Heaps       *reach.Heaps
+	GPU         *graphics.GPU // nil: this PE uses none
+	Staged      func() bool   // bytes of this PE's heap reach the network through main memory
+	DriverWatch *driverwatch.Watch
+
+	Fatal func(error)
+	Over  func() bool // the job has ended for another reason
+	Say   func(text string)
+	Note  func(text string) // for texts that a user need not see
+	Log   *shmlog.Log
+}
+
+// producers are the kernels, threads with rings and CUDA streams of this PE.
+type producers struct {
+	producersConfig
+
+	// Network is nil if all PEs share memory. It is set when it is open, before any other use.
+	Network *network.Network
+	// Stopper ends the waits of kernels.
+	Stopper kernels.Stopper
+	// Streams has the calls on CUDA streams; it is made with the kernels.
+	Streams *streams.Calls
+	// Teams is what kernels know of teams; nil: no kernels will run.
+	Teams *teams.Table
+
+	kernels *kernels.Kernels                     // nil until they are asked for
+	rings   *queue.Host                          // nil until they are asked for
+	served  *rings.Served                        // nil: no rings are served
+	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
+}
+
+// newProducers returns producers that have nothing yet.
+func newProducers(c producersConfig) *producers { return &producers{producersConfig: c} }
+
+// inGPU reports whether this PE's heap is in GPU memory.
+func (p *producers) inGPU() bool { return p.Heaps.Kinds[p.Me] == config.HeapDevice }
+
+func (p *producers) engines() []*proxy.Engine {
+	if p.Network == nil {
+		return nil
+	}
+	return p.Network.Engines
+}
+
+// Close ends streams and kernels. It comes after CloseRings. A nil producers has none.
+func (p *producers) Close() error {
+	if p == nil {
+		return nil
+	}
+	return errors.Join(p.Streams.Close(), p.kernels.Close(p.Fatal))
+}
+
+// Waker is a C function that ends the sleep of a proxy, and its argument.
+type Waker struct{ Function, Argument unsafe.Pointer }
+
+// Rings returns the state by which threads of this process find the rings and the other PEs, a
+// struct shmemi_device_state in C's memory. The first call makes the rings and lets the proxies
+// serve them; it is not safe for concurrent use. waker returns what producers call when the proxy
+// of the i-th engine sleeps.
+func (p *producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, error) {
+	if p.rings != nil {
+		return unsafe.Pointer(p.rings.State), nil
+	}
+	if p.kernels.HasRings() {
+		return nil, errors.New("make rings of threads: the proxies serve rings of this process's kernels already (use one of the two)")
+	}
+	count := p.Settings.RingCount
+	if len(p.engines()) == 0 {
+		count = 0 // every PE is reached directly
+	}
+	h, err := queue.NewHost(max(count, len(p.engines())), p.Settings.RingSize, p.NPEs)
+	if err != nil {
+		return nil, err
+	}
+	user := p.Heaps.Own()
+	s := h.State
+	s.Me = int32(p.Me)
+	s.Segment = uint64(uintptr(user)) - p.Internal
+	s.Heap, s.HeapSize = uint64(uintptr(user)), p.Size
+	s.RingMap = uint32(p.Settings.RingMapBy)
+	for _, pe := range p.Peers {
+		if at := p.Heaps.Near(pe); at != nil {
+			h.Peers[pe].Direct = unsafe.Add(at, -int(p.Internal))
+		}
+	}
+	p.rings = h
+	for i := range h.Rings {
+		if e := len(p.engines()); e > 0 {
+			w := waker(i%e, p.engines()[i%e])
+			h.Wake(i, w.Function, w.Argument)
+		}
+	}
+	p.serve(h.Rings, false)
+	return unsafe.Pointer(s), nil
+}
+
+// serve lets the proxies serve rings. device: kernels are the producers.
+func (p *producers) serve(all []*queue.Ring, device bool) {
+	c := rings.Config{By: p.Network.Rings(), Settings: p.Settings, Say: p.Say, Note: p.Note, Log: p.Log}
+	if len(c.By) > 0 {
+		p.DriverWatch.Serve(all)
+	}
+	p.served = rings.Serve(c, all, device)
+}
+
+// Quiet waits for operations pushed by kernels that have ended, see rings.Served.
+func (p *producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ticket) }
+
+// CloseRings completes the pushed operations and takes the rings away.
+func (p *producers) CloseRings() error {
+	p.served.Finish()
+	p.DriverWatch.Serve(nil)
+	p.served.Close()
+	p.served = nil
+	if p.rings == nil {
+		return nil
+	}
+	err := p.rings.Close()
+	p.rings = nil
+	return err
+}
+
+// Kernels returns the memory for kernels of this process, or nil if this PE has no GPU. The first
+// call makes the rings and lets the proxies serve them; it is not safe for concurrent use.
+func (p *producers) Kernels() (*kernels.Kernels, error) {
+	switch {
+	case p.GPU == nil || p.kernels != nil:
+		return p.kernels, nil
+	case p.rings != nil && p.served != nil:
+		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
+	}
+	k, err := kernels.New(p.kernelsConfig())
+	if err != nil {
+		return nil, err
+	}
+	p.kernels = k
+	k.Watch(p.Fatal, p.Over)
+	p.serve(k.Rings(), true)
+	p.Log.Printf("gpu", config.LogDebug, "kernels reach %d PEs by loads and stores, %d by ring", p.NPEs-p.Heaps.ByRing(), p.Heaps.ByRing())
+	return k, nil
+}
+
+// ringsOfKernels returns how many rings kernels need.
+func (p *producers) ringsOfKernels() int {
+	if len(p.engines()) == 0 || p.Heaps.ByRing() == 0 {
+		return 0
+	}
+	return max(p.Settings.RingCount, len(p.engines()))
+}
+
+func (p *producers) kernelsConfig() kernels.Config {
+	c := kernels.Config{
+		Me: p.Me, NPEs: p.NPEs, Settings: p.Settings, Device: p.GPU.Device(), Rings: p.ringsOfKernels(), Cells: p.Staged(),
+		Internal: p.Internal, Heap: p.GPU.Address(p.Rank), Direct: p.Heaps.Direct,
+		Teams: p.Teams, Areas: p.Areas, Stopper: &p.Stopper, Log: p.Log,
+	}
+	c.Work.Offset, c.Work.Size = p.work.offset, p.work.size
+	return c
+}
+
+// OpenStreams makes calls on streams ready, with the library's kernels from a file. It comes after
+// Kernels and is not safe for concurrent use. If the file is missing or of no use, the calls that
+// need it report that.
+func (p *producers) OpenStreams(file string) error {
+	switch {
+	case p.Streams != nil:
+		return nil
+	case p.kernels == nil:
+		return errors.New("queue work on a stream: this PE runs no kernels")
+	}
+	s := p.kernels.State
+	c := onstream.Job{
+		NPEs: p.NPEs, User: uint64(uintptr(p.Heaps.Own())), Heap: gpu.Address(s.Heap),
+		Rings: s.RingCount != 0, Survives: p.Settings.OnFailure == config.ReturnOnFailure, Image: p.kernels.At, Bytes: kernels.ImageBytes,
+	}
+	for pe := range topo.PE(p.NPEs) {
+		c.Direct = append(c.Direct, p.Heaps.Direct(pe))
+	}
+	var err error
+	if p.Streams, err = streams.Open(p.GPU.Device(), c, p.GPU.CopiesApart, file); err != nil {
+		return err
+	}
+	if err := p.Streams.Missing(); err != nil {
+		p.Log.Printf("gpu", config.LogInfo, "calls on streams that need a kernel of the library do not work: %v", err)
+	}
+	return nil
+}
