@@ -9,7 +9,7 @@ import "C"
 import (
 	"unsafe"
 
-	"libshmem/runtime/job"
+	"libshmem/runtime/job/producers"
 	"libshmem/runtime/proxy"
 )
 
@@ -26,7 +26,7 @@ func shmemgoRings() unsafe.Pointer {
 	return state
 }
 
-func waker(i int, e *proxy.Engine) job.Waker {
+func waker(i int, e *proxy.Engine) producers.Waker {
 	for len(wakers) <= i {
 		wakers = append(wakers, nil)
 	}
@@ -37,7 +37,7 @@ func waker(i int, e *proxy.Engine) job.Waker {
 		w.engine = C.int(i)
 		wakers[i] = w
 	}
-	return job.Waker{Function: unsafe.Pointer(C.shmemi_core_rouse), Argument: unsafe.Pointer(wakers[i])}
+	return producers.Waker{Function: unsafe.Pointer(C.shmemi_core_rouse), Argument: unsafe.Pointer(wakers[i])}
 }
 
 // shmemgoWake ends the sleep of a proxy whose network is in Go.

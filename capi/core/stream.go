@@ -14,7 +14,9 @@ import (
 )
 
 //export shmemgoStreamOpen
-func shmemgoStreamOpen(file *C.char) C.int { return answer(current.Producers.OpenStreams(C.GoString(file))) }
+func shmemgoStreamOpen(file *C.char) C.int {
+	return answer(current.Producers.OpenStreams(C.GoString(file)))
+}
 
 //export shmemgoStreamCall
 func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe.Pointer) C.int {

@@ -22,6 +22,7 @@ import (
 	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/producers"
 	"libshmem/runtime/job/reach"
 	"libshmem/runtime/job/statics"
 	"libshmem/runtime/job/watch"
@@ -78,7 +79,7 @@ type Job struct {
 
 	heap config.HeapKind // of this PE
 	// Producers are the kernels, threads with rings and CUDA streams of this PE.
-	Producers *producers
+	Producers *producers.Producers
 	met       *peerinfo.Met // what follows from the peer info of all PEs
 
 	fatal func(error)
@@ -284,8 +285,8 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	return nil
 }
 
-func (j *Job) newProducers() *producers {
-	return newProducers(producersConfig{
+func (j *Job) newProducers() *producers.Producers {
+	return producers.New(producers.Config{
 		Me: j.Me, NPEs: j.NPEs, Rank: j.Nodes.Rank(j.Me), Peers: j.Nodes.Peers(j.Me), Settings: j.Config,
 		Internal: j.segment.Plan().Internal, Size: j.segment.Plan().Heap, Areas: j.Layout.Teams,
 		Heap: j.Heap, Commit: j.Commit, Heaps: &j.Heaps, GPU: j.GPU, Staged: j.staged, DriverWatch: &j.driverWatch,

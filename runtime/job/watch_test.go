@@ -16,6 +16,7 @@ import (
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/process"
+	"libshmem/runtime/job/producers"
 	"libshmem/runtime/shmlog"
 	"libshmem/runtime/topo"
 	"libshmem/tests/need"
@@ -83,7 +84,7 @@ func TestWatch(t *testing.T) {
 	}
 	defer h.Close()
 	var words [2]atomic.Uint32
-	j.Producers = new(producers)
+	j.Producers = new(producers.Producers)
 	j.Producers.Stopper.Begin(&words, h.Rings)
 	var mu sync.Mutex
 	var lost []topo.PE

@@ -31,7 +31,7 @@ capi/spec:
 capi/gen: capi/spec internal/generated
     # runs when the library is built: what it imported of the runtime would
     # have to be built before the files that it generates
-capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/choice runtime/job/kernels runtime/job/statics runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/choice runtime/job/kernels runtime/job/producers runtime/job/statics runtime/job/watch runtime/proxy runtime/proxy/fastpath runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
@@ -204,6 +204,8 @@ runtime/job/place: fabric/ofi runtime/config runtime/shmlog runtime/topo runtime
     # a question to the topology, and threads; the exchange between PEs is its caller's
 runtime/job/process:
     # files and calls of the kernel
+runtime/job/producers: queue runtime/config runtime/gpu runtime/heap runtime/job/area runtime/job/driverwatch runtime/job/graphics runtime/job/kernels runtime/job/network runtime/job/reach runtime/job/rings runtime/job/streams runtime/job/teams runtime/onstream runtime/proxy runtime/proxy/call runtime/shmlog runtime/topo
+    # joins kernels, rings and streams with the GPU and the network that it is given
 runtime/job/reach: runtime/config runtime/gpu runtime/pathmap runtime/topo
     # addresses, from a GPU and a memory file that it knows by interfaces
 runtime/job/registration: fabric runtime/config runtime/gpu runtime/heap/devmem runtime/proxy/gpustage runtime/shmerr

@@ -1,4 +1,4 @@
-package job
+package producers
 
 import (
 	"testing"

@@ -1,4 +1,10 @@
-package job
+// Package producers joins what pushes operations beside the calls of the program: kernels, threads
+// with rings, and CUDA streams. It reserves the memory for collectives of kernels, and decides which of
+// them the proxies serve. Its parts are packages of their own.
+//
+// One thread at a time makes and closes them. Any goroutine may end waits by the Stopper, use Teams
+// and ask for a Quiet.
+package producers
 
 import (
 	"errors"
@@ -23,8 +29,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// producersConfig is what producers have to know, and the parts of the PE that they use.
-type producersConfig struct {
+// Config is what producers have to know, and the parts of the PE that they use.
+type Config struct {
 	Me       topo.PE
 	NPEs     int
 	Rank     int       // of this PE on its node
@@ -48,9 +54,9 @@ type producersConfig struct {
 	Log   *shmlog.Log
 }
 
-// producers are the kernels, threads with rings and CUDA streams of this PE.
-type producers struct {
-	producersConfig
+// Producers are the kernels, threads with rings and CUDA streams of this PE.
+type Producers struct {
+	Config
 
 	// Network is nil if all PEs share memory. It is set when it is open, before any other use.
 	Network *network.Network
@@ -67,13 +73,13 @@ type producers struct {
 	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
 }
 
-// newProducers returns producers that have nothing yet.
-func newProducers(c producersConfig) *producers { return &producers{producersConfig: c} }
+// New returns producers that have nothing yet.
+func New(c Config) *Producers { return &Producers{Config: c} }
 
 // inGPU reports whether this PE's heap is in GPU memory.
-func (p *producers) inGPU() bool { return p.Heaps.Kinds[p.Me] == config.HeapDevice }
+func (p *Producers) inGPU() bool { return p.Heaps.Kinds[p.Me] == config.HeapDevice }
 
-func (p *producers) engines() []*proxy.Engine {
+func (p *Producers) engines() []*proxy.Engine {
 	if p.Network == nil {
 		return nil
 	}
@@ -81,7 +87,7 @@ func (p *producers) engines() []*proxy.Engine {
 }
 
 // Close ends streams and kernels. It comes after CloseRings. A nil producers has none.
-func (p *producers) Close() error {
+func (p *Producers) Close() error {
 	if p == nil {
 		return nil
 	}
@@ -95,7 +101,7 @@ type Waker struct{ Function, Argument unsafe.Pointer }
 // struct shmemi_device_state in C's memory. The first call makes the rings and lets the proxies
 // serve them; it is not safe for concurrent use. waker returns what producers call when the proxy
 // of the i-th engine sleeps.
-func (p *producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, error) {
+func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, error) {
 	if p.rings != nil {
 		return unsafe.Pointer(p.rings.State), nil
 	}
@@ -133,7 +139,7 @@ func (p *producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 }
 
 // serve lets the proxies serve rings. device: kernels are the producers.
-func (p *producers) serve(all []*queue.Ring, device bool) {
+func (p *Producers) serve(all []*queue.Ring, device bool) {
 	c := rings.Config{By: p.Network.Rings(), Settings: p.Settings, Say: p.Say, Note: p.Note, Log: p.Log}
 	if len(c.By) > 0 {
 		p.DriverWatch.Serve(all)
@@ -142,10 +148,10 @@ func (p *producers) serve(all []*queue.Ring, device bool) {
 }
 
 // Quiet waits for operations pushed by kernels that have ended, see rings.Served.
-func (p *producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ticket) }
+func (p *Producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ticket) }
 
 // CloseRings completes the pushed operations and takes the rings away.
-func (p *producers) CloseRings() error {
+func (p *Producers) CloseRings() error {
 	p.served.Finish()
 	p.DriverWatch.Serve(nil)
 	p.served.Close()
@@ -160,7 +166,7 @@ func (p *producers) CloseRings() error {
 
 // Kernels returns the memory for kernels of this process, or nil if this PE has no GPU. The first
 // call makes the rings and lets the proxies serve them; it is not safe for concurrent use.
-func (p *producers) Kernels() (*kernels.Kernels, error) {
+func (p *Producers) Kernels() (*kernels.Kernels, error) {
 	switch {
 	case p.GPU == nil || p.kernels != nil:
 		return p.kernels, nil
@@ -179,14 +185,14 @@ func (p *producers) Kernels() (*kernels.Kernels, error) {
 }
 
 // ringsOfKernels returns how many rings kernels need.
-func (p *producers) ringsOfKernels() int {
+func (p *Producers) ringsOfKernels() int {
 	if len(p.engines()) == 0 || p.Heaps.ByRing() == 0 {
 		return 0
 	}
 	return max(p.Settings.RingCount, len(p.engines()))
 }
 
-func (p *producers) kernelsConfig() kernels.Config {
+func (p *Producers) kernelsConfig() kernels.Config {
 	c := kernels.Config{
 		Me: p.Me, NPEs: p.NPEs, Settings: p.Settings, Device: p.GPU.Device(), Rings: p.ringsOfKernels(), Cells: p.Staged(),
 		Internal: p.Internal, Heap: p.GPU.Address(p.Rank), Direct: p.Heaps.Direct,
@@ -199,7 +205,7 @@ func (p *producers) kernelsConfig() kernels.Config {
 // OpenStreams makes calls on streams ready, with the library's kernels from a file. It comes after
 // Kernels and is not safe for concurrent use. If the file is missing or of no use, the calls that
 // need it report that.
-func (p *producers) OpenStreams(file string) error {
+func (p *Producers) OpenStreams(file string) error {
 	switch {
 	case p.Streams != nil:
 		return nil

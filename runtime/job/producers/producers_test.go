@@ -1,4 +1,4 @@
-package job
+package producers
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func TestAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	heaps := &reach.Heaps{Nodes: topo.NewNodes([]string{"a"}), Kinds: []config.HeapKind{config.HeapHost}, Segment: new(pages)}
-	p := newProducers(producersConfig{
+	p := New(Config{
 		NPEs: 1, Peers: []topo.PE{0}, Settings: cfg, Internal: 4096, Size: 1 << 20, Heaps: heaps, DriverWatch: new(driverwatch.Watch),
 	})
 	if err := p.Reserve(); err != nil {

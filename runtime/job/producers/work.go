@@ -1,4 +1,4 @@
-package job
+package producers
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func teamAreas(pes int, teams, heap uint64) uint64 {
 
 // Reserve reserves memory for collectives of kernels at the start of every heap, if some PE of
 // the job has a GPU.
-func (p *producers) Reserve() error {
+func (p *Producers) Reserve() error {
 	if !p.Heaps.SomeGPU() {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (p *producers) Reserve() error {
 }
 
 // OpenTeams is called when the heap has its memory for collectives.
-func (p *producers) OpenTeams() {
+func (p *Producers) OpenTeams() {
 	if p.GPU == nil {
 		return
 	}
@@ -64,7 +64,7 @@ func (p *producers) OpenTeams() {
 
 // clearHeap sets a part of this PE's user heap to 0. In GPU memory the copy engine does it, because
 // kernels of the program may fill the GPU.
-func (p *producers) clearHeap(offset, n uint64) error {
+func (p *Producers) clearHeap(offset, n uint64) error {
 	if p.inGPU() {
 		return p.GPU.Device().CopyIn(p.GPU.Address(p.Rank)+gpu.Address(offset), make([]byte, n))
 	}
