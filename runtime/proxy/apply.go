@@ -91,10 +91,10 @@ func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 // target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
 // checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
 func (e *Engine) target(h *layout.Header, offset int64, n uint64) unsafe.Pointer {
-	at, ok := e.segment.At(offset, n)
+	at, ok := e.net.Segment.At(offset, n)
 	if !ok {
-		e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
-			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, e.segment.Size-e.segment.Internal))
+		e.net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
+			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, e.net.Segment.Size-e.net.Segment.Internal))
 		return nil
 	}
 	return at
@@ -108,7 +108,7 @@ func (e *Engine) word(h *layout.Header, offset int64, width uint8) unsafe.Pointe
 	}
 	at := e.target(h, offset, uint64(width))
 	if uintptr(at)%uintptr(width) != 0 {
-		e.fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
+		e.net.Fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
 			"(align the object to its size)", h.From, width, offset))
 		return nil
 	}
@@ -117,7 +117,7 @@ func (e *Engine) word(h *layout.Header, offset int64, width uint8) unsafe.Pointe
 
 // malformed reports a message that no engine of this version sends.
 func (e *Engine) malformed(h *layout.Header) {
-	e.fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
+	e.net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
 		h.From, h.Kind, h.Op, h.Width))
 }
 
@@ -155,5 +155,5 @@ func (e *Engine) answered(h *layout.Header) {
 }
 
 func (e *Engine) unasked(h *layout.Header) {
-	e.fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
+	e.net.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
 }

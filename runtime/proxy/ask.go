@@ -12,7 +12,7 @@ import (
 // Ask asks a PE what its program does. The PE's proxy answers. If there is no room, Ask sends
 // nothing.
 func (e *Engine) Ask(pe fabric.PE) {
-	if p := &e.peers[pe]; e.routed(p, pe) && !e.isLost(pe) {
+	if p := &e.peers[pe]; e.routed(p, pe) && !e.net.IsLost(pe) {
 		e.seen(pe, p, layout.KindAsk)
 	}
 }
@@ -35,7 +35,7 @@ func (e *Engine) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
 // some providers try to connect for ever.
 func (e *Engine) Ping(pe fabric.PE) Status {
 	p := &e.peers[pe]
-	if !e.has(pe) || p.Sent == 0 && p.Received == 0 {
+	if !e.net.Reachable(pe) || p.Sent == 0 && p.Received == 0 {
 		return Done
 	}
 	return e.ping(pe, p)
@@ -58,7 +58,7 @@ func (e *Engine) seen(pe fabric.PE, p *layout.Peer, k layout.Kind) Status {
 	*h = layout.Header{Kind: k}
 	st := e.send(h, nil, 0, false)
 	if st == Failed {
-		e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.err))
+		e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.net.Err))
 	}
 	return st
 }

@@ -14,7 +14,7 @@ import (
 
 // deliver gives p a message as if it had come from the network.
 func (p *pe) deliver(m []byte) {
-	buf := p.buffer(0)
+	buf := p.net.Buffer(0)
 	copy(unsafe.Slice((*byte)(buf), messageSize), m)
 	p.Complete([]fabric.Completion{{Token: 0, Kind: fabric.KindRecv, Len: uint64(len(m))}})
 }
@@ -331,7 +331,7 @@ func TestRefusedSends(t *testing.T) {
 	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
 	a.fence()
 	broken := &refusal{a.end, errNoRoute}
-	a.prov = broken
+	a.net.Provider = broken
 	for what, f := range map[string]func() Status{
 		"quiet":      a.Quiet,
 		"atomic":     func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) },
@@ -346,7 +346,7 @@ func TestRefusedSends(t *testing.T) {
 	broken.err = nil
 	a.quiet()
 
-	b.prov = &refusal{b.end, errNoRoute}
+	b.net.Provider = &refusal{b.end, errNoRoute}
 	a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) })
 	j.await("end of the job", func() bool { return len(b.fatals) > 0 })
 	b.want("PE 0: send: no route to the PE")

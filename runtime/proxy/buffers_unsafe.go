@@ -16,80 +16,79 @@ import (
 const smallMessage = 256
 
 // bufferBytes returns the bytes of all message buffers.
-func (e *Engine) bufferBytes() uintptr {
-	return uintptr(tokens+e.more+1)*messageSize + (tokens-receives)*smallMessage
+func (e *endpoint) bufferBytes() uintptr {
+	return uintptr(layout.Tokens+e.More+1)*layout.MessageSize + (layout.Tokens-layout.Receives)*smallMessage
 }
 
 // allocateBuffers maps the message buffers outside the Go heap, because the provider keeps their
 // addresses. Each token has one buffer, one more is scratch for injected messages, and the buffers
 // for small messages come after them.
-func (e *Engine) allocateBuffers() error {
+func (e *endpoint) allocateBuffers() error {
 	n := e.bufferBytes()
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("map %d bytes of message buffers: %w", n, err)
 	}
-	e.buffers = p
-	e.scratch = unsafe.Add(p, uintptr(tokens+e.more)*messageSize)
-	if e.bufs, err = e.prov.Register(p, uint64(n)); err != nil {
+	e.Buffers = p
+	e.Scratch = unsafe.Add(p, uintptr(layout.Tokens+e.More)*layout.MessageSize)
+	if e.bufs, err = e.Provider.Register(p, uint64(n)); err != nil {
 		e.freeBuffers()
 		return fmt.Errorf("register message buffers: %w", err)
 	}
-	e.bufDesc = e.bufs.Desc
-	e.sending.Desc = e.bufDesc
+	e.Desc = e.bufs.Desc
 	return nil
 }
 
-func (e *Engine) freeBuffers() {
-	if e.buffers != nil {
+func (e *endpoint) freeBuffers() {
+	if e.Buffers != nil {
 		// No other part unmaps this mapping, so unmapping it cannot fail.
-		_ = unix.MunmapPtr(e.buffers, e.bufferBytes())
-		e.buffers = nil
+		_ = unix.MunmapPtr(e.Buffers, e.bufferBytes())
+		e.Buffers = nil
 	}
 }
 
-// buffer returns the message buffer of a token.
-func (e *Engine) buffer(t fabric.Token) unsafe.Pointer {
-	return unsafe.Add(e.buffers, uintptr(t)*messageSize)
+// Buffer returns the message buffer of a token.
+func (e *endpoint) Buffer(t fabric.Token) unsafe.Pointer {
+	return unsafe.Add(e.Buffers, uintptr(t)*layout.MessageSize)
 }
 
-// sendBuffer returns the buffer that a message of n bytes leaves from.
-func (e *Engine) sendBuffer(t fabric.Token, n int) unsafe.Pointer {
+// SendBuffer returns the buffer that a message of n bytes leaves from.
+func (e *endpoint) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
 	if n > smallMessage {
-		return e.buffer(t)
+		return e.Buffer(t)
 	}
-	return unsafe.Add(e.scratch, messageSize+uintptr(t-receives)*smallMessage)
+	return unsafe.Add(e.Scratch, layout.MessageSize+uintptr(t-layout.Receives)*smallMessage)
 }
 
-// receiving reports whether a token is that of a receive buffer. Further buffers have tokens behind
+// Receiving reports whether a token is that of a receive buffer. Further buffers have tokens behind
 // all others: their number is known when the network is open, and tables by token have a fixed
 // size.
-func (e *Engine) receiving(t fabric.Token) bool {
-	return t < receives || t >= tokens && t < tokens+fabric.Token(e.more)
+func (e *endpoint) Receiving(t fabric.Token) bool {
+	return t < layout.Receives || t >= layout.Tokens && t < layout.Tokens+fabric.Token(e.More)
 }
 
-// postReceive gives a receive buffer to the provider, or notes to try again.
-func (e *Engine) postReceive(t fabric.Token) error {
-	err := e.prov.Recv(e.buffer(t), messageSize, e.bufDesc, t)
+// PostReceive gives a receive buffer to the provider, or notes to try again.
+func (e *endpoint) PostReceive(t fabric.Token) error {
+	err := e.Provider.Recv(e.Buffer(t), layout.MessageSize, e.Desc, t)
 	switch err {
 	case nil:
 		return nil
 	case fabric.ErrAgain:
-		e.unposted[e.NUnposted] = t
-		e.NUnposted++
-		e.peers[e.me].Count[layout.Retries]++
+		e.unposted[e.state.NUnposted] = t
+		e.state.NUnposted++
+		e.own.Count[layout.Retries]++
 		return nil
 	}
 	return fmt.Errorf("post receive buffer %d: %w", t, err)
 }
 
-// postReceives tries the buffers again that found no room.
-func (e *Engine) postReceives() {
-	work := e.unposted[:e.NUnposted]
-	e.NUnposted = 0 // postReceive writes behind the read position
+// PostReceives tries the buffers again that found no room.
+func (e *endpoint) PostReceives() {
+	work := e.unposted[:e.state.NUnposted]
+	e.state.NUnposted = 0 // PostReceive writes behind the read position
 	for _, t := range work {
-		if err := e.postReceive(t); err != nil {
-			e.fatal(err)
+		if err := e.PostReceive(t); err != nil {
+			e.Fatal(err)
 		}
 	}
 }

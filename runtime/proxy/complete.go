@@ -14,7 +14,7 @@ import (
 // the GPU copies, because a copy ends without a completion.
 func (e *Engine) Poll() (int, error) {
 	e.first.Polls++
-	n, err := e.prov.Poll(e.comps[:])
+	n, err := e.net.Provider.Poll(e.comps[:])
 	if err != nil {
 		return n, err
 	}
@@ -42,12 +42,12 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 // retry retries operations that found no room before.
 func (e *Engine) retry() {
 	if e.NUnposted > 0 {
-		e.postReceives()
+		e.net.PostReceives()
 	}
 	if e.gpu != nil {
 		e.gpu.Advance()
 	}
-	if len(e.suspects) > 0 {
+	if e.net.Suspects() {
 		e.findLost()
 	}
 	e.retryOwn()
@@ -77,10 +77,10 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	if c.Kind == fabric.KindTrouble {
-		e.suspect(e.prov.ErrorText(c))
+		e.suspect(e.net.Provider.ErrorText(c))
 		return
 	}
-	receiving := e.receiving(c.Token)
+	receiving := e.net.Receiving(c.Token)
 	if c.Token >= tokens && !receiving {
 		e.notInFlight(c.Token)
 		return
@@ -90,10 +90,8 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	if receiving {
-		e.receive(e.buffer(c.Token), int(c.Len))
-		if err := e.postReceive(c.Token); err != nil {
-			e.fatal(err)
-		}
+		e.receive(e.net.Buffer(c.Token), int(c.Len))
+		e.net.Repost(c.Token)
 		return
 	}
 	s := &e.table.Records[c.Token]
@@ -153,16 +151,14 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 // next quiet fails. If a message does not arrive, the PE is lost: the answer never comes, and on an
 // unordered network later messages never have their turn.
 func (e *Engine) completeError(c *fabric.Completion) {
-	text := e.prov.ErrorText(c)
-	if e.receiving(c.Token) && c.Err == truncated {
+	text := e.net.Provider.ErrorText(c)
+	if e.net.Receiving(c.Token) && c.Err == Truncated {
 		e.Report.Refuse("message of more than %d bytes", messageSize)
-		if err := e.postReceive(c.Token); err != nil {
-			e.fatal(err)
-		}
+		e.net.Repost(c.Token)
 		return
 	}
-	if e.receiving(c.Token) {
-		e.receiveFailed(c, text)
+	if e.net.Receiving(c.Token) {
+		e.net.ReceiveFailed(c.Token, len(e.peers), text)
 		return
 	}
 	s := &e.table.Records[c.Token]
@@ -176,7 +172,7 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.PE, s.Use, text)
 	e.recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
-	if (s.Use == ops.UseWrite || s.Use == ops.UseRead) && (disconnected(c.Err) || e.caps.InjectSilent) {
+	if (s.Use == ops.UseWrite || s.Use == ops.UseRead) && (disconnected(c.Err) || e.net.Caps.InjectSilent) {
 		// It may come before a message fails, which would report the same. It may also be the only
 		// report of messages that were lost with the queue pair.
 		if e.unreachable(s.PE, err); s.Ended && e.tookEnded(c.Token) {
@@ -209,7 +205,7 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 	switch {
 	case s.Use == ops.UseSend: // no caller waits for a message
 	case s.Request != nil:
-		e.err = err
+		e.net.Err = err
 		e.finish(s.Request, c.Err, 0)
 	default:
 		e.quiets.Fail(s.Lane, err)
@@ -223,13 +219,13 @@ func (e *Engine) wrote(s *ops.Record) {
 	e.quiets.Pending[s.Lane]--
 	p := &e.peers[s.PE]
 	p.Writes--
-	if e.unordered && s.Number == ops.NoNumber {
+	if e.net.Unordered && s.Number == ops.NoNumber {
 		p.Bare--
 	}
 }
 
 func (e *Engine) notInFlight(t fabric.Token) {
-	e.fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
+	e.net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }
 
 // furthest bounds how many messages of one PE may come before their turn. It is more than any
@@ -250,7 +246,7 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 	if n := h.From >> layout.ContextShift; n != 0 && n < layout.ContextsOpen && h.From&(1<<layout.ContextShift-1) < uint32(len(e.peers)) {
 		f, err := e.newContext(n)
 		if err != nil {
-			e.fatal(fmt.Errorf("receive: PE %d uses context %d: %w", h.From&(1<<layout.ContextShift-1), n, err))
+			e.net.Fatal(fmt.Errorf("receive: PE %d uses context %d: %w", h.From&(1<<layout.ContextShift-1), n, err))
 			return
 		}
 		h.From &= 1<<layout.ContextShift - 1
@@ -262,7 +258,7 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 
 // receiveOwn is receive for a message of this context.
 func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
-	if h.From < uint32(len(e.peers)) && e.isLost(fabric.PE(h.From)) {
+	if h.From < uint32(len(e.peers)) && e.net.IsLost(fabric.PE(h.From)) {
 		return
 	}
 	if h.From >= uint32(len(e.peers)) || !e.routed(&e.peers[h.From], fabric.PE(h.From)) {
@@ -272,14 +268,14 @@ func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
 	p := &e.peers[h.From]
 	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
 		if int32(h.Seq-due) < 0 || e.early.Has(h.From, h.Seq) {
-			if !e.caps.Repeats { // else its sender lost a NIC and could not know that it had arrived
+			if !e.net.Caps.Repeats { // else its sender lost a NIC and could not know that it had arrived
 				e.Report.Refuse("message %d of PE %d, which has come before", h.Seq, h.From)
 			}
 			return
 		}
 		if h.Seq-due >= furthest {
-			e.fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
-				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, e.caps.Provider))
+			e.net.Fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
+				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, e.net.Caps.Provider))
 			return
 		}
 	}

@@ -34,8 +34,8 @@ type contexts struct {
 // contexts share the first one. They share it if operations go through GPU memory, whose copies are
 // ordered for all of a PE, and on a network where only a number shows that a write has arrived.
 func (e *Engine) OpenContext(number uint32) (uint32, error) {
-	ordered := !e.unordered && e.caps.WriteAfterWrite
-	if e.gpu != nil || !ordered && !e.caps.DeliveryComplete && e.PutMax() > maxPayload {
+	ordered := !e.net.Unordered && e.net.Caps.WriteAfterWrite
+	if e.gpu != nil || !ordered && !e.net.Caps.DeliveryComplete && e.PutMax() > maxPayload {
 		return 0, nil
 	}
 	_, err := e.newContext(number)
@@ -55,7 +55,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 		return e.others[number], nil
 	}
 	f := &Engine{
-		port: e.port, number: number, space: e.first.space, early: early.New(),
+		port: e.port, net: e.net, number: number, space: e.first.space, early: early.New(),
 	}
 	if err := f.openContext(len(e.peers)); err != nil {
 		return nil, err

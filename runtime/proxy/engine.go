@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
@@ -29,6 +28,7 @@ import (
 type Engine struct {
 	*layout.State
 	*port
+	net      *endpoint
 	recorder flight.Recorder
 	peers    []layout.Peer
 
@@ -54,9 +54,7 @@ type Engine struct {
 
 // port is this PE's end of the network.
 type port struct {
-	prov  fabric.Provider
-	gpu   GPU // nil: no PE of this job has GPU memory
-	caps  fabric.Caps
+	gpu   GPU       // nil: no PE of this job has GPU memory
 	table ops.Table // operations in flight
 
 	// Operands of calls through Provider and GPU. On the stack each of them would be allocated.
@@ -65,19 +63,8 @@ type port struct {
 	comps   [pollBatch]fabric.Completion
 	after   layout.Header // an atomic operation, or the signal of a put, for GPU
 
-	buffers   unsafe.Pointer // receive buffers, then one send buffer for each slot, then further receive buffers, then scratch
-	scratch   unsafe.Pointer
-	bufDesc   uintptr
-	bufs      fabric.Region
-	more      int    // number of further receive buffers: see window.go
-	unordered bool   // messages may overtake writes
-	armed     bool   // the loop sleeps, or is about to, until something comes from the network
-	armedAt   uint32 // the count of polls then
-	me        uint32
-
-	routes  []route
-	segment mem.Segment
-	region  fabric.Region
+	armedAt uint32 // the count of polls when the loop went to sleep
+	me      uint32
 	locals  local.Memory // of callers
 
 	contexts // all that share the port
@@ -85,29 +72,17 @@ type port struct {
 
 	mostUnread uint64 // bytes of writes to one PE that it may not have acknowledged: see credit.go
 
-	heldTurn uint64         // bursts that were held so far
-	heldSeen uint64         // heldTurn at the loop's last look
-	unposted []fabric.Token // all of State.Unposted
+	heldTurn uint64 // bursts that were held so far
+	heldSeen uint64 // heldTurn at the loop's last look
 
 	mostSequences uint32
 	smallWindow   uint32                // writes do not wait for windows of fewer writes
 	sequences     *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
 
-	addrs       [][]byte     // of all PEs
-	losses      []*LostError // by PE; nil: none is lost
-	onLost      func(pe fabric.PE, err error)
-	badReceives int
-	suspects    []fabric.PE // PEs that get a message to find out whether they are gone, see suspect
-
-	err    error // of the last Failed, or of the last request that ended badly
-	fatal  func(error)
 	Report *report.Endpoint
 }
 
 const pollBatch = 32
-
-// errNoRoute is the error of an operation on an unreachable PE.
-var errNoRoute = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
 
 // Endpoint is what a PE tells the others about its endpoint.
 type Endpoint struct {
@@ -127,40 +102,33 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	}
 	e := &Engine{
 		port: &port{
-			prov: prov, caps: prov.Caps(), me: uint32(me), segment: segment, Words: wakers,
-			mostUnread: credit.Unread(npes), mostSequences: sequencesMost, smallWindow: smallWindow, fatal: fatal,
+			me: uint32(me), Words: wakers,
+			mostUnread: credit.Unread(npes), mostSequences: sequencesMost, smallWindow: smallWindow,
 		},
+		net:    newEndpoint(prov, segment, fatal),
 		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
 		early: early.New(),
 	}
 	e.first = e
-	e.unordered, e.table = !e.caps.SendAfterWrite, ops.New(credit.Bytes(&e.caps))
+	e.table = ops.New(credit.Bytes(&e.net.Caps))
 	e.space = flow.Space{Bits: flow.Default.Bits, Window: e.advertisedWindow(npes)}
-	e.more = credit.MoreReceives(npes, e.space.Window, &e.caps)
+	e.net.More = credit.MoreReceives(npes, e.space.Window, &e.net.Caps)
 	e.KeepRegistered(nil, mrcache.Limits{})
 	if err := e.openFastPath(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
 	}
-	var err error
-	if e.region, err = prov.Register(segment.Base, segment.Registered()); err != nil {
-		e.closeFastPath()
-		return nil, errors.Join(fmt.Errorf("register symmetric heap of %d bytes: %w", segment.Registered(), err), prov.Close())
-	}
-	if err := e.allocateBuffers(); err != nil {
+	if err := e.net.Open(e.State, &e.peers[me], e.unpostedList()); err != nil {
 		e.closeFastPath()
 		return nil, errors.Join(err, prov.Close())
 	}
+	e.sending.Desc = e.net.Desc
 	e.fillFastPath()
 	return e, nil
 }
 
 // Endpoint returns the data with which the other PEs reach this one.
 func (e *Engine) Endpoint() Endpoint {
-	base := e.segment.Internal
-	if e.caps.VirtualAddress {
-		base += uint64(uintptr(e.segment.Base))
-	}
-	return Endpoint{Addr: e.prov.Addr(), Job: chance(), Base: base, Key: e.region.Key, Window: e.space.Window}
+	return Endpoint{Addr: e.net.Provider.Addr(), Job: chance(), Base: e.net.Base(), Key: e.net.Region.Key, Window: e.space.Window}
 }
 
 func chance() uint64 {
@@ -170,68 +138,39 @@ func chance() uint64 {
 }
 
 // Caps reports what the provider granted.
-func (e *Engine) Caps() fabric.Caps { return e.caps }
+func (e *Engine) Caps() fabric.Caps { return e.net.Caps }
 
 // Native returns the provider's C functions.
-func (e *Engine) Native() fabric.Native { return e.prov.Native() }
+func (e *Engine) Native() fabric.Native { return e.net.Provider.Native() }
 
 // Connect takes the endpoints of all PEs, in order; one without an address
 // stays unreachable. Then it posts the receive buffers.
 func (e *Engine) Connect(all []Endpoint) error {
-	if e.segment.Heap != nil && e.Staging == 0 {
+	if e.net.Segment.Heap != nil && e.Staging == 0 {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
 	}
-	addrs := make([][]byte, len(all))
-	e.routes = make([]route, len(all))
-	e.addrs = addrs
+	addrs, routes := make([][]byte, len(all)), make([]route, len(all))
 	e.Job = all[0].Job
 	for i, end := range all {
 		addrs[i] = end.Addr
-		if e.routes[i] = (route{end.Base, end.Key}); len(end.Addr) == 0 {
-			e.routes[i].base = nowhere
+		if routes[i] = (route{end.Base, end.Key}); len(end.Addr) == 0 {
+			routes[i].Base = Nowhere
 		}
 	}
 	e.agreeOnWindow(all)
 	e.openNumbers()
-	if err := e.prov.Connect(addrs); err != nil {
-		return fmt.Errorf("connect %d PEs: %w", len(all), err)
-	}
-	for i := range receives + e.more {
-		t := fabric.Token(i)
-		if i >= receives {
-			t += tokens - receives
-		}
-		if err := e.postReceive(t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.net.Connect(addrs, routes)
 }
-
-// route is the address of a PE's memory. It is kept apart from the peer, which is twenty times as
-// large: a PE of a large job works with few others, and the memory for the rest is never touched.
-type route struct {
-	base uint64 // remote address of the start of its user heap, or nowhere
-	key  uint64
-}
-
-// nowhere is the base of a PE that gave no address.
-const nowhere = ^uint64(0)
 
 // routed reports whether operations on a PE may be posted. The first operation finds it out.
 func (e *Engine) routed(p *layout.Peer, pe fabric.PE) bool { return p.Reachable || e.meet(p, pe) }
 
 func (e *Engine) meet(p *layout.Peer, pe fabric.PE) bool {
-	if p.Reachable = e.has(pe); p.Reachable {
+	if p.Reachable = e.net.Reachable(pe); p.Reachable {
 		e.startNumbers(p)
 		e.recorder.Deal(pe)
 	}
 	return p.Reachable
-}
-
-// has reports whether there is a path to a PE.
-func (e *Engine) has(pe fabric.PE) bool {
-	return int(pe) < len(e.routes) && e.routes[pe].base != nowhere && !e.isLost(pe)
 }
 
 // Close releases the network. No thread polls any more.
@@ -240,23 +179,11 @@ func (e *Engine) Close() error {
 	if e.gpu != nil {
 		err = e.gpu.Close()
 	}
-	err = errors.Join(err, e.locals.Close(), e.prov.Unregister(e.region))
-	if err2 := e.prov.Unregister(e.bufs); err == nil {
-		err = err2
-	}
-	if err2 := e.prov.Close(); err == nil {
-		err = err2
-	}
-	e.freeBuffers()
+	err = errors.Join(err, e.locals.Close(), e.net.Close())
 	e.closeContexts()
 	e.closeFastPath()
 	return err
 }
 
 // Err returns the reason of the last Failed, and of a request's status.
-func (e *Engine) Err() error { return e.err }
-
-func (e *Engine) fail(err error) Status {
-	e.err = err
-	return Failed
-}
+func (e *Engine) Err() error { return e.net.Err }

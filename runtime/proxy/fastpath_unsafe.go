@@ -26,9 +26,9 @@ import (
 // openFastPath maps the shared state, which is zero at first.
 func (e *Engine) openFastPath(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
-	lists := uintptr(npes+receives+e.more+1) / 2 * 2 * number // so that the part behind the lists is aligned
+	lists := uintptr(npes+receives+e.net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.ContextsOpen*unsafe.Sizeof(uintptr(0))
-	r, err := report.Open(forReports{e}, e.prov, npes, n)
+	r, err := report.Open(forReports{e}, e.net.Provider, npes, n)
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}
@@ -40,10 +40,14 @@ func (e *Engine) openFastPath(npes int) error {
 	e.Dirty = unsafe.Add(e.Peers, uintptr(npes)*peerSize)
 	e.quiets = quiet.New(asker{e}, e.State, e.peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
-	e.unposted = unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.more)
 	e.Streams = unsafe.Add(e.Dirty, lists)
 	e.recorder = r.Record(e.State, e.peers)
 	return nil
+}
+
+// unpostedList is all of State.Unposted.
+func (e *Engine) unpostedList() []fabric.Token {
+	return unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.net.More)
 }
 
 // contextTable is where C finds the states of the other contexts. It costs no memory if there are
@@ -79,12 +83,12 @@ func (e *Engine) closeContext() {
 // fillFastPath fills the shared state. It is called when the buffers exist.
 func (e *Engine) fillFastPath() {
 	x := e.State
-	x.Buffers, x.Scratch, x.Desc = e.buffers, e.scratch, e.bufDesc
-	x.Segment, x.Internal = e.segment.Base, e.segment.Internal
-	x.Size, x.Reach = e.segment.Size, e.segment.Registered()
+	x.Buffers, x.Scratch, x.Desc = e.net.Buffers, e.net.Scratch, e.net.Desc
+	x.Segment, x.Internal = e.net.Segment.Base, e.net.Segment.Internal
+	x.Size, x.Reach = e.net.Segment.Size, e.net.Segment.Registered()
 	x.Me, x.NPEs = e.number<<layout.ContextShift|e.me, uint32(len(e.peers))
-	x.MaxInject = uint32(min(e.caps.MaxInject, messageSize))
-	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.more), messageSize
+	x.MaxInject = uint32(min(e.net.Caps.MaxInject, messageSize))
+	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.net.More), messageSize
 	x.Window, x.Unit = credit.Units(len(e.peers))
 	x.Calm = x.Window / 2
 }
@@ -92,7 +96,7 @@ func (e *Engine) fillFastPath() {
 // InnerLoop returns what a loop in C needs of the engine and its provider. It returns false if the
 // provider has no C functions for it.
 func (e *Engine) InnerLoop() (fastpath.Config, bool) {
-	n := e.prov.Native()
+	n := e.net.Provider.Native()
 	if n.Poll == nil || n.Recv == nil || n.Inject == nil || e.MaxInject < layout.HeaderSize {
 		return fastpath.Config{}, false
 	}
@@ -106,7 +110,7 @@ func (e *Engine) closeFastPath() {
 	if e.State != nil {
 		// No other part unmaps this mapping, so unmapping it cannot fail.
 		_ = e.Report.Close()
-		e.State, e.peers, e.unposted = nil, nil, nil
+		e.State, e.peers = nil, nil
 		e.recorder = flight.Recorder{}
 	}
 }

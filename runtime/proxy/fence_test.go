@@ -208,7 +208,7 @@ func TestParkedSignal(t *testing.T) {
 	at := unsafe.Pointer(&buf[0])
 	// The write finds room, the signal does not.
 	refuse := &choosy{end: a.end, refuse: true}
-	a.prov = refuse
+	a.net.Provider = refuse
 	if st := a.PutSignal(1, 64, at, 8192, 0, 1, OpSet, nil); st != Pending || len(a.parked) != 1 {
 		t.Fatalf("put_signal: %d, %d parked", st, len(a.parked))
 	}
@@ -231,7 +231,7 @@ func TestParkedSignal(t *testing.T) {
 	if st := a.AMO(2, 0, OpAdd, 8, 1, 0, nil, nil); st != Done {
 		t.Errorf("atomic on another PE: %d", st)
 	}
-	a.prov = a.end
+	a.net.Provider = a.end
 	// No completion has come meanwhile.
 	if st := a.Put(1, 8, at, 8, nil); st != Done || len(a.parked) != 0 {
 		t.Errorf("with room again: %d, %d parked", st, len(a.parked))

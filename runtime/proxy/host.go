@@ -25,31 +25,33 @@ func (h Host) State() *layout.State { return h.e.State }
 func (h Host) Peers() []layout.Peer { return h.e.peers }
 
 // Segment returns this PE's memory and the region of it.
-func (h Host) Segment() (mem.Segment, fabric.Region) { return h.e.segment, h.e.region }
+func (h Host) Segment() (mem.Segment, fabric.Region) { return h.e.net.Segment, h.e.net.Region }
 
 // Caps reports what the provider granted.
-func (h Host) Caps() fabric.Caps { return h.e.caps }
+func (h Host) Caps() fabric.Caps { return h.e.net.Caps }
 
 // PutMax is the most bytes that a put takes at once.
 func (h Host) PutMax() uint64 { return h.e.PutMax() }
 
 // Register lets the fabric reach n bytes of main memory.
 func (h Host) Register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
-	return h.e.prov.Register(at, n)
+	return h.e.net.Provider.Register(at, n)
 }
 
 // RegisterGPU lets the fabric reach GPU memory.
-func (h Host) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) { return h.e.prov.RegisterGPU(m) }
+func (h Host) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	return h.e.net.Provider.RegisterGPU(m)
+}
 
 // Unregister ends a registration of either kind.
-func (h Host) Unregister(r fabric.Region) error { return h.e.prov.Unregister(r) }
+func (h Host) Unregister(r fabric.Region) error { return h.e.net.Provider.Unregister(r) }
 
 // Ready reports whether an operation of n bytes on a PE may begin.
 func (h Host) Ready(pe fabric.PE, n uint64) Status {
 	p := &h.e.peers[pe]
 	switch {
 	case !h.e.routed(p, pe):
-		return h.e.fail(errNoRoute)
+		return h.e.net.Fail(errNoRoute)
 	case h.e.parkedAhead(p), !h.e.room(p, n):
 		return Again
 	}
@@ -104,7 +106,7 @@ func (h Host) Answer(pe fabric.PE, token uint32, value uint64) {
 
 // SendFailed gives up a PE because Send has failed.
 func (h Host) SendFailed(pe fabric.PE) {
-	h.e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, h.e.err))
+	h.e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, h.e.net.Err))
 }
 
 // Flush asks a PE how many messages it has applied.
@@ -192,7 +194,7 @@ func (h Host) Conclude(t fabric.Token, status int32, err error) {
 	switch {
 	case s.Request != nil:
 		if err != nil {
-			e.err = err
+			e.net.Err = err
 		}
 		e.finish(s.Request, status, 0)
 		s.Request = nil
@@ -260,7 +262,7 @@ func (h Host) Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64
 	op := &e.moving
 	op.PE, op.Token, op.Local, op.Len, op.Desc = pe, t, to, n, desc
 	op.Remote, op.Key = remote, key
-	if err := e.prov.Read(op); err != nil {
+	if err := e.net.Provider.Read(op); err != nil {
 		return 0, e.refused(t, s, err)
 	}
 	p.Count[layout.Reads]++
@@ -270,31 +272,24 @@ func (h Host) Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64
 
 // Route returns the remote address and the key of an offset in a PE's heap.
 func (h Host) Route(pe fabric.PE, offset int64) (remote, key uint64) {
-	r := &h.e.routes[pe]
-	return r.base + uint64(offset), r.key
+	return h.e.net.Route(pe, offset)
 }
 
 // Reachable reports whether there is a path to a PE.
-func (h Host) Reachable(pe fabric.PE) bool { return h.e.has(pe) }
+func (h Host) Reachable(pe fabric.PE) bool { return h.e.net.Reachable(pe) }
 
 // Lost returns why there is none any more; nil: the PE was not lost.
 func (h Host) Lost(pe fabric.PE) error {
-	if h.e.isLost(pe) {
-		return h.e.losses[pe]
-	}
-	return nil
+	return h.e.net.Lost(pe)
 }
 
 // Fail notes the reason of a Failed.
-func (h Host) Fail(err error) Status { return h.e.fail(err) }
+func (h Host) Fail(err error) Status { return h.e.net.Fail(err) }
 
 // Fatal says that the job cannot go on.
-func (h Host) Fatal(err error) { h.e.fatal(err) }
+func (h Host) Fatal(err error) { h.e.net.Fatal(err) }
 
 // Wake ends the sleep of the engine's thread.
 func (h Host) Wake() {
-	if h.e.armed {
-		h.e.armed = false
-		h.e.prov.Wake()
-	}
+	h.e.net.Wake()
 }

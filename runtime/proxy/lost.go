@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"fmt"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -19,35 +18,23 @@ import (
 // The provider keeps the memory of an operation, such as a write, until it completes the operation,
 // so a token may be held for longer than its operation.
 
-// LostError is the error of an operation on a lost PE.
-type LostError struct {
-	PE     fabric.PE
-	Reason string // continues a sentence that begins with the PE
-}
-
-func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
-
 // OnLost sets the function to call when the network cannot reach a PE any more. The lock is held,
 // and the PE is lost here already. Without the function such a loss ends the job. OnLost comes
 // before Connect. On a network that does not say which injected message has failed, no message is
 // injected from then on.
 func (e *Engine) OnLost(f func(pe fabric.PE, err error)) {
-	e.onLost = f
-	if e.caps.InjectBlind {
-		e.caps.MaxInject, e.MaxInject = 0, 0
+	e.net.OnLost = f
+	if e.net.Caps.InjectBlind {
+		e.net.Caps.MaxInject, e.MaxInject = 0, 0
 	}
 }
 
 // Lose gives up a PE. A second call changes nothing.
 func (e *Engine) Lose(pe fabric.PE, reason string) {
-	if e.isLost(pe) {
+	if e.net.IsLost(pe) {
 		return
 	}
-	if e.losses == nil {
-		e.losses = make([]*LostError, len(e.peers))
-	}
-	err := &LostError{pe, reason}
-	e.losses[pe] = err
+	err := e.net.MarkLost(pe, len(e.peers), reason)
 	e.recorder.Note(pe, layout.EventLost, 0, 0)
 	e.all(func(s *Engine) { s.loseOwn(pe, err) })
 	e.WakeSleepers()
@@ -67,25 +54,15 @@ func (e *Engine) loseOwn(pe fabric.PE, err error) {
 	e.quiets.Settle()
 }
 
-func (e *Engine) isLost(pe fabric.PE) bool { return e.losses != nil && e.losses[pe] != nil }
-
-// noRoute returns why no message can be sent to a PE.
-func (e *Engine) noRoute(pe fabric.PE) error {
-	if e.isLost(pe) {
-		return e.losses[pe]
-	}
-	return errNoRoute
-}
-
 // unreachable handles a PE that the network has given up.
 func (e *Engine) unreachable(pe fabric.PE, err error) {
 	switch {
-	case e.isLost(pe):
-	case e.onLost == nil:
-		e.fatal(err)
+	case e.net.IsLost(pe):
+	case e.net.OnLost == nil:
+		e.net.Fatal(err)
 	default:
 		e.Lose(pe, "cannot be reached any more: "+err.Error())
-		e.onLost(pe, err)
+		e.net.OnLost(pe, err)
 	}
 }
 
@@ -137,7 +114,7 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 			continue // no caller waits for a message, and the GPU stage ends the other kinds
 		}
 		if s.Request != nil {
-			e.err = err
+			e.net.Err = err
 			e.finish(s.Request, int32(Failed), 0)
 			s.Request = nil
 		} else {
@@ -166,44 +143,22 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 	return true
 }
 
-// truncated is libfabric's error of a receive whose message was larger than its buffer.
-const truncated = 265
-
-// receiveFailed posts a buffer again whose message broke off, as happens when its sender ends. The
-// provider does not name the sender; other errors do.
-func (e *Engine) receiveFailed(c *fabric.Completion, text string) {
-	e.badReceives++
-	if e.onLost == nil || e.badReceives > receives*len(e.peers) {
-		e.fatal(fmt.Errorf("receive: %s", text))
-		return
-	}
-	if err := e.postReceive(c.Token); err != nil {
-		e.fatal(err)
-	}
-}
-
 // suspect handles an error for which the network names no operation. A provider may find that a PE
 // is gone while it connects to it, and then forget the messages that wait for the connection. So
 // each PE with operations under way gets a message, and its completion shows whether the PE is
 // gone.
 func (e *Engine) suspect(text string) {
-	e.Report.Tell(fmt.Errorf("poll %s: %s, for an unknown operation: each PE with operations under way gets a test message", e.caps.Provider, text))
+	e.Report.Tell(fmt.Errorf("poll %s: %s, for an unknown operation: each PE with operations under way gets a test message", e.net.Caps.Provider, text))
 	e.all(func(s *Engine) {
 		for i := range s.peers {
-			if pe := fabric.PE(i); s.peers[i].Tokens > 0 && !e.isLost(pe) && !slices.Contains(e.suspects, pe) {
-				e.suspects = append(e.suspects, pe)
+			if s.peers[i].Tokens > 0 {
+				e.net.Suspect(fabric.PE(i))
 			}
 		}
 	})
 }
 
-// findLost sends these messages, and keeps those for which there is no room.
+// findLost sends these messages.
 func (e *Engine) findLost() {
-	kept := e.suspects[:0]
-	for _, pe := range e.suspects {
-		if !e.isLost(pe) && e.ping(pe, &e.peers[pe]) == Again {
-			kept = append(kept, pe)
-		}
-	}
-	e.suspects = kept
+	e.net.FindLost(func(pe fabric.PE) Status { return e.ping(pe, &e.peers[pe]) })
 }

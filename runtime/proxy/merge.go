@@ -111,9 +111,8 @@ func (e *Engine) holdBurst(p *layout.Peer) {
 	}
 	s.Hold = ops.ForBurst
 	e.heldTurn++
-	if atomic.AddUint32(&e.first.Held, 1) == 1 && e.armed {
-		e.armed = false
-		e.prov.Wake() // the loop must not sleep while a batch is held
+	if atomic.AddUint32(&e.first.Held, 1) == 1 {
+		e.net.Wake() // the loop must not sleep while a batch is held
 	}
 }
 

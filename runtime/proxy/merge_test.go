@@ -106,7 +106,7 @@ func TestLoopEndsBurst(t *testing.T) {
 			}
 		}
 	}
-	wait("sleep", func() bool { return a.armed })
+	wait("sleep", func() bool { return a.net.Armed })
 	a.Locked(func() {
 		a.Burst = layout.BurstAfter
 		a.Store(1, 0, 8, 7)

@@ -27,14 +27,14 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	}
 	e.Report.Publish(time.Now())
 	switch {
-	case !e.prov.Arm():
+	case !e.net.Provider.Arm():
 		return call.PollUnread
 	case e.NoRoom():
 		return call.SleepStuck
 	case e.holds():
 		return call.SleepHolding
 	}
-	e.armed, e.armedAt = true, e.Polls
+	e.net.Armed, e.armedAt = true, e.Polls
 	return call.WaitArmed
 }
 
@@ -60,14 +60,14 @@ func (e *Engine) lookAgain() call.Step {
 
 // Arm is Provider.Arm, and notes that the loop is going to sleep.
 func (e *Engine) Arm() bool {
-	e.armed, e.armedAt = !e.holds() && e.prov.Arm(), e.Polls
-	return e.armed
+	e.net.Armed, e.armedAt = !e.holds() && e.net.Provider.Arm(), e.Polls
+	return e.net.Armed
 }
 
 // Wait is Provider.Wait, and counts a wait that has overslept.
 func (e *Engine) Wait(d time.Duration) (bool, error) {
 	limit := e.SleepBegins(d)
-	came, err := e.prov.Wait(d)
+	came, err := e.net.Provider.Wait(d)
 	e.SleepEnded(came, d, limit)
 	return came, err
 }
@@ -95,10 +95,10 @@ func (e *Engine) StayUp() { e.recorder.NoteOwn(layout.EventNoSleep) }
 // completion then, and no caller has polled meanwhile, the Wait should have ended before. A
 // completion that came while this thread waited for a processor does not count.
 func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
-	if !e.caps.WaitFD || d < longSleep || time.Since(limit) > wakeup || !e.TryLock() {
+	if !e.net.Caps.WaitFD || d < longSleep || time.Since(limit) > wakeup || !e.TryLock() {
 		return
 	}
-	if e.Polls == e.armedAt && e.prov.Ready() {
+	if e.Polls == e.armedAt && e.net.Provider.Ready() {
 		e.Report.Oversleep()
 	}
 	e.Unlock()
@@ -127,7 +127,7 @@ func (e *Engine) NapWhilePolled() bool {
 func (e *Engine) Rouse() {
 	atomic.StoreUint32(&e.Attention, 1)
 	e.EndNap()
-	e.prov.Wake()
+	e.net.Provider.Wake()
 }
 
 // Retry retries operations that found no room, if no other thread is inside.
@@ -163,4 +163,4 @@ func (e *Engine) ClearAttention() {
 }
 
 // Fatal says that the job cannot go on.
-func (e *Engine) Fatal(err error) { e.fatal(err) }
+func (e *Engine) Fatal(err error) { e.net.Fatal(err) }

@@ -26,11 +26,11 @@ const (
 
 // openNumbers is called when the peers exist, before any message is sent.
 func (e *Engine) openNumbers() {
-	if e.numbers = e.unordered && e.caps.Data >= 4 && e.space.Window > 0; !e.numbers {
+	if e.numbers = e.net.Unordered && e.net.Caps.Data >= 4 && e.space.Window > 0; !e.numbers {
 		return
 	}
 	e.flows = make([]*flow.In, len(e.peers))
-	if !e.caps.Source {
+	if !e.net.Caps.Source {
 		e.sequences = flow.NewStreams[uint32](e.mostSequences)
 	}
 }
@@ -41,7 +41,7 @@ const sequencesMost = 1 << (32 - 16)
 // startNumbers is called when a PE is met.
 func (e *Engine) startNumbers(p *layout.Peer) {
 	p.Out.Space = e.space
-	if e.numbers && e.caps.Source {
+	if e.numbers && e.net.Caps.Source {
 		p.Stream = sequenceGiven
 	}
 }
@@ -51,7 +51,7 @@ func (e *Engine) startNumbers(p *layout.Peer) {
 // several NICs has none if its completion says that it has arrived: with a number it would go
 // through one NIC. A write that finds a small window full has none either.
 func (e *Engine) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
-	if !e.numbers || p.Bare > 0 || e.spares && !p.Out.Room() || e.caps.Stripe > 0 && n > e.caps.Stripe && e.caps.DeliveryComplete {
+	if !e.numbers || p.Bare > 0 || e.spares && !p.Out.Room() || e.net.Caps.Stripe > 0 && n > e.net.Caps.Stripe && e.net.Caps.DeliveryComplete {
 		return false
 	}
 	if p.Stream == sequenceNone {
@@ -95,10 +95,8 @@ func (e *Engine) takeSequence(h *layout.Header) {
 // arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
 // comes from outside of the job, or comes twice: a PE's own numbers are always valid.
 func (e *Engine) arrived(c *fabric.Completion) {
-	if e.receiving(c.Token) { // the provider used up a buffer for it
-		if err := e.postReceive(c.Token); err != nil {
-			e.fatal(err)
-		}
+	if e.net.Receiving(c.Token) { // the provider used up a buffer for it
+		e.net.Repost(c.Token)
 	}
 	if !e.numbers {
 		e.Report.Refuse("write with data")
@@ -106,7 +104,7 @@ func (e *Engine) arrived(c *fabric.Completion) {
 	}
 	number, stream := c.Data&(1<<e.space.Bits-1), c.Data>>e.space.Bits
 	from := uint32(c.From())
-	if !e.caps.Source {
+	if !e.net.Caps.Source {
 		var err error
 		if from, err = e.sequences.Of(stream); err != nil {
 			e.Report.Refuse("write of sequence stream %d, which no PE has", stream)
@@ -126,7 +124,7 @@ func (e *Engine) in(from, number uint32) {
 	}
 	f, p := e.flows[from], &e.peers[from]
 	if err := f.Arrive(number); err != nil {
-		if !e.caps.Repeats {
+		if !e.net.Caps.Repeats {
 			e.Report.Refuse("write %d of PE %d, which has come before", number, from)
 		}
 		return
@@ -159,7 +157,7 @@ func (e *Engine) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	}
 	err := p.Out.Acked(h.Ack)
 	if err != nil {
-		e.fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
+		e.net.Fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
 	}
 	return err == nil
 }

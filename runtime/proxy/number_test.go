@@ -170,7 +170,7 @@ func TestDroppedEntries(t *testing.T) {
 	var said []string
 	b.Report.ReportTo(func(err error) { said = append(said, err.Error()) })
 	for _, n := range []uint64{0, 1, 1, 2, 3, 5, 9} {
-		b.prov.(*end).strangers = n
+		b.net.Provider.(*end).strangers = n
 		if got := b.Report.Show().Strangers; got != n || b.Report.Refused() != n {
 			t.Errorf("%d entries were dropped: the page has %d, Refused says %d", n, got, b.Report.Refused())
 		}
@@ -178,7 +178,7 @@ func TestDroppedEntries(t *testing.T) {
 	const text = "poll: dropped completions that no operation of this PE caused, %d so far (keep strangers off the network of %s)"
 	var want []string
 	for _, n := range []int{1, 2, 5} {
-		want = append(want, fmt.Sprintf(text, n, b.caps.Domain))
+		want = append(want, fmt.Sprintf(text, n, b.net.Caps.Domain))
 	}
 	if !slices.Equal(said, want) {
 		t.Errorf("reported %q, want %q", said, want)

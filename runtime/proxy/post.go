@@ -23,12 +23,12 @@ type parked struct {
 // PutMax returns the most bytes that Put and PutSignal take at once. If neither order nor delivery
 // of writes is available, nor a number for each, all puts travel as messages.
 func (e *Engine) PutMax() uint64 {
-	ordered := !e.unordered && e.caps.WriteAfterWrite
-	numbered := e.first.numbers && e.caps.Source
-	if !ordered && !numbered && !e.caps.DeliveryComplete {
+	ordered := !e.net.Unordered && e.net.Caps.WriteAfterWrite
+	numbered := e.first.numbers && e.net.Caps.Source
+	if !ordered && !numbered && !e.net.Caps.DeliveryComplete {
 		return maxPayload
 	}
-	return min(e.caps.MaxMessage, maxOneSided)
+	return min(e.net.Caps.MaxMessage, maxOneSided)
 }
 
 // maxOneSided bounds an operation so that its progress is visible.
@@ -122,7 +122,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	}
 	switch {
 	case !e.routed(p, pe):
-		return e.fail(e.noRoute(pe))
+		return e.net.Fail(e.net.NoRoute(pe))
 	case !e.room(p, n):
 		return Again
 	}
@@ -132,13 +132,13 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	}
 	s.Request = r
 	op := e.move(p, pe, offset, dest, n, t)
-	if e.segment.Contains(dest, n) {
-		op.Desc = e.region.Desc
+	if e.net.Segment.Contains(dest, n) {
+		op.Desc = e.net.Region.Desc
 	} else if st := e.localRegion(s, op); st != Done {
 		e.give(t)
 		return st
 	}
-	if err := e.prov.Read(op); err != nil {
+	if err := e.net.Provider.Read(op); err != nil {
 		return e.refused(t, s, err)
 	}
 	e.table.Hold(s, p, n)
@@ -172,7 +172,7 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 	}
 	p := &e.peers[pe]
 	if !e.routed(p, pe) {
-		return e.fail(e.noRoute(pe))
+		return e.net.Fail(e.net.NoRoute(pe))
 	}
 	if !e.room(p, 0) {
 		return Again
@@ -223,7 +223,7 @@ func (e *Engine) begin(pe fabric.PE, n int) (*layout.Header, Status) { return e.
 func (e *Engine) start(pe fabric.PE, n int, merges bool) (*layout.Header, Status) {
 	p := &e.peers[pe]
 	if !e.routed(p, pe) {
-		return nil, e.fail(e.noRoute(pe))
+		return nil, e.net.Fail(e.net.NoRoute(pe))
 	}
 	if e.parkedAhead(p) {
 		p.Count[layout.NoTurn]++
@@ -235,7 +235,7 @@ func (e *Engine) start(pe fabric.PE, n int, merges bool) (*layout.Header, Status
 			return h, st
 		}
 	}
-	if layout.HeaderSize+n > e.caps.MaxInject && !e.room(p, 0) {
+	if layout.HeaderSize+n > e.net.Caps.MaxInject && !e.room(p, 0) {
 		return nil, Again
 	}
 	if st := e.admit(pe, p, layout.HeaderSize+n); st != Done {
@@ -260,7 +260,7 @@ func (e *Engine) parkedAhead(p *layout.Peer) bool {
 // own sends a message that has no caller to try again, or parks it. Its turn has come: it is an
 // answer, or a signal whose bytes are on their way.
 func (e *Engine) own(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header) {
-	if e.isLost(pe) {
+	if e.net.IsLost(pe) {
 		return
 	}
 	p := &e.peers[pe]
@@ -273,7 +273,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Heade
 			}
 			return
 		case Failed:
-			e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.err))
+			e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.net.Err))
 			return
 		}
 	}
@@ -289,7 +289,7 @@ func (e *Engine) own(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Heade
 func (e *Engine) sendCopy(pe fabric.PE, h *layout.Header) Status {
 	p := &e.peers[pe]
 	if !e.routed(p, pe) {
-		return e.fail(e.noRoute(pe))
+		return e.net.Fail(e.net.NoRoute(pe))
 	}
 	to := e.draft(p, pe, 0)
 	if to == nil {
@@ -324,11 +324,11 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout
 func (e *Engine) draft(p *layout.Peer, pe fabric.PE, n int) *layout.Header {
 	op := &e.sending
 	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, e.fenced(p)
-	if op.Inject = op.Len <= e.caps.MaxInject && !op.Fence; !op.Inject {
+	if op.Inject = op.Len <= e.net.Caps.MaxInject && !op.Fence; !op.Inject {
 		return e.draftBuffer(p)
 	}
-	op.Buf = e.scratch
-	return (*layout.Header)(e.scratch)
+	op.Buf = e.net.Scratch
+	return (*layout.Header)(e.net.Scratch)
 }
 
 // draftBuffer drafts a message that is too large to be injected.
@@ -338,7 +338,7 @@ func (e *Engine) draftBuffer(p *layout.Peer) *layout.Header {
 	if s == nil {
 		return nil
 	}
-	op.Token, op.Buf = t, e.sendBuffer(t, op.Len)
+	op.Token, op.Buf = t, e.net.SendBuffer(t, op.Len)
 	return (*layout.Header)(op.Buf)
 }
 
@@ -362,7 +362,7 @@ func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 		e.recorder.NoteAgain(op.To, layout.EventNoRoom)
 		return Again
 	default:
-		return e.fail(err)
+		return e.net.Fail(err)
 	}
 	if asks {
 		p.Ask(e.Cost(op.Len), e.Epoch)
@@ -381,7 +381,7 @@ func (e *Engine) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	if h.Kind == layout.KindFlush {
 		h.Need = p.Out.All()
 	}
-	if err := e.prov.Send(op); err != nil {
+	if err := e.net.Provider.Send(op); err != nil {
 		return err
 	}
 	p.Sent++

@@ -22,7 +22,7 @@ import (
 // behindWrites reports whether a message of an epoch would overtake writes from before a fence that
 // the target does not know of. The provider's own fence is better than a wait.
 func (e *Engine) behindWrites(p *layout.Peer, epoch uint64) bool {
-	return p.Bare > 0 && p.WriteEpoch != epoch && !e.caps.Fence
+	return p.Bare > 0 && p.WriteEpoch != epoch && !e.net.Caps.Fence
 }
 
 // behindBytes reports whether an operation of an epoch would overtake bytes from before a fence
@@ -49,7 +49,7 @@ func (e *Engine) mayWrite(pe fabric.PE, p *layout.Peer, epoch uint64) Status {
 		return e.awaitFlush(pe, p)
 	}
 	if p.WriteEpoch != epoch && (p.Writes > 0 || p.Wrote != p.WroteAcked) && !e.keepsWrites(p) {
-		if p.Writes == 0 || !e.caps.DeliveryComplete {
+		if p.Writes == 0 || !e.net.Caps.DeliveryComplete {
 			return e.awaitFlush(pe, p)
 		}
 		return Again
@@ -58,15 +58,15 @@ func (e *Engine) mayWrite(pe fabric.PE, p *layout.Peer, epoch uint64) Status {
 }
 
 // fenced reports whether messages to p ask the provider to keep them behind writes.
-func (e *Engine) fenced(p *layout.Peer) bool { return p.Bare > 0 && e.caps.Fence }
+func (e *Engine) fenced(p *layout.Peer) bool { return p.Bare > 0 && e.net.Caps.Fence }
 
 // keepsWrites reports whether writes to p stay behind writes from before a fence. If the sender
 // holds signals back, the signals have to stay behind, too.
 func (e *Engine) keepsWrites(p *layout.Peer) bool {
-	if e.caps.Fence {
+	if e.net.Caps.Fence {
 		return true
 	}
-	return e.caps.WriteAfterWrite && p.Bare == 0
+	return e.net.Caps.WriteAfterWrite && p.Bare == 0
 }
 
 func (e *Engine) awaitFlush(pe fabric.PE, p *layout.Peer) Status {
@@ -132,7 +132,7 @@ func (e *Engine) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*
 // draftQueued is draft for a message that has to wait.
 func (e *Engine) draftQueued(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, Status) {
 	if !e.routed(p, pe) {
-		return nil, e.fail(e.noRoute(pe))
+		return nil, e.net.Fail(e.net.NoRoute(pe))
 	}
 	if !e.room(p, 0) {
 		return nil, Again
@@ -143,7 +143,7 @@ func (e *Engine) draftQueued(p *layout.Peer, pe fabric.PE, n int) (*layout.Heade
 	}
 	s.Length = uint32(layout.HeaderSize + n)
 	e.sending.To, e.drafted = pe, t
-	return (*layout.Header)(e.buffer(t)), Done
+	return (*layout.Header)(e.net.Buffer(t)), Done
 }
 
 // keep puts the draft into the queue.
@@ -195,7 +195,7 @@ func (e *Engine) drive(pe fabric.PE) {
 		default:
 			st = e.driveMessage(t, s, p)
 		}
-		if st == Again || e.isLost(pe) {
+		if st == Again || e.net.IsLost(pe) {
 			return
 		}
 		p.First = uint32(next)
@@ -266,9 +266,9 @@ func (e *Engine) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Sta
 		return e.jamUnless(p.Flushing, st)
 	}
 	op, lane, epoch, pe := &e.sending, s.Lane, s.Epoch, s.PE
-	op.To, op.Len, op.Buf, op.Token = pe, n, e.buffer(t), t
+	op.To, op.Len, op.Buf, op.Token = pe, n, e.net.Buffer(t), t
 	op.Fence = e.fenced(p)
-	op.Inject = n <= e.caps.MaxInject && !op.Fence
+	op.Inject = n <= e.net.Caps.MaxInject && !op.Fence
 	injected := op.Inject
 	s.Use = ops.UseSend
 	if err := e.stampAndSend(op, p); err != nil {
@@ -279,7 +279,7 @@ func (e *Engine) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Sta
 			e.jam()
 			return Again
 		}
-		return e.fail(err)
+		return e.net.Fail(err)
 	}
 	e.quiets.Pending[lane]--
 	p.Ask(e.Cost(n), epoch)
@@ -296,7 +296,7 @@ func (e *Engine) driveFailed(t fabric.Token, s *ops.Record) {
 	if s.Request != nil {
 		e.finish(s.Request, -1, 0)
 	} else {
-		e.quiets.Fail(s.Lane, e.err)
+		e.quiets.Fail(s.Lane, e.net.Err)
 	}
 	e.give(t)
 }

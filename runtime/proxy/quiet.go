@@ -20,7 +20,7 @@ func (e *Engine) QuietBegin() Ticket {
 func (e *Engine) QuietDone(t Ticket) Status {
 	st, err := e.quiets.Done(t)
 	if st == Failed {
-		e.err = err
+		e.net.Err = err
 	}
 	return st
 }
@@ -29,7 +29,7 @@ func (e *Engine) QuietDone(t Ticket) Status {
 type asker struct{ e *Engine }
 
 func (a asker) Flush(pe fabric.PE) Status { return a.e.flush(pe) }
-func (a asker) Err() error                { return a.e.err }
+func (a asker) Err() error                { return a.e.net.Err }
 func (a asker) Stick()                    { a.e.stick() }
 
 // LetGo sends batches: a batch belongs to the generation in which it was opened.

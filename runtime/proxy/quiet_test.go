@@ -257,7 +257,7 @@ func TestQuietFlushRefused(t *testing.T) {
 	a := j.pes[0]
 	gone := errors.New("the cable is out")
 	broken := &refusal{end: a.end}
-	a.prov = broken
+	a.net.Provider = broken
 	for pe := range fabric.PE(2) {
 		a.post(func() Status { return a.AMO(1+pe, 0, OpAdd, 8, 1, 0, nil, nil) })
 	}

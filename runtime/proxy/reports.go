@@ -26,4 +26,4 @@ func (r forReports) AskProgress(pe fabric.PE) bool {
 	return r.e.routed(&r.e.peers[pe], pe) && r.e.flush(pe) == Pending
 }
 
-func (r forReports) Address(pe fabric.PE) []byte { return r.e.addrs[pe] }
+func (r forReports) Address(pe fabric.PE) []byte { return r.e.net.Address(pe) }

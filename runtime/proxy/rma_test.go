@@ -311,7 +311,7 @@ func TestReceiveBuffersExhausted(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	j := newJob(t, modes[0], 7, 2, 4096)
 	a := j.pes[0]
-	a.routes[1].base, a.peers[1].Reachable = nowhere, false
+	a.net.routes[1].Base, a.peers[1].Reachable = Nowhere, false
 	buf := make([]byte, 8192)
 	at := unsafe.Pointer(&buf[0])
 	for what, f := range map[string]func() Status{

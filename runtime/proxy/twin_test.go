@@ -328,7 +328,7 @@ func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	if x, y := a.rest(), b.rest(); x != y {
 		tw.differ(i, "engine", fields(x, y), fields(y, x))
 	}
-	if !slices.Equal(a.quiets.Dirty(), b.quiets.Dirty()) || !slices.Equal(a.unposted[:a.NUnposted], b.unposted[:b.NUnposted]) {
+	if !slices.Equal(a.quiets.Dirty(), b.quiets.Dirty()) || !slices.Equal(a.net.unposted[:a.NUnposted], b.net.unposted[:b.NUnposted]) {
 		tw.differ(i, "lists", a.quiets.Dirty(), b.quiets.Dirty())
 	}
 	if !slices.Equal(a.quiets.Late, b.quiets.Late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {
@@ -363,7 +363,7 @@ func (e *Engine) within(at unsafe.Pointer) uintptr {
 	if at == nil {
 		return 0
 	}
-	return uintptr(at) - uintptr(e.buffers)
+	return uintptr(at) - uintptr(e.net.Buffers)
 }
 
 // fields lists the fields of x that differ in y.
@@ -405,6 +405,6 @@ func (e *Engine) rest() rests {
 	return rests{
 		open: e.quiets.Open, wanted: e.quiets.Wanted, listed: e.listed, drafts: e.drafted != 0, records: e.recording, jams: e.jammed, pending: e.quiets.Pending,
 		unmet: e.quiets.Unmet, failed: e.quiets.Failed(), kept: e.early.Len(), bytes: e.early.Bytes(), dropped: len(e.dropped), sticks: len(e.sticks), flows: len(e.flows),
-		lost: [2]string{text(e.quiets.Lost()[0]), text(e.quiets.Lost()[1])}, err: text(e.err),
+		lost: [2]string{text(e.quiets.Lost()[0]), text(e.quiets.Lost()[1])}, err: text(e.net.Err),
 	}
 }

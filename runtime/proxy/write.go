@@ -14,7 +14,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	p := &e.peers[pe]
 	switch {
 	case !e.routed(p, pe):
-		return e.fail(e.noRoute(pe))
+		return e.net.Fail(e.net.NoRoute(pe))
 	case e.parkedAhead(p):
 		p.Count[layout.NoTurn]++
 		e.recorder.NoteAgain(pe, layout.EventNoTurn)
@@ -64,13 +64,13 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) Status {
 	numbered := e.numbered(s.PE, p, n)
 	op := e.move(p, s.PE, offset, source, n, t)
-	if e.segment.Contains(source, n) {
-		op.Desc = e.region.Desc
+	if e.net.Segment.Contains(source, n) {
+		op.Desc = e.net.Region.Desc
 	} else if st := e.localRegion(s, op); st != Done {
 		return st
 	}
 	older := p.WriteEpoch != s.Epoch
-	op.Fence = e.caps.Fence && !e.caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
+	op.Fence = e.net.Caps.Fence && !e.net.Caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
 	s.Number, s.Signalled = ops.NoNumber, false
 	if op.Notify = numbered; numbered {
 		if older {
@@ -79,7 +79,7 @@ func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int6
 		s.Number = p.Out.Write()
 		op.Data = e.data(p, s.Number)
 	}
-	if err := e.prov.Write(op); err != nil {
+	if err := e.net.Provider.Write(op); err != nil {
 		if numbered {
 			p.Out.Unwrite()
 		}
@@ -91,7 +91,7 @@ func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int6
 			e.recorder.NoteAgain(s.PE, layout.EventNoRoom)
 			return Again
 		}
-		return e.fail(err)
+		return e.net.Fail(err)
 	}
 	e.recorder.Note(s.PE, layout.EventWrite, uint32(t), uint32(n))
 	p.Count[layout.Writes]++
@@ -100,10 +100,10 @@ func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int6
 	p.WriteEpoch = s.Epoch
 	if numbered {
 		p.Count[layout.Numbered]++
-	} else if e.unordered {
+	} else if e.net.Unordered {
 		p.Bare++
 	}
-	if !e.caps.DeliveryComplete {
+	if !e.net.Caps.DeliveryComplete {
 		p.Wrote += n
 		if half, _ := e.unanswered(p); half { // if there is no room for the question, the next write asks it
 			e.flush(s.PE)
@@ -113,10 +113,10 @@ func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int6
 	}
 	if s.Lane == e.quiets.Parity() {
 		e.quiets.Touch(p, s.PE)
-	} else if !e.caps.DeliveryComplete {
+	} else if !e.net.Caps.DeliveryComplete {
 		e.quiets.Account(s.PE, s.Lane)
 	}
-	if s.Then && (numbered || !e.unordered || e.caps.Fence) {
+	if s.Then && (numbered || !e.net.Unordered || e.net.Caps.Fence) {
 		if numbered {
 			p.Out.Follow()
 		}
@@ -132,7 +132,7 @@ func (e *Engine) move(p *layout.Peer, pe fabric.PE, offset int64, local unsafe.P
 	op := &e.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
 	op.Local, op.Len, op.Desc = local, n, 0
-	op.Remote, op.Key = e.routes[pe].base+uint64(offset), e.routes[pe].key
+	op.Remote, op.Key = e.net.Route(pe, offset)
 	if e.gpu != nil {
 		e.gpu.Aim(op, offset)
 	}
@@ -150,5 +150,5 @@ func (e *Engine) refused(t fabric.Token, s *ops.Record, err error) Status {
 		e.recorder.NoteAgain(s.PE, layout.EventNoRoom)
 		return Again
 	}
-	return e.fail(err)
+	return e.net.Fail(err)
 }

@@ -1,0 +1,89 @@
+package proxy
+
+import (
+	"fmt"
+	"slices"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+)
+
+// LostError is the error of an operation on a lost PE.
+type LostError struct {
+	PE     fabric.PE
+	Reason string // continues a sentence that begins with the PE
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
+
+// MarkLost notes that one of npes PEs is lost, and returns the error of operations on it.
+func (e *endpoint) MarkLost(pe fabric.PE, npes int, reason string) *LostError {
+	if e.losses == nil {
+		e.losses = make([]*LostError, npes)
+	}
+	e.losses[pe] = &LostError{pe, reason}
+	return e.losses[pe]
+}
+
+// IsLost reports whether a PE is lost.
+func (e *endpoint) IsLost(pe fabric.PE) bool { return e.losses != nil && e.losses[pe] != nil }
+
+// Lost returns why a PE is lost; nil: it is not.
+func (e *endpoint) Lost(pe fabric.PE) error {
+	if e.IsLost(pe) {
+		return e.losses[pe]
+	}
+	return nil
+}
+
+// NoRoute returns why no message can be sent to a PE.
+func (e *endpoint) NoRoute(pe fabric.PE) error {
+	if e.IsLost(pe) {
+		return e.losses[pe]
+	}
+	return errNoRoute
+}
+
+// Truncated is libfabric's error of a receive whose message was larger than its buffer.
+const Truncated = 265
+
+// ReceiveFailed posts a buffer again whose message broke off, as happens when its sender ends. The
+// provider does not name the sender; other errors do. A job of npes PEs has only so many senders:
+// more failures end it.
+func (e *endpoint) ReceiveFailed(t fabric.Token, npes int, text string) {
+	e.badReceives++
+	if e.OnLost == nil || e.badReceives > layout.Receives*npes {
+		e.Fatal(fmt.Errorf("receive: %s", text))
+		return
+	}
+	e.Repost(t)
+}
+
+// Repost gives the provider a receive buffer again. If that fails, the job has failed.
+func (e *endpoint) Repost(t fabric.Token) {
+	if err := e.PostReceive(t); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// Suspect notes that a PE may be gone.
+func (e *endpoint) Suspect(pe fabric.PE) {
+	if !e.IsLost(pe) && !slices.Contains(e.suspects, pe) {
+		e.suspects = append(e.suspects, pe)
+	}
+}
+
+// Suspects reports whether some PE may be gone.
+func (e *endpoint) Suspects() bool { return len(e.suspects) > 0 }
+
+// FindLost calls ping for each PE that may be gone. It keeps the PEs for which there is no room.
+func (e *endpoint) FindLost(ping func(fabric.PE) call.Status) {
+	kept := e.suspects[:0]
+	for _, pe := range e.suspects {
+		if !e.IsLost(pe) && ping(pe) == call.Again {
+			kept = append(kept, pe)
+		}
+	}
+	e.suspects = kept
+}
