@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
 )
@@ -330,7 +331,7 @@ func TestRefusedSends(t *testing.T) {
 	at := unsafe.Pointer(&buf[0])
 	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
 	a.fence()
-	broken := &refusal{a.end, errNoRoute}
+	broken := &refusal{a.end, endpoint.ErrNoRoute}
 	a.net.Provider = broken
 	for what, f := range map[string]func() Status{
 		"quiet":      a.Quiet,
@@ -339,14 +340,14 @@ func TestRefusedSends(t *testing.T) {
 		"put signal": func() Status { return a.PutSignal(1, 0, at, 8, 16, 1, OpSet, nil) },
 		"fetch":      func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) },
 	} {
-		if st := f(); st != Failed || a.Err() != errNoRoute {
+		if st := f(); st != Failed || a.Err() != endpoint.ErrNoRoute {
 			t.Errorf("%s: %d, %v", what, st, a.Err())
 		}
 	}
 	broken.err = nil
 	a.quiet()
 
-	b.net.Provider = &refusal{b.end, errNoRoute}
+	b.net.Provider = &refusal{b.end, endpoint.ErrNoRoute}
 	a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) })
 	j.await("end of the job", func() bool { return len(b.fatals) > 0 })
 	b.want("PE 0: send: no route to the PE")

@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/clock"
+	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
 )
@@ -152,7 +153,7 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 // unordered network later messages never have their turn.
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.net.Provider.ErrorText(c)
-	if e.net.Receiving(c.Token) && c.Err == Truncated {
+	if e.net.Receiving(c.Token) && c.Err == endpoint.Truncated {
 		e.Report.Refuse("message of more than %d bytes", messageSize)
 		e.net.Repost(c.Token)
 		return

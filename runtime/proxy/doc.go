@@ -11,6 +11,7 @@
 // interface that it declares itself. Package runtime/job gives an engine its loop and its GPU.
 //
 //   - layout: the state that C and Go share: header, peers, counters, events
+//   - endpoint: the provider, message buffers, routes, and which PEs are lost
 //   - mem: this PE's slice of symmetric memory, and what messages do there
 //   - local: registrations of callers' memory
 //   - early: messages that came before their turn

@@ -10,6 +10,7 @@ import (
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/early"
+	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/local"
@@ -28,7 +29,7 @@ import (
 type Engine struct {
 	*layout.State
 	*port
-	net      *endpoint
+	net      *endpoint.Endpoint
 	recorder flight.Recorder
 	peers    []layout.Peer
 
@@ -105,7 +106,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 			me: uint32(me), Words: wakers,
 			mostUnread: credit.Unread(npes), mostSequences: sequencesMost, smallWindow: smallWindow,
 		},
-		net:    newEndpoint(prov, segment, fatal),
+		net:    endpoint.New(prov, segment, fatal),
 		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
 		early: early.New(),
 	}
@@ -149,12 +150,12 @@ func (e *Engine) Connect(all []Endpoint) error {
 	if e.net.Segment.Heap != nil && e.Staging == 0 {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
 	}
-	addrs, routes := make([][]byte, len(all)), make([]route, len(all))
+	addrs, routes := make([][]byte, len(all)), make([]endpoint.Route, len(all))
 	e.Job = all[0].Job
 	for i, end := range all {
 		addrs[i] = end.Addr
-		if routes[i] = (route{end.Base, end.Key}); len(end.Addr) == 0 {
-			routes[i].Base = Nowhere
+		if routes[i] = (endpoint.Route{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
+			routes[i].Base = endpoint.Nowhere
 		}
 	}
 	e.agreeOnWindow(all)

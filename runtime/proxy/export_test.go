@@ -116,7 +116,7 @@ func (e *Engine) Mappings() [2][]byte {
 	begins := unsafe.Pointer(unsafe.SliceData(page))
 	into := int(uintptr(begins) % uintptr(os.Getpagesize()))
 	return [2][]byte{
-		unsafe.Slice((*byte)(e.net.Buffers), e.net.bufferBytes()),
+		unsafe.Slice((*byte)(e.net.Buffers), e.net.BufferBytes()),
 		unsafe.Slice((*byte)(unsafe.Add(begins, -into)), into+len(page)),
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/ops"
@@ -51,7 +52,7 @@ func (h Host) Ready(pe fabric.PE, n uint64) Status {
 	p := &h.e.peers[pe]
 	switch {
 	case !h.e.routed(p, pe):
-		return h.e.net.Fail(errNoRoute)
+		return h.e.net.Fail(endpoint.ErrNoRoute)
 	case h.e.parkedAhead(p), !h.e.room(p, n):
 		return Again
 	}

@@ -155,7 +155,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 		}
 		p.thread = loop.New(p.Engine)
 		t.Cleanup(func() { // for unclosed ones: a fuzzer makes more of them than there may be files
-			p.net.freeBuffers()
+			p.net.FreeBuffers()
 			p.closeContexts()
 			p.closeFastPath()
 		})

@@ -328,7 +328,7 @@ func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	if x, y := a.rest(), b.rest(); x != y {
 		tw.differ(i, "engine", fields(x, y), fields(y, x))
 	}
-	if !slices.Equal(a.quiets.Dirty(), b.quiets.Dirty()) || !slices.Equal(a.net.unposted[:a.NUnposted], b.net.unposted[:b.NUnposted]) {
+	if !slices.Equal(a.quiets.Dirty(), b.quiets.Dirty()) || !slices.Equal(a.net.Unposted[:a.NUnposted], b.net.Unposted[:b.NUnposted]) {
 		tw.differ(i, "lists", a.quiets.Dirty(), b.quiets.Dirty())
 	}
 	if !slices.Equal(a.quiets.Late, b.quiets.Late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {

@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"fmt"
@@ -16,15 +16,15 @@ import (
 const smallMessage = 256
 
 // bufferBytes returns the bytes of all message buffers.
-func (e *endpoint) bufferBytes() uintptr {
+func (e *Endpoint) BufferBytes() uintptr {
 	return uintptr(layout.Tokens+e.More+1)*layout.MessageSize + (layout.Tokens-layout.Receives)*smallMessage
 }
 
 // allocateBuffers maps the message buffers outside the Go heap, because the provider keeps their
 // addresses. Each token has one buffer, one more is scratch for injected messages, and the buffers
 // for small messages come after them.
-func (e *endpoint) allocateBuffers() error {
-	n := e.bufferBytes()
+func (e *Endpoint) allocateBuffers() error {
+	n := e.BufferBytes()
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("map %d bytes of message buffers: %w", n, err)
@@ -32,28 +32,28 @@ func (e *endpoint) allocateBuffers() error {
 	e.Buffers = p
 	e.Scratch = unsafe.Add(p, uintptr(layout.Tokens+e.More)*layout.MessageSize)
 	if e.bufs, err = e.Provider.Register(p, uint64(n)); err != nil {
-		e.freeBuffers()
+		e.FreeBuffers()
 		return fmt.Errorf("register message buffers: %w", err)
 	}
 	e.Desc = e.bufs.Desc
 	return nil
 }
 
-func (e *endpoint) freeBuffers() {
+func (e *Endpoint) FreeBuffers() {
 	if e.Buffers != nil {
 		// No other part unmaps this mapping, so unmapping it cannot fail.
-		_ = unix.MunmapPtr(e.Buffers, e.bufferBytes())
+		_ = unix.MunmapPtr(e.Buffers, e.BufferBytes())
 		e.Buffers = nil
 	}
 }
 
 // Buffer returns the message buffer of a token.
-func (e *endpoint) Buffer(t fabric.Token) unsafe.Pointer {
+func (e *Endpoint) Buffer(t fabric.Token) unsafe.Pointer {
 	return unsafe.Add(e.Buffers, uintptr(t)*layout.MessageSize)
 }
 
 // SendBuffer returns the buffer that a message of n bytes leaves from.
-func (e *endpoint) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
+func (e *Endpoint) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
 	if n > smallMessage {
 		return e.Buffer(t)
 	}
@@ -63,18 +63,18 @@ func (e *endpoint) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
 // Receiving reports whether a token is that of a receive buffer. Further buffers have tokens behind
 // all others: their number is known when the network is open, and tables by token have a fixed
 // size.
-func (e *endpoint) Receiving(t fabric.Token) bool {
+func (e *Endpoint) Receiving(t fabric.Token) bool {
 	return t < layout.Receives || t >= layout.Tokens && t < layout.Tokens+fabric.Token(e.More)
 }
 
 // PostReceive gives a receive buffer to the provider, or notes to try again.
-func (e *endpoint) PostReceive(t fabric.Token) error {
+func (e *Endpoint) PostReceive(t fabric.Token) error {
 	err := e.Provider.Recv(e.Buffer(t), layout.MessageSize, e.Desc, t)
 	switch err {
 	case nil:
 		return nil
 	case fabric.ErrAgain:
-		e.unposted[e.state.NUnposted] = t
+		e.Unposted[e.state.NUnposted] = t
 		e.state.NUnposted++
 		e.own.Count[layout.Retries]++
 		return nil
@@ -83,8 +83,8 @@ func (e *endpoint) PostReceive(t fabric.Token) error {
 }
 
 // PostReceives tries the buffers again that found no room.
-func (e *endpoint) PostReceives() {
-	work := e.unposted[:e.state.NUnposted]
+func (e *Endpoint) PostReceives() {
+	work := e.Unposted[:e.state.NUnposted]
 	e.state.NUnposted = 0 // PostReceive writes behind the read position
 	for _, t := range work {
 		if err := e.PostReceive(t); err != nil {

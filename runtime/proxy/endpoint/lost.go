@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ type LostError struct {
 func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
 
 // MarkLost notes that one of npes PEs is lost, and returns the error of operations on it.
-func (e *endpoint) MarkLost(pe fabric.PE, npes int, reason string) *LostError {
+func (e *Endpoint) MarkLost(pe fabric.PE, npes int, reason string) *LostError {
 	if e.losses == nil {
 		e.losses = make([]*LostError, npes)
 	}
@@ -27,10 +27,10 @@ func (e *endpoint) MarkLost(pe fabric.PE, npes int, reason string) *LostError {
 }
 
 // IsLost reports whether a PE is lost.
-func (e *endpoint) IsLost(pe fabric.PE) bool { return e.losses != nil && e.losses[pe] != nil }
+func (e *Endpoint) IsLost(pe fabric.PE) bool { return e.losses != nil && e.losses[pe] != nil }
 
 // Lost returns why a PE is lost; nil: it is not.
-func (e *endpoint) Lost(pe fabric.PE) error {
+func (e *Endpoint) Lost(pe fabric.PE) error {
 	if e.IsLost(pe) {
 		return e.losses[pe]
 	}
@@ -38,11 +38,11 @@ func (e *endpoint) Lost(pe fabric.PE) error {
 }
 
 // NoRoute returns why no message can be sent to a PE.
-func (e *endpoint) NoRoute(pe fabric.PE) error {
+func (e *Endpoint) NoRoute(pe fabric.PE) error {
 	if e.IsLost(pe) {
 		return e.losses[pe]
 	}
-	return errNoRoute
+	return ErrNoRoute
 }
 
 // Truncated is libfabric's error of a receive whose message was larger than its buffer.
@@ -51,7 +51,7 @@ const Truncated = 265
 // ReceiveFailed posts a buffer again whose message broke off, as happens when its sender ends. The
 // provider does not name the sender; other errors do. A job of npes PEs has only so many senders:
 // more failures end it.
-func (e *endpoint) ReceiveFailed(t fabric.Token, npes int, text string) {
+func (e *Endpoint) ReceiveFailed(t fabric.Token, npes int, text string) {
 	e.badReceives++
 	if e.OnLost == nil || e.badReceives > layout.Receives*npes {
 		e.Fatal(fmt.Errorf("receive: %s", text))
@@ -61,24 +61,24 @@ func (e *endpoint) ReceiveFailed(t fabric.Token, npes int, text string) {
 }
 
 // Repost gives the provider a receive buffer again. If that fails, the job has failed.
-func (e *endpoint) Repost(t fabric.Token) {
+func (e *Endpoint) Repost(t fabric.Token) {
 	if err := e.PostReceive(t); err != nil {
 		e.Fatal(err)
 	}
 }
 
 // Suspect notes that a PE may be gone.
-func (e *endpoint) Suspect(pe fabric.PE) {
+func (e *Endpoint) Suspect(pe fabric.PE) {
 	if !e.IsLost(pe) && !slices.Contains(e.suspects, pe) {
 		e.suspects = append(e.suspects, pe)
 	}
 }
 
 // Suspects reports whether some PE may be gone.
-func (e *endpoint) Suspects() bool { return len(e.suspects) > 0 }
+func (e *Endpoint) Suspects() bool { return len(e.suspects) > 0 }
 
 // FindLost calls ping for each PE that may be gone. It keeps the PEs for which there is no room.
-func (e *endpoint) FindLost(ping func(fabric.PE) call.Status) {
+func (e *Endpoint) FindLost(ping func(fabric.PE) call.Status) {
 	kept := e.suspects[:0]
 	for _, pe := range e.suspects {
 		if !e.IsLost(pe) && ping(pe) == call.Again {

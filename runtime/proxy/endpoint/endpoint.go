@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"errors"
@@ -11,9 +11,8 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// endpoint is this PE's end of a network. All contexts share it. Its methods are called with the
-// engine's lock held.
-type endpoint struct {
+// Endpoint is this PE's end of a network. All contexts of an engine share it.
+type Endpoint struct {
 	Provider  fabric.Provider
 	Caps      fabric.Caps // what the provider granted
 	Segment   mem.Segment
@@ -31,9 +30,9 @@ type endpoint struct {
 
 	state    *layout.State  // of the first context
 	own      *layout.Peer   // its record of this PE
-	unposted []fabric.Token // all of State.Unposted
+	Unposted []fabric.Token // all of State.Unposted
 
-	routes []route
+	Routes []Route
 	addrs  [][]byte // of all PEs
 
 	OnLost      func(pe fabric.PE, err error)
@@ -42,20 +41,20 @@ type endpoint struct {
 	suspects    []fabric.PE // PEs that get a message to find out whether they are gone
 }
 
-// errNoRoute is the error of an operation on an unreachable PE.
-var errNoRoute = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
+// ErrNoRoute is the error of an operation on an unreachable PE.
+var ErrNoRoute = errors.New("no route to the PE: it gave no fabric address (start every PE with the same SHMEM_PROVIDER)")
 
-// newEndpoint returns the endpoint of an open provider.
-func newEndpoint(prov fabric.Provider, segment mem.Segment, fatal func(error)) *endpoint {
-	e := &endpoint{Provider: prov, Caps: prov.Caps(), Segment: segment, Fatal: fatal}
+// New returns the endpoint of an open provider.
+func New(prov fabric.Provider, segment mem.Segment, fatal func(error)) *Endpoint {
+	e := &Endpoint{Provider: prov, Caps: prov.Caps(), Segment: segment, Fatal: fatal}
 	e.Unordered = !e.Caps.SendAfterWrite
 	return e
 }
 
 // Open registers the segment and maps the message buffers. state is that of the first context, own
 // its record of this PE, and unposted the list for receive tokens without room.
-func (e *endpoint) Open(state *layout.State, own *layout.Peer, unposted []fabric.Token) error {
-	e.state, e.own, e.unposted = state, own, unposted
+func (e *Endpoint) Open(state *layout.State, own *layout.Peer, unposted []fabric.Token) error {
+	e.state, e.own, e.Unposted = state, own, unposted
 	var err error
 	if e.Region, err = e.Provider.Register(e.Segment.Base, e.Segment.Registered()); err != nil {
 		return fmt.Errorf("register symmetric heap of %d bytes: %w", e.Segment.Registered(), err)
@@ -64,7 +63,7 @@ func (e *endpoint) Open(state *layout.State, own *layout.Peer, unposted []fabric
 }
 
 // Base returns the remote address of the start of this PE's user heap.
-func (e *endpoint) Base() uint64 {
+func (e *Endpoint) Base() uint64 {
 	base := e.Segment.Internal
 	if e.Caps.VirtualAddress {
 		base += uint64(uintptr(e.Segment.Base))
@@ -74,8 +73,8 @@ func (e *endpoint) Base() uint64 {
 
 // Connect connects the provider with all PEs, and posts the receive buffers. Each PE has an address
 // and a route.
-func (e *endpoint) Connect(addrs [][]byte, routes []route) error {
-	e.addrs, e.routes = addrs, routes
+func (e *Endpoint) Connect(addrs [][]byte, routes []Route) error {
+	e.addrs, e.Routes = addrs, routes
 	if err := e.Provider.Connect(addrs); err != nil {
 		return fmt.Errorf("connect %d PEs: %w", len(addrs), err)
 	}
@@ -92,7 +91,7 @@ func (e *endpoint) Connect(addrs [][]byte, routes []route) error {
 }
 
 // Close ends the registrations and closes the provider.
-func (e *endpoint) Close() error {
+func (e *Endpoint) Close() error {
 	err := e.Provider.Unregister(e.Region)
 	if err2 := e.Provider.Unregister(e.bufs); err == nil {
 		err = err2
@@ -100,27 +99,27 @@ func (e *endpoint) Close() error {
 	if err2 := e.Provider.Close(); err == nil {
 		err = err2
 	}
-	e.freeBuffers()
+	e.FreeBuffers()
 	return err
 }
 
 // Fail notes the reason of a Failed, and returns that status.
-func (e *endpoint) Fail(err error) call.Status {
+func (e *Endpoint) Fail(err error) call.Status {
 	e.Err = err
 	return call.Failed
 }
 
 // Wake ends the sleep of the loop.
-func (e *endpoint) Wake() {
+func (e *Endpoint) Wake() {
 	if e.Armed {
 		e.Armed = false
 		e.Provider.Wake()
 	}
 }
 
-// route is the address of a PE's memory. It is kept apart from the peer, which is twenty times as
+// Route is the address of a PE's memory. It is kept apart from the peer, which is twenty times as
 // large: a PE of a large job works with few others, and the memory for the rest is never touched.
-type route struct {
+type Route struct {
 	Base uint64 // remote address of the start of its user heap, or Nowhere
 	Key  uint64
 }
@@ -129,28 +128,28 @@ type route struct {
 const Nowhere = ^uint64(0)
 
 // Reachable reports whether there is a path to a PE.
-func (e *endpoint) Reachable(pe fabric.PE) bool {
-	return int(pe) < len(e.routes) && e.routes[pe].Base != Nowhere && !e.IsLost(pe)
+func (e *Endpoint) Reachable(pe fabric.PE) bool {
+	return int(pe) < len(e.Routes) && e.Routes[pe].Base != Nowhere && !e.IsLost(pe)
 }
 
 // Route returns the remote address and the key of an offset in a PE's heap.
-func (e *endpoint) Route(pe fabric.PE, offset int64) (remote, key uint64) {
-	r := &e.routes[pe]
+func (e *Endpoint) Route(pe fabric.PE, offset int64) (remote, key uint64) {
+	r := &e.Routes[pe]
 	return r.Base + uint64(offset), r.Key
 }
 
 // Address returns the address of a PE's endpoint.
-func (e *endpoint) Address(pe fabric.PE) []byte { return e.addrs[pe] }
+func (e *Endpoint) Address(pe fabric.PE) []byte { return e.addrs[pe] }
 
 // Register lets the fabric reach size bytes of main memory.
-func (e *endpoint) Register(at unsafe.Pointer, size uint64) (fabric.Region, error) {
+func (e *Endpoint) Register(at unsafe.Pointer, size uint64) (fabric.Region, error) {
 	return e.Provider.Register(at, size)
 }
 
 // RegisterGPU lets the fabric reach GPU memory.
-func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+func (e *Endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	return e.Provider.RegisterGPU(m)
 }
 
 // Unregister ends a registration of either kind.
-func (e *endpoint) Unregister(r fabric.Region) error { return e.Provider.Unregister(r) }
+func (e *Endpoint) Unregister(r fabric.Region) error { return e.Provider.Unregister(r) }
