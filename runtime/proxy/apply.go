@@ -91,10 +91,10 @@ func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 // target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
 // checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
 func (e *Engine) target(h *layout.Header, offset int64, n uint64) unsafe.Pointer {
-	at, ok := e.net.Segment.At(offset, n)
+	at, ok := e.Net.Segment.At(offset, n)
 	if !ok {
-		e.net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
-			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, e.net.Segment.Size-e.net.Segment.Internal))
+		e.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
+			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, e.Net.Segment.Size-e.Net.Segment.Internal))
 		return nil
 	}
 	return at
@@ -108,7 +108,7 @@ func (e *Engine) word(h *layout.Header, offset int64, width uint8) unsafe.Pointe
 	}
 	at := e.target(h, offset, uint64(width))
 	if uintptr(at)%uintptr(width) != 0 {
-		e.net.Fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
+		e.Net.Fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
 			"(align the object to its size)", h.From, width, offset))
 		return nil
 	}
@@ -117,7 +117,7 @@ func (e *Engine) word(h *layout.Header, offset int64, width uint8) unsafe.Pointe
 
 // malformed reports a message that no engine of this version sends.
 func (e *Engine) malformed(h *layout.Header) {
-	e.net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
+	e.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
 		h.From, h.Kind, h.Op, h.Width))
 }
 
@@ -132,28 +132,28 @@ func (e *Engine) answered(h *layout.Header) {
 		e.flushed(h)
 		return
 	}
-	if t >= tokens || e.table.Question(t) != h.Token {
+	if t >= tokens || e.Table.Question(t) != h.Token {
 		e.unasked(h)
 		return
 	}
-	s := &e.table.Records[t]
+	s := &e.Table.Records[t]
 	switch {
-	case s.Use != ops.UseReply || uint32(s.PE) != h.From || uint32(s.Stream) != e.number:
+	case s.Use != ops.UseReply || uint32(s.PE) != h.From || uint32(s.Stream) != e.Number:
 		e.unasked(h)
 		return
 	case s.Request != nil:
-		e.finish(s.Request, 0, h.Operand)
+		e.Tell(s.Request, 0, h.Operand)
 	default:
 		if s.Width == 4 {
 			*(*uint32)(s.Fetch) = uint32(h.Operand)
 		} else {
 			*(*uint64)(s.Fetch) = h.Operand
 		}
-		e.quiets.Pending[s.Lane]--
+		e.Quiets.Pending[s.Lane]--
 	}
-	e.give(t)
+	e.Give(t)
 }
 
 func (e *Engine) unasked(h *layout.Header) {
-	e.net.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
+	e.Net.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
 }

@@ -12,7 +12,7 @@ import (
 // Ask asks a PE what its program does. The PE's proxy answers. If there is no room, Ask sends
 // nothing.
 func (e *Engine) Ask(pe fabric.PE) {
-	if p := &e.peers[pe]; e.routed(p, pe) && !e.net.IsLost(pe) {
+	if p := &e.Peers[pe]; e.routed(p, pe) && !e.Net.IsLost(pe) {
 		e.seen(pe, p, layout.KindAsk)
 	}
 }
@@ -34,8 +34,8 @@ func (e *Engine) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
 // returns Done also for a PE that this one has never talked to. Again may mean that the PE is gone:
 // some providers try to connect for ever.
 func (e *Engine) Ping(pe fabric.PE) Status {
-	p := &e.peers[pe]
-	if !e.net.Reachable(pe) || p.Sent == 0 && p.Received == 0 {
+	p := &e.Peers[pe]
+	if !e.Net.Reachable(pe) || p.Sent == 0 && p.Received == 0 {
 		return Done
 	}
 	return e.ping(pe, p)
@@ -58,7 +58,7 @@ func (e *Engine) seen(pe fabric.PE, p *layout.Peer, k layout.Kind) Status {
 	*h = layout.Header{Kind: k}
 	st := e.send(h, nil, 0, false)
 	if st == Failed {
-		e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.net.Err))
+		e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.Net.Err))
 	}
 	return st
 }

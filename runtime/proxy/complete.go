@@ -15,7 +15,7 @@ import (
 // the GPU copies, because a copy ends without a completion.
 func (e *Engine) Poll() (int, error) {
 	e.first.Polls++
-	n, err := e.net.Provider.Poll(e.comps[:])
+	n, err := e.Net.Provider.Poll(e.comps[:])
 	if err != nil {
 		return n, err
 	}
@@ -33,7 +33,7 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	}
 	e.Tick = 0
 	e.retry()
-	e.quiets.Settle()
+	e.Quiets.Settle()
 	e.retryOthers()
 	if len(comps) > 0 {
 		e.WakeSleepers()
@@ -43,12 +43,12 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 // retry retries operations that found no room before.
 func (e *Engine) retry() {
 	if e.NUnposted > 0 {
-		e.net.PostReceives()
+		e.Net.PostReceives()
 	}
 	if e.gpu != nil {
 		e.gpu.Advance()
 	}
-	if e.net.Suspects() {
+	if e.Net.Suspects() {
 		e.findLost()
 	}
 	e.retryOwn()
@@ -60,16 +60,16 @@ func (e *Engine) retryOwn() {
 		return
 	}
 	e.unpark()
-	e.quiets.CoverLate()
+	e.Quiets.CoverLate()
 	e.driveAll()
-	if len(e.parked)+len(e.quiets.Late) == 0 && !e.jammed {
+	if len(e.parked)+len(e.Quiets.Late) == 0 && !e.jammed {
 		e.Stuck = 0
 	}
 }
 
 // NoRoom reports whether an operation still finds no room.
 func (e *Engine) NoRoom() bool {
-	return int(e.NUnposted)+len(e.parked)+len(e.quiets.Late)+len(e.sticks) > 0 || e.jammed || e.gpu != nil && e.gpu.NoRoom()
+	return int(e.NUnposted)+len(e.parked)+len(e.Quiets.Late)+len(e.sticks) > 0 || e.jammed || e.gpu != nil && e.gpu.NoRoom()
 }
 
 func (e *Engine) complete(c *fabric.Completion) {
@@ -78,10 +78,10 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	if c.Kind == fabric.KindTrouble {
-		e.suspect(e.net.Provider.ErrorText(c))
+		e.suspect(e.Net.Provider.ErrorText(c))
 		return
 	}
-	receiving := e.net.Receiving(c.Token)
+	receiving := e.Net.Receiving(c.Token)
 	if c.Token >= tokens && !receiving {
 		e.notInFlight(c.Token)
 		return
@@ -91,11 +91,11 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	if receiving {
-		e.receive(e.net.Buffer(c.Token), int(c.Len))
-		e.net.Repost(c.Token)
+		e.receive(e.Net.Buffer(c.Token), int(c.Len))
+		e.Net.Repost(c.Token)
 		return
 	}
-	s := &e.table.Records[c.Token]
+	s := &e.Table.Records[c.Token]
 	e.Context(uint32(s.Stream)).completed(c, s)
 }
 
@@ -104,12 +104,12 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
 	}
-	e.recorder.Note(s.PE, layout.EventDone, uint32(c.Token), 0)
+	e.Recorder.Note(s.PE, layout.EventDone, uint32(c.Token), 0)
 	switch s.Use {
 	case ops.UseSend:
 	case ops.UseWrite:
 		e.wrote(s)
-		p := &e.peers[s.PE]
+		p := &e.Peers[s.PE]
 		var status int32
 		if s.Registered {
 			status = e.dropRegion(s, false)
@@ -118,12 +118,12 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 			e.own(s.PE, s.Epoch, s.Lane, &s.After)
 		} else if s.Flush {
 			p.Ask(1, s.Epoch)
-			e.quiets.Account(s.PE, s.Lane)
+			e.Quiets.Account(s.PE, s.Lane)
 		}
 		if s.Request != nil {
-			e.finish(s.Request, status, 0)
+			e.Tell(s.Request, status, 0)
 		}
-		e.give(c.Token)
+		e.Give(c.Token)
 		e.drive(s.PE)
 		return
 	case ops.UseRead:
@@ -135,9 +135,9 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 			e.gpu.Flush()
 		}
 		if s.Request != nil {
-			e.finish(s.Request, status, 0)
+			e.Tell(s.Request, status, 0)
 		} else {
-			e.quiets.Pending[s.Lane]--
+			e.Quiets.Pending[s.Lane]--
 		}
 	case ops.UsePull:
 		e.gpu.Landed(c.Token, 0)
@@ -145,24 +145,24 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 		e.notInFlight(c.Token)
 		return
 	}
-	e.give(c.Token)
+	e.Give(c.Token)
 }
 
 // completeError ends the operation that failed. Its caller gets the status; if no caller waits, the
 // next quiet fails. If a message does not arrive, the PE is lost: the answer never comes, and on an
 // unordered network later messages never have their turn.
 func (e *Engine) completeError(c *fabric.Completion) {
-	text := e.net.Provider.ErrorText(c)
-	if e.net.Receiving(c.Token) && c.Err == endpoint.Truncated {
+	text := e.Net.Provider.ErrorText(c)
+	if e.Net.Receiving(c.Token) && c.Err == endpoint.Truncated {
 		e.Report.Refuse("message of more than %d bytes", messageSize)
-		e.net.Repost(c.Token)
+		e.Net.Repost(c.Token)
 		return
 	}
-	if e.net.Receiving(c.Token) {
-		e.net.ReceiveFailed(c.Token, len(e.peers), text)
+	if e.Net.Receiving(c.Token) {
+		e.Net.ReceiveFailed(c.Token, len(e.Peers), text)
 		return
 	}
-	s := &e.table.Records[c.Token]
+	s := &e.Table.Records[c.Token]
 	e.Context(uint32(s.Stream)).broke(c, s, text)
 }
 
@@ -172,8 +172,8 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 		return
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.PE, s.Use, text)
-	e.recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
-	if (s.Use == ops.UseWrite || s.Use == ops.UseRead) && (disconnected(c.Err) || e.net.Caps.InjectSilent) {
+	e.Recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
+	if (s.Use == ops.UseWrite || s.Use == ops.UseRead) && (disconnected(c.Err) || e.Net.Caps.InjectSilent) {
 		// It may come before a message fails, which would report the same. It may also be the only
 		// report of messages that were lost with the queue pair.
 		if e.unreachable(s.PE, err); s.Ended && e.tookEnded(c.Token) {
@@ -183,7 +183,7 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 	switch s.Use {
 	case ops.UsePull:
 		e.gpu.Landed(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
-		e.give(c.Token)
+		e.Give(c.Token)
 		return
 	case ops.UseSend:
 		e.unreachable(s.PE, err)
@@ -194,7 +194,7 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 		}
 	case ops.UseRead:
 		if s.Request == nil {
-			e.quiets.Pending[s.Lane]--
+			e.Quiets.Pending[s.Lane]--
 		}
 	default:
 		e.notInFlight(c.Token)
@@ -206,27 +206,27 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 	switch {
 	case s.Use == ops.UseSend: // no caller waits for a message
 	case s.Request != nil:
-		e.net.Err = err
-		e.finish(s.Request, c.Err, 0)
+		e.Net.Err = err
+		e.Tell(s.Request, c.Err, 0)
 	default:
-		e.quiets.Fail(s.Lane, err)
+		e.Quiets.Fail(s.Lane, err)
 	}
-	e.give(c.Token)
+	e.Give(c.Token)
 	e.drive(s.PE)
 }
 
 // wrote removes a write, complete or failed, from the counts of what is under way.
 func (e *Engine) wrote(s *ops.Record) {
-	e.quiets.Pending[s.Lane]--
-	p := &e.peers[s.PE]
+	e.Quiets.Pending[s.Lane]--
+	p := &e.Peers[s.PE]
 	p.Writes--
-	if e.net.Unordered && s.Number == ops.NoNumber {
+	if e.Net.Unordered && s.Number == ops.NoNumber {
 		p.Bare--
 	}
 }
 
 func (e *Engine) notInFlight(t fabric.Token) {
-	e.net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
+	e.Net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }
 
 // furthest bounds how many messages of one PE may come before their turn. It is more than any
@@ -244,10 +244,10 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 		e.Report.Refuse("message with the token of another job")
 		return
 	}
-	if n := h.From >> layout.ContextShift; n != 0 && n < layout.ContextsOpen && h.From&(1<<layout.ContextShift-1) < uint32(len(e.peers)) {
+	if n := h.From >> layout.ContextShift; n != 0 && n < layout.ContextsOpen && h.From&(1<<layout.ContextShift-1) < uint32(len(e.Peers)) {
 		f, err := e.newContext(n)
 		if err != nil {
-			e.net.Fatal(fmt.Errorf("receive: PE %d uses context %d: %w", h.From&(1<<layout.ContextShift-1), n, err))
+			e.Net.Fatal(fmt.Errorf("receive: PE %d uses context %d: %w", h.From&(1<<layout.ContextShift-1), n, err))
 			return
 		}
 		h.From &= 1<<layout.ContextShift - 1
@@ -259,31 +259,31 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 
 // receiveOwn is receive for a message of this context.
 func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
-	if h.From < uint32(len(e.peers)) && e.net.IsLost(fabric.PE(h.From)) {
+	if h.From < uint32(len(e.Peers)) && e.Net.IsLost(fabric.PE(h.From)) {
 		return
 	}
-	if h.From >= uint32(len(e.peers)) || !e.routed(&e.peers[h.From], fabric.PE(h.From)) {
+	if h.From >= uint32(len(e.Peers)) || !e.routed(&e.Peers[h.From], fabric.PE(h.From)) {
 		e.Report.Refuse("message from PE %d, which is not in this job", h.From)
 		return
 	}
-	p := &e.peers[h.From]
+	p := &e.Peers[h.From]
 	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
 		if int32(h.Seq-due) < 0 || e.early.Has(h.From, h.Seq) {
-			if !e.net.Caps.Repeats { // else its sender lost a NIC and could not know that it had arrived
+			if !e.Net.Caps.Repeats { // else its sender lost a NIC and could not know that it had arrived
 				e.Report.Refuse("message %d of PE %d, which has come before", h.Seq, h.From)
 			}
 			return
 		}
 		if h.Seq-due >= furthest {
-			e.net.Fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
-				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, e.net.Caps.Provider))
+			e.Net.Fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
+				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, e.Net.Caps.Provider))
 			return
 		}
 	}
 	if !e.follows(h, p) || !e.acknowledged(h, p) || h.Kind == layout.KindVoid && !e.voided(h) {
 		return
 	}
-	shown := &e.first.peers[h.From].Count
+	shown := &e.first.Peers[h.From].Count
 	shown[layout.Received]++
 	shown[layout.ReceivedBytes] += uint64(n)
 	if h.Seq == p.Received+1 && reached(h, p) {
@@ -295,7 +295,7 @@ func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
 		}
 		e.early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n), messageSize)
 		p.Early++
-		e.recorder.NoteMessage(fabric.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
+		e.Recorder.NoteMessage(fabric.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
 		p.Count[layout.Early]++
 	}
 	e.drive(fabric.PE(h.From))
@@ -307,7 +307,7 @@ func (e *Engine) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Poin
 	if !e.isDropped(h) {
 		e.apply(h, payload, n)
 	}
-	e.recorder.NoteMessage(fabric.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
+	e.Recorder.NoteMessage(fabric.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
 }
 
 // applyEarly applies the kept messages whose turn has come.

@@ -4,6 +4,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/ops"
 )
 
 // A context is an Engine. It has its own sequence of messages to each PE, and its own epochs,
@@ -34,8 +35,8 @@ type contexts struct {
 // contexts share the first one. They share it if operations go through GPU memory, whose copies are
 // ordered for all of a PE, and on a network where only a number shows that a write has arrived.
 func (e *Engine) OpenContext(number uint32) (uint32, error) {
-	ordered := !e.net.Unordered && e.net.Caps.WriteAfterWrite
-	if e.gpu != nil || !ordered && !e.net.Caps.DeliveryComplete && e.PutMax() > maxPayload {
+	ordered := !e.Net.Unordered && e.Net.Caps.WriteAfterWrite
+	if e.gpu != nil || !ordered && !e.Net.Caps.DeliveryComplete && e.PutMax() > maxPayload {
 		return 0, nil
 	}
 	_, err := e.newContext(number)
@@ -55,9 +56,9 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 		return e.others[number], nil
 	}
 	f := &Engine{
-		port: e.port, net: e.net, number: number, space: e.first.space, early: early.New(),
+		Operations: ops.Operations{Net: e.Net, Table: e.Table, Number: number}, port: e.port, space: e.first.space, early: early.New(),
 	}
-	if err := f.openContext(len(e.peers)); err != nil {
+	if err := f.openContext(len(e.Peers)); err != nil {
 		return nil, err
 	}
 	f.fillFastPath()
@@ -82,7 +83,7 @@ func (e *Engine) all(f func(*Engine)) {
 
 // stick notes that an operation of the context found no room.
 func (e *Engine) stick() {
-	if e.Stuck == 0 && e.number != 0 {
+	if e.Stuck == 0 && e.Number != 0 {
 		e.sticks = append(e.sticks, e)
 	}
 	e.Stuck = 1
@@ -104,7 +105,7 @@ func (e *Engine) retryOthers() {
 	if len(e.closers) > 0 {
 		still := e.closers[:0]
 		for _, o := range e.closers {
-			if o.quiets.Settle(); o.quiets.Closing() {
+			if o.Quiets.Settle(); o.Quiets.Closing() {
 				still = append(still, o)
 			} else {
 				o.listed = false
@@ -117,7 +118,7 @@ func (e *Engine) retryOthers() {
 // fold adds the counts of a context for a PE to those of the first context. It does nothing while
 // operations are under way, because their writes may still be compared with the counts (merge.go).
 func (e *Engine) fold(pe fabric.PE) {
-	p, to := &e.peers[pe], &e.first.peers[pe].Count
+	p, to := &e.Peers[pe], &e.first.Peers[pe].Count
 	if p.Writes > 0 || p.Queued > 0 {
 		return
 	}

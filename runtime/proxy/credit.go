@@ -33,25 +33,10 @@ func (e *Engine) takes(pe fabric.PE, p *layout.Peer) Status {
 	return Done
 }
 
-// noCredit counts an operation that is refused for want of credit for a PE, or of a token.
-func (e *Engine) noCredit(pe fabric.PE, p *layout.Peer) {
-	p.Count[layout.NoCredit]++
-	e.recorder.NoteAgain(pe, layout.EventNoCredit)
-}
-
 // Full reports, after Again, that no PE has room: the endpoint has no token left until Poll frees
 // one. If it is false, only the operation's PE has no room, and operations on other PEs may be
 // posted.
-func (e *Engine) Full() bool { return e.table.Full() }
-
-// room reports whether a caller may have a token for p, and n bytes under way.
-func (e *Engine) room(p *layout.Peer, n uint64) bool {
-	if !e.table.Room(p, n) {
-		e.noCredit(e.numberOf(p), p)
-		return false
-	}
-	return true
-}
+func (e *Engine) Full() bool { return e.Table.Full() }
 
 // admit returns whether a caller may send p a message of n bytes. It asks for an answer when p owes
 // answers for half of its units.
@@ -67,7 +52,7 @@ func (e *Engine) admitLate(pe fabric.PE, p *layout.Peer, n int) Status {
 	case st == Failed:
 		return Failed
 	case p.Asked-p.Acked+e.Cost(n) > uint64(e.Window):
-		e.noCredit(pe, p)
+		e.NoCredit(pe, p)
 		return Again
 	}
 	return Done

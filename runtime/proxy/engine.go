@@ -11,12 +11,10 @@ import (
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/endpoint"
-	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/local"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/proxy/quiet"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/wake"
 	flow "libshmem/runtime/sequence"
@@ -27,13 +25,8 @@ import (
 // are made later (context.go). Methods are called with the lock held, unless their comments say
 // otherwise or they take it.
 type Engine struct {
-	*layout.State
+	ops.Operations
 	*port
-	net      *endpoint.Endpoint
-	recorder flight.Recorder
-	peers    []layout.Peer
-
-	number    uint32       // of the context; 0: the first
 	drafted   fabric.Token // of the message that draftQueued has drafted; 0: none
 	driving   bool         // the head of a queue is being posted
 	recording bool         // the draft is a record of a batch
@@ -43,7 +36,6 @@ type Engine struct {
 	spares    bool         // a write that finds the window full goes without a number
 	space     flow.Space
 
-	quiets quiet.Generations
 	queues []fabric.PE // PEs whose operations wait, see queue.go; some may have none left
 	parked []parked
 	spare  []parked
@@ -55,8 +47,7 @@ type Engine struct {
 
 // port is this PE's end of the network.
 type port struct {
-	gpu   GPU       // nil: no PE of this job has GPU memory
-	table ops.Table // operations in flight
+	gpu GPU // nil: no PE of this job has GPU memory
 
 	// Operands of calls through Provider and GPU. On the stack each of them would be allocated.
 	sending fabric.Send
@@ -106,30 +97,31 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 			me: uint32(me), Words: wakers,
 			mostUnread: credit.Unread(npes), mostSequences: sequencesMost, smallWindow: smallWindow,
 		},
-		net:    endpoint.New(prov, segment, fatal),
-		parked: make([]parked, 0, 64), spare: make([]parked, 0, 64),
+		Operations: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
+		parked:     make([]parked, 0, 64), spare: make([]parked, 0, 64),
 		early: early.New(),
 	}
 	e.first = e
-	e.table = ops.New(credit.Bytes(&e.net.Caps))
+	table := ops.New(credit.Bytes(&e.Net.Caps))
+	e.Table = &table
 	e.space = flow.Space{Bits: flow.Default.Bits, Window: e.advertisedWindow(npes)}
-	e.net.More = credit.MoreReceives(npes, e.space.Window, &e.net.Caps)
+	e.Net.More = credit.MoreReceives(npes, e.space.Window, &e.Net.Caps)
 	e.KeepRegistered(nil, mrcache.Limits{})
 	if err := e.openFastPath(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
 	}
-	if err := e.net.Open(e.State, &e.peers[me], e.unpostedList()); err != nil {
+	if err := e.Net.Open(e.State, &e.Peers[me], e.unpostedList()); err != nil {
 		e.closeFastPath()
 		return nil, errors.Join(err, prov.Close())
 	}
-	e.sending.Desc = e.net.Desc
+	e.sending.Desc = e.Net.Desc
 	e.fillFastPath()
 	return e, nil
 }
 
 // Endpoint returns the data with which the other PEs reach this one.
 func (e *Engine) Endpoint() Endpoint {
-	return Endpoint{Addr: e.net.Provider.Addr(), Job: chance(), Base: e.net.Base(), Key: e.net.Region.Key, Window: e.space.Window}
+	return Endpoint{Addr: e.Net.Provider.Addr(), Job: chance(), Base: e.Net.Base(), Key: e.Net.Region.Key, Window: e.space.Window}
 }
 
 func chance() uint64 {
@@ -139,15 +131,15 @@ func chance() uint64 {
 }
 
 // Caps reports what the provider granted.
-func (e *Engine) Caps() fabric.Caps { return e.net.Caps }
+func (e *Engine) Caps() fabric.Caps { return e.Net.Caps }
 
 // Native returns the provider's C functions.
-func (e *Engine) Native() fabric.Native { return e.net.Provider.Native() }
+func (e *Engine) Native() fabric.Native { return e.Net.Provider.Native() }
 
 // Connect takes the endpoints of all PEs, in order; one without an address
 // stays unreachable. Then it posts the receive buffers.
 func (e *Engine) Connect(all []Endpoint) error {
-	if e.net.Segment.Heap != nil && e.Staging == 0 {
+	if e.Net.Segment.Heap != nil && e.Staging == 0 {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
 	}
 	addrs, routes := make([][]byte, len(all)), make([]endpoint.Route, len(all))
@@ -160,16 +152,16 @@ func (e *Engine) Connect(all []Endpoint) error {
 	}
 	e.agreeOnWindow(all)
 	e.openNumbers()
-	return e.net.Connect(addrs, routes)
+	return e.Net.Connect(addrs, routes)
 }
 
 // routed reports whether operations on a PE may be posted. The first operation finds it out.
 func (e *Engine) routed(p *layout.Peer, pe fabric.PE) bool { return p.Reachable || e.meet(p, pe) }
 
 func (e *Engine) meet(p *layout.Peer, pe fabric.PE) bool {
-	if p.Reachable = e.net.Reachable(pe); p.Reachable {
+	if p.Reachable = e.Net.Reachable(pe); p.Reachable {
 		e.startNumbers(p)
-		e.recorder.Deal(pe)
+		e.Recorder.Deal(pe)
 	}
 	return p.Reachable
 }
@@ -180,11 +172,11 @@ func (e *Engine) Close() error {
 	if e.gpu != nil {
 		err = e.gpu.Close()
 	}
-	err = errors.Join(err, e.locals.Close(), e.net.Close())
+	err = errors.Join(err, e.locals.Close(), e.Net.Close())
 	e.closeContexts()
 	e.closeFastPath()
 	return err
 }
 
 // Err returns the reason of the last Failed, and of a request's status.
-func (e *Engine) Err() error { return e.net.Err }
+func (e *Engine) Err() error { return e.Net.Err }

@@ -25,7 +25,7 @@ const AllBytes = credit.AllBytes
 
 // NearWrap puts the counters of an engine towards a PE just below their wrap. The PE does the same.
 func (e *Engine) NearWrap(pe int) {
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	p.Sent, p.Received = 1<<32-30, 1<<32-30
 	p.Asked, p.Acked, p.AskedThen = 1<<32-20, 1<<32-20, 1<<32-20
 	e.Epoch = 1<<32 - 10
@@ -56,8 +56,8 @@ func (e *Engine) FewSequences(n uint32) { e.mostSequences = n }
 
 // Streamless returns how many PEs have refused this one a sequence stream.
 func (e *Engine) Streamless() (n uint64) {
-	for i := range e.peers {
-		if e.peers[i].Stream == sequenceRefused {
+	for i := range e.Peers {
+		if e.Peers[i].Stream == sequenceRefused {
 			n++
 		}
 	}
@@ -65,7 +65,7 @@ func (e *Engine) Streamless() (n uint64) {
 }
 
 // Due returns the number of a PE's next message to apply.
-func (e *Engine) Due(pe int) uint32 { return e.peers[pe].Received + 1 }
+func (e *Engine) Due(pe int) uint32 { return e.Peers[pe].Received + 1 }
 
 // Kept returns how many messages the engine keeps until earlier ones have come, and their bytes.
 func (e *Engine) Kept() (messages, bytes int) {
@@ -91,8 +91,8 @@ func (e *Engine) FoundNoRoom() bool {
 }
 
 func (e *Engine) unqueued() bool {
-	for i := range e.peers {
-		if e.peers[i].Queued > 0 {
+	for i := range e.Peers {
+		if e.Peers[i].Queued > 0 {
 			return false
 		}
 	}
@@ -107,7 +107,7 @@ func (e *Engine) AtRest() bool {
 }
 
 func (e *Engine) atRest() bool {
-	return len(e.table.Free) == tokens-receives && e.quiets.Pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && e.early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
+	return len(e.Table.Free) == tokens-receives && e.Quiets.Pending == [3]int{} && len(e.parked) == 0 && e.unqueued() && e.early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
 }
 
 // Mappings returns the engine's mappings: the message buffers, and the state of its peers.
@@ -116,7 +116,7 @@ func (e *Engine) Mappings() [2][]byte {
 	begins := unsafe.Pointer(unsafe.SliceData(page))
 	into := int(uintptr(begins) % uintptr(os.Getpagesize()))
 	return [2][]byte{
-		unsafe.Slice((*byte)(e.net.Buffers), e.net.BufferBytes()),
+		unsafe.Slice((*byte)(e.Net.Buffers), e.Net.BufferBytes()),
 		unsafe.Slice((*byte)(unsafe.Add(begins, -into)), into+len(page)),
 	}
 }

@@ -66,5 +66,5 @@ func (e *Engine) Use(g GPU) { e.gpu = g }
 // Owns reports whether a local buffer is known to be memory, so that the memory map need not be
 // read.
 func (e *Engine) Owns(p unsafe.Pointer, n uint64) bool {
-	return e.net.Segment.Contains(p, n) || e.gpu != nil && e.gpu.Holds(p, n)
+	return e.Net.Segment.Contains(p, n) || e.gpu != nil && e.gpu.Holds(p, n)
 }

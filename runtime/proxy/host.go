@@ -23,51 +23,51 @@ func (e *Engine) Host() Host { return Host{e} }
 func (h Host) State() *layout.State { return h.e.State }
 
 // Peers returns what the engine knows about each PE.
-func (h Host) Peers() []layout.Peer { return h.e.peers }
+func (h Host) Peers() []layout.Peer { return h.e.Peers }
 
 // Segment returns this PE's memory and the region of it.
-func (h Host) Segment() (mem.Segment, fabric.Region) { return h.e.net.Segment, h.e.net.Region }
+func (h Host) Segment() (mem.Segment, fabric.Region) { return h.e.Net.Segment, h.e.Net.Region }
 
 // Caps reports what the provider granted.
-func (h Host) Caps() fabric.Caps { return h.e.net.Caps }
+func (h Host) Caps() fabric.Caps { return h.e.Net.Caps }
 
 // PutMax is the most bytes that a put takes at once.
 func (h Host) PutMax() uint64 { return h.e.PutMax() }
 
 // Register lets the fabric reach n bytes of main memory.
 func (h Host) Register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
-	return h.e.net.Provider.Register(at, n)
+	return h.e.Net.Provider.Register(at, n)
 }
 
 // RegisterGPU lets the fabric reach GPU memory.
 func (h Host) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
-	return h.e.net.Provider.RegisterGPU(m)
+	return h.e.Net.Provider.RegisterGPU(m)
 }
 
 // Unregister ends a registration of either kind.
-func (h Host) Unregister(r fabric.Region) error { return h.e.net.Provider.Unregister(r) }
+func (h Host) Unregister(r fabric.Region) error { return h.e.Net.Provider.Unregister(r) }
 
 // Ready reports whether an operation of n bytes on a PE may begin.
 func (h Host) Ready(pe fabric.PE, n uint64) Status {
-	p := &h.e.peers[pe]
+	p := &h.e.Peers[pe]
 	switch {
 	case !h.e.routed(p, pe):
-		return h.e.net.Fail(endpoint.ErrNoRoute)
-	case h.e.parkedAhead(p), !h.e.room(p, n):
+		return h.e.Net.Fail(endpoint.ErrNoRoute)
+	case h.e.parkedAhead(p), !h.e.Room(pe, p, n):
 		return Again
 	}
 	return Done
 }
 
 // Room reports whether an operation that needs no message may begin.
-func (h Host) Room(pe fabric.PE, n uint64) bool { return h.e.room(&h.e.peers[pe], n) }
+func (h Host) Room(pe fabric.PE, n uint64) bool { return h.e.Room(pe, &h.e.Peers[pe], n) }
 
 // Parked reports whether the engine's own messages to a PE wait.
-func (h Host) Parked(pe fabric.PE) bool { return h.e.parkedAhead(&h.e.peers[pe]) }
+func (h Host) Parked(pe fabric.PE) bool { return h.e.parkedAhead(&h.e.Peers[pe]) }
 
 // MaySend reports whether a message may be sent to a PE. Pending: an earlier operation comes first.
 func (h Host) MaySend(pe fabric.PE) Status {
-	p := &h.e.peers[pe]
+	p := &h.e.Peers[pe]
 	if p.Queued > 0 {
 		h.e.letGo(pe, p)
 	}
@@ -79,7 +79,7 @@ func (h Host) MaySend(pe fabric.PE) Status {
 
 // Admit is MaySend for a caller that knows that no operation comes first.
 func (h Host) Admit(pe fabric.PE) Status {
-	return h.e.admit(pe, &h.e.peers[pe], layout.HeaderSize)
+	return h.e.admit(pe, &h.e.Peers[pe], layout.HeaderSize)
 }
 
 // Send sends a message of the GPU's, for an operation or for none.
@@ -87,7 +87,7 @@ func (h Host) Send(t fabric.Token, pe fabric.PE, m layout.Header, payload unsafe
 	if t == 0 {
 		return h.e.sendBytes(pe, 0, quiet.NoParity, &m, payload, n)
 	}
-	s := &h.e.table.Records[t]
+	s := &h.e.Table.Records[t]
 	return h.e.sendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
 }
 
@@ -96,7 +96,7 @@ func (h Host) Own(pe fabric.PE, m layout.Header) { h.e.own(pe, h.e.Epoch, quiet.
 
 // OwnFor sends one that belongs to an operation.
 func (h Host) OwnFor(t fabric.Token, m layout.Header) {
-	s := &h.e.table.Records[t]
+	s := &h.e.Table.Records[t]
 	h.e.own(s.PE, s.Epoch, s.Lane, &m)
 }
 
@@ -107,7 +107,7 @@ func (h Host) Answer(pe fabric.PE, token uint32, value uint64) {
 
 // SendFailed gives up a PE because Send has failed.
 func (h Host) SendFailed(pe fabric.PE) {
-	h.e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, h.e.net.Err))
+	h.e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, h.e.Net.Err))
 }
 
 // Flush asks a PE how many messages it has applied.
@@ -115,7 +115,7 @@ func (h Host) Flush(pe fabric.PE) Status { return h.e.flush(pe) }
 
 // Moved says that bytes for a PE have left. An operation may have waited for that.
 func (h Host) Moved(pe fabric.PE) {
-	if h.e.peers[pe].Queued > 0 {
+	if h.e.Peers[pe].Queued > 0 {
 		h.e.jam() // to be driven in this turn: the GPU's work comes first
 	}
 }
@@ -155,84 +155,84 @@ func (h Host) BeginGet(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, b
 }
 
 func (h Host) begin(u ops.Use, pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	t, s := h.e.take(u, &h.e.peers[pe], pe)
+	t, s := h.e.Take(u, &h.e.Peers[pe], pe)
 	if s == nil {
 		return 0, false
 	}
 	s.Request, s.Epoch, s.Awaited = r, h.e.Epoch, false
-	h.e.table.Hold(s, &h.e.peers[s.PE], n)
+	h.e.Table.Hold(s, &h.e.Peers[s.PE], n)
 	return t, true
 }
 
 // Await makes quiets wait for an operation.
 func (h Host) Await(t fabric.Token) {
-	s := &h.e.table.Records[t]
+	s := &h.e.Table.Records[t]
 	s.Awaited = true
-	h.e.quiets.Pending[s.Lane]++
+	h.e.Quiets.Pending[s.Lane]++
 }
 
 // Enqueue queues an operation behind earlier operations on its PE.
 func (h Host) Enqueue(t fabric.Token) {
-	s := &h.e.table.Records[t]
+	s := &h.e.Table.Records[t]
 	s.Use, s.Awaited = ops.UseDeparts, true
 	h.e.enqueue(t, s)
 }
 
 // Touch notes that the next quiet has to ask a PE.
-func (h Host) Touch(pe fabric.PE) { h.e.quiets.Touch(&h.e.peers[pe], pe) }
+func (h Host) Touch(pe fabric.PE) { h.e.Quiets.Touch(&h.e.Peers[pe], pe) }
 
 // Finish ends the request of an operation whose source may be reused.
 func (h Host) Finish(t fabric.Token) {
-	if s := &h.e.table.Records[t]; s.Request != nil {
-		h.e.finish(s.Request, 0, 0)
+	if s := &h.e.Table.Records[t]; s.Request != nil {
+		h.e.Tell(s.Request, 0, 0)
 		s.Request = nil
 	}
 }
 
 // Conclude ends an operation for its request and for quiets.
 func (h Host) Conclude(t fabric.Token, status int32, err error) {
-	e, s := h.e, &h.e.table.Records[t]
+	e, s := h.e, &h.e.Table.Records[t]
 	switch {
 	case s.Request != nil:
 		if err != nil {
-			e.net.Err = err
+			e.Net.Err = err
 		}
-		e.finish(s.Request, status, 0)
+		e.Tell(s.Request, status, 0)
 		s.Request = nil
 	case err != nil:
-		e.quiets.Fail(s.Lane, err)
+		e.Quiets.Fail(s.Lane, err)
 	}
 	if s.Awaited {
 		s.Awaited = false
-		e.quiets.Pending[s.Lane]--
+		e.Quiets.Pending[s.Lane]--
 	}
 }
 
 // Spoil fails the quiet that waits for an operation.
-func (h Host) Spoil(t fabric.Token, err error) { h.e.quiets.Fail(h.e.table.Records[t].Lane, err) }
+func (h Host) Spoil(t fabric.Token, err error) { h.e.Quiets.Fail(h.e.Table.Records[t].Lane, err) }
 
 // End gives a token back.
 func (h Host) End(t fabric.Token) {
 	h.Deregister(t, false)
-	h.e.give(t)
+	h.e.Give(t)
 }
 
 // Question returns the number that an answer has to name.
-func (h Host) Question(t fabric.Token) uint32 { return h.e.table.Question(t) }
+func (h Host) Question(t fabric.Token) uint32 { return h.e.Table.Question(t) }
 
 // Pend makes quiets wait for work without a token.
 func (h Host) Pend() uint8 {
-	l := h.e.quiets.Parity()
-	h.e.quiets.Pending[l]++
+	l := h.e.Quiets.Parity()
+	h.e.Quiets.Pending[l]++
 	return uint8(l)
 }
 
 // Unpend ends that wait.
-func (h Host) Unpend(l uint8) { h.e.quiets.Pending[l]-- }
+func (h Host) Unpend(l uint8) { h.e.Quiets.Pending[l]-- }
 
 // RegisterLocal registers n bytes of a caller's memory for an operation, or a copy of them.
 func (h Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error) {
-	s := &h.e.table.Records[t]
+	s := &h.e.Table.Records[t]
 	at, err := h.e.registerLocal(s, at, n, into)
 	if err != nil {
 		return nil, fabric.Region{}, err
@@ -242,7 +242,7 @@ func (h Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bo
 
 // Deregister ends that registration, if there is one.
 func (h Host) Deregister(t fabric.Token, came bool) int32 {
-	if s := &h.e.table.Records[t]; s.Registered {
+	if s := &h.e.Table.Records[t]; s.Registered {
 		return h.e.dropRegion(s, came)
 	}
 	return 0
@@ -255,15 +255,15 @@ func (h Host) Write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64,
 
 // Read posts a one-sided read.
 func (h Host) Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, Status) {
-	e, p := h.e, &h.e.peers[pe]
-	t, s := e.take(ops.UsePull, p, pe)
+	e, p := h.e, &h.e.Peers[pe]
+	t, s := e.Take(ops.UsePull, p, pe)
 	if s == nil {
 		return 0, Again
 	}
 	op := &e.moving
 	op.PE, op.Token, op.Local, op.Len, op.Desc = pe, t, to, n, desc
 	op.Remote, op.Key = remote, key
-	if err := e.net.Provider.Read(op); err != nil {
+	if err := e.Net.Provider.Read(op); err != nil {
 		return 0, e.refused(t, s, err)
 	}
 	p.Count[layout.Reads]++
@@ -273,24 +273,24 @@ func (h Host) Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64
 
 // Route returns the remote address and the key of an offset in a PE's heap.
 func (h Host) Route(pe fabric.PE, offset int64) (remote, key uint64) {
-	return h.e.net.Route(pe, offset)
+	return h.e.Net.Route(pe, offset)
 }
 
 // Reachable reports whether there is a path to a PE.
-func (h Host) Reachable(pe fabric.PE) bool { return h.e.net.Reachable(pe) }
+func (h Host) Reachable(pe fabric.PE) bool { return h.e.Net.Reachable(pe) }
 
 // Lost returns why there is none any more; nil: the PE was not lost.
 func (h Host) Lost(pe fabric.PE) error {
-	return h.e.net.Lost(pe)
+	return h.e.Net.Lost(pe)
 }
 
 // Fail notes the reason of a Failed.
-func (h Host) Fail(err error) Status { return h.e.net.Fail(err) }
+func (h Host) Fail(err error) Status { return h.e.Net.Fail(err) }
 
 // Fatal says that the job cannot go on.
-func (h Host) Fatal(err error) { h.e.net.Fatal(err) }
+func (h Host) Fatal(err error) { h.e.Net.Fatal(err) }
 
 // Wake ends the sleep of the engine's thread.
 func (h Host) Wake() {
-	h.e.net.Wake()
+	h.e.Net.Wake()
 }

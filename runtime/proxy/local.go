@@ -16,7 +16,7 @@ import (
 // if the provider needs registered memory. With a nil watch it keeps none. The engine closes the
 // watch.
 func (e *Engine) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
-	e.locals = local.New(e.net.Provider, watch, limits)
+	e.locals = local.New(e.Net.Provider, watch, limits)
 }
 
 // Registered returns the counts of registrations of callers' memory.
@@ -32,12 +32,12 @@ func (e *Engine) localRegion(s *ops.Record, op *fabric.RMA) Status {
 			return Done
 		}
 	}
-	if !e.net.Caps.LocalMR {
+	if !e.Net.Caps.LocalMR {
 		return Done
 	}
 	at, err := e.registerLocal(s, op.Local, op.Len, s.Use != ops.UseWrite)
 	if err != nil {
-		return e.net.Fail(err)
+		return e.Net.Fail(err)
 	}
 	op.Local, op.Desc = at, s.Memory.Region.Desc
 	return Done
@@ -58,10 +58,10 @@ func (e *Engine) dropRegion(s *ops.Record, came bool) (status int32) {
 	s.Registered = false
 	switch {
 	case err != nil && s.Request != nil:
-		e.net.Err = fmt.Errorf("PE %d: %s: %w", s.PE, s.Use, err)
+		e.Net.Err = fmt.Errorf("PE %d: %s: %w", s.PE, s.Use, err)
 		return int32(unix.EFAULT)
 	case err != nil:
-		e.quiets.Fail(s.Lane, err)
+		e.Quiets.Fail(s.Lane, err)
 	}
 	return 0
 }

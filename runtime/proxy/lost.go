@@ -27,46 +27,46 @@ type LostError = endpoint.LostError
 // before Connect. On a network that does not say which injected message has failed, no message is
 // injected from then on.
 func (e *Engine) OnLost(f func(pe fabric.PE, err error)) {
-	e.net.OnLost = f
-	if e.net.Caps.InjectBlind {
-		e.net.Caps.MaxInject, e.MaxInject = 0, 0
+	e.Net.OnLost = f
+	if e.Net.Caps.InjectBlind {
+		e.Net.Caps.MaxInject, e.MaxInject = 0, 0
 	}
 }
 
 // Lose gives up a PE. A second call changes nothing.
 func (e *Engine) Lose(pe fabric.PE, reason string) {
-	if e.net.IsLost(pe) {
+	if e.Net.IsLost(pe) {
 		return
 	}
-	err := e.net.MarkLost(pe, len(e.peers), reason)
-	e.recorder.Note(pe, layout.EventLost, 0, 0)
+	err := e.Net.MarkLost(pe, len(e.Peers), reason)
+	e.Recorder.Note(pe, layout.EventLost, 0, 0)
 	e.all(func(s *Engine) { s.loseOwn(pe, err) })
 	e.WakeSleepers()
 }
 
 // loseOwn is the part of Lose that each context has.
 func (e *Engine) loseOwn(pe fabric.PE, err error) {
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	p.Reachable = false // C leaves operations on it to Go
 	p.Behind = true     // and its messages
 	e.dropMessages(pe, p)
 	e.endOperations(pe, err)
-	e.quiets.LosePE(p, err)
-	if e.gpu != nil && e.number == 0 {
+	e.Quiets.LosePE(p, err)
+	if e.gpu != nil && e.Number == 0 {
 		e.gpu.Lose(pe)
 	}
-	e.quiets.Settle()
+	e.Quiets.Settle()
 }
 
 // unreachable handles a PE that the network has given up.
 func (e *Engine) unreachable(pe fabric.PE, err error) {
 	switch {
-	case e.net.IsLost(pe):
-	case e.net.OnLost == nil:
-		e.net.Fatal(err)
+	case e.Net.IsLost(pe):
+	case e.Net.OnLost == nil:
+		e.Net.Fatal(err)
 	default:
 		e.Lose(pe, "cannot be reached any more: "+err.Error())
-		e.net.OnLost(pe, err)
+		e.Net.OnLost(pe, err)
 	}
 }
 
@@ -86,7 +86,7 @@ func (e *Engine) dropMessages(pe fabric.PE, p *layout.Peer) {
 	kept := e.parked[:0]
 	for _, m := range e.parked {
 		if m.pe == pe {
-			e.quiets.Pending[m.lane]--
+			e.Quiets.Pending[m.lane]--
 			continue
 		}
 		kept = append(kept, m)
@@ -101,31 +101,31 @@ func (e *Engine) dropMessages(pe fabric.PE, p *layout.Peer) {
 // endOperations ends operations that callers and quiets wait for.
 func (e *Engine) endOperations(pe fabric.PE, err error) {
 	for t := fabric.Token(receives); t < tokens; t++ {
-		s := &e.table.Records[t]
-		if s.Use == 0 || s.PE != pe || s.Ended || uint32(s.Stream) != e.number {
+		s := &e.Table.Records[t]
+		if s.Use == 0 || s.PE != pe || s.Ended || uint32(s.Stream) != e.Number {
 			continue
 		}
 		switch s.Use {
 		case ops.UseWrite:
 			e.wrote(s)
 		case ops.UseWaits, ops.UseDeparts, ops.UseQueued:
-			e.quiets.Pending[s.Lane]--
+			e.Quiets.Pending[s.Lane]--
 		case ops.UseRead, ops.UseReply:
 			if s.Request == nil {
-				e.quiets.Pending[s.Lane]--
+				e.Quiets.Pending[s.Lane]--
 			}
 		default:
 			continue // no caller waits for a message, and the GPU stage ends the other kinds
 		}
 		if s.Request != nil {
-			e.net.Err = err
-			e.finish(s.Request, int32(Failed), 0)
+			e.Net.Err = err
+			e.Tell(s.Request, int32(Failed), 0)
 			s.Request = nil
 		} else {
-			e.quiets.Fail(s.Lane, err)
+			e.Quiets.Fail(s.Lane, err)
 		}
 		if s.Use == ops.UseReply || s.Use == ops.UseWaits || s.Use == ops.UseDeparts || s.Use == ops.UseQueued {
-			e.give(t)
+			e.Give(t)
 		} else {
 			s.Ended = true
 		}
@@ -135,7 +135,7 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 // tookEnded takes back the token of an operation that was ended before its time. It returns false
 // for any other operation.
 func (e *Engine) tookEnded(t fabric.Token) bool {
-	s := &e.table.Records[t]
+	s := &e.Table.Records[t]
 	if !s.Ended {
 		return false
 	}
@@ -143,7 +143,7 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 		e.dropRegion(s, false)
 	}
 	s.Ended = false
-	e.give(t)
+	e.Give(t)
 	return true
 }
 
@@ -152,11 +152,11 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 // each PE with operations under way gets a message, and its completion shows whether the PE is
 // gone.
 func (e *Engine) suspect(text string) {
-	e.Report.Tell(fmt.Errorf("poll %s: %s, for an unknown operation: each PE with operations under way gets a test message", e.net.Caps.Provider, text))
+	e.Report.Tell(fmt.Errorf("poll %s: %s, for an unknown operation: each PE with operations under way gets a test message", e.Net.Caps.Provider, text))
 	e.all(func(s *Engine) {
-		for i := range s.peers {
-			if s.peers[i].Tokens > 0 {
-				e.net.Suspect(fabric.PE(i))
+		for i := range s.Peers {
+			if s.Peers[i].Tokens > 0 {
+				e.Net.Suspect(fabric.PE(i))
 			}
 		}
 	})
@@ -164,5 +164,5 @@ func (e *Engine) suspect(text string) {
 
 // findLost sends these messages.
 func (e *Engine) findLost() {
-	e.net.FindLost(func(pe fabric.PE) Status { return e.ping(pe, &e.peers[pe]) })
+	e.Net.FindLost(func(pe fabric.PE) Status { return e.ping(pe, &e.Peers[pe]) })
 }

@@ -44,7 +44,7 @@ func (e *Engine) bursting(n int) bool { return e.Burst >= layout.BurstAfter && e
 // that is posted now.
 func (e *Engine) grows(p *layout.Peer, n int) bool {
 	return p.Batch != nil && p.BatchEpoch == e.Epoch && e.merging(n) &&
-		p.BatchUsed+recordOf(n) <= messageSize && e.table.Records[p.Last].Lane == e.quiets.Parity()
+		p.BatchUsed+recordOf(n) <= messageSize && e.Table.Records[p.Last].Lane == e.Quiets.Parity()
 }
 
 // draftRecord is draft for an operation that goes into a batch.
@@ -67,7 +67,7 @@ func (e *Engine) openBatch(p *layout.Peer, pe fabric.PE) Status {
 	t := e.drafted
 	e.drafted = 0
 	*h = layout.Header{Kind: layout.KindBatch}
-	s := &e.table.Records[t]
+	s := &e.Table.Records[t]
 	s.Hold = ops.NotHeld
 	e.enqueue(t, s)
 	p.Batch, p.BatchUsed, p.BatchEpoch = unsafe.Pointer(h), layout.HeaderSize, e.Epoch
@@ -76,7 +76,7 @@ func (e *Engine) openBatch(p *layout.Peer, pe fabric.PE) Status {
 
 // record ends what draftRecord began.
 func (e *Engine) record(h *layout.Header, payload unsafe.Pointer, n int) Status {
-	p := &e.peers[e.table.Records[e.drafted].PE]
+	p := &e.Peers[e.Table.Records[e.drafted].PE]
 	e.drafted, e.recording = 0, false
 	if h.Kind == layout.KindPut || h.Kind == layout.KindPutSignal {
 		h.Token = uint32(n)
@@ -95,7 +95,7 @@ func (e *Engine) closeBatch(p *layout.Peer) {
 	if p.Batch == nil {
 		return
 	}
-	s := &e.table.Records[p.Last]
+	s := &e.Table.Records[p.Last]
 	if s.Hold == ops.ForBurst {
 		atomic.AddUint32(&e.first.Held, ^uint32(0))
 	}
@@ -105,20 +105,20 @@ func (e *Engine) closeBatch(p *layout.Peer) {
 
 // holdBurst begins to hold a batch that a burst opens.
 func (e *Engine) holdBurst(p *layout.Peer) {
-	s := &e.table.Records[p.Last]
+	s := &e.Table.Records[p.Last]
 	if s.Hold != ops.NotHeld || p.Queued != 1 {
 		return
 	}
 	s.Hold = ops.ForBurst
 	e.heldTurn++
 	if atomic.AddUint32(&e.first.Held, 1) == 1 {
-		e.net.Wake() // the loop must not sleep while a batch is held
+		e.Net.Wake() // the loop must not sleep while a batch is held
 	}
 }
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
 func (e *Engine) holdSignal(p *layout.Peer, s *ops.Record) bool {
-	if s.Epoch != e.Epoch || s.Lane != e.quiets.Parity() || !e.merging(0) || p.Parked > 0 {
+	if s.Epoch != e.Epoch || s.Lane != e.Quiets.Parity() || !e.merging(0) || p.Parked > 0 {
 		return false
 	}
 	if p.Queued > 0 && !e.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {
@@ -128,7 +128,7 @@ func (e *Engine) holdSignal(p *layout.Peer, s *ops.Record) bool {
 	if st != Done {
 		return false
 	}
-	batch := &e.table.Records[p.Last]
+	batch := &e.Table.Records[p.Last]
 	if p.BatchUsed == layout.HeaderSize && p.Queued == 1 {
 		batch.Hold, batch.Until = ops.ForSignals, p.Written()+uint64(p.Writes)/4
 	}
@@ -154,7 +154,7 @@ func (e *Engine) keepsBatch(p *layout.Peer, s *ops.Record) bool {
 // holdsOnly reports whether only a held batch of the present epoch waits for p: a write may pass
 // it.
 func (e *Engine) holdsOnly(p *layout.Peer) bool {
-	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == e.Epoch && e.table.Records[p.Last].Hold != ops.NotHeld
+	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == e.Epoch && e.Table.Records[p.Last].Hold != ops.NotHeld
 }
 
 // letGo sends the batch of a PE.
@@ -168,7 +168,7 @@ func (e *Engine) letGo(pe fabric.PE, p *layout.Peer) {
 // Release sends all batches of a context, because a caller waits. On the first context it sends
 // those of all contexts.
 func (e *Engine) Release() {
-	if e.number == 0 {
+	if e.Number == 0 {
 		for _, o := range e.others {
 			if o != nil && len(o.queues) > 0 {
 				o.Release()
@@ -177,7 +177,7 @@ func (e *Engine) Release() {
 	}
 	e.Burst = 0
 	for _, pe := range e.queues {
-		e.letGo(pe, &e.peers[pe])
+		e.letGo(pe, &e.Peers[pe])
 	}
 }
 

@@ -26,11 +26,11 @@ const (
 
 // openNumbers is called when the peers exist, before any message is sent.
 func (e *Engine) openNumbers() {
-	if e.numbers = e.net.Unordered && e.net.Caps.Data >= 4 && e.space.Window > 0; !e.numbers {
+	if e.numbers = e.Net.Unordered && e.Net.Caps.Data >= 4 && e.space.Window > 0; !e.numbers {
 		return
 	}
-	e.flows = make([]*flow.In, len(e.peers))
-	if !e.net.Caps.Source {
+	e.flows = make([]*flow.In, len(e.Peers))
+	if !e.Net.Caps.Source {
 		e.sequences = flow.NewStreams[uint32](e.mostSequences)
 	}
 }
@@ -41,7 +41,7 @@ const sequencesMost = 1 << (32 - 16)
 // startNumbers is called when a PE is met.
 func (e *Engine) startNumbers(p *layout.Peer) {
 	p.Out.Space = e.space
-	if e.numbers && e.net.Caps.Source {
+	if e.numbers && e.Net.Caps.Source {
 		p.Stream = sequenceGiven
 	}
 }
@@ -51,7 +51,7 @@ func (e *Engine) startNumbers(p *layout.Peer) {
 // several NICs has none if its completion says that it has arrived: with a number it would go
 // through one NIC. A write that finds a small window full has none either.
 func (e *Engine) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
-	if !e.numbers || p.Bare > 0 || e.spares && !p.Out.Room() || e.net.Caps.Stripe > 0 && n > e.net.Caps.Stripe && e.net.Caps.DeliveryComplete {
+	if !e.numbers || p.Bare > 0 || e.spares && !p.Out.Room() || e.Net.Caps.Stripe > 0 && n > e.Net.Caps.Stripe && e.Net.Caps.DeliveryComplete {
 		return false
 	}
 	if p.Stream == sequenceNone {
@@ -81,7 +81,7 @@ func (e *Engine) giveSequence(h *layout.Header) {
 
 // takeSequence takes the answer.
 func (e *Engine) takeSequence(h *layout.Header) {
-	p := &e.peers[h.From]
+	p := &e.Peers[h.From]
 	switch {
 	case p.Stream != sequenceAsked || h.Operand > 1<<(32-e.space.Bits):
 		e.malformed(h)
@@ -95,8 +95,8 @@ func (e *Engine) takeSequence(h *layout.Header) {
 // arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
 // comes from outside of the job, or comes twice: a PE's own numbers are always valid.
 func (e *Engine) arrived(c *fabric.Completion) {
-	if e.net.Receiving(c.Token) { // the provider used up a buffer for it
-		e.net.Repost(c.Token)
+	if e.Net.Receiving(c.Token) { // the provider used up a buffer for it
+		e.Net.Repost(c.Token)
 	}
 	if !e.numbers {
 		e.Report.Refuse("write with data")
@@ -104,13 +104,13 @@ func (e *Engine) arrived(c *fabric.Completion) {
 	}
 	number, stream := c.Data&(1<<e.space.Bits-1), c.Data>>e.space.Bits
 	from := uint32(c.From())
-	if !e.net.Caps.Source {
+	if !e.Net.Caps.Source {
 		var err error
 		if from, err = e.sequences.Of(stream); err != nil {
 			e.Report.Refuse("write of sequence stream %d, which no PE has", stream)
 			return
 		}
-	} else if from >= uint32(len(e.peers)) || stream != 0 {
+	} else if from >= uint32(len(e.Peers)) || stream != 0 {
 		e.Report.Refuse("write of sequence stream %d of PE %d, which is not in this job", stream, int32(from))
 		return
 	}
@@ -122,16 +122,16 @@ func (e *Engine) in(from, number uint32) {
 	if e.flows[from] == nil {
 		e.flows[from] = flow.NewIn(e.space)
 	}
-	f, p := e.flows[from], &e.peers[from]
+	f, p := e.flows[from], &e.Peers[from]
 	if err := f.Arrive(number); err != nil {
-		if !e.net.Caps.Repeats {
+		if !e.Net.Caps.Repeats {
 			e.Report.Refuse("write %d of PE %d, which has come before", number, from)
 		}
 		return
 	}
 	if edge := f.Ack(); edge != p.Edge {
 		p.Edge = edge
-		e.recorder.Note(fabric.PE(from), layout.EventArrived, 0, edge)
+		e.Recorder.Note(fabric.PE(from), layout.EventArrived, 0, edge)
 		e.applyEarly(from, p)
 		e.drive(fabric.PE(from)) // an applied message may have been an answer
 	}
@@ -157,7 +157,7 @@ func (e *Engine) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	}
 	err := p.Out.Acked(h.Ack)
 	if err != nil {
-		e.net.Fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
+		e.Net.Fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
 	}
 	return err == nil
 }

@@ -23,12 +23,12 @@ type parked struct {
 // PutMax returns the most bytes that Put and PutSignal take at once. If neither order nor delivery
 // of writes is available, nor a number for each, all puts travel as messages.
 func (e *Engine) PutMax() uint64 {
-	ordered := !e.net.Unordered && e.net.Caps.WriteAfterWrite
-	numbered := e.first.numbers && e.net.Caps.Source
-	if !ordered && !numbered && !e.net.Caps.DeliveryComplete {
+	ordered := !e.Net.Unordered && e.Net.Caps.WriteAfterWrite
+	numbered := e.first.numbers && e.Net.Caps.Source
+	if !ordered && !numbered && !e.Net.Caps.DeliveryComplete {
 		return maxPayload
 	}
-	return min(e.net.Caps.MaxMessage, maxOneSided)
+	return min(e.Net.Caps.MaxMessage, maxOneSided)
 }
 
 // maxOneSided bounds an operation so that its progress is visible.
@@ -111,7 +111,7 @@ func (e *Engine) PutBytesSignal(pe fabric.PE, offset int64, source unsafe.Pointe
 
 // Get copies n bytes from an offset in the heap of pe.
 func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *Request) Status {
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	if n == 0 {
 		return Done
 	}
@@ -122,31 +122,31 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 	}
 	switch {
 	case !e.routed(p, pe):
-		return e.net.Fail(e.net.NoRoute(pe))
-	case !e.room(p, n):
+		return e.Net.Fail(e.Net.NoRoute(pe))
+	case !e.Room(pe, p, n):
 		return Again
 	}
-	t, s := e.take(ops.UseRead, p, pe)
+	t, s := e.Take(ops.UseRead, p, pe)
 	if s == nil {
 		return Again
 	}
 	s.Request = r
 	op := e.move(p, pe, offset, dest, n, t)
-	if e.net.Segment.Contains(dest, n) {
-		op.Desc = e.net.Region.Desc
+	if e.Net.Segment.Contains(dest, n) {
+		op.Desc = e.Net.Region.Desc
 	} else if st := e.localRegion(s, op); st != Done {
-		e.give(t)
+		e.Give(t)
 		return st
 	}
-	if err := e.net.Provider.Read(op); err != nil {
+	if err := e.Net.Provider.Read(op); err != nil {
 		return e.refused(t, s, err)
 	}
-	e.table.Hold(s, p, n)
-	e.recorder.Note(pe, layout.EventRead, uint32(t), uint32(n))
+	e.Table.Hold(s, p, n)
+	e.Recorder.Note(pe, layout.EventRead, uint32(t), uint32(n))
 	p.Count[layout.Reads]++
 	p.Count[layout.ReadBytes] += n
 	if r == nil {
-		e.quiets.Pending[s.Lane]++
+		e.Quiets.Pending[s.Lane]++
 	}
 	return Pending
 }
@@ -170,14 +170,14 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		}
 		return st
 	}
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	if !e.routed(p, pe) {
-		return e.net.Fail(e.net.NoRoute(pe))
+		return e.Net.Fail(e.Net.NoRoute(pe))
 	}
-	if !e.room(p, 0) {
+	if !e.Room(pe, p, 0) {
 		return Again
 	}
-	t, s := e.take(ops.UseReply, p, pe)
+	t, s := e.Take(ops.UseReply, p, pe)
 	if s == nil {
 		return Again
 	}
@@ -185,15 +185,15 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 	h, st := e.start(pe, 0, false)
 	if h != nil {
 		h.Set(layout.KindAMO, op, width, offset, operand, compare)
-		h.Fetch, h.Token = 1, e.table.Question(t)
+		h.Fetch, h.Token = 1, e.Table.Question(t)
 		st = e.send(h, nil, 0, true)
 	}
 	if st != Done {
-		e.give(t)
+		e.Give(t)
 		return st
 	}
 	if r == nil {
-		e.quiets.Pending[s.Lane]++
+		e.Quiets.Pending[s.Lane]++
 	}
 	return Pending
 }
@@ -221,21 +221,19 @@ func (e *Engine) begin(pe fabric.PE, n int) (*layout.Header, Status) { return e.
 
 // start is begin; merges says that the operation may share its message with others.
 func (e *Engine) start(pe fabric.PE, n int, merges bool) (*layout.Header, Status) {
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	if !e.routed(p, pe) {
-		return nil, e.net.Fail(e.net.NoRoute(pe))
+		return nil, e.Net.Fail(e.Net.NoRoute(pe))
 	}
 	if e.parkedAhead(p) {
-		p.Count[layout.NoTurn]++
-		e.recorder.NoteAgain(pe, layout.EventNoTurn)
-		return nil, Again
+		return nil, e.NoTurn(pe, p)
 	}
 	if p.Queued > 0 || e.Burst >= layout.BurstAfter || e.overtakes(pe, p, e.Epoch) {
 		if h, st := e.beginLater(p, pe, n, merges); h != nil || st != Done {
 			return h, st
 		}
 	}
-	if layout.HeaderSize+n > e.net.Caps.MaxInject && !e.room(p, 0) {
+	if layout.HeaderSize+n > e.Net.Caps.MaxInject && !e.Room(pe, p, 0) {
 		return nil, Again
 	}
 	if st := e.admit(pe, p, layout.HeaderSize+n); st != Done {
@@ -260,36 +258,36 @@ func (e *Engine) parkedAhead(p *layout.Peer) bool {
 // own sends a message that has no caller to try again, or parks it. Its turn has come: it is an
 // answer, or a signal whose bytes are on their way.
 func (e *Engine) own(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header) {
-	if e.net.IsLost(pe) {
+	if e.Net.IsLost(pe) {
 		return
 	}
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	if p.Parked == 0 {
 		switch e.sendCopy(pe, h) {
 		case Done:
 			if l != quiet.NoParity {
 				p.Ask(1, epoch)
-				e.quiets.Account(pe, l)
+				e.Quiets.Account(pe, l)
 			}
 			return
 		case Failed:
-			e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.net.Err))
+			e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.Net.Err))
 			return
 		}
 	}
 	e.parked = append(e.parked, parked{pe, l, epoch, *h})
-	e.quiets.Pending[l]++
+	e.Quiets.Pending[l]++
 	e.stick()
 	p.Parked++
-	e.recorder.Note(pe, layout.EventParked, uint32(h.Kind), 0)
+	e.Recorder.Note(pe, layout.EventParked, uint32(h.Kind), 0)
 	p.Count[layout.Parked]++
 }
 
 // sendCopy sends a message without payload that was made elsewhere.
 func (e *Engine) sendCopy(pe fabric.PE, h *layout.Header) Status {
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	if !e.routed(p, pe) {
-		return e.net.Fail(e.net.NoRoute(pe))
+		return e.Net.Fail(e.Net.NoRoute(pe))
 	}
 	to := e.draft(p, pe, 0)
 	if to == nil {
@@ -302,7 +300,7 @@ func (e *Engine) sendCopy(pe fabric.PE, h *layout.Header) Status {
 // sendBytes sends one of the engine's own messages with a payload. After Again its caller tries
 // again.
 func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) Status {
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	if e.parkedAhead(p) {
 		return Again
 	}
@@ -314,7 +312,7 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout
 	st := e.send(to, payload, n, false)
 	if st == Done && l != quiet.NoParity {
 		p.Ask(e.Cost(layout.HeaderSize+n), epoch)
-		e.quiets.Account(pe, l)
+		e.Quiets.Account(pe, l)
 	}
 	return st
 }
@@ -324,21 +322,21 @@ func (e *Engine) sendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout
 func (e *Engine) draft(p *layout.Peer, pe fabric.PE, n int) *layout.Header {
 	op := &e.sending
 	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, e.fenced(p)
-	if op.Inject = op.Len <= e.net.Caps.MaxInject && !op.Fence; !op.Inject {
+	if op.Inject = op.Len <= e.Net.Caps.MaxInject && !op.Fence; !op.Inject {
 		return e.draftBuffer(p)
 	}
-	op.Buf = e.net.Scratch
-	return (*layout.Header)(e.net.Scratch)
+	op.Buf = e.Net.Scratch
+	return (*layout.Header)(e.Net.Scratch)
 }
 
 // draftBuffer drafts a message that is too large to be injected.
 func (e *Engine) draftBuffer(p *layout.Peer) *layout.Header {
 	op := &e.sending
-	t, s := e.take(ops.UseSend, p, op.To)
+	t, s := e.Take(ops.UseSend, p, op.To)
 	if s == nil {
 		return nil
 	}
-	op.Token, op.Buf = t, e.net.SendBuffer(t, op.Len)
+	op.Token, op.Buf = t, e.Net.SendBuffer(t, op.Len)
 	return (*layout.Header)(op.Buf)
 }
 
@@ -349,24 +347,21 @@ func (e *Engine) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 		return e.keep(h, payload, n)
 	}
 	op := &e.sending
-	p := &e.peers[op.To]
+	p := &e.Peers[op.To]
 	if n > 0 {
 		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
 	}
 	switch err := e.stampAndSend(op, p); {
 	case err == nil:
 	case !op.Inject:
-		return e.refused(op.Token, &e.table.Records[op.Token], err)
-	case err == fabric.ErrAgain:
-		p.Count[layout.Retries]++
-		e.recorder.NoteAgain(op.To, layout.EventNoRoom)
-		return Again
+		e.Give(op.Token)
+		fallthrough
 	default:
-		return e.net.Fail(err)
+		return e.Refused(op.To, p, err)
 	}
 	if asks {
 		p.Ask(e.Cost(op.Len), e.Epoch)
-		e.quiets.Touch(p, op.To)
+		e.Quiets.Touch(p, op.To)
 	}
 	return Done
 }
@@ -381,11 +376,11 @@ func (e *Engine) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	if h.Kind == layout.KindFlush {
 		h.Need = p.Out.All()
 	}
-	if err := e.net.Provider.Send(op); err != nil {
+	if err := e.Net.Provider.Send(op); err != nil {
 		return err
 	}
 	p.Sent++
-	e.recorder.NoteMessage(op.To, layout.EventSent, h.Kind, op.Len, p.Sent)
+	e.Recorder.NoteMessage(op.To, layout.EventSent, h.Kind, op.Len, p.Sent)
 	p.CountMessage(h.Kind, op.Len)
 	return nil
 }
@@ -398,11 +393,11 @@ func (e *Engine) unpark() {
 	work := e.parked
 	e.parked, e.spare = e.spare[:0], work
 	for i := range work {
-		e.peers[work[i].pe].Parked = 0
+		e.Peers[work[i].pe].Parked = 0
 	}
 	for i := range work {
 		m := &work[i]
-		e.quiets.Pending[m.lane]--
+		e.Quiets.Pending[m.lane]--
 		e.own(m.pe, m.epoch, m.lane, &m.h)
 	}
 }

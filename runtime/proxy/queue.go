@@ -22,7 +22,7 @@ import (
 // behindWrites reports whether a message of an epoch would overtake writes from before a fence that
 // the target does not know of. The provider's own fence is better than a wait.
 func (e *Engine) behindWrites(p *layout.Peer, epoch uint64) bool {
-	return p.Bare > 0 && p.WriteEpoch != epoch && !e.net.Caps.Fence
+	return p.Bare > 0 && p.WriteEpoch != epoch && !e.Net.Caps.Fence
 }
 
 // behindBytes reports whether an operation of an epoch would overtake bytes from before a fence
@@ -49,7 +49,7 @@ func (e *Engine) mayWrite(pe fabric.PE, p *layout.Peer, epoch uint64) Status {
 		return e.awaitFlush(pe, p)
 	}
 	if p.WriteEpoch != epoch && (p.Writes > 0 || p.Wrote != p.WroteAcked) && !e.keepsWrites(p) {
-		if p.Writes == 0 || !e.net.Caps.DeliveryComplete {
+		if p.Writes == 0 || !e.Net.Caps.DeliveryComplete {
 			return e.awaitFlush(pe, p)
 		}
 		return Again
@@ -58,15 +58,15 @@ func (e *Engine) mayWrite(pe fabric.PE, p *layout.Peer, epoch uint64) Status {
 }
 
 // fenced reports whether messages to p ask the provider to keep them behind writes.
-func (e *Engine) fenced(p *layout.Peer) bool { return p.Bare > 0 && e.net.Caps.Fence }
+func (e *Engine) fenced(p *layout.Peer) bool { return p.Bare > 0 && e.Net.Caps.Fence }
 
 // keepsWrites reports whether writes to p stay behind writes from before a fence. If the sender
 // holds signals back, the signals have to stay behind, too.
 func (e *Engine) keepsWrites(p *layout.Peer) bool {
-	if e.net.Caps.Fence {
+	if e.Net.Caps.Fence {
 		return true
 	}
-	return e.net.Caps.WriteAfterWrite && p.Bare == 0
+	return e.Net.Caps.WriteAfterWrite && p.Bare == 0
 }
 
 func (e *Engine) awaitFlush(pe fabric.PE, p *layout.Peer) Status {
@@ -88,10 +88,10 @@ func (e *Engine) jam() {
 
 // enqueue puts an operation, whose record is filled, behind the others of its PE.
 func (e *Engine) enqueue(t fabric.Token, s *ops.Record) {
-	p := &e.peers[s.PE]
+	p := &e.Peers[s.PE]
 	e.closeBatch(p) // another operation follows it now
 	s.Epoch, s.Next = e.Epoch, 0
-	e.recorder.Note(s.PE, layout.EventQueued, uint32(t), 0)
+	e.Recorder.Note(s.PE, layout.EventQueued, uint32(t), 0)
 	p.Count[layout.Waited]++
 	if p.Queued++; p.Queued == 1 {
 		p.First = uint32(t)
@@ -100,10 +100,10 @@ func (e *Engine) enqueue(t fabric.Token, s *ops.Record) {
 			e.queues = append(e.queues, s.PE)
 		}
 	} else {
-		e.table.Records[p.Last].Next = t
+		e.Table.Records[p.Last].Next = t
 	}
 	p.Last = uint32(t)
-	e.quiets.Pending[s.Lane]++
+	e.Quiets.Pending[s.Lane]++
 }
 
 // beginLater is start for an operation that may have to wait, or may leave with others. It returns
@@ -132,18 +132,18 @@ func (e *Engine) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*
 // draftQueued is draft for a message that has to wait.
 func (e *Engine) draftQueued(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, Status) {
 	if !e.routed(p, pe) {
-		return nil, e.net.Fail(e.net.NoRoute(pe))
+		return nil, e.Net.Fail(e.Net.NoRoute(pe))
 	}
-	if !e.room(p, 0) {
+	if !e.Room(pe, p, 0) {
 		return nil, Again
 	}
-	t, s := e.take(ops.UseQueued, p, pe)
+	t, s := e.Take(ops.UseQueued, p, pe)
 	if s == nil {
 		return nil, Again
 	}
 	s.Length = uint32(layout.HeaderSize + n)
 	e.sending.To, e.drafted = pe, t
-	return (*layout.Header)(e.net.Buffer(t)), Done
+	return (*layout.Header)(e.Net.Buffer(t)), Done
 }
 
 // keep puts the draft into the queue.
@@ -156,7 +156,7 @@ func (e *Engine) keep(h *layout.Header, payload unsafe.Pointer, n int) Status {
 	if n > 0 {
 		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
 	}
-	e.enqueue(t, &e.table.Records[t])
+	e.enqueue(t, &e.Table.Records[t])
 	return Done
 }
 
@@ -165,10 +165,10 @@ func (e *Engine) driveAll() {
 	e.jammed = false
 	still := e.queues[:0]
 	for _, pe := range e.queues {
-		if e.drive(pe); e.peers[pe].Queued > 0 {
+		if e.drive(pe); e.Peers[pe].Queued > 0 {
 			still = append(still, pe)
 		} else {
-			e.peers[pe].Listed = false
+			e.Peers[pe].Listed = false
 		}
 	}
 	e.queues = still
@@ -176,7 +176,7 @@ func (e *Engine) driveAll() {
 
 // drive posts the operations in the queue of a PE, from its head on.
 func (e *Engine) drive(pe fabric.PE) {
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	if e.driving {
 		return // the call under way comes to it
 	}
@@ -184,7 +184,7 @@ func (e *Engine) drive(pe fabric.PE) {
 	defer func() { e.driving = false }()
 	for p.Queued > 0 && p.Parked == 0 {
 		t := fabric.Token(p.First)
-		s := &e.table.Records[t]
+		s := &e.Table.Records[t]
 		next := s.Next
 		var st Status
 		switch s.Use {
@@ -195,7 +195,7 @@ func (e *Engine) drive(pe fabric.PE) {
 		default:
 			st = e.driveMessage(t, s, p)
 		}
-		if st == Again || e.net.IsLost(pe) {
+		if st == Again || e.Net.IsLost(pe) {
 			return
 		}
 		p.First = uint32(next)
@@ -266,37 +266,31 @@ func (e *Engine) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Sta
 		return e.jamUnless(p.Flushing, st)
 	}
 	op, lane, epoch, pe := &e.sending, s.Lane, s.Epoch, s.PE
-	op.To, op.Len, op.Buf, op.Token = pe, n, e.net.Buffer(t), t
+	op.To, op.Len, op.Buf, op.Token = pe, n, e.Net.Buffer(t), t
 	op.Fence = e.fenced(p)
-	op.Inject = n <= e.net.Caps.MaxInject && !op.Fence
+	op.Inject = n <= e.Net.Caps.MaxInject && !op.Fence
 	injected := op.Inject
 	s.Use = ops.UseSend
 	if err := e.stampAndSend(op, p); err != nil {
 		s.Use = ops.UseQueued
-		if err == fabric.ErrAgain {
-			p.Count[layout.Retries]++
-			e.recorder.NoteAgain(pe, layout.EventNoRoom)
-			e.jam()
-			return Again
-		}
-		return e.net.Fail(err)
+		return e.jamUnless(false, e.Refused(pe, p, err))
 	}
-	e.quiets.Pending[lane]--
+	e.Quiets.Pending[lane]--
 	p.Ask(e.Cost(n), epoch)
 	if injected {
-		e.give(t)
+		e.Give(t)
 	}
-	e.quiets.Account(pe, lane)
+	e.Quiets.Account(pe, lane)
 	return Done
 }
 
 // driveFailed ends an operation that waited and that the provider then refused for good.
 func (e *Engine) driveFailed(t fabric.Token, s *ops.Record) {
-	e.quiets.Pending[s.Lane]--
+	e.Quiets.Pending[s.Lane]--
 	if s.Request != nil {
-		e.finish(s.Request, -1, 0)
+		e.Tell(s.Request, -1, 0)
 	} else {
-		e.quiets.Fail(s.Lane, e.net.Err)
+		e.Quiets.Fail(s.Lane, e.Net.Err)
 	}
-	e.give(t)
+	e.Give(t)
 }

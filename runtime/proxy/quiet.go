@@ -11,16 +11,16 @@ func (e *Engine) QuietBegin() Ticket {
 	if len(e.queues) > 0 {
 		e.Release()
 	}
-	return e.quiets.Begin()
+	return e.Quiets.Begin()
 }
 
 // QuietDone returns Done when all operations posted before the ticket's QuietBegin have taken
 // effect at their targets, and Pending before. It returns Failed if an operation that the ticket
 // covers failed and no caller was told: see quiet.Generations.Done.
 func (e *Engine) QuietDone(t Ticket) Status {
-	st, err := e.quiets.Done(t)
+	st, err := e.Quiets.Done(t)
 	if st == Failed {
-		e.net.Err = err
+		e.Net.Err = err
 	}
 	return st
 }
@@ -29,19 +29,19 @@ func (e *Engine) QuietDone(t Ticket) Status {
 type asker struct{ e *Engine }
 
 func (a asker) Flush(pe fabric.PE) Status { return a.e.flush(pe) }
-func (a asker) Err() error                { return a.e.net.Err }
+func (a asker) Err() error                { return a.e.Net.Err }
 func (a asker) Stick()                    { a.e.stick() }
 
 // LetGo sends batches: a batch belongs to the generation in which it was opened.
 func (a asker) LetGo() {
 	for _, pe := range a.e.queues {
-		a.e.letGo(pe, &a.e.peers[pe])
+		a.e.letGo(pe, &a.e.Peers[pe])
 	}
 }
 
 func (a asker) Closed(pes []fabric.PE) {
 	e := a.e
-	if e.number == 0 {
+	if e.Number == 0 {
 		return
 	}
 	for _, pe := range pes {
@@ -57,7 +57,7 @@ func (a asker) Closed(pes []fabric.PE) {
 // messages behind writes, the answer also covers writes whose completions say only that the source
 // may be reused.
 func (e *Engine) flush(pe fabric.PE) Status {
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	if p.Flushing {
 		return Pending
 	}
@@ -73,7 +73,7 @@ func (e *Engine) flush(pe fabric.PE) Status {
 
 // flushed takes the answer to a flush.
 func (e *Engine) flushed(h *layout.Header) {
-	p := &e.peers[h.From]
+	p := &e.Peers[h.From]
 	if !p.Flushing || h.Token != p.Question() {
 		e.unasked(h)
 		return
@@ -81,6 +81,6 @@ func (e *Engine) flushed(h *layout.Header) {
 	p.Count[layout.MostUnanswered] = max(p.Count[layout.MostUnanswered], p.Asked-p.Acked)
 	p.Acked, p.WroteAcked = p.FlushAsked, p.FlushWrote
 	p.Flushing = false
-	e.recorder.Note(fabric.PE(h.From), layout.EventAcked, uint32(min(p.Asked-p.Acked, 1<<24-1)), uint32(p.Acked))
-	e.quiets.Answered(p, fabric.PE(h.From))
+	e.Recorder.Note(fabric.PE(h.From), layout.EventAcked, uint32(min(p.Asked-p.Acked, 1<<24-1)), uint32(p.Acked))
+	e.Quiets.Answered(p, fabric.PE(h.From))
 }

@@ -11,7 +11,7 @@ import (
 type forReports struct{ e *Engine }
 
 func (r forReports) EachContext(f func(peers []layout.Peer)) {
-	r.e.all(func(s *Engine) { f(s.peers) })
+	r.e.all(func(s *Engine) { f(s.Peers) })
 }
 
 func (r forReports) Registered() mrcache.Counts { return r.e.locals.Counts() }
@@ -23,7 +23,7 @@ func (r forReports) ShowWork(to *[backlog.Streams]backlog.Shown) {
 }
 
 func (r forReports) AskProgress(pe fabric.PE) bool {
-	return r.e.routed(&r.e.peers[pe], pe) && r.e.flush(pe) == Pending
+	return r.e.routed(&r.e.Peers[pe], pe) && r.e.flush(pe) == Pending
 }
 
-func (r forReports) Address(pe fabric.PE) []byte { return r.e.net.Address(pe) }
+func (r forReports) Address(pe fabric.PE) []byte { return r.e.Net.Address(pe) }

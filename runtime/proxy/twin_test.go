@@ -303,8 +303,8 @@ func (tw *twins) compare(i fabric.PE, a, b *twin) {
 	if !slices.EqualFunc(a.wire.recvs, b.wire.recvs, func(x, y posted) bool { return x.token == y.token && x.n == y.n }) {
 		tw.differ(i, "receive buffers", a.wire.recvs, b.wire.recvs)
 	}
-	if !slices.Equal(a.table.Free, b.table.Free) || a.table.Bytes != b.table.Bytes || a.Report.Refused() != b.Report.Refused() || a.heldTurn != b.heldTurn {
-		tw.differ(i, "state of the port", []any{len(a.table.Free), a.table.Bytes, a.Report.Refused(), a.heldTurn}, []any{len(b.table.Free), b.table.Bytes, b.Report.Refused(), b.heldTurn})
+	if !slices.Equal(a.Table.Free, b.Table.Free) || a.Table.Bytes != b.Table.Bytes || a.Report.Refused() != b.Report.Refused() || a.heldTurn != b.heldTurn {
+		tw.differ(i, "state of the port", []any{len(a.Table.Free), a.Table.Bytes, a.Report.Refused(), a.heldTurn}, []any{len(b.Table.Free), b.Table.Bytes, b.Report.Refused(), b.heldTurn})
 	}
 	tw.compareStream(i, a.Engine, b.Engine)
 	for s := range a.others {
@@ -328,20 +328,20 @@ func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	if x, y := a.rest(), b.rest(); x != y {
 		tw.differ(i, "engine", fields(x, y), fields(y, x))
 	}
-	if !slices.Equal(a.quiets.Dirty(), b.quiets.Dirty()) || !slices.Equal(a.net.Unposted[:a.NUnposted], b.net.Unposted[:b.NUnposted]) {
-		tw.differ(i, "lists", a.quiets.Dirty(), b.quiets.Dirty())
+	if !slices.Equal(a.Quiets.Dirty(), b.Quiets.Dirty()) || !slices.Equal(a.Net.Unposted[:a.NUnposted], b.Net.Unposted[:b.NUnposted]) {
+		tw.differ(i, "lists", a.Quiets.Dirty(), b.Quiets.Dirty())
 	}
-	if !slices.Equal(a.quiets.Late, b.quiets.Late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {
-		tw.differ(i, "queues", []any{a.quiets.Late, a.queues, a.parked}, []any{b.quiets.Late, b.queues, b.parked})
+	if !slices.Equal(a.Quiets.Late, b.Quiets.Late) || !slices.Equal(a.queues, b.queues) || !slices.Equal(a.parked, b.parked) {
+		tw.differ(i, "queues", []any{a.Quiets.Late, a.queues, a.parked}, []any{b.Quiets.Late, b.queues, b.parked})
 	}
-	for pe := range a.peers {
-		x, y := a.peers[pe], b.peers[pe]
+	for pe := range a.Peers {
+		x, y := a.Peers[pe], b.Peers[pe]
 		v, w := a.within(x.Batch), b.within(y.Batch)
 		x.Batch, y.Batch = nil, nil
 		if x != y || v != w {
-			tw.differ(i, fmt.Sprintf("peer %d of stream %d", pe, a.number), fields(x, y)+fmt.Sprint(v), fields(y, x)+fmt.Sprint(w))
+			tw.differ(i, fmt.Sprintf("peer %d of stream %d", pe, a.Number), fields(x, y)+fmt.Sprint(v), fields(y, x)+fmt.Sprint(w))
 		}
-		if a.number == 0 {
+		if a.Number == 0 {
 			for k := range min(x.Recorded, 4) {
 				if v, w := a.eventAt(&x, k), b.eventAt(&y, k); v != w {
 					tw.differ(i, fmt.Sprintf("event %d before the last of PE %d", k, pe), flight.Recorded{Entry: layout.Entry{What: v}},
@@ -363,7 +363,7 @@ func (e *Engine) within(at unsafe.Pointer) uintptr {
 	if at == nil {
 		return 0
 	}
-	return uintptr(at) - uintptr(e.net.Buffers)
+	return uintptr(at) - uintptr(e.Net.Buffers)
 }
 
 // fields lists the fields of x that differ in y.
@@ -403,8 +403,8 @@ func (e *Engine) rest() rests {
 		return err.Error()
 	}
 	return rests{
-		open: e.quiets.Open, wanted: e.quiets.Wanted, listed: e.listed, drafts: e.drafted != 0, records: e.recording, jams: e.jammed, pending: e.quiets.Pending,
-		unmet: e.quiets.Unmet, failed: e.quiets.Failed(), kept: e.early.Len(), bytes: e.early.Bytes(), dropped: len(e.dropped), sticks: len(e.sticks), flows: len(e.flows),
-		lost: [2]string{text(e.quiets.Lost()[0]), text(e.quiets.Lost()[1])}, err: text(e.net.Err),
+		open: e.Quiets.Open, wanted: e.Quiets.Wanted, listed: e.listed, drafts: e.drafted != 0, records: e.recording, jams: e.jammed, pending: e.Quiets.Pending,
+		unmet: e.Quiets.Unmet, failed: e.Quiets.Failed(), kept: e.early.Len(), bytes: e.early.Bytes(), dropped: len(e.dropped), sticks: len(e.sticks), flows: len(e.flows),
+		lost: [2]string{text(e.Quiets.Lost()[0]), text(e.Quiets.Lost()[1])}, err: text(e.Net.Err),
 	}
 }

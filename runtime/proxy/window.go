@@ -10,10 +10,10 @@ const smallWindow = 64
 
 // advertisedWindow returns the window for which this PE's queue has room.
 func (e *Engine) advertisedWindow(n int) uint32 {
-	if !e.net.Unordered || e.net.Caps.Data < 4 {
+	if !e.Net.Unordered || e.Net.Caps.Data < 4 {
 		return 0
 	}
-	return credit.WriteWindow(n, e.net.Caps.Arrivals)
+	return credit.WriteWindow(n, e.Net.Caps.Arrivals)
 }
 
 // agreeOnWindow takes the least window of all reachable PEs.
@@ -23,7 +23,7 @@ func (e *Engine) agreeOnWindow(all []Endpoint) {
 			e.space.Window = min(e.space.Window, all[i].Window)
 		}
 	}
-	e.spares = e.net.Caps.DeliveryComplete && e.space.Window < e.smallWindow
+	e.spares = e.Net.Caps.DeliveryComplete && e.space.Window < e.smallWindow
 }
 
 // WriteWindow returns how many writes with numbers this PE may have under way to each other one,

@@ -11,15 +11,13 @@ import (
 // write posts a one-sided write, and the message after it as soon as it may follow. If other
 // operations come first, both wait behind them.
 func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *layout.Header) Status {
-	p := &e.peers[pe]
+	p := &e.Peers[pe]
 	switch {
 	case !e.routed(p, pe):
-		return e.net.Fail(e.net.NoRoute(pe))
+		return e.Net.Fail(e.Net.NoRoute(pe))
 	case e.parkedAhead(p):
-		p.Count[layout.NoTurn]++
-		e.recorder.NoteAgain(pe, layout.EventNoTurn)
-		return Again
-	case !e.room(p, n):
+		return e.NoTurn(pe, p)
+	case !e.Room(pe, p, n):
 		return Again
 	}
 	if p.Batch != nil && !e.holdsOnly(p) {
@@ -37,7 +35,7 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 			return Failed
 		}
 	}
-	t, s := e.take(ops.UseWrite, p, pe)
+	t, s := e.Take(ops.UseWrite, p, pe)
 	if s == nil {
 		return Again
 	}
@@ -47,16 +45,16 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 	}
 	if waits {
 		s.Use, s.Local, s.Offset = ops.UseWaits, source, offset
-		e.table.Hold(s, p, n)
+		e.Table.Hold(s, p, n)
 		e.enqueue(t, s)
 		return Pending
 	}
 	if st := e.post(t, s, p, offset, source, n); st != Done {
-		e.give(t)
+		e.Give(t)
 		return st
 	}
-	e.table.Hold(s, p, n)
-	e.quiets.Pending[s.Lane]++
+	e.Table.Hold(s, p, n)
+	e.Quiets.Pending[s.Lane]++
 	return Pending
 }
 
@@ -64,13 +62,13 @@ func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint
 func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) Status {
 	numbered := e.numbered(s.PE, p, n)
 	op := e.move(p, s.PE, offset, source, n, t)
-	if e.net.Segment.Contains(source, n) {
-		op.Desc = e.net.Region.Desc
+	if e.Net.Segment.Contains(source, n) {
+		op.Desc = e.Net.Region.Desc
 	} else if st := e.localRegion(s, op); st != Done {
 		return st
 	}
 	older := p.WriteEpoch != s.Epoch
-	op.Fence = e.net.Caps.Fence && !e.net.Caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
+	op.Fence = e.Net.Caps.Fence && !e.Net.Caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
 	s.Number, s.Signalled = ops.NoNumber, false
 	if op.Notify = numbered; numbered {
 		if older {
@@ -79,31 +77,26 @@ func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int6
 		s.Number = p.Out.Write()
 		op.Data = e.data(p, s.Number)
 	}
-	if err := e.net.Provider.Write(op); err != nil {
+	if err := e.Net.Provider.Write(op); err != nil {
 		if numbered {
 			p.Out.Unwrite()
 		}
 		if s.Registered {
 			e.dropRegion(s, false)
 		}
-		if err == fabric.ErrAgain {
-			p.Count[layout.Retries]++
-			e.recorder.NoteAgain(s.PE, layout.EventNoRoom)
-			return Again
-		}
-		return e.net.Fail(err)
+		return e.Refused(s.PE, p, err)
 	}
-	e.recorder.Note(s.PE, layout.EventWrite, uint32(t), uint32(n))
+	e.Recorder.Note(s.PE, layout.EventWrite, uint32(t), uint32(n))
 	p.Count[layout.Writes]++
 	p.Count[layout.WriteBytes] += n
 	p.Writes++
 	p.WriteEpoch = s.Epoch
 	if numbered {
 		p.Count[layout.Numbered]++
-	} else if e.net.Unordered {
+	} else if e.Net.Unordered {
 		p.Bare++
 	}
-	if !e.net.Caps.DeliveryComplete {
+	if !e.Net.Caps.DeliveryComplete {
 		p.Wrote += n
 		if half, _ := e.unanswered(p); half { // if there is no room for the question, the next write asks it
 			e.flush(s.PE)
@@ -111,12 +104,12 @@ func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int6
 	} else if e.gpu != nil && e.gpu.Flushes(s.PE, offset) {
 		s.Flush = true
 	}
-	if s.Lane == e.quiets.Parity() {
-		e.quiets.Touch(p, s.PE)
-	} else if !e.net.Caps.DeliveryComplete {
-		e.quiets.Account(s.PE, s.Lane)
+	if s.Lane == e.Quiets.Parity() {
+		e.Quiets.Touch(p, s.PE)
+	} else if !e.Net.Caps.DeliveryComplete {
+		e.Quiets.Account(s.PE, s.Lane)
 	}
-	if s.Then && (numbered || !e.net.Unordered || e.net.Caps.Fence) {
+	if s.Then && (numbered || !e.Net.Unordered || e.Net.Caps.Fence) {
 		if numbered {
 			p.Out.Follow()
 		}
@@ -132,7 +125,7 @@ func (e *Engine) move(p *layout.Peer, pe fabric.PE, offset int64, local unsafe.P
 	op := &e.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
 	op.Local, op.Len, op.Desc = local, n, 0
-	op.Remote, op.Key = e.net.Route(pe, offset)
+	op.Remote, op.Key = e.Net.Route(pe, offset)
 	if e.gpu != nil {
 		e.gpu.Aim(op, offset)
 	}
@@ -144,11 +137,6 @@ func (e *Engine) refused(t fabric.Token, s *ops.Record, err error) Status {
 	if s.Registered {
 		e.dropRegion(s, false)
 	}
-	e.give(t)
-	if err == fabric.ErrAgain {
-		e.peers[s.PE].Count[layout.Retries]++
-		e.recorder.NoteAgain(s.PE, layout.EventNoRoom)
-		return Again
-	}
-	return e.net.Fail(err)
+	e.Give(t)
+	return e.Refused(s.PE, &e.Peers[s.PE], err)
 }

@@ -1,0 +1,78 @@
+package ops
+
+import (
+	"sync/atomic"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/endpoint"
+	"libshmem/runtime/proxy/flight"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/quiet"
+)
+
+// Operations are the operations of one communication context: how far each PE is, the records of
+// what is under way, and the quiets that wait for it. All contexts of an engine share Net and Table.
+type Operations struct {
+	*layout.State
+	Net      *endpoint.Endpoint
+	Table    *Table
+	Recorder flight.Recorder
+	Peers    []layout.Peer
+	Quiets   quiet.Generations
+	Number   uint32 // of the context; 0: the first
+}
+
+// Take gives out a token and its record, for an operation of the open generation; nil if all are in
+// flight.
+func (o *Operations) Take(u Use, p *layout.Peer, pe fabric.PE) (fabric.Token, *Record) {
+	t, r := o.Table.Take(u, p, pe)
+	if r == nil {
+		o.NoCredit(pe, p)
+		return 0, nil
+	}
+	r.Lane, r.Stream = o.Quiets.Parity(), uint16(o.Number)
+	return t, r
+}
+
+// Give takes a token back.
+func (o *Operations) Give(t fabric.Token) { o.Table.Give(t, &o.Peers[o.Table.Records[t].PE]) }
+
+// Room reports whether a caller may have a token for a PE, and n bytes under way.
+func (o *Operations) Room(pe fabric.PE, p *layout.Peer, n uint64) bool {
+	if !o.Table.Room(p, n) {
+		o.NoCredit(pe, p)
+		return false
+	}
+	return true
+}
+
+// NoCredit counts an operation that is refused for want of credit for a PE, or of a token.
+func (o *Operations) NoCredit(pe fabric.PE, p *layout.Peer) {
+	p.Count[layout.NoCredit]++
+	o.Recorder.NoteAgain(pe, layout.EventNoCredit)
+}
+
+// NoTurn counts an operation that is refused because earlier messages to a PE still wait.
+func (o *Operations) NoTurn(pe fabric.PE, p *layout.Peer) call.Status {
+	p.Count[layout.NoTurn]++
+	o.Recorder.NoteAgain(pe, layout.EventNoTurn)
+	return call.Again
+}
+
+// Refused returns the status of an operation that the provider did not take.
+func (o *Operations) Refused(pe fabric.PE, p *layout.Peer, err error) call.Status {
+	if err == fabric.ErrAgain {
+		p.Count[layout.Retries]++
+		o.Recorder.NoteAgain(pe, layout.EventNoRoom)
+		return call.Again
+	}
+	return o.Net.Fail(err)
+}
+
+// Tell tells the caller of an operation that it is done.
+func (o *Operations) Tell(r *call.Request, status int32, value uint64) {
+	o.Finished++
+	r.Status, r.Value = status, value
+	atomic.StoreUint32(&r.Done, 1)
+}
