@@ -38,7 +38,9 @@ func (e *Engine) applyHost(h *layout.Header, payload unsafe.Pointer, n int) {
 	case layout.KindSequence:
 		e.giveSequence(h)
 	case layout.KindSequenced:
-		e.takeSequence(h)
+		if !e.rma.Numbers.Given(&e.Peers[h.From], h.Operand) {
+			e.malformed(h)
+		}
 	default:
 		e.malformed(h)
 	}

@@ -108,37 +108,10 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 	switch s.Use {
 	case ops.UseSend:
 	case ops.UseWrite:
-		e.wrote(s)
-		p := &e.Peers[s.PE]
-		var status int32
-		if s.Registered {
-			status = e.dropRegion(s, false)
-		}
-		if s.Then {
-			e.own(s.PE, s.Epoch, s.Lane, &s.After)
-		} else if s.Flush {
-			p.Ask(1, s.Epoch)
-			e.Quiets.Account(s.PE, s.Lane)
-		}
-		if s.Request != nil {
-			e.Tell(s.Request, status, 0)
-		}
-		e.Give(c.Token)
-		e.drive(s.PE)
+		e.rma.Written(c.Token, s)
 		return
 	case ops.UseRead:
-		var status int32
-		if s.Registered {
-			status = e.dropRegion(s, true)
-		}
-		if s.Flush {
-			e.gpu.Flush()
-		}
-		if s.Request != nil {
-			e.Tell(s.Request, status, 0)
-		} else {
-			e.Quiets.Pending[s.Lane]--
-		}
+		e.rma.Came(s)
 	case ops.UsePull:
 		e.gpu.Landed(c.Token, 0)
 	default:
@@ -187,21 +160,11 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 		return
 	case ops.UseSend:
 		e.unreachable(s.PE, err)
-	case ops.UseWrite:
-		e.wrote(s)
-		if s.Number != ops.NoNumber {
-			e.void(s)
-		}
-	case ops.UseRead:
-		if s.Request == nil {
-			e.Quiets.Pending[s.Lane]--
-		}
+	case ops.UseWrite, ops.UseRead:
+		e.rma.Broke(s)
 	default:
 		e.notInFlight(c.Token)
 		return
-	}
-	if s.Registered {
-		e.dropRegion(s, false)
 	}
 	switch {
 	case s.Use == ops.UseSend: // no caller waits for a message
@@ -213,16 +176,6 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 	}
 	e.Give(c.Token)
 	e.drive(s.PE)
-}
-
-// wrote removes a write, complete or failed, from the counts of what is under way.
-func (e *Engine) wrote(s *ops.Record) {
-	e.Quiets.Pending[s.Lane]--
-	p := &e.Peers[s.PE]
-	p.Writes--
-	if e.Net.Unordered && s.Number == ops.NoNumber {
-		p.Bare--
-	}
 }
 
 func (e *Engine) notInFlight(t fabric.Token) {

@@ -10,29 +10,6 @@ import (
 // numbers (window.go). At half of either limit the engine asks for an answer. At the whole, writes
 // wait for it in the queue of the PE, or go without a number.
 
-// unanswered reports whether half of either limit is used up, and whether all of it is. Half of a
-// window of one is one.
-func (e *Engine) unanswered(p *layout.Peer) (half, full bool) {
-	bytes, most := p.Wrote-p.WroteAcked, e.mostUnread
-	half, full = bytes >= most/2, bytes >= most
-	if p.Stream >= sequenceGiven && p.Bare == 0 { // the next write may have a number
-		writes, window := p.Out.Unacknowledged(), e.space.Window
-		half, full = half || writes >= (window+1)/2, full || writes >= window && !e.spares
-	}
-	return half, full
-}
-
-// takes reports whether a PE takes another one-sided write. Again: it owes an answer first.
-func (e *Engine) takes(pe fabric.PE, p *layout.Peer) Status {
-	switch half, full := e.unanswered(p); {
-	case full:
-		return e.awaitFlush(pe, p)
-	case half && e.flush(pe) == Failed:
-		return Failed
-	}
-	return Done
-}
-
 // Full reports, after Again, that no PE has room: the endpoint has no token left until Poll frees
 // one. If it is false, only the operation's PE has no room, and operations on other PEs may be
 // posted.

@@ -12,7 +12,6 @@ import (
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/local"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/report"
@@ -32,9 +31,8 @@ type Engine struct {
 	recording bool         // the draft is a record of a batch
 	jammed    bool         // the head of some queue found no room
 	listed    bool         // among the contexts with a closed generation: contexts.closers
-	numbers   bool         // writes may have numbers: see number.go
-	spares    bool         // a write that finds the window full goes without a number
-	space     flow.Space
+
+	rma transfers
 
 	queues []fabric.PE // PEs whose operations wait, see queue.go; some may have none left
 	parked []parked
@@ -51,24 +49,19 @@ type port struct {
 
 	// Operands of calls through Provider and GPU. On the stack each of them would be allocated.
 	sending fabric.Send
-	moving  fabric.RMA
 	comps   [pollBatch]fabric.Completion
 	after   layout.Header // an atomic operation, or the signal of a put, for GPU
 
 	armedAt uint32 // the count of polls when the loop went to sleep
 	me      uint32
-	locals  local.Memory // of callers
 
 	contexts // all that share the port
 	wake.Words
-
-	mostUnread uint64 // bytes of writes to one PE that it may not have acknowledged: see credit.go
 
 	heldTurn uint64 // bursts that were held so far
 	heldSeen uint64 // heldTurn at the loop's last look
 
 	mostSequences uint32
-	smallWindow   uint32                // writes do not wait for windows of fewer writes
 	sequences     *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
 
 	Report *report.Endpoint
@@ -95,7 +88,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	e := &Engine{
 		port: &port{
 			me: uint32(me), Words: wakers,
-			mostUnread: credit.Unread(npes), mostSequences: sequencesMost, smallWindow: smallWindow,
+			mostSequences: sequencesMost,
 		},
 		Operations: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
 		parked:     make([]parked, 0, 64), spare: make([]parked, 0, 64),
@@ -104,9 +97,9 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	e.first = e
 	table := ops.New(credit.Bytes(&e.Net.Caps))
 	e.Table = &table
-	e.space = flow.Space{Bits: flow.Default.Bits, Window: e.advertisedWindow(npes)}
-	e.Net.More = credit.MoreReceives(npes, e.space.Window, &e.Net.Caps)
-	e.KeepRegistered(nil, mrcache.Limits{})
+	e.rma = transfers{Operations: &e.Operations, Messages: (*forWrites)(e), MostUnread: credit.Unread(npes)}
+	e.rma.Numbers.Advertise(e.Net, npes)
+	e.Net.More = credit.MoreReceives(npes, e.rma.Numbers.Space.Window, &e.Net.Caps)
 	if err := e.openFastPath(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
 	}
@@ -121,7 +114,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 
 // Endpoint returns the data with which the other PEs reach this one.
 func (e *Engine) Endpoint() Endpoint {
-	return Endpoint{Addr: e.Net.Provider.Addr(), Job: chance(), Base: e.Net.Base(), Key: e.Net.Region.Key, Window: e.space.Window}
+	return Endpoint{Addr: e.Net.Provider.Addr(), Job: chance(), Base: e.Net.Base(), Key: e.Net.Region.Key, Window: e.rma.Numbers.Space.Window}
 }
 
 func chance() uint64 {
@@ -148,10 +141,16 @@ func (e *Engine) Connect(all []Endpoint) error {
 		addrs[i] = end.Addr
 		if routes[i] = (endpoint.Route{Base: end.Base, Key: end.Key}); len(end.Addr) == 0 {
 			routes[i].Base = endpoint.Nowhere
+		} else {
+			e.rma.Numbers.Agree(end.Window)
 		}
 	}
-	e.agreeOnWindow(all)
-	e.openNumbers()
+	if e.rma.Numbers.Open(e.Net); e.rma.Numbers.On {
+		e.flows = make([]*flow.In, len(e.Peers))
+		if !e.Net.Caps.Source {
+			e.sequences = flow.NewStreams[uint32](e.mostSequences)
+		}
+	}
 	return e.Net.Connect(addrs, routes)
 }
 
@@ -160,7 +159,7 @@ func (e *Engine) routed(p *layout.Peer, pe fabric.PE) bool { return p.Reachable 
 
 func (e *Engine) meet(p *layout.Peer, pe fabric.PE) bool {
 	if p.Reachable = e.Net.Reachable(pe); p.Reachable {
-		e.startNumbers(p)
+		e.rma.Numbers.Meet(p, e.Net.Caps.Source)
 		e.Recorder.Deal(pe)
 	}
 	return p.Reachable
@@ -172,11 +171,25 @@ func (e *Engine) Close() error {
 	if e.gpu != nil {
 		err = e.gpu.Close()
 	}
-	err = errors.Join(err, e.locals.Close(), e.Net.Close())
+	err = errors.Join(err, e.Net.Close())
 	e.closeContexts()
 	e.closeFastPath()
 	return err
 }
+
+// KeepRegistered makes the engine keep callers' memory registered from one operation to the next,
+// if the provider needs registered memory. With a nil watch it keeps none. The engine closes the
+// watch.
+func (e *Engine) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
+	e.Net.KeepRegistered(watch, limits)
+}
+
+// Registered returns the counts of registrations of callers' memory.
+func (e *Engine) Registered() mrcache.Counts { return e.Net.Locals.Counts() }
+
+// WriteWindow returns how many writes with numbers this PE may have under way to each other one,
+// once it is connected; 0: writes have no numbers.
+func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
 
 // Err returns the reason of the last Failed, and of a request's status.
 func (e *Engine) Err() error { return e.Net.Err }

@@ -29,18 +29,20 @@ func (e *Engine) NearWrap(pe int) {
 	p.Sent, p.Received = 1<<32-30, 1<<32-30
 	p.Asked, p.Acked, p.AskedThen = 1<<32-20, 1<<32-20, 1<<32-20
 	e.Epoch = 1<<32 - 10
-	if e.numbers {
+	if e.rma.Numbers.On {
 		p.Out.Posted, p.Out.In, p.Out.After, p.Edge = 1<<32-5, 1<<32-5, 1<<32-5, 1<<32-5
-		e.flows[pe] = flow.InAt(e.space, 1<<32-5)
+		e.flows[pe] = flow.InAt(e.rma.Numbers.Space, 1<<32-5)
 	}
 }
 
 // FewNumbers makes the numbers of writes wrap often, and the window fill. All PEs do the same,
 // before Connect.
-func (e *Engine) FewNumbers(bits, window uint32) { e.space = flow.Space{Bits: bits, Window: window} }
+func (e *Engine) FewNumbers(bits, window uint32) {
+	e.rma.Numbers.Space = flow.Space{Bits: bits, Window: window}
+}
 
 // Stay makes writes wait for room in a window, however small. It comes before Connect.
-func (e *Engine) Stay() { e.smallWindow = 0 }
+func (e *Engine) Stay() { e.rma.Numbers.Small = 0 }
 
 // WriteWindowOf returns the window of n PEs whose queues have room for that many arrivals.
 func WriteWindowOf(n, arrivals int) int { return int(credit.WriteWindow(n, arrivals)) }

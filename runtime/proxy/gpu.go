@@ -61,7 +61,7 @@ type GPU interface {
 }
 
 // Use gives the engine its GPU. It comes before Connect.
-func (e *Engine) Use(g GPU) { e.gpu = g }
+func (e *Engine) Use(g GPU) { e.gpu, e.rma.GPU = g, g }
 
 // Owns reports whether a local buffer is known to be memory, so that the memory map need not be
 // read.

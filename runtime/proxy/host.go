@@ -233,7 +233,7 @@ func (h Host) Unpend(l uint8) { h.e.Quiets.Pending[l]-- }
 // RegisterLocal registers n bytes of a caller's memory for an operation, or a copy of them.
 func (h Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error) {
 	s := &h.e.Table.Records[t]
-	at, err := h.e.registerLocal(s, at, n, into)
+	at, err := h.e.rma.RegisterLocal(s, at, n, into)
 	if err != nil {
 		return nil, fabric.Region{}, err
 	}
@@ -243,32 +243,19 @@ func (h Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bo
 // Deregister ends that registration, if there is one.
 func (h Host) Deregister(t fabric.Token, came bool) int32 {
 	if s := &h.e.Table.Records[t]; s.Registered {
-		return h.e.dropRegion(s, came)
+		return h.e.rma.Deregister(s, came)
 	}
 	return 0
 }
 
 // Write posts a one-sided write, and the message after it.
 func (h Host) Write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) Status {
-	return h.e.write(pe, offset, source, n, r, after)
+	return h.e.rma.Write(pe, offset, source, n, r, after)
 }
 
 // Read posts a one-sided read.
 func (h Host) Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, Status) {
-	e, p := h.e, &h.e.Peers[pe]
-	t, s := e.Take(ops.UsePull, p, pe)
-	if s == nil {
-		return 0, Again
-	}
-	op := &e.moving
-	op.PE, op.Token, op.Local, op.Len, op.Desc = pe, t, to, n, desc
-	op.Remote, op.Key = remote, key
-	if err := e.Net.Provider.Read(op); err != nil {
-		return 0, e.refused(t, s, err)
-	}
-	p.Count[layout.Reads]++
-	p.Count[layout.ReadBytes] += n
-	return t, Done
+	return h.e.rma.Pull(pe, remote, key, to, n, desc)
 }
 
 // Route returns the remote address and the key of an offset in a PE's heap.

@@ -107,7 +107,7 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 		}
 		switch s.Use {
 		case ops.UseWrite:
-			e.wrote(s)
+			e.rma.Uncount(s)
 		case ops.UseWaits, ops.UseDeparts, ops.UseQueued:
 			e.Quiets.Pending[s.Lane]--
 		case ops.UseRead, ops.UseReply:
@@ -140,7 +140,7 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 		return false
 	}
 	if s.Registered {
-		e.dropRegion(s, false)
+		e.rma.Deregister(s, false)
 	}
 	s.Ended = false
 	e.Give(t)

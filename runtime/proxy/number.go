@@ -5,7 +5,6 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
-	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
 	flow "libshmem/runtime/sequence"
 )
@@ -16,55 +15,8 @@ import (
 // has none if the provider has no immediate data, before the target has given the flow a sequence
 // stream, and when the target has none left to give.
 
-// States of a flow's sequence stream. A flow that has one has sequenceGiven plus its number.
-const (
-	sequenceNone    uint32 = iota // not asked for
-	sequenceAsked                 // the answer is under way
-	sequenceRefused               // there is none left
-	sequenceGiven
-)
-
-// openNumbers is called when the peers exist, before any message is sent.
-func (e *Engine) openNumbers() {
-	if e.numbers = e.Net.Unordered && e.Net.Caps.Data >= 4 && e.space.Window > 0; !e.numbers {
-		return
-	}
-	e.flows = make([]*flow.In, len(e.Peers))
-	if !e.Net.Caps.Source {
-		e.sequences = flow.NewStreams[uint32](e.mostSequences)
-	}
-}
-
 // sequencesMost is how many sequence streams immediate data can distinguish.
 const sequencesMost = 1 << (32 - 16)
-
-// startNumbers is called when a PE is met.
-func (e *Engine) startNumbers(p *layout.Peer) {
-	p.Out.Space = e.space
-	if e.numbers && e.Net.Caps.Source {
-		p.Stream = sequenceGiven
-	}
-}
-
-// numbered reports whether the next write to a PE has a number. A write behind one without a number
-// has none either, or its number would have to wait for that write. A write that is split over
-// several NICs has none if its completion says that it has arrived: with a number it would go
-// through one NIC. A write that finds a small window full has none either.
-func (e *Engine) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
-	if !e.numbers || p.Bare > 0 || e.spares && !p.Out.Room() || e.Net.Caps.Stripe > 0 && n > e.Net.Caps.Stripe && e.Net.Caps.DeliveryComplete {
-		return false
-	}
-	if p.Stream == sequenceNone {
-		p.Stream = sequenceAsked
-		e.own(pe, e.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindSequence})
-	}
-	return p.Stream >= sequenceGiven
-}
-
-// data returns the immediate data of a write with a number.
-func (e *Engine) data(p *layout.Peer, number uint32) uint32 {
-	return (p.Stream-sequenceGiven)<<e.space.Bits | number
-}
 
 // giveSequence answers a PE that asks for a sequence stream.
 func (e *Engine) giveSequence(h *layout.Header) {
@@ -79,30 +31,17 @@ func (e *Engine) giveSequence(h *layout.Header) {
 	e.own(fabric.PE(h.From), e.Epoch, quiet.NoParity, &answer)
 }
 
-// takeSequence takes the answer.
-func (e *Engine) takeSequence(h *layout.Header) {
-	p := &e.Peers[h.From]
-	switch {
-	case p.Stream != sequenceAsked || h.Operand > 1<<(32-e.space.Bits):
-		e.malformed(h)
-	case h.Operand == 0:
-		p.Stream = sequenceRefused
-	default:
-		p.Stream = sequenceGiven + uint32(h.Operand) - 1
-	}
-}
-
 // arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
 // comes from outside of the job, or comes twice: a PE's own numbers are always valid.
 func (e *Engine) arrived(c *fabric.Completion) {
 	if e.Net.Receiving(c.Token) { // the provider used up a buffer for it
 		e.Net.Repost(c.Token)
 	}
-	if !e.numbers {
+	if !e.rma.Numbers.On {
 		e.Report.Refuse("write with data")
 		return
 	}
-	number, stream := c.Data&(1<<e.space.Bits-1), c.Data>>e.space.Bits
+	number, stream := c.Data&(1<<e.rma.Numbers.Space.Bits-1), c.Data>>e.rma.Numbers.Space.Bits
 	from := uint32(c.From())
 	if !e.Net.Caps.Source {
 		var err error
@@ -120,7 +59,7 @@ func (e *Engine) arrived(c *fabric.Completion) {
 // in notes that a write of a PE has arrived, or never will.
 func (e *Engine) in(from, number uint32) {
 	if e.flows[from] == nil {
-		e.flows[from] = flow.NewIn(e.space)
+		e.flows[from] = flow.NewIn(e.rma.Numbers.Space)
 	}
 	f, p := e.flows[from], &e.Peers[from]
 	if err := f.Arrive(number); err != nil {
@@ -142,7 +81,7 @@ func reached(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge
 
 // follows refuses a message that follows more writes than may be under way: it would wait for ever.
 func (e *Engine) follows(h *layout.Header, p *layout.Peer) bool {
-	if !reached(h, p) && (!e.numbers || h.Need-p.Edge > e.space.Window) {
+	if !reached(h, p) && (!e.rma.Numbers.On || h.Need-p.Edge > e.rma.Numbers.Space.Window) {
 		e.malformed(h)
 		return false
 	}
@@ -162,30 +101,10 @@ func (e *Engine) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	return err == nil
 }
 
-// signal sends the message that follows a write, or adds it to a batch.
-func (e *Engine) signal(s *ops.Record, p *layout.Peer) {
-	s.Then = false
-	if s.Number != ops.NoNumber {
-		s.Signalled, s.After.Token = true, s.Number+1
-	}
-	if !e.holdSignal(p, s) {
-		e.own(s.PE, s.Epoch, s.Lane, &s.After)
-	}
-}
-
-// void tells the target that a write, and the signal that follows it, will not come: without that,
-// later messages would wait for its number for ever.
-func (e *Engine) void(s *ops.Record) {
-	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.Number)}
-	if s.Signalled {
-		h.Fetch = 1
-	}
-	e.own(s.PE, e.Epoch, quiet.NoParity, &h)
-}
-
-// voided handles such a message, even before its turn; false: it is refused.
+// voided handles the message that a write will not come, even before its turn; false: the message is
+// refused.
 func (e *Engine) voided(h *layout.Header) bool {
-	if !e.numbers || h.Operand >= 1<<e.space.Bits {
+	if !e.rma.Numbers.On || h.Operand >= 1<<e.rma.Numbers.Space.Bits {
 		e.malformed(h)
 		return false
 	}

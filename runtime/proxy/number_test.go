@@ -131,7 +131,7 @@ func TestForgedNumbers(t *testing.T) {
 			b.Complete([]fabric.Completion{data})
 		}
 		refused := uint64(0)
-		for _, number := range []uint32{next - 1, next + b.space.Window, next + 2*b.space.Window, 1<<b.space.Bits - 1} {
+		for _, number := range []uint32{next - 1, next + b.rma.Numbers.Space.Window, next + 2*b.rma.Numbers.Space.Window, 1<<b.rma.Numbers.Space.Bits - 1} {
 			forge(number)
 			if refused++; b.Report.Refused() != refused || b.Peers[0].Edge != next {
 				t.Errorf("source %v, number %d outside of the window: %d refused, the edge is %d, was %d", source, number, b.Report.Refused(), b.Peers[0].Edge, next)

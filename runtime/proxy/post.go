@@ -20,19 +20,8 @@ type parked struct {
 	h     layout.Header
 }
 
-// PutMax returns the most bytes that Put and PutSignal take at once. If neither order nor delivery
-// of writes is available, nor a number for each, all puts travel as messages.
-func (e *Engine) PutMax() uint64 {
-	ordered := !e.Net.Unordered && e.Net.Caps.WriteAfterWrite
-	numbered := e.first.numbers && e.Net.Caps.Source
-	if !ordered && !numbered && !e.Net.Caps.DeliveryComplete {
-		return maxPayload
-	}
-	return min(e.Net.Caps.MaxMessage, maxOneSided)
-}
-
-// maxOneSided bounds an operation so that its progress is visible.
-const maxOneSided = 64 << 20
+// PutMax returns the most bytes that Put and PutSignal take at once.
+func (e *Engine) PutMax() uint64 { return e.first.rma.PutMax() }
 
 // Put copies n bytes to an offset in the heap of pe. Done: the source may be reused. Pending with a
 // request: it may be reused when the request is done. Pending without a request: after a quiet.
@@ -48,7 +37,7 @@ func (e *Engine) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64
 	if n <= maxPayload {
 		return e.PutBytes(pe, offset, source, n)
 	}
-	return e.write(pe, offset, source, n, r, nil)
+	return e.rma.Write(pe, offset, source, n, r, nil)
 }
 
 // PutBytes is Put for no more bytes than a message holds, from main memory that may be reused when
@@ -85,7 +74,7 @@ func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n 
 		return e.sendSignal(pe, offset, source, n, signalOffset, signal, op)
 	}
 	h := layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
-	return e.write(pe, offset, source, n, r, &h)
+	return e.rma.Write(pe, offset, source, n, r, &h)
 }
 
 // sendSignal sends bytes and their signal as one message.
@@ -111,7 +100,6 @@ func (e *Engine) PutBytesSignal(pe fabric.PE, offset int64, source unsafe.Pointe
 
 // Get copies n bytes from an offset in the heap of pe.
 func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *Request) Status {
-	p := &e.Peers[pe]
 	if n == 0 {
 		return Done
 	}
@@ -120,35 +108,7 @@ func (e *Engine) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, 
 			return st
 		}
 	}
-	switch {
-	case !e.routed(p, pe):
-		return e.Net.Fail(e.Net.NoRoute(pe))
-	case !e.Room(pe, p, n):
-		return Again
-	}
-	t, s := e.Take(ops.UseRead, p, pe)
-	if s == nil {
-		return Again
-	}
-	s.Request = r
-	op := e.move(p, pe, offset, dest, n, t)
-	if e.Net.Segment.Contains(dest, n) {
-		op.Desc = e.Net.Region.Desc
-	} else if st := e.localRegion(s, op); st != Done {
-		e.Give(t)
-		return st
-	}
-	if err := e.Net.Provider.Read(op); err != nil {
-		return e.refused(t, s, err)
-	}
-	e.Table.Hold(s, p, n)
-	e.Recorder.Note(pe, layout.EventRead, uint32(t), uint32(n))
-	p.Count[layout.Reads]++
-	p.Count[layout.ReadBytes] += n
-	if r == nil {
-		e.Quiets.Pending[s.Lane]++
-	}
-	return Pending
+	return e.rma.Read(pe, offset, dest, n, r)
 }
 
 // AMO applies op at an offset in the heap of pe. A fetching op with a request leaves the old value

@@ -42,43 +42,8 @@ func (e *Engine) overtakesThese(pe fabric.PE, p *layout.Peer, epoch uint64) bool
 	return e.behindWrites(p, epoch) || e.behindBytes(pe, p, epoch)
 }
 
-// mayWrite returns whether a write of an epoch may be posted now; Again: an answer or a completion
-// has to come first, and the answer has been asked for.
-func (e *Engine) mayWrite(pe fabric.PE, p *layout.Peer, epoch uint64) Status {
-	if p.MustFollow(epoch) {
-		return e.awaitFlush(pe, p)
-	}
-	if p.WriteEpoch != epoch && (p.Writes > 0 || p.Wrote != p.WroteAcked) && !e.keepsWrites(p) {
-		if p.Writes == 0 || !e.Net.Caps.DeliveryComplete {
-			return e.awaitFlush(pe, p)
-		}
-		return Again
-	}
-	return e.takes(pe, p)
-}
-
 // fenced reports whether messages to p ask the provider to keep them behind writes.
 func (e *Engine) fenced(p *layout.Peer) bool { return p.Bare > 0 && e.Net.Caps.Fence }
-
-// keepsWrites reports whether writes to p stay behind writes from before a fence. If the sender
-// holds signals back, the signals have to stay behind, too.
-func (e *Engine) keepsWrites(p *layout.Peer) bool {
-	if e.Net.Caps.Fence {
-		return true
-	}
-	return e.Net.Caps.WriteAfterWrite && p.Bare == 0
-}
-
-func (e *Engine) awaitFlush(pe fabric.PE, p *layout.Peer) Status {
-	st := e.flush(pe)
-	if st == Failed {
-		return Failed
-	}
-	if !p.Flushing {
-		e.jam()
-	}
-	return Again
-}
 
 // jam notes that a queue waits for room, which may come without a completion.
 func (e *Engine) jam() {
@@ -227,21 +192,7 @@ func (e *Engine) driveWrite(t fabric.Token, s *ops.Record, p *layout.Peer) Statu
 	if e.behindBytes(s.PE, p, s.Epoch) {
 		return Again
 	}
-	if st := e.mayWrite(s.PE, p, s.Epoch); st != Done {
-		return st
-	}
-	if s.Then {
-		if st := e.admit(s.PE, p, layout.HeaderSize); st != Done {
-			return e.jamUnless(p.Flushing, st)
-		}
-	}
-	s.Use = ops.UseWrite
-	st := e.post(t, s, p, s.Offset, s.Local, s.Bytes)
-	if st == Done {
-		return Done
-	}
-	s.Use = ops.UseWaits
-	return e.jamUnless(false, st)
+	return e.rma.Resume(t, s, p)
 }
 
 func (e *Engine) jamUnless(comes bool, st Status) Status {

@@ -14,7 +14,7 @@ func (r forReports) EachContext(f func(peers []layout.Peer)) {
 	r.e.all(func(s *Engine) { f(s.Peers) })
 }
 
-func (r forReports) Registered() mrcache.Counts { return r.e.locals.Counts() }
+func (r forReports) Registered() mrcache.Counts { return r.e.Net.Locals.Counts() }
 
 func (r forReports) ShowWork(to *[backlog.Streams]backlog.Shown) {
 	if r.e.gpu != nil {

@@ -4,139 +4,224 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
 )
 
-// write posts a one-sided write, and the message after it as soon as it may follow. If other
+// PutMax returns the most bytes that a put takes at once. If neither order nor delivery of writes is
+// available, nor a number for each, all puts travel as messages.
+func (x *transfers) PutMax() uint64 {
+	c := &x.Net.Caps
+	ordered := !x.Net.Unordered && c.WriteAfterWrite
+	if !ordered && !(x.Numbers.On && c.Source) && !c.DeliveryComplete {
+		return layout.MaxPayload
+	}
+	return min(c.MaxMessage, most)
+}
+
+// most bounds an operation so that its progress is visible.
+const most = 64 << 20
+
+// Write posts a one-sided write, and the message after it as soon as it may follow. If other
 // operations come first, both wait behind them.
-func (e *Engine) write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *Request, after *layout.Header) Status {
-	p := &e.Peers[pe]
+func (x *transfers) Write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
+	p := &x.Peers[pe]
 	switch {
-	case !e.routed(p, pe):
-		return e.Net.Fail(e.Net.NoRoute(pe))
-	case e.parkedAhead(p):
-		return e.NoTurn(pe, p)
-	case !e.Room(pe, p, n):
-		return Again
+	case !p.Reachable && !x.Messages.Meet(pe, p):
+		return x.Net.Fail(x.Net.NoRoute(pe))
+	case p.Parked > 0 && x.Messages.Parked(p):
+		return x.NoTurn(pe, p)
+	case !x.Room(pe, p, n):
+		return call.Again
 	}
-	if p.Batch != nil && !e.holdsOnly(p) {
-		e.letGo(pe, p)
-	}
-	waits := p.Queued > 0 && !e.holdsOnly(p) || e.behindBytes(pe, p, e.Epoch)
+	waits := (p.Queued > 0 || p.Staged) && x.Messages.Behind(pe, p)
 	if !waits {
-		st := e.mayWrite(pe, p, e.Epoch)
-		if st == Done && after != nil {
-			if st := e.admit(pe, p, layout.HeaderSize); st != Done {
+		st := x.mayWrite(pe, p, x.Epoch)
+		if st == call.Done && after != nil {
+			if st := x.Messages.Admit(pe, p, layout.HeaderSize); st != call.Done {
 				return st
 			}
 		}
-		if waits = st == Again; st == Failed {
-			return Failed
+		if waits = st == call.Again; st == call.Failed {
+			return call.Failed
 		}
 	}
-	t, s := e.Take(ops.UseWrite, p, pe)
+	t, s := x.Take(ops.UseWrite, p, pe)
 	if s == nil {
-		return Again
+		return call.Again
 	}
-	s.Request, s.Epoch = r, e.Epoch
+	s.Request, s.Epoch = r, x.Epoch
 	if after != nil {
 		s.Then, s.After = true, *after
 	}
 	if waits {
 		s.Use, s.Local, s.Offset = ops.UseWaits, source, offset
-		e.Table.Hold(s, p, n)
-		e.enqueue(t, s)
-		return Pending
+		x.Table.Hold(s, p, n)
+		x.Messages.Enqueue(t, s)
+		return call.Pending
 	}
-	if st := e.post(t, s, p, offset, source, n); st != Done {
-		e.Give(t)
+	if st := x.post(t, s, p, offset, source, n); st != call.Done {
+		x.Give(t)
 		return st
 	}
-	e.Table.Hold(s, p, n)
-	e.Quiets.Pending[s.Lane]++
-	return Pending
+	x.Table.Hold(s, p, n)
+	x.Quiets.Pending[s.Lane]++
+	return call.Pending
+}
+
+// Resume posts a write that has waited; Again: it still has to wait.
+func (x *transfers) Resume(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status {
+	if st := x.mayWrite(s.PE, p, s.Epoch); st != call.Done {
+		return st
+	}
+	if s.Then {
+		if st := x.Messages.Admit(s.PE, p, layout.HeaderSize); st != call.Done {
+			if st == call.Again && !p.Flushing {
+				x.Messages.Jam()
+			}
+			return st
+		}
+	}
+	s.Use = ops.UseWrite
+	st := x.post(t, s, p, s.Offset, s.Local, s.Bytes)
+	if st == call.Done {
+		return call.Done
+	}
+	s.Use = ops.UseWaits
+	if st == call.Again {
+		x.Messages.Jam()
+	}
+	return st
 }
 
 // post gives the provider a write that may be posted now.
-func (e *Engine) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) Status {
-	numbered := e.numbered(s.PE, p, n)
-	op := e.move(p, s.PE, offset, source, n, t)
-	if e.Net.Segment.Contains(source, n) {
-		op.Desc = e.Net.Region.Desc
-	} else if st := e.localRegion(s, op); st != Done {
+func (x *transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) call.Status {
+	numbered := x.numbered(s.PE, p, n)
+	op := x.move(p, s.PE, offset, source, n, t)
+	if x.Net.Segment.Contains(source, n) {
+		op.Desc = x.Net.Region.Desc
+	} else if st := x.localRegion(s, op); st != call.Done {
 		return st
 	}
 	older := p.WriteEpoch != s.Epoch
-	op.Fence = e.Net.Caps.Fence && !e.Net.Caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
+	op.Fence = x.Net.Caps.Fence && !x.Net.Caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
 	s.Number, s.Signalled = ops.NoNumber, false
 	if op.Notify = numbered; numbered {
 		if older {
 			p.Out.Follow() // before the write is counted: messages of its epoch do not wait for it
 		}
 		s.Number = p.Out.Write()
-		op.Data = e.data(p, s.Number)
+		op.Data = x.Numbers.data(p, s.Number)
 	}
-	if err := e.Net.Provider.Write(op); err != nil {
+	if err := x.Net.Provider.Write(op); err != nil {
 		if numbered {
 			p.Out.Unwrite()
 		}
 		if s.Registered {
-			e.dropRegion(s, false)
+			x.Deregister(s, false)
 		}
-		return e.Refused(s.PE, p, err)
+		return x.Refused(s.PE, p, err)
 	}
-	e.Recorder.Note(s.PE, layout.EventWrite, uint32(t), uint32(n))
+	x.Recorder.Note(s.PE, layout.EventWrite, uint32(t), uint32(n))
 	p.Count[layout.Writes]++
 	p.Count[layout.WriteBytes] += n
 	p.Writes++
 	p.WriteEpoch = s.Epoch
 	if numbered {
 		p.Count[layout.Numbered]++
-	} else if e.Net.Unordered {
+	} else if x.Net.Unordered {
 		p.Bare++
 	}
-	if !e.Net.Caps.DeliveryComplete {
+	if !x.Net.Caps.DeliveryComplete {
 		p.Wrote += n
-		if half, _ := e.unanswered(p); half { // if there is no room for the question, the next write asks it
-			e.flush(s.PE)
+		if half, _ := x.unanswered(p); half { // if there is no room for the question, the next write asks it
+			x.Messages.Flush(s.PE)
 		}
-	} else if e.gpu != nil && e.gpu.Flushes(s.PE, offset) {
+	} else if x.GPU != nil && x.GPU.Flushes(s.PE, offset) {
 		s.Flush = true
 	}
-	if s.Lane == e.Quiets.Parity() {
-		e.Quiets.Touch(p, s.PE)
-	} else if !e.Net.Caps.DeliveryComplete {
-		e.Quiets.Account(s.PE, s.Lane)
+	if s.Lane == x.Quiets.Parity() {
+		x.Quiets.Touch(p, s.PE)
+	} else if !x.Net.Caps.DeliveryComplete {
+		x.Quiets.Account(s.PE, s.Lane)
 	}
-	if s.Then && (numbered || !e.Net.Unordered || e.Net.Caps.Fence) {
+	if s.Then && (numbered || !x.Net.Unordered || x.Net.Caps.Fence) {
 		if numbered {
 			p.Out.Follow()
 		}
-		e.signal(s, p)
+		x.follow(s, p)
 	}
-	return Done
+	return call.Done
 }
 
 // move describes the bytes of a one-sided operation to the provider. It stores one field at a time:
 // a literal is made on the stack and then copied by loads that are wider than the stores before
 // them, which takes 7 ns more.
-func (e *Engine) move(p *layout.Peer, pe fabric.PE, offset int64, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
-	op := &e.moving // Inject stays false
+func (x *transfers) move(p *layout.Peer, pe fabric.PE, offset int64, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
+	op := &x.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
 	op.Local, op.Len, op.Desc = local, n, 0
-	op.Remote, op.Key = e.Net.Route(pe, offset)
-	if e.gpu != nil {
-		e.gpu.Aim(op, offset)
+	op.Remote, op.Key = x.Net.Route(pe, offset)
+	if x.GPU != nil {
+		x.GPU.Aim(op, offset)
 	}
 	return op
 }
 
-// refused ends the use of a token whose operation the provider did not take.
-func (e *Engine) refused(t fabric.Token, s *ops.Record, err error) Status {
-	if s.Registered {
-		e.dropRegion(s, false)
+// follow lets the message after a write go to its PE.
+func (x *transfers) follow(s *ops.Record, p *layout.Peer) {
+	s.Then = false
+	if s.Number != ops.NoNumber {
+		s.Signalled, s.After.Token = true, s.Number+1
 	}
-	e.Give(t)
-	return e.Refused(s.PE, &e.Peers[s.PE], err)
+	x.Messages.Follow(s, p)
+}
+
+// Written ends a write.
+func (x *transfers) Written(t fabric.Token, s *ops.Record) {
+	x.Uncount(s)
+	p := &x.Peers[s.PE]
+	var status int32
+	if s.Registered {
+		status = x.Deregister(s, false)
+	}
+	if s.Then {
+		x.Messages.Own(s.PE, s.Epoch, s.Lane, s.After)
+	} else if s.Flush {
+		p.Ask(1, s.Epoch)
+		x.Quiets.Account(s.PE, s.Lane)
+	}
+	if s.Request != nil {
+		x.Tell(s.Request, status, 0)
+	}
+	x.Give(t)
+	x.Messages.Drive(s.PE)
+}
+
+// Broke removes a write or read that has failed from what is under way. Its token and its request
+// are left to the caller.
+func (x *transfers) Broke(s *ops.Record) {
+	switch {
+	case s.Use == ops.UseWrite:
+		x.Uncount(s)
+		if s.Number != ops.NoNumber {
+			x.void(s)
+		}
+	case s.Request == nil:
+		x.Quiets.Pending[s.Lane]--
+	}
+	if s.Registered {
+		x.Deregister(s, false)
+	}
+}
+
+// Uncount removes a write, complete or failed, from the counts of what is under way.
+func (x *transfers) Uncount(s *ops.Record) {
+	x.Quiets.Pending[s.Lane]--
+	p := &x.Peers[s.PE]
+	p.Writes--
+	if x.Net.Unordered && s.Number == ops.NoNumber {
+		p.Bare--
+	}
 }

@@ -128,7 +128,7 @@ runtime/proxy/quiet: fabric runtime/proxy/call runtime/proxy/layout
     # which operations a quiet waits for; how a PE is asked is handed to it
 runtime/proxy/ops: fabric runtime/proxy/call runtime/proxy/credit runtime/proxy/layout runtime/proxy/local runtime/proxy/quiet
     # records of operations: what one does is the engine's to know
-runtime/proxy/endpoint: fabric runtime/proxy/call runtime/proxy/layout runtime/proxy/mem
+runtime/proxy/endpoint: fabric runtime/mrcache runtime/proxy/call runtime/proxy/layout runtime/proxy/local runtime/proxy/mem
     # buffers, routes and losses of a provider that is handed to it: what a message says is the
     # engine's to know
 runtime/proxy/mem: fabric

@@ -39,8 +39,8 @@ var orderDefects = []defect{
 	},
 	{
 		id: "order/signal-follows-nothing", file: "runtime/proxy/write.go",
-		was:  "		if numbered {\n			p.Out.Follow()\n		}\n		e.signal(s, p)",
-		is:   "		e.signal(s, p)",
+		was:  "		if numbered {\n			p.Out.Follow()\n		}\n		x.follow(s, p)",
+		is:   "		x.follow(s, p)",
 		user: "on EFA a signal of put_signal is seen before its data",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `sees the signal of PE \d at 0x[0-9a-f]+ before its \d+ bytes`,
 	},

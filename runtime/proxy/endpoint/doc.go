@@ -1,5 +1,5 @@
 // Package endpoint owns this PE's end of one network: the provider, the registration of the
-// symmetric segment, the message buffers, the routes to the memory of other PEs, and which PEs are
+// symmetric segment and of callers' memory, the message buffers, the routes to the memory of other PEs, and which PEs are
 // lost. It does not know what a message says, nor which operations are under way.
 //
 // It starts no thread and takes no lock: its caller holds the engine's lock in each call. Memory

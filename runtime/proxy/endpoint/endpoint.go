@@ -6,8 +6,10 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/local"
 	"libshmem/runtime/proxy/mem"
 )
 
@@ -19,6 +21,7 @@ type Endpoint struct {
 	Region    fabric.Region // of the segment
 	Unordered bool          // messages may overtake writes
 	Armed     bool          // the loop sleeps, or is about to, until something comes from the network
+	Locals    local.Memory  // of callers
 	Err       error         // of the last Failed, or of the last request that ended badly
 	Fatal     func(error)   // the job cannot go on, and no operation is there to fail
 
@@ -48,6 +51,7 @@ var ErrNoRoute = errors.New("no route to the PE: it gave no fabric address (star
 func New(prov fabric.Provider, segment mem.Segment, fatal func(error)) *Endpoint {
 	e := &Endpoint{Provider: prov, Caps: prov.Caps(), Segment: segment, Fatal: fatal}
 	e.Unordered = !e.Caps.SendAfterWrite
+	e.KeepRegistered(nil, mrcache.Limits{})
 	return e
 }
 
@@ -92,7 +96,7 @@ func (e *Endpoint) Connect(addrs [][]byte, routes []Route) error {
 
 // Close ends the registrations and closes the provider.
 func (e *Endpoint) Close() error {
-	err := e.Provider.Unregister(e.Region)
+	err := errors.Join(e.Locals.Close(), e.Provider.Unregister(e.Region))
 	if err2 := e.Provider.Unregister(e.bufs); err == nil {
 		err = err2
 	}
@@ -101,6 +105,13 @@ func (e *Endpoint) Close() error {
 	}
 	e.FreeBuffers()
 	return err
+}
+
+// KeepRegistered makes the endpoint keep callers' memory registered from one operation to the next,
+// if the provider needs registered memory. With a nil watch it keeps none. The endpoint closes the
+// watch.
+func (e *Endpoint) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
+	e.Locals = local.New(e.Provider, watch, limits)
 }
 
 // Fail notes the reason of a Failed, and returns that status.

@@ -1,0 +1,60 @@
+package proxy
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/ops"
+	"libshmem/runtime/proxy/quiet"
+)
+
+// transfers are the writes and reads of one context.
+type transfers struct {
+	*ops.Operations
+	Messages   waymaker
+	GPU        aimer // nil: no PE of this job has GPU memory
+	Numbers    numbers
+	MostUnread uint64 // bytes of writes to one PE that it may not have acknowledged
+
+	moving fabric.RMA // operand of calls through Provider and GPU: on the stack it would be allocated
+}
+
+// waymaker has the messages of the same context, and the order of its operations on each PE.
+type waymaker interface {
+	// Meet reports whether operations on a PE may be posted. It comes before the first one.
+	Meet(pe fabric.PE, p *layout.Peer) bool
+	// Parked reports whether earlier messages to a PE wait for room, which a write would overtake.
+	Parked(p *layout.Peer) bool
+	// Behind reports whether a write has to wait behind operations on its PE that wait themselves.
+	Behind(pe fabric.PE, p *layout.Peer) bool
+	// Enqueue puts a write behind these, until Resume.
+	Enqueue(t fabric.Token, s *ops.Record)
+	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam asks for it
+	// again when there may be room.
+	Drive(pe fabric.PE)
+	Jam()
+
+	// Flush asks a PE to answer when it has applied all messages sent so far. Admit returns whether
+	// a PE has credit for a message of n bytes.
+	Flush(pe fabric.PE) call.Status
+	Admit(pe fabric.PE, p *layout.Peer, n int) call.Status
+	// Follow sends the message in the record of a write that has been posted. Own sends a message,
+	// or parks it.
+	Follow(s *ops.Record, p *layout.Peer)
+	Own(pe fabric.PE, epoch uint64, l quiet.Parity, h layout.Header)
+}
+
+// aimer knows where operations reach GPU memory by the fabric. The engine's GPU is one.
+type aimer interface {
+	// Region returns the region of n local bytes that the fabric reaches in GPU memory, or nil;
+	// flush reports whether the GPU has to be flushed after a read into them.
+	Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool)
+	// Flush does that, before the completions of this turn are reported.
+	Flush()
+	// Aim names the remote side of an operation where it is GPU memory. Flushes reports whether a
+	// PE has to flush writes at an offset.
+	Aim(op *fabric.RMA, offset int64)
+	Flushes(pe fabric.PE, offset int64) bool
+}
