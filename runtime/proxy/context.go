@@ -5,6 +5,7 @@ import (
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
+	"libshmem/runtime/proxy/rma"
 )
 
 // A context is an Engine. It has its own sequence of messages to each PE, and its own epochs,
@@ -58,7 +59,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 	f := &Engine{
 		Operations: ops.Operations{Net: e.Net, Table: e.Table, Number: number}, port: e.port, early: early.New(),
 	}
-	f.rma = transfers{Operations: &f.Operations, Messages: (*forWrites)(f), GPU: e.rma.GPU, MostUnread: e.rma.MostUnread}
+	f.rma = rma.Transfers{Operations: &f.Operations, Messages: (*forWrites)(f), GPU: e.rma.GPU, MostUnread: e.rma.MostUnread}
 	f.rma.Numbers.Space = e.first.rma.Numbers.Space
 	if err := f.openContext(len(e.Peers)); err != nil {
 		return nil, err

@@ -17,6 +17,7 @@
 //   - early: messages that came before their turn
 //   - credit: bounds for operations, bytes, messages and numbered writes under way
 //   - ops: the records of operations in flight, by token
+//   - rma: one-sided writes and reads
 //   - quiet: the generations of operations that a quiet waits for
 //   - wake: the lock, the nap of the driving thread, and the sleep of callers
 //   - flight: the flight recorder
@@ -59,8 +60,8 @@
 // sorts them even on a provider that keeps messages in order, because such a provider need not
 // complete their receives in that order (comp_order of libfabric's fi_rx_attr; tcp promises none).
 //
-// Where messages may overtake writes, the target keeps that order too (number.go and package
-// sequence): a write brings its number as immediate data, a message says how many writes have to be
+// Where messages may overtake writes, the target keeps that order too (number.go, and packages
+// rma and sequence): a write brings its number as immediate data, a message says how many writes have to be
 // in before it is applied, and the target keeps a message that is early. The sender's credits bound
 // how many it keeps. A put with signal is a write and, right behind it, a message. If a write can
 // have no number, the provider's own fence keeps messages behind it, or else the sender does.

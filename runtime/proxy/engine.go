@@ -15,6 +15,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/report"
+	"libshmem/runtime/proxy/rma"
 	"libshmem/runtime/proxy/wake"
 	flow "libshmem/runtime/sequence"
 )
@@ -32,7 +33,7 @@ type Engine struct {
 	jammed    bool         // the head of some queue found no room
 	listed    bool         // among the contexts with a closed generation: contexts.closers
 
-	rma transfers
+	rma rma.Transfers
 
 	queues []fabric.PE // PEs whose operations wait, see queue.go; some may have none left
 	parked []parked
@@ -97,7 +98,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	e.first = e
 	table := ops.New(credit.Bytes(&e.Net.Caps))
 	e.Table = &table
-	e.rma = transfers{Operations: &e.Operations, Messages: (*forWrites)(e), MostUnread: credit.Unread(npes)}
+	e.rma = rma.Transfers{Operations: &e.Operations, Messages: (*forWrites)(e), MostUnread: credit.Unread(npes)}
 	e.rma.Numbers.Advertise(e.Net, npes)
 	e.Net.More = credit.MoreReceives(npes, e.rma.Numbers.Space.Window, &e.Net.Caps)
 	if err := e.openFastPath(npes); err != nil {

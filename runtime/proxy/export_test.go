@@ -9,6 +9,7 @@ import (
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/rma"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -59,7 +60,7 @@ func (e *Engine) FewSequences(n uint32) { e.mostSequences = n }
 // Streamless returns how many PEs have refused this one a sequence stream.
 func (e *Engine) Streamless() (n uint64) {
 	for i := range e.Peers {
-		if e.Peers[i].Stream == sequenceRefused {
+		if e.Peers[i].Stream == rma.SequenceRefused {
 			n++
 		}
 	}

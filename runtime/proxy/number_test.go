@@ -8,6 +8,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/rma"
 	flow "libshmem/runtime/sequence"
 )
 
@@ -74,7 +75,7 @@ func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put fun
 	buf := make([]byte, 10000)
 	put = func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
 	put()
-	j.await("stream", func() bool { return a.Peers[1].Stream == sequenceGiven })
+	j.await("stream", func() bool { return a.Peers[1].Stream == rma.SequenceGiven })
 	put()
 	a.quiet()
 	edge = 1 // the first went before the answer with the sequence stream
@@ -208,9 +209,9 @@ func TestSequencesRunOut(t *testing.T) {
 	}
 	given := ""
 	for _, a := range j.pes[1:] {
-		given += fmt.Sprint(min(a.Peers[0].Stream, sequenceGiven), " ")
+		given += fmt.Sprint(min(a.Peers[0].Stream, rma.SequenceGiven), " ")
 	}
-	if want := fmt.Sprint(sequenceGiven, " ", sequenceGiven, " ", sequenceRefused, " ", sequenceRefused, " ", sequenceRefused, " "); given != want || b.heap[0] != 20 {
+	if want := fmt.Sprint(rma.SequenceGiven, " ", rma.SequenceGiven, " ", rma.SequenceRefused, " ", rma.SequenceRefused, " ", rma.SequenceRefused, " "); given != want || b.heap[0] != 20 {
 		t.Errorf("streams %s and %d signals, want %s and 20", given, b.heap[0], want)
 	}
 	j.close()

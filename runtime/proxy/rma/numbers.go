@@ -1,4 +1,4 @@
-package proxy
+package rma
 
 import (
 	"libshmem/fabric"
@@ -10,17 +10,17 @@ import (
 	"libshmem/runtime/sequence"
 )
 
-// States of a flow's sequence stream. A flow that has one has sequenceGiven plus its number.
+// States of a flow's sequence stream. A flow that has one has SequenceGiven plus its number.
 const (
-	sequenceNone    uint32 = iota // not asked for
-	sequenceAsked                 // the answer is under way
-	sequenceRefused               // there is none left
-	sequenceGiven
+	SequenceNone    uint32 = iota // not asked for
+	SequenceAsked                 // the answer is under way
+	SequenceRefused               // there is none left
+	SequenceGiven
 )
 
-// numbers says whether the writes of a context have numbers, on a network where messages overtake
+// Numbers says whether the writes of a context have numbers, on a network where messages overtake
 // writes.
-type numbers struct {
+type Numbers struct {
 	On     bool           // writes may have numbers
 	Spares bool           // a write that finds the window full goes without a number
 	Small  uint32         // writes do not wait for windows of fewer writes
@@ -34,7 +34,7 @@ type numbers struct {
 const smallWindow = 64
 
 // Advertise begins with the window for which this PE's queue has room.
-func (n *numbers) Advertise(net *endpoint.Endpoint, npes int) {
+func (n *Numbers) Advertise(net *endpoint.Endpoint, npes int) {
 	n.Small, n.Space = smallWindow, sequence.Space{Bits: sequence.Default.Bits}
 	if net.Unordered && net.Caps.Data >= 4 {
 		n.Space.Window = credit.WriteWindow(npes, net.Caps.Arrivals)
@@ -42,17 +42,17 @@ func (n *numbers) Advertise(net *endpoint.Endpoint, npes int) {
 }
 
 // Agree takes the window of a reachable PE: the least one holds for all.
-func (n *numbers) Agree(window uint32) { n.Space.Window = min(n.Space.Window, window) }
+func (n *Numbers) Agree(window uint32) { n.Space.Window = min(n.Space.Window, window) }
 
 // Open is called when all PEs have agreed, before any operation.
-func (n *numbers) Open(net *endpoint.Endpoint) {
+func (n *Numbers) Open(net *endpoint.Endpoint) {
 	n.Spares = net.Caps.DeliveryComplete && n.Space.Window < n.Small
 	n.On = net.Unordered && net.Caps.Data >= 4 && n.Space.Window > 0
 }
 
 // Window returns how many writes with numbers may be under way to each other PE; 0: writes have no
 // numbers.
-func (n *numbers) Window() uint32 {
+func (n *Numbers) Window() uint32 {
 	if !n.On {
 		return 0
 	}
@@ -60,50 +60,50 @@ func (n *numbers) Window() uint32 {
 }
 
 // Meet prepares for a PE before the first operation on it. named: the provider names the writer.
-func (n *numbers) Meet(p *layout.Peer, named bool) {
+func (n *Numbers) Meet(p *layout.Peer, named bool) {
 	p.Out.Space = n.Space
 	if n.On && named {
-		p.Stream = sequenceGiven
+		p.Stream = SequenceGiven
 	}
 }
 
 // Given takes the answer of a PE that was asked for a sequence stream: its number and 1, or 0. It
 // returns false if the answer makes no sense.
-func (n *numbers) Given(p *layout.Peer, answer uint64) bool {
+func (n *Numbers) Given(p *layout.Peer, answer uint64) bool {
 	switch {
-	case p.Stream != sequenceAsked || answer > 1<<(32-n.Space.Bits):
+	case p.Stream != SequenceAsked || answer > 1<<(32-n.Space.Bits):
 		return false
 	case answer == 0:
-		p.Stream = sequenceRefused
+		p.Stream = SequenceRefused
 	default:
-		p.Stream = sequenceGiven + uint32(answer) - 1
+		p.Stream = SequenceGiven + uint32(answer) - 1
 	}
 	return true
 }
 
 // data returns the immediate data of a write with a number.
-func (n *numbers) data(p *layout.Peer, number uint32) uint32 {
-	return (p.Stream-sequenceGiven)<<n.Space.Bits | number
+func (n *Numbers) data(p *layout.Peer, number uint32) uint32 {
+	return (p.Stream-SequenceGiven)<<n.Space.Bits | number
 }
 
 // numbered reports whether the next write to a PE has a number. A write behind one without a number
 // has none either, or its number would have to wait for that write. A write that is split over
 // several NICs has none if its completion says that it has arrived: with a number it would go
 // through one NIC. A write that finds a small window full has none either.
-func (x *transfers) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
+func (x *Transfers) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
 	if !x.Numbers.On || p.Bare > 0 || x.Numbers.Spares && !p.Out.Room() || x.Net.Caps.Stripe > 0 && n > x.Net.Caps.Stripe && x.Net.Caps.DeliveryComplete {
 		return false
 	}
-	if p.Stream == sequenceNone {
-		p.Stream = sequenceAsked
+	if p.Stream == SequenceNone {
+		p.Stream = SequenceAsked
 		x.Messages.Own(pe, x.Epoch, quiet.NoParity, layout.Header{Kind: layout.KindSequence})
 	}
-	return p.Stream >= sequenceGiven
+	return p.Stream >= SequenceGiven
 }
 
 // void tells the target that a write, and the signal that follows it, will not come: without that,
 // later messages would wait for its number for ever.
-func (x *transfers) void(s *ops.Record) {
+func (x *Transfers) void(s *ops.Record) {
 	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.Number)}
 	if s.Signalled {
 		h.Fetch = 1

@@ -1,4 +1,4 @@
-package proxy
+package rma
 
 import (
 	"unsafe"
@@ -10,7 +10,7 @@ import (
 )
 
 // Read posts a one-sided read of n bytes at an offset in the heap of a PE.
-func (x *transfers) Read(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
+func (x *Transfers) Read(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
 	p := &x.Peers[pe]
 	switch {
 	case !p.Reachable && !x.Messages.Meet(pe, p):
@@ -48,7 +48,7 @@ func (x *transfers) Read(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint
 }
 
 // Came ends a read. Its token is left to the caller.
-func (x *transfers) Came(s *ops.Record) {
+func (x *Transfers) Came(s *ops.Record) {
 	var status int32
 	if s.Registered {
 		status = x.Deregister(s, true)
@@ -64,7 +64,7 @@ func (x *transfers) Came(s *ops.Record) {
 }
 
 // Pull posts a read for the GPU, which has registered the memory and knows its remote address.
-func (x *transfers) Pull(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status) {
+func (x *Transfers) Pull(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status) {
 	p := &x.Peers[pe]
 	t, s := x.Take(ops.UsePull, p, pe)
 	if s == nil {

@@ -1,4 +1,4 @@
-package proxy
+package rma
 
 import (
 	"unsafe"
@@ -10,19 +10,8 @@ import (
 	"libshmem/runtime/proxy/quiet"
 )
 
-// transfers are the writes and reads of one context.
-type transfers struct {
-	*ops.Operations
-	Messages   waymaker
-	GPU        aimer // nil: no PE of this job has GPU memory
-	Numbers    numbers
-	MostUnread uint64 // bytes of writes to one PE that it may not have acknowledged
-
-	moving fabric.RMA // operand of calls through Provider and GPU: on the stack it would be allocated
-}
-
-// waymaker has the messages of the same context, and the order of its operations on each PE.
-type waymaker interface {
+// Messages has the messages of the same context, and the order of its operations on each PE.
+type Messages interface {
 	// Meet reports whether operations on a PE may be posted. It comes before the first one.
 	Meet(pe fabric.PE, p *layout.Peer) bool
 	// Parked reports whether earlier messages to a PE wait for room, which a write would overtake.
@@ -46,8 +35,8 @@ type waymaker interface {
 	Own(pe fabric.PE, epoch uint64, l quiet.Parity, h layout.Header)
 }
 
-// aimer knows where operations reach GPU memory by the fabric. The engine's GPU is one.
-type aimer interface {
+// GPU knows where operations reach GPU memory by the fabric. The engine's GPU is one.
+type GPU interface {
 	// Region returns the region of n local bytes that the fabric reaches in GPU memory, or nil;
 	// flush reports whether the GPU has to be flushed after a read into them.
 	Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool)

@@ -1,4 +1,4 @@
-package proxy
+package rma
 
 import (
 	"unsafe"
@@ -11,7 +11,7 @@ import (
 
 // PutMax returns the most bytes that a put takes at once. If neither order nor delivery of writes is
 // available, nor a number for each, all puts travel as messages.
-func (x *transfers) PutMax() uint64 {
+func (x *Transfers) PutMax() uint64 {
 	c := &x.Net.Caps
 	ordered := !x.Net.Unordered && c.WriteAfterWrite
 	if !ordered && !(x.Numbers.On && c.Source) && !c.DeliveryComplete {
@@ -25,7 +25,7 @@ const most = 64 << 20
 
 // Write posts a one-sided write, and the message after it as soon as it may follow. If other
 // operations come first, both wait behind them.
-func (x *transfers) Write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
+func (x *Transfers) Write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
 	p := &x.Peers[pe]
 	switch {
 	case !p.Reachable && !x.Messages.Meet(pe, p):
@@ -71,7 +71,7 @@ func (x *transfers) Write(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 }
 
 // Resume posts a write that has waited; Again: it still has to wait.
-func (x *transfers) Resume(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status {
+func (x *Transfers) Resume(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status {
 	if st := x.mayWrite(s.PE, p, s.Epoch); st != call.Done {
 		return st
 	}
@@ -96,7 +96,7 @@ func (x *transfers) Resume(t fabric.Token, s *ops.Record, p *layout.Peer) call.S
 }
 
 // post gives the provider a write that may be posted now.
-func (x *transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) call.Status {
+func (x *Transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) call.Status {
 	numbered := x.numbered(s.PE, p, n)
 	op := x.move(p, s.PE, offset, source, n, t)
 	if x.Net.Segment.Contains(source, n) {
@@ -158,7 +158,7 @@ func (x *transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset i
 // move describes the bytes of a one-sided operation to the provider. It stores one field at a time:
 // a literal is made on the stack and then copied by loads that are wider than the stores before
 // them, which takes 7 ns more.
-func (x *transfers) move(p *layout.Peer, pe fabric.PE, offset int64, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
+func (x *Transfers) move(p *layout.Peer, pe fabric.PE, offset int64, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
 	op := &x.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
 	op.Local, op.Len, op.Desc = local, n, 0
@@ -170,7 +170,7 @@ func (x *transfers) move(p *layout.Peer, pe fabric.PE, offset int64, local unsaf
 }
 
 // follow lets the message after a write go to its PE.
-func (x *transfers) follow(s *ops.Record, p *layout.Peer) {
+func (x *Transfers) follow(s *ops.Record, p *layout.Peer) {
 	s.Then = false
 	if s.Number != ops.NoNumber {
 		s.Signalled, s.After.Token = true, s.Number+1
@@ -179,7 +179,7 @@ func (x *transfers) follow(s *ops.Record, p *layout.Peer) {
 }
 
 // Written ends a write.
-func (x *transfers) Written(t fabric.Token, s *ops.Record) {
+func (x *Transfers) Written(t fabric.Token, s *ops.Record) {
 	x.Uncount(s)
 	p := &x.Peers[s.PE]
 	var status int32
@@ -201,7 +201,7 @@ func (x *transfers) Written(t fabric.Token, s *ops.Record) {
 
 // Broke removes a write or read that has failed from what is under way. Its token and its request
 // are left to the caller.
-func (x *transfers) Broke(s *ops.Record) {
+func (x *Transfers) Broke(s *ops.Record) {
 	switch {
 	case s.Use == ops.UseWrite:
 		x.Uncount(s)
@@ -217,7 +217,7 @@ func (x *transfers) Broke(s *ops.Record) {
 }
 
 // Uncount removes a write, complete or failed, from the counts of what is under way.
-func (x *transfers) Uncount(s *ops.Record) {
+func (x *Transfers) Uncount(s *ops.Record) {
 	x.Quiets.Pending[s.Lane]--
 	p := &x.Peers[s.PE]
 	p.Writes--
