@@ -77,3 +77,60 @@ func TestTell(t *testing.T) {
 		t.Errorf("request %+v, %d finished", r, o.Finished)
 	}
 }
+
+// TestOutside ends an operation that another package carries out: its request first, or the quiets
+// that wait for it.
+func TestOutside(t *testing.T) {
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name     string
+		request  bool
+		finished bool // before its end
+		err      error
+		status   int32 // of the request
+		fails    bool  // the quiets
+	}{
+		{name: "request", request: true},
+		{name: "failed request", request: true, err: broken, status: 5},
+		{name: "quiet"},
+		{name: "failed quiet", err: broken, fails: true},
+		{name: "finished request", request: true, finished: true, err: broken, fails: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := context()
+			token, s := o.Take(UsePut, &o.Peers[1], 1)
+			var r call.Request
+			if c.request {
+				s.Request = &r
+			}
+			if o.Await(token); o.Quiets.Pending[s.Lane] != 1 {
+				t.Error("no quiet waits")
+			}
+			if c.finished {
+				o.Finish(token)
+			}
+			var status int32
+			if c.err != nil {
+				status = 5
+			}
+			o.Conclude(token, status, c.err)
+			if (r.Done == 1) != c.request || r.Status != c.status {
+				t.Errorf("request %+v", r)
+			}
+			if failed := o.Quiets.Lost()[s.Lane] != nil; failed != c.fails {
+				t.Errorf("the quiets failed: %v", failed)
+			}
+			if s.Request != nil || o.Quiets.Pending != [3]int{} {
+				t.Errorf("pending %v, request %v", o.Quiets.Pending, s.Request)
+			}
+		})
+	}
+	o := context()
+	lane := o.Pend()
+	if o.Quiets.Pending[lane] != 1 {
+		t.Error("no quiet waits for work without a token")
+	}
+	if o.Unpend(lane); o.Quiets.Pending != [3]int{} {
+		t.Errorf("pending %v", o.Quiets.Pending)
+	}
+}
