@@ -59,7 +59,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 	f := &Engine{
 		Operations: ops.Operations{Net: e.Net, Table: e.Table, Number: number}, port: e.port, early: early.New(),
 	}
-	f.rma = rma.Transfers{Operations: &f.Operations, Messages: (*forWrites)(f), GPU: e.rma.GPU, MostUnread: e.rma.MostUnread}
+	f.rma = rma.Transfers{Operations: &f.Operations, Messages: &forWrites{f}, GPU: e.rma.GPU, MostUnread: e.rma.MostUnread}
 	f.rma.Numbers.Space = e.first.rma.Numbers.Space
 	if err := f.openContext(len(e.Peers)); err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	e.first = e
 	table := ops.New(credit.Bytes(&e.Net.Caps))
 	e.Table = &table
-	e.rma = rma.Transfers{Operations: &e.Operations, Messages: (*forWrites)(e), MostUnread: credit.Unread(npes)}
+	e.rma = rma.Transfers{Operations: &e.Operations, Messages: &forWrites{e}, MostUnread: credit.Unread(npes)}
 	e.rma.Numbers.Advertise(e.Net, npes)
 	e.Net.More = credit.MoreReceives(npes, e.rma.Numbers.Space.Window, &e.Net.Caps)
 	if err := e.openFastPath(npes); err != nil {

@@ -21,9 +21,12 @@ type Host struct {
 	hostNetwork
 }
 
+// The methods of the three have pointer receivers, and no type is embedded in them: the compiler
+// would make two more functions of each method.
+
 // Host returns the engine as its GPU sees it.
 func (e *Engine) Host() *Host {
-	return &Host{hostMessages{e}, hostOperations{&e.Operations, e}, hostNetwork{e.Net, e}}
+	return &Host{hostMessages{e}, hostOperations{e}, hostNetwork{e}}
 }
 
 // hostMessages has the messages to and from other PEs.
@@ -123,12 +126,8 @@ func (h *hostMessages) Malformed(m *layout.Header) { h.e.malformed(m) }
 // Unasked reports an answer to no question.
 func (h *hostMessages) Unasked(m *layout.Header) { h.e.unasked(m) }
 
-// hostOperations are the operations of the engine. Those that need neither queue nor registration
-// are in package ops.
-type hostOperations struct {
-	*ops.Operations
-	e *Engine
-}
+// hostOperations are the records of operations under way.
+type hostOperations struct{ e *Engine }
 
 // BeginPut takes a token for a put of n bytes.
 func (h *hostOperations) BeginPut(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
@@ -165,11 +164,34 @@ func (h *hostOperations) End(t fabric.Token) {
 	h.e.Give(t)
 }
 
-// hostNetwork is the endpoint of the engine, with its writes and reads.
-type hostNetwork struct {
-	*endpoint.Endpoint
-	e *Engine
+// Await makes quiets wait for an operation.
+func (h *hostOperations) Await(t fabric.Token) { h.e.Await(t) }
+
+// Touch notes that the next quiet has to ask a PE.
+func (h *hostOperations) Touch(pe fabric.PE) { h.e.Touch(pe) }
+
+// Finish ends the request of an operation whose source may be reused.
+func (h *hostOperations) Finish(t fabric.Token) { h.e.Finish(t) }
+
+// Conclude ends an operation for its request and for quiets.
+func (h *hostOperations) Conclude(t fabric.Token, status int32, err error) {
+	h.e.Conclude(t, status, err)
 }
+
+// Spoil fails the quiet that waits for an operation.
+func (h *hostOperations) Spoil(t fabric.Token, err error) { h.e.Spoil(t, err) }
+
+// Question returns the number that an answer has to name.
+func (h *hostOperations) Question(t fabric.Token) uint32 { return h.e.Question(t) }
+
+// Pend makes quiets wait for work without a token.
+func (h *hostOperations) Pend() uint8 { return h.e.Pend() }
+
+// Unpend ends that wait.
+func (h *hostOperations) Unpend(l uint8) { h.e.Unpend(l) }
+
+// hostNetwork is the endpoint, with writes and reads.
+type hostNetwork struct{ e *Engine }
 
 // State returns what the engine shares with C.
 func (h *hostNetwork) State() *layout.State { return h.e.State }
@@ -221,3 +243,33 @@ func (h *hostNetwork) SendFailed(pe fabric.PE) {
 
 // Fatal says that the job cannot go on.
 func (h *hostNetwork) Fatal(err error) { h.e.Net.Fatal(err) }
+
+// Register lets the fabric reach n bytes of main memory.
+func (h *hostNetwork) Register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
+	return h.e.Net.Provider.Register(at, n)
+}
+
+// RegisterGPU lets the fabric reach GPU memory.
+func (h *hostNetwork) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+	return h.e.Net.Provider.RegisterGPU(m)
+}
+
+// Unregister ends a registration of either kind.
+func (h *hostNetwork) Unregister(r fabric.Region) error { return h.e.Net.Provider.Unregister(r) }
+
+// Route returns the remote address and the key of an offset in a PE's heap.
+func (h *hostNetwork) Route(pe fabric.PE, offset int64) (remote, key uint64) {
+	return h.e.Net.Route(pe, offset)
+}
+
+// Reachable reports whether there is a path to a PE.
+func (h *hostNetwork) Reachable(pe fabric.PE) bool { return h.e.Net.Reachable(pe) }
+
+// Lost returns why there is none any more; nil: the PE was not lost.
+func (h *hostNetwork) Lost(pe fabric.PE) error { return h.e.Net.Lost(pe) }
+
+// Fail notes the reason of a Failed.
+func (h *hostNetwork) Fail(err error) Status { return h.e.Net.Fail(err) }
+
+// Wake ends the sleep of the engine's thread.
+func (h *hostNetwork) Wake() { h.e.Net.Wake() }

@@ -151,16 +151,3 @@ func (e *Endpoint) Route(pe fabric.PE, offset int64) (remote, key uint64) {
 
 // Address returns the address of a PE's endpoint.
 func (e *Endpoint) Address(pe fabric.PE) []byte { return e.addrs[pe] }
-
-// Register lets the fabric reach size bytes of main memory.
-func (e *Endpoint) Register(at unsafe.Pointer, size uint64) (fabric.Region, error) {
-	return e.Provider.Register(at, size)
-}
-
-// RegisterGPU lets the fabric reach GPU memory.
-func (e *Endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
-	return e.Provider.RegisterGPU(m)
-}
-
-// Unregister ends a registration of either kind.
-func (e *Endpoint) Unregister(r fabric.Region) error { return e.Provider.Unregister(r) }
