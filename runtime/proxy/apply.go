@@ -12,75 +12,75 @@ import (
 )
 
 // apply does what a message asks for, or makes it wait for bytes that were announced before.
-func (e *Engine) apply(h *layout.Header, payload unsafe.Pointer, n int) {
-	if e.gpu == nil || !e.gpu.Apply(h, payload, n) {
-		e.applyHost(h, payload, n)
+func (r *receiver) apply(h *layout.Header, payload unsafe.Pointer, n int) {
+	if r.gpu == nil || !r.gpu.Apply(h, payload, n) {
+		r.applyHost(h, payload, n)
 	}
 }
 
 // applyHost does it now, in main memory. A message that does not fit leaves the memory as it is.
-func (e *Engine) applyHost(h *layout.Header, payload unsafe.Pointer, n int) {
+func (r *receiver) applyHost(h *layout.Header, payload unsafe.Pointer, n int) {
 	switch h.Kind {
 	case layout.KindAMO, layout.KindStore, layout.KindPut, layout.KindPutSignal:
-		e.change(h, payload, n)
+		r.change(h, payload, n)
 	case layout.KindFlush:
-		e.answer(h, 0)
+		r.answer(h, 0)
 	case layout.KindReply:
-		e.answered(h)
+		r.answered(h)
 	case layout.KindPing:
 	case layout.KindVoid:
 	case layout.KindBatch:
-		e.applyBatch(h, payload, n)
+		r.applyBatch(h, payload, n)
 	case layout.KindAsk:
-		e.tellDoing(fabric.PE(h.From))
+		r.tellDoing(fabric.PE(h.From))
 	case layout.KindTold:
-		e.hearDoing(h, payload, n)
+		r.hearDoing(h, payload, n)
 	case layout.KindSequence:
-		e.giveSequence(h)
+		r.giveSequence(h)
 	case layout.KindSequenced:
-		if !e.rma.Numbers.Given(&e.Peers[h.From], h.Operand) {
-			e.malformed(h)
+		if !r.numbers.Given(&r.Peers[h.From], h.Operand) {
+			r.malformed(h)
 		}
 	default:
-		e.malformed(h)
+		r.malformed(h)
 	}
 }
 
 // change is applyHost for messages that change memory; false: the message was refused.
-func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
+func (r *receiver) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch h.Kind {
 	case layout.KindAMO:
-		at := e.word(h, h.Offset, h.Width)
+		at := r.word(h, h.Offset, h.Width)
 		if at == nil {
 			return false
 		}
 		old := mem.Apply(h.Op, at, h.Width, h.Operand, h.Extra)
 		if h.Fetch != 0 {
-			e.answer(h, old)
+			r.answer(h, old)
 		}
 	case layout.KindStore:
 		w := h.Width
 		if w == 0 || w > 8 || w&(w-1) != 0 {
-			e.malformed(h)
+			r.malformed(h)
 			return false
 		}
-		at := e.target(h, h.Offset, uint64(w))
+		at := r.target(h, h.Offset, uint64(w))
 		if at == nil {
 			return false
 		}
 		mem.Store(at, w, h.Operand)
 	case layout.KindPut:
-		at := e.target(h, h.Offset, uint64(n))
+		at := r.target(h, h.Offset, uint64(n))
 		if at == nil {
 			return false
 		}
 		mem.Copy(at, payload, n)
 	case layout.KindPutSignal:
-		signal := e.word(h, int64(h.Extra), 8)
+		signal := r.word(h, int64(h.Extra), 8)
 		if signal == nil {
 			return false
 		}
-		at := e.target(h, h.Offset, uint64(n))
+		at := r.target(h, h.Offset, uint64(n))
 		if at == nil {
 			return false
 		}
@@ -92,25 +92,25 @@ func (e *Engine) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 
 // target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
 // checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
-func (e *Engine) target(h *layout.Header, offset int64, n uint64) unsafe.Pointer {
-	at, ok := e.Net.Segment.At(offset, n)
+func (r *receiver) target(h *layout.Header, offset int64, n uint64) unsafe.Pointer {
+	at, ok := r.Net.Segment.At(offset, n)
 	if !ok {
-		e.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
-			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, e.Net.Segment.Size-e.Net.Segment.Internal))
+		r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
+			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, r.Net.Segment.Size-r.Net.Segment.Internal))
 		return nil
 	}
 	return at
 }
 
 // word returns the word that the message's atomic operation changes, or nil.
-func (e *Engine) word(h *layout.Header, offset int64, width uint8) unsafe.Pointer {
+func (r *receiver) word(h *layout.Header, offset int64, width uint8) unsafe.Pointer {
 	if width != 4 && width != 8 || h.Op < OpSet || h.Op > OpFetchXor {
-		e.malformed(h)
+		r.malformed(h)
 		return nil
 	}
-	at := e.target(h, offset, uint64(width))
+	at := r.target(h, offset, uint64(width))
 	if uintptr(at)%uintptr(width) != 0 {
-		e.Net.Fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
+		r.Net.Fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
 			"(align the object to its size)", h.From, width, offset))
 		return nil
 	}
@@ -118,44 +118,84 @@ func (e *Engine) word(h *layout.Header, offset int64, width uint8) unsafe.Pointe
 }
 
 // malformed reports a message that no engine of this version sends.
-func (e *Engine) malformed(h *layout.Header) {
-	e.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
+func (r *receiver) malformed(h *layout.Header) {
+	r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
 		h.From, h.Kind, h.Op, h.Width))
 }
 
-func (e *Engine) answer(h *layout.Header, value uint64) {
-	e.own(fabric.PE(h.From), e.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
+func (r *receiver) answer(h *layout.Header, value uint64) {
+	r.out.own(fabric.PE(h.From), r.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.
-func (e *Engine) answered(h *layout.Header) {
+func (r *receiver) answered(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t == layout.FlushToken {
-		e.flushed(h)
+		if !r.out.flushed(h) {
+			r.unasked(h)
+		}
 		return
 	}
-	if t >= tokens || e.Table.Question(t) != h.Token {
-		e.unasked(h)
+	if t >= tokens || r.Table.Question(t) != h.Token {
+		r.unasked(h)
 		return
 	}
-	s := &e.Table.Records[t]
+	s := &r.Table.Records[t]
 	switch {
-	case s.Use != ops.UseReply || uint32(s.PE) != h.From || uint32(s.Stream) != e.Number:
-		e.unasked(h)
+	case s.Use != ops.UseReply || uint32(s.PE) != h.From || uint32(s.Stream) != r.Number:
+		r.unasked(h)
 		return
 	case s.Request != nil:
-		e.Tell(s.Request, 0, h.Operand)
+		r.Tell(s.Request, 0, h.Operand)
 	default:
 		if s.Width == 4 {
 			*(*uint32)(s.Fetch) = uint32(h.Operand)
 		} else {
 			*(*uint64)(s.Fetch) = h.Operand
 		}
-		e.Quiets.Pending[s.Lane]--
+		r.Quiets.Pending[s.Lane]--
 	}
-	e.Give(t)
+	r.Give(t)
 }
 
-func (e *Engine) unasked(h *layout.Header) {
-	e.Net.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
+func (r *receiver) unasked(h *layout.Header) {
+	r.Net.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
+}
+
+// applyBatch applies the operations of a batch, up to the first that is refused.
+func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
+	if r.gpu != nil {
+		r.malformed(h)
+		return
+	}
+	one := layout.Header{From: h.From, Seq: h.Seq}
+	for at := 0; at < n; {
+		if n-at < layout.RecordSize {
+			r.malformed(h)
+			return
+		}
+		*(*[layout.RecordSize]byte)(unsafe.Pointer(&one)) = *(*[layout.RecordSize]byte)(unsafe.Add(payload, at))
+		size := uint32(0)
+		switch one.Kind {
+		case layout.KindPut, layout.KindPutSignal:
+			size, one.Token = one.Token, 0
+		case layout.KindStore, layout.KindAMO:
+		default:
+			r.malformed(h)
+			return
+		}
+		step := layout.RecordSize + int(size+7)&^7
+		if size > layout.MergeMost || step > n-at || one.Fetch != 0 {
+			r.malformed(h)
+			return
+		}
+		from := payload
+		if size > 0 { // so that no pointer lies behind the message
+			from = unsafe.Add(payload, at+layout.RecordSize)
+		}
+		if !r.isDropped(&one) && !r.change(&one, from, int(size)) {
+			return
+		}
+		at += step
+	}
 }

@@ -93,7 +93,7 @@ func TestBadMessages(t *testing.T) {
 		if !bytes.Equal(a.memory, before) {
 			t.Errorf("%s: memory has changed", test.what)
 		}
-		if len(a.parked)+len(j.net.flying) != 0 || len(a.Table.Free) != tokens-receives {
+		if len(a.out.parked)+len(j.net.flying) != 0 || len(a.Table.Free) != tokens-receives {
 			t.Errorf("%s: it was answered", test.what)
 		}
 	}
@@ -397,7 +397,7 @@ func FuzzReceive(f *testing.F) {
 			}
 		}
 		early := 0
-		a.all(func(s *Engine) { early += s.early.Len() })
+		a.all(func(s *Engine) { early += s.in.early.Len() })
 		var h layout.Header
 		if len(m) >= layout.HeaderSize {
 			h = *(*layout.Header)(unsafe.Pointer(&append([]byte(nil), m...)[0]))

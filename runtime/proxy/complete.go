@@ -59,22 +59,19 @@ func (e *Engine) retryOwn() {
 	if e.Stuck == 0 {
 		return
 	}
-	e.unpark()
-	e.Quiets.CoverLate()
-	e.driveAll()
-	if len(e.parked)+len(e.Quiets.Late) == 0 && !e.jammed {
+	if !e.out.retry() {
 		e.Stuck = 0
 	}
 }
 
 // NoRoom reports whether an operation still finds no room.
 func (e *Engine) NoRoom() bool {
-	return int(e.NUnposted)+len(e.parked)+len(e.Quiets.Late)+len(e.sticks) > 0 || e.jammed || e.gpu != nil && e.gpu.NoRoom()
+	return int(e.NUnposted)+len(e.sticks) > 0 || e.out.noRoom() || e.gpu != nil && e.gpu.NoRoom()
 }
 
 func (e *Engine) complete(c *fabric.Completion) {
 	if c.Kind == fabric.KindData && c.Err == 0 {
-		e.arrived(c)
+		e.in.arrived(c)
 		return
 	}
 	if c.Kind == fabric.KindTrouble {
@@ -175,16 +172,12 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 		e.Quiets.Fail(s.Lane, err)
 	}
 	e.Give(c.Token)
-	e.drive(s.PE)
+	e.out.Drive(s.PE)
 }
 
 func (e *Engine) notInFlight(t fabric.Token) {
 	e.Net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }
-
-// furthest bounds how many messages of one PE may come before their turn. It is more than any
-// provider has under way between two endpoints.
-const furthest = 1 << 16
 
 // receive applies a message, or keeps it until the messages before it have come.
 func (e *Engine) receive(m unsafe.Pointer, size int) {
@@ -204,80 +197,8 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 			return
 		}
 		h.From &= 1<<layout.ContextShift - 1
-		f.receiveOwn(h, m, size)
+		f.in.receive(h, m, size)
 		return
 	}
-	e.receiveOwn(h, m, size)
-}
-
-// receiveOwn is receive for a message of this context.
-func (e *Engine) receiveOwn(h *layout.Header, m unsafe.Pointer, n int) {
-	if h.From < uint32(len(e.Peers)) && e.Net.IsLost(fabric.PE(h.From)) {
-		return
-	}
-	if h.From >= uint32(len(e.Peers)) || !e.routed(&e.Peers[h.From], fabric.PE(h.From)) {
-		e.Report.Refuse("message from PE %d, which is not in this job", h.From)
-		return
-	}
-	p := &e.Peers[h.From]
-	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
-		if int32(h.Seq-due) < 0 || e.early.Has(h.From, h.Seq) {
-			if !e.Net.Caps.Repeats { // else its sender lost a NIC and could not know that it had arrived
-				e.Report.Refuse("message %d of PE %d, which has come before", h.Seq, h.From)
-			}
-			return
-		}
-		if h.Seq-due >= furthest {
-			e.Net.Fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
-				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, e.Net.Caps.Provider))
-			return
-		}
-	}
-	if !e.follows(h, p) || !e.acknowledged(h, p) || h.Kind == layout.KindVoid && !e.voided(h) {
-		return
-	}
-	shown := &e.first.Peers[h.From].Count
-	shown[layout.Received]++
-	shown[layout.ReceivedBytes] += uint64(n)
-	if h.Seq == p.Received+1 && reached(h, p) {
-		e.applyNext(h, p, unsafe.Add(m, layout.HeaderSize), n-layout.HeaderSize)
-		e.applyEarly(h.From, p)
-	} else {
-		if !reached(h, p) {
-			p.Count[layout.Held]++
-		}
-		e.early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n), messageSize)
-		p.Early++
-		e.Recorder.NoteMessage(fabric.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
-		p.Count[layout.Early]++
-	}
-	e.drive(fabric.PE(h.From))
-}
-
-// applyNext applies the message whose turn it is.
-func (e *Engine) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
-	p.Received++
-	if !e.isDropped(h) {
-		e.apply(h, payload, n)
-	}
-	e.Recorder.NoteMessage(fabric.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
-}
-
-// applyEarly applies the kept messages whose turn has come.
-func (e *Engine) applyEarly(from uint32, p *layout.Peer) {
-	for p.Early > 0 {
-		seq := p.Received + 1
-		kept := e.early.Get(from, seq)
-		if kept == nil {
-			return
-		}
-		m := unsafe.Pointer(unsafe.SliceData(kept))
-		if !reached((*layout.Header)(m), p) {
-			return
-		}
-		e.early.Take(from, seq)
-		p.Early--
-		e.applyNext((*layout.Header)(m), p, unsafe.Add(m, layout.HeaderSize), len(kept)-layout.HeaderSize)
-		e.early.Reuse(kept)
-	}
+	e.in.receive(h, m, size)
 }

@@ -2,10 +2,8 @@ package proxy
 
 import (
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
-	"libshmem/runtime/proxy/rma"
 )
 
 // A context is an Engine. It has its own sequence of messages to each PE, and its own epochs,
@@ -57,13 +55,15 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 		return e.others[number], nil
 	}
 	f := &Engine{
-		Operations: ops.Operations{Net: e.Net, Table: e.Table, Number: number}, port: e.port, early: early.New(),
+		Operations: ops.Operations{Net: e.Net, Table: e.Table, Number: number}, port: e.port,
 	}
-	f.rma = rma.Transfers{Operations: &f.Operations, Messages: &forWrites{f}, GPU: e.rma.GPU, MostUnread: e.rma.MostUnread}
+	f.compose(e.rma.MostUnread)
 	f.rma.Numbers.Space = e.first.rma.Numbers.Space
 	if err := f.openContext(len(e.Peers)); err != nil {
 		return nil, err
 	}
+	f.join()
+	f.in.sequences = e.first.in.sequences
 	f.fillFastPath()
 	f.Job = e.first.Job
 	for int(number) >= len(e.others) {

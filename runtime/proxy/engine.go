@@ -27,21 +27,11 @@ import (
 type Engine struct {
 	ops.Operations
 	*port
-	drafted   fabric.Token // of the message that draftQueued has drafted; 0: none
-	driving   bool         // the head of a queue is being posted
-	recording bool         // the draft is a record of a batch
-	jammed    bool         // the head of some queue found no room
-	listed    bool         // among the contexts with a closed generation: contexts.closers
+	listed bool // among the contexts with a closed generation: contexts.closers
 
 	rma rma.Transfers
-
-	queues []fabric.PE // PEs whose operations wait, see queue.go; some may have none left
-	parked []parked
-	spare  []parked
-	early  *early.Messages
-
-	flows   []*flow.In          // by PE; nil: the PE has written nothing with a number
-	dropped map[uint64]struct{} // messages that must not be applied when their turn comes
+	out sender
+	in  receiver
 }
 
 // port is this PE's end of the network.
@@ -49,9 +39,8 @@ type port struct {
 	gpu GPU // nil: no PE of this job has GPU memory
 
 	// Operands of calls through Provider and GPU. On the stack each of them would be allocated.
-	sending fabric.Send
-	comps   [pollBatch]fabric.Completion
-	after   layout.Header // an atomic operation, or the signal of a put, for GPU
+	comps [pollBatch]fabric.Completion
+	after layout.Header // an atomic operation, or the signal of a put, for GPU
 
 	armedAt uint32 // the count of polls when the loop went to sleep
 	me      uint32
@@ -59,11 +48,9 @@ type port struct {
 	contexts // all that share the port
 	wake.Words
 
-	heldTurn uint64 // bursts that were held so far
-	heldSeen uint64 // heldTurn at the loop's last look
+	bursts bursts
 
 	mostSequences uint32
-	sequences     *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
 
 	Report *report.Endpoint
 }
@@ -92,13 +79,12 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 			mostSequences: sequencesMost,
 		},
 		Operations: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
-		parked:     make([]parked, 0, 64), spare: make([]parked, 0, 64),
-		early: early.New(),
 	}
 	e.first = e
 	table := ops.New(credit.Bytes(&e.Net.Caps))
 	e.Table = &table
-	e.rma = rma.Transfers{Operations: &e.Operations, Messages: &forWrites{e}, MostUnread: credit.Unread(npes)}
+	e.compose(credit.Unread(npes))
+	e.out.parked, e.out.spare = make([]parked, 0, 64), make([]parked, 0, 64)
 	e.rma.Numbers.Advertise(e.Net, npes)
 	e.Net.More = credit.MoreReceives(npes, e.rma.Numbers.Space.Window, &e.Net.Caps)
 	if err := e.openFastPath(npes); err != nil {
@@ -108,9 +94,24 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		e.closeFastPath()
 		return nil, errors.Join(err, prov.Close())
 	}
-	e.sending.Desc = e.Net.Desc
+	e.join()
 	e.fillFastPath()
 	return e, nil
+}
+
+// compose joins the parts of a context by pointers.
+func (e *Engine) compose(mostUnread uint64) {
+	e.rma = rma.Transfers{Operations: &e.Operations, Messages: &e.out, MostUnread: mostUnread}
+	e.out = sender{batches: batches{&e.Operations, &e.bursts, true}, rma: &e.rma, engine: e}
+	e.in = receiver{Operations: &e.Operations, out: &e.out, numbers: &e.rma.Numbers, early: early.New()}
+}
+
+// join gives the parts what exists when the state is mapped and the endpoint is open.
+func (e *Engine) join() {
+	e.out.sending.Desc = e.Net.Desc
+	e.bursts.first = e.first.State
+	e.in.report, e.in.shown = e.Report, e.first.Peers
+	e.use(e.gpu)
 }
 
 // Endpoint returns the data with which the other PEs reach this one.
@@ -147,23 +148,12 @@ func (e *Engine) Connect(all []Endpoint) error {
 		}
 	}
 	if e.rma.Numbers.Open(e.Net); e.rma.Numbers.On {
-		e.flows = make([]*flow.In, len(e.Peers))
+		e.in.flows = make([]*flow.In, len(e.Peers))
 		if !e.Net.Caps.Source {
-			e.sequences = flow.NewStreams[uint32](e.mostSequences)
+			e.in.sequences = flow.NewStreams[uint32](e.mostSequences)
 		}
 	}
 	return e.Net.Connect(addrs, routes)
-}
-
-// routed reports whether operations on a PE may be posted. The first operation finds it out.
-func (e *Engine) routed(p *layout.Peer, pe fabric.PE) bool { return p.Reachable || e.meet(p, pe) }
-
-func (e *Engine) meet(p *layout.Peer, pe fabric.PE) bool {
-	if p.Reachable = e.Net.Reachable(pe); p.Reachable {
-		e.rma.Numbers.Meet(p, e.Net.Caps.Source)
-		e.Recorder.Deal(pe)
-	}
-	return p.Reachable
 }
 
 // Close releases the network. No thread polls any more.

@@ -61,7 +61,17 @@ type GPU interface {
 }
 
 // Use gives the engine its GPU. It comes before Connect.
-func (e *Engine) Use(g GPU) { e.gpu, e.rma.GPU = g, g }
+func (e *Engine) Use(g GPU) {
+	e.gpu = g
+	e.all(func(f *Engine) { f.use(g) })
+}
+
+// use is the part of Use that each context has.
+func (e *Engine) use(g GPU) {
+	if g != nil {
+		e.rma.GPU, e.out.gpu, e.in.gpu, e.out.merges = g, g, g, false
+	}
+}
 
 // Owns reports whether a local buffer is known to be memory, so that the memory map need not be
 // read.

@@ -36,9 +36,9 @@ type hostMessages struct{ e *Engine }
 func (h *hostMessages) Ready(pe fabric.PE, n uint64) Status {
 	p := &h.e.Peers[pe]
 	switch {
-	case !h.e.routed(p, pe):
+	case !h.e.out.routed(p, pe):
 		return h.e.Net.Fail(endpoint.ErrNoRoute)
-	case h.e.parkedAhead(p), !h.e.Room(pe, p, n):
+	case h.e.out.Parked(p), !h.e.Room(pe, p, n):
 		return Again
 	}
 	return Done
@@ -48,15 +48,15 @@ func (h *hostMessages) Ready(pe fabric.PE, n uint64) Status {
 func (h *hostMessages) Room(pe fabric.PE, n uint64) bool { return h.e.Room(pe, &h.e.Peers[pe], n) }
 
 // Parked reports whether the engine's own messages to a PE wait.
-func (h *hostMessages) Parked(pe fabric.PE) bool { return h.e.parkedAhead(&h.e.Peers[pe]) }
+func (h *hostMessages) Parked(pe fabric.PE) bool { return h.e.out.Parked(&h.e.Peers[pe]) }
 
 // MaySend reports whether a message may be sent to a PE. Pending: an earlier operation comes first.
 func (h *hostMessages) MaySend(pe fabric.PE) Status {
 	p := &h.e.Peers[pe]
 	if p.Queued > 0 {
-		h.e.letGo(pe, p)
+		h.e.out.letGo(pe, p)
 	}
-	if p.Queued > 0 || h.e.overtakes(pe, p, h.e.Epoch) {
+	if p.Queued > 0 || h.e.out.overtakes(pe, p, h.e.Epoch) {
 		return Pending
 	}
 	return h.Admit(pe)
@@ -64,25 +64,27 @@ func (h *hostMessages) MaySend(pe fabric.PE) Status {
 
 // Admit is MaySend for a caller that knows that no operation comes first.
 func (h *hostMessages) Admit(pe fabric.PE) Status {
-	return h.e.admit(pe, &h.e.Peers[pe], layout.HeaderSize)
+	return h.e.out.Admit(pe, &h.e.Peers[pe], layout.HeaderSize)
 }
 
 // Send sends a message of the GPU's, for an operation or for none.
 func (h *hostMessages) Send(t fabric.Token, pe fabric.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
 	if t == 0 {
-		return h.e.sendBytes(pe, 0, quiet.NoParity, &m, payload, n)
+		return h.e.out.sendBytes(pe, 0, quiet.NoParity, &m, payload, n)
 	}
 	s := &h.e.Table.Records[t]
-	return h.e.sendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
+	return h.e.out.sendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
 }
 
 // Own sends a message that no quiet waits for, or parks it.
-func (h *hostMessages) Own(pe fabric.PE, m layout.Header) { h.e.own(pe, h.e.Epoch, quiet.NoParity, &m) }
+func (h *hostMessages) Own(pe fabric.PE, m layout.Header) {
+	h.e.out.own(pe, h.e.Epoch, quiet.NoParity, &m)
+}
 
 // OwnFor sends one that belongs to an operation.
 func (h *hostMessages) OwnFor(t fabric.Token, m layout.Header) {
 	s := &h.e.Table.Records[t]
-	h.e.own(s.PE, s.Epoch, s.Lane, &m)
+	h.e.out.own(s.PE, s.Epoch, s.Lane, &m)
 }
 
 // Answer sends the answer that a PE has asked for by a token.
@@ -91,40 +93,40 @@ func (h *hostMessages) Answer(pe fabric.PE, token uint32, value uint64) {
 }
 
 // Flush asks a PE how many messages it has applied.
-func (h *hostMessages) Flush(pe fabric.PE) Status { return h.e.flush(pe) }
+func (h *hostMessages) Flush(pe fabric.PE) Status { return h.e.out.Flush(pe) }
 
 // Moved says that bytes for a PE have left. An operation may have waited for that.
 func (h *hostMessages) Moved(pe fabric.PE) {
 	if h.e.Peers[pe].Queued > 0 {
-		h.e.jam() // to be driven in this turn: the GPU's work comes first
+		h.e.out.Jam() // to be driven in this turn: the GPU's work comes first
 	}
 }
 
 // Apply does what a message asks for in main memory.
 func (h *hostMessages) Apply(m *layout.Header, payload unsafe.Pointer, n int) {
-	h.e.applyHost(m, payload, n)
+	h.e.in.applyHost(m, payload, n)
 }
 
 // Change does the same for messages that change memory; false: it was refused.
 func (h *hostMessages) Change(m *layout.Header, payload unsafe.Pointer, n int) bool {
-	return h.e.change(m, payload, n)
+	return h.e.in.change(m, payload, n)
 }
 
 // Target returns n bytes at an offset, or nil.
 func (h *hostMessages) Target(m *layout.Header, offset int64, n uint64) unsafe.Pointer {
-	return h.e.target(m, offset, n)
+	return h.e.in.target(m, offset, n)
 }
 
 // Word returns the word that an atomic operation changes, or nil.
 func (h *hostMessages) Word(m *layout.Header, offset int64, width uint8) unsafe.Pointer {
-	return h.e.word(m, offset, width)
+	return h.e.in.word(m, offset, width)
 }
 
 // Malformed reports a message that no engine of this version sends.
-func (h *hostMessages) Malformed(m *layout.Header) { h.e.malformed(m) }
+func (h *hostMessages) Malformed(m *layout.Header) { h.e.in.malformed(m) }
 
 // Unasked reports an answer to no question.
-func (h *hostMessages) Unasked(m *layout.Header) { h.e.unasked(m) }
+func (h *hostMessages) Unasked(m *layout.Header) { h.e.in.unasked(m) }
 
 // hostOperations are the records of operations under way.
 type hostOperations struct{ e *Engine }
@@ -153,7 +155,7 @@ func (h *hostOperations) begin(u ops.Use, pe fabric.PE, r *call.Request, n uint6
 func (h *hostOperations) Enqueue(t fabric.Token) {
 	s := &h.e.Table.Records[t]
 	s.Use, s.Awaited = ops.UseDeparts, true
-	h.e.enqueue(t, s)
+	h.e.out.Enqueue(t, s)
 }
 
 // End gives a token back.

@@ -49,7 +49,9 @@ func (e *Engine) loseOwn(pe fabric.PE, err error) {
 	p := &e.Peers[pe]
 	p.Reachable = false // C leaves operations on it to Go
 	p.Behind = true     // and its messages
-	e.dropMessages(pe, p)
+	e.out.drop(pe, p)
+	e.in.early.Drop(uint32(pe))
+	p.Early = 0
 	e.endOperations(pe, err)
 	e.Quiets.LosePE(p, err)
 	if e.gpu != nil && e.Number == 0 {
@@ -79,23 +81,6 @@ func disconnected(code int32) bool {
 		return true
 	}
 	return false
-}
-
-// dropMessages forgets messages that wait to go to a PE, and its messages that came too early.
-func (e *Engine) dropMessages(pe fabric.PE, p *layout.Peer) {
-	kept := e.parked[:0]
-	for _, m := range e.parked {
-		if m.pe == pe {
-			e.Quiets.Pending[m.lane]--
-			continue
-		}
-		kept = append(kept, m)
-	}
-	e.parked, p.Parked = kept, 0
-	e.early.Drop(uint32(pe))
-	p.Early = 0
-	e.closeBatch(p)
-	p.Queued = 0 // endOperations ends them
 }
 
 // endOperations ends operations that callers and quiets wait for.

@@ -164,3 +164,30 @@ func (e *Engine) ClearAttention() {
 
 // Fatal says that the job cannot go on.
 func (e *Engine) Fatal(err error) { e.Net.Fatal(err) }
+
+// Release sends all batches of a context, because a caller waits. On the first context it sends
+// those of all contexts.
+func (e *Engine) Release() {
+	if e.Number == 0 {
+		for _, o := range e.others {
+			if o != nil && len(o.out.queues) > 0 {
+				o.Release()
+			}
+		}
+	}
+	e.Burst = 0
+	e.out.letGoAll()
+}
+
+// holds reports, before the loop sleeps, whether a burst is under way. A burst that has not grown
+// since the last call is over.
+func (e *Engine) holds() bool {
+	if atomic.LoadUint32(&e.Held) == 0 {
+		return false
+	}
+	if e.bursts.over() {
+		e.Release()
+		return false
+	}
+	return true
+}

@@ -19,60 +19,60 @@ import (
 const sequencesMost = 1 << (32 - 16)
 
 // giveSequence answers a PE that asks for a sequence stream.
-func (e *Engine) giveSequence(h *layout.Header) {
+func (r *receiver) giveSequence(h *layout.Header) {
 	answer := layout.Header{Kind: layout.KindSequenced}
-	if e.sequences == nil {
-		e.malformed(h)
+	if r.sequences == nil {
+		r.malformed(h)
 		return
 	}
-	if n, ok := e.sequences.Open(h.From); ok {
+	if n, ok := r.sequences.Open(h.From); ok {
 		answer.Operand = uint64(n) + 1
 	}
-	e.own(fabric.PE(h.From), e.Epoch, quiet.NoParity, &answer)
+	r.out.own(fabric.PE(h.From), r.Epoch, quiet.NoParity, &answer)
 }
 
 // arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
 // comes from outside of the job, or comes twice: a PE's own numbers are always valid.
-func (e *Engine) arrived(c *fabric.Completion) {
-	if e.Net.Receiving(c.Token) { // the provider used up a buffer for it
-		e.Net.Repost(c.Token)
+func (r *receiver) arrived(c *fabric.Completion) {
+	if r.Net.Receiving(c.Token) { // the provider used up a buffer for it
+		r.Net.Repost(c.Token)
 	}
-	if !e.rma.Numbers.On {
-		e.Report.Refuse("write with data")
+	if !r.numbers.On {
+		r.report.Refuse("write with data")
 		return
 	}
-	number, stream := c.Data&(1<<e.rma.Numbers.Space.Bits-1), c.Data>>e.rma.Numbers.Space.Bits
+	number, stream := c.Data&(1<<r.numbers.Space.Bits-1), c.Data>>r.numbers.Space.Bits
 	from := uint32(c.From())
-	if !e.Net.Caps.Source {
+	if !r.Net.Caps.Source {
 		var err error
-		if from, err = e.sequences.Of(stream); err != nil {
-			e.Report.Refuse("write of sequence stream %d, which no PE has", stream)
+		if from, err = r.sequences.Of(stream); err != nil {
+			r.report.Refuse("write of sequence stream %d, which no PE has", stream)
 			return
 		}
-	} else if from >= uint32(len(e.Peers)) || stream != 0 {
-		e.Report.Refuse("write of sequence stream %d of PE %d, which is not in this job", stream, int32(from))
+	} else if from >= uint32(len(r.Peers)) || stream != 0 {
+		r.report.Refuse("write of sequence stream %d of PE %d, which is not in this job", stream, int32(from))
 		return
 	}
-	e.in(from, number)
+	r.in(from, number)
 }
 
 // in notes that a write of a PE has arrived, or never will.
-func (e *Engine) in(from, number uint32) {
-	if e.flows[from] == nil {
-		e.flows[from] = flow.NewIn(e.rma.Numbers.Space)
+func (r *receiver) in(from, number uint32) {
+	if r.flows[from] == nil {
+		r.flows[from] = flow.NewIn(r.numbers.Space)
 	}
-	f, p := e.flows[from], &e.Peers[from]
+	f, p := r.flows[from], &r.Peers[from]
 	if err := f.Arrive(number); err != nil {
-		if !e.Net.Caps.Repeats {
-			e.Report.Refuse("write %d of PE %d, which has come before", number, from)
+		if !r.Net.Caps.Repeats {
+			r.report.Refuse("write %d of PE %d, which has come before", number, from)
 		}
 		return
 	}
 	if edge := f.Ack(); edge != p.Edge {
 		p.Edge = edge
-		e.Recorder.Note(fabric.PE(from), layout.EventArrived, 0, edge)
-		e.applyEarly(from, p)
-		e.drive(fabric.PE(from)) // an applied message may have been an answer
+		r.Recorder.Note(fabric.PE(from), layout.EventArrived, 0, edge)
+		r.applyEarly(from, p)
+		r.out.Drive(fabric.PE(from)) // an applied message may have been an answer
 	}
 }
 
@@ -80,9 +80,9 @@ func (e *Engine) in(from, number uint32) {
 func reached(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
 // follows refuses a message that follows more writes than may be under way: it would wait for ever.
-func (e *Engine) follows(h *layout.Header, p *layout.Peer) bool {
-	if !reached(h, p) && (!e.rma.Numbers.On || h.Need-p.Edge > e.rma.Numbers.Space.Window) {
-		e.malformed(h)
+func (r *receiver) follows(h *layout.Header, p *layout.Peer) bool {
+	if !reached(h, p) && (!r.numbers.On || h.Need-p.Edge > r.numbers.Space.Window) {
+		r.malformed(h)
 		return false
 	}
 	return true
@@ -90,43 +90,43 @@ func (e *Engine) follows(h *layout.Header, p *layout.Peer) bool {
 
 // acknowledged takes a message's acknowledgement of writes to its sender; false: the message is
 // refused.
-func (e *Engine) acknowledged(h *layout.Header, p *layout.Peer) bool {
+func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	if h.Ack == p.Out.In {
 		return true
 	}
 	err := p.Out.Acked(h.Ack)
 	if err != nil {
-		e.Net.Fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
+		r.Net.Fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
 	}
 	return err == nil
 }
 
 // voided handles the message that a write will not come, even before its turn; false: the message is
 // refused.
-func (e *Engine) voided(h *layout.Header) bool {
-	if !e.rma.Numbers.On || h.Operand >= 1<<e.rma.Numbers.Space.Bits {
-		e.malformed(h)
+func (r *receiver) voided(h *layout.Header) bool {
+	if !r.numbers.On || h.Operand >= 1<<r.numbers.Space.Bits {
+		r.malformed(h)
 		return false
 	}
 	if h.Fetch != 0 {
-		if e.dropped == nil {
-			e.dropped = map[uint64]struct{}{}
+		if r.dropped == nil {
+			r.dropped = map[uint64]struct{}{}
 		}
-		e.dropped[signalKey(h.From, uint32(h.Operand))] = struct{}{}
+		r.dropped[signalKey(h.From, uint32(h.Operand))] = struct{}{}
 	}
-	e.in(h.From, uint32(h.Operand))
+	r.in(h.From, uint32(h.Operand))
 	return true
 }
 
 func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
 
 // isDropped reports whether an operation is the signal of a write that did not come.
-func (e *Engine) isDropped(h *layout.Header) bool {
-	if len(e.dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
+func (r *receiver) isDropped(h *layout.Header) bool {
+	if len(r.dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
 		return false
 	}
 	key := signalKey(h.From, h.Token-1)
-	_, drop := e.dropped[key]
-	delete(e.dropped, key)
+	_, drop := r.dropped[key]
+	delete(r.dropped, key)
 	return drop
 }

@@ -21,227 +21,243 @@ import (
 
 // behindWrites reports whether a message of an epoch would overtake writes from before a fence that
 // the target does not know of. The provider's own fence is better than a wait.
-func (e *Engine) behindWrites(p *layout.Peer, epoch uint64) bool {
-	return p.Bare > 0 && p.WriteEpoch != epoch && !e.Net.Caps.Fence
+func (x *sender) behindWrites(p *layout.Peer, epoch uint64) bool {
+	return p.Bare > 0 && p.WriteEpoch != epoch && !x.Net.Caps.Fence
 }
 
 // behindBytes reports whether an operation of an epoch would overtake bytes from before a fence
 // that are still to be copied out of GPU memory, or onto a mapped heap.
-func (e *Engine) behindBytes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
-	return p.Staged && e.gpu.MustFollow(pe, epoch)
+func (x *sender) behindBytes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+	return p.Staged && x.gpu.MustFollow(pe, epoch)
 }
 
 // overtakes reports whether a message of an epoch would overtake operations that it has to follow
 // and that the target does not know of. It is inlined, because two bytes rule that out in most
 // cases.
-func (e *Engine) overtakes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
-	return (p.Bare > 0 || p.Staged) && e.overtakesThese(pe, p, epoch)
+func (x *sender) overtakes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+	return (p.Bare > 0 || p.Staged) && x.overtakesThese(pe, p, epoch)
 }
 
-func (e *Engine) overtakesThese(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
-	return e.behindWrites(p, epoch) || e.behindBytes(pe, p, epoch)
+func (x *sender) overtakesThese(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+	return x.behindWrites(p, epoch) || x.behindBytes(pe, p, epoch)
 }
 
 // fenced reports whether messages to p ask the provider to keep them behind writes.
-func (e *Engine) fenced(p *layout.Peer) bool { return p.Bare > 0 && e.Net.Caps.Fence }
+func (x *sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
 
-// jam notes that a queue waits for room, which may come without a completion.
-func (e *Engine) jam() {
-	e.jammed = true
-	e.stick()
+// Jam notes that a queue waits for room, which may come without a completion.
+func (x *sender) Jam() {
+	x.jammed = true
+	x.engine.stick()
 }
 
-// enqueue puts an operation, whose record is filled, behind the others of its PE.
-func (e *Engine) enqueue(t fabric.Token, s *ops.Record) {
-	p := &e.Peers[s.PE]
-	e.closeBatch(p) // another operation follows it now
-	s.Epoch, s.Next = e.Epoch, 0
-	e.Recorder.Note(s.PE, layout.EventQueued, uint32(t), 0)
+// Enqueue puts an operation, whose record is filled, behind the others of its PE.
+func (x *sender) Enqueue(t fabric.Token, s *ops.Record) {
+	p := &x.Peers[s.PE]
+	x.closeBatch(p) // another operation follows it now
+	s.Epoch, s.Next = x.Epoch, 0
+	x.Recorder.Note(s.PE, layout.EventQueued, uint32(t), 0)
 	p.Count[layout.Waited]++
 	if p.Queued++; p.Queued == 1 {
 		p.First = uint32(t)
 		if !p.Listed {
 			p.Listed = true
-			e.queues = append(e.queues, s.PE)
+			x.queues = append(x.queues, s.PE)
 		}
 	} else {
-		e.Table.Records[p.Last].Next = t
+		x.Table.Records[p.Last].Next = t
 	}
 	p.Last = uint32(t)
-	e.Quiets.Pending[s.Lane]++
+	x.Quiets.Pending[s.Lane]++
 }
 
 // beginLater is start for an operation that may have to wait, or may leave with others. It returns
 // Done and no header if neither is the case.
-func (e *Engine) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*layout.Header, Status) {
-	merges = merges && e.merging(n)
-	if p.Queued > 0 && !(merges && e.grows(p, n)) {
-		e.letGo(pe, p)
+func (x *sender) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*layout.Header, Status) {
+	merges = merges && x.merging(n)
+	if p.Queued > 0 && !(merges && x.grows(p, n)) {
+		x.letGo(pe, p)
 	}
-	if p.Queued > 0 || e.overtakes(pe, p, e.Epoch) {
+	if p.Queued > 0 || x.overtakes(pe, p, x.Epoch) {
 		if merges {
-			return e.draftRecord(p, pe, n)
+			return x.draftRecord(p, pe, n)
 		}
-		return e.draftQueued(p, pe, n)
+		return x.draftQueued(p, pe, n)
 	}
-	if !merges || !e.bursting(n) {
+	if !merges || !x.bursting(n) {
 		return nil, Done
 	}
-	h, st := e.draftRecord(p, pe, n)
+	h, st := x.draftRecord(p, pe, n)
 	if h != nil {
-		e.holdBurst(p)
+		x.holdBurst(p)
 	}
 	return h, st
 }
 
 // draftQueued is draft for a message that has to wait.
-func (e *Engine) draftQueued(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, Status) {
-	if !e.routed(p, pe) {
-		return nil, e.Net.Fail(e.Net.NoRoute(pe))
+func (x *sender) draftQueued(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, Status) {
+	if !x.routed(p, pe) {
+		return nil, x.Net.Fail(x.Net.NoRoute(pe))
 	}
-	if !e.Room(pe, p, 0) {
+	if !x.Room(pe, p, 0) {
 		return nil, Again
 	}
-	t, s := e.Take(ops.UseQueued, p, pe)
+	t, s := x.Take(ops.UseQueued, p, pe)
 	if s == nil {
 		return nil, Again
 	}
 	s.Length = uint32(layout.HeaderSize + n)
-	e.sending.To, e.drafted = pe, t
-	return (*layout.Header)(e.Net.Buffer(t)), Done
+	x.sending.To, x.drafted = pe, t
+	return (*layout.Header)(x.Net.Buffer(t)), Done
 }
 
 // keep puts the draft into the queue.
-func (e *Engine) keep(h *layout.Header, payload unsafe.Pointer, n int) Status {
-	if e.recording {
-		return e.record(h, payload, n)
+func (x *sender) keep(h *layout.Header, payload unsafe.Pointer, n int) Status {
+	if x.recording {
+		return x.keepRecord(h, payload, n)
 	}
-	t := e.drafted
-	e.drafted = 0
+	t := x.drafted
+	x.drafted = 0
 	if n > 0 {
 		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
 	}
-	e.enqueue(t, &e.Table.Records[t])
+	x.Enqueue(t, &x.Table.Records[t])
 	return Done
 }
 
 // driveAll posts queued operations as far as order and room allow.
-func (e *Engine) driveAll() {
-	e.jammed = false
-	still := e.queues[:0]
-	for _, pe := range e.queues {
-		if e.drive(pe); e.Peers[pe].Queued > 0 {
+func (x *sender) driveAll() {
+	x.jammed = false
+	still := x.queues[:0]
+	for _, pe := range x.queues {
+		if x.Drive(pe); x.Peers[pe].Queued > 0 {
 			still = append(still, pe)
 		} else {
-			e.Peers[pe].Listed = false
+			x.Peers[pe].Listed = false
 		}
 	}
-	e.queues = still
+	x.queues = still
 }
 
-// drive posts the operations in the queue of a PE, from its head on.
-func (e *Engine) drive(pe fabric.PE) {
-	p := &e.Peers[pe]
-	if e.driving {
+// Drive posts the operations in the queue of a PE, from its head on.
+func (x *sender) Drive(pe fabric.PE) {
+	p := &x.Peers[pe]
+	if x.driving {
 		return // the call under way comes to it
 	}
-	e.driving = true
-	defer func() { e.driving = false }()
+	x.driving = true
+	defer func() { x.driving = false }()
 	for p.Queued > 0 && p.Parked == 0 {
 		t := fabric.Token(p.First)
-		s := &e.Table.Records[t]
+		s := &x.Table.Records[t]
 		next := s.Next
 		var st Status
 		switch s.Use {
 		case ops.UseWaits:
-			st = e.driveWrite(t, s, p)
+			st = x.driveWrite(t, s, p)
 		case ops.UseDeparts:
-			st = e.driveDeparture(t, s, p)
+			st = x.driveDeparture(t, s, p)
 		default:
-			st = e.driveMessage(t, s, p)
+			st = x.driveMessage(t, s, p)
 		}
-		if st == Again || e.Net.IsLost(pe) {
+		if st == Again || x.Net.IsLost(pe) {
 			return
 		}
 		p.First = uint32(next)
 		p.Queued--
 		if st == Failed {
-			e.driveFailed(t, s)
+			x.driveFailed(t, s)
 		}
 	}
 }
 
 // driveDeparture posts a put that waited and has GPU memory at one side.
-func (e *Engine) driveDeparture(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
-	if e.overtakes(s.PE, p, s.Epoch) {
+func (x *sender) driveDeparture(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
+	if x.overtakes(s.PE, p, s.Epoch) {
 		return Again
 	}
-	if st := e.admit(s.PE, p, layout.HeaderSize); st != Done {
-		return e.jamUnless(p.Flushing, st)
+	if st := x.Admit(s.PE, p, layout.HeaderSize); st != Done {
+		return x.jamUnless(p.Flushing, st)
 	}
 	s.Use = ops.UsePut
-	st := e.gpu.Leave(t)
+	st := x.gpu.Leave(t)
 	if st == Done {
 		return Done
 	}
 	s.Use = ops.UseDeparts
-	return e.jamUnless(false, st)
+	return x.jamUnless(false, st)
 }
 
-func (e *Engine) driveWrite(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
-	if e.behindBytes(s.PE, p, s.Epoch) {
+func (x *sender) driveWrite(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
+	if x.behindBytes(s.PE, p, s.Epoch) {
 		return Again
 	}
-	return e.rma.Resume(t, s, p)
+	return x.rma.Resume(t, s, p)
 }
 
-func (e *Engine) jamUnless(comes bool, st Status) Status {
+func (x *sender) jamUnless(comes bool, st Status) Status {
 	if st == Again && !comes {
-		e.jam()
+		x.Jam()
 	}
 	return st
 }
 
-func (e *Engine) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
-	if e.overtakes(s.PE, p, s.Epoch) {
+func (x *sender) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
+	if x.overtakes(s.PE, p, s.Epoch) {
 		return Again
 	}
-	if s.Hold != ops.NotHeld && e.keepsBatch(p, s) {
+	if s.Hold != ops.NotHeld && x.keepsBatch(p, s) {
 		return Again
 	}
 	if fabric.Token(p.Last) == t {
-		e.closeBatch(p)
+		x.closeBatch(p)
 	}
 	n := int(s.Length)
-	if st := e.admit(s.PE, p, n); st != Done {
-		return e.jamUnless(p.Flushing, st)
+	if st := x.Admit(s.PE, p, n); st != Done {
+		return x.jamUnless(p.Flushing, st)
 	}
-	op, lane, epoch, pe := &e.sending, s.Lane, s.Epoch, s.PE
-	op.To, op.Len, op.Buf, op.Token = pe, n, e.Net.Buffer(t), t
-	op.Fence = e.fenced(p)
-	op.Inject = n <= e.Net.Caps.MaxInject && !op.Fence
+	op, lane, epoch, pe := &x.sending, s.Lane, s.Epoch, s.PE
+	op.To, op.Len, op.Buf, op.Token = pe, n, x.Net.Buffer(t), t
+	op.Fence = x.fenced(p)
+	op.Inject = n <= x.Net.Caps.MaxInject && !op.Fence
 	injected := op.Inject
 	s.Use = ops.UseSend
-	if err := e.stampAndSend(op, p); err != nil {
+	if err := x.stampAndSend(op, p); err != nil {
 		s.Use = ops.UseQueued
-		return e.jamUnless(false, e.Refused(pe, p, err))
+		return x.jamUnless(false, x.Refused(pe, p, err))
 	}
-	e.Quiets.Pending[lane]--
-	p.Ask(e.Cost(n), epoch)
+	x.Quiets.Pending[lane]--
+	p.Ask(x.Cost(n), epoch)
 	if injected {
-		e.Give(t)
+		x.Give(t)
 	}
-	e.Quiets.Account(pe, lane)
+	x.Quiets.Account(pe, lane)
 	return Done
 }
 
 // driveFailed ends an operation that waited and that the provider then refused for good.
-func (e *Engine) driveFailed(t fabric.Token, s *ops.Record) {
-	e.Quiets.Pending[s.Lane]--
+func (x *sender) driveFailed(t fabric.Token, s *ops.Record) {
+	x.Quiets.Pending[s.Lane]--
 	if s.Request != nil {
-		e.Tell(s.Request, -1, 0)
+		x.Tell(s.Request, -1, 0)
 	} else {
-		e.Quiets.Fail(s.Lane, e.Net.Err)
+		x.Quiets.Fail(s.Lane, x.Net.Err)
 	}
-	e.Give(t)
+	x.Give(t)
+}
+
+// Behind reports whether a write has to wait behind operations on its PE. It first sends the batch
+// of the PE, unless the write may pass it.
+func (x *sender) Behind(pe fabric.PE, p *layout.Peer) bool {
+	if p.Batch != nil && !x.holdsOnly(p) {
+		x.letGo(pe, p)
+	}
+	return p.Queued > 0 && !x.holdsOnly(p) || x.behindBytes(pe, p, x.Epoch)
+}
+
+// Follow sends the message of a write that has been posted, or adds it to a batch.
+func (x *sender) Follow(s *ops.Record, p *layout.Peer) {
+	if !x.holdSignal(p, s) {
+		x.own(s.PE, s.Epoch, s.Lane, &s.After)
+	}
 }

@@ -159,7 +159,7 @@ func TestRecordInC(t *testing.T) {
 				t.Fatal("the messages do not come")
 			}
 		}
-		j.pes[0].flush(1)
+		j.pes[0].out.Flush(1)
 		for turns := 0; j.pes[0].Peers[1].Flushing; turns++ {
 			turn(1)
 			if turn(0); turns > 1000 {

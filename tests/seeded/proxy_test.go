@@ -3,9 +3,9 @@ package seeded
 // The proxy: credits, batches, numbers of messages, and its fast path in C.
 var proxyDefects = []defect{
 	{
-		id: "proxy/credit-by-one", file: "runtime/proxy/credit.go",
-		was:  "case p.Asked-p.Acked+e.Cost(n) > uint64(e.Window):",
-		is:   "case p.Asked-p.Acked+e.Cost(n) > uint64(e.Window)+1:",
+		id: "proxy/credit-by-one", file: "runtime/proxy/sender.go",
+		was:  "case p.Asked-p.Acked+x.Cost(n) > uint64(x.Window):",
+		is:   "case p.Asked-p.Acked+x.Cost(n) > uint64(x.Window)+1:",
 		user: "a PE that does not answer is sent more than its node has memory for",
 		by:   unit("./runtime/proxy", "^TestWindow$"), says: `1025 messages without an answer, full false`,
 	},
@@ -24,21 +24,21 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestBurst$"), says: `message of 4120 bytes for a buffer of 4096`,
 	},
 	{
-		id: "proxy/batch-unaligned", file: "runtime/proxy/merge.go",
+		id: "proxy/batch-unaligned", file: "runtime/proxy/apply.go",
 		was:  "step := layout.RecordSize + int(size+7)&^7",
 		is:   "step := layout.RecordSize + int(size)",
 		user: "puts of 3 bytes in a burst end the job",
 		by:   unit("./runtime/proxy", "^TestBurst$"), says: `PE 0 sent a message of kind 16, operation 0, width 0, which is not one of this job`,
 	},
 	{
-		id: "proxy/late-packet-wraps", file: "runtime/proxy/complete.go",
-		was:  "if int32(h.Seq-due) < 0 || e.early",
-		is:   "if h.Seq < due || e.early",
+		id: "proxy/late-packet-wraps", file: "runtime/proxy/receiver.go",
+		was:  "if int32(h.Seq-due) < 0 || r.early",
+		is:   "if h.Seq < due || r.early",
 		user: "after 2^32 messages to one PE the job ends",
 		by:   unit("./runtime/proxy", "^TestBadSequence$"), says: `behind a wrap-round: 0 refused`,
 	},
 	{
-		id: "proxy/early-message-kept", file: "runtime/proxy/complete.go",
+		id: "proxy/early-message-kept", file: "runtime/proxy/receiver.go",
 		was:  "	if due := p.Received + 1; h.Seq != due || p.Early > 0 {",
 		is:   "	if due := p.Received + 1; h.Seq > due+1 || p.Early > 0 {",
 		user: "a message that comes twice is applied twice",

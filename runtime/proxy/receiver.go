@@ -1,0 +1,120 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/early"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/ops"
+	"libshmem/runtime/proxy/quiet"
+	"libshmem/runtime/proxy/report"
+	"libshmem/runtime/proxy/rma"
+	flow "libshmem/runtime/sequence"
+)
+
+// receiver has the messages of a context from other PEs: it sorts them, keeps those that are early,
+// and applies them.
+type receiver struct {
+	*ops.Operations
+	out     *sender
+	numbers *rma.Numbers
+	gpu     GPU // nil: no PE of this job has GPU memory
+	report  *report.Endpoint
+	shown   []layout.Peer // of the first context, whose counters other processes see
+	early   *early.Messages
+
+	sequences *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
+	flows     []*flow.In            // by PE; nil: the PE has written nothing with a number
+	dropped   map[uint64]struct{}   // messages that must not be applied when their turn comes
+}
+
+// furthest bounds how many messages of one PE may come before their turn. It is more than any
+// provider has under way between two endpoints.
+const furthest = 1 << 16
+
+// receive applies a message, or keeps it until the messages before it have come.
+func (r *receiver) receive(h *layout.Header, m unsafe.Pointer, n int) {
+	if h.From < uint32(len(r.Peers)) && r.Net.IsLost(fabric.PE(h.From)) {
+		return
+	}
+	if h.From >= uint32(len(r.Peers)) || !r.out.routed(&r.Peers[h.From], fabric.PE(h.From)) {
+		r.report.Refuse("message from PE %d, which is not in this job", h.From)
+		return
+	}
+	p := &r.Peers[h.From]
+	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
+		if int32(h.Seq-due) < 0 || r.early.Has(h.From, h.Seq) {
+			if !r.Net.Caps.Repeats { // else its sender lost a NIC and could not know that it had arrived
+				r.report.Refuse("message %d of PE %d, which has come before", h.Seq, h.From)
+			}
+			return
+		}
+		if h.Seq-due >= furthest {
+			r.Net.Fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
+				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, r.Net.Caps.Provider))
+			return
+		}
+	}
+	if !r.follows(h, p) || !r.acknowledged(h, p) || h.Kind == layout.KindVoid && !r.voided(h) {
+		return
+	}
+	shown := &r.shown[h.From].Count
+	shown[layout.Received]++
+	shown[layout.ReceivedBytes] += uint64(n)
+	if h.Seq == p.Received+1 && reached(h, p) {
+		r.applyNext(h, p, unsafe.Add(m, layout.HeaderSize), n-layout.HeaderSize)
+		r.applyEarly(h.From, p)
+	} else {
+		if !reached(h, p) {
+			p.Count[layout.Held]++
+		}
+		r.early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n), messageSize)
+		p.Early++
+		r.Recorder.NoteMessage(fabric.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
+		p.Count[layout.Early]++
+	}
+	r.out.Drive(fabric.PE(h.From))
+}
+
+// applyNext applies the message whose turn it is.
+func (r *receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
+	p.Received++
+	if !r.isDropped(h) {
+		r.apply(h, payload, n)
+	}
+	r.Recorder.NoteMessage(fabric.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
+}
+
+// applyEarly applies the kept messages whose turn has come.
+func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
+	for p.Early > 0 {
+		seq := p.Received + 1
+		kept := r.early.Get(from, seq)
+		if kept == nil {
+			return
+		}
+		m := unsafe.Pointer(unsafe.SliceData(kept))
+		if !reached((*layout.Header)(m), p) {
+			return
+		}
+		r.early.Take(from, seq)
+		p.Early--
+		r.applyNext((*layout.Header)(m), p, unsafe.Add(m, layout.HeaderSize), len(kept)-layout.HeaderSize)
+		r.early.Reuse(kept)
+	}
+}
+
+// tellDoing answers Ask. If there is no room, it sends nothing: the PE asks again with its next
+// report.
+func (r *receiver) tellDoing(pe fabric.PE) {
+	text := []byte(r.report.Doing())
+	if n := min(len(text), maxPayload); n > 0 {
+		r.out.sendBytes(pe, r.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
+	}
+}
+
+func (r *receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
+	r.report.HearDoing(fabric.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
+}
