@@ -8,8 +8,8 @@ import (
 // Ask asks a PE what its program does. The PE's proxy answers. If there is no room, Ask sends
 // nothing.
 func (e *Engine) Ask(pe fabric.PE) {
-	if p := &e.Peers[pe]; e.out.routed(p, pe) && !e.Net.IsLost(pe) {
-		e.out.seen(pe, p, layout.KindAsk)
+	if p := &e.Peers[pe]; e.out.Routed(p, pe) && !e.Net.IsLost(pe) {
+		e.out.SendWatched(pe, p, layout.KindAsk)
 	}
 }
 
@@ -24,4 +24,6 @@ func (e *Engine) Ping(pe fabric.PE) Status {
 	return e.ping(pe, p)
 }
 
-func (e *Engine) ping(pe fabric.PE, p *layout.Peer) Status { return e.out.seen(pe, p, layout.KindPing) }
+func (e *Engine) ping(pe fabric.PE, p *layout.Peer) Status {
+	return e.out.SendWatched(pe, p, layout.KindPing)
+}

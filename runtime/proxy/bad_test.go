@@ -11,6 +11,7 @@ import (
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
+	"libshmem/runtime/proxy/receiver"
 )
 
 // deliver gives p a message as if it had come from the network.
@@ -93,7 +94,7 @@ func TestBadMessages(t *testing.T) {
 		if !bytes.Equal(a.memory, before) {
 			t.Errorf("%s: memory has changed", test.what)
 		}
-		if len(a.out.parked)+len(j.net.flying) != 0 || len(a.Table.Free) != tokens-receives {
+		if len(a.out.Unsent)+len(j.net.flying) != 0 || len(a.Table.Free) != tokens-receives {
 			t.Errorf("%s: it was answered", test.what)
 		}
 	}
@@ -111,7 +112,7 @@ func TestBadSequence(t *testing.T) {
 		"repeated late":       {[]uint32{2, 1, 2}, true},
 		"from the past":       {[]uint32{0}, true},
 		"behind a wrap-round": {[]uint32{1<<32 - 1}, true},
-		"far ahead":           {[]uint32{furthest + 1}, false},
+		"far ahead":           {[]uint32{receiver.Furthest + 1}, false},
 	} {
 		j := newJob(t, modes[0], 1, 2, 4096)
 		a := j.pes[0]
@@ -397,7 +398,7 @@ func FuzzReceive(f *testing.F) {
 			}
 		}
 		early := 0
-		a.all(func(s *Engine) { early += s.in.early.Len() })
+		a.all(func(s *Engine) { early += s.in.Early.Len() })
 		var h layout.Header
 		if len(m) >= layout.HeaderSize {
 			h = *(*layout.Header)(unsafe.Pointer(&append([]byte(nil), m...)[0]))

@@ -59,19 +59,19 @@ func (e *Engine) retryOwn() {
 	if e.Stuck == 0 {
 		return
 	}
-	if !e.out.retry() {
+	if !e.out.Retry() {
 		e.Stuck = 0
 	}
 }
 
 // NoRoom reports whether an operation still finds no room.
 func (e *Engine) NoRoom() bool {
-	return int(e.NUnposted)+len(e.sticks) > 0 || e.out.noRoom() || e.gpu != nil && e.gpu.NoRoom()
+	return int(e.NUnposted)+len(e.sticks) > 0 || e.out.NoRoom() || e.gpu != nil && e.gpu.NoRoom()
 }
 
 func (e *Engine) complete(c *fabric.Completion) {
 	if c.Kind == fabric.KindData && c.Err == 0 {
-		e.in.arrived(c)
+		e.in.Arrived(c)
 		return
 	}
 	if c.Kind == fabric.KindTrouble {
@@ -197,8 +197,8 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 			return
 		}
 		h.From &= 1<<layout.ContextShift - 1
-		f.in.receive(h, m, size)
+		f.in.Receive(h, m, size)
 		return
 	}
-	e.in.receive(h, m, size)
+	e.in.Receive(h, m, size)
 }

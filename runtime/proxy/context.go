@@ -18,7 +18,7 @@ import (
 // A context is never closed: when its number is used again, its sequence numbers go on where the
 // PEs left off.
 //
-// Only the first context numbers its writes (number.go), because the room for arrivals in a PE's
+// Only the first context numbers its writes (package rma), because the room for arrivals in a PE's
 // completion queue bounds the numbers of all writes under way to it. On a network without order the
 // senders therefore keep the order of the other contexts.
 
@@ -63,7 +63,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 		return nil, err
 	}
 	f.join()
-	f.in.sequences = e.first.in.sequences
+	f.in.Sequences = e.first.in.Sequences
 	f.fillFastPath()
 	f.Job = e.first.Job
 	for int(number) >= len(e.others) {
@@ -119,7 +119,7 @@ func (e *Engine) retryOthers() {
 }
 
 // fold adds the counts of a context for a PE to those of the first context. It does nothing while
-// operations are under way, because their writes may still be compared with the counts (merge.go).
+// operations are under way, because their writes may still be compared with the counts (sender/merge.go).
 func (e *Engine) fold(pe fabric.PE) {
 	p, to := &e.Peers[pe], &e.first.Peers[pe].Count
 	if p.Writes > 0 || p.Queued > 0 {

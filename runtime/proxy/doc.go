@@ -7,8 +7,9 @@
 //
 // # Rooms
 //
-// Each part of the work has a package of its own. A part that needs the engine asks it by an
-// interface that it declares itself. Package runtime/job gives an engine its loop and its GPU.
+// Each part of the work has a package of its own. A part that needs the engine, or another part,
+// asks by an interface that it declares itself. The engine joins the parts of each context, and has
+// what all contexts share: completions, lost PEs and the driving thread. Package runtime/job gives an engine its loop and its GPU.
 //
 //   - layout: the state that C and Go share: header, peers, counters, events
 //   - endpoint: the provider, message buffers, routes, and which PEs are lost
@@ -18,6 +19,8 @@
 //   - credit: bounds for operations, bytes, messages and numbered writes under way
 //   - ops: the records of operations in flight, by token
 //   - rma: one-sided writes and reads
+//   - sender: messages to other PEs, credits, and the order of operations (queues and batches)
+//   - receiver: messages from other PEs, sorted and applied, and the numbers of writes that arrived
 //   - quiet: the generations of operations that a quiet waits for
 //   - wake: the lock, the nap of the driving thread, and the sleep of callers
 //   - flight: the flight recorder
@@ -60,13 +63,13 @@
 // sorts them even on a provider that keeps messages in order, because such a provider need not
 // complete their receives in that order (comp_order of libfabric's fi_rx_attr; tcp promises none).
 //
-// Where messages may overtake writes, the target keeps that order too (number.go, and packages
+// Where messages may overtake writes, the target keeps that order too (packages receiver,
 // rma and sequence): a write brings its number as immediate data, a message says how many writes have to be
 // in before it is applied, and the target keeps a message that is early. The sender's credits bound
 // how many it keeps. A put with signal is a write and, right behind it, a message. If a write can
 // have no number, the provider's own fence keeps messages behind it, or else the sender does.
 //
-// The sender keeps the order that the target cannot keep (queue.go). A write that a fence orders
+// The sender keeps the order that the target cannot keep (package sender). A write that a fence orders
 // behind messages waits until they have been applied. A write that a fence orders behind writes
 // waits until those are in, unless the provider keeps the order of writes or has a fence. It waits
 // in the engine, with later operations on the same PE behind it, and not in its caller.

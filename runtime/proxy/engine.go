@@ -9,15 +9,15 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/credit"
-	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/ops"
+	"libshmem/runtime/proxy/receiver"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/proxy/rma"
+	"libshmem/runtime/proxy/sender"
 	"libshmem/runtime/proxy/wake"
-	flow "libshmem/runtime/sequence"
 )
 
 // Engine is a context of this PE: operations on it are ordered and completed by themselves. The
@@ -30,8 +30,8 @@ type Engine struct {
 	listed bool // among the contexts with a closed generation: contexts.closers
 
 	rma rma.Transfers
-	out sender
-	in  receiver
+	out sender.Sender
+	in  receiver.Receiver
 }
 
 // port is this PE's end of the network.
@@ -48,7 +48,7 @@ type port struct {
 	contexts // all that share the port
 	wake.Words
 
-	bursts bursts
+	bursts sender.Bursts
 
 	mostSequences uint32
 
@@ -76,7 +76,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	e := &Engine{
 		port: &port{
 			me: uint32(me), Words: wakers,
-			mostSequences: sequencesMost,
+			mostSequences: receiver.SequencesMost,
 		},
 		Operations: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
 	}
@@ -84,7 +84,6 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	table := ops.New(credit.Bytes(&e.Net.Caps))
 	e.Table = &table
 	e.compose(credit.Unread(npes))
-	e.out.parked, e.out.spare = make([]parked, 0, 64), make([]parked, 0, 64)
 	e.rma.Numbers.Advertise(e.Net, npes)
 	e.Net.More = credit.MoreReceives(npes, e.rma.Numbers.Space.Window, &e.Net.Caps)
 	if err := e.openFastPath(npes); err != nil {
@@ -102,15 +101,15 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 // compose joins the parts of a context by pointers.
 func (e *Engine) compose(mostUnread uint64) {
 	e.rma = rma.Transfers{Operations: &e.Operations, Messages: &e.out, MostUnread: mostUnread}
-	e.out = sender{batches: batches{&e.Operations, &e.bursts, true}, rma: &e.rma, engine: e}
-	e.in = receiver{Operations: &e.Operations, out: &e.out, numbers: &e.rma.Numbers, early: early.New()}
+	e.out = sender.New(&e.Operations, &e.rma, &e.bursts, &upward{e})
+	e.in = receiver.New(&e.Operations, &e.out, &e.rma.Numbers)
 }
 
 // join gives the parts what exists when the state is mapped and the endpoint is open.
 func (e *Engine) join() {
-	e.out.sending.Desc = e.Net.Desc
-	e.bursts.first = e.first.State
-	e.in.report, e.in.shown = e.Report, e.first.Peers
+	e.bursts.First = e.first.State
+	e.out.Open()
+	e.in.Open(e.Report, e.first.Peers)
 	e.use(e.gpu)
 }
 
@@ -148,10 +147,7 @@ func (e *Engine) Connect(all []Endpoint) error {
 		}
 	}
 	if e.rma.Numbers.Open(e.Net); e.rma.Numbers.On {
-		e.in.flows = make([]*flow.In, len(e.Peers))
-		if !e.Net.Caps.Source {
-			e.in.sequences = flow.NewStreams[uint32](e.mostSequences)
-		}
+		e.in.OpenNumbers(e.mostSequences)
 	}
 	return e.Net.Connect(addrs, routes)
 }

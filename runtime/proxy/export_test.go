@@ -32,7 +32,7 @@ func (e *Engine) NearWrap(pe int) {
 	e.Epoch = 1<<32 - 10
 	if e.rma.Numbers.On {
 		p.Out.Posted, p.Out.In, p.Out.After, p.Edge = 1<<32-5, 1<<32-5, 1<<32-5, 1<<32-5
-		e.in.flows[pe] = flow.InAt(e.rma.Numbers.Space, 1<<32-5)
+		e.in.Flows[pe] = flow.InAt(e.rma.Numbers.Space, 1<<32-5)
 	}
 }
 
@@ -72,7 +72,7 @@ func (e *Engine) Due(pe int) uint32 { return e.Peers[pe].Received + 1 }
 
 // Kept returns how many messages the engine keeps until earlier ones have come, and their bytes.
 func (e *Engine) Kept() (messages, bytes int) {
-	return e.in.early.Len(), e.in.early.Bytes()
+	return e.in.Early.Len(), e.in.Early.Bytes()
 }
 
 // Sleeps reports whether Loop would go to sleep after a Poll with n completions.
@@ -110,7 +110,7 @@ func (e *Engine) AtRest() bool {
 }
 
 func (e *Engine) atRest() bool {
-	return len(e.Table.Free) == tokens-receives && e.Quiets.Pending == [3]int{} && len(e.out.parked) == 0 && e.unqueued() && e.in.early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
+	return len(e.Table.Free) == tokens-receives && e.Quiets.Pending == [3]int{} && len(e.out.Unsent) == 0 && e.unqueued() && e.in.Early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
 }
 
 // Mappings returns the engine's mappings: the message buffers, and the state of its peers.

@@ -38,7 +38,7 @@ func (e *Engine) openFastPath(npes int) error {
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.Quiets = quiet.New(asker{e}, e.State, e.Peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
+	e.Quiets = quiet.New(&upward{e}, e.State, e.Peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.Streams = unsafe.Add(e.Dirty, lists)
 	e.Recorder = r.Record(e.State, e.Peers)
@@ -69,7 +69,7 @@ func (e *Engine) openContext(npes int) error {
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.Quiets = quiet.New(asker{e}, e.State, e.Peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
+	e.Quiets = quiet.New(&upward{e}, e.State, e.Peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
 	e.Recorder = e.first.Recorder.Context(e.State, e.Number)
 	return nil
 }

@@ -209,8 +209,8 @@ func TestParkedSignal(t *testing.T) {
 	// The write finds room, the signal does not.
 	refuse := &choosy{end: a.end, refuse: true}
 	a.Net.Provider = refuse
-	if st := a.PutSignal(1, 64, at, 8192, 0, 1, OpSet, nil); st != Pending || len(a.out.parked) != 1 {
-		t.Fatalf("put_signal: %d, %d parked", st, len(a.out.parked))
+	if st := a.PutSignal(1, 64, at, 8192, 0, 1, OpSet, nil); st != Pending || len(a.out.Unsent) != 1 {
+		t.Fatalf("put_signal: %d, %d parked", st, len(a.out.Unsent))
 	}
 	refuse.refuse = false
 	refuse.to = 2 // only there is room for messages
@@ -233,8 +233,8 @@ func TestParkedSignal(t *testing.T) {
 	}
 	a.Net.Provider = a.end
 	// No completion has come meanwhile.
-	if st := a.Put(1, 8, at, 8, nil); st != Done || len(a.out.parked) != 0 {
-		t.Errorf("with room again: %d, %d parked", st, len(a.out.parked))
+	if st := a.Put(1, 8, at, 8, nil); st != Done || len(a.out.Unsent) != 0 {
+		t.Errorf("with room again: %d, %d parked", st, len(a.out.Unsent))
 	}
 	a.quiet()
 	if b.heap[0] != 1 {

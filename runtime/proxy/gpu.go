@@ -69,7 +69,8 @@ func (e *Engine) Use(g GPU) {
 // use is the part of Use that each context has.
 func (e *Engine) use(g GPU) {
 	if g != nil {
-		e.rma.GPU, e.out.gpu, e.in.gpu, e.out.merges = g, g, g, false
+		e.rma.GPU, e.in.GPU = g, g
+		e.out.Use(g)
 	}
 }
 

@@ -108,7 +108,7 @@ func (l *gpuStageLoss) run(stays bool) {
 	}
 	l.await("rest", func() bool {
 		for _, p := range survivors {
-			if len(p.out.parked) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stageWorks() || len(p.end.inbox) > 0 || len(p.end.queue) > 0 {
+			if len(p.out.Unsent) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stageWorks() || len(p.end.inbox) > 0 || len(p.end.queue) > 0 {
 				return false
 			}
 		}

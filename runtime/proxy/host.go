@@ -36,7 +36,7 @@ type hostMessages struct{ e *Engine }
 func (h *hostMessages) Ready(pe fabric.PE, n uint64) Status {
 	p := &h.e.Peers[pe]
 	switch {
-	case !h.e.out.routed(p, pe):
+	case !h.e.out.Routed(p, pe):
 		return h.e.Net.Fail(endpoint.ErrNoRoute)
 	case h.e.out.Parked(p), !h.e.Room(pe, p, n):
 		return Again
@@ -54,9 +54,9 @@ func (h *hostMessages) Parked(pe fabric.PE) bool { return h.e.out.Parked(&h.e.Pe
 func (h *hostMessages) MaySend(pe fabric.PE) Status {
 	p := &h.e.Peers[pe]
 	if p.Queued > 0 {
-		h.e.out.letGo(pe, p)
+		h.e.out.LetGo(pe, p)
 	}
-	if p.Queued > 0 || h.e.out.overtakes(pe, p, h.e.Epoch) {
+	if p.Queued > 0 || h.e.out.Overtakes(pe, p, h.e.Epoch) {
 		return Pending
 	}
 	return h.Admit(pe)
@@ -70,21 +70,21 @@ func (h *hostMessages) Admit(pe fabric.PE) Status {
 // Send sends a message of the GPU's, for an operation or for none.
 func (h *hostMessages) Send(t fabric.Token, pe fabric.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
 	if t == 0 {
-		return h.e.out.sendBytes(pe, 0, quiet.NoParity, &m, payload, n)
+		return h.e.out.SendBytes(pe, 0, quiet.NoParity, &m, payload, n)
 	}
 	s := &h.e.Table.Records[t]
-	return h.e.out.sendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
+	return h.e.out.SendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
 }
 
 // Own sends a message that no quiet waits for, or parks it.
 func (h *hostMessages) Own(pe fabric.PE, m layout.Header) {
-	h.e.out.own(pe, h.e.Epoch, quiet.NoParity, &m)
+	h.e.out.Own(pe, h.e.Epoch, quiet.NoParity, m)
 }
 
 // OwnFor sends one that belongs to an operation.
 func (h *hostMessages) OwnFor(t fabric.Token, m layout.Header) {
 	s := &h.e.Table.Records[t]
-	h.e.out.own(s.PE, s.Epoch, s.Lane, &m)
+	h.e.out.Own(s.PE, s.Epoch, s.Lane, m)
 }
 
 // Answer sends the answer that a PE has asked for by a token.
@@ -104,29 +104,29 @@ func (h *hostMessages) Moved(pe fabric.PE) {
 
 // Apply does what a message asks for in main memory.
 func (h *hostMessages) Apply(m *layout.Header, payload unsafe.Pointer, n int) {
-	h.e.in.applyHost(m, payload, n)
+	h.e.in.Apply(m, payload, n)
 }
 
 // Change does the same for messages that change memory; false: it was refused.
 func (h *hostMessages) Change(m *layout.Header, payload unsafe.Pointer, n int) bool {
-	return h.e.in.change(m, payload, n)
+	return h.e.in.Change(m, payload, n)
 }
 
 // Target returns n bytes at an offset, or nil.
 func (h *hostMessages) Target(m *layout.Header, offset int64, n uint64) unsafe.Pointer {
-	return h.e.in.target(m, offset, n)
+	return h.e.in.Target(m, offset, n)
 }
 
 // Word returns the word that an atomic operation changes, or nil.
 func (h *hostMessages) Word(m *layout.Header, offset int64, width uint8) unsafe.Pointer {
-	return h.e.in.word(m, offset, width)
+	return h.e.in.Word(m, offset, width)
 }
 
 // Malformed reports a message that no engine of this version sends.
-func (h *hostMessages) Malformed(m *layout.Header) { h.e.in.malformed(m) }
+func (h *hostMessages) Malformed(m *layout.Header) { h.e.in.Malformed(m) }
 
 // Unasked reports an answer to no question.
-func (h *hostMessages) Unasked(m *layout.Header) { h.e.in.unasked(m) }
+func (h *hostMessages) Unasked(m *layout.Header) { h.e.in.Unasked(m) }
 
 // hostOperations are the records of operations under way.
 type hostOperations struct{ e *Engine }

@@ -197,7 +197,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 		// At first C leaves operations on a PE to Go, and these tests check which of the two has
 		// done an operation.
 		for pe := range p.Peers {
-			p.out.routed(&p.Peers[pe], fabric.PE(pe))
+			p.out.Routed(&p.Peers[pe], fabric.PE(pe))
 		}
 	}
 	for _, p := range j.pes {
@@ -268,9 +268,9 @@ func (j *job) close() {
 // leftovers reports what an engine at rest holds.
 func (p *pe) leftovers() {
 	p.j.t.Helper()
-	if len(p.Table.Free) != tokens-receives || p.Quiets.Pending != [3]int{} || len(p.out.parked) != 0 || p.in.early.Len() != 0 || p.NDirty != 0 {
+	if len(p.Table.Free) != tokens-receives || p.Quiets.Pending != [3]int{} || len(p.out.Unsent) != 0 || p.in.Early.Len() != 0 || p.NDirty != 0 {
 		p.j.t.Errorf("PE %d at rest: %d of %d tokens free, %d operations pending, %d messages parked, %d early, %d PEs dirty",
-			p.me, len(p.Table.Free), tokens-receives, p.Quiets.Pending, len(p.out.parked), p.in.early.Len(), p.NDirty)
+			p.me, len(p.Table.Free), tokens-receives, p.Quiets.Pending, len(p.out.Unsent), p.in.Early.Len(), p.NDirty)
 	}
 	if p.Quiets.Closing() || p.Quiets.Wanted || p.Quiets.Unmet != 0 || len(p.Quiets.Late) != 0 {
 		p.j.t.Errorf("PE %d at rest: generation %d is open, %d complete, wanted %v, %d PEs unmet, %d flushes late",
@@ -325,7 +325,7 @@ func (j *job) drain() {
 			return false
 		}
 		for _, p := range j.pes {
-			if len(p.out.parked) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stageWorks() {
+			if len(p.out.Unsent) > 0 || len(p.end.recvs) < receives+p.end.more() || p.Busy != 0 || p.stageWorks() {
 				return false
 			}
 		}

@@ -124,7 +124,7 @@ func TestLoopRetriesForPollers(t *testing.T) {
 		refuse(0)
 		a.poll()
 		refuse(100)
-		b.locked(func() { b.poll(); parked = len(b.out.parked) })
+		b.locked(func() { b.poll(); parked = len(b.out.Unsent) })
 	}
 	refuse(0)
 	// No caller polls b now.
@@ -150,7 +150,7 @@ func TestLoopStaysUpForParked(t *testing.T) {
 	go b.Loop()
 	need.Eventually(t, "parked answer", func() bool {
 		parked := 0
-		b.locked(func() { parked = len(b.out.parked) })
+		b.locked(func() { parked = len(b.out.Unsent) })
 		return parked > 0
 	})
 	time.Sleep(5 * time.Millisecond)

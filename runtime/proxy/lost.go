@@ -49,8 +49,8 @@ func (e *Engine) loseOwn(pe fabric.PE, err error) {
 	p := &e.Peers[pe]
 	p.Reachable = false // C leaves operations on it to Go
 	p.Behind = true     // and its messages
-	e.out.drop(pe, p)
-	e.in.early.Drop(uint32(pe))
+	e.out.Drop(pe, p)
+	e.in.Early.Drop(uint32(pe))
 	p.Early = 0
 	e.endOperations(pe, err)
 	e.Quiets.LosePE(p, err)

@@ -170,13 +170,13 @@ func (e *Engine) Fatal(err error) { e.Net.Fatal(err) }
 func (e *Engine) Release() {
 	if e.Number == 0 {
 		for _, o := range e.others {
-			if o != nil && len(o.out.queues) > 0 {
+			if o != nil && len(o.out.Queues) > 0 {
 				o.Release()
 			}
 		}
 	}
 	e.Burst = 0
-	e.out.letGoAll()
+	e.out.LetGoAll()
 }
 
 // holds reports, before the loop sleeps, whether a burst is under way. A burst that has not grown
@@ -185,7 +185,7 @@ func (e *Engine) holds() bool {
 	if atomic.LoadUint32(&e.Held) == 0 {
 		return false
 	}
-	if e.bursts.over() {
+	if e.bursts.Over() {
 		e.Release()
 		return false
 	}

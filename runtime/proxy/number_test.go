@@ -194,7 +194,7 @@ func TestSequencesRunOut(t *testing.T) {
 	j := newJob(t, m, 1, 6, 1<<20)
 	b := j.pes[0]
 
-	b.in.sequences = flow.NewStreams[uint32](2)
+	b.in.Sequences = flow.NewStreams[uint32](2)
 	buf := make([]byte, 10000)
 	at := unsafe.Pointer(&buf[0])
 	for range 4 {

@@ -40,10 +40,10 @@ func (e *Engine) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n u
 			return st
 		}
 	}
-	h, st := e.out.begin(pe, int(n))
+	h, st := e.out.Begin(pe, int(n))
 	if h != nil {
 		h.Set(layout.KindPut, 0, 0, offset, 0, 0)
-		st = e.out.send(h, source, int(n), true)
+		st = e.out.Send(h, source, int(n), true)
 	}
 	return st
 }
@@ -68,10 +68,10 @@ func (e *Engine) PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n 
 
 // sendSignal sends bytes and their signal as one message.
 func (e *Engine) sendSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, signalOffset int64, signal uint64, op Op) Status {
-	h, st := e.out.begin(pe, int(n))
+	h, st := e.out.Begin(pe, int(n))
 	if h != nil {
 		h.Set(layout.KindPutSignal, op, 8, offset, signal, uint64(signalOffset))
-		st = e.out.send(h, source, int(n), true)
+		st = e.out.Send(h, source, int(n), true)
 	}
 	return st
 }
@@ -112,15 +112,15 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		}
 	}
 	if !op.Fetches() {
-		h, st := e.out.begin(pe, 0)
+		h, st := e.out.Begin(pe, 0)
 		if h != nil {
 			h.Set(layout.KindAMO, op, width, offset, operand, compare)
-			st = e.out.send(h, nil, 0, true)
+			st = e.out.Send(h, nil, 0, true)
 		}
 		return st
 	}
 	p := &e.Peers[pe]
-	if !e.out.routed(p, pe) {
+	if !e.out.Routed(p, pe) {
 		return e.Net.Fail(e.Net.NoRoute(pe))
 	}
 	if !e.Room(pe, p, 0) {
@@ -131,11 +131,11 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		return Again
 	}
 	s.Request, s.Fetch, s.Width = r, fetch, width
-	h, st := e.out.start(pe, 0, false)
+	h, st := e.out.Start(pe, 0, false)
 	if h != nil {
 		h.Set(layout.KindAMO, op, width, offset, operand, compare)
 		h.Fetch, h.Token = 1, e.Table.Question(t)
-		st = e.out.send(h, nil, 0, true)
+		st = e.out.Send(h, nil, 0, true)
 	}
 	if st != Done {
 		e.Give(t)
@@ -154,10 +154,10 @@ func (e *Engine) Store(pe fabric.PE, offset int64, width uint8, value uint64) St
 			return st
 		}
 	}
-	h, st := e.out.begin(pe, 0)
+	h, st := e.out.Begin(pe, 0)
 	if h != nil {
 		h.Set(layout.KindStore, 0, width, offset, value, 0)
-		st = e.out.send(h, nil, 0, true)
+		st = e.out.Send(h, nil, 0, true)
 	}
 	return st
 }

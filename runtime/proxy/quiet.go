@@ -7,7 +7,7 @@ import (
 // QuietBegin asks for the completion of all operations posted before. It waits for nothing and
 // allocates nothing. An operation that was refused with Again was not posted.
 func (e *Engine) QuietBegin() Ticket {
-	if len(e.out.queues) > 0 {
+	if len(e.out.Queues) > 0 {
 		e.Release()
 	}
 	return e.Quiets.Begin()
@@ -24,17 +24,19 @@ func (e *Engine) QuietDone(t Ticket) Status {
 	return st
 }
 
-// asker is the engine as its quiets see it.
-type asker struct{ e *Engine }
+// upward is the engine as its quiets and its sender see it.
+type upward struct{ e *Engine }
 
-func (a asker) Flush(pe fabric.PE) Status { return a.e.out.Flush(pe) }
-func (a asker) Err() error                { return a.e.Net.Err }
-func (a asker) Stick()                    { a.e.stick() }
+func (a *upward) Flush(pe fabric.PE) Status { return a.e.out.Flush(pe) }
+func (a *upward) Err() error                { return a.e.Net.Err }
+func (a *upward) Stick()                    { a.e.stick() }
+
+func (a *upward) Unreachable(pe fabric.PE, err error) { a.e.unreachable(pe, err) }
 
 // LetGo sends batches: a batch belongs to the generation in which it was opened.
-func (a asker) LetGo() { a.e.out.letGoAll() }
+func (a *upward) LetGo() { a.e.out.LetGoAll() }
 
-func (a asker) Closed(pes []fabric.PE) {
+func (a *upward) Closed(pes []fabric.PE) {
 	e := a.e
 	if e.Number == 0 {
 		return

@@ -23,7 +23,7 @@ func (r forReports) ShowWork(to *[backlog.Streams]backlog.Shown) {
 }
 
 func (r forReports) AskProgress(pe fabric.PE) bool {
-	return r.e.out.routed(&r.e.Peers[pe], pe) && r.e.out.Flush(pe) == Pending
+	return r.e.out.Routed(&r.e.Peers[pe], pe) && r.e.out.Flush(pe) == Pending
 }
 
 func (r forReports) Address(pe fabric.PE) []byte { return r.e.Net.Address(pe) }

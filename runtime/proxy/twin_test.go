@@ -303,8 +303,8 @@ func (tw *twins) compare(i fabric.PE, a, b *twin) {
 	if !slices.EqualFunc(a.wire.recvs, b.wire.recvs, func(x, y posted) bool { return x.token == y.token && x.n == y.n }) {
 		tw.differ(i, "receive buffers", a.wire.recvs, b.wire.recvs)
 	}
-	if !slices.Equal(a.Table.Free, b.Table.Free) || a.Table.Bytes != b.Table.Bytes || a.Report.Refused() != b.Report.Refused() || a.bursts.turn != b.bursts.turn {
-		tw.differ(i, "state of the port", []any{len(a.Table.Free), a.Table.Bytes, a.Report.Refused(), a.bursts.turn}, []any{len(b.Table.Free), b.Table.Bytes, b.Report.Refused(), b.bursts.turn})
+	if !slices.Equal(a.Table.Free, b.Table.Free) || a.Table.Bytes != b.Table.Bytes || a.Report.Refused() != b.Report.Refused() || a.bursts.Turn != b.bursts.Turn {
+		tw.differ(i, "state of the port", []any{len(a.Table.Free), a.Table.Bytes, a.Report.Refused(), a.bursts.Turn}, []any{len(b.Table.Free), b.Table.Bytes, b.Report.Refused(), b.bursts.Turn})
 	}
 	tw.compareStream(i, a.Engine, b.Engine)
 	for s := range a.others {
@@ -331,8 +331,8 @@ func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	if !slices.Equal(a.Quiets.Dirty(), b.Quiets.Dirty()) || !slices.Equal(a.Net.Unposted[:a.NUnposted], b.Net.Unposted[:b.NUnposted]) {
 		tw.differ(i, "lists", a.Quiets.Dirty(), b.Quiets.Dirty())
 	}
-	if !slices.Equal(a.Quiets.Late, b.Quiets.Late) || !slices.Equal(a.out.queues, b.out.queues) || !slices.Equal(a.out.parked, b.out.parked) {
-		tw.differ(i, "queues", []any{a.Quiets.Late, a.out.queues, a.out.parked}, []any{b.Quiets.Late, b.out.queues, b.out.parked})
+	if !slices.Equal(a.Quiets.Late, b.Quiets.Late) || !slices.Equal(a.out.Queues, b.out.Queues) || !slices.Equal(a.out.Unsent, b.out.Unsent) {
+		tw.differ(i, "queues", []any{a.Quiets.Late, a.out.Queues, a.out.Unsent}, []any{b.Quiets.Late, b.out.Queues, b.out.Unsent})
 	}
 	for pe := range a.Peers {
 		x, y := a.Peers[pe], b.Peers[pe]
@@ -403,8 +403,8 @@ func (e *Engine) rest() rests {
 		return err.Error()
 	}
 	return rests{
-		open: e.Quiets.Open, wanted: e.Quiets.Wanted, listed: e.listed, drafts: e.out.drafted != 0, records: e.out.recording, jams: e.out.jammed, pending: e.Quiets.Pending,
-		unmet: e.Quiets.Unmet, failed: e.Quiets.Failed(), kept: e.in.early.Len(), bytes: e.in.early.Bytes(), dropped: len(e.in.dropped), sticks: len(e.sticks), flows: len(e.in.flows),
+		open: e.Quiets.Open, wanted: e.Quiets.Wanted, listed: e.listed, drafts: e.out.Drafted != 0, records: e.out.Recording, jams: e.out.Jammed, pending: e.Quiets.Pending,
+		unmet: e.Quiets.Unmet, failed: e.Quiets.Failed(), kept: e.in.Early.Len(), bytes: e.in.Early.Bytes(), dropped: len(e.in.Dropped), sticks: len(e.sticks), flows: len(e.in.Flows),
 		lost: [2]string{text(e.Quiets.Lost()[0]), text(e.Quiets.Lost()[1])}, err: text(e.Net.Err),
 	}
 }

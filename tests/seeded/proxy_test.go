@@ -3,7 +3,7 @@ package seeded
 // The proxy: credits, batches, numbers of messages, and its fast path in C.
 var proxyDefects = []defect{
 	{
-		id: "proxy/credit-by-one", file: "runtime/proxy/sender.go",
+		id: "proxy/credit-by-one", file: "runtime/proxy/sender/sender.go",
 		was:  "case p.Asked-p.Acked+x.Cost(n) > uint64(x.Window):",
 		is:   "case p.Asked-p.Acked+x.Cost(n) > uint64(x.Window)+1:",
 		user: "a PE that does not answer is sent more than its node has memory for",
@@ -17,28 +17,28 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `end of the programs: not so after many polls`,
 	},
 	{
-		id: "proxy/batch-too-long", file: "runtime/proxy/merge.go",
-		was:  "		p.BatchUsed+recordOf(n) <= messageSize &&",
-		is:   "		p.BatchUsed+uint32(n) <= messageSize &&",
+		id: "proxy/batch-too-long", file: "runtime/proxy/sender/merge.go",
+		was:  "		p.BatchUsed+recordOf(n) <= layout.MessageSize &&",
+		is:   "		p.BatchUsed+uint32(n) <= layout.MessageSize &&",
 		user: "a burst of small puts writes over the message of another PE",
 		by:   unit("./runtime/proxy", "^TestBurst$"), says: `message of 4120 bytes for a buffer of 4096`,
 	},
 	{
-		id: "proxy/batch-unaligned", file: "runtime/proxy/apply.go",
+		id: "proxy/batch-unaligned", file: "runtime/proxy/receiver/apply.go",
 		was:  "step := layout.RecordSize + int(size+7)&^7",
 		is:   "step := layout.RecordSize + int(size)",
 		user: "puts of 3 bytes in a burst end the job",
 		by:   unit("./runtime/proxy", "^TestBurst$"), says: `PE 0 sent a message of kind 16, operation 0, width 0, which is not one of this job`,
 	},
 	{
-		id: "proxy/late-packet-wraps", file: "runtime/proxy/receiver.go",
-		was:  "if int32(h.Seq-due) < 0 || r.early",
-		is:   "if h.Seq < due || r.early",
+		id: "proxy/late-packet-wraps", file: "runtime/proxy/receiver/receiver.go",
+		was:  "if int32(h.Seq-due) < 0 || r.Early",
+		is:   "if h.Seq < due || r.Early",
 		user: "after 2^32 messages to one PE the job ends",
 		by:   unit("./runtime/proxy", "^TestBadSequence$"), says: `behind a wrap-round: 0 refused`,
 	},
 	{
-		id: "proxy/early-message-kept", file: "runtime/proxy/receiver.go",
+		id: "proxy/early-message-kept", file: "runtime/proxy/receiver/receiver.go",
 		was:  "	if due := p.Received + 1; h.Seq != due || p.Early > 0 {",
 		is:   "	if due := p.Received + 1; h.Seq > due+1 || p.Early > 0 {",
 		user: "a message that comes twice is applied twice",
@@ -108,7 +108,7 @@ var proxyDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestTwins$"), says: `PE \d differs: reports`,
 	},
 	{
-		id: "proxy/dropped-for-another", file: "runtime/proxy/number.go",
+		id: "proxy/dropped-for-another", file: "runtime/proxy/receiver/number.go",
 		was:  "func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }",
 		is:   "func signalKey(from, number uint32) uint64 { return uint64(number) }",
 		user: "when a put to one PE fails, a signal of another PE is lost",

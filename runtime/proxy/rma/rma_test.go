@@ -38,7 +38,7 @@ func (b *bench) note(s string)     { b.events = append(b.events, s) }
 func (b *bench) Caps() fabric.Caps { return b.caps }
 func (b *bench) Meet(_ fabric.PE, p *layout.Peer) bool {
 	p.Reachable = true
-	b.Numbers.Meet(p, true)
+	b.Transfers.Meet(p)
 	return true
 }
 func (b *bench) Parked(*layout.Peer) bool            { return b.parked }

@@ -1,9 +1,10 @@
-package proxy
+package sender
 
 import (
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/ops"
@@ -21,38 +22,38 @@ import (
 
 // behindWrites reports whether a message of an epoch would overtake writes from before a fence that
 // the target does not know of. The provider's own fence is better than a wait.
-func (x *sender) behindWrites(p *layout.Peer, epoch uint64) bool {
+func (x *Sender) behindWrites(p *layout.Peer, epoch uint64) bool {
 	return p.Bare > 0 && p.WriteEpoch != epoch && !x.Net.Caps.Fence
 }
 
 // behindBytes reports whether an operation of an epoch would overtake bytes from before a fence
 // that are still to be copied out of GPU memory, or onto a mapped heap.
-func (x *sender) behindBytes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+func (x *Sender) behindBytes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
 	return p.Staged && x.gpu.MustFollow(pe, epoch)
 }
 
-// overtakes reports whether a message of an epoch would overtake operations that it has to follow
+// Overtakes reports whether a message of an epoch would overtake operations that it has to follow
 // and that the target does not know of. It is inlined, because two bytes rule that out in most
 // cases.
-func (x *sender) overtakes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+func (x *Sender) Overtakes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
 	return (p.Bare > 0 || p.Staged) && x.overtakesThese(pe, p, epoch)
 }
 
-func (x *sender) overtakesThese(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+func (x *Sender) overtakesThese(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
 	return x.behindWrites(p, epoch) || x.behindBytes(pe, p, epoch)
 }
 
 // fenced reports whether messages to p ask the provider to keep them behind writes.
-func (x *sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
+func (x *Sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
 
 // Jam notes that a queue waits for room, which may come without a completion.
-func (x *sender) Jam() {
-	x.jammed = true
-	x.engine.stick()
+func (x *Sender) Jam() {
+	x.Jammed = true
+	x.engine.Stick()
 }
 
 // Enqueue puts an operation, whose record is filled, behind the others of its PE.
-func (x *sender) Enqueue(t fabric.Token, s *ops.Record) {
+func (x *Sender) Enqueue(t fabric.Token, s *ops.Record) {
 	p := &x.Peers[s.PE]
 	x.closeBatch(p) // another operation follows it now
 	s.Epoch, s.Next = x.Epoch, 0
@@ -62,7 +63,7 @@ func (x *sender) Enqueue(t fabric.Token, s *ops.Record) {
 		p.First = uint32(t)
 		if !p.Listed {
 			p.Listed = true
-			x.queues = append(x.queues, s.PE)
+			x.Queues = append(x.Queues, s.PE)
 		}
 	} else {
 		x.Table.Records[p.Last].Next = t
@@ -73,19 +74,19 @@ func (x *sender) Enqueue(t fabric.Token, s *ops.Record) {
 
 // beginLater is start for an operation that may have to wait, or may leave with others. It returns
 // Done and no header if neither is the case.
-func (x *sender) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*layout.Header, Status) {
+func (x *Sender) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*layout.Header, call.Status) {
 	merges = merges && x.merging(n)
 	if p.Queued > 0 && !(merges && x.grows(p, n)) {
-		x.letGo(pe, p)
+		x.LetGo(pe, p)
 	}
-	if p.Queued > 0 || x.overtakes(pe, p, x.Epoch) {
+	if p.Queued > 0 || x.Overtakes(pe, p, x.Epoch) {
 		if merges {
 			return x.draftRecord(p, pe, n)
 		}
 		return x.draftQueued(p, pe, n)
 	}
 	if !merges || !x.bursting(n) {
-		return nil, Done
+		return nil, call.Done
 	}
 	h, st := x.draftRecord(p, pe, n)
 	if h != nil {
@@ -95,52 +96,52 @@ func (x *sender) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*
 }
 
 // draftQueued is draft for a message that has to wait.
-func (x *sender) draftQueued(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, Status) {
-	if !x.routed(p, pe) {
+func (x *Sender) draftQueued(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, call.Status) {
+	if !x.Routed(p, pe) {
 		return nil, x.Net.Fail(x.Net.NoRoute(pe))
 	}
 	if !x.Room(pe, p, 0) {
-		return nil, Again
+		return nil, call.Again
 	}
 	t, s := x.Take(ops.UseQueued, p, pe)
 	if s == nil {
-		return nil, Again
+		return nil, call.Again
 	}
 	s.Length = uint32(layout.HeaderSize + n)
-	x.sending.To, x.drafted = pe, t
-	return (*layout.Header)(x.Net.Buffer(t)), Done
+	x.sending.To, x.Drafted = pe, t
+	return (*layout.Header)(x.Net.Buffer(t)), call.Done
 }
 
 // keep puts the draft into the queue.
-func (x *sender) keep(h *layout.Header, payload unsafe.Pointer, n int) Status {
-	if x.recording {
+func (x *Sender) keep(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+	if x.Recording {
 		return x.keepRecord(h, payload, n)
 	}
-	t := x.drafted
-	x.drafted = 0
+	t := x.Drafted
+	x.Drafted = 0
 	if n > 0 {
 		mem.Copy(unsafe.Add(unsafe.Pointer(h), layout.HeaderSize), payload, n)
 	}
 	x.Enqueue(t, &x.Table.Records[t])
-	return Done
+	return call.Done
 }
 
 // driveAll posts queued operations as far as order and room allow.
-func (x *sender) driveAll() {
-	x.jammed = false
-	still := x.queues[:0]
-	for _, pe := range x.queues {
+func (x *Sender) driveAll() {
+	x.Jammed = false
+	still := x.Queues[:0]
+	for _, pe := range x.Queues {
 		if x.Drive(pe); x.Peers[pe].Queued > 0 {
 			still = append(still, pe)
 		} else {
 			x.Peers[pe].Listed = false
 		}
 	}
-	x.queues = still
+	x.Queues = still
 }
 
 // Drive posts the operations in the queue of a PE, from its head on.
-func (x *sender) Drive(pe fabric.PE) {
+func (x *Sender) Drive(pe fabric.PE) {
 	p := &x.Peers[pe]
 	if x.driving {
 		return // the call under way comes to it
@@ -151,7 +152,7 @@ func (x *sender) Drive(pe fabric.PE) {
 		t := fabric.Token(p.First)
 		s := &x.Table.Records[t]
 		next := s.Next
-		var st Status
+		var st call.Status
 		switch s.Use {
 		case ops.UseWaits:
 			st = x.driveWrite(t, s, p)
@@ -160,60 +161,60 @@ func (x *sender) Drive(pe fabric.PE) {
 		default:
 			st = x.driveMessage(t, s, p)
 		}
-		if st == Again || x.Net.IsLost(pe) {
+		if st == call.Again || x.Net.IsLost(pe) {
 			return
 		}
 		p.First = uint32(next)
 		p.Queued--
-		if st == Failed {
+		if st == call.Failed {
 			x.driveFailed(t, s)
 		}
 	}
 }
 
 // driveDeparture posts a put that waited and has GPU memory at one side.
-func (x *sender) driveDeparture(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
-	if x.overtakes(s.PE, p, s.Epoch) {
-		return Again
+func (x *Sender) driveDeparture(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status {
+	if x.Overtakes(s.PE, p, s.Epoch) {
+		return call.Again
 	}
-	if st := x.Admit(s.PE, p, layout.HeaderSize); st != Done {
+	if st := x.Admit(s.PE, p, layout.HeaderSize); st != call.Done {
 		return x.jamUnless(p.Flushing, st)
 	}
 	s.Use = ops.UsePut
 	st := x.gpu.Leave(t)
-	if st == Done {
-		return Done
+	if st == call.Done {
+		return call.Done
 	}
 	s.Use = ops.UseDeparts
 	return x.jamUnless(false, st)
 }
 
-func (x *sender) driveWrite(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
+func (x *Sender) driveWrite(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status {
 	if x.behindBytes(s.PE, p, s.Epoch) {
-		return Again
+		return call.Again
 	}
-	return x.rma.Resume(t, s, p)
+	return x.writes.Resume(t, s, p)
 }
 
-func (x *sender) jamUnless(comes bool, st Status) Status {
-	if st == Again && !comes {
+func (x *Sender) jamUnless(comes bool, st call.Status) call.Status {
+	if st == call.Again && !comes {
 		x.Jam()
 	}
 	return st
 }
 
-func (x *sender) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Status {
-	if x.overtakes(s.PE, p, s.Epoch) {
-		return Again
+func (x *Sender) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) call.Status {
+	if x.Overtakes(s.PE, p, s.Epoch) {
+		return call.Again
 	}
 	if s.Hold != ops.NotHeld && x.keepsBatch(p, s) {
-		return Again
+		return call.Again
 	}
 	if fabric.Token(p.Last) == t {
 		x.closeBatch(p)
 	}
 	n := int(s.Length)
-	if st := x.Admit(s.PE, p, n); st != Done {
+	if st := x.Admit(s.PE, p, n); st != call.Done {
 		return x.jamUnless(p.Flushing, st)
 	}
 	op, lane, epoch, pe := &x.sending, s.Lane, s.Epoch, s.PE
@@ -232,11 +233,11 @@ func (x *sender) driveMessage(t fabric.Token, s *ops.Record, p *layout.Peer) Sta
 		x.Give(t)
 	}
 	x.Quiets.Account(pe, lane)
-	return Done
+	return call.Done
 }
 
 // driveFailed ends an operation that waited and that the provider then refused for good.
-func (x *sender) driveFailed(t fabric.Token, s *ops.Record) {
+func (x *Sender) driveFailed(t fabric.Token, s *ops.Record) {
 	x.Quiets.Pending[s.Lane]--
 	if s.Request != nil {
 		x.Tell(s.Request, -1, 0)
@@ -248,15 +249,15 @@ func (x *sender) driveFailed(t fabric.Token, s *ops.Record) {
 
 // Behind reports whether a write has to wait behind operations on its PE. It first sends the batch
 // of the PE, unless the write may pass it.
-func (x *sender) Behind(pe fabric.PE, p *layout.Peer) bool {
+func (x *Sender) Behind(pe fabric.PE, p *layout.Peer) bool {
 	if p.Batch != nil && !x.holdsOnly(p) {
-		x.letGo(pe, p)
+		x.LetGo(pe, p)
 	}
 	return p.Queued > 0 && !x.holdsOnly(p) || x.behindBytes(pe, p, x.Epoch)
 }
 
 // Follow sends the message of a write that has been posted, or adds it to a batch.
-func (x *sender) Follow(s *ops.Record, p *layout.Peer) {
+func (x *Sender) Follow(s *ops.Record, p *layout.Peer) {
 	if !x.holdSignal(p, s) {
 		x.own(s.PE, s.Epoch, s.Lane, &s.After)
 	}

@@ -1,10 +1,11 @@
-package proxy
+package sender
 
 import (
 	"fmt"
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/ops"
@@ -12,66 +13,66 @@ import (
 )
 
 // Own is own for a header by value, as other packages have it.
-func (x *sender) Own(pe fabric.PE, epoch uint64, l quiet.Parity, h layout.Header) {
+func (x *Sender) Own(pe fabric.PE, epoch uint64, l quiet.Parity, h layout.Header) {
 	x.own(pe, epoch, l, &h)
 }
 
 // own sends a message that has no caller to try again, or parks it. Its turn has come: it is an
 // answer, or a signal whose bytes are on their way.
-func (x *sender) own(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header) {
+func (x *Sender) own(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header) {
 	if x.Net.IsLost(pe) {
 		return
 	}
 	p := &x.Peers[pe]
 	if p.Parked == 0 {
 		switch x.sendCopy(pe, h) {
-		case Done:
+		case call.Done:
 			if l != quiet.NoParity {
 				p.Ask(1, epoch)
 				x.Quiets.Account(pe, l)
 			}
 			return
-		case Failed:
-			x.engine.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
+		case call.Failed:
+			x.engine.Unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
 			return
 		}
 	}
-	x.parked = append(x.parked, parked{pe, l, epoch, *h})
+	x.Unsent = append(x.Unsent, unsent{pe, l, epoch, *h})
 	x.Quiets.Pending[l]++
-	x.engine.stick()
+	x.engine.Stick()
 	p.Parked++
 	x.Recorder.Note(pe, layout.EventParked, uint32(h.Kind), 0)
 	p.Count[layout.Parked]++
 }
 
 // sendCopy sends a message without payload that was made elsewhere.
-func (x *sender) sendCopy(pe fabric.PE, h *layout.Header) Status {
+func (x *Sender) sendCopy(pe fabric.PE, h *layout.Header) call.Status {
 	p := &x.Peers[pe]
-	if !x.routed(p, pe) {
+	if !x.Routed(p, pe) {
 		return x.Net.Fail(x.Net.NoRoute(pe))
 	}
 	to := x.draft(p, pe, 0)
 	if to == nil {
-		return Again
+		return call.Again
 	}
 	*to = *h
-	return x.send(to, nil, 0, false)
+	return x.Send(to, nil, 0, false)
 }
 
-// sendBytes sends one of the engine's own messages with a payload. After Again its caller tries
+// SendBytes sends one of the engine's own messages with a payload. After Again its caller tries
 // again.
-func (x *sender) sendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) Status {
+func (x *Sender) SendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	p := &x.Peers[pe]
 	if x.Parked(p) {
-		return Again
+		return call.Again
 	}
 	to := x.draft(p, pe, n)
 	if to == nil {
-		return Again
+		return call.Again
 	}
 	*to = *h
-	st := x.send(to, payload, n, false)
-	if st == Done && l != quiet.NoParity {
+	st := x.Send(to, payload, n, false)
+	if st == call.Done && l != quiet.NoParity {
 		p.Ask(x.Cost(layout.HeaderSize+n), epoch)
 		x.Quiets.Account(pe, l)
 	}
@@ -80,7 +81,7 @@ func (x *sender) sendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout
 
 // draft puts the next message to pe, of n bytes of payload, into x.sending. It returns where to
 // fill the header; nil: there is no room. Only send may follow.
-func (x *sender) draft(p *layout.Peer, pe fabric.PE, n int) *layout.Header {
+func (x *Sender) draft(p *layout.Peer, pe fabric.PE, n int) *layout.Header {
 	op := &x.sending
 	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, x.fenced(p)
 	if op.Inject = op.Len <= x.Net.Caps.MaxInject && !op.Fence; !op.Inject {
@@ -91,7 +92,7 @@ func (x *sender) draft(p *layout.Peer, pe fabric.PE, n int) *layout.Header {
 }
 
 // draftBuffer drafts a message that is too large to be injected.
-func (x *sender) draftBuffer(p *layout.Peer) *layout.Header {
+func (x *Sender) draftBuffer(p *layout.Peer) *layout.Header {
 	op := &x.sending
 	t, s := x.Take(ops.UseSend, p, op.To)
 	if s == nil {
@@ -101,10 +102,10 @@ func (x *sender) draftBuffer(p *layout.Peer) *layout.Header {
 	return (*layout.Header)(op.Buf)
 }
 
-// send gives the draft to the provider, with its payload. If the message asks the PE for something,
+// Send gives the draft to the provider, with its payload. If the message asks the PE for something,
 // it counts in the present epoch and for the next quiet.
-func (x *sender) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool) Status {
-	if x.drafted != 0 {
+func (x *Sender) Send(h *layout.Header, payload unsafe.Pointer, n int, asks bool) call.Status {
+	if x.Drafted != 0 {
 		return x.keep(h, payload, n)
 	}
 	op := &x.sending
@@ -124,11 +125,11 @@ func (x *sender) send(h *layout.Header, payload unsafe.Pointer, n int, asks bool
 		p.Ask(x.Cost(op.Len), x.Epoch)
 		x.Quiets.Touch(p, op.To)
 	}
-	return Done
+	return call.Done
 }
 
 // stampAndSend completes the header of a message and gives it to the provider.
-func (x *sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
+func (x *Sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	h := (*layout.Header)(op.Buf)
 	if p.WriteEpoch != x.Epoch {
 		p.Out.Follow()
@@ -147,12 +148,12 @@ func (x *sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 }
 
 // unpark sends parked messages, in order for each PE.
-func (x *sender) unpark() {
-	if len(x.parked) == 0 {
+func (x *Sender) unpark() {
+	if len(x.Unsent) == 0 {
 		return
 	}
-	work := x.parked
-	x.parked, x.spare = x.spare[:0], work
+	work := x.Unsent
+	x.Unsent, x.spare = x.spare[:0], work
 	for i := range work {
 		x.Peers[work[i].pe].Parked = 0
 	}
@@ -163,22 +164,22 @@ func (x *sender) unpark() {
 	}
 }
 
-// seen sends a message without payload and does not inject it: an injected message has no
+// SendWatched sends a message without payload and does not inject it: an injected message has no
 // completion, and so reports no error.
-func (x *sender) seen(pe fabric.PE, p *layout.Peer, k layout.Kind) Status {
+func (x *Sender) SendWatched(pe fabric.PE, p *layout.Peer, k layout.Kind) call.Status {
 	if x.Parked(p) {
-		return Again
+		return call.Again
 	}
 	op := &x.sending
 	op.To, op.Len, op.Inject, op.Fence = pe, layout.HeaderSize, false, false
 	h := x.draftBuffer(p)
 	if h == nil {
-		return Again
+		return call.Again
 	}
 	*h = layout.Header{Kind: k}
-	st := x.send(h, nil, 0, false)
-	if st == Failed {
-		x.engine.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
+	st := x.Send(h, nil, 0, false)
+	if st == call.Failed {
+		x.engine.Unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
 	}
 	return st
 }
@@ -186,23 +187,23 @@ func (x *sender) seen(pe fabric.PE, p *layout.Peer, k layout.Kind) Status {
 // Flush asks pe to answer when it has applied all messages sent so far. On a fabric that orders
 // messages behind writes, the answer also covers writes whose completions say only that the source
 // may be reused.
-func (x *sender) Flush(pe fabric.PE) Status {
+func (x *Sender) Flush(pe fabric.PE) call.Status {
 	p := &x.Peers[pe]
 	if p.Flushing {
-		return Pending
+		return call.Pending
 	}
 	p.FlushTurn++
-	if st := x.sendCopy(pe, &layout.Header{Kind: layout.KindFlush, Token: p.Question()}); st != Done {
+	if st := x.sendCopy(pe, &layout.Header{Kind: layout.KindFlush, Token: p.Question()}); st != call.Done {
 		p.FlushTurn--
 		return st
 	}
 	p.FlushAsked, p.FlushWrote = p.Asked, p.Wrote
 	p.Flushing = true
-	return Pending
+	return call.Pending
 }
 
-// flushed takes the answer to a flush; false: it was not asked for.
-func (x *sender) flushed(h *layout.Header) bool {
+// Flushed takes the answer to a flush; false: it was not asked for.
+func (x *Sender) Flushed(h *layout.Header) bool {
 	p := &x.Peers[h.From]
 	if !p.Flushing || h.Token != p.Question() {
 		return false

@@ -1,4 +1,4 @@
-package proxy
+package receiver
 
 import (
 	"fmt"
@@ -14,44 +14,67 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// receiver has the messages of a context from other PEs: it sorts them, keeps those that are early,
+// Receiver has the messages of a context from other PEs: it sorts them, keeps those that are early,
 // and applies them.
-type receiver struct {
+type Receiver struct {
 	*ops.Operations
-	out     *sender
+	out     Sender
 	numbers *rma.Numbers
-	gpu     GPU // nil: no PE of this job has GPU memory
+	GPU     GPU // nil: no PE of this job has GPU memory
 	report  *report.Endpoint
 	shown   []layout.Peer // of the first context, whose counters other processes see
-	early   *early.Messages
+	Early   *early.Messages
 
-	sequences *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
-	flows     []*flow.In            // by PE; nil: the PE has written nothing with a number
-	dropped   map[uint64]struct{}   // messages that must not be applied when their turn comes
+	Sequences *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
+	Flows     []*flow.In            // by PE; nil: the PE has written nothing with a number
+	Dropped   map[uint64]struct{}   // messages that must not be applied when their turn comes
 }
 
-// furthest bounds how many messages of one PE may come before their turn. It is more than any
-// provider has under way between two endpoints.
-const furthest = 1 << 16
+// New returns the receiver of a context, which answers by its sender.
+func New(o *ops.Operations, out Sender, numbers *rma.Numbers) Receiver {
+	return Receiver{Operations: o, out: out, numbers: numbers, Early: early.New()}
+}
 
-// receive applies a message, or keeps it until the messages before it have come.
-func (r *receiver) receive(h *layout.Header, m unsafe.Pointer, n int) {
+// Open is called when the report is open. shown are the peers of the first context.
+func (r *Receiver) Open(to *report.Endpoint, shown []layout.Peer) { r.report, r.shown = to, shown }
+
+// OpenNumbers prepares for writes with numbers, of that many PEs if the provider does not name the
+// writer.
+func (r *Receiver) OpenNumbers(most uint32) {
+	r.Flows = make([]*flow.In, len(r.Peers))
+	if !r.Net.Caps.Source {
+		r.Sequences = flow.NewStreams[uint32](most)
+	}
+}
+
+// routed reports whether there is a path to a PE. Its first message finds it out.
+func (r *Receiver) routed(pe fabric.PE) bool {
+	p := &r.Peers[pe]
+	return p.Reachable || r.out.Meet(pe, p)
+}
+
+// Furthest bounds how many messages of one PE may come before their turn. It is more than any
+// provider has under way between two endpoints.
+const Furthest = 1 << 16
+
+// Receive applies a message, or keeps it until the messages before it have come.
+func (r *Receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 	if h.From < uint32(len(r.Peers)) && r.Net.IsLost(fabric.PE(h.From)) {
 		return
 	}
-	if h.From >= uint32(len(r.Peers)) || !r.out.routed(&r.Peers[h.From], fabric.PE(h.From)) {
+	if h.From >= uint32(len(r.Peers)) || !r.routed(fabric.PE(h.From)) {
 		r.report.Refuse("message from PE %d, which is not in this job", h.From)
 		return
 	}
 	p := &r.Peers[h.From]
 	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
-		if int32(h.Seq-due) < 0 || r.early.Has(h.From, h.Seq) {
+		if int32(h.Seq-due) < 0 || r.Early.Has(h.From, h.Seq) {
 			if !r.Net.Caps.Repeats { // else its sender lost a NIC and could not know that it had arrived
 				r.report.Refuse("message %d of PE %d, which has come before", h.Seq, h.From)
 			}
 			return
 		}
-		if h.Seq-due >= furthest {
+		if h.Seq-due >= Furthest {
 			r.Net.Fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
 				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, r.Net.Caps.Provider))
 			return
@@ -70,7 +93,7 @@ func (r *receiver) receive(h *layout.Header, m unsafe.Pointer, n int) {
 		if !reached(h, p) {
 			p.Count[layout.Held]++
 		}
-		r.early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n), messageSize)
+		r.Early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n), layout.MessageSize)
 		p.Early++
 		r.Recorder.NoteMessage(fabric.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
 		p.Count[layout.Early]++
@@ -79,19 +102,19 @@ func (r *receiver) receive(h *layout.Header, m unsafe.Pointer, n int) {
 }
 
 // applyNext applies the message whose turn it is.
-func (r *receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
+func (r *Receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
 	p.Received++
 	if !r.isDropped(h) {
-		r.apply(h, payload, n)
+		r.dispatch(h, payload, n)
 	}
 	r.Recorder.NoteMessage(fabric.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
 }
 
 // applyEarly applies the kept messages whose turn has come.
-func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
+func (r *Receiver) applyEarly(from uint32, p *layout.Peer) {
 	for p.Early > 0 {
 		seq := p.Received + 1
-		kept := r.early.Get(from, seq)
+		kept := r.Early.Get(from, seq)
 		if kept == nil {
 			return
 		}
@@ -99,22 +122,22 @@ func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 		if !reached((*layout.Header)(m), p) {
 			return
 		}
-		r.early.Take(from, seq)
+		r.Early.Take(from, seq)
 		p.Early--
 		r.applyNext((*layout.Header)(m), p, unsafe.Add(m, layout.HeaderSize), len(kept)-layout.HeaderSize)
-		r.early.Reuse(kept)
+		r.Early.Reuse(kept)
 	}
 }
 
 // tellDoing answers Ask. If there is no room, it sends nothing: the PE asks again with its next
 // report.
-func (r *receiver) tellDoing(pe fabric.PE) {
+func (r *Receiver) tellDoing(pe fabric.PE) {
 	text := []byte(r.report.Doing())
-	if n := min(len(text), maxPayload); n > 0 {
-		r.out.sendBytes(pe, r.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
+	if n := min(len(text), layout.MaxPayload); n > 0 {
+		r.out.SendBytes(pe, r.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
 	}
 }
 
-func (r *receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
+func (r *Receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
 	r.report.HearDoing(fabric.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
 }

@@ -1,10 +1,11 @@
-package proxy
+package sender
 
 import (
 	"sync/atomic"
 	"unsafe"
 
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/ops"
@@ -26,9 +27,9 @@ import (
 // A quiet, or an operation that cannot be merged and has to follow, sends the batch at once. A
 // single operation is never held.
 
-// manyWrites is how many writes under way it takes to hold the signals behind them; mostSignals of
+// ManyWrites is how many writes under way it takes to hold the signals behind them; MostSignals of
 // the signals leave at once.
-const manyWrites, mostSignals = 8, 8
+const ManyWrites, MostSignals = 8, 8
 
 // recordOf returns the size of an operation's record in a batch.
 func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
@@ -37,15 +38,15 @@ func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 // at the end of a queue, in the peer record and in the record of its token.
 type batches struct {
 	*ops.Operations
-	bursts *bursts
+	bursts *Bursts
 	merges bool // no PE of this job has GPU memory
 }
 
-// bursts are the batches of bursts that all contexts hold.
-type bursts struct {
-	first *layout.State // its Held counts them
-	turn  uint64        // how many were held so far
-	seen  uint64        // turn at the loop's last look
+// Bursts are the batches of bursts that all contexts hold.
+type Bursts struct {
+	First *layout.State // its Held counts them
+	Turn  uint64        // how many were held so far
+	seen  uint64        // Turn at the loop's last look
 }
 
 // merging reports whether operations of n bytes of payload may be merged. They may not if the
@@ -59,11 +60,11 @@ func (x *batches) bursting(n int) bool { return x.Burst >= layout.BurstAfter && 
 // that is posted now.
 func (x *batches) grows(p *layout.Peer, n int) bool {
 	return p.Batch != nil && p.BatchEpoch == x.Epoch && x.merging(n) &&
-		p.BatchUsed+recordOf(n) <= messageSize && x.Table.Records[p.Last].Lane == x.Quiets.Parity()
+		p.BatchUsed+recordOf(n) <= layout.MessageSize && x.Table.Records[p.Last].Lane == x.Quiets.Parity()
 }
 
 // record ends what draftRecord began.
-func (x *batches) record(t fabric.Token, h *layout.Header, payload unsafe.Pointer, n int) Status {
+func (x *batches) record(t fabric.Token, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	p := &x.Peers[x.Table.Records[t].PE]
 	if h.Kind == layout.KindPut || h.Kind == layout.KindPutSignal {
 		h.Token = uint32(n)
@@ -74,7 +75,7 @@ func (x *batches) record(t fabric.Token, h *layout.Header, payload unsafe.Pointe
 	p.BatchUsed += recordOf(n)
 	p.Count[h.Kind]++
 	p.Count[layout.Merged]++
-	return Done
+	return call.Done
 }
 
 // closeBatch ends the growth of a PE's batch.
@@ -84,7 +85,7 @@ func (x *batches) closeBatch(p *layout.Peer) {
 	}
 	s := &x.Table.Records[p.Last]
 	if s.Hold == ops.ForBurst {
-		atomic.AddUint32(&x.bursts.first.Held, ^uint32(0))
+		atomic.AddUint32(&x.bursts.First.Held, ^uint32(0))
 	}
 	s.Hold, s.Length = ops.NotHeld, p.BatchUsed
 	p.Batch = nil
@@ -97,8 +98,8 @@ func (x *batches) holdBurst(p *layout.Peer) {
 		return
 	}
 	s.Hold = ops.ForBurst
-	x.bursts.turn++
-	if atomic.AddUint32(&x.bursts.first.Held, 1) == 1 {
+	x.bursts.Turn++
+	if atomic.AddUint32(&x.bursts.First.Held, 1) == 1 {
 		x.Net.Wake() // the loop must not sleep while a batch is held
 	}
 }
@@ -107,9 +108,9 @@ func (x *batches) holdBurst(p *layout.Peer) {
 func (x *batches) keepsBatch(p *layout.Peer, s *ops.Record) bool {
 	switch s.Hold {
 	case ops.ForSignals:
-		return p.BatchUsed < layout.HeaderSize+mostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
+		return p.BatchUsed < layout.HeaderSize+MostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
 	case ops.ForBurst:
-		return p.BatchUsed+recordOf(8) <= messageSize
+		return p.BatchUsed+recordOf(8) <= layout.MessageSize
 	}
 	return false
 }
@@ -120,52 +121,52 @@ func (x *batches) holdsOnly(p *layout.Peer) bool {
 	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != ops.NotHeld
 }
 
-// over reports whether the bursts that are held have not grown since the last call.
-func (b *bursts) over() bool {
-	if b.turn == b.seen {
+// Over reports whether the bursts that are held have not grown since the last call.
+func (b *Bursts) Over() bool {
+	if b.Turn == b.seen {
 		return true
 	}
-	b.seen = b.turn
+	b.seen = b.Turn
 	return false
 }
 
 // draftRecord is draft for an operation that goes into a batch.
-func (x *sender) draftRecord(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, Status) {
+func (x *Sender) draftRecord(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, call.Status) {
 	if !x.grows(p, n) {
-		if st := x.openBatch(p, pe); st != Done {
+		if st := x.openBatch(p, pe); st != call.Done {
 			return nil, st
 		}
 	}
-	x.drafted, x.recording = fabric.Token(p.Last), true
-	return (*layout.Header)(unsafe.Add(p.Batch, p.BatchUsed)), Done
+	x.Drafted, x.Recording = fabric.Token(p.Last), true
+	return (*layout.Header)(unsafe.Add(p.Batch, p.BatchUsed)), call.Done
 }
 
 // openBatch puts an empty batch at the end of a queue.
-func (x *sender) openBatch(p *layout.Peer, pe fabric.PE) Status {
+func (x *Sender) openBatch(p *layout.Peer, pe fabric.PE) call.Status {
 	h, st := x.draftQueued(p, pe, 0)
 	if h == nil {
 		return st
 	}
-	t := x.drafted
-	x.drafted = 0
+	t := x.Drafted
+	x.Drafted = 0
 	*h = layout.Header{Kind: layout.KindBatch}
 	s := &x.Table.Records[t]
 	s.Hold = ops.NotHeld
 	x.Enqueue(t, s)
 	p.Batch, p.BatchUsed, p.BatchEpoch = unsafe.Pointer(h), layout.HeaderSize, x.Epoch
-	return Done
+	return call.Done
 }
 
 // holdSignal puts the signal of a write into a batch, if that write is one of many.
-func (x *sender) holdSignal(p *layout.Peer, s *ops.Record) bool {
+func (x *Sender) holdSignal(p *layout.Peer, s *ops.Record) bool {
 	if s.Epoch != x.Epoch || s.Lane != x.Quiets.Parity() || !x.merging(0) || p.Parked > 0 {
 		return false
 	}
-	if p.Queued > 0 && !x.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {
+	if p.Queued > 0 && !x.grows(p, 0) || p.Queued == 0 && p.Writes < ManyWrites {
 		return false
 	}
 	h, st := x.draftRecord(p, s.PE, 0)
-	if st != Done {
+	if st != call.Done {
 		return false
 	}
 	batch := &x.Table.Records[p.Last]
@@ -174,14 +175,14 @@ func (x *sender) holdSignal(p *layout.Peer, s *ops.Record) bool {
 	}
 	*(*[layout.RecordSize]byte)(unsafe.Pointer(h)) = *(*[layout.RecordSize]byte)(unsafe.Pointer(&s.After))
 	x.keepRecord(h, nil, 0)
-	if p.BatchUsed >= layout.HeaderSize+mostSignals*layout.RecordSize {
+	if p.BatchUsed >= layout.HeaderSize+MostSignals*layout.RecordSize {
 		x.Drive(s.PE)
 	}
 	return true
 }
 
-// letGo sends the batch of a PE.
-func (x *sender) letGo(pe fabric.PE, p *layout.Peer) {
+// LetGo sends the batch of a PE.
+func (x *Sender) LetGo(pe fabric.PE, p *layout.Peer) {
 	if p.Batch != nil {
 		x.closeBatch(p)
 		x.Drive(pe)
@@ -189,15 +190,15 @@ func (x *sender) letGo(pe fabric.PE, p *layout.Peer) {
 }
 
 // keepRecord ends what draftRecord began.
-func (x *sender) keepRecord(h *layout.Header, payload unsafe.Pointer, n int) Status {
-	t := x.drafted
-	x.drafted, x.recording = 0, false
+func (x *Sender) keepRecord(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+	t := x.Drafted
+	x.Drafted, x.Recording = 0, false
 	return x.record(t, h, payload, n)
 }
 
-// letGoAll sends the batches of all PEs.
-func (x *sender) letGoAll() {
-	for _, pe := range x.queues {
-		x.letGo(pe, &x.Peers[pe])
+// LetGoAll sends the batches of all PEs.
+func (x *Sender) LetGoAll() {
+	for _, pe := range x.Queues {
+		x.LetGo(pe, &x.Peers[pe])
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package receiver
 
 import (
 	"fmt"
@@ -11,29 +11,29 @@ import (
 
 // On a network where messages overtake writes, the target keeps the order: writes bring numbers
 // along, messages say how many writes they follow, and the target keeps a message that is early
-// (package sequence). The sender keeps the order of a write without a number (queue.go). A write
+// (package sequence). The sender keeps the order of a write without a number (package sender). A write
 // has none if the provider has no immediate data, before the target has given the flow a sequence
 // stream, and when the target has none left to give.
 
-// sequencesMost is how many sequence streams immediate data can distinguish.
-const sequencesMost = 1 << (32 - 16)
+// SequencesMost is how many sequence streams immediate data can distinguish.
+const SequencesMost = 1 << (32 - 16)
 
 // giveSequence answers a PE that asks for a sequence stream.
-func (r *receiver) giveSequence(h *layout.Header) {
+func (r *Receiver) giveSequence(h *layout.Header) {
 	answer := layout.Header{Kind: layout.KindSequenced}
-	if r.sequences == nil {
-		r.malformed(h)
+	if r.Sequences == nil {
+		r.Malformed(h)
 		return
 	}
-	if n, ok := r.sequences.Open(h.From); ok {
+	if n, ok := r.Sequences.Open(h.From); ok {
 		answer.Operand = uint64(n) + 1
 	}
-	r.out.own(fabric.PE(h.From), r.Epoch, quiet.NoParity, &answer)
+	r.out.Own(fabric.PE(h.From), r.Epoch, quiet.NoParity, answer)
 }
 
-// arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
+// Arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
 // comes from outside of the job, or comes twice: a PE's own numbers are always valid.
-func (r *receiver) arrived(c *fabric.Completion) {
+func (r *Receiver) Arrived(c *fabric.Completion) {
 	if r.Net.Receiving(c.Token) { // the provider used up a buffer for it
 		r.Net.Repost(c.Token)
 	}
@@ -45,7 +45,7 @@ func (r *receiver) arrived(c *fabric.Completion) {
 	from := uint32(c.From())
 	if !r.Net.Caps.Source {
 		var err error
-		if from, err = r.sequences.Of(stream); err != nil {
+		if from, err = r.Sequences.Of(stream); err != nil {
 			r.report.Refuse("write of sequence stream %d, which no PE has", stream)
 			return
 		}
@@ -57,11 +57,11 @@ func (r *receiver) arrived(c *fabric.Completion) {
 }
 
 // in notes that a write of a PE has arrived, or never will.
-func (r *receiver) in(from, number uint32) {
-	if r.flows[from] == nil {
-		r.flows[from] = flow.NewIn(r.numbers.Space)
+func (r *Receiver) in(from, number uint32) {
+	if r.Flows[from] == nil {
+		r.Flows[from] = flow.NewIn(r.numbers.Space)
 	}
-	f, p := r.flows[from], &r.Peers[from]
+	f, p := r.Flows[from], &r.Peers[from]
 	if err := f.Arrive(number); err != nil {
 		if !r.Net.Caps.Repeats {
 			r.report.Refuse("write %d of PE %d, which has come before", number, from)
@@ -80,9 +80,9 @@ func (r *receiver) in(from, number uint32) {
 func reached(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
 // follows refuses a message that follows more writes than may be under way: it would wait for ever.
-func (r *receiver) follows(h *layout.Header, p *layout.Peer) bool {
+func (r *Receiver) follows(h *layout.Header, p *layout.Peer) bool {
 	if !reached(h, p) && (!r.numbers.On || h.Need-p.Edge > r.numbers.Space.Window) {
-		r.malformed(h)
+		r.Malformed(h)
 		return false
 	}
 	return true
@@ -90,7 +90,7 @@ func (r *receiver) follows(h *layout.Header, p *layout.Peer) bool {
 
 // acknowledged takes a message's acknowledgement of writes to its sender; false: the message is
 // refused.
-func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
+func (r *Receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	if h.Ack == p.Out.In {
 		return true
 	}
@@ -101,18 +101,18 @@ func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	return err == nil
 }
 
-// voided handles the message that a write will not come, even before its turn; false: the message is
-// refused.
-func (r *receiver) voided(h *layout.Header) bool {
+// voided handles the message that a write will not come, even before its turn; false: the message
+// is refused.
+func (r *Receiver) voided(h *layout.Header) bool {
 	if !r.numbers.On || h.Operand >= 1<<r.numbers.Space.Bits {
-		r.malformed(h)
+		r.Malformed(h)
 		return false
 	}
 	if h.Fetch != 0 {
-		if r.dropped == nil {
-			r.dropped = map[uint64]struct{}{}
+		if r.Dropped == nil {
+			r.Dropped = map[uint64]struct{}{}
 		}
-		r.dropped[signalKey(h.From, uint32(h.Operand))] = struct{}{}
+		r.Dropped[signalKey(h.From, uint32(h.Operand))] = struct{}{}
 	}
 	r.in(h.From, uint32(h.Operand))
 	return true
@@ -121,12 +121,12 @@ func (r *receiver) voided(h *layout.Header) bool {
 func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
 
 // isDropped reports whether an operation is the signal of a write that did not come.
-func (r *receiver) isDropped(h *layout.Header) bool {
-	if len(r.dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
+func (r *Receiver) isDropped(h *layout.Header) bool {
+	if len(r.Dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
 		return false
 	}
 	key := signalKey(h.From, h.Token-1)
-	_, drop := r.dropped[key]
-	delete(r.dropped, key)
+	_, drop := r.Dropped[key]
+	delete(r.Dropped, key)
 	return drop
 }

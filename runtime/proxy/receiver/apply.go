@@ -1,4 +1,4 @@
-package proxy
+package receiver
 
 import (
 	"fmt"
@@ -11,18 +11,18 @@ import (
 	"libshmem/runtime/proxy/quiet"
 )
 
-// apply does what a message asks for, or makes it wait for bytes that were announced before.
-func (r *receiver) apply(h *layout.Header, payload unsafe.Pointer, n int) {
-	if r.gpu == nil || !r.gpu.Apply(h, payload, n) {
-		r.applyHost(h, payload, n)
+// dispatch does what a message asks for, or makes it wait for bytes that were announced before.
+func (r *Receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
+	if r.GPU == nil || !r.GPU.Apply(h, payload, n) {
+		r.Apply(h, payload, n)
 	}
 }
 
-// applyHost does it now, in main memory. A message that does not fit leaves the memory as it is.
-func (r *receiver) applyHost(h *layout.Header, payload unsafe.Pointer, n int) {
+// Apply does it now, in main memory. A message that does not fit leaves the memory as it is.
+func (r *Receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 	switch h.Kind {
 	case layout.KindAMO, layout.KindStore, layout.KindPut, layout.KindPutSignal:
-		r.change(h, payload, n)
+		r.Change(h, payload, n)
 	case layout.KindFlush:
 		r.answer(h, 0)
 	case layout.KindReply:
@@ -39,18 +39,18 @@ func (r *receiver) applyHost(h *layout.Header, payload unsafe.Pointer, n int) {
 		r.giveSequence(h)
 	case layout.KindSequenced:
 		if !r.numbers.Given(&r.Peers[h.From], h.Operand) {
-			r.malformed(h)
+			r.Malformed(h)
 		}
 	default:
-		r.malformed(h)
+		r.Malformed(h)
 	}
 }
 
-// change is applyHost for messages that change memory; false: the message was refused.
-func (r *receiver) change(h *layout.Header, payload unsafe.Pointer, n int) bool {
+// Change is Apply for messages that change memory; false: the message was refused.
+func (r *Receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch h.Kind {
 	case layout.KindAMO:
-		at := r.word(h, h.Offset, h.Width)
+		at := r.Word(h, h.Offset, h.Width)
 		if at == nil {
 			return false
 		}
@@ -61,26 +61,26 @@ func (r *receiver) change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 	case layout.KindStore:
 		w := h.Width
 		if w == 0 || w > 8 || w&(w-1) != 0 {
-			r.malformed(h)
+			r.Malformed(h)
 			return false
 		}
-		at := r.target(h, h.Offset, uint64(w))
+		at := r.Target(h, h.Offset, uint64(w))
 		if at == nil {
 			return false
 		}
 		mem.Store(at, w, h.Operand)
 	case layout.KindPut:
-		at := r.target(h, h.Offset, uint64(n))
+		at := r.Target(h, h.Offset, uint64(n))
 		if at == nil {
 			return false
 		}
 		mem.Copy(at, payload, n)
 	case layout.KindPutSignal:
-		signal := r.word(h, int64(h.Extra), 8)
+		signal := r.Word(h, int64(h.Extra), 8)
 		if signal == nil {
 			return false
 		}
-		at := r.target(h, h.Offset, uint64(n))
+		at := r.Target(h, h.Offset, uint64(n))
 		if at == nil {
 			return false
 		}
@@ -90,9 +90,9 @@ func (r *receiver) change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 	return true
 }
 
-// target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
+// Target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
 // checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
-func (r *receiver) target(h *layout.Header, offset int64, n uint64) unsafe.Pointer {
+func (r *Receiver) Target(h *layout.Header, offset int64, n uint64) unsafe.Pointer {
 	at, ok := r.Net.Segment.At(offset, n)
 	if !ok {
 		r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
@@ -102,13 +102,13 @@ func (r *receiver) target(h *layout.Header, offset int64, n uint64) unsafe.Point
 	return at
 }
 
-// word returns the word that the message's atomic operation changes, or nil.
-func (r *receiver) word(h *layout.Header, offset int64, width uint8) unsafe.Pointer {
-	if width != 4 && width != 8 || h.Op < OpSet || h.Op > OpFetchXor {
-		r.malformed(h)
+// Word returns the word that the message's atomic operation changes, or nil.
+func (r *Receiver) Word(h *layout.Header, offset int64, width uint8) unsafe.Pointer {
+	if width != 4 && width != 8 || h.Op < fabric.OpSet || h.Op > fabric.OpFetchXor {
+		r.Malformed(h)
 		return nil
 	}
-	at := r.target(h, offset, uint64(width))
+	at := r.Target(h, offset, uint64(width))
 	if uintptr(at)%uintptr(width) != 0 {
 		r.Net.Fatal(fmt.Errorf("receive: PE %d sent an atomic operation on %d bytes at heap offset %#x, which is not aligned "+
 			"(align the object to its size)", h.From, width, offset))
@@ -117,33 +117,33 @@ func (r *receiver) word(h *layout.Header, offset int64, width uint8) unsafe.Poin
 	return at
 }
 
-// malformed reports a message that no engine of this version sends.
-func (r *receiver) malformed(h *layout.Header) {
+// Malformed reports a message that no engine of this version sends.
+func (r *Receiver) Malformed(h *layout.Header) {
 	r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
 		h.From, h.Kind, h.Op, h.Width))
 }
 
-func (r *receiver) answer(h *layout.Header, value uint64) {
-	r.out.own(fabric.PE(h.From), r.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
+func (r *Receiver) answer(h *layout.Header, value uint64) {
+	r.out.Own(fabric.PE(h.From), r.Epoch, quiet.NoParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.
-func (r *receiver) answered(h *layout.Header) {
+func (r *Receiver) answered(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t == layout.FlushToken {
-		if !r.out.flushed(h) {
-			r.unasked(h)
+		if !r.out.Flushed(h) {
+			r.Unasked(h)
 		}
 		return
 	}
-	if t >= tokens || r.Table.Question(t) != h.Token {
-		r.unasked(h)
+	if t >= layout.Tokens || r.Table.Question(t) != h.Token {
+		r.Unasked(h)
 		return
 	}
 	s := &r.Table.Records[t]
 	switch {
 	case s.Use != ops.UseReply || uint32(s.PE) != h.From || uint32(s.Stream) != r.Number:
-		r.unasked(h)
+		r.Unasked(h)
 		return
 	case s.Request != nil:
 		r.Tell(s.Request, 0, h.Operand)
@@ -158,20 +158,21 @@ func (r *receiver) answered(h *layout.Header) {
 	r.Give(t)
 }
 
-func (r *receiver) unasked(h *layout.Header) {
+// Unasked reports an answer to a question that was not asked.
+func (r *Receiver) Unasked(h *layout.Header) {
 	r.Net.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
 }
 
 // applyBatch applies the operations of a batch, up to the first that is refused.
-func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
-	if r.gpu != nil {
-		r.malformed(h)
+func (r *Receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
+	if r.GPU != nil {
+		r.Malformed(h)
 		return
 	}
 	one := layout.Header{From: h.From, Seq: h.Seq}
 	for at := 0; at < n; {
 		if n-at < layout.RecordSize {
-			r.malformed(h)
+			r.Malformed(h)
 			return
 		}
 		*(*[layout.RecordSize]byte)(unsafe.Pointer(&one)) = *(*[layout.RecordSize]byte)(unsafe.Add(payload, at))
@@ -181,19 +182,19 @@ func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 			size, one.Token = one.Token, 0
 		case layout.KindStore, layout.KindAMO:
 		default:
-			r.malformed(h)
+			r.Malformed(h)
 			return
 		}
 		step := layout.RecordSize + int(size+7)&^7
 		if size > layout.MergeMost || step > n-at || one.Fetch != 0 {
-			r.malformed(h)
+			r.Malformed(h)
 			return
 		}
 		from := payload
 		if size > 0 { // so that no pointer lies behind the message
 			from = unsafe.Add(payload, at+layout.RecordSize)
 		}
-		if !r.isDropped(&one) && !r.change(&one, from, int(size)) {
+		if !r.isDropped(&one) && !r.Change(&one, from, int(size)) {
 			return
 		}
 		at += step

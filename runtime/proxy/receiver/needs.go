@@ -1,0 +1,31 @@
+package receiver
+
+import (
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/quiet"
+)
+
+// Sender has the messages of the same context to other PEs.
+type Sender interface {
+	// Meet prepares for the first message of a PE, and reports whether there is a path to the PE.
+	Meet(pe fabric.PE, p *layout.Peer) bool
+	// Own sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if there
+	// is room.
+	Own(pe fabric.PE, epoch uint64, l quiet.Parity, h layout.Header)
+	SendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
+	// Flushed takes the answer to a flush; false: it was not asked for.
+	Flushed(h *layout.Header) bool
+	// Drive posts what waits for a PE, if a message of that PE was an answer that it waits for.
+	Drive(pe fabric.PE)
+}
+
+// GPU is what a Receiver needs of the engine's GPU.
+type GPU interface {
+	// Apply takes a message that concerns GPU memory, or that may have to follow one that does. It
+	// returns false if the engine has to apply the message.
+	Apply(h *layout.Header, payload unsafe.Pointer, n int) bool
+}

@@ -1,0 +1,294 @@
+package sender
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/ops"
+	"libshmem/runtime/proxy/ops/opstest"
+	"libshmem/runtime/proxy/quiet"
+)
+
+// bench is a sender with an engine and writes that only note what they are asked for.
+type bench struct {
+	Sender
+	net     *opstest.Network
+	bursts  Bursts
+	stuck   int
+	gone    []fabric.PE
+	resumed []fabric.Token
+	may     call.Status // of Resume
+}
+
+func (b *bench) Unreachable(pe fabric.PE, _ error) { b.gone = append(b.gone, pe) }
+func (b *bench) Stick()                            { b.stuck++ }
+
+// writes are the writes of a bench.
+type writes struct{ *bench }
+
+func (w writes) Meet(*layout.Peer) {}
+
+func (w writes) Resume(t fabric.Token, s *ops.Record, _ *layout.Peer) call.Status {
+	if w.may == call.Done {
+		w.resumed = append(w.resumed, t)
+		s.Use = ops.UseWrite
+	}
+	return w.may
+}
+
+// asker is a bench as its quiets see it.
+type asker struct{ b *bench }
+
+func (a asker) Flush(pe fabric.PE) call.Status { return a.b.Flush(pe) }
+func (a asker) Err() error                     { return a.b.Net.Err }
+func (a asker) Stick()                         { a.b.Stick() }
+func (a asker) LetGo()                         { a.b.LetGoAll() }
+func (a asker) Closed([]fabric.PE)             {}
+
+// inject is a network that injects every message, and buffered one that injects none.
+var (
+	inject   = fabric.Caps{SendAfterWrite: true, WriteAfterWrite: true, MaxInject: layout.MessageSize}
+	buffered = fabric.Caps{SendAfterWrite: true, WriteAfterWrite: true}
+)
+
+func open(t *testing.T, caps fabric.Caps) *bench {
+	o, net := opstest.New(t, 3, caps)
+	b := &bench{net: net, may: call.Done}
+	o.Quiets = quiet.New(asker{b}, o.State, o.Peers, make([]fabric.PE, 3))
+	b.bursts.First = o.State
+	b.Sender = New(o, writes{b}, &b.bursts, b)
+	b.Open()
+	return b
+}
+
+// add sends an atomic operation to PE 1.
+func (b *bench) add(value uint64) call.Status {
+	h, st := b.Begin(1, 0)
+	if h != nil {
+		h.Set(layout.KindAMO, fabric.OpAdd, 8, 64, value, 0)
+		st = b.Send(h, nil, 0, true)
+	}
+	return st
+}
+
+// answer lets PE 1 answer the flush that was sent last.
+func (b *bench) answer(t *testing.T) {
+	t.Helper()
+	h := b.net.Header(-1)
+	if h.Kind != layout.KindFlush {
+		t.Fatalf("the last message is of kind %v", h.Kind)
+	}
+	if !b.Flushed(&layout.Header{From: 1, Token: h.Token}) {
+		t.Fatal("the answer was not asked for")
+	}
+}
+
+// TestSend stamps messages, and counts those that ask the PE for something.
+func TestSend(t *testing.T) {
+	for _, caps := range []fabric.Caps{inject, buffered} {
+		b := open(t, caps)
+		payload := []byte("five!")
+		for i := range uint32(3) {
+			h, st := b.Begin(1, len(payload))
+			if st != call.Done {
+				t.Fatal(st)
+			}
+			h.Set(layout.KindPut, 0, 0, 8, 0, 0)
+			if st := b.Send(h, unsafe.Pointer(&payload[0]), len(payload), true); st != call.Done {
+				t.Fatal(st)
+			}
+			got := b.net.Header(-1)
+			if got.Seq != i+1 || got.Job != b.Job || got.Kind != layout.KindPut || got.Offset != 8 {
+				t.Errorf("message %d: %+v", i, got)
+			}
+			if text := b.net.Sent[i][layout.HeaderSize:]; string(text) != string(payload) {
+				t.Errorf("message %d has %q", i, text)
+			}
+		}
+		p := &b.Peers[1]
+		if p.Sent != 3 || p.Asked != 3 || b.NDirty != 1 || p.Count[layout.Puts] != 3 {
+			t.Errorf("%d sent, %d asked, %d PEs for the next quiet", p.Sent, p.Asked, b.NDirty)
+		}
+		if held := p.Tokens; (held == 0) != (caps.MaxInject > 0) {
+			t.Errorf("%d tokens for messages", held)
+		}
+	}
+}
+
+// TestCredit asks for an answer at half of the credit, and refuses at all of it.
+func TestCredit(t *testing.T) {
+	b := open(t, inject)
+	n := 0
+	for b.add(1) == call.Done {
+		n++
+	}
+	flushes := 0
+	for i := range b.net.Sent {
+		if b.net.Header(i).Kind == layout.KindFlush {
+			flushes++
+		}
+	}
+	if p := &b.Peers[1]; n != opstest.Units || flushes != 1 || p.Count[layout.NoCredit] != 1 {
+		t.Errorf("%d messages, %d flushes, %d refusals", n, flushes, p.Count[layout.NoCredit])
+	}
+	if b.Peers[2].Asked != 0 || !b.Room(2, &b.Peers[2], 0) {
+		t.Error("another PE has less credit")
+	}
+	b.Flushed(&layout.Header{From: 1, Token: b.Peers[1].Question()})
+	if st := b.add(1); st != call.Done {
+		t.Errorf("after the answer: %v", st)
+	}
+	if b.Flushed(&layout.Header{From: 2, Token: b.Peers[2].Question()}) {
+		t.Error("an answer to no question was taken")
+	}
+}
+
+// TestOwn parks the engine's own messages while there is no room, and sends them in order before
+// any message of a caller.
+func TestOwn(t *testing.T) {
+	b := open(t, inject)
+	b.net.Refuses = fabric.ErrAgain
+	for i := range uint64(3) {
+		b.Own(1, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply, Operand: i})
+	}
+	if p := &b.Peers[1]; p.Parked != 3 || len(b.Unsent) != 3 || b.stuck == 0 || !b.NoRoom() {
+		t.Errorf("%d are parked, %d of the PE; stuck %d times", len(b.Unsent), p.Parked, b.stuck)
+	}
+	if st := b.add(7); st != call.Again {
+		t.Errorf("a caller's message: %v", st)
+	}
+	b.net.Refuses = nil
+	if b.Retry() {
+		t.Error("something waits")
+	}
+	if st := b.add(7); st != call.Done {
+		t.Errorf("a caller's message: %v", st)
+	}
+	var got []uint64
+	for i := range b.net.Sent {
+		got = append(got, b.net.Header(i).Operand)
+	}
+	if !slices.Equal(got, []uint64{0, 1, 2, 7}) || b.Quiets.Pending != [3]int{} {
+		t.Errorf("sent %v, pending %v", got, b.Quiets.Pending)
+	}
+	b.net.Refuses = errors.New("gone")
+	if b.Own(1, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply}); !slices.Equal(b.gone, []fabric.PE{1}) {
+		t.Errorf("given up %v", b.gone)
+	}
+}
+
+// TestQueue keeps the order of operations behind a write that waits.
+func TestQueue(t *testing.T) {
+	b := open(t, inject)
+	p := &b.Peers[1]
+	token, s := b.Take(ops.UseWaits, p, 1)
+	b.may = call.Again
+	b.Enqueue(token, s)
+	if st := b.add(5); st != call.Done || len(b.net.Sent) != 0 || p.Queued != 2 {
+		t.Fatalf("behind a write: %v, %d sent, %d queued", st, len(b.net.Sent), p.Queued)
+	}
+	if !b.Behind(1, p) || b.Behind(2, &b.Peers[2]) {
+		t.Error("which PE has operations that wait?")
+	}
+	b.Drive(1)
+	if p.Queued != 2 {
+		t.Errorf("%d are queued, and the write may not be posted", p.Queued)
+	}
+	b.may = call.Done
+	b.Drive(1)
+	if !slices.Equal(b.resumed, []fabric.Token{token}) || len(b.net.Sent) != 1 || p.Queued != 0 {
+		t.Errorf("resumed %v, %d sent, %d queued", b.resumed, len(b.net.Sent), p.Queued)
+	}
+}
+
+// TestFenceOfWrites holds a message behind writes without a number from before a fence.
+func TestFenceOfWrites(t *testing.T) {
+	b := open(t, inject)
+	p := &b.Peers[1]
+	p.Bare = 1
+	if b.add(1); len(b.net.Sent) != 1 {
+		t.Error("a message of the same epoch waits")
+	}
+	b.Epoch++
+	if b.add(2); len(b.net.Sent) != 1 || p.Queued != 1 {
+		t.Errorf("%d are sent, %d wait behind a write from before the fence", len(b.net.Sent), p.Queued)
+	}
+	p.Bare = 0
+	if b.Drive(1); len(b.net.Sent) != 2 || p.Queued != 0 {
+		t.Errorf("%d are sent after the write, %d wait", len(b.net.Sent), p.Queued)
+	}
+}
+
+// TestBatch lets the operations of a burst share a message, which leaves when it is let go or a fence
+// comes.
+func TestBatch(t *testing.T) {
+	b := open(t, inject)
+	p := &b.Peers[1]
+	b.Burst = layout.BurstAfter
+	b.Net.Armed = true
+	for i := range uint64(4) {
+		b.add(i)
+	}
+	if len(b.net.Sent) != 0 || p.Count[layout.Merged] != 4 || b.Held != 1 || b.net.Woken != 1 {
+		t.Fatalf("%d sent, %d merged, %d held, woken %d times", len(b.net.Sent), p.Count[layout.Merged], b.Held, b.net.Woken)
+	}
+	if b.bursts.Over() || !b.bursts.Over() {
+		t.Error("a burst is over when it has not grown since the last look")
+	}
+	b.LetGoAll()
+	if h := b.net.Header(-1); len(b.net.Sent) != 1 || h.Kind != layout.KindBatch || b.Held != 0 {
+		t.Errorf("%d sent, the last %+v, %d held", len(b.net.Sent), h, b.Held)
+	}
+	if n := len(b.net.Sent[0]); n != layout.HeaderSize+4*layout.RecordSize {
+		t.Errorf("4 operations take %d bytes", n)
+	}
+	b.add(5)
+	b.Epoch++
+	b.add(6)
+	if len(b.net.Sent) != 2 {
+		t.Errorf("%d are sent, and a fence separates two operations", len(b.net.Sent))
+	}
+}
+
+// TestSignals puts the signals of many writes into one message.
+func TestSignals(t *testing.T) {
+	b := open(t, inject)
+	p := &b.Peers[1]
+	p.Writes, p.Count[layout.Writes] = ManyWrites, ManyWrites
+	for i := range uint64(MostSignals) {
+		_, s := b.Take(ops.UseWrite, p, 1)
+		s.Epoch, s.After = b.Epoch, layout.Header{Kind: layout.KindAMO, Op: fabric.OpSet, Width: 8, Operand: i}
+		if b.Follow(s, p); i < MostSignals-1 && len(b.net.Sent) != 0 {
+			t.Fatalf("signal %d was not held", i)
+		}
+	}
+	if len(b.net.Sent) != 1 || b.net.Header(0).Kind != layout.KindBatch {
+		t.Errorf("%d messages for %d signals", len(b.net.Sent), MostSignals)
+	}
+	p.Writes = 1
+	_, s := b.Take(ops.UseWrite, p, 1)
+	s.Epoch, s.After = b.Epoch, layout.Header{Kind: layout.KindAMO}
+	if b.Follow(s, p); len(b.net.Sent) != 2 || b.net.Header(1).Kind != layout.KindAMO {
+		t.Errorf("the signal of a single write: %d sent", len(b.net.Sent))
+	}
+}
+
+// TestDrop forgets what waits for a lost PE, and nothing of another.
+func TestDrop(t *testing.T) {
+	b := open(t, inject)
+	b.net.Refuses = fabric.ErrAgain
+	for _, pe := range []fabric.PE{1, 2, 1} {
+		b.Own(pe, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply, Operand: uint64(pe)})
+	}
+	b.Drop(1, &b.Peers[1])
+	b.net.Refuses = nil
+	b.Retry()
+	if len(b.net.Sent) != 1 || b.net.Header(0).Operand != 2 || b.Quiets.Pending != [3]int{} {
+		t.Errorf("%d sent, pending %v", len(b.net.Sent), b.Quiets.Pending)
+	}
+}
