@@ -8,7 +8,7 @@ import (
 // Ask asks a PE what its program does. The PE's proxy answers. If there is no room, Ask sends
 // nothing.
 func (e *Engine) Ask(pe fabric.PE) {
-	if p := &e.Peers[pe]; e.out.Routed(p, pe) && !e.Net.IsLost(pe) {
+	if p := &e.ops.Peers[pe]; e.out.Routed(p, pe) && !e.ops.Net.IsLost(pe) {
 		e.out.SendWatched(pe, p, layout.KindAsk)
 	}
 }
@@ -17,8 +17,8 @@ func (e *Engine) Ask(pe fabric.PE) {
 // returns Done also for a PE that this one has never talked to. Again may mean that the PE is gone:
 // some providers try to connect for ever.
 func (e *Engine) Ping(pe fabric.PE) Status {
-	p := &e.Peers[pe]
-	if !e.Net.Reachable(pe) || p.Sent == 0 && p.Received == 0 {
+	p := &e.ops.Peers[pe]
+	if !e.ops.Net.Reachable(pe) || p.Sent == 0 && p.Received == 0 {
 		return Done
 	}
 	return e.ping(pe, p)

@@ -16,7 +16,7 @@ import (
 
 // deliver gives p a message as if it had come from the network.
 func (p *pe) deliver(m []byte) {
-	buf := p.Net.Buffer(0)
+	buf := p.ops.Net.Buffer(0)
 	copy(unsafe.Slice((*byte)(buf), messageSize), m)
 	p.Complete([]fabric.Completion{{Token: 0, Kind: fabric.KindRecv, Len: uint64(len(m))}})
 }
@@ -94,7 +94,7 @@ func TestBadMessages(t *testing.T) {
 		if !bytes.Equal(a.memory, before) {
 			t.Errorf("%s: memory has changed", test.what)
 		}
-		if len(a.out.Unsent)+len(j.net.flying) != 0 || len(a.Table.Free) != tokens-receives {
+		if len(a.out.Unsent)+len(j.net.flying) != 0 || len(a.ops.Table.Free) != tokens-receives {
 			t.Errorf("%s: it was answered", test.what)
 		}
 	}
@@ -147,7 +147,7 @@ func TestBadAnswers(t *testing.T) {
 		if st := a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r); st != Pending {
 			t.Fatalf("fetch: %d", st)
 		}
-		return a.Table.Question(a.lastToken(ops.UseReply))
+		return a.ops.Table.Question(a.lastToken(ops.UseReply))
 	}
 	first := ask()
 	if answer(2, first, 1); r.Done != 0 {
@@ -177,8 +177,8 @@ func TestBadAnswers(t *testing.T) {
 }
 
 func (e *Engine) lastToken(u ops.Use) fabric.Token {
-	for t := range e.Table.Records {
-		if e.Table.Records[t].Use == u {
+	for t := range e.ops.Table.Records {
+		if e.ops.Table.Records[t].Use == u {
 			return fabric.Token(t)
 		}
 	}
@@ -197,12 +197,12 @@ func TestBadCompletions(t *testing.T) {
 		a := j.pes[0]
 		var r Request
 		a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 0, 0, nil, &r) })
-		free := len(a.Table.Free)
+		free := len(a.ops.Table.Free)
 		a.Complete([]fabric.Completion{c})
 		if len(a.fatals) != 1 || !strings.Contains(a.fatals[0].Error(), "not in flight") {
 			t.Errorf("%s: %q", what, a.fatals)
 		}
-		if len(a.Table.Free) != free || r.Done != 0 {
+		if len(a.ops.Table.Free) != free || r.Done != 0 {
 			t.Errorf("%s: it ended something", what)
 		}
 	}
@@ -333,7 +333,7 @@ func TestRefusedSends(t *testing.T) {
 	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
 	a.fence()
 	broken := &refusal{a.end, endpoint.ErrNoRoute}
-	a.Net.Provider = broken
+	a.ops.Net.Provider = broken
 	for what, f := range map[string]func() Status{
 		"quiet":      a.Quiet,
 		"atomic":     func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) },
@@ -348,7 +348,7 @@ func TestRefusedSends(t *testing.T) {
 	broken.err = nil
 	a.quiet()
 
-	b.Net.Provider = &refusal{b.end, endpoint.ErrNoRoute}
+	b.ops.Net.Provider = &refusal{b.end, endpoint.ErrNoRoute}
 	a.post(func() Status { return a.AMO(1, 0, OpFetch, 8, 1, 0, nil, new(Request)) })
 	j.await("end of the job", func() bool { return len(b.fatals) > 0 })
 	b.want("PE 0: send: no route to the PE")
@@ -380,10 +380,10 @@ func FuzzReceive(f *testing.F) {
 		var fetched uint64
 		a.post(func() Status { return a.AMO(1, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched), nil) })
 		a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
-		if st := a.Quiet(); st != Pending || a.Quiets.Pending != [3]int{0, 1, 0} || !a.Peers[1].Flushing {
-			t.Fatalf("quiet: %d, %d pending", st, a.Quiets.Pending)
+		if st := a.Quiet(); st != Pending || a.ops.Quiets.Pending != [3]int{0, 1, 0} || !a.ops.Peers[1].Flushing {
+			t.Fatalf("quiet: %d, %d pending", st, a.ops.Quiets.Pending)
 		}
-		before, free, sent := bytes.Clone(a.memory), len(a.Table.Free), len(j.net.flying)
+		before, free, sent := bytes.Clone(a.memory), len(a.ops.Table.Free), len(j.net.flying)
 		if len(m) >= layout.HeaderSize && m[jobAt] != 0 { // otherwise few inputs would get past the token
 			m = bytes.Clone(m)
 			binary.NativeEndian.PutUint64(m[jobAt:], token)
@@ -410,12 +410,12 @@ func FuzzReceive(f *testing.F) {
 			t.Errorf("%d refused: %v", a.Report.Refused(), a.fatals)
 		case (len(m) < layout.HeaderSize || h.Job != token || h.From&(1<<layout.ContextShift-1) > 1) && a.Report.Refused() != 1:
 			t.Error("a message of a stranger was not refused")
-		case len(a.fatals)+int(a.Report.Refused()) == 1 && (changed > 0 && h.Kind != layout.KindBatch || len(a.Table.Free) != free || len(j.net.flying) != sent || early != 0):
-			t.Errorf("%v, and yet %d bytes changed, %d of %d tokens free, %d early", a.fatals, changed, len(a.Table.Free), free, early)
+		case len(a.fatals)+int(a.Report.Refused()) == 1 && (changed > 0 && h.Kind != layout.KindBatch || len(a.ops.Table.Free) != free || len(j.net.flying) != sent || early != 0):
+			t.Errorf("%v, and yet %d bytes changed, %d of %d tokens free, %d early", a.fatals, changed, len(a.ops.Table.Free), free, early)
 		case a.Report.Refused() > 0:
-		case len(a.fatals) == 0 && early == 0 && h.Kind == layout.KindReply && len(a.Table.Free) != free+1 && a.Peers[1].Flushing:
+		case len(a.fatals) == 0 && early == 0 && h.Kind == layout.KindReply && len(a.ops.Table.Free) != free+1 && a.ops.Peers[1].Flushing:
 			t.Error("an answer was taken and no request ended")
-		case len(a.fatals) == 0 && h.Kind != layout.KindReply && len(a.Table.Free) != free:
+		case len(a.fatals) == 0 && h.Kind != layout.KindReply && len(a.ops.Table.Free) != free:
 			t.Error("a message that is no answer ended a request")
 		case changed > max(16, len(m)-layout.HeaderSize+8):
 			t.Errorf("%d bytes changed by a message of %d", changed, len(m))
@@ -457,13 +457,13 @@ func FuzzComplete(f *testing.F) {
 			a.Complete([]fabric.Completion{c})
 		}
 		seen := map[fabric.Token]bool{}
-		for _, token := range a.Table.Free {
-			if seen[token] || token < receives || token >= tokens || a.Table.Records[token].Use != 0 {
+		for _, token := range a.ops.Table.Free {
+			if seen[token] || token < receives || token >= tokens || a.ops.Table.Records[token].Use != 0 {
 				t.Fatalf("token %d is free twice, or in use", token)
 			}
 			seen[token] = true
 		}
-		if p := a.Quiets.Pending; min(p[0], p[1], p[2]) < 0 || p[0]+p[1]+p[2] > 5 {
+		if p := a.ops.Quiets.Pending; min(p[0], p[1], p[2]) < 0 || p[0]+p[1]+p[2] > 5 {
 			t.Errorf("%d operations pending", p)
 		}
 	})

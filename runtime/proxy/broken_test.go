@@ -37,7 +37,7 @@ func TestBrokenConnections(t *testing.T) {
 		a := j.pes[0]
 		var told []fabric.PE
 		a.locked(func() { a.OnLost(func(pe fabric.PE, _ error) { told = append(told, pe) }) })
-		free := len(a.Table.Free)
+		free := len(a.ops.Table.Free)
 		buf := make([]byte, 10000)
 		at := unsafe.Pointer(&buf[0])
 		var first, second Request
@@ -60,7 +60,7 @@ func TestBrokenConnections(t *testing.T) {
 		if !test.gone {
 			a.quiet()
 		}
-		if got := len(a.Table.Free); got != free {
+		if got := len(a.ops.Table.Free); got != free {
 			t.Errorf("%s with %v: %d tokens are free, want %d", test.what, test.code, got, free)
 		}
 	}

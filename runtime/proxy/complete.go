@@ -15,7 +15,7 @@ import (
 // the GPU copies, because a copy ends without a completion.
 func (e *Engine) Poll() (int, error) {
 	e.first.Polls++
-	n, err := e.Net.Provider.Poll(e.comps[:])
+	n, err := e.ops.Net.Provider.Poll(e.comps[:])
 	if err != nil {
 		return n, err
 	}
@@ -33,7 +33,7 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	}
 	e.Tick = 0
 	e.retry()
-	e.Quiets.Settle()
+	e.ops.Quiets.Settle()
 	e.retryOthers()
 	if len(comps) > 0 {
 		e.WakeSleepers()
@@ -43,12 +43,12 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 // retry retries operations that found no room before.
 func (e *Engine) retry() {
 	if e.NUnposted > 0 {
-		e.Net.PostReceives()
+		e.ops.Net.PostReceives()
 	}
 	if e.gpu != nil {
 		e.gpu.Advance()
 	}
-	if e.Net.Suspects() {
+	if e.ops.Net.Suspects() {
 		e.findLost()
 	}
 	e.retryOwn()
@@ -75,10 +75,10 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	if c.Kind == fabric.KindTrouble {
-		e.suspect(e.Net.Provider.ErrorText(c))
+		e.suspect(e.ops.Net.Provider.ErrorText(c))
 		return
 	}
-	receiving := e.Net.Receiving(c.Token)
+	receiving := e.ops.Net.Receiving(c.Token)
 	if c.Token >= tokens && !receiving {
 		e.notInFlight(c.Token)
 		return
@@ -88,11 +88,11 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	if receiving {
-		e.receive(e.Net.Buffer(c.Token), int(c.Len))
-		e.Net.Repost(c.Token)
+		e.receive(e.ops.Net.Buffer(c.Token), int(c.Len))
+		e.ops.Net.Repost(c.Token)
 		return
 	}
-	s := &e.Table.Records[c.Token]
+	s := &e.ops.Table.Records[c.Token]
 	e.Context(uint32(s.Stream)).completed(c, s)
 }
 
@@ -101,7 +101,7 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return
 	}
-	e.Recorder.Note(s.PE, layout.EventDone, uint32(c.Token), 0)
+	e.ops.Recorder.Note(s.PE, layout.EventDone, uint32(c.Token), 0)
 	switch s.Use {
 	case ops.UseSend:
 	case ops.UseWrite:
@@ -115,24 +115,24 @@ func (e *Engine) completed(c *fabric.Completion, s *ops.Record) {
 		e.notInFlight(c.Token)
 		return
 	}
-	e.Give(c.Token)
+	e.ops.Give(c.Token)
 }
 
 // completeError ends the operation that failed. Its caller gets the status; if no caller waits, the
 // next quiet fails. If a message does not arrive, the PE is lost: the answer never comes, and on an
 // unordered network later messages never have their turn.
 func (e *Engine) completeError(c *fabric.Completion) {
-	text := e.Net.Provider.ErrorText(c)
-	if e.Net.Receiving(c.Token) && c.Err == endpoint.Truncated {
+	text := e.ops.Net.Provider.ErrorText(c)
+	if e.ops.Net.Receiving(c.Token) && c.Err == endpoint.Truncated {
 		e.Report.Refuse("message of more than %d bytes", messageSize)
-		e.Net.Repost(c.Token)
+		e.ops.Net.Repost(c.Token)
 		return
 	}
-	if e.Net.Receiving(c.Token) {
-		e.Net.ReceiveFailed(c.Token, len(e.Peers), text)
+	if e.ops.Net.Receiving(c.Token) {
+		e.ops.Net.ReceiveFailed(c.Token, len(e.ops.Peers), text)
 		return
 	}
-	s := &e.Table.Records[c.Token]
+	s := &e.ops.Table.Records[c.Token]
 	e.Context(uint32(s.Stream)).broke(c, s, text)
 }
 
@@ -142,8 +142,8 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 		return
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.PE, s.Use, text)
-	e.Recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
-	if (s.Use == ops.UseWrite || s.Use == ops.UseRead) && (disconnected(c.Err) || e.Net.Caps.InjectSilent) {
+	e.ops.Recorder.Note(s.PE, layout.EventBroke, uint32(c.Token), uint32(c.Err))
+	if (s.Use == ops.UseWrite || s.Use == ops.UseRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
 		// It may come before a message fails, which would report the same. It may also be the only
 		// report of messages that were lost with the queue pair.
 		if e.unreachable(s.PE, err); s.Ended && e.tookEnded(c.Token) {
@@ -153,7 +153,7 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 	switch s.Use {
 	case ops.UsePull:
 		e.gpu.Landed(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
-		e.Give(c.Token)
+		e.ops.Give(c.Token)
 		return
 	case ops.UseSend:
 		e.unreachable(s.PE, err)
@@ -166,17 +166,17 @@ func (e *Engine) broke(c *fabric.Completion, s *ops.Record, text string) {
 	switch {
 	case s.Use == ops.UseSend: // no caller waits for a message
 	case s.Request != nil:
-		e.Net.Err = err
-		e.Tell(s.Request, c.Err, 0)
+		e.ops.Net.Err = err
+		e.ops.Tell(s.Request, c.Err, 0)
 	default:
-		e.Quiets.Fail(s.Lane, err)
+		e.ops.Quiets.Fail(s.Lane, err)
 	}
-	e.Give(c.Token)
+	e.ops.Give(c.Token)
 	e.out.Drive(s.PE)
 }
 
 func (e *Engine) notInFlight(t fabric.Token) {
-	e.Net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
+	e.ops.Net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }
 
 // receive applies a message, or keeps it until the messages before it have come.
@@ -190,10 +190,10 @@ func (e *Engine) receive(m unsafe.Pointer, size int) {
 		e.Report.Refuse("message with the token of another job")
 		return
 	}
-	if n := h.From >> layout.ContextShift; n != 0 && n < layout.ContextsOpen && h.From&(1<<layout.ContextShift-1) < uint32(len(e.Peers)) {
+	if n := h.From >> layout.ContextShift; n != 0 && n < layout.ContextsOpen && h.From&(1<<layout.ContextShift-1) < uint32(len(e.ops.Peers)) {
 		f, err := e.newContext(n)
 		if err != nil {
-			e.Net.Fatal(fmt.Errorf("receive: PE %d uses context %d: %w", h.From&(1<<layout.ContextShift-1), n, err))
+			e.ops.Net.Fatal(fmt.Errorf("receive: PE %d uses context %d: %w", h.From&(1<<layout.ContextShift-1), n, err))
 			return
 		}
 		h.From &= 1<<layout.ContextShift - 1

@@ -25,7 +25,7 @@ const benchPEs = 9
 
 func benchConsumer(b *testing.B, e *Engine) {
 	const npes, batch = benchPEs, 512
-	heap := uint64(uintptr(e.Net.Segment.Base))
+	heap := uint64(uintptr(e.ops.Net.Segment.Base))
 	for _, row := range []struct {
 		name string
 		op   queue.Op

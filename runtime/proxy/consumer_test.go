@@ -72,7 +72,7 @@ func (j *ringJob) step() {
 func (j *ringJob) inC(i int) {
 	j.t.Helper()
 	p, c := j.pes[i], j.consumers[i]
-	if err := p.Net.Provider.(*boxed).arrive(); err != nil {
+	if err := p.ops.Net.Provider.(*boxed).arrive(); err != nil {
 		j.t.Fatal(err)
 	}
 	a, held, err := c.Run(time.Hour, 0)

@@ -34,8 +34,8 @@ type contexts struct {
 // contexts share the first one. They share it if operations go through GPU memory, whose copies are
 // ordered for all of a PE, and on a network where only a number shows that a write has arrived.
 func (e *Engine) OpenContext(number uint32) (uint32, error) {
-	ordered := !e.Net.Unordered && e.Net.Caps.WriteAfterWrite
-	if e.gpu != nil || !ordered && !e.Net.Caps.DeliveryComplete && e.PutMax() > maxPayload {
+	ordered := !e.ops.Net.Unordered && e.ops.Net.Caps.WriteAfterWrite
+	if e.gpu != nil || !ordered && !e.ops.Net.Caps.DeliveryComplete && e.PutMax() > maxPayload {
 		return 0, nil
 	}
 	_, err := e.newContext(number)
@@ -55,11 +55,11 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 		return e.others[number], nil
 	}
 	f := &Engine{
-		Operations: ops.Operations{Net: e.Net, Table: e.Table, Number: number}, port: e.port,
+		ops: ops.Operations{Net: e.ops.Net, Table: e.ops.Table, Number: number}, port: e.port,
 	}
 	f.compose(e.rma.MostUnread)
 	f.rma.Numbers.Space = e.first.rma.Numbers.Space
-	if err := f.openContext(len(e.Peers)); err != nil {
+	if err := f.openContext(len(e.ops.Peers)); err != nil {
 		return nil, err
 	}
 	f.join()
@@ -86,7 +86,7 @@ func (e *Engine) all(f func(*Engine)) {
 
 // stick notes that an operation of the context found no room.
 func (e *Engine) stick() {
-	if e.Stuck == 0 && e.Number != 0 {
+	if e.Stuck == 0 && e.ops.Number != 0 {
 		e.sticks = append(e.sticks, e)
 	}
 	e.Stuck = 1
@@ -108,7 +108,7 @@ func (e *Engine) retryOthers() {
 	if len(e.closers) > 0 {
 		still := e.closers[:0]
 		for _, o := range e.closers {
-			if o.Quiets.Settle(); o.Quiets.Closing() {
+			if o.ops.Quiets.Settle(); o.ops.Quiets.Closing() {
 				still = append(still, o)
 			} else {
 				o.listed = false
@@ -121,7 +121,7 @@ func (e *Engine) retryOthers() {
 // fold adds the counts of a context for a PE to those of the first context. It does nothing while
 // operations are under way, because their writes may still be compared with the counts (sender/merge.go).
 func (e *Engine) fold(pe fabric.PE) {
-	p, to := &e.Peers[pe], &e.first.Peers[pe].Count
+	p, to := &e.ops.Peers[pe], &e.first.ops.Peers[pe].Count
 	if p.Writes > 0 || p.Queued > 0 {
 		return
 	}

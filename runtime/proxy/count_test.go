@@ -183,8 +183,8 @@ func TestCountsOfRefusals(t *testing.T) {
 	b.post(func() Status { return b.AMO(0, 2048, OpAdd, 8, 1, 0, nil, nil) }) // takes the only place
 	a.post(func() Status { return a.AMO(1, 2048, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&big[0]), nil) })
 	j.await("the answer that is parked", func() bool { return b.Report.CountOf(0)[layout.Parked] > 0 })
-	if c := b.Report.CountOf(0); c[layout.Retries] < c[layout.Parked] || b.Peers[0].Parked != 1 {
-		t.Errorf("%d times parked, %d times without room, %d parked now", c[layout.Parked], c[layout.Retries], b.Peers[0].Parked)
+	if c := b.Report.CountOf(0); c[layout.Retries] < c[layout.Parked] || b.ops.Peers[0].Parked != 1 {
+		t.Errorf("%d times parked, %d times without room, %d parked now", c[layout.Parked], c[layout.Retries], b.ops.Peers[0].Parked)
 	}
 	stuck = false
 	a.quiet()

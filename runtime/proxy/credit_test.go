@@ -74,7 +74,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 							}
 						}
 						if a.Full() {
-							t.Fatalf("%s: the endpoint is full, with %d of %d tokens free", what, len(a.Table.Free), tokens-receives)
+							t.Fatalf("%s: the endpoint is full, with %d of %d tokens free", what, len(a.ops.Table.Free), tokens-receives)
 						}
 					}
 				}
@@ -120,7 +120,7 @@ func TestFull(t *testing.T) {
 		if total += held[to]; held[to] == 0 {
 			refused++
 			if !a.Full() {
-				t.Errorf("PE %d has nothing under way and is refused, with %d tokens free", to, len(a.Table.Free))
+				t.Errorf("PE %d has nothing under way and is refused, with %d tokens free", to, len(a.ops.Table.Free))
 			}
 		} else if to < 20 && a.Full() {
 			t.Errorf("full after %d PEs", to)
@@ -134,7 +134,7 @@ func TestFull(t *testing.T) {
 	}
 	// The engine's own messages still find tokens.
 	b := j.pes[1]
-	if b.post(func() Status { return b.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&buf[0]), nil) }); len(a.Table.Free) < credit.Reserve {
+	if b.post(func() Status { return b.AMO(0, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&buf[0]), nil) }); len(a.ops.Table.Free) < credit.Reserve {
 		t.Error("callers have the reserve")
 	}
 	b.quiet()
@@ -161,8 +161,8 @@ func TestBytesUnderWay(t *testing.T) {
 			held[to] += 1 << 20
 		}
 	}
-	if held[0] != credit.MaxBytes/4 || held[1] < credit.MaxBytes/8 || held[2] < credit.MaxBytes/16 || a.Table.Bytes != held[0]+held[1]+held[2] {
-		t.Errorf("bytes under way by PE: %d, in all %d", held, a.Table.Bytes)
+	if held[0] != credit.MaxBytes/4 || held[1] < credit.MaxBytes/8 || held[2] < credit.MaxBytes/16 || a.ops.Table.Bytes != held[0]+held[1]+held[2] {
+		t.Errorf("bytes under way by PE: %d, in all %d", held, a.ops.Table.Bytes)
 	}
 	if st := put(1, 1<<20); st != Again || a.Full() {
 		t.Errorf("put beyond: %d, full %v", st, a.Full())
@@ -172,18 +172,18 @@ func TestBytesUnderWay(t *testing.T) {
 	}
 	j.net.mode.stuck = nil
 	a.quiet()
-	if a.Table.Bytes != 0 || a.Peers[1].Bytes != 0 || a.Peers[1].Tokens != 0 {
-		t.Errorf("at rest: %d bytes, %d and %d tokens of PE 1", a.Table.Bytes, a.Peers[1].Bytes, a.Peers[1].Tokens)
+	if a.ops.Table.Bytes != 0 || a.ops.Peers[1].Bytes != 0 || a.ops.Peers[1].Tokens != 0 {
+		t.Errorf("at rest: %d bytes, %d and %d tokens of PE 1", a.ops.Table.Bytes, a.ops.Peers[1].Bytes, a.ops.Peers[1].Tokens)
 	}
 	// An operation that is larger than the bound passes.
-	a.Table.Bytes = credit.MaxBytes
+	a.ops.Table.Bytes = credit.MaxBytes
 	if st := put(1, 1<<20); st != Pending {
 		t.Errorf("a first operation beyond the bound: %d", st)
 	}
 	if st := put(1, 1<<20); st != Again {
 		t.Errorf("a second one: %d", st)
 	}
-	a.Table.Bytes -= credit.MaxBytes
+	a.ops.Table.Bytes -= credit.MaxBytes
 	j.close()
 }
 
@@ -198,8 +198,8 @@ func TestWindow(t *testing.T) {
 	for count() == Done {
 		n++
 	}
-	if n != credit.Window || a.Full() || !a.Peers[1].Flushing {
-		t.Errorf("%d messages without an answer, full %v, asked %v", n, a.Full(), a.Peers[1].Flushing)
+	if n != credit.Window || a.Full() || !a.ops.Peers[1].Flushing {
+		t.Errorf("%d messages without an answer, full %v, asked %v", n, a.Full(), a.ops.Peers[1].Flushing)
 	}
 	for range 20 * credit.Window {
 		if count() == Done {

@@ -26,7 +26,7 @@ func TestUnreadIsBounded(t *testing.T) {
 			post := func(to fabric.PE) Status { return a.Put(to, 64, at, n, nil) }
 			signal := func(to fabric.PE) Status { return a.PutSignal(to, 64, at, n, 0, 1, OpAdd, nil) }
 			for _, post := range []func(fabric.PE) Status{post, signal} {
-				sent := func() uint64 { return a.Peers[1].Count[layout.WriteBytes] }
+				sent := func() uint64 { return a.ops.Peers[1].Count[layout.WriteBytes] }
 				before, refused := sent(), 0
 				for refused < 20 {
 					switch post(1) {
@@ -40,22 +40,22 @@ func TestUnreadIsBounded(t *testing.T) {
 				if got := sent() - before; got < most || got >= most+n {
 					t.Errorf("%d bytes went to a PE that does not poll, want %d", got, most)
 				}
-				if !a.Peers[1].Flushing {
+				if !a.ops.Peers[1].Flushing {
 					t.Error("the PE was asked for no answer")
 				}
 				if st := post(2); st != Pending {
 					t.Errorf("a write to another PE: status %d", st)
 				}
 				a.quiet()
-				if p := &a.Peers[1]; p.Wrote != p.WroteAcked {
+				if p := &a.ops.Peers[1]; p.Wrote != p.WroteAcked {
 					t.Errorf("after quiet %d bytes have no answer", p.Wrote-p.WroteAcked)
 				}
 			}
-			if got := a.Peers[1].Count[layout.NoCredit]; got == 0 {
+			if got := a.ops.Peers[1].Count[layout.NoCredit]; got == 0 {
 				t.Error("no refusal was counted")
 			}
 			// Writes that wait behind a fence follow the same rule.
-			before := a.Peers[1].Count[layout.WriteBytes]
+			before := a.ops.Peers[1].Count[layout.WriteBytes]
 			a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil)
 			a.Fence()
 			for range 10 {
@@ -66,7 +66,7 @@ func TestUnreadIsBounded(t *testing.T) {
 			for range 100 {
 				a.poll()
 			}
-			if got := a.Peers[1].Count[layout.WriteBytes] - before; got != 0 {
+			if got := a.ops.Peers[1].Count[layout.WriteBytes] - before; got != 0 {
 				t.Errorf("%d bytes passed a message before the fence", got)
 			}
 			a.quiet()

@@ -58,7 +58,7 @@ func TestWindowOfBytes(t *testing.T) {
 				if want := uint64(a.Window) / cost; messages != want {
 					t.Errorf("%s, %d PEs, %s: %d messages of %d units without an answer, want %d", m.name, n, row.what, messages, cost, want)
 				}
-				if !a.Peers[1].Flushing {
+				if !a.ops.Peers[1].Flushing {
 					t.Errorf("%s, %d PEs, %s: no answer was asked for", m.name, n, row.what)
 				}
 				a.quiet()
@@ -97,7 +97,7 @@ func TestWindowOfBytesInC(t *testing.T) {
 			j := newRingJob(t, m, 1, 2, 1, 1<<16)
 			p, rig := j.pes[0], j.rigs[0][0]
 			p.crowded(n)
-			peer := &p.Peers[1]
+			peer := &p.ops.Peers[1]
 			cost := p.Cost(layout.HeaderSize + size)
 			if size == 8 {
 				cost = p.Cost(layout.HeaderSize)

@@ -26,10 +26,10 @@ func TestDirect(t *testing.T) {
 					j := newRingJob(t, m, uint64(i+1), 2, 1, heap)
 					defer j.close()
 					a, b := j.pes[0], j.pes[1]
-					base := a.Net.Segment.Internal
+					base := a.ops.Net.Segment.Internal
 					move := func(code queue.Code, far, local int) {
 						j.push(0, 0, queue.Op{
-							Code: code, PE: 1, Dest: base + uint64(far), Local: uint64(uintptr(unsafe.Add(a.Net.Segment.Heap, local))), Length: n,
+							Code: code, PE: 1, Dest: base + uint64(far), Local: uint64(uintptr(unsafe.Add(a.ops.Net.Segment.Heap, local))), Length: n,
 						})
 						j.quiet(0, 0)
 					}

@@ -25,10 +25,11 @@ import (
 // are made later (context.go). Methods are called with the lock held, unless their comments say
 // otherwise or they take it.
 type Engine struct {
-	ops.Operations
+	*layout.State
 	*port
 	listed bool // among the contexts with a closed generation: contexts.closers
 
+	ops ops.Operations
 	rma rma.Transfers
 	out sender.Sender
 	in  receiver.Receiver
@@ -78,18 +79,18 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 			me: uint32(me), Words: wakers,
 			mostSequences: receiver.SequencesMost,
 		},
-		Operations: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
+		ops: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
 	}
 	e.first = e
-	table := ops.New(credit.Bytes(&e.Net.Caps))
-	e.Table = &table
+	table := ops.New(credit.Bytes(&e.ops.Net.Caps))
+	e.ops.Table = &table
 	e.compose(credit.Unread(npes))
-	e.rma.Numbers.Advertise(e.Net, npes)
-	e.Net.More = credit.MoreReceives(npes, e.rma.Numbers.Space.Window, &e.Net.Caps)
+	e.rma.Numbers.Advertise(e.ops.Net, npes)
+	e.ops.Net.More = credit.MoreReceives(npes, e.rma.Numbers.Space.Window, &e.ops.Net.Caps)
 	if err := e.openFastPath(npes); err != nil {
 		return nil, errors.Join(err, prov.Close())
 	}
-	if err := e.Net.Open(e.State, &e.Peers[me], e.unpostedList()); err != nil {
+	if err := e.ops.Net.Open(e.State, &e.ops.Peers[me], e.unpostedList()); err != nil {
 		e.closeFastPath()
 		return nil, errors.Join(err, prov.Close())
 	}
@@ -100,22 +101,22 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 
 // compose joins the parts of a context by pointers.
 func (e *Engine) compose(mostUnread uint64) {
-	e.rma = rma.Transfers{Operations: &e.Operations, Messages: &e.out, MostUnread: mostUnread}
-	e.out = sender.New(&e.Operations, &e.rma, &e.bursts, &upward{e})
-	e.in = receiver.New(&e.Operations, &e.out, &e.rma.Numbers)
+	e.rma = rma.Transfers{Operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
+	e.out = sender.New(&e.ops, &e.rma, &e.bursts, &upward{e})
+	e.in = receiver.New(&e.ops, &e.out, &e.rma.Numbers)
 }
 
 // join gives the parts what exists when the state is mapped and the endpoint is open.
 func (e *Engine) join() {
 	e.bursts.First = e.first.State
 	e.out.Open()
-	e.in.Open(e.Report, e.first.Peers)
+	e.in.Open(e.Report, e.first.ops.Peers)
 	e.use(e.gpu)
 }
 
 // Endpoint returns the data with which the other PEs reach this one.
 func (e *Engine) Endpoint() Endpoint {
-	return Endpoint{Addr: e.Net.Provider.Addr(), Job: chance(), Base: e.Net.Base(), Key: e.Net.Region.Key, Window: e.rma.Numbers.Space.Window}
+	return Endpoint{Addr: e.ops.Net.Provider.Addr(), Job: chance(), Base: e.ops.Net.Base(), Key: e.ops.Net.Region.Key, Window: e.rma.Numbers.Space.Window}
 }
 
 func chance() uint64 {
@@ -125,15 +126,15 @@ func chance() uint64 {
 }
 
 // Caps reports what the provider granted.
-func (e *Engine) Caps() fabric.Caps { return e.Net.Caps }
+func (e *Engine) Caps() fabric.Caps { return e.ops.Net.Caps }
 
 // Native returns the provider's C functions.
-func (e *Engine) Native() fabric.Native { return e.Net.Provider.Native() }
+func (e *Engine) Native() fabric.Native { return e.ops.Net.Provider.Native() }
 
 // Connect takes the endpoints of all PEs, in order; one without an address
 // stays unreachable. Then it posts the receive buffers.
 func (e *Engine) Connect(all []Endpoint) error {
-	if e.Net.Segment.Heap != nil && e.Staging == 0 {
+	if e.ops.Net.Segment.Heap != nil && e.Staging == 0 {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
 	}
 	addrs, routes := make([][]byte, len(all)), make([]endpoint.Route, len(all))
@@ -146,10 +147,10 @@ func (e *Engine) Connect(all []Endpoint) error {
 			e.rma.Numbers.Agree(end.Window)
 		}
 	}
-	if e.rma.Numbers.Open(e.Net); e.rma.Numbers.On {
+	if e.rma.Numbers.Open(e.ops.Net); e.rma.Numbers.On {
 		e.in.OpenNumbers(e.mostSequences)
 	}
-	return e.Net.Connect(addrs, routes)
+	return e.ops.Net.Connect(addrs, routes)
 }
 
 // Close releases the network. No thread polls any more.
@@ -158,7 +159,7 @@ func (e *Engine) Close() error {
 	if e.gpu != nil {
 		err = e.gpu.Close()
 	}
-	err = errors.Join(err, e.Net.Close())
+	err = errors.Join(err, e.ops.Net.Close())
 	e.closeContexts()
 	e.closeFastPath()
 	return err
@@ -168,15 +169,15 @@ func (e *Engine) Close() error {
 // if the provider needs registered memory. With a nil watch it keeps none. The engine closes the
 // watch.
 func (e *Engine) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
-	e.Net.KeepRegistered(watch, limits)
+	e.ops.Net.KeepRegistered(watch, limits)
 }
 
 // Registered returns the counts of registrations of callers' memory.
-func (e *Engine) Registered() mrcache.Counts { return e.Net.Locals.Counts() }
+func (e *Engine) Registered() mrcache.Counts { return e.ops.Net.Locals.Counts() }
 
 // WriteWindow returns how many writes with numbers this PE may have under way to each other one,
 // once it is connected; 0: writes have no numbers.
 func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
 
 // Err returns the reason of the last Failed, and of a request's status.
-func (e *Engine) Err() error { return e.Net.Err }
+func (e *Engine) Err() error { return e.ops.Net.Err }

@@ -26,7 +26,7 @@ const AllBytes = credit.AllBytes
 
 // NearWrap puts the counters of an engine towards a PE just below their wrap. The PE does the same.
 func (e *Engine) NearWrap(pe int) {
-	p := &e.Peers[pe]
+	p := &e.ops.Peers[pe]
 	p.Sent, p.Received = 1<<32-30, 1<<32-30
 	p.Asked, p.Acked, p.AskedThen = 1<<32-20, 1<<32-20, 1<<32-20
 	e.Epoch = 1<<32 - 10
@@ -59,8 +59,8 @@ func (e *Engine) FewSequences(n uint32) { e.mostSequences = n }
 
 // Streamless returns how many PEs have refused this one a sequence stream.
 func (e *Engine) Streamless() (n uint64) {
-	for i := range e.Peers {
-		if e.Peers[i].Stream == rma.SequenceRefused {
+	for i := range e.ops.Peers {
+		if e.ops.Peers[i].Stream == rma.SequenceRefused {
 			n++
 		}
 	}
@@ -68,7 +68,7 @@ func (e *Engine) Streamless() (n uint64) {
 }
 
 // Due returns the number of a PE's next message to apply.
-func (e *Engine) Due(pe int) uint32 { return e.Peers[pe].Received + 1 }
+func (e *Engine) Due(pe int) uint32 { return e.ops.Peers[pe].Received + 1 }
 
 // Kept returns how many messages the engine keeps until earlier ones have come, and their bytes.
 func (e *Engine) Kept() (messages, bytes int) {
@@ -94,8 +94,8 @@ func (e *Engine) FoundNoRoom() bool {
 }
 
 func (e *Engine) unqueued() bool {
-	for i := range e.Peers {
-		if e.Peers[i].Queued > 0 {
+	for i := range e.ops.Peers {
+		if e.ops.Peers[i].Queued > 0 {
 			return false
 		}
 	}
@@ -110,7 +110,7 @@ func (e *Engine) AtRest() bool {
 }
 
 func (e *Engine) atRest() bool {
-	return len(e.Table.Free) == tokens-receives && e.Quiets.Pending == [3]int{} && len(e.out.Unsent) == 0 && e.unqueued() && e.in.Early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
+	return len(e.ops.Table.Free) == tokens-receives && e.ops.Quiets.Pending == [3]int{} && len(e.out.Unsent) == 0 && e.unqueued() && e.in.Early.Len() == 0 && e.NDirty == 0 && !e.NoRoom()
 }
 
 // Mappings returns the engine's mappings: the message buffers, and the state of its peers.
@@ -119,7 +119,7 @@ func (e *Engine) Mappings() [2][]byte {
 	begins := unsafe.Pointer(unsafe.SliceData(page))
 	into := int(uintptr(begins) % uintptr(os.Getpagesize()))
 	return [2][]byte{
-		unsafe.Slice((*byte)(e.Net.Buffers), e.Net.BufferBytes()),
+		unsafe.Slice((*byte)(e.ops.Net.Buffers), e.ops.Net.BufferBytes()),
 		unsafe.Slice((*byte)(unsafe.Add(begins, -into)), into+len(page)),
 	}
 }

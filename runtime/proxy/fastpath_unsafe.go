@@ -26,28 +26,28 @@ import (
 // openFastPath maps the shared state, which is zero at first.
 func (e *Engine) openFastPath(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
-	lists := uintptr(npes+receives+e.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
+	lists := uintptr(npes+receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.ContextsOpen*unsafe.Sizeof(uintptr(0))
-	r, err := report.Open(forReports{e}, e.Net.Provider, npes, n)
+	r, err := report.Open(forReports{e}, e.ops.Net.Provider, npes, n)
 	if err != nil {
 		return fmt.Errorf("map the state of %d PEs: %w", npes, err)
 	}
 	e.Report = r
 	p := r.State()
-	e.State = (*layout.State)(p)
+	e.State, e.ops.State = (*layout.State)(p), (*layout.State)(p)
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
-	e.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
+	e.ops.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.Quiets = quiet.New(&upward{e}, e.State, e.Peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
+	e.ops.Quiets = quiet.New(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.Streams = unsafe.Add(e.Dirty, lists)
-	e.Recorder = r.Record(e.State, e.Peers)
+	e.ops.Recorder = r.Record(e.State, e.ops.Peers)
 	return nil
 }
 
 // unpostedList is all of State.Unposted.
 func (e *Engine) unpostedList() []fabric.Token {
-	return unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.Net.More)
+	return unsafe.Slice((*fabric.Token)(e.Unposted), receives+e.ops.Net.More)
 }
 
 // contextTable is where C finds the states of the other contexts. It costs no memory if there are
@@ -65,38 +65,38 @@ func (e *Engine) openContext(npes int) error {
 	if err != nil {
 		return fmt.Errorf("map the state of a context with %d PEs: %w", npes, err)
 	}
-	e.State = (*layout.State)(p)
+	e.State, e.ops.State = (*layout.State)(p), (*layout.State)(p)
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
-	e.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
+	e.ops.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.Quiets = quiet.New(&upward{e}, e.State, e.Peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
-	e.Recorder = e.first.Recorder.Context(e.State, e.Number)
+	e.ops.Quiets = quiet.New(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
+	e.ops.Recorder = e.first.ops.Recorder.Context(e.State, e.ops.Number)
 	return nil
 }
 
 func (e *Engine) closeContext() {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
 	// No other part unmaps this mapping, so unmapping it cannot fail.
-	_ = unix.MunmapPtr(unsafe.Pointer(e.State), unsafe.Sizeof(layout.State{})+uintptr(len(e.Peers))*(peerSize+number))
+	_ = unix.MunmapPtr(unsafe.Pointer(e.State), unsafe.Sizeof(layout.State{})+uintptr(len(e.ops.Peers))*(peerSize+number))
 }
 
 // fillFastPath fills the shared state. It is called when the buffers exist.
 func (e *Engine) fillFastPath() {
 	x := e.State
-	x.Buffers, x.Scratch, x.Desc = e.Net.Buffers, e.Net.Scratch, e.Net.Desc
-	x.Segment, x.Internal = e.Net.Segment.Base, e.Net.Segment.Internal
-	x.Size, x.Reach = e.Net.Segment.Size, e.Net.Segment.Registered()
-	x.Me, x.NPEs = e.Number<<layout.ContextShift|e.me, uint32(len(e.Peers))
-	x.MaxInject = uint32(min(e.Net.Caps.MaxInject, messageSize))
-	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.Net.More), messageSize
-	x.Window, x.Unit = credit.Units(len(e.Peers))
+	x.Buffers, x.Scratch, x.Desc = e.ops.Net.Buffers, e.ops.Net.Scratch, e.ops.Net.Desc
+	x.Segment, x.Internal = e.ops.Net.Segment.Base, e.ops.Net.Segment.Internal
+	x.Size, x.Reach = e.ops.Net.Segment.Size, e.ops.Net.Segment.Registered()
+	x.Me, x.NPEs = e.ops.Number<<layout.ContextShift|e.me, uint32(len(e.ops.Peers))
+	x.MaxInject = uint32(min(e.ops.Net.Caps.MaxInject, messageSize))
+	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = receives, tokens, uint32(e.ops.Net.More), messageSize
+	x.Window, x.Unit = credit.Units(len(e.ops.Peers))
 	x.Calm = x.Window / 2
 }
 
 // InnerLoop returns what a loop in C needs of the engine and its provider. It returns false if the
 // provider has no C functions for it.
 func (e *Engine) InnerLoop() (fastpath.Config, bool) {
-	n := e.Net.Provider.Native()
+	n := e.ops.Net.Provider.Native()
 	if n.Poll == nil || n.Recv == nil || n.Inject == nil || e.MaxInject < layout.HeaderSize {
 		return fastpath.Config{}, false
 	}
@@ -110,7 +110,7 @@ func (e *Engine) closeFastPath() {
 	if e.State != nil {
 		// No other part unmaps this mapping, so unmapping it cannot fail.
 		_ = e.Report.Close()
-		e.State, e.Peers = nil, nil
-		e.Recorder = flight.Recorder{}
+		e.State, e.ops.State, e.ops.Peers = nil, nil, nil
+		e.ops.Recorder = flight.Recorder{}
 	}
 }

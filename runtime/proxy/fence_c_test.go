@@ -39,7 +39,7 @@ func TestFlushInC(t *testing.T) {
 	j := newRingJob(t, delayedWrites(m, &held), 1, 2, 1, 1<<16)
 	defer j.clean()
 	p, rig := j.pes[0], j.rigs[0][0]
-	peer := &p.Peers[1]
+	peer := &p.ops.Peers[1]
 	p.put(1, 8192, make([]byte, 5000), false)
 	for i := 0; !peer.Flushing; i++ {
 		if i > credit.Window {
@@ -71,7 +71,7 @@ func TestFenceInC(t *testing.T) {
 	p.post(func() Status { return p.Store(1, 8, 8, 1) })
 	large := make([]byte, 5000)
 	p.post(func() Status { return p.Put(1, 8192, unsafe.Pointer(&large[0]), 5000, nil) })
-	if peer := &p.Peers[1]; p.Held != 1 || peer.Batch == nil || peer.Bare != 1 {
+	if peer := &p.ops.Peers[1]; p.Held != 1 || peer.Batch == nil || peer.Bare != 1 {
 		t.Fatalf("%d batches are held, and %d writes have no number", p.Held, peer.Bare)
 	}
 	p.fence()

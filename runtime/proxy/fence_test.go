@@ -118,8 +118,8 @@ func TestFenceChain(t *testing.T) {
 func nearWrap(j *job) {
 	for _, a := range j.pes {
 		for _, b := range j.pes {
-			a.Peers[b.me].Sent, b.Peers[a.me].Received = 1<<32-30, 1<<32-30
-			a.Peers[b.me].Asked, a.Peers[b.me].Acked, a.Peers[b.me].AskedThen = 1<<32-20, 1<<32-20, 1<<32-20
+			a.ops.Peers[b.me].Sent, b.ops.Peers[a.me].Received = 1<<32-30, 1<<32-30
+			a.ops.Peers[b.me].Asked, a.ops.Peers[b.me].Acked, a.ops.Peers[b.me].AskedThen = 1<<32-20, 1<<32-20, 1<<32-20
 		}
 		a.Epoch = 1<<32 - 10
 	}
@@ -131,10 +131,10 @@ func TestManyUnacknowledged(t *testing.T) {
 	a := j.pes[0]
 	buf := make([]byte, 8192)
 	a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) })
-	a.Peers[1].Asked += 1<<31 + 1
+	a.ops.Peers[1].Asked += 1<<31 + 1
 	a.fence()
-	if st := a.Put(1, 0, unsafe.Pointer(&buf[0]), 8192, nil); st != Pending || a.Peers[1].Queued != 1 {
-		t.Errorf("large put after %d messages and a fence: %d, %d queued", a.Peers[1].Asked, st, a.Peers[1].Queued)
+	if st := a.Put(1, 0, unsafe.Pointer(&buf[0]), 8192, nil); st != Pending || a.ops.Peers[1].Queued != 1 {
+		t.Errorf("large put after %d messages and a fence: %d, %d queued", a.ops.Peers[1].Asked, st, a.ops.Peers[1].Queued)
 	}
 	a.quiet()
 	j.close()
@@ -148,26 +148,26 @@ func TestWriteBehindMessages(t *testing.T) {
 	write := func() Status { return a.Put(1, 64, unsafe.Pointer(&buf[0]), 8192, nil) }
 	count := func() { a.post(func() Status { return a.AMO(1, 0, OpAdd, 8, 1, 0, nil, nil) }) }
 	count()
-	if st := write(); st != Pending || a.Peers[1].Flushing {
-		t.Errorf("without a fence: %d, flushing %v", st, a.Peers[1].Flushing)
+	if st := write(); st != Pending || a.ops.Peers[1].Flushing {
+		t.Errorf("without a fence: %d, flushing %v", st, a.ops.Peers[1].Flushing)
 	}
 	a.fence()
-	if st := write(); st != Pending || !a.Peers[1].Flushing || a.Peers[1].Queued != 1 || j.net.writes() != 1 {
-		t.Errorf("behind a fence: %d, flushing %v, %d queued, %d writes posted", st, a.Peers[1].Flushing, a.Peers[1].Queued, j.net.writes())
+	if st := write(); st != Pending || !a.ops.Peers[1].Flushing || a.ops.Peers[1].Queued != 1 || j.net.writes() != 1 {
+		t.Errorf("behind a fence: %d, flushing %v, %d queued, %d writes posted", st, a.ops.Peers[1].Flushing, a.ops.Peers[1].Queued, j.net.writes())
 	}
 	count() // of this epoch: later messages make it wait, too
-	if st := write(); st != Pending || a.Peers[1].Queued != 3 || j.net.writes() != 1 {
-		t.Errorf("behind what waits: %d, %d queued, %d writes posted", st, a.Peers[1].Queued, j.net.writes())
+	if st := write(); st != Pending || a.ops.Peers[1].Queued != 3 || j.net.writes() != 1 {
+		t.Errorf("behind what waits: %d, %d queued, %d writes posted", st, a.ops.Peers[1].Queued, j.net.writes())
 	}
-	j.await("the answer", func() bool { return a.Peers[1].Queued == 0 })
+	j.await("the answer", func() bool { return a.ops.Peers[1].Queued == 0 })
 	count()
-	if st := write(); st != Pending || a.Peers[1].Flushing {
-		t.Errorf("behind a message of the same epoch: %d, flushing %v", st, a.Peers[1].Flushing)
+	if st := write(); st != Pending || a.ops.Peers[1].Flushing {
+		t.Errorf("behind a message of the same epoch: %d, flushing %v", st, a.ops.Peers[1].Flushing)
 	}
 	a.fence()
 	a.quiet()
-	if st := write(); st != Pending || a.Peers[1].Flushing {
-		t.Errorf("behind a fence and a quiet: %d, flushing %v", st, a.Peers[1].Flushing)
+	if st := write(); st != Pending || a.ops.Peers[1].Flushing {
+		t.Errorf("behind a fence and a quiet: %d, flushing %v", st, a.ops.Peers[1].Flushing)
 	}
 	j.close()
 }
@@ -184,8 +184,8 @@ func TestMessageDuringFlush(t *testing.T) {
 	b.poll() // it applies and answers
 	count()
 	a.poll() // the answer
-	if a.Peers[1].Flushing || b.heap[0] != 1 {
-		t.Fatalf("flushing %v, counter %d", a.Peers[1].Flushing, b.heap[0])
+	if a.ops.Peers[1].Flushing || b.heap[0] != 1 {
+		t.Fatalf("flushing %v, counter %d", a.ops.Peers[1].Flushing, b.heap[0])
 	}
 	if st := a.Quiet(); st != Done {
 		t.Errorf("quiet of the first message: %d", st)
@@ -208,7 +208,7 @@ func TestParkedSignal(t *testing.T) {
 	at := unsafe.Pointer(&buf[0])
 	// The write finds room, the signal does not.
 	refuse := &choosy{end: a.end, refuse: true}
-	a.Net.Provider = refuse
+	a.ops.Net.Provider = refuse
 	if st := a.PutSignal(1, 64, at, 8192, 0, 1, OpSet, nil); st != Pending || len(a.out.Unsent) != 1 {
 		t.Fatalf("put_signal: %d, %d parked", st, len(a.out.Unsent))
 	}
@@ -231,7 +231,7 @@ func TestParkedSignal(t *testing.T) {
 	if st := a.AMO(2, 0, OpAdd, 8, 1, 0, nil, nil); st != Done {
 		t.Errorf("atomic on another PE: %d", st)
 	}
-	a.Net.Provider = a.end
+	a.ops.Net.Provider = a.end
 	// No completion has come meanwhile.
 	if st := a.Put(1, 8, at, 8, nil); st != Done || len(a.out.Unsent) != 0 {
 		t.Errorf("with room again: %d, %d parked", st, len(a.out.Unsent))

@@ -77,5 +77,5 @@ func (e *Engine) use(g GPU) {
 // Owns reports whether a local buffer is known to be memory, so that the memory map need not be
 // read.
 func (e *Engine) Owns(p unsafe.Pointer, n uint64) bool {
-	return e.Net.Segment.Contains(p, n) || e.gpu != nil && e.gpu.Holds(p, n)
+	return e.ops.Net.Segment.Contains(p, n) || e.gpu != nil && e.gpu.Holds(p, n)
 }

@@ -215,7 +215,7 @@ func TestBadStagedMessages(t *testing.T) {
 		if len(a.fatals) != 1 || !strings.Contains(a.fatals[0].Error(), test.text) {
 			t.Errorf("%s: %q, want an error with %q", test.what, a.fatals, test.text)
 		}
-		if !bytes.Equal(a.memory, before) || len(a.Table.Free) != tokens-receives || a.pulls() != 0 {
+		if !bytes.Equal(a.memory, before) || len(a.ops.Table.Free) != tokens-receives || a.pulls() != 0 {
 			t.Errorf("%s: it did something", test.what)
 		}
 	}

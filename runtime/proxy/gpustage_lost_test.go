@@ -90,7 +90,7 @@ func (l *gpuStageLoss) run(stays bool) {
 		}
 	}
 	for _, p := range survivors {
-		l.late += tokens - receives - len(p.Table.Free)
+		l.late += tokens - receives - len(p.ops.Table.Free)
 	}
 	if !stays {
 		l.comeBack(survivors)

@@ -27,7 +27,7 @@ func stagedRings(t *testing.T, m mode, seed uint64) {
 	const heap, rounds = 1 << 16, 20
 	j := newRingJob(t, m, seed, 2, 1, heap)
 	a, b := j.pes[0], j.pes[1]
-	base := a.Net.Segment.Internal
+	base := a.ops.Net.Segment.Internal
 	var count, to, round, tail uint64
 	var data, slots []byte
 	n := 0

@@ -387,15 +387,15 @@ func TestStagedFence(t *testing.T) {
 	post("atomic", a.AMO(1, 16384, OpAdd, 8, 1, 0, nil, nil))
 	post("put with signal", a.PutSignal(1, 32768, second, 8192, 16384, 1, OpAdd, nil))
 	post("fetch", a.AMO(1, 16384, OpFetchAdd, 8, 1, 0, unsafe.Pointer(new(uint64)), nil))
-	if q := a.Peers[1].Queued; q != 6 {
+	if q := a.ops.Peers[1].Queued; q != 6 {
 		t.Errorf("%d operations wait, want 6", q)
 	}
 	post("store to another PE", a.Store(2, 0, 8, 7))
 	for range 200 { // c alone: waiting operations go on waiting
 		c.poll()
 	}
-	if binary.NativeEndian.Uint64(c.heap) != 7 || a.Peers[1].Queued != 6 {
-		t.Errorf("another PE has %d, and %d operations wait", binary.NativeEndian.Uint64(c.heap), a.Peers[1].Queued)
+	if binary.NativeEndian.Uint64(c.heap) != 7 || a.ops.Peers[1].Queued != 6 {
+		t.Errorf("another PE has %d, and %d operations wait", binary.NativeEndian.Uint64(c.heap), a.ops.Peers[1].Queued)
 	}
 	a.quiet()
 	if got := binary.NativeEndian.Uint64(b.heap[16384:]); got != 8 {
@@ -429,8 +429,8 @@ func TestStagedBehindWrites(t *testing.T) {
 		a.poll()
 		b.poll()
 	}
-	if a.Peers[1].Queued != 3 || !bytes.Equal(b.heap[:8192], make([]byte, 8192)) {
-		t.Fatalf("%d puts wait behind a write that is under way", a.Peers[1].Queued)
+	if a.ops.Peers[1].Queued != 3 || !bytes.Equal(b.heap[:8192], make([]byte, 8192)) {
+		t.Fatalf("%d puts wait behind a write that is under way", a.ops.Peers[1].Queued)
 	}
 	held = false
 	a.quiet()

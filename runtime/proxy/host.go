@@ -34,25 +34,27 @@ type hostMessages struct{ e *Engine }
 
 // Ready reports whether an operation of n bytes on a PE may begin.
 func (h *hostMessages) Ready(pe fabric.PE, n uint64) Status {
-	p := &h.e.Peers[pe]
+	p := &h.e.ops.Peers[pe]
 	switch {
 	case !h.e.out.Routed(p, pe):
-		return h.e.Net.Fail(endpoint.ErrNoRoute)
-	case h.e.out.Parked(p), !h.e.Room(pe, p, n):
+		return h.e.ops.Net.Fail(endpoint.ErrNoRoute)
+	case h.e.out.Parked(p), !h.e.ops.Room(pe, p, n):
 		return Again
 	}
 	return Done
 }
 
 // Room reports whether an operation that needs no message may begin.
-func (h *hostMessages) Room(pe fabric.PE, n uint64) bool { return h.e.Room(pe, &h.e.Peers[pe], n) }
+func (h *hostMessages) Room(pe fabric.PE, n uint64) bool {
+	return h.e.ops.Room(pe, &h.e.ops.Peers[pe], n)
+}
 
 // Parked reports whether the engine's own messages to a PE wait.
-func (h *hostMessages) Parked(pe fabric.PE) bool { return h.e.out.Parked(&h.e.Peers[pe]) }
+func (h *hostMessages) Parked(pe fabric.PE) bool { return h.e.out.Parked(&h.e.ops.Peers[pe]) }
 
 // MaySend reports whether a message may be sent to a PE. Pending: an earlier operation comes first.
 func (h *hostMessages) MaySend(pe fabric.PE) Status {
-	p := &h.e.Peers[pe]
+	p := &h.e.ops.Peers[pe]
 	if p.Queued > 0 {
 		h.e.out.LetGo(pe, p)
 	}
@@ -64,7 +66,7 @@ func (h *hostMessages) MaySend(pe fabric.PE) Status {
 
 // Admit is MaySend for a caller that knows that no operation comes first.
 func (h *hostMessages) Admit(pe fabric.PE) Status {
-	return h.e.out.Admit(pe, &h.e.Peers[pe], layout.HeaderSize)
+	return h.e.out.Admit(pe, &h.e.ops.Peers[pe], layout.HeaderSize)
 }
 
 // Send sends a message of the GPU's, for an operation or for none.
@@ -72,7 +74,7 @@ func (h *hostMessages) Send(t fabric.Token, pe fabric.PE, m layout.Header, paylo
 	if t == 0 {
 		return h.e.out.SendBytes(pe, 0, quiet.NoParity, &m, payload, n)
 	}
-	s := &h.e.Table.Records[t]
+	s := &h.e.ops.Table.Records[t]
 	return h.e.out.SendBytes(pe, s.Epoch, s.Lane, &m, payload, n)
 }
 
@@ -83,7 +85,7 @@ func (h *hostMessages) Own(pe fabric.PE, m layout.Header) {
 
 // OwnFor sends one that belongs to an operation.
 func (h *hostMessages) OwnFor(t fabric.Token, m layout.Header) {
-	s := &h.e.Table.Records[t]
+	s := &h.e.ops.Table.Records[t]
 	h.e.out.Own(s.PE, s.Epoch, s.Lane, m)
 }
 
@@ -97,7 +99,7 @@ func (h *hostMessages) Flush(pe fabric.PE) Status { return h.e.out.Flush(pe) }
 
 // Moved says that bytes for a PE have left. An operation may have waited for that.
 func (h *hostMessages) Moved(pe fabric.PE) {
-	if h.e.Peers[pe].Queued > 0 {
+	if h.e.ops.Peers[pe].Queued > 0 {
 		h.e.out.Jam() // to be driven in this turn: the GPU's work comes first
 	}
 }
@@ -142,55 +144,55 @@ func (h *hostOperations) BeginGet(pe fabric.PE, r *call.Request, n uint64) (fabr
 }
 
 func (h *hostOperations) begin(u ops.Use, pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
-	t, s := h.e.Take(u, &h.e.Peers[pe], pe)
+	t, s := h.e.ops.Take(u, &h.e.ops.Peers[pe], pe)
 	if s == nil {
 		return 0, false
 	}
 	s.Request, s.Epoch, s.Awaited = r, h.e.Epoch, false
-	h.e.Table.Hold(s, &h.e.Peers[s.PE], n)
+	h.e.ops.Table.Hold(s, &h.e.ops.Peers[s.PE], n)
 	return t, true
 }
 
 // Enqueue queues an operation behind earlier operations on its PE.
 func (h *hostOperations) Enqueue(t fabric.Token) {
-	s := &h.e.Table.Records[t]
+	s := &h.e.ops.Table.Records[t]
 	s.Use, s.Awaited = ops.UseDeparts, true
 	h.e.out.Enqueue(t, s)
 }
 
 // End gives a token back.
 func (h *hostOperations) End(t fabric.Token) {
-	if s := &h.e.Table.Records[t]; s.Registered {
+	if s := &h.e.ops.Table.Records[t]; s.Registered {
 		h.e.rma.Deregister(s, false)
 	}
-	h.e.Give(t)
+	h.e.ops.Give(t)
 }
 
 // Await makes quiets wait for an operation.
-func (h *hostOperations) Await(t fabric.Token) { h.e.Await(t) }
+func (h *hostOperations) Await(t fabric.Token) { h.e.ops.Await(t) }
 
 // Touch notes that the next quiet has to ask a PE.
-func (h *hostOperations) Touch(pe fabric.PE) { h.e.Touch(pe) }
+func (h *hostOperations) Touch(pe fabric.PE) { h.e.ops.Touch(pe) }
 
 // Finish ends the request of an operation whose source may be reused.
-func (h *hostOperations) Finish(t fabric.Token) { h.e.Finish(t) }
+func (h *hostOperations) Finish(t fabric.Token) { h.e.ops.Finish(t) }
 
 // Conclude ends an operation for its request and for quiets.
 func (h *hostOperations) Conclude(t fabric.Token, status int32, err error) {
-	h.e.Conclude(t, status, err)
+	h.e.ops.Conclude(t, status, err)
 }
 
 // Spoil fails the quiet that waits for an operation.
-func (h *hostOperations) Spoil(t fabric.Token, err error) { h.e.Spoil(t, err) }
+func (h *hostOperations) Spoil(t fabric.Token, err error) { h.e.ops.Spoil(t, err) }
 
 // Question returns the number that an answer has to name.
-func (h *hostOperations) Question(t fabric.Token) uint32 { return h.e.Question(t) }
+func (h *hostOperations) Question(t fabric.Token) uint32 { return h.e.ops.Question(t) }
 
 // Pend makes quiets wait for work without a token.
-func (h *hostOperations) Pend() uint8 { return h.e.Pend() }
+func (h *hostOperations) Pend() uint8 { return h.e.ops.Pend() }
 
 // Unpend ends that wait.
-func (h *hostOperations) Unpend(l uint8) { h.e.Unpend(l) }
+func (h *hostOperations) Unpend(l uint8) { h.e.ops.Unpend(l) }
 
 // hostNetwork is the endpoint, with writes and reads.
 type hostNetwork struct{ e *Engine }
@@ -199,20 +201,22 @@ type hostNetwork struct{ e *Engine }
 func (h *hostNetwork) State() *layout.State { return h.e.State }
 
 // Peers returns what the engine knows about each PE.
-func (h *hostNetwork) Peers() []layout.Peer { return h.e.Peers }
+func (h *hostNetwork) Peers() []layout.Peer { return h.e.ops.Peers }
 
 // Segment returns this PE's memory and the region of it.
-func (h *hostNetwork) Segment() (mem.Segment, fabric.Region) { return h.e.Net.Segment, h.e.Net.Region }
+func (h *hostNetwork) Segment() (mem.Segment, fabric.Region) {
+	return h.e.ops.Net.Segment, h.e.ops.Net.Region
+}
 
 // Caps reports what the provider granted.
-func (h *hostNetwork) Caps() fabric.Caps { return h.e.Net.Caps }
+func (h *hostNetwork) Caps() fabric.Caps { return h.e.ops.Net.Caps }
 
 // PutMax is the most bytes that a put takes at once.
 func (h *hostNetwork) PutMax() uint64 { return h.e.PutMax() }
 
 // RegisterLocal registers n bytes of a caller's memory for an operation, or a copy of them.
 func (h *hostNetwork) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error) {
-	s := &h.e.Table.Records[t]
+	s := &h.e.ops.Table.Records[t]
 	at, err := h.e.rma.RegisterLocal(s, at, n, into)
 	if err != nil {
 		return nil, fabric.Region{}, err
@@ -222,7 +226,7 @@ func (h *hostNetwork) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64,
 
 // Deregister ends that registration, if there is one.
 func (h *hostNetwork) Deregister(t fabric.Token, came bool) int32 {
-	if s := &h.e.Table.Records[t]; s.Registered {
+	if s := &h.e.ops.Table.Records[t]; s.Registered {
 		return h.e.rma.Deregister(s, came)
 	}
 	return 0
@@ -240,38 +244,38 @@ func (h *hostNetwork) Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, 
 
 // SendFailed gives up a PE because Send has failed.
 func (h *hostNetwork) SendFailed(pe fabric.PE) {
-	h.e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, h.e.Net.Err))
+	h.e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, h.e.ops.Net.Err))
 }
 
 // Fatal says that the job cannot go on.
-func (h *hostNetwork) Fatal(err error) { h.e.Net.Fatal(err) }
+func (h *hostNetwork) Fatal(err error) { h.e.ops.Net.Fatal(err) }
 
 // Register lets the fabric reach n bytes of main memory.
 func (h *hostNetwork) Register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
-	return h.e.Net.Provider.Register(at, n)
+	return h.e.ops.Net.Provider.Register(at, n)
 }
 
 // RegisterGPU lets the fabric reach GPU memory.
 func (h *hostNetwork) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
-	return h.e.Net.Provider.RegisterGPU(m)
+	return h.e.ops.Net.Provider.RegisterGPU(m)
 }
 
 // Unregister ends a registration of either kind.
-func (h *hostNetwork) Unregister(r fabric.Region) error { return h.e.Net.Provider.Unregister(r) }
+func (h *hostNetwork) Unregister(r fabric.Region) error { return h.e.ops.Net.Provider.Unregister(r) }
 
 // Route returns the remote address and the key of an offset in a PE's heap.
 func (h *hostNetwork) Route(pe fabric.PE, offset int64) (remote, key uint64) {
-	return h.e.Net.Route(pe, offset)
+	return h.e.ops.Net.Route(pe, offset)
 }
 
 // Reachable reports whether there is a path to a PE.
-func (h *hostNetwork) Reachable(pe fabric.PE) bool { return h.e.Net.Reachable(pe) }
+func (h *hostNetwork) Reachable(pe fabric.PE) bool { return h.e.ops.Net.Reachable(pe) }
 
 // Lost returns why there is none any more; nil: the PE was not lost.
-func (h *hostNetwork) Lost(pe fabric.PE) error { return h.e.Net.Lost(pe) }
+func (h *hostNetwork) Lost(pe fabric.PE) error { return h.e.ops.Net.Lost(pe) }
 
 // Fail notes the reason of a Failed.
-func (h *hostNetwork) Fail(err error) Status { return h.e.Net.Fail(err) }
+func (h *hostNetwork) Fail(err error) Status { return h.e.ops.Net.Fail(err) }
 
 // Wake ends the sleep of the engine's thread.
-func (h *hostNetwork) Wake() { h.e.Net.Wake() }
+func (h *hostNetwork) Wake() { h.e.ops.Net.Wake() }

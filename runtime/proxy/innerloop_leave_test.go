@@ -96,7 +96,7 @@ func TestLeaves(t *testing.T) {
 	j.pes[1].AMO(0, 64, OpAdd, 8, 5, 0, nil, nil)
 	p.words[2] = 1 // a caller sleeps
 	j.until("both", func() bool {
-		if err := p.Net.Provider.(*boxed).arrive(); err != nil {
+		if err := p.ops.Net.Provider.(*boxed).arrive(); err != nil {
 			t.Fatal(err)
 		}
 		return p.end.box.Kept() == 2

@@ -186,7 +186,7 @@ func TestWindowInC(t *testing.T) {
 	j := newRingJob(t, m, 1, 2, 1, 1<<16)
 	defer j.clean()
 	p, rig := j.pes[0], j.rigs[0][0]
-	peer := &p.Peers[1]
+	peer := &p.ops.Peers[1]
 	for i := range credit.Window + 10 {
 		rig.Push(&queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(0), Kind: uint8(OpAdd), Width: 3, Value: 1})
 		if j.inC(0); peer.Flushing != (i >= credit.Window/2) {

@@ -155,7 +155,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 		}
 		p.thread = loop.New(p.Engine)
 		t.Cleanup(func() { // for unclosed ones: a fuzzer makes more of them than there may be files
-			p.Net.FreeBuffers()
+			p.ops.Net.FreeBuffers()
 			p.closeContexts()
 			p.closeFastPath()
 		})
@@ -196,8 +196,8 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 		}
 		// At first C leaves operations on a PE to Go, and these tests check which of the two has
 		// done an operation.
-		for pe := range p.Peers {
-			p.out.Routed(&p.Peers[pe], fabric.PE(pe))
+		for pe := range p.ops.Peers {
+			p.out.Routed(&p.ops.Peers[pe], fabric.PE(pe))
 		}
 	}
 	for _, p := range j.pes {
@@ -268,13 +268,13 @@ func (j *job) close() {
 // leftovers reports what an engine at rest holds.
 func (p *pe) leftovers() {
 	p.j.t.Helper()
-	if len(p.Table.Free) != tokens-receives || p.Quiets.Pending != [3]int{} || len(p.out.Unsent) != 0 || p.in.Early.Len() != 0 || p.NDirty != 0 {
+	if len(p.ops.Table.Free) != tokens-receives || p.ops.Quiets.Pending != [3]int{} || len(p.out.Unsent) != 0 || p.in.Early.Len() != 0 || p.NDirty != 0 {
 		p.j.t.Errorf("PE %d at rest: %d of %d tokens free, %d operations pending, %d messages parked, %d early, %d PEs dirty",
-			p.me, len(p.Table.Free), tokens-receives, p.Quiets.Pending, len(p.out.Unsent), p.in.Early.Len(), p.NDirty)
+			p.me, len(p.ops.Table.Free), tokens-receives, p.ops.Quiets.Pending, len(p.out.Unsent), p.in.Early.Len(), p.NDirty)
 	}
-	if p.Quiets.Closing() || p.Quiets.Wanted || p.Quiets.Unmet != 0 || len(p.Quiets.Late) != 0 {
+	if p.ops.Quiets.Closing() || p.ops.Quiets.Wanted || p.ops.Quiets.Unmet != 0 || len(p.ops.Quiets.Late) != 0 {
 		p.j.t.Errorf("PE %d at rest: generation %d is open, %d complete, wanted %v, %d PEs unmet, %d flushes late",
-			p.me, p.Quiets.Open, p.Quieted, p.Quiets.Wanted, p.Quiets.Unmet, len(p.Quiets.Late))
+			p.me, p.ops.Quiets.Open, p.Quieted, p.ops.Quiets.Wanted, p.ops.Quiets.Unmet, len(p.ops.Quiets.Late))
 	}
 	regions := 2
 	if p.card != nil {
@@ -385,8 +385,8 @@ func (p *pe) quiet() {
 		}
 		return Again
 	})
-	if p.Quiets.Pending != [3]int{0, 0, p.Quiets.Pending[quiet.NoParity]} {
-		p.j.t.Errorf("PE %d: %d operations pending after quiet", p.me, p.Quiets.Pending)
+	if p.ops.Quiets.Pending != [3]int{0, 0, p.ops.Quiets.Pending[quiet.NoParity]} {
+		p.j.t.Errorf("PE %d: %d operations pending after quiet", p.me, p.ops.Quiets.Pending)
 	}
 }
 

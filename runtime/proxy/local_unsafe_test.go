@@ -118,7 +118,7 @@ func (j *job) hold(deaf bool) (nics []*pinned.NIC) {
 		if err != nil {
 			j.t.Skipf("needs userfaultfd: %v", err)
 		}
-		p.Net.Provider = &holding{end: p.end, nic: nic, under: map[fabric.Token]*copyOf{}}
+		p.ops.Net.Provider = &holding{end: p.end, nic: nic, under: map[fabric.Token]*copyOf{}}
 		p.KeepRegistered(told{w, deaf}, mrcache.Limits{Bytes: 1 << 20, Regions: 16})
 		nics = append(nics, nic)
 		j.t.Cleanup(func() {

@@ -27,48 +27,48 @@ type LostError = endpoint.LostError
 // before Connect. On a network that does not say which injected message has failed, no message is
 // injected from then on.
 func (e *Engine) OnLost(f func(pe fabric.PE, err error)) {
-	e.Net.OnLost = f
-	if e.Net.Caps.InjectBlind {
-		e.Net.Caps.MaxInject, e.MaxInject = 0, 0
+	e.ops.Net.OnLost = f
+	if e.ops.Net.Caps.InjectBlind {
+		e.ops.Net.Caps.MaxInject, e.MaxInject = 0, 0
 	}
 }
 
 // Lose gives up a PE. A second call changes nothing.
 func (e *Engine) Lose(pe fabric.PE, reason string) {
-	if e.Net.IsLost(pe) {
+	if e.ops.Net.IsLost(pe) {
 		return
 	}
-	err := e.Net.MarkLost(pe, len(e.Peers), reason)
-	e.Recorder.Note(pe, layout.EventLost, 0, 0)
+	err := e.ops.Net.MarkLost(pe, len(e.ops.Peers), reason)
+	e.ops.Recorder.Note(pe, layout.EventLost, 0, 0)
 	e.all(func(s *Engine) { s.loseOwn(pe, err) })
 	e.WakeSleepers()
 }
 
 // loseOwn is the part of Lose that each context has.
 func (e *Engine) loseOwn(pe fabric.PE, err error) {
-	p := &e.Peers[pe]
+	p := &e.ops.Peers[pe]
 	p.Reachable = false // C leaves operations on it to Go
 	p.Behind = true     // and its messages
 	e.out.Drop(pe, p)
 	e.in.Early.Drop(uint32(pe))
 	p.Early = 0
 	e.endOperations(pe, err)
-	e.Quiets.LosePE(p, err)
-	if e.gpu != nil && e.Number == 0 {
+	e.ops.Quiets.LosePE(p, err)
+	if e.gpu != nil && e.ops.Number == 0 {
 		e.gpu.Lose(pe)
 	}
-	e.Quiets.Settle()
+	e.ops.Quiets.Settle()
 }
 
 // unreachable handles a PE that the network has given up.
 func (e *Engine) unreachable(pe fabric.PE, err error) {
 	switch {
-	case e.Net.IsLost(pe):
-	case e.Net.OnLost == nil:
-		e.Net.Fatal(err)
+	case e.ops.Net.IsLost(pe):
+	case e.ops.Net.OnLost == nil:
+		e.ops.Net.Fatal(err)
 	default:
 		e.Lose(pe, "cannot be reached any more: "+err.Error())
-		e.Net.OnLost(pe, err)
+		e.ops.Net.OnLost(pe, err)
 	}
 }
 
@@ -86,31 +86,31 @@ func disconnected(code int32) bool {
 // endOperations ends operations that callers and quiets wait for.
 func (e *Engine) endOperations(pe fabric.PE, err error) {
 	for t := fabric.Token(receives); t < tokens; t++ {
-		s := &e.Table.Records[t]
-		if s.Use == 0 || s.PE != pe || s.Ended || uint32(s.Stream) != e.Number {
+		s := &e.ops.Table.Records[t]
+		if s.Use == 0 || s.PE != pe || s.Ended || uint32(s.Stream) != e.ops.Number {
 			continue
 		}
 		switch s.Use {
 		case ops.UseWrite:
 			e.rma.Uncount(s)
 		case ops.UseWaits, ops.UseDeparts, ops.UseQueued:
-			e.Quiets.Pending[s.Lane]--
+			e.ops.Quiets.Pending[s.Lane]--
 		case ops.UseRead, ops.UseReply:
 			if s.Request == nil {
-				e.Quiets.Pending[s.Lane]--
+				e.ops.Quiets.Pending[s.Lane]--
 			}
 		default:
 			continue // no caller waits for a message, and the GPU stage ends the other kinds
 		}
 		if s.Request != nil {
-			e.Net.Err = err
-			e.Tell(s.Request, int32(Failed), 0)
+			e.ops.Net.Err = err
+			e.ops.Tell(s.Request, int32(Failed), 0)
 			s.Request = nil
 		} else {
-			e.Quiets.Fail(s.Lane, err)
+			e.ops.Quiets.Fail(s.Lane, err)
 		}
 		if s.Use == ops.UseReply || s.Use == ops.UseWaits || s.Use == ops.UseDeparts || s.Use == ops.UseQueued {
-			e.Give(t)
+			e.ops.Give(t)
 		} else {
 			s.Ended = true
 		}
@@ -120,7 +120,7 @@ func (e *Engine) endOperations(pe fabric.PE, err error) {
 // tookEnded takes back the token of an operation that was ended before its time. It returns false
 // for any other operation.
 func (e *Engine) tookEnded(t fabric.Token) bool {
-	s := &e.Table.Records[t]
+	s := &e.ops.Table.Records[t]
 	if !s.Ended {
 		return false
 	}
@@ -128,7 +128,7 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 		e.rma.Deregister(s, false)
 	}
 	s.Ended = false
-	e.Give(t)
+	e.ops.Give(t)
 	return true
 }
 
@@ -137,11 +137,11 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 // each PE with operations under way gets a message, and its completion shows whether the PE is
 // gone.
 func (e *Engine) suspect(text string) {
-	e.Report.Tell(fmt.Errorf("poll %s: %s, for an unknown operation: each PE with operations under way gets a test message", e.Net.Caps.Provider, text))
+	e.Report.Tell(fmt.Errorf("poll %s: %s, for an unknown operation: each PE with operations under way gets a test message", e.ops.Net.Caps.Provider, text))
 	e.all(func(s *Engine) {
-		for i := range s.Peers {
-			if s.Peers[i].Tokens > 0 {
-				e.Net.Suspect(fabric.PE(i))
+		for i := range s.ops.Peers {
+			if s.ops.Peers[i].Tokens > 0 {
+				e.ops.Net.Suspect(fabric.PE(i))
 			}
 		}
 	})
@@ -149,5 +149,5 @@ func (e *Engine) suspect(text string) {
 
 // findLost sends these messages.
 func (e *Engine) findLost() {
-	e.Net.FindLost(func(pe fabric.PE) Status { return e.ping(pe, &e.Peers[pe]) })
+	e.ops.Net.FindLost(func(pe fabric.PE) Status { return e.ping(pe, &e.ops.Peers[pe]) })
 }

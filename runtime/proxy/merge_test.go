@@ -17,7 +17,7 @@ func TestBurst(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	a, b := j.pes[0], j.pes[1]
 	bytesOf := []byte("twenty bytes of text")
-	sent := func() uint32 { return a.Peers[1].Sent }
+	sent := func() uint32 { return a.ops.Peers[1].Sent }
 	if a.post(func() Status { return a.Store(1, 0, 8, 7) }); sent() != 1 || a.Held != 0 {
 		t.Errorf("alone: %d messages, %d held", sent(), a.Held)
 	}
@@ -70,11 +70,11 @@ func TestBurstGivesWay(t *testing.T) {
 		a := j.pes[0]
 		a.Burst = layout.BurstAfter
 		a.post(func() Status { return a.Store(1, 0, 8, 7) })
-		if a.Held != 1 || a.Peers[1].Sent != 0 {
-			t.Fatalf("%s: %d held, %d sent", what, a.Held, a.Peers[1].Sent)
+		if a.Held != 1 || a.ops.Peers[1].Sent != 0 {
+			t.Fatalf("%s: %d held, %d sent", what, a.Held, a.ops.Peers[1].Sent)
 		}
-		if st := post(a); st == Again || a.Held != 0 || a.Peers[1].Sent == 0 {
-			t.Errorf("%s: %d, %d held, %d sent", what, st, a.Held, a.Peers[1].Sent)
+		if st := post(a); st == Again || a.Held != 0 || a.ops.Peers[1].Sent == 0 {
+			t.Errorf("%s: %d, %d held, %d sent", what, st, a.Held, a.ops.Peers[1].Sent)
 		}
 		j.await("the end", func() bool { return what != "a fetch" || r.Done != 0 })
 		j.close()
@@ -107,7 +107,7 @@ func TestLoopEndsBurst(t *testing.T) {
 			}
 		}
 	}
-	wait("sleep", func() bool { return a.Net.Armed })
+	wait("sleep", func() bool { return a.ops.Net.Armed })
 	a.Locked(func() {
 		a.Burst = layout.BurstAfter
 		a.Store(1, 0, 8, 7)
@@ -116,7 +116,7 @@ func TestLoopEndsBurst(t *testing.T) {
 		}
 	})
 	start := time.Now()
-	wait("end of the burst", func() bool { return a.Peers[1].Sent == 1 && a.Held == 0 })
+	wait("end of the burst", func() bool { return a.ops.Peers[1].Sent == 1 && a.Held == 0 })
 	t.Logf("let go after %v", time.Since(start))
 	a.Stop()
 	j.close()
@@ -134,7 +134,7 @@ func TestSignalsMerge(t *testing.T) {
 				t.Fatalf("put with signal: %d", st)
 			}
 		}
-		if sent := a.Peers[1].Sent; sent < n/sender.MostSignals || sent > sender.ManyWrites+n/sender.MostSignals+1 {
+		if sent := a.ops.Peers[1].Sent; sent < n/sender.MostSignals || sent > sender.ManyWrites+n/sender.MostSignals+1 {
 			t.Errorf("mode %d: %d messages for %d signals", i, sent, n)
 		}
 		j.await("the signals", func() bool { return b.heap[0] == n })

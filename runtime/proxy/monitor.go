@@ -27,14 +27,14 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	}
 	e.Report.Publish(time.Now())
 	switch {
-	case !e.Net.Provider.Arm():
+	case !e.ops.Net.Provider.Arm():
 		return call.PollUnread
 	case e.NoRoom():
 		return call.SleepStuck
 	case e.holds():
 		return call.SleepHolding
 	}
-	e.Net.Armed, e.armedAt = true, e.Polls
+	e.ops.Net.Armed, e.armedAt = true, e.Polls
 	return call.WaitArmed
 }
 
@@ -60,45 +60,45 @@ func (e *Engine) lookAgain() call.Step {
 
 // Arm is Provider.Arm, and notes that the loop is going to sleep.
 func (e *Engine) Arm() bool {
-	e.Net.Armed, e.armedAt = !e.holds() && e.Net.Provider.Arm(), e.Polls
-	return e.Net.Armed
+	e.ops.Net.Armed, e.armedAt = !e.holds() && e.ops.Net.Provider.Arm(), e.Polls
+	return e.ops.Net.Armed
 }
 
 // Wait is Provider.Wait, and counts a wait that has overslept.
 func (e *Engine) Wait(d time.Duration) (bool, error) {
 	limit := e.SleepBegins(d)
-	came, err := e.Net.Provider.Wait(d)
+	came, err := e.ops.Net.Provider.Wait(d)
 	e.SleepEnded(came, d, limit)
 	return came, err
 }
 
 // SleepBegins records that a sleep of d begins, and returns when it has to end.
 func (e *Engine) SleepBegins(d time.Duration) time.Time {
-	e.Recorder.NoteOwn(layout.EventSleep)
+	e.ops.Recorder.NoteOwn(layout.EventSleep)
 	return time.Now().Add(d)
 }
 
 // SleepEnded records how a sleep has ended.
 func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 	if came {
-		e.Recorder.NoteOwn(layout.EventWoken)
+		e.ops.Recorder.NoteOwn(layout.EventWoken)
 		return
 	}
-	e.Recorder.NoteOwn(layout.EventLimit)
+	e.ops.Recorder.NoteOwn(layout.EventLimit)
 	e.watchSleep(d, limit)
 }
 
 // StayUp records that the loop does not sleep because an operation finds no room.
-func (e *Engine) StayUp() { e.Recorder.NoteOwn(layout.EventNoSleep) }
+func (e *Engine) StayUp() { e.ops.Recorder.NoteOwn(layout.EventNoSleep) }
 
 // watchSleep follows a Wait of d that nothing ended before its limit. If the network has a
 // completion then, and no caller has polled meanwhile, the Wait should have ended before. A
 // completion that came while this thread waited for a processor does not count.
 func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
-	if !e.Net.Caps.WaitFD || d < longSleep || time.Since(limit) > wakeup || !e.TryLock() {
+	if !e.ops.Net.Caps.WaitFD || d < longSleep || time.Since(limit) > wakeup || !e.TryLock() {
 		return
 	}
-	if e.Polls == e.armedAt && e.Net.Provider.Ready() {
+	if e.Polls == e.armedAt && e.ops.Net.Provider.Ready() {
 		e.Report.Oversleep()
 	}
 	e.Unlock()
@@ -118,7 +118,7 @@ func (e *Engine) NapWhilePolled() bool {
 	if !e.Polled() {
 		return false
 	}
-	e.Recorder.NoteOwn(layout.EventNap)
+	e.ops.Recorder.NoteOwn(layout.EventNap)
 	e.Nap()
 	return true
 }
@@ -127,7 +127,7 @@ func (e *Engine) NapWhilePolled() bool {
 func (e *Engine) Rouse() {
 	atomic.StoreUint32(&e.Attention, 1)
 	e.EndNap()
-	e.Net.Provider.Wake()
+	e.ops.Net.Provider.Wake()
 }
 
 // Retry retries operations that found no room, if no other thread is inside.
@@ -163,12 +163,12 @@ func (e *Engine) ClearAttention() {
 }
 
 // Fatal says that the job cannot go on.
-func (e *Engine) Fatal(err error) { e.Net.Fatal(err) }
+func (e *Engine) Fatal(err error) { e.ops.Net.Fatal(err) }
 
 // Release sends all batches of a context, because a caller waits. On the first context it sends
 // those of all contexts.
 func (e *Engine) Release() {
-	if e.Number == 0 {
+	if e.ops.Number == 0 {
 		for _, o := range e.others {
 			if o != nil && len(o.out.Queues) > 0 {
 				o.Release()

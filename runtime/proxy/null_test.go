@@ -147,7 +147,7 @@ func BenchmarkEngine(b *testing.B) {
 		{"unordered", fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, DeliveryComplete: true}},
 	} {
 		e := newNull(b, npes, caps.Caps)
-		at := e.Net.Segment.Base
+		at := e.ops.Net.Segment.Base
 		var r Request
 		for _, op := range []struct {
 			name string

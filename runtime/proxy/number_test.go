@@ -42,17 +42,17 @@ func TestNeeds(t *testing.T) {
 		case "fence":
 			a.fence()
 			// No message before it waits to be applied, so a write may follow at once.
-			p := &a.Peers[1]
+			p := &a.ops.Peers[1]
 			p.Acked = p.Asked
 			continue
 		case "write":
-			if st := a.Put(1, 0, at, 10000, nil); st != Pending || a.Peers[1].Queued > 0 {
-				t.Fatalf("write: %d, %d queued", st, a.Peers[1].Queued)
+			if st := a.Put(1, 0, at, 10000, nil); st != Pending || a.ops.Peers[1].Queued > 0 {
+				t.Fatalf("write: %d, %d queued", st, a.ops.Peers[1].Queued)
 			}
 			continue
 		case "signal":
-			if st := a.PutSignal(1, 0, at, 10000, 16384, 1, OpSet, nil); st != Pending || a.Peers[1].Queued > 0 {
-				t.Fatalf("signal: %d, %d queued", st, a.Peers[1].Queued)
+			if st := a.PutSignal(1, 0, at, 10000, 16384, 1, OpSet, nil); st != Pending || a.ops.Peers[1].Queued > 0 {
+				t.Fatalf("signal: %d, %d queued", st, a.ops.Peers[1].Queued)
 			}
 		default:
 			a.Store(1, 0, 8, 1)
@@ -75,14 +75,14 @@ func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put fun
 	buf := make([]byte, 10000)
 	put = func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
 	put()
-	j.await("stream", func() bool { return a.Peers[1].Stream == rma.SequenceGiven })
+	j.await("stream", func() bool { return a.ops.Peers[1].Stream == rma.SequenceGiven })
 	put()
 	a.quiet()
 	edge = 1 // the first went before the answer with the sequence stream
 	if source {
 		edge = 2
 	}
-	j.await("arrival", func() bool { return b.Peers[0].Edge == edge })
+	j.await("arrival", func() bool { return b.ops.Peers[0].Edge == edge })
 	return j, put, edge
 }
 
@@ -104,8 +104,8 @@ func TestStrangeData(t *testing.T) {
 		} {
 			data := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: c.data}
 			data.SetFrom(c.from)
-			if b.Complete([]fabric.Completion{data}); b.Report.Refused() != uint64(i+1) || b.Peers[0].Edge != number {
-				t.Errorf("source %v, %+v: %d refused, the edge is %d, was %d", source, c, b.Report.Refused(), b.Peers[0].Edge, number)
+			if b.Complete([]fabric.Completion{data}); b.Report.Refused() != uint64(i+1) || b.ops.Peers[0].Edge != number {
+				t.Errorf("source %v, %+v: %d refused, the edge is %d, was %d", source, c, b.Report.Refused(), b.ops.Peers[0].Edge, number)
 			}
 		}
 		if said != 3 { // of 1, 2 and 4
@@ -113,7 +113,7 @@ func TestStrangeData(t *testing.T) {
 		}
 		put()
 		a.quiet()
-		j.await("arrival of the next", func() bool { return b.Peers[0].Edge == number+1 })
+		j.await("arrival of the next", func() bool { return b.ops.Peers[0].Edge == number+1 })
 		j.close()
 	}
 }
@@ -134,8 +134,8 @@ func TestForgedNumbers(t *testing.T) {
 		refused := uint64(0)
 		for _, number := range []uint32{next - 1, next + b.rma.Numbers.Space.Window, next + 2*b.rma.Numbers.Space.Window, 1<<b.rma.Numbers.Space.Bits - 1} {
 			forge(number)
-			if refused++; b.Report.Refused() != refused || b.Peers[0].Edge != next {
-				t.Errorf("source %v, number %d outside of the window: %d refused, the edge is %d, was %d", source, number, b.Report.Refused(), b.Peers[0].Edge, next)
+			if refused++; b.Report.Refused() != refused || b.ops.Peers[0].Edge != next {
+				t.Errorf("source %v, number %d outside of the window: %d refused, the edge is %d, was %d", source, number, b.Report.Refused(), b.ops.Peers[0].Edge, next)
 			}
 		}
 		forge(next)
@@ -145,14 +145,14 @@ func TestForgedNumbers(t *testing.T) {
 		} else {
 			refused++
 		}
-		if b.Report.Refused() != refused || b.Peers[0].Edge != taken {
-			t.Errorf("source %v, number %d inside of the window: %d refused, want %d; the edge is %d, want %d", source, next, b.Report.Refused(), refused, b.Peers[0].Edge, taken)
+		if b.Report.Refused() != refused || b.ops.Peers[0].Edge != taken {
+			t.Errorf("source %v, number %d inside of the window: %d refused, want %d; the edge is %d, want %d", source, next, b.Report.Refused(), refused, b.ops.Peers[0].Edge, taken)
 		}
 		for range 3 {
 			put()
 		}
 		a.quiet()
-		j.await("arrival of the PE's own", func() bool { return b.Peers[0].Edge == next+3 })
+		j.await("arrival of the PE's own", func() bool { return b.ops.Peers[0].Edge == next+3 })
 		if !source {
 			refused++
 		}
@@ -171,7 +171,7 @@ func TestDroppedEntries(t *testing.T) {
 	var said []string
 	b.Report.ReportTo(func(err error) { said = append(said, err.Error()) })
 	for _, n := range []uint64{0, 1, 1, 2, 3, 5, 9} {
-		b.Net.Provider.(*end).strangers = n
+		b.ops.Net.Provider.(*end).strangers = n
 		if got := b.Report.Show().Strangers; got != n || b.Report.Refused() != n {
 			t.Errorf("%d entries were dropped: the page has %d, Refused says %d", n, got, b.Report.Refused())
 		}
@@ -179,7 +179,7 @@ func TestDroppedEntries(t *testing.T) {
 	const text = "poll: dropped completions that no operation of this PE caused, %d so far (keep strangers off the network of %s)"
 	var want []string
 	for _, n := range []int{1, 2, 5} {
-		want = append(want, fmt.Sprintf(text, n, b.Net.Caps.Domain))
+		want = append(want, fmt.Sprintf(text, n, b.ops.Net.Caps.Domain))
 	}
 	if !slices.Equal(said, want) {
 		t.Errorf("reported %q, want %q", said, want)
@@ -209,7 +209,7 @@ func TestSequencesRunOut(t *testing.T) {
 	}
 	given := ""
 	for _, a := range j.pes[1:] {
-		given += fmt.Sprint(min(a.Peers[0].Stream, rma.SequenceGiven), " ")
+		given += fmt.Sprint(min(a.ops.Peers[0].Stream, rma.SequenceGiven), " ")
 	}
 	if want := fmt.Sprint(rma.SequenceGiven, " ", rma.SequenceGiven, " ", rma.SequenceRefused, " ", rma.SequenceRefused, " ", rma.SequenceRefused, " "); given != want || b.heap[0] != 20 {
 		t.Errorf("streams %s and %d signals, want %s and 20", given, b.heap[0], want)

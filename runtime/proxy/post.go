@@ -119,14 +119,14 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 		}
 		return st
 	}
-	p := &e.Peers[pe]
+	p := &e.ops.Peers[pe]
 	if !e.out.Routed(p, pe) {
-		return e.Net.Fail(e.Net.NoRoute(pe))
+		return e.ops.Net.Fail(e.ops.Net.NoRoute(pe))
 	}
-	if !e.Room(pe, p, 0) {
+	if !e.ops.Room(pe, p, 0) {
 		return Again
 	}
-	t, s := e.Take(ops.UseReply, p, pe)
+	t, s := e.ops.Take(ops.UseReply, p, pe)
 	if s == nil {
 		return Again
 	}
@@ -134,15 +134,15 @@ func (e *Engine) AMO(pe fabric.PE, offset int64, op Op, width uint8, operand, co
 	h, st := e.out.Start(pe, 0, false)
 	if h != nil {
 		h.Set(layout.KindAMO, op, width, offset, operand, compare)
-		h.Fetch, h.Token = 1, e.Table.Question(t)
+		h.Fetch, h.Token = 1, e.ops.Table.Question(t)
 		st = e.out.Send(h, nil, 0, true)
 	}
 	if st != Done {
-		e.Give(t)
+		e.ops.Give(t)
 		return st
 	}
 	if r == nil {
-		e.Quiets.Pending[s.Lane]++
+		e.ops.Quiets.Pending[s.Lane]++
 	}
 	return Pending
 }
@@ -165,4 +165,4 @@ func (e *Engine) Store(pe fabric.PE, offset int64, width uint8, value uint64) St
 // Full reports, after Again, that no PE has room: the endpoint has no token left until Poll frees
 // one. If it is false, only the operation's PE has no room, and operations on other PEs may be
 // posted.
-func (e *Engine) Full() bool { return e.Table.Full() }
+func (e *Engine) Full() bool { return e.ops.Table.Full() }

@@ -11,16 +11,16 @@ import (
 // Limits returns the bounds for operations. The engine is connected.
 func (e *Engine) Limits() call.Limits {
 	return call.Limits{
-		NPEs: len(e.Peers), Internal: e.Net.Segment.Internal, Size: e.Net.Segment.Size, PutMax: e.PutMax(), MaxInject: uint64(e.MaxInject),
+		NPEs: len(e.ops.Peers), Internal: e.ops.Net.Segment.Internal, Size: e.ops.Net.Segment.Size, PutMax: e.PutMax(), MaxInject: uint64(e.MaxInject),
 	}
 }
 
 // Route returns why no message can be sent to a PE; nil: it can.
 func (e *Engine) Route(pe fabric.PE) error {
-	if e.Net.Reachable(pe) {
+	if e.ops.Net.Reachable(pe) {
 		return nil
 	}
-	return e.Net.NoRoute(pe)
+	return e.ops.Net.NoRoute(pe)
 }
 
 // Stamp sets the time of the events that follow; 0: each event reads the clock.

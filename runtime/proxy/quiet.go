@@ -10,16 +10,16 @@ func (e *Engine) QuietBegin() Ticket {
 	if len(e.out.Queues) > 0 {
 		e.Release()
 	}
-	return e.Quiets.Begin()
+	return e.ops.Quiets.Begin()
 }
 
 // QuietDone returns Done when all operations posted before the ticket's QuietBegin have taken
 // effect at their targets, and Pending before. It returns Failed if an operation that the ticket
 // covers failed and no caller was told: see quiet.Generations.Done.
 func (e *Engine) QuietDone(t Ticket) Status {
-	st, err := e.Quiets.Done(t)
+	st, err := e.ops.Quiets.Done(t)
 	if st == Failed {
-		e.Net.Err = err
+		e.ops.Net.Err = err
 	}
 	return st
 }
@@ -28,7 +28,7 @@ func (e *Engine) QuietDone(t Ticket) Status {
 type upward struct{ e *Engine }
 
 func (a *upward) Flush(pe fabric.PE) Status { return a.e.out.Flush(pe) }
-func (a *upward) Err() error                { return a.e.Net.Err }
+func (a *upward) Err() error                { return a.e.ops.Net.Err }
 func (a *upward) Stick()                    { a.e.stick() }
 
 func (a *upward) Unreachable(pe fabric.PE, err error) { a.e.unreachable(pe, err) }
@@ -38,7 +38,7 @@ func (a *upward) LetGo() { a.e.out.LetGoAll() }
 
 func (a *upward) Closed(pes []fabric.PE) {
 	e := a.e
-	if e.Number == 0 {
+	if e.ops.Number == 0 {
 		return
 	}
 	for _, pe := range pes {

@@ -182,7 +182,7 @@ func TestQuietFails(t *testing.T) {
 					read := j.rng.IntN(3) == 0 || a.PutMax() < n
 					var open Ticket
 					a.post(func() Status {
-						if open = a.Quiets.Open; read {
+						if open = a.ops.Quiets.Open; read {
 							return a.Get(to, 0, at, n, nil)
 						}
 						return a.Put(to, 0, at, n, nil)
@@ -229,7 +229,7 @@ func TestQuietAskedLate(t *testing.T) {
 	var bad, good []Ticket
 	for k := range 12 {
 		err := fmt.Errorf("failure %d", k)
-		a.Quiets.Fail(a.Quiets.Parity(), err)
+		a.ops.Quiets.Fail(a.ops.Quiets.Parity(), err)
 		bad = append(bad, a.QuietBegin())
 		good = append(good, a.QuietBegin())
 		if st := a.QuietDone(bad[k]); st != Failed || a.Err() != err {
@@ -257,7 +257,7 @@ func TestQuietFlushRefused(t *testing.T) {
 	a := j.pes[0]
 	gone := errors.New("the cable is out")
 	broken := &refusal{end: a.end}
-	a.Net.Provider = broken
+	a.ops.Net.Provider = broken
 	for pe := range fabric.PE(2) {
 		a.post(func() Status { return a.AMO(1+pe, 0, OpAdd, 8, 1, 0, nil, nil) })
 	}

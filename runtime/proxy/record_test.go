@@ -54,11 +54,11 @@ func TestRecord(t *testing.T) {
 	}
 	j.drain()
 	a.Store(1, 0, 8, 7)
-	a.Peers[2].Tokens++
+	a.ops.Peers[2].Tokens++
 	if got := fmt.Sprint(a.Report.Latest(5)); got != "[2 1]" {
 		t.Errorf("with operations of PE 2 under way the PEs are %s", got)
 	}
-	a.Peers[2].Tokens--
+	a.ops.Peers[2].Tokens--
 }
 
 // TestRecordRings checks that only PEs that were met have rings, side by side.
@@ -70,8 +70,8 @@ func TestRecordRings(t *testing.T) {
 			t.Fatal(st, e.Err())
 		}
 	}
-	if e.Peers[70].Ring != had || e.Peers[30].Ring != had+1 || e.Rings != had+2 {
-		t.Errorf("rings are %d of PE 70 and %d of PE 30, %d of them", e.Peers[70].Ring, e.Peers[30].Ring, e.Rings)
+	if e.ops.Peers[70].Ring != had || e.ops.Peers[30].Ring != had+1 || e.Rings != had+2 {
+		t.Errorf("rings are %d of PE 70 and %d of PE 30, %d of them", e.ops.Peers[70].Ring, e.ops.Peers[30].Ring, e.Rings)
 	}
 }
 
@@ -89,12 +89,12 @@ func TestRecordRefused(t *testing.T) {
 			t.Fatal("tokens have no end")
 		}
 	}
-	before := a.Peers[1].Recorded
+	before := a.ops.Peers[1].Recorded
 	for range 100 {
 		a.Put(1, 0, unsafe.Pointer(&a.heap[0]), 8192, nil)
 	}
 	got := a.texts(1)
-	if n := len(got); a.Peers[1].Recorded != before || got[n-1] != "refused an operation for want of credit, 101 times in a row" ||
+	if n := len(got); a.ops.Peers[1].Recorded != before || got[n-1] != "refused an operation for want of credit, 101 times in a row" ||
 		!strings.HasPrefix(got[n-2], "posted write of 8192 bytes, token ") {
 		t.Errorf("after %d events and 101 refusals:\n\t%s", before, strings.Join(got[n-2:], "\n\t"))
 	}
@@ -153,14 +153,14 @@ func TestRecordInC(t *testing.T) {
 		if inC := j.inLoop == 4; inC != m.native {
 			t.Errorf("%s: C took %d operations", m.name, j.inLoop)
 		}
-		for turns := 0; j.pes[1].Peers[0].Received < j.pes[0].Peers[1].Sent; turns++ {
+		for turns := 0; j.pes[1].ops.Peers[0].Received < j.pes[0].ops.Peers[1].Sent; turns++ {
 			turn(0)
 			if turn(1); turns > 1000 {
 				t.Fatal("the messages do not come")
 			}
 		}
 		j.pes[0].out.Flush(1)
-		for turns := 0; j.pes[0].Peers[1].Flushing; turns++ {
+		for turns := 0; j.pes[0].ops.Peers[1].Flushing; turns++ {
 			turn(1)
 			if turn(0); turns > 1000 {
 				t.Fatal("the answer does not come")
@@ -200,16 +200,16 @@ func TestRecordOwn(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	defer j.close()
 	a := j.pes[0]
-	a.Recorder.NoteOwn(layout.EventNap) // before the first event of the PE, so it is left out
+	a.ops.Recorder.NoteOwn(layout.EventNap) // before the first event of the PE, so it is left out
 	a.Store(1, 0, 8, 7)
-	a.Recorder.NoteOwn(layout.EventSleep)
-	a.Recorder.NoteOwn(layout.EventWoken)
+	a.ops.Recorder.NoteOwn(layout.EventSleep)
+	a.ops.Recorder.NoteOwn(layout.EventWoken)
 	a.Store(1, 0, 8, 7)
 	for range 100 {
-		a.Recorder.NoteOwn(layout.EventSleep)
-		a.Recorder.NoteOwn(layout.EventLimit)
+		a.ops.Recorder.NoteOwn(layout.EventSleep)
+		a.ops.Recorder.NoteOwn(layout.EventLimit)
 	}
-	a.Recorder.NoteOwn(layout.EventSleep)
+	a.ops.Recorder.NoteOwn(layout.EventSleep)
 	a.records(
 		1, "sent message 1: element, 56 bytes", "the proxy sleeps", "the network wakes the proxy", "sent message 2: element, 56 bytes",
 		"the proxy sleeps", "the proxy slept and nothing came, 100 times in a row",

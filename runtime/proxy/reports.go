@@ -11,10 +11,10 @@ import (
 type forReports struct{ e *Engine }
 
 func (r forReports) EachContext(f func(peers []layout.Peer)) {
-	r.e.all(func(s *Engine) { f(s.Peers) })
+	r.e.all(func(s *Engine) { f(s.ops.Peers) })
 }
 
-func (r forReports) Registered() mrcache.Counts { return r.e.Net.Locals.Counts() }
+func (r forReports) Registered() mrcache.Counts { return r.e.ops.Net.Locals.Counts() }
 
 func (r forReports) ShowWork(to *[backlog.Streams]backlog.Shown) {
 	if r.e.gpu != nil {
@@ -23,7 +23,7 @@ func (r forReports) ShowWork(to *[backlog.Streams]backlog.Shown) {
 }
 
 func (r forReports) AskProgress(pe fabric.PE) bool {
-	return r.e.out.Routed(&r.e.Peers[pe], pe) && r.e.out.Flush(pe) == Pending
+	return r.e.out.Routed(&r.e.ops.Peers[pe], pe) && r.e.out.Flush(pe) == Pending
 }
 
-func (r forReports) Address(pe fabric.PE) []byte { return r.e.Net.Address(pe) }
+func (r forReports) Address(pe fabric.PE) []byte { return r.e.ops.Net.Address(pe) }

@@ -312,7 +312,7 @@ func TestReceiveBuffersExhausted(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	j := newJob(t, modes[0], 7, 2, 4096)
 	a := j.pes[0]
-	a.Net.Routes[1].Base, a.Peers[1].Reachable = endpoint.Nowhere, false
+	a.ops.Net.Routes[1].Base, a.ops.Peers[1].Reachable = endpoint.Nowhere, false
 	buf := make([]byte, 8192)
 	at := unsafe.Pointer(&buf[0])
 	for what, f := range map[string]func() Status{

@@ -53,7 +53,7 @@ func (tw *twins) prepare(seed uint64) {
 				}
 			})
 			if seed%4 == 1 {
-				for pe := range p.Peers {
+				for pe := range p.ops.Peers {
 					p.NearWrap(pe)
 				}
 			}
@@ -137,7 +137,7 @@ func (tw *twins) post(i fabric.PE, s uint32, to fabric.PE, small bool) {
 	var r asked
 	inC := func(p *twin, call func(f *fastpathtest.Path) bool) bool {
 		e := p.Context(s)
-		return (e.Burst < layout.BurstAfter || e.Peers[to].Batch != nil) && p.inC(call)
+		return (e.Burst < layout.BurstAfter || e.ops.Peers[to].Batch != nil) && p.inC(call)
 	}
 	if rng.IntN(3) == 0 {
 		r = asked{new(Request), new(Request)}
@@ -194,7 +194,7 @@ func (tw *twins) post(i fabric.PE, s uint32, to fabric.PE, small bool) {
 func (tw *twins) quiet(i fabric.PE) {
 	s := tw.stream(i)
 	e := tw.pes[0][i].Context(s)
-	t := e.Quiets.Open - 1
+	t := e.ops.Quiets.Open - 1
 	if tw.rng.IntN(2) == 0 {
 		tw.each(i, "quiet", func(_ int, p *twin) any { return p.Context(s).QuietBegin() })
 	} else if t > 0 {

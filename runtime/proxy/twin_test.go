@@ -303,8 +303,8 @@ func (tw *twins) compare(i fabric.PE, a, b *twin) {
 	if !slices.EqualFunc(a.wire.recvs, b.wire.recvs, func(x, y posted) bool { return x.token == y.token && x.n == y.n }) {
 		tw.differ(i, "receive buffers", a.wire.recvs, b.wire.recvs)
 	}
-	if !slices.Equal(a.Table.Free, b.Table.Free) || a.Table.Bytes != b.Table.Bytes || a.Report.Refused() != b.Report.Refused() || a.bursts.Turn != b.bursts.Turn {
-		tw.differ(i, "state of the port", []any{len(a.Table.Free), a.Table.Bytes, a.Report.Refused(), a.bursts.Turn}, []any{len(b.Table.Free), b.Table.Bytes, b.Report.Refused(), b.bursts.Turn})
+	if !slices.Equal(a.ops.Table.Free, b.ops.Table.Free) || a.ops.Table.Bytes != b.ops.Table.Bytes || a.Report.Refused() != b.Report.Refused() || a.bursts.Turn != b.bursts.Turn {
+		tw.differ(i, "state of the port", []any{len(a.ops.Table.Free), a.ops.Table.Bytes, a.Report.Refused(), a.bursts.Turn}, []any{len(b.ops.Table.Free), b.ops.Table.Bytes, b.Report.Refused(), b.bursts.Turn})
 	}
 	tw.compareStream(i, a.Engine, b.Engine)
 	for s := range a.others {
@@ -328,20 +328,20 @@ func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
 	if x, y := a.rest(), b.rest(); x != y {
 		tw.differ(i, "engine", fields(x, y), fields(y, x))
 	}
-	if !slices.Equal(a.Quiets.Dirty(), b.Quiets.Dirty()) || !slices.Equal(a.Net.Unposted[:a.NUnposted], b.Net.Unposted[:b.NUnposted]) {
-		tw.differ(i, "lists", a.Quiets.Dirty(), b.Quiets.Dirty())
+	if !slices.Equal(a.ops.Quiets.Dirty(), b.ops.Quiets.Dirty()) || !slices.Equal(a.ops.Net.Unposted[:a.NUnposted], b.ops.Net.Unposted[:b.NUnposted]) {
+		tw.differ(i, "lists", a.ops.Quiets.Dirty(), b.ops.Quiets.Dirty())
 	}
-	if !slices.Equal(a.Quiets.Late, b.Quiets.Late) || !slices.Equal(a.out.Queues, b.out.Queues) || !slices.Equal(a.out.Unsent, b.out.Unsent) {
-		tw.differ(i, "queues", []any{a.Quiets.Late, a.out.Queues, a.out.Unsent}, []any{b.Quiets.Late, b.out.Queues, b.out.Unsent})
+	if !slices.Equal(a.ops.Quiets.Late, b.ops.Quiets.Late) || !slices.Equal(a.out.Queues, b.out.Queues) || !slices.Equal(a.out.Unsent, b.out.Unsent) {
+		tw.differ(i, "queues", []any{a.ops.Quiets.Late, a.out.Queues, a.out.Unsent}, []any{b.ops.Quiets.Late, b.out.Queues, b.out.Unsent})
 	}
-	for pe := range a.Peers {
-		x, y := a.Peers[pe], b.Peers[pe]
+	for pe := range a.ops.Peers {
+		x, y := a.ops.Peers[pe], b.ops.Peers[pe]
 		v, w := a.within(x.Batch), b.within(y.Batch)
 		x.Batch, y.Batch = nil, nil
 		if x != y || v != w {
-			tw.differ(i, fmt.Sprintf("peer %d of stream %d", pe, a.Number), fields(x, y)+fmt.Sprint(v), fields(y, x)+fmt.Sprint(w))
+			tw.differ(i, fmt.Sprintf("peer %d of stream %d", pe, a.ops.Number), fields(x, y)+fmt.Sprint(v), fields(y, x)+fmt.Sprint(w))
 		}
-		if a.Number == 0 {
+		if a.ops.Number == 0 {
 			for k := range min(x.Recorded, 4) {
 				if v, w := a.eventAt(&x, k), b.eventAt(&y, k); v != w {
 					tw.differ(i, fmt.Sprintf("event %d before the last of PE %d", k, pe), flight.Recorded{Entry: layout.Entry{What: v}},
@@ -363,7 +363,7 @@ func (e *Engine) within(at unsafe.Pointer) uintptr {
 	if at == nil {
 		return 0
 	}
-	return uintptr(at) - uintptr(e.Net.Buffers)
+	return uintptr(at) - uintptr(e.ops.Net.Buffers)
 }
 
 // fields lists the fields of x that differ in y.
@@ -403,8 +403,8 @@ func (e *Engine) rest() rests {
 		return err.Error()
 	}
 	return rests{
-		open: e.Quiets.Open, wanted: e.Quiets.Wanted, listed: e.listed, drafts: e.out.Drafted != 0, records: e.out.Recording, jams: e.out.Jammed, pending: e.Quiets.Pending,
-		unmet: e.Quiets.Unmet, failed: e.Quiets.Failed(), kept: e.in.Early.Len(), bytes: e.in.Early.Bytes(), dropped: len(e.in.Dropped), sticks: len(e.sticks), flows: len(e.in.Flows),
-		lost: [2]string{text(e.Quiets.Lost()[0]), text(e.Quiets.Lost()[1])}, err: text(e.Net.Err),
+		open: e.ops.Quiets.Open, wanted: e.ops.Quiets.Wanted, listed: e.listed, drafts: e.out.Drafted != 0, records: e.out.Recording, jams: e.out.Jammed, pending: e.ops.Quiets.Pending,
+		unmet: e.ops.Quiets.Unmet, failed: e.ops.Quiets.Failed(), kept: e.in.Early.Len(), bytes: e.in.Early.Bytes(), dropped: len(e.in.Dropped), sticks: len(e.sticks), flows: len(e.in.Flows),
+		lost: [2]string{text(e.ops.Quiets.Lost()[0]), text(e.ops.Quiets.Lost()[1])}, err: text(e.ops.Net.Err),
 	}
 }
