@@ -23,6 +23,7 @@
 //   - receiver: messages from other PEs, sorted and applied, and the numbers of writes that arrived
 //   - quiet: the generations of operations that a quiet waits for
 //   - wake: the lock, the nap of the driving thread, and the sleep of callers
+//   - monitor: what the driving thread asks besides polling, and whether it may sleep
 //   - flight: the flight recorder
 //   - report: the page and the sentences that describe an endpoint
 //   - backlog: the work that a GPU was given and has not carried out
@@ -39,7 +40,7 @@
 // say otherwise. A thread that waits in C takes it by try-lock and polls, and the proxy thread naps
 // while such threads exist. The engine starts no thread. It knows one thing about the thread that
 // drives it (loop.Loop): whether that sleeps. It wakes the thread for work that must not wait
-// (monitor.go).
+// (package monitor).
 //
 // A PE may have several engines over one memory, each with its own provider, lock and thread.
 // Engine i talks to engine i of the other PEs. Engines know nothing of each other. Their atomic

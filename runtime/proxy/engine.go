@@ -12,6 +12,7 @@ import (
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/monitor"
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/receiver"
 	"libshmem/runtime/proxy/report"
@@ -43,11 +44,10 @@ type port struct {
 	comps [pollBatch]fabric.Completion
 	after layout.Header // an atomic operation, or the signal of a put, for GPU
 
-	armedAt uint32 // the count of polls when the loop went to sleep
-	me      uint32
+	me uint32
 
 	contexts // all that share the port
-	wake.Words
+	monitor.Monitor
 
 	bursts sender.Bursts
 
@@ -76,12 +76,11 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	}
 	e := &Engine{
 		port: &port{
-			me: uint32(me), Words: wakers,
-			mostSequences: receiver.SequencesMost,
+			me: uint32(me), mostSequences: receiver.SequencesMost,
 		},
 		ops: ops.Operations{Net: endpoint.New(prov, segment, fatal)},
 	}
-	e.first = e
+	e.first, e.Monitor = e, monitor.New(wakers, &upward{e})
 	table := ops.New(credit.Bytes(&e.ops.Net.Caps))
 	e.ops.Table = &table
 	e.compose(credit.Unread(npes))
@@ -94,6 +93,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		e.closeFastPath()
 		return nil, errors.Join(err, prov.Close())
 	}
+	e.Monitor.Open(e.State, e.ops.Net, &e.ops.Recorder, e.Report)
 	e.join()
 	e.fillFastPath()
 	return e, nil

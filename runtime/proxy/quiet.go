@@ -24,12 +24,16 @@ func (e *Engine) QuietDone(t Ticket) Status {
 	return st
 }
 
-// upward is the engine as its quiets and its sender see it.
+// upward is the engine as its quiets, its sender and its monitor see it.
 type upward struct{ e *Engine }
 
 func (a *upward) Flush(pe fabric.PE) Status { return a.e.out.Flush(pe) }
 func (a *upward) Err() error                { return a.e.ops.Net.Err }
 func (a *upward) Stick()                    { a.e.stick() }
+
+func (a *upward) NoRoom() bool { return a.e.NoRoom() }
+
+func (a *upward) Holds() bool { return a.e.holds() }
 
 func (a *upward) Unreachable(pe fabric.PE, err error) { a.e.unreachable(pe, err) }
 

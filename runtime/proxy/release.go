@@ -1,0 +1,43 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Retry retries operations that found no room, if no other thread is inside.
+func (e *Engine) Retry() {
+	if !e.TryLock() {
+		return
+	}
+	e.retry()
+	e.Report.Publish(time.Now())
+	e.Unlock()
+}
+
+// Release sends all batches of a context, because a caller waits. On the first context it sends
+// those of all contexts.
+func (e *Engine) Release() {
+	if e.ops.Number == 0 {
+		for _, o := range e.others {
+			if o != nil && len(o.out.Queues) > 0 {
+				o.Release()
+			}
+		}
+	}
+	e.Burst = 0
+	e.out.LetGoAll()
+}
+
+// holds reports, before the loop sleeps, whether a burst is under way. A burst that has not grown
+// since the last call is over.
+func (e *Engine) holds() bool {
+	if atomic.LoadUint32(&e.Held) == 0 {
+		return false
+	}
+	if e.bursts.Over() {
+		e.Release()
+		return false
+	}
+	return true
+}
