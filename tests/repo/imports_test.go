@@ -134,10 +134,10 @@ runtime/proxy/rma: fabric runtime/sequence runtime/proxy/call runtime/proxy/cred
     # writes and reads, and when they may be posted: messages it asks by an interface of its own
 runtime/proxy/monitor: fabric runtime/proxy/call runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/report runtime/proxy/wake
     # sleeps of the thread that drives an engine, which it asks by an interface of its own
-runtime/proxy/sender: fabric runtime/proxy/call runtime/proxy/layout runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet
+runtime/proxy/sender: fabric runtime/sequence runtime/proxy/call runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet
     # messages, queues and batches: how a write is posted, and what the engine does about a lost PE,
     # it asks by interfaces of its own
-runtime/proxy/receiver: fabric runtime/sequence runtime/proxy/call runtime/proxy/early runtime/proxy/layout runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet runtime/proxy/report runtime/proxy/rma
+runtime/proxy/receiver: fabric runtime/sequence runtime/proxy/call runtime/proxy/early runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet runtime/proxy/report runtime/proxy/rma
     # what messages do where they arrive: it answers by an interface of its own
 runtime/proxy/endpoint: fabric runtime/mrcache runtime/proxy/call runtime/proxy/layout runtime/proxy/local runtime/proxy/mem
     # buffers, routes and losses of a provider that is handed to it: what a message says is the

@@ -163,6 +163,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("a caller's message: %v", st)
 	}
 	b.net.Refuses = nil
+	b.Own(1, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply, Operand: 3}) // finds room, and waits all the same
 	if b.Retry() {
 		t.Error("something waits")
 	}
@@ -173,7 +174,7 @@ func TestOwn(t *testing.T) {
 	for i := range b.net.Sent {
 		got = append(got, b.net.Header(i).Operand)
 	}
-	if !slices.Equal(got, []uint64{0, 1, 2, 7}) || b.Quiets.Pending != [3]int{} {
+	if !slices.Equal(got, []uint64{0, 1, 2, 3, 7}) || b.Quiets.Pending != [3]int{} {
 		t.Errorf("sent %v, pending %v", got, b.Quiets.Pending)
 	}
 	b.net.Refuses = errors.New("gone")
