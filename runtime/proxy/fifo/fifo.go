@@ -16,7 +16,10 @@ func (q *Queue[T]) Len() int { return q.n }
 func (q *Queue[T]) At(i int) *T { return &q.buf[(q.head+i)&(len(q.buf)-1)] }
 
 // Push adds an element at the end.
-func (q *Queue[T]) Push(v T) {
+func (q *Queue[T]) Push(v T) { *q.Next() = v }
+
+// Next adds a zero element at the end, and returns its place until the next call.
+func (q *Queue[T]) Next() *T {
 	if q.n == len(q.buf) {
 		buf := make([]T, max(8, 2*q.n))
 		for i := range q.n {
@@ -25,7 +28,7 @@ func (q *Queue[T]) Push(v T) {
 		q.buf, q.head = buf, 0
 	}
 	q.n++
-	*q.At(q.n - 1) = v
+	return q.At(q.n - 1)
 }
 
 // Pop removes and returns the front element.

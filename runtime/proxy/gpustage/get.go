@@ -154,7 +154,7 @@ func (g *gets) GotLater(question uint32, n uint64) {
 }
 
 // Follow does the one chore of gets: bytes are in place.
-func (g *gets) Follow(c stream.Chore) {
+func (g *gets) Follow(c *stream.Chore) {
 	g.ops[c.Token&0xffff].copied -= c.Value
 	g.Got(c.Token, c.Value, 0)
 }

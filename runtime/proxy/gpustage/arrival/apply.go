@@ -68,19 +68,19 @@ const (
 )
 
 // Follow does a chore.
-func (a *Arrivals) Follow(c stream.Chore) {
+func (a *Arrivals) Follow(c *stream.Chore) {
 	switch c.What {
 	case giveSlot:
 		a.slots.Give(c.Index)
 	case sendReply:
 		a.engine.Answer(fabric.PE(c.PE), c.Token, c.Value)
 	case sendValue:
-		a.answerFrom(&c)
+		a.answerFrom(c)
 	case wordRead:
-		a.endWord(&c)
+		a.endWord(c)
 	case changed:
 		if c.Index != pool.None {
-			a.answerFrom(&c)
+			a.answerFrom(c)
 		}
 		l := &a.in[c.PE]
 		l.underway--

@@ -187,7 +187,7 @@ const (
 )
 
 // Follow does a chore.
-func (c *Copies) Follow(x stream.Chore) {
+func (c *Copies) Follow(x *stream.Chore) {
 	if x.What == copied {
 		c.end(fabric.Token(x.Token))
 		return

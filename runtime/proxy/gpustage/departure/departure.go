@@ -291,7 +291,7 @@ func (d *Departures) start(x *departure) bool {
 }
 
 // Follow does the one chore of departures: a piece has arrived in main memory, or on a mapped heap.
-func (d *Departures) Follow(c stream.Chore) {
+func (d *Departures) Follow(c *stream.Chore) {
 	x := d.all[c.Token]
 	p := piece{x, c.Value, c.N, c.Index}
 	x.uncopied--

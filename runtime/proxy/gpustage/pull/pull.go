@@ -252,7 +252,7 @@ func (q *pull) driverCall() backlog.Call {
 }
 
 // Follow does the one chore of pulls: a chunk has been copied, and is free.
-func (p *Pulls) Follow(c stream.Chore) { p.chunks.GiveFor(c.PE, c.Index) }
+func (p *Pulls) Follow(c *stream.Chore) { p.chunks.GiveFor(c.PE, c.Index) }
 
 // came counts n bytes more, and ends the pull when all of it has arrived.
 func (p *Pulls) came(q *pull, n uint64) {

@@ -16,8 +16,7 @@ type Chore struct {
 	mark uint64
 }
 
-// Follower does chores. A chore is passed by value, because a value passed to an interface by its
-// address would be allocated.
+// Follower does chores. It may use a chore until it returns.
 type Follower interface {
-	Follow(c Chore)
+	Follow(c *Chore)
 }

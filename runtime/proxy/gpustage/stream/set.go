@@ -30,6 +30,7 @@ type Set struct {
 	atomics    uint64
 	driverCall atomic.Uint64 // see Runs
 	looks      int           // looks for a mark since one has passed
+	now        Chore         // the chore that is being done
 	tracks     [Streams]track
 	tallies    [Streams]tally
 }
@@ -90,9 +91,11 @@ func (s *Set) gave(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load(
 // Check fails the job after an error of the GPU: the state of its memory is not known any more.
 func (s *Set) Check(err error) {
 	if err != nil {
-		s.engine.Fatal(fmt.Errorf("GPU memory: %w", err))
+		s.fail(err)
 	}
 }
+
+func (s *Set) fail(err error) { s.engine.Fatal(fmt.Errorf("GPU memory: %w", err)) }
 
 // Storable reports whether StoreWords is quicker than a copy of the bytes.
 func (s *Set) Storable(at unsafe.Pointer, n int) bool {
@@ -122,7 +125,7 @@ func (s *Set) Last(on Stream) uint64 { return s.tracks[on].last() }
 func (s *Set) Later(on Stream, c Chore) {
 	t := &s.tracks[on]
 	c.mark = t.last()
-	t.chores.Push(c)
+	*t.chores.Next() = c
 }
 
 // Fresh makes later chores wait for a new mark, even if no work comes before them.
@@ -165,8 +168,8 @@ func (s *Set) follow(t *track) {
 	t.passed = passed
 	t.came(&s.tallies[t.stream])
 	for t.chores.Len() > 0 && t.chores.At(0).mark <= t.passed {
-		c := t.chores.Pop()
-		c.For.Follow(c)
+		s.now = t.chores.Pop()
+		s.now.For.Follow(&s.now)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // chores collects the numbers of the chores that it was given.
 type chores []uint8
 
-func (c *chores) Follow(x stream.Chore) { *c = append(*c, x.What) }
+func (c *chores) Follow(x *stream.Chore) { *c = append(*c, x.What) }
 
 // at is memory for work whose effect does not matter.
 var at = unsafe.Pointer(&[16]uint64{})
