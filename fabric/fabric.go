@@ -25,12 +25,6 @@ var ErrAgain = errors.New("fabric: try again")
 // The endpoint is then unusable.
 var ErrOverrun = errors.New("completion queue overrun")
 
-// PE is the number of a processing element.
-type PE = libshmem.PE
-
-// NoPE is the writer of a Completion that names none.
-const NoPE = libshmem.NoPE
-
 // Token names one operation of the caller. It comes back in the Completion,
 // once. Tokens of operations in flight are distinct and below Config.Tokens.
 type Token uint32

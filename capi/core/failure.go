@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/topo"
 )
 
 // fillLost makes the tables of lost PEs, which are empty.
@@ -40,7 +40,7 @@ func emptyLost(s *State) {
 
 // lose reports a lost PE to the front, in the order of State.lost, and wakes threads that sleep in
 // it. It is called from one thread.
-func lose(lost topo.PE) {
+func lose(lost libshmem.PE) {
 	s := state
 	unsafe.Slice(s.lost, s.nPEs)[lost] = 1
 	atomic.StorePointer(&unsafe.Slice(s.fastBase, s.nPEs)[lost], nil)
@@ -75,14 +75,14 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 
 //export shmemgoFate
 func shmemgoFate(of C.int, to *C.char, size C.size_t) {
-	text(unsafe.Slice(to, int(size)), current.Watch.Fate(topo.PE(of)))
+	text(unsafe.Slice(to, int(size)), current.Watch.Fate(libshmem.PE(of)))
 }
 
 //export shmemgoAcknowledge
 func shmemgoAcknowledge() C.int { return C.int(current.Producers.Stopper.Acknowledge()) }
 
 //export shmemgoGiveUp
-func shmemgoGiveUp(of C.int) { current.Watch.GiveUp(topo.PE(of)) }
+func shmemgoGiveUp(of C.int) { current.Watch.GiveUp(libshmem.PE(of)) }
 
 //export shmemgoExplain
 func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
@@ -94,15 +94,15 @@ func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
 	text(unsafe.Slice(to, int(size)), current.Watch.Late(listed(pes, n), int(all)))
 }
 
-func listed(pes *C.int32_t, n C.int) (all []topo.PE) {
+func listed(pes *C.int32_t, n C.int) (all []libshmem.PE) {
 	for _, pe := range unsafe.Slice(pes, int(n)) {
-		all = append(all, topo.PE(pe))
+		all = append(all, libshmem.PE(pe))
 	}
 	return all
 }
 
 // doing asks the front for the present work of a PE of this node.
-func doing(of topo.PE, how area.How) string {
+func doing(of libshmem.PE, how area.How) string {
 	var to [640]C.char
 	C.shmemi_core_doing(C.int(of), C.uint(how), &to[0], C.size_t(len(to)))
 	return C.GoString(&to[0])

@@ -8,9 +8,9 @@ import "C"
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/queue"
 	"libshmem/runtime/gpu/cuda"
-	"libshmem/runtime/heap"
 	"libshmem/runtime/job"
 	"libshmem/runtime/proxy"
 )
@@ -104,7 +104,9 @@ func shmemgoGPULend(size, offset C.size_t) C.int64_t {
 }
 
 //export shmemgoGPUTakeBack
-func shmemgoGPUTakeBack(offset C.int64_t) C.int { return answer(current.TakeBack(heap.Offset(offset))) }
+func shmemgoGPUTakeBack(offset C.int64_t) C.int {
+	return answer(current.TakeBack(libshmem.Offset(offset)))
+}
 
 //export shmemgoQuietRings
 func shmemgoQuietRings(ticket *C.uint64_t) C.int {

@@ -8,6 +8,7 @@ import "C"
 import (
 	"sync/atomic"
 
+	"libshmem"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/job"
 )
@@ -62,7 +63,7 @@ func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 //export shmemgoHeapFree
 func shmemgoHeapFree(offset C.int64_t) C.int {
 	defer showHeap()
-	if err := current.Heap.Free(heap.Offset(offset)); err != nil {
+	if err := current.Heap.Free(libshmem.Offset(offset)); err != nil {
 		current.Explain(err)
 		return answerNoBlock
 	}
@@ -71,8 +72,8 @@ func shmemgoHeapFree(offset C.int64_t) C.int {
 
 //export shmemgoHeapRealloc
 func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.int64_t {
-	start, old, ok := current.Heap.Block(heap.Offset(offset))
-	if !ok || start != heap.Offset(offset) {
+	start, old, ok := current.Heap.Block(libshmem.Offset(offset))
+	if !ok || start != libshmem.Offset(offset) {
 		return answerNoBlock
 	}
 	*oldSize = C.size_t(old)
@@ -95,7 +96,7 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 
 //export shmemgoHeapRoom
 func shmemgoHeapRoom(offset C.int64_t) C.size_t {
-	start, size, ok := current.Heap.Block(heap.Offset(offset))
+	start, size, ok := current.Heap.Block(libshmem.Offset(offset))
 	if !ok {
 		return 0
 	}

@@ -9,6 +9,7 @@ import "C"
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job"
 	_ "libshmem/runtime/proxy/fastpath" // has this package compiled anew when fastpath.h changes
@@ -123,7 +124,7 @@ func empty(s *State) {
 
 // bases is a table of where the peers' memory is in this process; nil for PEs
 // elsewhere.
-func bases(j *job.Job, peers []topo.PE, where func(topo.PE) unsafe.Pointer) *unsafe.Pointer {
+func bases(j *job.Job, peers []libshmem.PE, where func(libshmem.PE) unsafe.Pointer) *unsafe.Pointer {
 	table := (*unsafe.Pointer)(C.calloc(C.size_t(j.NPEs), C.size_t(unsafe.Sizeof(uintptr(0)))))
 	all := unsafe.Slice(table, j.NPEs)
 	for _, p := range peers {
@@ -136,12 +137,12 @@ func bases(j *job.Job, peers []topo.PE, where func(topo.PE) unsafe.Pointer) *uns
 func nodes(j *job.Job) *int32 {
 	list := (*int32)(C.calloc(C.size_t(j.NPEs), 4))
 	for i := range unsafe.Slice(list, j.NPEs) {
-		unsafe.Slice(list, j.NPEs)[i] = int32(j.Nodes.Node(topo.PE(i)))
+		unsafe.Slice(list, j.NPEs)[i] = int32(j.Nodes.Node(libshmem.PE(i)))
 	}
 	return list
 }
 
-func numbers(pes []topo.PE) *int32 {
+func numbers(pes []libshmem.PE) *int32 {
 	list := (*int32)(C.calloc(C.size_t(len(pes)), 4))
 	for i, p := range pes {
 		unsafe.Slice(list, len(pes))[i] = int32(p)

@@ -9,9 +9,6 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Offset is a place in the heap: libshmem.Offset, never negative.
-type Offset = libshmem.Offset
-
 // Granule is the alignment and the unit of size of every block: a cache line.
 // Blocks are allocated by all PEs together and then polled, hit by atomics and
 // written by NICs, so that two of them must not share a line; a heap of many

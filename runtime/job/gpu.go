@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"libshmem"
 	"libshmem/runtime/config"
-	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/graphics"
 	"libshmem/runtime/job/peerinfo"
-	"libshmem/runtime/topo"
 )
 
 // growingHeap is the address space reserved for the heap of a program whose heap grows to the size
@@ -96,7 +95,7 @@ func (j *Job) someApart() (bool, error) {
 		return false, nil
 	}
 	mine := []byte{0}
-	for pe := range topo.PE(j.NPEs) {
+	for pe := range libshmem.PE(j.NPEs) {
 		if j.Heaps.Mapped(pe) == nil || j.GPU != nil && j.Heaps.Direct(pe) == 0 {
 			mine[0] = 1
 		}
@@ -112,12 +111,14 @@ func (j *Job) someApart() (bool, error) {
 
 // Lend takes a block of the heap for what GPU.Look has found. The other PEs of the node do so at the
 // same time.
-func (j *Job) Lend(size, offset uint64) (heap.Offset, error) {
+func (j *Job) Lend(size, offset uint64) (libshmem.Offset, error) {
 	return j.GPU.Lend(j.Heap, j.Network.Loans(), size, offset)
 }
 
 // TakeBack ends the loan of the block that contains an offset.
-func (j *Job) TakeBack(off heap.Offset) error { return j.GPU.TakeBack(j.Heap, j.Network.Loans(), off) }
+func (j *Job) TakeBack(off libshmem.Offset) error {
+	return j.GPU.TakeBack(j.Heap, j.Network.Loans(), off)
+}
 
 // staged reports whether bytes of this PE's heap reach the network through main memory. If NICs or
 // copies between GPUs take them from where they are, that is sooner than through a cell of a ring.

@@ -50,7 +50,7 @@ type Options struct {
 	Ranges  Ranges // shows ranges to a profiler
 	// Doing returns what a PE of this node does, as the end of a sentence, or "". Any goroutine may
 	// call it until Close returns.
-	Doing     func(topo.PE, area.How) string
+	Doing     func(libshmem.PE, area.How) string
 	Finalized func() // called when this PE needs no other PE to finalize
 	Fatal     func(error)
 	Stderr    io.Writer
@@ -61,7 +61,7 @@ type Job struct {
 	Config *config.Config
 	Layout area.Layout
 	Nodes  *topo.Nodes
-	Me     topo.PE
+	Me     libshmem.PE
 	NPEs   int
 	Heap   *heap.Heap
 	Heaps  reach.Heaps // of every PE, as this one reaches them
@@ -73,7 +73,7 @@ type Job struct {
 	Engines []*proxy.Engine
 	Place   place.Place // where this PE runs
 	// GPUFirst has, for each PE, the first PE with the same GPU.
-	GPUFirst []topo.PE
+	GPUFirst []libshmem.PE
 	// GPU is nil if this PE needs none, or has none.
 	GPU *graphics.GPU
 
@@ -189,7 +189,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 }
 
 // openTrace begins the file that SHMEM_TRACE names; nil: there is none.
-func openTrace(name string, me topo.PE) (*trace.File, error) {
+func openTrace(name string, me libshmem.PE) (*trace.File, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -306,7 +306,7 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []peerinfo.Info) erro
 	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
 		j.segment, err = hostmem.Create(plan)
 		if err == nil {
-			var others []topo.PE
+			var others []libshmem.PE
 			for _, pe := range peers {
 				if pe != j.Me {
 					others = append(others, pe)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap/hostmem"
@@ -55,7 +56,7 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	nodes := topo.NewNodes(strings.Split(hosts, ""))
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
-		j := &Job{Config: cfg, Nodes: nodes, Me: topo.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, met: &peerinfo.Met{Mapper: mapper}}
+		j := &Job{Config: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, heap: config.HeapHost, boot: &guest{at: at, me: pe}, met: &peerinfo.Met{Mapper: mapper}}
 		j.Heaps = reach.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
 		if j.log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)
@@ -92,8 +93,8 @@ func TestMapOfAll(t *testing.T) {
 			return
 		}
 		got := ""
-		for from := range topo.PE(4) {
-			for to := range topo.PE(4) {
+		for from := range libshmem.PE(4) {
+			for to := range libshmem.PE(4) {
 				got += string(rune(m.Host(from, to)))
 				if k := m.Kernels(from, to); k != pathmap.None {
 					t.Errorf("PE %d: kernels from %d to %d go by %c", j.Me, from, to, k)

@@ -1,10 +1,13 @@
 package job
 
-import "libshmem/runtime/topo"
+import (
+	"libshmem"
+	"libshmem/runtime/topo"
+)
 
 // sharers tells every PE which GPU each has, as nvidia-smi prints it. Jobs without GPUs exchange
 // nothing.
-func (j *Job) sharers() ([]topo.PE, error) {
+func (j *Job) sharers() ([]libshmem.PE, error) {
 	if !j.Heaps.SomeGPU() {
 		return gpuFirst(j.Nodes, make([]string, j.NPEs)), nil
 	}
@@ -25,15 +28,15 @@ func (j *Job) sharers() ([]topo.PE, error) {
 
 // gpuFirst returns, for each PE, the first PE that has the same GPU. PEs share a GPU on one node only,
 // and a PE without a GPU, "", is alone.
-func gpuFirst(nodes *topo.Nodes, gpus []string) []topo.PE {
-	first := make([]topo.PE, len(gpus))
+func gpuFirst(nodes *topo.Nodes, gpus []string) []libshmem.PE {
+	first := make([]libshmem.PE, len(gpus))
 	type place struct {
 		node int
 		gpu  string
 	}
-	seen := map[place]topo.PE{}
+	seen := map[place]libshmem.PE{}
 	for i := range first {
-		pe := topo.PE(i)
+		pe := libshmem.PE(i)
 		first[i] = pe
 		if gpus[i] == "" {
 			continue

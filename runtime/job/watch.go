@@ -1,11 +1,10 @@
 package job
 
 import (
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/watch"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/topo"
 )
 
 // newWatch returns what this PE knows of the others, before there is a network.
@@ -13,7 +12,7 @@ func (j *Job) newWatch(o *Options) *watch.Watch {
 	return watch.New(watch.Config{
 		Peers:    watch.Peers{Me: j.Me, Nodes: j.Nodes, Processes: j.met.Processes, Boot: j.boot, Doing: o.Doing, Driver: j.driverWatch.Explain},
 		Survives: j.Config.OnFailure == config.ReturnOnFailure, Timeout: j.Config.Timeout, Log: j.log, Report: j.Report, Fatal: j.fatal,
-		Fails: func(pe topo.PE, fate string) { j.fatal(&proxy.LostError{PE: fabric.PE(pe), Reason: fate}) },
+		Fails: func(pe libshmem.PE, fate string) { j.fatal(&proxy.LostError{PE: libshmem.PE(pe), Reason: fate}) },
 	})
 }
 
@@ -21,9 +20,9 @@ func (j *Job) newWatch(o *Options) *watch.Watch {
 // from one thread; then the Job goes on without it. asked counts the reports that have been asked
 // for. It returns a descriptor to which a number is written when that count changes; 0: there is no
 // thread. Begin comes after Start.
-func (j *Job) Begin(lose func(topo.PE), asked func() uint32) (fd int) {
+func (j *Job) Begin(lose func(libshmem.PE), asked func() uint32) (fd int) {
 	j.watchDriver(asked)
-	return j.Watch.Begin(func(pe topo.PE, fate string) {
+	return j.Watch.Begin(func(pe libshmem.PE, fate string) {
 		lose(pe)
 		j.Network.Lose(pe, fate)
 		// What kernels wait for may never happen.

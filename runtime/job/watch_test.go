@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/queue"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
@@ -87,19 +88,19 @@ func TestWatch(t *testing.T) {
 	j.Producers = new(producers.Producers)
 	j.Producers.Stopper.Begin(&words, h.Rings)
 	var mu sync.Mutex
-	var lost []topo.PE
-	known := func() []topo.PE {
+	var lost []libshmem.PE
+	known := func() []libshmem.PE {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(lost)
 	}
-	j.Begin(func(pe topo.PE) {
+	j.Begin(func(pe libshmem.PE) {
 		mu.Lock()
 		defer mu.Unlock()
 		lost = append(lost, pe)
 	}, func() uint32 { return 0 })
 	b.tell(t, bootstrap.Loss{PE: 2, Fate: "was killed by signal 9 (killed)"})
-	need.Eventually(t, "PE 2 is lost", func() bool { return slices.Equal(known(), []topo.PE{2}) })
+	need.Eventually(t, "PE 2 is lost", func() bool { return slices.Equal(known(), []libshmem.PE{2}) })
 	b.tell(t, bootstrap.Loss{PE: 2, Fate: "again"})
 	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -109,7 +110,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
-	need.Eventually(t, "PE 3 is lost", func() bool { return slices.Equal(known(), []topo.PE{2, 3}) })
+	need.Eventually(t, "PE 3 is lost", func() bool { return slices.Equal(known(), []libshmem.PE{2, 3}) })
 	if f := j.Watch.Fate(2); f != "was killed by signal 9 (killed)" {
 		t.Errorf("PE 2 %s", f)
 	}

@@ -1,13 +1,13 @@
 package proxy
 
 import (
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/layout"
 )
 
 // Ask asks a PE what its program does. The PE's proxy answers. If there is no room, Ask sends
 // nothing.
-func (e *Engine) Ask(pe fabric.PE) {
+func (e *Engine) Ask(pe libshmem.PE) {
 	if p := &e.ops.Peers[pe]; e.out.Routed(p, pe) && !e.ops.Net.IsLost(pe) {
 		e.out.SendWatched(pe, p, layout.KindAsk)
 	}
@@ -16,7 +16,7 @@ func (e *Engine) Ask(pe fabric.PE) {
 // Ping sends a PE a message without a meaning, so that the network notices if the PE is gone. It
 // returns Done also for a PE that this one has never talked to. Again may mean that the PE is gone:
 // some providers try to connect for ever.
-func (e *Engine) Ping(pe fabric.PE) Status {
+func (e *Engine) Ping(pe libshmem.PE) Status {
 	p := &e.ops.Peers[pe]
 	if !e.ops.Net.Reachable(pe) || p.Sent == 0 && p.Received == 0 {
 		return Done
@@ -24,6 +24,6 @@ func (e *Engine) Ping(pe fabric.PE) Status {
 	return e.ping(pe, p)
 }
 
-func (e *Engine) ping(pe fabric.PE, p *layout.Peer) Status {
+func (e *Engine) ping(pe libshmem.PE, p *layout.Peer) Status {
 	return e.out.SendWatched(pe, p, layout.KindPing)
 }

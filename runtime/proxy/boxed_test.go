@@ -3,6 +3,7 @@ package proxy
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/fastpath/fastpathtest"
 )
@@ -35,7 +36,7 @@ func (e *end) provider(seed uint64) fabric.Provider {
 
 // pump gives the network the posts of C; false: messages are left.
 func (b *boxed) pump() bool {
-	b.box.Messages(func(pe fabric.PE, m []byte) bool {
+	b.box.Messages(func(pe libshmem.PE, m []byte) bool {
 		return b.end.Send(&fabric.Send{To: pe, Buf: unsafe.Pointer(&m[0]), Len: len(m), Inject: true}) == nil
 	})
 	b.box.Receives(func(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) bool {

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -35,8 +36,8 @@ func TestBrokenConnections(t *testing.T) {
 		}
 		j := newJob(t, m, 1, 2, 1<<20)
 		a := j.pes[0]
-		var told []fabric.PE
-		a.locked(func() { a.OnLost(func(pe fabric.PE, _ error) { told = append(told, pe) }) })
+		var told []libshmem.PE
+		a.locked(func() { a.OnLost(func(pe libshmem.PE, _ error) { told = append(told, pe) }) })
 		free := len(a.ops.Table.Free)
 		buf := make([]byte, 10000)
 		at := unsafe.Pointer(&buf[0])

@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
 )
@@ -120,7 +120,7 @@ func (e *Engine) retryOthers() {
 
 // fold adds the counts of a context for a PE to those of the first context. It does nothing while
 // operations are under way, because their writes may still be compared with the counts (sender/merge.go).
-func (e *Engine) fold(pe fabric.PE) {
+func (e *Engine) fold(pe libshmem.PE) {
 	p, to := &e.ops.Peers[pe], &e.first.ops.Peers[pe].Count
 	if p.Writes > 0 || p.Queued > 0 {
 		return

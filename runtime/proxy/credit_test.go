@@ -5,27 +5,28 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/credit"
 )
 
 // operations has one of each kind that takes credits, with the number that it adds to the word at
 // offset 0 of its target.
-func (p *pe) operations(source []byte) map[string]func(to fabric.PE) (Status, uint64) {
+func (p *pe) operations(source []byte) map[string]func(to libshmem.PE) (Status, uint64) {
 	at := unsafe.Pointer(&source[0])
 	fetched := new(uint64)
 	large := min(uint64(len(source)), p.PutMax())
-	return map[string]func(to fabric.PE) (Status, uint64){
-		"element":   func(to fabric.PE) (Status, uint64) { return p.Put(to, 8, at, 8, nil), 0 },
-		"small put": func(to fabric.PE) (Status, uint64) { return p.Put(to, 4096, at, 3000, nil), 0 },
-		"large put": func(to fabric.PE) (Status, uint64) { return p.Put(to, 4096, at, large, nil), 0 },
-		"get":       func(to fabric.PE) (Status, uint64) { return p.Get(to, 4096, at, 3000, nil), 0 },
-		"atomic":    func(to fabric.PE) (Status, uint64) { return p.AMO(to, 0, OpAdd, 8, 1, 0, nil, nil), 1 },
-		"fetch": func(to fabric.PE) (Status, uint64) {
+	return map[string]func(to libshmem.PE) (Status, uint64){
+		"element":   func(to libshmem.PE) (Status, uint64) { return p.Put(to, 8, at, 8, nil), 0 },
+		"small put": func(to libshmem.PE) (Status, uint64) { return p.Put(to, 4096, at, 3000, nil), 0 },
+		"large put": func(to libshmem.PE) (Status, uint64) { return p.Put(to, 4096, at, large, nil), 0 },
+		"get":       func(to libshmem.PE) (Status, uint64) { return p.Get(to, 4096, at, 3000, nil), 0 },
+		"atomic":    func(to libshmem.PE) (Status, uint64) { return p.AMO(to, 0, OpAdd, 8, 1, 0, nil, nil), 1 },
+		"fetch": func(to libshmem.PE) (Status, uint64) {
 			return p.AMO(to, 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(fetched), nil), 1
 		},
-		"put_signal": func(to fabric.PE) (Status, uint64) { return p.PutSignal(to, 4096, at, 100, 0, 1, OpAdd, nil), 1 },
-		"large put_signal": func(to fabric.PE) (Status, uint64) {
+		"put_signal": func(to libshmem.PE) (Status, uint64) { return p.PutSignal(to, 4096, at, 100, 0, 1, OpAdd, nil), 1 },
+		"large put_signal": func(to libshmem.PE) (Status, uint64) {
 			return p.PutSignal(to, 4096, at, large, 0, 1, OpAdd, nil), 1
 		},
 	}
@@ -41,15 +42,15 @@ func TestPlayedStuckPeers(t *testing.T) {
 		// an answer, and a write with its signal for each token.
 		m.credits = 5*credit.Window + 2*tokens
 		t.Run(m.name, func(t *testing.T) {
-			var stuck func(pe fabric.PE) bool
+			var stuck func(pe libshmem.PE) bool
 			m.stuck = func(o *work) bool { return stuck(o.to) }
-			for _, several := range []fabric.PE{1, 5} { // PEs 1 to several are stuck
-				stuck = func(pe fabric.PE) bool { return 1 <= pe && pe <= several }
+			for _, several := range []libshmem.PE{1, 5} { // PEs 1 to several are stuck
+				stuck = func(pe libshmem.PE) bool { return 1 <= pe && pe <= several }
 				j := newJob(t, m, 1, n, heap)
 				a := j.pes[0]
 				source := make([]byte, 16<<10)
 				sent := make([]uint64, n)
-				add := func(f func(fabric.PE) (Status, uint64), to fabric.PE) Status {
+				add := func(f func(libshmem.PE) (Status, uint64), to libshmem.PE) Status {
 					st, adds := f(to)
 					if st == Failed {
 						t.Fatal(a.Err())
@@ -62,7 +63,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 				// Use up all that stuck PEs can get.
 				ops := a.operations(source)
 				for what, f := range ops {
-					for to := fabric.PE(1); to <= several; to++ {
+					for to := libshmem.PE(1); to <= several; to++ {
 						k := 0
 						for again := 0; again < 3; {
 							if k++; k > 20*credit.Window {
@@ -89,7 +90,7 @@ func TestPlayedStuckPeers(t *testing.T) {
 						return binary.NativeEndian.Uint64(j.pes[to].heap) == sent[to]
 					})
 				}
-				stuck = func(fabric.PE) bool { return false }
+				stuck = func(libshmem.PE) bool { return false }
 				a.quiet()
 				for to := range j.pes {
 					if got := binary.NativeEndian.Uint64(j.pes[to].heap); got != sent[to] {
@@ -110,10 +111,10 @@ func TestFull(t *testing.T) {
 	j := newJob(t, m, 1, n, 4096)
 	a := j.pes[0]
 	buf := make([]byte, 64)
-	get := func(to fabric.PE) Status { return a.Get(to, 0, unsafe.Pointer(&buf[0]), 8, nil) }
+	get := func(to libshmem.PE) Status { return a.Get(to, 0, unsafe.Pointer(&buf[0]), 8, nil) }
 	held := make([]int, n)
 	total, refused := 0, 0
-	for to := fabric.PE(1); to < n; to++ {
+	for to := libshmem.PE(1); to < n; to++ {
 		for get(to) == Pending {
 			held[to]++
 		}
@@ -154,9 +155,9 @@ func TestBytesUnderWay(t *testing.T) {
 	j := newJob(t, m, 1, 4, heap)
 	a := j.pes[0]
 	source := guarded(t, 1<<20)
-	put := func(to fabric.PE, n uint64) Status { return a.Put(to, 0, unsafe.Pointer(&source[0]), n, nil) }
+	put := func(to libshmem.PE, n uint64) Status { return a.Put(to, 0, unsafe.Pointer(&source[0]), n, nil) }
 	var held [4]uint64
-	for to := range fabric.PE(3) {
+	for to := range libshmem.PE(3) {
 		for put(to+1, 1<<20) == Pending {
 			held[to] += 1 << 20
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -23,9 +23,9 @@ func TestUnreadIsBounded(t *testing.T) {
 			a.rma.MostUnread = most
 			source := make([]byte, n)
 			at := unsafe.Pointer(&source[0])
-			post := func(to fabric.PE) Status { return a.Put(to, 64, at, n, nil) }
-			signal := func(to fabric.PE) Status { return a.PutSignal(to, 64, at, n, 0, 1, OpAdd, nil) }
-			for _, post := range []func(fabric.PE) Status{post, signal} {
+			post := func(to libshmem.PE) Status { return a.Put(to, 64, at, n, nil) }
+			signal := func(to libshmem.PE) Status { return a.PutSignal(to, 64, at, n, 0, 1, OpAdd, nil) }
+			for _, post := range []func(libshmem.PE) Status{post, signal} {
 				sent := func() uint64 { return a.ops.Peers[1].Count[layout.WriteBytes] }
 				before, refused := sent(), 0
 				for refused < 20 {

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/fastpath/fastpathtest"
 	"libshmem/runtime/proxy/layout"
@@ -43,14 +44,14 @@ type network struct {
 	ends   []*end
 	flying []*work // in the order of posting
 	pool   []*work
-	landed func(pe fabric.PE) // called after a write changed memory of pe
-	cards  []*testGPU         // nil: none
+	landed func(pe libshmem.PE) // called after a write changed memory of pe
+	cards  []*testGPU           // nil: none
 }
 
 // work is an operation under way.
 type work struct {
 	kind     fabric.Kind
-	from, to fabric.PE
+	from, to libshmem.PE
 	token    fabric.Token
 	inject   bool
 	local    unsafe.Pointer
@@ -75,7 +76,7 @@ type posted struct {
 // end is one endpoint.
 type end struct {
 	net       *network
-	me        fabric.PE
+	me        libshmem.PE
 	peers     int
 	queue     []fabric.Completion
 	inbox     []*work // messages that have arrived and wait for a buffer
@@ -102,7 +103,7 @@ func newNetwork(t testing.TB, m mode, seed uint64, n int) *network {
 	w := &network{t: t, mode: m, rng: rand.New(rand.NewPCG(seed, 1))}
 	for i := range n {
 		w.ends = append(w.ends, &end{
-			net: w, me: fabric.PE(i), busy: map[fabric.Token]bool{}, regions: map[uint64]fabric.Region{},
+			net: w, me: libshmem.PE(i), busy: map[fabric.Token]bool{}, regions: map[uint64]fabric.Region{},
 			wake: make(chan struct{}, 1),
 		})
 	}
@@ -393,7 +394,7 @@ func (w *network) arrive(o *work) bool {
 	return true
 }
 
-func (w *network) changed(pe fabric.PE) {
+func (w *network) changed(pe libshmem.PE) {
 	w.ends[pe].come()
 	if w.landed != nil {
 		w.landed(pe)

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/fastpath"
@@ -25,7 +26,7 @@ import (
 
 // openFastPath maps the shared state, which is zero at first.
 func (e *Engine) openFastPath(npes int) error {
-	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
+	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
 	lists := uintptr(npes+receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.ContextsOpen*unsafe.Sizeof(uintptr(0))
 	r, err := report.Open(forReports{e}, e.ops.Net.Provider, npes, n)
@@ -38,7 +39,7 @@ func (e *Engine) openFastPath(npes int) error {
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.ops.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.ops.Quiets = quiet.New(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
+	e.ops.Quiets = quiet.New(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.Streams = unsafe.Add(e.Dirty, lists)
 	e.ops.Recorder = r.Record(e.State, e.ops.Peers)
@@ -59,7 +60,7 @@ func (e *Engine) contextTable() *[layout.ContextsOpen]*layout.State {
 // openContext maps the state of one more context. No other process reads it: its counts are added
 // to those of the first context.
 func (e *Engine) openContext(npes int) error {
-	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
+	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*(peerSize+number)
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
@@ -69,13 +70,13 @@ func (e *Engine) openContext(npes int) error {
 	e.State.Peers = unsafe.Add(p, unsafe.Sizeof(layout.State{}))
 	e.ops.Peers = unsafe.Slice((*layout.Peer)(e.State.Peers), npes)
 	e.Dirty = unsafe.Add(e.State.Peers, uintptr(npes)*peerSize)
-	e.ops.Quiets = quiet.New(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*fabric.PE)(e.Dirty), npes))
+	e.ops.Quiets = quiet.New(&upward{e}, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
 	e.ops.Recorder = e.first.ops.Recorder.Context(e.State, e.ops.Number)
 	return nil
 }
 
 func (e *Engine) closeContext() {
-	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(fabric.PE(0))
+	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
 	// No other part unmaps this mapping, so unmapping it cannot fail.
 	_ = unix.MunmapPtr(unsafe.Pointer(e.State), unsafe.Sizeof(layout.State{})+uintptr(len(e.ops.Peers))*(peerSize+number))
 }

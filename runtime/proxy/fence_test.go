@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -71,7 +72,7 @@ func TestFenceChain(t *testing.T) {
 				a, b := j.pes[0], j.pes[1]
 				c := &chain{t: t, heap: b.heap, now: make([]byte, heap)}
 				b.applied = c.check
-				j.net.landed = func(fabric.PE) { c.check() }
+				j.net.landed = func(libshmem.PE) { c.check() }
 				for range 60 {
 					n := 1 + j.rng.IntN(heap/2)
 					if j.rng.IntN(3) == 0 {
@@ -247,7 +248,7 @@ func TestParkedSignal(t *testing.T) {
 type choosy struct {
 	*end
 	refuse bool
-	to     fabric.PE
+	to     libshmem.PE
 }
 
 func (c *choosy) Send(op *fabric.Send) error {

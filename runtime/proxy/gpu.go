@@ -3,6 +3,7 @@ package proxy
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
@@ -16,11 +17,11 @@ type GPU interface {
 	// Put, PutBytes, Store, Get and AMO are the engine's operations on a PE; after is the signal of
 	// a put or nil. If ok is false, the engine does the operation, because it concerns main memory
 	// or memory that the fabric reaches.
-	Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool)
-	PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool)
-	Store(pe fabric.PE, offset int64, width uint8, value uint64) (st call.Status, ok bool)
-	Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool)
-	AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool)
+	Put(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool)
+	PutBytes(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool)
+	Store(pe libshmem.PE, offset int64, width uint8, value uint64) (st call.Status, ok bool)
+	Get(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool)
+	AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool)
 
 	// Apply takes a message that concerns GPU memory, or that may have to follow one that does. It
 	// returns false if the engine has to apply the message.
@@ -31,7 +32,7 @@ type GPU interface {
 	Landed(t fabric.Token, err int32)
 	// MustFollow reports whether an operation of an epoch on a PE has to wait for bytes that were
 	// posted before a fence.
-	MustFollow(pe fabric.PE, epoch uint64) bool
+	MustFollow(pe libshmem.PE, epoch uint64) bool
 
 	// Holds reports whether n bytes at p are GPU memory. Region returns the region of bytes that
 	// the fabric reaches, or nil; flush reports whether the GPU has to be flushed after a read into
@@ -41,7 +42,7 @@ type GPU interface {
 	// Aim names the remote side of an operation where it is GPU memory.
 	Aim(op *fabric.RMA, offset int64)
 	// Flushes reports whether a PE has to flush writes at an offset.
-	Flushes(pe fabric.PE, offset int64) bool
+	Flushes(pe libshmem.PE, offset int64) bool
 	// Flush makes the GPU see what NICs have written here before the completions of this turn.
 	Flush()
 
@@ -54,7 +55,7 @@ type GPU interface {
 	// Looks returns how many looks at streams with work have found no progress.
 	Looks() int
 	// Lose gives up a PE.
-	Lose(pe fabric.PE)
+	Lose(pe libshmem.PE)
 	// Show shows other processes what streams have not carried out.
 	Show(to *[backlog.Streams]backlog.Shown)
 	Close() error

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
@@ -105,7 +106,7 @@ func TestStagedFailures(t *testing.T) {
 // wanted them.
 func TestStagedErrors(t *testing.T) {
 	for _, base := range modes {
-		var failing fabric.PE
+		var failing libshmem.PE
 		m := base
 		m.gpus = &gpus{alone: true, delay: 2, chunk: messageSize, chunks: 2}
 		m.fail = func(o *work) int32 {
@@ -124,7 +125,7 @@ func TestStagedErrors(t *testing.T) {
 			size := min(uint64(n), a.PutMax())
 			for _, test := range []struct {
 				what string
-				by   fabric.PE // the PE that reads
+				by   libshmem.PE // the PE that reads
 				post func(r *Request) Status
 				late bool // its request ends when the source may be reused
 				text string

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/proxy/gpustage"
@@ -173,7 +174,7 @@ func BenchmarkStaged(b *testing.B) {
 					word := (*uint64)(unsafe.Pointer(&heaps[1-k][0]))
 					*word = 0
 					post(func() Status {
-						return e.PutSignal(fabric.PE(1-k), 64, unsafe.Pointer(&heaps[k][64]), 8, 0, 1, OpSet, nil)
+						return e.PutSignal(libshmem.PE(1-k), 64, unsafe.Pointer(&heaps[k][64]), 8, 0, 1, OpSet, nil)
 					})
 					until(func() bool { return *word == 1 })
 				}

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 )
 
 // theDead is the PE of four that is lost in these tests.
-const theDead = fabric.PE(1)
+const theDead = libshmem.PE(1)
 
 // TestPlayedStagedLost loses a PE in the middle of everything, with heaps and buffers in GPU
 // memory. Operations of the others on it end, the memory that streams and the provider hold comes
@@ -26,7 +26,7 @@ func TestPlayedStagedLost(t *testing.T) {
 			t.Run(name+"/"+m.name, func(t *testing.T) {
 				seeds(4, func(seed uint64) {
 					defer described(t, seed)
-					l := &gpuStageLoss{requests: map[*Request]fabric.PE{}}
+					l := &gpuStageLoss{requests: map[*Request]libshmem.PE{}}
 					m.stuck = func(o *work) bool { return l.held && o.to == theDead || l.gone && o.from == theDead }
 					l.job = newJob(t, m, seed, 4, 1<<18)
 					l.run(seed%2 == 0)
@@ -45,7 +45,7 @@ func TestPlayedStagedLost(t *testing.T) {
 type gpuStageLoss struct {
 	*job
 	gone, held          bool // the PE is lost; the provider keeps operations on it
-	requests            map[*Request]fabric.PE
+	requests            map[*Request]libshmem.PE
 	ended, quiets, late int
 }
 
@@ -56,7 +56,7 @@ func (l *gpuStageLoss) run(stays bool) {
 	all := l.pes
 	for range 150 {
 		p := all[l.rng.IntN(len(all))]
-		l.ask(p, fabric.PE(l.rng.IntN(len(all))))
+		l.ask(p, libshmem.PE(l.rng.IntN(len(all))))
 		all[l.rng.IntN(len(all))].poll()
 	}
 	l.gone, l.held = true, true
@@ -64,7 +64,7 @@ func (l *gpuStageLoss) run(stays bool) {
 	var tickets []Ticket
 	for _, p := range survivors {
 		for range l.rng.IntN(20) {
-			l.ask(p, fabric.PE(l.rng.IntN(len(all))))
+			l.ask(p, libshmem.PE(l.rng.IntN(len(all))))
 			p.poll()
 		}
 		tickets = append(tickets, p.QuietBegin())
@@ -134,7 +134,7 @@ func (l *gpuStageLoss) comeBack(survivors []*pe) {
 }
 
 // ask posts a random operation, or nothing if there is no room.
-func (l *gpuStageLoss) ask(p *pe, to fabric.PE) {
+func (l *gpuStageLoss) ask(p *pe, to libshmem.PE) {
 	if to == p.me {
 		return
 	}

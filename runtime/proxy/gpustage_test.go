@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/tests/need"
@@ -286,7 +287,7 @@ func TestStagedTwoMemories(t *testing.T) {
 				}
 			}
 			b.applied, b.card.done = look, func(*testGPU, unsafe.Pointer) { look() }
-			j.net.landed = func(fabric.PE) { look() }
+			j.net.landed = func(libshmem.PE) { look() }
 			for round := range 30 {
 				data = fill(j.rng, 100+j.rng.IntN(9000))
 				size := min(uint64(len(data)), a.PutMax())

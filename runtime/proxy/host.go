@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/endpoint"
@@ -33,7 +34,7 @@ func (e *Engine) Host() *Host {
 type hostMessages struct{ e *Engine }
 
 // Ready reports whether an operation of n bytes on a PE may begin.
-func (h *hostMessages) Ready(pe fabric.PE, n uint64) Status {
+func (h *hostMessages) Ready(pe libshmem.PE, n uint64) Status {
 	p := &h.e.ops.Peers[pe]
 	switch {
 	case !h.e.out.Routed(p, pe):
@@ -45,15 +46,15 @@ func (h *hostMessages) Ready(pe fabric.PE, n uint64) Status {
 }
 
 // Room reports whether an operation that needs no message may begin.
-func (h *hostMessages) Room(pe fabric.PE, n uint64) bool {
+func (h *hostMessages) Room(pe libshmem.PE, n uint64) bool {
 	return h.e.ops.Room(pe, &h.e.ops.Peers[pe], n)
 }
 
 // Parked reports whether the engine's own messages to a PE wait.
-func (h *hostMessages) Parked(pe fabric.PE) bool { return h.e.out.Parked(&h.e.ops.Peers[pe]) }
+func (h *hostMessages) Parked(pe libshmem.PE) bool { return h.e.out.Parked(&h.e.ops.Peers[pe]) }
 
 // MaySend reports whether a message may be sent to a PE. Pending: an earlier operation comes first.
-func (h *hostMessages) MaySend(pe fabric.PE) Status {
+func (h *hostMessages) MaySend(pe libshmem.PE) Status {
 	p := &h.e.ops.Peers[pe]
 	if p.Queued > 0 {
 		h.e.out.LetGo(pe, p)
@@ -65,12 +66,12 @@ func (h *hostMessages) MaySend(pe fabric.PE) Status {
 }
 
 // Admit is MaySend for a caller that knows that no operation comes first.
-func (h *hostMessages) Admit(pe fabric.PE) Status {
+func (h *hostMessages) Admit(pe libshmem.PE) Status {
 	return h.e.out.Admit(pe, &h.e.ops.Peers[pe], layout.HeaderSize)
 }
 
 // Send sends a message of the GPU's, for an operation or for none.
-func (h *hostMessages) Send(t fabric.Token, pe fabric.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
+func (h *hostMessages) Send(t fabric.Token, pe libshmem.PE, m layout.Header, payload unsafe.Pointer, n int) Status {
 	if t == 0 {
 		return h.e.out.SendBytes(pe, 0, quiet.NoParity, &m, payload, n)
 	}
@@ -79,7 +80,7 @@ func (h *hostMessages) Send(t fabric.Token, pe fabric.PE, m layout.Header, paylo
 }
 
 // Own sends a message that no quiet waits for, or parks it.
-func (h *hostMessages) Own(pe fabric.PE, m layout.Header) {
+func (h *hostMessages) Own(pe libshmem.PE, m layout.Header) {
 	h.e.out.Own(pe, h.e.Epoch, quiet.NoParity, m)
 }
 
@@ -90,15 +91,15 @@ func (h *hostMessages) OwnFor(t fabric.Token, m layout.Header) {
 }
 
 // Answer sends the answer that a PE has asked for by a token.
-func (h *hostMessages) Answer(pe fabric.PE, token uint32, value uint64) {
+func (h *hostMessages) Answer(pe libshmem.PE, token uint32, value uint64) {
 	h.Own(pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
 }
 
 // Flush asks a PE how many messages it has applied.
-func (h *hostMessages) Flush(pe fabric.PE) Status { return h.e.out.Flush(pe) }
+func (h *hostMessages) Flush(pe libshmem.PE) Status { return h.e.out.Flush(pe) }
 
 // Moved says that bytes for a PE have left. An operation may have waited for that.
-func (h *hostMessages) Moved(pe fabric.PE) {
+func (h *hostMessages) Moved(pe libshmem.PE) {
 	if h.e.ops.Peers[pe].Queued > 0 {
 		h.e.out.Jam() // to be driven in this turn: the GPU's work comes first
 	}
@@ -134,16 +135,16 @@ func (h *hostMessages) Unasked(m *layout.Header) { h.e.in.Unasked(m) }
 type hostOperations struct{ e *Engine }
 
 // BeginPut takes a token for a put of n bytes.
-func (h *hostOperations) BeginPut(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+func (h *hostOperations) BeginPut(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	return h.begin(ops.UsePut, pe, r, n)
 }
 
 // BeginGet takes a token for a get.
-func (h *hostOperations) BeginGet(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+func (h *hostOperations) BeginGet(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	return h.begin(ops.UseGet, pe, r, n)
 }
 
-func (h *hostOperations) begin(u ops.Use, pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+func (h *hostOperations) begin(u ops.Use, pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	t, s := h.e.ops.Take(u, &h.e.ops.Peers[pe], pe)
 	if s == nil {
 		return 0, false
@@ -172,7 +173,7 @@ func (h *hostOperations) End(t fabric.Token) {
 func (h *hostOperations) Await(t fabric.Token) { h.e.ops.Await(t) }
 
 // Touch notes that the next quiet has to ask a PE.
-func (h *hostOperations) Touch(pe fabric.PE) { h.e.ops.Touch(pe) }
+func (h *hostOperations) Touch(pe libshmem.PE) { h.e.ops.Touch(pe) }
 
 // Finish ends the request of an operation whose source may be reused.
 func (h *hostOperations) Finish(t fabric.Token) { h.e.ops.Finish(t) }
@@ -233,17 +234,17 @@ func (h *hostNetwork) Deregister(t fabric.Token, came bool) int32 {
 }
 
 // Write posts a one-sided write, and the message after it.
-func (h *hostNetwork) Write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) Status {
+func (h *hostNetwork) Write(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) Status {
 	return h.e.rma.Write(pe, offset, source, n, r, after)
 }
 
 // Read posts a one-sided read.
-func (h *hostNetwork) Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, Status) {
+func (h *hostNetwork) Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, Status) {
 	return h.e.rma.Pull(pe, remote, key, to, n, desc)
 }
 
 // SendFailed gives up a PE because Send has failed.
-func (h *hostNetwork) SendFailed(pe fabric.PE) {
+func (h *hostNetwork) SendFailed(pe libshmem.PE) {
 	h.e.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, h.e.ops.Net.Err))
 }
 
@@ -264,15 +265,15 @@ func (h *hostNetwork) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 func (h *hostNetwork) Unregister(r fabric.Region) error { return h.e.ops.Net.Provider.Unregister(r) }
 
 // Route returns the remote address and the key of an offset in a PE's heap.
-func (h *hostNetwork) Route(pe fabric.PE, offset int64) (remote, key uint64) {
+func (h *hostNetwork) Route(pe libshmem.PE, offset int64) (remote, key uint64) {
 	return h.e.ops.Net.Route(pe, offset)
 }
 
 // Reachable reports whether there is a path to a PE.
-func (h *hostNetwork) Reachable(pe fabric.PE) bool { return h.e.ops.Net.Reachable(pe) }
+func (h *hostNetwork) Reachable(pe libshmem.PE) bool { return h.e.ops.Net.Reachable(pe) }
 
 // Lost returns why there is none any more; nil: the PE was not lost.
-func (h *hostNetwork) Lost(pe fabric.PE) error { return h.e.ops.Net.Lost(pe) }
+func (h *hostNetwork) Lost(pe libshmem.PE) error { return h.e.ops.Net.Lost(pe) }
 
 // Fail notes the reason of a Failed.
 func (h *hostNetwork) Fail(err error) Status { return h.e.ops.Net.Fail(err) }

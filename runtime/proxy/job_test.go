@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
@@ -88,7 +89,7 @@ type job struct {
 type pe struct {
 	*Engine
 	j       *job
-	me      fabric.PE
+	me      libshmem.PE
 	end     *end
 	memory  []byte // the internal area, then the user heap
 	heap    []byte
@@ -139,7 +140,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 	j.net.cards = cards
 	ends, stages := make([]Endpoint, n), make([]gpustage.Endpoint, n)
 	for i := range n {
-		p := &pe{j: j, me: fabric.PE(i), end: j.net.ends[i], memory: memories[i]}
+		p := &pe{j: j, me: libshmem.PE(i), end: j.net.ends[i], memory: memories[i]}
 		p.heap = p.memory[internal:]
 		segment := mem.Segment{Base: unsafe.Pointer(&p.memory[0]), Internal: internal, Size: uint64(len(p.memory))}
 		if cards != nil && cards[i] != nil {
@@ -197,7 +198,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 		// At first C leaves operations on a PE to Go, and these tests check which of the two has
 		// done an operation.
 		for pe := range p.ops.Peers {
-			p.out.Routed(&p.ops.Peers[pe], fabric.PE(pe))
+			p.out.Routed(&p.ops.Peers[pe], libshmem.PE(pe))
 		}
 	}
 	for _, p := range j.pes {
@@ -207,7 +208,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 		for i, p := range j.pes {
 			for k, c := range cards {
 				if p.card != nil && c != nil && i != k {
-					p.stage.Map(fabric.PE(k), unsafe.Pointer(&c.device[0]))
+					p.stage.Map(libshmem.PE(k), unsafe.Pointer(&c.device[0]))
 				}
 			}
 		}
@@ -405,7 +406,7 @@ func spoil(b []byte) {
 
 // put copies b to an offset of pe, in the parts that PutMax allows. It overwrites the source as
 // soon as that is allowed; until then keep holds the copies.
-func (p *pe) put(to fabric.PE, offset int64, b []byte, blocking bool) {
+func (p *pe) put(to libshmem.PE, offset int64, b []byte, blocking bool) {
 	p.j.t.Helper()
 	for len(b) > 0 {
 		part := bytes.Clone(b[:min(uint64(len(b)), p.PutMax())])
@@ -421,7 +422,7 @@ func (p *pe) put(to fabric.PE, offset int64, b []byte, blocking bool) {
 }
 
 // putSignal is shmem_putmem_signal, split into parts as the front does it.
-func (p *pe) putSignal(to fabric.PE, offset int64, b []byte, signalOffset int64, signal uint64, op Op, blocking bool) {
+func (p *pe) putSignal(to libshmem.PE, offset int64, b []byte, signalOffset int64, signal uint64, op Op, blocking bool) {
 	p.j.t.Helper()
 	if n := int(p.PutMax()); len(b) > n {
 		p.put(to, offset, b[:len(b)-n], blocking)
@@ -442,7 +443,7 @@ func (p *pe) putSignal(to fabric.PE, offset int64, b []byte, signalOffset int64,
 }
 
 // get is the counterpart of put.
-func (p *pe) get(from fabric.PE, offset int64, b []byte, blocking bool) {
+func (p *pe) get(from libshmem.PE, offset int64, b []byte, blocking bool) {
 	p.j.t.Helper()
 	for len(b) > 0 {
 		part := b[:min(uint64(len(b)), p.PutMax())]

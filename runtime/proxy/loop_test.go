@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -241,7 +242,7 @@ func TestLoopWithCallers(t *testing.T) {
 						for i := range each {
 							st := Again
 							for st == Again {
-								p.locked(func() { st = p.AMO(fabric.PE(1-p.me), 0, OpFetchAdd, 8, 1, 0, nil, r) })
+								p.locked(func() { st = p.AMO(libshmem.PE(1-p.me), 0, OpFetchAdd, 8, 1, 0, nil, r) })
 							}
 							if i%4 == 0 { // as a caller that polls in C
 								atomic.AddUint32(&p.words[1], 1)

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
@@ -26,7 +27,7 @@ type LostError = endpoint.LostError
 // and the PE is lost here already. Without the function such a loss ends the job. OnLost comes
 // before Connect. On a network that does not say which injected message has failed, no message is
 // injected from then on.
-func (e *Engine) OnLost(f func(pe fabric.PE, err error)) {
+func (e *Engine) OnLost(f func(pe libshmem.PE, err error)) {
 	e.ops.Net.OnLost = f
 	if e.ops.Net.Caps.InjectBlind {
 		e.ops.Net.Caps.MaxInject, e.MaxInject = 0, 0
@@ -34,7 +35,7 @@ func (e *Engine) OnLost(f func(pe fabric.PE, err error)) {
 }
 
 // Lose gives up a PE. A second call changes nothing.
-func (e *Engine) Lose(pe fabric.PE, reason string) {
+func (e *Engine) Lose(pe libshmem.PE, reason string) {
 	if e.ops.Net.IsLost(pe) {
 		return
 	}
@@ -45,7 +46,7 @@ func (e *Engine) Lose(pe fabric.PE, reason string) {
 }
 
 // loseOwn is the part of Lose that each context has.
-func (e *Engine) loseOwn(pe fabric.PE, err error) {
+func (e *Engine) loseOwn(pe libshmem.PE, err error) {
 	p := &e.ops.Peers[pe]
 	p.Reachable = false // C leaves operations on it to Go
 	p.Behind = true     // and its messages
@@ -61,7 +62,7 @@ func (e *Engine) loseOwn(pe fabric.PE, err error) {
 }
 
 // unreachable handles a PE that the network has given up.
-func (e *Engine) unreachable(pe fabric.PE, err error) {
+func (e *Engine) unreachable(pe libshmem.PE, err error) {
 	switch {
 	case e.ops.Net.IsLost(pe):
 	case e.ops.Net.OnLost == nil:
@@ -84,7 +85,7 @@ func disconnected(code int32) bool {
 }
 
 // endOperations ends operations that callers and quiets wait for.
-func (e *Engine) endOperations(pe fabric.PE, err error) {
+func (e *Engine) endOperations(pe libshmem.PE, err error) {
 	for t := fabric.Token(receives); t < tokens; t++ {
 		s := &e.ops.Table.Records[t]
 		if s.Use == 0 || s.PE != pe || s.Ended || uint32(s.Stream) != e.ops.Number {
@@ -141,7 +142,7 @@ func (e *Engine) suspect(text string) {
 	e.all(func(s *Engine) {
 		for i := range s.ops.Peers {
 			if s.ops.Peers[i].Tokens > 0 {
-				e.ops.Net.Suspect(fabric.PE(i))
+				e.ops.Net.Suspect(libshmem.PE(i))
 			}
 		}
 	})
@@ -149,5 +150,5 @@ func (e *Engine) suspect(text string) {
 
 // findLost sends these messages.
 func (e *Engine) findLost() {
-	e.ops.Net.FindLost(func(pe fabric.PE) Status { return e.ping(pe, &e.ops.Peers[pe]) })
+	e.ops.Net.FindLost(func(pe libshmem.PE) Status { return e.ping(pe, &e.ops.Peers[pe]) })
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -151,22 +152,22 @@ func BenchmarkEngine(b *testing.B) {
 		var r Request
 		for _, op := range []struct {
 			name string
-			post func(pe fabric.PE) Status
+			post func(pe libshmem.PE) Status
 		}{
-			{"put8", func(pe fabric.PE) Status { return e.Put(pe, 64, at, 8, nil) }},
-			{"put1000", func(pe fabric.PE) Status { return e.Put(pe, 64, at, 1000, nil) }},
-			{"put4096", func(pe fabric.PE) Status { return e.Put(pe, 64, at, large, nil) }},
-			{"get4096", func(pe fabric.PE) Status { return e.Get(pe, 64, at, large, nil) }},
-			{"add", func(pe fabric.PE) Status { return e.AMO(pe, 64, OpAdd, 8, 1, 0, nil, nil) }},
-			{"fetch", func(pe fabric.PE) Status { return e.AMO(pe, 64, OpFetchAdd, 8, 1, 0, nil, &r) }},
-			{"put8_signal", func(pe fabric.PE) Status { return e.PutSignal(pe, 64, at, 8, 128, 1, OpAdd, nil) }},
-			{"put4096_signal", func(pe fabric.PE) Status { return e.PutSignal(pe, 64, at, large, 128, 1, OpAdd, nil) }},
+			{"put8", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, 8, nil) }},
+			{"put1000", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, 1000, nil) }},
+			{"put4096", func(pe libshmem.PE) Status { return e.Put(pe, 64, at, large, nil) }},
+			{"get4096", func(pe libshmem.PE) Status { return e.Get(pe, 64, at, large, nil) }},
+			{"add", func(pe libshmem.PE) Status { return e.AMO(pe, 64, OpAdd, 8, 1, 0, nil, nil) }},
+			{"fetch", func(pe libshmem.PE) Status { return e.AMO(pe, 64, OpFetchAdd, 8, 1, 0, nil, &r) }},
+			{"put8_signal", func(pe libshmem.PE) Status { return e.PutSignal(pe, 64, at, 8, 128, 1, OpAdd, nil) }},
+			{"put4096_signal", func(pe libshmem.PE) Status { return e.PutSignal(pe, 64, at, large, 128, 1, OpAdd, nil) }},
 		} {
 			b.Run(caps.name+"/"+op.name, func(b *testing.B) {
 				b.ReportAllocs()
 				for i, n := 0, 0; n < b.N; {
 					i++
-					switch st := op.post(fabric.PE(1 + i%(npes-1))); st {
+					switch st := op.post(libshmem.PE(1 + i%(npes-1))); st {
 					case Failed:
 						b.Fatal(e.Err())
 					case Again:

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/rma"
@@ -94,13 +95,13 @@ func TestStrangeData(t *testing.T) {
 		a, b := j.pes[0], j.pes[1]
 		for i, c := range []struct {
 			data uint32
-			from fabric.PE
+			from libshmem.PE
 		}{
 			{number - 1, 0},           // it has come before
 			{number + 5000, 0},        // beyond the window
 			{number | 7<<16, 0},       // a stream that no PE has
 			{number | 0xffff<<16, 77}, // not a PE
-			{number | 0xffff<<16, fabric.NoPE},
+			{number | 0xffff<<16, libshmem.NoPE},
 		} {
 			data := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: c.data}
 			data.SetFrom(c.from)
@@ -128,7 +129,7 @@ func TestForgedNumbers(t *testing.T) {
 		a, b := j.pes[0], j.pes[1]
 		forge := func(number uint32) {
 			data := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: number}
-			data.SetFrom(fabric.NoPE)
+			data.SetFrom(libshmem.NoPE)
 			b.Complete([]fabric.Completion{data})
 		}
 		refused := uint64(0)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 )
 
 // effect is the change by one operation in the memory of one PE: bytes where only zeros were.
@@ -32,7 +32,7 @@ func (f *effect) look(heap []byte) (all, some bool) {
 
 // history is all effects of one PE on another, in order.
 type history struct {
-	writer, target fabric.PE
+	writer, target libshmem.PE
 	effects        []*effect
 	epoch          int
 	end            int // of the used memory
@@ -103,7 +103,7 @@ func newPrograms(j *job, length int) []*program {
 			var h *history
 			if t != int(p.me) {
 				start := shared + int(p.me)*pairHeap
-				h = &history{writer: p.me, target: fabric.PE(t), end: start, limit: start + pairHeap}
+				h = &history{writer: p.me, target: libshmem.PE(t), end: start, limit: start + pairHeap}
 			}
 			g.to = append(g.to, h)
 		}
@@ -265,7 +265,7 @@ func (g *program) quieting() func() bool {
 // runPrograms drives the PEs in random turns and checks memory whenever it may have changed.
 func runPrograms(j *job, length int) {
 	ps := newPrograms(j, length)
-	look := func(target fabric.PE) {
+	look := func(target libshmem.PE) {
 		for _, g := range ps {
 			if h := g.to[target]; h != nil {
 				h.check(j)

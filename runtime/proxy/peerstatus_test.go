@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"libshmem/fabric"
+	"libshmem"
 )
 
 // TestAsk: PEs answer what they do, among messages and writes to them, on every kind of network. A
@@ -22,7 +22,7 @@ func TestAsk(t *testing.T) {
 				if me != 2 {
 					says = func() string { return strings.Repeat(fmt.Sprint(me), 700) }
 				}
-				p.Report.OnAsked(says, func(pe fabric.PE, text string) {
+				p.Report.OnAsked(says, func(pe libshmem.PE, text string) {
 					heard[fmt.Sprintf("%d of %d: %.3s, %d bytes", me, pe, text, len(text))]++
 				})
 			}
@@ -50,7 +50,7 @@ func TestAskLost(t *testing.T) {
 	j := newJob(t, modes[0], 1, 2, 1<<16)
 	defer j.close()
 	a := j.pes[0]
-	a.Report.OnAsked(func() string { return "is here" }, func(pe fabric.PE, text string) { t.Errorf("PE %d %s", pe, text) })
+	a.Report.OnAsked(func() string { return "is here" }, func(pe libshmem.PE, text string) { t.Errorf("PE %d %s", pe, text) })
 	j.pes[1].Report.OnAsked(func() string { return "is here" }, nil)
 	a.Lose(1, "ended")
 	a.Ask(1)

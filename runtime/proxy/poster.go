@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/call"
 )
 
@@ -16,7 +16,7 @@ func (e *Engine) Limits() call.Limits {
 }
 
 // Route returns why no message can be sent to a PE; nil: it can.
-func (e *Engine) Route(pe fabric.PE) error {
+func (e *Engine) Route(pe libshmem.PE) error {
 	if e.ops.Net.Reachable(pe) {
 		return nil
 	}

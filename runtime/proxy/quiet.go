@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"libshmem/fabric"
+	"libshmem"
 )
 
 // QuietBegin asks for the completion of all operations posted before. It waits for nothing and
@@ -27,20 +27,20 @@ func (e *Engine) QuietDone(t Ticket) Status {
 // upward is the engine as its quiets, its sender and its monitor see it.
 type upward struct{ e *Engine }
 
-func (a *upward) Flush(pe fabric.PE) Status { return a.e.out.Flush(pe) }
-func (a *upward) Err() error                { return a.e.ops.Net.Err }
-func (a *upward) Stick()                    { a.e.stick() }
+func (a *upward) Flush(pe libshmem.PE) Status { return a.e.out.Flush(pe) }
+func (a *upward) Err() error                  { return a.e.ops.Net.Err }
+func (a *upward) Stick()                      { a.e.stick() }
 
 func (a *upward) NoRoom() bool { return a.e.NoRoom() }
 
 func (a *upward) Holds() bool { return a.e.holds() }
 
-func (a *upward) Unreachable(pe fabric.PE, err error) { a.e.unreachable(pe, err) }
+func (a *upward) Unreachable(pe libshmem.PE, err error) { a.e.unreachable(pe, err) }
 
 // LetGo sends batches: a batch belongs to the generation in which it was opened.
 func (a *upward) LetGo() { a.e.out.LetGoAll() }
 
-func (a *upward) Closed(pes []fabric.PE) {
+func (a *upward) Closed(pes []libshmem.PE) {
 	e := a.e
 	if e.ops.Number == 0 {
 		return

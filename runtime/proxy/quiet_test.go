@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -22,7 +23,7 @@ type traffic struct {
 }
 
 func (g *traffic) post(t testing.TB) {
-	to := fabric.PE((int(g.me) + 1 + g.n%(len(g.posted)-1)) % len(g.posted))
+	to := libshmem.PE((int(g.me) + 1 + g.n%(len(g.posted)-1)) % len(g.posted))
 	at := unsafe.Pointer(&g.source[0])
 	word := int64(8 * g.me)
 	var st Status
@@ -46,7 +47,7 @@ func (g *traffic) post(t testing.TB) {
 }
 
 // applied returns how many operations of the PE have taken effect at another.
-func (g *traffic) applied(at fabric.PE) uint64 {
+func (g *traffic) applied(at libshmem.PE) uint64 {
 	return binary.NativeEndian.Uint64(g.j.pes[at].heap[8*g.me:])
 }
 
@@ -93,7 +94,7 @@ func TestPlayedQuietUnderTraffic(t *testing.T) {
 						if st != Done {
 							t.Fatalf("quiet %d: %d, %v", w.ticket, st, a.Err())
 						}
-						for pe := range fabric.PE(n) {
+						for pe := range libshmem.PE(n) {
 							if pe != a.me && a.applied(pe) < w.posted[pe] {
 								t.Fatalf("quiet %d is done and PE %d has applied %d of %d operations", w.ticket, pe, a.applied(pe), w.posted[pe])
 							}
@@ -178,7 +179,7 @@ func TestQuietFails(t *testing.T) {
 					n := uint64(5000 + k)
 					bad := j.rng.IntN(6) == 0 && len(failed) < 8 // no more are remembered
 					failing[int(n)] = bad
-					to := fabric.PE(1 + j.rng.IntN(2))
+					to := libshmem.PE(1 + j.rng.IntN(2))
 					read := j.rng.IntN(3) == 0 || a.PutMax() < n
 					var open Ticket
 					a.post(func() Status {
@@ -258,7 +259,7 @@ func TestQuietFlushRefused(t *testing.T) {
 	gone := errors.New("the cable is out")
 	broken := &refusal{end: a.end}
 	a.ops.Net.Provider = broken
-	for pe := range fabric.PE(2) {
+	for pe := range libshmem.PE(2) {
 		a.post(func() Status { return a.AMO(1+pe, 0, OpAdd, 8, 1, 0, nil, nil) })
 	}
 	broken.err = gone

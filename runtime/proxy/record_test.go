@@ -7,20 +7,21 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/proxy/layout"
 )
 
 // texts returns the events of a PE with another one, without the times.
-func (p *pe) texts(of fabric.PE) (all []string) {
+func (p *pe) texts(of libshmem.PE) (all []string) {
 	for _, r := range p.Report.Events(of) {
 		all = append(all, r.String())
 	}
 	return all
 }
 
-func (p *pe) records(of fabric.PE, want ...string) {
+func (p *pe) records(of libshmem.PE, want ...string) {
 	p.j.t.Helper()
 	if got := p.texts(of); !slices.Equal(got, want) {
 		p.j.t.Errorf("PE %d has recorded of PE %d:\n\t%s\nwant:\n\t%s", p.me, of, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
@@ -65,7 +66,7 @@ func TestRecord(t *testing.T) {
 func TestRecordRings(t *testing.T) {
 	e := newNull(t, 100, fabric.Caps{MaxMessage: 1 << 30, MaxInject: 64, WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true})
 	had := e.Rings
-	for _, pe := range []fabric.PE{70, 30, 70} {
+	for _, pe := range []libshmem.PE{70, 30, 70} {
 		if st := e.Store(pe, 0, 8, 7); st != Done {
 			t.Fatal(st, e.Err())
 		}

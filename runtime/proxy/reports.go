@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/layout"
@@ -22,8 +22,8 @@ func (r forReports) ShowWork(to *[backlog.Streams]backlog.Shown) {
 	}
 }
 
-func (r forReports) AskProgress(pe fabric.PE) bool {
+func (r forReports) AskProgress(pe libshmem.PE) bool {
 	return r.e.out.Routed(&r.e.ops.Peers[pe], pe) && r.e.out.Flush(pe) == Pending
 }
 
-func (r forReports) Address(pe fabric.PE) []byte { return r.e.ops.Net.Address(pe) }
+func (r forReports) Address(pe libshmem.PE) []byte { return r.e.ops.Net.Address(pe) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 )
@@ -231,7 +231,7 @@ func putSignal(t *testing.T, m mode) {
 		}
 	}
 	b.applied = check
-	j.net.landed = func(fabric.PE) { check() }
+	j.net.landed = func(libshmem.PE) { check() }
 	for i, n := range sizes {
 		for _, op := range []Op{OpSet, OpAdd} {
 			if n == 1<<20 && op == OpAdd {
@@ -265,7 +265,7 @@ func TestTokensForAnswers(t *testing.T) {
 			j.await("all fetches posted", func() bool {
 				for i, p := range j.pes {
 					for next[i] < len(fetched[i]) &&
-						p.AMO(fabric.PE(1-i), 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[i][next[i]]), nil) == Pending {
+						p.AMO(libshmem.PE(1-i), 0, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[i][next[i]]), nil) == Pending {
 						next[i]++
 					}
 				}

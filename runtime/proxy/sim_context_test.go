@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/tests/need"
@@ -117,7 +117,7 @@ func TestSimContextOfASilentPE(t *testing.T) {
 			p := w.pes[0]
 			a, b := p.on(w, 1), p.on(w, 2)
 			value := []byte{3}
-			put := func(q *proc, pe fabric.PE) {
+			put := func(q *proc, pe libshmem.PE) {
 				if st := q.Put(pe, 64, at(value), 1, nil); st != proxy.Done {
 					t.Fatalf("put to PE %d: %v", pe, st)
 				}

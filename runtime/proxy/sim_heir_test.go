@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
@@ -22,7 +23,7 @@ func TestSimHeir(t *testing.T) {
 	for _, model := range []sim.Model{sim.TCP(), sim.Verbs(), sim.EFA(), sim.EFADirect()} {
 		model.Reconnects = true // at that address, whatever process has it
 		for seed := range uint64(25) {
-			l := &losing{world: newWorld(t, sockets(model, seed), seed, lossPEs, 1<<16, mem), requests: map[*proxy.Request]fabric.PE{}, fill: 0xff}
+			l := &losing{world: newWorld(t, sockets(model, seed), seed, lossPEs, 1<<16, mem), requests: map[*proxy.Request]libshmem.PE{}, fill: 0xff}
 			met += l.inherit()
 			if t.Failed() {
 				return
@@ -37,7 +38,7 @@ func TestSimHeir(t *testing.T) {
 // inherit returns how many messages the heir refused.
 func (l *losing) inherit() uint64 {
 	for _, p := range l.pes {
-		p.OnLost(func(fabric.PE, error) {})
+		p.OnLost(func(libshmem.PE, error) {})
 	}
 	ask := func(rounds int) {
 		for range rounds {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 )
@@ -43,16 +43,16 @@ func TestSimLost(t *testing.T) {
 
 type losing struct {
 	*world
-	requests                                map[*proxy.Request]fabric.PE
+	requests                                map[*proxy.Request]libshmem.PE
 	network, told, failedQuiets, endedEarly int
 	fill                                    byte // of what is put
 }
 
 // run: tells says that the survivors learn of the death before the network may report it.
 func (l *losing) run(tells bool) {
-	l.requests = map[*proxy.Request]fabric.PE{}
+	l.requests = map[*proxy.Request]libshmem.PE{}
 	for _, p := range l.pes {
-		p.OnLost(func(pe fabric.PE, err error) {
+		p.OnLost(func(pe libshmem.PE, err error) {
 			l.network++
 			if pe != dying || err == nil {
 				l.fail("PE %d: the network lost PE %d: %v", p.me, pe, err)
@@ -63,7 +63,7 @@ func (l *losing) run(tells bool) {
 	survivors := append(append([]*proc{}, l.pes[:dying]...), l.pes[dying+1:]...)
 	for range 40 {
 		for _, p := range l.pes {
-			l.ask(p, fabric.PE(l.rng.IntN(lossPEs)))
+			l.ask(p, libshmem.PE(l.rng.IntN(lossPEs)))
 		}
 		l.poll(l.pes[l.rng.IntN(lossPEs)])
 	}
@@ -142,7 +142,7 @@ func (l *losing) settle(p *proc) {
 const withoutRequest = 5
 
 // ask posts a random operation, or nothing if there is no room.
-func (l *losing) ask(p *proc, to fabric.PE) {
+func (l *losing) ask(p *proc, to libshmem.PE) {
 	if int(to) == p.me {
 		return
 	}
@@ -216,14 +216,14 @@ func (l *losing) goOn(survivors []*proc) {
 			put[j] = byte(7*p.me + j)
 		}
 		for range 100 {
-			post(p, func() proxy.Status { return p.AMO(fabric.PE(to.me), count, proxy.OpAdd, 8, 3, 0, nil, nil) })
+			post(p, func() proxy.Status { return p.AMO(libshmem.PE(to.me), count, proxy.OpAdd, 8, 3, 0, nil, nil) })
 		}
 		got := make([]byte, 5000)
 		post(p, func() proxy.Status {
-			return p.Get(fabric.PE(from.me), data, unsafe.Pointer(&got[0]), 5000, nil)
+			return p.Get(libshmem.PE(from.me), data, unsafe.Pointer(&got[0]), 5000, nil)
 		})
 		post(p, func() proxy.Status {
-			return p.PutSignal(fabric.PE(to.me), back, unsafe.Pointer(&put[0]), 4500, signal, uint64(i)+1, proxy.OpSet, nil)
+			return p.PutSignal(libshmem.PE(to.me), back, unsafe.Pointer(&put[0]), 4500, signal, uint64(i)+1, proxy.OpSet, nil)
 		})
 		l.until("the signal", func() bool { return binary.LittleEndian.Uint64(to.heap[signal:]) == uint64(i)+1 })
 		for j := range put {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy"
 )
 
@@ -242,7 +242,7 @@ func (g *program) next() {
 	case 2:
 		g.Release()
 	}
-	target := fabric.PE(s.target)
+	target := libshmem.PE(s.target)
 	blocking := rng.IntN(4) == 0
 	put := func(what string, n, align int) {
 		f := s.add(rng, what, n, align)
@@ -298,7 +298,7 @@ func (g *program) next() {
 	}
 }
 
-func (g *program) atomic(s *programFlow, target fabric.PE) {
+func (g *program) atomic(s *programFlow, target libshmem.PE) {
 	f := s.add(g.w.rng, "an atomic operation", 8, 8)
 	op := []proxy.Op{proxy.OpSet, proxy.OpAdd, proxy.OpOr, proxy.OpXor}[g.w.rng.IntN(4)]
 	value, offset := binary.NativeEndian.Uint64(f.bytes()), int64(f.at)
@@ -307,7 +307,7 @@ func (g *program) atomic(s *programFlow, target fabric.PE) {
 	}, nil)
 }
 
-func (g *program) fetching(s *programFlow, target fabric.PE, blocking bool) {
+func (g *program) fetching(s *programFlow, target libshmem.PE, blocking bool) {
 	f := s.add(g.w.rng, "a fetching atomic operation", 8, 8)
 	op := []proxy.Op{proxy.OpFetchAdd, proxy.OpSwap, proxy.OpFetchXor, proxy.OpCompareSwap}[g.w.rng.IntN(4)]
 	value, offset := binary.NativeEndian.Uint64(f.bytes()), int64(f.at)
@@ -327,7 +327,7 @@ func (g *program) fetching(s *programFlow, target fabric.PE, blocking bool) {
 	})
 }
 
-func (g *program) putSignal(s *programFlow, target fabric.PE, n int, blocking bool) {
+func (g *program) putSignal(s *programFlow, target libshmem.PE, n int, blocking bool) {
 	data := *s.add(g.w.rng, "the bytes of put_signal", n, 1)
 	signal := s.add(g.w.rng, "the signal of put_signal", 8, 8)
 	signal.after = 1
@@ -343,7 +343,7 @@ func (g *program) putSignal(s *programFlow, target fabric.PE, n int, blocking bo
 
 // get reads bytes that an earlier operation has written. They must be there if they were seen
 // there.
-func (g *program) get(s *programFlow, target fabric.PE) {
+func (g *program) get(s *programFlow, target libshmem.PE) {
 	n := 1 + g.w.rng.IntN(2000)
 	var known *effect
 	for i := range s.effects {

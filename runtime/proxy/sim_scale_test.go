@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/tests/need"
@@ -51,7 +52,7 @@ type crowdState struct {
 type counted struct {
 	fabric.Provider
 	sent int
-	to   map[fabric.PE]bool
+	to   map[libshmem.PE]bool
 }
 
 func (c *counted) Send(s *fabric.Send) error {
@@ -97,7 +98,7 @@ func TestSimScale(t *testing.T) {
 }
 
 func scale(t *testing.T, model sim.Model, n int) {
-	watch = func(p fabric.Provider) fabric.Provider { return &counted{p, 0, map[fabric.PE]bool{}} }
+	watch = func(p fabric.Provider) fabric.Provider { return &counted{p, 0, map[libshmem.PE]bool{}} }
 	defer func() { watch = nil }()
 	before := liveHeap()
 	w := newWorld(t, model, uint64(n), n, memberHeap(n), new(memories))

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/tests/need"
@@ -110,7 +110,7 @@ func (l *loops) put(round int, answers map[*proxy.Request]int) {
 		source := bytes.Repeat([]byte{byte(16*round + p.me + 1)}, loopsPut)
 		l.holds = append(l.holds, source)
 		for i := range n - 1 {
-			pe := fabric.PE((p.me + 1 + i) % n)
+			pe := libshmem.PE((p.me + 1 + i) % n)
 			for k := range loopsPuts {
 				offset := int64(loopsBegin + (p.me*loopsPuts+k)*loopsPut)
 				l.posted(p, func() proxy.Status { return p.Put(pe, offset, at(source), loopsPut, nil) })

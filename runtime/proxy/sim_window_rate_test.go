@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/layout"
@@ -78,7 +78,7 @@ func row(w *world, targets, n, count, most int) sim.Time {
 		for posted < count && len(free) > 0 {
 			r := free[len(free)-1]
 			*r = proxy.Request{}
-			st := a.PutSignal(fabric.PE(1+posted%targets), 4096, at(a.heap[:n]), uint64(n), 0, 1, proxy.OpAdd, r)
+			st := a.PutSignal(libshmem.PE(1+posted%targets), 4096, at(a.heap[:n]), uint64(n), 0, 1, proxy.OpAdd, r)
 			if st == proxy.Again {
 				break
 			}

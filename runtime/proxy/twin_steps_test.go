@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/fastpath/fastpathtest"
 	"libshmem/runtime/proxy/layout"
@@ -61,10 +62,10 @@ func (tw *twins) prepare(seed uint64) {
 	}
 }
 
-func (tw *twins) pe() fabric.PE { return fabric.PE(tw.rng.IntN(len(tw.pes[0]))) }
+func (tw *twins) pe() libshmem.PE { return libshmem.PE(tw.rng.IntN(len(tw.pes[0]))) }
 
 // stream picks a context of PE i.
-func (tw *twins) stream(i fabric.PE) uint32 {
+func (tw *twins) stream(i libshmem.PE) uint32 {
 	if len(tw.pes[0][i].others) == 0 {
 		return 0
 	}
@@ -124,7 +125,7 @@ func (tw *twins) size() int {
 
 // post posts one operation in both jobs. As in capi/core, C is asked unless a burst is under way
 // and the PE has no open batch. A small operation may share a message with others.
-func (tw *twins) post(i fabric.PE, s uint32, to fabric.PE, small bool) {
+func (tw *twins) post(i libshmem.PE, s uint32, to libshmem.PE, small bool) {
 	rng := tw.rng
 	n, what, value, operand := tw.size(), rng.IntN(12), rng.Uint64(), rng.Uint64()
 	if small {
@@ -191,7 +192,7 @@ func (tw *twins) post(i fabric.PE, s uint32, to fabric.PE, small bool) {
 	}
 }
 
-func (tw *twins) quiet(i fabric.PE) {
+func (tw *twins) quiet(i libshmem.PE) {
 	s := tw.stream(i)
 	e := tw.pes[0][i].Context(s)
 	t := e.ops.Quiets.Open - 1
@@ -203,7 +204,7 @@ func (tw *twins) quiet(i fabric.PE) {
 }
 
 // burst begins or ends a burst. Some bursts fill a batch at once.
-func (tw *twins) burst(i fabric.PE) {
+func (tw *twins) burst(i libshmem.PE) {
 	s, burst := tw.stream(i), uint32(tw.rng.IntN(2)*layout.BurstAfter)
 	tw.each(i, "burst", func(_ int, p *twin) any {
 		if burst == 0 {
@@ -236,7 +237,7 @@ func (tw *twins) end() {
 }
 
 // complete delivers a completion: to C if the twin has a path, and to Go if C declines.
-func (tw *twins) complete(i fabric.PE, step string, c fabric.Completion) {
+func (tw *twins) complete(i libshmem.PE, step string, c fabric.Completion) {
 	tw.each(i, step, func(_ int, p *twin) any {
 		if !p.inC(func(f *fastpathtest.Path) bool { return f.Receive(&c) }) {
 			p.Complete([]fabric.Completion{c})
@@ -301,7 +302,7 @@ func (tw *twins) arrives(k int) {
 }
 
 // message delivers a message in the next receive buffer of PE i.
-func (tw *twins) message(i fabric.PE, step string, m []byte, n int) {
+func (tw *twins) message(i libshmem.PE, step string, m []byte, n int) {
 	var c fabric.Completion
 	for _, side := range tw.pes {
 		w := side[i].wire

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/fastpath"
 	"libshmem/runtime/proxy/fastpath/fastpathtest"
@@ -54,13 +55,13 @@ type twin struct {
 
 // underWay is a posted operation of both jobs that has not arrived.
 type underWay struct {
-	from fabric.PE
+	from libshmem.PE
 	of   [2]onWire
 }
 
 // owed is a completion that a PE of both jobs will get.
 type owed struct {
-	pe fabric.PE
+	pe libshmem.PE
 	c  fabric.Completion
 }
 
@@ -70,7 +71,7 @@ type asked [2]*Request
 // onWire is an operation that an engine has posted.
 type onWire struct {
 	kind      fabric.Kind
-	to        fabric.PE
+	to        libshmem.PE
 	token     fabric.Token // 0 for an injected message
 	inject    bool
 	notify    bool
@@ -178,7 +179,7 @@ func (p *twin) inC(call func(f *fastpathtest.Path) bool) bool {
 	w := p.wire
 	w.box.Limit(w.room, !w.shut)
 	did := call(p.path)
-	w.box.Messages(func(pe fabric.PE, m []byte) bool {
+	w.box.Messages(func(pe libshmem.PE, m []byte) bool {
 		return w.post(onWire{kind: fabric.KindSend, to: pe, inject: true, message: m}) == nil
 	})
 	w.box.Receives(func(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) bool {
@@ -252,7 +253,7 @@ func (tw *twins) close() {
 }
 
 // each does one step on PE i of both jobs, and compares the results.
-func (tw *twins) each(i fabric.PE, step string, do func(side int, p *twin) any) {
+func (tw *twins) each(i libshmem.PE, step string, do func(side int, p *twin) any) {
 	tw.steps++
 	tw.step = step
 	a, b := tw.pes[0][i], tw.pes[1][i]
@@ -264,12 +265,12 @@ func (tw *twins) each(i fabric.PE, step string, do func(side int, p *twin) any) 
 	tw.flew(i, a, b)
 }
 
-func (tw *twins) differ(i fabric.PE, what string, a, b any) {
+func (tw *twins) differ(i libshmem.PE, what string, a, b any) {
 	tw.t.Fatalf("%s, step %d (%s): PE %d differs: %s\nin Go: %+v\nin C:  %+v", tw.name, tw.steps, tw.step, i, what, a, b)
 }
 
 // flew compares the operations that PE i has posted, and moves them to flying.
-func (tw *twins) flew(i fabric.PE, a, b *twin) {
+func (tw *twins) flew(i libshmem.PE, a, b *twin) {
 	for k := range max(len(a.wire.posts), len(b.wire.posts)) {
 		if k >= len(a.wire.posts) || k >= len(b.wire.posts) {
 			tw.differ(i, "number of posts", len(a.wire.posts), len(b.wire.posts))
@@ -292,7 +293,7 @@ func (tw *twins) flew(i fabric.PE, a, b *twin) {
 }
 
 // compare compares PE i of both jobs.
-func (tw *twins) compare(i fabric.PE, a, b *twin) {
+func (tw *twins) compare(i libshmem.PE, a, b *twin) {
 	if !slices.Equal(a.reports, b.reports) {
 		tw.differ(i, "reports", a.reports, b.reports)
 	}
@@ -321,7 +322,7 @@ func (tw *twins) compare(i fabric.PE, a, b *twin) {
 }
 
 // compareStream compares one context of PE i.
-func (tw *twins) compareStream(i fabric.PE, a, b *Engine) {
+func (tw *twins) compareStream(i libshmem.PE, a, b *Engine) {
 	if x, y := alike(a), alike(b); x != y {
 		tw.differ(i, "state", fields(x, y), fields(y, x))
 	}

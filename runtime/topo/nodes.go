@@ -2,9 +2,6 @@ package topo
 
 import "libshmem"
 
-// PE is the number of a processing element.
-type PE = libshmem.PE
-
 // Nodes records which PEs share a node. Nodes are numbered in the order of their first PE, so every
 // PE that has the same host identities in the same order computes the same numbers.
 type Nodes struct {

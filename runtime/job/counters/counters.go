@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"strings"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/stats"
 	"libshmem/runtime/statuspage"
-	"libshmem/runtime/topo"
 )
 
 // Counters has what this PE and its engines count.
@@ -52,7 +52,7 @@ func (c *Counters) NICs() []fabric.RailCount { return c.All().NICs }
 
 // Printing is how the counts of a job are printed.
 type Printing struct {
-	Me       topo.PE
+	Me       libshmem.PE
 	All      bool   // each PE's counts, and not only the table of the job
 	Hosts    int    // of the job
 	Provider string // of the network; "": there is none

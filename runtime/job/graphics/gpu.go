@@ -21,7 +21,6 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
-	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/job/registration"
 	"libshmem/runtime/proxy/gpustage"
@@ -48,7 +47,7 @@ type GPU struct {
 	// operands that are tied to the program's context.
 	CopiesApart bool
 
-	loans    map[heap.Offset]gpustage.Loan // by the start of the block
+	loans    map[libshmem.Offset]gpustage.Loan // by the start of the block
 	lastLoan gpustage.Loan
 
 	mu    sync.Mutex
@@ -88,7 +87,7 @@ func New() (*GPU, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &GPU{driver: driver, loans: map[heap.Offset]gpustage.Loan{}}, nil
+	return &GPU{driver: driver, loans: map[libshmem.Offset]gpustage.Loan{}}, nil
 }
 
 // Maps reports whether the driver maps memory chunk by chunk.

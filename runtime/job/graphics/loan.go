@@ -4,6 +4,7 @@ import (
 	"errors"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/heap/devmem"
@@ -41,7 +42,7 @@ func (g *GPU) Forget() error {
 // Lend takes a block of the heap that has no memory behind it, and maps the chunks that Look has
 // found into the block, from an offset on. The other PEs of the node do so at the same time; if one
 // of them fails, all do. NICs that reach the heap are told of it.
-func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (heap.Offset, error) {
+func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (libshmem.Offset, error) {
 	l := g.loan
 	if l == nil {
 		return 0, shmerr.Causef(shmerr.ErrInternal, "nothing was found to be lent")
@@ -69,7 +70,7 @@ func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (heap.Offset
 
 // TakeBack ends the loan of the block that contains an offset. Neither this PE nor another one uses
 // the block any more.
-func (g *GPU) TakeBack(h *heap.Heap, loans lender, off heap.Offset) error {
+func (g *GPU) TakeBack(h *heap.Heap, loans lender, off libshmem.Offset) error {
 	start, size, ok := h.Block(off)
 	if !ok {
 		return shmerr.Causef(shmerr.ErrInternal, "nothing is lent at heap offset %#x", uint64(off))

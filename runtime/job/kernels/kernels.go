@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
@@ -18,7 +19,6 @@ import (
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/teams"
 	"libshmem/runtime/shmlog"
-	"libshmem/runtime/topo"
 )
 
 // Kernels is the memory that the kernels of this PE work with. It is made before the first of them
@@ -40,16 +40,16 @@ type Kernels struct {
 
 // Config is what kernels have to know, and the GPU that they run on.
 type Config struct {
-	Me       topo.PE
+	Me       libshmem.PE
 	NPEs     int
 	Settings *config.Config
 	Device   *cuda.Device
-	Rings    int                           // how many they need
-	Cells    bool                          // rings have cells for bytes that would be staged
-	Internal uint64                        // bytes of the internal area below each heap
-	Heap     gpu.Address                   // of this PE
-	Direct   func(pe topo.PE) gpu.Address  // where they reach a heap, or 0
-	Work     struct{ Offset, Size uint64 } // of the memory for collectives in each heap
+	Rings    int                              // how many they need
+	Cells    bool                             // rings have cells for bytes that would be staged
+	Internal uint64                           // bytes of the internal area below each heap
+	Heap     gpu.Address                      // of this PE
+	Direct   func(pe libshmem.PE) gpu.Address // where they reach a heap, or 0
+	Work     struct{ Offset, Size uint64 }    // of the memory for collectives in each heap
 	Teams    *teams.Table
 	Areas    uint64 // number of teams that can exist
 	Stopper  *Stopper
@@ -121,7 +121,7 @@ func New(c Config) (_ *Kernels, err error) {
 	table := unsafe.Slice((*queue.Peer)(here(peers)), c.NPEs)
 	users := unsafe.Slice((*uint64)(here(heaps)), c.NPEs)
 	for pe := range table {
-		if a := c.Direct(topo.PE(pe)); a != 0 {
+		if a := c.Direct(libshmem.PE(pe)); a != 0 {
 			users[pe] = uint64(a)
 			table[pe].Direct = (a - gpu.Address(internal)).Pointer()
 		}

@@ -3,9 +3,8 @@ package network
 import (
 	"fmt"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/flight"
-	"libshmem/runtime/topo"
 )
 
 // flights bounds how many PEs' events one report has if it is not about a single PE.
@@ -14,7 +13,7 @@ const flights = 3
 // Flight returns the flight recorder's events with a PE, as lines to print below a report. With -1
 // it takes the PEs with operations under way, and those heard of last.
 func (nw *Network) Flight(of int) (lines []string) {
-	if nw == nil || of >= 0 && nw.Nodes.Node(topo.PE(of)) == nw.Nodes.Node(nw.Me) {
+	if nw == nil || of >= 0 && nw.Nodes.Node(libshmem.PE(of)) == nw.Nodes.Node(nw.Me) {
 		return nil
 	}
 	for i, e := range nw.Engines {
@@ -22,7 +21,7 @@ func (nw *Network) Flight(of int) (lines []string) {
 		if len(nw.Engines) > 1 {
 			name = fmt.Sprintf(" by endpoint %d", i)
 		}
-		pes := []fabric.PE{fabric.PE(of)}
+		pes := []libshmem.PE{libshmem.PE(of)}
 		var events [][]flight.Recorded
 		had := e.TryLocked(lockPatience, func() {
 			if of < 0 {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/chaos"
 	"libshmem/runtime/bootstrap"
@@ -41,7 +42,7 @@ import (
 
 // Config is what a network has to know, and the parts that it joins.
 type Config struct {
-	Me       topo.PE
+	Me       libshmem.PE
 	NPEs     int
 	Nodes    *topo.Nodes
 	Settings *config.Config
@@ -68,9 +69,9 @@ type Config struct {
 
 // Watch hears of other PEs from engines, which hold their locks.
 type Watch interface {
-	Unreachable(pe fabric.PE, err error)
+	Unreachable(pe libshmem.PE, err error)
 	Says() string
-	Hears(pe fabric.PE, text string)
+	Hears(pe libshmem.PE, text string)
 }
 
 // Network has the engines of this PE, with their loops.

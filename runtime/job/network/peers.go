@@ -7,13 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/job/rings"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/report"
-	"libshmem/runtime/topo"
 )
 
 // lockPatience bounds how long an explanation waits for the engine's lock. A thread that blocks in
@@ -28,43 +27,43 @@ func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
 
 // PeerStatus returns how far the first engine is with a PE; with asked, also when nothing is
 // remarkable.
-func (p *Peers) PeerStatus(pe topo.PE, asked bool) (text string, had bool) {
-	had = p.e.TryLocked(lockPatience, func() { text = p.e.Report.PeerStatus(fabric.PE(pe), asked) })
+func (p *Peers) PeerStatus(pe libshmem.PE, asked bool) (text string, had bool) {
+	had = p.e.TryLocked(lockPatience, func() { text = p.e.Report.PeerStatus(libshmem.PE(pe), asked) })
 	return text, had
 }
 
 // Probe asks PEs whether they are there, and some of them what they do.
-func (p *Peers) Probe(doing, there []topo.PE) {
+func (p *Peers) Probe(doing, there []libshmem.PE) {
 	p.e.TryLocked(lockPatience, func() {
 		for _, pe := range doing {
-			p.e.Report.Probe(fabric.PE(pe))
-			p.e.Ask(fabric.PE(pe))
+			p.e.Report.Probe(libshmem.PE(pe))
+			p.e.Ask(libshmem.PE(pe))
 		}
 		for _, pe := range there {
-			p.e.Report.Probe(fabric.PE(pe))
+			p.e.Report.Probe(libshmem.PE(pe))
 		}
 	})
 }
 
 // Ping asks a PE for a sign of life.
-func (p *Peers) Ping(pe topo.PE) (sent, had bool) {
+func (p *Peers) Ping(pe libshmem.PE) (sent, had bool) {
 	st := proxy.Done
-	had = p.e.TryLocked(lockPatience, func() { st = p.e.Ping(fabric.PE(pe)) })
+	had = p.e.TryLocked(lockPatience, func() { st = p.e.Ping(libshmem.PE(pe)) })
 	return st == proxy.Done, had
 }
 
 // Socket returns where a PE listens, if the provider has sockets.
-func (p *Peers) Socket(pe topo.PE) (netip.AddrPort, bool) {
-	return p.e.Report.Socket(fabric.PE(pe))
+func (p *Peers) Socket(pe libshmem.PE) (netip.AddrPort, bool) {
+	return p.e.Report.Socket(libshmem.PE(pe))
 }
 
 // Lose makes all engines go on without a PE.
-func (nw *Network) Lose(pe topo.PE, fate string) {
+func (nw *Network) Lose(pe libshmem.PE, fate string) {
 	if nw == nil {
 		return
 	}
 	for _, e := range nw.Engines {
-		e.Locked(func() { e.Lose(fabric.PE(pe), fate) })
+		e.Locked(func() { e.Lose(libshmem.PE(pe), fate) })
 	}
 }
 

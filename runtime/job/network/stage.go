@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
@@ -78,7 +79,7 @@ func (nw *Network) connect(i int, infos [][]EndpointInfo) ([]proxy.Endpoint, err
 func (nw *Network) mapPeers(s *gpustage.Stage) {
 	for _, pe := range nw.Nodes.Peers(nw.Me) {
 		if nw.Heaps.Copies(pe) {
-			s.Map(fabric.PE(pe), nw.Heaps.Mapped(pe))
+			s.Map(libshmem.PE(pe), nw.Heaps.Mapped(pe))
 		}
 	}
 }

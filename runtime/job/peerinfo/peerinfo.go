@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/job/process"
@@ -85,7 +86,7 @@ type Met struct {
 }
 
 // Meet refuses a job whose PEs cannot work together.
-func Meet(infos []Info, me topo.PE, want config.Statics) (*Met, error) {
+func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 	if err := agree(infos); err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func Meet(infos []Info, me topo.PE, want config.Statics) (*Met, error) {
 		m.Stats = m.Stats || c.Stats
 		m.Apart = m.Apart || c.Network != infos[0].Network
 		if c.Network == own.Network {
-			m.Neighbours = append(m.Neighbours, place.Neighbour{PE: topo.PE(i), Process: topo.Process{CPUs: c.CPUs}})
+			m.Neighbours = append(m.Neighbours, place.Neighbour{PE: libshmem.PE(i), Process: topo.Process{CPUs: c.CPUs}})
 		}
 		m.Kinds = append(m.Kinds, c.Kind)
 		if c.Machine != own.Machine || c.Process.Space != own.Process.Space {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmlog"
@@ -100,13 +101,13 @@ func (s *Settings) Request(nics []ofi.NIC, pes []topo.Process) (topo.Request, []
 // Neighbour is a PE that sees the same NICs as this one: it runs in the same network namespace of
 // the same kernel, even if it simulates another host.
 type Neighbour struct {
-	PE topo.PE
+	PE libshmem.PE
 	topo.Process
 }
 
 // Place is where this PE runs, and what is near to it. One thread uses it at a time.
 type Place struct {
-	Me         topo.PE
+	Me         libshmem.PE
 	GPU        string      // address of this PE's GPU; "": it has none
 	Neighbours []Neighbour // this PE included
 	// Sharing is the number of PEs of the job that compete for this machine's processors, this one

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/config"
 	"libshmem/runtime/shmlog"
@@ -30,7 +31,7 @@ func machine(t *testing.T, name string) *topo.Machine {
 }
 
 // placed returns what a PE of a job takes on a machine, and what its banner says of that.
-func placed(t *testing.T, m *topo.Machine, me topo.PE, pes []topo.Process, nics []ofi.NIC, environ ...string) (string, string, error) {
+func placed(t *testing.T, m *topo.Machine, me libshmem.PE, pes []topo.Process, nics []ofi.NIC, environ ...string) (string, string, error) {
 	t.Helper()
 	cfg, _, err := config.Parse(environ)
 	if err != nil {
@@ -45,7 +46,7 @@ func placed(t *testing.T, m *topo.Machine, me topo.PE, pes []topo.Process, nics 
 		t.Fatal(err)
 	}
 	for i, p := range pes {
-		at.Neighbours = append(at.Neighbours, Neighbour{me + topo.PE(i), p})
+		at.Neighbours = append(at.Neighbours, Neighbour{me + libshmem.PE(i), p})
 	}
 	picked, err := at.Pick(func() (*topo.Machine, error) { return m, nil }, &s, nics)
 	var names []string
@@ -100,7 +101,7 @@ func TestPick(t *testing.T) {
 	for _, c := range []struct {
 		name, environ string
 		nics          []ofi.NIC
-		me            topo.PE
+		me            libshmem.PE
 		want, banner  string
 	}{
 		{"the four near ones, in the order of their numbers", "", efa(), 0, "rdmap0-rdm rdmap1-rdm rdmap2-rdm rdmap3-rdm", ", of 32 NICs by nearness: PIX"},

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
@@ -26,15 +27,14 @@ import (
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/shmlog"
-	"libshmem/runtime/topo"
 )
 
 // Config is what producers have to know, and the parts of the PE that they use.
 type Config struct {
-	Me       topo.PE
+	Me       libshmem.PE
 	NPEs     int
-	Rank     int       // of this PE on its node
-	Peers    []topo.PE // of its node
+	Rank     int           // of this PE on its node
+	Peers    []libshmem.PE // of its node
 	Settings *config.Config
 	Internal uint64 // bytes of the internal area below each heap
 	Size     uint64 // of a user heap
@@ -217,7 +217,7 @@ func (p *Producers) OpenStreams(file string) error {
 		NPEs: p.NPEs, User: uint64(uintptr(p.Heaps.Own())), Heap: gpu.Address(s.Heap),
 		Rings: s.RingCount != 0, Survives: p.Settings.OnFailure == config.ReturnOnFailure, Image: p.kernels.At, Bytes: kernels.ImageBytes,
 	}
-	for pe := range topo.PE(p.NPEs) {
+	for pe := range libshmem.PE(p.NPEs) {
 		c.Direct = append(c.Direct, p.Heaps.Direct(pe))
 	}
 	var err error

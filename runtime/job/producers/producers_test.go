@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/driverwatch"
 	"libshmem/runtime/job/kernels"
@@ -27,7 +28,7 @@ func TestAlone(t *testing.T) {
 	}
 	heaps := &reach.Heaps{Nodes: topo.NewNodes([]string{"a"}), Kinds: []config.HeapKind{config.HeapHost}, Segment: new(pages)}
 	p := New(Config{
-		NPEs: 1, Peers: []topo.PE{0}, Settings: cfg, Internal: 4096, Size: 1 << 20, Heaps: heaps, DriverWatch: new(driverwatch.Watch),
+		NPEs: 1, Peers: []libshmem.PE{0}, Settings: cfg, Internal: 4096, Size: 1 << 20, Heaps: heaps, DriverWatch: new(driverwatch.Watch),
 	})
 	if err := p.Reserve(); err != nil {
 		t.Errorf("without a GPU memory is reserved: %v", err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/pathmap"
@@ -16,7 +17,7 @@ import (
 
 // Heaps are the user heaps of the job.
 type Heaps struct {
-	Me         topo.PE
+	Me         libshmem.PE
 	Nodes      *topo.Nodes
 	Kinds      []config.HeapKind // of every PE
 	Segment    Memory
@@ -40,10 +41,10 @@ type GPU interface {
 
 // Of returns the end of the internal area of a PE of this node, as an address of this process.
 // The user heap of the PE begins there if it is in main memory.
-func (h *Heaps) Of(pe topo.PE) unsafe.Pointer { return h.Segment.Heap(h.Nodes.Rank(pe)) }
+func (h *Heaps) Of(pe libshmem.PE) unsafe.Pointer { return h.Segment.Heap(h.Nodes.Rank(pe)) }
 
 // Near returns where loads and stores of this process reach the user heap of a PE, or nil.
-func (h *Heaps) Near(pe topo.PE) unsafe.Pointer {
+func (h *Heaps) Near(pe libshmem.PE) unsafe.Pointer {
 	if h.Nodes.Node(pe) != h.Nodes.Node(h.Me) || h.Kinds[pe] == config.HeapDevice {
 		return nil
 	}
@@ -52,7 +53,7 @@ func (h *Heaps) Near(pe topo.PE) unsafe.Pointer {
 
 // Mapped returns where a copy of this process reaches the user heap of a PE, in main or in GPU
 // memory, or nil.
-func (h *Heaps) Mapped(pe topo.PE) unsafe.Pointer {
+func (h *Heaps) Mapped(pe libshmem.PE) unsafe.Pointer {
 	if near := h.Near(pe); near != nil || h.GPU == nil || h.Nodes.Node(pe) != h.Nodes.Node(h.Me) {
 		return near
 	}
@@ -76,7 +77,7 @@ func (h *Heaps) File() (fd int, at uint64, ok bool) {
 // 0. It returns 0 for a heap in main memory if the GPU's atomic operations on it are not atomic
 // with those of the CPU; its owner then does them. Over PCIe 121 of 6,000 additions by two GPUs to
 // a word of a PE without a GPU were lost.
-func (h *Heaps) Direct(pe topo.PE) gpu.Address {
+func (h *Heaps) Direct(pe libshmem.PE) gpu.Address {
 	switch {
 	case h.GPU == nil || h.Nodes.Node(pe) != h.Nodes.Node(h.Me):
 		return 0
@@ -91,7 +92,7 @@ func (h *Heaps) Direct(pe topo.PE) gpu.Address {
 // ByRing returns how many PEs kernels of this PE do not reach by loads and stores.
 func (h *Heaps) ByRing() int {
 	n := 0
-	for pe := range topo.PE(len(h.Kinds)) {
+	for pe := range libshmem.PE(len(h.Kinds)) {
 		if h.Direct(pe) == 0 {
 			n++
 		}
@@ -100,13 +101,13 @@ func (h *Heaps) ByRing() int {
 }
 
 // Copies reports whether engines reach the heap of a PE of this host by copies.
-func (h *Heaps) Copies(pe topo.PE) bool {
+func (h *Heaps) Copies(pe libshmem.PE) bool {
 	return h.GPU != nil && h.Copy && pe != h.Me && h.Kinds[pe] == config.HeapDevice && h.Mapped(pe) != nil
 }
 
 // HostPath returns how calls of the host reach the heap of a PE of this host. If they need the
 // network, it says why.
-func (h *Heaps) HostPath(pe topo.PE) (way pathmap.Path, why string) {
+func (h *Heaps) HostPath(pe libshmem.PE) (way pathmap.Path, why string) {
 	switch {
 	case pe == h.Me:
 		return pathmap.Own, ""
@@ -121,7 +122,7 @@ func (h *Heaps) HostPath(pe topo.PE) (way pathmap.Path, why string) {
 }
 
 // KernelPath is the same for kernels. If they cannot use loads and stores, it says why.
-func (h *Heaps) KernelPath(pe topo.PE) (way pathmap.Path, why string) {
+func (h *Heaps) KernelPath(pe libshmem.PE) (way pathmap.Path, why string) {
 	switch {
 	case pe == h.Me:
 		return pathmap.Own, ""
@@ -150,7 +151,7 @@ func (h *Heaps) SomeGPU() bool {
 
 // InMain reports whether some heap of this node is in main memory.
 func (h *Heaps) InMain() bool {
-	return slices.ContainsFunc(h.Nodes.Peers(h.Me), func(pe topo.PE) bool { return h.Kinds[pe] != config.HeapDevice })
+	return slices.ContainsFunc(h.Nodes.Peers(h.Me), func(pe libshmem.PE) bool { return h.Kinds[pe] != config.HeapDevice })
 }
 
 // Text returns what the banner says of the heaps.

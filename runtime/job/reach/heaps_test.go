@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/pathmap"
@@ -22,7 +23,7 @@ func (p *places) Place(rank int) (int, uint64) { return 7, uint64(rank) << 20 }
 func (p *places) Address(rank int) gpu.Address { return p.mapped[rank] }
 func (p *places) Unmapped(int) string          { return "no address" }
 func (p *places) HostAtomics() bool            { return p.atomics }
-func pathsTo(h *Heaps, pe topo.PE) (text string) {
+func pathsTo(h *Heaps, pe libshmem.PE) (text string) {
 	host, _ := h.HostPath(pe)
 	kernels, _ := h.KernelPath(pe)
 	return string([]byte{byte(host), byte(kernels)})
@@ -41,7 +42,7 @@ func TestPaths(t *testing.T) {
 	path := func(host, kernels pathmap.Path) string { return string([]byte{byte(host), byte(kernels)}) }
 	h := fresh()
 	for pe, want := range []string{path(pathmap.Own, pathmap.Own), path(pathmap.Copy, pathmap.Direct), path(pathmap.Memory, pathmap.Network)} {
-		if got := pathsTo(h, topo.PE(pe)); got != want {
+		if got := pathsTo(h, libshmem.PE(pe)); got != want {
 			t.Errorf("PE %d is reached by %q, want %q", pe, got, want)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"libshmem"
 	"libshmem/runtime/job/area"
-	"libshmem/runtime/topo"
 )
 
 // explained bounds how many PEs one report describes.
@@ -16,7 +16,7 @@ const explained = 8
 // Explanation describes the PEs that a wait is for: whether they are lost or stopped, what they do,
 // and how far the network is with them. late are the first of all late PEs. Other PEs with a
 // remarkable state come after them. It returns "" if there is nothing to report.
-func (l *peers) Explanation(late []topo.PE, all int) string {
+func (l *peers) Explanation(late []libshmem.PE, all int) string {
 	var said []string
 	if l.Driver != nil {
 		if s := l.Driver(time.Now()); s != "" {
@@ -33,7 +33,7 @@ func (l *peers) Explanation(late []topo.PE, all int) string {
 		said = append(said, fmt.Sprintf("and %d more PEs have not come", all-len(late)))
 	}
 	left := 0
-	for pe := range topo.PE(len(l.Processes)) {
+	for pe := range libshmem.PE(len(l.Processes)) {
 		if pe == l.Me || slices.Contains(late, pe) {
 			continue
 		}
@@ -54,7 +54,7 @@ func (l *peers) Explanation(late []topo.PE, all int) string {
 
 // condition describes one PE; with asked, also when nothing is remarkable. It leaves out what the
 // network knows if the engine's lock could not be taken.
-func (l *peers) condition(pe topo.PE, asked bool, free *bool) string {
+func (l *peers) condition(pe libshmem.PE, asked bool, free *bool) string {
 	what := l.about(pe, asked, area.Deep)
 	if l.Network != nil && pe != l.Me && l.far(pe) && *free {
 		var s string
@@ -74,18 +74,18 @@ const probes = 256
 // Probe asks PEs over the network whether they are there and what they do. If none is named, it
 // asks all PEs whether they are there. It asks the launcher which of the named PEs have ended. The
 // answers are for an Explanation soon after. Without the engine's lock it asks the launcher only.
-func (l *peers) Probe(of []topo.PE) {
+func (l *peers) Probe(of []libshmem.PE) {
 	l.inquire(of)
 	if l.Network == nil {
 		return
 	}
-	var doing, there []topo.PE
+	var doing, there []libshmem.PE
 	for _, pe := range of {
 		if pe != l.Me && l.far(pe) {
 			doing = append(doing, pe)
 		}
 	}
-	for pe := range topo.PE(min(len(l.Processes), probes)) {
+	for pe := range libshmem.PE(min(len(l.Processes), probes)) {
 		if len(of) == 0 && pe != l.Me && l.far(pe) {
 			there = append(there, pe)
 		}

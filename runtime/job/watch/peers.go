@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/process"
@@ -18,12 +18,12 @@ import (
 
 // Peers is what is asked about the other PEs.
 type Peers struct {
-	Me        topo.PE
+	Me        libshmem.PE
 	Nodes     *topo.Nodes
 	Processes []process.Process // of every PE
 	Boot      bootstrap.Bootstrap
 	// Doing returns what a PE of this node does, as the PE has noted it, or "". nil: nothing is known.
-	Doing   func(topo.PE, area.How) string
+	Doing   func(libshmem.PE, area.How) string
 	Driver  func(now time.Time) string // what the GPU's driver does not do, or "". nil: there is none
 	Network Network                    // nil if all PEs share memory
 }
@@ -33,13 +33,13 @@ type Peers struct {
 type Network interface {
 	// PeerStatus returns how far the network is with a PE; with asked, also when nothing is
 	// remarkable.
-	PeerStatus(pe topo.PE, asked bool) (text string, had bool)
+	PeerStatus(pe libshmem.PE, asked bool) (text string, had bool)
 	// Probe asks PEs whether they are there, and some of them what they do.
-	Probe(doing, there []topo.PE)
+	Probe(doing, there []libshmem.PE)
 	// Ping asks a PE for a sign of life. sent is false if there was no room for it.
-	Ping(pe topo.PE) (sent, had bool)
+	Ping(pe libshmem.PE) (sent, had bool)
 	// Socket returns where a PE listens, if the provider has sockets.
-	Socket(pe topo.PE) (netip.AddrPort, bool)
+	Socket(pe libshmem.PE) (netip.AddrPort, bool)
 }
 
 // peers is what this PE knows about the others, for reports of waits.
@@ -47,8 +47,8 @@ type peers struct {
 	Peers
 
 	mu    sync.Mutex
-	said  map[topo.PE]saying
-	fates map[topo.PE]string // of the lost ones
+	said  map[libshmem.PE]saying
+	fates map[libshmem.PE]string // of the lost ones
 }
 
 // saying is the answer of a PE of another node to the question what it does.
@@ -64,7 +64,7 @@ const separator = "\x00"
 const mostSaid = 1024
 
 // of returns what a PE of this node does, as the PE has noted it.
-func (l *peers) of(pe topo.PE, how area.How) string {
+func (l *peers) of(pe libshmem.PE, how area.How) string {
 	if l.Doing == nil {
 		return ""
 	}
@@ -72,41 +72,41 @@ func (l *peers) of(pe topo.PE, how area.How) string {
 }
 
 // Fate says what became of a lost PE. It continues a sentence that begins with the PE.
-func (l *peers) Fate(pe topo.PE) string { return cmp.Or(l.lost(pe), "is lost") }
+func (l *peers) Fate(pe libshmem.PE) string { return cmp.Or(l.lost(pe), "is lost") }
 
 // lost returns what became of a PE; "" if it is not lost.
-func (l *peers) lost(pe topo.PE) string {
+func (l *peers) lost(pe libshmem.PE) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fates[pe]
 }
 
 // note stores what became of a PE. It returns false if that is known already.
-func (l *peers) note(pe topo.PE, fate string) bool {
+func (l *peers) note(pe libshmem.PE, fate string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fates[pe] != "" {
 		return false
 	}
 	if l.fates == nil {
-		l.fates = map[topo.PE]string{}
+		l.fates = map[libshmem.PE]string{}
 	}
 	l.fates[pe] = fate
 	return true
 }
 
 // far reports whether a PE is on another node.
-func (l *peers) far(pe topo.PE) bool { return l.Nodes.Node(pe) != l.Nodes.Node(l.Me) }
+func (l *peers) far(pe libshmem.PE) bool { return l.Nodes.Node(pe) != l.Nodes.Node(l.Me) }
 
 // Hears stores the answer of a PE. The engine's lock is held.
-func (l *peers) Hears(pe fabric.PE, text string) {
+func (l *peers) Hears(pe libshmem.PE, text string) {
 	short, deep, _ := strings.Cut(text, separator)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.said == nil {
-		l.said = map[topo.PE]saying{}
+		l.said = map[libshmem.PE]saying{}
 	}
-	l.said[topo.PE(pe)] = saying{short, deep, time.Now()}
+	l.said[libshmem.PE(pe)] = saying{short, deep, time.Now()}
 }
 
 // Says returns this PE's answer to another PE. The engine's lock is held.
@@ -119,7 +119,7 @@ func (l *peers) Says() string {
 const stale = 1500 * time.Millisecond
 
 // told returns the last answer of a PE of another node, or "".
-func (l *peers) told(pe topo.PE, how area.How) string {
+func (l *peers) told(pe libshmem.PE, how area.How) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.said[pe]
@@ -138,13 +138,13 @@ func (l *peers) told(pe topo.PE, how area.How) string {
 
 // inquire asks the launcher for the fates of the given PEs, and of other PEs whose processes have
 // ended, as many as one report names.
-func (l *peers) inquire(late []topo.PE) {
+func (l *peers) inquire(late []libshmem.PE) {
 	b, ok := l.Boot.(bootstrap.Inquirer)
 	if !ok {
 		return
 	}
 	all := slices.Clone(late)
-	for pe := range topo.PE(len(l.Processes)) {
+	for pe := range libshmem.PE(len(l.Processes)) {
 		p := &l.Processes[pe]
 		if len(all) >= len(late)+explained || !p.Visible() || slices.Contains(all, pe) {
 			continue
@@ -159,7 +159,7 @@ func (l *peers) inquire(late []topo.PE) {
 }
 
 // word returns the launcher's word on what became of a PE, or "".
-func (l *peers) word(pe topo.PE) string {
+func (l *peers) word(pe libshmem.PE) string {
 	if b, ok := l.Boot.(bootstrap.Inquirer); ok {
 		return b.Fate(pe)
 	}
@@ -168,7 +168,7 @@ func (l *peers) word(pe topo.PE) string {
 
 // about returns what is known of a PE without the network, each entry the end of a sentence about
 // the PE. With asked it also says what the PE does when nothing is remarkable.
-func (l *peers) about(pe topo.PE, asked bool, how area.How) []string {
+func (l *peers) about(pe libshmem.PE, asked bool, how area.How) []string {
 	if lost := l.lost(pe); lost != "" {
 		return []string{lost}
 	}
@@ -202,7 +202,7 @@ func (l *peers) about(pe topo.PE, asked bool, how area.How) []string {
 }
 
 // end says how a process has ended: by the word of the launcher, or by the PE's own note.
-func (l *peers) end(pe topo.PE) string {
+func (l *peers) end(pe libshmem.PE) string {
 	if fate := l.word(pe); fate != "" {
 		return fate
 	}
@@ -215,7 +215,7 @@ func (l *peers) end(pe topo.PE) string {
 }
 
 // names reports whether a text names a PE.
-func names(text string, pe topo.PE) bool {
+func names(text string, pe libshmem.PE) bool {
 	name := fmt.Sprintf("PE %d", pe)
 	for {
 		_, rest, found := strings.Cut(text, name)
@@ -230,7 +230,7 @@ func names(text string, pe topo.PE) bool {
 // words than Explanation, and takes no lock of the network. Other PEs include it in what they show,
 // so it would grow without end if PEs wait for each other in a circle: for a PE whose text names
 // this one, Late has only the short text.
-func (l *peers) Late(late []topo.PE, all int) string {
+func (l *peers) Late(late []libshmem.PE, all int) string {
 	var said []string
 	for _, pe := range late {
 		what := l.about(pe, true, area.Deep)

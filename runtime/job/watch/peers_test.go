@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/process"
@@ -14,28 +15,28 @@ import (
 // knower is a launcher that knows fates, and notes the PEs that it is asked for.
 type knower struct {
 	*teller
-	asked []topo.PE
-	fates map[topo.PE]string
+	asked []libshmem.PE
+	fates map[libshmem.PE]string
 }
 
-func (k *knower) Inquire(pes []topo.PE)  { k.asked = pes }
-func (k *knower) Fate(pe topo.PE) string { return k.fates[pe] }
+func (k *knower) Inquire(pes []libshmem.PE)  { k.asked = pes }
+func (k *knower) Fate(pe libshmem.PE) string { return k.fates[pe] }
 
 // TestLate: the text on late PEs comes from the best source: the launcher, then the PE itself, and
 // without either the end of its process.
 func TestLate(t *testing.T) {
 	w, b := watchOfFour(t, config.AbortOnFailure)
-	k := &knower{teller: b, fates: map[topo.PE]string{}}
+	k := &knower{teller: b, fates: map[libshmem.PE]string{}}
 	w.Boot = k
 	w.Nodes = topo.NewNodes([]string{"a", "a", "a", "b"})
 	does := map[area.How]string{}
-	w.Doing = func(pe topo.PE, how area.How) string {
+	w.Doing = func(pe libshmem.PE, how area.How) string {
 		if pe == 3 {
 			t.Error("the control page of a PE of another node was asked for")
 		}
 		return does[how]
 	}
-	late := func(want string, pes ...topo.PE) {
+	late := func(want string, pes ...libshmem.PE) {
 		t.Helper()
 		if got := w.Late(pes, len(pes)+2); got != want+"and 2 more PEs have not come" {
 			t.Errorf("late is %q, want %q", got, want)
@@ -52,7 +53,7 @@ func TestLate(t *testing.T) {
 	late("", 3)
 	w.Hears(3, "is in shmem_init"+separator+"is in shmem_init, deep")
 	late("PE 3 is in shmem_init, deep; ", 3)
-	if got := w.Explanation([]topo.PE{3}, 1); got != "PE 3 is in shmem_init, deep" {
+	if got := w.Explanation([]libshmem.PE{3}, 1); got != "PE 3 is in shmem_init, deep" {
 		t.Errorf("PE 3 is explained by %q", got)
 	}
 	k.fates[3] = "called shmem_finalize" // its process is out of sight
@@ -69,7 +70,7 @@ func TestLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
-	if got := w.Late([]topo.PE{2}, 1); !strings.HasSuffix(got, "is gone, and its status is not known)") {
+	if got := w.Late([]libshmem.PE{2}, 1); !strings.HasSuffix(got, "is gone, and its status is not known)") {
 		t.Errorf("PE 2: %q", got)
 	}
 	// No wait is for it in particular, but its state is remarkable.
@@ -78,7 +79,7 @@ func TestLate(t *testing.T) {
 	}
 	does[area.Gone] = "ended with status 0, 1.0 s ago, without shmem_finalize"
 	late("PE 2 "+does[area.Gone]+"; ", 2)
-	if w.Probe([]topo.PE{1}); len(k.asked) != 2 || k.asked[0] != 1 || k.asked[1] != 2 {
+	if w.Probe([]libshmem.PE{1}); len(k.asked) != 2 || k.asked[0] != 1 || k.asked[1] != 2 {
 		t.Errorf("the launcher was asked for %v, not for PE 1, which is late, and PE 2, which is gone", k.asked)
 	}
 	k.fates[2] = "exited with status 0 without shmem_finalize"

@@ -17,13 +17,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/shmlog"
-	"libshmem/runtime/topo"
 )
 
 // Three sources report that a PE has ended: the launcher, whose child it is; the kernel, for
@@ -51,8 +50,8 @@ type Config struct {
 	Timeout  time.Duration // SHMEM_TIMEOUT; 0: there is none
 	Log      *shmlog.Log
 	Report   func(text string)
-	Fails    func(pe topo.PE, fate string) // a PE has ended, and the job ends with it
-	Fatal    func(error)                   // an *OrphanError or an *EndedError
+	Fails    func(pe libshmem.PE, fate string) // a PE has ended, and the job ends with it
+	Fatal    func(error)                       // an *OrphanError or an *EndedError
 }
 
 // Watch knows the other PEs, and has the thread that waits for news of them.
@@ -64,14 +63,14 @@ type Watch struct {
 	kick    int // an eventfd; 0: there is no thread
 	over    bool
 	gone    chan struct{}
-	suspect map[topo.PE]suspicion
+	suspect map[libshmem.PE]suspicion
 
 	// The thread's own.
-	lose     func(pe topo.PE, fate string)
-	open     map[int]topo.PE // the descriptors that it polls
-	orphaned bool            // the launcher is gone
-	turn     int             // the PE that was pinged last
-	silent   map[topo.PE]int // pings in a row that could not be sent
+	lose     func(pe libshmem.PE, fate string)
+	open     map[int]libshmem.PE // the descriptors that it polls
+	orphaned bool                // the launcher is gone
+	turn     int                 // the PE that was pinged last
+	silent   map[libshmem.PE]int // pings in a row that could not be sent
 	asked    func() uint32
 	told     uint32 // the value of asked at the last report
 	pinged   time.Time
@@ -91,7 +90,7 @@ func New(c Config) *Watch {
 // Begin begins to watch the other PEs. It calls lose for each PE that is lost, from one thread, if
 // the job survives that. asked counts the reports that have been asked for. It returns a descriptor
 // to which a number is written when that count changes; 0: there is no thread.
-func (w *Watch) Begin(lose func(pe topo.PE, fate string), asked func() uint32) (fd int) {
+func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), asked func() uint32) (fd int) {
 	if len(w.Processes) == 1 {
 		return 0
 	}
@@ -102,7 +101,7 @@ func (w *Watch) Begin(lose func(pe topo.PE, fate string), asked func() uint32) (
 	}
 	w.mu.Lock()
 	w.lose, w.gone = lose, make(chan struct{})
-	w.open = map[int]topo.PE{}
+	w.open = map[int]libshmem.PE{}
 	w.kick = kick
 	w.mu.Unlock()
 	if w.Looks() {
@@ -122,19 +121,19 @@ func (w *Watch) Looks() bool {
 }
 
 // Unreachable handles an engine's report on a PE. The engine's lock is held.
-func (w *Watch) Unreachable(pe fabric.PE, err error) {
-	w.suspects(topo.PE(pe), "cannot be reached any more: "+err.Error())
+func (w *Watch) Unreachable(pe libshmem.PE, err error) {
+	w.suspects(libshmem.PE(pe), "cannot be reached any more: "+err.Error())
 	w.wake()
 }
 
-func (w *Watch) suspects(pe topo.PE, fate string) {
+func (w *Watch) suspects(pe libshmem.PE, fate string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, known := w.suspect[pe]; known || w.lost(pe) != "" {
 		return
 	}
 	if w.suspect == nil {
-		w.suspect = map[topo.PE]suspicion{}
+		w.suspect = map[libshmem.PE]suspicion{}
 	}
 	w.suspect[pe] = suspicion{fate, time.Now()}
 }
@@ -177,7 +176,7 @@ func (w *Watch) Stop() {
 func (w *Watch) openProcesses() {
 	all := len(w.Processes)
 	for i, n := 1, 0; i < all && n < watched; i++ {
-		pe := (w.Me + topo.PE(i)) % topo.PE(all)
+		pe := (w.Me + libshmem.PE(i)) % libshmem.PE(all)
 		p := &w.Processes[pe]
 		if !p.Visible() {
 			continue
@@ -195,7 +194,7 @@ func (w *Watch) openProcesses() {
 	}
 }
 
-func (w *Watch) ended(pe topo.PE) string {
+func (w *Watch) ended(pe libshmem.PE) string {
 	how := cmp.Or(w.of(pe, area.Gone), "ended")
 	return fmt.Sprintf("%s (its process, %d, is gone)", how, w.Processes[pe].ID)
 }
@@ -322,7 +321,7 @@ func (e *OrphanError) Error() string { return e.Launcher + " has gone" }
 
 // EndedError says that a PE has ended the job, in a job that no launcher ends.
 type EndedError struct {
-	PE     topo.PE
+	PE     libshmem.PE
 	Status int
 }
 
@@ -334,8 +333,8 @@ func (e *EndedError) Error() string {
 // judge gives up the PEs for which no better report has come.
 func (w *Watch) judge() {
 	w.mu.Lock()
-	var due []topo.PE
-	fates := map[topo.PE]string{}
+	var due []libshmem.PE
+	fates := map[libshmem.PE]string{}
 	for pe, s := range w.suspect {
 		if w.orphaned || time.Since(s.since) >= newsDelay {
 			due = append(due, pe)
@@ -350,7 +349,7 @@ func (w *Watch) judge() {
 }
 
 // giveUp lets the job go on without a PE, or ends it.
-func (w *Watch) giveUp(pe topo.PE, fate string) {
+func (w *Watch) giveUp(pe libshmem.PE, fate string) {
 	first := w.note(pe, fate)
 	w.mu.Lock()
 	delete(w.suspect, pe)
@@ -367,7 +366,7 @@ func (w *Watch) giveUp(pe topo.PE, fate string) {
 }
 
 // GiveUp loses a PE that another PE has given up, unless a better report comes first.
-func (w *Watch) GiveUp(pe topo.PE) {
+func (w *Watch) GiveUp(pe libshmem.PE) {
 	w.suspects(pe, "was given up by another PE")
 	w.wake()
 }
@@ -389,7 +388,7 @@ func (w *Watch) ping() {
 	n := len(w.Processes)
 	for i, asked := 0, 0; i < n && asked < pinged; i++ {
 		w.turn = (w.turn + 1) % n
-		pe := topo.PE(w.turn)
+		pe := libshmem.PE(w.turn)
 		if pe == w.Me || w.Processes[pe].Visible() {
 			continue
 		}
@@ -403,7 +402,7 @@ func (w *Watch) ping() {
 			continue
 		}
 		if w.silent == nil {
-			w.silent = map[topo.PE]int{}
+			w.silent = map[libshmem.PE]int{}
 		}
 		if w.silent[pe]++; w.silent[pe] < 2 {
 			continue

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/config"
@@ -72,13 +72,13 @@ func none() uint32 { return 0 }
 func TestWatchAlone(t *testing.T) {
 	w, b := watchOfFour(t, config.AbortOnFailure)
 	ended := make(chan error, 4)
-	w.Fails = func(pe topo.PE, fate string) { ended <- &proxy.LostError{PE: fabric.PE(pe), Reason: fate} }
+	w.Fails = func(pe libshmem.PE, fate string) { ended <- &proxy.LostError{PE: libshmem.PE(pe), Reason: fate} }
 	child := exec.Command("sleep", "60")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
 	w.Processes[1] = process.Of(child.Process.Pid)
-	w.Begin(func(topo.PE, string) { t.Error("a job that ends goes on") }, none)
+	w.Begin(func(libshmem.PE, string) { t.Error("a job that ends goes on") }, none)
 	if err := unix.Shutdown(b.ends[0], unix.SHUT_RDWR); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestKilledLauncher(t *testing.T) {
 		w.Boot = launched{b}
 		ended := make(chan error, 1)
 		w.Fatal = func(err error) { ended <- err }
-		w.Begin(func(topo.PE, string) { t.Error("a job that ends goes on") }, none)
+		w.Begin(func(libshmem.PE, string) { t.Error("a job that ends goes on") }, none)
 		if _, err := unix.Write(b.ends[0], []byte("an answer")); err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"libshmem/fabric"
+	"libshmem"
 )
 
 // Stream is one queue of a gpustage.Memory. Operations in one stream happen in order; two streams
@@ -46,7 +46,7 @@ var callTexts = [...]string{
 func CallText(noted uint64) string {
 	w := Call(noted >> 32)
 	if w >= CallPut && w <= CallCame {
-		return fmt.Sprintf(callTexts[w], fabric.PE(uint32(noted)))
+		return fmt.Sprintf(callTexts[w], libshmem.PE(uint32(noted)))
 	}
 	return callTexts[w]
 }

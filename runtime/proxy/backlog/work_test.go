@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"libshmem/fabric"
+	"libshmem"
 )
 
-func noted(w Call, pe fabric.PE) uint64 { return uint64(w)<<32 | uint64(uint32(pe)) }
+func noted(w Call, pe libshmem.PE) uint64 { return uint64(w)<<32 | uint64(uint32(pe)) }
 
 // TestCallText: each call has a text, and those about a PE name it.
 func TestCallText(t *testing.T) {

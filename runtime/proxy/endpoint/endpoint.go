@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/call"
@@ -38,10 +39,10 @@ type Endpoint struct {
 	Routes []Route
 	addrs  [][]byte // of all PEs
 
-	OnLost      func(pe fabric.PE, err error)
+	OnLost      func(pe libshmem.PE, err error)
 	losses      []*LostError // by PE; nil: none is lost
 	badReceives int
-	suspects    []fabric.PE // PEs that get a message to find out whether they are gone
+	suspects    []libshmem.PE // PEs that get a message to find out whether they are gone
 }
 
 // ErrNoRoute is the error of an operation on an unreachable PE.
@@ -139,15 +140,15 @@ type Route struct {
 const Nowhere = ^uint64(0)
 
 // Reachable reports whether there is a path to a PE.
-func (e *Endpoint) Reachable(pe fabric.PE) bool {
+func (e *Endpoint) Reachable(pe libshmem.PE) bool {
 	return int(pe) < len(e.Routes) && e.Routes[pe].Base != Nowhere && !e.IsLost(pe)
 }
 
 // Route returns the remote address and the key of an offset in a PE's heap.
-func (e *Endpoint) Route(pe fabric.PE, offset int64) (remote, key uint64) {
+func (e *Endpoint) Route(pe libshmem.PE, offset int64) (remote, key uint64) {
 	r := &e.Routes[pe]
 	return r.Base + uint64(offset), r.Key
 }
 
 // Address returns the address of a PE's endpoint.
-func (e *Endpoint) Address(pe fabric.PE) []byte { return e.addrs[pe] }
+func (e *Endpoint) Address(pe libshmem.PE) []byte { return e.addrs[pe] }

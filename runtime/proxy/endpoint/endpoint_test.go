@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -138,7 +139,7 @@ func TestRoutes(t *testing.T) {
 	}
 	lost := e.MarkLost(2, 3, "has ended")
 	for pe, want := range []error{nil, ErrNoRoute, lost, ErrNoRoute} {
-		pe := fabric.PE(pe)
+		pe := libshmem.PE(pe)
 		if e.Reachable(pe) != (want == nil) {
 			t.Errorf("PE %d can be reached: %v", pe, want != nil)
 		}
@@ -155,11 +156,11 @@ func TestRoutes(t *testing.T) {
 func TestSuspects(t *testing.T) {
 	e, _, _ := open(t, new(network))
 	e.MarkLost(3, 4, "is gone")
-	for _, pe := range []fabric.PE{1, 2, 1, 3} {
+	for _, pe := range []libshmem.PE{1, 2, 1, 3} {
 		e.Suspect(pe)
 	}
-	var pinged []fabric.PE
-	ping := func(pe fabric.PE) call.Status {
+	var pinged []libshmem.PE
+	ping := func(pe libshmem.PE) call.Status {
 		pinged = append(pinged, pe)
 		if pe == 2 && len(pinged) == 2 {
 			return call.Again
@@ -169,7 +170,7 @@ func TestSuspects(t *testing.T) {
 	for e.Suspects() && len(pinged) < 10 {
 		e.FindLost(ping)
 	}
-	if !slices.Equal(pinged, []fabric.PE{1, 2, 2}) {
+	if !slices.Equal(pinged, []libshmem.PE{1, 2, 2}) {
 		t.Errorf("pinged %v", pinged)
 	}
 }
@@ -181,7 +182,7 @@ func TestReceiveFailed(t *testing.T) {
 	if e.ReceiveFailed(0, 1, "broke off"); *fatal == nil {
 		t.Error("the job goes on, and no function learns of losses")
 	}
-	*fatal, e.OnLost = nil, func(fabric.PE, error) {}
+	*fatal, e.OnLost = nil, func(libshmem.PE, error) {}
 	for range layout.Receives - 1 {
 		e.ReceiveFailed(0, 1, "broke off")
 	}

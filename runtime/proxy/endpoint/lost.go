@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -11,14 +12,14 @@ import (
 
 // LostError is the error of an operation on a lost PE.
 type LostError struct {
-	PE     fabric.PE
+	PE     libshmem.PE
 	Reason string // continues a sentence that begins with the PE
 }
 
 func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
 
 // MarkLost notes that one of npes PEs is lost, and returns the error of operations on it.
-func (e *Endpoint) MarkLost(pe fabric.PE, npes int, reason string) *LostError {
+func (e *Endpoint) MarkLost(pe libshmem.PE, npes int, reason string) *LostError {
 	if e.losses == nil {
 		e.losses = make([]*LostError, npes)
 	}
@@ -27,10 +28,10 @@ func (e *Endpoint) MarkLost(pe fabric.PE, npes int, reason string) *LostError {
 }
 
 // IsLost reports whether a PE is lost.
-func (e *Endpoint) IsLost(pe fabric.PE) bool { return e.losses != nil && e.losses[pe] != nil }
+func (e *Endpoint) IsLost(pe libshmem.PE) bool { return e.losses != nil && e.losses[pe] != nil }
 
 // Lost returns why a PE is lost; nil: it is not.
-func (e *Endpoint) Lost(pe fabric.PE) error {
+func (e *Endpoint) Lost(pe libshmem.PE) error {
 	if e.IsLost(pe) {
 		return e.losses[pe]
 	}
@@ -38,7 +39,7 @@ func (e *Endpoint) Lost(pe fabric.PE) error {
 }
 
 // NoRoute returns why no message can be sent to a PE.
-func (e *Endpoint) NoRoute(pe fabric.PE) error {
+func (e *Endpoint) NoRoute(pe libshmem.PE) error {
 	if e.IsLost(pe) {
 		return e.losses[pe]
 	}
@@ -68,7 +69,7 @@ func (e *Endpoint) Repost(t fabric.Token) {
 }
 
 // Suspect notes that a PE may be gone.
-func (e *Endpoint) Suspect(pe fabric.PE) {
+func (e *Endpoint) Suspect(pe libshmem.PE) {
 	if !e.IsLost(pe) && !slices.Contains(e.suspects, pe) {
 		e.suspects = append(e.suspects, pe)
 	}
@@ -78,7 +79,7 @@ func (e *Endpoint) Suspect(pe fabric.PE) {
 func (e *Endpoint) Suspects() bool { return len(e.suspects) > 0 }
 
 // FindLost calls ping for each PE that may be gone. It keeps the PEs for which there is no room.
-func (e *Endpoint) FindLost(ping func(fabric.PE) call.Status) {
+func (e *Endpoint) FindLost(ping func(libshmem.PE) call.Status) {
 	kept := e.suspects[:0]
 	for _, pe := range e.suspects {
 		if !e.IsLost(pe) && ping(pe) == call.Again {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -147,12 +147,12 @@ func merged(of, own []Recorded) []Recorded {
 }
 
 type latest struct {
-	pe   fabric.PE
+	pe   libshmem.PE
 	busy bool
 	when uint64
 }
 
-func pick(all []latest, n int) (pes []fabric.PE) {
+func pick(all []latest, n int) (pes []libshmem.PE) {
 	slices.SortStableFunc(all, func(a, b latest) int {
 		switch {
 		case a.busy != b.busy:

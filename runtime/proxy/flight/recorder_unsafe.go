@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/statuspage"
@@ -58,14 +58,14 @@ type records struct {
 	rings []ring
 	peers []layout.Peer // of the first context: each has the number of its ring, and its count of events
 	first *layout.State
-	met   []fabric.PE // the PE of each ring
+	met   []libshmem.PE // the PE of each ring
 }
 
 // Open makes the recorder of the first context. All bytes of the page are zero, and rings is the
 // offset of the first ring in it. Open stores the address of the rings in the state, where C finds
 // it.
 func Open(head *Head, page unsafe.Pointer, rings uintptr, state *layout.State, peers []layout.Peer) Recorder {
-	r := &records{head: head, peers: peers, first: state, met: []fabric.PE{ownRing: -1}}
+	r := &records{head: head, peers: peers, first: state, met: []libshmem.PE{ownRing: -1}}
 	at := unsafe.Add(page, rings)
 	r.rings = unsafe.Slice((*ring)(at), len(peers)+1)
 	state.Shown, state.Records, state.Rings = state.Peers, at, 1
@@ -85,7 +85,7 @@ func (r *Recorder) Context(state *layout.State, number uint32) Recorder {
 }
 
 // Deal gives a PE its ring, unless it has one.
-func (r *Recorder) Deal(pe fabric.PE) {
+func (r *Recorder) Deal(pe libshmem.PE) {
 	if p := &r.peers[pe]; p.Ring == 0 {
 		p.Ring = r.first.Rings
 		r.first.Rings++
@@ -94,7 +94,7 @@ func (r *Recorder) Deal(pe fabric.PE) {
 }
 
 // Note puts an event into the ring of a PE.
-func (r *Recorder) Note(pe fabric.PE, what layout.Event, detail, number uint32) {
+func (r *Recorder) Note(pe libshmem.PE, what layout.Event, detail, number uint32) {
 	p := &r.peers[pe]
 	if p.Ring == 0 {
 		r.Deal(pe)
@@ -106,7 +106,7 @@ func (r *Recorder) Note(pe fabric.PE, what layout.Event, detail, number uint32) 
 
 // NoteAgain is Note for an event that repeats until a caller's retries succeed. Repetitions are one
 // event: its number counts them, and its time is that of the last one.
-func (r *Recorder) NoteAgain(pe fabric.PE, what layout.Event) {
+func (r *Recorder) NoteAgain(pe libshmem.PE, what layout.Event) {
 	p := &r.peers[pe]
 	if p.Recorded > 0 {
 		last, when := &r.rings[p.Ring][(p.Recorded-1)%layout.RingEvents], r.when()
@@ -119,7 +119,7 @@ func (r *Recorder) NoteAgain(pe fabric.PE, what layout.Event) {
 }
 
 // NoteMessage is Note for a message of n bytes.
-func (r *Recorder) NoteMessage(pe fabric.PE, what layout.Event, k layout.Kind, n int, seq uint32) {
+func (r *Recorder) NoteMessage(pe libshmem.PE, what layout.Event, k layout.Kind, n int, seq uint32) {
 	r.Note(pe, what, uint32(k)<<16|uint32(n), seq)
 }
 
@@ -169,7 +169,7 @@ func again(w uint64) uint64 {
 }
 
 // Events lists the last events with a PE and the proxy thread's events of that time, oldest first.
-func (r *Recorder) Events(pe fabric.PE) []Recorded {
+func (r *Recorder) Events(pe libshmem.PE) []Recorded {
 	p := &r.peers[pe]
 	t := r.head.since()
 	before := atomic.LoadUint32(&r.head.recorded)
@@ -179,7 +179,7 @@ func (r *Recorder) Events(pe fabric.PE) []Recorded {
 
 // Latest returns at most n PEs, whose events a report shows: first the busy PEs, then the others,
 // both by the time of their last events, the latest first.
-func (r *Recorder) Latest(n int, busy func(fabric.PE) bool) []fabric.PE {
+func (r *Recorder) Latest(n int, busy func(libshmem.PE) bool) []libshmem.PE {
 	var all []latest
 	for i, pe := range r.met[ownRing+1:] {
 		if n := r.peers[pe].Recorded; n > 0 {

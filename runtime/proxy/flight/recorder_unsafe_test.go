@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -55,7 +55,7 @@ func texts(all []Recorded) (texts []string) {
 
 func (r *rig) want(t *testing.T, pe int, want ...string) {
 	t.Helper()
-	if own, others := texts(r.Events(fabric.PE(pe))), r.read(t, pe); !slices.Equal(own, want) || !slices.Equal(others, want) {
+	if own, others := texts(r.Events(libshmem.PE(pe))), r.read(t, pe); !slices.Equal(own, want) || !slices.Equal(others, want) {
 		t.Errorf("events with PE %d:\n\t%s\nread by another process:\n\t%s\nwant:\n\t%s", pe, strings.Join(own, "\n\t"), strings.Join(others, "\n\t"), strings.Join(want, "\n\t"))
 	}
 }
@@ -128,16 +128,16 @@ func TestOwn(t *testing.T) {
 // TestLatest: PEs that are busy come first, and of each kind those with the latest events.
 func TestLatest(t *testing.T) {
 	r := newRig(10)
-	for i, pe := range []fabric.PE{4, 7, 2, 9} {
+	for i, pe := range []libshmem.PE{4, 7, 2, 9} {
 		r.state.Tick = uint64(i + 1)
 		r.Note(pe, layout.EventDone, 0, 0)
 	}
 	r.Deal(5)
-	busy := func(pe fabric.PE) bool { return pe == 7 || pe == 4 }
-	if got := r.Latest(10, busy); !slices.Equal(got, []fabric.PE{7, 4, 9, 2}) {
+	busy := func(pe libshmem.PE) bool { return pe == 7 || pe == 4 }
+	if got := r.Latest(10, busy); !slices.Equal(got, []libshmem.PE{7, 4, 9, 2}) {
 		t.Errorf("latest: %d", got)
 	}
-	if got := r.Latest(3, busy); !slices.Equal(got, []fabric.PE{7, 4, 9}) {
+	if got := r.Latest(3, busy); !slices.Equal(got, []libshmem.PE{7, 4, 9}) {
 		t.Errorf("latest three: %d", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
@@ -33,7 +34,7 @@ type gets struct {
 // get is a get under way.
 type get struct {
 	used   bool
-	pe     fabric.PE
+	pe     libshmem.PE
 	dest   unsafe.Pointer
 	n      uint64
 	left   uint64
@@ -49,7 +50,7 @@ type get struct {
 
 // begin begins a get into a buffer, which is GPU memory if gpu. far says that the owner has to copy
 // the bytes.
-func (g *gets) begin(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, gpu, far bool, r *call.Request) call.Status {
+func (g *gets) begin(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, gpu, far bool, r *call.Request) call.Status {
 	var small uint16
 	if gpu {
 		var ok bool
@@ -142,7 +143,7 @@ func (g *gets) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
 	}
 	slot := g.slots.At(o.slot)
 	mem.Copy(slot, payload, n)
-	g.streams.Runs(backlog.CallGet, fabric.PE(h.From))
+	g.streams.Runs(backlog.CallGet, libshmem.PE(h.From))
 	g.streams.Copy(stream.In, to, slot, uint64(n))
 	g.GotLater(h.Token, uint64(n))
 }
@@ -198,7 +199,7 @@ func (g *gets) free(t fabric.Token) {
 }
 
 // drop gives up a get from a lost PE, if a token is one. Bytes that a stream has are waited for.
-func (g *gets) drop(t fabric.Token, pe fabric.PE) {
+func (g *gets) drop(t fabric.Token, pe libshmem.PE) {
 	o := &g.ops[t]
 	if !o.used || o.pe != pe || o.ended {
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage/arrival"
 	"libshmem/runtime/proxy/gpustage/copies"
@@ -49,8 +50,8 @@ type Stage struct {
 	peers   []layout.Peer
 	segment mem.Segment
 	owners  owners
-	writes  bool        // one-sided writes are usable
-	lost    []fabric.PE // PEs to give up in the next turn
+	writes  bool          // one-sided writes are usable
+	lost    []libshmem.PE // PEs to give up in the next turn
 
 	memory   Memory // nil: this PE has no GPU
 	pinned   pinned
@@ -127,7 +128,7 @@ func (s *Stage) Connect(all []Endpoint) {
 
 // Map says where the user heap of pe is mapped in this process for copies between GPUs, which then
 // replace the fabric. It comes after Connect.
-func (s *Stage) Map(pe fabric.PE, heap unsafe.Pointer) {
+func (s *Stage) Map(pe libshmem.PE, heap unsafe.Pointer) {
 	s.copies.Map(pe, heap, s.owners[pe].sets())
 	s.departs.Keep(pe)
 }
@@ -143,6 +144,6 @@ func (s *Stage) Close() error {
 }
 
 // Does reports whether a PE does an atomic operation on its user heap.
-func (s *Stage) Does(pe fabric.PE, op fabric.Op, width uint8) bool {
+func (s *Stage) Does(pe libshmem.PE, op fabric.Op, width uint8) bool {
 	return s.owners.refuse(pe, 0, op, width) == nil
 }

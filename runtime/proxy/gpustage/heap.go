@@ -3,6 +3,7 @@ package gpustage
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage/extent"
 )
@@ -42,7 +43,7 @@ func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool
 }
 
 // Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
-func (s *Stage) Flushes(pe fabric.PE, offset int64) bool { return s.heaps.Flushes(pe, offset) }
+func (s *Stage) Flushes(pe libshmem.PE, offset int64) bool { return s.heaps.Flushes(pe, offset) }
 
 // Aim names the remote side of an operation where it is GPU memory.
 func (s *Stage) Aim(op *fabric.RMA, offset int64) { s.heaps.Aim(op, offset) }

@@ -1,6 +1,7 @@
 package gpustage
 
 import (
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 )
@@ -15,7 +16,7 @@ import (
 // one.
 
 // Lose notes that a PE has to be given up in the next turn.
-func (s *Stage) Lose(pe fabric.PE) {
+func (s *Stage) Lose(pe libshmem.PE) {
 	s.lost = append(s.lost, pe)
 	s.streams.Busy()
 }

@@ -3,6 +3,7 @@ package gpustage
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -22,30 +23,30 @@ type Engine interface {
 type Messages interface {
 	// Ready reports whether an operation of n bytes on a PE may begin. Failed: the PE cannot be
 	// reached.
-	Ready(pe fabric.PE, n uint64) call.Status
+	Ready(pe libshmem.PE, n uint64) call.Status
 	// Room reports the same for an operation that needs no message, and Parked whether earlier
 	// messages to the PE still wait.
-	Room(pe fabric.PE, n uint64) bool
-	Parked(pe fabric.PE) bool
+	Room(pe libshmem.PE, n uint64) bool
+	Parked(pe libshmem.PE) bool
 	// MaySend reports whether a message may be sent to a PE now. Pending: earlier operations on the
 	// PE come first, and this one has to be queued.
-	MaySend(pe fabric.PE) call.Status
+	MaySend(pe libshmem.PE) call.Status
 	// Admit is MaySend for a caller that knows that no operation comes first.
-	Admit(pe fabric.PE) call.Status
+	Admit(pe libshmem.PE) call.Status
 
 	// Send sends a message with a payload of n bytes, for an operation or, with token 0, for none.
 	// After Again the Stage tries once more.
-	Send(t fabric.Token, pe fabric.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status
+	Send(t fabric.Token, pe libshmem.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status
 	// Own sends a message that no quiet waits for, as soon as there is room; OwnFor sends one that
 	// belongs to an operation, to its PE.
-	Own(pe fabric.PE, h layout.Header)
+	Own(pe libshmem.PE, h layout.Header)
 	OwnFor(t fabric.Token, h layout.Header)
 	// Answer sends the answer that a PE has asked for by a token.
-	Answer(pe fabric.PE, token uint32, value uint64)
+	Answer(pe libshmem.PE, token uint32, value uint64)
 	// Flush asks a PE to answer when it has applied all messages sent so far.
-	Flush(pe fabric.PE) call.Status
+	Flush(pe libshmem.PE) call.Status
 	// Moved says that bytes for a PE have left. An operation may have waited for that.
-	Moved(pe fabric.PE)
+	Moved(pe libshmem.PE)
 
 	// Apply does what a message asks for in main memory, and Change does the same for messages that
 	// change memory; false: the message was refused.
@@ -65,14 +66,14 @@ type Messages interface {
 type Operations interface {
 	// BeginPut and BeginGet take a token for an operation of n bytes on a PE. The request, or quiets
 	// if the request is nil, wait for the operation. False: no token is free.
-	BeginPut(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool)
-	BeginGet(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool)
+	BeginPut(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool)
+	BeginGet(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool)
 	// Await makes quiets wait for an operation; Enqueue also puts it behind earlier operations on
 	// its PE, until the engine calls Leave.
 	Await(t fabric.Token)
 	Enqueue(t fabric.Token)
 	// Touch notes that the next quiet has to ask a PE.
-	Touch(pe fabric.PE)
+	Touch(pe libshmem.PE)
 	// Finish ends the request of an operation, whose source may be reused.
 	Finish(t fabric.Token)
 	// Conclude ends an operation for its request, if that has not ended, and for quiets. With an
@@ -108,17 +109,17 @@ type Network interface {
 	Deregister(t fabric.Token, came bool) int32
 
 	// Write posts a one-sided write, and the message after it.
-	Write(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status
+	Write(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status
 	// Read posts a one-sided read. The engine calls Landed at its end.
-	Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
+	Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
 	// Route returns the remote address and the key of an offset in a PE's heap.
-	Route(pe fabric.PE, offset int64) (remote, key uint64)
+	Route(pe libshmem.PE, offset int64) (remote, key uint64)
 	// Reachable reports whether there is a path to a PE, and Lost returns why there is none any
 	// more; nil: the PE was not lost.
-	Reachable(pe fabric.PE) bool
-	Lost(pe fabric.PE) error
+	Reachable(pe libshmem.PE) bool
+	Lost(pe libshmem.PE) error
 	// SendFailed gives up a PE because Send has failed.
-	SendFailed(pe fabric.PE)
+	SendFailed(pe libshmem.PE)
 
 	// Fail notes and returns the reason of a Failed.
 	Fail(err error) call.Status

@@ -3,6 +3,7 @@ package gpustage
 import (
 	"fmt"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
@@ -22,10 +23,10 @@ func (o *owner) sets() bool { return o.atomics&stream.OwnerAlone == 0 }
 type owners []owner
 
 // far reports whether an offset of a PE's heap is GPU memory.
-func (o owners) far(pe fabric.PE, offset int64) bool { return offset >= 0 && o[pe].device }
+func (o owners) far(pe libshmem.PE, offset int64) bool { return offset >= 0 && o[pe].device }
 
 // refuse returns the error of an atomic operation that the owner of the memory cannot do.
-func (o owners) refuse(pe fabric.PE, offset int64, op fabric.Op, width uint8) error {
+func (o owners) refuse(pe libshmem.PE, offset int64, op fabric.Op, width uint8) error {
 	if !o.far(pe, offset) || o[pe].atomics&AtomicBit(op, width) != 0 {
 		return nil
 	}
@@ -34,7 +35,7 @@ func (o owners) refuse(pe fabric.PE, offset int64, op fabric.Op, width uint8) er
 }
 
 // refuseSignal is refuse for the signal of a put, if there is one.
-func (o owners) refuseSignal(pe fabric.PE, after *layout.Header) error {
+func (o owners) refuseSignal(pe libshmem.PE, after *layout.Header) error {
 	if after == nil {
 		return nil
 	}

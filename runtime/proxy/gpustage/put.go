@@ -3,6 +3,7 @@ package gpustage
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/gpustage/departure"
@@ -28,7 +29,7 @@ type puts struct {
 // put is a put under way, or one that is queued.
 type put struct {
 	asked  bool // the target reads the bytes
-	pe     fabric.PE
+	pe     libshmem.PE
 	epoch  uint64
 	local  unsafe.Pointer
 	offset int64
@@ -39,7 +40,7 @@ type put struct {
 
 // begin begins a put, of which gpu says that the source is GPU memory, or queues it. after is its
 // signal, or nil.
-func (p *puts) begin(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
+func (p *puts) begin(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
 	if st := p.engine.Ready(pe, n); st != call.Done {
 		return st
 	}
@@ -130,7 +131,7 @@ func (p *puts) finished(h *layout.Header) {
 }
 
 // drop ends a put from main memory to a lost PE, if a token is one.
-func (p *puts) drop(t fabric.Token, pe fabric.PE) {
+func (p *puts) drop(t fabric.Token, pe libshmem.PE) {
 	if o := &p.ops[t]; o.pe == pe && o.asked {
 		p.engine.Deregister(t, false)
 		o.asked = false

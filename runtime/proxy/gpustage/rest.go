@@ -1,6 +1,8 @@
 package gpustage
 
-import "libshmem/fabric"
+import (
+	"libshmem"
+)
 
 // Views for tests.
 
@@ -11,7 +13,7 @@ func (s *Stage) Working() (pulls, pes int) { return s.pulls.Under(), s.arrivals.
 func (s *Stage) Regions() int { return s.heaps.Regions() }
 
 // Extents returns the parts of a PE's heap that the fabric is known to reach.
-func (s *Stage) Extents(pe fabric.PE) []Extent { return s.heaps.Of(pe) }
+func (s *Stage) Extents(pe libshmem.PE) []Extent { return s.heaps.Of(pe) }
 
 // Rest returns an error that names the work under way, or the memory in use; nil: none.
 func (s *Stage) Rest() error {

@@ -3,6 +3,7 @@ package gpustage
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/gpustage/pull"
@@ -15,7 +16,7 @@ import (
 
 // Put is Put, or PutSignal with the signal in after, if a side is GPU memory. Not ok: the engine
 // does it.
-func (s *Stage) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool) {
+func (s *Stage) Put(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool) {
 	if err := s.owners.refuseSignal(pe, after); err != nil {
 		return s.engine.Fail(err), true
 	}
@@ -41,18 +42,18 @@ func (s *Stage) Leave(t fabric.Token) call.Status { return s.puts.leave(t, s.Hol
 
 // MustFollow reports whether an operation of an epoch on pe has to wait for bytes from before a
 // fence that have not been sent.
-func (s *Stage) MustFollow(pe fabric.PE, epoch uint64) bool {
+func (s *Stage) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	return s.departs.Before(pe, epoch) || s.copies.MustFollow(pe, epoch)
 }
 
 // copyable reports whether bytes for pe at an offset take the path of copies.
-func (s *Stage) copyable(pe fabric.PE, offset int64) bool {
+func (s *Stage) copyable(pe libshmem.PE, offset int64) bool {
 	return offset >= 0 && s.copies.Mapped(pe) && s.engine.Lost(pe) == nil
 }
 
 // PutBytes writes bytes to a mapped heap, with the signal in after or none. The bytes may be reused
 // when it returns. Not ok: the heap is not mapped.
-func (s *Stage) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool) {
+func (s *Stage) PutBytes(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool) {
 	if err := s.owners.refuseSignal(pe, after); err != nil {
 		return s.engine.Fail(err), true
 	}
@@ -63,7 +64,7 @@ func (s *Stage) PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n ui
 }
 
 // Store stores an element on a mapped heap. Not ok: the heap is not mapped.
-func (s *Stage) Store(pe fabric.PE, offset int64, width uint8, value uint64) (st call.Status, ok bool) {
+func (s *Stage) Store(pe libshmem.PE, offset int64, width uint8, value uint64) (st call.Status, ok bool) {
 	if !s.copyable(pe, offset) {
 		return 0, false
 	}
@@ -72,7 +73,7 @@ func (s *Stage) Store(pe fabric.PE, offset int64, width uint8, value uint64) (st
 
 // AMO refuses an atomic operation that the owner cannot do. On a mapped heap it lets the stream do
 // an operation that the stream can do. Not ok: the owner does it.
-func (s *Stage) AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
+func (s *Stage) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
 	if err := s.owners.refuse(pe, h.Offset, h.Op, h.Width); err != nil {
 		return s.engine.Fail(err), true
 	}
@@ -83,7 +84,7 @@ func (s *Stage) AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
 }
 
 // Get is Get if one of the two sides is GPU memory. Not ok: neither is.
-func (s *Stage) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool) {
+func (s *Stage) Get(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool) {
 	if err := s.engine.Lost(pe); err != nil {
 		return s.engine.Fail(err), true
 	}
@@ -108,7 +109,7 @@ func (s *Stage) Holds(p unsafe.Pointer, n uint64) bool {
 
 // reaches reports whether the fabric can move bytes between an offset of a PE's heap and a local
 // buffer; gpu and far say which of them are GPU memory.
-func (s *Stage) reaches(pe fabric.PE, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
+func (s *Stage) reaches(pe libshmem.PE, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
 	return (!far || s.heaps.Find(pe, offset, n) != nil) && (!gpu || s.heaps.Region(local, n) != nil)
 }
 
@@ -154,7 +155,7 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 	}
 	s.heaps.Flush()
 	s.pulls.Put(pull.Bytes{
-		PE: fabric.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Desc: s.gets.desc,
+		PE: libshmem.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Desc: s.gets.desc,
 		GPU: s.segment.Heap != nil && h.Offset >= 0, Token: h.Token,
 	}, r.Fence)
 	s.arrivals.Listen(h.From)
@@ -180,6 +181,6 @@ func (s *Stage) takeFetch(h *layout.Header) {
 		return
 	}
 	if at := s.engine.Target(h, h.Offset, h.Operand); at != nil {
-		s.departs.Serve(fabric.PE(h.From), h.Token, at, h.Operand)
+		s.departs.Serve(libshmem.PE(h.From), h.Token, at, h.Operand)
 	}
 }

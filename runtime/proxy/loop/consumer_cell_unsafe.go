@@ -3,6 +3,7 @@ package loop
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/proxy/call"
@@ -16,7 +17,7 @@ func copies(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == q
 
 // postBytes posts an operation whose bytes are, or were, in a cell.
 func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
-	pe, offset, source := fabric.PE(op.PE), int64(op.Dest-c.limits.Internal), pointer(op.Local)
+	pe, offset, source := libshmem.PE(op.PE), int64(op.Dest-c.limits.Internal), pointer(op.Local)
 	if w.bytes != nil {
 		source = unsafe.Pointer(&w.bytes[0])
 	}

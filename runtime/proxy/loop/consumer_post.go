@@ -3,6 +3,7 @@ package loop
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/proxy/call"
@@ -20,7 +21,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	if copies(op) && (w.bytes != nil || w.ring.ring.Beside(op.Local, op.Length)) {
 		return c.postBytes(op, w)
 	}
-	pe, offset := fabric.PE(op.PE), int64(op.Dest-c.limits.Internal)
+	pe, offset := libshmem.PE(op.PE), int64(op.Dest-c.limits.Internal)
 	switch op.Code {
 	case queue.CodePut:
 		if op.Want == 0 && op.Length <= c.limits.PutMax { // all, or the last piece
@@ -122,7 +123,7 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 }
 
 func (c *Consumer) piece(op *queue.Op, n uint64, last bool, r *call.Request) call.Status {
-	pe, offset, local := fabric.PE(op.PE), int64(op.Dest-c.limits.Internal), pointer(op.Local)
+	pe, offset, local := libshmem.PE(op.PE), int64(op.Dest-c.limits.Internal), pointer(op.Local)
 	switch {
 	case op.Code == queue.CodeGet:
 		return c.e.Get(pe, offset, local, n, r)

@@ -4,6 +4,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/fastpath"
@@ -18,20 +19,20 @@ type Poster interface {
 	InnerLoop() (fastpath.Config, bool)
 
 	// Route returns why no message can be sent to a PE; nil: it can.
-	Route(pe fabric.PE) error
+	Route(pe libshmem.PE) error
 	// Owns reports whether n bytes at p are known to be memory, so that the memory map need not be
 	// read.
 	Owns(p unsafe.Pointer, n uint64) bool
 
-	Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request) call.Status
-	PutSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64,
+	Put(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request) call.Status
+	PutSignal(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64,
 		signalOffset int64, signal uint64, op fabric.Op, r *call.Request) call.Status
-	PutBytes(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64) call.Status
-	PutBytesSignal(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64,
+	PutBytes(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64) call.Status
+	PutBytesSignal(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64,
 		signalOffset int64, signal uint64, op fabric.Op) call.Status
-	Store(pe fabric.PE, offset int64, width uint8, value uint64) call.Status
-	Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) call.Status
-	AMO(pe fabric.PE, offset int64, op fabric.Op, width uint8, operand, compare uint64,
+	Store(pe libshmem.PE, offset int64, width uint8, value uint64) call.Status
+	Get(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) call.Status
+	AMO(pe libshmem.PE, offset int64, op fabric.Op, width uint8, operand, compare uint64,
 		fetch unsafe.Pointer, r *call.Request) call.Status
 	// Full reports, after call.Again, whether no PE has room.
 	Full() bool

@@ -3,6 +3,7 @@ package ops
 import (
 	"sync/atomic"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/endpoint"
@@ -25,7 +26,7 @@ type Operations struct {
 
 // Take gives out a token and its record, for an operation of the open generation; nil if all are in
 // flight.
-func (o *Operations) Take(u Use, p *layout.Peer, pe fabric.PE) (fabric.Token, *Record) {
+func (o *Operations) Take(u Use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *Record) {
 	t, r := o.Table.Take(u, p, pe)
 	if r == nil {
 		o.NoCredit(pe, p)
@@ -39,7 +40,7 @@ func (o *Operations) Take(u Use, p *layout.Peer, pe fabric.PE) (fabric.Token, *R
 func (o *Operations) Give(t fabric.Token) { o.Table.Give(t, &o.Peers[o.Table.Records[t].PE]) }
 
 // Room reports whether a caller may have a token for a PE, and n bytes under way.
-func (o *Operations) Room(pe fabric.PE, p *layout.Peer, n uint64) bool {
+func (o *Operations) Room(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	if !o.Table.Room(p, n) {
 		o.NoCredit(pe, p)
 		return false
@@ -48,20 +49,20 @@ func (o *Operations) Room(pe fabric.PE, p *layout.Peer, n uint64) bool {
 }
 
 // NoCredit counts an operation that is refused for want of credit for a PE, or of a token.
-func (o *Operations) NoCredit(pe fabric.PE, p *layout.Peer) {
+func (o *Operations) NoCredit(pe libshmem.PE, p *layout.Peer) {
 	p.Count[layout.NoCredit]++
 	o.Recorder.NoteAgain(pe, layout.EventNoCredit)
 }
 
 // NoTurn counts an operation that is refused because earlier messages to a PE still wait.
-func (o *Operations) NoTurn(pe fabric.PE, p *layout.Peer) call.Status {
+func (o *Operations) NoTurn(pe libshmem.PE, p *layout.Peer) call.Status {
 	p.Count[layout.NoTurn]++
 	o.Recorder.NoteAgain(pe, layout.EventNoTurn)
 	return call.Again
 }
 
 // Refused returns the status of an operation that the provider did not take.
-func (o *Operations) Refused(pe fabric.PE, p *layout.Peer, err error) call.Status {
+func (o *Operations) Refused(pe libshmem.PE, p *layout.Peer, err error) call.Status {
 	if err == fabric.ErrAgain {
 		p.Count[layout.Retries]++
 		o.Recorder.NoteAgain(pe, layout.EventNoRoom)

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -15,7 +16,7 @@ func (o *Operations) Await(t fabric.Token) {
 }
 
 // Touch notes that the next quiet has to ask a PE.
-func (o *Operations) Touch(pe fabric.PE) { o.Quiets.Touch(&o.Peers[pe], pe) }
+func (o *Operations) Touch(pe libshmem.PE) { o.Quiets.Touch(&o.Peers[pe], pe) }
 
 // Finish ends the request of an operation whose source may be reused.
 func (o *Operations) Finish(t fabric.Token) {

@@ -3,6 +3,7 @@ package ops
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -37,7 +38,7 @@ type Record struct {
 	Registered bool         // write, read: Memory has the operation's own registration
 	Flush      bool         // write: the target flushes before it is done; read: this PE does
 	Turn       uint16       // how often the token was given out
-	PE         fabric.PE
+	PE         libshmem.PE
 	Ended      bool           // the PE was lost and the caller told, but the provider still has the operation
 	Awaited    bool           // GPU: quiets wait for the operation
 	Bytes      uint64         // write, read: under way

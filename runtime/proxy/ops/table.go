@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
@@ -27,7 +28,7 @@ func New(mostBytes int64) Table {
 // Take gives out a token for an operation on a PE, and its record; nil if all are in flight. In the
 // record Bytes and Registered are zero, and the rest is of an earlier operation: the caller sets
 // what the operation needs.
-func (t *Table) Take(u Use, p *layout.Peer, pe fabric.PE) (fabric.Token, *Record) {
+func (t *Table) Take(u Use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *Record) {
 	last := len(t.Free) - 1
 	if last < 0 {
 		return 0, nil

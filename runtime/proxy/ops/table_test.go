@@ -3,6 +3,7 @@ package ops
 import (
 	"testing"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/layout"
@@ -57,7 +58,7 @@ func TestRoom(t *testing.T) {
 	for pe := range peers {
 		n := 0
 		for table.Room(&peers[pe], 1) {
-			_, r := table.Take(UseWrite, &peers[pe], fabric.PE(pe))
+			_, r := table.Take(UseWrite, &peers[pe], libshmem.PE(pe))
 			table.Hold(r, &peers[pe], 1)
 			n++
 		}

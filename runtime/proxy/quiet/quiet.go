@@ -5,7 +5,7 @@
 package quiet
 
 import (
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 )
@@ -14,7 +14,7 @@ import (
 type Asker interface {
 	// Flush asks a PE to answer when it has applied all messages sent to it. Pending: it has been
 	// asked, now or before; Again: there is no room; Failed: Err says why.
-	Flush(pe fabric.PE) call.Status
+	Flush(pe libshmem.PE) call.Status
 	Err() error
 	// Stick notes that a flush waits for room: CoverLate is called when there may be room.
 	Stick()
@@ -22,7 +22,7 @@ type Asker interface {
 	LetGo()
 	// Closed gets the PEs that a generation has touched, when it is closed and before they are
 	// asked. It must not keep the slice.
-	Closed(pes []fabric.PE)
+	Closed(pes []libshmem.PE)
 }
 
 // Generations are the generations of one context. The open one takes the operations that are posted
@@ -32,16 +32,16 @@ type Asker interface {
 // generation's number. A quiet ends however many operations are posted after it: it waits for two
 // generations at most, and neither grows once it is closed.
 type Generations struct {
-	Open    call.Ticket // takes new operations; State.Quieted is the last complete one
-	Pending [3]int      // operations and parked messages under way, by parity
-	Late    []fabric.PE // PEs whose flush found no room
-	Wanted  bool        // close the open generation as soon as the one before is complete
-	Unmet   int         // PEs of the closed generation that owe an answer
+	Open    call.Ticket   // takes new operations; State.Quieted is the last complete one
+	Pending [3]int        // operations and parked messages under way, by parity
+	Late    []libshmem.PE // PEs whose flush found no room
+	Wanted  bool          // close the open generation as soon as the one before is complete
+	Unmet   int           // PEs of the closed generation that owe an answer
 
 	asker     Asker
 	state     *layout.State
 	peers     []layout.Peer
-	dirty     []fabric.PE // PEs that the open generation has touched; State.Dirty counts them
+	dirty     []libshmem.PE // PEs that the open generation has touched; State.Dirty counts them
 	lost      [2]error
 	failed    [8]failure // the last generations that failed, newest last
 	nFailed   int
@@ -61,7 +61,7 @@ const NoParity Parity = 2
 
 // New returns the generations of a context whose state and peers C works on too. dirty is the
 // memory that State.Dirty counts, with a place for each PE.
-func New(asker Asker, state *layout.State, peers []layout.Peer, dirty []fabric.PE) Generations {
+func New(asker Asker, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) Generations {
 	return Generations{Open: 1, asker: asker, state: state, peers: peers, dirty: dirty}
 }
 
@@ -164,7 +164,7 @@ func (g *Generations) Fail(l Parity, err error) { g.lost[l] = err }
 
 // cover makes sure that an answer of a PE will cover its goal. The answer to a flush under way may
 // cover it, and is checked when it comes.
-func (g *Generations) cover(pe fabric.PE) {
+func (g *Generations) cover(pe libshmem.PE) {
 	p := &g.peers[pe]
 	switch g.asker.Flush(pe) {
 	case call.Again:
@@ -196,7 +196,7 @@ func (g *Generations) CoverLate() {
 
 // Account makes the generation of a parity wait for a message that was just sent to a PE. A signal
 // that had to wait for its bytes may belong to the closed generation.
-func (g *Generations) Account(pe fabric.PE, l Parity) {
+func (g *Generations) Account(pe libshmem.PE, l Parity) {
 	p := &g.peers[pe]
 	if l == g.Parity() {
 		g.Touch(p, pe)
@@ -210,7 +210,7 @@ func (g *Generations) Account(pe fabric.PE, l Parity) {
 }
 
 // Touch notes that the open generation has to ask a PE.
-func (g *Generations) Touch(p *layout.Peer, pe fabric.PE) {
+func (g *Generations) Touch(p *layout.Peer, pe libshmem.PE) {
 	if !p.Dirty {
 		p.Dirty = true
 		g.dirty[g.state.NDirty] = pe
@@ -219,7 +219,7 @@ func (g *Generations) Touch(p *layout.Peer, pe fabric.PE) {
 }
 
 // Answered handles an answer of a PE.
-func (g *Generations) Answered(p *layout.Peer, pe fabric.PE) {
+func (g *Generations) Answered(p *layout.Peer, pe libshmem.PE) {
 	if !p.Unmet {
 		return
 	}
@@ -246,7 +246,7 @@ func (g *Generations) LosePE(p *layout.Peer, err error) {
 }
 
 // Dirty names the PEs that the open generation has touched.
-func (g *Generations) Dirty() []fabric.PE { return g.dirty[:g.state.NDirty] }
+func (g *Generations) Dirty() []libshmem.PE { return g.dirty[:g.state.NDirty] }
 
 // Failed returns how many generations failed whose tickets are still known.
 func (g *Generations) Failed() int { return g.nFailed }

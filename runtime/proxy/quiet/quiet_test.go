@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 )
@@ -21,16 +21,16 @@ type rig struct {
 	broken error // why every flush fails; nil: none does
 	stuck  int
 	batch  bool // a batch is open that goes to PE 1
-	closes [][]fabric.PE
+	closes [][]libshmem.PE
 }
 
 func newRig(t *testing.T, n int) *rig {
 	r := &rig{t: t, peers: make([]layout.Peer, n)}
-	r.Generations = New(r, &r.state, r.peers, make([]fabric.PE, n))
+	r.Generations = New(r, &r.state, r.peers, make([]libshmem.PE, n))
 	return r
 }
 
-func (r *rig) Flush(pe fabric.PE) call.Status {
+func (r *rig) Flush(pe libshmem.PE) call.Status {
 	p := &r.peers[pe]
 	switch {
 	case p.Flushing:
@@ -55,16 +55,18 @@ func (r *rig) LetGo() {
 	}
 }
 
-func (r *rig) Closed(pes []fabric.PE) { r.closes = append(r.closes, append([]fabric.PE(nil), pes...)) }
+func (r *rig) Closed(pes []libshmem.PE) {
+	r.closes = append(r.closes, append([]libshmem.PE(nil), pes...))
+}
 
 // post is a message that a PE has to apply.
-func (r *rig) post(pe fabric.PE) {
+func (r *rig) post(pe libshmem.PE) {
 	r.peers[pe].Asked++
 	r.Touch(&r.peers[pe], pe)
 }
 
 // answer answers the flush under way, for a PE.
-func (r *rig) answer(pe fabric.PE) {
+func (r *rig) answer(pe libshmem.PE) {
 	p := &r.peers[pe]
 	if !p.Flushing {
 		r.t.Fatalf("PE %d was not asked", pe)
@@ -222,7 +224,7 @@ func TestRandom(t *testing.T) {
 		}
 		var quiets []asked
 		for range 200 {
-			pe := fabric.PE(rng.IntN(4))
+			pe := libshmem.PE(rng.IntN(4))
 			switch rng.IntN(6) {
 			case 0, 1:
 				r.post(pe)
@@ -256,7 +258,7 @@ func TestRandom(t *testing.T) {
 		for range 10 {
 			r.CoverLate()
 			r.Settle()
-			for pe := range fabric.PE(4) {
+			for pe := range libshmem.PE(4) {
 				if r.peers[pe].Flushing {
 					r.answer(pe)
 				}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -32,7 +33,7 @@ func (r *Receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 	case layout.KindBatch:
 		r.applyBatch(h, payload, n)
 	case layout.KindAsk:
-		r.tellDoing(fabric.PE(h.From))
+		r.tellDoing(libshmem.PE(h.From))
 	case layout.KindTold:
 		r.hearDoing(h, payload, n)
 	case layout.KindSequence:
@@ -124,7 +125,7 @@ func (r *Receiver) Malformed(h *layout.Header) {
 }
 
 func (r *Receiver) answer(h *layout.Header, value uint64) {
-	r.out.Own(fabric.PE(h.From), r.Epoch, quiet.NoParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
+	r.out.Own(libshmem.PE(h.From), r.Epoch, quiet.NoParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
 // answered completes the request that an answer names.

@@ -3,7 +3,7 @@ package receiver
 import (
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/quiet"
@@ -12,15 +12,15 @@ import (
 // Sender has the messages of the same context to other PEs.
 type Sender interface {
 	// Meet prepares for the first message of a PE, and reports whether there is a path to the PE.
-	Meet(pe fabric.PE, p *layout.Peer) bool
+	Meet(pe libshmem.PE, p *layout.Peer) bool
 	// Own sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if there
 	// is room.
-	Own(pe fabric.PE, epoch uint64, l quiet.Parity, h layout.Header)
-	SendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
+	Own(pe libshmem.PE, epoch uint64, l quiet.Parity, h layout.Header)
+	SendBytes(pe libshmem.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
 	// Flushed takes the answer to a flush; false: it was not asked for.
 	Flushed(h *layout.Header) bool
 	// Drive posts what waits for a PE, if a message of that PE was an answer that it waits for.
-	Drive(pe fabric.PE)
+	Drive(pe libshmem.PE)
 }
 
 // GPU is what a Receiver needs of the engine's GPU.

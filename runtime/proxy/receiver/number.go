@@ -3,6 +3,7 @@ package receiver
 import (
 	"fmt"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/quiet"
@@ -28,7 +29,7 @@ func (r *Receiver) giveSequence(h *layout.Header) {
 	if n, ok := r.Sequences.Open(h.From); ok {
 		answer.Operand = uint64(n) + 1
 	}
-	r.out.Own(fabric.PE(h.From), r.Epoch, quiet.NoParity, answer)
+	r.out.Own(libshmem.PE(h.From), r.Epoch, quiet.NoParity, answer)
 }
 
 // Arrived takes the immediate data of a write whose bytes are in place. Data that makes no sense
@@ -70,9 +71,9 @@ func (r *Receiver) in(from, number uint32) {
 	}
 	if edge := f.Ack(); edge != p.Edge {
 		p.Edge = edge
-		r.Recorder.Note(fabric.PE(from), layout.EventArrived, 0, edge)
+		r.Recorder.Note(libshmem.PE(from), layout.EventArrived, 0, edge)
 		r.applyEarly(from, p)
-		r.out.Drive(fabric.PE(from)) // an applied message may have been an answer
+		r.out.Drive(libshmem.PE(from)) // an applied message may have been an answer
 	}
 }
 

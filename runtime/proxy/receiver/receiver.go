@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/early"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
@@ -48,7 +48,7 @@ func (r *Receiver) OpenNumbers(most uint32) {
 }
 
 // routed reports whether there is a path to a PE. Its first message finds it out.
-func (r *Receiver) routed(pe fabric.PE) bool {
+func (r *Receiver) routed(pe libshmem.PE) bool {
 	p := &r.Peers[pe]
 	return p.Reachable || r.out.Meet(pe, p)
 }
@@ -59,10 +59,10 @@ const Furthest = 1 << 16
 
 // Receive applies a message, or keeps it until the messages before it have come.
 func (r *Receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
-	if h.From < uint32(len(r.Peers)) && r.Net.IsLost(fabric.PE(h.From)) {
+	if h.From < uint32(len(r.Peers)) && r.Net.IsLost(libshmem.PE(h.From)) {
 		return
 	}
-	if h.From >= uint32(len(r.Peers)) || !r.routed(fabric.PE(h.From)) {
+	if h.From >= uint32(len(r.Peers)) || !r.routed(libshmem.PE(h.From)) {
 		r.report.Refuse("message from PE %d, which is not in this job", h.From)
 		return
 	}
@@ -95,10 +95,10 @@ func (r *Receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 		}
 		r.Early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n), layout.MessageSize)
 		p.Early++
-		r.Recorder.NoteMessage(fabric.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
+		r.Recorder.NoteMessage(libshmem.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
 		p.Count[layout.Early]++
 	}
-	r.out.Drive(fabric.PE(h.From))
+	r.out.Drive(libshmem.PE(h.From))
 }
 
 // applyNext applies the message whose turn it is.
@@ -107,7 +107,7 @@ func (r *Receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Po
 	if !r.isDropped(h) {
 		r.dispatch(h, payload, n)
 	}
-	r.Recorder.NoteMessage(fabric.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
+	r.Recorder.NoteMessage(libshmem.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
 }
 
 // applyEarly applies the kept messages whose turn has come.
@@ -131,7 +131,7 @@ func (r *Receiver) applyEarly(from uint32, p *layout.Peer) {
 
 // tellDoing answers Ask. If there is no room, it sends nothing: the PE asks again with its next
 // report.
-func (r *Receiver) tellDoing(pe fabric.PE) {
+func (r *Receiver) tellDoing(pe libshmem.PE) {
 	text := []byte(r.report.Doing())
 	if n := min(len(text), layout.MaxPayload); n > 0 {
 		r.out.SendBytes(pe, r.Epoch, quiet.NoParity, &layout.Header{Kind: layout.KindTold}, unsafe.Pointer(&text[0]), n)
@@ -139,5 +139,5 @@ func (r *Receiver) tellDoing(pe fabric.PE) {
 }
 
 func (r *Receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
-	r.report.HearDoing(fabric.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
+	r.report.HearDoing(libshmem.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
 }

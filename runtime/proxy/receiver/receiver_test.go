@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -22,19 +23,19 @@ type bench struct {
 	net     *opstest.Network
 	numbers rma.Numbers
 	sent    []layout.Header
-	driven  []fabric.PE
+	driven  []libshmem.PE
 	flushed []uint32 // tokens of answers to flushes
 	refused []string
 }
 
-func (b *bench) Meet(_ fabric.PE, p *layout.Peer) bool { p.Reachable = true; return true }
-func (b *bench) Drive(pe fabric.PE)                    { b.driven = append(b.driven, pe) }
+func (b *bench) Meet(_ libshmem.PE, p *layout.Peer) bool { p.Reachable = true; return true }
+func (b *bench) Drive(pe libshmem.PE)                    { b.driven = append(b.driven, pe) }
 
-func (b *bench) Own(_ fabric.PE, _ uint64, _ quiet.Parity, h layout.Header) {
+func (b *bench) Own(_ libshmem.PE, _ uint64, _ quiet.Parity, h layout.Header) {
 	b.sent = append(b.sent, h)
 }
 
-func (b *bench) SendBytes(_ fabric.PE, _ uint64, _ quiet.Parity, h *layout.Header, _ unsafe.Pointer, _ int) call.Status {
+func (b *bench) SendBytes(_ libshmem.PE, _ uint64, _ quiet.Parity, h *layout.Header, _ unsafe.Pointer, _ int) call.Status {
 	b.sent = append(b.sent, *h)
 	return call.Done
 }
@@ -47,7 +48,7 @@ func (b *bench) Flushed(h *layout.Header) bool {
 // open returns the receiver of PE 0 of four. On an unordered network writes have numbers.
 func open(t *testing.T, caps fabric.Caps) *bench {
 	o, net := opstest.New(t, 4, caps)
-	o.Quiets = quiet.New(nil, o.State, o.Peers, make([]fabric.PE, 4))
+	o.Quiets = quiet.New(nil, o.State, o.Peers, make([]libshmem.PE, 4))
 	b := &bench{net: net}
 	b.numbers.Advertise(o.Net, 4)
 	b.numbers.Open(o.Net)

@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
@@ -21,9 +22,9 @@ type Engine interface {
 	ShowWork(to *[backlog.Streams]backlog.Shown)
 	// AskProgress asks a PE how many messages it has applied. False: the question found no room, or
 	// the PE is out of reach.
-	AskProgress(pe fabric.PE) bool
+	AskProgress(pe libshmem.PE) bool
 	// Address returns the fabric address of a PE.
-	Address(pe fabric.PE) []byte
+	Address(pe libshmem.PE) []byte
 }
 
 // Endpoint describes one end of the network: to other processes by its page, and to people by
@@ -42,10 +43,10 @@ type Endpoint struct {
 	stuckAt  time.Time // the time of the last call of Stalls, and its stuck
 	wasStuck bool
 
-	named  string                           // the name of the provider for people; "": that of caps
-	probed map[fabric.PE]time.Time          // the last Probe of each PE
-	says   func() string                    // returns what this PE's program does; nil: not known
-	hears  func(pe fabric.PE, doing string) // takes an answer; nil: answers are dropped
+	named  string                             // the name of the provider for people; "": that of caps
+	probed map[libshmem.PE]time.Time          // the last Probe of each PE
+	says   func() string                      // returns what this PE's program does; nil: not known
+	hears  func(pe libshmem.PE, doing string) // takes an answer; nil: answers are dropped
 
 	tell    func(error) // takes errors that end nothing; nil: they are dropped
 	strange uint64      // messages from outside of the job
@@ -55,7 +56,7 @@ type Endpoint struct {
 // OnAsked sets the functions of questions between PEs. When another PE asks, says returns what this
 // PE's program does, as the end of a sentence. When a PE answers, hears takes its answer. Both are
 // called with the lock held, and take no lock of an engine. OnAsked is called before Connect.
-func (e *Endpoint) OnAsked(says func() string, hears func(pe fabric.PE, doing string)) {
+func (e *Endpoint) OnAsked(says func() string, hears func(pe libshmem.PE, doing string)) {
 	e.says, e.hears = says, hears
 }
 
@@ -68,21 +69,21 @@ func (e *Endpoint) Doing() string {
 }
 
 // HearDoing takes the answer of a PE.
-func (e *Endpoint) HearDoing(pe fabric.PE, doing string) {
+func (e *Endpoint) HearDoing(pe libshmem.PE, doing string) {
 	if e.hears != nil {
 		e.hears(pe, doing)
 	}
 }
 
 // Events lists the last events with a PE and the proxy thread's events of that time, oldest first.
-func (e *Endpoint) Events(pe fabric.PE) []flight.Recorded { return e.recorder.Events(pe) }
+func (e *Endpoint) Events(pe libshmem.PE) []flight.Recorded { return e.recorder.Events(pe) }
 
 // Latest returns at most n PEs, whose events a report shows: first PEs with something under way,
 // then the others, both by the time of their last events, the latest first.
-func (e *Endpoint) Latest(n int) []fabric.PE { return e.recorder.Latest(n, e.busyWith) }
+func (e *Endpoint) Latest(n int) []libshmem.PE { return e.recorder.Latest(n, e.busyWith) }
 
 // busyWith reports whether something is under way with a PE.
-func (e *Endpoint) busyWith(pe fabric.PE) (busy bool) {
+func (e *Endpoint) busyWith(pe libshmem.PE) (busy bool) {
 	e.engine.EachContext(func(peers []layout.Peer) {
 		p := &peers[pe]
 		busy = busy || p.Tokens > 0 || p.Parked > 0 || p.Early > 0 || p.Queued > 0 || p.Flushing

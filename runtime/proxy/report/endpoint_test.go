@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
@@ -134,7 +135,7 @@ func TestStanding(t *testing.T) {
 	binary.NativeEndian.PutUint16(at, 2)
 	binary.BigEndian.PutUint16(at[2:], 4711)
 	copy(at[4:], []byte{10, 0, 0, 7})
-	r.engine.addresses = map[fabric.PE][]byte{1: at, 2: {0xab, 0xcd}}
+	r.engine.addresses = map[libshmem.PE][]byte{1: at, 2: {0xab, 0xcd}}
 	const rest = ", 8 messages posted and 6 received, 4 of 5 units completed, at 10.0.0.7:4711 over none on card0"
 	check := func(asked bool, want string) {
 		t.Helper()
@@ -161,7 +162,7 @@ func TestStanding(t *testing.T) {
 		t.Errorf("PE 2, whose address is no socket's: %q", got)
 	}
 	r.engine.mute = true
-	if r.Probe(2); len(r.probed) != 1 || !slices.Equal(r.engine.asked, []fabric.PE{1, 2}) {
+	if r.Probe(2); len(r.probed) != 1 || !slices.Equal(r.engine.asked, []libshmem.PE{1, 2}) {
 		t.Errorf("PEs %d were asked, and answers are expected of %v", r.engine.asked, r.probed)
 	}
 }
@@ -176,7 +177,7 @@ func TestSocket(t *testing.T) {
 	binary.NativeEndian.PutUint16(four, 2)
 	r := newRig(t, 1)
 	for want, a := range map[string][]byte{"[::1]:80": six, "0.0.0.0:80": four, "": six[:16], "invalid AddrPort": nil} {
-		r.engine.addresses = map[fabric.PE][]byte{0: a}
+		r.engine.addresses = map[libshmem.PE][]byte{0: a}
 		if at, ok := r.Socket(0); ok != strings.Contains(want, ":80") || ok && at.String() != want {
 			t.Errorf("%x is %v, %v, want %s", a, at, ok, want)
 		}
@@ -221,7 +222,7 @@ func TestDoing(t *testing.T) {
 	}
 	r.HearDoing(1, "is here")
 	heard := ""
-	r.OnAsked(func() string { return "waits" }, func(pe fabric.PE, doing string) { heard = fmt.Sprint(pe, doing) })
+	r.OnAsked(func() string { return "waits" }, func(pe libshmem.PE, doing string) { heard = fmt.Sprint(pe, doing) })
 	if r.HearDoing(1, "is here"); r.Doing() != "waits" || heard != "1is here" && heard != "1 is here" {
 		t.Errorf("it %s, and heard %q", r.Doing(), heard)
 	}

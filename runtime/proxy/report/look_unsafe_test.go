@@ -9,7 +9,7 @@ import (
 	"time"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/clock"
 	"libshmem/runtime/proxy/flight"
 	"libshmem/runtime/proxy/layout"
@@ -103,10 +103,10 @@ func TestEventsOfOthers(t *testing.T) {
 // TestLatestEvents: PEs with operations under way in any context come first.
 func TestLatestEvents(t *testing.T) {
 	r := newRig(t, 5)
-	for _, pe := range []fabric.PE{1, 2, 3} {
+	for _, pe := range []libshmem.PE{1, 2, 3} {
 		r.record.Note(pe, layout.EventDone, 1, 0)
 	}
-	if got := r.Latest(2); !slices.Equal(got, []fabric.PE{3, 2}) {
+	if got := r.Latest(2); !slices.Equal(got, []libshmem.PE{3, 2}) {
 		t.Errorf("the latest are %d", got)
 	}
 	for _, busy := range []func(p *layout.Peer){
@@ -114,7 +114,7 @@ func TestLatestEvents(t *testing.T) {
 		func(p *layout.Peer) { p.Queued = 1 }, func(p *layout.Peer) { p.Flushing = true },
 	} {
 		busy(&r.context[1])
-		if got := r.Latest(2); !slices.Equal(got, []fabric.PE{1, 3}) {
+		if got := r.Latest(2); !slices.Equal(got, []libshmem.PE{1, 3}) {
 			t.Errorf("with %+v of PE 1 the latest are %d", r.context[1], got)
 		}
 		r.context[1] = layout.Peer{}

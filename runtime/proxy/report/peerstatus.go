@@ -8,24 +8,24 @@ import (
 	"strings"
 	"time"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/layout"
 )
 
 // Probe asks a PE for a sign of life, for PeerStatus. The PE's proxy answers, whatever its program
 // does.
-func (e *Endpoint) Probe(pe fabric.PE) {
+func (e *Endpoint) Probe(pe libshmem.PE) {
 	if !e.engine.AskProgress(pe) {
 		return // no room: PeerStatus has other things to say of the PE
 	}
 	if e.probed == nil {
-		e.probed = map[fabric.PE]time.Time{}
+		e.probed = map[libshmem.PE]time.Time{}
 	}
 	e.probed[pe] = time.Now()
 }
 
 // Socket returns the address of a PE if its fabric address is that of an IP socket.
-func (e *Endpoint) Socket(pe fabric.PE) (at netip.AddrPort, ok bool) {
+func (e *Endpoint) Socket(pe libshmem.PE) (at netip.AddrPort, ok bool) {
 	return socketOf(e.engine.Address(pe))
 }
 
@@ -37,7 +37,7 @@ const answerTime = 40 * time.Millisecond
 
 // PeerStatus describes the state of the engine's work with a PE, as the end of a sentence. It is ""
 // if nothing is remarkable and the caller did not ask about this PE.
-func (e *Endpoint) PeerStatus(pe fabric.PE, asked bool) string {
+func (e *Endpoint) PeerStatus(pe libshmem.PE, asked bool) string {
 	p := &e.peers[pe]
 	var what []string
 	if since, ok := e.probed[pe]; ok && p.Flushing && time.Since(since) > answerTime {

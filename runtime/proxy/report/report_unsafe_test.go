@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
@@ -17,8 +18,8 @@ type engine struct {
 	registered mrcache.Counts
 	work       [backlog.Streams]backlog.Shown
 	mute       bool // it finds no room for questions
-	asked      []fabric.PE
-	addresses  map[fabric.PE][]byte
+	asked      []libshmem.PE
+	addresses  map[libshmem.PE][]byte
 }
 
 func (e *engine) EachContext(f func(peers []layout.Peer)) {
@@ -28,8 +29,8 @@ func (e *engine) EachContext(f func(peers []layout.Peer)) {
 }
 func (e *engine) Registered() mrcache.Counts                  { return e.registered }
 func (e *engine) ShowWork(to *[backlog.Streams]backlog.Shown) { *to = e.work }
-func (e *engine) Address(pe fabric.PE) []byte                 { return e.addresses[pe] }
-func (e *engine) AskProgress(pe fabric.PE) bool {
+func (e *engine) Address(pe libshmem.PE) []byte               { return e.addresses[pe] }
+func (e *engine) AskProgress(pe libshmem.PE) bool {
 	e.asked = append(e.asked, pe)
 	return !e.mute
 }

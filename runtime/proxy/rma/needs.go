@@ -3,6 +3,7 @@ package rma
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -13,26 +14,26 @@ import (
 // Messages has the messages of the same context, and the order of its operations on each PE.
 type Messages interface {
 	// Meet reports whether operations on a PE may be posted. It comes before the first one.
-	Meet(pe fabric.PE, p *layout.Peer) bool
+	Meet(pe libshmem.PE, p *layout.Peer) bool
 	// Parked reports whether earlier messages to a PE wait for room, which a write would overtake.
 	Parked(p *layout.Peer) bool
 	// Behind reports whether a write has to wait behind operations on its PE that wait themselves.
-	Behind(pe fabric.PE, p *layout.Peer) bool
+	Behind(pe libshmem.PE, p *layout.Peer) bool
 	// Enqueue puts a write behind these, until Resume.
 	Enqueue(t fabric.Token, s *ops.Record)
 	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam asks for it
 	// again when there may be room.
-	Drive(pe fabric.PE)
+	Drive(pe libshmem.PE)
 	Jam()
 
 	// Flush asks a PE to answer when it has applied all messages sent so far. Admit returns whether
 	// a PE has credit for a message of n bytes.
-	Flush(pe fabric.PE) call.Status
-	Admit(pe fabric.PE, p *layout.Peer, n int) call.Status
+	Flush(pe libshmem.PE) call.Status
+	Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status
 	// Follow sends the message in the record of a write that has been posted. Own sends a message,
 	// or parks it.
 	Follow(s *ops.Record, p *layout.Peer)
-	Own(pe fabric.PE, epoch uint64, l quiet.Parity, h layout.Header)
+	Own(pe libshmem.PE, epoch uint64, l quiet.Parity, h layout.Header)
 }
 
 // GPU knows where operations reach GPU memory by the fabric. The engine's GPU is one.
@@ -45,5 +46,5 @@ type GPU interface {
 	// Aim names the remote side of an operation where it is GPU memory. Flushes reports whether a
 	// PE has to flush writes at an offset.
 	Aim(op *fabric.RMA, offset int64)
-	Flushes(pe fabric.PE, offset int64) bool
+	Flushes(pe libshmem.PE, offset int64) bool
 }

@@ -1,7 +1,7 @@
 package rma
 
 import (
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
@@ -91,7 +91,7 @@ func (n *Numbers) data(p *layout.Peer, number uint32) uint32 {
 // has none either, or its number would have to wait for that write. A write that is split over
 // several NICs has none if its completion says that it has arrived: with a number it would go
 // through one NIC. A write that finds a small window full has none either.
-func (x *Transfers) numbered(pe fabric.PE, p *layout.Peer, n uint64) bool {
+func (x *Transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	if !x.Numbers.On || p.Bare > 0 || x.Numbers.Spares && !p.Out.Room() || x.Net.Caps.Stripe > 0 && n > x.Net.Caps.Stripe && x.Net.Caps.DeliveryComplete {
 		return false
 	}

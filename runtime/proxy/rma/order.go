@@ -1,7 +1,7 @@
 package rma
 
 import (
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
 )
@@ -13,7 +13,7 @@ import (
 
 // mayWrite returns whether a write of an epoch may be posted now; Again: an answer or a completion
 // has to come first, and the answer has been asked for.
-func (x *Transfers) mayWrite(pe fabric.PE, p *layout.Peer, epoch uint64) call.Status {
+func (x *Transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64) call.Status {
 	if p.MustFollow(epoch) {
 		return x.awaitFlush(pe, p)
 	}
@@ -36,7 +36,7 @@ func (x *Transfers) keepsWrites(p *layout.Peer) bool {
 }
 
 // awaitFlush asks a PE for an answer, and returns Again: the answer has to come first.
-func (x *Transfers) awaitFlush(pe fabric.PE, p *layout.Peer) call.Status {
+func (x *Transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
 	if x.Messages.Flush(pe) == call.Failed {
 		return call.Failed
 	}
@@ -59,7 +59,7 @@ func (x *Transfers) unanswered(p *layout.Peer) (half, full bool) {
 }
 
 // takes reports whether a PE takes another one-sided write. Again: it owes an answer first.
-func (x *Transfers) takes(pe fabric.PE, p *layout.Peer) call.Status {
+func (x *Transfers) takes(pe libshmem.PE, p *layout.Peer) call.Status {
 	switch half, full := x.unanswered(p); {
 	case full:
 		return x.awaitFlush(pe, p)

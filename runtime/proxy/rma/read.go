@@ -3,6 +3,7 @@ package rma
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -10,7 +11,7 @@ import (
 )
 
 // Read posts a one-sided read of n bytes at an offset in the heap of a PE.
-func (x *Transfers) Read(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
+func (x *Transfers) Read(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
 	p := &x.Peers[pe]
 	switch {
 	case !p.Reachable && !x.Messages.Meet(pe, p):
@@ -64,7 +65,7 @@ func (x *Transfers) Came(s *ops.Record) {
 }
 
 // Pull posts a read for the GPU, which has registered the memory and knows its remote address.
-func (x *Transfers) Pull(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status) {
+func (x *Transfers) Pull(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status) {
 	p := &x.Peers[pe]
 	t, s := x.Take(ops.UsePull, p, pe)
 	if s == nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/credit"
@@ -36,26 +37,26 @@ type bench struct {
 
 func (b *bench) note(s string)     { b.events = append(b.events, s) }
 func (b *bench) Caps() fabric.Caps { return b.caps }
-func (b *bench) Meet(_ fabric.PE, p *layout.Peer) bool {
+func (b *bench) Meet(_ libshmem.PE, p *layout.Peer) bool {
 	p.Reachable = true
 	b.Transfers.Meet(p)
 	return true
 }
-func (b *bench) Parked(*layout.Peer) bool            { return b.parked }
-func (b *bench) Behind(fabric.PE, *layout.Peer) bool { return b.behind }
+func (b *bench) Parked(*layout.Peer) bool              { return b.parked }
+func (b *bench) Behind(libshmem.PE, *layout.Peer) bool { return b.behind }
 func (b *bench) Enqueue(t fabric.Token, _ *ops.Record) {
 	b.queue = append(b.queue, t)
 	b.note("queued")
 }
-func (b *bench) Drive(fabric.PE)                                { b.note("drive") }
-func (b *bench) Jam()                                           { b.note("jam") }
-func (b *bench) Admit(fabric.PE, *layout.Peer, int) call.Status { return b.admits }
+func (b *bench) Drive(libshmem.PE)                                { b.note("drive") }
+func (b *bench) Jam()                                             { b.note("jam") }
+func (b *bench) Admit(libshmem.PE, *layout.Peer, int) call.Status { return b.admits }
 func (b *bench) Follow(s *ops.Record, _ *layout.Peer) {
 	b.sent = append(b.sent, s.After)
 	b.note("signal")
 }
 
-func (b *bench) Flush(pe fabric.PE) call.Status {
+func (b *bench) Flush(pe libshmem.PE) call.Status {
 	b.note("flush")
 	if b.flushing == call.Pending {
 		b.Peers[pe].Flushing = true
@@ -63,7 +64,7 @@ func (b *bench) Flush(pe fabric.PE) call.Status {
 	return b.flushing
 }
 
-func (b *bench) Own(_ fabric.PE, _ uint64, _ quiet.Parity, h layout.Header) {
+func (b *bench) Own(_ libshmem.PE, _ uint64, _ quiet.Parity, h layout.Header) {
 	b.sent = append(b.sent, h)
 	b.note("own")
 }
@@ -99,7 +100,7 @@ func open(caps fabric.Caps) *bench {
 		Operations: &ops.Operations{
 			State: state, Net: endpoint.New(b, segment, nil), Table: &table, Peers: peers,
 			Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),
-			Quiets:   quiet.New(nil, state, peers, make([]fabric.PE, 2)),
+			Quiets:   quiet.New(nil, state, peers, make([]libshmem.PE, 2)),
 		},
 		Messages: b, MostUnread: 1 << 20,
 	}

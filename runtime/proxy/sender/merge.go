@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -131,7 +132,7 @@ func (b *Bursts) Over() bool {
 }
 
 // draftRecord is draft for an operation that goes into a batch.
-func (x *Sender) draftRecord(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, call.Status) {
+func (x *Sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	if !x.grows(p, n) {
 		if st := x.openBatch(p, pe); st != call.Done {
 			return nil, st
@@ -142,7 +143,7 @@ func (x *Sender) draftRecord(p *layout.Peer, pe fabric.PE, n int) (*layout.Heade
 }
 
 // openBatch puts an empty batch at the end of a queue.
-func (x *Sender) openBatch(p *layout.Peer, pe fabric.PE) call.Status {
+func (x *Sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	h, st := x.draftQueued(p, pe, 0)
 	if h == nil {
 		return st
@@ -182,7 +183,7 @@ func (x *Sender) holdSignal(p *layout.Peer, s *ops.Record) bool {
 }
 
 // LetGo sends the batch of a PE.
-func (x *Sender) LetGo(pe fabric.PE, p *layout.Peer) {
+func (x *Sender) LetGo(pe libshmem.PE, p *layout.Peer) {
 	if p.Batch != nil {
 		x.closeBatch(p)
 		x.Drive(pe)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -13,13 +14,13 @@ import (
 )
 
 // Own is own for a header by value, as other packages have it.
-func (x *Sender) Own(pe fabric.PE, epoch uint64, l quiet.Parity, h layout.Header) {
+func (x *Sender) Own(pe libshmem.PE, epoch uint64, l quiet.Parity, h layout.Header) {
 	x.own(pe, epoch, l, &h)
 }
 
 // own sends a message that has no caller to try again, or parks it. Its turn has come: it is an
 // answer, or a signal whose bytes are on their way.
-func (x *Sender) own(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header) {
+func (x *Sender) own(pe libshmem.PE, epoch uint64, l quiet.Parity, h *layout.Header) {
 	if x.Net.IsLost(pe) {
 		return
 	}
@@ -46,7 +47,7 @@ func (x *Sender) own(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Heade
 }
 
 // sendCopy sends a message without payload that was made elsewhere.
-func (x *Sender) sendCopy(pe fabric.PE, h *layout.Header) call.Status {
+func (x *Sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
 	p := &x.Peers[pe]
 	if !x.Routed(p, pe) {
 		return x.Net.Fail(x.Net.NoRoute(pe))
@@ -61,7 +62,7 @@ func (x *Sender) sendCopy(pe fabric.PE, h *layout.Header) call.Status {
 
 // SendBytes sends one of the engine's own messages with a payload. After Again its caller tries
 // again.
-func (x *Sender) SendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+func (x *Sender) SendBytes(pe libshmem.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	p := &x.Peers[pe]
 	if x.Parked(p) {
 		return call.Again
@@ -81,7 +82,7 @@ func (x *Sender) SendBytes(pe fabric.PE, epoch uint64, l quiet.Parity, h *layout
 
 // draft puts the next message to pe, of n bytes of payload, into x.sending. It returns where to
 // fill the header; nil: there is no room. Only send may follow.
-func (x *Sender) draft(p *layout.Peer, pe fabric.PE, n int) *layout.Header {
+func (x *Sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
 	op := &x.sending
 	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, x.fenced(p)
 	if op.Inject = op.Len <= x.Net.Caps.MaxInject && !op.Fence; !op.Inject {
@@ -166,7 +167,7 @@ func (x *Sender) unpark() {
 
 // SendWatched sends a message without payload and does not inject it: an injected message has no
 // completion, and so reports no error.
-func (x *Sender) SendWatched(pe fabric.PE, p *layout.Peer, k layout.Kind) call.Status {
+func (x *Sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call.Status {
 	if x.Parked(p) {
 		return call.Again
 	}
@@ -187,7 +188,7 @@ func (x *Sender) SendWatched(pe fabric.PE, p *layout.Peer, k layout.Kind) call.S
 // Flush asks pe to answer when it has applied all messages sent so far. On a fabric that orders
 // messages behind writes, the answer also covers writes whose completions say only that the source
 // may be reused.
-func (x *Sender) Flush(pe fabric.PE) call.Status {
+func (x *Sender) Flush(pe libshmem.PE) call.Status {
 	p := &x.Peers[pe]
 	if p.Flushing {
 		return call.Pending
@@ -211,7 +212,7 @@ func (x *Sender) Flushed(h *layout.Header) bool {
 	p.Count[layout.MostUnanswered] = max(p.Count[layout.MostUnanswered], p.Asked-p.Acked)
 	p.Acked, p.WroteAcked = p.FlushAsked, p.FlushWrote
 	p.Flushing = false
-	x.Recorder.Note(fabric.PE(h.From), layout.EventAcked, uint32(min(p.Asked-p.Acked, 1<<24-1)), uint32(p.Acked))
-	x.Quiets.Answered(p, fabric.PE(h.From))
+	x.Recorder.Note(libshmem.PE(h.From), layout.EventAcked, uint32(min(p.Asked-p.Acked, 1<<24-1)), uint32(p.Acked))
+	x.Quiets.Answered(p, libshmem.PE(h.From))
 	return true
 }

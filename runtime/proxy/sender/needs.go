@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -10,7 +11,7 @@ import (
 // Engine is the engine of a Sender.
 type Engine interface {
 	// Unreachable handles a PE that the network has given up.
-	Unreachable(pe fabric.PE, err error)
+	Unreachable(pe libshmem.PE, err error)
 	// Stick notes that an operation found no room: Retry is called when there may be some.
 	Stick()
 }
@@ -27,7 +28,7 @@ type Writes interface {
 type GPU interface {
 	// MustFollow reports whether an operation of an epoch on a PE has to wait for bytes that were
 	// posted before a fence.
-	MustFollow(pe fabric.PE, epoch uint64) bool
+	MustFollow(pe libshmem.PE, epoch uint64) bool
 	// Leave begins a queued put whose turn has come.
 	Leave(t fabric.Token) call.Status
 }

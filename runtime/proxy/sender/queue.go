@@ -3,6 +3,7 @@ package sender
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -28,18 +29,18 @@ func (x *Sender) behindWrites(p *layout.Peer, epoch uint64) bool {
 
 // behindBytes reports whether an operation of an epoch would overtake bytes from before a fence
 // that are still to be copied out of GPU memory, or onto a mapped heap.
-func (x *Sender) behindBytes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+func (x *Sender) behindBytes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
 	return p.Staged && x.gpu.MustFollow(pe, epoch)
 }
 
 // Overtakes reports whether a message of an epoch would overtake operations that it has to follow
 // and that the target does not know of. It is inlined, because two bytes rule that out in most
 // cases.
-func (x *Sender) Overtakes(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+func (x *Sender) Overtakes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
 	return (p.Bare > 0 || p.Staged) && x.overtakesThese(pe, p, epoch)
 }
 
-func (x *Sender) overtakesThese(pe fabric.PE, p *layout.Peer, epoch uint64) bool {
+func (x *Sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
 	return x.behindWrites(p, epoch) || x.behindBytes(pe, p, epoch)
 }
 
@@ -74,7 +75,7 @@ func (x *Sender) Enqueue(t fabric.Token, s *ops.Record) {
 
 // beginLater is start for an operation that may have to wait, or may leave with others. It returns
 // Done and no header if neither is the case.
-func (x *Sender) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*layout.Header, call.Status) {
+func (x *Sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	merges = merges && x.merging(n)
 	if p.Queued > 0 && !(merges && x.grows(p, n)) {
 		x.LetGo(pe, p)
@@ -96,7 +97,7 @@ func (x *Sender) beginLater(p *layout.Peer, pe fabric.PE, n int, merges bool) (*
 }
 
 // draftQueued is draft for a message that has to wait.
-func (x *Sender) draftQueued(p *layout.Peer, pe fabric.PE, n int) (*layout.Header, call.Status) {
+func (x *Sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	if !x.Routed(p, pe) {
 		return nil, x.Net.Fail(x.Net.NoRoute(pe))
 	}
@@ -141,7 +142,7 @@ func (x *Sender) driveAll() {
 }
 
 // Drive posts the operations in the queue of a PE, from its head on.
-func (x *Sender) Drive(pe fabric.PE) {
+func (x *Sender) Drive(pe libshmem.PE) {
 	p := &x.Peers[pe]
 	if x.driving {
 		return // the call under way comes to it
@@ -249,7 +250,7 @@ func (x *Sender) driveFailed(t fabric.Token, s *ops.Record) {
 
 // Behind reports whether a write has to wait behind operations on its PE. It first sends the batch
 // of the PE, unless the write may pass it.
-func (x *Sender) Behind(pe fabric.PE, p *layout.Peer) bool {
+func (x *Sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
 	if p.Batch != nil && !x.holdsOnly(p) {
 		x.LetGo(pe, p)
 	}

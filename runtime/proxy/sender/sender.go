@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -15,11 +16,11 @@ type Sender struct {
 	gpu    GPU // nil: no PE of this job has GPU memory
 	engine Engine
 
-	Queues    []fabric.PE  // PEs whose operations wait, see queue.go; some may have none left
-	Unsent    []unsent     // the engine's own messages that found no room
-	Drafted   fabric.Token // of the message that draftQueued has drafted; 0: none
-	Recording bool         // the draft is a record of a batch
-	Jammed    bool         // the head of some queue found no room
+	Queues    []libshmem.PE // PEs whose operations wait, see queue.go; some may have none left
+	Unsent    []unsent      // the engine's own messages that found no room
+	Drafted   fabric.Token  // of the message that draftQueued has drafted; 0: none
+	Recording bool          // the draft is a record of a batch
+	Jammed    bool          // the head of some queue found no room
 
 	spare   []unsent
 	driving bool        // the head of a queue is being posted
@@ -45,7 +46,7 @@ func (x *Sender) Use(g GPU) { x.gpu, x.merges = g, false }
 // unsent is one of the engine's own messages that found no room. Callers' messages are never
 // parked: they get Again.
 type unsent struct {
-	pe    fabric.PE
+	pe    libshmem.PE
 	lane  quiet.Parity
 	epoch uint64 // of the message
 	h     layout.Header
@@ -63,7 +64,7 @@ func (x *Sender) Retry() bool {
 func (x *Sender) NoRoom() bool { return len(x.Unsent)+len(x.Quiets.Late) > 0 || x.Jammed }
 
 // Drop forgets what waits to go to a PE that is lost. Its operations are ended by the caller.
-func (x *Sender) Drop(pe fabric.PE, p *layout.Peer) {
+func (x *Sender) Drop(pe libshmem.PE, p *layout.Peer) {
 	kept := x.Unsent[:0]
 	for _, m := range x.Unsent {
 		if m.pe == pe {
@@ -78,10 +79,10 @@ func (x *Sender) Drop(pe fabric.PE, p *layout.Peer) {
 }
 
 // Routed reports whether operations on a PE may be posted. The first operation finds it out.
-func (x *Sender) Routed(p *layout.Peer, pe fabric.PE) bool { return p.Reachable || x.Meet(pe, p) }
+func (x *Sender) Routed(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.Meet(pe, p) }
 
 // Meet prepares for the first operation on a PE, and reports whether operations on it may be posted.
-func (x *Sender) Meet(pe fabric.PE, p *layout.Peer) bool {
+func (x *Sender) Meet(pe libshmem.PE, p *layout.Peer) bool {
 	if p.Reachable = x.Net.Reachable(pe); p.Reachable {
 		x.writes.Meet(p)
 		x.Recorder.Deal(pe)
@@ -93,12 +94,12 @@ func (x *Sender) Meet(pe fabric.PE, p *layout.Peer) bool {
 // turn, it returns no header, and a status. The header is filled where the provider reads it. If it
 // were filled elsewhere and copied at once, its narrow stores would still be under way when the
 // wide loads of the copy come, which takes 8 ns more.
-func (x *Sender) Begin(pe fabric.PE, n int) (*layout.Header, call.Status) {
+func (x *Sender) Begin(pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	return x.Start(pe, n, true)
 }
 
 // Start is begin; merges says that the operation may share its message with others.
-func (x *Sender) Start(pe fabric.PE, n int, merges bool) (*layout.Header, call.Status) {
+func (x *Sender) Start(pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	p := &x.Peers[pe]
 	if !x.Routed(p, pe) {
 		return nil, x.Net.Fail(x.Net.NoRoute(pe))
@@ -135,14 +136,14 @@ func (x *Sender) Parked(p *layout.Peer) bool {
 
 // Admit returns whether a caller may send p a message of n bytes. It asks for an answer when p owes
 // answers for half of its units.
-func (x *Sender) Admit(pe fabric.PE, p *layout.Peer, n int) call.Status {
+func (x *Sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	if p.Asked-p.Acked < uint64(x.Calm) {
 		return call.Done
 	}
 	return x.admitLate(pe, p, n)
 }
 
-func (x *Sender) admitLate(pe fabric.PE, p *layout.Peer, n int) call.Status {
+func (x *Sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	switch st := x.Flush(pe); {
 	case st == call.Failed:
 		return call.Failed

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/layout"
@@ -20,13 +21,13 @@ type bench struct {
 	net     *opstest.Network
 	bursts  Bursts
 	stuck   int
-	gone    []fabric.PE
+	gone    []libshmem.PE
 	resumed []fabric.Token
 	may     call.Status // of Resume
 }
 
-func (b *bench) Unreachable(pe fabric.PE, _ error) { b.gone = append(b.gone, pe) }
-func (b *bench) Stick()                            { b.stuck++ }
+func (b *bench) Unreachable(pe libshmem.PE, _ error) { b.gone = append(b.gone, pe) }
+func (b *bench) Stick()                              { b.stuck++ }
 
 // writes are the writes of a bench.
 type writes struct{ *bench }
@@ -44,11 +45,11 @@ func (w writes) Resume(t fabric.Token, s *ops.Record, _ *layout.Peer) call.Statu
 // asker is a bench as its quiets see it.
 type asker struct{ b *bench }
 
-func (a asker) Flush(pe fabric.PE) call.Status { return a.b.Flush(pe) }
-func (a asker) Err() error                     { return a.b.Net.Err }
-func (a asker) Stick()                         { a.b.Stick() }
-func (a asker) LetGo()                         { a.b.LetGoAll() }
-func (a asker) Closed([]fabric.PE)             {}
+func (a asker) Flush(pe libshmem.PE) call.Status { return a.b.Flush(pe) }
+func (a asker) Err() error                       { return a.b.Net.Err }
+func (a asker) Stick()                           { a.b.Stick() }
+func (a asker) LetGo()                           { a.b.LetGoAll() }
+func (a asker) Closed([]libshmem.PE)             {}
 
 // inject is a network that injects every message, and buffered one that injects none.
 var (
@@ -59,7 +60,7 @@ var (
 func open(t *testing.T, caps fabric.Caps) *bench {
 	o, net := opstest.New(t, 3, caps)
 	b := &bench{net: net, may: call.Done}
-	o.Quiets = quiet.New(asker{b}, o.State, o.Peers, make([]fabric.PE, 3))
+	o.Quiets = quiet.New(asker{b}, o.State, o.Peers, make([]libshmem.PE, 3))
 	b.bursts.First = o.State
 	b.Sender = New(o, writes{b}, &b.bursts, b)
 	b.Open()
@@ -178,7 +179,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("sent %v, pending %v", got, b.Quiets.Pending)
 	}
 	b.net.Refuses = errors.New("gone")
-	if b.Own(1, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply}); !slices.Equal(b.gone, []fabric.PE{1}) {
+	if b.Own(1, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply}); !slices.Equal(b.gone, []libshmem.PE{1}) {
 		t.Errorf("given up %v", b.gone)
 	}
 }
@@ -283,7 +284,7 @@ func TestSignals(t *testing.T) {
 func TestDrop(t *testing.T) {
 	b := open(t, inject)
 	b.net.Refuses = fabric.ErrAgain
-	for _, pe := range []fabric.PE{1, 2, 1} {
+	for _, pe := range []libshmem.PE{1, 2, 1} {
 		b.Own(pe, 0, quiet.NoParity, layout.Header{Kind: layout.KindReply, Operand: uint64(pe)})
 	}
 	b.Drop(1, &b.Peers[1])

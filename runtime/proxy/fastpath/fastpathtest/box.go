@@ -11,6 +11,7 @@ import "C"
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -37,11 +38,11 @@ func (b *Box) Native() fabric.Native {
 }
 
 // Messages passes each message to send, in order, until send refuses one.
-func (b *Box) Messages(send func(pe fabric.PE, m []byte) bool) {
+func (b *Box) Messages(send func(pe libshmem.PE, m []byte) bool) {
 	n := 0
 	for n < int(b.c.messages) {
 		m := &b.c.message[n]
-		if !send(fabric.PE(m.pe), unsafe.Slice((*byte)(unsafe.Pointer(&m.bytes[0])), int(m.size))) {
+		if !send(libshmem.PE(m.pe), unsafe.Slice((*byte)(unsafe.Pointer(&m.bytes[0])), int(m.size))) {
 			break
 		}
 		n++

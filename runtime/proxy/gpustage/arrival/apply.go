@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/fifo"
 	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/progress"
@@ -22,7 +22,7 @@ type Arrivals struct {
 	gpu     bool // this PE's user heap is GPU memory
 	peers   []layout.Peer
 	in      []peer
-	busy    []fabric.PE   // PEs whose messages wait, or may have to
+	busy    []libshmem.PE // PEs whose messages wait, or may have to
 	kept    [][]byte      // spare
 	part    layout.Header // the part of a message that is applied to main memory
 	words   words
@@ -73,7 +73,7 @@ func (a *Arrivals) Follow(c *stream.Chore) {
 	case giveSlot:
 		a.slots.Give(c.Index)
 	case sendReply:
-		a.engine.Answer(fabric.PE(c.PE), c.Token, c.Value)
+		a.engine.Answer(libshmem.PE(c.PE), c.Token, c.Value)
 	case sendValue:
 		a.answerFrom(c)
 	case wordRead:
@@ -92,7 +92,7 @@ func (a *Arrivals) Follow(c *stream.Chore) {
 func (a *Arrivals) answerFrom(c *stream.Chore) {
 	value := mem.Load(a.slots.At(c.Index), int(c.Width))
 	a.slots.Give(c.Index)
-	a.engine.Answer(fabric.PE(c.PE), c.Token, value)
+	a.engine.Answer(libshmem.PE(c.PE), c.Token, value)
 }
 
 // Apply applies a message or keeps it. It returns false for a message that neither changes GPU
@@ -131,7 +131,7 @@ func (a *Arrivals) Listen(pe uint32) {
 	if l := &a.in[pe]; !l.listed && a.unfinished(l) {
 		l.listed = true
 		a.peers[pe].Behind = true
-		a.busy = append(a.busy, fabric.PE(pe))
+		a.busy = append(a.busy, libshmem.PE(pe))
 	}
 }
 
@@ -192,7 +192,7 @@ func (a *Arrivals) Atomics() uint64 {
 
 // Drop forgets the waiting messages of a lost PE. Messages that are in a stream stay until the
 // stream is done with them.
-func (a *Arrivals) Drop(pe fabric.PE) {
+func (a *Arrivals) Drop(pe libshmem.PE) {
 	l := &a.in[pe]
 	keep := l.underway
 	if l.changing {

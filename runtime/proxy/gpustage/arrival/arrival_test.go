@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/gpustage/progress"
@@ -42,11 +43,11 @@ func (e *engine) Target(_ *layout.Header, offset int64, n uint64) unsafe.Pointer
 func (e *engine) Word(h *layout.Header, offset int64, width uint8) unsafe.Pointer {
 	return e.Target(h, offset, uint64(width))
 }
-func (e *engine) Answer(_ fabric.PE, _ uint32, value uint64) { e.answers = append(e.answers, value) }
-func (e *engine) Malformed(*layout.Header)                   { e.malformed++ }
-func (e *engine) Lost(fabric.PE) error                       { return e.lost }
-func (e *engine) Flushing() bool                             { return false }
-func (e *engine) Flush()                                     { e.flushes++ }
+func (e *engine) Answer(_ libshmem.PE, _ uint32, value uint64) { e.answers = append(e.answers, value) }
+func (e *engine) Malformed(*layout.Header)                     { e.malformed++ }
+func (e *engine) Lost(libshmem.PE) error                       { return e.lost }
+func (e *engine) Flushing() bool                               { return false }
+func (e *engine) Flush()                                       { e.flushes++ }
 
 // pe is a PE with GPU memory.
 type pe struct {

@@ -3,7 +3,7 @@ package arrival
 import (
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -20,11 +20,11 @@ type Engine interface {
 	Target(h *layout.Header, offset int64, n uint64) unsafe.Pointer
 	Word(h *layout.Header, offset int64, width uint8) unsafe.Pointer
 	// Answer sends the answer that a PE has asked for by a token.
-	Answer(pe fabric.PE, token uint32, value uint64)
+	Answer(pe libshmem.PE, token uint32, value uint64)
 	// Malformed fails the job because of a message that no engine sends.
 	Malformed(h *layout.Header)
 	// Lost returns why there is no path to a PE any more; nil: the PE was not lost.
-	Lost(pe fabric.PE) error
+	Lost(pe libshmem.PE) error
 }
 
 // Flusher makes the GPU see the bytes that NICs have written.

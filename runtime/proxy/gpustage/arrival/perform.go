@@ -3,6 +3,7 @@ package arrival
 import (
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/gpustage/stream"
@@ -13,12 +14,12 @@ import (
 // perform carries out a message, or puts its work into a stream. False: not now. It may reduce the
 // message to the part that is left.
 func (a *Arrivals) perform(l *peer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
-	a.streams.Runs(backlog.CallCame, fabric.PE(h.From))
+	a.streams.Runs(backlog.CallCame, libshmem.PE(h.From))
 	if h.Kind == layout.KindFlush {
 		if a.streams.Passed(stream.In) < l.Issued {
 			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		} else {
-			a.engine.Answer(fabric.PE(h.From), h.Token, 0)
+			a.engine.Answer(libshmem.PE(h.From), h.Token, 0)
 		}
 		return true
 	}

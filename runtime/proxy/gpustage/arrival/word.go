@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/gpustage/pool"
@@ -47,7 +48,7 @@ func (a *Arrivals) changeByStream(l *peer, h *layout.Header) bool {
 		}
 		c.Index, old = i, a.slots.At(i)
 	}
-	a.streams.Runs(backlog.CallCame, fabric.PE(h.From))
+	a.streams.Runs(backlog.CallCame, libshmem.PE(h.From))
 	a.streams.Atomic(stream.Word, at, h, old)
 	a.streams.Later(stream.Word, c)
 	l.underway++
@@ -170,7 +171,7 @@ func (a *Arrivals) endWord(c *stream.Chore) {
 			a.letThrough(l)
 		}
 	}
-	a.streams.Runs(backlog.CallCame, fabric.PE(c.PE))
+	a.streams.Runs(backlog.CallCame, libshmem.PE(c.PE))
 	a.streams.Write(stream.In, w.at, w.width, value)
 	a.words.until = a.streams.Last(stream.In)
 	w.at = nil

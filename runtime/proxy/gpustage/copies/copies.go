@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
@@ -19,20 +20,20 @@ type Engine interface {
 	Peers() []layout.Peer
 	// Room reports whether an operation of n bytes on a PE may begin, and Parked whether earlier
 	// messages to the PE still wait.
-	Room(pe fabric.PE, n uint64) bool
-	Parked(pe fabric.PE) bool
+	Room(pe libshmem.PE, n uint64) bool
+	Parked(pe libshmem.PE) bool
 	// Admit reports whether a message may be sent to a PE now, if no operation comes first.
-	Admit(pe fabric.PE) call.Status
+	Admit(pe libshmem.PE) call.Status
 	// Flush asks a PE to answer when it has applied all messages sent so far.
-	Flush(pe fabric.PE) call.Status
+	Flush(pe libshmem.PE) call.Status
 	// OwnFor sends a message that belongs to an operation, to its PE, as soon as there is room.
 	OwnFor(t fabric.Token, h layout.Header)
 	// Moved says that bytes for a PE have left. An operation may have waited for that.
-	Moved(pe fabric.PE)
+	Moved(pe libshmem.PE)
 
 	// BeginPut takes a token for an operation of n bytes on a PE. The request, or quiets if the
 	// request is nil, wait for the operation. False: no token is free.
-	BeginPut(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool)
+	BeginPut(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool)
 	// Await makes quiets wait for an operation, Conclude ends it, and End gives its token back.
 	Await(t fabric.Token)
 	Conclude(t fabric.Token, status int32, err error)
@@ -45,10 +46,10 @@ type Engine interface {
 // Departures copy between main memory and mapped heaps, in pieces. Begun is called when all of an
 // operation is in stream.Peer.
 type Departures interface {
-	CopyTo(pe fabric.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool)
-	CopyFrom(pe fabric.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64)
+	CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool)
+	CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64)
 	// Before reports whether bytes for a PE of another epoch than this one have not been sent.
-	Before(pe fabric.PE, epoch uint64) bool
+	Before(pe libshmem.PE, epoch uint64) bool
 }
 
 // Copies are the operations on mapped heaps, of all PEs.
@@ -77,7 +78,7 @@ type peer struct {
 
 // operation is an operation with a token.
 type operation struct {
-	pe    fabric.PE
+	pe    libshmem.PE
 	put   bool
 	then  bool
 	after layout.Header // the signal
@@ -93,15 +94,15 @@ func (c *Copies) Connect(pes int) { c.to = make([]peer, pes) }
 
 // Map says where the user heap of a PE is mapped. sets says that a stream may set words there,
 // because the owner does not change words in several steps.
-func (c *Copies) Map(pe fabric.PE, heap unsafe.Pointer, sets bool) {
+func (c *Copies) Map(pe libshmem.PE, heap unsafe.Pointer, sets bool) {
 	c.to[pe].mapped, c.to[pe].sets = heap, sets
 }
 
 // Mapped reports whether the user heap of a PE is mapped.
-func (c *Copies) Mapped(pe fabric.PE) bool { return c.to[pe].mapped != nil }
+func (c *Copies) Mapped(pe libshmem.PE) bool { return c.to[pe].mapped != nil }
 
 // MustFollow reports whether operations on a PE from before an epoch are not complete.
-func (c *Copies) MustFollow(pe fabric.PE, epoch uint64) bool {
+func (c *Copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	l := &c.to[pe]
 	before := l.begun
 	if l.epoch == epoch {
@@ -111,7 +112,7 @@ func (c *Copies) MustFollow(pe fabric.PE, epoch uint64) bool {
 }
 
 // may reports whether an operation of n bytes may begin.
-func (c *Copies) may(pe fabric.PE, n uint64) call.Status {
+func (c *Copies) may(pe libshmem.PE, n uint64) call.Status {
 	l, p := &c.to[pe], &c.peers[pe]
 	switch {
 	case c.engine.Parked(pe), p.Queued > 0, c.streams.Full(stream.Peer), c.departs.Before(pe, c.state.Epoch), l.owed > 0 && l.owedEpoch != c.state.Epoch, !c.engine.Room(pe, n):
@@ -144,7 +145,7 @@ func (c *Copies) set(l *peer, h *layout.Header) {
 }
 
 // Store stores an element.
-func (c *Copies) Store(pe fabric.PE, offset int64, width uint8, value uint64) call.Status {
+func (c *Copies) Store(pe libshmem.PE, offset int64, width uint8, value uint64) call.Status {
 	if width < 4 || offset&int64(width-1) != 0 {
 		return c.Put(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
 	}
@@ -153,7 +154,7 @@ func (c *Copies) Store(pe fabric.PE, offset int64, width uint8, value uint64) ca
 
 // AMO lets the stream do an operation that it can do. Not ok: the owner does it. Operations on one
 // PE are done in order, by the stream or by the owner.
-func (c *Copies) AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
+func (c *Copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
 	l, p := &c.to[pe], &c.peers[pe]
 	if !l.inStream(h.Op) {
 		return call.Again, l.done < l.begun
@@ -168,7 +169,7 @@ func (c *Copies) AMO(pe fabric.PE, h *layout.Header) (st call.Status, ok bool) {
 }
 
 // setWord puts a set, or a store, into the stream.
-func (c *Copies) setWord(pe fabric.PE, h *layout.Header) call.Status {
+func (c *Copies) setWord(pe libshmem.PE, h *layout.Header) call.Status {
 	if st := c.may(pe, 0); st != call.Done {
 		return st
 	}
@@ -197,18 +198,18 @@ func (c *Copies) Follow(x *stream.Chore) {
 	}
 	c.to[x.PE].done++
 	c.engine.Unpend(x.Lane)
-	c.engine.Moved(fabric.PE(x.PE))
+	c.engine.Moved(libshmem.PE(x.PE))
 }
 
 // storedLater ends work without a token when the stream has done it.
-func (c *Copies) storedLater(pe fabric.PE, slot uint16) {
+func (c *Copies) storedLater(pe libshmem.PE, slot uint16) {
 	c.streams.Later(stream.Peer, stream.Chore{For: c, What: stored, Lane: c.engine.Pend(), PE: uint32(pe), Index: slot})
 }
 
 // Put writes n bytes, and then the signal in after, if there is one. gpu says that the source is
 // GPU memory. If it is not, and a message could hold the bytes, the source may be reused when Put
 // returns.
-func (c *Copies) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
+func (c *Copies) Put(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
 	if st := c.may(pe, n); st != call.Done {
 		return st
 	}
@@ -253,7 +254,7 @@ func (c *Copies) Put(pe fabric.PE, offset int64, source unsafe.Pointer, n uint64
 }
 
 // putSmall puts bytes of main memory and their signal into the stream, by stores or from a slot.
-func (c *Copies) putSmall(pe fabric.PE, at, source unsafe.Pointer, n int, after *layout.Header) call.Status {
+func (c *Copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, after *layout.Header) call.Status {
 	l, i := &c.to[pe], uint16(pool.None)
 	if c.streams.Storable(at, n) {
 		c.begin(l)
@@ -275,7 +276,7 @@ func (c *Copies) putSmall(pe fabric.PE, at, source unsafe.Pointer, n int, after 
 }
 
 // take takes a token for an operation. Quiets wait for it.
-func (c *Copies) take(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+func (c *Copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	t, ok := c.engine.BeginPut(pe, r, n)
 	if ok {
 		c.ops[t] = operation{pe: pe}
@@ -286,7 +287,7 @@ func (c *Copies) take(pe fabric.PE, r *call.Request, n uint64) (fabric.Token, bo
 
 // Get reads n bytes. No other operation is ordered with it. gpu says that the bytes go to GPU
 // memory.
-func (c *Copies) Get(pe fabric.PE, offset int64, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
+func (c *Copies) Get(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
 	if !c.engine.Room(pe, n) || c.streams.Full(stream.Peer) {
 		return call.Again
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/gpustage/pool"
@@ -28,18 +29,18 @@ type engine struct {
 }
 
 func (e *engine) Peers() []layout.Peer                      { return e.peers[:] }
-func (e *engine) Room(fabric.PE, uint64) bool               { return true }
-func (e *engine) Parked(fabric.PE) bool                     { return e.parked }
-func (e *engine) Admit(fabric.PE) call.Status               { return e.admit }
-func (e *engine) Flush(fabric.PE) call.Status               { e.flushes++; return call.Done }
+func (e *engine) Room(libshmem.PE, uint64) bool             { return true }
+func (e *engine) Parked(libshmem.PE) bool                   { return e.parked }
+func (e *engine) Admit(libshmem.PE) call.Status             { return e.admit }
+func (e *engine) Flush(libshmem.PE) call.Status             { e.flushes++; return call.Done }
 func (e *engine) OwnFor(_ fabric.Token, h layout.Header)    { e.owned = append(e.owned, h) }
-func (e *engine) Moved(fabric.PE)                           { e.moved++ }
+func (e *engine) Moved(libshmem.PE)                         { e.moved++ }
 func (e *engine) Await(fabric.Token)                        { e.waited++ }
 func (e *engine) Conclude(t fabric.Token, _ int32, _ error) { e.ended = append(e.ended, t) }
 func (e *engine) End(fabric.Token)                          {}
 func (e *engine) Pend() uint8                               { e.pending++; return 1 }
 func (e *engine) Unpend(uint8)                              { e.pending-- }
-func (e *engine) BeginPut(fabric.PE, *call.Request, uint64) (fabric.Token, bool) {
+func (e *engine) BeginPut(libshmem.PE, *call.Request, uint64) (fabric.Token, bool) {
 	e.tokens++
 	return layout.Receives + e.tokens, true
 }
@@ -51,13 +52,13 @@ type departures struct {
 	now    bool
 }
 
-func (d *departures) CopyTo(_ fabric.PE, t fabric.Token, _ uint64, _, _ unsafe.Pointer, _ uint64, now bool) {
+func (d *departures) CopyTo(_ libshmem.PE, t fabric.Token, _ uint64, _, _ unsafe.Pointer, _ uint64, now bool) {
 	d.asked, d.now = append(d.asked, t), now
 }
-func (d *departures) CopyFrom(_ fabric.PE, t fabric.Token, _, _ unsafe.Pointer, _ uint64) {
+func (d *departures) CopyFrom(_ libshmem.PE, t fabric.Token, _, _ unsafe.Pointer, _ uint64) {
 	d.asked = append(d.asked, t)
 }
-func (d *departures) Before(fabric.PE, uint64) bool { return d.before }
+func (d *departures) Before(libshmem.PE, uint64) bool { return d.before }
 
 // pe is a PE that has mapped the heap of PE 1.
 type pe struct {

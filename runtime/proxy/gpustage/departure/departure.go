@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
@@ -20,14 +21,14 @@ type Engine interface {
 	Peers() []layout.Peer
 	// Send sends a message with a payload of n bytes, for an operation or, with token 0, for none.
 	// After Again it is called once more later. After Failed SendFailed gives up the PE.
-	Send(t fabric.Token, pe fabric.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status
-	SendFailed(pe fabric.PE)
+	Send(t fabric.Token, pe libshmem.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status
+	SendFailed(pe libshmem.PE)
 	// OwnFor sends a message that belongs to an operation, to its PE, as soon as there is room.
 	OwnFor(t fabric.Token, h layout.Header)
 	// Moved says that bytes for a PE have left. An operation may have waited for that.
-	Moved(pe fabric.PE)
+	Moved(pe libshmem.PE)
 	// Lost returns why there is no path to a PE any more; nil: the PE was not lost.
-	Lost(pe fabric.PE) error
+	Lost(pe libshmem.PE) error
 	// Unasked fails the job because of an answer to no question.
 	Unasked(h *layout.Header)
 
@@ -45,11 +46,11 @@ type Ends interface {
 	Conclude(t fabric.Token, status int32, err error)
 	// End gives a token back.
 	End(t fabric.Token)
-	Lost(pe fabric.PE) error
+	Lost(pe libshmem.PE) error
 }
 
 // Conclude ends an operation on a PE, with the reason if the PE was lost.
-func Conclude(e Ends, t fabric.Token, pe fabric.PE) {
+func Conclude(e Ends, t fabric.Token, pe libshmem.PE) {
 	if err := e.Lost(pe); err != nil {
 		e.Conclude(t, int32(call.Failed), err)
 	} else {
@@ -68,7 +69,7 @@ func ReadError(h *layout.Header) error {
 type departure struct {
 	id       uint32 // its place in all, by which chores name it
 	kind     kind
-	pe       fabric.PE
+	pe       libshmem.PE
 	epoch    uint64
 	token    fabric.Token // of a put
 	question uint32       // of a get
@@ -150,7 +151,7 @@ func New(e Engine, s *stream.Set, m Memory, copied func(t fabric.Token)) *Depart
 func (d *Departures) Connect(pes int) { d.to = make([]peer, pes) }
 
 // Keep makes all operations on a PE come here first, not only while bytes leave for it.
-func (d *Departures) Keep(pe fabric.PE) {
+func (d *Departures) Keep(pe libshmem.PE) {
 	d.to[pe].kept = true
 	d.peers[pe].Staged = true
 }
@@ -162,12 +163,12 @@ func (d *Departures) NewTurn() { d.noRoom = false }
 func (d *Departures) NoRoom() bool { return d.noRoom }
 
 // Before reports whether bytes for a PE of another epoch than this one have not been sent.
-func (d *Departures) Before(pe fabric.PE, epoch uint64) bool {
+func (d *Departures) Before(pe libshmem.PE, epoch uint64) bool {
 	l := &d.to[pe]
 	return l.unsent > 0 && l.epoch != epoch
 }
 
-func (d *Departures) count(pe fabric.PE, epoch uint64) {
+func (d *Departures) count(pe libshmem.PE, epoch uint64) {
 	l := &d.to[pe]
 	l.unsent++
 	l.epoch = epoch
@@ -175,7 +176,7 @@ func (d *Departures) count(pe fabric.PE, epoch uint64) {
 
 // Put is a put that departs.
 type Put struct {
-	PE     fabric.PE
+	PE     libshmem.PE
 	Token  fabric.Token
 	Epoch  uint64
 	Local  unsafe.Pointer
@@ -198,7 +199,7 @@ func (d *Departures) Put(p Put) {
 }
 
 // Serve begins to copy out the bytes that a PE gets, for its question.
-func (d *Departures) Serve(pe fabric.PE, question uint32, local unsafe.Pointer, n uint64) {
+func (d *Departures) Serve(pe libshmem.PE, question uint32, local unsafe.Pointer, n uint64) {
 	x := d.add(toGet, pe, local, n)
 	x.question = question
 	d.waiting.Push(x)
@@ -207,7 +208,7 @@ func (d *Departures) Serve(pe fabric.PE, question uint32, local unsafe.Pointer, 
 
 // CopyTo begins a copy from main memory to a mapped heap. If now, it tries to copy at once, ahead
 // of departures that wait.
-func (d *Departures) CopyTo(pe fabric.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
+func (d *Departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
 	x := d.add(copyTo, pe, local, n)
 	x.token, x.mapped = t, mapped
 	d.count(pe, epoch)
@@ -217,13 +218,13 @@ func (d *Departures) CopyTo(pe fabric.PE, t fabric.Token, epoch uint64, local, m
 }
 
 // CopyFrom begins a copy from a mapped heap to main memory.
-func (d *Departures) CopyFrom(pe fabric.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64) {
+func (d *Departures) CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64) {
 	x := d.add(copyFrom, pe, local, n)
 	x.token, x.mapped = t, mapped
 	d.waiting.Push(x)
 }
 
-func (d *Departures) add(k kind, pe fabric.PE, local unsafe.Pointer, n uint64) *departure {
+func (d *Departures) add(k kind, pe libshmem.PE, local unsafe.Pointer, n uint64) *departure {
 	var x *departure
 	if last := len(d.spare) - 1; last >= 0 {
 		x, d.spare = d.spare[last], d.spare[:last]

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/gpustage/pool"
@@ -18,7 +19,7 @@ const chunk = 2 * layout.MessageSize
 
 // message is a message that was sent, with its payload.
 type message struct {
-	pe      fabric.PE
+	pe      libshmem.PE
 	header  layout.Header
 	payload []byte
 }
@@ -28,7 +29,7 @@ type engine struct {
 	streamtest.Engine
 	peers    [3]layout.Peer
 	room     int
-	failed   []fabric.PE
+	failed   []libshmem.PE
 	sent     []message
 	owned    []layout.Header
 	moved    int
@@ -36,11 +37,11 @@ type engine struct {
 	ended    map[fabric.Token]int32
 	spoiled  error
 	unasked  int
-	lost     map[fabric.PE]error
+	lost     map[libshmem.PE]error
 }
 
 func (e *engine) Peers() []layout.Peer { return e.peers[:] }
-func (e *engine) Send(_ fabric.Token, pe fabric.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status {
+func (e *engine) Send(_ fabric.Token, pe libshmem.PE, h layout.Header, payload unsafe.Pointer, n int) call.Status {
 	if e.room == 0 {
 		return call.Again
 	}
@@ -53,10 +54,10 @@ func (e *engine) Send(_ fabric.Token, pe fabric.PE, h layout.Header, payload uns
 	e.sent = append(e.sent, message{pe, h, b})
 	return call.Done
 }
-func (e *engine) SendFailed(pe fabric.PE)                        { e.failed = append(e.failed, pe) }
+func (e *engine) SendFailed(pe libshmem.PE)                      { e.failed = append(e.failed, pe) }
 func (e *engine) OwnFor(_ fabric.Token, h layout.Header)         { e.owned = append(e.owned, h) }
-func (e *engine) Moved(fabric.PE)                                { e.moved++ }
-func (e *engine) Lost(pe fabric.PE) error                        { return e.lost[pe] }
+func (e *engine) Moved(libshmem.PE)                              { e.moved++ }
+func (e *engine) Lost(pe libshmem.PE) error                      { return e.lost[pe] }
 func (e *engine) Unasked(*layout.Header)                         { e.unasked++ }
 func (e *engine) Finish(t fabric.Token)                          { e.finished = append(e.finished, t) }
 func (e *engine) Spoil(_ fabric.Token, err error)                { e.spoiled = err }
@@ -76,7 +77,7 @@ type pe struct {
 }
 
 func newPE() *pe {
-	p := &pe{engine: &engine{room: 100, ended: map[fabric.Token]int32{}, lost: map[fabric.PE]error{}}, memory: new(streamtest.Memory)}
+	p := &pe{engine: &engine{room: 100, ended: map[fabric.Token]int32{}, lost: map[libshmem.PE]error{}}, memory: new(streamtest.Memory)}
 	block := make([]byte, 2*chunk+4*layout.MessageSize)
 	p.chunks = pool.New(unsafe.Pointer(&block[0]), chunk, 2)
 	p.slots = pool.New(unsafe.Pointer(&block[2*chunk]), layout.MessageSize, 4)
@@ -101,7 +102,7 @@ func (p *pe) goOn() {
 	p.Advance()
 }
 
-func (p *pe) put(to fabric.PE, t fabric.Token, epoch uint64, n int, after *layout.Header) {
+func (p *pe) put(to libshmem.PE, t fabric.Token, epoch uint64, n int, after *layout.Header) {
 	p.Put(Put{PE: to, Token: t, Epoch: epoch, Local: unsafe.Pointer(&p.bytes[0]), Offset: 64, N: uint64(n), After: after})
 }
 

@@ -3,7 +3,7 @@ package departure
 import (
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/gpustage/pool"
 	"libshmem/runtime/proxy/layout"
@@ -129,7 +129,7 @@ func (d *Departures) freeChunk(i int) {
 // Drop ends the departures for a lost PE that use the fabric. It leaves the pieces that are in
 // streams, which Follow drops. A chunk in a request to send to the PE is free at once, because only
 // that PE reads it.
-func (d *Departures) Drop(pe fabric.PE) {
+func (d *Departures) Drop(pe libshmem.PE) {
 	for range d.waiting.Len() {
 		x := d.waiting.Pop()
 		if x.pe != pe || x.kind.copies() {

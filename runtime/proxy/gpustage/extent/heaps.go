@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 )
@@ -19,9 +20,9 @@ type Network interface {
 	RegisterGPU(m fabric.GPUMemory) (fabric.Region, error)
 	Unregister(r fabric.Region) error
 	// Reachable reports whether there is a path to a PE.
-	Reachable(pe fabric.PE) bool
+	Reachable(pe libshmem.PE) bool
 	// Own sends a message that no quiet waits for, as soon as there is room.
-	Own(pe fabric.PE, h layout.Header)
+	Own(pe libshmem.PE, h layout.Header)
 	// Malformed fails the job because of a message that no engine sends.
 	Malformed(h *layout.Header)
 	// Fatal says that the job cannot go on.
@@ -31,7 +32,7 @@ type Network interface {
 // Heaps are the parts of all user heaps that NICs reach.
 type Heaps struct {
 	network  Network
-	me       fabric.PE
+	me       libshmem.PE
 	peers    []layout.Peer
 	virtual  bool // remote addresses are those of the PE
 	own      extents
@@ -57,7 +58,7 @@ type heap struct {
 
 // New returns the heaps of the network's PEs, of which no part is known.
 func New(n Network) *Heaps {
-	return &Heaps{network: n, me: fabric.PE(n.State().Me), peers: n.Peers(), virtual: n.Caps().VirtualAddress}
+	return &Heaps{network: n, me: libshmem.PE(n.State().Me), peers: n.Peers(), virtual: n.Caps().VirtualAddress}
 }
 
 // Remote returns the address by which other PEs reach an address of a region.
@@ -116,7 +117,7 @@ func (x *Heaps) Register(offset uint64, loan Loan, m fabric.GPUMemory) error {
 		return nil
 	}
 	for i := range x.peers {
-		if pe := fabric.PE(i); x.network.Reachable(pe) && pe != x.me {
+		if pe := libshmem.PE(i); x.network.Reachable(pe) && pe != x.me {
 			x.network.Own(pe, x.announce(&f))
 		}
 	}
@@ -215,15 +216,15 @@ func (x *Heaps) Regions() int { return len(x.regions) }
 func (x *Heaps) Own() []Extent { return slices.Clone(x.own) }
 
 // Of returns the known parts of a PE's heap.
-func (x *Heaps) Of(pe fabric.PE) []Extent { return x.heaps[pe].extents }
+func (x *Heaps) Of(pe libshmem.PE) []Extent { return x.heaps[pe].extents }
 
 // Find returns the part of a PE's heap that contains n bytes at an offset, or nil.
-func (x *Heaps) Find(pe fabric.PE, offset int64, n uint64) *Extent {
+func (x *Heaps) Find(pe libshmem.PE, offset int64, n uint64) *Extent {
 	return x.heaps[pe].extents.find(offset, n)
 }
 
 // Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
-func (x *Heaps) Flushes(pe fabric.PE, offset int64) bool {
+func (x *Heaps) Flushes(pe libshmem.PE, offset int64) bool {
 	return offset >= 0 && x.heaps[pe].flushes
 }
 

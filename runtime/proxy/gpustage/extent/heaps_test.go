@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 )
@@ -18,18 +19,18 @@ type network struct {
 	regions   int
 	key       uint64
 	refuse    error
-	sent      map[fabric.PE][]layout.Header
+	sent      map[libshmem.PE][]layout.Header
 	malformed int
 	fatal     error
 }
 
-func (n *network) State() *layout.State        { return &n.state }
-func (n *network) Peers() []layout.Peer        { return n.peers[:] }
-func (n *network) Caps() fabric.Caps           { return n.caps }
-func (n *network) Fatal(err error)             { n.fatal = err }
-func (n *network) Malformed(*layout.Header)    { n.malformed++ }
-func (n *network) Reachable(pe fabric.PE) bool { return pe != 3 }
-func (n *network) Own(pe fabric.PE, h layout.Header) {
+func (n *network) State() *layout.State          { return &n.state }
+func (n *network) Peers() []layout.Peer          { return n.peers[:] }
+func (n *network) Caps() fabric.Caps             { return n.caps }
+func (n *network) Fatal(err error)               { n.fatal = err }
+func (n *network) Malformed(*layout.Header)      { n.malformed++ }
+func (n *network) Reachable(pe libshmem.PE) bool { return pe != 3 }
+func (n *network) Own(pe libshmem.PE, h layout.Header) {
 	h.From = n.state.Me
 	n.sent[pe] = append(n.sent[pe], h)
 }
@@ -44,7 +45,7 @@ func (n *network) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 func (n *network) Unregister(fabric.Region) error { n.regions--; return n.refuse }
 
 func of(me int) (*Heaps, *network) {
-	n := &network{sent: map[fabric.PE][]layout.Header{}}
+	n := &network{sent: map[libshmem.PE][]layout.Header{}}
 	n.state.Me = uint32(me)
 	return New(n), n
 }

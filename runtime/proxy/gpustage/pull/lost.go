@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 )
@@ -10,7 +11,7 @@ import (
 
 // Drop forgets the requests to send of a lost PE. Reads that the provider has end later, in
 // landedLost.
-func (p *Pulls) Drop(pe fabric.PE) {
+func (p *Pulls) Drop(pe libshmem.PE) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		if q := p.reads[t].of; q != nil && q.PE == pe {
 			q.lost = true

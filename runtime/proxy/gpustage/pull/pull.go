@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/call"
@@ -18,9 +19,9 @@ import (
 // Engine reads the memory of other PEs.
 type Engine interface {
 	// Read posts a one-sided read. Pulls.Landed is called at its end.
-	Read(pe fabric.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
+	Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
 	// Own sends a message that no quiet waits for, as soon as there is room.
-	Own(pe fabric.PE, h layout.Header)
+	Own(pe libshmem.PE, h layout.Header)
 }
 
 // Gets are the gets of this PE. A get is named by the number that an answer to it has.
@@ -35,7 +36,7 @@ type Gets interface {
 
 // Bytes are bytes to read.
 type Bytes struct {
-	PE     fabric.PE
+	PE     libshmem.PE
 	Remote uint64
 	Key    uint64
 	N      uint64

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
 	"libshmem/runtime/proxy/gpustage/pool"
@@ -38,7 +39,7 @@ type engine struct {
 	lost     int
 }
 
-func (e *engine) Read(_ fabric.PE, remote, _ uint64, to unsafe.Pointer, n uint64, _ uintptr) (fabric.Token, call.Status) {
+func (e *engine) Read(_ libshmem.PE, remote, _ uint64, to unsafe.Pointer, n uint64, _ uintptr) (fabric.Token, call.Status) {
 	if len(e.reads) >= e.room {
 		return 0, e.refuse
 	}
@@ -47,7 +48,7 @@ func (e *engine) Read(_ fabric.PE, remote, _ uint64, to unsafe.Pointer, n uint64
 	e.reads = append(e.reads, r)
 	return r.token, call.Done
 }
-func (e *engine) Own(_ fabric.PE, h layout.Header)       { e.finished = append(e.finished, h) }
+func (e *engine) Own(_ libshmem.PE, h layout.Header)     { e.finished = append(e.finished, h) }
 func (e *engine) Got(get uint32, n uint64, status int32) { e.got[get] += n; e.status = status }
 func (e *engine) GotLater(get uint32, n uint64)          { e.later[get] += n }
 func (e *engine) LostRead(uint32)                        { e.lost++ }
@@ -76,7 +77,7 @@ func newPE(most uint64) *pe {
 	return p
 }
 
-func (p *pe) bytes(from fabric.PE, n uint64, gpu bool, token, get uint32) Bytes {
+func (p *pe) bytes(from libshmem.PE, n uint64, gpu bool, token, get uint32) Bytes {
 	return Bytes{PE: from, N: n, Dest: unsafe.Pointer(&p.heap[0]), GPU: gpu, Token: token, Get: get}
 }
 

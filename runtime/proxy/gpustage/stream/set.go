@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"libshmem/fabric"
+	"libshmem"
 	"libshmem/runtime/proxy/backlog"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
@@ -134,7 +134,7 @@ func (s *Set) Fresh(on Stream) { s.tracks[on].fresh = true }
 // Runs notes the purpose of the next driver call; pe has no meaning if the call is for no PE. It
 // comes before each call: while the driver blocks a call, the calling thread holds the engine's
 // lock, and reports can only read this note.
-func (s *Set) Runs(w backlog.Call, pe fabric.PE) {
+func (s *Set) Runs(w backlog.Call, pe libshmem.PE) {
 	s.driverCall.Store(uint64(w)<<32 | uint64(uint32(pe)))
 }
 
