@@ -5,7 +5,7 @@ package table
 var message = Unit{
 	Name:      "message",
 	Doc:       "the active messages between proxies, and their counters.",
-	GoImports: []string{`"libshmem/fabric"`},
+	GoImports: []string{`"libshmem"`, `"libshmem/fabric"`},
 	GoFile:    "runtime/proxy/layout/zz_message_unsafe.go",
 	Constants: []Constant{
 		{"CONTEXTS_OPEN", "ContextsOpen", 1024, "the most streams of a PE, that of the default context included"},
@@ -49,7 +49,7 @@ var message = Unit{
 			{Name: "width", Type: "u8", Doc: "bytes of the operand: 1, 2, 4 or 8"},
 			{Name: "fetch", Type: "u8", Doc: "1: answer with the old value"},
 			{Name: "token", Type: "u32", Doc: "names the request in the answer: Engine.question"},
-			{Name: "offset", Type: "i64", Doc: "in the target's user heap; negative in the internal area"},
+			{Name: "offset", Type: "i64", GoType: "libshmem.Offset", Doc: "in the target's user heap; negative in the internal area"},
 			{Name: "operand", Type: "u64", Doc: "element, operand, signal, or the fetched value"},
 			{Name: "extra", Type: "u64", Doc: "comparand of a compare-and-swap; offset of the signal"},
 			{Name: "job", Type: "u64", Doc: "the job's: a message without it is not looked at", At: recordSize},

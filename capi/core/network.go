@@ -17,27 +17,27 @@ import (
 
 //export shmemgoPut
 func shmemgoPut(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
-	return C.int(current.Engine.Context(uint32(stream)).Put(libshmem.PE(pe), int64(offset), source, uint64(n), request(r)))
+	return C.int(current.Engine.Context(uint32(stream)).Put(libshmem.PE(pe), libshmem.Offset(offset), source, uint64(n), request(r)))
 }
 
 //export shmemgoPutSignal
 func shmemgoPutSignal(stream C.uint32_t, pe C.int, offset C.int64_t, source unsafe.Pointer, n C.size_t,
 	signalOffset C.int64_t, signal C.uint64_t, op C.int, r *C.struct_shmemi_request,
 ) C.int {
-	return C.int(current.Engine.Context(uint32(stream)).PutSignal(libshmem.PE(pe), int64(offset), source, uint64(n),
-		int64(signalOffset), uint64(signal), proxy.Op(op), request(r)))
+	return C.int(current.Engine.Context(uint32(stream)).PutSignal(libshmem.PE(pe), libshmem.Offset(offset), source, uint64(n),
+		libshmem.Offset(signalOffset), uint64(signal), proxy.Op(op), request(r)))
 }
 
 //export shmemgoGetRemote
 func shmemgoGetRemote(stream C.uint32_t, pe C.int, offset C.int64_t, dest unsafe.Pointer, n C.size_t, r *C.struct_shmemi_request) C.int {
-	return C.int(current.Engine.Context(uint32(stream)).Get(libshmem.PE(pe), int64(offset), dest, uint64(n), request(r)))
+	return C.int(current.Engine.Context(uint32(stream)).Get(libshmem.PE(pe), libshmem.Offset(offset), dest, uint64(n), request(r)))
 }
 
 //export shmemgoAMO
 func shmemgoAMO(stream C.uint32_t, pe C.int, offset C.int64_t, op, width C.int, operand, compare C.uint64_t,
 	fetch unsafe.Pointer, r *C.struct_shmemi_request,
 ) C.int {
-	return C.int(current.Engine.Context(uint32(stream)).AMO(libshmem.PE(pe), int64(offset), proxy.Op(op), uint8(width),
+	return C.int(current.Engine.Context(uint32(stream)).AMO(libshmem.PE(pe), libshmem.Offset(offset), proxy.Op(op), uint8(width),
 		uint64(operand), uint64(compare), fetch, request(r)))
 }
 

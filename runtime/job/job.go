@@ -343,7 +343,7 @@ func (j *Job) Statics() (statics.Statics, statics.Place, bool) {
 		return j.met.Statics, statics.Place{}, false
 	}
 	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
-	return j.met.Statics, statics.Place{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -int64(j.Layout.StaticsOffset)}, true
+	return j.met.Statics, statics.Place{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
 }
 
 // Commit provides memory behind all live blocks of the heap. It is collective among the PEs of the

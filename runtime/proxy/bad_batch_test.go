@@ -3,6 +3,7 @@ package proxy
 import (
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -12,7 +13,7 @@ func TestBadBatch(t *testing.T) {
 	record := func(h layout.Header, payload string) string {
 		return string(encoded(h, "")[:layout.RecordSize]) + payload
 	}
-	store := func(at int64) string {
+	store := func(at libshmem.Offset) string {
 		return record(layout.Header{Kind: layout.KindStore, Width: 8, Offset: at, Operand: 7}, "")
 	}
 	for what, bad := range map[string]string{

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/queue"
 	"libshmem/runtime/proxy/layout"
 )
@@ -13,7 +14,7 @@ func TestCounts(t *testing.T) {
 	j := newJob(t, modes[0], 1, 3, 1<<16)
 	a, b := j.pes[0], j.pes[1]
 	for i := range 3 {
-		a.put(1, int64(8*i), make([]byte, 8), true)
+		a.put(1, libshmem.Offset(8*i), make([]byte, 8), true)
 	}
 	for range 2 {
 		a.put(1, 64, make([]byte, 100), true)
@@ -124,7 +125,7 @@ func TestCountsOfRoughNetworks(t *testing.T) {
 		for range 200 {
 			from := j.pes[j.rng.IntN(3)]
 			to := (from.me + 2) % 3
-			from.put(to, int64(j.rng.IntN(1000)), make([]byte, 1+j.rng.IntN(6000)), j.rng.IntN(2) == 0)
+			from.put(to, libshmem.Offset(j.rng.IntN(1000)), make([]byte, 1+j.rng.IntN(6000)), j.rng.IntN(2) == 0)
 			if j.rng.IntN(8) == 0 {
 				from.fence()
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/queue"
 	"libshmem/runtime/proxy/gpustage"
@@ -81,7 +82,7 @@ func TestFlushOnce(t *testing.T) {
 	const puts = 16
 	for i := range puts {
 		a.post(func() Status {
-			return a.Put(1, int64(i)*10_000, unsafe.Pointer(&data[0]), 10_000, nil)
+			return a.Put(1, libshmem.Offset(i)*10_000, unsafe.Pointer(&data[0]), 10_000, nil)
 		})
 	}
 	a.quiet()

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+
+	"libshmem"
 )
 
 // A PE may have several engines over one memory, each with its own thread, network endpoint and
@@ -27,7 +29,9 @@ func TestEnginesShareMemory(t *testing.T) {
 					func() Status {
 						return a.AMO(1, 16, OpFetchAdd, 8, 1, 0, unsafe.Pointer(&fetched[i][k]), nil)
 					},
-					func() Status { return a.PutSignal(1, int64(64+8*i), unsafe.Pointer(&bit), 8, 24, 1, OpAdd, nil) },
+					func() Status {
+						return a.PutSignal(1, libshmem.Offset(64+8*i), unsafe.Pointer(&bit), 8, 24, 1, OpAdd, nil)
+					},
 				} {
 					a.post(f)
 				}

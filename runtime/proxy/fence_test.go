@@ -90,14 +90,16 @@ func TestFenceChain(t *testing.T) {
 					switch kind {
 					case 0, 1, 2:
 						source := c.add(at, fill(j.rng, n))
-						a.post(func() Status { return a.Put(1, int64(at), source, uint64(n), nil) })
+						a.post(func() Status { return a.Put(1, libshmem.Offset(at), source, uint64(n), nil) })
 					case 3:
 						c.add(word, value)
-						a.post(func() Status { return a.AMO(1, int64(word), OpSet, 8, operand, 0, nil, nil) })
+						a.post(func() Status { return a.AMO(1, libshmem.Offset(word), OpSet, 8, operand, 0, nil, nil) })
 					default:
 						source := c.add(at, fill(j.rng, n))
 						c.add(word, value)
-						a.post(func() Status { return a.PutSignal(1, int64(at), source, uint64(n), int64(word), operand, OpSet, nil) })
+						a.post(func() Status {
+							return a.PutSignal(1, libshmem.Offset(at), source, uint64(n), libshmem.Offset(word), operand, OpSet, nil)
+						})
 					}
 					a.fence()
 					for range j.rng.IntN(10) {

@@ -17,10 +17,10 @@ type GPU interface {
 	// Put, PutBytes, Store, Get and AMO are the engine's operations on a PE; after is the signal of
 	// a put or nil. If ok is false, the engine does the operation, because it concerns main memory
 	// or memory that the fabric reaches.
-	Put(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool)
-	PutBytes(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool)
-	Store(pe libshmem.PE, offset int64, width uint8, value uint64) (st call.Status, ok bool)
-	Get(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool)
+	Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool)
+	PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool)
+	Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) (st call.Status, ok bool)
+	Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool)
 	AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool)
 
 	// Apply takes a message that concerns GPU memory, or that may have to follow one that does. It
@@ -40,9 +40,9 @@ type GPU interface {
 	Holds(p unsafe.Pointer, n uint64) bool
 	Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool)
 	// Aim names the remote side of an operation where it is GPU memory.
-	Aim(op *fabric.RMA, offset int64)
+	Aim(op *fabric.RMA, offset libshmem.Offset)
 	// Flushes reports whether a PE has to flush writes at an offset.
-	Flushes(pe libshmem.PE, offset int64) bool
+	Flushes(pe libshmem.PE, offset libshmem.Offset) bool
 	// Flush makes the GPU see what NICs have written here before the completions of this turn.
 	Flush()
 

@@ -164,7 +164,7 @@ func BenchmarkStaged(b *testing.B) {
 				b.SetBytes(int64(n))
 				timed(b, func(i int) {
 					o := uint64(i) * n % size
-					post(func() Status { return a.Put(1, int64(o), unsafe.Add(at, o), n, nil) })
+					post(func() Status { return a.Put(1, libshmem.Offset(o), unsafe.Add(at, o), n, nil) })
 				})
 			})
 		}

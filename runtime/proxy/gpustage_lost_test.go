@@ -151,7 +151,7 @@ func (l *gpuStageLoss) ask(p *pe, to libshmem.PE) {
 	if l.rng.IntN(2) == 0 {
 		r = new(Request)
 	}
-	offset, st := int64(l.rng.IntN(100_000)), Done
+	offset, st := libshmem.Offset(l.rng.IntN(100_000)), Done
 	switch kind := l.rng.IntN(5); kind {
 	case 0, 1:
 		st = p.Put(to, offset, at, n, r)

@@ -247,7 +247,7 @@ func TestStagedStuckPeer(t *testing.T) {
 			back, got := a.card.local(make([]byte, n))
 			var lost, put, fetched Request
 			for i := range 4 {
-				if st := a.Put(1, int64(i)*n/2, at, n/2, nil); st != Pending {
+				if st := a.Put(1, libshmem.Offset(i)*n/2, at, n/2, nil); st != Pending {
 					t.Fatalf("put to the stuck PE: %d", st)
 				}
 			}
@@ -302,7 +302,7 @@ func TestStagedTwoMemories(t *testing.T) {
 				if round%2 == 0 {
 					n = internal
 				}
-				a.post(func() Status { return a.Put(1, -int64(n), from, n, nil) })
+				a.post(func() Status { return a.Put(1, -libshmem.Offset(n), from, n, nil) })
 				a.quiet()
 				differ(t, "main memory", words[internal-int(n):], last[:n])
 			}

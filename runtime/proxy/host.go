@@ -116,12 +116,12 @@ func (h *hostMessages) Change(m *layout.Header, payload unsafe.Pointer, n int) b
 }
 
 // Target returns n bytes at an offset, or nil.
-func (h *hostMessages) Target(m *layout.Header, offset int64, n uint64) unsafe.Pointer {
+func (h *hostMessages) Target(m *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
 	return h.e.in.Target(m, offset, n)
 }
 
 // Word returns the word that an atomic operation changes, or nil.
-func (h *hostMessages) Word(m *layout.Header, offset int64, width uint8) unsafe.Pointer {
+func (h *hostMessages) Word(m *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
 	return h.e.in.Word(m, offset, width)
 }
 
@@ -234,7 +234,7 @@ func (h *hostNetwork) Deregister(t fabric.Token, came bool) int32 {
 }
 
 // Write posts a one-sided write, and the message after it.
-func (h *hostNetwork) Write(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) Status {
+func (h *hostNetwork) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) Status {
 	return h.e.rma.Write(pe, offset, source, n, r, after)
 }
 
@@ -265,7 +265,7 @@ func (h *hostNetwork) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 func (h *hostNetwork) Unregister(r fabric.Region) error { return h.e.ops.Net.Provider.Unregister(r) }
 
 // Route returns the remote address and the key of an offset in a PE's heap.
-func (h *hostNetwork) Route(pe libshmem.PE, offset int64) (remote, key uint64) {
+func (h *hostNetwork) Route(pe libshmem.PE, offset libshmem.Offset) (remote, key uint64) {
 	return h.e.ops.Net.Route(pe, offset)
 }
 

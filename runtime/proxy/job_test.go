@@ -406,7 +406,7 @@ func spoil(b []byte) {
 
 // put copies b to an offset of pe, in the parts that PutMax allows. It overwrites the source as
 // soon as that is allowed; until then keep holds the copies.
-func (p *pe) put(to libshmem.PE, offset int64, b []byte, blocking bool) {
+func (p *pe) put(to libshmem.PE, offset libshmem.Offset, b []byte, blocking bool) {
 	p.j.t.Helper()
 	for len(b) > 0 {
 		part := bytes.Clone(b[:min(uint64(len(b)), p.PutMax())])
@@ -417,16 +417,16 @@ func (p *pe) put(to libshmem.PE, offset int64, b []byte, blocking bool) {
 		} else if p.post(func() Status { return p.Put(to, offset, at, uint64(len(part)), nil) }) == Done {
 			spoil(part)
 		}
-		b, offset = b[len(part):], offset+int64(len(part))
+		b, offset = b[len(part):], offset+libshmem.Offset(len(part))
 	}
 }
 
 // putSignal is shmem_putmem_signal, split into parts as the front does it.
-func (p *pe) putSignal(to libshmem.PE, offset int64, b []byte, signalOffset int64, signal uint64, op Op, blocking bool) {
+func (p *pe) putSignal(to libshmem.PE, offset libshmem.Offset, b []byte, signalOffset libshmem.Offset, signal uint64, op Op, blocking bool) {
 	p.j.t.Helper()
 	if n := int(p.PutMax()); len(b) > n {
 		p.put(to, offset, b[:len(b)-n], blocking)
-		offset, b = offset+int64(len(b)-n), b[len(b)-n:]
+		offset, b = offset+libshmem.Offset(len(b)-n), b[len(b)-n:]
 		p.fence()
 	}
 	b = bytes.Clone(b)
@@ -443,7 +443,7 @@ func (p *pe) putSignal(to libshmem.PE, offset int64, b []byte, signalOffset int6
 }
 
 // get is the counterpart of put.
-func (p *pe) get(from libshmem.PE, offset int64, b []byte, blocking bool) {
+func (p *pe) get(from libshmem.PE, offset libshmem.Offset, b []byte, blocking bool) {
 	p.j.t.Helper()
 	for len(b) > 0 {
 		part := b[:min(uint64(len(b)), p.PutMax())]
@@ -453,7 +453,7 @@ func (p *pe) get(from libshmem.PE, offset int64, b []byte, blocking bool) {
 		} else {
 			p.post(func() Status { return p.Get(from, offset, at, uint64(len(part)), nil) })
 		}
-		b, offset = b[len(part):], offset+int64(len(part))
+		b, offset = b[len(part):], offset+libshmem.Offset(len(part))
 	}
 }
 

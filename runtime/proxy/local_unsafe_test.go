@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/mrcache/memmonitor"
@@ -162,8 +163,8 @@ func TestMemoryThatComesAndGoes(t *testing.T) {
 					at := rng.IntN(block - n)
 					local := (*k)[at : at+n]
 					p := unsafe.Pointer(&local[0])
-					offset := int64(rng.IntN(heap - n))
-					far := b.heap[offset : offset+int64(n)]
+					offset := libshmem.Offset(rng.IntN(heap - n))
+					far := b.heap[offset : offset+libshmem.Offset(n)]
 					if rng.IntN(2) == 0 {
 						copy(local, fill(rng, n))
 						a.do(func(r *Request) Status { return a.Put(1, offset, p, uint64(n), r) })

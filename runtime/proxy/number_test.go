@@ -200,9 +200,9 @@ func TestSequencesRunOut(t *testing.T) {
 	at := unsafe.Pointer(&buf[0])
 	for range 4 {
 		for i, a := range j.pes[1:] {
-			a.post(func() Status { return a.Put(0, int64(16384*(i+1)), at, 10000, nil) })
+			a.post(func() Status { return a.Put(0, libshmem.Offset(16384*(i+1)), at, 10000, nil) })
 			a.fence()
-			a.post(func() Status { return a.PutSignal(0, int64(16384*(i+1)), at, 10000, 0, 1, OpAdd, nil) })
+			a.post(func() Status { return a.PutSignal(0, libshmem.Offset(16384*(i+1)), at, 10000, 0, 1, OpAdd, nil) })
 		}
 		for _, a := range j.pes[1:] {
 			a.quiet()

@@ -164,7 +164,7 @@ func (g *program) next() {
 	put := func(what string, n, align int) {
 		f := h.add(g.rng, what, n, align)
 		at, source := g.local(f.bytes)
-		g.step = g.posting(source, blocking, func(r *Request) Status { return g.Put(h.target, int64(f.at), at, uint64(n), r) })
+		g.step = g.posting(source, blocking, func(r *Request) Status { return g.Put(h.target, libshmem.Offset(f.at), at, uint64(n), r) })
 	}
 	large := maxPayload + 1 + g.rng.IntN(largest-maxPayload-1)
 	if uint64(large) > g.PutMax() {
@@ -192,7 +192,7 @@ func (g *program) next() {
 		f := h.add(g.rng, "atomic", 8, 8)
 		op := []Op{OpSet, OpAdd, OpOr, OpXor}[g.rng.IntN(4)]
 		g.step = g.posting(nil, false, func(*Request) Status {
-			return g.AMO(h.target, int64(f.at), op, 8, binary.NativeEndian.Uint64(f.bytes), 0, nil, nil)
+			return g.AMO(h.target, libshmem.Offset(f.at), op, 8, binary.NativeEndian.Uint64(f.bytes), 0, nil, nil)
 		})
 	case kind < 78:
 		f := h.add(g.rng, "fetching atomic", 8, 8)
@@ -201,7 +201,7 @@ func (g *program) next() {
 			h.fetches = append(h.fetches, value)
 		}
 		g.step = g.posting(nil, blocking, func(r *Request) Status {
-			return g.AMO(h.target, int64(f.at), OpFetchAdd, 8, binary.NativeEndian.Uint64(f.bytes), 0, unsafe.Pointer(value), r)
+			return g.AMO(h.target, libshmem.Offset(f.at), OpFetchAdd, 8, binary.NativeEndian.Uint64(f.bytes), 0, unsafe.Pointer(value), r)
 		})
 	case kind < 90:
 		n := large
@@ -213,13 +213,13 @@ func (g *program) next() {
 		s.after = f
 		at, source := g.local(f.bytes)
 		g.step = g.posting(source, blocking, func(r *Request) Status {
-			return g.PutSignal(h.target, int64(f.at), at, uint64(n), int64(s.at), binary.NativeEndian.Uint64(s.bytes), OpSet, r)
+			return g.PutSignal(h.target, libshmem.Offset(f.at), at, uint64(n), libshmem.Offset(s.at), binary.NativeEndian.Uint64(s.bytes), OpSet, r)
 		})
 	case kind < 96:
 		n := 1 + g.rng.IntN(int(min(g.PutMax(), largest)))
 		at, _ := g.local(make([]byte, n))
 		g.step = g.posting(nil, blocking, func(r *Request) Status {
-			return g.Get(h.target, int64(g.rng.IntN(shared)), at, uint64(n), r)
+			return g.Get(h.target, libshmem.Offset(g.rng.IntN(shared)), at, uint64(n), r)
 		})
 	default:
 		g.step = g.quieting()

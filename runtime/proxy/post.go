@@ -14,7 +14,7 @@ func (e *Engine) PutMax() uint64 { return e.first.rma.PutMax() }
 
 // Put copies n bytes to an offset in the heap of pe. Done: the source may be reused. Pending with a
 // request: it may be reused when the request is done. Pending without a request: after a quiet.
-func (e *Engine) Put(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *Request) Status {
+func (e *Engine) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *Request) Status {
 	if n == 0 {
 		return Done
 	}
@@ -31,7 +31,7 @@ func (e *Engine) Put(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint
 
 // PutBytes is Put for no more bytes than a message holds, from main memory that may be reused when
 // it returns.
-func (e *Engine) PutBytes(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64) Status {
+func (e *Engine) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64) Status {
 	if n <= 8 && n&(n-1) == 0 {
 		return e.Store(pe, offset, uint8(n), mem.Load(source, int(n)))
 	}
@@ -50,8 +50,8 @@ func (e *Engine) PutBytes(pe libshmem.PE, offset int64, source unsafe.Pointer, n
 
 // PutSignal is Put followed by an update of a signal, which is visible at the
 // target only after the bytes.
-func (e *Engine) PutSignal(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64,
-	signalOffset int64, signal uint64, op Op, r *Request,
+func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64,
+	signalOffset libshmem.Offset, signal uint64, op Op, r *Request,
 ) Status {
 	if e.gpu != nil {
 		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
@@ -67,7 +67,7 @@ func (e *Engine) PutSignal(pe libshmem.PE, offset int64, source unsafe.Pointer, 
 }
 
 // sendSignal sends bytes and their signal as one message.
-func (e *Engine) sendSignal(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, signalOffset int64, signal uint64, op Op) Status {
+func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op Op) Status {
 	h, st := e.out.Begin(pe, int(n))
 	if h != nil {
 		h.Set(layout.KindPutSignal, op, 8, offset, signal, uint64(signalOffset))
@@ -77,7 +77,7 @@ func (e *Engine) sendSignal(pe libshmem.PE, offset int64, source unsafe.Pointer,
 }
 
 // PutBytesSignal is to PutSignal what PutBytes is to Put.
-func (e *Engine) PutBytesSignal(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, signalOffset int64, signal uint64, op Op) Status {
+func (e *Engine) PutBytesSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op Op) Status {
 	if e.gpu != nil {
 		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
 		if st, ok := e.gpu.PutBytes(pe, offset, source, n, &e.after); ok {
@@ -88,7 +88,7 @@ func (e *Engine) PutBytesSignal(pe libshmem.PE, offset int64, source unsafe.Poin
 }
 
 // Get copies n bytes from an offset in the heap of pe.
-func (e *Engine) Get(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, r *Request) Status {
+func (e *Engine) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *Request) Status {
 	if n == 0 {
 		return Done
 	}
@@ -102,7 +102,7 @@ func (e *Engine) Get(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64
 
 // AMO applies op at an offset in the heap of pe. A fetching op with a request leaves the old value
 // there; without one, it stores the value at fetch before quiet returns.
-func (e *Engine) AMO(pe libshmem.PE, offset int64, op Op, width uint8, operand, compare uint64,
+func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op Op, width uint8, operand, compare uint64,
 	fetch unsafe.Pointer, r *Request,
 ) Status {
 	if e.gpu != nil {
@@ -148,7 +148,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset int64, op Op, width uint8, operand, 
 }
 
 // Store stores an element of 1, 2, 4 or 8 bytes at an offset in the heap of pe.
-func (e *Engine) Store(pe libshmem.PE, offset int64, width uint8, value uint64) Status {
+func (e *Engine) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) Status {
 	if e.gpu != nil {
 		if st, ok := e.gpu.Store(pe, offset, width, value); ok {
 			return st

@@ -25,7 +25,7 @@ type traffic struct {
 func (g *traffic) post(t testing.TB) {
 	to := libshmem.PE((int(g.me) + 1 + g.n%(len(g.posted)-1)) % len(g.posted))
 	at := unsafe.Pointer(&g.source[0])
-	word := int64(8 * g.me)
+	word := libshmem.Offset(8 * g.me)
 	var st Status
 	switch g.n++; g.j.rng.IntN(5) {
 	case 0:

@@ -55,11 +55,11 @@ func putGet(t *testing.T, m mode) {
 	put := func(at, n int, blocking bool) {
 		data := fill(j.rng, n)
 		copy(model[at:], data)
-		a.put(1, int64(at-internal), data, blocking)
+		a.put(1, libshmem.Offset(at-internal), data, blocking)
 		a.quiet()
 		differ(t, fmt.Sprintf("heap after put of %d bytes at %d", n, at-internal), b.memory, model)
 		back := make([]byte, n)
-		if a.get(1, int64(at-internal), back, blocking); !blocking {
+		if a.get(1, libshmem.Offset(at-internal), back, blocking); !blocking {
 			a.quiet()
 		}
 		differ(t, fmt.Sprintf("get of %d bytes at %d", n, at-internal), back, data)
@@ -89,7 +89,7 @@ func TestPutNothing(t *testing.T) {
 	a, b := j.pes[0], j.pes[1]
 	copy(b.heap, "untouched")
 	a.post(func() Status { return a.Put(1, 0, nil, 0, nil) })
-	a.post(func() Status { return a.Put(1, int64(len(b.heap)), nil, 0, nil) })
+	a.post(func() Status { return a.Put(1, libshmem.Offset(len(b.heap)), nil, 0, nil) })
 	a.post(func() Status { return a.PutSignal(1, 8, nil, 0, 16, 5, OpAdd, nil) })
 	a.quiet()
 	if got := string(b.heap[:10]); got != "untouched\x00" || b.heap[16] != 5 {
@@ -152,12 +152,12 @@ func atomics(t *testing.T, m mode) {
 		got := old
 		switch {
 		case !op.Fetches():
-			a.post(func() Status { return a.AMO(1, int64(at), op, width, operand, compare, nil, nil) })
+			a.post(func() Status { return a.AMO(1, libshmem.Offset(at), op, width, operand, compare, nil, nil) })
 		case i%2 == 0:
-			got = a.do(func(r *Request) Status { return a.AMO(1, int64(at), op, width, operand, compare, nil, r) })
+			got = a.do(func(r *Request) Status { return a.AMO(1, libshmem.Offset(at), op, width, operand, compare, nil, r) })
 		default:
 			a.post(func() Status {
-				return a.AMO(1, int64(at), op, width, operand, compare, unsafe.Pointer(&fetched[1]), nil)
+				return a.AMO(1, libshmem.Offset(at), op, width, operand, compare, unsafe.Pointer(&fetched[1]), nil)
 			})
 			a.quiet()
 			if got = fetched[1]; width == 4 {
@@ -242,7 +242,7 @@ func putSignal(t *testing.T, m mode) {
 			if want = value; op == OpAdd {
 				want += before
 			}
-			a.putSignal(1, int64(at), data, 0, value, op, i%2 == 0)
+			a.putSignal(1, libshmem.Offset(at), data, 0, value, op, i%2 == 0)
 			if i%3 != 0 {
 				a.quiet()
 			}

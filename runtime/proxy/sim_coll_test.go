@@ -65,7 +65,7 @@ func (m *member) post(f func() proxy.Status) bool {
 func (m *member) message(pe int) bool {
 	m.sent[pe]++
 	return m.post(func() proxy.Status {
-		return m.AMO(libshmem.PE(pe), int64(m.inbox(m.me)), proxy.OpSet, 8, m.sent[pe], 0, nil, nil)
+		return m.AMO(libshmem.PE(pe), libshmem.Offset(m.inbox(m.me)), proxy.OpSet, 8, m.sent[pe], 0, nil, nil)
 	})
 }
 
@@ -73,8 +73,8 @@ func (m *member) message(pe int) bool {
 func (m *member) data(pe, at int, from []byte) bool {
 	m.sent[pe]++
 	return m.post(func() proxy.Status {
-		return m.PutSignal(libshmem.PE(pe), int64(at), unsafe.Pointer(&from[0]), uint64(len(from)),
-			int64(m.inbox(m.me)), m.sent[pe], proxy.OpSet, nil)
+		return m.PutSignal(libshmem.PE(pe), libshmem.Offset(at), unsafe.Pointer(&from[0]), uint64(len(from)),
+			libshmem.Offset(m.inbox(m.me)), m.sent[pe], proxy.OpSet, nil)
 	})
 }
 

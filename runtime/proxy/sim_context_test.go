@@ -97,7 +97,7 @@ func TestSimQuietOfAContext(t *testing.T) {
 }
 
 // putByte puts one byte at PE 1.
-func putByte(w *world, p *proc, offset int64, value byte) {
+func putByte(w *world, p *proc, offset libshmem.Offset, value byte) {
 	source := []byte{value}
 	w.until("room", func() bool {
 		return p.Put(1, offset, unsafe.Pointer(&source[0]), 1, nil) == proxy.Done

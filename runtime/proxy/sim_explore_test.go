@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
 	"libshmem/tests/need"
@@ -97,7 +98,7 @@ func (g *program) begin(word string) func() bool {
 	switch name {
 	case "put":
 		f := s.add(g.w.rng, word, n, 8)
-		source, offset := g.source(f.bytes()), int64(f.at)
+		source, offset := g.source(f.bytes()), libshmem.Offset(f.at)
 		return g.posting(source, false, func(r *proxy.Request) proxy.Status {
 			return g.Put(1, offset, at(source), uint64(n), r)
 		}, nil)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/fabric/sim"
 	"libshmem/runtime/proxy"
@@ -143,7 +144,7 @@ func frames(b []byte) [][]byte {
 }
 
 // message returns a frame that an engine could send.
-func message(kind, op, width, fetch byte, seq uint32, offset int64, operand, extra uint64, payload int) []byte {
+func message(kind, op, width, fetch byte, seq uint32, offset libshmem.Offset, operand, extra uint64, payload int) []byte {
 	b := make([]byte, frameHeader+payload)
 	b[0], b[1], b[2], b[3] = kind, op, width, fetch
 	binary.NativeEndian.PutUint64(b[8:], uint64(offset))
@@ -251,7 +252,7 @@ func TestStranger(t *testing.T) {
 }
 
 // sound returns an operation of a batch, whose header names that many bytes of payload.
-func sound(kind byte, says uint32, offset int64, payload int) []byte {
+func sound(kind byte, says uint32, offset libshmem.Offset, payload int) []byte {
 	b := make([]byte, 32+payload)
 	b[0], b[1], b[2] = kind, 2, 8
 	binary.NativeEndian.PutUint32(b[4:], says)
@@ -326,9 +327,9 @@ func TestSimFrames(t *testing.T) {
 			due := v.Due(1)
 			var b []byte
 			if rng.IntN(2) == 0 {
-				kind, offset := byte(rng.IntN(18)), int64(rng.IntN(3*8192)-8192)
+				kind, offset := byte(rng.IntN(18)), libshmem.Offset(rng.IntN(3*8192)-8192)
 				if rng.IntN(2) == 0 { // more frames that make sense
-					kind, offset = byte(1+rng.IntN(4)), int64(rng.IntN(1024)*8)
+					kind, offset = byte(1+rng.IntN(4)), libshmem.Offset(rng.IntN(1024)*8)
 				}
 				b = message(kind, byte(rng.IntN(14)), 1<<rng.IntN(5), byte(rng.IntN(2)), due,
 					offset, rng.Uint64()>>rng.IntN(64), rng.Uint64()>>rng.IntN(64), rng.IntN(200))[2:]

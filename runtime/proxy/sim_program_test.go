@@ -246,7 +246,7 @@ func (g *program) next() {
 	blocking := rng.IntN(4) == 0
 	put := func(what string, n, align int) {
 		f := s.add(rng, what, n, align)
-		source, offset := g.source(f.bytes()), int64(f.at)
+		source, offset := g.source(f.bytes()), libshmem.Offset(f.at)
 		g.step = g.posting(source, blocking, func(r *proxy.Request) proxy.Status {
 			return g.Put(target, offset, at(source), uint64(n), r)
 		}, nil)
@@ -277,7 +277,7 @@ func (g *program) next() {
 		g.fetching(s, target, blocking)
 	case kind < 82:
 		// Counters that all PEs change.
-		word := int64(8 * rng.IntN(8))
+		word := libshmem.Offset(8 * rng.IntN(8))
 		width := uint8(8)
 		g.step = g.posting(nil, false, func(*proxy.Request) proxy.Status {
 			return g.AMO(target, word, proxy.OpAdd, width, 1, 0, nil, nil)
@@ -301,7 +301,7 @@ func (g *program) next() {
 func (g *program) atomic(s *programFlow, target libshmem.PE) {
 	f := s.add(g.w.rng, "an atomic operation", 8, 8)
 	op := []proxy.Op{proxy.OpSet, proxy.OpAdd, proxy.OpOr, proxy.OpXor}[g.w.rng.IntN(4)]
-	value, offset := binary.NativeEndian.Uint64(f.bytes()), int64(f.at)
+	value, offset := binary.NativeEndian.Uint64(f.bytes()), libshmem.Offset(f.at)
 	g.step = g.posting(nil, false, func(*proxy.Request) proxy.Status {
 		return g.AMO(target, offset, op, 8, value, 0, nil, nil)
 	}, nil)
@@ -310,7 +310,7 @@ func (g *program) atomic(s *programFlow, target libshmem.PE) {
 func (g *program) fetching(s *programFlow, target libshmem.PE, blocking bool) {
 	f := s.add(g.w.rng, "a fetching atomic operation", 8, 8)
 	op := []proxy.Op{proxy.OpFetchAdd, proxy.OpSwap, proxy.OpFetchXor, proxy.OpCompareSwap}[g.w.rng.IntN(4)]
-	value, offset := binary.NativeEndian.Uint64(f.bytes()), int64(f.at)
+	value, offset := binary.NativeEndian.Uint64(f.bytes()), libshmem.Offset(f.at)
 	old := new(uint64)
 	*old = ^uint64(0)
 	if !blocking {
@@ -335,9 +335,9 @@ func (g *program) putSignal(s *programFlow, target libshmem.PE, n int, blocking 
 	if g.w.rng.IntN(2) == 0 {
 		op = proxy.OpAdd
 	}
-	source, value, offset := g.source(data.bytes()), binary.NativeEndian.Uint64(signal.bytes()), int64(signal.at)
+	source, value, offset := g.source(data.bytes()), binary.NativeEndian.Uint64(signal.bytes()), libshmem.Offset(signal.at)
 	g.step = g.posting(source, blocking, func(r *proxy.Request) proxy.Status {
-		return g.PutSignal(target, int64(data.at), at(source), uint64(n), offset, value, op, r)
+		return g.PutSignal(target, libshmem.Offset(data.at), at(source), uint64(n), offset, value, op, r)
 	}, nil)
 }
 
@@ -351,10 +351,10 @@ func (g *program) get(s *programFlow, target libshmem.PE) {
 			known = f
 		}
 	}
-	offset := int64(0)
+	offset := libshmem.Offset(0)
 	var want []byte
 	if known != nil {
-		offset, n, want = int64(known.at), known.n, known.bytes()
+		offset, n, want = libshmem.Offset(known.at), known.n, known.bytes()
 	}
 	to := make([]byte, n)
 	g.step = g.posting(nil, true, func(r *proxy.Request) proxy.Status {

@@ -112,7 +112,7 @@ func (l *loops) put(round int, answers map[*proxy.Request]int) {
 		for i := range n - 1 {
 			pe := libshmem.PE((p.me + 1 + i) % n)
 			for k := range loopsPuts {
-				offset := int64(loopsBegin + (p.me*loopsPuts+k)*loopsPut)
+				offset := libshmem.Offset(loopsBegin + (p.me*loopsPuts+k)*loopsPut)
 				l.posted(p, func() proxy.Status { return p.Put(pe, offset, at(source), loopsPut, nil) })
 			}
 			r := new(proxy.Request)

@@ -145,7 +145,7 @@ func exchange(w *world, pes []*proc, rounds, size int) {
 			for i, p := range pes {
 				to := pes[(i+k)%len(pes)]
 				repeat(w, pes, p, func() proxy.Status {
-					return p.PutSignal(libshmem.PE(to.me), int64(8*len(w.pes)+i*windowBytes), at(source[i]), uint64(size), int64(8*i), 1, proxy.OpAdd, nil)
+					return p.PutSignal(libshmem.PE(to.me), libshmem.Offset(8*len(w.pes)+i*windowBytes), at(source[i]), uint64(size), libshmem.Offset(8*i), 1, proxy.OpAdd, nil)
 				})
 			}
 		}
@@ -213,7 +213,7 @@ func flood(w *world, messages int) error {
 	for i := range messages {
 		p := rest[i%len(rest)]
 		repeat(w, rest, p, func() proxy.Status {
-			return p.AMO(libshmem.PE(last.me), 8*int64(len(w.pes)), proxy.OpAdd, 8, 1, 0, nil, nil)
+			return p.AMO(libshmem.PE(last.me), 8*libshmem.Offset(len(w.pes)), proxy.OpAdd, 8, 1, 0, nil, nil)
 		})
 		w.poll(p) // messages that share a batch leave
 	}
@@ -222,7 +222,7 @@ func flood(w *world, messages int) error {
 			before := p.Report.CountOf(last.me)[layout.Numbered]
 			st := proxy.Pending
 			for st == proxy.Pending {
-				st = p.Put(libshmem.PE(last.me), int64(8*p.me), at(source), uint64(len(source)), nil)
+				st = p.Put(libshmem.PE(last.me), libshmem.Offset(8*p.me), at(source), uint64(len(source)), nil)
 			}
 			if st == proxy.Failed {
 				return p.Err()

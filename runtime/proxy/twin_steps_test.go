@@ -103,11 +103,11 @@ func (tw *twins) random() {
 }
 
 // place picks an offset of n bytes in the heap or in the internal area.
-func (tw *twins) place(n, align int) int64 {
+func (tw *twins) place(n, align int) libshmem.Offset {
 	if tw.rng.IntN(20) == 0 {
-		return -int64(internal) + int64(tw.rng.IntN((internal-n%internal)/align)*align)
+		return -libshmem.Offset(internal) + libshmem.Offset(tw.rng.IntN((internal-n%internal)/align)*align)
 	}
-	return int64(tw.rng.IntN((twinHeap-n)/align+1) * align)
+	return libshmem.Offset(tw.rng.IntN((twinHeap-n)/align+1) * align)
 }
 
 // size picks the size of a put.
@@ -360,13 +360,13 @@ func (tw *twins) bad() {
 }
 
 // edge picks an offset near an end of the segment, inside it, or anywhere.
-func (tw *twins) edge() int64 {
-	near := int64(tw.rng.IntN(32)) - 16
+func (tw *twins) edge() libshmem.Offset {
+	near := libshmem.Offset(tw.rng.IntN(32)) - 16
 	switch tw.rng.IntN(6) {
 	case 0:
 		return near
 	case 4:
-		return tw.rng.Int64N(twinHeap)
+		return libshmem.Offset(tw.rng.Int64N(twinHeap))
 	case 1:
 		return twinHeap + near
 	case 2:
@@ -374,7 +374,7 @@ func (tw *twins) edge() int64 {
 	case 3:
 		return -1<<63 + near
 	}
-	return int64(tw.rng.Uint64())
+	return libshmem.Offset(tw.rng.Uint64())
 }
 
 // stranger delivers a message with a wrong sequence number, sender, job or length.

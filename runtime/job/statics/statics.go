@@ -5,6 +5,7 @@ package statics
 import (
 	"fmt"
 
+	"libshmem"
 	"libshmem/runtime/config"
 )
 
@@ -21,8 +22,8 @@ type Statics struct {
 // same offset from its user heap.
 type Place struct {
 	File   int
-	At     uint64 // of the area in the file
-	Offset int64  // of the area from the user heap: below 0
+	At     uint64          // of the area in the file
+	Offset libshmem.Offset // of the area from the user heap: below 0
 }
 
 const passHeap = "pass memory from shmem_malloc"

@@ -145,7 +145,7 @@ func (e *Endpoint) Reachable(pe libshmem.PE) bool {
 }
 
 // Route returns the remote address and the key of an offset in a PE's heap.
-func (e *Endpoint) Route(pe libshmem.PE, offset int64) (remote, key uint64) {
+func (e *Endpoint) Route(pe libshmem.PE, offset libshmem.Offset) (remote, key uint64) {
 	r := &e.Routes[pe]
 	return r.Base + uint64(offset), r.Key
 }

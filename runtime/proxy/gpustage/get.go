@@ -50,7 +50,7 @@ type get struct {
 
 // begin begins a get into a buffer, which is GPU memory if gpu. far says that the owner has to copy
 // the bytes.
-func (g *gets) begin(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, gpu, far bool, r *call.Request) call.Status {
+func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu, far bool, r *call.Request) call.Status {
 	var small uint16
 	if gpu {
 		var ok bool
@@ -78,7 +78,7 @@ func (g *gets) begin(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64
 }
 
 // ask asks for the bytes: by a message if the other side has to copy, else by reads.
-func (g *gets) ask(t fabric.Token, offset int64, far bool) call.Status {
+func (g *gets) ask(t fabric.Token, offset libshmem.Offset, far bool) call.Status {
 	o := &g.ops[t]
 	if !far {
 		op := fabric.RMA{PE: o.pe, Len: o.n}

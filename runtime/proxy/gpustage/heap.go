@@ -43,10 +43,12 @@ func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool
 }
 
 // Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
-func (s *Stage) Flushes(pe libshmem.PE, offset int64) bool { return s.heaps.Flushes(pe, offset) }
+func (s *Stage) Flushes(pe libshmem.PE, offset libshmem.Offset) bool {
+	return s.heaps.Flushes(pe, offset)
+}
 
 // Aim names the remote side of an operation where it is GPU memory.
-func (s *Stage) Aim(op *fabric.RMA, offset int64) { s.heaps.Aim(op, offset) }
+func (s *Stage) Aim(op *fabric.RMA, offset libshmem.Offset) { s.heaps.Aim(op, offset) }
 
 // Flush makes the GPU see what NICs have written before the completions of this turn.
 func (s *Stage) Flush() { s.heaps.Flush() }

@@ -54,8 +54,8 @@ type Messages interface {
 	Change(h *layout.Header, payload unsafe.Pointer, n int) bool
 	// Target returns n bytes at an offset of this PE's segment, and Word the word that an atomic
 	// operation changes; nil: they are not there, and the job has failed.
-	Target(h *layout.Header, offset int64, n uint64) unsafe.Pointer
-	Word(h *layout.Header, offset int64, width uint8) unsafe.Pointer
+	Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer
+	Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer
 	// Malformed fails the job because of a message that no engine sends, and Unasked because of an
 	// answer to no question.
 	Malformed(h *layout.Header)
@@ -109,11 +109,11 @@ type Network interface {
 	Deregister(t fabric.Token, came bool) int32
 
 	// Write posts a one-sided write, and the message after it.
-	Write(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status
+	Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status
 	// Read posts a one-sided read. The engine calls Landed at its end.
 	Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
 	// Route returns the remote address and the key of an offset in a PE's heap.
-	Route(pe libshmem.PE, offset int64) (remote, key uint64)
+	Route(pe libshmem.PE, offset libshmem.Offset) (remote, key uint64)
 	// Reachable reports whether there is a path to a PE, and Lost returns why there is none any
 	// more; nil: the PE was not lost.
 	Reachable(pe libshmem.PE) bool

@@ -23,10 +23,10 @@ func (o *owner) sets() bool { return o.atomics&stream.OwnerAlone == 0 }
 type owners []owner
 
 // far reports whether an offset of a PE's heap is GPU memory.
-func (o owners) far(pe libshmem.PE, offset int64) bool { return offset >= 0 && o[pe].device }
+func (o owners) far(pe libshmem.PE, offset libshmem.Offset) bool { return offset >= 0 && o[pe].device }
 
 // refuse returns the error of an atomic operation that the owner of the memory cannot do.
-func (o owners) refuse(pe libshmem.PE, offset int64, op fabric.Op, width uint8) error {
+func (o owners) refuse(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8) error {
 	if !o.far(pe, offset) || o[pe].atomics&AtomicBit(op, width) != 0 {
 		return nil
 	}

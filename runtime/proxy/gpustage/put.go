@@ -32,7 +32,7 @@ type put struct {
 	pe     libshmem.PE
 	epoch  uint64
 	local  unsafe.Pointer
-	offset int64
+	offset libshmem.Offset
 	n      uint64
 	then   bool
 	after  layout.Header // the signal
@@ -40,7 +40,7 @@ type put struct {
 
 // begin begins a put, of which gpu says that the source is GPU memory, or queues it. after is its
 // signal, or nil.
-func (p *puts) begin(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
+func (p *puts) begin(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
 	if st := p.engine.Ready(pe, n); st != call.Done {
 		return st
 	}

@@ -16,7 +16,7 @@ import (
 
 // Put is Put, or PutSignal with the signal in after, if a side is GPU memory. Not ok: the engine
 // does it.
-func (s *Stage) Put(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool) {
+func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (st call.Status, ok bool) {
 	if err := s.owners.refuseSignal(pe, after); err != nil {
 		return s.engine.Fail(err), true
 	}
@@ -47,13 +47,13 @@ func (s *Stage) MustFollow(pe libshmem.PE, epoch uint64) bool {
 }
 
 // copyable reports whether bytes for pe at an offset take the path of copies.
-func (s *Stage) copyable(pe libshmem.PE, offset int64) bool {
+func (s *Stage) copyable(pe libshmem.PE, offset libshmem.Offset) bool {
 	return offset >= 0 && s.copies.Mapped(pe) && s.engine.Lost(pe) == nil
 }
 
 // PutBytes writes bytes to a mapped heap, with the signal in after or none. The bytes may be reused
 // when it returns. Not ok: the heap is not mapped.
-func (s *Stage) PutBytes(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool) {
+func (s *Stage) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool) {
 	if err := s.owners.refuseSignal(pe, after); err != nil {
 		return s.engine.Fail(err), true
 	}
@@ -64,7 +64,7 @@ func (s *Stage) PutBytes(pe libshmem.PE, offset int64, source unsafe.Pointer, n 
 }
 
 // Store stores an element on a mapped heap. Not ok: the heap is not mapped.
-func (s *Stage) Store(pe libshmem.PE, offset int64, width uint8, value uint64) (st call.Status, ok bool) {
+func (s *Stage) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) (st call.Status, ok bool) {
 	if !s.copyable(pe, offset) {
 		return 0, false
 	}
@@ -84,7 +84,7 @@ func (s *Stage) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) 
 }
 
 // Get is Get if one of the two sides is GPU memory. Not ok: neither is.
-func (s *Stage) Get(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool) {
+func (s *Stage) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool) {
 	if err := s.engine.Lost(pe); err != nil {
 		return s.engine.Fail(err), true
 	}
@@ -109,7 +109,7 @@ func (s *Stage) Holds(p unsafe.Pointer, n uint64) bool {
 
 // reaches reports whether the fabric can move bytes between an offset of a PE's heap and a local
 // buffer; gpu and far say which of them are GPU memory.
-func (s *Stage) reaches(pe libshmem.PE, offset int64, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
+func (s *Stage) reaches(pe libshmem.PE, offset libshmem.Offset, far bool, local unsafe.Pointer, n uint64, gpu bool) bool {
 	return (!far || s.heaps.Find(pe, offset, n) != nil) && (!gpu || s.heaps.Region(local, n) != nil)
 }
 

@@ -3,11 +3,12 @@ package layout
 import (
 	"fmt"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
 // Set fills a message but for the fields that send adds. It asks for no answer.
-func (h *Header) Set(k Kind, op fabric.Op, width uint8, offset int64, operand, extra uint64) {
+func (h *Header) Set(k Kind, op fabric.Op, width uint8, offset libshmem.Offset, operand, extra uint64) {
 	h.Kind, h.Op, h.Width, h.Fetch = k, op, width, 0
 	h.Token, h.Offset, h.Operand, h.Extra = 0, offset, operand, extra
 }

@@ -6,6 +6,7 @@ import (
 	"structs"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -79,19 +80,19 @@ const (
 // Header is struct shmemi_header. It begins every active message. All members are in the byte order of the sender, which is that of the job: PEs of different byte order are refused when addresses are exchanged. From job on, sending adds it.
 type Header struct {
 	_       structs.HostLayout
-	Kind    Kind      // SHMEMI_MESSAGE_...
-	Op      fabric.Op // atomic operation
-	Width   uint8     // bytes of the operand: 1, 2, 4 or 8
-	Fetch   uint8     // 1: answer with the old value
-	Token   uint32    // names the request in the answer: Engine.question
-	Offset  int64     // in the target's user heap; negative in the internal area
-	Operand uint64    // element, operand, signal, or the fetched value
-	Extra   uint64    // comparand of a compare-and-swap; offset of the signal
-	Job     uint64    // the job's: a message without it is not looked at
-	From    uint32    // the PE, and above CONTEXT_SHIFT the number of its stream
-	Seq     uint32    // of the messages from that stream to this PE
-	Need    uint32    // so many writes of the sender have to be in before it is applied
-	Ack     uint32    // so many writes of this PE are in at the sender
+	Kind    Kind            // SHMEMI_MESSAGE_...
+	Op      fabric.Op       // atomic operation
+	Width   uint8           // bytes of the operand: 1, 2, 4 or 8
+	Fetch   uint8           // 1: answer with the old value
+	Token   uint32          // names the request in the answer: Engine.question
+	Offset  libshmem.Offset // in the target's user heap; negative in the internal area
+	Operand uint64          // element, operand, signal, or the fetched value
+	Extra   uint64          // comparand of a compare-and-swap; offset of the signal
+	Job     uint64          // the job's: a message without it is not looked at
+	From    uint32          // the PE, and above CONTEXT_SHIFT the number of its stream
+	Seq     uint32          // of the messages from that stream to this PE
+	Need    uint32          // so many writes of the sender have to be in before it is applied
+	Ack     uint32          // so many writes of this PE are in at the sender
 }
 
 var (

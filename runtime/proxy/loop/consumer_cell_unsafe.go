@@ -17,7 +17,7 @@ func copies(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == q
 
 // postBytes posts an operation whose bytes are, or were, in a cell.
 func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
-	pe, offset, source := libshmem.PE(op.PE), int64(op.Dest-c.limits.Internal), pointer(op.Local)
+	pe, offset, source := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointer(op.Local)
 	if w.bytes != nil {
 		source = unsafe.Pointer(&w.bytes[0])
 	}
@@ -25,7 +25,7 @@ func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 	if op.Code == queue.CodePut {
 		st = c.e.PutBytes(pe, offset, source, op.Length)
 	} else {
-		st = c.e.PutBytesSignal(pe, offset, source, op.Length, int64(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind))
+		st = c.e.PutBytesSignal(pe, offset, source, op.Length, libshmem.Offset(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind))
 	}
 	if op.Want != 0 && (st == call.Done || st == call.Pending) {
 		w.ring.ring.Answer(op.Reply, 0, 0) // the bytes have been read

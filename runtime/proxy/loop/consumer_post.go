@@ -21,7 +21,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	if copies(op) && (w.bytes != nil || w.ring.ring.Beside(op.Local, op.Length)) {
 		return c.postBytes(op, w)
 	}
-	pe, offset := libshmem.PE(op.PE), int64(op.Dest-c.limits.Internal)
+	pe, offset := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal)
 	switch op.Code {
 	case queue.CodePut:
 		if op.Want == 0 && op.Length <= c.limits.PutMax { // all, or the last piece
@@ -31,7 +31,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	case queue.CodePutSignal:
 		if op.Want == 0 && op.Length <= c.limits.PutMax && w.part == whole {
 			return c.posted(op, w, c.e.PutSignal(pe, offset, pointer(op.Local), op.Length,
-				int64(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind), nil))
+				libshmem.Offset(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind), nil))
 		}
 		return c.postCopy(op, w)
 	case queue.CodeGet:
@@ -46,7 +46,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	case queue.CodePSignal:
 		c.bytes = [2]uint64{op.Value, op.Value2}
 		return c.posted(op, w, c.e.PutBytesSignal(pe, offset, unsafe.Pointer(&c.bytes), uint64(op.Size),
-			int64(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind)))
+			libshmem.Offset(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind)))
 	case queue.CodeAMO:
 		return c.posted(op, w, c.e.AMO(pe, offset, fabric.Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
 	}
@@ -123,12 +123,12 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 }
 
 func (c *Consumer) piece(op *queue.Op, n uint64, last bool, r *call.Request) call.Status {
-	pe, offset, local := libshmem.PE(op.PE), int64(op.Dest-c.limits.Internal), pointer(op.Local)
+	pe, offset, local := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointer(op.Local)
 	switch {
 	case op.Code == queue.CodeGet:
 		return c.e.Get(pe, offset, local, n, r)
 	case op.Code == queue.CodePutSignal && last:
-		return c.e.PutSignal(pe, offset, local, n, int64(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind), r)
+		return c.e.PutSignal(pe, offset, local, n, libshmem.Offset(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind), r)
 	}
 	return c.e.Put(pe, offset, local, n, r)
 }

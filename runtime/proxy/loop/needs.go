@@ -24,15 +24,15 @@ type Poster interface {
 	// read.
 	Owns(p unsafe.Pointer, n uint64) bool
 
-	Put(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request) call.Status
-	PutSignal(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64,
-		signalOffset int64, signal uint64, op fabric.Op, r *call.Request) call.Status
-	PutBytes(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64) call.Status
-	PutBytesSignal(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64,
-		signalOffset int64, signal uint64, op fabric.Op) call.Status
-	Store(pe libshmem.PE, offset int64, width uint8, value uint64) call.Status
-	Get(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) call.Status
-	AMO(pe libshmem.PE, offset int64, op fabric.Op, width uint8, operand, compare uint64,
+	Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request) call.Status
+	PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64,
+		signalOffset libshmem.Offset, signal uint64, op fabric.Op, r *call.Request) call.Status
+	PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status
+	PutBytesSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64,
+		signalOffset libshmem.Offset, signal uint64, op fabric.Op) call.Status
+	Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) call.Status
+	Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status
+	AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64,
 		fetch unsafe.Pointer, r *call.Request) call.Status
 	// Full reports, after call.Again, whether no PE has room.
 	Full() bool

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"libshmem"
 	"libshmem/fabric"
 )
 
@@ -25,7 +26,7 @@ func TestSegment(t *testing.T) {
 	together := Segment{Base: base, Internal: 1024, Size: 4096}
 	apart := Segment{Base: base, Internal: 1024, Size: 4096, Heap: unsafe.Pointer(&all[1024])}
 	for _, c := range []struct {
-		offset int64
+		offset libshmem.Offset
 		n      uint64
 		inside bool
 	}{

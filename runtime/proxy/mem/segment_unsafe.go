@@ -1,6 +1,10 @@
 package mem
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"libshmem"
+)
 
 // Segment is this PE's slice of symmetric memory.
 type Segment struct {
@@ -12,7 +16,7 @@ type Segment struct {
 
 // At returns the address of n bytes at an offset from the user heap, and
 // whether they are inside the segment.
-func (s *Segment) At(offset int64, n uint64) (unsafe.Pointer, bool) {
+func (s *Segment) At(offset libshmem.Offset, n uint64) (unsafe.Pointer, bool) {
 	o := uint64(offset) + s.Internal // wraps below the segment, so that the test fails
 	if o > s.Size || n > s.Size-o {
 		return nil, false

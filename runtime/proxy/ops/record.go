@@ -53,12 +53,12 @@ type Record struct {
 	_          [4]byte
 
 	After  layout.Header
-	Memory local.Use      // valid if Registered
-	Local  unsafe.Pointer // waits: the source,
-	Offset int64          // and the destination
-	Until  uint64         // queued: writes that have to be complete first, see Hold
-	Next   fabric.Token   // queued, waits: the next in the queue
-	_      [12]byte       // fills whole cache lines
+	Memory local.Use       // valid if Registered
+	Local  unsafe.Pointer  // waits: the source,
+	Offset libshmem.Offset // and the destination
+	Until  uint64          // queued: writes that have to be complete first, see Hold
+	Next   fabric.Token    // queued, waits: the next in the queue
+	_      [12]byte        // fills whole cache lines
 }
 
 var (

@@ -77,7 +77,7 @@ func (r *Receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 		}
 		mem.Copy(at, payload, n)
 	case layout.KindPutSignal:
-		signal := r.Word(h, int64(h.Extra), 8)
+		signal := r.Word(h, libshmem.Offset(h.Extra), 8)
 		if signal == nil {
 			return false
 		}
@@ -93,7 +93,7 @@ func (r *Receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 
 // Target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
 // checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
-func (r *Receiver) Target(h *layout.Header, offset int64, n uint64) unsafe.Pointer {
+func (r *Receiver) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
 	at, ok := r.Net.Segment.At(offset, n)
 	if !ok {
 		r.Net.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
@@ -104,7 +104,7 @@ func (r *Receiver) Target(h *layout.Header, offset int64, n uint64) unsafe.Point
 }
 
 // Word returns the word that the message's atomic operation changes, or nil.
-func (r *Receiver) Word(h *layout.Header, offset int64, width uint8) unsafe.Pointer {
+func (r *Receiver) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
 	if width != 4 && width != 8 || h.Op < fabric.OpSet || h.Op > fabric.OpFetchXor {
 		r.Malformed(h)
 		return nil

@@ -72,7 +72,7 @@ func (b *bench) take(h layout.Header, payload ...byte) {
 
 // puts is a message of PE 1 that puts a byte at an offset of that number.
 func puts(seq uint32) layout.Header {
-	return layout.Header{Kind: layout.KindPut, From: 1, Seq: seq, Offset: int64(seq)}
+	return layout.Header{Kind: layout.KindPut, From: 1, Seq: seq, Offset: libshmem.Offset(seq)}
 }
 
 // fails checks what the job has failed with; "": it goes on.

@@ -45,6 +45,6 @@ type GPU interface {
 	Flush()
 	// Aim names the remote side of an operation where it is GPU memory. Flushes reports whether a
 	// PE has to flush writes at an offset.
-	Aim(op *fabric.RMA, offset int64)
-	Flushes(pe libshmem.PE, offset int64) bool
+	Aim(op *fabric.RMA, offset libshmem.Offset)
+	Flushes(pe libshmem.PE, offset libshmem.Offset) bool
 }

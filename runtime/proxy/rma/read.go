@@ -11,7 +11,7 @@ import (
 )
 
 // Read posts a one-sided read of n bytes at an offset in the heap of a PE.
-func (x *Transfers) Read(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
+func (x *Transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
 	p := &x.Peers[pe]
 	switch {
 	case !p.Reachable && !x.Messages.Meet(pe, p):

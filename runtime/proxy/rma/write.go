@@ -26,7 +26,7 @@ const most = 64 << 20
 
 // Write posts a one-sided write, and the message after it as soon as it may follow. If other
 // operations come first, both wait behind them.
-func (x *Transfers) Write(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
+func (x *Transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
 	p := &x.Peers[pe]
 	switch {
 	case !p.Reachable && !x.Messages.Meet(pe, p):
@@ -97,7 +97,7 @@ func (x *Transfers) Resume(t fabric.Token, s *ops.Record, p *layout.Peer) call.S
 }
 
 // post gives the provider a write that may be posted now.
-func (x *Transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset int64, source unsafe.Pointer, n uint64) call.Status {
+func (x *Transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status {
 	numbered := x.numbered(s.PE, p, n)
 	op := x.move(p, s.PE, offset, source, n, t)
 	if x.Net.Segment.Contains(source, n) {
@@ -159,7 +159,7 @@ func (x *Transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset i
 // move describes the bytes of a one-sided operation to the provider. It stores one field at a time:
 // a literal is made on the stack and then copied by loads that are wider than the stores before
 // them, which takes 7 ns more.
-func (x *Transfers) move(p *layout.Peer, pe libshmem.PE, offset int64, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
+func (x *Transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
 	op := &x.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
 	op.Local, op.Len, op.Desc = local, n, 0

@@ -408,17 +408,17 @@ func (p *pe) main() *block {
 }
 
 func (p *pe) put(o uint64, from unsafe.Pointer, n uint64) proxy.Status {
-	return p.Put(1-p.number, int64(o), from, n, nil)
+	return p.Put(1-p.number, libshmem.Offset(o), from, n, nil)
 }
 
 func (p *pe) get(o uint64, to unsafe.Pointer, n uint64) proxy.Status {
-	return p.Get(1-p.number, int64(o), to, n, nil)
+	return p.Get(1-p.number, libshmem.Offset(o), to, n, nil)
 }
 
 func (p *pe) add(to libshmem.PE, o, value uint64) proxy.Status {
-	return p.AMO(to, int64(o), proxy.OpAdd, 8, value, 0, nil, nil)
+	return p.AMO(to, libshmem.Offset(o), proxy.OpAdd, 8, value, 0, nil, nil)
 }
 
 func (p *pe) putSignal(o uint64, from unsafe.Pointer, n, at, signal uint64) proxy.Status {
-	return p.PutSignal(1-p.number, int64(o), from, n, int64(at), signal, proxy.OpSet, nil)
+	return p.PutSignal(1-p.number, libshmem.Offset(o), from, n, libshmem.Offset(at), signal, proxy.OpSet, nil)
 }

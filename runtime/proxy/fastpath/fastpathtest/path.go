@@ -76,24 +76,24 @@ func NewPath(c fastpath.Config) *Path {
 func (p *Path) Close() { C.free(unsafe.Pointer(p.native)) }
 
 // Put is Engine.Put on a context.
-func (p *Path) Put(stream uint32, pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64) bool {
+func (p *Path) Put(stream uint32, pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64) bool {
 	return C.path_put(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n)) != 0
 }
 
 // PutSignal is Engine.PutSignal.
-func (p *Path) PutSignal(stream uint32, pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, at int64, signal uint64, op fabric.Op) bool {
+func (p *Path) PutSignal(stream uint32, pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, at libshmem.Offset, signal uint64, op fabric.Op) bool {
 	return C.path_signal(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n),
 		C.int64_t(at), C.uint64_t(signal), C.int(op)) != 0
 }
 
 // AMO is Engine.AMO for an operation that does not fetch.
-func (p *Path) AMO(stream uint32, pe libshmem.PE, offset int64, op fabric.Op, width uint8, operand, compare uint64) bool {
+func (p *Path) AMO(stream uint32, pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64) bool {
 	return C.path_amo(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), C.int(op), C.int(width),
 		C.uint64_t(operand), C.uint64_t(compare)) != 0
 }
 
 // Store is Engine.Store.
-func (p *Path) Store(stream uint32, pe libshmem.PE, offset int64, width uint8, value uint64) bool {
+func (p *Path) Store(stream uint32, pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) bool {
 	return C.path_store(p.x, p.native, C.uint32_t(stream), C.uint32_t(pe), C.int64_t(offset), C.int(width), C.uint64_t(value)) != 0
 }
 

@@ -34,13 +34,13 @@ func (e *engine) Change(h *layout.Header, _ unsafe.Pointer, _ int) bool {
 	e.applied = append(e.applied, h.Kind)
 	return true
 }
-func (e *engine) Target(_ *layout.Header, offset int64, n uint64) unsafe.Pointer {
+func (e *engine) Target(_ *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
 	if offset < 0 {
 		return unsafe.Add(unsafe.Pointer(&e.main[0]), -offset)
 	}
 	return unsafe.Add(unsafe.Pointer(&e.heap[0]), offset)
 }
-func (e *engine) Word(h *layout.Header, offset int64, width uint8) unsafe.Pointer {
+func (e *engine) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
 	return e.Target(h, offset, uint64(width))
 }
 func (e *engine) Answer(_ libshmem.PE, _ uint32, value uint64) { e.answers = append(e.answers, value) }
@@ -77,11 +77,11 @@ func (p *pe) goOn() {
 	p.streams.Mark()
 }
 
-func (p *pe) put(from uint32, offset int64, value uint64) {
+func (p *pe) put(from uint32, offset libshmem.Offset, value uint64) {
 	p.Apply(&layout.Header{Kind: layout.KindPut, From: from, Offset: offset}, unsafe.Pointer(&value), 8)
 }
 
-func (p *pe) amo(from uint32, op fabric.Op, offset int64, operand uint64) {
+func (p *pe) amo(from uint32, op fabric.Op, offset libshmem.Offset, operand uint64) {
 	h := layout.Header{Kind: layout.KindAMO, From: from, Op: op, Width: 8, Offset: offset, Operand: operand}
 	if op.Fetches() {
 		h.Fetch = 1

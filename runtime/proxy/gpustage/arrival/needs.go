@@ -17,8 +17,8 @@ type Engine interface {
 	Change(h *layout.Header, payload unsafe.Pointer, n int) bool
 	// Target returns n bytes at an offset of this PE's segment, and Word the word that an atomic
 	// operation changes; nil: they are not there, and the job has failed.
-	Target(h *layout.Header, offset int64, n uint64) unsafe.Pointer
-	Word(h *layout.Header, offset int64, width uint8) unsafe.Pointer
+	Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer
+	Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer
 	// Answer sends the answer that a PE has asked for by a token.
 	Answer(pe libshmem.PE, token uint32, value uint64)
 	// Malformed fails the job because of a message that no engine sends.

@@ -29,7 +29,7 @@ func (a *Arrivals) perform(l *peer, h *layout.Header, payload unsafe.Pointer, n 
 		}
 		if h.Kind == layout.KindPutSignal && int64(h.Extra) >= 0 && a.gpu {
 			a.part = layout.Header{Kind: layout.KindPut, From: h.From, Offset: h.Offset}
-			if a.engine.Word(h, int64(h.Extra), 8) == nil || !a.engine.Change(&a.part, payload, n) {
+			if a.engine.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Change(&a.part, payload, n) {
 				return true
 			}
 			signalOnly(h)
@@ -47,7 +47,7 @@ func (a *Arrivals) perform(l *peer, h *layout.Header, payload unsafe.Pointer, n 
 	case layout.KindStore:
 		return a.storeGPU(l, h)
 	}
-	if h.Kind == layout.KindPutSignal && a.engine.Word(h, int64(h.Extra), 8) == nil {
+	if h.Kind == layout.KindPutSignal && a.engine.Word(h, libshmem.Offset(h.Extra), 8) == nil {
 		return true
 	}
 	if n > 0 && a.engine.Target(h, h.Offset, uint64(n)) == nil {
@@ -69,7 +69,7 @@ func (a *Arrivals) perform(l *peer, h *layout.Header, payload unsafe.Pointer, n 
 // signalOnly reduces a put with signal to its signal.
 func signalOnly(h *layout.Header) {
 	h.Kind, h.Width, h.Fetch = layout.KindAMO, 8, 0
-	h.Offset, h.Extra = int64(h.Extra), 0
+	h.Offset, h.Extra = libshmem.Offset(h.Extra), 0
 }
 
 // did notes that work for a PE is in stream.In.
@@ -108,7 +108,7 @@ func (a *Arrivals) storeGPU(l *peer, h *layout.Header) bool {
 		a.engine.Malformed(h)
 		return true
 	}
-	if w >= 4 && h.Offset&int64(w-1) == 0 {
+	if w >= 4 && h.Offset&libshmem.Offset(w-1) == 0 {
 		if at := a.engine.Target(h, h.Offset, uint64(w)); at != nil {
 			a.streams.Write(stream.In, at, w, h.Operand)
 			a.did(l)

@@ -145,8 +145,8 @@ func (c *Copies) set(l *peer, h *layout.Header) {
 }
 
 // Store stores an element.
-func (c *Copies) Store(pe libshmem.PE, offset int64, width uint8, value uint64) call.Status {
-	if width < 4 || offset&int64(width-1) != 0 {
+func (c *Copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) call.Status {
+	if width < 4 || offset&libshmem.Offset(width-1) != 0 {
 		return c.Put(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
 	}
 	return c.setWord(pe, &layout.Header{Op: fabric.OpSet, Width: width, Offset: offset, Operand: value})
@@ -209,7 +209,7 @@ func (c *Copies) storedLater(pe libshmem.PE, slot uint16) {
 // Put writes n bytes, and then the signal in after, if there is one. gpu says that the source is
 // GPU memory. If it is not, and a message could hold the bytes, the source may be reused when Put
 // returns.
-func (c *Copies) Put(pe libshmem.PE, offset int64, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
+func (c *Copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
 	if st := c.may(pe, n); st != call.Done {
 		return st
 	}
@@ -287,7 +287,7 @@ func (c *Copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, 
 
 // Get reads n bytes. No other operation is ordered with it. gpu says that the bytes go to GPU
 // memory.
-func (c *Copies) Get(pe libshmem.PE, offset int64, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
+func (c *Copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
 	if !c.engine.Room(pe, n) || c.streams.Full(stream.Peer) {
 		return call.Again
 	}

@@ -104,7 +104,7 @@ func (p *pe) rest(t *testing.T) {
 	}
 }
 
-func signal(offset int64) *layout.Header {
+func signal(offset libshmem.Offset) *layout.Header {
 	return &layout.Header{Op: fabric.OpSet, Width: 8, Offset: offset, Operand: 99}
 }
 

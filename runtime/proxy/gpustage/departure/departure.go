@@ -74,8 +74,8 @@ type departure struct {
 	token    fabric.Token // of a put
 	question uint32       // of a get
 	local    unsafe.Pointer
-	mapped   unsafe.Pointer // the other side of a copy
-	offset   int64          // in the heap of pe, of a put
+	mapped   unsafe.Pointer  // the other side of a copy
+	offset   libshmem.Offset // in the heap of pe, of a put
 	n        uint64
 	begun    uint64
 	uncopied int // pieces that are in a stream
@@ -180,7 +180,7 @@ type Put struct {
 	Token  fabric.Token
 	Epoch  uint64
 	Local  unsafe.Pointer
-	Offset int64
+	Offset libshmem.Offset
 	N      uint64
 	After  *layout.Header // its signal, or nil
 }
@@ -188,7 +188,7 @@ type Put struct {
 // Put begins a put.
 func (d *Departures) Put(p Put) {
 	x := d.add(toHeap, p.PE, p.Local, p.N)
-	x.epoch, x.token, x.offset = p.Epoch, p.Token, p.Offset
+	x.epoch, x.token, x.offset = p.Epoch, p.Token, libshmem.Offset(p.Offset)
 	if p.After != nil {
 		x.then, x.after = true, *p.After
 	}

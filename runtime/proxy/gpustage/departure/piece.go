@@ -66,7 +66,7 @@ func (d *Departures) sendPiece(p *piece) bool {
 		o := &d.requests[p.index]
 		h := layout.Header{
 			Kind: layout.KindRequestToSend, Token: uint32(o.turn+1)<<16 | layout.ChunkToken | uint32(p.index),
-			Offset: x.offset + int64(p.at), Operand: d.memory.Remote + uint64(p.index)*d.memory.Chunks.Size(), Extra: d.memory.Key,
+			Offset: x.offset + libshmem.Offset(p.at), Operand: d.memory.Remote + uint64(p.index)*d.memory.Chunks.Size(), Extra: d.memory.Key,
 		}
 		d.payload = layout.RequestToSend{N: p.n, Fence: uint32(x.epoch), Get: x.question}
 		if st = d.engine.Send(x.token, x.pe, h, unsafe.Pointer(&d.payload), layout.RequestToSendSize); st == call.Done {
@@ -74,18 +74,18 @@ func (d *Departures) sendPiece(p *piece) bool {
 			o.piece = *p
 		}
 	case x.kind == toGet:
-		st = d.engine.Send(x.token, x.pe, layout.Header{Kind: layout.KindData, Token: x.question, Offset: int64(p.at)}, at, int(p.n))
+		st = d.engine.Send(x.token, x.pe, layout.Header{Kind: layout.KindData, Token: x.question, Offset: libshmem.Offset(p.at)}, at, int(p.n))
 	case x.then && x.begun == x.n && x.unsent == 1: // the last piece carries the signal
 		h := x.after
-		h.Kind, h.Offset, h.Extra = layout.KindPutSignal, x.offset+int64(p.at), uint64(x.after.Offset)
+		h.Kind, h.Offset, h.Extra = layout.KindPutSignal, x.offset+libshmem.Offset(p.at), uint64(x.after.Offset)
 		if st = d.engine.Send(x.token, x.pe, h, at, int(p.n)); st == call.Done {
 			x.then = false
 		}
 	case p.n <= 8 && p.n&(p.n-1) == 0:
-		h := layout.Header{Kind: layout.KindStore, Width: uint8(p.n), Offset: x.offset + int64(p.at), Operand: mem.Load(at, int(p.n))}
+		h := layout.Header{Kind: layout.KindStore, Width: uint8(p.n), Offset: x.offset + libshmem.Offset(p.at), Operand: mem.Load(at, int(p.n))}
 		st = d.engine.Send(x.token, x.pe, h, nil, 0)
 	default:
-		st = d.engine.Send(x.token, x.pe, layout.Header{Kind: layout.KindPut, Offset: x.offset + int64(p.at)}, at, int(p.n))
+		st = d.engine.Send(x.token, x.pe, layout.Header{Kind: layout.KindPut, Offset: x.offset + libshmem.Offset(p.at)}, at, int(p.n))
 	}
 	switch st {
 	case call.Again:

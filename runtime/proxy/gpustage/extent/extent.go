@@ -3,6 +3,8 @@ package extent
 import (
 	"fmt"
 	"slices"
+
+	"libshmem"
 )
 
 // Extent is a part of a user heap in GPU memory that the fabric reaches.
@@ -40,7 +42,7 @@ func (x extents) behind(offset uint64) int {
 }
 
 // find returns the extent that contains n bytes at an offset.
-func (x extents) find(offset int64, n uint64) *Extent {
+func (x extents) find(offset libshmem.Offset, n uint64) *Extent {
 	i := x.behind(uint64(offset))
 	if i == 0 {
 		return nil

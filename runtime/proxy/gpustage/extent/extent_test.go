@@ -1,6 +1,10 @@
 package extent
 
-import "testing"
+import (
+	"testing"
+
+	"libshmem"
+)
 
 // The numbers of loans run from 1, and after the last from 1 again: 0 is no loan.
 func TestLoanNumbers(t *testing.T) {
@@ -19,7 +23,7 @@ func TestExtents(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		offset int64
+		offset libshmem.Offset
 		n      uint64
 		want   int // index, or -1
 	}{

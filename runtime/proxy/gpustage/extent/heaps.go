@@ -172,7 +172,7 @@ const extentUnit = 4096
 // announce returns the message about an extent.
 func (x *Heaps) announce(f *Extent) layout.Header {
 	h := layout.Header{
-		Kind: layout.KindExtent, Op: fabric.Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: int64(f.Offset),
+		Kind: layout.KindExtent, Op: fabric.Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: libshmem.Offset(f.Offset),
 		Operand: f.Remote, Extra: f.Key, Token: uint32(min(f.Size/extentUnit, 1<<32-1)),
 	}
 	if x.flush != nil {
@@ -219,17 +219,17 @@ func (x *Heaps) Own() []Extent { return slices.Clone(x.own) }
 func (x *Heaps) Of(pe libshmem.PE) []Extent { return x.heaps[pe].extents }
 
 // Find returns the part of a PE's heap that contains n bytes at an offset, or nil.
-func (x *Heaps) Find(pe libshmem.PE, offset int64, n uint64) *Extent {
+func (x *Heaps) Find(pe libshmem.PE, offset libshmem.Offset, n uint64) *Extent {
 	return x.heaps[pe].extents.find(offset, n)
 }
 
 // Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
-func (x *Heaps) Flushes(pe libshmem.PE, offset int64) bool {
+func (x *Heaps) Flushes(pe libshmem.PE, offset libshmem.Offset) bool {
 	return offset >= 0 && x.heaps[pe].flushes
 }
 
 // Aim names the remote side of an operation where it is GPU memory.
-func (x *Heaps) Aim(op *fabric.RMA, offset int64) {
+func (x *Heaps) Aim(op *fabric.RMA, offset libshmem.Offset) {
 	if offset < 0 {
 		return
 	}
