@@ -97,7 +97,7 @@ func count(path string, there, tested map[string]bool) (string, error) {
 		families[family].add(there[name], tested[name])
 		all.add(there[name], tested[name])
 	}
-	out := "| family | in the specification | there | called by a test |\n|---|--:|--:|--:|\n"
+	out := "| family | in the specification | available | called by a test |\n|---|--:|--:|--:|\n"
 	for _, f := range order {
 		out += families[f].row(f)
 	}
@@ -151,11 +151,11 @@ func coverage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return banner("<!-- ", " -->") + `# What of OpenSHMEM 1.6 is there
+	return banner("<!-- ", " -->") + `# Coverage of OpenSHMEM 1.6
 
-A name that is not there is not in the header either: no function fails because
-it is a stub. The list of names is tests/abi/symbols.txt, a line a family. Which names
-tests call is read from the programs in tests/c; the generator takes no name without.
+A function that is not available is not in the header either: there are no stubs. The list of
+names is tests/abi/symbols.txt, with one line for each family. The last column counts the names that
+the programs in tests/c call; the generator refuses a name without a call.
 
 ## Functions
 
@@ -165,7 +165,7 @@ tests call is read from the programs in tests/c; the generator takes no name wit
 ` + old + `
 ## Generic names for C11
 
-| names | in the specification | there | called by a test |
+| names | in the specification | available | called by a test |
 |---|--:|--:|--:|
 ` + generics + oldGenerics, nil
 }

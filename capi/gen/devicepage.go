@@ -56,15 +56,15 @@ func deviceCoverage(root string) (string, error) {
 	slices.Sort(order)
 	var b strings.Builder
 	b.WriteString(banner("<!-- ", " -->"))
-	b.WriteString(`# What kernels can call
+	b.WriteString(`# Coverage of NVSHMEM's device functions
 
-NVSHMEM's device functions, without the leading nv, and how many of them
+NVSHMEM's device functions, without the leading nv, and the number of them that
 ` + "`#include <shmem/shmem.cuh>`" + ` declares. Each function that begins a put, get, signal or
 atomic operation also takes a context as an additional first argument. Functions of teams and
-collectives take every team of the host: ` + in(spec.Shmem, "@@_TEAM_WORLD, @@_TEAM_SHARED") + ` and the teams
+collectives accept every team of the host: ` + in(spec.Shmem, "@@_TEAM_WORLD, @@_TEAM_SHARED") + ` and the teams
 made by splits.
 
-| family | there | in NVSHMEM 3.8.0 |
+| family | available | in NVSHMEM 3.8.0 |
 |---|--:|--:|
 `)
 	for _, f := range order {

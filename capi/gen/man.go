@@ -309,10 +309,10 @@ func reference(s *spec.Surface) string {
 	b.WriteString(banner("<!-- ", " -->"))
 	b.WriteString(`# Reference
 
-What the functions do, in a line each. The manual has the arguments with their
-units, results, errors, and what is ordered before what: ` + "`" + in(s, "man @_put") + "`" + `, or the
-comments of ` + "`include/" + s.File + "`" + `, which are made of the same rows. <T> is a type, <bits>
-a size; most have a form _nbi, which does not wait, and one with ctx_ and a context.
+One line for each function. The manual describes the arguments with their units,
+results, errors and ordering: ` + "`" + in(s, "man @_put") + "`" + `, or the
+comments of ` + "`include/" + s.File + "`" + `, which are generated from the same rows. <T> is a type, <bits>
+a size; most functions have a form _nbi, which does not wait, and one with ctx_ and a context.
 `)
 	chapter := ""
 	for _, p := range pages(s) {

@@ -18,5 +18,5 @@ var KernelLater = []Later{
 	{`shmemx_(region_\w+|(ask|give|release)_smem)`, "hints about a kernel's shared memory"},
 	{`shmemx_mc_ptr`, "multicast addresses"},
 	{`shmemx_signal_counted_reset`, "signals that count bytes"},
-	{`shmem_info_get_\w+|shmemx_vendor_get_version_info`, "what the host can ask before a kernel starts"},
+	{`shmem_info_get_\w+|shmemx_vendor_get_version_info`, "queries that the host can make before a kernel starts"},
 }
