@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/stats"
 )
 
@@ -45,7 +46,7 @@ func shmemgoCounterName(id C.int) *C.char {
 
 //export shmemgoCounter
 func shmemgoCounter(id, pe C.int, value *C.uint64_t) C.int {
-	v, ok := current.Counters.One(int(id), int(pe))
+	v, ok := current.Counters.One(int(id), libshmem.PE(pe))
 	if !ok {
 		return -1
 	}

@@ -1,6 +1,7 @@
 package onstream
 
 import (
+	"libshmem"
 	"libshmem/queue"
 	"libshmem/runtime/gpu"
 )
@@ -112,7 +113,7 @@ func (c *Calls) Queue(what What, call *queue.StreamCall, s gpu.Stream) error {
 func (c *Calls) symmetric(a uint64) gpu.Address { return c.job.Heap + gpu.Address(a-c.job.User) }
 
 // at is where this GPU reaches a PE's copy of a symmetric address, or 0.
-func (c *Calls) at(a uint64, pe int32) gpu.Address {
+func (c *Calls) at(a uint64, pe libshmem.PE) gpu.Address {
 	if c.job.Direct[pe] == 0 {
 		return 0
 	}
@@ -120,7 +121,7 @@ func (c *Calls) at(a uint64, pe int32) gpu.Address {
 }
 
 func (c *Calls) put(call *queue.StreamCall, s gpu.Stream) error {
-	if to := c.at(call.Dest, call.PE); to != 0 {
+	if to := c.at(call.Dest, libshmem.PE(call.PE)); to != 0 {
 		return c.dev.CopyAsync(s, to, gpu.Address(call.Source), call.Count)
 	}
 	k := *call
@@ -129,7 +130,7 @@ func (c *Calls) put(call *queue.StreamCall, s gpu.Stream) error {
 }
 
 func (c *Calls) get(call *queue.StreamCall, s gpu.Stream) error {
-	if from := c.at(call.Source, call.PE); from != 0 {
+	if from := c.at(call.Source, libshmem.PE(call.PE)); from != 0 {
 		return c.dev.CopyAsync(s, gpu.Address(call.Dest), from, call.Count)
 	}
 	k := *call
@@ -139,7 +140,7 @@ func (c *Calls) get(call *queue.StreamCall, s gpu.Stream) error {
 
 // p stores a word by the stream itself, which needs no place on the GPU.
 func (c *Calls) p(call *queue.StreamCall, s gpu.Stream) error {
-	if to := c.at(call.Dest, call.PE); to != 0 && c.dev.Facts().StreamOps {
+	if to := c.at(call.Dest, libshmem.PE(call.PE)); to != 0 && c.dev.Facts().StreamOps {
 		switch call.Width {
 		case 8:
 			return c.dev.Write64(s, to, call.Value)
@@ -153,7 +154,7 @@ func (c *Calls) p(call *queue.StreamCall, s gpu.Stream) error {
 }
 
 func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
-	if c.at(call.Dest, call.PE) != 0 {
+	if c.at(call.Dest, libshmem.PE(call.PE)) != 0 {
 		if err := c.put(call, s); err != nil {
 			return err
 		}
@@ -166,7 +167,7 @@ func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
 
 // signal: the driver orders a stream's store behind the stream's earlier work.
 func (c *Calls) signal(call *queue.StreamCall, s gpu.Stream) error {
-	if at := c.at(call.Signal, call.PE); at != 0 && call.Op == signalSet && c.dev.Facts().StreamOps {
+	if at := c.at(call.Signal, libshmem.PE(call.PE)); at != 0 && call.Op == signalSet && c.dev.Facts().StreamOps {
 		return c.dev.Write64(s, at, call.Value)
 	}
 	k := *call

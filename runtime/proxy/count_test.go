@@ -137,7 +137,7 @@ func TestCountsOfRoughNetworks(t *testing.T) {
 			if got := p.Report.Count()[layout.Retries]; got != uint64(p.end.refusals) {
 				t.Errorf("PE %d counts %d retries, the network refused it %d times", p.me, got, p.end.refusals)
 			}
-			sent, came := p.Report.CountOf(int(to.me)), to.Report.CountOf(int(p.me))
+			sent, came := p.Report.CountOf(to.me), to.Report.CountOf(p.me)
 			if came[layout.Received] != sent[layout.Atomics]+sent[layout.Elements]+sent[layout.Puts]+sent[layout.PutSignals]+sent[layout.Control]-sent[layout.Merged] || came[layout.ReceivedBytes] != sent[layout.MessageBytes] {
 				t.Errorf("PE %d sent %v, PE %d has %v", p.me, sent, to.me, came)
 			}

@@ -219,7 +219,7 @@ func flood(w *world, messages int) error {
 	}
 	for full := 0; full < 3 && lost() == 0; full++ {
 		for _, p := range rest {
-			before := p.Report.CountOf(last.me)[layout.Numbered]
+			before := p.Report.CountOf(libshmem.PE(last.me))[layout.Numbered]
 			st := proxy.Pending
 			for st == proxy.Pending {
 				st = p.Put(libshmem.PE(last.me), libshmem.Offset(8*p.me), at(source), uint64(len(source)), nil)
@@ -232,7 +232,7 @@ func flood(w *world, messages int) error {
 					return err
 				}
 			}
-			if p.Report.CountOf(last.me)[layout.Numbered] > before {
+			if p.Report.CountOf(libshmem.PE(last.me))[layout.Numbered] > before {
 				full = 0
 			}
 		}

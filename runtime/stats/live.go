@@ -127,7 +127,7 @@ func events(b *strings.Builder, last *Look, pe libshmem.PE) error {
 		if !pe.In(len(e.Peers)) {
 			continue
 		}
-		all, err := e.Events(int(pe))
+		all, err := e.Events(pe)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ type Counters struct {
 	PEs     int            // of the job
 	Live    *statuspage.PE // in the status page of this PE
 	Shown   func() []*report.Shown
-	CountOf func(pe int) [layout.Counted]uint64 // what the engines count of their work with a PE
+	CountOf func(pe libshmem.PE) [layout.Counted]uint64 // what the engines count of their work with a PE
 }
 
 // All returns what this PE and its engines have counted so far.
@@ -33,8 +33,8 @@ const AllPEs = -1
 
 // One returns one counter of this PE, for its work with one other PE or with all of them. It
 // returns false if there is no such counter, or if it is not kept for each PE.
-func (c *Counters) One(number, pe int) (value uint64, ok bool) {
-	if number < 0 || number >= len(stats.Counters) || pe < AllPEs || pe >= c.PEs {
+func (c *Counters) One(number int, pe libshmem.PE) (value uint64, ok bool) {
+	if number < 0 || number >= len(stats.Counters) || pe < AllPEs || int(pe) >= c.PEs {
 		return 0, false
 	}
 	if pe == AllPEs {

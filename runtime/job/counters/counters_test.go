@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"libshmem"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/report"
 	"libshmem/runtime/stats"
@@ -17,7 +18,7 @@ func TestCounters(t *testing.T) {
 	asked := -2
 	c := Counters{
 		PEs: 3, Live: new(statuspage.PE), Shown: func() []*report.Shown { return nil },
-		CountOf: func(pe int) (all [layout.Counted]uint64) {
+		CountOf: func(pe libshmem.PE) (all [layout.Counted]uint64) {
 			asked = pe
 			return all
 		},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/codec"
 )
@@ -73,13 +74,13 @@ func commonFabric(infos []nicInfo) (string, error) {
 	for _, b := range kinds {
 		for _, a := range kinds {
 			if a < b && !slices.ContainsFunc(infos[a].Fabrics, func(f string) bool { return slices.Contains(infos[b].Fabrics, f) }) {
-				return "", fmt.Errorf("%s and %s: their endpoints do not understand each other (set SHMEM_FABRIC alike for all PEs, or give all the same libfabric)", infos[a].text(a), infos[b].text(b))
+				return "", fmt.Errorf("%s and %s: their endpoints do not understand each other (set SHMEM_FABRIC alike for all PEs, or give all the same libfabric)", infos[a].text(libshmem.PE(a)), infos[b].text(libshmem.PE(b)))
 			}
 		}
 	}
 	return "", fmt.Errorf("no fabric is offered to all PEs (set SHMEM_FABRIC alike for all PEs, or give all the same libfabric)")
 }
 
-func (c *nicInfo) text(pe int) string {
+func (c *nicInfo) text(pe libshmem.PE) string {
 	return fmt.Sprintf("PE %d can take fabric %s of libfabric %s only", pe, strings.Join(c.Fabrics, " or "), c.Version)
 }

@@ -119,7 +119,7 @@ func (nw *Network) Shown() (ends []*report.Shown) {
 }
 
 // CountOf returns what the engines have counted of their work with a PE.
-func (nw *Network) CountOf(pe int) (all [layout.Counted]uint64) {
+func (nw *Network) CountOf(pe libshmem.PE) (all [layout.Counted]uint64) {
 	if nw == nil {
 		return all
 	}

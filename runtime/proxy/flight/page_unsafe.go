@@ -6,6 +6,7 @@ import (
 	"io"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -25,7 +26,7 @@ func (h *Head) Look(page io.ReaderAt, head, peers uintptr) Page {
 }
 
 // Events lists the last events with a PE, as Recorder.Events does. The caller knows the PE's ring.
-func (p *Page) Events(pe int, ring uint32) ([]Recorded, error) {
+func (p *Page) Events(pe libshmem.PE, ring uint32) ([]Recorded, error) {
 	if ring == ownRing {
 		return nil, nil
 	}

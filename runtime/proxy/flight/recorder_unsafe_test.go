@@ -39,7 +39,7 @@ func newRig(npes int) *rig {
 func (r *rig) read(t *testing.T, pe int) []string {
 	t.Helper()
 	page := r.head.Look(bytes.NewReader(r.page), 0, r.peers)
-	all, err := page.Events(pe, r.Recorder.peers[pe].Ring)
+	all, err := page.Events(libshmem.PE(pe), r.Recorder.peers[pe].Ring)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func (s *Stage) Connect(all []Endpoint) {
 	for i := range all {
 		s.owners[i] = owner{all[i].Device, all[i].Atomics}
 		s.peers[i].Fewer = all[i].Device && all[i].Atomics&AllAtomics != AllAtomics
-		s.heaps.Tell(i, all[i].Extents, all[i].Flushes)
+		s.heaps.Tell(libshmem.PE(i), all[i].Extents, all[i].Flushes)
 	}
 }
 

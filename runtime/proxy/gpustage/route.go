@@ -158,7 +158,7 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 		PE: libshmem.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Desc: s.gets.desc,
 		GPU: s.segment.Heap != nil && h.Offset >= 0, Token: h.Token,
 	}, r.Fence)
-	s.arrivals.Listen(h.From)
+	s.arrivals.Listen(libshmem.PE(h.From))
 	s.pulls.Start()
 }
 

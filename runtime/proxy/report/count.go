@@ -1,6 +1,7 @@
 package report
 
 import (
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
 )
@@ -17,7 +18,7 @@ func (e *Endpoint) Count() (all [layout.Counted]uint64) {
 }
 
 // CountOf returns the counters of one PE.
-func (e *Endpoint) CountOf(pe int) (all [layout.Counted]uint64) {
+func (e *Endpoint) CountOf(pe libshmem.PE) (all [layout.Counted]uint64) {
 	e.engine.EachContext(func(peers []layout.Peer) {
 		c := peers[pe].Counts()
 		layout.AddCounts(&all, &c)

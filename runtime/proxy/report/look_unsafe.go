@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/backlog"
@@ -42,7 +43,7 @@ type Peer struct {
 }
 
 // Events lists the last events with a PE, as Endpoint.Events does.
-func (s *Shown) Events(pe int) ([]flight.Recorded, error) {
+func (s *Shown) Events(pe libshmem.PE) ([]flight.Recorded, error) {
 	return s.flight.Events(pe, s.Peers[pe].ring)
 }
 

@@ -106,7 +106,7 @@ func (a *Arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	if l.held.Len() > 0 || l.Pulls.Open() || !a.perform(l, h, payload, n, false) {
 		a.hold(l, h, payload, n)
 	}
-	a.Listen(h.From)
+	a.Listen(libshmem.PE(h.From))
 	return true
 }
 
@@ -127,7 +127,7 @@ func (a *Arrivals) hold(l *peer, h *layout.Header, payload unsafe.Pointer, n int
 
 // Listen adds a PE to those that each turn looks at, if work for it is not finished, until none of
 // its messages waits. Until then C leaves its messages to Go.
-func (a *Arrivals) Listen(pe uint32) {
+func (a *Arrivals) Listen(pe libshmem.PE) {
 	if l := &a.in[pe]; !l.listed && a.unfinished(l) {
 		l.listed = true
 		a.peers[pe].Behind = true

@@ -194,7 +194,7 @@ func (c *Copies) Follow(x *stream.Chore) {
 		return
 	}
 	if x.Index != pool.None {
-		c.slots.GiveFor(x.PE, x.Index)
+		c.slots.GiveFor(libshmem.PE(x.PE), x.Index)
 	}
 	c.to[x.PE].done++
 	c.engine.Unpend(x.Lane)
@@ -220,7 +220,7 @@ func (c *Copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
 		return c.putSmall(pe, at, source, int(n), after)
 	}
-	if small && !c.slots.MayTakeFor(uint32(pe)) {
+	if small && !c.slots.MayTakeFor(pe) {
 		return call.Again
 	}
 	if after != nil {
@@ -261,7 +261,7 @@ func (c *Copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 		c.streams.StoreWords(stream.Peer, at, source, n)
 	} else {
 		var ok bool
-		if i, ok = c.slots.TakeFor(uint32(pe)); !ok {
+		if i, ok = c.slots.TakeFor(pe); !ok {
 			return call.Again
 		}
 		mem.Copy(c.slots.At(i), source, n)

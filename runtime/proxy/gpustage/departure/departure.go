@@ -262,7 +262,7 @@ func (d *Departures) start(x *departure) bool {
 		}
 		p := piece{of: x, at: x.begun, n: min(x.n-x.begun, d.memory.Chunks.Size())}
 		var ok bool
-		if p.index, ok = d.poolOf(&p).TakeFor(uint32(x.pe)); !ok {
+		if p.index, ok = d.poolOf(&p).TakeFor(x.pe); !ok {
 			return false
 		}
 		to, from := d.place(&p), unsafe.Add(x.local, p.at)

@@ -36,7 +36,7 @@ func (d *Departures) poolOf(p *piece) *pool.Pool {
 // place returns the memory of a piece.
 func (d *Departures) place(p *piece) unsafe.Pointer { return d.poolOf(p).At(p.index) }
 
-func (d *Departures) giveBack(p *piece) { d.poolOf(p).GiveFor(uint32(p.of.pe), p.index) }
+func (d *Departures) giveBack(p *piece) { d.poolOf(p).GiveFor(p.of.pe, p.index) }
 
 // sendReady sends the pieces in main memory, or requests to send for them, in order for each PE.
 func (d *Departures) sendReady() {

@@ -96,7 +96,7 @@ func (x *Heaps) NewTurn() { x.flushed = false }
 func (x *Heaps) Connect(n int) { x.heaps = make([]heap, n) }
 
 // Tell takes the parts of a PE's heap that are known at the start.
-func (x *Heaps) Tell(pe int, known []Extent, flushes bool) {
+func (x *Heaps) Tell(pe libshmem.PE, known []Extent, flushes bool) {
 	x.heaps[pe] = heap{slices.Clone(known), flushes}
 }
 

@@ -4,7 +4,11 @@
 // It has no lock: the thread that holds the engine's lock uses it.
 package pool
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"libshmem"
+)
 
 // None stands for no piece.
 const None = 0xffff
@@ -54,7 +58,7 @@ func (p *Pool) Give(i uint16) { p.free = append(p.free, i) }
 
 // TakeFor gives a piece to a PE, which may have some already. A PE that is stuck leaves half of the
 // pieces that it found to the others.
-func (p *Pool) TakeFor(pe uint32) (uint16, bool) {
+func (p *Pool) TakeFor(pe libshmem.PE) (uint16, bool) {
 	if !p.MayTakeFor(pe) {
 		return 0, false
 	}
@@ -66,13 +70,13 @@ func (p *Pool) TakeFor(pe uint32) (uint16, bool) {
 }
 
 // MayTakeFor reports whether a PE may have one more piece. The first piece has to be free, too.
-func (p *Pool) MayTakeFor(pe uint32) bool {
+func (p *Pool) MayTakeFor(pe libshmem.PE) bool {
 	has := p.has[pe]
 	return has == 0 || int(has) < len(p.free)
 }
 
 // GiveFor takes back a piece that a PE has.
-func (p *Pool) GiveFor(pe uint32, i uint16) {
+func (p *Pool) GiveFor(pe libshmem.PE, i uint16) {
 	p.Give(i)
 	p.has[pe]--
 }

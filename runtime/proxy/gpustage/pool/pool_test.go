@@ -3,6 +3,8 @@ package pool
 import (
 	"testing"
 	"unsafe"
+
+	"libshmem"
 )
 
 // Each piece is given out once, and lies in the block at its place.
@@ -35,7 +37,7 @@ func TestTakeForLeavesHalf(t *testing.T) {
 	p.Connect(3)
 	takes := func(pe uint32) (pieces []uint16) {
 		for {
-			i, ok := p.TakeFor(pe)
+			i, ok := p.TakeFor(libshmem.PE(pe))
 			if !ok {
 				return pieces
 			}
@@ -51,7 +53,7 @@ func TestTakeForLeavesHalf(t *testing.T) {
 			if p.Free() {
 				t.Fatal("free while PEs hold pieces")
 			}
-			p.GiveFor(uint32(pe), i)
+			p.GiveFor(libshmem.PE(pe), i)
 		}
 	}
 	if !p.Free() {

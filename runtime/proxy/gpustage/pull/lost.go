@@ -58,7 +58,7 @@ func (p *Pulls) forget(q *pull) {
 func (p *Pulls) landedLost(r *read) {
 	q := r.of
 	if q.GPU {
-		p.chunks.GiveFor(uint32(q.PE), r.chunk)
+		p.chunks.GiveFor(q.PE, r.chunk)
 	}
 	if q.Get != 0 {
 		p.gets.LostRead(q.Get)

@@ -180,7 +180,7 @@ func (p *Pulls) start(l *peer, q *pull) bool {
 		r := read{of: q, at: q.begun, n: min(q.n-q.begun, p.most)}
 		to, desc := unsafe.Add(q.Dest, r.at), q.Desc
 		if q.GPU {
-			i, ok := p.chunks.TakeFor(uint32(q.PE))
+			i, ok := p.chunks.TakeFor(q.PE)
 			if !ok {
 				return false // a chunk that becomes free calls for the next turn
 			}
@@ -189,7 +189,7 @@ func (p *Pulls) start(l *peer, q *pull) bool {
 		}
 		if !p.post(q, to, desc, &r) {
 			if q.GPU {
-				p.chunks.GiveFor(uint32(q.PE), r.chunk)
+				p.chunks.GiveFor(q.PE, r.chunk)
 			}
 			if q.err == 0 {
 				l.blocked, p.noRoom = p.pass, true
@@ -233,7 +233,7 @@ func (p *Pulls) Landed(t fabric.Token, failed int32) {
 	switch {
 	case !q.GPU:
 	case failed != 0:
-		p.chunks.GiveFor(uint32(q.PE), r.chunk)
+		p.chunks.GiveFor(q.PE, r.chunk)
 	default:
 		p.streams.Runs(q.driverCall(), q.PE)
 		p.streams.Copy(stream.In, unsafe.Add(q.Dest, r.at), p.chunks.At(r.chunk), r.n)
@@ -253,7 +253,7 @@ func (q *pull) driverCall() backlog.Call {
 }
 
 // Follow does the one chore of pulls: a chunk has been copied, and is free.
-func (p *Pulls) Follow(c *stream.Chore) { p.chunks.GiveFor(c.PE, c.Index) }
+func (p *Pulls) Follow(c *stream.Chore) { p.chunks.GiveFor(libshmem.PE(c.PE), c.Index) }
 
 // came counts n bytes more, and ends the pull when all of it has arrived.
 func (p *Pulls) came(q *pull, n uint64) {
