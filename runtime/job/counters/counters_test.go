@@ -15,7 +15,7 @@ import (
 // TestCounters: a counter is that of one PE only if it is kept for each, and the table names the
 // job.
 func TestCounters(t *testing.T) {
-	asked := -2
+	asked := libshmem.PE(-2)
 	c := Counters{
 		PEs: 3, Live: new(statuspage.PE), Shown: func() []*report.Shown { return nil },
 		CountOf: func(pe libshmem.PE) (all [layout.Counted]uint64) {
@@ -39,7 +39,7 @@ func TestCounters(t *testing.T) {
 		t.Errorf("counters are of one scope: %v", scopes)
 	}
 	for _, bad := range [][2]int{{-1, AllPEs}, {len(stats.Counters), AllPEs}, {0, -2}, {0, 3}} {
-		if _, ok := c.One(bad[0], bad[1]); ok {
+		if _, ok := c.One(bad[0], libshmem.PE(bad[1])); ok {
 			t.Errorf("counter %d of PE %d is there", bad[0], bad[1])
 		}
 	}
