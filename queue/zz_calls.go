@@ -2,4626 +2,4621 @@
 
 package queue
 
-// calls has the functions that kernels call, by the number that a report has.
-var calls = [...]struct {
-	number uint32
-	name   string
-}{
-	{0x0000113d, "shmemx_uint8_max_reduce_warp"},
-	{0x002d0058, "shmemx_int_alltoall_warp"},
-	{0x0048b325, "shmemx_uint8_iget_warp"},
-	{0x0051c6c6, "nvshmemx_uint16_put_signal_block"},
-	{0x005f2bca, "nvshmemx_int64_iget_warp"},
-	{0x00682575, "nvshmem_ulonglong_test_any_vector"},
-	{0x006cbd30, "shmem_ulonglong_get"},
-	{0x008a17cd, "nvshmemx_ushort_xor_reduce_warp"},
-	{0x00d3a754, "nvshmemx_bfloat16_min_reducescatter_warp"},
-	{0x00d63be8, "nvshmemx_int32_sum_reducescatter_warp"},
-	{0x00da8b62, "shmem_team_translate_pe"},
-	{0x00db3325, "shmemx_int64_put_nbi_block"},
-	{0x00fdd35c, "nvshmem_uint32_atomic_inc"},
-	{0x0101bd49, "shmemx_char_iget_warp"},
-	{0x0123b8ee, "shmemx_uint16_put_signal_nbi_block"},
-	{0x0123f592, "nvshmemx_size_get_block"},
-	{0x012ce7de, "shmemx_half_prod_reduce_block"},
-	{0x012f234e, "nvshmemx_putmem_nbi_block"},
-	{0x01345eed, "nvshmemx_uchar_and_reduce_warp"},
-	{0x0134de1b, "shmem_ulong_put"},
-	{0x0141ec6a, "shmemx_ushort_sum_reduce_block"},
-	{0x014feb1c, "nvshmemx_half_max_reduce_warp"},
-	{0x015253de, "nvshmemx_qp_double_p"},
-	{0x0152f5e8, "nvshmemx_uint64_put_block"},
-	{0x015bbb82, "shmem_ulonglong_atomic_fetch"},
-	{0x01676b03, "shmem_int32_wait_until_all_vector"},
-	{0x016d2e09, "shmemx_int8_xor_reduce_warp"},
-	{0x017881a2, "nvshmemx_uint16_iget_warp"},
-	{0x017c44e9, "nvshmemx_uint16_sum_reducescatter_warp"},
-	{0x0191f552, "shmemx_half_iput_block"},
-	{0x01b04547, "shmemx_double_put_nbi_block"},
-	{0x01c8f2ee, "shmemx_char_min_reduce_block"},
-	{0x01cff40b, "nvshmemx_qp_uint64_get_block"},
-	{0x01deecf9, "shmem_size_wait_until_any"},
-	{0x01e89de0, "shmem_uint32_atomic_fetch"},
-	{0x01ea83e8, "nvshmemx_int64_and_reduce_block"},
-	{0x01f4296a, "nvshmemx_ulonglong_put_warp"},
-	{0x01f50bb2, "shmem_ulong_prod_reduce"},
-	{0x01fea412, "shmemx_uint32_min_reduce_warp"},
-	{0x02065515, "nvshmemx_float_put_signal_block"},
-	{0x02243f36, "shmem_ushort_wait_until"},
-	{0x022ffa76, "shmemx_int8_put_warp"},
-	{0x023b418c, "nvshmemx_char_get_warp"},
-	{0x0254622a, "shmemx_int16_or_reduce_warp"},
-	{0x025f0140, "nvshmemx_uint_prod_reduce_warp"},
-	{0x027afc27, "shmemx_ptrdiff_get_nbi_warp"},
-	{0x0292c8a8, "shmem_int64_p"},
-	{0x02a46c0d, "shmem_uint_atomic_fetch_or"},
-	{0x02ad98d5, "shmemx_ptrdiff_put_signal_warp"},
-	{0x02b64221, "shmem_uint64_or_reduce"},
-	{0x02c4f251, "shmem_uint8_and_reduce"},
-	{0x02ca88bf, "shmemx_ushort_put_signal_warp"},
-	{0x0305107b, "shmem_int16_fcollect"},
-	{0x030d26c5, "nvshmemx_qp_uint8_put_nbi_warp"},
-	{0x030f7649, "shmem_int_wait_until_any"},
-	{0x0311b814, "nvshmemx_put16_signal_nbi_warp"},
-	{0x0315a7c2, "nvshmemx_int_prod_reduce_block"},
-	{0x0355aa17, "shmem_char_get"},
-	{0x0365440a, "nvshmem_size_p"},
-	{0x038ec8df, "nvshmemx_short_alltoall_warp"},
-	{0x03a2c82f, "nvshmemx_uint32_max_reducescatter_block"},
-	{0x03b16d56, "nvshmemx_int64_put_signal_nbi_block"},
-	{0x03d53d70, "nvshmem_uchar_prod_reduce"},
-	{0x03e421ca, "nvshmemx_iget16_block"},
-	{0x03e48a7a, "shmemx_uint_and_reduce_warp"},
-	{0x03ef6a18, "nvshmemx_uint_sum_reducescatter_warp"},
-	{0x0417624a, "nvshmemx_qp_uint8_get_warp"},
-	{0x04353528, "nvshmem_ulong_atomic_set"},
-	{0x043a1bca, "nvshmem_uint8_min_reduce"},
-	{0x044b4354, "shmem_global_exit"},
-	{0x044f625c, "nvshmemx_int32_or_reducescatter_warp"},
-	{0x045a4a84, "shmem_float_min_reduce"},
-	{0x046aaa83, "nvshmemx_putmem_warp"},
-	{0x0485ffe5, "nvshmem_ptrdiff_wait_until_some"},
-	{0x048a27f8, "shmem_int32_test_any"},
-	{0x04a10161, "shmemx_get128_block"},
-	{0x04a1badf, "shmem_half_put_nbi"},
-	{0x04a6d3fc, "shmemx_put8_signal_block"},
-	{0x04b922bb, "nvshmemx_qp_ulonglong_put_nbi_block"},
-	{0x04bb8e74, "nvshmemx_uint8_iget_block"},
-	{0x04c7657c, "nvshmem_int8_get_nbi"},
-	{0x04ea986e, "shmemx_long_iget_block"},
-	{0x04ee069c, "nvshmem_ulonglong_iput"},
-	{0x053cf490, "nvshmem_half_prod_reducescatter"},
-	{0x055e5007, "shmem_long_test_all"},
-	{0x0560bdca, "nvshmemx_qp_ulonglong_get_block"},
-	{0x058f20b2, "shmem_longlong_atomic_swap"},
-	{0x0593aea4, "nvshmem_uint_iget"},
-	{0x059a3e47, "shmemx_int_fcollect_warp"},
-	{0x05bbfae6, "nvshmemx_long_sum_reducescatter_warp"},
-	{0x05c6e306, "shmem_int64_atomic_fetch_add"},
-	{0x05cf8405, "nvshmem_int64_alltoall"},
-	{0x05eda387, "nvshmemx_int32_or_reduce_block"},
-	{0x05f3af8a, "shmemx_ptrdiff_fcollect_block"},
-	{0x060cb92e, "nvshmemx_qp_ptrdiff_put_nbi_warp"},
-	{0x061bb11d, "nvshmemx_int_min_reducescatter_block"},
-	{0x061d96f9, "nvshmem_size_wait_until_any"},
-	{0x062681e0, "shmemx_uint32_put_warp"},
-	{0x062747e0, "nvshmem_uint32_atomic_fetch"},
-	{0x0638bf57, "nvshmemx::tile_min_allreduce_warp"},
-	{0x0664220c, "nvshmem_ptrdiff_atomic_fetch_add"},
-	{0x066d0d83, "nvshmemx::tile_min_reduce_warpgroup"},
-	{0x067123be, "nvshmemx_qp_size_put_nbi_warp"},
-	{0x06865331, "nvshmemx_qp_uint_put_signal_block"},
-	{0x06891f0d, "nvshmemx_int16_prod_reduce_block"},
-	{0x068be70a, "nvshmemx_iput32_warp"},
-	{0x069d0110, "nvshmem_uchar_get"},
-	{0x06a5282a, "shmemx_int32_and_reduce_warp"},
-	{0x06acf3f0, "shmemx_put32_block"},
-	{0x06bf2685, "nvshmemx_int8_alltoall_block"},
-	{0x06de2644, "nvshmemx_qp_int8_get"},
-	{0x06e236bd, "nvshmem_int8_g"},
-	{0x06e27f9c, "nvshmemx_qp_long_put_signal_nbi_warp"},
-	{0x06e2ffaf, "shmemx_put128_signal_nbi_block"},
-	{0x06ea3aa2, "nvshmem_ulong_or_reduce"},
-	{0x06f36873, "nvshmemx_put16_signal_nbi_block"},
-	{0x06f4f4e6, "nvshmemx_long_put_signal_warp"},
-	{0x07242584, "shmem_ushort_test_all"},
-	{0x07553da9, "shmem_int8_put"},
-	{0x0763ff41, "nvshmemx_qp_short_put_signal_nbi"},
-	{0x076558bd, "nvshmemx_uint16_prod_reduce_warp"},
-	{0x076a310e, "shmemx_uint16_put_warp"},
-	{0x076ee101, "nvshmem_uint_and_reduce"},
-	{0x0779f25c, "nvshmemx_double_put_signal_nbi_block"},
-	{0x077a4dcc, "nvshmem_uint64_min_reduce"},
-	{0x07997703, "nvshmemx_uint64_max_reduce_warp"},
-	{0x07b80f8d, "nvshmemx_put8_signal_warp"},
-	{0x07b945e1, "shmemx_ushort_put_nbi_block"},
-	{0x07bd9ad7, "shmem_ulonglong_min_reduce"},
-	{0x07f76dca, "shmemx_int64_iget_warp"},
-	{0x0822868f, "shmem_half_max_reduce"},
-	{0x08341c38, "shmem_uint8_alltoall"},
-	{0x0842b992, "nvshmemx_longlong_min_reduce_block"},
-	{0x0899791e, "shmem_half_iput"},
-	{0x08a32f50, "nvshmemx_ushort_get_block"},
-	{0x08be818a, "shmemx_int8_iget_warp"},
-	{0x08c37a11, "shmem_int64_test_any_vector"},
-	{0x08cbf9f0, "shmem_ushort_get_nbi"},
-	{0x08ece41e, "nvshmem_size_iput"},
-	{0x08f18595, "nvshmemx_qp_uint16_put_signal_warp"},
-	{0x08f1983d, "shmem_fence"},
-	{0x0905355a, "shmem_schar_fcollect"},
-	{0x091a9380, "shmemx_ushort_broadcast_warp"},
-	{0x09277f37, "nvshmemx_qp_ptrdiff_put_signal_nbi_warp"},
-	{0x093233c4, "shmem_uint_atomic_fetch_inc"},
-	{0x093f3952, "nvshmemx_qp_schar_put_warp"},
-	{0x0941894b, "nvshmemx_qp_ushort_put_block"},
-	{0x094f9bb6, "nvshmemx_qp_uint_put_nbi"},
-	{0x0965babd, "shmemx_size_sum_reduce_warp"},
-	{0x09751cea, "shmem_short_broadcast"},
-	{0x0979eba1, "nvshmemx_get32_block"},
-	{0x097b1309, "nvshmemx_int16_get_block"},
-	{0x098225ad, "nvshmemx_qp_double_put_nbi_block"},
-	{0x098d8f87, "shmemx_char_put_signal_block"},
-	{0x09952ef3, "shmem_short_test_all_vector"},
-	{0x0996a78f, "shmemx_int16_max_reduce_warp"},
-	{0x09bfba24, "shmem_bfloat16_get"},
-	{0x09c307d4, "nvshmemx_uint_get_warp"},
-	{0x09ca88c2, "nvshmemx_ulong_xor_reduce_block"},
-	{0x09e7e028, "nvshmemx_schar_alltoall_warp"},
-	{0x09ec22a0, "nvshmemx_iget8_warp"},
-	{0x09f3f4e8, "nvshmemx_int32_or_reduce_warp"},
-	{0x09ffa6eb, "shmem_int_g"},
-	{0x0a03487d, "nvshmem_iput128"},
-	{0x0a084bb8, "shmemx_ulonglong_fcollect_block"},
-	{0x0a12c261, "shmem_int8_put_nbi"},
-	{0x0a1781c9, "nvshmemx_qp_bfloat16_put"},
-	{0x0a222bd4, "nvshmem_put64_signal_nbi"},
-	{0x0a3c8379, "nvshmemx_ulong_put_signal_nbi_warp"},
-	{0x0a40425b, "nvshmemx_ushort_xor_reducescatter_warp"},
-	{0x0a434f19, "nvshmemx_uint8_alltoall_warp"},
-	{0x0a58a043, "nvshmemx_ptrdiff_iput_warp"},
-	{0x0a597717, "shmemx_ulonglong_broadcast_block"},
-	{0x0a5d6fd8, "nvshmem_ushort_test"},
-	{0x0a62ab5d, "shmemx_iput8_warp"},
-	{0x0a65beee, "shmem_uint32_atomic_fetch_and"},
-	{0x0a6bf177, "nvshmemx_uint_sum_reducescatter_block"},
-	{0x0a7187b7, "shmem_ulong_test_some_vector"},
-	{0x0a77e11b, "nvshmemx_qp_ptrdiff_put"},
-	{0x0a7dc82e, "nvshmemx_ulong_iput_block"},
-	{0x0a9001c9, "shmemx_ptrdiff_broadcast_block"},
-	{0x0aaed969, "nvshmemx_int16_sum_reduce_block"},
-	{0x0aaf532e, "nvshmemx_int16_alltoall_block"},
-	{0x0ac76267, "shmemx_schar_get_nbi_warp"},
-	{0x0ae5dc06, "nvshmem_uint64_wait_until_any_vector"},
-	{0x0b05fcc6, "shmemx_ushort_alltoall_warp"},
-	{0x0b17ab43, "shmem_longlong_get"},
-	{0x0b320a06, "shmem_ulonglong_wait_until_all"},
-	{0x0b326000, "nvshmem_char_iget"},
-	{0x0b3b4121, "shmemx_long_put_warp"},
-	{0x0b51bb35, "shmemx_longlong_max_reduce_warp"},
-	{0x0b57c331, "nvshmem_ulonglong_alltoall"},
-	{0x0b5b6005, "nvshmemx_long_prod_reducescatter_block"},
-	{0x0b5d4f30, "nvshmem_float_put"},
-	{0x0b641961, "nvshmem_ushort_g"},
-	{0x0b8626e6, "nvshmem_size_test"},
-	{0x0b865a94, "shmemx_ptrdiff_put_nbi_warp"},
-	{0x0b9cbe06, "shmemx_bfloat16_alltoall_warp"},
-	{0x0ba25423, "shmem_barrier_all"},
-	{0x0bb31915, "nvshmem_int16_or_reducescatter"},
-	{0x0bbcbd8d, "nvshmemx_qp_long_put_signal"},
-	{0x0bcd7728, "shmem_ulong_atomic_set"},
-	{0x0bd25dca, "shmem_uint8_min_reduce"},
-	{0x0bd657fe, "shmemx_uint32_or_reduce_block"},
-	{0x0be11bcc, "shmemx_iput8_block"},
-	{0x0be28f11, "shmem_uint64_p"},
-	{0x0bec4516, "nvshmem_uint32_test"},
-	{0x0bf304bc, "shmem_longlong_wait_until_some"},
-	{0x0bf43926, "nvshmem_ushort_prod_reducescatter"},
-	{0x0bffead6, "nvshmemx_qp_char_g"},
-	{0x0c09beca, "nvshmemx_qp_int_p"},
-	{0x0c0c4b31, "shmemx_ulonglong_prod_reduce_warp"},
-	{0x0c29eb8b, "shmemx_long_max_reduce_warp"},
-	{0x0c2aa562, "nvshmem_team_translate_pe"},
-	{0x0c39648b, "shmemx_char_get_block"},
-	{0x0c6fda09, "nvshmemx_qp_char_put_nbi_warp"},
-	{0x0c78a296, "shmemx_half_get_nbi_block"},
-	{0x0c7c8bea, "shmem_long_atomic_fetch_inc"},
-	{0x0cbef01a, "nvshmem_ptrdiff_get"},
-	{0x0ccc02f3, "shmem_int64_broadcast"},
-	{0x0d02c2a3, "shmem_int64_wait_until_some_vector"},
-	{0x0d1bb648, "shmemx_ulonglong_min_reduce_warp"},
-	{0x0d28d24c, "shmem_size_atomic_inc"},
-	{0x0d2b8905, "nvshmem_float_get_nbi"},
-	{0x0d2b9c81, "nvshmemx_qp_int32_put_nbi_warp"},
-	{0x0d373080, "nvshmemx_uint8_prod_reducescatter_warp"},
-	{0x0d4525b2, "nvshmem_ulong_prod_reduce"},
-	{0x0d591cd3, "shmem_int32_wait_until_all"},
-	{0x0d68b082, "nvshmemx_uint8_xor_reduce_warp"},
-	{0x0d6f84ea, "nvshmemx_get128_nbi_warp"},
-	{0x0d745936, "nvshmem_ushort_wait_until"},
-	{0x0d7c9179, "nvshmemx_uint64_put_warp"},
-	{0x0d840e23, "shmemx_uint_min_reduce_warp"},
-	{0x0d9f4872, "shmemx_half_min_reduce_warp"},
-	{0x0da1a3fc, "nvshmem_uchar_iput"},
-	{0x0da73069, "shmem_int64_put"},
-	{0x0db11fb3, "nvshmemx_qp_uint_p"},
-	{0x0db6b29c, "nvshmemx_qp_ulonglong_p"},
-	{0x0debd0a1, "shmem_fcollectmem"},
-	{0x0e0820ac, "nvshmem_double_prod_reducescatter"},
-	{0x0e1e2b89, "nvshmem_ulonglong_atomic_swap"},
-	{0x0e2f2f63, "nvshmemx_qp_double_put_nbi"},
-	{0x0e60bab6, "nvshmemx_qp_int64_get_block"},
-	{0x0e65555b, "nvshmem_size_g"},
-	{0x0e75d93c, "shmem_int64_wait_until_all_vector"},
-	{0x0e7b0b9b, "shmem_longlong_sum_reduce"},
-	{0x0e7f3ae7, "shmemx_uint64_broadcast_warp"},
-	{0x0e90e11a, "nvshmemx_qp_half_p"},
-	{0x0ea3b350, "nvshmemx_int32_put_signal_warp"},
-	{0x0ea99d84, "nvshmem_ulonglong_sum_reducescatter"},
-	{0x0eca345d, "nvshmemx_qp_longlong_put_signal_nbi_block"},
-	{0x0ece6d9c, "shmemx_bfloat16_iput_block"},
-	{0x0ee7c6c2, "shmemx_int16_max_reduce_block"},
-	{0x0ef27094, "shmemx_putmem_signal_warp"},
-	{0x0efc9a28, "nvshmemx_ushort_or_reduce_block"},
-	{0x0f060c67, "nvshmemx_schar_get_nbi_warp"},
-	{0x0f061464, "shmemx_longlong_prod_reduce_warp"},
-	{0x0f145b37, "nvshmem_uint32_iget"},
-	{0x0f275bee, "shmem_int_iput"},
-	{0x0f7b0996, "nvshmem_uchar_sum_reduce"},
-	{0x0f9f28d3, "shmemx_put16_nbi_warp"},
-	{0x0fd20ffa, "shmem_uint_test_some"},
-	{0x0fd71572, "nvshmem_short_wait_until_some"},
-	{0x0fdea4de, "shmem_ulonglong_atomic_fetch_or"},
-	{0x0fe13a85, "nvshmemx_qp_uint32_put_block"},
-	{0x0fe244e8, "nvshmem_int8_p"},
-	{0x0fefc682, "nvshmem_ulonglong_and_reducescatter"},
-	{0x0ff0ed4e, "nvshmemx_half_atomic_fetch_add"},
-	{0x100c68f4, "nvshmem_size_wait_until"},
-	{0x101b6caa, "nvshmemx_qp_int_put_signal_nbi_block"},
-	{0x101d73f9, "shmem_longlong_test_all"},
-	{0x1021dfbe, "nvshmem_half_sum_reducescatter"},
-	{0x1032a5bc, "nvshmem_int_atomic_inc"},
-	{0x103d529a, "shmem_put128_nbi"},
-	{0x10437a72, "shmemx_long_broadcast_block"},
-	{0x104608aa, "shmem_size_get"},
-	{0x10493334, "shmem_int64_or_reduce"},
-	{0x104e7d44, "nvshmemx_float_fcollect_warp"},
-	{0x105a5ecc, "shmemx_uint16_min_reduce_warp"},
-	{0x105f3d7f, "shmemx_iget8_block"},
-	{0x106576a0, "nvshmemx::tile_max_allreduce_block"},
-	{0x107d206b, "nvshmem_uint_sum_reduce"},
-	{0x10837d92, "shmem_long_wait_until_any_vector"},
-	{0x1084dbd3, "shmemx_double_get_nbi_warp"},
-	{0x1085dfa4, "shmemx_ulong_put_warp"},
-	{0x1094a137, "nvshmem_uint8_get_nbi"},
-	{0x1099da1c, "nvshmemx_int_sum_reduce_block"},
-	{0x109ab63e, "nvshmem_long_broadcast"},
-	{0x109b4a12, "nvshmemx_ulonglong_max_reducescatter_warp"},
-	{0x10b74c96, "nvshmemx_half_get_nbi_block"},
-	{0x10b9f412, "nvshmemx_qp_uint8_g"},
-	{0x10ca7e7d, "shmem_iput128"},
-	{0x10d42922, "nvshmemx_qp_schar_put_signal_block"},
-	{0x10da8768, "shmem_size_wait_until_all"},
-	{0x10f396f2, "nvshmemx_double_iput_block"},
-	{0x11095f90, "nvshmemx_int16_xor_reducescatter_warp"},
-	{0x11135509, "shmemx_int16_get_block"},
-	{0x114165d5, "nvshmem_ulong_wait_until_some_vector"},
-	{0x11527b88, "nvshmem_ptrdiff_put_signal"},
-	{0x115875cc, "shmemx_int16_fcollect_warp"},
-	{0x115a53f1, "shmemx_ulonglong_alltoall_block"},
-	{0x11762854, "nvshmem_long_atomic_compare_swap"},
-	{0x118458f0, "shmemx_int_put_signal_nbi_block"},
-	{0x11ba6dd4, "shmem_put64_signal_nbi"},
-	{0x11c50e5a, "shmemx_uint64_broadcast_block"},
-	{0x11cdbbca, "shmem_short_test_any"},
-	{0x11df4d58, "nvshmemx_qp_uchar_get_nbi"},
-	{0x1217cf0b, "shmemx_uint16_put_signal_nbi_warp"},
-	{0x1241d939, "nvshmemx::tile_collective_wait_warp"},
-	{0x124839c8, "nvshmem_short_test_some"},
-	{0x12532640, "nvshmem_int64_and_reduce"},
-	{0x12578c45, "nvshmemx_int_put_signal_warp"},
-	{0x12762c64, "nvshmemx_int16_max_reducescatter_block"},
-	{0x1288933e, "shmem_ulong_get_nbi"},
-	{0x128f5c94, "nvshmem_longlong_iget"},
-	{0x1297e41e, "nvshmemx_ushort_put_nbi_warp"},
-	{0x1298311c, "shmemx_half_max_reduce_warp"},
-	{0x12b9b59b, "nvshmem_longlong_sum_reduce"},
-	{0x12bc47d1, "nvshmem_half_broadcast"},
-	{0x12cb0dc2, "shmem_longlong_g"},
-	{0x12d45107, "nvshmemx_uint32_put_nbi_block"},
-	{0x12d63ab1, "nvshmem_uint8_xor_reduce"},
-	{0x12e901b2, "shmemx_float_prod_reduce_warp"},
-	{0x1301a5b8, "nvshmemx_ulonglong_fcollect_block"},
-	{0x13037423, "nvshmemx_uint_prod_reducescatter_block"},
-	{0x131ac54c, "shmemx_put8_nbi_warp"},
-	{0x1320ceb1, "nvshmemx::tile_broadcast"},
-	{0x13311a94, "nvshmemx_putmem_signal_warp"},
-	{0x135f3f5c, "nvshmemx::tile_sum_rooted_reduce_block"},
-	{0x13616aa4, "nvshmemx_schar_put_signal_block"},
-	{0x13a1bf87, "nvshmem_team_n_pes"},
-	{0x13aa000f, "nvshmemx_uint64_xor_reduce_block"},
-	{0x13bfb877, "nvshmemx_ushort_sum_reduce_warp"},
-	{0x13f9fc5e, "shmemx_long_get_nbi_warp"},
-	{0x14032ae4, "nvshmem_uint64_atomic_swap"},
-	{0x140c5398, "shmem_ptrdiff_wait_until_all"},
-	{0x1422f04f, "shmemx_ushort_min_reduce_block"},
-	{0x142d9b03, "shmem_ulonglong_wait_until_any"},
-	{0x143f2a2b, "shmemx_get64_nbi_warp"},
-	{0x14412993, "shmem_ulonglong_wait_until_any_vector"},
-	{0x144b1535, "nvshmemx_longlong_max_reduce_warp"},
-	{0x144deac7, "shmemx_ptrdiff_iget_block"},
-	{0x145271c7, "nvshmemx_qp_double_g"},
-	{0x1460a204, "nvshmem_ulong_and_reducescatter"},
-	{0x1464e973, "nvshmemx_qp_long_put_signal_block"},
-	{0x1470241a, "shmemx_int64_max_reduce_warp"},
-	{0x148acdcd, "shmemx_ushort_xor_reduce_warp"},
-	{0x14aa59f9, "nvshmemx_qp_bfloat16_put_signal_warp"},
-	{0x14b58446, "nvshmem_longlong_atomic_compare_swap"},
-	{0x14c42be6, "nvshmemx_schar_broadcast_warp"},
-	{0x14e03cf1, "nvshmemx_qp_uint32_get_warp"},
-	{0x14e30395, "shmem_size_wait_until_some_vector"},
-	{0x1504526f, "nvshmemx_ulonglong_sum_reduce_warp"},
-	{0x1507c6ea, "shmemx_get128_nbi_warp"},
-	{0x1510edbb, "shmemx_int64_put_signal_warp"},
-	{0x1514d379, "shmemx_uint64_put_warp"},
-	{0x15193168, "nvshmem_size_wait_until_all"},
-	{0x1522bf5e, "nvshmemx::tile_max_reduce_warp"},
-	{0x152ed597, "nvshmemx_char_put_nbi_warp"},
-	{0x1538bded, "nvshmemx_longlong_broadcast_warp"},
-	{0x1538cde3, "nvshmem_char_prod_reduce"},
-	{0x155dc882, "nvshmemx_double_sum_reducescatter_block"},
-	{0x1571eeec, "shmem_int8_xor_reduce"},
-	{0x15727a53, "nvshmemx_qp_uint8_put_signal_nbi"},
-	{0x159390d7, "nvshmem_uint_or_reduce"},
-	{0x1595440d, "shmem_uint64_get_nbi"},
-	{0x15b24193, "nvshmemx_uint32_get_nbi_warp"},
-	{0x15ba3d9f, "nvshmemx_uint_prod_reduce_block"},
-	{0x15c016b8, "nvshmem_int32_test_some_vector"},
-	{0x15c645c1, "nvshmemx_qp_ulong_get_warp"},
-	{0x15eb39e8, "shmemx_int64_and_reduce_block"},
-	{0x15ebb0c0, "shmemx_half_sum_reduce_block"},
-	{0x15f84450, "shmem_size_sum_reduce"},
-	{0x1600b046, "shmemx_put32_signal_warp"},
-	{0x16020b28, "nvshmem_ushort_get"},
-	{0x1606664c, "nvshmemx_int8_or_reduce_block"},
-	{0x16070b15, "shmemx_float_put_signal_block"},
-	{0x161795a8, "nvshmemx_qp_uint_put_block"},
-	{0x161dc413, "nvshmem_uint_prod_reducescatter"},
-	{0x162b17a7, "nvshmemx_float_max_reduce_warp"},
-	{0x162df3b5, "nvshmemx_uint_fcollect_block"},
-	{0x162e3c53, "nvshmem_half_max_reducescatter"},
-	{0x16317c57, "nvshmemx_uint8_min_reduce_warp"},
-	{0x163795a4, "shmemx_put64_nbi_warp"},
-	{0x1639aee1, "shmem_uint_xor_reduce"},
-	{0x164eab8f, "nvshmemx_bfloat16_min_reduce_block"},
-	{0x1655b840, "nvshmemx_get16_warp"},
-	{0x165e1739, "nvshmemx_int8_and_reduce_warp"},
-	{0x1696f6e2, "nvshmemx::tile_allgather"},
-	{0x16a9fcdc, "nvshmemx_uchar_and_reduce_block"},
-	{0x16b3fc07, "nvshmemx_barrier_all_block"},
-	{0x16bcc430, "nvshmemx_ulong_alltoall_warp"},
-	{0x16e2a216, "nvshmemx_longlong_fcollect_warp"},
-	{0x16e59bc6, "nvshmemx_float_alltoall_block"},
-	{0x16e7341d, "nvshmem_ushort_test_any_vector"},
-	{0x16eafac2, "shmemx_long_get_warp"},
-	{0x16ee4bbb, "shmem_uint32_atomic_compare_swap"},
-	{0x16f585ad, "nvshmemx_qp_int64_g"},
-	{0x1709d01b, "nvshmemx_qp_int_g"},
-	{0x170a42fb, "nvshmemx_half_prod_reduce_warp"},
-	{0x17134b96, "shmem_uchar_sum_reduce"},
-	{0x171b6d1a, "nvshmemx_bfloat16_max_reducescatter_warp"},
-	{0x1721051f, "nvshmemx_uint32_and_reduce_warp"},
-	{0x172fb608, "nvshmemx_longlong_prod_reducescatter_warp"},
-	{0x17ad4717, "shmemx_int32_put_signal_nbi_block"},
-	{0x18062592, "shmem_char_put_nbi"},
-	{0x180a6230, "nvshmemx_qp_half_get_block"},
-	{0x180b9aab, "nvshmem_uint32_test_any"},
-	{0x180d01a7, "nvshmemx::tile_sum_reduce_warp"},
-	{0x181051c2, "nvshmemx_ask_smem"},
-	{0x18338bec, "nvshmemx_float_max_reducescatter_block"},
-	{0x183d3ae6, "shmemx_long_put_signal_warp"},
-	{0x183f04c2, "nvshmem_int64_atomic_inc"},
-	{0x18489c61, "shmem_get32_nbi"},
-	{0x184c99c3, "nvshmemx_int8_prod_reducescatter_warp"},
-	{0x1853ae4d, "nvshmemx_uint8_min_reducescatter_warp"},
-	{0x1877bb9b, "nvshmemx_ptrdiff_put_block"},
-	{0x1886b5e5, "shmem_ptrdiff_wait_until_some"},
-	{0x188c94c7, "nvshmemx_ptrdiff_iget_block"},
-	{0x18d7fede, "nvshmem_ulonglong_atomic_fetch_or"},
-	{0x18ed5f76, "nvshmemx_double_get_nbi_block"},
-	{0x18f86537, "nvshmemx_long_min_reducescatter_warp"},
-	{0x18fdbb50, "nvshmem_int_put_signal_nbi"},
-	{0x190205e3, "nvshmemx_int_put_nbi_block"},
-	{0x19034102, "nvshmem_int8_or_reducescatter"},
-	{0x190d8808, "shmem_uchar_get_nbi"},
-	{0x19209663, "nvshmemx::tile_sum_allreduce"},
-	{0x19271c47, "nvshmemx_uint_put_signal_nbi_block"},
-	{0x19466cb2, "nvshmemx_short_min_reducescatter_block"},
-	{0x19656137, "shmem_putmem_signal_nbi"},
-	{0x196fa42b, "nvshmemx_schar_sum_reducescatter_warp"},
-	{0x19811cf7, "nvshmemx_int_iget_block"},
-	{0x1984b556, "nvshmem_long_test_some_vector"},
-	{0x1985b6e6, "shmemx_putmem_block"},
-	{0x19877a61, "nvshmemx_qp_float_put_signal"},
-	{0x1988883a, "nvshmemx_uint64_get_warp"},
-	{0x1988fbba, "shmem_signal_op"},
-	{0x19acbfd6, "shmem_uint8_put_nbi"},
-	{0x19eb6840, "shmem_int64_and_reduce"},
-	{0x19f15992, "nvshmem_int8_put_signal"},
-	{0x1a390f72, "nvshmemx_qp_bfloat16_put_signal"},
-	{0x1a53adf1, "nvshmemx_ulonglong_alltoall_block"},
-	{0x1a5cd025, "shmem_int16_get_nbi"},
-	{0x1a5f2d5e, "nvshmem_uint64_atomic_fetch_inc"},
-	{0x1a6e7cb1, "shmem_uint8_xor_reduce"},
-	{0x1a7db2f0, "nvshmemx_int_put_signal_nbi_block"},
-	{0x1a984401, "nvshmemx_qp_uint64_put_signal_nbi"},
-	{0x1aaee122, "nvshmemx_qp_uint32_put_signal_block"},
-	{0x1ab1eeae, "nvshmemx_qp_double_put_warp"},
-	{0x1ac1c3d6, "nvshmem_long_min_reducescatter"},
-	{0x1accc529, "nvshmem_longlong_test"},
-	{0x1ad24723, "shmem_short_test_all"},
-	{0x1ae4b4fd, "shmemx_int32_alltoall_warp"},
-	{0x1af41e73, "shmemx_put16_signal_nbi_block"},
-	{0x1b148216, "nvshmem_ulonglong_atomic_inc"},
-	{0x1b1cdde6, "nvshmemx_qp_int64_put_signal_nbi"},
-	{0x1b3605ae, "shmem_char_put"},
-	{0x1b3983f4, "nvshmemx_size_prod_reducescatter_block"},
-	{0x1b3c3ae8, "shmemx_int32_or_reduce_warp"},
-	{0x1b446a10, "nvshmemx_double_max_reducescatter_warp"},
-	{0x1b5c33f1, "nvshmemx_longlong_alltoall_warp"},
-	{0x1b5d933b, "nvshmem_uint8_sum_reduce"},
-	{0x1b6d8df9, "nvshmem_longlong_test_all"},
-	{0x1b9a2d03, "shmemx_uint64_max_reduce_warp"},
-	{0x1ba24ff1, "nvshmemx_short_sum_reducescatter_block"},
-	{0x1ba36887, "nvshmemx_size_iget_block"},
-	{0x1bb4635e, "nvshmem_ulong_iput"},
-	{0x1bba0563, "nvshmemx_qp_uint8_p"},
-	{0x1bc4c19c, "shmemx_uint32_iget_warp"},
-	{0x1bd12783, "nvshmemx_schar_iput_warp"},
-	{0x1bda0933, "shmemx_schar_put_nbi_block"},
-	{0x1bdb66c9, "shmem_ushort_iget"},
-	{0x1bdc52e1, "nvshmemx_double2_maxloc_reduce_block"},
-	{0x1bf7992e, "shmemx_int16_alltoall_block"},
-	{0x1bf8f35f, "nvshmemx_uint16_and_reducescatter_warp"},
-	{0x1c1a3b47, "nvshmemx_size_xor_reduce_warp"},
-	{0x1c23dcbb, "shmemx_uint32_max_reduce_block"},
-	{0x1c29dcfe, "nvshmem_half_get_nbi"},
-	{0x1c2b4a6b, "shmem_double_max_reduce"},
-	{0x1c2deec5, "nvshmemx_qp_short_get"},
-	{0x1c43f23b, "nvshmemx_int64_broadcast_block"},
-	{0x1c5c1710, "nvshmemx_ulonglong_or_reduce_block"},
-	{0x1c684372, "nvshmem_size_wait_until_all_vector"},
-	{0x1c6c3e6f, "nvshmemx_qp_uint32_put_signal_warp"},
-	{0x1c6c70ef, "nvshmemx_qp_uchar_get_nbi_warp"},
-	{0x1c8fb274, "nvshmemx_ulonglong_get_nbi_block"},
-	{0x1c970239, "shmem_float_put_signal_nbi"},
-	{0x1c97c222, "nvshmemx_qp_uchar_put_signal_nbi"},
-	{0x1ca8328d, "shmem_bfloat16_iget"},
-	{0x1caad000, "shmemx_half_put_warp"},
-	{0x1cabc8f4, "shmemx_uchar_iput_block"},
-	{0x1cb679fb, "shmemx_int64_sum_reduce_warp"},
-	{0x1ccd68ff, "nvshmem_schar_max_reduce"},
-	{0x1cd10fe3, "shmem_char_prod_reduce"},
-	{0x1cd3702f, "shmemx_uint_put_nbi_warp"},
-	{0x1ce2a9d4, "shmem_uint64_g"},
-	{0x1cefecf2, "shmemx_half_broadcast_warp"},
-	{0x1cf25116, "shmemx_ulonglong_max_reduce_warp"},
-	{0x1cf70171, "shmem_short_put_signal_nbi"},
-	{0x1d131092, "shmemx_ulong_or_reduce_block"},
-	{0x1d3ac444, "shmemx_longlong_max_reduce_block"},
-	{0x1d54a711, "shmem_ulong_broadcast"},
-	{0x1d6526ba, "nvshmemx_int8_and_reducescatter_block"},
-	{0x1d7a89f2, "nvshmem_uint64_iget"},
-	{0x1d7d1aa7, "nvshmem_bfloat16_min_reducescatter"},
-	{0x1d7e20be, "nvshmem_get64_nbi"},
-	{0x1d8cc048, "nvshmemx_uint8_sum_reduce_warp"},
-	{0x1db2b4ac, "shmemx_size_sum_reduce_block"},
-	{0x1dbe98a0, "shmemx_ptrdiff_put_signal_nbi_block"},
-	{0x1dcb3ec2, "shmemx_ulong_xor_reduce_block"},
-	{0x1dde82b4, "nvshmem_char_min_reducescatter"},
-	{0x1deb3e82, "shmem_uint32_prod_reduce"},
-	{0x1e0c92f8, "nvshmemx_qp_int8_put_warp"},
-	{0x1e12b0d3, "shmem_signal_fetch"},
-	{0x1e31a265, "nvshmemx_qp_ptrdiff_put_block"},
-	{0x1e57656d, "shmemx_ushort_iput_warp"},
-	{0x1e6d310c, "nvshmem_ulonglong_test_all"},
-	{0x1e7fc1ff, "nvshmemx_longlong_get_nbi_block"},
-	{0x1e8975cc, "shmem_int_atomic_fetch_add"},
-	{0x1e9c8af4, "nvshmem_int64_get"},
-	{0x1e9d98b2, "shmem_longlong_put"},
-	{0x1eaf8f69, "shmemx_int16_sum_reduce_block"},
-	{0x1eb3f043, "nvshmem_ushort_min_reducescatter"},
-	{0x1eb4b518, "nvshmem_uint_wait_until_any_vector"},
-	{0x1ebb0697, "nvshmem_longlong_get_nbi"},
-	{0x1eeec2cb, "shmemx_put64_block"},
-	{0x1effc7fa, "shmem_int_p"},
-	{0x1f1e5571, "nvshmemx_uint64_put_signal_block"},
-	{0x1f215d43, "shmem_iget8"},
-	{0x1f2208c4, "shmem_longlong_test_any"},
-	{0x1f23d995, "nvshmemx_uchar_max_reducescatter_block"},
-	{0x1f247a57, "nvshmemx_uint_put_warp"},
-	{0x1f2c32d7, "shmemx_size_fcollect_warp"},
-	{0x1f4d3799, "nvshmemx_short_get_nbi_block"},
-	{0x1f58a9cc, "nvshmem_int32_broadcast"},
-	{0x1f667189, "shmem_ulonglong_atomic_swap"},
-	{0x1f6753d4, "nvshmemx_ushort_and_reduce_block"},
-	{0x1f6ebebc, "nvshmemx_uint8_min_reducescatter_block"},
-	{0x1f7dce33, "nvshmemx_qp_float_get_block"},
-	{0x1fd31e05, "nvshmemx_int32_xor_reducescatter_block"},
-	{0x1fd524c0, "shmemx_iget64_warp"},
-	{0x1fd746c2, "shmem_int64_atomic_inc"},
-	{0x1fe8744a, "shmemx_size_fcollect_block"},
-	{0x20041c4c, "nvshmemx_qp_short_get_warp"},
-	{0x2021c149, "nvshmemx::tile_min_rooted_reduce"},
-	{0x2028ca0d, "shmem_ushort_test_any"},
-	{0x20291f5c, "nvshmemx_qp_float_get_nbi_warp"},
-	{0x20450350, "shmemx_float_put_nbi_block"},
-	{0x207510a2, "nvshmem_uint_atomic_swap"},
-	{0x2076137e, "shmemx_double_get_block"},
-	{0x208f9f14, "nvshmem_quiet"},
-	{0x20c67c26, "nvshmem_ulong_test"},
-	{0x20f1e8b2, "nvshmem_float_min_reducescatter"},
-	{0x211f5b72, "shmem_short_wait_until_some"},
-	{0x2120ca3a, "shmemx_uint64_get_warp"},
-	{0x2122e8b2, "nvshmemx_qp_ptrdiff_put_warp"},
-	{0x21284230, "nvshmemx::tile_collective_wait_warpgroup"},
-	{0x21434cfc, "nvshmemx_float_min_reduce_block"},
-	{0x2162549f, "shmem_ptrdiff_atomic_fetch_inc"},
-	{0x216971c1, "nvshmemx_qp_bfloat16_put_nbi"},
-	{0x21732700, "shmem_uint16_get_nbi"},
-	{0x217491e5, "shmem_ulonglong_put_nbi"},
-	{0x2188bdcb, "shmem_int_test_any_vector"},
-	{0x2188beac, "nvshmem_uint_wait_until_some"},
-	{0x21c3d96f, "nvshmemx_float_atomic_fetch_add"},
-	{0x21cdae93, "nvshmem_uint8_p"},
-	{0x21cfe549, "nvshmemx_ulong_min_reduce_block"},
-	{0x21d487f7, "shmemx_barrier_block"},
-	{0x21d49b4a, "shmem_int32_put_nbi"},
-	{0x21daefb6, "nvshmemx_int32_min_reduce_block"},
-	{0x21dc5503, "nvshmemx_uint16_broadcast_block"},
-	{0x21e2201c, "shmemx_int_sum_reduce_block"},
-	{0x21eb1662, "nvshmem_size_or_reduce"},
-	{0x21ece2c2, "nvshmemx_qp_int8_put_signal"},
-	{0x221fc893, "shmem_int8_min_reduce"},
-	{0x2239d43a, "nvshmemx_ushort_put_signal_nbi_block"},
-	{0x226c855e, "shmem_ushort_sum_reduce"},
-	{0x22719eb7, "shmemx_int_alltoall_block"},
-	{0x2289aaf3, "nvshmem_uint_get"},
-	{0x228c33ef, "nvshmemx_half_sum_reducescatter_warp"},
-	{0x22acb884, "shmem_ptrdiff_wait_until"},
-	{0x22af527a, "shmemx_int16_put_signal_warp"},
-	{0x22b140c2, "nvshmemx_qp_uint_g"},
-	{0x22dc58b8, "nvshmemx_uint_or_reduce_warp"},
-	{0x22f5d53b, "shmem_uint8_sum_reduce"},
-	{0x22fd5028, "shmemx_ushort_or_reduce_block"},
-	{0x22fdd5fd, "nvshmemx_short_prod_reducescatter_block"},
-	{0x2312ac77, "nvshmem_size_test_some"},
-	{0x233baa87, "shmemx_size_iget_block"},
-	{0x234bfd78, "nvshmemx_qp_int64_put_warp"},
-	{0x23622391, "shmem_uint_fcollect"},
-	{0x23696983, "shmemx_schar_iput_warp"},
-	{0x236adcd7, "nvshmemx_size_fcollect_warp"},
-	{0x2378b5b3, "nvshmemx_bfloat16_min_reducescatter_block"},
-	{0x237b84e7, "nvshmemx_qp_uint8_get_nbi"},
-	{0x2383f04a, "nvshmemx_qp_schar_get"},
-	{0x23986854, "nvshmemx_flush"},
-	{0x23afe70c, "nvshmemx_int64_fcollect_block"},
-	{0x23c9db99, "nvshmem_uchar_max_reduce"},
-	{0x23fac639, "nvshmemx_qp_char_get_block"},
-	{0x23fb7da8, "nvshmemx_qp_half_put_signal"},
-	{0x241a4f1f, "shmem_int32_put_signal_nbi"},
-	{0x241a8425, "nvshmemx_region_stop_block"},
-	{0x241c9707, "shmemx_uint32_put_nbi_block"},
-	{0x2426a9ce, "shmemx_iget128_block"},
-	{0x242b5f4d, "shmem_n_pes"},
-	{0x243fcd35, "shmem_long_atomic_set"},
-	{0x244afb2f, "shmem_ulong_atomic_fetch_inc"},
-	{0x2454c3da, "shmem_int32_wait_until_any"},
-	{0x24564f90, "shmemx_ushort_fcollect_block"},
-	{0x2465aaff, "shmem_schar_max_reduce"},
-	{0x247a27d0, "nvshmem_ulong_prod_reducescatter"},
-	{0x2491234c, "nvshmem_ulonglong_p"},
-	{0x24939ffd, "nvshmem_int64_iget"},
-	{0x249b1a71, "shmem_uint64_wait_until"},
-	{0x24b007c2, "nvshmemx_bfloat16_put_warp"},
-	{0x24b57b37, "nvshmem_putmem_signal_nbi"},
-	{0x24ba64f6, "nvshmem_ulong_and_reduce"},
-	{0x24c4fcd1, "nvshmemx_qp_int8_put_nbi"},
-	{0x24e58b1b, "nvshmemx_putmem_signal_nbi_block"},
-	{0x250b6d04, "shmem_long_put"},
-	{0x25127e89, "shmem_ptrdiff_wait_until_any"},
-	{0x252f7767, "shmemx_longlong_get_block"},
-	{0x25348b75, "nvshmemx_uint16_fcollect_warp"},
-	{0x254c983a, "shmemx_size_xor_reduce_block"},
-	{0x256fe32d, "shmemx_int8_max_reduce_block"},
-	{0x2585ae20, "nvshmemx_qp_uint32_get_block"},
-	{0x25b47423, "nvshmemx_uint32_alltoall_block"},
-	{0x25c767cb, "nvshmem_int_test_any_vector"},
-	{0x25cc0520, "shmem_ulong_put_signal_nbi"},
-	{0x25e26fb1, "shmem_float_prod_reduce"},
-	{0x25e5c6fd, "nvshmem_uint64_or_reducescatter"},
-	{0x25e9b1d2, "nvshmem_ulonglong_put_signal_nbi"},
-	{0x25f8fe1d, "shmem_ulonglong_atomic_fetch_inc"},
-	{0x260c71e6, "shmemx_schar_broadcast_warp"},
-	{0x262771bd, "shmemx_int16_or_reduce_block"},
-	{0x262a15a5, "nvshmemx_size_prod_reducescatter_warp"},
-	{0x262a5265, "nvshmemx_fcollectmem_block"},
-	{0x2647c48b, "nvshmemx_longlong_put_nbi_warp"},
-	{0x26534897, "shmem_longlong_get_nbi"},
-	{0x2654036d, "nvshmemx_double_put_signal_nbi_warp"},
-	{0x26595e22, "nvshmem_int8_prod_reducescatter"},
-	{0x2668961d, "shmemx_ulonglong_and_reduce_warp"},
-	{0x2688f401, "shmemx_uint16_iput_warp"},
-	{0x26b048b7, "nvshmemx_int_alltoall_block"},
-	{0x26b8a2cf, "nvshmemx_schar_max_reduce_block"},
-	{0x26cd3e67, "shmem_uint_wait_until_all_vector"},
-	{0x26d1e65c, "nvshmemx_size_put_warp"},
-	{0x26d4749f, "shmemx_get16_block"},
-	{0x26d8ab12, "nvshmem_putmem_nbi"},
-	{0x26e65271, "shmem_uchar_iget"},
-	{0x26e6c876, "shmem_short_alltoall"},
-	{0x26eb160d, "nvshmemx_uint64_prod_reducescatter_block"},
-	{0x26f4b6ce, "nvshmem_uint32_iput"},
-	{0x26f84419, "nvshmemx_uint_broadcast_warp"},
-	{0x2713e3b2, "nvshmem_uint64_wait_until_some"},
-	{0x2714db9c, "nvshmemx_uint32_iget_warp"},
-	{0x273d50db, "shmem_half_put"},
-	{0x274090c3, "nvshmemx_get64_warp"},
-	{0x27416905, "nvshmemx_ulong_or_reducescatter_warp"},
-	{0x274eac4c, "shmemx_int8_or_reduce_block"},
-	{0x275e4de7, "nvshmemx_size_get_nbi_warp"},
-	{0x2760b010, "shmemx_half_put_signal_block"},
-	{0x276220a4, "shmemx_schar_put_signal_block"},
-	{0x276327a8, "shmemx_uint64_iput_warp"},
-	{0x277a513a, "nvshmemx_ushort_or_reducescatter_block"},
-	{0x277b646b, "nvshmem_double_max_reduce"},
-	{0x27a65d39, "shmemx_int8_and_reduce_warp"},
-	{0x27c06e77, "shmemx_ushort_sum_reduce_warp"},
-	{0x27c7c5a9, "shmemx_bfloat16_alltoall_block"},
-	{0x27cfddc3, "shmem_uint_atomic_inc"},
-	{0x27e854c3, "shmemx_half_alltoall_block"},
-	{0x27fbe2f4, "nvshmemx_uchar_iput_block"},
-	{0x27fe49b9, "nvshmemx_qp_int64_put"},
-	{0x280d52a2, "shmem_uint_atomic_swap"},
-	{0x281a8596, "shmemx_uint32_fcollect_block"},
-	{0x281aaabe, "nvshmemx_ushort_xor_reducescatter_block"},
-	{0x282de1c6, "shmemx_float_alltoall_block"},
-	{0x283f45ee, "nvshmem_ulonglong_put_signal"},
-	{0x283fe176, "shmem_ulonglong_sum_reduce"},
-	{0x2871c6fd, "shmem_int64_atomic_swap"},
-	{0x2878f3ee, "nvshmemx_uint64_prod_reduce_warp"},
-	{0x288177a9, "shmem_get32"},
-	{0x2894e493, "shmem_uint8_p"},
-	{0x289f7141, "shmem_longlong_fcollect"},
-	{0x28a43180, "nvshmemx_qp_float_put"},
-	{0x28b830f1, "nvshmemx_half_prod_reducescatter_warp"},
-	{0x28e890f8, "nvshmemx_int8_xor_reduce_block"},
-	{0x2904d4a4, "shmem_uint_iget"},
-	{0x29118b03, "nvshmemx::tile_max_rooted_reduce"},
-	{0x294b1496, "nvshmem_ulonglong_xor_reducescatter"},
-	{0x2953c248, "shmem_int32_atomic_fetch_inc"},
-	{0x296e2167, "nvshmemx_longlong_get_block"},
-	{0x2985001a, "shmem_int_fcollect"},
-	{0x2988428f, "shmem_ulonglong_wait_until_some"},
-	{0x2988e4c8, "nvshmemx_signal_op"},
-	{0x298b6624, "nvshmemx_qp_uint16_put_signal_block"},
-	{0x298d8e4d, "shmemx_uint_and_reduce_block"},
-	{0x299c5907, "shmem_size_alltoall"},
-	{0x299f9eac, "nvshmem_int64_xor_reduce"},
-	{0x29a721f1, "nvshmemx_size_min_reduce_block"},
-	{0x29a77f6d, "nvshmemx_ushort_iput_warp"},
-	{0x29aedde6, "shmemx_schar_iput_block"},
-	{0x29b71957, "nvshmemx_qp_short_put_nbi_warp"},
-	{0x29baf39f, "shmemx_uint_prod_reduce_block"},
-	{0x29cd8a5d, "shmemx_float_get_nbi_block"},
-	{0x29d8b539, "nvshmem_ulong_wait_until_any"},
-	{0x29e67dcb, "nvshmemx_int16_fcollect_block"},
-	{0x29eac3bb, "nvshmemx_int_sum_reducescatter_warp"},
-	{0x29eef94e, "nvshmem_int_get_nbi"},
-	{0x29f526dc, "nvshmemx_ushort_sum_reducescatter_block"},
-	{0x29fd34e7, "shmem_longlong_atomic_set"},
-	{0x2a0e2710, "shmem_uchar_get"},
-	{0x2a139e52, "nvshmemx_qp_size_put_signal_block"},
-	{0x2a15c88a, "nvshmem_longlong_test_some"},
-	{0x2a19be8e, "shmemx_size_and_reduce_block"},
-	{0x2a243baa, "nvshmem_half_get"},
-	{0x2a35a576, "shmemx_double_get_nbi_block"},
-	{0x2a3fe086, "shmemx_ushort_iget_warp"},
-	{0x2a40f6ab, "nvshmemx_qp_double_put_signal_nbi_warp"},
-	{0x2a661d5a, "nvshmemx_qp_uint16_get_nbi_block"},
-	{0x2a7222c4, "nvshmem_longlong_test_any"},
-	{0x2a731f2b, "nvshmem_ptrdiff_g"},
-	{0x2a850ba5, "nvshmem_uint16_put"},
-	{0x2a8576c0, "nvshmem_int32_max_reduce"},
-	{0x2a946f63, "shmemx_iput16_block"},
-	{0x2aa13d6a, "nvshmem_int64_test_all_vector"},
-	{0x2aa15cf9, "shmem_uint64_atomic_inc"},
-	{0x2aaab2dc, "shmemx_uchar_and_reduce_block"},
-	{0x2ab06c05, "nvshmemx_longlong_min_reducescatter_warp"},
-	{0x2abd2695, "nvshmemx_put32_signal_nbi_block"},
-	{0x2accfb56, "shmem_long_test_some_vector"},
-	{0x2adbe404, "shmemx_uchar_get_nbi_block"},
-	{0x2adf5d0c, "nvshmemx_size_xor_reducescatter_block"},
-	{0x2ae22517, "nvshmemx_ulonglong_broadcast_block"},
-	{0x2ae35816, "shmemx_longlong_fcollect_warp"},
-	{0x2ae66237, "nvshmem_put16_signal_nbi"},
-	{0x2b21bb1f, "shmemx_uint32_and_reduce_warp"},
-	{0x2b560d98, "nvshmem_long_test_any_vector"},
-	{0x2b58d375, "shmem_int32_iput"},
-	{0x2b621d99, "shmem_uchar_max_reduce"},
-	{0x2b66eea8, "nvshmemx_double_put_nbi_warp"},
-	{0x2b683390, "shmemx_int32_iget_block"},
-	{0x2b745269, "shmem_ptrdiff_wait_until_any_vector"},
-	{0x2b897e84, "nvshmemx_qp_uint16_p"},
-	{0x2b99f655, "nvshmemx_uint16_or_reduce_warp"},
-	{0x2ba6966e, "shmemx_long_max_reduce_block"},
-	{0x2bbcecc3, "nvshmemx_int16_and_reduce_block"},
-	{0x2bc62d7e, "nvshmemx_double_get_block"},
-	{0x2bc6b03e, "shmemx_float_get_warp"},
-	{0x2bc7b1ab, "nvshmemx_size_sum_reducescatter_warp"},
-	{0x2bcf3c8b, "shmem_int_test_any"},
-	{0x2bd12619, "shmem_int16_put_signal_nbi"},
-	{0x2be307d4, "nvshmem_ushort_iput"},
-	{0x2befa22d, "nvshmem_uint8_xor_reducescatter"},
-	{0x2bf0fe8a, "shmemx_short_get_warp"},
-	{0x2c0750ee, "nvshmemx_qp_ulong_get_nbi"},
-	{0x2c170d4b, "nvshmemx_uint_or_reducescatter_block"},
-	{0x2c245b1b, "nvshmem_size_test_any_vector"},
-	{0x2c52a6f6, "shmem_ulong_and_reduce"},
-	{0x2c58cac7, "nvshmem_int_test_some_vector"},
-	{0x2c5e0a1e, "shmem_size_iput"},
-	{0x2c5f6867, "nvshmemx_qp_ulong_put_signal_nbi_warp"},
-	{0x2c852039, "nvshmem_longlong_test_all_vector"},
-	{0x2c86c85c, "nvshmemx_qp_uint16_put_warp"},
-	{0x2c8ad13b, "nvshmemx_ulonglong_min_reducescatter_block"},
-	{0x2cabfab1, "shmemx_getmem_nbi_block"},
-	{0x2cbcd619, "nvshmemx_int_broadcast_block"},
-	{0x2cc4abe5, "nvshmem_ulonglong_put_nbi"},
-	{0x2ccf5217, "nvshmemx_qp_uchar_get_warp"},
-	{0x2ceee4a2, "nvshmemx_qp_ulong_put_warp"},
-	{0x2cf5338c, "shmemx_char_get_warp"},
-	{0x2d16d33c, "nvshmemx_ushort_xor_reduce_block"},
-	{0x2d21e28f, "nvshmemx_int_prod_reduce_warp"},
-	{0x2d2d7682, "nvshmem_int8_sum_reduce"},
-	{0x2d4b4f30, "nvshmem_int8_iput"},
-	{0x2d5d0c71, "nvshmemx_uint_max_reduce_warp"},
-	{0x2d60c9a1, "shmemx_float_put_nbi_warp"},
-	{0x2d628147, "shmemx_size_xor_reduce_warp"},
-	{0x2d7b91d5, "nvshmemx_ulong_xor_reducescatter_warp"},
-	{0x2d8d0dd1, "shmem_getmem_nbi"},
-	{0x2d98c64b, "nvshmemx_int16_alltoall_warp"},
-	{0x2da230c4, "nvshmem_size_and_reducescatter"},
-	{0x2da46448, "nvshmemx_ulonglong_min_reduce_warp"},
-	{0x2db4084a, "shmem_long_atomic_add"},
-	{0x2dbc9f5e, "nvshmem_ushort_sum_reduce"},
-	{0x2dbf0540, "nvshmem_int_atomic_fetch"},
-	{0x2dd7dcfa, "nvshmemx_uint16_put_nbi_warp"},
-	{0x2e120ccb, "nvshmemx_uint16_min_reduce_block"},
-	{0x2e24265a, "nvshmemx::tile_sum_allreduce_warp"},
-	{0x2e3bdee7, "nvshmem_longlong_atomic_set"},
-	{0x2e3c8998, "shmemx_barrier_warp"},
-	{0x2e41af23, "shmem_putmem_signal"},
-	{0x2e5fe35e, "shmem_uint64_atomic_fetch_inc"},
-	{0x2e6e46c1, "nvshmemx_put32_warp"},
-	{0x2e85463d, "nvshmemx_short_put_signal_nbi_block"},
-	{0x2e8d0f7e, "nvshmem_ulonglong_wait_until"},
-	{0x2e901cb7, "shmemx_size_or_reduce_warp"},
-	{0x2e99b13e, "nvshmem_longlong_test_any_vector"},
-	{0x2e9da26d, "nvshmemx::tile_sum_rooted_reduce_warp"},
-	{0x2ea1ecef, "shmem_double_put"},
-	{0x2ea38600, "shmem_char_iget"},
-	{0x2eba8873, "nvshmemx_size_max_reducescatter_block"},
-	{0x2ebf41f8, "shmem_half_put_signal"},
-	{0x2ece7530, "shmem_float_put"},
-	{0x2ed61df5, "shmemx_uchar_get_nbi_warp"},
-	{0x2edcb7f4, "nvshmem_uint8_iget"},
-	{0x2ee22845, "nvshmem_int8_alltoall"},
-	{0x2ee5a112, "nvshmemx_schar_get_block"},
-	{0x2ee5b556, "nvshmemx_int_iput_block"},
-	{0x2ef6d89a, "nvshmem_int16_max_reduce"},
-	{0x2ef74ce6, "shmem_size_test"},
-	{0x2f11cf0e, "nvshmem_uint32_test_all"},
-	{0x2f153725, "nvshmemx_uint64_sum_reduce_block"},
-	{0x2f328ab7, "nvshmem_long_iput"},
-	{0x2f38dc70, "shmemx_uint8_get_warp"},
-	{0x2f40f5f6, "shmem_ushort_put_signal"},
-	{0x2f5437a8, "shmem_ulonglong_wait_until_all_vector"},
-	{0x2f560423, "nvshmemx_int_max_reducescatter_block"},
-	{0x2f5ce9f1, "shmemx_longlong_alltoall_warp"},
-	{0x2f5cea51, "nvshmemx_uint64_min_reduce_warp"},
-	{0x2f7ca4a8, "nvshmemx_qp_float_put_signal_nbi_warp"},
-	{0x2f7d2b58, "nvshmemx_char_prod_reduce_warp"},
-	{0x2f8ec264, "nvshmemx_longlong_prod_reduce_warp"},
-	{0x2fa0d143, "shmemx_uint64_iget_warp"},
-	{0x2fa2ad3b, "nvshmemx_uint8_sum_reducescatter_block"},
-	{0x2fa7f89c, "shmem_ulonglong_iput"},
-	{0x2fbf9a4d, "shmem_bfloat16_max_reduce"},
-	{0x2fe0cbd4, "nvshmemx_ulong_or_reducescatter_block"},
-	{0x2feb3471, "nvshmem_uint64_wait_until"},
-	{0x2ff16c06, "nvshmemx_uint64_get_nbi_warp"},
-	{0x3017af86, "shmem_longlong_wait_until_some_vector"},
-	{0x3024cc11, "nvshmem_long_get_nbi"},
-	{0x3035b709, "nvshmem_uint_test_all_vector"},
-	{0x30513e3f, "nvshmemx_ulong_fcollect_warp"},
-	{0x3056aa9e, "nvshmemx_get128_warp"},
-	{0x305ee2bb, "nvshmemx_half_iget_block"},
-	{0x3062a209, "nvshmemx_char_max_reduce_warp"},
-	{0x307363fc, "nvshmem_ptrdiff_atomic_inc"},
-	{0x307c7bd2, "nvshmem_uint32_or_reduce"},
-	{0x307e945c, "shmemx_double_put_signal_nbi_block"},
-	{0x30897605, "shmem_int64_alltoall"},
-	{0x30900a52, "nvshmem_int16_min_reducescatter"},
-	{0x30928b1f, "nvshmemx_qp_short_put_signal_nbi_block"},
-	{0x30c32166, "shmemx_uint8_put_nbi_block"},
-	{0x30c77203, "shmemx_size_iput_warp"},
-	{0x30cf7803, "shmem_uint64_iput"},
-	{0x30d1d765, "shmem_char_fcollect"},
-	{0x30d63147, "nvshmemx_qp_short_put_signal_block"},
-	{0x30d863cb, "nvshmemx_int32_get_nbi_block"},
-	{0x30ebc399, "nvshmemx_double_atomic_add"},
-	{0x30f11856, "nvshmemx_uint64_or_reduce_warp"},
-	{0x30f44896, "shmem_int64_put_signal_nbi"},
-	{0x310c2b92, "nvshmem_long_wait_until_any_vector"},
-	{0x3110da8d, "nvshmemx_ushort_get_nbi_warp"},
-	{0x311d0fe4, "nvshmem_uint64_wait_until_some_vector"},
-	{0x313289b1, "nvshmem_float_prod_reduce"},
-	{0x31349626, "shmemx_ulong_min_reduce_warp"},
-	{0x3137e0ac, "shmem_int64_xor_reduce"},
-	{0x315a5f2b, "nvshmemx_int_put_block"},
-	{0x316b5fdf, "shmemx_ptrdiff_get_warp"},
-	{0x3182b873, "nvshmemx_short_iget_warp"},
-	{0x318547eb, "nvshmem_char_get_nbi"},
-	{0x318b779c, "shmem_int32_wait_until_any_vector"},
-	{0x318d0e99, "nvshmem_uint_iput"},
-	{0x319f73a1, "nvshmemx_float_put_nbi_warp"},
-	{0x31a83e7b, "nvshmemx_barrier_warpgroup"},
-	{0x31b5e5be, "nvshmem_size_xor_reduce"},
-	{0x31d632d4, "shmem_int64_atomic_fetch_and"},
-	{0x31d90e01, "nvshmemx_uint16_iput_warp"},
-	{0x31ead683, "shmemx_uint8_put_signal_nbi_block"},
-	{0x31f6fcd8, "nvshmemx_qp_long_g"},
-	{0x320054a0, "nvshmemx_uint_max_reduce_block"},
-	{0x3210d199, "nvshmemx_qp_uchar_g"},
-	{0x321db8c0, "shmem_int32_max_reduce"},
-	{0x322c4d66, "nvshmemx_uint_xor_reduce_warp"},
-	{0x32383bab, "shmem_uint32_put"},
-	{0x323b3963, "shmemx_double_alltoall_block"},
-	{0x3243ac6c, "nvshmemx_qp_schar_get_nbi_block"},
-	{0x32534205, "shmemx_short_put_nbi_warp"},
-	{0x32691891, "nvshmemx_qp_uint32_put_nbi_block"},
-	{0x327dc190, "nvshmemx_qp_ushort_put_signal_nbi_block"},
-	{0x327ea437, "shmem_put16_signal_nbi"},
-	{0x328077ff, "shmemx_longlong_get_nbi_block"},
-	{0x32819c8f, "nvshmem_ulonglong_wait_until_some"},
-	{0x328616d9, "shmem_uint64_put_signal"},
-	{0x32a788d4, "shmem_int64_prod_reduce"},
-	{0x32ac1ab3, "nvshmem_longlong_p"},
-	{0x32ad9d4b, "nvshmemx_ulong_iput_warp"},
-	{0x32b341a8, "nvshmemx_uint64_iput_warp"},
-	{0x32b6750b, "nvshmemx_uint8_prod_reduce_block"},
-	{0x32bfb590, "nvshmem_ptrdiff_put_signal_nbi"},
-	{0x32c40394, "nvshmemx_int16_iput_warp"},
-	{0x32c85889, "nvshmemx_size_broadcast_block"},
-	{0x32d78639, "nvshmemx_qp_int8_put"},
-	{0x32e2506b, "shmemx_iget128_warp"},
-	{0x32f78b79, "nvshmemx_int64_and_reduce_warp"},
-	{0x3314c7f5, "nvshmemx_uchar_get_nbi_warp"},
-	{0x3333b75d, "shmemx_int8_fcollect_warp"},
-	{0x3360fa32, "shmemx_ushort_put_signal_block"},
-	{0x33676da7, "shmemx_int32_put_warp"},
-	{0x3376916c, "nvshmemx_int8_get_block"},
-	{0x33843e6f, "nvshmemx_uint8_or_reducescatter_block"},
-	{0x33845a81, "nvshmemx_uint16_max_reducescatter_block"},
-	{0x338bcfd3, "nvshmemx_uint16_or_reducescatter_warp"},
-	{0x33913ae9, "nvshmem_ulonglong_g"},
-	{0x33c1e0fd, "nvshmem_int64_atomic_swap"},
-	{0x33ca13db, "nvshmemx_double_iget_block"},
-	{0x33ce5069, "nvshmemx_int32_broadcast_warp"},
-	{0x33ea7e06, "shmem_uint64_wait_until_any_vector"},
-	{0x33ef8b41, "nvshmem_longlong_fcollect"},
-	{0x33fe444d, "nvshmem_bfloat16_max_reduce"},
-	{0x34033a54, "nvshmemx_uint_sum_reduce_warp"},
-	{0x34148a23, "nvshmem_bfloat16_broadcast"},
-	{0x343a54be, "shmem_size_test_all"},
-	{0x3453f410, "nvshmemx_put64_signal_nbi_block"},
-	{0x3455e8c9, "nvshmem_uint32_wait_until_any_vector"},
-	{0x3466f4a3, "shmem_bfloat16_min_reduce"},
-	{0x347cf9d4, "shmemx_uint_get_warp"},
-	{0x34814466, "nvshmem_long_max_reduce"},
-	{0x348303f1, "nvshmemx_uint_iget_warp"},
-	{0x348a40c6, "shmemx_bfloat16_iget_warp"},
-	{0x348b09d5, "nvshmemx_uint16_iget_block"},
-	{0x34b14d5a, "shmemx_size_get_nbi_block"},
-	{0x34f54a0e, "nvshmemx_ushort_max_reduce_warp"},
-	{0x34f82d0c, "shmemx_int64_fcollect_block"},
-	{0x34fef7e6, "nvshmemx_schar_iput_block"},
-	{0x350143a0, "shmemx_double_sum_reduce_block"},
-	{0x352d97af, "shmemx_longlong_sum_reduce_block"},
-	{0x3539cb21, "nvshmem_long_sum_reduce"},
-	{0x354402fc, "shmemx_float_min_reduce_block"},
-	{0x35562d9f, "shmem_longlong_put_signal"},
-	{0x35574740, "shmem_int_atomic_fetch"},
-	{0x3558e5e6, "nvshmemx_int32_and_reducescatter_warp"},
-	{0x355f6dac, "nvshmem_uint64_test_any_vector"},
-	{0x35672213, "nvshmemx_qp_int32_get_nbi"},
-	{0x356ed50f, "nvshmemx_ulonglong_put_signal_nbi_warp"},
-	{0x3583c94f, "nvshmemx_signal_counted_reset"},
-	{0x3586f4e8, "shmem_size_atomic_set"},
-	{0x358ffa86, "nvshmemx_ushort_iget_warp"},
-	{0x3596042d, "nvshmemx_ushort_max_reducescatter_block"},
-	{0x359949a5, "nvshmemx_qp_int64_put_signal_nbi_warp"},
-	{0x359af413, "nvshmemx_uint32_xor_reduce_warp"},
-	{0x35b53a8b, "nvshmem_schar_put"},
-	{0x35b91a19, "shmem_bfloat16_put"},
-	{0x35c48f6f, "shmemx_float_atomic_fetch_add"},
-	{0x35cab281, "shmemx_char_broadcast_warp"},
-	{0x35d09b49, "shmemx_ulong_min_reduce_block"},
-	{0x35d6bcdc, "shmemx_double_iget_warp"},
-	{0x35dba5b6, "shmemx_int32_min_reduce_block"},
-	{0x35dd0b03, "shmemx_uint16_broadcast_block"},
-	{0x35e9ce72, "nvshmemx_uint64_sum_reduce_warp"},
-	{0x35ef0af6, "nvshmemx_team_sync_warp"},
-	{0x35f176f9, "nvshmem_uint64_atomic_inc"},
-	{0x35f1db3f, "nvshmemx_size_prod_reduce_warp"},
-	{0x35fa90ed, "shmemx_uchar_and_reduce_warp"},
-	{0x36196518, "nvshmemx_ulonglong_get_block"},
-	{0x3674aa80, "nvshmemx_qp_uint64_put_signal_nbi_warp"},
-	{0x3675f235, "nvshmemx_uint8_xor_reduce_block"},
-	{0x3679fdc9, "shmemx_ulonglong_fcollect_warp"},
-	{0x367cd175, "shmemx_uint16_fcollect_warp"},
-	{0x367de312, "shmemx_schar_get_block"},
-	{0x36806149, "nvshmem_int32_atomic_fetch_xor"},
-	{0x368f1a9a, "shmem_int16_max_reduce"},
-	{0x3691ec05, "nvshmemx_short_put_nbi_warp"},
-	{0x369b35df, "shmem_size_put_nbi"},
-	{0x36b84d90, "nvshmemx_int32_iget_block"},
-	{0x36c560a6, "nvshmemx_qp_double_put_signal_block"},
-	{0x36cdcfa2, "nvshmem_uint8_g"},
-	{0x37253340, "shmemx_uint_prod_reduce_warp"},
-	{0x37408e59, "nvshmemx_int8_max_reducescatter_block"},
-	{0x3771d595, "nvshmem_ulonglong_test_any"},
-	{0x3772615d, "nvshmemx_int8_fcollect_warp"},
-	{0x37726f52, "nvshmemx_uint16_and_reducescatter_block"},
-	{0x3776f9bb, "nvshmem_uint32_atomic_compare_swap"},
-	{0x37a3d402, "nvshmem_uint8_max_reducescatter"},
-	{0x37a91e00, "nvshmemx_uint64_fcollect_warp"},
-	{0x37b93c21, "shmem_int64_put_nbi"},
-	{0x37d7ea14, "shmemx_put16_signal_nbi_warp"},
-	{0x37dbd9c2, "shmemx_int_prod_reduce_block"},
-	{0x37eacb41, "shmemx_uchar_iget_block"},
-	{0x37f724bb, "shmemx_half_iget_block"},
-	{0x37fc14b1, "nvshmemx_getmem_nbi_block"},
-	{0x38046b1b, "nvshmemx_char_sum_reduce_block"},
-	{0x3814bdd2, "shmem_uint32_or_reduce"},
-	{0x3822782e, "nvshmemx_qp_size_get_nbi"},
-	{0x38255eb2, "shmemx_fcollectmem_warp"},
-	{0x3830f352, "nvshmemx_double_min_reduce_warp"},
-	{0x3847d54f, "nvshmemx_double_sum_reducescatter_warp"},
-	{0x3890fec1, "nvshmemx_short_min_reduce_warp"},
-	{0x38914fca, "nvshmemx_qp_short_put_nbi_block"},
-	{0x38915503, "nvshmem_int32_wait_until_all_vector"},
-	{0x3893f9e2, "nvshmem_int64_prod_reducescatter"},
-	{0x38a59ea3, "nvshmem_bfloat16_min_reduce"},
-	{0x38b9623f, "shmemx_uint32_iput_warp"},
-	{0x38c8eac6, "nvshmemx_bfloat16_iget_warp"},
-	{0x38d44fa8, "nvshmem_ulong_wait_until_all"},
-	{0x38d51fcf, "nvshmemx_qp_int16_put_nbi_warp"},
-	{0x38eff75a, "nvshmemx_size_get_nbi_block"},
-	{0x38f615de, "shmemx_get32_warp"},
-	{0x390f1531, "nvshmemx_qp_uint16_put_signal_nbi_warp"},
-	{0x391afa73, "shmemx_short_iget_warp"},
-	{0x392462ec, "nvshmemx_char_prod_reducescatter_warp"},
-	{0x3927b792, "nvshmem_short_max_reduce"},
-	{0x392e4b8d, "shmem_int64_test_some"},
-	{0x395872bd, "nvshmemx_qp_int32_get_nbi_block"},
-	{0x3964b65f, "nvshmemx_uint64_fcollect_block"},
-	{0x397c3216, "nvshmem_long_test_any"},
-	{0x397d6297, "shmem_schar_iget"},
-	{0x398b13a4, "shmemx_int32_get_warp"},
-	{0x3993fa35, "nvshmemx_uint_xor_reducescatter_block"},
-	{0x3994d79f, "nvshmem_longlong_put_signal"},
-	{0x39b5d9f3, "shmemx_putmem_signal_block"},
-	{0x39d5f678, "nvshmemx_ulong_and_reducescatter_block"},
-	{0x3a251c30, "nvshmem_short_max_reducescatter"},
-	{0x3a45df4b, "shmemx_ulong_iput_warp"},
-	{0x3a4607d5, "shmem_ulong_wait_until_some_vector"},
-	{0x3a47d9b2, "nvshmemx_size_prod_reduce_block"},
-	{0x3a52f220, "nvshmemx_longlong_get_nbi_warp"},
-	{0x3a55688c, "nvshmem_bfloat16_get_nbi"},
-	{0x3a5c4594, "shmemx_int16_iput_warp"},
-	{0x3a899621, "nvshmemx_qp_uint16_g"},
-	{0x3a910ff6, "nvshmem_ushort_put_signal"},
-	{0x3a9af7b7, "shmemx_short_iput_block"},
-	{0x3ab3d587, "shmemx_int32_or_reduce_block"},
-	{0x3ab958cf, "shmemx_schar_max_reduce_block"},
-	{0x3acf639e, "shmemx_int_min_reduce_warp"},
-	{0x3aec7322, "shmemx_ulonglong_sum_reduce_block"},
-	{0x3aec97bc, "shmem_int_atomic_inc"},
-	{0x3af0eb43, "nvshmemx_uint64_iget_warp"},
-	{0x3af135ef, "nvshmem_uint_put_signal"},
-	{0x3af9df2d, "nvshmemx_int_sum_reduce_warp"},
-	{0x3afb7d45, "nvshmemx_uint32_min_reduce_block"},
-	{0x3b2ec3cb, "shmemx_int16_fcollect_block"},
-	{0x3b3c26a5, "nvshmemx_int32_fcollect_block"},
-	{0x3b3fb243, "shmemx_ptrdiff_iput_warp"},
-	{0x3b53ac95, "shmemx_ulonglong_xor_reduce_warp"},
-	{0x3b54a83e, "shmem_long_broadcast"},
-	{0x3b56d474, "shmem_int32_atomic_or"},
-	{0x3b58f712, "shmemx_uint32_and_reduce_block"},
-	{0x3b613ec0, "nvshmemx_qp_int16_put_signal_warp"},
-	{0x3b6f4bd2, "nvshmem_uint64_test_some_vector"},
-	{0x3b86eccd, "shmem_short_get_nbi"},
-	{0x3bb56b28, "nvshmem_int16_max_reducescatter"},
-	{0x3bc01eca, "nvshmem_short_min_reducescatter"},
-	{0x3bc6bdb2, "nvshmemx_ulong_get_nbi_block"},
-	{0x3bd3405b, "nvshmemx_qp_uint16_put_block"},
-	{0x3bd69a1f, "nvshmemx_iget64_block"},
-	{0x3bd7f477, "shmemx_ulonglong_put_signal_warp"},
-	{0x3be9836a, "shmem_int64_test_all_vector"},
-	{0x3bec7b65, "nvshmemx_float_prod_reduce_block"},
-	{0x3c04dc28, "shmemx_int16_put_nbi_block"},
-	{0x3c1903e2, "nvshmem_int_prod_reduce"},
-	{0x3c284550, "nvshmem_half_sum_reduce"},
-	{0x3c3ed531, "shmem_ulonglong_alltoall"},
-	{0x3c597311, "nvshmemx_ushort_max_reduce_block"},
-	{0x3c862f6f, "shmem_uint64_test"},
-	{0x3c86e29b, "shmem_int_atomic_swap"},
-	{0x3ca43f57, "nvshmemx_iget16_warp"},
-	{0x3caffb2f, "nvshmem_schar_put_nbi"},
-	{0x3cbb79df, "nvshmemx_ptrdiff_get_warp"},
-	{0x3cc8813b, "shmem_int32_or_reduce"},
-	{0x3cdb52f6, "nvshmemx_qp_char_put_signal_nbi_warp"},
-	{0x3ce2deb2, "nvshmemx_getmem_warp"},
-	{0x3cf9ced2, "nvshmemx_uint32_broadcast_warp"},
-	{0x3cfb6a61, "nvshmem_ushort_test_some_vector"},
-	{0x3d1f1c1b, "nvshmem_float_fcollect"},
-	{0x3d35e5bb, "shmem_size_test_any"},
-	{0x3d367e87, "nvshmemx_qp_char_get"},
-	{0x3d37c4ed, "nvshmemx_uint64_put_signal_nbi_block"},
-	{0x3d3b91cd, "nvshmemx_qp_uint_get_block"},
-	{0x3d5535b0, "nvshmemx_uint32_put_signal_block"},
-	{0x3d59f44b, "nvshmemx_put8_nbi_block"},
-	{0x3d7639d1, "shmem_half_broadcast"},
-	{0x3d7aff16, "nvshmemx_ulonglong_max_reduce_warp"},
-	{0x3d7bf9f0, "nvshmemx_size_and_reducescatter_block"},
-	{0x3d81188e, "nvshmemx_get64_nbi_block"},
-	{0x3d9505a2, "shmem_uint8_g"},
-	{0x3d9b4bf9, "nvshmemx_put8_signal_nbi_warp"},
-	{0x3d9ee9ec, "nvshmem_int64_fcollect"},
-	{0x3dba2646, "shmem_longlong_atomic_compare_swap"},
-	{0x3dc37244, "nvshmemx_longlong_max_reduce_block"},
-	{0x3dc6247a, "shmemx_bfloat16_put_signal_nbi_block"},
-	{0x3dd630d9, "nvshmem_uint64_put_signal"},
-	{0x3dd823a8, "shmemx_uint_put_signal_nbi_warp"},
-	{0x3de7232f, "nvshmemx_qp_float_put_nbi_warp"},
-	{0x3dea8241, "shmem_size_min_reduce"},
-	{0x3dee5ed2, "shmem_uint64_max_reduce"},
-	{0x3df19d2f, "nvshmemx::tile_max_reduce"},
-	{0x3df7a2d4, "nvshmem_int64_prod_reduce"},
-	{0x3dfafff3, "shmem_uint64_fcollect"},
-	{0x3e0275ec, "nvshmemx_int32_alltoall_block"},
-	{0x3e07be22, "nvshmem_int16_broadcast"},
-	{0x3e23ddb7, "nvshmemx_char_max_reducescatter_warp"},
-	{0x3e240a48, "nvshmemx_half_put_nbi_warp"},
-	{0x3e3276e0, "nvshmem_schar_prod_reducescatter"},
-	{0x3e362734, "shmem_int8_get"},
-	{0x3e4ce59f, "nvshmemx_ulong_or_reduce_warp"},
-	{0x3e54940f, "nvshmemx_qp_ptrdiff_put_signal_warp"},
-	{0x3e5d48ea, "nvshmemx_bfloat16_prod_reducescatter_block"},
-	{0x3e653fef, "nvshmemx_qp_uint8_put_signal"},
-	{0x3e6a1ad8, "shmem_longlong_alltoall"},
-	{0x3e6a288f, "shmemx_int_prod_reduce_warp"},
-	{0x3e747bef, "nvshmemx_int16_xor_reducescatter_block"},
-	{0x3e7e0254, "nvshmemx_qp_bfloat16_get"},
-	{0x3e8fd8ea, "shmemx_int16_iget_block"},
-	{0x3e902cc1, "nvshmem_int64_test_any"},
-	{0x3ea55271, "shmemx_uint_max_reduce_warp"},
-	{0x3eb138f5, "nvshmem_team_sync"},
-	{0x3ebddc95, "shmemx_put32_signal_nbi_block"},
-	{0x3ed222a8, "nvshmemx_int8_and_reduce_block"},
-	{0x3edecced, "nvshmemx_ushort_sum_reducescatter_warp"},
-	{0x3efe59a2, "nvshmemx_half_sum_reducescatter_block"},
-	{0x3f119524, "shmemx_put8_warp"},
-	{0x3f2232d6, "shmemx_longlong_iput_warp"},
-	{0x3f603409, "nvshmemx::tile_allgather_warp"},
-	{0x3f6c5a21, "nvshmemx_short_put_signal_block"},
-	{0x3f6d832a, "nvshmemx_long_min_reducescatter_block"},
-	{0x3f6efcfb, "nvshmemx_double_max_reduce_block"},
-	{0x3f716b70, "shmem_size_atomic_fetch"},
-	{0x3f73403a, "nvshmem_ptrdiff_p"},
-	{0x3fa19040, "nvshmemx_uint16_get_nbi_block"},
-	{0x3faf5043, "nvshmemx_int32_get_block"},
-	{0x3fb59926, "shmem_long_wait_until_some"},
-	{0x3fbda2c3, "shmemx_int16_and_reduce_block"},
-	{0x3fd0d87e, "nvshmemx_qp_int8_get_nbi_block"},
-	{0x40004d3c, "nvshmemx_half_iget_warp"},
-	{0x40137a5b, "nvshmemx_size_put_block"},
-	{0x40182c9d, "nvshmemx_short_get_block"},
-	{0x401ac8c7, "nvshmemx_int8_and_reducescatter_warp"},
-	{0x402434ca, "nvshmemx_schar_fcollect_block"},
-	{0x4030e982, "nvshmemx_uint_max_reducescatter_block"},
-	{0x404c59b6, "shmemx_half_fcollect_block"},
-	{0x404d82d7, "shmem_uint_or_reduce"},
-	{0x406bdac3, "shmem_longlong_atomic_fetch_add"},
-	{0x40a2ede9, "shmemx_put32_signal_block"},
-	{0x40bff992, "shmem_short_max_reduce"},
-	{0x40c1152f, "nvshmem_ptrdiff_put_nbi"},
-	{0x40d39d47, "nvshmem_uint32_test_some"},
-	{0x40eef4e6, "nvshmemx_int16_get_warp"},
-	{0x40ef46be, "shmem_get64_nbi"},
-	{0x4110310c, "nvshmemx_uint8_prod_reduce_warp"},
-	{0x412136d0, "nvshmem_size_test_all_vector"},
-	{0x4126d6dc, "nvshmemx_double_iget_warp"},
-	{0x4143fd2a, "nvshmemx_qp_int32_get_nbi_warp"},
-	{0x414dd51b, "nvshmemx_double_get_warp"},
-	{0x41505924, "nvshmemx_qp_uint_put_nbi_block"},
-	{0x4156a71b, "shmem_ptrdiff_atomic_compare_swap"},
-	{0x417eaf00, "nvshmemx_qp_int_get_block"},
-	{0x4189abd9, "shmemx_uchar_fcollect_warp"},
-	{0x4191641e, "nvshmem_float_alltoall"},
-	{0x41a52562, "shmem_bfloat16_put_signal"},
-	{0x41aae809, "shmemx_char_max_reduce_warp"},
-	{0x41ae6c31, "nvshmem_short_wait_until"},
-	{0x41b28d68, "nvshmemx_put8_signal_nbi_block"},
-	{0x41c3e371, "shmem_uint64_atomic_set"},
-	{0x41daa8f2, "shmemx_double_iput_block"},
-	{0x41edaa8c, "shmem_bfloat16_get_nbi"},
-	{0x41ef1f5f, "nvshmemx_half_iput_warp"},
-	{0x420db0f4, "shmem_int64_get"},
-	{0x42142be8, "nvshmemx_qp_long_get_warp"},
-	{0x42148932, "nvshmemx_int8_put_nbi_warp"},
-	{0x422ee282, "shmemx_uint8_xor_reduce_warp"},
-	{0x423290f7, "nvshmem_int32_atomic_inc"},
-	{0x423458e2, "nvshmemx_qp_char_put_nbi"},
-	{0x42398d88, "shmem_ptrdiff_put_signal"},
-	{0x4256e925, "nvshmem_ptrdiff_wait_until_some_vector"},
-	{0x426deab1, "nvshmem_uint16_g"},
-	{0x427a6b6a, "nvshmem_int64_xor_reducescatter"},
-	{0x427d5184, "nvshmemx_qp_short_g"},
-	{0x427ffa09, "nvshmemx_ushort_prod_reduce_warp"},
-	{0x428586b9, "nvshmemx_int16_prod_reducescatter_block"},
-	{0x429cd464, "nvshmemx_ulong_xor_reducescatter_block"},
-	{0x42baea05, "shmem_uint64_sum_reduce"},
-	{0x42bd9ee7, "nvshmem_char_prod_reducescatter"},
-	{0x42c186fc, "nvshmemx_int16_xor_reduce_warp"},
-	{0x42c6ad54, "nvshmem_global_exit"},
-	{0x42d3ddee, "shmem_int_test_all"},
-	{0x42dc34aa, "nvshmemx_char_max_reducescatter_block"},
-	{0x42f3f7e8, "nvshmemx_uint32_xor_reducescatter_block"},
-	{0x4310ec5c, "nvshmemx_qp_uchar_p"},
-	{0x432d6d97, "nvshmemx_uint_or_reduce_block"},
-	{0x433103c1, "shmemx_int_put_signal_nbi_warp"},
-	{0x43342969, "nvshmemx_ushort_alltoall_block"},
-	{0x43363531, "nvshmemx_ulonglong_prod_reduce_warp"},
-	{0x433ae541, "nvshmemx_uchar_iget_block"},
-	{0x4342a19e, "nvshmem_ulong_atomic_fetch_and"},
-	{0x4352b218, "nvshmem_char_max_reduce"},
-	{0x435da051, "shmemx_uint64_min_reduce_warp"},
-	{0x4360dcd6, "nvshmemx_longlong_iput_warp"},
-	{0x4369e550, "shmemx_int32_put_signal_warp"},
-	{0x4370f4cb, "nvshmemx_qp_ulong_g"},
-	{0x43743ccb, "nvshmem_ptrdiff_test_any"},
-	{0x43749366, "shmemx_uint_xor_reduce_warp"},
-	{0x437578b2, "nvshmemx_fcollectmem_warp"},
-	{0x437e7131, "nvshmem_ushort_test_some"},
-	{0x43ce0947, "nvshmemx_size_alltoall_block"},
-	{0x43dbeb92, "shmemx_size_get_block"},
-	{0x43e6265c, "nvshmemx_ushort_iput_block"},
-	{0x43f07fb0, "nvshmemx_char_broadcast_block"},
-	{0x43f1e037, "nvshmemx_uchar_min_reduce_block"},
-	{0x43fc878b, "shmem_size_atomic_compare_swap"},
-	{0x43ff72ac, "nvshmemx_int_put_warp"},
-	{0x44097c3f, "nvshmemx_uint32_iput_warp"},
-	{0x44109e89, "shmemx_size_broadcast_block"},
-	{0x443d7068, "shmemx_barrier_all_warp"},
-	{0x444e7f74, "nvshmem_uint8_max_reduce"},
-	{0x4493b3e8, "nvshmemx_qp_uint16_get"},
-	{0x44940aca, "nvshmem_half_fcollect"},
-	{0x4496ca18, "nvshmem_long_min_reduce"},
-	{0x44b71f4e, "shmemx_half_atomic_fetch_add"},
-	{0x44d90904, "nvshmemx_ulong_sum_reduce_block"},
-	{0x44e197e9, "nvshmemx_put32_signal_block"},
-	{0x44ea3ce4, "shmem_uint64_atomic_swap"},
-	{0x450aea79, "nvshmem_long_get"},
-	{0x45169669, "shmemx_int32_broadcast_warp"},
-	{0x45195a8e, "shmemx_get64_nbi_block"},
-	{0x451e809a, "nvshmem_put128_nbi"},
-	{0x4537315a, "nvshmem_ptrdiff_fcollect"},
-	{0x45460634, "nvshmemx_int64_prod_reduce_block"},
-	{0x454b8054, "shmemx_uint_sum_reduce_warp"},
-	{0x454f4da3, "nvshmemx_int16_broadcast_warp"},
-	{0x4554c1db, "nvshmem_int_atomic_compare_swap"},
-	{0x456e773a, "shmem_uint32_get"},
-	{0x458f3730, "nvshmem_ulonglong_get"},
-	{0x459072c7, "nvshmemx_ulong_get_warp"},
-	{0x4592cd85, "nvshmemx_qp_uint64_get"},
-	{0x4598c462, "nvshmem_longlong_max_reducescatter"},
-	{0x459fc33c, "nvshmem_int64_wait_until_all_vector"},
-	{0x45ae1dbc, "nvshmem_ulong_xor_reducescatter"},
-	{0x45af5dc8, "nvshmemx_int16_and_reducescatter_warp"},
-	{0x45ceef6e, "nvshmemx_ulonglong_and_reducescatter_block"},
-	{0x45d451a8, "nvshmemx_uchar_broadcast_warp"},
-	{0x45e3cf62, "nvshmem_bfloat16_put_signal"},
-	{0x45eb11b7, "nvshmemx_short_iput_block"},
-	{0x4615e797, "shmemx_char_put_nbi_warp"},
-	{0x461da3b8, "nvshmemx_qp_int_put_signal"},
-	{0x461da4e2, "nvshmemx_float_put_signal_warp"},
-	{0x462d8524, "nvshmem_uchar_sum_reducescatter"},
-	{0x464ae976, "nvshmemx_give_smem"},
-	{0x46557ac4, "shmemx_int_put_nbi_warp"},
-	{0x4681ac1d, "nvshmem_ulonglong_atomic_fetch_inc"},
-	{0x469fb393, "nvshmem_ulonglong_wait_until_any_vector"},
-	{0x46bc5ff8, "nvshmemx_qp_ushort_get"},
-	{0x46caabc9, "nvshmemx_uint64_max_reducescatter_warp"},
-	{0x46cadd14, "nvshmemx_int_put_signal_block"},
-	{0x46d17da8, "nvshmemx_uint_put_signal_nbi_warp"},
-	{0x46f1441d, "nvshmemx_ulonglong_and_reduce_warp"},
-	{0x47077015, "nvshmemx_qp_size_put_block"},
-	{0x473fc6d6, "nvshmemx_long_prod_reduce_warp"},
-	{0x47479243, "shmemx_int32_get_block"},
-	{0x4755ec67, "nvshmem_uint_wait_until_all_vector"},
-	{0x475e3abc, "nvshmem_int32_min_reducescatter"},
-	{0x4775c43d, "nvshmemx_schar_sum_reduce_warp"},
-	{0x477dbf50, "shmemx_longlong_sum_reduce_warp"},
-	{0x479b0e07, "shmemx_barrier_all_block"},
-	{0x47ac3bc2, "nvshmem_longlong_g"},
-	{0x47b06e9d, "shmemx_short_get_block"},
-	{0x47c4be3f, "nvshmemx_uchar_sum_reduce_warp"},
-	{0x47c72026, "nvshmemx_qp_bfloat16_get_block"},
-	{0x47d4d86b, "shmem_uint32_atomic_add"},
-	{0x47ede415, "shmem_double_min_reduce"},
-	{0x47ff881c, "nvshmemx_put16_signal_warp"},
-	{0x48154636, "nvshmemx_int8_max_reducescatter_warp"},
-	{0x482189ee, "nvshmemx::tile_sum_rooted_reduce"},
-	{0x483abe7e, "nvshmem_int16_alltoall"},
-	{0x485187d2, "nvshmemx_short_alltoall_block"},
-	{0x4854aa10, "shmemx_put64_signal_nbi_block"},
-	{0x48622001, "nvshmemx_qp_size_put_nbi_block"},
-	{0x4868ca47, "nvshmem_ulong_alltoall"},
-	{0x486bdf47, "shmem_uint32_test_some"},
-	{0x487fed7c, "shmemx_long_put_nbi_block"},
-	{0x4881702e, "shmemx_ulonglong_iget_warp"},
-	{0x48a29c38, "nvshmem_put32_nbi"},
-	{0x48a3316e, "nvshmemx_longlong_put_nbi_block"},
-	{0x48ac042b, "shmem_put128_signal"},
-	{0x48de155d, "nvshmemx_iput8_warp"},
-	{0x48dffe2d, "nvshmemx::tile_max_rooted_reduce_warpgroup"},
-	{0x48e4e285, "shmemx_double_min_reduce_block"},
-	{0x48e6171b, "shmemx_double_get_warp"},
-	{0x48eb761a, "nvshmem_schar_get"},
-	{0x48f16400, "shmemx_uint64_fcollect_warp"},
-	{0x48f6000e, "shmemx_ushort_max_reduce_warp"},
-	{0x48f7210d, "nvshmemx_qp_long_p"},
-	{0x48fb7396, "nvshmemx_ulonglong_put_nbi_warp"},
-	{0x4903e69d, "nvshmem_size_min_reducescatter"},
-	{0x4921e696, "shmem_uint_wait_until_any"},
-	{0x493ac2bf, "nvshmem_int_max_reduce"},
-	{0x493e78d2, "nvshmem_uint64_max_reduce"},
-	{0x4941b90b, "nvshmemx_uint16_put_signal_nbi_warp"},
-	{0x494332b2, "nvshmemx_uchar_sum_reduce_block"},
-	{0x4946ae31, "shmem_short_wait_until"},
-	{0x494f7b12, "shmem_alltoallmem"},
-	{0x495e4a6a, "nvshmemx_qp_int_get"},
-	{0x495ecd9b, "shmemx_ptrdiff_put_block"},
-	{0x496534c3, "nvshmem_longlong_atomic_fetch_add"},
-	{0x496a9708, "shmem_get8_nbi"},
-	{0x499baa13, "shmemx_uint32_xor_reduce_warp"},
-	{0x49a230a2, "shmem_ulong_or_reduce"},
-	{0x49ac2ad2, "nvshmemx_ptrdiff_get_block"},
-	{0x49ae8f1a, "nvshmemx_uchar_put_warp"},
-	{0x49ba34d8, "nvshmem_longlong_alltoall"},
-	{0x49bb3ee7, "nvshmemx_int16_and_reducescatter_block"},
-	{0x49bf2fbf, "nvshmemx_int32_max_reducescatter_warp"},
-	{0x49c37b61, "nvshmemx_get128_block"},
-	{0x49cad2f7, "shmem_int32_atomic_inc"},
-	{0x49de6c57, "shmemx_uint_put_warp"},
-	{0x49dff2ea, "nvshmemx_int16_iget_block"},
-	{0x49e36ff7, "nvshmemx_bfloat16_prod_reducescatter_warp"},
-	{0x49e3fe6e, "nvshmem_uint32_get_nbi"},
-	{0x49e4cd50, "shmem_int_put_signal_nbi"},
-	{0x49e917e3, "shmemx_int_put_nbi_block"},
-	{0x49ea8472, "shmemx_uint64_sum_reduce_warp"},
-	{0x4a145ef8, "nvshmemx_char_max_reduce_block"},
-	{0x4a1dbe23, "nvshmem_barrier_all"},
-	{0x4a239bb4, "shmemx_char_alltoall_block"},
-	{0x4a26d701, "shmem_uint_and_reduce"},
-	{0x4a2ff437, "shmem_double_g"},
-	{0x4a415911, "nvshmemx_half_sum_reduce_warp"},
-	{0x4a52cef4, "nvshmem_ulonglong_and_reduce"},
-	{0x4a55a2af, "nvshmem_uchar_broadcast"},
-	{0x4a5f38b1, "shmemx_schar_put_signal_nbi_warp"},
-	{0x4a695b54, "nvshmemx_uint32_and_reducescatter_block"},
-	{0x4a76a835, "shmemx_uint8_xor_reduce_block"},
-	{0x4a7e68e0, "shmem_uint16_xor_reduce"},
-	{0x4a80ca07, "nvshmem_long_test_all"},
-	{0x4a8648b8, "shmem_int32_test_some_vector"},
-	{0x4ac18570, "nvshmem_size_atomic_fetch"},
-	{0x4af149a7, "shmemx_float_max_reduce_warp"},
-	{0x4af7ae57, "shmemx_uint8_min_reduce_warp"},
-	{0x4af9de12, "nvshmemx_double_broadcast_warp"},
-	{0x4afd40c2, "shmemx_float_iget_block"},
-	{0x4aff5136, "nvshmem_int_test"},
-	{0x4b0c7ecb, "shmem_ptrdiff_test_any"},
-	{0x4b16b331, "shmem_ushort_test_some"},
-	{0x4b18969f, "nvshmemx_qp_uint_put_signal"},
-	{0x4b3e763a, "shmemx_ushort_put_signal_nbi_block"},
-	{0x4b54cb10, "nvshmem_int16_put"},
-	{0x4b5b5fd4, "nvshmem_long_max_reducescatter"},
-	{0x4b728f46, "shmemx_longlong_put_block"},
-	{0x4b7c321a, "nvshmemx::tile_sum_reduce_block"},
-	{0x4b8c1336, "nvshmemx_qp_int8_get_block"},
-	{0x4b91a12e, "nvshmemx::tile_sum_reduce_warpgroup"},
-	{0x4b97682b, "nvshmem_uint32_test_any_vector"},
-	{0x4b9f04d4, "nvshmemx_short_put_nbi_block"},
-	{0x4bad661d, "shmem_ushort_test_any_vector"},
-	{0x4bbb46d1, "shmem_uint32_atomic_and"},
-	{0x4bc64652, "nvshmem_int64_put_signal"},
-	{0x4bd074fb, "shmemx_half_prod_reduce_warp"},
-	{0x4bd5797c, "nvshmemx_uint8_or_reduce_warp"},
-	{0x4be6c174, "shmem_uint8_max_reduce"},
-	{0x4bfcea5b, "nvshmemx_double_prod_reduce_warp"},
-	{0x4c0ced95, "nvshmem_size_wait_until_some_vector"},
-	{0x4c31a952, "shmemx_double_min_reduce_warp"},
-	{0x4c673aa1, "nvshmem_fcollectmem"},
-	{0x4c6ef4a5, "nvshmemx_half_broadcast_block"},
-	{0x4c755a41, "nvshmemx_qp_int16_put_signal"},
-	{0x4c841521, "nvshmemx_long_max_reducescatter_warp"},
-	{0x4c846ca5, "shmemx_int32_fcollect_block"},
-	{0x4c85a4dd, "shmemx_int64_iget_block"},
-	{0x4c86b357, "nvshmemx_qp_ulonglong_get_warp"},
-	{0x4c92f8cb, "shmem_ulong_atomic_compare_swap"},
-	{0x4ca50862, "shmem_size_or_reduce"},
-	{0x4ca66142, "shmemx_int16_get_nbi_warp"},
-	{0x4cbe977c, "nvshmemx_long_put_nbi_block"},
-	{0x4ccf735a, "shmem_ptrdiff_fcollect"},
-	{0x4cf6ffcc, "shmemx_int8_fcollect_block"},
-	{0x4d0b17f1, "nvshmemx_int64_sum_reducescatter_warp"},
-	{0x4d0d6489, "nvshmemx_uint_xor_reduce_block"},
-	{0x4d13fd71, "nvshmem_uint64_atomic_set"},
-	{0x4d204d55, "nvshmemx_ulonglong_iput_warp"},
-	{0x4d474f6d, "nvshmemx_uchar_put_block"},
-	{0x4d47e286, "nvshmemx_int16_broadcast_block"},
-	{0x4d609096, "nvshmem_uint_wait_until_any"},
-	{0x4d6c4b01, "nvshmemx_qp_half_put_nbi_block"},
-	{0x4d8a3430, "nvshmem_int64_test_all"},
-	{0x4db96f6b, "nvshmemx_qp_half_put"},
-	{0x4dc14560, "shmemx_uint32_sum_reduce_block"},
-	{0x4dcc9e77, "shmem_size_test_some"},
-	{0x4de2c4f0, "nvshmem_uint16_or_reduce"},
-	{0x4de4452b, "shmem_ptrdiff_g"},
-	{0x4df59145, "nvshmem_ulonglong_max_reducescatter"},
-	{0x4e0440f7, "nvshmemx_qp_ushort_get_nbi_warp"},
-	{0x4e04c600, "nvshmemx_uint64_min_reduce_block"},
-	{0x4e0b0405, "nvshmem_uint64_sum_reduce"},
-	{0x4e0dc3f7, "nvshmemx_uint8_get_nbi_block"},
-	{0x4e10e088, "shmemx_long_fcollect_warp"},
-	{0x4e1b28dd, "shmemx_int8_or_reduce_warp"},
-	{0x4e2357fe, "nvshmem_size_get_nbi"},
-	{0x4e276757, "nvshmem_int_iget"},
-	{0x4e27c176, "nvshmemx_uint16_or_reducescatter_block"},
-	{0x4e488fb2, "shmemx_size_prod_reduce_block"},
-	{0x4e4ac9b7, "shmemx_bfloat16_sum_reduce_warp"},
-	{0x4e78280d, "shmemx_uint_alltoall_warp"},
-	{0x4e84c6ff, "shmemx_long_broadcast_warp"},
-	{0x4ea2bcdc, "nvshmemx_schar_put_warp"},
-	{0x4eab1d80, "nvshmemx_qp_ulonglong_get"},
-	{0x4ead51fd, "nvshmemx_ulonglong_put_block"},
-	{0x4eb41c57, "nvshmemx_qp_int64_put_block"},
-	{0x4ebefd8d, "nvshmem_int_min_reducescatter"},
-	{0x4ec31ebd, "nvshmemx_qp_uchar_put_signal_warp"},
-	{0x4ed73117, "nvshmemx_int32_put_signal_nbi_block"},
-	{0x4ee391f9, "shmemx_put8_signal_nbi_warp"},
-	{0x4ee6521b, "nvshmem_uint64_atomic_fetch_or"},
-	{0x4efb808c, "shmemx_broadcastmem_block"},
-	{0x4f12add8, "nvshmemx_int32_broadcast_block"},
-	{0x4f2877fe, "nvshmemx_qp_int64_get_nbi_block"},
-	{0x4f2aaf9c, "nvshmem_ulong_atomic_fetch_add"},
-	{0x4f4abbec, "shmemx_int32_alltoall_block"},
-	{0x4f54430c, "shmem_ulonglong_test_all"},
-	{0x4f7001d2, "shmem_uint64_test_some_vector"},
-	{0x4f8d8a68, "nvshmemx_barrier_all_warp"},
-	{0x4f93351c, "nvshmemx_qp_long_put_nbi"},
-	{0x4f952b9f, "shmemx_ulong_or_reduce_warp"},
-	{0x4fb13946, "nvshmemx_longlong_put_block"},
-	{0x4fb720ac, "nvshmemx_qp_uchar_put_signal_block"},
-	{0x4fd334dc, "shmem_char_alltoall"},
-	{0x4fddec68, "nvshmemx_qp_uint64_put_signal_warp"},
-	{0x4feea8f4, "shmemx_put64_signal_block"},
-	{0x500269a9, "nvshmemx_qp_int8_put_signal_warp"},
-	{0x5019ad17, "nvshmem_longlong_wait_until_all_vector"},
-	{0x503863d7, "nvshmemx_qp_schar_put_signal_nbi_warp"},
-	{0x50771950, "nvshmemx_longlong_sum_reduce_warp"},
-	{0x507bc057, "nvshmemx_schar_fcollect_warp"},
-	{0x509432a7, "nvshmemx_long_fcollect_block"},
-	{0x50964699, "nvshmem_ulonglong_atomic_compare_swap"},
-	{0x50a97d08, "nvshmemx_uint8_alltoall_block"},
-	{0x50b9c649, "nvshmemx_qp_uchar_put_signal_nbi_warp"},
-	{0x50bb258f, "nvshmemx_qp_int8_put_nbi_block"},
-	{0x50bc7530, "shmem_int8_iput"},
-	{0x50c67fb7, "nvshmemx_int8_xor_reducescatter_warp"},
-	{0x50c8dcc5, "nvshmemx::tile_put_block"},
-	{0x50cf0493, "nvshmemx_short_max_reduce_warp"},
-	{0x50e50b42, "nvshmemx_int16_get_nbi_warp"},
-	{0x50e9d640, "shmemx_uint16_get_nbi_block"},
-	{0x50f1a92c, "nvshmemx_schar_sum_reduce_block"},
-	{0x50fc2061, "shmem_ushort_test_some_vector"},
-	{0x5107fb2c, "nvshmem_long_test_some"},
-	{0x510a243b, "shmemx_int64_broadcast_block"},
-	{0x512053e1, "nvshmemx_float_prod_reducescatter_block"},
-	{0x515b249f, "shmemx_longlong_min_reduce_warp"},
-	{0x515dbe2e, "shmem_schar_iput"},
-	{0x516a57ba, "nvshmemx::tile_max_rooted_reduce_warp"},
-	{0x516c7aca, "shmemx_schar_fcollect_block"},
-	{0x517d6921, "nvshmemx_qp_short_p"},
-	{0x517ee82e, "shmemx_double_atomic_fetch_add"},
-	{0x518bd85c, "shmemx_size_put_warp"},
-	{0x518f96f7, "nvshmemx_int64_xor_reducescatter_warp"},
-	{0x51a594c4, "nvshmemx_int_put_nbi_warp"},
-	{0x51bac368, "nvshmem_longlong_wait_until_any_vector"},
-	{0x51d5376d, "nvshmemx_qp_ulong_get_nbi_warp"},
-	{0x51faa575, "shmemx_bfloat16_put_block"},
-	{0x51faa997, "nvshmem_put64"},
-	{0x51fce82e, "nvshmem_put16"},
-	{0x52065426, "nvshmemx_int8_prod_reducescatter_block"},
-	{0x521221e8, "nvshmemx_int64_min_reducescatter_warp"},
-	{0x5221cac6, "shmem_short_wait_until_any_vector"},
-	{0x524f8a88, "nvshmemx_long_fcollect_warp"},
-	{0x5251c99a, "shmemx_uint64_put_signal_nbi_warp"},
-	{0x5252f248, "shmemx_uint8_sum_reduce_warp"},
-	{0x525eadea, "nvshmemx_int64_xor_reducescatter_block"},
-	{0x528ca141, "nvshmemx_int32_max_reduce_warp"},
-	{0x528d64bf, "nvshmemx_put128_warp"},
-	{0x52905763, "nvshmemx_qp_uint_put_signal_nbi"},
-	{0x52a3b0b7, "shmem_long_iput"},
-	{0x52a521c1, "nvshmemx_short_prod_reduce_block"},
-	{0x52b6d20d, "nvshmemx_uint_alltoall_warp"},
-	{0x52c45ef4, "shmem_size_wait_until"},
-	{0x52c96460, "nvshmem_ushort_wait_until_all_vector"},
-	{0x53081939, "nvshmem_uint_test"},
-	{0x53125011, "nvshmem_ulonglong_iget"},
-	{0x531d8e49, "nvshmem_int64_atomic_fetch_inc"},
-	{0x5321d363, "nvshmemx_longlong_put_warp"},
-	{0x53228230, "nvshmemx_qp_ulong_put_signal_nbi"},
-	{0x5324f26b, "nvshmem_uint32_atomic_add"},
-	{0x5335166b, "shmem_uint_sum_reduce"},
-	{0x533a2a8c, "nvshmemx_broadcastmem_block"},
-	{0x533bf41a, "nvshmemx_int32_put_block"},
-	{0x533dfe15, "nvshmem_double_min_reduce"},
-	{0x535e8852, "shmem_int64_put_signal"},
-	{0x535eb6f2, "nvshmem_double_sum_reducescatter"},
-	{0x5367ee7f, "shmemx_double_iput_warp"},
-	{0x536a8bbc, "nvshmemx_int16_put_block"},
-	{0x536d1021, "shmemx_short_put_signal_block"},
-	{0x536e0574, "nvshmem_uint16_p"},
-	{0x5375b7ac, "nvshmem_long_put_nbi"},
-	{0x538b99c2, "nvshmem_int64_or_reducescatter"},
-	{0x53924c84, "nvshmemx_int8_min_reduce_warp"},
-	{0x539a6f6e, "nvshmemx_ulonglong_alltoall_warp"},
-	{0x53f05590, "shmem_ushort_xor_reduce"},
-	{0x53f744e7, "nvshmem_long_test_all_vector"},
-	{0x53fc2db5, "nvshmem_ulong_wait_until_some"},
-	{0x540aa4f0, "shmemx_double_put_signal_block"},
-	{0x540f3589, "nvshmemx_qp_ulonglong_put_signal_nbi_warp"},
-	{0x542d52f4, "nvshmemx_put64_signal_block"},
-	{0x54410e1f, "nvshmemx_qp_int16_put_signal_block"},
-	{0x54545610, "nvshmemx_uchar_prod_reduce_block"},
-	{0x54651bb4, "nvshmemx_uint64_and_reducescatter_warp"},
-	{0x546c5875, "nvshmem_size_wait_until_some"},
-	{0x546df355, "nvshmemx_short_sum_reduce_block"},
-	{0x5475b397, "shmemx_uint_or_reduce_block"},
-	{0x548b2a39, "nvshmemx_ulonglong_put_nbi_block"},
-	{0x549a6514, "shmem_quiet"},
-	{0x54b0451f, "nvshmemx_qp_ulong_put_signal_warp"},
-	{0x54d8d41a, "nvshmemx_float_max_reduce_block"},
-	{0x54df916d, "shmemx_uchar_put_block"},
-	{0x54e751f4, "nvshmemx_int8_prod_reduce_block"},
-	{0x54e92adf, "shmemx_short_alltoall_warp"},
-	{0x54f41a90, "shmemx_uint16_and_reduce_block"},
-	{0x54f4da31, "nvshmem_short_wait_until_all"},
-	{0x54fe3499, "shmem_uint_iput"},
-	{0x55002fc8, "shmem_short_test_some"},
-	{0x5504f4da, "shmemx_ulong_prod_reduce_block"},
-	{0x5510e70c, "shmemx_uint8_prod_reduce_warp"},
-	{0x5537738a, "nvshmemx_qp_uchar_get_block"},
-	{0x5538b78a, "nvshmemx::tile_get"},
-	{0x5538c5b0, "shmemx_char_broadcast_block"},
-	{0x5546187b, "nvshmemx_uchar_and_reducescatter_warp"},
-	{0x555824d6, "shmem_iput64"},
-	{0x5558482f, "nvshmemx_uint64_min_reducescatter_warp"},
-	{0x556a6c08, "nvshmemx::tile_max_allreduce_warpgroup"},
-	{0x55743f4d, "nvshmem_int16_prod_reducescatter"},
-	{0x557b06f0, "shmem_uint16_or_reduce"},
-	{0x558c04e1, "nvshmemx_bfloat16_get_warp"},
-	{0x558c52cb, "nvshmem_ulong_atomic_compare_swap"},
-	{0x559719c2, "shmemx_bfloat16_put_warp"},
-	{0x55b645af, "nvshmemx_longlong_sum_reduce_block"},
-	{0x55ce82e0, "nvshmem_uint16_xor_reduce"},
-	{0x5619974a, "nvshmemx_qp_schar_put_signal_nbi_block"},
-	{0x56228038, "nvshmemx_char_iget_block"},
-	{0x562aed0c, "nvshmemx_qp_int_get_nbi_block"},
-	{0x56394f75, "nvshmemx_bfloat16_put_block"},
-	{0x564d5ac2, "nvshmemx_float_iget_block"},
-	{0x56569e1f, "nvshmem_int32_get"},
-	{0x569793a3, "shmemx_int16_broadcast_warp"},
-	{0x56a2585f, "shmem_sync"},
-	{0x56b09142, "nvshmemx_qp_int64_put_signal"},
-	{0x56e0d04f, "nvshmemx_uint_max_reducescatter_warp"},
-	{0x56f4f9ed, "nvshmemx_qp_int16_get"},
-	{0x56f67797, "shmem_int_alltoall"},
-	{0x570b60d1, "nvshmem_uint32_atomic_and"},
-	{0x570f14e4, "nvshmemx_qp_bfloat16_put_signal_nbi_block"},
-	{0x57116465, "shmemx_fcollectmem_block"},
-	{0x571aa4fd, "nvshmemx_float_max_reducescatter_warp"},
-	{0x571c97a8, "shmemx_uchar_broadcast_warp"},
-	{0x571d7620, "nvshmemx_uint_put_signal_warp"},
-	{0x573008ae, "shmem_double_p"},
-	{0x573d02d1, "nvshmemx_double_prod_reducescatter_warp"},
-	{0x574423b7, "nvshmemx_bfloat16_sum_reduce_warp"},
-	{0x575b7a14, "nvshmemx_ushort_min_reducescatter_warp"},
-	{0x57736866, "nvshmemx_uchar_xor_reducescatter_block"},
-	{0x5783ef04, "nvshmemx_int_max_reducescatter_warp"},
-	{0x579c79f0, "nvshmemx_short_min_reduce_block"},
-	{0x57ab0d3e, "nvshmem_ulong_get_nbi"},
-	{0x57abd359, "nvshmemx_uchar_get_warp"},
-	{0x57bba817, "nvshmem_char_get"},
-	{0x57ca6bc6, "nvshmem_char_min_reduce"},
-	{0x57d5172d, "nvshmem_float_prod_reducescatter"},
-	{0x57d5bedd, "nvshmemx_int64_iget_block"},
-	{0x57f29637, "shmemx_uchar_min_reduce_block"},
-	{0x57ffc097, "shmem_ptrdiff_iget"},
-	{0x58116c49, "nvshmemx_int8_iput_warp"},
-	{0x58132314, "shmemx_int_put_signal_block"},
-	{0x58198885, "shmemx_int8_alltoall_block"},
-	{0x583e420e, "nvshmemx_uint8_and_reduce_warp"},
-	{0x5841d21f, "nvshmemx_qp_ptrdiff_put_nbi"},
-	{0x58455fe7, "shmemx_size_get_nbi_warp"},
-	{0x58644a2d, "nvshmemx_bfloat16_sum_reducescatter_warp"},
-	{0x587115da, "nvshmemx_qp_ulong_p"},
-	{0x5875b5ce, "nvshmemx_uint8_xor_reducescatter_warp"},
-	{0x5894670d, "shmemx_uint64_get_block"},
-	{0x58a9a1ca, "nvshmemx::tile_min_allreduce_block"},
-	{0x58d9bf04, "shmemx_ulong_sum_reduce_block"},
-	{0x5915afa9, "nvshmemx_uint64_get_nbi_block"},
-	{0x5926608b, "shmem_schar_put"},
-	{0x5934027d, "shmem_int64_atomic_compare_swap"},
-	{0x594dabcc, "shmemx_int32_get_nbi_warp"},
-	{0x595577db, "shmem_int_atomic_compare_swap"},
-	{0x5964f715, "shmem_iput32"},
-	{0x598b1915, "shmem_long_wait_until_all_vector"},
-	{0x5993712a, "nvshmemx_qp_ptrdiff_put_signal_nbi_block"},
-	{0x5999cdd2, "shmemx_short_alltoall_block"},
-	{0x59b50168, "nvshmemx_uint32_put_nbi_warp"},
-	{0x59bb3aa3, "nvshmem_double_alltoall"},
-	{0x59cc93e8, "shmem_uint32_put_signal"},
-	{0x59eb317b, "nvshmemx_int8_put_signal_warp"},
-	{0x59f56185, "nvshmemx_uint64_or_reducescatter_block"},
-	{0x5a01948f, "shmem_put128_signal_nbi"},
-	{0x5a198a08, "shmem_long_wait_until_some_vector"},
-	{0x5a1b0b31, "nvshmemx::tile_get_warp"},
-	{0x5a267e87, "shmem_uint_wait_until_all"},
-	{0x5a44a023, "nvshmem_put16_signal"},
-	{0x5a50e5d9, "shmem_uint16_iget"},
-	{0x5a53dacc, "shmemx_put64_warp"},
-	{0x5a547e9f, "nvshmemx_longlong_min_reduce_warp"},
-	{0x5a56d0c9, "nvshmem_ushort_iget"},
-	{0x5a64dce3, "shmem_int32_get_nbi"},
-	{0x5a78de2e, "nvshmem_ptrdiff_test_all"},
-	{0x5a7aa623, "shmemx_uint32_alltoall_block"},
-	{0x5a7c4121, "nvshmemx_qp_int32_put_signal_nbi_block"},
-	{0x5aa327c7, "nvshmemx_qp_bfloat16_put_block"},
-	{0x5aa7999d, "nvshmemx_size_xor_reducescatter_warp"},
-	{0x5aab8320, "nvshmemx_longlong_alltoall_block"},
-	{0x5ab2a0a6, "nvshmemx_uint64_iget_block"},
-	{0x5ab4620a, "nvshmem_ulong_fcollect"},
-	{0x5ac390ab, "shmem_uint32_test_any"},
-	{0x5ad4361a, "shmemx_int32_put_block"},
-	{0x5ad665ab, "shmem_int16_iput"},
-	{0x5adfab12, "nvshmemx_qp_char_get_nbi_warp"},
-	{0x5ae5d195, "nvshmemx_qp_int16_get_nbi"},
-	{0x5afc9540, "nvshmemx_uint32_prod_reducescatter_block"},
-	{0x5afcda8a, "shmem_longlong_test_some"},
-	{0x5afff8df, "nvshmemx_ushort_broadcast_block"},
-	{0x5b02cdbc, "shmemx_int16_put_block"},
-	{0x5b0df68b, "shmemx_longlong_put_nbi_warp"},
-	{0x5b1ad0f2, "nvshmemx_int32_fcollect_warp"},
-	{0x5b424228, "shmemx_schar_alltoall_warp"},
-	{0x5b7c6e58, "nvshmemx_uint_min_reducescatter_block"},
-	{0x5b7d5879, "nvshmemx_longlong_iput_block"},
-	{0x5b83a80b, "shmemx_float_iput_block"},
-	{0x5b899f11, "shmemx_half_sum_reduce_warp"},
-	{0x5b8db294, "shmem_broadcastmem"},
-	{0x5b9db119, "shmemx_uint8_alltoall_warp"},
-	{0x5ba3982f, "nvshmem_barrier"},
-	{0x5bb6f5e8, "nvshmem_half_atomic_set"},
-	{0x5bbb3ba9, "nvshmem_int8_put"},
-	{0x5bc78071, "nvshmem_uchar_iget"},
-	{0x5bda15b2, "shmem_uint64_wait_until_some"},
-	{0x5bdc5a95, "nvshmemx_ulonglong_xor_reduce_warp"},
-	{0x5bdd21c5, "nvshmemx_int64_alltoall_block"},
-	{0x5be8806e, "nvshmem_int_sum_reducescatter"},
-	{0x5bf8fc5b, "nvshmem_size_atomic_add"},
-	{0x5c081009, "shmem_ulonglong_test_some"},
-	{0x5c14512b, "shmemx_int_put_block"},
-	{0x5c24ef4f, "nvshmem_int32_sum_reduce"},
-	{0x5c3912f7, "shmemx_int_iget_block"},
-	{0x5c3da7c1, "nvshmemx_qp_ulong_put_nbi_block"},
-	{0x5c4eb681, "nvshmemx_qp_long_get_nbi"},
-	{0x5c60a277, "nvshmemx_ulonglong_put_signal_warp"},
-	{0x5c82998f, "nvshmem_size_max_reduce"},
-	{0x5c94675e, "nvshmemx_short_put_signal_warp"},
-	{0x5ca3e76e, "shmemx_longlong_put_nbi_block"},
-	{0x5ca4afb1, "nvshmem_uint64_put_signal_nbi"},
-	{0x5ca94f92, "shmem_int8_put_signal"},
-	{0x5cc59690, "shmem_short_put_nbi"},
-	{0x5cdebe9f, "nvshmemx_uint16_min_reducescatter_block"},
-	{0x5ceecb38, "shmemx_bfloat16_prod_reduce_block"},
-	{0x5cf98b3f, "nvshmemx_qp_uint32_put_nbi"},
-	{0x5cfc2996, "shmemx_ulonglong_put_nbi_warp"},
-	{0x5cff6ddd, "nvshmemx_qp_bfloat16_g"},
-	{0x5d050b69, "nvshmem_int16_sum_reducescatter"},
-	{0x5d1dbf7c, "shmemx_uint8_or_reduce_warp"},
-	{0x5d43e8b2, "shmemx_uchar_sum_reduce_block"},
-	{0x5d4cecde, "nvshmemx_qp_uint32_get_nbi"},
-	{0x5d593216, "nvshmem_uint_atomic_compare_swap"},
-	{0x5d5a8ac9, "shmem_uint32_wait_until_any_vector"},
-	{0x5d7dbdf8, "nvshmemx_qp_int16_put_nbi"},
-	{0x5d7ec37e, "nvshmemx_uint32_min_reducescatter_warp"},
-	{0x5d89b2b1, "nvshmemx_qp_ptrdiff_put_nbi_block"},
-	{0x5d8b9b2d, "nvshmem_char_iput"},
-	{0x5d8c55cc, "nvshmemx_int32_get_nbi_warp"},
-	{0x5d9ceb31, "nvshmemx_qp_double_put_block"},
-	{0x5da23306, "nvshmemx_ushort_and_reducescatter_block"},
-	{0x5daec2f8, "shmemx_int8_xor_reduce_block"},
-	{0x5db73aa5, "shmemx_half_broadcast_block"},
-	{0x5dbac238, "shmemx_char_iget_block"},
-	{0x5de0df00, "shmemx_char_put_signal_nbi_warp"},
-	{0x5df845e1, "nvshmemx_qp_ushort_put_signal_nbi_warp"},
-	{0x5e063c3d, "nvshmem_float_get"},
-	{0x5e2fcdb6, "nvshmem_uint16_prod_reducescatter"},
-	{0x5e300208, "nvshmem_uchar_get_nbi"},
-	{0x5e60628b, "nvshmemx_float_broadcast_warp"},
-	{0x5e652887, "nvshmem_uint_wait_until_all"},
-	{0x5e656c62, "nvshmemx_uint64_alltoall_block"},
-	{0x5e6d53f1, "shmemx_size_min_reduce_block"},
-	{0x5e6e81ff, "nvshmem_int32_atomic_fetch_add"},
-	{0x5e70b2b2, "nvshmemx_ulong_fcollect_block"},
-	{0x5e72a066, "shmemx_uint64_max_reduce_block"},
-	{0x5e7dcc64, "nvshmemx_char_get_nbi_warp"},
-	{0x5e814888, "nvshmemx_get16_nbi_warp"},
-	{0x5e867b6b, "nvshmemx_uint8_put_warp"},
-	{0x5e958147, "nvshmemx_qp_float_put_signal_nbi_block"},
-	{0x5ea2df24, "nvshmemx_int16_and_reduce_warp"},
-	{0x5ea830e6, "nvshmemx_putmem_block"},
-	{0x5eac0005, "shmemx_uint16_max_reduce_block"},
-	{0x5eb8087f, "nvshmemx_double_iput_warp"},
-	{0x5ecf39d6, "nvshmem_uint8_put_nbi"},
-	{0x5ed0d385, "nvshmem_uint32_wait_until_some_vector"},
-	{0x5ed3d6dd, "nvshmem_ulong_min_reducescatter"},
-	{0x5ed55b9e, "nvshmemx_ulong_broadcast_warp"},
-	{0x5ee1977a, "nvshmem_uint_min_reduce"},
-	{0x5f028d1c, "shmem_ulonglong_atomic_fetch_xor"},
-	{0x5f0a55c4, "shmem_signal_add"},
-	{0x5f204b1c, "nvshmemx_bfloat16_sum_reducescatter_block"},
-	{0x5f406f90, "nvshmem_ushort_xor_reduce"},
-	{0x5f4596d2, "nvshmemx_alltoallmem_block"},
-	{0x5f7f4a25, "nvshmem_int16_get_nbi"},
-	{0x5f855ad7, "nvshmem_schar_alltoall"},
-	{0x5fa4d588, "nvshmem_long_atomic_swap"},
-	{0x5fb96272, "shmemx_int64_put_nbi_warp"},
-	{0x5fe1e222, "nvshmemx_short_sum_reduce_warp"},
-	{0x600376e3, "nvshmemx_float_alltoall_warp"},
-	{0x6012c50f, "nvshmemx_qp_int64_put_nbi_block"},
-	{0x60358447, "nvshmemx_ushort_or_reducescatter_warp"},
-	{0x603a0175, "nvshmem_int32_iput"},
-	{0x603ccd4d, "nvshmemx_int16_put_warp"},
-	{0x60433be8, "nvshmemx_ptrdiff_alltoall_warp"},
-	{0x6044b14d, "nvshmem_ulong_atomic_xor"},
-	{0x6046ba09, "nvshmem_ulonglong_test_some"},
-	{0x60488d11, "nvshmem_uint64_p"},
-	{0x60602855, "shmemx_uint16_or_reduce_warp"},
-	{0x606b7cd4, "nvshmemx_qp_float_get_warp"},
-	{0x60a43887, "nvshmemx_qp_long_get_block"},
-	{0x60b4c092, "nvshmemx::tile_put_warp"},
-	{0x60e998df, "nvshmem_half_put_nbi"},
-	{0x60efaafa, "nvshmemx_qp_half_get"},
-	{0x60fcfa35, "shmemx_ushort_put_block"},
-	{0x6113db64, "nvshmemx_uint64_put_nbi_block"},
-	{0x613411f8, "shmem_uint32_atomic_set"},
-	{0x615a75fc, "shmem_ptrdiff_atomic_inc"},
-	{0x6173d9d5, "nvshmemx_int16_max_reducescatter_warp"},
-	{0x61a8df44, "shmemx_float_fcollect_warp"},
-	{0x61b2c1a8, "nvshmem_ulonglong_wait_until_all_vector"},
-	{0x61b3b3af, "nvshmemx_qp_uint64_put_warp"},
-	{0x61bc4a7d, "nvshmemx_uint16_alltoall_block"},
-	{0x61c4156a, "nvshmemx_short_prod_reducescatter_warp"},
-	{0x61c51bdb, "shmem_size_put"},
-	{0x61caac8d, "nvshmem_bfloat16_iget"},
-	{0x61d2d599, "shmemx_double_atomic_add"},
-	{0x61d8dd42, "shmemx_ulonglong_put_signal_nbi_block"},
-	{0x61f1c308, "shmemx_uint8_alltoall_block"},
-	{0x61fa7428, "nvshmemx_qp_bfloat16_put_warp"},
-	{0x62109fcc, "shmem_int32_broadcast"},
-	{0x6211202e, "shmem_ptrdiff_test_all"},
-	{0x6219ca91, "nvshmemx::tile_max_reduce_warpgroup"},
-	{0x621a909d, "nvshmem_int64_max_reduce"},
-	{0x621f3752, "nvshmemx_qp_half_put_signal_block"},
-	{0x62225ef5, "shmem_team_sync"},
-	{0x622d5c7d, "nvshmem_int64_atomic_compare_swap"},
-	{0x623daca6, "shmemx_uchar_put_nbi_warp"},
-	{0x6254f065, "nvshmem_int32_atomic_fetch_and"},
-	{0x6259c4cb, "nvshmem_int_atomic_add"},
-	{0x62605054, "shmem_longlong_max_reduce"},
-	{0x626ace2f, "shmem_barrier"},
-	{0x626e3bd1, "nvshmem_getmem_nbi"},
-	{0x62763986, "nvshmem_longlong_wait_until_some_vector"},
-	{0x627aca20, "nvshmemx_half_prod_reducescatter_block"},
-	{0x62a6cbbf, "nvshmem_uint32_atomic_fetch_inc"},
-	{0x62c923b0, "nvshmemx_qp_int32_put_nbi_block"},
-	{0x62cbf17c, "nvshmemx_uint_alltoall_block"},
-	{0x62e4663a, "shmem_ptrdiff_p"},
-	{0x62eeb52b, "nvshmem_schar_g"},
-	{0x62f06fd0, "nvshmemx::tile_broadcast_warp"},
-	{0x62f4d1f0, "nvshmemx_put32_block"},
-	{0x630959a2, "nvshmemx_qp_short_put_block"},
-	{0x63166a0a, "nvshmemx_char_iput_warp"},
-	{0x6329895f, "shmemx_char_put_signal_nbi_block"},
-	{0x632f16b6, "nvshmem_uint64_alltoall"},
-	{0x634f7c1d, "nvshmem_long_put_signal"},
-	{0x63560f2e, "nvshmemx_getmem_nbi_warp"},
-	{0x6356cab0, "nvshmemx_short_fcollect_warp"},
-	{0x63570882, "shmem_ptrdiff_wait_until_all_vector"},
-	{0x63665abe, "nvshmemx_uint8_fcollect_warp"},
-	{0x63831aef, "nvshmem_double_put"},
-	{0x638d59ee, "nvshmem_int_iput"},
-	{0x63958332, "nvshmem_uchar_put_signal_nbi"},
-	{0x63a7c99d, "nvshmemx_qp_int_get_nbi_warp"},
-	{0x63b1ee45, "shmemx_int_put_signal_warp"},
-	{0x63bd1c40, "nvshmemx_uint16_min_reducescatter_warp"},
-	{0x63bd314f, "shmem_int32_sum_reduce"},
-	{0x63e2935d, "shmemx_longlong_iget_warp"},
-	{0x63e33fb9, "nvshmem_int32_atomic_fetch_or"},
-	{0x63e4810d, "nvshmemx_uint64_get_block"},
-	{0x63ed06f7, "nvshmem_uchar_min_reduce"},
-	{0x63f2461e, "shmemx_ushort_put_nbi_warp"},
-	{0x63f5bef5, "nvshmemx_ulong_min_reducescatter_block"},
-	{0x63f80c72, "nvshmemx_int64_put_nbi_warp"},
-	{0x63f96efc, "nvshmem_short_wait_until_any"},
-	{0x640f43cf, "nvshmemx_qp_half_put_nbi"},
-	{0x641a8341, "nvshmem_half_min_reduce"},
-	{0x641beac1, "nvshmemx_uint32_min_reducescatter_block"},
-	{0x643d8ba1, "nvshmemx_half_min_reducescatter_block"},
-	{0x64435d58, "shmemx_char_prod_reduce_warp"},
-	{0x646093b0, "nvshmemx_qp_int8_put_nbi_warp"},
-	{0x646a1d8f, "nvshmemx_ulong_xor_reduce_warp"},
-	{0x646a73e2, "nvshmemx_int16_sum_reducescatter_warp"},
-	{0x6489150e, "nvshmem_int8_and_reducescatter"},
-	{0x64ac06aa, "nvshmem_size_get"},
-	{0x64b125db, "shmemx_double_iget_block"},
-	{0x64da9284, "shmemx_int8_min_reduce_warp"},
-	{0x64f25f2c, "shmemx_schar_sum_reduce_block"},
-	{0x64f77550, "nvshmemx_uint16_xor_reduce_block"},
-	{0x64fb9c23, "shmem_bfloat16_broadcast"},
-	{0x64fe0427, "nvshmem_uint8_or_reduce"},
-	{0x65159aa5, "nvshmemx_uchar_iput_warp"},
-	{0x651cade8, "nvshmem_uint32_put_signal"},
-	{0x654473b5, "shmem_ulong_wait_until_some"},
-	{0x654c2c2a, "nvshmemx_get32_nbi_warp"},
-	{0x6551ae8f, "nvshmem_put128_signal_nbi"},
-	{0x655d4a5e, "nvshmemx_uchar_and_reducescatter_block"},
-	{0x655fef95, "nvshmemx_size_put_signal_warp"},
-	{0x65721bd5, "shmemx_uint16_iget_block"},
-	{0x65a4193e, "shmemx_uint32_get_block"},
-	{0x65b74a56, "shmemx_uint64_or_reduce_warp"},
-	{0x65de717c, "nvshmemx_longlong_put_signal_nbi_warp"},
-	{0x65ff7c08, "nvshmemx_qp_bfloat16_p"},
-	{0x6600dada, "nvshmemx_schar_get_nbi_block"},
-	{0x66079824, "nvshmem_bfloat16_get"},
-	{0x660ef280, "nvshmem_int8_and_reduce"},
-	{0x663c66ed, "shmemx_uint64_put_signal_nbi_block"},
-	{0x664de275, "nvshmemx_long_get_block"},
-	{0x665aa061, "nvshmem_int8_put_nbi"},
-	{0x666f321f, "shmemx_bfloat16_broadcast_block"},
-	{0x667c56a6, "nvshmemx_uchar_put_nbi_warp"},
-	{0x669efa54, "nvshmem_longlong_max_reduce"},
-	{0x66ae9754, "shmemx_iget32_block"},
-	{0x66c686a0, "shmemx_uint_max_reduce_block"},
-	{0x66d14539, "shmem_size_wait_until_any_vector"},
-	{0x66d3c20b, "nvshmemx_float_iput_block"},
-	{0x66da3900, "nvshmemx_char_put_signal_nbi_warp"},
-	{0x66dd34dc, "shmem_put8_signal"},
-	{0x66ea8e52, "nvshmemx_uint64_or_reducescatter_warp"},
-	{0x66f7154a, "nvshmem_int32_put_nbi"},
-	{0x670ca393, "shmemx_uint32_get_nbi_warp"},
-	{0x671969ab, "nvshmem_uint32_put"},
-	{0x673d1788, "shmem_long_atomic_swap"},
-	{0x67485ff4, "nvshmemx_qp_int64_put_signal_nbi_block"},
-	{0x6759474d, "nvshmem_long_prod_reduce"},
-	{0x675a67b9, "shmemx_int16_put_nbi_warp"},
-	{0x675d51c8, "nvshmemx_uchar_fcollect_block"},
-	{0x675f8943, "nvshmem_longlong_get"},
-	{0x676c6546, "shmemx_int16_put_signal_nbi_warp"},
-	{0x6775f891, "nvshmemx_uint32_prod_reducescatter_warp"},
-	{0x6785e790, "shmem_ptrdiff_put_signal_nbi"},
-	{0x678855b5, "shmemx_uint_fcollect_block"},
-	{0x6795c4df, "nvshmemx_uchar_prod_reducescatter_warp"},
-	{0x679b5e9b, "nvshmemx_uint32_or_reduce_warp"},
-	{0x67bdbd79, "shmemx_int64_and_reduce_warp"},
-	{0x67c33d10, "nvshmem_uint16_fcollect"},
-	{0x67c426b6, "nvshmemx_uint32_xor_reduce_block"},
-	{0x67d90e1b, "shmem_float_fcollect"},
-	{0x67dcf34d, "shmem_ulong_atomic_xor"},
-	{0x67e2ef33, "nvshmem_int64_wait_until_some"},
-	{0x67e4e899, "nvshmemx_int64_max_reducescatter_block"},
-	{0x6804286d, "nvshmemx_int64_max_reduce_block"},
-	{0x680b1094, "nvshmem_uchar_and_reduce"},
-	{0x68172630, "shmemx_ulong_alltoall_warp"},
-	{0x6817704b, "shmem_uint32_g"},
-	{0x68213d5d, "nvshmemx_longlong_iget_warp"},
-	{0x6828f9cc, "nvshmemx_iput8_block"},
-	{0x682937cc, "shmemx_ulong_put_nbi_warp"},
-	{0x682af49d, "nvshmem_float_sum_reduce"},
-	{0x682dbcf5, "nvshmem_short_prod_reducescatter"},
-	{0x6841e670, "nvshmemx_ushort_min_reduce_warp"},
-	{0x685561cf, "shmem_ulonglong_broadcast"},
-	{0x6858dbec, "shmem_int64_fcollect"},
-	{0x6858e795, "shmem_ulonglong_test_any"},
-	{0x686272d6, "nvshmem_iput64"},
-	{0x6865bc20, "shmemx_uint_put_signal_warp"},
-	{0x686a8f8e, "shmem_schar_get_nbi"},
-	{0x686b93d8, "nvshmemx_ulong_max_reduce_warp"},
-	{0x686ea955, "shmemx_short_sum_reduce_block"},
-	{0x68849d91, "nvshmem_uint_fcollect"},
-	{0x689d2751, "shmem_int16_prod_reduce"},
-	{0x68b5619c, "nvshmem_int32_wait_until_any_vector"},
-	{0x68c954bf, "shmemx_uint32_put_block"},
-	{0x68d08739, "shmem_getmem"},
-	{0x68d0a450, "nvshmemx_ulong_iget_warp"},
-	{0x68d98a1a, "shmemx_float_max_reduce_block"},
-	{0x68e807f4, "shmemx_int8_prod_reduce_block"},
-	{0x68f96ce0, "shmem_size_put_signal_nbi"},
-	{0x6914c083, "nvshmemx_uint8_put_signal_nbi_block"},
-	{0x69275870, "nvshmemx::tile_sum_reduce"},
-	{0x6928b789, "nvshmem_uint64_prod_reduce"},
-	{0x694a1ec1, "shmem_int64_test_any"},
-	{0x697a4cb2, "nvshmemx_uint32_iput_block"},
-	{0x69a0a271, "nvshmemx::tile_max_allreduce_warp"},
-	{0x69a75abb, "nvshmem_uint32_atomic_swap"},
-	{0x69b2d29d, "shmem_int64_max_reduce"},
-	{0x69b5eb2b, "shmem_schar_g"},
-	{0x69de3ddc, "nvshmemx_qp_bfloat16_get_nbi"},
-	{0x69eb4913, "nvshmemx_ulonglong_xor_reducescatter_warp"},
-	{0x69ee480e, "nvshmemx_qp_double_put_signal_nbi_block"},
-	{0x69fcda0b, "nvshmem_int64_atomic_and"},
-	{0x6a10555f, "shmem_uint64_xor_reduce"},
-	{0x6a23d046, "shmem_uint_put_nbi"},
-	{0x6a259fac, "shmem_uint64_test_any_vector"},
-	{0x6a340f25, "nvshmemx_qp_ushort_put_signal_warp"},
-	{0x6a381dc3, "nvshmemx_qp_bfloat16_get_warp"},
-	{0x6a3ec8c0, "shmem_bfloat16_iput"},
-	{0x6a59b2d1, "nvshmem_schar_min_reduce"},
-	{0x6a5df5a9, "shmemx_uint64_get_nbi_block"},
-	{0x6a8eacd4, "nvshmemx_qp_int32_put_block"},
-	{0x6ab80d3f, "shmemx_size_prod_reduce_warp"},
-	{0x6abe6f93, "nvshmemx_uint64_and_reducescatter_block"},
-	{0x6aca0a94, "nvshmemx_schar_max_reducescatter_warp"},
-	{0x6acaa713, "nvshmemx_int32_min_reduce_warp"},
-	{0x6ad29987, "nvshmemx_uchar_put_signal_warp"},
-	{0x6ae7e6b1, "nvshmemx_schar_put_signal_nbi_warp"},
-	{0x6aee512e, "shmemx_getmem_nbi_warp"},
-	{0x6af0d3f8, "shmemx_int8_get_nbi_block"},
-	{0x6af2d86c, "nvshmemx_ulong_max_reducescatter_warp"},
-	{0x6b0d11c7, "nvshmem_half_iget"},
-	{0x6b156cec, "nvshmemx_qp_ulonglong_put_signal_block"},
-	{0x6b2e1f16, "nvshmem_ulonglong_atomic_set"},
-	{0x6b33777b, "shmemx_int8_put_signal_warp"},
-	{0x6b3a56e7, "shmem_ptrdiff_test_some"},
-	{0x6b469349, "shmem_int32_atomic_fetch_xor"},
-	{0x6b6b3f38, "nvshmemx_int8_iput_block"},
-	{0x6b8548f7, "shmem_uchar_min_reduce"},
-	{0x6b9911b9, "nvshmemx_int16_put_nbi_warp"},
-	{0x6b9d2ff0, "shmemx_short_min_reduce_block"},
-	{0x6baa912b, "nvshmemx_qp_bfloat16_get_nbi_warp"},
-	{0x6bacda8c, "shmemx_ulonglong_and_reduce_block"},
-	{0x6bd929fb, "shmem_double_iget"},
-	{0x6c13c238, "shmem_put32_nbi"},
-	{0x6c4b561e, "shmem_float_alltoall"},
-	{0x6c4d1435, "nvshmemx_ushort_put_block"},
-	{0x6c52f2e2, "nvshmemx_char_put_block"},
-	{0x6c5c9c1a, "shmem_schar_get"},
-	{0x6c5e3bd6, "nvshmem_char_max_reducescatter"},
-	{0x6c67e1cc, "nvshmemx_ulong_put_nbi_warp"},
-	{0x6c6ee416, "shmem_ulonglong_atomic_inc"},
-	{0x6c6f4515, "nvshmem_iput32"},
-	{0x6c831453, "shmem_signal_set"},
-	{0x6c842bf8, "nvshmem_uint32_atomic_set"},
-	{0x6c887217, "nvshmemx_qp_uint64_put_nbi_warp"},
-	{0x6c8e7085, "shmem_uchar_put_nbi"},
-	{0x6c919277, "nvshmem_uint32_alltoall"},
-	{0x6c940bcf, "nvshmem_ulonglong_broadcast"},
-	{0x6ca71b7f, "nvshmemx_iget8_block"},
-	{0x6cadbad1, "nvshmem_size_broadcast"},
-	{0x6caddca5, "shmemx_uchar_iput_warp"},
-	{0x6cb66107, "shmem_ulong_iget"},
-	{0x6cca9d1b, "shmemx_char_sum_reduce_block"},
-	{0x6ce28f33, "nvshmemx_uint64_xor_reducescatter_block"},
-	{0x6cf06587, "nvshmemx_bfloat16_put_signal_nbi_warp"},
-	{0x6d20dc3f, "nvshmemx_short_min_reducescatter_warp"},
-	{0x6d2204ad, "nvshmemx_qp_half_get_nbi_warp"},
-	{0x6d2567c5, "shmemx_int64_alltoall_block"},
-	{0x6d2f5e1b, "nvshmemx_qp_int8_get_nbi_warp"},
-	{0x6d30dce9, "shmemx_int16_put_signal_nbi_block"},
-	{0x6d3816e0, "nvshmem_size_put_signal_nbi"},
-	{0x6d52bbd8, "shmem_bfloat16_p"},
-	{0x6d5730c1, "shmemx_short_min_reduce_warp"},
-	{0x6d75b8d5, "nvshmemx_int_prod_reducescatter_warp"},
-	{0x6d892d5f, "nvshmem_int_atomic_fetch_inc"},
-	{0x6d8ea847, "nvshmemx_uint64_iput_block"},
-	{0x6da4a3d6, "nvshmemx_qp_longlong_get_nbi_warp"},
-	{0x6dadd1f5, "nvshmemx_int16_get_nbi_block"},
-	{0x6db5e38e, "nvshmemx_uint8_max_reducescatter_block"},
-	{0x6dd424df, "shmemx_iput64_warp"},
-	{0x6dd525db, "nvshmemx_schar_put_block"},
-	{0x6de4db71, "nvshmem_int64_atomic_add"},
-	{0x6decf5b1, "shmem_uint64_put_signal_nbi"},
-	{0x6df82299, "nvshmem_uint16_alltoall"},
-	{0x6e07af1b, "nvshmemx_mc_ptr"},
-	{0x6e0ca13a, "shmem_int16_iget"},
-	{0x6e103fb2, "nvshmemx_qp_longlong_g"},
-	{0x6e245f76, "shmem_ptrdiff_test"},
-	{0x6e2ae85f, "shmemx_uint64_fcollect_block"},
-	{0x6e2f75b1, "shmem_uint32_min_reduce"},
-	{0x6e376f13, "nvshmem_int32_sum_reducescatter"},
-	{0x6e4ac5b7, "nvshmemx_qp_int_put_signal_nbi_warp"},
-	{0x6e5af152, "nvshmemx_qp_uint32_put_warp"},
-	{0x6e5e9097, "nvshmem_schar_iget"},
-	{0x6e730bef, "nvshmemx_uint64_and_reduce_block"},
-	{0x6e877696, "shmemx_short_iget_block"},
-	{0x6e983378, "shmem_longlong_atomic_add"},
-	{0x6ea33790, "nvshmem_schar_put_signal_nbi"},
-	{0x6ea3d29f, "nvshmemx_size_get_warp"},
-	{0x6ebed307, "nvshmem_size_alltoall"},
-	{0x6ec5f110, "shmem_int16_put"},
-	{0x6ee10ac0, "shmemx_bfloat16_broadcast_warp"},
-	{0x6ef1894d, "shmem_long_prod_reduce"},
-	{0x6f00aedf, "shmemx_ushort_broadcast_block"},
-	{0x6f0b1c48, "shmemx_half_put_nbi_warp"},
-	{0x6f192420, "shmemx_longlong_get_nbi_warp"},
-	{0x6f2f7df8, "nvshmemx_int8_get_nbi_block"},
-	{0x6f33890b, "nvshmem_long_test"},
-	{0x6f36c15e, "nvshmem_uchar_prod_reducescatter"},
-	{0x6f483386, "shmem_uint16_put_signal"},
-	{0x6f4ae203, "nvshmem_uint64_iput"},
-	{0x6f67438f, "nvshmemx_float_iget_warp"},
-	{0x6f688c1f, "nvshmemx_bfloat16_broadcast_block"},
-	{0x6f737bf3, "shmemx_int8_put_signal_nbi_warp"},
-	{0x6f7a83fc, "nvshmem_uint_test_some_vector"},
-	{0x6f9c03ae, "nvshmem_char_put"},
-	{0x6fa35294, "shmem_uchar_and_reduce"},
-	{0x6fa89244, "nvshmemx_ulonglong_sum_reducescatter_block"},
-	{0x6fa8a88b, "shmemx_float_broadcast_warp"},
-	{0x6fb6e963, "nvshmemx_iput16_block"},
-	{0x6fb8f8b2, "shmemx_ulong_fcollect_block"},
-	{0x6fc3369d, "shmem_float_sum_reduce"},
-	{0x6fdb2e9b, "nvshmem_ulong_atomic_add"},
-	{0x6fe01c2e, "shmem_ptrdiff_iput"},
-	{0x6fe552a8, "nvshmemx::tile_min_rooted_reduce_warp"},
-	{0x6fe56c82, "shmem_int8_sum_reduce"},
-	{0x6ff3b4bc, "nvshmemx_ulonglong_min_reducescatter_warp"},
-	{0x6ffd1892, "nvshmem_short_test_some_vector"},
-	{0x7000821b, "shmemx_uint32_prod_reduce_warp"},
-	{0x700e4b85, "nvshmemx_uint32_and_reducescatter_warp"},
-	{0x701da19e, "shmemx_ulong_broadcast_warp"},
-	{0x7068e650, "shmemx_ulong_iget_warp"},
-	{0x7069688e, "nvshmemx_schar_sum_reducescatter_block"},
-	{0x706ea388, "shmem_ulonglong_or_reduce"},
-	{0x707fbdca, "nvshmem_int64_atomic_set"},
-	{0x7099e9c5, "nvshmem_short_sum_reduce"},
-	{0x709c4803, "shmemx_uint8_put_nbi_warp"},
-	{0x70a79999, "shmemx_short_get_nbi_block"},
-	{0x70e7cf4a, "nvshmemx_qp_uint32_put_signal_nbi_block"},
-	{0x70f4333e, "nvshmemx_uint32_get_block"},
-	{0x70f794e3, "nvshmem_int_max_reducescatter"},
-	{0x712d3a1e, "nvshmemx_qp_uchar_put_signal"},
-	{0x7148a7d4, "nvshmem_uint64_g"},
-	{0x714d8dff, "nvshmemx_uint_put_signal_block"},
-	{0x718456b5, "nvshmem_ulong_atomic_or"},
-	{0x71951c0b, "shmem_int64_atomic_and"},
-	{0x719dab56, "shmemx_int_iput_block"},
-	{0x71af8da1, "nvshmemx_char_min_reducescatter_warp"},
-	{0x71c000d2, "shmemx_uint32_broadcast_warp"},
-	{0x71c9c50e, "shmem_uint32_test_all"},
-	{0x71db2688, "nvshmem_short_put"},
-	{0x71ebedc0, "nvshmemx_qp_short_put_signal_nbi_warp"},
-	{0x71f1f4d1, "shmem_schar_min_reduce"},
-	{0x71f44bd7, "nvshmemx_qp_uint32_put_signal_nbi_warp"},
-	{0x720b66d4, "nvshmemx_qp_double_put_signal"},
-	{0x72165d22, "nvshmemx_ulonglong_sum_reduce_block"},
-	{0x7230688b, "nvshmem_int64_atomic_xor"},
-	{0x725c2164, "shmemx_uint64_put_nbi_block"},
-	{0x725edb1f, "nvshmem_uint_sum_reducescatter"},
-	{0x725fbf0f, "nvshmemx_ulonglong_prod_reducescatter_warp"},
-	{0x726c6007, "nvshmem_ptrdiff_test_some_vector"},
-	{0x72a68be0, "shmemx_schar_put_signal_nbi_block"},
-	{0x72b051c1, "nvshmemx_double_put_signal_warp"},
-	{0x72b16abd, "nvshmemx_long_sum_reduce_block"},
-	{0x72c41906, "nvshmemx_uint16_sum_reduce_block"},
-	{0x72d6dd78, "nvshmem_longlong_atomic_add"},
-	{0x72e320ac, "shmem_uint_wait_until_some"},
-	{0x72ecb924, "nvshmem_int32_alltoall"},
-	{0x72f4b07e, "shmem_int16_alltoall"},
-	{0x72fb9b32, "shmemx_int8_put_nbi_warp"},
-	{0x73038138, "shmemx_int8_iput_block"},
-	{0x7322bc47, "shmem_ulong_alltoall"},
-	{0x735f0398, "nvshmemx_barrier_warp"},
-	{0x73642923, "nvshmem_putmem_signal"},
-	{0x7367b679, "nvshmemx_long_prod_reduce_block"},
-	{0x7372ee61, "nvshmem_uint32_broadcast"},
-	{0x738ccf7c, "nvshmem_size_xor_reducescatter"},
-	{0x739854a8, "shmemx_int8_and_reduce_block"},
-	{0x739e5977, "nvshmem_char_sum_reduce"},
-	{0x73b0d6ab, "nvshmem_uint_or_reducescatter"},
-	{0x73c19d01, "nvshmem_ulong_atomic_and"},
-	{0x73c550ce, "nvshmem_int64_atomic_fetch"},
-	{0x73ca1002, "nvshmemx_qp_int16_put_nbi_block"},
-	{0x73ed4151, "nvshmem_int16_prod_reduce"},
-	{0x73f0d93a, "nvshmemx_float_sum_reducescatter_warp"},
-	{0x73f20278, "nvshmemx_long_min_reduce_block"},
-	{0x73f2c324, "nvshmemx_put8_warp"},
-	{0x73f43e40, "nvshmem_uint32_test_all_vector"},
-	{0x73f4b4bf, "shmem_int_max_reduce"},
-	{0x74069eea, "nvshmemx_uint16_alltoall_warp"},
-	{0x74196ebf, "nvshmemx_uint32_put_block"},
-	{0x742cc766, "nvshmemx_qp_int8_put_signal_nbi"},
-	{0x7436bab8, "shmemx_uint_or_reduce_warp"},
-	{0x744e0392, "nvshmem_char_put_nbi"},
-	{0x7458b49f, "nvshmemx_qp_uint16_get_warp"},
-	{0x746ddbbe, "shmem_size_xor_reduce"},
-	{0x7497dfb9, "shmemx_longlong_fcollect_block"},
-	{0x749df06e, "shmem_uint32_get_nbi"},
-	{0x74ad4d88, "nvshmem_ulonglong_or_reduce"},
-	{0x74cd385c, "shmemx_ushort_iput_block"},
-	{0x74daf203, "nvshmemx_uint8_put_nbi_warp"},
-	{0x74de5626, "nvshmemx_flush_block"},
-	{0x7504967b, "nvshmemx_qp_schar_put"},
-	{0x7505e5df, "nvshmem_ulonglong_atomic_xor"},
-	{0x7519b3d8, "nvshmemx_qp_longlong_put_block"},
-	{0x752215d7, "nvshmem_ulonglong_atomic_and"},
-	{0x752b85b9, "shmem_int32_atomic_fetch_or"},
-	{0x752f92e8, "nvshmemx_char_put_signal_warp"},
-	{0x754b2b43, "nvshmemx_qp_double_put_signal_warp"},
-	{0x75606f5f, "nvshmem_uint64_xor_reduce"},
-	{0x7567c96c, "nvshmem_short_test_any_vector"},
-	{0x756d67db, "shmemx_schar_put_block"},
-	{0x756fa2ff, "nvshmemx_qp_float_put_signal_block"},
-	{0x75719fb2, "shmem_short_iget"},
-	{0x7575624a, "shmemx_float_get_nbi_warp"},
-	{0x757d1d71, "shmem_int64_atomic_add"},
-	{0x757d92b0, "nvshmem_ulong_atomic_fetch"},
-	{0x75803b6f, "nvshmemx_int32_prod_reduce_block"},
-	{0x7591a006, "nvshmem_ulong_atomic_fetch_xor"},
-	{0x75ccef57, "nvshmemx_qp_float_put_warp"},
-	{0x75f1ab6e, "nvshmemx_size_min_reduce_warp"},
-	{0x75f45165, "nvshmem_char_fcollect"},
-	{0x762e876c, "shmemx_int8_get_block"},
-	{0x76397d29, "shmem_int_wait_until_any_vector"},
-	{0x76400d79, "nvshmem_ulonglong_max_reduce"},
-	{0x7643f091, "nvshmemx_qp_schar_put_nbi_block"},
-	{0x7645941b, "shmemx_put16_warp"},
-	{0x7652a1e5, "shmemx_int8_put_nbi_block"},
-	{0x76542f75, "shmem_ushort_put"},
-	{0x7678bf68, "shmemx_put8_signal_nbi_block"},
-	{0x7678fdeb, "nvshmemx_uchar_min_reducescatter_block"},
-	{0x76793f39, "shmem_uint_test"},
-	{0x767941e0, "nvshmemx_int8_sum_reducescatter_block"},
-	{0x768a70e7, "nvshmem_ptrdiff_test_some"},
-	{0x769ff1dc, "nvshmem_info_get_version"},
-	{0x76a781bf, "shmem_uint32_atomic_fetch_inc"},
-	{0x76a83595, "shmemx_size_put_signal_warp"},
-	{0x76f76070, "nvshmemx_size_max_reduce_warp"},
-	{0x76ff858f, "shmemx_float_iget_warp"},
-	{0x770f54cc, "nvshmemx_qp_int16_g"},
-	{0x7719efb7, "nvshmem_ulong_test_some"},
-	{0x7724ef89, "nvshmem_ushort_alltoall"},
-	{0x77255968, "nvshmemx_qp_ulong_put_signal"},
-	{0x77393a66, "shmem_long_max_reduce"},
-	{0x773af9f1, "shmemx_uint_iget_warp"},
-	{0x77541cd0, "nvshmemx_uint32_max_reducescatter_warp"},
-	{0x77717fde, "nvshmemx_get32_warp"},
-	{0x7773709b, "shmem_ulong_atomic_add"},
-	{0x7774d904, "nvshmem_uint_max_reduce"},
-	{0x7787b8fc, "shmemx_int16_xor_reduce_warp"},
-	{0x77a7dff7, "nvshmem_int64_atomic_or"},
-	{0x77aa7570, "nvshmem_uint64_max_reducescatter"},
-	{0x77b519bd, "nvshmemx_ulong_prod_reducescatter_warp"},
-	{0x77baebcb, "nvshmem_char_sum_reducescatter"},
-	{0x77cd5762, "nvshmemx_qp_ulonglong_put_signal_nbi"},
-	{0x77eed63a, "nvshmem_schar_p"},
-	{0x77f1c121, "shmem_long_sum_reduce"},
-	{0x77fa5b69, "shmemx_ushort_alltoall_block"},
-	{0x7804ca6b, "nvshmemx_iget128_warp"},
-	{0x7808d39e, "shmem_ulong_atomic_fetch_and"},
-	{0x780c685f, "nvshmemx_qp_size_put_signal_warp"},
-	{0x7817ffca, "shmem_int64_atomic_set"},
-	{0x781c17ef, "shmem_int_put_nbi"},
-	{0x782798e5, "nvshmemx_qp_longlong_put_nbi_warp"},
-	{0x78322bc5, "shmem_short_sum_reduce"},
-	{0x783dafd2, "nvshmemx_int32_xor_reducescatter_warp"},
-	{0x78442630, "shmem_int64_test_all"},
-	{0x7848d4e0, "nvshmem_uint_broadcast"},
-	{0x7852a619, "shmemx_uint_broadcast_warp"},
-	{0x7853a540, "nvshmemx_qp_bfloat16_put_nbi_warp"},
-	{0x7857f65f, "nvshmemx_half_put_block"},
-	{0x786cd5f3, "nvshmemx_int8_put_signal_nbi_warp"},
-	{0x787cd988, "nvshmem_uint_min_reducescatter"},
-	{0x7880911b, "nvshmem_ptrdiff_atomic_compare_swap"},
-	{0x788dfbad, "nvshmemx_qp_size_get_nbi_warp"},
-	{0x78a597c8, "shmemx_uchar_fcollect_block"},
-	{0x78a700f6, "shmemx_team_sync_warp"},
-	{0x78c5d455, "nvshmemx_qp_ulonglong_put_nbi"},
-	{0x78c5fb4e, "nvshmem_int32_max_reducescatter"},
-	{0x78cefdd1, "nvshmemx_uint8_xor_reducescatter_block"},
-	{0x78e69a1c, "shmemx_put16_signal_warp"},
-	{0x78e8adf3, "nvshmemx::tile_broadcast_warpgroup"},
-	{0x78f8ecf6, "shmemx_int_broadcast_warp"},
-	{0x79105103, "nvshmemx_qp_longlong_p"},
-	{0x791568c5, "nvshmemx_qp_ushort_put"},
-	{0x79272354, "nvshmemx_qp_uint16_put_nbi_warp"},
-	{0x792b3533, "shmem_int64_wait_until_some"},
-	{0x793c486d, "nvshmemx_put32_nbi_warp"},
-	{0x795c716e, "nvshmemx_int64_or_reducescatter_block"},
-	{0x795ccebe, "nvshmem_size_test_all"},
-	{0x7970fe32, "nvshmem_bfloat16_prod_reducescatter"},
-	{0x79716b04, "nvshmem_long_put"},
-	{0x797f8fb1, "nvshmem_uint32_min_reduce"},
-	{0x798b6670, "nvshmem_uint32_or_reducescatter"},
-	{0x7993167f, "nvshmemx::tile_min_reduce_block"},
-	{0x7999a7ee, "shmem_ulonglong_put_signal"},
-	{0x79b1ba30, "nvshmem_ulonglong_test"},
-	{0x79b40c4a, "nvshmemx_float_get_nbi_warp"},
-	{0x79c6912d, "shmemx_uint32_put_signal_nbi_warp"},
-	{0x79c7c41f, "shmem_int32_get"},
-	{0x79c8aa8b, "shmem_int64_atomic_xor"},
-	{0x79d79096, "nvshmemx_short_iget_block"},
-	{0x79f334a3, "nvshmemx_int8_min_reduce_block"},
-	{0x7a056ec3, "shmemx_put8_block"},
-	{0x7a0ecb24, "shmemx_ulonglong_xor_reduce_block"},
-	{0x7a13c715, "nvshmem_long_wait_until_all_vector"},
-	{0x7a284c4d, "nvshmemx::tile_sum_allreduce_warpgroup"},
-	{0x7a3f7294, "nvshmemx_qp_long_put"},
-	{0x7a4fa53a, "nvshmem_uint32_get"},
-	{0x7a50cbba, "shmem_long_alltoall"},
-	{0x7a5a8ed3, "nvshmem_signal_fetch"},
-	{0x7a637532, "nvshmemx_schar_prod_reduce_block"},
-	{0x7a914be5, "nvshmemx_int8_put_nbi_block"},
-	{0x7a933cd2, "shmemx_ptrdiff_get_block"},
-	{0x7a9417d0, "shmem_uint64_atomic_compare_swap"},
-	{0x7a984d86, "nvshmem_uint16_put_signal"},
-	{0x7ae3d6e2, "shmemx_float_put_signal_warp"},
-	{0x7ae576b2, "nvshmem_longlong_put"},
-	{0x7b01996f, "nvshmem_uint64_test"},
-	{0x7b09f3c8, "shmem_uint64_put"},
-	{0x7b0b3061, "shmem_uint32_broadcast"},
-	{0x7b331739, "shmem_ulong_wait_until_any"},
-	{0x7b341e61, "nvshmemx_ulong_broadcast_block"},
-	{0x7b36a0cb, "nvshmemx_put64_block"},
-	{0x7b43e949, "nvshmemx_short_put_warp"},
-	{0x7b4b6ab1, "nvshmemx_int8_sum_reducescatter_warp"},
-	{0x7b50429e, "nvshmemx_int8_sum_reduce_block"},
-	{0x7b59df01, "shmem_ulong_atomic_and"},
-	{0x7b620620, "nvshmemx_qp_ptrdiff_put_signal_nbi"},
-	{0x7b7af7db, "shmem_ptrdiff_atomic_swap"},
-	{0x7b828854, "shmem_uint_test_any"},
-	{0x7b85a64a, "nvshmemx_qp_signal_op"},
-	{0x7ba034e3, "nvshmemx_int32_sum_reduce_block"},
-	{0x7ba05104, "nvshmem_bfloat16_prod_reduce"},
-	{0x7ba34edb, "nvshmem_half_put"},
-	{0x7bb8fe58, "nvshmem_int_atomic_set"},
-	{0x7bc1ed2c, "shmem_long_test_some"},
-	{0x7bcd19f3, "nvshmem_uint_atomic_fetch_add"},
-	{0x7bce0660, "shmem_ushort_wait_until_all_vector"},
-	{0x7bdad539, "nvshmem_getmem"},
-	{0x7bdb5316, "shmemx_int8_put_signal_nbi_block"},
-	{0x7c04de6d, "shmemx_int64_max_reduce_block"},
-	{0x7c05f8d6, "shmemx_long_prod_reduce_warp"},
-	{0x7c133c32, "nvshmemx_qp_int_put_warp"},
-	{0x7c18623e, "nvshmem_ulonglong_prod_reducescatter"},
-	{0x7c1cea6b, "nvshmem_size_atomic_swap"},
-	{0x7c1d02c0, "nvshmemx_iget64_warp"},
-	{0x7c345781, "nvshmemx_qp_longlong_put_signal_block"},
-	{0x7c3bf63d, "shmemx_schar_sum_reduce_warp"},
-	{0x7c403398, "nvshmemx_qp_ulonglong_get_nbi"},
-	{0x7c429c70, "shmemx_ushort_min_reduce_warp"},
-	{0x7c54e7e2, "shmem_uint_put"},
-	{0x7c8af03f, "shmemx_uchar_sum_reduce_warp"},
-	{0x7c904d71, "nvshmem_uint64_wait_until_all"},
-	{0x7cb06f98, "shmem_long_test_any_vector"},
-	{0x7cc150a8, "shmemx_double_put_nbi_warp"},
-	{0x7cc71634, "nvshmemx_qp_uchar_put_warp"},
-	{0x7ccc971d, "nvshmemx_qp_char_put_signal_block"},
-	{0x7cce58f1, "nvshmemx_qp_double_get_nbi_warp"},
-	{0x7cdbb621, "nvshmem_int64_put_nbi"},
-	{0x7cfbc713, "nvshmemx_qp_uchar_put_block"},
-	{0x7d0fdfc8, "nvshmemx::tile_get_warpgroup"},
-	{0x7d17915a, "shmem_uint32_p"},
-	{0x7d1dc2c2, "nvshmemx_qp_int32_put_signal_warp"},
-	{0x7d221814, "nvshmemx_size_max_reducescatter_warp"},
-	{0x7d3796f6, "nvshmemx_int_broadcast_warp"},
-	{0x7d3b28ca, "nvshmemx_uint8_min_reduce_block"},
-	{0x7d41150b, "nvshmemx_uint8_put_signal_block"},
-	{0x7d45a5d2, "nvshmemx_long_prod_reducescatter_warp"},
-	{0x7d7048c6, "shmemx_uint16_put_signal_block"},
-	{0x7d7ebd1b, "shmem_size_test_any_vector"},
-	{0x7d93279d, "nvshmemx_int64_fcollect_warp"},
-	{0x7da92bef, "shmem_uint_put_signal"},
-	{0x7db32cc7, "shmem_int_test_some_vector"},
-	{0x7dca42a7, "shmem_int_test_some"},
-	{0x7dcc4211, "shmem_ulonglong_iget"},
-	{0x7ddfb807, "shmem_half_alltoall"},
-	{0x7dfd2dad, "shmemx_bfloat16_iput_warp"},
-	{0x7dfed432, "shmemx_put128_block"},
-	{0x7dfff649, "nvshmem_int64_max_reducescatter"},
-	{0x7e173819, "shmemx_int_broadcast_block"},
-	{0x7e4aad49, "shmem_short_prod_reduce"},
-	{0x7e4bdc0d, "nvshmem_ushort_put_nbi"},
-	{0x7e6a8f90, "nvshmemx_uint64_and_reduce_warp"},
-	{0x7ea89be9, "shmem_get128"},
-	{0x7eb60c3a, "shmem_schar_p"},
-	{0x7ecff3b6, "nvshmem_size_and_reduce"},
-	{0x7ed0f9e2, "shmem_int_prod_reduce"},
-	{0x7eda90f8, "shmemx_char_max_reduce_block"},
-	{0x7ee03b50, "shmem_half_sum_reduce"},
-	{0x7eed2437, "nvshmemx_put128_signal_block"},
-	{0x7ef3284b, "shmemx_int16_alltoall_warp"},
-	{0x7f0dd28a, "shmem_double_iput"},
-	{0x7f199beb, "shmem_put8_nbi"},
-	{0x7f306e01, "nvshmemx_double_min_reducescatter_block"},
-	{0x7f323efa, "shmemx_uint16_put_nbi_warp"},
-	{0x7f32d729, "nvshmem_int_wait_until_any_vector"},
-	{0x7f39d4d0, "nvshmemx_bfloat16_fcollect_block"},
-	{0x7f511348, "nvshmem_int_put_signal"},
-	{0x7f5f121a, "shmemx_char_fcollect_warp"},
-	{0x7f7343c0, "nvshmemx_uint32_or_reducescatter_block"},
-	{0x7f78728f, "nvshmemx_qp_int_put_signal_warp"},
-	{0x7f791ba0, "nvshmemx::tile_min_reduce_warp"},
-	{0x7f8665e4, "shmemx_uint8_put_signal_nbi_warp"},
-	{0x7f8b3b1c, "nvshmem_ulonglong_atomic_fetch_xor"},
-	{0x7f994879, "nvshmemx_int32_min_reducescatter_warp"},
-	{0x7fa9dcd6, "shmem_int8_put_signal_nbi"},
-	{0x7fb9a1db, "nvshmem_ptrdiff_atomic_swap"},
-	{0x7fc01012, "shmemx_double_broadcast_warp"},
-	{0x7fc31ea0, "nvshmem_ptrdiff_test_all_vector"},
-	{0x7fcc4b26, "shmemx_get64_block"},
-	{0x7fd0524b, "nvshmemx::tile_min_rooted_reduce_warpgroup"},
-	{0x7fde10bd, "nvshmemx_int64_get_warp"},
-	{0x7fe7717e, "shmem_ulonglong_wait_until"},
-	{0x7fe993aa, "nvshmemx_qp_schar_p"},
-	{0x7ff43c3d, "nvshmem_int8_iget"},
-	{0x800dfbef, "nvshmem_size_atomic_fetch_inc"},
-	{0x8011ea4b, "shmemx_put8_nbi_block"},
-	{0x8024f97d, "nvshmemx_int8_get_warp"},
-	{0x80255f28, "nvshmem_uchar_or_reduce"},
-	{0x8026affe, "nvshmem_ulong_test_all"},
-	{0x802e083c, "shmem_int64_get_nbi"},
-	{0x805c79d6, "shmem_uint_wait_until_some_vector"},
-	{0x805d9a2b, "shmem_uint32_test_any_vector"},
-	{0x809abeb6, "nvshmem_longlong_put_nbi"},
-	{0x80a966cd, "nvshmem_short_get_nbi"},
-	{0x80bfb422, "shmem_int16_broadcast"},
-	{0x80c2b79c, "nvshmemx_qp_size_get_nbi_block"},
-	{0x80c2c9fc, "shmem_uint_test_some_vector"},
-	{0x80cb266d, "nvshmemx_char_fcollect_block"},
-	{0x80fcc12d, "shmem_char_iput"},
-	{0x8106a05f, "shmem_uint32_max_reduce"},
-	{0x8147ccd9, "nvshmem_int16_p"},
-	{0x814ba50b, "nvshmemx_qp_size_g"},
-	{0x814bce06, "shmemx_uint64_get_nbi_warp"},
-	{0x814dc21c, "nvshmemx_size_or_reducescatter_block"},
-	{0x8168ced5, "nvshmemx_uint64_put_nbi_warp"},
-	{0x8177623d, "shmem_float_get"},
-	{0x81824484, "nvshmemx_uint16_fcollect_block"},
-	{0x81872c08, "nvshmemx_uint_broadcast_block"},
-	{0x8189470f, "shmemx_ulonglong_put_signal_nbi_warp"},
-	{0x81901909, "shmem_uint_test_all_vector"},
-	{0x81a85dfe, "nvshmem_ulong_xor_reduce"},
-	{0x81aba03f, "shmemx_ulong_fcollect_warp"},
-	{0x81d39689, "shmemx_uint_xor_reduce_block"},
-	{0x81d70569, "nvshmemx_bfloat16_iget_block"},
-	{0x81d95ec5, "nvshmem_int32_test_all_vector"},
-	{0x81e99f85, "shmemx_iget32_warp"},
-	{0x820e1486, "shmemx_int16_broadcast_block"},
-	{0x8218861d, "nvshmemx_int64_or_reduce_warp"},
-	{0x8220a809, "nvshmemx_schar_broadcast_block"},
-	{0x8229dab9, "shmemx_ulonglong_max_reduce_block"},
-	{0x8232c5cb, "shmemx_int32_get_nbi_block"},
-	{0x823bd7ad, "nvshmemx_bfloat16_iput_warp"},
-	{0x824ffab7, "nvshmem_int64_min_reducescatter"},
-	{0x8257fd64, "nvshmemx_uint16_broadcast_warp"},
-	{0x82585fbb, "nvshmem_size_test_any"},
-	{0x826b3c8d, "shmemx_ushort_get_nbi_warp"},
-	{0x829a830b, "nvshmem_ptrdiff_atomic_add"},
-	{0x82b8433c, "shmemx_half_iget_warp"},
-	{0x82cb705b, "shmemx_size_put_block"},
-	{0x82cdba44, "nvshmem_int_wait_until"},
-	{0x82d2d331, "nvshmemx_uint32_sum_reduce_warp"},
-	{0x82dfd44f, "nvshmemx_qp_longlong_put_signal"},
-	{0x82e24ca7, "nvshmemx_get16_nbi_block"},
-	{0x8308df30, "nvshmemx_uint64_xor_reduce_warp"},
-	{0x8319cffd, "nvshmem_long_sum_reducescatter"},
-	{0x831c529f, "nvshmemx_get16_block"},
-	{0x831f54f8, "nvshmem_size_put_signal"},
-	{0x8341d00c, "nvshmemx_float_iput_warp"},
-	{0x8346bf04, "nvshmemx_uint_prod_reducescatter_warp"},
-	{0x83563be8, "nvshmemx_size_iget_warp"},
-	{0x8377c542, "nvshmemx_ulonglong_prod_reducescatter_block"},
-	{0x83790b2f, "shmem_ptrdiff_put_nbi"},
-	{0x8382a40c, "shmem_ptrdiff_atomic_fetch_add"},
-	{0x83835e38, "nvshmem_int32_wait_until_some"},
-	{0x83853f59, "nvshmem_long_atomic_fetch_add"},
-	{0x838552e3, "nvshmem_uint8_prod_reducescatter"},
-	{0x839dbc1a, "nvshmemx_char_fcollect_warp"},
-	{0x83a6eae6, "shmemx_int16_get_warp"},
-	{0x83a7a10d, "shmemx_int16_prod_reduce_block"},
-	{0x83a95f0e, "nvshmem_uint32_sum_reducescatter"},
-	{0x83ac841b, "shmem_uint64_atomic_fetch_or"},
-	{0x83acfa74, "nvshmemx_schar_prod_reducescatter_block"},
-	{0x83b2375f, "nvshmemx_char_put_signal_nbi_block"},
-	{0x83b24682, "nvshmemx_ushort_put_warp"},
-	{0x83b52c6b, "shmem_size_atomic_swap"},
-	{0x83d8dfd8, "shmemx_int32_broadcast_block"},
-	{0x83dc6a7c, "nvshmemx_int8_broadcast_warp"},
-	{0x83dece5c, "nvshmemx_qp_ulong_get_nbi_block"},
-	{0x83e3e151, "shmemx_bfloat16_max_reduce_block"},
-	{0x83e886d6, "nvshmem_int8_put_signal_nbi"},
-	{0x83f0e19c, "shmem_ulong_atomic_fetch_add"},
-	{0x8408e563, "shmemx_longlong_put_warp"},
-	{0x84236a6a, "nvshmemx_ushort_sum_reduce_block"},
-	{0x8437139d, "nvshmem_half_min_reducescatter"},
-	{0x843ab227, "nvshmem_int16_xor_reduce"},
-	{0x844e8792, "nvshmemx_int64_alltoall_warp"},
-	{0x8452e00d, "shmem_bfloat16_g"},
-	{0x845a9eb0, "nvshmem_uint32_put_signal_nbi"},
-	{0x8483dabd, "shmemx_uint16_prod_reduce_warp"},
-	{0x84977e5a, "shmem_iget16"},
-	{0x84a7155f, "shmemx_half_iput_warp"},
-	{0x84a8c77b, "shmem_iget64"},
-	{0x850744d0, "nvshmem_ulonglong_prod_reduce"},
-	{0x850b1f3a, "shmemx_int_fcollect_block"},
-	{0x850d3243, "nvshmem_longlong_prod_reducescatter"},
-	{0x851714ee, "nvshmem_uint16_xor_reducescatter"},
-	{0x854ee4ea, "shmemx_uint16_alltoall_warp"},
-	{0x856a76e2, "nvshmemx_qp_half_put_warp"},
-	{0x856e540a, "shmem_ulong_fcollect"},
-	{0x857495a9, "shmemx_get8_warp"},
-	{0x858f16d5, "nvshmemx_ptrdiff_put_signal_warp"},
-	{0x85953693, "shmemx_short_max_reduce_warp"},
-	{0x85a01ddb, "nvshmem_uint8_or_reducescatter"},
-	{0x85b5c4d6, "nvshmemx_int32_xor_reduce_warp"},
-	{0x85ccde1a, "nvshmem_int_fcollect"},
-	{0x85cce29c, "nvshmemx_qp_half_get_nbi_block"},
-	{0x86056f97, "shmem_put64"},
-	{0x8607ae2e, "shmem_put16"},
-	{0x860aa818, "shmem_char_max_reduce"},
-	{0x860f6c69, "nvshmemx_qp_int16_p"},
-	{0x86313e2a, "nvshmemx_short_broadcast_block"},
-	{0x863b92f9, "nvshmem_float_p"},
-	{0x863eec2e, "nvshmem_schar_iput"},
-	{0x86415d75, "nvshmemx_iput128_block"},
-	{0x864755b3, "shmem_sync_all"},
-	{0x867316e1, "shmemx_bfloat16_get_warp"},
-	{0x86760b81, "nvshmemx_float_get_block"},
-	{0x8677d8e8, "shmemx_char_put_signal_warp"},
-	{0x868c0eb0, "nvshmem_bfloat16_sum_reducescatter"},
-	{0x86b00f6c, "shmem_short_test_any_vector"},
-	{0x86b107c1, "shmemx_double_put_signal_warp"},
-	{0x87072272, "shmemx_uchar_put_signal_nbi_block"},
-	{0x8739f16e, "shmemx_size_min_reduce_warp"},
-	{0x873b01ec, "nvshmemx_qp_int8_get_nbi"},
-	{0x874a4e58, "nvshmemx_qp_short_put"},
-	{0x874ec018, "shmem_long_min_reduce"},
-	{0x8752d341, "shmemx_int32_max_reduce_warp"},
-	{0x87577ddf, "nvshmemx_ulonglong_or_reducescatter_warp"},
-	{0x8759c071, "nvshmem_double_min_reducescatter"},
-	{0x8759f339, "nvshmem_size_wait_until_any_vector"},
-	{0x875a7e46, "nvshmemx_uchar_max_reduce_warp"},
-	{0x87686c79, "shmemx_long_prod_reduce_block"},
-	{0x8773c718, "shmemx_ulonglong_get_block"},
-	{0x87aa8eab, "nvshmem_ulonglong_min_reducescatter"},
-	{0x87b7179f, "nvshmem_longlong_prod_reduce"},
-	{0x87cae512, "nvshmem_alltoallmem"},
-	{0x87e1ad71, "nvshmemx_float_sum_reduce_block"},
-	{0x87e3c049, "shmem_int64_atomic_fetch_inc"},
-	{0x87e4e3e2, "nvshmemx_qp_uint8_put"},
-	{0x87f51346, "nvshmemx_int16_put_signal_nbi_warp"},
-	{0x88020249, "nvshmem_float_sum_reducescatter"},
-	{0x88080018, "nvshmemx_qp_int8_put_signal_block"},
-	{0x880cba91, "nvshmem_uchar_alltoall"},
-	{0x880f02d9, "shmem_int16_p"},
-	{0x88171a8b, "nvshmem_int_test_any"},
-	{0x883300b6, "shmem_longlong_put_nbi"},
-	{0x883f6a65, "shmemx_getmem_block"},
-	{0x883f924b, "shmem_float_iput"},
-	{0x883fa670, "shmemx_size_max_reduce_warp"},
-	{0x884868c7, "shmemx_ulong_get_warp"},
-	{0x8863960b, "nvshmem_get16_nbi"},
-	{0x88718a77, "nvshmem_get16"},
-	{0x887bcf07, "nvshmemx_int64_and_reducescatter_warp"},
-	{0x887e566a, "nvshmem_get64"},
-	{0x887e6134, "nvshmemx_uchar_xor_reduce_block"},
-	{0x889c01d4, "shmem_iget32"},
-	{0x88ab3b33, "nvshmem_int8_broadcast"},
-	{0x88c46aa5, "nvshmemx_put64_signal_warp"},
-	{0x88e98c73, "nvshmemx_half_get_nbi_warp"},
-	{0x88f7307a, "nvshmem_uint16_put_signal_nbi"},
-	{0x890c0a6c, "nvshmemx_qp_char_put_block"},
-	{0x891e40de, "nvshmemx_qp_int32_get_warp"},
-	{0x892240fb, "nvshmem_ulong_test_any"},
-	{0x8933bda0, "nvshmemx_qp_int_put_signal_nbi"},
-	{0x89409ffe, "shmem_ulong_xor_reduce"},
-	{0x8945468e, "nvshmemx_qp_schar_put_nbi_warp"},
-	{0x8949c93a, "nvshmemx_int_fcollect_block"},
-	{0x894bb4c6, "nvshmem_short_wait_until_any_vector"},
-	{0x89530553, "nvshmem_double_put_nbi"},
-	{0x896f9282, "nvshmemx_qp_longlong_put"},
-	{0x897bb39a, "nvshmemx_uint64_put_signal_nbi_warp"},
-	{0x89891154, "nvshmem_put8_signal_nbi"},
-	{0x899ac749, "nvshmem_short_prod_reduce"},
-	{0x89af60e9, "nvshmem_int16_or_reduce"},
-	{0x89c47daf, "nvshmemx_put128_signal_nbi_block"},
-	{0x89f17417, "nvshmemx_ptrdiff_fcollect_warp"},
-	{0x8a03a202, "nvshmemx_qp_ushort_get_block"},
-	{0x8a125dbe, "nvshmemx_double_min_reducescatter_warp"},
-	{0x8a2eb1a8, "shmem_ulong_wait_until_all"},
-	{0x8a3463fe, "nvshmem_ushort_test_all_vector"},
-	{0x8a3bfa57, "shmemx_sync_block"},
-	{0x8a3f4cd7, "shmem_schar_alltoall"},
-	{0x8a611811, "shmemx_uint16_put_block"},
-	{0x8a75ae6c, "nvshmem_ulong_atomic_fetch_or"},
-	{0x8a7a8ea7, "shmemx_get16_nbi_block"},
-	{0x8a8a58c7, "shmem_ushort_wait_until_some_vector"},
-	{0x8a9ad847, "nvshmemx_uchar_broadcast_block"},
-	{0x8ad9f5e5, "nvshmemx_int64_prod_reduce_warp"},
-	{0x8ada120c, "shmemx_float_iput_warp"},
-	{0x8ae240c6, "nvshmem_uchar_or_reducescatter"},
-	{0x8ae9a4fb, "nvshmemx_qp_schar_g"},
-	{0x8af6b075, "nvshmemx_qp_int32_put_signal_block"},
-	{0x8afd7693, "nvshmemx_qp_fence_block"},
-	{0x8b02a089, "nvshmemx_long_min_reduce_warp"},
-	{0x8b1e915c, "nvshmemx_put32_nbi_block"},
-	{0x8b2683fa, "nvshmem_uint_atomic_xor"},
-	{0x8b4a8882, "shmemx_ushort_put_warp"},
-	{0x8b5af3a4, "nvshmem_short_wait_until_some_vector"},
-	{0x8b7392a0, "nvshmemx_ptrdiff_put_signal_nbi_block"},
-	{0x8b74eef5, "nvshmem_int32_and_reduce"},
-	{0x8b94e23c, "nvshmem_uint64_wait_until_any"},
-	{0x8b99b2a6, "shmemx_uint64_iget_block"},
-	{0x8b9c830b, "nvshmem_ptrdiff_test_any_vector"},
-	{0x8ba2270a, "nvshmem_uint64_test_any"},
-	{0x8bd2f427, "shmem_int16_xor_reduce"},
-	{0x8bd76b68, "nvshmem_int64_atomic_fetch_xor"},
-	{0x8bdf74d7, "nvshmemx_qp_int8_put_block"},
-	{0x8c064993, "nvshmem_info_get_name"},
-	{0x8c20c3e6, "shmem_put128"},
-	{0x8c45dfa1, "shmem_get128_nbi"},
-	{0x8c54412d, "shmemx_int_sum_reduce_warp"},
-	{0x8c56ba5f, "nvshmem_uint32_max_reduce"},
-	{0x8c66851a, "shmemx_uchar_put_warp"},
-	{0x8c7c92e9, "shmem_uint_test_all"},
-	{0x8cc1bf1c, "nvshmemx_putmem_signal_nbi_warp"},
-	{0x8cc28281, "nvshmemx_uint32_put_signal_warp"},
-	{0x8ce1bc17, "nvshmem_uint_atomic_set"},
-	{0x8cfe1325, "nvshmemx_half_min_reduce_block"},
-	{0x8d02c8f9, "shmem_float_p"},
-	{0x8d04740e, "shmemx_uint8_and_reduce_warp"},
-	{0x8d0d98af, "shmem_uchar_broadcast"},
-	{0x8d13b6cb, "shmem_int_atomic_add"},
-	{0x8d155ff3, "shmem_uint_atomic_fetch_add"},
-	{0x8d211fb2, "shmemx_ulong_get_nbi_block"},
-	{0x8d2cb5c0, "nvshmem_uint32_prod_reducescatter"},
-	{0x8d385a01, "shmem_int_broadcast"},
-	{0x8d57ae08, "nvshmem_ushort_prod_reduce"},
-	{0x8d6e7a87, "nvshmemx_int64_min_reducescatter_block"},
-	{0x8d717fc9, "nvshmemx_ptrdiff_broadcast_block"},
-	{0x8d876778, "shmemx_sync_warp"},
-	{0x8da7c5f7, "shmemx_long_alltoall_warp"},
-	{0x8dc7da7e, "shmemx_put16_block"},
-	{0x8dce7e2b, "nvshmem_put128_signal"},
-	{0x8dd89371, "shmem_uint64_wait_until_all"},
-	{0x8dfdb852, "nvshmemx_uint_iput_warp"},
-	{0x8e0e4d81, "shmemx_float_get_block"},
-	{0x8e138806, "nvshmem_ulonglong_wait_until_all"},
-	{0x8e22dca8, "nvshmemx_qp_size_put_signal"},
-	{0x8e6adb3d, "nvshmemx_qp_longlong_get_block"},
-	{0x8e715b25, "shmem_ptrdiff_wait_until_some_vector"},
-	{0x8e7e37c7, "shmem_half_iget"},
-	{0x8e81faa8, "nvshmem_ulonglong_fcollect"},
-	{0x8e8ec4ae, "nvshmemx_qp_int_put_nbi_warp"},
-	{0x8e94aa54, "shmem_long_atomic_compare_swap"},
-	{0x8eb5d364, "shmem_uint16_iput"},
-	{0x8eb8f210, "nvshmem_ulong_test_all_vector"},
-	{0x8ebd7aea, "nvshmem_ulong_get"},
-	{0x8ebdef81, "shmem_put32_signal"},
-	{0x8ec5b04d, "nvshmemx_int16_put_signal_block"},
-	{0x8ed14c42, "nvshmem_int64_sum_reduce"},
-	{0x8ed1a2c7, "nvshmem_size_iget"},
-	{0x8ed482bc, "nvshmem_longlong_wait_until_some"},
-	{0x8ee4e9b3, "nvshmemx_qp_uint16_put_nbi_block"},
-	{0x8f074853, "nvshmem_int64_min_reduce"},
-	{0x8f09b442, "nvshmemx_uchar_or_reducescatter_block"},
-	{0x8f21dd88, "nvshmem_schar_put_signal"},
-	{0x8f285df7, "nvshmemx_int16_iget_warp"},
-	{0x8f2f9140, "nvshmemx_int_max_reduce_warp"},
-	{0x8f49d4a7, "nvshmem_ushort_wait_until_some"},
-	{0x8f64de64, "shmemx_char_get_nbi_warp"},
-	{0x8f76be3e, "nvshmemx_qp_longlong_put_signal_warp"},
-	{0x8f773a6b, "nvshmemx_qp_long_put_nbi_warp"},
-	{0x8f8d25fb, "nvshmemx_longlong_put_signal_nbi_block"},
-	{0x8f902628, "nvshmem_uint_atomic_add"},
-	{0x8f9b7eff, "shmemx_uchar_put_signal_nbi_warp"},
-	{0x8fa0eae3, "shmemx_int32_sum_reduce_block"},
-	{0x8fa67361, "shmem_short_wait_until_all_vector"},
-	{0x8faf6200, "nvshmemx_qp_long_get_nbi_warp"},
-	{0x8fb6a90f, "nvshmemx_uint32_sum_reducescatter_warp"},
-	{0x8fb793ab, "nvshmem_int16_iput"},
-	{0x8fe0ab40, "nvshmemx_qp_uint64_put_nbi"},
-	{0x90092653, "shmem_uint_put_signal_nbi"},
-	{0x902ca8d2, "shmemx_alltoallmem_block"},
-	{0x9058bf80, "nvshmemx_qp_short_put_nbi"},
-	{0x905ff03a, "shmemx_put128_nbi_block"},
-	{0x9064bc5f, "nvshmem_int32_prod_reducescatter"},
-	{0x90747851, "nvshmemx_qp_int64_put_nbi"},
-	{0x90922fdc, "shmemx_longlong_broadcast_block"},
-	{0x90b99680, "shmem_uint32_sum_reduce"},
-	{0x90c8820f, "shmemx_uint64_xor_reduce_block"},
-	{0x90fc6f20, "nvshmemx_int64_sum_reducescatter_block"},
-	{0x9124270a, "nvshmem_uint64_min_reducescatter"},
-	{0x913bdeca, "shmemx_uint8_min_reduce_block"},
-	{0x9141cb0b, "shmemx_uint8_put_signal_block"},
-	{0x91437408, "nvshmem_long_wait_until_some_vector"},
-	{0x915028f3, "shmemx_int16_iput_block"},
-	{0x915641ef, "shmem_size_atomic_fetch_inc"},
-	{0x915a995e, "shmemx_short_put_signal_warp"},
-	{0x915ab2dc, "shmemx_schar_put_warp"},
-	{0x918e1475, "shmemx_int32_iput_block"},
-	{0x919a0dad, "nvshmemx_qp_uint_put_signal_nbi_block"},
-	{0x919dd513, "shmemx_half_fcollect_warp"},
-	{0x91a75b70, "nvshmem_longlong_broadcast"},
-	{0x91ac4871, "nvshmemx_schar_min_reduce_block"},
-	{0x91adceb2, "nvshmemx::tile_collective_wait"},
-	{0x91b2e9e9, "nvshmem_get128"},
-	{0x91ba425d, "nvshmem_uint_and_reducescatter"},
-	{0x91c5b114, "shmemx_float_atomic_add"},
-	{0x91e66ff7, "nvshmemx_long_alltoall_warp"},
-	{0x9200f819, "nvshmem_bfloat16_put"},
-	{0x922ba401, "nvshmemx_uchar_alltoall_block"},
-	{0x9247e79c, "nvshmem_int16_g"},
-	{0x92573fed, "shmemx_longlong_broadcast_warp"},
-	{0x9269d478, "shmemx_int64_iput_block"},
-	{0x926b4590, "shmemx_uint64_and_reduce_warp"},
-	{0x927221ee, "nvshmemx_float_sum_reduce_warp"},
-	{0x927b3ef0, "nvshmemx_qp_ulong_get_block"},
-	{0x927b98d0, "shmem_size_test_all_vector"},
-	{0x92806b01, "shmemx_float_put_signal_nbi_block"},
-	{0x929c2534, "nvshmem_int8_get"},
-	{0x92a4af0b, "shmem_long_test"},
-	{0x92b17ffb, "nvshmemx_half_get_warp"},
-	{0x92b6d35c, "shmemx_put32_nbi_block"},
-	{0x92b6ff8b, "nvshmem_uint_wait_until"},
-	{0x92cf7208, "shmemx_uint_broadcast_block"},
-	{0x92e313df, "nvshmem_size_put_nbi"},
-	{0x92eadbc4, "nvshmemx_int64_min_reduce_warp"},
-	{0x92effee4, "nvshmemx_ulonglong_iput_block"},
-	{0x9309d021, "nvshmemx_bfloat16_put_nbi_block"},
-	{0x930d30f5, "shmem_int32_and_reduce"},
-	{0x9312e16b, "nvshmem_put64_nbi"},
-	{0x9321a4c5, "shmem_int32_test_all_vector"},
-	{0x9325d438, "nvshmemx_int64_xor_reduce_block"},
-	{0x932b9e62, "shmemx_uint64_alltoall_block"},
-	{0x9334b3ff, "shmem_int32_atomic_fetch_add"},
-	{0x93402a66, "nvshmemx_qp_ushort_put_signal"},
-	{0x9352ecaf, "shmemx_int_get_warp"},
-	{0x9360cc1d, "shmemx_int64_or_reduce_warp"},
-	{0x93691124, "shmemx_int16_and_reduce_warp"},
-	{0x936ebdfb, "nvshmemx_uint8_or_reduce_block"},
-	{0x93815bd2, "shmemx_iput64_block"},
-	{0x9390dcaa, "nvshmem_uint16_and_reducescatter"},
-	{0x93a9c45a, "nvshmem_uint_atomic_and"},
-	{0x93b6f650, "nvshmem_uint8_broadcast"},
-	{0x93c102ca, "nvshmemx_uint_put_block"},
-	{0x93c3d4a0, "shmem_ptrdiff_test_all_vector"},
-	{0x93cb5780, "nvshmemx_double_prod_reducescatter_block"},
-	{0x9418b538, "nvshmemx_bfloat16_prod_reduce_block"},
-	{0x94376742, "nvshmemx_ulonglong_put_signal_nbi_block"},
-	{0x9447d053, "nvshmem_uint_put_signal_nbi"},
-	{0x944f9dcd, "nvshmemx_bfloat16_get_nbi_warp"},
-	{0x9450c387, "nvshmem_uint64_atomic_fetch_xor"},
-	{0x946339d0, "nvshmemx_long_iput_warp"},
-	{0x9475c7cb, "nvshmemx_ulong_put_nbi_block"},
-	{0x947ccb4c, "nvshmem_uint32_xor_reducescatter"},
-	{0x948ab6bb, "nvshmemx_int8_sum_reduce_warp"},
-	{0x949d28ed, "nvshmemx_qp_fence"},
-	{0x94a81422, "shmemx_short_sum_reduce_warp"},
-	{0x94a84563, "nvshmem_uint64_test_all"},
-	{0x94b2df2f, "nvshmemx_char_put_warp"},
-	{0x94b9540d, "nvshmemx_long_put_nbi_warp"},
-	{0x94cba438, "shmem_int32_wait_until_some"},
-	{0x94cd8559, "shmem_long_atomic_fetch_add"},
-	{0x94f5aedc, "nvshmem_char_alltoall"},
-	{0x94f9ead5, "nvshmem_long_atomic_inc"},
-	{0x94fc742c, "nvshmemx_qp_float_g"},
-	{0x95096de8, "shmemx_ptrdiff_alltoall_warp"},
-	{0x95286b47, "shmemx_size_alltoall_block"},
-	{0x952c323a, "nvshmemx_int16_prod_reduce_warp"},
-	{0x953e4207, "nvshmemx_qp_uint64_put_signal_block"},
-	{0x954c4c88, "shmem_short_put"},
-	{0x955e9cb8, "nvshmem_uint32_wait_until_all"},
-	{0x957138de, "nvshmemx_half_get_block"},
-	{0x95a2e4b0, "shmem_uint32_put_signal_nbi"},
-	{0x95b13211, "nvshmemx_uint16_put_block"},
-	{0x95bb689b, "nvshmemx_uint32_iget_block"},
-	{0x95bc5b40, "nvshmem_ushort_fcollect"},
-	{0x95c4a4c9, "nvshmemx_uchar_put_nbi_block"},
-	{0x95d12390, "nvshmem_ulong_sum_reduce"},
-	{0x95d458c8, "shmem_long_wait_until_any"},
-	{0x95dc7f13, "nvshmemx_half_fcollect_warp"},
-	{0x95ddd7a1, "nvshmemx_uint64_sum_reducescatter_block"},
-	{0x95e31442, "nvshmemx_qp_ptrdiff_put_signal_block"},
-	{0x96258128, "shmem_int32_iget"},
-	{0x964bc61a, "nvshmemx_qp_size_p"},
-	{0x964e5d12, "shmem_bfloat16_sum_reduce"},
-	{0x964f8ad0, "shmem_ulonglong_prod_reduce"},
-	{0x96698e42, "shmem_int64_sum_reduce"},
-	{0x9674a91f, "nvshmemx_schar_get_warp"},
-	{0x9675fd0d, "nvshmemx_schar_min_reducescatter_block"},
-	{0x96827c7d, "shmemx_uint16_alltoall_block"},
-	{0x968d8c09, "shmem_longlong_iput"},
-	{0x969f8a53, "shmem_int64_min_reduce"},
-	{0x96aaf53c, "nvshmemx_uint32_max_reduce_warp"},
-	{0x96ba1f88, "shmem_schar_put_signal"},
-	{0x96c09ff7, "shmemx_int16_iget_warp"},
-	{0x96d38931, "shmemx_uint32_sum_reduce_warp"},
-	{0x96fee796, "nvshmemx_qp_char_get_warp"},
-	{0x97046e4f, "nvshmemx_ushort_min_reduce_block"},
-	{0x97099530, "shmemx_uint64_xor_reduce_warp"},
-	{0x970f1903, "nvshmem_ulonglong_wait_until_any"},
-	{0x971b2265, "shmem_int32_atomic_fetch_and"},
-	{0x972dd6ab, "shmem_ulong_atomic_swap"},
-	{0x973badbc, "nvshmem_float_g"},
-	{0x97458bb4, "nvshmemx_qp_int16_get_warp"},
-	{0x97472e7e, "nvshmemx_qp_int32_g"},
-	{0x9752b061, "shmemx_ulonglong_or_reduce_warp"},
-	{0x9763eb6e, "nvshmemx_float_broadcast_block"},
-	{0x9764c474, "nvshmemx_int16_min_reduce_block"},
-	{0x9767acd1, "shmem_size_broadcast"},
-	{0x978a144d, "nvshmem_uint8_and_reducescatter"},
-	{0x978e4162, "nvshmemx_int_get_block"},
-	{0x9798a91d, "nvshmemx_char_iput_block"},
-	{0x97a1cc5a, "nvshmem_iget16"},
-	{0x97a284d4, "nvshmemx_longlong_min_reducescatter_block"},
-	{0x97b3157b, "nvshmem_iget64"},
-	{0x97b99ba6, "nvshmem_ulonglong_or_reducescatter"},
-	{0x97bb198c, "nvshmem_short_min_reduce"},
-	{0x97c646c6, "nvshmemx_int16_sum_reduce_warp"},
-	{0x97d9eafa, "nvshmem_uint32_fcollect"},
-	{0x97db7f0f, "nvshmemx_ulong_alltoall_block"},
-	{0x97ea8a03, "shmemx_longlong_prod_reduce_block"},
-	{0x97ea9358, "nvshmemx_uint16_sum_reducescatter_block"},
-	{0x98217ef6, "shmem_ulonglong_test_all_vector"},
-	{0x98286faf, "nvshmemx_uint64_alltoall_warp"},
-	{0x98344907, "shmemx_schar_iget_block"},
-	{0x983a3a98, "nvshmemx_qp_int64_put_signal_block"},
-	{0x984cc634, "nvshmemx_float_put_block"},
-	{0x9864879b, "nvshmemx_qp_int_put"},
-	{0x98cc4fd9, "nvshmem_uint16_iget"},
-	{0x98cf44cc, "nvshmemx_put64_warp"},
-	{0x98d52c8a, "nvshmemx_int_get_nbi_block"},
-	{0x98d75c89, "nvshmemx_ulong_and_reducescatter_warp"},
-	{0x98e13aaa, "nvshmemx_int8_xor_reducescatter_block"},
-	{0x98f5d84a, "nvshmemx_qp_uint32_get"},
-	{0x990f1d9c, "shmem_int16_g"},
-	{0x99294c69, "nvshmem_ptrdiff_wait_until_any_vector"},
-	{0x992b3c80, "nvshmemx_qp_ptrdiff_get_block"},
-	{0x993019b3, "shmemx_size_put_nbi_block"},
-	{0x99304f8f, "shmemx_ulong_xor_reduce_warp"},
-	{0x9931590d, "nvshmem_ulonglong_atomic_add"},
-	{0x994a128f, "nvshmemx_char_sum_reducescatter_block"},
-	{0x994ceb27, "nvshmem_uint32_test_some_vector"},
-	{0x99572c9d, "nvshmem_int64_test_some_vector"},
-	{0x995dc49f, "shmemx_size_get_warp"},
-	{0x998b89dc, "nvshmemx_longlong_broadcast_block"},
-	{0x99acaeda, "nvshmemx_qp_ulong_put_signal_nbi_block"},
-	{0x99ad7d44, "nvshmemx_double_alltoall_warp"},
-	{0x99ae3474, "shmemx_ulonglong_get_nbi_block"},
-	{0x99b4a237, "nvshmemx_qp_int16_put_warp"},
-	{0x99bf0cc2, "nvshmemx_int32_iput_warp"},
-	{0x9a0fc989, "shmem_uint64_prod_reduce"},
-	{0x9a1187cd, "nvshmem_schar_min_reducescatter"},
-	{0x9a1302c8, "nvshmem_long_wait_until_any"},
-	{0x9a2375c7, "nvshmemx_qp_longlong_get_nbi"},
-	{0x9a3f767a, "shmem_uint16_put_signal_nbi"},
-	{0x9a45b42f, "nvshmemx_qp_int32_put_signal_nbi"},
-	{0x9a49f576, "shmemx_short_get_nbi_warp"},
-	{0x9a56dfa1, "nvshmem_uint64_wait_until_all_vector"},
-	{0x9a603138, "nvshmem_ulong_put_signal"},
-	{0x9a615eb2, "shmemx_uint32_iput_block"},
-	{0x9a63c959, "shmemx_uchar_get_warp"},
-	{0x9a72ed7b, "shmem_longlong_wait_until"},
-	{0x9a8261c6, "shmem_char_min_reduce"},
-	{0x9a8d0712, "nvshmem_bfloat16_sum_reduce"},
-	{0x9a8e6cbb, "shmem_uint32_atomic_swap"},
-	{0x9ac96249, "shmemx_int8_iput_warp"},
-	{0x9af035e5, "nvshmemx_float_put_warp"},
-	{0x9af8b012, "nvshmem_put16_nbi"},
-	{0x9af9789d, "nvshmem_uint16_put_nbi"},
-	{0x9afe60a2, "nvshmemx_qp_uchar_get_nbi_block"},
-	{0x9b154338, "nvshmemx_int64_get_nbi_block"},
-	{0x9b1648ea, "nvshmemx_long_alltoall_block"},
-	{0x9b1cc5d0, "nvshmem_uint64_atomic_compare_swap"},
-	{0x9b1dc8be, "shmemx_double_prod_reduce_block"},
-	{0x9b259f36, "nvshmemx_qp_uint8_get_nbi_warp"},
-	{0x9b29bcb9, "nvshmemx_vendor_get_version_info"},
-	{0x9b3b04ae, "nvshmem_uint_test_any_vector"},
-	{0x9b3d4e67, "nvshmemx_uint8_sum_reduce_block"},
-	{0x9b49388d, "nvshmemx_float_min_reduce_warp"},
-	{0x9b75cdda, "shmem_float_iget"},
-	{0x9b8582ae, "shmem_team_my_pe"},
-	{0x9b964d45, "nvshmemx_double_broadcast_block"},
-	{0x9ba64fd4, "nvshmem_iget32"},
-	{0x9bad30f4, "shmem_ulonglong_and_reduce"},
-	{0x9bb00a3a, "nvshmemx_put128_nbi_block"},
-	{0x9bb057d4, "nvshmemx_uint64_xor_reducescatter_warp"},
-	{0x9bbdf46c, "shmem_ulong_atomic_fetch_or"},
-	{0x9bd9ca1b, "nvshmemx_float_min_reducescatter_warp"},
-	{0x9be26371, "shmemx_float_sum_reduce_block"},
-	{0x9bf5d529, "nvshmemx_qp_int64_put_signal_warp"},
-	{0x9bf7f208, "shmem_int16_put_nbi"},
-	{0x9bf9bc98, "nvshmem_ptrdiff_atomic_set"},
-	{0x9c09b080, "nvshmem_uint32_sum_reduce"},
-	{0x9c1c9e2a, "nvshmem_uint64_broadcast"},
-	{0x9c1e3044, "nvshmemx_qp_uint64_g"},
-	{0x9c341f17, "shmem_longlong_wait_until_all_vector"},
-	{0x9c37e7db, "nvshmemx_uint32_get_warp"},
-	{0x9c3cd771, "shmemx_uint64_put_signal_block"},
-	{0x9c4ae689, "shmemx_long_min_reduce_warp"},
-	{0x9c61909b, "shmemx_uint32_or_reduce_warp"},
-	{0x9c640116, "nvshmemx_int8_put_signal_nbi_block"},
-	{0x9c7330a3, "shmem_double_alltoall"},
-	{0x9c772bd0, "nvshmemx_long_put_block"},
-	{0x9c7ad3f4, "shmem_double_atomic_fetch"},
-	{0x9c7f1734, "shmemx_uchar_xor_reduce_block"},
-	{0x9c85d5d4, "shmemx_ushort_and_reduce_block"},
-	{0x9ca042f3, "nvshmemx_int16_iput_block"},
-	{0x9ca0a68c, "nvshmem_uint16_sum_reducescatter"},
-	{0x9cab97a6, "nvshmemx_int16_min_reducescatter_block"},
-	{0x9cc38e7a, "nvshmemx_uchar_put_signal_block"},
-	{0x9cdd283c, "shmem_uint64_wait_until_any"},
-	{0x9cde2e75, "nvshmemx_int32_iput_block"},
-	{0x9cf7dde9, "nvshmemx_uint_min_reducescatter_warp"},
-	{0x9cf966d4, "shmemx_short_put_nbi_block"},
-	{0x9d15cb14, "nvshmemx_float_atomic_add"},
-	{0x9d20a9d1, "nvshmemx_qp_ptrdiff_get_warp"},
-	{0x9d2216ac, "nvshmemx_int64_get_block"},
-	{0x9d31c5d8, "shmemx_ulong_max_reduce_warp"},
-	{0x9d33a335, "nvshmemx_uint16_get_warp"},
-	{0x9d696590, "shmem_ulong_sum_reduce"},
-	{0x9d6ec3b3, "nvshmemx_size_put_nbi_block"},
-	{0x9da54fb7, "nvshmemx_char_prod_reduce_block"},
-	{0x9da6ab24, "shmem_int32_alltoall"},
-	{0x9dab0702, "nvshmem_iget128"},
-	{0x9db9ee78, "nvshmemx_int64_iput_block"},
-	{0x9dd09508, "nvshmem_get8_nbi"},
-	{0x9dd53568, "shmem_longlong_wait_until_any_vector"},
-	{0x9df701bf, "nvshmemx_schar_prod_reduce_warp"},
-	{0x9dfc251d, "nvshmem_int16_get"},
-	{0x9e02e3bc, "shmem_float_g"},
-	{0x9e03fae9, "shmem_ulonglong_test_some_vector"},
-	{0x9e05f191, "nvshmemx_uint16_get_nbi_warp"},
-	{0x9e272b8b, "nvshmemx_long_iget_warp"},
-	{0x9e4527e6, "nvshmemx_int16_or_reducescatter_warp"},
-	{0x9e67b501, "nvshmemx_uint8_fcollect_block"},
-	{0x9e6eebe8, "shmem_half_atomic_set"},
-	{0x9e75ba47, "shmemx_uint64_iput_block"},
-	{0x9e7aaf55, "shmemx_ulonglong_iput_warp"},
-	{0x9e815812, "shmem_uint_g"},
-	{0x9e889f76, "nvshmemx_short_get_nbi_warp"},
-	{0x9e95f237, "nvshmem_double_g"},
-	{0x9eb0f25b, "shmem_size_atomic_add"},
-	{0x9eb1977b, "nvshmem_longlong_wait_until"},
-	{0x9ed4a28b, "nvshmem_ushort_wait_until_any"},
-	{0x9edaabe5, "shmemx_int64_prod_reduce_warp"},
-	{0x9ee0f1cc, "nvshmemx_longlong_iget_block"},
-	{0x9f055abb, "nvshmemx_uint32_max_reduce_block"},
-	{0x9f05a3dd, "nvshmem_int8_max_reduce"},
-	{0x9f1bbbee, "nvshmem_int_test_all"},
-	{0x9f1ead15, "nvshmemx_qp_uchar_put_nbi"},
-	{0x9f2b11e6, "nvshmem_put128"},
-	{0x9f30eb1d, "shmemx_char_iput_block"},
-	{0x9f3a8f8f, "shmem_size_max_reduce"},
-	{0x9f458d6f, "nvshmem_int64_wait_until_any"},
-	{0x9f535b8c, "shmem_short_min_reduce"},
-	{0x9f54cc0a, "shmemx_char_put_nbi_block"},
-	{0x9f5bfcaf, "shmemx_ulong_iget_block"},
-	{0x9f63248f, "nvshmemx_qp_ulong_put_nbi"},
-	{0x9f6825f7, "shmemx_uint8_get_nbi_block"},
-	{0x9f7c2325, "nvshmemx_int16_min_reduce_warp"},
-	{0x9f8580f0, "shmem_int64_iput"},
-	{0x9f8756e3, "nvshmem_int32_get_nbi"},
-	{0x9f90d913, "shmemx_int32_min_reduce_warp"},
-	{0x9f98cb87, "shmemx_uchar_put_signal_warp"},
-	{0x9f9d390b, "shmem_ptrdiff_test_any_vector"},
-	{0x9fd2d030, "nvshmemx_uint16_iput_block"},
-	{0x9fdc5d29, "nvshmem_uint_atomic_fetch_and"},
-	{0x9fe25f9d, "shmem_uint64_atomic_fetch"},
-	{0x9fe50834, "shmemx_float_put_block"},
-	{0x9fe7c8e7, "shmem_uint_get_nbi"},
-	{0x9fe8e2d5, "nvshmemx_qp_ulong_put_block"},
-	{0x9fef35d4, "shmemx_schar_put_nbi_warp"},
-	{0x9ff2609f, "nvshmemx_qp_int_put_nbi"},
-	{0x9ff9b6d8, "nvshmem_ulonglong_xor_reduce"},
-	{0xa0013810, "shmem_ulong_test_all_vector"},
-	{0xa007b3fd, "shmemx_ulonglong_put_block"},
-	{0xa00f13e4, "nvshmemx_uint8_put_signal_nbi_warp"},
-	{0xa02607c2, "shmemx_iput128_warp"},
-	{0xa03cc8fe, "nvshmemx_uint8_iput_warp"},
-	{0xa03e9f1f, "shmem_ulonglong_wait_until_some_vector"},
-	{0xa041a70b, "nvshmemx_char_min_reduce_warp"},
-	{0xa04c0a61, "nvshmemx_ulonglong_or_reduce_warp"},
-	{0xa0b4cf1b, "nvshmemx_half_max_reduce_block"},
-	{0xa0b97df4, "nvshmem_double_atomic_fetch"},
-	{0xa0c2751c, "shmemx_putmem_signal_nbi_warp"},
-	{0xa0c33881, "shmemx_uint32_put_signal_warp"},
-	{0xa0c47b33, "nvshmem_int32_atomic_fetch"},
-	{0xa0cbd9ee, "nvshmemx_uint64_put_signal_warp"},
-	{0xa0d296b7, "shmem_char_put_signal_nbi"},
-	{0xa10458ad, "nvshmemx_qp_ulonglong_put"},
-	{0xa11ad8f6, "nvshmem_ulonglong_test_all_vector"},
-	{0xa1244ed9, "nvshmemx_int64_put_block"},
-	{0xa12cde0e, "nvshmem_double_prod_reduce"},
-	{0xa135335c, "shmem_put64_signal"},
-	{0xa1393e88, "shmemx_get16_nbi_warp"},
-	{0xa13e716b, "shmemx_uint8_put_warp"},
-	{0xa146bf6b, "nvshmem_half_atomic_swap"},
-	{0xa1574ec2, "shmemx_int32_iput_warp"},
-	{0xa15a57c2, "nvshmemx_qp_int_put_signal_block"},
-	{0xa1691467, "nvshmemx_ulong_prod_reduce_warp"},
-	{0xa184b99e, "nvshmemx_int_sum_reducescatter_block"},
-	{0xa187572d, "nvshmemx_size_or_reducescatter_warp"},
-	{0xa1978f07, "nvshmem_ulong_iget"},
-	{0xa1998d7a, "shmem_uint_min_reduce"},
-	{0xa1a1dffd, "nvshmemx_qp_ulonglong_put_signal_warp"},
-	{0xa1b00a27, "nvshmemx_sync_all_block"},
-	{0xa1b48f3e, "nvshmemx_uint16_max_reducescatter_warp"},
-	{0xa1c905f3, "nvshmemx_ptrdiff_put_nbi_block"},
-	{0xa1cf39bd, "nvshmemx_qp_uint64_get_nbi"},
-	{0xa1d62257, "shmemx_schar_fcollect_warp"},
-	{0xa1d7579a, "nvshmemx_ptrdiff_get_nbi_block"},
-	{0xa1e81090, "nvshmem_short_put_nbi"},
-	{0xa1ee94a7, "shmemx_long_fcollect_block"},
-	{0xa1f87338, "shmem_ulong_put_signal"},
-	{0xa2040d1b, "shmemx_putmem_signal_nbi_block"},
-	{0xa2112720, "nvshmemx_qp_int16_put"},
-	{0xa233e9d8, "nvshmem_bfloat16_p"},
-	{0xa238061d, "nvshmemx_broadcastmem_warp"},
-	{0xa249de6a, "shmemx_ulonglong_put_signal_block"},
-	{0xa2580445, "nvshmemx_qp_char_get_nbi_block"},
-	{0xa25e65c3, "nvshmemx_ulong_and_reduce_warp"},
-	{0xa27df0ab, "nvshmem_ulong_atomic_swap"},
-	{0xa2b8e30a, "shmem_half_p"},
-	{0xa2c6664d, "shmemx_int16_put_signal_block"},
-	{0xa2c6aa84, "shmem_double_put_signal"},
-	{0xa2d4e9e5, "nvshmem_uchar_max_reducescatter"},
-	{0xa2d6c48c, "nvshmemx_ulonglong_and_reduce_block"},
-	{0xa2edcf3a, "nvshmem_int16_iget"},
-	{0xa2f4c34d, "shmemx_int16_put_warp"},
-	{0xa2faf4f9, "nvshmemx_short_max_reducescatter_warp"},
-	{0xa2fb996f, "nvshmem_longlong_sum_reducescatter"},
-	{0xa2fcb534, "nvshmem_ulong_wait_until"},
-	{0xa302c6e0, "shmem_uint_broadcast"},
-	{0xa3053be6, "nvshmem_double_fcollect"},
-	{0xa30833d2, "shmem_ulonglong_put_signal_nbi"},
-	{0xa32e0966, "nvshmemx_size_broadcast_warp"},
-	{0xa33ae35b, "nvshmem_ulong_test_any_vector"},
-	{0xa33ff643, "nvshmemx_put64_nbi_block"},
-	{0xa3517544, "shmemx_iput16_warp"},
-	{0xa365623d, "shmem_int8_iget"},
-	{0xa373ea01, "shmemx_uchar_alltoall_block"},
-	{0xa3846307, "nvshmemx_schar_iget_block"},
-	{0xa393760a, "nvshmemx_char_put_nbi_block"},
-	{0xa3aed456, "nvshmem_uint32_atomic_fetch_xor"},
-	{0xa3b3cfa1, "nvshmemx_uint16_xor_reduce_warp"},
-	{0xa3b4e02a, "shmem_uint64_broadcast"},
-	{0xa3bf5bc5, "nvshmem_float_atomic_fetch"},
-	{0xa3c65841, "shmem_ptrdiff_broadcast"},
-	{0xa3d029db, "shmemx_uint32_get_warp"},
-	{0xa3e1ba85, "nvshmem_uint32_wait_until_some"},
-	{0xa3ed7fe3, "nvshmemx_uint16_put_signal_warp"},
-	{0xa3fc8bc9, "nvshmemx_qp_float_p"},
-	{0xa409f4d2, "nvshmemx_int32_put_nbi_block"},
-	{0xa41722be, "nvshmemx_double_prod_reduce_block"},
-	{0xa41d1b77, "nvshmem_size_test_some_vector"},
-	{0xa421099d, "nvshmem_uint64_atomic_fetch"},
-	{0xa42ddfd4, "nvshmemx_schar_put_nbi_warp"},
-	{0xa42e2ad8, "shmemx_put128_signal_warp"},
-	{0xa43844e4, "shmemx_ulonglong_iput_block"},
-	{0xa43ef4bb, "nvshmemx::tile_put"},
-	{0xa443d29f, "nvshmem_ptrdiff_atomic_fetch_inc"},
-	{0xa45ac6e9, "nvshmemx_int16_put_signal_nbi_block"},
-	{0xa469f61d, "shmemx_iput32_block"},
-	{0xa46bac30, "shmem_ulonglong_test"},
-	{0xa46c8f51, "nvshmemx_bfloat16_max_reduce_block"},
-	{0xa4723d02, "shmem_iget128"},
-	{0xa4824e35, "nvshmem_short_get"},
-	{0xa4870ae8, "nvshmemx_int32_min_reducescatter_block"},
-	{0xa4a17862, "nvshmemx_qp_uint64_put_block"},
-	{0xa4ac62ce, "shmem_int64_atomic_fetch"},
-	{0xa4ba58ac, "shmemx_int64_get_block"},
-	{0xa4c34a92, "shmem_short_test_some_vector"},
-	{0xa4cbe535, "shmemx_uint16_get_warp"},
-	{0xa4d4ddd0, "nvshmemx_long_max_reducescatter_block"},
-	{0xa4d869e8, "shmem_float_put_nbi"},
-	{0xa4e72914, "nvshmemx::tile_sum_rooted_reduce_warpgroup"},
-	{0xa4f04b40, "nvshmemx_qp_uchar_get"},
-	{0xa4fa1be8, "shmem_uint_alltoall"},
-	{0xa4fcef23, "nvshmem_uint8_get"},
-	{0xa51140b7, "nvshmem_char_put_signal_nbi"},
-	{0xa52a2b52, "shmemx_int8_alltoall_warp"},
-	{0xa551a6e7, "shmem_long_test_all_vector"},
-	{0xa556e745, "nvshmemx_uint8_broadcast_warp"},
-	{0xa5589edc, "nvshmem_put8_signal"},
-	{0xa5690508, "nvshmemx_sync_all_warp"},
-	{0xa59775ee, "shmemx_uint64_prod_reduce_warp"},
-	{0xa5a4d38a, "nvshmemx_qp_uint64_put_nbi_block"},
-	{0xa5acfe71, "shmemx_schar_min_reduce_block"},
-	{0xa5be4e4d, "shmemx_half_put_signal_nbi_warp"},
-	{0xa5c6ba75, "shmem_size_wait_until_some"},
-	{0xa5ce600a, "shmemx_char_iput_warp"},
-	{0xa5d2fcbb, "shmemx_int8_sum_reduce_warp"},
-	{0xa5de112c, "shmem_int8_fcollect"},
-	{0xa5e70cb6, "shmem_uint64_alltoall"},
-	{0xa607721d, "shmem_long_put_signal"},
-	{0xa612d961, "nvshmemx_put64_signal_nbi_warp"},
-	{0xa613bfff, "shmemx_uint_put_signal_block"},
-	{0xa6215dd1, "nvshmem_int32_and_reducescatter"},
-	{0xa63a6589, "nvshmemx_qp_long_get"},
-	{0xa64f3c31, "shmem_short_wait_until_all"},
-	{0xa66334a9, "nvshmem_uint32_wait_until_any"},
-	{0xa664a4b0, "shmem_ulong_atomic_fetch"},
-	{0xa672f058, "shmem_int_atomic_set"},
-	{0xa6747d62, "nvshmemx_put32_signal_nbi_warp"},
-	{0xa67f3baa, "nvshmemx_qp_uint32_p"},
-	{0xa6857535, "nvshmemx_ulonglong_sum_reducescatter_warp"},
-	{0xa69424fe, "nvshmem_int32_min_reduce"},
-	{0xa6a6e2b8, "shmem_uint32_wait_until_all"},
-	{0xa6b48cbe, "shmemx_float_put_signal_nbi_warp"},
-	{0xa6bc3512, "nvshmemx_qp_ulong_put_signal_block"},
-	{0xa6c0e019, "nvshmem_bfloat16_max_reducescatter"},
-	{0xa6cc2630, "nvshmemx_qp_int64_put_nbi_warp"},
-	{0xa6d27941, "shmem_half_min_reduce"},
-	{0xa70a8621, "shmemx_bfloat16_put_nbi_block"},
-	{0xa7268a38, "shmemx_int64_xor_reduce_block"},
-	{0xa73e2310, "nvshmemx_uint8_or_reducescatter_warp"},
-	{0xa7674380, "nvshmem_ptrdiff_atomic_fetch"},
-	{0xa76abb4b, "nvshmemx_int8_or_reducescatter_warp"},
-	{0xa76fe397, "nvshmemx_qp_uint_get_nbi"},
-	{0xa7779cbd, "shmemx_long_sum_reduce_block"},
-	{0xa782b155, "nvshmemx_qp_double_get_warp"},
-	{0xa7ab73d2, "shmem_int32_atomic_compare_swap"},
-	{0xa7b5fa27, "shmem_uint8_or_reduce"},
-	{0xa7bde0bf, "nvshmem_int32_wait_until"},
-	{0xa7c1f281, "shmem_uint16_max_reduce"},
-	{0xa7d50afe, "shmemx_uint8_iput_warp"},
-	{0xa7f4eb15, "nvshmemx_qp_half_put_block"},
-	{0xa7f882d7, "nvshmem_int32_p"},
-	{0xa7fe03c4, "shmem_ushort_p"},
-	{0xa804222a, "shmemx_get32_nbi_warp"},
-	{0xa822cc83, "shmemx_putmem_warp"},
-	{0xa82fdca5, "nvshmemx::tile_put_warpgroup"},
-	{0xa83ca98d, "nvshmem_long_wait_until"},
-	{0xa8438f50, "nvshmemx_char_min_reducescatter_block"},
-	{0xa848f5e7, "nvshmem_double_atomic_swap"},
-	{0xa851233f, "nvshmemx_qp_schar_put_nbi"},
-	{0xa8517987, "shmem_uint64_atomic_fetch_xor"},
-	{0xa86cd4d8, "nvshmemx_put128_signal_warp"},
-	{0xa87a4c1b, "nvshmem_int32_put_signal"},
-	{0xa87e1b03, "nvshmem_uint32_max_reducescatter"},
-	{0xa87f877c, "shmem_int8_get_nbi"},
-	{0xa898316e, "shmem_uint16_sum_reduce"},
-	{0xa8a484de, "nvshmemx_qp_schar_get_nbi"},
-	{0xa8b83478, "shmemx_long_min_reduce_block"},
-	{0xa8ba7040, "shmem_uint32_test_all_vector"},
-	{0xa8bc90d9, "shmemx_int64_put_block"},
-	{0xa8bec146, "shmem_double_get"},
-	{0xa8c2f8a7, "nvshmemx_qp_char_put_signal_nbi"},
-	{0xa8c6e880, "shmem_int8_and_reduce"},
-	{0xa8df016b, "shmem_half_atomic_swap"},
-	{0xa905ce0d, "shmem_ushort_put_nbi"},
-	{0xa905d875, "shmemx_long_get_block"},
-	{0xa923c50f, "shmemx_ulong_alltoall_block"},
-	{0xa92ce83a, "shmemx_int16_prod_reduce_warp"},
-	{0xa947ed60, "nvshmem_int_sum_reduce"},
-	{0xa968d552, "nvshmemx_int8_alltoall_warp"},
-	{0xa970b5af, "shmemx_uint64_alltoall_warp"},
-	{0xa9816963, "shmem_uint_p"},
-	{0xa99c2180, "nvshmemx::tile_min_allreduce"},
-	{0xa99d7dee, "nvshmem_long_iget"},
-	{0xa9a3a239, "shmem_longlong_test_all_vector"},
-	{0xa9aec841, "nvshmem_schar_broadcast"},
-	{0xa9b73b3d, "nvshmem_int16_sum_reduce"},
-	{0xa9c6f1c3, "nvshmem_uint8_put_signal_nbi"},
-	{0xa9d075e0, "nvshmemx_schar_put_signal_nbi_block"},
-	{0xa9d1e678, "nvshmem_uint16_prod_reduce"},
-	{0xa9f8e52e, "shmem_putmem"},
-	{0xaa012832, "shmem_ulonglong_atomic_fetch_add"},
-	{0xaa0b0548, "shmem_int_put_signal"},
-	{0xaa250ee5, "nvshmemx_uchar_xor_reduce_warp"},
-	{0xaa2aa3c6, "nvshmemx_qp_uint_get_nbi_warp"},
-	{0xaa35553c, "shmemx_ushort_xor_reduce_block"},
-	{0xaa44090a, "shmemx_iput32_warp"},
-	{0xaa474c67, "nvshmemx_qp_int32_p"},
-	{0xaa52cdb2, "nvshmem_short_iget"},
-	{0xaa5493fb, "nvshmem_double_iget"},
-	{0xaa57d206, "shmem_ulong_atomic_fetch_xor"},
-	{0xaa5a414b, "nvshmem_int_put"},
-	{0xaa5a6de0, "nvshmem_ushort_or_reduce"},
-	{0xaa774027, "nvshmemx_qp_int16_put_signal_nbi_block"},
-	{0xaa7b3310, "shmem_uint16_fcollect"},
-	{0xaa82d79f, "shmem_ushort_min_reduce"},
-	{0xaa840fbe, "nvshmemx_uchar_alltoall_warp"},
-	{0xaa94f734, "shmem_ulong_wait_until"},
-	{0xaaa626ff, "shmemx_double_put_block"},
-	{0xaaa943a9, "nvshmemx_bfloat16_alltoall_block"},
-	{0xaaabab3c, "shmemx_uint32_max_reduce_warp"},
-	{0xaaac16af, "nvshmemx_ulong_iget_block"},
-	{0xaac34418, "shmemx_get8_block"},
-	{0xaacbb072, "nvshmem_size_prod_reduce"},
-	{0xaad09643, "nvshmemx_qp_uint_get"},
-	{0xaad83843, "shmemx_put64_nbi_block"},
-	{0xaade3022, "shmem_schar_prod_reduce"},
-	{0xaadeeb7d, "shmemx_int8_get_warp"},
-	{0xaae0a1fe, "shmem_ulong_test_all"},
-	{0xaaf5c344, "shmemx_double_alltoall_warp"},
-	{0xab0f6368, "shmemx_uint32_put_nbi_warp"},
-	{0xab12ecf3, "shmem_ulonglong_atomic_or"},
-	{0xab1e47e1, "nvshmemx_qp_uint64_p"},
-	{0xab2e31ca, "shmem_size_fcollect"},
-	{0xab308ecb, "shmemx_uint16_min_reduce_block"},
-	{0xab355d75, "nvshmem_ushort_put"},
-	{0xab384575, "shmem_uint64_get"},
-	{0xab5c4424, "nvshmemx_size_put_signal_block"},
-	{0xab657a74, "shmemx_int16_min_reduce_block"},
-	{0xab85b333, "shmemx_int64_put_signal_nbi_warp"},
-	{0xab9606ae, "nvshmem_double_p"},
-	{0xaba4e971, "shmemx_uint64_prod_reduce_block"},
-	{0xabb127da, "nvshmemx_int8_max_reduce_warp"},
-	{0xabb8333e, "shmem_longlong_test_any_vector"},
-	{0xabd11154, "nvshmemx_iget32_block"},
-	{0xabd4bc0b, "shmem_get16_nbi"},
-	{0xabeccf0d, "nvshmemx_ulong_put_signal_warp"},
-	{0xabfb1baa, "nvshmemx_size_or_reduce_block"},
-	{0xabfe4d23, "nvshmemx_uint16_sum_reduce_warp"},
-	{0xac045b4a, "nvshmem_ulong_p"},
-	{0xac075df1, "nvshmem_float_put_signal"},
-	{0xac0a7826, "nvshmemx_ulong_and_reduce_block"},
-	{0xac236887, "nvshmemx_int32_sum_reducescatter_block"},
-	{0xac33b925, "shmemx_uint64_sum_reduce_block"},
-	{0xac5301e8, "shmemx_ulong_put_signal_nbi_block"},
-	{0xac732736, "nvshmemx_uint32_get_nbi_block"},
-	{0xac7532f2, "shmemx_int32_fcollect_warp"},
-	{0xac7e7443, "nvshmemx_ulong_put_block"},
-	{0xac846f64, "nvshmem_iput8"},
-	{0xaca5c6f4, "nvshmemx_uchar_sum_reducescatter_block"},
-	{0xaca7c3d6, "nvshmemx_double_fcollect_block"},
-	{0xaccd6c03, "nvshmemx_qp_long_put_warp"},
-	{0xacd7ba79, "shmemx_longlong_iput_block"},
-	{0xad160960, "nvshmemx_ulonglong_prod_reduce_block"},
-	{0xad1dfd66, "nvshmemx_size_iput_block"},
-	{0xad228803, "shmemx_char_get_nbi_block"},
-	{0xad2c0a4c, "nvshmemx_qp_ushort_put_warp"},
-	{0xad320da1, "shmemx_get32_block"},
-	{0xad4da127, "shmem_uint32_test_some_vector"},
-	{0xad50c593, "shmemx_longlong_put_signal_block"},
-	{0xad87ac44, "shmem_int_wait_until"},
-	{0xad8d098e, "nvshmem_schar_get_nbi"},
-	{0xadb8f45b, "shmem_half_g"},
-	{0xadbc04b0, "nvshmemx_qp_uint16_get_nbi"},
-	{0xadbc6c08, "nvshmem_float_max_reducescatter"},
-	{0xadcbeb47, "shmemx_ushort_put_signal_nbi_warp"},
-	{0xae16c484, "nvshmem_double_put_signal"},
-	{0xae2c66fe, "shmem_int32_min_reduce"},
-	{0xae4a223a, "nvshmem_int64_wait_until_all"},
-	{0xae53ba8f, "nvshmemx_short_fcollect_block"},
-	{0xae8ccf34, "nvshmemx_int32_prod_reducescatter_warp"},
-	{0xaea8a6a1, "nvshmem_uint8_fcollect"},
-	{0xaeb7a84d, "nvshmemx_half_put_signal_nbi_warp"},
-	{0xaeb966a3, "shmemx_int8_min_reduce_block"},
-	{0xaebfb8d7, "shmem_int32_p"},
-	{0xaec71e14, "nvshmemx_uint8_broadcast_block"},
-	{0xaed002f5, "shmem_long_wait_until_all"},
-	{0xaf0ae8e2, "shmemx_char_put_block"},
-	{0xaf0c847e, "shmemx_uint32_prod_reduce_block"},
-	{0xaf167241, "nvshmem_ptrdiff_broadcast"},
-	{0xaf2e45b2, "shmem_ulong_wait_until_all_vector"},
-	{0xaf3e0467, "shmemx_uint8_sum_reduce_block"},
-	{0xaf498877, "shmem_uint32_alltoall"},
-	{0xaf4fcef7, "shmem_long_fcollect"},
-	{0xaf5196f3, "nvshmem_ulonglong_atomic_or"},
-	{0xaf5622bf, "shmem_int32_wait_until"},
-	{0xaf6142c0, "nvshmem_bfloat16_iput"},
-	{0xaf706761, "nvshmemx_half_put_signal_warp"},
-	{0xaf80d125, "nvshmemx_int64_put_nbi_block"},
-	{0xaf970345, "shmemx_double_broadcast_block"},
-	{0xaf9af09b, "nvshmemx_qp_int64_get_nbi_warp"},
-	{0xafa304ca, "nvshmemx::tile_max_allreduce"},
-	{0xafa8c96d, "nvshmemx_bfloat16_max_reducescatter_block"},
-	{0xafaffb01, "shmemx_uint8_fcollect_block"},
-	{0xafb23d25, "nvshmemx_ulonglong_get_nbi_warp"},
-	{0xafc484f1, "nvshmemx_qp_schar_get_warp"},
-	{0xafd4f70b, "shmemx_uint8_prod_reduce_block"},
-	{0xafe809c4, "nvshmemx_int32_sum_reduce_warp"},
-	{0xafeb21c8, "nvshmem_uint64_put"},
-	{0xaffa5061, "shmemx_ulong_broadcast_block"},
-	{0xb0128e1b, "shmem_int32_put_signal"},
-	{0xb016749e, "shmemx_int8_sum_reduce_block"},
-	{0xb01ce88b, "shmem_ushort_wait_until_any"},
-	{0xb021b8aa, "shmemx_bfloat16_sum_reduce_block"},
-	{0xb0242cff, "nvshmemx_uchar_put_signal_nbi_warp"},
-	{0xb0a4cdd2, "nvshmem_int32_atomic_compare_swap"},
-	{0xb0a7d5a2, "nvshmem_uchar_and_reducescatter"},
-	{0xb0af2d18, "nvshmemx_qp_uint64_put"},
-	{0xb0b01899, "shmem_uint16_alltoall"},
-	{0xb0b73de2, "nvshmemx_uint64_min_reducescatter_block"},
-	{0xb0c4447a, "shmemx_uchar_put_signal_block"},
-	{0xb0e6cd91, "nvshmem_int16_put_signal"},
-	{0xb0f07b2d, "nvshmemx_uint32_put_signal_nbi_warp"},
-	{0xb0fb4f75, "shmemx_iput128_block"},
-	{0xb10237e9, "nvshmemx_uchar_max_reduce_block"},
-	{0xb117e768, "nvshmemx_schar_iget_warp"},
-	{0xb11f6dec, "shmem_uint16_and_reduce"},
-	{0xb121774b, "shmem_int_put"},
-	{0xb124a329, "shmem_uint_atomic_fetch_and"},
-	{0xb1343dab, "nvshmemx_uint16_prod_reducescatter_warp"},
-	{0xb138b524, "nvshmemx_ulonglong_xor_reduce_block"},
-	{0xb14a0a0d, "nvshmem_uint_atomic_fetch_or"},
-	{0xb14f7d3d, "shmem_int16_sum_reduce"},
-	{0xb1542d20, "nvshmemx_qp_float_put_signal_warp"},
-	{0xb155618d, "nvshmem_int32_fcollect"},
-	{0xb15dd8e3, "shmemx_float_alltoall_warp"},
-	{0xb1613203, "nvshmemx_char_get_nbi_block"},
-	{0xb17ea960, "nvshmemx_qp_uint16_put_signal_nbi_block"},
-	{0xb17f4cfb, "nvshmemx_qp_uint32_g"},
-	{0xb189ed0b, "shmemx_char_min_reduce_warp"},
-	{0xb18ba612, "nvshmem_uint_g"},
-	{0xb18ea33f, "shmem_int64_wait_until_any_vector"},
-	{0xb19e238e, "nvshmem_ptrdiff_get_nbi"},
-	{0xb1a605b7, "shmemx_char_prod_reduce_block"},
-	{0xb1b00329, "nvshmemx_ushort_iget_block"},
-	{0xb1b0ea85, "nvshmem_uchar_put_nbi"},
-	{0xb1b68798, "nvshmemx_qp_float_put_nbi"},
-	{0xb1b8c63e, "nvshmemx_qp_ptrdiff_get_nbi"},
-	{0xb1cb802d, "nvshmem_double_broadcast"},
-	{0xb1d45284, "nvshmem_my_pe"},
-	{0xb1f2afe0, "shmem_ushort_or_reduce"},
-	{0xb1f7b7bf, "shmemx_schar_prod_reduce_warp"},
-	{0xb20ebf93, "nvshmemx_qp_int16_get_block"},
-	{0xb2156da1, "nvshmemx_ushort_get_warp"},
-	{0xb21cd3b6, "nvshmemx_int64_put_warp"},
-	{0xb22ea0ea, "shmem_ulong_get"},
-	{0xb242c8c7, "shmem_size_iget"},
-	{0xb25f6c5b, "shmemx_uint_get_nbi_block"},
-	{0xb263f272, "shmem_size_prod_reduce"},
-	{0xb2647e8e, "nvshmemx_qp_uint32_put_nbi_warp"},
-	{0xb27850b6, "nvshmemx_qp_uint16_put_signal"},
-	{0xb2bf2075, "nvshmemx_qp_long_put_signal_nbi"},
-	{0xb2c6ac91, "shmem_uchar_alltoall"},
-	{0xb2cb914a, "shmem_ulong_p"},
-	{0xb2d38a5d, "nvshmemx_qp_uint8_get_block"},
-	{0xb2e386f8, "nvshmemx_qp_char_put_nbi_block"},
-	{0xb2edde4f, "nvshmem_uint_prod_reduce"},
-	{0xb2f48e94, "nvshmem_uint32_and_reducescatter"},
-	{0xb30eacf5, "nvshmem_long_wait_until_all"},
-	{0xb3120c81, "nvshmem_uint16_max_reduce"},
-	{0xb3223b17, "shmemx_int_get_nbi_warp"},
-	{0xb33e5597, "nvshmem_int_alltoall"},
-	{0xb34a2342, "nvshmemx_uint32_sum_reducescatter_block"},
-	{0xb3652d33, "shmem_int8_broadcast"},
-	{0xb3728f83, "nvshmemx_qp_uint64_get_nbi_block"},
-	{0xb381950b, "shmem_ptrdiff_atomic_add"},
-	{0xb3986dcd, "nvshmemx_uint16_put_nbi_block"},
-	{0xb39f9ff1, "shmem_float_put_signal"},
-	{0xb3b1b15a, "nvshmemx_qp_double_put_nbi_warp"},
-	{0xb3dc32fb, "shmem_ulong_test_any"},
-	{0xb3e84b6e, "nvshmem_uint16_sum_reduce"},
-	{0xb3faa660, "nvshmemx_uchar_or_reduce_block"},
-	{0xb40cf753, "shmem_double_put_nbi"},
-	{0xb416b643, "shmemx_ulong_put_block"},
-	{0xb426537c, "shmemx_uint_alltoall_block"},
-	{0xb429a7aa, "nvshmem_int8_xor_reducescatter"},
-	{0xb434beb2, "nvshmem_longlong_atomic_swap"},
-	{0xb43c4cb5, "shmem_ulong_atomic_or"},
-	{0xb4479e97, "nvshmem_ptrdiff_iget"},
-	{0xb44d9f33, "nvshmemx_uint_get_block"},
-	{0xb45f95a4, "shmem_short_wait_until_some_vector"},
-	{0xb483295b, "shmem_ulong_test_any_vector"},
-	{0xb4867061, "nvshmemx_int_min_reduce_block"},
-	{0xb4953398, "shmemx_uint8_get_nbi_warp"},
-	{0xb49e4371, "nvshmemx_uint64_prod_reduce_block"},
-	{0xb4a696a3, "nvshmem_char_put_signal"},
-	{0xb4ad1494, "nvshmemx_qp_uint8_put_nbi_block"},
-	{0xb4b12cb0, "shmemx_short_fcollect_warp"},
-	{0xb4b63f66, "shmemx_size_iput_block"},
-	{0xb4b7fbf6, "nvshmem_int32_test_some"},
-	{0xb4b83f15, "nvshmemx_schar_put_signal_warp"},
-	{0xb4c0bcbe, "shmemx_uint8_fcollect_warp"},
-	{0xb4c0fe1b, "nvshmemx_put16_warp"},
-	{0xb4c3702b, "nvshmemx_size_and_reduce_warp"},
-	{0xb4cc8fee, "shmemx_uint64_put_signal_warp"},
-	{0xb4ef84f5, "nvshmemx_ulong_sum_reduce_warp"},
-	{0xb4efe532, "shmem_uchar_put_signal_nbi"},
-	{0xb4f03215, "nvshmemx_int16_sum_reducescatter_block"},
-	{0xb4f8974e, "nvshmem_int32_g"},
-	{0xb510d119, "nvshmem_long_prod_reducescatter"},
-	{0xb543a55e, "nvshmemx_int8_put_signal_block"},
-	{0xb54f6c2c, "shmem_longlong_test_some_vector"},
-	{0xb553d0fc, "shmem_short_wait_until_any"},
-	{0xb5642bc7, "nvshmemx_schar_alltoall_block"},
-	{0xb5656177, "shmem_size_test_some_vector"},
-	{0xb569ca67, "shmemx_ulong_prod_reduce_warp"},
-	{0xb57f110c, "nvshmemx_uint8_put_signal_warp"},
-	{0xb580527d, "nvshmemx_qp_schar_get_nbi_warp"},
-	{0xb59fc4ba, "nvshmemx_ulong_get_block"},
-	{0xb5a041dd, "shmem_ulonglong_put"},
-	{0xb5c3310a, "nvshmem_half_p"},
-	{0xb5ca9f55, "nvshmemx_qp_bfloat16_put_signal_nbi_warp"},
-	{0xb5d2f19f, "nvshmem_ushort_min_reduce"},
-	{0xb5d5e8bc, "nvshmemx_uint8_sum_reducescatter_warp"},
-	{0xb5d768e4, "nvshmemx_qp_uint64_get_nbi_warp"},
-	{0xb5d943ee, "nvshmem_ushort_wait_until_all"},
-	{0xb5de12b0, "nvshmemx_char_sum_reducescatter_warp"},
-	{0xb5ecb3af, "nvshmemx_int32_put_signal_block"},
-	{0xb5f640ff, "nvshmemx_double_put_block"},
-	{0xb6045210, "nvshmemx_int32_prod_reduce_warp"},
-	{0xb618dc7e, "nvshmemx_float_min_reducescatter_block"},
-	{0xb61c040d, "nvshmemx_float_sum_reducescatter_block"},
-	{0xb62b19db, "nvshmem_size_put"},
-	{0xb62e4a22, "nvshmem_schar_prod_reduce"},
-	{0xb6427832, "nvshmemx_ushort_put_signal_block"},
-	{0xb6467401, "nvshmemx_qp_half_get_warp"},
-	{0xb6487684, "shmemx_uint16_fcollect_block"},
-	{0xb6564f77, "shmem_char_sum_reduce"},
-	{0xb66338d7, "nvshmem_ulonglong_min_reduce"},
-	{0xb67bbfcb, "nvshmem_ushort_wait_until_any_vector"},
-	{0xb67e55ff, "shmemx_bfloat16_put_signal_warp"},
-	{0xb684076b, "shmem_put64_nbi"},
-	{0xb69781ef, "nvshmem_int_put_nbi"},
-	{0xb69e165b, "nvshmemx_uint_get_nbi_block"},
-	{0xb69f2d45, "shmemx_uint8_broadcast_warp"},
-	{0xb6e6da09, "shmemx_schar_broadcast_block"},
-	{0xb6ed4874, "nvshmemx_qp_ushort_put_signal_block"},
-	{0xb6fe1b61, "shmem_ushort_g"},
-	{0xb7046c9b, "nvshmem_ulong_g"},
-	{0xb7093973, "nvshmem_int16_and_reduce"},
-	{0xb70c1938, "shmemx_ulonglong_broadcast_warp"},
-	{0xb70fce73, "nvshmemx_ushort_min_reducescatter_block"},
-	{0xb71ce730, "nvshmemx_qp_size_get_block"},
-	{0xb71e2f64, "shmemx_uint16_broadcast_warp"},
-	{0xb730e6c3, "nvshmemx_qp_ushort_put_nbi_block"},
-	{0xb731912f, "shmem_short_test"},
-	{0xb752eb60, "nvshmemx::tile_get_block"},
-	{0xb75352de, "nvshmemx_qp_char_put"},
-	{0xb75b3cda, "shmemx_schar_get_nbi_block"},
-	{0xb75d1eb3, "nvshmemx_uint_sum_reduce_block"},
-	{0xb7600b23, "nvshmemx_ushort_and_reducescatter_warp"},
-	{0xb780c531, "shmemx_size_put_signal_nbi_warp"},
-	{0xb78663d6, "nvshmem_uint_wait_until_some_vector"},
-	{0xb78eac1a, "nvshmemx_qp_half_put_signal_nbi_block"},
-	{0xb79735e2, "shmemx_uint_put_nbi_block"},
-	{0xb7ab7aa9, "shmem_uint32_wait_until_any"},
-	{0xb7af8a56, "shmem_uint32_atomic_fetch_xor"},
-	{0xb7b485a1, "shmemx_uint16_xor_reduce_warp"},
-	{0xb7b60b5f, "nvshmemx_qp_half_put_signal_warp"},
-	{0xb7d59094, "nvshmem_broadcastmem"},
-	{0xb7d5f933, "nvshmemx_int_iput_warp"},
-	{0xb7d8c973, "nvshmemx_uint32_fcollect_warp"},
-	{0xb7ddcc73, "nvshmemx_qp_quiet_warp"},
-	{0xb7e2c1a0, "nvshmemx_double_sum_reduce_block"},
-	{0xb7ee35e3, "shmemx_uint16_put_signal_warp"},
-	{0xb805de7e, "nvshmemx_uint32_prod_reduce_block"},
-	{0xb819ff45, "shmemx_uint32_min_reduce_block"},
-	{0xb842d95e, "nvshmemx_bfloat16_put_nbi_warp"},
-	{0xb87f0f91, "shmem_int16_put_signal"},
-	{0xb880d8c3, "nvshmemx_put8_block"},
-	{0xb882dc92, "nvshmem_uint8_put"},
-	{0xb88ae244, "shmemx_uint16_get_block"},
-	{0xb8b02968, "shmemx_schar_iget_warp"},
-	{0xb8b35145, "nvshmemx_ulonglong_max_reducescatter_block"},
-	{0xb8d3dd98, "nvshmemx_uint8_get_nbi_warp"},
-	{0xb9049a76, "nvshmemx_put16_nbi_block"},
-	{0xb904d678, "nvshmem_uint8_min_reducescatter"},
-	{0xb90a35b8, "nvshmemx_uint64_max_reducescatter_block"},
-	{0xb90afd65, "shmemx_float_prod_reduce_block"},
-	{0xb9119f1f, "shmem_ulong_put_nbi"},
-	{0xb9205042, "nvshmem_float_broadcast"},
-	{0xb9340e0d, "nvshmem_bfloat16_g"},
-	{0xb93e856e, "nvshmemx_short_sum_reducescatter_warp"},
-	{0xb94a9067, "shmemx_ulonglong_min_reduce_block"},
-	{0xb953c4b9, "nvshmemx_ulonglong_max_reduce_block"},
-	{0xb95b7bc9, "nvshmemx_ulonglong_fcollect_warp"},
-	{0xb963c22d, "shmem_double_broadcast"},
-	{0xb964ca76, "nvshmemx_int64_max_reducescatter_warp"},
-	{0xb9688b0e, "nvshmem_uchar_put_signal"},
-	{0xb977f511, "shmemx_ushort_max_reduce_block"},
-	{0xb9ab7ca5, "shmemx_put64_signal_warp"},
-	{0xb9adafa1, "shmemx_ushort_get_warp"},
-	{0xb9ba7dee, "nvshmem_ushort_or_reducescatter"},
-	{0xb9c906fe, "nvshmem_ushort_xor_reducescatter"},
-	{0xb9d09e73, "shmemx_half_get_nbi_warp"},
-	{0xb9d1e5b7, "shmem_ulong_test_some"},
-	{0xb9d271b9, "nvshmemx_ushort_or_reduce_warp"},
-	{0xb9dce589, "shmem_ushort_alltoall"},
-	{0xba18bf3a, "nvshmemx_uint64_prod_reducescatter_warp"},
-	{0xba2ccf04, "shmem_uint_max_reduce"},
-	{0xba4f67fc, "nvshmemx_qp_uchar_put_nbi_warp"},
-	{0xba50efa6, "nvshmemx_ptrdiff_broadcast_warp"},
-	{0xba55c3a9, "nvshmemx_get8_warp"},
-	{0xba5fd5f7, "shmem_int64_atomic_or"},
-	{0xba73b7b0, "shmemx_uint32_put_signal_block"},
-	{0xba764ae2, "nvshmemx_qp_ulonglong_get_nbi_block"},
-	{0xba7bf6d6, "shmemx_int32_xor_reduce_warp"},
-	{0xba86204f, "shmem_uint_prod_reduce"},
-	{0xba98219e, "nvshmemx_int64_put_signal_block"},
-	{0xba9b9671, "nvshmemx_ptrdiff_put_signal_nbi_warp"},
-	{0xbaa6b7db, "nvshmem_int16_xor_reducescatter"},
-	{0xbaba2036, "nvshmemx_short_max_reduce_block"},
-	{0xbaca31d0, "nvshmem_uint64_put_nbi"},
-	{0xbaf7702a, "shmemx_short_broadcast_block"},
-	{0xbafd5e53, "nvshmemx_qp_ulonglong_put_block"},
-	{0xbb008b74, "nvshmemx_get8_nbi_block"},
-	{0xbb0d4a8b, "shmem_ptrdiff_put"},
-	{0xbb0e9203, "nvshmem_uint64_xor_reducescatter"},
-	{0xbb0fec5f, "shmemx_half_put_block"},
-	{0xbb6a1d2b, "nvshmemx_uint8_max_reducescatter_warp"},
-	{0xbb71a3ea, "nvshmemx_qp_ptrdiff_get"},
-	{0xbbbfcd4e, "shmem_int32_g"},
-	{0xbbc69308, "nvshmem_uchar_fcollect"},
-	{0xbbd085bd, "nvshmem_uchar_put"},
-	{0xbbd5dfe2, "nvshmemx_uint_put_nbi_block"},
-	{0xbbeaddd4, "shmem_longlong_atomic_fetch_inc"},
-	{0xbbf30150, "nvshmemx_put128_signal_nbi_warp"},
-	{0xbbf43e6d, "shmemx_put32_nbi_warp"},
-	{0xbbfebad3, "nvshmem_int32_wait_until_all"},
-	{0xbc01d123, "nvshmem_schar_max_reducescatter"},
-	{0xbc02252a, "nvshmemx_long_sum_reduce_warp"},
-	{0xbc20327e, "nvshmemx_qp_ulong_put_nbi_warp"},
-	{0xbc20b046, "shmemx_uchar_max_reduce_warp"},
-	{0xbc3856bc, "shmem_bfloat16_fcollect"},
-	{0xbc6788c5, "nvshmem_uint_atomic_fetch_xor"},
-	{0xbc6f87ec, "nvshmem_uint16_and_reduce"},
-	{0xbc7c5077, "shmem_get16"},
-	{0xbc7d6e4b, "nvshmem_uint32_g"},
-	{0xbc862154, "nvshmemx_size_put_nbi_warp"},
-	{0xbc888116, "shmem_ulonglong_atomic_set"},
-	{0xbc891c6a, "shmem_get64"},
-	{0xbc89744e, "shmemx_bfloat16_max_reduce_warp"},
-	{0xbc8bb763, "nvshmem_uint_p"},
-	{0xbc8d7efb, "shmemx_double_max_reduce_block"},
-	{0xbc91445e, "nvshmemx_qp_int32_put_signal_nbi_warp"},
-	{0xbca5bd5d, "shmem_uint32_atomic_xor"},
-	{0xbce80763, "nvshmemx_float_fcollect_block"},
-	{0xbcec4978, "nvshmem_uint_atomic_or"},
-	{0xbcf3d137, "nvshmemx_ulong_max_reduce_block"},
-	{0xbcf96dda, "shmemx_int8_max_reduce_warp"},
-	{0xbd03332e, "nvshmem_putmem"},
-	{0xbd098299, "nvshmemx_int8_put_block"},
-	{0xbd0fc01e, "nvshmemx_float_prod_reducescatter_warp"},
-	{0xbd20c04b, "nvshmem_float_iput"},
-	{0xbd3806ba, "shmemx_ulong_get_block"},
-	{0xbd3fd20f, "nvshmem_uint32_put_nbi"},
-	{0xbd4361aa, "shmemx_size_or_reduce_block"},
-	{0xbd4676d2, "nvshmemx_ulonglong_or_reducescatter_block"},
-	{0xbd5eb3b3, "nvshmem_short_fcollect"},
-	{0xbd6b71fb, "shmemx_half_get_warp"},
-	{0xbd71638b, "nvshmemx_qp_int32_put_signal"},
-	{0xbd740b9c, "nvshmemx_bfloat16_iput_block"},
-	{0xbd78ad27, "nvshmemx_longlong_prod_reducescatter_block"},
-	{0xbd893c8a, "nvshmem_double_iput"},
-	{0xbd907cda, "nvshmem_int_get"},
-	{0xbd94383b, "nvshmemx_qp_char_get_nbi"},
-	{0xbdbb6d36, "shmemx_uint32_get_nbi_block"},
-	{0xbdcba29b, "shmem_ulong_g"},
-	{0xbdd66260, "shmem_int_test_all_vector"},
-	{0xbde08747, "nvshmemx_put128_nbi_warp"},
-	{0xbdf5cc94, "nvshmem_char_broadcast"},
-	{0xbdfbdf49, "shmemx_short_put_warp"},
-	{0xbe020f60, "nvshmem_put32"},
-	{0xbe03442f, "shmem_uint16_min_reduce"},
-	{0xbe064bea, "nvshmemx_qp_ushort_get_nbi_block"},
-	{0xbe0e6bfd, "nvshmemx_qp_short_get_nbi"},
-	{0xbe173d3f, "shmemx_ulong_get_nbi_warp"},
-	{0xbe1f9772, "shmemx_bfloat16_put_signal_block"},
-	{0xbe237516, "nvshmemx_int16_prod_reducescatter_warp"},
-	{0xbe2db609, "nvshmem_float_atomic_set"},
-	{0xbe2ec0b3, "nvshmemx_double_fcollect_warp"},
-	{0xbe310c72, "nvshmemx_uchar_put_signal_nbi_block"},
-	{0xbe3a7512, "nvshmemx_uint32_and_reduce_block"},
-	{0xbe3ec008, "shmem_ushort_prod_reduce"},
-	{0xbe489ebc, "shmemx_half_put_signal_nbi_block"},
-	{0xbe48c62c, "nvshmem_longlong_test_some_vector"},
-	{0xbe49c749, "nvshmemx_char_iget_warp"},
-	{0xbe5683b2, "nvshmemx_qp_uint_put"},
-	{0xbe69d612, "shmem_put16_nbi"},
-	{0xbe725517, "nvshmemx_int_get_nbi_warp"},
-	{0xbe76b960, "shmemx_size_put_signal_nbi_block"},
-	{0xbe8ca8e9, "nvshmem_ulonglong_test_some_vector"},
-	{0xbea17b73, "shmem_int16_and_reduce"},
-	{0xbea82a2c, "nvshmemx_uint8_max_reduce_block"},
-	{0xbeb37c4f, "nvshmemx_size_max_reduce_block"},
-	{0xbeb7a617, "shmemx_ptrdiff_fcollect_warp"},
-	{0xbebd4970, "nvshmemx_int32_max_reduce_block"},
-	{0xbec1a7ca, "shmemx_iget16_block"},
-	{0xbee38f5f, "shmem_int_atomic_fetch_inc"},
-	{0xbefa95fe, "shmem_ushort_test_all_vector"},
-	{0xbf0833f5, "shmemx_int16_get_nbi_block"},
-	{0xbf2a79d3, "nvshmemx_double_get_nbi_warp"},
-	{0xbf503bd2, "nvshmemx_uchar_prod_reducescatter_block"},
-	{0xbf610a47, "shmemx_uchar_broadcast_block"},
-	{0xbf690ca8, "shmem_ulonglong_fcollect"},
-	{0xbf6cd12f, "shmemx_char_put_warp"},
-	{0xbf7345ba, "nvshmem_long_alltoall"},
-	{0xbf77afff, "nvshmemx_bfloat16_put_signal_warp"},
-	{0xbf90023a, "nvshmem_double_get_nbi"},
-	{0xbf95d7fa, "nvshmem_ushort_and_reducescatter"},
-	{0xbf9c008f, "shmemx_short_fcollect_block"},
-	{0xbf9e7c09, "shmemx_ushort_prod_reduce_warp"},
-	{0xbfa3e6ae, "nvshmemx_qp_uint_put_signal_warp"},
-	{0xbfa6f269, "nvshmemx_qp_longlong_put_warp"},
-	{0xbfe1fefe, "shmem_half_get_nbi"},
-	{0xbff88fe4, "shmem_uint32_wait_until"},
-	{0xbffd9990, "shmem_schar_put_signal_nbi"},
-	{0xbffe13cc, "nvshmemx_int16_fcollect_warp"},
-	{0xbfff0323, "shmemx_uint16_sum_reduce_warp"},
-	{0xc0057338, "nvshmemx_ulonglong_broadcast_warp"},
-	{0xc00a6410, "nvshmem_get8"},
-	{0xc00a6709, "nvshmemx_int8_get_nbi_warp"},
-	{0xc00b2e26, "shmemx_ulong_and_reduce_block"},
-	{0xc043e0b3, "nvshmemx_longlong_max_reducescatter_warp"},
-	{0xc04bba70, "shmem_half_atomic_fetch"},
-	{0xc07a1f31, "nvshmemx_size_put_signal_nbi_warp"},
-	{0xc07bd87a, "nvshmemx_qp_int32_put_nbi"},
-	{0xc09cdc76, "shmemx_put16_nbi_block"},
-	{0xc09d9d68, "shmem_int64_atomic_fetch_xor"},
-	{0xc0a50254, "nvshmem_uint_test_any"},
-	{0xc0ab7862, "nvshmem_int32_wait_until_some_vector"},
-	{0xc0b8ad61, "shmemx_half_put_signal_warp"},
-	{0xc0c3425b, "nvshmem_half_g"},
-	{0xc0d368da, "nvshmemx_ushort_max_reducescatter_warp"},
-	{0xc0f82300, "nvshmemx_qp_schar_put_signal_nbi"},
-	{0xc100cd0e, "shmem_uchar_put_signal"},
-	{0xc12349fd, "nvshmemx_qp_uint8_put_signal_nbi_block"},
-	{0xc123cc58, "nvshmem_int_wait_until_all"},
-	{0xc1270da1, "nvshmem_get128_nbi"},
-	{0xc1288148, "nvshmemx_longlong_get_warp"},
-	{0xc12f107e, "nvshmemx_short_prod_reduce_warp"},
-	{0xc15bc220, "nvshmemx_qp_double_get_nbi_block"},
-	{0xc16d4b1d, "shmem_int16_get"},
-	{0xc187e9b6, "shmem_size_and_reduce"},
-	{0xc199afc6, "nvshmem_bfloat16_put_signal_nbi"},
-	{0xc19da349, "nvshmemx_int64_xor_reduce_warp"},
-	{0xc1a3aa8c, "nvshmemx_int64_or_reduce_block"},
-	{0xc1be8489, "nvshmemx_int64_iput_warp"},
-	{0xc1c16df1, "nvshmem_bfloat16_put_nbi"},
-	{0xc1c44525, "shmemx_half_min_reduce_block"},
-	{0xc1c93c7d, "nvshmemx_qp_char_put_warp"},
-	{0xc1ec0567, "nvshmem_uint16_broadcast"},
-	{0xc20ced9f, "nvshmemx_int_max_reduce_block"},
-	{0xc2150c60, "nvshmem_int_test_all_vector"},
-	{0xc239f5b6, "nvshmemx_ulonglong_xor_reducescatter_block"},
-	{0xc241cd31, "nvshmemx_qp_int_put_nbi_block"},
-	{0xc2483362, "shmemx_int_get_block"},
-	{0xc24cb22c, "nvshmem_uint32_atomic_fetch_add"},
-	{0xc255e73f, "nvshmemx_ulong_get_nbi_warp"},
-	{0xc2648834, "shmemx_int64_prod_reduce_block"},
-	{0xc26d6f2f, "nvshmemx_long_iput_block"},
-	{0xc2876b69, "shmem_long_atomic_fetch"},
-	{0xc28e6d70, "shmem_longlong_broadcast"},
-	{0xc29606bd, "shmemx_int64_get_warp"},
-	{0xc2c6271d, "nvshmem_int32_xor_reduce"},
-	{0xc2dd5528, "shmem_uchar_or_reduce"},
-	{0xc2ecbca7, "nvshmem_int_test_some"},
-	{0xc3023207, "nvshmem_half_alltoall"},
-	{0xc3214e32, "nvshmemx_put128_block"},
-	{0xc321f874, "nvshmemx_qp_ulonglong_put_warp"},
-	{0xc35b81a1, "shmem_uint64_wait_until_all_vector"},
-	{0xc35f6b47, "nvshmemx::tile_min_rooted_reduce_block"},
-	{0xc36815e4, "shmem_uint64_wait_until_some_vector"},
-	{0xc3873674, "nvshmem_int8_or_reduce"},
-	{0xc38cba06, "nvshmemx_uint_min_reduce_block"},
-	{0xc3b2f325, "shmemx_ulonglong_get_nbi_warp"},
-	{0xc3b30856, "nvshmemx_uint_and_reducescatter_warp"},
-	{0xc3b6871e, "nvshmemx::tile_min_allreduce_warpgroup"},
-	{0xc3d16e1c, "nvshmemx_uint32_put_signal_nbi_block"},
-	{0xc3dafc44, "nvshmemx_uint16_get_block"},
-	{0xc41006a7, "shmem_ushort_wait_until_some"},
-	{0xc43aa8d8, "nvshmemx_uchar_min_reduce_warp"},
-	{0xc4484633, "nvshmem_uint64_test_all_vector"},
-	{0xc457b2da, "shmem_int_get"},
-	{0xc462355b, "nvshmemx_qp_float_get_nbi_block"},
-	{0xc46c2f84, "nvshmem_ushort_test_all"},
-	{0xc48925b7, "nvshmemx_ushort_prod_reducescatter_warp"},
-	{0xc48ed33d, "shmem_int32_test"},
-	{0xc4a541ac, "nvshmemx_ulong_prod_reducescatter_block"},
-	{0xc4b279d8, "nvshmemx_qp_schar_put_signal"},
-	{0xc4bf58d3, "shmem_longlong_atomic_inc"},
-	{0xc4c4fcd1, "shmem_ushort_max_reduce"},
-	{0xc4c5fbc3, "shmem_short_iput"},
-	{0xc4cb00cf, "nvshmemx_qp_size_put_nbi"},
-	{0xc4e0b3cd, "shmemx_uint16_put_nbi_block"},
-	{0xc4e37ec1, "nvshmemx_size_and_reducescatter_warp"},
-	{0xc4e437d4, "nvshmem_longlong_atomic_fetch_inc"},
-	{0xc4ed1309, "nvshmemx_long_put_signal_block"},
-	{0xc502ede9, "shmemx_uchar_max_reduce_block"},
-	{0xc51dcfa5, "nvshmemx_int8_prod_reduce_warp"},
-	{0xc541516a, "nvshmemx_qp_uint8_put_signal_nbi_warp"},
-	{0xc549faee, "nvshmemx_schar_min_reduce_warp"},
-	{0xc54c8cf8, "shmemx_ushort_prod_reduce_block"},
-	{0xc550823c, "nvshmem_int64_get_nbi"},
-	{0xc56a908f, "nvshmem_half_max_reduce"},
-	{0xc576bb09, "nvshmemx_qp_uint8_put_warp"},
-	{0xc578c947, "shmemx_put128_nbi_warp"},
-	{0xc582ce4e, "nvshmemx_bfloat16_max_reduce_warp"},
-	{0xc58cd525, "nvshmemx_schar_prod_reducescatter_warp"},
-	{0xc5950969, "shmem_uint8_iput"},
-	{0xc595cfd2, "nvshmemx_uint16_max_reduce_warp"},
-	{0xc5a0660d, "shmemx_long_put_nbi_warp"},
-	{0xc5b36a9d, "shmem_uint16_put_nbi"},
-	{0xc5c53dd8, "shmem_uint16_get"},
-	{0xc5c5f809, "shmem_float_atomic_set"},
-	{0xc5ceb661, "shmemx_int_min_reduce_block"},
-	{0xc5d74af8, "shmem_size_put_signal"},
-	{0xc5d8699f, "nvshmemx_qp_bfloat16_put_nbi_block"},
-	{0xc6068b8a, "nvshmemx_int8_iget_warp"},
-	{0xc60bb62b, "shmemx_size_and_reduce_warp"},
-	{0xc60e31e8, "shmemx_size_iget_warp"},
-	{0xc6105ed0, "shmem_ulonglong_atomic_fetch_and"},
-	{0xc61281c1, "nvshmemx_int_put_signal_nbi_warp"},
-	{0xc6316e4f, "nvshmemx_uint8_get_block"},
-	{0xc64faff0, "nvshmemx_schar_max_reduce_warp"},
-	{0xc650100f, "nvshmem_uint64_atomic_fetch_and"},
-	{0xc655c279, "shmem_ulong_wait_until_any_vector"},
-	{0xc65c20fb, "nvshmemx_int8_broadcast_block"},
-	{0xc65c88a8, "nvshmemx::tile_collective_wait_block"},
-	{0xc66047df, "shmem_ulonglong_atomic_xor"},
-	{0xc66bae46, "nvshmem_uint_put_nbi"},
-	{0xc67148d7, "nvshmem_ptrdiff_alltoall"},
-	{0xc67c77d7, "shmem_ulonglong_atomic_and"},
-	{0xc680c779, "nvshmemx_uint32_xor_reducescatter_warp"},
-	{0xc68514e5, "nvshmemx_qp_int_put_block"},
-	{0xc6a27a9b, "shmemx_uint32_iget_block"},
-	{0xc6ac71c7, "shmemx_schar_alltoall_block"},
-	{0xc6bd26ea, "nvshmem_short_broadcast"},
-	{0xc6d05d61, "nvshmem_short_wait_until_all_vector"},
-	{0xc6de058b, "nvshmem_size_atomic_compare_swap"},
-	{0xc6e029f8, "nvshmemx_qp_int8_p"},
-	{0xc72189ee, "shmem_ushort_wait_until_all"},
-	{0xc7269079, "nvshmemx_int32_xor_reduce_block"},
-	{0xc7284610, "shmem_get8"},
-	{0xc73853ee, "shmemx_float_sum_reduce_warp"},
-	{0xc73d3abe, "nvshmemx_float_put_signal_nbi_warp"},
-	{0xc74610de, "nvshmemx_int64_sum_reduce_block"},
-	{0xc74ec098, "nvshmemx_int_iget_warp"},
-	{0xc780e221, "nvshmemx::tile_max_reduce_block"},
-	{0xc78870bc, "nvshmem_bfloat16_fcollect"},
-	{0xc79a6f79, "shmem_ulonglong_max_reduce"},
-	{0xc7a4dfa7, "nvshmemx_qp_half_put_signal_nbi_warp"},
-	{0xc7b10dc4, "shmemx_int64_min_reduce_warp"},
-	{0xc7f37435, "shmem_short_get"},
-	{0xc7f5d75d, "nvshmem_uint32_atomic_xor"},
-	{0xc7f8ef02, "shmemx_uint_fcollect_warp"},
-	{0xc8090f05, "shmem_float_get_nbi"},
-	{0xc834effb, "shmemx_uint8_or_reduce_block"},
-	{0xc837db11, "nvshmemx_uint8_and_reduce_block"},
-	{0xc85eb708, "nvshmemx_qp_int16_put_signal_nbi_warp"},
-	{0xc86b5035, "nvshmemx_qp_float_get_nbi"},
-	{0xc86e1523, "shmem_uint8_get"},
-	{0xc87a1b7c, "nvshmem_uint32_atomic_fetch_or"},
-	{0xc882a6a5, "nvshmemx_uchar_sum_reducescatter_warp"},
-	{0xc885f9e1, "nvshmemx_ushort_fcollect_warp"},
-	{0xc8d32e49, "shmemx_int64_get_nbi_warp"},
-	{0xc8faa625, "nvshmemx_qp_int8_put_signal_nbi_warp"},
-	{0xc8fe02d3, "nvshmem_longlong_atomic_inc"},
-	{0xc907fe7b, "nvshmemx_int16_xor_reduce_block"},
-	{0xc915cfcd, "shmemx_bfloat16_get_nbi_warp"},
-	{0xc91b6c5b, "shmemx_double_prod_reduce_warp"},
-	{0xc9210f73, "shmemx_uint32_fcollect_warp"},
-	{0xc92ea8fa, "nvshmemx_qp_uint_get_warp"},
-	{0xc9535e2f, "nvshmem_uint16_min_reduce"},
-	{0xc956c689, "shmemx_int64_iput_warp"},
-	{0xc959aff1, "shmem_bfloat16_put_nbi"},
-	{0xc97606d1, "nvshmem_short_p"},
-	{0xc9816e8b, "nvshmemx_char_get_block"},
-	{0xc9844767, "shmem_uint16_broadcast"},
-	{0xc98955ec, "shmem_int64_test"},
-	{0xc98a52fd, "nvshmemx_int32_alltoall_warp"},
-	{0xc999fee2, "nvshmemx_qp_float_put_nbi_block"},
-	{0xc99dcfc3, "nvshmemx_flush_warp"},
-	{0xc9aa5501, "nvshmemx_float_put_signal_nbi_block"},
-	{0xc9bc3e8a, "shmemx_int_get_nbi_block"},
-	{0xc9d5c105, "nvshmemx_ushort_and_reduce_warp"},
-	{0xc9ed69af, "shmemx_int32_put_signal_block"},
-	{0xca050810, "shmemx_int32_prod_reduce_warp"},
-	{0xca05b12f, "shmemx_long_iput_block"},
-	{0xca140cf3, "nvshmem_int64_broadcast"},
-	{0xca1c02df, "nvshmemx_iput64_warp"},
-	{0xca381175, "nvshmem_uint64_atomic_fetch_add"},
-	{0xca440ca7, "nvshmemx_qp_size_put_signal_nbi_warp"},
-	{0xca4494c4, "shmem_double_sum_reduce"},
-	{0xca5e691d, "shmem_int32_xor_reduce"},
-	{0xca617daf, "nvshmemx_qp_int32_get"},
-	{0xca6c3d76, "nvshmem_ptrdiff_test"},
-	{0xca70dc4c, "nvshmem_size_atomic_inc"},
-	{0xca7fa733, "nvshmemx_schar_put_nbi_block"},
-	{0xca89d632, "nvshmem_ulonglong_atomic_fetch_add"},
-	{0xca9b09e1, "nvshmemx_int32_iget_warp"},
-	{0xcab78882, "nvshmemx_uint_xor_reducescatter_warp"},
-	{0xcac06438, "nvshmemx_qp_ptrdiff_put_signal"},
-	{0xcb06af28, "nvshmem_int32_iget"},
-	{0xcb234800, "shmemx_uint64_min_reduce_block"},
-	{0xcb39df3d, "nvshmemx_uint8_max_reduce_warp"},
-	{0xcb3ca039, "nvshmem_float_put_signal_nbi"},
-	{0xcb41c25f, "nvshmemx_qp_long_get_nbi_block"},
-	{0xcb437328, "nvshmemx_ptrdiff_iget_warp"},
-	{0xcb48a9e4, "nvshmem_uint32_wait_until"},
-	{0xcb654460, "nvshmem_ulong_or_reducescatter"},
-	{0xcb70b8a0, "shmemx_iget8_warp"},
-	{0xcb722737, "shmem_uint8_get_nbi"},
-	{0xcb8fec5f, "nvshmem_longlong_atomic_fetch"},
-	{0xcb958af2, "nvshmemx_half_broadcast_warp"},
-	{0xcb9bd470, "nvshmem_half_atomic_fetch"},
-	{0xcb9c9f71, "nvshmem_short_put_signal_nbi"},
-	{0xcba50d3c, "nvshmemx_qp_ulonglong_put_nbi_warp"},
-	{0xcbb054ad, "nvshmemx::tile_sum_allreduce_block"},
-	{0xcbb81c4a, "nvshmemx_qp_ptrdiff_p"},
-	{0xcbc66085, "nvshmemx_double_min_reduce_block"},
-	{0xcbe205d8, "shmem_ushort_test"},
-	{0xcc0b0938, "shmemx_int32_put_signal_nbi_warp"},
-	{0xcc0e6133, "nvshmemx_int64_put_signal_nbi_warp"},
-	{0xcc27fa2e, "nvshmem_ptrdiff_iput"},
-	{0xcc2a1d6e, "shmemx_float_broadcast_block"},
-	{0xcc379902, "nvshmemx_uint_fcollect_warp"},
-	{0xcc410754, "shmem_put8_signal_nbi"},
-	{0xcc417609, "nvshmemx_int32_and_reducescatter_block"},
-	{0xcc499291, "nvshmem_int_min_reduce"},
-	{0xcc4bf779, "nvshmemx_half_atomic_add"},
-	{0xcc6756e9, "shmem_int16_or_reduce"},
-	{0xcc7509e4, "nvshmemx_uint16_or_reduce_block"},
-	{0xcc878356, "shmemx_int64_put_signal_nbi_block"},
-	{0xcc8c78c6, "shmemx_int16_sum_reduce_warp"},
-	{0xcc958982, "nvshmem_ulonglong_atomic_fetch"},
-	{0xcccdd720, "nvshmemx_double_put_warp"},
-	{0xcce0ce98, "shmem_ptrdiff_atomic_set"},
-	{0xcce732d3, "nvshmemx_put16_nbi_warp"},
-	{0xccf4fde2, "nvshmemx_qp_size_put_warp"},
-	{0xccfab304, "shmem_bfloat16_prod_reduce"},
-	{0xcd02c0ee, "nvshmemx_char_min_reduce_block"},
-	{0xcd08c53c, "nvshmemx_bfloat16_get_nbi_block"},
-	{0xcd0ea3ee, "shmem_long_iget"},
-	{0xcd11d849, "nvshmemx_int64_get_nbi_warp"},
-	{0xcd148f94, "shmem_double_atomic_set"},
-	{0xcd2f13cc, "nvshmem_int_atomic_fetch_add"},
-	{0xcd313d64, "nvshmem_uint16_iput"},
-	{0xcd4a6b2a, "shmemx_long_sum_reduce_warp"},
-	{0xcd61e465, "nvshmemx_getmem_block"},
-	{0xcd6ce294, "shmem_longlong_iget"},
-	{0xcd70db16, "shmem_uint32_test"},
-	{0xcd913d34, "nvshmem_int64_or_reduce"},
-	{0xcd97bfe2, "nvshmem_uint32_wait_until_all_vector"},
-	{0xcd9fb57c, "nvshmemx_qp_int16_get_nbi_warp"},
-	{0xcdafcec5, "shmem_uint_atomic_fetch_xor"},
-	{0xcdb723f5, "shmemx_long_put_signal_nbi_block"},
-	{0xcdc9b04f, "shmemx_uint8_get_block"},
-	{0xcdcde9a4, "nvshmemx_ulong_put_warp"},
-	{0xcdd78569, "nvshmem_long_atomic_fetch"},
-	{0xcdd97393, "nvshmemx_longlong_put_signal_block"},
-	{0xcdde79fa, "shmem_uint_atomic_xor"},
-	{0xce05fc2d, "nvshmemx_uint8_and_reducescatter_block"},
-	{0xce098ad7, "shmem_ptrdiff_alltoall"},
-	{0xce1d47f3, "nvshmemx_schar_max_reducescatter_block"},
-	{0xce1d5e9d, "shmem_int64_test_some_vector"},
-	{0xce22c6fa, "nvshmemx_int64_and_reducescatter_block"},
-	{0xce23acf3, "shmem_uint_get"},
-	{0xce293a1c, "shmem_ushort_and_reduce"},
-	{0xce2e5a5c, "nvshmemx_uint_get_nbi_warp"},
-	{0xce304d63, "shmemx_float_fcollect_block"},
-	{0xce43861a, "shmem_ptrdiff_get"},
-	{0xce45e6f8, "nvshmemx_ushort_prod_reduce_block"},
-	{0xce51a5a6, "shmemx_ptrdiff_broadcast_warp"},
-	{0xce5a1d0a, "shmem_uint64_test_any"},
-	{0xce5afd8f, "nvshmem_uint8_sum_reducescatter"},
-	{0xce659768, "nvshmemx_qp_bfloat16_put_signal_block"},
-	{0xce690b71, "nvshmemx_double_sum_reduce_warp"},
-	{0xce7867e5, "shmem_int_wait_until_some_vector"},
-	{0xce8e124a, "nvshmemx_size_fcollect_block"},
-	{0xce98d79e, "shmemx_int64_put_signal_block"},
-	{0xceb10aca, "nvshmem_ushort_put_signal_nbi"},
-	{0xcebad636, "shmemx_short_max_reduce_block"},
-	{0xceeaa150, "nvshmemx_float_put_nbi_block"},
-	{0xceed899d, "shmemx_int64_fcollect_warp"},
-	{0xcf0c1fec, "shmem_float_atomic_swap"},
-	{0xcf147403, "nvshmemx_longlong_prod_reduce_block"},
-	{0xcf3c160c, "nvshmemx_qp_uint64_get_warp"},
-	{0xcf45ee58, "nvshmemx_int_alltoall_warp"},
-	{0xcf7706b3, "shmemx_double_fcollect_warp"},
-	{0xcf96252e, "shmem_uint32_xor_reduce"},
-	{0xcf98504a, "nvshmemx_qp_longlong_put_signal_nbi_warp"},
-	{0xcf99b217, "shmem_uint_atomic_set"},
-	{0xcfc3a3c1, "shmemx_short_prod_reduce_block"},
-	{0xcff3b750, "shmemx_put128_signal_nbi_warp"},
-	{0xcff58572, "nvshmem_half_prod_reduce"},
-	{0xd00f6a8d, "shmemx_float_min_reduce_warp"},
-	{0xd01516d1, "nvshmem_ushort_max_reduce"},
-	{0xd022f708, "shmemx_sync_all_warp"},
-	{0xd034022e, "nvshmemx_int8_or_reducescatter_block"},
-	{0xd03d3cd1, "shmem_short_p"},
-	{0xd0478637, "shmemx_put128_signal_block"},
-	{0xd056fbda, "nvshmem_float_iget"},
-	{0xd066b0ae, "nvshmem_team_my_pe"},
-	{0xd069c648, "nvshmemx_uchar_get_block"},
-	{0xd0737276, "nvshmem_int32_put"},
-	{0xd098f137, "shmem_uint32_iget"},
-	{0xd0a2c360, "nvshmemx_uint32_sum_reduce_block"},
-	{0xd0aa66aa, "nvshmemx_bfloat16_sum_reduce_block"},
-	{0xd0b5ae52, "shmemx_uint_iput_warp"},
-	{0xd0b8f16e, "shmemx_ulonglong_alltoall_warp"},
-	{0xd0b9e230, "shmemx_uint16_iput_block"},
-	{0xd0bae5e2, "nvshmem_uint_put"},
-	{0xd0f4258f, "nvshmem_int32_or_reducescatter"},
-	{0xd0f48737, "shmemx_ulong_max_reduce_block"},
-	{0xd0f9c522, "nvshmem_int32_test_any_vector"},
-	{0xd1004214, "nvshmem_int8_prod_reduce"},
-	{0xd100b106, "nvshmem_int64_atomic_fetch_add"},
-	{0xd106a90e, "nvshmemx_size_sum_reducescatter_block"},
-	{0xd10c0282, "nvshmem_ptrdiff_wait_until_all_vector"},
-	{0xd141a158, "nvshmemx_short_iput_warp"},
-	{0xd149e0eb, "nvshmemx_putmem_nbi_warp"},
-	{0xd172d810, "shmemx_uchar_prod_reduce_block"},
-	{0xd17d8f5a, "nvshmem_uint32_p"},
-	{0xd187342b, "nvshmemx_get64_nbi_warp"},
-	{0xd19f0ce9, "nvshmem_uint_test_all"},
-	{0xd1a9ac39, "shmemx_ulonglong_put_nbi_block"},
-	{0xd1ab8d33, "shmem_int32_atomic_fetch"},
-	{0xd1bca695, "nvshmemx_qp_uint_put_nbi_warp"},
-	{0xd1def62a, "nvshmemx_int32_and_reduce_warp"},
-	{0xd213f00e, "shmem_double_prod_reduce"},
-	{0xd225886d, "shmemx_char_fcollect_block"},
-	{0xd2286449, "nvshmem_int_wait_until_any"},
-	{0xd2334be1, "shmemx_int32_iget_warp"},
-	{0xd2481c28, "shmem_uint_atomic_add"},
-	{0xd24a7843, "nvshmemx_int16_min_reducescatter_warp"},
-	{0xd24e22f3, "nvshmemx_qp_longlong_put_signal_nbi"},
-	{0xd25ad401, "nvshmem_int_broadcast"},
-	{0xd25cf207, "shmem_signal_wait_until"},
-	{0xd287a1e4, "nvshmemx_qp_quiet"},
-	{0xd2a163de, "nvshmemx_uint64_sum_reducescatter_warp"},
-	{0xd2a8e02c, "shmemx_uint8_max_reduce_block"},
-	{0xd2b73744, "shmem_uint64_atomic_and"},
-	{0xd2b9f8ec, "nvshmem_int8_xor_reduce"},
-	{0xd2bdff70, "shmemx_int32_max_reduce_block"},
-	{0xd2bfed1f, "nvshmem_int32_put_signal_nbi"},
-	{0xd2c330d5, "shmemx_uint64_put_nbi_warp"},
-	{0xd2c9387c, "nvshmemx_ulong_put_signal_block"},
-	{0xd2cbadc5, "nvshmem_int32_test_all"},
-	{0xd2fa61da, "nvshmem_int32_wait_until_any"},
-	{0xd2fc48eb, "nvshmemx_ulong_max_reducescatter_block"},
-	{0xd31f181d, "shmemx_broadcastmem_warp"},
-	{0xd3316769, "shmemx_bfloat16_iget_block"},
-	{0xd33eedc6, "shmem_char_g"},
-	{0xd3404e50, "nvshmem_size_sum_reduce"},
-	{0xd34372e1, "nvshmemx_uint16_and_reduce_warp"},
-	{0xd3515bb0, "shmemx_bfloat16_min_reduce_warp"},
-	{0xd355339f, "shmemx_int_max_reduce_block"},
-	{0xd365df4b, "nvshmemx_qp_short_get_block"},
-	{0xd37f99eb, "nvshmem_put8_nbi"},
-	{0xd37f9fa4, "nvshmemx_put64_nbi_warp"},
-	{0xd381b8e1, "nvshmem_uint_xor_reduce"},
-	{0xd3886f6c, "nvshmemx_uchar_min_reducescatter_warp"},
-	{0xd3a9a025, "nvshmemx_get8_nbi_warp"},
-	{0xd3ad1d90, "nvshmem_size_prod_reducescatter"},
-	{0xd3bfc1fc, "nvshmemx_put8_signal_block"},
-	{0xd3cb295a, "nvshmemx_qp_uint_put_signal_nbi_warp"},
-	{0xd3d2e3df, "nvshmemx_qp_uint64_put_signal_nbi_block"},
-	{0xd3dcee11, "shmem_long_get_nbi"},
-	{0xd3e43979, "shmemx_half_atomic_add"},
-	{0xd3e60638, "nvshmemx_short_put_block"},
-	{0xd3e73049, "shmemx_bfloat16_prod_reduce_warp"},
-	{0xd3eb7a9c, "nvshmem_ushort_sum_reducescatter"},
-	{0xd3f35f1c, "nvshmemx_char_sum_reduce_warp"},
-	{0xd3f7eb05, "nvshmemx_uint32_broadcast_block"},
-	{0xd401df60, "shmem_int_sum_reduce"},
-	{0xd40ecc9e, "shmemx_get128_warp"},
-	{0xd4425525, "shmemx_int16_min_reduce_warp"},
-	{0xd44c8caa, "nvshmemx_ushort_prod_reducescatter_block"},
-	{0xd4546180, "nvshmemx_ushort_broadcast_warp"},
-	{0xd460662e, "nvshmemx_double_atomic_fetch_add"},
-	{0xd4661920, "shmemx_double_put_warp"},
-	{0xd466aef0, "nvshmem_int64_iput"},
-	{0xd471a320, "nvshmem_ulong_put_signal_nbi"},
-	{0xd4835c6b, "nvshmemx_qp_size_put"},
-	{0xd4839a24, "nvshmem_int32_atomic_add"},
-	{0xd4a66dc5, "shmem_float_atomic_fetch"},
-	{0xd4b32c47, "nvshmemx_int_fcollect_warp"},
-	{0xd4c75d87, "nvshmemx_char_put_signal_block"},
-	{0xd4d0758f, "nvshmemx_int16_max_reduce_warp"},
-	{0xd4e6d23d, "nvshmem_fence"},
-	{0xd4eeb2be, "nvshmem_size_sum_reducescatter"},
-	{0xd4f96873, "nvshmem_uint16_min_reducescatter"},
-	{0xd52b42aa, "nvshmemx_qp_longlong_get_warp"},
-	{0xd52fc67e, "shmemx_short_prod_reduce_warp"},
-	{0xd536cc7c, "shmemx_int8_broadcast_warp"},
-	{0xd53d69eb, "shmem_char_get_nbi"},
-	{0xd5554431, "nvshmemx_uchar_or_reduce_warp"},
-	{0xd56ef58b, "shmem_uint_wait_until"},
-	{0xd57b011b, "shmemx_half_max_reduce_block"},
-	{0xd58b02f9, "nvshmemx_uint64_or_reduce_block"},
-	{0xd594aec4, "nvshmem_double_sum_reduce"},
-	{0xd59a65c6, "shmem_bfloat16_put_signal_nbi"},
-	{0xd5a8e992, "shmemx_int64_alltoall_warp"},
-	{0xd5aa4b29, "shmem_longlong_test"},
-	{0xd5ab55b7, "nvshmem_ulong_test_some_vector"},
-	{0xd5be3daa, "shmem_half_get"},
-	{0xd5ca6efe, "nvshmemx_uchar_iget_warp"},
-	{0xd5f4e0eb, "nvshmem_int_g"},
-	{0xd5ffc3df, "shmemx_alltoallmem_warp"},
-	{0xd61aab60, "shmemx_ulonglong_prod_reduce_block"},
-	{0xd61d0126, "nvshmemx_qp_longlong_put_nbi"},
-	{0xd62c1e8f, "nvshmemx_half_max_reducescatter_block"},
-	{0xd63bce8b, "nvshmemx_ulonglong_and_reducescatter_warp"},
-	{0xd64d682c, "shmem_uint32_atomic_fetch_add"},
-	{0xd661ba5a, "shmem_uint_atomic_and"},
-	{0xd66eec50, "shmem_uint8_broadcast"},
-	{0xd678f8ca, "shmemx_uint_put_block"},
-	{0xd67d9f34, "nvshmemx_qp_longlong_put_nbi_block"},
-	{0xd68df2c3, "nvshmemx_half_alltoall_block"},
-	{0xd68e427d, "shmemx_get128_nbi_block"},
-	{0xd68f37f3, "shmemx_ptrdiff_put_nbi_block"},
-	{0xd69d899a, "shmemx_ptrdiff_get_nbi_block"},
-	{0xd6b5e5a6, "shmemx_ptrdiff_iput_block"},
-	{0xd6b82d9b, "nvshmemx_qp_ptrdiff_g"},
-	{0xd6e57f76, "nvshmem_ulonglong_sum_reduce"},
-	{0xd6ec22f0, "nvshmemx_double_put_signal_block"},
-	{0xd6ee1fa6, "shmem_ptr"},
-	{0xd6f2faa4, "nvshmem_int16_min_reduce"},
-	{0xd71b2fd0, "shmemx_long_iput_warp"},
-	{0xd72497c3, "shmemx_ulong_and_reduce_warp"},
-	{0xd73e0213, "nvshmemx_int32_prod_reducescatter_block"},
-	{0xd7499868, "nvshmemx_short_max_reducescatter_block"},
-	{0xd7603b63, "shmem_uint64_test_all"},
-	{0xd766bb2e, "nvshmemx_qp_half_get_nbi"},
-	{0xd7760876, "nvshmemx_int8_put_warp"},
-	{0xd78dc772, "shmem_half_prod_reduce"},
-	{0xd7965ace, "nvshmemx_uint8_put_block"},
-	{0xd79d659d, "nvshmemx_int8_iget_block"},
-	{0xd7a466fb, "shmemx_int8_broadcast_block"},
-	{0xd7aba011, "nvshmemx_uint32_or_reducescatter_warp"},
-	{0xd7b1e0d5, "shmem_long_atomic_inc"},
-	{0xd7ca0520, "shmemx_longlong_alltoall_block"},
-	{0xd7d59890, "nvshmemx_uint16_and_reduce_block"},
-	{0xd7da4e40, "shmemx_get16_warp"},
-	{0xd7e672da, "nvshmemx_ulong_prod_reduce_block"},
-	{0xd8020848, "shmemx_uchar_get_block"},
-	{0xd81f16ee, "nvshmemx_uint16_put_signal_nbi_block"},
-	{0xd822831a, "nvshmemx_qp_size_put_signal_nbi_block"},
-	{0xd8292ede, "shmemx_half_get_block"},
-	{0xd83b8509, "nvshmemx_long_sum_reducescatter_block"},
-	{0xd8431957, "nvshmem_longlong_wait_until_all"},
-	{0xd84b1e7b, "nvshmem_int16_fcollect"},
-	{0xd8562f61, "nvshmemx_uchar_prod_reduce_warp"},
-	{0xd864a994, "nvshmem_double_atomic_set"},
-	{0xd871bf04, "nvshmemx_uint32_alltoall_warp"},
-	{0xd873285d, "nvshmemx_float_get_nbi_block"},
-	{0xd87385fd, "nvshmemx_qp_ushort_put_nbi"},
-	{0xd8745140, "shmem_ushort_fcollect"},
-	{0xd87566af, "nvshmemx_int_get_warp"},
-	{0xd8792593, "nvshmemx_qp_int8_get_warp"},
-	{0xd89852a8, "shmemx_size_alltoall_warp"},
-	{0xd8988414, "shmem_int8_prod_reduce"},
-	{0xd8a3d5d2, "nvshmemx_iput64_block"},
-	{0xd8a7ec85, "shmem_uint32_wait_until_some"},
-	{0xd8c075fc, "shmem_uchar_iput"},
-	{0xd8c3ee93, "nvshmemx_qp_longlong_get"},
-	{0xd8d9e358, "shmemx_short_iput_warp"},
-	{0xd8e222eb, "shmemx_putmem_nbi_warp"},
-	{0xd90a6f24, "nvshmemx_qp_short_get_nbi_warp"},
-	{0xd910cae3, "nvshmemx_int64_min_reduce_block"},
-	{0xd911799f, "shmem_longlong_prod_reduce"},
-	{0xd92c9f1f, "shmemx_schar_get_warp"},
-	{0xd93007e7, "shmem_double_atomic_swap"},
-	{0xd96298a1, "shmem_uint8_fcollect"},
-	{0xd966036f, "nvshmemx_double_max_reducescatter_block"},
-	{0xd973c86a, "nvshmemx_ulonglong_put_signal_block"},
-	{0xd979541c, "nvshmem_ushort_and_reduce"},
-	{0xd9818204, "nvshmemx_uchar_get_nbi_block"},
-	{0xd99685d2, "shmemx_uint16_max_reduce_warp"},
-	{0xd9b3a8f3, "nvshmemx_qp_uint8_get"},
-	{0xd9b908e7, "nvshmemx_uint64_broadcast_warp"},
-	{0xd9c57335, "nvshmemx_qp_uint16_put"},
-	{0xd9ce3fe1, "shmemx_ushort_fcollect_warp"},
-	{0xd9d035f8, "nvshmem_int32_test_any"},
-	{0xda50c60f, "shmem_uint64_atomic_fetch_and"},
-	{0xda5c39ec, "nvshmem_float_atomic_swap"},
-	{0xda762194, "nvshmem_short_g"},
-	{0xda76c419, "nvshmem_int16_put_signal_nbi"},
-	{0xda77b416, "shmem_uint_atomic_compare_swap"},
-	{0xda91e0fa, "shmem_uint32_fcollect"},
-	{0xda9cb111, "nvshmem_ulong_broadcast"},
-	{0xdaa4b9fd, "shmem_long_p"},
-	{0xdaad53b3, "nvshmem_sync_all"},
-	{0xdab8f878, "shmem_uint16_prod_reduce"},
-	{0xdad90b61, "shmemx_put64_signal_nbi_warp"},
-	{0xdae23369, "nvshmemx_qp_int16_put_signal_nbi"},
-	{0xdae63f2e, "nvshmem_uint32_xor_reduce"},
-	{0xdae70d0e, "nvshmemx_uint16_prod_reducescatter_block"},
-	{0xdaf48fa6, "nvshmemx_ptrdiff_iput_block"},
-	{0xdafb0f53, "nvshmem_size_max_reducescatter"},
-	{0xdb1fe6a9, "shmemx_ulonglong_get_warp"},
-	{0xdb25be1d, "nvshmemx_qp_ptrdiff_get_nbi_warp"},
-	{0xdb274679, "shmemx_int32_xor_reduce_block"},
-	{0xdb37740f, "nvshmemx_uchar_or_reducescatter_warp"},
-	{0xdb3aaf62, "shmemx_put32_signal_nbi_warp"},
-	{0xdb46c6de, "shmemx_int64_sum_reduce_block"},
-	{0xdb71848b, "nvshmemx_int64_or_reducescatter_warp"},
-	{0xdb7dca19, "nvshmemx_qp_char_put_signal_nbi_block"},
-	{0xdb7e4838, "shmemx_short_put_block"},
-	{0xdba797fb, "shmemx_longlong_put_signal_nbi_block"},
-	{0xdbb00609, "nvshmem_longlong_iput"},
-	{0xdbd36ae4, "nvshmemx_qp_double_get_block"},
-	{0xdbd8a58c, "nvshmem_ulong_atomic_inc"},
-	{0xdbf40292, "shmem_uint8_put"},
-	{0xdc0f538d, "shmem_int32_fcollect"},
-	{0xdc142926, "nvshmemx_get64_block"},
-	{0xdc14942b, "nvshmemx_qp_ulong_put"},
-	{0xdc1bdc24, "shmem_int32_atomic_add"},
-	{0xdc389111, "shmemx_uint8_and_reduce_block"},
-	{0xdc4707ae, "nvshmem_schar_sum_reducescatter"},
-	{0xdc4ab5b0, "nvshmemx_bfloat16_min_reduce_warp"},
-	{0xdc5e278d, "nvshmemx::tile_max_rooted_reduce_block"},
-	{0xdc6a58b4, "nvshmemx_qp_fence_warp"},
-	{0xdc6dbea1, "nvshmemx_qp_int32_get_block"},
-	{0xdc70ed38, "nvshmemx_qp_uchar_put_signal_nbi_block"},
-	{0xdc9f30b3, "nvshmemx_qp_char_put_signal"},
-	{0xdca36b8a, "nvshmem_int64_wait_until"},
-	{0xdcab7b2c, "nvshmem_uchar_p"},
-	{0xdcc49cc3, "nvshmemx_qp_short_get_nbi_block"},
-	{0xdcd02270, "nvshmemx_qp_half_put_signal_nbi"},
-	{0xdcd4da17, "nvshmem_put8"},
-	{0xdcd6fca8, "nvshmemx_size_alltoall_warp"},
-	{0xdcd7d2f9, "nvshmemx_uint_and_reducescatter_block"},
-	{0xdcd8325f, "shmem_longlong_atomic_fetch"},
-	{0xdd08b47b, "shmemx_int16_xor_reduce_block"},
-	{0xdd0d5daa, "shmemx_short_put_signal_nbi_warp"},
-	{0xdd207f85, "nvshmemx_uint_iput_block"},
-	{0xdd35bab7, "nvshmemx_size_or_reduce_warp"},
-	{0xdd41a221, "nvshmemx_bfloat16_fcollect_warp"},
-	{0xdd46b7be, "shmem_int32_atomic_swap"},
-	{0xdd4e6dbd, "nvshmemx_int32_and_reduce_block"},
-	{0xdd62b0fe, "shmemx_uchar_iget_warp"},
-	{0xdd70d40d, "nvshmem_ushort_test_any"},
-	{0xdd7a2a38, "nvshmem_uint8_alltoall"},
-	{0xdd88044d, "nvshmemx_qp_float_get"},
-	{0xdd9fef46, "nvshmem_double_get"},
-	{0xdda82be5, "shmemx_float_put_warp"},
-	{0xddad0c07, "nvshmem_signal_wait_until"},
-	{0xddb89013, "nvshmemx_qp_int64_get_warp"},
-	{0xddc3b81b, "nvshmem_ulong_put"},
-	{0xddceafbc, "nvshmemx_int64_broadcast_warp"},
-	{0xddd67705, "shmemx_ushort_and_reduce_warp"},
-	{0xddd7029c, "shmemx_ptrdiff_put_warp"},
-	{0xdde04e2d, "nvshmemx_qp_int8_g"},
-	{0xdde12741, "nvshmem_short_sum_reducescatter"},
-	{0xdde25a37, "nvshmem_ushort_broadcast"},
-	{0xde075144, "nvshmem_uint64_atomic_and"},
-	{0xde1207f0, "nvshmem_ushort_get_nbi"},
-	{0xde317d85, "nvshmemx_iget32_warp"},
-	{0xde38c775, "shmem_uint64_atomic_fetch_add"},
-	{0xde4043c0, "nvshmem_int8_sum_reducescatter"},
-	{0xde4b435a, "nvshmem_schar_fcollect"},
-	{0xde8b3ca4, "shmem_int16_min_reduce"},
-	{0xde9f8a7d, "nvshmemx_qp_uint32_get_nbi_warp"},
-	{0xdea84572, "nvshmemx_bfloat16_put_signal_block"},
-	{0xdec09187, "shmem_team_n_pes"},
-	{0xded14cbc, "nvshmemx_half_put_signal_nbi_block"},
-	{0xdeeb40e5, "shmemx_uchar_xor_reduce_warp"},
-	{0xdef5a0d1, "nvshmemx_qp_ushort_g"},
-	{0xdeff1ff2, "shmem_uint64_iget"},
-	{0xdeff6760, "nvshmemx_size_put_signal_nbi_block"},
-	{0xdf2e9cce, "shmemx_uint8_put_block"},
-	{0xdf2f21d0, "shmemx_long_put_block"},
-	{0xdf35a79d, "shmemx_int8_iget_block"},
-	{0xdf41abbd, "shmem_uchar_put"},
-	{0xdf462198, "nvshmem_ptrdiff_wait_until_all"},
-	{0xdf5e90a9, "nvshmemx_ulonglong_get_warp"},
-	{0xdf6012a9, "nvshmem_put32_signal_nbi"},
-	{0xdf67d293, "nvshmem_int8_min_reduce"},
-	{0xdf68bf66, "nvshmemx_uint8_put_nbi_block"},
-	{0xdf8061cb, "shmem_ushort_wait_until_any_vector"},
-	{0xdf99e696, "nvshmem_int64_put_signal_nbi"},
-	{0xdfa9f21a, "nvshmemx_int64_max_reduce_warp"},
-	{0xdfce49a6, "nvshmem_ptr"},
-	{0xdff950ca, "shmem_ushort_put_signal_nbi"},
-	{0xe0197375, "nvshmem_uint64_get"},
-	{0xe0227624, "shmemx_size_put_signal_block"},
-	{0xe04abbbb, "nvshmemx_int64_put_signal_warp"},
-	{0xe05c6157, "shmemx_iget16_warp"},
-	{0xe05dd964, "shmemx_ptrdiff_put_signal_block"},
-	{0xe075bfe4, "shmemx_uint16_or_reduce_block"},
-	{0xe07d519b, "shmem_uint64_and_reduce"},
-	{0xe07fa281, "nvshmem_uint64_sum_reducescatter"},
-	{0xe0814f21, "nvshmemx_long_put_warp"},
-	{0xe083f376, "nvshmemx_qp_bfloat16_put_signal_nbi"},
-	{0xe089f340, "shmemx_int_max_reduce_warp"},
-	{0xe08f3564, "shmem_iput8"},
-	{0xe09b00b2, "shmemx_getmem_warp"},
-	{0xe0b3010d, "shmemx_ulong_put_signal_warp"},
-	{0xe0df218b, "shmemx_long_iget_warp"},
-	{0xe0e03808, "nvshmem_uint64_test_some"},
-	{0xe1097b3c, "shmemx_bfloat16_get_nbi_block"},
-	{0xe11a6c08, "nvshmem_int16_put_nbi"},
-	{0xe120dd28, "shmem_ushort_get"},
-	{0xe1257ec0, "nvshmemx_half_sum_reduce_block"},
-	{0xe13533ef, "nvshmemx_qp_short_put_warp"},
-	{0xe13d5794, "shmem_short_g"},
-	{0xe14fdddf, "nvshmemx_alltoallmem_warp"},
-	{0xe1541e66, "nvshmemx_uint64_max_reduce_block"},
-	{0xe16df5d6, "shmemx_double_fcollect_block"},
-	{0xe187d735, "nvshmem_long_atomic_set"},
-	{0xe18ca11a, "nvshmemx_qp_ushort_put_signal_nbi"},
-	{0xe18d7e05, "nvshmemx_uint16_max_reduce_block"},
-	{0xe1a27586, "nvshmemx_qp_int32_put"},
-	{0xe1acaf1e, "nvshmemx_qp_uint8_put_signal_warp"},
-	{0xe1bd99dd, "shmem_int8_max_reduce"},
-	{0xe1de5c7d, "nvshmemx_get128_nbi_block"},
-	{0xe1fc58b3, "nvshmem_int32_atomic_set"},
-	{0xe215f750, "shmemx_uint16_xor_reduce_block"},
-	{0xe22e4b5c, "nvshmem_size_atomic_fetch_add"},
-	{0xe2420b22, "shmem_int32_test_any_vector"},
-	{0xe252f07f, "nvshmemx_region_start_block"},
-	{0xe2635fde, "nvshmemx_half_min_reducescatter_warp"},
-	{0xe269c171, "shmemx_double_sum_reduce_warp"},
-	{0xe28feb33, "shmemx_int_iput_warp"},
-	{0xe29307ce, "nvshmemx_qp_long_put_nbi_block"},
-	{0xe2971529, "shmemx_ushort_iget_block"},
-	{0xe29e1b09, "nvshmemx_qp_uint64_put_signal"},
-	{0xe2c0f1d8, "nvshmemx_qp_uint32_put_signal"},
-	{0xe2e14c99, "shmem_ulonglong_atomic_compare_swap"},
-	{0xe2ea4c1b, "shmemx_put16_signal_block"},
-	{0xe312ea5e, "nvshmemx_long_get_nbi_warp"},
-	{0xe3269e37, "nvshmemx_short_broadcast_warp"},
-	{0xe32c7f8e, "nvshmemx_qp_bfloat16_get_nbi_block"},
-	{0xe34134f8, "nvshmemx::tile_allgather_block"},
-	{0xe370e78c, "shmem_ulong_atomic_inc"},
-	{0xe372b12c, "shmem_uchar_p"},
-	{0xe37cebe8, "nvshmemx_ulong_put_signal_nbi_block"},
-	{0xe38d5014, "shmemx_uint8_broadcast_block"},
-	{0xe3a03871, "shmemx_ptrdiff_put_signal_nbi_warp"},
-	{0xe3a4c828, "shmem_long_g"},
-	{0xe3b05cf7, "nvshmem_int8_min_reducescatter"},
-	{0xe3e110de, "nvshmemx_release_smem"},
-	{0xe3f2bc17, "shmem_put8"},
-	{0xe3f9ee9f, "nvshmemx_qp_double_put"},
-	{0xe3fe20a3, "nvshmem_int64_wait_until_some_vector"},
-	{0xe3ff4fe7, "nvshmemx_qp_uint16_get_nbi_warp"},
-	{0xe40b82bf, "shmem_uint8_prod_reduce"},
-	{0xe41331e8, "shmem_ulonglong_get_nbi"},
-	{0xe42ec6fa, "nvshmem_float_max_reduce"},
-	{0xe42f9d79, "nvshmemx_qp_longlong_get_nbi_block"},
-	{0xe43bad8a, "shmem_int64_wait_until"},
-	{0xe4680027, "shmemx_sync_all_block"},
-	{0xe4705081, "nvshmemx_char_broadcast_warp"},
-	{0xe481695e, "nvshmemx_qp_ulonglong_put_signal"},
-	{0xe4ac9bde, "nvshmem_uint16_or_reducescatter"},
-	{0xe4ae3bc4, "shmemx_int32_sum_reduce_warp"},
-	{0xe4b79e7c, "nvshmemx_double_max_reduce_warp"},
-	{0xe4b8c185, "shmemx_uint_iput_block"},
-	{0xe4ba6887, "nvshmemx_ptrdiff_alltoall_block"},
-	{0xe4bc93cd, "nvshmem_ushort_max_reducescatter"},
-	{0xe4cb31fb, "nvshmemx_qp_int16_get_nbi_block"},
-	{0xe4e2a8b6, "shmemx_uint32_xor_reduce_block"},
-	{0xe4f5d547, "nvshmemx_ushort_put_signal_nbi_warp"},
-	{0xe517e7c3, "nvshmem_uint_atomic_inc"},
-	{0xe5181dfa, "nvshmem_uint_test_some"},
-	{0xe5199e46, "nvshmemx_put32_signal_warp"},
-	{0xe51c3749, "nvshmemx_qp_short_put_signal"},
-	{0xe5282267, "shmemx_half_put_nbi_block"},
-	{0xe528531e, "nvshmem_half_iput"},
-	{0xe539c635, "nvshmem_uint64_prod_reducescatter"},
-	{0xe53ba51c, "shmemx_char_sum_reduce_warp"},
-	{0xe53e9285, "nvshmemx_qp_schar_put_block"},
-	{0xe54881c2, "nvshmemx_iput128_warp"},
-	{0xe55fc34b, "shmem_iput16"},
-	{0xe577292c, "nvshmem_double_put_signal_nbi"},
-	{0xe57a9c37, "shmem_ushort_broadcast"},
-	{0xe58423d0, "shmem_uint64_put_nbi"},
-	{0xe58dbcb2, "nvshmem_uint64_atomic_or"},
-	{0xe5bd31e6, "shmem_double_fcollect"},
-	{0xe5d029cb, "shmemx_ulong_put_nbi_block"},
-	{0xe5df1884, "shmem_my_pe"},
-	{0xe615b94c, "shmem_ulonglong_p"},
-	{0xe63f0baf, "shmem_char_p"},
-	{0xe6493bc6, "nvshmem_char_g"},
-	{0xe6582fb2, "nvshmem_ulong_wait_until_all_vector"},
-	{0xe674949b, "nvshmemx_qp_long_put_signal_nbi_block"},
-	{0xe6808508, "shmem_uchar_fcollect"},
-	{0xe683d4d8, "shmem_uint64_atomic_xor"},
-	{0xe683df32, "nvshmemx_int32_max_reducescatter_block"},
-	{0xe6990cd0, "nvshmem_ulonglong_atomic_fetch_and"},
-	{0xe69d8a31, "shmemx_uchar_or_reduce_warp"},
-	{0xe6a84c36, "shmem_uint64_atomic_add"},
-	{0xe6c9ee7c, "shmemx_ulong_put_signal_block"},
-	{0xe6d3355e, "shmem_ulong_iput"},
-	{0xe6f854a9, "shmem_put32_signal_nbi"},
-	{0xe70e37a5, "shmem_int_wait_until_some"},
-	{0xe713c9ca, "nvshmem_short_test_any"},
-	{0xe71f06c9, "shmemx_uchar_put_nbi_block"},
-	{0xe728f61b, "nvshmemx_put16_signal_block"},
-	{0xe73eb3c6, "nvshmem_longlong_wait_until_any"},
-	{0xe74428e1, "shmemx_uint16_and_reduce_warp"},
-	{0xe779272f, "nvshmemx_qp_ulonglong_get_nbi_warp"},
-	{0xe781f92d, "nvshmem_uint32_min_reducescatter"},
-	{0xe79178af, "shmem_uint_atomic_fetch"},
-	{0xe7a63b78, "shmem_uint_atomic_or"},
-	{0xe7b997fa, "nvshmemx_qp_size_get"},
-	{0xe7ba0b92, "shmemx_longlong_min_reduce_block"},
-	{0xe7c18a2a, "nvshmemx_qp_int16_put_block"},
-	{0xe7f047fb, "nvshmemx_int64_sum_reduce_warp"},
-	{0xe7f8a105, "shmemx_uint32_broadcast_block"},
-	{0xe7f9c40f, "shmem_uint32_put_nbi"},
-	{0xe7fd6a5c, "nvshmemx_qp_double_put_signal_nbi"},
-	{0xe80bd5df, "nvshmemx_uint8_prod_reducescatter_block"},
-	{0xe818a5b3, "shmem_short_fcollect"},
-	{0xe8412d2e, "nvshmem_int32_atomic_xor"},
-	{0xe84cde92, "nvshmemx_ulong_or_reduce_block"},
-	{0xe851b142, "shmemx_long_put_signal_nbi_warp"},
-	{0xe85b77f3, "nvshmemx_putmem_signal_block"},
-	{0xe860d34c, "nvshmemx_put8_nbi_warp"},
-	{0xe874af16, "nvshmem_int32_atomic_and"},
-	{0xe8787a08, "shmem_uint64_test_some"},
-	{0xe8794cce, "shmem_uint32_iput"},
-	{0xe896d1be, "nvshmem_int32_atomic_swap"},
-	{0xe8afbe94, "shmem_char_broadcast"},
-	{0xe8b84947, "nvshmemx_int8_min_reducescatter_block"},
-	{0xe8b88d3f, "nvshmem_int64_wait_until_any_vector"},
-	{0xe8c0d860, "shmemx_uchar_or_reduce_block"},
-	{0xe8c526c3, "shmemx_get64_warp"},
-	{0xe8cfa863, "nvshmem_longlong_put_signal_nbi"},
-	{0xe8d285c9, "nvshmem_int32_xor_reducescatter"},
-	{0xe8ec82ac, "nvshmemx_size_sum_reduce_block"},
-	{0xe90eba3e, "nvshmemx_float_get_warp"},
-	{0xe90ed314, "nvshmemx_qp_long_put_signal_warp"},
-	{0xe9271c9c, "nvshmemx_ptrdiff_put_warp"},
-	{0xe939088a, "nvshmemx_short_get_warp"},
-	{0xe93eae18, "nvshmemx_get8_block"},
-	{0xe9573364, "nvshmemx_ptrdiff_put_signal_block"},
-	{0xe966cc67, "nvshmemx_half_put_nbi_block"},
-	{0xe975019e, "nvshmemx_int_min_reduce_warp"},
-	{0xe97e7115, "shmemx_schar_put_signal_warp"},
-	{0xe980783f, "nvshmem_uint8_put_signal"},
-	{0xe98bb8f9, "shmemx_uint64_or_reduce_block"},
-	{0xe98c701d, "nvshmemx_iput32_block"},
-	{0xe98cfd74, "nvshmemx_qp_int8_put_signal_nbi_block"},
-	{0xe9949ab3, "shmem_int32_atomic_set"},
-	{0xe9b01a62, "shmem_int32_wait_until_some_vector"},
-	{0xe9b3d579, "shmemx_ulong_put_signal_nbi_warp"},
-	{0xe9b5b6f5, "shmemx_ulong_sum_reduce_warp"},
-	{0xe9ba0504, "shmemx_uint32_alltoall_warp"},
-	{0xe9bfae45, "shmem_int8_alltoall"},
-	{0xe9d72db4, "shmemx_longlong_put_signal_warp"},
-	{0xe9ee7941, "shmemx_uint8_iput_block"},
-	{0xe9f28645, "nvshmem_uint32_atomic_or"},
-	{0xe9fae3e8, "nvshmem_float_put_nbi"},
-	{0xe9fd81b1, "nvshmemx_ulonglong_iget_block"},
-	{0xea09d75e, "shmemx_int8_put_signal_block"},
-	{0xea0fb87e, "nvshmemx_put16_block"},
-	{0xea1c95e8, "nvshmem_uint_alltoall"},
-	{0xea29d3e0, "shmem_half_put_signal_nbi"},
-	{0xea30e802, "nvshmem_int64_atomic_fetch_or"},
-	{0xea360a69, "nvshmem_int64_put"},
-	{0xea45430c, "shmemx_uint8_put_signal_warp"},
-	{0xea49f43a, "shmem_double_get_nbi"},
-	{0xea767e7b, "nvshmemx_qp_uint32_put"},
-	{0xea7e90da, "nvshmemx_uint8_and_reducescatter_warp"},
-	{0xea86a426, "shmem_uint32_and_reduce"},
-	{0xea8752fc, "nvshmemx_ushort_get_nbi_block"},
-	{0xea8bbb0d, "shmem_ulonglong_atomic_add"},
-	{0xeaaa7a28, "nvshmemx_int16_put_nbi_block"},
-	{0xeab9712f, "nvshmemx::tile_broadcast_block"},
-	{0xeadb520d, "nvshmem_uint64_get_nbi"},
-	{0xeade69e1, "nvshmemx::tile_min_reduce"},
-	{0xeaf49f8d, "shmem_long_wait_until"},
-	{0xeaf501fa, "nvshmem_int_p"},
-	{0xeaf9506b, "nvshmemx_char_prod_reducescatter_block"},
-	{0xeafc124a, "nvshmem_long_atomic_add"},
-	{0xeb008b2c, "nvshmem_int8_fcollect"},
-	{0xeb05cd81, "nvshmem_put32_signal"},
-	{0xeb098c4a, "nvshmemx_qp_double_get_nbi"},
-	{0xeb11dd1f, "nvshmem_ulonglong_wait_until_some_vector"},
-	{0xeb169743, "nvshmem_iget8"},
-	{0xeb4874ab, "shmem_int32_prod_reduce"},
-	{0xeb4ce1a5, "nvshmem_int_wait_until_some"},
-	{0xeb6734a8, "nvshmemx_qp_short_put_signal_warp"},
-	{0xeb738f4e, "shmem_int_get_nbi"},
-	{0xeb82f64c, "nvshmemx_uint_or_reducescatter_warp"},
-	{0xeb918def, "shmemx_uint64_and_reduce_block"},
-	{0xebab92c9, "nvshmem_uchar_g"},
-	{0xebb25632, "nvshmem_uint_max_reducescatter"},
-	{0xebc708fa, "shmem_float_max_reduce"},
-	{0xebcd6b9b, "nvshmem_uint64_and_reduce"},
-	{0xebd4c490, "shmemx_bfloat16_get_block"},
-	{0xebe54e26, "shmem_ulong_test"},
-	{0xebec5e2f, "nvshmemx_uint_put_nbi_warp"},
-	{0xec074bf8, "nvshmem_half_put_signal"},
-	{0xec12bf2f, "nvshmem_short_test"},
-	{0xec1ed66f, "nvshmemx_qp_schar_put_signal_warp"},
-	{0xec2350b3, "shmemx_uint_sum_reduce_block"},
-	{0xec3108c2, "nvshmemx_long_get_warp"},
-	{0xec326725, "shmem_long_put_signal_nbi"},
-	{0xec39dbcd, "nvshmemx_qp_uint16_put_nbi"},
-	{0xec43cf57, "shmem_longlong_wait_until_all"},
-	{0xec56e561, "shmemx_uchar_prod_reduce_warp"},
-	{0xec5e8a20, "nvshmem_size_or_reducescatter"},
-	{0xec66be41, "shmem_schar_broadcast"},
-	{0xec6fa538, "shmemx_int64_get_nbi_block"},
-	{0xec70aaea, "shmemx_long_alltoall_block"},
-	{0xec80e670, "nvshmemx_uint8_get_warp"},
-	{0xec8e9c3a, "nvshmemx_schar_min_reducescatter_warp"},
-	{0xec93b738, "nvshmemx_int32_put_signal_nbi_warp"},
-	{0xec9566ae, "shmem_uint_test_any_vector"},
-	{0xec9dae5b, "nvshmemx_int32_or_reducescatter_block"},
-	{0xecd6101c, "shmemx_uint32_put_signal_nbi_block"},
-	{0xecfaf153, "nvshmemx_longlong_sum_reducescatter_block"},
-	{0xed042c82, "nvshmem_uint32_prod_reduce"},
-	{0xed090b5e, "shmemx_bfloat16_put_nbi_warp"},
-	{0xed1180e3, "shmemx_int64_min_reduce_block"},
-	{0xed25feb2, "shmem_uint64_atomic_or"},
-	{0xed2c31de, "nvshmemx_half_prod_reduce_block"},
-	{0xed679dd4, "shmem_ushort_iput"},
-	{0xed6d3354, "shmemx_size_put_nbi_warp"},
-	{0xedaf07fd, "nvshmem_long_p"},
-	{0xedb78c46, "nvshmemx_qp_uint8_put_nbi"},
-	{0xedce7170, "nvshmemx_qp_size_put_signal_nbi"},
-	{0xede9207a, "nvshmemx_int16_put_signal_warp"},
-	{0xedeb56b0, "nvshmemx_half_max_reducescatter_warp"},
-	{0xedfdee12, "nvshmemx_uint32_min_reduce_warp"},
-	{0xee07ecb1, "shmem_uint16_g"},
-	{0xee0f7c03, "nvshmemx_size_iput_warp"},
-	{0xee1f14ac, "shmemx_uint16_prod_reduce_block"},
-	{0xee3fd1f5, "nvshmemx_long_put_signal_nbi_block"},
-	{0xee412874, "shmem_int8_or_reduce"},
-	{0xee4487a0, "nvshmem_schar_sum_reduce"},
-	{0xee5b3726, "nvshmem_long_wait_until_some"},
-	{0xee687de0, "nvshmem_half_put_signal_nbi"},
-	{0xee68d46c, "nvshmemx_qp_uint32_get_nbi_block"},
-	{0xee8e2f00, "nvshmemx::tile_allgather_warpgroup"},
-	{0xee98a3b9, "shmemx_ushort_or_reduce_warp"},
-	{0xeec9d2bf, "nvshmemx_ushort_put_signal_warp"},
-	{0xeeca0749, "nvshmemx_qp_float_put_signal_nbi"},
-	{0xeef1f7b6, "nvshmemx_half_fcollect_block"},
-	{0xef0115e5, "nvshmem_int_wait_until_some_vector"},
-	{0xef16f5bc, "shmemx_int64_broadcast_warp"},
-	{0xef2a196d, "shmemx_double_put_signal_nbi_warp"},
-	{0xef3e7896, "nvshmemx_ulong_sum_reducescatter_block"},
-	{0xef4acfba, "nvshmemx_qp_ulong_get"},
-	{0xef5b9cbf, "nvshmem_uint8_prod_reduce"},
-	{0xef605391, "shmemx_uint16_get_nbi_warp"},
-	{0xef607b93, "nvshmem_ulong_max_reducescatter"},
-	{0xef634be8, "nvshmem_ulonglong_get_nbi"},
-	{0xef761b00, "nvshmemx_qp_uint32_put_signal_nbi"},
-	{0xef84c92f, "nvshmem_ulong_atomic_fetch_inc"},
-	{0xef8ae207, "shmem_ptrdiff_test_some_vector"},
-	{0xef901d90, "nvshmemx_ushort_fcollect_block"},
-	{0xef915295, "shmem_bfloat16_alltoall"},
-	{0xefabbca8, "nvshmemx_int8_min_reducescatter_warp"},
-	{0xefb271fd, "shmem_int64_iget"},
-	{0xefd7e8dd, "nvshmem_uint16_max_reducescatter"},
-	{0xefd96f2e, "shmem_int32_atomic_xor"},
-	{0xefe29b06, "shmemx_uint16_sum_reduce_block"},
-	{0xeff2dcc1, "shmemx_put32_warp"},
-	{0xeff5bb94, "nvshmemx_qp_ushort_p"},
-	{0xf0030dce, "nvshmem_int64_and_reducescatter"},
-	{0xf00cf116, "shmem_int32_atomic_and"},
-	{0xf0136e90, "nvshmemx_bfloat16_get_block"},
-	{0xf0185523, "nvshmem_short_test_all"},
-	{0xf020994d, "nvshmem_n_pes"},
-	{0xf0216ccf, "nvshmem_ulong_max_reduce"},
-	{0xf024e809, "nvshmemx_int8_xor_reduce_warp"},
-	{0xf02f49d9, "nvshmemx_uchar_fcollect_warp"},
-	{0xf03b53cc, "shmemx_longlong_iget_block"},
-	{0xf04c4c89, "nvshmem_ptrdiff_wait_until_any"},
-	{0xf050abca, "nvshmem_size_fcollect"},
-	{0xf05af60a, "shmem_size_p"},
-	{0xf0641199, "nvshmem_short_put_signal"},
-	{0xf067ff47, "nvshmemx_double_put_nbi_block"},
-	{0xf0711125, "nvshmem_long_put_signal_nbi"},
-	{0xf0747a67, "nvshmemx_ulonglong_min_reduce_block"},
-	{0xf07885cf, "nvshmemx_qp_ushort_get_warp"},
-	{0xf086663a, "nvshmemx_size_xor_reduce_block"},
-	{0xf09fef6f, "shmem_int64_wait_until_any"},
-	{0xf0a4ec79, "shmem_long_get"},
-	{0xf0a9b12d, "nvshmemx_int8_max_reduce_block"},
-	{0xf0af77a7, "nvshmemx_int32_put_warp"},
-	{0xf0ee1ddf, "shmemx_int32_put_nbi_warp"},
-	{0xf0f17909, "shmemx_int8_get_nbi_warp"},
-	{0xf10c1c2a, "nvshmemx_int16_or_reduce_warp"},
-	{0xf118ba3f, "shmem_uint8_put_signal"},
-	{0xf11bd985, "shmem_uint32_wait_until_some_vector"},
-	{0xf132b627, "nvshmemx_ptrdiff_get_nbi_warp"},
-	{0xf1425821, "shmemx_bfloat16_fcollect_warp"},
-	{0xf14b0b42, "nvshmemx_long_put_signal_nbi_warp"},
-	{0xf14f23bd, "shmemx_int32_and_reduce_block"},
-	{0xf15418d8, "shmem_ulonglong_xor_reduce"},
-	{0xf1613fbd, "nvshmemx_int16_or_reduce_block"},
-	{0xf172d28c, "nvshmemx_qp_ptrdiff_get_nbi_block"},
-	{0xf18ac845, "shmem_uint32_atomic_or"},
-	{0xf19def89, "nvshmem_int8_max_reducescatter"},
-	{0xf1abb27a, "nvshmemx_bfloat16_put_signal_nbi_block"},
-	{0xf1c288c0, "nvshmemx_bfloat16_broadcast_warp"},
-	{0xf1c5a684, "nvshmem_ptrdiff_wait_until"},
-	{0xf1d3eed8, "nvshmem_uint64_atomic_xor"},
-	{0xf1db79fe, "shmem_size_get_nbi"},
-	{0xf1f0de00, "nvshmemx_half_put_warp"},
-	{0xf1f2f98a, "nvshmemx_ptrdiff_fcollect_block"},
-	{0xf1f77d12, "shmem_putmem_nbi"},
-	{0xf1f86636, "nvshmem_uint64_atomic_add"},
-	{0xf208b298, "shmemx_int_iget_warp"},
-	{0xf20ade58, "shmem_int_wait_until_all"},
-	{0xf20cd560, "shmem_put32"},
-	{0xf20f9348, "shmemx_longlong_get_warp"},
-	{0xf21b871f, "nvshmem_double_max_reducescatter"},
-	{0xf21ecd66, "nvshmemx_qp_long_put_block"},
-	{0xf23a6fbd, "nvshmemx_get32_nbi_block"},
-	{0xf272c8c9, "shmem_uchar_g"},
-	{0xf29a7e10, "nvshmemx_half_put_signal_block"},
-	{0xf29c447a, "nvshmemx_uint_and_reduce_warp"},
-	{0xf29ebd6f, "shmemx_int32_prod_reduce_block"},
-	{0xf2b97a65, "shmemx_char_alltoall_warp"},
-	{0xf2c09178, "nvshmemx_qp_ulonglong_put_signal_nbi_block"},
-	{0xf2c4f320, "nvshmemx_uint_iget_block"},
-	{0xf2cb847d, "nvshmem_int64_g"},
-	{0xf2cefee8, "nvshmem_size_atomic_set"},
-	{0xf2d087b4, "nvshmemx_longlong_put_signal_warp"},
-	{0xf2e192af, "nvshmem_uint_atomic_fetch"},
-	{0xf2e2001b, "nvshmemx_uint32_prod_reduce_warp"},
-	{0xf2ea7d6c, "nvshmemx_qp_int64_get_nbi"},
-	{0xf2fde58a, "nvshmemx_qp_uint16_put_signal_nbi"},
-	{0xf3545396, "nvshmemx_uint32_fcollect_block"},
-	{0xf358f612, "nvshmemx_uint16_xor_reducescatter_block"},
-	{0xf376915c, "shmem_size_atomic_fetch_add"},
-	{0xf379ae4f, "shmemx_size_max_reduce_block"},
-	{0xf3d7e8bd, "shmem_int8_g"},
-	{0xf3e49876, "shmem_int32_put"},
-	{0xf3e923d6, "nvshmemx_longlong_max_reducescatter_block"},
-	{0xf3f6b839, "nvshmemx_qp_uint_put_warp"},
-	{0xf42c90e1, "nvshmemx_qp_uint8_put_signal_block"},
-	{0xf4334503, "nvshmemx_uchar_xor_reducescatter_warp"},
-	{0xf44066a0, "nvshmem_int_prod_reducescatter"},
-	{0xf4433d24, "nvshmemx_qp_ushort_put_nbi_warp"},
-	{0xf455e921, "shmemx_long_get_nbi_block"},
-	{0xf456198e, "shmem_ptrdiff_get_nbi"},
-	{0xf459b816, "shmem_long_test_any"},
-	{0xf45ad1e0, "nvshmemx_qp_ushort_get_nbi"},
-	{0xf46ee437, "shmemx_short_broadcast_warp"},
-	{0xf46fde49, "nvshmemx_bfloat16_prod_reduce_warp"},
-	{0xf47248f7, "nvshmem_long_fcollect"},
-	{0xf476b1a9, "nvshmem_get32"},
-	{0xf47ba46f, "shmemx_ulonglong_sum_reduce_warp"},
-	{0xf4886b66, "shmemx_size_broadcast_warp"},
-	{0xf48ad724, "shmemx_half_alltoall_warp"},
-	{0xf48d9048, "nvshmem_int32_atomic_fetch_inc"},
-	{0xf4a7b6c8, "shmemx_signal_op"},
-	{0xf4c75c4d, "nvshmemx_uint_and_reduce_block"},
-	{0xf4cf1d6d, "nvshmemx_qp_uchar_put"},
-	{0xf4d4c9b6, "shmemx_int64_put_warp"},
-	{0xf4d77661, "nvshmem_get32_nbi"},
-	{0xf51122f8, "nvshmem_uchar_xor_reduce"},
-	{0xf515d0e9, "shmem_ulonglong_g"},
-	{0xf52cc7df, "nvshmemx_int32_put_nbi_warp"},
-	{0xf53e9341, "nvshmemx_uint8_iput_block"},
-	{0xf5538c8e, "nvshmemx_size_and_reduce_block"},
-	{0xf56456d2, "shmemx_int32_put_nbi_block"},
-	{0xf5658a42, "nvshmemx_ulong_min_reducescatter_warp"},
-	{0xf56e1f36, "nvshmem_uchar_xor_reducescatter"},
-	{0xf5887219, "nvshmemx_team_sync_block"},
-	{0xf5a3dda5, "shmem_uint16_put"},
-	{0xf5adb95c, "shmem_uint32_atomic_inc"},
-	{0xf5c5fd8f, "shmemx_bfloat16_min_reduce_block"},
-	{0xf5c67681, "nvshmem_ulong_min_reduce"},
-	{0xf5d6be26, "nvshmem_uint32_and_reduce"},
-	{0xf5dcc9a0, "shmem_schar_sum_reduce"},
-	{0xf5df094e, "shmemx_putmem_nbi_block"},
-	{0xf602dbe8, "shmemx_uint64_put_block"},
-	{0xf60c07bd, "nvshmem_uint_xor_reducescatter"},
-	{0xf62867a2, "shmemx_uint16_iget_warp"},
-	{0xf62e9f42, "shmem_int_wait_until_all_vector"},
-	{0xf64586bf, "shmemx_put128_warp"},
-	{0xf663d549, "shmemx_int64_xor_reduce_warp"},
-	{0xf66508ee, "nvshmem_uint32_atomic_fetch_and"},
-	{0xf669dc8c, "shmemx_int64_or_reduce_block"},
-	{0xf670ffe1, "nvshmemx_ushort_put_nbi_block"},
-	{0xf676558d, "nvshmem_int64_test_some"},
-	{0xf6988eab, "nvshmem_int32_prod_reduce"},
-	{0xf6995336, "shmem_int_test"},
-	{0xf69c61e2, "shmem_uint32_wait_until_all_vector"},
-	{0xf6af1628, "nvshmem_long_g"},
-	{0xf6b4201f, "shmemx_iget64_block"},
-	{0xf6b5f974, "nvshmemx_longlong_sum_reducescatter_warp"},
-	{0xf6b9084b, "nvshmem_uchar_min_reducescatter"},
-	{0xf6b93500, "nvshmem_uint16_get_nbi"},
-	{0xf6bf6f2c, "shmem_double_put_signal_nbi"},
-	{0xf6d31da4, "nvshmemx_int32_get_warp"},
-	{0xf6d5a258, "nvshmem_longlong_min_reducescatter"},
-	{0xf6dd201f, "nvshmemx_uint16_xor_reducescatter_warp"},
-	{0xf6e0646e, "nvshmemx_long_max_reduce_block"},
-	{0xf6f82465, "nvshmemx_char_alltoall_warp"},
-	{0xf7038491, "shmem_int_min_reduce"},
-	{0xf7059533, "shmemx_uint_get_block"},
-	{0xf7133d8d, "nvshmemx_size_min_reducescatter_block"},
-	{0xf7186eac, "nvshmemx_uint16_prod_reduce_block"},
-	{0xf71a95f7, "nvshmemx_barrier_block"},
-	{0xf7270e2e, "nvshmemx_ulonglong_iget_warp"},
-	{0xf72dd9ac, "shmem_long_put_nbi"},
-	{0xf757942a, "shmem_longlong_min_reduce"},
-	{0xf75b5c3d, "shmemx_short_put_signal_nbi_block"},
-	{0xf75e8ca3, "shmem_char_put_signal"},
-	{0xf76ecb75, "shmem_ulonglong_test_any_vector"},
-	{0xf76ff1f6, "shmem_int32_test_some"},
-	{0xf7795db9, "nvshmemx_longlong_fcollect_block"},
-	{0xf77b3411, "nvshmem_int64_test_any_vector"},
-	{0xf77e2f66, "nvshmemx_int64_prod_reducescatter_block"},
-	{0xf781f732, "shmemx_schar_prod_reduce_block"},
-	{0xf78d812f, "shmem_schar_put_nbi"},
-	{0xf79c0806, "nvshmemx_bfloat16_alltoall_warp"},
-	{0xf7b9aecf, "shmem_ulong_max_reduce"},
-	{0xf7d5a1fe, "nvshmemx_uint32_or_reduce_block"},
-	{0xf7e9edc4, "nvshmem_uint_atomic_fetch_inc"},
-	{0xf7fc5399, "shmem_short_put_signal"},
-	{0xf810fd51, "nvshmemx_qp_int_get_warp"},
-	{0xf81d74bd, "nvshmemx_size_sum_reduce_warp"},
-	{0xf829777c, "shmemx_longlong_put_signal_nbi_warp"},
-	{0xf82d5c09, "nvshmemx_int16_or_reducescatter_block"},
-	{0xf83f52c7, "nvshmem_ushort_wait_until_some_vector"},
-	{0xf84ce8f3, "nvshmem_short_test_all_vector"},
-	{0xf852ec06, "shmemx_uint_min_reduce_block"},
-	{0xf86a114b, "nvshmem_iput16"},
-	{0xf8852370, "shmem_uchar_prod_reduce"},
-	{0xf8949321, "nvshmemx_long_get_nbi_block"},
-	{0xf89e6e47, "shmemx_uint_put_signal_nbi_block"},
-	{0xf89ede74, "nvshmem_int32_atomic_or"},
-	{0xf8b07125, "nvshmemx_uint8_iget_warp"},
-	{0xf8b7b9f8, "nvshmemx_qp_uint8_put_block"},
-	{0xf8b8547c, "shmemx_double_max_reduce_warp"},
-	{0xf8bb1e87, "shmemx_ptrdiff_alltoall_block"},
-	{0xf8c1a580, "shmem_ptrdiff_atomic_fetch"},
-	{0xf8c939b4, "nvshmemx_char_alltoall_block"},
-	{0xf8c98124, "nvshmemx_half_alltoall_warp"},
-	{0xf8e37ac2, "nvshmemx_region_is_active"},
-	{0xf900dad8, "shmemx_uchar_min_reduce_warp"},
-	{0xf90e7833, "shmem_uint64_test_all_vector"},
-	{0xf94959af, "nvshmem_char_p"},
-	{0xf9683964, "nvshmemx_int_prod_reducescatter_block"},
-	{0xf96954be, "nvshmemx_qp_int_get_nbi"},
-	{0xf96b7474, "shmemx_uint8_iget_block"},
-	{0xf96cb7ce, "nvshmemx_iget128_block"},
-	{0xf970013d, "nvshmem_int32_test"},
-	{0xf988b48b, "nvshmem_ptrdiff_put"},
-	{0xf990c00b, "nvshmemx_qp_half_g"},
-	{0xf992ba7d, "shmem_int64_g"},
-	{0xf9a729c3, "nvshmem_short_iput"},
-	{0xf9b34509, "shmemx_long_put_signal_block"},
-	{0xf9bdb6c6, "nvshmemx_ushort_alltoall_warp"},
-	{0xf9c16957, "shmem_int_iget"},
-	{0xf9ceec9b, "nvshmem_int_atomic_swap"},
-	{0xf9d2b1bd, "shmemx_get32_nbi_block"},
-	{0xf9e401a5, "shmemx_int8_prod_reduce_warp"},
-	{0xf9f9b352, "nvshmemx_half_iput_block"},
-	{0xf9fb89f4, "shmem_uint8_iget"},
-	{0xf9fca959, "nvshmemx_qp_uint8_get_nbi_block"},
-	{0xfa102cee, "shmemx_schar_min_reduce_warp"},
-	{0xfa108b3b, "nvshmem_int32_or_reduce"},
-	{0xfa3e1494, "nvshmemx_ptrdiff_put_nbi_warp"},
-	{0xfa4ca405, "nvshmemx_qp_int32_put_warp"},
-	{0xfa5d3520, "shmemx_uint_iget_block"},
-	{0xfa741a57, "nvshmem_int16_and_reducescatter"},
-	{0xfa763769, "nvshmem_uint8_iput"},
-	{0xfa8c420a, "nvshmemx_int_min_reducescatter_warp"},
-	{0xfaa66bd8, "nvshmem_uint16_get"},
-	{0xfac2bbdd, "nvshmem_ulonglong_put"},
-	{0xfae16c95, "nvshmem_bfloat16_alltoall"},
-	{0xfae1a58b, "nvshmemx_long_max_reduce_warp"},
-	{0xfae30620, "nvshmemx_qp_schar_get_block"},
-	{0xfae710c2, "nvshmemx_int16_max_reduce_block"},
-	{0xfb052cbe, "nvshmemx_qp_half_put_nbi_warp"},
-	{0xfb15e1f0, "shmemx_schar_max_reduce_warp"},
-	{0xfb1e0021, "nvshmem_uint64_or_reduce"},
-	{0xfb2153c3, "shmem_uint8_put_signal_nbi"},
-	{0xfb2cb051, "nvshmem_uint8_and_reduce"},
-	{0xfb328c41, "nvshmem_size_min_reduce"},
-	{0xfb3445ea, "nvshmem_long_atomic_fetch_inc"},
-	{0xfb380c96, "nvshmemx_qp_quiet_block"},
-	{0xfb3c7976, "nvshmemx_qp_double_get"},
-	{0xfb3f69c6, "shmem_longlong_wait_until_any"},
-	{0xfb4309f3, "nvshmem_uint64_fcollect"},
-	{0xfb45c7b1, "shmemx_ulonglong_iget_block"},
-	{0xfb5b075b, "shmem_size_g"},
-	{0xfb792e02, "shmem_int64_atomic_fetch_or"},
-	{0xfb95c203, "nvshmemx_int64_prod_reducescatter_warp"},
-	{0xfb963e2a, "nvshmem_longlong_min_reduce"},
-	{0xfb9c9dcc, "nvshmemx_int8_fcollect_block"},
-	{0xfbcb92a8, "nvshmem_int64_p"},
-	{0xfbcf98fc, "shmemx_ushort_get_nbi_block"},
-	{0xfbd36910, "shmemx_ulonglong_or_reduce_block"},
-	{0xfbd84642, "shmem_float_broadcast"},
-	{0xfbde71be, "shmemx_uchar_alltoall_warp"},
-	{0xfbdf9572, "shmem_size_wait_until_all_vector"},
-	{0xfc04e9c4, "nvshmemx_qp_int64_get"},
-	{0xfc199380, "nvshmem_int64_sum_reducescatter"},
-	{0xfc2a33cc, "shmem_uint64_min_reduce"},
-	{0xfc2a8528, "shmemx_ptrdiff_iget_warp"},
-	{0xfc2cd676, "nvshmem_short_alltoall"},
-	{0xfc2ede62, "nvshmemx_uchar_max_reducescatter_warp"},
-	{0xfc2fa6e7, "nvshmem_uint_get_nbi"},
-	{0xfc3bc823, "nvshmemx_uint_min_reduce_warp"},
-	{0xfc570272, "nvshmemx_half_min_reduce_warp"},
-	{0xfc5856d0, "shmemx_bfloat16_fcollect_block"},
-	{0xfc59a8cc, "nvshmemx_uint16_min_reduce_warp"},
-	{0xfc6401c4, "nvshmem_ushort_p"},
-	{0xfc67f58d, "shmemx_put8_signal_warp"},
-	{0xfc6e6426, "nvshmemx_ulong_min_reduce_warp"},
-	{0xfc713073, "nvshmemx_ulong_sum_reducescatter_warp"},
-	{0xfca964f8, "shmem_uchar_xor_reduce"},
-	{0xfcb697d9, "nvshmemx_qp_ulonglong_g"},
-	{0xfcb70b6f, "nvshmem_uint64_and_reducescatter"},
-	{0xfcbf840a, "nvshmemx_qp_char_put_signal_warp"},
-	{0xfcc0c6dd, "nvshmemx_int8_or_reduce_warp"},
-	{0xfcc20884, "nvshmem_float_min_reduce"},
-	{0xfcd05e63, "shmem_longlong_put_signal_nbi"},
-	{0xfcd7f6e8, "shmem_int8_p"},
-	{0xfce3bb92, "nvshmemx_qp_uint16_get_block"},
-	{0xfd1000d4, "nvshmem_int64_atomic_fetch_and"},
-	{0xfd20b419, "shmemx_team_sync_block"},
-	{0xfd2a64ff, "nvshmemx_long_broadcast_warp"},
-	{0xfd404d7c, "shmem_uint32_atomic_fetch_or"},
-	{0xfd52566e, "nvshmemx_long_iget_block"},
-	{0xfd531550, "shmemx_ushort_get_block"},
-	{0xfd5eb881, "shmem_ulong_min_reduce"},
-	{0xfd61317b, "nvshmemx_qp_uchar_put_nbi_block"},
-	{0xfd750763, "nvshmemx_double_alltoall_block"},
-	{0xfd7d115c, "nvshmem_put64_signal"},
-	{0xfd7fac79, "nvshmem_ulong_wait_until_any_vector"},
-	{0xfd859fc5, "shmem_int32_test_all"},
-	{0xfd960baa, "nvshmemx_short_put_signal_nbi_warp"},
-	{0xfdb57f6a, "shmemx_ulonglong_put_warp"},
-	{0xfdb88174, "shmemx_get8_nbi_block"},
-	{0xfdc4585a, "nvshmemx_uint64_broadcast_block"},
-	{0xfdcaecb3, "shmem_longlong_p"},
-	{0xfdd0fb01, "nvshmemx_qp_size_get_warp"},
-	{0xfdfcc223, "shmem_put16_signal"},
-	{0xfe2c0718, "shmem_uint_wait_until_any_vector"},
-	{0xfe34191f, "nvshmem_ulong_put_nbi"},
-	{0xfe5982fe, "nvshmem_ulong_sum_reducescatter"},
-	{0xfe639225, "shmemx_get8_nbi_warp"},
-	{0xfe6a83ec, "nvshmem_int64_test"},
-	{0xfe8e3fe0, "nvshmemx_uint32_put_warp"},
-	{0xfead4069, "nvshmemx_qp_uint_get_nbi_block"},
-	{0xfedcf8ac, "shmemx_int_put_warp"},
-	{0xfee6a9ba, "nvshmemx_size_min_reducescatter_warp"},
-	{0xfee84bb2, "nvshmemx_float_prod_reduce_warp"},
-	{0xfef131ca, "nvshmemx_qp_float_put_block"},
-	{0xfefb3472, "nvshmemx_long_broadcast_block"},
-	{0xfeffd65f, "nvshmemx_qp_char_p"},
-	{0xff080774, "shmem_uint16_p"},
-	{0xff156c5c, "shmemx_uint_get_nbi_warp"},
-	{0xff27f942, "nvshmem_int_wait_until_all_vector"},
-	{0xff2dae2e, "shmemx_ulong_iput_block"},
-	{0xff3b6b87, "shmemx_bfloat16_put_signal_nbi_warp"},
-	{0xff7190ca, "shmem_half_fcollect"},
-	{0xff995344, "nvshmemx_iput16_warp"},
-	{0xffa4843a, "shmem_int64_wait_until_all"},
-	{0xffc17899, "shmemx_int8_put_block"},
-	{0xffd1ef0e, "nvshmemx_uint16_put_warp"},
-	{0xfff56178, "nvshmemx_qp_int64_p"},
-}
+// calls has the functions that kernels call, one a line.
+const calls = `nvshmem_alltoallmem
+nvshmem_barrier
+nvshmem_barrier_all
+nvshmem_bfloat16_alltoall
+nvshmem_bfloat16_broadcast
+nvshmem_bfloat16_fcollect
+nvshmem_bfloat16_g
+nvshmem_bfloat16_get
+nvshmem_bfloat16_get_nbi
+nvshmem_bfloat16_iget
+nvshmem_bfloat16_iput
+nvshmem_bfloat16_max_reduce
+nvshmem_bfloat16_max_reducescatter
+nvshmem_bfloat16_min_reduce
+nvshmem_bfloat16_min_reducescatter
+nvshmem_bfloat16_p
+nvshmem_bfloat16_prod_reduce
+nvshmem_bfloat16_prod_reducescatter
+nvshmem_bfloat16_put
+nvshmem_bfloat16_put_nbi
+nvshmem_bfloat16_put_signal
+nvshmem_bfloat16_put_signal_nbi
+nvshmem_bfloat16_sum_reduce
+nvshmem_bfloat16_sum_reducescatter
+nvshmem_broadcastmem
+nvshmem_char_alltoall
+nvshmem_char_broadcast
+nvshmem_char_fcollect
+nvshmem_char_g
+nvshmem_char_get
+nvshmem_char_get_nbi
+nvshmem_char_iget
+nvshmem_char_iput
+nvshmem_char_max_reduce
+nvshmem_char_max_reducescatter
+nvshmem_char_min_reduce
+nvshmem_char_min_reducescatter
+nvshmem_char_p
+nvshmem_char_prod_reduce
+nvshmem_char_prod_reducescatter
+nvshmem_char_put
+nvshmem_char_put_nbi
+nvshmem_char_put_signal
+nvshmem_char_put_signal_nbi
+nvshmem_char_sum_reduce
+nvshmem_char_sum_reducescatter
+nvshmem_double_alltoall
+nvshmem_double_atomic_fetch
+nvshmem_double_atomic_set
+nvshmem_double_atomic_swap
+nvshmem_double_broadcast
+nvshmem_double_fcollect
+nvshmem_double_g
+nvshmem_double_get
+nvshmem_double_get_nbi
+nvshmem_double_iget
+nvshmem_double_iput
+nvshmem_double_max_reduce
+nvshmem_double_max_reducescatter
+nvshmem_double_min_reduce
+nvshmem_double_min_reducescatter
+nvshmem_double_p
+nvshmem_double_prod_reduce
+nvshmem_double_prod_reducescatter
+nvshmem_double_put
+nvshmem_double_put_nbi
+nvshmem_double_put_signal
+nvshmem_double_put_signal_nbi
+nvshmem_double_sum_reduce
+nvshmem_double_sum_reducescatter
+nvshmem_fcollectmem
+nvshmem_fence
+nvshmem_float_alltoall
+nvshmem_float_atomic_fetch
+nvshmem_float_atomic_set
+nvshmem_float_atomic_swap
+nvshmem_float_broadcast
+nvshmem_float_fcollect
+nvshmem_float_g
+nvshmem_float_get
+nvshmem_float_get_nbi
+nvshmem_float_iget
+nvshmem_float_iput
+nvshmem_float_max_reduce
+nvshmem_float_max_reducescatter
+nvshmem_float_min_reduce
+nvshmem_float_min_reducescatter
+nvshmem_float_p
+nvshmem_float_prod_reduce
+nvshmem_float_prod_reducescatter
+nvshmem_float_put
+nvshmem_float_put_nbi
+nvshmem_float_put_signal
+nvshmem_float_put_signal_nbi
+nvshmem_float_sum_reduce
+nvshmem_float_sum_reducescatter
+nvshmem_get128
+nvshmem_get128_nbi
+nvshmem_get16
+nvshmem_get16_nbi
+nvshmem_get32
+nvshmem_get32_nbi
+nvshmem_get64
+nvshmem_get64_nbi
+nvshmem_get8
+nvshmem_get8_nbi
+nvshmem_getmem
+nvshmem_getmem_nbi
+nvshmem_global_exit
+nvshmem_half_alltoall
+nvshmem_half_atomic_fetch
+nvshmem_half_atomic_set
+nvshmem_half_atomic_swap
+nvshmem_half_broadcast
+nvshmem_half_fcollect
+nvshmem_half_g
+nvshmem_half_get
+nvshmem_half_get_nbi
+nvshmem_half_iget
+nvshmem_half_iput
+nvshmem_half_max_reduce
+nvshmem_half_max_reducescatter
+nvshmem_half_min_reduce
+nvshmem_half_min_reducescatter
+nvshmem_half_p
+nvshmem_half_prod_reduce
+nvshmem_half_prod_reducescatter
+nvshmem_half_put
+nvshmem_half_put_nbi
+nvshmem_half_put_signal
+nvshmem_half_put_signal_nbi
+nvshmem_half_sum_reduce
+nvshmem_half_sum_reducescatter
+nvshmem_iget128
+nvshmem_iget16
+nvshmem_iget32
+nvshmem_iget64
+nvshmem_iget8
+nvshmem_info_get_name
+nvshmem_info_get_version
+nvshmem_int16_alltoall
+nvshmem_int16_and_reduce
+nvshmem_int16_and_reducescatter
+nvshmem_int16_broadcast
+nvshmem_int16_fcollect
+nvshmem_int16_g
+nvshmem_int16_get
+nvshmem_int16_get_nbi
+nvshmem_int16_iget
+nvshmem_int16_iput
+nvshmem_int16_max_reduce
+nvshmem_int16_max_reducescatter
+nvshmem_int16_min_reduce
+nvshmem_int16_min_reducescatter
+nvshmem_int16_or_reduce
+nvshmem_int16_or_reducescatter
+nvshmem_int16_p
+nvshmem_int16_prod_reduce
+nvshmem_int16_prod_reducescatter
+nvshmem_int16_put
+nvshmem_int16_put_nbi
+nvshmem_int16_put_signal
+nvshmem_int16_put_signal_nbi
+nvshmem_int16_sum_reduce
+nvshmem_int16_sum_reducescatter
+nvshmem_int16_xor_reduce
+nvshmem_int16_xor_reducescatter
+nvshmem_int32_alltoall
+nvshmem_int32_and_reduce
+nvshmem_int32_and_reducescatter
+nvshmem_int32_atomic_add
+nvshmem_int32_atomic_and
+nvshmem_int32_atomic_compare_swap
+nvshmem_int32_atomic_fetch
+nvshmem_int32_atomic_fetch_add
+nvshmem_int32_atomic_fetch_and
+nvshmem_int32_atomic_fetch_inc
+nvshmem_int32_atomic_fetch_or
+nvshmem_int32_atomic_fetch_xor
+nvshmem_int32_atomic_inc
+nvshmem_int32_atomic_or
+nvshmem_int32_atomic_set
+nvshmem_int32_atomic_swap
+nvshmem_int32_atomic_xor
+nvshmem_int32_broadcast
+nvshmem_int32_fcollect
+nvshmem_int32_g
+nvshmem_int32_get
+nvshmem_int32_get_nbi
+nvshmem_int32_iget
+nvshmem_int32_iput
+nvshmem_int32_max_reduce
+nvshmem_int32_max_reducescatter
+nvshmem_int32_min_reduce
+nvshmem_int32_min_reducescatter
+nvshmem_int32_or_reduce
+nvshmem_int32_or_reducescatter
+nvshmem_int32_p
+nvshmem_int32_prod_reduce
+nvshmem_int32_prod_reducescatter
+nvshmem_int32_put
+nvshmem_int32_put_nbi
+nvshmem_int32_put_signal
+nvshmem_int32_put_signal_nbi
+nvshmem_int32_sum_reduce
+nvshmem_int32_sum_reducescatter
+nvshmem_int32_test
+nvshmem_int32_test_all
+nvshmem_int32_test_all_vector
+nvshmem_int32_test_any
+nvshmem_int32_test_any_vector
+nvshmem_int32_test_some
+nvshmem_int32_test_some_vector
+nvshmem_int32_wait_until
+nvshmem_int32_wait_until_all
+nvshmem_int32_wait_until_all_vector
+nvshmem_int32_wait_until_any
+nvshmem_int32_wait_until_any_vector
+nvshmem_int32_wait_until_some
+nvshmem_int32_wait_until_some_vector
+nvshmem_int32_xor_reduce
+nvshmem_int32_xor_reducescatter
+nvshmem_int64_alltoall
+nvshmem_int64_and_reduce
+nvshmem_int64_and_reducescatter
+nvshmem_int64_atomic_add
+nvshmem_int64_atomic_and
+nvshmem_int64_atomic_compare_swap
+nvshmem_int64_atomic_fetch
+nvshmem_int64_atomic_fetch_add
+nvshmem_int64_atomic_fetch_and
+nvshmem_int64_atomic_fetch_inc
+nvshmem_int64_atomic_fetch_or
+nvshmem_int64_atomic_fetch_xor
+nvshmem_int64_atomic_inc
+nvshmem_int64_atomic_or
+nvshmem_int64_atomic_set
+nvshmem_int64_atomic_swap
+nvshmem_int64_atomic_xor
+nvshmem_int64_broadcast
+nvshmem_int64_fcollect
+nvshmem_int64_g
+nvshmem_int64_get
+nvshmem_int64_get_nbi
+nvshmem_int64_iget
+nvshmem_int64_iput
+nvshmem_int64_max_reduce
+nvshmem_int64_max_reducescatter
+nvshmem_int64_min_reduce
+nvshmem_int64_min_reducescatter
+nvshmem_int64_or_reduce
+nvshmem_int64_or_reducescatter
+nvshmem_int64_p
+nvshmem_int64_prod_reduce
+nvshmem_int64_prod_reducescatter
+nvshmem_int64_put
+nvshmem_int64_put_nbi
+nvshmem_int64_put_signal
+nvshmem_int64_put_signal_nbi
+nvshmem_int64_sum_reduce
+nvshmem_int64_sum_reducescatter
+nvshmem_int64_test
+nvshmem_int64_test_all
+nvshmem_int64_test_all_vector
+nvshmem_int64_test_any
+nvshmem_int64_test_any_vector
+nvshmem_int64_test_some
+nvshmem_int64_test_some_vector
+nvshmem_int64_wait_until
+nvshmem_int64_wait_until_all
+nvshmem_int64_wait_until_all_vector
+nvshmem_int64_wait_until_any
+nvshmem_int64_wait_until_any_vector
+nvshmem_int64_wait_until_some
+nvshmem_int64_wait_until_some_vector
+nvshmem_int64_xor_reduce
+nvshmem_int64_xor_reducescatter
+nvshmem_int8_alltoall
+nvshmem_int8_and_reduce
+nvshmem_int8_and_reducescatter
+nvshmem_int8_broadcast
+nvshmem_int8_fcollect
+nvshmem_int8_g
+nvshmem_int8_get
+nvshmem_int8_get_nbi
+nvshmem_int8_iget
+nvshmem_int8_iput
+nvshmem_int8_max_reduce
+nvshmem_int8_max_reducescatter
+nvshmem_int8_min_reduce
+nvshmem_int8_min_reducescatter
+nvshmem_int8_or_reduce
+nvshmem_int8_or_reducescatter
+nvshmem_int8_p
+nvshmem_int8_prod_reduce
+nvshmem_int8_prod_reducescatter
+nvshmem_int8_put
+nvshmem_int8_put_nbi
+nvshmem_int8_put_signal
+nvshmem_int8_put_signal_nbi
+nvshmem_int8_sum_reduce
+nvshmem_int8_sum_reducescatter
+nvshmem_int8_xor_reduce
+nvshmem_int8_xor_reducescatter
+nvshmem_int_alltoall
+nvshmem_int_atomic_add
+nvshmem_int_atomic_compare_swap
+nvshmem_int_atomic_fetch
+nvshmem_int_atomic_fetch_add
+nvshmem_int_atomic_fetch_inc
+nvshmem_int_atomic_inc
+nvshmem_int_atomic_set
+nvshmem_int_atomic_swap
+nvshmem_int_broadcast
+nvshmem_int_fcollect
+nvshmem_int_g
+nvshmem_int_get
+nvshmem_int_get_nbi
+nvshmem_int_iget
+nvshmem_int_iput
+nvshmem_int_max_reduce
+nvshmem_int_max_reducescatter
+nvshmem_int_min_reduce
+nvshmem_int_min_reducescatter
+nvshmem_int_p
+nvshmem_int_prod_reduce
+nvshmem_int_prod_reducescatter
+nvshmem_int_put
+nvshmem_int_put_nbi
+nvshmem_int_put_signal
+nvshmem_int_put_signal_nbi
+nvshmem_int_sum_reduce
+nvshmem_int_sum_reducescatter
+nvshmem_int_test
+nvshmem_int_test_all
+nvshmem_int_test_all_vector
+nvshmem_int_test_any
+nvshmem_int_test_any_vector
+nvshmem_int_test_some
+nvshmem_int_test_some_vector
+nvshmem_int_wait_until
+nvshmem_int_wait_until_all
+nvshmem_int_wait_until_all_vector
+nvshmem_int_wait_until_any
+nvshmem_int_wait_until_any_vector
+nvshmem_int_wait_until_some
+nvshmem_int_wait_until_some_vector
+nvshmem_iput128
+nvshmem_iput16
+nvshmem_iput32
+nvshmem_iput64
+nvshmem_iput8
+nvshmem_long_alltoall
+nvshmem_long_atomic_add
+nvshmem_long_atomic_compare_swap
+nvshmem_long_atomic_fetch
+nvshmem_long_atomic_fetch_add
+nvshmem_long_atomic_fetch_inc
+nvshmem_long_atomic_inc
+nvshmem_long_atomic_set
+nvshmem_long_atomic_swap
+nvshmem_long_broadcast
+nvshmem_long_fcollect
+nvshmem_long_g
+nvshmem_long_get
+nvshmem_long_get_nbi
+nvshmem_long_iget
+nvshmem_long_iput
+nvshmem_long_max_reduce
+nvshmem_long_max_reducescatter
+nvshmem_long_min_reduce
+nvshmem_long_min_reducescatter
+nvshmem_long_p
+nvshmem_long_prod_reduce
+nvshmem_long_prod_reducescatter
+nvshmem_long_put
+nvshmem_long_put_nbi
+nvshmem_long_put_signal
+nvshmem_long_put_signal_nbi
+nvshmem_long_sum_reduce
+nvshmem_long_sum_reducescatter
+nvshmem_long_test
+nvshmem_long_test_all
+nvshmem_long_test_all_vector
+nvshmem_long_test_any
+nvshmem_long_test_any_vector
+nvshmem_long_test_some
+nvshmem_long_test_some_vector
+nvshmem_long_wait_until
+nvshmem_long_wait_until_all
+nvshmem_long_wait_until_all_vector
+nvshmem_long_wait_until_any
+nvshmem_long_wait_until_any_vector
+nvshmem_long_wait_until_some
+nvshmem_long_wait_until_some_vector
+nvshmem_longlong_alltoall
+nvshmem_longlong_atomic_add
+nvshmem_longlong_atomic_compare_swap
+nvshmem_longlong_atomic_fetch
+nvshmem_longlong_atomic_fetch_add
+nvshmem_longlong_atomic_fetch_inc
+nvshmem_longlong_atomic_inc
+nvshmem_longlong_atomic_set
+nvshmem_longlong_atomic_swap
+nvshmem_longlong_broadcast
+nvshmem_longlong_fcollect
+nvshmem_longlong_g
+nvshmem_longlong_get
+nvshmem_longlong_get_nbi
+nvshmem_longlong_iget
+nvshmem_longlong_iput
+nvshmem_longlong_max_reduce
+nvshmem_longlong_max_reducescatter
+nvshmem_longlong_min_reduce
+nvshmem_longlong_min_reducescatter
+nvshmem_longlong_p
+nvshmem_longlong_prod_reduce
+nvshmem_longlong_prod_reducescatter
+nvshmem_longlong_put
+nvshmem_longlong_put_nbi
+nvshmem_longlong_put_signal
+nvshmem_longlong_put_signal_nbi
+nvshmem_longlong_sum_reduce
+nvshmem_longlong_sum_reducescatter
+nvshmem_longlong_test
+nvshmem_longlong_test_all
+nvshmem_longlong_test_all_vector
+nvshmem_longlong_test_any
+nvshmem_longlong_test_any_vector
+nvshmem_longlong_test_some
+nvshmem_longlong_test_some_vector
+nvshmem_longlong_wait_until
+nvshmem_longlong_wait_until_all
+nvshmem_longlong_wait_until_all_vector
+nvshmem_longlong_wait_until_any
+nvshmem_longlong_wait_until_any_vector
+nvshmem_longlong_wait_until_some
+nvshmem_longlong_wait_until_some_vector
+nvshmem_my_pe
+nvshmem_n_pes
+nvshmem_ptr
+nvshmem_ptrdiff_alltoall
+nvshmem_ptrdiff_atomic_add
+nvshmem_ptrdiff_atomic_compare_swap
+nvshmem_ptrdiff_atomic_fetch
+nvshmem_ptrdiff_atomic_fetch_add
+nvshmem_ptrdiff_atomic_fetch_inc
+nvshmem_ptrdiff_atomic_inc
+nvshmem_ptrdiff_atomic_set
+nvshmem_ptrdiff_atomic_swap
+nvshmem_ptrdiff_broadcast
+nvshmem_ptrdiff_fcollect
+nvshmem_ptrdiff_g
+nvshmem_ptrdiff_get
+nvshmem_ptrdiff_get_nbi
+nvshmem_ptrdiff_iget
+nvshmem_ptrdiff_iput
+nvshmem_ptrdiff_p
+nvshmem_ptrdiff_put
+nvshmem_ptrdiff_put_nbi
+nvshmem_ptrdiff_put_signal
+nvshmem_ptrdiff_put_signal_nbi
+nvshmem_ptrdiff_test
+nvshmem_ptrdiff_test_all
+nvshmem_ptrdiff_test_all_vector
+nvshmem_ptrdiff_test_any
+nvshmem_ptrdiff_test_any_vector
+nvshmem_ptrdiff_test_some
+nvshmem_ptrdiff_test_some_vector
+nvshmem_ptrdiff_wait_until
+nvshmem_ptrdiff_wait_until_all
+nvshmem_ptrdiff_wait_until_all_vector
+nvshmem_ptrdiff_wait_until_any
+nvshmem_ptrdiff_wait_until_any_vector
+nvshmem_ptrdiff_wait_until_some
+nvshmem_ptrdiff_wait_until_some_vector
+nvshmem_put128
+nvshmem_put128_nbi
+nvshmem_put128_signal
+nvshmem_put128_signal_nbi
+nvshmem_put16
+nvshmem_put16_nbi
+nvshmem_put16_signal
+nvshmem_put16_signal_nbi
+nvshmem_put32
+nvshmem_put32_nbi
+nvshmem_put32_signal
+nvshmem_put32_signal_nbi
+nvshmem_put64
+nvshmem_put64_nbi
+nvshmem_put64_signal
+nvshmem_put64_signal_nbi
+nvshmem_put8
+nvshmem_put8_nbi
+nvshmem_put8_signal
+nvshmem_put8_signal_nbi
+nvshmem_putmem
+nvshmem_putmem_nbi
+nvshmem_putmem_signal
+nvshmem_putmem_signal_nbi
+nvshmem_quiet
+nvshmem_schar_alltoall
+nvshmem_schar_broadcast
+nvshmem_schar_fcollect
+nvshmem_schar_g
+nvshmem_schar_get
+nvshmem_schar_get_nbi
+nvshmem_schar_iget
+nvshmem_schar_iput
+nvshmem_schar_max_reduce
+nvshmem_schar_max_reducescatter
+nvshmem_schar_min_reduce
+nvshmem_schar_min_reducescatter
+nvshmem_schar_p
+nvshmem_schar_prod_reduce
+nvshmem_schar_prod_reducescatter
+nvshmem_schar_put
+nvshmem_schar_put_nbi
+nvshmem_schar_put_signal
+nvshmem_schar_put_signal_nbi
+nvshmem_schar_sum_reduce
+nvshmem_schar_sum_reducescatter
+nvshmem_short_alltoall
+nvshmem_short_broadcast
+nvshmem_short_fcollect
+nvshmem_short_g
+nvshmem_short_get
+nvshmem_short_get_nbi
+nvshmem_short_iget
+nvshmem_short_iput
+nvshmem_short_max_reduce
+nvshmem_short_max_reducescatter
+nvshmem_short_min_reduce
+nvshmem_short_min_reducescatter
+nvshmem_short_p
+nvshmem_short_prod_reduce
+nvshmem_short_prod_reducescatter
+nvshmem_short_put
+nvshmem_short_put_nbi
+nvshmem_short_put_signal
+nvshmem_short_put_signal_nbi
+nvshmem_short_sum_reduce
+nvshmem_short_sum_reducescatter
+nvshmem_short_test
+nvshmem_short_test_all
+nvshmem_short_test_all_vector
+nvshmem_short_test_any
+nvshmem_short_test_any_vector
+nvshmem_short_test_some
+nvshmem_short_test_some_vector
+nvshmem_short_wait_until
+nvshmem_short_wait_until_all
+nvshmem_short_wait_until_all_vector
+nvshmem_short_wait_until_any
+nvshmem_short_wait_until_any_vector
+nvshmem_short_wait_until_some
+nvshmem_short_wait_until_some_vector
+nvshmem_signal_fetch
+nvshmem_signal_wait_until
+nvshmem_size_alltoall
+nvshmem_size_and_reduce
+nvshmem_size_and_reducescatter
+nvshmem_size_atomic_add
+nvshmem_size_atomic_compare_swap
+nvshmem_size_atomic_fetch
+nvshmem_size_atomic_fetch_add
+nvshmem_size_atomic_fetch_inc
+nvshmem_size_atomic_inc
+nvshmem_size_atomic_set
+nvshmem_size_atomic_swap
+nvshmem_size_broadcast
+nvshmem_size_fcollect
+nvshmem_size_g
+nvshmem_size_get
+nvshmem_size_get_nbi
+nvshmem_size_iget
+nvshmem_size_iput
+nvshmem_size_max_reduce
+nvshmem_size_max_reducescatter
+nvshmem_size_min_reduce
+nvshmem_size_min_reducescatter
+nvshmem_size_or_reduce
+nvshmem_size_or_reducescatter
+nvshmem_size_p
+nvshmem_size_prod_reduce
+nvshmem_size_prod_reducescatter
+nvshmem_size_put
+nvshmem_size_put_nbi
+nvshmem_size_put_signal
+nvshmem_size_put_signal_nbi
+nvshmem_size_sum_reduce
+nvshmem_size_sum_reducescatter
+nvshmem_size_test
+nvshmem_size_test_all
+nvshmem_size_test_all_vector
+nvshmem_size_test_any
+nvshmem_size_test_any_vector
+nvshmem_size_test_some
+nvshmem_size_test_some_vector
+nvshmem_size_wait_until
+nvshmem_size_wait_until_all
+nvshmem_size_wait_until_all_vector
+nvshmem_size_wait_until_any
+nvshmem_size_wait_until_any_vector
+nvshmem_size_wait_until_some
+nvshmem_size_wait_until_some_vector
+nvshmem_size_xor_reduce
+nvshmem_size_xor_reducescatter
+nvshmem_sync_all
+nvshmem_team_my_pe
+nvshmem_team_n_pes
+nvshmem_team_sync
+nvshmem_team_translate_pe
+nvshmem_uchar_alltoall
+nvshmem_uchar_and_reduce
+nvshmem_uchar_and_reducescatter
+nvshmem_uchar_broadcast
+nvshmem_uchar_fcollect
+nvshmem_uchar_g
+nvshmem_uchar_get
+nvshmem_uchar_get_nbi
+nvshmem_uchar_iget
+nvshmem_uchar_iput
+nvshmem_uchar_max_reduce
+nvshmem_uchar_max_reducescatter
+nvshmem_uchar_min_reduce
+nvshmem_uchar_min_reducescatter
+nvshmem_uchar_or_reduce
+nvshmem_uchar_or_reducescatter
+nvshmem_uchar_p
+nvshmem_uchar_prod_reduce
+nvshmem_uchar_prod_reducescatter
+nvshmem_uchar_put
+nvshmem_uchar_put_nbi
+nvshmem_uchar_put_signal
+nvshmem_uchar_put_signal_nbi
+nvshmem_uchar_sum_reduce
+nvshmem_uchar_sum_reducescatter
+nvshmem_uchar_xor_reduce
+nvshmem_uchar_xor_reducescatter
+nvshmem_uint16_alltoall
+nvshmem_uint16_and_reduce
+nvshmem_uint16_and_reducescatter
+nvshmem_uint16_broadcast
+nvshmem_uint16_fcollect
+nvshmem_uint16_g
+nvshmem_uint16_get
+nvshmem_uint16_get_nbi
+nvshmem_uint16_iget
+nvshmem_uint16_iput
+nvshmem_uint16_max_reduce
+nvshmem_uint16_max_reducescatter
+nvshmem_uint16_min_reduce
+nvshmem_uint16_min_reducescatter
+nvshmem_uint16_or_reduce
+nvshmem_uint16_or_reducescatter
+nvshmem_uint16_p
+nvshmem_uint16_prod_reduce
+nvshmem_uint16_prod_reducescatter
+nvshmem_uint16_put
+nvshmem_uint16_put_nbi
+nvshmem_uint16_put_signal
+nvshmem_uint16_put_signal_nbi
+nvshmem_uint16_sum_reduce
+nvshmem_uint16_sum_reducescatter
+nvshmem_uint16_xor_reduce
+nvshmem_uint16_xor_reducescatter
+nvshmem_uint32_alltoall
+nvshmem_uint32_and_reduce
+nvshmem_uint32_and_reducescatter
+nvshmem_uint32_atomic_add
+nvshmem_uint32_atomic_and
+nvshmem_uint32_atomic_compare_swap
+nvshmem_uint32_atomic_fetch
+nvshmem_uint32_atomic_fetch_add
+nvshmem_uint32_atomic_fetch_and
+nvshmem_uint32_atomic_fetch_inc
+nvshmem_uint32_atomic_fetch_or
+nvshmem_uint32_atomic_fetch_xor
+nvshmem_uint32_atomic_inc
+nvshmem_uint32_atomic_or
+nvshmem_uint32_atomic_set
+nvshmem_uint32_atomic_swap
+nvshmem_uint32_atomic_xor
+nvshmem_uint32_broadcast
+nvshmem_uint32_fcollect
+nvshmem_uint32_g
+nvshmem_uint32_get
+nvshmem_uint32_get_nbi
+nvshmem_uint32_iget
+nvshmem_uint32_iput
+nvshmem_uint32_max_reduce
+nvshmem_uint32_max_reducescatter
+nvshmem_uint32_min_reduce
+nvshmem_uint32_min_reducescatter
+nvshmem_uint32_or_reduce
+nvshmem_uint32_or_reducescatter
+nvshmem_uint32_p
+nvshmem_uint32_prod_reduce
+nvshmem_uint32_prod_reducescatter
+nvshmem_uint32_put
+nvshmem_uint32_put_nbi
+nvshmem_uint32_put_signal
+nvshmem_uint32_put_signal_nbi
+nvshmem_uint32_sum_reduce
+nvshmem_uint32_sum_reducescatter
+nvshmem_uint32_test
+nvshmem_uint32_test_all
+nvshmem_uint32_test_all_vector
+nvshmem_uint32_test_any
+nvshmem_uint32_test_any_vector
+nvshmem_uint32_test_some
+nvshmem_uint32_test_some_vector
+nvshmem_uint32_wait_until
+nvshmem_uint32_wait_until_all
+nvshmem_uint32_wait_until_all_vector
+nvshmem_uint32_wait_until_any
+nvshmem_uint32_wait_until_any_vector
+nvshmem_uint32_wait_until_some
+nvshmem_uint32_wait_until_some_vector
+nvshmem_uint32_xor_reduce
+nvshmem_uint32_xor_reducescatter
+nvshmem_uint64_alltoall
+nvshmem_uint64_and_reduce
+nvshmem_uint64_and_reducescatter
+nvshmem_uint64_atomic_add
+nvshmem_uint64_atomic_and
+nvshmem_uint64_atomic_compare_swap
+nvshmem_uint64_atomic_fetch
+nvshmem_uint64_atomic_fetch_add
+nvshmem_uint64_atomic_fetch_and
+nvshmem_uint64_atomic_fetch_inc
+nvshmem_uint64_atomic_fetch_or
+nvshmem_uint64_atomic_fetch_xor
+nvshmem_uint64_atomic_inc
+nvshmem_uint64_atomic_or
+nvshmem_uint64_atomic_set
+nvshmem_uint64_atomic_swap
+nvshmem_uint64_atomic_xor
+nvshmem_uint64_broadcast
+nvshmem_uint64_fcollect
+nvshmem_uint64_g
+nvshmem_uint64_get
+nvshmem_uint64_get_nbi
+nvshmem_uint64_iget
+nvshmem_uint64_iput
+nvshmem_uint64_max_reduce
+nvshmem_uint64_max_reducescatter
+nvshmem_uint64_min_reduce
+nvshmem_uint64_min_reducescatter
+nvshmem_uint64_or_reduce
+nvshmem_uint64_or_reducescatter
+nvshmem_uint64_p
+nvshmem_uint64_prod_reduce
+nvshmem_uint64_prod_reducescatter
+nvshmem_uint64_put
+nvshmem_uint64_put_nbi
+nvshmem_uint64_put_signal
+nvshmem_uint64_put_signal_nbi
+nvshmem_uint64_sum_reduce
+nvshmem_uint64_sum_reducescatter
+nvshmem_uint64_test
+nvshmem_uint64_test_all
+nvshmem_uint64_test_all_vector
+nvshmem_uint64_test_any
+nvshmem_uint64_test_any_vector
+nvshmem_uint64_test_some
+nvshmem_uint64_test_some_vector
+nvshmem_uint64_wait_until
+nvshmem_uint64_wait_until_all
+nvshmem_uint64_wait_until_all_vector
+nvshmem_uint64_wait_until_any
+nvshmem_uint64_wait_until_any_vector
+nvshmem_uint64_wait_until_some
+nvshmem_uint64_wait_until_some_vector
+nvshmem_uint64_xor_reduce
+nvshmem_uint64_xor_reducescatter
+nvshmem_uint8_alltoall
+nvshmem_uint8_and_reduce
+nvshmem_uint8_and_reducescatter
+nvshmem_uint8_broadcast
+nvshmem_uint8_fcollect
+nvshmem_uint8_g
+nvshmem_uint8_get
+nvshmem_uint8_get_nbi
+nvshmem_uint8_iget
+nvshmem_uint8_iput
+nvshmem_uint8_max_reduce
+nvshmem_uint8_max_reducescatter
+nvshmem_uint8_min_reduce
+nvshmem_uint8_min_reducescatter
+nvshmem_uint8_or_reduce
+nvshmem_uint8_or_reducescatter
+nvshmem_uint8_p
+nvshmem_uint8_prod_reduce
+nvshmem_uint8_prod_reducescatter
+nvshmem_uint8_put
+nvshmem_uint8_put_nbi
+nvshmem_uint8_put_signal
+nvshmem_uint8_put_signal_nbi
+nvshmem_uint8_sum_reduce
+nvshmem_uint8_sum_reducescatter
+nvshmem_uint8_xor_reduce
+nvshmem_uint8_xor_reducescatter
+nvshmem_uint_alltoall
+nvshmem_uint_and_reduce
+nvshmem_uint_and_reducescatter
+nvshmem_uint_atomic_add
+nvshmem_uint_atomic_and
+nvshmem_uint_atomic_compare_swap
+nvshmem_uint_atomic_fetch
+nvshmem_uint_atomic_fetch_add
+nvshmem_uint_atomic_fetch_and
+nvshmem_uint_atomic_fetch_inc
+nvshmem_uint_atomic_fetch_or
+nvshmem_uint_atomic_fetch_xor
+nvshmem_uint_atomic_inc
+nvshmem_uint_atomic_or
+nvshmem_uint_atomic_set
+nvshmem_uint_atomic_swap
+nvshmem_uint_atomic_xor
+nvshmem_uint_broadcast
+nvshmem_uint_fcollect
+nvshmem_uint_g
+nvshmem_uint_get
+nvshmem_uint_get_nbi
+nvshmem_uint_iget
+nvshmem_uint_iput
+nvshmem_uint_max_reduce
+nvshmem_uint_max_reducescatter
+nvshmem_uint_min_reduce
+nvshmem_uint_min_reducescatter
+nvshmem_uint_or_reduce
+nvshmem_uint_or_reducescatter
+nvshmem_uint_p
+nvshmem_uint_prod_reduce
+nvshmem_uint_prod_reducescatter
+nvshmem_uint_put
+nvshmem_uint_put_nbi
+nvshmem_uint_put_signal
+nvshmem_uint_put_signal_nbi
+nvshmem_uint_sum_reduce
+nvshmem_uint_sum_reducescatter
+nvshmem_uint_test
+nvshmem_uint_test_all
+nvshmem_uint_test_all_vector
+nvshmem_uint_test_any
+nvshmem_uint_test_any_vector
+nvshmem_uint_test_some
+nvshmem_uint_test_some_vector
+nvshmem_uint_wait_until
+nvshmem_uint_wait_until_all
+nvshmem_uint_wait_until_all_vector
+nvshmem_uint_wait_until_any
+nvshmem_uint_wait_until_any_vector
+nvshmem_uint_wait_until_some
+nvshmem_uint_wait_until_some_vector
+nvshmem_uint_xor_reduce
+nvshmem_uint_xor_reducescatter
+nvshmem_ulong_alltoall
+nvshmem_ulong_and_reduce
+nvshmem_ulong_and_reducescatter
+nvshmem_ulong_atomic_add
+nvshmem_ulong_atomic_and
+nvshmem_ulong_atomic_compare_swap
+nvshmem_ulong_atomic_fetch
+nvshmem_ulong_atomic_fetch_add
+nvshmem_ulong_atomic_fetch_and
+nvshmem_ulong_atomic_fetch_inc
+nvshmem_ulong_atomic_fetch_or
+nvshmem_ulong_atomic_fetch_xor
+nvshmem_ulong_atomic_inc
+nvshmem_ulong_atomic_or
+nvshmem_ulong_atomic_set
+nvshmem_ulong_atomic_swap
+nvshmem_ulong_atomic_xor
+nvshmem_ulong_broadcast
+nvshmem_ulong_fcollect
+nvshmem_ulong_g
+nvshmem_ulong_get
+nvshmem_ulong_get_nbi
+nvshmem_ulong_iget
+nvshmem_ulong_iput
+nvshmem_ulong_max_reduce
+nvshmem_ulong_max_reducescatter
+nvshmem_ulong_min_reduce
+nvshmem_ulong_min_reducescatter
+nvshmem_ulong_or_reduce
+nvshmem_ulong_or_reducescatter
+nvshmem_ulong_p
+nvshmem_ulong_prod_reduce
+nvshmem_ulong_prod_reducescatter
+nvshmem_ulong_put
+nvshmem_ulong_put_nbi
+nvshmem_ulong_put_signal
+nvshmem_ulong_put_signal_nbi
+nvshmem_ulong_sum_reduce
+nvshmem_ulong_sum_reducescatter
+nvshmem_ulong_test
+nvshmem_ulong_test_all
+nvshmem_ulong_test_all_vector
+nvshmem_ulong_test_any
+nvshmem_ulong_test_any_vector
+nvshmem_ulong_test_some
+nvshmem_ulong_test_some_vector
+nvshmem_ulong_wait_until
+nvshmem_ulong_wait_until_all
+nvshmem_ulong_wait_until_all_vector
+nvshmem_ulong_wait_until_any
+nvshmem_ulong_wait_until_any_vector
+nvshmem_ulong_wait_until_some
+nvshmem_ulong_wait_until_some_vector
+nvshmem_ulong_xor_reduce
+nvshmem_ulong_xor_reducescatter
+nvshmem_ulonglong_alltoall
+nvshmem_ulonglong_and_reduce
+nvshmem_ulonglong_and_reducescatter
+nvshmem_ulonglong_atomic_add
+nvshmem_ulonglong_atomic_and
+nvshmem_ulonglong_atomic_compare_swap
+nvshmem_ulonglong_atomic_fetch
+nvshmem_ulonglong_atomic_fetch_add
+nvshmem_ulonglong_atomic_fetch_and
+nvshmem_ulonglong_atomic_fetch_inc
+nvshmem_ulonglong_atomic_fetch_or
+nvshmem_ulonglong_atomic_fetch_xor
+nvshmem_ulonglong_atomic_inc
+nvshmem_ulonglong_atomic_or
+nvshmem_ulonglong_atomic_set
+nvshmem_ulonglong_atomic_swap
+nvshmem_ulonglong_atomic_xor
+nvshmem_ulonglong_broadcast
+nvshmem_ulonglong_fcollect
+nvshmem_ulonglong_g
+nvshmem_ulonglong_get
+nvshmem_ulonglong_get_nbi
+nvshmem_ulonglong_iget
+nvshmem_ulonglong_iput
+nvshmem_ulonglong_max_reduce
+nvshmem_ulonglong_max_reducescatter
+nvshmem_ulonglong_min_reduce
+nvshmem_ulonglong_min_reducescatter
+nvshmem_ulonglong_or_reduce
+nvshmem_ulonglong_or_reducescatter
+nvshmem_ulonglong_p
+nvshmem_ulonglong_prod_reduce
+nvshmem_ulonglong_prod_reducescatter
+nvshmem_ulonglong_put
+nvshmem_ulonglong_put_nbi
+nvshmem_ulonglong_put_signal
+nvshmem_ulonglong_put_signal_nbi
+nvshmem_ulonglong_sum_reduce
+nvshmem_ulonglong_sum_reducescatter
+nvshmem_ulonglong_test
+nvshmem_ulonglong_test_all
+nvshmem_ulonglong_test_all_vector
+nvshmem_ulonglong_test_any
+nvshmem_ulonglong_test_any_vector
+nvshmem_ulonglong_test_some
+nvshmem_ulonglong_test_some_vector
+nvshmem_ulonglong_wait_until
+nvshmem_ulonglong_wait_until_all
+nvshmem_ulonglong_wait_until_all_vector
+nvshmem_ulonglong_wait_until_any
+nvshmem_ulonglong_wait_until_any_vector
+nvshmem_ulonglong_wait_until_some
+nvshmem_ulonglong_wait_until_some_vector
+nvshmem_ulonglong_xor_reduce
+nvshmem_ulonglong_xor_reducescatter
+nvshmem_ushort_alltoall
+nvshmem_ushort_and_reduce
+nvshmem_ushort_and_reducescatter
+nvshmem_ushort_broadcast
+nvshmem_ushort_fcollect
+nvshmem_ushort_g
+nvshmem_ushort_get
+nvshmem_ushort_get_nbi
+nvshmem_ushort_iget
+nvshmem_ushort_iput
+nvshmem_ushort_max_reduce
+nvshmem_ushort_max_reducescatter
+nvshmem_ushort_min_reduce
+nvshmem_ushort_min_reducescatter
+nvshmem_ushort_or_reduce
+nvshmem_ushort_or_reducescatter
+nvshmem_ushort_p
+nvshmem_ushort_prod_reduce
+nvshmem_ushort_prod_reducescatter
+nvshmem_ushort_put
+nvshmem_ushort_put_nbi
+nvshmem_ushort_put_signal
+nvshmem_ushort_put_signal_nbi
+nvshmem_ushort_sum_reduce
+nvshmem_ushort_sum_reducescatter
+nvshmem_ushort_test
+nvshmem_ushort_test_all
+nvshmem_ushort_test_all_vector
+nvshmem_ushort_test_any
+nvshmem_ushort_test_any_vector
+nvshmem_ushort_test_some
+nvshmem_ushort_test_some_vector
+nvshmem_ushort_wait_until
+nvshmem_ushort_wait_until_all
+nvshmem_ushort_wait_until_all_vector
+nvshmem_ushort_wait_until_any
+nvshmem_ushort_wait_until_any_vector
+nvshmem_ushort_wait_until_some
+nvshmem_ushort_wait_until_some_vector
+nvshmem_ushort_xor_reduce
+nvshmem_ushort_xor_reducescatter
+nvshmemx::tile_allgather
+nvshmemx::tile_allgather_block
+nvshmemx::tile_allgather_warp
+nvshmemx::tile_allgather_warpgroup
+nvshmemx::tile_broadcast
+nvshmemx::tile_broadcast_block
+nvshmemx::tile_broadcast_warp
+nvshmemx::tile_broadcast_warpgroup
+nvshmemx::tile_collective_wait
+nvshmemx::tile_collective_wait_block
+nvshmemx::tile_collective_wait_warp
+nvshmemx::tile_collective_wait_warpgroup
+nvshmemx::tile_get
+nvshmemx::tile_get_block
+nvshmemx::tile_get_warp
+nvshmemx::tile_get_warpgroup
+nvshmemx::tile_max_allreduce
+nvshmemx::tile_max_allreduce_block
+nvshmemx::tile_max_allreduce_warp
+nvshmemx::tile_max_allreduce_warpgroup
+nvshmemx::tile_max_reduce
+nvshmemx::tile_max_reduce_block
+nvshmemx::tile_max_reduce_warp
+nvshmemx::tile_max_reduce_warpgroup
+nvshmemx::tile_max_rooted_reduce
+nvshmemx::tile_max_rooted_reduce_block
+nvshmemx::tile_max_rooted_reduce_warp
+nvshmemx::tile_max_rooted_reduce_warpgroup
+nvshmemx::tile_min_allreduce
+nvshmemx::tile_min_allreduce_block
+nvshmemx::tile_min_allreduce_warp
+nvshmemx::tile_min_allreduce_warpgroup
+nvshmemx::tile_min_reduce
+nvshmemx::tile_min_reduce_block
+nvshmemx::tile_min_reduce_warp
+nvshmemx::tile_min_reduce_warpgroup
+nvshmemx::tile_min_rooted_reduce
+nvshmemx::tile_min_rooted_reduce_block
+nvshmemx::tile_min_rooted_reduce_warp
+nvshmemx::tile_min_rooted_reduce_warpgroup
+nvshmemx::tile_put
+nvshmemx::tile_put_block
+nvshmemx::tile_put_warp
+nvshmemx::tile_put_warpgroup
+nvshmemx::tile_sum_allreduce
+nvshmemx::tile_sum_allreduce_block
+nvshmemx::tile_sum_allreduce_warp
+nvshmemx::tile_sum_allreduce_warpgroup
+nvshmemx::tile_sum_reduce
+nvshmemx::tile_sum_reduce_block
+nvshmemx::tile_sum_reduce_warp
+nvshmemx::tile_sum_reduce_warpgroup
+nvshmemx::tile_sum_rooted_reduce
+nvshmemx::tile_sum_rooted_reduce_block
+nvshmemx::tile_sum_rooted_reduce_warp
+nvshmemx::tile_sum_rooted_reduce_warpgroup
+nvshmemx_alltoallmem_block
+nvshmemx_alltoallmem_warp
+nvshmemx_ask_smem
+nvshmemx_barrier_all_block
+nvshmemx_barrier_all_warp
+nvshmemx_barrier_block
+nvshmemx_barrier_warp
+nvshmemx_barrier_warpgroup
+nvshmemx_bfloat16_alltoall_block
+nvshmemx_bfloat16_alltoall_warp
+nvshmemx_bfloat16_broadcast_block
+nvshmemx_bfloat16_broadcast_warp
+nvshmemx_bfloat16_fcollect_block
+nvshmemx_bfloat16_fcollect_warp
+nvshmemx_bfloat16_get_block
+nvshmemx_bfloat16_get_nbi_block
+nvshmemx_bfloat16_get_nbi_warp
+nvshmemx_bfloat16_get_warp
+nvshmemx_bfloat16_iget_block
+nvshmemx_bfloat16_iget_warp
+nvshmemx_bfloat16_iput_block
+nvshmemx_bfloat16_iput_warp
+nvshmemx_bfloat16_max_reduce_block
+nvshmemx_bfloat16_max_reduce_warp
+nvshmemx_bfloat16_max_reducescatter_block
+nvshmemx_bfloat16_max_reducescatter_warp
+nvshmemx_bfloat16_min_reduce_block
+nvshmemx_bfloat16_min_reduce_warp
+nvshmemx_bfloat16_min_reducescatter_block
+nvshmemx_bfloat16_min_reducescatter_warp
+nvshmemx_bfloat16_prod_reduce_block
+nvshmemx_bfloat16_prod_reduce_warp
+nvshmemx_bfloat16_prod_reducescatter_block
+nvshmemx_bfloat16_prod_reducescatter_warp
+nvshmemx_bfloat16_put_block
+nvshmemx_bfloat16_put_nbi_block
+nvshmemx_bfloat16_put_nbi_warp
+nvshmemx_bfloat16_put_signal_block
+nvshmemx_bfloat16_put_signal_nbi_block
+nvshmemx_bfloat16_put_signal_nbi_warp
+nvshmemx_bfloat16_put_signal_warp
+nvshmemx_bfloat16_put_warp
+nvshmemx_bfloat16_sum_reduce_block
+nvshmemx_bfloat16_sum_reduce_warp
+nvshmemx_bfloat16_sum_reducescatter_block
+nvshmemx_bfloat16_sum_reducescatter_warp
+nvshmemx_broadcastmem_block
+nvshmemx_broadcastmem_warp
+nvshmemx_char_alltoall_block
+nvshmemx_char_alltoall_warp
+nvshmemx_char_broadcast_block
+nvshmemx_char_broadcast_warp
+nvshmemx_char_fcollect_block
+nvshmemx_char_fcollect_warp
+nvshmemx_char_get_block
+nvshmemx_char_get_nbi_block
+nvshmemx_char_get_nbi_warp
+nvshmemx_char_get_warp
+nvshmemx_char_iget_block
+nvshmemx_char_iget_warp
+nvshmemx_char_iput_block
+nvshmemx_char_iput_warp
+nvshmemx_char_max_reduce_block
+nvshmemx_char_max_reduce_warp
+nvshmemx_char_max_reducescatter_block
+nvshmemx_char_max_reducescatter_warp
+nvshmemx_char_min_reduce_block
+nvshmemx_char_min_reduce_warp
+nvshmemx_char_min_reducescatter_block
+nvshmemx_char_min_reducescatter_warp
+nvshmemx_char_prod_reduce_block
+nvshmemx_char_prod_reduce_warp
+nvshmemx_char_prod_reducescatter_block
+nvshmemx_char_prod_reducescatter_warp
+nvshmemx_char_put_block
+nvshmemx_char_put_nbi_block
+nvshmemx_char_put_nbi_warp
+nvshmemx_char_put_signal_block
+nvshmemx_char_put_signal_nbi_block
+nvshmemx_char_put_signal_nbi_warp
+nvshmemx_char_put_signal_warp
+nvshmemx_char_put_warp
+nvshmemx_char_sum_reduce_block
+nvshmemx_char_sum_reduce_warp
+nvshmemx_char_sum_reducescatter_block
+nvshmemx_char_sum_reducescatter_warp
+nvshmemx_double2_maxloc_reduce_block
+nvshmemx_double_alltoall_block
+nvshmemx_double_alltoall_warp
+nvshmemx_double_atomic_add
+nvshmemx_double_atomic_fetch_add
+nvshmemx_double_broadcast_block
+nvshmemx_double_broadcast_warp
+nvshmemx_double_fcollect_block
+nvshmemx_double_fcollect_warp
+nvshmemx_double_get_block
+nvshmemx_double_get_nbi_block
+nvshmemx_double_get_nbi_warp
+nvshmemx_double_get_warp
+nvshmemx_double_iget_block
+nvshmemx_double_iget_warp
+nvshmemx_double_iput_block
+nvshmemx_double_iput_warp
+nvshmemx_double_max_reduce_block
+nvshmemx_double_max_reduce_warp
+nvshmemx_double_max_reducescatter_block
+nvshmemx_double_max_reducescatter_warp
+nvshmemx_double_min_reduce_block
+nvshmemx_double_min_reduce_warp
+nvshmemx_double_min_reducescatter_block
+nvshmemx_double_min_reducescatter_warp
+nvshmemx_double_prod_reduce_block
+nvshmemx_double_prod_reduce_warp
+nvshmemx_double_prod_reducescatter_block
+nvshmemx_double_prod_reducescatter_warp
+nvshmemx_double_put_block
+nvshmemx_double_put_nbi_block
+nvshmemx_double_put_nbi_warp
+nvshmemx_double_put_signal_block
+nvshmemx_double_put_signal_nbi_block
+nvshmemx_double_put_signal_nbi_warp
+nvshmemx_double_put_signal_warp
+nvshmemx_double_put_warp
+nvshmemx_double_sum_reduce_block
+nvshmemx_double_sum_reduce_warp
+nvshmemx_double_sum_reducescatter_block
+nvshmemx_double_sum_reducescatter_warp
+nvshmemx_fcollectmem_block
+nvshmemx_fcollectmem_warp
+nvshmemx_float_alltoall_block
+nvshmemx_float_alltoall_warp
+nvshmemx_float_atomic_add
+nvshmemx_float_atomic_fetch_add
+nvshmemx_float_broadcast_block
+nvshmemx_float_broadcast_warp
+nvshmemx_float_fcollect_block
+nvshmemx_float_fcollect_warp
+nvshmemx_float_get_block
+nvshmemx_float_get_nbi_block
+nvshmemx_float_get_nbi_warp
+nvshmemx_float_get_warp
+nvshmemx_float_iget_block
+nvshmemx_float_iget_warp
+nvshmemx_float_iput_block
+nvshmemx_float_iput_warp
+nvshmemx_float_max_reduce_block
+nvshmemx_float_max_reduce_warp
+nvshmemx_float_max_reducescatter_block
+nvshmemx_float_max_reducescatter_warp
+nvshmemx_float_min_reduce_block
+nvshmemx_float_min_reduce_warp
+nvshmemx_float_min_reducescatter_block
+nvshmemx_float_min_reducescatter_warp
+nvshmemx_float_prod_reduce_block
+nvshmemx_float_prod_reduce_warp
+nvshmemx_float_prod_reducescatter_block
+nvshmemx_float_prod_reducescatter_warp
+nvshmemx_float_put_block
+nvshmemx_float_put_nbi_block
+nvshmemx_float_put_nbi_warp
+nvshmemx_float_put_signal_block
+nvshmemx_float_put_signal_nbi_block
+nvshmemx_float_put_signal_nbi_warp
+nvshmemx_float_put_signal_warp
+nvshmemx_float_put_warp
+nvshmemx_float_sum_reduce_block
+nvshmemx_float_sum_reduce_warp
+nvshmemx_float_sum_reducescatter_block
+nvshmemx_float_sum_reducescatter_warp
+nvshmemx_flush
+nvshmemx_flush_block
+nvshmemx_flush_warp
+nvshmemx_get128_block
+nvshmemx_get128_nbi_block
+nvshmemx_get128_nbi_warp
+nvshmemx_get128_warp
+nvshmemx_get16_block
+nvshmemx_get16_nbi_block
+nvshmemx_get16_nbi_warp
+nvshmemx_get16_warp
+nvshmemx_get32_block
+nvshmemx_get32_nbi_block
+nvshmemx_get32_nbi_warp
+nvshmemx_get32_warp
+nvshmemx_get64_block
+nvshmemx_get64_nbi_block
+nvshmemx_get64_nbi_warp
+nvshmemx_get64_warp
+nvshmemx_get8_block
+nvshmemx_get8_nbi_block
+nvshmemx_get8_nbi_warp
+nvshmemx_get8_warp
+nvshmemx_getmem_block
+nvshmemx_getmem_nbi_block
+nvshmemx_getmem_nbi_warp
+nvshmemx_getmem_warp
+nvshmemx_give_smem
+nvshmemx_half_alltoall_block
+nvshmemx_half_alltoall_warp
+nvshmemx_half_atomic_add
+nvshmemx_half_atomic_fetch_add
+nvshmemx_half_broadcast_block
+nvshmemx_half_broadcast_warp
+nvshmemx_half_fcollect_block
+nvshmemx_half_fcollect_warp
+nvshmemx_half_get_block
+nvshmemx_half_get_nbi_block
+nvshmemx_half_get_nbi_warp
+nvshmemx_half_get_warp
+nvshmemx_half_iget_block
+nvshmemx_half_iget_warp
+nvshmemx_half_iput_block
+nvshmemx_half_iput_warp
+nvshmemx_half_max_reduce_block
+nvshmemx_half_max_reduce_warp
+nvshmemx_half_max_reducescatter_block
+nvshmemx_half_max_reducescatter_warp
+nvshmemx_half_min_reduce_block
+nvshmemx_half_min_reduce_warp
+nvshmemx_half_min_reducescatter_block
+nvshmemx_half_min_reducescatter_warp
+nvshmemx_half_prod_reduce_block
+nvshmemx_half_prod_reduce_warp
+nvshmemx_half_prod_reducescatter_block
+nvshmemx_half_prod_reducescatter_warp
+nvshmemx_half_put_block
+nvshmemx_half_put_nbi_block
+nvshmemx_half_put_nbi_warp
+nvshmemx_half_put_signal_block
+nvshmemx_half_put_signal_nbi_block
+nvshmemx_half_put_signal_nbi_warp
+nvshmemx_half_put_signal_warp
+nvshmemx_half_put_warp
+nvshmemx_half_sum_reduce_block
+nvshmemx_half_sum_reduce_warp
+nvshmemx_half_sum_reducescatter_block
+nvshmemx_half_sum_reducescatter_warp
+nvshmemx_iget128_block
+nvshmemx_iget128_warp
+nvshmemx_iget16_block
+nvshmemx_iget16_warp
+nvshmemx_iget32_block
+nvshmemx_iget32_warp
+nvshmemx_iget64_block
+nvshmemx_iget64_warp
+nvshmemx_iget8_block
+nvshmemx_iget8_warp
+nvshmemx_int16_alltoall_block
+nvshmemx_int16_alltoall_warp
+nvshmemx_int16_and_reduce_block
+nvshmemx_int16_and_reduce_warp
+nvshmemx_int16_and_reducescatter_block
+nvshmemx_int16_and_reducescatter_warp
+nvshmemx_int16_broadcast_block
+nvshmemx_int16_broadcast_warp
+nvshmemx_int16_fcollect_block
+nvshmemx_int16_fcollect_warp
+nvshmemx_int16_get_block
+nvshmemx_int16_get_nbi_block
+nvshmemx_int16_get_nbi_warp
+nvshmemx_int16_get_warp
+nvshmemx_int16_iget_block
+nvshmemx_int16_iget_warp
+nvshmemx_int16_iput_block
+nvshmemx_int16_iput_warp
+nvshmemx_int16_max_reduce_block
+nvshmemx_int16_max_reduce_warp
+nvshmemx_int16_max_reducescatter_block
+nvshmemx_int16_max_reducescatter_warp
+nvshmemx_int16_min_reduce_block
+nvshmemx_int16_min_reduce_warp
+nvshmemx_int16_min_reducescatter_block
+nvshmemx_int16_min_reducescatter_warp
+nvshmemx_int16_or_reduce_block
+nvshmemx_int16_or_reduce_warp
+nvshmemx_int16_or_reducescatter_block
+nvshmemx_int16_or_reducescatter_warp
+nvshmemx_int16_prod_reduce_block
+nvshmemx_int16_prod_reduce_warp
+nvshmemx_int16_prod_reducescatter_block
+nvshmemx_int16_prod_reducescatter_warp
+nvshmemx_int16_put_block
+nvshmemx_int16_put_nbi_block
+nvshmemx_int16_put_nbi_warp
+nvshmemx_int16_put_signal_block
+nvshmemx_int16_put_signal_nbi_block
+nvshmemx_int16_put_signal_nbi_warp
+nvshmemx_int16_put_signal_warp
+nvshmemx_int16_put_warp
+nvshmemx_int16_sum_reduce_block
+nvshmemx_int16_sum_reduce_warp
+nvshmemx_int16_sum_reducescatter_block
+nvshmemx_int16_sum_reducescatter_warp
+nvshmemx_int16_xor_reduce_block
+nvshmemx_int16_xor_reduce_warp
+nvshmemx_int16_xor_reducescatter_block
+nvshmemx_int16_xor_reducescatter_warp
+nvshmemx_int32_alltoall_block
+nvshmemx_int32_alltoall_warp
+nvshmemx_int32_and_reduce_block
+nvshmemx_int32_and_reduce_warp
+nvshmemx_int32_and_reducescatter_block
+nvshmemx_int32_and_reducescatter_warp
+nvshmemx_int32_broadcast_block
+nvshmemx_int32_broadcast_warp
+nvshmemx_int32_fcollect_block
+nvshmemx_int32_fcollect_warp
+nvshmemx_int32_get_block
+nvshmemx_int32_get_nbi_block
+nvshmemx_int32_get_nbi_warp
+nvshmemx_int32_get_warp
+nvshmemx_int32_iget_block
+nvshmemx_int32_iget_warp
+nvshmemx_int32_iput_block
+nvshmemx_int32_iput_warp
+nvshmemx_int32_max_reduce_block
+nvshmemx_int32_max_reduce_warp
+nvshmemx_int32_max_reducescatter_block
+nvshmemx_int32_max_reducescatter_warp
+nvshmemx_int32_min_reduce_block
+nvshmemx_int32_min_reduce_warp
+nvshmemx_int32_min_reducescatter_block
+nvshmemx_int32_min_reducescatter_warp
+nvshmemx_int32_or_reduce_block
+nvshmemx_int32_or_reduce_warp
+nvshmemx_int32_or_reducescatter_block
+nvshmemx_int32_or_reducescatter_warp
+nvshmemx_int32_prod_reduce_block
+nvshmemx_int32_prod_reduce_warp
+nvshmemx_int32_prod_reducescatter_block
+nvshmemx_int32_prod_reducescatter_warp
+nvshmemx_int32_put_block
+nvshmemx_int32_put_nbi_block
+nvshmemx_int32_put_nbi_warp
+nvshmemx_int32_put_signal_block
+nvshmemx_int32_put_signal_nbi_block
+nvshmemx_int32_put_signal_nbi_warp
+nvshmemx_int32_put_signal_warp
+nvshmemx_int32_put_warp
+nvshmemx_int32_sum_reduce_block
+nvshmemx_int32_sum_reduce_warp
+nvshmemx_int32_sum_reducescatter_block
+nvshmemx_int32_sum_reducescatter_warp
+nvshmemx_int32_xor_reduce_block
+nvshmemx_int32_xor_reduce_warp
+nvshmemx_int32_xor_reducescatter_block
+nvshmemx_int32_xor_reducescatter_warp
+nvshmemx_int64_alltoall_block
+nvshmemx_int64_alltoall_warp
+nvshmemx_int64_and_reduce_block
+nvshmemx_int64_and_reduce_warp
+nvshmemx_int64_and_reducescatter_block
+nvshmemx_int64_and_reducescatter_warp
+nvshmemx_int64_broadcast_block
+nvshmemx_int64_broadcast_warp
+nvshmemx_int64_fcollect_block
+nvshmemx_int64_fcollect_warp
+nvshmemx_int64_get_block
+nvshmemx_int64_get_nbi_block
+nvshmemx_int64_get_nbi_warp
+nvshmemx_int64_get_warp
+nvshmemx_int64_iget_block
+nvshmemx_int64_iget_warp
+nvshmemx_int64_iput_block
+nvshmemx_int64_iput_warp
+nvshmemx_int64_max_reduce_block
+nvshmemx_int64_max_reduce_warp
+nvshmemx_int64_max_reducescatter_block
+nvshmemx_int64_max_reducescatter_warp
+nvshmemx_int64_min_reduce_block
+nvshmemx_int64_min_reduce_warp
+nvshmemx_int64_min_reducescatter_block
+nvshmemx_int64_min_reducescatter_warp
+nvshmemx_int64_or_reduce_block
+nvshmemx_int64_or_reduce_warp
+nvshmemx_int64_or_reducescatter_block
+nvshmemx_int64_or_reducescatter_warp
+nvshmemx_int64_prod_reduce_block
+nvshmemx_int64_prod_reduce_warp
+nvshmemx_int64_prod_reducescatter_block
+nvshmemx_int64_prod_reducescatter_warp
+nvshmemx_int64_put_block
+nvshmemx_int64_put_nbi_block
+nvshmemx_int64_put_nbi_warp
+nvshmemx_int64_put_signal_block
+nvshmemx_int64_put_signal_nbi_block
+nvshmemx_int64_put_signal_nbi_warp
+nvshmemx_int64_put_signal_warp
+nvshmemx_int64_put_warp
+nvshmemx_int64_sum_reduce_block
+nvshmemx_int64_sum_reduce_warp
+nvshmemx_int64_sum_reducescatter_block
+nvshmemx_int64_sum_reducescatter_warp
+nvshmemx_int64_xor_reduce_block
+nvshmemx_int64_xor_reduce_warp
+nvshmemx_int64_xor_reducescatter_block
+nvshmemx_int64_xor_reducescatter_warp
+nvshmemx_int8_alltoall_block
+nvshmemx_int8_alltoall_warp
+nvshmemx_int8_and_reduce_block
+nvshmemx_int8_and_reduce_warp
+nvshmemx_int8_and_reducescatter_block
+nvshmemx_int8_and_reducescatter_warp
+nvshmemx_int8_broadcast_block
+nvshmemx_int8_broadcast_warp
+nvshmemx_int8_fcollect_block
+nvshmemx_int8_fcollect_warp
+nvshmemx_int8_get_block
+nvshmemx_int8_get_nbi_block
+nvshmemx_int8_get_nbi_warp
+nvshmemx_int8_get_warp
+nvshmemx_int8_iget_block
+nvshmemx_int8_iget_warp
+nvshmemx_int8_iput_block
+nvshmemx_int8_iput_warp
+nvshmemx_int8_max_reduce_block
+nvshmemx_int8_max_reduce_warp
+nvshmemx_int8_max_reducescatter_block
+nvshmemx_int8_max_reducescatter_warp
+nvshmemx_int8_min_reduce_block
+nvshmemx_int8_min_reduce_warp
+nvshmemx_int8_min_reducescatter_block
+nvshmemx_int8_min_reducescatter_warp
+nvshmemx_int8_or_reduce_block
+nvshmemx_int8_or_reduce_warp
+nvshmemx_int8_or_reducescatter_block
+nvshmemx_int8_or_reducescatter_warp
+nvshmemx_int8_prod_reduce_block
+nvshmemx_int8_prod_reduce_warp
+nvshmemx_int8_prod_reducescatter_block
+nvshmemx_int8_prod_reducescatter_warp
+nvshmemx_int8_put_block
+nvshmemx_int8_put_nbi_block
+nvshmemx_int8_put_nbi_warp
+nvshmemx_int8_put_signal_block
+nvshmemx_int8_put_signal_nbi_block
+nvshmemx_int8_put_signal_nbi_warp
+nvshmemx_int8_put_signal_warp
+nvshmemx_int8_put_warp
+nvshmemx_int8_sum_reduce_block
+nvshmemx_int8_sum_reduce_warp
+nvshmemx_int8_sum_reducescatter_block
+nvshmemx_int8_sum_reducescatter_warp
+nvshmemx_int8_xor_reduce_block
+nvshmemx_int8_xor_reduce_warp
+nvshmemx_int8_xor_reducescatter_block
+nvshmemx_int8_xor_reducescatter_warp
+nvshmemx_int_alltoall_block
+nvshmemx_int_alltoall_warp
+nvshmemx_int_broadcast_block
+nvshmemx_int_broadcast_warp
+nvshmemx_int_fcollect_block
+nvshmemx_int_fcollect_warp
+nvshmemx_int_get_block
+nvshmemx_int_get_nbi_block
+nvshmemx_int_get_nbi_warp
+nvshmemx_int_get_warp
+nvshmemx_int_iget_block
+nvshmemx_int_iget_warp
+nvshmemx_int_iput_block
+nvshmemx_int_iput_warp
+nvshmemx_int_max_reduce_block
+nvshmemx_int_max_reduce_warp
+nvshmemx_int_max_reducescatter_block
+nvshmemx_int_max_reducescatter_warp
+nvshmemx_int_min_reduce_block
+nvshmemx_int_min_reduce_warp
+nvshmemx_int_min_reducescatter_block
+nvshmemx_int_min_reducescatter_warp
+nvshmemx_int_prod_reduce_block
+nvshmemx_int_prod_reduce_warp
+nvshmemx_int_prod_reducescatter_block
+nvshmemx_int_prod_reducescatter_warp
+nvshmemx_int_put_block
+nvshmemx_int_put_nbi_block
+nvshmemx_int_put_nbi_warp
+nvshmemx_int_put_signal_block
+nvshmemx_int_put_signal_nbi_block
+nvshmemx_int_put_signal_nbi_warp
+nvshmemx_int_put_signal_warp
+nvshmemx_int_put_warp
+nvshmemx_int_sum_reduce_block
+nvshmemx_int_sum_reduce_warp
+nvshmemx_int_sum_reducescatter_block
+nvshmemx_int_sum_reducescatter_warp
+nvshmemx_iput128_block
+nvshmemx_iput128_warp
+nvshmemx_iput16_block
+nvshmemx_iput16_warp
+nvshmemx_iput32_block
+nvshmemx_iput32_warp
+nvshmemx_iput64_block
+nvshmemx_iput64_warp
+nvshmemx_iput8_block
+nvshmemx_iput8_warp
+nvshmemx_long_alltoall_block
+nvshmemx_long_alltoall_warp
+nvshmemx_long_broadcast_block
+nvshmemx_long_broadcast_warp
+nvshmemx_long_fcollect_block
+nvshmemx_long_fcollect_warp
+nvshmemx_long_get_block
+nvshmemx_long_get_nbi_block
+nvshmemx_long_get_nbi_warp
+nvshmemx_long_get_warp
+nvshmemx_long_iget_block
+nvshmemx_long_iget_warp
+nvshmemx_long_iput_block
+nvshmemx_long_iput_warp
+nvshmemx_long_max_reduce_block
+nvshmemx_long_max_reduce_warp
+nvshmemx_long_max_reducescatter_block
+nvshmemx_long_max_reducescatter_warp
+nvshmemx_long_min_reduce_block
+nvshmemx_long_min_reduce_warp
+nvshmemx_long_min_reducescatter_block
+nvshmemx_long_min_reducescatter_warp
+nvshmemx_long_prod_reduce_block
+nvshmemx_long_prod_reduce_warp
+nvshmemx_long_prod_reducescatter_block
+nvshmemx_long_prod_reducescatter_warp
+nvshmemx_long_put_block
+nvshmemx_long_put_nbi_block
+nvshmemx_long_put_nbi_warp
+nvshmemx_long_put_signal_block
+nvshmemx_long_put_signal_nbi_block
+nvshmemx_long_put_signal_nbi_warp
+nvshmemx_long_put_signal_warp
+nvshmemx_long_put_warp
+nvshmemx_long_sum_reduce_block
+nvshmemx_long_sum_reduce_warp
+nvshmemx_long_sum_reducescatter_block
+nvshmemx_long_sum_reducescatter_warp
+nvshmemx_longlong_alltoall_block
+nvshmemx_longlong_alltoall_warp
+nvshmemx_longlong_broadcast_block
+nvshmemx_longlong_broadcast_warp
+nvshmemx_longlong_fcollect_block
+nvshmemx_longlong_fcollect_warp
+nvshmemx_longlong_get_block
+nvshmemx_longlong_get_nbi_block
+nvshmemx_longlong_get_nbi_warp
+nvshmemx_longlong_get_warp
+nvshmemx_longlong_iget_block
+nvshmemx_longlong_iget_warp
+nvshmemx_longlong_iput_block
+nvshmemx_longlong_iput_warp
+nvshmemx_longlong_max_reduce_block
+nvshmemx_longlong_max_reduce_warp
+nvshmemx_longlong_max_reducescatter_block
+nvshmemx_longlong_max_reducescatter_warp
+nvshmemx_longlong_min_reduce_block
+nvshmemx_longlong_min_reduce_warp
+nvshmemx_longlong_min_reducescatter_block
+nvshmemx_longlong_min_reducescatter_warp
+nvshmemx_longlong_prod_reduce_block
+nvshmemx_longlong_prod_reduce_warp
+nvshmemx_longlong_prod_reducescatter_block
+nvshmemx_longlong_prod_reducescatter_warp
+nvshmemx_longlong_put_block
+nvshmemx_longlong_put_nbi_block
+nvshmemx_longlong_put_nbi_warp
+nvshmemx_longlong_put_signal_block
+nvshmemx_longlong_put_signal_nbi_block
+nvshmemx_longlong_put_signal_nbi_warp
+nvshmemx_longlong_put_signal_warp
+nvshmemx_longlong_put_warp
+nvshmemx_longlong_sum_reduce_block
+nvshmemx_longlong_sum_reduce_warp
+nvshmemx_longlong_sum_reducescatter_block
+nvshmemx_longlong_sum_reducescatter_warp
+nvshmemx_mc_ptr
+nvshmemx_ptrdiff_alltoall_block
+nvshmemx_ptrdiff_alltoall_warp
+nvshmemx_ptrdiff_broadcast_block
+nvshmemx_ptrdiff_broadcast_warp
+nvshmemx_ptrdiff_fcollect_block
+nvshmemx_ptrdiff_fcollect_warp
+nvshmemx_ptrdiff_get_block
+nvshmemx_ptrdiff_get_nbi_block
+nvshmemx_ptrdiff_get_nbi_warp
+nvshmemx_ptrdiff_get_warp
+nvshmemx_ptrdiff_iget_block
+nvshmemx_ptrdiff_iget_warp
+nvshmemx_ptrdiff_iput_block
+nvshmemx_ptrdiff_iput_warp
+nvshmemx_ptrdiff_put_block
+nvshmemx_ptrdiff_put_nbi_block
+nvshmemx_ptrdiff_put_nbi_warp
+nvshmemx_ptrdiff_put_signal_block
+nvshmemx_ptrdiff_put_signal_nbi_block
+nvshmemx_ptrdiff_put_signal_nbi_warp
+nvshmemx_ptrdiff_put_signal_warp
+nvshmemx_ptrdiff_put_warp
+nvshmemx_put128_block
+nvshmemx_put128_nbi_block
+nvshmemx_put128_nbi_warp
+nvshmemx_put128_signal_block
+nvshmemx_put128_signal_nbi_block
+nvshmemx_put128_signal_nbi_warp
+nvshmemx_put128_signal_warp
+nvshmemx_put128_warp
+nvshmemx_put16_block
+nvshmemx_put16_nbi_block
+nvshmemx_put16_nbi_warp
+nvshmemx_put16_signal_block
+nvshmemx_put16_signal_nbi_block
+nvshmemx_put16_signal_nbi_warp
+nvshmemx_put16_signal_warp
+nvshmemx_put16_warp
+nvshmemx_put32_block
+nvshmemx_put32_nbi_block
+nvshmemx_put32_nbi_warp
+nvshmemx_put32_signal_block
+nvshmemx_put32_signal_nbi_block
+nvshmemx_put32_signal_nbi_warp
+nvshmemx_put32_signal_warp
+nvshmemx_put32_warp
+nvshmemx_put64_block
+nvshmemx_put64_nbi_block
+nvshmemx_put64_nbi_warp
+nvshmemx_put64_signal_block
+nvshmemx_put64_signal_nbi_block
+nvshmemx_put64_signal_nbi_warp
+nvshmemx_put64_signal_warp
+nvshmemx_put64_warp
+nvshmemx_put8_block
+nvshmemx_put8_nbi_block
+nvshmemx_put8_nbi_warp
+nvshmemx_put8_signal_block
+nvshmemx_put8_signal_nbi_block
+nvshmemx_put8_signal_nbi_warp
+nvshmemx_put8_signal_warp
+nvshmemx_put8_warp
+nvshmemx_putmem_block
+nvshmemx_putmem_nbi_block
+nvshmemx_putmem_nbi_warp
+nvshmemx_putmem_signal_block
+nvshmemx_putmem_signal_nbi_block
+nvshmemx_putmem_signal_nbi_warp
+nvshmemx_putmem_signal_warp
+nvshmemx_putmem_warp
+nvshmemx_qp_bfloat16_g
+nvshmemx_qp_bfloat16_get
+nvshmemx_qp_bfloat16_get_block
+nvshmemx_qp_bfloat16_get_nbi
+nvshmemx_qp_bfloat16_get_nbi_block
+nvshmemx_qp_bfloat16_get_nbi_warp
+nvshmemx_qp_bfloat16_get_warp
+nvshmemx_qp_bfloat16_p
+nvshmemx_qp_bfloat16_put
+nvshmemx_qp_bfloat16_put_block
+nvshmemx_qp_bfloat16_put_nbi
+nvshmemx_qp_bfloat16_put_nbi_block
+nvshmemx_qp_bfloat16_put_nbi_warp
+nvshmemx_qp_bfloat16_put_signal
+nvshmemx_qp_bfloat16_put_signal_block
+nvshmemx_qp_bfloat16_put_signal_nbi
+nvshmemx_qp_bfloat16_put_signal_nbi_block
+nvshmemx_qp_bfloat16_put_signal_nbi_warp
+nvshmemx_qp_bfloat16_put_signal_warp
+nvshmemx_qp_bfloat16_put_warp
+nvshmemx_qp_char_g
+nvshmemx_qp_char_get
+nvshmemx_qp_char_get_block
+nvshmemx_qp_char_get_nbi
+nvshmemx_qp_char_get_nbi_block
+nvshmemx_qp_char_get_nbi_warp
+nvshmemx_qp_char_get_warp
+nvshmemx_qp_char_p
+nvshmemx_qp_char_put
+nvshmemx_qp_char_put_block
+nvshmemx_qp_char_put_nbi
+nvshmemx_qp_char_put_nbi_block
+nvshmemx_qp_char_put_nbi_warp
+nvshmemx_qp_char_put_signal
+nvshmemx_qp_char_put_signal_block
+nvshmemx_qp_char_put_signal_nbi
+nvshmemx_qp_char_put_signal_nbi_block
+nvshmemx_qp_char_put_signal_nbi_warp
+nvshmemx_qp_char_put_signal_warp
+nvshmemx_qp_char_put_warp
+nvshmemx_qp_double_g
+nvshmemx_qp_double_get
+nvshmemx_qp_double_get_block
+nvshmemx_qp_double_get_nbi
+nvshmemx_qp_double_get_nbi_block
+nvshmemx_qp_double_get_nbi_warp
+nvshmemx_qp_double_get_warp
+nvshmemx_qp_double_p
+nvshmemx_qp_double_put
+nvshmemx_qp_double_put_block
+nvshmemx_qp_double_put_nbi
+nvshmemx_qp_double_put_nbi_block
+nvshmemx_qp_double_put_nbi_warp
+nvshmemx_qp_double_put_signal
+nvshmemx_qp_double_put_signal_block
+nvshmemx_qp_double_put_signal_nbi
+nvshmemx_qp_double_put_signal_nbi_block
+nvshmemx_qp_double_put_signal_nbi_warp
+nvshmemx_qp_double_put_signal_warp
+nvshmemx_qp_double_put_warp
+nvshmemx_qp_fence
+nvshmemx_qp_fence_block
+nvshmemx_qp_fence_warp
+nvshmemx_qp_float_g
+nvshmemx_qp_float_get
+nvshmemx_qp_float_get_block
+nvshmemx_qp_float_get_nbi
+nvshmemx_qp_float_get_nbi_block
+nvshmemx_qp_float_get_nbi_warp
+nvshmemx_qp_float_get_warp
+nvshmemx_qp_float_p
+nvshmemx_qp_float_put
+nvshmemx_qp_float_put_block
+nvshmemx_qp_float_put_nbi
+nvshmemx_qp_float_put_nbi_block
+nvshmemx_qp_float_put_nbi_warp
+nvshmemx_qp_float_put_signal
+nvshmemx_qp_float_put_signal_block
+nvshmemx_qp_float_put_signal_nbi
+nvshmemx_qp_float_put_signal_nbi_block
+nvshmemx_qp_float_put_signal_nbi_warp
+nvshmemx_qp_float_put_signal_warp
+nvshmemx_qp_float_put_warp
+nvshmemx_qp_half_g
+nvshmemx_qp_half_get
+nvshmemx_qp_half_get_block
+nvshmemx_qp_half_get_nbi
+nvshmemx_qp_half_get_nbi_block
+nvshmemx_qp_half_get_nbi_warp
+nvshmemx_qp_half_get_warp
+nvshmemx_qp_half_p
+nvshmemx_qp_half_put
+nvshmemx_qp_half_put_block
+nvshmemx_qp_half_put_nbi
+nvshmemx_qp_half_put_nbi_block
+nvshmemx_qp_half_put_nbi_warp
+nvshmemx_qp_half_put_signal
+nvshmemx_qp_half_put_signal_block
+nvshmemx_qp_half_put_signal_nbi
+nvshmemx_qp_half_put_signal_nbi_block
+nvshmemx_qp_half_put_signal_nbi_warp
+nvshmemx_qp_half_put_signal_warp
+nvshmemx_qp_half_put_warp
+nvshmemx_qp_int16_g
+nvshmemx_qp_int16_get
+nvshmemx_qp_int16_get_block
+nvshmemx_qp_int16_get_nbi
+nvshmemx_qp_int16_get_nbi_block
+nvshmemx_qp_int16_get_nbi_warp
+nvshmemx_qp_int16_get_warp
+nvshmemx_qp_int16_p
+nvshmemx_qp_int16_put
+nvshmemx_qp_int16_put_block
+nvshmemx_qp_int16_put_nbi
+nvshmemx_qp_int16_put_nbi_block
+nvshmemx_qp_int16_put_nbi_warp
+nvshmemx_qp_int16_put_signal
+nvshmemx_qp_int16_put_signal_block
+nvshmemx_qp_int16_put_signal_nbi
+nvshmemx_qp_int16_put_signal_nbi_block
+nvshmemx_qp_int16_put_signal_nbi_warp
+nvshmemx_qp_int16_put_signal_warp
+nvshmemx_qp_int16_put_warp
+nvshmemx_qp_int32_g
+nvshmemx_qp_int32_get
+nvshmemx_qp_int32_get_block
+nvshmemx_qp_int32_get_nbi
+nvshmemx_qp_int32_get_nbi_block
+nvshmemx_qp_int32_get_nbi_warp
+nvshmemx_qp_int32_get_warp
+nvshmemx_qp_int32_p
+nvshmemx_qp_int32_put
+nvshmemx_qp_int32_put_block
+nvshmemx_qp_int32_put_nbi
+nvshmemx_qp_int32_put_nbi_block
+nvshmemx_qp_int32_put_nbi_warp
+nvshmemx_qp_int32_put_signal
+nvshmemx_qp_int32_put_signal_block
+nvshmemx_qp_int32_put_signal_nbi
+nvshmemx_qp_int32_put_signal_nbi_block
+nvshmemx_qp_int32_put_signal_nbi_warp
+nvshmemx_qp_int32_put_signal_warp
+nvshmemx_qp_int32_put_warp
+nvshmemx_qp_int64_g
+nvshmemx_qp_int64_get
+nvshmemx_qp_int64_get_block
+nvshmemx_qp_int64_get_nbi
+nvshmemx_qp_int64_get_nbi_block
+nvshmemx_qp_int64_get_nbi_warp
+nvshmemx_qp_int64_get_warp
+nvshmemx_qp_int64_p
+nvshmemx_qp_int64_put
+nvshmemx_qp_int64_put_block
+nvshmemx_qp_int64_put_nbi
+nvshmemx_qp_int64_put_nbi_block
+nvshmemx_qp_int64_put_nbi_warp
+nvshmemx_qp_int64_put_signal
+nvshmemx_qp_int64_put_signal_block
+nvshmemx_qp_int64_put_signal_nbi
+nvshmemx_qp_int64_put_signal_nbi_block
+nvshmemx_qp_int64_put_signal_nbi_warp
+nvshmemx_qp_int64_put_signal_warp
+nvshmemx_qp_int64_put_warp
+nvshmemx_qp_int8_g
+nvshmemx_qp_int8_get
+nvshmemx_qp_int8_get_block
+nvshmemx_qp_int8_get_nbi
+nvshmemx_qp_int8_get_nbi_block
+nvshmemx_qp_int8_get_nbi_warp
+nvshmemx_qp_int8_get_warp
+nvshmemx_qp_int8_p
+nvshmemx_qp_int8_put
+nvshmemx_qp_int8_put_block
+nvshmemx_qp_int8_put_nbi
+nvshmemx_qp_int8_put_nbi_block
+nvshmemx_qp_int8_put_nbi_warp
+nvshmemx_qp_int8_put_signal
+nvshmemx_qp_int8_put_signal_block
+nvshmemx_qp_int8_put_signal_nbi
+nvshmemx_qp_int8_put_signal_nbi_block
+nvshmemx_qp_int8_put_signal_nbi_warp
+nvshmemx_qp_int8_put_signal_warp
+nvshmemx_qp_int8_put_warp
+nvshmemx_qp_int_g
+nvshmemx_qp_int_get
+nvshmemx_qp_int_get_block
+nvshmemx_qp_int_get_nbi
+nvshmemx_qp_int_get_nbi_block
+nvshmemx_qp_int_get_nbi_warp
+nvshmemx_qp_int_get_warp
+nvshmemx_qp_int_p
+nvshmemx_qp_int_put
+nvshmemx_qp_int_put_block
+nvshmemx_qp_int_put_nbi
+nvshmemx_qp_int_put_nbi_block
+nvshmemx_qp_int_put_nbi_warp
+nvshmemx_qp_int_put_signal
+nvshmemx_qp_int_put_signal_block
+nvshmemx_qp_int_put_signal_nbi
+nvshmemx_qp_int_put_signal_nbi_block
+nvshmemx_qp_int_put_signal_nbi_warp
+nvshmemx_qp_int_put_signal_warp
+nvshmemx_qp_int_put_warp
+nvshmemx_qp_long_g
+nvshmemx_qp_long_get
+nvshmemx_qp_long_get_block
+nvshmemx_qp_long_get_nbi
+nvshmemx_qp_long_get_nbi_block
+nvshmemx_qp_long_get_nbi_warp
+nvshmemx_qp_long_get_warp
+nvshmemx_qp_long_p
+nvshmemx_qp_long_put
+nvshmemx_qp_long_put_block
+nvshmemx_qp_long_put_nbi
+nvshmemx_qp_long_put_nbi_block
+nvshmemx_qp_long_put_nbi_warp
+nvshmemx_qp_long_put_signal
+nvshmemx_qp_long_put_signal_block
+nvshmemx_qp_long_put_signal_nbi
+nvshmemx_qp_long_put_signal_nbi_block
+nvshmemx_qp_long_put_signal_nbi_warp
+nvshmemx_qp_long_put_signal_warp
+nvshmemx_qp_long_put_warp
+nvshmemx_qp_longlong_g
+nvshmemx_qp_longlong_get
+nvshmemx_qp_longlong_get_block
+nvshmemx_qp_longlong_get_nbi
+nvshmemx_qp_longlong_get_nbi_block
+nvshmemx_qp_longlong_get_nbi_warp
+nvshmemx_qp_longlong_get_warp
+nvshmemx_qp_longlong_p
+nvshmemx_qp_longlong_put
+nvshmemx_qp_longlong_put_block
+nvshmemx_qp_longlong_put_nbi
+nvshmemx_qp_longlong_put_nbi_block
+nvshmemx_qp_longlong_put_nbi_warp
+nvshmemx_qp_longlong_put_signal
+nvshmemx_qp_longlong_put_signal_block
+nvshmemx_qp_longlong_put_signal_nbi
+nvshmemx_qp_longlong_put_signal_nbi_block
+nvshmemx_qp_longlong_put_signal_nbi_warp
+nvshmemx_qp_longlong_put_signal_warp
+nvshmemx_qp_longlong_put_warp
+nvshmemx_qp_ptrdiff_g
+nvshmemx_qp_ptrdiff_get
+nvshmemx_qp_ptrdiff_get_block
+nvshmemx_qp_ptrdiff_get_nbi
+nvshmemx_qp_ptrdiff_get_nbi_block
+nvshmemx_qp_ptrdiff_get_nbi_warp
+nvshmemx_qp_ptrdiff_get_warp
+nvshmemx_qp_ptrdiff_p
+nvshmemx_qp_ptrdiff_put
+nvshmemx_qp_ptrdiff_put_block
+nvshmemx_qp_ptrdiff_put_nbi
+nvshmemx_qp_ptrdiff_put_nbi_block
+nvshmemx_qp_ptrdiff_put_nbi_warp
+nvshmemx_qp_ptrdiff_put_signal
+nvshmemx_qp_ptrdiff_put_signal_block
+nvshmemx_qp_ptrdiff_put_signal_nbi
+nvshmemx_qp_ptrdiff_put_signal_nbi_block
+nvshmemx_qp_ptrdiff_put_signal_nbi_warp
+nvshmemx_qp_ptrdiff_put_signal_warp
+nvshmemx_qp_ptrdiff_put_warp
+nvshmemx_qp_quiet
+nvshmemx_qp_quiet_block
+nvshmemx_qp_quiet_warp
+nvshmemx_qp_schar_g
+nvshmemx_qp_schar_get
+nvshmemx_qp_schar_get_block
+nvshmemx_qp_schar_get_nbi
+nvshmemx_qp_schar_get_nbi_block
+nvshmemx_qp_schar_get_nbi_warp
+nvshmemx_qp_schar_get_warp
+nvshmemx_qp_schar_p
+nvshmemx_qp_schar_put
+nvshmemx_qp_schar_put_block
+nvshmemx_qp_schar_put_nbi
+nvshmemx_qp_schar_put_nbi_block
+nvshmemx_qp_schar_put_nbi_warp
+nvshmemx_qp_schar_put_signal
+nvshmemx_qp_schar_put_signal_block
+nvshmemx_qp_schar_put_signal_nbi
+nvshmemx_qp_schar_put_signal_nbi_block
+nvshmemx_qp_schar_put_signal_nbi_warp
+nvshmemx_qp_schar_put_signal_warp
+nvshmemx_qp_schar_put_warp
+nvshmemx_qp_short_g
+nvshmemx_qp_short_get
+nvshmemx_qp_short_get_block
+nvshmemx_qp_short_get_nbi
+nvshmemx_qp_short_get_nbi_block
+nvshmemx_qp_short_get_nbi_warp
+nvshmemx_qp_short_get_warp
+nvshmemx_qp_short_p
+nvshmemx_qp_short_put
+nvshmemx_qp_short_put_block
+nvshmemx_qp_short_put_nbi
+nvshmemx_qp_short_put_nbi_block
+nvshmemx_qp_short_put_nbi_warp
+nvshmemx_qp_short_put_signal
+nvshmemx_qp_short_put_signal_block
+nvshmemx_qp_short_put_signal_nbi
+nvshmemx_qp_short_put_signal_nbi_block
+nvshmemx_qp_short_put_signal_nbi_warp
+nvshmemx_qp_short_put_signal_warp
+nvshmemx_qp_short_put_warp
+nvshmemx_qp_signal_op
+nvshmemx_qp_size_g
+nvshmemx_qp_size_get
+nvshmemx_qp_size_get_block
+nvshmemx_qp_size_get_nbi
+nvshmemx_qp_size_get_nbi_block
+nvshmemx_qp_size_get_nbi_warp
+nvshmemx_qp_size_get_warp
+nvshmemx_qp_size_p
+nvshmemx_qp_size_put
+nvshmemx_qp_size_put_block
+nvshmemx_qp_size_put_nbi
+nvshmemx_qp_size_put_nbi_block
+nvshmemx_qp_size_put_nbi_warp
+nvshmemx_qp_size_put_signal
+nvshmemx_qp_size_put_signal_block
+nvshmemx_qp_size_put_signal_nbi
+nvshmemx_qp_size_put_signal_nbi_block
+nvshmemx_qp_size_put_signal_nbi_warp
+nvshmemx_qp_size_put_signal_warp
+nvshmemx_qp_size_put_warp
+nvshmemx_qp_uchar_g
+nvshmemx_qp_uchar_get
+nvshmemx_qp_uchar_get_block
+nvshmemx_qp_uchar_get_nbi
+nvshmemx_qp_uchar_get_nbi_block
+nvshmemx_qp_uchar_get_nbi_warp
+nvshmemx_qp_uchar_get_warp
+nvshmemx_qp_uchar_p
+nvshmemx_qp_uchar_put
+nvshmemx_qp_uchar_put_block
+nvshmemx_qp_uchar_put_nbi
+nvshmemx_qp_uchar_put_nbi_block
+nvshmemx_qp_uchar_put_nbi_warp
+nvshmemx_qp_uchar_put_signal
+nvshmemx_qp_uchar_put_signal_block
+nvshmemx_qp_uchar_put_signal_nbi
+nvshmemx_qp_uchar_put_signal_nbi_block
+nvshmemx_qp_uchar_put_signal_nbi_warp
+nvshmemx_qp_uchar_put_signal_warp
+nvshmemx_qp_uchar_put_warp
+nvshmemx_qp_uint16_g
+nvshmemx_qp_uint16_get
+nvshmemx_qp_uint16_get_block
+nvshmemx_qp_uint16_get_nbi
+nvshmemx_qp_uint16_get_nbi_block
+nvshmemx_qp_uint16_get_nbi_warp
+nvshmemx_qp_uint16_get_warp
+nvshmemx_qp_uint16_p
+nvshmemx_qp_uint16_put
+nvshmemx_qp_uint16_put_block
+nvshmemx_qp_uint16_put_nbi
+nvshmemx_qp_uint16_put_nbi_block
+nvshmemx_qp_uint16_put_nbi_warp
+nvshmemx_qp_uint16_put_signal
+nvshmemx_qp_uint16_put_signal_block
+nvshmemx_qp_uint16_put_signal_nbi
+nvshmemx_qp_uint16_put_signal_nbi_block
+nvshmemx_qp_uint16_put_signal_nbi_warp
+nvshmemx_qp_uint16_put_signal_warp
+nvshmemx_qp_uint16_put_warp
+nvshmemx_qp_uint32_g
+nvshmemx_qp_uint32_get
+nvshmemx_qp_uint32_get_block
+nvshmemx_qp_uint32_get_nbi
+nvshmemx_qp_uint32_get_nbi_block
+nvshmemx_qp_uint32_get_nbi_warp
+nvshmemx_qp_uint32_get_warp
+nvshmemx_qp_uint32_p
+nvshmemx_qp_uint32_put
+nvshmemx_qp_uint32_put_block
+nvshmemx_qp_uint32_put_nbi
+nvshmemx_qp_uint32_put_nbi_block
+nvshmemx_qp_uint32_put_nbi_warp
+nvshmemx_qp_uint32_put_signal
+nvshmemx_qp_uint32_put_signal_block
+nvshmemx_qp_uint32_put_signal_nbi
+nvshmemx_qp_uint32_put_signal_nbi_block
+nvshmemx_qp_uint32_put_signal_nbi_warp
+nvshmemx_qp_uint32_put_signal_warp
+nvshmemx_qp_uint32_put_warp
+nvshmemx_qp_uint64_g
+nvshmemx_qp_uint64_get
+nvshmemx_qp_uint64_get_block
+nvshmemx_qp_uint64_get_nbi
+nvshmemx_qp_uint64_get_nbi_block
+nvshmemx_qp_uint64_get_nbi_warp
+nvshmemx_qp_uint64_get_warp
+nvshmemx_qp_uint64_p
+nvshmemx_qp_uint64_put
+nvshmemx_qp_uint64_put_block
+nvshmemx_qp_uint64_put_nbi
+nvshmemx_qp_uint64_put_nbi_block
+nvshmemx_qp_uint64_put_nbi_warp
+nvshmemx_qp_uint64_put_signal
+nvshmemx_qp_uint64_put_signal_block
+nvshmemx_qp_uint64_put_signal_nbi
+nvshmemx_qp_uint64_put_signal_nbi_block
+nvshmemx_qp_uint64_put_signal_nbi_warp
+nvshmemx_qp_uint64_put_signal_warp
+nvshmemx_qp_uint64_put_warp
+nvshmemx_qp_uint8_g
+nvshmemx_qp_uint8_get
+nvshmemx_qp_uint8_get_block
+nvshmemx_qp_uint8_get_nbi
+nvshmemx_qp_uint8_get_nbi_block
+nvshmemx_qp_uint8_get_nbi_warp
+nvshmemx_qp_uint8_get_warp
+nvshmemx_qp_uint8_p
+nvshmemx_qp_uint8_put
+nvshmemx_qp_uint8_put_block
+nvshmemx_qp_uint8_put_nbi
+nvshmemx_qp_uint8_put_nbi_block
+nvshmemx_qp_uint8_put_nbi_warp
+nvshmemx_qp_uint8_put_signal
+nvshmemx_qp_uint8_put_signal_block
+nvshmemx_qp_uint8_put_signal_nbi
+nvshmemx_qp_uint8_put_signal_nbi_block
+nvshmemx_qp_uint8_put_signal_nbi_warp
+nvshmemx_qp_uint8_put_signal_warp
+nvshmemx_qp_uint8_put_warp
+nvshmemx_qp_uint_g
+nvshmemx_qp_uint_get
+nvshmemx_qp_uint_get_block
+nvshmemx_qp_uint_get_nbi
+nvshmemx_qp_uint_get_nbi_block
+nvshmemx_qp_uint_get_nbi_warp
+nvshmemx_qp_uint_get_warp
+nvshmemx_qp_uint_p
+nvshmemx_qp_uint_put
+nvshmemx_qp_uint_put_block
+nvshmemx_qp_uint_put_nbi
+nvshmemx_qp_uint_put_nbi_block
+nvshmemx_qp_uint_put_nbi_warp
+nvshmemx_qp_uint_put_signal
+nvshmemx_qp_uint_put_signal_block
+nvshmemx_qp_uint_put_signal_nbi
+nvshmemx_qp_uint_put_signal_nbi_block
+nvshmemx_qp_uint_put_signal_nbi_warp
+nvshmemx_qp_uint_put_signal_warp
+nvshmemx_qp_uint_put_warp
+nvshmemx_qp_ulong_g
+nvshmemx_qp_ulong_get
+nvshmemx_qp_ulong_get_block
+nvshmemx_qp_ulong_get_nbi
+nvshmemx_qp_ulong_get_nbi_block
+nvshmemx_qp_ulong_get_nbi_warp
+nvshmemx_qp_ulong_get_warp
+nvshmemx_qp_ulong_p
+nvshmemx_qp_ulong_put
+nvshmemx_qp_ulong_put_block
+nvshmemx_qp_ulong_put_nbi
+nvshmemx_qp_ulong_put_nbi_block
+nvshmemx_qp_ulong_put_nbi_warp
+nvshmemx_qp_ulong_put_signal
+nvshmemx_qp_ulong_put_signal_block
+nvshmemx_qp_ulong_put_signal_nbi
+nvshmemx_qp_ulong_put_signal_nbi_block
+nvshmemx_qp_ulong_put_signal_nbi_warp
+nvshmemx_qp_ulong_put_signal_warp
+nvshmemx_qp_ulong_put_warp
+nvshmemx_qp_ulonglong_g
+nvshmemx_qp_ulonglong_get
+nvshmemx_qp_ulonglong_get_block
+nvshmemx_qp_ulonglong_get_nbi
+nvshmemx_qp_ulonglong_get_nbi_block
+nvshmemx_qp_ulonglong_get_nbi_warp
+nvshmemx_qp_ulonglong_get_warp
+nvshmemx_qp_ulonglong_p
+nvshmemx_qp_ulonglong_put
+nvshmemx_qp_ulonglong_put_block
+nvshmemx_qp_ulonglong_put_nbi
+nvshmemx_qp_ulonglong_put_nbi_block
+nvshmemx_qp_ulonglong_put_nbi_warp
+nvshmemx_qp_ulonglong_put_signal
+nvshmemx_qp_ulonglong_put_signal_block
+nvshmemx_qp_ulonglong_put_signal_nbi
+nvshmemx_qp_ulonglong_put_signal_nbi_block
+nvshmemx_qp_ulonglong_put_signal_nbi_warp
+nvshmemx_qp_ulonglong_put_signal_warp
+nvshmemx_qp_ulonglong_put_warp
+nvshmemx_qp_ushort_g
+nvshmemx_qp_ushort_get
+nvshmemx_qp_ushort_get_block
+nvshmemx_qp_ushort_get_nbi
+nvshmemx_qp_ushort_get_nbi_block
+nvshmemx_qp_ushort_get_nbi_warp
+nvshmemx_qp_ushort_get_warp
+nvshmemx_qp_ushort_p
+nvshmemx_qp_ushort_put
+nvshmemx_qp_ushort_put_block
+nvshmemx_qp_ushort_put_nbi
+nvshmemx_qp_ushort_put_nbi_block
+nvshmemx_qp_ushort_put_nbi_warp
+nvshmemx_qp_ushort_put_signal
+nvshmemx_qp_ushort_put_signal_block
+nvshmemx_qp_ushort_put_signal_nbi
+nvshmemx_qp_ushort_put_signal_nbi_block
+nvshmemx_qp_ushort_put_signal_nbi_warp
+nvshmemx_qp_ushort_put_signal_warp
+nvshmemx_qp_ushort_put_warp
+nvshmemx_region_is_active
+nvshmemx_region_start_block
+nvshmemx_region_stop_block
+nvshmemx_release_smem
+nvshmemx_schar_alltoall_block
+nvshmemx_schar_alltoall_warp
+nvshmemx_schar_broadcast_block
+nvshmemx_schar_broadcast_warp
+nvshmemx_schar_fcollect_block
+nvshmemx_schar_fcollect_warp
+nvshmemx_schar_get_block
+nvshmemx_schar_get_nbi_block
+nvshmemx_schar_get_nbi_warp
+nvshmemx_schar_get_warp
+nvshmemx_schar_iget_block
+nvshmemx_schar_iget_warp
+nvshmemx_schar_iput_block
+nvshmemx_schar_iput_warp
+nvshmemx_schar_max_reduce_block
+nvshmemx_schar_max_reduce_warp
+nvshmemx_schar_max_reducescatter_block
+nvshmemx_schar_max_reducescatter_warp
+nvshmemx_schar_min_reduce_block
+nvshmemx_schar_min_reduce_warp
+nvshmemx_schar_min_reducescatter_block
+nvshmemx_schar_min_reducescatter_warp
+nvshmemx_schar_prod_reduce_block
+nvshmemx_schar_prod_reduce_warp
+nvshmemx_schar_prod_reducescatter_block
+nvshmemx_schar_prod_reducescatter_warp
+nvshmemx_schar_put_block
+nvshmemx_schar_put_nbi_block
+nvshmemx_schar_put_nbi_warp
+nvshmemx_schar_put_signal_block
+nvshmemx_schar_put_signal_nbi_block
+nvshmemx_schar_put_signal_nbi_warp
+nvshmemx_schar_put_signal_warp
+nvshmemx_schar_put_warp
+nvshmemx_schar_sum_reduce_block
+nvshmemx_schar_sum_reduce_warp
+nvshmemx_schar_sum_reducescatter_block
+nvshmemx_schar_sum_reducescatter_warp
+nvshmemx_short_alltoall_block
+nvshmemx_short_alltoall_warp
+nvshmemx_short_broadcast_block
+nvshmemx_short_broadcast_warp
+nvshmemx_short_fcollect_block
+nvshmemx_short_fcollect_warp
+nvshmemx_short_get_block
+nvshmemx_short_get_nbi_block
+nvshmemx_short_get_nbi_warp
+nvshmemx_short_get_warp
+nvshmemx_short_iget_block
+nvshmemx_short_iget_warp
+nvshmemx_short_iput_block
+nvshmemx_short_iput_warp
+nvshmemx_short_max_reduce_block
+nvshmemx_short_max_reduce_warp
+nvshmemx_short_max_reducescatter_block
+nvshmemx_short_max_reducescatter_warp
+nvshmemx_short_min_reduce_block
+nvshmemx_short_min_reduce_warp
+nvshmemx_short_min_reducescatter_block
+nvshmemx_short_min_reducescatter_warp
+nvshmemx_short_prod_reduce_block
+nvshmemx_short_prod_reduce_warp
+nvshmemx_short_prod_reducescatter_block
+nvshmemx_short_prod_reducescatter_warp
+nvshmemx_short_put_block
+nvshmemx_short_put_nbi_block
+nvshmemx_short_put_nbi_warp
+nvshmemx_short_put_signal_block
+nvshmemx_short_put_signal_nbi_block
+nvshmemx_short_put_signal_nbi_warp
+nvshmemx_short_put_signal_warp
+nvshmemx_short_put_warp
+nvshmemx_short_sum_reduce_block
+nvshmemx_short_sum_reduce_warp
+nvshmemx_short_sum_reducescatter_block
+nvshmemx_short_sum_reducescatter_warp
+nvshmemx_signal_counted_reset
+nvshmemx_signal_op
+nvshmemx_size_alltoall_block
+nvshmemx_size_alltoall_warp
+nvshmemx_size_and_reduce_block
+nvshmemx_size_and_reduce_warp
+nvshmemx_size_and_reducescatter_block
+nvshmemx_size_and_reducescatter_warp
+nvshmemx_size_broadcast_block
+nvshmemx_size_broadcast_warp
+nvshmemx_size_fcollect_block
+nvshmemx_size_fcollect_warp
+nvshmemx_size_get_block
+nvshmemx_size_get_nbi_block
+nvshmemx_size_get_nbi_warp
+nvshmemx_size_get_warp
+nvshmemx_size_iget_block
+nvshmemx_size_iget_warp
+nvshmemx_size_iput_block
+nvshmemx_size_iput_warp
+nvshmemx_size_max_reduce_block
+nvshmemx_size_max_reduce_warp
+nvshmemx_size_max_reducescatter_block
+nvshmemx_size_max_reducescatter_warp
+nvshmemx_size_min_reduce_block
+nvshmemx_size_min_reduce_warp
+nvshmemx_size_min_reducescatter_block
+nvshmemx_size_min_reducescatter_warp
+nvshmemx_size_or_reduce_block
+nvshmemx_size_or_reduce_warp
+nvshmemx_size_or_reducescatter_block
+nvshmemx_size_or_reducescatter_warp
+nvshmemx_size_prod_reduce_block
+nvshmemx_size_prod_reduce_warp
+nvshmemx_size_prod_reducescatter_block
+nvshmemx_size_prod_reducescatter_warp
+nvshmemx_size_put_block
+nvshmemx_size_put_nbi_block
+nvshmemx_size_put_nbi_warp
+nvshmemx_size_put_signal_block
+nvshmemx_size_put_signal_nbi_block
+nvshmemx_size_put_signal_nbi_warp
+nvshmemx_size_put_signal_warp
+nvshmemx_size_put_warp
+nvshmemx_size_sum_reduce_block
+nvshmemx_size_sum_reduce_warp
+nvshmemx_size_sum_reducescatter_block
+nvshmemx_size_sum_reducescatter_warp
+nvshmemx_size_xor_reduce_block
+nvshmemx_size_xor_reduce_warp
+nvshmemx_size_xor_reducescatter_block
+nvshmemx_size_xor_reducescatter_warp
+nvshmemx_sync_all_block
+nvshmemx_sync_all_warp
+nvshmemx_team_sync_block
+nvshmemx_team_sync_warp
+nvshmemx_uchar_alltoall_block
+nvshmemx_uchar_alltoall_warp
+nvshmemx_uchar_and_reduce_block
+nvshmemx_uchar_and_reduce_warp
+nvshmemx_uchar_and_reducescatter_block
+nvshmemx_uchar_and_reducescatter_warp
+nvshmemx_uchar_broadcast_block
+nvshmemx_uchar_broadcast_warp
+nvshmemx_uchar_fcollect_block
+nvshmemx_uchar_fcollect_warp
+nvshmemx_uchar_get_block
+nvshmemx_uchar_get_nbi_block
+nvshmemx_uchar_get_nbi_warp
+nvshmemx_uchar_get_warp
+nvshmemx_uchar_iget_block
+nvshmemx_uchar_iget_warp
+nvshmemx_uchar_iput_block
+nvshmemx_uchar_iput_warp
+nvshmemx_uchar_max_reduce_block
+nvshmemx_uchar_max_reduce_warp
+nvshmemx_uchar_max_reducescatter_block
+nvshmemx_uchar_max_reducescatter_warp
+nvshmemx_uchar_min_reduce_block
+nvshmemx_uchar_min_reduce_warp
+nvshmemx_uchar_min_reducescatter_block
+nvshmemx_uchar_min_reducescatter_warp
+nvshmemx_uchar_or_reduce_block
+nvshmemx_uchar_or_reduce_warp
+nvshmemx_uchar_or_reducescatter_block
+nvshmemx_uchar_or_reducescatter_warp
+nvshmemx_uchar_prod_reduce_block
+nvshmemx_uchar_prod_reduce_warp
+nvshmemx_uchar_prod_reducescatter_block
+nvshmemx_uchar_prod_reducescatter_warp
+nvshmemx_uchar_put_block
+nvshmemx_uchar_put_nbi_block
+nvshmemx_uchar_put_nbi_warp
+nvshmemx_uchar_put_signal_block
+nvshmemx_uchar_put_signal_nbi_block
+nvshmemx_uchar_put_signal_nbi_warp
+nvshmemx_uchar_put_signal_warp
+nvshmemx_uchar_put_warp
+nvshmemx_uchar_sum_reduce_block
+nvshmemx_uchar_sum_reduce_warp
+nvshmemx_uchar_sum_reducescatter_block
+nvshmemx_uchar_sum_reducescatter_warp
+nvshmemx_uchar_xor_reduce_block
+nvshmemx_uchar_xor_reduce_warp
+nvshmemx_uchar_xor_reducescatter_block
+nvshmemx_uchar_xor_reducescatter_warp
+nvshmemx_uint16_alltoall_block
+nvshmemx_uint16_alltoall_warp
+nvshmemx_uint16_and_reduce_block
+nvshmemx_uint16_and_reduce_warp
+nvshmemx_uint16_and_reducescatter_block
+nvshmemx_uint16_and_reducescatter_warp
+nvshmemx_uint16_broadcast_block
+nvshmemx_uint16_broadcast_warp
+nvshmemx_uint16_fcollect_block
+nvshmemx_uint16_fcollect_warp
+nvshmemx_uint16_get_block
+nvshmemx_uint16_get_nbi_block
+nvshmemx_uint16_get_nbi_warp
+nvshmemx_uint16_get_warp
+nvshmemx_uint16_iget_block
+nvshmemx_uint16_iget_warp
+nvshmemx_uint16_iput_block
+nvshmemx_uint16_iput_warp
+nvshmemx_uint16_max_reduce_block
+nvshmemx_uint16_max_reduce_warp
+nvshmemx_uint16_max_reducescatter_block
+nvshmemx_uint16_max_reducescatter_warp
+nvshmemx_uint16_min_reduce_block
+nvshmemx_uint16_min_reduce_warp
+nvshmemx_uint16_min_reducescatter_block
+nvshmemx_uint16_min_reducescatter_warp
+nvshmemx_uint16_or_reduce_block
+nvshmemx_uint16_or_reduce_warp
+nvshmemx_uint16_or_reducescatter_block
+nvshmemx_uint16_or_reducescatter_warp
+nvshmemx_uint16_prod_reduce_block
+nvshmemx_uint16_prod_reduce_warp
+nvshmemx_uint16_prod_reducescatter_block
+nvshmemx_uint16_prod_reducescatter_warp
+nvshmemx_uint16_put_block
+nvshmemx_uint16_put_nbi_block
+nvshmemx_uint16_put_nbi_warp
+nvshmemx_uint16_put_signal_block
+nvshmemx_uint16_put_signal_nbi_block
+nvshmemx_uint16_put_signal_nbi_warp
+nvshmemx_uint16_put_signal_warp
+nvshmemx_uint16_put_warp
+nvshmemx_uint16_sum_reduce_block
+nvshmemx_uint16_sum_reduce_warp
+nvshmemx_uint16_sum_reducescatter_block
+nvshmemx_uint16_sum_reducescatter_warp
+nvshmemx_uint16_xor_reduce_block
+nvshmemx_uint16_xor_reduce_warp
+nvshmemx_uint16_xor_reducescatter_block
+nvshmemx_uint16_xor_reducescatter_warp
+nvshmemx_uint32_alltoall_block
+nvshmemx_uint32_alltoall_warp
+nvshmemx_uint32_and_reduce_block
+nvshmemx_uint32_and_reduce_warp
+nvshmemx_uint32_and_reducescatter_block
+nvshmemx_uint32_and_reducescatter_warp
+nvshmemx_uint32_broadcast_block
+nvshmemx_uint32_broadcast_warp
+nvshmemx_uint32_fcollect_block
+nvshmemx_uint32_fcollect_warp
+nvshmemx_uint32_get_block
+nvshmemx_uint32_get_nbi_block
+nvshmemx_uint32_get_nbi_warp
+nvshmemx_uint32_get_warp
+nvshmemx_uint32_iget_block
+nvshmemx_uint32_iget_warp
+nvshmemx_uint32_iput_block
+nvshmemx_uint32_iput_warp
+nvshmemx_uint32_max_reduce_block
+nvshmemx_uint32_max_reduce_warp
+nvshmemx_uint32_max_reducescatter_block
+nvshmemx_uint32_max_reducescatter_warp
+nvshmemx_uint32_min_reduce_block
+nvshmemx_uint32_min_reduce_warp
+nvshmemx_uint32_min_reducescatter_block
+nvshmemx_uint32_min_reducescatter_warp
+nvshmemx_uint32_or_reduce_block
+nvshmemx_uint32_or_reduce_warp
+nvshmemx_uint32_or_reducescatter_block
+nvshmemx_uint32_or_reducescatter_warp
+nvshmemx_uint32_prod_reduce_block
+nvshmemx_uint32_prod_reduce_warp
+nvshmemx_uint32_prod_reducescatter_block
+nvshmemx_uint32_prod_reducescatter_warp
+nvshmemx_uint32_put_block
+nvshmemx_uint32_put_nbi_block
+nvshmemx_uint32_put_nbi_warp
+nvshmemx_uint32_put_signal_block
+nvshmemx_uint32_put_signal_nbi_block
+nvshmemx_uint32_put_signal_nbi_warp
+nvshmemx_uint32_put_signal_warp
+nvshmemx_uint32_put_warp
+nvshmemx_uint32_sum_reduce_block
+nvshmemx_uint32_sum_reduce_warp
+nvshmemx_uint32_sum_reducescatter_block
+nvshmemx_uint32_sum_reducescatter_warp
+nvshmemx_uint32_xor_reduce_block
+nvshmemx_uint32_xor_reduce_warp
+nvshmemx_uint32_xor_reducescatter_block
+nvshmemx_uint32_xor_reducescatter_warp
+nvshmemx_uint64_alltoall_block
+nvshmemx_uint64_alltoall_warp
+nvshmemx_uint64_and_reduce_block
+nvshmemx_uint64_and_reduce_warp
+nvshmemx_uint64_and_reducescatter_block
+nvshmemx_uint64_and_reducescatter_warp
+nvshmemx_uint64_broadcast_block
+nvshmemx_uint64_broadcast_warp
+nvshmemx_uint64_fcollect_block
+nvshmemx_uint64_fcollect_warp
+nvshmemx_uint64_get_block
+nvshmemx_uint64_get_nbi_block
+nvshmemx_uint64_get_nbi_warp
+nvshmemx_uint64_get_warp
+nvshmemx_uint64_iget_block
+nvshmemx_uint64_iget_warp
+nvshmemx_uint64_iput_block
+nvshmemx_uint64_iput_warp
+nvshmemx_uint64_max_reduce_block
+nvshmemx_uint64_max_reduce_warp
+nvshmemx_uint64_max_reducescatter_block
+nvshmemx_uint64_max_reducescatter_warp
+nvshmemx_uint64_min_reduce_block
+nvshmemx_uint64_min_reduce_warp
+nvshmemx_uint64_min_reducescatter_block
+nvshmemx_uint64_min_reducescatter_warp
+nvshmemx_uint64_or_reduce_block
+nvshmemx_uint64_or_reduce_warp
+nvshmemx_uint64_or_reducescatter_block
+nvshmemx_uint64_or_reducescatter_warp
+nvshmemx_uint64_prod_reduce_block
+nvshmemx_uint64_prod_reduce_warp
+nvshmemx_uint64_prod_reducescatter_block
+nvshmemx_uint64_prod_reducescatter_warp
+nvshmemx_uint64_put_block
+nvshmemx_uint64_put_nbi_block
+nvshmemx_uint64_put_nbi_warp
+nvshmemx_uint64_put_signal_block
+nvshmemx_uint64_put_signal_nbi_block
+nvshmemx_uint64_put_signal_nbi_warp
+nvshmemx_uint64_put_signal_warp
+nvshmemx_uint64_put_warp
+nvshmemx_uint64_sum_reduce_block
+nvshmemx_uint64_sum_reduce_warp
+nvshmemx_uint64_sum_reducescatter_block
+nvshmemx_uint64_sum_reducescatter_warp
+nvshmemx_uint64_xor_reduce_block
+nvshmemx_uint64_xor_reduce_warp
+nvshmemx_uint64_xor_reducescatter_block
+nvshmemx_uint64_xor_reducescatter_warp
+nvshmemx_uint8_alltoall_block
+nvshmemx_uint8_alltoall_warp
+nvshmemx_uint8_and_reduce_block
+nvshmemx_uint8_and_reduce_warp
+nvshmemx_uint8_and_reducescatter_block
+nvshmemx_uint8_and_reducescatter_warp
+nvshmemx_uint8_broadcast_block
+nvshmemx_uint8_broadcast_warp
+nvshmemx_uint8_fcollect_block
+nvshmemx_uint8_fcollect_warp
+nvshmemx_uint8_get_block
+nvshmemx_uint8_get_nbi_block
+nvshmemx_uint8_get_nbi_warp
+nvshmemx_uint8_get_warp
+nvshmemx_uint8_iget_block
+nvshmemx_uint8_iget_warp
+nvshmemx_uint8_iput_block
+nvshmemx_uint8_iput_warp
+nvshmemx_uint8_max_reduce_block
+nvshmemx_uint8_max_reduce_warp
+nvshmemx_uint8_max_reducescatter_block
+nvshmemx_uint8_max_reducescatter_warp
+nvshmemx_uint8_min_reduce_block
+nvshmemx_uint8_min_reduce_warp
+nvshmemx_uint8_min_reducescatter_block
+nvshmemx_uint8_min_reducescatter_warp
+nvshmemx_uint8_or_reduce_block
+nvshmemx_uint8_or_reduce_warp
+nvshmemx_uint8_or_reducescatter_block
+nvshmemx_uint8_or_reducescatter_warp
+nvshmemx_uint8_prod_reduce_block
+nvshmemx_uint8_prod_reduce_warp
+nvshmemx_uint8_prod_reducescatter_block
+nvshmemx_uint8_prod_reducescatter_warp
+nvshmemx_uint8_put_block
+nvshmemx_uint8_put_nbi_block
+nvshmemx_uint8_put_nbi_warp
+nvshmemx_uint8_put_signal_block
+nvshmemx_uint8_put_signal_nbi_block
+nvshmemx_uint8_put_signal_nbi_warp
+nvshmemx_uint8_put_signal_warp
+nvshmemx_uint8_put_warp
+nvshmemx_uint8_sum_reduce_block
+nvshmemx_uint8_sum_reduce_warp
+nvshmemx_uint8_sum_reducescatter_block
+nvshmemx_uint8_sum_reducescatter_warp
+nvshmemx_uint8_xor_reduce_block
+nvshmemx_uint8_xor_reduce_warp
+nvshmemx_uint8_xor_reducescatter_block
+nvshmemx_uint8_xor_reducescatter_warp
+nvshmemx_uint_alltoall_block
+nvshmemx_uint_alltoall_warp
+nvshmemx_uint_and_reduce_block
+nvshmemx_uint_and_reduce_warp
+nvshmemx_uint_and_reducescatter_block
+nvshmemx_uint_and_reducescatter_warp
+nvshmemx_uint_broadcast_block
+nvshmemx_uint_broadcast_warp
+nvshmemx_uint_fcollect_block
+nvshmemx_uint_fcollect_warp
+nvshmemx_uint_get_block
+nvshmemx_uint_get_nbi_block
+nvshmemx_uint_get_nbi_warp
+nvshmemx_uint_get_warp
+nvshmemx_uint_iget_block
+nvshmemx_uint_iget_warp
+nvshmemx_uint_iput_block
+nvshmemx_uint_iput_warp
+nvshmemx_uint_max_reduce_block
+nvshmemx_uint_max_reduce_warp
+nvshmemx_uint_max_reducescatter_block
+nvshmemx_uint_max_reducescatter_warp
+nvshmemx_uint_min_reduce_block
+nvshmemx_uint_min_reduce_warp
+nvshmemx_uint_min_reducescatter_block
+nvshmemx_uint_min_reducescatter_warp
+nvshmemx_uint_or_reduce_block
+nvshmemx_uint_or_reduce_warp
+nvshmemx_uint_or_reducescatter_block
+nvshmemx_uint_or_reducescatter_warp
+nvshmemx_uint_prod_reduce_block
+nvshmemx_uint_prod_reduce_warp
+nvshmemx_uint_prod_reducescatter_block
+nvshmemx_uint_prod_reducescatter_warp
+nvshmemx_uint_put_block
+nvshmemx_uint_put_nbi_block
+nvshmemx_uint_put_nbi_warp
+nvshmemx_uint_put_signal_block
+nvshmemx_uint_put_signal_nbi_block
+nvshmemx_uint_put_signal_nbi_warp
+nvshmemx_uint_put_signal_warp
+nvshmemx_uint_put_warp
+nvshmemx_uint_sum_reduce_block
+nvshmemx_uint_sum_reduce_warp
+nvshmemx_uint_sum_reducescatter_block
+nvshmemx_uint_sum_reducescatter_warp
+nvshmemx_uint_xor_reduce_block
+nvshmemx_uint_xor_reduce_warp
+nvshmemx_uint_xor_reducescatter_block
+nvshmemx_uint_xor_reducescatter_warp
+nvshmemx_ulong_alltoall_block
+nvshmemx_ulong_alltoall_warp
+nvshmemx_ulong_and_reduce_block
+nvshmemx_ulong_and_reduce_warp
+nvshmemx_ulong_and_reducescatter_block
+nvshmemx_ulong_and_reducescatter_warp
+nvshmemx_ulong_broadcast_block
+nvshmemx_ulong_broadcast_warp
+nvshmemx_ulong_fcollect_block
+nvshmemx_ulong_fcollect_warp
+nvshmemx_ulong_get_block
+nvshmemx_ulong_get_nbi_block
+nvshmemx_ulong_get_nbi_warp
+nvshmemx_ulong_get_warp
+nvshmemx_ulong_iget_block
+nvshmemx_ulong_iget_warp
+nvshmemx_ulong_iput_block
+nvshmemx_ulong_iput_warp
+nvshmemx_ulong_max_reduce_block
+nvshmemx_ulong_max_reduce_warp
+nvshmemx_ulong_max_reducescatter_block
+nvshmemx_ulong_max_reducescatter_warp
+nvshmemx_ulong_min_reduce_block
+nvshmemx_ulong_min_reduce_warp
+nvshmemx_ulong_min_reducescatter_block
+nvshmemx_ulong_min_reducescatter_warp
+nvshmemx_ulong_or_reduce_block
+nvshmemx_ulong_or_reduce_warp
+nvshmemx_ulong_or_reducescatter_block
+nvshmemx_ulong_or_reducescatter_warp
+nvshmemx_ulong_prod_reduce_block
+nvshmemx_ulong_prod_reduce_warp
+nvshmemx_ulong_prod_reducescatter_block
+nvshmemx_ulong_prod_reducescatter_warp
+nvshmemx_ulong_put_block
+nvshmemx_ulong_put_nbi_block
+nvshmemx_ulong_put_nbi_warp
+nvshmemx_ulong_put_signal_block
+nvshmemx_ulong_put_signal_nbi_block
+nvshmemx_ulong_put_signal_nbi_warp
+nvshmemx_ulong_put_signal_warp
+nvshmemx_ulong_put_warp
+nvshmemx_ulong_sum_reduce_block
+nvshmemx_ulong_sum_reduce_warp
+nvshmemx_ulong_sum_reducescatter_block
+nvshmemx_ulong_sum_reducescatter_warp
+nvshmemx_ulong_xor_reduce_block
+nvshmemx_ulong_xor_reduce_warp
+nvshmemx_ulong_xor_reducescatter_block
+nvshmemx_ulong_xor_reducescatter_warp
+nvshmemx_ulonglong_alltoall_block
+nvshmemx_ulonglong_alltoall_warp
+nvshmemx_ulonglong_and_reduce_block
+nvshmemx_ulonglong_and_reduce_warp
+nvshmemx_ulonglong_and_reducescatter_block
+nvshmemx_ulonglong_and_reducescatter_warp
+nvshmemx_ulonglong_broadcast_block
+nvshmemx_ulonglong_broadcast_warp
+nvshmemx_ulonglong_fcollect_block
+nvshmemx_ulonglong_fcollect_warp
+nvshmemx_ulonglong_get_block
+nvshmemx_ulonglong_get_nbi_block
+nvshmemx_ulonglong_get_nbi_warp
+nvshmemx_ulonglong_get_warp
+nvshmemx_ulonglong_iget_block
+nvshmemx_ulonglong_iget_warp
+nvshmemx_ulonglong_iput_block
+nvshmemx_ulonglong_iput_warp
+nvshmemx_ulonglong_max_reduce_block
+nvshmemx_ulonglong_max_reduce_warp
+nvshmemx_ulonglong_max_reducescatter_block
+nvshmemx_ulonglong_max_reducescatter_warp
+nvshmemx_ulonglong_min_reduce_block
+nvshmemx_ulonglong_min_reduce_warp
+nvshmemx_ulonglong_min_reducescatter_block
+nvshmemx_ulonglong_min_reducescatter_warp
+nvshmemx_ulonglong_or_reduce_block
+nvshmemx_ulonglong_or_reduce_warp
+nvshmemx_ulonglong_or_reducescatter_block
+nvshmemx_ulonglong_or_reducescatter_warp
+nvshmemx_ulonglong_prod_reduce_block
+nvshmemx_ulonglong_prod_reduce_warp
+nvshmemx_ulonglong_prod_reducescatter_block
+nvshmemx_ulonglong_prod_reducescatter_warp
+nvshmemx_ulonglong_put_block
+nvshmemx_ulonglong_put_nbi_block
+nvshmemx_ulonglong_put_nbi_warp
+nvshmemx_ulonglong_put_signal_block
+nvshmemx_ulonglong_put_signal_nbi_block
+nvshmemx_ulonglong_put_signal_nbi_warp
+nvshmemx_ulonglong_put_signal_warp
+nvshmemx_ulonglong_put_warp
+nvshmemx_ulonglong_sum_reduce_block
+nvshmemx_ulonglong_sum_reduce_warp
+nvshmemx_ulonglong_sum_reducescatter_block
+nvshmemx_ulonglong_sum_reducescatter_warp
+nvshmemx_ulonglong_xor_reduce_block
+nvshmemx_ulonglong_xor_reduce_warp
+nvshmemx_ulonglong_xor_reducescatter_block
+nvshmemx_ulonglong_xor_reducescatter_warp
+nvshmemx_ushort_alltoall_block
+nvshmemx_ushort_alltoall_warp
+nvshmemx_ushort_and_reduce_block
+nvshmemx_ushort_and_reduce_warp
+nvshmemx_ushort_and_reducescatter_block
+nvshmemx_ushort_and_reducescatter_warp
+nvshmemx_ushort_broadcast_block
+nvshmemx_ushort_broadcast_warp
+nvshmemx_ushort_fcollect_block
+nvshmemx_ushort_fcollect_warp
+nvshmemx_ushort_get_block
+nvshmemx_ushort_get_nbi_block
+nvshmemx_ushort_get_nbi_warp
+nvshmemx_ushort_get_warp
+nvshmemx_ushort_iget_block
+nvshmemx_ushort_iget_warp
+nvshmemx_ushort_iput_block
+nvshmemx_ushort_iput_warp
+nvshmemx_ushort_max_reduce_block
+nvshmemx_ushort_max_reduce_warp
+nvshmemx_ushort_max_reducescatter_block
+nvshmemx_ushort_max_reducescatter_warp
+nvshmemx_ushort_min_reduce_block
+nvshmemx_ushort_min_reduce_warp
+nvshmemx_ushort_min_reducescatter_block
+nvshmemx_ushort_min_reducescatter_warp
+nvshmemx_ushort_or_reduce_block
+nvshmemx_ushort_or_reduce_warp
+nvshmemx_ushort_or_reducescatter_block
+nvshmemx_ushort_or_reducescatter_warp
+nvshmemx_ushort_prod_reduce_block
+nvshmemx_ushort_prod_reduce_warp
+nvshmemx_ushort_prod_reducescatter_block
+nvshmemx_ushort_prod_reducescatter_warp
+nvshmemx_ushort_put_block
+nvshmemx_ushort_put_nbi_block
+nvshmemx_ushort_put_nbi_warp
+nvshmemx_ushort_put_signal_block
+nvshmemx_ushort_put_signal_nbi_block
+nvshmemx_ushort_put_signal_nbi_warp
+nvshmemx_ushort_put_signal_warp
+nvshmemx_ushort_put_warp
+nvshmemx_ushort_sum_reduce_block
+nvshmemx_ushort_sum_reduce_warp
+nvshmemx_ushort_sum_reducescatter_block
+nvshmemx_ushort_sum_reducescatter_warp
+nvshmemx_ushort_xor_reduce_block
+nvshmemx_ushort_xor_reduce_warp
+nvshmemx_ushort_xor_reducescatter_block
+nvshmemx_ushort_xor_reducescatter_warp
+nvshmemx_vendor_get_version_info
+shmem_alltoallmem
+shmem_barrier
+shmem_barrier_all
+shmem_bfloat16_alltoall
+shmem_bfloat16_broadcast
+shmem_bfloat16_fcollect
+shmem_bfloat16_g
+shmem_bfloat16_get
+shmem_bfloat16_get_nbi
+shmem_bfloat16_iget
+shmem_bfloat16_iput
+shmem_bfloat16_max_reduce
+shmem_bfloat16_min_reduce
+shmem_bfloat16_p
+shmem_bfloat16_prod_reduce
+shmem_bfloat16_put
+shmem_bfloat16_put_nbi
+shmem_bfloat16_put_signal
+shmem_bfloat16_put_signal_nbi
+shmem_bfloat16_sum_reduce
+shmem_broadcastmem
+shmem_char_alltoall
+shmem_char_broadcast
+shmem_char_fcollect
+shmem_char_g
+shmem_char_get
+shmem_char_get_nbi
+shmem_char_iget
+shmem_char_iput
+shmem_char_max_reduce
+shmem_char_min_reduce
+shmem_char_p
+shmem_char_prod_reduce
+shmem_char_put
+shmem_char_put_nbi
+shmem_char_put_signal
+shmem_char_put_signal_nbi
+shmem_char_sum_reduce
+shmem_double_alltoall
+shmem_double_atomic_fetch
+shmem_double_atomic_set
+shmem_double_atomic_swap
+shmem_double_broadcast
+shmem_double_fcollect
+shmem_double_g
+shmem_double_get
+shmem_double_get_nbi
+shmem_double_iget
+shmem_double_iput
+shmem_double_max_reduce
+shmem_double_min_reduce
+shmem_double_p
+shmem_double_prod_reduce
+shmem_double_put
+shmem_double_put_nbi
+shmem_double_put_signal
+shmem_double_put_signal_nbi
+shmem_double_sum_reduce
+shmem_fcollectmem
+shmem_fence
+shmem_float_alltoall
+shmem_float_atomic_fetch
+shmem_float_atomic_set
+shmem_float_atomic_swap
+shmem_float_broadcast
+shmem_float_fcollect
+shmem_float_g
+shmem_float_get
+shmem_float_get_nbi
+shmem_float_iget
+shmem_float_iput
+shmem_float_max_reduce
+shmem_float_min_reduce
+shmem_float_p
+shmem_float_prod_reduce
+shmem_float_put
+shmem_float_put_nbi
+shmem_float_put_signal
+shmem_float_put_signal_nbi
+shmem_float_sum_reduce
+shmem_get128
+shmem_get128_nbi
+shmem_get16
+shmem_get16_nbi
+shmem_get32
+shmem_get32_nbi
+shmem_get64
+shmem_get64_nbi
+shmem_get8
+shmem_get8_nbi
+shmem_getmem
+shmem_getmem_nbi
+shmem_global_exit
+shmem_half_alltoall
+shmem_half_atomic_fetch
+shmem_half_atomic_set
+shmem_half_atomic_swap
+shmem_half_broadcast
+shmem_half_fcollect
+shmem_half_g
+shmem_half_get
+shmem_half_get_nbi
+shmem_half_iget
+shmem_half_iput
+shmem_half_max_reduce
+shmem_half_min_reduce
+shmem_half_p
+shmem_half_prod_reduce
+shmem_half_put
+shmem_half_put_nbi
+shmem_half_put_signal
+shmem_half_put_signal_nbi
+shmem_half_sum_reduce
+shmem_iget128
+shmem_iget16
+shmem_iget32
+shmem_iget64
+shmem_iget8
+shmem_int16_alltoall
+shmem_int16_and_reduce
+shmem_int16_broadcast
+shmem_int16_fcollect
+shmem_int16_g
+shmem_int16_get
+shmem_int16_get_nbi
+shmem_int16_iget
+shmem_int16_iput
+shmem_int16_max_reduce
+shmem_int16_min_reduce
+shmem_int16_or_reduce
+shmem_int16_p
+shmem_int16_prod_reduce
+shmem_int16_put
+shmem_int16_put_nbi
+shmem_int16_put_signal
+shmem_int16_put_signal_nbi
+shmem_int16_sum_reduce
+shmem_int16_xor_reduce
+shmem_int32_alltoall
+shmem_int32_and_reduce
+shmem_int32_atomic_add
+shmem_int32_atomic_and
+shmem_int32_atomic_compare_swap
+shmem_int32_atomic_fetch
+shmem_int32_atomic_fetch_add
+shmem_int32_atomic_fetch_and
+shmem_int32_atomic_fetch_inc
+shmem_int32_atomic_fetch_or
+shmem_int32_atomic_fetch_xor
+shmem_int32_atomic_inc
+shmem_int32_atomic_or
+shmem_int32_atomic_set
+shmem_int32_atomic_swap
+shmem_int32_atomic_xor
+shmem_int32_broadcast
+shmem_int32_fcollect
+shmem_int32_g
+shmem_int32_get
+shmem_int32_get_nbi
+shmem_int32_iget
+shmem_int32_iput
+shmem_int32_max_reduce
+shmem_int32_min_reduce
+shmem_int32_or_reduce
+shmem_int32_p
+shmem_int32_prod_reduce
+shmem_int32_put
+shmem_int32_put_nbi
+shmem_int32_put_signal
+shmem_int32_put_signal_nbi
+shmem_int32_sum_reduce
+shmem_int32_test
+shmem_int32_test_all
+shmem_int32_test_all_vector
+shmem_int32_test_any
+shmem_int32_test_any_vector
+shmem_int32_test_some
+shmem_int32_test_some_vector
+shmem_int32_wait_until
+shmem_int32_wait_until_all
+shmem_int32_wait_until_all_vector
+shmem_int32_wait_until_any
+shmem_int32_wait_until_any_vector
+shmem_int32_wait_until_some
+shmem_int32_wait_until_some_vector
+shmem_int32_xor_reduce
+shmem_int64_alltoall
+shmem_int64_and_reduce
+shmem_int64_atomic_add
+shmem_int64_atomic_and
+shmem_int64_atomic_compare_swap
+shmem_int64_atomic_fetch
+shmem_int64_atomic_fetch_add
+shmem_int64_atomic_fetch_and
+shmem_int64_atomic_fetch_inc
+shmem_int64_atomic_fetch_or
+shmem_int64_atomic_fetch_xor
+shmem_int64_atomic_inc
+shmem_int64_atomic_or
+shmem_int64_atomic_set
+shmem_int64_atomic_swap
+shmem_int64_atomic_xor
+shmem_int64_broadcast
+shmem_int64_fcollect
+shmem_int64_g
+shmem_int64_get
+shmem_int64_get_nbi
+shmem_int64_iget
+shmem_int64_iput
+shmem_int64_max_reduce
+shmem_int64_min_reduce
+shmem_int64_or_reduce
+shmem_int64_p
+shmem_int64_prod_reduce
+shmem_int64_put
+shmem_int64_put_nbi
+shmem_int64_put_signal
+shmem_int64_put_signal_nbi
+shmem_int64_sum_reduce
+shmem_int64_test
+shmem_int64_test_all
+shmem_int64_test_all_vector
+shmem_int64_test_any
+shmem_int64_test_any_vector
+shmem_int64_test_some
+shmem_int64_test_some_vector
+shmem_int64_wait_until
+shmem_int64_wait_until_all
+shmem_int64_wait_until_all_vector
+shmem_int64_wait_until_any
+shmem_int64_wait_until_any_vector
+shmem_int64_wait_until_some
+shmem_int64_wait_until_some_vector
+shmem_int64_xor_reduce
+shmem_int8_alltoall
+shmem_int8_and_reduce
+shmem_int8_broadcast
+shmem_int8_fcollect
+shmem_int8_g
+shmem_int8_get
+shmem_int8_get_nbi
+shmem_int8_iget
+shmem_int8_iput
+shmem_int8_max_reduce
+shmem_int8_min_reduce
+shmem_int8_or_reduce
+shmem_int8_p
+shmem_int8_prod_reduce
+shmem_int8_put
+shmem_int8_put_nbi
+shmem_int8_put_signal
+shmem_int8_put_signal_nbi
+shmem_int8_sum_reduce
+shmem_int8_xor_reduce
+shmem_int_alltoall
+shmem_int_atomic_add
+shmem_int_atomic_compare_swap
+shmem_int_atomic_fetch
+shmem_int_atomic_fetch_add
+shmem_int_atomic_fetch_inc
+shmem_int_atomic_inc
+shmem_int_atomic_set
+shmem_int_atomic_swap
+shmem_int_broadcast
+shmem_int_fcollect
+shmem_int_g
+shmem_int_get
+shmem_int_get_nbi
+shmem_int_iget
+shmem_int_iput
+shmem_int_max_reduce
+shmem_int_min_reduce
+shmem_int_p
+shmem_int_prod_reduce
+shmem_int_put
+shmem_int_put_nbi
+shmem_int_put_signal
+shmem_int_put_signal_nbi
+shmem_int_sum_reduce
+shmem_int_test
+shmem_int_test_all
+shmem_int_test_all_vector
+shmem_int_test_any
+shmem_int_test_any_vector
+shmem_int_test_some
+shmem_int_test_some_vector
+shmem_int_wait_until
+shmem_int_wait_until_all
+shmem_int_wait_until_all_vector
+shmem_int_wait_until_any
+shmem_int_wait_until_any_vector
+shmem_int_wait_until_some
+shmem_int_wait_until_some_vector
+shmem_iput128
+shmem_iput16
+shmem_iput32
+shmem_iput64
+shmem_iput8
+shmem_long_alltoall
+shmem_long_atomic_add
+shmem_long_atomic_compare_swap
+shmem_long_atomic_fetch
+shmem_long_atomic_fetch_add
+shmem_long_atomic_fetch_inc
+shmem_long_atomic_inc
+shmem_long_atomic_set
+shmem_long_atomic_swap
+shmem_long_broadcast
+shmem_long_fcollect
+shmem_long_g
+shmem_long_get
+shmem_long_get_nbi
+shmem_long_iget
+shmem_long_iput
+shmem_long_max_reduce
+shmem_long_min_reduce
+shmem_long_p
+shmem_long_prod_reduce
+shmem_long_put
+shmem_long_put_nbi
+shmem_long_put_signal
+shmem_long_put_signal_nbi
+shmem_long_sum_reduce
+shmem_long_test
+shmem_long_test_all
+shmem_long_test_all_vector
+shmem_long_test_any
+shmem_long_test_any_vector
+shmem_long_test_some
+shmem_long_test_some_vector
+shmem_long_wait_until
+shmem_long_wait_until_all
+shmem_long_wait_until_all_vector
+shmem_long_wait_until_any
+shmem_long_wait_until_any_vector
+shmem_long_wait_until_some
+shmem_long_wait_until_some_vector
+shmem_longlong_alltoall
+shmem_longlong_atomic_add
+shmem_longlong_atomic_compare_swap
+shmem_longlong_atomic_fetch
+shmem_longlong_atomic_fetch_add
+shmem_longlong_atomic_fetch_inc
+shmem_longlong_atomic_inc
+shmem_longlong_atomic_set
+shmem_longlong_atomic_swap
+shmem_longlong_broadcast
+shmem_longlong_fcollect
+shmem_longlong_g
+shmem_longlong_get
+shmem_longlong_get_nbi
+shmem_longlong_iget
+shmem_longlong_iput
+shmem_longlong_max_reduce
+shmem_longlong_min_reduce
+shmem_longlong_p
+shmem_longlong_prod_reduce
+shmem_longlong_put
+shmem_longlong_put_nbi
+shmem_longlong_put_signal
+shmem_longlong_put_signal_nbi
+shmem_longlong_sum_reduce
+shmem_longlong_test
+shmem_longlong_test_all
+shmem_longlong_test_all_vector
+shmem_longlong_test_any
+shmem_longlong_test_any_vector
+shmem_longlong_test_some
+shmem_longlong_test_some_vector
+shmem_longlong_wait_until
+shmem_longlong_wait_until_all
+shmem_longlong_wait_until_all_vector
+shmem_longlong_wait_until_any
+shmem_longlong_wait_until_any_vector
+shmem_longlong_wait_until_some
+shmem_longlong_wait_until_some_vector
+shmem_my_pe
+shmem_n_pes
+shmem_ptr
+shmem_ptrdiff_alltoall
+shmem_ptrdiff_atomic_add
+shmem_ptrdiff_atomic_compare_swap
+shmem_ptrdiff_atomic_fetch
+shmem_ptrdiff_atomic_fetch_add
+shmem_ptrdiff_atomic_fetch_inc
+shmem_ptrdiff_atomic_inc
+shmem_ptrdiff_atomic_set
+shmem_ptrdiff_atomic_swap
+shmem_ptrdiff_broadcast
+shmem_ptrdiff_fcollect
+shmem_ptrdiff_g
+shmem_ptrdiff_get
+shmem_ptrdiff_get_nbi
+shmem_ptrdiff_iget
+shmem_ptrdiff_iput
+shmem_ptrdiff_p
+shmem_ptrdiff_put
+shmem_ptrdiff_put_nbi
+shmem_ptrdiff_put_signal
+shmem_ptrdiff_put_signal_nbi
+shmem_ptrdiff_test
+shmem_ptrdiff_test_all
+shmem_ptrdiff_test_all_vector
+shmem_ptrdiff_test_any
+shmem_ptrdiff_test_any_vector
+shmem_ptrdiff_test_some
+shmem_ptrdiff_test_some_vector
+shmem_ptrdiff_wait_until
+shmem_ptrdiff_wait_until_all
+shmem_ptrdiff_wait_until_all_vector
+shmem_ptrdiff_wait_until_any
+shmem_ptrdiff_wait_until_any_vector
+shmem_ptrdiff_wait_until_some
+shmem_ptrdiff_wait_until_some_vector
+shmem_put128
+shmem_put128_nbi
+shmem_put128_signal
+shmem_put128_signal_nbi
+shmem_put16
+shmem_put16_nbi
+shmem_put16_signal
+shmem_put16_signal_nbi
+shmem_put32
+shmem_put32_nbi
+shmem_put32_signal
+shmem_put32_signal_nbi
+shmem_put64
+shmem_put64_nbi
+shmem_put64_signal
+shmem_put64_signal_nbi
+shmem_put8
+shmem_put8_nbi
+shmem_put8_signal
+shmem_put8_signal_nbi
+shmem_putmem
+shmem_putmem_nbi
+shmem_putmem_signal
+shmem_putmem_signal_nbi
+shmem_quiet
+shmem_schar_alltoall
+shmem_schar_broadcast
+shmem_schar_fcollect
+shmem_schar_g
+shmem_schar_get
+shmem_schar_get_nbi
+shmem_schar_iget
+shmem_schar_iput
+shmem_schar_max_reduce
+shmem_schar_min_reduce
+shmem_schar_p
+shmem_schar_prod_reduce
+shmem_schar_put
+shmem_schar_put_nbi
+shmem_schar_put_signal
+shmem_schar_put_signal_nbi
+shmem_schar_sum_reduce
+shmem_short_alltoall
+shmem_short_broadcast
+shmem_short_fcollect
+shmem_short_g
+shmem_short_get
+shmem_short_get_nbi
+shmem_short_iget
+shmem_short_iput
+shmem_short_max_reduce
+shmem_short_min_reduce
+shmem_short_p
+shmem_short_prod_reduce
+shmem_short_put
+shmem_short_put_nbi
+shmem_short_put_signal
+shmem_short_put_signal_nbi
+shmem_short_sum_reduce
+shmem_short_test
+shmem_short_test_all
+shmem_short_test_all_vector
+shmem_short_test_any
+shmem_short_test_any_vector
+shmem_short_test_some
+shmem_short_test_some_vector
+shmem_short_wait_until
+shmem_short_wait_until_all
+shmem_short_wait_until_all_vector
+shmem_short_wait_until_any
+shmem_short_wait_until_any_vector
+shmem_short_wait_until_some
+shmem_short_wait_until_some_vector
+shmem_signal_add
+shmem_signal_fetch
+shmem_signal_op
+shmem_signal_set
+shmem_signal_wait_until
+shmem_size_alltoall
+shmem_size_and_reduce
+shmem_size_atomic_add
+shmem_size_atomic_compare_swap
+shmem_size_atomic_fetch
+shmem_size_atomic_fetch_add
+shmem_size_atomic_fetch_inc
+shmem_size_atomic_inc
+shmem_size_atomic_set
+shmem_size_atomic_swap
+shmem_size_broadcast
+shmem_size_fcollect
+shmem_size_g
+shmem_size_get
+shmem_size_get_nbi
+shmem_size_iget
+shmem_size_iput
+shmem_size_max_reduce
+shmem_size_min_reduce
+shmem_size_or_reduce
+shmem_size_p
+shmem_size_prod_reduce
+shmem_size_put
+shmem_size_put_nbi
+shmem_size_put_signal
+shmem_size_put_signal_nbi
+shmem_size_sum_reduce
+shmem_size_test
+shmem_size_test_all
+shmem_size_test_all_vector
+shmem_size_test_any
+shmem_size_test_any_vector
+shmem_size_test_some
+shmem_size_test_some_vector
+shmem_size_wait_until
+shmem_size_wait_until_all
+shmem_size_wait_until_all_vector
+shmem_size_wait_until_any
+shmem_size_wait_until_any_vector
+shmem_size_wait_until_some
+shmem_size_wait_until_some_vector
+shmem_size_xor_reduce
+shmem_sync
+shmem_sync_all
+shmem_team_my_pe
+shmem_team_n_pes
+shmem_team_sync
+shmem_team_translate_pe
+shmem_uchar_alltoall
+shmem_uchar_and_reduce
+shmem_uchar_broadcast
+shmem_uchar_fcollect
+shmem_uchar_g
+shmem_uchar_get
+shmem_uchar_get_nbi
+shmem_uchar_iget
+shmem_uchar_iput
+shmem_uchar_max_reduce
+shmem_uchar_min_reduce
+shmem_uchar_or_reduce
+shmem_uchar_p
+shmem_uchar_prod_reduce
+shmem_uchar_put
+shmem_uchar_put_nbi
+shmem_uchar_put_signal
+shmem_uchar_put_signal_nbi
+shmem_uchar_sum_reduce
+shmem_uchar_xor_reduce
+shmem_uint16_alltoall
+shmem_uint16_and_reduce
+shmem_uint16_broadcast
+shmem_uint16_fcollect
+shmem_uint16_g
+shmem_uint16_get
+shmem_uint16_get_nbi
+shmem_uint16_iget
+shmem_uint16_iput
+shmem_uint16_max_reduce
+shmem_uint16_min_reduce
+shmem_uint16_or_reduce
+shmem_uint16_p
+shmem_uint16_prod_reduce
+shmem_uint16_put
+shmem_uint16_put_nbi
+shmem_uint16_put_signal
+shmem_uint16_put_signal_nbi
+shmem_uint16_sum_reduce
+shmem_uint16_xor_reduce
+shmem_uint32_alltoall
+shmem_uint32_and_reduce
+shmem_uint32_atomic_add
+shmem_uint32_atomic_and
+shmem_uint32_atomic_compare_swap
+shmem_uint32_atomic_fetch
+shmem_uint32_atomic_fetch_add
+shmem_uint32_atomic_fetch_and
+shmem_uint32_atomic_fetch_inc
+shmem_uint32_atomic_fetch_or
+shmem_uint32_atomic_fetch_xor
+shmem_uint32_atomic_inc
+shmem_uint32_atomic_or
+shmem_uint32_atomic_set
+shmem_uint32_atomic_swap
+shmem_uint32_atomic_xor
+shmem_uint32_broadcast
+shmem_uint32_fcollect
+shmem_uint32_g
+shmem_uint32_get
+shmem_uint32_get_nbi
+shmem_uint32_iget
+shmem_uint32_iput
+shmem_uint32_max_reduce
+shmem_uint32_min_reduce
+shmem_uint32_or_reduce
+shmem_uint32_p
+shmem_uint32_prod_reduce
+shmem_uint32_put
+shmem_uint32_put_nbi
+shmem_uint32_put_signal
+shmem_uint32_put_signal_nbi
+shmem_uint32_sum_reduce
+shmem_uint32_test
+shmem_uint32_test_all
+shmem_uint32_test_all_vector
+shmem_uint32_test_any
+shmem_uint32_test_any_vector
+shmem_uint32_test_some
+shmem_uint32_test_some_vector
+shmem_uint32_wait_until
+shmem_uint32_wait_until_all
+shmem_uint32_wait_until_all_vector
+shmem_uint32_wait_until_any
+shmem_uint32_wait_until_any_vector
+shmem_uint32_wait_until_some
+shmem_uint32_wait_until_some_vector
+shmem_uint32_xor_reduce
+shmem_uint64_alltoall
+shmem_uint64_and_reduce
+shmem_uint64_atomic_add
+shmem_uint64_atomic_and
+shmem_uint64_atomic_compare_swap
+shmem_uint64_atomic_fetch
+shmem_uint64_atomic_fetch_add
+shmem_uint64_atomic_fetch_and
+shmem_uint64_atomic_fetch_inc
+shmem_uint64_atomic_fetch_or
+shmem_uint64_atomic_fetch_xor
+shmem_uint64_atomic_inc
+shmem_uint64_atomic_or
+shmem_uint64_atomic_set
+shmem_uint64_atomic_swap
+shmem_uint64_atomic_xor
+shmem_uint64_broadcast
+shmem_uint64_fcollect
+shmem_uint64_g
+shmem_uint64_get
+shmem_uint64_get_nbi
+shmem_uint64_iget
+shmem_uint64_iput
+shmem_uint64_max_reduce
+shmem_uint64_min_reduce
+shmem_uint64_or_reduce
+shmem_uint64_p
+shmem_uint64_prod_reduce
+shmem_uint64_put
+shmem_uint64_put_nbi
+shmem_uint64_put_signal
+shmem_uint64_put_signal_nbi
+shmem_uint64_sum_reduce
+shmem_uint64_test
+shmem_uint64_test_all
+shmem_uint64_test_all_vector
+shmem_uint64_test_any
+shmem_uint64_test_any_vector
+shmem_uint64_test_some
+shmem_uint64_test_some_vector
+shmem_uint64_wait_until
+shmem_uint64_wait_until_all
+shmem_uint64_wait_until_all_vector
+shmem_uint64_wait_until_any
+shmem_uint64_wait_until_any_vector
+shmem_uint64_wait_until_some
+shmem_uint64_wait_until_some_vector
+shmem_uint64_xor_reduce
+shmem_uint8_alltoall
+shmem_uint8_and_reduce
+shmem_uint8_broadcast
+shmem_uint8_fcollect
+shmem_uint8_g
+shmem_uint8_get
+shmem_uint8_get_nbi
+shmem_uint8_iget
+shmem_uint8_iput
+shmem_uint8_max_reduce
+shmem_uint8_min_reduce
+shmem_uint8_or_reduce
+shmem_uint8_p
+shmem_uint8_prod_reduce
+shmem_uint8_put
+shmem_uint8_put_nbi
+shmem_uint8_put_signal
+shmem_uint8_put_signal_nbi
+shmem_uint8_sum_reduce
+shmem_uint8_xor_reduce
+shmem_uint_alltoall
+shmem_uint_and_reduce
+shmem_uint_atomic_add
+shmem_uint_atomic_and
+shmem_uint_atomic_compare_swap
+shmem_uint_atomic_fetch
+shmem_uint_atomic_fetch_add
+shmem_uint_atomic_fetch_and
+shmem_uint_atomic_fetch_inc
+shmem_uint_atomic_fetch_or
+shmem_uint_atomic_fetch_xor
+shmem_uint_atomic_inc
+shmem_uint_atomic_or
+shmem_uint_atomic_set
+shmem_uint_atomic_swap
+shmem_uint_atomic_xor
+shmem_uint_broadcast
+shmem_uint_fcollect
+shmem_uint_g
+shmem_uint_get
+shmem_uint_get_nbi
+shmem_uint_iget
+shmem_uint_iput
+shmem_uint_max_reduce
+shmem_uint_min_reduce
+shmem_uint_or_reduce
+shmem_uint_p
+shmem_uint_prod_reduce
+shmem_uint_put
+shmem_uint_put_nbi
+shmem_uint_put_signal
+shmem_uint_put_signal_nbi
+shmem_uint_sum_reduce
+shmem_uint_test
+shmem_uint_test_all
+shmem_uint_test_all_vector
+shmem_uint_test_any
+shmem_uint_test_any_vector
+shmem_uint_test_some
+shmem_uint_test_some_vector
+shmem_uint_wait_until
+shmem_uint_wait_until_all
+shmem_uint_wait_until_all_vector
+shmem_uint_wait_until_any
+shmem_uint_wait_until_any_vector
+shmem_uint_wait_until_some
+shmem_uint_wait_until_some_vector
+shmem_uint_xor_reduce
+shmem_ulong_alltoall
+shmem_ulong_and_reduce
+shmem_ulong_atomic_add
+shmem_ulong_atomic_and
+shmem_ulong_atomic_compare_swap
+shmem_ulong_atomic_fetch
+shmem_ulong_atomic_fetch_add
+shmem_ulong_atomic_fetch_and
+shmem_ulong_atomic_fetch_inc
+shmem_ulong_atomic_fetch_or
+shmem_ulong_atomic_fetch_xor
+shmem_ulong_atomic_inc
+shmem_ulong_atomic_or
+shmem_ulong_atomic_set
+shmem_ulong_atomic_swap
+shmem_ulong_atomic_xor
+shmem_ulong_broadcast
+shmem_ulong_fcollect
+shmem_ulong_g
+shmem_ulong_get
+shmem_ulong_get_nbi
+shmem_ulong_iget
+shmem_ulong_iput
+shmem_ulong_max_reduce
+shmem_ulong_min_reduce
+shmem_ulong_or_reduce
+shmem_ulong_p
+shmem_ulong_prod_reduce
+shmem_ulong_put
+shmem_ulong_put_nbi
+shmem_ulong_put_signal
+shmem_ulong_put_signal_nbi
+shmem_ulong_sum_reduce
+shmem_ulong_test
+shmem_ulong_test_all
+shmem_ulong_test_all_vector
+shmem_ulong_test_any
+shmem_ulong_test_any_vector
+shmem_ulong_test_some
+shmem_ulong_test_some_vector
+shmem_ulong_wait_until
+shmem_ulong_wait_until_all
+shmem_ulong_wait_until_all_vector
+shmem_ulong_wait_until_any
+shmem_ulong_wait_until_any_vector
+shmem_ulong_wait_until_some
+shmem_ulong_wait_until_some_vector
+shmem_ulong_xor_reduce
+shmem_ulonglong_alltoall
+shmem_ulonglong_and_reduce
+shmem_ulonglong_atomic_add
+shmem_ulonglong_atomic_and
+shmem_ulonglong_atomic_compare_swap
+shmem_ulonglong_atomic_fetch
+shmem_ulonglong_atomic_fetch_add
+shmem_ulonglong_atomic_fetch_and
+shmem_ulonglong_atomic_fetch_inc
+shmem_ulonglong_atomic_fetch_or
+shmem_ulonglong_atomic_fetch_xor
+shmem_ulonglong_atomic_inc
+shmem_ulonglong_atomic_or
+shmem_ulonglong_atomic_set
+shmem_ulonglong_atomic_swap
+shmem_ulonglong_atomic_xor
+shmem_ulonglong_broadcast
+shmem_ulonglong_fcollect
+shmem_ulonglong_g
+shmem_ulonglong_get
+shmem_ulonglong_get_nbi
+shmem_ulonglong_iget
+shmem_ulonglong_iput
+shmem_ulonglong_max_reduce
+shmem_ulonglong_min_reduce
+shmem_ulonglong_or_reduce
+shmem_ulonglong_p
+shmem_ulonglong_prod_reduce
+shmem_ulonglong_put
+shmem_ulonglong_put_nbi
+shmem_ulonglong_put_signal
+shmem_ulonglong_put_signal_nbi
+shmem_ulonglong_sum_reduce
+shmem_ulonglong_test
+shmem_ulonglong_test_all
+shmem_ulonglong_test_all_vector
+shmem_ulonglong_test_any
+shmem_ulonglong_test_any_vector
+shmem_ulonglong_test_some
+shmem_ulonglong_test_some_vector
+shmem_ulonglong_wait_until
+shmem_ulonglong_wait_until_all
+shmem_ulonglong_wait_until_all_vector
+shmem_ulonglong_wait_until_any
+shmem_ulonglong_wait_until_any_vector
+shmem_ulonglong_wait_until_some
+shmem_ulonglong_wait_until_some_vector
+shmem_ulonglong_xor_reduce
+shmem_ushort_alltoall
+shmem_ushort_and_reduce
+shmem_ushort_broadcast
+shmem_ushort_fcollect
+shmem_ushort_g
+shmem_ushort_get
+shmem_ushort_get_nbi
+shmem_ushort_iget
+shmem_ushort_iput
+shmem_ushort_max_reduce
+shmem_ushort_min_reduce
+shmem_ushort_or_reduce
+shmem_ushort_p
+shmem_ushort_prod_reduce
+shmem_ushort_put
+shmem_ushort_put_nbi
+shmem_ushort_put_signal
+shmem_ushort_put_signal_nbi
+shmem_ushort_sum_reduce
+shmem_ushort_test
+shmem_ushort_test_all
+shmem_ushort_test_all_vector
+shmem_ushort_test_any
+shmem_ushort_test_any_vector
+shmem_ushort_test_some
+shmem_ushort_test_some_vector
+shmem_ushort_wait_until
+shmem_ushort_wait_until_all
+shmem_ushort_wait_until_all_vector
+shmem_ushort_wait_until_any
+shmem_ushort_wait_until_any_vector
+shmem_ushort_wait_until_some
+shmem_ushort_wait_until_some_vector
+shmem_ushort_xor_reduce
+shmemx_alltoallmem_block
+shmemx_alltoallmem_warp
+shmemx_barrier_all_block
+shmemx_barrier_all_warp
+shmemx_barrier_block
+shmemx_barrier_warp
+shmemx_bfloat16_alltoall_block
+shmemx_bfloat16_alltoall_warp
+shmemx_bfloat16_broadcast_block
+shmemx_bfloat16_broadcast_warp
+shmemx_bfloat16_fcollect_block
+shmemx_bfloat16_fcollect_warp
+shmemx_bfloat16_get_block
+shmemx_bfloat16_get_nbi_block
+shmemx_bfloat16_get_nbi_warp
+shmemx_bfloat16_get_warp
+shmemx_bfloat16_iget_block
+shmemx_bfloat16_iget_warp
+shmemx_bfloat16_iput_block
+shmemx_bfloat16_iput_warp
+shmemx_bfloat16_max_reduce_block
+shmemx_bfloat16_max_reduce_warp
+shmemx_bfloat16_min_reduce_block
+shmemx_bfloat16_min_reduce_warp
+shmemx_bfloat16_prod_reduce_block
+shmemx_bfloat16_prod_reduce_warp
+shmemx_bfloat16_put_block
+shmemx_bfloat16_put_nbi_block
+shmemx_bfloat16_put_nbi_warp
+shmemx_bfloat16_put_signal_block
+shmemx_bfloat16_put_signal_nbi_block
+shmemx_bfloat16_put_signal_nbi_warp
+shmemx_bfloat16_put_signal_warp
+shmemx_bfloat16_put_warp
+shmemx_bfloat16_sum_reduce_block
+shmemx_bfloat16_sum_reduce_warp
+shmemx_broadcastmem_block
+shmemx_broadcastmem_warp
+shmemx_char_alltoall_block
+shmemx_char_alltoall_warp
+shmemx_char_broadcast_block
+shmemx_char_broadcast_warp
+shmemx_char_fcollect_block
+shmemx_char_fcollect_warp
+shmemx_char_get_block
+shmemx_char_get_nbi_block
+shmemx_char_get_nbi_warp
+shmemx_char_get_warp
+shmemx_char_iget_block
+shmemx_char_iget_warp
+shmemx_char_iput_block
+shmemx_char_iput_warp
+shmemx_char_max_reduce_block
+shmemx_char_max_reduce_warp
+shmemx_char_min_reduce_block
+shmemx_char_min_reduce_warp
+shmemx_char_prod_reduce_block
+shmemx_char_prod_reduce_warp
+shmemx_char_put_block
+shmemx_char_put_nbi_block
+shmemx_char_put_nbi_warp
+shmemx_char_put_signal_block
+shmemx_char_put_signal_nbi_block
+shmemx_char_put_signal_nbi_warp
+shmemx_char_put_signal_warp
+shmemx_char_put_warp
+shmemx_char_sum_reduce_block
+shmemx_char_sum_reduce_warp
+shmemx_double_alltoall_block
+shmemx_double_alltoall_warp
+shmemx_double_atomic_add
+shmemx_double_atomic_fetch_add
+shmemx_double_broadcast_block
+shmemx_double_broadcast_warp
+shmemx_double_fcollect_block
+shmemx_double_fcollect_warp
+shmemx_double_get_block
+shmemx_double_get_nbi_block
+shmemx_double_get_nbi_warp
+shmemx_double_get_warp
+shmemx_double_iget_block
+shmemx_double_iget_warp
+shmemx_double_iput_block
+shmemx_double_iput_warp
+shmemx_double_max_reduce_block
+shmemx_double_max_reduce_warp
+shmemx_double_min_reduce_block
+shmemx_double_min_reduce_warp
+shmemx_double_prod_reduce_block
+shmemx_double_prod_reduce_warp
+shmemx_double_put_block
+shmemx_double_put_nbi_block
+shmemx_double_put_nbi_warp
+shmemx_double_put_signal_block
+shmemx_double_put_signal_nbi_block
+shmemx_double_put_signal_nbi_warp
+shmemx_double_put_signal_warp
+shmemx_double_put_warp
+shmemx_double_sum_reduce_block
+shmemx_double_sum_reduce_warp
+shmemx_fcollectmem_block
+shmemx_fcollectmem_warp
+shmemx_float_alltoall_block
+shmemx_float_alltoall_warp
+shmemx_float_atomic_add
+shmemx_float_atomic_fetch_add
+shmemx_float_broadcast_block
+shmemx_float_broadcast_warp
+shmemx_float_fcollect_block
+shmemx_float_fcollect_warp
+shmemx_float_get_block
+shmemx_float_get_nbi_block
+shmemx_float_get_nbi_warp
+shmemx_float_get_warp
+shmemx_float_iget_block
+shmemx_float_iget_warp
+shmemx_float_iput_block
+shmemx_float_iput_warp
+shmemx_float_max_reduce_block
+shmemx_float_max_reduce_warp
+shmemx_float_min_reduce_block
+shmemx_float_min_reduce_warp
+shmemx_float_prod_reduce_block
+shmemx_float_prod_reduce_warp
+shmemx_float_put_block
+shmemx_float_put_nbi_block
+shmemx_float_put_nbi_warp
+shmemx_float_put_signal_block
+shmemx_float_put_signal_nbi_block
+shmemx_float_put_signal_nbi_warp
+shmemx_float_put_signal_warp
+shmemx_float_put_warp
+shmemx_float_sum_reduce_block
+shmemx_float_sum_reduce_warp
+shmemx_get128_block
+shmemx_get128_nbi_block
+shmemx_get128_nbi_warp
+shmemx_get128_warp
+shmemx_get16_block
+shmemx_get16_nbi_block
+shmemx_get16_nbi_warp
+shmemx_get16_warp
+shmemx_get32_block
+shmemx_get32_nbi_block
+shmemx_get32_nbi_warp
+shmemx_get32_warp
+shmemx_get64_block
+shmemx_get64_nbi_block
+shmemx_get64_nbi_warp
+shmemx_get64_warp
+shmemx_get8_block
+shmemx_get8_nbi_block
+shmemx_get8_nbi_warp
+shmemx_get8_warp
+shmemx_getmem_block
+shmemx_getmem_nbi_block
+shmemx_getmem_nbi_warp
+shmemx_getmem_warp
+shmemx_half_alltoall_block
+shmemx_half_alltoall_warp
+shmemx_half_atomic_add
+shmemx_half_atomic_fetch_add
+shmemx_half_broadcast_block
+shmemx_half_broadcast_warp
+shmemx_half_fcollect_block
+shmemx_half_fcollect_warp
+shmemx_half_get_block
+shmemx_half_get_nbi_block
+shmemx_half_get_nbi_warp
+shmemx_half_get_warp
+shmemx_half_iget_block
+shmemx_half_iget_warp
+shmemx_half_iput_block
+shmemx_half_iput_warp
+shmemx_half_max_reduce_block
+shmemx_half_max_reduce_warp
+shmemx_half_min_reduce_block
+shmemx_half_min_reduce_warp
+shmemx_half_prod_reduce_block
+shmemx_half_prod_reduce_warp
+shmemx_half_put_block
+shmemx_half_put_nbi_block
+shmemx_half_put_nbi_warp
+shmemx_half_put_signal_block
+shmemx_half_put_signal_nbi_block
+shmemx_half_put_signal_nbi_warp
+shmemx_half_put_signal_warp
+shmemx_half_put_warp
+shmemx_half_sum_reduce_block
+shmemx_half_sum_reduce_warp
+shmemx_iget128_block
+shmemx_iget128_warp
+shmemx_iget16_block
+shmemx_iget16_warp
+shmemx_iget32_block
+shmemx_iget32_warp
+shmemx_iget64_block
+shmemx_iget64_warp
+shmemx_iget8_block
+shmemx_iget8_warp
+shmemx_int16_alltoall_block
+shmemx_int16_alltoall_warp
+shmemx_int16_and_reduce_block
+shmemx_int16_and_reduce_warp
+shmemx_int16_broadcast_block
+shmemx_int16_broadcast_warp
+shmemx_int16_fcollect_block
+shmemx_int16_fcollect_warp
+shmemx_int16_get_block
+shmemx_int16_get_nbi_block
+shmemx_int16_get_nbi_warp
+shmemx_int16_get_warp
+shmemx_int16_iget_block
+shmemx_int16_iget_warp
+shmemx_int16_iput_block
+shmemx_int16_iput_warp
+shmemx_int16_max_reduce_block
+shmemx_int16_max_reduce_warp
+shmemx_int16_min_reduce_block
+shmemx_int16_min_reduce_warp
+shmemx_int16_or_reduce_block
+shmemx_int16_or_reduce_warp
+shmemx_int16_prod_reduce_block
+shmemx_int16_prod_reduce_warp
+shmemx_int16_put_block
+shmemx_int16_put_nbi_block
+shmemx_int16_put_nbi_warp
+shmemx_int16_put_signal_block
+shmemx_int16_put_signal_nbi_block
+shmemx_int16_put_signal_nbi_warp
+shmemx_int16_put_signal_warp
+shmemx_int16_put_warp
+shmemx_int16_sum_reduce_block
+shmemx_int16_sum_reduce_warp
+shmemx_int16_xor_reduce_block
+shmemx_int16_xor_reduce_warp
+shmemx_int32_alltoall_block
+shmemx_int32_alltoall_warp
+shmemx_int32_and_reduce_block
+shmemx_int32_and_reduce_warp
+shmemx_int32_broadcast_block
+shmemx_int32_broadcast_warp
+shmemx_int32_fcollect_block
+shmemx_int32_fcollect_warp
+shmemx_int32_get_block
+shmemx_int32_get_nbi_block
+shmemx_int32_get_nbi_warp
+shmemx_int32_get_warp
+shmemx_int32_iget_block
+shmemx_int32_iget_warp
+shmemx_int32_iput_block
+shmemx_int32_iput_warp
+shmemx_int32_max_reduce_block
+shmemx_int32_max_reduce_warp
+shmemx_int32_min_reduce_block
+shmemx_int32_min_reduce_warp
+shmemx_int32_or_reduce_block
+shmemx_int32_or_reduce_warp
+shmemx_int32_prod_reduce_block
+shmemx_int32_prod_reduce_warp
+shmemx_int32_put_block
+shmemx_int32_put_nbi_block
+shmemx_int32_put_nbi_warp
+shmemx_int32_put_signal_block
+shmemx_int32_put_signal_nbi_block
+shmemx_int32_put_signal_nbi_warp
+shmemx_int32_put_signal_warp
+shmemx_int32_put_warp
+shmemx_int32_sum_reduce_block
+shmemx_int32_sum_reduce_warp
+shmemx_int32_xor_reduce_block
+shmemx_int32_xor_reduce_warp
+shmemx_int64_alltoall_block
+shmemx_int64_alltoall_warp
+shmemx_int64_and_reduce_block
+shmemx_int64_and_reduce_warp
+shmemx_int64_broadcast_block
+shmemx_int64_broadcast_warp
+shmemx_int64_fcollect_block
+shmemx_int64_fcollect_warp
+shmemx_int64_get_block
+shmemx_int64_get_nbi_block
+shmemx_int64_get_nbi_warp
+shmemx_int64_get_warp
+shmemx_int64_iget_block
+shmemx_int64_iget_warp
+shmemx_int64_iput_block
+shmemx_int64_iput_warp
+shmemx_int64_max_reduce_block
+shmemx_int64_max_reduce_warp
+shmemx_int64_min_reduce_block
+shmemx_int64_min_reduce_warp
+shmemx_int64_or_reduce_block
+shmemx_int64_or_reduce_warp
+shmemx_int64_prod_reduce_block
+shmemx_int64_prod_reduce_warp
+shmemx_int64_put_block
+shmemx_int64_put_nbi_block
+shmemx_int64_put_nbi_warp
+shmemx_int64_put_signal_block
+shmemx_int64_put_signal_nbi_block
+shmemx_int64_put_signal_nbi_warp
+shmemx_int64_put_signal_warp
+shmemx_int64_put_warp
+shmemx_int64_sum_reduce_block
+shmemx_int64_sum_reduce_warp
+shmemx_int64_xor_reduce_block
+shmemx_int64_xor_reduce_warp
+shmemx_int8_alltoall_block
+shmemx_int8_alltoall_warp
+shmemx_int8_and_reduce_block
+shmemx_int8_and_reduce_warp
+shmemx_int8_broadcast_block
+shmemx_int8_broadcast_warp
+shmemx_int8_fcollect_block
+shmemx_int8_fcollect_warp
+shmemx_int8_get_block
+shmemx_int8_get_nbi_block
+shmemx_int8_get_nbi_warp
+shmemx_int8_get_warp
+shmemx_int8_iget_block
+shmemx_int8_iget_warp
+shmemx_int8_iput_block
+shmemx_int8_iput_warp
+shmemx_int8_max_reduce_block
+shmemx_int8_max_reduce_warp
+shmemx_int8_min_reduce_block
+shmemx_int8_min_reduce_warp
+shmemx_int8_or_reduce_block
+shmemx_int8_or_reduce_warp
+shmemx_int8_prod_reduce_block
+shmemx_int8_prod_reduce_warp
+shmemx_int8_put_block
+shmemx_int8_put_nbi_block
+shmemx_int8_put_nbi_warp
+shmemx_int8_put_signal_block
+shmemx_int8_put_signal_nbi_block
+shmemx_int8_put_signal_nbi_warp
+shmemx_int8_put_signal_warp
+shmemx_int8_put_warp
+shmemx_int8_sum_reduce_block
+shmemx_int8_sum_reduce_warp
+shmemx_int8_xor_reduce_block
+shmemx_int8_xor_reduce_warp
+shmemx_int_alltoall_block
+shmemx_int_alltoall_warp
+shmemx_int_broadcast_block
+shmemx_int_broadcast_warp
+shmemx_int_fcollect_block
+shmemx_int_fcollect_warp
+shmemx_int_get_block
+shmemx_int_get_nbi_block
+shmemx_int_get_nbi_warp
+shmemx_int_get_warp
+shmemx_int_iget_block
+shmemx_int_iget_warp
+shmemx_int_iput_block
+shmemx_int_iput_warp
+shmemx_int_max_reduce_block
+shmemx_int_max_reduce_warp
+shmemx_int_min_reduce_block
+shmemx_int_min_reduce_warp
+shmemx_int_prod_reduce_block
+shmemx_int_prod_reduce_warp
+shmemx_int_put_block
+shmemx_int_put_nbi_block
+shmemx_int_put_nbi_warp
+shmemx_int_put_signal_block
+shmemx_int_put_signal_nbi_block
+shmemx_int_put_signal_nbi_warp
+shmemx_int_put_signal_warp
+shmemx_int_put_warp
+shmemx_int_sum_reduce_block
+shmemx_int_sum_reduce_warp
+shmemx_iput128_block
+shmemx_iput128_warp
+shmemx_iput16_block
+shmemx_iput16_warp
+shmemx_iput32_block
+shmemx_iput32_warp
+shmemx_iput64_block
+shmemx_iput64_warp
+shmemx_iput8_block
+shmemx_iput8_warp
+shmemx_long_alltoall_block
+shmemx_long_alltoall_warp
+shmemx_long_broadcast_block
+shmemx_long_broadcast_warp
+shmemx_long_fcollect_block
+shmemx_long_fcollect_warp
+shmemx_long_get_block
+shmemx_long_get_nbi_block
+shmemx_long_get_nbi_warp
+shmemx_long_get_warp
+shmemx_long_iget_block
+shmemx_long_iget_warp
+shmemx_long_iput_block
+shmemx_long_iput_warp
+shmemx_long_max_reduce_block
+shmemx_long_max_reduce_warp
+shmemx_long_min_reduce_block
+shmemx_long_min_reduce_warp
+shmemx_long_prod_reduce_block
+shmemx_long_prod_reduce_warp
+shmemx_long_put_block
+shmemx_long_put_nbi_block
+shmemx_long_put_nbi_warp
+shmemx_long_put_signal_block
+shmemx_long_put_signal_nbi_block
+shmemx_long_put_signal_nbi_warp
+shmemx_long_put_signal_warp
+shmemx_long_put_warp
+shmemx_long_sum_reduce_block
+shmemx_long_sum_reduce_warp
+shmemx_longlong_alltoall_block
+shmemx_longlong_alltoall_warp
+shmemx_longlong_broadcast_block
+shmemx_longlong_broadcast_warp
+shmemx_longlong_fcollect_block
+shmemx_longlong_fcollect_warp
+shmemx_longlong_get_block
+shmemx_longlong_get_nbi_block
+shmemx_longlong_get_nbi_warp
+shmemx_longlong_get_warp
+shmemx_longlong_iget_block
+shmemx_longlong_iget_warp
+shmemx_longlong_iput_block
+shmemx_longlong_iput_warp
+shmemx_longlong_max_reduce_block
+shmemx_longlong_max_reduce_warp
+shmemx_longlong_min_reduce_block
+shmemx_longlong_min_reduce_warp
+shmemx_longlong_prod_reduce_block
+shmemx_longlong_prod_reduce_warp
+shmemx_longlong_put_block
+shmemx_longlong_put_nbi_block
+shmemx_longlong_put_nbi_warp
+shmemx_longlong_put_signal_block
+shmemx_longlong_put_signal_nbi_block
+shmemx_longlong_put_signal_nbi_warp
+shmemx_longlong_put_signal_warp
+shmemx_longlong_put_warp
+shmemx_longlong_sum_reduce_block
+shmemx_longlong_sum_reduce_warp
+shmemx_ptrdiff_alltoall_block
+shmemx_ptrdiff_alltoall_warp
+shmemx_ptrdiff_broadcast_block
+shmemx_ptrdiff_broadcast_warp
+shmemx_ptrdiff_fcollect_block
+shmemx_ptrdiff_fcollect_warp
+shmemx_ptrdiff_get_block
+shmemx_ptrdiff_get_nbi_block
+shmemx_ptrdiff_get_nbi_warp
+shmemx_ptrdiff_get_warp
+shmemx_ptrdiff_iget_block
+shmemx_ptrdiff_iget_warp
+shmemx_ptrdiff_iput_block
+shmemx_ptrdiff_iput_warp
+shmemx_ptrdiff_put_block
+shmemx_ptrdiff_put_nbi_block
+shmemx_ptrdiff_put_nbi_warp
+shmemx_ptrdiff_put_signal_block
+shmemx_ptrdiff_put_signal_nbi_block
+shmemx_ptrdiff_put_signal_nbi_warp
+shmemx_ptrdiff_put_signal_warp
+shmemx_ptrdiff_put_warp
+shmemx_put128_block
+shmemx_put128_nbi_block
+shmemx_put128_nbi_warp
+shmemx_put128_signal_block
+shmemx_put128_signal_nbi_block
+shmemx_put128_signal_nbi_warp
+shmemx_put128_signal_warp
+shmemx_put128_warp
+shmemx_put16_block
+shmemx_put16_nbi_block
+shmemx_put16_nbi_warp
+shmemx_put16_signal_block
+shmemx_put16_signal_nbi_block
+shmemx_put16_signal_nbi_warp
+shmemx_put16_signal_warp
+shmemx_put16_warp
+shmemx_put32_block
+shmemx_put32_nbi_block
+shmemx_put32_nbi_warp
+shmemx_put32_signal_block
+shmemx_put32_signal_nbi_block
+shmemx_put32_signal_nbi_warp
+shmemx_put32_signal_warp
+shmemx_put32_warp
+shmemx_put64_block
+shmemx_put64_nbi_block
+shmemx_put64_nbi_warp
+shmemx_put64_signal_block
+shmemx_put64_signal_nbi_block
+shmemx_put64_signal_nbi_warp
+shmemx_put64_signal_warp
+shmemx_put64_warp
+shmemx_put8_block
+shmemx_put8_nbi_block
+shmemx_put8_nbi_warp
+shmemx_put8_signal_block
+shmemx_put8_signal_nbi_block
+shmemx_put8_signal_nbi_warp
+shmemx_put8_signal_warp
+shmemx_put8_warp
+shmemx_putmem_block
+shmemx_putmem_nbi_block
+shmemx_putmem_nbi_warp
+shmemx_putmem_signal_block
+shmemx_putmem_signal_nbi_block
+shmemx_putmem_signal_nbi_warp
+shmemx_putmem_signal_warp
+shmemx_putmem_warp
+shmemx_schar_alltoall_block
+shmemx_schar_alltoall_warp
+shmemx_schar_broadcast_block
+shmemx_schar_broadcast_warp
+shmemx_schar_fcollect_block
+shmemx_schar_fcollect_warp
+shmemx_schar_get_block
+shmemx_schar_get_nbi_block
+shmemx_schar_get_nbi_warp
+shmemx_schar_get_warp
+shmemx_schar_iget_block
+shmemx_schar_iget_warp
+shmemx_schar_iput_block
+shmemx_schar_iput_warp
+shmemx_schar_max_reduce_block
+shmemx_schar_max_reduce_warp
+shmemx_schar_min_reduce_block
+shmemx_schar_min_reduce_warp
+shmemx_schar_prod_reduce_block
+shmemx_schar_prod_reduce_warp
+shmemx_schar_put_block
+shmemx_schar_put_nbi_block
+shmemx_schar_put_nbi_warp
+shmemx_schar_put_signal_block
+shmemx_schar_put_signal_nbi_block
+shmemx_schar_put_signal_nbi_warp
+shmemx_schar_put_signal_warp
+shmemx_schar_put_warp
+shmemx_schar_sum_reduce_block
+shmemx_schar_sum_reduce_warp
+shmemx_short_alltoall_block
+shmemx_short_alltoall_warp
+shmemx_short_broadcast_block
+shmemx_short_broadcast_warp
+shmemx_short_fcollect_block
+shmemx_short_fcollect_warp
+shmemx_short_get_block
+shmemx_short_get_nbi_block
+shmemx_short_get_nbi_warp
+shmemx_short_get_warp
+shmemx_short_iget_block
+shmemx_short_iget_warp
+shmemx_short_iput_block
+shmemx_short_iput_warp
+shmemx_short_max_reduce_block
+shmemx_short_max_reduce_warp
+shmemx_short_min_reduce_block
+shmemx_short_min_reduce_warp
+shmemx_short_prod_reduce_block
+shmemx_short_prod_reduce_warp
+shmemx_short_put_block
+shmemx_short_put_nbi_block
+shmemx_short_put_nbi_warp
+shmemx_short_put_signal_block
+shmemx_short_put_signal_nbi_block
+shmemx_short_put_signal_nbi_warp
+shmemx_short_put_signal_warp
+shmemx_short_put_warp
+shmemx_short_sum_reduce_block
+shmemx_short_sum_reduce_warp
+shmemx_signal_op
+shmemx_size_alltoall_block
+shmemx_size_alltoall_warp
+shmemx_size_and_reduce_block
+shmemx_size_and_reduce_warp
+shmemx_size_broadcast_block
+shmemx_size_broadcast_warp
+shmemx_size_fcollect_block
+shmemx_size_fcollect_warp
+shmemx_size_get_block
+shmemx_size_get_nbi_block
+shmemx_size_get_nbi_warp
+shmemx_size_get_warp
+shmemx_size_iget_block
+shmemx_size_iget_warp
+shmemx_size_iput_block
+shmemx_size_iput_warp
+shmemx_size_max_reduce_block
+shmemx_size_max_reduce_warp
+shmemx_size_min_reduce_block
+shmemx_size_min_reduce_warp
+shmemx_size_or_reduce_block
+shmemx_size_or_reduce_warp
+shmemx_size_prod_reduce_block
+shmemx_size_prod_reduce_warp
+shmemx_size_put_block
+shmemx_size_put_nbi_block
+shmemx_size_put_nbi_warp
+shmemx_size_put_signal_block
+shmemx_size_put_signal_nbi_block
+shmemx_size_put_signal_nbi_warp
+shmemx_size_put_signal_warp
+shmemx_size_put_warp
+shmemx_size_sum_reduce_block
+shmemx_size_sum_reduce_warp
+shmemx_size_xor_reduce_block
+shmemx_size_xor_reduce_warp
+shmemx_sync_all_block
+shmemx_sync_all_warp
+shmemx_sync_block
+shmemx_sync_warp
+shmemx_team_sync_block
+shmemx_team_sync_warp
+shmemx_uchar_alltoall_block
+shmemx_uchar_alltoall_warp
+shmemx_uchar_and_reduce_block
+shmemx_uchar_and_reduce_warp
+shmemx_uchar_broadcast_block
+shmemx_uchar_broadcast_warp
+shmemx_uchar_fcollect_block
+shmemx_uchar_fcollect_warp
+shmemx_uchar_get_block
+shmemx_uchar_get_nbi_block
+shmemx_uchar_get_nbi_warp
+shmemx_uchar_get_warp
+shmemx_uchar_iget_block
+shmemx_uchar_iget_warp
+shmemx_uchar_iput_block
+shmemx_uchar_iput_warp
+shmemx_uchar_max_reduce_block
+shmemx_uchar_max_reduce_warp
+shmemx_uchar_min_reduce_block
+shmemx_uchar_min_reduce_warp
+shmemx_uchar_or_reduce_block
+shmemx_uchar_or_reduce_warp
+shmemx_uchar_prod_reduce_block
+shmemx_uchar_prod_reduce_warp
+shmemx_uchar_put_block
+shmemx_uchar_put_nbi_block
+shmemx_uchar_put_nbi_warp
+shmemx_uchar_put_signal_block
+shmemx_uchar_put_signal_nbi_block
+shmemx_uchar_put_signal_nbi_warp
+shmemx_uchar_put_signal_warp
+shmemx_uchar_put_warp
+shmemx_uchar_sum_reduce_block
+shmemx_uchar_sum_reduce_warp
+shmemx_uchar_xor_reduce_block
+shmemx_uchar_xor_reduce_warp
+shmemx_uint16_alltoall_block
+shmemx_uint16_alltoall_warp
+shmemx_uint16_and_reduce_block
+shmemx_uint16_and_reduce_warp
+shmemx_uint16_broadcast_block
+shmemx_uint16_broadcast_warp
+shmemx_uint16_fcollect_block
+shmemx_uint16_fcollect_warp
+shmemx_uint16_get_block
+shmemx_uint16_get_nbi_block
+shmemx_uint16_get_nbi_warp
+shmemx_uint16_get_warp
+shmemx_uint16_iget_block
+shmemx_uint16_iget_warp
+shmemx_uint16_iput_block
+shmemx_uint16_iput_warp
+shmemx_uint16_max_reduce_block
+shmemx_uint16_max_reduce_warp
+shmemx_uint16_min_reduce_block
+shmemx_uint16_min_reduce_warp
+shmemx_uint16_or_reduce_block
+shmemx_uint16_or_reduce_warp
+shmemx_uint16_prod_reduce_block
+shmemx_uint16_prod_reduce_warp
+shmemx_uint16_put_block
+shmemx_uint16_put_nbi_block
+shmemx_uint16_put_nbi_warp
+shmemx_uint16_put_signal_block
+shmemx_uint16_put_signal_nbi_block
+shmemx_uint16_put_signal_nbi_warp
+shmemx_uint16_put_signal_warp
+shmemx_uint16_put_warp
+shmemx_uint16_sum_reduce_block
+shmemx_uint16_sum_reduce_warp
+shmemx_uint16_xor_reduce_block
+shmemx_uint16_xor_reduce_warp
+shmemx_uint32_alltoall_block
+shmemx_uint32_alltoall_warp
+shmemx_uint32_and_reduce_block
+shmemx_uint32_and_reduce_warp
+shmemx_uint32_broadcast_block
+shmemx_uint32_broadcast_warp
+shmemx_uint32_fcollect_block
+shmemx_uint32_fcollect_warp
+shmemx_uint32_get_block
+shmemx_uint32_get_nbi_block
+shmemx_uint32_get_nbi_warp
+shmemx_uint32_get_warp
+shmemx_uint32_iget_block
+shmemx_uint32_iget_warp
+shmemx_uint32_iput_block
+shmemx_uint32_iput_warp
+shmemx_uint32_max_reduce_block
+shmemx_uint32_max_reduce_warp
+shmemx_uint32_min_reduce_block
+shmemx_uint32_min_reduce_warp
+shmemx_uint32_or_reduce_block
+shmemx_uint32_or_reduce_warp
+shmemx_uint32_prod_reduce_block
+shmemx_uint32_prod_reduce_warp
+shmemx_uint32_put_block
+shmemx_uint32_put_nbi_block
+shmemx_uint32_put_nbi_warp
+shmemx_uint32_put_signal_block
+shmemx_uint32_put_signal_nbi_block
+shmemx_uint32_put_signal_nbi_warp
+shmemx_uint32_put_signal_warp
+shmemx_uint32_put_warp
+shmemx_uint32_sum_reduce_block
+shmemx_uint32_sum_reduce_warp
+shmemx_uint32_xor_reduce_block
+shmemx_uint32_xor_reduce_warp
+shmemx_uint64_alltoall_block
+shmemx_uint64_alltoall_warp
+shmemx_uint64_and_reduce_block
+shmemx_uint64_and_reduce_warp
+shmemx_uint64_broadcast_block
+shmemx_uint64_broadcast_warp
+shmemx_uint64_fcollect_block
+shmemx_uint64_fcollect_warp
+shmemx_uint64_get_block
+shmemx_uint64_get_nbi_block
+shmemx_uint64_get_nbi_warp
+shmemx_uint64_get_warp
+shmemx_uint64_iget_block
+shmemx_uint64_iget_warp
+shmemx_uint64_iput_block
+shmemx_uint64_iput_warp
+shmemx_uint64_max_reduce_block
+shmemx_uint64_max_reduce_warp
+shmemx_uint64_min_reduce_block
+shmemx_uint64_min_reduce_warp
+shmemx_uint64_or_reduce_block
+shmemx_uint64_or_reduce_warp
+shmemx_uint64_prod_reduce_block
+shmemx_uint64_prod_reduce_warp
+shmemx_uint64_put_block
+shmemx_uint64_put_nbi_block
+shmemx_uint64_put_nbi_warp
+shmemx_uint64_put_signal_block
+shmemx_uint64_put_signal_nbi_block
+shmemx_uint64_put_signal_nbi_warp
+shmemx_uint64_put_signal_warp
+shmemx_uint64_put_warp
+shmemx_uint64_sum_reduce_block
+shmemx_uint64_sum_reduce_warp
+shmemx_uint64_xor_reduce_block
+shmemx_uint64_xor_reduce_warp
+shmemx_uint8_alltoall_block
+shmemx_uint8_alltoall_warp
+shmemx_uint8_and_reduce_block
+shmemx_uint8_and_reduce_warp
+shmemx_uint8_broadcast_block
+shmemx_uint8_broadcast_warp
+shmemx_uint8_fcollect_block
+shmemx_uint8_fcollect_warp
+shmemx_uint8_get_block
+shmemx_uint8_get_nbi_block
+shmemx_uint8_get_nbi_warp
+shmemx_uint8_get_warp
+shmemx_uint8_iget_block
+shmemx_uint8_iget_warp
+shmemx_uint8_iput_block
+shmemx_uint8_iput_warp
+shmemx_uint8_max_reduce_block
+shmemx_uint8_max_reduce_warp
+shmemx_uint8_min_reduce_block
+shmemx_uint8_min_reduce_warp
+shmemx_uint8_or_reduce_block
+shmemx_uint8_or_reduce_warp
+shmemx_uint8_prod_reduce_block
+shmemx_uint8_prod_reduce_warp
+shmemx_uint8_put_block
+shmemx_uint8_put_nbi_block
+shmemx_uint8_put_nbi_warp
+shmemx_uint8_put_signal_block
+shmemx_uint8_put_signal_nbi_block
+shmemx_uint8_put_signal_nbi_warp
+shmemx_uint8_put_signal_warp
+shmemx_uint8_put_warp
+shmemx_uint8_sum_reduce_block
+shmemx_uint8_sum_reduce_warp
+shmemx_uint8_xor_reduce_block
+shmemx_uint8_xor_reduce_warp
+shmemx_uint_alltoall_block
+shmemx_uint_alltoall_warp
+shmemx_uint_and_reduce_block
+shmemx_uint_and_reduce_warp
+shmemx_uint_broadcast_block
+shmemx_uint_broadcast_warp
+shmemx_uint_fcollect_block
+shmemx_uint_fcollect_warp
+shmemx_uint_get_block
+shmemx_uint_get_nbi_block
+shmemx_uint_get_nbi_warp
+shmemx_uint_get_warp
+shmemx_uint_iget_block
+shmemx_uint_iget_warp
+shmemx_uint_iput_block
+shmemx_uint_iput_warp
+shmemx_uint_max_reduce_block
+shmemx_uint_max_reduce_warp
+shmemx_uint_min_reduce_block
+shmemx_uint_min_reduce_warp
+shmemx_uint_or_reduce_block
+shmemx_uint_or_reduce_warp
+shmemx_uint_prod_reduce_block
+shmemx_uint_prod_reduce_warp
+shmemx_uint_put_block
+shmemx_uint_put_nbi_block
+shmemx_uint_put_nbi_warp
+shmemx_uint_put_signal_block
+shmemx_uint_put_signal_nbi_block
+shmemx_uint_put_signal_nbi_warp
+shmemx_uint_put_signal_warp
+shmemx_uint_put_warp
+shmemx_uint_sum_reduce_block
+shmemx_uint_sum_reduce_warp
+shmemx_uint_xor_reduce_block
+shmemx_uint_xor_reduce_warp
+shmemx_ulong_alltoall_block
+shmemx_ulong_alltoall_warp
+shmemx_ulong_and_reduce_block
+shmemx_ulong_and_reduce_warp
+shmemx_ulong_broadcast_block
+shmemx_ulong_broadcast_warp
+shmemx_ulong_fcollect_block
+shmemx_ulong_fcollect_warp
+shmemx_ulong_get_block
+shmemx_ulong_get_nbi_block
+shmemx_ulong_get_nbi_warp
+shmemx_ulong_get_warp
+shmemx_ulong_iget_block
+shmemx_ulong_iget_warp
+shmemx_ulong_iput_block
+shmemx_ulong_iput_warp
+shmemx_ulong_max_reduce_block
+shmemx_ulong_max_reduce_warp
+shmemx_ulong_min_reduce_block
+shmemx_ulong_min_reduce_warp
+shmemx_ulong_or_reduce_block
+shmemx_ulong_or_reduce_warp
+shmemx_ulong_prod_reduce_block
+shmemx_ulong_prod_reduce_warp
+shmemx_ulong_put_block
+shmemx_ulong_put_nbi_block
+shmemx_ulong_put_nbi_warp
+shmemx_ulong_put_signal_block
+shmemx_ulong_put_signal_nbi_block
+shmemx_ulong_put_signal_nbi_warp
+shmemx_ulong_put_signal_warp
+shmemx_ulong_put_warp
+shmemx_ulong_sum_reduce_block
+shmemx_ulong_sum_reduce_warp
+shmemx_ulong_xor_reduce_block
+shmemx_ulong_xor_reduce_warp
+shmemx_ulonglong_alltoall_block
+shmemx_ulonglong_alltoall_warp
+shmemx_ulonglong_and_reduce_block
+shmemx_ulonglong_and_reduce_warp
+shmemx_ulonglong_broadcast_block
+shmemx_ulonglong_broadcast_warp
+shmemx_ulonglong_fcollect_block
+shmemx_ulonglong_fcollect_warp
+shmemx_ulonglong_get_block
+shmemx_ulonglong_get_nbi_block
+shmemx_ulonglong_get_nbi_warp
+shmemx_ulonglong_get_warp
+shmemx_ulonglong_iget_block
+shmemx_ulonglong_iget_warp
+shmemx_ulonglong_iput_block
+shmemx_ulonglong_iput_warp
+shmemx_ulonglong_max_reduce_block
+shmemx_ulonglong_max_reduce_warp
+shmemx_ulonglong_min_reduce_block
+shmemx_ulonglong_min_reduce_warp
+shmemx_ulonglong_or_reduce_block
+shmemx_ulonglong_or_reduce_warp
+shmemx_ulonglong_prod_reduce_block
+shmemx_ulonglong_prod_reduce_warp
+shmemx_ulonglong_put_block
+shmemx_ulonglong_put_nbi_block
+shmemx_ulonglong_put_nbi_warp
+shmemx_ulonglong_put_signal_block
+shmemx_ulonglong_put_signal_nbi_block
+shmemx_ulonglong_put_signal_nbi_warp
+shmemx_ulonglong_put_signal_warp
+shmemx_ulonglong_put_warp
+shmemx_ulonglong_sum_reduce_block
+shmemx_ulonglong_sum_reduce_warp
+shmemx_ulonglong_xor_reduce_block
+shmemx_ulonglong_xor_reduce_warp
+shmemx_ushort_alltoall_block
+shmemx_ushort_alltoall_warp
+shmemx_ushort_and_reduce_block
+shmemx_ushort_and_reduce_warp
+shmemx_ushort_broadcast_block
+shmemx_ushort_broadcast_warp
+shmemx_ushort_fcollect_block
+shmemx_ushort_fcollect_warp
+shmemx_ushort_get_block
+shmemx_ushort_get_nbi_block
+shmemx_ushort_get_nbi_warp
+shmemx_ushort_get_warp
+shmemx_ushort_iget_block
+shmemx_ushort_iget_warp
+shmemx_ushort_iput_block
+shmemx_ushort_iput_warp
+shmemx_ushort_max_reduce_block
+shmemx_ushort_max_reduce_warp
+shmemx_ushort_min_reduce_block
+shmemx_ushort_min_reduce_warp
+shmemx_ushort_or_reduce_block
+shmemx_ushort_or_reduce_warp
+shmemx_ushort_prod_reduce_block
+shmemx_ushort_prod_reduce_warp
+shmemx_ushort_put_block
+shmemx_ushort_put_nbi_block
+shmemx_ushort_put_nbi_warp
+shmemx_ushort_put_signal_block
+shmemx_ushort_put_signal_nbi_block
+shmemx_ushort_put_signal_nbi_warp
+shmemx_ushort_put_signal_warp
+shmemx_ushort_put_warp
+shmemx_ushort_sum_reduce_block
+shmemx_ushort_sum_reduce_warp
+shmemx_ushort_xor_reduce_block
+shmemx_ushort_xor_reduce_warp`
