@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x8866871050351770
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2b9bd57d989e608d
 import "C"
