@@ -111,7 +111,7 @@ runtime/mrcache/memmonitor: runtime/procmaps runtime/shmerr
 runtime/mrcache/pinned: fabric
     # a NIC for tests
 runtime/proxy/clock: runtime/statuspage
-    # a number from the processor: what the time is for is not its to know
+    # a number from the processor: what the time is for is not its concern
 runtime/proxy/fifo:
     # a queue, of whatever
 runtime/proxy/layout: fabric runtime/sequence
@@ -127,7 +127,7 @@ runtime/proxy/local: fabric runtime/mrcache
 runtime/proxy/quiet: fabric runtime/proxy/call runtime/proxy/layout
     # which operations a quiet waits for; how a PE is asked is handed to it
 runtime/proxy/ops: fabric runtime/proxy/call runtime/proxy/credit runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/local runtime/proxy/quiet
-    # records of operations: what one does is the engine's to know
+    # records of operations: what one does is known to the engine alone
 runtime/proxy/ops/opstest: fabric runtime/proxy/credit runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/ops
     # operations over a network that carries nothing, for tests of the packages that share them
 runtime/proxy/rma: fabric runtime/sequence runtime/proxy/call runtime/proxy/credit runtime/proxy/endpoint runtime/proxy/layout runtime/proxy/ops runtime/proxy/quiet
@@ -140,42 +140,42 @@ runtime/proxy/sender: fabric runtime/sequence runtime/proxy/call runtime/proxy/e
 runtime/proxy/receiver: fabric runtime/sequence runtime/proxy/call runtime/proxy/early runtime/proxy/endpoint runtime/proxy/flight runtime/proxy/layout runtime/proxy/mem runtime/proxy/ops runtime/proxy/quiet runtime/proxy/report runtime/proxy/rma
     # what messages do where they arrive: it answers by an interface of its own
 runtime/proxy/endpoint: fabric runtime/mrcache runtime/proxy/call runtime/proxy/layout runtime/proxy/local runtime/proxy/mem
-    # buffers, routes and losses of a provider that is handed to it: what a message says is the
-    # engine's to know
+    # buffers, routes and losses of a provider that is handed to it: the meaning of a
+    # message is the engine's concern
 runtime/proxy/mem: fabric
     # bytes and elements of the symmetric segment, whoever asks for them
 runtime/proxy/flight: fabric runtime/statuspage runtime/proxy/clock runtime/proxy/layout
     # rings of events in a page that is handed to it
 runtime/proxy/backlog: fabric
-    # names and texts for work that a GPU was given: whose streams have it is not its to know
+    # names and texts for work that a GPU was given: whose streams have it is not its concern
 runtime/proxy/report: fabric runtime/statuspage runtime/proxy/flight runtime/proxy/backlog runtime/proxy/layout runtime/mrcache
     # what an engine says of itself, asked by an interface; other processes read it, and need no engine
 runtime/proxy/call:
     # a request, its status and a ticket, below the packages that make requests and serve them
 runtime/proxy/loop: fabric queue runtime/procmaps runtime/proxy/call runtime/proxy/clock runtime/proxy/fastpath runtime/proxy/wait runtime/trace
     # drives an engine that it knows by two interfaces of its own: what the engine does with an
-    # operation is not its to know
+    # operation is not its concern
 runtime/proxy/gpustage/extent: fabric runtime/proxy/layout
-    # ranges of heaps and their keys; which bytes move there is not its to know
+    # ranges of heaps and their keys; which bytes move there is not its concern
 runtime/proxy/gpustage/progress:
     # numbers that two parts keep for each other, and so below both
 runtime/proxy/gpustage/arrival: fabric runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
-    # the order of messages on streams; how announced bytes come in is not its to know
+    # the order of messages on streams; how announced bytes come in is not its concern
 runtime/proxy/gpustage/pull: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/progress runtime/proxy/gpustage/stream runtime/proxy/layout
-    # reads of announced bytes; the order of other messages, and the gets, are not its to know
+    # reads of announced bytes; the order of other messages, and the gets, are not its concern
 runtime/proxy/gpustage/departure: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage/pool runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
-    # pieces of bytes on their way out; when an operation may begin is not its to know
+    # pieces of bytes on their way out; when an operation may begin is not its concern
 runtime/proxy/gpustage/copies: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/pool runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
     # the order of copies between GPUs; bytes of main memory go by an interface of its own
 runtime/proxy/gpustage/stream/streamtest: fabric runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/mem
     # a GPU for tests of the parts above, without a driver
 runtime/proxy/gpustage/pool:
-    # numbers of pieces: what is in a piece is not its to know
+    # numbers of pieces: what is in a piece is not its concern
 runtime/proxy/gpustage/stream: fabric runtime/statuspage runtime/proxy/backlog runtime/proxy/fifo runtime/proxy/layout runtime/proxy/mem
     # queues of a GPU and marks in them; what follows a mark is done by its caller
 runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/proxy/gpustage/... runtime/proxy/layout runtime/proxy/mem
     # moves GPU memory for an engine that it knows by interfaces of its own, by a Memory that is
-    # handed to it: neither the protocol nor a driver is its to know
+    # handed to it: neither the protocol nor a driver is its concern
 runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/endpoint runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/monitor runtime/proxy/ops runtime/proxy/quiet runtime/proxy/receiver runtime/proxy/rma runtime/proxy/sender runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
@@ -191,7 +191,7 @@ runtime/trace: fabric runtime/shmerr
     # a file of events, and a provider around another that makes them
 runtime/statuspage: runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
-    # proxy's to know
+    # proxy's concern
 runtime/proxy/staging: fabric runtime/gpu runtime/proxy/fifo runtime/proxy/gpustage runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one

@@ -1,6 +1,6 @@
 // Package area divides the internal area of a PE's slice of symmetric memory: the control page, and
-// below it what the front keeps there for collectives, teams and statics. It owns the offsets, and
-// not the memory, which C alone reads and writes, but for the words on which threads sleep.
+// below it the front's space for collectives, teams and statics. It owns the offsets. The memory is
+// read and written by C alone, except for the words on which threads sleep.
 package area
 
 import (

@@ -1,7 +1,6 @@
 // Package choice finds the bootstrap by which this process meets the other PEs of its job, and opens
-// it: what the program gives comes first, then the signs that launchers leave in the environment.
-// What a bootstrap does is the matter of the packages below runtime/bootstrap. One thread calls it, before there
-// is a job or after.
+// it. What the program gives comes first, then the variables and files that launchers leave. The
+// bootstraps themselves are the packages below runtime/bootstrap. One thread calls it.
 package choice
 
 import (

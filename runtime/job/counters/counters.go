@@ -1,6 +1,6 @@
-// Package counters adds up what a PE and its engines have counted, and prints it at the end of a job.
-// The counts themselves are in the status page and in the engines, and what they are called is in
-// runtime/stats. Any goroutine may ask for them.
+// Package counters adds up the counts of a PE and its engines, and prints them at the end of a job.
+// The counts themselves are in the status page and in the engines, their names in runtime/stats. Any
+// goroutine may ask for them.
 package counters
 
 import (

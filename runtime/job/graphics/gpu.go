@@ -1,6 +1,6 @@
 // Package graphics owns this PE's GPU: the addresses at which it reaches the user heaps of the node,
 // the copies and atomic operations that the host asks of it, and memory of the program that is lent
-// to the heap. Which GPU there is, and what its heap is for, is its caller's to know.
+// to the heap. Its caller decides which GPU it is, and for what the heap is used.
 //
 // Any goroutine may call the methods that move or change bytes. One thread at a time opens, grows,
 // lends and closes.

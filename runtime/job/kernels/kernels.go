@@ -1,8 +1,8 @@
 // Package kernels owns the memory that the kernels of this PE work with: their image of the job, the
-// report of a wrong call, and the rings. It ends their waits when the job ends or a PE is lost. Who
-// empties the rings is its caller's to decide. A goroutine reads the report; any goroutine may use a
-// Stopper, also when there are no kernels. Kernels read what was copied to the GPU before the first
-// of them ran, and the words of a Stopper.
+// report of a wrong call, and the rings. It ends their waits when the job ends or a PE is lost. Its
+// caller decides which engine empties the rings. A goroutine reads the report; any goroutine may use
+// a Stopper, also when there are no kernels. Kernels read the state that was copied to the GPU before
+// the first of them ran, and the words of a Stopper.
 package kernels
 
 import (

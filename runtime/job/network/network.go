@@ -1,7 +1,7 @@
 // Package network owns the engines of a PE and their loops. It chooses the NICs and their fabric with
 // the other PEs, opens a provider for each endpoint, gives engines their GPU stage and their
-// registration cache, connects them, and starts and ends the loops. What engines do is
-// runtime/proxy's.
+// registration cache, connects them, and starts and ends the loops. The engines' work is in
+// runtime/proxy.
 //
 // One thread opens and closes it. Any goroutine may ask it about other PEs: it takes the lock of an
 // engine, and gives up after lockPatience where that is said.

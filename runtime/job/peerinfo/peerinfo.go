@@ -1,6 +1,6 @@
-// Package peerinfo has what a PE tells the others when they meet, and what follows from it: nodes,
-// neighbours, processes in sight, and what all PEs have to do alike. It refuses a job whose PEs cannot
-// work together. It is arithmetic on values, and keeps nothing.
+// Package peerinfo has the values that PEs exchange when they meet, and the conclusions that all of
+// them draw: nodes, neighbours, visible processes, and settings that have to be equal. It refuses a
+// job whose PEs cannot work together. It computes from values, and keeps no state.
 package peerinfo
 
 import (

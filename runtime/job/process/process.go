@@ -1,5 +1,5 @@
-// Package process finds the processes of other PEs on the same machine, and says whether they live.
-// It asks the kernel alone and keeps no state; any goroutine may call it.
+// Package process finds the processes of other PEs on the same machine, and reports whether they
+// live. It asks only the kernel and keeps no state. Any goroutine may call it.
 package process
 
 import (

@@ -1,6 +1,6 @@
-// Package reach knows by which path this PE reaches the user heap of each other PE: the host and
-// kernels, by loads and stores, by copies, or over the network. It owns no memory, and keeps nothing
-// but what it is given when the job begins, so any goroutine may ask.
+// Package reach knows the path from this PE to the user heap of each other PE, for the host and for
+// kernels: loads and stores, copies, or the network. It owns no memory, and its facts do not change
+// after the job has begun, so any goroutine may ask.
 package reach
 
 import (

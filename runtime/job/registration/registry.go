@@ -1,7 +1,7 @@
 // Package registration lets NICs reach the user heap of this PE in GPU memory. It chooses the path,
-// registers each part of the heap with each endpoint, and knows which flush has to come before
-// anything acts on what a NIC wrote. It owns no memory: the heap and the endpoints are handed to it.
-// Its callers take care that one thread calls it at a time.
+// registers each part of the heap with each endpoint, and knows which flush has to come before this
+// PE uses bytes that a NIC has written. It owns neither the heap nor the endpoints. One thread calls
+// it at a time.
 package registration
 
 import (

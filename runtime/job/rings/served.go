@@ -1,7 +1,7 @@
-// Package rings spreads the rings of a PE over its engines, and knows what has been taken from them
-// and settled. It reports operations that failed, the first few in full. The memory of the rings is
-// its caller's; what empties one is runtime/proxy/loop. Reports come from the threads of the loops,
-// and any goroutine may call Quiet.
+// Package rings spreads the rings of a PE over its engines, and knows which operations have been
+// taken from them and which are complete. It reports operations that failed, the first few in full.
+// Its caller owns the memory of the rings; runtime/proxy/loop empties them. Reports come from the
+// threads of the loops, and any goroutine may call Quiet.
 package rings
 
 import (

@@ -1,4 +1,4 @@
-// Package statics makes the PEs of a job agree whether the globals and statics of their program are
+// Package statics lets the PEs of a job agree whether the globals and statics of their program are
 // symmetric. The front finds and moves them, and the job gives them a place. It keeps no state.
 package statics
 

@@ -1,6 +1,5 @@
-// Package watch knows the other PEs of a job: which have ended, and what they do, as far as the
-// launcher, the kernel, their control pages and the network tell. It reports the loss of a PE, and
-// explains waits. What follows from a loss is its caller's to do.
+// Package watch knows the state of the other PEs of a job from the launcher, the kernel, their control
+// pages and the network. It reports the loss of a PE, and explains waits. Its caller acts on a loss.
 //
 // One thread of its own waits for news. Any goroutine may ask what is known of a PE.
 package watch
