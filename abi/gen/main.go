@@ -53,8 +53,8 @@ func headers() []generated.File {
 // readers are the packages whose C includes these headers.
 var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/peek", "runtime/gpu/cuda", "runtime/proxy/fastpath", "runtime/proxy/fastpath/fastpathtest"}
 
-// layouts makes those packages be compiled anew when a header of abi/ changes, generated or written by
-// hand: go build looks only at the C in a package's own folder.
+// layouts makes those packages be compiled anew when a header of abi/ changes, generated or written
+// by hand: go build looks only at the C in a package's own folder.
 func layouts(root string, headers []generated.File) (all []generated.File, err error) {
 	sum := fnv.New64a()
 	for _, h := range headers {

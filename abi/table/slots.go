@@ -4,8 +4,8 @@
 // The words that GPU threads, host threads and the proxy write for each other, the slots of a ring
 // and the structs around it, are in slots.go: abi/gen makes of them a C and CUDA header
 // (device/shmem/zz_wire.h), Go structs and codecs (queue/zz_wire.go) and the picture
-// (docs/reference/wire.md). Everything else is a Unit, which has one header of C (abi/zz_<unit>.h) and one
-// file of Go in the package that owns it.
+// (docs/reference/wire.md). Everything else is a Unit, which has one header of C (abi/zz_<unit>.h)
+// and one file of Go in the package that owns it.
 //
 // The package holds layout, not behaviour. It imports nothing. How slots are taken, filled and
 // given back is in device/shmem/ring.h and in package queue.

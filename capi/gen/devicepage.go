@@ -76,8 +76,8 @@ made by splits.
 	return b.String(), nil
 }
 
-// deviceCalls has the names by which the host names the call of a kernel's report. They are one text,
-// which needs no relocation.
+// deviceCalls has the names by which the host names the call of a kernel's report. They are one
+// text, which needs no relocation.
 func deviceCalls() string {
 	var names []string
 	for _, s := range spec.Surfaces {

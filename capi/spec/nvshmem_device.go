@@ -90,8 +90,8 @@ func nvshmemKernels(f *Family) {
 	for i := range f.Kernel {
 		k := &f.Kernel[i]
 		k.Contexts = false
-		// Every number but NVSHMEM_SIGNAL_SET is an addition, as NVSHMEM 3.4.5 did on a GPU with 0 to
-		// 18, -1 and 100, by a thread, a warp, a block and a stream.
+		// Every number but NVSHMEM_SIGNAL_SET is an addition, as NVSHMEM 3.4.5 did on a GPU with 0
+		// to 18, -1 and 100, by a thread, a warp, a block and a stream.
 		k.Body = strings.ReplaceAll(k.Body, "sig_op", "nvshmemi_signal_of(sig_op)")
 		if k.Params == nil {
 			k.Params = f.Params

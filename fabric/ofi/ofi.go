@@ -210,8 +210,8 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	if len(addrs) == 0 {
 		return nil
 	}
-	// An address vector of TCP takes 300 bytes for each address (docs/concepts/scale.md), and a PE of a
-	// large job talks to few others. So its addresses are inserted late, at first use, unless
+	// An address vector of TCP takes 300 bytes for each address (docs/concepts/scale.md), and a PE
+	// of a large job talks to few others. So its addresses are inserted late, at first use, unless
 	// sources are looked up in the vector; other providers may look there for the sender.
 	late := 0
 	if e.ip && !e.caps.Source {

@@ -5,8 +5,8 @@ import "unsafe"
 // Address is an address as a GPU uses it.
 type Address uint64
 
-// Pointer returns the address as a pointer, which is outside Go's memory. The CPU must not follow it
-// if the memory is a GPU's.
+// Pointer returns the address as a pointer, which is outside Go's memory. The CPU must not follow
+// it if the memory is a GPU's.
 func (a Address) Pointer() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // Chunk is memory of a GPU without an address, as the driver of this process

@@ -26,8 +26,8 @@ func (j *Job) sharers() ([]libshmem.PE, error) {
 	return gpuFirst(j.Nodes, gpus), nil
 }
 
-// gpuFirst returns, for each PE, the first PE that has the same GPU. PEs share a GPU on one node only,
-// and a PE without a GPU, "", is alone.
+// gpuFirst returns, for each PE, the first PE that has the same GPU. PEs share a GPU on one node
+// only, and a PE without a GPU, "", is alone.
 func gpuFirst(nodes *topo.Nodes, gpus []string) []libshmem.PE {
 	first := make([]libshmem.PE, len(gpus))
 	type place struct {

@@ -16,7 +16,8 @@ func bounces() Job {
 	return job
 }
 
-// TestBounce: operands that are tied to the program's context go through bounce buffers, and no others do.
+// TestBounce: operands that are tied to the program's context go through bounce buffers, and no
+// others do.
 func TestBounce(t *testing.T) {
 	const many = 9*queue.BounceBytes + 1
 	launched := func(kernel string, blocks, threads int, dest, source, count uint64, more string) string {

@@ -9,7 +9,8 @@
 //
 // Each part of the work has a package of its own. A part that needs the engine, or another part,
 // asks by an interface that it declares itself. The engine joins the parts of each context, and has
-// what all contexts share: completions, lost PEs and the driving thread. Package runtime/job gives an engine its loop and its GPU.
+// what all contexts share: completions, lost PEs and the driving thread. Package runtime/job gives
+// an engine its loop and its GPU.
 //
 //   - layout: the state that C and Go share: header, peers, counters, events
 //   - endpoint: the provider, message buffers, routes, and which PEs are lost
@@ -64,16 +65,16 @@
 // sorts them even on a provider that keeps messages in order, because such a provider need not
 // complete their receives in that order (comp_order of libfabric's fi_rx_attr; tcp promises none).
 //
-// Where messages may overtake writes, the target keeps that order too (packages receiver,
-// rma and sequence): a write brings its number as immediate data, a message says how many writes have to be
+// Where messages may overtake writes, the target keeps that order too (packages receiver, rma and
+// sequence): a write brings its number as immediate data, a message says how many writes have to be
 // in before it is applied, and the target keeps a message that is early. The sender's credits bound
 // how many it keeps. A put with signal is a write and, right behind it, a message. If a write can
 // have no number, the provider's own fence keeps messages behind it, or else the sender does.
 //
-// The sender keeps the order that the target cannot keep (package sender). A write that a fence orders
-// behind messages waits until they have been applied. A write that a fence orders behind writes
-// waits until those are in, unless the provider keeps the order of writes or has a fence. It waits
-// in the engine, with later operations on the same PE behind it, and not in its caller.
+// The sender keeps the order that the target cannot keep (package sender). A write that a fence
+// orders behind messages waits until they have been applied. A write that a fence orders behind
+// writes waits until those are in, unless the provider keeps the order of writes or has a fence. It
+// waits in the engine, with later operations on the same PE behind it, and not in its caller.
 //
 // Fence counts for each PE by the order of posting: an operation that was posted after a call of
 // Fence is ordered behind the operations on the same PE that were posted before it. A caller that

@@ -14,8 +14,8 @@ import (
 	"libshmem/runtime/proxy/quiet"
 )
 
-// Host is the engine as its GPU sees it: messages, operations and network, as package gpustage needs
-// them. The lock is held in each call.
+// Host is the engine as its GPU sees it: messages, operations and network, as package gpustage
+// needs them. The lock is held in each call.
 type Host struct {
 	hostMessages
 	hostOperations

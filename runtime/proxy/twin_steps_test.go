@@ -43,7 +43,8 @@ func TestTwins(t *testing.T) {
 	t.Logf("%d messages in %d steps, of which C took %d", sent, calls, served)
 }
 
-// prepare sets small windows in two of three seeds, and counters close to their wrap in one of four.
+// prepare sets small windows in two of three seeds, and counters close to their wrap in one of
+// four.
 func (tw *twins) prepare(seed uint64) {
 	for _, side := range tw.pes {
 		for _, p := range side {

@@ -55,8 +55,8 @@ func TestStrangerEndpoints(t *testing.T) {
 			dir := t.TempDir()
 			begin, end, over := filepath.Join(dir, "begin"), filepath.Join(dir, "end"), filepath.Join(dir, "over")
 			first := twoPorts(t)
-			// A port of its own for each PE, since libfabric draws from a range and gives up where two
-			// PEs draw the same.
+			// A port of its own for each PE, since libfabric draws from a range and gives up where
+			// two PEs draw the same.
 			pes := start(t, []string{"SHMEM_PROVIDER=" + c.provider, "SHMEM_NIC_LIST=lo"}, shmemrun, "-n", "2", "--hosts", "2",
 				"sh", "-c", fmt.Sprintf(`port=$((%d + SHMEM_LAUNCHER_PE))
 for name in NET TCP; do export FI_${name}_PORT_LOW_RANGE=$port FI_${name}_PORT_HIGH_RANGE=$port; done

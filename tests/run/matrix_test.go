@@ -165,8 +165,8 @@ var programs = map[string]program{
 		limit:  15 * time.Minute,
 	},
 	"memory": {args: []string{rounds("memory")}},
-	// Many rounds on the node and between two hosts, and under chaos of three pairs of PEs together.
-	// Atomic operations of C do not reach a GPU.
+	// Many rounds on the node and between two hosts, and under chaos of three pairs of PEs
+	// together. Atomic operations of C do not reach a GPU.
 	"ordering": {
 		only:   []string{"node-1", "node-2", "node-4", "hosts-2", "hosts-4", "chaos-3"},
 		argsIn: map[string][]string{"node-2": {rounds("ordering")}, "hosts-2": {rounds("ordering")}, "chaos-3": {rounds("ordering/chaos")}},

@@ -8,8 +8,8 @@ import (
 	"libshmem"
 )
 
-// A PE that is done with a job of a session comes for the next one while others are still in this one:
-// it has to wait for the next root, and PE 0 for nothing.
+// A PE that is done with a job of a session comes for the next one while others are still in this
+// one: it has to wait for the next root, and PE 0 for nothing.
 func TestSessionAgain(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package codec encodes the values that PEs exchange when they meet, and decodes them. It knows neither
-// their meaning nor how the bytes travel. It keeps no state, and any goroutine may call it.
+// Package codec encodes the values that PEs exchange when they meet, and decodes them. It knows
+// neither their meaning nor how the bytes travel. It keeps no state, and any goroutine may call it.
 //
 // Each PE of a job of 100,000 reads the peer info of all others. As JSON it took 453 bytes of a PE,
 // 5 KB of memory and 20 us to read; in this form it takes 225 bytes, 1 KB and 2 us

@@ -1,6 +1,6 @@
 // Package counters adds up the counts of a PE and its engines, and prints them at the end of a job.
-// The counts themselves are in the status page and in the engines, their names in runtime/stats. Any
-// goroutine may ask for them.
+// The counts themselves are in the status page and in the engines, their names in runtime/stats.
+// Any goroutine may ask for them.
 package counters
 
 import (

@@ -1,6 +1,6 @@
-// Package graphics owns this PE's GPU: the addresses at which it reaches the user heaps of the node,
-// the copies and atomic operations that the host asks of it, and memory of the program that is lent
-// to the heap. Its caller decides which GPU it is, and for what the heap is used.
+// Package graphics owns this PE's GPU: the addresses at which it reaches the user heaps of the
+// node, the copies and atomic operations that the host asks of it, and memory of the program that
+// is lent to the heap. Its caller decides which GPU it is, and for what the heap is used.
 //
 // Any goroutine may call the methods that move or change bytes. One thread at a time opens, grows,
 // lends and closes.
@@ -42,9 +42,9 @@ type GPU struct {
 
 	// NICs is nil if no NIC is to reach the heap.
 	NICs *registration.Registry
-	// CopiesApart reports whether the proxies' copies for this PE wait for no kernel of the program:
-	// the proxies have a context of their own, and calls on CUDA streams use bounce buffers for
-	// operands that are tied to the program's context.
+	// CopiesApart reports whether the proxies' copies for this PE wait for no kernel of the
+	// program: the proxies have a context of their own, and calls on CUDA streams use bounce
+	// buffers for operands that are tied to the program's context.
 	CopiesApart bool
 
 	loans    map[libshmem.Offset]gpustage.Loan // by the start of the block
@@ -101,8 +101,8 @@ func (g *GPU) Device() *cuda.Device {
 	return g.dev
 }
 
-// HostAtomics reports whether the GPU's atomic operations on main memory are atomic with those of the
-// CPU.
+// HostAtomics reports whether the GPU's atomic operations on main memory are atomic with those of
+// the CPU.
 func (g *GPU) HostAtomics() bool { return g.dev.Facts().HostAtomics }
 
 // Heap returns this PE's heap in GPU memory; nil if it is in main memory.
@@ -185,8 +185,8 @@ func (g *GPU) Unmapped(rank int) string {
 	return fmt.Sprint(err)
 }
 
-// Commit provides GPU memory behind the heaps of the node. It is collective among the PEs of the node
-// with heaps in GPU memory, so nothing that can fail on one PE alone comes before it.
+// Commit provides GPU memory behind the heaps of the node. It is collective among the PEs of the
+// node with heaps in GPU memory, so nothing that can fail on one PE alone comes before it.
 func (g *GPU) Commit(end uint64) error {
 	if g == nil || g.device == nil {
 		return nil
@@ -194,8 +194,8 @@ func (g *GPU) Commit(end uint64) error {
 	return g.device.Commit(end)
 }
 
-// Reach makes new memory of the heaps known to the GPU, and to NICs. It comes after Commit, and after
-// main memory is provided.
+// Reach makes new memory of the heaps known to the GPU, and to NICs. It comes after Commit, and
+// after main memory is provided.
 func (g *GPU) Reach(end uint64) error {
 	if g == nil {
 		return nil

@@ -1,8 +1,8 @@
-// Package kernels owns the memory that the kernels of this PE work with: their image of the job, the
-// report of a wrong call, and the rings. It ends their waits when the job ends or a PE is lost. Its
-// caller decides which engine empties the rings. A goroutine reads the report; any goroutine may use
-// a Stopper, also when there are no kernels. Kernels read the state that was copied to the GPU before
-// the first of them ran, and the words of a Stopper.
+// Package kernels owns the memory that the kernels of this PE work with: their image of the job,
+// the report of a wrong call, and the rings. It ends their waits when the job ends or a PE is lost.
+// Its caller decides which engine empties the rings. A goroutine reads the report; any goroutine
+// may use a Stopper, also when there are no kernels. Kernels read the state that was copied to the
+// GPU before the first of them ran, and the words of a Stopper.
 package kernels
 
 import (
@@ -185,9 +185,9 @@ func (c *Config) sharedMemory(n uint64) (*gpu.Memory, error) {
 	return m, err
 }
 
-// Watch starts to read the report of kernels. It ends the job by fatal when a kernel stops because of
-// a wrong call or asks for the end, and ends the waits of kernels when over reports that the job has
-// ended for another reason.
+// Watch starts to read the report of kernels. It ends the job by fatal when a kernel stops because
+// of a wrong call or asks for the end, and ends the waits of kernels when over reports that the job
+// has ended for another reason.
 func (k *Kernels) Watch(fatal func(error), over func() bool) {
 	k.over, k.gone = make(chan struct{}), make(chan struct{})
 	go k.watch(fatal, over)

@@ -1,5 +1,5 @@
-// Package network owns the engines of a PE and their loops. It chooses the NICs and their fabric with
-// the other PEs, opens a provider for each endpoint, gives engines their GPU stage and their
+// Package network owns the engines of a PE and their loops. It chooses the NICs and their fabric
+// with the other PEs, opens a provider for each endpoint, gives engines their GPU stage and their
 // registration cache, connects them, and starts and ends the loops. The engines' work is in
 // runtime/proxy.
 //
@@ -53,8 +53,8 @@ type Config struct {
 	Heaps    *reach.Heaps
 	GPU      *graphics.GPU // nil: this PE uses none
 	Place    *place.Place
-	// Front has the lock and the words of the front, around the first engine. The control page of this
-	// PE has the others.
+	// Front has the lock and the words of the front, around the first engine. The control page of
+	// this PE has the others.
 	Front wake.Words
 
 	Chaos       *chaos.Plan // nil: the network is as it is
@@ -78,8 +78,8 @@ type Watch interface {
 type Network struct {
 	Config
 
-	// Engine serves the callers in C. Engines begins with it, and has one for each thread that serves
-	// rings.
+	// Engine serves the callers in C. Engines begins with it, and has one for each thread that
+	// serves rings.
 	Engine  *proxy.Engine
 	Engines []*proxy.Engine
 	// Cached reports whether no operation registers its buffer.

@@ -1,6 +1,6 @@
-// Package place finds where this PE runs and what is near to it: its NICs, and the processors of its
-// threads. It reads the machine once, and only if there is something to decide. The topology itself
-// is in runtime/topo. One thread uses a Place at a time.
+// Package place finds where this PE runs and what is near to it: its NICs, and the processors of
+// its threads. It reads the machine once, and only if there is something to decide. The topology
+// itself is in runtime/topo. One thread uses a Place at a time.
 package place
 
 import (

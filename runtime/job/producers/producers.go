@@ -1,6 +1,6 @@
 // Package producers joins the producers of operations other than the calls of the program: kernels,
-// threads with rings, and CUDA streams. It reserves the memory for collectives of kernels, and decides
-// which producers the proxies serve. Its parts are packages of their own.
+// threads with rings, and CUDA streams. It reserves the memory for collectives of kernels, and
+// decides which producers the proxies serve. Its parts are packages of their own.
 //
 // One thread at a time makes and closes them. Any goroutine may end waits by the Stopper, use Teams
 // and ask for a Quiet.

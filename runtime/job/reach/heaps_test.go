@@ -29,8 +29,8 @@ func pathsTo(h *Heaps, pe libshmem.PE) (text string) {
 	return string([]byte{byte(host), byte(kernels)})
 }
 
-// TestPaths: PE 0 has a heap in GPU memory, as PE 1 has; PE 2 has one in main memory, and PE 3 is on
-// another host.
+// TestPaths: PE 0 has a heap in GPU memory, as PE 1 has; PE 2 has one in main memory, and PE 3 is
+// on another host.
 func TestPaths(t *testing.T) {
 	p := &places{mapped: map[int]gpu.Address{0: 0x1000, 1: 0x2000, 2: 0x3000}}
 	fresh := func() *Heaps {

@@ -1,7 +1,7 @@
 // Package registration lets NICs reach the user heap of this PE in GPU memory. It chooses the path,
 // registers each part of the heap with each endpoint, and knows which flush has to come before this
-// PE uses bytes that a NIC has written. It owns neither the heap nor the endpoints. One thread calls
-// it at a time.
+// PE uses bytes that a NIC has written. It owns neither the heap nor the endpoints. One thread
+// calls it at a time.
 package registration
 
 import (
@@ -239,7 +239,8 @@ func (r *Registry) Direct() bool {
 	return r != nil && slices.ContainsFunc(r.ends, func(e registration) bool { return e.way != config.GPUNetStage })
 }
 
-// Path returns the name of the path by which the first endpoint reaches the heap; "" if it does not.
+// Path returns the name of the path by which the first endpoint reaches the heap; "" if it does
+// not.
 func (r *Registry) Path() string {
 	if r == nil {
 		return ""

@@ -1,6 +1,6 @@
 // Package streams joins package onstream with the driver's GPU: it loads the library's kernels for
-// calls on CUDA streams, and owns the bounce memory of their operands. Threads of the program call it;
-// the order of their work is that of their streams.
+// calls on CUDA streams, and owns the bounce memory of their operands. Threads of the program call
+// it; the order of their work is that of their streams.
 package streams
 
 import (

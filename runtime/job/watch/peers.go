@@ -22,7 +22,8 @@ type Peers struct {
 	Nodes     *topo.Nodes
 	Processes []process.Process // of every PE
 	Boot      bootstrap.Bootstrap
-	// Doing returns what a PE of this node does, as the PE has noted it, or "". nil: nothing is known.
+	// Doing returns what a PE of this node does, as the PE has noted it, or "". nil: nothing is
+	// known.
 	Doing   func(libshmem.PE, area.How) string
 	Driver  func(now time.Time) string // what the GPU's driver does not do, or "". nil: there is none
 	Network Network                    // nil if all PEs share memory

@@ -1,5 +1,6 @@
-// Package watch knows the state of the other PEs of a job from the launcher, the kernel, their control
-// pages and the network. It reports the loss of a PE, and explains waits. Its caller acts on a loss.
+// Package watch knows the state of the other PEs of a job from the launcher, the kernel, their
+// control pages and the network. It reports the loss of a PE, and explains waits. Its caller acts
+// on a loss.
 //
 // One thread of its own waits for news. Any goroutine may ask what is known of a PE.
 package watch

@@ -64,8 +64,8 @@ type Messages interface {
 
 // Operations are the records of operations under way, by token.
 type Operations interface {
-	// BeginPut and BeginGet take a token for an operation of n bytes on a PE. The request, or quiets
-	// if the request is nil, wait for the operation. False: no token is free.
+	// BeginPut and BeginGet take a token for an operation of n bytes on a PE. The request, or
+	// quiets if the request is nil, wait for the operation. False: no token is free.
 	BeginPut(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool)
 	BeginGet(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool)
 	// Await makes quiets wait for an operation; Enqueue also puts it behind earlier operations on

@@ -13,9 +13,9 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// Monitor is an engine as the thread that drives it sees it, besides polling (loop.Monitor). It knows
-// only whether that thread sleeps (endpoint.Endpoint.Armed), so that work that must not wait for the
-// thread's next look can wake it.
+// Monitor is an engine as the thread that drives it sees it, besides polling (loop.Monitor). It
+// knows only whether that thread sleeps (endpoint.Endpoint.Armed), so that work that must not wait
+// for the thread's next look can wake it.
 type Monitor struct {
 	wake.Words
 	ArmedAt uint32 // the count of polls when the thread went to sleep

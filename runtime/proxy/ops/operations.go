@@ -13,7 +13,8 @@ import (
 )
 
 // Operations are the operations of one communication context: how far each PE is, the records of
-// what is under way, and the quiets that wait for it. All contexts of an engine share Net and Table.
+// what is under way, and the quiets that wait for it. All contexts of an engine share Net and
+// Table.
 type Operations struct {
 	*layout.State
 	Net      *endpoint.Endpoint

@@ -13,8 +13,8 @@ import (
 type Sender interface {
 	// Meet prepares for the first message of a PE, and reports whether there is a path to the PE.
 	Meet(pe libshmem.PE, p *layout.Peer) bool
-	// Own sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if there
-	// is room.
+	// Own sends an answer, or parks it. SendBytes sends a message with a payload of n bytes if
+	// there is room.
 	Own(pe libshmem.PE, epoch uint64, l quiet.Parity, h layout.Header)
 	SendBytes(pe libshmem.PE, epoch uint64, l quiet.Parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
 	// Flushed takes the answer to a flush; false: it was not asked for.

@@ -12,9 +12,9 @@ import (
 
 // On a network where messages overtake writes, the target keeps the order: writes bring numbers
 // along, messages say how many writes they follow, and the target keeps a message that is early
-// (package sequence). The sender keeps the order of a write without a number (package sender). A write
-// has none if the provider has no immediate data, before the target has given the flow a sequence
-// stream, and when the target has none left to give.
+// (package sequence). The sender keeps the order of a write without a number (package sender). A
+// write has none if the provider has no immediate data, before the target has given the flow a
+// sequence stream, and when the target has none left to give.
 
 // SequencesMost is how many sequence streams immediate data can distinguish.
 const SequencesMost = 1 << (32 - 16)

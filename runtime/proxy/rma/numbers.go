@@ -59,8 +59,8 @@ func (n *Numbers) Window() uint32 {
 	return n.Space.Window
 }
 
-// Meet prepares for a PE before the first operation on it. Where the provider names the writer, each
-// PE has the one sequence stream that it needs.
+// Meet prepares for a PE before the first operation on it. Where the provider names the writer,
+// each PE has the one sequence stream that it needs.
 func (x *Transfers) Meet(p *layout.Peer) {
 	p.Out.Space = x.Numbers.Space
 	if x.Numbers.On && x.Net.Caps.Source {

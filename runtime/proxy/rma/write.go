@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/proxy/ops"
 )
 
-// PutMax returns the most bytes that a put takes at once. If neither order nor delivery of writes is
-// available, nor a number for each, all puts travel as messages.
+// PutMax returns the most bytes that a put takes at once. If neither order nor delivery of writes
+// is available, nor a number for each, all puts travel as messages.
 func (x *Transfers) PutMax() uint64 {
 	c := &x.Net.Caps
 	ordered := !x.Net.Unordered && c.WriteAfterWrite

@@ -15,8 +15,8 @@ import (
 // Small operations on one PE leave in one message when several are at hand: operations in the PE's
 // queue, the signals of consecutive writes, and the operations of a caller's burst. A batch is a
 // message of the queue (queue.go) that may still grow. The target applies its operations in the
-// order of posting. A batch belongs to one epoch and one generation, so fence and quiet need no rule
-// for it.
+// order of posting. A batch belongs to one epoch and one generation, so fence and quiet need no
+// rule for it.
 //
 // A batch that could leave is held for a while, because more operations may come:
 //

@@ -81,7 +81,8 @@ func (x *Sender) Drop(pe libshmem.PE, p *layout.Peer) {
 // Routed reports whether operations on a PE may be posted. The first operation finds it out.
 func (x *Sender) Routed(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.Meet(pe, p) }
 
-// Meet prepares for the first operation on a PE, and reports whether operations on it may be posted.
+// Meet prepares for the first operation on a PE, and reports whether operations on it may be
+// posted.
 func (x *Sender) Meet(pe libshmem.PE, p *layout.Peer) bool {
 	if p.Reachable = x.Net.Reachable(pe); p.Reachable {
 		x.writes.Meet(p)

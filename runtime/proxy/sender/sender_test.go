@@ -226,8 +226,8 @@ func TestFenceOfWrites(t *testing.T) {
 	}
 }
 
-// TestBatch lets the operations of a burst share a message, which leaves when it is let go or a fence
-// comes.
+// TestBatch lets the operations of a burst share a message, which leaves when it is let go or a
+// fence comes.
 func TestBatch(t *testing.T) {
 	b := open(t, inject)
 	p := &b.Peers[1]

@@ -1,5 +1,5 @@
-// Package progress counts how far this PE has carried out the messages of another PE that concern GPU
-// memory.
+// Package progress counts how far this PE has carried out the messages of another PE that concern
+// GPU memory.
 //
 // The messages of a PE take effect in their order. Bytes that a request to send announces come in
 // by reads, and other messages are kept until their time has come. Each of the two parts that do

@@ -1,5 +1,5 @@
-// Package opstest has the operations of a context over a simulated network, for tests of the packages
-// that share them. The network carries nothing: it notes what it is given.
+// Package opstest has the operations of a context over a simulated network, for tests of the
+// packages that share them. The network carries nothing: it notes what it is given.
 package opstest
 
 import (
