@@ -3,6 +3,9 @@
 #
 #   tests/gpu/run.sh [NAME...]      all programs, or those whose name has NAME in it
 #
+# PART=2/3 runs every third program, from the second on: three such runs at once, each with GPUs of
+# its own by CUDA_VISIBLE_DEVICES, take a third of the time.
+#
 # FULL=1 takes some minutes more: graphs are replayed ten times as often, 10^5 times, and more
 # programs run under compute-sanitizer.
 #
@@ -22,6 +25,7 @@ base=${BUILD:-build}/gpu
 results=${OUT:-$base}/gpu-test.txt
 passed=0 failed=0 counts=no
 only=("$@")
+part=${PART:-1/1} row=0
 [ "${FULL:-0}" = 0 ] && full=no || full=yes
 
 for file in bin/shmemrun programs; do
@@ -48,6 +52,8 @@ program() {
     local name=$1 limit=$2 begin=$EPOCHREALTIME status=0 verdict=ok seconds
     shift 2
     wanted "$name" || return 0
+    row=$((row + 1))
+    [ $((row % ${part#*/})) -eq $((${part%/*} % ${part#*/})) ] || return 0
     timeout -k 5 "$limit" "$@" >"$out" 2>&1 </dev/null || status=$?
     if [ "$status" -eq 124 ]; then
         verdict="FAILED after its limit of $limit s"
