@@ -483,6 +483,141 @@ int shmemx_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team);
 int shmemx_collectmem_room(shmem_team_t team, void *dest, const void *source, size_t nbytes, size_t room, size_t *needed, size_t *least);
 
 /*
+ * shmemx_putmem_notify
+ *
+ * Copies bytes to another PE, and then adds 1 to a notification counter there. Each call adds
+ * 1, whatever its length; without bytes it adds 1 and does nothing else. It returns when source
+ * may be reused. Each PE has SHMEM_NOTIFY_COUNT counters of 64 bits, which begin with 0.
+ *
+ * @dest symmetric, written at pe
+ * @source read here
+ * @nbytes bytes to copy
+ * @notify number of a counter, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when the counter does not exist, and before init or after finalize. With
+ * SHMEM_CHECKS=full, once the program has called shmemx_notify_alloc, also when the counter is
+ * in no allocated range.
+ * Order: The addition follows the bytes of its own call, and nothing else: puts with
+ * notifications arrive in any order. shmem_quiet completes them.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_putmem_notify(void *dest, const void *source, size_t nbytes, int notify, int pe);
+
+/* Nonblocking. Does what shmemx_putmem_notify does, but source may be reused only after the next quiet. */
+void shmemx_putmem_notify_nbi(void *dest, const void *source, size_t nbytes, int notify, int pe);
+
+/* The same on a context; pe is a number in its team. */
+void shmemx_ctx_putmem_notify(shmem_ctx_t ctx, void *dest, const void *source, size_t nbytes, int notify, int pe);
+void shmemx_ctx_putmem_notify_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nbytes, int notify, int pe);
+
+/*
+ * shmemx_notify_wait
+ *
+ * Waits until a counter of the caller is at least count. The caller spins, then yields, then
+ * sleeps.
+ *
+ * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @count up to 2^63 - 1
+ *
+ * Result: The value of the counter, which may be greater than count.
+ * Errors: Ends the job when a number is above 2^63 - 1. Ends the job when the counter does not
+ * exist, and before init or after finalize. With SHMEM_CHECKS=full, once the program has called
+ * shmemx_notify_alloc, also when the counter is in no allocated range.
+ * Order: The bytes of all puts that the value counts are visible to the caller.
+ *
+ * Since libshmem 0.1.
+ */
+uint64_t shmemx_notify_wait(int notify, uint64_t count);
+
+/*
+ * shmemx_notify_test
+ *
+ * Reports at once whether a counter of the caller is at least count.
+ *
+ * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @count up to 2^63 - 1
+ *
+ * Result: 1 or 0.
+ * Errors: Ends the job when a number is above 2^63 - 1. Ends the job when the counter does not
+ * exist, and before init or after finalize. With SHMEM_CHECKS=full, once the program has called
+ * shmemx_notify_alloc, also when the counter is in no allocated range.
+ * Order: After 1, the bytes of all puts that count has are visible to the caller.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_notify_test(int notify, uint64_t count);
+
+/*
+ * shmemx_notify_fetch
+ *
+ * Reads a counter of the caller.
+ *
+ * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ *
+ * Result: The value.
+ * Errors: Ends the job when the counter does not exist, and before init or after finalize. With
+ * SHMEM_CHECKS=full, once the program has called shmemx_notify_alloc, also when the counter is
+ * in no allocated range.
+ * Order: The bytes of all puts that the value counts are visible to the caller.
+ *
+ * Since libshmem 0.1.
+ */
+uint64_t shmemx_notify_fetch(int notify);
+
+/*
+ * shmemx_notify_reset
+ *
+ * Sets a counter of the caller. Only the owner of a counter can set it. Notifications that
+ * arrive meanwhile may be lost or counted: reset a counter when all that it is to count has
+ * been waited for.
+ *
+ * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @value up to 2^63 - 1
+ *
+ * Errors: Ends the job when a number is above 2^63 - 1. Ends the job when the counter does not
+ * exist, and before init or after finalize. With SHMEM_CHECKS=full, once the program has called
+ * shmemx_notify_alloc, also when the counter is in no allocated range.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_notify_reset(int notify, uint64_t value);
+
+/*
+ * shmemx_notify_alloc
+ *
+ * Takes a range of counters, so that parts of a program which do not know each other use
+ * different ones, and sets them to 0 on every PE. All PEs make the call together.
+ *
+ * @n number of counters, 1 or more; the same on every PE
+ *
+ * Result: The first counter of the range, the same on every PE; -1 when no range of that length
+ * is free, and when a PE is lost.
+ * Errors: Ends the job when n is less than 1, and when the PEs pass different numbers. Ends the
+ * job before init or after finalize.
+ * Order: Ends with a barrier: any PE may notify the counters at once.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_notify_alloc(int n);
+
+/*
+ * shmemx_notify_free
+ *
+ * Gives a range of counters back. All PEs make the call together.
+ *
+ * @notify the first counter of a range, as shmemx_notify_alloc returned it
+ *
+ * Errors: Ends the job when no range begins there, and when the PEs pass different counters.
+ * Ends the job before init or after finalize.
+ * Order: Begins as shmem_barrier_all does.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_notify_free(int notify);
+
+/*
  * shmemx_cumodule_init
  *
  * Initialises the library in the kernels of a module that was loaded with the driver's

@@ -67,6 +67,8 @@ var state = Unit{
 			{Name: "teams_offset", Type: "size", Doc: "of the areas of teams below the user heap"},
 			{Name: "team_size", Type: "size", Doc: "of one: words, scratch, agreements"},
 			{Name: "agree_size", Type: "size", Doc: "of those; the world's are in one more area, whose words say which PEs this one knows to be lost"},
+			{Name: "notify_offset", Type: "size", Doc: "of the notification counters below the user heap"},
+			{Name: "notify_count", Type: "u32", Doc: "how many notification counters each PE has; 0 before init and after finalize"},
 			{Name: "desk_offset", Type: "size", Doc: "below the user heap, where the PEs of a team that an id makes meet"},
 			{Name: "max_teams", Type: "u32", Doc: "how many there are but that"},
 			{Name: "net_chunk", Type: "size", Doc: "the most bytes of one put or get between nodes"},

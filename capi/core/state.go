@@ -83,6 +83,8 @@ func fill(s *State, j *job.Job) {
 	s.teamsOffset = j.Layout.TeamsOffset
 	s.teamSize = j.Layout.TeamSize
 	s.agreeSize = j.Layout.AgreeSize
+	s.notifyOffset = j.Layout.NotifyOffset
+	s.notifyCount = uint32(j.Config.NotifyCount)
 	s.deskOffset = j.Layout.DeskOffset
 	s.maxTeams = uint32(j.Layout.Teams)
 	s.timeoutNs = uint64(j.Config.Timeout)
@@ -106,7 +108,7 @@ func fill(s *State, j *job.Job) {
 
 // empty takes back what fill allocated.
 func empty(s *State) {
-	s.nPEs, s.unseen, s.askFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+	s.nPEs, s.notifyCount, s.unseen, s.askFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fastBase != s.nearBase {
 		C.free(unsafe.Pointer(s.fastBase))
 	}

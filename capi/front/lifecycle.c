@@ -17,6 +17,7 @@
 #include "front.h"
 #include "loader.h"
 #include "modules.h"
+#include "notification.h"
 #include "ranges.h"
 #include "spell.h"
 #include "statics.h"
@@ -145,6 +146,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     }
     shmemi_failure_open();
     shmemi_barrier_open();
+    shmemi_notification_open();
     bool teams = shmemi_teams_open() == 0;
     if (!teams)
         snprintf(error, size, "no memory for the lists of %u PEs (free some)", s->n_pes);

@@ -11,6 +11,7 @@
 #include "failure.h"
 #include "lifecycle.h"
 #include "modules.h"
+#include "notification.h"
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"
@@ -121,6 +122,65 @@ int shmemx_collectmem_room(shmem_team_t team, void *dest, const void *source, si
 {
     SHMEMI_RANGE(COLL, "shmemx_collectmem_room");
     return shmemi_collect_room(team, dest, source, nbytes, room, needed, least, "shmemx_collectmem_room");
+}
+
+void shmemx_putmem_notify(void *dest, const void *source, size_t nbytes, int notify, int pe)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_putmem_notify");
+    shmemi_put_notify(SHMEM_CTX_DEFAULT, dest, source, nbytes, notify, pe, false, "shmemx_putmem_notify");
+}
+
+void shmemx_putmem_notify_nbi(void *dest, const void *source, size_t nbytes, int notify, int pe)
+{
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_putmem_notify_nbi");
+    shmemi_put_notify(SHMEM_CTX_DEFAULT, dest, source, nbytes, notify, pe, true, "shmemx_putmem_notify_nbi");
+}
+
+void shmemx_ctx_putmem_notify(shmem_ctx_t ctx, void *dest, const void *source, size_t nbytes, int notify, int pe)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_ctx_putmem_notify");
+    pe = shmemi_ctx_pe(ctx, pe, "shmemx_ctx_putmem_notify");
+    shmemi_put_notify(ctx, dest, source, nbytes, notify, pe, false, "shmemx_ctx_putmem_notify");
+}
+
+void shmemx_ctx_putmem_notify_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nbytes, int notify, int pe)
+{
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_ctx_putmem_notify_nbi");
+    pe = shmemi_ctx_pe(ctx, pe, "shmemx_ctx_putmem_notify_nbi");
+    shmemi_put_notify(ctx, dest, source, nbytes, notify, pe, true, "shmemx_ctx_putmem_notify_nbi");
+}
+
+uint64_t shmemx_notify_wait(int notify, uint64_t count)
+{
+    SHMEMI_RANGE(WAIT, "shmemx_notify_wait");
+    return shmemi_notification_wait(notify, count, "shmemx_notify_wait");
+}
+
+int shmemx_notify_test(int notify, uint64_t count)
+{
+    SHMEMI_RANGE(TEST, "shmemx_notify_test");
+    return shmemi_notification_test(notify, count, "shmemx_notify_test");
+}
+
+uint64_t shmemx_notify_fetch(int notify)
+{
+    SHMEMI_RANGE(TEST, "shmemx_notify_fetch");
+    return shmemi_notification_fetch(notify, "shmemx_notify_fetch");
+}
+
+void shmemx_notify_reset(int notify, uint64_t value)
+{
+    shmemi_notification_reset(notify, value, "shmemx_notify_reset");
+}
+
+int shmemx_notify_alloc(int n)
+{
+    return shmemi_notification_alloc(n, "shmemx_notify_alloc");
+}
+
+void shmemx_notify_free(int notify)
+{
+    shmemi_notification_free(notify, "shmemx_notify_free");
 }
 
 int shmemx_cumodule_init(struct CUmod_st *module)

@@ -64,11 +64,15 @@ func extensionHeader(s *spec.Surface) string {
 		fmt.Fprintln(&b, " *")
 		comment(&b, "Since libshmem "+c.Since+".", "")
 		fmt.Fprintln(&b, " */")
-		nbi := false
+		nbi, ctx := false, false
 		for _, fn := range c.Functions() {
 			if fn.Nbi && !nbi {
 				nbi = true
 				fmt.Fprintf(&b, "\n/* Nonblocking. %s */\n", c.DocNbi)
+			}
+			if fn.Ctx && !ctx {
+				ctx = true
+				fmt.Fprintf(&b, "\n/* %s */\n", contextForms(c))
 			}
 			fmt.Fprintf(&b, "%s;\n", prototype(fn))
 		}
@@ -91,6 +95,7 @@ const ownExtensionTop = `
 #include "failure.h"
 #include "lifecycle.h"
 #include "modules.h"
+#include "notification.h"
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"

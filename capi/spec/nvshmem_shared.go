@@ -19,7 +19,8 @@ var nvshmemAbsent = strings.Fields(`
 	info_get_version team_get_config team_split_strided team_split_2d
 	get_uniqueid set_attr_uniqueid_args init_attr finalize_at_exit
 	pcntr_count pcntr_name pcntr_find pcntr_get pcntr_nics pcntr_nic_name pcntr_get_nic
-	last_error last_error_pe last_error_text set_error_handler wait_limit failure_ack team_survivors collectmem_room`)
+	last_error last_error_pe last_error_text set_error_handler wait_limit failure_ack team_survivors collectmem_room
+	putmem_notify notify_wait notify_test notify_fetch notify_reset notify_alloc notify_free`)
 
 // nvshmemRow reduces a row to what NVSHMEM has of it.
 func nvshmemRow(f *Family) bool {

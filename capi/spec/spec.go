@@ -97,6 +97,7 @@ var beyond = []Chapter{
 	{Families: counterCalls},
 	{Families: errorCalls},
 	{Families: collectCalls},
+	{Families: notifyCalls},
 	{Families: moduleCalls},
 }
 

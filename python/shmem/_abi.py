@@ -1984,6 +1984,8 @@ shmemx_char_put_signal_nbi_on_stream vPPLPLiiP
 shmemx_char_put_signal_on_stream vPPLPLiiP
 shmemx_char_sum_reduce_on_stream iiPPLP
 shmemx_collectmem_room iiPPLLPP
+shmemx_ctx_putmem_notify viPPLii
+shmemx_ctx_putmem_notify_nbi viPPLii
 shmemx_culibrary_finalize iP
 shmemx_culibrary_init iP
 shmemx_cumodule_finalize iP
@@ -2183,6 +2185,12 @@ shmemx_longlong_sum_reduce_on_stream iiPPLP
 shmemx_longlong_wait_until_all_on_stream vPLPiqP
 shmemx_longlong_wait_until_all_vector_on_stream vPLPiPP
 shmemx_longlong_wait_until_on_stream vPiqP
+shmemx_notify_alloc ii
+shmemx_notify_fetch Li
+shmemx_notify_free vi
+shmemx_notify_reset viL
+shmemx_notify_test iiL
+shmemx_notify_wait LiL
 shmemx_pcntr_count i
 shmemx_pcntr_find iz
 shmemx_pcntr_get iiiP
@@ -2225,6 +2233,8 @@ shmemx_put8_on_stream vPPLiP
 shmemx_put8_signal_nbi_on_stream vPPLPLiiP
 shmemx_put8_signal_on_stream vPPLPLiiP
 shmemx_putmem_nbi_on_stream vPPLiP
+shmemx_putmem_notify vPPLii
+shmemx_putmem_notify_nbi vPPLii
 shmemx_putmem_on_stream vPPLiP
 shmemx_putmem_signal_nbi_on_stream vPPLPLiiP
 shmemx_putmem_signal_on_stream vPPLPLiiP

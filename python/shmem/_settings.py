@@ -17,6 +17,7 @@ SETTINGS = frozenset(
         "SHMEM_TIMEOUT",
         "SHMEM_TRACE",
         "SHMEM_HEAP",
+        "SHMEM_NOTIFY_COUNT",
         "SHMEM_STATICS",
         "SHMEM_DISABLE_NCCL",
         "SHMEM_DISABLE_P2P",

@@ -24,8 +24,9 @@ type Config struct {
 	Timeout   time.Duration // 0: never report
 	Trace     string        // with %h and %p as given; "": none
 
-	Heap    HeapKind
-	Statics Statics
+	Heap        HeapKind
+	NotifyCount int // notification counters of each PE
+	Statics     Statics
 
 	DisableP2P  bool
 	DisableNCCL bool // read by nothing: NCCL is never used

@@ -165,6 +165,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.Heap = HeapKind(v.index) },
 	},
 	{
+		Name: "SHMEM_NOTIFY_COUNT", Kind: Integer, Default: "4096", Min: 1, Max: 65535, Category: Memory, Since: "0.1",
+		Text: "Notification counters of each PE (shmemx_putmem_notify), of 8 bytes each. All PEs need the same number.",
+		set:  func(c *Config, v parsed) { c.NotifyCount = v.num },
+	},
+	{
 		Name: "SHMEM_STATICS", Kind: Choice, Default: "auto", Choices: []string{"auto", "on", "off"}, Category: Memory, Since: "0.1",
 		Text: "Whether the program's global and static variables are symmetric (docs/guides/statics.md). auto: if the program itself is linked with libshmem.so and is the same on all PEs; on: always, or shmem_init fails; off: never, and a call that gets one ends the job with the reason.",
 		set:  func(c *Config, v parsed) { c.Statics = Statics(v.index) },

@@ -2,5 +2,5 @@
 
 package cuda
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2b9bd57d989e608d
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xdaf94ec829236bb1
 import "C"

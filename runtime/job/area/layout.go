@@ -10,11 +10,12 @@ import (
 
 // The internal area of a slice ends where the user heap begins:
 //
-//	| statics | desk | teams | scratch | inbox | control page | user heap ...
+//	| statics | desk | notification counters | teams | scratch | inbox | control page | user heap ...
 //
 // so that every part is at the same negative offset on every PE.
 const (
-	inboxWord = 8
+	inboxWord   = 8
+	counterWord = 8
 
 	// Teams have areas of their own, most of which are never touched. There are as many as fit the
 	// memory, within bounds.
@@ -34,6 +35,7 @@ type Layout struct {
 	TeamSize      uint64 // the area of one team: a word for each PE, scratch, agreements
 	AgreeSize     uint64 // the agreements in it
 	Teams         uint64 // number of areas; one more is for the agreements of all PEs
+	NotifyOffset  uint64 // notification counters
 	DeskOffset    uint64 // where the PEs of a team made from an id meet
 	StaticsOffset uint64 // of the program's statics, whole pages
 	Internal      uint64 // the whole area
@@ -71,8 +73,9 @@ func deskSize(n int) uint64 {
 	return RoundUp(uint64(n)*inboxWord, cacheLine) + RoundUp(head+uint64(n)*4, cacheLine) + RoundUp(uint64(n)*said, cacheLine)
 }
 
-// New divides the internal area for n PEs, each with that many bytes of statics.
-func New(n int, statics uint64) Layout {
+// New divides the internal area for n PEs, each with that many bytes of statics and that many
+// notification counters.
+func New(n int, statics uint64, counters int) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(contributions(n))}
 	l.InboxOffset = Page + RoundUp(uint64(n)*inboxWord, cacheLine)
 	l.ScratchOffset = l.InboxOffset + l.ScratchSize
@@ -80,7 +83,8 @@ func New(n int, statics uint64) Layout {
 	l.TeamSize = RoundUp(uint64(n)*inboxWord, cacheLine) + scratchBuffers*TeamSlot*uint64(teamContributions(n)) + l.AgreeSize
 	l.Teams = min(max(teamMemory/l.TeamSize, FewestTeams), mostTeams)
 	l.TeamsOffset = l.ScratchOffset + (l.Teams+1)*l.TeamSize
-	l.DeskOffset = l.TeamsOffset + deskSize(n)
+	l.NotifyOffset = l.TeamsOffset + RoundUp(uint64(counters)*counterWord, cacheLine)
+	l.DeskOffset = l.NotifyOffset + deskSize(n)
 	l.StaticsOffset = RoundUp(l.DeskOffset, Page) + RoundUp(statics, Page)
 	l.Internal = l.StaticsOffset
 	return l

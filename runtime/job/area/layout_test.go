@@ -4,7 +4,7 @@ import "testing"
 
 func TestLayout(t *testing.T) {
 	for n := 1; n <= 100_000; n++ {
-		l := New(n, 0)
+		l := New(n, 0, 4096)
 		pes := uint64(n)
 		// From the user heap downwards: control page, inbox, scratch.
 		inboxEnd := l.InboxOffset - pes*inboxWord
@@ -16,6 +16,10 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%d PEs: scratch ends %d bytes below the heap, in the inbox that begins at %d", n, scratchEnd, l.InboxOffset)
 		case l.TeamsOffset-(l.Teams+1)*l.TeamSize < l.ScratchOffset:
 			t.Errorf("%d PEs: the teams end %d bytes below the heap, in the scratch that begins at %d", n, l.TeamsOffset-(l.Teams+1)*l.TeamSize, l.ScratchOffset)
+		case l.NotifyOffset-4096*counterWord < l.TeamsOffset:
+			t.Errorf("%d PEs: the notification counters end %d bytes below the heap, in the teams that begin at %d", n, l.NotifyOffset-4096*counterWord, l.TeamsOffset)
+		case l.DeskOffset-deskSize(n) < l.NotifyOffset:
+			t.Errorf("%d PEs: the desk ends %d bytes below the heap, in the notification counters that begin at %d", n, l.DeskOffset-deskSize(n), l.NotifyOffset)
 		case l.DeskOffset-deskSize(n) < l.TeamsOffset:
 			t.Errorf("%d PEs: the desk ends %d bytes below the heap, in the teams that begin at %d", n, l.DeskOffset-deskSize(n), l.TeamsOffset)
 		case l.Internal < l.DeskOffset:
@@ -24,7 +28,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%d PEs: %d bytes are no pages", n, l.Internal)
 		case l.InboxOffset%cacheLine != 0 || l.ScratchOffset%cacheLine != 0 || l.TeamsOffset%cacheLine != 0 || l.TeamSize%cacheLine != 0:
 			t.Errorf("%d PEs: inbox at %d and scratch at %d share cache lines", n, l.InboxOffset, l.ScratchOffset)
-		case n > 1 && New(n-1, 0).InboxOffset > l.InboxOffset:
+		case n > 1 && New(n-1, 0, 4096).InboxOffset > l.InboxOffset:
 			t.Errorf("%d PEs: the inbox is smaller than for one PE fewer", n)
 		}
 		if t.Failed() {
@@ -42,7 +46,7 @@ func TestLayoutSizes(t *testing.T) {
 		{1000, 9 + 2, 4096 + 8192 + 2*11*Slot},
 		{100_000, 16 + 2, 4096 + 802_816 + 2*18*Slot},
 	} {
-		l := New(test.n, 0)
+		l := New(test.n, 0, 4096)
 		if got := int(l.ScratchSize) / scratchBuffers / Slot; got != test.slots {
 			t.Errorf("%d PEs: %d slots, want %d", test.n, got, test.slots)
 		}
@@ -55,7 +59,7 @@ func TestLayoutSizes(t *testing.T) {
 // TestTeams: there are hundreds of teams if they cost little memory, and there is always one.
 func TestTeams(t *testing.T) {
 	for _, test := range []struct{ n, teams int }{{1, 512}, {8, 512}, {300, 512}, {1000, 400}, {10_000, 80}, {1_000_000, 12}} {
-		l := New(test.n, 0)
+		l := New(test.n, 0, 4096)
 		if int(l.Teams) < test.teams || l.Teams > mostTeams {
 			t.Errorf("%d PEs: %d teams, want at least %d", test.n, l.Teams, test.teams)
 		}
@@ -65,8 +69,8 @@ func TestTeams(t *testing.T) {
 // The area is whole pages, below everything else of the internal area, and the offsets
 // of the rest do not depend on it.
 func TestLayoutOfStatics(t *testing.T) {
-	without := New(8, 0)
-	with := New(8, 3*Page)
+	without := New(8, 0, 4096)
+	with := New(8, 3*Page, 4096)
 	if with.StaticsOffset%Page != 0 || with.StaticsOffset-without.Internal != 3*Page {
 		t.Errorf("with %+v, without %+v", with, without)
 	}

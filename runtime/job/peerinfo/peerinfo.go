@@ -27,6 +27,7 @@ type Info struct {
 	Device  string // where this PE hands out its heap in GPU memory; "": it has none
 	Proxies int    // endpoints that it would open
 
+	Counters  int             // notification counters
 	Statics   statics.Statics // the program's statics that could be symmetric
 	OnFailure config.OnFailure
 	Process   process.Process
@@ -45,6 +46,8 @@ func agree(infos []Info) error {
 		case c.Heap != first.Heap:
 			return fmt.Errorf("SHMEM_SYMMETRIC_SIZE is %d bytes on PE 0 and %d on PE %d (set it alike for all PEs)",
 				first.Heap, c.Heap, pe+1)
+		case c.Counters != first.Counters:
+			return fmt.Errorf("SHMEM_NOTIFY_COUNT is %d on PE 0 and %d on PE %d (set it alike for all PEs)", first.Counters, c.Counters, pe+1)
 		case c.OnFailure != first.OnFailure:
 			return fmt.Errorf("SHMEM_ON_FAILURE is %v on PE 0 and %v on PE %d (set it alike for all PEs)", first.OnFailure, c.OnFailure, pe+1)
 		}

@@ -1,0 +1,215 @@
+/*
+ * notification.c: notification counters: puts to PEs of other nodes, waits, and ranges.
+ */
+#define _GNU_SOURCE
+#include "notification.h"
+
+#include "collective_arguments.h"
+#include "error.h"
+#include "exchange.h"
+#include "failure.h"
+#include "gpu.h"
+#include "sync.h"
+#include "wait.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ------------------------------------------------------------------ ranges */
+
+enum { FREE, FIRST, REST, MOST = UINT16_MAX };
+
+/* What each counter is in: no range, or it is the first or a later one of a range. Every PE has the
+ * same, since the calls that change it are collective. */
+static uint8_t ranges[MOST];
+static bool ranged; /* the program has called shmemx_notify_alloc */
+
+void shmemi_notification_open(void)
+{
+    memset(ranges, FREE, sizeof ranges);
+    ranged = false;
+}
+
+/* The first of n counters in a row that are free, or -1. */
+static int find(int n)
+{
+    int count = (int)shmemi_state.notify_count, run = 0;
+    for (int i = 0; i < count; i++) {
+        run = ranges[i] == FREE ? run + 1 : 0;
+        if (run == n)
+            return i + 1 - n;
+    }
+    return -1;
+}
+
+static int end_of(int first)
+{
+    int i = first + 1;
+    while (i < (int)shmemi_state.notify_count && ranges[i] == REST)
+        i++;
+    return i;
+}
+
+static void set_counter(int notify, uint64_t value)
+{
+    uint64_t *at = shmemi_notification_of(shmemi_state.my_pe, notify);
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+}
+
+/* Ends the job if the PEs pass different numbers. Also a barrier. */
+static void agree(int number, const char *what, const char *call)
+{
+    static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
+    int64_t mine[2] = {number, -(int64_t)number}, all[2];
+    shmemi_exchange(&shmemi_world, all, mine, 2, &votes, call);
+    if (shmemi_collective_holds() && all[0] != -all[1])
+        shmemi_abort(call, "pass the same on every PE", "%s is %lld on a PE and %lld on another",
+                     what, (long long)all[0], -(long long)all[1]);
+}
+
+static void check_initialised(const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+}
+
+int shmemi_notification_alloc(int n, const char *call)
+{
+    check_initialised(call);
+    if (n < 1)
+        shmemi_abort(call, "ask for 1 or more", "%d counters are no range", n);
+    if (!shmemi_collective_begin(&shmemi_world, call))
+        return -1;
+    shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);
+    int first = find(n);
+    for (int i = first; first >= 0 && i < first + n; i++) {
+        ranges[i] = i == first ? FIRST : REST;
+        set_counter(i, 0);
+    }
+    ranged = true;
+    agree(n, "the number of counters", call); /* no PE notifies before all have zeroed theirs */
+    return shmemi_collective_end() ? first : -1;
+}
+
+void shmemi_notification_free(int first, const char *call)
+{
+    check_initialised(call);
+    if (first < 0 || first >= (int)shmemi_state.notify_count || ranges[first] != FIRST)
+        shmemi_abort(call, "free each range once, by the result of shmemx_notify_alloc",
+                     "no range of notification counters begins at %d", first);
+    if (!shmemi_collective_begin(&shmemi_world, call))
+        return;
+    shmemi_barrier_all(call); /* a PE may still notify, or wait */
+    agree(first, "the first counter", call);
+    if (!shmemi_collective_end())
+        return;
+    memset(ranges + first, FREE, (size_t)(end_of(first) - first));
+}
+
+/* ------------------------------------------------------------------ checks */
+
+static SHMEMI_COLD void refuse(int notify, const char *call)
+{
+    check_initialised(call);
+    shmemi_abort(call, "use 0 to SHMEM_NOTIFY_COUNT - 1, or set that higher",
+                 "notification counter %d does not exist, there are %u", notify,
+                 shmemi_state.notify_count);
+}
+
+/* Returns if the program may use the counter. */
+static void check(int notify, const char *call)
+{
+    if (!shmemi_notification_exists(notify))
+        refuse(notify, call);
+    if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL) && ranged &&
+        ranges[notify] == FREE)
+        shmemi_abort(call, "use the counters that shmemx_notify_alloc returned",
+                     "notification counter %d is in no range that is allocated", notify);
+}
+
+/* A counter has 63 bits for the program, so that no addition overflows it. */
+static void check_value(uint64_t value, const char *what, const char *call)
+{
+    if (SHMEMI_UNLIKELY(value > INT64_MAX))
+        shmemi_abort(call, "use 0 to 2^63 - 1", "%s %" PRIu64 " is beyond the range of a counter",
+                     what, value);
+}
+
+/* --------------------------------------------------------------------- put */
+
+void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
+                            int pe, bool nbi, const char *call)
+{
+    check(notify, call);
+    int64_t offset = shmemi_check_target(dest, n, source, pe, "source", call);
+    if (shmemi_state.checks == SHMEMI_CHECKS_FULL)
+        shmemi_ctx_check(ctx, call);
+    if (shmemi_refuse_lost(pe, call))
+        return;
+    char *base = shmemi_reachable(pe, offset);
+    if (shmemi_state.peer_base[pe] != NULL && (base != NULL || n == 0)) {
+        if (n > 0)
+            shmemi_move(base + offset, source, n, call);
+        __atomic_fetch_add(shmemi_notification_of(pe, notify), 1, __ATOMIC_RELEASE);
+        shmemi_notify(pe);
+    } else {
+        shmemi_net_put_signal(ctx, pe, offset, source, n, shmemi_notification_offset(notify), 1,
+                              SHMEMI_AMO_ADD, nbi, call);
+    }
+}
+
+/* -------------------------------------------------------------------- wait */
+
+struct awaited {
+    int notify;
+    uint64_t count;
+};
+
+static uint64_t value_of(int notify)
+{
+    return __atomic_load_n(shmemi_notification_of(shmemi_state.my_pe, notify), __ATOMIC_ACQUIRE);
+}
+
+static void describe(const void *subject, char *text, size_t size)
+{
+    const struct awaited *a = subject;
+    snprintf(text, size, "for notification counter %d >= %" PRIu64 ", now %" PRIu64, a->notify,
+             a->count, value_of(a->notify));
+}
+
+uint64_t shmemi_notification_wait(int notify, uint64_t count, const char *call)
+{
+    check(notify, call);
+    check_value(count, "the count", call);
+    struct awaited a = {notify, count};
+    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &a, value_of(notify) >= count);
+    return value_of(notify);
+}
+
+int shmemi_notification_test(int notify, uint64_t count, const char *call)
+{
+    check(notify, call);
+    check_value(count, "the count", call);
+    if (value_of(notify) >= count)
+        return 1;
+    if (shmemi_state.networked)
+        shmemi_state.core->poll();
+    shmemi_tell_unseen(call);
+    return value_of(notify) >= count;
+}
+
+uint64_t shmemi_notification_fetch(int notify, const char *call)
+{
+    check(notify, call);
+    if (shmemi_state.networked)
+        shmemi_state.core->poll();
+    return value_of(notify);
+}
+
+void shmemi_notification_reset(int notify, uint64_t value, const char *call)
+{
+    check(notify, call);
+    check_value(value, "the value", call);
+    set_counter(notify, value);
+    shmemi_notify(shmemi_state.my_pe); /* another thread may wait for it */
+}

@@ -1,0 +1,64 @@
+/*
+ * notification.h: puts that count at their target, and waits for those counts.
+ *
+ * Each PE has state.notify_count counters of 64 bits in its internal area, which is main memory
+ * also where the heap is in the memory of a GPU. Every PE of the node adds to them, and the
+ * engine's threads do; their owner alone sets them. An addition has release order after the bytes,
+ * and the owner reads with acquire order.
+ */
+#ifndef SHMEMI_NOTIFICATION_H
+#define SHMEMI_NOTIFICATION_H
+
+#include "front.h"
+
+#pragma GCC visibility push(hidden)
+
+/* All ranges of counters are free again; at init. */
+void shmemi_notification_open(void);
+
+/* The other half of shmemi_put_notify: the peer is far, or the request is wrong. */
+void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
+                            int pe, bool nbi, const char *call);
+
+uint64_t shmemi_notification_wait(int notify, uint64_t count, const char *call);
+int shmemi_notification_test(int notify, uint64_t count, const char *call);
+uint64_t shmemi_notification_fetch(int notify, const char *call);
+void shmemi_notification_reset(int notify, uint64_t value, const char *call);
+int shmemi_notification_alloc(int n, const char *call);
+void shmemi_notification_free(int first, const char *call);
+
+/* The offset of a counter from the user heap. */
+SHMEMI_INLINE int64_t shmemi_notification_offset(int notify)
+{
+    return (int64_t)sizeof(uint64_t) * notify - (int64_t)shmemi_state.notify_offset;
+}
+
+/* A counter of a PE of this node. */
+SHMEMI_INLINE uint64_t *shmemi_notification_of(int pe, int notify)
+{
+    char *base = shmemi_state.peer_base[pe];
+    return (uint64_t *)(void *)(base + shmemi_notification_offset(notify));
+}
+
+/* Before init there are no counters, so that the comparison also covers calls before init. */
+SHMEMI_INLINE bool shmemi_notification_exists(int notify)
+{
+    return SHMEMI_LIKELY((uint32_t)notify < shmemi_state.notify_count);
+}
+
+SHMEMI_INLINE void shmemi_put_notify(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
+                                     int notify, int pe, bool nbi, const char *call)
+{
+    void *to = shmemi_reach(dest, n, pe);
+    if (SHMEMI_UNLIKELY(to == NULL || source == NULL || !shmemi_notification_exists(notify))) {
+        shmemi_put_notify_slow(ctx, dest, source, n, notify, pe, nbi, call);
+        return;
+    }
+    shmemi_copy(to, source, n);
+    __atomic_fetch_add(shmemi_notification_of(pe, notify), 1, __ATOMIC_RELEASE);
+    shmemi_notify(pe);
+}
+
+#pragma GCC visibility pop
+
+#endif

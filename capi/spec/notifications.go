@@ -1,0 +1,95 @@
+package spec
+
+// Puts with a notification: each adds 1 to a counter of its target once its bytes are there. The
+// counters are the library's, so that a network can add to them with the bytes.
+
+func notifyRow(f Family) Family {
+	f.Section, f.Since = "notifications", "0.1"
+	if f.Name == "notify_alloc" || f.Name == "notify_free" {
+		f.Errors += "Ends the job before init or after finalize."
+		return f
+	}
+	f.Errors += "Ends the job when the counter does not exist, and before init or after finalize." + notifyFull
+	return f
+}
+
+const notifyFull = " With SHMEM_CHECKS=full, once the program has called shmemx_notify_alloc, also when " +
+	"the counter is in no allocated range."
+
+var (
+	notifyCounter = Param{Name: "notify", C: "int", Doc: "number of a counter, 0 to SHMEM_NOTIFY_COUNT - 1"}
+	notifyOwn     = Param{Name: "notify", C: "int", Doc: "number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1"}
+	notifyCount   = Param{Name: "count", C: "uint64_t", Doc: "up to 2^63 - 1"}
+	notifySeen    = "The bytes of all puts that the value counts are visible to the caller."
+	notifyRange   = "Ends the job when a number is above 2^63 - 1. "
+)
+
+var notifyCalls = []Family{
+	notifyRow(Family{
+		Name: "putmem_notify", Contexts: true, Variants: Nbi, Range: RangeRMA,
+		Params: []Param{
+			{Name: "dest", C: "void *", Role: Written},
+			{Name: "source", C: "const void *", Role: Source},
+			{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "to copy"},
+			notifyCounter, paramPE,
+		},
+		Front:    "shmemi_put_notify($ctx, dest, source, nbytes, notify, pe, false, $call)",
+		FrontNbi: "shmemi_put_notify($ctx, dest, source, nbytes, notify, pe, true, $call)",
+		Doc: "Copies bytes to another PE, and then adds 1 to a notification counter there. Each call adds 1, " +
+			"whatever its length; without bytes it adds 1 and does nothing else. It returns when source may be reused. " +
+			"Each PE has SHMEM_NOTIFY_COUNT counters of 64 bits, which begin with 0.",
+		DocNbi: "Does what shmemx_putmem_notify does, but source may be reused only after the next quiet.",
+		Order: "The addition follows the bytes of its own call, and nothing else: puts with notifications arrive in " +
+			"any order. shmem_quiet completes them.",
+	}),
+	notifyRow(Family{
+		Name: "notify_wait", Result: "uint64_t", Range: RangeWait,
+		Params:  []Param{notifyOwn, notifyCount},
+		Front:   "shmemi_notification_wait(notify, count, $call)",
+		Doc:     "Waits until a counter of the caller is at least count. The caller spins, then yields, then sleeps.",
+		Returns: "The value of the counter, which may be greater than count.",
+		Errors:  notifyRange, Order: notifySeen,
+	}),
+	notifyRow(Family{
+		Name: "notify_test", Result: "int", Range: RangeTest,
+		Params:  []Param{notifyOwn, notifyCount},
+		Front:   "shmemi_notification_test(notify, count, $call)",
+		Doc:     "Reports at once whether a counter of the caller is at least count.",
+		Returns: "1 or 0.",
+		Errors:  notifyRange, Order: "After 1, the bytes of all puts that count has are visible to the caller.",
+	}),
+	notifyRow(Family{
+		Name: "notify_fetch", Result: "uint64_t", Range: RangeTest,
+		Params:  []Param{notifyOwn},
+		Front:   "shmemi_notification_fetch(notify, $call)",
+		Doc:     "Reads a counter of the caller.",
+		Returns: "The value.",
+		Order:   notifySeen,
+	}),
+	notifyRow(Family{
+		Name:   "notify_reset",
+		Params: []Param{notifyOwn, {Name: "value", C: "uint64_t", Doc: "up to 2^63 - 1"}},
+		Front:  "shmemi_notification_reset(notify, value, $call)",
+		Doc: "Sets a counter of the caller. Only the owner of a counter can set it. Notifications that arrive " +
+			"meanwhile may be lost or counted: reset a counter when all that it is to count has been waited for.",
+		Errors: notifyRange,
+	}),
+	notifyRow(Family{
+		Name: "notify_alloc", Result: "int",
+		Params: []Param{{Name: "n", C: "int", Doc: "number of counters, 1 or more; the same on every PE"}},
+		Front:  "shmemi_notification_alloc(n, $call)",
+		Doc: "Takes a range of counters, so that parts of a program which do not know each other use different ones, " +
+			"and sets them to 0 on every PE. All PEs make the call together.",
+		Returns: "The first counter of the range, the same on every PE; -1 when no range of that length is free, and when a PE is lost.",
+		Errors:  "Ends the job when n is less than 1, and when the PEs pass different numbers. ",
+		Order:   "Ends with a barrier: any PE may notify the counters at once.",
+	}),
+	notifyRow(Family{
+		Name:   "notify_free",
+		Params: []Param{{Name: "notify", C: "int", Doc: "the first counter of a range, as shmemx_notify_alloc returned it"}},
+		Front:  "shmemi_notification_free(notify, $call)",
+		Doc:    "Gives a range of counters back. All PEs make the call together.",
+		Errors: "Ends the job when no range begins there, and when the PEs pass different counters. ",
+		Order:  "Begins as shmem_barrier_all does.",
+	}),
+}
