@@ -135,6 +135,25 @@ static void check_value(uint64_t value, const char *what, const char *call)
                      what, value);
 }
 
+/* What a program may do with a counter, for python/shmem, which raises before a call would end the
+ * job. */
+enum { ABSENT, UNRANGED, BEGINS_RANGE, WITHIN_RANGE, REFUSED };
+
+#pragma GCC visibility push(default)
+void shmemi_notify_state(int notify, int *answer);
+#pragma GCC visibility pop
+
+void shmemi_notify_state(int notify, int *answer)
+{
+    bool full = shmemi_state.checks == SHMEMI_CHECKS_FULL;
+    if (!shmemi_notification_exists(notify))
+        *answer = ABSENT;
+    else if (ranges[notify] == FREE)
+        *answer = full && ranged ? REFUSED : UNRANGED;
+    else
+        *answer = ranges[notify] == FIRST ? BEGINS_RANGE : WITHIN_RANGE;
+}
+
 /* --------------------------------------------------------------------- put */
 
 void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,

@@ -109,6 +109,9 @@ func (c *pythonCall) head(result string) string {
 	if c.row.Python.Stream != "" {
 		named = append(named, "stream: StreamLike | None = None")
 	}
+	if c.row.Python.Notify != "" {
+		named = append(named, "notify: SupportsIndex | None = None")
+	}
 	doc := strings.ReplaceAll(c.doc, "\n", "\n    ")
 	if strings.Contains(doc, "\n") {
 		doc = strings.ReplaceAll(doc+"\n    ", "    \n", "\n")
@@ -314,7 +317,7 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	signals := c.has("sig_addr")
+	signals, notifies := c.has("sig_addr"), c.row.Python.Notify != ""
 	if !c.nbi && !signals {
 		c.quickCopy(m, b, far, near)
 	}
@@ -330,6 +333,23 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 		b.add(1, "value = unsigned(call, value)")
 		b.add(1, "op = signal_op(call, op)")
 	} else {
+		if notifies {
+			b.add(1, "if notify is not None:")
+			b.add(2, "counter = notified(call, notify, stream)")
+			b.add(2, "to, of, whole = outgoing_row(call, dest, source)")
+			with, err := notifying(s, c.row.Python.Notify, c.nbi)
+			if err != nil {
+				return "", err
+			}
+			as := map[string]string{"dest": "to", "source": "of", "nbytes": "whole.nbytes", "notify": "counter"}
+			b.call(2, "functions."+with.Name, passed(with.Params(), as))
+			if c.nbi {
+				b.add(2, "ctx.keep(whole)")
+			}
+			b.add(2, "if state.failed:")
+			b.add(3, "settle(call)")
+			b.add(2, "return")
+		}
 		b.add(1, "row = %s(call, dest, source)", way)
 		b.add(1, "if isinstance(row, Apart):")
 		if c.nbi && near.Role == spec.Result { // a copy with gaps blocks until the data is there
@@ -365,11 +385,16 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 	if near.Role == spec.Source {
 		written = "c_contiguous"
 	}
-	b.condition(1, []string{
+	free := []string{"context is None", "stream is None"}
+	if c.row.Python.Notify != "" {
+		free = append(free, "notify is None")
+	}
+	b.condition(1, slices.Concat([]string{
 		"type(dest) is ndarray", "type(source) is ndarray", "type(pe) is int", "pe in near", "dest.dtype is source.dtype",
-		"context is None", "stream is None", fmt.Sprintf("(n := %s.nbytes) <= QUICK", near.Name),
-		fmt.Sprintf("n <= %s.nbytes", far.Name), "dest.flags." + written, "source.flags.c_contiguous",
-	})
+	}, free, []string{
+		fmt.Sprintf("(n := %s.nbytes) <= QUICK", near.Name), fmt.Sprintf("n <= %s.nbytes", far.Name),
+		"dest.flags." + written, "source.flags.c_contiguous",
+	}))
 	b.add(2, "there = pointer_at(id(%s) + HEAD)", far.Name)
 	b.add(2, "address = there.value or 0")
 	b.add(2, "heap = _blocks.heap")
@@ -395,6 +420,22 @@ func bytesOf(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 		}
 	}
 	return spec.Function{}, fmt.Errorf("%s copies no bytes", row)
+}
+
+// notifying returns the function of an extension that takes a context.
+func notifying(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
+	rows := s.Extensions()
+	for i := range rows {
+		if rows[i].Name != row || rows[i].Suffix != "" {
+			continue
+		}
+		for _, fn := range rows[i].Functions() {
+			if fn.Ctx && fn.Nbi == nbi {
+				return fn, nil
+			}
+		}
+	}
+	return spec.Function{}, fmt.Errorf("%s takes no context", row)
 }
 
 // onStream returns the function of a row's form on a CUDA stream; of several, the one for bytes.

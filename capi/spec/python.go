@@ -16,6 +16,9 @@ type Python struct {
 	// Stream is the row whose form on a CUDA stream serves stream=; none: the function has no
 	// such parameter.
 	Stream string
+	// Notify is the row that serves notify=, a counter of the other PE; none: the function has no such
+	// parameter.
+	Notify string
 	Op     string // the constant for that row's sig_op, where this row has no such parameter
 	Waits  bool   // the call may block for long, and Python handles signals meanwhile
 }

@@ -38,10 +38,11 @@ var rma = Chapter{
 			Python: &Python{
 				Doc: "Copies source into dest at another PE, and returns when source may be reused.\n\n" +
 					"dest is symmetric, of the same dtype, and at least as long. Slices with strides are\n" +
-					"copied as they are, and must then have one shape.",
+					"copied as they are, and must then have one shape. With notify= the other PE counts the put\n" +
+					"in that counter once the data is there (notify_wait); such arrays have no strides.",
 				DocNbi: "Does what put does, but source may be reused only after the next quiet.\n\n" +
 					"Temporary arrays are kept until then.",
-				Stream: "put",
+				Stream: "put", Notify: "putmem_notify",
 			},
 			Errors: remoteErrors,
 			Order:  "None between two puts. shmem_fence orders them for each PE, shmem_quiet completes them.",

@@ -67,6 +67,7 @@ var private = []string{
 	"shmemi_copies_apart", // python/shmem/torch
 	"shmemi_set_caller",   // python/shmem, as the next ones
 	"shmemi_heap_use",
+	"shmemi_notify_state",
 	"shmemi_init_error",
 }
 

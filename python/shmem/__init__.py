@@ -63,6 +63,14 @@ from shmem._errors import (
     VersionError,
 )
 from shmem._library import nvshmem_path
+from shmem._notify import (
+    notify_alloc,
+    notify_fetch,
+    notify_free,
+    notify_reset,
+    notify_test,
+    notify_wait,
+)
 from shmem._pointers import ptr
 from shmem._reclaim import reclaim
 from shmem._register import register
@@ -178,6 +186,12 @@ __all__ = [
     "min_reduce",
     "my_pe",
     "n_pes",
+    "notify_alloc",
+    "notify_fetch",
+    "notify_free",
+    "notify_reset",
+    "notify_test",
+    "notify_wait",
     "nvshmem_path",
     "or_reduce",
     "p",

@@ -11,11 +11,12 @@ from numpy import empty, ndarray
 from shmem import _blocks
 from shmem._addresses import HEAD, address_of, pointer_at
 from shmem._contexts import DEFAULT, Context, handle_of
-from shmem._copies import Apart, incoming, outgoing
+from shmem._copies import Apart, incoming, outgoing, outgoing_row
 from shmem._dtypes import Array, types, words
 from shmem._events import keep
 from shmem._ghosts import Ghost
 from shmem._near import QUICK, Forms, is_near, near, near_element, sizes
+from shmem._notify import notified
 from shmem._numbers import one_of
 from shmem._operands import element
 from shmem._runtime import after_init, check_pe, library, quick, settle, state, untyped
@@ -49,11 +50,13 @@ def put(
     *,
     context: Context | None = None,
     stream: StreamLike | None = None,
+    notify: SupportsIndex | None = None,
 ) -> None:
     """Copies source into dest at another PE, and returns when source may be reused.
 
     dest is symmetric, of the same dtype, and at least as long. Slices with strides are
-    copied as they are, and must then have one shape.
+    copied as they are, and must then have one shape. With notify= the other PE counts the put
+    in that counter once the data is there (notify_wait); such arrays have no strides.
     """
     if (
         type(dest) is ndarray
@@ -63,6 +66,7 @@ def put(
         and dest.dtype is source.dtype
         and context is None
         and stream is None
+        and notify is None
         and (n := source.nbytes) <= QUICK
         and n <= dest.nbytes
         and dest.flags.c_contiguous
@@ -79,6 +83,13 @@ def put(
     ctx = context or DEFAULT
     handle = handle_of(call, ctx)
     pe = check_pe(call, pe, ctx.n_pes)
+    if notify is not None:
+        counter = notified(call, notify, stream)
+        to, of, whole = outgoing_row(call, dest, source)
+        functions.shmemx_ctx_putmem_notify(handle, to, of, whole.nbytes, counter, pe)
+        if state.failed:
+            settle(call)
+        return
     row = outgoing(call, dest, source)
     if isinstance(row, Apart):
         row.put(call, handle, pe, stream)
@@ -103,6 +114,7 @@ def put_nbi(
     *,
     context: Context | None = None,
     stream: StreamLike | None = None,
+    notify: SupportsIndex | None = None,
 ) -> None:
     """Does what put does, but source may be reused only after the next quiet.
 
@@ -113,6 +125,14 @@ def put_nbi(
     ctx = context or DEFAULT
     handle = handle_of(call, ctx)
     pe = check_pe(call, pe, ctx.n_pes)
+    if notify is not None:
+        counter = notified(call, notify, stream)
+        to, of, whole = outgoing_row(call, dest, source)
+        functions.shmemx_ctx_putmem_notify_nbi(handle, to, of, whole.nbytes, counter, pe)
+        ctx.keep(whole)
+        if state.failed:
+            settle(call)
+        return
     row = outgoing(call, dest, source)
     if isinstance(row, Apart):
         row.put(call, handle, pe, stream)

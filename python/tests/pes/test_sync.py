@@ -199,3 +199,61 @@ def test_too_many_contexts():
     assert len(made) == 1023
     for context in made:
         context.destroy()
+
+
+@pytest.mark.parametrize("nbi", [False, True])
+def test_notifications(nbi, me, n, right):
+    a = shmem.zeros((n, 3000))
+    first = shmem.notify_alloc(2)
+    put = shmem.put_nbi if nbi else shmem.put
+    context = shmem.Context()
+    for turn in range(1, 10):
+        for pe in range(n):
+            put(a[me], np.full(3000, me + turn), pe=pe, notify=first)
+            put(a[me, :0], [], pe=pe, notify=np.int8(first + 1), context=context)
+        assert shmem.notify_wait(first, turn * n) == turn * n
+        shmem.notify_wait(first + 1, turn * n)
+        assert (a == (np.arange(n) + turn)[:, None]).all()
+        shmem.quiet()
+        context.quiet()
+        shmem.barrier_all()
+    assert shmem.notify_test(first, 9 * n) and not shmem.notify_test(first, 9 * n + 1)
+    assert shmem.notify_fetch(first) == shmem.notify_fetch(first + 1) == 9 * n
+    shmem.notify_reset(first, 3)
+    shmem.barrier_all()
+    shmem.put(a[me], [1], pe=right, notify=first)
+    assert shmem.notify_wait(first, 4) == 4
+    shmem.notify_reset(first)
+    assert shmem.notify_fetch(first) == 0
+    shmem.notify_free(first)
+    assert shmem.notify_alloc(4096) == 0
+    with pytest.raises(shmem.ArgumentError, match="are not free"):
+        shmem.notify_alloc(1)
+    shmem.notify_free(0)
+
+
+def test_bad_notifications(me):
+    a = shmem.zeros(4)
+    for notify in (-1, 4096, 1 << 40):
+        with pytest.raises(shmem.ArgumentError):
+            shmem.put(a, [1], pe=me, notify=notify)
+        with pytest.raises(shmem.ArgumentError):
+            shmem.notify_wait(notify, 0)
+    for count in (-1, 1 << 63, 1.5, None):
+        with pytest.raises(shmem.DtypeError, match="a counter cannot have it"):
+            shmem.notify_wait(0, count)
+        with pytest.raises(shmem.DtypeError):
+            shmem.notify_reset(0, count)
+    with pytest.raises(shmem.ArgumentError, match="on a stream"):
+        shmem.put(a, [1], pe=me, notify=0, stream="current")
+    with pytest.raises(shmem.LayoutError):
+        shmem.put(a[::2], [1, 2], pe=me, notify=0)
+    with pytest.raises(shmem.ArgumentError, match="ask for 1 or more"):
+        shmem.notify_alloc(0)
+    first = shmem.notify_alloc(3)
+    with pytest.raises(shmem.ArgumentError, match="no range begins there"):
+        shmem.notify_free(first + 1)
+    shmem.notify_free(first)
+    with pytest.raises(shmem.ArgumentError, match="no range begins there"):
+        shmem.notify_free(first)
+    assert shmem.notify_fetch(0) == 0

@@ -1,0 +1,143 @@
+"""Notification counters: waits for them, their values, and ranges of them."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, SupportsIndex
+
+from shmem._describe import brief
+from shmem._errors import ArgumentError, DtypeError
+from shmem._runtime import integer, library, settle, state, untyped, whole
+from shmem._waiting import wait
+
+# What shmemi_notify_state answers.
+_ABSENT, _, _BEGINS_RANGE, _, _REFUSED = range(5)
+
+
+def _state_of(notify: int) -> int:
+    answer = ctypes.c_int()
+    untyped("shmemi_notify_state")(notify, ctypes.byref(answer))
+    return answer.value
+
+
+def _counter(call: str, notify: Any) -> int:
+    """The number of a counter that the program may use."""
+    number = integer(call, "notify", notify)
+    found = _state_of(number)
+    if found == _ABSENT:
+        raise ArgumentError(
+            call,
+            f"notification counter {number}",
+            "it does not exist",
+            "use 0 to SHMEM_NOTIFY_COUNT - 1, or set that higher",
+        )
+    if found == _REFUSED:
+        raise ArgumentError(
+            call,
+            f"notification counter {number}",
+            "it is in no range that is allocated",
+            "use the counters that notify_alloc returned",
+        )
+    return number
+
+
+def notified(call: str, notify: Any, stream: object) -> int:
+    """The counter of a put, which takes no stream."""
+    if stream is not None:
+        raise ArgumentError(
+            call, "notify", "a put on a stream has none", "leave notify= or stream= out"
+        )
+    return _counter(call, notify)
+
+
+def _value(call: str, name: str, value: Any) -> int:
+    """A value of a counter."""
+    given = whole(value)
+    if given is None or not 0 <= given < 1 << 63:
+        raise DtypeError(
+            call, f"{name} {brief(value)}", "a counter cannot have it", "pass 0 to 2^63 - 1"
+        )
+    return given
+
+
+def notify_wait(notify: SupportsIndex, count: int) -> int:
+    """Waits until a notification counter of this PE is at least count, and returns it.
+
+    The data of all puts that it counts is there: those with notify= this counter.
+    """
+    call = "notify_wait"
+    functions = library(call)
+    counter, least = _counter(call, notify), _value(call, "count", count)
+    answer: int = wait(call, functions.shmemx_notify_wait, counter, least)
+    if state.failed:
+        settle(call)
+    return answer
+
+
+def notify_test(notify: SupportsIndex, count: int) -> bool:
+    """Reports at once whether a notification counter of this PE is at least count."""
+    call = "notify_test"
+    functions = library(call)
+    counter, least = _counter(call, notify), _value(call, "count", count)
+    answer = functions.shmemx_notify_test(counter, least)
+    if state.failed:
+        settle(call)
+    return answer != 0
+
+
+def notify_fetch(notify: SupportsIndex) -> int:
+    """Reads a notification counter of this PE."""
+    call = "notify_fetch"
+    functions = library(call)
+    return functions.shmemx_notify_fetch(_counter(call, notify))
+
+
+def notify_reset(notify: SupportsIndex, value: int = 0) -> None:
+    """Sets a notification counter of this PE.
+
+    Puts that arrive meanwhile may be lost or counted: wait for them first.
+    """
+    call = "notify_reset"
+    functions = library(call)
+    counter = _counter(call, notify)
+    functions.shmemx_notify_reset(counter, _value(call, "value", value))
+
+
+def notify_alloc(n: SupportsIndex) -> int:
+    """Takes a range of n counters, sets them to 0, and returns the first one.
+
+    All PEs make the call together, with the same n, and get the same range.
+    """
+    call = "notify_alloc"
+    functions = library(call)
+    number = integer(call, "n", n)
+    if number < 1:
+        raise ArgumentError(call, f"n {number}", "it is no number of counters", "ask for 1 or more")
+    first = functions.shmemx_notify_alloc(number)
+    if state.failed:
+        settle(call)
+    if first < 0:
+        raise ArgumentError(
+            call,
+            f"n {number}",
+            "so many counters in a row are not free",
+            "free ranges on every PE, or raise SHMEM_NOTIFY_COUNT",
+        )
+    return first
+
+
+def notify_free(notify: SupportsIndex) -> None:
+    """Gives a range back, by the result of notify_alloc. All PEs make the call together."""
+    call = "notify_free"
+    functions = library(call)
+    number = integer(call, "notify", notify)
+    if _state_of(number) != _BEGINS_RANGE:
+        raise ArgumentError(
+            call,
+            f"notification counter {number}",
+            "no range begins there",
+            "free each range once, by the result of notify_alloc",
+        )
+    functions.shmemx_notify_free(number)
+    if state.failed:
+        settle(call)
