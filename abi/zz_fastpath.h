@@ -58,9 +58,9 @@ struct shmemi_fastpath_peer {
     uint32_t ring; /* of the flight recorder, in the first stream's peers for all: not 0 once the PE was found reachable */
     uint32_t recorded; /* events in it, ever */
     unsigned char pad3[4];
-    uint64_t count[23]; /* by SHMEMI_COUNT_... */
+    uint64_t count[24]; /* by SHMEMI_COUNT_... */
 };
-_Static_assert(sizeof(struct shmemi_fastpath_peer) == 400, "sizeof_fastpath_peer");
+_Static_assert(sizeof(struct shmemi_fastpath_peer) == 408, "sizeof_fastpath_peer");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, asked) == 0, "fastpath_peer_asked");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, acked) == 8, "fastpath_peer_acked");
 _Static_assert(offsetof(struct shmemi_fastpath_peer, epoch) == 16, "fastpath_peer_epoch");

@@ -17,7 +17,7 @@
 #define SHMEMI_BURST_AFTER 8 /* how many operations of a caller have to come in a row before they are held; C counts them */
 #define SHMEMI_RECORD_SIZE 32 /* the part of a header that is in a batch for each operation, its payload behind it */
 #define SHMEMI_HEADER_SIZE 56 /* leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64 */
-#define SHMEMI_COUNTED 23 /* how many counters there are */
+#define SHMEMI_COUNTED 24 /* how many counters there are */
 
 /* What an active message asks for. */
 enum {
@@ -61,11 +61,12 @@ enum {
     SHMEMI_COUNT_PARKED = 15, /* messages of the library's own that had to wait for room */
     SHMEMI_COUNT_EARLY = 16, /* messages that came before their turn */
     SHMEMI_COUNT_NUMBERED = 17, /* one-sided writes that brought a number along, see number.go */
-    SHMEMI_COUNT_HELD = 18, /* messages that waited here for such writes */
-    SHMEMI_COUNT_WAITED = 19, /* operations that waited in a queue, see queue.go */
-    SHMEMI_COUNT_MERGED = 20, /* operations that shared a message with others, see merge.go */
-    SHMEMI_COUNT_MOST_UNDER_WAY = 21, /* operations at a time that held a token */
-    SHMEMI_COUNT_MOST_UNANSWERED = 22, /* units of messages at a time that the PE had not said it applied */
+    SHMEMI_COUNT_NOTIFIED = 18, /* one-sided writes that brought a notification along */
+    SHMEMI_COUNT_HELD = 19, /* messages that waited here for such writes */
+    SHMEMI_COUNT_WAITED = 20, /* operations that waited in a queue, see queue.go */
+    SHMEMI_COUNT_MERGED = 21, /* operations that shared a message with others, see merge.go */
+    SHMEMI_COUNT_MOST_UNDER_WAY = 22, /* operations at a time that held a token */
+    SHMEMI_COUNT_MOST_UNANSWERED = 23, /* units of messages at a time that the PE had not said it applied */
 };
 
 /* It begins every active message. All members are in the byte order of the sender, which is that of the job: PEs of different byte order are refused when addresses are exchanged. From job on, sending adds it. */
@@ -107,7 +108,7 @@ _Static_assert(SHMEMI_MERGE_MOST == 512, "MERGE_MOST");
 _Static_assert(SHMEMI_BURST_AFTER == 8, "BURST_AFTER");
 _Static_assert(SHMEMI_RECORD_SIZE == 32, "RECORD_SIZE");
 _Static_assert(SHMEMI_HEADER_SIZE == 56, "HEADER_SIZE");
-_Static_assert(SHMEMI_COUNTED == 23, "COUNTED");
+_Static_assert(SHMEMI_COUNTED == 24, "COUNTED");
 _Static_assert(SHMEMI_MESSAGE_AMO == 1, "MESSAGE_AMO");
 _Static_assert(SHMEMI_MESSAGE_STORE == 2, "MESSAGE_STORE");
 _Static_assert(SHMEMI_MESSAGE_PUT == 3, "MESSAGE_PUT");
@@ -144,10 +145,11 @@ _Static_assert(SHMEMI_COUNT_NO_TURN == 14, "COUNT_NO_TURN");
 _Static_assert(SHMEMI_COUNT_PARKED == 15, "COUNT_PARKED");
 _Static_assert(SHMEMI_COUNT_EARLY == 16, "COUNT_EARLY");
 _Static_assert(SHMEMI_COUNT_NUMBERED == 17, "COUNT_NUMBERED");
-_Static_assert(SHMEMI_COUNT_HELD == 18, "COUNT_HELD");
-_Static_assert(SHMEMI_COUNT_WAITED == 19, "COUNT_WAITED");
-_Static_assert(SHMEMI_COUNT_MERGED == 20, "COUNT_MERGED");
-_Static_assert(SHMEMI_COUNT_MOST_UNDER_WAY == 21, "COUNT_MOST_UNDER_WAY");
-_Static_assert(SHMEMI_COUNT_MOST_UNANSWERED == 22, "COUNT_MOST_UNANSWERED");
+_Static_assert(SHMEMI_COUNT_NOTIFIED == 18, "COUNT_NOTIFIED");
+_Static_assert(SHMEMI_COUNT_HELD == 19, "COUNT_HELD");
+_Static_assert(SHMEMI_COUNT_WAITED == 20, "COUNT_WAITED");
+_Static_assert(SHMEMI_COUNT_MERGED == 21, "COUNT_MERGED");
+_Static_assert(SHMEMI_COUNT_MOST_UNDER_WAY == 22, "COUNT_MOST_UNDER_WAY");
+_Static_assert(SHMEMI_COUNT_MOST_UNANSWERED == 23, "COUNT_MOST_UNANSWERED");
 
 #endif

@@ -84,6 +84,7 @@ var counters = []Value{
 	{Name: "PARKED", Doc: "messages of the library's own that had to wait for room"},
 	{Name: "EARLY", Doc: "messages that came before their turn"},
 	{Name: "NUMBERED", Doc: "one-sided writes that brought a number along, see number.go"},
+	{Name: "NOTIFIED", Doc: "one-sided writes that brought a notification along"},
 	{Name: "HELD", Doc: "messages that waited here for such writes"},
 	{Name: "WAITED", Doc: "operations that waited in a queue, see queue.go"},
 	{Name: "MERGED", Doc: "operations that shared a message with others, see merge.go"},

@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xdaf94ec829236bb1
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x88841884a03998ae
 import "C"

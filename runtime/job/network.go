@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 
+	"libshmem"
 	"libshmem/fabric/chaos"
 	"libshmem/runtime/job/network"
 	"libshmem/runtime/proxy/wake"
@@ -28,7 +29,7 @@ func planChaos(text string, npes int) (*chaos.Plan, error) {
 func (j *Job) openNetwork(o *Options, plan *chaos.Plan) error {
 	j.Network = network.New(network.Config{
 		Me: j.Me, NPEs: j.NPEs, Nodes: j.Nodes, Settings: j.Config, Boot: j.boot, Proxies: j.met.Proxies, Apart: j.met.Apart,
-		Plan: j.segment.Plan(), Heaps: &j.Heaps, GPU: j.GPU, Place: &j.Place,
+		Plan: j.segment.Plan(), Notify: -libshmem.Offset(j.Layout.NotifyOffset), Heaps: &j.Heaps, GPU: j.GPU, Place: &j.Place,
 		Front: wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted},
 		Chaos: plan, Trace: j.trace, Show: j.Ranges.proxy(),
 		Watch: j.Watch, DriverWatch: &j.driverWatch, Log: j.log, Report: j.Report, Fatal: o.Fatal,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/proxy/credit"
@@ -178,6 +179,13 @@ func (e *Engine) Registered() mrcache.Counts { return e.ops.Net.Locals.Counts() 
 // WriteWindow returns how many writes with numbers this PE may have under way to each other one,
 // once it is connected; 0: writes have no numbers.
 func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
+
+// CountNotifications tells the engine, before the first operation, where the notification counters
+// of each PE are: words of 8 bytes, the first at an offset. A put whose signal is
+// an addition of 1 to one of them is a put with a notification.
+func (e *Engine) CountNotifications(offset libshmem.Offset, counters int) {
+	e.rma.Numbers.Counters = rma.Counters{Offset: offset, Count: uint32(counters)}
+}
 
 // Err returns the reason of the last Failed, and of a request's status.
 func (e *Engine) Err() error { return e.ops.Net.Err }

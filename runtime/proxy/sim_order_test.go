@@ -31,12 +31,14 @@ const perSeed = 1500
 
 // runPrograms runs one seed, checks memory whenever it may have changed, and returns how many
 // operations there were.
-func runPrograms(w *world, fences bool) int {
+func runPrograms(w *world, fences bool) int { return runProgramsOf(w, fences, false) }
+
+func runProgramsOf(w *world, fences, notifies bool) int {
 	var programs []*program
 	for _, p := range w.pes {
 		for context := range 1 + w.others {
 			g := newProgramOn(w, p, context, perSeed/(1+w.others))
-			g.fences = fences
+			g.fences, g.notifies = fences, notifies
 			programs = append(programs, g)
 		}
 	}
@@ -132,11 +134,12 @@ type ordered struct {
 	held       uint64 // messages that waited at their target for writes
 	merged     uint64 // operations that shared a message
 	slept      uint64 // times that a PE went to sleep
+	notified   uint64 // notifications that came with a write
 }
 
 func (o *ordered) add(p ordered) {
 	o.numbered, o.streamless, o.waited, o.held = o.numbered+p.numbered, o.streamless+p.streamless, o.waited+p.waited, o.held+p.held
-	o.merged, o.slept = o.merged+p.merged, o.slept+p.slept
+	o.merged, o.slept, o.notified = o.merged+p.merged, o.slept+p.slept, o.notified+p.notified
 }
 
 func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *memories) (ops int, trace uint64, o ordered) {
@@ -151,7 +154,7 @@ func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *me
 	}
 	ops = runPrograms(w, fences)
 	for _, p := range w.pes {
-		o.add(ordered{p.Report.Count()[layout.Numbered], p.Streamless(), p.Report.Count()[layout.Waited], p.Report.Count()[layout.Held], p.Report.Count()[layout.Merged], 0})
+		o.add(ordered{p.Report.Count()[layout.Numbered], p.Streamless(), p.Report.Count()[layout.Waited], p.Report.Count()[layout.Held], p.Report.Count()[layout.Merged], 0, p.Report.Count()[layout.Notified]})
 	}
 	o.slept += w.slept
 	w.close(mem)
@@ -235,6 +238,9 @@ func TestSimOrder(t *testing.T) {
 			}
 			if seeds > 20 && all.slept == 0 {
 				t.Error("no PE went to sleep")
+			}
+			if !m.Caps.SendAfterWrite && seeds > 20 && all.notified == 0 {
+				t.Error("no write brought a notification along")
 			}
 			if !m.Caps.SendAfterWrite && seeds > 20 && (all.numbered == 0 || all.held == 0 || all.streamless == 0 && m.Caps.DeliveryComplete) {
 				t.Error("a way to keep the order was never gone")

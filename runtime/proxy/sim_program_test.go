@@ -38,6 +38,8 @@ type effect struct {
 	epoch uint64
 	after int // put with signal: its bytes are that many effects before it; 0: none
 	seen  bool
+
+	notified bool // a counter counts it
 }
 
 func (f *effect) bytes() []byte { return table[f.from : f.from+f.n] }
@@ -48,6 +50,8 @@ type programFlow struct {
 	effects        []effect // the first may be visible; earlier ones are dropped
 	epoch          uint64
 	start, end     int       // the used part of the region
+	counter        int       // the notification counter of this flow alone
+	notified, came uint64    // notifications posted, and those whose bytes have been seen
 	fetches        []*uint64 // results of non-blocking fetches of words that were 0
 }
 
@@ -78,6 +82,12 @@ func (s *programFlow) look(w *world) {
 		if f.seen = all; !all && missing < 0 {
 			missing = i // epochs ascend
 		}
+		if all && f.notified {
+			s.came++
+		}
+	}
+	if now := s.counted(w); now > s.came {
+		w.fail("PE %d has counted %d puts of PE %d, and sees the bytes of %d", s.target, now, s.writer, s.came)
 	}
 	gone := 0
 	for gone < len(s.effects) && s.effects[gone].seen {
@@ -89,6 +99,11 @@ func (s *programFlow) look(w *world) {
 	if gone > 32 || gone == len(s.effects) {
 		s.effects = s.effects[:copy(s.effects, s.effects[gone:])]
 	}
+}
+
+// counted returns the value of the flow's notification counter.
+func (s *programFlow) counted(w *world) uint64 {
+	return binary.NativeEndian.Uint64(w.pes[s.target].memory[internal+counterOffset+8*s.counter:])
 }
 
 func (s *programFlow) add(rng *rand.Rand, what string, n, align int) *effect {
@@ -112,6 +127,8 @@ type program struct {
 	pool   [][]byte
 	stage  []byte // in the PE's own heap: sources that the fabric reaches
 	used   int
+
+	notifies bool // most operations are puts with notifications
 }
 
 // heapSize returns the size of the heap for n PEs.
@@ -136,7 +153,7 @@ func newProgramOn(w *world, p *proc, context, length int) *program {
 			continue
 		}
 		start := shared + (context*len(w.pes)+p.me)*region
-		g.to = append(g.to, &programFlow{writer: p.me, target: t, start: start, end: start})
+		g.to = append(g.to, &programFlow{writer: p.me, target: t, start: start, end: start, counter: context*len(w.pes) + p.me})
 	}
 	return g
 }
@@ -252,7 +269,11 @@ func (g *program) next() {
 		}, nil)
 	}
 	large := min(proxy.MaxPayload+1+rng.IntN(largest-proxy.MaxPayload-1), int(g.PutMax()))
-	switch kind := rng.IntN(100); {
+	kind := rng.IntN(100)
+	if g.notifies && rng.IntN(8) > 0 {
+		kind = 82
+	}
+	switch {
 	case kind < 20:
 		if g.fences {
 			g.Fence()
@@ -282,6 +303,12 @@ func (g *program) next() {
 		g.step = g.posting(nil, false, func(*proxy.Request) proxy.Status {
 			return g.AMO(target, word, proxy.OpAdd, width, 1, 0, nil, nil)
 		}, func() { g.count++ })
+	case kind < 86:
+		n := rng.IntN(200)
+		if rng.IntN(2) == 0 {
+			n = large
+		}
+		g.putNotify(s, target, n, blocking)
 	case kind < 93:
 		n := rng.IntN(200)
 		switch rng.IntN(6) {
@@ -341,6 +368,16 @@ func (g *program) putSignal(s *programFlow, target libshmem.PE, n int, blocking 
 	}, nil)
 }
 
+func (g *program) putNotify(s *programFlow, target libshmem.PE, n int, blocking bool) {
+	f := s.add(g.w.rng, "a put with a notification", n, 1)
+	f.notified = true
+	s.notified++
+	source, offset, counter := g.source(f.bytes()), libshmem.Offset(f.at), counterOffset+8*libshmem.Offset(s.counter)
+	g.step = g.posting(source, blocking, func(r *proxy.Request) proxy.Status {
+		return g.PutSignal(target, offset, at(source), uint64(n), counter, 1, proxy.OpAdd, r)
+	}, nil)
+}
+
 // get reads bytes that an earlier operation has written. They must be there if they were seen
 // there.
 func (g *program) get(s *programFlow, target libshmem.PE) {
@@ -393,6 +430,9 @@ func (g *program) quieting() func() bool {
 				if f := &s.effects[i]; !f.seen && f.n > 0 {
 					g.w.fail("PE %d: after quiet PE %d does not see %s (%d bytes at %#x)", g.me, s.target, f.what, f.n, f.at)
 				}
+			}
+			if now := s.counted(g.w); now != s.notified {
+				g.w.fail("PE %d: after quiet PE %d has counted %d of %d puts", g.me, s.target, now, s.notified)
 			}
 			for _, f := range s.fetches {
 				if *f != 0 {

@@ -17,8 +17,12 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// internal is the internal area of each PE, which these programs do not use.
-const internal = 4096
+// internal is the internal area of each PE, of which these programs use the notification counters.
+const (
+	internal      = 4096
+	counterOffset = -2048
+	counters      = 64
+)
 
 // world is PEs with an engine each on a simulated network, all driven by one goroutine. The seed
 // determines everything that it does.
@@ -142,6 +146,7 @@ func newWorld(t testing.TB, model sim.Model, seed uint64, n, heap int, from *mem
 		if err != nil {
 			t.Fatal(err)
 		}
+		p.CountNotifications(counterOffset, counters)
 		p.thread = loop.New(p.Engine)
 		p.Report.ReportTo(func(err error) { w.fail("PE %d: %v", i, err) })
 		if seed%5 == 4 && !prov.Caps().Repeats { // a repeated message must not be late by as many as there are numbers

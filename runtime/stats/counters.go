@@ -80,6 +80,7 @@ var Counters = []Counter{
 	layout.Parked:         {"parked_messages", Peer, Times, false},
 	layout.Early:          {"early_messages", Peer, Times, false},
 	layout.Numbered:       {"numbered_writes", Peer, Times, false},
+	layout.Notified:       {"notified_writes", Peer, Times, false},
 	layout.Held:           {"held_messages", Peer, Times, false},
 	layout.Waited:         {"queued_operations", Peer, Times, false},
 	layout.Merged:         {"merged_operations", Peer, Times, false},

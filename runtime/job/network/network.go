@@ -47,9 +47,10 @@ type Config struct {
 	Nodes    *topo.Nodes
 	Settings *config.Config
 	Boot     bootstrap.Bootstrap
-	Proxies  int          // engines of each PE
-	Apart    bool         // loopback does not reach all PEs
-	Plan     hostmem.Plan // of the memory of the node
+	Proxies  int             // engines of each PE
+	Apart    bool            // loopback does not reach all PEs
+	Plan     hostmem.Plan    // of the memory of the node
+	Notify   libshmem.Offset // of the notification counters
 	Heaps    *reach.Heaps
 	GPU      *graphics.GPU // nil: this PE uses none
 	Place    *place.Place
@@ -210,6 +211,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	if err != nil {
 		return err
 	}
+	e.CountNotifications(nw.Notify, nw.Settings.NotifyCount)
 	e.Report.NameProvider(providerName(nw.Settings.Provider, prov.Caps().Provider))
 	e.Report.ReportTo(func(err error) { nw.Report(err.Error()) })
 	nw.stages = append(nw.stages, nil)

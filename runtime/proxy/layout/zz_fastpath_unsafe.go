@@ -55,11 +55,11 @@ type Peer struct {
 	Ring       uint32 // of the flight recorder, in the first stream's peers for all: not 0 once the PE was found reachable
 	Recorded   uint32 // events in it, ever
 	_          [4]byte
-	Count      [23]uint64 // by SHMEMI_COUNT_...
+	Count      [24]uint64 // by SHMEMI_COUNT_...
 }
 
 var (
-	_ [400]byte = [unsafe.Sizeof(Peer{})]byte{}
+	_ [408]byte = [unsafe.Sizeof(Peer{})]byte{}
 	_ [0]byte   = [unsafe.Offsetof(Peer{}.Asked)]byte{}
 	_ [8]byte   = [unsafe.Offsetof(Peer{}.Acked)]byte{}
 	_ [16]byte  = [unsafe.Offsetof(Peer{}.Epoch)]byte{}

@@ -19,7 +19,7 @@ const (
 	BurstAfter   = 8     // how many operations of a caller have to come in a row before they are held; C counts them
 	RecordSize   = 32    // the part of a header that is in a batch for each operation, its payload behind it
 	HeaderSize   = 56    // leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64
-	Counted      = 23    // how many counters there are
+	Counted      = 24    // how many counters there are
 )
 
 // Kind is what an active message asks for.
@@ -70,11 +70,12 @@ const (
 	Parked         Counter = 15 // messages of the library's own that had to wait for room
 	Early          Counter = 16 // messages that came before their turn
 	Numbered       Counter = 17 // one-sided writes that brought a number along, see number.go
-	Held           Counter = 18 // messages that waited here for such writes
-	Waited         Counter = 19 // operations that waited in a queue, see queue.go
-	Merged         Counter = 20 // operations that shared a message with others, see merge.go
-	MostUnderWay   Counter = 21 // operations at a time that held a token
-	MostUnanswered Counter = 22 // units of messages at a time that the PE had not said it applied
+	Notified       Counter = 18 // one-sided writes that brought a notification along
+	Held           Counter = 19 // messages that waited here for such writes
+	Waited         Counter = 20 // operations that waited in a queue, see queue.go
+	Merged         Counter = 21 // operations that shared a message with others, see merge.go
+	MostUnderWay   Counter = 22 // operations at a time that held a token
+	MostUnanswered Counter = 23 // units of messages at a time that the PE had not said it applied
 )
 
 // Header is struct shmemi_header. It begins every active message. All members are in the byte order of the sender, which is that of the job: PEs of different byte order are refused when addresses are exchanged. From job on, sending adds it.
@@ -120,7 +121,7 @@ var (
 	_ = [1]struct{}{}[BurstAfter-(8)]
 	_ = [1]struct{}{}[RecordSize-(32)]
 	_ = [1]struct{}{}[HeaderSize-(56)]
-	_ = [1]struct{}{}[Counted-(23)]
+	_ = [1]struct{}{}[Counted-(24)]
 	_ = [1]struct{}{}[KindAMO-(1)]
 	_ = [1]struct{}{}[KindStore-(2)]
 	_ = [1]struct{}{}[KindPut-(3)]
@@ -157,9 +158,10 @@ var (
 	_ = [1]struct{}{}[Parked-(15)]
 	_ = [1]struct{}{}[Early-(16)]
 	_ = [1]struct{}{}[Numbered-(17)]
-	_ = [1]struct{}{}[Held-(18)]
-	_ = [1]struct{}{}[Waited-(19)]
-	_ = [1]struct{}{}[Merged-(20)]
-	_ = [1]struct{}{}[MostUnderWay-(21)]
-	_ = [1]struct{}{}[MostUnanswered-(22)]
+	_ = [1]struct{}{}[Notified-(18)]
+	_ = [1]struct{}{}[Held-(19)]
+	_ = [1]struct{}{}[Waited-(20)]
+	_ = [1]struct{}{}[Merged-(21)]
+	_ = [1]struct{}{}[MostUnderWay-(22)]
+	_ = [1]struct{}{}[MostUnanswered-(23)]
 )

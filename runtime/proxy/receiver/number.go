@@ -6,6 +6,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/quiet"
 	flow "libshmem/runtime/sequence"
 )
@@ -42,23 +43,29 @@ func (r *Receiver) Arrived(c *fabric.Completion) {
 		r.report.Refuse("write with data")
 		return
 	}
-	number, stream := c.Data&(1<<r.numbers.Space.Bits-1), c.Data>>r.numbers.Space.Bits
-	from := uint32(c.From())
+	number, above := r.numbers.Split(c.Data)
 	if !r.Net.Caps.Source {
-		var err error
-		if from, err = r.Sequences.Of(stream); err != nil {
-			r.report.Refuse("write of sequence stream %d, which no PE has", stream)
+		from, err := r.Sequences.Of(above)
+		if err != nil {
+			r.report.Refuse("write of sequence stream %d, which no PE has", above)
 			return
 		}
-	} else if from >= uint32(len(r.Peers)) || stream != 0 {
-		r.report.Refuse("write of sequence stream %d of PE %d, which is not in this job", stream, int32(from))
+		r.in(from, number, 0)
 		return
 	}
-	r.in(from, number)
+	switch from := uint32(c.From()); {
+	case from >= uint32(len(r.Peers)):
+		r.report.Refuse("write of PE %d, which is not in this job", int32(from))
+	case above > r.numbers.Counters.Count:
+		r.report.Refuse("write of PE %d that notifies counter %d, there are %d", from, above-1, r.numbers.Counters.Count)
+	default:
+		r.in(from, number, above)
+	}
 }
 
-// in notes that a write of a PE has arrived, or never will.
-func (r *Receiver) in(from, number uint32) {
+// in notes that a write of a PE has arrived, or never will. A write that brings a notification is
+// counted once, in counter notify-1; 0: it brings none. Messages behind the write find it counted.
+func (r *Receiver) in(from, number, notify uint32) {
 	if r.Flows[from] == nil {
 		r.Flows[from] = flow.NewIn(r.numbers.Space)
 	}
@@ -69,11 +76,21 @@ func (r *Receiver) in(from, number uint32) {
 		}
 		return
 	}
+	if notify != 0 {
+		r.count(notify - 1)
+	}
 	if edge := f.Ack(); edge != p.Edge {
 		p.Edge = edge
 		r.Recorder.Note(libshmem.PE(from), layout.EventArrived, 0, edge)
 		r.applyEarly(from, p)
 		r.out.Drive(libshmem.PE(from)) // an applied message may have been an answer
+	}
+}
+
+// count adds 1 to a notification counter of this PE.
+func (r *Receiver) count(counter uint32) {
+	if at, ok := r.Net.Segment.At(r.numbers.Counters.Offset+8*libshmem.Offset(counter), 8); ok {
+		mem.Apply(fabric.OpAdd, at, 8, 1, 0)
 	}
 }
 
@@ -115,7 +132,7 @@ func (r *Receiver) voided(h *layout.Header) bool {
 		}
 		r.Dropped[signalKey(h.From, uint32(h.Operand))] = struct{}{}
 	}
-	r.in(h.From, uint32(h.Operand))
+	r.in(h.From, uint32(h.Operand), 0)
 	return true
 }
 

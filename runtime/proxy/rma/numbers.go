@@ -2,6 +2,7 @@ package rma
 
 import (
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/runtime/proxy/credit"
 	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
@@ -25,6 +26,32 @@ type Numbers struct {
 	Spares bool           // a write that finds the window full goes without a number
 	Small  uint32         // writes do not wait for windows of fewer writes
 	Space  sequence.Space // its window is that of all PEs
+
+	Counters Counters // that the writes of the first context may notify
+}
+
+// Counters are the notification counters of each PE: words of 8 bytes in the internal area, in one
+// place on all PEs. A write whose provider names its writer has room for the number of a counter
+// above its own number.
+type Counters struct {
+	Offset libshmem.Offset // of the first
+	Count  uint32
+}
+
+// carried returns the number of a counter and 1 if the message after a write is a notification: an
+// addition of 1 to that counter. It returns 0 for other messages.
+func (c Counters) carried(h *layout.Header) uint32 {
+	at := uint64(h.Offset - c.Offset)
+	if h.Kind != layout.KindAMO || h.Op != fabric.OpAdd || h.Width != 8 || h.Operand != 1 || at%8 != 0 || at/8 >= uint64(c.Count) {
+		return 0
+	}
+	return uint32(at/8) + 1
+}
+
+// Split returns the number of a write, and what is above it in the immediate data: the number of a
+// counter and 1, or 0, where the provider names the writer; elsewhere the writer's sequence stream.
+func (n *Numbers) Split(data uint32) (number, above uint32) {
+	return data & (1<<n.Space.Bits - 1), data >> n.Space.Bits
 }
 
 // In a window of fewer writes than this, the answers limit the rate, because one is under way at a
@@ -100,6 +127,15 @@ func (x *Transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 		x.Messages.Own(pe, x.Epoch, quiet.NoParity, layout.Header{Kind: layout.KindSequence})
 	}
 	return p.Stream >= SequenceGiven
+}
+
+// notified returns what stands for the notification of a write in its immediate data, or 0 if the
+// notification follows as a message. So it does where the target's GPU has to be flushed first.
+func (x *Transfers) notified(s *ops.Record) uint32 {
+	if !s.Then || x.GPU != nil || !x.Net.Caps.Source {
+		return 0
+	}
+	return x.Numbers.Counters.carried(&s.After)
 }
 
 // void tells the target that a write, and the signal that follows it, will not come: without that,

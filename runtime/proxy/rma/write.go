@@ -108,12 +108,14 @@ func (x *Transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset l
 	older := p.WriteEpoch != s.Epoch
 	op.Fence = x.Net.Caps.Fence && !x.Net.Caps.WriteAfterWrite && older && (p.Writes > 0 || p.Wrote != p.WroteAcked)
 	s.Number, s.Signalled = ops.NoNumber, false
+	notified := uint32(0)
 	if op.Notify = numbered; numbered {
 		if older {
 			p.Out.Follow() // before the write is counted: messages of its epoch do not wait for it
 		}
 		s.Number = p.Out.Write()
-		op.Data = x.Numbers.data(p, s.Number)
+		notified = x.notified(s)
+		op.Data = x.Numbers.data(p, s.Number) | notified<<x.Numbers.Space.Bits
 	}
 	if err := x.Net.Provider.Write(op); err != nil {
 		if numbered {
@@ -131,6 +133,10 @@ func (x *Transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset l
 	p.WriteEpoch = s.Epoch
 	if numbered {
 		p.Count[layout.Numbered]++
+		if notified != 0 {
+			s.Then = false // no message follows
+			p.Count[layout.Notified]++
+		}
 	} else if x.Net.Unordered {
 		p.Bare++
 	}
@@ -139,12 +145,14 @@ func (x *Transfers) post(t fabric.Token, s *ops.Record, p *layout.Peer, offset l
 		if half, _ := x.unanswered(p); half { // if there is no room for the question, the next write asks it
 			x.Messages.Flush(s.PE)
 		}
+	} else if notified != 0 {
+		p.Wrote++ // delivered is not counted: an answer says that it is
 	} else if x.GPU != nil && x.GPU.Flushes(s.PE, offset) {
 		s.Flush = true
 	}
 	if s.Lane == x.Quiets.Parity() {
 		x.Quiets.Touch(p, s.PE)
-	} else if !x.Net.Caps.DeliveryComplete {
+	} else if !x.Net.Caps.DeliveryComplete || notified != 0 {
 		x.Quiets.Account(s.PE, s.Lane)
 	}
 	if s.Then && (numbered || !x.Net.Unordered || x.Net.Caps.Fence) {
