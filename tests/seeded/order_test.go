@@ -10,6 +10,20 @@ var orderDefects = []defect{
 		by:   unit("./runtime/sequence", "^TestScenarios$"), says: `testdata/fence\.txt: it says, not as the file has it`,
 	},
 	{
+		id: "order/notification-twice", file: "runtime/proxy/receiver/number.go",
+		was:  "	if err := f.Arrive(number); err != nil {",
+		is:   "	if notify != 0 {\n		r.count(notify - 1)\n		notify = 0\n	}\n	if err := f.Arrive(number); err != nil {",
+		user: "a PE that waits for a number of puts goes on when one has come twice",
+		by:   unit("./runtime/proxy", "^TestNotificationsCountOnce$"), says: `the second write again: counter 3 is 2, want 1`,
+	},
+	{
+		id: "order/notification-after-quiet", file: "runtime/proxy/rma/write.go",
+		was:  "		p.Wrote++ // delivered is not counted: an answer says that it is\n",
+		is:   "",
+		user: "after a quiet the target has not counted a put, on EFA",
+		by:   unit("./runtime/proxy", "^TestSimCountsExactly$"), says: `after quiet PE \d has counted \d+ of \d+ puts`,
+	},
+	{
 		id: "order/number-wraps", file: "runtime/sequence/in.go",
 		was:  "ahead := (number - i.edge) & i.space.mask()",
 		is:   "ahead := number - i.edge",
