@@ -1,12 +1,14 @@
 /*
  * notify.c: puts with notifications: each counts once, after its bytes, whatever its length, its
  * context and its path; and waits, tests, values and ranges of the counters.
+ *
+ * With the argument "carried" the network is one where writes bring their notifications along.
  */
 #include "check.h"
 
 #include <shmemx.h>
 
-enum { COUNTS, NBI, CONTEXTS, WAITS, RESET, RANGES, TESTS };
+enum { COUNTS, NBI, CONTEXTS, WAITS, RESET, RANGES, CARRIED, TESTS };
 enum { ROUNDS = 20, ROOM = 70000, FIRST_OF_CONTEXTS = 100, PING = 200, PONG = 201 };
 
 static const size_t sizes[] = {0, 1, 8, 100, 4040, 4041, 8192, ROOM};
@@ -185,7 +187,21 @@ static void test_ranges(void)
     shmemx_notify_free(f);
 }
 
-int main(void)
+/* How notifications between hosts have travelled. */
+static void test_carried(bool expected)
+{
+    check_start(CARRIED, "shmemx_pcntr_get");
+    uint64_t carried = 0, numbered = 0, writes = 0;
+    CHECK(shmemx_pcntr_get(shmemx_pcntr_find("notified_writes"), -1, &carried) == 0 &&
+              shmemx_pcntr_get(shmemx_pcntr_find("numbered_writes"), -1, &numbered) == 0 &&
+              shmemx_pcntr_get(shmemx_pcntr_find("writes"), -1, &writes) == 0,
+          "the counters cannot be read");
+    CHECK(carried <= numbered && numbered <= writes, "%ju of %ju writes with numbers, %ju in all",
+          (uintmax_t)carried, (uintmax_t)numbered, (uintmax_t)writes);
+    CHECK(!expected || carried > 0, "no write brought its notification along");
+}
+
+int main(int argc, char **argv)
 {
     check_open("notify", TESTS);
     area = check_alloc((size_t)check.n * SIZES * ROOM);
@@ -196,5 +212,6 @@ int main(void)
     test_waits();
     test_reset();
     test_ranges();
+    test_carried(argc > 1 && strcmp(argv[1], "carried") == 0);
     return check_close();
 }

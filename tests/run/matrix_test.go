@@ -178,6 +178,7 @@ var programs = map[string]program{
 		args: []string{"200", "60"},
 	},
 	"messages":       {many: true, hostOnly: true},
+	"notify":         {argsIn: map[string][]string{stub.Newest: {"carried"}, stub.Newest + "-nics-4": {"carried"}}},
 	"edges":          {only: onHeapEdges, whole: asItIs},
 	"zz_rma":         {whole: whole},
 	"zz_atomics":     {whole: whole},
