@@ -161,7 +161,7 @@ func newProgramOn(w *world, p *proc, context, length int) *program {
 // source returns memory with the bytes of an effect: in the heap or not, aligned or not.
 func (g *program) source(b []byte) []byte {
 	if g.w.rng.IntN(3) == 0 && g.used+len(b) <= len(g.stage) {
-		s := g.stage[g.used : g.used+len(b)]
+		s := g.stage[g.used : g.used+len(b) : g.used+len(b)] // spoil knows the others by their cap
 		g.used += len(b)
 		copy(s, b)
 		return s
