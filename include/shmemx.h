@@ -49,6 +49,13 @@ extern "C" {
 #define SHMEMX_ERROR_NETWORK 2 /* the network did not carry out an operation */
 #define SHMEMX_ERROR_BUFFER 3 /* a buffer cannot be registered or unregistered; reported whatever the value of SHMEM_ON_FAILURE */
 
+/* Tiles of eager transfers: bytes that a route shows in ascending order, the signal last. */
+#define SHMEMX_EAGER_BEST (-1) /* the largest tile that the routes between all PEs keep, or SHMEMX_EAGER_NONE */
+#define SHMEMX_EAGER_NONE 0 /* no tile: a token is a put with one signal behind it, on any route */
+#define SHMEMX_EAGER_PACKET 8 /* 4 bytes of data and 4 of signal */
+#define SHMEMX_EAGER_LINE 128 /* 120 bytes of data and 8 of signal */
+#define SHMEMX_EAGER_BLOCK 4096 /* 4080 bytes of data and 16 of signal */
+
 /*
  * A unique id, by which the PEs of a job find each other. One process makes it with
  * shmemx_get_uniqueid, and the program passes all 128 bytes on to all PEs.
@@ -103,6 +110,18 @@ typedef shmemx_init_attr_v1 shmemx_init_attr_t;
  * @arg as it was given to shmemx_set_error_handler
  */
 typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
+
+/*
+ * Slots for tokens of one size, the same on every PE. shmemx_eager_create fills it; it may be
+ * copied, also to kernels.
+ */
+typedef struct {
+    void *slots;     /* symmetric: one behind the other */
+    uint32_t count;  /* of the slots */
+    uint32_t nbytes; /* of a token */
+    uint32_t stride; /* bytes from a slot to the next */
+    uint32_t tile;   /* SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NONE */
+} shmemx_eager_t;
 
 /* Host code is not for NVRTC. */
 #ifndef __CUDACC_RTC__
@@ -680,6 +699,155 @@ int shmemx_culibrary_init(struct CUlib_st *library);
  * Since libshmem 0.1.
  */
 int shmemx_culibrary_finalize(struct CUlib_st *library);
+
+/*
+ * shmemx_eager_create
+ *
+ * Makes slots for tokens in the symmetric heap. The bytes of a token travel in tiles, and each
+ * tile ends with a signal, so that no message follows the data. Every slot is empty: its epoch
+ * is 0. A tile that a route between two PEs does not keep is refused; SHMEMX_EAGER_BEST selects
+ * one that all routes keep, or none. Where the heap is in the memory of GPUs the routes are
+ * those of kernels, else those of the host. All PEs make the call together, with the same
+ * arguments.
+ *
+ * @nbytes bytes of a token: 1 to 2^30
+ * @count slots of each PE, from 1
+ * @tile one of the SHMEMX_EAGER constants
+ * @eager written here: filled unless the result is not 0
+ *
+ * Result: 0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), 2 when the
+ * heap has no room.
+ * Errors: Ends the job when called before init or after finalize, when nbytes, count or tile
+ * has no meaning, and when an argument is not the same on every PE.
+ * Order: Ends with a barrier, so that the slots of every PE may be used at once.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager);
+
+/*
+ * shmemx_eager_destroy
+ *
+ * Gives the slots back to the symmetric heap. All PEs make the call together.
+ *
+ * @eager written here: of shmemx_eager_create; afterwards all 0
+ *
+ * Errors: Ends the job when called before init or after finalize, and when eager is not of
+ * shmemx_eager_create.
+ * Order: Begins with a barrier.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_eager_destroy(shmemx_eager_t *eager);
+
+/*
+ * shmemx_eager_size
+ *
+ * Returns how many bytes of a slot a token takes, signals included. shmem/eager_layout.h says
+ * where in the slot each byte and each signal is.
+ *
+ * @nbytes bytes of a token: 1 to 2^30
+ * @tile one of the SHMEMX_EAGER constants
+ *
+ * Result: The number of bytes.
+ * Errors: Ends the job when nbytes or tile has no meaning, as SHMEMX_EAGER_BEST has none here.
+ *
+ * Since libshmem 0.1.
+ */
+size_t shmemx_eager_size(size_t nbytes, int tile);
+
+/*
+ * shmemx_eager_tile
+ *
+ * Returns the largest tile that the route from the caller to another PE keeps: on the host the
+ * route of the host's calls, in kernels that of kernels. Smaller tiles are kept, too.
+ *
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NONE when it keeps none.
+ * Errors: Ends the job when called before init or after finalize, and when there is no such PE.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_eager_tile(int pe);
+
+/*
+ * shmemx_eager_send
+ *
+ * Sends a token to a slot of another PE. The slot must be free: that PE has taken the token of
+ * the epoch before. It returns when source may be reused.
+ *
+ * @eager read here: as shmemx_eager_create has filled it
+ * @slot number of a slot, from 0
+ * @source read here: the token
+ * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
+ * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when called before init or after finalize, and when eager is not of
+ * shmemx_eager_create or has no such slot, when there is no such PE, and when the route to it
+ * does not keep the tile.
+ * Order: None with other operations: the token carries its own signals.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source, uint32_t epoch, int pe);
+
+/*
+ * shmemx_eager_ready
+ *
+ * Reports whether the whole token of this epoch is in a slot of the caller.
+ *
+ * @eager read here: as shmemx_eager_create has filled it
+ * @slot number of a slot, from 0
+ * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
+ *
+ * Result: 1 or 0.
+ * Errors: Ends the job when called before init or after finalize, and when eager is not of
+ * shmemx_eager_create or has no such slot, when the slot has a token of another epoch than this
+ * one and the one before, and when its token has another size.
+ * Order: A PE that finds the token ready sees all of its bytes.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch);
+
+/*
+ * shmemx_eager_wait
+ *
+ * Waits until the whole token of this epoch is in a slot of the caller.
+ *
+ * @eager read here: as shmemx_eager_create has filled it
+ * @slot number of a slot, from 0
+ * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
+ *
+ * Errors: Ends the job when called before init or after finalize, and when eager is not of
+ * shmemx_eager_create or has no such slot, when the slot has a token of another epoch than this
+ * one and the one before, and when its token has another size.
+ * Order: A PE that finds the token ready sees all of its bytes.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch);
+
+/*
+ * shmemx_eager_recv
+ *
+ * Waits for the token of this epoch and copies its bytes out of the slot, which is free
+ * afterwards.
+ *
+ * @eager read here: as shmemx_eager_create has filled it
+ * @slot number of a slot, from 0
+ * @dest written here: the token
+ * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
+ *
+ * Errors: Ends the job when called before init or after finalize, and when eager is not of
+ * shmemx_eager_create or has no such slot, when the slot has a token of another epoch than this
+ * one and the one before, and when its token has another size.
+ * Order: A PE that finds the token ready sees all of its bytes.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, uint32_t epoch);
 
 /*
  * shmemx_team_sync_on_stream

@@ -236,6 +236,20 @@ var Constants = join([]Constant{
 	{"FAULT_EXIT", "FaultExit", 10, "none: the kernel ends the job; length is the status"},
 	{"FAULT_TILE", "FaultTile", 11, "a tile of another size; address is how many elements it has, length how many it needs"},
 	{"FAULT_FLAG", "FaultFlag", 12, "the flag of a tile is not 0; length is the flag"},
+	{"FAULT_SLOT", "FaultSlot", 13, "eager transfers: there is no such slot; address is the slot, length how many there are"},
+	{"FAULT_KEEP", "FaultKeep", 14, "eager transfers: the route to pe does not keep the tile; length is the tile"},
+	{"FAULT_EPOCH", "FaultEpoch", 15, "eager transfers: the slot has a token of another epoch; address is that epoch, length the expected one"},
+	{"FAULT_TOKEN", "FaultToken", 16, "eager transfers: the slot has a token of another size; address is that size, length the expected one"},
+
+	// Tiles of eager transfers (device/shmem/eager_layout.h), and the bytes of signal in each.
+	{"EAGER_NONE", "EagerNone", 0, "no tile: one signal behind all of the data"},
+	{"EAGER_PACKET", "EagerPacket", 8, "is one store"},
+	{"EAGER_LINE", "EagerLine", 128, "is a line of a GPU's cache, and what EFA writes in order"},
+	{"EAGER_BLOCK", "EagerBlock", 4096, "is a packet of a network"},
+	{"EAGER_PACKET_SIGNAL", "EagerPacketSignal", 4, "the epoch"},
+	{"EAGER_LINE_SIGNAL", "EagerLineSignal", 8, "the epoch, and above it the bytes of the token"},
+	{"EAGER_BLOCK_SIGNAL", "EagerBlockSignal", 16, "the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE has the same"},
+	{"EAGER_MOST", "EagerMost", 1 << 30, "the most bytes of a token"},
 
 	// Teams.
 	{"TEAM_BITS", "TeamBits", 10, "bits of the handle of a team that say which entry is its own"},

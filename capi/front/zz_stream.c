@@ -8,6 +8,7 @@
 #include "buffer_register.h"
 #include "coll.h"
 #include "counters.h"
+#include "eager.h"
 #include "failure.h"
 #include "lifecycle.h"
 #include "modules.h"
@@ -201,6 +202,48 @@ int shmemx_culibrary_init(struct CUlib_st *library)
 int shmemx_culibrary_finalize(struct CUlib_st *library)
 {
     return shmemi_culibrary_finalize(library, "shmemx_culibrary_finalize");
+}
+
+int shmemx_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager)
+{
+    return shmemi_eager_create(nbytes, count, tile, eager, "shmemx_eager_create");
+}
+
+void shmemx_eager_destroy(shmemx_eager_t *eager)
+{
+    shmemi_eager_destroy(eager, "shmemx_eager_destroy");
+}
+
+size_t shmemx_eager_size(size_t nbytes, int tile)
+{
+    return shmemi_eager_size(nbytes, tile, "shmemx_eager_size");
+}
+
+int shmemx_eager_tile(int pe)
+{
+    return shmemi_eager_tile(pe, "shmemx_eager_tile");
+}
+
+void shmemx_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source, uint32_t epoch, int pe)
+{
+    shmemi_eager_send(eager, slot, source, epoch, pe, "shmemx_eager_send");
+}
+
+int shmemx_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch)
+{
+    return shmemi_eager_ready(eager, slot, epoch, "shmemx_eager_ready");
+}
+
+void shmemx_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch)
+{
+    SHMEMI_RANGE(WAIT, "shmemx_eager_wait");
+    shmemi_eager_wait(eager, slot, epoch, "shmemx_eager_wait");
+}
+
+void shmemx_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, uint32_t epoch)
+{
+    SHMEMI_RANGE(WAIT, "shmemx_eager_recv");
+    shmemi_eager_recv(eager, slot, dest, epoch, "shmemx_eager_recv");
 }
 
 int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream)

@@ -92,6 +92,7 @@ const ownExtensionTop = `
 #include "buffer_register.h"
 #include "coll.h"
 #include "counters.h"
+#include "eager.h"
 #include "failure.h"
 #include "lifecycle.h"
 #include "modules.h"

@@ -24,6 +24,7 @@ var extensionConstants = []ConstantGroup{
 			{"SHMEMX_ERROR_BUFFER", "3", "a buffer cannot be registered or unregistered; reported whatever the value of SHMEM_ON_FAILURE"},
 		},
 	},
+	eagerConstants,
 }
 
 // extensionTypes are the types of the header of the extensions.
@@ -40,7 +41,7 @@ const extensionTypes = startTypes + `
  * @arg as it was given to shmemx_set_error_handler
  */
 typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
-`
+` + eagerTypes
 
 func errorRow(f Family) Family {
 	f.Since, f.Section = "0.1", "errors"

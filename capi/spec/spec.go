@@ -100,6 +100,7 @@ var beyond = []Chapter{
 	{Families: collectCalls},
 	{Families: notifyCalls},
 	{Families: moduleCalls},
+	{Families: eagerCalls},
 }
 
 // A Chapter is a group of families that share a source file and a test program.

@@ -58,6 +58,18 @@
 #define SHMEMI_FAULT_EXIT 10 /* none: the kernel ends the job; length is the status */
 #define SHMEMI_FAULT_TILE 11 /* a tile of another size; address is how many elements it has, length how many it needs */
 #define SHMEMI_FAULT_FLAG 12 /* the flag of a tile is not 0; length is the flag */
+#define SHMEMI_FAULT_SLOT 13 /* eager transfers: there is no such slot; address is the slot, length how many there are */
+#define SHMEMI_FAULT_KEEP 14 /* eager transfers: the route to pe does not keep the tile; length is the tile */
+#define SHMEMI_FAULT_EPOCH 15 /* eager transfers: the slot has a token of another epoch; address is that epoch, length the expected one */
+#define SHMEMI_FAULT_TOKEN 16 /* eager transfers: the slot has a token of another size; address is that size, length the expected one */
+#define SHMEMI_EAGER_NONE 0 /* no tile: one signal behind all of the data */
+#define SHMEMI_EAGER_PACKET 8 /* is one store */
+#define SHMEMI_EAGER_LINE 128 /* is a line of a GPU's cache, and what EFA writes in order */
+#define SHMEMI_EAGER_BLOCK 4096 /* is a packet of a network */
+#define SHMEMI_EAGER_PACKET_SIGNAL 4 /* the epoch */
+#define SHMEMI_EAGER_LINE_SIGNAL 8 /* the epoch, and above it the bytes of the token */
+#define SHMEMI_EAGER_BLOCK_SIGNAL 16 /* the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE has the same */
+#define SHMEMI_EAGER_MOST 1073741824 /* the most bytes of a token */
 #define SHMEMI_TEAM_BITS 10 /* bits of the handle of a team that say which entry is its own */
 #define SHMEMI_WORK_HEAD 384 /* bytes before the flags: the counters, and a flag for each round */
 #define SHMEMI_WORK_ROUNDS 64 /* where the rounds' flags begin; 8 bytes each, room for 40 */

@@ -73,6 +73,11 @@ SHMEMX_SUCCESS = 0
 SHMEMX_ERROR_PE_LOST = 1
 SHMEMX_ERROR_NETWORK = 2
 SHMEMX_ERROR_BUFFER = 3
+SHMEMX_EAGER_BEST = -1
+SHMEMX_EAGER_NONE = 0
+SHMEMX_EAGER_PACKET = 8
+SHMEMX_EAGER_LINE = 128
+SHMEMX_EAGER_BLOCK = 4096
 
 _SIGNATURES = """\
 _my_pe i
@@ -2005,6 +2010,14 @@ shmemx_double_put_on_stream vPPLiP
 shmemx_double_put_signal_nbi_on_stream vPPLPLiiP
 shmemx_double_put_signal_on_stream vPPLPLiiP
 shmemx_double_sum_reduce_on_stream iiPPLP
+shmemx_eager_create iLLiP
+shmemx_eager_destroy vP
+shmemx_eager_ready iPII
+shmemx_eager_recv vPIPI
+shmemx_eager_send vPIPIi
+shmemx_eager_size LLi
+shmemx_eager_tile ii
+shmemx_eager_wait vPII
 shmemx_failure_ack i
 shmemx_fcollectmem_on_stream iiPPLP
 shmemx_finalize_at_exit v

@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x88841884a03998ae
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc9579fabec4acf62
 import "C"

@@ -1,0 +1,28 @@
+/* eager.h: eager transfers: tokens whose signals travel within their bytes. */
+#ifndef SHMEMI_EAGER_H
+#define SHMEMI_EAGER_H
+
+#include "base.h"
+
+#include <shmemx.h>
+
+#pragma GCC visibility push(hidden)
+
+/* Behind shmemx.h. */
+int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager,
+                        const char *call);
+void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call);
+size_t shmemi_eager_size(size_t nbytes, int tile, const char *call);
+int shmemi_eager_tile(int pe, const char *call);
+void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
+                       uint32_t epoch, int pe, const char *call);
+int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch,
+                       const char *call);
+void shmemi_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch,
+                       const char *call);
+void shmemi_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, uint32_t epoch,
+                       const char *call);
+
+#pragma GCC visibility pop
+
+#endif

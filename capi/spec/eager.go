@@ -1,0 +1,138 @@
+package spec
+
+// Eager transfers: tokens whose signals travel within their bytes.
+
+// eagerTypes are the types of these calls.
+const eagerTypes = `
+/*
+ * Slots for tokens of one size, the same on every PE. shmemx_eager_create fills it; it may be
+ * copied, also to kernels.
+ */
+typedef struct {
+    void *slots;     /* symmetric: one behind the other */
+    uint32_t count;  /* of the slots */
+    uint32_t nbytes; /* of a token */
+    uint32_t stride; /* bytes from a slot to the next */
+    uint32_t tile;   /* SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NONE */
+} shmemx_eager_t;
+`
+
+var eagerConstants = ConstantGroup{
+	Doc: "Tiles of eager transfers: bytes that a route shows in ascending order, the signal last.",
+	Constants: []Constant{
+		{"SHMEMX_EAGER_BEST", "(-1)", "the largest tile that the routes between all PEs keep, or SHMEMX_EAGER_NONE"},
+		{"SHMEMX_EAGER_NONE", "0", "no tile: a token is a put with one signal behind it, on any route"},
+		{"SHMEMX_EAGER_PACKET", "8", "4 bytes of data and 4 of signal"},
+		{"SHMEMX_EAGER_LINE", "128", "120 bytes of data and 8 of signal"},
+		{"SHMEMX_EAGER_BLOCK", "4096", "4080 bytes of data and 16 of signal"},
+	},
+}
+
+var (
+	eagerSlots = Param{Name: "eager", C: "const shmemx_eager_t *", Role: Source, Doc: "as shmemx_eager_create has filled it"}
+	eagerSlot  = Param{Name: "slot", C: "uint32_t", Doc: "number of a slot, from 0"}
+	eagerEpoch = Param{Name: "epoch", C: "uint32_t", Doc: "number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1"}
+	eagerBytes = Param{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "of a token: 1 to 2^30"}
+	eagerTile  = Param{Name: "tile", C: "int", Doc: "one of the SHMEMX_EAGER constants"}
+	eagerFrom  = Param{Name: "source", C: "const void *", Role: Source, Doc: "the token"}
+	eagerTo    = Param{Name: "dest", C: "void *", Role: Result, Doc: "the token"}
+	eagerShare = Param{Name: "shared", C: "void *", Doc: "shared memory of the block, with room for shmemx_eager_size bytes, at a multiple of 16"}
+
+	eagerSendParams  = []Param{eagerSlots, eagerSlot, eagerFrom, eagerEpoch, paramPE}
+	eagerReadyParams = []Param{eagerSlots, eagerSlot, eagerEpoch}
+	eagerRecvParams  = []Param{eagerSlots, eagerSlot, eagerTo, eagerEpoch}
+)
+
+const (
+	eagerErrors = "Ends the job when called before init or after finalize, and when eager is not of shmemx_eager_create or has no such slot"
+	eagerSkips  = eagerErrors + ", when the slot has a token of another epoch than this one and the one before, and when its token has another size."
+	eagerReads  = "A PE that finds the token ready sees all of its bytes."
+)
+
+func eagerRow(f Family) Family {
+	f.Section, f.Since = "eager transfers", "0.1"
+	return f
+}
+
+var eagerCalls = []Family{
+	eagerRow(Family{
+		Name: "eager_create", Result: "int",
+		Params: []Param{
+			eagerBytes,
+			{Name: "count", C: "size_t", Doc: "slots of each PE, from 1"},
+			eagerTile,
+			{Name: "eager", C: "shmemx_eager_t *", Role: Result, Doc: "filled unless the result is not 0"},
+		},
+		Front: "shmemi_eager_create(nbytes, count, tile, eager, $call)",
+		Doc: "Makes slots for tokens in the symmetric heap. The bytes of a token travel in tiles, and each tile ends with a signal, so " +
+			"that no message follows the data. Every slot is empty: its epoch is 0. A tile that a route between two PEs does not keep is " +
+			"refused; SHMEMX_EAGER_BEST selects one that all routes keep, or none. Where the heap is in the memory of GPUs the routes " +
+			"are those of kernels, else those of the host. All PEs make the call together, with the same arguments.",
+		Returns: "0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), 2 when the heap has no room.",
+		Errors: "Ends the job when called before init or after finalize, when nbytes, count or tile has no meaning, and when an argument " +
+			"is not the same on every PE.",
+		Order: "Ends with a barrier, so that the slots of every PE may be used at once.",
+	}),
+	eagerRow(Family{
+		Name:   "eager_destroy",
+		Params: []Param{{Name: "eager", C: "shmemx_eager_t *", Role: Result, Doc: "of shmemx_eager_create; afterwards all 0"}},
+		Front:  "shmemi_eager_destroy(eager, $call)",
+		Doc:    "Gives the slots back to the symmetric heap. All PEs make the call together.",
+		Errors: "Ends the job when called before init or after finalize, and when eager is not of shmemx_eager_create.",
+		Order:  "Begins with a barrier.",
+	}),
+	eagerRow(Family{
+		Name: "eager_size", Result: "size_t",
+		Params: []Param{eagerBytes, eagerTile},
+		Front:  "shmemi_eager_size(nbytes, tile, $call)",
+		Doc: "Returns how many bytes of a slot a token takes, signals included. shmem/eager_layout.h says where in the slot each byte " +
+			"and each signal is.",
+		Returns: "The number of bytes.",
+		Errors:  "Ends the job when nbytes or tile has no meaning, as SHMEMX_EAGER_BEST has none here.",
+	}),
+	eagerRow(Family{
+		Name: "eager_tile", Result: "int",
+		Params: []Param{paramPE},
+		Front:  "shmemi_eager_tile(pe, $call)",
+		Doc: "Returns the largest tile that the route from the caller to another PE keeps: on the host the route of the host's calls, in " +
+			"kernels that of kernels. Smaller tiles are kept, too.",
+		Returns: "SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NONE when it keeps none.",
+		Errors:  "Ends the job when called before init or after finalize, and when there is no such PE.",
+	}),
+	eagerRow(Family{
+		Name:   "eager_send",
+		Params: eagerSendParams,
+		Front:  "shmemi_eager_send(eager, slot, source, epoch, pe, $call)",
+		Doc: "Sends a token to a slot of another PE. The slot must be free: that PE has taken the token of the epoch before. It returns " +
+			"when source may be reused.",
+		Errors: eagerErrors + ", when there is no such PE, and when the route to it does not keep the tile.",
+		Order:  "None with other operations: the token carries its own signals.",
+	}),
+	eagerRow(Family{
+		Name: "eager_ready", Result: "int",
+		Params:  eagerReadyParams,
+		Front:   "shmemi_eager_ready(eager, slot, epoch, $call)",
+		Doc:     "Reports whether the whole token of this epoch is in a slot of the caller.",
+		Returns: "1 or 0.",
+		Errors:  eagerSkips,
+		Order:   eagerReads,
+	}),
+	eagerRow(Family{
+		Name:   "eager_wait",
+		Params: eagerReadyParams,
+		Front:  "shmemi_eager_wait(eager, slot, epoch, $call)",
+		Doc:    "Waits until the whole token of this epoch is in a slot of the caller.",
+		Errors: eagerSkips,
+		Order:  eagerReads,
+		Range:  RangeWait,
+	}),
+	eagerRow(Family{
+		Name:   "eager_recv",
+		Params: eagerRecvParams,
+		Front:  "shmemi_eager_recv(eager, slot, dest, epoch, $call)",
+		Doc:    "Waits for the token of this epoch and copies its bytes out of the slot, which is free afterwards.",
+		Errors: eagerSkips,
+		Order:  eagerReads,
+		Range:  RangeWait,
+	}),
+}

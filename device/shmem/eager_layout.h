@@ -1,0 +1,114 @@
+/*
+ * eager_layout.h: where the bytes and the signals of eager transfers are: one text for kernels, for
+ * threads of the host, and for programs that fill or read slots themselves.
+ *
+ * A slot holds one token, in tiles. A tile has data and behind it a signal: the epoch, and the size
+ * of the token above it. A route that shows the bytes of a tile by ascending address shows the
+ * signal last, so a reader that finds the signal of its epoch finds the data. The last tile is
+ * short: its signal is behind the rest of the data, which is rounded up to the size of a signal.
+ *
+ *   tile   data   signal
+ *   4096   4080   16      epoch (4), size (4), 0 (8)
+ *    128    120    8      epoch (4), size (4)
+ *      8      4    4      epoch
+ *      0    all   16      as 4096: a put, and a signal that follows it
+ *
+ * A slot begins at a multiple of its tile. Tokens of a slot have one size, so the places of signals
+ * never hold data, and nothing is cleared between two tokens.
+ */
+#ifndef SHMEM_EAGER_LAYOUT_H
+#define SHMEM_EAGER_LAYOUT_H
+
+#include "zz_wire.h"
+
+/* Reports whether a tile exists. */
+SHMEMI_HD int shmemi_eager_known(int64_t tile)
+{
+    return tile == SHMEMI_EAGER_NONE || tile == SHMEMI_EAGER_PACKET || tile == SHMEMI_EAGER_LINE ||
+           tile == SHMEMI_EAGER_BLOCK;
+}
+
+/* The bytes of a signal, which are those of a unit too: data is moved by units. */
+SHMEMI_HD uint32_t shmemi_eager_unit(uint32_t tile)
+{
+    return tile == SHMEMI_EAGER_PACKET ? SHMEMI_EAGER_PACKET_SIGNAL
+           : tile == SHMEMI_EAGER_LINE ? SHMEMI_EAGER_LINE_SIGNAL
+                                       : SHMEMI_EAGER_BLOCK_SIGNAL;
+}
+
+SHMEMI_HD uint32_t shmemi_eager_up(uint32_t n, uint32_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* The bytes of data in a tile that is not the last. */
+SHMEMI_HD uint32_t shmemi_eager_data(uint32_t nbytes, uint32_t tile)
+{
+    return tile == SHMEMI_EAGER_NONE ? shmemi_eager_up(nbytes, SHMEMI_EAGER_BLOCK_SIGNAL)
+                                     : tile - shmemi_eager_unit(tile);
+}
+
+/* The number of tiles of a token. */
+SHMEMI_HD uint32_t shmemi_eager_tiles(uint32_t nbytes, uint32_t tile)
+{
+    uint32_t data = shmemi_eager_data(nbytes, tile);
+    return (nbytes + data - 1) / data;
+}
+
+/* Where in a slot the signal of tile k is. */
+SHMEMI_HD uint32_t shmemi_eager_signal_at(uint32_t k, uint32_t nbytes, uint32_t tile)
+{
+    uint32_t data = shmemi_eager_data(nbytes, tile), rest = nbytes - k * data;
+    return k * tile + (rest < data ? shmemi_eager_up(rest, shmemi_eager_unit(tile)) : data);
+}
+
+/* Where in a slot byte `at` of the data is. */
+SHMEMI_HD uint32_t shmemi_eager_data_at(uint32_t at, uint32_t nbytes, uint32_t tile)
+{
+    uint32_t data = shmemi_eager_data(nbytes, tile);
+    return at / data * tile + at % data;
+}
+
+/* The bytes of a slot that a token takes, the last signal included. */
+SHMEMI_HD uint32_t shmemi_eager_bytes(uint32_t nbytes, uint32_t tile)
+{
+    return shmemi_eager_signal_at(shmemi_eager_tiles(nbytes, tile) - 1, nbytes, tile) +
+           shmemi_eager_unit(tile);
+}
+
+/* The bytes from a slot to the next: whole tiles, and no line of a cache in two slots. */
+SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
+{
+    return shmemi_eager_up(shmemi_eager_bytes(nbytes, tile),
+                           tile == SHMEMI_EAGER_BLOCK ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_LINE);
+}
+
+/* The first 8 bytes of a signal. Those of a packet are its lower half. */
+SHMEMI_HD uint64_t shmemi_eager_signal(uint32_t nbytes, uint32_t epoch)
+{
+    return (uint64_t)nbytes << 32 | epoch;
+}
+
+/* What a signal means to a reader that waits for an epoch. */
+enum shmemi_eager_found {
+    SHMEMI_EAGER_THERE,    /* the data of the tile is there */
+    SHMEMI_EAGER_NOT_YET,  /* it has the epoch before */
+    SHMEMI_EAGER_SKIPPED,  /* it has another epoch */
+    SHMEMI_EAGER_DIFFERENT /* the token has another size */
+};
+
+/* An epoch, as a packet has it. */
+SHMEMI_HD enum shmemi_eager_found shmemi_eager_look_epoch(uint32_t seen, uint32_t epoch)
+{
+    return seen == epoch       ? SHMEMI_EAGER_THERE
+           : seen + 1 == epoch ? SHMEMI_EAGER_NOT_YET
+                               : SHMEMI_EAGER_SKIPPED;
+}
+
+SHMEMI_HD enum shmemi_eager_found shmemi_eager_look(uint64_t seen, uint32_t nbytes, uint32_t epoch)
+{
+    enum shmemi_eager_found found = shmemi_eager_look_epoch((uint32_t)seen, epoch);
+    return found == SHMEMI_EAGER_THERE && seen >> 32 != nbytes ? SHMEMI_EAGER_DIFFERENT : found;
+}
+
+#endif

@@ -1,0 +1,269 @@
+/*
+ * eager.c: eager transfers: every byte of tokens of many sizes, in every tile that the routes of
+ * the host keep, over slots that are used again and again.
+ *
+ * usage: eager [epochs]
+ */
+#include "check.h"
+
+#include <shmemx.h>
+
+#include <shmem/eager_layout.h>
+
+enum { SIZE, TILE, TOKENS, READY, REUSE, PARTS, WRAP, SYMBOLS };
+enum { SLOTS = 5, LARGEST = 20000, GUARD = 16 };
+
+static const char *const names[SYMBOLS] = {
+    "shmemx_eager_size", "shmemx_eager_tile", "shmemx_eager_send",           "shmemx_eager_ready",
+    "shmemx_eager_recv", "shmemx_eager_wait", "shmemx_eager_wait of epoch 0"};
+static const int tiles[] = {SHMEMX_EAGER_NONE, SHMEMX_EAGER_PACKET, SHMEMX_EAGER_LINE,
+                            SHMEMX_EAGER_BLOCK};
+
+static unsigned char token[LARGEST], room[LARGEST + 2 * GUARD];
+static int kept; /* the largest tile that the host's routes between all PEs keep */
+
+static void start(int symbol)
+{
+    check_start((size_t)symbol, names[symbol]);
+}
+
+static unsigned char byte_of(int pe, uint32_t slot, uint32_t epoch, size_t i)
+{
+    return (unsigned char)check_mix(((uint64_t)epoch << 32) + (i << 8) + slot * 16 + (unsigned)pe);
+}
+
+static void fill(unsigned char *at, size_t n, int pe, uint32_t slot, uint32_t epoch)
+{
+    for (size_t i = 0; i < n; i++)
+        at[i] = byte_of(pe, slot, epoch, i);
+}
+
+static bool make(size_t nbytes, size_t count, int tile, shmemx_eager_t *e)
+{
+    int rc = shmemx_eager_create(nbytes, count, tile, e);
+    CHECK(rc == 0, "create of %zu bytes in tiles of %d: %d", nbytes, tile, rc);
+    return rc == 0;
+}
+
+/* The layout, as the documentation has it. */
+static void sizes(void)
+{
+    static const struct {
+        size_t nbytes;
+        int tile;
+        size_t size;
+    } rows[] = {
+        {1, 4096, 32},      {4079, 4096, 4096}, {4080, 4096, 4096}, {4081, 4096, 4128},
+        {7168, 4096, 7200}, {8160, 4096, 8192}, {1, 128, 16},       {120, 128, 128},
+        {121, 128, 144},    {7168, 128, 7648},  {1, 8, 8},          {4, 8, 8},
+        {5, 8, 16},         {7168, 8, 14336},   {1, 0, 32},         {7168, 0, 7184},
+    };
+    start(SIZE);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t size = shmemx_eager_size(rows[i].nbytes, rows[i].tile);
+        CHECK(size == rows[i].size, "%zu bytes in tiles of %d: %zu", rows[i].nbytes, rows[i].tile,
+              size);
+    }
+    for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++)
+        for (uint32_t nbytes = 1; nbytes < 9000; nbytes++) {
+            /* No byte of data is where a signal is, and none is beyond the end. */
+            uint32_t tile = (uint32_t)tiles[t], last = shmemi_eager_tiles(nbytes, tile) - 1;
+            uint32_t end = shmemi_eager_data_at(nbytes - 1, nbytes, tile);
+            uint32_t signal = shmemi_eager_signal_at(last, nbytes, tile);
+            CHECK(end < signal && signal - end <= shmemi_eager_unit(tile) &&
+                      signal + shmemi_eager_unit(tile) == shmemx_eager_size(nbytes, tiles[t]) &&
+                      shmemi_eager_stride(nbytes, tile) >= signal + shmemi_eager_unit(tile),
+                  "%u bytes in tiles of %u: data to %u, signal at %u", nbytes, tile, end, signal);
+        }
+}
+
+/* What is kept, and that other tiles are refused. */
+static void routes(void)
+{
+    int *least = check_alloc(2 * sizeof *least);
+    start(TILE);
+    /* Slots in the memory of a GPU have the routes of kernels. */
+    bool on_gpu = shmemx_eager_tile(check.me) == SHMEMX_EAGER_NONE;
+    least[0] = SHMEMX_EAGER_BLOCK;
+    for (int pe = 0; pe < check.n; pe++) {
+        int tile = shmemx_eager_tile(pe);
+        CHECK(tile == SHMEMX_EAGER_NONE || tile == SHMEMX_EAGER_BLOCK, "PE %d: %d", pe, tile);
+        CHECK(on_gpu || (tile != SHMEMX_EAGER_NONE) == (shmem_ptr(least, pe) != NULL), "PE %d: %d",
+              pe, tile);
+        least[0] = tile < least[0] ? tile : least[0];
+    }
+    shmem_int_min_reduce(SHMEM_TEAM_WORLD, least + 1, least, 1);
+    kept = least[1];
+    shmemx_eager_t e = {0};
+    if (kept == SHMEMX_EAGER_NONE && !on_gpu) {
+        int rc = shmemx_eager_create(100, 1, SHMEMX_EAGER_PACKET, &e);
+        CHECK(rc == 1 && e.slots == NULL, "a tile that a route does not keep: %d", rc);
+    }
+    if (make(100, 1, SHMEMX_EAGER_BEST, &e)) {
+        CHECK(on_gpu || (int)e.tile == kept, "the best is %u, and %d is kept", e.tile, kept);
+        shmemx_eager_destroy(&e);
+        CHECK(e.slots == NULL && e.count == 0, "slots after destroy");
+    }
+    int rc = shmemx_eager_create((size_t)1 << 30, 1 << 20, SHMEMX_EAGER_NONE, &e);
+    CHECK(rc == 2 && e.slots == NULL, "more than the heap has: %d", rc);
+}
+
+/* Takes a token, and looks at each byte and around it. */
+static void take(const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
+{
+    unsigned char *dest = room + GUARD;
+    memset(room, CHECK_SENTINEL, sizeof room);
+    if (slot % 2 == 0)
+        shmemx_eager_wait(e, slot, epoch);
+    else
+        while (!shmemx_eager_ready(e, slot, epoch))
+            ;
+    shmemx_eager_recv(e, slot, dest, epoch);
+    for (size_t i = 0; i < e->nbytes; i++)
+        if (dest[i] != byte_of(check_left(), slot, epoch, i)) {
+            check_fail("tile %u, token of %u bytes, slot %u, epoch %u: byte %zu is 0x%02x", e->tile,
+                       e->nbytes, slot, epoch, i, dest[i]);
+            break;
+        }
+    check_untouched(room, 0, GUARD, "before the token");
+    check_untouched(dest + e->nbytes, 0, GUARD, "behind the token");
+}
+
+static void send(const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
+{
+    fill(token, e->nbytes, check.me, slot, epoch);
+    shmemx_eager_send(e, slot, token, epoch, check_right());
+}
+
+/* Tokens of one size in every slot, taken in another order than sent. */
+static void tokens(size_t nbytes, int tile)
+{
+    shmemx_eager_t e;
+    start(TOKENS);
+    if (!make(nbytes, SLOTS, tile, &e))
+        return;
+    for (uint32_t epoch = 1; epoch <= 2; epoch++) {
+        for (uint32_t slot = 0; slot < SLOTS; slot++)
+            send(&e, slot, epoch);
+        for (uint32_t slot = SLOTS; slot-- > 0;)
+            take(&e, slot, epoch);
+        shmem_barrier_all();
+    }
+    shmemx_eager_destroy(&e);
+}
+
+/* A slot is empty until its token has come. */
+static void empty(int tile)
+{
+    shmemx_eager_t e;
+    start(READY);
+    if (!make(500, SLOTS, tile, &e))
+        return;
+    for (uint32_t slot = 0; slot < SLOTS; slot++)
+        CHECK(shmemx_eager_ready(&e, slot, 1) == 0, "tile %d: slot %u has a token", tile, slot);
+    shmem_barrier_all();
+    send(&e, 3, 1);
+    shmemx_eager_wait(&e, 3, 1);
+    CHECK(shmemx_eager_ready(&e, 3, 1) == 1, "tile %d: the token is not there", tile);
+    CHECK(shmemx_eager_ready(&e, 3, 2) == 0, "tile %d: the next token is there", tile);
+    for (uint32_t slot = 0; slot < 3; slot++)
+        CHECK(shmemx_eager_ready(&e, slot, 1) == 0, "tile %d: slot %u has a token", tile, slot);
+    shmemx_eager_destroy(&e);
+}
+
+/* One slot again and again: the taker answers, and the next token follows. */
+static void reuse(size_t nbytes, int tile, uint32_t epochs)
+{
+    shmemx_eager_t e;
+    uint64_t *taken = check_alloc(sizeof *taken);
+    start(REUSE);
+    *taken = 0;
+    shmem_barrier_all();
+    if (!make(nbytes, 1, tile, &e))
+        return;
+    for (uint32_t epoch = 1; epoch <= epochs; epoch++) {
+        shmem_uint64_wait_until(taken, SHMEM_CMP_GE, epoch - 1);
+        send(&e, 0, epoch);
+        take(&e, 0, epoch);
+        shmem_uint64_p(taken, epoch, check_left());
+    }
+    shmem_barrier_all();
+    shmemx_eager_destroy(&e);
+    shmem_free(taken);
+}
+
+static void put_signal(const shmemx_eager_t *e, uint32_t k, uint32_t epoch)
+{
+    char *at = (char *)e->slots + shmemi_eager_signal_at(k, e->nbytes, e->tile);
+    uint64_t signal = shmemi_eager_signal(e->nbytes, epoch);
+    if (e->tile == SHMEMX_EAGER_PACKET)
+        memcpy(at, &epoch, sizeof epoch);
+    else
+        memcpy(at, &signal, sizeof signal);
+}
+
+/* Tiles that come one by one, in every order of the first: the token is there with the last. */
+static void parts(int tile)
+{
+    shmemx_eager_t e;
+    start(PARTS);
+    if (!make(9000, 1, tile, &e))
+        return;
+    uint32_t n = shmemi_eager_tiles(e.nbytes, e.tile);
+    for (uint32_t epoch = 1; epoch <= 3; epoch++) {
+        uint32_t step = epoch == 1 ? 1 : n - 1; /* ascending, and then the last first */
+        for (uint32_t i = 0, k = 0; i < n; i++, k = (k + step) % n) {
+            CHECK(shmemx_eager_ready(&e, 0, epoch) == 0, "tile %d: %u of %u are enough", tile, i,
+                  n);
+            put_signal(&e, k, epoch);
+        }
+        CHECK(shmemx_eager_ready(&e, 0, epoch) == 1, "tile %d: all are not enough", tile);
+        shmemx_eager_wait(&e, 0, epoch);
+    }
+    shmemx_eager_destroy(&e);
+}
+
+/* Epoch 0 follows 2^32 - 1. */
+static void wrap(int tile)
+{
+    shmemx_eager_t e;
+    start(WRAP);
+    if (!make(300, 1, tile, &e))
+        return;
+    for (uint32_t k = 0; k < shmemi_eager_tiles(e.nbytes, e.tile); k++)
+        put_signal(&e, k, UINT32_MAX - 1);
+    shmem_barrier_all();
+    for (uint32_t epoch = UINT32_MAX; epoch != 2; epoch++) {
+        CHECK(shmemx_eager_ready(&e, 0, epoch) == 0 || check.n > 1, "tile %d: epoch %u is there",
+              tile, epoch);
+        send(&e, 0, epoch);
+        take(&e, 0, epoch);
+        shmem_barrier_all();
+    }
+    shmemx_eager_destroy(&e);
+}
+
+int main(int argc, char **argv)
+{
+    const uint32_t epochs = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 300;
+    static const size_t some[] = {1,    3,    4,    5,    8,    15,    16,   17,   119,
+                                  120,  121,  128,  240,  241,  1000,  4079, 4080, 4081,
+                                  4096, 7168, 8159, 8160, 8161, 12240, 19999};
+    check_open("eager", SYMBOLS);
+    sizes();
+    routes();
+    for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++) {
+        if (tiles[t] > kept)
+            continue;
+        for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+            tokens(some[i], tiles[t]);
+        empty(tiles[t]);
+        reuse(7168, tiles[t], epochs);
+        reuse(90, tiles[t], epochs);
+        if (kept != SHMEMX_EAGER_NONE) { /* the CPU reaches the slots */
+            parts(tiles[t]);
+            wrap(tiles[t]);
+        }
+    }
+    return check_close();
+}
