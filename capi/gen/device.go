@@ -94,11 +94,15 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string)
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
 	guard := s.Capitals() + "_ZZ_" + strings.ToUpper(c.File) + "_H"
-	fmt.Fprintf(&b, "/* clang-format off */\n/*\n * zz_%s.h: the names of %s that kernels call. Part of shmem.cuh.\n */\n#ifndef %s\n#define %s\n\n", c.File, c.Doc, guard, guard)
+	fmt.Fprintf(&b, "/* clang-format off */\n/*\n * zz_%s.h: the names of %s that kernels call. Part of %s.\n */\n#ifndef %s\n#define %s\n\n", c.File, c.Doc, c.Part(), guard, guard)
 	if s.Over == nil {
 		fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n%s", c.Over, deviceTop)
 	} else { // its templates are those of the surface below
-		fmt.Fprintf(&b, "#include <%[1]s/%[1]s.cuh>\n#include <%[2]s>\n\n%[3]s", spec.Shmem.Name, s.File, deviceTop)
+		types := s.File
+		if c.Part() != spec.KernelHeaders[0].Part() { // extensions
+			types = s.Beyond.File
+		}
+		fmt.Fprintf(&b, "#include <%s/%s>\n#include <%s>\n\n%s", spec.Shmem.Name, c.Part(), types, deviceTop)
 	}
 	for _, f := range c.Families {
 		fmt.Fprintf(&b, "\n/* %s */\n", f.Doc)

@@ -107,14 +107,16 @@ func header(s *spec.Surface) string {
 	b.WriteString(headerCalls)
 	title := ""
 	for _, c := range s.Chapters() {
-		if c.Title != title {
-			title = c.Title
-			fmt.Fprintf(&b, "\n/* %s %s */\n", strings.Repeat("-", 90-len(title)), title)
-		}
 		for i := range c.Families {
-			if f := &c.Families[i]; f.Front != "" {
-				familyHeader(&b, f)
+			f := &c.Families[i]
+			if f.Front == "" {
+				continue
 			}
+			if c.Title != title {
+				title = c.Title
+				fmt.Fprintf(&b, "\n/* %s %s */\n", strings.Repeat("-", 90-len(title)), title)
+			}
+			familyHeader(&b, f)
 		}
 	}
 	if s.Generics {

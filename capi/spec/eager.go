@@ -36,7 +36,6 @@ var (
 	eagerTile  = Param{Name: "tile", C: "int", Doc: "one of the SHMEMX_EAGER constants"}
 	eagerFrom  = Param{Name: "source", C: "const void *", Role: Source, Doc: "the token"}
 	eagerTo    = Param{Name: "dest", C: "void *", Role: Result, Doc: "the token"}
-	eagerShare = Param{Name: "shared", C: "void *", Doc: "shared memory of the block, with room for shmemx_eager_size bytes, at a multiple of 16"}
 
 	eagerSendParams  = []Param{eagerSlots, eagerSlot, eagerFrom, eagerEpoch, paramPE}
 	eagerReadyParams = []Param{eagerSlots, eagerSlot, eagerEpoch}
@@ -135,4 +134,30 @@ var eagerCalls = []Family{
 		Order:  eagerReads,
 		Range:  RangeWait,
 	}),
+}
+
+// eagerOfKernels are the forms in kernels.
+var eagerOfKernels = Chapter{
+	File: "eager", Title: "Eager Transfers", Kernel: kernelEager,
+	Families: []Family{
+		eagerKernel("eager_size", "size_t", []Param{eagerBytes, eagerTile}, "shmemi_eager_size($job, $call, nbytes, tile)",
+			"Returns how many bytes of a slot a token takes, signals included.", Thread),
+		eagerKernel("eager_tile", "int", []Param{paramPE}, "shmemi_eager_tile($job, $call, pe)",
+			"Returns the largest tile that the kernels' route to another PE keeps.", Thread),
+		eagerKernel("eager_send", "", eagerSendParams, "shmemi_eager_send<$scope>($job, $call, eager, slot, source, epoch, pe)",
+			"Sends a token to a slot of another PE.", allScopes...),
+		eagerKernel("eager_ready", "int", eagerReadyParams, "shmemi_eager_ready<$scope>($job, $call, eager, slot, epoch)",
+			"Reports whether the whole token of this epoch is in a slot of this PE.", allScopes...),
+		eagerKernel("eager_wait", "", eagerReadyParams, "shmemi_eager_wait<$scope>($job, $call, eager, slot, epoch)",
+			"Waits until the whole token of this epoch is in a slot of this PE.", allScopes...),
+		eagerKernel("eager_recv", "", eagerRecvParams, "shmemi_eager_recv<$scope>($job, $call, eager, slot, dest, epoch)",
+			"Waits for the token of this epoch and copies its bytes out of the slot.", allScopes...),
+	},
+}
+
+func eagerKernel(name, result string, params []Param, body, doc string, scopes ...Scope) Family {
+	return eagerRow(Family{
+		Name: name, Doc: doc,
+		Kernel: []Kernel{{X: true, Scopes: scopes, Result: result, Params: params, Body: body}},
+	})
 }

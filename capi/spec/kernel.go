@@ -56,9 +56,18 @@ type KernelHeader struct {
 	Doc  string
 }
 
+// Part is the header of programs that includes it.
+func (h *KernelHeader) Part() string {
+	if h == kernelEager {
+		return "eager.cuh"
+	}
+	return "shmem.cuh"
+}
+
 // KernelHeaders are all of them, in the order in which shmem/shmem.cuh has them.
 var KernelHeaders = []*KernelHeader{
 	kernelSetup, kernelRMA, kernelStrided, kernelAtomics, kernelSignal, kernelWait, kernelOrdering, kernelCollectives, kernelReductions,
+	kernelEager,
 }
 
 var (
@@ -71,6 +80,7 @@ var (
 	kernelOrdering    = &KernelHeader{"ordering", "order.h", "fence and quiet"}
 	kernelCollectives = &KernelHeader{"collectives", "coll.h", "collectives of teams"}
 	kernelReductions  = &KernelHeader{"reduce", "reduce.h", "reductions over teams"}
+	kernelEager       = &KernelHeader{"eager", "eager.h", "eager transfers"}
 )
 
 // A KernelFamily is a form in kernels with all its names, nothing left out.

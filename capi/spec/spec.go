@@ -88,6 +88,7 @@ var standard = []Chapter{
 	ordering,
 	locks,
 	deprecated,
+	eagerOfKernels,
 }
 
 // beyond has the extensions of OpenSHMEM, in the order of their header. There the forms on streams

@@ -94,6 +94,15 @@ SHMEMI_D void shmemi_load_element(const void *at, uint64_t *v)
     asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(*v) : "l"(at) : "memory");
 }
 
+/* Loads two words that others may store at any time: each whole, in no order. */
+SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
+{
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(*a), "=l"(*b)
+                 : "l"(at)
+                 : "memory");
+}
+
 /* Adds to a word without a result, in no order. */
 SHMEMI_D void shmemi_add_element(void *at, uint64_t v)
 {

@@ -34,6 +34,11 @@ struct shmemi_by_thread {
     SHMEMI_D void meet()
     {
     }
+    /* Reports whether mine is not 0 in every thread of the scope. They meet. */
+    SHMEMI_D int all(int mine)
+    {
+        return mine != 0;
+    }
 };
 
 struct shmemi_by_warp {
@@ -53,6 +58,11 @@ struct shmemi_by_warp {
     {
         __syncwarp();
     }
+    SHMEMI_D int all(int mine)
+    {
+        uint32_t lanes = size();
+        return __all_sync(lanes < 32 ? (1u << lanes) - 1 : ~0u, mine);
+    }
 };
 
 struct shmemi_by_block {
@@ -69,6 +79,10 @@ struct shmemi_by_block {
     SHMEMI_D void meet()
     {
         __syncthreads();
+    }
+    SHMEMI_D int all(int mine)
+    {
+        return __syncthreads_and(mine);
     }
 };
 

@@ -6,7 +6,11 @@ set -u
 base=$1 surface=$2 prefix=''
 shift 2
 programs=(rma strided atomics waits colls singles)
-[ "$surface" = shmem ] || { prefix=$surface- && programs+=(scatter); }
+if [ "$surface" = shmem ]; then
+    programs+=(eager)
+else
+    prefix=$surface- programs+=(scatter)
+fi
 called=$(mktemp) && list=$(mktemp) && wrong=$(mktemp) || exit
 trap 'rm -f "$called" "$list" "$wrong"' EXIT
 export CALLED=$called

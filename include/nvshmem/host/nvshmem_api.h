@@ -1788,8 +1788,6 @@ int nvshmem_uint32_xor_reduce(nvshmem_team_t team, uint32_t *dest, const uint32_
 int nvshmem_uint64_xor_reduce(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
 int nvshmem_size_xor_reduce(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
 
-/* --------------------------------------------------- Point-To-Point Synchronization Routines */
-
 /* ------------------------------------------------------------------ Memory Ordering Routines */
 
 /*
@@ -2460,10 +2458,6 @@ int nvshmem_uint16_xor_reducescatter(nvshmem_team_t team, uint16_t *dest, const 
 int nvshmem_uint32_xor_reducescatter(nvshmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
 int nvshmem_uint64_xor_reducescatter(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
 int nvshmem_size_xor_reducescatter(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
-
-/* ------------------------------------------------------------------------------------ Queues */
-
-/* ---------------------------------------------------------------- Functions for kernels only */
 
 #ifdef __cplusplus
 }

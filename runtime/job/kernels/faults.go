@@ -166,6 +166,14 @@ func explain(r *queue.Report, s *queue.State) (cause, remedy string) {
 		return fmt.Sprintf("the destination has %d elements, the source needs %d", r.Address, r.Length), "give both tensors the same shape, or, for allgather, the destination a whole number of the source's along each dimension, one for each PE"
 	case queue.FaultFlag:
 		return fmt.Sprintf("flag %d means nothing", r.Length), "pass 0"
+	case queue.FaultSlot:
+		return fmt.Sprintf("slot %d does not exist, there are %d", r.Address, r.Length), "use 0 to count - 1 of the slots that shmemx_eager_create has made"
+	case queue.FaultKeep:
+		return fmt.Sprintf("the kernels' route to PE %d keeps no tile of %d bytes", r.PE, int32(r.Length)), "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST"
+	case queue.FaultEpoch:
+		return fmt.Sprintf("a slot is at epoch %d, and epoch %d is expected", r.Address, r.Length), "count the tokens of each slot by one, and send the next when the last was taken"
+	case queue.FaultToken:
+		return fmt.Sprintf("a token has %d bytes, and %d are expected", r.Address, r.Length), "pass the slots of the same shmemx_eager_create on both sides"
 	case queue.FaultContext:
 		return fmt.Sprintf("the context was made for the heap at %#x, the job's is at %#x", r.Address, s.Heap), "call shmem_ctx again after each shmem_init"
 	case queue.FaultComparison:

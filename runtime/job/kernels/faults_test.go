@@ -138,7 +138,7 @@ func TestKernelExits(t *testing.T) {
 func TestFaultsAreExplained(t *testing.T) {
 	k, _, _ := played(t)
 	seen := map[string]uint32{}
-	for fault := uint32(queue.FaultInit); fault <= queue.FaultFlag; fault++ {
+	for fault := uint32(queue.FaultInit); fault <= queue.FaultToken; fault++ {
 		if fault == queue.FaultExit {
 			continue
 		}

@@ -45,6 +45,8 @@ struct emulated_dim {
 struct emulated_block {
     pthread_barrier_t all;
     std::vector<pthread_barrier_t> warps;
+    int votes = 1;
+    std::vector<int> warp_votes;
 };
 static thread_local emulated_dim threadIdx = {0, 0, 0}, blockDim = {1, 1, 1};
 static thread_local emulated_block *emulated_here = nullptr;
@@ -60,6 +62,32 @@ static inline void __syncwarp(void)
         pthread_barrier_wait(&emulated_here->warps[threadIdx.x / 32]);
 }
 
+/* Reports whether mine is not 0 in every thread of a barrier. */
+static inline int emulated_vote(pthread_barrier_t *barrier, int *all, int mine)
+{
+    if (mine == 0)
+        __atomic_store_n(all, 0, __ATOMIC_RELAXED);
+    pthread_barrier_wait(barrier);
+    int result = __atomic_load_n(all, __ATOMIC_RELAXED);
+    pthread_barrier_wait(barrier);
+    __atomic_store_n(all, 1, __ATOMIC_RELAXED);
+    pthread_barrier_wait(barrier);
+    return result;
+}
+static inline int __syncthreads_and(int mine)
+{
+    if (emulated_here == nullptr)
+        return mine != 0;
+    return emulated_vote(&emulated_here->all, &emulated_here->votes, mine);
+}
+static inline int __all_sync(uint32_t, int mine)
+{
+    if (emulated_here == nullptr)
+        return mine != 0;
+    uint32_t warp = threadIdx.x / 32;
+    return emulated_vote(&emulated_here->warps[warp], &emulated_here->warp_votes[warp], mine);
+}
+
 static inline void shmemi_meet_four_warps(uint32_t)
 {
     __syncthreads(); /* blocks here have no more */
@@ -71,6 +99,7 @@ template <class KERNEL> void emulate(uint32_t threads, KERNEL kernel)
     emulated_block block;
     pthread_barrier_init(&block.all, nullptr, threads);
     block.warps.resize((threads + 31) / 32);
+    block.warp_votes.assign(block.warps.size(), 1);
     for (uint32_t w = 0; w < block.warps.size(); w++)
         pthread_barrier_init(&block.warps[w], nullptr,
                              threads - 32 * w < 32 ? threads - 32 * w : 32);
@@ -141,6 +170,11 @@ template <class T> SHMEMI_D void shmemi_load_flag(const void *at, T *v)
     if (++looks % 32 == 0)
         sched_yield();
     *v = __atomic_load_n((const T *)at, __ATOMIC_ACQUIRE);
+}
+SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
+{
+    shmemi_load_flag(at, a);
+    shmemi_load_flag((const uint64_t *)at + 1, b);
 }
 SHMEMI_D void shmemi_add_element(void *at, uint64_t v)
 {
@@ -330,6 +364,7 @@ template <class H> struct shmemi_late {
 };
 
 #include <shmem/atomic.h>
+#include <shmem/eager.h>
 #include <shmem/queue.h>
 #include <shmem/reduce.h>
 #include <shmem/setup.h>
@@ -417,6 +452,7 @@ namespace kernels
 {
 #include <shmem/zz_atomics.h>
 #include <shmem/zz_collectives.h>
+#include <shmem/zz_eager.h>
 #include <shmem/zz_ordering.h>
 #include <shmem/zz_reduce.h>
 #include <shmem/zz_rma.h>

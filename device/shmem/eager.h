@@ -1,0 +1,404 @@
+/*
+ * eager.h: eager transfers of kernels: tokens whose signals travel within their bytes
+ * (eager_layout.h), by the threads of a scope.
+ *
+ * A packet is one strong store of 8 bytes, which no reader sees in part, so packets need no fence.
+ * Tiles are moved by weak stores; the threads meet, and those that store signals run a fence of
+ * system scope before. A reader acquires each signal. Both are right by the memory model of the GPU
+ * on every direct route. By the ring no tile is kept: there a token is a put with a signal.
+ */
+#ifndef SHMEM_EAGER_H
+#define SHMEM_EAGER_H
+
+#include "copy.h"
+#include "eager_layout.h"
+#include "signal.h"
+#include "wait.h"
+
+#include <shmemx.h>
+
+#ifdef SHMEMI_KERNEL
+
+/* ---------------------------------------------------------------- arguments */
+
+/* The place of a slot of this PE. */
+SHMEMI_D char *shmemi_eager_slot(const struct shmemi_device_image *image, uint32_t call,
+                                 const shmemx_eager_t *e, uint32_t slot)
+{
+    shmemi_check_init(image, call);
+    if (slot >= e->count)
+        shmemi_fault(image, SHMEMI_FAULT_SLOT, call, image->job.me, slot, e->count);
+    char *at = (char *)e->slots + (uint64_t)slot * e->stride;
+    shmemi_check_range(image, call, image->job.me, at, e->stride);
+    return at;
+}
+
+SHMEMI_D int shmemi_eager_tile(const struct shmemi_device_image *image, uint32_t call, int pe)
+{
+    shmemi_check_pe(image, call, pe, NULL, 0);
+    return shmemi_direct(image, (const void *)(uintptr_t)image->job.heap, pe) != NULL
+               ? SHMEMI_EAGER_BLOCK
+               : SHMEMI_EAGER_NONE;
+}
+
+SHMEMI_D void shmemi_eager_check_tile(const struct shmemi_device_image *image, uint32_t call,
+                                      uint64_t nbytes, int tile)
+{
+    if (!shmemi_eager_known(tile) || nbytes == 0 || nbytes > SHMEMI_EAGER_MOST)
+        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, image->job.me, nbytes,
+                     (uint64_t)(int64_t)tile);
+}
+
+SHMEMI_D size_t shmemi_eager_size(const struct shmemi_device_image *image, uint32_t call,
+                                  size_t nbytes, int tile)
+{
+    shmemi_eager_check_tile(image, call, nbytes, tile);
+    return shmemi_eager_bytes((uint32_t)nbytes, (uint32_t)tile);
+}
+
+/* ------------------------------------------------------------------- moving */
+
+/*
+ * A tile in units of the size of its signal: so many of data, and then the signal. UNIT moves one.
+ * Unit i of a token is at unit i + i / PER of its slot.
+ */
+template <int TILE> struct shmemi_eager_units;
+template <> struct shmemi_eager_units<SHMEMI_EAGER_PACKET> {
+    typedef uint32_t unit;
+    static constexpr uint32_t per = 1;
+};
+template <> struct shmemi_eager_units<SHMEMI_EAGER_LINE> {
+    typedef uint64_t unit;
+    static constexpr uint32_t per = 15;
+};
+template <> struct shmemi_eager_units<SHMEMI_EAGER_BLOCK> {
+    typedef shmemi_wide unit;
+    static constexpr uint32_t per = 255;
+};
+
+/* The data of two packets. */
+#define SHMEMI_EAGER_PAIR (2 * SHMEMI_EAGER_PACKET_SIGNAL)
+
+/* Bytes at to at + 7 of a token, as many as there are, from an address of any alignment. */
+SHMEMI_COLD uint64_t shmemi_eager_gather(const char *source, uint32_t at, uint32_t nbytes)
+{
+    uint64_t v = 0;
+    for (uint32_t k = 0; k < SHMEMI_EAGER_PAIR && at + k < nbytes; k++) {
+        uint8_t byte;
+        shmemi_move<uint8_t>::load(source + at + k, &byte);
+        v |= (uint64_t)byte << (8 * k);
+    }
+    return v;
+}
+
+SHMEMI_COLD void shmemi_eager_scatter(char *dest, uint32_t at, uint32_t nbytes, uint64_t v)
+{
+    for (uint32_t k = 0; k < SHMEMI_EAGER_PAIR && at + k < nbytes; k++)
+        shmemi_move<uint8_t>::store(dest + at + k, (uint8_t)(v >> (8 * k)));
+}
+
+/* Reports whether the data of a pair is one word of a token. */
+SHMEMI_D int shmemi_eager_is_word(const void *plain, uint32_t at, uint32_t nbytes)
+{
+    return at + SHMEMI_EAGER_PAIR <= nbytes && ((uintptr_t)plain & (SHMEMI_EAGER_PAIR - 1)) == 0;
+}
+
+SHMEMI_D uint64_t shmemi_eager_packet(uint32_t data, uint32_t epoch)
+{
+    return (uint64_t)epoch << 32 | data;
+}
+
+/*
+ * Two packets in one store; each is seen whole. The loads of a batch leave before its first store,
+ * which would make them wait for each other.
+ */
+template <class SCOPE>
+SHMEMI_D void shmemi_eager_send_packets(char *to, const char *source, uint32_t nbytes,
+                                        uint32_t epoch)
+{
+    const uint32_t step = SHMEMI_EAGER_PAIR * SCOPE::size();
+#pragma unroll 1
+    for (uint32_t i = SHMEMI_EAGER_PAIR * SCOPE::rank(); i < nbytes; i += SCOPE::batch * step) {
+        uint64_t v[SCOPE::batch];
+#pragma unroll
+        for (uint32_t k = 0; k < SCOPE::batch; k++) {
+            uint32_t at = i + k * step;
+            if (shmemi_eager_is_word(source, at, nbytes))
+                shmemi_move<uint64_t>::load(source + at, &v[k]);
+            else
+                v[k] = shmemi_eager_gather(source, at, nbytes);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < SCOPE::batch; k++) {
+            uint32_t at = i + k * step;
+            uint64_t a = shmemi_eager_packet((uint32_t)v[k], epoch);
+            if (at + SHMEMI_EAGER_PACKET_SIGNAL < nbytes)
+                shmemi_store_slot(to + 2 * (uint64_t)at, a,
+                                  shmemi_eager_packet((uint32_t)(v[k] >> 32), epoch));
+            else if (at < nbytes)
+                shmemi_store_element(to + 2 * (uint64_t)at, a);
+        }
+    }
+}
+
+/* The data of a token in tiles into a slot, or out of one (OUT). One side may have any alignment.
+ */
+template <class SCOPE, int TILE, int OUT>
+SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)
+{
+    typedef typename shmemi_eager_units<TILE>::unit unit;
+    constexpr uint32_t per = shmemi_eager_units<TILE>::per, size = sizeof(unit);
+    uint32_t rank = SCOPE::rank(), step = SCOPE::size(), n = nbytes / size;
+    if (((uintptr_t)plain & (size - 1)) != 0) {
+        for (uint32_t k = 0, at = 0; at < nbytes; k++, at += TILE - size) {
+            uint32_t rest = nbytes - at < TILE - size ? nbytes - at : TILE - size;
+            char *tile = slot + (uint64_t)k * TILE;
+            shmemi_copy_ragged<0>(OUT ? plain + at : tile, OUT ? tile : plain + at, rest, rank,
+                                  step);
+        }
+        return;
+    }
+    unit v[SCOPE::batch];
+#pragma unroll 1
+    for (uint32_t i = rank; i < n; i += SCOPE::batch * step) {
+#pragma unroll
+        for (uint32_t k = 0; k < SCOPE::batch; k++) {
+            uint32_t j = i + k * step;
+            if (j < n)
+                shmemi_move<unit>::load(OUT ? slot + (j + j / per) * (uint64_t)size
+                                            : plain + j * (uint64_t)size,
+                                        &v[k]);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < SCOPE::batch; k++) {
+            uint32_t j = i + k * step;
+            if (j < n)
+                shmemi_move<unit>::store(
+                    OUT ? plain + j * (uint64_t)size : slot + (j + j / per) * (uint64_t)size, v[k]);
+        }
+    }
+    if (nbytes % size != 0) {
+        char *tile = slot + (n + n / per) * (uint64_t)size, *rest = plain + n * (uint64_t)size;
+        shmemi_copy_ragged<0>(OUT ? rest : tile, OUT ? tile : rest, nbytes % size, rank, step);
+    }
+}
+
+/*
+ * The signals of a token, behind all of its data: the threads of the scope meet, and each that
+ * stores signals orders what all of them wrote before.
+ */
+template <class SCOPE>
+SHMEMI_D void shmemi_eager_signals(char *to, uint32_t nbytes, uint32_t tile, uint32_t epoch)
+{
+    uint32_t n = shmemi_eager_tiles(nbytes, tile), k = SCOPE::rank();
+    SCOPE::meet();
+    if (k >= n)
+        return;
+    shmemi_fence_system();
+    for (; k < n; k += SCOPE::size())
+        shmemi_store_element(to + shmemi_eager_signal_at(k, nbytes, tile),
+                             shmemi_eager_signal(nbytes, epoch));
+}
+
+template <class SCOPE>
+SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_t call,
+                                const shmemx_eager_t *e, uint32_t slot, const void *source,
+                                uint32_t epoch, int pe)
+{
+    char *at = shmemi_eager_slot(image, call, e, slot);
+    char *to = shmemi_reach(image, call, at, e->stride, pe);
+    uint32_t nbytes = e->nbytes;
+    if (to == NULL && e->tile != SHMEMI_EAGER_NONE)
+        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)at, e->tile);
+    switch (e->tile) {
+    case SHMEMI_EAGER_PACKET:
+        shmemi_eager_send_packets<SCOPE>(to, (const char *)source, nbytes, epoch);
+        return;
+    case SHMEMI_EAGER_LINE:
+        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_LINE, 0>(to, (char *)source, nbytes);
+        shmemi_eager_signals<SCOPE>(to, nbytes, SHMEMI_EAGER_LINE, epoch);
+        return;
+    case SHMEMI_EAGER_BLOCK:
+        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_BLOCK, 0>(to, (char *)source, nbytes);
+        shmemi_eager_signals<SCOPE>(to, nbytes, SHMEMI_EAGER_BLOCK, epoch);
+        return;
+    default:
+        shmemi_put_signal<SCOPE, 0>(
+            image, call, at, source, nbytes,
+            (uint64_t *)(at + shmemi_eager_signal_at(0, nbytes, SHMEMI_EAGER_NONE)),
+            shmemi_eager_signal(nbytes, epoch), SHMEMI_SIGNAL_SET, pe);
+    }
+}
+
+/* ------------------------------------------------------------------- reading */
+
+/* A token that a thread reads: what it needs to report a wrong one, and to go on waiting. */
+struct shmemi_eager_reading {
+    const struct shmemi_device_image *image;
+    char *slot;
+    uint32_t call, nbytes, tile, epoch;
+};
+
+SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_device_image *image,
+                                                       uint32_t call, const shmemx_eager_t *e,
+                                                       uint32_t slot, uint32_t epoch)
+{
+    struct shmemi_eager_reading r;
+    r.image = image;
+    r.slot = shmemi_eager_slot(image, call, e, slot);
+    r.call = call;
+    r.nbytes = e->nbytes;
+    r.tile = e->tile;
+    r.epoch = epoch;
+    return r;
+}
+
+SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_eager_reading *r, uint32_t seen,
+                                     uint32_t size)
+{
+    if (seen == r->epoch)
+        shmemi_fault(r->image, SHMEMI_FAULT_TOKEN, r->call, r->image->job.me, size, r->nbytes);
+    shmemi_fault(r->image, SHMEMI_FAULT_EPOCH, r->call, r->image->job.me, seen, r->epoch);
+}
+
+/* Reports whether signal k is there. Earlier writes of its writer are visible then. */
+SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k)
+{
+    uint64_t seen;
+    shmemi_load_flag(r->slot + shmemi_eager_signal_at(k, r->nbytes, r->tile), &seen);
+    enum shmemi_eager_found found = shmemi_eager_look(seen, r->nbytes, r->epoch);
+    if (found > SHMEMI_EAGER_NOT_YET)
+        shmemi_eager_refuse(r, (uint32_t)seen, (uint32_t)(seen >> 32));
+    return found == SHMEMI_EAGER_THERE;
+}
+
+/* Returns 0 when a packet is not there yet. */
+SHMEMI_D int shmemi_eager_came(const struct shmemi_eager_reading *r, uint64_t packet)
+{
+    uint32_t seen = (uint32_t)(packet >> 32);
+    enum shmemi_eager_found found = shmemi_eager_look_epoch(seen, r->epoch);
+    if (found > SHMEMI_EAGER_NOT_YET)
+        shmemi_eager_refuse(r, seen, 0);
+    return found == SHMEMI_EAGER_THERE;
+}
+
+/*
+ * Loads the packets of bytes first, first + step, ... of the token, as many pairs as a batch has,
+ * all at once, and their data into v. Returns 1 when all of them are there.
+ */
+template <uint32_t BATCH>
+SHMEMI_D int shmemi_eager_load_pairs(const struct shmemi_eager_reading *r, uint32_t first,
+                                     uint32_t step, uint64_t *v)
+{
+    int there = 1;
+    uint64_t a[BATCH], b[BATCH];
+#pragma unroll
+    for (uint32_t k = 0; k < BATCH; k++) {
+        uint32_t at = first + k * step;
+        a[k] = b[k] = shmemi_eager_packet(0, r->epoch);
+        if (at + SHMEMI_EAGER_PACKET_SIGNAL < r->nbytes)
+            shmemi_load_pair(r->slot + 2 * (uint64_t)at, &a[k], &b[k]);
+        else if (at < r->nbytes)
+            shmemi_load_element(r->slot + 2 * (uint64_t)at, &a[k]);
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < BATCH; k++) {
+        there &= shmemi_eager_came(r, a[k]) & shmemi_eager_came(r, b[k]);
+        v[k] = (uint32_t)a[k] | b[k] << 32;
+    }
+    return there;
+}
+
+/* This thread's packets, as they come; dest may be NULL. */
+template <class SCOPE>
+SHMEMI_D void shmemi_eager_take_packets(const struct shmemi_eager_reading *r, char *dest)
+{
+    const uint32_t step = SHMEMI_EAGER_PAIR * SCOPE::size();
+    uint32_t looks = 0;
+#pragma unroll 1
+    for (uint32_t i = SHMEMI_EAGER_PAIR * SCOPE::rank(); i < r->nbytes; i += SCOPE::batch * step) {
+        uint64_t v[SCOPE::batch];
+        while (!shmemi_eager_load_pairs<SCOPE::batch>(r, i, step, v))
+            shmemi_keep_waiting(r->image, &looks);
+        if (dest == NULL)
+            continue;
+#pragma unroll
+        for (uint32_t k = 0; k < SCOPE::batch; k++) {
+            uint32_t at = i + k * step;
+            if (shmemi_eager_is_word(dest, at, r->nbytes))
+                shmemi_move<uint64_t>::store(dest + at, v[k]);
+            else
+                shmemi_eager_scatter(dest, at, r->nbytes, v[k]);
+        }
+    }
+}
+
+/* This thread's part of the wait. */
+template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_eager_reading *r)
+{
+    uint32_t looks = 0;
+    if (r->tile == SHMEMI_EAGER_PACKET) {
+        shmemi_eager_take_packets<SCOPE>(r, NULL);
+        return;
+    }
+    const uint32_t n = shmemi_eager_tiles(r->nbytes, r->tile);
+    for (uint32_t k = SCOPE::rank(); k < n; k += SCOPE::size())
+        while (!shmemi_eager_there(r, k))
+            shmemi_keep_waiting(r->image, &looks);
+}
+
+/* Once the threads have met, each sees the data whose signals the others have acquired. */
+template <class SCOPE>
+SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_t call,
+                                const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
+{
+    struct shmemi_eager_reading r = shmemi_eager_read(image, call, e, slot, epoch);
+    shmemi_eager_wait_part<SCOPE>(&r);
+    SCOPE::meet();
+}
+
+template <class SCOPE>
+SHMEMI_D int shmemi_eager_ready(const struct shmemi_device_image *image, uint32_t call,
+                                const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
+{
+    struct shmemi_eager_reading r = shmemi_eager_read(image, call, e, slot, epoch);
+    int there = 1;
+    if (r.tile == SHMEMI_EAGER_PACKET) {
+        const uint32_t step = SHMEMI_EAGER_PAIR * SCOPE::size();
+        for (uint32_t i = SHMEMI_EAGER_PAIR * SCOPE::rank(); there && i < r.nbytes;
+             i += SCOPE::batch * step) {
+            uint64_t v[SCOPE::batch];
+            there = shmemi_eager_load_pairs<SCOPE::batch>(&r, i, step, v);
+        }
+    } else {
+        const uint32_t n = shmemi_eager_tiles(r.nbytes, r.tile);
+        for (uint32_t k = SCOPE::rank(); there && k < n; k += SCOPE::size())
+            there = shmemi_eager_there(&r, k);
+    }
+    return SCOPE::all(there);
+}
+
+template <class SCOPE>
+SHMEMI_D void shmemi_eager_recv(const struct shmemi_device_image *image, uint32_t call,
+                                const shmemx_eager_t *e, uint32_t slot, void *dest, uint32_t epoch)
+{
+    struct shmemi_eager_reading r = shmemi_eager_read(image, call, e, slot, epoch);
+    if (r.tile == SHMEMI_EAGER_PACKET) {
+        shmemi_eager_take_packets<SCOPE>(&r, (char *)dest);
+        SCOPE::meet();
+        return;
+    }
+    shmemi_eager_wait_part<SCOPE>(&r);
+    SCOPE::meet();
+    if (r.tile == SHMEMI_EAGER_LINE)
+        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_LINE, 1>(r.slot, (char *)dest, r.nbytes);
+    else if (r.tile == SHMEMI_EAGER_BLOCK)
+        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_BLOCK, 1>(r.slot, (char *)dest, r.nbytes);
+    else
+        shmemi_copy<SCOPE, 0>(dest, r.slot, r.nbytes);
+    SCOPE::meet(); /* the slot is free, and dest is complete, for all threads */
+}
+
+#endif
+
+#endif
