@@ -37,6 +37,10 @@ var (
 	eagerFrom  = Param{Name: "source", C: "const void *", Role: Source, Doc: "the token"}
 	eagerTo    = Param{Name: "dest", C: "void *", Role: Result, Doc: "the token"}
 
+	eagerBuffer    = Param{Name: "buffer", C: "void *", Doc: "of shmemx_eager_size bytes, at a multiple of 16"}
+	eagerShared    = Param{Name: "shared", C: "const void *", Role: Source, Doc: "shared memory, whole units of 16 bytes at a multiple of 16"}
+	eagerSharedOut = Param{Name: "shared", C: "void *", Role: Result, Doc: "shared memory, whole units of 16 bytes at a multiple of 16"}
+
 	eagerSendParams  = []Param{eagerSlots, eagerSlot, eagerFrom, eagerEpoch, paramPE}
 	eagerReadyParams = []Param{eagerSlots, eagerSlot, eagerEpoch}
 	eagerRecvParams  = []Param{eagerSlots, eagerSlot, eagerTo, eagerEpoch}
@@ -152,6 +156,20 @@ var eagerOfKernels = Chapter{
 			"Waits until the whole token of this epoch is in a slot of this PE.", allScopes...),
 		eagerKernel("eager_recv", "", eagerRecvParams, "shmemi_eager_recv<$scope>($job, $call, eager, slot, dest, epoch)",
 			"Waits for the token of this epoch and copies its bytes out of the slot.", allScopes...),
+		eagerKernel("eager_signal", "", []Param{eagerSlots, eagerSlot, eagerEpoch, paramPE},
+			"shmemi_eager_signal_words<$scope>($job, $call, eager, slot, epoch, pe)",
+			"Stores the signals of a token behind the words that the threads have stored by shmemx_eager_store.", allScopes...),
+		eagerKernel("eager_wrap", "", []Param{eagerBuffer, eagerBytes, eagerTile, eagerEpoch},
+			"shmemi_eager_wrap<$scope>($job, $call, buffer, nbytes, tile, epoch)",
+			"Changes a token, within its buffer, into what a slot has of it.", Warp, Block),
+		eagerKernel("eager_unwrap", "", []Param{eagerBuffer, eagerBytes, eagerTile}, "shmemi_eager_unwrap<$scope>($job, $call, buffer, nbytes, tile)",
+			"Changes what a slot has of a token, within its buffer, into the token.", Warp, Block),
+		eagerKernel("eager_send_shared", "", []Param{eagerSlots, eagerSlot, eagerShared, eagerEpoch, paramPE},
+			"shmemi_eager_send_shared($job, $call, eager, slot, shared, epoch, pe)",
+			"Sends a token that is in shared memory, by bulk copies where the GPU has them.", Block),
+		eagerKernel("eager_recv_shared", "", []Param{eagerSlots, eagerSlot, eagerSharedOut, eagerEpoch},
+			"shmemi_eager_recv_shared($job, $call, eager, slot, shared, epoch)",
+			"Waits for a token and moves it to shared memory, by bulk copies where the GPU has them.", Block),
 	},
 }
 
@@ -161,3 +179,6 @@ func eagerKernel(name, result string, params []Param, body, doc string, scopes .
 		Kernel: []Kernel{{X: true, Scopes: scopes, Result: result, Params: params, Body: body}},
 	})
 }
+
+// KernelTemplates are names of templates by hand, which reports of kernels have, too.
+var KernelTemplates = []string{"shmemx_eager_load", "shmemx_eager_store"}

@@ -80,7 +80,7 @@ var (
 	kernelOrdering    = &KernelHeader{"ordering", "order.h", "fence and quiet"}
 	kernelCollectives = &KernelHeader{"collectives", "coll.h", "collectives of teams"}
 	kernelReductions  = &KernelHeader{"reduce", "reduce.h", "reductions over teams"}
-	kernelEager       = &KernelHeader{"eager", "eager.h", "eager transfers"}
+	kernelEager       = &KernelHeader{"eager", "eager_parts.h", "eager transfers"}
 )
 
 // A KernelFamily is a form in kernels with all its names, nothing left out.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -64,6 +65,20 @@ func TestDeviceComplete(t *testing.T) {
 	for name := range have {
 		if !listed[name] && !own.MatchString(name) {
 			t.Errorf("%s: is in no list", name)
+		}
+	}
+}
+
+// TestTemplateNumbers: templates by hand pass their numbers.
+func TestTemplateNumbers(t *testing.T) {
+	text, err := os.ReadFile("../../device/shmem/eager.cuh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range KernelTemplates {
+		body := regexp.MustCompile(name + `\([^{]*\{\s[^}]*SHMEMI_JOB, (0x\w+)u,`).FindSubmatch(text)
+		if body == nil || string(body[1]) != fmt.Sprintf("%#x", CallNumber(name)) {
+			t.Errorf("%s does not pass its number, %#x", name, CallNumber(name))
 		}
 	}
 }

@@ -8,8 +8,33 @@
 
 #include "shmem.cuh"
 
-#include "eager.h"
+#include "eager_parts.h"
 
 #include "zz_eager.h"
+
+#ifdef SHMEMI_KERNEL
+/*
+ * Templates, for words of any type; their numbers in reports are those of spec.KernelTemplates.
+ *
+ * The word at byte `at` of a token that is there: of 4 or 8 bytes, at a multiple of them. A thread
+ * that has waited for the token, or met one that has, may load.
+ */
+template <class T>
+SHMEMI_D T shmemx_eager_load(const shmemx_eager_t *eager, uint32_t slot, uint32_t at)
+{
+    return shmemi_eager_load<T>(SHMEMI_JOB, 0xfb166467u, eager, slot, at);
+}
+
+/*
+ * Stores the word at byte `at` of a token in a slot of PE pe. When all words are stored, the
+ * threads that stored them call shmemx_eager_signal, or its form for a warp or block, together.
+ */
+template <class T>
+SHMEMI_D void shmemx_eager_store(const shmemx_eager_t *eager, uint32_t slot, uint32_t at, T value,
+                                 uint32_t epoch, int pe)
+{
+    shmemi_eager_store<T>(SHMEMI_JOB, 0x9be14348u, eager, slot, at, value, epoch, pe);
+}
+#endif
 
 #endif

@@ -253,12 +253,13 @@ SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_devic
     return r;
 }
 
-SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_eager_reading *r, uint32_t seen,
-                                     uint32_t size)
+/* It takes no pointer, so that what a thread reads stays in registers. */
+SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, uint32_t call,
+                                     uint32_t nbytes, uint32_t epoch, uint32_t seen, uint32_t size)
 {
-    if (seen == r->epoch)
-        shmemi_fault(r->image, SHMEMI_FAULT_TOKEN, r->call, r->image->job.me, size, r->nbytes);
-    shmemi_fault(r->image, SHMEMI_FAULT_EPOCH, r->call, r->image->job.me, seen, r->epoch);
+    if (seen == epoch)
+        shmemi_fault(image, SHMEMI_FAULT_TOKEN, call, image->job.me, size, nbytes);
+    shmemi_fault(image, SHMEMI_FAULT_EPOCH, call, image->job.me, seen, epoch);
 }
 
 /* Reports whether signal k is there. Earlier writes of its writer are visible then. */
@@ -268,7 +269,8 @@ SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k
     shmemi_load_flag(r->slot + shmemi_eager_signal_at(k, r->nbytes, r->tile), &seen);
     enum shmemi_eager_found found = shmemi_eager_look(seen, r->nbytes, r->epoch);
     if (found > SHMEMI_EAGER_NOT_YET)
-        shmemi_eager_refuse(r, (uint32_t)seen, (uint32_t)(seen >> 32));
+        shmemi_eager_refuse(r->image, r->call, r->nbytes, r->epoch, (uint32_t)seen,
+                            (uint32_t)(seen >> 32));
     return found == SHMEMI_EAGER_THERE;
 }
 
@@ -278,7 +280,7 @@ SHMEMI_D int shmemi_eager_came(const struct shmemi_eager_reading *r, uint64_t pa
     uint32_t seen = (uint32_t)(packet >> 32);
     enum shmemi_eager_found found = shmemi_eager_look_epoch(seen, r->epoch);
     if (found > SHMEMI_EAGER_NOT_YET)
-        shmemi_eager_refuse(r, seen, 0);
+        shmemi_eager_refuse(r->image, r->call, r->nbytes, r->epoch, seen, 0);
     return found == SHMEMI_EAGER_THERE;
 }
 

@@ -220,9 +220,10 @@ checks litmus/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/c
 checks litmus/shared 120 "$run" -n 2 --timeout 120 -x CUDA_VISIBLE_DEVICES=0 "$base/cuda/litmus" 50
 checks litmus/three 120 "$run" -n 3 --hosts 2 --timeout 120 "${tcp[@]}" "$base/cuda/litmus" 20
 
-# Eager transfers. With one PE also between two blocks that run at once: order, and latency.
-checks eager/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/eager" 20000
-checks eager/one 120 "$run" -n 1 --timeout 120 "$base/cuda/eager" 20000
+# Eager transfers: each name, and blocks that run at once.
+checks eager/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/eager"
+checks eager/litmus 120 "$run" -n 1 --timeout 120 "$base/cuda/eager_litmus" 20000
+checks eager/litmus/two 120 "$run" -n 2 --timeout 120 "$base/cuda/eager_litmus" 20000
 checks eager/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/eager"
 checks eager/copy 120 "$run" -n 2 --timeout 120 "${copy[@]}" "$base/cuda/eager"
 checks eager/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/eager"

@@ -27,6 +27,7 @@
 #define SHMEM_FAULT_H
 #define SHMEM_CONTEXT_H
 #define SHMEM_NAMES_H
+#define SHMEM_CUH
 
 #define SHMEMI_KERNEL 1
 #define SHMEMI_D static inline __attribute__((unused))
@@ -364,7 +365,7 @@ template <class H> struct shmemi_late {
 };
 
 #include <shmem/atomic.h>
-#include <shmem/eager.h>
+#include <shmem/eager_parts.h>
 #include <shmem/queue.h>
 #include <shmem/reduce.h>
 #include <shmem/setup.h>
@@ -452,7 +453,7 @@ namespace kernels
 {
 #include <shmem/zz_atomics.h>
 #include <shmem/zz_collectives.h>
-#include <shmem/zz_eager.h>
+#include <shmem/eager.cuh>
 #include <shmem/zz_ordering.h>
 #include <shmem/zz_reduce.h>
 #include <shmem/zz_rma.h>

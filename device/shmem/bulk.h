@@ -1,0 +1,83 @@
+/*
+ * bulk.h: bulk copies between the shared memory of a block and global memory, which one thread
+ * starts and the GPU's copy unit carries out (sm_90 and later). Addresses and sizes are multiples
+ * of 16. The unit is a proxy of its own: a fence goes between accesses of threads and its own.
+ */
+#ifndef SHMEM_BULK_H
+#define SHMEM_BULK_H
+
+#include "access.h"
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+
+#define SHMEMI_BULK 1
+
+/* Orders this thread's accesses, and those of threads that it met, before later bulk copies. */
+SHMEMI_D void shmemi_bulk_fence(void)
+{
+    asm volatile("fence.proxy.async;" ::: "memory");
+}
+
+SHMEMI_D uint32_t shmemi_bulk_address(const void *shared)
+{
+    return (uint32_t)__cvta_generic_to_shared(shared);
+}
+
+/* Starts a copy out of shared memory. */
+SHMEMI_D void shmemi_bulk_store(void *to, const void *shared, uint32_t bytes)
+{
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
+                 "r"(shmemi_bulk_address(shared)), "r"(bytes)
+                 : "memory");
+}
+
+/* Waits for the copies out that this thread has started. It then sees their writes. */
+SHMEMI_D void shmemi_bulk_stored(void)
+{
+    asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+/* A barrier in shared memory that counts the bytes of copies into shared memory. */
+SHMEMI_D void shmemi_bulk_expect(uint64_t *barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shmemi_bulk_address(barrier))
+                 : "memory");
+    shmemi_bulk_fence();
+    asm volatile(
+        "{ .reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1; }" ::"r"(
+            shmemi_bulk_address(barrier)),
+        "r"(bytes)
+        : "memory");
+}
+
+/* Starts a copy into shared memory. */
+SHMEMI_D void shmemi_bulk_load(void *shared, const void *from, uint32_t bytes, uint64_t *barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], "
+                 "%2, [%3];" ::"r"(shmemi_bulk_address(shared)),
+                 "l"(from), "r"(bytes), "r"(shmemi_bulk_address(barrier))
+                 : "memory");
+}
+
+/* Waits until all bytes are there. */
+SHMEMI_D void shmemi_bulk_loaded(uint64_t *barrier)
+{
+    uint32_t done = 0;
+    while (done == 0)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; "
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"(shmemi_bulk_address(barrier))
+                     : "memory");
+}
+
+/* The barrier's memory is free for another use. */
+SHMEMI_D void shmemi_bulk_end(uint64_t *barrier)
+{
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shmemi_bulk_address(barrier))
+                 : "memory");
+}
+
+#endif
+
+#endif

@@ -1,0 +1,268 @@
+/*
+ * eager_parts.h: eager transfers for kernels that address memory themselves: words of a token in
+ * its slot, the change between a token and its tiles within a buffer, and tokens in shared memory.
+ */
+#ifndef SHMEM_EAGER_PARTS_H
+#define SHMEM_EAGER_PARTS_H
+
+#include "bulk.h"
+#include "eager.h"
+
+#ifdef SHMEMI_KERNEL
+
+/* -------------------------------------------------------------------- words */
+
+SHMEMI_D void shmemi_eager_check_word(const struct shmemi_device_image *image, uint32_t call,
+                                      const shmemx_eager_t *e, uint32_t at, uint32_t size)
+{
+    if (at % size != 0 || at > e->nbytes || size > e->nbytes - at)
+        shmemi_fault(image, SHMEMI_FAULT_TOKEN, call, image->job.me, (uint64_t)at + size,
+                     e->nbytes);
+}
+
+/* A word of a token that is there: of 4 or 8 bytes, at a multiple of them. */
+template <class T>
+SHMEMI_D T shmemi_eager_load(const struct shmemi_device_image *image, uint32_t call,
+                             const shmemx_eager_t *e, uint32_t slot, uint32_t at)
+{
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a word has 4 or 8 bytes");
+    typedef typename shmemi_bits<sizeof(T)>::type bits;
+    const char *from = shmemi_eager_slot(image, call, e, slot);
+    bits v;
+    shmemi_eager_check_word(image, call, e, at, sizeof(T));
+    if (e->tile != SHMEMI_EAGER_PACKET) {
+        shmemi_move<bits>::load(from + shmemi_eager_data_at(at, e->nbytes, e->tile), &v);
+        return shmemi_as<T>(v);
+    }
+    uint64_t a, b = 0;
+    shmemi_load_element(from + 2 * (uint64_t)at, &a);
+    if (sizeof(T) == 8)
+        shmemi_load_element(from + 2 * (uint64_t)at + SHMEMI_EAGER_PACKET, &b);
+    v = (bits)((uint32_t)a | b << 32);
+    return shmemi_as<T>(v);
+}
+
+/* A word into a slot of a PE. Packets are there at once, tiles with their signals. */
+template <class T>
+SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32_t call,
+                                 const shmemx_eager_t *e, uint32_t slot, uint32_t at, T value,
+                                 uint32_t epoch, int pe)
+{
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a word has 4 or 8 bytes");
+    typedef typename shmemi_bits<sizeof(T)>::type bits;
+    char *place = shmemi_eager_slot(image, call, e, slot);
+    char *to = shmemi_reach(image, call, place, e->stride, pe);
+    const bits v = shmemi_as<bits>(value);
+    shmemi_eager_check_word(image, call, e, at, sizeof(T));
+    if (to == NULL && e->tile != SHMEMI_EAGER_NONE)
+        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e->tile);
+    if (to == NULL) {
+        shmemi_p<bits>(image, call, (bits *)(place + at), v, pe);
+    } else if (e->tile != SHMEMI_EAGER_PACKET) {
+        shmemi_move<bits>::store(to + shmemi_eager_data_at(at, e->nbytes, e->tile), v);
+    } else {
+        uint64_t a = shmemi_eager_packet((uint32_t)v, epoch);
+        if (sizeof(T) == 4)
+            shmemi_store_element(to + 2 * (uint64_t)at, a);
+        else
+            shmemi_store_slot(to + 2 * (uint64_t)at, a,
+                              shmemi_eager_packet((uint32_t)((uint64_t)v >> 32), epoch));
+    }
+}
+
+/* The signals behind all words that the threads of a scope have stored. */
+template <class SCOPE>
+SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image, uint32_t call,
+                                        const shmemx_eager_t *e, uint32_t slot, uint32_t epoch,
+                                        int pe)
+{
+    char *place = shmemi_eager_slot(image, call, e, slot);
+    char *to = shmemi_reach(image, call, place, e->stride, pe);
+    if (to == NULL && e->tile != SHMEMI_EAGER_NONE)
+        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e->tile);
+    if (to != NULL) {
+        if (e->tile != SHMEMI_EAGER_PACKET)
+            shmemi_eager_signals<SCOPE>(to, e->nbytes, e->tile, epoch);
+        return;
+    }
+    SCOPE::meet();
+    if (SCOPE::rank() == 0) {
+        shmemi_fence(image, call);
+        shmemi_signal(image, call,
+                      (uint64_t *)(place + shmemi_eager_signal_at(0, e->nbytes, SHMEMI_EAGER_NONE)),
+                      shmemi_eager_signal(e->nbytes, epoch), SHMEMI_SIGNAL_SET, pe);
+    }
+    SCOPE::meet();
+}
+
+/* ------------------------------------------------------------ change in place */
+
+/*
+ * Units move up to make room for signals, the last ones first, or down, the first ones first. As
+ * many move at a time as there are threads: those that a step writes were moved by earlier steps or
+ * are in registers.
+ */
+template <class SCOPE, int TILE>
+SHMEMI_D void shmemi_eager_spread(char *buffer, uint32_t nbytes, uint32_t epoch)
+{
+    typedef typename shmemi_eager_units<TILE>::unit unit;
+    constexpr uint32_t per = shmemi_eager_units<TILE>::per, size = sizeof(unit);
+    const uint32_t n = (nbytes + size - 1) / size, step = SCOPE::size();
+    SCOPE::meet();
+    for (uint32_t end = n; end > 0; end = end > step ? end - step : 0) {
+        const uint32_t i = (end > step ? end - step : 0) + SCOPE::rank();
+        unit v = unit();
+        if (i < end)
+            shmemi_move<unit>::load(buffer + i * (uint64_t)size, &v);
+        SCOPE::meet();
+        if (i < end)
+            shmemi_move<unit>::store(buffer + (i + i / per) * (uint64_t)size, v);
+        SCOPE::meet();
+    }
+    for (uint32_t k = SCOPE::rank(); k < shmemi_eager_tiles(nbytes, TILE); k += step) {
+        char *at = buffer + shmemi_eager_signal_at(k, nbytes, TILE);
+        if (TILE == SHMEMI_EAGER_PACKET) {
+            shmemi_move<uint32_t>::store(at, epoch);
+        } else {
+            shmemi_move<uint64_t>::store(at, shmemi_eager_signal(nbytes, epoch));
+            if (TILE == SHMEMI_EAGER_BLOCK)
+                shmemi_move<uint64_t>::store(at + 8, 0);
+        }
+    }
+    SCOPE::meet();
+}
+
+template <class SCOPE, int TILE>
+SHMEMI_D void shmemi_eager_gather_units(char *buffer, uint32_t nbytes)
+{
+    typedef typename shmemi_eager_units<TILE>::unit unit;
+    constexpr uint32_t per = shmemi_eager_units<TILE>::per, size = sizeof(unit);
+    const uint32_t n = (nbytes + size - 1) / size, step = SCOPE::size();
+    SCOPE::meet();
+    for (uint32_t first = 0; first < n; first += step) {
+        const uint32_t i = first + SCOPE::rank();
+        unit v = unit();
+        if (i < n)
+            shmemi_move<unit>::load(buffer + (i + i / per) * (uint64_t)size, &v);
+        SCOPE::meet();
+        if (i < n)
+            shmemi_move<unit>::store(buffer + i * (uint64_t)size, v);
+        SCOPE::meet();
+    }
+}
+
+/* A token at the start of a buffer becomes what its slot has, and back. */
+template <class SCOPE>
+SHMEMI_D void shmemi_eager_wrap(const struct shmemi_device_image *image, uint32_t call,
+                                void *buffer, size_t nbytes, int tile, uint32_t epoch)
+{
+    shmemi_eager_check_tile(image, call, nbytes, tile);
+    char *at = (char *)buffer;
+    uint32_t n = (uint32_t)nbytes;
+    if (tile == SHMEMI_EAGER_PACKET) {
+        shmemi_eager_spread<SCOPE, SHMEMI_EAGER_PACKET>(at, n, epoch);
+    } else if (tile == SHMEMI_EAGER_LINE) {
+        shmemi_eager_spread<SCOPE, SHMEMI_EAGER_LINE>(at, n, epoch);
+    } else if (tile == SHMEMI_EAGER_BLOCK) {
+        shmemi_eager_spread<SCOPE, SHMEMI_EAGER_BLOCK>(at, n, epoch);
+    } else {
+        SCOPE::meet();
+        if (SCOPE::rank() == 0) {
+            at += shmemi_eager_signal_at(0, n, SHMEMI_EAGER_NONE);
+            shmemi_move<uint64_t>::store(at, shmemi_eager_signal(n, epoch));
+            shmemi_move<uint64_t>::store(at + 8, 0);
+        }
+        SCOPE::meet();
+    }
+}
+
+template <class SCOPE>
+SHMEMI_D void shmemi_eager_unwrap(const struct shmemi_device_image *image, uint32_t call,
+                                  void *buffer, size_t nbytes, int tile)
+{
+    shmemi_eager_check_tile(image, call, nbytes, tile);
+    char *at = (char *)buffer;
+    uint32_t n = (uint32_t)nbytes;
+    if (tile == SHMEMI_EAGER_PACKET)
+        shmemi_eager_gather_units<SCOPE, SHMEMI_EAGER_PACKET>(at, n);
+    else if (tile == SHMEMI_EAGER_LINE)
+        shmemi_eager_gather_units<SCOPE, SHMEMI_EAGER_LINE>(at, n);
+    else if (tile == SHMEMI_EAGER_BLOCK)
+        shmemi_eager_gather_units<SCOPE, SHMEMI_EAGER_BLOCK>(at, n);
+    else
+        SCOPE::meet();
+}
+
+/* ------------------------------------------------------- tokens in shared memory */
+
+/* Whether the data of a tile is at a multiple of 16 and has a multiple of 16 bytes. */
+SHMEMI_D int shmemi_eager_in_bulk(const shmemx_eager_t *e)
+{
+    return e->tile == SHMEMI_EAGER_BLOCK || e->tile == SHMEMI_EAGER_NONE;
+}
+
+/*
+ * As send and recv, for a token in shared memory at a multiple of 16. Where the GPU has bulk
+ * copies, they move the data of each tile of 4096 bytes between its place in the token and its
+ * place in the slot; they are in no order, so the signals follow when all are complete.
+ */
+SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, uint32_t call,
+                                       const shmemx_eager_t *e, uint32_t slot, const void *shared,
+                                       uint32_t epoch, int pe)
+{
+    shmemi_by_block::meet();
+#ifdef SHMEMI_BULK
+    char *place = shmemi_eager_slot(image, call, e, slot);
+    char *to = shmemi_reach(image, call, place, e->stride, pe);
+    if (to != NULL && shmemi_eager_in_bulk(e)) {
+        const uint32_t nbytes = e->nbytes, data = shmemi_eager_data(nbytes, e->tile);
+        if (shmemi_by_block::rank() == 0) {
+            shmemi_bulk_fence();
+#pragma unroll 1
+            for (uint32_t k = 0, at = 0; at < nbytes; k++, at += data)
+                shmemi_bulk_store(to + (uint64_t)k * e->tile, (const char *)shared + at,
+                                  nbytes - at < data ? shmemi_eager_up(nbytes - at, 16) : data);
+            shmemi_bulk_stored();
+        }
+        shmemi_eager_signals<shmemi_by_block>(to, nbytes, e->tile, epoch);
+        return;
+    }
+#endif
+    shmemi_eager_send<shmemi_by_block>(image, call, e, slot, shared, epoch, pe);
+    shmemi_by_block::meet(); /* the threads have read shared */
+}
+
+SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, uint32_t call,
+                                       const shmemx_eager_t *e, uint32_t slot, void *shared,
+                                       uint32_t epoch)
+{
+#ifdef SHMEMI_BULK
+    __shared__ uint64_t barrier;
+    if (shmemi_eager_in_bulk(e)) {
+        struct shmemi_eager_reading r = shmemi_eager_read(image, call, e, slot, epoch);
+        const uint32_t nbytes = e->nbytes, data = shmemi_eager_data(nbytes, e->tile);
+        shmemi_eager_wait_part<shmemi_by_block>(&r);
+        shmemi_by_block::meet();
+        if (shmemi_by_block::rank() == 0) {
+            shmemi_bulk_expect(&barrier, shmemi_eager_up(nbytes, 16));
+#pragma unroll 1
+            for (uint32_t k = 0, at = 0; at < nbytes; k++, at += data)
+                shmemi_bulk_load((char *)shared + at, r.slot + (uint64_t)k * e->tile,
+                                 nbytes - at < data ? shmemi_eager_up(nbytes - at, 16) : data,
+                                 &barrier);
+        }
+        shmemi_by_block::meet();
+        shmemi_bulk_loaded(&barrier);
+        shmemi_by_block::meet();
+        if (shmemi_by_block::rank() == 0)
+            shmemi_bulk_end(&barrier);
+        shmemi_by_block::meet();
+        return;
+    }
+#endif
+    shmemi_eager_recv<shmemi_by_block>(image, call, e, slot, shared, epoch);
+}
+
+#endif
+
+#endif
