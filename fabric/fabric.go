@@ -176,6 +176,7 @@ type Config struct {
 	Data     bool // Write with immediate data
 	Fence    bool
 	Atomics  bool
+	Blocks   bool // the bytes of each aligned block of a Write by ascending address, and once (Caps.Block)
 
 	IfUnordered bool // Data and Fence are wanted only where messages may overtake Writes: without Caps.SendAfterWrite
 	Arrivals    int  // completions of KindData that the queue is to hold besides, where Data is granted; Caps.Arrivals has how many it does

@@ -17,7 +17,7 @@ func (p *Property) Has(c *Caps) bool { return p.has(c) }
 
 // Properties is the list.
 var Properties = []Property{
-	{"rdma", "the NIC moves bytes without the target's processor", func(c *Caps) bool { return !overSockets(c.Provider) }},
+	{"rdma", "the NIC moves bytes without the target's processor", func(c *Caps) bool { return !OverSockets(c.Provider) }},
 	{"delivery", "writes complete when the bytes are at the target", func(c *Caps) bool { return c.DeliveryComplete }},
 	{"ordered-writes", "writes to one PE become visible in their order", func(c *Caps) bool { return c.WriteAfterWrite }},
 	{"ordered-messages", "messages to one PE arrive in their order", func(c *Caps) bool { return c.SendAfterSend }},
@@ -31,8 +31,8 @@ var Properties = []Property{
 	{"several-nics", "operations are spread over more than one NIC", func(c *Caps) bool { return c.Rails > 1 }},
 }
 
-// overSockets reports whether a provider uses the system's sockets.
-func overSockets(provider string) bool {
+// OverSockets reports whether a provider uses the system's sockets.
+func OverSockets(provider string) bool {
 	base, _, _ := strings.Cut(provider, ";")
 	return slices.Contains([]string{"tcp", "net", "sockets", "udp"}, base)
 }

@@ -72,6 +72,8 @@ var state = Unit{
 			{Name: "desk_offset", Type: "size", Doc: "below the user heap, where the PEs of a team that an id makes meet"},
 			{Name: "max_teams", Type: "u32", Doc: "how many there are but that"},
 			{Name: "net_chunk", Type: "size", Doc: "the most bytes of one put or get between nodes"},
+			{Name: "net_message", Type: "u32", Doc: "puts of no more bytes between nodes are messages, others writes of the network"},
+			{Name: "net_tile", Type: "u32", Doc: "the largest tile of eager transfers that such writes keep; 0: none"},
 			{Name: "thread_level", Type: "i32", Doc: "the front's"},
 			{Name: "init_count", Type: "u32", Doc: "the front's"},
 			{Name: "heap_fd", Go: "heapFD", Type: "i32", Doc: "filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU"},

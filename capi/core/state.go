@@ -95,6 +95,8 @@ func fill(s *State, j *job.Job) {
 	if j.Engine != nil {
 		s.networked = 1
 		s.netChunk = uint64(j.Engine.PutMax())
+		tile, message := j.Network.Tile()
+		s.netTile, s.netMessage = uint32(tile), uint32(message)
 		n := j.Engine.Native()
 		C.shmemi_core_serve(s.c(), &C.struct_shmemi_native{
 			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),

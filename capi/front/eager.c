@@ -5,8 +5,9 @@
  * with release; readers load the signal with acquire. So the node keeps every tile by the
  * language's memory model, whatever the processor. A packet is one store, which needs no order.
  *
- * A copy engine and the network keep no tile here: tokens without tiles go there as a put with a
- * signal.
+ * By a network that shows the bytes of a write in blocks the tiles are laid out here, in one of a
+ * few buffers behind the slots, and go as one write. A copy engine and other networks keep no tile:
+ * tokens without tiles go there as a put with a signal.
  */
 #include "eager.h"
 
@@ -26,6 +27,7 @@
 #include <shmem/eager_layout.h>
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 
 _Static_assert(SHMEMX_EAGER_NONE == SHMEMI_EAGER_NONE &&
@@ -67,9 +69,19 @@ static char *place_of(const shmemx_eager_t *e, uint32_t slot, const char *call)
 
 /* ------------------------------------------------------------------- routes */
 
+/* Reports whether the way to a PE is the network. */
+static bool is_far(int pe)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    return s->near_base[pe] == NULL && (!s->gpu || s->mapped_base[pe] == NULL);
+}
+
 static int host_keeps(int pe)
 {
-    return shmemi_state.near_base[pe] != NULL ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_NONE;
+    const struct shmemi_state *s = &shmemi_state;
+    if (s->near_base[pe] != NULL)
+        return SHMEMI_EAGER_BLOCK;
+    return is_far(pe) ? (int)s->net_tile : SHMEMI_EAGER_NONE;
 }
 
 /* Kernels store to memory of a GPU of this node, and release their signals as the host does. */
@@ -104,34 +116,53 @@ size_t shmemi_eager_size(size_t nbytes, int tile, const char *call)
 
 /* --------------------------------------------------------------------- slots */
 
+/* Buffers of a PE for tokens that go by the network, behind its slots: a head of a line, and the
+ * tiles. Another symmetric block would be one more allocation. */
+enum { BOXES = 4, BOX_HEAD = 128 };
+
+static size_t box_bytes(const shmemx_eager_t *e)
+{
+    return BOX_HEAD + (size_t)e->stride;
+}
+
 enum { NBYTES, COUNT, TILE, ARGUMENTS };
 
-/* Returns the largest tile that the routes between all PEs keep; ends the job when PEs pass
- * different arguments. */
-static int agree(const int64_t values[ARGUMENTS], const char *call)
+/* What the PEs have agreed on: the largest tile that the routes between all of them keep, and
+ * whether some are networks. */
+struct agreement {
+    int kept;
+    bool far;
+};
+
+/* Ends the job when PEs pass different arguments. */
+static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
 {
+    enum { KEPT = 2 * ARGUMENTS, NEAR, VOTES };
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
     static const char *const names[ARGUMENTS] = {"nbytes", "count", "tile"};
-    int64_t mine[2 * ARGUMENTS + 1], all[2 * ARGUMENTS + 1];
-    int kept = SHMEMI_EAGER_BLOCK;
-    for (uint32_t pe = 0; pe < shmemi_state.n_pes; pe++) {
+    const struct shmemi_state *s = &shmemi_state;
+    int64_t mine[VOTES] = {[KEPT] = SHMEMI_EAGER_BLOCK, [NEAR] = 1}, all[VOTES];
+    for (uint32_t pe = 0; pe < s->n_pes; pe++) {
         int here = heap_on_gpu() ? kernels_keep((int)pe) : host_keeps((int)pe);
-        kept = here < kept ? here : kept;
+        if (!heap_on_gpu() && is_far((int)pe)) {
+            mine[NEAR] = 0;
+            here = values[NBYTES] > s->net_message ? here : SHMEMI_EAGER_NONE; /* a message */
+        }
+        mine[KEPT] = here < mine[KEPT] ? here : mine[KEPT];
     }
     for (int i = 0; i < ARGUMENTS; i++) {
         mine[i] = values[i];
         mine[ARGUMENTS + i] = -values[i];
     }
-    mine[2 * ARGUMENTS] = kept;
-    shmemi_exchange(&shmemi_world, all, mine, 2 * ARGUMENTS + 1, &votes, call);
+    shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
     if (!shmemi_collective_holds())
-        return SHMEMI_EAGER_NONE;
+        return (struct agreement){SHMEMI_EAGER_NONE, false};
     for (int i = 0; i < ARGUMENTS; i++)
         if (all[i] != -all[ARGUMENTS + i])
             shmemi_abort(call, "pass the same on every PE",
                          "%s is %" PRId64 " on a PE and %" PRId64 " on another", names[i], all[i],
                          -all[ARGUMENTS + i]);
-    return (int)all[2 * ARGUMENTS];
+    return (struct agreement){(int)all[KEPT], all[NEAR] == 0};
 }
 
 int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager,
@@ -147,19 +178,22 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
         shmemi_abort(call, "use 1 to 2^31 - 1", "there cannot be %zu slots", count);
     if (!shmemi_collective_begin(&shmemi_world, call))
         return NO_ROOM;
-    int kept = agree((int64_t[]){(int64_t)nbytes, (int64_t)count, tile}, call);
+    struct agreement all = agree((int64_t[]){(int64_t)nbytes, (int64_t)count, tile}, call);
     if (!shmemi_collective_end())
         return NO_ROOM;
-    if (tile > kept)
+    if (tile > all.kept)
         return KEPT_NOT;
     shmemx_eager_t e = {.count = (uint32_t)count,
                         .nbytes = (uint32_t)nbytes,
-                        .tile = (uint32_t)(tile == SHMEMX_EAGER_BEST ? kept : tile)};
+                        .tile = (uint32_t)(tile == SHMEMX_EAGER_BEST ? all.kept : tile)};
     e.stride = shmemi_eager_stride(e.nbytes, e.tile);
-    e.slots = shmemi_align(SHMEMI_EAGER_BLOCK, count * e.stride, call);
+    size_t bytes = count * e.stride;
+    if (all.far && e.tile != SHMEMI_EAGER_NONE)
+        bytes += BOXES * box_bytes(&e);
+    e.slots = shmemi_align(SHMEMI_EAGER_BLOCK, bytes, call);
     if (e.slots == NULL)
         return NO_ROOM;
-    shmemi_clear(e.slots, count * e.stride, call);
+    shmemi_clear(e.slots, bytes, call);
     shmemi_barrier_all(call);
     *eager = e;
     return 0;
@@ -203,6 +237,39 @@ static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, ui
     }
 }
 
+static void fill(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
+{
+    if (e->tile == SHMEMI_EAGER_PACKET)
+        send_packets(to, source, e->nbytes, epoch);
+    else
+        send_tiles(to, source, e, epoch);
+}
+
+/* Takes a buffer of this PE. Threads that find none wait for the puts of others to end. */
+static uint32_t *take_box(const shmemx_eager_t *e)
+{
+    char *first = (char *)e->slots + (size_t)e->count * e->stride;
+    for (unsigned i = 0;; i++) {
+        uint32_t *box = (uint32_t *)(first + i % BOXES * box_bytes(e)), free = 0;
+        if (__atomic_compare_exchange_n(box, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return box;
+        if (i % BOXES == BOXES - 1)
+            sched_yield();
+    }
+}
+
+/* A token as one write, which ends before its buffer is free again. */
+static void send_far(const shmemx_eager_t *e, char *at, const void *source, uint32_t epoch, int pe,
+                     const char *call)
+{
+    uint32_t *box = take_box(e);
+    char *tiles = (char *)box + BOX_HEAD;
+    fill(tiles, source, e, epoch);
+    (void)shmemi_net_put(SHMEM_CTX_DEFAULT, pe, shmemi_offset(at), tiles,
+                         shmemi_eager_bytes(e->nbytes, e->tile), false, call);
+    __atomic_store_n(box, 0, __ATOMIC_RELEASE);
+}
+
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
                        uint32_t epoch, int pe, const char *call)
 {
@@ -211,22 +278,21 @@ void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
     if (shmemi_refuse_lost(pe, call))
         return;
     char *to = shmemi_near(at, pe);
-    if (to == NULL && eager->tile != SHMEMI_EAGER_NONE)
-        shmemi_abort(call, "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST",
-                     "the host's route to PE %d keeps no tile of %" PRIu32 " bytes", pe,
-                     eager->tile);
-    if (to == NULL) {
+    if (to != NULL) {
+        fill(to, source, eager, epoch);
+        shmemi_notify(pe);
+    } else if (eager->tile == SHMEMI_EAGER_NONE) {
         uint32_t signal = shmemi_eager_signal_at(0, eager->nbytes, eager->tile);
         shmemi_put_signal(SHMEM_CTX_DEFAULT, at, source, eager->nbytes, (uint64_t *)(at + signal),
                           shmemi_eager_signal(eager->nbytes, epoch), SHMEM_SIGNAL_SET, pe, false,
                           call);
-        return;
+    } else if ((int)eager->tile <= host_keeps(pe)) {
+        send_far(eager, at, source, epoch, pe, call);
+    } else {
+        shmemi_abort(call, "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST",
+                     "the host's route to PE %d keeps no tile of %" PRIu32 " bytes", pe,
+                     eager->tile);
     }
-    if (eager->tile == SHMEMI_EAGER_PACKET)
-        send_packets(to, source, eager->nbytes, epoch);
-    else
-        send_tiles(to, source, eager, epoch);
-    shmemi_notify(pe);
 }
 
 /* ------------------------------------------------------------------- receive */

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -94,7 +93,7 @@ func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 	if notes := fabric.NotesOf(p); len(notes) > 0 {
 		fmt.Fprintf(w, "set or refused: %s\n", strings.Join(notes, "; "))
 	}
-	if c.GPU || overSockets(&c) {
+	if c.GPU || fabric.OverSockets(c.Provider) {
 		return nil
 	}
 	lib, err := ofi.Load(cfg.Libfabric)
@@ -107,16 +106,23 @@ func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 	return nil
 }
 
-// overSockets reports whether the CPU moves the bytes, so that no NIC is to reach a GPU.
-func overSockets(c *fabric.Caps) bool {
-	return !slices.ContainsFunc(fabric.Properties, func(p fabric.Property) bool { return p.Name == "rdma" && p.Has(c) })
+// tiles says which tiles a network keeps, and who has said so.
+func tiles(c *fabric.Caps, cfg *config.Config) string {
+	by := "as the NIC grants"
+	if cfg.Ordered != config.OrderedAuto {
+		by = "by SHMEM_ORDERED_BYTES=" + cfg.Ordered.String()
+	}
+	if tile := c.Tile(cfg.Ordered.Bytes()); tile > 0 {
+		return fmt.Sprintf("tiles of %d bytes, %s", tile, by)
+	}
+	return "no tiles, " + by + ": a token is a put with a signal"
 }
 
 // granted opens the choice of a job, and prints the words of SHMEM_REQUIRE that it fulfils.
 func granted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
 	want := credit.Config(2)
 	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), hints.NICs, cfg.Libfabric
-	want.Data, want.Fence, want.Atomics, want.GPU = true, true, true, hints.GPU
+	want.Data, want.Fence, want.Atomics, want.Blocks, want.GPU = true, true, true, true, hints.GPU
 	p, err := open(want)
 	if err != nil {
 		return err
@@ -135,6 +141,7 @@ func granted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", has, property.Name, property.Text)
 	}
 	err = t.Flush()
+	fmt.Fprintf(w, "eager transfers of the host by this network: %s\n", tiles(&c, cfg))
 	if !hints.GPU {
 		fmt.Fprintln(w, "GPUs were left alone: SHMEM_HEAP=device asks for their memory, for which a provider may make a context on one")
 	}

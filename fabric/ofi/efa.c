@@ -11,6 +11,9 @@
 /* Later than the headers that this is built with. */
 enum { CUDA_API_PERMITTED = 10, SHARED_MEMORY_PERMITTED = 11 };
 
+/* An option of efa alone: the sixth after the first one, FI_OPT_EFA_RNR_RETRY. */
+enum { WRITE_IN_ORDER_ALIGNED_128_BYTES = -(0xefa << 16) + 6 };
+
 static int is_efa(const struct fi_info *info)
 {
     return strcmp(info->fabric_attr->prov_name, "efa") == 0;
@@ -28,7 +31,8 @@ void shmemi_ofi_before_domain(struct fi_info *info)
 
 /*
  * EOPNOTSUPP for the first option means that the NIC does not reach the memory of GPUs, EINVAL that
- * CUDA is not in use, and ENOPROTOOPT for either that this version lacks the option.
+ * CUDA is not in use, and ENOPROTOOPT for either that this version lacks the option. The option for
+ * blocks is refused where the NIC does not write the bytes of each aligned 128 in order, and once.
  */
 void shmemi_ofi_before_enable(struct shmemi_ofi *o)
 {
@@ -39,6 +43,10 @@ void shmemi_ofi_before_enable(struct shmemi_ofi *o)
         fi_setopt(&o->ep->fid, FI_OPT_ENDPOINT, CUDA_API_PERMITTED, &permitted, sizeof permitted);
     o->shm_option = fi_setopt(&o->ep->fid, FI_OPT_ENDPOINT, SHARED_MEMORY_PERMITTED, &permitted,
                               sizeof permitted);
+    const bool in_order = true;
+    if (o->wants_blocks && fi_setopt(&o->ep->fid, FI_OPT_ENDPOINT, WRITE_IN_ORDER_ALIGNED_128_BYTES,
+                                     &in_order, sizeof in_order) == 0)
+        o->block = 128;
 }
 
 /* Errors that belong to no operation go to an event queue, or end the process. */

@@ -173,6 +173,7 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
     o->send_flags = FI_COMPLETION | (with & WITH_ARRIVAL ? FI_DELIVERY_COMPLETE : 0);
     o->data = (with & WITH_DATA) != 0;
     o->source = (with & WITH_SOURCE) != 0;
+    o->wants_blocks = (with & WITH_BLOCKS) != 0;
     o->contexts = calloc(tokens, sizeof(*o->contexts));
     o->kinds = calloc(tokens, sizeof(*o->kinds));
     o->failed = "calloc";

@@ -45,7 +45,8 @@ enum {
     WITH_DELIVERY = 1, /* writes complete when their bytes are there */
     WITH_DATA = 2,     /* peers may write with immediate data */
     WITH_SOURCE = 4,   /* and completions name the writer */
-    WITH_ARRIVAL = 8   /* messages complete when they are at the target, but for injected ones */
+    WITH_ARRIVAL = 8,  /* messages complete when they are at the target, but for injected ones */
+    WITH_BLOCKS = 16   /* writes show the bytes of aligned blocks in order, where the NIC can */
 };
 
 struct shmemi_ofi {
@@ -102,6 +103,8 @@ struct shmemi_ofi {
     unsigned idle; /* polls that have found nothing */
 
     int cuda_option, shm_option; /* efa's answers to its options, see efa.c */
+    int wants_blocks;            /* asks for the order of bytes within blocks */
+    int block;                   /* bytes of each such block; 0: in any order */
 
     uint64_t strangers; /* entries of the queue that no operation here made, and were dropped */
     int unread;         /* the last poll has left entries behind such ones */

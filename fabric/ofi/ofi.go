@@ -106,6 +106,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		tokens += cfg.MoreRecv
 	}
 	own, arrivals := queue(&cfg, &e.caps)
+	if cfg.Blocks {
+		with |= C.WITH_BLOCKS
+	}
 	ret := C.shmemi_ofi_open(e.c, info, C.uint32_t(tokens), C.uint32_t(own+arrivals), C.uint32_t(own), with)
 	if ret == 0 {
 		e.caps.Arrivals = int(e.c.queue) - own
@@ -121,6 +124,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	if e.caps.WaitFD = e.c.queue_fd >= 0; !e.caps.WaitFD {
 		e.note("no wait descriptor")
 	}
+	e.caps.Block = int(e.c.block)
 	e.learnPeerToPeer()
 	e.noteOptions()
 	format := info.addr_format

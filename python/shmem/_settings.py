@@ -30,6 +30,7 @@ SETTINGS = frozenset(
         "SHMEM_NIC_LIST",
         "SHMEM_NIC_PE_MAPPING",
         "SHMEM_NIC_POLICY",
+        "SHMEM_ORDERED_BYTES",
         "SHMEM_PROVIDER",
         "SHMEM_REGISTRATION_CACHE",
         "SHMEM_REQUIRE",

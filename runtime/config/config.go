@@ -43,6 +43,7 @@ type Config struct {
 	Fabric    Fabric
 
 	RegistrationCache uint64 // bytes; 0: none
+	Ordered           Ordered
 	Require           []string
 
 	ProxyThreads int
@@ -177,6 +178,22 @@ func (f Fabric) Named() string {
 	}
 	return f.String()
 }
+
+// Ordered says who knows how many bytes of a write the network shows in order.
+type Ordered uint8
+
+// The choices; with OrderedAuto the network is asked.
+const (
+	OrderedAuto Ordered = iota
+	OrderedNone
+	Ordered128
+	Ordered4096
+)
+
+func (o Ordered) String() string { return choiceOf("SHMEM_ORDERED_BYTES", int(o)) }
+
+// Bytes is the number that the user vouches for, or negative: the network is asked.
+func (o Ordered) Bytes() int { return [...]int{-1, 0, 128, 4096}[o] }
 
 // GPUNet is how the proxy moves GPU memory.
 type GPUNet uint8

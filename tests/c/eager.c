@@ -2,7 +2,9 @@
  * eager.c: eager transfers: every byte of tokens of many sizes, in every tile that the routes of
  * the host keep, over slots that are used again and again.
  *
- * usage: eager [epochs]
+ * usage: eager [epochs [tile]]
+ *
+ * tile: the largest tile that the routes are expected to keep.
  */
 #include "check.h"
 
@@ -20,7 +22,8 @@ static const int tiles[] = {SHMEMX_EAGER_NONE, SHMEMX_EAGER_PACKET, SHMEMX_EAGER
                             SHMEMX_EAGER_BLOCK};
 
 static unsigned char token[LARGEST], room[LARGEST + 2 * GUARD];
-static int kept; /* the largest tile that the host's routes between all PEs keep */
+static int kept;      /* the largest tile that the host's routes between all PEs keep */
+static size_t little; /* bytes of the largest token that a network carries as a message */
 
 static void start(int symbol)
 {
@@ -78,7 +81,7 @@ static void sizes(void)
 }
 
 /* What is kept, and that other tiles are refused. */
-static void routes(void)
+static void routes(int expected)
 {
     int *least = check_alloc(2 * sizeof *least);
     start(TILE);
@@ -87,9 +90,10 @@ static void routes(void)
     least[0] = SHMEMX_EAGER_BLOCK;
     for (int pe = 0; pe < check.n; pe++) {
         int tile = shmemx_eager_tile(pe);
-        CHECK(tile == SHMEMX_EAGER_NONE || tile == SHMEMX_EAGER_BLOCK, "PE %d: %d", pe, tile);
-        CHECK(on_gpu || (tile != SHMEMX_EAGER_NONE) == (shmem_ptr(least, pe) != NULL), "PE %d: %d",
-              pe, tile);
+        bool far = shmem_ptr(least, pe) == NULL;
+        CHECK(on_gpu || far || tile == SHMEMX_EAGER_BLOCK, "PE %d: %d", pe, tile);
+        CHECK(!far || tile == SHMEMX_EAGER_NONE || expected >= tile, "PE %d: %d", pe, tile);
+        little = far ? 4096 : little;
         least[0] = tile < least[0] ? tile : least[0];
     }
     shmem_int_min_reduce(SHMEM_TEAM_WORLD, least + 1, least, 1);
@@ -99,7 +103,8 @@ static void routes(void)
         int rc = shmemx_eager_create(100, 1, SHMEMX_EAGER_PACKET, &e);
         CHECK(rc == 1 && e.slots == NULL, "a tile that a route does not keep: %d", rc);
     }
-    if (make(100, 1, SHMEMX_EAGER_BEST, &e)) {
+    CHECK(expected < 0 || kept == expected, "%d is kept", kept);
+    if (make(5000, 1, SHMEMX_EAGER_BEST, &e)) {
         CHECK(on_gpu || (int)e.tile == kept, "the best is %u, and %d is kept", e.tile, kept);
         shmemx_eager_destroy(&e);
         CHECK(e.slots == NULL && e.count == 0, "slots after destroy");
@@ -152,12 +157,23 @@ static void tokens(size_t nbytes, int tile)
     shmemx_eager_destroy(&e);
 }
 
+/* A network carries small tokens as messages, which have no tiles. */
+static void refused(size_t nbytes, int tile)
+{
+    shmemx_eager_t e;
+    start(TOKENS);
+    if (nbytes > 4000)
+        return; /* around the limit */
+    int rc = shmemx_eager_create(nbytes, SLOTS, tile, &e);
+    CHECK(rc == 1, "%zu bytes in tiles of %d by a network: %d", nbytes, tile, rc);
+}
+
 /* A slot is empty until its token has come. */
-static void empty(int tile)
+static void empty(size_t nbytes, int tile)
 {
     shmemx_eager_t e;
     start(READY);
-    if (!make(500, SLOTS, tile, &e))
+    if (!make(nbytes, SLOTS, tile, &e))
         return;
     for (uint32_t slot = 0; slot < SLOTS; slot++)
         CHECK(shmemx_eager_ready(&e, slot, 1) == 0, "tile %d: slot %u has a token", tile, slot);
@@ -224,11 +240,11 @@ static void parts(int tile)
 }
 
 /* Epoch 0 follows 2^32 - 1. */
-static void wrap(int tile)
+static void wrap(size_t nbytes, int tile)
 {
     shmemx_eager_t e;
     start(WRAP);
-    if (!make(300, 1, tile, &e))
+    if (!make(nbytes, 1, tile, &e))
         return;
     for (uint32_t k = 0; k < shmemi_eager_tiles(e.nbytes, e.tile); k++)
         put_signal(&e, k, UINT32_MAX - 1);
@@ -251,18 +267,22 @@ int main(int argc, char **argv)
                                   4096, 7168, 8159, 8160, 8161, 12240, 19999};
     check_open("eager", SYMBOLS);
     sizes();
-    routes();
+    routes(argc > 2 ? atoi(argv[2]) : -1);
     for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++) {
         if (tiles[t] > kept)
             continue;
+        const size_t more = tiles[t] != SHMEMX_EAGER_NONE ? little : 0;
         for (size_t i = 0; i < sizeof some / sizeof *some; i++)
-            tokens(some[i], tiles[t]);
-        empty(tiles[t]);
+            if (some[i] > more)
+                tokens(some[i], tiles[t]);
+            else
+                refused(some[i], tiles[t]);
+        empty(500 + more, tiles[t]);
         reuse(7168, tiles[t], epochs);
-        reuse(90, tiles[t], epochs);
+        reuse(90 + more, tiles[t], epochs);
         if (kept != SHMEMX_EAGER_NONE) { /* the CPU reaches the slots */
             parts(tiles[t]);
-            wrap(tiles[t]);
+            wrap(300 + more, tiles[t]);
         }
     }
     return check_close();

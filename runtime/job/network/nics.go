@@ -73,7 +73,7 @@ func (nw *Network) exchangeGPUs() error {
 // openProvider opens the network of an engine. It records the traffic if the settings ask for that.
 func (nw *Network) openProvider(n *nics, i int, track *trace.Track) (fabric.Provider, error) {
 	c := credit.Config(nw.NPEs)
-	c.GPU = nw.registers()
+	c.GPU, c.Blocks = nw.registers(), nw.Settings.Ordered == config.OrderedAuto
 	nw.askFor(&c)
 	p, err := nw.openPlain(n, c, i)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc9579fabec4acf62
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x495366aa5386907
 import "C"

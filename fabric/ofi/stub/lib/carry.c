@@ -5,10 +5,11 @@
 #define _GNU_SOURCE
 #include "stub.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define US 1000
-enum { CHUNK = 1 << 20, BLOCK = 128, PIECES = 8 };
+enum { CHUNK = 1 << 20, BLOCK = 128, PIECES = 8, WORD = 8 };
 
 /* A region that peers may use so, from an address on; the caller lets it go. */
 struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, uint64_t len,
@@ -46,6 +47,22 @@ static int move(struct op *op, uint64_t memory, size_t from, size_t n)
     return ret;
 }
 
+/* The same by ascending address within each of the target's blocks: its last word by itself, since
+ * a copy of more is in no order. */
+static int move_in_order(struct op *op, uint64_t memory, size_t from, size_t n)
+{
+    int ret = 0;
+    for (size_t part; n > 0 && ret == 0; from += part, n -= part) {
+        const size_t rest = BLOCK - (size_t)((memory + from) % BLOCK);
+        part = rest > WORD ? rest - WORD : rest;
+        if (part >= n)
+            part = n > WORD ? n - WORD : n;
+        ret = move(op, memory, from, part);
+        atomic_thread_fence(memory_order_release);
+    }
+    return ret;
+}
+
 /*
  * The next part of an operation: at most CHUNK bytes, so that others come in between. A part of
  * more than one block comes in PIECES in an order of chance, and with some chance once more.
@@ -54,8 +71,9 @@ static int move_part(struct ep *ep, struct op *op, uint64_t memory)
 {
     const bool whole = without(&ep->domain->fabric->set, ep->domain->kind, R12b);
     const uint64_t d = whole ? 0 : dice(ep, op->number, FOR_PIECES);
-    const bool twice =
-        !whole && op->kind == OP_WRITE && (d >> 16) % 8 == 0 && ep->domain->kind <= KIND_DIRECT;
+    const bool in_order = ep->in_order && op->kind == OP_WRITE;
+    const bool twice = !whole && !in_order && op->kind == OP_WRITE && (d >> 16) % 8 == 0 &&
+                       ep->domain->kind <= KIND_DIRECT;
     size_t part = op->len - op->moved;
     part = part < CHUNK ? part : CHUNK;
     size_t piece = ((part + PIECES - 1) / PIECES + BLOCK - 1) / BLOCK * BLOCK;
@@ -71,7 +89,7 @@ static int move_part(struct ep *ep, struct op *op, uint64_t memory)
         if (begin >= part)
             continue;
         end = end < part ? end : part;
-        int ret = move(op, memory, op->moved + begin, end - begin);
+        int ret = (in_order ? move_in_order : move)(op, memory, op->moved + begin, end - begin);
         if (ret != 0)
             return ret;
     }

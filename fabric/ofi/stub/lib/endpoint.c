@@ -16,7 +16,8 @@ enum {
     OPT_CUDA_API_PERMITTED = 10,
     OPT_SHARED_MEMORY_PERMITTED = 11,
     OPT_MAX_MSG_SIZE = 12,
-    OPT_MAX_RMA_SIZE = 14
+    OPT_MAX_RMA_SIZE = 14,
+    OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES = -(0xefa << 16) + 6
 };
 
 static int efa_option(struct ep *ep, int name, bool permitted)
@@ -57,6 +58,15 @@ static int set_option(fid_t fid, int level, int name, const void *value, size_t 
                    *(const bool *)value ? "true" : "false", ep->enabled ? "too late" : "in time",
                    ret);
         return ret;
+    }
+    /* man fi_efa: where the endpoint cannot do it the answer is EOPNOTSUPP. */
+    if (s->provider == EFA && name == OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES) {
+        if (len != sizeof(bool))
+            return -FI_EINVAL;
+        if (*(const bool *)value && !s->in_order)
+            return -FI_EOPNOTSUPP;
+        ep->in_order = *(const bool *)value;
+        return 0;
     }
     if (s->provider == EFA && (name == OPT_MAX_MSG_SIZE || name == OPT_MAX_RMA_SIZE)) {
         const size_t most = name == OPT_MAX_MSG_SIZE || ep->domain->kind == KIND_EFA

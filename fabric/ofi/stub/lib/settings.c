@@ -66,6 +66,7 @@ void settings_read(struct settings *s)
     s->again = (uint64_t)setting("again", 0);
     s->unsolicited = setting("unsolicited", 1) != 0;
     s->p2p = !says("p2p", "no");
+    s->in_order = setting("inorder", 0) != 0;
     s->look = says("cuda", "look");
     s->old_fork = says("fork", "old");
     s->one_host = says("host", "one");

@@ -198,7 +198,8 @@ struct ep {
     size_t rx_size, rx_head, rx_tail;
     struct early *early, **early_end;
     bool cuda_permitted, shm_permitted, enabled;
-    bool shm; /* it is open (shm.c) */
+    bool in_order; /* writes show the bytes of each aligned 128 by ascending address, and once */
+    bool shm;      /* it is open (shm.c) */
 };
 
 /* fabric.c */

@@ -9,7 +9,13 @@
 #include "side.h"
 
 /* Later than the headers. */
-enum { CUDA_PERMITTED = 10, SHM_PERMITTED = 11, MAX_MSG_SIZE = 12, MAX_RMA_SIZE = 14 };
+enum {
+    CUDA_PERMITTED = 10,
+    SHM_PERMITTED = 11,
+    MAX_MSG_SIZE = 12,
+    MAX_RMA_SIZE = 14,
+    WRITE_IN_ORDER_ALIGNED_128_BYTES = -(0xefa << 16) + 6
+};
 
 static void forbid(struct side *s, int option)
 {
@@ -207,6 +213,11 @@ static void option_length(void)
     set(SHM_PERMITTED, wide, sizeof wide);
 }
 
+static void option_in_order(void)
+{
+    set(WRITE_IN_ORDER_ALIGNED_128_BYTES, &yes, sizeof yes);
+}
+
 static void option_message(void)
 {
     const size_t most = (size_t)(1 << 30) + 1;
@@ -237,6 +248,7 @@ static const struct what peers[] = {
     {"option-shm-on", option_shm_on},
     {"option-unknown", option_unknown},
     {"option-length", option_length},
+    {"option-in-order", option_in_order},
     {"option-message", option_message},
     {"option-rma", option_rma},
     {NULL, NULL},
