@@ -69,7 +69,7 @@ type Caps struct {
 	Fence            bool   // operations may ask for Fence
 	Atomics          Ops    // the Provider is an Atomics, too, and does these
 	AtomicsWithCPU   bool   // and they are atomic with the CPU's instructions at the target
-	Block            int    // the bytes of each aligned block of this size of a Write become visible by ascending address; 0: in any order
+	Block            int    // the bytes of each aligned block of this size of a Write become visible by ascending address, if the Write begins where a block does; 0: in any order
 	LocalSegments    int    // pieces of local memory that one Write of the network may gather
 	RemoteSegments   int    // pieces of remote memory that it may scatter to
 	SendQueue        int    // operations of this end under way that fit; 0: not known

@@ -27,6 +27,16 @@ func Verbs() Model {
 	}
 }
 
+// VerbsPaths is Verbs over a wire of many paths, on which packets overtake each other: a NIC writes
+// each packet of 4 KiB in order, counted from the start of the Write, and that is the only order.
+func VerbsPaths() Model {
+	m := Verbs()
+	m.Name = "verbs-paths"
+	m.Caps.WriteAfterWrite, m.Caps.SendAfterSend, m.Caps.Block = false, false, 4096
+	m.Faults = Faults{Reorder: 0.5, Delay: 5 * Microsecond, Late: 0.2, Split: 0.3}
+	return m
+}
+
 // srd is Amazon's NIC under both of its fabrics, at 200 Gb/s: packets of 8 KiB that take many ways,
 // without any order. The order of the bytes in each aligned block of 128 is an option of the
 // provider that is not part of this model: without it a packet of a Write may be written twice. We ask for orders that neither fabric grants together, and so get none.

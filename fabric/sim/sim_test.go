@@ -44,7 +44,7 @@ func suiteModels() []Model {
 	// No model of a NIC has this, and a network under chaos does.
 	takes := Verbs()
 	takes.Caps.DataTakesRecv = true
-	return append(models, takes)
+	return append(models, takes, VerbsPaths())
 }
 
 var suiteSeed = flag.Uint64("suite.seed", 1, "seed of the networks that the suite runs on")
