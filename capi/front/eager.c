@@ -219,11 +219,16 @@ static uint64_t packet(uint32_t data, uint32_t epoch)
 
 static void send_packets(char *to, const char *source, uint32_t nbytes, uint32_t epoch)
 {
-    for (uint32_t i = 0; i < nbytes; i += SHMEMI_EAGER_PACKET_SIGNAL) {
-        uint32_t data = 0;
-        memcpy(&data, source + i, nbytes - i < sizeof data ? nbytes - i : sizeof data);
+    uint32_t i = 0, data;
+    for (; i + sizeof data <= nbytes; i += sizeof data) {
+        memcpy(&data, source + i, sizeof data);
         __atomic_store_n((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch), __ATOMIC_RELAXED);
     }
+    if (i == nbytes)
+        return;
+    data = 0;
+    memcpy(&data, source + i, nbytes - i);
+    __atomic_store_n((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch), __ATOMIC_RELAXED);
 }
 
 static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
@@ -331,23 +336,28 @@ static SHMEMI_COLD void refuse(const struct reading *r, uint32_t seen, uint32_t 
                  r->number, seen, r->epoch);
 }
 
-/* Reports whether the next tile is there, and then copies its data. */
-static bool take_packet(struct reading *r)
+/* Takes the packets that are there from the next one on. Reports whether these are all. */
+static bool take_packets(struct reading *r)
 {
-    uint32_t at = r->next * SHMEMI_EAGER_PACKET_SIGNAL, rest = r->eager->nbytes - at, halves[2];
-    uint64_t whole =
-        __atomic_load_n((const uint64_t *)(r->slot + 2 * (size_t)at), __ATOMIC_RELAXED);
-    memcpy(halves, &whole, sizeof halves);
-    enum shmemi_eager_found found = shmemi_eager_look_epoch(halves[1], r->epoch);
-    if (found == SHMEMI_EAGER_NOT_YET)
-        return false;
-    if (found != SHMEMI_EAGER_THERE)
-        refuse(r, halves[1], 0, found);
-    if (r->dest != NULL)
-        memcpy(r->dest + at, halves, rest < sizeof halves[0] ? rest : sizeof halves[0]);
+    const uint64_t *from = (const uint64_t *)r->slot;
+    for (; r->next < r->tiles; r->next++) {
+        uint32_t at = r->next * SHMEMI_EAGER_PACKET_SIGNAL, rest = r->eager->nbytes - at, halves[2];
+        uint64_t whole = __atomic_load_n(from + r->next, __ATOMIC_RELAXED);
+        memcpy(halves, &whole, sizeof halves);
+        enum shmemi_eager_found found = shmemi_eager_look_epoch(halves[1], r->epoch);
+        if (found == SHMEMI_EAGER_NOT_YET)
+            return false;
+        if (found != SHMEMI_EAGER_THERE)
+            refuse(r, halves[1], 0, found);
+        if (r->dest != NULL && SHMEMI_LIKELY(rest >= sizeof halves[0]))
+            memcpy(r->dest + at, halves, sizeof halves[0]);
+        else if (r->dest != NULL)
+            memcpy(r->dest + at, halves, rest);
+    }
     return true;
 }
 
+/* Reports whether the next tile is there, and then copies its data. */
 static bool take_tile(struct reading *r)
 {
     const shmemx_eager_t *e = r->eager;
@@ -370,11 +380,11 @@ static bool take_tile(struct reading *r)
 /* Reports whether the whole token is there. */
 static bool take(struct reading *r)
 {
-    while (r->next < r->tiles) {
-        if (!(r->eager->tile == SHMEMI_EAGER_PACKET ? take_packet(r) : take_tile(r)))
+    if (r->eager->tile == SHMEMI_EAGER_PACKET)
+        return take_packets(r);
+    for (; r->next < r->tiles; r->next++)
+        if (!take_tile(r))
             return false;
-        r->next++;
-    }
     return true;
 }
 

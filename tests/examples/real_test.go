@@ -45,6 +45,14 @@ var reals = []real{
 		},
 	},
 	{
+		name: "eager", small: []string{"8", "20"},
+		says: `^eager: \d PEs, \d+ tokens of 7168 bytes, tiles of \d+: [0-9.]+ us a round\n$`,
+		bad: map[string]string{
+			"0":    "eager: PE 0: read the arguments: positive numbers are expected",
+			"5 -1": "eager: PE 0: read the arguments: positive numbers are expected",
+		},
+	},
+	{
 		name: "heat", small: []string{"97", "61", "60"},
 		says: `^heat: \d+ steps of \d+ x \d+ points on \d x \d PEs, as a serial run to the last bit: [0-9.]+ s, [0-9.]+ million points/s\n$`,
 		bad: map[string]string{
