@@ -3,6 +3,7 @@ package job
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"libshmem/runtime/config"
@@ -55,6 +56,9 @@ func (j *Job) paths() pathmap.Row {
 	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.Place.GPU}
 	if j.Network != nil {
 		r.Provider, r.NICs, r.Reached = j.Network.Provider(), j.Engine.Caps().Domain, j.Network.GPUPath()
+		if tile, _ := j.Network.Tile(); tile > 0 {
+			r.Tile = strconv.Itoa(tile)
+		}
 	}
 	because := func(why string) {
 		if why != "" && !slices.Contains(r.Why, why) {

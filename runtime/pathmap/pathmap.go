@@ -35,6 +35,7 @@ type Row struct {
 	GPU      string   // its address; "": none
 	Provider string   // "": the job needs no network
 	NICs     string   // with commas
+	Tile     string   // bytes of the largest tile of eager transfers that the network keeps; "": none
 	Reached  string   // how the network gets to its heap in GPU memory; "": that is in main memory
 	Why      []string // a way within its host is not the shortest one, in few words
 }

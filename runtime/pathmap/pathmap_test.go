@@ -87,6 +87,9 @@ var jobs = []job{
 	{"two-nics", block(2), 4, func(pe, node, n int) pathmap.Row {
 		return pathmap.Row{Host: all("m", n), Heap: "host", Provider: "tcp", NICs: "eth0,eth1"}
 	}},
+	{"tiles", block(2), 4, func(pe, node, n int) pathmap.Row {
+		return pathmap.Row{Host: all("m", n), Heap: "host", Provider: "efa", NICs: "rdmap0", Tile: "128"}
+	}},
 	{"gpus", block(2), 4, device},
 	// One GPU does not reach the other.
 	{"gpus-apart", block(2), 2, func(pe, node, n int) pathmap.Row {

@@ -3,6 +3,20 @@ package seeded
 // Device headers, which tests compile for the host, or judge by their PTX.
 var deviceDefects = []defect{
 	{
+		id: "device/fence-of-eager-signals", file: "device/shmem/eager.h",
+		was:  "    shmemi_fence_system();\n    for (; k < n;",
+		is:   "    for (; k < n;",
+		user: "a kernel on another GPU finds the signal of a tile, and old data in front of it",
+		by:   job("./tests/device", "^TestKernels$"), says: `send_lines: one FENCE`,
+	},
+	{
+		id: "device/eager-unit-of-a-token", file: "device/shmem/eager_parts.h",
+		was:  "shmemi_move<unit>::store(buffer + i * (uint64_t)size, v);",
+		is:   "shmemi_move<unit>::store(buffer + (i + i / (per + 1)) * (uint64_t)size, v);",
+		user: "a token that a kernel unwraps in place has its bytes at wrong places",
+		by:   job("./tests/device", "^TestEmulated$/^eager$"), says: `changed in place: \d+ wrong`,
+	},
+	{
 		id: "device/signal-of-32-bits", file: "device/shmem/signal.h",
 		was:  "if ((uint64_t)(int64_t)(int32_t)value == value) {",
 		is:   "if ((uint64_t)(uint32_t)value == value) {",

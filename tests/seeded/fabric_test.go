@@ -3,6 +3,13 @@ package seeded
 // Providers: libfabric, several NICs, and the simulated network that tests rely on.
 var fabricDefects = []defect{
 	{
+		id: "fabric/tiles-of-several-nics", file: "fabric/tile.go",
+		was:  "c.Rails > 1 || ",
+		is:   "",
+		user: "when a NIC is lost, the bytes of an old eager token overwrite those of a new one",
+		by:   unit("./fabric", "^TestTile$"), says: `efa with blocks of 128, 4 NICs`,
+	},
+	{
 		id: "fabric/remainder-of-parts", file: "fabric/rail/post.go",
 		was:  "	if i == n {\n		return m.Len\n	}\n",
 		is:   "",

@@ -3,6 +3,20 @@ package seeded
 // put, get, atomic operations, signals and waits, on a node and between hosts.
 var nodeDefects = []defect{
 	{
+		id: "node/eager-slots-are-empty", file: "capi/front/eager.c",
+		was:  "    shmemi_clear(e.slots, bytes, call);\n",
+		is:   "",
+		user: "a reader finds tokens of memory that was freed in new slots",
+		by:   program("eager", "node-2"), says: `shmemx_eager_\w+: slot \d is at epoch \d+, and epoch 1 is expected`,
+	},
+	{
+		id: "node/eager-tokens-in-messages", file: "capi/front/eager.c",
+		was:  "here = values[NBYTES] > s->net_message ? here : SHMEMI_EAGER_NONE; /* a message */",
+		is:   "here = here > 0 ? here : SHMEMI_EAGER_NONE;",
+		user: "small eager tokens by a network may be ready before their bytes",
+		by:   job("./tests/run", "^TestTiles$/^efa-direct$"), says: `bytes in tiles of \d+ by a network: 0`,
+	},
+	{
 		id: "node/fetch-of-eight-bytes", file: "capi/front/front.h",
 		was:  "*(uint32_t *)fetch = shmemi_amo_at32(op, at, operand, compare);",
 		is:   "*(uint64_t *)fetch = shmemi_amo_at32(op, at, operand, compare);",
