@@ -706,9 +706,9 @@ int shmemx_culibrary_finalize(struct CUlib_st *library);
  * Makes slots for tokens in the symmetric heap. The bytes of a token travel in tiles, and each
  * tile ends with a signal, so that no message follows the data. Every slot is empty: its epoch
  * is 0. A tile that a route between two PEs does not keep is refused; SHMEMX_EAGER_BEST selects
- * one that all routes keep, or none. Where the heap is in the memory of GPUs the routes are
- * those of kernels, else those of the host. All PEs make the call together, with the same
- * arguments.
+ * one that all routes keep, or none. The routes are those of the host, and those of kernels
+ * where PEs have a GPU; only the latter where the heap is in the memory of GPUs. All PEs make
+ * the call together, with the same arguments.
  *
  * @nbytes bytes of a token: 1 to 2^30
  * @count slots of each PE, from 1

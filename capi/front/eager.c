@@ -143,7 +143,10 @@ static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
     const struct shmemi_state *s = &shmemi_state;
     int64_t mine[VOTES] = {[KEPT] = SHMEMI_EAGER_BLOCK, [NEAR] = 1}, all[VOTES];
     for (uint32_t pe = 0; pe < s->n_pes; pe++) {
-        int here = heap_on_gpu() ? kernels_keep((int)pe) : host_keeps((int)pe);
+        /* Kernels use slots in main memory, too, where the PE has a GPU. */
+        int here = heap_on_gpu() ? SHMEMI_EAGER_BLOCK : host_keeps((int)pe);
+        if (s->gpu && kernels_keep((int)pe) < here)
+            here = kernels_keep((int)pe);
         if (!heap_on_gpu() && is_far((int)pe)) {
             mine[NEAR] = 0;
             here = values[NBYTES] > s->net_message ? here : SHMEMI_EAGER_NONE; /* a message */

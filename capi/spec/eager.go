@@ -69,8 +69,8 @@ var eagerCalls = []Family{
 		Front: "shmemi_eager_create(nbytes, count, tile, eager, $call)",
 		Doc: "Makes slots for tokens in the symmetric heap. The bytes of a token travel in tiles, and each tile ends with a signal, so " +
 			"that no message follows the data. Every slot is empty: its epoch is 0. A tile that a route between two PEs does not keep is " +
-			"refused; SHMEMX_EAGER_BEST selects one that all routes keep, or none. Where the heap is in the memory of GPUs the routes " +
-			"are those of kernels, else those of the host. All PEs make the call together, with the same arguments.",
+			"refused; SHMEMX_EAGER_BEST selects one that all routes keep, or none. The routes are those " +
+			"of the host, and those of kernels where PEs have a GPU; only the latter where the heap is in the memory of GPUs. All PEs make the call together, with the same arguments.",
 		Returns: "0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), 2 when the heap has no room.",
 		Errors: "Ends the job when called before init or after finalize, when nbytes, count or tile has no meaning, and when an argument " +
 			"is not the same on every PE.",

@@ -227,7 +227,7 @@ void run(uint32_t rounds)
         kept = (int)best.tile;
         shmemx_eager_destroy(&best);
     }
-    words = (uint64_t *)shmem_calloc(1, 1024);
+    words = (uint64_t *)shmem_align(128, 1024);
     for (int tile : tiles)
         for (uint32_t nbytes : {64, 2000, 7168})
             if (tile <= kept) {
