@@ -223,7 +223,7 @@ checks litmus/three 120 "$run" -n 3 --hosts 2 --timeout 120 "${tcp[@]}" "$base/c
 # Eager transfers: each name, and blocks that run at once.
 checks eager/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/eager"
 checks eager/litmus 120 "$run" -n 1 --timeout 120 "$base/cuda/eager_litmus" 20000
-checks eager/litmus/two 120 "$run" -n 2 --timeout 120 "$base/cuda/eager_litmus" 20000
+several checks eager/litmus/two 120 "$run" -n 2 --timeout 120 "$base/cuda/eager_litmus" 20000
 checks eager/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/eager"
 checks eager/copy 120 "$run" -n 2 --timeout 120 "${copy[@]}" "$base/cuda/eager"
 checks eager/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/eager"
