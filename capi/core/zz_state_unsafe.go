@@ -74,8 +74,11 @@ type State struct {
 	teamsOffset   uint64         // of the areas of teams below the user heap
 	teamSize      uint64         // of one: words, scratch, agreements
 	agreeSize     uint64         // of those; the world's are in one more area, whose words say which PEs this one knows to be lost
-	deskOffset    uint64         // below the user heap, where the PEs of a team that an id makes meet
-	maxTeams      uint32         // how many there are but that
+	notifyOffset  uint64         // of the notification counters below the user heap
+	notifyCount   uint32         // how many notification counters each PE has; 0 before init and after finalize
+	_             [4]byte
+	deskOffset    uint64 // below the user heap, where the PEs of a team that an id makes meet
+	maxTeams      uint32 // how many there are but that
 	_             [4]byte
 	netChunk      uint64 // the most bytes of one put or get between nodes
 	netMessage    uint32 // puts of no more bytes between nodes are messages, others writes of the network
@@ -99,7 +102,7 @@ type State struct {
 	survives      uint32    // SHMEM_ON_FAILURE=return
 	asked         uint32    // reports that were asked for by a signal: each waiter writes one
 	askFD         int32     // an eventfd of the core's that wants to know, or 0
-	_             [24]byte
+	_             [8]byte
 	gpuMoving     uint32 // copies were begun and not waited for
 	kernelRings   uint32 // kernels push operations into rings
 	_             [56]byte
@@ -151,27 +154,29 @@ var (
 	_ [216]byte = [unsafe.Offsetof(State{}.teamsOffset)]byte{}
 	_ [224]byte = [unsafe.Offsetof(State{}.teamSize)]byte{}
 	_ [232]byte = [unsafe.Offsetof(State{}.agreeSize)]byte{}
-	_ [240]byte = [unsafe.Offsetof(State{}.deskOffset)]byte{}
-	_ [248]byte = [unsafe.Offsetof(State{}.maxTeams)]byte{}
-	_ [256]byte = [unsafe.Offsetof(State{}.netChunk)]byte{}
-	_ [264]byte = [unsafe.Offsetof(State{}.netMessage)]byte{}
-	_ [268]byte = [unsafe.Offsetof(State{}.netTile)]byte{}
-	_ [272]byte = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [276]byte = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [280]byte = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [288]byte = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [296]byte = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [304]byte = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [312]byte = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [320]byte = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [512]byte = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [520]byte = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [712]byte = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [720]byte = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [728]byte = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [732]byte = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [736]byte = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [740]byte = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [240]byte = [unsafe.Offsetof(State{}.notifyOffset)]byte{}
+	_ [248]byte = [unsafe.Offsetof(State{}.notifyCount)]byte{}
+	_ [256]byte = [unsafe.Offsetof(State{}.deskOffset)]byte{}
+	_ [264]byte = [unsafe.Offsetof(State{}.maxTeams)]byte{}
+	_ [272]byte = [unsafe.Offsetof(State{}.netChunk)]byte{}
+	_ [280]byte = [unsafe.Offsetof(State{}.netMessage)]byte{}
+	_ [284]byte = [unsafe.Offsetof(State{}.netTile)]byte{}
+	_ [288]byte = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [292]byte = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [296]byte = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [304]byte = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [312]byte = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [320]byte = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [328]byte = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [336]byte = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [528]byte = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [536]byte = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [728]byte = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [736]byte = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [744]byte = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [748]byte = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [752]byte = [unsafe.Offsetof(State{}.asked)]byte{}
+	_ [756]byte = [unsafe.Offsetof(State{}.askFD)]byte{}
 	_ [768]byte = [unsafe.Offsetof(State{}.gpuMoving)]byte{}
 	_ [772]byte = [unsafe.Offsetof(State{}.kernelRings)]byte{}
 	_ [832]byte = [unsafe.Offsetof(State{}.netLock)]byte{}

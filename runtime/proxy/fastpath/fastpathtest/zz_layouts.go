@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x495366aa5386907
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x911764f46e525035
 import "C"
