@@ -1,5 +1,6 @@
-# shellcheck shell=bash mps.sh: several PEs of one GPU, whose kernels NVIDIA's MPS lets run at once.
-# Without it they get time slices of 2.4 ms. Sourced.
+# shellcheck shell=bash
+# mps.sh: several PEs of one GPU, whose kernels NVIDIA's MPS lets run at once. Without it they get
+# time slices of 2.4 ms. Sourced.
 
 # share_by_mps CLIENT...: reports whether MPS runs now and serves that program, and later ones. Its
 # pipe has a folder of its own, so that programs of other users are not its clients. A server begins

@@ -179,7 +179,8 @@ func (f Fabric) Named() string {
 	return f.String()
 }
 
-// Ordered says who knows how many bytes of a write the network shows in order.
+// Ordered is how many bytes of a write the network shows in order, by the network's own answer or
+// the user's.
 type Ordered uint8
 
 // The choices; with OrderedAuto the network is asked.
@@ -208,7 +209,7 @@ const (
 )
 
 // Reaches reports whether the setting lets NICs reach GPU memory.
-func (n GPUNet) Reaches() bool { return n != GPUNetStage && n != GPUNetCopy }
+func (g GPUNet) Reaches() bool { return g != GPUNetStage && g != GPUNetCopy }
 
 // GPUShare is how heaps in GPU memory are given to other processes.
 type GPUShare uint8

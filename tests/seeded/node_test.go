@@ -35,7 +35,7 @@ var nodeDefects = []defect{
 		was:  "bool fetching = op >= SHMEMI_AMO_SWAP;",
 		is:   "bool fetching = op > SHMEMI_AMO_SWAP;",
 		user: "between hosts atomic_swap answers 0",
-		by:   program("zz_atomics", "hosts-2"), says: `\(\*Engine\)\.answered\(`,
+		by:   program("zz_atomics", "hosts-2"), says: `\(\*Receiver\)\.answered\(`,
 	},
 	{
 		id: "node/compare-swap-answers", file: "abi/amo.h",

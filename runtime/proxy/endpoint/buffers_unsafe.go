@@ -15,7 +15,7 @@ import (
 // whole buffers would be 2 MiB of memory, a page for each.
 const smallMessage = 256
 
-// bufferBytes returns the bytes of all message buffers.
+// BufferBytes returns the bytes of all message buffers.
 func (e *Endpoint) BufferBytes() uintptr {
 	return uintptr(layout.Tokens+e.More+1)*layout.MessageSize + (layout.Tokens-layout.Receives)*smallMessage
 }

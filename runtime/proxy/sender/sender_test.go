@@ -77,18 +77,6 @@ func (b *bench) add(value uint64) call.Status {
 	return st
 }
 
-// answer lets PE 1 answer the flush that was sent last.
-func (b *bench) answer(t *testing.T) {
-	t.Helper()
-	h := b.net.Header(-1)
-	if h.Kind != layout.KindFlush {
-		t.Fatalf("the last message is of kind %v", h.Kind)
-	}
-	if !b.Flushed(&layout.Header{From: 1, Token: h.Token}) {
-		t.Fatal("the answer was not asked for")
-	}
-}
-
 // TestSend stamps messages, and counts those that ask the PE for something.
 func TestSend(t *testing.T) {
 	for _, caps := range []fabric.Caps{inject, buffered} {
