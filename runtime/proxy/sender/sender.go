@@ -4,6 +4,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/call"
+	"libshmem/runtime/proxy/endpoint"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/ops"
 	"libshmem/runtime/proxy/quiet"
@@ -11,6 +12,11 @@ import (
 
 // Sender has the messages of a context to other PEs, and the order of its operations on each PE.
 type Sender struct {
+	// As in the operations, from which each message would take 1 ns more to read them.
+	*layout.State
+	Net   *endpoint.Endpoint
+	Peers []layout.Peer
+
 	batches
 	writes Writes
 	gpu    GPU // nil: no PE of this job has GPU memory
@@ -31,14 +37,22 @@ type Sender struct {
 // shared by all contexts.
 func New(o *ops.Operations, writes Writes, bursts *Bursts, e Engine) Sender {
 	x := Sender{batches: batches{o, bursts, true}, writes: writes, engine: e}
+	x.share()
 	if o.Number == 0 {
 		x.Unsent, x.spare = make([]unsent, 0, 64), make([]unsent, 0, 64)
 	}
 	return x
 }
 
-// Open is called when the endpoint is open.
-func (x *Sender) Open() { x.sending.Desc = x.Net.Desc }
+// Open is called when the state of the operations is mapped and the endpoint is open.
+func (x *Sender) Open() {
+	x.share()
+	x.sending.Desc = x.Net.Desc
+}
+
+func (x *Sender) share() {
+	x.State, x.Net, x.Peers = x.Operations.State, x.Operations.Net, x.Operations.Peers
+}
 
 // Use gives the sender the engine's GPU.
 func (x *Sender) Use(g GPU) { x.gpu, x.merges = g, false }
