@@ -38,8 +38,8 @@ var (
 	eagerTo    = Param{Name: "dest", C: "void *", Role: Result, Doc: "the token"}
 
 	eagerBuffer    = Param{Name: "buffer", C: "void *", Doc: "of shmemx_eager_size bytes, at a multiple of 16"}
-	eagerShared    = Param{Name: "shared", C: "const void *", Role: Source, Doc: "shared memory, whole units of 16 bytes at a multiple of 16"}
-	eagerSharedOut = Param{Name: "shared", C: "void *", Role: Result, Doc: "shared memory, whole units of 16 bytes at a multiple of 16"}
+	eagerShared    = Param{Name: "shared", C: "const void *", Role: Source, Doc: "shared memory, whole units of 16 bytes; bulk copies need a multiple of 16"}
+	eagerSharedOut = Param{Name: "shared", C: "void *", Role: Result, Doc: "shared memory, whole units of 16 bytes; bulk copies need a multiple of 16"}
 
 	eagerSendParams  = []Param{eagerSlots, eagerSlot, eagerFrom, eagerEpoch, paramPE}
 	eagerReadyParams = []Param{eagerSlots, eagerSlot, eagerEpoch}

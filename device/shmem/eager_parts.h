@@ -195,16 +195,20 @@ SHMEMI_D void shmemi_eager_unwrap(const struct shmemi_device_image *image, uint3
 
 /* ------------------------------------------------------- tokens in shared memory */
 
-/* Whether the data of a tile is at a multiple of 16 and has a multiple of 16 bytes. */
-SHMEMI_D int shmemi_eager_in_bulk(const shmemx_eager_t *e)
+/*
+ * Reports whether bulk copies can move a token: its place and the data of each tile are at
+ * multiples of 16. The GPU stops a program whose bulk copy has another place.
+ */
+SHMEMI_D int shmemi_eager_in_bulk(const shmemx_eager_t *e, const void *shared)
 {
-    return e->tile == SHMEMI_EAGER_BLOCK || e->tile == SHMEMI_EAGER_NONE;
+    return (e->tile == SHMEMI_EAGER_BLOCK || e->tile == SHMEMI_EAGER_NONE) &&
+           (uintptr_t)shared % SHMEMI_EAGER_BLOCK_SIGNAL == 0;
 }
 
 /*
- * As send and recv, for a token in shared memory at a multiple of 16. Where the GPU has bulk
- * copies, they move the data of each tile of 4096 bytes between its place in the token and its
- * place in the slot; they are in no order, so the signals follow when all are complete.
+ * As send and recv, for a token in shared memory. Where the GPU has bulk copies and the token is at
+ * a multiple of 16, they move the data of each tile of 4096 bytes between its place in the token
+ * and its place in the slot; they are in no order, so the signals follow when all are complete.
  */
 SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, uint32_t call,
                                        const shmemx_eager_t *e, uint32_t slot, const void *shared,
@@ -214,7 +218,7 @@ SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, 
 #ifdef SHMEMI_BULK
     char *place = shmemi_eager_slot(image, call, e, slot);
     char *to = shmemi_reach(image, call, place, e->stride, pe);
-    if (to != NULL && shmemi_eager_in_bulk(e)) {
+    if (to != NULL && shmemi_eager_in_bulk(e, shared)) {
         const uint32_t nbytes = e->nbytes, data = shmemi_eager_data(nbytes, e->tile);
         if (shmemi_by_block::rank() == 0) {
             shmemi_bulk_fence();
@@ -238,7 +242,7 @@ SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, 
 {
 #ifdef SHMEMI_BULK
     __shared__ uint64_t barrier;
-    if (shmemi_eager_in_bulk(e)) {
+    if (shmemi_eager_in_bulk(e, shared)) {
         struct shmemi_eager_reading r = shmemi_eager_read(image, call, e, slot, epoch);
         const uint32_t nbytes = e->nbytes, data = shmemi_eager_data(nbytes, e->tile);
         shmemi_eager_wait_part<shmemi_by_block>(&r);

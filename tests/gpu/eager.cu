@@ -89,10 +89,11 @@ KERNEL words(shmemx_eager_t e, const T *source, T *dest, uint32_t epoch, int pe)
 #else
 #define SHARED __shared__
 #endif
-KERNEL staged(shmemx_eager_t e, const char *source, char *dest, uint32_t epoch, int pe)
+KERNEL staged(shmemx_eager_t e, const char *source, char *dest, uint32_t shift, uint32_t epoch,
+              int pe)
 {
-    SHARED uint64_t place[LARGEST / 16 * 2 + 2]; /* at a multiple of 16 */
-    char *token = (char *)place;
+    alignas(16) SHARED uint64_t place[LARGEST / 16 * 2 + 4];
+    char *token = (char *)place + shift;
     for (uint32_t i = threadIdx.x; i < e.nbytes; i += blockDim.x)
         token[i] = source[i];
     (shmemx_eager_send_shared_block)(&e, 2, token, epoch, pe);
@@ -248,9 +249,10 @@ template <int SCOPE> void try_scope(int kept)
         try_change<SCOPE == thread ? warp : SCOPE>();
     if (SCOPE == block)
         for (uint32_t nbytes : {1, 16, 100, 4080, 4081, 7168, 8999})
-            try_parts(kept, nbytes, "shared", [](const shmemx_eager_t &e, uint32_t epoch) {
-                LAUNCH(threads_of(block), staged, e, source, dest, epoch, next_pe);
-            });
+            for (uint32_t shift : {0, 8}) /* bulk copies, and others */
+                try_parts(kept, nbytes, "shared", [=](const shmemx_eager_t &e, uint32_t epoch) {
+                    LAUNCH(threads_of(block), staged, e, source, dest, shift, epoch, next_pe);
+                });
     const uint32_t sizes[] = {1, 5, 16, 120, 121, 1000, 4080, 4081, 7168, 8999};
     for (int tile : tiles)
         if (tile <= kept)
