@@ -66,8 +66,6 @@ var oneSided = map[string]string{
 // elsewhere are members that other files name than those of readersOf, with these files.
 var elsewhere = map[string]string{
 	"fastpath.batching":     "capi/core/core.c, which uses cgo's header",
-	"fastpath_peer.first":   "runtime/proxy/sender, in peers of runtime/proxy/ops, as it was compiled before",
-	"fastpath_peer.listed":  "as first",
 	"device_report.claimed": "device/shmem/fault.h, on a GPU",
 	"stream_call.call":      "device/kernels",
 }
