@@ -26,7 +26,8 @@ static bool ranged; /* the program has called shmemx_notify_alloc */
 
 void shmemi_notification_open(void)
 {
-    memset(ranges, FREE, sizeof ranges);
+    if (ranged) /* else they are free, and their pages untouched */
+        memset(ranges, FREE, sizeof ranges);
     ranged = false;
 }
 

@@ -35,7 +35,7 @@ func TestOwn(t *testing.T) {
 func TestChild(t *testing.T) {
 	child := exec.Command("sleep", "1000")
 	if err := child.Start(); err != nil {
-		t.Skipf("no sleep: %v", err)
+		t.Fatal(err)
 	}
 	p := Of(child.Process.Pid)
 	fd, err := p.Open()
