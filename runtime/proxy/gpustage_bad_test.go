@@ -11,6 +11,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -76,7 +77,7 @@ func TestStageRefused(t *testing.T) {
 // A GPU that fails ends the job, and the error names the call.
 func TestStagedFailures(t *testing.T) {
 	for _, call := range []string{"Copy", "Write", "Atomic", "Mark", "Marked"} {
-		g := gpus{atomics: gpustage.AllAtomics}
+		g := gpus{atomics: stream.AllAtomics}
 		m := modes[0]
 		m.gpus = &g
 		j := newJob(t, m, 1, 2, 4096)

@@ -13,6 +13,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -25,7 +26,7 @@ type copier struct {
 	base  uintptr
 	n     uintptr
 	free  bool
-	marks [gpustage.Streams]uint64
+	marks [stream.Streams]uint64
 }
 
 func (c *copier) Holds(p unsafe.Pointer, n uint64) bool {
@@ -36,26 +37,26 @@ func (c *copier) Pin(n uint64) (unsafe.Pointer, error) {
 	return unsafe.Pointer(&make([]byte, n)[0]), nil
 }
 func (c *copier) Unpin(unsafe.Pointer) error { return nil }
-func (c *copier) Copy(_ gpustage.Stream, to, from unsafe.Pointer, n uint64) error {
+func (c *copier) Copy(_ stream.Stream, to, from unsafe.Pointer, n uint64) error {
 	if !c.free {
 		mem.Copy(to, from, int(n))
 	}
 	return nil
 }
-func (c *copier) Write(_ gpustage.Stream, at unsafe.Pointer, width uint8, value uint64) error {
+func (c *copier) Write(_ stream.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	mem.Store(at, width, value)
 	return nil
 }
-func (c *copier) Atomics() uint64 { return gpustage.AllAtomics }
+func (c *copier) Atomics() uint64 { return stream.AllAtomics }
 
 func (c *copier) Words() uint64 { return 0 }
-func (c *copier) Atomic(_ gpustage.Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, _ unsafe.Pointer) error {
+func (c *copier) Atomic(_ stream.Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, _ unsafe.Pointer) error {
 	mem.Apply(op, at, width, operand, compare)
 	return nil
 }
-func (c *copier) Mark(s gpustage.Stream) (uint64, error)   { c.marks[s]++; return c.marks[s], nil }
-func (c *copier) Marked(s gpustage.Stream) (uint64, error) { return c.marks[s], nil }
-func (c *copier) Close() error                             { return nil }
+func (c *copier) Mark(s stream.Stream) (uint64, error)   { c.marks[s]++; return c.marks[s], nil }
+func (c *copier) Marked(s stream.Stream) (uint64, error) { return c.marks[s], nil }
+func (c *copier) Close() error                           { return nil }
 
 // endpoints is two engines over libfabric. The caller polls them in turn, so that a busy machine
 // affects both directions alike.

@@ -10,6 +10,7 @@ import (
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/tests/need"
 )
 
@@ -23,12 +24,12 @@ func (p *pe) staleStage() {
 
 // gpuModels are the kinds of GPUs.
 var gpuModels = map[string]gpus{
-	"atomics": {atomics: gpustage.AllAtomics, words: 3, delay: 4, chunk: messageSize, chunks: 3},
+	"atomics": {atomics: stream.AllAtomics, words: 3, delay: 4, chunk: messageSize, chunks: 3},
 	"alone":   {alone: true, delay: 4, chunk: messageSize, chunks: 4},
 	"mixed":   {words: 3, has: func(pe int) bool { return pe%2 == 0 }, alone: true, delay: 3, chunk: 2 * messageSize, chunks: 2},
-	"mapped":  {mapped: true, atomics: gpustage.AllAtomics, delay: 4, chunk: messageSize, chunks: 2},
+	"mapped":  {mapped: true, atomics: stream.AllAtomics, delay: 4, chunk: messageSize, chunks: 2},
 	"both":    {mapped: true, words: 3, alone: true, delay: 4, chunk: messageSize, chunks: 2},
-	"nic":     {nic: every, atomics: gpustage.AllAtomics, delay: 4, chunk: messageSize, chunks: 3},
+	"nic":     {nic: every, atomics: stream.AllAtomics, delay: 4, chunk: messageSize, chunks: 3},
 	"lazy":    {words: 3, nic: every, lazy: true, alone: true, delay: 4, chunk: messageSize, chunks: 3},
 	"some":    {nic: func(pe int) bool { return pe%2 == 1 }, lazy: true, alone: true, delay: 3, chunk: messageSize, chunks: 2},
 }
@@ -315,7 +316,7 @@ func TestStagedTwoMemories(t *testing.T) {
 // operations of its PE. Signals of other PEs come: a kernel may wait for one of them.
 func TestStagedFull(t *testing.T) {
 	for _, m := range modes {
-		m.gpus = &gpus{atomics: gpustage.AllAtomics &^ gpustage.PlainAtomics, delay: 3, chunk: messageSize, chunks: 3}
+		m.gpus = &gpus{atomics: stream.AllAtomics &^ stream.PlainAtomics, delay: 3, chunk: messageSize, chunks: 3}
 		t.Run(m.name, func(t *testing.T) {
 			j := newJob(t, m, 1, 3, 1<<16)
 			a, b, c := j.pes[0], j.pes[1], j.pes[2]
@@ -367,7 +368,7 @@ func TestStagedFetchThenGet(t *testing.T) {
 // are queued, and operations on another PE go on.
 func TestStagedFence(t *testing.T) {
 	m := modes[0]
-	m.gpus = &gpus{atomics: gpustage.AllAtomics, words: 3, delay: 50, chunk: messageSize, chunks: 3}
+	m.gpus = &gpus{atomics: stream.AllAtomics, words: 3, delay: 50, chunk: messageSize, chunks: 3}
 	j := newJob(t, m, 1, 3, 1<<16)
 	a, b, c := j.pes[0], j.pes[1], j.pes[2]
 	first, _ := a.card.local(fill(j.rng, 8192))

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/mem"
 )
 
@@ -40,9 +41,9 @@ type testGPU struct {
 	device  []byte // heap and rest at inaccessible addresses
 	heap    int
 	at      int // bytes that local has given out
-	streams [gpustage.Streams][]deed
-	marks   [gpustage.Streams]uint64
-	passed  [gpustage.Streams]uint64
+	streams [stream.Streams][]deed
+	marks   [stream.Streams]uint64
+	passed  [stream.Streams]uint64
 	pinned  map[unsafe.Pointer][]byte
 	done    func(c *testGPU, to unsafe.Pointer) // after memory has changed
 	full    bool                                // with kernels: an atomic operation finds no place
@@ -68,7 +69,7 @@ type deed struct {
 	due      int
 }
 
-var _ gpustage.Memory = (*testGPU)(nil)
+var _ stream.Memory = (*testGPU)(nil)
 
 // rest is how much memory a GPU has besides the heap.
 const rest = 32 << 20
@@ -171,7 +172,7 @@ func (c *testGPU) bytes(p unsafe.Pointer, n uint64) []byte {
 	return nil
 }
 
-func (c *testGPU) put(s gpustage.Stream, d deed) {
+func (c *testGPU) put(s stream.Stream, d deed) {
 	if c.asked != nil {
 		c.asked()
 	}
@@ -181,7 +182,7 @@ func (c *testGPU) put(s gpustage.Stream, d deed) {
 	}
 }
 
-func (c *testGPU) Copy(s gpustage.Stream, to, from unsafe.Pointer, n uint64) error {
+func (c *testGPU) Copy(s stream.Stream, to, from unsafe.Pointer, n uint64) error {
 	if n == 0 || !c.Holds(to, n) && !c.Holds(from, n) {
 		c.t.Errorf("memory misused: copy of %d bytes from main memory to main memory", n)
 	}
@@ -191,13 +192,13 @@ func (c *testGPU) Copy(s gpustage.Stream, to, from unsafe.Pointer, n uint64) err
 	return c.fails("Copy")
 }
 
-func (c *testGPU) Write(s gpustage.Stream, at unsafe.Pointer, width uint8, value uint64) error {
+func (c *testGPU) Write(s stream.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	return c.word(s, deed{to: at, op: OpSet, width: width, operand: value}, "Write")
 }
 
 func (c *testGPU) Words() uint64 { return c.g.words }
 
-func (c *testGPU) word(s gpustage.Stream, d deed, call string) error {
+func (c *testGPU) word(s stream.Stream, d deed, call string) error {
 	if d.width != 4 && d.width != 8 || uintptr(d.to)%uintptr(d.width) != 0 || !c.Holds(d.to, uint64(d.width)) {
 		c.t.Errorf("memory misused: %s of %d bytes at %p", call, d.width, d.to)
 	}
@@ -207,28 +208,28 @@ func (c *testGPU) word(s gpustage.Stream, d deed, call string) error {
 
 func (c *testGPU) Atomics() uint64 { return c.g.atomics }
 
-func (c *testGPU) Atomic(s gpustage.Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
-	if c.g.atomics&gpustage.AtomicBit(op, width) == 0 || op.Fetches() != (old != nil) {
+func (c *testGPU) Atomic(s stream.Stream, at unsafe.Pointer, op Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
+	if c.g.atomics&stream.AtomicBit(op, width) == 0 || op.Fetches() != (old != nil) {
 		c.t.Errorf("memory misused: operation %d on %d bytes, value wanted: %v", op, width, old != nil)
 	}
 	return c.word(s, deed{to: at, op: op, width: width, operand: operand, compare: compare, old: old, kernel: true}, "Atomic")
 }
 
-func (c *testGPU) Mark(s gpustage.Stream) (uint64, error) {
+func (c *testGPU) Mark(s stream.Stream) (uint64, error) {
 	c.marks[s]++
 	c.put(s, deed{mark: c.marks[s]})
 	return c.marks[s], c.fails("Mark")
 }
 
-func (c *testGPU) Marked(s gpustage.Stream) (uint64, error) {
+func (c *testGPU) Marked(s stream.Stream) (uint64, error) {
 	for i := range c.streams {
-		c.step(gpustage.Stream(i))
+		c.step(stream.Stream(i))
 	}
 	return c.passed[s], c.fails("Marked")
 }
 
 // step lets a stream do some of its work, or all of it.
-func (c *testGPU) step(s gpustage.Stream) {
+func (c *testGPU) step(s stream.Stream) {
 	for len(c.streams[s]) > 0 && !c.stands {
 		d := &c.streams[s][0]
 		if d.kernel && c.full {
@@ -250,7 +251,7 @@ func (c *testGPU) step(s gpustage.Stream) {
 	}
 }
 
-func (c *testGPU) finish(s gpustage.Stream, d *deed) {
+func (c *testGPU) finish(s stream.Stream, d *deed) {
 	switch {
 	case d.mark != 0:
 		c.passed[s] = d.mark
@@ -303,7 +304,7 @@ func (c *testGPU) twin(seed uint64) *testGPU {
 	t := *c
 	t.rng = rand.New(rand.NewPCG(seed, 200))
 	t.pinned = map[unsafe.Pointer][]byte{}
-	t.streams = [gpustage.Streams][]deed{}
+	t.streams = [stream.Streams][]deed{}
 	return &t
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 	"unsafe"
 
-	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/gpustage/stream"
 )
 
 // TestUndone: the work that a stream does not carry out is shown with its purpose, its bytes and
@@ -29,7 +29,7 @@ func TestUndone(t *testing.T) {
 	}
 	got := b.stage.Undone(nil)
 	const what = "for a put, a signal or an atomic operation of PE 0"
-	if len(got) != 1 || got[0].Stream != gpustage.StreamIn || got[0].Bytes != uint64(len(host)) || got[0].For != what {
+	if len(got) != 1 || got[0].Stream != stream.In || got[0].Bytes != uint64(len(host)) || got[0].For != what {
 		t.Fatalf("undone: %+v", got)
 	}
 	if text := got[0].String(); text != "1 operation with 1000 bytes on GPU memory, the oldest "+what {

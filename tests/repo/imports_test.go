@@ -192,7 +192,7 @@ runtime/trace: fabric runtime/shmerr
 runtime/statuspage: runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's concern
-runtime/proxy/staging: fabric runtime/gpu runtime/proxy/fifo runtime/proxy/gpustage runtime/shmerr
+runtime/proxy/staging: fabric runtime/gpu runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/shmerr
     # the proxy's streams on a GPU that is handed to it; with the driver itself
     # it could not be tested without one
 runtime/job/area:
@@ -209,7 +209,7 @@ runtime/job/graphics: fabric runtime/bootstrap/secret runtime/config runtime/gpu
     # the driver's GPU and the heaps in its reach; endpoints that learn of loans by an interface
 runtime/job/kernels: queue runtime/config runtime/gpu runtime/gpu/cuda runtime/job/area runtime/job/teams runtime/shmlog runtime/topo
     # memory of a GPU that is handed to it, and what kernels say in it
-runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail runtime/bootstrap runtime/config runtime/gpu/amo runtime/gpu/cuda runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/codec runtime/job/driverwatch runtime/job/graphics runtime/job/place runtime/job/reach runtime/job/registration runtime/job/rings runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/credit runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/report runtime/proxy/staging runtime/proxy/wake runtime/shmerr runtime/shmlog runtime/topo runtime/trace
     # picks the implementation of a network, and joins engines to the parts of a job; what hears of
     # losses is an interface of its own
 runtime/job/peerinfo: runtime/config runtime/job/place runtime/job/process runtime/job/statics runtime/topo

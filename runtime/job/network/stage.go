@@ -8,6 +8,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/gpustage/stream"
 )
 
 // EndpointInfo is what every PE tells every other about each of its open endpoints.
@@ -39,7 +40,7 @@ func (n *nicEnd) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMem
 
 // useStage gives an engine its GPU stage. It moves this PE's GPU memory by m; if m is nil, it moves
 // only that of other PEs.
-func (nw *Network) useStage(i int, m gpustage.Memory) error {
+func (nw *Network) useStage(i int, m stream.Memory) error {
 	e := nw.Engines[i]
 	// All engines together pin as much memory as one would.
 	s, err := gpustage.New(e.Host(), m, gpustage.Config{Chunks: max(2, gpustage.Chunks/nw.Proxies)})

@@ -7,7 +7,7 @@ import (
 	"libshmem"
 )
 
-// Stream is one queue of a gpustage.Memory. Operations in one stream happen in order; two streams
+// Stream is one queue of a stream.Memory. Operations in one stream happen in order; two streams
 // are independent.
 type Stream uint8
 

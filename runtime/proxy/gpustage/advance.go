@@ -2,6 +2,7 @@ package gpustage
 
 import (
 	"libshmem/runtime/proxy/backlog"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -46,4 +47,4 @@ func (s *Stage) DriverCall() string { return s.streams.DriverCall() }
 func (s *Stage) Undone(to []backlog.Work) []backlog.Work { return s.streams.Undone(to) }
 
 // Show updates the page on which other processes see the streams.
-func (s *Stage) Show(to *[Streams]backlog.Shown) { s.streams.Show(to) }
+func (s *Stage) Show(to *[stream.Streams]backlog.Shown) { s.streams.Show(to) }

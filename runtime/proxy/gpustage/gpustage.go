@@ -53,7 +53,7 @@ type Stage struct {
 	writes  bool          // one-sided writes are usable
 	lost    []libshmem.PE // PEs to give up in the next turn
 
-	memory   Memory // nil: this PE has no GPU
+	memory   stream.Memory // nil: this PE has no GPU
 	pinned   pinned
 	streams  *stream.Set
 	heaps    *extent.Heaps
@@ -67,7 +67,7 @@ type Stage struct {
 
 // New makes a Stage for an engine. It moves this PE's GPU memory by m, and closes m in the end,
 // even if New fails. Without m it moves only GPU memory of other PEs.
-func New(e Engine, m Memory, c Config) (*Stage, error) {
+func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	s := &Stage{engine: e, state: e.State(), peers: e.Peers(), memory: m}
 	p := &s.pinned
 	if m == nil {
@@ -121,7 +121,7 @@ func (s *Stage) Connect(all []Endpoint) {
 	s.heaps.Connect(len(all))
 	for i := range all {
 		s.owners[i] = owner{all[i].Device, all[i].Atomics}
-		s.peers[i].Fewer = all[i].Device && all[i].Atomics&AllAtomics != AllAtomics
+		s.peers[i].Fewer = all[i].Device && all[i].Atomics&stream.AllAtomics != stream.AllAtomics
 		s.heaps.Tell(libshmem.PE(i), all[i].Extents, all[i].Flushes)
 	}
 }

@@ -27,7 +27,7 @@ func (o owners) far(pe libshmem.PE, offset libshmem.Offset) bool { return offset
 
 // refuse returns the error of an atomic operation that the owner of the memory cannot do.
 func (o owners) refuse(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8) error {
-	if !o.far(pe, offset) || o[pe].atomics&AtomicBit(op, width) != 0 {
+	if !o.far(pe, offset) || o[pe].atomics&stream.AtomicBit(op, width) != 0 {
 		return nil
 	}
 	return fmt.Errorf("atomic operation %d on %d bytes of GPU memory of PE %d: its driver cannot do it in a stream, and kernels change the memory too "+

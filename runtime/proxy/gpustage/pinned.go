@@ -8,6 +8,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage/arrival"
 	"libshmem/runtime/proxy/gpustage/pool"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
 )
 
@@ -40,7 +41,7 @@ type pinned struct {
 }
 
 // open takes memory of m, and registers it.
-func (p *pinned) open(e Network, m Memory, c Config) error {
+func (p *pinned) open(e Network, m stream.Memory, c Config) error {
 	if c.Chunk == 0 {
 		c.Chunk = defaultChunk
 	}

@@ -1,4 +1,4 @@
-// Package staging is a gpustage.Memory on the streams of a driver: it gives the proxy its access to
+// Package staging is a stream.Memory on the streams of a driver: it gives the proxy its access to
 // GPU memory. It owns four streams and some pinned memory for each engine. The engine decides about
 // copies and their order. The caller chooses the driver.
 //

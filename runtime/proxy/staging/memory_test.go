@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"libshmem/fabric"
-	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/gpustage/stream"
 )
 
 // drivers are drivers with and without streams that store words.
@@ -57,34 +57,34 @@ func TestMarks(t *testing.T) {
 			t.Errorf("pinned memory begins with %#x", host[0])
 		}
 		seen := dev.words(a, 512)
-		base := func(s gpustage.Stream) uint64 {
+		base := func(s stream.Stream) uint64 {
 			n, err := m.Marked(s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
-		first := [gpustage.Streams]uint64{base(0), base(1), base(2)}
-		if first != [gpustage.Streams]uint64{} {
+		first := [stream.Streams]uint64{base(0), base(1), base(2)}
+		if first != [stream.Streams]uint64{} {
 			t.Errorf("marks %v have passed before one was asked for", first)
 		}
 		for round := range uint64(3 * words) {
 			host[0] = round
-			if err := m.Copy(gpustage.StreamIn, at(uint64(a)), pinned, 8); err != nil {
+			if err := m.Copy(stream.In, at(uint64(a)), pinned, 8); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Write(gpustage.StreamIn, at(uint64(a)+8), 8, round<<32+1); err != nil {
+			if err := m.Write(stream.In, at(uint64(a)+8), 8, round<<32+1); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Write(gpustage.StreamIn, at(uint64(a)+16), 4, round+2); err != nil {
+			if err := m.Write(stream.In, at(uint64(a)+16), 4, round+2); err != nil {
 				t.Fatal(err)
 			}
-			n, err := m.Mark(gpustage.StreamIn)
+			n, err := m.Mark(stream.In)
 			if err != nil || n != first[0]+round+1 {
 				t.Fatalf("mark %d, %v, want %d", n, err, first[0]+round+1)
 			}
-			s := m.streams[gpustage.StreamIn].handle
-			for dev.Run(s, 1); base(gpustage.StreamIn) < n; dev.Run(s, 1) {
+			s := m.streams[stream.In].handle
+			for dev.Run(s, 1); base(stream.In) < n; dev.Run(s, 1) {
 				if dev.Waiting(s) == 0 {
 					t.Fatal("the stream has done everything and the mark has not come")
 				}
@@ -93,7 +93,7 @@ func TestMarks(t *testing.T) {
 				t.Fatalf("at mark %d %d operations are left and memory is %#x", n, dev.Waiting(s), seen[:3])
 			}
 		}
-		for s := gpustage.StreamOut; s < gpustage.Streams; s++ {
+		for s := stream.Out; s < stream.Streams; s++ {
 			if base(s) != first[s] {
 				t.Errorf("stream %d is at mark %d, and was at %d", s, base(s), first[s])
 			}
@@ -153,7 +153,7 @@ func testAtomics(t *testing.T, changes bool) {
 	dev := newFake(t)
 	dev.Can.StreamChange = changes
 	m := open(t, dev)
-	if set := m.Atomics(); set&gpustage.AtomicBit(fabric.OpFetchAdd, 8) == 0 || set&gpustage.AtomicBit(fabric.OpXor, 4) == 0 || set&gpustage.AtomicBit(fabric.OpSet, 8) != 0 {
+	if set := m.Atomics(); set&stream.AtomicBit(fabric.OpFetchAdd, 8) == 0 || set&stream.AtomicBit(fabric.OpXor, 4) == 0 || set&stream.AtomicBit(fabric.OpSet, 8) != 0 {
 		t.Errorf("set of operations is %#x", set)
 	}
 	a, err := dev.Alloc(8)
@@ -164,13 +164,13 @@ func testAtomics(t *testing.T, changes bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Atomic(gpustage.StreamIn, at(uint64(a)), fabric.OpAdd, 8, 5, 0, nil); err != nil {
+	if err := m.Atomic(stream.In, at(uint64(a)), fabric.OpAdd, 8, 5, 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Atomic(gpustage.StreamIn, at(uint64(a)), fabric.OpFetchAdd, 8, 7, 0, old); err != nil {
+	if err := m.Atomic(stream.In, at(uint64(a)), fabric.OpFetchAdd, 8, 7, 0, old); err != nil {
 		t.Fatal(err)
 	}
-	s := m.streams[gpustage.StreamIn].handle
+	s := m.streams[stream.In].handle
 	dev.Run(s, dev.Waiting(s))
 	if got := dev.words(a, 1)[0]; got != 12 || *(*uint64)(old) != 5 {
 		t.Errorf("word is %d and was %d before the second addition", got, *(*uint64)(old))
@@ -223,12 +223,12 @@ func TestFailures(t *testing.T) {
 		}
 		dev.Apart = false
 		use := func() error {
-			_, err := m.Mark(gpustage.StreamOut)
+			_, err := m.Mark(stream.Out)
 			for _, f := range []func() error{
-				func() error { return m.Copy(gpustage.StreamOut, m.block, m.block, 8) },
-				func() error { return m.Write(gpustage.StreamOut, m.block, 8, 1) },
-				func() error { return m.Atomic(gpustage.StreamOut, m.block, fabric.OpAdd, 8, 1, 0, nil) },
-				func() error { _, err := m.Marked(gpustage.StreamOut); return err },
+				func() error { return m.Copy(stream.Out, m.block, m.block, 8) },
+				func() error { return m.Write(stream.Out, m.block, 8, 1) },
+				func() error { return m.Atomic(stream.Out, m.block, fabric.OpAdd, 8, 1, 0, nil) },
+				func() error { _, err := m.Marked(stream.Out); return err },
 			} {
 				if err == nil {
 					err = f()
@@ -246,7 +246,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("call %d, %s, failed: %v", i+1, dev.failed, err)
 			}
 			dev.failing = 0
-			s := m.streams[gpustage.StreamOut].handle
+			s := m.streams[stream.Out].handle
 			dev.Run(s, dev.Waiting(s))
 		}
 		shut(t, m)

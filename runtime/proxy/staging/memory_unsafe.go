@@ -9,6 +9,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/shmerr"
 )
 
@@ -44,20 +45,20 @@ type Kernels interface {
 	Put(s gpu.Stream, o gpu.Atomic) error
 }
 
-// Memory is a gpustage.Memory.
+// Memory is a stream.Memory.
 type Memory struct {
 	dev     Device
 	kernels Kernels
 	race    *race // nil: StreamWord does the atomic operations
 	store   bool  // streams store words by themselves
-	streams [gpustage.Streams]stream
+	streams [stream.Streams]cudaStream
 	block   unsafe.Pointer // words of all streams
 }
 
-var _ gpustage.Memory = (*Memory)(nil)
+var _ stream.Memory = (*Memory)(nil)
 
-// stream is one stream of the GPU with its memory.
-type stream struct {
+// cudaStream is one stream of the GPU with its memory.
+type cudaStream struct {
 	handle gpu.Stream
 	mark   *uint64      // where the stream stores its marks
 	words  *[words]word // values of stores that are done as copies
@@ -95,7 +96,7 @@ func New(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 			err = errors.Join(err, m.Close())
 		}
 	}()
-	if m.block, err = m.Pin(uint64(gpustage.Streams) * uint64(area)); err != nil {
+	if m.block, err = m.Pin(uint64(stream.Streams) * uint64(area)); err != nil {
 		return nil, err
 	}
 	for i := range m.streams {
@@ -108,7 +109,7 @@ func New(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 		}
 	}
 	if err = m.warm(); err == nil && quick != nil && m.store && kernels != nil {
-		m.race, err = newRace(dev, kernels, &m.streams[gpustage.StreamWord], *quick)
+		m.race, err = newRace(dev, kernels, &m.streams[stream.Word], *quick)
 	}
 	return m, err
 }
@@ -134,12 +135,12 @@ func (m *Memory) warm() error {
 			err = m.dev.CopyAsync(s.handle, address(back), a, n)
 		}
 		for _, width := range []int{4, 8} {
-			if err == nil && m.kernels != nil && gpustage.Stream(i) == gpustage.StreamWord {
+			if err == nil && m.kernels != nil && stream.Stream(i) == stream.Word {
 				err = m.kernels.Put(s.handle, gpu.Atomic{At: a, Op: int(fabric.OpAdd), Width: width, Fetched: address(unsafe.Pointer(&s.words[2].old))})
 			}
 		}
 		if err == nil {
-			_, err = m.Mark(gpustage.Stream(i))
+			_, err = m.Mark(stream.Stream(i))
 		}
 		err = errors.Join(err, m.dev.SyncStream(s.handle)) // operations from before a failure use the memory, too
 		// The engine's first mark is 1, and must not have passed before it was made.
@@ -152,13 +153,13 @@ func (m *Memory) warm() error {
 // address returns the GPU's address of memory, which is the CPU's address.
 func address(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
 
-// Holds is part of gpustage.Memory. An address that the driver does not know is not the GPU's.
+// Holds is part of stream.Memory. An address that the driver does not know is not the GPU's.
 func (m *Memory) Holds(p unsafe.Pointer, n uint64) bool {
 	at, err := m.dev.Pointer(address(p))
 	return err == nil && at.Place == gpu.OnDevice && n <= at.Size-uint64(address(p)-at.Base)
 }
 
-// Pin is part of gpustage.Memory.
+// Pin is part of stream.Memory.
 func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 	p, a, err := m.dev.HostAlloc(n)
 	switch {
@@ -171,16 +172,16 @@ func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// Unpin is part of gpustage.Memory.
+// Unpin is part of stream.Memory.
 func (m *Memory) Unpin(p unsafe.Pointer) error { return m.dev.HostFree(p) }
 
-// Copy is part of gpustage.Memory.
-func (m *Memory) Copy(i gpustage.Stream, to, from unsafe.Pointer, n uint64) error {
+// Copy is part of stream.Memory.
+func (m *Memory) Copy(i stream.Stream, to, from unsafe.Pointer, n uint64) error {
 	s := &m.streams[i]
 	if err := m.give(s); err != nil {
 		return err
 	}
-	if i == gpustage.StreamIn {
+	if i == stream.In {
 		return m.dev.CopyInAsync(s.handle, address(to), address(from), n)
 	}
 	return m.dev.CopyAsync(s.handle, address(to), address(from), n)
@@ -188,7 +189,7 @@ func (m *Memory) Copy(i gpustage.Stream, to, from unsafe.Pointer, n uint64) erro
 
 // keep keeps a store back until other work or the mark has to follow it. Stores that the driver
 // gets together cost one call, and are done 2 us sooner than in two calls (H200).
-func (m *Memory) keep(s *stream, at unsafe.Pointer, width uint8, value uint64) error {
+func (m *Memory) keep(s *cudaStream, at unsafe.Pointer, width uint8, value uint64) error {
 	s.kept = append(s.kept, gpu.Store{At: address(at), Value: value, Width: uint32(width)})
 	if len(s.kept) < gpu.MaxStores {
 		return nil
@@ -197,7 +198,7 @@ func (m *Memory) keep(s *stream, at unsafe.Pointer, width uint8, value uint64) e
 }
 
 // give gives the driver the stores that were kept back.
-func (m *Memory) give(s *stream) error {
+func (m *Memory) give(s *cudaStream) error {
 	if len(s.kept) == 0 {
 		return nil
 	}
@@ -208,15 +209,15 @@ func (m *Memory) give(s *stream) error {
 
 // word returns the next word. The stream is done with it, because it never has as many operations
 // as there are words.
-func (s *stream) word() *word {
+func (s *cudaStream) word() *word {
 	w := &s.words[s.next%words]
 	s.next++
 	return w
 }
 
-// Write is part of gpustage.Memory. If the stream cannot store by itself, it copies, which orders
+// Write is part of stream.Memory. If the stream cannot store by itself, it copies, which orders
 // as much: a stream does one thing after the other.
-func (m *Memory) Write(i gpustage.Stream, at unsafe.Pointer, width uint8, value uint64) error {
+func (m *Memory) Write(i stream.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	s := &m.streams[i]
 	if m.store {
 		return m.keep(s, at, width, value)
@@ -231,7 +232,7 @@ func (m *Memory) Write(i gpustage.Stream, at unsafe.Pointer, width uint8, value 
 // (H200).
 const storesOfCopy = 2
 
-// Words is part of gpustage.Memory.
+// Words is part of stream.Memory.
 func (m *Memory) Words() uint64 {
 	if m.store {
 		return storesOfCopy
@@ -239,19 +240,19 @@ func (m *Memory) Words() uint64 {
 	return 0
 }
 
-// Atomics is part of gpustage.Memory.
+// Atomics is part of stream.Memory.
 func (m *Memory) Atomics() uint64 {
 	var set uint64
 	for op := fabric.OpSet; m.kernels != nil && op <= fabric.OpFetchXor; op++ {
 		if op != fabric.OpSet && op != fabric.OpFetch { // a store and a copy do these two
-			set |= gpustage.AtomicBit(op, 4) | gpustage.AtomicBit(op, 8)
+			set |= stream.AtomicBit(op, 4) | stream.AtomicBit(op, 8)
 		}
 	}
 	return set
 }
 
-// Atomic is part of gpustage.Memory.
-func (m *Memory) Atomic(i gpustage.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
+// Atomic is part of stream.Memory.
+func (m *Memory) Atomic(i stream.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
 	s := &m.streams[i]
 	changes := old == nil && m.changes(op)
 	if old == nil {
@@ -277,9 +278,9 @@ func (m *Memory) changes(op fabric.Op) bool {
 	return m.dev.Facts().StreamChange && (op == fabric.OpAdd || op == fabric.OpAnd || op == fabric.OpOr)
 }
 
-// Mark is part of gpustage.Memory.
-func (m *Memory) Mark(i gpustage.Stream) (uint64, error) {
-	if m.race != nil && i == gpustage.StreamWord {
+// Mark is part of stream.Memory.
+func (m *Memory) Mark(i stream.Stream) (uint64, error) {
+	if m.race != nil && i == stream.Word {
 		return m.race.mark()
 	}
 	s := &m.streams[i]
@@ -311,9 +312,9 @@ func (m *Memory) Mark(i gpustage.Stream) (uint64, error) {
 	return s.asked, nil
 }
 
-// Marked is part of gpustage.Memory.
-func (m *Memory) Marked(i gpustage.Stream) (uint64, error) {
-	if m.race != nil && i == gpustage.StreamWord {
+// Marked is part of stream.Memory.
+func (m *Memory) Marked(i stream.Stream) (uint64, error) {
+	if m.race != nil && i == stream.Word {
 		return m.race.marked()
 	}
 	s := &m.streams[i]
@@ -332,7 +333,7 @@ func (m *Memory) Marked(i gpustage.Stream) (uint64, error) {
 	return s.passed, nil
 }
 
-// Close is part of gpustage.Memory. It may also be called for a Memory that New has made in part.
+// Close is part of stream.Memory. It may also be called for a Memory that New has made in part.
 func (m *Memory) Close() error {
 	var errs []error
 	if m.race != nil {

@@ -10,7 +10,7 @@ import (
 
 	"libshmem/fabric"
 	"libshmem/runtime/gpu"
-	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/gpustage/stream"
 )
 
 // context is one of two contexts of a GPU whose memory is main memory. All of its work goes into
@@ -143,7 +143,7 @@ func TestRace(t *testing.T) {
 			look := func() {
 				// The engine's thread reads the GPU's words without a lock; here this thread is
 				// both, except for the goroutine, which only makes calls.
-				n, err := m.Marked(gpustage.StreamWord)
+				n, err := m.Marked(stream.Word)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -166,10 +166,10 @@ func TestRace(t *testing.T) {
 				if rng.IntN(3) == 0 { // an operation that a stream may do by itself
 					op, old, want[i] = fabric.OpAdd, nil, olds[i]
 				}
-				if err := m.Atomic(gpustage.StreamWord, *(*unsafe.Pointer)(unsafe.Pointer(&a)), op, 8, uint64(i+1), 0, old); err != nil {
+				if err := m.Atomic(stream.Word, *(*unsafe.Pointer)(unsafe.Pointer(&a)), op, 8, uint64(i+1), 0, old); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := m.Mark(gpustage.StreamWord); err != nil {
+				if _, err := m.Mark(stream.Word); err != nil {
 					t.Fatal(err)
 				}
 				switch rng.IntN(30) {
@@ -227,15 +227,15 @@ func TestRaceIsQuick(t *testing.T) {
 	m.race.patience = time.Hour
 	p := *(*unsafe.Pointer)(unsafe.Pointer(&at))
 	for i := range 5 * raceClaims {
-		if err := m.Atomic(gpustage.StreamWord, p, fabric.OpAdd, 8, 1, 0, nil); err != nil {
+		if err := m.Atomic(stream.Word, p, fabric.OpAdd, 8, 1, 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		n, err := m.Mark(gpustage.StreamWord)
+		n, err := m.Mark(stream.Word)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for begin := time.Now(); ; quick.step() {
-			if done, err := m.Marked(gpustage.StreamWord); err != nil || done >= n {
+			if done, err := m.Marked(stream.Word); err != nil || done >= n {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -261,9 +261,9 @@ func TestRaceFails(t *testing.T) {
 	quick, apart, m, at := raced(t, 1)
 	quick.fail = "Put"
 	p := *(*unsafe.Pointer)(unsafe.Pointer(&at))
-	err := m.Atomic(gpustage.StreamWord, p, fabric.OpAdd, 8, 1, 0, nil)
+	err := m.Atomic(stream.Word, p, fabric.OpAdd, 8, 1, 0, nil)
 	for begin := time.Now(); err == nil && time.Since(begin) < 10*time.Second; {
-		_, err = m.Marked(gpustage.StreamWord)
+		_, err = m.Marked(stream.Word)
 	}
 	if err == nil || err.Error() != "Put fails" {
 		t.Errorf("error %v", err)

@@ -36,7 +36,7 @@ type Quick struct {
 type race struct {
 	quick  gpu.Stream
 	in     Quick
-	apart  *stream
+	apart  *cudaStream
 	dev    Device
 	kernel Kernels
 	block  unsafe.Pointer // pinned: how far the two streams are
@@ -97,7 +97,7 @@ const (
 )
 
 // newRace uses each kernel of quick once, which loads it.
-func newRace(dev Device, kernels Kernels, apart *stream, in Quick) (_ *race, err error) {
+func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race, err error) {
 	r := &race{patience: patience, in: in, apart: apart, dev: dev, kernel: kernels, give: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
 	go r.run()
 	defer func() {
