@@ -319,14 +319,13 @@ $(BUILD)/chaos/%: tests/chaos/%.c $(HEADERS_OWN) $(BUILD)/lib/libshmem.so
 # The long searches, as programs that need neither Go nor a C library where they run: scripts/parts
 # spreads them over the cores of a machine. The linker's warning is about dlopen, which they never
 # reach: their networks are simulated.
-SEARCHES := $(BUILD)/search/proxy.test $(BUILD)/search/sequence.test $(BUILD)/search/wire.test $(BUILD)/search/run.test
+SEARCHES := $(BUILD)/search/proxy.test $(BUILD)/search/sequence.test $(BUILD)/search/wire.test
 .PHONY: searches
 searches: $(SEARCHES)
 $(BUILD)/search/proxy.test: TESTED := -ldflags '-s -linkmode external -extldflags "-static -Wl,--no-warnings"' ./runtime/proxy
 $(BUILD)/search/sequence.test: TESTED := -ldflags -s ./runtime/sequence
 $(BUILD)/search/wire.test: TESTED := -ldflags -s ./runtime/bootstrap/wire
-$(BUILD)/search/run.test: TESTED := -ldflags -s ./tests/run
-$(SEARCHES): $(GO_SRC) $(wildcard tests/run/*.go tests/need/*.go queue/*.go queue/queuetest/*.go)
+$(SEARCHES): $(GO_SRC) $(wildcard tests/need/*.go queue/*.go queue/queuetest/*.go)
 	@mkdir -p $(@D)
 	CGO_ENABLED=$(if $(findstring proxy,$@),1,0) CC="$(CC)" $(GO) test -c -trimpath -o $@ $(TESTED)
 
