@@ -203,6 +203,26 @@ def figures():
     )
     for scope, threads in (("thread", 1), ("warp", 32), ("block", 256)):
         out.append(Figure(f"barrier, {scope}", "us", ("barrier", scope, 0, 1, threads), bound=2.3))
+        out.append(Figure(f"sync, {scope}", "us", ("sync", scope, 0, 1, threads), beat=True))
+    for threads in (256, 1024):
+        out.append(
+            Figure(
+                f"alltoall, 64 KiB, block of {threads}",
+                "us",
+                ("alltoall", "block", 65536, 1, threads),
+                beat=True,
+            )
+        )
+    out.append(
+        Figure(
+            "alltoall on stream, 4 MiB",
+            "us",
+            ("alltoall_on_stream", "stream", 4 << 20, 0, 0),
+            other=("nvshmem_nccl", "p2p", ()),
+            factor=1,
+            beat=True,
+        )
+    )
     for n, bound in ((4, 6), (4 << 20, 33)):
         out.append(
             Figure(

@@ -75,9 +75,12 @@ part_nvshmem() {
     nvshmem 40 signal
     nvshmem 20 atomic
     nvshmem 20 barrier
-    # Its reductions are NCCL's if it finds NCCL.
+    nvshmem 30 alltoall block
+    # Its collectives on streams are NCCL's if it finds NCCL.
     NVSHMEM_DISABLE_NCCL=1 nvshmem 40 stream
+    NVSHMEM_DISABLE_NCCL=1 nvshmem 30 alltoall stream
     BENCH_SYSTEM=nvshmem_nccl nvshmem 40 stream reduce
+    BENCH_SYSTEM=nvshmem_nccl nvshmem 30 alltoall stream
     nvshmem 40 host
     rm -rf "$nvshmem_path"
 }
@@ -99,6 +102,7 @@ part_p2p() {
     ours 40 signal
     ours 20 atomic
     ours 20 barrier
+    ours 30 alltoall
     ours 40 stream
     ours 40 host
 }

@@ -53,6 +53,8 @@
 #define shmemx_quiet_on_stream nvshmemx_quiet_on_stream
 #define shmemx_barrier_all_on_stream nvshmemx_barrier_all_on_stream
 #define shmemx_float_sum_reduce_on_stream nvshmemx_float_sum_reduce_on_stream
+#define shmemx_float_alltoall_on_stream nvshmemx_float_alltoall_on_stream
+#define shmemx_float_alltoall_block nvshmemx_float_alltoall_block
 
 #else
 
