@@ -83,6 +83,7 @@ struct shmemi_state {
     size_t notify_offset; /* of the notification counters below the user heap */
     uint32_t notify_count; /* how many notification counters each PE has; 0 before init and after finalize */
     unsigned char pad3[4];
+    const uint64_t *notify_stores; /* what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU */
     size_t desk_offset; /* below the user heap, where the PEs of a team that an id makes meet */
     uint32_t max_teams; /* how many there are but that */
     unsigned char pad4[4];
@@ -108,16 +109,15 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
-    unsigned char pad8[8];
     _Alignas(64) uint32_t gpu_moving; /* copies were begun and not waited for */
     uint32_t kernel_rings; /* kernels push operations into rings */
-    unsigned char pad9[56];
+    unsigned char pad8[56];
     _Alignas(64) uint32_t net_lock; /* around the endpoint and its queue */
     uint32_t net_wanted; /* threads that found it taken */
-    unsigned char pad10[56];
+    unsigned char pad9[56];
     _Alignas(64) uint32_t pollers; /* callers that poll the network */
     uint32_t napping; /* 1 while the proxy naps because of them; futex word */
-    unsigned char pad11[56];
+    unsigned char pad10[56];
 };
 _Static_assert(sizeof(struct shmemi_state) == 960, "sizeof_state");
 _Static_assert(offsetof(struct shmemi_state, n_pes) == 0, "state_n_pes");
@@ -160,27 +160,28 @@ _Static_assert(offsetof(struct shmemi_state, team_size) == 224, "state_team_size
 _Static_assert(offsetof(struct shmemi_state, agree_size) == 232, "state_agree_size");
 _Static_assert(offsetof(struct shmemi_state, notify_offset) == 240, "state_notify_offset");
 _Static_assert(offsetof(struct shmemi_state, notify_count) == 248, "state_notify_count");
-_Static_assert(offsetof(struct shmemi_state, desk_offset) == 256, "state_desk_offset");
-_Static_assert(offsetof(struct shmemi_state, max_teams) == 264, "state_max_teams");
-_Static_assert(offsetof(struct shmemi_state, net_chunk) == 272, "state_net_chunk");
-_Static_assert(offsetof(struct shmemi_state, net_message) == 280, "state_net_message");
-_Static_assert(offsetof(struct shmemi_state, net_tile) == 284, "state_net_tile");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 288, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 292, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 296, "state_heap_fd");
-_Static_assert(offsetof(struct shmemi_state, heap_place) == 304, "state_heap_place");
-_Static_assert(offsetof(struct shmemi_state, statics_fd) == 312, "state_statics_fd");
-_Static_assert(offsetof(struct shmemi_state, statics_place) == 320, "state_statics_place");
-_Static_assert(offsetof(struct shmemi_state, statics_offset) == 328, "state_statics_offset");
-_Static_assert(offsetof(struct shmemi_state, statics_why) == 336, "state_statics_why");
-_Static_assert(offsetof(struct shmemi_state, n_statics) == 528, "state_n_statics");
-_Static_assert(offsetof(struct shmemi_state, statics) == 536, "state_statics");
-_Static_assert(offsetof(struct shmemi_state, lost) == 728, "state_lost");
-_Static_assert(offsetof(struct shmemi_state, losses) == 736, "state_losses");
-_Static_assert(offsetof(struct shmemi_state, n_lost) == 744, "state_n_lost");
-_Static_assert(offsetof(struct shmemi_state, survives) == 748, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, asked) == 752, "state_asked");
-_Static_assert(offsetof(struct shmemi_state, ask_fd) == 756, "state_ask_fd");
+_Static_assert(offsetof(struct shmemi_state, notify_stores) == 256, "state_notify_stores");
+_Static_assert(offsetof(struct shmemi_state, desk_offset) == 264, "state_desk_offset");
+_Static_assert(offsetof(struct shmemi_state, max_teams) == 272, "state_max_teams");
+_Static_assert(offsetof(struct shmemi_state, net_chunk) == 280, "state_net_chunk");
+_Static_assert(offsetof(struct shmemi_state, net_message) == 288, "state_net_message");
+_Static_assert(offsetof(struct shmemi_state, net_tile) == 292, "state_net_tile");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 296, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 300, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 304, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, heap_place) == 312, "state_heap_place");
+_Static_assert(offsetof(struct shmemi_state, statics_fd) == 320, "state_statics_fd");
+_Static_assert(offsetof(struct shmemi_state, statics_place) == 328, "state_statics_place");
+_Static_assert(offsetof(struct shmemi_state, statics_offset) == 336, "state_statics_offset");
+_Static_assert(offsetof(struct shmemi_state, statics_why) == 344, "state_statics_why");
+_Static_assert(offsetof(struct shmemi_state, n_statics) == 536, "state_n_statics");
+_Static_assert(offsetof(struct shmemi_state, statics) == 544, "state_statics");
+_Static_assert(offsetof(struct shmemi_state, lost) == 736, "state_lost");
+_Static_assert(offsetof(struct shmemi_state, losses) == 744, "state_losses");
+_Static_assert(offsetof(struct shmemi_state, n_lost) == 752, "state_n_lost");
+_Static_assert(offsetof(struct shmemi_state, survives) == 756, "state_survives");
+_Static_assert(offsetof(struct shmemi_state, asked) == 760, "state_asked");
+_Static_assert(offsetof(struct shmemi_state, ask_fd) == 764, "state_ask_fd");
 _Static_assert(offsetof(struct shmemi_state, gpu_moving) == 768, "state_gpu_moving");
 _Static_assert(offsetof(struct shmemi_state, kernel_rings) == 772, "state_kernel_rings");
 _Static_assert(offsetof(struct shmemi_state, net_lock) == 832, "state_net_lock");

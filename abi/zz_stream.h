@@ -28,6 +28,9 @@ enum shmemi_stream_what {
     SHMEMI_STREAM_REDUCE = 13, /* dest, source, count, op, width */
     SHMEMI_STREAM_DRAIN = 14, /* returns when the stream has done all */
     SHMEMI_STREAM_REDUCESCATTER = 15, /* as reduce, of count for each PE */
+    SHMEMI_STREAM_PUT_NOTIFY = 16, /* as put, and op: a notification counter */
+    SHMEMI_STREAM_NOTIFY_WAIT = 17, /* op, value */
+    SHMEMI_STREAM_NOTIFY_RESET = 18, /* op, value */
 };
 
 /* Code that the program has loaded. Go sees these through cgo. */
@@ -53,6 +56,9 @@ _Static_assert(SHMEMI_STREAM_ALLTOALL == 12, "STREAM_ALLTOALL");
 _Static_assert(SHMEMI_STREAM_REDUCE == 13, "STREAM_REDUCE");
 _Static_assert(SHMEMI_STREAM_DRAIN == 14, "STREAM_DRAIN");
 _Static_assert(SHMEMI_STREAM_REDUCESCATTER == 15, "STREAM_REDUCESCATTER");
+_Static_assert(SHMEMI_STREAM_PUT_NOTIFY == 16, "STREAM_PUT_NOTIFY");
+_Static_assert(SHMEMI_STREAM_NOTIFY_WAIT == 17, "STREAM_NOTIFY_WAIT");
+_Static_assert(SHMEMI_STREAM_NOTIFY_RESET == 18, "STREAM_NOTIFY_RESET");
 _Static_assert(SHMEMI_MODULE == 0, "MODULE");
 _Static_assert(SHMEMI_LIBRARY == 1, "LIBRARY");
 

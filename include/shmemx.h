@@ -540,7 +540,8 @@ void shmemx_ctx_putmem_notify_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
  * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
  * @count up to 2^63 - 1
  *
- * Result: The value of the counter, which may be greater than count.
+ * Result: The value of the counter, which may be greater than count. Additions by kernels that
+ * the wait did not need may be missing from it.
  * Errors: Ends the job when a number is above 2^63 - 1. Ends the job when the counter does not
  * exist, and before init or after finalize. With SHMEM_CHECKS=full, once the program has called
  * shmemx_notify_alloc, also when the counter is in no allocated range.
@@ -1857,6 +1858,68 @@ void shmemx_ushort_wait_until_all_vector_on_stream(unsigned short *ivars, size_t
  * Since libshmem 0.1.
  */
 void shmemx_quiet_on_stream(struct CUstream_st *stream);
+
+/*
+ * shmemx_putmem_notify_on_stream
+ *
+ * Copies bytes to another PE when the stream reaches it, and then adds 1 to a notification
+ * counter there. Without bytes it adds 1 and does nothing else.
+ *
+ * @dest symmetric, written at pe
+ * @source read here
+ * @nbytes bytes to copy
+ * @notify number of a counter, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @pe number of the other PE, or the caller's own
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_putmem_notify_on_stream(void *dest, const void *source, size_t nbytes, int notify, int pe, struct CUstream_st *stream);
+
+/* Nonblocking. Does what shmemx_putmem_notify_on_stream does, but source may be reused only after the next quiet on the stream. */
+void shmemx_putmem_notify_nbi_on_stream(void *dest, const void *source, size_t nbytes, int notify, int pe, struct CUstream_st *stream);
+
+/*
+ * shmemx_notify_wait_on_stream
+ *
+ * Has the stream wait until a counter of the caller is at least count.
+ *
+ * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @count up to 2^63 - 1
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: Later work on the stream sees the bytes of all puts that the counter has then.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_notify_wait_on_stream(int notify, uint64_t count, struct CUstream_st *stream);
+
+/*
+ * shmemx_notify_reset_on_stream
+ *
+ * Sets a counter of the caller when the stream reaches it. Notifications that arrive meanwhile
+ * may be lost or counted.
+ *
+ * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
+ * @value up to 2^63 - 1
+ * @stream a cudaStream_t or CUstream of this PE's GPU
+ *
+ * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
+ * the library's kernels is missing and the call needs it, when the driver refuses, and for the
+ * errors of the call without a stream.
+ * Order: In the order of the stream: after earlier work on it, and before later work.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_notify_reset_on_stream(int notify, uint64_t value, struct CUstream_st *stream);
 
 #endif
 

@@ -4148,6 +4148,10 @@ shmemx_longlong_put_signal_warp
 shmemx_longlong_put_warp
 shmemx_longlong_sum_reduce_block
 shmemx_longlong_sum_reduce_warp
+shmemx_notify_fetch
+shmemx_notify_reset
+shmemx_notify_test
+shmemx_notify_wait
 shmemx_ptrdiff_alltoall_block
 shmemx_ptrdiff_alltoall_warp
 shmemx_ptrdiff_broadcast_block
@@ -4213,6 +4217,12 @@ shmemx_put8_warp
 shmemx_putmem_block
 shmemx_putmem_nbi_block
 shmemx_putmem_nbi_warp
+shmemx_putmem_notify
+shmemx_putmem_notify_block
+shmemx_putmem_notify_nbi
+shmemx_putmem_notify_nbi_block
+shmemx_putmem_notify_nbi_warp
+shmemx_putmem_notify_warp
 shmemx_putmem_signal_block
 shmemx_putmem_signal_nbi_block
 shmemx_putmem_signal_nbi_warp

@@ -46,6 +46,8 @@ const (
 	FaultKeep         = 14         // eager transfers: the route to pe does not keep the tile; length is the tile
 	FaultEpoch        = 15         // eager transfers: the slot has a token of another epoch; address is that epoch, length the expected one
 	FaultToken        = 16         // eager transfers: the slot has a token of another size; address is that size, length the expected one
+	FaultCounter      = 17         // there is no such notification counter; address is the counter, length how many there are
+	FaultCount        = 18         // a number that no notification counter can have; length is the number
 	EagerNone         = 0          // no tile: one signal behind all of the data
 	EagerPacket       = 8          // is one store
 	EagerLine         = 128        // is a line of a GPU's cache, and what EFA writes in order
@@ -368,33 +370,36 @@ var (
 
 // State is struct shmemi_device_state. All that device code knows about the job. It does not change while kernels run, but for what the pointers name.
 type State struct {
-	_         structs.HostLayout
-	Version   uint32         // of the layout: producers of another version refuse it
-	Size      uint32         // of this struct
-	Me        int32          // number of this PE
-	NPEs      int32          // number of PEs
-	Segment   uint64         // address of this PE's symmetric segment, from which offsets count
-	Heap      uint64         // address of the user heap in it
-	HeapSize  uint64         // bytes of the user heap
-	Peers     unsafe.Pointer // array of struct shmemi_device_peer, one for each PE
-	Rings     unsafe.Pointer // array of struct shmemi_ring
-	RingCount uint32         // rings; 0: every PE is reached directly
-	RingMap   uint32         // what picks a thread's ring: SHMEMI_MAP_...
-	Stop      unsafe.Pointer // one u64: how many losses of PEs there were, all ones when the job ends; and above, from bit 32 on, how many the program has acknowledged. Waits end while the two differ
-	Work      uint64         // address, in the user heap, of the work area of kernels' collectives; zeroed at init
-	WorkSize  uint64         // bytes of it
-	Report    unsafe.Pointer // one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host
-	Checks    uint32         // how much is checked: SHMEM_CHECKS as 0, 1 or 2
-	Device    int32          // number of the GPU that the state is for; -1: threads of the host
-	Teams     unsafe.Pointer // array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone
-	TeamCount uint32         // entries of it
-	_         [4]byte
-	Queues    unsafe.Pointer // array of ring_count struct shmemi_device_image: the job with one of the rings alone; NULL: without rings, and in an entry of it
-	Heaps     unsafe.Pointer // array of u64: where the user heap of each PE is for loads and stores, or 0
+	_           structs.HostLayout
+	Version     uint32         // of the layout: producers of another version refuse it
+	Size        uint32         // of this struct
+	Me          int32          // number of this PE
+	NPEs        int32          // number of PEs
+	Segment     uint64         // address of this PE's symmetric segment, from which offsets count
+	Heap        uint64         // address of the user heap in it
+	HeapSize    uint64         // bytes of the user heap
+	Peers       unsafe.Pointer // array of struct shmemi_device_peer, one for each PE
+	Rings       unsafe.Pointer // array of struct shmemi_ring
+	RingCount   uint32         // rings; 0: every PE is reached directly
+	RingMap     uint32         // what picks a thread's ring: SHMEMI_MAP_...
+	Stop        unsafe.Pointer // one u64: how many losses of PEs there were, all ones when the job ends; and above, from bit 32 on, how many the program has acknowledged. Waits end while the two differ
+	Work        uint64         // address, in the user heap, of the work area of kernels' collectives; zeroed at init
+	WorkSize    uint64         // bytes of it
+	Report      unsafe.Pointer // one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host
+	Checks      uint32         // how much is checked: SHMEM_CHECKS as 0, 1 or 2
+	Device      int32          // number of the GPU that the state is for; -1: threads of the host
+	Teams       unsafe.Pointer // array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone
+	TeamCount   uint32         // entries of it
+	NotifyCount uint32         // how many notification counters each PE has for producers; 0: none
+	Queues      unsafe.Pointer // array of ring_count struct shmemi_device_image: the job with one of the rings alone; NULL: without rings, and in an entry of it
+	Heaps       unsafe.Pointer // array of u64: where the user heap of each PE is for loads and stores, or 0
+	Notify      uint64         // address, in this PE's symmetric segment, of the notification counters that loads and stores reach: one u64 each, at the same place of each PE. Any PE adds to them; with notify_main nothing else changes them
+	NotifyMain  unsafe.Pointer // this PE's notification counters in main memory: the network and the CPU of any PE add to them, and this PE sets them. A counter's value is the sum of the two; NULL: it is that of notify
+	NotifyAt    uint64         // byte offset, in the symmetric segment, of the notification counters that operations in rings add to
 }
 
 var (
-	_ [136]byte = [unsafe.Sizeof(State{})]byte{}
+	_ [160]byte = [unsafe.Sizeof(State{})]byte{}
 	_ [0]byte   = [unsafe.Offsetof(State{}.Version)]byte{}
 	_ [4]byte   = [unsafe.Offsetof(State{}.Size)]byte{}
 	_ [8]byte   = [unsafe.Offsetof(State{}.Me)]byte{}
@@ -414,8 +419,12 @@ var (
 	_ [100]byte = [unsafe.Offsetof(State{}.Device)]byte{}
 	_ [104]byte = [unsafe.Offsetof(State{}.Teams)]byte{}
 	_ [112]byte = [unsafe.Offsetof(State{}.TeamCount)]byte{}
+	_ [116]byte = [unsafe.Offsetof(State{}.NotifyCount)]byte{}
 	_ [120]byte = [unsafe.Offsetof(State{}.Queues)]byte{}
 	_ [128]byte = [unsafe.Offsetof(State{}.Heaps)]byte{}
+	_ [136]byte = [unsafe.Offsetof(State{}.Notify)]byte{}
+	_ [144]byte = [unsafe.Offsetof(State{}.NotifyMain)]byte{}
+	_ [152]byte = [unsafe.Offsetof(State{}.NotifyAt)]byte{}
 )
 
 // Team is struct shmemi_device_team. A team for kernels of one PE. Its entry is the one that the low TEAM_BITS bits of the handle say; that of SHMEM_TEAM_SHARED is 0.
@@ -492,7 +501,7 @@ type StreamCall struct {
 	Signal  uint64 // a signal word, or which of several words do not count
 	Value   uint64 // to store, to signal, or to compare with
 	PE      int32  // the other PE, or the one that broadcasts
-	Op      int32  // SHMEM_SIGNAL_..., SHMEM_CMP_... or SHMEMI_REDUCE_...
+	Op      int32  // SHMEM_SIGNAL_..., SHMEM_CMP_..., SHMEMI_REDUCE_... or a notification counter
 	Call    uint32 // which call, for reports: SHMEMI_CALL_...
 	Width   uint32 // bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL
 	Way     uint32 // SHMEMI_WAY_...

@@ -45,6 +45,9 @@ var stream = Unit{
 			{Name: "REDUCE", Doc: "dest, source, count, op, width"},
 			{Name: "DRAIN", Doc: "returns when the stream has done all"},
 			{Name: "REDUCESCATTER", Doc: "as reduce, of count for each PE"},
+			{Name: "PUT_NOTIFY", Doc: "as put, and op: a notification counter"},
+			{Name: "NOTIFY_WAIT", Doc: "op, value"},
+			{Name: "NOTIFY_RESET", Doc: "op, value"},
 		}},
 		{Name: "module_what", Doc: "code that the program has loaded. Go sees these through cgo.", Values: []Value{
 			{Name: "MODULE", Doc: "CUmodule"},

@@ -143,7 +143,7 @@ var Structs = []Struct{
 		{Name: "direct", Type: "ptr", Doc: "where its symmetric segment is mapped for loads and stores, or NULL: by ring"},
 		{Name: "reserved", Type: "u64", Doc: "0"},
 	}},
-	{Name: "device_state", Go: "State", Size: 136, Doc: "All that device code knows about the job. It does not change while kernels run, but for what the pointers name.", Members: []Member{
+	{Name: "device_state", Go: "State", Size: 160, Doc: "All that device code knows about the job. It does not change while kernels run, but for what the pointers name.", Members: []Member{
 		{Name: "version", Type: "u32", Doc: "of the layout: producers of another version refuse it"},
 		{Name: "size", Type: "u32", Doc: "of this struct"},
 		{Name: "me", Type: "i32", Doc: "number of this PE"},
@@ -163,8 +163,12 @@ var Structs = []Struct{
 		{Name: "device", Type: "i32", Doc: "number of the GPU that the state is for; -1: threads of the host"},
 		{Name: "teams", Type: "ptr", Doc: "array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone"},
 		{Name: "team_count", Type: "u32", Doc: "entries of it"},
+		{Name: "notify_count", Type: "u32", Doc: "how many notification counters each PE has for producers; 0: none"},
 		{Name: "queues", Type: "ptr", Doc: "array of ring_count struct shmemi_device_image: the job with one of the rings alone; NULL: without rings, and in an entry of it", At: 120},
 		{Name: "heaps", Type: "ptr", Doc: "array of u64: where the user heap of each PE is for loads and stores, or 0"},
+		{Name: "notify", Type: "u64", Doc: "address, in this PE's symmetric segment, of the notification counters that loads and stores reach: one u64 each, at the same place of each PE. Any PE adds to them; with notify_main nothing else changes them"},
+		{Name: "notify_main", Type: "ptr", Doc: "this PE's notification counters in main memory: the network and the CPU of any PE add to them, and this PE sets them. A counter's value is the sum of the two; NULL: it is that of notify"},
+		{Name: "notify_at", Type: "u64", Doc: "byte offset, in the symmetric segment, of the notification counters that operations in rings add to"},
 	}},
 	{Name: "device_team", Go: "Team", Size: 64, Doc: "A team for kernels of one PE. Its entry is the one that the low TEAM_BITS bits of the handle say; that of SHMEM_TEAM_SHARED is 0.", Members: []Member{
 		{Name: "handle", Type: "i32", Doc: "the host's; 0: no team. Read together with n_pes"},
@@ -199,7 +203,7 @@ var Structs = []Struct{
 		{Name: "signal", Type: "u64", Doc: "a signal word, or which of several words do not count"},
 		{Name: "value", Type: "u64", Doc: "to store, to signal, or to compare with"},
 		{Name: "pe", Type: "i32", Doc: "the other PE, or the one that broadcasts"},
-		{Name: "op", Type: "i32", Doc: "SHMEM_SIGNAL_..., SHMEM_CMP_... or SHMEMI_REDUCE_..."},
+		{Name: "op", Type: "i32", Doc: "SHMEM_SIGNAL_..., SHMEM_CMP_..., SHMEMI_REDUCE_... or a notification counter"},
 		{Name: "call", Type: "u32", Doc: "which call, for reports: SHMEMI_CALL_..."},
 		{Name: "width", Type: "u32", Doc: "bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL"},
 		{Name: "way", Type: "u32", Doc: "SHMEMI_WAY_..."},
@@ -240,6 +244,8 @@ var Constants = join([]Constant{
 	{"FAULT_KEEP", "FaultKeep", 14, "eager transfers: the route to pe does not keep the tile; length is the tile"},
 	{"FAULT_EPOCH", "FaultEpoch", 15, "eager transfers: the slot has a token of another epoch; address is that epoch, length the expected one"},
 	{"FAULT_TOKEN", "FaultToken", 16, "eager transfers: the slot has a token of another size; address is that size, length the expected one"},
+	{"FAULT_COUNTER", "FaultCounter", 17, "there is no such notification counter; address is the counter, length how many there are"},
+	{"FAULT_COUNT", "FaultCount", 18, "a number that no notification counter can have; length is the number"},
 
 	// Tiles of eager transfers (device/shmem/eager_layout.h), and the bytes of signal in each.
 	{"EAGER_NONE", "EagerNone", 0, "no tile: one signal behind all of the data"},

@@ -69,6 +69,7 @@ var state = Unit{
 			{Name: "agree_size", Type: "size", Doc: "of those; the world's are in one more area, whose words say which PEs this one knows to be lost"},
 			{Name: "notify_offset", Type: "size", Doc: "of the notification counters below the user heap"},
 			{Name: "notify_count", Type: "u32", Doc: "how many notification counters each PE has; 0 before init and after finalize"},
+			{Name: "notify_stores", Type: "ptr", C: "const uint64_t *", GoType: "*uint64", Doc: "what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU"},
 			{Name: "desk_offset", Type: "size", Doc: "below the user heap, where the PEs of a team that an id makes meet"},
 			{Name: "max_teams", Type: "u32", Doc: "how many there are but that"},
 			{Name: "net_chunk", Type: "size", Doc: "the most bytes of one put or get between nodes"},

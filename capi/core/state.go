@@ -85,6 +85,7 @@ func fill(s *State, j *job.Job) {
 	s.agreeSize = j.Layout.AgreeSize
 	s.notifyOffset = j.Layout.NotifyOffset
 	s.notifyCount = uint32(j.Config.NotifyCount)
+	s.notifyStores = (*uint64)(j.Producers.Counters())
 	s.deskOffset = j.Layout.DeskOffset
 	s.maxTeams = uint32(j.Layout.Teams)
 	s.timeoutNs = uint64(j.Config.Timeout)

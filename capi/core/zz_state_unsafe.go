@@ -77,8 +77,9 @@ type State struct {
 	notifyOffset  uint64         // of the notification counters below the user heap
 	notifyCount   uint32         // how many notification counters each PE has; 0 before init and after finalize
 	_             [4]byte
-	deskOffset    uint64 // below the user heap, where the PEs of a team that an id makes meet
-	maxTeams      uint32 // how many there are but that
+	notifyStores  *uint64 // what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU
+	deskOffset    uint64  // below the user heap, where the PEs of a team that an id makes meet
+	maxTeams      uint32  // how many there are but that
 	_             [4]byte
 	netChunk      uint64 // the most bytes of one put or get between nodes
 	netMessage    uint32 // puts of no more bytes between nodes are messages, others writes of the network
@@ -102,9 +103,8 @@ type State struct {
 	survives      uint32    // SHMEM_ON_FAILURE=return
 	asked         uint32    // reports that were asked for by a signal: each waiter writes one
 	askFD         int32     // an eventfd of the core's that wants to know, or 0
-	_             [8]byte
-	gpuMoving     uint32 // copies were begun and not waited for
-	kernelRings   uint32 // kernels push operations into rings
+	gpuMoving     uint32    // copies were begun and not waited for
+	kernelRings   uint32    // kernels push operations into rings
 	_             [56]byte
 	netLock       uint32 // around the endpoint and its queue
 	netWanted     uint32 // threads that found it taken
@@ -156,27 +156,28 @@ var (
 	_ [232]byte = [unsafe.Offsetof(State{}.agreeSize)]byte{}
 	_ [240]byte = [unsafe.Offsetof(State{}.notifyOffset)]byte{}
 	_ [248]byte = [unsafe.Offsetof(State{}.notifyCount)]byte{}
-	_ [256]byte = [unsafe.Offsetof(State{}.deskOffset)]byte{}
-	_ [264]byte = [unsafe.Offsetof(State{}.maxTeams)]byte{}
-	_ [272]byte = [unsafe.Offsetof(State{}.netChunk)]byte{}
-	_ [280]byte = [unsafe.Offsetof(State{}.netMessage)]byte{}
-	_ [284]byte = [unsafe.Offsetof(State{}.netTile)]byte{}
-	_ [288]byte = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [292]byte = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [296]byte = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [304]byte = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [312]byte = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [320]byte = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [328]byte = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [336]byte = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [528]byte = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [536]byte = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [728]byte = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [736]byte = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [744]byte = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [748]byte = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [752]byte = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [756]byte = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [256]byte = [unsafe.Offsetof(State{}.notifyStores)]byte{}
+	_ [264]byte = [unsafe.Offsetof(State{}.deskOffset)]byte{}
+	_ [272]byte = [unsafe.Offsetof(State{}.maxTeams)]byte{}
+	_ [280]byte = [unsafe.Offsetof(State{}.netChunk)]byte{}
+	_ [288]byte = [unsafe.Offsetof(State{}.netMessage)]byte{}
+	_ [292]byte = [unsafe.Offsetof(State{}.netTile)]byte{}
+	_ [296]byte = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [300]byte = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [304]byte = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [312]byte = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [320]byte = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [328]byte = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [336]byte = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [344]byte = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [536]byte = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [544]byte = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [736]byte = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [744]byte = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [752]byte = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [756]byte = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [760]byte = [unsafe.Offsetof(State{}.asked)]byte{}
+	_ [764]byte = [unsafe.Offsetof(State{}.askFD)]byte{}
 	_ [768]byte = [unsafe.Offsetof(State{}.gpuMoving)]byte{}
 	_ [772]byte = [unsafe.Offsetof(State{}.kernelRings)]byte{}
 	_ [832]byte = [unsafe.Offsetof(State{}.netLock)]byte{}

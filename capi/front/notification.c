@@ -15,9 +15,73 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* ------------------------------------------------------------------ values */
+
+enum { MOST = UINT16_MAX };
+
+/*
+ * What kernels had added by their stores at the last look. A look at the memory of a GPU takes some
+ * 10 us, and the words only grow: where the last look suffices, there is no other.
+ */
+static uint64_t stored[MOST];
+static bool looked;
+
+static uint64_t *main_of(int notify)
+{
+    return shmemi_notification_of(shmemi_state.my_pe, notify);
+}
+
+/* Looks at n words of kernels. */
+static void look(int first, int n, const char *call)
+{
+    const uint64_t *words = shmemi_state.notify_stores;
+    uint64_t copy[64];
+    if (words == NULL)
+        return;
+    __atomic_store_n(&looked, true, __ATOMIC_RELAXED);
+    for (int some; n > 0; first += some, n -= some) {
+        some = n < 64 ? n : 64;
+        if (shmemi_on_gpu(words))
+            shmemi_move(copy, words + first, (size_t)some * sizeof *copy, call);
+        for (int i = 0; i < some; i++)
+            __atomic_store_n(&stored[first + i],
+                             shmemi_on_gpu(words)
+                                 ? copy[i]
+                                 : __atomic_load_n(&words[first + i], __ATOMIC_ACQUIRE),
+                             __ATOMIC_RELEASE);
+    }
+}
+
+/* The value by the last look, which is no more than the value now. */
+static uint64_t known(int notify)
+{
+    uint64_t stores = __atomic_load_n(&stored[notify], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(main_of(notify), __ATOMIC_ACQUIRE) + stores;
+}
+
+static uint64_t value_of(int notify, const char *call)
+{
+    look(notify, 1, call);
+    return known(notify);
+}
+
+/* After a kernel has set the counter, its value by an older look may be below 0. */
+static bool reached(int notify, uint64_t count, const char *call)
+{
+    return (int64_t)known(notify) >= (int64_t)count ||
+           (shmemi_state.notify_stores != NULL &&
+            (int64_t)value_of(notify, call) >= (int64_t)count);
+}
+
+/* An addition, so that none that comes meanwhile is lost. The last look is of now. */
+static void set_counter(int notify, uint64_t value)
+{
+    __atomic_fetch_add(main_of(notify), value - known(notify), __ATOMIC_ACQ_REL);
+}
+
 /* ------------------------------------------------------------------ ranges */
 
-enum { FREE, FIRST, REST, MOST = UINT16_MAX };
+enum { FREE, FIRST, REST };
 
 /* What each counter is in: no range, or it is the first or a later one of a range. Every PE has the
  * same, since the calls that change it are collective. */
@@ -28,7 +92,9 @@ void shmemi_notification_open(void)
 {
     if (ranged) /* else they are free, and their pages untouched */
         memset(ranges, FREE, sizeof ranges);
-    ranged = false;
+    if (looked)
+        memset(stored, 0, sizeof stored);
+    ranged = looked = false;
 }
 
 /* The first of n counters in a row that are free, or -1. */
@@ -49,12 +115,6 @@ static int end_of(int first)
     while (i < (int)shmemi_state.notify_count && ranges[i] == REST)
         i++;
     return i;
-}
-
-static void set_counter(int notify, uint64_t value)
-{
-    uint64_t *at = shmemi_notification_of(shmemi_state.my_pe, notify);
-    __atomic_store_n(at, value, __ATOMIC_RELEASE);
 }
 
 /* Ends the job if the PEs pass different numbers. Also a barrier. */
@@ -83,6 +143,8 @@ int shmemi_notification_alloc(int n, const char *call)
         return -1;
     shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);
     int first = find(n);
+    if (first >= 0)
+        look(first, n, call);
     for (int i = first; first >= 0 && i < first + n; i++) {
         ranges[i] = i == first ? FIRST : REST;
         set_counter(i, 0);
@@ -117,8 +179,7 @@ static SHMEMI_COLD void refuse(int notify, const char *call)
                  shmemi_state.notify_count);
 }
 
-/* Returns if the program may use the counter. */
-static void check(int notify, const char *call)
+void shmemi_notification_check(int notify, const char *call)
 {
     if (!shmemi_notification_exists(notify))
         refuse(notify, call);
@@ -129,7 +190,7 @@ static void check(int notify, const char *call)
 }
 
 /* A counter has 63 bits for the program, so that no addition overflows it. */
-static void check_value(uint64_t value, const char *what, const char *call)
+void shmemi_notification_check_value(uint64_t value, const char *what, const char *call)
 {
     if (SHMEMI_UNLIKELY(value > INT64_MAX))
         shmemi_abort(call, "use 0 to 2^63 - 1", "%s %" PRIu64 " is beyond the range of a counter",
@@ -160,7 +221,7 @@ void shmemi_notify_state(int notify, int *answer)
 void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
                             int pe, bool nbi, const char *call)
 {
-    check(notify, call);
+    shmemi_notification_check(notify, call);
     int64_t offset = shmemi_check_target(dest, n, source, pe, "source", call);
     if (shmemi_state.checks == SHMEMI_CHECKS_FULL)
         shmemi_ctx_check(ctx, call);
@@ -185,51 +246,47 @@ struct awaited {
     uint64_t count;
 };
 
-static uint64_t value_of(int notify)
-{
-    return __atomic_load_n(shmemi_notification_of(shmemi_state.my_pe, notify), __ATOMIC_ACQUIRE);
-}
-
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct awaited *a = subject;
     snprintf(text, size, "for notification counter %d >= %" PRIu64 ", now %" PRIu64, a->notify,
-             a->count, value_of(a->notify));
+             a->count, value_of(a->notify, "shmemx_notify_wait"));
 }
 
 uint64_t shmemi_notification_wait(int notify, uint64_t count, const char *call)
 {
-    check(notify, call);
-    check_value(count, "the count", call);
+    shmemi_notification_check(notify, call);
+    shmemi_notification_check_value(count, "the count", call);
     struct awaited a = {notify, count};
-    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &a, value_of(notify) >= count);
-    return value_of(notify);
+    SHMEMI_WAIT(shmemi_my_ctl(), call, describe, &a, reached(notify, count, call));
+    return known(notify);
 }
 
 int shmemi_notification_test(int notify, uint64_t count, const char *call)
 {
-    check(notify, call);
-    check_value(count, "the count", call);
-    if (value_of(notify) >= count)
+    shmemi_notification_check(notify, call);
+    shmemi_notification_check_value(count, "the count", call);
+    if (reached(notify, count, call))
         return 1;
     if (shmemi_state.networked)
         shmemi_state.core->poll();
     shmemi_tell_unseen(call);
-    return value_of(notify) >= count;
+    return reached(notify, count, call);
 }
 
 uint64_t shmemi_notification_fetch(int notify, const char *call)
 {
-    check(notify, call);
+    shmemi_notification_check(notify, call);
     if (shmemi_state.networked)
         shmemi_state.core->poll();
-    return value_of(notify);
+    return value_of(notify, call);
 }
 
 void shmemi_notification_reset(int notify, uint64_t value, const char *call)
 {
-    check(notify, call);
-    check_value(value, "the value", call);
+    shmemi_notification_check(notify, call);
+    shmemi_notification_check_value(value, "the value", call);
+    look(notify, 1, call);
     set_counter(notify, value);
     shmemi_notify(shmemi_state.my_pe); /* another thread may wait for it */
 }

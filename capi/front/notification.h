@@ -5,6 +5,10 @@
  * also where the heap is in the memory of a GPU. Every PE of the node adds to them, and the
  * engine's threads do; their owner alone sets them. An addition has release order after the bytes,
  * and the owner reads with acquire order.
+ *
+ * In a job with GPUs each counter has a second word, in the heap, to which kernels add by their
+ * stores (state.notify_stores). The value is the sum of both, modulo 2^64: the word of the kernels
+ * only grows, and the owner sets the sum by the word in main memory.
  */
 #ifndef SHMEMI_NOTIFICATION_H
 #define SHMEMI_NOTIFICATION_H
@@ -26,6 +30,10 @@ uint64_t shmemi_notification_fetch(int notify, const char *call);
 void shmemi_notification_reset(int notify, uint64_t value, const char *call);
 int shmemi_notification_alloc(int n, const char *call);
 void shmemi_notification_free(int first, const char *call);
+
+/* Return if the program may use the counter, and if a counter can have the value. */
+void shmemi_notification_check(int notify, const char *call);
+void shmemi_notification_check_value(uint64_t value, const char *what, const char *call);
 
 /* The offset of a counter from the user heap. */
 SHMEMI_INLINE int64_t shmemi_notification_offset(int notify)

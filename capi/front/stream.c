@@ -9,6 +9,7 @@
 #include "error.h"
 #include "front.h"
 #include "loader.h"
+#include "notification.h"
 #include "team_ids.h"
 #include "team.h"
 #include "units.h"
@@ -230,6 +231,61 @@ void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int p
                           struct CUstream_st *stream, const char *call)
 {
     put_signal(NULL, NULL, 0, sig_addr, signal, sig_op, pe, 0, stream, call);
+}
+
+static void put_notify(void *dest, const void *source, size_t n, int notify, int pe, uint32_t nbi,
+                       struct CUstream_st *stream, const char *call)
+{
+    begin(call);
+    check_pe(pe, call);
+    shmemi_notification_check(notify, call);
+    if (n > 0) {
+        dest = symmetric("dest", dest, n, 1, call);
+        check_local("source", source, call);
+    } else {
+        dest = (void *)shmemi_state.heap_base; /* the program's need not be an address */
+    }
+    struct shmemi_stream_call c = {.dest = (uintptr_t)dest,
+                                   .source = (uintptr_t)source,
+                                   .count = n,
+                                   .op = notify,
+                                   .pe = pe,
+                                   .nbi = nbi};
+    queue(SHMEMI_STREAM_PUT_NOTIFY, &c, stream, call);
+}
+
+void shmemi_stream_put_notify(void *dest, const void *source, size_t n, int notify, int pe,
+                              struct CUstream_st *stream, const char *call)
+{
+    put_notify(dest, source, n, notify, pe, 0, stream, call);
+}
+
+void shmemi_stream_put_notify_nbi(void *dest, const void *source, size_t n, int notify, int pe,
+                                  struct CUstream_st *stream, const char *call)
+{
+    put_notify(dest, source, n, notify, pe, 1, stream, call);
+}
+
+static void with_counter(enum shmemi_stream_what what, int notify, uint64_t value, const char *name,
+                         struct CUstream_st *stream, const char *call)
+{
+    begin(call);
+    shmemi_notification_check(notify, call);
+    shmemi_notification_check_value(value, name, call);
+    struct shmemi_stream_call c = {.op = notify, .value = value};
+    queue(what, &c, stream, call);
+}
+
+void shmemi_stream_notify_wait(int notify, uint64_t count, struct CUstream_st *stream,
+                               const char *call)
+{
+    with_counter(SHMEMI_STREAM_NOTIFY_WAIT, notify, count, "the count", stream, call);
+}
+
+void shmemi_stream_notify_reset(int notify, uint64_t value, struct CUstream_st *stream,
+                                const char *call)
+{
+    with_counter(SHMEMI_STREAM_NOTIFY_RESET, notify, value, "the value", stream, call);
 }
 
 /* ------------------------------------------------------------------ waiting */

@@ -43,6 +43,14 @@ void shmemi_stream_put_signal_nbi(void *dest, const void *source, size_t n, uint
                                   const char *call);
 void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                           struct CUstream_st *stream, const char *call);
+void shmemi_stream_put_notify(void *dest, const void *source, size_t n, int notify, int pe,
+                              struct CUstream_st *stream, const char *call);
+void shmemi_stream_put_notify_nbi(void *dest, const void *source, size_t n, int notify, int pe,
+                                  struct CUstream_st *stream, const char *call);
+void shmemi_stream_notify_wait(int notify, uint64_t count, struct CUstream_st *stream,
+                               const char *call);
+void shmemi_stream_notify_reset(int notify, uint64_t value, struct CUstream_st *stream,
+                                const char *call);
 void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
                                struct CUstream_st *stream, const char *call);
 /* value: one value for all words; values: one value for each. The other is NULL. */

@@ -3301,3 +3301,26 @@ void shmemx_quiet_on_stream(struct CUstream_st *stream)
     SHMEMI_RANGE(QUIET_ON_STREAM, "shmemx_quiet_on_stream");
     shmemi_stream_quiet(stream, "shmemx_quiet_on_stream");
 }
+
+void shmemx_putmem_notify_on_stream(void *dest, const void *source, size_t nbytes, int notify, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_putmem_notify_on_stream");
+    shmemi_stream_put_notify(dest, source, nbytes, notify, pe, stream, "shmemx_putmem_notify_on_stream");
+}
+
+void shmemx_putmem_notify_nbi_on_stream(void *dest, const void *source, size_t nbytes, int notify, int pe, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(RMA_NONBLOCKING, "shmemx_putmem_notify_nbi_on_stream");
+    shmemi_stream_put_notify_nbi(dest, source, nbytes, notify, pe, stream, "shmemx_putmem_notify_nbi_on_stream");
+}
+
+void shmemx_notify_wait_on_stream(int notify, uint64_t count, struct CUstream_st *stream)
+{
+    SHMEMI_RANGE(WAIT_ON_STREAM, "shmemx_notify_wait_on_stream");
+    shmemi_stream_notify_wait(notify, count, stream, "shmemx_notify_wait_on_stream");
+}
+
+void shmemx_notify_reset_on_stream(int notify, uint64_t value, struct CUstream_st *stream)
+{
+    shmemi_stream_notify_reset(notify, value, stream, "shmemx_notify_reset_on_stream");
+}

@@ -167,7 +167,11 @@ func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]
 		write("SHMEMI_ONLY", f.Name, context, open)
 		if f.Scope == spec.Thread {
 			s := f.Family.Surface()
-			name := strings.Replace(f.Name, s.Prefix(), s.Prefix()+"ctx_", 1)
+			prefix := s.Prefix()
+			if !strings.HasPrefix(f.Name, prefix) {
+				prefix = s.Extension()
+			}
+			name := strings.Replace(f.Name, prefix, prefix+"ctx_", 1)
 			if _, ok := host[name]; ok {
 				write("SHMEMI_SHARED", name, in(s, "@_ctx_t ctx"), open)
 			}

@@ -67,7 +67,7 @@ func (h *KernelHeader) Part() string {
 // KernelHeaders are all of them, in the order in which shmem/shmem.cuh has them.
 var KernelHeaders = []*KernelHeader{
 	kernelSetup, kernelRMA, kernelStrided, kernelAtomics, kernelSignal, kernelWait, kernelOrdering, kernelCollectives, kernelReductions,
-	kernelEager,
+	kernelEager, kernelNotify,
 }
 
 var (
@@ -81,6 +81,7 @@ var (
 	kernelCollectives = &KernelHeader{"collectives", "coll.h", "collectives of teams"}
 	kernelReductions  = &KernelHeader{"reduce", "reduce.h", "reductions over teams"}
 	kernelEager       = &KernelHeader{"eager", "eager_parts.h", "eager transfers"}
+	kernelNotify      = &KernelHeader{"notify", "notify.h", "puts with notifications"}
 )
 
 // A KernelFamily is a form in kernels with all its names, nothing left out.

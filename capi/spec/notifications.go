@@ -47,7 +47,7 @@ var notifyCalls = []Family{
 		Params:  []Param{notifyOwn, notifyCount},
 		Front:   "shmemi_notification_wait(notify, count, $call)",
 		Doc:     "Waits until a counter of the caller is at least count. The caller spins, then yields, then sleeps.",
-		Returns: "The value of the counter, which may be greater than count.",
+		Returns: "The value of the counter, which may be greater than count. Additions by kernels that the wait did not need may be missing from it.",
 		Errors:  notifyRange, Order: notifySeen,
 	}),
 	notifyRow(Family{
@@ -92,4 +92,61 @@ var notifyCalls = []Family{
 		Errors: "Ends the job when no range begins there, and when the PEs pass different counters. ",
 		Order:  "Begins as shmem_barrier_all does.",
 	}),
+}
+
+// notifyOfKernels are the forms in kernels and on streams.
+var notifyOfKernels = Chapter{
+	File: "notify", Title: "Notifications", Kernel: kernelNotify,
+	Families: []Family{
+		notifyKernel("putmem_notify", Kernel{
+			Variants: Nbi, Scopes: allScopes, Contexts: true,
+			Params: []Param{
+				{Name: "dest", C: "void *", Role: Written}, {Name: "source", C: "const void *", Role: Source},
+				{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "to copy"},
+				notifyCounter, paramPE,
+			},
+			Body: "shmemi_put_notify<$scope, $nbi>($job, $call, dest, source, nbytes, notify, pe)",
+			Doc:  "Copies bytes to another PE, then adds 1 to a notification counter there.",
+		}, &Stream{
+			Variants: Nbi, Range: RangeRMA,
+			Front: "shmemi_stream_put_notify$nbi(dest, source, nbytes, notify, pe, stream, $call)",
+			Doc: "Copies bytes to another PE when the stream reaches it, and then adds 1 to a notification counter there. " +
+				"Without bytes it adds 1 and does nothing else.",
+			DocNbi: "Does what shmemx_putmem_notify_on_stream does, but source may be reused only after the next quiet on the stream.",
+		}),
+		notifyKernel("notify_wait", Kernel{
+			Result: "uint64_t", Params: []Param{notifyOwn, notifyCount},
+			Body: "shmemi_notify_wait($job, $call, notify, count)", Doc: "Waits until a notification counter of this PE is at least count.",
+		}, &Stream{
+			Range: RangeWaitOnStream, Result: "void",
+			Front: "shmemi_stream_notify_wait(notify, count, stream, $call)",
+			Doc:   "Has the stream wait until a counter of the caller is at least count.",
+			Order: "Later work on the stream sees the bytes of all puts that the counter has then.",
+		}),
+		notifyKernel("notify_test", Kernel{
+			Result: "int", Params: []Param{notifyOwn, notifyCount},
+			Body: "shmemi_notify_test($job, $call, notify, count)", Doc: "Reports whether a notification counter of this PE is at least count.",
+		}, nil),
+		notifyKernel("notify_fetch", Kernel{
+			Result: "uint64_t", Params: []Param{notifyOwn},
+			Body: "shmemi_notify_fetch($job, $call, notify)", Doc: "Reads a notification counter of this PE.",
+		}, nil),
+		notifyKernel("notify_reset", Kernel{
+			Params: []Param{notifyOwn, {Name: "value", C: "uint64_t", Doc: "up to 2^63 - 1"}},
+			Body:   "shmemi_notify_reset($job, $call, notify, value)", Doc: "Sets a notification counter of this PE.",
+		}, &Stream{
+			Front: "shmemi_stream_notify_reset(notify, value, stream, $call)",
+			Doc:   "Sets a counter of the caller when the stream reaches it. Notifications that arrive meanwhile may be lost or counted.",
+		}),
+	},
+}
+
+// notifyNames are the rows of notifications for kernels.
+var notifyNames = []string{"putmem_notify", "notify_wait", "notify_test", "notify_fetch", "notify_reset"}
+
+func notifyKernel(name string, k Kernel, onStream *Stream) Family {
+	k.X = true
+	return Family{
+		Name: name, Section: "notifications", Since: "0.1", Params: k.Params, Doc: k.Doc, Kernel: []Kernel{k}, Stream: onStream,
+	}
 }

@@ -81,7 +81,7 @@ var nvshmemNoKernel = []string{"signal_set", "signal_add", "sync"}
 
 // nvshmemKernels leaves of a row's forms in kernels what NVSHMEM has of them.
 func nvshmemKernels(f *Family) {
-	if slices.Contains(nvshmemNoKernel, f.Name) || strings.HasPrefix(f.Name, "eager_") {
+	if slices.Contains(nvshmemNoKernel, f.Name) || strings.HasPrefix(f.Name, "eager_") || slices.Contains(notifyNames, f.Name) {
 		f.Kernel = nil
 	}
 	if f.Name == "signal_op" {

@@ -41,6 +41,9 @@ func nvshmemRow(f *Family) bool {
 		f.Params = slices.Clone(f.Params)
 		f.Params[0].C = "uint64_t *"
 	}
+	if slices.Contains(notifyNames, f.Name) {
+		f.Stream = nil
+	}
 	if f.Stream != nil && (f.Name == "put_signal" || f.Name == "signal_op") { // whose copy it is
 		f.Stream.Front = "sig_op = nvshmemi_signal_of(sig_op);\n" + f.Stream.Front
 	}

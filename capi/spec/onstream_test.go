@@ -54,8 +54,9 @@ func TestExtensionsComplete(t *testing.T) {
 			t.Errorf("%q: no name is meant", pattern)
 		}
 	}
+	own := regexp.MustCompile(`^shmemx_(putmem_notify(_nbi)?|notify_(wait|reset))` + onStream + `$`)
 	for name := range have {
-		if !listed[name] && strings.HasSuffix(name, onStream) {
+		if !listed[name] && strings.HasSuffix(name, onStream) && !own.MatchString(name) {
 			t.Errorf("%s: is in no list", name)
 		}
 	}

@@ -89,6 +89,7 @@ var standard = []Chapter{
 	locks,
 	deprecated,
 	eagerOfKernels,
+	notifyOfKernels,
 }
 
 // beyond has the extensions of OpenSHMEM, in the order of their header. There the forms on streams

@@ -14,6 +14,8 @@
 
 #include "share.h"
 
+#include <shmem/notify.h>
+
 /* Takes a buffer for this block, until shmemi_bounce_give. */
 SHMEMI_D uint32_t shmemi_bounce_take(uint32_t *taken)
 {
@@ -37,9 +39,15 @@ SHMEMI_D void shmemi_bounce_give(uint32_t *taken, uint32_t buffer)
         shmemi_release_claim(taken, 1u << buffer);
 }
 
-enum shmemi_bounced { SHMEMI_BOUNCED_PUT, SHMEMI_BOUNCED_GET, SHMEMI_BOUNCED_PUT_SIGNAL };
+enum shmemi_bounced {
+    SHMEMI_BOUNCED_PUT,
+    SHMEMI_BOUNCED_GET,
+    SHMEMI_BOUNCED_PUT_SIGNAL,
+    SHMEMI_BOUNCED_PUT_NOTIFY
+};
 
-/* Block b moves pieces b, b + gridDim.x, ... A put with signal uses one block only. */
+/* Block b moves pieces b, b + gridDim.x, ... A put with signal or notification uses one
+ * block only. */
 template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shmemi_stream_call *c)
 {
     uint32_t *taken = (uint32_t *)(uintptr_t)c->bounce;
@@ -63,9 +71,13 @@ template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shm
         /* The signal follows only the bytes of its own put. */
         if (i > 0 && threadIdx.x == 0)
             shmemi_fence(&shmemi_job, c->call);
-        shmemi_put_signal<shmemi_by_block, 0>(&shmemi_job, c->call, dest + i, at, n,
-                                              (uint64_t *)(uintptr_t)c->signal, c->value, c->op,
-                                              c->pe);
+        if (WHAT == SHMEMI_BOUNCED_PUT_NOTIFY)
+            shmemi_put_notify<shmemi_by_block, 0>(&shmemi_job, c->call, dest + i, at, n, c->op,
+                                                  c->pe);
+        else
+            shmemi_put_signal<shmemi_by_block, 0>(&shmemi_job, c->call, dest + i, at, n,
+                                                  (uint64_t *)(uintptr_t)c->signal, c->value, c->op,
+                                                  c->pe);
     }
     shmemi_bounce_give(taken, buffer);
 }

@@ -9,6 +9,7 @@
 #include "reduce.h"
 
 #include <shmem/coll.h>
+#include <shmem/notify.h>
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(SHMEMI_THREADS)
 
@@ -54,6 +55,19 @@ KERNEL shmemi_stream_put_signal(__grid_constant__ call_t c)
                                               c.pe);
 }
 
+/* The fence makes earlier work of the stream, such as the copy before a notification alone, visible
+ * to a reader that sees the sum. */
+KERNEL shmemi_stream_put_notify(__grid_constant__ call_t c)
+{
+    shmemi_fence_system();
+    if (c.nbi)
+        shmemi_put_notify<shmemi_by_block, 1>(&shmemi_job, c.call, address(c.dest),
+                                              address(c.source), c.count, c.op, c.pe);
+    else
+        shmemi_put_notify<shmemi_by_block, 0>(&shmemi_job, c.call, address(c.dest),
+                                              address(c.source), c.count, c.op, c.pe);
+}
+
 KERNEL shmemi_stream_put_bounced(__grid_constant__ call_t c)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT>(&c);
@@ -67,6 +81,11 @@ KERNEL shmemi_stream_get_bounced(__grid_constant__ call_t c)
 KERNEL shmemi_stream_put_signal_bounced(__grid_constant__ call_t c)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT_SIGNAL>(&c);
+}
+
+KERNEL shmemi_stream_put_notify_bounced(__grid_constant__ call_t c)
+{
+    shmemi_bounce<SHMEMI_BOUNCED_PUT_NOTIFY>(&c);
 }
 
 KERNEL shmemi_stream_p(__grid_constant__ call_t c)
@@ -131,6 +150,16 @@ KERNEL shmemi_stream_wait(__grid_constant__ call_t c)
     default:
         wait_words<int64_t>(&c);
     }
+}
+
+KERNEL shmemi_stream_notify_wait(__grid_constant__ call_t c)
+{
+    (void)shmemi_notify_wait(&shmemi_job, c.call, c.op, c.value);
+}
+
+KERNEL shmemi_stream_notify_reset(__grid_constant__ call_t c)
+{
+    shmemi_notify_reset(&shmemi_job, c.call, c.op, c.value);
 }
 
 KERNEL shmemi_stream_quiet(__grid_constant__ call_t c)

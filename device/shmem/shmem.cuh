@@ -25,6 +25,7 @@
 
 #include "zz_atomics.h"
 #include "zz_collectives.h"
+#include "zz_notify.h"
 #include "zz_ordering.h"
 #include "zz_reduce.h"
 #include "zz_rma.h"

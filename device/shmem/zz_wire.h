@@ -62,6 +62,8 @@
 #define SHMEMI_FAULT_KEEP 14 /* eager transfers: the route to pe does not keep the tile; length is the tile */
 #define SHMEMI_FAULT_EPOCH 15 /* eager transfers: the slot has a token of another epoch; address is that epoch, length the expected one */
 #define SHMEMI_FAULT_TOKEN 16 /* eager transfers: the slot has a token of another size; address is that size, length the expected one */
+#define SHMEMI_FAULT_COUNTER 17 /* there is no such notification counter; address is the counter, length how many there are */
+#define SHMEMI_FAULT_COUNT 18 /* a number that no notification counter can have; length is the number */
 #define SHMEMI_EAGER_NONE 0 /* no tile: one signal behind all of the data */
 #define SHMEMI_EAGER_PACKET 8 /* is one store */
 #define SHMEMI_EAGER_LINE 128 /* is a line of a GPU's cache, and what EFA writes in order */
@@ -257,11 +259,14 @@ struct shmemi_device_state {
     int32_t device; /* number of the GPU that the state is for; -1: threads of the host */
     void *teams; /* array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone */
     uint32_t team_count; /* entries of it */
-    unsigned char pad1[4];
+    uint32_t notify_count; /* how many notification counters each PE has for producers; 0: none */
     void *queues; /* array of ring_count struct shmemi_device_image: the job with one of the rings alone; NULL: without rings, and in an entry of it */
     void *heaps; /* array of u64: where the user heap of each PE is for loads and stores, or 0 */
+    uint64_t notify; /* address, in this PE's symmetric segment, of the notification counters that loads and stores reach: one u64 each, at the same place of each PE. Any PE adds to them; with notify_main nothing else changes them */
+    void *notify_main; /* this PE's notification counters in main memory: the network and the CPU of any PE add to them, and this PE sets them. A counter's value is the sum of the two; NULL: it is that of notify */
+    uint64_t notify_at; /* byte offset, in the symmetric segment, of the notification counters that operations in rings add to */
 };
-SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_state) == 136, sizeof_device_state);
+SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_device_state) == 160, sizeof_device_state);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, version) == 0, device_state_version);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, size) == 4, device_state_size);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, me) == 8, device_state_me);
@@ -281,8 +286,12 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, checks) == 96, device_st
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, device) == 100, device_state_device);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, teams) == 104, device_state_teams);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, team_count) == 112, device_state_team_count);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, notify_count) == 116, device_state_notify_count);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, queues) == 120, device_state_queues);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, heaps) == 128, device_state_heaps);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, notify) == 136, device_state_notify);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, notify_main) == 144, device_state_notify_main);
+SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_state, notify_at) == 152, device_state_notify_at);
 
 /* A team for kernels of one PE. Its entry is the one that the low TEAM_BITS bits of the handle say; that of SHMEM_TEAM_SHARED is 0. */
 struct shmemi_device_team {
@@ -349,7 +358,7 @@ struct shmemi_stream_call {
     uint64_t signal; /* a signal word, or which of several words do not count */
     uint64_t value; /* to store, to signal, or to compare with */
     int32_t pe; /* the other PE, or the one that broadcasts */
-    int32_t op; /* SHMEM_SIGNAL_..., SHMEM_CMP_... or SHMEMI_REDUCE_... */
+    int32_t op; /* SHMEM_SIGNAL_..., SHMEM_CMP_..., SHMEMI_REDUCE_... or a notification counter */
     uint32_t call; /* which call, for reports: SHMEMI_CALL_... */
     uint32_t width; /* bytes of an element, and SHMEMI_SIGNED or SHMEMI_REAL */
     uint32_t way; /* SHMEMI_WAY_... */

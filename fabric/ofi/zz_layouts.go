@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x911764f46e525035
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2bb0313bec65f42b
 import "C"

@@ -2202,8 +2202,10 @@ shmemx_notify_alloc ii
 shmemx_notify_fetch Li
 shmemx_notify_free vi
 shmemx_notify_reset viL
+shmemx_notify_reset_on_stream viLP
 shmemx_notify_test iiL
 shmemx_notify_wait LiL
+shmemx_notify_wait_on_stream viLP
 shmemx_pcntr_count i
 shmemx_pcntr_find iz
 shmemx_pcntr_get iiiP
@@ -2248,6 +2250,8 @@ shmemx_put8_signal_on_stream vPPLPLiiP
 shmemx_putmem_nbi_on_stream vPPLiP
 shmemx_putmem_notify vPPLii
 shmemx_putmem_notify_nbi vPPLii
+shmemx_putmem_notify_nbi_on_stream vPPLiiP
+shmemx_putmem_notify_on_stream vPPLiiP
 shmemx_putmem_on_stream vPPLiP
 shmemx_putmem_signal_nbi_on_stream vPPLPLiiP
 shmemx_putmem_signal_on_stream vPPLPLiiP

@@ -27,7 +27,7 @@ func (c *Calls) far(plain, bounced kernel, operand uint64, s gpu.Stream, k *queu
 		return c.launch(plain, 1, warp, s, k)
 	}
 	blocks := blocksFor(k.Count, queue.BounceBytes, bounceBlocks)
-	if bounced == kernelPutSignalBounced {
+	if bounced == kernelPutSignalBounced || bounced == kernelPutNotifyBounced {
 		blocks = 1 // the signal follows all pieces
 	}
 	k.Bounce = uint64(c.job.Bounce)

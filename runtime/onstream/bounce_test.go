@@ -40,6 +40,8 @@ func TestBounce(t *testing.T) {
 			"pointer 0x5000000\n" + launched("get_bounced", 2, 512, tied, 0x20010, queue.BounceBytes+1, plain+bounce)},
 		{"put_signal", PutSignal, queue.StreamCall{Dest: 0x10010, Source: tied, Count: many, Signal: 0x10100, Value: 3, PE: 2},
 			"pointer 0x5000000\n" + launched("put_signal_bounced", 1, 512, 0x20010, tied, many, signal+bounce)},
+		{"put_notify", PutNotify, queue.StreamCall{Dest: 0x10010, Source: tied, Count: many, PE: 2},
+			"pointer 0x5000000\n" + launched("put_notify_bounced", 1, 512, 0x20010, tied, many, plain+bounce)},
 		{"what is not tied", Put, queue.StreamCall{Dest: 0x10010, Source: 0x77, Count: 5, PE: 2},
 			"pointer 0x77\n" + launched("put", 1, 32, 0x20010, 0x77, 5, plain)},
 		{"memory of another GPU", Get, queue.StreamCall{Dest: elsewhere, Source: 0x10010, Count: 5, PE: 2},

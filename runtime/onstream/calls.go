@@ -85,6 +85,12 @@ func (c *Calls) Queue(what What, call *queue.StreamCall, s gpu.Stream) error {
 		return c.putSignal(call, s)
 	case Signal:
 		return c.signal(call, s)
+	case PutNotify:
+		return c.putNotify(call, s)
+	case NotifyWait:
+		return c.launch(kernelNotifyWait, 1, 1, s, call)
+	case NotifyReset:
+		return c.launch(kernelNotifyReset, 1, 1, s, call)
 	case Wait:
 		return c.wait(call, s)
 	case Count:
@@ -173,6 +179,22 @@ func (c *Calls) signal(call *queue.StreamCall, s gpu.Stream) error {
 	k := *call
 	k.Signal = uint64(c.symmetric(call.Signal))
 	return c.launch(kernelSignal, 1, 1, s, &k)
+}
+
+// putNotify: no operation of a stream adds to a word, so a kernel does.
+func (c *Calls) putNotify(call *queue.StreamCall, s gpu.Stream) error {
+	k := *call
+	k.Dest = uint64(c.symmetric(call.Dest))
+	if c.at(call.Dest, libshmem.PE(call.PE)) == 0 {
+		return c.far(kernelPutNotify, kernelPutNotifyBounced, k.Source, s, &k)
+	}
+	if call.Count > 0 {
+		if err := c.put(call, s); err != nil {
+			return err
+		}
+	}
+	k.Count = 0
+	return c.launch(kernelPutNotify, 1, 1, s, &k)
 }
 
 // waits: the stream may wait by itself. Nothing ends such a wait, so where a PE may be

@@ -21,6 +21,10 @@ const (
 	kernelPutBounced
 	kernelGetBounced
 	kernelPutSignalBounced
+	kernelPutNotify
+	kernelPutNotifyBounced
+	kernelNotifyWait
+	kernelNotifyReset
 	kernelP
 	kernelSignal
 	kernelWait
@@ -43,6 +47,7 @@ const (
 var names = [kernelCount]string{
 	kernelPut: "put", kernelGet: "get", kernelPutSignal: "put_signal",
 	kernelPutBounced: "put_bounced", kernelGetBounced: "get_bounced", kernelPutSignalBounced: "put_signal_bounced",
+	kernelPutNotify: "put_notify", kernelPutNotifyBounced: "put_notify_bounced", kernelNotifyWait: "notify_wait", kernelNotifyReset: "notify_reset",
 	kernelP: "p", kernelSignal: "signal",
 	kernelWait: "wait", kernelQuiet: "quiet", kernelSync: "sync", kernelBarrier: "barrier",
 	kernelBroadcast: "broadcast", kernelFcollect: "fcollect", kernelAlltoall: "alltoall", kernelReduce: "reduce",

@@ -23,6 +23,9 @@ const (
 	Reduce        What = 13 // dest, source, count, op, width
 	Drain         What = 14 // returns when the stream has done all
 	Reducescatter What = 15 // as reduce, of count for each PE
+	PutNotify     What = 16 // as put, and op: a notification counter
+	NotifyWait    What = 17 // op, value
+	NotifyReset   What = 18 // op, value
 )
 
 var (
@@ -42,4 +45,7 @@ var (
 	_ = [1]struct{}{}[Reduce-(13)]
 	_ = [1]struct{}{}[Drain-(14)]
 	_ = [1]struct{}{}[Reducescatter-(15)]
+	_ = [1]struct{}{}[PutNotify-(16)]
+	_ = [1]struct{}{}[NotifyWait-(17)]
+	_ = [1]struct{}{}[NotifyReset-(18)]
 )

@@ -54,7 +54,7 @@ func TestEmulated(t *testing.T) {
 	build := need.Build(t)
 	called := filepath.Join(t.TempDir(), "called")
 	t.Setenv("CALLED", called)
-	names := append(slices.Clone(calling), "litmus", "eager")
+	names := append(slices.Clone(calling), "litmus", "eager", "notify")
 	ran := 0
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ base=$1 surface=$2 prefix=''
 shift 2
 programs=(rma strided atomics waits colls singles)
 if [ "$surface" = shmem ]; then
-    programs+=(eager)
+    programs+=(eager notify)
 else
     prefix=$surface- programs+=(scatter)
 fi

@@ -318,6 +318,39 @@ template <class C> void waits()
     shmemx_barrier_all_on_stream(stream);
 }
 
+/* ---------------------------------------------------------- notifications */
+
+void notifications()
+{
+    const int next = (me + 1) % n, before = (me + n - 1) % n, counter = shmemx_notify_alloc(2);
+    uint8_t *source = (uint8_t *)r.source, *dest = (uint8_t *)r.dest;
+    uint64_t puts = 0;
+    for (size_t bytes : {(size_t)1, (size_t)16, (size_t)5000, most}) {
+        fill(source, values<uint8_t>(me, bytes));
+        shmemx_barrier_all_on_stream(stream);
+        shmemx_putmem_notify_on_stream(dest, source, bytes, counter, next, stream);
+        shmemx_putmem_notify_nbi_on_stream(dest + bytes, source, bytes, counter, next, stream);
+        shmemx_notify_wait_on_stream(counter, puts += 2, stream);
+        expect("putmem_notify", same(have<uint8_t>(dest, bytes), values<uint8_t>(before, bytes)));
+        expect("putmem_notify_nbi",
+               same(have<uint8_t>(dest + bytes, bytes), values<uint8_t>(before, bytes)));
+        expect("a counter", shmemx_notify_fetch(counter) == puts);
+        shmemx_quiet_on_stream(stream);
+        shmemx_barrier_all_on_stream(stream);
+    }
+    shmemx_putmem_notify_on_stream(NULL, NULL, 0, counter + 1, next, stream);
+    shmemx_notify_wait_on_stream(counter + 1, 1, stream);
+    shmemx_notify_reset_on_stream(counter, 70, stream);
+    shmemx_barrier_all_on_stream(stream);
+    shmemx_putmem_notify_on_stream(dest, source, 8, counter, next, stream);
+    shmemx_notify_wait_on_stream(counter, 71, stream);
+    done();
+    expect("a counter that the stream has set", shmemx_notify_fetch(counter) == 71);
+    expect("a notification alone", shmemx_notify_fetch(counter + 1) == 1);
+    shmem_barrier_all();
+    shmemx_notify_free(counter);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -334,6 +367,7 @@ int main(int argc, char **argv)
 #define REDUCTIONS(name) reductions<name##_reductions>();
 #define EACH_BITS(name) bits<name##_bits>();
 #define EACH_WAITS(name) waits<name##_waits>();
+    notifications();
     if (argc > 1 && strcmp(argv[1], "few") == 0) {
         MOVES(int)
         REDUCTIONS(float)

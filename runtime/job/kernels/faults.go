@@ -174,6 +174,13 @@ func explain(r *queue.Report, s *queue.State) (cause, remedy string) {
 		return fmt.Sprintf("a slot is at epoch %d, and epoch %d is expected", r.Address, r.Length), "count the tokens of each slot by one, and send the next when the last was taken"
 	case queue.FaultToken:
 		return fmt.Sprintf("a token has %d bytes, and %d are expected", r.Address, r.Length), "pass the slots of the same shmemx_eager_create on both sides"
+	case queue.FaultCounter:
+		if r.Length == 0 {
+			return "the kernels of this PE have no notification counters", "see the log of SHMEM_LOG_LEVEL=info for the cause, or use signals"
+		}
+		return fmt.Sprintf("notification counter %d does not exist, there are %d", int32(r.Address), r.Length), "use 0 to SHMEM_NOTIFY_COUNT - 1, or set that higher"
+	case queue.FaultCount:
+		return fmt.Sprintf("%d is beyond the range of a notification counter", r.Length), "use 0 to 2^63 - 1"
 	case queue.FaultContext:
 		return fmt.Sprintf("the context was made for the heap at %#x, the job's is at %#x", r.Address, s.Heap), "call shmem_ctx again after each shmem_init"
 	case queue.FaultComparison:

@@ -50,10 +50,18 @@ type Config struct {
 	Heap     gpu.Address                      // of this PE
 	Direct   func(pe libshmem.PE) gpu.Address // where they reach a heap, or 0
 	Work     struct{ Offset, Size uint64 }    // of the memory for collectives in each heap
+	Counters Counters
 	Teams    *teams.Table
 	Areas    uint64 // number of teams that can exist
 	Stopper  *Stopper
 	Log      *shmlog.Log
+}
+
+// Counters are the notification counters of each PE.
+type Counters struct {
+	Offset uint64      // of those that stores reach, in each heap
+	Main   gpu.Address // of this PE, in main memory; 0: kernels do not reach them, and have no counters
+	At     uint64      // where these begin in each segment
 }
 
 // ImageBytes is the size of the state for kernels: struct shmemi_device_image.
@@ -152,6 +160,10 @@ func New(c Config) (_ *Kernels, err error) {
 		Stop: there(stop), Work: uint64(c.Heap) + c.Work.Offset, WorkSize: c.Work.Size,
 		Report: there(report), Checks: uint32(c.Settings.Checks), Device: int32(c.Device.Number()),
 		Teams: nearby(entries), TeamCount: uint32(c.Areas), Heaps: nearby(heaps),
+	}
+	if c.Counters.Main != 0 {
+		k.State.NotifyCount, k.State.NotifyMain = uint32(c.Settings.NotifyCount), c.Counters.Main.Pointer()
+		k.State.Notify, k.State.NotifyAt = uint64(c.Heap)+c.Counters.Offset, c.Counters.At
 	}
 	for i := range uint64(count) {
 		to := here(queues + i*ImageBytes)

@@ -39,6 +39,7 @@ type Config struct {
 	Internal uint64 // bytes of the internal area below each heap
 	Size     uint64 // of a user heap
 	Areas    uint64 // number of teams that can exist
+	Notify   uint64 // bytes from the notification counters in main memory to the user heap
 
 	Heap        *heap.Heap
 	Commit      func() error // provides memory behind its blocks
@@ -71,6 +72,7 @@ type Producers struct {
 	rings   *queue.Host                          // nil until they are asked for
 	served  *rings.Served                        // nil: no rings are served
 	work    struct{ offset, size, teams uint64 } // teams: the number of teams that have a part
+	counts  counters
 }
 
 // New returns producers that have nothing yet.
@@ -91,7 +93,7 @@ func (p *Producers) Close() error {
 	if p == nil {
 		return nil
 	}
-	return errors.Join(p.Streams.Close(), p.kernels.Close(p.Fatal))
+	return errors.Join(p.Streams.Close(), p.kernels.Close(p.Fatal), p.closeCounters())
 }
 
 // Waker is a C function that ends the sleep of a proxy, and its argument.
@@ -122,6 +124,9 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 	s.Segment = uint64(uintptr(user)) - p.Internal
 	s.Heap, s.HeapSize = uint64(uintptr(user)), p.Size
 	s.RingMap = uint32(p.Settings.RingMapBy)
+	// Threads of the host add to the counters in main memory.
+	s.NotifyCount = uint32(p.Settings.NotifyCount)
+	s.Notify, s.NotifyAt = uint64(uintptr(p.mainCounters())), p.Internal-p.Notify
 	for _, pe := range p.Peers {
 		if at := p.Heaps.Near(pe); at != nil {
 			h.Peers[pe].Direct = unsafe.Add(at, -int(p.Internal))
@@ -173,6 +178,7 @@ func (p *Producers) Kernels() (*kernels.Kernels, error) {
 	case p.rings != nil && p.served != nil:
 		return nil, errors.New("make rings of kernels: the proxies serve rings of this process's threads already (use one of the two)")
 	}
+	p.openCounters()
 	k, err := kernels.New(p.kernelsConfig())
 	if err != nil {
 		return nil, err
@@ -199,6 +205,7 @@ func (p *Producers) kernelsConfig() kernels.Config {
 		Teams: p.Teams, Areas: p.Areas, Stopper: &p.Stopper, Log: p.Log,
 	}
 	c.Work.Offset, c.Work.Size = p.work.offset, p.work.size
+	c.Counters.Offset, c.Counters.Main, c.Counters.At = p.counts.offset, p.counts.main, p.Internal-p.Notify
 	return c
 }
 

@@ -24,7 +24,7 @@ func teamAreas(pes int, teams, heap uint64) uint64 {
 	return min(teams, max(min(teamWork, heap/teamShare)/each, area.FewestTeams))
 }
 
-// Reserve reserves memory for collectives of kernels at the start of every heap, if some PE of
+// Reserve reserves memory for collectives and notification counters of kernels at the start of every heap, if some PE of
 // the job has a GPU.
 func (p *Producers) Reserve() error {
 	if !p.Heaps.SomeGPU() {
@@ -32,19 +32,21 @@ func (p *Producers) Reserve() error {
 	}
 	p.work.teams = teamAreas(p.NPEs, p.Areas, p.Settings.SymmetricSize)
 	p.work.size = queue.WorkSize(p.NPEs) + p.work.teams*queue.WorkTeamSize(p.NPEs) + queue.WorkStream
-	at, err := p.Heap.Alloc(p.work.size, 0)
+	size := p.work.size + p.countersSize()
+	at, err := p.Heap.Alloc(size, 0)
 	if err == nil {
 		err = p.Commit()
 	}
 	if err != nil {
-		return fmt.Errorf("reserve %d bytes of the heap for collectives of kernels: %w (raise SHMEM_SYMMETRIC_SIZE)", p.work.size, err)
+		return fmt.Errorf("reserve %d bytes of the heap for collectives and counters of kernels: %w (raise SHMEM_SYMMETRIC_SIZE)", size, err)
 	}
 	p.work.offset = uint64(at)
+	p.counts.offset = p.work.offset + p.work.size
 	if p.GPU == nil || !p.inGPU() {
 		return nil // main memory begins as zeros
 	}
 	start := unsafe.Add(p.Heaps.Own(), at)
-	if err := p.GPU.Clear(start, p.work.size); err != nil {
+	if err := p.GPU.Clear(start, size); err != nil {
 		return err
 	}
 	// Within a GPU the driver may copy with a kernel, which it loads at the first copy. That has to

@@ -366,6 +366,7 @@ template <class H> struct shmemi_late {
 
 #include <shmem/atomic.h>
 #include <shmem/eager_parts.h>
+#include <shmem/notify.h>
 #include <shmem/queue.h>
 #include <shmem/reduce.h>
 #include <shmem/setup.h>
@@ -454,6 +455,7 @@ namespace kernels
 #include <shmem/zz_atomics.h>
 #include <shmem/zz_collectives.h>
 #include <shmem/eager.cuh>
+#include <shmem/zz_notify.h>
 #include <shmem/zz_ordering.h>
 #include <shmem/zz_reduce.h>
 #include <shmem/zz_rma.h>

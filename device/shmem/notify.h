@@ -1,0 +1,161 @@
+/*
+ * notify.h: puts that their target counts, and the counters of this PE.
+ *
+ * Where GPU and CPU cannot add to one word together, a counter is two words, and its value is their
+ * sum. Stores of kernels add to the one in the heap (job.notify), which is only ever added to. The
+ * network and the host add to the one in main memory (job.notify_main), and only this PE sets that
+ * one.
+ */
+#ifndef SHMEM_NOTIFY_H
+#define SHMEM_NOTIFY_H
+
+#include "signal.h"
+#include "wait.h"
+
+#ifdef SHMEMI_KERNEL
+
+/*
+ * How many looks of a wait at the word in the heap there are for one at the word in main memory,
+ * which takes a microsecond over PCIe.
+ */
+#define SHMEMI_NOTIFY_LOOKS 4
+
+/* Before init no counter exists. */
+SHMEMI_D void shmemi_check_counter(const struct shmemi_device_image *image, uint32_t call,
+                                   int notify)
+{
+    if ((uint32_t)notify >= image->job.notify_count)
+        shmemi_fault(image, image->job.n_pes == 0 ? SHMEMI_FAULT_INIT : SHMEMI_FAULT_COUNTER, call,
+                     image->job.me, (uint32_t)notify, image->job.notify_count);
+}
+
+/* A counter has 63 bits for the program, so that no addition overflows it. */
+SHMEMI_D void shmemi_check_count(const struct shmemi_device_image *image, uint32_t call,
+                                 uint64_t value)
+{
+    if (value >> 63 != 0)
+        shmemi_fault(image, SHMEMI_FAULT_COUNT, call, image->job.me, 0, value);
+}
+
+SHMEMI_D uint64_t *shmemi_counter(const struct shmemi_device_image *image, int notify)
+{
+    return (uint64_t *)(uintptr_t)image->job.notify + notify;
+}
+
+/* By the ring the proxy adds to the word in main memory, as the host does. */
+SHMEMI_COLD void shmemi_put_notify_ring(const struct shmemi_device_image *image, const void *dest,
+                                        const void *source, uint64_t bytes, int notify, int pe,
+                                        int nbi)
+{
+    uint64_t at = image->job.notify_at + 8 * (uint64_t)(uint32_t)notify;
+    if (bytes == 0) {
+        struct shmemi_words words = shmemi_pack_amo((uint32_t)pe, 0, at, SHMEMI_KIND_ADD, 3, 1);
+        shmemi_send(image, pe, &words, SHMEMI_SLOTS_AMO);
+        return;
+    }
+    struct shmemi_put_call c = {
+        image, (const char *)source, shmemi_offset(image, dest), bytes, at, 1, SHMEMI_KIND_ADD, pe};
+    shmemi_send_put_signal(&c, nbi);
+}
+
+/*
+ * The threads of a scope meet once their stores are issued; the one that then adds with a release
+ * makes all of them visible before the sum. Without bytes, dest need not be an address.
+ */
+template <class SCOPE, int NBI>
+SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_t call, void *dest,
+                                const void *source, uint64_t bytes, int notify, int pe)
+{
+    int idle = shmemi_idle<SCOPE>(image, dest, source, bytes);
+    char *to = NULL, *at = NULL;
+    if (!idle) {
+        shmemi_check_counter(image, call, notify);
+        at = (char *)shmemi_counter(image, notify);
+        if (bytes != 0) {
+            to = shmemi_reach(image, call, dest, bytes, pe);
+            /* At the distance of the data from the caller's counter. */
+            at = to == NULL ? NULL : at + (to - (char *)dest);
+        } else {
+            shmemi_check_pe(image, call, pe, at, 0);
+            at = shmemi_direct(image, at, pe);
+        }
+    }
+    if (idle || at != NULL) {
+        if (!idle && bytes != 0)
+            shmemi_copy<SCOPE, 0>(to, source, bytes);
+        SCOPE::meet();
+        if (SCOPE::rank() == 0)
+            shmemi_add_signal(at, 1);
+    } else {
+        SCOPE::meet();
+        if (SCOPE::rank() == 0)
+            shmemi_put_notify_ring(image, dest, source, bytes, notify, pe, NBI);
+        SCOPE::meet();
+    }
+}
+
+/*
+ * The value of a counter, with the word in main memory as it is now or, in some looks of a wait, as
+ * it was. The bytes of all puts that the sum counts are visible after.
+ */
+SHMEMI_D uint64_t shmemi_notified(const struct shmemi_device_image *image, int notify,
+                                  uint32_t looks, uint64_t *main)
+{
+    const uint64_t *words = (const uint64_t *)image->job.notify_main;
+    uint64_t stores;
+    if (words != NULL && looks % SHMEMI_NOTIFY_LOOKS == 0)
+        shmemi_load_flag(words + notify, main);
+    shmemi_load_flag(shmemi_counter(image, notify), &stores);
+    return *main + stores;
+}
+
+SHMEMI_D uint64_t shmemi_notify_fetch(const struct shmemi_device_image *image, uint32_t call,
+                                      int notify)
+{
+    uint64_t main = 0;
+    shmemi_check_counter(image, call, notify);
+    return shmemi_notified(image, notify, 0, &main);
+}
+
+SHMEMI_D int shmemi_notify_test(const struct shmemi_device_image *image, uint32_t call, int notify,
+                                uint64_t count)
+{
+    shmemi_check_count(image, call, count);
+    return shmemi_notify_fetch(image, call, notify) >= count;
+}
+
+SHMEMI_D uint64_t shmemi_notify_wait(const struct shmemi_device_image *image, uint32_t call,
+                                     int notify, uint64_t count)
+{
+    uint32_t looks = 0;
+    uint64_t main = 0, value;
+    shmemi_check_counter(image, call, notify);
+    shmemi_check_count(image, call, count);
+    while ((value = shmemi_notified(image, notify, looks, &main)) < count)
+        shmemi_keep_waiting(image, &looks);
+    return value;
+}
+
+/*
+ * The word that stores add to stays as it is, so this store may lose an addition only of the host
+ * or the network that comes meanwhile. The fence: what this thread does next, and others that it
+ * meets, may have a PE notify again.
+ */
+SHMEMI_D void shmemi_notify_reset(const struct shmemi_device_image *image, uint32_t call,
+                                  int notify, uint64_t value)
+{
+    uint64_t *main = (uint64_t *)image->job.notify_main, stores;
+    shmemi_check_counter(image, call, notify);
+    shmemi_check_count(image, call, value);
+    if (main != NULL) {
+        shmemi_load_flag(shmemi_counter(image, notify), &stores);
+        shmemi_store_signal(main + notify, value - stores);
+    } else {
+        shmemi_store_signal(shmemi_counter(image, notify), value);
+    }
+    shmemi_fence_system();
+}
+
+#endif
+
+#endif
