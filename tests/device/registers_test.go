@@ -24,31 +24,33 @@ func TestRegisters(t *testing.T) {
 	all := compiled(t)
 	used := regexp.MustCompile(`(?s)Compiling entry function '(\w+)'.*?Used (\d+) registers`)
 	for _, arch := range promised {
-		ptx := filepath.Join(t.TempDir(), arch+".ptx")
-		if err := os.WriteFile(ptx, []byte(all["direct.cu"][arch]), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		out, err := exec.Command(need.NVCC(t), "-arch="+arch, "-cubin", "-Xptxas", "-v", "-o", os.DevNull, ptx).CombinedOutput()
-		if err != nil {
-			t.Fatalf("assemble direct.cu for %s: %v\n%s", arch, err, out)
-		}
-		var seen []string
-		for _, m := range used.FindAllStringSubmatch(string(out), -1) {
-			n, err := strconv.Atoi(m[2])
-			if err != nil {
+		for file, least := range map[string]int{"direct.cu": 3, "notify.cu": 1} {
+			ptx := filepath.Join(t.TempDir(), arch+".ptx")
+			if err := os.WriteFile(ptx, []byte(all[file][arch]), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if !strings.HasSuffix(m[1], "_block") {
-				continue
+			out, err := exec.Command(need.NVCC(t), "-arch="+arch, "-cubin", "-Xptxas", "-v", "-o", os.DevNull, ptx).CombinedOutput()
+			if err != nil {
+				t.Fatalf("assemble %s for %s: %v\n%s", file, arch, err, out)
 			}
-			seen = append(seen, fmt.Sprintf("%s %d", m[1], n))
-			if n > perThread {
-				t.Errorf("%s, %s: %d registers, so that blocks of 1024 threads do not start (at most %d)", m[1], arch, n, perThread)
+			var seen []string
+			for _, m := range used.FindAllStringSubmatch(string(out), -1) {
+				n, err := strconv.Atoi(m[2])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.HasSuffix(m[1], "_block") {
+					continue
+				}
+				seen = append(seen, fmt.Sprintf("%s %d", m[1], n))
+				if n > perThread {
+					t.Errorf("%s, %s: %d registers, so that blocks of 1024 threads do not start (at most %d)", m[1], arch, n, perThread)
+				}
 			}
+			if len(seen) < least {
+				t.Errorf("%s, %s: registers of %v only:\n%s", file, arch, seen, out)
+			}
+			t.Logf("%s: %s", arch, strings.Join(seen, ", "))
 		}
-		if len(seen) < 3 {
-			t.Errorf("%s: registers of %v only:\n%s", arch, seen, out)
-		}
-		t.Logf("%s: %s", arch, strings.Join(seen, ", "))
 	}
 }
