@@ -1,12 +1,17 @@
 package device
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
+	"libshmem/capi/spec"
+	"libshmem/queue"
 	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/need"
 )
@@ -38,5 +43,36 @@ func TestNotifications(t *testing.T) {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// TestNotificationsRefused: each call that makes no sense is reported by its name, before anything
+// is done.
+func TestNotificationsRefused(t *testing.T) {
+	build := need.Build(t)
+	program := emulate(t, build, "notify")
+	put := spec.CallNumber("shmemx_putmem_notify")
+	for i, c := range []struct {
+		call        uint32
+		fault       int
+		address, of string
+	}{
+		{put, queue.FaultCounter, "0x1000", "4096"},
+		{spec.CallNumber("shmemx_putmem_notify_nbi_block"), queue.FaultCounter, "0xffffffff", "4096"},
+		{put, queue.FaultPE, "0x[0-9a-f]+", "0"},
+		{spec.CallNumber("shmemx_notify_wait"), queue.FaultCounter, "0x1000", "4096"},
+		{spec.CallNumber("shmemx_notify_wait"), queue.FaultCount, "0", "9223372036854775808"},
+		{spec.CallNumber("shmemx_notify_test"), queue.FaultCount, "0", "9223372036854775808"},
+		{spec.CallNumber("shmemx_notify_fetch"), queue.FaultCounter, "0x1001", "4096"},
+		{spec.CallNumber("shmemx_notify_reset"), queue.FaultCount, "0", "9223372036854775809"},
+		{spec.CallNumber("shmemx_notify_reset"), queue.FaultCounter, "0xfffffffb", "4096"},
+	} {
+		cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), "-n", "2", "--timeout", "60", program, "refused", strconv.Itoa(i))
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"))
+		out, err := cmd.CombinedOutput()
+		want := fmt.Sprintf(`fault %d in call %#x: PE \d, address %s, length %s`, c.fault, c.call, c.address, c.of)
+		if err == nil || !regexp.MustCompile(want+`\n`).Match(out) {
+			t.Errorf("call %d: %v, without %q\n%s", i, err, want, out)
+		}
 	}
 }

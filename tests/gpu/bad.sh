@@ -42,6 +42,13 @@ bad outside 134 "a kernel stopped: shmem_uint64_p $where: 8 bytes at 0x[0-9a-f]+
 bad past-end 134 "a kernel stopped: shmem_putmem $where: 1099511627776 bytes at 0x[0-9a-f]+ are not within the $heap" "$faults" "${full[@]}"
 bad comparison 134 "a kernel stopped: shmem_uint64_wait_until $where: comparison 42 does not exist" "$faults"
 bad signal-operation 134 "a kernel stopped: shmemx_signal_op $where: signal operation 77 does not exist" "$faults"
+counter='does not exist, there are 4096 \(use 0 to SHMEM_NOTIFY_COUNT - 1, or set that higher\)'
+bad counter 134 "a kernel stopped: shmemx_putmem_notify $where: notification counter 4096 $counter" "$faults"
+bad counter 134 "a kernel stopped: shmemx_putmem_notify $where: notification counter 4096 $counter" "$faults" "${ring[@]}"
+bad counter-of-all 134 "a kernel stopped: shmemx_putmem_notify_block in block .*: notification counter -7 $counter" "$faults"
+bad notified-pe 134 "a kernel stopped: shmemx_putmem_notify $where: PE 2 does not exist, there are 2" "$faults"
+bad count 134 "a kernel stopped: shmemx_notify_wait $where: 9223372036854775808 is beyond the range of a notification counter \(use 0 to 2\^63 - 1\)" "$faults"
+bad reset-counter 134 "a kernel stopped: shmemx_notify_reset $where: notification counter 4096 $counter" "$faults"
 bad team 134 "a kernel stopped: shmem_team_sync $where: team 4711 does not exist" "$faults"
 bad team-destroyed 134 "a kernel stopped: shmem_team_sync $where: team [0-9]+ does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split has made\)" "$faults"
 bad team-root 134 "a kernel stopped: shmem_uint64_broadcast $where: PE_root 1 does not exist, the team has 1 PEs" "$faults"

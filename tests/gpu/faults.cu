@@ -61,6 +61,25 @@ __global__ void signal_operation(uint64_t *word, int other)
     if (chosen())
         shmemx_signal_op(word, 1, 77, other);
 }
+__global__ void counter(int notify, int other)
+{
+    if (chosen())
+        shmemx_putmem_notify(NULL, NULL, 0, notify, other);
+}
+__global__ void counter_of_all(int notify, uint64_t *word, int other)
+{
+    shmemx_putmem_notify_block(word, word, 8, notify, other);
+}
+__global__ void count(uint64_t least)
+{
+    if (chosen())
+        shmemx_notify_wait(3, least);
+}
+__global__ void reset(int notify)
+{
+    if (chosen())
+        shmemx_notify_reset(notify, 0);
+}
 __global__ void team(uint64_t *word)
 {
     (void)word;
@@ -160,6 +179,16 @@ int run(const char *what)
         comparison<<<blocks, threads>>>(word);
     else if (strcmp(what, "signal-operation") == 0)
         signal_operation<<<blocks, threads>>>(word, other);
+    else if (strcmp(what, "counter") == 0)
+        counter<<<blocks, threads>>>(4096, other);
+    else if (strcmp(what, "counter-of-all") == 0)
+        counter_of_all<<<blocks, threads>>>(-7, word, other);
+    else if (strcmp(what, "notified-pe") == 0)
+        counter<<<blocks, threads>>>(3, n);
+    else if (strcmp(what, "count") == 0)
+        count<<<blocks, threads>>>((uint64_t)1 << 63);
+    else if (strcmp(what, "reset-counter") == 0)
+        reset<<<blocks, threads>>>(4096);
     else if (strcmp(what, "team") == 0)
         team<<<blocks, threads>>>(word);
     else if (strcmp(what, "team-destroyed") == 0 || strcmp(what, "team-root") == 0) {

@@ -3,6 +3,7 @@
  * bytes, whatever its length and scope, and a counter has one value for kernels and the host.
  *
  * shmemrun -n N notify [ROUNDS]
+ * shmemrun -n 2 notify refused CALL
  */
 #include "try.h"
 
@@ -360,11 +361,50 @@ void run(uint64_t rounds)
         TEST_notify_fetch_x(CALLED) TEST_notify_reset_x(CALLED)
 }
 
+/* Calls with arguments that have no meaning. */
+KERNEL refused(int which, uint64_t *word, int self, int n)
+{
+    const uint64_t above = (uint64_t)1 << 63;
+    switch (which) {
+    case 0:
+        (shmemx_putmem_notify)(word, word, 8, 4096, self);
+        break;
+    case 1:
+        (shmemx_putmem_notify_nbi_block)(NULL, NULL, 0, -1, self);
+        break;
+    case 2:
+        (shmemx_putmem_notify)(NULL, NULL, 0, 1, n);
+        break;
+    case 3:
+        (void)(shmemx_notify_wait)(4096, 0);
+        break;
+    case 4:
+        (void)(shmemx_notify_wait)(1, above);
+        break;
+    case 5:
+        (void)(shmemx_notify_test)(1, above);
+        break;
+    case 6:
+        (void)(shmemx_notify_fetch)(4097);
+        break;
+    case 7:
+        (shmemx_notify_reset)(1, above + 1);
+        break;
+    default:
+        (shmemx_notify_reset)(-5, 0);
+    }
+}
+
 } // namespace kernels
 
 int main(int argc, char **argv)
 {
     begin("notify");
+    if (argc > 2 && strcmp(argv[1], "refused") == 0) {
+        uint64_t *word = (uint64_t *)shmem_calloc(1, sizeof *word);
+        LAUNCH(1, kernels::refused, atoi(argv[2]), word, me, pes);
+        return end();
+    }
     kernels::run(argc > 1 ? strtoull(argv[1], NULL, 10) : 30);
     return end();
 }

@@ -228,6 +228,13 @@ checks eager/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cu
 checks eager/copy 120 "$run" -n 2 --timeout 120 "${copy[@]}" "$base/cuda/eager"
 checks eager/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/eager"
 
+# Puts with notifications of kernels and hosts, in counters of both.
+kernels notify 120 "$base/cuda/notify"
+checks kernels/notify/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/notify"
+checks kernels/notify/full 120 "$run" -n 2 --timeout 120 -x SHMEM_CHECKS=full "$base/cuda/notify"
+checks kernels/notify/long 120 "$run" -n 2 --timeout 120 "$base/cuda/notify" 2000
+pairs notify "$base/cuda/notify"
+
 # Additions to the same words by PEs of the same host, of another, and by the owner:
 # 10^6 in all. Then with a PE that has no GPU, as one of them and as the owner.
 mixed=tests/gpu/mixed.sh

@@ -120,6 +120,27 @@ func TestFaultEndsTheJob(t *testing.T) {
 	}
 }
 
+// TestCountersAreExplained: the number of a counter may be below 0, and there may be no counters.
+func TestCountersAreExplained(t *testing.T) {
+	k, _, _ := played(t)
+	minus := int32(-3)
+	for _, c := range []struct {
+		report queue.Report
+		want   string
+	}{
+		{queue.Report{Fault: queue.FaultCounter, Address: 4096, Length: 4096}, "notification counter 4096 does not exist, there are 4096 (use 0 to SHMEM_NOTIFY_COUNT - 1, or set that higher)"},
+		{queue.Report{Fault: queue.FaultCounter, Address: uint64(uint32(minus)), Length: 8}, "notification counter -3 does not exist, there are 8 (use"},
+		{queue.Report{Fault: queue.FaultCounter, Address: 3}, "the kernels of this PE have no notification counters (see the log of SHMEM_LOG_LEVEL=info for the cause, or use signals)"},
+		{queue.Report{Fault: queue.FaultCount, Length: 1 << 63}, "9223372036854775808 is beyond the range of a notification counter (use 0 to 2^63 - 1)"},
+	} {
+		*k.report = c.report
+		k.report.Ready = 1
+		if err := k.fault(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, without %q", err, c.want)
+		}
+	}
+}
+
 func TestKernelExits(t *testing.T) {
 	k, _, _ := played(t)
 	told := make(chan error, 1)
@@ -138,7 +159,7 @@ func TestKernelExits(t *testing.T) {
 func TestFaultsAreExplained(t *testing.T) {
 	k, _, _ := played(t)
 	seen := map[string]uint32{}
-	for fault := uint32(queue.FaultInit); fault <= queue.FaultToken; fault++ {
+	for fault := uint32(queue.FaultInit); fault <= queue.FaultCount; fault++ {
 		if fault == queue.FaultExit {
 			continue
 		}
