@@ -280,11 +280,19 @@ void try_reset()
         (::shmemx_notify_wait)(counter, want);
         shmem_barrier_all();
         has(counter, want, "before round " + std::to_string(round));
-        want = round * round * 1000;
-        if (round % 3 == 0)
+        shmem_barrier_all();
+        if (round % 3 == 0) { /* after puts that the host has not seen */
+            LAUNCH(threads_of(warp), once, words, (const uint64_t *)(const void *)source, counter,
+                   pes, me);
+            LAUNCH(1, ask, counter, want + TIMES * (uint64_t)pes, answers);
+            shmem_barrier_all();
+            want = round * round * 1000;
             LAUNCH(1, set, counter, want);
-        else
+            expect((::shmemx_notify_test)(counter, want + 1) == 0, "a count that was not reached");
+        } else {
+            want = round * round * 1000;
             (::shmemx_notify_reset)(counter, want);
+        }
         has(counter, want, "set in round " + std::to_string(round));
         shmem_barrier_all();
     }
