@@ -128,7 +128,7 @@ part_net() {
     ours 30 host
     export BENCH_ROUTE=tcp SHMEM_HEAP=device SHMEM_DISABLE_P2P=1 SHMEM_GPU_NET=stage
     ours 30 host
-    ours 30 signal signal put_signal 8 1024 65536 1048576
+    ours 40 signal signal put_signal put_notify 8 1024 65536 1048576
     ours 30 latency quiet ways
     BENCH_BYTES=268435456 ours 30 bandwidth put
     unset BENCH_ROUTE SHMEM_PROVIDER SHMEM_HEAP SHMEM_DISABLE_P2P SHMEM_GPU_NET

@@ -66,6 +66,20 @@ __device__ __forceinline__ void put_signal(void *to, const void *from, size_t n,
         shmemx_putmem_signal_block(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
 }
 
+#ifndef BENCH_NVSHMEM
+template <scope S>
+__device__ __forceinline__ void put_notify(void *to, const void *from, size_t n, int counter,
+                                           int pe)
+{
+    if (S == THREAD)
+        shmemx_putmem_notify(to, from, n, counter, pe);
+    else if (S == WARP)
+        shmemx_putmem_notify_warp(to, from, n, counter, pe);
+    else
+        shmemx_putmem_notify_block(to, from, n, counter, pe);
+}
+#endif
+
 // One thread makes the call, because quiet acts for the whole PE; join synchronizes the others.
 template <scope S> __device__ __forceinline__ void quiet()
 {

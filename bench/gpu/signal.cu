@@ -1,8 +1,8 @@
 /*
- * signal: round trips between kernels of two PEs: a signal, and a put with a
- * signal, answered in kind.
+ * signal: round trips between kernels of two PEs: a signal, a put with a signal, and a put with a
+ * notification, answered in kind.
  *
- * signal [signal] [put_signal] [BYTES...]
+ * signal [signal] [put_signal] [put_notify] [BYTES...]
  */
 #include "names.h"
 #include "rows.h"
@@ -15,9 +15,25 @@ namespace
 const size_t largest = 1 << 20;
 const int launches = 8; // the first is not counted
 
-enum trip { SIGNAL, PUT_SIGNAL };
+enum trip { SIGNAL, PUT_SIGNAL, PUT_NOTIFY };
 
-// Signals count on from one launch to the next, so they need no reset.
+const int counter = 0; // of all notifications
+
+template <scope S, trip T>
+__device__ __forceinline__ void await_trip(uint64_t *signal, uint64_t value)
+{
+#ifndef BENCH_NVSHMEM
+    if (T == PUT_NOTIFY) {
+        if (threadIdx.x == 0)
+            shmemx_notify_wait(counter, value);
+        join<S>();
+        return;
+    }
+#endif
+    await<S>(signal, value);
+}
+
+// Signals count on from one launch to the next, so they need no reset, and so do notifications.
 template <scope S, trip T>
 __global__ void __launch_bounds__(1024) trips(char *to, char *from, size_t bytes, uint64_t *signal,
                                               uint64_t first, int n, int me, uint64_t *ns)
@@ -29,13 +45,17 @@ __global__ void __launch_bounds__(1024) trips(char *to, char *from, size_t bytes
             begin = clock_ns();
         uint64_t value = first + i;
         if (me == 1)
-            await<S>(signal, value);
+            await_trip<S, T>(signal, value);
         if (T == PUT_SIGNAL)
             put_signal<S>(to, from, bytes, signal, value, 1 - me);
+#ifndef BENCH_NVSHMEM
+        else if (T == PUT_NOTIFY)
+            put_notify<S>(to, from, bytes, counter, 1 - me);
+#endif
         else if (threadIdx.x == 0)
             shmemx_signal_op(signal, value, SHMEM_SIGNAL_SET, 1 - me);
         if (me == 0)
-            await<S>(signal, value);
+            await_trip<S, T>(signal, value);
     }
     if (threadIdx.x == 0)
         *ns = clock_ns() - begin;
@@ -44,7 +64,7 @@ __global__ void __launch_bounds__(1024) trips(char *to, char *from, size_t bytes
 struct bench {
     char *to, *from;
     uint64_t *signal, *ns;
-    uint64_t next = 1;
+    uint64_t next = 1, notified = 1; // the values of the next trips
 
     bench()
     {
@@ -63,11 +83,12 @@ struct bench {
     void run(const char *name, const char *how, size_t bytes, int threads, int n)
     {
         std::vector<double> us;
+        uint64_t &first = T == PUT_NOTIFY ? notified : next;
         for (int i = 0; i < launches; ++i) {
-            trips<S, T><<<1, threads>>>(to, from, bytes, signal, next, n, shmem_my_pe(), ns);
+            trips<S, T><<<1, threads>>>(to, from, bytes, signal, first, n, shmem_my_pe(), ns);
             need(cudaGetLastError(), "launch a kernel");
             need(cudaDeviceSynchronize(), "run a kernel");
-            next += n + n / 10;
+            first += n + n / 10;
             if (i > 0)
                 us.push_back((double)*ns / n / 1e3);
             shmem_barrier_all();
@@ -77,17 +98,16 @@ struct bench {
     }
 };
 
-void put_signals(bench &b, const std::vector<size_t> &sizes)
+template <trip T> void puts_of(bench &b, const char *name, const std::vector<size_t> &sizes)
 {
-    const char *name = "put_signal_round_trip";
     for (size_t bytes : sizes) {
         int n = bytes > 65536 ? 200 : 1000;
         if (bytes <= 4096)
-            b.run<THREAD, PUT_SIGNAL>(name, "thread", bytes, 1, n);
+            b.run<THREAD, T>(name, "thread", bytes, 1, n);
         if (bytes <= 65536)
-            b.run<WARP, PUT_SIGNAL>(name, "warp", bytes, 32, n);
+            b.run<WARP, T>(name, "warp", bytes, 32, n);
         for (int threads : {256, 1024})
-            b.run<BLOCK, PUT_SIGNAL>(name, "block", bytes, threads, n);
+            b.run<BLOCK, T>(name, "block", bytes, threads, n);
     }
 }
 
@@ -113,7 +133,11 @@ int main(int argc, char **argv)
     if (wanted(names, "signal"))
         b.run<THREAD, SIGNAL>("signal_round_trip", "thread", 0, 1, 2000);
     if (wanted(names, "put_signal"))
-        put_signals(b, sizes);
+        puts_of<PUT_SIGNAL>(b, "put_signal_round_trip", sizes);
+#ifndef BENCH_NVSHMEM
+    if (wanted(names, "put_notify"))
+        puts_of<PUT_NOTIFY>(b, "put_notify_round_trip", sizes);
+#endif
     shmem_finalize();
     return 0;
 }
