@@ -335,16 +335,25 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	} else {
 		if notifies {
 			b.add(1, "if notify is not None:")
-			b.add(2, "counter = notified(call, notify, stream)")
+			b.add(2, "counter = counter_of(call, notify)")
 			b.add(2, "to, of, whole = outgoing_row(call, dest, source)")
 			with, err := notifying(s, c.row.Python.Notify, c.nbi)
 			if err != nil {
 				return "", err
 			}
+			later, err := onStream(s, c.row.Python.Notify, c.nbi)
+			if err != nil {
+				return "", err
+			}
 			as := map[string]string{"dest": "to", "source": "of", "nbytes": "whole.nbytes", "notify": "counter"}
-			b.call(2, "functions."+with.Name, passed(with.Params(), as))
+			b.add(2, "if stream is not None:")
+			b.add(3, "on = stream_of(call, stream, context)")
+			b.call(3, "functions."+later.Name, passed(later.Params(), as))
+			b.add(3, "keep(whole, on)")
+			b.add(2, "else:")
+			b.call(3, "functions."+with.Name, passed(with.Params(), as))
 			if c.nbi {
-				b.add(2, "ctx.keep(whole)")
+				b.add(3, "ctx.keep(whole)")
 			}
 			b.add(2, "if state.failed:")
 			b.add(3, "settle(call)")
@@ -403,55 +412,6 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 		far.Name: "there", near.Name: "pointer_at(id(" + near.Name + ") + HEAD)", "nelems": "sizes[n]",
 	}))
 	b.add(3, "return")
-}
-
-// bytesOf returns the function of a row that copies bytes and takes a context.
-func bytesOf(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
-	for _, c := range s.Chapters() {
-		for i := range c.Families {
-			if c.Families[i].Name != row {
-				continue
-			}
-			for _, fn := range c.Families[i].Functions() {
-				if fn.Form == spec.Mem && fn.Ctx && fn.Nbi == nbi {
-					return fn, nil
-				}
-			}
-		}
-	}
-	return spec.Function{}, fmt.Errorf("%s copies no bytes", row)
-}
-
-// notifying returns the function of an extension that takes a context.
-func notifying(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
-	rows := s.Extensions()
-	for i := range rows {
-		if rows[i].Name != row || rows[i].Suffix != "" {
-			continue
-		}
-		for _, fn := range rows[i].Functions() {
-			if fn.Ctx && fn.Nbi == nbi {
-				return fn, nil
-			}
-		}
-	}
-	return spec.Function{}, fmt.Errorf("%s takes no context", row)
-}
-
-// onStream returns the function of a row's form on a CUDA stream; of several, the one for bytes.
-func onStream(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
-	rows := s.Extensions()
-	for i := range rows {
-		if rows[i].Name != row || rows[i].Suffix == "" {
-			continue
-		}
-		for _, fn := range rows[i].Functions() {
-			if (fn.Form == spec.Mem || len(rows[i].Types) == 0) && fn.Nbi == nbi {
-				return fn, nil
-			}
-		}
-	}
-	return spec.Function{}, fmt.Errorf("%s has no form on a stream", row)
 }
 
 // quickElement writes the fast path: a plain array, numbers of Python, and a PE that loads and

@@ -180,7 +180,7 @@ func pythonImports(s *spec.Surface) []pythonImport {
 		{3, base + "._events", "keep"},
 		{3, base + "._ghosts", "Ghost"},
 		{3, base + "._near", "QUICK Forms is_near near near_element sizes"},
-		{3, base + "._notify", "notified"},
+		{3, base + "._notify", "counter_of"},
 		{3, base + "._numbers", "number one_of unsigned"},
 		{3, base + "._operands", "element receiver signal_word"},
 		{3, base + "._streams", "StreamLike stream_of"},

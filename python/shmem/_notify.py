@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 from shmem._describe import brief
 from shmem._errors import ArgumentError, DtypeError
 from shmem._runtime import integer, library, settle, state, untyped, whole
+from shmem._streams import StreamLike, stream_of
 from shmem._waiting import wait
 
 # What shmemi_notify_state answers.
@@ -20,7 +21,7 @@ def _state_of(notify: int) -> int:
     return answer.value
 
 
-def _counter(call: str, notify: Any) -> int:
+def counter_of(call: str, notify: Any) -> int:
     """The number of a counter that the program may use."""
     number = integer(call, "notify", notify)
     found = _state_of(number)
@@ -41,15 +42,6 @@ def _counter(call: str, notify: Any) -> int:
     return number
 
 
-def notified(call: str, notify: Any, stream: object) -> int:
-    """The counter of a put, which takes no stream."""
-    if stream is not None:
-        raise ArgumentError(
-            call, "notify", "a put on a stream has none", "leave notify= or stream= out"
-        )
-    return _counter(call, notify)
-
-
 def _value(call: str, name: str, value: Any) -> int:
     """A value of a counter."""
     given = whole(value)
@@ -60,14 +52,18 @@ def _value(call: str, name: str, value: Any) -> int:
     return given
 
 
-def notify_wait(notify: SupportsIndex, count: int) -> int:
+def notify_wait(notify: SupportsIndex, count: int, *, stream: StreamLike | None = None) -> int:
     """Waits until a notification counter of this PE is at least count, and returns it.
 
-    The data of all puts that it counts is there: those with notify= this counter.
+    The data of all puts that it counts is there: those with notify= this counter. With stream=
+    the stream waits, and the result is count.
     """
     call = "notify_wait"
     functions = library(call)
-    counter, least = _counter(call, notify), _value(call, "count", count)
+    counter, least = counter_of(call, notify), _value(call, "count", count)
+    if stream is not None:
+        functions.shmemx_notify_wait_on_stream(counter, least, stream_of(call, stream))
+        return least
     answer: int = wait(call, functions.shmemx_notify_wait, counter, least)
     if state.failed:
         settle(call)
@@ -78,7 +74,7 @@ def notify_test(notify: SupportsIndex, count: int) -> bool:
     """Reports at once whether a notification counter of this PE is at least count."""
     call = "notify_test"
     functions = library(call)
-    counter, least = _counter(call, notify), _value(call, "count", count)
+    counter, least = counter_of(call, notify), _value(call, "count", count)
     answer = functions.shmemx_notify_test(counter, least)
     if state.failed:
         settle(call)
@@ -89,18 +85,23 @@ def notify_fetch(notify: SupportsIndex) -> int:
     """Reads a notification counter of this PE."""
     call = "notify_fetch"
     functions = library(call)
-    return functions.shmemx_notify_fetch(_counter(call, notify))
+    return functions.shmemx_notify_fetch(counter_of(call, notify))
 
 
-def notify_reset(notify: SupportsIndex, value: int = 0) -> None:
+def notify_reset(
+    notify: SupportsIndex, value: int = 0, *, stream: StreamLike | None = None
+) -> None:
     """Sets a notification counter of this PE.
 
     Puts that arrive meanwhile may be lost or counted: wait for them first.
     """
     call = "notify_reset"
     functions = library(call)
-    counter = _counter(call, notify)
-    functions.shmemx_notify_reset(counter, _value(call, "value", value))
+    counter, new = counter_of(call, notify), _value(call, "value", value)
+    if stream is not None:
+        functions.shmemx_notify_reset_on_stream(counter, new, stream_of(call, stream))
+    else:
+        functions.shmemx_notify_reset(counter, new)
 
 
 def notify_alloc(n: SupportsIndex) -> int:

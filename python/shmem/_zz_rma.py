@@ -16,7 +16,7 @@ from shmem._dtypes import Array, types, words
 from shmem._events import keep
 from shmem._ghosts import Ghost
 from shmem._near import QUICK, Forms, is_near, near, near_element, sizes
-from shmem._notify import notified
+from shmem._notify import counter_of
 from shmem._numbers import one_of
 from shmem._operands import element
 from shmem._runtime import after_init, check_pe, library, quick, settle, state, untyped
@@ -84,9 +84,14 @@ def put(
     handle = handle_of(call, ctx)
     pe = check_pe(call, pe, ctx.n_pes)
     if notify is not None:
-        counter = notified(call, notify, stream)
+        counter = counter_of(call, notify)
         to, of, whole = outgoing_row(call, dest, source)
-        functions.shmemx_ctx_putmem_notify(handle, to, of, whole.nbytes, counter, pe)
+        if stream is not None:
+            on = stream_of(call, stream, context)
+            functions.shmemx_putmem_notify_on_stream(to, of, whole.nbytes, counter, pe, on)
+            keep(whole, on)
+        else:
+            functions.shmemx_ctx_putmem_notify(handle, to, of, whole.nbytes, counter, pe)
         if state.failed:
             settle(call)
         return
@@ -126,10 +131,15 @@ def put_nbi(
     handle = handle_of(call, ctx)
     pe = check_pe(call, pe, ctx.n_pes)
     if notify is not None:
-        counter = notified(call, notify, stream)
+        counter = counter_of(call, notify)
         to, of, whole = outgoing_row(call, dest, source)
-        functions.shmemx_ctx_putmem_notify_nbi(handle, to, of, whole.nbytes, counter, pe)
-        ctx.keep(whole)
+        if stream is not None:
+            on = stream_of(call, stream, context)
+            functions.shmemx_putmem_notify_nbi_on_stream(to, of, whole.nbytes, counter, pe, on)
+            keep(whole, on)
+        else:
+            functions.shmemx_ctx_putmem_notify_nbi(handle, to, of, whole.nbytes, counter, pe)
+            ctx.keep(whole)
         if state.failed:
             settle(call)
         return

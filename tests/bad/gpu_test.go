@@ -18,12 +18,6 @@ var onGPU = []row{
 	{what: "stream_misaligned", status: aborted, say: []string{`PE \d: shmemx_long_p_on_stream: dest 0x\w+ is not aligned to 8 bytes`}},
 	{what: "stream_operation", status: aborted, say: []string{`PE \d: shmemx_signal_op_on_stream: signal operation 77 does not exist \(use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD\)`}},
 	{what: "stream_comparison", status: aborted, say: []string{`PE \d: shmemx_long_wait_until_on_stream: comparison 42 does not exist`}},
-	{what: "stream_notify_counter", status: aborted, say: []string{`PE \d: shmemx_putmem_notify_on_stream: notification counter 4096` + noCounter}},
-	{what: "stream_notify_null", status: aborted, say: []string{`PE \d: shmemx_putmem_notify_nbi_on_stream: the local source is NULL \(pass memory of this PE\)`}},
-	{what: "stream_notify_wrong_pe", status: aborted, say: []string{`PE \d: shmemx_putmem_notify_on_stream: PE -1 does not exist, there are 2`}},
-	{what: "stream_notify_overflow", status: aborted, say: []string{`PE \d: shmemx_notify_wait_on_stream: the count 9223372036854775808` + beyond}},
-	{what: "stream_notify_reset", status: aborted, say: []string{`PE \d: shmemx_notify_reset_on_stream: notification counter -1` + noCounter}},
-	{what: "stream_notify_range", env: full, status: aborted, say: []string{`PE \d: shmemx_notify_wait_on_stream: notification counter 2 is in no range that is allocated`}},
 	{what: "stream_root", status: aborted, say: []string{`PE \d: shmemx_long_broadcast_on_stream: root PE 2 does not exist, the team has 2 \(use 0 to shmem_team_n_pes\(team\) - 1\)`}},
 	{what: "stream_team", status: aborted, say: []string{`PE \d: shmemx_long_sum_reduce_on_stream: team 4711 does not exist \(pass SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED or a team that a split has made\)`}},
 	{what: "register_apart", status: 0, say: []string{`PE 0: shmemx_buffer_register_symmetric: the buffer of 4096 bytes at 0x\w+: the symmetric heap is in the memory of a GPU, and memory of the host cannot be in it \(set SHMEM_HEAP=host or pinned\)`}},
@@ -36,12 +30,15 @@ var onGPU = []row{
 	{what: "module_finalized", status: 0, say: []string{`PE \d: shmemx_cumodule_finalize: the code was not given the job \(pass a handle that an init was called with\)`, `PE 1 went on`}},
 }
 
-func TestBadInputWithGPU(t *testing.T) {
+func TestBadInputWithGPU(t *testing.T) { runOnGPU(t, "bad", onGPU) }
+
+// runOnGPU runs the rows of a program with fake GPUs.
+func runOnGPU(t *testing.T, name string, rows []row) {
 	build := need.Build(t)
-	program := compile(t, build, "bad")
+	program := compile(t, build, name)
 	t.Setenv("LD_LIBRARY_PATH", cudatest.Build(t))
 	t.Setenv("FAKE_CUDA", "works=1")
-	for _, r := range onGPU {
+	for _, r := range rows {
 		r.env = append(r.env, "SHMEM_HEAP=device")
 		t.Run(strings.Join(append([]string{r.what}, r.env...), ","), func(t *testing.T) { r.run(t, build, program, onNode) })
 	}

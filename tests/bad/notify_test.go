@@ -38,3 +38,15 @@ var notifyRows = []row{
 }
 
 func TestNotify(t *testing.T) { runRows(t, "notify", notifyRows) }
+
+// notifyOnStreams are the rows of calls on streams, which a fake GPU suffices for.
+var notifyOnStreams = []row{
+	{what: "stream_counter", status: aborted, say: []string{`PE \d: shmemx_putmem_notify_on_stream: notification counter 4096` + noCounter}},
+	{what: "stream_null_source", status: aborted, say: []string{`PE \d: shmemx_putmem_notify_nbi_on_stream: the local source is NULL \(pass memory of this PE\)`}},
+	{what: "stream_wrong_pe", status: aborted, say: []string{`PE \d: shmemx_putmem_notify_on_stream: PE -1 does not exist, there are 2`}},
+	{what: "stream_overflow", status: aborted, say: []string{`PE \d: shmemx_notify_wait_on_stream: the count 9223372036854775808` + beyond}},
+	{what: "stream_reset", status: aborted, say: []string{`PE \d: shmemx_notify_reset_on_stream: notification counter -1` + noCounter}},
+	{what: "stream_unallocated", env: full, status: aborted, say: []string{`PE \d: shmemx_notify_wait_on_stream: notification counter 2 is in no range that is allocated`}},
+}
+
+func TestNotifyOnStreams(t *testing.T) { runOnGPU(t, "notify", notifyOnStreams) }

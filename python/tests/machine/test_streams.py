@@ -110,6 +110,31 @@ def test_order(kind, me, right, left, gpu):
     shmem.barrier_all()
 
 
+def test_notifications(me, right, left, gpu):
+    source = shmem.zeros(50_000, torch.float32, device="cuda")
+    inbox = shmem.zeros(50_000, torch.float32, device="cuda")
+    bad = torch.zeros(1, dtype=torch.int64, device="cuda")
+    s = torch.cuda.Stream(gpu)
+    counter = shmem.notify_alloc(1)
+    torch.cuda.synchronize()
+    shmem.barrier_all()
+    with torch.cuda.stream(s):
+        for i in range(1, 4):
+            torch.cuda._sleep(SLOW)
+            source.fill_(i + 10 * me)
+            shmem.put(inbox[:20_000], source[:20_000], right, notify=counter, stream="current")
+            shmem.put_nbi(inbox[20_000:], source[20_000:], right, notify=counter, stream="current")
+            assert shmem.notify_wait(counter, 2, stream="current") == 2
+            shmem.notify_reset(counter, stream="current")
+            bad += (inbox != i + 10 * left).sum()
+            shmem.quiet(stream="current")
+            shmem.barrier_all(stream="current")
+    s.synchronize()
+    assert int(bad) == 0 and shmem.notify_fetch(counter) == 0
+    shmem.barrier_all()
+    shmem.notify_free(counter)
+
+
 def test_put_get_quiet(me, right, left, gpu):
     source = shmem.zeros(50_000, torch.float32, device="cuda")
     a = shmem.zeros(50_000, torch.float32, device="cuda")

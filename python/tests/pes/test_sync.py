@@ -244,8 +244,13 @@ def test_bad_notifications(me):
             shmem.notify_wait(0, count)
         with pytest.raises(shmem.DtypeError):
             shmem.notify_reset(0, count)
-    with pytest.raises(shmem.ArgumentError, match="on a stream"):
-        shmem.put(a, [1], pe=me, notify=0, stream="current")
+    for call in (
+        lambda: shmem.put(a, [1], pe=me, notify=0, stream="current"),
+        lambda: shmem.notify_wait(0, 0, stream="current"),
+        lambda: shmem.notify_reset(0, stream="current"),
+    ):
+        with pytest.raises(shmem.DeviceError, match="set SHMEM_HEAP=pinned"):
+            call()
     with pytest.raises(shmem.LayoutError):
         shmem.put(a[::2], [1, 2], pe=me, notify=0)
     with pytest.raises(shmem.ArgumentError, match="ask for 1 or more"):

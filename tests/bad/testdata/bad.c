@@ -143,31 +143,6 @@ static void stream_comparison(void)
 {
     shmemx_long_wait_until_on_stream(block, 42, 1, NULL);
 }
-static void stream_notify_counter(void)
-{
-    shmemx_putmem_notify_on_stream(block, block, 8, 4096, 0, NULL);
-}
-static void stream_notify_null(void)
-{
-    shmemx_putmem_notify_nbi_on_stream(block, NULL, 8, 1, 0, NULL);
-}
-static void stream_notify_wrong_pe(void)
-{
-    shmemx_putmem_notify_on_stream(NULL, NULL, 0, 1, -1, NULL);
-}
-static void stream_notify_overflow(void)
-{
-    shmemx_notify_wait_on_stream(3, (uint64_t)1 << 63, NULL);
-}
-static void stream_notify_reset(void)
-{
-    shmemx_notify_reset_on_stream(-1, 0, NULL);
-}
-static void stream_notify_range(void)
-{
-    int first = shmemx_notify_alloc(2);
-    shmemx_notify_wait_on_stream(first + 2, 0, NULL);
-}
 static void stream_root(void)
 {
     shmemx_long_broadcast_on_stream(SHMEM_TEAM_WORLD, block, block, 1, n, NULL);
@@ -413,12 +388,6 @@ static const struct {
     {"stream_misaligned", stream_misaligned},
     {"stream_operation", stream_operation},
     {"stream_comparison", stream_comparison},
-    {"stream_notify_counter", stream_notify_counter},
-    {"stream_notify_null", stream_notify_null},
-    {"stream_notify_wrong_pe", stream_notify_wrong_pe},
-    {"stream_notify_overflow", stream_notify_overflow},
-    {"stream_notify_reset", stream_notify_reset},
-    {"stream_notify_range", stream_notify_range},
     {"stream_root", stream_root},
     {"stream_team", stream_team},
     {"module_finalized", module_finalized},

@@ -97,6 +97,31 @@ CASE(free_twice)
     shmemx_notify_free(range);
     shmemx_notify_free(range);
 }
+CASE(stream_counter)
+{
+    shmemx_putmem_notify_on_stream(block, block, 8, 4096, 0, NULL);
+}
+CASE(stream_null_source)
+{
+    shmemx_putmem_notify_nbi_on_stream(block, NULL, 8, 1, 0, NULL);
+}
+CASE(stream_wrong_pe)
+{
+    shmemx_putmem_notify_on_stream(NULL, NULL, 0, 1, -1, NULL);
+}
+CASE(stream_overflow)
+{
+    shmemx_notify_wait_on_stream(3, (uint64_t)1 << 63, NULL);
+}
+CASE(stream_reset)
+{
+    shmemx_notify_reset_on_stream(-1, 0, NULL);
+}
+CASE(stream_unallocated)
+{
+    int range = shmemx_notify_alloc(2);
+    shmemx_notify_wait_on_stream(range + 2, 0, NULL);
+}
 CASE(after_finalize)
 {
     shmem_finalize();

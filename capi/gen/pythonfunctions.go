@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+
+	"libshmem/capi/spec"
+)
+
+// The functions of C that functions of Python call.
+
+// bytesOf returns the function of a row that copies bytes and takes a context.
+func bytesOf(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
+	for _, c := range s.Chapters() {
+		for i := range c.Families {
+			if c.Families[i].Name != row {
+				continue
+			}
+			for _, fn := range c.Families[i].Functions() {
+				if fn.Form == spec.Mem && fn.Ctx && fn.Nbi == nbi {
+					return fn, nil
+				}
+			}
+		}
+	}
+	return spec.Function{}, fmt.Errorf("%s copies no bytes", row)
+}
+
+// notifying returns the function of an extension that takes a context.
+func notifying(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
+	rows := s.Extensions()
+	for i := range rows {
+		if rows[i].Name != row || rows[i].Suffix != "" {
+			continue
+		}
+		for _, fn := range rows[i].Functions() {
+			if fn.Ctx && fn.Nbi == nbi {
+				return fn, nil
+			}
+		}
+	}
+	return spec.Function{}, fmt.Errorf("%s takes no context", row)
+}
+
+// onStream returns the function of a row's form on a CUDA stream; of several, the one for bytes.
+func onStream(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
+	rows := s.Extensions()
+	for i := range rows {
+		if rows[i].Name != row || rows[i].Suffix == "" {
+			continue
+		}
+		for _, fn := range rows[i].Functions() {
+			if (fn.Form == spec.Mem || len(rows[i].Types) == 0) && fn.Nbi == nbi {
+				return fn, nil
+			}
+		}
+	}
+	return spec.Function{}, fmt.Errorf("%s has no form on a stream", row)
+}
