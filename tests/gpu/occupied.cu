@@ -106,6 +106,13 @@ void host_calls()
     row("shmem_put_signal with SHMEM_SIGNAL_ADD", false, false, [] {
         shmem_putmem_signal(place->to, near, 8, &place->signal, 1, SHMEM_SIGNAL_ADD, other);
     });
+    row("shmemx_putmem_notify, shmemx_notify_wait, test, fetch, reset", true, true, [] {
+        shmemx_putmem_notify(place->to, near, sizeof near, 0, other);
+        shmemx_notify_wait(0, 1);
+        (void)shmemx_notify_test(0, 1);
+        (void)shmemx_notify_fetch(0);
+        shmemx_notify_reset(0, 0);
+    });
     row("shmem_barrier_all, shmem_sync_all", true, true, [] {
         shmem_barrier_all();
         shmem_sync_all();
@@ -155,6 +162,12 @@ void stream_calls()
     });
     row("signal_wait_until_on_stream (NE, GT, LE, LT), wait_until_on_stream", false, false, [] {
         shmemx_signal_wait_until_on_stream(&place->signal, SHMEM_CMP_NE, 99, stream);
+        done();
+    });
+    row("putmem_notify_on_stream, notify_wait_on_stream, notify_reset_on_stream", true, false, [] {
+        shmemx_putmem_notify_on_stream(place->to, place->from, 64, 1, other, stream);
+        shmemx_notify_wait_on_stream(1, 1, stream);
+        shmemx_notify_reset_on_stream(1, 0, stream);
         done();
     });
     row("quiet_on_stream", false, true, [] {
