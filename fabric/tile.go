@@ -16,3 +16,17 @@ func (c *Caps) Tile(vouched int) int {
 	}
 	return 4096
 }
+
+// Notified returns the most bytes of a Write that carries a notification: its immediate data names
+// a counter of the target beside the number of the Write. 0: no Write does. Where messages stay
+// behind Writes, these have no numbers, and a notification is a message. A Write that is spread
+// over several NICs has no number either where its completion says that it has arrived.
+func (c *Caps) Notified() uint64 {
+	switch {
+	case c.SendAfterWrite || c.Data < 4 || !c.Source:
+		return 0
+	case c.Stripe > 0 && c.DeliveryComplete:
+		return min(c.Stripe, c.MaxMessage)
+	}
+	return c.MaxMessage
+}

@@ -27,3 +27,25 @@ func TestTile(t *testing.T) {
 		}
 	}
 }
+
+func TestNotified(t *testing.T) {
+	carries := Caps{Data: 4, Source: true, DeliveryComplete: true, MaxMessage: 1 << 30}
+	for _, tt := range []struct {
+		name   string
+		change func(c *Caps)
+		want   uint64
+	}{
+		{"efa", func(*Caps) {}, 1 << 30},
+		{"messages behind writes", func(c *Caps) { c.SendAfterWrite = true }, 0},
+		{"data of 2 bytes", func(c *Caps) { c.Data = 2 }, 0},
+		{"without a name of the writer", func(c *Caps) { c.Source = false }, 0},
+		{"several NICs", func(c *Caps) { c.Rails, c.Stripe = 4, 128<<10 }, 128 << 10},
+		{"several NICs, writes that may be under way when they complete", func(c *Caps) { c.Stripe, c.DeliveryComplete = 128<<10, false }, 1 << 30},
+		{"chaos", func(c *Caps) { c.Repeats = true }, 1 << 30},
+	} {
+		c := carries
+		if tt.change(&c); c.Notified() != tt.want {
+			t.Errorf("%s: writes of up to %d bytes carry a notification, want %d", tt.name, c.Notified(), tt.want)
+		}
+	}
+}

@@ -50,8 +50,9 @@ extern "C" {
 #define SHMEMX_ERROR_BUFFER 3 /* a buffer cannot be registered or unregistered; reported whatever the value of SHMEM_ON_FAILURE */
 
 /* Tiles of eager transfers: bytes that a route shows in ascending order, the signal last. */
-#define SHMEMX_EAGER_BEST (-1) /* the largest tile that the routes between all PEs keep, or SHMEMX_EAGER_NONE */
+#define SHMEMX_EAGER_BEST (-1) /* the largest tile that the routes between all PEs keep, or SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE */
 #define SHMEMX_EAGER_NONE 0 /* no tile: a token is a put with one signal behind it, on any route */
+#define SHMEMX_EAGER_NOTIFY 1 /* no tile: a token is one write with a notification that counts in its slot, for readers on the host */
 #define SHMEMX_EAGER_PACKET 8 /* 4 bytes of data and 4 of signal */
 #define SHMEMX_EAGER_LINE 128 /* 120 bytes of data and 8 of signal */
 #define SHMEMX_EAGER_BLOCK 4096 /* 4080 bytes of data and 16 of signal */
@@ -120,7 +121,8 @@ typedef struct {
     uint32_t count;  /* of the slots */
     uint32_t nbytes; /* of a token */
     uint32_t stride; /* bytes from a slot to the next */
-    uint32_t tile;   /* SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NONE */
+    uint32_t tile;   /* SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NOTIFY or NONE */
+    uint32_t counter; /* of the first slot, with SHMEMX_EAGER_NOTIFY */
 } shmemx_eager_t;
 
 /* Host code is not for NVRTC. */
@@ -708,7 +710,10 @@ int shmemx_culibrary_finalize(struct CUlib_st *library);
  * tile ends with a signal, so that no message follows the data. Every slot is empty: its epoch
  * is 0. A tile that a route between two PEs does not keep is refused; SHMEMX_EAGER_BEST selects
  * one that all routes keep, or none. The routes are those of the host, and those of kernels
- * where PEs have a GPU; only the latter where the heap is in the memory of GPUs. All PEs make
+ * where PEs have a GPU; only the latter where the heap is in the memory of GPUs. Without a
+ * tile, SHMEMX_EAGER_BEST selects SHMEMX_EAGER_NOTIFY where no PE has a GPU, networks carry a
+ * notification in the write of a token, and there is a counter for each slot, else
+ * SHMEMX_EAGER_NONE. SHMEMX_EAGER_NOTIFY itself is refused where a PE has a GPU. All PEs make
  * the call together, with the same arguments.
  *
  * @nbytes bytes of a token: 1 to 2^30
@@ -717,7 +722,8 @@ int shmemx_culibrary_finalize(struct CUlib_st *library);
  * @eager written here: filled unless the result is not 0
  *
  * Result: 0. 1 on every PE when a route does not keep the tile (shmemx_eager_tile), 2 when the
- * heap has no room.
+ * heap has no room, or when fewer than count counters are left for SHMEMX_EAGER_NOTIFY: there
+ * are 4096.
  * Errors: Ends the job when called before init or after finalize, when nbytes, count or tile
  * has no meaning, and when an argument is not the same on every PE.
  * Order: Ends with a barrier, so that the slots of every PE may be used at once.
@@ -792,6 +798,29 @@ int shmemx_eager_tile(int pe);
  * Since libshmem 0.1.
  */
 void shmemx_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source, uint32_t epoch, int pe);
+
+/*
+ * shmemx_eager_send_nbi
+ *
+ * As shmemx_eager_send, but it may return before source may be reused: source must stay as it
+ * is until shmem_quiet. The slot must be free, and it is free again when its reader says so,
+ * whether or not the sender has called shmem_quiet. By a network that carries tiles or
+ * notifications, 16 tokens of a PE are under way at a time; the next waits for one of them.
+ *
+ * @eager read here: as shmemx_eager_create has filled it
+ * @slot number of a slot, from 0
+ * @source read here: the token
+ * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
+ * @pe number of the other PE, or the caller's own
+ *
+ * Errors: Ends the job when called before init or after finalize, and when eager is not of
+ * shmemx_eager_create or has no such slot, when there is no such PE, and when the route to it
+ * does not keep the tile.
+ * Order: None with other operations: the token carries its own signals.
+ *
+ * Since libshmem 0.1.
+ */
+void shmemx_eager_send_nbi(const shmemx_eager_t *eager, uint32_t slot, const void *source, uint32_t epoch, int pe);
 
 /*
  * shmemx_eager_ready

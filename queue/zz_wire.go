@@ -49,12 +49,13 @@ const (
 	FaultCounter      = 17         // there is no such notification counter; address is the counter, length how many there are
 	FaultCount        = 18         // a number that no notification counter can have; length is the number
 	EagerNone         = 0          // no tile: one signal behind all of the data
+	EagerNotify       = 1          // no tile: the same bytes in one write, and a notification that comes with it
 	EagerPacket       = 8          // is one store
 	EagerLine         = 128        // is a line of a GPU's cache, and what EFA writes in order
 	EagerBlock        = 4096       // is a packet of a network
 	EagerPacketSignal = 4          // the epoch
 	EagerLineSignal   = 8          // the epoch, and above it the bytes of the token
-	EagerBlockSignal  = 16         // the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE has the same
+	EagerBlockSignal  = 16         // the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE and EAGER_NOTIFY have the same
 	EagerMost         = 1073741824 // the most bytes of a token
 	TeamBits          = 10         // bits of the handle of a team that say which entry is its own
 	WorkHead          = 384        // bytes before the flags: the counters, and a flag for each round

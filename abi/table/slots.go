@@ -249,12 +249,13 @@ var Constants = join([]Constant{
 
 	// Tiles of eager transfers (device/shmem/eager_layout.h), and the bytes of signal in each.
 	{"EAGER_NONE", "EagerNone", 0, "no tile: one signal behind all of the data"},
+	{"EAGER_NOTIFY", "EagerNotify", 1, "no tile: the same bytes in one write, and a notification that comes with it"},
 	{"EAGER_PACKET", "EagerPacket", 8, "is one store"},
 	{"EAGER_LINE", "EagerLine", 128, "is a line of a GPU's cache, and what EFA writes in order"},
 	{"EAGER_BLOCK", "EagerBlock", 4096, "is a packet of a network"},
 	{"EAGER_PACKET_SIGNAL", "EagerPacketSignal", 4, "the epoch"},
 	{"EAGER_LINE_SIGNAL", "EagerLineSignal", 8, "the epoch, and above it the bytes of the token"},
-	{"EAGER_BLOCK_SIGNAL", "EagerBlockSignal", 16, "the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE has the same"},
+	{"EAGER_BLOCK_SIGNAL", "EagerBlockSignal", 16, "the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE and EAGER_NOTIFY have the same"},
 	{"EAGER_MOST", "EagerMost", 1 << 30, "the most bytes of a token"},
 
 	// Teams.

@@ -85,6 +85,7 @@ func fill(s *State, j *job.Job) {
 	s.agreeSize = j.Layout.AgreeSize
 	s.notifyOffset = j.Layout.NotifyOffset
 	s.notifyCount = uint32(j.Config.NotifyCount)
+	s.eagerCounters = uint32(j.Layout.EagerCounters)
 	s.notifyStores = (*uint64)(j.Producers.Counters())
 	s.deskOffset = j.Layout.DeskOffset
 	s.maxTeams = uint32(j.Layout.Teams)
@@ -96,8 +97,8 @@ func fill(s *State, j *job.Job) {
 	if j.Engine != nil {
 		s.networked = 1
 		s.netChunk = uint64(j.Engine.PutMax())
-		tile, message := j.Network.Tile()
-		s.netTile, s.netMessage = uint32(tile), uint32(message)
+		eager := j.Network.Eager()
+		s.netTile, s.netMessage, s.netNotified = uint32(eager.Tile), uint32(eager.Message), eager.Notified
 		n := j.Engine.Native()
 		C.shmemi_core_serve(s.c(), &C.struct_shmemi_native{
 			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),

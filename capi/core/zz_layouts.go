@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2bb0313bec65f42b
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xdf92d83c3f1209c2
 import "C"

@@ -76,14 +76,14 @@ type State struct {
 	agreeSize     uint64         // of those; the world's are in one more area, whose words say which PEs this one knows to be lost
 	notifyOffset  uint64         // of the notification counters below the user heap
 	notifyCount   uint32         // how many notification counters each PE has; 0 before init and after finalize
-	_             [4]byte
-	notifyStores  *uint64 // what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU
-	deskOffset    uint64  // below the user heap, where the PEs of a team that an id makes meet
-	maxTeams      uint32  // how many there are but that
+	eagerCounters uint32         // how many more there are behind those, for eager transfers
+	deskOffset    uint64         // below the user heap, where the PEs of a team that an id makes meet
+	maxTeams      uint32         // how many there are but that
 	_             [4]byte
 	netChunk      uint64 // the most bytes of one put or get between nodes
 	netMessage    uint32 // puts of no more bytes between nodes are messages, others writes of the network
 	netTile       uint32 // the largest tile of eager transfers that such writes keep; 0: none
+	netNotified   uint64 // the most bytes of such a write that carries a notification; 0: none does
 	threadLevel   int32  // the front's
 	initCount     uint32 // the front's
 	heapFD        int32  // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
@@ -156,12 +156,13 @@ var (
 	_ [232]byte = [unsafe.Offsetof(State{}.agreeSize)]byte{}
 	_ [240]byte = [unsafe.Offsetof(State{}.notifyOffset)]byte{}
 	_ [248]byte = [unsafe.Offsetof(State{}.notifyCount)]byte{}
-	_ [256]byte = [unsafe.Offsetof(State{}.notifyStores)]byte{}
-	_ [264]byte = [unsafe.Offsetof(State{}.deskOffset)]byte{}
-	_ [272]byte = [unsafe.Offsetof(State{}.maxTeams)]byte{}
-	_ [280]byte = [unsafe.Offsetof(State{}.netChunk)]byte{}
-	_ [288]byte = [unsafe.Offsetof(State{}.netMessage)]byte{}
-	_ [292]byte = [unsafe.Offsetof(State{}.netTile)]byte{}
+	_ [252]byte = [unsafe.Offsetof(State{}.eagerCounters)]byte{}
+	_ [256]byte = [unsafe.Offsetof(State{}.deskOffset)]byte{}
+	_ [264]byte = [unsafe.Offsetof(State{}.maxTeams)]byte{}
+	_ [272]byte = [unsafe.Offsetof(State{}.netChunk)]byte{}
+	_ [280]byte = [unsafe.Offsetof(State{}.netMessage)]byte{}
+	_ [284]byte = [unsafe.Offsetof(State{}.netTile)]byte{}
+	_ [288]byte = [unsafe.Offsetof(State{}.netNotified)]byte{}
 	_ [296]byte = [unsafe.Offsetof(State{}.threadLevel)]byte{}
 	_ [300]byte = [unsafe.Offsetof(State{}.initCount)]byte{}
 	_ [304]byte = [unsafe.Offsetof(State{}.heapFD)]byte{}

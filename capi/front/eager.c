@@ -1,18 +1,20 @@
 /*
- * eager.c: eager transfers between threads of the host.
+ * eager.c: eager transfers between threads of the host: slots, and their readers. eager_send.c has
+ * the senders.
  *
  * Within the node a tile is written by stores of the CPU, the data first and the signal by a store
  * with release; readers load the signal with acquire. So the node keeps every tile by the
  * language's memory model, whatever the processor. A packet is one store, which needs no order.
  *
- * By a network that shows the bytes of a write in blocks the tiles are laid out here, in one of a
- * few buffers behind the slots, and go as one write. A copy engine and other networks keep no tile:
- * tokens without tiles go there as a put with a signal.
+ * Without tiles a token is there when its signal is, which follows it, or when the counter of its
+ * slot says so (SHMEMX_EAGER_NOTIFY). Its signal is in the same write then, and shows the reader a
+ * wrong epoch or size; by itself it says nothing, since it may be visible before the bytes.
  */
 #include "eager.h"
 
 #include "address.h"
-#include "below.h"
+#include "eager_counters.h"
+#include "eager_slots.h"
 #include "error.h"
 #include "exchange.h"
 #include "failure.h"
@@ -27,10 +29,10 @@
 #include <shmem/eager_layout.h>
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 
 _Static_assert(SHMEMX_EAGER_NONE == SHMEMI_EAGER_NONE &&
+                   SHMEMX_EAGER_NOTIFY == SHMEMI_EAGER_NOTIFY &&
                    SHMEMX_EAGER_PACKET == SHMEMI_EAGER_PACKET &&
                    SHMEMX_EAGER_LINE == SHMEMI_EAGER_LINE &&
                    SHMEMX_EAGER_BLOCK == SHMEMI_EAGER_BLOCK,
@@ -44,13 +46,12 @@ static void check_token(size_t nbytes, int64_t tile, const char *call)
         shmemi_abort(call, "use 1 to 2^30", "a token of %zu bytes does not fit a slot", nbytes);
     if (!shmemi_eager_known(tile))
         shmemi_abort(call,
-                     "use SHMEMX_EAGER_BLOCK, SHMEMX_EAGER_LINE, SHMEMX_EAGER_PACKET or "
-                     "SHMEMX_EAGER_NONE",
+                     "use SHMEMX_EAGER_BLOCK, SHMEMX_EAGER_LINE, SHMEMX_EAGER_PACKET, "
+                     "SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE",
                      "there is no tile of %" PRId64 " bytes", tile);
 }
 
-/* The place of a slot of this PE, as a symmetric address. */
-static char *place_of(const shmemx_eager_t *e, uint32_t slot, const char *call)
+char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
@@ -64,6 +65,10 @@ static char *place_of(const shmemx_eager_t *e, uint32_t slot, const char *call)
     if (!shmemi_in_heap(at, e->stride) || e->stride != shmemi_eager_stride(e->nbytes, e->tile))
         shmemi_abort(call, "pass what shmemx_eager_create has filled, until shmemx_eager_destroy",
                      "slot %" PRIu32 " at %p is not in the symmetric heap", slot, (void *)at);
+    if (e->tile == SHMEMI_EAGER_NOTIFY &&
+        (uint64_t)e->counter + slot >= shmemi_state.eager_counters)
+        shmemi_abort(call, "pass what shmemx_eager_create has filled",
+                     "slot %" PRIu32 " at %p has no counter", slot, (void *)at);
     return at;
 }
 
@@ -76,7 +81,7 @@ static bool is_far(int pe)
     return s->near_base[pe] == NULL && (!s->gpu || s->mapped_base[pe] == NULL);
 }
 
-static int host_keeps(int pe)
+int shmemi_eager_host_keeps(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;
     if (s->near_base[pe] != NULL)
@@ -98,6 +103,16 @@ static bool heap_on_gpu(void)
     return shmemi_state.gpu && shmemi_state.near_base[shmemi_state.my_pe] == NULL;
 }
 
+bool shmemi_eager_goes_far(void)
+{
+    if (heap_on_gpu())
+        return false; /* kernels do */
+    for (uint32_t pe = 0; pe < shmemi_state.n_pes; pe++)
+        if (is_far((int)pe))
+            return true;
+    return false;
+}
+
 int shmemi_eager_tile(int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -105,7 +120,7 @@ int shmemi_eager_tile(int pe, const char *call)
     if ((uint32_t)pe >= shmemi_state.n_pes)
         shmemi_abort(call, "use 0 to shmem_n_pes() - 1", "PE %d does not exist, there are %" PRIu32,
                      pe, shmemi_state.n_pes);
-    return host_keeps(pe);
+    return shmemi_eager_host_keeps(pe);
 }
 
 size_t shmemi_eager_size(size_t nbytes, int tile, const char *call)
@@ -116,39 +131,42 @@ size_t shmemi_eager_size(size_t nbytes, int tile, const char *call)
 
 /* --------------------------------------------------------------------- slots */
 
-/* Buffers of a PE for tokens that go by the network, behind its slots: a head of a line, and the
- * tiles. Another symmetric block would be one more allocation. */
-enum { BOXES = 4, BOX_HEAD = 128 };
-
-static size_t box_bytes(const shmemx_eager_t *e)
-{
-    return BOX_HEAD + (size_t)e->stride;
-}
-
 enum { NBYTES, COUNT, TILE, ARGUMENTS };
 
-/* What the PEs have agreed on: the largest tile that the routes between all of them keep, and
- * whether some are networks. */
+/* What the PEs have agreed on. */
 struct agreement {
-    int kept;
-    bool far;
+    int kept;     /* the largest tile that the routes between all of them keep */
+    bool far;     /* some routes are networks */
+    bool counts;  /* the slots may have counters: no PE has a GPU, whose kernels read no counters */
+    bool carries; /* each network carries the notification of a token in the write of its bytes */
 };
+
+/* Reports whether a network carries a token in one write with its notification. A small token is a
+ * message, and has its signal in it. */
+static bool carries(int64_t nbytes)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    return nbytes > s->net_message &&
+           shmemi_eager_bytes((uint32_t)nbytes, SHMEMI_EAGER_NOTIFY) <= s->net_notified;
+}
 
 /* Ends the job when PEs pass different arguments. */
 static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
 {
-    enum { KEPT = 2 * ARGUMENTS, NEAR, VOTES };
+    enum { KEPT = 2 * ARGUMENTS, NEAR, COUNTS, CARRIES, VOTES };
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
     static const char *const names[ARGUMENTS] = {"nbytes", "count", "tile"};
     const struct shmemi_state *s = &shmemi_state;
-    int64_t mine[VOTES] = {[KEPT] = SHMEMI_EAGER_BLOCK, [NEAR] = 1}, all[VOTES];
+    int64_t mine[VOTES] = {[KEPT] = SHMEMI_EAGER_BLOCK, [NEAR] = 1, [CARRIES] = 1}, all[VOTES];
+    mine[COUNTS] = !s->gpu;
     for (uint32_t pe = 0; pe < s->n_pes; pe++) {
         /* Kernels use slots in main memory, too, where the PE has a GPU. */
-        int here = heap_on_gpu() ? SHMEMI_EAGER_BLOCK : host_keeps((int)pe);
+        int here = heap_on_gpu() ? SHMEMI_EAGER_BLOCK : shmemi_eager_host_keeps((int)pe);
         if (s->gpu && kernels_keep((int)pe) < here)
             here = kernels_keep((int)pe);
         if (!heap_on_gpu() && is_far((int)pe)) {
             mine[NEAR] = 0;
+            mine[CARRIES] = carries(values[NBYTES]);
             here = values[NBYTES] > s->net_message ? here : SHMEMI_EAGER_NONE; /* a message */
         }
         mine[KEPT] = here < mine[KEPT] ? here : mine[KEPT];
@@ -159,13 +177,23 @@ static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
     }
     shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
     if (!shmemi_collective_holds())
-        return (struct agreement){SHMEMI_EAGER_NONE, false};
+        return (struct agreement){SHMEMI_EAGER_NONE, false, false, false};
     for (int i = 0; i < ARGUMENTS; i++)
         if (all[i] != -all[ARGUMENTS + i])
             shmemi_abort(call, "pass the same on every PE",
                          "%s is %" PRId64 " on a PE and %" PRId64 " on another", names[i], all[i],
                          -all[ARGUMENTS + i]);
-    return (struct agreement){(int)all[KEPT], all[NEAR] == 0};
+    return (struct agreement){(int)all[KEPT], all[NEAR] == 0, all[COUNTS] != 0, all[CARRIES] != 0};
+}
+
+/* The tile for SHMEMX_EAGER_BEST, the same on every PE. */
+static int best(const struct agreement *all, size_t count)
+{
+    if (all->kept != SHMEMI_EAGER_NONE)
+        return all->kept;
+    return all->counts && all->far && all->carries && shmemi_eager_counters_left(count)
+               ? SHMEMI_EAGER_NOTIFY
+               : SHMEMI_EAGER_NONE;
 }
 
 int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager,
@@ -184,18 +212,25 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
     struct agreement all = agree((int64_t[]){(int64_t)nbytes, (int64_t)count, tile}, call);
     if (!shmemi_collective_end())
         return NO_ROOM;
-    if (tile > all.kept)
+    if (tile == SHMEMX_EAGER_BEST)
+        tile = best(&all, count);
+    bool counted = tile == SHMEMX_EAGER_NOTIFY;
+    if (counted ? !all.counts : tile > all.kept)
         return KEPT_NOT;
-    shmemx_eager_t e = {.count = (uint32_t)count,
-                        .nbytes = (uint32_t)nbytes,
-                        .tile = (uint32_t)(tile == SHMEMX_EAGER_BEST ? all.kept : tile)};
+    shmemx_eager_t e = {.count = (uint32_t)count, .nbytes = (uint32_t)nbytes};
+    e.tile = (uint32_t)tile;
     e.stride = shmemi_eager_stride(e.nbytes, e.tile);
+    if (counted && !shmemi_eager_counters_take(count, &e.counter))
+        return NO_ROOM;
     size_t bytes = count * e.stride;
     if (all.far && e.tile != SHMEMI_EAGER_NONE)
-        bytes += BOXES * box_bytes(&e);
+        bytes += shmemi_eager_boxes_size(&e);
     e.slots = shmemi_align(SHMEMI_EAGER_BLOCK, bytes, call);
-    if (e.slots == NULL)
+    if (e.slots == NULL) {
+        if (counted)
+            shmemi_eager_counters_give(e.counter, count);
         return NO_ROOM;
+    }
     shmemi_clear(e.slots, bytes, call);
     shmemi_barrier_all(call);
     *eager = e;
@@ -204,103 +239,12 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
 
 void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call)
 {
-    (void)place_of(eager, 0, call);
+    (void)shmemi_eager_place(eager, eager != NULL ? eager->count - 1 : 0, call);
+    shmemi_eager_boxes_close(eager, call);
     shmemi_free(eager->slots, call);
+    if (eager->tile == SHMEMI_EAGER_NOTIFY)
+        shmemi_eager_counters_give(eager->counter, eager->count);
     memset(eager, 0, sizeof *eager);
-}
-
-/* ---------------------------------------------------------------------- send */
-
-/* A packet in memory, whatever the order of its bytes: the data comes first. */
-static uint64_t packet(uint32_t data, uint32_t epoch)
-{
-    uint32_t halves[2] = {data, epoch};
-    uint64_t whole;
-    memcpy(&whole, halves, sizeof whole);
-    return whole;
-}
-
-static void send_packets(char *to, const char *source, uint32_t nbytes, uint32_t epoch)
-{
-    uint32_t i = 0, data;
-    for (; i + sizeof data <= nbytes; i += sizeof data) {
-        memcpy(&data, source + i, sizeof data);
-        __atomic_store_n((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch), __ATOMIC_RELAXED);
-    }
-    if (i == nbytes)
-        return;
-    data = 0;
-    memcpy(&data, source + i, nbytes - i);
-    __atomic_store_n((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch), __ATOMIC_RELAXED);
-}
-
-static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
-{
-    uint32_t data = shmemi_eager_data(e->nbytes, e->tile);
-    for (uint32_t k = 0, at = 0; at < e->nbytes; k++, at += data) {
-        memcpy(to + (size_t)k * e->tile, source + at,
-               e->nbytes - at < data ? e->nbytes - at : data);
-        __atomic_store_n((uint64_t *)(to + shmemi_eager_signal_at(k, e->nbytes, e->tile)),
-                         shmemi_eager_signal(e->nbytes, epoch), __ATOMIC_RELEASE);
-    }
-}
-
-static void fill(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
-{
-    if (e->tile == SHMEMI_EAGER_PACKET)
-        send_packets(to, source, e->nbytes, epoch);
-    else
-        send_tiles(to, source, e, epoch);
-}
-
-/* Takes a buffer of this PE. Threads that find none wait for the puts of others to end. */
-static uint32_t *take_box(const shmemx_eager_t *e)
-{
-    char *first = (char *)e->slots + (size_t)e->count * e->stride;
-    for (unsigned i = 0;; i++) {
-        uint32_t *box = (uint32_t *)(first + i % BOXES * box_bytes(e)), free = 0;
-        if (__atomic_compare_exchange_n(box, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return box;
-        if (i % BOXES == BOXES - 1)
-            sched_yield();
-    }
-}
-
-/* A token as one write, which ends before its buffer is free again. */
-static void send_far(const shmemx_eager_t *e, char *at, const void *source, uint32_t epoch, int pe,
-                     const char *call)
-{
-    uint32_t *box = take_box(e);
-    char *tiles = (char *)box + BOX_HEAD;
-    fill(tiles, source, e, epoch);
-    (void)shmemi_net_put(SHMEM_CTX_DEFAULT, pe, shmemi_offset(at), tiles,
-                         shmemi_eager_bytes(e->nbytes, e->tile), false, call);
-    __atomic_store_n(box, 0, __ATOMIC_RELEASE);
-}
-
-void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
-                       uint32_t epoch, int pe, const char *call)
-{
-    char *at = place_of(eager, slot, call);
-    (void)shmemi_check_target(at, eager->stride, source, pe, "source", call);
-    if (shmemi_refuse_lost(pe, call))
-        return;
-    char *to = shmemi_near(at, pe);
-    if (to != NULL) {
-        fill(to, source, eager, epoch);
-        shmemi_notify(pe);
-    } else if (eager->tile == SHMEMI_EAGER_NONE) {
-        uint32_t signal = shmemi_eager_signal_at(0, eager->nbytes, eager->tile);
-        shmemi_put_signal(SHMEM_CTX_DEFAULT, at, source, eager->nbytes, (uint64_t *)(at + signal),
-                          shmemi_eager_signal(eager->nbytes, epoch), SHMEM_SIGNAL_SET, pe, false,
-                          call);
-    } else if ((int)eager->tile <= host_keeps(pe)) {
-        send_far(eager, at, source, epoch, pe, call);
-    } else {
-        shmemi_abort(call, "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST",
-                     "the host's route to PE %d keeps no tile of %" PRIu32 " bytes", pe,
-                     eager->tile);
-    }
 }
 
 /* ------------------------------------------------------------------- receive */
@@ -317,7 +261,7 @@ struct reading {
 static struct reading reading_of(const shmemx_eager_t *eager, uint32_t slot, void *dest,
                                  uint32_t epoch, const char *call)
 {
-    char *at = place_of(eager, slot, call);
+    char *at = shmemi_eager_place(eager, slot, call);
     if (eager->tile != SHMEMI_EAGER_NONE && shmemi_on_gpu(at))
         shmemi_abort(call, "call it in a kernel, or make the slots with SHMEMX_EAGER_NONE",
                      "the host reads no tiles in the memory of a GPU");
@@ -370,7 +314,7 @@ static bool take_tile(struct reading *r)
     uint64_t seen = shmemi_on_gpu(word) ? shmemi_read_gpu(word, sizeof *word, r->call)
                                         : __atomic_load_n(word, __ATOMIC_ACQUIRE);
     enum shmemi_eager_found found = shmemi_eager_look(seen, e->nbytes, r->epoch);
-    if (found == SHMEMI_EAGER_NOT_YET)
+    if (found == SHMEMI_EAGER_NOT_YET && e->tile != SHMEMI_EAGER_NOTIFY)
         return false;
     if (found != SHMEMI_EAGER_THERE)
         refuse(r, (uint32_t)seen, (uint32_t)(seen >> 32), found);
@@ -380,9 +324,22 @@ static bool take_tile(struct reading *r)
     return true;
 }
 
+/* Reports whether the counter of the slot, which its tokens count, has this one. */
+static bool is_counted(const struct reading *r)
+{
+    const uint64_t *counter = shmemi_eager_counter(shmemi_state.my_pe, r->eager, r->number);
+    uint32_t seen = (uint32_t)__atomic_load_n(counter, __ATOMIC_ACQUIRE);
+    enum shmemi_eager_found found = shmemi_eager_look_epoch(seen, r->epoch);
+    if (found == SHMEMI_EAGER_SKIPPED)
+        refuse(r, seen, 0, found);
+    return found == SHMEMI_EAGER_THERE;
+}
+
 /* Reports whether the whole token is there. */
 static bool take(struct reading *r)
 {
+    if (r->eager->tile == SHMEMI_EAGER_NOTIFY && !is_counted(r))
+        return false;
     if (r->eager->tile == SHMEMI_EAGER_PACKET)
         return take_packets(r);
     for (; r->next < r->tiles; r->next++)

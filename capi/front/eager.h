@@ -15,7 +15,7 @@ void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call);
 size_t shmemi_eager_size(size_t nbytes, int tile, const char *call);
 int shmemi_eager_tile(int pe, const char *call);
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
-                       uint32_t epoch, int pe, const char *call);
+                       uint32_t epoch, int pe, bool nbi, const char *call);
 int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch,
                        const char *call);
 void shmemi_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch,

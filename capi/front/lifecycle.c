@@ -12,6 +12,7 @@
 #include "buffer_register.h"
 #include "caller.h"
 #include "context_make.h"
+#include "eager_counters.h"
 #include "error.h"
 #include "failure.h"
 #include "front.h"
@@ -147,6 +148,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     shmemi_failure_open();
     shmemi_barrier_open();
     shmemi_notification_open();
+    shmemi_eager_counters_open();
     bool teams = shmemi_teams_open() == 0;
     if (!teams)
         snprintf(error, size, "no memory for the lists of %u PEs (free some)", s->n_pes);

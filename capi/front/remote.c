@@ -198,6 +198,19 @@ bool shmemi_net_put_start(shmem_ctx_t ctx, int pe, int64_t offset, const void *s
     return p.rc == SHMEMI_PENDING;
 }
 
+bool shmemi_net_put_signal_start(shmem_ctx_t ctx, int pe, int64_t offset, const void *source,
+                                 size_t n, int64_t signal_offset, uint64_t signal, int op,
+                                 struct shmemi_request *r, const char *call)
+{
+    *r = (struct shmemi_request){0};
+    struct post p;
+    post_begin(&p, ctx, call, pe, MARKED);
+    while (posting(&p))
+        p.rc = shmemi_state.core->put_signal(p.stream, pe, offset, source, n, signal_offset, signal,
+                                             op, r);
+    return p.rc == SHMEMI_PENDING;
+}
+
 bool shmemi_net_get_start(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n,
                           struct shmemi_request *r, const char *call)
 {

@@ -17,10 +17,13 @@ void shmemi_net_get(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t 
 void shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
                            int64_t signal_offset, uint64_t signal, int op, bool nbi,
                            const char *call);
-/* Halves of a put and a get of at most net_chunk bytes, for callers that have several under way:
+/* Halves of puts and a get of at most net_chunk bytes, for callers that have several under way:
  * true when the operation has to be finished before source may be reused, or dest be read. */
 bool shmemi_net_put_start(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
                           struct shmemi_request *r, const char *call);
+bool shmemi_net_put_signal_start(shmem_ctx_t ctx, int pe, int64_t offset, const void *source,
+                                 size_t n, int64_t signal_offset, uint64_t signal, int op,
+                                 struct shmemi_request *r, const char *call);
 bool shmemi_net_get_start(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n,
                           struct shmemi_request *r, const char *call);
 void shmemi_net_finish(struct shmemi_request *r, int pe, const char *call);

@@ -226,7 +226,12 @@ int shmemx_eager_tile(int pe)
 
 void shmemx_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source, uint32_t epoch, int pe)
 {
-    shmemi_eager_send(eager, slot, source, epoch, pe, "shmemx_eager_send");
+    shmemi_eager_send(eager, slot, source, epoch, pe, false, "shmemx_eager_send");
+}
+
+void shmemx_eager_send_nbi(const shmemx_eager_t *eager, uint32_t slot, const void *source, uint32_t epoch, int pe)
+{
+    shmemi_eager_send(eager, slot, source, epoch, pe, true, "shmemx_eager_send_nbi");
 }
 
 int shmemx_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch)

@@ -115,6 +115,9 @@ func tiles(c *fabric.Caps, cfg *config.Config) string {
 	if tile := c.Tile(cfg.Ordered.Bytes()); tile > 0 {
 		return fmt.Sprintf("tiles of %d bytes, %s", tile, by)
 	}
+	if c.Notified() > 0 {
+		return "no tiles, " + by + ": a token is a write with a notification"
+	}
 	return "no tiles, " + by + ": a token is a put with a signal"
 }
 

@@ -11,6 +11,7 @@
  *   4096   4080   16      epoch (4), size (4), 0 (8)
  *    128    120    8      epoch (4), size (4)
  *      8      4    4      epoch
+ *      1    all   16      as 4096: one write, and a notification that comes with it
  *      0    all   16      as 4096: a put, and a signal that follows it
  *
  * A slot begins at a multiple of its tile. Tokens of a slot have one size, so the places of signals
@@ -24,8 +25,8 @@
 /* Reports whether a tile exists. */
 SHMEMI_HD int shmemi_eager_known(int64_t tile)
 {
-    return tile == SHMEMI_EAGER_NONE || tile == SHMEMI_EAGER_PACKET || tile == SHMEMI_EAGER_LINE ||
-           tile == SHMEMI_EAGER_BLOCK;
+    return tile == SHMEMI_EAGER_NONE || tile == SHMEMI_EAGER_NOTIFY ||
+           tile == SHMEMI_EAGER_PACKET || tile == SHMEMI_EAGER_LINE || tile == SHMEMI_EAGER_BLOCK;
 }
 
 /* The bytes of a signal, which are those of a unit too: data is moved by units. */
@@ -44,8 +45,8 @@ SHMEMI_HD uint32_t shmemi_eager_up(uint32_t n, uint32_t to)
 /* The bytes of data in a tile that is not the last. */
 SHMEMI_HD uint32_t shmemi_eager_data(uint32_t nbytes, uint32_t tile)
 {
-    return tile == SHMEMI_EAGER_NONE ? shmemi_eager_up(nbytes, SHMEMI_EAGER_BLOCK_SIGNAL)
-                                     : tile - shmemi_eager_unit(tile);
+    return tile < SHMEMI_EAGER_PACKET ? shmemi_eager_up(nbytes, SHMEMI_EAGER_BLOCK_SIGNAL)
+                                      : tile - shmemi_eager_unit(tile);
 }
 
 /* The number of tiles of a token. */

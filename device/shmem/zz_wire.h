@@ -65,12 +65,13 @@
 #define SHMEMI_FAULT_COUNTER 17 /* there is no such notification counter; address is the counter, length how many there are */
 #define SHMEMI_FAULT_COUNT 18 /* a number that no notification counter can have; length is the number */
 #define SHMEMI_EAGER_NONE 0 /* no tile: one signal behind all of the data */
+#define SHMEMI_EAGER_NOTIFY 1 /* no tile: the same bytes in one write, and a notification that comes with it */
 #define SHMEMI_EAGER_PACKET 8 /* is one store */
 #define SHMEMI_EAGER_LINE 128 /* is a line of a GPU's cache, and what EFA writes in order */
 #define SHMEMI_EAGER_BLOCK 4096 /* is a packet of a network */
 #define SHMEMI_EAGER_PACKET_SIGNAL 4 /* the epoch */
 #define SHMEMI_EAGER_LINE_SIGNAL 8 /* the epoch, and above it the bytes of the token */
-#define SHMEMI_EAGER_BLOCK_SIGNAL 16 /* the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE has the same */
+#define SHMEMI_EAGER_BLOCK_SIGNAL 16 /* the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE and EAGER_NOTIFY have the same */
 #define SHMEMI_EAGER_MOST 1073741824 /* the most bytes of a token */
 #define SHMEMI_TEAM_BITS 10 /* bits of the handle of a team that say which entry is its own */
 #define SHMEMI_WORK_HEAD 384 /* bytes before the flags: the counters, and a flag for each round */

@@ -75,6 +75,7 @@ SHMEMX_ERROR_NETWORK = 2
 SHMEMX_ERROR_BUFFER = 3
 SHMEMX_EAGER_BEST = -1
 SHMEMX_EAGER_NONE = 0
+SHMEMX_EAGER_NOTIFY = 1
 SHMEMX_EAGER_PACKET = 8
 SHMEMX_EAGER_LINE = 128
 SHMEMX_EAGER_BLOCK = 4096
@@ -2015,6 +2016,7 @@ shmemx_eager_destroy vP
 shmemx_eager_ready iPII
 shmemx_eager_recv vPIPI
 shmemx_eager_send vPIPIi
+shmemx_eager_send_nbi vPIPIi
 shmemx_eager_size LLi
 shmemx_eager_tile ii
 shmemx_eager_wait vPII

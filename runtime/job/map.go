@@ -56,7 +56,7 @@ func (j *Job) paths() pathmap.Row {
 	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.Place.GPU}
 	if j.Network != nil {
 		r.Provider, r.NICs, r.Reached = j.Network.Provider(), j.Engine.Caps().Domain, j.Network.GPUPath()
-		if tile, _ := j.Network.Tile(); tile > 0 {
+		if tile := j.Network.Eager().Tile; tile > 0 {
 			r.Tile = strconv.Itoa(tile)
 		}
 	}

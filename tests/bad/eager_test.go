@@ -24,6 +24,12 @@ var eagerRows = []row{
 	{what: "eager_skipped", status: aborted, say: []string{`PE \d: shmemx_eager_wait: slot 2 is at epoch 0, and epoch 2 is expected \(count the tokens of each slot by one, and send the next when the last was taken\)`}},
 	{what: "eager_overrun", status: aborted, say: []string{`PE \d: shmemx_eager_recv: slot 1 is at epoch 2, and epoch 1 is expected`}},
 	{what: "eager_other_size", status: aborted, say: []string{`PE \d: shmemx_eager_wait: the token in slot 3 has 64 bytes, and 63 are expected \(pass the eager of the same shmemx_eager_create on both sides\)`}},
+	{what: "eager_counted_skips", status: aborted, say: []string{`PE \d: shmemx_eager_wait: slot 2 is at epoch 0, and epoch 2 is expected \(count the tokens of each slot by one, `}},
+	{what: "eager_counted_number", status: aborted, say: []string{`PE \d: shmemx_eager_recv: slot 1 is at epoch 3, and epoch 2 is expected`}},
+	{what: "eager_counted_twice", status: aborted, say: []string{`PE \d: shmemx_eager_recv: slot 1 is at epoch 1, and epoch 2 is expected`}},
+	{what: "eager_counted_overrun", status: aborted, say: []string{`PE \d: shmemx_eager_recv: slot 1 is at epoch 2, and epoch 1 is expected`}},
+	{what: "eager_counted_size", status: aborted, say: []string{`PE \d: shmemx_eager_wait: the token in slot 3 has 64 bytes, and 63 are expected`}},
+	{what: "eager_counted_nowhere", status: aborted, say: []string{`PE \d: shmemx_eager_send: slot 3 at 0x\w+ has no counter \(pass what shmemx_eager_create has filled\)`}},
 	{what: "hang_eager", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmemx_eager_wait has waited \d+ s: for the token of epoch 1 in slot 0, of which 0 of 1 tiles are there \(the wait goes on\)`}},
 }
 

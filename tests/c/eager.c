@@ -2,9 +2,10 @@
  * eager.c: eager transfers: every byte of tokens of many sizes, in every tile that the routes of
  * the host keep, over slots that are used again and again.
  *
- * usage: eager [epochs [tile]]
+ * usage: eager [epochs [tile [best]]]
  *
- * tile: the largest tile that the routes are expected to keep.
+ * tile: the largest tile that the routes are expected to keep. best: the tile that
+ * SHMEMX_EAGER_BEST is expected to select for a token of 5000 bytes.
  */
 #include "check.h"
 
@@ -12,17 +13,24 @@
 
 #include <shmem/eager_layout.h>
 
-enum { SIZE, TILE, TOKENS, READY, REUSE, PARTS, WRAP, SYMBOLS };
-enum { SLOTS = 5, LARGEST = 20000, GUARD = 16 };
+enum { SIZE, TILE, TOKENS, READY, REUSE, PARTS, WRAP, NBI, SYMBOLS };
+enum { SLOTS = 5, LARGEST = 20000, GUARD = 16, MANY = 40, COUNTERS = 4096 };
 
-static const char *const names[SYMBOLS] = {
-    "shmemx_eager_size", "shmemx_eager_tile", "shmemx_eager_send",           "shmemx_eager_ready",
-    "shmemx_eager_recv", "shmemx_eager_wait", "shmemx_eager_wait of epoch 0"};
-static const int tiles[] = {SHMEMX_EAGER_NONE, SHMEMX_EAGER_PACKET, SHMEMX_EAGER_LINE,
-                            SHMEMX_EAGER_BLOCK};
+static const char *const names[SYMBOLS] = {"shmemx_eager_size",
+                                           "shmemx_eager_tile",
+                                           "shmemx_eager_send",
+                                           "shmemx_eager_ready",
+                                           "shmemx_eager_recv",
+                                           "shmemx_eager_wait",
+                                           "shmemx_eager_wait of epoch 0",
+                                           "shmemx_eager_send_nbi"};
+static const int tiles[] = {SHMEMX_EAGER_NONE, SHMEMX_EAGER_NOTIFY, SHMEMX_EAGER_PACKET,
+                            SHMEMX_EAGER_LINE, SHMEMX_EAGER_BLOCK};
 
 static unsigned char token[LARGEST], room[LARGEST + 2 * GUARD];
 static int kept;      /* the largest tile that the host's routes between all PEs keep */
+static bool counts;   /* tokens may have notifications */
+static bool carried;  /* networks are expected to carry these in the writes of the tokens */
 static size_t little; /* bytes of the largest token that a network carries as a message */
 
 static void start(int symbol)
@@ -60,6 +68,7 @@ static void sizes(void)
         {7168, 4096, 7200}, {8160, 4096, 8192}, {1, 128, 16},       {120, 128, 128},
         {121, 128, 144},    {7168, 128, 7648},  {1, 8, 8},          {4, 8, 8},
         {5, 8, 16},         {7168, 8, 14336},   {1, 0, 32},         {7168, 0, 7184},
+        {1, 1, 32},         {7168, 1, 7184},
     };
     start(SIZE);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -80,8 +89,30 @@ static void sizes(void)
         }
 }
 
+/* Counters of slots: none is taken twice, and all are free again in the end. */
+static void counters(bool on_gpu)
+{
+    shmemx_eager_t all = {0}, none = {0}, half[2];
+    int rc = shmemx_eager_create(1, COUNTERS, SHMEMX_EAGER_NOTIFY, &all);
+    CHECK(rc == (on_gpu ? 1 : 0), "slots for all counters: %d", rc);
+    if (!(counts = rc == 0))
+        return;
+    rc = shmemx_eager_create(1, 1, SHMEMX_EAGER_NOTIFY, &none);
+    CHECK(rc == 2 && none.slots == NULL, "one more counter than there is: %d", rc);
+    rc = shmemx_eager_create(5000, 1, SHMEMX_EAGER_BEST, &none);
+    CHECK(rc == 0 && (int)none.tile == kept, "without a counter: %d, tile %u", rc, none.tile);
+    shmemx_eager_destroy(&none);
+    shmemx_eager_destroy(&all);
+    for (int i = 0; i < 2; i++)
+        make(1, COUNTERS / 2, SHMEMX_EAGER_NOTIFY, &half[i]);
+    CHECK(half[0].counter + half[1].counter == COUNTERS / 2, "counters %u and %u", half[0].counter,
+          half[1].counter);
+    for (int i = 0; i < 2; i++)
+        shmemx_eager_destroy(&half[i]);
+}
+
 /* What is kept, and that other tiles are refused. */
-static void routes(int expected)
+static void routes(int expected, int best)
 {
     int *least = check_alloc(2 * sizeof *least);
     start(TILE);
@@ -105,16 +136,20 @@ static void routes(int expected)
     }
     CHECK(expected < 0 || kept == expected, "%d is kept", kept);
     if (make(5000, 1, SHMEMX_EAGER_BEST, &e)) {
-        CHECK(on_gpu || (int)e.tile == kept, "the best is %u, and %d is kept", e.tile, kept);
+        CHECK(on_gpu || (int)e.tile == kept ||
+                  (kept == SHMEMX_EAGER_NONE && e.tile == SHMEMX_EAGER_NOTIFY),
+              "the best is %u, and %d is kept", e.tile, kept);
+        CHECK(best < 0 || (int)e.tile == best, "the best is %u", e.tile);
         shmemx_eager_destroy(&e);
         CHECK(e.slots == NULL && e.count == 0, "slots after destroy");
     }
     int rc = shmemx_eager_create((size_t)1 << 30, 1 << 20, SHMEMX_EAGER_NONE, &e);
     CHECK(rc == 2 && e.slots == NULL, "more than the heap has: %d", rc);
+    counters(on_gpu);
 }
 
-/* Takes a token, and looks at each byte and around it. */
-static void take(const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
+/* Takes a token, and looks at each byte and around it. The bytes are those of an epoch. */
+static void take_as(const shmemx_eager_t *e, uint32_t slot, uint32_t epoch, uint32_t bytes)
 {
     unsigned char *dest = room + GUARD;
     memset(room, CHECK_SENTINEL, sizeof room);
@@ -125,13 +160,18 @@ static void take(const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
             ;
     shmemx_eager_recv(e, slot, dest, epoch);
     for (size_t i = 0; i < e->nbytes; i++)
-        if (dest[i] != byte_of(check_left(), slot, epoch, i)) {
+        if (dest[i] != byte_of(check_left(), slot, bytes, i)) {
             check_fail("tile %u, token of %u bytes, slot %u, epoch %u: byte %zu is 0x%02x", e->tile,
                        e->nbytes, slot, epoch, i, dest[i]);
             break;
         }
     check_untouched(room, 0, GUARD, "before the token");
     check_untouched(dest + e->nbytes, 0, GUARD, "behind the token");
+}
+
+static void take(const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
+{
+    take_as(e, slot, epoch, epoch);
 }
 
 static void send(const shmemx_eager_t *e, uint32_t slot, uint32_t epoch)
@@ -155,6 +195,52 @@ static void tokens(size_t nbytes, int tile)
         shmem_barrier_all();
     }
     shmemx_eager_destroy(&e);
+}
+
+static uint64_t notified(void)
+{
+    uint64_t n = 0;
+    CHECK(shmemx_pcntr_get(shmemx_pcntr_find("notified_writes"), -1, &n) == 0, "no such counter");
+    return n;
+}
+
+/*
+ * More tokens at once than go at a time, each from its own source, which stays until quiet. Later
+ * epochs go to slots as soon as their readers have answered, before the next quiet.
+ */
+static void nonblocking(size_t nbytes, int tile)
+{
+    shmemx_eager_t e;
+    unsigned char *sources = malloc(MANY * nbytes);
+    uint64_t *taken = check_alloc(MANY * sizeof *taken);
+    start(NBI);
+    memset(taken, 0, MANY * sizeof *taken);
+    uint64_t before = notified();
+    if (!make(nbytes, MANY, tile, &e))
+        return;
+    for (uint32_t epoch = 1; epoch <= 4; epoch++) {
+        for (uint32_t slot = 0; slot < MANY; slot++) {
+            unsigned char *source = sources + slot * nbytes;
+            shmem_uint64_wait_until(&taken[slot], SHMEM_CMP_GE, epoch - 1);
+            if (epoch % 2 == 1) /* the others send the same bytes */
+                fill(source, nbytes, check.me, slot, epoch);
+            shmemx_eager_send_nbi(&e, slot, source, epoch, check_right());
+        }
+        if (epoch % 2 == 0)
+            shmem_quiet();
+        for (uint32_t slot = MANY; slot-- > 0;) {
+            take_as(&e, slot, epoch, epoch - (epoch % 2 == 0));
+            shmem_uint64_p(&taken[slot], epoch, check_left());
+        }
+    }
+    uint64_t writes = notified() - before, sent = 4 * MANY;
+    if (carried && tile == SHMEMX_EAGER_NOTIFY && nbytes > little &&
+        shmem_ptr(taken, check_right()) == NULL)
+        CHECK(writes == sent, "%ju of %ju tokens were a write with a notification",
+              (uintmax_t)writes, (uintmax_t)sent);
+    shmemx_eager_destroy(&e); /* quiet, also for the answers */
+    shmem_free(taken);
+    free(sources);
 }
 
 /* A network carries small tokens as messages, which have no tiles. */
@@ -267,11 +353,14 @@ int main(int argc, char **argv)
                                   4096, 7168, 8159, 8160, 8161, 12240, 19999};
     check_open("eager", SYMBOLS);
     sizes();
-    routes(argc > 2 ? atoi(argv[2]) : -1);
+    routes(argc > 2 ? atoi(argv[2]) : -1, argc > 3 ? atoi(argv[3]) : -1);
+    carried = argc > 3 && atoi(argv[3]) == SHMEMX_EAGER_NOTIFY;
     for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++) {
-        if (tiles[t] > kept)
+        const bool counted = tiles[t] == SHMEMX_EAGER_NOTIFY;
+        const bool whole = counted || tiles[t] == SHMEMX_EAGER_NONE;
+        if (counted ? !counts : tiles[t] > kept)
             continue;
-        const size_t more = tiles[t] != SHMEMX_EAGER_NONE ? little : 0;
+        const size_t more = whole ? 0 : little;
         for (size_t i = 0; i < sizeof some / sizeof *some; i++)
             if (some[i] > more)
                 tokens(some[i], tiles[t]);
@@ -280,7 +369,9 @@ int main(int argc, char **argv)
         empty(500 + more, tiles[t]);
         reuse(7168, tiles[t], epochs);
         reuse(90 + more, tiles[t], epochs);
-        if (kept != SHMEMX_EAGER_NONE) { /* the CPU reaches the slots */
+        nonblocking(7168, tiles[t]);
+        nonblocking(60 + more, tiles[t]);
+        if (kept != SHMEMX_EAGER_NONE && !counted) { /* the CPU reaches the slots */
             parts(tiles[t]);
             wrap(300 + more, tiles[t]);
         }

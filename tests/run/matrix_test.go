@@ -193,9 +193,12 @@ var programs = map[string]program{
 		argsIn: map[string][]string{"hosts-2": to64M, stub.Newest: to64M, stub.Newest + "-nics-4": to64M, "gpu-nic-4": {"1048576", "7"}},
 	},
 	// The routes are within the node, by a network with and without order, and to a GPU.
-	"eager": {only: []string{
-		"node-1", "node-2", "node-4", "hosts-4", "chaos-3", "gpu-node-3", "gpu-hosts-4", "asan-node-2", "tsan-node-2", "tsan-hosts-2",
-	}},
+	"eager": {
+		only: []string{
+			"node-1", "node-2", "node-4", "hosts-4", "chaos-3", "gpu-node-3", "gpu-hosts-4", "asan-node-2", "tsan-node-2", "tsan-hosts-2",
+		},
+		argsIn: map[string][]string{"node-2": {"300", "4096", "4096"}, "hosts-4": {"300", "0", "0"}},
+	},
 	// Configurations in which heaps are allocated part by part, on one node and over a network.
 	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
 	// An operation between hosts is cut into parts of 64 MiB.

@@ -17,6 +17,10 @@ const (
 	inboxWord   = 8
 	counterWord = 8
 
+	// Eager transfers have counters of their own behind those of the program, which may use all of
+	// its counters by number. 16 bits of a write name a counter, and 0 says that there is none.
+	eagerCounters, mostCounters = 4096, 1<<16 - 1
+
 	// Teams have areas of their own, most of which are never touched. There are as many as fit the
 	// memory, within bounds.
 	teamMemory             = 16 << 20
@@ -35,7 +39,8 @@ type Layout struct {
 	TeamSize      uint64 // the area of one team: a word for each PE, scratch, agreements
 	AgreeSize     uint64 // the agreements in it
 	Teams         uint64 // number of areas; one more is for the agreements of all PEs
-	NotifyOffset  uint64 // notification counters
+	NotifyOffset  uint64 // notification counters: of the program, then of eager transfers
+	EagerCounters int    // how many of them are of eager transfers
 	DeskOffset    uint64 // where the PEs of a team made from an id meet
 	StaticsOffset uint64 // of the program's statics, whole pages
 	Internal      uint64 // the whole area
@@ -73,8 +78,11 @@ func deskSize(n int) uint64 {
 	return RoundUp(uint64(n)*inboxWord, cacheLine) + RoundUp(head+uint64(n)*4, cacheLine) + RoundUp(uint64(n)*said, cacheLine)
 }
 
+// EagerCounters returns how many notification counters follow those of the program.
+func EagerCounters(program int) int { return min(eagerCounters, mostCounters-program) }
+
 // New divides the internal area for n PEs, each with that many bytes of statics and that many
-// notification counters.
+// notification counters for the program.
 func New(n int, statics uint64, counters int) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(contributions(n))}
 	l.InboxOffset = Page + RoundUp(uint64(n)*inboxWord, cacheLine)
@@ -83,7 +91,8 @@ func New(n int, statics uint64, counters int) Layout {
 	l.TeamSize = RoundUp(uint64(n)*inboxWord, cacheLine) + scratchBuffers*TeamSlot*uint64(teamContributions(n)) + l.AgreeSize
 	l.Teams = min(max(teamMemory/l.TeamSize, FewestTeams), mostTeams)
 	l.TeamsOffset = l.ScratchOffset + (l.Teams+1)*l.TeamSize
-	l.NotifyOffset = l.TeamsOffset + RoundUp(uint64(counters)*counterWord, cacheLine)
+	l.EagerCounters = EagerCounters(counters)
+	l.NotifyOffset = l.TeamsOffset + RoundUp(uint64(counters+l.EagerCounters)*counterWord, cacheLine)
 	l.DeskOffset = l.NotifyOffset + deskSize(n)
 	l.StaticsOffset = RoundUp(l.DeskOffset, Page) + RoundUp(statics, Page)
 	l.Internal = l.StaticsOffset

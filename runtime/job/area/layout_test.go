@@ -16,8 +16,8 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%d PEs: scratch ends %d bytes below the heap, in the inbox that begins at %d", n, scratchEnd, l.InboxOffset)
 		case l.TeamsOffset-(l.Teams+1)*l.TeamSize < l.ScratchOffset:
 			t.Errorf("%d PEs: the teams end %d bytes below the heap, in the scratch that begins at %d", n, l.TeamsOffset-(l.Teams+1)*l.TeamSize, l.ScratchOffset)
-		case l.NotifyOffset-4096*counterWord < l.TeamsOffset:
-			t.Errorf("%d PEs: the notification counters end %d bytes below the heap, in the teams that begin at %d", n, l.NotifyOffset-4096*counterWord, l.TeamsOffset)
+		case l.EagerCounters != eagerCounters || l.NotifyOffset-uint64(4096+l.EagerCounters)*counterWord < l.TeamsOffset:
+			t.Errorf("%d PEs: 4096 and %d notification counters below %d bytes below the heap, and the teams begin at %d", n, l.EagerCounters, l.NotifyOffset, l.TeamsOffset)
 		case l.DeskOffset-deskSize(n) < l.NotifyOffset:
 			t.Errorf("%d PEs: the desk ends %d bytes below the heap, in the notification counters that begin at %d", n, l.DeskOffset-deskSize(n), l.NotifyOffset)
 		case l.DeskOffset-deskSize(n) < l.TeamsOffset:
@@ -62,6 +62,15 @@ func TestTeams(t *testing.T) {
 		l := New(test.n, 0, 4096)
 		if int(l.Teams) < test.teams || l.Teams > mostTeams {
 			t.Errorf("%d PEs: %d teams, want at least %d", test.n, l.Teams, test.teams)
+		}
+	}
+}
+
+// TestEagerCounters: both kinds of counters together are as many as a write can name.
+func TestEagerCounters(t *testing.T) {
+	for _, test := range []struct{ program, want int }{{1, 4096}, {4096, 4096}, {61439, 4096}, {61440, 4095}, {65535, 0}} {
+		if got := EagerCounters(test.program); got != test.want {
+			t.Errorf("behind %d counters of the program: %d, want %d", test.program, got, test.want)
 		}
 	}
 }

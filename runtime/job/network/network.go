@@ -211,7 +211,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	if err != nil {
 		return err
 	}
-	e.CountNotifications(nw.Notify, nw.Settings.NotifyCount)
+	e.CountNotifications(nw.Notify, nw.Settings.NotifyCount+area.EagerCounters(nw.Settings.NotifyCount))
 	e.Report.NameProvider(providerName(nw.Settings.Provider, prov.Caps().Provider))
 	e.Report.ReportTo(func(err error) { nw.Report(err.Error()) })
 	nw.stages = append(nw.stages, nil)

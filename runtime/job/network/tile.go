@@ -2,13 +2,22 @@ package network
 
 import "libshmem/runtime/proxy/layout"
 
-// Tile returns the largest tile of eager transfers that puts of the host by the network keep, 4096,
-// 128 or 0, and the most bytes of a put that is a message: the target's processor places its bytes,
-// in no order.
-func (nw *Network) Tile() (tile, message int) {
-	if nw.GPU == nil { // else bytes may be staged
+// Eager is what eager transfers of the host ask of the network.
+type Eager struct {
+	Tile     int    // the largest tile that a put keeps: 4096, 128 or 0
+	Message  int    // the most bytes of a put that is a message: the target's processor places its bytes, in no order
+	Notified uint64 // the most bytes of a write that carries a notification; 0: none does
+}
+
+// Eager returns it. With a GPU it is nothing: bytes may be staged, and notifications are messages.
+func (nw *Network) Eager() Eager {
+	e := Eager{Message: layout.MaxPayload}
+	if nw.GPU == nil {
 		c := nw.Engine.Caps()
-		tile = c.Tile(nw.Settings.Ordered.Bytes())
+		e.Tile = c.Tile(nw.Settings.Ordered.Bytes())
+		if nw.Engine.WriteWindow() > 0 { // else writes have no numbers
+			e.Notified = c.Notified()
+		}
 	}
-	return tile, layout.MaxPayload
+	return e
 }

@@ -118,6 +118,60 @@ CASE(eager_other_size)
     shmemx_eager_send(&e, 3, block, 1, me);
     shmemx_eager_wait(&other, 3, 1);
 }
+/* Slots whose tokens count. */
+static shmemx_eager_t counted_of(size_t nbytes)
+{
+    shmemx_eager_t e;
+    if (shmemx_eager_create(nbytes, 4, SHMEMX_EAGER_NOTIFY, &e) != 0)
+        exit(1);
+    return e;
+}
+CASE(eager_counted_skips)
+{
+    shmemx_eager_t e = counted_of(64);
+    shmemx_eager_wait(&e, 2, 2);
+}
+/* The second token of the slot is numbered 3. */
+CASE(eager_counted_number)
+{
+    shmemx_eager_t e = counted_of(64);
+    shmemx_eager_send(&e, 1, block, 1, 1 - me);
+    shmemx_eager_recv(&e, 1, here, 1);
+    shmem_barrier_all();
+    shmemx_eager_send(&e, 1, block, 3, 1 - me);
+    shmemx_eager_recv(&e, 1, here, 2);
+}
+/* And here it is numbered 1 again. */
+CASE(eager_counted_twice)
+{
+    shmemx_eager_t e = counted_of(64);
+    shmemx_eager_send(&e, 1, block, 1, 1 - me);
+    shmemx_eager_recv(&e, 1, here, 1);
+    shmem_barrier_all();
+    shmemx_eager_send(&e, 1, block, 1, 1 - me);
+    shmemx_eager_recv(&e, 1, here, 2);
+}
+CASE(eager_counted_overrun)
+{
+    shmemx_eager_t e = counted_of(64);
+    shmemx_eager_send(&e, 1, block, 1, 1 - me);
+    shmemx_eager_send(&e, 1, block, 2, 1 - me);
+    shmem_barrier_all();
+    shmemx_eager_recv(&e, 1, here, 1);
+}
+CASE(eager_counted_size)
+{
+    shmemx_eager_t e = counted_of(64), other = e;
+    other.nbytes = 63;
+    shmemx_eager_send(&e, 3, block, 1, 1 - me);
+    shmemx_eager_wait(&other, 3, 1);
+}
+CASE(eager_counted_nowhere)
+{
+    shmemx_eager_t e = counted_of(64);
+    e.counter = 4095;
+    shmemx_eager_send(&e, 3, block, 1, 1 - me);
+}
 /* The token comes when the test has read the report of the wait. */
 CASE(hang_eager)
 {

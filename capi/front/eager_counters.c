@@ -1,0 +1,52 @@
+/*
+ * eager_counters.c: which notification counters of eager transfers are taken.
+ */
+#include "eager_counters.h"
+
+#include <string.h>
+
+static uint8_t taken[UINT16_MAX]; /* as many as a write can name */
+static bool used;
+
+void shmemi_eager_counters_open(void)
+{
+    if (used) /* else their pages are untouched */
+        memset(taken, 0, sizeof taken);
+    used = false;
+}
+
+/* The first of n counters in a row that are free, or -1. */
+static int64_t find(size_t n)
+{
+    size_t run = 0;
+    for (uint32_t i = 0; i < shmemi_state.eager_counters; i++) {
+        run = taken[i] ? 0 : run + 1;
+        if (run == n)
+            return (int64_t)(i + 1 - n);
+    }
+    return -1;
+}
+
+bool shmemi_eager_counters_left(size_t n)
+{
+    return find(n) >= 0;
+}
+
+bool shmemi_eager_counters_take(size_t n, uint32_t *first)
+{
+    int64_t at = find(n);
+    if (at < 0)
+        return false;
+    shmemx_eager_t from = {.counter = (uint32_t)at};
+    for (uint32_t i = 0; i < n; i++)
+        __atomic_store_n(shmemi_eager_counter(shmemi_state.my_pe, &from, i), 0, __ATOMIC_RELEASE);
+    memset(taken + at, 1, n);
+    used = true;
+    *first = (uint32_t)at;
+    return true;
+}
+
+void shmemi_eager_counters_give(uint32_t first, size_t n)
+{
+    memset(taken + first, 0, n);
+}
