@@ -52,6 +52,9 @@ var windows uint32
 // stays makes writes wait for room in such a window.
 var stays bool
 
+// stripe is the size above which an operation is spread over the NICs of a host.
+var stripe uint64 = 2048
+
 // limits makes the NICs of hosts grant smaller queues.
 var limits map[int]int
 
@@ -204,7 +207,7 @@ func (w *world) open(host, n, heap int) (fabric.Provider, error) {
 	}
 	r := rail.Config{Config: c}
 	if heap < 1<<20 { // random programs move no more than a few packets at a time
-		r.Policy, r.Stripe = rail.Policy(w.seed%3), 2048
+		r.Policy, r.Stripe = rail.Policy(w.seed%3), stripe
 	}
 	return rail.New(ends, r)
 }
