@@ -5,7 +5,8 @@
  *
  * usage: eager [tokens [rounds [tile]]]
  *
- * tile: 4096, 128, 8 or 0 for a put with a signal; without it the largest that all routes keep.
+ * tile: 4096, 128, 8, 1 for a notification, 0 for a put with a signal; without it the best that all
+ * routes keep.
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <shmem.h>

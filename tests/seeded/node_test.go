@@ -17,6 +17,27 @@ var nodeDefects = []defect{
 		by:   job("./tests/run", "^TestTiles$/^efa-direct$"), says: `bytes in tiles of \d+ by a network: 0`,
 	},
 	{
+		id: "node/eager-counter-before-its-token", file: "capi/front/eager.c",
+		was:  "r->eager->tile == SHMEMI_EAGER_NOTIFY && !is_counted(r)",
+		is:   "r->eager->tile == SHMEMI_EAGER_NOTIFY && r->next > 0",
+		user: "a reader takes a token with a notification for skipped before it has come",
+		by:   program("eager", "node-2"), says: `shmemx_eager_\w+: slot \d+ is at epoch \d+, and epoch \d+ is expected`,
+	},
+	{
+		id: "node/eager-counters-are-zero", file: "capi/front/eager_counters.c",
+		was:  "        __atomic_store_n(shmemi_eager_counter(shmemi_state.my_pe, &from, i), 0, __ATOMIC_RELEASE);\n",
+		is:   "        (void)from;\n",
+		user: "new slots with notifications begin at the epoch of old ones",
+		by:   program("eager", "node-2"), says: `shmemx_eager_\w+: slot \d is at epoch \d+, and epoch 1 is expected`,
+	},
+	{
+		id: "node/eager-buffer-under-way", file: "capi/front/eager_send.c",
+		was:  "    if (!__atomic_load_n(&box->request.done, __ATOMIC_ACQUIRE)) {\n",
+		is:   "    if (box->request.status > 0) {\n",
+		user: "by a network a token that was sent without waiting has bytes of a later one",
+		by:   job("./tests/run", "^TestTiles$/^efa-direct$"), says: `: byte \d+ is 0x|is at epoch \d+, and epoch \d+ is expected`,
+	},
+	{
 		id: "node/fetch-of-eight-bytes", file: "capi/front/front.h",
 		was:  "*(uint32_t *)fetch = shmemi_amo_at32(op, at, operand, compare);",
 		is:   "*(uint64_t *)fetch = shmemi_amo_at32(op, at, operand, compare);",
