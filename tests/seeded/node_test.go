@@ -18,8 +18,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/eager-counter-before-its-token", file: "capi/front/eager.c",
-		was:  "r->eager->tile == SHMEMI_EAGER_NOTIFY && !is_counted(r)",
-		is:   "r->eager->tile == SHMEMI_EAGER_NOTIFY && r->next > 0",
+		was:  "refuse(r, seen, 0, found);\n    return found == SHMEMI_EAGER_THERE;",
+		is:   "refuse(r, seen, 0, found);\n    return found != SHMEMI_EAGER_SKIPPED;",
 		user: "a reader takes a token with a notification for skipped before it has come",
 		by:   program("eager", "node-2"), says: `shmemx_eager_\w+: slot \d+ is at epoch \d+, and epoch \d+ is expected`,
 	},
