@@ -14,6 +14,7 @@
 
 #include "address.h"
 #include "eager_counters.h"
+#include "eager_send.h"
 #include "eager_slots.h"
 #include "error.h"
 #include "exchange.h"
@@ -51,43 +52,7 @@ static void check_token(size_t nbytes, int64_t tile, const char *call)
                      "there is no tile of %" PRId64 " bytes", tile);
 }
 
-char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *call)
-{
-    if (shmemi_state.n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-    if (e == NULL || e->slots == NULL || !shmemi_eager_known(e->tile))
-        shmemi_abort(call, "pass what shmemx_eager_create has filled",
-                     "eager has no slots that a call has made");
-    if (slot >= e->count)
-        shmemi_abort(call, "use 0 to count - 1",
-                     "slot %" PRIu32 " does not exist, there are %" PRIu32, slot, e->count);
-    char *at = (char *)e->slots + (size_t)slot * e->stride;
-    if (!shmemi_in_heap(at, e->stride) || e->stride != shmemi_eager_stride(e->nbytes, e->tile))
-        shmemi_abort(call, "pass what shmemx_eager_create has filled, until shmemx_eager_destroy",
-                     "slot %" PRIu32 " at %p is not in the symmetric heap", slot, (void *)at);
-    if (e->tile == SHMEMI_EAGER_NOTIFY &&
-        (uint64_t)e->counter + slot >= shmemi_state.eager_counters)
-        shmemi_abort(call, "pass what shmemx_eager_create has filled",
-                     "slot %" PRIu32 " at %p has no counter", slot, (void *)at);
-    return at;
-}
-
 /* ------------------------------------------------------------------- routes */
-
-/* Reports whether the way to a PE is the network. */
-static bool is_far(int pe)
-{
-    const struct shmemi_state *s = &shmemi_state;
-    return s->near_base[pe] == NULL && (!s->gpu || s->mapped_base[pe] == NULL);
-}
-
-int shmemi_eager_host_keeps(int pe)
-{
-    const struct shmemi_state *s = &shmemi_state;
-    if (s->near_base[pe] != NULL)
-        return SHMEMI_EAGER_BLOCK;
-    return is_far(pe) ? (int)s->net_tile : SHMEMI_EAGER_NONE;
-}
 
 /* Kernels store to memory of a GPU of this node, and release their signals as the host does. */
 static int kernels_keep(int pe)
@@ -96,21 +61,6 @@ static int kernels_keep(int pe)
     bool direct =
         pe == s->my_pe || (s->p2p && s->mapped_base[pe] != NULL && s->near_base[pe] == NULL);
     return direct ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_NONE;
-}
-
-static bool heap_on_gpu(void)
-{
-    return shmemi_state.gpu && shmemi_state.near_base[shmemi_state.my_pe] == NULL;
-}
-
-bool shmemi_eager_goes_far(void)
-{
-    if (heap_on_gpu())
-        return false; /* kernels do */
-    for (uint32_t pe = 0; pe < shmemi_state.n_pes; pe++)
-        if (is_far((int)pe))
-            return true;
-    return false;
 }
 
 int shmemi_eager_tile(int pe, const char *call)
@@ -161,10 +111,10 @@ static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
     mine[COUNTS] = !s->gpu;
     for (uint32_t pe = 0; pe < s->n_pes; pe++) {
         /* Kernels use slots in main memory, too, where the PE has a GPU. */
-        int here = heap_on_gpu() ? SHMEMI_EAGER_BLOCK : shmemi_eager_host_keeps((int)pe);
+        int here = shmemi_eager_on_gpu() ? SHMEMI_EAGER_BLOCK : shmemi_eager_host_keeps((int)pe);
         if (s->gpu && kernels_keep((int)pe) < here)
             here = kernels_keep((int)pe);
-        if (!heap_on_gpu() && is_far((int)pe)) {
+        if (!shmemi_eager_on_gpu() && shmemi_eager_is_far((int)pe)) {
             mine[NEAR] = 0;
             mine[CARRIES] = carries(values[NBYTES]);
             here = values[NBYTES] > s->net_message ? here : SHMEMI_EAGER_NONE; /* a message */

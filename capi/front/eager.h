@@ -2,7 +2,7 @@
 #ifndef SHMEMI_EAGER_H
 #define SHMEMI_EAGER_H
 
-#include "base.h"
+#include "eager_send.h"
 
 #include <shmemx.h>
 
@@ -14,8 +14,6 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
 void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call);
 size_t shmemi_eager_size(size_t nbytes, int tile, const char *call);
 int shmemi_eager_tile(int pe, const char *call);
-void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
-                       uint32_t epoch, int pe, bool nbi, const char *call);
 int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch,
                        const char *call);
 void shmemi_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch,

@@ -6,11 +6,12 @@
  * as one write. So do tokens with a notification: the bytes and the signal in one write, whose
  * immediate data names the counter of the slot. Other tokens without tiles are a put with a signal.
  */
-#include "eager_counters.h"
-#include "eager_slots.h"
+#include "eager_send.h"
 
 #include "address.h"
 #include "below.h"
+#include "eager_counters.h"
+#include "eager_slots.h"
 #include "error.h"
 #include "failure.h"
 #include "front.h"
@@ -155,14 +156,23 @@ static struct box *take_box(const shmemx_eager_t *e, const char *call)
     return s.found;
 }
 
+static bool has_ended(const struct box *box)
+{
+    return __atomic_load_n(&box->state, __ATOMIC_ACQUIRE) != UNDER_WAY ||
+           __atomic_load_n(&box->request.done, __ATOMIC_ACQUIRE);
+}
+
+/* It changes nothing: the slots may be those of a copy that the program has destroyed before. */
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 {
     if (e->tile == SHMEMI_EAGER_NONE || !shmemi_eager_goes_far())
         return;
     for (int i = 0; i < BOXES; i++) {
-        struct search s = {.call = call};
-        SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, take(box_at(e, i), call),
+        const struct box *box = box_at(e, i);
+        SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, NULL, has_ended(box),
                         .whom = SHMEMI_NOBODY);
+        if (__atomic_load_n(&box->state, __ATOMIC_RELAXED) == UNDER_WAY && box->request.status != 0)
+            shmemi_net_failed(box->pe, call);
     }
 }
 

@@ -1,4 +1,4 @@
-/* eager_slots.h: what the senders and the readers of eager transfers share. */
+/* eager_slots.h: where slots of eager transfers are, and the host's routes to them. */
 #ifndef SHMEMI_EAGER_SLOTS_H
 #define SHMEMI_EAGER_SLOTS_H
 
@@ -12,16 +12,17 @@
  */
 char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *call);
 
+/* Reports whether the way to a PE is the network. */
+bool shmemi_eager_is_far(int pe);
+
 /* The largest tile that the host's route to a PE keeps. */
 int shmemi_eager_host_keeps(int pe);
 
+/* Reports whether slots are in the memory of a GPU: kernels send and read their tokens. */
+bool shmemi_eager_on_gpu(void);
+
 /* Reports whether the host sends tokens by a network. */
 bool shmemi_eager_goes_far(void);
-
-/* The bytes that buffers for the network take behind the slots of a PE, and the wait until none of
- * them is under way. */
-size_t shmemi_eager_boxes_size(const shmemx_eager_t *e);
-void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call);
 
 #pragma GCC visibility pop
 

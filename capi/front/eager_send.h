@@ -1,0 +1,22 @@
+/* eager_send.h: tokens that threads of the host send. */
+#ifndef SHMEMI_EAGER_SEND_H
+#define SHMEMI_EAGER_SEND_H
+
+#include "base.h"
+
+#include <shmemx.h>
+
+#pragma GCC visibility push(hidden)
+
+/* The bytes that buffers for the network take behind the slots of a PE, and the wait until none of
+ * them is under way. */
+size_t shmemi_eager_boxes_size(const shmemx_eager_t *e);
+void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call);
+
+/* Behind shmemx.h. */
+void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
+                       uint32_t epoch, int pe, bool nbi, const char *call);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * eager_slots.c: where slots of eager transfers are, and the host's routes to them.
+ */
+#include "eager_slots.h"
+
+#include "address.h"
+#include "error.h"
+#include "front.h"
+
+#include <shmem/eager_layout.h>
+
+#include <inttypes.h>
+
+char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *call)
+{
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
+    if (e == NULL || e->slots == NULL || !shmemi_eager_known(e->tile))
+        shmemi_abort(call, "pass what shmemx_eager_create has filled",
+                     "eager has no slots that a call has made");
+    if (slot >= e->count)
+        shmemi_abort(call, "use 0 to count - 1",
+                     "slot %" PRIu32 " does not exist, there are %" PRIu32, slot, e->count);
+    char *at = (char *)e->slots + (size_t)slot * e->stride;
+    if (!shmemi_in_heap(at, e->stride) || e->stride != shmemi_eager_stride(e->nbytes, e->tile))
+        shmemi_abort(call, "pass what shmemx_eager_create has filled, until shmemx_eager_destroy",
+                     "slot %" PRIu32 " at %p is not in the symmetric heap", slot, (void *)at);
+    if (e->tile == SHMEMI_EAGER_NOTIFY &&
+        (uint64_t)e->counter + slot >= shmemi_state.eager_counters)
+        shmemi_abort(call, "pass what shmemx_eager_create has filled",
+                     "slot %" PRIu32 " at %p has no counter", slot, (void *)at);
+    return at;
+}
+
+bool shmemi_eager_is_far(int pe)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    return s->near_base[pe] == NULL && (!s->gpu || s->mapped_base[pe] == NULL);
+}
+
+int shmemi_eager_host_keeps(int pe)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    if (s->near_base[pe] != NULL)
+        return SHMEMI_EAGER_BLOCK;
+    return shmemi_eager_is_far(pe) ? (int)s->net_tile : SHMEMI_EAGER_NONE;
+}
+
+bool shmemi_eager_on_gpu(void)
+{
+    return shmemi_state.gpu && shmemi_state.near_base[shmemi_state.my_pe] == NULL;
+}
+
+bool shmemi_eager_goes_far(void)
+{
+    if (shmemi_eager_on_gpu())
+        return false; /* kernels do */
+    for (uint32_t pe = 0; pe < shmemi_state.n_pes; pe++)
+        if (shmemi_eager_is_far((int)pe))
+            return true;
+    return false;
+}
