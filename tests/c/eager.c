@@ -13,8 +13,10 @@
 
 #include <shmem/eager_layout.h>
 
-enum { SIZE, TILE, TOKENS, READY, REUSE, PARTS, WRAP, NBI, SYMBOLS };
-enum { SLOTS = 5, LARGEST = 20000, GUARD = 16, MANY = 40, COUNTERS = 4096 };
+#include <pthread.h>
+
+enum { SIZE, TILE, TOKENS, READY, REUSE, PARTS, WRAP, NBI, THREADED, SYMBOLS };
+enum { SLOTS = 5, LARGEST = 20000, GUARD = 16, MANY = 40, COUNTERS = 4096, THREADS = 4 };
 
 static const char *const names[SYMBOLS] = {"shmemx_eager_size",
                                            "shmemx_eager_tile",
@@ -23,7 +25,8 @@ static const char *const names[SYMBOLS] = {"shmemx_eager_size",
                                            "shmemx_eager_recv",
                                            "shmemx_eager_wait",
                                            "shmemx_eager_wait of epoch 0",
-                                           "shmemx_eager_send_nbi"};
+                                           "shmemx_eager_send_nbi",
+                                           "shmemx_eager_send of four threads"};
 static const int tiles[] = {SHMEMX_EAGER_NONE, SHMEMX_EAGER_NOTIFY, SHMEMX_EAGER_PACKET,
                             SHMEMX_EAGER_LINE, SHMEMX_EAGER_BLOCK};
 
@@ -243,6 +246,64 @@ static void nonblocking(size_t nbytes, int tile)
     free(sources);
 }
 
+/* A thread that sends to slots of its own, as one that waits for each token or as one that does
+ * not. */
+struct sender {
+    const shmemx_eager_t *e;
+    uint64_t *taken;
+    uint32_t first, epochs;
+    bool waits;
+};
+
+static void *send_some(void *argument)
+{
+    const struct sender *s = argument;
+    const uint32_t each = MANY / THREADS;
+    unsigned char *sources = malloc(each * s->e->nbytes);
+    for (uint32_t epoch = 1; epoch <= s->epochs; epoch++) {
+        for (uint32_t i = 0; i < each; i++) {
+            uint32_t slot = s->first + i;
+            unsigned char *source = sources + i * s->e->nbytes;
+            shmem_uint64_wait_until(&s->taken[slot], SHMEM_CMP_GE, epoch - 1);
+            fill(source, s->e->nbytes, check.me, slot, epoch);
+            if (s->waits)
+                shmemx_eager_send(s->e, slot, source, epoch, check_right());
+            else
+                shmemx_eager_send_nbi(s->e, slot, source, epoch, check_right());
+        }
+        shmem_quiet();
+    }
+    free(sources);
+    return NULL;
+}
+
+/* Threads share the buffers for the network; this one takes what comes. */
+static void threaded(size_t nbytes, int tile, uint32_t epochs)
+{
+    shmemx_eager_t e;
+    pthread_t threads[THREADS];
+    struct sender senders[THREADS];
+    uint64_t *taken = check_alloc(MANY * sizeof *taken);
+    start(THREADED);
+    memset(taken, 0, MANY * sizeof *taken);
+    if (!make(nbytes, MANY, tile, &e))
+        return;
+    for (uint32_t i = 0; i < THREADS; i++) {
+        senders[i] = (struct sender){&e, taken, i * (MANY / THREADS), epochs, i % 2 == 0};
+        if (pthread_create(&threads[i], NULL, send_some, &senders[i]) != 0)
+            shmem_global_exit(1);
+    }
+    for (uint32_t epoch = 1; epoch <= epochs; epoch++)
+        for (uint32_t slot = 0; slot < MANY; slot++) {
+            take(&e, slot, epoch);
+            shmem_uint64_p(&taken[slot], epoch, check_left());
+        }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    shmemx_eager_destroy(&e);
+    shmem_free(taken);
+}
+
 /* A network carries small tokens as messages, which have no tiles. */
 static void refused(size_t nbytes, int tile)
 {
@@ -351,6 +412,9 @@ int main(int argc, char **argv)
     static const size_t some[] = {1,    3,    4,    5,    8,    15,    16,   17,   119,
                                   120,  121,  128,  240,  241,  1000,  4079, 4080, 4081,
                                   4096, 7168, 8159, 8160, 8161, 12240, 19999};
+    int provided;
+    if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0)
+        return 1;
     check_open("eager", SYMBOLS);
     sizes();
     routes(argc > 2 ? atoi(argv[2]) : -1, argc > 3 ? atoi(argv[3]) : -1);
@@ -371,10 +435,13 @@ int main(int argc, char **argv)
         reuse(90 + more, tiles[t], epochs);
         nonblocking(7168, tiles[t]);
         nonblocking(60 + more, tiles[t]);
+        threaded(5000, tiles[t], 1 + epochs / 30);
         if (kept != SHMEMX_EAGER_NONE && !counted) { /* the CPU reaches the slots */
             parts(tiles[t]);
             wrap(300 + more, tiles[t]);
         }
     }
-    return check_close();
+    int failed = check_close(); /* finalizes once; init was called twice */
+    shmem_finalize();
+    return failed;
 }
