@@ -166,7 +166,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_NOTIFY_COUNT", Kind: Integer, Default: "4096", Min: 1, Max: 65535, Category: Memory, Since: "0.1",
-		Text: "Notification counters of each PE (shmemx_putmem_notify), of 8 bytes each, and of 8 more in the heap if some PE has a GPU. All PEs need the same number.",
+		Text: "Notification counters of each PE (shmemx_putmem_notify), of 8 bytes each, and of 8 more in the heap if some PE has a GPU. All PEs need the same number. Eager transfers have 4096 more, or as many as make 65535 in all.",
 		set:  func(c *Config, v parsed) { c.NotifyCount = v.num },
 	},
 	{

@@ -1,6 +1,11 @@
 package bad
 
-import "testing"
+import (
+	"testing"
+
+	"libshmem/fabric/ofi/stub"
+	"libshmem/tests/need"
+)
 
 var eagerRows = []row{
 	{what: "eager_no_bytes", status: aborted, say: []string{`PE \d: shmemx_eager_create: a token of 0 bytes does not fit a slot \(use 1 to 2\^30\)`}},
@@ -35,3 +40,19 @@ var eagerRows = []row{
 
 // TestBadEager is TestBadInput for testdata/eager.c.
 func TestBadEager(t *testing.T) { runRows(t, "eager", eagerRows) }
+
+// TestBadEagerNetwork: an epoch that was skipped is refused on NICs of the stub, too, in tiles and
+// with notifications.
+func TestBadEagerNetwork(t *testing.T) {
+	build := need.Build(t)
+	program, library := compile(t, build, "eager"), stub.Build(t)
+	for _, c := range []struct{ name, nic, tile string }{{"tiles", "inorder=1", "128"}, {"notifications", "", "1"}} {
+		t.Run(c.name, func(t *testing.T) {
+			stub.Set(t, c.nic)
+			row{
+				what: "eager_network_number", status: aborted, env: []string{"SHMEM_PROVIDER=efa", "SHMEM_LIBFABRIC=" + library},
+				say: []string{"the tile is " + c.tile + "\n", `PE \d: shmemx_eager_recv: slot 1 is at epoch 3, and epoch 2 is expected`},
+			}.run(t, build, program, onHosts)
+		})
+	}
+}

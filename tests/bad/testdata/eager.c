@@ -172,6 +172,19 @@ CASE(eager_counted_nowhere)
     e.counter = 4095;
     shmemx_eager_send(&e, 3, block, 1, 1 - me);
 }
+/* A token that is a write of a network, in the layout that the network serves best. */
+CASE(eager_network_number)
+{
+    static char token[5000], room[5000];
+    shmemx_eager_t e = slots_of(sizeof token);
+    printf("the tile is %u\n", e.tile);
+    fflush(stdout);
+    shmemx_eager_send(&e, 1, token, 1, 1 - me);
+    shmemx_eager_recv(&e, 1, room, 1);
+    shmem_barrier_all();
+    shmemx_eager_send_nbi(&e, 1, token, 3, 1 - me);
+    shmemx_eager_recv(&e, 1, room, 2);
+}
 /* The token comes when the test has read the report of the wait. */
 CASE(hang_eager)
 {
