@@ -15,6 +15,13 @@
 #define SHMEMI_DIRECT_PES 16 /* small reductions: up to so many PEs write to each other directly (capi/front/exchange.c) */
 #define SHMEMI_SLOT 2048 /* and so many bytes are a slot */
 #define SHMEMI_TEAM_SLOT 512 /* the same of a team that is not the world */
+#define SHMEMI_MAIL_LEAST 1024 /* two-sided messages: a mailbox of a sender has so many bytes at least, a power of two */
+#define SHMEMI_MAIL_MOST 65536 /* and so many at most */
+#define SHMEMI_MAIL_RECORD 4032 /* and so many bytes a message in it has at most, with its header */
+#define SHMEMI_MAIL_SENDS 64 /* long messages that a PE may send at once */
+#define SHMEMI_MAIL_SEND_BYTES 128 /* of the words in which receivers ask for the bytes of one */
+#define SHMEMI_LANDINGS 4 /* long messages to memory that is not symmetric that a PE may receive at once */
+#define SHMEMI_LANDING_BYTES 262144 /* of the memory through which one comes */
 #define SHMEMI_LONG_WAITS 4 /* how many threads that wait for long are noted */
 
 /* How far a PE is. C alone writes and reads it. */
@@ -102,6 +109,13 @@ _Static_assert(SHMEMI_PAGE == 4096, "PAGE");
 _Static_assert(SHMEMI_DIRECT_PES == 16, "DIRECT_PES");
 _Static_assert(SHMEMI_SLOT == 2048, "SLOT");
 _Static_assert(SHMEMI_TEAM_SLOT == 512, "TEAM_SLOT");
+_Static_assert(SHMEMI_MAIL_LEAST == 1024, "MAIL_LEAST");
+_Static_assert(SHMEMI_MAIL_MOST == 65536, "MAIL_MOST");
+_Static_assert(SHMEMI_MAIL_RECORD == 4032, "MAIL_RECORD");
+_Static_assert(SHMEMI_MAIL_SENDS == 64, "MAIL_SENDS");
+_Static_assert(SHMEMI_MAIL_SEND_BYTES == 128, "MAIL_SEND_BYTES");
+_Static_assert(SHMEMI_LANDINGS == 4, "LANDINGS");
+_Static_assert(SHMEMI_LANDING_BYTES == 262144, "LANDING_BYTES");
 _Static_assert(SHMEMI_LONG_WAITS == 4, "LONG_WAITS");
 _Static_assert(SHMEMI_STAGE_NONE == 0, "STAGE_NONE");
 _Static_assert(SHMEMI_STAGE_RUNNING == 1, "STAGE_RUNNING");

@@ -48,6 +48,7 @@ extern "C" {
 #define SHMEMX_ERROR_PE_LOST 1 /* the call needs a PE that has ended, or that the network cannot reach any more */
 #define SHMEMX_ERROR_NETWORK 2 /* the network did not carry out an operation */
 #define SHMEMX_ERROR_BUFFER 3 /* a buffer cannot be registered or unregistered; reported whatever the value of SHMEM_ON_FAILURE */
+#define SHMEMX_ERROR_MESSAGE 4 /* a receive buffer is too small for its message; reported whatever the value of SHMEM_ON_FAILURE */
 
 /* Tiles of eager transfers: bytes that a route shows in ascending order, the signal last. */
 #define SHMEMX_EAGER_BEST (-1) /* the largest tile that the routes between all PEs keep, or SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE */
@@ -56,6 +57,10 @@ extern "C" {
 #define SHMEMX_EAGER_PACKET 8 /* 4 bytes of data and 4 of signal */
 #define SHMEMX_EAGER_LINE 128 /* 120 bytes of data and 8 of signal */
 #define SHMEMX_EAGER_BLOCK 4096 /* 4080 bytes of data and 16 of signal */
+
+/* What shmemx_recv takes. */
+#define SHMEMX_ANY_SOURCE (-1) /* a message of any PE */
+#define SHMEMX_ANY_TAG (-1) /* a message with any tag */
 
 /*
  * A unique id, by which the PEs of a job find each other. One process makes it with
@@ -638,6 +643,117 @@ int shmemx_notify_alloc(int n);
  * Since libshmem 0.1.
  */
 void shmemx_notify_free(int notify);
+
+/*
+ * shmemx_send
+ *
+ * Sends a message, and returns when buf may be used again. A short message (up to 4016 bytes in
+ * jobs of up to 256 PEs) waits in the receiver's memory, SHMEM_MESSAGE_MEMORY for all its
+ * senders; the call waits when the receiver has too many messages of the caller that it has not
+ * received. A longer message stays at the sender until a receive takes it, and the call waits
+ * for that. Any thread may call.
+ *
+ * @buf read here: the bytes, anywhere in the memory of the caller
+ * @nbytes bytes to send, up to 2^48 - 1; 0 sends the tag alone
+ * @tag 0 to 2^31 - 1
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: 0, or -1: the PE is lost, or the thread's limit (shmemx_wait_limit) is over. After
+ * the limit, the call may be repeated with the same arguments and goes on.
+ * Errors: Ends the job when tag, nbytes or pe is out of range, when buf is NULL although there
+ * are bytes, and before init or after finalize. SHMEM_ON_FAILURE=return: returns -1 when the PE
+ * is lost, and the bytes may have arrived.
+ * Order: Messages from one PE to another are received in the order in which they were sent, as
+ * far as the receiver's tags let them. Puts before shmem_fence are visible before a message
+ * that is sent behind it. No quiet waits for messages.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_send(const void *buf, size_t nbytes, int tag, int pe);
+
+/*
+ * shmemx_send_test
+ *
+ * Does what shmemx_send does as far as it can without waiting for the receiver. After 0, repeat
+ * the call with the same arguments, and leave the bytes as they are, until it returns 1. A
+ * short message for which there was no room is not sent before that. A longer message has been
+ * announced to the receiver, and is sent by the repeated calls. A PE may have 64 such messages
+ * under way.
+ *
+ * @buf read here: the bytes, anywhere in the memory of the caller
+ * @nbytes bytes to send, up to 2^48 - 1; 0 sends the tag alone
+ * @tag 0 to 2^31 - 1
+ * @pe number of the other PE, or the caller's own
+ *
+ * Result: 1: the message is sent, and buf may be used again. 0: not yet. -1: the PE is lost.
+ * Errors: Ends the job when tag, nbytes or pe is out of range, when buf is NULL although there
+ * are bytes, and before init or after finalize. SHMEM_ON_FAILURE=return: returns -1 when the PE
+ * is lost, and the bytes may have arrived.
+ * Order: Messages from one PE to another are received in the order in which they were sent, as
+ * far as the receiver's tags let them. Puts before shmem_fence are visible before a message
+ * that is sent behind it. No quiet waits for messages.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_send_test(const void *buf, size_t nbytes, int tag, int pe);
+
+/*
+ * shmemx_recv
+ *
+ * Waits for a message with this tag from this PE, and receives it. The caller spins, then
+ * yields, then sleeps. Messages that no receive takes keep their places: a sender whose places
+ * are all taken waits, so that a message behind them does not arrive. Any thread may call; each
+ * message is received once.
+ *
+ * @buf written here: where the bytes go, anywhere in the memory of the caller
+ * @capacity bytes of buf
+ * @tag the tag to receive or SHMEMX_ANY_TAG; it becomes the tag of the message. NULL: any
+ * @pe the sender or SHMEMX_ANY_SOURCE; it becomes the sender of the message. NULL: any
+ * @nbytes written here: the bytes of the message; or NULL
+ *
+ * Result: 0, or -1: the message is longer than capacity, a PE is lost, or the thread's limit
+ * (shmemx_wait_limit) is over.
+ * Errors: Ends the job when *tag or *pe is out of range, when buf is NULL although it has a
+ * capacity, and before init or after finalize. Returns -1 when the message is longer than
+ * capacity: the last error is SHMEMX_ERROR_MESSAGE and its text has both sizes, *tag, *pe and
+ * *nbytes are those of the message, buf is unchanged, and the message can be received by
+ * another call. SHMEM_ON_FAILURE=return: returns -1 when the sender is lost and none of its
+ * messages is left; a loss of any PE ends a receive from SHMEMX_ANY_SOURCE once for each
+ * thread.
+ * Order: Of the messages of a sender that it may take, it takes the one that was sent first.
+ * What the sender had put before shmem_fence and the message is visible.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes);
+
+/*
+ * shmemx_recv_test
+ *
+ * Receives a message if one is there. A long message that is there is received whole: the call
+ * waits while its sender sends the bytes, but not for the sender to begin.
+ *
+ * @buf written here: where the bytes go, anywhere in the memory of the caller
+ * @capacity bytes of buf
+ * @tag the tag to receive or SHMEMX_ANY_TAG; it becomes the tag of the message. NULL: any
+ * @pe the sender or SHMEMX_ANY_SOURCE; it becomes the sender of the message. NULL: any
+ * @nbytes written here: the bytes of the message; or NULL
+ *
+ * Result: 1: received. 0: no such message is there. -1: the message is longer than capacity, or
+ * a PE is lost.
+ * Errors: Ends the job when *tag or *pe is out of range, when buf is NULL although it has a
+ * capacity, and before init or after finalize. Returns -1 when the message is longer than
+ * capacity: the last error is SHMEMX_ERROR_MESSAGE and its text has both sizes, *tag, *pe and
+ * *nbytes are those of the message, buf is unchanged, and the message can be received by
+ * another call. SHMEM_ON_FAILURE=return: returns -1 when the sender is lost and none of its
+ * messages is left; a loss of any PE ends a receive from SHMEMX_ANY_SOURCE once for each
+ * thread.
+ * Order: Of the messages of a sender that it may take, it takes the one that was sent first.
+ * What the sender had put before shmem_fence and the message is visible.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes);
 
 /*
  * shmemx_cumodule_init

@@ -11,6 +11,13 @@ var control = Unit{
 		{"DIRECT_PES", "DirectPEs", 16, "small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)"},
 		{"SLOT", "Slot", 2048, "and so many bytes are a slot"},
 		{"TEAM_SLOT", "TeamSlot", 512, "the same of a team that is not the world"},
+		{"MAIL_LEAST", "mailLeast", 1024, "two-sided messages: a mailbox of a sender has so many bytes at least, a power of two"},
+		{"MAIL_MOST", "mailMost", 64 << 10, "and so many at most"},
+		{"MAIL_RECORD", "MailRecord", 4032, "and so many bytes a message in it has at most, with its header"},
+		{"MAIL_SENDS", "mailSends", 64, "long messages that a PE may send at once"},
+		{"MAIL_SEND_BYTES", "mailSendBytes", 128, "of the words in which receivers ask for the bytes of one"},
+		{"LANDINGS", "landings", 4, "long messages to memory that is not symmetric that a PE may receive at once"},
+		{"LANDING_BYTES", "landingBytes", 256 << 10, "of the memory through which one comes"},
 		{"LONG_WAITS", "", longWaits, "how many threads that wait for long are noted"},
 	},
 	Enums: []Enum{

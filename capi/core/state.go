@@ -88,6 +88,9 @@ func fill(s *State, j *job.Job) {
 	s.eagerCounters = uint32(j.Layout.EagerCounters)
 	s.notifyStores = (*uint64)(j.Producers.Counters())
 	s.deskOffset = j.Layout.DeskOffset
+	mail := &j.Layout.Mail
+	s.activeOffset, s.creditsOffset, s.sendsOffset = mail.Active, mail.Credits, mail.Sends
+	s.landingsOffset, s.mailboxesOffset, s.mailboxSize = mail.Landings, mail.Boxes, uint32(mail.Ring)
 	s.maxTeams = uint32(j.Layout.Teams)
 	s.timeoutNs = uint64(j.Config.Timeout)
 	s.inboxOffset = j.Layout.InboxOffset

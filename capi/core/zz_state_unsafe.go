@@ -33,158 +33,169 @@ var (
 
 // State is struct shmemi_state. Up to statics it is written at init and finalize only; the first members are read by every call. From gpu_moving on it is written while the program runs. The tables of bases have n_pes entries.
 type State struct {
-	_             structs.HostLayout
-	nPEs          uint32          // 0 before init and after finalize
-	myPE          int32           // number of this PE
-	heapBase      uintptr         // of this PE's user heap
-	heapSize      uint64          // bytes of it
-	fastBase      *unsafe.Pointer // near_base for the fast path. All NULL under SHMEM_CHECKS=full, where buffers may be in GPU memory, and where ranges of puts, gets or atomics are shown, so that every access takes the slow path, where these are
-	peerBase      *unsafe.Pointer // where the peer's internal area ends in this process, and its user heap would begin, or NULL when it is not on this node
-	nearBase      *unsafe.Pointer // the same, or NULL when its user heap is not main memory of this node
-	mappedBase    *unsafe.Pointer // where the copy engine reaches its user heap; only with a GPU
-	core          unsafe.Pointer  // the core's functions; the front sets it
-	spin          uint32          // polls before a waiter yields
-	poll          uint32          // how many of those a poll of the network counts for
-	yields        uint32          // yields before a waiter sleeps
-	checks        uint32          // SHMEMI_CHECKS_...
-	unseen        uint32          // 1 in a job, unless ranges of fences and quiets are shown
-	ranges        uint32          // SHMEMI_RANGE_...: what a profiler is shown
-	nodePEs       uint32          // PEs on this node
-	nodeRank      uint32          // this PE's number among them
-	nNodes        uint32          // how many nodes there are
-	_             [4]byte
-	nodeMembers   *int32 // node_pes entries: their PE numbers, ascending
-	nodeLeaders   *int32 // n_nodes entries: the first PE of each node
-	node          uint32 // this PE's entry in node_leaders
-	_             [4]byte
-	nodeOf        *int32         // n_pes entries: each PE's entry in node_leaders
-	gpuFirst      *int32         // n_pes entries: the first PE that has the same GPU as each; a PE without one is alone
-	networked     uint32         // some PE is not on this node
-	wakeable      uint32         // membarrier works: sleepers may trust writers
-	gpu           uint32         // this PE has a GPU: buffers may be in its memory
-	copiesApart   uint32         // the proxies' copies wait for no kernel of the program
-	p2p           uint32         // its kernels may use mapped_base of other PEs
-	growsTogether uint32         // growing the heap takes all PEs of the node at once
-	timeoutNs     uint64         // a wait longer than this is reported, 0: never
-	inbox         unsafe.Pointer // n_pes message counters in this PE's internal area
-	scratch       unsafe.Pointer // this PE's internal buffers for collectives
-	inboxOffset   uint64         // of inbox below the user heap, the same on every PE
-	scratchSize   uint64         // bytes of scratch
-	live          *statuspage.PE // what other processes see of this PE
-	teamsOffset   uint64         // of the areas of teams below the user heap
-	teamSize      uint64         // of one: words, scratch, agreements
-	agreeSize     uint64         // of those; the world's are in one more area, whose words say which PEs this one knows to be lost
-	notifyOffset  uint64         // of the notification counters below the user heap
-	notifyCount   uint32         // how many notification counters each PE has; 0 before init and after finalize
-	eagerCounters uint32         // how many more there are behind those, for eager transfers
-	deskOffset    uint64         // below the user heap, where the PEs of a team that an id makes meet
-	maxTeams      uint32         // how many there are but that
-	_             [4]byte
-	netChunk      uint64 // the most bytes of one put or get between nodes
-	netMessage    uint32 // puts of no more bytes between nodes are messages, others writes of the network
-	netTile       uint32 // the largest tile of eager transfers that such writes keep; 0: none
-	netNotified   uint64 // the most bytes of such a write that carries a notification; 0: none does
-	threadLevel   int32  // the front's
-	initCount     uint32 // the front's
-	heapFD        int32  // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
-	_             [4]byte
-	heapPlace     uint64 // and where in it
-	staticsFD     int32  // filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1
-	_             [4]byte
-	staticsPlace  uint64    // of this PE's area in it
-	staticsOffset int64     // of the area from the user heap
-	staticsWhy    [192]byte // "", or why they stay the program's own: a cause and a remedy, each ending in 0
-	nStatics      uint32    // set by the front then
-	_             [4]byte
-	statics       [8]Static // the same
-	lost          *uint8    // written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without on_failure return the job ends instead, and all stay as they are
-	losses        *int32    // see lost
-	nLost         uint32    // see lost
-	survives      uint32    // SHMEM_ON_FAILURE=return
-	asked         uint32    // reports that were asked for by a signal: each waiter writes one
-	askFD         int32     // an eventfd of the core's that wants to know, or 0
-	gpuMoving     uint32    // copies were begun and not waited for
-	kernelRings   uint32    // kernels push operations into rings
-	_             [56]byte
-	netLock       uint32 // around the endpoint and its queue
-	netWanted     uint32 // threads that found it taken
-	_             [56]byte
-	pollers       uint32 // callers that poll the network
-	napping       uint32 // 1 while the proxy naps because of them; futex word
-	_             [56]byte
+	_               structs.HostLayout
+	nPEs            uint32          // 0 before init and after finalize
+	myPE            int32           // number of this PE
+	heapBase        uintptr         // of this PE's user heap
+	heapSize        uint64          // bytes of it
+	fastBase        *unsafe.Pointer // near_base for the fast path. All NULL under SHMEM_CHECKS=full, where buffers may be in GPU memory, and where ranges of puts, gets or atomics are shown, so that every access takes the slow path, where these are
+	peerBase        *unsafe.Pointer // where the peer's internal area ends in this process, and its user heap would begin, or NULL when it is not on this node
+	nearBase        *unsafe.Pointer // the same, or NULL when its user heap is not main memory of this node
+	mappedBase      *unsafe.Pointer // where the copy engine reaches its user heap; only with a GPU
+	core            unsafe.Pointer  // the core's functions; the front sets it
+	spin            uint32          // polls before a waiter yields
+	poll            uint32          // how many of those a poll of the network counts for
+	yields          uint32          // yields before a waiter sleeps
+	checks          uint32          // SHMEMI_CHECKS_...
+	unseen          uint32          // 1 in a job, unless ranges of fences and quiets are shown
+	ranges          uint32          // SHMEMI_RANGE_...: what a profiler is shown
+	nodePEs         uint32          // PEs on this node
+	nodeRank        uint32          // this PE's number among them
+	nNodes          uint32          // how many nodes there are
+	_               [4]byte
+	nodeMembers     *int32 // node_pes entries: their PE numbers, ascending
+	nodeLeaders     *int32 // n_nodes entries: the first PE of each node
+	node            uint32 // this PE's entry in node_leaders
+	_               [4]byte
+	nodeOf          *int32         // n_pes entries: each PE's entry in node_leaders
+	gpuFirst        *int32         // n_pes entries: the first PE that has the same GPU as each; a PE without one is alone
+	networked       uint32         // some PE is not on this node
+	wakeable        uint32         // membarrier works: sleepers may trust writers
+	gpu             uint32         // this PE has a GPU: buffers may be in its memory
+	copiesApart     uint32         // the proxies' copies wait for no kernel of the program
+	p2p             uint32         // its kernels may use mapped_base of other PEs
+	growsTogether   uint32         // growing the heap takes all PEs of the node at once
+	timeoutNs       uint64         // a wait longer than this is reported, 0: never
+	inbox           unsafe.Pointer // n_pes message counters in this PE's internal area
+	scratch         unsafe.Pointer // this PE's internal buffers for collectives
+	inboxOffset     uint64         // of inbox below the user heap, the same on every PE
+	scratchSize     uint64         // bytes of scratch
+	live            *statuspage.PE // what other processes see of this PE
+	teamsOffset     uint64         // of the areas of teams below the user heap
+	teamSize        uint64         // of one: words, scratch, agreements
+	agreeSize       uint64         // of those; the world's are in one more area, whose words say which PEs this one knows to be lost
+	notifyOffset    uint64         // of the notification counters below the user heap
+	notifyCount     uint32         // how many notification counters each PE has; 0 before init and after finalize
+	_               [4]byte
+	activeOffset    uint64 // two-sided messages, below the user heap: a bit for each PE that has sent one
+	creditsOffset   uint64 // the same: a word for each receiver, how many bytes of its mailbox it has given back
+	sendsOffset     uint64 // the same: what receivers say to the senders of long messages
+	landingsOffset  uint64 // the same: a line of words for each landing, then their memory
+	mailboxesOffset uint64 // the same: a mailbox for each sender
+	mailboxSize     uint32 // bytes of its ring, a power of two; a record may go on behind it
+	_               [4]byte
+	deskOffset      uint64 // below the user heap, where the PEs of a team that an id makes meet
+	maxTeams        uint32 // how many there are but that
+	_               [4]byte
+	netChunk        uint64 // the most bytes of one put or get between nodes
+	netMessage      uint32 // puts of no more bytes between nodes are messages, others writes of the network
+	netTile         uint32 // the largest tile of eager transfers that such writes keep; 0: none
+	threadLevel     int32  // the front's
+	initCount       uint32 // the front's
+	heapFD          int32  // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
+	_               [4]byte
+	heapPlace       uint64 // and where in it
+	staticsFD       int32  // filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1
+	_               [4]byte
+	staticsPlace    uint64    // of this PE's area in it
+	staticsOffset   int64     // of the area from the user heap
+	staticsWhy      [192]byte // "", or why they stay the program's own: a cause and a remedy, each ending in 0
+	nStatics        uint32    // set by the front then
+	_               [4]byte
+	statics         [8]Static // the same
+	lost            *uint8    // written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without on_failure return the job ends instead, and all stay as they are
+	losses          *int32    // see lost
+	nLost           uint32    // see lost
+	survives        uint32    // SHMEM_ON_FAILURE=return
+	asked           uint32    // reports that were asked for by a signal: each waiter writes one
+	askFD           int32     // an eventfd of the core's that wants to know, or 0
+	_               [24]byte
+	gpuMoving       uint32 // copies were begun and not waited for
+	kernelRings     uint32 // kernels push operations into rings
+	_               [56]byte
+	netLock         uint32 // around the endpoint and its queue
+	netWanted       uint32 // threads that found it taken
+	_               [56]byte
+	pollers         uint32 // callers that poll the network
+	napping         uint32 // 1 while the proxy naps because of them; futex word
+	_               [56]byte
 }
 
 var (
-	_ [960]byte = [unsafe.Sizeof(State{})]byte{}
-	_ [0]byte   = [unsafe.Offsetof(State{}.nPEs)]byte{}
-	_ [4]byte   = [unsafe.Offsetof(State{}.myPE)]byte{}
-	_ [8]byte   = [unsafe.Offsetof(State{}.heapBase)]byte{}
-	_ [16]byte  = [unsafe.Offsetof(State{}.heapSize)]byte{}
-	_ [24]byte  = [unsafe.Offsetof(State{}.fastBase)]byte{}
-	_ [32]byte  = [unsafe.Offsetof(State{}.peerBase)]byte{}
-	_ [40]byte  = [unsafe.Offsetof(State{}.nearBase)]byte{}
-	_ [48]byte  = [unsafe.Offsetof(State{}.mappedBase)]byte{}
-	_ [56]byte  = [unsafe.Offsetof(State{}.core)]byte{}
-	_ [64]byte  = [unsafe.Offsetof(State{}.spin)]byte{}
-	_ [68]byte  = [unsafe.Offsetof(State{}.poll)]byte{}
-	_ [72]byte  = [unsafe.Offsetof(State{}.yields)]byte{}
-	_ [76]byte  = [unsafe.Offsetof(State{}.checks)]byte{}
-	_ [80]byte  = [unsafe.Offsetof(State{}.unseen)]byte{}
-	_ [84]byte  = [unsafe.Offsetof(State{}.ranges)]byte{}
-	_ [88]byte  = [unsafe.Offsetof(State{}.nodePEs)]byte{}
-	_ [92]byte  = [unsafe.Offsetof(State{}.nodeRank)]byte{}
-	_ [96]byte  = [unsafe.Offsetof(State{}.nNodes)]byte{}
-	_ [104]byte = [unsafe.Offsetof(State{}.nodeMembers)]byte{}
-	_ [112]byte = [unsafe.Offsetof(State{}.nodeLeaders)]byte{}
-	_ [120]byte = [unsafe.Offsetof(State{}.node)]byte{}
-	_ [128]byte = [unsafe.Offsetof(State{}.nodeOf)]byte{}
-	_ [136]byte = [unsafe.Offsetof(State{}.gpuFirst)]byte{}
-	_ [144]byte = [unsafe.Offsetof(State{}.networked)]byte{}
-	_ [148]byte = [unsafe.Offsetof(State{}.wakeable)]byte{}
-	_ [152]byte = [unsafe.Offsetof(State{}.gpu)]byte{}
-	_ [156]byte = [unsafe.Offsetof(State{}.copiesApart)]byte{}
-	_ [160]byte = [unsafe.Offsetof(State{}.p2p)]byte{}
-	_ [164]byte = [unsafe.Offsetof(State{}.growsTogether)]byte{}
-	_ [168]byte = [unsafe.Offsetof(State{}.timeoutNs)]byte{}
-	_ [176]byte = [unsafe.Offsetof(State{}.inbox)]byte{}
-	_ [184]byte = [unsafe.Offsetof(State{}.scratch)]byte{}
-	_ [192]byte = [unsafe.Offsetof(State{}.inboxOffset)]byte{}
-	_ [200]byte = [unsafe.Offsetof(State{}.scratchSize)]byte{}
-	_ [208]byte = [unsafe.Offsetof(State{}.live)]byte{}
-	_ [216]byte = [unsafe.Offsetof(State{}.teamsOffset)]byte{}
-	_ [224]byte = [unsafe.Offsetof(State{}.teamSize)]byte{}
-	_ [232]byte = [unsafe.Offsetof(State{}.agreeSize)]byte{}
-	_ [240]byte = [unsafe.Offsetof(State{}.notifyOffset)]byte{}
-	_ [248]byte = [unsafe.Offsetof(State{}.notifyCount)]byte{}
-	_ [252]byte = [unsafe.Offsetof(State{}.eagerCounters)]byte{}
-	_ [256]byte = [unsafe.Offsetof(State{}.deskOffset)]byte{}
-	_ [264]byte = [unsafe.Offsetof(State{}.maxTeams)]byte{}
-	_ [272]byte = [unsafe.Offsetof(State{}.netChunk)]byte{}
-	_ [280]byte = [unsafe.Offsetof(State{}.netMessage)]byte{}
-	_ [284]byte = [unsafe.Offsetof(State{}.netTile)]byte{}
-	_ [288]byte = [unsafe.Offsetof(State{}.netNotified)]byte{}
-	_ [296]byte = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [300]byte = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [304]byte = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [312]byte = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [320]byte = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [328]byte = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [336]byte = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [344]byte = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [536]byte = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [544]byte = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [736]byte = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [744]byte = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [752]byte = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [756]byte = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [760]byte = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [764]byte = [unsafe.Offsetof(State{}.askFD)]byte{}
-	_ [768]byte = [unsafe.Offsetof(State{}.gpuMoving)]byte{}
-	_ [772]byte = [unsafe.Offsetof(State{}.kernelRings)]byte{}
-	_ [832]byte = [unsafe.Offsetof(State{}.netLock)]byte{}
-	_ [836]byte = [unsafe.Offsetof(State{}.netWanted)]byte{}
-	_ [896]byte = [unsafe.Offsetof(State{}.pollers)]byte{}
-	_ [900]byte = [unsafe.Offsetof(State{}.napping)]byte{}
+	_ [1024]byte = [unsafe.Sizeof(State{})]byte{}
+	_ [0]byte    = [unsafe.Offsetof(State{}.nPEs)]byte{}
+	_ [4]byte    = [unsafe.Offsetof(State{}.myPE)]byte{}
+	_ [8]byte    = [unsafe.Offsetof(State{}.heapBase)]byte{}
+	_ [16]byte   = [unsafe.Offsetof(State{}.heapSize)]byte{}
+	_ [24]byte   = [unsafe.Offsetof(State{}.fastBase)]byte{}
+	_ [32]byte   = [unsafe.Offsetof(State{}.peerBase)]byte{}
+	_ [40]byte   = [unsafe.Offsetof(State{}.nearBase)]byte{}
+	_ [48]byte   = [unsafe.Offsetof(State{}.mappedBase)]byte{}
+	_ [56]byte   = [unsafe.Offsetof(State{}.core)]byte{}
+	_ [64]byte   = [unsafe.Offsetof(State{}.spin)]byte{}
+	_ [68]byte   = [unsafe.Offsetof(State{}.poll)]byte{}
+	_ [72]byte   = [unsafe.Offsetof(State{}.yields)]byte{}
+	_ [76]byte   = [unsafe.Offsetof(State{}.checks)]byte{}
+	_ [80]byte   = [unsafe.Offsetof(State{}.unseen)]byte{}
+	_ [84]byte   = [unsafe.Offsetof(State{}.ranges)]byte{}
+	_ [88]byte   = [unsafe.Offsetof(State{}.nodePEs)]byte{}
+	_ [92]byte   = [unsafe.Offsetof(State{}.nodeRank)]byte{}
+	_ [96]byte   = [unsafe.Offsetof(State{}.nNodes)]byte{}
+	_ [104]byte  = [unsafe.Offsetof(State{}.nodeMembers)]byte{}
+	_ [112]byte  = [unsafe.Offsetof(State{}.nodeLeaders)]byte{}
+	_ [120]byte  = [unsafe.Offsetof(State{}.node)]byte{}
+	_ [128]byte  = [unsafe.Offsetof(State{}.nodeOf)]byte{}
+	_ [136]byte  = [unsafe.Offsetof(State{}.gpuFirst)]byte{}
+	_ [144]byte  = [unsafe.Offsetof(State{}.networked)]byte{}
+	_ [148]byte  = [unsafe.Offsetof(State{}.wakeable)]byte{}
+	_ [152]byte  = [unsafe.Offsetof(State{}.gpu)]byte{}
+	_ [156]byte  = [unsafe.Offsetof(State{}.copiesApart)]byte{}
+	_ [160]byte  = [unsafe.Offsetof(State{}.p2p)]byte{}
+	_ [164]byte  = [unsafe.Offsetof(State{}.growsTogether)]byte{}
+	_ [168]byte  = [unsafe.Offsetof(State{}.timeoutNs)]byte{}
+	_ [176]byte  = [unsafe.Offsetof(State{}.inbox)]byte{}
+	_ [184]byte  = [unsafe.Offsetof(State{}.scratch)]byte{}
+	_ [192]byte  = [unsafe.Offsetof(State{}.inboxOffset)]byte{}
+	_ [200]byte  = [unsafe.Offsetof(State{}.scratchSize)]byte{}
+	_ [208]byte  = [unsafe.Offsetof(State{}.live)]byte{}
+	_ [216]byte  = [unsafe.Offsetof(State{}.teamsOffset)]byte{}
+	_ [224]byte  = [unsafe.Offsetof(State{}.teamSize)]byte{}
+	_ [232]byte  = [unsafe.Offsetof(State{}.agreeSize)]byte{}
+	_ [240]byte  = [unsafe.Offsetof(State{}.notifyOffset)]byte{}
+	_ [248]byte  = [unsafe.Offsetof(State{}.notifyCount)]byte{}
+	_ [256]byte  = [unsafe.Offsetof(State{}.activeOffset)]byte{}
+	_ [264]byte  = [unsafe.Offsetof(State{}.creditsOffset)]byte{}
+	_ [272]byte  = [unsafe.Offsetof(State{}.sendsOffset)]byte{}
+	_ [280]byte  = [unsafe.Offsetof(State{}.landingsOffset)]byte{}
+	_ [288]byte  = [unsafe.Offsetof(State{}.mailboxesOffset)]byte{}
+	_ [296]byte  = [unsafe.Offsetof(State{}.mailboxSize)]byte{}
+	_ [304]byte  = [unsafe.Offsetof(State{}.deskOffset)]byte{}
+	_ [312]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
+	_ [320]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
+	_ [328]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
+	_ [332]byte  = [unsafe.Offsetof(State{}.netTile)]byte{}
+	_ [336]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [340]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [344]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [352]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [360]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [368]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [376]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [384]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [576]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [584]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [776]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [784]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [792]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [796]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [800]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
+	_ [804]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [832]byte  = [unsafe.Offsetof(State{}.gpuMoving)]byte{}
+	_ [836]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}
+	_ [896]byte  = [unsafe.Offsetof(State{}.netLock)]byte{}
+	_ [900]byte  = [unsafe.Offsetof(State{}.netWanted)]byte{}
+	_ [960]byte  = [unsafe.Offsetof(State{}.pollers)]byte{}
+	_ [964]byte  = [unsafe.Offsetof(State{}.napping)]byte{}
 )
 
 var (

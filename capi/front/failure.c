@@ -100,6 +100,11 @@ void shmemi_tell_buffer(const char *what, const char *call)
     tell(SHMEMX_ERROR_BUFFER, -1, call, what);
 }
 
+void shmemi_tell_message(int pe, const char *what, const char *call)
+{
+    tell(SHMEMX_ERROR_MESSAGE, pe, call, what);
+}
+
 void shmemi_net_failed(int pe, const char *call)
 {
     char text[400] = "", named[440];

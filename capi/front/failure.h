@@ -40,6 +40,9 @@ void shmemi_tell_lost(int pe, const char *call);
 /* Tells the thread that a buffer cannot be registered, or taken back. */
 void shmemi_tell_buffer(const char *what, const char *call);
 
+/* Tells the thread that a message of pe does not fit the buffer of a receive. */
+void shmemi_tell_message(int pe, const char *what, const char *call);
+
 /* Reports whether pe is lost, and then tells the thread. */
 SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
 {

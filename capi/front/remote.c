@@ -248,7 +248,7 @@ bool shmemi_net_put(shmem_ctx_t ctx, int pe, int64_t offset, const void *source,
     return true;
 }
 
-void shmemi_net_get(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n, bool nbi,
+bool shmemi_net_get(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n, bool nbi,
                     const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -261,14 +261,15 @@ void shmemi_net_get(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t 
         while (posting(&p))
             p.rc = core->get(p.stream, pe, offset, to, part, nbi ? NULL : &r);
         if (p.rc == SHMEMI_FAILED || (p.rc == SHMEMI_PENDING && !nbi && !await(&r, pe, call)))
-            return;
+            return false;
         to += part;
         offset += (int64_t)part;
         n -= part;
     }
+    return true;
 }
 
-void shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
+bool shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
                            int64_t signal_offset, uint64_t signal, int op, bool nbi,
                            const char *call)
 {
@@ -277,7 +278,7 @@ void shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *
     if (n > shmemi_state.net_chunk) {
         size_t head = n - shmemi_state.net_chunk;
         if (!shmemi_net_put(ctx, pe, offset, from, head, nbi, call))
-            return;
+            return false;
         from += head;
         offset += (int64_t)head;
         n = shmemi_state.net_chunk;
@@ -289,8 +290,7 @@ void shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *
     while (posting(&p))
         p.rc = core->put_signal(p.stream, pe, offset, from, n, signal_offset, signal, op,
                                 nbi ? NULL : &r);
-    if (p.rc == SHMEMI_PENDING && !nbi)
-        await(&r, pe, call);
+    return p.rc != SHMEMI_FAILED && (p.rc != SHMEMI_PENDING || nbi || await(&r, pe, call));
 }
 
 static uint64_t net_amo(shmem_ctx_t ctx, enum shmemi_amo op, int width, int64_t offset,
@@ -313,7 +313,12 @@ static uint64_t net_amo(shmem_ctx_t ctx, enum shmemi_amo op, int width, int64_t 
  * barrier that follows another has nothing to flush (36 us over tcp with it, 8.5 without). */
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call)
 {
-    net_amo(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, 8, offset, value, 0, pe, false, call);
+    shmemi_net_apply(pe, offset, SHMEMI_AMO_SET, value, call);
+}
+
+void shmemi_net_apply(int pe, int64_t offset, enum shmemi_amo op, uint64_t value, const char *call)
+{
+    net_amo(SHMEM_CTX_DEFAULT, op, 8, offset, value, 0, pe, false, call);
 }
 
 /* The same with data. Data that is copied when it is posted needs no quiet either: with one, an

@@ -12,9 +12,9 @@
 /* False: it failed, and the thread has been told. */
 bool shmemi_net_put(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n, bool nbi,
                     const char *call);
-void shmemi_net_get(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n, bool nbi,
+bool shmemi_net_get(shmem_ctx_t ctx, int pe, int64_t offset, void *dest, size_t n, bool nbi,
                     const char *call);
-void shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
+bool shmemi_net_put_signal(shmem_ctx_t ctx, int pe, int64_t offset, const void *source, size_t n,
                            int64_t signal_offset, uint64_t signal, int op, bool nbi,
                            const char *call);
 /* Halves of puts and a get of at most net_chunk bytes, for callers that have several under way:
@@ -53,6 +53,7 @@ SHMEMI_INLINE bool shmemi_amo_writes(enum shmemi_amo op)
 /* The library's own messages: no quiet of the program waits for them, unless the source may not be
  * reused when the call returns. */
 void shmemi_net_set(int pe, int64_t offset, uint64_t value, const char *call);
+void shmemi_net_apply(int pe, int64_t offset, enum shmemi_amo op, uint64_t value, const char *call);
 void shmemi_net_set_with(int pe, int64_t offset, const void *source, size_t n, int64_t count_offset,
                          uint64_t count, const char *call);
 

@@ -16,6 +16,7 @@
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"
+#include "twosided.h"
 #include "survivors.h"
 #include "wait.h"
 
@@ -182,6 +183,30 @@ int shmemx_notify_alloc(int n)
 void shmemx_notify_free(int notify)
 {
     shmemi_notification_free(notify, "shmemx_notify_free");
+}
+
+int shmemx_send(const void *buf, size_t nbytes, int tag, int pe)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_send");
+    return shmemi_send(buf, nbytes, tag, pe, "shmemx_send");
+}
+
+int shmemx_send_test(const void *buf, size_t nbytes, int tag, int pe)
+{
+    SHMEMI_RANGE(RMA_BLOCKING, "shmemx_send_test");
+    return shmemi_send_test(buf, nbytes, tag, pe, "shmemx_send_test");
+}
+
+int shmemx_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes)
+{
+    SHMEMI_RANGE(WAIT, "shmemx_recv");
+    return shmemi_recv(buf, capacity, tag, pe, nbytes, "shmemx_recv");
+}
+
+int shmemx_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes)
+{
+    SHMEMI_RANGE(TEST, "shmemx_recv_test");
+    return shmemi_recv_test(buf, capacity, tag, pe, nbytes, "shmemx_recv_test");
 }
 
 int shmemx_cumodule_init(struct CUmod_st *module)

@@ -100,6 +100,7 @@ const ownExtensionTop = `
 #include "ranges.h"
 #include "start.h"
 #include "stream.h"
+#include "twosided.h"
 #include "survivors.h"
 #include "wait.h"
 `

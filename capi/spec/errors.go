@@ -22,9 +22,11 @@ var extensionConstants = []ConstantGroup{
 			{"SHMEMX_ERROR_PE_LOST", "1", "the call needs a PE that has ended, or that the network cannot reach any more"},
 			{"SHMEMX_ERROR_NETWORK", "2", "the network did not carry out an operation"},
 			{"SHMEMX_ERROR_BUFFER", "3", "a buffer cannot be registered or unregistered; reported whatever the value of SHMEM_ON_FAILURE"},
+			{"SHMEMX_ERROR_MESSAGE", "4", "a receive buffer is too small for its message; reported whatever the value of SHMEM_ON_FAILURE"},
 		},
 	},
 	eagerConstants,
+	messageConstants,
 }
 
 // extensionTypes are the types of the header of the extensions.

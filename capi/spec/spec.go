@@ -101,6 +101,7 @@ var beyond = []Chapter{
 	{Families: errorCalls},
 	{Families: collectCalls},
 	{Families: notifyCalls},
+	{Families: messageCalls},
 	{Families: moduleCalls},
 	{Families: eagerCalls},
 }

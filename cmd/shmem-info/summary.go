@@ -83,7 +83,7 @@ func overhead(w io.Writer, cfg *config.Config) error {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "PEs of the job\tinternal area, KiB\t")
 	for _, n := range []int{1, 2, 8, 64, 1024} {
-		fmt.Fprintf(t, "%d\t%d\t\n", n, area.New(n, 0, cfg.NotifyCount).Internal>>10)
+		fmt.Fprintf(t, "%d\t%d\t\n", n, area.New(n, 0, cfg.NotifyCount, cfg.MessageMemory).Internal>>10)
 	}
 	if err := t.Flush(); err != nil {
 		return err

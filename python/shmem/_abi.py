@@ -73,12 +73,15 @@ SHMEMX_SUCCESS = 0
 SHMEMX_ERROR_PE_LOST = 1
 SHMEMX_ERROR_NETWORK = 2
 SHMEMX_ERROR_BUFFER = 3
+SHMEMX_ERROR_MESSAGE = 4
 SHMEMX_EAGER_BEST = -1
 SHMEMX_EAGER_NONE = 0
 SHMEMX_EAGER_NOTIFY = 1
 SHMEMX_EAGER_PACKET = 8
 SHMEMX_EAGER_LINE = 128
 SHMEMX_EAGER_BLOCK = 4096
+SHMEMX_ANY_SOURCE = -1
+SHMEMX_ANY_TAG = -1
 
 _SIGNATURES = """\
 _my_pe i
@@ -2258,6 +2261,8 @@ shmemx_putmem_on_stream vPPLiP
 shmemx_putmem_signal_nbi_on_stream vPPLPLiiP
 shmemx_putmem_signal_on_stream vPPLPLiiP
 shmemx_quiet_on_stream vP
+shmemx_recv iPLPPP
+shmemx_recv_test iPLPPP
 shmemx_schar_alltoall_on_stream iiPPLP
 shmemx_schar_broadcast_on_stream iiPPLiP
 shmemx_schar_fcollect_on_stream iiPPLP
@@ -2273,6 +2278,8 @@ shmemx_schar_put_on_stream vPPLiP
 shmemx_schar_put_signal_nbi_on_stream vPPLPLiiP
 shmemx_schar_put_signal_on_stream vPPLPLiiP
 shmemx_schar_sum_reduce_on_stream iiPPLP
+shmemx_send iPLii
+shmemx_send_test iPLii
 shmemx_set_attr_uniqueid_args iiiPP
 shmemx_set_error_handler vPP
 shmemx_short_alltoall_on_stream iiPPLP

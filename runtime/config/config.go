@@ -24,9 +24,10 @@ type Config struct {
 	Timeout   time.Duration // 0: never report
 	Trace     string        // with %h and %p as given; "": none
 
-	Heap        HeapKind
-	NotifyCount int // notification counters of each PE
-	Statics     Statics
+	Heap          HeapKind
+	MessageMemory uint64 // bytes for short messages that wait
+	NotifyCount   int    // notification counters of each PE
+	Statics       Statics
 
 	DisableP2P  bool
 	DisableNCCL bool // read by nothing: NCCL is never used

@@ -165,6 +165,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.Heap = HeapKind(v.index) },
 	},
 	{
+		Name: "SHMEM_MESSAGE_MEMORY", Kind: Size, Default: "4m", Min: 1 << 10, Max: 1 << 40, Category: Memory, Since: "0.1",
+		Text: "Bytes of each PE in which short messages wait for shmemx_recv, shared out among the PEs that may send: 1 KiB to 64 KiB each, a power of two. All PEs need the same number.",
+		set:  func(c *Config, v parsed) { c.MessageMemory = v.bytes },
+	},
+	{
 		Name: "SHMEM_NOTIFY_COUNT", Kind: Integer, Default: "4096", Min: 1, Max: 65535, Category: Memory, Since: "0.1",
 		Text: "Notification counters of each PE (shmemx_putmem_notify), of 8 bytes each, and of 8 more in the heap if some PE has a GPU. All PEs need the same number. Eager transfers have 4096 more, or as many as make 65535 in all.",
 		set:  func(c *Config, v parsed) { c.NotifyCount = v.num },

@@ -233,6 +233,7 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 		Version: libshmem.Version, Host: host, Machine: topo.MachineID(), Network: network,
 		Heap: j.Config.SymmetricSize, Kind: j.heap, Socket: listener.Name(), Proxies: j.Config.ProxyThreads,
 		Counters:  j.Config.NotifyCount,
+		Messages:  j.Config.MessageMemory,
 		Statics:   found,
 		OnFailure: j.Config.OnFailure, Process: process.Own(),
 		Stats: j.Config.Stats != config.StatsOff, Map: j.wantsMap(), CPUs: topo.Allowed(),
@@ -261,7 +262,7 @@ func (j *Job) shareMemory(o *Options, found statics.Statics) error {
 	if j.met, err = peerinfo.Meet(infos, j.Me, j.Config.Statics); err != nil {
 		return err
 	}
-	j.Layout, j.Nodes = area.New(j.NPEs, j.met.Statics.Size, j.Config.NotifyCount), j.met.Nodes
+	j.Layout, j.Nodes = area.New(j.NPEs, j.met.Statics.Size, j.Config.NotifyCount, j.Config.MessageMemory), j.met.Nodes
 	j.Place.Sharing, j.Place.Neighbours = j.met.Sharing, j.met.Neighbours
 	j.Watch = j.newWatch(o)
 	if err := j.mapSegment(listener, infos); err != nil {

@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xdf92d83c3f1209c2
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x1141792c3fcb0257
 import "C"

@@ -10,7 +10,7 @@ import (
 
 // The internal area of a slice ends where the user heap begins:
 //
-//	| statics | desk | notification counters | teams | scratch | inbox | control page | user heap ...
+//	| statics | messages | desk | notification counters | teams | scratch | inbox | control page | user heap ...
 //
 // so that every part is at the same negative offset on every PE.
 const (
@@ -42,9 +42,37 @@ type Layout struct {
 	NotifyOffset  uint64 // notification counters: of the program, then of eager transfers
 	EagerCounters int    // how many of them are of eager transfers
 	DeskOffset    uint64 // where the PEs of a team made from an id meet
+	Mail          Mail   // two-sided messages
 	StaticsOffset uint64 // of the program's statics, whole pages
 	Internal      uint64 // the whole area
 }
+
+// Mail is the part of two-sided messages (capi/front/mailbox.h), in bytes below the user heap.
+type Mail struct {
+	Active   uint64 // a bit for each PE that has sent a message
+	Credits  uint64 // a word for each receiver
+	Sends    uint64 // words of long messages that the PE sends
+	Landings uint64 // words of long messages that it receives, and their memory
+	Boxes    uint64 // a mailbox for each sender
+	Ring     uint64 // bytes of its ring; a record may go on behind it
+}
+
+// newMail divides the part of n PEs, above which is the desk. The mailboxes share memory bytes.
+func newMail(n int, memory, desk uint64) Mail {
+	m := Mail{Ring: mailLeast}
+	for m.Ring < mailMost && m.Ring*2*uint64(n) <= memory {
+		m.Ring *= 2
+	}
+	m.Active = desk + RoundUp(RoundUp(uint64(n), 64)/8, cacheLine)
+	m.Credits = m.Active + RoundUp(uint64(n)*8, cacheLine)
+	m.Sends = m.Credits + mailSends*mailSendBytes
+	m.Landings = RoundUp(m.Sends+landings*(cacheLine+landingBytes), Page)
+	m.Boxes = RoundUp(m.Landings+uint64(n)*(m.Ring+Longest(m.Ring)), Page)
+	return m
+}
+
+// Longest returns the bytes of the longest record in a mailbox with that ring.
+func Longest(ring uint64) uint64 { return min(ring/4, MailRecord) }
 
 // contributions is how many contributions to a small reduction a PE may receive: one from each PE
 // where all write to each other, else one in each step and two for the PEs beyond a power of two
@@ -81,9 +109,9 @@ func deskSize(n int) uint64 {
 // EagerCounters returns how many notification counters follow those of the program.
 func EagerCounters(program int) int { return min(eagerCounters, mostCounters-program) }
 
-// New divides the internal area for n PEs, each with that many bytes of statics and that many
-// notification counters for the program.
-func New(n int, statics uint64, counters int) Layout {
+// New divides the internal area for n PEs, each with that many bytes of statics, that many
+// notification counters for the program, and that many bytes of memory for messages.
+func New(n int, statics uint64, counters int, messages uint64) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(contributions(n))}
 	l.InboxOffset = Page + RoundUp(uint64(n)*inboxWord, cacheLine)
 	l.ScratchOffset = l.InboxOffset + l.ScratchSize
@@ -94,7 +122,8 @@ func New(n int, statics uint64, counters int) Layout {
 	l.EagerCounters = EagerCounters(counters)
 	l.NotifyOffset = l.TeamsOffset + RoundUp(uint64(counters+l.EagerCounters)*counterWord, cacheLine)
 	l.DeskOffset = l.NotifyOffset + deskSize(n)
-	l.StaticsOffset = RoundUp(l.DeskOffset, Page) + RoundUp(statics, Page)
+	l.Mail = newMail(n, messages, l.DeskOffset)
+	l.StaticsOffset = l.Mail.Boxes + RoundUp(statics, Page)
 	l.Internal = l.StaticsOffset
 	return l
 }

@@ -9,11 +9,18 @@ import (
 
 // The numbers of abi/zz_control.h.
 const (
-	cacheLine = 64   // bytes that processors hand to each other at once
-	Page      = 4096 // bytes of a page, which the control page is
-	DirectPEs = 16   // small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)
-	Slot      = 2048 // and so many bytes are a slot
-	TeamSlot  = 512  // the same of a team that is not the world
+	cacheLine     = 64     // bytes that processors hand to each other at once
+	Page          = 4096   // bytes of a page, which the control page is
+	DirectPEs     = 16     // small reductions: up to so many PEs write to each other directly (capi/front/exchange.c)
+	Slot          = 2048   // and so many bytes are a slot
+	TeamSlot      = 512    // the same of a team that is not the world
+	mailLeast     = 1024   // two-sided messages: a mailbox of a sender has so many bytes at least, a power of two
+	mailMost      = 65536  // and so many at most
+	MailRecord    = 4032   // and so many bytes a message in it has at most, with its header
+	mailSends     = 64     // long messages that a PE may send at once
+	mailSendBytes = 128    // of the words in which receivers ask for the bytes of one
+	landings      = 4      // long messages to memory that is not symmetric that a PE may receive at once
+	landingBytes  = 262144 // of the memory through which one comes
 )
 
 // How is what is to be said of a PE: bits.
@@ -108,6 +115,13 @@ var (
 	_ = [1]struct{}{}[DirectPEs-(16)]
 	_ = [1]struct{}{}[Slot-(2048)]
 	_ = [1]struct{}{}[TeamSlot-(512)]
+	_ = [1]struct{}{}[mailLeast-(1024)]
+	_ = [1]struct{}{}[mailMost-(65536)]
+	_ = [1]struct{}{}[MailRecord-(4032)]
+	_ = [1]struct{}{}[mailSends-(64)]
+	_ = [1]struct{}{}[mailSendBytes-(128)]
+	_ = [1]struct{}{}[landings-(4)]
+	_ = [1]struct{}{}[landingBytes-(262144)]
 	_ = [1]struct{}{}[Gone-(1)]
 	_ = [1]struct{}{}[Deep-(2)]
 )

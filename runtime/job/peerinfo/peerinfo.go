@@ -28,6 +28,7 @@ type Info struct {
 	Proxies int    // endpoints that it would open
 
 	Counters  int             // notification counters
+	Messages  uint64          // bytes for short messages that wait
 	Statics   statics.Statics // the program's statics that could be symmetric
 	OnFailure config.OnFailure
 	Process   process.Process
@@ -48,6 +49,8 @@ func agree(infos []Info) error {
 				first.Heap, c.Heap, pe+1)
 		case c.Counters != first.Counters:
 			return fmt.Errorf("SHMEM_NOTIFY_COUNT is %d on PE 0 and %d on PE %d (set it alike for all PEs)", first.Counters, c.Counters, pe+1)
+		case c.Messages != first.Messages:
+			return fmt.Errorf("SHMEM_MESSAGE_MEMORY is %d bytes on PE 0 and %d on PE %d (set it alike for all PEs)", first.Messages, c.Messages, pe+1)
 		case c.OnFailure != first.OnFailure:
 			return fmt.Errorf("SHMEM_ON_FAILURE is %v on PE 0 and %v on PE %d (set it alike for all PEs)", first.OnFailure, c.OnFailure, pe+1)
 		}

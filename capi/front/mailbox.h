@@ -1,0 +1,199 @@
+/*
+ * mailbox.h: the memory in which two-sided messages wait for their receiver.
+ *
+ * A PE has a mailbox for each PE, which alone writes into it: a ring of bytes with one record
+ * behind the other. A record begins with its mark, which is 0 until all of the record is there: the
+ * sender stores it last, with release order, and the receiver reads it with acquire order. So no
+ * order between records is needed. The receiver takes records in any order, and gives memory back
+ * from the front: it zeroes each line of it where a mark may come to lie, and then adds the bytes
+ * to a word of the sender, the credit. The sender has no more bytes under way than the ring has, so
+ * that a PE's memory for messages is bounded whatever it does not receive.
+ *
+ * A record is never cut: the last one of a lap goes on behind the ring.
+ *
+ * Nothing here moves bytes between PEs. Tests include it alone.
+ */
+#ifndef SHMEMI_MAILBOX_H
+#define SHMEMI_MAILBOX_H
+
+#include "zz_control.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHMEMI_MAIL_LINE SHMEMI_CACHE_LINE
+
+enum shmemi_mail_kind {
+    SHMEMI_MAIL_WHOLE = 1,   /* the bytes of the message follow */
+    SHMEMI_MAIL_REQUEST = 2, /* the bytes are at the sender: struct shmemi_mail_request follows */
+    SHMEMI_MAIL_KIND = 3,
+    SHMEMI_MAIL_TAKEN = 4, /* the receiver's: it has the message, and the memory is not free yet */
+    SHMEMI_MAIL_BITS = 8,  /* the size of the message is above these */
+};
+
+/* The longest message: its size has to fit the mark. */
+#define SHMEMI_MAIL_LONGEST (((uint64_t)1 << 48) - 1)
+
+/* Fits all tags and all PEs. */
+enum { SHMEMI_MAIL_ANY = -1 };
+
+struct shmemi_mail {
+    uint64_t mark; /* kind and size; 0: it is not there yet */
+    int32_t tag;
+    uint32_t send; /* of a request: the sender's number for it */
+    char bytes[];
+};
+_Static_assert(sizeof(struct shmemi_mail) == 16, "short messages fit a line");
+
+struct shmemi_mail_request {
+    int64_t source;  /* offset of the bytes from the user heap, or SHMEMI_MAIL_PRIVATE */
+    uint64_t number; /* of the first answer */
+};
+
+#define SHMEMI_MAIL_PRIVATE INT64_MIN
+
+/* An answer to a request, in the memory of its sender: clear to send, or finished. */
+struct shmemi_mail_clear {
+    uint64_t number; /* stored last; answers to one request are numbered one by one */
+    int64_t dest;    /* offset where the next bytes go, or SHMEMI_MAIL_PRIVATE: all are there */
+    uint64_t nbytes; /* how many */
+    int64_t signal;  /* offset of the word to set when they are there */
+    uint64_t value;  /* and its value */
+    uint64_t unused[3];
+};
+
+/* Two answers may be under way. */
+struct shmemi_mail_send {
+    struct shmemi_mail_clear clear[2];
+};
+_Static_assert(sizeof(struct shmemi_mail_send) == SHMEMI_MAIL_SEND_BYTES, "as the area has them");
+
+static inline uint64_t shmemi_mail_mark(enum shmemi_mail_kind kind, uint64_t nbytes)
+{
+    return nbytes << SHMEMI_MAIL_BITS | kind;
+}
+
+static inline uint64_t shmemi_mail_size(uint64_t mark)
+{
+    return mark >> SHMEMI_MAIL_BITS;
+}
+
+/* The longest record of a mailbox with that ring. */
+static inline uint32_t shmemi_mail_longest(uint32_t ring)
+{
+    return ring / 4 < SHMEMI_MAIL_RECORD ? ring / 4 : SHMEMI_MAIL_RECORD;
+}
+
+/* The longest message that is sent whole. */
+static inline uint32_t shmemi_mail_short(uint32_t ring)
+{
+    return shmemi_mail_longest(ring) - (uint32_t)sizeof(struct shmemi_mail);
+}
+
+/* The bytes of a mailbox. */
+static inline size_t shmemi_mailbox_bytes(uint32_t ring)
+{
+    return (size_t)ring + shmemi_mail_longest(ring);
+}
+
+/* The bytes of a record, without the rest of its last line. */
+static inline uint64_t shmemi_mail_bytes(uint64_t mark)
+{
+    return sizeof(struct shmemi_mail) + ((mark & SHMEMI_MAIL_KIND) == SHMEMI_MAIL_REQUEST
+                                             ? sizeof(struct shmemi_mail_request)
+                                             : shmemi_mail_size(mark));
+}
+
+/* The bytes that a record takes in the ring, or 0 if no record has such a mark. */
+static inline uint32_t shmemi_mail_span(uint64_t mark, uint32_t ring)
+{
+    uint64_t kind = mark & SHMEMI_MAIL_KIND, n = shmemi_mail_bytes(mark);
+    if ((kind != SHMEMI_MAIL_WHOLE && kind != SHMEMI_MAIL_REQUEST) ||
+        (mark & ((1 << SHMEMI_MAIL_BITS) - 1) & ~(uint64_t)(SHMEMI_MAIL_KIND | SHMEMI_MAIL_TAKEN)))
+        return 0;
+    n = (n + SHMEMI_MAIL_LINE - 1) / SHMEMI_MAIL_LINE * SHMEMI_MAIL_LINE;
+    return n <= shmemi_mail_longest(ring) ? (uint32_t)n : 0;
+}
+
+/* ------------------------------------------------------------------ the sender */
+
+/* Reports whether there is room for a record when the sender has sent, and the receiver has given
+ * back, so many bytes since init. */
+static inline bool shmemi_mail_fits(uint64_t sent, uint64_t credit, uint32_t span, uint32_t ring)
+{
+    return sent + span - credit <= ring;
+}
+
+/* The offset in a mailbox of the byte with that number since init. */
+static inline size_t shmemi_mail_place(uint64_t sent, uint32_t ring)
+{
+    return sent & (ring - 1);
+}
+
+/* ---------------------------------------------------------------- the receiver */
+
+static inline struct shmemi_mail *shmemi_mail_at(char *box, uint64_t at, uint32_t ring)
+{
+    return (struct shmemi_mail *)(void *)(box + shmemi_mail_place(at, ring));
+}
+
+struct shmemi_mail_search {
+    struct shmemi_mail *found; /* or NULL */
+    uint32_t others;           /* messages with other tags that it has seen */
+    bool damaged;              /* the mailbox has something that its sender cannot have sent */
+};
+
+/* Looks for the first message with a tag. head is the byte from which on nothing is given back. */
+static inline struct shmemi_mail_search shmemi_mail_find(char *box, uint64_t head, int tag,
+                                                         uint32_t ring)
+{
+    struct shmemi_mail_search s = {NULL, 0, false};
+    for (uint64_t at = head; at - head < ring;) {
+        struct shmemi_mail *m = shmemi_mail_at(box, at, ring);
+        uint64_t mark = __atomic_load_n(&m->mark, __ATOMIC_ACQUIRE);
+        if (mark == 0)
+            break;
+        uint32_t span = shmemi_mail_span(mark, ring);
+        if (span == 0 || at + span - head > ring) {
+            s.damaged = true;
+            break;
+        }
+        if (!(mark & SHMEMI_MAIL_TAKEN) && (tag == SHMEMI_MAIL_ANY || tag == m->tag)) {
+            s.found = m;
+            break;
+        }
+        s.others += !(mark & SHMEMI_MAIL_TAKEN);
+        at += span;
+    }
+    return s;
+}
+
+static inline void shmemi_mail_take(struct shmemi_mail *m)
+{
+    __atomic_store_n(&m->mark, m->mark | SHMEMI_MAIL_TAKEN, __ATOMIC_RELAXED);
+}
+
+/* Clears the taken records at the front, and returns the head behind them. */
+static inline uint64_t shmemi_mail_release(char *box, uint64_t head, uint32_t ring)
+{
+    for (;;) {
+        struct shmemi_mail *m = shmemi_mail_at(box, head, ring);
+        uint64_t mark = __atomic_load_n(&m->mark, __ATOMIC_RELAXED);
+        if (!(mark & SHMEMI_MAIL_TAKEN))
+            return head;
+        uint32_t span = shmemi_mail_span(mark, ring);
+        for (uint32_t i = 0; i < span; i += SHMEMI_MAIL_LINE)
+            __atomic_store_n((uint64_t *)(void *)((char *)m + i), 0, __ATOMIC_RELAXED);
+        head += span;
+    }
+}
+
+/* Reports whether so many bytes are worth a credit: rarer, and a sender might wait although there
+ * is room for its longest record. */
+static inline bool shmemi_mail_worth(uint64_t bytes, uint32_t ring)
+{
+    return bytes >= ring / 4;
+}
+
+#endif

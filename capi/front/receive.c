@@ -1,0 +1,390 @@
+/*
+ * receive.c: the receivers of two-sided messages.
+ */
+#define _GNU_SOURCE
+#include "twosided.h"
+
+#include "address.h"
+#include "error.h"
+#include "failure.h"
+#include "gpu.h"
+#include "notify.h"
+#include "remote.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A sender's mailbox: what was given back, and what of it the sender knows. */
+struct incoming {
+    uint64_t head, told;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct incoming *incoming; /* by sender */
+static uint32_t first;            /* the sender at which a search of all begins: none is left out */
+
+/* Landings, each for one message at a time. */
+static struct {
+    uint32_t used;   /* a bit for each */
+    uint64_t number; /* the last value of the words of any; with used, atomic */
+} landed;
+
+/* One line of a landing. */
+struct words {
+    uint64_t there[2]; /* the number of the part that has come, for each half */
+    uint64_t unused[6];
+};
+_Static_assert(sizeof(struct words) == SHMEMI_CACHE_LINE, "as the area has them");
+
+bool shmemi_receive_open(void)
+{
+    landed.used = 0;
+    landed.number = 0;
+    first = 0;
+    incoming = calloc(shmemi_state.n_pes, sizeof *incoming);
+    return incoming != NULL;
+}
+
+void shmemi_receive_close(void)
+{
+    free(incoming);
+    incoming = NULL;
+}
+
+enum outcome { NOTHING, RECEIVED, TOO_SHORT };
+
+/* A call, and the message that it has found. */
+struct receipt {
+    char *buf;
+    size_t capacity;
+    int tag, pe; /* as wanted */
+    const char *call;
+
+    enum outcome outcome;
+    int from, with; /* its sender and its tag */
+    uint64_t size, credit;
+    uint32_t send; /* of a long message */
+    bool is_long;
+    struct shmemi_mail_request request;
+    uint32_t others; /* messages that the last search has passed over */
+};
+
+/* ------------------------------------------------------------------- the search */
+
+/* Takes the first message of a sender that the call may take. (locked) */
+static bool look_at(struct receipt *r, int pe)
+{
+    uint32_t ring = shmemi_state.mailbox_size;
+    char *box = shmemi_mail_here(shmemi_mailbox(pe));
+    struct incoming *in = &incoming[pe];
+    struct shmemi_mail_search s = shmemi_mail_find(box, in->head, r->tag, ring);
+    r->others += s.others;
+    if (SHMEMI_UNLIKELY(s.damaged))
+        shmemi_abort(r->call, "look for writes past the end of symmetric memory on any PE",
+                     "the mailbox of PE %d is damaged", pe);
+    struct shmemi_mail *m = s.found;
+    if (m == NULL)
+        return false;
+    r->from = pe;
+    r->with = m->tag;
+    r->size = shmemi_mail_size(m->mark);
+    r->is_long = (m->mark & SHMEMI_MAIL_KIND) == SHMEMI_MAIL_REQUEST;
+    if (r->size > r->capacity) {
+        r->outcome = TOO_SHORT;
+        return true;
+    }
+    if (r->is_long) {
+        memcpy(&r->request, m->bytes, sizeof r->request);
+        r->send = m->send;
+    } else if (r->size > 0) {
+        shmemi_move(r->buf, m->bytes, r->size, r->call);
+    }
+    shmemi_mail_take(m);
+    in->head = shmemi_mail_release(box, in->head, ring);
+    if (shmemi_mail_worth(in->head - in->told, ring)) {
+        r->credit = in->head - in->told;
+        in->told = in->head;
+    }
+    r->outcome = RECEIVED;
+    return true;
+}
+
+/* The same of any sender, beginning behind the one that was served last. (locked) */
+static bool look_at_all(struct receipt *r)
+{
+    uint32_t n = shmemi_state.n_pes;
+    const uint64_t *active = shmemi_mail_here(-(int64_t)shmemi_state.active_offset);
+    for (uint32_t k = 0, pe = first; k < n; k++, pe = pe + 1 < n ? pe + 1 : 0) {
+        uint64_t bits = __atomic_load_n(&active[pe / 64], __ATOMIC_RELAXED) >> (pe % 64);
+        if (bits == 0) { /* none of the next ones of this word has ever sent */
+            uint32_t skip = 63 - pe % 64;
+            if (pe + skip >= n)
+                skip = n - 1 - pe;
+            k += skip;
+            pe += skip;
+        } else if ((bits & 1) && look_at(r, (int)pe)) {
+            first = pe + 1 < n ? pe + 1 : 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool look(void *subject)
+{
+    struct receipt *r = subject;
+    r->others = 0;
+    pthread_mutex_lock(&lock);
+    bool found = r->pe == SHMEMX_ANY_SOURCE ? look_at_all(r) : look_at(r, r->pe);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* --------------------------------------------------------------- long messages */
+
+/* A message that its sender writes, in parts. */
+struct writing {
+    struct receipt *r;
+    int landing;
+    bool lands; /* else it is written to the buffer */
+    uint64_t part, number;
+    uint64_t k; /* the part that is awaited */
+};
+
+static void describe_bytes(const void *subject, char *text, size_t size)
+{
+    const struct writing *w = subject;
+    const struct receipt *r = w->r;
+    snprintf(text, size,
+             "for the bytes from %" PRIu64 " on of %" PRIu64 " of the message with tag %d of PE %d",
+             w->k * w->part, r->size, r->with, r->from);
+}
+
+/* Waits for something that does not depend on the program of this PE. False: the sender is lost. */
+static bool await(struct writing *w, bool (*ready)(void *))
+{
+    struct shmemi_mail_wait how = {ready, describe_bytes, w, w->r->from, false, w->r->call};
+    return shmemi_mail_await(&how);
+}
+
+/* Takes a landing that is free. */
+static bool take_landing(void *subject)
+{
+    struct writing *w = subject;
+    for (int i = 0; i < SHMEMI_LANDINGS; i++)
+        if (!(__atomic_fetch_or(&landed.used, 1u << i, __ATOMIC_ACQUIRE) & 1u << i)) {
+            w->landing = i;
+            return true;
+        }
+    return false;
+}
+
+static void leave_landing(int l)
+{
+    __atomic_fetch_and(&landed.used, ~(1u << l), __ATOMIC_RELEASE);
+    shmemi_notify(shmemi_state.my_pe); /* another thread may wait for it */
+}
+
+static int64_t words_of(int l)
+{
+    return (int64_t)sizeof(struct words) * l - (int64_t)shmemi_state.landings_offset;
+}
+
+static int64_t memory_of(int l)
+{
+    return words_of(SHMEMI_LANDINGS) + (int64_t)SHMEMI_LANDING_BYTES * l;
+}
+
+static void answer(const struct receipt *r, struct shmemi_mail_clear *c)
+{
+    int64_t at = shmemi_mail_answer(r->send, c->number);
+    size_t head = sizeof c->number;
+    shmemi_mail_store(r->from, at + (int64_t)head, (char *)c + head, sizeof *c - head, at,
+                      c->number, r->call);
+}
+
+/* Reads the bytes where the sender has them. */
+static bool read_bytes(struct receipt *r)
+{
+    int64_t source = r->request.source;
+    const char *base = shmemi_reachable(r->from, source);
+    if (base != NULL)
+        shmemi_move(r->buf, base + source, r->size, r->call);
+    else if (!shmemi_net_get(SHMEM_CTX_DEFAULT, r->from, source, r->buf, r->size, false, r->call))
+        return false;
+    struct shmemi_mail_clear c = {.number = r->request.number, .dest = SHMEMI_MAIL_PRIVATE};
+    answer(r, &c);
+    return true;
+}
+
+static uint64_t bytes_of(const struct writing *w, uint64_t k)
+{
+    uint64_t rest = w->r->size - k * w->part;
+    return rest < w->part ? rest : w->part;
+}
+
+static int64_t dest_of(const struct writing *w, uint64_t k)
+{
+    return w->lands ? memory_of(w->landing) + (int64_t)(k & 1) * (SHMEMI_LANDING_BYTES / 2)
+                    : shmemi_offset(w->r->buf);
+}
+
+static void ask_for(const struct writing *w, uint64_t k)
+{
+    struct shmemi_mail_clear c = {.number = w->r->request.number + k,
+                                  .dest = dest_of(w, k),
+                                  .nbytes = bytes_of(w, k),
+                                  .signal = words_of(w->landing) +
+                                            (int64_t)(k & 1) * (int64_t)sizeof(uint64_t),
+                                  .value = w->number + k};
+    answer(w->r, &c);
+}
+
+static bool part_is_there(void *subject)
+{
+    const struct writing *w = subject;
+    const struct words *words = shmemi_mail_here(words_of(w->landing));
+    return __atomic_load_n(&words->there[w->k & 1], __ATOMIC_ACQUIRE) == w->number + w->k;
+}
+
+/* Two parts are under way at a time. */
+static bool have_written(struct writing *w)
+{
+    struct receipt *r = w->r;
+    uint64_t parts = (r->size + w->part - 1) / w->part;
+    w->number = __atomic_add_fetch(&landed.number, parts, __ATOMIC_RELAXED) - parts + 1;
+    ask_for(w, 0);
+    if (parts > 1)
+        ask_for(w, 1);
+    for (; w->k < parts; w->k++) {
+        if (!await(w, part_is_there))
+            return false;
+        if (w->lands)
+            shmemi_move(r->buf + w->k * w->part, shmemi_mail_here(dest_of(w, w->k)),
+                        bytes_of(w, w->k), r->call);
+        if (w->k + 2 < parts)
+            ask_for(w, w->k + 2);
+    }
+    return true;
+}
+
+static bool pull(struct receipt *r)
+{
+    if (shmemi_is_lost(r->from))
+        return false;
+    if (r->request.source != SHMEMI_MAIL_PRIVATE)
+        return read_bytes(r);
+    struct writing w = {.r = r, .lands = !shmemi_symmetric(r->buf, r->size)};
+    w.part = w.lands ? SHMEMI_LANDING_BYTES / 2 : r->size;
+    if (!await(&w, take_landing))
+        return false;
+    bool ok = have_written(&w);
+    leave_landing(w.landing);
+    return ok;
+}
+
+/* -------------------------------------------------------------------- the calls */
+
+static void describe(const void *subject, char *text, size_t size)
+{
+    const struct receipt *r = subject;
+    char tag[32] = "any tag", pe[32] = "any PE";
+    if (r->tag != SHMEMX_ANY_TAG)
+        snprintf(tag, sizeof tag, "tag %d", r->tag);
+    if (r->pe != SHMEMX_ANY_SOURCE)
+        snprintf(pe, sizeof pe, "PE %d", r->pe);
+    snprintf(text, size, "for a message with %s of %s; %u with other tags are there", tag, pe,
+             r->others);
+}
+
+static struct receipt receipt_of(void *buf, size_t capacity, const int *tag, const int *pe,
+                                 const char *call)
+{
+    struct receipt r = {.buf = buf,
+                        .capacity = capacity,
+                        .tag = tag != NULL ? *tag : SHMEMX_ANY_TAG,
+                        .pe = pe != NULL ? *pe : SHMEMX_ANY_SOURCE,
+                        .call = call};
+    shmemi_mail_check(r.pe == SHMEMX_ANY_SOURCE ? 0 : r.pe, call);
+    if (SHMEMI_UNLIKELY(r.tag < 0 && r.tag != SHMEMX_ANY_TAG))
+        shmemi_abort(call, "use 0 to 2^31 - 1, or SHMEMX_ANY_TAG", "tag %d is out of range", r.tag);
+    if (SHMEMI_UNLIKELY(buf == NULL && capacity > 0))
+        shmemi_abort(call, "pass memory of this PE", "buf is NULL, with a capacity of %zu bytes",
+                     capacity);
+    return r;
+}
+
+/* Tells the sender that it may send more. A PE that is lost needs no credit, and the call has its
+ * message whether the PE gets it or not. */
+static void give_back(const struct receipt *r)
+{
+    if (r->credit == 0 || shmemi_is_lost(r->from))
+        return;
+    shmemi_mute(true);
+    shmemi_mail_apply(r->from, shmemi_mail_credit(shmemi_state.my_pe), SHMEMI_AMO_ADD, r->credit,
+                      r->call);
+    shmemi_mute(false);
+}
+
+/* Completes a call that has found a message. */
+static bool finish(struct receipt *r, int *tag, int *pe, size_t *nbytes)
+{
+    give_back(r);
+    if (r->outcome == RECEIVED && r->is_long && !pull(r)) {
+        shmemi_refuse_lost(r->from, r->call);
+        return false;
+    }
+    if (tag != NULL)
+        *tag = r->with;
+    if (pe != NULL)
+        *pe = r->from;
+    if (nbytes != NULL)
+        *nbytes = r->size;
+    if (r->outcome == RECEIVED)
+        return true;
+    char text[200];
+    snprintf(text, sizeof text,
+             "the message with tag %d of PE %d has %" PRIu64 " bytes, and the buffer has %zu (pass "
+             "a larger one: the message can still be received)",
+             r->with, r->from, r->size, r->capacity);
+    shmemi_tell_message(r->from, text, r->call);
+    return false;
+}
+
+int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, const char *call)
+{
+    struct receipt r = receipt_of(buf, capacity, tag, pe, call);
+    struct shmemi_mail_wait w = {look, describe, &r, r.pe, true, call};
+    bool any = r.pe == SHMEMX_ANY_SOURCE, found = shmemi_mail_await(&w);
+    /* The loss of a PE is seen after its last message. */
+    if (!found && !any && shmemi_is_lost(r.pe) && !(found = look(&r)))
+        shmemi_tell_lost(r.pe, call);
+    return found && finish(&r, tag, pe, nbytes) ? 0 : -1;
+}
+
+int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes,
+                     const char *call)
+{
+    struct receipt r = receipt_of(buf, capacity, tag, pe, call);
+    bool found = look(&r);
+    if (!found) {
+        if (shmemi_state.networked)
+            shmemi_state.core->poll();
+        if (shmemi_send_due())
+            shmemi_send_help(call);
+        int lost = !shmemi_some_lost()         ? -1
+                   : r.pe == SHMEMX_ANY_SOURCE ? shmemi_breaks(SHMEMI_ANYBODY)
+                   : shmemi_is_lost(r.pe)      ? r.pe
+                                               : -1;
+        found = look(&r);
+        if (!found && lost >= 0) {
+            shmemi_tell_lost(lost, call);
+            return -1;
+        }
+    }
+    if (!found)
+        return 0;
+    return finish(&r, tag, pe, nbytes) ? 1 : -1;
+}

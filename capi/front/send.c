@@ -1,0 +1,393 @@
+/*
+ * send.c: the senders of two-sided messages.
+ *
+ * A record's place in the mailbox is reserved by an atomic operation, so that threads do not wait
+ * for each other, and messages of one thread are in its order. A message that is sent whole leaves
+ * nothing here. A longer one has one of a few records until its bytes are sent. If its call returns
+ * before that, the next call with the same arguments goes on; meanwhile other calls that wait send
+ * what its receiver asks for. So two PEs may each send to the other and then receive.
+ */
+#define _GNU_SOURCE
+#include "twosided.h"
+
+#include "address.h"
+#include "error.h"
+#include "failure.h"
+#include "gpu.h"
+#include "notify.h"
+#include "order.h"
+#include "remote.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A message whose bytes the receiver asks for. */
+struct outgoing {
+    bool used, driven; /* under lock; driven: the call that sends it is at it */
+    bool helped;       /* under lock: another call is at it */
+    bool requested;    /* from here on, written by the call that is at it */
+    int tag, pe;
+    const char *buf;
+    size_t nbytes, done;
+    uint64_t next; /* number of the next answer; it goes on with the next message */
+};
+
+static struct outgoing outgoing[SHMEMI_MAIL_SENDS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t left; /* how many are used and not driven; changed under lock */
+
+static uint64_t *sent; /* for each PE, the bytes of its mailbox that were reserved since init */
+
+bool shmemi_send_open(void)
+{
+    memset(outgoing, 0, sizeof outgoing);
+    left = 0;
+    for (int i = 0; i < SHMEMI_MAIL_SENDS; i++)
+        outgoing[i].next = 1;
+    sent = calloc(shmemi_state.n_pes, sizeof *sent);
+    return sent != NULL;
+}
+
+void shmemi_send_close(void)
+{
+    free(sent);
+    sent = NULL;
+}
+
+/* A call, and what it waits for. */
+struct sending {
+    const char *buf;
+    size_t nbytes;
+    int tag, pe;
+    bool waits; /* else it returns where it would have to */
+    const char *call;
+    struct outgoing *o;
+    uint64_t mark, at; /* of the record in the mailbox */
+};
+
+enum { FAILED = -1, NOT_YET, SENT };
+
+/* --------------------------------------------------------------------- waiting */
+
+static void describe(const void *subject, char *text, size_t size)
+{
+    const struct sending *s = subject;
+    if (s->mark == 0)
+        snprintf(text, size, "for one of %d long messages to be sent, before one of %zu bytes to",
+                 SHMEMI_MAIL_SENDS, s->nbytes);
+    else if (s->o == NULL || !s->o->requested)
+        snprintf(text, size, "for room for a message with tag %d, of %zu bytes, which is full, of",
+                 s->tag, s->nbytes);
+    else
+        snprintf(text, size,
+                 "for a receive of the message with tag %d, of which %zu of %zu bytes "
+                 "are sent, by",
+                 s->tag, s->o->done, s->nbytes);
+    size_t n = strlen(text);
+    snprintf(text + n, size - n, " PE %d", s->pe);
+}
+
+/* Reports whether the call may go on. Otherwise the PE is lost, or the call returns as it is. */
+static bool await(struct sending *s, bool (*ready)(void *))
+{
+    struct shmemi_mail_wait w = {ready, describe, s, s->pe, true, s->call};
+    if (s->waits)
+        return shmemi_mail_await(&w);
+    if (ready(s))
+        return true;
+    if (shmemi_state.networked)
+        shmemi_state.core->poll();
+    if (shmemi_send_due())
+        shmemi_send_help(s->call);
+    return ready(s);
+}
+
+/* The result of a call that may not go on. */
+static int stopped(const struct sending *s)
+{
+    if (shmemi_refuse_lost(s->pe, s->call))
+        return FAILED;
+    return s->waits ? FAILED : NOT_YET;
+}
+
+/* ---------------------------------------------------------------- the mailbox */
+
+static bool has_room(void *subject)
+{
+    struct sending *s = subject;
+    uint32_t ring = shmemi_state.mailbox_size, span = shmemi_mail_span(s->mark, ring);
+    const uint64_t *credit = shmemi_mail_here(shmemi_mail_credit(s->pe));
+    uint64_t *bytes = &sent[s->pe];
+    s->at = __atomic_load_n(bytes, __ATOMIC_RELAXED);
+    do {
+        if (!shmemi_mail_fits(s->at, __atomic_load_n(credit, __ATOMIC_ACQUIRE), span, ring))
+            return false;
+    } while (!__atomic_compare_exchange_n(bytes, &s->at, s->at + span, false, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    return true;
+}
+
+/* From now on the receiver looks into the caller's mailbox. */
+static void appear(int pe, const char *call)
+{
+    int me = shmemi_state.my_pe;
+    int64_t word = (int64_t)sizeof(uint64_t) * (me / 64) - (int64_t)shmemi_state.active_offset;
+    shmemi_mail_apply(pe, word, SHMEMI_AMO_OR, (uint64_t)1 << (me % 64), call);
+}
+
+/* Writes the record at the place that is reserved for it. */
+static void post(const struct sending *s, uint32_t send, const void *bytes)
+{
+    size_t n = shmemi_mail_bytes(s->mark) - sizeof(struct shmemi_mail);
+    int64_t offset = shmemi_mailbox(shmemi_state.my_pe) +
+                     (int64_t)shmemi_mail_place(s->at, shmemi_state.mailbox_size);
+    char *base = shmemi_state.peer_base[s->pe];
+    _Alignas(struct shmemi_mail) char image[SHMEMI_MAIL_RECORD];
+    char *at = base != NULL ? base + offset : image;
+    struct shmemi_mail *m = (struct shmemi_mail *)(void *)at;
+    m->tag = s->tag;
+    m->send = send;
+    if (n > 0)
+        shmemi_move(m->bytes, bytes, n, s->call);
+    if (base != NULL) {
+        __atomic_store_n(&m->mark, s->mark, __ATOMIC_RELEASE);
+        shmemi_notify(s->pe);
+    } else {
+        size_t head = sizeof m->mark;
+        shmemi_mail_store(s->pe, offset + (int64_t)head, at + head, sizeof *m - head + n, offset,
+                          s->mark, s->call);
+    }
+    if (s->at == 0)
+        appear(s->pe, s->call);
+}
+
+/* --------------------------------------------------------------- long messages */
+
+static bool is_same(const struct outgoing *o, const struct sending *s)
+{
+    return o->buf == s->buf && o->nbytes == s->nbytes && o->tag == s->tag && o->pe == s->pe;
+}
+
+/* Takes the record of the message if a call has left it, or else a free one. */
+static bool claim(void *subject)
+{
+    struct sending *s = subject;
+    struct outgoing *o = NULL;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < SHMEMI_MAIL_SENDS; i++) {
+        struct outgoing *one = &outgoing[i];
+        if (one->used && !one->driven && is_same(one, s)) {
+            o = one->helped ? NULL : one;
+            break;
+        }
+        if (!one->used && o == NULL)
+            o = one;
+    }
+    if (o != NULL && o->used)
+        __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED);
+    else if (o != NULL)
+        *o = (struct outgoing){.used = true,
+                               .tag = s->tag,
+                               .pe = s->pe,
+                               .buf = s->buf,
+                               .nbytes = s->nbytes,
+                               .next = o->next};
+    if (o != NULL)
+        o->driven = true;
+    pthread_mutex_unlock(&lock);
+    s->o = o;
+    return o != NULL;
+}
+
+static void leave(struct outgoing *o, bool ends)
+{
+    pthread_mutex_lock(&lock);
+    o->driven = false;
+    o->used = !ends;
+    if (!ends)
+        __atomic_add_fetch(&left, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock);
+    if (ends)
+        shmemi_notify(shmemi_state.my_pe); /* another thread may wait for the record */
+}
+
+/* The receiver is lost. What it may still have answered must not count for the next message. */
+static void abandon(struct outgoing *o)
+{
+    o->next += 2 + o->nbytes / (SHMEMI_LANDING_BYTES / 2);
+    leave(o, true);
+}
+
+static struct shmemi_mail_clear *answer_of(const struct outgoing *o)
+{
+    return shmemi_mail_here(shmemi_mail_answer((uint32_t)(o - outgoing), o->next));
+}
+
+static bool has_answer(const struct outgoing *o)
+{
+    return __atomic_load_n(&answer_of(o)->number, __ATOMIC_ACQUIRE) == o->next;
+}
+
+static bool is_answered(void *subject)
+{
+    const struct sending *s = subject;
+    return has_answer(s->o);
+}
+
+/* Copies bytes to where the receiver wants them, and then sets its word. */
+static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, const char *call)
+{
+    char *control = shmemi_state.peer_base[pe], *base = shmemi_reachable(pe, c->dest);
+    if (control == NULL)
+        return shmemi_net_put_signal(SHMEM_CTX_DEFAULT, pe, c->dest, bytes, c->nbytes, c->signal,
+                                     c->value, SHMEMI_AMO_SET, false, call);
+    if (base != NULL) {
+        shmemi_move(base + c->dest, bytes, c->nbytes, call);
+    } else { /* memory of a GPU that this process does not map */
+        if (!shmemi_net_put(SHMEM_CTX_DEFAULT, pe, c->dest, bytes, c->nbytes, false, call))
+            return false;
+        shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
+    }
+    __atomic_store_n((uint64_t *)(void *)(control + c->signal), c->value, __ATOMIC_RELEASE);
+    shmemi_notify(pe);
+    return true;
+}
+
+/* Does what the receiver has asked for. */
+static bool serve(struct outgoing *o, const char *call)
+{
+    struct shmemi_mail_clear c = *answer_of(o);
+    if (c.dest == SHMEMI_MAIL_PRIVATE)
+        c.nbytes = o->nbytes - o->done;
+    else if (c.nbytes > o->nbytes - o->done)
+        shmemi_abort(call, "look for writes past the end of symmetric memory on any PE",
+                     "PE %d asks for %" PRIu64 " bytes of a message that has %zu", o->pe, c.nbytes,
+                     o->nbytes - o->done);
+    else if (!put(o->pe, &c, o->buf + o->done, call))
+        return false;
+    o->next++;
+    o->done += c.nbytes;
+    return true;
+}
+
+/* The first message that no call is at although its receiver waits. (locked) */
+static struct outgoing *first_due(void)
+{
+    for (int i = 0; i < SHMEMI_MAIL_SENDS; i++) {
+        struct outgoing *o = &outgoing[i];
+        if (o->used && !o->driven && !o->helped && o->requested && o->done < o->nbytes &&
+            !shmemi_is_lost(o->pe) && has_answer(o))
+            return o;
+    }
+    return NULL;
+}
+
+bool shmemi_send_due(void)
+{
+    if (SHMEMI_LIKELY(__atomic_load_n(&left, __ATOMIC_RELAXED) == 0))
+        return false;
+    pthread_mutex_lock(&lock);
+    bool due = first_due() != NULL;
+    pthread_mutex_unlock(&lock);
+    return due;
+}
+
+void shmemi_send_help(const char *call)
+{
+    pthread_mutex_lock(&lock);
+    struct outgoing *o = first_due();
+    if (o != NULL)
+        o->helped = true;
+    pthread_mutex_unlock(&lock);
+    if (o == NULL)
+        return;
+    shmemi_mute(true); /* the call that sends the message is told of a loss */
+    (void)serve(o, call);
+    shmemi_mute(false);
+    pthread_mutex_lock(&lock);
+    o->helped = false;
+    pthread_mutex_unlock(&lock);
+    shmemi_notify(shmemi_state.my_pe); /* that call may wait for the record */
+}
+
+static bool request(struct sending *s)
+{
+    struct outgoing *o = s->o;
+    if (!await(s, has_room))
+        return false;
+    struct shmemi_mail_request r = {SHMEMI_MAIL_PRIVATE, o->next};
+    if (shmemi_symmetric(o->buf, o->nbytes))
+        r.source = shmemi_offset(o->buf);
+    post(s, (uint32_t)(o - outgoing), &r);
+    o->requested = true;
+    return true;
+}
+
+static int send_long(struct sending *s)
+{
+    if (!await(s, claim))
+        return stopped(s);
+    struct outgoing *o = s->o;
+    s->mark = shmemi_mail_mark(SHMEMI_MAIL_REQUEST, s->nbytes);
+    while (!shmemi_is_lost(s->pe)) {
+        if (o->done == o->nbytes) {
+            leave(o, true);
+            return SENT;
+        }
+        if (o->requested ? !await(s, is_answered) : !request(s)) {
+            if (shmemi_is_lost(s->pe))
+                break;
+            leave(o, !o->requested);
+            return stopped(s);
+        }
+        if (o->requested && has_answer(o) && !serve(o, s->call)) {
+            abandon(o);
+            return FAILED;
+        }
+    }
+    abandon(o);
+    return stopped(s);
+}
+
+/* -------------------------------------------------------------------- the calls */
+
+static void check(const struct sending *s)
+{
+    shmemi_mail_check(s->pe, s->call);
+    if (SHMEMI_UNLIKELY(s->tag < 0))
+        shmemi_abort(s->call, "use 0 to 2^31 - 1", "tag %d is out of range", s->tag);
+    if (SHMEMI_UNLIKELY(s->nbytes > SHMEMI_MAIL_LONGEST))
+        shmemi_abort(s->call, "check the size, and send it in parts",
+                     "a message cannot have %zu bytes, 2^48 - 1 is the most", s->nbytes);
+    if (SHMEMI_UNLIKELY(s->buf == NULL && s->nbytes > 0))
+        shmemi_abort(s->call, "pass memory of this PE", "buf is NULL, with %zu bytes", s->nbytes);
+}
+
+static int send(struct sending *s)
+{
+    check(s);
+    if (s->nbytes > shmemi_mail_short(shmemi_state.mailbox_size))
+        return send_long(s);
+    if (shmemi_refuse_lost(s->pe, s->call))
+        return FAILED;
+    s->mark = shmemi_mail_mark(SHMEMI_MAIL_WHOLE, s->nbytes);
+    if (!await(s, has_room))
+        return stopped(s);
+    post(s, 0, s->buf);
+    return SENT;
+}
+
+int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *call)
+{
+    struct sending s = {
+        .buf = buf, .nbytes = nbytes, .tag = tag, .pe = pe, .waits = true, .call = call};
+    return send(&s) == SENT ? 0 : FAILED;
+}
+
+int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char *call)
+{
+    struct sending s = {.buf = buf, .nbytes = nbytes, .tag = tag, .pe = pe, .call = call};
+    return send(&s);
+}
