@@ -102,6 +102,8 @@ runtime/proxy/fastpath: fabric
     # that it leaves to Go
 runtime/proxy/fastpath/fastpathtest: fabric runtime/proxy/fastpath
     # providers in C, for tests and benchmarks of what is in C
+runtime/proxy/mailboxtest:
+    # the front's mailboxes for tests: memory and numbers
 runtime/mrcache: fabric runtime/mrcache/memmonitor runtime/shmerr
     # which memory is registered, and for how long; its caller passes the function that registers
 runtime/procmaps:
@@ -417,6 +419,7 @@ var cgo = map[string]string{
 	"runtime/gpu/cuda/cudatest":           "a call of the driver that a program makes and the library does not",
 	"runtime/proxy/fastpath":              "small messages, and the proxy's inner loop",
 	"runtime/proxy/fastpath/fastpathtest": "providers in C for its tests",
+	"runtime/proxy/mailboxtest":           "the front's mailboxes, for tests on simulated networks",
 	"runtime/proxy/wait":                  "the sleep of an idle proxy",
 	"runtime/mrcache/memmonitor":          "a thread for which threads that unmap memory wait, and which must not wait for Go's scheduler",
 	"runtime/topo/hwloc":                  "hwloc",

@@ -97,6 +97,7 @@ var fullOnly = map[string][]string{
 	"memory":        {"gpu-hosts-4", "netns-2"},
 	"messages":      {"proxies-2", "netns-2"},
 	"progress":      {"gpu-hosts-4", "netns-2", "links-3", "asan-hosts-2"},
+	"sendrecv":      {"links-3", "gpu-node-3", "asan-hosts-2"},
 	"statics":       {"gpu-hosts-4", "proxies-2"},
 	"sync":          {"gpu-hosts-4", "proxies-2"},
 	"teams":         {"gpu-hosts-4", "netns-2"},
@@ -177,8 +178,18 @@ var programs = map[string]program{
 		only: []string{"node-2", "proxies-2", "asan-hosts-2", "tsan-hosts-2"},
 		args: []string{"200", "60"},
 	},
-	"messages":       {many: true, hostOnly: true},
-	"notify":         {argsIn: map[string][]string{stub.Newest: {"carried"}, stub.Newest + "-nics-4": {"carried"}}},
+	"messages": {many: true, hostOnly: true},
+	"notify":   {argsIn: map[string][]string{stub.Newest: {"carried"}, stub.Newest + "-nics-4": {"carried"}}},
+	// Many messages on the node and between two hosts; the paths are those of messages and writes.
+	"sendrecv": {
+		only: []string{
+			"node-1", "node-2", "node-8", "hosts-2", "hosts-3-1", "chaos-3", "links-3", "gpu-node-3", "gpu-hosts-4", "asan-node-2",
+			"asan-hosts-2", "tsan-node-2", "tsan-hosts-2",
+		},
+		argsIn: map[string][]string{"node-2": {rounds("messages")}, "hosts-2": {rounds("messages/hosts")}, stub.Newest: {"300"}},
+		args:   []string{"600"},
+		limit:  10 * time.Minute,
+	},
 	"edges":          {only: onHeapEdges, whole: asItIs},
 	"zz_rma":         {whole: whole},
 	"zz_atomics":     {whole: whole},

@@ -1,0 +1,98 @@
+// Package mailboxtest has the mailboxes of two-sided messages (capi/front/mailbox.h) for tests in
+// Go: what a sender may place, and what a receiver finds, takes and gives back. It moves no bytes
+// between PEs. One goroutine at a time uses a mailbox.
+package mailboxtest
+
+/*
+#cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -fno-strict-aliasing
+#cgo CFLAGS: -I${SRCDIR}/../../../abi -I${SRCDIR}/../../../capi/front
+#include "mailbox.h"
+
+static void *found(struct shmemi_mail_search s) { return s.found; }
+*/
+import "C"
+
+import "unsafe"
+
+// The kinds of records, and the header of each.
+const (
+	Whole, Request = C.SHMEMI_MAIL_WHOLE, C.SHMEMI_MAIL_REQUEST
+	HeaderBytes    = C.sizeof_struct_shmemi_mail
+	RequestBytes   = C.sizeof_struct_shmemi_mail_request
+	Any            = C.SHMEMI_MAIL_ANY
+	Line           = C.SHMEMI_MAIL_LINE
+)
+
+// Bytes is the memory of a mailbox with a ring.
+func Bytes(ring int) int { return int(C.shmemi_mailbox_bytes(C.uint32_t(ring))) }
+
+// Short is the longest message that is sent whole.
+func Short(ring int) int { return int(C.shmemi_mail_short(C.uint32_t(ring))) }
+
+// Mark is the mark of a record.
+func Mark(kind int, nbytes uint64) uint64 {
+	return uint64(C.shmemi_mail_mark(C.enum_shmemi_mail_kind(kind), C.uint64_t(nbytes)))
+}
+
+// Span is how many bytes of a ring a record takes, or 0 if none has such a mark.
+func Span(mark uint64, ring int) int {
+	return int(C.shmemi_mail_span(C.uint64_t(mark), C.uint32_t(ring)))
+}
+
+// Place reports where a record goes that begins with the byte of that number, and whether there is
+// room for it.
+func Place(sent, credit uint64, span, ring int) (at int, fits bool) {
+	return int(C.shmemi_mail_place(C.uint64_t(sent), C.uint32_t(ring))),
+		bool(C.shmemi_mail_fits(C.uint64_t(sent), C.uint64_t(credit), C.uint32_t(span), C.uint32_t(ring)))
+}
+
+// Receiver is one mailbox at its receiver.
+type Receiver struct {
+	box        []byte
+	ring       int
+	head, told uint64
+}
+
+// New is a mailbox in that memory, which is aligned to a line.
+func New(box []byte, ring int) *Receiver { return &Receiver{box: box[:Bytes(ring)], ring: ring} }
+
+// A Message is a record that a receiver has found.
+type Message struct {
+	Kind, At, Tag int
+	Size          uint64
+	Send          uint32
+	mail          *C.struct_shmemi_mail
+}
+
+// Find looks for the first message with a tag, or Any. others is how many it has passed over.
+// damaged: the mailbox holds something that no sender has placed.
+func (r *Receiver) Find(tag int) (m *Message, others int, damaged bool) {
+	s := C.shmemi_mail_find((*C.char)(unsafe.Pointer(&r.box[0])), C.uint64_t(r.head), C.int(tag), C.uint32_t(r.ring))
+	if p := C.found(s); p != nil {
+		mail := (*C.struct_shmemi_mail)(p)
+		m = &Message{
+			int(mail.mark & C.SHMEMI_MAIL_KIND), int(uintptr(p) - uintptr(unsafe.Pointer(&r.box[0]))),
+			int(mail.tag), uint64(C.shmemi_mail_size(mail.mark)), uint32(mail.send), mail,
+		}
+	}
+	return m, int(s.others), bool(s.damaged)
+}
+
+// Bytes are those of a record, behind its header.
+func (r *Receiver) Bytes(m *Message) []byte {
+	n := m.Size
+	if m.Kind == Request {
+		n = RequestBytes
+	}
+	return r.box[m.At+HeaderBytes:][:n]
+}
+
+// Take takes a message, and returns the credit for its sender, if it is time for one.
+func (r *Receiver) Take(m *Message) (credit uint64) {
+	C.shmemi_mail_take(m.mail)
+	r.head = uint64(C.shmemi_mail_release((*C.char)(unsafe.Pointer(&r.box[0])), C.uint64_t(r.head), C.uint32_t(r.ring)))
+	if C.shmemi_mail_worth(C.uint64_t(r.head-r.told), C.uint32_t(r.ring)) {
+		credit, r.told = r.head-r.told, r.head
+	}
+	return credit
+}
