@@ -75,18 +75,19 @@ static void describe(const void *subject, char *text, size_t size)
 {
     const struct sending *s = subject;
     if (s->mark == 0)
-        snprintf(text, size, "for one of %d long messages to be sent, before one of %zu bytes to",
-                 SHMEMI_MAIL_SENDS, s->nbytes);
+        snprintf(text, size,
+                 "for one of %d long messages to be sent, before one of %zu bytes to PE %d",
+                 SHMEMI_MAIL_SENDS, s->nbytes, s->pe);
     else if (s->o == NULL || !s->o->requested)
-        snprintf(text, size, "for room for a message with tag %d, of %zu bytes, which is full, of",
-                 s->tag, s->nbytes);
+        snprintf(
+            text, size,
+            "for room for a message with tag %d of %zu bytes at PE %d, which has received too few",
+            s->tag, s->nbytes, s->pe);
     else
         snprintf(text, size,
-                 "for a receive of the message with tag %d, of which %zu of %zu bytes "
-                 "are sent, by",
-                 s->tag, s->o->done, s->nbytes);
-    size_t n = strlen(text);
-    snprintf(text + n, size - n, " PE %d", s->pe);
+                 "for a receive of the message with tag %d, of which %zu of %zu bytes are sent, by "
+                 "PE %d",
+                 s->tag, s->o->done, s->nbytes, s->pe);
 }
 
 /* Reports whether the call may go on. Otherwise the PE is lost, or the call returns as it is. */

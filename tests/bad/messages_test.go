@@ -1,57 +1,37 @@
 package bad
 
-import (
-	"os/exec"
-	"strings"
-	"testing"
+import "testing"
 
-	"libshmem/tests/need"
+var (
+	noTag = ` is out of range \(use 0 to 2\^31 - 1\)`
+	noPE  = ` does not exist, there are 2 \(use 0 to shmem_n_pes\(\) - 1\)`
 )
 
-// noRoom is the one line about allocations that fail.
-const noRoom = `shmem: PE 0: shmem_\w+: allocate \d+ bytes: \d+ of 1073741824 bytes of the symmetric heap are free, ` +
-	`the largest free block has \d+ \(raise SHMEM_SYMMETRIC_SIZE\)\n`
-
-const afterFailure = `before, shmem_malloc of 9895604649984 bytes failed \(see whether an allocation returned NULL, and raise SHMEM_SYMMETRIC_SIZE\)`
-
-var small = []string{"SHMEM_SYMMETRIC_SIZE=1m"}
-
-// For the names in messages.
-var messagesRows = []row{
-	{what: "malloc_too_large", say: []string{noRoom, `went on`}},
-	{what: "realloc_too_large", say: []string{noRoom, `went on`}},
-	{what: "use_failed", status: aborted, say: []string{`PE \d: shmem_long_p: the symmetric address is NULL; ` + afterFailure}},
-	{what: "broadcast_failed", status: aborted, say: []string{`PE \d: shmem_long_broadcast: dest is NULL; ` + afterFailure}},
-	{what: "wait_failed", status: aborted, say: []string{`PE \d: shmem_long_wait_until: the symmetric address is NULL; ` + afterFailure}},
-	{what: "collect_null", status: aborted, say: []string{`PE 1: shmem_long_collect: dest \(nil\) with 16 bytes is not in the symmetric heap`}},
-	{what: "collect_private", status: aborted, say: []string{`PE 1: shmem_long_collect: dest 0x\w+ with 16 bytes is not in the symmetric heap`}},
-	{what: "collect_nothing", say: []string{`went on`}},
-	{what: "collect_to_the_end", env: small, say: []string{`went on`}},
-	{what: "hang_static", env: []string{"SHMEM_TIMEOUT=1"}, say: []string{`PE 0: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(flags\+0x10, a static, offset -0x\w+\) == 5`}},
-	{what: "hang_global", env: []string{"SHMEM_TIMEOUT=1"}, say: []string{`PE 0: shmem_long_wait_until has waited \d+ s: for 0x\w+ \(counter, a static, offset -0x\w+\) == 5`}},
-	// libfabric up to 1.17 has the provider under the name net.
-	{what: "nothing", env: []string{"SHMEM_DEBUG=1", "SHMEM_STATS=1"}, only: onHosts, say: []string{`heap host 1g a PE; network tcp( by net)? on \w+`, ` 2 hosts counted, over tcp( by net)?\b`}},
-	{what: "put_static", env: off, status: aborted, say: []string{`PE \d: shmem_long_put: 0x\w+ \(flags\) is in a global or static`}},
-	{what: "put_static_past_end", status: aborted, say: []string{`PE \d: shmem_long_put: 8388608 bytes at 0x\w+ \(flags\) run past`}},
+var messageRows = []row{
+	{what: "send_wrong_pe", only: onNode, status: aborted, say: []string{`PE \d: shmemx_send: PE 2` + noPE}},
+	{what: "send_wrong_pe", only: onNode, env: []string{"SHMEM_CHECKS=off"}, status: aborted, say: []string{`PE \d: shmemx_send: PE 2` + noPE}},
+	{what: "send_any_source", only: onNode, status: aborted, say: []string{`PE \d: shmemx_send_test: PE -1` + noPE}},
+	{what: "send_any_tag", only: onNode, status: aborted, say: []string{`PE \d: shmemx_send: tag -1` + noTag}},
+	{what: "send_tag", only: onNode, status: aborted, say: []string{`PE \d: shmemx_send_test: tag -5` + noTag}},
+	{what: "send_null", only: onNode, status: aborted, say: []string{`PE \d: shmemx_send: buf is NULL, with 8 bytes \(pass memory of this PE\)`}},
+	{what: "send_size", only: onNode, status: aborted, say: []string{`PE \d: shmemx_send: a message cannot have 281474976710656 bytes, 2\^48 - 1 is the most \(check the size`}},
+	{what: "send_negative_size", only: onNode, status: aborted, say: []string{`PE \d: shmemx_send_test: a message cannot have 18446744073709551608 bytes`}},
+	{what: "recv_wrong_pe", only: onNode, status: aborted, say: []string{`PE \d: shmemx_recv: PE 2` + noPE}},
+	{what: "recv_negative_pe", only: onNode, status: aborted, say: []string{`PE \d: shmemx_recv_test: PE -2` + noPE}},
+	{what: "recv_tag", only: onNode, status: aborted, say: []string{`PE \d: shmemx_recv: tag -2 is out of range \(use 0 to 2\^31 - 1, or SHMEMX_ANY_TAG\)`}},
+	{what: "recv_null", only: onNode, status: aborted, say: []string{`PE \d: shmemx_recv_test: buf is NULL, with a capacity of 8 bytes`}},
+	{what: "send_after_finalize", only: onNode, status: aborted, say: []string{`shmem: shmemx_send: the library is not initialised`}},
+	{what: "recv_after_finalize", only: onNode, status: aborted, say: []string{`shmem: shmemx_recv: the library is not initialised`}},
+	{what: "too_short", status: 0, say: []string{
+		`PE 0: error 4: shmemx_recv: the message with tag 9 of PE 1 has 8 bytes, and the buffer has 3 \(pass a larger one: the message can still be received\)`,
+		`PE 0 went on`, `PE 1 went on`,
+	}},
+	{what: "hang_recv", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmemx_recv has waited \d+ s: for a message with tag 4 of PE 1; 0 with other tags are there.*\(the wait goes on\)`}},
+	{what: "hang_recv_any", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmemx_recv has waited \d+ s: for a message with any tag of any PE; 0 with other tags`}},
+	{what: "hang_send", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmemx_send has waited \d+ s: for a receive of the message with tag 6, of which 0 of 5000 bytes are sent, by PE 1`}},
+	{what: "hang_full", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmemx_send has waited \d+ s: for room for a message with tag 6 of 80 bytes at PE 1, which has received too few`}},
+	{what: "nothing", only: onNode, env: []string{"SHMEM_MESSAGE_MEMORY=1000"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_MESSAGE_MEMORY.*1k`}},
+	{what: "hang_full", env: []string{"SHMEM_MESSAGE_MEMORY=1k", "SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 0: shmemx_send has waited \d+ s: for room`}},
 }
 
-func TestMessages(t *testing.T) { runRows(t, "messages", messagesRows) }
-
-// TestAllocationIsToldOnce counts the lines about two failed allocations on two PEs.
-func TestAllocationIsToldOnce(t *testing.T) {
-	build := need.Build(t)
-	out, err := exec.CommandContext(t.Context(), build+"/bin/shmemrun", "-n", "2", compile(t, build, "messages"), "malloc_too_large").CombinedOutput()
-	if n := strings.Count(string(out), "SHMEM_SYMMETRIC_SIZE"); err != nil || n != 1 {
-		t.Errorf("%d lines, want 1; %v:\n%s", n, err, out)
-	}
-}
-
-// TestStrippedProgram: for a program without symbols, reports give only the offset.
-func TestStrippedProgram(t *testing.T) {
-	build := need.Build(t)
-	program := compile(t, build, "messages")
-	if out, err := exec.CommandContext(t.Context(), "strip", program).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	row{what: "hang_static", env: []string{"SHMEM_TIMEOUT=1"}, say: []string{`for 0x\w+ \(a static, offset -0x\w+\) == 5`}}.run(t, build, program, onNode)
-}
+func TestMessages(t *testing.T) { runRows(t, "messages", messageRows) }

@@ -1,87 +1,123 @@
 /*
- * messages.c: as bad.c, for the names in messages: failed allocations, the arguments of collect,
- * and statics.
+ * messages.c: two-sided messages with arguments that have no meaning, or that wait for nothing.
  */
 #include "cases.h"
 
-static long counter;
-static long flags[8];
+#include <shmemx.h>
 
-CASE(malloc_too_large)
+#define NEXT ((me + 1) % n)
+
+CASE(send_wrong_pe)
 {
-    if (shmem_malloc((size_t)9 << 40) == NULL && shmem_calloc(3, (size_t)5 << 40) == NULL &&
-        me == 0)
-        puts("went on");
+    shmemx_send(here, 8, 0, n);
 }
-CASE(realloc_too_large)
+CASE(send_any_source)
 {
-    long *large = shmem_realloc(block, (size_t)9 << 40);
-    if (large == NULL && me == 0)
-        puts("went on");
+    shmemx_send_test(here, 8, 0, SHMEMX_ANY_SOURCE);
 }
-CASE(use_failed)
+CASE(send_any_tag)
 {
-    long *large = shmem_malloc((size_t)9 << 40);
-    shmem_long_p(large, 1, (me + 1) % n);
+    shmemx_send(here, 8, SHMEMX_ANY_TAG, NEXT);
 }
-CASE(broadcast_failed)
+CASE(send_tag)
 {
-    long *large = shmem_malloc((size_t)9 << 40);
-    shmem_long_broadcast(SHMEM_TEAM_WORLD, large, block, 1, 0);
+    shmemx_send_test(here, 8, -5, NEXT);
 }
-CASE(wait_failed)
+CASE(send_null)
 {
-    long *large = shmem_malloc((size_t)9 << 40);
-    shmem_long_wait_until(large, SHMEM_CMP_EQ, 1);
+    shmemx_send(NULL, 8, 0, NEXT);
 }
-/* The last PE contributes no elements, and has no room for those of the others. */
-CASE(collect_null)
+CASE(send_size)
 {
-    int last = me == n - 1;
-    shmem_long_collect(SHMEM_TEAM_WORLD, last ? NULL : block, block + 5, last ? 0 : 2);
+    shmemx_send(here, (size_t)1 << 48, 0, NEXT);
 }
-CASE(collect_private)
+CASE(send_negative_size)
 {
-    int last = me == n - 1;
-    shmem_long_collect(SHMEM_TEAM_WORLD, last ? here : block, block + 5, last ? 0 : 2);
+    shmemx_send_test(here, (size_t)-8, 0, NEXT);
 }
-/* No PE contributes elements, so there is no mistake. */
-CASE(collect_nothing)
+CASE(recv_wrong_pe)
 {
-    if (shmem_long_collect(SHMEM_TEAM_WORLD, NULL, NULL, 0) == 0 && me == 0)
-        puts("went on");
+    int pe = n;
+    shmemx_recv(here, sizeof here, NULL, &pe, NULL);
 }
-/* In a heap of 1 MiB: dest ends where the heap does, and the last of two PEs contributes no
- * elements, so that its share begins behind the heap. */
-CASE(collect_to_the_end)
+CASE(recv_negative_pe)
 {
-    char *source = shmem_malloc((size_t)600 << 10), *dest = NULL;
-    size_t rest = (size_t)424 << 10;
-    for (; dest == NULL; rest -= 64)
-        dest = shmem_malloc(rest);
-    rest += 64;
-    if (shmem_collectmem(SHMEM_TEAM_WORLD, dest, source, me == 0 ? rest : 0) == 0 && me == 0)
-        puts("went on");
+    int pe = -2;
+    shmemx_recv_test(here, sizeof here, NULL, &pe, NULL);
 }
-CASE(hang_static)
+CASE(recv_tag)
 {
-    if (me == 0)
-        shmem_long_wait_until(&flags[2], SHMEM_CMP_EQ, 5);
-    await_go();
-    shmem_long_p(&flags[2], 5, 0);
+    int tag = -2;
+    shmemx_recv(here, sizeof here, &tag, NULL, NULL);
 }
-CASE(hang_global)
+CASE(recv_null)
 {
-    if (me == 0)
-        shmem_long_wait_until(&counter, SHMEM_CMP_EQ, 5);
-    await_go();
-    shmem_long_p(&counter, 5, 0);
+    shmemx_recv_test(NULL, 8, NULL, NULL, NULL);
 }
-CASE(put_static)
+CASE(send_after_finalize)
 {
-    shmem_long_put(flags, here, 1, (me + 1) % n);
+    shmem_finalize();
+    shmemx_send(here, 8, 0, 0);
 }
-CASE(put_static_past_end)
+CASE(recv_after_finalize)
 {
-    shmem_long_put(flags, block, 1 << 20, (me + 1) % n);
+    shmem_finalize();
+    shmemx_recv(here, sizeof here, NULL, NULL, NULL);
+}
+/* The error is the thread's, and the job goes on. */
+CASE(too_short)
+{
+    long value = me, got = -1;
+    shmemx_send(&value, sizeof value, 9, NEXT);
+    if (shmemx_recv(&got, 3, NULL, NULL, NULL) != -1 || got != -1)
+        return;
+    fprintf(stderr, "PE %d: error %d: %s\n", me, shmemx_last_error(), shmemx_last_error_text());
+    if (shmemx_recv(&got, 8, NULL, NULL, NULL) == 0 && got == (me + n - 1) % n)
+        fprintf(stderr, "PE %d went on\n", me);
+}
+CASE(hang_recv)
+{
+    int pe = 1, tag = 4;
+    if (me == 1) {
+        await_go();
+        shmemx_send(NULL, 0, 5, 0);
+        shmemx_send(NULL, 0, 4, 0);
+    } else {
+        shmemx_recv(NULL, 0, &tag, &pe, NULL);
+    }
+}
+CASE(hang_recv_any)
+{
+    if (me == 1) {
+        await_go();
+        shmemx_send(NULL, 0, 5, 0);
+    } else {
+        shmemx_recv(NULL, 0, NULL, NULL, NULL);
+    }
+}
+/* A long message that no receive takes, and then a mailbox that is full. */
+CASE(hang_send)
+{
+    static char bytes[5000];
+    int pe = 1;
+    if (me == 1) {
+        await_go();
+        shmemx_recv(bytes, sizeof bytes, NULL, NULL, NULL);
+    } else {
+        shmemx_send(bytes, sizeof bytes, 6, pe);
+    }
+}
+CASE(hang_full)
+{
+    if (me == 1) {
+        await_go();
+        for (int i = 0; i < 2000; i++)
+            shmemx_recv(here, sizeof here, NULL, NULL, NULL);
+    } else {
+        for (int i = 0; i < 2000; i++)
+            shmemx_send(here, sizeof here, 6, 1);
+    }
+}
+CASE(nothing)
+{
 }
