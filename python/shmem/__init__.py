@@ -63,6 +63,7 @@ from shmem._errors import (
     VersionError,
 )
 from shmem._library import nvshmem_path
+from shmem._messages import ANY, Message, recv, recv_test, send, send_test
 from shmem._notify import (
     notify_alloc,
     notify_fetch,
@@ -119,6 +120,7 @@ from shmem._zz_signal import put_signal, put_signal_nbi, signal_add, signal_fetc
 from shmem._zz_wait import signal_wait_until, test, wait_until
 
 __all__ = [
+    "ANY",
     "ArgumentError",
     "CMP_EQ",
     "CMP_GE",
@@ -136,6 +138,7 @@ __all__ = [
     "InitError",
     "LayoutError",
     "LibraryError",
+    "Message",
     "PEError",
     "PeerError",
     "RegisterError",
@@ -204,7 +207,11 @@ __all__ = [
     "put_signal_nbi",
     "quiet",
     "reclaim",
+    "recv",
+    "recv_test",
     "register",
+    "send",
+    "send_test",
     "signal_add",
     "signal_fetch",
     "signal_set",

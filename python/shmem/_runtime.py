@@ -161,8 +161,8 @@ def check_pe(call: str, pe: SupportsIndex, n_pes: int | None = None) -> int:
 
 
 def _note(error: int, pe: int, text: bytes | None, _arg: int | None) -> None:
-    if error == _abi.SHMEMX_ERROR_BUFFER:
-        return  # register checks the error itself
+    if error in (_abi.SHMEMX_ERROR_BUFFER, _abi.SHMEMX_ERROR_MESSAGE):
+        return  # register and recv check the error themselves
     _failure.error = (error, pe, (text or b"").decode(errors="replace"))
     state.failed = True
 

@@ -1,0 +1,147 @@
+"""Two-sided messages: the sender names a PE and a tag, the receiver the memory."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NamedTuple, SupportsIndex
+
+from shmem import _abi
+from shmem._addresses import address_of
+from shmem._describe import describe
+from shmem._dtypes import Array
+from shmem._errors import ArgumentError, SizeError
+from shmem._ghosts import of_cpu
+from shmem._operands import as_array, not_contiguous, writable
+from shmem._runtime import after_finalize, check_pe, integer, library, settle, state, whole
+from shmem._waiting import wait
+
+ANY = _abi.SHMEMX_ANY_TAG  # any tag, and any PE
+
+
+class Message(NamedTuple):
+    """What recv has received: the tag, the sender, and the number of bytes."""
+
+    tag: int
+    pe: int
+    nbytes: int
+
+
+# Arrays whose messages the library has announced and not sent: it reads them although the program
+# may have dropped them.
+_Key = tuple[int, int, int, int]
+_under_way: dict[_Key, Array] = {}
+
+
+def _tag(call: str, tag: SupportsIndex, least: int) -> int:
+    number = integer(call, "tag", tag)
+    if number < least:
+        raise ArgumentError(
+            call,
+            f"tag {number}",
+            "is out of range",
+            "use 0 to 2^31 - 1" + (", or shmem.ANY" if least == ANY else ""),
+        )
+    return number
+
+
+def _outgoing(call: str, array: Any, tag: SupportsIndex, pe: SupportsIndex) -> tuple[_Key, Array]:
+    number, target = _tag(call, tag, 0), check_pe(call, pe)
+    data = of_cpu(call, "array", as_array(call, "array", array))
+    if not data.flags.c_contiguous:
+        raise not_contiguous(call, "array", data)
+    return (address_of(data), data.nbytes, number, target), data
+
+
+def send(array: Any, tag: SupportsIndex, pe: SupportsIndex) -> None:
+    """Sends the bytes of an array to another PE, and returns when the array may be used again.
+
+    A message of up to 4016 bytes is sent at once, unless that PE has too many that it has not
+    received. A longer one waits until a recv takes it.
+    """
+    call = "send"
+    functions = library(call)
+    key, data = _outgoing(call, array, tag, pe)
+    _under_way[key] = data  # a signal handler may end the wait, and the message goes on
+    wait(call, functions.shmemx_send, *key)
+    _under_way.pop(key, None)
+    if state.failed:
+        settle(call)
+
+
+def send_test(array: Any, tag: SupportsIndex, pe: SupportsIndex) -> bool:
+    """Does what send does without waiting for the receiver, and reports whether it is sent.
+
+    After False, call it again with the same arguments, and leave the array as it is, until it
+    returns True.
+    """
+    call = "send_test"
+    functions = library(call)
+    key, data = _outgoing(call, array, tag, pe)
+    _under_way[key] = data
+    answer = functions.shmemx_send_test(*key)
+    if answer != 0:
+        _under_way.pop(key, None)
+    if state.failed:
+        settle(call)
+    return answer == 1
+
+
+class _Incoming:
+    """A receive: its operands, and the words that the library writes."""
+
+    def __init__(self, call: str, array: Any, tag: SupportsIndex, pe: SupportsIndex) -> None:
+        self._call = call
+        self._tag = ctypes.c_int(_tag(call, tag, ANY))
+        self._pe = ctypes.c_int(ANY if whole(pe) == ANY else check_pe(call, pe))
+        self._nbytes = ctypes.c_size_t()
+        self._data = of_cpu(call, "array", as_array(call, "array", array))
+        writable(call, "array", self._data)
+        if not self._data.flags.c_contiguous:
+            raise not_contiguous(call, "array", self._data)
+
+    def operands(self) -> tuple[int, int, int, int, int]:
+        words = (ctypes.addressof(w) for w in (self._tag, self._pe, self._nbytes))
+        tag, pe, nbytes = words
+        return address_of(self._data), self._data.nbytes, tag, pe, nbytes
+
+    def message(self, failed: bool) -> Message:
+        """What has come; an error if it has not."""
+        if state.failed:
+            settle(self._call)
+        found = Message(self._tag.value, self._pe.value, self._nbytes.value)
+        if failed:
+            raise SizeError(
+                self._call,
+                describe("array", self._data),
+                f"it has {self._data.nbytes} bytes, and the message with tag {found.tag} of PE "
+                f"{found.pe} has {found.nbytes}",
+                "pass a larger one: the message can still be received",
+            )
+        return found
+
+
+def recv(array: Any, tag: SupportsIndex = ANY, pe: SupportsIndex = ANY) -> Message:
+    """Waits for a message with this tag of this PE, and receives it into the array.
+
+    Messages of one PE come in the order in which they were sent. One that is longer than the array
+    raises SizeError, and can still be received.
+    """
+    call = "recv"
+    functions = library(call)
+    incoming = _Incoming(call, array, tag, pe)
+    answer = wait(call, functions.shmemx_recv, *incoming.operands())
+    return incoming.message(answer != 0)
+
+
+def recv_test(array: Any, tag: SupportsIndex = ANY, pe: SupportsIndex = ANY) -> Message | None:
+    """Receives a message if one is there; None: there is none."""
+    call = "recv_test"
+    functions = library(call)
+    incoming = _Incoming(call, array, tag, pe)
+    answer = functions.shmemx_recv_test(*incoming.operands())
+    if answer == 0:
+        return None
+    return incoming.message(answer < 0)
+
+
+after_finalize.append(_under_way.clear)
