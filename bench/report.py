@@ -62,6 +62,18 @@ FIGURES = [
         1.2,
         "p and wait",
     ),
+    Figure("message of 8 bytes", "node", 2, "send_pingpong_half", 8, "low", 2, "notification"),
+    Figure("message of 8 bytes", "tcp", 2, "send_pingpong_half", 8, "low", 1.2, "notification"),
+    Figure(
+        "message of 1 MiB, symmetric memory",
+        "tcp",
+        2,
+        "send_symmetric_pingpong_half",
+        1 << 20,
+        "low",
+        1.2,
+        "notification",
+    ),
     Figure("8-byte put_nbi, random words", "tcp", 2, "put_nbi_random_rate", 8, "high", 1, "Mop/s"),
     Figure("8-byte put_nbi, random words", "tcp", 2, "put_nbi_random_rate", 8, *RATE),
     Figure("8-byte put_nbi, successive words", "tcp", 2, "put_nbi_successive_rate", 8, *RATE),
@@ -121,6 +133,8 @@ class Results:
             return (("libshmem", f.place, f.pes, "memcpy_bw", f.size),)
         if f.against == "p and wait":
             return (("libshmem", f.place, f.pes, "p_pingpong_half", f.size),)
+        if f.against == "notification":
+            return (("libshmem", f.place, f.pes, "notify_pingpong_half", f.size),)
         if f.against == "4 PEs":
             return (("libshmem", f.place, 4, f.metric, f.size),)
         if f.against == "limit":
@@ -177,7 +191,8 @@ def page(results, facts, arguments):
         "reliable datagram endpoint), iperf3 (one stream) and raw (`bench/raw.c`: a bare loop over",
         "fi_write with the same provider, with nothing of libshmem's); `limit` is the better of",
         "the last two. `memcpy` is the memcpy row of libshmem's own runs, `p and wait` its",
-        "p_pingpong_half, `4 PEs` its own figure for them. A barrier is held against one",
+        "p_pingpong_half, `notification` its notify_pingpong_half, `4 PEs` its own figure for",
+        "them. A barrier is held against one",
         "half round trip of fi_pingpong, since there are two hosts, and a sum against the time",
         "that iperf3's stream takes for as many bytes. proxy_cpu and caller_cpu are seconds of",
         "processor time for a million puts, of a target that sleeps in code of its own and of",

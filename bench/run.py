@@ -50,6 +50,9 @@ def jobs(budget_ms):
     yield Job("node", 2, "idle", (), "idle_barrier")
     yield Job("tcp", 2, "oshm_micro", ("all", budget), "errors")
     yield Job("tcp", 2, "idle", (), "idle_barrier")
+    # Two-sided messages are an extension.
+    yield Job("node", 2, "sendrecv", (budget,), "errors", only="libshmem")
+    yield Job("tcp", 2, "sendrecv", (budget,), "errors", only="libshmem")
     yield Job("tcp", 2, "words", (budget,), "errors")
     # OSHMEM has no thread that serves a target whose program is elsewhere.
     yield Job("tcp", 2, "words", ("served", budget), "errors", only="libshmem")
@@ -137,7 +140,7 @@ class Bench:
     def run(self, pair):
         places = self.args.places.split(",")
         for system in self.systems:
-            for program in ("oshm_micro", "idle", "words"):
+            for program in {job.program: None for job in jobs(0) if job.only in ("", system.name)}:
                 system.build(program)
         if pair:
             self.raw = systems.build_raw(self.work)

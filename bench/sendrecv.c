@@ -1,0 +1,178 @@
+/*
+ * sendrecv: half a round trip between two PEs by size: of two-sided messages, from memory of the
+ * process and from symmetric memory, and of a put with a notification, whose receiver has told the
+ * sender the place before. The receiver of a message reads none of it; its copy is in the figure.
+ *
+ *   sendrecv [milliseconds a figure]
+ *
+ * Output, from PE 0, tab-separated:   metric  size  value  unit
+ */
+#define _GNU_SOURCE
+#include <shmem.h>
+#include <shmemx.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BATCHES = 11, MOST = 1 << 20, BURST = 1000 };
+
+static const size_t sizes[] = {8, 1024, 4016, 8192, 65536, MOST};
+
+static int me, peer;
+static double budget_ns = 100e6;
+static char *out, *in;           /* of the process */
+static char *near_out, *near_in; /* symmetric */
+static size_t size;
+static uint64_t count; /* notifications that this PE has waited for */
+static long wrong;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+static void messages(const char *from, char *to)
+{
+    size_t n = 0;
+    if (me == 0)
+        shmemx_send(from, size, 1, peer);
+    wrong += shmemx_recv(to, size, NULL, NULL, &n) != 0 || n != size;
+    if (me == 1)
+        shmemx_send(from, size, 1, peer);
+}
+
+static void by_message(void)
+{
+    messages(out, in);
+}
+
+static void by_symmetric_message(void)
+{
+    messages(near_out, near_in);
+}
+
+static void by_notification(void)
+{
+    if (me == 0)
+        shmemx_putmem_notify(near_in, out, size, 0, peer);
+    shmemx_notify_wait(0, ++count);
+    if (me == 1)
+        shmemx_putmem_notify(near_in, out, size, 0, peer);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* PE 0 decides how many turns there are. */
+static long agree(long n)
+{
+    long got = n;
+    if (me == 0)
+        shmemx_send(&n, sizeof n, 2, peer);
+    else
+        shmemx_recv(&got, sizeof got, NULL, NULL, NULL);
+    return got;
+}
+
+/* us for half a round trip: the median of the batches. */
+static double half(void (*turn)(void))
+{
+    double v[BATCHES], spent = 0;
+    long n = 1;
+    for (;;) {
+        double t = now();
+        for (long i = 0; i < n; i++)
+            turn();
+        spent = now() - t;
+        if (!agree(spent < budget_ns / BATCHES / 2))
+            break;
+        n *= 2;
+    }
+    for (int b = 0; b < BATCHES; b++) {
+        double t = now();
+        for (long i = 0; i < n; i++)
+            turn();
+        v[b] = (now() - t) / 2e3 / (double)n;
+    }
+    qsort(v, BATCHES, sizeof *v, ascending);
+    return v[BATCHES / 2];
+}
+
+/* Messages of one direction, of which each burst is answered: millions a second. */
+static double rate(void (*burst)(void))
+{
+    double v[BATCHES];
+    for (int b = 0; b < BATCHES; b++) {
+        double t = now();
+        for (int i = 0; i < 10; i++)
+            burst();
+        v[b] = 10e3 * BURST / (now() - t);
+    }
+    qsort(v, BATCHES, sizeof *v, ascending);
+    return v[BATCHES / 2];
+}
+
+static void message_burst(void)
+{
+    for (int i = 0; i < BURST; i++)
+        if (me == 0)
+            shmemx_send(out, 8, 1, peer);
+        else
+            wrong += shmemx_recv(in, 8, NULL, NULL, NULL) != 0;
+    if (me == 1)
+        shmemx_send(NULL, 0, 2, peer);
+    else
+        shmemx_recv(NULL, 0, NULL, NULL, NULL);
+}
+
+static void notification_burst(void)
+{
+    for (int i = 0; i < BURST && me == 0; i++)
+        shmemx_putmem_notify(near_in + 8 * i, out, 8, 0, peer);
+    if (me == 1) {
+        shmemx_notify_wait(0, count += BURST);
+        shmemx_send(NULL, 0, 2, peer);
+    } else {
+        shmemx_recv(NULL, 0, NULL, NULL, NULL);
+    }
+}
+
+static void row(const char *metric, size_t n, double value, const char *unit)
+{
+    if (me == 0)
+        printf("%s\t%zu\t%.6g\t%s\n", metric, n, value, unit);
+}
+
+int main(int argc, char **argv)
+{
+    shmem_init();
+    me = shmem_my_pe();
+    peer = 1 - me;
+    if (argc > 1)
+        budget_ns = atof(argv[1]) * 1e6;
+    out = calloc(1, MOST);
+    in = calloc(1, MOST);
+    near_out = shmem_calloc(1, MOST);
+    near_in = shmem_calloc(1, MOST);
+    if (out == NULL || in == NULL || near_out == NULL || near_in == NULL || shmem_n_pes() != 2)
+        shmem_global_exit(1);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size = sizes[i];
+        row("send_pingpong_half", size, half(by_message), "us");
+        row("send_symmetric_pingpong_half", size, half(by_symmetric_message), "us");
+        row("notify_pingpong_half", size, half(by_notification), "us");
+    }
+    row("send_rate", 8, rate(message_burst), "Mop/s");
+    row("notify_rate", 8, rate(notification_burst), "Mop/s");
+    row("errors", 0, (double)wrong, "");
+    shmem_finalize();
+    return 0;
+}
