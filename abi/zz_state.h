@@ -82,32 +82,34 @@ struct shmemi_state {
     size_t agree_size; /* of those; the world's are in one more area, whose words say which PEs this one knows to be lost */
     size_t notify_offset; /* of the notification counters below the user heap */
     uint32_t notify_count; /* how many notification counters each PE has; 0 before init and after finalize */
-    unsigned char pad3[4];
+    uint32_t eager_counters; /* how many more there are behind those, for eager transfers */
+    const uint64_t *notify_stores; /* what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU */
     size_t active_offset; /* two-sided messages, below the user heap: a bit for each PE that has sent one */
     size_t credits_offset; /* the same: a word for each receiver, how many bytes of its mailbox it has given back */
     size_t sends_offset; /* the same: what receivers say to the senders of long messages */
     size_t landings_offset; /* the same: a line of words for each landing, then their memory */
     size_t mailboxes_offset; /* the same: a mailbox for each sender */
     uint32_t mailbox_size; /* bytes of its ring, a power of two; a record may go on behind it */
-    unsigned char pad4[4];
+    unsigned char pad3[4];
     size_t desk_offset; /* below the user heap, where the PEs of a team that an id makes meet */
     uint32_t max_teams; /* how many there are but that */
-    unsigned char pad5[4];
+    unsigned char pad4[4];
     size_t net_chunk; /* the most bytes of one put or get between nodes */
     uint32_t net_message; /* puts of no more bytes between nodes are messages, others writes of the network */
     uint32_t net_tile; /* the largest tile of eager transfers that such writes keep; 0: none */
+    size_t net_notified; /* the most bytes of such a write that carries a notification; 0: none does */
     int32_t thread_level; /* the front's */
     uint32_t init_count; /* the front's */
     int32_t heap_fd; /* filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU */
-    unsigned char pad6[4];
+    unsigned char pad5[4];
     uint64_t heap_place; /* and where in it */
     int32_t statics_fd; /* filled by the core, as all up to statics_why: the memory file where the front is to put the program's statics, or -1 */
-    unsigned char pad7[4];
+    unsigned char pad6[4];
     uint64_t statics_place; /* of this PE's area in it */
     int64_t statics_offset; /* of the area from the user heap */
     char statics_why[192]; /* "", or why they stay the program's own: a cause and a remedy, each ending in 0 */
     uint32_t n_statics; /* set by the front then */
-    unsigned char pad8[4];
+    unsigned char pad7[4];
     struct shmemi_static statics[8]; /* the same */
     uint8_t *lost; /* written by a thread of the core when a PE is lost: lost[pe] becomes 1, and fast_base[pe] NULL, so that the fast path leaves it to the slow one; then the PE is appended to losses, and n_lost counts it, with release. Both arrays have n_pes entries and live from init to finalize. Without on_failure return the job ends instead, and all stay as they are */
     int32_t *losses; /* see lost */
@@ -115,16 +117,16 @@ struct shmemi_state {
     uint32_t survives; /* SHMEM_ON_FAILURE=return */
     uint32_t asked; /* reports that were asked for by a signal: each waiter writes one */
     int32_t ask_fd; /* an eventfd of the core's that wants to know, or 0 */
-    unsigned char pad9[24];
+    unsigned char pad8[8];
     _Alignas(64) uint32_t gpu_moving; /* copies were begun and not waited for */
     uint32_t kernel_rings; /* kernels push operations into rings */
-    unsigned char pad10[56];
+    unsigned char pad9[56];
     _Alignas(64) uint32_t net_lock; /* around the endpoint and its queue */
     uint32_t net_wanted; /* threads that found it taken */
-    unsigned char pad11[56];
+    unsigned char pad10[56];
     _Alignas(64) uint32_t pollers; /* callers that poll the network */
     uint32_t napping; /* 1 while the proxy naps because of them; futex word */
-    unsigned char pad12[56];
+    unsigned char pad11[56];
 };
 _Static_assert(sizeof(struct shmemi_state) == 1024, "sizeof_state");
 _Static_assert(offsetof(struct shmemi_state, n_pes) == 0, "state_n_pes");
@@ -167,33 +169,36 @@ _Static_assert(offsetof(struct shmemi_state, team_size) == 224, "state_team_size
 _Static_assert(offsetof(struct shmemi_state, agree_size) == 232, "state_agree_size");
 _Static_assert(offsetof(struct shmemi_state, notify_offset) == 240, "state_notify_offset");
 _Static_assert(offsetof(struct shmemi_state, notify_count) == 248, "state_notify_count");
-_Static_assert(offsetof(struct shmemi_state, active_offset) == 256, "state_active_offset");
-_Static_assert(offsetof(struct shmemi_state, credits_offset) == 264, "state_credits_offset");
-_Static_assert(offsetof(struct shmemi_state, sends_offset) == 272, "state_sends_offset");
-_Static_assert(offsetof(struct shmemi_state, landings_offset) == 280, "state_landings_offset");
-_Static_assert(offsetof(struct shmemi_state, mailboxes_offset) == 288, "state_mailboxes_offset");
-_Static_assert(offsetof(struct shmemi_state, mailbox_size) == 296, "state_mailbox_size");
-_Static_assert(offsetof(struct shmemi_state, desk_offset) == 304, "state_desk_offset");
-_Static_assert(offsetof(struct shmemi_state, max_teams) == 312, "state_max_teams");
-_Static_assert(offsetof(struct shmemi_state, net_chunk) == 320, "state_net_chunk");
-_Static_assert(offsetof(struct shmemi_state, net_message) == 328, "state_net_message");
-_Static_assert(offsetof(struct shmemi_state, net_tile) == 332, "state_net_tile");
-_Static_assert(offsetof(struct shmemi_state, thread_level) == 336, "state_thread_level");
-_Static_assert(offsetof(struct shmemi_state, init_count) == 340, "state_init_count");
-_Static_assert(offsetof(struct shmemi_state, heap_fd) == 344, "state_heap_fd");
-_Static_assert(offsetof(struct shmemi_state, heap_place) == 352, "state_heap_place");
-_Static_assert(offsetof(struct shmemi_state, statics_fd) == 360, "state_statics_fd");
-_Static_assert(offsetof(struct shmemi_state, statics_place) == 368, "state_statics_place");
-_Static_assert(offsetof(struct shmemi_state, statics_offset) == 376, "state_statics_offset");
-_Static_assert(offsetof(struct shmemi_state, statics_why) == 384, "state_statics_why");
-_Static_assert(offsetof(struct shmemi_state, n_statics) == 576, "state_n_statics");
-_Static_assert(offsetof(struct shmemi_state, statics) == 584, "state_statics");
-_Static_assert(offsetof(struct shmemi_state, lost) == 776, "state_lost");
-_Static_assert(offsetof(struct shmemi_state, losses) == 784, "state_losses");
-_Static_assert(offsetof(struct shmemi_state, n_lost) == 792, "state_n_lost");
-_Static_assert(offsetof(struct shmemi_state, survives) == 796, "state_survives");
-_Static_assert(offsetof(struct shmemi_state, asked) == 800, "state_asked");
-_Static_assert(offsetof(struct shmemi_state, ask_fd) == 804, "state_ask_fd");
+_Static_assert(offsetof(struct shmemi_state, eager_counters) == 252, "state_eager_counters");
+_Static_assert(offsetof(struct shmemi_state, notify_stores) == 256, "state_notify_stores");
+_Static_assert(offsetof(struct shmemi_state, active_offset) == 264, "state_active_offset");
+_Static_assert(offsetof(struct shmemi_state, credits_offset) == 272, "state_credits_offset");
+_Static_assert(offsetof(struct shmemi_state, sends_offset) == 280, "state_sends_offset");
+_Static_assert(offsetof(struct shmemi_state, landings_offset) == 288, "state_landings_offset");
+_Static_assert(offsetof(struct shmemi_state, mailboxes_offset) == 296, "state_mailboxes_offset");
+_Static_assert(offsetof(struct shmemi_state, mailbox_size) == 304, "state_mailbox_size");
+_Static_assert(offsetof(struct shmemi_state, desk_offset) == 312, "state_desk_offset");
+_Static_assert(offsetof(struct shmemi_state, max_teams) == 320, "state_max_teams");
+_Static_assert(offsetof(struct shmemi_state, net_chunk) == 328, "state_net_chunk");
+_Static_assert(offsetof(struct shmemi_state, net_message) == 336, "state_net_message");
+_Static_assert(offsetof(struct shmemi_state, net_tile) == 340, "state_net_tile");
+_Static_assert(offsetof(struct shmemi_state, net_notified) == 344, "state_net_notified");
+_Static_assert(offsetof(struct shmemi_state, thread_level) == 352, "state_thread_level");
+_Static_assert(offsetof(struct shmemi_state, init_count) == 356, "state_init_count");
+_Static_assert(offsetof(struct shmemi_state, heap_fd) == 360, "state_heap_fd");
+_Static_assert(offsetof(struct shmemi_state, heap_place) == 368, "state_heap_place");
+_Static_assert(offsetof(struct shmemi_state, statics_fd) == 376, "state_statics_fd");
+_Static_assert(offsetof(struct shmemi_state, statics_place) == 384, "state_statics_place");
+_Static_assert(offsetof(struct shmemi_state, statics_offset) == 392, "state_statics_offset");
+_Static_assert(offsetof(struct shmemi_state, statics_why) == 400, "state_statics_why");
+_Static_assert(offsetof(struct shmemi_state, n_statics) == 592, "state_n_statics");
+_Static_assert(offsetof(struct shmemi_state, statics) == 600, "state_statics");
+_Static_assert(offsetof(struct shmemi_state, lost) == 792, "state_lost");
+_Static_assert(offsetof(struct shmemi_state, losses) == 800, "state_losses");
+_Static_assert(offsetof(struct shmemi_state, n_lost) == 808, "state_n_lost");
+_Static_assert(offsetof(struct shmemi_state, survives) == 812, "state_survives");
+_Static_assert(offsetof(struct shmemi_state, asked) == 816, "state_asked");
+_Static_assert(offsetof(struct shmemi_state, ask_fd) == 820, "state_ask_fd");
 _Static_assert(offsetof(struct shmemi_state, gpu_moving) == 832, "state_gpu_moving");
 _Static_assert(offsetof(struct shmemi_state, kernel_rings) == 836, "state_kernel_rings");
 _Static_assert(offsetof(struct shmemi_state, net_lock) == 896, "state_net_lock");

@@ -76,13 +76,14 @@ type State struct {
 	agreeSize       uint64         // of those; the world's are in one more area, whose words say which PEs this one knows to be lost
 	notifyOffset    uint64         // of the notification counters below the user heap
 	notifyCount     uint32         // how many notification counters each PE has; 0 before init and after finalize
-	_               [4]byte
-	activeOffset    uint64 // two-sided messages, below the user heap: a bit for each PE that has sent one
-	creditsOffset   uint64 // the same: a word for each receiver, how many bytes of its mailbox it has given back
-	sendsOffset     uint64 // the same: what receivers say to the senders of long messages
-	landingsOffset  uint64 // the same: a line of words for each landing, then their memory
-	mailboxesOffset uint64 // the same: a mailbox for each sender
-	mailboxSize     uint32 // bytes of its ring, a power of two; a record may go on behind it
+	eagerCounters   uint32         // how many more there are behind those, for eager transfers
+	notifyStores    *uint64        // what stores of kernels have added to this PE's counters, in its heap; NULL: no PE has a GPU
+	activeOffset    uint64         // two-sided messages, below the user heap: a bit for each PE that has sent one
+	creditsOffset   uint64         // the same: a word for each receiver, how many bytes of its mailbox it has given back
+	sendsOffset     uint64         // the same: what receivers say to the senders of long messages
+	landingsOffset  uint64         // the same: a line of words for each landing, then their memory
+	mailboxesOffset uint64         // the same: a mailbox for each sender
+	mailboxSize     uint32         // bytes of its ring, a power of two; a record may go on behind it
 	_               [4]byte
 	deskOffset      uint64 // below the user heap, where the PEs of a team that an id makes meet
 	maxTeams        uint32 // how many there are but that
@@ -90,6 +91,7 @@ type State struct {
 	netChunk        uint64 // the most bytes of one put or get between nodes
 	netMessage      uint32 // puts of no more bytes between nodes are messages, others writes of the network
 	netTile         uint32 // the largest tile of eager transfers that such writes keep; 0: none
+	netNotified     uint64 // the most bytes of such a write that carries a notification; 0: none does
 	threadLevel     int32  // the front's
 	initCount       uint32 // the front's
 	heapFD          int32  // filled by the core: the memory file that has this PE's user heap; -1 where the heap is in the memory of a GPU
@@ -109,7 +111,7 @@ type State struct {
 	survives        uint32    // SHMEM_ON_FAILURE=return
 	asked           uint32    // reports that were asked for by a signal: each waiter writes one
 	askFD           int32     // an eventfd of the core's that wants to know, or 0
-	_               [24]byte
+	_               [8]byte
 	gpuMoving       uint32 // copies were begun and not waited for
 	kernelRings     uint32 // kernels push operations into rings
 	_               [56]byte
@@ -163,33 +165,36 @@ var (
 	_ [232]byte  = [unsafe.Offsetof(State{}.agreeSize)]byte{}
 	_ [240]byte  = [unsafe.Offsetof(State{}.notifyOffset)]byte{}
 	_ [248]byte  = [unsafe.Offsetof(State{}.notifyCount)]byte{}
-	_ [256]byte  = [unsafe.Offsetof(State{}.activeOffset)]byte{}
-	_ [264]byte  = [unsafe.Offsetof(State{}.creditsOffset)]byte{}
-	_ [272]byte  = [unsafe.Offsetof(State{}.sendsOffset)]byte{}
-	_ [280]byte  = [unsafe.Offsetof(State{}.landingsOffset)]byte{}
-	_ [288]byte  = [unsafe.Offsetof(State{}.mailboxesOffset)]byte{}
-	_ [296]byte  = [unsafe.Offsetof(State{}.mailboxSize)]byte{}
-	_ [304]byte  = [unsafe.Offsetof(State{}.deskOffset)]byte{}
-	_ [312]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
-	_ [320]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
-	_ [328]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
-	_ [332]byte  = [unsafe.Offsetof(State{}.netTile)]byte{}
-	_ [336]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
-	_ [340]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
-	_ [344]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
-	_ [352]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
-	_ [360]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
-	_ [368]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
-	_ [376]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
-	_ [384]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
-	_ [576]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
-	_ [584]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
-	_ [776]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
-	_ [784]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
-	_ [792]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
-	_ [796]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
-	_ [800]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
-	_ [804]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
+	_ [252]byte  = [unsafe.Offsetof(State{}.eagerCounters)]byte{}
+	_ [256]byte  = [unsafe.Offsetof(State{}.notifyStores)]byte{}
+	_ [264]byte  = [unsafe.Offsetof(State{}.activeOffset)]byte{}
+	_ [272]byte  = [unsafe.Offsetof(State{}.creditsOffset)]byte{}
+	_ [280]byte  = [unsafe.Offsetof(State{}.sendsOffset)]byte{}
+	_ [288]byte  = [unsafe.Offsetof(State{}.landingsOffset)]byte{}
+	_ [296]byte  = [unsafe.Offsetof(State{}.mailboxesOffset)]byte{}
+	_ [304]byte  = [unsafe.Offsetof(State{}.mailboxSize)]byte{}
+	_ [312]byte  = [unsafe.Offsetof(State{}.deskOffset)]byte{}
+	_ [320]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
+	_ [328]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
+	_ [336]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
+	_ [340]byte  = [unsafe.Offsetof(State{}.netTile)]byte{}
+	_ [344]byte  = [unsafe.Offsetof(State{}.netNotified)]byte{}
+	_ [352]byte  = [unsafe.Offsetof(State{}.threadLevel)]byte{}
+	_ [356]byte  = [unsafe.Offsetof(State{}.initCount)]byte{}
+	_ [360]byte  = [unsafe.Offsetof(State{}.heapFD)]byte{}
+	_ [368]byte  = [unsafe.Offsetof(State{}.heapPlace)]byte{}
+	_ [376]byte  = [unsafe.Offsetof(State{}.staticsFD)]byte{}
+	_ [384]byte  = [unsafe.Offsetof(State{}.staticsPlace)]byte{}
+	_ [392]byte  = [unsafe.Offsetof(State{}.staticsOffset)]byte{}
+	_ [400]byte  = [unsafe.Offsetof(State{}.staticsWhy)]byte{}
+	_ [592]byte  = [unsafe.Offsetof(State{}.nStatics)]byte{}
+	_ [600]byte  = [unsafe.Offsetof(State{}.statics)]byte{}
+	_ [792]byte  = [unsafe.Offsetof(State{}.lost)]byte{}
+	_ [800]byte  = [unsafe.Offsetof(State{}.losses)]byte{}
+	_ [808]byte  = [unsafe.Offsetof(State{}.nLost)]byte{}
+	_ [812]byte  = [unsafe.Offsetof(State{}.survives)]byte{}
+	_ [816]byte  = [unsafe.Offsetof(State{}.asked)]byte{}
+	_ [820]byte  = [unsafe.Offsetof(State{}.askFD)]byte{}
 	_ [832]byte  = [unsafe.Offsetof(State{}.gpuMoving)]byte{}
 	_ [836]byte  = [unsafe.Offsetof(State{}.kernelRings)]byte{}
 	_ [896]byte  = [unsafe.Offsetof(State{}.netLock)]byte{}

@@ -2,5 +2,5 @@
 
 package cuda
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x1141792c3fcb0257
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x727b45c949637a7f
 import "C"
