@@ -147,7 +147,7 @@ CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null)
 
-build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(if $(filter no,$(KERNELS)),no-kernels,$(BUILD)/lib/libshmem_kernels.fatbin) $(CMDS:%=$(BUILD)/bin/%)
+build: $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(if $(filter no,$(KERNELS)),no-kernels,$(BUILD)/lib/libshmem_kernels.fatbin) $(CMDS:%=$(BUILD)/bin/%)
 
 # The prerequisites of a build: recipes of C check them once, each recipe of Go when it runs.
 FIT := BUILD=$(BUILD) GO="$(GO)" CC="$(CC)" scripts/setup build
@@ -252,6 +252,26 @@ $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%): $(BUILD)/lib/%: Makefile | $(BUILD)/obj/fi
 	$(CC) -x c -c -o $(BUILD)/obj/nvshmem/$*.o /dev/null
 	@rm -f $@
 	$(AR) rcD $@ $(BUILD)/obj/nvshmem/$*.o
+
+# What LD_PRELOAD puts before a SHMEM library. It has no version script: references with a version
+# bind to a name without one. Its names are hidden but for those of the interface. The sanitizer
+# builds are for programs that are built with the same sanitizer.
+PRELOAD_SRC := $(wildcard capi/preload/*.c)
+PRELOAD_C   := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=.
+define preload_rules
+$(BUILD)/obj/preload$(1)/%.o: capi/preload/%.c Makefile | $(BUILD)/obj/fit
+	@mkdir -p $$(@D)
+	$(CC) $(PRELOAD_C) $(2) -MMD -MP -c -o $$@ $$<
+
+$(3)/libshmem_preload.so: $(PRELOAD_SRC:capi/preload/%.c=$(BUILD)/obj/preload$(1)/%.o)
+	@mkdir -p $$(@D)
+	$(CC) -shared -o $$@ $(2) -Wl,-soname,libshmem_preload.so $(LDFLAGS_SO) $(4) $$^ -ldl -pthread
+
+-include $(PRELOAD_SRC:capi/preload/%.c=$(BUILD)/obj/preload$(1)/%.d)
+endef
+$(eval $(call preload_rules,,,$(BUILD)/lib,))
+$(eval $(call preload_rules,-asan,$(ASAN),$(BUILD)/asan/lib,$(UNDEFS)))
+$(eval $(call preload_rules,-tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS)))
 
 # The launcher is pure Go, so that it runs where the C library is another one than here. Commands
 # that use libfabric need cgo. Built as pie they share the packages that Go has compiled for the
@@ -379,7 +399,7 @@ P := $(DESTDIR)$(PREFIX)
 # The compiler's wrapper under its names; the launcher and the information program under the names
 # of other implementations.
 WRAPPERS := oshcc oshc++ oshcxx oshCC
-INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_kernels.fatbin \
+INSTALLED := $(CMDS:%=bin/%) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_kernels.fatbin \
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
              lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake
 # The files for NVSHMEM programs. Links make share/nvshmem a NVSHMEM_HOME.
@@ -398,7 +418,7 @@ OWN_DIRS := include/nvshmem/device/tile $(filter include/nvshmem/%,$(patsubst %/
 install: build docs ## into PREFIX (/usr/local), below DESTDIR
 	install -d $(foreach d,$(sort $(dir $(INSTALLED))),"$(P)/$(d)")
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) "$(P)/bin"
-	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so "$(P)/lib"
+	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_preload.so "$(P)/lib"
 	$(if $(filter no,$(KERNELS)),rm -f "$(P)/lib/libshmem_kernels.fatbin",install -m 644 $(BUILD)/lib/libshmem_kernels.fatbin "$(P)/lib")
 	$(foreach h,$(HEADERS_OWN),install -m 644 $(h) "$(P)/$(h)" &&) :
 ifeq ($(NVSHMEM),no)
@@ -440,7 +460,7 @@ else
 wheel: build ## the package of Python, with the libraries and commands, into dist
 	rm -rf $(BUILD)/wheel
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/wheel PREFIX=
-	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so \
+	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so $(BUILD)/wheel/lib/libshmem_preload.so \
 	    $(if $(filter no,$(NVSHMEM)),,$(BUILD)/wheel/lib/$(NVSHMEM_NAME))
 	python3 python/wheel.py $(BUILD)/wheel "$(DIST)"
 endif

@@ -50,7 +50,7 @@ func outputs(root string) ([]file, error) {
 		}
 		out = append(out, files...)
 	}
-	return out, nil
+	return append(out, preloadFiles()...), nil
 }
 
 // surfaceFiles is what a surface needs: its headers and its functions.
@@ -123,7 +123,7 @@ func main() {
 	}
 }
 
-var folders = []string{"capi/front", "capi/nvshmem", "capi/core", "device/shmem", "python/shmem", "queue"}
+var folders = []string{"capi/front", "capi/nvshmem", "capi/core", preloadFolder, "device/shmem", "python/shmem", "queue"}
 
 func run(root string, check bool) error {
 	files, err := outputs(root)

@@ -1,0 +1,27 @@
+/*
+ * control.c: shmem_pcontrol, the one function that takes any arguments.
+ */
+#include "preload.h"
+
+#include <stdarg.h>
+
+/*
+ * The arguments behind level are for tools, and libraries ignore them. Those that may be in
+ * registers of integers are handed on; reading more of them than there are is harmless on x86-64,
+ * where they are copies of registers.
+ */
+PRELOAD_PUBLIC void shmem_pcontrol(int level, ...)
+{
+    struct preload_frame f;
+    va_list list;
+    va_start(list, level);
+    uintptr_t further[5];
+    for (int i = 0; i < 5; i++)
+        further[i] = va_arg(list, uintptr_t);
+    va_end(list);
+    f.arg[0] = (uintptr_t)(intptr_t)level;
+    if (preload_begin(&f, PRELOAD_shmem_pcontrol, __builtin_return_address(0)))
+        ((void (*)(int, ...))f.real)((int)f.arg[0], further[0], further[1], further[2], further[3],
+                                     further[4]);
+    preload_end(&f);
+}

@@ -1,0 +1,102 @@
+/*
+ * hook.c: what happens around each call of the program: which modes see it, and when.
+ *
+ * A library may call a function of the interface within another one, and finds the shim's, because
+ * it is in front. Such a call goes through without being shown: depth counts how deep a thread is
+ * in calls.
+ */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+
+static void *reals[PRELOAD_CALLS]; /* written once each, with the same value by each thread */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic bool started;
+
+static void forked(void)
+{
+    for (int i = 0; preload_active[i]; i++)
+        if (preload_active[i]->forked)
+            preload_active[i]->forked();
+}
+
+static void start(void)
+{
+    preload_settings();
+    for (int i = 0; preload_active[i]; i++)
+        if (preload_active[i]->start)
+            preload_active[i]->start();
+    pthread_atfork(NULL, NULL, forked);
+    atomic_store_explicit(&started, true, memory_order_release);
+}
+
+static void *first(unsigned number, const void *caller)
+{
+    pthread_once(&once, start);
+    depth++;
+    void *real = preload_resolve(number, caller);
+    depth--;
+    __atomic_store_n(&reals[number], real, __ATOMIC_RELEASE);
+    return real;
+}
+
+bool preload_begin(struct preload_frame *f, unsigned number, const void *caller)
+{
+    f->number = number;
+    f->caller = caller;
+    f->begun = 0;
+    f->real = __atomic_load_n(&reals[number], __ATOMIC_ACQUIRE);
+    if (!PRELOAD_LIKELY(f->real))
+        f->real = first(number, caller);
+    f->outer = depth++ == 0;
+    if (!f->outer)
+        return true;
+    const struct preload_mode *m;
+    for (; (m = preload_active[f->begun]) != NULL;) {
+        f->begun++;
+        if (m->before && !m->before(f))
+            return false;
+    }
+    return true;
+}
+
+void preload_end(struct preload_frame *f)
+{
+    if (f->outer) {
+        while (f->begun > 0) {
+            const struct preload_mode *m = preload_active[--f->begun];
+            if (m->after)
+                m->after(f);
+        }
+        if (preload_calls[f->number].kind == PRELOAD_KIND_FINALIZE)
+            for (int i = 0; preload_active[i]; i++)
+                if (preload_active[i]->finish)
+                    preload_active[i]->finish(false);
+    }
+    depth--;
+}
+
+void preload_enter(void)
+{
+    depth++;
+}
+
+void preload_leave(void)
+{
+    depth--;
+}
+
+/* Nothing has been started in a process that has called no function. */
+static __attribute__((destructor)) void end(void)
+{
+    if (!atomic_load_explicit(&started, memory_order_acquire))
+        return;
+    depth++;
+    for (int i = 0; preload_active[i]; i++)
+        if (preload_active[i]->finish)
+            preload_active[i]->finish(true);
+}

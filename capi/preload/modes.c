@@ -1,0 +1,12 @@
+/*
+ * modes.c: the modes that there are. The first sees a call as the program made it, and the last as
+ * the library gets it.
+ */
+#include "preload.h"
+
+const struct preload_mode *const preload_modes[] = {
+    NULL,
+};
+
+_Static_assert(sizeof preload_modes / sizeof *preload_modes <= PRELOAD_MODES + 1,
+               "PRELOAD_MODES in preload.h is too small");

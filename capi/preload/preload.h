@@ -1,0 +1,210 @@
+/*
+ * preload.h: what the units of libshmem_preload.so share: the table of calls, the frame of a call
+ * that a program makes, and the modes that see it.
+ *
+ * LD_PRELOAD puts the library in front of a SHMEM library. Each function of it (zz_shmem.c,
+ * zz_nvshmem.c) fills a frame, lets the modes see it, calls the function of the same name in the
+ * library behind it, and lets the modes see it again. A mode is a unit of its own, mode_<word>.c,
+ * and a line in modes.c.
+ *
+ * The shim is for any SHMEM library, so that it includes no header of one.
+ */
+#ifndef PRELOAD_PRELOAD_H
+#define PRELOAD_PRELOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "zz_calls.h"
+
+#define PRELOAD_LIKELY(x) __builtin_expect(!!(x), 1)
+#define PRELOAD_PUBLIC __attribute__((visibility("default")))
+#define PRELOAD_SHAPE static __attribute__((noinline, noclone, unused))
+
+/* Arguments of a call at most. */
+#define PRELOAD_ARGS 10
+
+/* What a call does, as far as modes need to know. */
+enum preload_kind {
+    PRELOAD_KIND_OTHER, /* queries, errors, counters: it moves no data and waits for nobody */
+    PRELOAD_KIND_INIT,
+    PRELOAD_KIND_FINALIZE,
+    PRELOAD_KIND_EXIT,    /* shmem_global_exit: it does not return */
+    PRELOAD_KIND_CONTROL, /* shmem_pcontrol */
+    PRELOAD_KIND_ALLOC,   /* nelems x blocks bytes of symmetric memory; its address is the result */
+    PRELOAD_KIND_REALLOC,
+    PRELOAD_KIND_FREE,
+    PRELOAD_KIND_TEAM, /* makes the teams behind arguments T */
+    PRELOAD_KIND_TEAM_DESTROY,
+    PRELOAD_KIND_CTX, /* makes the context behind argument X */
+    PRELOAD_KIND_CTX_DESTROY,
+    PRELOAD_KIND_PUT,
+    PRELOAD_KIND_P,
+    PRELOAD_KIND_GET,
+    PRELOAD_KIND_G,
+    PRELOAD_KIND_IPUT, /* with strides */
+    PRELOAD_KIND_IGET,
+    PRELOAD_KIND_PUT_SIGNAL,
+    PRELOAD_KIND_SIGNAL,
+    PRELOAD_KIND_ATOMIC, /* without a result */
+    PRELOAD_KIND_FETCH,  /* an atomic with a result */
+    PRELOAD_KIND_BARRIER,
+    PRELOAD_KIND_SYNC,
+    PRELOAD_KIND_COLLECTIVE,
+    PRELOAD_KIND_FENCE,
+    PRELOAD_KIND_QUIET,
+    PRELOAD_KIND_WAIT,
+    PRELOAD_KIND_TEST,
+    PRELOAD_KIND_LOCK,
+    PRELOAD_KIND_UNLOCK,
+    PRELOAD_KIND_TEST_LOCK,
+};
+
+/* Flags of a call. */
+enum {
+    PRELOAD_NBI = 1,        /* complete after the next quiet */
+    PRELOAD_STREAM = 2,     /* work of a CUDA stream */
+    PRELOAD_NVSHMEM = 4,    /* of NVSHMEM */
+    PRELOAD_DEPRECATED = 8, /* of an older OpenSHMEM */
+};
+
+/*
+ * One function. pe, nelems and so on are places in arg of its frame, or -1. letters has a letter
+ * for each argument:
+ *
+ *   W  symmetric, written at the peer     s  read here             n  number of elements
+ *   R  symmetric, read at the peer        r  written here          b  elements of a block, factor
+ *   U  symmetric, changed at the peer     w  symmetric, read here  p  PE; with ctx one of its team
+ *   K  of a collective, written           C  the same, read        q  root of a collective
+ *   x  context   X  where a context goes  t  team                  T  where a team goes
+ *   v  value of the element type: arg has its address              m  CUDA stream
+ *   g  address of a signal                G  value of a signal     O  operation of a signal
+ *   o  comparison                         Y  pSync                 k  pWrk
+ *   1 2 3  PE_start, logPE_stride, PE_size                         4 5  strides of dest and source
+ *   F  configuration, may be NULL         f  flags, hints, masks   L  lock
+ *   a  another address                    i  another number        .  further ones, as in printf
+ */
+struct preload_call {
+    uint32_t name; /* its place in preload_names */
+    uint8_t kind, flags;
+    uint8_t size; /* bytes of an element; 0 where a call has none */
+    int8_t pe, nelems, blocks, team, ctx, dest, source, signal;
+    char letters[PRELOAD_ARGS + 1];
+};
+
+extern const struct preload_call preload_calls[PRELOAD_CALLS];
+extern const char preload_names[];
+
+/* A call that the program makes. */
+struct preload_frame {
+    uint32_t number;
+    uint32_t begun; /* modes whose before has run */
+    bool outer;     /* false: a library made the call within another one */
+    void *real;     /* the function to be called */
+    void *result;   /* where the result is; undefined in calls without one */
+    const void *caller;
+    uint64_t at; /* of mode trace */
+    uintptr_t arg[PRELOAD_ARGS];
+};
+
+static inline const char *preload_name(unsigned number)
+{
+    return preload_names + preload_calls[number].name;
+}
+
+/* The bytes that a call moves or allocates; 0 where it moves none. */
+static inline uint64_t preload_bytes(const struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    uint64_t n = c->size;
+    if (c->nelems >= 0)
+        n *= f->arg[c->nelems];
+    if (c->blocks >= 0)
+        n *= f->arg[c->blocks];
+    return n;
+}
+
+/* The peer, as the call has it; -1 where it has none. */
+static inline int preload_pe(const struct preload_frame *f)
+{
+    int place = preload_calls[f->number].pe;
+    return place < 0 ? -1 : (int)f->arg[place];
+}
+
+/*
+ * hook.c, for the generated functions. begin returns true when the function behind is to be called:
+ * f->real, with f->arg.
+ */
+bool preload_begin(struct preload_frame *f, unsigned number, const void *caller);
+void preload_end(struct preload_frame *f);
+
+/* While it is entered, calls of this thread are not shown to modes. */
+void preload_enter(void);
+void preload_leave(void);
+
+/*
+ * A mode of SHMEM_PRELOAD. Functions may be NULL. before and after run in the thread that calls,
+ * without a lock, and never within a call that a mode or the library itself makes.
+ */
+struct preload_mode {
+    const char *word;
+    const char *form; /* of its part of SHMEM_PRELOAD, for messages */
+
+    /* Takes what follows the word, "" or ":..." or ",key=value...". Returns NULL, or the text of
+     * an error. It may keep parts of text. */
+    const char *(*set)(char *text);
+
+    /* Called once, before the first call is shown. */
+    void (*start)(void);
+
+    /* Before the call: may change f->arg, f->real and, by its address, a value. False: the call
+     * is done, and its result, if any, is at f->result. */
+    bool (*before)(struct preload_frame *f);
+
+    /* After the call, in the opposite order of modes; also when before was false. */
+    void (*after)(struct preload_frame *f);
+
+    /* Finds the function behind a call instead of the loader. NULL: the loader does. */
+    void *(*find)(unsigned number);
+
+    /* The process ends, or the job has been finalized (after is called before). */
+    void (*finish)(bool at_exit);
+
+    /* In the child after fork. */
+    void (*forked)(void);
+};
+
+/* modes.c. The modes that there are, in the order of before; the last is NULL. */
+extern const struct preload_mode *const preload_modes[];
+
+/* settings.c. Reads SHMEM_PRELOAD, and sets active; ends the process when it is not understood. */
+#define PRELOAD_MODES 8
+extern const struct preload_mode *preload_active[PRELOAD_MODES + 1];
+void preload_settings(void);
+
+/* The next key of ",key=value,key=value", taken apart in place; value is NULL where none follows.
+ * NULL: there is no further one. text begins as what set gets. */
+char *preload_option(char **text, char **value);
+
+/* resolve.c. The function of the library behind; NULL where there is none. */
+void *preload_find(unsigned number, const void *caller);
+
+/* The same, or the end of the process, as the loader ends one with an undefined symbol. */
+void *preload_resolve(unsigned number, const void *caller);
+
+/* Whether an address is in the shim. */
+bool preload_own(const void *address);
+
+/* say.c. Writes one line on standard error, with the library's name. Each is a whole sentence. */
+void preload_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, and ends the process with status 1. */
+void preload_refuse(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* The bits of a floating-point number of GPUs. */
+struct preload_half {
+    uint16_t bits;
+};
+
+#endif

@@ -1,0 +1,85 @@
+/*
+ * resolve.c: the functions of the library behind the shim.
+ *
+ * The loader's RTLD_NEXT is the library that the program was linked with. A library that was opened
+ * later by dlopen without RTLD_GLOBAL, as modules of Python are, is not in that order although
+ * references of its users bind to the shim: it is found through the object that has called, and
+ * after that among all that are loaded.
+ */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool preload_own(const void *address)
+{
+    Dl_info here, there;
+    return dladdr(preload_names, &here) && dladdr(address, &there) &&
+           here.dli_fbase == there.dli_fbase;
+}
+
+/* A function of the object at path, or of one that it needs; path is one that is loaded. */
+static void *within(const char *path, const char *name)
+{
+    if (!path || !*path)
+        return NULL;
+    void *object = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (!object)
+        return NULL;
+    void *found = dlsym(object, name);
+    dlclose(object);
+    return found && !preload_own(found) ? found : NULL;
+}
+
+/* The object that has an address; NULL for the program itself, whose order RTLD_NEXT has seen. */
+static const char *object_of(const void *address)
+{
+    Dl_info at;
+    struct link_map *map = NULL;
+    if (!address || !dladdr1(address, &at, (void **)&map, RTLD_DL_LINKMAP) || !map)
+        return NULL;
+    return map->l_name;
+}
+
+void *preload_find(unsigned number, const void *caller)
+{
+    const char *name = preload_name(number);
+    for (int i = 0; preload_active[i]; i++)
+        if (preload_active[i]->find) {
+            void *found = preload_active[i]->find(number);
+            if (found)
+                return found;
+        }
+    void *found = dlsym(RTLD_NEXT, name);
+    if (found && !preload_own(found))
+        return found;
+    if ((found = within(object_of(caller), name)) != NULL)
+        return found;
+    struct link_map *map = NULL;
+    void *program = dlopen(NULL, RTLD_LAZY);
+    if (program && dlinfo(program, RTLD_DI_LINKMAP, &map) == 0)
+        for (; map && !found; map = map->l_next)
+            found = within(map->l_name, name);
+    if (program)
+        dlclose(program);
+    return found;
+}
+
+void *preload_resolve(unsigned number, const void *caller)
+{
+    void *found = preload_find(number, caller);
+    if (found)
+        return found;
+    /* The loader's words and status. */
+    const char *object = object_of(caller);
+    if (!object || !*object)
+        object = program_invocation_name;
+    fprintf(stderr, "%s: symbol lookup error: %s: undefined symbol: %s\n", program_invocation_name,
+            object, preload_name(number));
+    _exit(127);
+}

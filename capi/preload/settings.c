@@ -1,0 +1,82 @@
+/*
+ * settings.c: the one reader of SHMEM_PRELOAD: modes joined by +, each a word and what its mode
+ * makes of the rest.
+ */
+#define _GNU_SOURCE
+#include "preload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is done when the variable is not set. */
+static const char usual[] = "";
+
+const struct preload_mode *preload_active[PRELOAD_MODES + 1];
+
+/* Ends the process; the list is of what there is. */
+static void unknown(const char *part)
+{
+    char forms[512] = "";
+    for (int i = 0; preload_modes[i]; i++) {
+        size_t at = strlen(forms);
+        snprintf(forms + at, sizeof forms - at, "%s%s", i ? ", " : "", preload_modes[i]->form);
+    }
+    preload_refuse(
+        "SHMEM_PRELOAD: unknown word \"%s\" (use one of these, or several joined by +: %s)", part,
+        forms);
+}
+
+static void read_part(char *part, bool on[])
+{
+    size_t length = strcspn(part, ":,");
+    for (int i = 0; preload_modes[i]; i++) {
+        const struct preload_mode *m = preload_modes[i];
+        if (strlen(m->word) != length || strncmp(m->word, part, length) != 0)
+            continue;
+        if (on[i])
+            preload_refuse("SHMEM_PRELOAD: %s is there twice (leave one out)", m->word);
+        on[i] = true;
+        const char *error = m->set         ? m->set(part + length)
+                            : part[length] ? "it takes nothing behind the word"
+                                           : NULL;
+        if (error)
+            preload_refuse("SHMEM_PRELOAD: \"%s\": %s (write %s)", part, error, m->form);
+        return;
+    }
+    part[length] = '\0';
+    unknown(part);
+}
+
+void preload_settings(void)
+{
+    const char *set = getenv("SHMEM_PRELOAD");
+    char *text = strdup(set && *set ? set : usual);
+    if (!text)
+        preload_refuse("SHMEM_PRELOAD: no memory for its text (the process has none left)");
+    bool on[PRELOAD_MODES] = {false};
+    for (char *part = *text ? text : NULL; part;) {
+        char *next = strchr(part, '+');
+        if (next)
+            *next++ = '\0';
+        read_part(part, on);
+        part = next;
+    }
+    int n = 0;
+    for (int i = 0; preload_modes[i]; i++)
+        if (on[i])
+            preload_active[n++] = preload_modes[i];
+}
+
+char *preload_option(char **text, char **value)
+{
+    if (*text && **text == ',')
+        (*text)++;
+    else if (!*text || !**text)
+        return NULL;
+    char *key = strsep(text, ",");
+    *value = strchr(key, '=');
+    if (*value)
+        *(*value)++ = '\0';
+    return key;
+}

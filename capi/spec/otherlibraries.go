@@ -1,0 +1,56 @@
+package spec
+
+// OtherLibraries are functions that libshmem does not have and another library has: those of Open
+// MPI's OSHMEM beyond the standard. capi/preload knows them, so that it sees the calls of programs
+// of that library. Their Front is empty text that marks a function of the host.
+var OtherLibraries = otherLibraries()
+
+const elsewhere = "elsewhere"
+
+// signedBitwise are the types that the standard leaves out of bitwise atomics.
+var signedBitwise = []Type{tInt, tLong, tLongLong}
+
+var (
+	olderShort = []Type{tInt16, tInt32, tInt64}
+	olderTypes = []Type{tInt32, tInt64}
+	olderBits  = []Type{tInt32, tInt64, tUInt32, tUInt64}
+)
+
+func otherLibraries() []Family {
+	var out []Family
+	add := func(as Family) {
+		as.Front, as.Since = elsewhere, ""
+		out = append(out, as)
+	}
+	dest := Param{Name: "dest", C: "T *", Role: Updated}
+	source := Param{Name: "source", C: "const T *", Role: Read}
+	value, cond, pe := Param{Name: "value", C: "T"}, Param{Name: "cond", C: "T"}, Param{Name: "pe", C: "int"}
+	for _, op := range []string{"and", "or", "xor"} {
+		add(Family{Name: "atomic_" + op, Types: signedBitwise, Contexts: true, Params: []Param{dest, value, pe}})
+		add(Family{Name: "atomic_" + op, X: true, Types: olderBits, Params: []Param{dest, value, pe}})
+		add(Family{Name: "atomic_fetch_" + op, Types: signedBitwise, Contexts: true, Result: "T", Params: []Param{dest, value, pe}})
+		add(Family{Name: "atomic_fetch_" + op, X: true, Types: olderBits, Result: "T", Params: []Param{dest, value, pe}})
+	}
+	add(Family{Name: "g", X: true, Types: olderShort, Result: "T", Params: []Param{source, pe}})
+	add(Family{Name: "p", X: true, Types: olderShort, Params: []Param{{Name: "dest", C: "T *", Role: Written}, value, pe}})
+	add(Family{Name: "set", X: true, Types: olderTypes, Params: []Param{dest, value, pe}})
+	add(Family{Name: "add", X: true, Types: olderTypes, Params: []Param{dest, value, pe}})
+	add(Family{Name: "inc", X: true, Types: olderTypes, Params: []Param{dest, pe}})
+	add(Family{Name: "fetch", X: true, Types: olderTypes, Result: "T", Params: []Param{source, pe}})
+	add(Family{Name: "finc", X: true, Types: olderTypes, Result: "T", Params: []Param{dest, pe}})
+	add(Family{Name: "fadd", X: true, Types: olderTypes, Result: "T", Params: []Param{dest, value, pe}})
+	add(Family{Name: "swap", X: true, Types: olderTypes, Result: "T", Params: []Param{dest, value, pe}})
+	add(Family{Name: "cswap", X: true, Types: olderTypes, Result: "T", Params: []Param{dest, cond, value, pe}})
+	watched := Param{Name: "ivar", C: "T *", Role: Watched}
+	until := Param{Name: "cmp_value", C: "T"}
+	add(Family{Name: "wait", X: true, Types: olderTypes, Params: []Param{watched, until}})
+	add(Family{Name: "wait_until", X: true, Types: olderTypes, Params: []Param{watched, {Name: "cmp", C: "int"}, until}})
+	for _, op := range []string{"and", "or", "xor", "max", "min", "sum", "prod"} {
+		add(Family{Name: op + "_to_all", X: true, Types: olderShort, Params: []Param{
+			{Name: "dest", C: "T *", Role: CollWrite}, {Name: "source", C: "const T *", Role: CollRead}, {Name: "nreduce", C: "int"},
+			{Name: "PE_start", C: "int"}, {Name: "logPE_stride", C: "int"}, {Name: "PE_size", C: "int"},
+			{Name: "pWrk", C: "T *", Role: CollWrite}, {Name: "pSync", C: "long *", Role: CollWrite},
+		}})
+	}
+	return out
+}
