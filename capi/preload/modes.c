@@ -4,7 +4,10 @@
  */
 #include "preload.h"
 
+extern const struct preload_mode preload_trace; /* mode_trace.c */
+
 const struct preload_mode *const preload_modes[] = {
+    &preload_trace,
     NULL,
 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* What is done when the variable is not set. */
-static const char usual[] = "";
+static const char usual[] = "trace";
 
 const struct preload_mode *preload_active[PRELOAD_MODES + 1];
 
@@ -55,7 +55,7 @@ void preload_settings(void)
     if (!text)
         preload_refuse("SHMEM_PRELOAD: no memory for its text (the process has none left)");
     bool on[PRELOAD_MODES] = {false};
-    for (char *part = *text ? text : NULL; part;) {
+    for (char *part = text; part;) {
         char *next = strchr(part, '+');
         if (next)
             *next++ = '\0';

@@ -1,0 +1,34 @@
+/*
+ * counts.c: the sums of what the threads have counted.
+ */
+#include "counts.h"
+
+#include "json.h"
+#include "output.h"
+
+void preload_counts(void)
+{
+    static char text[PRELOAD_CALLS * 96];
+    static uint64_t before;
+    uint64_t sum = 0;
+    char *at = text;
+    for (unsigned i = 0; i < PRELOAD_CALLS; i++) {
+        uint64_t n = 0;
+        for (struct preload_ring *r = preload_rings(); r; r = r->next)
+            n += atomic_load_explicit(&r->counts[i], memory_order_relaxed);
+        if (n == 0)
+            continue;
+        sum += n;
+        if (at > text)
+            *at++ = ',';
+        const char *name = preload_name(i);
+        *at++ = '"';
+        at = json_text(at, name, strlen(name));
+        at = JSON_LITERAL(at, "\":");
+        at = json_number(at, n);
+    }
+    *at = '\0';
+    if (sum > before)
+        preload_output_about("libshmem_counts", text);
+    before = sum;
+}

@@ -1,0 +1,121 @@
+/*
+ * head.c: what the head of a trace says.
+ *
+ * The list of what is not seen has a fixed number of entries, so that the head has room for it; a
+ * further entry is counted.
+ */
+#define _GNU_SOURCE
+#include "head.h"
+
+#include "json.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#define UNSEEN 40
+#define LENGTH 120 /* of an entry */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char unseen[UNSEEN][LENGTH];
+static unsigned unseen_count, unseen_more;
+
+static struct clock {
+    uint64_t at, error;
+    int64_t offset;
+} clocks[2];
+static unsigned clock_count;
+
+void preload_head_clock(uint64_t at, int64_t offset, uint64_t error)
+{
+    pthread_mutex_lock(&lock);
+    clocks[clock_count < 1 ? 0 : 1] = (struct clock){at, error, offset};
+    if (clock_count < 2)
+        clock_count++;
+    pthread_mutex_unlock(&lock);
+}
+
+void preload_head_unseen(const char *what)
+{
+    pthread_mutex_lock(&lock);
+    unsigned i = 0;
+    while (i < unseen_count && strncmp(unseen[i], what, LENGTH - 1) != 0)
+        i++;
+    if (i == unseen_count && unseen_count < UNSEEN)
+        snprintf(unseen[unseen_count++], LENGTH, "%s", what);
+    else if (i == unseen_count)
+        unseen_more++;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Nanoseconds with a sign. */
+static char *signed_micros(char *at, int64_t ns)
+{
+    if (ns < 0) {
+        *at++ = '-';
+        ns = -ns;
+    }
+    return json_micros(at, (uint64_t)ns);
+}
+
+static char *clock_list(char *at)
+{
+    for (unsigned i = 0; i < clock_count; i++) {
+        if (i)
+            *at++ = ',';
+        at = JSON_LITERAL(at, "{\"at\":");
+        at = json_micros(at, clocks[i].at);
+        at = JSON_LITERAL(at, ",\"offset\":");
+        at = signed_micros(at, clocks[i].offset);
+        at = JSON_LITERAL(at, ",\"error\":");
+        at = json_micros(at, clocks[i].error);
+        *at++ = '}';
+    }
+    return at;
+}
+
+static char *unseen_list(char *at, const char *end)
+{
+    for (unsigned i = 0; i < unseen_count && at + 2 * LENGTH < end; i++) {
+        if (i)
+            *at++ = ',';
+        at = json_string(at, at + LENGTH + 8, unseen[i]);
+    }
+    if (unseen_more) {
+        char text[64];
+        snprintf(text, sizeof text, "%u further ones", unseen_more);
+        *at++ = ',';
+        at = json_string(at, at + sizeof text, text);
+    }
+    return at;
+}
+
+void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, uint64_t lost,
+                  uint64_t discarded)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    memset(line, ' ', PRELOAD_HEAD);
+    pthread_mutex_lock(&lock);
+    char *at = JSON_LITERAL(line, "{\"ph\":\"M\",\"name\":\"libshmem_trace\",\"pid\":");
+    at = json_signed(at, about->pe);
+    at = JSON_LITERAL(at, ",\"tid\":0,\"args\":{\"version\":1,\"pe\":");
+    at = json_signed(at, about->pe);
+    at = JSON_LITERAL(at, ",\"npes\":");
+    at = json_signed(at, about->npes);
+    at = JSON_LITERAL(at, ",\"host\":");
+    at = json_string(at, at + 300, host);
+    at = JSON_LITERAL(at, ",\"program\":");
+    at = json_string(at, at + 600, about->program);
+    at = JSON_LITERAL(at, ",\"library\":");
+    at = json_string(at, at + 600, about->library);
+    at = JSON_LITERAL(at, ",\"lost\":");
+    at = json_number(at, lost);
+    at = JSON_LITERAL(at, ",\"discarded\":");
+    at = json_number(at, discarded);
+    at = JSON_LITERAL(at, ",\"clock\":[");
+    at = clock_list(at);
+    at = JSON_LITERAL(at, "],\"unseen\":[");
+    at = unseen_list(at, line + PRELOAD_HEAD - 200);
+    JSON_LITERAL(at, "]}}");
+    pthread_mutex_unlock(&lock);
+}

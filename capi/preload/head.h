@@ -1,0 +1,25 @@
+/*
+ * head.h: the first event of a trace, which says what the file is.
+ */
+#ifndef PRELOAD_HEAD_H
+#define PRELOAD_HEAD_H
+
+#include "output.h"
+
+/* Bytes of the head; what is not needed is spaces. */
+#define PRELOAD_HEAD 8192
+
+/* Writes the head of exactly PRELOAD_HEAD bytes. */
+void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, uint64_t lost,
+                  uint64_t discarded);
+
+/* A measurement of another PE's clock: at a time of this PE, what has to be added to this PE's
+ * times to get those of PE 0, and how far that may be wrong, in nanoseconds. At most two are kept,
+ * the first and the last. */
+void preload_head_clock(uint64_t at, int64_t offset, uint64_t error);
+
+/* Adds a text to the list of what the shim does not see, unless it is there. Any thread may call
+ * it. */
+void preload_head_unseen(const char *what);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * library.c: what the shim itself asks of the library behind it.
+ */
+#define _GNU_SOURCE
+#include "library.h"
+
+#include <dlfcn.h>
+
+static void *of_surface(const struct preload_frame *f, unsigned shmem, unsigned nvshmem,
+                        unsigned old)
+{
+    if (preload_calls[f->number].flags & PRELOAD_NVSHMEM)
+        return preload_find(nvshmem, f->caller);
+    void *found = preload_find(shmem, f->caller);
+    return found ? found : preload_find(old, f->caller);
+}
+
+bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes)
+{
+    int (*my_pe)(void) = of_surface(f, PRELOAD_shmem_my_pe, PRELOAD_nvshmem_my_pe, PRELOAD__my_pe);
+    int (*n_pes)(void) =
+        of_surface(f, PRELOAD_shmem_n_pes, PRELOAD_nvshmem_n_pes, PRELOAD__num_pes);
+    if (!my_pe || !n_pes)
+        return false;
+    preload_enter();
+    *pe = my_pe();
+    *npes = n_pes();
+    preload_leave();
+    return true;
+}
+
+bool preload_library_numbers(const struct preload_frame *f)
+{
+    /* Only this library has the functions with a notification. */
+    return preload_calls[f->number].flags & PRELOAD_NVSHMEM ||
+           preload_find(PRELOAD_shmemx_notify_wait, f->caller);
+}
+
+const char *preload_library_file(const void *function)
+{
+    Dl_info at;
+    return dladdr(function, &at) && at.dli_fname ? at.dli_fname : "unknown";
+}

@@ -1,0 +1,20 @@
+/*
+ * library.h: what the shim itself asks of the library behind it. None of these calls is shown.
+ */
+#ifndef PRELOAD_LIBRARY_H
+#define PRELOAD_LIBRARY_H
+
+#include "preload.h"
+
+/* Which PE this is, by the functions of the surface that frame's call belongs to. False: the
+ * library has no such functions. */
+bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes);
+
+/* Whether the library's handles are numbers of 32 bits, of which a caller may leave the upper half
+ * of a register undefined. Open MPI and others have pointers. */
+bool preload_library_numbers(const struct preload_frame *f);
+
+/* The file that has a function. */
+const char *preload_library_file(const void *function);
+
+#endif

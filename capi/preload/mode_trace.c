@@ -1,0 +1,269 @@
+/*
+ * mode_trace.c: SHMEM_PRELOAD=trace: each call of the program with its time, peer, bytes and team.
+ *
+ * A thread writes a record into its own ring, without a lock. Everything else is done by the
+ * writer (writer.c), which starts with the first record.
+ */
+#define _GNU_SOURCE
+#include "clocks.h"
+#include "head.h"
+#include "library.h"
+#include "ring.h"
+#include "teams.h"
+#include "ticks.h"
+#include "unseen.h"
+#include "writer.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char dir[PATH_MAX] = "shmem-trace";
+static uint64_t most = (uint64_t)1 << 30;
+static char *pattern;
+static bool no_clock;
+
+/* What is done with each call. */
+enum { TIMED = 1, BEFORE = 2, AFTER = 4 }; /* not TIMED: counted. The others: there is more to do */
+static uint8_t todo[PRELOAD_CALLS];
+
+static _Atomic bool paused; /* by shmem_pcontrol */
+static _Atomic int begun;   /* 1: the writer is being started, 2: it is there, or cannot be */
+static _Atomic int known;   /* the same of the PE */
+static struct preload_about about;
+
+/* Bytes with k, m or g; 0 for another text. */
+static uint64_t bytes_of(const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    int shift = *end == 'k' ? 10 : *end == 'm' ? 20 : *end == 'g' ? 30 : 0;
+    if (end == text || errno || end[shift > 0] != '\0' || *text == '-' ||
+        n > UINT64_MAX >> (shift + 1))
+        return 0;
+    return (uint64_t)n << shift;
+}
+
+static const char *set(char *text)
+{
+    char *key, *value;
+    if (*text == ':')
+        return "trace has no colon";
+    while ((key = preload_option(&text, &value)) != NULL) {
+        if (strcmp(key, "file") == 0) {
+            if (!value || !*value || strlen(value) >= sizeof dir / 2)
+                return "file needs the name of a directory";
+            strcpy(dir, value);
+        } else if (strcmp(key, "calls") == 0) {
+            if (!value || !*value)
+                return "calls needs a pattern such as shmem_*put*, or several joined by |";
+            pattern = value;
+        } else if (strcmp(key, "size") == 0) {
+            most = value ? bytes_of(value) : 0;
+            if (most < 1 << 20)
+                return "size needs a number of bytes, 1m or more, such as 500m or 4g";
+        } else if (strcmp(key, "clock") == 0) {
+            if (!value || strcmp(value, "off") != 0)
+                return "clock may only be off";
+            no_clock = true;
+        } else {
+            return "there is no such key";
+        }
+    }
+    return NULL;
+}
+
+/* Kinds of calls that are more than a time. */
+static const uint8_t more[PRELOAD_KIND_TEST_LOCK + 1] = {
+    [PRELOAD_KIND_INIT] = AFTER,
+    [PRELOAD_KIND_FINALIZE] = BEFORE,
+    [PRELOAD_KIND_EXIT] = BEFORE,
+    [PRELOAD_KIND_CONTROL] = AFTER,
+    [PRELOAD_KIND_TEAM] = AFTER,
+    [PRELOAD_KIND_TEAM_DESTROY] = AFTER,
+    [PRELOAD_KIND_CTX] = AFTER,
+    [PRELOAD_KIND_CTX_DESTROY] = AFTER,
+    /* Where init was called in a way that the shim does not see. */
+    [PRELOAD_KIND_ALLOC] = AFTER,
+    [PRELOAD_KIND_BARRIER] = AFTER,
+};
+
+static void start(void)
+{
+    preload_ticks_open();
+    /* The program may change its directory. */
+    if (dir[0] != '/') {
+        char here[PATH_MAX], whole[PATH_MAX];
+        if (getcwd(here, sizeof here) &&
+            (size_t)snprintf(whole, sizeof whole, "%s/%s", here, dir) < sizeof whole)
+            strcpy(dir, whole);
+    }
+    for (unsigned i = 0; i < PRELOAD_CALLS; i++)
+        todo[i] = (pattern ? 0 : TIMED) | more[preload_calls[i].kind];
+    for (char *one = pattern; one;) {
+        char *next = strchr(one, '|');
+        if (next)
+            *next++ = '\0';
+        for (unsigned i = 0; i < PRELOAD_CALLS; i++)
+            todo[i] |= fnmatch(one, preload_name(i), 0) == 0 ? TIMED : 0;
+        one = next;
+    }
+}
+
+/* The calling thread's ring, in a process that records. */
+static struct preload_ring *slow_ring(void)
+{
+    int none = 0;
+    if (atomic_compare_exchange_strong(&begun, &none, 1)) {
+        if (preload_writer_start(dir, most))
+            preload_unseen_start();
+        atomic_store(&begun, 2);
+    }
+    return preload_ring_open();
+}
+
+/* Finds out which PE this is, once, and lets the writer open the file. */
+static void introduce(const struct preload_frame *f)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&known, &none, 1))
+        return;
+    if (!preload_library_pe(f, &about.pe, &about.npes))
+        return; /* there is no file without it */
+    about.library = preload_library_file(f->real);
+    about.program = program_invocation_name;
+    preload_teams_open(f, about.npes);
+    preload_writer_pe(&about);
+    atomic_store(&known, 2);
+    if (!no_clock && preload_calls[f->number].kind == PRELOAD_KIND_INIT)
+        preload_clocks(f, about.pe, about.npes);
+}
+
+/* The result of a call that returns a status; 0 for others. */
+static int status_of(const struct preload_frame *f)
+{
+    switch (f->number) {
+    case PRELOAD_shmem_init:
+    case PRELOAD_nvshmem_init:
+    case PRELOAD_start_pes:
+        return 0;
+    }
+    return *(const int *)f->result;
+}
+
+static void rare(struct preload_frame *f)
+{
+    switch (preload_calls[f->number].kind) {
+    case PRELOAD_KIND_INIT:
+        if (status_of(f) == 0)
+            introduce(f);
+        break;
+    case PRELOAD_KIND_TEAM:
+    case PRELOAD_KIND_CTX:
+        preload_teams_changed(f, status_of(f));
+        break;
+    case PRELOAD_KIND_TEAM_DESTROY:
+    case PRELOAD_KIND_CTX_DESTROY:
+        preload_teams_changed(f, 0);
+        break;
+    case PRELOAD_KIND_CONTROL:
+        atomic_store(&paused, (int)f->arg[0] <= 0);
+        break;
+    case PRELOAD_KIND_BARRIER:
+    case PRELOAD_KIND_ALLOC:
+        if (atomic_load_explicit(&known, memory_order_relaxed) == 0)
+            introduce(f);
+        break;
+    }
+}
+
+/* Whether calls are to be recorded now; true before the writer has been started. */
+static inline bool works(void)
+{
+    return (atomic_load_explicit(&preload_recording, memory_order_relaxed) ||
+            atomic_load_explicit(&begun, memory_order_relaxed) != 2) &&
+           !atomic_load_explicit(&paused, memory_order_relaxed);
+}
+
+static void record(struct preload_frame *f, uint64_t end)
+{
+    struct preload_ring *r = preload_ring;
+    if (!PRELOAD_LIKELY(r) && !(r = slow_ring()))
+        return;
+    const struct preload_call *c = &preload_calls[f->number];
+    struct preload_record e = {.begin = f->at, .end = end, .number = f->number};
+    if (c->pe >= 0) {
+        e.pe = preload_team_pe(f, (int)f->arg[c->pe]);
+        e.has |= PRELOAD_HAS_PE;
+    }
+    if (c->size) {
+        e.bytes = preload_bytes(f);
+        e.has |= PRELOAD_HAS_BYTES;
+    }
+    if (preload_team_of(f, &e.team))
+        e.has |= PRELOAD_HAS_TEAM;
+    if (preload_ring_put(r, &e))
+        preload_writer_wake();
+}
+
+static bool before(struct preload_frame *f)
+{
+    unsigned what = todo[f->number];
+    if (__builtin_expect(what & BEFORE, 0)) {
+        if (preload_calls[f->number].kind == PRELOAD_KIND_FINALIZE) {
+            if (atomic_load(&known) == 2 && !no_clock)
+                preload_clocks(f, about.pe, about.npes);
+        } else if (works()) {
+            /* shmem_global_exit does not return. */
+            f->at = preload_ticks();
+            record(f, f->at);
+            preload_writer_flush(false);
+        }
+    }
+    f->at = what & TIMED ? preload_ticks() : 0;
+    return true;
+}
+
+static void after(struct preload_frame *f)
+{
+    uint64_t end = f->at ? preload_ticks() : 0;
+    if (__builtin_expect(todo[f->number] & AFTER, 0))
+        rare(f);
+    if (!works())
+        return;
+    if (f->at) {
+        record(f, end);
+        return;
+    }
+    struct preload_ring *r = preload_ring;
+    if (r || (r = slow_ring()))
+        preload_ring_count(r, f->number);
+}
+
+static void finish(bool at_exit)
+{
+    preload_writer_flush(at_exit);
+}
+
+static void forked(void)
+{
+    preload_writer_forked();
+    preload_rings_forked();
+    atomic_store(&begun, 2);
+}
+
+const struct preload_mode preload_trace = {
+    .word = "trace",
+    .form = "trace[,file=DIR][,calls=PATTERN][,size=BYTES][,clock=off]",
+    .set = set,
+    .start = start,
+    .before = before,
+    .after = after,
+    .finish = finish,
+    .forked = forked,
+};

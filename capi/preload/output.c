@@ -1,0 +1,337 @@
+/*
+ * output.c: the files of a trace, in Chrome's trace event format: an array with an event a line.
+ *
+ * The head is the first line and has a fixed length, because it says what is known only later: how
+ * many events were lost, and how the clocks differ. It is written over at each flush, so that the
+ * file of a program that was killed has the latest.
+ */
+#define _GNU_SOURCE
+#include "output.h"
+
+#include "head.h"
+#include "json.h"
+#include "teams.h"
+#include "ticks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BUFFER (1 << 20)
+#define EVENT 1024 /* bytes of an event at most; longest name 60 */
+
+static struct preload_about about;
+static char path[PATH_MAX - 64]; /* DIR/PE, without what follows */
+static int fd = -1;
+static dev_t device;
+static ino_t inode;
+static bool broken;
+static uint64_t most;                             /* bytes of a part */
+static uint64_t written;                          /* bytes of this part */
+static uint64_t events[PRELOAD_PARTS], discarded; /* of the parts; 0 is the one that is written */
+static char buffer[BUFFER];
+static size_t filled;
+static bool ended;
+static uint64_t lost_so_far;
+
+bool preload_output_works(void)
+{
+    return !broken;
+}
+
+uint64_t preload_output_discarded(void)
+{
+    return discarded;
+}
+
+static const char *part(char *name, int n)
+{
+    if (n == 0)
+        snprintf(name, PATH_MAX, "%s.json", path);
+    else
+        snprintf(name, PATH_MAX, "%s.%d.json", path, n);
+    return name;
+}
+
+static void give_up(const char *what, const char *why, const char *remedy)
+{
+    char name[PATH_MAX];
+    broken = true;
+    preload_say("PE %d: %s %s: %s; the trace ends here, and the program goes on (%s)", about.pe,
+                what, part(name, 0), why, remedy);
+    if (fd >= 0)
+        close(fd);
+    fd = -1;
+}
+
+/* A program may close descriptors that it does not know, and another file may then have the
+ * number. */
+static bool ours(void)
+{
+    struct stat s;
+    return fstat(fd, &s) == 0 && s.st_dev == device && s.st_ino == inode;
+}
+
+static void put(const char *text, size_t length, off_t at, bool over)
+{
+    if (broken)
+        return;
+    if (!ours()) {
+        fd = -1;
+        give_up("write", "the program has closed the file",
+                "keep descriptors that the program has not opened");
+        return;
+    }
+    while (length > 0) {
+        ssize_t n = over ? pwrite(fd, text, length, at) : write(fd, text, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            give_up("write", n < 0 ? strerror(errno) : "nothing could be written",
+                    "make room, or trace fewer calls with calls=PATTERN");
+            return;
+        }
+        text += n;
+        at += n;
+        length -= (size_t)n;
+    }
+}
+
+static void empty(void)
+{
+    put(buffer, filled, 0, false);
+    written += filled;
+    filled = 0;
+}
+
+static void head(void)
+{
+    static char line[PRELOAD_HEAD];
+    preload_head(line, &about, lost_so_far + discarded, discarded);
+    put(line, sizeof line, 2, true);
+}
+
+/* Where an event may be written; it begins behind the comma of the one before. */
+static char *open_event(void)
+{
+    if (filled > BUFFER - EVENT)
+        empty();
+    if (ended) {
+        /* Behind an array that was ended, over its last bracket. */
+        if (!broken && ours())
+            lseek(fd, -3, SEEK_END);
+        written -= 3;
+        ended = false;
+    }
+    return JSON_LITERAL(buffer + filled, ",\n");
+}
+
+static void close_event(char *at)
+{
+    filled = (size_t)(at - buffer);
+}
+
+static void name_process(void)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    char text[512];
+    char *at = JSON_LITERAL(text, "\"name\":");
+    char name[320];
+    snprintf(name, sizeof name, "PE %d on %s", about.pe, host);
+    at = json_string(at, text + sizeof text, name);
+    *at = '\0';
+    preload_output_about("process_name", text);
+}
+
+static bool create(void)
+{
+    char name[PATH_MAX];
+    int made = open(part(name, 0), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (made < 0) {
+        give_up("create", strerror(errno),
+                "name a directory that can be written: SHMEM_PRELOAD=trace,file=DIR");
+        return false;
+    }
+    if (flock(made, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(made);
+        give_up("create", "another process that lives writes it",
+                "give each job a directory: SHMEM_PRELOAD=trace,file=DIR");
+        return false;
+    }
+    /* Out of the way of programs that count their descriptors. */
+    fd = fcntl(made, F_DUPFD_CLOEXEC, 500);
+    if (fd < 0)
+        fd = made;
+    else
+        close(made);
+    struct stat s;
+    if (ftruncate(fd, 0) != 0 || fstat(fd, &s) != 0) {
+        give_up("create", strerror(errno), "name another directory: SHMEM_PRELOAD=trace,file=DIR");
+        return false;
+    }
+    device = s.st_dev;
+    inode = s.st_ino;
+    written = 0;
+    filled = 0;
+    ended = false;
+    char *at = JSON_LITERAL(buffer, "[\n");
+    memset(at, ' ', PRELOAD_HEAD);
+    filled = (size_t)(at - buffer) + PRELOAD_HEAD;
+    for (struct preload_ring *r = preload_rings(); r; r = r->next)
+        r->named = false;
+    empty();
+    head();
+    name_process();
+    preload_teams_reset();
+    preload_teams_describe();
+    return !broken;
+}
+
+bool preload_output_open(const char *dir, uint64_t bytes, const struct preload_about *what)
+{
+    about = *what;
+    most = bytes / PRELOAD_PARTS;
+    if ((size_t)snprintf(path, sizeof path, "%s/%d", dir, about.pe) >= sizeof path) {
+        give_up("create", "its name is too long",
+                "name a shorter directory: SHMEM_PRELOAD=trace,file=DIR");
+        return false;
+    }
+    /* Every directory of the way that is missing. */
+    for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        mkdir(path, 0755); /* open below reports what goes wrong */
+        *slash = '/';
+    }
+    /* Parts of an earlier job would be read as parts of this one. */
+    char name[PATH_MAX];
+    for (int i = 1; i < PRELOAD_PARTS; i++)
+        unlink(part(name, i));
+    return create();
+}
+
+static void rotate(void)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    preload_output_end(lost_so_far);
+    if (broken)
+        return;
+    close(fd);
+    fd = -1;
+    discarded += events[PRELOAD_PARTS - 1];
+    for (int i = PRELOAD_PARTS - 1; i > 0; i--) {
+        rename(part(from, i - 1), part(to, i));
+        events[i] = events[i - 1];
+    }
+    events[0] = 0;
+    create();
+}
+
+static char *begin_of(char *at, const char *phase, const char *name, size_t length, int tid)
+{
+    at = JSON_LITERAL(at, "{\"ph\":\"");
+    *at++ = *phase;
+    at = JSON_LITERAL(at, "\",\"name\":\"");
+    at = json_text(at, name, length);
+    at = JSON_LITERAL(at, "\",\"pid\":");
+    at = json_number(at, (uint64_t)about.pe);
+    at = JSON_LITERAL(at, ",\"tid\":");
+    return json_number(at, (uint64_t)tid);
+}
+
+void preload_output_about(const char *name, const char *arguments)
+{
+    if (broken)
+        return;
+    size_t length = strlen(arguments);
+    if (length + 512 > BUFFER)
+        return;
+    if (filled + length + 512 > BUFFER)
+        empty();
+    char *at = begin_of(open_event(), "M", name, strlen(name), 0);
+    at = JSON_LITERAL(at, ",\"args\":{");
+    at = json_text(at, arguments, length);
+    close_event(JSON_LITERAL(at, "}}"));
+}
+
+static void name_thread(struct preload_ring *ring)
+{
+    char comm[64] = "", file[64];
+    snprintf(file, sizeof file, "/proc/self/task/%d/comm", ring->tid);
+    int from = open(file, O_RDONLY | O_CLOEXEC);
+    if (from >= 0) {
+        ssize_t n = read(from, comm, sizeof comm - 1);
+        if (n > 0)
+            comm[strcspn(comm, "\n")] = '\0';
+        close(from);
+    }
+    char name[128];
+    snprintf(name, sizeof name, "calls of thread %d%s%s", ring->tid, *comm ? ", " : "", comm);
+    char *at = begin_of(open_event(), "M", "thread_name", sizeof "thread_name" - 1, ring->tid);
+    at = JSON_LITERAL(at, ",\"args\":{\"name\":");
+    at = json_string(at, at + EVENT / 2, name);
+    close_event(JSON_LITERAL(at, "}}"));
+    ring->named = true;
+}
+
+void preload_output_call(struct preload_ring *ring, const struct preload_record *record)
+{
+    if (broken)
+        return;
+    if (written + filled > most)
+        rotate();
+    if (!ring->named)
+        name_thread(ring);
+    const char *name = preload_name(record->number);
+    uint64_t begin = preload_ticks_ns(record->begin), end = preload_ticks_ns(record->end);
+    char *at = begin_of(open_event(), "X", name, strlen(name), ring->tid);
+    at = JSON_LITERAL(at, ",\"cat\":\"shmem\",\"ts\":");
+    at = json_micros(at, begin);
+    at = JSON_LITERAL(at, ",\"dur\":");
+    at = json_micros(at, end > begin ? end - begin : 0);
+    at = JSON_LITERAL(at, ",\"args\":{");
+    char *empty_at = at;
+    if (record->has & PRELOAD_HAS_PE) {
+        at = JSON_LITERAL(at, "\"pe\":");
+        at = json_signed(at, record->pe);
+        *at++ = ',';
+    }
+    if (record->has & PRELOAD_HAS_BYTES) {
+        at = JSON_LITERAL(at, "\"bytes\":");
+        at = json_number(at, record->bytes);
+        *at++ = ',';
+    }
+    if (record->has & PRELOAD_HAS_TEAM) {
+        at = JSON_LITERAL(at, "\"team\":");
+        at = json_number(at, record->team);
+        *at++ = ',';
+    }
+    if (at > empty_at)
+        at--;
+    close_event(JSON_LITERAL(at, "}}"));
+    events[0]++;
+}
+
+void preload_output_flush(uint64_t lost)
+{
+    if (filled > 0 && !broken)
+        empty();
+    lost_so_far = lost;
+    if (!broken)
+        head();
+}
+
+void preload_output_end(uint64_t lost)
+{
+    if (broken || ended)
+        return;
+    if (filled > BUFFER - EVENT)
+        empty();
+    filled = (size_t)(JSON_LITERAL(buffer + filled, "\n]\n") - buffer);
+    preload_output_flush(lost);
+    ended = true;
+}

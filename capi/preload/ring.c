@@ -1,0 +1,81 @@
+/*
+ * ring.c: the list of rings, and the life of one. Rings are mapped, so that the program's own heap
+ * is as without the shim. They are in the list for ever: the ring of a thread that has ended, and
+ * that the writer has emptied, goes to the next new thread.
+ */
+#define _GNU_SOURCE
+#include "ring.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+__thread struct preload_ring *preload_ring __attribute__((tls_model("initial-exec")));
+_Atomic uint64_t preload_ringless;
+
+static _Atomic(struct preload_ring *) rings;
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void ended(void *ring)
+{
+    preload_ring = NULL;
+    atomic_store_explicit(&((struct preload_ring *)ring)->ended, 1, memory_order_release);
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&key, ended);
+}
+
+/* A ring that nobody writes and that has nothing left to read. */
+static struct preload_ring *left_over(void)
+{
+    for (struct preload_ring *r = atomic_load(&rings); r; r = r->next) {
+        int gone = 1;
+        if (atomic_load_explicit(&r->ended, memory_order_acquire) == 1 &&
+            atomic_load_explicit(&r->tail, memory_order_acquire) ==
+                atomic_load_explicit(&r->head, memory_order_relaxed) &&
+            atomic_compare_exchange_strong(&r->ended, &gone, 2))
+            return r;
+    }
+    return NULL;
+}
+
+struct preload_ring *preload_ring_open(void)
+{
+    pthread_once(&once, make_key);
+    struct preload_ring *r = left_over();
+    if (!r) {
+        r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (r == MAP_FAILED) {
+            atomic_fetch_add(&preload_ringless, 1);
+            return NULL;
+        }
+        r->tid = (int)syscall(SYS_gettid);
+        r->room = PRELOAD_RING;
+        r->next = atomic_load(&rings);
+        while (!atomic_compare_exchange_weak(&rings, &r->next, r))
+            ;
+    } else {
+        r->tid = (int)syscall(SYS_gettid);
+        r->named = false;
+        atomic_store_explicit(&r->ended, 0, memory_order_release);
+    }
+    pthread_setspecific(key, r);
+    preload_ring = r;
+    return r;
+}
+
+struct preload_ring *preload_rings(void)
+{
+    return atomic_load_explicit(&rings, memory_order_acquire);
+}
+
+void preload_rings_forked(void)
+{
+    preload_ring = NULL;
+    atomic_store(&rings, NULL);
+}

@@ -1,0 +1,273 @@
+/*
+ * teams.c: the teams of the program, and the contexts that belong to one.
+ *
+ * Threads read the tables without a lock: an entry is complete before the count has it, and changes
+ * only from alive to dead. A handle that is used again has a later entry, and the last one counts.
+ */
+#define _GNU_SOURCE
+#include "teams.h"
+
+#include "json.h"
+#include "library.h"
+#include "output.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define MOST 4096 /* teams and contexts of a program, each; further ones have no number */
+
+struct team {
+    uintptr_t handle; /* of an active set: a mix of its three numbers */
+    bool set;
+    _Atomic bool dead;
+    uint32_t id;
+    int n;
+    int *pes;
+    bool described; /* of the writer */
+};
+
+struct context {
+    uintptr_t handle;
+    _Atomic bool dead;
+    const struct team *team;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct team teams[MOST];
+static struct context contexts[MOST];
+static _Atomic int team_count, context_count;
+static bool numbers; /* handles are numbers of 32 bits */
+static uintptr_t world;
+static int all;
+static int (*size_of)(uintptr_t), (*translate)(uintptr_t, int, uintptr_t);
+
+/* A handle as it may be compared. */
+static uintptr_t handle_of(uintptr_t argument)
+{
+    return numbers ? (uint32_t)argument : argument;
+}
+
+void preload_teams_open(const struct preload_frame *f, int npes)
+{
+    bool nv = preload_calls[f->number].flags & PRELOAD_NVSHMEM;
+    all = npes;
+    numbers = preload_library_numbers(f);
+    size_of = preload_find(nv ? PRELOAD_nvshmem_team_n_pes : PRELOAD_shmem_team_n_pes, f->caller);
+    translate = preload_find(
+        nv ? PRELOAD_nvshmem_team_translate_pe : PRELOAD_shmem_team_translate_pe, f->caller);
+    if (!numbers) {
+        uintptr_t *named = dlsym(RTLD_DEFAULT, "oshmem_team_world"); /* of Open MPI 5 */
+        world = named ? *named : 0;
+    }
+}
+
+/* The number of a set of members, of which there were some before. */
+static uint32_t number_of(const int *pes, int n, int instance)
+{
+    uint32_t h = 2166136261u;
+    for (int i = 0; i <= n; i++) {
+        uint32_t part = (uint32_t)(i < n ? pes[i] : -1 - instance);
+        for (int byte = 0; byte < 4; byte++, part >>= 8)
+            h = (h ^ (part & 0xff)) * 16777619u;
+    }
+    h &= 0x7fffffff;
+    return h ? h : 1;
+}
+
+/* Adds a team; the array is its own from here on. The lock is held. */
+static const struct team *add(uintptr_t handle, bool set, int *pes, int n)
+{
+    int count = atomic_load(&team_count), instance = 0;
+    if (count == MOST) {
+        free(pes);
+        return NULL;
+    }
+    for (int i = 0; i < count && !set; i++)
+        if (!teams[i].set && teams[i].n == n &&
+            memcmp(teams[i].pes, pes, (size_t)n * sizeof *pes) == 0)
+            instance++;
+    bool whole = set && n == all;
+    for (int i = 0; i < n && whole; i++)
+        whole = pes[i] == i;
+    struct team *t = &teams[count];
+    t->handle = handle;
+    t->set = set;
+    t->pes = pes;
+    t->n = n;
+    t->id = whole || (!set && handle == world) ? 0 : number_of(pes, n, instance);
+    atomic_store_explicit(&team_count, count + 1, memory_order_release);
+    return t;
+}
+
+static const struct team *known(uintptr_t handle, bool set)
+{
+    for (int i = atomic_load_explicit(&team_count, memory_order_acquire); i-- > 0;)
+        if (teams[i].handle == handle && teams[i].set == set &&
+            !atomic_load_explicit(&teams[i].dead, memory_order_relaxed))
+            return &teams[i];
+    return NULL;
+}
+
+/* The team of a handle, of which the library is asked if it is new. */
+static const struct team *learn(uintptr_t handle)
+{
+    const struct team *t = known(handle, false);
+    if (t || !size_of || !translate)
+        return t;
+    preload_enter();
+    int n = size_of(handle);
+    int *pes = n > 0 ? malloc((size_t)n * sizeof *pes) : NULL;
+    for (int i = 0; pes && i < n; i++)
+        pes[i] = translate(handle, i, world);
+    preload_leave();
+    if (!pes)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    t = known(handle, false);
+    if (t)
+        free(pes);
+    else
+        t = add(handle, false, pes, n);
+    pthread_mutex_unlock(&lock);
+    return t;
+}
+
+static const struct team *active_set(int start, int log_stride, int n)
+{
+    if (n <= 0 || n > all || log_stride < 0 || log_stride > 30 || start < 0)
+        return NULL;
+    uintptr_t mix =
+        (uintptr_t)(unsigned)start << 34 | (uintptr_t)(unsigned)log_stride << 29 | (unsigned)n;
+    const struct team *t = known(mix, true);
+    if (t)
+        return t;
+    int *pes = malloc((size_t)n * sizeof *pes);
+    if (!pes)
+        return NULL;
+    for (int i = 0; i < n; i++)
+        pes[i] = start + (i << log_stride);
+    pthread_mutex_lock(&lock);
+    t = known(mix, true);
+    if (t)
+        free(pes);
+    else
+        t = add(mix, true, pes, n);
+    pthread_mutex_unlock(&lock);
+    return t;
+}
+
+/* A handle that the library has written. */
+static uintptr_t written(uintptr_t at)
+{
+    if (numbers)
+        return *(uint32_t *)at;
+    return *(uintptr_t *)at;
+}
+
+static void made(const struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    for (int i = 0; c->letters[i]; i++) {
+        if (!f->arg[i])
+            continue;
+        if (c->letters[i] == 'T')
+            learn(written(f->arg[i]));
+        if (c->letters[i] != 'X' || c->team < 0)
+            continue;
+        const struct team *t = learn(handle_of(f->arg[c->team]));
+        pthread_mutex_lock(&lock);
+        int count = atomic_load(&context_count);
+        if (t && t->id != 0 && count < MOST) {
+            contexts[count].handle = written(f->arg[i]);
+            contexts[count].team = t;
+            atomic_store_explicit(&context_count, count + 1, memory_order_release);
+        }
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+void preload_teams_changed(const struct preload_frame *f, int status)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    if ((c->kind == PRELOAD_KIND_TEAM || c->kind == PRELOAD_KIND_CTX) && status == 0)
+        made(f);
+    if (c->kind == PRELOAD_KIND_TEAM_DESTROY) {
+        struct team *t = (struct team *)known(handle_of(f->arg[c->team]), false);
+        if (t)
+            atomic_store(&t->dead, true);
+    }
+    if (c->kind == PRELOAD_KIND_CTX_DESTROY)
+        for (int i = atomic_load(&context_count); i-- > 0;)
+            if (contexts[i].handle == handle_of(f->arg[c->ctx]))
+                atomic_store(&contexts[i].dead, true);
+}
+
+bool preload_team_of(const struct preload_frame *f, uint32_t *team)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    const struct team *t = NULL;
+    if (c->team >= 0) {
+        t = c->kind == PRELOAD_KIND_TEAM_DESTROY ? known(handle_of(f->arg[c->team]), false)
+                                                 : learn(handle_of(f->arg[c->team]));
+    } else if (c->kind == PRELOAD_KIND_BARRIER || c->kind == PRELOAD_KIND_SYNC ||
+               c->kind == PRELOAD_KIND_COLLECTIVE) {
+        const char *start = strchr(c->letters, '1');
+        if (!start) {
+            *team = 0; /* barrier_all and sync_all */
+            return true;
+        }
+        const uintptr_t *numbers_of = f->arg + (start - c->letters);
+        t = active_set((int)numbers_of[0], (int)numbers_of[1], (int)numbers_of[2]);
+    }
+    if (t)
+        *team = t->id;
+    return t != NULL;
+}
+
+int preload_team_pe(const struct preload_frame *f, int pe)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    if (c->ctx < 0 || atomic_load_explicit(&context_count, memory_order_relaxed) == 0)
+        return pe;
+    uintptr_t handle = handle_of(f->arg[c->ctx]);
+    for (int i = atomic_load_explicit(&context_count, memory_order_acquire); i-- > 0;)
+        if (contexts[i].handle == handle &&
+            !atomic_load_explicit(&contexts[i].dead, memory_order_relaxed))
+            return pe >= 0 && pe < contexts[i].team->n ? contexts[i].team->pes[pe] : pe;
+    return pe;
+}
+
+void preload_teams_describe(void)
+{
+    int count = atomic_load_explicit(&team_count, memory_order_acquire);
+    for (int i = 0; i < count; i++) {
+        struct team *t = &teams[i];
+        if (t->described)
+            continue;
+        t->described = true;
+        char *text = malloc((size_t)t->n * 12 + 64);
+        if (!text)
+            continue;
+        char *at = JSON_LITERAL(text, "\"team\":");
+        at = json_number(at, t->id);
+        at = JSON_LITERAL(at, ",\"pes\":[");
+        for (int k = 0; k < t->n; k++) {
+            if (k)
+                *at++ = ',';
+            at = json_signed(at, t->pes[k]);
+        }
+        at = JSON_LITERAL(at, "]");
+        *at = '\0';
+        preload_output_about("libshmem_team", text);
+        free(text);
+    }
+}
+
+void preload_teams_reset(void)
+{
+    int count = atomic_load(&team_count);
+    for (int i = 0; i < count; i++)
+        teams[i].described = false;
+}

@@ -1,0 +1,93 @@
+/*
+ * ticks.c: from ticks of records to nanoseconds.
+ *
+ * The rate of the processor's counter is not asked of anybody: the writer reads both clocks again
+ * and again, and a time between two such marks is on the line between them. The marks are at most
+ * some 100 ms apart, so that an error of 50 ns in one is an error of 50 ns in the time. Calls that
+ * last longer began before the marks that are kept; the first mark of all stays for them.
+ */
+#include "ticks.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+bool preload_tsc;
+
+#define MARKS 64
+static struct mark {
+    uint64_t ticks, ns;
+} marks[MARKS], first;
+static unsigned count; /* of all marks; the last is marks[(count - 1) % MARKS] */
+static uint64_t to_round;
+
+/* Readers keep times in floating-point numbers of microseconds; counted from 1970 they would be
+ * exact to a quarter of one (runtime/trace has the same). */
+#define ROUND (30ull * 24 * 3600 * 1000000000ull)
+
+void preload_ticks_open(void)
+{
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    uint64_t now = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+    to_round = now % ROUND - preload_monotonic();
+#if defined(__x86_64__)
+    char name[16] = "";
+    int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                  O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t n = read(fd, name, sizeof name - 1);
+        preload_tsc = n >= 3 && strncmp(name, "tsc", 3) == 0;
+        close(fd);
+    }
+#endif
+    preload_ticks_mark();
+    first = marks[0];
+}
+
+uint64_t preload_since_round(uint64_t monotonic)
+{
+    return monotonic + to_round;
+}
+
+void preload_ticks_mark(void)
+{
+    /* A thread that loses the processor between the two reads would make a bad pair: of five pairs,
+     * the one whose reads are nearest to each other. */
+    struct mark best = {0, 0};
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t before = preload_ticks();
+        uint64_t ns = preload_monotonic();
+        uint64_t after = preload_ticks();
+        if (after - before < least) {
+            least = after - before;
+            best = (struct mark){before + (after - before) / 2, ns};
+        }
+    }
+    marks[count++ % MARKS] = best;
+}
+
+/* The place of t on the line through a and b. */
+static uint64_t between(struct mark a, struct mark b, uint64_t t)
+{
+    if (b.ticks == a.ticks)
+        return b.ns;
+    double rate = (double)(int64_t)(b.ns - a.ns) / (double)(int64_t)(b.ticks - a.ticks);
+    return a.ns + (uint64_t)(int64_t)(rate * (double)(int64_t)(t - a.ticks));
+}
+
+uint64_t preload_ticks_ns(uint64_t ticks)
+{
+    if (!preload_tsc)
+        return preload_since_round(ticks);
+    unsigned oldest = count > MARKS ? count - MARKS : 0;
+    struct mark after = marks[(count - 1) % MARKS];
+    for (unsigned i = count - 1; i-- > oldest;) {
+        struct mark m = marks[i % MARKS];
+        if (m.ticks <= ticks)
+            return preload_since_round(between(m, after, ticks));
+        after = m;
+    }
+    return preload_since_round(between(first, after, ticks));
+}

@@ -1,0 +1,110 @@
+/*
+ * unseen.c: calls of SHMEM that the shim does not see.
+ *
+ * A reference of an object to a function of SHMEM that is not in the table goes past the shim: a
+ * second name (pshmem_put), or an extension of another library. The objects' tables of symbols
+ * name them.
+ */
+#define _GNU_SOURCE
+#include "unseen.h"
+
+#include "head.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* A function of SHMEM by its name; those that libraries use among themselves are not meant. */
+static bool of_shmem(const char *name)
+{
+    return begins(name, "shmem_") || begins(name, "shmemx_") || begins(name, "nvshmem_") ||
+           begins(name, "nvshmemx_") || begins(name, "pshmem_") || begins(name, "pshmemx_");
+}
+
+static bool in_table(const char *name)
+{
+    for (unsigned i = 0; i < PRELOAD_CALLS; i++)
+        if (strcmp(preload_name(i), name) == 0)
+            return true;
+    return false;
+}
+
+/* What the loader has of an object. */
+struct object {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const uint32_t *hash, *gnu_hash;
+};
+
+static uintptr_t there(const struct link_map *map, ElfW(Addr) address)
+{
+    /* The loader has added the base to most of these; not where the segment is read-only. */
+    return address < map->l_addr ? map->l_addr + address : address;
+}
+
+static struct object read_object(const struct link_map *map)
+{
+    struct object o = {0};
+    for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
+        uintptr_t at = there(map, d->d_un.d_ptr);
+        switch (d->d_tag) {
+        case DT_SYMTAB:
+            o.symbols = (const ElfW(Sym) *)at;
+            break;
+        case DT_STRTAB:
+            o.strings = (const char *)at;
+            break;
+        case DT_HASH:
+            o.hash = (const uint32_t *)at;
+            break;
+        case DT_GNU_HASH:
+            o.gnu_hash = (const uint32_t *)at;
+            break;
+        }
+    }
+    return o;
+}
+
+/* The number of symbols, or, by the newer hash, of those before the first that is defined. */
+static uint32_t count(const struct object *o)
+{
+    return o->gnu_hash ? o->gnu_hash[1] : o->hash ? o->hash[1] : 0;
+}
+
+/* A library that has the interface itself: what it calls is its own business. */
+static bool is_library(const struct link_map *map)
+{
+    const char *name = strrchr(map->l_name, '/');
+    name = name ? name + 1 : map->l_name;
+    return begins(name, "libshmem") || begins(name, "liboshmem") || begins(name, "libnvshmem") ||
+           begins(name, "libsma") || begins(name, "mca_"); /* a part of Open MPI */
+}
+
+void preload_unseen_start(void)
+{
+    struct link_map *map = NULL;
+    void *program = dlopen(NULL, RTLD_LAZY);
+    if (!program || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0)
+        return;
+    for (; map; map = map->l_next) {
+        struct object o = read_object(map);
+        if (is_library(map) || !o.symbols || !o.strings || begins(map->l_name, "linux-vdso"))
+            continue;
+        uint32_t n = count(&o);
+        for (uint32_t i = 1; i < n; i++) {
+            const char *name = o.strings + o.symbols[i].st_name;
+            if (o.symbols[i].st_shndx == SHN_UNDEF && of_shmem(name) && !in_table(name) &&
+                ELF64_ST_TYPE(o.symbols[i].st_info) != STT_OBJECT)
+                preload_head_unseen(name);
+        }
+    }
+    dlclose(program);
+}

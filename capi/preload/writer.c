@@ -1,0 +1,205 @@
+/*
+ * writer.c: the thread that empties the rings.
+ *
+ * It looks at the rings every 100 ms, and when a thread has filled a quarter of its ring or waits
+ * for a flush: a program that is killed loses the calls of its last 100 ms. It takes no lock that
+ * a thread of the program takes, and no signal.
+ */
+#define _GNU_SOURCE
+#include "writer.h"
+
+#include "counts.h"
+#include "teams.h"
+#include "ticks.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NAP_MS 100
+#define FLUSH_MS 10000
+
+_Atomic bool preload_recording;
+
+static const char *dir;
+static uint64_t most;
+static pthread_t thread;
+static bool running;
+static _Atomic uint32_t bell;          /* rung to wake the writer */
+static _Atomic uint32_t asked, served; /* flushes */
+static _Atomic bool leave;
+static struct preload_about about;
+static _Atomic bool known; /* about is there */
+
+static void sleep_on(_Atomic uint32_t *word, uint32_t seen, int ms)
+{
+    struct timespec nap = {ms / 1000, ms % 1000 * 1000000L};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &nap, NULL, 0);
+}
+
+static void wake_all(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+void preload_writer_wake(void)
+{
+    atomic_fetch_add(&bell, 1);
+    wake_all(&bell);
+}
+
+/* Takes the records of a ring that were there at the mark. */
+static void drain(struct preload_ring *r, uint64_t head)
+{
+    uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
+    while (tail < head) {
+        preload_output_call(r, &r->records[tail % PRELOAD_RING]);
+        /* Room is given back in parts, so that the thread seldom has to look. */
+        if (++tail % (PRELOAD_RING / 64) == 0)
+            atomic_store_explicit(&r->tail, tail, memory_order_release);
+    }
+    atomic_store_explicit(&r->tail, tail, memory_order_release);
+}
+
+static uint64_t lost(void)
+{
+    uint64_t n = atomic_load(&preload_ringless);
+    for (struct preload_ring *r = preload_rings(); r; r = r->next)
+        n += atomic_load_explicit(&r->lost, memory_order_relaxed);
+    return n;
+}
+
+/* One look at all rings. True: there was something. */
+static bool round_of_all(void)
+{
+    enum { MOST = 1024 };
+    static uint64_t heads[MOST];
+    struct preload_ring *list = preload_rings();
+    bool any = false;
+    int n = 0;
+    for (struct preload_ring *r = list; r && n < MOST; r = r->next) {
+        heads[n++] = atomic_load_explicit(&r->head, memory_order_acquire);
+        any |= heads[n - 1] != atomic_load_explicit(&r->tail, memory_order_relaxed);
+    }
+    if (!any)
+        return false;
+    preload_ticks_mark(); /* behind every record that heads has */
+    preload_teams_describe();
+    n = 0;
+    for (struct preload_ring *r = list; r && n < MOST; r = r->next)
+        drain(r, heads[n++]);
+    for (struct preload_ring *r = list; r; r = r->next)
+        if (n-- <= 0)
+            drain(r, atomic_load_explicit(&r->head, memory_order_acquire));
+    return true;
+}
+
+/* One round; true: nobody waits for another. */
+static bool serve(void)
+{
+    static bool open;
+    static uint32_t answered;
+    uint32_t ask = atomic_load(&asked);
+    if (!open && atomic_load_explicit(&known, memory_order_acquire)) {
+        preload_output_open(dir, most, &about);
+        open = true;
+    }
+    bool any = open && round_of_all();
+    if (open && ask != answered) {
+        preload_counts();
+        preload_output_end(lost());
+    } else if (any) {
+        preload_output_flush(lost());
+    }
+    if (open && !preload_output_works())
+        atomic_store(&preload_recording, false);
+    if (ask != answered) {
+        answered = ask;
+        atomic_store(&served, ask);
+        wake_all(&served);
+    }
+    return atomic_load(&asked) == answered;
+}
+
+static void *run(void *unused)
+{
+    pthread_setname_np(pthread_self(), "shmem-trace");
+    for (;;) {
+        uint32_t rung = atomic_load(&bell);
+        bool last = atomic_load(&leave);
+        bool idle = serve();
+        if (last)
+            return unused;
+        if (idle)
+            sleep_on(&bell, rung, NAP_MS);
+    }
+}
+
+bool preload_writer_start(const char *directory, uint64_t bytes)
+{
+    dir = directory;
+    most = bytes;
+    sigset_t all, old;
+    pthread_attr_t attr;
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 256 << 10);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&thread, &attr, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (error) {
+        preload_say("trace: start a thread: %s; nothing is recorded (raise the limit of processes, "
+                    "ulimit -u)",
+                    strerror(error));
+        return false;
+    }
+    running = true;
+    atomic_store(&preload_recording, true);
+    return true;
+}
+
+void preload_writer_pe(const struct preload_about *what)
+{
+    about = *what;
+    atomic_store_explicit(&known, true, memory_order_release);
+    preload_writer_wake();
+}
+
+void preload_writer_flush(bool last)
+{
+    uint32_t mine = atomic_fetch_add(&asked, 1) + 1;
+    if (!running) {
+        /* The process ends, and a destructor finalizes the library behind the shim's. */
+        if (atomic_load(&preload_recording))
+            serve();
+        return;
+    }
+    atomic_store(&leave, last);
+    preload_writer_wake();
+    for (int waited = 0; waited < FLUSH_MS;) {
+        uint32_t now = atomic_load(&served);
+        if ((int32_t)(now - mine) >= 0) {
+            if (last) {
+                pthread_join(thread, NULL);
+                running = false;
+            }
+            return;
+        }
+        uint64_t before = preload_monotonic();
+        sleep_on(&served, now, NAP_MS);
+        waited += (int)((preload_monotonic() - before) / 1000000);
+    }
+    preload_say(
+        "PE %d: the trace is not written after 10 s (is %s on a file system that does not answer?)",
+        about.pe, dir);
+}
+
+void preload_writer_forked(void)
+{
+    running = false;
+    atomic_store(&preload_recording, false);
+}
