@@ -46,13 +46,12 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "shmemrun:", err)
 		return launch.StatusFailure
 	}
-	opt.LibDir = libDir()
 	opt.Stdin, opt.Stdout, opt.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return launch.Run(opt)
 }
 
 func parse(args, env []string) (*launch.Options, error) {
-	opt := &launch.Options{Env: env}
+	opt := &launch.Options{Env: env, LibDir: libDir()}
 	if len(args) > 0 && args[0] == asNvshmrun {
 		var err error
 		if args, err = spelledHere(args[1:]); err != nil {
@@ -66,6 +65,7 @@ func parse(args, env []string) (*launch.Options, error) {
 		links   string
 		seconds float64
 		plan    chaos.Plan
+		before  preloadOptions
 	)
 	fs := pflag.NewFlagSet("shmemrun", pflag.ContinueOnError)
 	fs.SetInterspersed(false)
@@ -78,6 +78,7 @@ func parse(args, env []string) (*launch.Options, error) {
 	fs.BoolVar(&opt.Netns, "host-netns", false, "give each simulated host a network namespace (needs root)")
 	fs.StringVar(&links, "links", "", "join those namespaces by `N[,rate=200mbit]` networks, eth0, eth1 and so on, and use them all")
 	fs.StringVar(&bad, "chaos", "", "make the network as bad as `SEED[,reorder=SHARE,delay=TIME,drop-peer=PE@TIME]` says, on one host too")
+	before.flags(fs)
 	fs.StringArrayVarP(&exports, "export", "x", nil, "pass `VAR[=value]` to the PEs")
 	fs.BoolVar(&opt.Tag, "tag-output", false, "begin each line of output with [PE]")
 	fs.Float64Var(&seconds, "timeout", 0, "end the job after so many `seconds`, with status 124")
@@ -119,6 +120,13 @@ func parse(args, env []string) (*launch.Options, error) {
 		if err := export(&opt.Env, x); err != nil {
 			return nil, err
 		}
+	}
+	words, err := before.words(fs)
+	if err == nil {
+		opt.Env, err = preload(opt.Env, opt.LibDir, words)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if rest := fs.Args(); len(rest) > 0 {
 		opt.Program, opt.Args = rest[0], rest[1:]

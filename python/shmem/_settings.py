@@ -13,6 +13,7 @@ SETTINGS = frozenset(
         "SHMEM_LOG_SUBSYS",
         "SHMEM_NVTX",
         "SHMEM_ON_FAILURE",
+        "SHMEM_PRELOAD",
         "SHMEM_STATS",
         "SHMEM_TIMEOUT",
         "SHMEM_TRACE",

@@ -22,6 +22,7 @@ type Config struct {
 	Ranges    Ranges
 	Stats     Stats
 	Timeout   time.Duration // 0: never report
+	Preload   string        // read by nothing: libshmem_preload.so reads the variable itself
 	Trace     string        // with %h and %p as given; "": none
 
 	Heap          HeapKind

@@ -144,6 +144,11 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.OnFailure = OnFailure(v.index) },
 	},
 	{
+		Name: "SHMEM_PRELOAD", Kind: Text, Category: Diagnostics, Since: "0.1",
+		Text: "What libshmem_preload.so does, where LD_PRELOAD names it: trace, with ,file=DIR ,calls=PATTERN ,size=BYTES ,clock=off (docs/guides/trace.md); several words are joined by +. Unset is trace. libshmem.so itself does not read it.",
+		set:  func(c *Config, v parsed) { c.Preload = v.text },
+	},
+	{
 		Name: "SHMEM_STATS", Kind: Choice, Default: "0", Choices: []string{"0", "1", "all"}, Category: Diagnostics, Since: "0.1",
 		Text: "The PEs' counters, printed when they finalize (docs/reference/counters.md). 1: PE 0 prints one table, with the sum of each counter over the PEs, the median, and the minimum and the maximum with their PEs; all: each PE prints its own table as well, with a line for each PE that it had operations on. The tables are written to the log.",
 		set:  func(c *Config, v parsed) { c.Stats = Stats(v.index) },

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// This file has the options that put libshmem_preload.so before the program's library. Each is a
+// word of SHMEM_PRELOAD.
+
+const (
+	preloadFile     = "libshmem_preload.so"
+	envPreload      = "LD_PRELOAD"
+	envPreloadWords = "SHMEM_PRELOAD"
+)
+
+// preloadOptions are those of the command line.
+type preloadOptions struct {
+	trace string // the directory; "": none
+}
+
+func (p *preloadOptions) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&p.trace, "trace", "", "write the calls of each PE with their times to `DIR`/PE.json")
+}
+
+// words are the parts of SHMEM_PRELOAD that the options ask for.
+func (p *preloadOptions) words(fs *pflag.FlagSet) ([]string, error) {
+	var out []string
+	if fs.Changed("trace") {
+		if p.trace == "" {
+			return nil, fmt.Errorf(`--trace "": no name of a directory (say --trace DIR)`)
+		}
+		if at := strings.IndexAny(p.trace, "+,"); at >= 0 {
+			return nil, fmt.Errorf("--trace %s: %q separates words of SHMEM_PRELOAD (name another directory)", p.trace, p.trace[at])
+		}
+		dir, err := filepath.Abs(p.trace)
+		if err != nil {
+			return nil, fmt.Errorf("--trace %s: %w (name the directory from / on)", p.trace, err)
+		}
+		out = append(out, "trace,file="+dir)
+	}
+	return out, nil
+}
+
+// preload adds to env what puts the shim of folder lib before each PE's library. Words that are in
+// env already come first.
+func preload(env []string, lib string, words []string) ([]string, error) {
+	if len(words) == 0 {
+		return env, nil
+	}
+	file := filepath.Join(lib, preloadFile)
+	if _, err := os.Stat(file); lib == "" || err != nil {
+		return nil, fmt.Errorf("find %s: there is none in the folder lib beside shmemrun's bin (run make build, or an installed shmemrun)", preloadFile)
+	}
+	if strings.ContainsAny(file, " :") {
+		return nil, fmt.Errorf("load %s: LD_PRELOAD has no names with a space or a colon (install it into another folder)", file)
+	}
+	if old := last(env, envPreload); old != "" {
+		file += ":" + old
+	}
+	if old := last(env, envPreloadWords); old != "" {
+		words = append([]string{old}, words...)
+	}
+	return append(env, envPreload+"="+file, envPreloadWords+"="+strings.Join(words, "+")), nil
+}
+
+// last is the value of a variable; of several the last counts.
+func last(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+func TestPreload(t *testing.T) {
+	lib := t.TempDir()
+	if err := os.WriteFile(filepath.Join(lib, preloadFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(lib, preloadFile)
+	for _, c := range []struct {
+		env, words, want []string
+	}{
+		{[]string{"A=1"}, nil, []string{"A=1"}},
+		{nil, []string{"trace,file=/d"}, []string{"LD_PRELOAD=" + file, "SHMEM_PRELOAD=trace,file=/d"}},
+		{
+			[]string{"LD_PRELOAD=/a.so", "SHMEM_PRELOAD=early"}, []string{"trace,file=/d"},
+			[]string{"LD_PRELOAD=/a.so", "SHMEM_PRELOAD=early", "LD_PRELOAD=" + file + ":/a.so", "SHMEM_PRELOAD=early+trace,file=/d"},
+		},
+	} {
+		got, err := preload(c.env, lib, c.words)
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%q %q: %q, %v; want %q", c.env, c.words, got, err, c.want)
+		}
+	}
+	spaced := filepath.Join(lib, "a b")
+	if err := os.Mkdir(spaced, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(spaced, preloadFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, lib := range []string{"", t.TempDir(), spaced} {
+		if env, err := preload(nil, lib, []string{"trace"}); err == nil {
+			t.Errorf("%q: %q", lib, env)
+		}
+	}
+}
