@@ -263,7 +263,11 @@ $(BUILD)/obj/preload$(1)/%.o: capi/preload/%.c Makefile | $(BUILD)/obj/fit
 	@mkdir -p $$(@D)
 	$(CC) $(PRELOAD_C) $(2) -MMD -MP -c -o $$@ $$<
 
-$(3)/libshmem_preload.so: $(PRELOAD_SRC:capi/preload/%.c=$(BUILD)/obj/preload$(1)/%.o)
+$(BUILD)/obj/preload$(1)/%.S.o: capi/preload/%.S Makefile | $(BUILD)/obj/fit
+	@mkdir -p $$(@D)
+	$(CC) $(PRELOAD_C) -c -o $$@ $$<
+
+$(3)/libshmem_preload.so: $(PRELOAD_SRC:capi/preload/%.c=$(BUILD)/obj/preload$(1)/%.o) $(BUILD)/obj/preload$(1)/lookup.S.o
 	@mkdir -p $$(@D)
 	$(CC) -shared -o $$@ $(2) -Wl,-soname,libshmem_preload.so $(LDFLAGS_SO) $(4) $$^ -ldl -pthread
 

@@ -73,7 +73,7 @@ var preloadKinds = map[string]string{
 	"init": "INIT", "init_thread": "INIT", "start_pes": "INIT", "init_attr": "INIT", "hostlib_init_attr": "INIT",
 	"finalize": "FINALIZE", "hostlib_finalize": "FINALIZE", "global_exit": "EXIT", "pcontrol": "CONTROL",
 	"malloc": "ALLOC", "align": "ALLOC", "calloc": "ALLOC", "malloc_with_hints": "ALLOC", "shmalloc": "ALLOC",
-	"realloc": "REALLOC", "shrealloc": "REALLOC", "shmemalign": "ALLOC", "free": "FREE", "shfree": "FREE",
+	"realloc": "REALLOC", "shrealloc": "REALLOC", "shmemalign": "ALLOC", "free": "FREE", "shfree": "FREE", "ptr": "POINTER", "team_ptr": "POINTER", "mc_ptr": "POINTER",
 	"team_split_strided": "TEAM", "team_split_2d": "TEAM", "team_init": "TEAM", "team_survivors": "TEAM",
 	"team_destroy": "TEAM_DESTROY",
 	"ctx_create":   "CTX", "team_create_ctx": "CTX", "ctx_destroy": "CTX_DESTROY",

@@ -88,6 +88,7 @@ static const uint8_t more[PRELOAD_KIND_TEST_LOCK + 1] = {
     [PRELOAD_KIND_TEAM_DESTROY] = AFTER,
     [PRELOAD_KIND_CTX] = AFTER,
     [PRELOAD_KIND_CTX_DESTROY] = AFTER,
+    [PRELOAD_KIND_POINTER] = AFTER,
     /* Where init was called in a way that the shim does not see. */
     [PRELOAD_KIND_ALLOC] = AFTER,
     [PRELOAD_KIND_BARRIER] = AFTER,
@@ -138,6 +139,8 @@ static void introduce(const struct preload_frame *f)
     about.library = preload_library_file(f->real);
     about.program = program_invocation_name;
     preload_teams_open(f, about.npes);
+    if (preload_calls[f->number].flags & PRELOAD_NVSHMEM)
+        preload_head_unseen("calls within kernels");
     preload_writer_pe(&about);
     atomic_store(&known, 2);
     if (!no_clock && preload_calls[f->number].kind == PRELOAD_KIND_INIT)
@@ -159,6 +162,10 @@ static int status_of(const struct preload_frame *f)
 static void rare(struct preload_frame *f)
 {
     switch (preload_calls[f->number].kind) {
+    case PRELOAD_KIND_POINTER:
+        if (*(const uintptr_t *)f->result)
+            preload_head_unseen("loads and stores through the address that shmem_ptr has returned");
+        break;
     case PRELOAD_KIND_INIT:
         if (status_of(f) == 0)
             introduce(f);
@@ -211,6 +218,9 @@ static void record(struct preload_frame *f, uint64_t end)
         preload_writer_wake();
 }
 
+/* A time that no call has, for one that is in the trace already. */
+#define RECORDED ((uint64_t)1)
+
 static bool before(struct preload_frame *f)
 {
     unsigned what = todo[f->number];
@@ -223,6 +233,8 @@ static bool before(struct preload_frame *f)
             f->at = preload_ticks();
             record(f, f->at);
             preload_writer_flush(false);
+            f->at = RECORDED;
+            return true;
         }
     }
     f->at = what & TIMED ? preload_ticks() : 0;
@@ -235,6 +247,8 @@ static void after(struct preload_frame *f)
     if (__builtin_expect(todo[f->number] & AFTER, 0))
         rare(f);
     if (!works())
+        return;
+    if (f->at == RECORDED)
         return;
     if (f->at) {
         record(f, end);

@@ -35,7 +35,8 @@ enum preload_kind {
     PRELOAD_KIND_ALLOC,   /* nelems x blocks bytes of symmetric memory; its address is the result */
     PRELOAD_KIND_REALLOC,
     PRELOAD_KIND_FREE,
-    PRELOAD_KIND_TEAM, /* makes the teams behind arguments T */
+    PRELOAD_KIND_POINTER, /* shmem_ptr: an address for loads and stores */
+    PRELOAD_KIND_TEAM,    /* makes the teams behind arguments T */
     PRELOAD_KIND_TEAM_DESTROY,
     PRELOAD_KIND_CTX, /* makes the context behind argument X */
     PRELOAD_KIND_CTX_DESTROY,

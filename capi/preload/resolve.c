@@ -1,13 +1,14 @@
 /*
  * resolve.c: the functions of the library behind the shim.
  *
- * The loader's RTLD_NEXT is the library that the program was linked with. A library that was opened
- * later by dlopen without RTLD_GLOBAL, as modules of Python are, is not in that order although
- * references of its users bind to the shim: it is found through the object that has called, and
- * after that among all that are loaded.
+ * A library whose function the program has found by dlsym is the one that it means. Else the
+ * loader's RTLD_NEXT is the library that the program was linked with. A library that was opened
+ * later by dlopen without RTLD_GLOBAL, as those of Python's modules are, is not in that order
+ * although references of its users bind to the shim: it is found through the object that has
+ * called, and after that among all that are loaded.
  */
 #define _GNU_SOURCE
-#include "preload.h"
+#include "lookup.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -57,7 +58,10 @@ void *preload_find(unsigned number, const void *caller)
             if (found)
                 return found;
         }
-    void *found = dlsym(RTLD_NEXT, name);
+    void *found = preload_adopted(number);
+    if (found)
+        return found;
+    found = dlsym(RTLD_NEXT, name);
     if (found && !preload_own(found))
         return found;
     if ((found = within(object_of(caller), name)) != NULL)

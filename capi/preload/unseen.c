@@ -3,12 +3,13 @@
  *
  * A reference of an object to a function of SHMEM that is not in the table goes past the shim: a
  * second name (pshmem_put), or an extension of another library. The objects' tables of symbols
- * name them.
+ * name them. A program with kernels refers to the function that makes them known.
  */
 #define _GNU_SOURCE
 #include "unseen.h"
 
 #include "head.h"
+#include "lookup.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -27,14 +28,6 @@ static bool of_shmem(const char *name)
 {
     return begins(name, "shmem_") || begins(name, "shmemx_") || begins(name, "nvshmem_") ||
            begins(name, "nvshmemx_") || begins(name, "pshmem_") || begins(name, "pshmemx_");
-}
-
-static bool in_table(const char *name)
-{
-    for (unsigned i = 0; i < PRELOAD_CALLS; i++)
-        if (strcmp(preload_name(i), name) == 0)
-            return true;
-    return false;
 }
 
 /* What the loader has of an object. */
@@ -79,15 +72,6 @@ static uint32_t count(const struct object *o)
     return o->gnu_hash ? o->gnu_hash[1] : o->hash ? o->hash[1] : 0;
 }
 
-/* A library that has the interface itself: what it calls is its own business. */
-static bool is_library(const struct link_map *map)
-{
-    const char *name = strrchr(map->l_name, '/');
-    name = name ? name + 1 : map->l_name;
-    return begins(name, "libshmem") || begins(name, "liboshmem") || begins(name, "libnvshmem") ||
-           begins(name, "libsma") || begins(name, "mca_"); /* a part of Open MPI */
-}
-
 void preload_unseen_start(void)
 {
     struct link_map *map = NULL;
@@ -96,12 +80,15 @@ void preload_unseen_start(void)
         return;
     for (; map; map = map->l_next) {
         struct object o = read_object(map);
-        if (is_library(map) || !o.symbols || !o.strings || begins(map->l_name, "linux-vdso"))
+        if (preload_is_library(map->l_name) || !o.symbols || !o.strings ||
+            begins(map->l_name, "linux-vdso"))
             continue;
         uint32_t n = count(&o);
         for (uint32_t i = 1; i < n; i++) {
             const char *name = o.strings + o.symbols[i].st_name;
-            if (o.symbols[i].st_shndx == SHN_UNDEF && of_shmem(name) && !in_table(name) &&
+            if (o.symbols[i].st_shndx == SHN_UNDEF && strcmp(name, "shmemi_device_register") == 0)
+                preload_head_unseen("calls within kernels");
+            if (o.symbols[i].st_shndx == SHN_UNDEF && of_shmem(name) && preload_number(name) < 0 &&
                 ELF64_ST_TYPE(o.symbols[i].st_info) != STT_OBJECT)
                 preload_head_unseen(name);
         }

@@ -284,6 +284,8 @@ tests/abi/fold:
     # share nothing with them
 tests/start: runtime/bootstrap/uid/faultproxy tests/cc tests/need
     # what a test of the bootstrap breaks connections with, and nothing of the library
+tests/preload: capi/spec runtime/trace/tracetest tests/cc tests/need
+    # reads traces as the strictest viewer does
 tests/cc:
     # a compiler, for tests
 tests/...: capi/spec runtime/config tests/cc tests/need

@@ -1,0 +1,147 @@
+/*
+ * lookup.c: programs that ask dlsym for functions of SHMEM: those of Python with ctypes, and
+ * whatever opens its library at run time.
+ *
+ * From a handle of dlopen, dlsym returns the library's own function, and the calls would go past
+ * the shim. It gets the shim's, and the shim remembers the library's. A name that the library does
+ * not have is not there, although the shim has it.
+ */
+#define _GNU_SOURCE
+#include "lookup.h"
+
+#include "head.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef void *dlsym_function(void *, const char *);
+
+/* What lookup.S expects in two registers. */
+struct answer {
+    dlsym_function *jump;
+    void *result;
+};
+
+static void *adopted[PRELOAD_CALLS];
+
+/* Numbers by a hash of the name, 0 for none and else one more than the number. */
+#define BUCKETS 16384
+static uint16_t buckets[BUCKETS];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static unsigned hash(const char *name)
+{
+    uint32_t h = 2166136261u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return (h ^ h >> 15) % BUCKETS;
+}
+
+static void fill(void)
+{
+    for (unsigned i = 0; i < PRELOAD_CALLS; i++) {
+        unsigned at = hash(preload_name(i));
+        while (buckets[at])
+            at = (at + 1) % BUCKETS;
+        buckets[at] = (uint16_t)(i + 1);
+    }
+}
+
+int preload_number(const char *name)
+{
+    pthread_once(&once, fill);
+    for (unsigned at = hash(name); buckets[at]; at = (at + 1) % BUCKETS)
+        if (strcmp(preload_name(buckets[at] - 1u), name) == 0)
+            return buckets[at] - 1;
+    return -1;
+}
+
+void *preload_adopted(unsigned number)
+{
+    return __atomic_load_n(&adopted[number], __ATOMIC_ACQUIRE);
+}
+
+bool preload_is_library(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    static const char *const libraries[] = {"libshmem", "liboshmem", "libnvshmem", "libsma",
+                                            "mca_"};
+    for (unsigned i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a library of SHMEM asks, whose calls of itself are its own business. */
+static bool from_library(const void *caller)
+{
+    Dl_info at;
+    struct link_map *map = NULL;
+    return preload_own(caller) || (dladdr1(caller, &at, (void **)&map, RTLD_DL_LINKMAP) && map &&
+                                   preload_is_library(map->l_name));
+}
+
+/* The shim's function. */
+static void *mine(dlsym_function *real, const char *name)
+{
+    static void *_Atomic shim;
+    if (!shim) {
+        Dl_info at;
+        if (!dladdr(preload_names, &at))
+            return NULL;
+        shim = dlopen(at.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    }
+    return shim ? real(shim, name) : NULL;
+}
+
+static bool may_be_shmem(const char *name)
+{
+    const char *rest = *name == 'n' || *name == 'p' || *name == '_' ? name + 1 : name;
+    return strncmp(rest, "shmem", 5) == 0 || strcmp(name, "start_pes") == 0 ||
+           strncmp(name, "sh", 2) == 0 || *name == '_';
+}
+
+__attribute__((visibility("hidden"))) struct answer preload_lookup(void *handle, const char *name,
+                                                                   const void *caller)
+{
+    static dlsym_function *_Atomic real;
+    dlsym_function *jump = real;
+    if (!jump) {
+        jump = (dlsym_function *)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+        if (!jump) /* the C library is older than 2.34 */
+            jump = (dlsym_function *)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+        real = jump;
+    }
+    struct answer as_it_is = {jump, NULL};
+    if (!name || !may_be_shmem(name) || handle == RTLD_NEXT)
+        return as_it_is;
+    int number = preload_number(name);
+    if (number < 0 || from_library(caller))
+        return as_it_is;
+    if (handle == RTLD_DEFAULT) {
+        /* The loader finds the shim's. */
+        struct answer none = {NULL, NULL};
+        return preload_find((unsigned)number, caller) ? as_it_is : none;
+    }
+    void *found = jump(handle, name);
+    if (!found || preload_own(found)) {
+        struct answer none = {NULL, NULL};
+        return found && !preload_find((unsigned)number, caller) ? none : as_it_is;
+    }
+    void *nothing = NULL;
+    if (!__atomic_compare_exchange_n(&adopted[number], &nothing, found, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE) &&
+        nothing != found) {
+        char text[120];
+        snprintf(text, sizeof text, "%s of a second library, by dlsym", name);
+        preload_head_unseen(text);
+        return as_it_is;
+    }
+    struct answer result = {NULL, mine(jump, name)};
+    return result.result ? result : as_it_is;
+}
