@@ -52,6 +52,7 @@ var left = map[string]string{
 	"stub":           "the stub runs under AddressSanitizer as one of its providers; in make test-full as all, and with all that breaks its rules there (fabric/ofi/stub)",
 	"networks":       "the suite of networks runs on one version of each of the stub's providers and fabrics; in make test-full on all (fabric/ofi/stub, TestSuite)",
 	"window rates":   "the rate by window is that of jobs of 32, 33, 256, 4,096 and 33,000 PEs; in make test-full of 64 and 1,000, too (runtime/proxy, TestSimWindowRates)",
+	"preload":        "the shim runs under ThreadSanitizer; in make test-full under AddressSanitizer, too (tests/preload)",
 	"removal":        "a third of the structs of the table lose their members; in make test-full all do (abi/gen)",
 	"python":         "the package's tests run as PEs in four ways, those of torch in two, and torch's launcher starts a job; in make test-full in eight and four, and it starts four, one of them again (python/tests)",
 	"detector":       "with the race detector the suites of networks run on one or two of each kind; fabric/sim, fabric/chaos and fabric/rail, bench, the stub's own tests and packages that start no goroutine do not run with it; in make test-full all do",
