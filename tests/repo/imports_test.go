@@ -44,6 +44,8 @@ cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/b
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
+cmd/internal/tracefile: runtime/shmerr
+    # reads files of traces, whoever wrote them, and so shares nothing with the writers
 cmd/internal/poller: runtime/shmerr
     # asks the kernel alone, before anything else runs
 

@@ -1,0 +1,146 @@
+package tracefile
+
+import (
+	"errors"
+	"fmt"
+)
+
+// decode reads one event, and takes what a head says.
+func (r *Reader) decode(value []byte, e *Event) error {
+	*e = Event{Peer: None, Bytes: None, Team: None}
+	o := object{b: value}
+	var has struct{ at, length, pe bool }
+	for first := true; ; first = false {
+		key, v, err := o.next(first)
+		switch {
+		case err != nil:
+			return err
+		case key == nil:
+			if o.i != len(o.b) {
+				return errJSON
+			}
+			return r.judge(e, has.at, has.length, has.pe)
+		}
+		switch string(unquoted(key)) {
+		case "ph":
+			var phase string
+			if phase, err = r.texted("ph", v); err == nil && len(phase) != 1 {
+				err = fmt.Errorf("its ph is %s, not one letter", shown(v))
+			}
+			if err == nil {
+				e.Phase = phase[0]
+			}
+		case "name":
+			e.Name, err = r.texted("name", v)
+		case "cat":
+			e.Category, err = r.texted("cat", v)
+		case "id":
+			if e.ID = string(v); v[0] == '"' { // each has its own: not among the names
+				e.ID = string(unquoted(v))
+			}
+		case "pid":
+			n, ok := whole(v)
+			if e.PE, has.pe = int(n), true; !ok || n < 0 || n >= mostPEs {
+				err = fmt.Errorf("its pid is %s, not the number of a PE", shown(v))
+			}
+		case "tid":
+			var ok bool
+			if e.Thread, ok = whole(v); !ok {
+				err = fmt.Errorf("its tid is %s, not a number", shown(v))
+			}
+		case "ts":
+			has.at = true
+			e.At, err = micros(v)
+		case "dur":
+			has.length = true
+			if e.Length, err = micros(v); err == nil && e.Length < 0 {
+				err = fmt.Errorf("its dur is %s, less than 0", shown(v))
+			}
+		case "args":
+			err = e.facts(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *Reader) texted(key string, v []byte) (string, error) {
+	if v[0] != '"' {
+		return "", fmt.Errorf("its %s is %s, not a text", key, shown(v))
+	}
+	return r.text(v), nil
+}
+
+// facts takes the arguments that this package knows. Others, and other kinds of values, are those of
+// other writers, and stay as they are.
+func (e *Event) facts(v []byte) error {
+	if v[0] != '{' {
+		return fmt.Errorf("its args are %s, not an object", shown(v))
+	}
+	e.Args, e.Peer, e.Bytes, e.Team = v, None, None, None
+	o := object{b: v}
+	for first := true; ; first = false {
+		key, value, err := o.next(first)
+		if err != nil || key == nil {
+			return err
+		}
+		n, ok := whole(value)
+		if !ok || n < 0 {
+			continue
+		}
+		switch string(unquoted(key)) {
+		case "pe", "to":
+			if n < mostPEs {
+				e.Peer = int(n)
+			}
+		case "bytes":
+			e.Bytes = n
+		case "team":
+			e.Team = n
+		}
+	}
+}
+
+// judge says what an event lacks, and remembers a head.
+func (r *Reader) judge(e *Event, at, length, pe bool) error {
+	switch e.Phase {
+	case 0:
+		return errors.New("an event has no ph")
+	case 'M':
+		if e.Name != HeadName {
+			return nil
+		}
+		return r.head(e, pe)
+	case 'X', 'i', 'b', 'e':
+		switch {
+		case !at:
+			return fmt.Errorf("an event of ph %c has no ts", e.Phase)
+		case !pe:
+			return fmt.Errorf("an event of ph %c has no pid", e.Phase)
+		case e.Phase == 'X' && !length:
+			return errors.New("a complete event has no dur")
+		}
+	}
+	return nil
+}
+
+// head takes the head of a PE, whose number is in its args.
+func (r *Reader) head(e *Event, named bool) error {
+	if e.Args == nil {
+		return errors.New("its head has no args")
+	}
+	if e.Peer == None {
+		return errors.New("its head names no PE")
+	}
+	if named && e.PE != e.Peer {
+		return fmt.Errorf("its head is of PE %d in args and of PE %d in pid", e.Peer, e.PE)
+	}
+	e.PE = e.Peer
+	h := r.heads[e.PE]
+	if h == nil {
+		h = &Head{PE: e.PE}
+		r.heads[e.PE] = h
+	}
+	return h.add(e.Args)
+}

@@ -1,0 +1,56 @@
+package tracefile
+
+import "fmt"
+
+// The categories and names by which files are told apart.
+const (
+	CategoryCall = "shmem"          // a call of the program, recorded by libshmem_preload.so
+	CategoryNIC  = "NIC"            // an operation of a NIC, from its post to its completion
+	HeadName     = "libshmem_trace" // the metadata event at the head of a file of calls
+	Version      = 1                // of the form that this package reads
+)
+
+// None is the value of Peer, Bytes and Team of an event that has none.
+const None = -1
+
+// Event is one event of a file. Its texts stay valid; Args is valid until the next event is read.
+type Event struct {
+	Phase    byte   // X complete, i at once, b and e begin and end, M metadata
+	Name     string // the function as it was called, or the action of a proxy
+	Category string
+	ID       string // of the operation that b and e belong to
+	PE       int
+	Thread   int64
+	At       int64 // nanoseconds, on the clock of the file, or of PE 0 behind Merge
+	Length   int64 // nanoseconds; 0 unless complete
+	Peer     int   // the other PE, args.pe or args.to; None
+	Bytes    int64 // args.bytes; None
+	Team     int64 // args.team; None
+	Args     []byte
+	Line     int // in its file, from 1
+}
+
+// End is the moment at which a complete event ended.
+func (e *Event) End() int64 { return e.At + e.Length }
+
+// Call reports whether the event is a call of the program.
+func (e *Event) Call() bool { return e.Phase == 'X' && e.Category == CategoryCall }
+
+// Cut says where a file ends that was not ended by its writer.
+type Cut struct {
+	Line   int
+	Inside bool // in the middle of an event, which is lost
+	Events int64
+}
+
+// String says it for people.
+func (c *Cut) String() string {
+	where := "after"
+	if c.Inside {
+		where = "in the middle of the event after"
+	}
+	if c.Events == 0 {
+		return fmt.Sprintf("it ends at line %d before its first event", c.Line)
+	}
+	return fmt.Sprintf("it ends at line %d, %s event %d", c.Line, where, c.Events)
+}

@@ -1,0 +1,107 @@
+package tracefile
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// Head is what a file of calls says of its PE. A PE without one, as in a file of SHMEM_TRACE, has
+// the number of its events and an empty Program.
+type Head struct {
+	PE      int
+	NPEs    int // of the job; 0 where the file does not say
+	Host    string
+	Program string
+	Library string // the file that the calls went to
+	Clock   []Offset
+	Unseen  []string // calls that could not be recorded, and why
+	Lost    int64    // events that the writer had no room for
+}
+
+// Offset is one comparison of a PE's clock with that of PE 0.
+type Offset struct {
+	At    int64 // ns, on the PE's own clock
+	Add   int64 // ns to add to its clock to have that of PE 0
+	Error int64 // ns by which Add may be wrong
+}
+
+// headJSON is the form of args. Pointers tell an absent number from 0.
+type headJSON struct {
+	Version *int         `json:"version"`
+	PE      *int         `json:"pe"`
+	NPEs    *int         `json:"npes"`
+	Host    *string      `json:"host"`
+	Program *string      `json:"program"`
+	Library *string      `json:"library"`
+	Clock   []offsetJSON `json:"clock"`
+	Unseen  []string     `json:"unseen"`
+	Lost    *int64       `json:"lost"`
+}
+
+type offsetJSON struct {
+	At     float64 `json:"at"`
+	Offset float64 `json:"offset"`
+	Error  float64 `json:"error"`
+}
+
+// mostPEs bounds the numbers of PEs that a file may name: readers have tables of them.
+const mostPEs = 1 << 24
+
+// add takes what one metadata event says. A file may have several of a PE, as the counts of losses
+// are known only at its end: what a later one says replaces what an earlier one said, except
+// comparisons of clocks that are all later than the known ones: those follow them.
+func (h *Head) add(args []byte) error {
+	var j headJSON
+	if err := json.Unmarshal(args, &j); err != nil {
+		return fmt.Errorf("its head is not as a head is: %w", err)
+	}
+	switch {
+	case j.Version == nil:
+		return fmt.Errorf("its head has no version")
+	case *j.Version != Version:
+		return fmt.Errorf("its head is of version %d, not %d", *j.Version, Version)
+	case j.NPEs != nil && (*j.NPEs < 1 || *j.NPEs > mostPEs || *j.NPEs <= h.PE):
+		return fmt.Errorf("its head has PE %d of %d PEs", h.PE, *j.NPEs)
+	case j.Lost != nil && *j.Lost < 0:
+		return fmt.Errorf("its head has %d lost events", *j.Lost)
+	}
+	clock := make([]Offset, len(j.Clock))
+	for i, c := range j.Clock {
+		clock[i] = Offset{nanoseconds(c.At), nanoseconds(c.Offset), nanoseconds(c.Error)}
+		switch {
+		case i > 0 && clock[i].At < clock[i-1].At:
+			return fmt.Errorf("its head compares clocks at %v us after %v us", c.At, j.Clock[i-1].At)
+		case c.Error < 0:
+			return fmt.Errorf("its head has the error %v us of a clock", c.Error)
+		}
+	}
+	switch {
+	case len(clock) == 0:
+	case len(h.Clock) > 0 && clock[0].At > h.Clock[len(h.Clock)-1].At:
+		h.Clock = append(h.Clock, clock...)
+	default:
+		h.Clock = clock
+	}
+	set(&h.NPEs, j.NPEs)
+	set(&h.Host, j.Host)
+	set(&h.Program, j.Program)
+	set(&h.Library, j.Library)
+	set(&h.Lost, j.Lost)
+	if j.Unseen != nil {
+		h.Unseen = j.Unseen
+	}
+	return nil
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// nanoseconds of a number of microseconds, within the range in which sums do not overflow.
+func nanoseconds(us float64) int64 {
+	const most = 1 << 60
+	return int64(math.Round(min(max(us*1000, -most), most)))
+}

@@ -1,0 +1,186 @@
+package tracefile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// object walks through the members of a JSON object whose braces are already found.
+type object struct {
+	b []byte
+	i int
+}
+
+var errJSON = errors.New("it is not JSON")
+
+func (o *object) space() {
+	for o.i < len(o.b) && (o.b[o.i] == ' ' || o.b[o.i] == '\n' || o.b[o.i] == '\t' || o.b[o.i] == '\r') {
+		o.i++
+	}
+}
+
+// next is the key and the raw value of the next member, or a nil key at the end.
+func (o *object) next(first bool) (key, value []byte, err error) {
+	o.space()
+	if o.i >= len(o.b) {
+		return nil, nil, errJSON
+	}
+	switch {
+	case first && o.b[o.i] == '{':
+		o.i++
+		o.space()
+		if o.i < len(o.b) && o.b[o.i] == '}' {
+			o.i++
+			return nil, nil, nil
+		}
+	case !first && o.b[o.i] == '}':
+		o.i++
+		return nil, nil, nil
+	case !first && o.b[o.i] == ',':
+		o.i++
+		o.space()
+	default:
+		return nil, nil, errJSON
+	}
+	if key, err = o.text(); err != nil {
+		return nil, nil, err
+	}
+	o.space()
+	if o.i >= len(o.b) || o.b[o.i] != ':' {
+		return nil, nil, errJSON
+	}
+	o.i++
+	o.space()
+	value, err = o.value()
+	return key, value, err
+}
+
+// text is a string with its quotes.
+func (o *object) text() ([]byte, error) {
+	if o.i >= len(o.b) || o.b[o.i] != '"' {
+		return nil, errJSON
+	}
+	from, escaped := o.i, false
+	for o.i++; o.i < len(o.b); o.i++ {
+		switch c := o.b[o.i]; {
+		case c == '\\':
+			escaped = true
+			o.i++
+		case c < ' ':
+			return nil, errJSON
+		case c == '"':
+			o.i++
+			if t := o.b[from:o.i]; !escaped || json.Valid(t) {
+				return t, nil
+			}
+			return nil, errJSON
+		}
+	}
+	return nil, errJSON
+}
+
+// value is any value. Only texts and whole numbers, of which most are, are checked here.
+func (o *object) value() ([]byte, error) {
+	if o.i >= len(o.b) {
+		return nil, errJSON
+	}
+	if o.b[o.i] == '"' {
+		return o.text()
+	}
+	from, depth, quoted, plain := o.i, 0, false, true
+	for ; o.i < len(o.b); o.i++ {
+		c := o.b[o.i]
+		switch {
+		case quoted && c == '\\':
+			o.i++
+		case c == '"':
+			quoted, plain = !quoted, false
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			plain = false
+		case depth > 0 && (c == '}' || c == ']'):
+			depth--
+		case depth == 0 && (c == ',' || c == '}' || c == ' ' || c == '\n' || c == '\t' || c == '\r'):
+			return checked(o.b[from:o.i], plain)
+		case c < '0' || c > '9':
+			plain = false
+		}
+	}
+	return nil, errJSON
+}
+
+func checked(v []byte, digits bool) ([]byte, error) {
+	if digits && (len(v) == 1 || len(v) > 1 && v[0] != '0') || json.Valid(v) {
+		return v, nil
+	}
+	return nil, errJSON
+}
+
+// unquoted is what a text says.
+func unquoted(t []byte) []byte {
+	for _, c := range t {
+		if c == '\\' || c >= 0x80 {
+			var s string
+			if json.Unmarshal(t, &s) == nil {
+				return []byte(s)
+			}
+			break
+		}
+	}
+	return t[1 : len(t)-1]
+}
+
+// whole reads a whole number, and reports whether it is one.
+func whole(v []byte) (int64, bool) {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	return n, err == nil
+}
+
+// micros reads a number of microseconds as nanoseconds, exactly where it has at most three
+// decimals. A floating-point number would lose the nanoseconds of times since 1970.
+func micros(v []byte) (int64, error) {
+	const most = math.MaxInt64 / 4 / 1000
+	var n int64
+	i, minus := 0, false
+	if len(v) > 0 && v[0] == '-' {
+		minus, i = true, 1
+	}
+	for ; i < len(v) && '0' <= v[i] && v[i] <= '9' && n < most; i++ {
+		n = n*10 + int64(v[i]-'0')
+	}
+	if n >= most {
+		return 0, fmt.Errorf("%s is not a time in microseconds", shown(v))
+	}
+	scale := int64(1000)
+	if i < len(v) && v[i] == '.' {
+		for i++; i < len(v) && '0' <= v[i] && v[i] <= '9'; i++ {
+			if scale > 1 {
+				scale /= 10
+				n = n*10 + int64(v[i]-'0')
+			}
+		}
+	}
+	if i < len(v) { // an exponent, or too large
+		f, err := strconv.ParseFloat(string(v), 64)
+		if err != nil || math.Abs(f) >= most {
+			return 0, fmt.Errorf("%s is not a time in microseconds", shown(v))
+		}
+		return int64(math.Round(f * 1000)), nil
+	}
+	if minus {
+		n = -n
+	}
+	return n * scale, nil
+}
+
+// shown is a value for an error: the beginning of a long one.
+func shown(v []byte) string {
+	if len(v) > 40 {
+		return strconv.Quote(string(v[:40])) + "..."
+	}
+	return strconv.Quote(string(v))
+}
