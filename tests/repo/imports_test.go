@@ -46,6 +46,13 @@ cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
 cmd/internal/tracefile: runtime/shmerr
     # reads files of traces, whoever wrote them, and so shares nothing with the writers
+cmd/internal/tracefile/sample:
+    # writes traces with known answers, by the description of the form: what it shared with the
+    # reader, tests of the reader could not find wrong
+cmd/internal/tracereport: cmd/internal/tracefile runtime/shmerr
+    # adds up events and draws; how files are read is below it
+cmd/shmem-trace: . cmd/internal/... runtime/shmerr
+    # flags and files; it needs no library and no network
 cmd/internal/poller: runtime/shmerr
     # asks the kernel alone, before anything else runs
 

@@ -1,0 +1,220 @@
+package tracefile
+
+import (
+	"errors"
+	"io"
+	"slices"
+)
+
+// Merge reads all files of a trace at once.
+type Merge struct {
+	t       *Trace
+	streams []*stream // a heap by the moment of each one's next event
+	last    *stream   // that gave the last event
+	depth   int
+}
+
+// Writers record a call when it ends, and each thread for itself, so that the files are nearly in
+// order of time. A stream holds this many events to sort them.
+const (
+	mostHeld  = 1 << 12
+	leastHeld = 1 << 6
+	allHeld   = 1 << 18 // of all streams
+)
+
+// stream is files of which each begins after the one before.
+type stream struct {
+	t     *Trace
+	files []*File
+	r     *Reader
+	depth int
+	held  []held // a heap
+	count int64
+	free  [][]byte
+}
+
+// held is an event that waits for its turn. n keeps the order of equal moments.
+type held struct {
+	e Event
+	n int64
+}
+
+func (a *held) before(b *held) bool { return a.e.At < b.e.At || a.e.At == b.e.At && a.n < b.n }
+
+// Merge begins to read all events but metadata, whose meaning is in the Trace, nearly in order of
+// time, on the clock of PE 0. Out of order are events that were written some thousand events too
+// late. Close it.
+func (t *Trace) Merge() (*Merge, error) {
+	m := &Merge{t: t}
+	type key struct {
+		pe   int
+		call bool
+	}
+	chains := map[key]*stream{}
+	var all []*stream
+	for _, f := range t.Files {
+		if f.Calls+f.Others == 0 {
+			continue
+		}
+		k := key{call: f.Calls > 0}
+		if len(f.PEs) == 1 {
+			k.pe = f.PEs[0]
+			if s := chains[k]; s != nil {
+				s.files = append(s.files, f)
+				continue
+			}
+		}
+		s := &stream{t: t, files: []*File{f}}
+		if len(f.PEs) == 1 {
+			chains[k] = s
+		}
+		all = append(all, s)
+	}
+	m.depth = min(max(allHeld/max(len(all), 1), leastHeld), mostHeld)
+	for _, s := range all {
+		s.depth = m.depth
+		slices.SortStableFunc(s.files, func(a, b *File) int {
+			if a.first < b.first {
+				return -1
+			}
+			return 1
+		})
+		if err := s.fill(); err != nil {
+			m.streams = all
+			m.Close()
+			return nil, err
+		}
+		if len(s.held) > 0 {
+			push(&m.streams, s, earlier)
+		}
+	}
+	return m, nil
+}
+
+func earlier(a, b **stream) bool { return (*a).held[0].before(&(*b).held[0]) }
+
+// Next gives the next event, whose Args are valid until the one after; io.EOF at the end.
+func (m *Merge) Next(e *Event) error {
+	if s := m.last; s != nil {
+		m.last = nil
+		if err := s.fill(); err != nil {
+			return err
+		}
+		if len(s.held) > 0 {
+			push(&m.streams, s, earlier)
+		}
+	}
+	if len(m.streams) == 0 {
+		return io.EOF
+	}
+	s := pop(&m.streams, earlier)
+	h := pop(&s.held, (*held).before)
+	*e = h.e
+	s.free = append(s.free, h.e.Args)
+	m.last = s
+	return nil
+}
+
+// Close closes the files.
+func (m *Merge) Close() {
+	for _, s := range m.streams {
+		s.close()
+	}
+	if m.last != nil {
+		m.last.close()
+	}
+}
+
+func (s *stream) close() {
+	if s.r != nil {
+		s.r.Close()
+		s.r = nil
+	}
+}
+
+// fill holds as many events as it may.
+func (s *stream) fill() error {
+	for len(s.held) < s.depth {
+		if s.r == nil {
+			if len(s.files) == 0 {
+				return nil
+			}
+			var err error
+			if s.r, err = Open(s.files[0].Name); err != nil {
+				return err
+			}
+			s.files = s.files[1:]
+		}
+		var e Event
+		err := s.r.Next(&e)
+		if errors.Is(err, io.EOF) {
+			s.close()
+			continue
+		}
+		if err != nil {
+			s.close()
+			return err
+		}
+		if e.Phase == 'M' {
+			continue
+		}
+		pe := s.t.PE(e.PE)
+		if pe == nil { // the file has grown since it was scanned
+			continue
+		}
+		var args []byte
+		if n := len(s.free); n > 0 {
+			args, s.free = s.free[n-1], s.free[:n-1]
+		}
+		if e.Args != nil {
+			e.Args = append(args[:0], e.Args...)
+		}
+		at := pe.Moment(e.At)
+		if e.Phase == 'X' {
+			e.Length = max(pe.Moment(e.End())-at, 0)
+		}
+		e.At = at
+		s.count++
+		push(&s.held, held{e, s.count}, (*held).before)
+	}
+	return nil
+}
+
+// push and pop keep a slice as a heap, without the interface calls of container/heap.
+func push[T any](h *[]T, v T, before func(a, b *T) bool) {
+	*h = append(*h, v)
+	a := *h
+	for i := len(a) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !before(&a[i], &a[up]) {
+			break
+		}
+		a[i], a[up] = a[up], a[i]
+		i = up
+	}
+}
+
+func pop[T any](h *[]T, before func(a, b *T) bool) T {
+	a := *h
+	top := a[0]
+	n := len(a) - 1
+	a[0] = a[n]
+	var none T
+	a[n] = none
+	a = a[:n]
+	for i := 0; ; {
+		least := i
+		for _, d := range [...]int{2*i + 1, 2*i + 2} {
+			if d < n && before(&a[d], &a[least]) {
+				least = d
+			}
+		}
+		if least == i {
+			break
+		}
+		a[i], a[least] = a[least], a[i]
+		i = least
+	}
+	*h = a
+	return top
+}

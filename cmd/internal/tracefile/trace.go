@@ -1,0 +1,310 @@
+package tracefile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Trace is what a first look at all files of a job has found.
+type Trace struct {
+	Files []*File
+	PEs   []*PE // in order of their numbers
+	NPEs  int   // of the job: what the heads say, and at least one more than the highest PE
+	// Threads has the name of each thread, "" where the files do not name it.
+	Threads map[Thread]string
+}
+
+// Thread is a row of the picture. Threads of the program and those of the library's own trace may
+// have the same numbers.
+type Thread struct {
+	PE     int
+	Call   bool // it makes calls
+	Number int64
+}
+
+// File is one file. A job whose output was rotated has several of a PE.
+type File struct {
+	Name        string
+	PEs         []int // those of its events and heads
+	Calls       int64 // events of the program's calls
+	Others      int64 // events of proxies, rings and NICs
+	Cut         *Cut  // nil where the file is whole
+	heads       map[int]*Head
+	first, last int64 // moments, on its own clock
+}
+
+// PE is one PE of the job. First and Last are on the clock of PE 0.
+type PE struct {
+	Head
+	Calls, Others int64
+	First, Last   int64 // the begin of its first event, and the end of its last one
+	began         bool
+}
+
+// mostThreads bounds the table of threads.
+const mostThreads = 1 << 20
+
+// Scan reads the named files, and those that end in .json of the named folders, once. Visit, unless
+// it is nil, sees each event; the times are those of the file.
+func Scan(names []string, visit func(*Event)) (*Trace, error) {
+	files, err := found(names)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trace{Threads: map[Thread]string{}}
+	pes := map[int]*PE{}
+	for _, name := range files {
+		f, err := t.scan(name, pes, visit)
+		if err != nil {
+			return nil, err
+		}
+		t.Files = append(t.Files, f)
+	}
+	if err := t.together(pes); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// found lists the files.
+func found(names []string) ([]string, error) {
+	var files []string
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil || !info.IsDir() {
+			files = append(files, name) // Open has the words for an error
+			continue
+		}
+		list, err := os.ReadDir(name)
+		if err != nil {
+			return nil, &shmerr.Error{Op: "read", Object: name, Cause: err, Remedy: "name the files of a trace"}
+		}
+		n := len(files)
+		for _, e := range list {
+			if strings.HasSuffix(e.Name(), ".json") && !e.IsDir() {
+				files = append(files, filepath.Join(name, e.Name()))
+			}
+		}
+		if len(files) == n {
+			return nil, &shmerr.Error{Op: "read", Object: name, Cause: errors.New("the folder has no file whose name ends in .json"), Remedy: "name the files of a trace"}
+		}
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(files, func(f string) bool {
+		again := seen[filepath.Clean(f)]
+		seen[filepath.Clean(f)] = true
+		return again
+	}), nil
+}
+
+func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, error) {
+	r, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	f := &File{Name: name, first: math.MaxInt64, last: math.MinInt64}
+	type label struct {
+		pe     int
+		number int64
+	}
+	hosts, labels, of := map[int]string{}, map[label]string{}, map[int]bool{}
+	threads := map[Thread]bool{}
+	var e Event
+	for {
+		err := r.Next(&e)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if visit != nil {
+			visit(&e)
+		}
+		if e.Phase == 'M' {
+			text := labelled(&e)
+			if _, host, ok := strings.Cut(text, " on "); ok && e.Name == "process_name" {
+				hosts[e.PE] = host
+			} else if text != "" && e.Name == "thread_name" && len(labels) < mostThreads {
+				labels[label{e.PE, e.Thread}] = text
+			}
+			continue
+		}
+		of[e.PE] = true
+		f.first, f.last = min(f.first, e.At), max(f.last, e.End())
+		pe := pes[e.PE]
+		if pe == nil {
+			pe = &PE{Head: Head{PE: e.PE}}
+			pes[e.PE] = pe
+		}
+		if e.Call() {
+			f.Calls++
+			pe.Calls++
+		} else {
+			f.Others++
+			pe.Others++
+		}
+		if k := (Thread{e.PE, e.Call(), e.Thread}); !threads[k] {
+			if threads[k] = true; len(threads) > mostThreads {
+				return nil, r.badAt(e.Line, "it has more than %d threads", mostThreads)
+			}
+		}
+	}
+	f.Cut, f.heads = r.Cut(), r.Heads()
+	for k := range threads {
+		if text := labels[label{k.PE, k.Number}]; text != "" || t.Threads[k] == "" {
+			t.Threads[k] = text
+		}
+	}
+	for n := range f.heads {
+		of[n] = true
+	}
+	for n := range of {
+		f.PEs = append(f.PEs, n)
+		if pes[n] == nil {
+			pes[n] = &PE{Head: Head{PE: n}}
+		}
+		if host := hosts[n]; host != "" && pes[n].Host == "" {
+			pes[n].Host = host
+		}
+	}
+	slices.Sort(f.PEs)
+	return f, nil
+}
+
+// labelled is the name that a metadata event gives.
+func labelled(e *Event) string {
+	var args struct {
+		Name string `json:"name"`
+	}
+	if len(e.Args) == 0 || json.Unmarshal(e.Args, &args) != nil {
+		return ""
+	}
+	return args.Name
+}
+
+// together joins what the files say of each PE, and refuses files of several jobs.
+func (t *Trace) together(pes map[int]*PE) error {
+	var job *Head // the first head that names the job
+	var where *File
+	for _, f := range t.Files {
+		for _, n := range f.PEs {
+			h := f.heads[n]
+			if h == nil {
+				continue
+			}
+			if job != nil && h.NPEs != 0 && (h.NPEs != job.NPEs || h.Program != job.Program) {
+				return &shmerr.Error{
+					Op: "read", Object: f.Name,
+					Cause:  fmt.Errorf("it is of %s with %d PEs, and %s of %s with %d", h.Program, h.NPEs, where.Name, job.Program, job.NPEs),
+					Remedy: "name the files of one job",
+				}
+			}
+			if job == nil && h.NPEs != 0 {
+				job, where = h, f
+			}
+			pes[n].join(h)
+		}
+	}
+	for i, f := range t.Files {
+		for _, g := range t.Files[:i] {
+			if f.Calls+f.Others > 0 && f.first == g.first && f.last == g.last && f.Calls == g.Calls && slices.Equal(f.PEs, g.PEs) {
+				return &shmerr.Error{
+					Op: "read", Object: f.Name, Cause: fmt.Errorf("it has the same events as %s", g.Name),
+					Remedy: "name each file once",
+				}
+			}
+		}
+	}
+	if len(pes) == 0 {
+		var names []string
+		for _, f := range t.Files {
+			names = append(names, f.Name)
+		}
+		return &shmerr.Error{Op: "read", Object: strings.Join(names, ", "), Cause: errors.New("there is no event"), Remedy: "let the program run until its first call, and record it again"}
+	}
+	if job != nil {
+		t.NPEs = job.NPEs
+	}
+	for n, pe := range pes {
+		t.PEs = append(t.PEs, pe)
+		t.NPEs = max(t.NPEs, n+1)
+	}
+	slices.SortFunc(t.PEs, func(a, b *PE) int { return a.PE - b.PE })
+	for _, f := range t.Files {
+		if f.Calls+f.Others == 0 {
+			continue
+		}
+		for _, n := range f.PEs {
+			pe := pes[n]
+			first, last := pe.Moment(f.first), pe.Moment(f.last)
+			if !pe.began {
+				pe.First, pe.Last, pe.began = first, last, true
+			}
+			pe.First, pe.Last = min(pe.First, first), max(pe.Last, last)
+		}
+	}
+	return nil
+}
+
+// join adds what one file says of a PE. Each file of a rotated output counts its own losses.
+func (p *PE) join(h *Head) {
+	if p.NPEs == 0 {
+		p.NPEs, p.Program, p.Library = h.NPEs, h.Program, h.Library
+	}
+	if h.Host != "" {
+		p.Host = h.Host
+	}
+	p.Lost += h.Lost
+	for _, u := range h.Unseen {
+		if !slices.Contains(p.Unseen, u) {
+			p.Unseen = append(p.Unseen, u)
+		}
+	}
+	for _, c := range h.Clock {
+		i, there := slices.BinarySearchFunc(p.Clock, c.At, func(o Offset, at int64) int {
+			switch {
+			case o.At < at:
+				return -1
+			case o.At > at:
+				return 1
+			}
+			return 0
+		})
+		if !there {
+			p.Clock = slices.Insert(p.Clock, i, c)
+		}
+	}
+}
+
+// Missing are the PEs of the job that no file is of.
+func (t *Trace) Missing() []int {
+	var missing []int
+	for n, i := 0, 0; n < t.NPEs; n++ {
+		if i < len(t.PEs) && t.PEs[i].PE == n {
+			i++
+			continue
+		}
+		missing = append(missing, n)
+	}
+	return missing
+}
+
+// PE is a PE by its number, or nil.
+func (t *Trace) PE(n int) *PE {
+	i, ok := slices.BinarySearchFunc(t.PEs, n, func(p *PE, n int) int { return p.PE - n })
+	if !ok {
+		return nil
+	}
+	return t.PEs[i]
+}
