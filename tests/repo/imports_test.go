@@ -49,7 +49,7 @@ cmd/internal/tracefile: runtime/shmerr
 cmd/internal/tracefile/sample:
     # writes traces with known answers, by the description of the form: what it shared with the
     # reader, tests of the reader could not find wrong
-cmd/internal/tracereport: cmd/internal/tracefile runtime/shmerr
+cmd/internal/tracereport: . cmd/internal/tracefile runtime/shmerr
     # adds up events and draws; how files are read is below it
 cmd/shmem-trace: . cmd/internal/... runtime/shmerr
     # flags and files; it needs no library and no network

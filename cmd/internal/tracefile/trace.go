@@ -18,7 +18,7 @@ import (
 type Trace struct {
 	Files []*File
 	PEs   []*PE // in order of their numbers
-	NPEs  int   // of the job: what the heads say, and at least one more than the highest PE
+	NPEs  int   // of the job: what the heads say, or one more than the highest PE that is named
 	// Threads has the name of each thread, "" where the files do not name it.
 	Threads map[Thread]string
 }
@@ -40,6 +40,7 @@ type File struct {
 	Cut         *Cut  // nil where the file is whole
 	heads       map[int]*Head
 	first, last int64 // moments, on its own clock
+	peer        int   // the highest number of a PE at the other end
 }
 
 // PE is one PE of the job. First and Last are on the clock of PE 0.
@@ -141,6 +142,7 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 			continue
 		}
 		of[e.PE] = true
+		f.peer = max(f.peer, e.Peer)
 		f.first, f.last = min(f.first, e.At), max(f.last, e.End())
 		pe := pes[e.PE]
 		if pe == nil {
@@ -235,6 +237,10 @@ func (t *Trace) together(pes map[int]*PE) error {
 	}
 	if job != nil {
 		t.NPEs = job.NPEs
+	} else {
+		for _, f := range t.Files {
+			t.NPEs = max(t.NPEs, f.peer+1)
+		}
 	}
 	for n, pe := range pes {
 		t.PEs = append(t.PEs, pe)

@@ -64,8 +64,8 @@ func us(n int64) string { return fmt.Sprintf("%d.%03d", n/1000, n%1000) }
 const (
 	PEs      = 8
 	Barriers = 20
-	Late     = 5      // the PE that is late in barrier LateIn, from 0, as Init is call 0 of the team
-	LateIn   = 3      // the barrier
+	Late     = 5      // the PE that is late
+	LateIn   = 2      // the third barrier
 	LateBy   = 10e6   // ns
 	Step     = 1e6    // ns from one barrier to the next
 	Leave    = 5e3    // ns from the last arrival to the end of a barrier

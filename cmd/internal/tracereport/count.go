@@ -1,0 +1,297 @@
+package tracereport
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/bits"
+	"slices"
+
+	"libshmem/cmd/internal/tracefile"
+)
+
+const (
+	mostNames  = 1 << 12 // functions with a row of their own
+	mostGroups = 1 << 10 // rows of the matrix
+	otherNames = "(other names)"
+)
+
+// counter adds up events.
+type counter struct {
+	trace   *tracefile.Trace
+	kinds   map[string]kind
+	calls   map[string]*sums
+	network map[string]*sums
+	threads map[tracefile.Thread]*span
+	pes     map[int]*PE
+	sizes   [65]Size
+	matrix  [2]Matrix // of calls, of the network
+	waits   *waits
+	noTeam  int64 // collective calls that name no team
+}
+
+type sums struct {
+	histogram
+	bytes int64
+}
+
+type span struct{ first, last int64 }
+
+// Make reads the named files, and those in the named folders.
+func Make(names []string) (*Report, error) {
+	c := &counter{
+		kinds: map[string]kind{}, calls: map[string]*sums{}, network: map[string]*sums{},
+		threads: map[tracefile.Thread]*span{}, pes: map[int]*PE{}, waits: newWaits(),
+	}
+	var err error
+	c.trace, err = tracefile.Scan(names, func(e *tracefile.Event) {
+		if k := c.kind(e); k.collective {
+			if id := teamOf(e, k); id != tracefile.None {
+				c.waits.expect(id, e.PE)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.waits.begin(func(pe int) bool { return c.trace.PE(pe).Lost > 0 })
+	c.waits.error = c.trace.Alignment().Error
+	for i := range c.matrix {
+		c.matrix[i] = newMatrix(c.trace.NPEs)
+	}
+	m, err := c.trace.Merge()
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	var e tracefile.Event
+	for {
+		switch err := m.Next(&e); {
+		case errors.Is(err, io.EOF):
+			return c.report(), nil
+		case err != nil:
+			return nil, err
+		}
+		c.add(&e)
+	}
+}
+
+func newMatrix(pes int) Matrix {
+	m := Matrix{Group: max((pes+mostGroups-1)/mostGroups, 1)}
+	n := (pes + m.Group - 1) / m.Group
+	m.Calls, m.Bytes = make([][]int64, n), make([][]int64, n)
+	for i := range n {
+		m.Calls[i], m.Bytes[i] = make([]int64, n), make([]int64, n)
+	}
+	return m
+}
+
+func (m *Matrix) add(pe, peer int, bytes int64) {
+	r, c := pe/m.Group, peer/m.Group
+	if r < len(m.Calls) && c < len(m.Calls) {
+		m.Calls[r][c]++
+		m.Bytes[r][c] += bytes
+	}
+}
+
+func (c *counter) kind(e *tracefile.Event) kind {
+	if !e.Call() {
+		return kind{}
+	}
+	k, ok := c.kinds[e.Name]
+	if !ok {
+		k = kindOf(e.Name)
+		if len(c.kinds) < mostNames {
+			c.kinds[e.Name] = k
+		}
+	}
+	return k
+}
+
+// teamOf is the team of a collective call.
+func teamOf(e *tracefile.Event, k kind) int64 {
+	if e.Team == tracefile.None && k.world {
+		return 0
+	}
+	return e.Team
+}
+
+// of is the row of a name.
+func of(table map[string]*sums, name string) *sums {
+	s := table[name]
+	if s == nil {
+		if len(table) >= mostNames {
+			if name != otherNames {
+				return of(table, otherNames)
+			}
+		}
+		s = &sums{}
+		table[name] = s
+	}
+	return s
+}
+
+func (c *counter) add(e *tracefile.Event) {
+	if e.Phase != 'X' {
+		return
+	}
+	n := max(e.Bytes, 0)
+	if !e.Call() {
+		s := of(c.network, e.Name)
+		s.add(e.Length)
+		if e.Peer != tracefile.None && operation(e.Name) {
+			s.bytes += n
+			c.matrix[1].add(e.PE, e.Peer, n)
+		}
+		return
+	}
+	k := c.kind(e)
+	s := of(c.calls, e.Name)
+	s.add(e.Length)
+	s.bytes += n
+	p := c.pe(e.PE)
+	p.Calls++
+	p.CallNs += e.Length
+	t := c.threads[tracefile.Thread{PE: e.PE, Call: true, Number: e.Thread}]
+	if t == nil {
+		t = &span{e.At, e.End()}
+		c.threads[tracefile.Thread{PE: e.PE, Call: true, Number: e.Thread}] = t
+	}
+	t.first, t.last = min(t.first, e.At), max(t.last, e.End())
+	if k.collective {
+		if id := teamOf(e, k); id != tracefile.None {
+			c.waits.add(id, e.Name, k, arrival{e.PE, e.At, e.End()})
+		} else {
+			c.noTeam++
+		}
+	}
+	if e.Bytes != tracefile.None && (k.moves || k.collective) {
+		p.Bytes += n
+		size := &c.sizes[bits.Len64(uint64(n))]
+		size.Calls++
+		size.Bytes += n
+	}
+	if k.moves && e.Peer != tracefile.None {
+		c.matrix[0].add(e.PE, e.Peer, n)
+	}
+}
+
+// operation reports whether an action of an endpoint moves bytes. What was refused is posted again.
+func operation(name string) bool {
+	return name == "send" || name == "write" || name == "read" || name == "atomic"
+}
+
+func (c *counter) pe(n int) *PE {
+	p := c.pes[n]
+	if p == nil {
+		p = &PE{PE: n}
+		c.pes[n] = p
+	}
+	return p
+}
+
+// report is the sums as a report.
+func (c *counter) report() *Report {
+	t := c.trace
+	r := &Report{Version: Version, Functions: rows(c.calls), Network: rows(c.network)}
+	first, last := t.PEs[0].First, t.PEs[0].Last
+	for _, p := range t.PEs {
+		if p.Calls+p.Others > 0 {
+			first, last = min(first, p.First), max(last, p.Last)
+		}
+		r.Job.Lost += p.Lost
+		if r.Job.Program == "" {
+			r.Job.Program, r.Job.Library = p.Program, p.Library
+		}
+		row := c.pe(p.PE)
+		row.Host, row.Lost, row.LengthNs = p.Host, p.Lost, p.Last-p.First
+		row.WaitedNs, row.CausedNs, row.Last = c.waits.waited[p.PE], c.waits.caused[p.PE], c.waits.last[p.PE]
+		r.Job.Calls += row.Calls
+		r.Job.CallNs += row.CallNs
+	}
+	for _, n := range slices.Sorted(maps.Keys(c.pes)) {
+		r.PEs = append(r.PEs, *c.pes[n])
+	}
+	for _, s := range c.threads {
+		r.Job.ThreadNs += s.last - s.first
+	}
+	a := t.Alignment()
+	r.Job.Hosts, r.Job.NPEs, r.Job.Seen, r.Job.Missing = a.Hosts, t.NPEs, len(t.PEs), t.Missing()
+	r.Job.BeginNs, r.Job.LengthNs, r.Job.ClockErrorNs = first, last-first, a.Error
+	if !a.Known {
+		r.Job.ClockErrorNs = -1
+	}
+	r.Matrix = c.matrix[0]
+	r.Matrix.Of = "calls"
+	if r.Job.Calls == 0 {
+		r.Matrix = c.matrix[1]
+		r.Matrix.Of = "network"
+	}
+	for i, s := range c.sizes {
+		if s.Calls > 0 {
+			if i > 0 {
+				s.From, s.To = 1<<(i-1), 1<<(i-1)*2-1
+			}
+			r.Sizes = append(r.Sizes, s)
+		}
+	}
+	r.Waits = c.waits.end(first)
+	r.Notes = c.notes(a)
+	r.Summary = r.summary()
+	return r
+}
+
+// rows are the functions, the one that took most time first.
+func rows(table map[string]*sums) []Function {
+	var list []Function
+	for name, s := range table {
+		list = append(list, Function{
+			Name: name, Calls: s.n, Bytes: s.bytes, Ns: s.total,
+			P50: s.percentile(50), P90: s.percentile(90), P99: s.percentile(99), Max: s.max,
+		})
+	}
+	slices.SortFunc(list, func(a, b Function) int { return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Name, b.Name)) })
+	return list
+}
+
+// notes are what a reader has to know before the figures.
+func (c *counter) notes(a tracefile.Alignment) []string {
+	t := c.trace
+	var notes []string
+	say := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if missing := t.Missing(); len(missing) > 0 {
+		say("There is no file of %s, of %d PEs in all.", pes(missing), t.NPEs)
+	}
+	for _, f := range t.Files {
+		if f.Cut != nil {
+			say("%s was not ended by its writer, as when a program is killed: %s.", f.Name, f.Cut)
+		}
+	}
+	unseen := map[string][]int{}
+	for _, p := range t.PEs {
+		if p.Lost > 0 {
+			say("PE %d lost %d events, which its file does not have. Its collective calls are left out of the waits.", p.PE, p.Lost)
+		}
+		for _, u := range p.Unseen {
+			unseen[u] = append(unseen[u], p.PE)
+		}
+	}
+	for _, u := range slices.Sorted(maps.Keys(unseen)) {
+		say("Not seen on %s: %s.", pes(unseen[u]), u)
+	}
+	if len(t.PEs) > 1 {
+		notes = append(notes, a.Sentence)
+	}
+	if w := c.waits; w.left > w.error {
+		say("%s %s before the last PE came to it, which cannot be: the clocks differ by at least that much.", w.leftOf, tracefile.Duration(w.left))
+	}
+	if c.noTeam > 0 {
+		say("%d collective calls name no team, and are left out of the waits.", c.noTeam)
+	}
+	if c.waits.dropped {
+		say("Only the first %d pairs of PEs that waited for each other have a row.", mostPairs)
+	}
+	return append(notes, c.waits.notes...)
+}

@@ -1,0 +1,60 @@
+package tracereport
+
+import "math/bits"
+
+// The buckets of a histogram: numbers below exact have one each; above, each power of two has parts
+// of them, so that the middle of a bucket is within 1/64 of each number in it.
+const (
+	exact   = 64
+	parts   = 32
+	shift   = 5 // log2(parts)
+	buckets = exact + (63-6)*parts
+	// ErrorPercent bounds the error of percentiles: 100/64, rounded up.
+	ErrorPercent = 1.6
+)
+
+// histogram counts numbers from 0 to 1<<63-1.
+type histogram struct {
+	count    [buckets]int64
+	n, total int64
+	min, max int64
+}
+
+func bucket(v int64) int {
+	if v < exact {
+		return int(v)
+	}
+	k := bits.Len64(uint64(v)) // 7 for 64..127
+	return exact + (k-7)*parts + int(v>>(k-1-shift)) - parts
+}
+
+// middle is the number that stands for those of a bucket.
+func middle(b int) int64 {
+	if b < exact {
+		return int64(b)
+	}
+	k := 7 + (b-exact)/parts
+	width := int64(1) << (k - 1 - shift)
+	return int64((b-exact)%parts+parts)*width + width/2
+}
+
+func (h *histogram) add(v int64) {
+	h.count[bucket(v)]++
+	if h.n == 0 || v < h.min {
+		h.min = v
+	}
+	h.max = max(h.max, v)
+	h.n++
+	h.total += v
+}
+
+// percentile is the number that so many percent of the numbers do not exceed.
+func (h *histogram) percentile(percent int64) int64 {
+	rank := (h.n*percent + 99) / 100
+	for b, n := range h.count {
+		if rank -= n; rank <= 0 && n > 0 {
+			return min(max(middle(b), h.min), h.max)
+		}
+	}
+	return h.max
+}

@@ -1,0 +1,96 @@
+package tracereport
+
+import "strings"
+
+// kind is what the report has to know of a function.
+type kind struct {
+	collective bool // all PEs of a team call it
+	together   bool // no PE leaves it before each has come
+	world      bool // its team is that of all PEs where the trace names none
+	moves      bool // it moves bytes between this PE and another
+	family     string
+}
+
+var whole = map[string]kind{
+	"barrier_all": {collective: true, together: true, world: true},
+	"sync_all":    {collective: true, together: true, world: true},
+	"barrier":     {collective: true, together: true},
+	"sync":        {collective: true, together: true},
+	"team_sync":   {collective: true, together: true},
+	// The functions that make and destroy teams are collective on the parent, those of memory on
+	// the job.
+	"team_split_strided": {collective: true},
+	"team_split_2d":      {collective: true},
+	"malloc":             {collective: true, together: true, world: true},
+	"malloc_with_hints":  {collective: true, together: true, world: true},
+	"calloc":             {collective: true, together: true, world: true},
+	"align":              {collective: true, together: true, world: true},
+	"realloc":            {collective: true, together: true, world: true},
+	"free":               {collective: true, together: true, world: true},
+	"init":               {collective: true, together: true, world: true, family: "init"},
+	"init_thread":        {collective: true, together: true, world: true, family: "init"},
+	"init_attr":          {collective: true, together: true, world: true, family: "init"},
+	"hostlib_init_attr":  {collective: true, together: true, world: true, family: "init"},
+	"finalize":           {collective: true, together: true, world: true, family: "finalize"},
+	"hostlib_finalize":   {collective: true, together: true, world: true, family: "finalize"},
+	"start_pes":          {collective: true, together: true, world: true, family: "init"},
+	"shmalloc":           {collective: true, together: true, world: true},
+	"shmemalign":         {collective: true, together: true, world: true},
+	"shrealloc":          {collective: true, together: true, world: true},
+	"shfree":             {collective: true, together: true, world: true},
+}
+
+// movers begin the words of functions that move data by themselves.
+var movers = []string{"put", "get", "iput", "iget", "ibput", "ibget", "atomic"}
+
+// collectives begin the words of functions that move data among the PEs of a team. Whether a PE may
+// leave before another comes depends on the function, its root and its algorithm.
+var collectives = []string{"broadcast", "collect", "fcollect", "alltoall", "alltoalls", "reduce", "reducescatter", "inscan", "exscan"}
+
+// kindOf judges a function by its name, with the prefixes of OpenSHMEM, its profiling interface,
+// NVSHMEM and extensions.
+func kindOf(name string) kind {
+	s := strings.TrimPrefix(strings.TrimPrefix(name, "p"), "nv")
+	for _, prefix := range []string{"shmemx_", "shmem_"} {
+		if rest, ok := strings.CutPrefix(s, prefix); ok {
+			s = rest
+			break
+		}
+	}
+	if strings.HasSuffix(s, "_on_stream") { // it ends when the stream has accepted it
+		return kind{moves: moves(s)}
+	}
+	if k, ok := whole[s]; ok {
+		if k.family == "" {
+			k.family = name
+		}
+		return k
+	}
+	if strings.HasSuffix(s, "_to_all") {
+		return kind{collective: true, family: name}
+	}
+	for _, word := range strings.Split(s, "_") {
+		word = strings.TrimRight(word, "0123456789")
+		for _, c := range collectives {
+			if word == c || word == c+"mem" {
+				return kind{collective: true, family: name}
+			}
+		}
+	}
+	return kind{moves: moves(s)}
+}
+
+func moves(s string) bool {
+	for _, word := range strings.Split(s, "_") {
+		word = strings.TrimSuffix(strings.TrimRight(word, "0123456789"), "mem")
+		for _, m := range movers {
+			if word == m {
+				return true
+			}
+		}
+		if word == "p" || word == "g" {
+			return true
+		}
+	}
+	return false
+}

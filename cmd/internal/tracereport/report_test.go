@@ -1,0 +1,284 @@
+package tracereport
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"libshmem/cmd/internal/tracefile/sample"
+)
+
+// job is the report of the job with known answers.
+func job(t *testing.T) *Report {
+	t.Helper()
+	dir := t.TempDir()
+	if _, err := sample.Job(dir); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Make([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func near(got, want, by int64) bool { return got >= want-by && got <= want+by }
+
+func TestJob(t *testing.T) {
+	r := job(t)
+	puts := int64(0)
+	for pe := range sample.PEs {
+		puts += int64(sample.Puts(pe)) * sample.Barriers
+		next, after := (pe+1)%sample.PEs, (pe+2)%sample.PEs
+		for to := range sample.PEs {
+			calls, bytes := int64(0), int64(0)
+			if to == next {
+				calls = int64(sample.Puts(pe)) * sample.Barriers
+				bytes = calls * sample.Large(pe)
+			} else if to == after {
+				calls, bytes = sample.Barriers, sample.Barriers*sample.Small
+			}
+			if r.Matrix.Calls[pe][to] != calls || r.Matrix.Bytes[pe][to] != bytes {
+				t.Errorf("PE %d and PE %d: %d calls, %d bytes; want %d, %d", pe, to, r.Matrix.Calls[pe][to], r.Matrix.Bytes[pe][to], calls, bytes)
+			}
+		}
+	}
+	byName := map[string]Function{}
+	for i, f := range r.Functions {
+		byName[f.Name] = f
+		if i > 0 && f.Ns > r.Functions[i-1].Ns {
+			t.Errorf("%s is below %s", f.Name, r.Functions[i-1].Name)
+		}
+	}
+	for name, want := range map[string]Function{
+		"shmem_putmem":      {Calls: puts, Ns: 800 * puts, P50: 800, P90: 800, P99: 800, Max: 800},
+		"shmem_getmem":      {Calls: 8 * sample.Barriers, Bytes: 8 * sample.Barriers * sample.Small, Ns: 8 * sample.Barriers * 1500, P50: 1500, P90: 1500, P99: 1500, Max: 1500},
+		"shmem_barrier_all": {Calls: 8 * sample.Barriers, Max: sample.LateBy + sample.Late*sample.Apart + sample.Leave},
+	} {
+		got := byName[name]
+		if got.Calls != want.Calls || want.Bytes != 0 && got.Bytes != want.Bytes || !near(got.Max, want.Max, 3) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+		if want.P50 != 0 && (!near(got.Ns, want.Ns, got.Calls) || !near(got.P50, want.P50, 1) || !near(got.P90, want.P90, 1) || !near(got.P99, want.P99, 1)) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	// init, 20 barriers, finalize
+	if r.Waits.Collectives != sample.Barriers+2 || r.Waits.Unmatched != 0 {
+		t.Errorf("%d collective calls, %d unmatched", r.Waits.Collectives, r.Waits.Unmatched)
+	}
+	lost := int64(0)
+	for pe := range sample.PEs {
+		if pe != sample.Late {
+			lost += sample.LateBy + (sample.Late-int64(pe))*sample.Apart
+		}
+	}
+	w := r.Waits.Worst[0]
+	if w.Function != "shmem_barrier_all" || w.Number != sample.LateIn+1 || w.Late != sample.Late || w.PEs != 8 || w.Team != 0 ||
+		!near(w.ByNs, sample.LateBy-2*sample.Apart, 4) || !near(w.LostNs, lost, 40) {
+		t.Errorf("the worst is %+v, want PE %d late by %d, %d lost", w, sample.Late, int64(sample.LateBy-2*sample.Apart), lost)
+	}
+	if p := r.PEs[sample.Late]; p.Last != 1 || !near(p.CausedNs, lost, 40) {
+		t.Errorf("PE %d: %+v, want %d ns caused", sample.Late, p, lost)
+	}
+	// In the other barriers PE 7 is the last, by 1 us, which is less than the clocks' error.
+	if p := r.PEs[7]; p.Last != 0 || !near(p.CausedNs, 19*28*sample.Apart, 1000) {
+		t.Errorf("PE 7: %+v, want %d ns caused", p, 19*28*int64(sample.Apart))
+	}
+	if r.Job.ClockErrorNs != 4000 || r.Job.NPEs != 8 || r.Job.Program != "/home/user/stencil" || !reflect.DeepEqual(r.Job.Hosts, []string{"red", "blue"}) {
+		t.Errorf("job %+v", r.Job)
+	}
+	sizes := map[int64]int64{}
+	for _, s := range r.Sizes {
+		sizes[s.From] = s.Calls
+	}
+	if want := map[int64]int64{64: 160, 1024: (1 + 4 + 7) * 20, 2048: (2 + 5 + 8) * 20, 4096: (3 + 6) * 20}; !reflect.DeepEqual(sizes, want) {
+		t.Errorf("sizes %v, want %v", sizes, want)
+	}
+	text := strings.Join(r.Summary, "\n")
+	for _, want := range []string{
+		"8 PEs of stencil on 2 hosts made 1,056 calls in ", "Most of it was in shmem_barrier_all: ",
+		"was for PE 5 (", "which came last 1 time.", "The worst was call 3 of shmem_barrier_all: PE 5 came 10.0 ms after the one before it",
+		"most of them by PE 5 with the memory of PE 6: 480 KiB", "Waits of PEs on several hosts may each be wrong by 4.00 us.",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// make1 makes the report of files by their texts.
+func make1(t *testing.T, files ...string) *Report {
+	t.Helper()
+	dir := t.TempDir()
+	for i, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".json")), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := Make([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func has(t *testing.T, notes []string, want string) {
+	t.Helper()
+	if !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, want) }) {
+		t.Errorf("no note says %q: %q", want, notes)
+	}
+}
+
+// TestBroadcast has PEs that leave before the last one comes: they wait for those before.
+func TestBroadcast(t *testing.T) {
+	var texts []string
+	for pe, c := range [][2]int64{{3000, 100}, {1000, 2500}, {2000, 1500}, {9000, 10}} {
+		f := sample.Head(pe, 4, `"host":"h"`)
+		f.Call("shmem_broadcastmem", c[0], c[1], `"team":7,"bytes":8`)
+		texts = append(texts, f.Text())
+	}
+	r := make1(t, texts...)
+	if want := []Pair{{1, 0, 2000, 1}, {2, 0, 1000, 1}}; !reflect.DeepEqual(r.Waits.Pairs, want) {
+		t.Errorf("pairs %+v, want %+v", r.Waits.Pairs, want)
+	}
+	if w := r.Waits.Worst[0]; w.Late != 3 || w.LostNs != 3000 || w.ByNs != 6000 || w.Team != 7 {
+		t.Errorf("worst %+v", w)
+	}
+}
+
+// TestTeams has two teams whose calls are in a different order on two PEs, a PE that is in one team
+// only, and a call that one PE did not reach.
+func TestTeams(t *testing.T) {
+	var texts []string
+	for pe := range 3 {
+		f := sample.Head(pe, 3, `"host":"h"`)
+		at := int64(1000 * (pe + 1))
+		f.Call("shmem_team_sync", at, 5000-at, `"team":3`)
+		if pe < 2 {
+			f.Call("shmem_team_sync", 6000+at, 5000-at, `"team":4`)
+		}
+		if pe != 1 {
+			f.Call("shmem_barrier_all", 20000+at, 5000-at, "")
+		}
+		texts = append(texts, f.Text())
+	}
+	r := make1(t, texts...)
+	if r.Waits.Collectives != 3 || r.Waits.Unmatched != 0 || r.Waits.Ns != (2000+1000)+1000+2000 {
+		t.Errorf("waits %+v", r.Waits)
+	}
+	if len(r.Waits.Worst) != 3 || r.Waits.Worst[0].Team != 3 || r.Waits.Worst[0].Late != 2 || r.Waits.Worst[1].Team != 0 || r.Waits.Worst[1].PEs != 2 {
+		t.Errorf("worst %+v", r.Waits.Worst)
+	}
+}
+
+// TestNotes has all that can be missing.
+func TestNotes(t *testing.T) {
+	a := sample.Head(0, 4, `"host":"red","unseen":["shmem_int_p: inline in the program"],"lost":0`)
+	a.Call("shmem_barrier_all", 1000, 10, "")
+	a.Call("shmem_sync", 2000, 10, "")
+	b := sample.Head(1, 4, `"host":"blue","lost":12`)
+	b.Call("shmem_barrier_all", 9000, 10, "")
+	c := sample.Head(2, 4, `"host":"red"`)
+	c.Call("shmem_barrier_all", 5000, 10, "")
+	text := c.Text()
+	r := make1(t, a.Text(), b.Text(), text[:len(text)-4])
+	has(t, r.Notes, "There is no file of PE 3, of 4 PEs in all.")
+	has(t, r.Notes, "2.json was not ended by its writer, as when a program is killed: it ends at line 3, in the middle of the event after event 1.")
+	has(t, r.Notes, "PE 1 lost 12 events, which its file does not have. Its collective calls are left out of the waits.")
+	has(t, r.Notes, "Not seen on PE 0: shmem_int_p: inline in the program.")
+	has(t, r.Notes, "The clocks of blue were not compared with that of PE 0")
+	has(t, r.Notes, "1 collective calls name no team")
+	if r.Job.Lost != 12 || r.Job.ClockErrorNs != -1 || r.Waits.Unmatched != 1 || r.Waits.Collectives != 0 {
+		t.Errorf("%+v %+v", r.Job, r.Waits)
+	}
+	c = sample.Head(2, 4, `"host":"red"`)
+	c.Call("shmem_barrier_all", 5000, 10, "")
+	r = make1(t, a.Text(), c.Text())
+	has(t, r.Notes, "PE 0 left call 1 of shmem_barrier_all on team 0 3.99 us before the last PE came to it, which cannot be: the clocks differ by at least that much.")
+	c = sample.Head(2, 4, `"host":"red"`)
+	c.Call("shmem_sync_all", 900, 200, "")
+	c.Call("shmem_barrier_all", 1200, 200, "")
+	r = make1(t, a.Text(), c.Text())
+	has(t, r.Notes, "PE 2 called shmem_sync_all on team 0, and PE 0 shmem_barrier_all in its place")
+	if r.Waits.Unmatched != 3 {
+		t.Errorf("%d calls unmatched, want 3", r.Waits.Unmatched)
+	}
+}
+
+// TestNetwork has a file of SHMEM_TRACE.
+func TestNetwork(t *testing.T) {
+	r := make1(t, `[{"ph":"M","name":"process_name","pid":0,"tid":0,"args":{"name":"PE 0 on h"}},
+{"ph":"X","name":"send","pid":0,"tid":1,"ts":1,"dur":2.5,"args":{"to":1,"bytes":100}},
+{"ph":"X","name":"refused send","pid":0,"tid":1,"ts":4,"dur":1,"args":{"to":1,"bytes":100}},
+{"ph":"b","name":"send","cat":"NIC","id":"0.1","pid":0,"tid":1,"ts":4,"args":{}},
+{"ph":"X","name":"sleep","pid":0,"tid":2,"ts":5,"dur":95,"args":{}}]`)
+	if r.Matrix.Of != "network" || r.Matrix.Bytes[0][1] != 100 || r.Job.NPEs != 2 || len(r.Functions) != 0 || len(r.Network) != 3 || r.Network[0].Name != "sleep" {
+		t.Errorf("%+v", r)
+	}
+	if got := strings.Join(r.Summary, " "); !strings.HasPrefix(got, "1 PE on one host recorded no calls, but the work of their proxies and NICs for 99.0 us.") {
+		t.Error(got)
+	}
+}
+
+// TestHistogram compares percentiles with those of the sorted numbers.
+func TestHistogram(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		var h histogram
+		list := make([]int64, 1+rng.IntN(3000))
+		for i := range list {
+			list[i] = rng.Int64N(1 << (1 + rng.IntN(62)))
+			h.add(list[i])
+		}
+		slices.Sort(list)
+		for _, p := range []int64{1, 50, 90, 99, 100} {
+			want := list[(int64(len(list))*p+99)/100-1]
+			got := h.percentile(p)
+			if off := float64(got-want) / float64(max(want, 1)) * 100; off > ErrorPercent || off < -ErrorPercent {
+				t.Errorf("seed %d: p%d is %d, and %d of the numbers: %.2f %% off", seed, p, got, want, off)
+			}
+		}
+		if h.max != list[len(list)-1] {
+			t.Errorf("seed %d: max %d", seed, h.max)
+		}
+	}
+	if b := bucket(1<<63 - 1); b != buckets-1 {
+		t.Errorf("the largest number is in bucket %d of %d", b, buckets)
+	}
+	for b := 1; b < buckets; b++ {
+		if bucket(middle(b)) != b {
+			t.Errorf("the middle of bucket %d, %d, is in bucket %d", b, middle(b), bucket(middle(b)))
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	for name, want := range map[string]string{
+		"shmem_barrier_all": "collective together world", "pshmem_sync": "collective together", "shmem_team_sync": "collective together",
+		"nvshmem_int_sum_reduce": "collective", "shmem_long_sum_to_all": "collective", "shmem_broadcast64": "collective",
+		"shmem_fcollectmem": "collective", "shmem_int_alltoalls": "collective", "shmem_malloc": "collective together world",
+		"shmem_int_put_nbi": "moves", "shmem_putmem": "moves", "shmem_put64": "moves", "shmem_ctx_double_iput": "moves", "shmem_int_p": "moves",
+		"shmem_long_g": "moves", "shmem_long_atomic_fetch_add": "moves", "shmemx_putmem_on_stream": "moves", "shmem_putmem_signal": "moves",
+		"shmem_quiet": "", "shmem_int_wait_until": "", "shmem_my_pe": "", "nvshmemx_barrier_all_on_stream": "", "shmem_team_my_pe": "",
+	} {
+		k := kindOf(name)
+		var got []string
+		for _, c := range []struct {
+			is   bool
+			word string
+		}{{k.collective, "collective"}, {k.together, "together"}, {k.world, "world"}, {k.moves, "moves"}} {
+			if c.is {
+				got = append(got, c.word)
+			}
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s is %q, want %q", name, s, want)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package tracereport
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"libshmem"
+	"libshmem/cmd/internal/tracefile"
+	"libshmem/runtime/shmerr"
+)
+
+// pes writes the numbers of PEs for people.
+func pes(list []int) string {
+	all := make([]libshmem.PE, len(list))
+	for i, n := range list {
+		all[i] = libshmem.PE(n)
+	}
+	return shmerr.PEs(all)
+}
+
+// percent is a share, as people write it.
+func percent(part, all int64) string {
+	if all <= 0 {
+		return "0 %"
+	}
+	p := 100 * float64(part) / float64(all)
+	switch {
+	case part > 0 && p < 0.1:
+		return "under 0.1 %"
+	case p < 9.95:
+		return fmt.Sprintf("%.1f %%", p)
+	}
+	return fmt.Sprintf("%.0f %%", p)
+}
+
+// number writes a count with a comma after each three digits.
+func number(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
+// summary is the first thing that a reader sees: what the job was, what took the time, who was late,
+// and where the bytes went.
+func (r *Report) summary() []string {
+	j := &r.Job
+	var s []string
+	say := func(format string, args ...any) { s = append(s, fmt.Sprintf(format, args...)) }
+	program := ""
+	if j.Program != "" {
+		program = " of " + filepath.Base(j.Program)
+	}
+	on := ""
+	if len(j.Hosts) == 1 {
+		on = " on one host"
+	} else if len(j.Hosts) > 1 {
+		on = fmt.Sprintf(" on %d hosts", len(j.Hosts))
+	}
+	if j.Calls == 0 {
+		say("%s%s%s recorded no calls, but the work of their proxies and NICs for %s.",
+			counted(int64(j.Seen), "PE", "PEs"), program, on, tracefile.Duration(j.LengthNs))
+		return append(s, r.traffic()...)
+	}
+	say("%s%s%s made %s in %s.", counted(int64(j.Seen), "PE", "PEs"), program, on,
+		counted(j.Calls, "call", "calls"), tracefile.Duration(j.LengthNs))
+	line := fmt.Sprintf("Calls took %s of the time of the threads that made them.", percent(j.CallNs, j.ThreadNs))
+	if f := r.Functions[0]; f.Ns > 0 {
+		line += fmt.Sprintf(" Most of it was in %s: %s in %s, %s of the time in calls.",
+			f.Name, tracefile.Duration(f.Ns), counted(f.Calls, "call", "calls"), percent(f.Ns, j.CallNs))
+	}
+	s = append(s, line)
+	s = append(s, r.lateness()...)
+	return append(s, r.traffic()...)
+}
+
+// lateness says who the others waited for.
+func (r *Report) lateness() []string {
+	w := &r.Waits
+	if w.Collectives == 0 {
+		return []string{"No two PEs made a collective call together, so that the trace does not say who waited for whom."}
+	}
+	if w.Ns == 0 {
+		return []string{fmt.Sprintf("In %s no PE waited for another one.", counted(w.Collectives, "collective call", "collective calls"))}
+	}
+	var causer *PE
+	for i := range r.PEs {
+		if causer == nil || r.PEs[i].CausedNs > causer.CausedNs {
+			causer = &r.PEs[i]
+		}
+	}
+	line := fmt.Sprintf("In %s PEs waited %s for each other, %s of the time in calls. Of that, %s was for PE %d (%s), which came last %s.",
+		counted(w.Collectives, "collective call", "collective calls"), tracefile.Duration(w.Ns), percent(w.Ns, r.Job.CallNs),
+		tracefile.Duration(causer.CausedNs), causer.PE, percent(causer.CausedNs, w.Ns), counted(causer.Last, "time", "times"))
+	s := []string{line}
+	if len(w.Worst) > 0 {
+		i := w.Worst[0]
+		s = append(s, fmt.Sprintf("The worst was %s: PE %d came %s after the one before it, %s after the begin, and the others lost %s.",
+			i.call(), i.Late, tracefile.Duration(i.ByNs), tracefile.Duration(i.AtNs), tracefile.Duration(i.LostNs)))
+	}
+	if e := r.Job.ClockErrorNs; e < 0 {
+		s = append(s, "The clocks of the hosts were not compared, so that waits between hosts may be wrong by any amount.")
+	} else if e > 0 {
+		s = append(s, fmt.Sprintf("Waits of PEs on several hosts may each be wrong by %s.", tracefile.Duration(e)))
+	}
+	return s
+}
+
+// call names a collective call.
+func (i *Instant) call() string {
+	s := fmt.Sprintf("call %s of %s", number(i.Number), i.Function)
+	if i.Team != 0 {
+		s += fmt.Sprintf(" on team %d", i.Team)
+	}
+	return s
+}
+
+// traffic says where the bytes went, and how large the pieces were.
+func (r *Report) traffic() []string {
+	m := &r.Matrix
+	var total, most, calls int64
+	by, with := 0, 0
+	for i, row := range m.Bytes {
+		for j, n := range row {
+			total += n
+			calls += m.Calls[i][j]
+			if n > most {
+				most, by, with = n, i, j
+			}
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	line := fmt.Sprintf("%s moved %s between PEs", counted(calls, "call", "calls"), tracefile.Size(total))
+	if m.Of == "network" {
+		line = fmt.Sprintf("%s of NICs moved %s between PEs", counted(calls, "operation", "operations"), tracefile.Size(total))
+	}
+	line += fmt.Sprintf(", most of them by %s with the memory of %s: %s (%s).", m.name(by), m.name(with), tracefile.Size(most), percent(most, total))
+	s := []string{line}
+	var all, small int64
+	for _, z := range r.Sizes {
+		all += z.Calls
+	}
+	for _, z := range r.Sizes {
+		if small += z.Calls; 2*small >= all {
+			s = append(s, fmt.Sprintf("Half of the calls that move data have at most %s.", tracefile.Size(z.To)))
+			break
+		}
+	}
+	return s
+}
+
+// name is the PEs of a group.
+func (m *Matrix) name(g int) string {
+	if m.Group == 1 {
+		return fmt.Sprintf("PE %d", g)
+	}
+	return fmt.Sprintf("PEs %d-%d", g*m.Group, g*m.Group+m.Group-1)
+}

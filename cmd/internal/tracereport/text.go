@@ -1,0 +1,253 @@
+package tracereport
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"libshmem/cmd/internal/tracefile"
+)
+
+const (
+	textWidth  = 100
+	textGroups = 12 // rows of the matrix of a text
+	textRows   = 25 // of the table of functions
+	textPEs    = 32
+)
+
+// JSON writes the report as one object.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// Text writes the report for a terminal.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	wrap := func(list []string) {
+		for _, s := range list {
+			wrapped(&b, s)
+		}
+	}
+	if len(r.Notes) > 0 {
+		b.WriteString("Before the figures\n")
+		wrap(r.Notes)
+		b.WriteString("\n")
+	}
+	b.WriteString("Summary\n")
+	wrap(r.Summary)
+	if len(r.Functions) > 0 {
+		b.WriteString("\nTime by function (percentiles are within " + fmt.Sprint(ErrorPercent) + " %)\n")
+		r.functions(&b, r.Functions, r.Job.CallNs)
+	}
+	if len(r.Network) > 0 {
+		b.WriteString("\nTime of proxies, rings and NICs\n")
+		r.functions(&b, r.Network, 0)
+	}
+	if r.Waits.Ns > 0 {
+		r.waitText(&b)
+	}
+	if r.Job.Calls > 0 {
+		r.peText(&b)
+	}
+	r.matrixText(&b)
+	r.sizeText(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// wrapped writes a sentence in lines that are not too long.
+func wrapped(b *strings.Builder, s string) {
+	line := "-"
+	for _, word := range strings.Fields(s) {
+		if len(line)+1+len(word) > textWidth && line != "-" && line != " " {
+			b.WriteString(line + "\n")
+			line = " "
+		}
+		line += " " + word
+	}
+	b.WriteString(line + "\n")
+}
+
+// table writes columns of equal width; the first one is to the left.
+func table(b *strings.Builder, rows [][]string) {
+	var width []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(width) {
+				width = append(width, 0)
+			}
+			width[i] = max(width[i], len(c))
+		}
+	}
+	for _, row := range rows {
+		line := ""
+		for i, c := range row {
+			if i == 0 {
+				line += fmt.Sprintf("  %-*s", width[i], c)
+			} else {
+				line += fmt.Sprintf("  %*s", width[i], c)
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+func (r *Report) functions(b *strings.Builder, list []Function, all int64) {
+	rows := [][]string{{"function", "calls", "bytes", "time", "share", "p50", "p90", "p99", "max"}}
+	if all == 0 {
+		rows[0][0] = "action"
+	}
+	for i, f := range list {
+		if i == textRows {
+			rows = append(rows, []string{fmt.Sprintf("and %d more (--json has all)", len(list)-i)})
+			break
+		}
+		share := ""
+		if all > 0 {
+			share = percent(f.Ns, all)
+		}
+		d := tracefile.Duration
+		rows = append(rows, []string{f.Name, number(f.Calls), tracefile.Size(f.Bytes), d(f.Ns), share, d(f.P50), d(f.P90), d(f.P99), d(f.Max)})
+	}
+	table(b, rows)
+}
+
+func (r *Report) waitText(b *strings.Builder) {
+	d := tracefile.Duration
+	b.WriteString("\nWho waited for whom, in all collective calls\n")
+	rows := [][]string{{"PE", "waited for", "time", "times"}}
+	for i, p := range r.Waits.Pairs {
+		if i == 10 {
+			break
+		}
+		rows = append(rows, []string{fmt.Sprint(p.Waiter), fmt.Sprintf("PE %d", p.For), d(p.Ns), number(p.Times)})
+	}
+	table(b, rows)
+	b.WriteString("\nCollective calls that lost most\n")
+	rows = [][]string{{"call", "at", "PEs", "late PE", "late by", "time lost"}}
+	for i, w := range r.Waits.Worst {
+		if i == 10 {
+			break
+		}
+		rows = append(rows, []string{w.call(), d(w.AtNs), fmt.Sprint(w.PEs), fmt.Sprintf("PE %d", w.Late), d(w.ByNs), d(w.LostNs)})
+	}
+	table(b, rows)
+}
+
+func (r *Report) peText(b *strings.Builder) {
+	d := tracefile.Duration
+	b.WriteString("\nPEs\n")
+	rows := [][]string{{"PE", "calls", "bytes moved", "time", "in calls", "waited", "others waited", "came last"}}
+	for i, p := range r.PEs {
+		if i == textPEs {
+			rows = append(rows, []string{fmt.Sprintf("and %d more (--json has all)", len(r.PEs)-i)})
+			break
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(p.PE), number(p.Calls), tracefile.Size(p.Bytes), d(p.LengthNs), d(p.CallNs), d(p.WaitedNs), d(p.CausedNs), number(p.Last),
+		})
+	}
+	table(b, rows)
+}
+
+// grouped is the matrix with at most so many rows.
+func (m *Matrix) grouped(most int) Matrix {
+	n := len(m.Calls)
+	by := (n + most - 1) / most
+	if by <= 1 {
+		return *m
+	}
+	g := newMatrix(0)
+	g.Of, g.Group = m.Of, m.Group*by
+	for i := 0; i < n; i++ {
+		for j := 0; j < n; j++ {
+			if i%by == 0 && j == 0 {
+				g.Calls = append(g.Calls, make([]int64, (n+by-1)/by))
+				g.Bytes = append(g.Bytes, make([]int64, (n+by-1)/by))
+			}
+			g.Calls[i/by][j/by] += m.Calls[i][j]
+			g.Bytes[i/by][j/by] += m.Bytes[i][j]
+		}
+	}
+	return g
+}
+
+// label is the number of a group.
+func (m *Matrix) label(g, npes int) string {
+	if m.Group == 1 {
+		return fmt.Sprint(g)
+	}
+	return fmt.Sprintf("%d-%d", g*m.Group, min((g+1)*m.Group, npes)-1)
+}
+
+// empty reports whether nothing moved.
+func (m *Matrix) empty() bool {
+	for i := range m.Calls {
+		for j := range m.Calls[i] {
+			if m.Calls[i][j] != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (r *Report) matrixText(b *strings.Builder) {
+	if r.Matrix.empty() {
+		return
+	}
+	m := r.Matrix.grouped(textGroups)
+	what := "calls"
+	if m.Of == "network" {
+		what = "operations of NICs"
+	}
+	fmt.Fprintf(b, "\nBytes that %s moved: the row is the PE that calls, the column the PE whose memory it is\n", what)
+	head := []string{"PE"}
+	for j := range m.Bytes {
+		head = append(head, m.label(j, r.Job.NPEs))
+	}
+	rows := [][]string{head}
+	for i, line := range m.Bytes {
+		row := []string{m.label(i, r.Job.NPEs)}
+		for j, n := range line {
+			if m.Calls[i][j] == 0 {
+				row = append(row, ".")
+				continue
+			}
+			row = append(row, tracefile.Size(n))
+		}
+		rows = append(rows, row)
+	}
+	table(b, rows)
+}
+
+func (r *Report) sizeText(b *strings.Builder) {
+	if len(r.Sizes) == 0 {
+		return
+	}
+	b.WriteString("\nSizes of calls that move data\n")
+	most := int64(0)
+	for _, s := range r.Sizes {
+		most = max(most, s.Calls)
+	}
+	rows := [][]string{{"size", "calls", "bytes", ""}}
+	for _, s := range r.Sizes {
+		bar := fmt.Sprintf("%-40s", strings.Repeat("#", int((s.Calls*40+most-1)/most)))
+		rows = append(rows, []string{s.label(), number(s.Calls), tracefile.Size(s.Bytes), bar})
+	}
+	table(b, rows)
+}
+
+// label is the range of a bin.
+func (s *Size) label() string {
+	switch {
+	case s.To <= 1:
+		return tracefile.Size(s.To)
+	case s.To < 1024:
+		return fmt.Sprintf("%d-%d B", s.From, s.To)
+	}
+	return tracefile.Size(s.From) + " to " + tracefile.Size(s.To+1)
+}

@@ -1,0 +1,239 @@
+package tracereport
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+const (
+	mostHeld  = 1 << 20 // arrivals at collective calls that some PE has not made yet
+	mostPairs = 1 << 20
+	shownMost = 20  // of the worst collective calls
+	pairsMost = 100 // of the pairs in the report
+)
+
+// waits matches the collective calls of each team by their order, which is the same on all PEs.
+type waits struct {
+	Waits
+	teams   map[int64]*team
+	held    int
+	pairs   map[[2]int]*Pair
+	caused  map[int]int64 // by PE
+	waited  map[int]int64
+	last    map[int]int64
+	error   int64 // of the clocks: who came last by less is not known
+	notes   []string
+	left    int64 // ns by which a PE left a call before the last one had come, which no clock allows
+	leftOf  string
+	dropped bool
+}
+
+// team is the collective calls of one team.
+type team struct {
+	calls  map[int]int64 // of each PE, in the whole trace
+	counts []int64       // the same, sorted
+	next   map[int]int64
+	open   []*meeting // from base on
+	base   int64
+	number map[string]int64
+	broken bool
+}
+
+// meeting is one collective call.
+type meeting struct {
+	name, family string
+	together     bool
+	arrivals     []arrival
+}
+
+type arrival struct {
+	pe         int
+	begin, end int64
+}
+
+func newWaits() *waits {
+	return &waits{
+		teams: map[int64]*team{}, pairs: map[[2]int]*Pair{},
+		caused: map[int]int64{}, waited: map[int]int64{}, last: map[int]int64{},
+	}
+}
+
+// expect counts a call that will be added.
+func (w *waits) expect(id int64, pe int) {
+	t := w.teams[id]
+	if t == nil {
+		t = &team{calls: map[int]int64{}, next: map[int]int64{}, number: map[string]int64{}}
+		w.teams[id] = t
+	}
+	t.calls[pe]++
+}
+
+// begin ends the counting. Calls of the PEs that ignored reports are left out: some of them are not
+// in the trace, so that the order says nothing.
+func (w *waits) begin(ignored func(pe int) bool) {
+	for _, t := range w.teams {
+		for pe, n := range t.calls {
+			if ignored(pe) {
+				w.Unmatched += n
+				delete(t.calls, pe)
+				continue
+			}
+			t.counts = append(t.counts, n)
+		}
+		slices.Sort(t.counts)
+	}
+}
+
+// members is how many PEs have made the call of this index.
+func (t *team) members(index int64) int {
+	i, _ := slices.BinarySearch(t.counts, index+1)
+	return len(t.counts) - i
+}
+
+// add takes a collective call.
+func (w *waits) add(id int64, name string, k kind, a arrival) {
+	t := w.teams[id]
+	if t == nil || t.calls[a.pe] == 0 {
+		return
+	}
+	if t.broken {
+		w.Unmatched++
+		return
+	}
+	index := t.next[a.pe]
+	t.next[a.pe]++
+	for int64(len(t.open)) <= index-t.base {
+		t.open = append(t.open, nil)
+	}
+	m := t.open[index-t.base]
+	if m == nil {
+		m = &meeting{name: name, family: k.family, together: k.together}
+		t.open[index-t.base] = m
+	}
+	if m.family != k.family {
+		w.breakUp(t, fmt.Sprintf("PE %d called %s on team %d, and PE %d %s in its place: what follows on this team is not put together.",
+			m.arrivals[0].pe, m.name, id, a.pe, name), 1)
+		return
+	}
+	m.arrivals = append(m.arrivals, a)
+	if w.held++; w.held > mostHeld {
+		w.breakUp(t, fmt.Sprintf("The PEs of team %d are further apart than %d calls: what follows on this team is not put together.", id, mostHeld), 0)
+		return
+	}
+	for len(t.open) > 0 && t.open[0] != nil && len(t.open[0].arrivals) == t.members(t.base) {
+		w.held -= len(t.open[0].arrivals)
+		w.judge(id, t, t.open[0])
+		t.open = t.open[1:]
+		t.base++
+	}
+}
+
+// breakUp gives a team up. extra is how many calls are in no meeting.
+func (w *waits) breakUp(t *team, note string, extra int64) {
+	t.broken = true
+	w.Unmatched += extra
+	for _, m := range t.open {
+		if m != nil {
+			w.held -= len(m.arrivals)
+			w.Unmatched += int64(len(m.arrivals))
+		}
+	}
+	t.open = nil
+	w.notes = append(w.notes, note)
+}
+
+// judge says who waited for whom in one call: each PE for the last of those that came before it
+// left. In a call that no PE leaves before each has come, that is the last of all.
+func (w *waits) judge(id int64, t *team, m *meeting) {
+	t.number[m.name]++
+	all := m.arrivals
+	if len(all) < 2 {
+		return
+	}
+	w.Collectives++
+	slices.SortFunc(all, func(a, b arrival) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.pe, b.pe)) })
+	last := all[len(all)-1]
+	by := last.begin - all[len(all)-2].begin
+	lost := int64(0)
+	for i, a := range all {
+		after, _ := slices.BinarySearchFunc(all, a.end, func(b arrival, end int64) int {
+			if b.begin <= end {
+				return -1
+			}
+			return 1
+		})
+		of := all[max(after-1, i)]
+		if m.together {
+			if early := last.begin - a.end; early > w.left {
+				w.left, w.leftOf = early, fmt.Sprintf("PE %d left call %d of %s on team %d", a.pe, t.number[m.name], m.name, id)
+			}
+		}
+		ns := of.begin - a.begin
+		if ns <= 0 {
+			continue
+		}
+		w.wait(a.pe, of.pe, ns)
+		lost += ns
+	}
+	if by > w.error {
+		w.last[last.pe]++
+	}
+	w.keep(Instant{
+		Function: m.name, Team: id, Number: t.number[m.name], Late: last.pe, ByNs: by, LostNs: lost, AtNs: last.begin, PEs: len(all),
+	})
+}
+
+func (w *waits) wait(pe, of int, ns int64) {
+	w.Ns += ns
+	w.waited[pe] += ns
+	w.caused[of] += ns
+	p := w.pairs[[2]int{pe, of}]
+	if p == nil {
+		if len(w.pairs) >= mostPairs {
+			w.dropped = true
+			return
+		}
+		p = &Pair{Waiter: pe, For: of}
+		w.pairs[[2]int{pe, of}] = p
+	}
+	p.Ns += ns
+	p.Times++
+}
+
+// keep holds the worst calls, the one that lost most first.
+func (w *waits) keep(i Instant) {
+	at, _ := slices.BinarySearchFunc(w.Worst, i.LostNs, func(a Instant, lost int64) int { return cmp.Compare(lost, a.LostNs) })
+	for at < len(w.Worst) && w.Worst[at].LostNs == i.LostNs { // the first one stays first
+		at++
+	}
+	if i.LostNs == 0 || at == shownMost {
+		return
+	}
+	w.Worst = slices.Insert(w.Worst, at, i)
+	w.Worst = w.Worst[:min(len(w.Worst), shownMost)]
+}
+
+// end says what was found. start is the begin of the job.
+func (w *waits) end(start int64) Waits {
+	for _, t := range w.teams {
+		for _, m := range t.open {
+			if m != nil {
+				w.Unmatched += int64(len(m.arrivals))
+			}
+		}
+	}
+	for _, p := range w.pairs {
+		w.Pairs = append(w.Pairs, *p)
+	}
+	slices.SortFunc(w.Pairs, func(a, b Pair) int {
+		return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Waiter, b.Waiter), cmp.Compare(a.For, b.For))
+	})
+	if len(w.Pairs) > pairsMost {
+		w.Pairs = w.Pairs[:pairsMost]
+	}
+	for i := range w.Worst {
+		w.Worst[i].AtNs -= start
+	}
+	return w.Waits
+}
