@@ -60,6 +60,7 @@ func (t *Trace) Alignment() Alignment {
 	var a Alignment
 	without, once := map[string]bool{}, 0
 	worst, second := int64(0), int64(0) // an interval of two PEs has both errors
+	zero := t.PE(0)
 	for _, p := range t.PEs {
 		if p.Host != "" && !slices.Contains(a.Hosts, p.Host) {
 			a.Hosts = append(a.Hosts, p.Host)
@@ -67,8 +68,10 @@ func (t *Trace) Alignment() Alignment {
 		switch len(p.Clock) {
 		case 0:
 			without[p.Host] = true
-		case 1:
-			once++
+		case 1: // a comparison without an error is of a clock that both share
+			if p.ClockError() > 0 {
+				once++
+			}
 		}
 		switch e := p.ClockError(); {
 		case e > worst:
@@ -78,7 +81,6 @@ func (t *Trace) Alignment() Alignment {
 		}
 	}
 	a.Error, a.Known = worst+second, true
-	zero := t.PE(0)
 	// A PE without a comparison is on the clock of PE 0 if it is on its host.
 	if zero != nil && zero.Host != "" {
 		delete(without, zero.Host)

@@ -17,6 +17,7 @@ type Head struct {
 	Clock   []Offset
 	Unseen  []string // calls that could not be recorded, and why
 	Lost    int64    // events that the writer had no room for
+	Merged  bool     // shmem-trace merge has written the file
 }
 
 // Offset is one comparison of a PE's clock with that of PE 0.
@@ -37,6 +38,7 @@ type headJSON struct {
 	Clock   []offsetJSON `json:"clock"`
 	Unseen  []string     `json:"unseen"`
 	Lost    *int64       `json:"lost"`
+	Merged  *bool        `json:"merged"`
 }
 
 type offsetJSON struct {
@@ -88,6 +90,7 @@ func (h *Head) add(args []byte) error {
 	set(&h.Program, j.Program)
 	set(&h.Library, j.Library)
 	set(&h.Lost, j.Lost)
+	set(&h.Merged, j.Merged)
 	if j.Unseen != nil {
 		h.Unseen = j.Unseen
 	}

@@ -205,7 +205,7 @@ func (t *Trace) together(pes map[int]*PE) error {
 			if h == nil {
 				continue
 			}
-			if job != nil && h.NPEs != 0 && (h.NPEs != job.NPEs || h.Program != job.Program) {
+			if job != nil && h.NPEs != 0 && h.NPEs != job.NPEs {
 				return &shmerr.Error{
 					Op: "read", Object: f.Name,
 					Cause:  fmt.Errorf("it is of %s with %d PEs, and %s of %s with %d", h.Program, h.NPEs, where.Name, job.Program, job.NPEs),
@@ -218,15 +218,8 @@ func (t *Trace) together(pes map[int]*PE) error {
 			pes[n].join(h)
 		}
 	}
-	for i, f := range t.Files {
-		for _, g := range t.Files[:i] {
-			if f.Calls+f.Others > 0 && f.first == g.first && f.last == g.last && f.Calls == g.Calls && slices.Equal(f.PEs, g.PEs) {
-				return &shmerr.Error{
-					Op: "read", Object: f.Name, Cause: fmt.Errorf("it has the same events as %s", g.Name),
-					Remedy: "name each file once",
-				}
-			}
-		}
+	if err := t.twice(); err != nil {
+		return err
 	}
 	if len(pes) == 0 {
 		var names []string
@@ -258,6 +251,37 @@ func (t *Trace) together(pes map[int]*PE) error {
 				pe.First, pe.Last, pe.began = first, last, true
 			}
 			pe.First, pe.Last = min(pe.First, first), max(pe.Last, last)
+		}
+	}
+	return nil
+}
+
+// twice refuses files with the same events.
+func (t *Trace) twice() error {
+	merged := map[int]*File{} // by PE
+	for _, f := range t.Files {
+		for n, h := range f.heads {
+			if h.Merged {
+				merged[n] = f
+			}
+		}
+	}
+	for i, f := range t.Files {
+		for _, n := range f.PEs {
+			if g := merged[n]; g != nil && g != f {
+				return &shmerr.Error{
+					Op: "read", Object: f.Name, Cause: fmt.Errorf("%s, which shmem-trace merge has written, has PE %d, too", g.Name, n),
+					Remedy: "name that file alone, or leave it out",
+				}
+			}
+		}
+		for _, g := range t.Files[:i] {
+			if f.Calls+f.Others > 0 && f.first == g.first && f.last == g.last && f.Calls == g.Calls && slices.Equal(f.PEs, g.PEs) {
+				return &shmerr.Error{
+					Op: "read", Object: f.Name, Cause: fmt.Errorf("it has the same events as %s", g.Name),
+					Remedy: "name each file once",
+				}
+			}
 		}
 	}
 	return nil

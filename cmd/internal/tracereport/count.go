@@ -39,8 +39,8 @@ type sums struct {
 
 type span struct{ first, last int64 }
 
-// Make reads the named files, and those in the named folders.
-func Make(names []string) (*Report, error) {
+// Make reads the named files, and those in the named folders, and says which files those were.
+func Make(names []string) (*Report, []*tracefile.File, error) {
 	c := &counter{
 		kinds: map[string]kind{}, calls: map[string]*sums{}, network: map[string]*sums{},
 		threads: map[tracefile.Thread]*span{}, pes: map[int]*PE{}, waits: newWaits(),
@@ -54,7 +54,7 @@ func Make(names []string) (*Report, error) {
 		}
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.waits.begin(func(pe int) bool { return c.trace.PE(pe).Lost > 0 })
 	c.waits.error = c.trace.Alignment().Error
@@ -63,16 +63,16 @@ func Make(names []string) (*Report, error) {
 	}
 	m, err := c.trace.Merge()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer m.Close()
 	var e tracefile.Event
 	for {
 		switch err := m.Next(&e); {
 		case errors.Is(err, io.EOF):
-			return c.report(), nil
+			return c.report(), c.trace.Files, nil
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		}
 		c.add(&e)
 	}
@@ -238,7 +238,7 @@ func (c *counter) report() *Report {
 		}
 	}
 	r.Waits = c.waits.end(first)
-	r.Notes = c.notes(a)
+	r.Notes = c.notes()
 	r.Summary = r.summary()
 	return r
 }
@@ -257,38 +257,23 @@ func rows(table map[string]*sums) []Function {
 }
 
 // notes are what a reader has to know before the figures.
-func (c *counter) notes(a tracefile.Alignment) []string {
-	t := c.trace
-	var notes []string
+func (c *counter) notes() []string {
+	notes := c.trace.Notes()
 	say := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	if missing := t.Missing(); len(missing) > 0 {
-		say("There is no file of %s, of %d PEs in all.", pes(missing), t.NPEs)
-	}
-	for _, f := range t.Files {
-		if f.Cut != nil {
-			say("%s was not ended by its writer, as when a program is killed: %s.", f.Name, f.Cut)
-		}
-	}
-	unseen := map[string][]int{}
-	for _, p := range t.PEs {
+	var ignored []int
+	for _, p := range c.trace.PEs {
 		if p.Lost > 0 {
-			say("PE %d lost %d events, which its file does not have. Its collective calls are left out of the waits.", p.PE, p.Lost)
-		}
-		for _, u := range p.Unseen {
-			unseen[u] = append(unseen[u], p.PE)
+			ignored = append(ignored, p.PE)
 		}
 	}
-	for _, u := range slices.Sorted(maps.Keys(unseen)) {
-		say("Not seen on %s: %s.", pes(unseen[u]), u)
-	}
-	if len(t.PEs) > 1 {
-		notes = append(notes, a.Sentence)
+	if len(ignored) > 0 {
+		say("The waits leave out collective calls of %s, because lost events hide which calls belong together.", tracefile.PEs(ignored))
 	}
 	if w := c.waits; w.left > w.error {
 		say("%s %s before the last PE came to it, which cannot be: the clocks differ by at least that much.", w.leftOf, tracefile.Duration(w.left))
 	}
 	if c.noTeam > 0 {
-		say("%d collective calls name no team, and are left out of the waits.", c.noTeam)
+		say("%s left out of the waits.", counted(c.noTeam, "collective call without a team is", "collective calls without a team are"))
 	}
 	if c.waits.dropped {
 		say("Only the first %d pairs of PEs that waited for each other have a row.", mostPairs)

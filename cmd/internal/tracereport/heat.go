@@ -1,6 +1,10 @@
 package tracereport
 
-import "math"
+import (
+	"math"
+
+	"libshmem/cmd/internal/tracefile"
+)
 
 // The colours of a heat map are classes 1 to shades, of which each ends at a multiple of the one
 // before it, as bytes of pairs differ by orders of magnitude. Class 0 is nothing.
@@ -32,15 +36,35 @@ func newScale(m [][]int64) scale {
 	return s
 }
 
-// class is the colour of a number.
+// class is the colour of a number: the darkest one for the largest, even where all are equal.
 func (s *scale) class(n int64) int {
 	if n <= 0 {
 		return 0
 	}
 	for i := 1; i < shades; i++ {
-		if n <= s[i] {
+		if n <= s[i] && s[i] < s[i+1] {
 			return i
 		}
 	}
 	return shades
+}
+
+// shade is a class that is in use, and what it stands for.
+type shade struct {
+	Class int
+	Text  string
+}
+
+// key lists the classes that have numbers of their own.
+func (s *scale) key() []shade {
+	list := []shade{{0, "none"}}
+	if s[shades] == 0 {
+		return list
+	}
+	for i := 1; i <= shades; i++ {
+		if i == shades || s[i] < s[i+1] {
+			list = append(list, shade{i, "up to " + tracefile.Size(s[i])})
+		}
+	}
+	return list
 }

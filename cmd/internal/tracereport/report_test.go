@@ -20,7 +20,7 @@ func job(t *testing.T) *Report {
 	if _, err := sample.Job(dir); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Make([]string{dir})
+	r, _, err := Make([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func make1(t *testing.T, files ...string) *Report {
 			t.Fatal(err)
 		}
 	}
-	r, err := Make([]string{dir})
+	r, _, err := Make([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,10 +190,11 @@ func TestNotes(t *testing.T) {
 	r := make1(t, a.Text(), b.Text(), text[:len(text)-4])
 	has(t, r.Notes, "There is no file of PE 3, of 4 PEs in all.")
 	has(t, r.Notes, "2.json was not ended by its writer, as when a program is killed: it ends at line 3, in the middle of the event after event 1.")
-	has(t, r.Notes, "PE 1 lost 12 events, which its file does not have. Its collective calls are left out of the waits.")
+	has(t, r.Notes, "PE 1 lost 12 events, which its files do not have.")
+	has(t, r.Notes, "The waits leave out collective calls of PE 1, because")
 	has(t, r.Notes, "Not seen on PE 0: shmem_int_p: inline in the program.")
 	has(t, r.Notes, "The clocks of blue were not compared with that of PE 0")
-	has(t, r.Notes, "1 collective calls name no team")
+	has(t, r.Notes, "1 collective call without a team is left out of the waits.")
 	if r.Job.Lost != 12 || r.Job.ClockErrorNs != -1 || r.Waits.Unmatched != 1 || r.Waits.Collectives != 0 {
 		t.Errorf("%+v %+v", r.Job, r.Waits)
 	}

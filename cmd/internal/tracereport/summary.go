@@ -4,19 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"libshmem"
 	"libshmem/cmd/internal/tracefile"
-	"libshmem/runtime/shmerr"
 )
-
-// pes writes the numbers of PEs for people.
-func pes(list []int) string {
-	all := make([]libshmem.PE, len(list))
-	for i, n := range list {
-		all[i] = libshmem.PE(n)
-	}
-	return shmerr.PEs(all)
-}
 
 // percent is a share, as people write it.
 func percent(part, all int64) string {
@@ -152,7 +141,11 @@ func (r *Report) traffic() []string {
 	}
 	for _, z := range r.Sizes {
 		if small += z.Calls; 2*small >= all {
-			s = append(s, fmt.Sprintf("Half of the calls that move data have at most %s.", tracefile.Size(z.To)))
+			if z.To < 1023 {
+				s = append(s, fmt.Sprintf("Half of the calls that move data have at most %s.", tracefile.Size(z.To)))
+			} else {
+				s = append(s, fmt.Sprintf("Half of the calls that move data have less than %s.", round(z.To+1)))
+			}
 			break
 		}
 	}

@@ -61,8 +61,13 @@ func (r *Report) Text(w io.Writer) error {
 // wrapped writes a sentence in lines that are not too long.
 func wrapped(b *strings.Builder, s string) {
 	line := "-"
-	for _, word := range strings.Fields(s) {
-		if len(line)+1+len(word) > textWidth && line != "-" && line != " " {
+	words := strings.Fields(s)
+	for i, word := range words {
+		if i > 0 && unit[strings.TrimRight(word, ".,;:)")] {
+			line += " " + word // beside its number
+			continue
+		}
+		if len(line)+1+len(word) > textWidth-4 && line != "-" && line != " " {
 			b.WriteString(line + "\n")
 			line = " "
 		}
@@ -70,6 +75,8 @@ func wrapped(b *strings.Builder, s string) {
 	}
 	b.WriteString(line + "\n")
 }
+
+var unit = map[string]bool{"%": true, "ns": true, "us": true, "ms": true, "s": true, "B": true, "KiB": true, "MiB": true, "GiB": true}
 
 // table writes columns of equal width; the first one is to the left.
 func table(b *strings.Builder, rows [][]string) {
@@ -249,5 +256,8 @@ func (s *Size) label() string {
 	case s.To < 1024:
 		return fmt.Sprintf("%d-%d B", s.From, s.To)
 	}
-	return tracefile.Size(s.From) + " to " + tracefile.Size(s.To+1)
+	return round(s.From) + " to " + round(s.To+1)
 }
+
+// round writes a power of two without decimals.
+func round(n int64) string { return strings.Replace(tracefile.Size(n), ".00", "", 1) }

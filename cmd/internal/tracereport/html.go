@@ -1,0 +1,190 @@
+package tracereport
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"libshmem/cmd/internal/tracefile"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"dur": tracefile.Duration, "size": tracefile.Size, "num": number, "share": percent,
+	"bar": func(n, most int64) float64 {
+		if most <= 0 {
+			return 0
+		}
+		return 100 * float64(n) / float64(most)
+	},
+}).Parse(pageText))
+
+// What a page has room for.
+const (
+	pageFunctions = 40
+	pageRows      = 16
+	pagePEs       = 64
+	pageGroups    = 32 // rows of the heat map
+	valueGroups   = 12 // rows of a heat map whose cells have texts
+)
+
+// pageData is the report as the page needs it.
+type pageData struct {
+	Title, Line          string
+	Percent              float64
+	Notes, Summary       []string
+	Functions, Network   []Function
+	MoreFunctions        string
+	CallNs, MostNs       int64
+	Waited               bool
+	Causers, PEs         []PE
+	MoreCausers, MorePEs string
+	MostCaused           int64
+	Worst                []worst
+	Pairs                []Pair
+	Heat                 *heat
+	Shades               [shades + 1]struct{}
+	Sizes                []sizeRow
+	MostSizes            int64
+}
+
+type worst struct {
+	Instant
+	Call string
+}
+
+type sizeRow struct {
+	Size
+	Label string
+}
+
+// heat is the heat map, in units of its own.
+type heat struct {
+	Words             string
+	Key               []shade
+	Width, Height     int
+	Middle, Half      int // of the cells
+	Font, Small, Side int
+	Columns, Rows     []mark
+	Cells             []cell
+}
+
+type mark struct {
+	X, Y int
+	Text string
+}
+
+type cell struct {
+	X, Y, TX, TY, Class int
+	Title, Text         string
+	Dark                bool
+}
+
+// HTML writes the report as one page, which needs nothing besides itself.
+func (r *Report) HTML(w io.Writer) error { return page.Execute(w, r.page()) }
+
+func (r *Report) page() *pageData {
+	p := &pageData{
+		Title: "What the PEs did", Percent: ErrorPercent, Notes: r.Notes, Summary: r.Summary,
+		Functions: r.Functions, Network: r.Network, CallNs: r.Job.CallNs, Waited: r.Waits.Ns > 0,
+	}
+	if r.Job.Program != "" {
+		p.Title = "What the PEs of " + filepath.Base(r.Job.Program) + " did"
+	}
+	p.Line = fmt.Sprintf("A report of shmem-trace on %s", counted(int64(r.Job.NPEs), "PE", "PEs"))
+	if r.Job.Library != "" {
+		p.Line += ", whose calls went to " + r.Job.Library
+	}
+	p.Line += "."
+	if len(p.Functions) > pageFunctions {
+		p.MoreFunctions = fmt.Sprintf("%d more functions took less time than these; shmem-trace report --json has them.", len(p.Functions)-pageFunctions)
+		p.Functions = p.Functions[:pageFunctions]
+	}
+	if len(p.Functions) > 0 {
+		p.MostNs = p.Functions[0].Ns
+	}
+	if len(p.Network) > pageFunctions {
+		p.Network = p.Network[:pageFunctions]
+	}
+	for _, row := range r.PEs {
+		if row.CausedNs > 0 {
+			p.Causers = append(p.Causers, row)
+			p.MostCaused = max(p.MostCaused, row.CausedNs)
+		}
+	}
+	slices.SortStableFunc(p.Causers, func(a, b PE) int {
+		if a.CausedNs > b.CausedNs {
+			return -1
+		}
+		return 1
+	})
+	if len(p.Causers) > pageRows {
+		p.MoreCausers = fmt.Sprintf("These are the worst %d of %d.", pageRows, len(p.Causers))
+		p.Causers = p.Causers[:pageRows]
+	}
+	for i := range r.Waits.Worst[:min(len(r.Waits.Worst), pageRows)] {
+		p.Worst = append(p.Worst, worst{r.Waits.Worst[i], r.Waits.Worst[i].call()})
+	}
+	p.Pairs = r.Waits.Pairs[:min(len(r.Waits.Pairs), pageRows)]
+	if r.Job.Calls > 0 {
+		p.PEs = r.PEs
+	}
+	if len(p.PEs) > pagePEs {
+		p.MorePEs = fmt.Sprintf("These are the first %d of %d; shmem-trace report --json has them all.", pagePEs, len(p.PEs))
+		p.PEs = p.PEs[:pagePEs]
+	}
+	for _, s := range r.Sizes {
+		p.Sizes = append(p.Sizes, sizeRow{s, s.label()})
+		p.MostSizes = max(p.MostSizes, s.Calls)
+	}
+	if !r.Matrix.empty() {
+		p.Heat = r.heat()
+	}
+	return p
+}
+
+// heat lays the heat map out.
+func (r *Report) heat() *heat {
+	m := r.Matrix.grouped(pageGroups)
+	n := len(m.Bytes)
+	const side = 640 // of all cells
+	h := &heat{Side: side / n, Font: 14, Small: 12}
+	if n > 16 {
+		h.Font = 11
+	}
+	h.Words = "How much each PE (row) wrote to or read from the memory of each PE (column)."
+	if m.Of == "network" {
+		h.Words = "How much each PE (row) sent to or read from each PE (column) by its network."
+	}
+	if m.Group > 1 {
+		h.Words += fmt.Sprintf(" Each row and column stands for %d PEs.", m.Group)
+	}
+	s := newScale(m.Bytes)
+	h.Key = s.key()
+	label := len(m.label(n-1, r.Job.NPEs))
+	left, top := 34+label*h.Font*6/10, 44
+	h.Width, h.Height = left+n*h.Side+2, top+n*h.Side+2
+	h.Middle, h.Half = left+n*h.Side/2, top+n*h.Side/2
+	every := labelEvery(n, h.Side, label*h.Font*6/10+6)
+	for i, row := range m.Bytes {
+		if i%every == 0 {
+			h.Columns = append(h.Columns, mark{left + i*h.Side + h.Side/2, top - 8, m.label(i, r.Job.NPEs)})
+		}
+		h.Rows = append(h.Rows, mark{left - 6, top + i*h.Side + h.Side/2 + h.Font*35/100, m.label(i, r.Job.NPEs)})
+		for j, b := range row {
+			c := cell{X: left + j*h.Side, Y: top + i*h.Side, Class: s.class(b)}
+			c.TX, c.TY, c.Dark = c.X+h.Side/2, c.Y+h.Side/2+h.Small*35/100, c.Class > 4
+			c.Title = fmt.Sprintf("%s with the memory of %s: %s in %s", m.name(i), m.name(j), tracefile.Size(b), counted(m.Calls[i][j], "call", "calls"))
+			if n <= valueGroups && m.Calls[i][j] > 0 {
+				c.Text = tracefile.Size(b)
+			}
+			h.Cells = append(h.Cells, c)
+		}
+	}
+	return h
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"libshmem/cmd/internal/tracefile"
+)
+
+const mergeUsage = `Usage: shmem-trace merge FILE... [-o FILE]
+
+Joins the files of all PEs into one, which https://ui.perfetto.dev shows with a
+row for each PE and thread. Times are on the clock of PE 0; the command says by
+how much they may be wrong.
+
+`
+
+func merge(args []string, stdout, stderr io.Writer) int {
+	fs := pflag.NewFlagSet("shmem-trace merge", pflag.ContinueOnError)
+	name := fs.StringP("output", "o", "all.json", "the `file` to write")
+	if done := parse(fs, args, mergeUsage, stdout, stderr); done >= 0 {
+		return done
+	}
+	t, err := tracefile.Scan(fs.Args(), nil)
+	if err != nil {
+		return fail(stderr, statusError, err)
+	}
+	var events int64
+	if err := output(*name, t.Files, func(w io.Writer) (err error) {
+		events, err = join(t, w)
+		return err
+	}); err != nil {
+		return fail(stderr, statusError, err)
+	}
+	tell(stderr, t.Notes())
+	fmt.Fprintf(stdout, "%s: %d events of %d PEs (open it at https://ui.perfetto.dev)\n", *name, events, len(t.PEs))
+	return statusOK
+}
+
+// join writes all events as one array.
+func join(t *tracefile.Trace, w io.Writer) (int64, error) {
+	out := &joined{w: w, rows: rows(t), texts: map[string][]byte{}}
+	for _, p := range t.PEs {
+		if err := out.head(p); err != nil {
+			return 0, err
+		}
+	}
+	for _, k := range inOrder(out.rows) {
+		name := t.Threads[k]
+		if name == "" {
+			name = fmt.Sprintf("calls of thread %d", k.Number)
+			if !k.Call {
+				name = fmt.Sprintf("row %d", k.Number)
+			}
+		}
+		if err := out.label("thread_name", k.PE, out.rows[k], name); err != nil {
+			return 0, err
+		}
+	}
+	m, err := t.Merge()
+	if err != nil {
+		return 0, err
+	}
+	defer m.Close()
+	var e tracefile.Event
+	for n := int64(0); ; n++ {
+		switch err := m.Next(&e); {
+		case errors.Is(err, io.EOF):
+			_, err := io.WriteString(w, "\n]\n")
+			return n, err
+		case err != nil:
+			return n, err
+		}
+		if err := out.event(&e); err != nil {
+			return n, err
+		}
+	}
+}
+
+// rows gives each thread a number of its own within its PE. Most keep theirs; calls keep theirs
+// where a row of the library's trace has the same one.
+func rows(t *tracefile.Trace) map[tracefile.Thread]int64 {
+	rows := map[tracefile.Thread]int64{}
+	used := map[[2]int64]bool{}
+	var again []tracefile.Thread
+	for k := range t.Threads {
+		if k.Call || !hasCalls(t, k) {
+			rows[k] = k.Number
+			used[[2]int64{int64(k.PE), k.Number}] = true
+		} else {
+			again = append(again, k)
+		}
+	}
+	slices.SortFunc(again, compare)
+	for _, k := range again {
+		n := int64(1)
+		for used[[2]int64{int64(k.PE), n}] {
+			n++
+		}
+		rows[k] = n
+		used[[2]int64{int64(k.PE), n}] = true
+	}
+	return rows
+}
+
+func hasCalls(t *tracefile.Trace, k tracefile.Thread) bool {
+	k.Call = true
+	_, ok := t.Threads[k]
+	return ok
+}
+
+func compare(a, b tracefile.Thread) int {
+	calls := func(k tracefile.Thread) int {
+		if k.Call {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.PE, b.PE), cmp.Compare(calls(a), calls(b)), cmp.Compare(a.Number, b.Number))
+}
+
+func inOrder(rows map[tracefile.Thread]int64) []tracefile.Thread {
+	var list []tracefile.Thread
+	for k := range rows {
+		list = append(list, k)
+	}
+	slices.SortFunc(list, compare)
+	return list
+}
+
+// joined writes the array.
+type joined struct {
+	w     io.Writer
+	rows  map[tracefile.Thread]int64
+	texts map[string][]byte // names as JSON
+	n     int64
+	buf   []byte
+}
+
+// put writes what buf has as one event.
+func (j *joined) put(b []byte) error {
+	j.buf = b
+	before := ",\n"
+	if j.n++; j.n == 1 {
+		before = "[\n"
+	}
+	if _, err := io.WriteString(j.w, before); err != nil {
+		return err
+	}
+	_, err := j.w.Write(b)
+	return err
+}
+
+// text is a text as JSON.
+func (j *joined) text(s string) []byte {
+	if t, ok := j.texts[s]; ok {
+		return t
+	}
+	t, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string always has a form
+	}
+	if len(j.texts) < 1<<12 {
+		j.texts[s] = t
+	}
+	return t
+}
+
+// headArgs is the head of a PE in a joined file: its clock is that of PE 0 now, with what is left of
+// the error.
+type headArgs struct {
+	Version int           `json:"version"`
+	PE      int           `json:"pe"`
+	NPEs    int           `json:"npes,omitempty"`
+	Host    string        `json:"host,omitempty"`
+	Program string        `json:"program,omitempty"`
+	Library string        `json:"library,omitempty"`
+	Clock   []clockOffset `json:"clock,omitempty"`
+	Unseen  []string      `json:"unseen,omitempty"`
+	Lost    int64         `json:"lost"`
+	Merged  bool          `json:"merged"`
+}
+
+type clockOffset struct {
+	At     json.Number `json:"at"`
+	Offset int         `json:"offset"`
+	Error  json.Number `json:"error"`
+}
+
+func (j *joined) head(p *tracefile.PE) error {
+	args := headArgs{
+		Version: tracefile.Version, PE: p.PE, NPEs: p.NPEs, Host: p.Host, Program: p.Program, Library: p.Library,
+		Unseen: p.Unseen, Lost: p.Lost, Merged: true,
+	}
+	for i, c := range p.Clock {
+		if i == 0 || i == len(p.Clock)-1 {
+			args.Clock = append(args.Clock, clockOffset{
+				At: json.Number(micros(nil, p.Moment(c.At))), Error: json.Number(micros(nil, p.ClockError())),
+			})
+		}
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		return err
+	}
+	if err := j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":0,"args":%s}`, tracefile.HeadName, p.PE, text)); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("PE %d", p.PE)
+	if p.Host != "" {
+		name += " on " + p.Host
+	}
+	if err := j.label("process_name", p.PE, 0, name); err != nil {
+		return err
+	}
+	return j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"process_sort_index","pid":%d,"tid":0,"args":{"sort_index":%d}}`, p.PE, p.PE))
+}
+
+func (j *joined) label(what string, pe int, row int64, name string) error {
+	return j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":%d,"args":{"name":%s}}`, what, pe, row, j.text(name)))
+}
+
+func (j *joined) event(e *tracefile.Event) error {
+	b := append(j.buf[:0], `{"ph":`...)
+	b = append(b, j.text(string(rune(e.Phase)))...)
+	b = append(b, `,"name":`...)
+	b = append(b, j.text(e.Name)...)
+	if e.Category != "" {
+		b = append(b, `,"cat":`...)
+		b = append(b, j.text(e.Category)...)
+	}
+	if e.ID != "" {
+		id, err := json.Marshal(e.ID)
+		if err != nil {
+			return err
+		}
+		b = append(b, `,"id":`...)
+		b = append(b, id...)
+	}
+	b = append(b, `,"pid":`...)
+	b = strconv.AppendInt(b, int64(e.PE), 10)
+	b = append(b, `,"tid":`...)
+	b = strconv.AppendInt(b, j.rows[tracefile.Thread{PE: e.PE, Call: e.Call(), Number: e.Thread}], 10)
+	b = append(b, `,"ts":`...)
+	b = micros(b, e.At)
+	switch e.Phase {
+	case 'X':
+		b = append(b, `,"dur":`...)
+		b = micros(b, e.Length)
+	case 'i':
+		b = append(b, `,"s":"t"`...)
+	}
+	if e.Args != nil {
+		b = append(b, `,"args":`...)
+		b = append(b, e.Args...)
+	}
+	return j.put(append(b, '}'))
+}
+
+// micros writes nanoseconds as microseconds with three decimals.
+func micros(b []byte, n int64) []byte {
+	if n < 0 {
+		b, n = append(b, '-'), -n
+	}
+	b = strconv.AppendInt(b, n/1000, 10)
+	rest := n % 1000
+	return append(b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"libshmem/cmd/internal/tracefile"
+	"libshmem/runtime/shmerr"
+)
+
+// output writes a file as a whole or not at all: under another name first, in the same folder.
+func output(name string, inputs []*tracefile.File, write func(io.Writer) error) error {
+	bad := func(err error) error {
+		if p, ok := errors.AsType[*os.PathError](err); ok {
+			err = p.Err
+		}
+		return &shmerr.Error{Op: "write", Object: name, Cause: err, Remedy: "name a file in a folder that can be written and has room"}
+	}
+	there, err := os.Stat(name)
+	if err == nil {
+		for _, f := range inputs {
+			if in, err := os.Stat(f.Name); err == nil && os.SameFile(in, there) {
+				return &shmerr.Error{Op: "write", Object: name, Cause: errors.New("it is one of the files that are read"), Remedy: "choose another name, or move that file away"}
+			}
+		}
+		if !there.Mode().IsRegular() { // a pipe or a device
+			f, err := os.OpenFile(name, os.O_WRONLY, 0)
+			if err != nil {
+				return bad(err)
+			}
+			return finish(f, write, bad)
+		}
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".shmem-trace-*")
+	if err != nil {
+		return bad(err)
+	}
+	if err = finish(f, write, bad); err == nil {
+		if err = os.Chmod(f.Name(), mode(there)); err == nil {
+			err = os.Rename(f.Name(), name)
+		}
+		if err != nil {
+			err = bad(err)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// mode is that of the file that is replaced, or of a new one.
+func mode(there os.FileInfo) os.FileMode {
+	if there != nil {
+		return there.Mode().Perm()
+	}
+	return 0o666 &^ umask()
+}
+
+func finish(f *os.File, write func(io.Writer) error, bad func(error) error) error {
+	w := &failing{w: f}
+	out := bufio.NewWriterSize(w, 1<<16)
+	err := write(out)
+	if err == nil {
+		err = out.Flush()
+	}
+	closed := f.Close()
+	switch {
+	case w.err != nil:
+		return bad(w.err)
+	case err != nil:
+		return err
+	case closed != nil:
+		return bad(closed)
+	}
+	return nil
+}
+
+// failing remembers the error of a write, which is told apart from those of reading.
+type failing struct {
+	w   io.Writer
+	err error
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	n, err := f.w.Write(p)
+	f.err = errors.Join(f.err, err)
+	return n, err
+}
+
+// tell prints sentences for people.
+func tell(w io.Writer, notes []string) {
+	for _, n := range notes {
+		fmt.Fprintln(w, "shmem-trace:", n)
+	}
+}
