@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -51,6 +52,9 @@ func join(t *tracefile.Trace, w io.Writer) (int64, error) {
 		if err := out.head(p); err != nil {
 			return 0, err
 		}
+	}
+	if err := out.teams(t); err != nil {
+		return 0, err
 	}
 	for _, k := range inOrder(out.rows) {
 		name := t.Threads[k]
@@ -185,6 +189,7 @@ type headArgs struct {
 	Clock   []clockOffset `json:"clock,omitempty"`
 	Unseen  []string      `json:"unseen,omitempty"`
 	Lost    int64         `json:"lost"`
+	Old     int64         `json:"discarded"`
 	Merged  bool          `json:"merged"`
 }
 
@@ -197,7 +202,7 @@ type clockOffset struct {
 func (j *joined) head(p *tracefile.PE) error {
 	args := headArgs{
 		Version: tracefile.Version, PE: p.PE, NPEs: p.NPEs, Host: p.Host, Program: p.Program, Library: p.Library,
-		Unseen: p.Unseen, Lost: p.Lost, Merged: true,
+		Unseen: p.Unseen, Lost: p.Lost, Old: p.Old, Merged: true,
 	}
 	for i, c := range p.Clock {
 		if i == 0 || i == len(p.Clock)-1 {
@@ -220,7 +225,30 @@ func (j *joined) head(p *tracefile.PE) error {
 	if err := j.label("process_name", p.PE, 0, name); err != nil {
 		return err
 	}
-	return j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"process_sort_index","pid":%d,"tid":0,"args":{"sort_index":%d}}`, p.PE, p.PE))
+	if err := j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"process_sort_index","pid":%d,"tid":0,"args":{"sort_index":%d}}`, p.PE, p.PE)); err != nil {
+		return err
+	}
+	if len(p.Counted) == 0 {
+		return nil
+	}
+	if text, err = json.Marshal(p.Counted); err != nil {
+		return err
+	}
+	return j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":0,"args":%s}`, tracefile.CountsName, p.PE, text))
+}
+
+// teams says who is in which team.
+func (j *joined) teams(t *tracefile.Trace) error {
+	for _, id := range slices.Sorted(maps.Keys(t.Teams)) {
+		text, err := json.Marshal(map[string]any{"team": id, "pes": t.Teams[id]})
+		if err != nil {
+			return err
+		}
+		if err := j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":0,"args":%s}`, tracefile.TeamName, t.PEs[0].PE, text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (j *joined) label(what string, pe int, row int64, name string) error {

@@ -4,10 +4,12 @@ import "fmt"
 
 // The categories and names by which files are told apart.
 const (
-	CategoryCall = "shmem"          // a call of the program, recorded by libshmem_preload.so
-	CategoryNIC  = "NIC"            // an operation of a NIC, from its post to its completion
-	HeadName     = "libshmem_trace" // the metadata event at the head of a file of calls
-	Version      = 1                // of the form that this package reads
+	CategoryCall = "shmem"           // a call of the program, recorded by libshmem_preload.so
+	CategoryNIC  = "NIC"             // an operation of a NIC, from its post to its completion
+	HeadName     = "libshmem_trace"  // the metadata event at the head of a file of calls
+	TeamName     = "libshmem_team"   // the members of a team
+	CountsName   = "libshmem_counts" // how often functions were called that are counted only
+	Version      = 1                 // of the form that this package reads
 )
 
 // None is the value of Peer, Bytes and Team of an event that has none.

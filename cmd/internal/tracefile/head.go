@@ -16,7 +16,8 @@ type Head struct {
 	Library string // the file that the calls went to
 	Clock   []Offset
 	Unseen  []string // calls that could not be recorded, and why
-	Lost    int64    // events that the writer had no room for
+	Lost    int64    // events that are in no file of the PE
+	Old     int64    // those of them that were in older files, which were deleted to keep within a bound
 	Merged  bool     // shmem-trace merge has written the file
 }
 
@@ -38,6 +39,7 @@ type headJSON struct {
 	Clock   []offsetJSON `json:"clock"`
 	Unseen  []string     `json:"unseen"`
 	Lost    *int64       `json:"lost"`
+	Old     *int64       `json:"discarded"`
 	Merged  *bool        `json:"merged"`
 }
 
@@ -67,6 +69,8 @@ func (h *Head) add(args []byte) error {
 		return fmt.Errorf("its head has PE %d of %d PEs", h.PE, *j.NPEs)
 	case j.Lost != nil && *j.Lost < 0:
 		return fmt.Errorf("its head has %d lost events", *j.Lost)
+	case j.Old != nil && (*j.Old < 0 || j.Lost == nil || *j.Old > *j.Lost):
+		return fmt.Errorf("its head has %d discarded events, and not as many lost ones", *j.Old)
 	}
 	clock := make([]Offset, len(j.Clock))
 	for i, c := range j.Clock {
@@ -90,6 +94,7 @@ func (h *Head) add(args []byte) error {
 	set(&h.Program, j.Program)
 	set(&h.Library, j.Library)
 	set(&h.Lost, j.Lost)
+	set(&h.Old, j.Old)
 	set(&h.Merged, j.Merged)
 	if j.Unseen != nil {
 		h.Unseen = j.Unseen

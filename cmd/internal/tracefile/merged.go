@@ -11,15 +11,15 @@ type Merge struct {
 	t       *Trace
 	streams []*stream // a heap by the moment of each one's next event
 	last    *stream   // that gave the last event
-	depth   int
 }
 
-// Writers record a call when it ends, and each thread for itself, so that the files are nearly in
-// order of time. A stream holds this many events to sort them.
+// Writers record a call when it ends, and take the records of one thread after those of another, so
+// that files are nearly in order of time. A stream holds this many events to sort them.
 const (
-	mostHeld  = 1 << 12
+	mostHeld  = 1 << 15 // where several threads call
+	fewHeld   = 1 << 12
 	leastHeld = 1 << 6
-	allHeld   = 1 << 18 // of all streams
+	allHeld   = 1 << 19 // of all streams: some 100 MB
 )
 
 // stream is files of which each begins after the one before.
@@ -70,9 +70,16 @@ func (t *Trace) Merge() (*Merge, error) {
 		}
 		all = append(all, s)
 	}
-	m.depth = min(max(allHeld/max(len(all), 1), leastHeld), mostHeld)
+	threads := map[int]int{}
+	for k := range t.Threads {
+		threads[k.PE]++
+	}
 	for _, s := range all {
-		s.depth = m.depth
+		s.depth = fewHeld
+		if pes := s.files[0].PEs; len(pes) > 1 || threads[pes[0]] > 1 {
+			s.depth = mostHeld
+		}
+		s.depth = min(max(allHeld/len(all), leastHeld), s.depth)
 		slices.SortStableFunc(s.files, func(a, b *File) int {
 			if a.first < b.first {
 				return -1

@@ -33,8 +33,11 @@ func (t *Trace) Notes() []string {
 	}
 	unseen := map[string][]int{}
 	for _, p := range t.PEs {
-		if p.Lost > 0 {
-			say("PE %d lost %d events, which its files do not have.", p.PE, p.Lost)
+		if p.Old > 0 {
+			say("The files of PE %d lack its oldest %d events, which were deleted to keep within the bound of its trace.", p.PE, p.Old)
+		}
+		if n := p.Lost - p.Old; n > 0 {
+			say("PE %d lost %d events, for which there was no room when they came.", p.PE, n)
 		}
 		for _, u := range p.Unseen {
 			unseen[u] = append(unseen[u], p.PE)

@@ -21,6 +21,8 @@ type Trace struct {
 	NPEs  int   // of the job: what the heads say, or one more than the highest PE that is named
 	// Threads has the name of each thread, "" where the files do not name it.
 	Threads map[Thread]string
+	// Teams has the members of the teams that the files describe.
+	Teams map[int64][]int
 }
 
 // Thread is a row of the picture. Threads of the program and those of the library's own trace may
@@ -48,7 +50,10 @@ type PE struct {
 	Head
 	Calls, Others int64
 	First, Last   int64 // the begin of its first event, and the end of its last one
-	began         bool
+	Cut           bool  // one of its files was not ended by its writer
+	// Counted is how often functions were called whose calls have no events.
+	Counted map[string]int64
+	began   bool
 }
 
 // mostThreads bounds the table of threads.
@@ -61,7 +66,7 @@ func Scan(names []string, visit func(*Event)) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{Threads: map[Thread]string{}}
+	t := &Trace{Threads: map[Thread]string{}, Teams: map[int64][]int{}}
 	pes := map[int]*PE{}
 	for _, name := range files {
 		f, err := t.scan(name, pes, visit)
@@ -133,22 +138,27 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 			visit(&e)
 		}
 		if e.Phase == 'M' {
-			text := labelled(&e)
-			if _, host, ok := strings.Cut(text, " on "); ok && e.Name == "process_name" {
-				hosts[e.PE] = host
-			} else if text != "" && e.Name == "thread_name" && len(labels) < mostThreads {
-				labels[label{e.PE, e.Thread}] = text
+			switch e.Name {
+			case "process_name":
+				if _, host, ok := strings.Cut(labelled(&e), " on "); ok {
+					hosts[e.PE] = host
+				}
+			case "thread_name":
+				if len(labels) < mostThreads {
+					labels[label{e.PE, e.Thread}] = labelled(&e)
+				}
+			case TeamName:
+				t.team(&e)
+			case CountsName:
+				of[e.PE] = true
+				counted(known(pes, e.PE), &e)
 			}
 			continue
 		}
 		of[e.PE] = true
 		f.peer = max(f.peer, e.Peer)
 		f.first, f.last = min(f.first, e.At), max(f.last, e.End())
-		pe := pes[e.PE]
-		if pe == nil {
-			pe = &PE{Head: Head{PE: e.PE}}
-			pes[e.PE] = pe
-		}
+		pe := known(pes, e.PE)
 		if e.Call() {
 			f.Calls++
 			pe.Calls++
@@ -173,15 +183,57 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 	}
 	for n := range of {
 		f.PEs = append(f.PEs, n)
-		if pes[n] == nil {
-			pes[n] = &PE{Head: Head{PE: n}}
+		pe := known(pes, n)
+		if pe.Host == "" {
+			pe.Host = hosts[n]
 		}
-		if host := hosts[n]; host != "" && pes[n].Host == "" {
-			pes[n].Host = host
-		}
+		pe.Cut = pe.Cut || f.Cut != nil
 	}
 	slices.Sort(f.PEs)
 	return f, nil
+}
+
+// known is the PE of a number.
+func known(pes map[int]*PE, n int) *PE {
+	pe := pes[n]
+	if pe == nil {
+		pe = &PE{Head: Head{PE: n}}
+		pes[n] = pe
+	}
+	return pe
+}
+
+// mostTeams and mostCounted bound tables that files fill.
+const (
+	mostTeams   = 1 << 16
+	mostCounted = 1 << 14
+)
+
+// team remembers the members of a team. Other writers may have events of the same name, so what is
+// not as it should be is left.
+func (t *Trace) team(e *Event) {
+	var args struct {
+		PEs []int `json:"pes"`
+	}
+	if e.Team != None && len(t.Teams) < mostTeams && json.Unmarshal(e.Args, &args) == nil {
+		t.Teams[e.Team] = args.PEs
+	}
+}
+
+// counted takes the sums of functions that are counted only; the writer repeats them as they grow.
+func counted(p *PE, e *Event) {
+	var counts map[string]int64
+	if len(e.Args) == 0 || json.Unmarshal(e.Args, &counts) != nil {
+		return
+	}
+	if p.Counted == nil {
+		p.Counted = map[string]int64{}
+	}
+	for name, n := range counts {
+		if len(p.Counted) < mostCounted {
+			p.Counted[name] = max(p.Counted[name], n)
+		}
+	}
 }
 
 // labelled is the name that a metadata event gives.
@@ -287,7 +339,7 @@ func (t *Trace) twice() error {
 	return nil
 }
 
-// join adds what one file says of a PE. Each file of a rotated output counts its own losses.
+// join adds what one file says of a PE. Each file of a rotated output has the sums so far.
 func (p *PE) join(h *Head) {
 	if p.NPEs == 0 {
 		p.NPEs, p.Program, p.Library = h.NPEs, h.Program, h.Library
@@ -295,7 +347,7 @@ func (p *PE) join(h *Head) {
 	if h.Host != "" {
 		p.Host = h.Host
 	}
-	p.Lost += h.Lost
+	p.Lost, p.Old = max(p.Lost, h.Lost), max(p.Old, h.Old)
 	for _, u := range h.Unseen {
 		if !slices.Contains(p.Unseen, u) {
 			p.Unseen = append(p.Unseen, u)

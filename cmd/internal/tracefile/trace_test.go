@@ -115,16 +115,18 @@ func TestClock(t *testing.T) {
 // each with its losses; a PE that was killed; one without a file; and the library's own trace.
 func TestRotated(t *testing.T) {
 	part := func(lost, from int) string {
-		f := sample.Head(0, 4, fmt.Sprintf(`"host":"h","program":"p","unseen":["shmem_g: inline"],"lost":%d`, lost))
+		f := sample.Head(0, 4, fmt.Sprintf(`"host":"h","program":"p","unseen":["shmem_g: inline"],"lost":%d,"discarded":%d`, lost, lost/2))
+		f.Raw(`{"ph":"M","name":"libshmem_team","pid":0,"tid":0,"args":{"team":9,"pes":[0,2]}}`)
 		for i := range 3 {
 			f.Call(fmt.Sprint("call", from+i), int64(1000*(from+i)), 10, "")
 		}
+		f.Raw(fmt.Sprintf(`{"ph":"M","name":"libshmem_counts","pid":0,"tid":0,"args":{"shmem_my_pe":%d}}`, from))
 		return f.Text()
 	}
 	killed := sample.Head(1, 4, `"host":"h","program":"p"`)
 	killed.Call("killed", 1500, 20, "")
 	dir := write(t, map[string]string{
-		"0.json": part(1, 4), "0.1.json": part(2, 7), "0.2.json": part(0, 1),
+		"0.json": part(2, 4), "0.1.json": part(4, 7), "0.2.json": part(0, 1),
 		"1.json": killed.Text()[:len(killed.Text())-10], "2.json": "",
 		"t.3.json": `[{"ph":"M","name":"process_name","pid":3,"tid":0,"args":{"name":"PE 3 on h"}},` +
 			`{"ph":"M","name":"thread_name","pid":3,"tid":1,"args":{"name":"endpoint 0"}},` +
@@ -141,7 +143,7 @@ func TestRotated(t *testing.T) {
 	if got := strings.Join(names, " "); got != "call1 call2 send call3 call4 call5 call6 call7 call8 call9" {
 		t.Errorf("events %s", got)
 	}
-	if p := trace.PE(0); p.Lost != 3 || len(p.Unseen) != 1 || p.Calls != 9 || p.First != 1000 || p.Last != 9010 {
+	if p := trace.PE(0); p.Lost != 4 || p.Old != 2 || len(p.Unseen) != 1 || p.Counted["shmem_my_pe"] != 7 || !reflect.DeepEqual(trace.Teams[9], []int{0, 2}) || p.Calls != 9 || p.First != 1000 || p.Last != 9010 {
 		t.Errorf("PE 0 is %+v", p)
 	}
 	if got := trace.Missing(); len(got) != 1 || got[0] != 2 {

@@ -56,7 +56,10 @@ func Make(names []string) (*Report, []*tracefile.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c.waits.begin(func(pe int) bool { return c.trace.PE(pe).Lost > 0 })
+	c.waits.begin(func(pe int) loss {
+		p := c.trace.PE(pe)
+		return loss{oldest: p.Old > 0, anywhere: p.Lost > p.Old, end: p.Cut}
+	})
 	c.waits.error = c.trace.Alignment().Error
 	for i := range c.matrix {
 		c.matrix[i] = newMatrix(c.trace.NPEs)
@@ -238,9 +241,32 @@ func (c *counter) report() *Report {
 		}
 	}
 	r.Waits = c.waits.end(first)
+	for i := range r.Waits.Worst {
+		w := &r.Waits.Worst[i]
+		if members := t.Teams[w.Team]; w.Team != 0 && len(members) > 0 {
+			w.Members = tracefile.PEs(members)
+		}
+	}
+	r.Counted = counts(t)
 	r.Notes = c.notes()
 	r.Summary = r.summary()
 	return r
+}
+
+// counts are the functions of which there are counts only, the one that was called most first.
+func counts(t *tracefile.Trace) []Count {
+	sums := map[string]int64{}
+	for _, p := range t.PEs {
+		for name, n := range p.Counted {
+			sums[name] += n
+		}
+	}
+	var list []Count
+	for name, n := range sums {
+		list = append(list, Count{name, n})
+	}
+	slices.SortFunc(list, func(a, b Count) int { return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Name, b.Name)) })
+	return list
 }
 
 // rows are the functions, the one that took most time first.
@@ -260,13 +286,7 @@ func rows(table map[string]*sums) []Function {
 func (c *counter) notes() []string {
 	notes := c.trace.Notes()
 	say := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	var ignored []int
-	for _, p := range c.trace.PEs {
-		if p.Lost > 0 {
-			ignored = append(ignored, p.PE)
-		}
-	}
-	if len(ignored) > 0 {
+	if ignored := slices.Sorted(maps.Keys(c.waits.ignored)); len(ignored) > 0 {
 		say("The waits leave out collective calls of %s, because lost events hide which calls belong together.", tracefile.PEs(ignored))
 	}
 	if w := c.waits; w.left > w.error {

@@ -27,7 +27,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // What a page has room for.
 const (
 	pageFunctions = 40
-	pageRows      = 16
+	pageRows      = 10
 	pagePEs       = 64
 	pageGroups    = 32 // rows of the heat map
 	valueGroups   = 12 // rows of a heat map whose cells have texts
@@ -39,6 +39,7 @@ type pageData struct {
 	Percent              float64
 	Notes, Summary       []string
 	Functions, Network   []Function
+	Counted              []Count
 	MoreFunctions        string
 	CallNs, MostNs       int64
 	Waited               bool
@@ -91,7 +92,7 @@ func (r *Report) HTML(w io.Writer) error { return page.Execute(w, r.page()) }
 func (r *Report) page() *pageData {
 	p := &pageData{
 		Title: "What the PEs did", Percent: ErrorPercent, Notes: r.Notes, Summary: r.Summary,
-		Functions: r.Functions, Network: r.Network, CallNs: r.Job.CallNs, Waited: r.Waits.Ns > 0,
+		Functions: r.Functions, Counted: r.Counted[:min(len(r.Counted), pageFunctions)], Network: r.Network, CallNs: r.Job.CallNs, Waited: r.Waits.Ns > 0,
 	}
 	if r.Job.Program != "" {
 		p.Title = "What the PEs of " + filepath.Base(r.Job.Program) + " did"

@@ -11,6 +11,7 @@ type Report struct {
 	Summary   []string   `json:"summary"` // sentences
 	Functions []Function `json:"functions"`
 	Network   []Function `json:"network"` // actions of proxies, rings and NICs, from SHMEM_TRACE
+	Counted   []Count    `json:"counted"` // functions that were counted and not timed
 	PEs       []PE       `json:"pes"`
 	Matrix    Matrix     `json:"matrix"`
 	Sizes     []Size     `json:"sizes"`
@@ -44,6 +45,12 @@ type Function struct {
 	P90   int64  `json:"p90_ns"`
 	P99   int64  `json:"p99_ns"`
 	Max   int64  `json:"max_ns"`
+}
+
+// Count is how often a function was called.
+type Count struct {
+	Name  string `json:"name"`
+	Calls int64  `json:"calls"`
 }
 
 // PE is the sums of one PE.
@@ -98,9 +105,10 @@ type Pair struct {
 type Instant struct {
 	Function string `json:"function"`
 	Team     int64  `json:"team"`
-	Number   int64  `json:"number"` // among the calls of this function on this team, from 1
-	Late     int    `json:"late"`   // the PE that came last
-	ByNs     int64  `json:"by_ns"`  // after the one before it
+	Members  string `json:"members,omitempty"` // of the team, where the trace has them
+	Number   int64  `json:"number"`            // among the calls of this function on this team, from 1
+	Late     int    `json:"late"`              // the PE that came last
+	ByNs     int64  `json:"by_ns"`             // after the one before it
 	LostNs   int64  `json:"lost_ns"`
 	AtNs     int64  `json:"at_ns"` // its arrival, from the begin of the job
 	PEs      int    `json:"pes"`

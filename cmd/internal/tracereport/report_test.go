@@ -177,6 +177,49 @@ func TestTeams(t *testing.T) {
 	}
 }
 
+// TestOldest has a PE whose first calls were deleted: the last ones belong together.
+func TestOldest(t *testing.T) {
+	job := func(members string, cut int) *Report {
+		var texts []string
+		for pe := range 3 {
+			f := sample.Head(pe, 3, `"host":"h",`+members)
+			if pe != 1 {
+				f = sample.Head(pe, 3, `"host":"h"`)
+			}
+			f.Raw(`{"ph":"M","name":"libshmem_team","pid":0,"tid":0,"args":{"team":5,"pes":[0,1,2]}}`)
+			f.Raw(fmt.Sprintf(`{"ph":"M","name":"libshmem_counts","pid":%d,"tid":0,"args":{"shmem_my_pe":4}}`, pe))
+			for b := range 10 {
+				at := int64(10000*b + 100*pe)
+				if b == 8 && pe == 2 {
+					at += 5000
+				}
+				if pe != 1 || b >= 6 {
+					f.Call("shmem_team_sync", at, int64(10000*b+7000)-at, `"team":5`)
+				}
+			}
+			texts = append(texts, f.Text())
+		}
+		texts[0] = texts[0][:len(texts[0])-cut]
+		return make1(t, texts...)
+	}
+	r := job(`"lost":6,"discarded":6`, 0)
+	if w := r.Waits.Worst[0]; w.Number != 9 || w.Late != 2 || w.LostNs != 5200+5100 || w.PEs != 3 || w.call() != "call 9 of shmem_team_sync of PEs 0-2" {
+		t.Errorf("worst %+v (%s)", w, w.call())
+	}
+	if r.Waits.Collectives != 10 || r.Waits.Unmatched != 0 || !reflect.DeepEqual(r.Counted, []Count{{"shmem_my_pe", 12}}) {
+		t.Errorf("%+v, counted %v", r.Waits, r.Counted)
+	}
+	has(t, r.Notes, "The files of PE 1 lack its oldest 6 events, which were deleted to keep within the bound of its trace.")
+	r = job(`"lost":7,"discarded":6`, 0)
+	if r.Waits.Unmatched != 4 || r.Waits.Worst[0].PEs != 2 {
+		t.Errorf("with a loss anywhere: %+v", r.Waits)
+	}
+	r = job(`"lost":6,"discarded":6`, 3)
+	if r.Waits.Unmatched != 10 || r.Waits.Worst[0].PEs != 2 {
+		t.Errorf("with a PE that was killed: %+v", r.Waits)
+	}
+}
+
 // TestNotes has all that can be missing.
 func TestNotes(t *testing.T) {
 	a := sample.Head(0, 4, `"host":"red","unseen":["shmem_int_p: inline in the program"],"lost":0`)
@@ -190,7 +233,7 @@ func TestNotes(t *testing.T) {
 	r := make1(t, a.Text(), b.Text(), text[:len(text)-4])
 	has(t, r.Notes, "There is no file of PE 3, of 4 PEs in all.")
 	has(t, r.Notes, "2.json was not ended by its writer, as when a program is killed: it ends at line 3, in the middle of the event after event 1.")
-	has(t, r.Notes, "PE 1 lost 12 events, which its files do not have.")
+	has(t, r.Notes, "PE 1 lost 12 events, for which there was no room when they came.")
 	has(t, r.Notes, "The waits leave out collective calls of PE 1, because")
 	has(t, r.Notes, "Not seen on PE 0: shmem_int_p: inline in the program.")
 	has(t, r.Notes, "The clocks of blue were not compared with that of PE 0")

@@ -106,7 +106,13 @@ func (r *Report) lateness() []string {
 // call names a collective call.
 func (i *Instant) call() string {
 	s := fmt.Sprintf("call %s of %s", number(i.Number), i.Function)
-	if i.Team != 0 {
+	switch {
+	case i.Members != "":
+		s += " of " + i.Members
+		if len(i.Members) > 40 {
+			s = fmt.Sprintf("call %s of %s on team %d", number(i.Number), i.Function, i.Team)
+		}
+	case i.Team != 0:
 		s += fmt.Sprintf(" on team %d", i.Team)
 	}
 	return s

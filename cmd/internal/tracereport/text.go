@@ -46,6 +46,18 @@ func (r *Report) Text(w io.Writer) error {
 		b.WriteString("\nTime of proxies, rings and NICs\n")
 		r.functions(&b, r.Network, 0)
 	}
+	if len(r.Counted) > 0 {
+		b.WriteString("\nCalls that were counted and not timed\n")
+		list := [][]string{{"function", "calls"}}
+		for i, c := range r.Counted {
+			if i == textRows {
+				list = append(list, []string{fmt.Sprintf("and %d more (--json has all)", len(r.Counted)-i)})
+				break
+			}
+			list = append(list, []string{c.Name, number(c.Calls)})
+		}
+		table(&b, list)
+	}
 	if r.Waits.Ns > 0 {
 		r.waitText(&b)
 	}

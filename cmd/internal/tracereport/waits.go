@@ -27,14 +27,16 @@ type waits struct {
 	left    int64 // ns by which a PE left a call before the last one had come, which no clock allows
 	leftOf  string
 	dropped bool
+	ignored map[int]bool // PEs some of whose calls are left out
 }
 
 // team is the collective calls of one team.
 type team struct {
 	calls  map[int]int64 // of each PE, in the whole trace
-	counts []int64       // the same, sorted
-	next   map[int]int64
-	open   []*meeting // from base on
+	next   map[int]int64 // the index of each PE's next call
+	starts []int64       // the index of each PE's first call, sorted
+	ends   []int64       // and of the one behind its last, sorted
+	open   []*meeting    // from base on
 	base   int64
 	number map[string]int64
 	broken bool
@@ -55,7 +57,7 @@ type arrival struct {
 func newWaits() *waits {
 	return &waits{
 		teams: map[int64]*team{}, pairs: map[[2]int]*Pair{},
-		caused: map[int]int64{}, waited: map[int]int64{}, last: map[int]int64{},
+		caused: map[int]int64{}, waited: map[int]int64{}, last: map[int]int64{}, ignored: map[int]bool{},
 	}
 }
 
@@ -69,26 +71,45 @@ func (w *waits) expect(id int64, pe int) {
 	t.calls[pe]++
 }
 
-// begin ends the counting. Calls of the PEs that ignored reports are left out: some of them are not
-// in the trace, so that the order says nothing.
-func (w *waits) begin(ignored func(pe int) bool) {
+// begin ends the counting. The calls of each PE on a team have the same order, so that equal numbers
+// belong together, from the first call on. Where the oldest calls of a PE are in no file, the last
+// ones are the same instead, if no PE was killed. Calls of PEs whose losses are anywhere are left
+// out.
+func (w *waits) begin(lossOf func(pe int) loss) {
 	for _, t := range w.teams {
+		fromEnd, most := false, int64(0)
+		for pe := range t.calls {
+			fromEnd = fromEnd || lossOf(pe).oldest
+		}
 		for pe, n := range t.calls {
-			if ignored(pe) {
+			if l := lossOf(pe); l.anywhere || fromEnd && l.end {
 				w.Unmatched += n
+				w.ignored[pe] = true
 				delete(t.calls, pe)
 				continue
 			}
-			t.counts = append(t.counts, n)
+			most = max(most, n)
 		}
-		slices.Sort(t.counts)
+		for pe, n := range t.calls {
+			if fromEnd {
+				t.next[pe] = most - n
+			}
+			t.starts = append(t.starts, t.next[pe])
+			t.ends = append(t.ends, t.next[pe]+n)
+		}
+		slices.Sort(t.starts)
+		slices.Sort(t.ends)
 	}
 }
 
+// loss is which events of a PE are in no file.
+type loss struct{ oldest, anywhere, end bool }
+
 // members is how many PEs have made the call of this index.
 func (t *team) members(index int64) int {
-	i, _ := slices.BinarySearch(t.counts, index+1)
-	return len(t.counts) - i
+	began, _ := slices.BinarySearch(t.starts, index+1)
+	ended, _ := slices.BinarySearch(t.ends, index+1)
+	return began - ended
 }
 
 // add takes a collective call.
