@@ -153,7 +153,6 @@ func (c *counter) add(e *tracefile.Event) {
 	k := c.kind(e)
 	s := of(c.calls, e.Name)
 	s.add(e.Length)
-	s.bytes += n
 	p := c.pe(e.PE)
 	p.Calls++
 	p.CallNs += e.Length
@@ -170,7 +169,8 @@ func (c *counter) add(e *tracefile.Event) {
 			c.noTeam++
 		}
 	}
-	if e.Bytes != tracefile.None && (k.moves || k.collective) {
+	if e.Bytes != tracefile.None && k.data {
+		s.bytes += n
 		p.Bytes += n
 		size := &c.sizes[bits.Len64(uint64(n))]
 		size.Calls++

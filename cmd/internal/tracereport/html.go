@@ -15,7 +15,7 @@ import (
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"dur": tracefile.Duration, "size": tracefile.Size, "num": number, "share": percent,
+	"dur": tracefile.Duration, "size": tracefile.Size, "num": number, "share": percent, "moved": moved,
 	"bar": func(n, most int64) float64 {
 		if most <= 0 {
 			return 0

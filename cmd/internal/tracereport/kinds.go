@@ -8,6 +8,8 @@ type kind struct {
 	together   bool // no PE leaves it before each has come
 	world      bool // its team is that of all PEs where the trace names none
 	moves      bool // it moves bytes between this PE and another
+	data       bool // its bytes are moved, not allocated or looked at
+	start      bool // it begins the job
 	family     string
 }
 
@@ -27,13 +29,13 @@ var whole = map[string]kind{
 	"align":              {collective: true, together: true, world: true},
 	"realloc":            {collective: true, together: true, world: true},
 	"free":               {collective: true, together: true, world: true},
-	"init":               {collective: true, together: true, world: true, family: "init"},
-	"init_thread":        {collective: true, together: true, world: true, family: "init"},
-	"init_attr":          {collective: true, together: true, world: true, family: "init"},
-	"hostlib_init_attr":  {collective: true, together: true, world: true, family: "init"},
+	"init":               {collective: true, together: true, world: true, start: true, family: "init"},
+	"init_thread":        {collective: true, together: true, world: true, start: true, family: "init"},
+	"init_attr":          {collective: true, together: true, world: true, start: true, family: "init"},
+	"hostlib_init_attr":  {collective: true, together: true, world: true, start: true, family: "init"},
 	"finalize":           {collective: true, together: true, world: true, family: "finalize"},
 	"hostlib_finalize":   {collective: true, together: true, world: true, family: "finalize"},
-	"start_pes":          {collective: true, together: true, world: true, family: "init"},
+	"start_pes":          {collective: true, together: true, world: true, start: true, family: "init"},
 	"shmalloc":           {collective: true, together: true, world: true},
 	"shmemalign":         {collective: true, together: true, world: true},
 	"shrealloc":          {collective: true, together: true, world: true},
@@ -58,7 +60,7 @@ func kindOf(name string) kind {
 		}
 	}
 	if strings.HasSuffix(s, "_on_stream") { // it ends when the stream has accepted it
-		return kind{moves: moves(s)}
+		return kind{moves: moves(s), data: moves(s)}
 	}
 	if k, ok := whole[s]; ok {
 		if k.family == "" {
@@ -67,17 +69,17 @@ func kindOf(name string) kind {
 		return k
 	}
 	if strings.HasSuffix(s, "_to_all") {
-		return kind{collective: true, family: name}
+		return kind{collective: true, data: true, family: name}
 	}
 	for _, word := range strings.Split(s, "_") {
 		word = strings.TrimRight(word, "0123456789")
 		for _, c := range collectives {
 			if word == c || word == c+"mem" {
-				return kind{collective: true, family: name}
+				return kind{collective: true, data: true, family: name}
 			}
 		}
 	}
-	return kind{moves: moves(s)}
+	return kind{moves: moves(s), data: moves(s)}
 }
 
 func moves(s string) bool {

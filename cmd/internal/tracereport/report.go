@@ -39,7 +39,7 @@ type Job struct {
 type Function struct {
 	Name  string `json:"name"`
 	Calls int64  `json:"calls"`
-	Bytes int64  `json:"bytes"`
+	Bytes int64  `json:"bytes"` // that it moved
 	Ns    int64  `json:"ns"`
 	P50   int64  `json:"p50_ns"`
 	P90   int64  `json:"p90_ns"`
@@ -91,6 +91,7 @@ type Waits struct {
 	Ns          int64     `json:"ns"`
 	Pairs       []Pair    `json:"pairs"` // the largest first
 	Worst       []Instant `json:"worst"`
+	Start       *Instant  `json:"start"` // the call that began the job, which the others leave out
 }
 
 // Pair is how long one PE waited for another one in all.

@@ -15,7 +15,7 @@ func percent(part, all int64) string {
 	p := 100 * float64(part) / float64(all)
 	switch {
 	case part > 0 && p < 0.1:
-		return "under 0.1 %"
+		return "<0.1 %"
 	case p < 9.95:
 		return fmt.Sprintf("%.1f %%", p)
 	}
@@ -67,6 +67,9 @@ func (r *Report) summary() []string {
 			f.Name, tracefile.Duration(f.Ns), counted(f.Calls, "call", "calls"), percent(f.Ns, j.CallNs))
 	}
 	s = append(s, line)
+	if w := r.Waits.Start; w != nil {
+		say("The last PE, PE %d, came to %s %s after the first event of the trace; the waits below leave this out.", w.Late, w.Function, tracefile.Duration(w.AtNs))
+	}
 	s = append(s, r.lateness()...)
 	return append(s, r.traffic()...)
 }

@@ -129,9 +129,17 @@ func (r *Report) functions(b *strings.Builder, list []Function, all int64) {
 			share = percent(f.Ns, all)
 		}
 		d := tracefile.Duration
-		rows = append(rows, []string{f.Name, number(f.Calls), tracefile.Size(f.Bytes), d(f.Ns), share, d(f.P50), d(f.P90), d(f.P99), d(f.Max)})
+		rows = append(rows, []string{f.Name, number(f.Calls), moved(f.Bytes), d(f.Ns), share, d(f.P50), d(f.P90), d(f.P99), d(f.Max)})
 	}
 	table(b, rows)
+}
+
+// moved is the bytes of a function, of which many move none.
+func moved(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return tracefile.Size(n)
 }
 
 func (r *Report) waitText(b *strings.Builder) {
@@ -272,4 +280,10 @@ func (s *Size) label() string {
 }
 
 // round writes a power of two without decimals.
-func round(n int64) string { return strings.Replace(tracefile.Size(n), ".00", "", 1) }
+func round(n int64) string {
+	number, unit, _ := strings.Cut(tracefile.Size(n), " ")
+	if strings.Contains(number, ".") {
+		number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
+	}
+	return number + " " + unit
+}

@@ -44,9 +44,9 @@ type team struct {
 
 // meeting is one collective call.
 type meeting struct {
-	name, family string
-	together     bool
-	arrivals     []arrival
+	name     string
+	kind     kind
+	arrivals []arrival
 }
 
 type arrival struct {
@@ -129,10 +129,10 @@ func (w *waits) add(id int64, name string, k kind, a arrival) {
 	}
 	m := t.open[index-t.base]
 	if m == nil {
-		m = &meeting{name: name, family: k.family, together: k.together}
+		m = &meeting{name: name, kind: k}
 		t.open[index-t.base] = m
 	}
-	if m.family != k.family {
+	if m.kind.family != k.family {
 		w.breakUp(t, fmt.Sprintf("PE %d called %s on team %d, and PE %d %s in its place: what follows on this team is not put together.",
 			m.arrivals[0].pe, m.name, id, a.pe, name), 1)
 		return
@@ -172,11 +172,18 @@ func (w *waits) judge(id int64, t *team, m *meeting) {
 	if len(all) < 2 {
 		return
 	}
-	w.Collectives++
 	slices.SortFunc(all, func(a, b arrival) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.pe, b.pe)) })
 	last := all[len(all)-1]
 	by := last.begin - all[len(all)-2].begin
-	lost := int64(0)
+	instant := Instant{Function: m.name, Team: id, Number: t.number[m.name], Late: last.pe, ByNs: by, AtNs: last.begin, PEs: len(all)}
+	if m.kind.start { // PEs come when the launcher has started them
+		for _, a := range all {
+			instant.LostNs += last.begin - a.begin
+		}
+		w.Start = &instant
+		return
+	}
+	w.Collectives++
 	for i, a := range all {
 		after, _ := slices.BinarySearchFunc(all, a.end, func(b arrival, end int64) int {
 			if b.begin <= end {
@@ -185,7 +192,7 @@ func (w *waits) judge(id int64, t *team, m *meeting) {
 			return 1
 		})
 		of := all[max(after-1, i)]
-		if m.together {
+		if m.kind.together {
 			if early := last.begin - a.end; early > w.left {
 				w.left, w.leftOf = early, fmt.Sprintf("PE %d left call %d of %s on team %d", a.pe, t.number[m.name], m.name, id)
 			}
@@ -195,14 +202,12 @@ func (w *waits) judge(id int64, t *team, m *meeting) {
 			continue
 		}
 		w.wait(a.pe, of.pe, ns)
-		lost += ns
+		instant.LostNs += ns
 	}
 	if by > w.error {
 		w.last[last.pe]++
 	}
-	w.keep(Instant{
-		Function: m.name, Team: id, Number: t.number[m.name], Late: last.pe, ByNs: by, LostNs: lost, AtNs: last.begin, PEs: len(all),
-	})
+	w.keep(instant)
 }
 
 func (w *waits) wait(pe, of int, ns int64) {
@@ -255,6 +260,9 @@ func (w *waits) end(start int64) Waits {
 	}
 	for i := range w.Worst {
 		w.Worst[i].AtNs -= start
+	}
+	if w.Start != nil {
+		w.Start.AtNs -= start
 	}
 	return w.Waits
 }
