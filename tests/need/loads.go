@@ -47,6 +47,7 @@ var left = map[string]string{
 	"headers":        "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
 	"programs":       "programs for machines with a GPU are compiled to PTX, several as one text with the headers before all of them (scripts/together), which reads their host part, too, and two are linked, and one of NVSHMEM by -rdc=true; in make test-full each is built by itself, and that without, too (tests/device, tests/nvshmem)",
 	"engines":        "up to 128 engines are one job within a process; in make test-full 256, too (tests/efa)",
+	"browser":        "a browser opens the page of a report where one is installed; make test-full installs chromium (cmd/internal/tracereport, TestPage)",
 	"core":           "programs under AddressSanitizer have the library's calls in it but for generated ones, and a core without; in make test-full all C (ASAN_CORE in the Makefile)",
 	"dispatch":       "kernels that dispatch to 8 experts run in three ways, kernels that dispatch to 64 in all ten; in make test-full both do (tests/nvshmem, TestExperts)",
 	"stub":           "the stub runs under AddressSanitizer as one of its providers; in make test-full as all, and with all that breaks its rules there (fabric/ofi/stub)",

@@ -1,6 +1,7 @@
 package tracefile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,10 +115,24 @@ func (o *object) value() ([]byte, error) {
 }
 
 func checked(v []byte, digits bool) ([]byte, error) {
-	if digits && (len(v) == 1 || len(v) > 1 && v[0] != '0') || json.Valid(v) {
+	if digits && (len(v) == 1 || len(v) > 1 && v[0] != '0') || decimal(v) || json.Valid(v) {
 		return v, nil
 	}
 	return nil, errJSON
+}
+
+// decimal reports whether a number is of the kind of most times, which json.Valid takes longer for.
+func decimal(v []byte) bool {
+	point := bytes.IndexByte(v, '.')
+	if point < 1 || point == len(v)-1 || v[0] == '0' && point > 1 {
+		return false
+	}
+	for i, c := range v {
+		if i != point && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
 }
 
 // unquoted is what a text says.
