@@ -277,10 +277,10 @@ $(eval $(call preload_rules,,,$(BUILD)/lib,))
 $(eval $(call preload_rules,-asan,$(ASAN),$(BUILD)/asan/lib,$(UNDEFS)))
 $(eval $(call preload_rules,-tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS)))
 
-# The launcher is pure Go, so that it runs where the C library is another one than here. Commands
-# that use libfabric need cgo. Built as pie they share the packages that Go has compiled for the
-# libraries: the launcher takes 6 s of a processor instead of 24.
-PURE := shmemrun
+# The launcher is pure Go, so that it runs where the C library is another one than here, and so is
+# the reader of traces. Commands that use libfabric need cgo. Built as pie they share the packages
+# that Go has compiled for the libraries: the launcher takes 6 s of a processor instead of 24.
+PURE := shmemrun shmem-trace
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@$(FIT)
 	@mkdir -p $(@D)

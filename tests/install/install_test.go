@@ -27,6 +27,7 @@ var layout = []string{
 	"bin/oshrun",
 	"bin/shmem-doctor",
 	"bin/shmem-info",
+	"bin/shmem-trace",
 	"bin/shmemrun",
 	"include/mpp/shmem.h",
 	"include/nvshmem/device/nvshmem_coll_defines.cuh",

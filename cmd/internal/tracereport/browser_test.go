@@ -104,6 +104,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := html.UnescapeString(regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]*>`).ReplaceAllString(string(open("--dump-dom", "file://"+name)), "|"))
+	said = strings.ReplaceAll(said, "\u00a0", " ")
 	for _, want := range append([]string{
 		"What the PEs of stencil did", "Time by function", "|shmem_putmem|", "Who was late", "Collective calls that lost most",
 		"call 3 of shmem_barrier_all", "Bytes between PEs", "PE 5 with the memory of PE 6: 480 KiB in 120 calls", "|480 KiB|", "4 KiB to 8 KiB",

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"libshmem/cmd/internal/tracefile"
@@ -16,6 +17,7 @@ var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"dur": tracefile.Duration, "size": tracefile.Size, "num": number, "share": percent, "moved": moved,
+	"joined": func(s string) string { return beforeUnit.ReplaceAllString(s, "$1\u00a0$2") },
 	"bar": func(n, most int64) float64 {
 		if most <= 0 {
 			return 0
@@ -23,6 +25,9 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		return 100 * float64(n) / float64(most)
 	},
 }).Parse(pageText))
+
+// beforeUnit is the space between a number and its unit, where a line must not end.
+var beforeUnit = regexp.MustCompile(`(\d) (%|(?:ns|us|ms|s|B|[KMGT]iB|PEs?|calls?|times?)\b)`)
 
 // What a page has room for.
 const (

@@ -1,6 +1,9 @@
 package tracereport
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // kind is what the report has to know of a function.
 type kind struct {
@@ -10,6 +13,7 @@ type kind struct {
 	moves      bool // it moves bytes between this PE and another
 	data       bool // its bytes are moved, not allocated or looked at
 	start      bool // it begins the job
+	waits      bool // for a value that another PE writes
 	family     string
 }
 
@@ -79,7 +83,7 @@ func kindOf(name string) kind {
 			}
 		}
 	}
-	return kind{moves: moves(s), data: moves(s)}
+	return kind{moves: moves(s), data: moves(s), waits: slices.Contains(strings.Split(s, "_"), "wait")}
 }
 
 func moves(s string) bool {

@@ -309,14 +309,14 @@ func TestKinds(t *testing.T) {
 		"shmem_fcollectmem": "collective", "shmem_int_alltoalls": "collective", "shmem_malloc": "collective together world",
 		"shmem_int_put_nbi": "moves", "shmem_putmem": "moves", "shmem_put64": "moves", "shmem_ctx_double_iput": "moves", "shmem_int_p": "moves",
 		"shmem_long_g": "moves", "shmem_long_atomic_fetch_add": "moves", "shmemx_putmem_on_stream": "moves", "shmem_putmem_signal": "moves",
-		"shmem_quiet": "", "shmem_int_wait_until": "", "shmem_my_pe": "", "nvshmemx_barrier_all_on_stream": "", "shmem_team_my_pe": "",
+		"shmem_quiet": "", "shmem_int_wait_until": "waits", "shmem_signal_wait_until": "waits", "shmem_my_pe": "", "nvshmemx_barrier_all_on_stream": "", "shmem_team_my_pe": "",
 	} {
 		k := kindOf(name)
 		var got []string
 		for _, c := range []struct {
 			is   bool
 			word string
-		}{{k.collective, "collective"}, {k.together, "together"}, {k.world, "world"}, {k.moves, "moves"}} {
+		}{{k.collective, "collective"}, {k.together, "together"}, {k.world, "world"}, {k.moves, "moves"}, {k.waits, "waits"}} {
 			if c.is {
 				got = append(got, c.word)
 			}

@@ -67,6 +67,15 @@ func (r *Report) summary() []string {
 			f.Name, tracefile.Duration(f.Ns), counted(f.Calls, "call", "calls"), percent(f.Ns, j.CallNs))
 	}
 	s = append(s, line)
+	var values int64
+	for _, f := range r.Functions {
+		if kindOf(f.Name).waits {
+			values += f.Ns
+		}
+	}
+	if 20*values > j.CallNs {
+		say("%s (%s) were waits for a value in memory; the trace does not say which PE wrote it.", tracefile.Duration(values), percent(values, j.CallNs))
+	}
 	if w := r.Waits.Start; w != nil {
 		say("The last PE, PE %d, came to %s %s after the first event of the trace; the waits below leave this out.", w.Late, w.Function, tracefile.Duration(w.AtNs))
 	}
