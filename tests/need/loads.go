@@ -38,6 +38,7 @@ var loads = map[string]load{
 	"ring/rate":      {2, 5, "millions of operations whose rate is in the log (tests/ring, TestRate)"},
 	"bench/ring":     {500, 5_000, "operations whose rate and whose way is measured for each consumer (bench/ring, TestRing)"},
 	"preload":        {1_000_000, 10_000_000, "calls of two threads that are traced (tests/preload, TestCalls)"},
+	"trace":          {40_000, 10_000_000, "events of a trace that a report reads (cmd/internal/tracereport, TestMany)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
 

@@ -90,7 +90,7 @@ func TestJob(t *testing.T) {
 	if p := r.PEs[7]; p.Last != 0 || !near(p.CausedNs, 19*28*sample.Apart, 1000) {
 		t.Errorf("PE 7: %+v, want %d ns caused", p, 19*28*int64(sample.Apart))
 	}
-	if r.Job.ClockErrorNs != 4000 || r.Job.NPEs != 8 || r.Job.Program != "/home/user/stencil" || !reflect.DeepEqual(r.Job.Hosts, []string{"red", "blue"}) {
+	if r.Job.ClockErrorNs != 4000 || r.Job.NPEs != 8 || r.Job.Program != "bin/stencil" || !reflect.DeepEqual(r.Job.Hosts, []string{"red", "blue"}) {
 		t.Errorf("job %+v", r.Job)
 	}
 	sizes := map[int64]int64{}

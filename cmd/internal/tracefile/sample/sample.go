@@ -96,7 +96,7 @@ func Job(dir string) ([]string, error) {
 			clock = fmt.Sprintf(`[{"at":%s,"offset":-%s,"error":1.5},{"at":%s,"offset":-%s,"error":2}]`,
 				us(Begin+shift(Begin)), us(shift(Begin)), us(Begin+span+shift(Begin+span)), us(shift(Begin+span)))
 		}
-		f := Head(pe, PEs, fmt.Sprintf(`"host":%q,"program":"/home/user/stencil","library":"/usr/lib/libshmem.so","clock":%s,"unseen":[],"lost":0`, host, clock))
+		f := Head(pe, PEs, fmt.Sprintf(`"host":%q,"program":"bin/stencil","library":"/usr/lib/libshmem.so","clock":%s,"unseen":[],"lost":0`, host, clock))
 		f.Shift = shift
 		f.Call("shmem_init", Begin, Step/2, "")
 		at := int64(Begin + Step)
