@@ -12,6 +12,7 @@
 #include "maps.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <elf.h>
 #include <inttypes.h>
 #include <link.h>
@@ -49,6 +50,14 @@ static bool is_this_library(const char *needed)
     const char *base = slash ? slash + 1 : needed;
     size_t n = sizeof name - 1;
     return strncmp(base, name, n) == 0 && (base[n] == '\0' || base[n] == '.');
+}
+
+/* The program was linked with another library, and libshmem_preload.so gives its calls to this one
+ * (capi/preload/mode_redirect.c). */
+static bool is_redirected(void)
+{
+    const int *redirects = dlsym(RTLD_DEFAULT, "shmem_preload_redirects");
+    return redirects != NULL && *redirects != 0;
 }
 
 static void read_dynamic(struct finder *f, const ElfW(Phdr) * h)
@@ -249,7 +258,7 @@ void shmemi_program_find(struct shmemi_program *p, bool moved)
     struct finder f = {.p = p};
     *p = (struct shmemi_program){0};
     dl_iterate_phdr(look, &f);
-    if (!f.needs)
+    if (!f.needs && !is_redirected())
         decline(p, "the program itself does not need libshmem.so", LINK);
     else if (p->cause == NULL && p->n_ranges == 0)
         decline(p, "the program has none", HEAP);

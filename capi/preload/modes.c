@@ -8,6 +8,10 @@ extern const struct preload_mode preload_trace; /* mode_trace.c */
 
 const struct preload_mode *const preload_modes[] = {
     &preload_trace,
+extern const struct preload_mode preload_redirect;
+
+const struct preload_mode *const preload_modes[] = {
+    &preload_redirect,
     NULL,
 };
 

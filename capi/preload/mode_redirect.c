@@ -1,0 +1,362 @@
+/*
+ * mode_redirect.c: the program's calls go to libshmem, whatever library it was linked with.
+ *
+ * libshmem is opened from the shim's folder, or from where the setting says. The other library
+ * stays in the process, and nobody initialises it. What its header has compiled into the program is
+ * translated from the rows of its table (redirect_openmpi.c): handles, options and operations
+ * before the call, handles and texts after it. The mode is the first of its kind, so that other
+ * modes see the call as libshmem does.
+ */
+#define _GNU_SOURCE
+#include "redirect.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The upper half of a handle that a program with pointers gets; the lower one is libshmem's. */
+#define TAG ((uintptr_t)0x53684d65u)
+#define INVALID (-1)
+
+/* libshmem asks for it: the globals of a program that was linked with another library are
+ * symmetric, too (capi/front/program.c). */
+PRELOAD_PUBLIC int shmem_preload_redirects;
+
+static bool on;
+static const char *path; /* of libshmem, from the setting */
+static void *shmem, *nvshmem;
+static const struct redirect_library *behind;
+static bool ready; /* init is over */
+
+static struct {
+    int (*my_pe)(void);
+    void (*query_initialized)(int *);
+} ours;
+
+bool redirect_on(void)
+{
+    return on;
+}
+
+int redirect_pe(void)
+{
+    int initialised = 0;
+    if (ours.query_initialized)
+        ours.query_initialized(&initialised);
+    return initialised ? ours.my_pe() : -1;
+}
+
+void redirect_refuse(const char *call, const char *format, ...)
+{
+    char text[1024], pe[32] = "";
+    va_list rest;
+    va_start(rest, format);
+    vsnprintf(text, sizeof text, format, rest);
+    va_end(rest);
+    /* Before init, some launchers have told it. */
+    static const char *const told[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    const char *number = NULL;
+    for (size_t i = 0; !number && i < sizeof told / sizeof *told; i++)
+        number = getenv(told[i]);
+    int n = redirect_pe();
+    if (n >= 0)
+        snprintf(pe, sizeof pe, " (PE %d)", n);
+    else if (number)
+        snprintf(pe, sizeof pe, " (PE %.10s)", number);
+    preload_refuse("redirect: %s%s: %s", call, pe, text);
+}
+
+void *redirect_ours(const char *name)
+{
+    return dlsym(shmem, name);
+}
+
+static const char *set(char *text)
+{
+    char *key, *value;
+    while ((key = preload_option(&text, &value)) != NULL) {
+        if (strcmp(key, "library") != 0 || !value || !*value)
+            return "its only option is library=PATH";
+        path = value;
+    }
+    on = true;
+    return NULL;
+}
+
+/* ------------------------------------------------------------- the libraries */
+
+static void *open_beside(const char *file)
+{
+    Dl_info at;
+    char whole[4096];
+    if (path && strcmp(file, "libshmem.so") == 0) {
+        snprintf(whole, sizeof whole, "%s", path);
+    } else {
+        const char *from = path;
+        if (!from && dladdr(preload_names, &at))
+            from = at.dli_fname;
+        const char *slash = from ? strrchr(from, '/') : NULL;
+        snprintf(whole, sizeof whole, "%.*s%s", slash ? (int)(slash - from) + 1 : 0,
+                 from ? from : "", file);
+    }
+    void *library = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        redirect_refuse("shmem_init", "open %s: %s (name libshmem.so by redirect,library=PATH)",
+                        whole, dlerror());
+    return library;
+}
+
+/* A call that libshmem has no function for. */
+static void absent(void) {}
+
+static void start(void)
+{
+    shmem = open_beside("libshmem.so");
+    ours.my_pe = redirect_ours("shmem_my_pe");
+    ours.query_initialized = redirect_ours("shmem_query_initialized");
+    if (!ours.my_pe || !ours.query_initialized)
+        redirect_refuse("shmem_init", "%s is not libshmem (name another file by redirect,library=)",
+                        path ? path : "libshmem.so beside the shim");
+    behind = redirect_behind();
+    shmem_preload_redirects = 1;
+}
+
+static void *find(unsigned number)
+{
+    const struct preload_call *c = &preload_calls[number];
+    void *library = shmem;
+    if (c->flags & PRELOAD_NVSHMEM) {
+        if (!nvshmem)
+            nvshmem = open_beside("libnvshmem_host.so.3");
+        library = nvshmem;
+    }
+    void *found = dlsym(library, preload_name(number));
+    for (const struct redirect_name *n = redirect_names; !found && n->theirs; n++)
+        if (strcmp(n->theirs, preload_name(number)) == 0)
+            found = dlsym(library, n->ours);
+    return found ? found : (void *)absent;
+}
+
+/* ---------------------------------------------------------------- before init */
+
+/* Bytes, as libshmem reads them; 0 when it is no size. */
+static double bytes_of(const char *text)
+{
+    char *end;
+    double n = strtod(text, &end);
+    const char *units = "kmgt";
+    if (end == text || n <= 0)
+        return 0;
+    const char *unit = *end ? strchr(units, *end | 0x20) : NULL;
+    if (unit) {
+        for (const char *u = units; u <= unit; u++)
+            n *= 1024;
+        end++;
+    }
+    return *end ? 0 : n;
+}
+
+/* Their variable sets ours, and what the shim needs comes on top. */
+static void set_heap(void)
+{
+    static const char name[] = "SHMEM_SYMMETRIC_SIZE";
+    const char *size = getenv(name);
+    if (!size)
+        size = getenv("SMA_SYMMETRIC_SIZE");
+    if (!size && behind->heap)
+        size = getenv(behind->heap);
+    double n = size ? bytes_of(size) : 0;
+    char text[32];
+    snprintf(text, sizeof text, "%.0f", n + (double)redirect_sets_bytes + 65536);
+    if (n > 0)
+        setenv(name, text, 1);
+    else if (size) /* libshmem says what is wrong with it */
+        setenv(name, size, 1);
+    unsetenv("SMA_SYMMETRIC_SIZE");
+    if (behind->heap)
+        unsetenv(behind->heap);
+}
+
+static uintptr_t handle_out(int32_t handle)
+{
+    return handle == INVALID ? 0 : TAG << 32 | (uint32_t)handle;
+}
+
+/* The handles in their variables: the program's copy, if it has one. */
+static void set_symbols(void)
+{
+    for (const struct redirect_symbol *s = behind->symbols; s->name; s++) {
+        uintptr_t *at = dlsym(RTLD_DEFAULT, s->name);
+        if (at)
+            *at = handle_out(s->handle);
+    }
+}
+
+/* --------------------------------------------------------------- translation */
+
+/* Where libshmem writes handles, which are shorter than the program's. A thread is in one call at
+ * a time. */
+static __thread struct {
+    int n;
+    int32_t handle[2];
+    uintptr_t *place[2];
+} out __attribute__((tls_model("initial-exec")));
+
+static uintptr_t handle_in(uintptr_t theirs, const struct preload_frame *f, const char *what)
+{
+    if (theirs == 0)
+        return (uintptr_t)(intptr_t)INVALID;
+    if (theirs >> 32 != TAG)
+        redirect_refuse(preload_name(f->number),
+                        "%#lx is no %s that the program has got from a call or from the library's "
+                        "variables (pass one of those)",
+                        (unsigned long)theirs, what);
+    return (uintptr_t)(intptr_t)(int32_t)(uint32_t)theirs;
+}
+
+static long one_of(const struct redirect_value *values, long theirs, const struct preload_frame *f)
+{
+    for (const struct redirect_value *v = values; v->name; v++)
+        if (v->theirs == theirs)
+            return v->ours;
+    redirect_refuse(preload_name(f->number),
+                    "%ld is no operation of a signal in the header of %s (use SHMEM_SIGNAL_SET or "
+                    "SHMEM_SIGNAL_ADD)",
+                    theirs, behind->name);
+}
+
+static long bits_of(const struct redirect_value *values, long theirs, const struct preload_frame *f)
+{
+    long result = 0, known = 0;
+    for (const struct redirect_value *v = values; v->name; v++) {
+        known |= v->theirs;
+        if (theirs & v->theirs)
+            result |= v->ours;
+    }
+    if (theirs & ~known)
+        redirect_refuse(preload_name(f->number),
+                        "%#lx has options that the header of %s does not have (leave out %#lx)",
+                        (unsigned long)theirs, behind->name, (unsigned long)(theirs & ~known));
+    return result;
+}
+
+static void translate_sets(struct preload_frame *f, int sync, int work)
+{
+    const char *first = strchr(preload_calls[f->number].letters, '1');
+    uintptr_t our_sync, our_work;
+    if (!first || !behind->small_sync)
+        return;
+    int at = (int)(first - preload_calls[f->number].letters);
+    if (!redirect_sets_find((int)f->arg[at], (int)f->arg[at + 1], (int)f->arg[at + 2],
+                            f->arg[sync], preload_name(f->number), &our_sync, &our_work))
+        return;
+    f->arg[sync] = our_sync;
+    if (work >= 0)
+        f->arg[work] = our_work;
+}
+
+static void translate(struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    int sync = -1, work = -1;
+    out.n = 0;
+    for (int i = 0; c->letters[i]; i++) {
+        uintptr_t *arg = &f->arg[i];
+        switch (c->letters[i]) {
+        case 'x':
+            *arg = handle_in(*arg, f, "context");
+            break;
+        case 't':
+            *arg = handle_in(*arg, f, "team");
+            break;
+        case 'X':
+        case 'T':
+            if (*arg && out.n < 2) {
+                out.handle[out.n] = INVALID;
+                out.place[out.n] = (uintptr_t *)*arg;
+                *arg = (uintptr_t)&out.handle[out.n++];
+            }
+            break;
+        case 'O':
+            if (behind->signals->name)
+                *arg = (uintptr_t)one_of(behind->signals, (int)*arg, f);
+            break;
+        case 'f':
+            if (c->kind == PRELOAD_KIND_CTX)
+                *arg = (uintptr_t)bits_of(behind->options, (long)*arg, f);
+            break;
+        case 'Y':
+            sync = i;
+            break;
+        case 'k':
+            work = i;
+            break;
+        default:
+            break;
+        }
+    }
+    if (sync >= 0)
+        translate_sets(f, sync, work);
+}
+
+static bool before(struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    if (f->real == (void *)absent)
+        redirect_refuse(preload_name(f->number),
+                        "libshmem has no function of this name (leave the call out)");
+    if (!behind || c->flags & PRELOAD_NVSHMEM)
+        return true;
+    if (c->kind == PRELOAD_KIND_INIT && !ready) {
+        redirect_refuse_names(behind, preload_name(f->number));
+        set_heap();
+    }
+    if (behind->pointers)
+        translate(f);
+    return true;
+}
+
+static void after(struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    if (!behind || c->flags & PRELOAD_NVSHMEM)
+        return;
+    for (int i = 0; i < out.n; i++)
+        *out.place[i] = handle_out(out.handle[i]);
+    out.n = 0;
+    if (c->kind == PRELOAD_KIND_INIT && !ready && redirect_pe() >= 0) {
+        set_symbols();
+        if (behind->small_sync)
+            redirect_sets_open();
+        ready = true;
+    } else if (f->number == PRELOAD_shmem_info_get_version) {
+        *(int *)f->arg[0] = behind->major;
+        *(int *)f->arg[1] = behind->minor;
+    } else if (f->number == PRELOAD_shmem_info_get_name) {
+        strcpy((char *)f->arg[0], behind->vendor); /* shorter than SHMEM_MAX_NAME_LEN */
+    }
+}
+
+/* After a finalize that was not the last, libshmem goes on. */
+static void finish(bool at_exit)
+{
+    if (at_exit || redirect_pe() >= 0)
+        return;
+    if (ready && behind && behind->small_sync)
+        redirect_sets_close();
+    ready = false;
+}
+
+const struct preload_mode preload_redirect = {
+    .word = "redirect",
+    .form = "redirect[,library=PATH]",
+    .set = set,
+    .start = start,
+    .before = before,
+    .after = after,
+    .find = find,
+    .finish = finish,
+};

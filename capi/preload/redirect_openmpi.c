@@ -1,0 +1,111 @@
+/*
+ * redirect_openmpi.c: what the headers of Open MPI's OSHMEM compile into programs, where it differs
+ * from libshmem's, and where it must not differ. tests/preload compares every row with both headers
+ * and has a program for each that is translated.
+ */
+#include "redirect.h"
+
+/* Their bits of PRIVATE and SERIALIZED are exchanged. */
+static const struct redirect_value options[] = {
+    {"SHMEM_CTX_PRIVATE", 1, 2},
+    {"SHMEM_CTX_SERIALIZED", 2, 1},
+    {"SHMEM_CTX_NOSTORE", 4, 4},
+    {NULL, 0, 0},
+};
+
+static const struct redirect_value no_values[] = {{NULL, 0, 0}};
+
+static const struct redirect_value signals[] = {
+    {"SHMEM_SIGNAL_SET", 1, 9},
+    {"SHMEM_SIGNAL_ADD", 2, 10},
+    {NULL, 0, 0},
+};
+
+/* Elements of arrays, and the value that the program fills them with. */
+static const struct redirect_value sizes[] = {
+    {"SHMEM_SYNC_VALUE", -1, 0},
+    {"SHMEM_SYNC_SIZE", 3, 128},
+    {"SHMEM_BARRIER_SYNC_SIZE", 1, 128},
+    {"SHMEM_BCAST_SYNC_SIZE", 2, 128},
+    {"SHMEM_COLLECT_SYNC_SIZE", 3, 128},
+    {"SHMEM_REDUCE_SYNC_SIZE", 3, 128},
+    {"SHMEM_ALLTOALL_SYNC_SIZE", 1, 128},
+    {"SHMEM_ALLTOALLS_SYNC_SIZE", 1, 128},
+    {"SHMEM_REDUCE_MIN_WRKDATA_SIZE", 1, 128},
+    {NULL, 0, 0},
+};
+
+static const struct redirect_value same[] = {
+    {"SHMEM_CMP_EQ", 0, 0},
+    {"SHMEM_CMP_NE", 1, 1},
+    {"SHMEM_CMP_GT", 2, 2},
+    {"SHMEM_CMP_LE", 3, 3},
+    {"SHMEM_CMP_LT", 4, 4},
+    {"SHMEM_CMP_GE", 5, 5},
+    {"SHMEM_THREAD_SINGLE", 0, 0},
+    {"SHMEM_THREAD_FUNNELED", 1, 1},
+    {"SHMEM_THREAD_SERIALIZED", 2, 2},
+    {"SHMEM_THREAD_MULTIPLE", 3, 3},
+    {"SHMEM_MAX_NAME_LEN", 256, 256},
+    {NULL, 0, 0},
+};
+
+static const struct redirect_value same_5[] = {
+    {"SHMEM_MALLOC_ATOMICS_REMOTE", 1, 1},
+    {"SHMEM_MALLOC_SIGNAL_REMOTE", 2, 2},
+    {"SHMEM_TEAM_NUM_CONTEXTS", 1, 1},
+    {"SHMEM_CMP_EQ", 0, 0},
+    {"SHMEM_CMP_NE", 1, 1},
+    {"SHMEM_CMP_GT", 2, 2},
+    {"SHMEM_CMP_LE", 3, 3},
+    {"SHMEM_CMP_LT", 4, 4},
+    {"SHMEM_CMP_GE", 5, 5},
+    {"SHMEM_THREAD_SINGLE", 0, 0},
+    {"SHMEM_THREAD_FUNNELED", 1, 1},
+    {"SHMEM_THREAD_SERIALIZED", 2, 2},
+    {"SHMEM_THREAD_MULTIPLE", 3, 3},
+    {"SHMEM_MAX_NAME_LEN", 256, 256},
+    {NULL, 0, 0},
+};
+
+static const struct redirect_symbol symbols_4[] = {
+    {"oshmem_ctx_default", 0},
+    {NULL, 0},
+};
+
+static const struct redirect_symbol symbols_5[] = {
+    {"oshmem_ctx_default", 0},
+    {"oshmem_team_world", 0},
+    {"oshmem_team_shared", 1},
+    {NULL, 0},
+};
+
+const struct redirect_library redirect_openmpi_4 = {
+    .name = "Open MPI 4",
+    .pointers = true,
+    .symbols = symbols_4,
+    .options = options,
+    .signals = no_values,
+    .small_sync = true,
+    .sizes = sizes,
+    .same = same,
+    .major = 1,
+    .minor = 4,
+    .vendor = "http://www.open-mpi.org/",
+    .heap = "SHMEM_SYMMETRIC_HEAP_SIZE",
+};
+
+const struct redirect_library redirect_openmpi_5 = {
+    .name = "Open MPI 5",
+    .pointers = true,
+    .symbols = symbols_5,
+    .options = options,
+    .signals = signals,
+    .small_sync = true,
+    .sizes = sizes,
+    .same = same_5,
+    .major = 1,
+    .minor = 4,
+    .vendor = "https://www.open-mpi.org/",
+    .heap = "SHMEM_SYMMETRIC_HEAP_SIZE",
+};

@@ -1,0 +1,189 @@
+/*
+ * redirect_scan.c: which library the program was linked with, and what it takes from there that no
+ * function of the shim stands in front of.
+ *
+ * Such a name would reach the other library, which nobody has initialised: a function of Fortran, a
+ * profiling name, device code, an extension. The loader binds such names whether they are called or
+ * not, so a program with one is refused as a whole, before it has done anything.
+ */
+#define _GNU_SOURCE
+#include "redirect.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The file name of a path, without what follows .so. */
+static bool is_named(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    size_t n = strlen(name);
+    return strncmp(base, name, n) == 0 && (base[n] == '\0' || base[n] == '.');
+}
+
+/* ------------------------------------------------------- the library behind */
+
+struct behind {
+    char path[4096]; /* "": none is loaded */
+    uintptr_t base;
+};
+
+static int look_for(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct behind *b = arg;
+    (void)size;
+    if (!is_named(info->dlpi_name, "liboshmem.so"))
+        return 0;
+    snprintf(b->path, sizeof b->path, "%s", info->dlpi_name);
+    b->base = info->dlpi_addr;
+    return 1;
+}
+
+/* The one that the loader would call, or else one that was opened later. */
+static struct behind find_behind(void)
+{
+    struct behind b = {"", 0};
+    void *init = dlsym(RTLD_NEXT, "shmem_init");
+    Dl_info at;
+    if (init && !preload_own(init) && dladdr(init, &at)) {
+        snprintf(b.path, sizeof b.path, "%s", at.dli_fname);
+        b.base = (uintptr_t)at.dli_fbase;
+    } else {
+        dl_iterate_phdr(look_for, &b);
+    }
+    return b;
+}
+
+/* Its functions and variables, without those of the libraries that it needs. */
+static bool defines(void *library, uintptr_t base, const char *name)
+{
+    Dl_info at;
+    void *found = dlsym(library, name);
+    return found && dladdr(found, &at) && (uintptr_t)at.dli_fbase == base;
+}
+
+const struct redirect_library *redirect_behind(void)
+{
+    struct behind b = find_behind();
+    if (!*b.path || is_named(b.path, "libshmem.so"))
+        return NULL;
+    if (!is_named(b.path, "liboshmem.so"))
+        redirect_refuse("shmem_init",
+                        "%s is no library whose handles and constants are known (redirect knows "
+                        "those of Open MPI 4 and 5 and of libshmem: compile the program with "
+                        "libshmem's oshcc)",
+                        b.path);
+    void *library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
+    bool teams = library && defines(library, b.base, "oshmem_team_world");
+    if (library)
+        dlclose(library);
+    return teams ? &redirect_openmpi_5 : &redirect_openmpi_4;
+}
+
+/* ------------------------------------------------- names that are not redirected */
+
+struct scan {
+    const struct redirect_library *behind;
+    void *library;
+    uintptr_t base;
+    char names[256]; /* some of those that were found */
+    int n;
+};
+
+static void add(struct scan *s, const char *name)
+{
+    size_t at = strlen(s->names);
+    if (s->n++ < 4)
+        snprintf(s->names + at, sizeof s->names - at, "%s%s", at ? ", " : "", name);
+}
+
+/* A function that the loader binds to the other library. */
+static void check_function(struct scan *s, const char *name)
+{
+    Dl_info at;
+    if (!defines(s->library, s->base, name))
+        return;
+    void *bound = dlsym(RTLD_DEFAULT, name);
+    if (bound && dladdr(bound, &at) && (uintptr_t)at.dli_fbase == s->base)
+        add(s, name);
+}
+
+static void check_variable(struct scan *s, const char *name)
+{
+    for (const struct redirect_symbol *k = s->behind->symbols; k->name; k++)
+        if (strcmp(k->name, name) == 0)
+            return;
+    if (defines(s->library, s->base, name))
+        add(s, name);
+}
+
+/* The symbols before the first that the hash table has are the ones that the object lacks. */
+static size_t n_symbols(uintptr_t gnu, uintptr_t sysv)
+{
+    if (gnu)
+        return ((const uint32_t *)gnu)[1];
+    return sysv ? ((const uint32_t *)sysv)[1] : 0;
+}
+
+static void scan_object(struct scan *s, const struct dl_phdr_info *info, const ElfW(Dyn) * dynamic)
+{
+    uintptr_t value[DT_NUM] = {0}, gnu = 0;
+    for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
+        if (d->d_tag >= 0 && d->d_tag < DT_NUM)
+            value[d->d_tag] = d->d_un.d_ptr;
+        else if (d->d_tag == DT_GNU_HASH)
+            gnu = d->d_un.d_ptr;
+    }
+    /* glibc has relocated the addresses, where it may write to them. */
+    uintptr_t *addresses[] = {&value[DT_SYMTAB], &value[DT_STRTAB], &value[DT_HASH], &value[DT_RELA],
+                              &gnu};
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
+        if (*addresses[i] && *addresses[i] < info->dlpi_addr)
+            *addresses[i] += info->dlpi_addr;
+    const ElfW(Sym) *symbols = (const ElfW(Sym) *)value[DT_SYMTAB];
+    const char *strings = (const char *)value[DT_STRTAB];
+    if (!symbols || !strings)
+        return;
+    size_t n = n_symbols(gnu, value[DT_HASH]);
+    for (size_t i = 1; i < n; i++)
+        if (symbols[i].st_shndx == SHN_UNDEF && symbols[i].st_name)
+            check_function(s, strings + symbols[i].st_name);
+    /* A variable of a library that the program itself names is copied into the program. */
+    const ElfW(Rela) *relocations = (const ElfW(Rela) *)value[DT_RELA];
+    for (size_t i = 0; relocations && i < value[DT_RELASZ] / sizeof *relocations; i++)
+        if (ELF64_R_TYPE(relocations[i].r_info) == R_X86_64_COPY)
+            check_variable(s, strings + symbols[ELF64_R_SYM(relocations[i].r_info)].st_name);
+}
+
+static int scan(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct scan *s = arg;
+    (void)size;
+    if (info->dlpi_addr == s->base) /* the library itself */
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            scan_object(s, info,
+                        (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
+    return 0;
+}
+
+void redirect_refuse_names(const struct redirect_library *behind, const char *call)
+{
+    struct behind b = find_behind();
+    struct scan s = {.behind = behind, .base = b.base};
+    s.library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
+    if (!s.library)
+        return;
+    dl_iterate_phdr(scan, &s);
+    dlclose(s.library);
+    if (s.n > 0)
+        redirect_refuse(call,
+                        "the program takes %s%s from %s, and libshmem has no such names "
+                        "(compile the program with libshmem's oshcc, or leave the call out)",
+                        s.names, s.n > 4 ? " and others" : "", b.path);
+}

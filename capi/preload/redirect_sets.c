@@ -1,0 +1,230 @@
+/*
+ * redirect_sets.c: arrays pSync and pWrk for the active sets of programs that have shorter ones.
+ *
+ * Open MPI needs three words of pSync at most, and programs compiled with its header have no more.
+ * libshmem counts messages in more words than that, at the same place on all PEs of the set. So
+ * each pair of an array and a set gets a slot in memory of the shim, which is symmetric, and the
+ * program's array is never touched.
+ *
+ * The PEs of a set have to agree on the number of the slot when the set is first used, and no other
+ * PE takes part. The set's first PE takes a number from a counter on PE 0, and adds an entry to the
+ * list in its own memory. The others read that list until the entry is there: the first PE makes
+ * the same call sooner or later. Each PE keeps what it has learned. A slot is never given back:
+ * between calls it has its first contents again, so memory of the program that is freed and
+ * allocated anew finds the slot in order.
+ */
+#define _GNU_SOURCE
+#include "redirect.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define SLOTS 512
+#define SYNC_WORDS 128 /* SHMEM_SYNC_SIZE of libshmem */
+#define WORK_BYTES 2048 /* SHMEM_REDUCE_MIN_WRKDATA_SIZE elements of 16 bytes */
+
+/* What a slot is for. */
+struct key {
+    uint64_t at; /* of pSync, the same number on every PE */
+    int32_t start, log_stride, size;
+    int32_t unused;
+};
+
+struct entry {
+    struct key key;
+    uint64_t slot;
+};
+
+struct pool {
+    uint64_t taken;   /* on PE 0: the slots that are taken */
+    uint64_t entries; /* in this PE's list, which other PEs read */
+    struct entry list[SLOTS];
+    struct {
+        long sync[SYNC_WORDS];
+        char work[WORK_BYTES];
+    } slots[SLOTS];
+};
+
+const size_t redirect_sets_bytes = sizeof(struct pool);
+
+static struct pool *pool;
+static int me, n_pes;
+
+/* What this PE has learned. Entries are added in front and do not change, so that lookups take no
+ * lock. */
+struct known {
+    struct entry entry;
+    const struct known *next;
+};
+static _Atomic(const struct known *) known;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static struct {
+    void *(*calloc)(size_t, size_t);
+    int (*my_pe)(void), (*n_pes)(void);
+    uint64_t (*fetch_inc)(uint64_t *, int), (*fetch)(const uint64_t *, int);
+    void (*set)(uint64_t *, uint64_t, int);
+    void (*getmem)(void *, const void *, size_t, int);
+} ours;
+
+void redirect_sets_open(void)
+{
+    ours.calloc = redirect_ours("shmem_calloc");
+    ours.my_pe = redirect_ours("shmem_my_pe");
+    ours.n_pes = redirect_ours("shmem_n_pes");
+    ours.fetch_inc = redirect_ours("shmem_uint64_atomic_fetch_inc");
+    ours.fetch = redirect_ours("shmem_uint64_atomic_fetch");
+    ours.set = redirect_ours("shmem_uint64_atomic_set");
+    ours.getmem = redirect_ours("shmem_getmem");
+    me = ours.my_pe();
+    n_pes = ours.n_pes();
+    pool = ours.calloc(1, sizeof *pool); /* returns when all PEs have it */
+    if (!pool)
+        redirect_refuse("shmem_init",
+                        "no %zu bytes on the symmetric heap for the active sets (make it larger "
+                        "with SHMEM_SYMMETRIC_SIZE)",
+                        sizeof *pool);
+}
+
+/* The memory goes with the heap. */
+void redirect_sets_close(void)
+{
+    const struct known *k = atomic_exchange(&known, NULL);
+    while (k) {
+        const struct known *next = k->next;
+        free((void *)k);
+        k = next;
+    }
+    pool = NULL;
+}
+
+/* ---------------------------------------------------------------- the place */
+
+struct place {
+    uintptr_t at, bias;
+    bool within;
+};
+
+/* dl_iterate_phdr begins with the program. */
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct place *p = arg;
+    (void)size;
+    p->bias = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        if (h->p_type == PT_LOAD && p->at - (info->dlpi_addr + h->p_vaddr) < h->p_memsz)
+            p->within = true;
+    }
+    return 1;
+}
+
+/* A PE may have loaded the program and mapped the heap elsewhere. The distance from the program's
+ * start, or from the pool, is the same on all PEs. */
+static uint64_t common(uintptr_t at)
+{
+    struct place p = {.at = at};
+    dl_iterate_phdr(look, &p);
+    return p.within ? (uint64_t)(at - p.bias) << 1 | 1 : (uint64_t)(at - (uintptr_t)pool) << 1;
+}
+
+/* ------------------------------------------------------------- the agreement */
+
+static bool alike(const struct key *a, const struct key *b)
+{
+    return a->at == b->at && a->start == b->start && a->log_stride == b->log_stride &&
+           a->size == b->size;
+}
+
+static const struct known *find(const struct key *key)
+{
+    const struct known *k = atomic_load_explicit(&known, memory_order_acquire);
+    while (k && !alike(&k->entry.key, key))
+        k = k->next;
+    return k;
+}
+
+/* On the set's first PE. */
+static uint64_t take(const struct key *key, const char *call)
+{
+    uint64_t slot = ours.fetch_inc(&pool->taken, 0);
+    if (slot >= SLOTS)
+        redirect_refuse(call,
+                        "the job uses more than %d pairs of an array pSync and an active set "
+                        "(use the same arrays again, or compile the program with libshmem's oshcc)",
+                        SLOTS);
+    uint64_t n = pool->entries; /* nobody else writes to it */
+    pool->list[n] = (struct entry){*key, slot};
+    ours.set(&pool->entries, n + 1, me);
+    return slot;
+}
+
+/* On the others. The first PE may be minutes late, so the reads become rare. */
+static uint64_t learn(const struct key *key, const char *call)
+{
+    struct timespec pause = {0, 20000};
+    uint64_t seen = 0;
+    for (long waited = 0;; waited += pause.tv_nsec / 1000) {
+        uint64_t n = ours.fetch(&pool->entries, key->start);
+        for (; seen < n; seen++) {
+            struct entry e;
+            ours.getmem(&e, &pool->list[seen], sizeof e, key->start);
+            if (alike(&e.key, key))
+                return e.slot;
+        }
+        if (waited > 60000000) { /* us */
+            preload_say("redirect: %s (PE %d): waits for PE %d to call it with the same active set "
+                        "and pSync",
+                        call, me, key->start);
+            waited = 0;
+        }
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < 1000000)
+            pause.tv_nsec *= 2;
+    }
+}
+
+static const struct known *agree(const struct key *key, const char *call)
+{
+    struct known *k = malloc(sizeof *k);
+    if (!k)
+        redirect_refuse(call, "no memory for an active set (the process has none left)");
+    uint64_t slot = key->start == me ? take(key, call) : learn(key, call);
+    *k = (struct known){{*key, slot}, atomic_load(&known)};
+    while (!atomic_compare_exchange_weak(&known, &k->next, k))
+        ;
+    return k;
+}
+
+bool redirect_sets_find(int start, int log_stride, int size, uintptr_t sync, const char *call,
+                        uintptr_t *our_sync, uintptr_t *our_work)
+{
+    bool valid = start >= 0 && log_stride >= 0 && log_stride < 31 && size > 0 &&
+                 start + (size - 1) * ((int64_t)1 << log_stride) < n_pes;
+    int64_t distance = (int64_t)me - start;
+    /* libshmem reads no pSync for all PEs, and ends the program for a set that is not valid or that
+     * this PE is not in. */
+    if (!pool || size == n_pes || !valid || distance < 0 ||
+        distance % ((int64_t)1 << log_stride) != 0 || distance >> log_stride >= size || !sync)
+        return false;
+    struct key key = {common(sync), start, log_stride, size, 0};
+    const struct known *k = find(&key);
+    if (!k) {
+        /* One thread adds entries to the list. A thread that waits for another PE holds no lock:
+         * that PE may itself wait for the other thread of this one. */
+        bool first = start == me;
+        if (first)
+            pthread_mutex_lock(&mutex);
+        k = find(&key);
+        if (!k)
+            k = agree(&key, call);
+        if (first)
+            pthread_mutex_unlock(&mutex);
+    }
+    *our_sync = (uintptr_t)pool->slots[k->entry.slot].sync;
+    *our_work = (uintptr_t)pool->slots[k->entry.slot].work;
+    return true;
+}
