@@ -7,8 +7,12 @@ import (
 	"strings"
 )
 
-// elsewhere are names with the library's prefix that launchers of other OpenSHMEMs set.
-var elsewhere = []string{"SHMEM_SYMMETRIC_HEAP_ALLOCATOR"} // oshrun of Open MPI
+// elsewhere are names with the library's prefix that others read or set: libshmem_preload.so, and
+// the launchers of other OpenSHMEMs.
+var elsewhere = []string{
+	"SHMEM_PRELOAD",                  // capi/preload/settings.c
+	"SHMEM_SYMMETRIC_HEAP_ALLOCATOR", // oshrun of Open MPI
+}
 
 // unknown remarks on names with the library's prefix that are not in the
 // table: mostly typing errors. Names of NVSHMEM that have no meaning here are

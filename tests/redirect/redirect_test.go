@@ -1,0 +1,182 @@
+package redirect
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"libshmem/tests/need"
+)
+
+// programs print the same with each library.
+var programs = []string{"rma", "atomics", "contexts", "sets", "waits", "info"}
+
+// openMPI compiles a program of testdata with Open MPI's compiler command.
+func openMPI(t *testing.T, source string, flags ...string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), strings.TrimSuffix(source, ".c"))
+	args := append([]string{"-std=gnu11", "-w", "-g", "-O1", filepath.Join("testdata", source), "-o", program}, flags...)
+	if out, err := exec.Command(need.Command(t, "oshcc"), args...).CombinedOutput(); err != nil {
+		t.Fatalf("oshcc %v: %v\n%s", args, err, out)
+	}
+	return program
+}
+
+// environment is that of Open MPI's launcher: as root, on few processors.
+func environment(more ...string) []string {
+	return append(append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+		"OMPI_MCA_rmaps_base_oversubscribe=1",
+		"OMPI_MCA_osc=^rdma"), // with it shmem_finalize of Open MPI 4.1 crashes in any program
+		more...)
+}
+
+// run returns the lines of a job, sorted, and what it wrote on standard error.
+func run(env []string, argv ...string) (lines []string, errs string, err error) {
+	cmd := exec.Command("timeout", append([]string{"90"}, argv...)...)
+	cmd.Env = env
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err = cmd.Run()
+	lines = strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	slices.Sort(lines)
+	return lines, said.String(), err
+}
+
+func redirected(t *testing.T) []string {
+	t.Helper()
+	return []string{"LD_PRELOAD=" + filepath.Join(need.Build(t), "lib", "libshmem_preload.so"), "SHMEM_PRELOAD=redirect"}
+}
+
+// TestSame: a program that was built for Open MPI prints under libshmem what it prints under Open
+// MPI: on one node, between hosts, and started by Open MPI's own launcher.
+func TestSame(t *testing.T) {
+	build := need.Build(t)
+	need.Command(t, "oshrun")
+	shmemrun := []string{filepath.Join(build, "bin", "shmemrun"), "--timeout", "60", "--redirect", "-n", "3"}
+	preload := []string{"mpirun", "-n", "3"}
+	for _, v := range redirected(t) {
+		preload = append(preload, "-x", v)
+	}
+	ways := []struct {
+		name     string
+		launcher []string
+		says     string // a regular expression for the line of SHMEM_DEBUG, which Open MPI does not have
+	}{
+		{"node", shmemrun, "bootstrap launcher"},
+		{"hosts", append(slices.Clone(shmemrun), "--hosts", "2,1"), "bootstrap launcher"},
+		{"mpirun", preload, "bootstrap pmix"},
+	}
+	for _, name := range programs {
+		t.Run(name, func(t *testing.T) {
+			program := openMPI(t, name+".c")
+			want, errs, err := run(environment(), "oshrun", "-n", "3", program)
+			if err != nil || len(want) < 5 {
+				t.Fatalf("with Open MPI: %v, %d lines\n%s", err, len(want), errs)
+			}
+			for _, w := range ways {
+				got, errs, err := run(environment("SHMEM_DEBUG=1"), append(slices.Clone(w.launcher), program)...)
+				if err != nil || !slices.Equal(got, want) {
+					t.Errorf("%s: %v\nprints\n%s\nwith Open MPI\n%s\nstandard error:\n%s", w.name, err,
+						strings.Join(got, "\n"), strings.Join(want, "\n"), errs)
+				}
+				if !strings.Contains(errs, w.says) {
+					t.Errorf("%s: nothing says %q, so that another library may have run:\n%s", w.name, w.says, errs)
+				}
+				if strings.Contains(errs, "no such setting") {
+					t.Errorf("%s: a setting of the shim is called unknown:\n%s", w.name, errs)
+				}
+			}
+		})
+	}
+}
+
+// TestAsleep: the other library is loaded, because the program needs it, and is not initialised.
+func TestAsleep(t *testing.T) {
+	build := need.Build(t)
+	program := openMPI(t, "asleep.c")
+	want := []string{"PE 0: OSHMEM 0 MPI 0", "PE 1: OSHMEM 0 MPI 0"}
+	got, errs, err := run(environment(), filepath.Join(build, "bin", "shmemrun"), "--redirect", "-n", "2", program)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %q, want %q\n%s", err, got, want, errs)
+	}
+	if without, errs, err := run(environment(), "oshrun", "-n", "2", program); err != nil || slices.Equal(without, want) {
+		t.Errorf("Open MPI itself: %v, %q\n%s", err, without, errs)
+	}
+}
+
+// TestHeap: the variable of Open MPI sets the size of the heap, and what the shim needs comes on
+// top.
+func TestHeap(t *testing.T) {
+	build := need.Build(t)
+	program := openMPI(t, "heap.c")
+	for _, c := range []struct{ set, want string }{
+		{"SHMEM_SYMMETRIC_HEAP_SIZE=4M", "PE 0: 3 MiB: 1, 64 MiB: 0"},
+		{"SHMEM_SYMMETRIC_SIZE=4m", "PE 0: 3 MiB: 1, 64 MiB: 0"},
+		{"SMA_SYMMETRIC_SIZE=4194304", "PE 0: 3 MiB: 1, 64 MiB: 0"},
+		{"SHMEM_SYMMETRIC_SIZE=0.1g", "PE 0: 3 MiB: 1, 64 MiB: 1"},
+		{"NONE=", "PE 0: 3 MiB: 1, 64 MiB: 1"},
+	} {
+		got, errs, err := run(environment(c.set), filepath.Join(build, "bin", "shmemrun"), "--redirect", "-n", "1", program)
+		if err != nil || !slices.Equal(got, []string{c.want}) || strings.Contains(errs, "setting") {
+			t.Errorf("%s: %v, %q, want %q\n%s", c.set, err, got, c.want, errs)
+		}
+	}
+}
+
+// TestRefused: what cannot be translated ends the program with the call, the PE, the cause and the
+// remedy.
+func TestRefused(t *testing.T) {
+	build := need.Build(t)
+	bad := openMPI(t, "bad.c")
+	dir := t.TempDir()
+	stranger := filepath.Join(dir, "libsma.so.1")
+	strange := filepath.Join(dir, "strange")
+	gcc(t, "-shared", "-fPIC", "testdata/stranger.c", "-o", stranger, "-Wl,-soname,libsma.so.1")
+	gcc(t, "-x", "c", "-", "-x", "none", "-o", strange, stranger, "-Wl,-rpath,"+dir)
+	for _, c := range []struct {
+		name string
+		argv []string
+		mode string
+		says string
+	}{
+		{"handle", []string{bad, "handle"}, "redirect", `libshmem_preload: redirect: shmem_ctx_long_p \(PE [01]\): 0x[0-9a-f]+ is no context that the program has got .* \(pass one of those\)`},
+		{"option", []string{bad, "option"}, "redirect", `redirect: shmem_ctx_create \(PE [01]\): 0x21 has options that the header of Open MPI 4 does not have \(leave out 0x20\)`},
+		{"sets", []string{bad, "sets"}, "redirect", `redirect: shmem_barrier \(PE 0\): the job uses more than 512 pairs of an array pSync and an active set \(use the same arrays again, or .*\)`},
+		{"extension", []string{openMPI(t, "unknown.c", "-DEXTENSION")}, "redirect", `redirect: shmem_init.*: the program takes shmemx_alltoall_global_nb from .*liboshmem.*, and libshmem has no such names \(compile the program .*\)`},
+		{"profiling", []string{openMPI(t, "unknown.c", "-DPROFILING")}, "redirect", `redirect: shmem_init.*: the program takes pshmem_barrier_all from `},
+		{"variable", []string{openMPI(t, "unknown.c")}, "redirect", `redirect: shmem_init.*: the program takes mca_spml from `},
+		{"stranger", []string{strange}, "redirect", `redirect: shmem_init.*: .*libsma\.so\.1 is no library whose handles and constants are known \(.*compile the program with libshmem's oshcc\)`},
+		{"library", []string{bad}, "redirect,library=/nowhere/libshmem.so", `redirect: shmem_init.*: open /nowhere/libshmem\.so: .* \(name libshmem\.so by redirect,library=PATH\)`},
+		{"no libshmem", []string{bad}, "redirect,library=" + stranger, `redirect: shmem_init.*: .*libsma\.so\.1 is not libshmem \(name another file`},
+		{"word", []string{bad}, "redirect,lib=x", `SHMEM_PRELOAD: "redirect.*": its only option is library=PATH \(write redirect\[,library=PATH\]\)`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pes := "2"
+			if c.name == "sets" {
+				pes = "3"
+			}
+			argv := append([]string{filepath.Join(build, "bin", "shmemrun"), "--timeout", "60", "--redirect", "-n", pes}, c.argv...)
+			out, errs, err := run(environment("SHMEM_PRELOAD="+c.mode), argv...)
+			if err == nil || !regexp.MustCompile(c.says).MatchString(errs) {
+				t.Errorf("%v, nothing says %s\n%s", err, c.says, errs)
+			}
+			if len(strings.Join(out, "")) != 0 {
+				t.Errorf("the program ran on: %q", out)
+			}
+		})
+	}
+}
+
+func gcc(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.Command("gcc", args...)
+	cmd.Stdin = strings.NewReader("void shmem_init(void); void shmem_finalize(void);\nint main(void) { shmem_init(); shmem_finalize(); }\n")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("gcc %v: %v\n%s", args, err, out)
+	}
+}
