@@ -44,6 +44,13 @@ func Command(t T, name string) string {
 	return ""
 }
 
+// File needs a file that set-up installs.
+func File(t T, path string) {
+	if _, err := os.Stat(path); err != nil {
+		lack(t, "needs "+path+" (scripts/setup test, or full for Debian 13)")
+	}
+}
+
 // Processors needs n processors that the process may use.
 func Processors(t T, n, least int) {
 	if n < least {

@@ -55,19 +55,25 @@ func compiles(text string, flags ...string) (string, bool) {
 	return string(out), err == nil
 }
 
-// headers are the folders of the headers of Open MPI that this machine has, by the version.
-func headers(t *testing.T) map[string]string {
+// header is the folder of Open MPI's headers, and its version.
+func header(t *testing.T) (dir, version string) {
 	t.Helper()
 	need.Command(t, "oshcc")
 	out, err := exec.Command("oshcc", "-showme:incdirs").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]string{"4": strings.Fields(string(out))[0]}
-	if need.Full() {
-		all["5"] = filepath.Join(need.Debian(t), "usr/lib/x86_64-linux-gnu/openmpi/include")
+	dir = strings.Fields(string(out))[0]
+	need.File(t, filepath.Join(dir, "shmem.h"))
+	text, err := os.ReadFile(filepath.Join(dir, "shmem.h"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return all
+	m := regexp.MustCompile(`(?m)^#define OSHMEM_MAJOR_VERSION (\d+)`).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("%s/shmem.h has no version", dir)
+	}
+	return dir, string(m[1])
 }
 
 var (
@@ -80,50 +86,49 @@ var (
 // row. Hints are about speed, and the shim does not look at them.
 func TestTable(t *testing.T) {
 	values, texts, symbols := tables(t)
-	for version, dir := range headers(t) {
-		theirs := "#include <shmem.h>\n#include <shmemx.h>\n"
-		ours := theirs
-		rows := map[string]bool{}
-		for _, r := range values {
-			if r.library != version {
-				continue
-			}
-			rows[r.name] = true
-			theirs += fmt.Sprintf("_Static_assert(%s == %d, \"%s\");\n", r.name, r.theirs, r.name)
-			ours += fmt.Sprintf("_Static_assert(%s == %d, \"%s\");\n", r.name, r.ours, r.name)
-			if (r.theirs == r.ours) != (r.group == "same" || r.name == "SHMEM_CTX_NOSTORE" || r.name == "SHMEM_MAJOR_VERSION") {
-				t.Errorf("%s of Open MPI %s is in the list %q, and is %d there, %d here", r.name, version, r.group, r.theirs, r.ours)
-			}
+	dir, version := header(t)
+	theirs := "#include <shmem.h>\n#include <shmemx.h>\n"
+	ours := theirs
+	rows := map[string]bool{}
+	for _, r := range values {
+		if r.library != version {
+			continue
 		}
-		for _, name := range []string{"SHMEM_VENDOR_STRING", "SHMEM_HEAP_SIZE"} {
-			if name == "SHMEM_HEAP_SIZE" && version != "4" {
-				continue // there it is the name of libshmem's own
-			}
-			theirs += fmt.Sprintf("_Static_assert(__builtin_strcmp(%s, %q) == 0, \"%s\");\n", name, texts[version+" "+name], name)
+		rows[r.name] = true
+		theirs += fmt.Sprintf("_Static_assert(%s == %d, \"%s\");\n", r.name, r.theirs, r.name)
+		ours += fmt.Sprintf("_Static_assert(%s == %d, \"%s\");\n", r.name, r.ours, r.name)
+		if (r.theirs == r.ours) != (r.group == "same" || r.name == "SHMEM_CTX_NOSTORE" || r.name == "SHMEM_MAJOR_VERSION") {
+			t.Errorf("%s of Open MPI %s is in the list %q, and is %d there, %d here", r.name, version, r.group, r.theirs, r.ours)
 		}
-		if said, ok := compiles(theirs, "-I"+dir); !ok {
-			t.Errorf("the header of Open MPI %s has other values:\n%s", version, said)
+	}
+	for _, name := range []string{"SHMEM_VENDOR_STRING", "SHMEM_HEAP_SIZE"} {
+		if name == "SHMEM_HEAP_SIZE" && version != "4" {
+			continue // there it is the name of libshmem's own
 		}
-		if said, ok := compiles(ours, "-I../../include"); !ok {
-			t.Errorf("libshmem's header has other values:\n%s", said)
+		theirs += fmt.Sprintf("_Static_assert(__builtin_strcmp(%s, %q) == 0, \"%s\");\n", name, texts[version+" "+name], name)
+	}
+	if said, ok := compiles(theirs, "-I"+dir); !ok {
+		t.Errorf("the header of Open MPI %s has other values:\n%s", version, said)
+	}
+	if said, ok := compiles(ours, "-I../../include"); !ok {
+		t.Errorf("libshmem's header has other values:\n%s", said)
+	}
+	// The program's handles are pointers, and are 8 bytes.
+	if said, ok := compiles("#include <shmem.h>\n_Static_assert(sizeof(shmem_ctx_t) == 8, \"\"); void *p(void) { return SHMEM_CTX_DEFAULT; }\n", "-I"+dir); !ok {
+		t.Error(said)
+	}
+	for _, name := range constants(t, dir) {
+		if !rows[name] {
+			t.Errorf("the header of Open MPI %s has %s, and no row of redirect_openmpi.c", version, name)
 		}
-		// The program's handles are pointers, and are 8 bytes.
-		if said, ok := compiles("#include <shmem.h>\n_Static_assert(sizeof(shmem_ctx_t) == 8, \"\"); void *p(void) { return SHMEM_CTX_DEFAULT; }\n", "-I"+dir); !ok {
-			t.Error(said)
-		}
-		for _, name := range constants(t, dir) {
-			if !rows[name] {
-				t.Errorf("the header of Open MPI %s has %s, and no row of redirect_openmpi.c", version, name)
-			}
-		}
-		text, err := os.ReadFile(filepath.Join(dir, "shmem.h"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range handles.FindAllStringSubmatch(string(text), -1) {
-			if !slices.Contains(symbols, version+" "+m[1]) {
-				t.Errorf("programs of Open MPI %s read the handle %s, and no row has it", version, m[1])
-			}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "shmem.h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range handles.FindAllStringSubmatch(string(text), -1) {
+		if !slices.Contains(symbols, version+" "+m[1]) {
+			t.Errorf("programs of Open MPI %s read the handle %s, and no row has it", version, m[1])
 		}
 	}
 }
@@ -184,23 +189,22 @@ func TestNames(t *testing.T) {
 	build := need.Build(t)
 	shim := exported(t, filepath.Join(build, "lib", "libshmem_preload.so"))
 	library := exported(t, filepath.Join(build, "lib", "libshmem.so"))
-	for version, dir := range headers(t) {
-		n := 0
-		for _, file := range []string{"shmem.h", "shmemx.h", "shmem-compat.h"} {
-			text, err := os.ReadFile(filepath.Join(dir, file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
-				n++
-				if shim[m[1]] == notRedirected.MatchString(m[1]) {
-					t.Errorf("Open MPI %s, %s: the shim has %s: %v", version, file, m[1], shim[m[1]])
-				}
+	dir, version := header(t)
+	n := 0
+	for _, file := range []string{"shmem.h", "shmemx.h", "shmem-compat.h"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
+			n++
+			if shim[m[1]] == notRedirected.MatchString(m[1]) {
+				t.Errorf("Open MPI %s, %s: the shim has %s: %v", version, file, m[1], shim[m[1]])
 			}
 		}
-		if n < 800 {
-			t.Errorf("only %d functions were found in %s", n, dir)
-		}
+	}
+	if n < 800 {
+		t.Errorf("only %d functions were found in %s", n, dir)
 	}
 	source, err := os.ReadFile("../../capi/preload/redirect_names.c")
 	if err != nil {

@@ -21,9 +21,11 @@ int main(void)
     void *old = shmalloc(100);
     say("shmalloc: %d", old != NULL);
     shfree(old);
+#if OSHMEM_MAJOR_VERSION < 5
     void *hinted = shmemx_malloc_with_hint(100, SHMEM_HINT_ATOMICS);
     say("hint: %d", hinted != NULL);
     shmem_free(hinted);
+#endif
     shmem_int_p(&box, me + 1, (me + 1) % n);
     shmem_barrier_all();
     say("box %d", box);
