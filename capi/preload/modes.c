@@ -1,17 +1,22 @@
 /*
  * modes.c: the modes that there are. The first sees a call as the program made it, and the last as
- * the library gets it.
+ * the library gets it. redirect is the first: it translates, so that the others see the handles and
+ * constants of the library that is called.
  */
 #include "preload.h"
 
-extern const struct preload_mode preload_trace; /* mode_trace.c */
-
-const struct preload_mode *const preload_modes[] = {
-    &preload_trace,
-extern const struct preload_mode preload_redirect;
+extern const struct preload_mode preload_redirect; /* mode_redirect.c */
+extern const struct preload_mode preload_trace;    /* mode_trace.c */
+extern const struct preload_mode preload_slow;     /* mode_slow.c */
+extern const struct preload_mode preload_early;    /* mode_early.c */
+extern const struct preload_mode preload_chaos;    /* mode_chaos.c */
 
 const struct preload_mode *const preload_modes[] = {
     &preload_redirect,
+    &preload_trace,
+    &preload_slow,
+    &preload_early,
+    &preload_chaos,
     NULL,
 };
 

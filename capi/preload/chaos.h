@@ -1,0 +1,26 @@
+/*
+ * chaos.h: what the units of mode chaos share.
+ */
+#ifndef PRELOAD_CHAOS_H
+#define PRELOAD_CHAOS_H
+
+#include "delayed.h"
+
+/*
+ * chaos_flags.c: finds waits for a flag that was written without a fence behind the data. open and
+ * close at the ends of the job, on all PEs.
+ */
+void chaos_flags_open(void);
+void chaos_flags_close(void);
+
+/* Before puts that have no order among them are sent: tells each peer which of them could be a flag
+ * for which data. */
+void chaos_flags_tell(const struct delayed *first);
+
+/* The same for a call that overtakes the puts that are kept. */
+void chaos_flags_tell_call(const struct delayed *first, const struct preload_frame *f);
+
+/* After each call of the program: what this PE has waited for, and reports. */
+void chaos_flags_after(const struct preload_frame *f);
+
+#endif

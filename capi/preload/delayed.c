@@ -1,0 +1,177 @@
+/*
+ * delayed.c: puts that a mode keeps back (delayed.h).
+ */
+#define _GNU_SOURCE
+#include "delayed.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int me = -1, n_pes;
+
+void *delayed_real(unsigned number)
+{
+    static void *found[PRELOAD_CALLS];
+    void *f = __atomic_load_n(&found[number], __ATOMIC_ACQUIRE);
+    if (!f) {
+        f = preload_resolve(number, NULL);
+        __atomic_store_n(&found[number], f, __ATOMIC_RELEASE);
+    }
+    return f;
+}
+
+void delayed_init(bool running)
+{
+    me = running ? ((int (*)(void))delayed_real(PRELOAD_shmem_my_pe))() : -1;
+    n_pes = running ? ((int (*)(void))delayed_real(PRELOAD_shmem_n_pes))() : 0;
+}
+
+int delayed_pe(void)
+{
+    return me;
+}
+
+int delayed_n_pes(void)
+{
+    return n_pes;
+}
+
+bool delayed_can(const struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    return me >= 0 && (c->kind == PRELOAD_KIND_PUT || c->kind == PRELOAD_KIND_P) &&
+           !(c->flags & (PRELOAD_STREAM | PRELOAD_NVSHMEM)) && c->pe >= 0 && c->dest >= 0;
+}
+
+void delayed_add(struct delayed_list *list, const struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    const char *value = strchr(c->letters, 'v');
+    const void *from = c->source >= 0 ? (const void *)f->arg[c->source]
+                                      : (const void *)f->arg[value - c->letters];
+    struct delayed *d = malloc(sizeof *d);
+    size_t bytes = c->source >= 0 ? preload_bytes(f) : c->size;
+    char *copy = malloc(bytes + 1);
+    if (!d || !copy)
+        preload_refuse("%s: no memory for a copy of its %zu bytes (the process has none left)",
+                       preload_name(f->number), bytes);
+    memcpy(copy, from, bytes);
+    *d = (struct delayed){.number = f->number,
+                          .pe = preload_pe(f),
+                          .nbi = c->flags & PRELOAD_NBI,
+                          .has_ctx = c->ctx >= 0,
+                          .ctx = c->ctx >= 0 ? f->arg[c->ctx] : 0,
+                          .dest = (char *)f->arg[c->dest],
+                          .source = c->source >= 0 ? from : NULL,
+                          .copy = copy,
+                          .bytes = bytes};
+    if (!list->first)
+        list->last = &list->first;
+    *list->last = d;
+    list->last = &d->next;
+    list->bytes += bytes;
+}
+
+void delayed_clear(struct delayed_list *list)
+{
+    for (struct delayed *d = list->first, *next; d; d = next) {
+        next = d->next;
+        free(d->copy);
+        free(d);
+    }
+    *list = (struct delayed_list){NULL, NULL, 0};
+}
+
+void delayed_send(const struct delayed *d, bool from_copy, bool nbi)
+{
+    const void *from = from_copy || !d->source ? d->copy : d->source;
+    if (d->bytes == 0)
+        return;
+    if (d->has_ctx) {
+        void (*put)(uintptr_t, void *, const void *, size_t, int) =
+            (void (*)(uintptr_t, void *, const void *, size_t, int))delayed_real(
+                nbi ? PRELOAD_shmem_ctx_putmem_nbi : PRELOAD_shmem_ctx_putmem);
+        put(d->ctx, d->dest, from, d->bytes, d->pe);
+    } else {
+        void (*put)(void *, const void *, size_t, int) =
+            (void (*)(void *, const void *, size_t, int))delayed_real(
+                nbi ? PRELOAD_shmem_putmem_nbi : PRELOAD_shmem_putmem);
+        put(d->dest, from, d->bytes, d->pe);
+    }
+}
+
+void delayed_quiet(const struct delayed *d)
+{
+    if (d->has_ctx)
+        ((void (*)(uintptr_t))delayed_real(PRELOAD_shmem_ctx_quiet))(d->ctx);
+    else
+        ((void (*)(void))delayed_real(PRELOAD_shmem_quiet))();
+}
+
+/* dl_iterate_phdr begins with the program. */
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    uintptr_t *at = arg;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        if (h->p_type == PT_LOAD && at[0] - (info->dlpi_addr + h->p_vaddr) < h->p_memsz) {
+            at[1] = info->dlpi_addr;
+            return 1;
+        }
+    }
+    at[1] = 1; /* no page begins there */
+    return 1;
+}
+
+uint64_t delayed_place(uintptr_t at, uintptr_t base)
+{
+    uintptr_t pair[2] = {at, 1};
+    dl_iterate_phdr(look, pair);
+    return pair[1] != 1 ? (uint64_t)(at - pair[1]) << 1 | 1 : (uint64_t)(at - base) << 1;
+}
+
+void delayed_report(const char *mode, const char *format, ...)
+{
+    char text[700];
+    va_list rest;
+    va_start(rest, format);
+    vsnprintf(text, sizeof text, format, rest);
+    va_end(rest);
+    preload_say("%s: PE %d: %s", mode, me, text);
+}
+
+long delayed_time(const char *text)
+{
+    static const struct {
+        const char *unit;
+        double nanoseconds;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 6e10}};
+    char *end;
+    double n = strtod(text, &end);
+    if (end == text || !(n >= 0))
+        return -1;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(end, units[i].unit) == 0 && n * units[i].nanoseconds <= 3.6e12)
+            return (long)(n * units[i].nanoseconds);
+    return -1;
+}
+
+void delayed_pause(long nanoseconds)
+{
+    struct timespec t = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        ;
+}
+
+double delayed_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}

@@ -1,0 +1,192 @@
+/*
+ * mode_chaos.c: chaos:SEED: puts between two fences arrive in another order, and late.
+ *
+ * The specification gives puts of one PE to another no order, unless a fence or quiet is between
+ * them, or the second is the signal of the first. On one node they arrive in the order of the
+ * program nearly always, so that a program without the fence works until it meets a network. Here a
+ * put, also a blocking one, is kept with a copy of its bytes, and sent at the next call that is no
+ * put: a share of them (reorder=) after a pause (delay=) and in another order. Atomics and signals
+ * go at once, ahead of puts that the program made before them.
+ *
+ * The order is a function of the seed, the PE and the number of the fence, so that a seed repeats
+ * it as far as the program repeats its calls.
+ *
+ * A program with a missing fence then computes something else, sometimes. What the mode itself can
+ * see, whatever the seed, is in chaos_flags.c.
+ */
+#define _GNU_SOURCE
+#include "chaos.h"
+#include "delayed.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Copies at most, in bytes; then they are sent. */
+#define MOST ((size_t)64 << 20)
+
+static uint64_t seed;
+static double reorder = 0.5;
+static long delay = 1000000;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct delayed_list list;
+static uint64_t epoch;
+
+static const char *set(char *text)
+{
+    char *key, *value, *end;
+    if (*text != ':')
+        return "it needs a seed";
+    *text = ',';
+    if (!(key = preload_option(&text, &value)))
+        return "it needs a seed";
+    seed = strtoull(key, &end, 10);
+    if (!*key || *end || value || *key == '-')
+        return "the seed is not a number";
+    while ((key = preload_option(&text, &value)) != NULL) {
+        if (value && strcmp(key, "reorder") == 0) {
+            reorder = strtod(value, &end);
+            if (!*value || *end || !(reorder >= 0 && reorder <= 1))
+                return "reorder is a share from 0 to 1";
+        } else if (value && strcmp(key, "delay") == 0) {
+            if ((delay = delayed_time(value)) < 0)
+                return "delay is a time as in 1ms";
+        } else {
+            return "there is no such word";
+        }
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ with lock */
+
+/* splitmix64 */
+static uint64_t next(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static double share(uint64_t *state)
+{
+    return (double)(next(state) >> 11) * 0x1p-53;
+}
+
+/* Those that are held, in another order. */
+static void send_held(struct delayed **held, int n, uint64_t *state)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)(next(state) % (unsigned)(i + 1));
+        struct delayed *swap = held[i];
+        held[i] = held[j];
+        held[j] = swap;
+    }
+    for (int i = 0; i < n; i++)
+        delayed_send(held[i], true, false);
+}
+
+static void flush(void)
+{
+    if (!list.first)
+        return;
+    uint64_t state = seed * 0x2545f4914f6cdd1du + (uint64_t)delayed_pe() * 0x100000001b3u + epoch;
+    int n = 0, held = 0;
+    for (const struct delayed *d = list.first; d; d = d->next)
+        n++;
+    struct delayed **late = malloc((size_t)n * sizeof *late);
+    if (!late)
+        preload_refuse("chaos: no memory for %d puts (the process has none left)", n);
+    chaos_flags_tell(list.first);
+    for (struct delayed *d = list.first; d; d = d->next) {
+        if (share(&state) < reorder) {
+            late[held++] = d;
+        } else {
+            delayed_send(d, true, false);
+            delayed_quiet(d);
+        }
+    }
+    if (held > 0 && held < n)
+        delayed_pause((long)(share(&state) * (double)delay));
+    send_held(late, held, &state);
+    free(late);
+    delayed_clear(&list);
+    epoch++;
+}
+
+/* ------------------------------------------------------------------ the calls */
+
+static bool keep(const struct preload_frame *f)
+{
+    pthread_mutex_lock(&mutex);
+    delayed_add(&list, f);
+    if (list.bytes > MOST)
+        flush();
+    pthread_mutex_unlock(&mutex);
+    return false;
+}
+
+/* Whether the puts before a call may arrive after it. */
+static bool overtakes(const struct preload_call *c)
+{
+    switch (c->kind) {
+    case PRELOAD_KIND_ATOMIC:
+    case PRELOAD_KIND_SIGNAL:
+    case PRELOAD_KIND_PUT_SIGNAL:
+    case PRELOAD_KIND_IPUT:
+        return true;
+    case PRELOAD_KIND_OTHER:
+    case PRELOAD_KIND_CONTROL:
+        return true; /* no communication */
+    default:
+        return false;
+    }
+}
+
+static bool before(struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    if (delayed_can(f))
+        return keep(f);
+    pthread_mutex_lock(&mutex);
+    if (overtakes(c))
+        chaos_flags_tell_call(list.first, f);
+    else
+        flush();
+    pthread_mutex_unlock(&mutex);
+    return true;
+}
+
+static void after(struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    if (c->kind == PRELOAD_KIND_INIT && !(c->flags & PRELOAD_NVSHMEM)) {
+        delayed_init(true);
+        chaos_flags_open();
+    }
+    chaos_flags_after(f);
+    if (c->kind == PRELOAD_KIND_FINALIZE) {
+        chaos_flags_close();
+        delayed_init(false);
+    }
+}
+
+/* The child has no job. */
+static void forked(void)
+{
+    pthread_mutex_init(&mutex, NULL);
+    delayed_clear(&list);
+    chaos_flags_close();
+}
+
+const struct preload_mode preload_chaos = {
+    .word = "chaos",
+    .form = "chaos:SEED[,reorder=SHARE][,delay=TIME]",
+    .set = set,
+    .before = before,
+    .after = after,
+    .forked = forked,
+};

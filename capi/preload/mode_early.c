@@ -1,0 +1,316 @@
+/*
+ * mode_early.c: the bytes of a nonblocking put go at the next quiet, and not before.
+ *
+ * The specification lets a library read the source of such a put, and write the destination, at any
+ * time from the call to the quiet. Most libraries read it in the call, so that a program which
+ * changes the source too early, or which lacks the quiet, works until it meets one that does not.
+ * Here it is as late as it may be:
+ *
+ *   - the source is compared with a copy at the quiet: a change is reported;
+ *   - a get of bytes that such a put has not completed is reported;
+ *   - a wait that goes on for a second while such puts are open gets them sent. When it ends at
+ *     once, the program depended on a put without a quiet, and that is reported.
+ *
+ * What is sent is what the source holds at the quiet, as with a library that reads it late. A PE
+ * that reads the destination too early reads the old bytes: that is found by the program's result.
+ *
+ * Barriers, finalize, an unlock and the calls that allocate or free complete puts as quiet does. A
+ * fence sends them, and the source has to stay as it is until the quiet. A quiet of one context
+ * sends the puts of all, which is allowed, too.
+ */
+#define _GNU_SOURCE
+#include "delayed.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* How long a wait may take before puts are sent for it, and how soon it then has to end to have
+ * depended on them; in seconds. */
+#define PATIENCE 1.0
+#define SOON 0.2
+
+/* Lines of reports at most. */
+#define REPORTS 20
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct delayed_list list;
+static int unsent, reports;
+static double tested; /* the time of the first test with an open put; 0: none yet */
+static double pushed; /* the time at which a test got puts sent */
+static char pushed_put[128];
+
+static void report(const char *text)
+{
+    if (reports++ < REPORTS)
+        delayed_report("early", "%s", text);
+    else if (reports == REPORTS + 1)
+        delayed_report("early", "further reports are left out");
+}
+
+/* ------------------------------------------------------------------ with lock */
+
+static void describe(const struct delayed *d, char *text, size_t size)
+{
+    snprintf(text, size, "%s of %zu bytes to PE %d", preload_name(d->number), d->bytes, d->pe);
+}
+
+/* Where the source differs from the copy: d->bytes where it does not, and -1 where a part of it is
+ * not mapped any more. The kernel reads it, which does not end the process. */
+static ssize_t changed(const struct delayed *d)
+{
+    char now[4096];
+    for (size_t at = 0; at < d->bytes;) {
+        size_t n = d->bytes - at < sizeof now ? d->bytes - at : sizeof now;
+        struct iovec to = {now, n}, from = {(void *)(d->source + at), n};
+        ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+        if (got < 0 && errno != EFAULT) { /* not allowed here */
+            memcpy(now, d->source + at, n);
+            got = (ssize_t)n;
+        }
+        if (got <= 0)
+            return -1;
+        for (ssize_t i = 0; i < got; i++)
+            if (now[i] != d->copy[at + (size_t)i])
+                return (ssize_t)at + i;
+        at += (size_t)got;
+    }
+    return (ssize_t)d->bytes;
+}
+
+static void send(void)
+{
+    for (struct delayed *d = list.first; d; d = d->next)
+        if (!d->sent) {
+            delayed_send(d, changed(d) < 0, true);
+            d->sent = true;
+        }
+    unsent = 0;
+    tested = 0;
+}
+
+/* The program may change sources again after this. */
+static void check(const struct preload_frame *f)
+{
+    for (struct delayed *d = list.first; d; d = d->next) {
+        char put[128], text[600];
+        ssize_t at = changed(d);
+        if (at == (ssize_t)d->bytes)
+            continue;
+        describe(d, put, sizeof put);
+        if (at < 0)
+            snprintf(text, sizeof text,
+                     "%s: its source is not mapped any more at %s (the source of a nonblocking put "
+                     "must stay until a quiet: call shmem_quiet before it is freed)",
+                     put, preload_name(f->number));
+        else
+            snprintf(text, sizeof text,
+                     "%s: byte %zd of the source was changed before %s (the source of a nonblocking "
+                     "put must stay as it is until a quiet: call shmem_quiet before the change)",
+                     put, at, preload_name(f->number));
+        report(text);
+    }
+}
+
+static void check_get(const struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    const char *place = strchr(c->letters, 'R');
+    const char *from = place ? (const char *)f->arg[place - c->letters] : NULL;
+    size_t bytes = c->nelems >= 0 ? preload_bytes(f) : c->size;
+    for (const struct delayed *d = list.first; d && from; d = d->next) {
+        char put[128], text[600];
+        if (d->pe != preload_pe(f) || from >= d->dest + d->bytes || d->dest >= from + bytes)
+            continue;
+        describe(d, put, sizeof put);
+        snprintf(text, sizeof text,
+                 "%s reads at PE %d what %s writes there, and no quiet is between them (a "
+                 "nonblocking put is complete after a quiet: call shmem_quiet before the get)",
+                 preload_name(f->number), d->pe, put);
+        report(text);
+        return;
+    }
+}
+
+/* --------------------------------------------------------------------- waits */
+
+/* The call that tests what a call waits for: number, or -1 for waits on several elements. */
+static int test_of(unsigned number)
+{
+    char name[96];
+    const char *wait = preload_name(number), *at = strstr(wait, "_wait");
+    const char *letters = preload_calls[number].letters;
+    if (preload_calls[number].letters[0] == 'g')
+        return PRELOAD_shmem_uint64_test;
+    if (!at || (strcmp(letters, "wov") != 0 && strcmp(letters, "wv") != 0))
+        return -1;
+    if (at == wait + strlen("shmem")) /* shmem_wait and shmem_wait_until are of long */
+        return PRELOAD_shmem_long_test;
+    snprintf(name, sizeof name, "%.*s_test", (int)(at - wait), wait);
+    for (int i = 0; i < PRELOAD_CALLS; i++)
+        if (strcmp(preload_name((unsigned)i), name) == 0)
+            return i;
+    return -1;
+}
+
+/* For integers the register has the value, whatever the type. */
+static bool holds(const struct preload_frame *f, int test)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    bool two = strcmp(c->letters, "wv") == 0; /* shmem_long_wait: until it differs */
+    int comparison = two ? 1 /* NE */ : (int)f->arg[1];
+    uint64_t value = 0;
+    if (c->letters[0] == 'g')
+        value = f->arg[2];
+    else
+        memcpy(&value, (const void *)f->arg[two ? 1 : 2], c->size);
+    return ((int (*)(uintptr_t, int, uint64_t))delayed_real((unsigned)test))(f->arg[0], comparison,
+                                                                             value) != 0;
+}
+
+static bool poll(const struct preload_frame *f, int test, double seconds)
+{
+    double end = delayed_now() + seconds;
+    for (;;) {
+        if (holds(f, test))
+            return true;
+        if (delayed_now() > end)
+            return false;
+        delayed_pause(50000);
+    }
+}
+
+/* Sends what is open, for somebody who may wait for it. The text names the first of it. */
+static void push(char *put, size_t size)
+{
+    pthread_mutex_lock(&mutex);
+    put[0] = '\0';
+    for (const struct delayed *d = list.first; d && !put[0]; d = d->next)
+        if (!d->sent)
+            describe(d, put, size);
+    const struct delayed *first = list.first;
+    send();
+    for (const struct delayed *d = first; d; d = d->next)
+        if (d == first || d->has_ctx)
+            delayed_quiet(d);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void depended(const struct preload_frame *f, const char *put)
+{
+    char text[600];
+    snprintf(text, sizeof text,
+             "%s did not end before %s was sent for it, and no quiet is between them (a "
+             "nonblocking put may go as late as a quiet: call shmem_quiet before the wait)",
+             preload_name(f->number), put);
+    pthread_mutex_lock(&mutex);
+    report(text);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void wait_with_open_puts(const struct preload_frame *f)
+{
+    char put[128];
+    int test = test_of(f->number);
+    if (test >= 0 && poll(f, test, PATIENCE))
+        return;
+    push(put, sizeof put); /* waits on several elements cannot be watched: they get it at once */
+    if (test >= 0 && put[0] && poll(f, test, SOON))
+        depended(f, put);
+}
+
+/* ------------------------------------------------------------------ the calls */
+
+static bool keep(const struct preload_frame *f)
+{
+    pthread_mutex_lock(&mutex);
+    delayed_add(&list, f);
+    unsent++;
+    tested = 0;
+    pthread_mutex_unlock(&mutex);
+    return false;
+}
+
+static bool before(struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    if (c->flags & PRELOAD_NBI && delayed_can(f))
+        return keep(f);
+    if (!list.first) /* by the thread that has put, or it has no order with this call */
+        return true;
+    switch (c->kind) {
+    case PRELOAD_KIND_QUIET:
+    case PRELOAD_KIND_BARRIER:
+    case PRELOAD_KIND_FINALIZE:
+    case PRELOAD_KIND_UNLOCK:
+    case PRELOAD_KIND_ALLOC:
+    case PRELOAD_KIND_REALLOC:
+    case PRELOAD_KIND_FREE:
+    case PRELOAD_KIND_CTX_DESTROY:
+    case PRELOAD_KIND_TEAM_DESTROY:
+        pthread_mutex_lock(&mutex);
+        check(f);
+        send();
+        delayed_clear(&list);
+        pthread_mutex_unlock(&mutex);
+        break;
+    case PRELOAD_KIND_FENCE:
+        pthread_mutex_lock(&mutex);
+        send();
+        pthread_mutex_unlock(&mutex);
+        break;
+    case PRELOAD_KIND_GET:
+    case PRELOAD_KIND_G:
+        pthread_mutex_lock(&mutex);
+        check_get(f);
+        pthread_mutex_unlock(&mutex);
+        break;
+    case PRELOAD_KIND_WAIT:
+        if (unsent > 0)
+            wait_with_open_puts(f);
+        break;
+    case PRELOAD_KIND_TEST:
+        if (unsent > 0 && tested == 0)
+            tested = delayed_now();
+        else if (unsent > 0 && delayed_now() > tested + PATIENCE) {
+            push(pushed_put, sizeof pushed_put);
+            pushed = delayed_now();
+        }
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+static void after(struct preload_frame *f)
+{
+    const struct preload_call *c = &preload_calls[f->number];
+    if (c->kind == PRELOAD_KIND_INIT || c->kind == PRELOAD_KIND_FINALIZE)
+        delayed_init(c->kind == PRELOAD_KIND_INIT);
+    if (c->kind == PRELOAD_KIND_TEST && pushed > 0 && *(int *)f->result) {
+        if (delayed_now() < pushed + SOON)
+            depended(f, pushed_put);
+        pushed = 0;
+    }
+}
+
+/* The child has no job. */
+static void forked(void)
+{
+    pthread_mutex_init(&mutex, NULL);
+    delayed_clear(&list);
+    unsent = 0;
+}
+
+const struct preload_mode preload_early = {
+    .word = "early",
+    .form = "early",
+    .before = before,
+    .after = after,
+    .forked = forked,
+};

@@ -1,0 +1,84 @@
+/*
+ * mode_slow.c: calls take longer, on all PEs or on one: slow:CALL=TIME[,CALL=TIME...][,pe=PE].
+ *
+ * The time is spent before the call. So a PE is late for a barrier, a message comes late, and what
+ * else a program should not depend on changes. It reports nothing: what it finds is found by the
+ * program's result, and by the reports of late PEs.
+ */
+#define _GNU_SOURCE
+#include "delayed.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RULES 16
+
+static struct {
+    const char *pattern;
+    long nanoseconds;
+} rules[RULES];
+static int n_rules, only = -1;
+static uint8_t rule_of[PRELOAD_CALLS]; /* 0: none; or the number of the rule, from 1 */
+
+static const char *set(char *text)
+{
+    if (*text == ':')
+        *text = ',';
+    char *key, *value;
+    while ((key = preload_option(&text, &value)) != NULL) {
+        char *end;
+        if (!value || !*value)
+            return "each CALL needs a TIME";
+        if (strcmp(key, "pe") == 0) {
+            only = (int)strtol(value, &end, 10);
+            if (*end || only < 0)
+                return "pe is not the number of a PE";
+            continue;
+        }
+        if (n_rules == RULES)
+            return "it has room for 16 calls (use * in a name)";
+        long time = delayed_time(value);
+        if (time < 0)
+            return "a TIME is a number with ns, us, ms or s, an hour at most";
+        rules[n_rules].pattern = key;
+        rules[n_rules++].nanoseconds = time;
+    }
+    if (n_rules == 0)
+        return "it needs at least one CALL=TIME";
+    for (int r = 0; r < n_rules; r++) {
+        bool any = false;
+        for (unsigned i = 0; i < PRELOAD_CALLS; i++)
+            if (fnmatch(rules[r].pattern, preload_name(i), 0) == 0) {
+                any = true;
+                if (!rule_of[i])
+                    rule_of[i] = (uint8_t)(r + 1);
+            }
+        if (!any)
+            return "no call has such a name";
+    }
+    return NULL;
+}
+
+static bool before(struct preload_frame *f)
+{
+    int rule = rule_of[f->number];
+    if (rule && (only < 0 || only == delayed_pe()))
+        delayed_pause(rules[rule - 1].nanoseconds);
+    return true;
+}
+
+static void after(struct preload_frame *f)
+{
+    int kind = preload_calls[f->number].kind;
+    if (kind == PRELOAD_KIND_INIT || kind == PRELOAD_KIND_FINALIZE)
+        delayed_init(kind == PRELOAD_KIND_INIT);
+}
+
+const struct preload_mode preload_slow = {
+    .word = "slow",
+    .form = "slow:CALL=TIME[,CALL=TIME][,pe=PE]",
+    .set = set,
+    .before = before,
+    .after = after,
+};
