@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,15 @@ uint64_t delayed_place(uintptr_t at, uintptr_t base)
     return pair[1] != 1 ? (uint64_t)(at - pair[1]) << 1 | 1 : (uint64_t)(at - base) << 1;
 }
 
+/* Both modes that report share it. */
+#define REPORTS 20
+static struct {
+    pthread_mutex_t mutex;
+    uint64_t texts[REPORTS]; /* hashes */
+    int n;
+    unsigned long beyond;
+} said = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
 void delayed_report(const char *mode, const char *format, ...)
 {
     char text[700];
@@ -143,7 +153,29 @@ void delayed_report(const char *mode, const char *format, ...)
     va_start(rest, format);
     vsnprintf(text, sizeof text, format, rest);
     va_end(rest);
-    preload_say("%s: PE %d: %s", mode, me, text);
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    pthread_mutex_lock(&said.mutex);
+    bool again = false;
+    for (int i = 0; i < said.n; i++)
+        again |= said.texts[i] == hash;
+    bool first = !again && said.n < REPORTS;
+    if (first)
+        said.texts[said.n++] = hash;
+    else
+        said.beyond++;
+    pthread_mutex_unlock(&said.mutex);
+    if (first)
+        preload_say("%s: PE %d: %s", mode, me, text);
+}
+
+void delayed_reports_end(const char *mode)
+{
+    if (said.beyond > 0)
+        preload_say("%s: PE %d: %lu more of these reports", mode, me, said.beyond);
+    said.n = 0;
+    said.beyond = 0;
 }
 
 long delayed_time(const char *text)

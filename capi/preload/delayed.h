@@ -53,9 +53,12 @@ void delayed_init(bool running);
  * which is the shim's on the heap. */
 uint64_t delayed_place(uintptr_t at, uintptr_t base);
 
-/* "early: PE n: ..." on standard error. */
+/* "early: PE n: ..." on standard error, each text once and 20 texts at most; the end of the job
+ * says how many there were beyond that. */
 void delayed_report(const char *mode, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+void delayed_reports_end(const char *mode);
 
 /* A time as in 20us, 1ms, 0.5s: nanoseconds, or -1. */
 long delayed_time(const char *text);

@@ -169,6 +169,7 @@ static void after(struct preload_frame *f)
     }
     chaos_flags_after(f);
     if (c->kind == PRELOAD_KIND_FINALIZE) {
+        delayed_reports_end("chaos");
         chaos_flags_close();
         delayed_init(false);
     }

@@ -34,23 +34,12 @@
 #define PATIENCE 1.0
 #define SOON 0.2
 
-/* Lines of reports at most. */
-#define REPORTS 20
-
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct delayed_list list;
-static int unsent, reports;
+static int unsent;
 static double tested; /* the time of the first test with an open put; 0: none yet */
 static double pushed; /* the time at which a test got puts sent */
 static char pushed_put[128];
-
-static void report(const char *text)
-{
-    if (reports++ < REPORTS)
-        delayed_report("early", "%s", text);
-    else if (reports == REPORTS + 1)
-        delayed_report("early", "further reports are left out");
-}
 
 /* ------------------------------------------------------------------ with lock */
 
@@ -112,7 +101,7 @@ static void check(const struct preload_frame *f)
                      "%s: byte %zd of the source was changed before %s (the source of a nonblocking "
                      "put must stay as it is until a quiet: call shmem_quiet before the change)",
                      put, at, preload_name(f->number));
-        report(text);
+        delayed_report("early", "%s", text);
     }
 }
 
@@ -131,7 +120,7 @@ static void check_get(const struct preload_frame *f)
                  "%s reads at PE %d what %s writes there, and no quiet is between them (a "
                  "nonblocking put is complete after a quiet: call shmem_quiet before the get)",
                  preload_name(f->number), d->pe, put);
-        report(text);
+        delayed_report("early", "%s", text);
         return;
     }
 }
@@ -207,9 +196,7 @@ static void depended(const struct preload_frame *f, const char *put)
              "%s did not end before %s was sent for it, and no quiet is between them (a "
              "nonblocking put may go as late as a quiet: call shmem_quiet before the wait)",
              preload_name(f->number), put);
-    pthread_mutex_lock(&mutex);
-    report(text);
-    pthread_mutex_unlock(&mutex);
+    delayed_report("early", "%s", text);
 }
 
 static void wait_with_open_puts(const struct preload_frame *f)
@@ -290,6 +277,8 @@ static bool before(struct preload_frame *f)
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
+    if (c->kind == PRELOAD_KIND_FINALIZE)
+        delayed_reports_end("early");
     if (c->kind == PRELOAD_KIND_INIT || c->kind == PRELOAD_KIND_FINALIZE)
         delayed_init(c->kind == PRELOAD_KIND_INIT);
     if (c->kind == PRELOAD_KIND_TEST && pushed > 0 && *(int *)f->result) {

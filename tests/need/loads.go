@@ -39,6 +39,7 @@ var loads = map[string]load{
 	"bench/ring":     {500, 5_000, "operations whose rate and whose way is measured for each consumer (bench/ring, TestRing)"},
 	"preload":        {1_000_000, 10_000_000, "calls of two threads that are traced (tests/preload, TestCalls)"},
 	"trace":          {40_000, 10_000_000, "events of a trace that a report reads (cmd/internal/tracereport, TestMany)"},
+	"experiments":    {5, 100, "seeds for each program without a fault (tests/experiments, TestSilent)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
 
@@ -61,6 +62,23 @@ var left = map[string]string{
 	"generated":      "generated programs run in 9 of the 21 ways to run a program, none of them with AddressSanitizer; in make test-full in all (tests/run)",
 	"configurations": "no program runs under ThreadSanitizer, none with 19 hosts; programs that send little run neither by two proxies, nor between namespaces, nor by two networks at once, nor between hosts with AddressSanitizer; some run with memory of GPUs or chaos in one way less; and on four NICs of the stub only sizes runs; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
 	"wheels":         "the surface of NVSHMEM is compared with committed facts; in make test-full these are made anew from NVIDIA's wheels, which pip fetches (tests/nvshmem)",
+	"experiments of others": "programs with a fault run on libshmem, and two right programs of Open MPI under the modes; in make test-full the ones with a fault run on Open MPI, too, and five right ones (tests/experiments)",
+	"architectures":         "kernels are compiled and judged for sm_75 and sm_90, and the library's own are PTX for sm_90; in make test-full they are for five architectures, and assembled (tests/device, KERNEL_ARCHS and KERNEL_PTX in device/rules.mk)",
+	"emulated":              "kernels that run as threads of the host call each name in one type of each kind and size, those of NVSHMEM on one node; in make test-full in every type, and between hosts (tests/device, tests/nvshmem). nvcc compiles every name of shmem on each push, and those of NVSHMEM in one type of each kind and size (device/rules.mk)",
+	"headers":               "headers of the device interface are compiled alone as C99 and C++11, and those for nvcc by nvcc; in make test-full each as C11, as C++17 and by nvcc, too (tests/device)",
+	"programs":              "programs for machines with a GPU are compiled to PTX, several as one text with the headers before all of them (scripts/together), which reads their host part, too, and two are linked, and one of NVSHMEM by -rdc=true; in make test-full each is built by itself, and that without, too (tests/device, tests/nvshmem)",
+	"engines":               "up to 128 engines are one job within a process; in make test-full 256, too (tests/efa)",
+	"core":                  "programs under AddressSanitizer have the library's calls in it but for generated ones, and a core without; in make test-full all C (ASAN_CORE in the Makefile)",
+	"dispatch":              "kernels that dispatch to 8 experts run in three ways, kernels that dispatch to 64 in all ten; in make test-full both do (tests/nvshmem, TestExperts)",
+	"stub":                  "the stub runs under AddressSanitizer as one of its providers; in make test-full as all, and with all that breaks its rules there (fabric/ofi/stub)",
+	"networks":              "the suite of networks runs on one version of each of the stub's providers and fabrics; in make test-full on all (fabric/ofi/stub, TestSuite)",
+	"window rates":          "the rate by window is that of jobs of 32, 33, 256, 4,096 and 33,000 PEs; in make test-full of 64 and 1,000, too (runtime/proxy, TestSimWindowRates)",
+	"removal":               "a third of the structs of the table lose their members; in make test-full all do (abi/gen)",
+	"python":                "the package's tests run as PEs in four ways, those of torch in two, and torch's launcher starts a job; in make test-full in eight and four, and it starts four, one of them again (python/tests)",
+	"detector":              "with the race detector the suites of networks run on one or two of each kind; fabric/sim, fabric/chaos and fabric/rail, bench, the stub's own tests and packages that start no goroutine do not run with it; in make test-full all do",
+	"generated":             "generated programs run in 9 of the 21 ways to run a program, none of them with AddressSanitizer; in make test-full in all (tests/run)",
+	"configurations":        "no program runs under ThreadSanitizer, none with 19 hosts; programs that send little run neither by two proxies, nor between namespaces, nor by two networks at once, nor between hosts with AddressSanitizer; some run with memory of GPUs or chaos in one way less; and on four NICs of the stub only sizes runs; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
+	"wheels":                "the surface of NVSHMEM is compared with committed facts; in make test-full these are made anew from NVIDIA's wheels, which pip fetches (tests/nvshmem)",
 }
 
 // Full reports whether tests run in full: scripts/test full sets TESTS=full.
