@@ -4,8 +4,11 @@
  *
  * The first list has the names that the shim shows to modes: bitwise atomics on signed integers,
  * whose bits are those of unsigned ones, and the family shmemx_ of Open MPI's shmemx.h. The
- * functions below it are few and older or newer than those: with mode redirect they are calls of the
+ * functions below it are of Open MPI 5, and of its shmemx.h: with mode redirect they are calls of the
  * shim's function of libshmem's name, and without it of the library behind, unseen by modes.
+ *
+ * my_pe, num_pes and globalexit of its shmem-compat.h are not here: other libraries have functions
+ * of these names, and the shim is in front of all. A program that calls them is refused.
  */
 #define _GNU_SOURCE
 #include "redirect.h"
@@ -129,9 +132,6 @@ const struct redirect_name redirect_names[] = {
 /* clang-format on */
 
 /* The shim's own (zz_shmem.c). */
-int shmem_my_pe(void);
-int shmem_n_pes(void);
-void shmem_global_exit(int status);
 void shmem_sync(int start, int log_stride, int size, uintptr_t sync);
 uintptr_t shmem_malloc(uintptr_t size);
 int shmem_uint_and_reduce(uintptr_t team, uintptr_t dest, uintptr_t source, uintptr_t n);
@@ -162,21 +162,6 @@ static void *next(void **found, const char *name)
         static void *found;                                                                        \
         redirect_on() ? ours : (__typeof__(&ours))next(&found, #theirs);                           \
     })
-
-PRELOAD_PUBLIC int my_pe(void)
-{
-    return CHOSEN(my_pe, shmem_my_pe)();
-}
-
-PRELOAD_PUBLIC int num_pes(void)
-{
-    return CHOSEN(num_pes, shmem_n_pes)();
-}
-
-PRELOAD_PUBLIC void globalexit(int status)
-{
-    CHOSEN(globalexit, shmem_global_exit)(status);
-}
 
 PRELOAD_PUBLIC void shmem_sync_deprecated(int start, int log_stride, int size, uintptr_t sync)
 {

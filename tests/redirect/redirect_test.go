@@ -185,6 +185,7 @@ func TestRefused(t *testing.T) {
 		{"option", []string{bad, "option"}, "redirect", `redirect: shmem_ctx_create \(PE [01]\): 0x21 has options that the header of Open MPI [45] does not have \(leave out 0x20\)`},
 		{"sets", []string{bad, "sets"}, "redirect", `redirect: shmem_barrier \(PE 0\): the job uses more than 512 pairs of an array pSync and an active set \(use the same arrays again, or .*\)`},
 		{"extension", []string{openMPI(t, "unknown.c", "-DEXTENSION")}, "redirect", `redirect: shmem_init.*: the program takes shmemx_alltoall_global_nb from .*liboshmem.*, and libshmem has no such names \(compile the program .*\)`},
+		{"oldest", []string{openMPI(t, "unknown.c", "-DOLDEST")}, "redirect", `redirect: shmem_init.*: the program takes num_pes from `},
 		{"profiling", []string{openMPI(t, "unknown.c", "-DPROFILING")}, "redirect", `redirect: shmem_init.*: the program takes pshmem_barrier_all from `},
 		{"variable", []string{openMPI(t, "unknown.c")}, "redirect", `redirect: shmem_init.*: the program takes mca_spml from `},
 		{"stranger", []string{strange}, "redirect", `redirect: shmem_init.*: .*libsma\.so\.1 is no library whose handles and constants are known \(.*compile the program with libshmem's oshcc\)`},

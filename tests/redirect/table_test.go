@@ -179,7 +179,7 @@ func exported(t *testing.T, library string) map[string]bool {
 
 // notRedirected are names of Open MPI that no function of libshmem stands for. A program with one
 // is refused. (shmem_broadcast is declared there, and exists nowhere.)
-var notRedirected = regexp.MustCompile(`^(shmem_broadcast|shmemx_alltoall_global_nb|shmem_u?short_(test|wait_until)_(all|any|some)(_vector)?)$`)
+var notRedirected = regexp.MustCompile(`^(my_pe|num_pes|globalexit|shmem_broadcast|shmemx_alltoall_global_nb|shmem_u?short_(test|wait_until)_(all|any|some)(_vector)?)$`)
 
 var declared = regexp.MustCompile(`(?m)^OSHMEM_DECLSPEC[^;(]*?(\w+)\s*\(`)
 

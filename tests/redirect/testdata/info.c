@@ -17,7 +17,7 @@ int main(void)
     say("version %d.%d, as compiled: %d, name %s, as compiled: %d", major, minor,
         major == SHMEM_MAJOR_VERSION && minor == SHMEM_MINOR_VERSION, name,
         strcmp(name, SHMEM_VENDOR_STRING) == 0);
-    say("oldest names: %d %d %d", _my_pe() == me, num_pes() == n, my_pe() == me);
+    say("oldest names: %d %d", _my_pe() == me, _num_pes() == n);
     void *old = shmalloc(100);
     say("shmalloc: %d", old != NULL);
     shfree(old);
