@@ -316,6 +316,9 @@ func (e *end) arrived() {
 		e.came = true
 		e.signal()
 	}
+	if e.net.arrived != nil {
+		e.net.arrived(e.id)
+	}
 }
 
 func (e *end) signal() {

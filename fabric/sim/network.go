@@ -32,6 +32,7 @@ type Network struct {
 	messages []*message // to be used again
 	packets  []*packet
 	landed   func(host int)
+	arrived  func(end int)
 	waiting  []*end // in a Wait, with nothing left to do for its clock
 	held     int    // bytes of messages that are at their target and unread, or wait for a receive buffer
 	heldMost int

@@ -9,6 +9,7 @@ import (
 	"libshmem"
 	layout "libshmem/abi/table"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/replay/collective"
 )
 
 // member is a PE that takes part in collectives, each PE on a node of its own. The messages are
@@ -90,27 +91,19 @@ func (m *member) await(pe int) bool {
 
 // barrier is the library's sync_leaders.
 func (m *member) barrier() {
-	for d := 1; d < m.n; d *= 2 {
-		if !m.message((m.me+d)%m.n) || !m.await((m.me+m.n-d)%m.n) {
-			return
-		}
-	}
+	c := collective.Member{Me: m.me, N: m.n, Message: m.message, Await: m.await}
+	c.Meet()
 }
 
 // allToAll is the library's all_to_all with blocks of 8 bytes.
 func (m *member) allToAll() {
 	var b [8]byte
-	for i := 1; i < m.n; i++ {
-		pe := (m.me + i) % m.n
+	c := collective.Member{Me: m.me, N: m.n, Await: m.await, Message: func(pe int) bool {
 		binary.NativeEndian.PutUint64(b[:], uint64(m.me)<<32|uint64(pe))
-		if !m.data(pe, m.block(m.me), b[:]) {
-			return
-		}
-	}
-	for i := 1; i < m.n; i++ {
-		if !m.await((m.me + m.n - i) % m.n) {
-			return
-		}
+		return m.data(pe, m.block(m.me), b[:])
+	}}
+	if !c.AllToAll() {
+		return
 	}
 	for pe := range m.n {
 		if got := binary.NativeEndian.Uint64(m.heap[m.block(pe):]); pe != m.me && got != uint64(pe)<<32|uint64(m.me) {
@@ -134,49 +127,18 @@ func (m *member) sum() {
 		if !m.await(pe) {
 			return false
 		}
+		if m.n > directPEs && k == collective.Whole {
+			total = 0
+		}
 		total += binary.NativeEndian.Uint64(m.heap[at+k*slot:])
 		return true
 	}
-	if !m.sumSteps(&total, give, take) {
+	if !collective.Exchange(m.me, m.n, directPEs, give, take) {
 		return
 	}
 	if want := uint64(m.n) * uint64(m.n+1) / 2; total != want {
 		m.w.fail("PE %d: the sum is %d, not %d", m.me, total, want)
 	}
-}
-
-func (m *member) sumSteps(total *uint64, give, take func(pe, k int) bool) bool {
-	if m.n <= directPEs {
-		for i := 1; i < m.n; i++ {
-			if !give((m.me+i)%m.n, m.me) {
-				return false
-			}
-		}
-		for i := 1; i < m.n; i++ {
-			if pe := (m.me + m.n - i) % m.n; !take(pe, pe) {
-				return false
-			}
-		}
-		return true
-	}
-	power := 1 << (bits.Len(uint(m.n)) - 1)
-	if m.me >= power {
-		if !give(m.me-power, 0) {
-			return false
-		}
-		*total = 0
-		return take(m.me-power, 1)
-	}
-	folds := m.me < m.n-power
-	if folds && !take(m.me+power, 0) {
-		return false
-	}
-	for k := 0; 1<<k < power; k++ {
-		if with := m.me ^ 1<<k; !give(with, 2+k) || !take(with, 2+k) {
-			return false
-		}
-	}
-	return !folds || give(m.me+power, 1)
 }
 
 // together runs f for all PEs, in random turns.

@@ -190,6 +190,10 @@ runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/
 runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/endpoint runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/monitor runtime/proxy/ops runtime/proxy/quiet runtime/proxy/receiver runtime/proxy/rma runtime/proxy/sender runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
+runtime/replay/collective:
+    # the order of messages between members that are numbers
+runtime/replay/program: runtime/shmerr
+    # names and times of calls; how they travel is not its concern
 runtime/stats: fabric runtime/statuspage runtime/proxy/flight runtime/proxy/layout runtime/mrcache runtime/proxy/report
     # names and tables of what others count
 runtime/pathmap: runtime/shmerr runtime/topo

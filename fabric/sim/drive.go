@@ -1,0 +1,34 @@
+package sim
+
+// A caller with a schedule of its own may drive the clock in place of Poll. With Manual no Poll
+// handles an event; the caller asks for the Next one, lets the network run to that time or to an
+// earlier one of its own, and polls the ends at which something has arrived.
+
+// Next returns the time of the next event, and whether there is one.
+func (n *Network) Next() (Time, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.agenda.list) == 0 {
+		return 0, false
+	}
+	return max(n.now, n.agenda.list[0].at), true
+}
+
+// RunTo handles all events up to a time and moves the clock to it. The clock never goes back.
+func (n *Network) RunTo(t Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for len(n.agenda.list) > 0 && n.agenda.list[0].at <= t {
+		n.handle(n.agenda.next())
+	}
+	n.now = max(n.now, t)
+}
+
+// Arrived sets a function that is called when an end has work for a Poll: a completion, bytes in
+// its socket, or a handshake. The ends are numbered in the order of Open. The function must not
+// call the network.
+func (n *Network) Arrived(f func(end int)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.arrived = f
+}

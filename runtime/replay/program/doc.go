@@ -1,0 +1,29 @@
+// Package program turns the recorded calls of a job into the programs of its PEs: for each thread a
+// list of calls, the time that it computes between them, and what each call has to wait for.
+//
+// It owns the meaning of names of functions, the rule by which a wait is matched with the update
+// that ended it, and the refusal of recordings that are not complete. It does not know a network,
+// nor the format of files: its caller hands over calls one by one.
+//
+// # What a wait waits for
+//
+// A recording has no addresses of words. So a wait that ended at a time is taken to have needed, of
+// each other thread of the job, the last update of this PE that had begun by then: it may have seen
+// that one, and all before it. Updates of that kind are put with signal, atomic operations, p, and
+// puts of up to 8 bytes; a thread that never makes one of these to the PE may have flagged its
+// data by larger puts, and then those count. A wait for a signal looks at signals and atomic
+// operations only, unless the thread has none. This is more than a program needs if a thread has
+// updated the PE again before the waiting thread could look: the replay then waits for an update
+// that the program would not have waited for. It is never less than the program needs, as long as
+// the clocks are right.
+//
+// # What else is assumed
+//
+// Time between two calls of a thread is computation. A thread begins behind the last call that
+// another thread of its PE had ended then, and the first thread waits for the end of the others
+// that ended before its next call. Other waits between threads of a PE, as for a mutex, are not
+// seen and stay as long as recorded. A loop that calls test, or g, until something has changed
+// makes as many calls as recorded.
+//
+// It starts no thread, and its values are not safe for concurrent use.
+package program

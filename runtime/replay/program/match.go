@@ -1,0 +1,102 @@
+package program
+
+import (
+	"cmp"
+	"slices"
+)
+
+// flag is the most bytes of a put that may be a flag for a waiting PE.
+const flag = 8
+
+// weight is how much an update looks like one that a wait is for: 2 for one that serves as a
+// signal, 1 for a flag, 0 for data.
+func weight(o *Op) int {
+	switch {
+	case o.Kind == PutSignal, o.Kind == Atomic, o.Kind == Fetch:
+		return 2
+	case o.Kind == Put && o.Bytes <= flag && o.Pieces == 1:
+		return 1
+	}
+	return 0
+}
+
+// pair is a thread and the PE that it updates.
+type pair struct{ thread, pe int }
+
+// update is one of a pair: when it began, its number, and where it is.
+type update struct {
+	at  int64
+	seq uint64
+	op  int
+}
+
+// match numbers the updates of each thread to each PE, and finds the updates that the waits need.
+func (j *Job) match() {
+	by := map[pair]*[3][]update{} // by weight
+	var pairs []pair
+	for i, t := range j.Threads {
+		for k := range t.Ops {
+			o := &t.Ops[k]
+			if !o.Kind.Updates() {
+				continue
+			}
+			p := pair{i, o.Peer}
+			u := by[p]
+			if u == nil {
+				u = new([3][]update)
+				by[p] = u
+				pairs = append(pairs, p)
+			}
+			o.Seq = uint64(len(u[0])+len(u[1])+len(u[2])) + 1
+			u[weight(o)] = append(u[weight(o)], update{o.Start, o.Seq, k})
+		}
+	}
+	to := make([][]pair, j.PEs)
+	for _, p := range pairs {
+		to[p.pe] = append(to[p.pe], p)
+	}
+	for i, t := range j.Threads {
+		needed := map[int]uint64{} // by thread
+		for k := range t.Ops {
+			if o := &t.Ops[k]; o.Kind == Wait {
+				j.needs(i, o, to[t.PE], by, needed)
+			}
+		}
+	}
+}
+
+// needs finds what one wait needs. Needs of earlier waits of the thread are not repeated.
+func (j *Job) needs(waiter int, o *Op, from []pair, by map[pair]*[3][]update, needed map[int]uint64) {
+	end := o.Start + o.Took
+	for _, p := range from {
+		if p.thread == waiter {
+			continue
+		}
+		u, found := last(by[p], end, o.Signals)
+		if !found || u.seq <= needed[p.thread] {
+			continue
+		}
+		needed[p.thread] = u.seq
+		o.Needs = append(o.Needs, Need{Ref{p.thread, u.op}, u.seq})
+		j.Threads[p.thread].Ops[u.op].Flagged = true
+	}
+}
+
+// last returns the last update that had begun at a time, of those that may have ended a wait.
+func last(u *[3][]update, at int64, signals bool) (update, bool) {
+	var best update
+	found := false
+	for w := 2; w >= 0; w-- {
+		if found && (signals && w < 2 || w == 0) {
+			break
+		}
+		if w == 0 && len(u[1])+len(u[2]) > 0 || w == 1 && signals && len(u[2]) > 0 {
+			continue
+		}
+		n, _ := slices.BinarySearchFunc(u[w], at, func(u update, at int64) int { return cmp.Compare(u.at, at+1) })
+		if n > 0 && (!found || u[w][n-1].at > best.at) {
+			best, found = u[w][n-1], true
+		}
+	}
+	return best, found
+}

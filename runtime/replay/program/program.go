@@ -1,0 +1,314 @@
+package program
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"libshmem/runtime/shmerr"
+)
+
+// Call is one recorded call. Times are nanoseconds on one clock for all PEs.
+type Call struct {
+	Name       string
+	Thread     int64
+	Start, End int64
+	Peer       int // -1: the call names no PE
+	Bytes      uint64
+	Team       int64 // World: the call names no team
+}
+
+// World is the number of the team of all PEs. The recording's own numbers are kept.
+const World = -1
+
+// Op is a call to be replayed.
+type Op struct {
+	Meaning
+	Name   int // in Job.Names
+	Gap    int64
+	Took   int64 // as recorded
+	Work   int64 // of Exchange: the part of Took that every member needed
+	Peer   int
+	Bytes  uint64
+	Pieces int // messages of a strided call
+	Team   int // in Job.Teams
+	Start  int64
+
+	After   []Ref  // calls of other threads of the PE that have ended before the gap begins
+	Needs   []Need // of Wait
+	Seq     uint64 // of an update: its number among the thread's updates of the peer
+	Flagged bool   // a Wait needs this update
+}
+
+// Ref is a call: its thread and its place there.
+type Ref struct{ Thread, Op int }
+
+// Need is an update of the waiting PE: its thread, its place there, and its number among the
+// updates of that PE by that thread.
+type Need struct {
+	Ref
+	Seq uint64
+}
+
+// Thread is one thread of a PE.
+type Thread struct {
+	PE    int
+	ID    int64
+	Ops   []Op
+	First int64 // when its gap before the first call begins
+	end   int64 // of its last call
+}
+
+// Job is the programs of all PEs.
+type Job struct {
+	PEs     int
+	Names   []string
+	Teams   [][]int // members, ascending; the first is the world
+	TeamIDs []int64
+	Threads []*Thread // those of a PE side by side, in the order of their first calls
+	Begin   []int64   // of each PE: the end of init
+	End     []int64   // and the beginning of finalize
+	Guessed []string  // what the recording does not say, and what was assumed instead
+}
+
+// Recorded is the time from the first end of an init to the last beginning of finalize.
+func (j *Job) Recorded() int64 { return slices.Max(j.End) - slices.Min(j.Begin) }
+
+// Builder takes the calls of a recording.
+type Builder struct {
+	cost    int64
+	pes     []map[int64]*Thread
+	names   map[string]int
+	meaning []Meaning
+	job     *Job
+	init    []int64
+	final   []int64
+	teams   map[int64]map[int]bool
+}
+
+// NewBuilder begins the programs of that many PEs. cost is the time in nanoseconds by which the
+// recorder lengthens the time between two calls; it is taken off again.
+func NewBuilder(pes int, cost int64) *Builder {
+	b := &Builder{
+		cost: cost, pes: make([]map[int64]*Thread, pes), names: map[string]int{}, teams: map[int64]map[int]bool{},
+		job: &Job{PEs: pes, Begin: make([]int64, pes), End: make([]int64, pes)}, init: make([]int64, pes), final: make([]int64, pes),
+	}
+	for i := range b.pes {
+		b.pes[i], b.init[i], b.final[i] = map[int64]*Thread{}, -1, -1
+	}
+	return b
+}
+
+func (b *Builder) name(s string) int {
+	n, ok := b.names[s]
+	if !ok {
+		n = len(b.job.Names)
+		b.names[s] = n
+		b.job.Names = append(b.job.Names, s)
+		b.meaning = append(b.meaning, MeaningOf(s))
+	}
+	return n
+}
+
+// Add takes a call of a PE. Calls of a thread come in the order of their ends, or of their starts.
+func (b *Builder) Add(pe int, c Call) error {
+	if pe < 0 || pe >= len(b.pes) {
+		return shmerr.Causef(shmerr.ErrPE, "%s: a call of PE %d, in a job of %d PEs", c.Name, pe, len(b.pes))
+	}
+	n := b.name(c.Name)
+	m := b.meaning[n]
+	switch {
+	case (m.Kind.Updates() || m.Kind == Get) && (c.Peer < 0 || c.Peer >= len(b.pes)):
+		return shmerr.Causef(shmerr.ErrPE, "%s of PE %d: its target is PE %d, in a job of %d PEs", c.Name, pe, c.Peer, len(b.pes))
+	case c.End < c.Start:
+		return shmerr.Causef(shmerr.ErrArgument, "%s of PE %d ends before it begins", c.Name, pe)
+	case m.Kind == Init:
+		b.init[pe] = max(b.init[pe], c.End)
+		return nil
+	case m.Kind == Finalize:
+		if b.final[pe] < 0 {
+			b.final[pe] = c.Start
+		}
+		return nil
+	}
+	t := b.pes[pe][c.Thread]
+	if t == nil {
+		t = &Thread{PE: pe, ID: c.Thread}
+		b.pes[pe][c.Thread] = t
+	}
+	op := Op{Meaning: m, Name: n, Took: c.End - c.Start, Peer: c.Peer, Bytes: c.Bytes, Pieces: 1, Start: c.Start}
+	if m.Strided && m.Element > 0 {
+		op.Pieces = max(1, int(c.Bytes/uint64(m.Element)))
+	}
+	if m.Kind.Collective() {
+		op.Team = b.team(pe, c.Team)
+	}
+	t.Ops = append(t.Ops, op)
+	return nil
+}
+
+// team returns the place of a team, and notes that a PE is a member of it.
+func (b *Builder) team(pe int, id int64) int {
+	if id == World || id == 0 { // SHMEM_TEAM_WORLD is 0 in every library that we know
+		return 0
+	}
+	if b.teams[id] == nil {
+		b.teams[id] = map[int]bool{}
+		b.job.TeamIDs = append(b.job.TeamIDs, id)
+	}
+	b.teams[id][pe] = true
+	for i, t := range b.job.TeamIDs {
+		if t == id {
+			return 1 + i
+		}
+	}
+	return 0
+}
+
+// Job ends the recording: it orders the calls, finds the time between them, and matches the waits.
+func (b *Builder) Job() (*Job, error) {
+	j := b.job
+	all := make([]int, j.PEs)
+	for i := range all {
+		all[i] = i
+	}
+	j.Teams = [][]int{all}
+	for _, id := range j.TeamIDs {
+		var members []int
+		for pe := range b.teams[id] {
+			members = append(members, pe)
+		}
+		slices.Sort(members)
+		j.Teams = append(j.Teams, members)
+	}
+	if len(j.TeamIDs) > 0 {
+		j.Guessed = append(j.Guessed, fmt.Sprintf(
+			"%d teams besides the world: the members of each are taken to be the PEs that used its number", len(j.TeamIDs)))
+	}
+	for pe, threads := range b.pes {
+		if err := b.addPE(pe, threads); err != nil {
+			return nil, err
+		}
+	}
+	j.match()
+	j.share()
+	return j, nil
+}
+
+// share finds the work of an Exchange, for example to clear memory: the member that came last
+// waited for no other, so that its call took the time of the work.
+func (j *Job) share() {
+	type place struct{ team, nth int }
+	least, seen := map[place]int64{}, map[[2]int]int{}
+	for _, pass := range []func(place, *Op){
+		func(p place, o *Op) {
+			if old, ok := least[p]; !ok || o.Took < old {
+				least[p] = o.Took
+			}
+		},
+		func(p place, o *Op) { o.Work = least[p] },
+	} {
+		clear(seen)
+		for _, t := range j.Threads {
+			for k := range t.Ops {
+				if o := &t.Ops[k]; o.Kind == Exchange {
+					key := [2]int{t.PE, o.Team}
+					pass(place{o.Team, seen[key]}, o)
+					seen[key]++
+				}
+			}
+		}
+	}
+}
+
+func (b *Builder) addPE(pe int, threads map[int64]*Thread) error {
+	j := b.job
+	var list []*Thread
+	for _, t := range threads {
+		slices.SortStableFunc(t.Ops, func(x, y Op) int { return cmp.Compare(x.Start, y.Start) })
+		t.dropInner()
+		list = append(list, t)
+	}
+	if len(list) == 0 {
+		return shmerr.Causef(shmerr.ErrArgument, "PE %d has no call (record every PE from init to finalize)", pe)
+	}
+	slices.SortFunc(list, func(x, y *Thread) int { return cmp.Compare(x.Ops[0].Start, y.Ops[0].Start) })
+	j.Begin[pe], j.End[pe] = b.init[pe], b.final[pe]
+	if j.Begin[pe] < 0 {
+		j.Begin[pe] = list[0].Ops[0].Start
+	}
+	if j.End[pe] < 0 {
+		for _, t := range list {
+			j.End[pe] = max(j.End[pe], t.last())
+		}
+	}
+	base := len(j.Threads)
+	j.Threads = append(j.Threads, list...)
+	for i, t := range list {
+		t.First = j.Begin[pe]
+		if i > 0 {
+			j.fork(base, i)
+		}
+		end := t.First
+		for k := range t.Ops {
+			t.Ops[k].Gap = max(0, t.Ops[k].Start-end-b.cost)
+			end = t.Ops[k].Start + t.Ops[k].Took
+		}
+	}
+	for i := 1; i < len(list); i++ {
+		j.join(base, base+i, b.cost)
+	}
+	return nil
+}
+
+func (t *Thread) last() int64 {
+	o := &t.Ops[len(t.Ops)-1]
+	return o.Start + o.Took
+}
+
+// dropInner drops calls that were made inside of another one: some libraries call their own public
+// functions.
+func (t *Thread) dropInner() {
+	kept, end := t.Ops[:0], int64(-1)
+	for _, o := range t.Ops {
+		if o.Start < end {
+			continue
+		}
+		end = o.Start + o.Took
+		kept = append(kept, o)
+	}
+	t.Ops = kept
+}
+
+// fork has a thread begin behind the last call of the other threads of its PE that had ended then.
+func (j *Job) fork(base, i int) {
+	t := j.Threads[base+i]
+	first := t.Ops[0].Start
+	for k, other := range j.Threads[base : base+i] {
+		n, _ := slices.BinarySearchFunc(other.Ops, first, func(o Op, at int64) int { return cmp.Compare(o.Start+o.Took, at) })
+		if n == 0 {
+			continue
+		}
+		if end := other.Ops[n-1].Start + other.Ops[n-1].Took; end > t.First {
+			t.First = end
+			t.Ops[0].After = []Ref{{base + k, n - 1}}
+		}
+	}
+}
+
+// join has the first thread of the PE wait for the end of another one, if it makes a call
+// afterwards.
+func (j *Job) join(first, other int, cost int64) {
+	main, t := j.Threads[first], j.Threads[other]
+	end := t.last()
+	n, _ := slices.BinarySearchFunc(main.Ops, end, func(o Op, at int64) int { return cmp.Compare(o.Start, at) })
+	if n == len(main.Ops) {
+		return
+	}
+	o := &main.Ops[n]
+	if n > 0 && main.Ops[n-1].Start+main.Ops[n-1].Took > end {
+		return // it was in a call then, and did not wait for a thread
+	}
+	o.After = append(o.After, Ref{other, len(t.Ops) - 1})
+	o.Gap = min(o.Gap, max(0, o.Start-end-cost))
+}
