@@ -190,6 +190,8 @@ runtime/proxy/gpustage: fabric runtime/proxy/backlog runtime/proxy/call runtime/
 runtime/proxy: fabric runtime/statuspage runtime/sequence runtime/proxy/call runtime/proxy/clock runtime/proxy/credit runtime/proxy/early runtime/proxy/endpoint runtime/proxy/fastpath runtime/proxy/fifo runtime/proxy/layout runtime/proxy/local runtime/proxy/mem runtime/proxy/monitor runtime/proxy/ops runtime/proxy/quiet runtime/proxy/receiver runtime/proxy/rma runtime/proxy/sender runtime/proxy/wake runtime/mrcache runtime/shmerr runtime/shmlog runtime/proxy/flight runtime/proxy/backlog runtime/proxy/report
     # the protocol over the fabric. It gets its provider from runtime/job, so that a test can
     # give it another; it knows neither its thread nor the producers of rings
+runtime/replay: . fabric fabric/sim runtime/job/area runtime/proxy runtime/proxy/credit runtime/proxy/layout runtime/proxy/mem runtime/proxy/wake runtime/replay/... runtime/shmerr
+    # engines and a simulated network, as in the tests of runtime/proxy; files are its caller's
 runtime/replay/collective:
     # the order of messages between members that are numbers
 runtime/replay/program: runtime/shmerr

@@ -1,0 +1,199 @@
+package replay
+
+import (
+	"libshmem"
+	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/replay/program"
+)
+
+// call replays one call, as capi/front makes it of the engine.
+func (t *thread) call(o *program.Op) {
+	e := t.context(o)
+	switch {
+	case o.Kind.Collective():
+		t.collective(o)
+	case o.Kind == program.Wait:
+		t.wait(o)
+	case o.Kind == program.Quiet:
+		t.quiet(e, t.place)
+	case o.Kind == program.Fence:
+		e.Fence()
+	case !o.Kind.Updates() && o.Kind != program.Get:
+		t.sleep(sim.Time(o.Took))
+	case t.m.near(o.Peer, t.PE):
+		t.onNode(o)
+	case o.Kind == program.Get:
+		t.get(o)
+	case o.Kind == program.Put:
+		t.put(o)
+	case o.Kind == program.PutSignal:
+		t.putSignal(o)
+	default:
+		t.atomic(o)
+	}
+}
+
+// onNode is an operation by loads and stores. Where the recording had a network between the PEs its
+// time says nothing, and the assumed one is shorter.
+func (t *thread) onNode(o *program.Op) {
+	t.sleep(min(sim.Time(o.Took), onNode+sim.Time(o.Bytes/onNodeBytes)))
+	if o.Flagged {
+		t.m.pes[o.Peer].store(t.m.flag(t.index, o.Seq), o.Seq)
+	}
+}
+
+// parts calls f for the parts of a put or get: the elements of a strided one, or as many bytes as
+// an operation and the memory of the replay have room for.
+func (t *thread) parts(o *program.Op, f func(n uint64, last bool)) {
+	n, part := o.Bytes, min(t.engine.PutMax(), most)
+	if o.Pieces > 1 {
+		part = uint64(o.Element)
+	}
+	for n > part {
+		f(part, false)
+		n -= part
+	}
+	f(n, true)
+}
+
+func (t *thread) put(o *program.Op) {
+	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
+	// Blocks of a strided put are posted one behind the other, and waited for at the end.
+	var open []*proxy.Request
+	t.parts(o, func(n uint64, last bool) {
+		r := new(proxy.Request)
+		if o.NBI {
+			r = nil
+		}
+		word := t.pe.offset(t.m.flag(t.index, o.Seq))
+		st := t.post(func() proxy.Status {
+			switch {
+			case last && o.Flagged && n <= 8:
+				return e.Store(pe, word, 8, o.Seq)
+			case last && o.Flagged:
+				return e.PutSignal(pe, at, t.source(), n, word, o.Seq, proxy.OpSet, r)
+			}
+			return e.Put(pe, at, t.source(), n, r)
+		})
+		if st != proxy.Pending || o.NBI {
+			return
+		}
+		if open = append(open, r); o.Pieces == 1 {
+			t.finish(st, r)
+		}
+	})
+	for _, r := range open {
+		t.finish(proxy.Pending, r)
+	}
+	t.pe.dirty[t.place] = true
+}
+
+func (t *thread) putSignal(o *program.Op) {
+	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
+	t.parts(o, func(n uint64, last bool) {
+		r := new(proxy.Request)
+		if o.NBI {
+			r = nil
+		}
+		st := t.post(func() proxy.Status {
+			if !last {
+				return e.Put(pe, at, t.source(), n, r)
+			}
+			return e.PutSignal(pe, at, t.source(), n, t.pe.offset(t.m.flag(t.index, o.Seq)), o.Seq, proxy.OpSet, r)
+		})
+		if !o.NBI {
+			t.finish(st, r)
+		}
+	})
+	t.pe.dirty[t.place] = true
+}
+
+func (t *thread) get(o *program.Op) {
+	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
+	var open []*proxy.Request
+	t.parts(o, func(n uint64, _ bool) {
+		r := new(proxy.Request)
+		if o.NBI {
+			r = nil
+		}
+		st := t.post(func() proxy.Status { return e.Get(pe, at, t.source(), n, r) })
+		if st != proxy.Pending || o.NBI {
+			return
+		}
+		if open = append(open, r); o.Pieces == 1 || len(open) == flights {
+			t.finish(st, r)
+			open = open[:0]
+		}
+	})
+	for _, r := range open {
+		t.finish(proxy.Pending, r)
+	}
+	if o.NBI {
+		t.pe.dirty[t.place] = true
+	}
+}
+
+// flights are the operations of a strided call under way at once (capi/front/strided.c).
+const flights = 32
+
+func (t *thread) atomic(o *program.Op) {
+	e, pe := t.engine, libshmem.PE(o.Peer)
+	word := t.pe.offset(t.m.flag(t.index, o.Seq))
+	if o.Kind == program.Atomic {
+		t.post(func() proxy.Status { return e.AMO(pe, word, proxy.OpSet, 8, o.Seq, 0, nil, nil) })
+		t.pe.dirty[t.place] = true
+		return
+	}
+	r := new(proxy.Request)
+	st := t.post(func() proxy.Status { return e.AMO(pe, word, proxy.OpSwap, 8, o.Seq, 0, nil, r) })
+	if !o.NBI {
+		t.finish(st, r)
+		return
+	}
+	// Its answer has a place of its own, and a quiet waits for it: in the replay it is the request
+	// that nobody waits for, and the quiet waits for the round trip of its flush.
+	t.pe.dirty[t.place] = true
+}
+
+// wait waits for the updates that ended the recorded wait.
+func (t *thread) wait(o *program.Op) {
+	m, start := t.m, t.m.now
+	for _, n := range o.Needs {
+		at := m.flag(n.Thread, n.Seq)
+		t.until(func() bool { return t.pe.word(at) >= n.Seq || t.free })
+	}
+	late, by := start, -1
+	for _, n := range o.Needs {
+		other := m.threads[n.Thread]
+		if at := other.begun[n.Op]; at > late {
+			late, by = at, other.PE
+		}
+	}
+	m.result.waited(t.PE, by, late-start, m.now-late)
+}
+
+// quiet waits for all operations of a context.
+func (t *thread) quiet(e *proxy.Engine, place int) {
+	if !t.pe.dirty[place] {
+		return
+	}
+	t.lock()
+	p, start := t.pe, t.m.now
+	p.dirty[place] = false
+	handed := p.prov.handed
+	ticket := e.QuietBegin()
+	cost := t.m.model.Call + sim.Time(p.prov.handed-handed)*t.m.model.Handed
+	p.busy(cost)
+	t.sleep(cost)
+	t.until(func() bool {
+		switch e.QuietDone(ticket) {
+		case proxy.Failed:
+			t.m.fail(p.Err())
+		case proxy.Done:
+			return true
+		}
+		return false
+	})
+	t.m.result.waited(t.PE, -1, 0, t.m.now-start)
+}

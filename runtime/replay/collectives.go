@@ -1,0 +1,254 @@
+package replay
+
+import (
+	"slices"
+
+	"libshmem"
+	"libshmem/fabric/sim"
+	"libshmem/runtime/job/area"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/replay/collective"
+	"libshmem/runtime/replay/program"
+)
+
+// message is one of a collective: its team, its sender, its target, and its number.
+type message struct {
+	team, from, to int
+	count          uint64
+}
+
+// entry is when a PE entered a collective.
+type entry struct {
+	at sim.Time
+	pe int
+}
+
+// group is a team as a thread sees it in one call.
+type group struct {
+	*thread
+	last    *entry // of all that this PE knows of: messages carry it
+	team    int
+	members []int
+	me      int
+	leaders []int // the first rank of each host
+	near    []int // the ranks of this host
+	host    int   // this host, in leaders
+}
+
+func (t *thread) group(team int) group {
+	g := group{thread: t, team: team, members: t.m.job.Teams[team], last: &entry{t.m.now, t.PE}}
+	g.me = slices.Index(g.members, t.PE)
+	last := -1
+	for rank, pe := range g.members {
+		host := t.m.pes[pe].host
+		if host != last {
+			g.leaders = append(g.leaders, rank)
+		}
+		if last = host; host == t.pe.host {
+			g.near = append(g.near, rank)
+			g.host = len(g.leaders) - 1
+		}
+	}
+	return g
+}
+
+// send sends a message with so many bytes to a member. Messages of the library are no operations
+// that a quiet waits for, but for bytes that are not copied when they are posted.
+func (g group) send(rank int, bytes uint64) bool {
+	m, p, pe := g.m, g.pe, g.members[rank]
+	p.counts[g.team][rank]++
+	count := p.counts[g.team][rank]
+	m.sent[message{g.team, g.PE, pe, count}] = *g.last
+	at := m.inbox(g.team, g.me)
+	if m.near(pe, g.PE) {
+		g.sleep(onNode + sim.Time(bytes/onNodeBytes))
+		m.pes[pe].store(at, count)
+		return true
+	}
+	e := p.Engine
+	g.place, g.engine = len(p.contexts), e
+	for ; bytes > most; bytes -= most {
+		g.post(func() proxy.Status {
+			return e.Put(libshmem.PE(pe), p.offset(m.bytes()), g.source(), most, nil)
+		})
+		p.dirty[g.place] = true
+	}
+	st := g.post(func() proxy.Status {
+		if bytes == 0 {
+			return e.AMO(libshmem.PE(pe), p.offset(at), proxy.OpSet, 8, count, 0, nil, nil)
+		}
+		return e.PutSignal(libshmem.PE(pe), p.offset(m.bytes()), g.source(), bytes, p.offset(at), count, proxy.OpSet, nil)
+	})
+	p.dirty[g.place] = p.dirty[g.place] || st == proxy.Pending
+	return true
+}
+
+// await waits for the next message of a member.
+func (g group) await(rank int) bool {
+	m, p, start := g.m, g.pe, g.m.now
+	p.seen[g.team][rank]++
+	want, at := p.seen[g.team][rank], m.inbox(g.team, rank)
+	g.until(func() bool { return p.word(at) >= want })
+	key := message{g.team, g.members[rank], g.PE, want}
+	came := m.sent[key]
+	delete(m.sent, key)
+	late := max(start, came.at)
+	if m.result.waited(g.PE, came.pe, late-start, m.now-late); came.at > g.last.at {
+		*g.last = came
+	}
+	return true
+}
+
+func (g group) message(rank int) bool { return g.send(rank, 0) }
+
+// meet is shmemi_team_meet: the members of a host with the first of them, and those with each
+// other.
+func (g group) meet() {
+	if leader := g.near[0]; g.me != leader {
+		g.message(leader)
+		g.await(leader)
+		return
+	}
+	for _, rank := range g.near[1:] {
+		g.await(rank)
+	}
+	c := collective.Member{
+		Me: g.host, N: len(g.leaders),
+		Message: func(host int) bool { return g.message(g.leaders[host]) },
+		Await:   func(host int) bool { return g.await(g.leaders[host]) },
+	}
+	c.Meet()
+	for _, rank := range g.near[1:] {
+		g.message(rank)
+	}
+}
+
+// whole is the collective of all members, each on its own.
+func (g group) whole(bytes uint64) collective.Member {
+	return collective.Member{
+		Me: g.me, N: len(g.members), Message: func(rank int) bool { return g.send(rank, bytes) }, Await: g.await,
+	}
+}
+
+func (g group) exchange(bytes uint64) {
+	collective.Exchange(g.me, len(g.members), area.DirectPEs,
+		func(rank, _ int) bool { return g.send(rank, bytes) }, func(rank, _ int) bool { return g.await(rank) })
+}
+
+func (g group) release() { g.quiet(g.pe.Engine, len(g.pe.contexts)) }
+
+// collective replays a collective as capi/front does it.
+func (t *thread) collective(o *program.Op) {
+	g := t.group(o.Team)
+	world := len(t.pe.contexts)
+	switch o.Kind {
+	case program.Barrier:
+		t.quiet(t.pe.Engine, world)
+		g.meet()
+	case program.Sync:
+		g.meet()
+	case program.Exchange:
+		t.sleep(sim.Time(o.Work))
+		g.last.at = t.m.now
+		g.exchange(8)
+	case program.Reduce:
+		g.reduce(o.Bytes)
+	case program.Scan:
+		c := g.whole(o.Bytes)
+		c.Prefix()
+		g.meet()
+	case program.Broadcast:
+		g.broadcast(o)
+	case program.Collect:
+		c := g.whole(8)
+		c.Prefix()
+		g.meet()
+		g.allToAll(o.Bytes)
+	case program.Gather, program.AllToAll:
+		g.allToAll(o.Bytes)
+	}
+	if o.Team == 0 && (o.Kind == program.Barrier || o.Kind == program.Sync) {
+		t.m.result.met(t, o)
+	}
+}
+
+func (g group) allToAll(bytes uint64) {
+	for i := 1; i < len(g.members); i++ {
+		g.send((g.me+i)%len(g.members), bytes)
+	}
+	g.release()
+	for i := 1; i < len(g.members); i++ {
+		g.await((g.me + len(g.members) - i) % len(g.members))
+	}
+}
+
+// reduce is shmemi_coll_reduce. Large reductions go by blocks, also on one host, where the library
+// has other messages of the same sizes.
+func (g group) reduce(bytes uint64) {
+	slot := uint64(area.Slot)
+	if g.team > 0 {
+		slot = area.TeamSlot
+	}
+	n := len(g.members)
+	if bytes <= slot {
+		g.exchange(bytes)
+		return
+	}
+	others := func(f func(rank int)) {
+		for i := 1; i < n; i++ {
+			f((g.me + i) % n)
+		}
+	}
+	share := bytes / uint64(n)
+	others(func(rank int) { g.send(rank, share) })
+	others(func(rank int) { g.await(rank) })
+	others(func(rank int) { g.message(rank) })
+	others(func(rank int) {
+		g.await(rank)
+		g.send(rank, share)
+	})
+	others(func(rank int) { g.await(rank) })
+	g.release()
+}
+
+// pulls is the size from which the PEs of a host read from its first one (capi/front/coll.c).
+const pulls = 32 << 10
+
+func (g group) broadcast(o *program.Op) {
+	root := max(0, slices.Index(g.members, o.Peer))
+	rootHost := g.m.pes[g.members[root]].host
+	switch {
+	case g.me == root:
+		for i := 1; i < len(g.leaders); i++ {
+			rank := g.leaders[(g.host+i)%len(g.leaders)]
+			g.send(rank, o.Bytes)
+		}
+		g.spread(o.Bytes)
+		g.release()
+	case g.pe.host == rootHost:
+		g.receive(root, o.Bytes)
+	case g.me == g.near[0]:
+		g.await(root)
+		g.spread(o.Bytes)
+	default:
+		g.receive(g.near[0], o.Bytes)
+	}
+}
+
+// spread gives bytes to the other members of the host.
+func (g group) spread(bytes uint64) {
+	if bytes >= pulls {
+		bytes = 0
+	}
+	for _, rank := range g.near {
+		if rank != g.me {
+			g.send(rank, bytes)
+		}
+	}
+}
+
+func (g group) receive(from int, bytes uint64) {
+	if g.await(from); bytes >= pulls {
+		g.sleep(onNode + sim.Time(bytes/onNodeBytes))
+	}
+}

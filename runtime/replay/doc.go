@@ -1,0 +1,44 @@
+// Package replay predicts the time of a recorded job on a network that is not there. It drives the
+// engines of all PEs (runtime/proxy) over a simulated network (fabric/sim) in virtual time: each PE
+// makes the calls that it has made, with the recorded time of computation between them, and waits
+// for what it would wait for.
+//
+// It owns the schedule of threads and engines in virtual time, the time that the processor takes
+// for operations, the search for parameters that explain a measurement, and the comparison that
+// finds the bottleneck. What a recording means is the concern of package program, and the order of
+// messages of collectives that of package collective.
+//
+// # Time
+//
+// Three kinds of things happen: events of the network, work of an engine, and steps of threads. The
+// machine does the earliest of them. The engine runs in no time and is then charged: so much for
+// each call, each operation that it hands to the NIC and each completion. The PE's end of the
+// network does one of these at a time, because the engine has one lock. It polls when something has
+// arrived, whether the program waits or computes: the proxy is taken to have a processor of its own.
+//
+// A run depends on nothing but the job, the model and the number of hosts. No thread is started:
+// threads of PEs are coroutines.
+package replay
+
+import "libshmem/runtime/replay/program"
+
+// Run replays a job on that many hosts with that many NICs each. PEs side by side share a host.
+func Run(job *program.Job, model Model, hosts, nics int) (*Result, error) {
+	m, err := newMachine(job, model, hosts, nics)
+	if err != nil {
+		return nil, err
+	}
+	err = m.run()
+	for _, t := range m.threads {
+		t.stop()
+	}
+	var r *Result
+	if err == nil {
+		r = m.finish()
+	}
+	m.err = nil
+	if m.close(); err == nil {
+		err = m.err
+	}
+	return r, err
+}

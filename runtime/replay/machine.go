@@ -1,0 +1,344 @@
+package replay
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/credit"
+	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
+	"libshmem/runtime/replay/program"
+)
+
+// machine is PEs with an engine each on a simulated network, in virtual time.
+type machine struct {
+	model   Model
+	hosts   int
+	job     *program.Job
+	net     *sim.Network
+	now     sim.Time
+	pes     []*pe
+	threads []*thread
+	agenda  agenda
+	turns   uint64
+	live    int // threads that have not ended
+	arrived []*pe
+	ends    map[program.Ref]sim.Time // of calls that another thread waits for
+	sent    map[message]entry        // messages of collectives that were not awaited yet
+	inboxes []int                    // by team: where its counts begin in the heap
+	source  []byte
+	result  *Result
+	err     error
+}
+
+// pe is one PE and its engine. Its processor serves the network in one thread at a time, because
+// the engine has one lock: free is when it can go on.
+type pe struct {
+	*proxy.Engine
+	m        *machine
+	me, host int
+	prov     *counting
+	heap     []byte
+	words    [5]uint32
+	free     sim.Time
+	polls    bool // a poll is on the agenda
+	waiters  []*thread
+	starved  int // threads that wait for room
+	dirty    []bool
+	contexts []*proxy.Engine // by thread of the PE; nil: not opened
+	last     sim.Time        // end of the last call that posted
+	release  bool            // a look at held batches is on the agenda
+	threads  []*thread
+	counts   [][]uint64 // by team: messages sent to each member
+	seen     [][]uint64 // and awaited of each
+}
+
+// counting counts what the engine hands to the NIC.
+type counting struct {
+	fabric.Provider
+	handed uint64
+}
+
+func (c *counting) took(err error) error {
+	if err == nil {
+		c.handed++
+	}
+	return err
+}
+
+func (c *counting) Send(s *fabric.Send) error { return c.took(c.Provider.Send(s)) }
+func (c *counting) Write(r *fabric.RMA) error { return c.took(c.Provider.Write(r)) }
+func (c *counting) Read(r *fabric.RMA) error  { return c.took(c.Provider.Read(r)) }
+
+// errand is what the machine does at a time: it resumes a thread, or polls an engine, or looks
+// whether batches are held for too long.
+type errand struct {
+	at    sim.Time
+	turn  uint64 // errands of one time are in the order of planning
+	t     *thread
+	p     *pe
+	holds bool
+}
+
+type agenda []errand
+
+func (a agenda) Len() int           { return len(a) }
+func (a agenda) Less(i, k int) bool { return a[i].at < a[k].at || a[i].at == a[k].at && a[i].turn < a[k].turn }
+func (a agenda) Swap(i, k int)      { a[i], a[k] = a[k], a[i] }
+func (a *agenda) Push(x any)        { *a = append(*a, x.(errand)) }
+func (a *agenda) Pop() any {
+	last := len(*a) - 1
+	e := (*a)[last]
+	(*a)[last] = errand{}
+	*a = (*a)[:last]
+	return e
+}
+
+func (m *machine) plan(e errand) {
+	m.turns++
+	e.turn = m.turns
+	heap.Push(&m.agenda, e)
+}
+
+// The heap of a PE: the flags of all threads, the counts of all teams, and the place to which all
+// bytes go.
+const flags, most = 8, 4 << 20
+
+func (m *machine) flag(thread int, seq uint64) int { return 8 * (flags*thread + int(seq%flags)) }
+func (m *machine) inbox(team, rank int) int        { return m.inboxes[team] + 8*rank }
+func (m *machine) bytes() int                      { return m.inboxes[len(m.job.Teams)] }
+
+// internal is the internal area of each PE, which stays empty.
+const internal = 4096
+
+func newMachine(job *program.Job, model Model, hosts, nics int) (*machine, error) {
+	model.NICs, model.Rails = nics, nics
+	m := &machine{
+		model: model, hosts: hosts, job: job, net: sim.New(model.Model, 1), ends: map[program.Ref]sim.Time{},
+		sent: map[message]entry{}, result: newResult(job),
+	}
+	m.net.Manual(true)
+	m.net.Arrived(func(end int) { m.arrived = append(m.arrived, m.pes[end]) })
+	at := 8 * flags * len(job.Threads)
+	for _, members := range job.Teams {
+		m.inboxes = append(m.inboxes, at)
+		at += 8 * len(members)
+	}
+	m.inboxes = append(m.inboxes, (at+4095)&^4095)
+	largest := uint64(0)
+	for _, t := range job.Threads {
+		for i := range t.Ops {
+			largest = max(largest, t.Ops[i].Bytes)
+		}
+	}
+	m.source = make([]byte, min(largest, most)+64)
+	ends := make([]proxy.Endpoint, job.PEs)
+	for i := range job.PEs {
+		p, err := m.open(i)
+		if err != nil {
+			m.close()
+			return nil, err
+		}
+		ends[i] = p.Endpoint()
+	}
+	for _, p := range m.pes {
+		if err := p.Connect(ends); err != nil {
+			m.close()
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *machine) open(i int) (*pe, error) {
+	n := m.job.PEs
+	p := &pe{m: m, me: i, host: i * m.hosts / n}
+	config := credit.Config(n)
+	config.NICs = fmt.Sprintf("nic%d", i%m.model.NICs)
+	inner, err := m.net.Open(p.host, config)
+	if err != nil {
+		return nil, err
+	}
+	p.prov = &counting{Provider: inner}
+	memory := make([]byte, internal+m.bytes()+len(m.source))
+	p.heap = memory[internal:]
+	segment := mem.Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))}
+	w := wake.Words{Lock: &p.words[0], Pollers: &p.words[1], Napping: &p.words[2], Sleepers: &p.words[3], Wakes: &p.words[4]}
+	p.Engine, err = proxy.New(p.prov, i, n, segment, w, func(err error) { m.fail(fmt.Errorf("PE %d: %w", i, err)) })
+	if err != nil {
+		return nil, err
+	}
+	p.Report.ReportTo(func(err error) { m.fail(fmt.Errorf("PE %d: %w", i, err)) })
+	for _, members := range m.job.Teams {
+		p.counts = append(p.counts, make([]uint64, len(members)))
+		p.seen = append(p.seen, make([]uint64, len(members)))
+	}
+	m.pes = append(m.pes, p)
+	return p, nil
+}
+
+func (m *machine) close() {
+	for _, p := range m.pes {
+		if p.Engine != nil {
+			m.err = errors.Join(m.err, p.Engine.Close())
+		}
+	}
+}
+
+func (m *machine) fail(err error) {
+	if m.err == nil {
+		m.err = err
+	}
+}
+
+// near reports whether two PEs share a host.
+func (m *machine) near(a, b int) bool { return m.pes[a].host == m.pes[b].host }
+
+// run replays all programs.
+func (m *machine) run() error {
+	m.begin()
+	for m.live > 0 && m.err == nil {
+		event, under := m.net.Next()
+		switch {
+		case len(m.agenda) > 0 && (!under || m.agenda[0].at < event):
+			e := heap.Pop(&m.agenda).(errand)
+			m.now = max(m.now, e.at)
+			m.net.RunTo(m.now)
+			m.do(e)
+		case under:
+			m.now = event
+			m.net.RunTo(event)
+		case !m.unlock():
+			return m.standstill()
+		}
+		m.look()
+	}
+	return m.err
+}
+
+func (m *machine) do(e errand) {
+	switch {
+	case e.t != nil:
+		e.t.resume()
+	case e.holds:
+		e.p.lookHeld()
+	default:
+		e.p.poll()
+	}
+}
+
+// look plans polls for PEs at which something has arrived, and for those that wait for room, which
+// may come without a completion.
+func (m *machine) look() {
+	for _, p := range m.arrived {
+		p.planPoll()
+	}
+	m.arrived = m.arrived[:0]
+}
+
+func (p *pe) planPoll() {
+	if !p.polls {
+		p.polls = true
+		p.m.plan(errand{at: max(p.m.now, p.free), p: p})
+	}
+}
+
+// poll lets the engine make progress. What it does takes time, and threads that waited for it go on
+// afterwards.
+func (p *pe) poll() {
+	m := p.m
+	if p.polls = false; p.free > m.now {
+		p.planPoll()
+		return
+	}
+	handed := p.prov.handed
+	n, err := p.Poll()
+	if err != nil {
+		m.fail(fmt.Errorf("PE %d: poll: %w", p.me, err))
+		return
+	}
+	p.busy(sim.Time(n)*m.model.Completed + sim.Time(p.prov.handed-handed)*m.model.Handed)
+	if p.prov.Ready() {
+		p.planPoll()
+	} else if n == 0 && p.starved > 0 {
+		// Room comes when the network goes on: the next look is at its next event.
+		if at, ok := m.net.Next(); ok {
+			p.polls = true
+			m.plan(errand{at: at + 1, p: p})
+		}
+	}
+	p.wakeUp()
+}
+
+// busy has the PE's end of the network work for a while.
+func (p *pe) busy(d sim.Time) {
+	p.free = max(p.free, p.m.now) + d
+	p.m.result.PEs[p.me].Network += d
+}
+
+// wakeUp resumes the threads whose conditions hold.
+func (p *pe) wakeUp() {
+	if len(p.waiters) == 0 {
+		return
+	}
+	kept := p.waiters[:0]
+	for _, t := range p.waiters {
+		if t.cond() {
+			t.cond = nil
+			p.m.plan(errand{at: max(p.m.now, p.free), t: t})
+		} else {
+			kept = append(kept, t)
+		}
+	}
+	clear(p.waiters[len(kept):])
+	p.waiters = kept
+}
+
+// holdTime is how long the loop of the library holds a batch that does not grow
+// (runtime/proxy/loop).
+const holdTime = 50 * sim.Microsecond
+
+// lookHeld sends batches that a burst has left behind.
+func (p *pe) lookHeld() {
+	p.release = false
+	if p.Held == 0 {
+		return
+	}
+	if quiet := p.last + holdTime; quiet > p.m.now {
+		p.watchHeld(quiet)
+		return
+	}
+	p.sendHeld()
+}
+
+func (p *pe) watchHeld(at sim.Time) {
+	if !p.release && p.Held > 0 {
+		p.release = true
+		p.m.plan(errand{at: at, p: p, holds: true})
+	}
+}
+
+func (p *pe) sendHeld() {
+	if p.Held == 0 {
+		return
+	}
+	handed := p.prov.handed
+	p.Release()
+	p.busy(sim.Time(p.prov.handed-handed) * p.m.model.Handed)
+}
+
+// store writes a word of this PE's heap as a PE of the same host does.
+func (p *pe) store(at int, value uint64) {
+	*(*uint64)(unsafe.Pointer(&p.heap[at])) = value
+	p.wakeUp()
+}
+
+func (p *pe) word(at int) uint64 { return *(*uint64)(unsafe.Pointer(&p.heap[at])) }
+
+func (p *pe) offset(at int) libshmem.Offset { return libshmem.Offset(at) }

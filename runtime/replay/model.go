@@ -1,0 +1,63 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"libshmem/fabric/sim"
+	"libshmem/runtime/shmerr"
+)
+
+// Model is the hardware that a replay assumes.
+type Model struct {
+	sim.Model
+
+	// Of a processor, for each call that goes to the network, each operation that is handed to the
+	// NIC, and each completion.
+	Call, Handed, Completed sim.Time
+}
+
+// onNode is the time of an operation between PEs of one host: so many nanoseconds, and so many
+// bytes each nanosecond. A shorter recorded time takes its place.
+const onNode, onNodeBytes = 100, 10
+
+// names are the models, and the simulated networks that they are. The promises, packets and wires
+// are those of the tests.
+var names = map[string]func() sim.Model{"efa": sim.EFA, "efa-direct": sim.EFADirect, "verbs": sim.Verbs, "tcp": sim.TCP}
+
+// Names returns the names of all models.
+func Names() []string {
+	var all []string
+	for n := range names {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Named returns the model of a name. Faults are left out: a prediction is of a good day. The times
+// of the processor are assumptions where Fit does not replace them: 300 ns for an operation, as in
+// the tests of rates, but 2,500 ns over tcp, where it is a call of the kernel (docs/decisions/0022),
+// and 30 ns for a call, of which many share an operation.
+func Named(name string) (Model, error) {
+	f, ok := names[name]
+	if !ok {
+		return Model{}, shmerr.Causef(shmerr.ErrArgument, "there is no model %q (there are %s)", name, strings.Join(Names(), ", "))
+	}
+	m := Model{Model: f(), Call: 30, Handed: 300, Completed: 200}
+	m.Faults = sim.Faults{}
+	if name == "tcp" {
+		m.Handed, m.Completed = 2500, 1500
+	}
+	return m, nil
+}
+
+func (m *Model) String() string {
+	wire := "bandwidth without limit"
+	if m.Bandwidth > 0 {
+		wire = fmt.Sprintf("%.3g Gb/s a NIC", float64(m.Bandwidth)/1e9)
+	}
+	return fmt.Sprintf("%s: %.3g us from NIC to NIC, %s, %d ns of a processor for a call, %d for each operation of the NIC, %d for each completion",
+		m.Name, float64(m.Latency)/1e3, wire, m.Call, m.Handed, m.Completed)
+}

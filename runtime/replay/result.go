@@ -1,0 +1,160 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+
+	"libshmem/fabric/sim"
+	"libshmem/runtime/replay/program"
+	"libshmem/runtime/shmerr"
+)
+
+// Result is a replay. Times are nanoseconds of virtual time.
+type Result struct {
+	Total    sim.Time   // from the first end of an init to the last end of a PE
+	PEs      []PE       // by number
+	Phases   []Phase    // between barriers of all PEs
+	Kept     []Kept     // calls that are not modelled, by name
+	Released int        // waits that nothing would have ended
+	Carried  [][]uint64 // bytes that the NICs of each host have sent
+
+	job  *program.Job
+	meet []int // barriers of each PE so far
+	kept map[int]*Kept
+}
+
+// PE is one PE of a Result.
+type PE struct {
+	Recorded, Predicted sim.Time
+	Computed            sim.Time // between calls, and in calls whose recorded time is kept: of the thread with the most
+	Network             sim.Time // its processor's work for the network
+	Late                sim.Time // that it waited for other PEs, which came later
+	Waited              sim.Time // that it waited for the network
+	CausedLate          sim.Time // that others waited for it
+}
+
+// Phase is the time up to a barrier of all PEs, or to the end.
+type Phase struct {
+	Recorded, Predicted sim.Time // when the last PE left it
+}
+
+// Kept is calls whose recorded time was kept though they may depend on other PEs.
+type Kept struct {
+	Name  string
+	Calls int
+	Time  sim.Time
+}
+
+func newResult(job *program.Job) *Result {
+	return &Result{job: job, PEs: make([]PE, job.PEs), meet: make([]int, job.PEs), kept: map[int]*Kept{}}
+}
+
+// called counts a call that has ended.
+func (r *Result) called(o *program.Op) {
+	if o.Kind != program.Unknown {
+		return
+	}
+	k := r.kept[o.Name]
+	if k == nil {
+		k = &Kept{Name: r.job.Names[o.Name]}
+		r.kept[o.Name] = k
+	}
+	k.Calls++
+	k.Time += sim.Time(o.Took)
+}
+
+// waited counts a wait of a PE: for another PE that was late, and then for the network.
+func (r *Result) waited(pe, by int, late, network sim.Time) {
+	r.PEs[pe].Late += late
+	r.PEs[pe].Waited += network
+	if by >= 0 {
+		r.PEs[by].CausedLate += late
+	}
+}
+
+// met counts a barrier that a PE leaves.
+func (r *Result) met(t *thread, o *program.Op) {
+	n := r.meet[t.PE]
+	r.meet[t.PE]++
+	if n == len(r.Phases) {
+		r.Phases = append(r.Phases, Phase{})
+	}
+	p := &r.Phases[n]
+	p.Recorded = max(p.Recorded, sim.Time(o.Start+o.Took-slices.Min(r.job.Begin)))
+	p.Predicted = max(p.Predicted, t.m.now)
+}
+
+// finish fills what is known at the end.
+func (m *machine) finish() *Result {
+	r := m.result
+	for pe := range r.PEs {
+		x := &r.PEs[pe]
+		x.Recorded = sim.Time(m.job.End[pe] - m.job.Begin[pe])
+		begin := sim.Time(m.job.Begin[pe] - slices.Min(m.job.Begin))
+		for _, t := range m.pes[pe].threads {
+			computed := sim.Time(0)
+			for i := range t.Ops {
+				computed += sim.Time(t.Ops[i].Gap)
+				if k := t.Ops[i].Kind; k == program.Local || k == program.Unknown {
+					computed += sim.Time(t.Ops[i].Took)
+				}
+			}
+			x.Computed = max(x.Computed, computed)
+			x.Predicted = max(x.Predicted, t.end-begin)
+		}
+		// The first thread computes after its last call, up to finalize.
+		main := m.pes[pe].threads[0]
+		last := &main.Ops[len(main.Ops)-1]
+		rest := sim.Time(max(0, m.job.End[pe]-last.Start-last.Took))
+		x.Computed += rest
+		x.Predicted = max(x.Predicted, main.end+rest-begin)
+		r.Total = max(r.Total, begin+x.Predicted)
+	}
+	for h := range m.hosts {
+		var out []uint64
+		for nic := range m.model.NICs {
+			sent, _ := m.net.Carried(h, nic)
+			out = append(out, sent)
+		}
+		r.Carried = append(r.Carried, out)
+	}
+	for _, k := range r.kept {
+		r.Kept = append(r.Kept, *k)
+	}
+	slices.SortFunc(r.Kept, func(a, b Kept) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+	return r
+}
+
+// unlock ends the wait that ended first in the recording, because nothing else can go on: its
+// match was not right. It reports whether there was one.
+func (m *machine) unlock() bool {
+	var first *thread
+	for _, t := range m.threads {
+		o := &t.Ops[min(t.op, len(t.Ops)-1)]
+		if t.cond == nil || o.Kind != program.Wait {
+			continue
+		}
+		if first == nil || o.Start+o.Took < first.Ops[first.op].Start+first.Ops[first.op].Took {
+			first = t
+		}
+	}
+	if first == nil {
+		return false
+	}
+	m.result.Released++
+	first.free = true
+	first.pe.wakeUp()
+	return true
+}
+
+// standstill says which call waits for ever.
+func (m *machine) standstill() error {
+	for _, t := range m.threads {
+		if t.cond != nil {
+			o := &t.Ops[t.op]
+			return shmerr.Causef(shmerr.ErrArgument, "PE %d waits for ever in its call %d, %s: the calls of the PEs do not belong together (record all of one run)",
+				t.PE, t.op+1, m.job.Names[o.Name])
+		}
+	}
+	return shmerr.Causef(shmerr.ErrArgument, "no PE can go on")
+}

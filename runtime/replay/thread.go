@@ -1,0 +1,215 @@
+package replay
+
+import (
+	"fmt"
+	"iter"
+	"unsafe"
+
+	"libshmem/fabric/sim"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/replay/program"
+)
+
+// thread is a thread of a PE. It is a coroutine: it runs until it sleeps or waits, and the machine
+// resumes it.
+type thread struct {
+	*program.Thread
+	m      *machine
+	pe     *pe
+	index  int // in Job.Threads
+	engine *proxy.Engine
+	place  int // of its context in pe.contexts and pe.dirty
+
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+	cond  func() bool
+	begun []sim.Time // of each call
+	op    int        // the present call
+	ended bool
+	free  bool // the wait of the present call is over, though nothing has ended it
+	end   sim.Time
+}
+
+// begin makes the coroutines of all threads. Each waits for its beginning.
+func (m *machine) begin() {
+	origin := m.job.Begin[0]
+	for _, b := range m.job.Begin {
+		origin = min(origin, b)
+	}
+	for i, t := range m.job.Threads {
+		p := m.pes[t.PE]
+		th := &thread{Thread: t, m: m, pe: p, index: i, begun: make([]sim.Time, len(t.Ops))}
+		p.threads = append(p.threads, th)
+		p.contexts, p.dirty = append(p.contexts, nil), append(p.dirty, false)
+		m.threads = append(m.threads, th)
+		for _, o := range t.Ops {
+			for _, r := range o.After {
+				m.ends[r] = -1
+			}
+		}
+	}
+	for _, p := range m.pes {
+		p.dirty = append(p.dirty, false) // of the default context
+	}
+	m.live = len(m.threads)
+	for _, th := range m.threads {
+		start := sim.Time(m.job.Begin[th.PE] - origin)
+		th.next, th.stop = iter.Pull(func(yield func(struct{}) bool) {
+			th.yield = yield
+			th.run()
+		})
+		m.plan(errand{at: start, t: th})
+	}
+}
+
+func (t *thread) resume() {
+	if _, more := t.next(); !more && !t.ended {
+		t.m.fail(fmt.Errorf("PE %d: a thread has ended too early", t.PE))
+	}
+	if t.ended {
+		t.m.live--
+		t.end = t.m.now
+	}
+}
+
+// stopped ends a coroutine whose machine has failed.
+type stopped struct{}
+
+func (t *thread) pause() {
+	if !t.yield(struct{}{}) {
+		panic(stopped{})
+	}
+}
+
+func (t *thread) run() {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(stopped); !ok {
+				panic(r)
+			}
+		}
+	}()
+	for i := range t.Ops {
+		o := &t.Ops[i]
+		for _, r := range o.After {
+			t.behind(r)
+		}
+		t.sleep(sim.Time(o.Gap))
+		t.op, t.begun[i], t.free = i, t.m.now, false
+		t.call(o)
+		t.m.result.called(o)
+		if r := (program.Ref{Thread: t.index, Op: i}); len(t.m.ends) > 0 {
+			if _, wanted := t.m.ends[r]; wanted {
+				t.m.ends[r] = t.m.now
+				t.pe.wakeUp()
+			}
+		}
+	}
+	t.ended = true
+}
+
+// behind waits for the end of a call of another thread of the PE.
+func (t *thread) behind(r program.Ref) {
+	t.until(func() bool { return t.m.ends[r] >= 0 })
+}
+
+func (t *thread) sleep(d sim.Time) {
+	if d > 0 {
+		t.m.plan(errand{at: t.m.now + d, t: t})
+		t.pause()
+	}
+}
+
+// until waits. Before a thread waits it polls, and so sends what is held.
+func (t *thread) until(cond func() bool) {
+	if cond() {
+		return
+	}
+	t.pe.sendHeld()
+	t.cond = cond
+	t.pe.waiters = append(t.pe.waiters, t)
+	t.pause()
+}
+
+// lock waits until the PE's end of the network is free.
+func (t *thread) lock() {
+	for t.pe.free > t.m.now {
+		t.sleep(t.pe.free - t.m.now)
+	}
+}
+
+// context is the engine of the present call. A recording does not say which context a call has: the
+// calls with a context of one thread share one.
+func (t *thread) context(o *program.Op) *proxy.Engine {
+	p := t.pe
+	t.place, t.engine = len(p.contexts), p.Engine
+	if !o.Context {
+		return t.engine
+	}
+	for i, other := range p.threads {
+		if other != t || i+1 >= layout.ContextsOpen {
+			continue
+		}
+		if p.contexts[i] == nil {
+			n, err := p.OpenContext(uint32(i + 1))
+			if err != nil {
+				t.m.fail(fmt.Errorf("PE %d: %w", p.me, err))
+				return t.engine
+			}
+			p.contexts[i] = p.Context(n)
+		}
+		if p.contexts[i] != p.Engine {
+			t.place, t.engine = i, p.contexts[i]
+		}
+	}
+	return t.engine
+}
+
+// burstGap is the longest pause in a burst of operations (capi/core/core.c).
+const burstGap = 2 * sim.Microsecond
+
+// post makes an operation as capi/core does, again and again while it finds no room.
+func (t *thread) post(f func() proxy.Status) proxy.Status {
+	p, m := t.pe, t.m
+	t.lock()
+	if e := t.engine; m.now-p.last > burstGap {
+		e.Burst = 0
+	} else {
+		e.Burst++
+	}
+	handed := uint64(0)
+	st := proxy.Again
+	try := func() bool {
+		before := p.prov.handed
+		st = f()
+		handed += p.prov.handed - before
+		return st != proxy.Again
+	}
+	if !try() {
+		p.starved++
+		p.planPoll()
+		t.until(try)
+		p.starved--
+	}
+	if st == proxy.Failed {
+		m.fail(fmt.Errorf("PE %d: %s: %w", p.me, m.job.Names[t.Ops[t.op].Name], p.Err()))
+	}
+	cost := m.model.Call + sim.Time(handed)*m.model.Handed
+	p.busy(cost)
+	t.sleep(cost)
+	p.last = m.now
+	p.watchHeld(m.now + 2*holdTime)
+	return st
+}
+
+// finish waits for an operation that the caller waits for.
+func (t *thread) finish(st proxy.Status, r *proxy.Request) {
+	if st == proxy.Pending {
+		t.until(func() bool { return r.Done != 0 })
+	}
+}
+
+// source is where the bytes of all operations come from, and go to.
+func (t *thread) source() unsafe.Pointer { return unsafe.Pointer(&t.m.source[0]) }
