@@ -1,0 +1,78 @@
+package replay
+
+import (
+	"libshmem/fabric/sim"
+	"libshmem/runtime/replay/program"
+)
+
+// Cause is one thing that may bound a job.
+type Cause int
+
+// The causes.
+const (
+	Computation Cause = iota
+	Lateness          // PEs that come late
+	Latency
+	Bandwidth
+	Processing // the processor's time for operations
+	Causes
+)
+
+// Explanation is a prediction and what it depends on. The job is replayed again on networks that
+// lack one of its bounds each: what that saves is the share of the bound. The savings need not add
+// up, because what is saved of one may wait for another.
+type Explanation struct {
+	*Result
+	Costs [Causes]sim.Time
+	Late  int // the PE for which the others wait longest, on a network that costs nothing
+	Ideal *Result
+}
+
+// Bottleneck is the cause with the largest share.
+func (x *Explanation) Bottleneck() Cause {
+	most := Computation
+	for c := range Causes {
+		if x.Costs[c] > x.Costs[most] {
+			most = c
+		}
+	}
+	return most
+}
+
+// Explain replays a job and finds its bounds.
+func Explain(job *program.Job, model Model, hosts, nics int) (*Explanation, error) {
+	base, err := Run(job, model, hosts, nics)
+	if err != nil {
+		return nil, err
+	}
+	x := &Explanation{Result: base}
+	ideal := model
+	for _, c := range []struct {
+		cause Cause
+		drop  func(*Model)
+	}{
+		{Latency, func(m *Model) { m.Latency, m.Cross = 0, 0 }},
+		{Bandwidth, func(m *Model) { m.Model.Bandwidth = 0 }},
+		{Processing, func(m *Model) { m.Call, m.Handed, m.Completed = 0, 0, 0 }},
+	} {
+		m := model
+		c.drop(&m)
+		c.drop(&ideal)
+		r, err := Run(job, m, hosts, nics)
+		if err != nil {
+			return nil, err
+		}
+		x.Costs[c.cause] = max(0, base.Total-r.Total)
+	}
+	if x.Ideal, err = Run(job, ideal, hosts, nics); err != nil {
+		return nil, err
+	}
+	for pe := range x.Ideal.PEs {
+		x.Costs[Computation] += x.Ideal.PEs[pe].Computed / sim.Time(job.PEs)
+		if x.Ideal.PEs[pe].CausedLate > x.Ideal.PEs[x.Late].CausedLate {
+			x.Late = pe
+		}
+	}
+	x.Costs[Lateness] = max(0, x.Ideal.Total-x.Costs[Computation])
+	return x, nil
+}

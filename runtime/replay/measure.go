@@ -1,0 +1,216 @@
+package replay
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"libshmem/fabric/sim"
+	"libshmem/runtime/replay/program"
+	"libshmem/runtime/shmerr"
+)
+
+// A figure is one that bench/oshm_micro.c measures between two PEs, and how the replay makes it.
+type figure struct {
+	metric string
+	bytes  uint64
+	unit   string
+	fits   string // the parameter that it decides; "": none, it only shows how well the others fit
+	ops    int    // of a program, for one of which the figure is
+	make   func(f *figure) *program.Job
+}
+
+// time returns nanoseconds of an operation, from a figure in its unit.
+func (f *figure) time(value float64) float64 {
+	switch f.unit {
+	case "us":
+		return value * 1e3
+	case "Mop/s":
+		return 1e3 / value
+	}
+	return float64(f.bytes) / value // GB/s
+}
+
+// figures are those that the replay can make, those that decide parameters first.
+var figures = []figure{
+	{"p_pingpong_half", 8, "us", "latency", 200, pingPong},
+	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 2 * 64, window},
+	{"put_nbi_bw", 4096, "GB/s", "operation", 20 * 64, window},
+	{"amo_inc_rate", 8, "Mop/s", "call", 8 * 512, increments},
+	{"put_nbi_bw", 65536, "GB/s", "", 4 * 64, window},
+	{"get_lat", 8, "us", "", 50, gets},
+	{"amo_fetch_add_lat", 8, "us", "", 50, fetches},
+	{"put_quiet_lat", 8, "us", "", 50, putQuiet},
+	{"put_nbi_rate", 8, "Mop/s", "", 8 * 512, puts},
+	{"barrier_all", 0, "us", "", 50, barriers},
+}
+
+// Comparison is a measured figure and the replay's, in nanoseconds of an operation.
+type Comparison struct {
+	Metric              string
+	Bytes               uint64
+	Fits                string // the parameter that it has decided; "": none
+	Measured, Simulated float64
+}
+
+// Measured reads the output of bench/oshm_micro.c: lines of a metric, a size, a value and a unit,
+// with tabs between. Other lines are skipped.
+func Measured(r io.Reader) (map[string]float64, error) {
+	all := map[string]float64{}
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		f := strings.Split(strings.TrimSpace(lines.Text()), "\t")
+		if len(f) != 4 {
+			continue
+		}
+		v, err := strconv.ParseFloat(f[2], 64)
+		if err != nil {
+			return nil, shmerr.Causef(shmerr.ErrArgument, "line %d: the value of %s is %q (give the output of oshm_micro)", n, f[0], f[2])
+		}
+		all[f[0]+" "+f[1]] = v
+	}
+	return all, lines.Err()
+}
+
+// rounds of the search. Each figure depends mostly on its own parameter.
+const rounds = 6
+
+// Fit changes a model so that the replay of oshm_micro has the measured figures. It needs those
+// that decide parameters, and returns how well all of them fit.
+func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
+	var missing []string
+	for i := range figures {
+		f := &figures[i]
+		v, ok := measured[fmt.Sprintf("%s %d", f.metric, f.bytes)]
+		if ok && (!(v > 0) || math.IsInf(v, 0)) {
+			return nil, shmerr.Causef(shmerr.ErrArgument, "%s of %d bytes is %g %s (measure again)", f.metric, f.bytes, v, f.unit)
+		}
+		if f.fits != "" && !ok {
+			missing = append(missing, fmt.Sprintf("%s of %d bytes", f.metric, f.bytes))
+		}
+	}
+	if len(missing) > 0 {
+		return nil, shmerr.Causef(shmerr.ErrArgument, "it lacks %s (run oshm_micro all between two hosts)", strings.Join(missing, ", "))
+	}
+	for range rounds {
+		for i := range figures {
+			f := &figures[i]
+			if f.fits == "" {
+				break
+			}
+			want := f.time(measured[fmt.Sprintf("%s %d", f.metric, f.bytes)])
+			got, err := f.simulated(m)
+			if err != nil {
+				return nil, err
+			}
+			m.adjust(f.fits, want, got)
+		}
+	}
+	var all []Comparison
+	for i := range figures {
+		f := &figures[i]
+		v, ok := measured[fmt.Sprintf("%s %d", f.metric, f.bytes)]
+		if !ok {
+			continue
+		}
+		got, err := f.simulated(m)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Comparison{f.metric, f.bytes, f.fits, f.time(v), got})
+	}
+	return all, nil
+}
+
+// adjust moves a parameter by the difference of a measured time and a simulated one.
+func (m *Model) adjust(parameter string, want, got float64) {
+	step := sim.Time(math.Round(want - got))
+	switch parameter {
+	case "latency":
+		m.Latency = max(0, m.Latency+step)
+	case "bandwidth":
+		m.Bandwidth = max(1, uint64(float64(m.Bandwidth)*got/want))
+	case "operation":
+		// Each write has one operation and one completion.
+		m.Handed = max(0, m.Handed+step*3/5)
+		m.Completed = m.Handed * 2 / 3
+	case "call":
+		m.Call = max(0, m.Call+step)
+	}
+}
+
+// simulated replays the figure's program between two PEs and returns the time of an operation.
+func (f *figure) simulated(m *Model) (float64, error) {
+	r, err := Run(f.make(f), *m, 2, 1)
+	if err != nil {
+		return 0, err
+	}
+	return float64(r.Total) / float64(f.ops), nil
+}
+
+// benchmark makes the recorded calls of two PEs that take no time between them.
+type benchmark struct {
+	b   *program.Builder
+	now [2]int64
+}
+
+func newBenchmark() *benchmark { return &benchmark{b: program.NewBuilder(2, 0)} }
+
+func (x *benchmark) call(pe int, name string, bytes uint64) {
+	x.now[pe]++
+	c := program.Call{Name: name, Start: x.now[pe], End: x.now[pe], Peer: 1 - pe, Bytes: bytes, Team: program.World}
+	if err := x.b.Add(pe, c); err != nil {
+		panic(err) // the programs of this file are right
+	}
+}
+
+func (x *benchmark) job() *program.Job {
+	x.call(1, "shmem_my_pe", 0)
+	j, err := x.b.Job()
+	if err != nil {
+		panic(err) // as above
+	}
+	return j
+}
+
+func pingPong(f *figure) *program.Job {
+	x := newBenchmark()
+	for range f.ops / 2 {
+		for pe := range 2 {
+			x.call(pe, "shmem_long_p", 8)
+			x.now[1-pe] = x.now[pe]
+			x.call(1-pe, "shmem_long_wait_until", 0)
+		}
+	}
+	return x.job()
+}
+
+// repeated makes calls of one function of PE 0, with a quiet behind each so many.
+func repeated(name string, bytes uint64, calls, quiet int) *program.Job {
+	x := newBenchmark()
+	for i := range calls {
+		if x.call(0, name, bytes); quiet > 0 && (i+1)%quiet == 0 {
+			x.call(0, "shmem_quiet", 0)
+		}
+	}
+	return x.job()
+}
+
+func window(f *figure) *program.Job     { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 64) }
+func increments(f *figure) *program.Job { return repeated("shmem_long_atomic_inc", 8, f.ops, 512) }
+func puts(f *figure) *program.Job       { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 512) }
+func gets(f *figure) *program.Job       { return repeated("shmem_getmem", f.bytes, f.ops, 0) }
+func fetches(f *figure) *program.Job    { return repeated("shmem_long_atomic_fetch_add", 8, f.ops, 0) }
+func putQuiet(f *figure) *program.Job   { return repeated("shmem_putmem", f.bytes, f.ops, 1) }
+
+func barriers(f *figure) *program.Job {
+	x := newBenchmark()
+	for range f.ops {
+		x.call(0, "shmem_barrier_all", 0)
+		x.call(1, "shmem_barrier_all", 0)
+	}
+	return x.job()
+}

@@ -1,0 +1,82 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"libshmem/fabric/sim"
+)
+
+// A model is found again from the figures that it makes.
+func TestFit(t *testing.T) {
+	true_, err := Named("tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	true_.Latency, true_.Model.Bandwidth, true_.Handed, true_.Completed, true_.Call = 7*sim.Microsecond, 20e9, 3600, 2400, 90
+	measured := map[string]float64{}
+	for i := range figures {
+		f := &figures[i]
+		ns, err := f.simulated(&true_)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := float64(f.bytes) / ns
+		switch f.unit {
+		case "us":
+			value = ns / 1e3
+		case "Mop/s":
+			value = 1e3 / ns
+		}
+		measured[fmt.Sprintf("%s %d", f.metric, f.bytes)] = value
+	}
+	m, err := Named("tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Fit(&m, measured)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(figures) {
+		t.Errorf("%d figures are compared, of %d", len(all), len(figures))
+	}
+	for _, c := range all {
+		t.Logf("%s %d: measured %.1f ns, simulated %.1f", c.Metric, c.Bytes, c.Measured, c.Simulated)
+		if math.Abs(c.Simulated/c.Measured-1) > 0.05 {
+			t.Errorf("%s of %d bytes: %.1f ns, measured %.1f", c.Metric, c.Bytes, c.Simulated, c.Measured)
+		}
+	}
+	t.Logf("%v", &m)
+	if off := math.Abs(float64(m.Latency)/float64(true_.Latency) - 1); off > 0.1 {
+		t.Errorf("the latency is %d ns, not %d", m.Latency, true_.Latency)
+	}
+	if off := math.Abs(float64(m.Model.Bandwidth)/float64(true_.Model.Bandwidth) - 1); off > 0.05 {
+		t.Errorf("the bandwidth is %d, not %d", m.Model.Bandwidth, true_.Model.Bandwidth)
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	read := func(text string) error {
+		m, err := Named("tcp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := Measured(strings.NewReader(text))
+		if err == nil {
+			_, err = Fit(&m, all)
+		}
+		return err
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "it lacks p_pingpong_half of 8 bytes"},
+		{"p_pingpong_half\t8\tfast\tus\n", `the value of p_pingpong_half is "fast"`},
+		{"p_pingpong_half\t8\t-1\tus\n", "p_pingpong_half of 8 bytes is -1 us"},
+	} {
+		if err := read(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.text, err, c.want)
+		}
+	}
+}
