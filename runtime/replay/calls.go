@@ -34,10 +34,14 @@ func (t *thread) call(o *program.Op) {
 	}
 }
 
-// onNode is an operation by loads and stores. Where the recording had a network between the PEs its
-// time says nothing, and the assumed one is shorter.
+// onNode is an operation by loads and stores. Its recorded time is kept, unless it is so long that
+// the recording had a network between the PEs.
 func (t *thread) onNode(o *program.Op) {
-	t.sleep(min(sim.Time(o.Took), onNode+sim.Time(o.Bytes/onNodeBytes)))
+	took := sim.Time(o.Took)
+	if took > longest+sim.Time(o.Bytes) {
+		took = onNode + sim.Time(o.Bytes/onNodeBytes)
+	}
+	t.sleep(took)
 	if o.Flagged {
 		t.m.pes[o.Peer].store(t.m.flag(t.index, o.Seq), o.Seq)
 	}

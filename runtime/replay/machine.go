@@ -88,10 +88,12 @@ type errand struct {
 
 type agenda []errand
 
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, k int) bool { return a[i].at < a[k].at || a[i].at == a[k].at && a[i].turn < a[k].turn }
-func (a agenda) Swap(i, k int)      { a[i], a[k] = a[k], a[i] }
-func (a *agenda) Push(x any)        { *a = append(*a, x.(errand)) }
+func (a agenda) Len() int { return len(a) }
+func (a agenda) Less(i, k int) bool {
+	return a[i].at < a[k].at || a[i].at == a[k].at && a[i].turn < a[k].turn
+}
+func (a agenda) Swap(i, k int) { a[i], a[k] = a[k], a[i] }
+func (a *agenda) Push(x any)   { *a = append(*a, x.(errand)) }
 func (a *agenda) Pop() any {
 	last := len(*a) - 1
 	e := (*a)[last]

@@ -18,9 +18,10 @@ type Model struct {
 	Call, Handed, Completed sim.Time
 }
 
-// onNode is the time of an operation between PEs of one host: so many nanoseconds, and so many
-// bytes each nanosecond. A shorter recorded time takes its place.
-const onNode, onNodeBytes = 100, 10
+// onNode is the assumed time of an operation between PEs of one host: so many nanoseconds, and so
+// many bytes each nanosecond. It is used where a call has no recorded time of its own, or one of
+// more than `longest` and one byte each nanosecond.
+const onNode, onNodeBytes, longest = 100, 10, 10_000
 
 // names are the models, and the simulated networks that they are. The promises, packets and wires
 // are those of the tests.

@@ -11,12 +11,13 @@ import (
 
 // Result is a replay. Times are nanoseconds of virtual time.
 type Result struct {
-	Total    sim.Time   // from the first end of an init to the last end of a PE
-	PEs      []PE       // by number
-	Phases   []Phase    // between barriers of all PEs
-	Kept     []Kept     // calls that are not modelled, by name
-	Released int        // waits that nothing would have ended
-	Carried  [][]uint64 // bytes that the NICs of each host have sent
+	Total      sim.Time   // from the first end of an init to the last end of a PE
+	PEs        []PE       // by number
+	Phases     []Phase    // between barriers of all PEs
+	Kept       []Kept     // calls that are not modelled, by name
+	Released   int        // waits that nothing would have ended
+	Carried    [][]uint64 // bytes that the NICs of each host have sent
+	Operations uint64     // that the engines have handed to the NICs
 
 	job  *program.Job
 	meet []int // barriers of each PE so far
@@ -33,9 +34,18 @@ type PE struct {
 	CausedLate          sim.Time // that others waited for it
 }
 
-// Phase is the time up to a barrier of all PEs, or to the end.
+// Phase ends with a barrier of all PEs.
 type Phase struct {
-	Recorded, Predicted sim.Time // when the last PE left it
+	Recorded, Predicted sim.Time // when the last PE left the barrier
+}
+
+// Phase returns how long the phase up to a barrier takes, recorded and predicted.
+func (r *Result) Phase(i int) (recorded, predicted sim.Time) {
+	recorded, predicted = r.Phases[i].Recorded, r.Phases[i].Predicted
+	if i > 0 {
+		recorded, predicted = recorded-r.Phases[i-1].Recorded, predicted-r.Phases[i-1].Predicted
+	}
+	return recorded, predicted
 }
 
 // Kept is calls whose recorded time was kept though they may depend on other PEs.
@@ -109,6 +119,9 @@ func (m *machine) finish() *Result {
 		x.Computed += rest
 		x.Predicted = max(x.Predicted, main.end+rest-begin)
 		r.Total = max(r.Total, begin+x.Predicted)
+	}
+	for _, p := range m.pes {
+		r.Operations += p.prov.handed
 	}
 	for h := range m.hosts {
 		var out []uint64

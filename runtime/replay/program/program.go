@@ -3,6 +3,7 @@ package program
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"libshmem/runtime/shmerr"
@@ -84,13 +85,15 @@ type Builder struct {
 	init    []int64
 	final   []int64
 	teams   map[int64]map[int]bool
+
+	described map[int64][]int
 }
 
 // NewBuilder begins the programs of that many PEs. cost is the time in nanoseconds by which the
 // recorder lengthens the time between two calls; it is taken off again.
 func NewBuilder(pes int, cost int64) *Builder {
 	b := &Builder{
-		cost: cost, pes: make([]map[int64]*Thread, pes), names: map[string]int{}, teams: map[int64]map[int]bool{},
+		cost: cost, pes: make([]map[int64]*Thread, pes), names: map[string]int{}, teams: map[int64]map[int]bool{}, described: map[int64][]int{},
 		job: &Job{PEs: pes, Begin: make([]int64, pes), End: make([]int64, pes)}, init: make([]int64, pes), final: make([]int64, pes),
 	}
 	for i := range b.pes {
@@ -147,6 +150,14 @@ func (b *Builder) Add(pe int, c Call) error {
 	return nil
 }
 
+// Describe gives the members of a team, which the recording names. A team without a description has
+// the PEs that use its number.
+func (b *Builder) Describe(id int64, members []int) {
+	if id != World && id != 0 {
+		b.described[id] = slices.Sorted(slices.Values(members))
+	}
+}
+
 // team returns the place of a team, and notes that a PE is a member of it.
 func (b *Builder) team(pe int, id int64) int {
 	if id == World || id == 0 { // SHMEM_TEAM_WORLD is 0 in every library that we know
@@ -174,16 +185,17 @@ func (b *Builder) Job() (*Job, error) {
 	}
 	j.Teams = [][]int{all}
 	for _, id := range j.TeamIDs {
-		var members []int
+		members, ok := b.described[id]
 		for pe := range b.teams[id] {
-			members = append(members, pe)
+			if ok && !slices.Contains(members, pe) {
+				return nil, shmerr.Causef(shmerr.ErrArgument, "PE %d calls a collective of team %d, of which it is no member", pe, id)
+			}
 		}
-		slices.Sort(members)
+		if !ok {
+			members = slices.Sorted(maps.Keys(b.teams[id]))
+			j.Guessed = append(j.Guessed, fmt.Sprintf("the members of team %d are taken to be the %d PEs that use its number", id, len(members)))
+		}
 		j.Teams = append(j.Teams, members)
-	}
-	if len(j.TeamIDs) > 0 {
-		j.Guessed = append(j.Guessed, fmt.Sprintf(
-			"%d teams besides the world: the members of each are taken to be the PEs that used its number", len(j.TeamIDs)))
 	}
 	for pe, threads := range b.pes {
 		if err := b.addPE(pe, threads); err != nil {

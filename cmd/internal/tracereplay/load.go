@@ -1,0 +1,122 @@
+// Package tracereplay replays the traces of a job on a network that the user does not have, and
+// prints what to expect there. It owns the step from files to programs of PEs, the refusal of
+// traces that are not whole, and the words of the report. The replay itself is runtime/replay.
+//
+// It starts no goroutines.
+package tracereplay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"libshmem/cmd/internal/tracefile"
+	"libshmem/runtime/replay/program"
+	"libshmem/runtime/shmerr"
+)
+
+// recorderCost is the time, in nanoseconds, by which the recorder lengthens the time between two
+// calls. It is the most that libshmem_preload.so may add to a timed call.
+const recorderCost = 60
+
+// Recording is the programs of a job, and what its files say of them.
+type Recording struct {
+	*program.Job
+	*tracefile.Trace
+	Hosts     []string
+	Alignment tracefile.Alignment
+}
+
+// Load reads all files of a job. A trace that is not whole is refused, because a PE would wait for
+// calls that it lacks.
+func Load(files []string) (*Recording, error) {
+	trace, err := tracefile.Scan(files, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := whole(trace); err != nil {
+		return nil, &shmerr.Error{Op: "replay", Object: strings.Join(files, " "), Cause: err}
+	}
+	merge, err := trace.Merge()
+	if err != nil {
+		return nil, err
+	}
+	defer merge.Close()
+	builder := program.NewBuilder(trace.NPEs, recorderCost)
+	for id, members := range trace.Teams {
+		builder.Describe(id, members)
+	}
+	for e := new(tracefile.Event); ; {
+		if err = merge.Next(e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if !e.Call() {
+			continue
+		}
+		err = builder.Add(e.PE, program.Call{
+			Name: e.Name, Thread: e.Thread, Start: e.At, End: e.End(), Peer: e.Peer, Bytes: uint64(max(0, e.Bytes)), Team: e.Team,
+		})
+		if err != nil {
+			return nil, &shmerr.Error{Op: "replay", Object: fmt.Sprintf("the call in line %d of PE %d", e.Line, e.PE), Cause: err}
+		}
+	}
+	job, err := builder.Job()
+	if err != nil {
+		return nil, &shmerr.Error{Op: "replay", Object: strings.Join(files, " "), Cause: err}
+	}
+	align := trace.Alignment()
+	return &Recording{Job: job, Trace: trace, Hosts: align.Hosts, Alignment: align}, nil
+}
+
+// whole says what a trace lacks.
+func whole(t *tracefile.Trace) error {
+	if missing := t.Missing(); len(missing) > 0 {
+		return shmerr.Causef(shmerr.ErrArgument, "the files of %s of the %d PEs are missing (name the files of all PEs, or their folder)", list(missing), t.NPEs)
+	}
+	for _, f := range t.Files {
+		if f.Cut != nil {
+			return shmerr.Causef(shmerr.ErrArgument, "%s: %v (record a run that ends by itself)", f.Name, f.Cut)
+		}
+	}
+	var silent []int
+	for _, p := range t.PEs {
+		if p.Lost > 0 {
+			return shmerr.Causef(shmerr.ErrArgument, "%d calls of PE %d were lost when they were recorded (record fewer calls, or on a faster disk)", p.Lost, p.PE)
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Counted)) {
+			if k := program.MeaningOf(name).Kind; k != program.Local {
+				return shmerr.Causef(shmerr.ErrArgument, "PE %d has only counted its %d calls of %s (record without calls=)", p.PE, p.Counted[name], name)
+			}
+		}
+		if p.Calls == 0 {
+			silent = append(silent, p.PE)
+		}
+	}
+	if len(silent) > 0 {
+		return shmerr.Causef(shmerr.ErrArgument, "the files have no calls of %s (record them with SHMEM_PRELOAD=trace; SHMEM_TRACE records proxies and NICs)", list(silent))
+	}
+	if t.NPEs == 0 {
+		return shmerr.Causef(shmerr.ErrArgument, "the files have no calls")
+	}
+	return nil
+}
+
+// list names PEs: all of a few, else the first of them.
+func list(pes []int) string {
+	const most = 8
+	slices.Sort(pes)
+	var all []string
+	for _, pe := range pes[:min(most, len(pes))] {
+		all = append(all, fmt.Sprintf("PE %d", pe))
+	}
+	text := strings.Join(all, ", ")
+	if more := len(pes) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,209 @@
+package tracereplay
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"libshmem/cmd/internal/tracefile"
+	"libshmem/fabric/sim"
+	"libshmem/runtime/replay"
+)
+
+// Setup is the hardware of a replay.
+type Setup struct {
+	Model       replay.Model
+	Hosts, NICs int
+	Measured    string              // the file of figures; "": the figures of the model
+	Fit         []replay.Comparison // how well the model has them
+}
+
+func span(t sim.Time) string { return tracefile.Duration(int64(t)) }
+
+// most lines of a list.
+const most = 16
+
+// Write prints a prediction for people.
+func Write(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
+	fmt.Fprintf(w, "Replay of %s: %d PEs, recorded on %s.\n", programOf(r), r.Job.PEs, hosts(r))
+	fmt.Fprintf(w, "Model %v.\n%s, with %s and %s each.\n\n", &s.Model, plural(s.Hosts, "host"), plural(r.Job.PEs/s.Hosts, "PE"), plural(s.NICs, "NIC"))
+	if s.Measured != "" {
+		writeFit(w, s)
+	}
+	recorded := sim.Time(r.Recorded())
+	fmt.Fprintf(w, "Predicted %s from init to finalize; recorded %s. That is %.2f times as long.\n", span(x.Total), span(recorded),
+		float64(x.Total)/float64(max(1, recorded)))
+	fmt.Fprintf(w, "Most of it is %s.\n\n", bottleneck(s, x))
+	writeCauses(w, s, x)
+	writePEs(w, x)
+	writePhases(w, x)
+	writeDoubts(w, r, s, x)
+}
+
+func programOf(r *Recording) string {
+	for _, p := range r.Trace.PEs {
+		if p.Program != "" {
+			return p.Program
+		}
+	}
+	return "a program"
+}
+
+func hosts(r *Recording) string {
+	if len(r.Hosts) == 0 {
+		return "hosts without names"
+	}
+	return plural(len(r.Hosts), "host")
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func percent(part, all sim.Time) float64 { return 100 * float64(part) / float64(max(1, all)) }
+
+// bottleneck names the cause with the largest share, with its figures.
+func bottleneck(s *Setup, x *replay.Explanation) string {
+	c := x.Bottleneck()
+	share := percent(x.Costs[c], x.Total)
+	switch c {
+	case replay.Computation:
+		return fmt.Sprintf("computation: %s of each PE on average, %.0f %%", span(x.Costs[c]), share)
+	case replay.Lateness:
+		return fmt.Sprintf("waiting for PE %d, which comes late: %s, %.0f %%", x.Late, span(x.Costs[c]), share)
+	case replay.Latency:
+		return fmt.Sprintf("latency: without it the program would take %s less, %.0f %%", span(x.Costs[c]), share)
+	case replay.Bandwidth:
+		return fmt.Sprintf("bandwidth of the NICs: without limit the program would take %s less, %.0f %%; the busiest NIC sends %.0f %% of the time",
+			span(x.Costs[c]), share, 100*busiest(s, x))
+	}
+	return fmt.Sprintf("the processor's work for operations: without it the program would take %s less, %.0f %%; %.3g operations a second go to the NICs",
+		span(x.Costs[c]), share, rate(x))
+}
+
+// busiest is the share of the time in which the NIC with the most bytes sends.
+func busiest(s *Setup, x *replay.Explanation) float64 {
+	var bytes uint64
+	for _, nics := range x.Carried {
+		for _, b := range nics {
+			bytes = max(bytes, b)
+		}
+	}
+	if s.Model.Bandwidth == 0 || x.Total == 0 {
+		return 0
+	}
+	return float64(bytes) * 8e9 / float64(s.Model.Bandwidth) / float64(x.Total)
+}
+
+func rate(x *replay.Explanation) float64 {
+	return float64(x.Operations) / (float64(max(1, x.Total)) / 1e9)
+}
+
+func writeCauses(w io.Writer, s *Setup, x *replay.Explanation) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "bound\ttime\tshare\t\n")
+	for _, c := range []struct {
+		cause replay.Cause
+		what  string
+	}{
+		{replay.Computation, "computation, mean of the PEs"},
+		{replay.Lateness, fmt.Sprintf("PEs that come late, PE %d most", x.Late)},
+		{replay.Latency, "latency"},
+		{replay.Bandwidth, fmt.Sprintf("bandwidth (busiest NIC: %.0f %% of the time)", 100*busiest(s, x))},
+		{replay.Processing, fmt.Sprintf("work for operations (%.3g a second)", rate(x))},
+	} {
+		fmt.Fprintf(t, "%s\t%s\t%.1f %%\t\n", c.what, span(x.Costs[c.cause]), percent(x.Costs[c.cause], x.Total))
+	}
+	t.Flush()
+	fmt.Fprintf(w, "Each of the last three is what the program would save without it; they need not add up.\n\n")
+}
+
+func writePEs(w io.Writer, x *replay.Explanation) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "PE\trecorded\tpredicted\tcomputes\twaits for PEs\twaits for the network\tothers wait for it\t\n")
+	for pe, p := range x.PEs {
+		if pe == most {
+			break
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", pe, span(p.Recorded), span(p.Predicted), span(p.Computed), span(p.Late), span(p.Waited), span(p.CausedLate))
+	}
+	t.Flush()
+	if len(x.PEs) > most {
+		fmt.Fprintf(w, "and %d more PEs, which --json has.\n", len(x.PEs)-most)
+	}
+	fmt.Fprintln(w)
+}
+
+func writePhases(w io.Writer, x *replay.Explanation) {
+	if len(x.Phases) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "up to barrier\trecorded\tpredicted\t\n")
+	shown := 0
+	for i := range x.Phases {
+		recorded, predicted := x.Phase(i)
+		if len(x.Phases) > most && predicted < x.Total/50 {
+			continue
+		}
+		if shown++; shown > most {
+			break
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t\n", i+1, span(recorded), span(predicted))
+	}
+	t.Flush()
+	if shown < len(x.Phases) {
+		fmt.Fprintf(w, "and %d shorter ones.\n", len(x.Phases)-min(shown, most))
+	}
+	fmt.Fprintln(w)
+}
+
+func writeFit(w io.Writer, s *Setup) {
+	fmt.Fprintf(w, "The figures of %s, in time for an operation:\n", s.Measured)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "figure\tbytes\tmeasured\tsimulated\tdecides\t\n")
+	for _, c := range s.Fit {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t\n", c.Metric, c.Bytes, span(sim.Time(c.Measured)), span(sim.Time(c.Simulated)), c.Fits)
+	}
+	t.Flush()
+	fmt.Fprintln(w)
+}
+
+// cannot is what no replay knows.
+var cannot = []string{
+	"other jobs on the same network, and the topology of its switches: every two NICs have a wire of their own between them",
+	"bandwidth of memory, caches, and processors that threads share: computation takes the time that it took here",
+	"another processor: computation takes the time of the machine of the recording",
+	"waits between threads of one PE, and values: a loop that looks for a change makes as many calls as recorded",
+}
+
+func writeDoubts(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
+	fmt.Fprintln(w, "What this cannot know:")
+	for _, c := range cannot {
+		fmt.Fprintf(w, "- %s\n", c)
+	}
+	if s.Measured == "" {
+		fmt.Fprintln(w, "- the figures of the hardware: those of the model are assumptions; --measured takes them from a measurement")
+	}
+	var doubts []string
+	if sentence := r.Alignment.Sentence; r.Alignment.Error > 0 || !r.Alignment.Known {
+		doubts = append(doubts, "waits are matched with updates by their times. "+sentence)
+	}
+	doubts = append(doubts, r.Guessed...)
+	if x.Released > 0 {
+		doubts = append(doubts, fmt.Sprintf("%s that nothing in the recording would have ended: they ended when nothing else could go on", plural(x.Released, "wait")))
+	}
+	for i, k := range x.Kept {
+		if i == most {
+			break
+		}
+		doubts = append(doubts, fmt.Sprintf("%s: %s kept as recorded, %s in all, because their effect is not modelled", k.Name, plural(k.Calls, "call"), span(k.Time)))
+	}
+	if len(doubts) > 0 {
+		fmt.Fprintf(w, "Of this recording:\n- %s\n", strings.Join(doubts, "\n- "))
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"libshmem/cmd/internal/tracereplay"
+	"libshmem/runtime/replay"
+	"libshmem/runtime/shmerr"
+)
+
+const replayUsage = `Usage: shmem-trace replay FILE... --hosts N [options]
+
+Runs the recorded calls of all PEs through a simulated network, and predicts the
+time of the program there and its bottleneck. The files are those of
+SHMEM_PRELOAD=trace, of all PEs of one run.
+
+`
+
+func init() {
+	commands = append(commands, struct {
+		name, what string
+		run        func(args []string, stdout, stderr io.Writer) int
+	}{"replay", "predict the time on another network, and what bounds it", replayFiles})
+}
+
+func replayFiles(args []string, stdout, stderr io.Writer) int {
+	fs := pflag.NewFlagSet("shmem-trace replay", pflag.ContinueOnError)
+	name := fs.String("model", "tcp", "the network: "+strings.Join(replay.Names(), ", "))
+	hosts := fs.Int("hosts", 0, "hosts; PEs side by side share one")
+	nics := fs.Int("nics", 1, "NICs of each host, which its PEs take in turn")
+	measured := fs.String("measured", "", "a file with the output of oshm_micro between two hosts of the network: latency, bandwidth and the costs of operations are chosen to give its figures")
+	out := fs.String("json", "", "write the prediction to this file, too")
+	if done := parse(fs, args, replayUsage, stdout, stderr); done >= 0 {
+		return done
+	}
+	usage := func(format string, args ...any) int {
+		return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w (see shmem-trace replay --help)", fmt.Errorf(format, args...)))
+	}
+	model, err := replay.Named(*name)
+	switch {
+	case err != nil:
+		return usage("--model %s: %w", *name, err)
+	case *hosts < 1:
+		return usage("--hosts %d: the number of hosts is missing", *hosts)
+	case *nics < 1 || *nics > 1024:
+		return usage("--nics %d: a host has 1 to 1024 NICs", *nics)
+	}
+	setup := &tracereplay.Setup{Model: model, Hosts: *hosts, NICs: *nics, Measured: *measured}
+	if err := replayAll(fs.Args(), setup, *out, stdout); err != nil {
+		return fail(stderr, statusError, err)
+	}
+	return statusOK
+}
+
+func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Writer) error {
+	if s.Measured != "" {
+		if err := fit(s); err != nil {
+			return &shmerr.Error{Op: "read", Object: s.Measured, Cause: err}
+		}
+	}
+	recording, err := tracereplay.Load(files)
+	if err != nil {
+		return err
+	}
+	if n := recording.Job.PEs; n%s.Hosts != 0 {
+		return &shmerr.Error{Op: "replay", Object: fmt.Sprintf("%d PEs on %d hosts", n, s.Hosts), Cause: errors.New("each host has to have as many PEs as the others (choose --hosts so that it divides the PEs)")}
+	}
+	x, err := replay.Explain(recording.Job, s.Model, s.Hosts, s.NICs)
+	if err != nil {
+		return &shmerr.Error{Op: "replay", Object: strings.Join(files, " "), Cause: err}
+	}
+	if out != "" {
+		text, err := json.MarshalIndent(tracereplay.Summary(recording, s, x), "", "  ")
+		if err == nil {
+			err = os.WriteFile(out, append(text, '\n'), 0o666)
+		}
+		if err != nil {
+			return &shmerr.Error{Op: "write", Object: out, Cause: err}
+		}
+	}
+	w := bufio.NewWriter(stdout)
+	tracereplay.Write(w, recording, s, x)
+	if err := w.Flush(); err != nil {
+		return &shmerr.Error{Op: "print", Object: "the prediction", Cause: err}
+	}
+	return nil
+}
+
+func fit(s *tracereplay.Setup) error {
+	f, err := os.Open(s.Measured)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	figures, err := replay.Measured(f)
+	if err != nil {
+		return err
+	}
+	s.Fit, err = replay.Fit(&s.Model, figures)
+	return err
+}
