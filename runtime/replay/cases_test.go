@@ -1,0 +1,190 @@
+package replay
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"libshmem/fabric/sim"
+	"libshmem/runtime/replay/program"
+)
+
+// everything is calls of each kind that is replayed, on 6 PEs: values must agree at the end, and no
+// PE may wait for ever.
+func everything(t *testing.T) *program.Job {
+	var all []*script
+	for pe := range 6 {
+		s, next := new(script), (pe+1)%6
+		for _, c := range []struct {
+			name  string
+			peer  int
+			bytes uint64
+		}{
+			{"shmem_malloc", -1, 100}, {"shmem_barrier_all", -1, 0},
+			{"shmem_putmem", next, 3000}, {"shmem_putmem", next, most + 1}, {"shmem_ctx_double_put_nbi", next, 100_000}, {"shmem_int_p", next, 4},
+			{"shmem_double_iput", next, 800}, {"shmem_getmem", next, 1 << 20}, {"shmem_double_iget", next, 800}, {"shmem_int_get_nbi", next, 4},
+			{"shmem_int_atomic_inc", next, 4}, {"shmem_int_atomic_fetch_add", next, 4}, {"shmem_int_atomic_fetch_add_nbi", next, 4},
+			{"shmem_ctx_quiet", -1, 0}, {"shmem_quiet", -1, 0}, {"shmem_fence", -1, 0},
+			{"shmem_putmem_signal", next, 20_000}, {"shmem_signal_wait_until", -1, 0},
+			{"shmem_double_sum_reduce", -1, 8}, {"shmem_double_sum_reduce", -1, 1 << 20}, {"shmem_int_broadcast", 2, 64}, {"shmem_int_broadcast", 2, 1 << 20},
+			{"shmem_int_fcollect", -1, 512}, {"shmem_int_collect", -1, 512}, {"shmem_int_alltoall", -1, 70_000}, {"shmem_int_sum_inscan", -1, 4},
+			{"shmem_set_lock", -1, 0}, {"shmem_sync_all", -1, 0}, {"shmem_free", -1, 0},
+		} {
+			s.call(c.name, 1, c.peer, c.bytes)
+		}
+		all = append(all, s)
+	}
+	return jobOf(t, all...)
+}
+
+// Every kind of call ends on every model and any number of hosts, in the same time each time; what
+// is not modelled is named.
+func TestEverything(t *testing.T) {
+	j := everything(t)
+	for _, name := range Names() {
+		m, err := Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, hosts := range []int{1, 3, 6} {
+			r := play(t, j, m, hosts)
+			if hosts == 3 {
+				if again := play(t, j, m, hosts); r.Total != again.Total || r.Total <= 0 {
+					t.Errorf("%s, %d hosts: %d ns, then %d", name, hosts, r.Total, again.Total)
+				}
+			}
+			if r.Released != 0 {
+				t.Errorf("%s, %d hosts: %d waits had no end", name, hosts, r.Released)
+			}
+			if len(r.Kept) != 1 || r.Kept[0].Name != "shmem_set_lock" || r.Kept[0].Calls != 6 {
+				t.Errorf("%s, %d hosts: kept %v", name, hosts, r.Kept)
+			}
+			if out := r.Carried[0][0]; (hosts > 1) != (out > most) {
+				t.Errorf("%s, %d hosts: the first NIC has sent %d bytes", name, hosts, out)
+			}
+		}
+	}
+}
+
+// The bound of a program that has one bound is found, and its figure is right.
+func TestBottleneck(t *testing.T) {
+	a, b := pingpong(200, 0)
+	inc, bulk, idle := new(script), new(script), new(script).call("shmem_my_pe", 0, -1, 0)
+	for range 5000 {
+		inc.call("shmem_long_atomic_inc", 0.1, 1, 8)
+	}
+	for range 10 {
+		bulk.call("shmem_putmem_nbi", 1, 1, 1<<20)
+	}
+	inc.call("shmem_quiet", 1, -1, 0)
+	bulk.call("shmem_quiet", 1, -1, 0)
+	work := []*script{new(script), new(script)}
+	late := []*script{new(script), new(script), new(script), new(script)}
+	for range 20 {
+		for _, s := range work {
+			s.compute(1000).call("shmem_barrier_all", 1, -1, 0)
+		}
+		for pe, s := range late {
+			if s.compute(10); pe == 2 {
+				s.compute(1000)
+			}
+			s.call("shmem_barrier_all", 1, -1, 0)
+		}
+	}
+	m := plain()
+	m.Call = 200
+	for _, c := range []struct {
+		what string
+		job  *program.Job
+		want Cause
+		us   float64 // of its share
+	}{
+		{"round trips", jobOf(t, a, b), Latency, 200 * 20},
+		{"increments", jobOf(t, inc, idle), Processing, 5000 * 0.17},
+		{"bulk", jobOf(t, bulk, idle), Bandwidth, 10 * 1048.6},
+		{"computation", jobOf(t, work...), Computation, 20 * 1000},
+		{"a late PE", jobOf(t, late...), Lateness, 20 * 1000 * 0.75},
+	} {
+		x, err := Explain(c.job, m, 2, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Bottleneck() != c.want {
+			t.Errorf("%s: cause %d, want %d (%v)", c.what, x.Bottleneck(), c.want, x.Costs)
+		}
+		about(t, c.what, x.Costs[c.want], c.us, 0.1)
+		if c.want == Lateness && x.Late != 2 {
+			t.Errorf("%s: PE %d is late", c.what, x.Late)
+		}
+	}
+}
+
+// Two NICs carry what two PEs send in half the time of one.
+func TestNICs(t *testing.T) {
+	var all []*script
+	for pe := range 4 {
+		s := new(script)
+		for range 10 {
+			if s.call("shmem_my_pe", 0, -1, 0); pe < 2 {
+				s.call("shmem_putmem_nbi", 1, pe+2, 1<<20)
+			}
+		}
+		all = append(all, s.call("shmem_quiet", 1, -1, 0))
+	}
+	j := jobOf(t, all...)
+	one, err := Run(j, plain(), 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := Run(j, plain(), 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ratio := float64(one.Total) / float64(two.Total); math.Abs(ratio-2) > 0.1 {
+		t.Errorf("one NIC takes %.2f times as long as two", ratio)
+	}
+}
+
+// Calls that do not belong together do not hang the replay: it names the PE and the call.
+func TestStandstill(t *testing.T) {
+	j := jobOf(t, new(script).call("shmem_barrier_all", 1, -1, 0), new(script).call("shmem_quiet", 1, -1, 0))
+	_, err := Run(j, plain(), 2, 1)
+	if err == nil || !strings.Contains(err.Error(), "PE 0 waits for ever in its call 1, shmem_barrier_all") {
+		t.Errorf("a barrier of one PE: %v", err)
+	}
+}
+
+// A wait that the recording cannot explain ends when nothing else goes on, and is counted: the clock
+// of PE 1 is late, so that a put behind the barrier seems to have begun before PE 1 came there.
+func TestReleased(t *testing.T) {
+	zero := new(script).call("shmem_barrier_all", 10, -1, 0).call("shmem_putmem_signal", 1, 1, 8).call("shmem_barrier_all", 90, -1, 0)
+	one := new(script).compute(95).call("shmem_signal_wait_until", 5, -1, 0).call("shmem_barrier_all", 10, -1, 0).call("shmem_barrier_all", 1, -1, 0)
+	if r := play(t, jobOf(t, zero, one), plain(), 2); r.Released != 1 {
+		t.Errorf("%d waits were released", r.Released)
+	}
+}
+
+// A PE whose init ends late comes late to the first barrier.
+func TestLateStart(t *testing.T) {
+	b := program.NewBuilder(2, 0)
+	for pe := range 2 {
+		at := int64(pe) * 5_000_000
+		for _, c := range []program.Call{
+			{Name: "shmem_init", Start: 0, End: at + 1000},
+			{Name: "shmem_barrier_all", Start: at + 2000, End: at + 3000, Team: program.World},
+			{Name: "shmem_finalize", Start: 6_000_000, End: 6_000_000},
+		} {
+			if err := b.Add(pe, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	j, err := b.Job()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := play(t, j, plain(), 2)
+	if want := 5001*sim.Microsecond + 10*sim.Microsecond; r.Phases[0].Predicted < want || r.Phases[0].Predicted > want+2*sim.Microsecond {
+		t.Errorf("the barrier ends at %d ns", r.Phases[0].Predicted)
+	}
+}
