@@ -36,15 +36,15 @@ func (f *figure) time(value float64) float64 {
 
 // figures are those that the replay can make, those that decide parameters first.
 var figures = []figure{
-	{"p_pingpong_half", 8, "us", "latency", 200, pingPong},
-	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 2 * 64, window},
-	{"put_nbi_bw", 4096, "GB/s", "operation", 20 * 64, window},
-	{"amo_inc_rate", 8, "Mop/s", "call", 8 * 512, increments},
-	{"put_nbi_bw", 65536, "GB/s", "", 4 * 64, window},
+	{"p_pingpong_half", 8, "us", "latency", 100, pingPong},
+	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 64, window},
+	{"put_nbi_bw", 4096, "GB/s", "operation", 8 * 64, window},
+	{"amo_inc_rate", 8, "Mop/s", "call", 4 * 512, increments},
+	{"put_nbi_bw", 65536, "GB/s", "", 64, window},
 	{"get_lat", 8, "us", "", 50, gets},
 	{"amo_fetch_add_lat", 8, "us", "", 50, fetches},
 	{"put_quiet_lat", 8, "us", "", 50, putQuiet},
-	{"put_nbi_rate", 8, "Mop/s", "", 8 * 512, puts},
+	{"put_nbi_rate", 8, "Mop/s", "", 4 * 512, puts},
 	{"barrier_all", 0, "us", "", 50, barriers},
 }
 
@@ -75,8 +75,10 @@ func Measured(r io.Reader) (map[string]float64, error) {
 	return all, lines.Err()
 }
 
-// rounds of the search. Each figure depends mostly on its own parameter.
-const rounds = 6
+// The search ends when every figure that decides a parameter is right up to this share, and after so
+// many rounds: a measurement need not fit the model. Each figure depends mostly on its own
+// parameter.
+const enough, mostRounds = 0.003, 8
 
 // Fit changes a model so that the replay of oshm_micro has the measured figures. It needs those
 // that decide parameters, and returns how well all of them fit.
@@ -95,7 +97,12 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	if len(missing) > 0 {
 		return nil, shmerr.Causef(shmerr.ErrArgument, "it lacks %s (run oshm_micro all between two hosts)", strings.Join(missing, ", "))
 	}
-	for range rounds {
+	rounds := mostRounds
+	for off := 1.0; off > enough; {
+		if rounds--; rounds < 0 {
+			break
+		}
+		off = 0
 		for i := range figures {
 			f := &figures[i]
 			if f.fits == "" {
@@ -106,6 +113,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 			if err != nil {
 				return nil, err
 			}
+			off = max(off, math.Abs(got/want-1))
 			m.adjust(f.fits, want, got)
 		}
 	}

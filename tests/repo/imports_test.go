@@ -51,8 +51,10 @@ cmd/internal/tracefile/sample:
     # reader, tests of the reader could not find wrong
 cmd/internal/tracereport: cmd/internal/tracefile runtime/shmerr
     # adds up events and draws; how files are read is below it
-cmd/shmem-trace: . cmd/internal/... runtime/shmerr
-    # flags and files; it needs no library and no network
+cmd/shmem-trace: . cmd/internal/... runtime/replay runtime/shmerr
+    # flags and files; it needs no library, and no network but a simulated one
+cmd/internal/tracereplay: cmd/internal/tracefile fabric/sim runtime/replay runtime/replay/program runtime/shmerr
+    # from files to programs of PEs, and words; what a network does is the replay's concern
 cmd/internal/poller: runtime/shmerr
     # asks the kernel alone, before anything else runs
 

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"libshmem/cmd/internal/tracefile/sample"
+	"libshmem/cmd/internal/tracereplay"
+)
+
+// called runs a command line of shmem-trace.
+func called(args ...string) (status int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	status = run(args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+func TestReplay(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := sample.Job(dir); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr := called("replay", dir, "--model", "efa", "--hosts", "4", "--json", out)
+	if status != statusOK || !strings.Contains(stdout, "4 hosts, with 2 PEs and 1 NIC each.") {
+		t.Fatalf("status %d\n%s%s", status, stdout, stderr)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p tracereplay.Prediction
+	if err := json.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Hosts != 4 || p.Predicted <= 0 || len(p.PEs) != sample.PEs || len(p.Phases) != sample.Barriers {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestReplayRefuses(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := sample.Job(dir); err != nil {
+		t.Fatal(err)
+	}
+	figures := filepath.Join(t.TempDir(), "figures")
+	if err := os.WriteFile(figures, []byte("get_lat\t8\t5\tus\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{dir, "--model", "myrinet", "--hosts", "2"}, statusUsage, `there is no model "myrinet" (there are efa, efa-direct, tcp, verbs)`},
+		{[]string{dir}, statusUsage, "the number of hosts is missing"},
+		{[]string{dir, "--hosts", "3"}, statusError, "8 PEs on 3 hosts: each host has to have as many PEs as the others"},
+		{[]string{dir, "--hosts", "2", "--nics", "0"}, statusUsage, "a host has 1 to 1024 NICs"},
+		{[]string{dir, "--hosts", "2", "--measured", figures}, statusError, "it lacks p_pingpong_half of 8 bytes"},
+		{[]string{dir, "--hosts", "2", "--measured", figures + ".not"}, statusError, "no such file"},
+		{[]string{filepath.Join(dir, "0.json"), "--hosts", "2"}, statusError, "the files of PE 1, PE 2, PE 3, PE 4, PE 5, PE 6, PE 7 of the 8 PEs are missing"},
+		{[]string{"--hosts", "2"}, statusUsage, "the files are missing"},
+	} {
+		status, stdout, stderr := called(append([]string{"replay"}, c.args...)...)
+		if status != c.status || !strings.Contains(stderr, c.want) || stdout != "" {
+			t.Errorf("%v: status %d, %q, %q; want %d, %q", c.args, status, stdout, stderr, c.status, c.want)
+		}
+	}
+}
