@@ -2277,6 +2277,39 @@ PRELOAD_SHAPE void call_v_i_a(int a, uintptr_t b, unsigned number)
     preload_end(&frame);
 }
 
+PRELOAD_SHAPE int call_i_a_a_i_i(uintptr_t a, uintptr_t b, int c, int d, unsigned number)
+{
+    struct preload_frame frame;
+    int result;
+    __builtin_memset(&result, 0, sizeof result);
+    frame.result = &result;
+    frame.arg[0] = a;
+    frame.arg[1] = b;
+    frame.arg[2] = (uintptr_t)(intptr_t)c;
+    frame.arg[3] = (uintptr_t)(intptr_t)d;
+    if (preload_begin(&frame, number, __builtin_return_address(0)))
+        result = ((int (*)(uintptr_t, uintptr_t, int, int))frame.real)(frame.arg[0], frame.arg[1], (int)frame.arg[2], (int)frame.arg[3]);
+    preload_end(&frame);
+    return result;
+}
+
+PRELOAD_SHAPE int call_i_a_a_a_a_a(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, unsigned number)
+{
+    struct preload_frame frame;
+    int result;
+    __builtin_memset(&result, 0, sizeof result);
+    frame.result = &result;
+    frame.arg[0] = a;
+    frame.arg[1] = b;
+    frame.arg[2] = c;
+    frame.arg[3] = d;
+    frame.arg[4] = e;
+    if (preload_begin(&frame, number, __builtin_return_address(0)))
+        result = ((int (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t))frame.real)(frame.arg[0], frame.arg[1], frame.arg[2], frame.arg[3], frame.arg[4]);
+    preload_end(&frame);
+    return result;
+}
+
 PRELOAD_SHAPE int call_i_a_a_i_a(uintptr_t a, uintptr_t b, int c, uintptr_t d, unsigned number)
 {
     struct preload_frame frame;
@@ -2688,23 +2721,6 @@ PRELOAD_SHAPE int call_i_a_a_a_a_i_a(uintptr_t a, uintptr_t b, uintptr_t c, uint
     return result;
 }
 
-PRELOAD_SHAPE int call_i_a_a_a_a_a(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, unsigned number)
-{
-    struct preload_frame frame;
-    int result;
-    __builtin_memset(&result, 0, sizeof result);
-    frame.result = &result;
-    frame.arg[0] = a;
-    frame.arg[1] = b;
-    frame.arg[2] = c;
-    frame.arg[3] = d;
-    frame.arg[4] = e;
-    if (preload_begin(&frame, number, __builtin_return_address(0)))
-        result = ((int (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t))frame.real)(frame.arg[0], frame.arg[1], frame.arg[2], frame.arg[3], frame.arg[4]);
-    preload_end(&frame);
-    return result;
-}
-
 PRELOAD_SHAPE void call_v_a_i_i32v_a(uintptr_t a, int b, int32_t c, uintptr_t d, unsigned number)
 {
     struct preload_frame frame;
@@ -2884,6 +2900,31 @@ PRELOAD_SHAPE void call_v_a_a_a_i_a_a(uintptr_t a, uintptr_t b, uintptr_t c, int
     frame.arg[5] = f;
     if (preload_begin(&frame, number, __builtin_return_address(0)))
         ((void (*)(uintptr_t, uintptr_t, uintptr_t, int, uintptr_t, uintptr_t))frame.real)(frame.arg[0], frame.arg[1], frame.arg[2], (int)frame.arg[3], frame.arg[4], frame.arg[5]);
+    preload_end(&frame);
+}
+
+PRELOAD_SHAPE void call_v_a_a_a_i_i_a(uintptr_t a, uintptr_t b, uintptr_t c, int d, int e, uintptr_t f, unsigned number)
+{
+    struct preload_frame frame;
+    frame.arg[0] = a;
+    frame.arg[1] = b;
+    frame.arg[2] = c;
+    frame.arg[3] = (uintptr_t)(intptr_t)d;
+    frame.arg[4] = (uintptr_t)(intptr_t)e;
+    frame.arg[5] = f;
+    if (preload_begin(&frame, number, __builtin_return_address(0)))
+        ((void (*)(uintptr_t, uintptr_t, uintptr_t, int, int, uintptr_t))frame.real)(frame.arg[0], frame.arg[1], frame.arg[2], (int)frame.arg[3], (int)frame.arg[4], frame.arg[5]);
+    preload_end(&frame);
+}
+
+PRELOAD_SHAPE void call_v_i_a_a(int a, uintptr_t b, uintptr_t c, unsigned number)
+{
+    struct preload_frame frame;
+    frame.arg[0] = (uintptr_t)(intptr_t)a;
+    frame.arg[1] = b;
+    frame.arg[2] = c;
+    if (preload_begin(&frame, number, __builtin_return_address(0)))
+        ((void (*)(int, uintptr_t, uintptr_t))frame.real)((int)frame.arg[0], frame.arg[1], frame.arg[2]);
     preload_end(&frame);
 }
 

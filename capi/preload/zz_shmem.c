@@ -1909,6 +1909,10 @@ PRELOAD_PUBLIC uintptr_t shmemx_notify_fetch(int a) { return call_a_i(a, PRELOAD
 PRELOAD_PUBLIC void shmemx_notify_reset(int a, uintptr_t b) { call_v_i_a(a, b, PRELOAD_shmemx_notify_reset); }
 PRELOAD_PUBLIC int shmemx_notify_alloc(int a) { return call_i_i(a, PRELOAD_shmemx_notify_alloc); }
 PRELOAD_PUBLIC void shmemx_notify_free(int a) { call_v_i(a, PRELOAD_shmemx_notify_free); }
+PRELOAD_PUBLIC int shmemx_send(uintptr_t a, uintptr_t b, int c, int d) { return call_i_a_a_i_i(a, b, c, d, PRELOAD_shmemx_send); }
+PRELOAD_PUBLIC int shmemx_send_test(uintptr_t a, uintptr_t b, int c, int d) { return call_i_a_a_i_i(a, b, c, d, PRELOAD_shmemx_send_test); }
+PRELOAD_PUBLIC int shmemx_recv(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e) { return call_i_a_a_a_a_a(a, b, c, d, e, PRELOAD_shmemx_recv); }
+PRELOAD_PUBLIC int shmemx_recv_test(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e) { return call_i_a_a_a_a_a(a, b, c, d, e, PRELOAD_shmemx_recv_test); }
 PRELOAD_PUBLIC int shmemx_cumodule_init(uintptr_t a) { return call_i_a(a, PRELOAD_shmemx_cumodule_init); }
 PRELOAD_PUBLIC int shmemx_cumodule_finalize(uintptr_t a) { return call_i_a(a, PRELOAD_shmemx_cumodule_finalize); }
 PRELOAD_PUBLIC int shmemx_culibrary_init(uintptr_t a) { return call_i_a(a, PRELOAD_shmemx_culibrary_init); }
@@ -1918,6 +1922,7 @@ PRELOAD_PUBLIC void shmemx_eager_destroy(uintptr_t a) { call_v_a(a, PRELOAD_shme
 PRELOAD_PUBLIC uintptr_t shmemx_eager_size(uintptr_t a, int b) { return call_a_a_i(a, b, PRELOAD_shmemx_eager_size); }
 PRELOAD_PUBLIC int shmemx_eager_tile(int a) { return call_i_i(a, PRELOAD_shmemx_eager_tile); }
 PRELOAD_PUBLIC void shmemx_eager_send(uintptr_t a, int b, uintptr_t c, int d, int e) { call_v_a_i_a_i_i(a, b, c, d, e, PRELOAD_shmemx_eager_send); }
+PRELOAD_PUBLIC void shmemx_eager_send_nbi(uintptr_t a, int b, uintptr_t c, int d, int e) { call_v_a_i_a_i_i(a, b, c, d, e, PRELOAD_shmemx_eager_send_nbi); }
 PRELOAD_PUBLIC int shmemx_eager_ready(uintptr_t a, int b, int c) { return call_i_a_i_i(a, b, c, PRELOAD_shmemx_eager_ready); }
 PRELOAD_PUBLIC void shmemx_eager_wait(uintptr_t a, int b, int c) { call_v_a_i_i(a, b, c, PRELOAD_shmemx_eager_wait); }
 PRELOAD_PUBLIC void shmemx_eager_recv(uintptr_t a, int b, uintptr_t c, int d) { call_v_a_i_a_i(a, b, c, d, PRELOAD_shmemx_eager_recv); }
@@ -2422,6 +2427,10 @@ PRELOAD_PUBLIC void shmemx_ptrdiff_wait_until_all_vector_on_stream(uintptr_t a, 
 PRELOAD_PUBLIC void shmemx_short_wait_until_all_vector_on_stream(uintptr_t a, uintptr_t b, uintptr_t c, int d, uintptr_t e, uintptr_t f) { call_v_a_a_a_i_a_a(a, b, c, d, e, f, PRELOAD_shmemx_short_wait_until_all_vector_on_stream); }
 PRELOAD_PUBLIC void shmemx_ushort_wait_until_all_vector_on_stream(uintptr_t a, uintptr_t b, uintptr_t c, int d, uintptr_t e, uintptr_t f) { call_v_a_a_a_i_a_a(a, b, c, d, e, f, PRELOAD_shmemx_ushort_wait_until_all_vector_on_stream); }
 PRELOAD_PUBLIC void shmemx_quiet_on_stream(uintptr_t a) { call_v_a(a, PRELOAD_shmemx_quiet_on_stream); }
+PRELOAD_PUBLIC void shmemx_putmem_notify_on_stream(uintptr_t a, uintptr_t b, uintptr_t c, int d, int e, uintptr_t f) { call_v_a_a_a_i_i_a(a, b, c, d, e, f, PRELOAD_shmemx_putmem_notify_on_stream); }
+PRELOAD_PUBLIC void shmemx_putmem_notify_nbi_on_stream(uintptr_t a, uintptr_t b, uintptr_t c, int d, int e, uintptr_t f) { call_v_a_a_a_i_i_a(a, b, c, d, e, f, PRELOAD_shmemx_putmem_notify_nbi_on_stream); }
+PRELOAD_PUBLIC void shmemx_notify_wait_on_stream(int a, uintptr_t b, uintptr_t c) { call_v_i_a_a(a, b, c, PRELOAD_shmemx_notify_wait_on_stream); }
+PRELOAD_PUBLIC void shmemx_notify_reset_on_stream(int a, uintptr_t b, uintptr_t c) { call_v_i_a_a(a, b, c, PRELOAD_shmemx_notify_reset_on_stream); }
 PRELOAD_PUBLIC void shmem_int_atomic_and(uintptr_t a, int32_t b, int c) { call_v_a_i32v_i(a, b, c, PRELOAD_shmem_int_atomic_and); }
 PRELOAD_PUBLIC void shmem_long_atomic_and(uintptr_t a, int64_t b, int c) { call_v_a_i64v_i(a, b, c, PRELOAD_shmem_long_atomic_and); }
 PRELOAD_PUBLIC void shmem_longlong_atomic_and(uintptr_t a, int64_t b, int c) { call_v_a_i64v_i(a, b, c, PRELOAD_shmem_longlong_atomic_and); }

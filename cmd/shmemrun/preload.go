@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -16,20 +17,26 @@ const (
 	preloadFile     = "libshmem_preload.so"
 	envPreload      = "LD_PRELOAD"
 	envPreloadWords = "SHMEM_PRELOAD"
+	redirectWord    = "redirect"
 )
 
 // preloadOptions are those of the command line.
 type preloadOptions struct {
-	trace string // the directory; "": none
+	trace    string // the directory; "": none
+	redirect bool
 }
 
 func (p *preloadOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&p.trace, "trace", "", "write the calls of each PE with their times to `DIR`/PE.json")
+	fs.BoolVar(&p.redirect, "redirect", false, "run a program of another SHMEM library on this one, without a new build")
 }
 
 // words are the parts of SHMEM_PRELOAD that the options ask for.
 func (p *preloadOptions) words(fs *pflag.FlagSet) ([]string, error) {
 	var out []string
+	if p.redirect {
+		out = append(out, redirectWord)
+	}
 	if fs.Changed("trace") {
 		if p.trace == "" {
 			return nil, fmt.Errorf(`--trace "": no name of a directory (say --trace DIR)`)
@@ -63,6 +70,10 @@ func preload(env []string, lib string, words []string) ([]string, error) {
 		file += ":" + old
 	}
 	if old := last(env, envPreloadWords); old != "" {
+		// The variable may say where the library is.
+		if slices.ContainsFunc(strings.Split(old, "+"), func(w string) bool { return w == redirectWord || strings.HasPrefix(w, redirectWord+",") }) {
+			words = slices.DeleteFunc(words, func(w string) bool { return w == redirectWord })
+		}
 		words = append([]string{old}, words...)
 	}
 	return append(env, envPreload+"="+file, envPreloadWords+"="+strings.Join(words, "+")), nil

@@ -22,6 +22,12 @@ func TestPreload(t *testing.T) {
 			[]string{"LD_PRELOAD=/a.so", "SHMEM_PRELOAD=early"}, []string{"trace,file=/d"},
 			[]string{"LD_PRELOAD=/a.so", "SHMEM_PRELOAD=early", "LD_PRELOAD=" + file + ":/a.so", "SHMEM_PRELOAD=early+trace,file=/d"},
 		},
+		{[]string{"SHMEM_PRELOAD=redirect,library=/l.so+early"}, []string{"redirect"}, []string{
+			"SHMEM_PRELOAD=redirect,library=/l.so+early", "LD_PRELOAD=" + file, "SHMEM_PRELOAD=redirect,library=/l.so+early",
+		}},
+		{[]string{"SHMEM_PRELOAD=early"}, []string{"redirect"}, []string{
+			"SHMEM_PRELOAD=early", "LD_PRELOAD=" + file, "SHMEM_PRELOAD=early+redirect",
+		}},
 	} {
 		got, err := preload(c.env, lib, c.words)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
