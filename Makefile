@@ -98,12 +98,13 @@ clean: ## remove everything that was built
 
 # ------------------------------------------------- what the generator makes
 
-# Not committed: tests that call each name of the table, the version script, and the second
-# names of functions, which capi/front includes. The programs are listed here, so that make
+# Not committed: tests that call each name of the table, the version script, the second names of
+# functions, which capi/front includes, and the functions of the shim. The programs are listed here, so that make
 # help and make clean need no Go; tests/run fails when a generated one is missing here.
+PRELOAD_GEN := $(GEN)/preload/zz_calls.c $(GEN)/preload/zz_shmem.c $(GEN)/preload/zz_nvshmem.c
 MADE := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecated generic reduce rma signal strided wait) \
         $(foreach s,gpu nvshmem/gpu,$(GEN)/$(s)/zz_functions.h $(GEN)/$(s)/zz_names.txt) \
-        $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map $(GEN)/nvshmem/front/zz_libnvshmem_host.map
+        $(PRELOAD_GEN) $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map $(GEN)/nvshmem/front/zz_libnvshmem_host.map
 
 $(GENERATOR): go.mod VERSION version.go $(wildcard capi/gen/*.go capi/spec/*.go internal/generated/*.go)
 	@$(FIT)
@@ -117,7 +118,7 @@ $(GEN)/made: $(GENERATOR)
 # With an empty recipe make looks at the time of the file, which the generator leaves alone
 # when its text is the same.
 $(MADE): $(GEN)/made ;
-$(GEN)/front/%.h: $(GEN)/made ;
+$(GEN)/front/%.h $(GEN)/preload/%.h: $(GEN)/made ;
 
 # ---------------------------------------------------------------- libraries
 
@@ -257,9 +258,14 @@ $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%): $(BUILD)/lib/%: Makefile | $(BUILD)/obj/fi
 # bind to a name without one. Its names are hidden but for those of the interface. The sanitizer
 # builds are for programs that are built with the same sanitizer.
 PRELOAD_SRC := $(wildcard capi/preload/*.c)
-PRELOAD_C   := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=.
+PRELOAD_C   := $(CFLAGS_C) -O2 -g -fPIC -fno-strict-aliasing -fvisibility=hidden -Icapi/preload -I$(GEN)/preload \
+               -ffile-prefix-map=$(CURDIR)=.
 define preload_rules
-$(BUILD)/obj/preload$(1)/%.o: capi/preload/%.c Makefile | $(BUILD)/obj/fit
+$(BUILD)/obj/preload$(1)/%.o: capi/preload/%.c Makefile | $(BUILD)/obj/fit $(GEN)/made
+	@mkdir -p $$(@D)
+	$(CC) $(PRELOAD_C) $(2) -MMD -MP -c -o $$@ $$<
+
+$(BUILD)/obj/preload$(1)/%.o: $(GEN)/preload/%.c Makefile | $(BUILD)/obj/fit
 	@mkdir -p $$(@D)
 	$(CC) $(PRELOAD_C) $(2) -MMD -MP -c -o $$@ $$<
 
@@ -267,20 +273,20 @@ $(BUILD)/obj/preload$(1)/%.S.o: capi/preload/%.S Makefile | $(BUILD)/obj/fit
 	@mkdir -p $$(@D)
 	$(CC) $(PRELOAD_C) -c -o $$@ $$<
 
-$(3)/libshmem_preload.so: $(PRELOAD_SRC:capi/preload/%.c=$(BUILD)/obj/preload$(1)/%.o) $(BUILD)/obj/preload$(1)/lookup.S.o
+$(3)/libshmem_preload.so: $(patsubst %.c,$(BUILD)/obj/preload$(1)/%.o,$(notdir $(PRELOAD_SRC) $(PRELOAD_GEN))) $(BUILD)/obj/preload$(1)/lookup.S.o
 	@mkdir -p $$(@D)
 	$(CC) -shared -o $$@ $(2) -Wl,-soname,libshmem_preload.so $(LDFLAGS_SO) $(4) $$^ -ldl -pthread
 
--include $(PRELOAD_SRC:capi/preload/%.c=$(BUILD)/obj/preload$(1)/%.d)
+-include $(patsubst %.c,$(BUILD)/obj/preload$(1)/%.d,$(notdir $(PRELOAD_SRC) $(PRELOAD_GEN)))
 endef
 $(eval $(call preload_rules,,,$(BUILD)/lib,))
 $(eval $(call preload_rules,-asan,$(ASAN),$(BUILD)/asan/lib,$(UNDEFS)))
 $(eval $(call preload_rules,-tsan,$(TSAN),$(BUILD)/tsan/lib,$(UNDEFS)))
 
-# The launcher is pure Go, so that it runs where the C library is another one than here, and so is
-# the reader of traces. Commands that use libfabric need cgo. Built as pie they share the packages
-# that Go has compiled for the libraries: the launcher takes 6 s of a processor instead of 24.
-PURE := shmemrun shmem-trace
+# The launcher is pure Go, so that it runs where the C library is another one than here. Commands
+# that use libfabric, or the engine, need cgo. Built as pie they share the packages that Go has
+# compiled for the libraries: the launcher takes 6 s of a processor instead of 24.
+PURE := shmemrun
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@$(FIT)
 	@mkdir -p $(@D)

@@ -1,7 +1,7 @@
 // Command gen writes the files that are generated from the tables. From
 // libshmem/capi/spec: the public header, the functions behind it, what Python knows
 // of the library and how its functions forward, the page that counts what is there, and
-// for a build the C tests, the functions' second names and the version script.
+// for a build the C tests, the functions' second names, the shim's and the version script.
 //
 //	go run ./capi/gen             writes the files that are committed
 //	go run ./capi/gen -check      writes nothing and fails when one is out of date
@@ -50,7 +50,7 @@ func outputs(root string) ([]file, error) {
 		}
 		out = append(out, files...)
 	}
-	return append(out, preloadFiles()...), nil
+	return out, nil
 }
 
 // surfaceFiles is what a surface needs: its headers and its functions.
@@ -123,7 +123,7 @@ func main() {
 	}
 }
 
-var folders = []string{"capi/front", "capi/nvshmem", "capi/core", preloadFolder, "device/shmem", "python/shmem", "queue"}
+var folders = []string{"capi/front", "capi/nvshmem", "capi/core", "device/shmem", "python/shmem", "queue"}
 
 func run(root string, check bool) error {
 	files, err := outputs(root)
@@ -135,8 +135,7 @@ func run(root string, check bool) error {
 
 // writeMade leaves a file alone whose text is the same, so that make builds nothing of it again.
 func writeMade(dir string) error {
-	var files []file
-	var folders []string
+	files, folders := preloadFiles(), []string{preloadFolder}
 	for _, s := range spec.Surfaces {
 		files = append(files, madeFiles(s)...)
 		for _, folder := range []string{"c", "gpu", "abi", "front"} {

@@ -12,8 +12,9 @@ import (
 // It has a function for each host function of each surface. A function knows nothing of the types
 // behind pointers and handles, because libraries differ in them: all of those are a uintptr_t.
 
-// preloadFolder has the shim.
-const preloadFolder = "capi/preload"
+// preloadFolder, in the folder of a build, has the shim's functions, one for each name of both
+// surfaces: some 20,000 lines.
+const preloadFolder = "preload"
 
 // preloadFiles are the calls that the shim knows, and its functions.
 func preloadFiles() []file {
