@@ -60,8 +60,8 @@ func TestNVRTC(t *testing.T) {
 			if err != nil || log.Len() > 0 {
 				t.Fatalf("compile: %v\n%s", err, log.String())
 			}
-			if !strings.Contains(string(ptx), " shmemi_here[1160];") {
-				t.Error("the PTX has no symbol shmemi_here of 1160 bytes")
+			if !strings.Contains(string(ptx), " shmemi_here[1184];") {
+				t.Error("the PTX has no symbol shmemi_here of 1184 bytes")
 			}
 		})
 	}

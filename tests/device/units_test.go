@@ -63,7 +63,7 @@ func TestUnits(t *testing.T) {
 			}
 			text := string(out)
 			comes := func(unit string) string {
-				return fmt.Sprintf("comes: %s, version %d, sizes 48 136 1160\n", unit, queue.Version)
+				return fmt.Sprintf("comes: %s, version %d, sizes 48 160 1184\n", unit, queue.Version)
 			}
 			for _, want := range []string{
 				comes("main.cu"),

@@ -47,8 +47,8 @@ func TestNVRTC(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ptx, log := nvrtc(t, nvrtcSource, c.options...)
-			if log != "" || !strings.Contains(ptx, " shmemi_here[1160];") {
-				t.Errorf("it says %s, or the PTX has no symbol shmemi_here of 1160 bytes", log)
+			if log != "" || !strings.Contains(ptx, " shmemi_here[1184];") {
+				t.Errorf("it says %s, or the PTX has no symbol shmemi_here of 1184 bytes", log)
 			}
 			if all := len(c.options) > 3; strings.Contains(ptx, "shmemi_tile_reduce") != all {
 				t.Errorf("tiles: %v, not %v", !all, all)
