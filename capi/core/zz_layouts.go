@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x727b45c949637a7f
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xdebeb8788ce8c6c6
 import "C"

@@ -20,12 +20,13 @@
 #include "modules.h"
 #include "notification.h"
 #include "ranges.h"
+#include "receive.h"
+#include "send.h"
 #include "spell.h"
 #include "statics.h"
 #include "stream.h"
 #include "sync.h"
 #include "team_always.h"
-#include "twosided.h"
 #include "units.h"
 #include "wait.h"
 
@@ -150,13 +151,14 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     shmemi_barrier_open();
     shmemi_notification_open();
     shmemi_eager_counters_open();
-    bool teams = shmemi_teams_open() == 0 && shmemi_mail_open();
+    bool teams = shmemi_teams_open() == 0 && shmemi_send_open() && shmemi_receive_open();
     if (!teams)
         snprintf(error, size, "no memory for the lists of %u PEs (free some)", s->n_pes);
     if (!teams || shmemi_statics_open(error, size) != 0 || begin_kernels(error, size) != 0) {
         shmemi_ask_close();
         shmemi_statics_close();
-        shmemi_mail_close();
+        shmemi_send_close();
+        shmemi_receive_close();
         shmemi_teams_close();
         core->finalize();
         s->n_pes = 0;
@@ -265,7 +267,8 @@ void shmemi_finalize(const char *call)
         shmemi_activity_part();
         s->core->finalize();
         shmemi_statics_close();
-        shmemi_mail_close();
+        shmemi_send_close();
+        shmemi_receive_close();
         shmemi_teams_close();
         shmemi_ctx_reset();
         s->n_pes = 0;

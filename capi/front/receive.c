@@ -2,7 +2,7 @@
  * receive.c: the receivers of two-sided messages.
  */
 #define _GNU_SOURCE
-#include "twosided.h"
+#include "receive.h"
 
 #include "address.h"
 #include "error.h"
@@ -10,6 +10,7 @@
 #include "gpu.h"
 #include "notify.h"
 #include "remote.h"
+#include "send.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -165,8 +166,8 @@ static void describe_bytes(const void *subject, char *text, size_t size)
 /* Waits for something that does not depend on the program of this PE. False: the sender is lost. */
 static bool await(struct writing *w, bool (*ready)(void *))
 {
-    struct shmemi_mail_wait how = {ready, describe_bytes, w, w->r->from, false, w->r->call};
-    return shmemi_mail_await(&how);
+    struct shmemi_send_wait how = {ready, describe_bytes, w, w->r->from, false, w->r->call};
+    return shmemi_send_await(&how);
 }
 
 /* Takes a landing that is free. */
@@ -356,8 +357,8 @@ static bool finish(struct receipt *r, int *tag, int *pe, size_t *nbytes)
 int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, const char *call)
 {
     struct receipt r = receipt_of(buf, capacity, tag, pe, call);
-    struct shmemi_mail_wait w = {look, describe, &r, r.pe, true, call};
-    bool any = r.pe == SHMEMX_ANY_SOURCE, found = shmemi_mail_await(&w);
+    struct shmemi_send_wait w = {look, describe, &r, r.pe, true, call};
+    bool any = r.pe == SHMEMX_ANY_SOURCE, found = shmemi_send_await(&w);
     /* The loss of a PE is seen after its last message. */
     if (!found && !any && shmemi_is_lost(r.pe) && !(found = look(&r)))
         shmemi_tell_lost(r.pe, call);
@@ -372,8 +373,7 @@ int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbyt
     if (!found) {
         if (shmemi_state.networked)
             shmemi_state.core->poll();
-        if (shmemi_send_due())
-            shmemi_send_help(call);
+        shmemi_send_progress(call);
         int lost = !shmemi_some_lost()         ? -1
                    : r.pe == SHMEMX_ANY_SOURCE ? shmemi_breaks(SHMEMI_ANYBODY)
                    : shmemi_is_lost(r.pe)      ? r.pe

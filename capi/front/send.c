@@ -8,7 +8,7 @@
  * what its receiver asks for. So two PEs may each send to the other and then receive.
  */
 #define _GNU_SOURCE
-#include "twosided.h"
+#include "send.h"
 
 #include "address.h"
 #include "error.h"
@@ -17,6 +17,7 @@
 #include "notify.h"
 #include "order.h"
 #include "remote.h"
+#include "wait.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -56,6 +57,119 @@ void shmemi_send_close(void)
     sent = NULL;
 }
 
+/* ------------------------------------------------- answers of the receivers */
+
+static struct shmemi_mail_clear *answer_of(const struct outgoing *o)
+{
+    return shmemi_mail_here(shmemi_mail_answer((uint32_t)(o - outgoing), o->next));
+}
+
+static bool has_answer(const struct outgoing *o)
+{
+    return __atomic_load_n(&answer_of(o)->number, __ATOMIC_ACQUIRE) == o->next;
+}
+
+/* Copies bytes to where the receiver wants them, and then sets its word. */
+static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, const char *call)
+{
+    char *control = shmemi_state.peer_base[pe], *base = shmemi_reachable(pe, c->dest);
+    if (control == NULL)
+        return shmemi_net_put_signal(SHMEM_CTX_DEFAULT, pe, c->dest, bytes, c->nbytes, c->signal,
+                                     c->value, SHMEMI_AMO_SET, false, call);
+    if (base != NULL) {
+        shmemi_move(base + c->dest, bytes, c->nbytes, call);
+    } else { /* memory of a GPU that this process does not map */
+        if (!shmemi_net_put(SHMEM_CTX_DEFAULT, pe, c->dest, bytes, c->nbytes, false, call))
+            return false;
+        shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
+    }
+    __atomic_store_n((uint64_t *)(void *)(control + c->signal), c->value, __ATOMIC_RELEASE);
+    shmemi_notify(pe);
+    return true;
+}
+
+/* Does what the receiver has asked for. */
+static bool serve(struct outgoing *o, const char *call)
+{
+    struct shmemi_mail_clear c = *answer_of(o);
+    if (c.dest == SHMEMI_MAIL_PRIVATE)
+        c.nbytes = o->nbytes - o->done;
+    else if (c.nbytes > o->nbytes - o->done)
+        shmemi_abort(call, "look for writes past the end of symmetric memory on any PE",
+                     "PE %d asks for %" PRIu64 " bytes of a message that has %zu", o->pe, c.nbytes,
+                     o->nbytes - o->done);
+    else if (!put(o->pe, &c, o->buf + o->done, call))
+        return false;
+    o->next++;
+    o->done += c.nbytes;
+    return true;
+}
+
+/* The first message that no call is at although its receiver waits. (locked) */
+static struct outgoing *first_due(void)
+{
+    for (int i = 0; i < SHMEMI_MAIL_SENDS; i++) {
+        struct outgoing *o = &outgoing[i];
+        if (o->used && !o->driven && !o->helped && o->requested && o->done < o->nbytes &&
+            !shmemi_is_lost(o->pe) && has_answer(o))
+            return o;
+    }
+    return NULL;
+}
+
+static bool is_due(void)
+{
+    if (SHMEMI_LIKELY(__atomic_load_n(&left, __ATOMIC_RELAXED) == 0))
+        return false;
+    pthread_mutex_lock(&lock);
+    bool due = first_due() != NULL;
+    pthread_mutex_unlock(&lock);
+    return due;
+}
+
+static void help(const char *call)
+{
+    pthread_mutex_lock(&lock);
+    struct outgoing *o = first_due();
+    if (o != NULL)
+        o->helped = true;
+    pthread_mutex_unlock(&lock);
+    if (o == NULL)
+        return;
+    shmemi_mute(true); /* the call that sends the message is told of a loss */
+    (void)serve(o, call);
+    shmemi_mute(false);
+    pthread_mutex_lock(&lock);
+    o->helped = false;
+    pthread_mutex_unlock(&lock);
+    shmemi_notify(shmemi_state.my_pe); /* that call may wait for the record */
+}
+
+bool shmemi_send_await(const struct shmemi_send_wait *w)
+{
+    bool any = w->pe == SHMEMI_MAIL_ANY, is = w->ready(w->subject), due = false;
+    if (is)
+        return true;
+    do {
+        SHMEMI_WAIT_FOR(shmemi_my_ctl(), w->call, w->describe, w->subject,
+                        (is = w->ready(w->subject)) || (due = is_due()) ||
+                            (!any && shmemi_is_lost(w->pe)),
+                        .whom = any ? SHMEMI_ANYBODY : SHMEMI_NOBODY, .pe = w->pe, .about = !any,
+                        .limited = w->limited);
+        if (!is && due)
+            help(w->call);
+    } while (!is && due);
+    return is;
+}
+
+void shmemi_send_progress(const char *call)
+{
+    if (is_due())
+        help(call);
+}
+
+/* ------------------------------------------------------------- waiting for room */
+
 /* A call, and what it waits for. */
 struct sending {
     const char *buf;
@@ -67,9 +181,7 @@ struct sending {
     uint64_t mark, at; /* of the record in the mailbox */
 };
 
-enum { FAILED = -1, NOT_YET, SENT };
-
-/* --------------------------------------------------------------------- waiting */
+enum { NOT_YET, SENT }; /* or SHMEMI_FAILED */
 
 static void describe(const void *subject, char *text, size_t size)
 {
@@ -93,15 +205,14 @@ static void describe(const void *subject, char *text, size_t size)
 /* Reports whether the call may go on. Otherwise the PE is lost, or the call returns as it is. */
 static bool await(struct sending *s, bool (*ready)(void *))
 {
-    struct shmemi_mail_wait w = {ready, describe, s, s->pe, true, s->call};
+    struct shmemi_send_wait w = {ready, describe, s, s->pe, true, s->call};
     if (s->waits)
-        return shmemi_mail_await(&w);
+        return shmemi_send_await(&w);
     if (ready(s))
         return true;
     if (shmemi_state.networked)
         shmemi_state.core->poll();
-    if (shmemi_send_due())
-        shmemi_send_help(s->call);
+    shmemi_send_progress(s->call);
     return ready(s);
 }
 
@@ -109,8 +220,8 @@ static bool await(struct sending *s, bool (*ready)(void *))
 static int stopped(const struct sending *s)
 {
     if (shmemi_refuse_lost(s->pe, s->call))
-        return FAILED;
-    return s->waits ? FAILED : NOT_YET;
+        return SHMEMI_FAILED;
+    return s->waits ? SHMEMI_FAILED : NOT_YET;
 }
 
 /* ---------------------------------------------------------------- the mailbox */
@@ -221,96 +332,10 @@ static void abandon(struct outgoing *o)
     leave(o, true);
 }
 
-static struct shmemi_mail_clear *answer_of(const struct outgoing *o)
-{
-    return shmemi_mail_here(shmemi_mail_answer((uint32_t)(o - outgoing), o->next));
-}
-
-static bool has_answer(const struct outgoing *o)
-{
-    return __atomic_load_n(&answer_of(o)->number, __ATOMIC_ACQUIRE) == o->next;
-}
-
 static bool is_answered(void *subject)
 {
     const struct sending *s = subject;
     return has_answer(s->o);
-}
-
-/* Copies bytes to where the receiver wants them, and then sets its word. */
-static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, const char *call)
-{
-    char *control = shmemi_state.peer_base[pe], *base = shmemi_reachable(pe, c->dest);
-    if (control == NULL)
-        return shmemi_net_put_signal(SHMEM_CTX_DEFAULT, pe, c->dest, bytes, c->nbytes, c->signal,
-                                     c->value, SHMEMI_AMO_SET, false, call);
-    if (base != NULL) {
-        shmemi_move(base + c->dest, bytes, c->nbytes, call);
-    } else { /* memory of a GPU that this process does not map */
-        if (!shmemi_net_put(SHMEM_CTX_DEFAULT, pe, c->dest, bytes, c->nbytes, false, call))
-            return false;
-        shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
-    }
-    __atomic_store_n((uint64_t *)(void *)(control + c->signal), c->value, __ATOMIC_RELEASE);
-    shmemi_notify(pe);
-    return true;
-}
-
-/* Does what the receiver has asked for. */
-static bool serve(struct outgoing *o, const char *call)
-{
-    struct shmemi_mail_clear c = *answer_of(o);
-    if (c.dest == SHMEMI_MAIL_PRIVATE)
-        c.nbytes = o->nbytes - o->done;
-    else if (c.nbytes > o->nbytes - o->done)
-        shmemi_abort(call, "look for writes past the end of symmetric memory on any PE",
-                     "PE %d asks for %" PRIu64 " bytes of a message that has %zu", o->pe, c.nbytes,
-                     o->nbytes - o->done);
-    else if (!put(o->pe, &c, o->buf + o->done, call))
-        return false;
-    o->next++;
-    o->done += c.nbytes;
-    return true;
-}
-
-/* The first message that no call is at although its receiver waits. (locked) */
-static struct outgoing *first_due(void)
-{
-    for (int i = 0; i < SHMEMI_MAIL_SENDS; i++) {
-        struct outgoing *o = &outgoing[i];
-        if (o->used && !o->driven && !o->helped && o->requested && o->done < o->nbytes &&
-            !shmemi_is_lost(o->pe) && has_answer(o))
-            return o;
-    }
-    return NULL;
-}
-
-bool shmemi_send_due(void)
-{
-    if (SHMEMI_LIKELY(__atomic_load_n(&left, __ATOMIC_RELAXED) == 0))
-        return false;
-    pthread_mutex_lock(&lock);
-    bool due = first_due() != NULL;
-    pthread_mutex_unlock(&lock);
-    return due;
-}
-
-void shmemi_send_help(const char *call)
-{
-    pthread_mutex_lock(&lock);
-    struct outgoing *o = first_due();
-    if (o != NULL)
-        o->helped = true;
-    pthread_mutex_unlock(&lock);
-    if (o == NULL)
-        return;
-    shmemi_mute(true); /* the call that sends the message is told of a loss */
-    (void)serve(o, call);
-    shmemi_mute(false);
-    pthread_mutex_lock(&lock);
-    o->helped = false;
-    pthread_mutex_unlock(&lock);
-    shmemi_notify(shmemi_state.my_pe); /* that call may wait for the record */
 }
 
 static bool request(struct sending *s)
@@ -345,7 +370,7 @@ static int send_long(struct sending *s)
         }
         if (o->requested && has_answer(o) && !serve(o, s->call)) {
             abandon(o);
-            return FAILED;
+            return SHMEMI_FAILED;
         }
     }
     abandon(o);
@@ -372,7 +397,7 @@ static int send(struct sending *s)
     if (s->nbytes > shmemi_mail_short(shmemi_state.mailbox_size))
         return send_long(s);
     if (shmemi_refuse_lost(s->pe, s->call))
-        return FAILED;
+        return SHMEMI_FAILED;
     s->mark = shmemi_mail_mark(SHMEMI_MAIL_WHOLE, s->nbytes);
     if (!await(s, has_room))
         return stopped(s);
@@ -384,7 +409,7 @@ int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *cal
 {
     struct sending s = {
         .buf = buf, .nbytes = nbytes, .tag = tag, .pe = pe, .waits = true, .call = call};
-    return send(&s) == SENT ? 0 : FAILED;
+    return send(&s) == SENT ? 0 : SHMEMI_FAILED;
 }
 
 int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char *call)

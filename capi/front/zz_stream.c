@@ -14,9 +14,10 @@
 #include "modules.h"
 #include "notification.h"
 #include "ranges.h"
+#include "receive.h"
+#include "send.h"
 #include "start.h"
 #include "stream.h"
-#include "twosided.h"
 #include "survivors.h"
 #include "wait.h"
 

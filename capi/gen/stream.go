@@ -98,9 +98,10 @@ const ownExtensionTop = `
 #include "modules.h"
 #include "notification.h"
 #include "ranges.h"
+#include "receive.h"
+#include "send.h"
 #include "start.h"
 #include "stream.h"
-#include "twosided.h"
 #include "survivors.h"
 #include "wait.h"
 `

@@ -18,6 +18,7 @@ SETTINGS = frozenset(
         "SHMEM_TIMEOUT",
         "SHMEM_TRACE",
         "SHMEM_HEAP",
+        "SHMEM_MESSAGE_MEMORY",
         "SHMEM_NOTIFY_COUNT",
         "SHMEM_STATICS",
         "SHMEM_DISABLE_NCCL",

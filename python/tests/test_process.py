@@ -38,11 +38,10 @@ calls = [
     lambda: shmem.zeros(3), lambda: shmem.full(3, 1), lambda: shmem.put(a, [1], pe=0),
     lambda: shmem.get(a, a, pe=0), lambda: shmem.p(a, 1, pe=0), lambda: shmem.g(a, 0),
     lambda: shmem.atomic_inc(a, pe=0), lambda: shmem.put_signal(a, a, a, 1, pe=0),
-    lambda: shmem.wait_until(a, "==", 0), lambda: shmem.test(a, "==", 0),
+    lambda: shmem.wait_until(a, "==", 0), lambda: shmem.test(a, "==", 0), lambda: shmem.recv(a),
     lambda: shmem.sum_reduce(a, a), lambda: shmem.free(a), lambda: shmem.ptr(a, 0),
     lambda: shmem.signal_fetch(a), lambda: shmem.pe_accessible(0), lambda: shmem.global_exit(0),
     lambda: shmem.put(a, [1], pe=0, notify=0), lambda: shmem.notify_wait(0, 0),
-    lambda: shmem.send(b"", 0, 0), lambda: shmem.recv(bytearray(1)),
 ]
 def all_refuse(why):
     for call in calls:

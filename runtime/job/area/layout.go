@@ -47,7 +47,7 @@ type Layout struct {
 	Internal      uint64 // the whole area
 }
 
-// Mail is the part of two-sided messages (capi/front/mailbox.h), in bytes below the user heap.
+// Mail is the part of two-sided messages (abi/mailbox.h), in bytes below the user heap.
 type Mail struct {
 	Active   uint64 // a bit for each PE that has sent a message
 	Credits  uint64 // a word for each receiver

@@ -1,11 +1,11 @@
-// Package mailboxtest has the mailboxes of two-sided messages (capi/front/mailbox.h) for tests in
+// Package mailboxtest has the mailboxes of two-sided messages (abi/mailbox.h) for tests in
 // Go: what a sender may place, and what a receiver finds, takes and gives back. It moves no bytes
 // between PEs. One goroutine at a time uses a mailbox.
 package mailboxtest
 
 /*
 #cgo CFLAGS: -O2 -std=gnu11 -Wall -Wextra -Werror -fno-strict-aliasing
-#cgo CFLAGS: -I${SRCDIR}/../../../abi -I${SRCDIR}/../../../capi/front
+#cgo CFLAGS: -I${SRCDIR}/../../../abi
 #include "mailbox.h"
 
 static void *found(struct shmemi_mail_search s) { return s.found; }

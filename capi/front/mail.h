@@ -1,5 +1,6 @@
 /*
- * twosided.h: two-sided messages (mailbox.h).
+ * mail.h: two-sided messages: what their senders (send.h) and receivers (receive.h) share, beside
+ * the mailboxes (abi/mailbox.h).
  *
  * A short message is one record, sent as the library's own messages are: by stores on the node,
  * else by one message of the engine whose signal is the record's mark. A record of a longer one is
@@ -10,51 +11,16 @@
  * Any thread may send and receive. The receivers of a PE share one lock; senders share no lock for
  * short messages.
  */
-#ifndef SHMEMI_TWOSIDED_H
-#define SHMEMI_TWOSIDED_H
+#ifndef SHMEMI_MAIL_H
+#define SHMEMI_MAIL_H
 
 #include "base.h"
 #include "mailbox.h"
-#include "waiter.h"
 
 #pragma GCC visibility push(hidden)
 
-int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *call);
-int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char *call);
-int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, const char *call);
-int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes,
-                     const char *call);
-
-/* At init and at finalize. False: there is no memory. */
-bool shmemi_mail_open(void);
-void shmemi_mail_close(void);
-bool shmemi_send_open(void);
-void shmemi_send_close(void);
-bool shmemi_receive_open(void);
-void shmemi_receive_close(void);
-
 /* Ends the program unless it is in a job that has the PE. */
 void shmemi_mail_check(int pe, const char *call);
-
-/* What a call waits for. */
-struct shmemi_mail_wait {
-    bool (*ready)(void *subject); /* may take what it finds: after true it is not called again */
-    shmemi_describe describe;
-    void *subject;
-    int pe; /* whose loss ends the wait, or SHMEMI_MAIL_ANY: that of any PE, as in other waits */
-    bool limited;
-    const char *call;
-};
-
-/* Waits, and meanwhile sends on the messages of calls that did not wait. Reports whether it is
- * ready; else a PE is lost, which only for SHMEMI_MAIL_ANY the thread has been told, or the limit
- * of the thread is over. */
-bool shmemi_mail_await(const struct shmemi_mail_wait *w);
-
-/* Long messages whose calls have returned before they were sent: whether a receiver has asked for
- * bytes of one, and the sending of those. */
-bool shmemi_send_due(void);
-void shmemi_send_help(const char *call);
 
 /* Offsets from the user heap, the same on every PE. */
 

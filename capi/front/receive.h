@@ -1,0 +1,21 @@
+/*
+ * receive.h: the receivers of two-sided messages.
+ */
+#ifndef SHMEMI_RECEIVE_H
+#define SHMEMI_RECEIVE_H
+
+#include "base.h"
+
+#pragma GCC visibility push(hidden)
+
+int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, const char *call);
+int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes,
+                     const char *call);
+
+/* At init and at finalize. False: there is no memory. */
+bool shmemi_receive_open(void);
+void shmemi_receive_close(void);
+
+#pragma GCC visibility pop
+
+#endif
