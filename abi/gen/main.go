@@ -51,7 +51,7 @@ func headers() []generated.File {
 }
 
 // readers are the packages whose C includes these headers.
-var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/peek", "runtime/gpu/cuda", "runtime/proxy/fastpath", "runtime/proxy/fastpath/fastpathtest"}
+var readers = []string{"bench/ring", "capi/core", "fabric/ofi", "fabric/rail/peek", "runtime/gpu/cuda", "runtime/proxy/fastpath", "runtime/proxy/fastpath/fastpathtest", "runtime/proxy/mailboxtest"}
 
 // layouts makes those packages be compiled anew when a header of abi/ changes, generated or written
 // by hand: go build looks only at the C in a package's own folder.

@@ -95,6 +95,6 @@ func (d *defect) area() string { return path.Dir(d.id) }
 
 // defects is the list.
 func defects() []defect {
-	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, orderDefects, ringDefects,
+	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, messageDefects, orderDefects, ringDefects,
 		proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, deviceDefects, pythonDefects)
 }
