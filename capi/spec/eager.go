@@ -9,11 +9,11 @@ const eagerTypes = `
  * copied, also to kernels.
  */
 typedef struct {
-    void *slots;     /* symmetric: one behind the other */
-    uint32_t count;  /* of the slots */
-    uint32_t nbytes; /* of a token */
-    uint32_t stride; /* bytes from a slot to the next */
-    uint32_t tile;   /* SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NOTIFY or NONE */
+    void *slots;      /* symmetric: one behind the other */
+    uint32_t count;   /* of the slots */
+    uint32_t nbytes;  /* of a token */
+    uint32_t stride;  /* bytes from a slot to the next */
+    uint32_t tile;    /* SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NOTIFY or NONE */
     uint32_t counter; /* of the first slot, with SHMEMX_EAGER_NOTIFY */
 } shmemx_eager_t;
 `
