@@ -200,6 +200,49 @@ func rails(m sim.Model) sim.Model {
 	return m
 }
 
+// tokensOf runs worlds of one model until they have sent that many tokens by one route.
+func tokensOf(t *testing.T, model sim.Model, r tokenRoute, most int) {
+	mem, tokens, with, lost := new(memories), 0, uint64(0), uint64(0)
+	for seed := simPart.Seed(); tokens < most && !t.Failed(); seed++ {
+		rng := rand.New(rand.NewPCG(seed, 17))
+		m := model
+		if rng.IntN(2) == 0 {
+			if m = sim.Rough(m); r.way == inTiles {
+				m.Faults.Duplicate = 0 // the promise is that bytes are written once
+			}
+		}
+		n := []int{4048, 5000, 7168, 8192, 12000}[rng.IntN(5)]
+		if r.way != inTiles && rng.IntN(4) == 0 {
+			n = 200 // a message
+		}
+		if stripe = 2048; rng.IntN(2) == 0 {
+			stripe = 128 << 10 // as in jobs; with 2048 a write is spread, and its notification is a message
+		}
+		pes := 2 + rng.IntN(2)
+		w := newWorld(t, sockets(m, seed), seed, pes, tokenHeap(r.tiling, n), mem)
+		if m.NICs > 1 {
+			w.net.Plan(sim.Fault{At: sim.Time(rng.IntN(int(2 * sim.Millisecond))), Host: rng.IntN(pes), NIC: rng.IntN(3)})
+		}
+		k, k2 := runTokens(w, r, n, min(400, max(most/pes/8, 50)))
+		tokens, with = tokens+k, with+k2
+		for _, p := range w.pes {
+			if several, ok := p.prov.(*rail.Provider); ok {
+				for _, c := range several.Rails() {
+					lost += c.Lost
+				}
+			}
+		}
+		w.close(mem)
+	}
+	t.Logf("%s: %d tokens by way %d in tiles of %d, %d came with a notification, %d ways lost", kind(model), tokens, r.way, r.tile, with, lost)
+	if model.NICs > 1 && lost == 0 {
+		t.Errorf("%s: no NIC was lost", kind(model))
+	}
+	if carries := r.way == notified && !model.Caps.SendAfterWrite; carries != (with > 0) {
+		t.Errorf("%s: %d notifications came with a write", kind(model), with)
+	}
+}
+
 // Tokens go to slots that are used again as soon as their readers have answered: each is there
 // once, whole, and in the order of its slot, in the tile that the network keeps, with notifications
 // and with signals.
@@ -207,60 +250,25 @@ func TestSimTokens(t *testing.T) {
 	defer func(before uint64) { stripe = before }(stripe)
 	line, block := tokenRoute{inTiles, tiling{128, 8}}, tokenRoute{inTiles, tiling{4096, 16}}
 	counted, signal := tokenRoute{notified, tiling{}}, tokenRoute{signalled, tiling{}}
-	for _, c := range []struct {
-		model  sim.Model
-		routes []tokenRoute
+	type run struct {
+		model sim.Model
+		route tokenRoute
+	}
+	for _, network := range []struct {
+		name string
+		runs []run
 	}{
-		{inOrder(sim.EFADirect()), []tokenRoute{line}},
-		{inOrder(sim.EFA()), []tokenRoute{line}},
-		{sim.EFADirect(), []tokenRoute{counted}},
-		{sim.EFA(), []tokenRoute{counted, signal}},
-		{rails(sim.EFA()), []tokenRoute{counted}},
-		{sim.VerbsPaths(), []tokenRoute{block, line, counted}},
-		{sim.TCP(), []tokenRoute{signal, counted}},
+		{"efa", []run{
+			{inOrder(sim.EFADirect()), line}, {inOrder(sim.EFA()), line}, {sim.EFADirect(), counted}, {sim.EFA(), counted},
+			{sim.EFA(), signal}, {rails(sim.EFA()), counted},
+		}},
+		{"verbs", []run{{sim.VerbsPaths(), block}, {sim.VerbsPaths(), line}, {sim.VerbsPaths(), counted}, {sim.Verbs(), counted}}},
+		{"tcp", []run{{sim.TCP(), signal}, {sim.TCP(), counted}}},
 	} {
-		for _, r := range c.routes {
-			most, mem := simPart.Share(need.Load("tokens"))/len(c.routes), new(memories)
-			tokens, with, lost := 0, uint64(0), uint64(0)
-			for seed := simPart.Seed(); tokens < most && !t.Failed(); seed++ {
-				rng := rand.New(rand.NewPCG(seed, 17))
-				m := c.model
-				if rng.IntN(2) == 0 {
-					if m = sim.Rough(m); r.way == inTiles {
-						m.Faults.Duplicate = 0 // the promise is that bytes are written once
-					}
-				}
-				n := []int{4048, 5000, 7168, 8192, 12000}[rng.IntN(5)]
-				if r.way != inTiles && rng.IntN(4) == 0 {
-					n = 200 // a message
-				}
-				pes := 2 + rng.IntN(2)
-				if stripe = 2048; rng.IntN(2) == 0 {
-					stripe = 128 << 10 // as in jobs; with 2048 a write is spread, and its notification is a message
-				}
-				w := newWorld(t, sockets(m, seed), seed, pes, tokenHeap(r.tiling, n), mem)
-				if m.NICs > 1 {
-					w.net.Plan(sim.Fault{At: sim.Time(rng.IntN(int(2 * sim.Millisecond))), Host: rng.IntN(pes), NIC: rng.IntN(3)})
-				}
-				k, k2 := runTokens(w, r, n, min(400, max(most/pes/8, 50)))
-				tokens, with = tokens+k, with+k2
-				for _, p := range w.pes {
-					if several, ok := p.prov.(*rail.Provider); ok {
-						for _, c := range several.Rails() {
-							lost += c.Lost
-						}
-					}
-				}
-				w.close(mem)
+		t.Run(network.name, func(t *testing.T) {
+			for _, r := range network.runs {
+				tokensOf(t, r.model, r.route, simPart.Share(need.Load("tokens"))/len(network.runs))
 			}
-			t.Logf("%s: %d tokens by way %d in tiles of %d, %d came with a notification, %d ways lost", kind(c.model), tokens, r.way, r.tile, with, lost)
-			if c.model.NICs > 1 && lost == 0 {
-				t.Errorf("%s: no NIC was lost", kind(c.model))
-			}
-			carries := r.way == notified && !c.model.Caps.SendAfterWrite
-			if carries != (with > 0) {
-				t.Errorf("%s: %d notifications came with a write", kind(c.model), with)
-			}
-		}
+		})
 	}
 }

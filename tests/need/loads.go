@@ -20,7 +20,7 @@ var loads = map[string]load{
 	"operations":     {1_000_000, 10_000_000, "operations of random programs on simulated networks (runtime/proxy, TestSimOrder)"},
 	"paths":          {200, 1000, "orders of events that are tried for each small program (runtime/proxy, TestSimExplore)"},
 	"memory":         {1_100, 5_000, "rounds in which 1 MiB of a heap of 1 GiB is allocated and freed (tests/c/memory.c)"},
-	"tokens":         {3_000, 1_000_000, "eager tokens on each of seven simulated networks (runtime/proxy, TestSimTokens)"},
+	"tokens":         {8_000, 1_000_000, "eager tokens on each of three simulated networks (runtime/proxy, TestSimTokens)"},
 	"unread":         {600, 2_000, "writes to an end that reads nothing (fabric/fabrictest)"},
 	"sleep":          {150, 400, "milliseconds in which nothing comes and the processor must rest (fabric/fabrictest)"},
 	"losses":         {4, 10, "seeds for a NIC that is lost (fabric/rail, TestPlayedLoss)"},
