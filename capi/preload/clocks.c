@@ -1,9 +1,10 @@
 /*
  * clocks.c: how far this PE's clock is from that of PE 0, measured by the library's own calls.
  *
- * PE 0 writes its clock into a word of its own symmetric memory again and again, while another PE
- * gets that word: the value is of a moment between the start and the end of the get. Of 50 gets the
- * quickest one counts. Its error is half of its time, and what passed between two writes of PE 0.
+ * A PE writes a number into PE 0's memory, and PE 0 answers with its clock and the number. The
+ * clock was read after the PE had written and before it had the answer, which bounds the difference
+ * of the clocks from both sides. What is left between the bounds of 50 such exchanges is the error;
+ * a PE that loses its processor within one only makes that one useless.
  *
  * The symmetric memory is allocated for the measurement and freed behind it, so that the program
  * finds the heap as it would be without the shim. There is no measurement of NVSHMEM programs,
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GETS 50
+#define EXCHANGES 50
 
 /* The functions; all have been in OpenSHMEM since 1.0. */
 static struct {
@@ -27,6 +28,7 @@ static struct {
     void (*free)(uintptr_t);
     void (*barrier_all)(void);
     void (*quiet)(void);
+    void (*fence)(void);
     void (*p)(uintptr_t, int64_t, int);
     int64_t (*g)(uintptr_t, int);
 } call;
@@ -41,9 +43,11 @@ static bool find(const struct preload_frame *f)
     }
     call.barrier_all = preload_find(PRELOAD_shmem_barrier_all, f->caller);
     call.quiet = preload_find(PRELOAD_shmem_quiet, f->caller);
+    call.fence = preload_find(PRELOAD_shmem_fence, f->caller);
     call.p = preload_find(PRELOAD_shmem_longlong_p, f->caller);
     call.g = preload_find(PRELOAD_shmem_longlong_g, f->caller);
-    return call.malloc && call.free && call.barrier_all && call.quiet && call.p && call.g;
+    return call.malloc && call.free && call.barrier_all && call.quiet && call.fence && call.p &&
+           call.g;
 }
 
 /* A number that the processes of one running kernel share. */
@@ -66,53 +70,56 @@ static int64_t now(void)
     return (int64_t)preload_since_round(preload_monotonic());
 }
 
-/* The words of each PE: its machine; the clock; whose turn it is; and of PE 0, for each PE whether
- * it wants a turn (1) and whether it has had it (2). */
-enum { MACHINE, CLOCK, TURN, WANTS };
+/* The words of each PE: its machine; whether it may begin; at PE 0 the number that the other PE has
+ * written, and at that one PE 0's clock and the number again; and at PE 0, for each PE, whether it
+ * is of another machine. */
+enum { MACHINE, TURN, ASK, CLOCK, ANSWER, OTHER };
 
 static uintptr_t word(uintptr_t base, int n)
 {
     return base + (uintptr_t)n * sizeof(int64_t);
 }
 
-/* PE 0's part: shows its clock while PE k measures. */
-static void show(uintptr_t base, int k)
+/* Waits for a value in the PE's own memory. Libraries without a thread of their own make progress
+ * within calls. */
+static void await(uintptr_t base, int n, int64_t value, int pe)
+{
+    while (call.g(word(base, n), pe) != value)
+        call.quiet();
+}
+
+/* PE 0's part in the measurement of PE k. Each exchange of the job has a number of its own. */
+static void answer(uintptr_t base, int k)
 {
     call.p(word(base, TURN), 1, k);
     call.quiet();
-    while (call.g(word(base, WANTS + k), 0) != 2) {
-        call.p(word(base, CLOCK), now(), 0);
+    for (int64_t i = 0; i < EXCHANGES; i++) {
+        int64_t number = (int64_t)k * EXCHANGES + i;
+        await(base, ASK, number, 0);
+        call.p(word(base, CLOCK), now(), k);
+        call.fence();
+        call.p(word(base, ANSWER), number, k);
         call.quiet();
     }
 }
 
 static void measure(uintptr_t base, int pe)
 {
-    while (call.g(word(base, TURN), pe) != 1)
+    int64_t least = INT64_MIN, most = INT64_MAX, begun = 0;
+    await(base, TURN, 1, pe);
+    for (int64_t i = 0; i < EXCHANGES; i++) {
+        int64_t number = (int64_t)pe * EXCHANGES + i;
+        begun = now();
+        call.p(word(base, ASK), number, 0);
         call.quiet();
-    int64_t offset = 0, at = 0;
-    uint64_t least = UINT64_MAX, longest_age = 0;
-    int64_t before_value = 0;
-    for (int i = 0; i < GETS; i++) {
-        int64_t begin = now();
-        int64_t value = call.g(word(base, CLOCK), 0);
-        int64_t end = now();
-        if (i > 0 && value != before_value) {
-            /* PE 0 writes at least as often as this. */
-            if ((uint64_t)(end - begin) < least) {
-                least = (uint64_t)(end - begin);
-                at = begin + (end - begin) / 2;
-                offset = value - at;
-                longest_age = (uint64_t)(value - before_value);
-            }
-        }
-        before_value = value;
+        await(base, ANSWER, number, pe);
+        int64_t ended = now(), clock = call.g(word(base, CLOCK), pe);
+        least = clock - ended > least ? clock - ended : least;
+        most = clock - begun < most ? clock - begun : most;
     }
-    if (least != UINT64_MAX)
-        preload_head_clock((uint64_t)at, offset,
-                           least / 2 + (longest_age < least ? longest_age : least));
-    call.p(word(base, WANTS + pe), 2, 0);
-    call.quiet();
+    /* Clocks that drift by nanoseconds meanwhile may leave less than nothing between the bounds. */
+    int64_t width = most > least ? most - least : 0;
+    preload_head_clock((uint64_t)begun, least + (most - least) / 2, (uint64_t)width / 2 + 1);
 }
 
 void preload_clocks(const struct preload_frame *f, int pe, int npes)
@@ -124,15 +131,15 @@ void preload_clocks(const struct preload_frame *f, int pe, int npes)
     if (npes == 1 || !find(f))
         return;
     preload_enter();
-    uintptr_t base = call.malloc((size_t)(WANTS + npes) * sizeof(int64_t));
+    uintptr_t base = call.malloc((size_t)(OTHER + npes) * sizeof(int64_t));
     if (base) {
-        for (int i = 0; i < WANTS + npes; i++)
+        for (int i = 0; i < OTHER + npes; i++)
             call.p(word(base, i), i == MACHINE ? machine() : 0, pe);
         call.quiet();
         call.barrier_all();
         bool other = call.g(word(base, MACHINE), 0) != machine();
         if (other)
-            call.p(word(base, WANTS + pe), 1, 0);
+            call.p(word(base, OTHER + pe), 1, 0);
         else if (pe != 0)
             preload_head_clock((uint64_t)now(), 0, 0);
         call.quiet();
@@ -140,8 +147,8 @@ void preload_clocks(const struct preload_frame *f, int pe, int npes)
         if (other)
             measure(base, pe);
         for (int k = 1; pe == 0 && k < npes; k++)
-            if (call.g(word(base, WANTS + k), 0) == 1)
-                show(base, k);
+            if (call.g(word(base, OTHER + k), 0) == 1)
+                answer(base, k);
         call.barrier_all();
         call.free(base);
     }

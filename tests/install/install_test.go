@@ -53,6 +53,7 @@ var layout = []string{
 	"lib/libnvshmem_host.so.3",
 	"lib/libshmem.so",
 	"lib/libshmem_core.so",
+	"lib/libshmem_preload.so",
 	"lib/pkgconfig/nvshmem.pc",
 	"lib/pkgconfig/shmem.pc",
 	"share/man/man3/pshmem.3",

@@ -77,6 +77,8 @@ func (d *defect) targets() []string {
 		}
 	case strings.HasPrefix(d.file, "capi/front/"):
 		out = []string{"lib/libshmem.so"}
+	case strings.HasPrefix(d.file, "capi/preload/"):
+		out = []string{"lib/libshmem_preload.so"}
 	case strings.HasPrefix(d.file, "capi/nvshmem/"):
 		out = []string{"lib/libnvshmem_host.so"}
 	case strings.HasPrefix(d.file, "device/") || strings.HasPrefix(d.file, "tests/"):
@@ -96,5 +98,6 @@ func (d *defect) area() string { return path.Dir(d.id) }
 // defects is the list.
 func defects() []defect {
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, messageDefects, orderDefects, ringDefects,
+	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, orderDefects, ringDefects, preloadDefects,
 		proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, deviceDefects, pythonDefects)
 }

@@ -1,0 +1,41 @@
+package preload
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"libshmem/tests/need"
+)
+
+// TestClocks: PEs of machines that are not PE 0's measure how far their clocks are from its clock.
+// Here every PE but PE 0 sees another name of the machine, and has the same clock: what is measured
+// must be 0 within its error, on one host and over a network.
+func TestClocks(t *testing.T) {
+	need.Namespaces(t)
+	build, dir, exe := need.Build(t), t.TempDir(), program(t, "sequence")
+	name := filepath.Join(dir, "boot_id")
+	if err := os.WriteFile(name, []byte("another machine\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := `[ "$SHMEM_LAUNCHER_PE" = 0 ] && exec "$1"; exec unshare -m sh -c 'mount --bind "$2" /proc/sys/kernel/random/boot_id && exec "$1"' sh "$1" "$2"`
+	for _, hosts := range []string{"1", "2"} {
+		to := filepath.Join(dir, hosts)
+		job{}.run(t, filepath.Join(build, "bin", "shmemrun"), "-n", "3", "--hosts", hosts, "--timeout", "100",
+			"-x", "LD_PRELOAD="+shim(t), "-x", "SHMEM_PRELOAD=trace,file="+to, "sh", "-c", elsewhere, "sh", exe, name)
+		for pe := range 3 {
+			p := read(t, filepath.Join(to, fmt.Sprintf("%d.json", pe)), true)
+			if len(p.Clock) != 2 {
+				t.Fatalf("%s hosts, PE %d: clock %+v", hosts, pe, p.Clock)
+			}
+			for _, c := range p.Clock {
+				t.Logf("%s hosts, PE %d: offset %.3f us, error %.3f us", hosts, pe, c.Offset, c.Error)
+				if pe == 0 && (c.Offset != 0 || c.Error != 0) || pe > 0 && (c.Error <= 0 || math.Abs(c.Offset) > c.Error) || c.At <= 0 {
+					t.Errorf("%s hosts, PE %d: clock %+v", hosts, pe, c)
+				}
+			}
+		}
+	}
+}
