@@ -71,6 +71,7 @@ type sizeRow struct {
 
 // heat is the heat map, in units of its own.
 type heat struct {
+	From, To          string
 	Words             string
 	Key               []shade
 	Width, Height     int
@@ -163,8 +164,10 @@ func (r *Report) heat() *heat {
 	if n > 16 {
 		h.Font = 11
 	}
+	h.From, h.To = "PE that calls", "PE whose memory it is"
 	h.Words = "How much each PE (row) wrote to or read from the memory of each PE (column)."
 	if m.Of == "network" {
+		h.From, h.To = "PE that posts", "PE at the other end"
 		h.Words = "How much each PE (row) sent to or read from each PE (column) by its network."
 	}
 	if m.Group > 1 {

@@ -43,18 +43,18 @@ func (r *Report) heatMap() *image.Paletted {
 	top := 4 * lineSpace
 	plot := n * cell
 	s := newScale(m.Bytes)
-	key := 190
-	page := image.NewPaletted(image.Rect(0, 0, max(left+plot+20+key, 520), max(top+plot+20, top+(shades+3)*lineSpace)),
+	key := 210
+	page := image.NewPaletted(image.Rect(0, 0, max(left+plot+20+key, 600), max(top+plot+20, top+(shades+3)*lineSpace)),
 		color.Palette{heatColours[0], ink, grid})
 	for _, c := range heatColours[1:] {
 		page.Palette = append(page.Palette, c)
 	}
-	title := "bytes that calls moved between PEs"
+	title, axes := "bytes that calls moved between PEs", "row: PE that calls, column: PE of the memory"
 	if m.Of == "network" {
-		title = "bytes moved between PEs by the network"
+		title, axes = "bytes moved between PEs by the network", "row: PE that posts, column: PE at the other end"
 	}
 	write(page, 10, 10, letter, ink, title)
-	write(page, 10, 10+lineSpace, letter, ink, "row: PE that calls, column: PE of the memory")
+	write(page, 10, 10+lineSpace, letter, ink, axes)
 	every := labelEvery(n, cell, width(last, letter)+letter*glyphWidth)
 	for g := 0; g < len(m.Bytes); g += every {
 		text := m.label(g, r.Job.NPEs)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"libshmem/cmd/internal/tracefile"
@@ -114,22 +115,24 @@ func table(b *strings.Builder, rows [][]string) {
 	}
 }
 
+// functions writes the rows of functions. Of actions of the network there is no time of which they
+// have a share: all is 0.
 func (r *Report) functions(b *strings.Builder, list []Function, all int64) {
 	rows := [][]string{{"function", "calls", "bytes", "time", "share", "p50", "p90", "p99", "max"}}
 	if all == 0 {
-		rows[0][0] = "action"
+		rows[0] = append([]string{"action"}, slices.Delete(rows[0], 4, 5)[1:]...)
 	}
 	for i, f := range list {
 		if i == textRows {
 			rows = append(rows, []string{fmt.Sprintf("and %d more (--json has all)", len(list)-i)})
 			break
 		}
-		share := ""
-		if all > 0 {
-			share = percent(f.Ns, all)
-		}
 		d := tracefile.Duration
-		rows = append(rows, []string{f.Name, number(f.Calls), moved(f.Bytes), d(f.Ns), share, d(f.P50), d(f.P90), d(f.P99), d(f.Max)})
+		row := []string{f.Name, number(f.Calls), moved(f.Bytes), d(f.Ns), percent(f.Ns, all), d(f.P50), d(f.P90), d(f.P99), d(f.Max)}
+		if all == 0 {
+			row = slices.Delete(row, 4, 5)
+		}
+		rows = append(rows, row)
 	}
 	table(b, rows)
 }
@@ -227,11 +230,11 @@ func (r *Report) matrixText(b *strings.Builder) {
 		return
 	}
 	m := r.Matrix.grouped(textGroups)
-	what := "calls"
+	what := "calls moved: the row is the PE that calls, the column the PE whose memory it is"
 	if m.Of == "network" {
-		what = "operations of NICs"
+		what = "operations of NICs moved: the row is the PE that posts, the column the other end"
 	}
-	fmt.Fprintf(b, "\nBytes that %s moved: the row is the PE that calls, the column the PE whose memory it is\n", what)
+	fmt.Fprintf(b, "\nBytes that %s\n", what)
 	head := []string{"PE"}
 	for j := range m.Bytes {
 		head = append(head, m.label(j, r.Job.NPEs))
