@@ -100,4 +100,6 @@ func defects() []defect {
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, messageDefects, orderDefects, ringDefects,
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, orderDefects, ringDefects, preloadDefects,
 		proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, deviceDefects, pythonDefects)
+	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, orderDefects, ringDefects,
+		proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, traceDefects, deviceDefects, pythonDefects)
 }

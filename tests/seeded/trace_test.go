@@ -1,0 +1,47 @@
+package seeded
+
+// Reports about traces.
+var traceDefects = []defect{
+	{
+		id: "trace/drift", file: "cmd/internal/tracefile/clock.go",
+		was:  "	return at + a.Add + share(b.Add-a.Add, at-a.At, b.At-a.At)",
+		is:   "	return at + a.Add + share(b.Add-a.Add, 0, b.At-a.At)",
+		user: "in a long job, times of two hosts are further apart than the stated error",
+		by:   unit("./cmd/internal/tracefile", "^TestClock$"), says: `1500 is 1400 of PE 0, want 1500`,
+	},
+	{
+		id: "trace/killed", file: "cmd/internal/tracefile/reader.go",
+		was:  "		r.cut = &Cut{Line: r.line, Inside: inside, Events: r.events}\n",
+		is:   "		if inside {\n			r.cut = &Cut{Line: r.line, Inside: inside, Events: r.events}\n		}\n",
+		user: "the trace of a program that was killed between two events passes for a whole one",
+		by:   unit("./cmd/internal/tracefile", "^TestCut$"), says: `cut at byte \d+: not noticed`,
+	},
+	{
+		id: "trace/losses-twice", file: "cmd/internal/tracefile/trace.go",
+		was:  "	p.Lost, p.Old = max(p.Lost, h.Lost), max(p.Old, h.Old)\n",
+		is:   "	p.Lost, p.Old = p.Lost+h.Lost, p.Old+h.Old\n",
+		user: "a report says that more events are lost than were, if the output was rotated",
+		by:   unit("./cmd/internal/tracefile", "^TestRotated$"), says: `PE 0 is .*Lost:6 Old:3`,
+	},
+	{
+		id: "trace/late-for-all", file: "cmd/internal/tracereport/waits.go",
+		was:  "		of := all[max(after-1, i)]\n",
+		is:   "		of := all[max(after-1, i, len(all)-1)]\n",
+		user: "PEs that left a broadcast are said to have waited for a PE that came later",
+		by:   unit("./cmd/internal/tracereport", "^TestBroadcast$"), says: `pairs .*For:3`,
+	},
+	{
+		id: "trace/from-the-begin", file: "cmd/internal/tracereport/waits.go",
+		was:  "				t.next[pe] = most - n\n",
+		is:   "				t.next[pe] = 0 * n\n",
+		user: "after a rotation, barriers of different times are put together, and waits are of minutes",
+		by:   unit("./cmd/internal/tracereport", "^TestOldest$"), says: `worst .*Number:\d+ Late:`,
+	},
+	{
+		id: "trace/transposed", file: "cmd/internal/tracereport/count.go",
+		was:  "		c.matrix[0].add(e.PE, e.Peer, n)\n",
+		is:   "		c.matrix[0].add(e.Peer, e.PE, n)\n",
+		user: "rows and columns of the heat map are exchanged",
+		by:   unit("./cmd/internal/tracereport", "^TestJob$"), says: `PE 0 and PE 1: 0 calls, 0 bytes; want 20, 20480`,
+	},
+}
