@@ -34,9 +34,14 @@ static void start(void)
     atomic_store_explicit(&started, true, memory_order_release);
 }
 
-static void *first(unsigned number, const void *caller)
+void preload_started(void)
 {
     pthread_once(&once, start);
+}
+
+static void *first(unsigned number, const void *caller)
+{
+    preload_started();
     depth++;
     void *real = preload_resolve(number, caller);
     depth--;

@@ -38,6 +38,7 @@ static struct {
 
 bool redirect_on(void)
 {
+    preload_started();
     return on;
 }
 

@@ -137,6 +137,7 @@ static inline int preload_pe(const struct preload_frame *f)
  * hook.c, for the generated functions. begin returns true when the function behind is to be called:
  * f->real, with f->arg.
  */
+void preload_started(void); /* reads the settings, before the first call */
 bool preload_begin(struct preload_frame *f, unsigned number, const void *caller);
 void preload_end(struct preload_frame *f);
 

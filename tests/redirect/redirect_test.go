@@ -210,6 +210,29 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestNvshmem: a host program that was linked with another libnvshmem_host.so.3 runs on the one
+// beside the shim, and one with NVIDIA's device code is refused before anything is initialised.
+func TestNvshmem(t *testing.T) {
+	build := need.Build(t)
+	dir := t.TempDir()
+	gcc(t, "-shared", "-fPIC", "-w", "testdata/nvidia.c", "-o", filepath.Join(dir, "libnvshmem_host.so.3"), "-Wl,-soname,libnvshmem_host.so.3")
+	host, device := filepath.Join(dir, "host"), filepath.Join(dir, "device")
+	link := []string{"-std=gnu11", "-g", "-I../../include/nvshmem", "testdata/nvshmem.c", filepath.Join(dir, "libnvshmem_host.so.3"),
+		// Before LD_LIBRARY_PATH, which shmemrun sets.
+		"-Wl,--disable-new-dtags,-rpath," + dir}
+	gcc(t, append(link, "-o", host)...)
+	gcc(t, append(link, "-o", device, "-DDEVICE")...)
+	shmemrun := []string{filepath.Join(build, "bin", "shmemrun"), "--timeout", "60", "--redirect", "-n", "2"}
+	want := []string{"PE 0: 2 PEs, 101, team 2", "PE 1: 2 PEs, 100, team 2"}
+	if got, errs, err := run(environment(), append(shmemrun, host)...); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %q, want %q\n%s", err, got, want, errs)
+	}
+	got, errs, err := run(environment(), append(shmemrun, device)...)
+	if says := `redirect: nvshmemid_init_status.*: the program has device code of NVIDIA's libnvshmem_device\.a linked in, .* \(compile its kernels `; err == nil || len(got) > 0 || !regexp.MustCompile(says).MatchString(errs) {
+		t.Errorf("device code: %v, %q, nothing says %s\n%s", err, got, says, errs)
+	}
+}
+
 func gcc(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.Command("gcc", args...)
