@@ -13,8 +13,7 @@ int main(void)
             shmem_double_p(&values[i], (double)round + i, right);
         UNLESS_FAULT(shmem_fence());
         shmem_long_atomic_inc(&count, right);
-        while (!shmem_long_test(&count, SHMEM_CMP_GE, round))
-            ;
+        shmem_long_wait_until(&count, SHMEM_CMP_GE, round);
         for (int i = 0; i < 4; i++)
             wrong += values[i] != (double)round + i;
         shmem_barrier_all();
