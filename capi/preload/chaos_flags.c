@@ -24,7 +24,7 @@
 #define SMALL 8    /* bytes of a flag at most */
 
 struct note {
-    uint64_t number; /* from 1 on; 0: none */
+    uint64_t number;     /* from 1 on; 0: none */
     uint64_t flag, data; /* places */
     uint64_t data_bytes;
     uint32_t flag_call, data_call;
@@ -56,7 +56,8 @@ void chaos_flags_open(void)
     size_t n = (size_t)delayed_n_pes();
     if (notes || delayed_pe() < 0)
         return;
-    notes = ((void *(*)(size_t, size_t))delayed_real(PRELOAD_shmem_calloc))(n * NOTES, sizeof *notes);
+    notes =
+        ((void *(*)(size_t, size_t))delayed_real(PRELOAD_shmem_calloc))(n * NOTES, sizeof *notes);
     written = calloc(n, sizeof *written);
     seen = calloc(n * NOTES, sizeof *seen);
     if (!notes || !written || !seen)
@@ -94,8 +95,8 @@ static void tell(const struct delayed *data, uint32_t flag_call, const void *fla
                         .data_call = data->number,
                         .barriers = barriers};
     struct note *at = &notes[(size_t)delayed_pe() * NOTES + note.number % NOTES];
-    ((void (*)(void *, const void *, size_t, int))delayed_real(PRELOAD_shmem_putmem))(at, &note,
-                                                                                      sizeof note, pe);
+    ((void (*)(void *, const void *, size_t, int))delayed_real(PRELOAD_shmem_putmem))(
+        at, &note, sizeof note, pe);
     ((void (*)(void))delayed_real(PRELOAD_shmem_quiet))();
 }
 
@@ -181,9 +182,8 @@ static void report(void)
                        "%s has seen what PE %d wrote by %s, and no fence is between that call and "
                        "its %s of %llu bytes to this PE before it: the bytes may come after it "
                        "(call shmem_fence between the two, or a put with signal)",
-                       preload_name(matched[i].wait), matched[i].writer,
-                       preload_name(n->flag_call), preload_name(n->data_call),
-                       (unsigned long long)n->data_bytes);
+                       preload_name(matched[i].wait), matched[i].writer, preload_name(n->flag_call),
+                       preload_name(n->data_call), (unsigned long long)n->data_bytes);
     }
     n_matched = n_waited = 0;
 }

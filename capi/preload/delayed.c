@@ -53,8 +53,8 @@ void delayed_add(struct delayed_list *list, const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     const char *value = strchr(c->letters, 'v');
-    const void *from = c->source >= 0 ? (const void *)f->arg[c->source]
-                                      : (const void *)f->arg[value - c->letters];
+    const void *from =
+        c->source >= 0 ? (const void *)f->arg[c->source] : (const void *)f->arg[value - c->letters];
     struct delayed *d = malloc(sizeof *d);
     size_t bytes = c->source >= 0 ? preload_bytes(f) : c->size;
     char *copy = malloc(bytes + 1);
@@ -100,8 +100,8 @@ void delayed_send(const struct delayed *d, bool from_copy, bool nbi)
         put(d->ctx, d->dest, from, d->bytes, d->pe);
     } else {
         void (*put)(void *, const void *, size_t, int) =
-            (void (*)(void *, const void *, size_t, int))delayed_real(
-                nbi ? PRELOAD_shmem_putmem_nbi : PRELOAD_shmem_putmem);
+            (void (*)(void *, const void *, size_t, int))delayed_real(nbi ? PRELOAD_shmem_putmem_nbi
+                                                                          : PRELOAD_shmem_putmem);
         put(d->dest, from, d->bytes, d->pe);
     }
 }

@@ -99,10 +99,11 @@ static void check(const struct preload_frame *f)
                      "must stay until a quiet: call shmem_quiet before it is freed)",
                      put, preload_name(f->number));
         else
-            snprintf(text, sizeof text,
-                     "%s: byte %zd of the source was changed before %s (the source of a nonblocking "
-                     "put must stay as it is until a quiet: call shmem_quiet before the change)",
-                     put, at, preload_name(f->number));
+            snprintf(
+                text, sizeof text,
+                "%s: byte %zd of the source was changed before %s (the source of a nonblocking "
+                "put must stay as it is until a quiet: call shmem_quiet before the change)",
+                put, at, preload_name(f->number));
         delayed_report("early", "%s", text);
     }
 }

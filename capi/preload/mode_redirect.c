@@ -111,7 +111,9 @@ static void *open_beside(const char *file)
 }
 
 /* A call that libshmem has no function for. */
-static void absent(void) {}
+static void absent(void)
+{
+}
 
 static void start(void)
 {
@@ -251,8 +253,8 @@ static void translate_sets(struct preload_frame *f, int sync, int work)
     if (!first || !behind->small_sync)
         return;
     int at = (int)(first - preload_calls[f->number].letters);
-    if (!redirect_sets_find((int)f->arg[at], (int)f->arg[at + 1], (int)f->arg[at + 2],
-                            f->arg[sync], preload_name(f->number), &our_sync, &our_work))
+    if (!redirect_sets_find((int)f->arg[at], (int)f->arg[at + 1], (int)f->arg[at + 2], f->arg[sync],
+                            preload_name(f->number), &our_sync, &our_work))
         return;
     f->arg[sync] = our_sync;
     if (work >= 0)

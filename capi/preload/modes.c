@@ -12,12 +12,7 @@ extern const struct preload_mode preload_early;    /* mode_early.c */
 extern const struct preload_mode preload_chaos;    /* mode_chaos.c */
 
 const struct preload_mode *const preload_modes[] = {
-    &preload_redirect,
-    &preload_trace,
-    &preload_slow,
-    &preload_early,
-    &preload_chaos,
-    NULL,
+    &preload_redirect, &preload_trace, &preload_slow, &preload_early, &preload_chaos, NULL,
 };
 
 _Static_assert(sizeof preload_modes / sizeof *preload_modes <= PRELOAD_MODES + 1,

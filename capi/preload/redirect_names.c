@@ -4,8 +4,8 @@
  *
  * The first list has the names that the shim shows to modes: bitwise atomics on signed integers,
  * whose bits are those of unsigned ones, and the family shmemx_ of Open MPI's shmemx.h. The
- * functions below it are of Open MPI 5, and of its shmemx.h: with mode redirect they are calls of the
- * shim's function of libshmem's name, and without it of the library behind, unseen by modes.
+ * functions below it are of Open MPI 5, and of its shmemx.h: with mode redirect they are calls of
+ * the shim's function of libshmem's name, and without it of the library behind, unseen by modes.
  *
  * my_pe, num_pes and globalexit of its shmem-compat.h are not here: other libraries have functions
  * of these names, and the shim is in front of all. A program that calls them is refused.
@@ -148,8 +148,8 @@ static void *next(void **found, const char *name)
         return f;
     f = dlsym(RTLD_NEXT, name);
     if (!f) { /* the loader's words and status */
-        fprintf(stderr, "%s: symbol lookup error: undefined symbol: %s\n",
-                program_invocation_name, name);
+        fprintf(stderr, "%s: symbol lookup error: undefined symbol: %s\n", program_invocation_name,
+                name);
         _exit(127);
     }
     __atomic_store_n(found, f, __ATOMIC_RELEASE);
@@ -196,7 +196,8 @@ REDUCE(shmem_longlong_xor_reduce, shmem_ulonglong_xor_reduce)
  * before the library is initialised. Without mode redirect the stub leaves the arguments where they
  * are and jumps.
  */
-#define DEVICE(X) X(nvshmemid_hostlib_init_attr) X(nvshmemid_hostlib_finalize) X(nvshmemid_init_status)
+#define DEVICE(X)                                                                                  \
+    X(nvshmemid_hostlib_init_attr) X(nvshmemid_hostlib_finalize) X(nvshmemid_init_status)
 #define NUMBER(name) NUMBER_##name,
 #define NAME(name) #name,
 enum { DEVICE(NUMBER) DEVICE_NAMES };
@@ -221,7 +222,7 @@ void *redirect_device(unsigned number)
     {                                                                                              \
         __asm__("pushq %%rdi\n\tpushq %%rsi\n\tpushq %%rdx\n\t"                                    \
                 "pushq %%rcx\n\tpushq %%r8\n\tpushq %%r9\n\tsubq $8, %%rsp\n\t"                    \
-                "movl $%c0, %%edi\n\tcall redirect_device\n\tmovq %%rax, %%r11\n\t"                 \
+                "movl $%c0, %%edi\n\tcall redirect_device\n\tmovq %%rax, %%r11\n\t"                \
                 "addq $8, %%rsp\n\tpopq %%r9\n\tpopq %%r8\n\tpopq %%rcx\n\t"                       \
                 "popq %%rdx\n\tpopq %%rsi\n\tpopq %%rdi\n\tjmp *%%r11"                             \
                 :                                                                                  \

@@ -1,7 +1,7 @@
 /*
  * redirect_openmpi.c: what the headers of Open MPI's OSHMEM compile into programs, where it differs
- * from libshmem's, and where it must not differ. tests/redirect compares every row with both headers
- * and has a program for each that is translated.
+ * from libshmem's, and where it must not differ. tests/redirect compares every row with both
+ * headers and has a program for each that is translated.
  */
 #include "redirect.h"
 

@@ -139,8 +139,8 @@ static void scan_object(struct scan *s, const struct dl_phdr_info *info, const E
             gnu = d->d_un.d_ptr;
     }
     /* glibc has relocated the addresses, where it may write to them. */
-    uintptr_t *addresses[] = {&value[DT_SYMTAB], &value[DT_STRTAB], &value[DT_HASH], &value[DT_RELA],
-                              &gnu};
+    uintptr_t *addresses[] = {&value[DT_SYMTAB], &value[DT_STRTAB], &value[DT_HASH],
+                              &value[DT_RELA], &gnu};
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
         if (*addresses[i] && *addresses[i] < info->dlpi_addr)
             *addresses[i] += info->dlpi_addr;
@@ -167,8 +167,7 @@ static int scan(struct dl_phdr_info *info, size_t size, void *arg)
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            scan_object(s, info,
-                        (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
+            scan_object(s, info, (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
     return 0;
 }
 

@@ -23,7 +23,7 @@
 #include <time.h>
 
 #define SLOTS 512
-#define SYNC_WORDS 128 /* SHMEM_SYNC_SIZE of libshmem */
+#define SYNC_WORDS 128  /* SHMEM_SYNC_SIZE of libshmem */
 #define WORK_BYTES 2048 /* SHMEM_REDUCE_MIN_WRKDATA_SIZE elements of 16 bytes */
 
 /* What a slot is for. */

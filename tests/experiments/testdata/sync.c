@@ -1,4 +1,5 @@
-/* sync.c: a nonblocking put, and then a sync, which completes nothing. Fault: no quiet before it. */
+/* sync.c: a nonblocking put, and then a sync, which completes nothing. Fault: no quiet before it.
+ */
 #include "program.h"
 
 static long box;

@@ -9,4 +9,6 @@ void shmem_init(void)
     abort(); /* it must not be initialised */
 }
 
-void shmem_finalize(void) {}
+void shmem_finalize(void)
+{
+}
