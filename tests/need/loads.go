@@ -63,6 +63,7 @@ var left = map[string]string{
 	"configurations":        "no program runs under ThreadSanitizer, none with 19 hosts; programs that send little run neither by two proxies, nor between namespaces, nor by two networks at once, nor between hosts with AddressSanitizer; some run with memory of GPUs or chaos in one way less; and on four NICs of the stub only sizes runs; in make test-full all do (tests/run, fullOnly). tests/ring has the ring under it, and Go its own detector",
 	"wheels":                "the surface of NVSHMEM is compared with committed facts; in make test-full these are made anew from NVIDIA's wheels, which pip fetches (tests/nvshmem)",
 	"experiments of others": "programs with a fault run on libshmem, and two right programs of Open MPI under the modes; in make test-full the ones with a fault run on Open MPI, too, and five right ones (tests/experiments)",
+	"experiments":           "programs with a fault run on libshmem, and two right programs of Open MPI under the modes; in make test-full the ones with a fault run on Open MPI, too, and five right ones (tests/experiments)",
 }
 
 // Full reports whether tests run in full: scripts/test full sets TESTS=full.
