@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xdebeb8788ce8c6c6
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x1872f1c74f37044e
 import "C"
