@@ -13,7 +13,7 @@ import (
 
 // The ways of bytes from PE 0 to memory of PE 1, and when the test is over.
 const (
-	notified = iota // PE 0 knows the place: a put with a notification
+	byNotify = iota // PE 0 knows the place: a put with a notification
 	whole           // a record with the bytes
 	read            // a request, and PE 1 reads
 	asked           // a request, the answer of PE 1, and a put with a signal
@@ -59,7 +59,7 @@ func messageTime(t *testing.T, m sim.Model, way, n int) sim.Time {
 	for k := uint64(1); k <= times; k++ {
 		start := w.net.Now()
 		switch way {
-		case notified:
+		case byNotify:
 			post(a, func() proxy.Status {
 				return a.PutSignal(1, timeBytes, at(a.heap[timeBytes:]), uint64(n), counterOffset, 1, proxy.OpAdd, nil)
 			})
@@ -110,14 +110,14 @@ func TestSimMessageTimes(t *testing.T) {
 				cells[way] = fmt.Sprintf("%.1f", us[way])
 			}
 			t.Logf("| %s | %d | %s |", m.Name, n, strings.Join(cells, " | "))
-			if n <= 4016 && us[whole] > us[notified]+latency/10 {
-				t.Errorf("%s: a message of %d bytes takes %.1f us, a put with a notification %.1f", m.Name, n, us[whole], us[notified])
+			if n <= 4016 && us[whole] > us[byNotify]+latency/10 {
+				t.Errorf("%s: a message of %d bytes takes %.1f us, a put with a notification %.1f", m.Name, n, us[whole], us[byNotify])
 			}
 			// 8 KiB with a signal take a latency more in the model of efa.
-			trip := us[notified] + 2*latency + 4*float64(post)/1e3
+			trip := us[byNotify] + 2*latency + 4*float64(post)/1e3
 			if us[read] > trip || us[asked] > trip+latency {
 				t.Errorf("%s: a message of %d bytes takes %.1f us read and %.1f asked for, a put with a notification %.1f and the latency is %.1f",
-					m.Name, n, us[read], us[asked], us[notified], latency)
+					m.Name, n, us[read], us[asked], us[byNotify], latency)
 			}
 		}
 	}
