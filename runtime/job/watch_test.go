@@ -13,7 +13,7 @@ import (
 	"libshmem"
 	"libshmem/queue"
 	"libshmem/runtime/bootstrap"
-	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/bootstrap/bootstraptest"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/peerinfo"
 	"libshmem/runtime/job/process"
@@ -23,45 +23,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// lossTeller is a launcher that reports losses.
-type lossTeller struct {
-	bootstrap.Bootstrap
-	mu   sync.Mutex
-	lost []bootstrap.Loss
-	ends [2]int
-}
-
-func (b *lossTeller) Losses() (lost []bootstrap.Loss) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	lost, b.lost = b.lost, nil
-	var buf [64]byte
-	if len(lost) > 0 {
-		_, _ = unix.Read(b.ends[1], buf[:])
-	}
-	return lost
-}
-func (b *lossTeller) News() int              { return b.ends[1] }
-func (b *lossTeller) EndsJob() bool          { return true }
-func (b *lossTeller) Secret() *secret.Secret { return nil }
-
-func (b *lossTeller) tell(t *testing.T, l bootstrap.Loss) {
-	b.mu.Lock()
-	b.lost = append(b.lost, l)
-	b.mu.Unlock()
-	if _, err := unix.Write(b.ends[0], []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestWatch: the launcher's report and the end of a process are each noticed once. The waits of
 // kernels end, by the word that they look at and by their rings.
 func TestWatch(t *testing.T) {
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &lossTeller{ends: ends}
+	b := bootstraptest.NewTeller(t)
 	cfg := &config.Config{OnFailure: config.ReturnOnFailure}
 	log, err := shmlog.Open(cfg, io.Discard)
 	if err != nil {
@@ -70,10 +35,7 @@ func TestWatch(t *testing.T) {
 	j := &Job{Config: cfg, NPEs: 4, boot: b, log: log, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}
 	j.met = &peerinfo.Met{Processes: make([]process.Process, 4)}
 	j.Watch = j.newWatch(&Options{})
-	t.Cleanup(func() {
-		j.Watch.Stop()
-		_, _ = unix.Close(ends[0]), unix.Close(ends[1])
-	})
+	t.Cleanup(j.Watch.Stop)
 	child := exec.Command("sleep", "60")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
@@ -99,9 +61,9 @@ func TestWatch(t *testing.T) {
 		defer mu.Unlock()
 		lost = append(lost, pe)
 	}, func() uint32 { return 0 })
-	b.tell(t, bootstrap.Loss{PE: 2, Fate: "was killed by signal 9 (killed)"})
+	b.Tell(t, bootstrap.Loss{PE: 2, Fate: "was killed by signal 9 (killed)"})
 	need.Eventually(t, "PE 2 is lost", func() bool { return slices.Equal(known(), []libshmem.PE{2}) })
-	b.tell(t, bootstrap.Loss{PE: 2, Fate: "again"})
+	b.Tell(t, bootstrap.Loss{PE: 2, Fate: "again"})
 	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

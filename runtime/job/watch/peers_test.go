@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"libshmem"
+	"libshmem/runtime/bootstrap/bootstraptest"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/area"
 	"libshmem/runtime/job/process"
@@ -14,7 +15,7 @@ import (
 
 // knower is a launcher that knows fates, and notes the PEs that it is asked for.
 type knower struct {
-	*teller
+	*bootstraptest.Teller
 	asked []libshmem.PE
 	fates map[libshmem.PE]string
 }
@@ -26,7 +27,7 @@ func (k *knower) Fate(pe libshmem.PE) string { return k.fates[pe] }
 // without either the end of its process.
 func TestLate(t *testing.T) {
 	w, b := watchOfFour(t, config.AbortOnFailure)
-	k := &knower{teller: b, fates: map[libshmem.PE]string{}}
+	k := &knower{Teller: b, fates: map[libshmem.PE]string{}}
 	w.Boot = k
 	w.Nodes = topo.NewNodes([]string{"a", "a", "a", "b"})
 	does := map[area.How]string{}

@@ -4,15 +4,11 @@ import (
 	"errors"
 	"io"
 	"os/exec"
-	"sync"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"libshmem"
-	"libshmem/runtime/bootstrap"
-	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/bootstrap/bootstraptest"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job/process"
 	"libshmem/runtime/proxy"
@@ -20,36 +16,10 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// teller is a launcher that reports losses.
-type teller struct {
-	bootstrap.Bootstrap
-	mu   sync.Mutex
-	lost []bootstrap.Loss
-	ends [2]int
-}
-
-func (b *teller) Losses() (lost []bootstrap.Loss) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	lost, b.lost = b.lost, nil
-	var buf [64]byte
-	if len(lost) > 0 {
-		_, _ = unix.Read(b.ends[1], buf[:])
-	}
-	return lost
-}
-func (b *teller) News() int              { return b.ends[1] }
-func (b *teller) EndsJob() bool          { return true }
-func (b *teller) Secret() *secret.Secret { return nil }
-
 // watchOfFour makes the watch of a job of four PEs. This PE is the first.
-func watchOfFour(t *testing.T, on config.OnFailure) (*Watch, *teller) {
+func watchOfFour(t *testing.T, on config.OnFailure) (*Watch, *bootstraptest.Teller) {
 	t.Helper()
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &teller{ends: ends}
+	b := bootstraptest.NewTeller(t)
 	log, err := shmlog.Open(&config.Config{}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -58,10 +28,7 @@ func watchOfFour(t *testing.T, on config.OnFailure) (*Watch, *teller) {
 		Peers:    Peers{Nodes: topo.NewNodes([]string{"a", "a", "a", "a"}), Processes: make([]process.Process, 4), Boot: b},
 		Survives: on == config.ReturnOnFailure, Log: log,
 	})
-	t.Cleanup(func() {
-		w.Stop()
-		_, _ = unix.Close(ends[0]), unix.Close(ends[1])
-	})
+	t.Cleanup(w.Stop)
 	return w, b
 }
 
@@ -79,9 +46,7 @@ func TestWatchAlone(t *testing.T) {
 	}
 	w.Processes[1] = process.Of(child.Process.Pid)
 	w.Begin(func(libshmem.PE, string) { t.Error("a job that ends goes on") }, none)
-	if err := unix.Shutdown(b.ends[0], unix.SHUT_RDWR); err != nil {
-		t.Fatal(err)
-	}
+	b.Disappear(t)
 	_ = child.Process.Kill()
 	_ = child.Wait()
 	select {
@@ -95,7 +60,7 @@ func TestWatchAlone(t *testing.T) {
 }
 
 // launched is a teller that ends the job: no PE outlives it.
-type launched struct{ *teller }
+type launched struct{ *bootstraptest.Teller }
 
 func (launched) Launcher() string { return "the server of a test" }
 
@@ -108,16 +73,12 @@ func TestKilledLauncher(t *testing.T) {
 		ended := make(chan error, 1)
 		w.Fatal = func(err error) { ended <- err }
 		w.Begin(func(libshmem.PE, string) { t.Error("a job that ends goes on") }, none)
-		if _, err := unix.Write(b.ends[0], []byte("an answer")); err != nil {
-			t.Fatal(err)
-		}
+		b.Write(t, "an answer")
 		w.wake()
 		if len(ended) > 0 {
 			t.Errorf("ended by an answer: %v", <-ended)
 		}
-		if err := unix.Shutdown(b.ends[0], unix.SHUT_RDWR); err != nil {
-			t.Fatal(err)
-		}
+		b.Disappear(t)
 		select {
 		case err := <-ended:
 			var orphan *OrphanError

@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x1872f1c74f37044e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xbab75567cae6a87e
 import "C"
