@@ -109,7 +109,8 @@ static bool may_be_shmem(const char *name)
         return name[1] == 'm' || name[1] == 'n'; /* _my_pe, _num_pes */
     if (*name == 'n')
         name++;
-    return name[0] == 's' && (name[1] == 'h' || (name[1] == 't' && name[2] == 'a' && name[3] == 'r'));
+    return name[0] == 's' &&
+           (name[1] == 'h' || (name[1] == 't' && name[2] == 'a' && name[3] == 'r'));
 }
 
 __attribute__((visibility("hidden"))) struct answer preload_lookup(void *handle, const char *name,

@@ -25,7 +25,7 @@
 static char dir[PATH_MAX] = "shmem-trace";
 static uint64_t most = (uint64_t)1 << 30;
 static char *pattern;
-static bool no_clock;
+static bool no_clock, wait_for_room;
 
 /* What is done with each call. */
 enum { TIMED = 1, BEFORE = 2, AFTER = 4 }; /* not TIMED: counted. The others: there is more to do */
@@ -71,6 +71,10 @@ static const char *set(char *text)
             if (!value || strcmp(value, "off") != 0)
                 return "clock may only be off";
             no_clock = true;
+        } else if (strcmp(key, "full") == 0) {
+            if (!value || strcmp(value, "wait") != 0)
+                return "full may only be wait";
+            wait_for_room = true;
         } else {
             return "there is no such key";
         }
@@ -214,6 +218,12 @@ static void record(struct preload_frame *f, uint64_t end)
     }
     if (preload_team_of(f, &e.team))
         e.has |= PRELOAD_HAS_TEAM;
+    /* Between two calls of the program, and not within one. Before there is a file nobody reads. */
+    while (wait_for_room && preload_ring_full(r) && works() && atomic_load(&known) == 2) {
+        struct timespec nap = {0, 100000};
+        preload_writer_wake();
+        nanosleep(&nap, NULL);
+    }
     if (preload_ring_put(r, &e))
         preload_writer_wake();
 }
@@ -273,7 +283,7 @@ static void forked(void)
 
 const struct preload_mode preload_trace = {
     .word = "trace",
-    .form = "trace[,file=DIR][,calls=PATTERN][,size=BYTES][,clock=off]",
+    .form = "trace[,file=DIR][,calls=PATTERN][,size=BYTES][,full=wait][,clock=off]",
     .set = set,
     .start = start,
     .before = before,

@@ -36,6 +36,7 @@ static uint64_t events[PRELOAD_PARTS], discarded; /* of the parts; 0 is the one 
 static char buffer[BUFFER];
 static size_t filled;
 static bool ended;
+static unsigned file_number;
 static uint64_t lost_so_far;
 
 bool preload_output_works(void)
@@ -182,8 +183,7 @@ static bool create(void)
     char *at = JSON_LITERAL(buffer, "[\n");
     memset(at, ' ', PRELOAD_HEAD);
     filled = (size_t)(at - buffer) + PRELOAD_HEAD;
-    for (struct preload_ring *r = preload_rings(); r; r = r->next)
-        r->named = false;
+    file_number++;
     empty();
     head();
     name_process();
@@ -275,7 +275,8 @@ static void name_thread(struct preload_ring *ring)
     at = JSON_LITERAL(at, ",\"args\":{\"name\":");
     at = json_string(at, at + EVENT / 2, name);
     close_event(JSON_LITERAL(at, "}}"));
-    ring->named = true;
+    ring->named = ring->tid;
+    ring->named_in = file_number;
 }
 
 void preload_output_call(struct preload_ring *ring, const struct preload_record *record)
@@ -284,7 +285,7 @@ void preload_output_call(struct preload_ring *ring, const struct preload_record 
         return;
     if (written + filled > most)
         rotate();
-    if (!ring->named)
+    if (ring->named != ring->tid || ring->named_in != file_number)
         name_thread(ring);
     const char *name = preload_name(record->number);
     uint64_t begin = preload_ticks_ns(record->begin), end = preload_ticks_ns(record->end);

@@ -61,7 +61,6 @@ struct preload_ring *preload_ring_open(void)
             ;
     } else {
         r->tid = (int)syscall(SYS_gettid);
-        r->named = false;
         atomic_store_explicit(&r->ended, 0, memory_order_release);
     }
     pthread_setspecific(key, r);

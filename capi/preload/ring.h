@@ -40,8 +40,9 @@ struct preload_ring {
     _Atomic uint64_t counts[PRELOAD_CALLS]; /* calls that are counted only */
 
     _Alignas(64) _Atomic uint64_t tail;
-    uint64_t seen_lost; /* of the writer */
-    bool named;
+    /* Of the writer: the thread that it has named, and in which file. */
+    int named;
+    unsigned named_in;
 
     _Alignas(64) struct preload_record records[PRELOAD_RING];
 };
@@ -62,18 +63,23 @@ extern _Atomic uint64_t preload_ringless;
 /* In the child of a fork: the rings are the parent's. */
 void preload_rings_forked(void);
 
+/* Whether the next record would be lost. */
+static inline bool preload_ring_full(struct preload_ring *r)
+{
+    if (atomic_load_explicit(&r->head, memory_order_relaxed) != r->room)
+        return false;
+    r->room = atomic_load_explicit(&r->tail, memory_order_acquire) + PRELOAD_RING;
+    return atomic_load_explicit(&r->head, memory_order_relaxed) == r->room;
+}
+
 /* Writes a record. True: the writer should be woken. */
 static inline bool preload_ring_put(struct preload_ring *r, const struct preload_record *record)
 {
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
-    if (__builtin_expect(head == r->room, 0)) {
-        r->room = atomic_load_explicit(&r->tail, memory_order_acquire) + PRELOAD_RING;
-        if (head == r->room) {
-            atomic_store_explicit(&r->lost,
-                                  atomic_load_explicit(&r->lost, memory_order_relaxed) + 1,
-                                  memory_order_relaxed);
-            return false;
-        }
+    if (__builtin_expect(head == r->room, 0) && preload_ring_full(r)) {
+        uint64_t lost = atomic_load_explicit(&r->lost, memory_order_relaxed);
+        atomic_store_explicit(&r->lost, lost + 1, memory_order_relaxed);
+        return false;
     }
     r->records[head % PRELOAD_RING] = *record;
     atomic_store_explicit(&r->head, head + 1, memory_order_release);

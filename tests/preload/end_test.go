@@ -111,6 +111,7 @@ func TestSettings(t *testing.T) {
 		"trace,size=3":       `size needs a number of bytes, 1m or more, such as 500m or 4g (write trace`,
 		"trace,size=1z":      `size needs a number of bytes`,
 		"trace,clock=maybe":  `clock may only be off`,
+		"trace,full=drop":    `full may only be wait`,
 		"trace:x":            `trace has no colon`,
 		"trace,calls":        `calls needs a pattern`,
 		"trace,size=-1m":     `size needs a number of bytes`,

@@ -144,24 +144,24 @@ func fileOf(t *testing.T, file string) float64 {
 	return out
 }
 
-// TestCalls: each call of many is in the trace, or counted as lost.
-func TestCalls(t *testing.T) {
-	calls, threads := need.Load("preload"), 2
-	dir := t.TempDir()
-	single(t, job{}, ",size=4g", dir, program(t, "many"), fmt.Sprint(threads), fmt.Sprint(calls/threads))
-	file, err := os.Open(filepath.Join(dir, "0.json"))
+// count counts the calls of a file, those that are lost, and those of each thread.
+func count(t *testing.T, name string) (seen, lost uint64, by map[string]int) {
+	t.Helper()
+	file, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	seen, lost, by := uint64(0), uint64(0), map[string]int{}
+	by = map[string]int{}
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		line := lines.Text()
-		if at := strings.Index(line, `"lost":`); strings.Contains(line, `"libshmem_trace"`) {
-			_, err = fmt.Sscan(line[at+len(`"lost":`):strings.Index(line, `,"discarded"`)], &lost)
+		if _, rest, found := strings.Cut(line, `"lost":`); found && seen == 0 {
+			number, _, _ := strings.Cut(rest, ",")
+			_, err = fmt.Sscan(number, &lost)
 		}
-		if _, rest, found := strings.Cut(line, `{"ph":"X","name":"shmem_long_p","pid":0,"tid":`); found {
+		if strings.HasPrefix(line, `{"ph":"X"`) {
+			_, rest, _ := strings.Cut(line, `"tid":`)
 			thread, _, _ := strings.Cut(rest, ",")
 			seen++
 			by[thread]++
@@ -170,9 +170,21 @@ func TestCalls(t *testing.T) {
 	if err = errors.Join(err, lines.Err()); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d calls in the trace, %d lost", seen, lost)
-	if seen+lost != uint64(calls) || seen == 0 || len(by) != threads {
-		t.Errorf("%d calls in the trace and %d lost of %d; threads %v", seen, lost, calls, by)
+	return seen, lost, by
+}
+
+// TestCalls: each call of many is in the trace, or counted as lost.
+func TestCalls(t *testing.T) {
+	calls, threads := need.Load("preload"), 2
+	for _, full := range []string{"", ",full=wait"} {
+		dir := t.TempDir()
+		single(t, job{}, ",size=4g"+full, dir, program(t, "many"), fmt.Sprint(threads), fmt.Sprint(calls/threads))
+		seen, lost, by := count(t, filepath.Join(dir, "0.json"))
+		t.Logf("%q: %d calls in the trace, %d lost", full, seen, lost)
+		// shmem_init_thread and shmem_finalize are calls, too.
+		if seen+lost != uint64(calls)+2 || seen == 0 || len(by) != threads || full != "" && lost != 0 {
+			t.Errorf("%q: %d calls in the trace and %d lost of %d; threads %v", full, seen, lost, calls+2, by)
+		}
 	}
 	// A program that leaves the writer time loses nothing.
 	p := traced(t, 1, "", program(t, "many"), "4", "10000", "2000")[0]
