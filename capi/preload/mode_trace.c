@@ -278,7 +278,9 @@ static void forked(void)
 {
     preload_writer_forked();
     preload_rings_forked();
-    atomic_store(&begun, 2);
+    /* A child of a PE records nothing. That of a process which has only asked for the version, say,
+     * may become a PE. */
+    atomic_store(&begun, atomic_load(&known) ? 2 : 0);
 }
 
 const struct preload_mode preload_trace = {

@@ -30,6 +30,7 @@ static pthread_t thread;
 static bool running;
 static _Atomic uint32_t bell;          /* rung to wake the writer */
 static _Atomic uint32_t asked, served; /* flushes */
+static uint32_t answered;              /* of the writer */
 static _Atomic bool leave;
 static struct preload_about about;
 static _Atomic bool known; /* about is there */
@@ -101,7 +102,6 @@ static bool round_of_all(void)
 static bool serve(void)
 {
     static bool open;
-    static uint32_t answered;
     uint32_t ask = atomic_load(&asked);
     if (!open && atomic_load_explicit(&known, memory_order_acquire)) {
         preload_output_open(dir, most, &about);
@@ -202,4 +202,6 @@ void preload_writer_forked(void)
 {
     running = false;
     atomic_store(&preload_recording, false);
+    atomic_store(&leave, false);
+    answered = atomic_load(&asked);
 }

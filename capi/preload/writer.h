@@ -7,7 +7,8 @@
 
 #include "output.h"
 
-/* Starts the thread. False, after a message: nothing can be recorded. Called once at most. */
+/* Starts the thread. False, after a message: nothing can be recorded. Called once at most in a
+ * process. */
 bool preload_writer_start(const char *dir, uint64_t most);
 
 /* The PE is known: from now on there is a file. Called once. */

@@ -87,7 +87,8 @@ func TestDirectory(t *testing.T) {
 // TestForks: children of a PE record nothing, and do it no harm.
 func TestForks(t *testing.T) {
 	dir := t.TempDir()
-	out := single(t, job{}, "", dir, program(t, "forks"))
+	exe := program(t, "forks")
+	out := single(t, job{}, "", dir, exe)
 	p := read(t, filepath.Join(dir, "0.json"), true)
 	want := []string{"shmem_init", "shmem_my_pe", "shmem_long_p", "shmem_long_p", "shmem_finalize"}
 	if out != "a child\n" || !slices.Equal(p.names(), want) {
@@ -95,6 +96,12 @@ func TestForks(t *testing.T) {
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 1 {
 		t.Errorf("files %q", files)
+	}
+	// The child of a process that was no PE is one.
+	dir = t.TempDir()
+	single(t, job{}, "", dir, exe, "child")
+	if p := read(t, filepath.Join(dir, "0.json"), true); !slices.Equal(p.names(), want) {
+		t.Errorf("calls of a child that is a PE: %q", p.names())
 	}
 }
 

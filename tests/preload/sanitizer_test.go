@@ -36,7 +36,7 @@ func TestSanitizers(t *testing.T) {
 			cc.Run(t, cc.C(), append(append(flags, "-shared", "-o", shim, "-ldl"), all...)...)
 			cc.Run(t, cc.C(), append(flags, "-fvisibility=default", "-shared", "-o", lib, "testdata/fake.c")...)
 			cc.Run(t, cc.C(), append(flags, "-o", exe, "testdata/threads.c", "-Wl,--no-as-needed", shim, lib, "-Wl,-rpath,"+dir)...)
-			out := job{env: []string{"SHMEM_PRELOAD=trace,file=" + dir + ",size=4m", "TSAN_OPTIONS=exitcode=66", "ASAN_OPTIONS=detect_leaks=0"}}.run(t, exe)
+			out := job{env: []string{"SHMEM_PRELOAD=trace,file=" + dir + ",size=4m", "TSAN_OPTIONS=exitcode=66"}}.run(t, exe)
 			if strings.Contains(out, "Sanitizer") || out != "" {
 				t.Errorf("%.4000s", out)
 			}
