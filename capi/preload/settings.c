@@ -14,6 +14,9 @@ static const char usual[] = "trace";
 
 const struct preload_mode *preload_active[PRELOAD_MODES + 1];
 
+/* What modes keep parts of. Not static, so that there is a pointer for checkers of leaks to find. */
+char *preload_settings_text __attribute__((visibility("hidden")));
+
 /* Ends the process; the list is of what there is. */
 static void unknown(const char *part)
 {
@@ -51,12 +54,10 @@ static void read_part(char *part, bool on[])
 void preload_settings(void)
 {
     const char *set = getenv("SHMEM_PRELOAD");
-    /* Modes keep parts of it. volatile, so that there is a pointer for checkers of leaks to find. */
-    static char *volatile kept;
     char *text = strdup(set && *set ? set : usual);
     if (!text)
         preload_refuse("SHMEM_PRELOAD: no memory for its text (the process has none left)");
-    kept = text;
+    preload_settings_text = text;
     bool on[PRELOAD_MODES] = {false};
     for (char *part = text; part;) {
         char *next = strchr(part, '+');
