@@ -39,8 +39,8 @@ var traceDefects = []defect{
 	},
 	{
 		id: "trace/transposed", file: "cmd/internal/tracereport/count.go",
-		was:  "		c.matrix[0].add(e.PE, e.Peer, n)\n",
-		is:   "		c.matrix[0].add(e.Peer, e.PE, n)\n",
+		was:  "		c.pair(0, e.PE, e.Peer, n)\n",
+		is:   "		c.pair(0, e.Peer, e.PE, n)\n",
 		user: "rows and columns of the heat map are exchanged",
 		by:   unit("./cmd/internal/tracereport", "^TestJob$"), says: `PE 0 and PE 1: 0 calls, 0 bytes; want 20, 20480`,
 	},

@@ -50,7 +50,7 @@ type offsetJSON struct {
 }
 
 // mostPEs bounds the numbers of PEs that a file may name: readers have tables of them.
-const mostPEs = 1 << 24
+const mostPEs = 1 << 20
 
 // add takes what one metadata event says. A file may have several of a PE, as the counts of losses
 // are known only at its end: what a later one says replaces what an earlier one said, except

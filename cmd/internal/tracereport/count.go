@@ -15,7 +15,9 @@ import (
 const (
 	mostNames  = 1 << 12 // functions with a row of their own
 	mostGroups = 1 << 10 // rows of the matrix
-	otherNames = "(other names)"
+	// missingMost bounds the list of PEs without a file.
+	missingMost = 1000
+	otherNames  = "(other names)"
 )
 
 // counter adds up events.
@@ -61,9 +63,6 @@ func Make(names []string) (*Report, []*tracefile.File, error) {
 		return loss{oldest: p.Old > 0, anywhere: p.Lost > p.Old, end: p.Cut}
 	})
 	c.waits.error = c.trace.Alignment().Error
-	for i := range c.matrix {
-		c.matrix[i] = newMatrix(c.trace.NPEs)
-	}
 	m, err := c.trace.Merge()
 	if err != nil {
 		return nil, nil, err
@@ -97,6 +96,14 @@ func (m *Matrix) add(pe, peer int, bytes int64) {
 		m.Calls[r][c]++
 		m.Bytes[r][c] += bytes
 	}
+}
+
+// pair adds to a matrix, which has rows from the first pair on.
+func (c *counter) pair(of, pe, peer int, bytes int64) {
+	if c.matrix[of].Group == 0 {
+		c.matrix[of] = newMatrix(c.trace.NPEs)
+	}
+	c.matrix[of].add(pe, peer, bytes)
 }
 
 func (c *counter) kind(e *tracefile.Event) kind {
@@ -146,7 +153,7 @@ func (c *counter) add(e *tracefile.Event) {
 		s.add(e.Length)
 		if e.Peer != tracefile.None && operation(e.Name) {
 			s.bytes += n
-			c.matrix[1].add(e.PE, e.Peer, n)
+			c.pair(1, e.PE, e.Peer, n)
 		}
 		return
 	}
@@ -177,7 +184,7 @@ func (c *counter) add(e *tracefile.Event) {
 		size.Bytes += n
 	}
 	if k.moves && e.Peer != tracefile.None {
-		c.matrix[0].add(e.PE, e.Peer, n)
+		c.pair(0, e.PE, e.Peer, n)
 	}
 }
 
@@ -221,7 +228,9 @@ func (c *counter) report() *Report {
 		r.Job.ThreadNs += s.last - s.first
 	}
 	a := t.Alignment()
-	r.Job.Hosts, r.Job.NPEs, r.Job.Seen, r.Job.Missing = a.Hosts, t.NPEs, len(t.PEs), t.Missing()
+	r.Job.Hosts, r.Job.NPEs, r.Job.Seen = a.Hosts, t.NPEs, len(t.PEs)
+	missing := t.Missing()
+	r.Job.Missing = missing[:min(len(missing), missingMost)]
 	r.Job.BeginNs, r.Job.LengthNs, r.Job.ClockErrorNs = first, last-first, a.Error
 	if !a.Known {
 		r.Job.ClockErrorNs = -1
@@ -250,7 +259,18 @@ func (c *counter) report() *Report {
 	r.Counted = counts(t)
 	r.Notes = c.notes()
 	r.Summary = r.summary()
+	r.lists()
 	return r
+}
+
+// lists makes lists that have nothing lists all the same, for readers of the JSON form.
+func (r *Report) lists() {
+	r.Notes, r.Summary = append([]string{}, r.Notes...), append([]string{}, r.Summary...)
+	r.Functions, r.Network = append([]Function{}, r.Functions...), append([]Function{}, r.Network...)
+	r.Counted, r.PEs, r.Sizes = append([]Count{}, r.Counted...), append([]PE{}, r.PEs...), append([]Size{}, r.Sizes...)
+	r.Job.Hosts, r.Job.Missing = append([]string{}, r.Job.Hosts...), append([]int{}, r.Job.Missing...)
+	r.Waits.Pairs, r.Waits.Worst = append([]Pair{}, r.Waits.Pairs...), append([]Instant{}, r.Waits.Worst...)
+	r.Matrix.Group = max(r.Matrix.Group, 1)
 }
 
 // counts are the functions of which there are counts only, the one that was called most first.

@@ -1,5 +1,7 @@
 package tracereport
 
+import "encoding/json"
+
 // Version is that of the JSON form.
 const Version = 1
 
@@ -25,7 +27,7 @@ type Job struct {
 	Hosts        []string `json:"hosts"`
 	NPEs         int      `json:"npes"`
 	Seen         int      `json:"pes_seen"`
-	Missing      []int    `json:"pes_missing"`
+	Missing      []int    `json:"pes_missing"` // the first 1000
 	BeginNs      int64    `json:"begin_ns"`
 	LengthNs     int64    `json:"length_ns"` // from the first event to the end of the last one
 	Calls        int64    `json:"calls"`
@@ -70,10 +72,37 @@ type PE struct {
 // Matrix has in row r and column c what the PEs of group r moved to or from memory of the PEs of
 // group c. Group g has PEs g*Group to g*Group+Group-1.
 type Matrix struct {
-	Of    string    `json:"of"` // calls, or network where the trace has no calls
-	Group int       `json:"pes_per_group"`
-	Calls [][]int64 `json:"calls"`
-	Bytes [][]int64 `json:"bytes"`
+	Of    string // calls, or network where the trace has no calls
+	Group int
+	Calls [][]int64
+	Bytes [][]int64
+}
+
+// matrixJSON is a matrix in JSON: most pairs of PEs in a large job have nothing to say.
+type matrixJSON struct {
+	Of    string  `json:"of"`
+	Group int     `json:"pes_per_group"`
+	Cells []entry `json:"cells"`
+}
+
+type entry struct {
+	Row    int   `json:"row"`
+	Column int   `json:"column"`
+	Calls  int64 `json:"calls"`
+	Bytes  int64 `json:"bytes"`
+}
+
+// MarshalJSON lists the entries that are not empty.
+func (m Matrix) MarshalJSON() ([]byte, error) {
+	j := matrixJSON{m.Of, m.Group, []entry{}}
+	for r, row := range m.Calls {
+		for c, n := range row {
+			if n > 0 {
+				j.Cells = append(j.Cells, entry{r, c, n, m.Bytes[r][c]})
+			}
+		}
+	}
+	return json.Marshal(j)
 }
 
 // Size is the calls that moved From to To bytes.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"libshmem/cmd/internal/tracefile"
 )
@@ -67,8 +68,16 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	r.matrixText(&b)
 	r.sizeText(&b)
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, strings.Map(printed, b.String()))
 	return err
+}
+
+// printed replaces what a terminal may take for a command: names come from files.
+func printed(r rune) rune {
+	if r != '\n' && !unicode.IsPrint(r) {
+		return '?'
+	}
+	return r
 }
 
 // wrapped writes a sentence in lines that are not too long.
