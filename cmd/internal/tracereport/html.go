@@ -159,8 +159,7 @@ func (r *Report) page() *pageData {
 func (r *Report) heat() *heat {
 	m := r.Matrix.grouped(pageGroups)
 	n := len(m.Bytes)
-	const side = 640 // of all cells
-	h := &heat{Side: side / n, Font: 14, Small: 12}
+	h := &heat{Side: min(640/n, 80), Font: 14, Small: 12}
 	if n > 16 {
 		h.Font = 11
 	}
