@@ -1,6 +1,7 @@
 package tracefile
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -80,12 +81,7 @@ func (t *Trace) Merge() (*Merge, error) {
 			s.depth = mostHeld
 		}
 		s.depth = min(max(allHeld/len(all), leastHeld), s.depth)
-		slices.SortStableFunc(s.files, func(a, b *File) int {
-			if a.first < b.first {
-				return -1
-			}
-			return 1
-		})
+		slices.SortStableFunc(s.files, func(a, b *File) int { return cmp.Compare(a.first, b.first) })
 		if err := s.fill(); err != nil {
 			m.streams = all
 			m.Close()

@@ -1,6 +1,7 @@
 package tracereport
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -124,12 +125,7 @@ func (r *Report) page() *pageData {
 			p.MostCaused = max(p.MostCaused, row.CausedNs)
 		}
 	}
-	slices.SortStableFunc(p.Causers, func(a, b PE) int {
-		if a.CausedNs > b.CausedNs {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(p.Causers, func(a, b PE) int { return cmp.Compare(b.CausedNs, a.CausedNs) })
 	if len(p.Causers) > pageRows {
 		p.MoreCausers = fmt.Sprintf("These are the worst %d of %d.", pageRows, len(p.Causers))
 		p.Causers = p.Causers[:pageRows]

@@ -102,9 +102,9 @@ func TestJob(t *testing.T) {
 	}
 	text := strings.Join(r.Summary, "\n")
 	for _, want := range []string{
-		"8 PEs of stencil on 2 hosts made 1,056 calls in ", "Most of it was in shmem_barrier_all: ",
+		"8 PEs of stencil on 2 hosts made 1,056 calls in ", "The largest part was in shmem_barrier_all: ",
 		"was for PE 5 (", "which came last 1 time.", "The worst was call 3 of shmem_barrier_all: PE 5 came 10.0 ms after the one before it",
-		"most of them by PE 5 with the memory of PE 6: 480 KiB", "Waits of PEs on several hosts may each be wrong by 4.00 us.",
+		"the largest part by PE 5 with the memory of PE 6: 480 KiB", "Waits of PEs on several hosts may each be wrong by 4.00 us.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, text)

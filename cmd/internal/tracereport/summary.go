@@ -63,7 +63,7 @@ func (r *Report) summary() []string {
 		counted(j.Calls, "call", "calls"), tracefile.Duration(j.LengthNs))
 	line := fmt.Sprintf("Calls took %s of the time of the threads that made them.", percent(j.CallNs, j.ThreadNs))
 	if f := r.Functions[0]; f.Ns > 0 {
-		line += fmt.Sprintf(" Most of it was in %s: %s in %s, %s of the time in calls.",
+		line += fmt.Sprintf(" The largest part was in %s: %s in %s, %s of the time in calls.",
 			f.Name, tracefile.Duration(f.Ns), counted(f.Calls, "call", "calls"), percent(f.Ns, j.CallNs))
 	}
 	s = append(s, line)
@@ -151,7 +151,7 @@ func (r *Report) traffic() []string {
 	if m.Of == "network" {
 		line = fmt.Sprintf("%s of NICs moved %s between PEs", counted(calls, "operation", "operations"), tracefile.Size(total))
 	}
-	line += fmt.Sprintf(", most of them by %s with the memory of %s: %s (%s).", m.name(by), m.name(with), tracefile.Size(most), percent(most, total))
+	line += fmt.Sprintf(", the largest part by %s with the memory of %s: %s (%s).", m.name(by), m.name(with), tracefile.Size(most), percent(most, total))
 	s := []string{line}
 	var all, small int64
 	for _, z := range r.Sizes {
