@@ -21,6 +21,7 @@ var loads = map[string]load{
 	"paths":          {200, 1000, "orders of events that are tried for each small program (runtime/proxy, TestSimExplore)"},
 	"memory":         {1_100, 5_000, "rounds in which 1 MiB of a heap of 1 GiB is allocated and freed (tests/c/memory.c)"},
 	"tokens":         {8_000, 1_000_000, "eager tokens on each of three simulated networks (runtime/proxy, TestSimTokens)"},
+	"trace":          {40_000, 10_000_000, "events of a trace that a report reads (cmd/internal/tracereport, TestMany)"},
 	"unread":         {600, 2_000, "writes to an end that reads nothing (fabric/fabrictest)"},
 	"sleep":          {150, 400, "milliseconds in which nothing comes and the processor must rest (fabric/fabrictest)"},
 	"losses":         {4, 10, "seeds for a NIC that is lost (fabric/rail, TestPlayedLoss)"},
@@ -38,7 +39,6 @@ var loads = map[string]load{
 	"ring/rate":      {2, 5, "millions of operations whose rate is in the log (tests/ring, TestRate)"},
 	"bench/ring":     {500, 5_000, "operations whose rate and whose way is measured for each consumer (bench/ring, TestRing)"},
 	"preload":        {1_000_000, 10_000_000, "calls of two threads that are traced (tests/preload, TestCalls)"},
-	"trace":          {40_000, 10_000_000, "events of a trace that a report reads (cmd/internal/tracereport, TestMany)"},
 	"experiments":    {5, 100, "seeds for each program without a fault (tests/experiments, TestSilent)"},
 	"PEs":            {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
