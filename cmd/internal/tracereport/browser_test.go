@@ -196,7 +196,7 @@ func TestPicture(t *testing.T) {
 			t.Errorf("cell %d of %v is at %v, want %v", i, cells, got, want)
 		}
 	}
-	if n := len(boxes(m, ink, 4)); n < 100 {
+	if n := len(boxes(m, inkColour, 4)); n < 100 {
 		t.Errorf("%d strokes of letters", n)
 	}
 	for i := 1; i < shades; i++ {

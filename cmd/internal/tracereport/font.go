@@ -2,7 +2,6 @@ package tracereport
 
 import (
 	"image"
-	"image/color"
 	"strings"
 )
 
@@ -77,7 +76,7 @@ var glyphs = func() map[rune][]string {
 }()
 
 // write draws a text with its left upper corner at x, y.
-func write(m *image.Paletted, x, y, scale int, c color.Color, text string) {
+func write(m *image.Paletted, x, y, scale int, c uint8, text string) {
 	for _, r := range text {
 		for gy, row := range glyphs[r] {
 			for gx := range len(row) {
@@ -93,13 +92,13 @@ func write(m *image.Paletted, x, y, scale int, c color.Color, text string) {
 // width is that of a text in points.
 func width(text string, scale int) int { return len(text) * (glyphWidth + 1) * scale }
 
-func fill(m *image.Paletted, r image.Rectangle, c color.Color) {
-	i := uint8(m.Palette.Index(c))
+// fill draws a rectangle in a colour of the palette.
+func fill(m *image.Paletted, r image.Rectangle, c uint8) {
 	r = r.Intersect(m.Rect)
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		line := m.Pix[m.PixOffset(r.Min.X, y):][:r.Dx()]
 		for x := range line {
-			line[x] = i
+			line[x] = c
 		}
 	}
 }

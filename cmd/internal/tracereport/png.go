@@ -14,9 +14,15 @@ var heatColours = [shades + 1]color.RGBA{
 	{0x47, 0x8f, 0xc1, 0xff}, {0x28, 0x71, 0xab, 0xff}, {0x12, 0x52, 0x8c, 0xff}, {0x08, 0x30, 0x5f, 0xff},
 }
 
+// The palette of a picture: the colours of the heat map, and two more.
+const (
+	ink  = shades + 1
+	grid = shades + 2
+)
+
 var (
-	ink  = color.RGBA{0x20, 0x20, 0x20, 0xff}
-	grid = color.RGBA{0xd0, 0xd0, 0xd0, 0xff}
+	inkColour  = color.RGBA{0x20, 0x20, 0x20, 0xff}
+	gridColour = color.RGBA{0xd0, 0xd0, 0xd0, 0xff}
 )
 
 const (
@@ -45,8 +51,8 @@ func (r *Report) heatMap() *image.Paletted {
 	s := newScale(m.Bytes)
 	key := 210
 	page := image.NewPaletted(image.Rect(0, 0, max(left+plot+20+key, 600), max(top+plot+20, top+(shades+3)*lineSpace)),
-		color.Palette{heatColours[0], ink, grid})
-	for _, c := range heatColours[1:] {
+		color.Palette{})
+	for _, c := range append(heatColours[:], inkColour, gridColour) {
 		page.Palette = append(page.Palette, c)
 	}
 	title, axes := "bytes that calls moved between PEs", "row: PE that calls, column: PE of the memory"
@@ -72,14 +78,14 @@ func (r *Report) heatMap() *image.Paletted {
 				fill(page, at, grid)
 				at.Max = at.Max.Sub(image.Pt(1, 1))
 			}
-			fill(page, at, heatColours[s.class(b)])
+			fill(page, at, uint8(s.class(b)))
 		}
 	}
 	x, y := left+plot+20, top
 	for i, h := range s.key() {
 		box := image.Rect(x, y+i*lineSpace, x+16, y+i*lineSpace+16)
 		fill(page, box, grid)
-		fill(page, box.Inset(1), heatColours[h.Class])
+		fill(page, box.Inset(1), uint8(h.Class))
 		write(page, x+24, y+i*lineSpace+1, letter, ink, h.Text)
 	}
 	return page
