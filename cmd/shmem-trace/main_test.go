@@ -96,7 +96,7 @@ i the trace ends here: the file is full 7.000 0.000  {}`
 	if s := strings.Join(got, "\n"); s != want {
 		t.Errorf("events\n%s\nwant\n%s", s, want)
 	}
-	if s := errs.String(); !strings.Contains(s, "t.0.json was not ended by its writer") || !strings.Contains(s, "lost 2 events") {
+	if s := errs.String(); !strings.Contains(s, "t.0.json was not ended by its writer") || !strings.Contains(s, "PE 0 lost events, 2 in all") {
 		t.Errorf("it says %s", s)
 	}
 }

@@ -18,6 +18,9 @@ func PEs(list []int) string {
 	return shmerr.PEs(all)
 }
 
+// namedMost is how many files that were cut have a sentence of their own.
+const namedMost = 4
+
 // Notes are sentences about what the files lack: PEs, the ends of files, lost events, calls that
 // could not be recorded, and how far the clocks agree.
 func (t *Trace) Notes() []string {
@@ -26,22 +29,37 @@ func (t *Trace) Notes() []string {
 	if missing := t.Missing(); len(missing) > 0 {
 		say("There is no file of %s, of %d PEs in all.", PEs(missing), t.NPEs)
 	}
+	cut := 0
 	for _, f := range t.Files {
-		if f.Cut != nil {
+		if f.Cut == nil {
+			continue
+		}
+		if cut++; cut <= namedMost {
 			say("%s was not ended by its writer, as when a program is killed: %s.", f.Name, f.Cut)
 		}
 	}
+	if cut > namedMost {
+		say("%d more files were not ended by their writers.", cut-namedMost)
+	}
 	unseen := map[string][]int{}
+	var old, lost []int
+	var oldEvents, lostEvents int64
 	for _, p := range t.PEs {
 		if p.Old > 0 {
-			say("The files of PE %d lack its oldest %d events, which were deleted to keep within the bound of its trace.", p.PE, p.Old)
+			old, oldEvents = append(old, p.PE), oldEvents+p.Old
 		}
 		if n := p.Lost - p.Old; n > 0 {
-			say("PE %d lost %d events, for which there was no room when they came.", p.PE, n)
+			lost, lostEvents = append(lost, p.PE), lostEvents+n
 		}
 		for _, u := range p.Unseen {
 			unseen[u] = append(unseen[u], p.PE)
 		}
+	}
+	if len(old) > 0 {
+		say("The files of %s lack the oldest events, %d in all, which were deleted to keep within the bound of a trace.", PEs(old), oldEvents)
+	}
+	if len(lost) > 0 {
+		say("%s lost events, %d in all, for which there was no room when they came.", PEs(lost), lostEvents)
 	}
 	for _, u := range slices.Sorted(maps.Keys(unseen)) {
 		say("Not seen on %s: %s.", PEs(unseen[u]), u)

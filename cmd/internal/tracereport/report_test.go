@@ -209,7 +209,7 @@ func TestOldest(t *testing.T) {
 	if r.Waits.Collectives != 10 || r.Waits.Unmatched != 0 || !reflect.DeepEqual(r.Counted, []Count{{"shmem_my_pe", 12}}) {
 		t.Errorf("%+v, counted %v", r.Waits, r.Counted)
 	}
-	has(t, r.Notes, "The files of PE 1 lack its oldest 6 events, which were deleted to keep within the bound of its trace.")
+	has(t, r.Notes, "The files of PE 1 lack the oldest events, 6 in all, which were deleted to keep within the bound of a trace.")
 	r = job(`"lost":7,"discarded":6`, 0)
 	if r.Waits.Unmatched != 4 || r.Waits.Worst[0].PEs != 2 {
 		t.Errorf("with a loss anywhere: %+v", r.Waits)
@@ -233,7 +233,7 @@ func TestNotes(t *testing.T) {
 	r := make1(t, a.Text(), b.Text(), text[:len(text)-4])
 	has(t, r.Notes, "There is no file of PE 3, of 4 PEs in all.")
 	has(t, r.Notes, "2.json was not ended by its writer, as when a program is killed: it ends at line 3, in the middle of the event after event 1.")
-	has(t, r.Notes, "PE 1 lost 12 events, for which there was no room when they came.")
+	has(t, r.Notes, "PE 1 lost events, 12 in all, for which there was no room when they came.")
 	has(t, r.Notes, "The waits leave out collective calls of PE 1, because")
 	has(t, r.Notes, "Not seen on PE 0: shmem_int_p: inline in the program.")
 	has(t, r.Notes, "The clocks of blue were not compared with that of PE 0")
