@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -206,7 +207,7 @@ func (c *counter) pe(n int) *PE {
 func (c *counter) report() *Report {
 	t := c.trace
 	r := &Report{Version: Version, Functions: rows(c.calls), Network: rows(c.network)}
-	first, last := t.PEs[0].First, t.PEs[0].Last
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, p := range t.PEs {
 		if p.Calls+p.Others > 0 {
 			first, last = min(first, p.First), max(last, p.Last)
@@ -220,6 +221,9 @@ func (c *counter) report() *Report {
 		row.WaitedNs, row.CausedNs, row.Last = c.waits.waited[p.PE], c.waits.caused[p.PE], c.waits.last[p.PE]
 		r.Job.Calls += row.Calls
 		r.Job.CallNs += row.CallNs
+	}
+	if first > last { // no PE has an event
+		first, last = 0, 0
 	}
 	for _, n := range slices.Sorted(maps.Keys(c.pes)) {
 		r.PEs = append(r.PEs, *c.pes[n])

@@ -270,6 +270,22 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
+// TestCounted has one PE whose calls were only counted, and then no other.
+func TestCounted(t *testing.T) {
+	a := sample.Head(0, 2, `"host":"h","program":"p"`)
+	a.Raw(`{"ph":"M","name":"libshmem_counts","pid":0,"tid":0,"args":{"shmem_quiet":7}}`)
+	b := sample.Head(1, 2, `"host":"h","program":"p"`)
+	b.Call("shmem_quiet", 5000, 100, "")
+	r := make1(t, a.Text(), b.Text())
+	if r.Job.BeginNs != 5000 || r.Job.LengthNs != 100 || len(r.PEs) != 2 || r.PEs[0].LengthNs != 0 || !reflect.DeepEqual(r.Counted, []Count{{"shmem_quiet", 7}}) {
+		t.Errorf("%+v", r)
+	}
+	r = make1(t, a.Text())
+	if r.Job.LengthNs != 0 || !reflect.DeepEqual(r.Summary, []string{"1 PE of p on one host recorded no calls with their times."}) {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestHistogram compares percentiles with those of the sorted numbers.
 func TestHistogram(t *testing.T) {
 	for seed := range uint64(20) {

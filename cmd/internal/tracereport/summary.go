@@ -54,6 +54,10 @@ func (r *Report) summary() []string {
 	} else if len(j.Hosts) > 1 {
 		on = fmt.Sprintf(" on %d hosts", len(j.Hosts))
 	}
+	if j.Calls == 0 && len(r.Network) == 0 {
+		say("%s%s%s recorded no calls with their times.", counted(int64(j.Seen), "PE", "PEs"), program, on)
+		return s
+	}
 	if j.Calls == 0 {
 		say("%s%s%s recorded no calls, but the work of their proxies and NICs for %s.",
 			counted(int64(j.Seen), "PE", "PEs"), program, on, tracefile.Duration(j.LengthNs))
