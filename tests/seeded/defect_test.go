@@ -99,4 +99,6 @@ func (d *defect) area() string { return path.Dir(d.id) }
 func defects() []defect {
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, messageDefects, orderDefects, ringDefects,
 		preloadDefects, proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, traceDefects, deviceDefects, pythonDefects)
+	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, orderDefects, ringDefects, preloadDefects, redirectDefects,
+		proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, deviceDefects, pythonDefects)
 }

@@ -1,0 +1,49 @@
+package seeded
+
+// redirected and experimented are tests of the shim's other modes, with the shim built anew.
+func redirected(run string) test {
+	return test{pkg: "./tests/redirect", run: run, needs: append([]string{"lib/libshmem_preload.so"}, libraries...)}
+}
+
+func experimented(run string) test {
+	return test{pkg: "./tests/experiments", run: run, needs: append([]string{"lib/libshmem_preload.so"}, libraries...)}
+}
+
+// Programs of other libraries on libshmem, and the rules that programs break.
+var redirectDefects = []defect{
+	{
+		id: "redirect/row-with-our-value", file: "capi/preload/redirect_openmpi.c",
+		was:  `{"SHMEM_CTX_SERIALIZED", 2, 1},`,
+		is:   `{"SHMEM_CTX_SERIALIZED", 1, 1},`,
+		user: "a context of a program of Open MPI is private to a thread where it asked for a serialized one",
+		by:   redirected("^TestTable$"), says: `SHMEM_CTX_SERIALIZED`,
+	},
+	{
+		id: "redirect/slot-of-another-set", file: "capi/preload/redirect_sets.c",
+		was:  "return a->at == b->at && a->start == b->start && a->log_stride == b->log_stride &&\n           a->size == b->size;",
+		is:   "return a->size == b->size;",
+		user: "two active sets of a program of Open MPI count their messages in the same words",
+		by:   redirected("^TestSame$/^sets$"), says: `exit status|with Open MPI`,
+	},
+	{
+		id: "redirect/short-handle", file: "capi/preload/mode_redirect.c",
+		was:  "return handle == INVALID ? 0 : TAG << 32 | (uint32_t)handle;",
+		is:   "return handle == INVALID ? 0 : (uint32_t)handle;",
+		user: "SHMEM_CTX_DEFAULT is NULL in a program of Open MPI, and its calls on contexts end the job",
+		by:   redirected("^TestSame$/^contexts$"), says: `exit status|default is a handle: 0`,
+	},
+	{
+		id: "early/source-in-the-call", file: "capi/preload/delayed.c",
+		was:  "const void *from = from_copy || !d->source ? d->copy : d->source;",
+		is:   "const void *from = d->copy;\n    (void)from_copy;",
+		user: "a program that changes a source too early has the right result under early",
+		by:   experimented("^TestFaults$/^libshmem$/^source$"), says: `the result is right`,
+	},
+	{
+		id: "chaos/fence-forgotten", file: "capi/preload/mode_chaos.c",
+		was:  "    case PRELOAD_KIND_IPUT:\n        return true;",
+		is:   "    case PRELOAD_KIND_IPUT:\n    case PRELOAD_KIND_FENCE:\n        return true;",
+		user: "a program with all its fences is reported, and has a wrong result",
+		by:   experimented("^TestSilent$/^fence$"), says: `no fence is between|PE [01]: wrong`,
+	},
+}
