@@ -27,6 +27,7 @@ int main(void)
     }
     shmem_ctx_quiet(SHMEM_CTX_DEFAULT);
     shmem_ctx_int_atomic_add(all[1], (int *)&cells[5], 3, right);
+    (void)shmem_ctx_int_atomic_fetch(all[1], (int *)&cells[5], right); /* as in atomics.c */
     shmem_ctx_quiet(all[1]);
     shmem_barrier_all();
     say("cells %ld %ld %ld %ld %ld %ld", cells[0], cells[1], cells[2], cells[3], cells[4],
