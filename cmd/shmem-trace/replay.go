@@ -36,6 +36,7 @@ func replayFiles(args []string, stdout, stderr io.Writer) int {
 	name := fs.String("model", "tcp", "the network: "+strings.Join(replay.Names(), ", "))
 	hosts := fs.Int("hosts", 0, "hosts; PEs side by side share one")
 	nics := fs.Int("nics", 1, "NICs of each host, which its PEs take in turn")
+	processors := fs.Int("processors", 0, "processors of each host; with no more than the program has threads there, the library's work for the network takes time from the program (0: enough)")
 	measured := fs.String("measured", "", "a file with the output of oshm_micro between two hosts of the network: latency, bandwidth and the costs of operations are chosen to give its figures")
 	out := fs.String("json", "", "write the prediction to this file, too")
 	if done := parse(fs, args, replayUsage, stdout, stderr); done >= 0 {
@@ -52,8 +53,10 @@ func replayFiles(args []string, stdout, stderr io.Writer) int {
 		return usage("--hosts %d: the number of hosts is missing", *hosts)
 	case *nics < 1 || *nics > 1024:
 		return usage("--nics %d: a host has 1 to 1024 NICs", *nics)
+	case *processors < 0:
+		return usage("--processors %d: a host has 1 or more, or 0 for enough", *processors)
 	}
-	setup := &tracereplay.Setup{Model: model, Hosts: *hosts, NICs: *nics, Measured: *measured}
+	setup := &tracereplay.Setup{Model: model, Site: replay.Site{Hosts: *hosts, NICs: *nics, Processors: *processors}, Measured: *measured}
 	if err := replayAll(fs.Args(), setup, *out, stdout); err != nil {
 		return fail(stderr, statusError, err)
 	}
@@ -73,7 +76,7 @@ func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Write
 	if n := recording.Job.PEs; n%s.Hosts != 0 {
 		return &shmerr.Error{Op: "replay", Object: fmt.Sprintf("%d PEs on %d hosts", n, s.Hosts), Cause: errors.New("each host has to have as many PEs as the others (choose --hosts so that it divides the PEs)")}
 	}
-	x, err := replay.Explain(recording.Job, s.Model, s.Hosts, s.NICs)
+	x, err := replay.Explain(recording.Job, s.Model, s.Site)
 	if err != nil {
 		return &shmerr.Error{Op: "replay", Object: strings.Join(files, " "), Cause: err}
 	}

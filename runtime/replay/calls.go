@@ -20,7 +20,7 @@ func (t *thread) call(o *program.Op) {
 	case o.Kind == program.Fence:
 		e.Fence()
 	case !o.Kind.Updates() && o.Kind != program.Get:
-		t.sleep(sim.Time(o.Took))
+		t.compute(sim.Time(o.Took))
 	case t.m.near(o.Peer, t.PE):
 		t.onNode(o)
 	case o.Kind == program.Get:
@@ -41,7 +41,7 @@ func (t *thread) onNode(o *program.Op) {
 	if took > longest+sim.Time(o.Bytes) {
 		took = onNode + sim.Time(o.Bytes/onNodeBytes)
 	}
-	t.sleep(took)
+	t.compute(took)
 	if o.Flagged {
 		t.m.pes[o.Peer].store(t.m.flag(t.index, o.Seq), o.Seq)
 	}
@@ -185,10 +185,10 @@ func (t *thread) quiet(e *proxy.Engine, place int) {
 	t.lock()
 	p, start := t.pe, t.m.now
 	p.dirty[place] = false
-	handed := p.prov.handed
+	before := p.prov.cost
 	ticket := e.QuietBegin()
-	cost := t.m.model.Call + sim.Time(p.prov.handed-handed)*t.m.model.Handed
-	p.busy(cost)
+	cost := t.m.model.Call + p.prov.cost - before
+	p.busy(cost, t)
 	t.sleep(cost)
 	t.until(func() bool {
 		switch e.QuietDone(ticket) {

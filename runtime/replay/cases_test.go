@@ -105,7 +105,7 @@ func TestBottleneck(t *testing.T) {
 		{"computation", jobOf(t, work...), Computation, 20 * 1000},
 		{"a late PE", jobOf(t, late...), Lateness, 20 * 1000 * 0.75},
 	} {
-		x, err := Explain(c.job, m, 2, 1)
+		x, err := Explain(c.job, m, Site{Hosts: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,11 +132,11 @@ func TestNICs(t *testing.T) {
 		all = append(all, s.call("shmem_quiet", 1, -1, 0))
 	}
 	j := jobOf(t, all...)
-	one, err := Run(j, plain(), 2, 1)
+	one, err := Run(j, plain(), Site{Hosts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := Run(j, plain(), 2, 2)
+	two, err := Run(j, plain(), Site{Hosts: 2, NICs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestNICs(t *testing.T) {
 // Calls that do not belong together do not hang the replay: it names the PE and the call.
 func TestStandstill(t *testing.T) {
 	j := jobOf(t, new(script).call("shmem_barrier_all", 1, -1, 0), new(script).call("shmem_quiet", 1, -1, 0))
-	_, err := Run(j, plain(), 2, 1)
+	_, err := Run(j, plain(), Site{Hosts: 2})
 	if err == nil || !strings.Contains(err.Error(), "PE 0 waits for ever in its call 1, shmem_barrier_all") {
 		t.Errorf("a barrier of one PE: %v", err)
 	}
@@ -186,5 +186,24 @@ func TestLateStart(t *testing.T) {
 	r := play(t, j, plain(), 2)
 	if want := 5001*sim.Microsecond + 10*sim.Microsecond; r.Phases[0].Predicted < want || r.Phases[0].Predicted > want+2*sim.Microsecond {
 		t.Errorf("the barrier ends at %d ns", r.Phases[0].Predicted)
+	}
+}
+
+// Without a processor to spare, a PE that computes loses the time in which its proxy serves others.
+func TestCrowded(t *testing.T) {
+	a := new(script)
+	for range 1000 {
+		a.call("shmem_putmem", 0.1, 1, 1000) // too long to share messages
+	}
+	a.call("shmem_quiet", 1, -1, 0)
+	j := jobOf(t, a, new(script).call("shmem_my_pe", 0, -1, 0).compute(20_000).call("shmem_my_pe", 0, -1, 0))
+	m := plain()
+	m.Completed = 2 * sim.Microsecond
+	for processors, want := range []float64{20_000, 22_000, 20_000} {
+		r, err := Run(j, m, Site{Hosts: 2, Processors: processors})
+		if err != nil {
+			t.Fatal(err)
+		}
+		about(t, "a PE that computes for 20 ms", r.PEs[1].Predicted, want, 0.01)
 	}
 }

@@ -14,7 +14,8 @@
 // machine does the earliest of them. The engine runs in no time and is then charged: so much for
 // each call, each operation that it hands to the NIC and each completion. The PE's end of the
 // network does one of these at a time, because the engine has one lock. It polls when something has
-// arrived, whether the program waits or computes: the proxy is taken to have a processor of its own.
+// arrived; while no thread of the PE waits, the proxy does so a little later. On a crowded host the
+// time of the engine is lost to the threads that compute.
 //
 // A run depends on nothing but the job, the model and the number of hosts. No thread is started:
 // threads of PEs are coroutines.
@@ -22,9 +23,30 @@ package replay
 
 import "libshmem/runtime/replay/program"
 
-// Run replays a job on that many hosts with that many NICs each. PEs side by side share a host.
-func Run(job *program.Job, model Model, hosts, nics int) (*Result, error) {
-	m, err := newMachine(job, model, hosts, nics)
+// Site is the hosts of a replay. PEs side by side share a host.
+type Site struct {
+	Hosts      int
+	NICs       int // of each host; 0: one
+	Processors int // of each host; 0: enough for each thread and each proxy
+}
+
+// crowded reports whether a host has no processor to spare for proxies.
+func (s *Site) crowded(job *program.Job) bool {
+	threads := make([]int, s.Hosts)
+	for _, t := range job.Threads {
+		threads[t.PE*s.Hosts/job.PEs]++
+	}
+	for _, n := range threads {
+		if s.Processors > 0 && n >= s.Processors {
+			return true
+		}
+	}
+	return false
+}
+
+// Run replays a job.
+func Run(job *program.Job, model Model, site Site) (*Result, error) {
+	m, err := newMachine(job, model, site)
 	if err != nil {
 		return nil, err
 	}

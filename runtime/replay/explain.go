@@ -40,8 +40,8 @@ func (x *Explanation) Bottleneck() Cause {
 }
 
 // Explain replays a job and finds its bounds.
-func Explain(job *program.Job, model Model, hosts, nics int) (*Explanation, error) {
-	base, err := Run(job, model, hosts, nics)
+func Explain(job *program.Job, model Model, site Site) (*Explanation, error) {
+	base, err := Run(job, model, site)
 	if err != nil {
 		return nil, err
 	}
@@ -53,18 +53,18 @@ func Explain(job *program.Job, model Model, hosts, nics int) (*Explanation, erro
 	}{
 		{Latency, func(m *Model) { m.Latency, m.Cross = 0, 0 }},
 		{Bandwidth, func(m *Model) { m.Model.Bandwidth = 0 }},
-		{Processing, func(m *Model) { m.Call, m.Handed, m.Completed = 0, 0, 0 }},
+		{Processing, (*Model).free},
 	} {
 		m := model
 		c.drop(&m)
 		c.drop(&ideal)
-		r, err := Run(job, m, hosts, nics)
+		r, err := Run(job, m, site)
 		if err != nil {
 			return nil, err
 		}
 		x.Costs[c.cause] = max(0, base.Total-r.Total)
 	}
-	if x.Ideal, err = Run(job, ideal, hosts, nics); err != nil {
+	if x.Ideal, err = Run(job, ideal, site); err != nil {
 		return nil, err
 	}
 	for pe := range x.Ideal.PEs {

@@ -33,6 +33,7 @@ type machine struct {
 	sent    map[message]entry        // messages of collectives that were not awaited yet
 	inboxes []int                    // by team: where its counts begin in the heap
 	source  []byte
+	crowded bool // threads and proxies share the processors
 	result  *Result
 	err     error
 }
@@ -48,6 +49,7 @@ type pe struct {
 	words    [5]uint32
 	free     sim.Time
 	polls    bool // a poll is on the agenda
+	pollAt   sim.Time
 	waiters  []*thread
 	starved  int // threads that wait for room
 	dirty    []bool
@@ -59,22 +61,25 @@ type pe struct {
 	seen     [][]uint64 // and awaited of each
 }
 
-// counting counts what the engine hands to the NIC.
+// counting adds up the processor's time for what the engine hands to the NIC.
 type counting struct {
 	fabric.Provider
+	m      *Model
 	handed uint64
+	cost   sim.Time
 }
 
-func (c *counting) took(err error) error {
+func (c *counting) took(cost sim.Time, err error) error {
 	if err == nil {
 		c.handed++
+		c.cost += cost
 	}
 	return err
 }
 
-func (c *counting) Send(s *fabric.Send) error { return c.took(c.Provider.Send(s)) }
-func (c *counting) Write(r *fabric.RMA) error { return c.took(c.Provider.Write(r)) }
-func (c *counting) Read(r *fabric.RMA) error  { return c.took(c.Provider.Read(r)) }
+func (c *counting) Send(s *fabric.Send) error { return c.took(c.m.Message, c.Provider.Send(s)) }
+func (c *counting) Write(r *fabric.RMA) error { return c.took(c.m.OneSided, c.Provider.Write(r)) }
+func (c *counting) Read(r *fabric.RMA) error  { return c.took(c.m.OneSided, c.Provider.Read(r)) }
 
 // errand is what the machine does at a time: it resumes a thread, or polls an engine, or looks
 // whether batches are held for too long.
@@ -119,11 +124,12 @@ func (m *machine) bytes() int                      { return m.inboxes[len(m.job.
 // internal is the internal area of each PE, which stays empty.
 const internal = 4096
 
-func newMachine(job *program.Job, model Model, hosts, nics int) (*machine, error) {
-	model.NICs, model.Rails = nics, nics
+func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
+	hosts := s.Hosts
+	model.NICs, model.Rails = max(1, s.NICs), max(1, s.NICs)
 	m := &machine{
 		model: model, hosts: hosts, job: job, net: sim.New(model.Model, 1), ends: map[program.Ref]sim.Time{},
-		sent: map[message]entry{}, result: newResult(job),
+		sent: map[message]entry{}, result: newResult(job), crowded: s.crowded(job),
 	}
 	m.net.Manual(true)
 	m.net.Arrived(func(end int) { m.arrived = append(m.arrived, m.pes[end]) })
@@ -167,7 +173,7 @@ func (m *machine) open(i int) (*pe, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.prov = &counting{Provider: inner}
+	p.prov = &counting{Provider: inner, m: &m.model}
 	memory := make([]byte, internal+m.bytes()+len(m.source))
 	p.heap = memory[internal:]
 	segment := mem.Segment{Base: unsafe.Pointer(&memory[0]), Internal: internal, Size: uint64(len(memory))}
@@ -244,44 +250,74 @@ func (m *machine) look() {
 	m.arrived = m.arrived[:0]
 }
 
+// While a thread of the PE waits it polls at once. Else the proxy does: it has to be woken, and
+// rests when it finds a caller inside the engine, which is likely while the program makes calls
+// (runtime/proxy/loop).
+const proxyWakes, proxyRests = 10 * sim.Microsecond, 50 * sim.Microsecond
+
 func (p *pe) planPoll() {
-	if !p.polls {
-		p.polls = true
-		p.m.plan(errand{at: max(p.m.now, p.free), p: p})
+	m := p.m
+	if p.polls && p.pollAt <= max(m.now, p.free) {
+		return
 	}
+	at := max(m.now, p.free)
+	switch {
+	case len(p.waiters) > 0:
+	case p.polls:
+		return
+	case m.now-p.last < proxyRests:
+		at += proxyRests
+	default:
+		at += proxyWakes
+	}
+	p.polls, p.pollAt = true, at
+	m.plan(errand{at: at, p: p})
 }
 
 // poll lets the engine make progress. What it does takes time, and threads that waited for it go on
 // afterwards.
 func (p *pe) poll() {
 	m := p.m
+	if !p.polls || m.now < p.pollAt {
+		return // another one was planned in its place, and has been or will be
+	}
 	if p.polls = false; p.free > m.now {
-		p.planPoll()
+		p.polls, p.pollAt = true, p.free
+		m.plan(errand{at: p.free, p: p})
 		return
 	}
-	handed := p.prov.handed
+	before := p.prov.cost
 	n, err := p.Poll()
 	if err != nil {
 		m.fail(fmt.Errorf("PE %d: poll: %w", p.me, err))
 		return
 	}
-	p.busy(sim.Time(n)*m.model.Completed + sim.Time(p.prov.handed-handed)*m.model.Handed)
+	p.busy(sim.Time(n)*m.model.Completed+p.prov.cost-before, nil)
 	if p.prov.Ready() {
-		p.planPoll()
+		p.polls, p.pollAt = true, p.free // whoever polls goes on as long as there is work
+		m.plan(errand{at: p.free, p: p})
 	} else if n == 0 && p.starved > 0 {
 		// Room comes when the network goes on: the next look is at its next event.
 		if at, ok := m.net.Next(); ok {
-			p.polls = true
+			p.polls, p.pollAt = true, at+1
 			m.plan(errand{at: at + 1, p: p})
 		}
 	}
 	p.wakeUp()
 }
 
-// busy has the PE's end of the network work for a while.
-func (p *pe) busy(d sim.Time) {
+// busy has the PE's end of the network work for a while, on behalf of a thread or of the proxy. On
+// a crowded host that takes the processor from the threads that compute.
+func (p *pe) busy(d sim.Time, by *thread) {
 	p.free = max(p.free, p.m.now) + d
 	p.m.result.PEs[p.me].Network += d
+	if p.m.crowded {
+		for _, t := range p.threads {
+			if t != by && t.computes {
+				t.lost += d
+			}
+		}
+	}
 }
 
 // wakeUp resumes the threads whose conditions hold.
@@ -330,9 +366,9 @@ func (p *pe) sendHeld() {
 	if p.Held == 0 {
 		return
 	}
-	handed := p.prov.handed
+	before := p.prov.cost
 	p.Release()
-	p.busy(sim.Time(p.prov.handed-handed) * p.m.model.Handed)
+	p.busy(p.prov.cost-before, nil)
 }
 
 // store writes a word of this PE's heap as a PE of the same host does.

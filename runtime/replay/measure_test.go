@@ -15,7 +15,7 @@ func TestFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	true_.Latency, true_.Model.Bandwidth, true_.Handed, true_.Completed, true_.Call = 7*sim.Microsecond, 20e9, 3600, 2400, 90
+	true_.Latency, true_.Model.Bandwidth, true_.OneSided, true_.Call = 7*sim.Microsecond, 20e9, 6000, 90
 	measured := map[string]float64{}
 	for i := range figures {
 		f := &figures[i]

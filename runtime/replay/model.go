@@ -13,10 +13,13 @@ import (
 type Model struct {
 	sim.Model
 
-	// Of a processor, for each call that goes to the network, each operation that is handed to the
-	// NIC, and each completion.
-	Call, Handed, Completed sim.Time
+	// Of a processor, for each call that goes to the network, each message and each one-sided
+	// operation that is handed to the NIC, and each completion.
+	Call, Message, OneSided, Completed sim.Time
 }
+
+// free takes the costs of the processor away.
+func (m *Model) free() { m.Call, m.Message, m.OneSided, m.Completed = 0, 0, 0, 0 }
 
 // onNode is the assumed time of an operation between PEs of one host: so many nanoseconds, and so
 // many bytes each nanosecond. It is used where a call has no recorded time of its own, or one of
@@ -39,17 +42,17 @@ func Names() []string {
 
 // Named returns the model of a name. Faults are left out: a prediction is of a good day. The times
 // of the processor are assumptions where Fit does not replace them: 300 ns for an operation, as in
-// the tests of rates, but 2,500 ns over tcp, where it is a call of the kernel (docs/decisions/0022),
-// and 30 ns for a call, of which many share an operation.
+// the tests of rates, but 2,500 ns over tcp, where it is a call of the kernel, and 30 ns for a call,
+// of which many share a message (capi/core/core.c).
 func Named(name string) (Model, error) {
 	f, ok := names[name]
 	if !ok {
 		return Model{}, shmerr.Causef(shmerr.ErrArgument, "there is no model %q (there are %s)", name, strings.Join(Names(), ", "))
 	}
-	m := Model{Model: f(), Call: 30, Handed: 300, Completed: 200}
+	m := Model{Model: f(), Call: 30, Message: 300, OneSided: 300, Completed: 200}
 	m.Faults = sim.Faults{}
 	if name == "tcp" {
-		m.Handed, m.Completed = 2500, 1500
+		m.Message, m.OneSided, m.Completed = 2500, 2500, 1500
 	}
 	return m, nil
 }
@@ -59,6 +62,6 @@ func (m *Model) String() string {
 	if m.Bandwidth > 0 {
 		wire = fmt.Sprintf("%.3g Gb/s a NIC", float64(m.Bandwidth)/1e9)
 	}
-	return fmt.Sprintf("%s: %.3g us from NIC to NIC, %s, %d ns of a processor for a call, %d for each operation of the NIC, %d for each completion",
-		m.Name, float64(m.Latency)/1e3, wire, m.Call, m.Handed, m.Completed)
+	return fmt.Sprintf("%s: %.3g us from NIC to NIC, %s, %d ns of a processor for a call, %d for a message, %d for a one-sided operation, %d for a completion",
+		m.Name, float64(m.Latency)/1e3, wire, m.Call, m.Message, m.OneSided, m.Completed)
 }

@@ -51,13 +51,13 @@ func plain() Model {
 		panic(err)
 	}
 	m.Latency, m.Bandwidth, m.Header = 10*sim.Microsecond, 8e9, 0
-	m.Call, m.Handed, m.Completed = 0, 0, 0
+	m.free()
 	return m
 }
 
 func play(t *testing.T, j *program.Job, m Model, hosts int) *Result {
 	t.Helper()
-	r, err := Run(j, m, hosts, 1)
+	r, err := Run(j, m, Site{Hosts: hosts})
 	if err != nil {
 		t.Fatal(err)
 	}

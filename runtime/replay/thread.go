@@ -26,7 +26,11 @@ type thread struct {
 	yield func(struct{}) bool
 	cond  func() bool
 	begun []sim.Time // of each call
-	op    int        // the present call
+
+	computes bool     // it needs its processor now
+	lost     sim.Time // and did not have it
+
+	op    int // the present call
 	ended bool
 	free  bool // the wait of the present call is over, though nothing has ended it
 	end   sim.Time
@@ -96,7 +100,7 @@ func (t *thread) run() {
 		for _, r := range o.After {
 			t.behind(r)
 		}
-		t.sleep(sim.Time(o.Gap))
+		t.compute(sim.Time(o.Gap))
 		t.op, t.begun[i], t.free = i, t.m.now, false
 		t.call(o)
 		t.m.result.called(o)
@@ -115,6 +119,15 @@ func (t *thread) behind(r program.Ref) {
 	t.until(func() bool { return t.m.ends[r] >= 0 })
 }
 
+// compute needs a processor for a while.
+func (t *thread) compute(d sim.Time) {
+	for t.lost = 0; d > 0; d, t.lost = t.lost, 0 {
+		t.computes = true
+		t.sleep(d)
+		t.computes = false
+	}
+}
+
 func (t *thread) sleep(d sim.Time) {
 	if d > 0 {
 		t.m.plan(errand{at: t.m.now + d, t: t})
@@ -129,7 +142,9 @@ func (t *thread) until(cond func() bool) {
 	}
 	t.pe.sendHeld()
 	t.cond = cond
-	t.pe.waiters = append(t.pe.waiters, t)
+	if t.pe.waiters = append(t.pe.waiters, t); t.pe.polls || t.pe.prov.Ready() {
+		t.pe.planPoll() // the proxy need not come
+	}
 	t.pause()
 }
 
@@ -179,12 +194,11 @@ func (t *thread) post(f func() proxy.Status) proxy.Status {
 	} else {
 		e.Burst++
 	}
-	handed := uint64(0)
-	st := proxy.Again
+	cost, st := m.model.Call, proxy.Again
 	try := func() bool {
-		before := p.prov.handed
+		before := p.prov.cost
 		st = f()
-		handed += p.prov.handed - before
+		cost += p.prov.cost - before
 		return st != proxy.Again
 	}
 	if !try() {
@@ -196,8 +210,7 @@ func (t *thread) post(f func() proxy.Status) proxy.Status {
 	if st == proxy.Failed {
 		m.fail(fmt.Errorf("PE %d: %s: %w", p.me, m.job.Names[t.Ops[t.op].Name], p.Err()))
 	}
-	cost := m.model.Call + sim.Time(handed)*m.model.Handed
-	p.busy(cost)
+	p.busy(cost, t)
 	t.sleep(cost)
 	p.last = m.now
 	p.watchHeld(m.now + 2*holdTime)

@@ -38,7 +38,7 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := replay.Explain(r.Job, model, 2, 1)
+	x, err := replay.Explain(r.Job, model, replay.Site{Hosts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestSample(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	Write(&text, r, &Setup{Model: model, Hosts: 2, NICs: 1}, x)
+	Write(&text, r, &Setup{Model: model, Site: replay.Site{Hosts: 2, NICs: 1}}, x)
 	for _, want := range []string{
 		"Replay of /home/user/stencil: 8 PEs, recorded on 2 hosts.", "2 hosts, with 4 PEs and 1 NIC each.", "PEs that come late, PE 5 most",
 		"Most of it is computation", "What this cannot know:", "the topology of its switches", "those of the model are assumptions",
@@ -66,7 +66,7 @@ func TestSample(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, &text)
 		}
 	}
-	if p := Summary(r, &Setup{Model: model, Hosts: 2}, x); p.Predicted != x.Total || len(p.PEs) != sample.PEs || p.Bottleneck != "computation" {
+	if p := Summary(r, &Setup{Model: model, Site: replay.Site{Hosts: 2}}, x); p.Predicted != x.Total || len(p.PEs) != sample.PEs || p.Bottleneck != "computation" {
 		t.Errorf("summary %+v", p)
 	}
 }

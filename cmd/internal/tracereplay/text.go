@@ -13,10 +13,10 @@ import (
 
 // Setup is the hardware of a replay.
 type Setup struct {
-	Model       replay.Model
-	Hosts, NICs int
-	Measured    string              // the file of figures; "": the figures of the model
-	Fit         []replay.Comparison // how well the model has them
+	Model replay.Model
+	replay.Site
+	Measured string              // the file of figures; "": the figures of the model
+	Fit      []replay.Comparison // how well the model has them
 }
 
 func span(t sim.Time) string { return tracefile.Duration(int64(t)) }
@@ -176,7 +176,7 @@ func writeFit(w io.Writer, s *Setup) {
 // cannot is what no replay knows.
 var cannot = []string{
 	"other jobs on the same network, and the topology of its switches: every two NICs have a wire of their own between them",
-	"bandwidth of memory, caches, and processors that threads share: computation takes the time that it took here",
+	"bandwidth of memory, caches, and threads that share a processor: computation takes the time that it took here",
 	"another processor: computation takes the time of the machine of the recording",
 	"waits between threads of one PE, and values: a loop that looks for a change makes as many calls as recorded",
 }
