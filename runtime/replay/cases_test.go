@@ -119,6 +119,27 @@ func TestBottleneck(t *testing.T) {
 	}
 }
 
+// PEs that post to each other all the time share messages, because their proxies rest: a hundred
+// operations go in one. The answers to full batches are the other messages.
+func TestBursts(t *testing.T) {
+	var all []*script
+	for pe := range 2 {
+		s := new(script)
+		for range 5000 {
+			s.call("shmem_long_atomic_xor", 0.05, 1-pe, 8).compute(0.3)
+		}
+		all = append(all, s.call("shmem_quiet", 1, -1, 0))
+	}
+	m, err := Named("tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Message, m.Completed = 3*sim.Microsecond, 3*sim.Microsecond
+	if r := play(t, jobOf(t, all...), m, 2); r.Operations < 50 || r.Operations > 400 {
+		t.Errorf("10,000 operations went in %d messages", r.Operations)
+	}
+}
+
 // Two NICs carry what two PEs send in half the time of one.
 func TestNICs(t *testing.T) {
 	var all []*script

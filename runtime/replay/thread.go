@@ -204,8 +204,10 @@ func (t *thread) post(f func() proxy.Status) proxy.Status {
 	if !try() {
 		p.starved++
 		p.planPoll()
+		start := m.now
 		t.until(try)
 		p.starved--
+		m.result.waited(t.PE, -1, 0, m.now-start)
 	}
 	if st == proxy.Failed {
 		m.fail(fmt.Errorf("PE %d: %s: %w", p.me, m.job.Names[t.Ops[t.op].Name], p.Err()))
@@ -219,8 +221,9 @@ func (t *thread) post(f func() proxy.Status) proxy.Status {
 
 // finish waits for an operation that the caller waits for.
 func (t *thread) finish(st proxy.Status, r *proxy.Request) {
-	if st == proxy.Pending {
+	if start := t.m.now; st == proxy.Pending {
 		t.until(func() bool { return r.Done != 0 })
+		t.m.result.waited(t.PE, -1, 0, t.m.now-start)
 	}
 }
 
