@@ -101,4 +101,6 @@ func defects() []defect {
 		preloadDefects, proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, traceDefects, deviceDefects, pythonDefects)
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, orderDefects, ringDefects, preloadDefects, redirectDefects,
 		proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, deviceDefects, pythonDefects)
+	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, orderDefects, ringDefects,
+		proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, deviceDefects, pythonDefects, replayDefects)
 }

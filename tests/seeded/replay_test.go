@@ -1,0 +1,33 @@
+package seeded
+
+// Replays of traces on other networks.
+var replayDefects = []defect{
+	{
+		id: "replay/flag-after-the-wait", file: "runtime/replay/program/match.go",
+		was:  "u, found := last(by[p], end, o.Signals)",
+		is:   "u, found := last(by[p], end+o.Took, o.Signals)",
+		user: "a replay waits for updates that came after the recorded wait, and predicts too long a time",
+		by:   unit("./runtime/replay/program", "^TestMatch$"), says: `program_test.go:\d+: needs`,
+	},
+	{
+		id: "replay/proxy-without-rest", file: "runtime/replay/machine.go",
+		was:  "		at += proxyRests\n",
+		is:   "		at += 0 * proxyRests\n",
+		user: "a program of small operations is predicted several times too slow",
+		by:   unit("./runtime/replay", "^TestBursts$"), says: `operations went in \d{4,} messages`,
+	},
+	{
+		id: "replay/late-member", file: "runtime/replay/collectives.go",
+		was:  "came.at > g.last.at",
+		is:   "came.at < g.last.at",
+		user: "the report of a replay blames PEs that only waited, too",
+		by:   unit("./runtime/replay", "^TestLate$"), says: `others waited \d+ ns for it`,
+	},
+	{
+		id: "replay/lost-calls", file: "cmd/internal/tracereplay/load.go",
+		was:  "if p.Lost > 0 {",
+		is:   "if p.Lost < 0 {",
+		user: "a trace without all of its calls is replayed, and the prediction means nothing",
+		by:   unit("./cmd/internal/tracereplay", "^TestRefused$"), says: `5 calls of PE 0 were lost`,
+	},
+}
