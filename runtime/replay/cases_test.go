@@ -175,8 +175,8 @@ func TestStandstill(t *testing.T) {
 	}
 }
 
-// A wait that the recording cannot explain ends when nothing else goes on, and is counted: the clock
-// of PE 1 is late, so that a put behind the barrier seems to have begun before PE 1 came there.
+// A wait that the recording cannot explain ends when nothing else goes on, and is counted. The
+// clock of PE 1 is late: a put behind the barrier seems to have begun before PE 1 came there.
 func TestReleased(t *testing.T) {
 	zero := new(script).call("shmem_barrier_all", 10, -1, 0).call("shmem_putmem_signal", 1, 1, 8).call("shmem_barrier_all", 90, -1, 0)
 	one := new(script).compute(95).call("shmem_signal_wait_until", 5, -1, 0).call("shmem_barrier_all", 10, -1, 0).call("shmem_barrier_all", 1, -1, 0)

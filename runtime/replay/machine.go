@@ -81,9 +81,9 @@ func (c *counting) Send(s *fabric.Send) error { return c.took(c.m.Message, c.Pro
 func (c *counting) Write(r *fabric.RMA) error { return c.took(c.m.OneSided, c.Provider.Write(r)) }
 func (c *counting) Read(r *fabric.RMA) error  { return c.took(c.m.OneSided, c.Provider.Read(r)) }
 
-// errand is what the machine does at a time: it resumes a thread, or polls an engine, or looks
+// task is what the machine does at a time: it resumes a thread, or polls an engine, or looks
 // whether batches are held for too long.
-type errand struct {
+type task struct {
 	at    sim.Time
 	turn  uint64 // errands of one time are in the order of planning
 	t     *thread
@@ -91,23 +91,23 @@ type errand struct {
 	holds bool
 }
 
-type agenda []errand
+type agenda []task
 
 func (a agenda) Len() int { return len(a) }
 func (a agenda) Less(i, k int) bool {
 	return a[i].at < a[k].at || a[i].at == a[k].at && a[i].turn < a[k].turn
 }
 func (a agenda) Swap(i, k int) { a[i], a[k] = a[k], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(errand)) }
+func (a *agenda) Push(x any)   { *a = append(*a, x.(task)) }
 func (a *agenda) Pop() any {
 	last := len(*a) - 1
 	e := (*a)[last]
-	(*a)[last] = errand{}
+	(*a)[last] = task{}
 	*a = (*a)[:last]
 	return e
 }
 
-func (m *machine) plan(e errand) {
+func (m *machine) plan(e task) {
 	m.turns++
 	e.turn = m.turns
 	heap.Push(&m.agenda, e)
@@ -215,7 +215,7 @@ func (m *machine) run() error {
 		event, under := m.net.Next()
 		switch {
 		case len(m.agenda) > 0 && (!under || m.agenda[0].at < event):
-			e := heap.Pop(&m.agenda).(errand)
+			e := heap.Pop(&m.agenda).(task)
 			m.now = max(m.now, e.at)
 			m.net.RunTo(m.now)
 			m.do(e)
@@ -230,7 +230,7 @@ func (m *machine) run() error {
 	return m.err
 }
 
-func (m *machine) do(e errand) {
+func (m *machine) do(e task) {
 	switch {
 	case e.t != nil:
 		e.t.resume()
@@ -271,7 +271,7 @@ func (p *pe) planPoll() {
 		at += proxyWakes
 	}
 	p.polls, p.pollAt = true, at
-	m.plan(errand{at: at, p: p})
+	m.plan(task{at: at, p: p})
 }
 
 // poll lets the engine make progress. What it does takes time, and threads that waited for it go on
@@ -283,7 +283,7 @@ func (p *pe) poll() {
 	}
 	if p.polls = false; p.free > m.now {
 		p.polls, p.pollAt = true, p.free
-		m.plan(errand{at: p.free, p: p})
+		m.plan(task{at: p.free, p: p})
 		return
 	}
 	before := p.prov.cost
@@ -295,12 +295,12 @@ func (p *pe) poll() {
 	p.busy(sim.Time(n)*m.model.Completed+p.prov.cost-before, nil)
 	if p.prov.Ready() {
 		p.polls, p.pollAt = true, p.free // whoever polls goes on as long as there is work
-		m.plan(errand{at: p.free, p: p})
+		m.plan(task{at: p.free, p: p})
 	} else if n == 0 && p.starved > 0 {
 		// Room comes when the network goes on: the next look is at its next event.
 		if at, ok := m.net.Next(); ok {
 			p.polls, p.pollAt = true, at+1
-			m.plan(errand{at: at + 1, p: p})
+			m.plan(task{at: at + 1, p: p})
 		}
 	}
 	p.wakeUp()
@@ -329,7 +329,7 @@ func (p *pe) wakeUp() {
 	for _, t := range p.waiters {
 		if t.cond() {
 			t.cond = nil
-			p.m.plan(errand{at: max(p.m.now, p.free), t: t})
+			p.m.plan(task{at: max(p.m.now, p.free), t: t})
 		} else {
 			kept = append(kept, t)
 		}
@@ -358,7 +358,7 @@ func (p *pe) lookHeld() {
 func (p *pe) watchHeld(at sim.Time) {
 	if !p.release && p.Held > 0 {
 		p.release = true
-		p.m.plan(errand{at: at, p: p, holds: true})
+		p.m.plan(task{at: at, p: p, holds: true})
 	}
 }
 

@@ -42,8 +42,8 @@ func Names() []string {
 
 // Named returns the model of a name. Faults are left out: a prediction is of a good day. The times
 // of the processor are assumptions where Fit does not replace them: 300 ns for an operation, as in
-// the tests of rates, but 2,500 ns over tcp, where it is a call of the kernel, and 30 ns for a call,
-// of which many share a message (capi/core/core.c).
+// the tests of rates, but 2,500 ns over tcp, where it is a call of the kernel. A call takes 30 ns;
+// many share a message (capi/core/core.c).
 func Named(name string) (Model, error) {
 	f, ok := names[name]
 	if !ok {

@@ -27,7 +27,7 @@ type Result struct {
 // PE is one PE of a Result.
 type PE struct {
 	Recorded, Predicted sim.Time
-	Computed            sim.Time // between calls, and in calls whose recorded time is kept: of the thread with the most
+	Computed            sim.Time // by its busiest thread, with the calls whose time is kept
 	Network             sim.Time // its processor's work for the network
 	Late                sim.Time // that it waited for other PEs, which came later
 	Waited              sim.Time // that it waited for the network

@@ -64,7 +64,7 @@ func (m *machine) begin() {
 			th.yield = yield
 			th.run()
 		})
-		m.plan(errand{at: start, t: th})
+		m.plan(task{at: start, t: th})
 	}
 }
 
@@ -130,7 +130,7 @@ func (t *thread) compute(d sim.Time) {
 
 func (t *thread) sleep(d sim.Time) {
 	if d > 0 {
-		t.m.plan(errand{at: t.m.now + d, t: t})
+		t.m.plan(task{at: t.m.now + d, t: t})
 		t.pause()
 	}
 }

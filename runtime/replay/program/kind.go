@@ -12,8 +12,8 @@ const (
 	Init                  // the program begins at its end
 	Finalize              // and ends at its beginning
 	Put                   // bytes to a PE
-	Get                   // bytes from a PE
 	PutSignal             // bytes to a PE, and a signal behind them
+	Get                   // bytes from a PE
 	Atomic                // a change of a word of a PE
 	Fetch                 // the same, with the old value as the answer
 	Wait                  // until another PE has changed a word here
@@ -32,7 +32,7 @@ const (
 )
 
 var kindNames = [kinds]string{
-	"unknown", "local", "init", "finalize", "put", "get", "put with signal", "atomic operation", "fetching atomic operation", "wait",
+	"unknown", "local", "init", "finalize", "put", "put with signal", "get", "atomic operation", "fetching atomic operation", "wait",
 	"quiet", "fence", "barrier", "sync", "reduction", "scan", "broadcast", "fcollect", "collect", "all-to-all", "exchange",
 }
 

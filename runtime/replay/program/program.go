@@ -57,7 +57,6 @@ type Thread struct {
 	ID    int64
 	Ops   []Op
 	First int64 // when its gap before the first call begins
-	end   int64 // of its last call
 }
 
 // Job is the programs of all PEs.
