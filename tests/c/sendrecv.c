@@ -252,6 +252,8 @@ static void test_short(void)
         CHECK(rc == -1 && shmemx_last_error() == SHMEMX_ERROR_MESSAGE &&
                   strstr(shmemx_last_error_text(), want) != NULL,
               "a short buffer gives %d, %s", rc, shmemx_last_error_text());
+        if (rc != -1)
+            return; /* it is received, and none is left */
         CHECK(tag == 3 && pe == check_left() && got == n && shmemx_last_error_pe() == pe,
               "tag %d, PE %d, %zu bytes", tag, pe, got);
         for (size_t i = 0; i < n; i++)
