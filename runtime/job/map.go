@@ -56,8 +56,11 @@ func (j *Job) paths() pathmap.Row {
 	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.Place.GPU}
 	if j.Network != nil {
 		r.Provider, r.NICs, r.Reached = j.Network.Provider(), j.Engine.Caps().Domain, j.Network.GPUPath()
-		if tile := j.Network.Eager().Tile; tile > 0 {
-			r.Tile = strconv.Itoa(tile)
+		switch eager := j.Network.Eager(); {
+		case eager.Tile > 0:
+			r.Eager = "in tiles of " + strconv.Itoa(eager.Tile)
+		case eager.Notified > 0:
+			r.Eager = "with notifications"
 		}
 	}
 	because := func(why string) {

@@ -88,7 +88,7 @@ var jobs = []job{
 		return pathmap.Row{Host: all("m", n), Heap: "host", Provider: "tcp", NICs: "eth0,eth1"}
 	}},
 	{"tiles", block(2), 4, func(pe, node, n int) pathmap.Row {
-		return pathmap.Row{Host: all("m", n), Heap: "host", Provider: "efa", NICs: "rdmap0", Tile: "128"}
+		return pathmap.Row{Host: all("m", n), Heap: "host", Provider: "efa", NICs: "rdmap0", Eager: "in tiles of 128"}
 	}},
 	{"gpus", block(2), 4, device},
 	// One GPU does not reach the other.

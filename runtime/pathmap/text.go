@@ -147,8 +147,8 @@ func (m *Map) end(pe libshmem.PE, hosts bool) end {
 	}
 	if r.Provider != "" {
 		e.network = r.Provider + " on " + r.NICs
-		if r.Tile != "" {
-			e.network += ", eager in tiles of " + r.Tile
+		if r.Eager != "" {
+			e.network += ", eager " + r.Eager
 		}
 	}
 	return e

@@ -234,6 +234,9 @@ func tokensOf(t *testing.T, model sim.Model, r tokenRoute, most int) {
 		}
 		w.close(mem)
 	}
+	if t.Failed() {
+		return
+	}
 	t.Logf("%s: %d tokens by way %d in tiles of %d, %d came with a notification, %d ways lost", kind(model), tokens, r.way, r.tile, with, lost)
 	if model.NICs > 1 && lost == 0 {
 		t.Errorf("%s: no NIC was lost", kind(model))
