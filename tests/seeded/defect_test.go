@@ -98,9 +98,6 @@ func (d *defect) area() string { return path.Dir(d.id) }
 // defects is the list.
 func defects() []defect {
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, messageDefects, orderDefects, ringDefects,
-		preloadDefects, proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, traceDefects, deviceDefects, pythonDefects)
-	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, orderDefects, ringDefects, preloadDefects, redirectDefects,
-		proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, deviceDefects, pythonDefects)
-	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, setDefects, nodeDefects, lockDefects, orderDefects, ringDefects,
-		proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, deviceDefects, pythonDefects, replayDefects)
+		preloadDefects, redirectDefects, proxyDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects,
+		traceDefects, replayDefects, deviceDefects, pythonDefects)
 }
